@@ -8,13 +8,20 @@ const project = (displayName, ...folders) => ({
   transform: {
     '^.+\\.ts$': [
       '@swc/jest',
-      { jsc: { target: 'es2022', parser: { syntax: 'typescript' } }, module: { type: 'es6' }, sourceMaps: 'inline' },
+      {
+        jsc: { target: 'es2022', parser: { syntax: 'typescript' } },
+        module: { type: 'es6' },
+        sourceMaps: 'inline',
+      },
     ],
   },
 });
 
 /** Those that use the lab take it down at their end; a run of the others leaves alone what a run beside it uses. */
-const labProject = (...names) => ({ ...project(...names), globalTeardown: '<rootDir>/test/support/globalTeardown.ts' });
+const labProject = (...names) => ({
+  ...project(...names),
+  globalTeardown: '<rootDir>/test/support/globalTeardown.ts',
+});
 
 /** @type {import('jest').Config} */
 export default {

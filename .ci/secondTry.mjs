@@ -17,20 +17,29 @@ function merge(before, after) {
   const testResults = before.testResults.map((file) => again.get(file.name) ?? file);
   const tests = testResults.flatMap(({ assertionResults }) => assertionResults);
   const count = (...statuses) => tests.filter(({ status }) => statuses.includes(status)).length;
-  writeFileSync(first, JSON.stringify({
-    ...before,
-    testResults,
-    numPassedTests: count('passed'),
-    numFailedTests: count('failed'),
-    numPendingTests: count('pending', 'skipped'),
-    numRuntimeErrorTestSuites: testResults.filter(isBroken).length,
-  }));
+  writeFileSync(
+    first,
+    JSON.stringify({
+      ...before,
+      testResults,
+      numPassedTests: count('passed'),
+      numFailedTests: count('failed'),
+      numPendingTests: count('pending', 'skipped'),
+      numRuntimeErrorTestSuites: testResults.filter(isBroken).length,
+    }),
+  );
   const left = new Set(failedFiles({ testResults }));
-  print(failed.filter((name) => !left.has(name)).map((name) => `FLAKE ${name} passed only when it was run again, by itself`));
+  print(
+    failed
+      .filter((name) => !left.has(name))
+      .map((name) => `FLAKE ${name} passed only when it was run again, by itself`),
+  );
 }
 
 function failedFiles({ testResults }) {
-  return testResults.filter(({ status }) => status === 'failed').map(({ name }) => relative('', name));
+  return testResults
+    .filter(({ status }) => status === 'failed')
+    .map(({ name }) => relative('', name));
 }
 
 /** A file that does not even load has no test. */

@@ -21,18 +21,36 @@ import { FAILURE_TYPES, type AdmitRunnerInput, type AdmittedRunner } from '../co
  * The life is lived in this worker's place from now on, whichever worker goes on with it.
  * @throws ApplicationFailure `InvalidInput` (non-retryable), naming every bad field
  */
-export async function admitRunner(ports: ActivityPorts, { input, workflowId, firstRunId }: AdmitRunnerInput): Promise<AdmittedRunner> {
-  const parsed = parseRunnerInput(input, { workflowId, nameHash: runnerHash({ workflowId, firstRunId }), policy: ports.timeoutPolicy });
+export async function admitRunner(
+  ports: ActivityPorts,
+  { input, workflowId, firstRunId }: AdmitRunnerInput,
+): Promise<AdmittedRunner> {
+  const parsed = parseRunnerInput(input, {
+    workflowId,
+    nameHash: runnerHash({ workflowId, firstRunId }),
+    policy: ports.timeoutPolicy,
+  });
   const spec = admit(ports, parsed);
   const faults = ports.compute.faults(spec.pod);
   if (faults.length > 0) throw invalid(faults.map((message) => ({ field: '', message })));
-  const place = placeOfLife(await onCluster('which place is this?', async () => await ports.compute.place()), spec.pod.namespace);
+  const place = placeOfLife(
+    await onCluster('which place is this?', async () => await ports.compute.place()),
+    spec.pod.namespace,
+  );
   const inClear = ports.encrypted === true ? [] : clearTextWarnings(input as RunnerInput);
-  return { ...spec, warnings: [...spec.warnings, ...inClear], place, pod: { ...spec.pod, ...defined({ namespace: place.namespace }) } };
+  return {
+    ...spec,
+    warnings: [...spec.warnings, ...inClear],
+    place,
+    pod: { ...spec.pod, ...defined({ namespace: place.namespace }) },
+  };
 }
 
 /** @throws ApplicationFailure `InvalidInput` (non-retryable), naming every bad field */
-export function admitDeregistration(ports: ActivityPorts, { input }: { input: unknown }): DeregistrationSpec {
+export function admitDeregistration(
+  ports: ActivityPorts,
+  { input }: { input: unknown },
+): DeregistrationSpec {
   return admit(ports, parseDeregistrationInput(input));
 }
 
@@ -51,7 +69,10 @@ interface CredentialUse {
 }
 
 /** What keeps the worker from using that credential there. */
-export function credentialFault(ciServers: CiServers, { credential, scope, runnerGroup }: CredentialUse): string | undefined {
+export function credentialFault(
+  ciServers: CiServers,
+  { credential, scope, runnerGroup }: CredentialUse,
+): string | undefined {
   if (scope === undefined) return undefined;
   try {
     // Calls with a credential run on its own task queue, which nobody polls when no worker knows it: they would wait in silence.
@@ -64,5 +85,9 @@ export function credentialFault(ciServers: CiServers, { credential, scope, runne
 
 /** The failure of input that no retry makes better. */
 export function invalid(errors: readonly InputError[]): Error {
-  return failure(`Invalid input: ${errors.map(({ field, message }) => `${field} ${message}`.trim()).join('; ')}`, FAILURE_TYPES.invalidInput, { final: true });
+  return failure(
+    `Invalid input: ${errors.map(({ field, message }) => `${field} ${message}`.trim()).join('; ')}`,
+    FAILURE_TYPES.invalidInput,
+    { final: true },
+  );
 }

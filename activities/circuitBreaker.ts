@@ -69,20 +69,25 @@ export class CircuitBreaker {
       const now = this.#clock.elapsed();
       if (outage === undefined) return this.#trial();
       if (now >= outage.nextProbeMs) return this.#probe(outage, now);
-      if (now >= deadline) throw this.#turnedAway(`no answer since ${new Date(outage.sinceMs).toISOString()} (${outage.reason}); one request at a time finds out when it is back`);
+      if (now >= deadline)
+        throw this.#turnedAway(
+          `no answer since ${new Date(outage.sinceMs).toISOString()} (${outage.reason}); one request at a time finds out when it is back`,
+        );
       await this.#pause(outage.over.promise, Math.min(deadline, outage.nextProbeMs) - now, signal);
     }
   }
 
   #probe(outage: Outage, now: number): Trial {
     outage.probes += 1;
-    outage.nextProbeMs = now + (PROBE_PAUSES_MS[Math.min(outage.probes, PROBE_PAUSES_MS.length - 1)] ?? 0);
+    outage.nextProbeMs =
+      now + (PROBE_PAUSES_MS[Math.min(outage.probes, PROBE_PAUSES_MS.length - 1)] ?? 0);
     return this.#trial();
   }
 
   #trial(): Trial {
     const changes = this.#changes;
-    const unlessStale = (then: () => void) => (): void => (changes === this.#changes ? then() : undefined);
+    const unlessStale = (then: () => void) => (): void =>
+      changes === this.#changes ? then() : undefined;
     return {
       answered: unlessStale(() => this.#answered()),
       failed: (reason) => unlessStale(() => this.#failed(reason))(),
@@ -104,14 +109,23 @@ export class CircuitBreaker {
     this.#failuresInARow += 1;
     if (this.#outage !== undefined) this.#outage.reason = reason;
     else if (this.#failuresInARow >= FAILURES_IN_A_ROW) {
-      this.#outage = { sinceMs: this.#clock.now(), reason, probes: 0, nextProbeMs: this.#clock.elapsed(), over: Promise.withResolvers() };
+      this.#outage = {
+        sinceMs: this.#clock.now(),
+        reason,
+        probes: 0,
+        nextProbeMs: this.#clock.elapsed(),
+        over: Promise.withResolvers(),
+      };
       this.#changes += 1;
     }
   }
 
   async #pause(over: Promise<void>, ms: number, signal: AbortSignal | undefined): Promise<void> {
     const woken = new AbortController();
-    const slept = this.#clock.sleep(ms, signal === undefined ? woken.signal : AbortSignal.any([woken.signal, signal]));
+    const slept = this.#clock.sleep(
+      ms,
+      signal === undefined ? woken.signal : AbortSignal.any([woken.signal, signal]),
+    );
     try {
       await Promise.race([over, slept]);
     } finally {

@@ -23,6 +23,9 @@ export async function deleteEarly(compute: Compute, logger: Logger, pod: PodView
   try {
     await compute.deletePod(pod, { reason: 'its job is done, and its workflow knows' });
   } catch (error) {
-    logger.warn({ err: error, pod: pod.name }, "could not delete a pod whose job is done ahead of its workflow's tear-down");
+    logger.warn(
+      { err: error, pod: pod.name },
+      "could not delete a pod whose job is done ahead of its workflow's tear-down",
+    );
   }
 }

@@ -1,7 +1,13 @@
 /** How the errors of the ports become Temporal failures: which are retried, when, and how loudly. */
 import { ApplicationFailure, ApplicationFailureCategory } from '@temporalio/common';
 import { defined } from '../core/defined.ts';
-import { CiServerError, ComputeError, UnknownCredentialError, type CiServerErrorKind, type ComputeErrorKind } from './ports.ts';
+import {
+  CiServerError,
+  ComputeError,
+  UnknownCredentialError,
+  type CiServerErrorKind,
+  type ComputeErrorKind,
+} from './ports.ts';
 import { FAILURE_TYPES } from '../core/calls/index.ts';
 
 /** Delays of retries that are not the retry policy's own backoff, in ms. */
@@ -41,24 +47,42 @@ const COMPUTE_FAILURE: Readonly<Record<ComputeErrorKind, { type: string; retryMs
  *   refusal (an unknown 422 to a removal, an admission webhook's to a deletion) says nothing final, and is a wait with a reason
  * @param times - how often it has been refused for this reason, this time included: each reason has a retry clock of its own
  */
-export function toFailure(error: unknown, pace: RetryPace, refusalIsFinal: boolean, times = 1): unknown {
+export function toFailure(
+  error: unknown,
+  pace: RetryPace,
+  refusalIsFinal: boolean,
+  times = 1,
+): unknown {
   if (error instanceof CiServerError) return ciFailure(error, pace, refusalIsFinal, times);
   if (error instanceof ComputeError) {
-    if (error.kind === 'invalid' && refusalIsFinal) return failure(error.message, FAILURE_TYPES.invalid, { final: true });
+    if (error.kind === 'invalid' && refusalIsFinal)
+      return failure(error.message, FAILURE_TYPES.invalid, { final: true });
     const { type, retryMs } = COMPUTE_FAILURE[error.kind];
-    return failure(error.message, type, { nextRetryDelayMs: error.retryAfterMs ?? retryMs ?? unavailableRetryMs(times) });
+    return failure(error.message, type, {
+      nextRetryDelayMs: error.retryAfterMs ?? retryMs ?? unavailableRetryMs(times),
+    });
   }
   if (error instanceof UnknownCredentialError) {
     // Retried: the credential may be added to the config and the worker restarted while the runner waits.
-    return failure(error.message, FAILURE_TYPES.unknownCredential, { nextRetryDelayMs: pace.credentialsRetryMs });
+    return failure(error.message, FAILURE_TYPES.unknownCredential, {
+      nextRetryDelayMs: pace.credentialsRetryMs,
+    });
   }
   return error;
 }
 
-function ciFailure(error: CiServerError, pace: RetryPace, refusalIsFinal: boolean, times: number): ApplicationFailure {
+function ciFailure(
+  error: CiServerError,
+  pace: RetryPace,
+  refusalIsFinal: boolean,
+  times: number,
+): ApplicationFailure {
   const { busyRetryMs, longestBusyRetryMs = busyRetryMs } = pace;
   const delays: Partial<Record<CiServerErrorKind, number | undefined>> = {
-    busy: busyRetryMs === undefined ? undefined : jitter(doubled(busyRetryMs, times, longestBusyRetryMs)),
+    busy:
+      busyRetryMs === undefined
+        ? undefined
+        : jitter(doubled(busyRetryMs, times, longestBusyRetryMs)),
     rate_limited: error.retryAfterMs,
     credentials: pace.credentialsRetryMs,
     unavailable: error.retryAfterMs ?? unavailableRetryMs(times),
@@ -89,12 +113,21 @@ function jitter(ms: number): number {
 export function failure(
   message: string,
   type: string,
-  options: { nextRetryDelayMs?: number | undefined; expected?: boolean; final?: boolean; details?: unknown[] } = {},
+  options: {
+    nextRetryDelayMs?: number | undefined;
+    expected?: boolean;
+    final?: boolean;
+    details?: unknown[];
+  } = {},
 ): ApplicationFailure {
   return ApplicationFailure.create({
     message,
     type,
     nonRetryable: options.final === true,
-    ...defined({ nextRetryDelay: options.nextRetryDelayMs, details: options.details, category: options.expected === true ? ApplicationFailureCategory.BENIGN : undefined }),
+    ...defined({
+      nextRetryDelay: options.nextRetryDelayMs,
+      details: options.details,
+      category: options.expected === true ? ApplicationFailureCategory.BENIGN : undefined,
+    }),
   });
 }

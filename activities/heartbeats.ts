@@ -17,11 +17,18 @@ export function earlierRefusals(): HeartbeatDetails['refusals'] {
  * start-to-close timeout. The first beat comes after one interval: an activity that is done by then costs no request.
  * @param doing - what an operator sees of the pending activity in the Temporal UI; a function tells what it is just now
  */
-export async function withHeartbeats<T>(doing: string | (() => string), run: () => Promise<T>): Promise<T> {
+export async function withHeartbeats<T>(
+  doing: string | (() => string),
+  run: () => Promise<T>,
+): Promise<T> {
   const timeoutMs = activityInfo().heartbeatTimeoutMs;
   if (timeoutMs === undefined || timeoutMs <= 0) return await run();
   const refusals = earlierRefusals();
-  const beat = (): void => heartbeat({ doing: typeof doing === 'string' ? doing : doing(), refusals } satisfies HeartbeatDetails);
+  const beat = (): void =>
+    heartbeat({
+      doing: typeof doing === 'string' ? doing : doing(),
+      refusals,
+    } satisfies HeartbeatDetails);
   const timer = setInterval(beat, timeoutMs / 3);
   try {
     return await run();

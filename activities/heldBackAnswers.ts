@@ -64,8 +64,17 @@ export class HeldBackAnswers {
    * Holds the answer back until the condition holds.
    * @returns false where that cannot be, or need not, be waited for
    */
-  hold(lookOut: LookOut, taskToken: Uint8Array, resultOf: (pod: PodView | undefined) => unknown, withinMs: number): boolean {
-    return this.#hold(lookOut, (seen) => this.#answer?.({ taskToken, podName: lookOut.pod.name, result: resultOf(seen) }), withinMs);
+  hold(
+    lookOut: LookOut,
+    taskToken: Uint8Array,
+    resultOf: (pod: PodView | undefined) => unknown,
+    withinMs: number,
+  ): boolean {
+    return this.#hold(
+      lookOut,
+      (seen) => this.#answer?.({ taskToken, podName: lookOut.pod.name, result: resultOf(seen) }),
+      withinMs,
+    );
   }
 
   /** @returns the pod as it was last seen, when the condition holds or the time is over */
@@ -123,14 +132,23 @@ function isSeen({ seen, until }: LookOut): boolean {
  * @param dueWithinMs - when the workflow has something else to do
  * @throws CompleteAsyncError when the result will be given later: when the condition holds, or after a while
  */
-export async function answerSoon<T>(heldBackAnswers: HeldBackAnswers | undefined, lookOut: LookOut | undefined, resultOf: (pod: PodView | undefined) => T, dueWithinMs = Number.POSITIVE_INFINITY): Promise<T> {
+export async function answerSoon<T>(
+  heldBackAnswers: HeldBackAnswers | undefined,
+  lookOut: LookOut | undefined,
+  resultOf: (pod: PodView | undefined) => T,
+  dueWithinMs = Number.POSITIVE_INFINITY,
+): Promise<T> {
   if (heldBackAnswers === undefined || lookOut === undefined) return resultOf(lookOut?.seen);
   const { taskToken, scheduledTimestampMs, scheduleToCloseTimeoutMs, isLocal } = activityInfo();
-  const leftMs = scheduleToCloseTimeoutMs > 0 ? scheduledTimestampMs + scheduleToCloseTimeoutMs - Date.now() : Number.POSITIVE_INFINITY;
+  const leftMs =
+    scheduleToCloseTimeoutMs > 0
+      ? scheduledTimestampMs + scheduleToCloseTimeoutMs - Date.now()
+      : Number.POSITIVE_INFINITY;
   // What is done must not come too late for its deadline only because of this.
   const wantedMs = Math.min(heldBackAnswers.longestMs, dueWithinMs);
   const heldMs = wantedMs < leftMs / 2 ? wantedMs : 0;
-  if (isLocal) return resultOf(await heldBackAnswers.until(lookOut, Math.min(heldMs, LONGEST_LOCAL_MS)));
+  if (isLocal)
+    return resultOf(await heldBackAnswers.until(lookOut, Math.min(heldMs, LONGEST_LOCAL_MS)));
   if (heldBackAnswers.hold(lookOut, taskToken, resultOf, heldMs)) throw new CompleteAsyncError();
   return resultOf(lookOut.seen);
 }

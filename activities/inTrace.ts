@@ -1,7 +1,13 @@
 import { ROOT_CONTEXT, context, defaultTextMapGetter, propagation } from '@opentelemetry/api';
 
 /** Does it in the trace that `traceparent` names; with neither that nor tracing in this process, as it is. */
-export async function inTrace<T>(traceparent: string | undefined, act: () => Promise<T>): Promise<T> {
+export async function inTrace<T>(
+  traceparent: string | undefined,
+  act: () => Promise<T>,
+): Promise<T> {
   if (traceparent === undefined) return await act();
-  return await context.with(propagation.extract(ROOT_CONTEXT, { traceparent }, defaultTextMapGetter), act);
+  return await context.with(
+    propagation.extract(ROOT_CONTEXT, { traceparent }, defaultTextMapGetter),
+    act,
+  );
 }

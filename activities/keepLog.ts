@@ -6,7 +6,11 @@ import type { PodRef } from '../core/domain/pod.ts';
 const PATIENCE_MS = 5_000;
 
 /** Reads the tail of the pod's log and hands it to the store. A log that cannot be had is noted there, and costs nothing else. */
-export async function keepLog({ compute, podLogs }: ActivityPorts, pod: PodRef, workflowId: string): Promise<void> {
+export async function keepLog(
+  { compute, podLogs }: ActivityPorts,
+  pod: PodRef,
+  workflowId: string,
+): Promise<void> {
   if (podLogs === undefined) return;
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
@@ -14,7 +18,8 @@ export async function keepLog({ compute, podLogs }: ActivityPorts, pod: PodRef, 
   });
   try {
     const text = await Promise.race([compute.tailLog(pod, podLogs.maxBytes), late]);
-    if (text !== undefined && text !== '') await Promise.race([podLogs.keep({ pod: pod.name, workflowId }, text), late]);
+    if (text !== undefined && text !== '')
+      await Promise.race([podLogs.keep({ pod: pod.name, workflowId }, text), late]);
   } catch (error) {
     podLogs.failed({ pod: pod.name, workflowId }, error);
   } finally {

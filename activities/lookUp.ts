@@ -11,9 +11,13 @@ const MAX_INTERVAL_MS = 30_000;
  * One look per attempt; the retries are the waiting, so they cost no history. The first attempt asks nothing: a runner needs a
  * moment to come online, and a request that must fail would only burn the rate limit.
  */
-export async function lookUpRunner({ ciServers }: ActivityPorts, input: LookUpInput): Promise<Sighting> {
+export async function lookUpRunner(
+  { ciServers }: ActivityPorts,
+  input: LookUpInput,
+): Promise<Sighting> {
   const { intervalMs, runner } = input;
-  if (activityInfo().attempt === 1) throw notOnline(`${runner.name} was given ${intervalMs} ms to start`, intervalMs);
+  if (activityInfo().attempt === 1)
+    throw notOnline(`${runner.name} was given ${intervalMs} ms to start`, intervalMs);
   let found;
   try {
     found = await ciServers.get(input.credential).find(input.scope, runner, cancellationSignal());
@@ -22,11 +26,16 @@ export async function lookUpRunner({ ciServers }: ActivityPorts, input: LookUpIn
   }
   if (found?.online !== true) {
     const nextRetryDelayMs = doubled(intervalMs, countOf(FAILURE_TYPES.notOnline), MAX_INTERVAL_MS);
-    throw notOnline(`${runner.name} is ${found === undefined ? 'not registered' : 'offline'} at the CI server`, nextRetryDelayMs);
+    throw notOnline(
+      `${runner.name} is ${found === undefined ? 'not registered' : 'offline'} at the CI server`,
+      nextRetryDelayMs,
+    );
   }
   return { runnerId: found.id, busy: found.busy };
 }
 
 function notOnline(message: string, nextRetryDelayMs: number): unknown {
-  return finalWhenOutOfTime(failure(message, FAILURE_TYPES.notOnline, { nextRetryDelayMs, expected: true }));
+  return finalWhenOutOfTime(
+    failure(message, FAILURE_TYPES.notOnline, { nextRetryDelayMs, expected: true }),
+  );
 }

@@ -28,14 +28,23 @@ export async function onCluster<T>(details: string, run: () => Promise<T>): Prom
  * The activity, for lives of this worker's place only: what is not found elsewhere has not ended.
  * @throws ApplicationFailure `WrongPlace`, until a worker of the right place takes it
  */
-export function inItsPlace<I, O>(ports: ActivityPorts, activity: (ports: ActivityPorts, input: I) => Promise<O>): (input: Placed<I>) => Promise<O> {
+export function inItsPlace<I, O>(
+  ports: ActivityPorts,
+  activity: (ports: ActivityPorts, input: I) => Promise<O>,
+): (input: Placed<I>) => Promise<O> {
   return async (input) => {
     const served = await onCluster('which place is this?', async () => await ports.compute.place());
     if (serves(served, input.place)) return await activity(ports, input);
     throw failure(
       `This runner's pods are in ${placeName(input.place)}, and this worker's in ${placeName(served)}: run a worker with the settings of the former, and give this one a task queue of its own`,
       FAILURE_TYPES.wrongPlace,
-      { nextRetryDelayMs: doubled(WRONG_PLACE_RETRY_MS.first, countOf(FAILURE_TYPES.wrongPlace), WRONG_PLACE_RETRY_MS.longest) },
+      {
+        nextRetryDelayMs: doubled(
+          WRONG_PLACE_RETRY_MS.first,
+          countOf(FAILURE_TYPES.wrongPlace),
+          WRONG_PLACE_RETRY_MS.longest,
+        ),
+      },
     );
   };
 }

@@ -15,8 +15,16 @@ export function finalWhenOutOfTime(error: unknown): unknown {
   const { attempt, scheduleToCloseTimeoutMs, scheduledTimestampMs } = activityInfo();
   if (scheduleToCloseTimeoutMs <= 0) return error;
   const backoffMs = doubled(RETRY_BACKOFF.firstMs, attempt, RETRY_BACKOFF.longestMs);
-  const delayMs = error.nextRetryDelay === undefined || error.nextRetryDelay === null ? backoffMs : Number(error.nextRetryDelay);
+  const delayMs =
+    error.nextRetryDelay === undefined || error.nextRetryDelay === null
+      ? backoffMs
+      : Number(error.nextRetryDelay);
   const marginMs = Math.min(MARGIN_MS, scheduleToCloseTimeoutMs / 5);
-  if (Date.now() + delayMs + marginMs < scheduledTimestampMs + scheduleToCloseTimeoutMs) return error;
-  return ApplicationFailure.create({ message: error.message, nonRetryable: true, ...(typeof error.type === 'string' ? { type: error.type } : {}) });
+  if (Date.now() + delayMs + marginMs < scheduledTimestampMs + scheduleToCloseTimeoutMs)
+    return error;
+  return ApplicationFailure.create({
+    message: error.message,
+    nonRetryable: true,
+    ...(typeof error.type === 'string' ? { type: error.type } : {}),
+  });
 }

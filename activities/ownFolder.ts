@@ -16,10 +16,25 @@ export async function refuseForeignFolder(storage: StorageRequest): Promise<void
   const parent = workflowExecution && (await describe(workflowExecution)).parentExecution;
   const buildId = runOfStep(storage.path)?.buildId;
   // A job that was reset goes on as another run, and keeps its folder.
-  if (parent?.runId === buildId || (parent && (await describe(parent)).raw.workflowExecutionInfo?.firstRunId === buildId)) return;
-  throw new ComputeError('invalid', `storage: "${storage.path}" is for the steps of the job's run ${buildId} alone, and ${parent ? `${parent.workflowId} (${parent.runId})` : 'no job'} has started this runner: start it as a step of a job`);
+  if (
+    parent?.runId === buildId ||
+    (parent && (await describe(parent)).raw.workflowExecutionInfo?.firstRunId === buildId)
+  )
+    return;
+  throw new ComputeError(
+    'invalid',
+    `storage: "${storage.path}" is for the steps of the job's run ${buildId} alone, and ${parent ? `${parent.workflowId} (${parent.runId})` : 'no job'} has started this runner: start it as a step of a job`,
+  );
 }
 
-async function describe({ workflowId, runId }: { readonly workflowId?: string | null; readonly runId?: string | null }) {
-  return await getClient().workflow.getHandle(workflowId ?? '', runId ?? '').describe();
+async function describe({
+  workflowId,
+  runId,
+}: {
+  readonly workflowId?: string | null;
+  readonly runId?: string | null;
+}) {
+  return await getClient()
+    .workflow.getHandle(workflowId ?? '', runId ?? '')
+    .describe();
 }

@@ -14,9 +14,14 @@ const TELLING_TRIES = 3;
  * Looks at the live state once; where the condition does not hold yet, gives its slot back: the watcher completes the activity
  * when it does (`startWatcher`). Its start-to-close timeout is the re-sync: the next attempt looks live again.
  */
-export async function awaitPod(ports: ActivityPorts, tell: TellSet, { tells, ...input }: AwaitPodInput): Promise<SeenPod> {
+export async function awaitPod(
+  ports: ActivityPorts,
+  tell: TellSet,
+  { tells, ...input }: AwaitPodInput,
+): Promise<SeenPod> {
   // Not in each re-sync: a try or two may have died before Temporal had it, and after those the set's own list tells.
-  const told = tells !== undefined && activityInfo().attempt <= TELLING_TRIES ? tell(tells) : undefined;
+  const told =
+    tells !== undefined && activityInfo().attempt <= TELLING_TRIES ? tell(tells) : undefined;
   const [looked] = await Promise.all([lookForIt(ports, input), told]);
   if (looked === undefined) throw new CompleteAsyncError();
   return looked;
@@ -24,7 +29,8 @@ export async function awaitPod(ports: ActivityPorts, tell: TellSet, { tells, ...
 
 /** @returns `undefined`: it is to be waited for */
 async function lookForIt(ports: ActivityPorts, input: AwaitPodInput): Promise<SeenPod | undefined> {
-  const pod = ports.compute.reachable?.() === false ? lastSeen(ports, input) : await observePod(ports, input);
+  const pod =
+    ports.compute.reachable?.() === false ? lastSeen(ports, input) : await observePod(ports, input);
   return pod !== undefined && isMet(input.until, pod, Date.now()) ? pod : undefined;
 }
 
@@ -35,7 +41,9 @@ function lastSeen({ compute }: ActivityPorts, { pod }: PodInput): SeenPod | unde
 }
 
 export async function observePod({ compute }: ActivityPorts, { pod }: PodInput): Promise<SeenPod> {
-  return await onCluster(`looking at ${pod.name}`, async () => asItsLifeSees((await compute.observe(pod)) ?? gonePod(pod)));
+  return await onCluster(`looking at ${pod.name}`, async () =>
+    asItsLifeSees((await compute.observe(pod)) ?? gonePod(pod)),
+  );
 }
 
 /** Each life knows whose pod it looks at: histories need not say it again. */
@@ -46,5 +54,13 @@ export function asItsLifeSees(pod: SeenPod): SeenPod {
 
 /** What is known of a pod that does not exist any more and that nobody saw go. */
 export function gonePod(pod: PodRef): SeenPod {
-  return { ...pod, scheduled: false, createdAt: new Date(0).toISOString(), ended: true, gone: true, unseenEnd: true, terminating: false };
+  return {
+    ...pod,
+    scheduled: false,
+    createdAt: new Date(0).toISOString(),
+    ended: true,
+    gone: true,
+    unseenEnd: true,
+    terminating: false,
+  };
 }

@@ -8,7 +8,14 @@ import type { PodDeletion } from '../core/calls/index.ts';
 import type { TimeoutPolicy } from '../core/input/timeoutPolicy.ts';
 import type { PodStateEvent, SweepReport, VolumeClaim } from '../core/contract/index.ts';
 import type { ServedPlace } from '../core/domain/place.ts';
-import type { ClaimWriter, PodRef, PodRequest, PodView, RunnerIdentity, StopReason } from '../core/domain/pod.ts';
+import type {
+  ClaimWriter,
+  PodRef,
+  PodRequest,
+  PodView,
+  RunnerIdentity,
+  StopReason,
+} from '../core/domain/pod.ts';
 import type { Scope, RegisterRequest, CiJob, CiJobs } from '../core/domain/ciServer.ts';
 import type { CommitReport, ReportTaken } from '../core/domain/commitReport.ts';
 import type { SeenScope } from '../core/input/sweep.ts';
@@ -52,7 +59,11 @@ export interface CiServer {
   /** Id of the runner group of that name. @throws CiServerError `rejected` when the scope has none, and all others but `busy` */
   runnerGroupId?(scope: Scope, name: string, signal?: AbortSignal): Promise<number>;
   /** Looks one runner up, by id where known, else by name (one request). `undefined`: not listed. */
-  find(scope: Scope, runner: { id?: number; name: string }, signal?: AbortSignal): Promise<CiRunner | undefined>;
+  find(
+    scope: Scope,
+    runner: { id?: number; name: string },
+    signal?: AbortSignal,
+  ): Promise<CiRunner | undefined>;
   /** All runners of the scope, to the list's end. Lists may be a minute old. @throws CiServerError `unavailable` also where it was cut off */
   listRunners(scope: Scope, signal?: AbortSignal): Promise<CiRunner[]>;
   /**
@@ -61,26 +72,43 @@ export interface CiServer {
    *   (GitHub answers 404, not 403, to a credential that lost the scope)
    * @throws CiServerError `busy` (422 in either text), `credentials`, `rate_limited`, `unavailable`, `rejected`
    */
-  removeRegistration(scope: Scope, runnerId: number, signal?: AbortSignal): Promise<'removed' | 'absent'>;
+  removeRegistration(
+    scope: Scope,
+    runnerId: number,
+    signal?: AbortSignal,
+  ): Promise<'removed' | 'absent'>;
   /**
    * The jobs of the scope that wait for a runner or run on one: the truth, where webhooks were lost. It costs a request for each
    * repository and each run under way, so it is for every few minutes.
    * @param labels - only jobs that a runner with these labels can take
    * @param maxAgeMs - what was found for somebody else may be so old. @default 0
    */
-  queuedJobs?(scope: Scope, labels?: readonly string[], signal?: AbortSignal, maxAgeMs?: number): Promise<CiJobs>;
+  queuedJobs?(
+    scope: Scope,
+    labels?: readonly string[],
+    signal?: AbortSignal,
+    maxAgeMs?: number,
+  ): Promise<CiJobs>;
   /**
    * One job, where the scope has too many to list. `absent`: it neither waits for a runner nor runs. `undefined`: that cannot be told now.
    * @param job - by its id, and its `owner/repo`
    */
-  job?(scope: Scope, job: { readonly id: number; readonly repository: string }, signal?: AbortSignal): Promise<CiJob | 'absent' | undefined>;
+  job?(
+    scope: Scope,
+    job: { readonly id: number; readonly repository: string },
+    signal?: AbortSignal,
+  ): Promise<CiJob | 'absent' | undefined>;
   /**
    * Shows beside a commit how a run is. Said again, it is shown once. Of what comes together the last to arrive is shown: one after the other is the caller's part.
    * @throws CiServerError `credentials` and `rejected` (which a commit that was pushed just now may be, too), `rate_limited`, `unavailable`
    */
   reportStatus(report: CommitReport, signal?: AbortSignal): Promise<ReportTaken>;
   /** The files that a pull request changes, with those that it moves by both names; `undefined`: they are too many for the CI server to tell. Absent: it cannot tell any. */
-  changedPaths?(scope: Scope, pullRequest: number, signal?: AbortSignal): Promise<string[] | undefined>;
+  changedPaths?(
+    scope: Scope,
+    pullRequest: number,
+    signal?: AbortSignal,
+  ): Promise<string[] | undefined>;
   /**
    * Has deliveries of webhooks that failed sent again, each of them once: GitHub does not do that by itself, and keeps them for three days.
    * Absent where the server or the credential cannot (GitHub: only an App can).
@@ -117,7 +145,11 @@ export class CiServerError extends Error {
   /** How long to wait before asking again, in ms; of one that is `unavailable` only while nobody gets an answer. */
   readonly retryAfterMs: number | undefined;
 
-  constructor(kind: CiServerErrorKind, message: string, more: { status?: number | undefined; retryAfterMs?: number | undefined; cause?: unknown } = {}) {
+  constructor(
+    kind: CiServerErrorKind,
+    message: string,
+    more: { status?: number | undefined; retryAfterMs?: number | undefined; cause?: unknown } = {},
+  ) {
     super(message, { cause: more.cause });
     this.kind = kind;
     this.status = more.status;
@@ -127,7 +159,11 @@ export class CiServerError extends Error {
 
 /** A refusal that only somebody can change who gives the credential more rights, or asks for something else: not a secret that is being rotated. */
 export function isStanding(error: unknown): error is CiServerError {
-  return error instanceof CiServerError && (error.kind === 'rejected' || (error.kind === 'credentials' && (error.status === 403 || error.status === 404)));
+  return (
+    error instanceof CiServerError &&
+    (error.kind === 'rejected' ||
+      (error.kind === 'credentials' && (error.status === 403 || error.status === 404)))
+  );
 }
 
 /** Gives the CI server client of a credential named in the worker's config. @throws UnknownCredentialError */
@@ -172,9 +208,16 @@ export interface Compute {
   /** Everything that keeps a request from ever being a pod here, each with the fix; empty when it is sound. Asks nobody. */
   faults(request: Omit<PodRequest, 'identity'>): string[];
   /** The registration stored by an earlier try of the same provisioning, if any. */
-  readRegistrationSecret(identity: RunnerIdentity, namespace?: string): Promise<Registration | undefined>;
+  readRegistrationSecret(
+    identity: RunnerIdentity,
+    namespace?: string,
+  ): Promise<Registration | undefined>;
   /** Stores the registration for the pod to read (a Secret). Idempotent: an existing one of the same identity wins and is returned. */
-  storeRegistrationSecret(identity: RunnerIdentity, registration: Registration, namespace?: string): Promise<Registration>;
+  storeRegistrationSecret(
+    identity: RunnerIdentity,
+    registration: Registration,
+    namespace?: string,
+  ): Promise<Registration>;
   /** Creates the pod and the claims it needs. Idempotent: what exists of the same identity is returned. */
   createPod(request: PodRequest, registration: Registration | undefined): Promise<PodView>;
   /**
@@ -189,13 +232,31 @@ export interface Compute {
   /** Deletes what {@link storeRegistrationSecret} made. Absent: fine. */
   deleteRegistrationSecret(identity: RunnerIdentity, namespace?: string): Promise<void>;
   /** Deletes the claims that this life's own pods made, the attempts together; kept ones stay. Absent: fine. */
-  deleteClaims(identity: RunnerIdentity, claims: readonly VolumeClaim[], namespace?: string): Promise<void>;
+  deleteClaims(
+    identity: RunnerIdentity,
+    claims: readonly VolumeClaim[],
+    namespace?: string,
+  ): Promise<void>;
   /** Notes on the claims that this pod may still write to them. A claim that is gone: fine. */
-  fenceClaims(identity: RunnerIdentity, claims: readonly VolumeClaim[], writer: ClaimWriter, namespace?: string): Promise<void>;
+  fenceClaims(
+    identity: RunnerIdentity,
+    claims: readonly VolumeClaim[],
+    writer: ClaimWriter,
+    namespace?: string,
+  ): Promise<void>;
   /** Who may still write to the claims, by {@link fenceClaims}, whichever life noted it. */
-  claimWriters(identity: RunnerIdentity, claims: readonly VolumeClaim[], namespace?: string): Promise<ClaimWriter[]>;
+  claimWriters(
+    identity: RunnerIdentity,
+    claims: readonly VolumeClaim[],
+    namespace?: string,
+  ): Promise<ClaimWriter[]>;
   /** Takes back what {@link fenceClaims} noted. */
-  releaseClaims(identity: RunnerIdentity, claims: readonly VolumeClaim[], writer: ClaimWriter, namespace?: string): Promise<void>;
+  releaseClaims(
+    identity: RunnerIdentity,
+    claims: readonly VolumeClaim[],
+    writer: ClaimWriter,
+    namespace?: string,
+  ): Promise<void>;
   /** May a claim that a pod on this node had mounted be mounted by another? Only once nothing can write from there any more. */
   nodeState(node: string): Promise<'ready' | 'gone' | 'fenced' | 'unreachable'>;
   /** The last lines of the runner container's log, at most so many bytes; `undefined`: there is none (any more). */
@@ -225,7 +286,11 @@ export class ComputeError extends Error {
   readonly kind: ComputeErrorKind;
   readonly retryAfterMs: number | undefined;
 
-  constructor(kind: ComputeErrorKind, message: string, more: { retryAfterMs?: number | undefined; cause?: unknown } = {}) {
+  constructor(
+    kind: ComputeErrorKind,
+    message: string,
+    more: { retryAfterMs?: number | undefined; cause?: unknown } = {},
+  ) {
     super(message, { cause: more.cause });
     this.kind = kind;
     this.retryAfterMs = more.retryAfterMs;
@@ -282,5 +347,8 @@ export interface WaitCompleter {
   /** Has the pending activity tried again at once: it looks live itself. One that does not wait any more is tolerated. */
   lookAgain(workflowId: string, activityId: string, why: string): Promise<void>;
   /** Activity ids of waits pending in running runner workflows of that place, without those of the workflows in `except`. */
-  pendingWaits(place: ServedPlace, except: ReadonlySet<string>): AsyncIterable<{ workflowId: string; activityId: string }>;
+  pendingWaits(
+    place: ServedPlace,
+    except: ReadonlySet<string>,
+  ): AsyncIterable<{ workflowId: string; activityId: string }>;
 }

@@ -9,7 +9,10 @@ import { CiServerError, ComputeError } from './ports.ts';
 
 /** A port's error as {@link toFailure} has it, with the delay that is due by the clock of its reason. */
 export function refusal(error: unknown, pace: RetryPace, refusalIsFinal: boolean): unknown {
-  const hasClock = (error instanceof CiServerError || error instanceof ComputeError) && error.retryAfterMs === undefined && ['busy', 'unavailable', 'forbidden'].includes(error.kind);
+  const hasClock =
+    (error instanceof CiServerError || error instanceof ComputeError) &&
+    error.retryAfterMs === undefined &&
+    ['busy', 'unavailable', 'forbidden'].includes(error.kind);
   return toFailure(error, pace, refusalIsFinal, hasClock ? countOf(error.kind) : 1);
 }
 

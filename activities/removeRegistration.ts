@@ -1,6 +1,10 @@
 import { activityInfo, cancellationSignal } from '@temporalio/activity';
 import { LRUCache } from 'lru-cache';
-import { FAILURE_TYPES, type RegistrationRemoval, type RemoveRegistrationInput } from '../core/calls/index.ts';
+import {
+  FAILURE_TYPES,
+  type RegistrationRemoval,
+  type RemoveRegistrationInput,
+} from '../core/calls/index.ts';
 import { failure } from './failures.ts';
 import { isKnownOurs, noteOurs, whyNotOurs } from './ownRegistrations.ts';
 import { refusal } from './refusals.ts';
@@ -15,14 +19,24 @@ import { CiServerError, type ActivityPorts, type CiServer, type Compute } from '
 const refusals = new LRUCache<string, number>({ max: 20_000 });
 
 /** Asks the CI server to remove a registration, and does nothing else: the CI server is the authority on whether a runner may go. */
-export async function removeRegistration({ ciServers, compute }: ActivityPorts, input: RemoveRegistrationInput): Promise<RegistrationRemoval> {
+export async function removeRegistration(
+  { ciServers, compute }: ActivityPorts,
+  input: RemoveRegistrationInput,
+): Promise<RegistrationRemoval> {
   const key = `${input.credential}/${input.scope.name}/${input.runner.name}`;
   const { attempt } = activityInfo();
   const refused = refusals.get(key) ?? 0;
   try {
-    const removal = await withHeartbeats(`removing the registration of ${input.runner.name}`, async () => await remove(ciServers.get(input.credential), compute, input));
+    const removal = await withHeartbeats(
+      `removing the registration of ${input.runner.name}`,
+      async () => await remove(ciServers.get(input.credential), compute, input),
+    );
     refusals.delete(key);
-    return { ...removal, attempts: Math.max(attempt, refused + 1), ...(attempt > 1 ? { retried: true as const } : {}) };
+    return {
+      ...removal,
+      attempts: Math.max(attempt, refused + 1),
+      ...(attempt > 1 ? { retried: true as const } : {}),
+    };
   } catch (error) {
     refusals.set(key, refused + 1);
     // An unknown refusal is no verdict on the runner: it is asked again.
@@ -31,11 +45,18 @@ export async function removeRegistration({ ciServers, compute }: ActivityPorts, 
 }
 
 /** Looks first whether it is one of Holdfast's, and of this place. Nobody can ask it not to: who can write to the Temporal namespace asks with an input of their own making. */
-async function remove(ciServer: CiServer, compute: Compute, input: RemoveRegistrationInput): Promise<Pick<RegistrationRemoval, 'answer' | 'runnerId'>> {
+async function remove(
+  ciServer: CiServer,
+  compute: Compute,
+  input: RemoveRegistrationInput,
+): Promise<Pick<RegistrationRemoval, 'answer' | 'runnerId'>> {
   const { credential, scope, runner, onBusy } = input;
   const signal = cancellationSignal();
   const registered = { credential, scope, name: runner.name };
-  const found = runner.id !== undefined && isKnownOurs(registered, runner.id) ? undefined : await ciServer.find(scope, runner, signal);
+  const found =
+    runner.id !== undefined && isKnownOurs(registered, runner.id)
+      ? undefined
+      : await ciServer.find(scope, runner, signal);
   if (found !== undefined) {
     const fault = whyNotOurs(found, runner.name, await compute.place());
     if (fault !== undefined) throw failure(fault, FAILURE_TYPES.notOurs, { final: true });
@@ -46,7 +67,8 @@ async function remove(ciServer: CiServer, compute: Compute, input: RemoveRegistr
   try {
     return { answer: await ciServer.removeRegistration(scope, runnerId, signal), runnerId };
   } catch (error) {
-    if (onBusy === 'return' && error instanceof CiServerError && error.kind === 'busy') return { answer: 'busy', runnerId };
+    if (onBusy === 'return' && error instanceof CiServerError && error.kind === 'busy')
+      return { answer: 'busy', runnerId };
     throw error;
   }
 }

@@ -6,7 +6,9 @@ export function isDeeper(value: unknown): boolean {
   let level = [value];
   for (let left = MAX_DEPTH; level.length > 0; left--) {
     if (left < 0) return true;
-    level = level.flatMap((each) => (typeof each === 'object' && each !== null ? Object.values(each) : []));
+    level = level.flatMap((each) =>
+      typeof each === 'object' && each !== null ? Object.values(each) : [],
+    );
   }
   return false;
 }

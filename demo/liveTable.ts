@@ -7,7 +7,11 @@ import type { Act } from './scenarios.ts';
 const HEAD = ['RUNNER', 'PHASE', 'WAITS FOR', 'TRIES', 'NAME AT THE CI SERVER'];
 
 /** Draws until `signal` aborts. */
-export async function drawWhile(acts: readonly Act[], signal: AbortSignal, out: NodeJS.WriteStream): Promise<void> {
+export async function drawWhile(
+  acts: readonly Act[],
+  signal: AbortSignal,
+  out: NodeJS.WriteStream,
+): Promise<void> {
   let drawn = 0;
   const seen = new Map<string, string>();
   const draw = (): void => {
@@ -16,17 +20,25 @@ export async function drawWhile(acts: readonly Act[], signal: AbortSignal, out: 
         const [id = '', phase = '', waits = ''] = row(act);
         if (seen.get(id) === phase) continue;
         seen.set(id, phase);
-        out.write(`${new Date().toISOString()} ${id} ${phase}${waits === '' ? '' : ` (waits for: ${waits})`}\n`);
+        out.write(
+          `${new Date().toISOString()} ${id} ${phase}${waits === '' ? '' : ` (waits for: ${waits})`}\n`,
+        );
       }
       return;
     }
     // A wrapped line would be two where one is redrawn.
-    const lines = table(HEAD, acts.map(row)).split('\n').map((line) => line.slice(0, (out.columns || 200) - 1));
+    const lines = table(HEAD, acts.map(row))
+      .split('\n')
+      .map((line) => line.slice(0, (out.columns || 200) - 1));
     out.write(`${drawn > 0 ? `\u001b[${drawn}A\u001b[J` : ''}${lines.join('\n')}\n`);
     drawn = lines.length;
   };
   while (!signal.aborted) {
-    await Promise.all(acts.filter((act) => act.result === undefined).map(async (act) => await act.look().catch(() => undefined)));
+    await Promise.all(
+      acts
+        .filter((act) => act.result === undefined)
+        .map(async (act) => await act.look().catch(() => undefined)),
+    );
     draw();
     await delay(300, undefined, { signal }).catch(() => undefined);
   }
@@ -34,6 +46,19 @@ export async function drawWhile(acts: readonly Act[], signal: AbortSignal, out: 
 }
 
 function row({ id, status, result }: Act): string[] {
-  if (result !== undefined) return [id, `${result.outcome}${result.cause === undefined ? '' : `/${result.cause}`}`, '', String(result.unregisterAttempts), result.runnerName ?? ''];
-  return [id, status?.phase ?? 'Requested', shorten(status?.waitsFor ?? '', 60), String(status?.unregisterAttempts ?? 0), status?.runnerName ?? ''];
+  if (result !== undefined)
+    return [
+      id,
+      `${result.outcome}${result.cause === undefined ? '' : `/${result.cause}`}`,
+      '',
+      String(result.unregisterAttempts),
+      result.runnerName ?? '',
+    ];
+  return [
+    id,
+    status?.phase ?? 'Requested',
+    shorten(status?.waitsFor ?? '', 60),
+    String(status?.unregisterAttempts ?? 0),
+    status?.runnerName ?? '',
+  ];
 }

@@ -36,11 +36,24 @@ const program = new Command('demo')
   )
   .option('--exit', 'end when all have ended: status 0 only if all went as told')
   .option('--json', 'print the result as one JSON object (implies --exit)')
-  .option('--kubernetes', 'run the runners as pods: on the cluster of KUBECONFIG, or else on the lab’s own node (Linux, root)')
-  .option('--image <image>', 'with --kubernetes: image with Node 24, the simulator in /opt/holdfast/simulator, and its config.sh and run.sh in /home/runner', 'holdfast.test/runner:1')
-  .option('--supervisor-image <image>', 'with --kubernetes and KUBECONFIG: image with the supervisor in /opt/holdfast; without it runners run bare')
+  .option(
+    '--kubernetes',
+    'run the runners as pods: on the cluster of KUBECONFIG, or else on the lab’s own node (Linux, root)',
+  )
+  .option(
+    '--image <image>',
+    'with --kubernetes: image with Node 24, the simulator in /opt/holdfast/simulator, and its config.sh and run.sh in /home/runner',
+    'holdfast.test/runner:1',
+  )
+  .option(
+    '--supervisor-image <image>',
+    'with --kubernetes and KUBECONFIG: image with the supervisor in /opt/holdfast; without it runners run bare',
+  )
   .option('--namespace <namespace>', 'with --kubernetes', 'default')
-  .option('--host-address <address>', 'with --kubernetes and KUBECONFIG: address of this machine that pods reach')
+  .option(
+    '--host-address <address>',
+    'with --kubernetes and KUBECONFIG: address of this machine that pods reach',
+  )
   .option('--state-dir <folder>', 'data, logs and process records', '.holdfast/demo');
 
 process.exitCode = await main(program.parse().opts<DemoOptions>());
@@ -60,10 +73,21 @@ async function main(options: DemoOptions): Promise<number> {
   let stage: Stage | undefined;
   try {
     const ownNode = options.kubernetes === true && process.env['KUBECONFIG'] === undefined;
-    const lab = await up({ stateDir: labDir, temporal: true, kubernetes: ownNode, ...(ownNode ? { nodes: 'kubelet' as const } : {}), progress: say });
+    const lab = await up({
+      stateDir: labDir,
+      temporal: true,
+      kubernetes: ownNode,
+      ...(ownNode ? { nodes: 'kubelet' as const } : {}),
+      progress: say,
+    });
     const { address = '', uiUrl = '' } = lab.temporal ?? {};
     const taskQueue = `demo-${randomBytes(3).toString('hex')}`;
-    stage = await Stage.set({ stateDir, target: await targetOf(options, lab, stateDir), temporalAddress: address, taskQueue });
+    stage = await Stage.set({
+      stateDir,
+      target: await targetOf(options, lab, stateDir),
+      temporalAddress: address,
+      taskQueue,
+    });
     say(`Temporal UI: ${uiUrl}`);
     say('starting the worker …');
     await stage.startWorker();
@@ -74,7 +98,9 @@ async function main(options: DemoOptions): Promise<number> {
     if (played === undefined) return 130;
     const wrong = await report(stage, played, uiUrl, options);
     if (options.exit !== true && options.json !== true) {
-      say(`\nEverything stays up for a look: ${uiUrl}/namespaces/default/workflows  (Ctrl-C ends it)`);
+      say(
+        `\nEverything stays up for a look: ${uiUrl}/namespaces/default/workflows  (Ctrl-C ends it)`,
+      );
       if (!stopped.signal.aborted) await once(stopped.signal, 'abort');
     }
     return wrong === 0 ? 0 : 1;
@@ -91,13 +117,27 @@ async function targetOf(options: DemoOptions, lab: LabState, stateDir: string): 
   if (options.kubernetes !== true) return processTarget(stateDir);
   const kubeconfig = lab.kubernetes?.kubeconfig ?? process.env['KUBECONFIG'] ?? '';
   const hostAddress = options.hostAddress ?? lab.hostAddress;
-  if (hostAddress === undefined) throw new Error('--host-address is missing: the address of this machine that the pods of your cluster reach');
+  if (hostAddress === undefined)
+    throw new Error(
+      '--host-address is missing: the address of this machine that the pods of your cluster reach',
+    );
   // The lab's own image of it; of somebody's cluster nobody knows which images it has.
-  const supervisorImage = options.supervisorImage ?? (lab.kubernetes === undefined ? undefined : SUPERVISOR_IMAGE);
-  return await kubernetesTarget({ kubeconfig, image: options.image, hostAddress, namespace: options.namespace, ...(supervisorImage === undefined ? {} : { supervisorImage }) });
+  const supervisorImage =
+    options.supervisorImage ?? (lab.kubernetes === undefined ? undefined : SUPERVISOR_IMAGE);
+  return await kubernetesTarget({
+    kubeconfig,
+    image: options.image,
+    hostAddress,
+    namespace: options.namespace,
+    ...(supervisorImage === undefined ? {} : { supervisorImage }),
+  });
 }
 
-async function playAll(stage: Stage, options: DemoOptions, signal: AbortSignal): Promise<DemoRunner[]> {
+async function playAll(
+  stage: Stage,
+  options: DemoOptions,
+  signal: AbortSignal,
+): Promise<DemoRunner[]> {
   const run = randomBytes(2).toString('hex');
   const over = new AbortController();
   const ends = AbortSignal.any([over.signal, signal]);
@@ -114,21 +154,41 @@ async function playAll(stage: Stage, options: DemoOptions, signal: AbortSignal):
 }
 
 /** @returns how many things did not go as told */
-async function report(stage: Stage, played: readonly DemoRunner[], temporalUi: string, options: DemoOptions): Promise<number> {
-  const [compute, workflows] = await Promise.all([stage.target.leftovers(), stage.runningWorkflows()]);
+async function report(
+  stage: Stage,
+  played: readonly DemoRunner[],
+  temporalUi: string,
+  options: DemoOptions,
+): Promise<number> {
+  const [compute, workflows] = await Promise.all([
+    stage.target.leftovers(),
+    stage.runningWorkflows(),
+  ]);
   const registrations = stage.simulator.runners().map((runner) => `registration ${runner.name}`);
   const leaked = [...compute, ...registrations, ...workflows.map((id) => `workflow ${id}`)];
   const wrong = played.flatMap((runner) => runner.wrong.map((what) => `${runner.id}: ${what}`));
   const result: DemoResult = {
     runners: played.map(({ story: _story, wrong: _wrong, ...runner }) => runner),
-    leaks: { compute: compute.length, registrations: registrations.length, workflows: workflows.length },
+    leaks: {
+      compute: compute.length,
+      registrations: registrations.length,
+      workflows: workflows.length,
+    },
     temporalUi,
   };
   if (options.json === true) process.stdout.write(`${JSON.stringify(result)}\n`);
   else {
-    const rows = played.map((runner) => [runner.wrong.length === 0 ? 'ok' : 'WRONG', runner.story, `${runner.outcome}${runner.cause === undefined ? '' : `/${runner.cause}`}`]);
-    process.stdout.write(`\n${table(['', 'WHAT WAS TOLD', 'WHAT BECAME OF IT'], rows)}\n\nworkers used: ${stage.workers} (one was killed with SIGKILL)\n`);
-    process.stdout.write(`leaked: ${leaked.length === 0 ? 'nothing (no process, no pod, no Secret, no registration, no workflow)' : leaked.join(', ')}\n`);
+    const rows = played.map((runner) => [
+      runner.wrong.length === 0 ? 'ok' : 'WRONG',
+      runner.story,
+      `${runner.outcome}${runner.cause === undefined ? '' : `/${runner.cause}`}`,
+    ]);
+    process.stdout.write(
+      `\n${table(['', 'WHAT WAS TOLD', 'WHAT BECAME OF IT'], rows)}\n\nworkers used: ${stage.workers} (one was killed with SIGKILL)\n`,
+    );
+    process.stdout.write(
+      `leaked: ${leaked.length === 0 ? 'nothing (no process, no pod, no Secret, no registration, no workflow)' : leaked.join(', ')}\n`,
+    );
   }
   for (const line of wrong) process.stderr.write(`demo: ${line}\n`);
   return wrong.length + leaked.length;
@@ -138,8 +198,15 @@ async function report(stage: Stage, played: readonly DemoRunner[], temporalUi: s
 async function abandon(stage: Stage, say: (line: string) => void): Promise<void> {
   say('stopping: the runners are cancelled first …');
   const ids = await stage.runningWorkflows();
-  await Promise.all(ids.map(async (id) => await stage.client.workflow.getHandle(id).signal('cancel', { mode: 'force', reason: 'demo stopped' })));
-  for (const deadline = Date.now() + 15_000; Date.now() < deadline; ) {
+  await Promise.all(
+    ids.map(
+      async (id) =>
+        await stage.client.workflow
+          .getHandle(id)
+          .signal('cancel', { mode: 'force', reason: 'demo stopped' }),
+    ),
+  );
+  for (const deadline = Date.now() + 15_000; Date.now() < deadline;) {
     if ((await stage.runningWorkflows()).length === 0) return;
     await new Promise((wake) => setTimeout(wake, 200));
   }

@@ -1,7 +1,15 @@
 /** The five lives that the demo plays, and what must become of each. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { QueryNotRegisteredError, ServiceError } from '@temporalio/client';
-import { RUNNER_WORKFLOW, cancelSignal, drainUpdate, statusQuery, type RunnerInput, type RunnerResult, type RunnerStatus } from '../core/contract/index.ts';
+import {
+  RUNNER_WORKFLOW,
+  cancelSignal,
+  drainUpdate,
+  statusQuery,
+  type RunnerInput,
+  type RunnerResult,
+  type RunnerStatus,
+} from '../core/contract/index.ts';
 import type { Stage } from './stage.ts';
 
 /** What a life has come to, for people and for `--json`. */
@@ -66,25 +74,41 @@ export class Act {
       ...this.stage.target.runnerInput,
       ...this.scenario.input,
     };
-    await this.stage.client.workflow.start(RUNNER_WORKFLOW, { workflowId: this.id, taskQueue: this.stage.taskQueue, args: [input], staticSummary: this.scenario.story });
+    await this.stage.client.workflow.start(RUNNER_WORKFLOW, {
+      workflowId: this.id,
+      taskQueue: this.stage.taskQueue,
+      args: [input],
+      staticSummary: this.scenario.story,
+    });
   }
 
   /** Queues a job that only this runner can take. */
   queueJob(command: string): void {
-    this.#job = this.stage.simulator.queueJob({ repo: REPO, labels: ['self-hosted', this.#label], name: this.scenario.key, command }).id;
+    this.#job = this.stage.simulator.queueJob({
+      repo: REPO,
+      labels: ['self-hosted', this.#label],
+      name: this.scenario.key,
+      command,
+    }).id;
   }
 
   /** The job runs, as the CI server sees it. */
   async isBusy(): Promise<void> {
-    await this.#poll('its job to run', async () => (this.stage.simulator.job(this.#job ?? 0)?.status === 'in_progress' ? true : undefined));
+    await this.#poll('its job to run', async () =>
+      this.stage.simulator.job(this.#job ?? 0)?.status === 'in_progress' ? true : undefined,
+    );
   }
 
   /** Looks at the workflow; a worker that is down just now is part of the play. */
   async look(): Promise<RunnerStatus | undefined> {
     try {
-      this.status = await this.stage.client.withDeadline(Date.now() + LOOK_MS, async () => await this.handle.query(statusQuery));
+      this.status = await this.stage.client.withDeadline(
+        Date.now() + LOOK_MS,
+        async () => await this.handle.query(statusQuery),
+      );
     } catch (error) {
-      if (!(error instanceof ServiceError) && !(error instanceof QueryNotRegisteredError)) throw error;
+      if (!(error instanceof ServiceError) && !(error instanceof QueryNotRegisteredError))
+        throw error;
     }
     return this.status;
   }
@@ -98,21 +122,33 @@ export class Act {
 
   /** The verdict, once there is one. */
   async ends(): Promise<RunnerResult> {
-    await this.#poll('its end', async () => ((await this.handle.describe()).status.name === 'RUNNING' ? undefined : true));
+    await this.#poll('its end', async () =>
+      (await this.handle.describe()).status.name === 'RUNNING' ? undefined : true,
+    );
     return (this.result = (await this.handle.result()) as RunnerResult);
   }
 
   async #poll<T>(what: string, look: () => Promise<T | undefined>): Promise<T> {
-    for (const deadline = Date.now() + TIMEOUT_MS; Date.now() < deadline; await delay(150, undefined, { signal: this.#signal })) {
+    for (
+      const deadline = Date.now() + TIMEOUT_MS;
+      Date.now() < deadline;
+      await delay(150, undefined, { signal: this.#signal })
+    ) {
       const seen = await look();
       if (seen !== undefined) return seen;
     }
-    throw new Error(`${this.id}: waited ${TIMEOUT_MS / 1_000} s for ${what}; last seen: ${JSON.stringify(this.status)}`);
+    throw new Error(
+      `${this.id}: waited ${TIMEOUT_MS / 1_000} s for ${what}; last seen: ${JSON.stringify(this.status)}`,
+    );
   }
 }
 
 const outcome = (wanted: string, cause?: string) => (result: RunnerResult) =>
-  result.outcome === wanted && result.cause === cause ? [] : [`ended ${result.outcome}/${result.cause ?? '-'}, not ${wanted}/${cause ?? '-'}: ${result.message}`];
+  result.outcome === wanted && result.cause === cause
+    ? []
+    : [
+        `ended ${result.outcome}/${result.cause ?? '-'}, not ${wanted}/${cause ?? '-'}: ${result.message}`,
+      ];
 
 export const SCENARIOS: readonly Scenario[] = [
   {
@@ -130,11 +166,15 @@ export const SCENARIOS: readonly Scenario[] = [
     async play(act) {
       act.queueJob('for i in 1 2 3 4 5 6; do echo step $i; sleep 2; done');
       await act.isBusy();
-      await act.handle.executeUpdate<{ accepted: true }, [{ reason?: string }]>(drainUpdate.name, { args: [{ reason: 'demo: node maintenance' }] });
+      await act.handle.executeUpdate<{ accepted: true }, [{ reason?: string }]>(drainUpdate.name, {
+        args: [{ reason: 'demo: node maintenance' }],
+      });
     },
     check: (result) => [
       ...outcome('succeeded')(result),
-      ...(result.unregisterAttempts > 3 ? [] : [`was refused only ${result.unregisterAttempts - 1} times`]),
+      ...(result.unregisterAttempts > 3
+        ? []
+        : [`was refused only ${result.unregisterAttempts - 1} times`]),
     ],
   },
   {
@@ -154,7 +194,11 @@ export const SCENARIOS: readonly Scenario[] = [
       act.queueJob('for i in $(seq 12); do echo step $i; sleep 2; done; echo survived');
       await act.isBusy();
       // The refusals of the drained runner are counted by the worker that met them.
-      await Promise.all(others.filter((other) => other.scenario.key === 'drained').map(async (other) => await other.ends()));
+      await Promise.all(
+        others
+          .filter((other) => other.scenario.key === 'drained')
+          .map(async (other) => await other.ends()),
+      );
       await act.stage.killWorker();
       await act.stage.startWorker();
     },
@@ -168,18 +212,30 @@ export const SCENARIOS: readonly Scenario[] = [
     key: 'vanishes',
     story: 'a runner that vanishes while idle and is replaced under a new name',
     async play(act) {
-      const { pod } = await act.reaches('Idle', (status) => status.phase === 'Idle' && status.pod !== undefined);
+      const { pod } = await act.reaches(
+        'Idle',
+        (status) => status.phase === 'Idle' && status.pod !== undefined,
+      );
       await act.stage.target.vanish(pod ?? '');
-      await act.reaches('another runner', (status) => status.attempt === 2 && status.pod !== undefined);
+      await act.reaches(
+        'another runner',
+        (status) => status.attempt === 2 && status.pod !== undefined,
+      );
       act.queueJob('echo second try; sleep 2');
     },
-    check: (result) => [...outcome('succeeded')(result), ...(result.replaced.length === 1 ? [] : [`was replaced ${result.replaced.length} times`])],
+    check: (result) => [
+      ...outcome('succeeded')(result),
+      ...(result.replaced.length === 1 ? [] : [`was replaced ${result.replaced.length} times`]),
+    ],
   },
 ];
 
 function registeredOnce({ runnerName }: RunnerResult, { simulator }: Stage): string[] {
   const jobs = simulator.jobs().filter((job) => job.runner_name === runnerName);
-  const survived = jobs.length === 1 && jobs[0]?.conclusion === 'success' && jobs[0].output.some((line) => line.includes('survived'));
+  const survived =
+    jobs.length === 1 &&
+    jobs[0]?.conclusion === 'success' &&
+    jobs[0].output.some((line) => line.includes('survived'));
   return survived ? [] : ['its job did not survive'];
 }
 

@@ -13,7 +13,12 @@ import type { Target } from './target.ts';
 
 const TOKEN = 'ghp_demo';
 const READY_TIMEOUT_MS = 60_000;
-const CLI = fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? '../worker/cli/main.ts' : '../worker/cli/main.js', import.meta.url));
+const CLI = fileURLToPath(
+  new URL(
+    import.meta.url.endsWith('.ts') ? '../worker/cli/main.ts' : '../worker/cli/main.js',
+    import.meta.url,
+  ),
+);
 
 export interface StageOptions {
   readonly stateDir: string;
@@ -37,7 +42,17 @@ export class Stage {
   #worker: ChildProcess | undefined;
   #workers = 0;
 
-  private constructor(options: StageOptions, parts: { connection: Connection; simulator: Simulator; port: number; webhookPort: number; webhookSecret: string; githubUrl: string }) {
+  private constructor(
+    options: StageOptions,
+    parts: {
+      connection: Connection;
+      simulator: Simulator;
+      port: number;
+      webhookPort: number;
+      webhookSecret: string;
+      githubUrl: string;
+    },
+  ) {
     this.#options = options;
     this.target = options.target;
     this.taskQueue = options.taskQueue;
@@ -65,7 +80,14 @@ export class Stage {
       webhook: { url: `http://127.0.0.1:${webhookPort}/webhooks/github`, secret: webhookSecret },
     });
     const connection = await Connection.connect({ address: options.temporalAddress });
-    return new Stage(options, { connection, simulator, port, webhookPort, webhookSecret, githubUrl });
+    return new Stage(options, {
+      connection,
+      simulator,
+      port,
+      webhookPort,
+      webhookSecret,
+      githubUrl,
+    });
   }
 
   /** Number of workers started so far. */
@@ -104,11 +126,17 @@ export class Stage {
 
   async #ready(worker: ChildProcess, logFile: string): Promise<void> {
     for (const deadline = Date.now() + READY_TIMEOUT_MS; Date.now() < deadline; await delay(100)) {
-      if (worker.exitCode !== null) throw new Error(`the worker ended with status ${worker.exitCode}; its log: ${logFile}`);
-      const ready = await fetch(`http://127.0.0.1:${this.#port}/readyz`).then((response) => response.ok, () => false);
+      if (worker.exitCode !== null)
+        throw new Error(`the worker ended with status ${worker.exitCode}; its log: ${logFile}`);
+      const ready = await fetch(`http://127.0.0.1:${this.#port}/readyz`).then(
+        (response) => response.ok,
+        () => false,
+      );
       if (ready) return;
     }
-    throw new Error(`the worker was not ready within ${READY_TIMEOUT_MS / 1_000} s; its log: ${logFile}`);
+    throw new Error(
+      `the worker was not ready within ${READY_TIMEOUT_MS / 1_000} s; its log: ${logFile}`,
+    );
   }
 
   /** kill -9: nothing is handed back, nobody is told. */
@@ -122,7 +150,10 @@ export class Stage {
   /** Workflows of this demo that still run. */
   async runningWorkflows(): Promise<string[]> {
     const ids: string[] = [];
-    for await (const { workflowId } of this.client.workflow.list({ query: `TaskQueue = '${this.taskQueue}' AND ExecutionStatus = 'Running'` })) ids.push(workflowId);
+    for await (const { workflowId } of this.client.workflow.list({
+      query: `TaskQueue = '${this.taskQueue}' AND ExecutionStatus = 'Running'`,
+    }))
+      ids.push(workflowId);
     return ids;
   }
 

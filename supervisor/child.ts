@@ -31,12 +31,25 @@ export type Piped = 'nothing' | 'stdout' | 'both';
  * Starts a process as the leader of a session, hence of a process group, of its own.
  * @returns what is piped of it
  */
-export function startChild(command: readonly string[], env: NodeJS.ProcessEnv, piped: Piped, handlers: ChildHandlers): Pipes {
+export function startChild(
+  command: readonly string[],
+  env: NodeJS.ProcessEnv,
+  piped: Piped,
+  handlers: ChildHandlers,
+): Pipes {
   const [file = '', ...args] = command;
   let child: ChildProcess;
   try {
     // Node's "pipe" is a socket, which nobody can open by way of /proc: no process of a job writes what the log says.
-    child = spawn(file, args, { env, detached: true, stdio: ['inherit', piped === 'nothing' ? 'inherit' : 'pipe', piped === 'both' ? 'pipe' : 'inherit'] });
+    child = spawn(file, args, {
+      env,
+      detached: true,
+      stdio: [
+        'inherit',
+        piped === 'nothing' ? 'inherit' : 'pipe',
+        piped === 'both' ? 'pipe' : 'inherit',
+      ],
+    });
   } catch (error) {
     handlers.failed((error as Error).message); // too long a command line, for one
     return NO_PIPES;

@@ -1,8 +1,15 @@
 import { CHILD_ENV_PREFIX, SETTINGS, type Setting } from './settings.ts';
 
 /** The command's environment: the container's, without the supervisor's settings, with what the supervisor has to say. */
-export function childEnvironment(env: NodeJS.ProcessEnv, said: Readonly<Record<string, string>>): NodeJS.ProcessEnv {
-  const ours = new Set(SETTINGS.filter((setting: Setting) => setting.passedOn !== true).map((setting) => setting.env as string));
+export function childEnvironment(
+  env: NodeJS.ProcessEnv,
+  said: Readonly<Record<string, string>>,
+): NodeJS.ProcessEnv {
+  const ours = new Set(
+    SETTINGS.filter((setting: Setting) => setting.passedOn !== true).map(
+      (setting) => setting.env as string,
+    ),
+  );
   const result: NodeJS.ProcessEnv = {};
   const only: NodeJS.ProcessEnv = {};
   for (const [name, value] of Object.entries(env)) {

@@ -1,6 +1,12 @@
 import { familyOf } from './family.ts';
 import { type KillScope, killScope } from './killScope.ts';
-import { hasInEnvironment, type ProcessRow, readCommandLine, readName, readProcessTable } from './processTable.ts';
+import {
+  hasInEnvironment,
+  type ProcessRow,
+  readCommandLine,
+  readName,
+  readProcessTable,
+} from './processTable.ts';
 
 /** Time between two looks at what is still alive, in ms. */
 const LOOK_MS = 20;
@@ -34,9 +40,15 @@ export class CommandProcesses {
   /** Living processes of the command. */
   alive(): ProcessRow[] {
     const table = readProcessTable();
-    if (this.#scope.kind === 'namespace') return table.filter(({ pid, zombie }) => pid !== 1 && pid !== process.pid && !zombie);
+    if (this.#scope.kind === 'namespace')
+      return table.filter(({ pid, zombie }) => pid !== 1 && pid !== process.pid && !zombie);
     const root = this.#scope.root === 'self' ? process.pid : this.#scope.root;
-    return familyOf(table, { root, supervisor: process.pid, child: this.child, marked: (pid) => hasInEnvironment(pid, this.#mark) });
+    return familyOf(table, {
+      root,
+      supervisor: process.pid,
+      child: this.child,
+      marked: (pid) => hasInEnvironment(pid, this.#mark),
+    });
   }
 
   /** Whether a living process is left in the command's process group. */
@@ -62,12 +74,13 @@ export class CommandProcesses {
       await new Promise((resolve) => setImmediate(resolve)); // a child that was killed but is not reaped yet needs its turn
       return [];
     }
-    for (const endMs = performance.now() + KILL_MS; ; ) {
+    for (const endMs = performance.now() + KILL_MS; ;) {
       this.killAll();
       await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
       const left = this.alive();
       // Waiting does not make another user's die.
-      if (performance.now() > endMs || !left.some(({ pid }) => send(pid, 0))) return this.alive().map(({ pid }) => pid);
+      if (performance.now() > endMs || !left.some(({ pid }) => send(pid, 0)))
+        return this.alive().map(({ pid }) => pid);
     }
   }
 

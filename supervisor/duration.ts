@@ -7,7 +7,8 @@ import { parseDuration as durationMs } from '../core/domain/duration.ts';
  */
 export function parseDuration(text: string): number {
   const ms = durationMs(text);
-  if (ms === undefined) throw new RangeError(`"${text}" is not a duration such as 30s, 10m or 1h30m`);
+  if (ms === undefined)
+    throw new RangeError(`"${text}" is not a duration such as 30s, 10m or 1h30m`);
   return ms;
 }
 

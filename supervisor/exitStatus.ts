@@ -7,7 +7,9 @@ export interface ChildEnd {
 }
 
 /** How the supervisor itself ends: by an exit code, or by sending itself a signal with the default handler. */
-export type ExitStatus = { readonly kind: 'code'; readonly code: number } | { readonly kind: 'signal'; readonly signal: NodeJS.Signals };
+export type ExitStatus =
+  | { readonly kind: 'code'; readonly code: number }
+  | { readonly kind: 'signal'; readonly signal: NodeJS.Signals };
 
 /** Could not be started, or did not finish before its timeout. */
 export const NOT_RUN = 127;
@@ -17,13 +19,25 @@ export const NOT_RUN = 127;
  * supervisor tells nothing, and could overwrite the child's own.
  */
 const DUMPING: ReadonlySet<NodeJS.Signals> = new Set([
-  'SIGQUIT', 'SIGILL', 'SIGTRAP', 'SIGABRT', 'SIGIOT', 'SIGBUS', 'SIGFPE', 'SIGSEGV', 'SIGSYS', 'SIGXCPU', 'SIGXFSZ',
+  'SIGQUIT',
+  'SIGILL',
+  'SIGTRAP',
+  'SIGABRT',
+  'SIGIOT',
+  'SIGBUS',
+  'SIGFPE',
+  'SIGSEGV',
+  'SIGSYS',
+  'SIGXCPU',
+  'SIGXFSZ',
 ]);
 
 /** The supervisor's own end after a child that ended so; the child's own status, in the form a waiting parent can see. */
 export function exitStatusOf(end: ChildEnd): ExitStatus {
   if (end.signal === null) return { kind: 'code', code: end.code ?? NOT_RUN };
-  return DUMPING.has(end.signal) ? { kind: 'code', code: 128 + constants.signals[end.signal] } : { kind: 'signal', signal: end.signal };
+  return DUMPING.has(end.signal)
+    ? { kind: 'code', code: 128 + constants.signals[end.signal] }
+    : { kind: 'signal', signal: end.signal };
 }
 
 /** The number that a container runtime shows for this status. */

@@ -20,17 +20,22 @@ export function familyOf(table: readonly ProcessRow[], ties: FamilyTies): Proces
     else siblings.push(row);
   }
   const found = new Set<ProcessRow>();
-  const open: ProcessRow[] = [...(children.get(ties.root) ?? []), ...(children.get(ties.supervisor) ?? [])];
+  const open: ProcessRow[] = [
+    ...(children.get(ties.root) ?? []),
+    ...(children.get(ties.supervisor) ?? []),
+  ];
   const visit = (): void => {
     for (let row = open.pop(); row !== undefined; row = open.pop()) {
-      if (found.has(row) || row.pid === ties.supervisor || row.pid === ties.root || row.pid === 1) continue;
+      if (found.has(row) || row.pid === ties.supervisor || row.pid === ties.root || row.pid === 1)
+        continue;
       found.add(row);
       open.push(...(children.get(row.pid) ?? []));
     }
   };
   visit();
   for (const row of table) {
-    if (!found.has(row) && row.pid > 1 && (row.session === ties.child || ties.marked(row.pid))) open.push(row);
+    if (!found.has(row) && row.pid > 1 && (row.session === ties.child || ties.marked(row.pid)))
+      open.push(row);
     visit();
   }
   return [...found].filter((row) => !row.zombie);

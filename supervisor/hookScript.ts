@@ -30,7 +30,9 @@ function shell({ when, file, own }: Hook): string {
   const note = `echo ${when} >> ${quoted(file)} || true`;
   if (own === undefined) return `${note}\n`;
   const run = `if command -v bash > /dev/null; then bash --noprofile --norc -e -o pipefail ${quoted(own)}; else sh -e ${quoted(own)}; fi`;
-  return when === 'started' ? `${note}\n${run}\n` : `status=0\n{ ${run}; } || status=$?\n${note}\nexit "$status"\n`;
+  return when === 'started'
+    ? `${note}\n${run}\n`
+    : `status=0\n{ ${run}; } || status=$?\n${note}\nexit "$status"\n`;
 }
 
 function powershell({ when, file, own = '' }: Hook): string {
@@ -42,7 +44,9 @@ function powershell({ when, file, own = '' }: Hook): string {
 function javascript({ when, file, own = '' }: Hook): string {
   const note = `try { require('node:fs').appendFileSync(${JSON.stringify(file)}, ${JSON.stringify(`${when}\n`)}); } catch {}`;
   const run = `require(${JSON.stringify(own)});`;
-  return when === 'started' ? `${note}\n${run}\n` : `process.on('exit', () => { ${note} });\n${run}\n`;
+  return when === 'started'
+    ? `${note}\n${run}\n`
+    : `process.on('exit', () => { ${note} });\n${run}\n`;
 }
 
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;

@@ -5,7 +5,10 @@ import { hookScript } from './hookScript.ts';
 import type { JobSign } from './jobState.ts';
 import type { Pending } from './pending.ts';
 
-const HOOKS = { started: 'ACTIONS_RUNNER_HOOK_JOB_STARTED', completed: 'ACTIONS_RUNNER_HOOK_JOB_COMPLETED' } as const;
+const HOOKS = {
+  started: 'ACTIONS_RUNNER_HOOK_JOB_STARTED',
+  completed: 'ACTIONS_RUNNER_HOOK_JOB_COMPLETED',
+} as const;
 
 /** How often the hooks' file is looked at, in ms. Not watched: a node's limit on inotify instances is shared by all its pods. */
 const LOOK_MS = 500;
@@ -42,7 +45,11 @@ export class JobHooks {
   }
 
   /** Tells of every hook that has run, in order, for as long as somebody needs it. */
-  watch(tell: (sign: JobSign) => void, failed: (error: unknown) => void, needed: () => boolean): void {
+  watch(
+    tell: (sign: JobSign) => void,
+    failed: (error: unknown) => void,
+    needed: () => boolean,
+  ): void {
     setTimeout(() => {
       if (!needed()) return;
       this.look(tell)
@@ -65,9 +72,17 @@ export class JobHooks {
 
   /** Neither a link is followed nor a pipe waited for that a job has put in the file's place. */
   async #unread(): Promise<string> {
-    const file = await open(this.#file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    const file = await open(
+      this.#file,
+      constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK,
+    );
     try {
-      const { buffer, bytesRead } = await file.read(Buffer.alloc(MOST_BYTES), 0, MOST_BYTES, this.#read);
+      const { buffer, bytesRead } = await file.read(
+        Buffer.alloc(MOST_BYTES),
+        0,
+        MOST_BYTES,
+        this.#read,
+      );
       return buffer.toString('latin1', 0, bytesRead);
     } finally {
       await file.close();

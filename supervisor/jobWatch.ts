@@ -33,7 +33,11 @@ export class JobWatch {
   }
 
   hooks(hooks: JobHooks, failed: (error: unknown) => void): void {
-    hooks.watch((sign) => this.tell(sign), failed, () => !this.state.byLog);
+    hooks.watch(
+      (sign) => this.tell(sign),
+      failed,
+      () => !this.state.byLog,
+    );
   }
 
   tell(sign: JobSign): void {

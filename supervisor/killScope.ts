@@ -12,7 +12,8 @@ export interface Surroundings {
  * Which processes are the command's.
  * `namespace`: all but PID 1 and us. `family`: those that descend from `root`, ourselves and root excepted.
  */
-export type KillScope = { readonly kind: 'namespace' } | { readonly kind: 'family'; readonly root: number | 'self' };
+export type KillScope =
+  { readonly kind: 'namespace' } | { readonly kind: 'family'; readonly root: number | 'self' };
 
 /**
  * kill(-1) reaches every process of the PID namespace. It is right only where that is one container and all of it ours: PID 1 is
@@ -29,7 +30,11 @@ export function killScope(facts: Surroundings): KillScope {
 }
 
 /** The words after an init's own options are what it runs. */
-function endsWith(whole: readonly string[] | undefined, end: readonly string[] | undefined): boolean {
-  if (whole === undefined || end === undefined || end.length === 0 || whole.length <= end.length) return false;
+function endsWith(
+  whole: readonly string[] | undefined,
+  end: readonly string[] | undefined,
+): boolean {
+  if (whole === undefined || end === undefined || end.length === 0 || whole.length <= end.length)
+    return false;
   return end.every((word, index) => word === whole[whole.length - end.length + index]);
 }

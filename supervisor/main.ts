@@ -24,7 +24,8 @@ async function main(): Promise<void> {
 main().catch(async (error: unknown) => {
   const output = new Output(2, new Pending());
   const log = eventLog(output);
-  const problems = error instanceof UsageError ? error.problems : [(error as Error).stack ?? String(error)];
+  const problems =
+    error instanceof UsageError ? error.problems : [(error as Error).stack ?? String(error)];
   for (const problem of problems) log('error', `Could not start the process: ${problem}`);
   await output.flushed();
   process.exit(NOT_RUN);

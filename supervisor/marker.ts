@@ -18,7 +18,15 @@ export const LONGEST_MESSAGE = 2048;
 const LONGEST_ERROR = 300;
 
 /** The one line that both carry. */
-export function markerText({ exitCode, signal, reason, startedAt, endedAt, job, error }: Marker): string {
+export function markerText({
+  exitCode,
+  signal,
+  reason,
+  startedAt,
+  endedAt,
+  job,
+  error,
+}: Marker): string {
   return `${JSON.stringify({ exitCode, signal, reason, startedAt, endedAt, job, error: error?.slice(0, LONGEST_ERROR) })}\n`;
 }
 
@@ -51,6 +59,10 @@ export async function writeMarker(path: string, text: string, pending: Pending):
 }
 
 /** Writes the termination message in place: the kubelet mounts that one file into the container, so it cannot be renamed over. @throws Error */
-export async function writeTerminationMessage(path: string, text: string, pending: Pending): Promise<void> {
+export async function writeTerminationMessage(
+  path: string,
+  text: string,
+  pending: Pending,
+): Promise<void> {
   await pending.track(writeFile(path, text.slice(0, LONGEST_MESSAGE)));
 }

@@ -50,12 +50,15 @@ export function readOptions(argv: readonly string[], env: NodeJS.ProcessEnv): Op
     try {
       return parse(value);
     } catch (error) {
-      problems.push(`--${name} (${SETTINGS.find(({ flag }) => flag === name)?.env}): ${(error as Error).message}`);
+      problems.push(
+        `--${name} (${SETTINGS.find(({ flag }) => flag === name)?.env}): ${(error as Error).message}`,
+      );
       return undefined;
     }
   };
 
-  if (command[0] === undefined || command[0] === '') problems.push('nothing to run: supervisor [options] -- COMMAND [ARGUMENTS]');
+  if (command[0] === undefined || command[0] === '')
+    problems.push('nothing to run: supervisor [options] -- COMMAND [ARGUMENTS]');
   const timeoutMs = read('timeout', parseDuration);
   const signalTimeoutMs = read('signal-timeout', parseDuration) ?? 0;
   const cleanupCommand = read('cleanup-command', parseCommand);
@@ -76,7 +79,14 @@ export function readOptions(argv: readonly string[], env: NodeJS.ProcessEnv): Op
     plan,
     mode: read('mode', oneOf('command', 'github')) ?? 'command',
     oneJob: text('one-job') === '1',
-    ...defined({ cleanupCommand, startNote: text('start-note'), logFile: text('log-file'), marker: text('marker'), terminationLog: text('termination-log'), runDir: text('run-dir') }),
+    ...defined({
+      cleanupCommand,
+      startNote: text('start-note'),
+      logFile: text('log-file'),
+      marker: text('marker'),
+      terminationLog: text('termination-log'),
+      runDir: text('run-dir'),
+    }),
     ...defined({ stopReasonFrom: text('stop-reason-from'), stateDir: text('state-dir') }),
     ...(port === undefined ? {} : { probes: { port, ...defined({ host }) } }),
     attempt: read('attempt', wholeNumber(1, Number.MAX_SAFE_INTEGER)) ?? 1,
@@ -87,13 +97,20 @@ export function readOptions(argv: readonly string[], env: NodeJS.ProcessEnv): Op
 }
 
 /** Our options end at `--`; where the first word is none of ours, there are none: the command's own options are never ours. */
-function split(argv: readonly string[]): { flags: Record<string, string | boolean | undefined>; command: readonly string[] } {
+function split(argv: readonly string[]): {
+  flags: Record<string, string | boolean | undefined>;
+  command: readonly string[];
+} {
   if (argv[0] !== undefined && !argv[0].startsWith('-')) return { flags: {}, command: argv };
   const dashes = argv.indexOf('--');
   const end = dashes >= 0 ? dashes : argv.length;
   const types = Object.fromEntries(SETTINGS.map(({ flag }) => [flag, { type: 'string' as const }]));
   try {
-    const { values } = parseArgs({ args: argv.slice(0, end), options: { ...types, help: { type: 'boolean', short: 'h' } }, strict: true });
+    const { values } = parseArgs({
+      args: argv.slice(0, end),
+      options: { ...types, help: { type: 'boolean', short: 'h' } },
+      strict: true,
+    });
     return { flags: values, command: argv.slice(end + 1) };
   } catch (error) {
     throw new UsageError([(error as Error).message]);
@@ -103,7 +120,12 @@ function split(argv: readonly string[]): { flags: Record<string, string | boolea
 function parseCommand(text: string): string[] {
   if (!text.trimStart().startsWith('[')) return text.split(' ').filter((word) => word !== '');
   const words: unknown = JSON.parse(text);
-  if (!Array.isArray(words) || words.length === 0 || !words.every((word) => typeof word === 'string')) throw new TypeError('not a JSON array of words');
+  if (
+    !Array.isArray(words) ||
+    words.length === 0 ||
+    !words.every((word) => typeof word === 'string')
+  )
+    throw new TypeError('not a JSON array of words');
   return words;
 }
 
@@ -118,14 +140,17 @@ function oneOf<T extends string>(...allowed: readonly T[]): (value: string) => T
 function wholeNumber(least: number, most: number): (value: string) => number {
   return (value) => {
     const number = Number(value);
-    if (!/^\d+$/.test(value) || number < least || number > most) throw new RangeError(`"${value}" is not a whole number from ${least} to ${most}`);
+    if (!/^\d+$/.test(value) || number < least || number > most)
+      throw new RangeError(`"${value}" is not a whole number from ${least} to ${most}`);
     return number;
   };
 }
 
 type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
 function defined<T extends object>(record: T): Defined<T> {
-  return Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined)) as Defined<T>;
+  return Object.fromEntries(
+    Object.entries(record).filter(([, value]) => value !== undefined),
+  ) as Defined<T>;
 }
 
 function fail(name: string): never {

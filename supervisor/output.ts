@@ -38,7 +38,10 @@ export class Output {
   write(bytes: Uint8Array): Promise<void> {
     this.#given++;
     const copied = this.#copy?.write(bytes);
-    this.#last = this.#last.then(() => this.#writeAll(bytes)).then(() => copied).then(() => void this.#written++);
+    this.#last = this.#last
+      .then(() => this.#writeAll(bytes))
+      .then(() => copied)
+      .then(() => void this.#written++);
     return this.#last;
   }
 
@@ -58,9 +61,11 @@ export class Output {
   }
 
   async #writeAll(bytes: Uint8Array): Promise<void> {
-    for (let offset = 0; offset < bytes.length; ) {
+    for (let offset = 0; offset < bytes.length;) {
       try {
-        const { bytesWritten } = await this.#pending.track(writeSome(this.#fd, bytes, offset, bytes.length - offset));
+        const { bytesWritten } = await this.#pending.track(
+          writeSome(this.#fd, bytes, offset, bytes.length - offset),
+        );
         offset += bytesWritten;
       } catch (error) {
         const { code } = error as NodeJS.ErrnoException;

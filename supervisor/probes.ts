@@ -56,7 +56,10 @@ const LONGEST_WAIT_MS = 1500;
 const LONGEST_REQUEST = 4096;
 
 /** Serves the probes until the process ends. @throws Error EADDRINUSE and the like */
-export async function serveProbes(answers: ProbeAnswers, at: { port: number; host?: string }): Promise<Probes> {
+export async function serveProbes(
+  answers: ProbeAnswers,
+  at: { port: number; host?: string },
+): Promise<Probes> {
   const checks: Readonly<Record<string, Check>> = {
     '/startup': { answer: () => answers.startup(), told: false },
     '/ready': { answer: () => answers.ready() },
@@ -111,11 +114,17 @@ function readHead(socket: Socket, then: (head: string) => void): void {
   socket.on('data', read);
 }
 
-function answer(socket: Socket, head: string, checks: Readonly<Record<string, Check>>, held: Map<Socket, Held>): void {
+function answer(
+  socket: Socket,
+  head: string,
+  checks: Readonly<Record<string, Check>>,
+  held: Map<Socket, Held>,
+): void {
   const [method = '', target = ''] = head.split(/\s/, 2);
   const [path = '', query = ''] = target.split('?', 2);
   const check = Object.hasOwn(checks, path) ? checks[path] : undefined;
-  if (method !== 'GET' && method !== 'HEAD') return void socket.end(response('405 Method Not Allowed', ''));
+  if (method !== 'GET' && method !== 'HEAD')
+    return void socket.end(response('405 Method Not Allowed', ''));
   if (check === undefined) return void socket.end(response('404 Not Found', ''));
   const waitMs = waitOf(query);
   const tell = (): void => {

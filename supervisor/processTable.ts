@@ -18,7 +18,14 @@ export function readProcess(pid: number): ProcessRow | undefined {
   // The name, in parentheses, may hold anything, parentheses included: the fields start after the last one.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const [state = '', ppid, group, session] = fields;
-  return { pid, ppid: Number(ppid), group: Number(group), session: Number(session), zombie: 'ZX'.includes(state), nice: Number(fields[16]) };
+  return {
+    pid,
+    ppid: Number(ppid),
+    group: Number(group),
+    session: Number(session),
+    zombie: 'ZX'.includes(state),
+    nice: Number(fields[16]),
+  };
 }
 
 /** Every process of this PID namespace. @throws Error when /proc is not mounted */
@@ -51,7 +58,12 @@ function readText(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
-    if (['ENOENT', 'ESRCH', 'EACCES', 'EPERM', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
+    if (
+      ['ENOENT', 'ESRCH', 'EACCES', 'EPERM', 'ENOTDIR'].includes(
+        (error as NodeJS.ErrnoException).code ?? '',
+      )
+    )
+      return undefined;
     throw error;
   }
 }

@@ -75,7 +75,11 @@ export class Supervisor {
 
   /** A signal from outside. */
   stop(signal: StoppingSignal): void {
-    this.#happened({ kind: 'stopSignal', signal, idle: this.#options.mode === 'github' && !this.#job.state.busy });
+    this.#happened({
+      kind: 'stopSignal',
+      signal,
+      idle: this.#options.mode === 'github' && !this.#job.state.busy,
+    });
   }
 
   passOn(signal: NodeJS.Signals): void {
@@ -84,12 +88,19 @@ export class Supervisor {
 
   /** A defect of the supervisor itself: leaves nothing behind, and says so. */
   failed(error: unknown): void {
-    this.#log('error', `Supervisor failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+    this.#log(
+      'error',
+      `Supervisor failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`,
+    );
     const status = { kind: 'code', code: NOT_RUN } as const;
     if (this.#failing) return leave(status, this.#pending);
     this.#failing = true;
     this.#state = { ...this.#state, phase: 'done' };
-    this.#do({ kind: 'abandon', status, unrecorded: { exitCode: NOT_RUN, signal: null, reason: this.#state.reason } });
+    this.#do({
+      kind: 'abandon',
+      status,
+      unrecorded: { exitCode: NOT_RUN, signal: null, reason: this.#state.reason },
+    });
   }
 
   async start(): Promise<void> {
@@ -109,18 +120,25 @@ export class Supervisor {
     await this.#pending.track(rm(reasons.forChild, { force: true }));
     this.#reasons = reasons;
     if (stopReasonFrom !== undefined) setInterval(() => this.#look(), LOOK_MS);
-    const said: Record<string, string> = { [MARK]: this.#id, HOLDFAST_STOP_REASON_FILE: reasons.forChild, HOLDFAST_ATTEMPT: String(attempt) };
+    const said: Record<string, string> = {
+      [MARK]: this.#id,
+      HOLDFAST_STOP_REASON_FILE: reasons.forChild,
+      HOLDFAST_ATTEMPT: String(attempt),
+    };
     if (stateDir !== undefined) said['HOLDFAST_STATE_DIR'] = stateDir;
     this.#env = childEnvironment(process.env, said);
     if (mode === 'github') {
       const hooks = new JobHooks(folder, this.#pending);
       Object.assign(this.#env, await hooks.install(this.#env));
-      this.#job.hooks(hooks, (error) => this.#log('error', `Could not read what the job hooks noted: ${(error as Error).message}`));
+      this.#job.hooks(hooks, (error) =>
+        this.#log('error', `Could not read what the job hooks noted: ${(error as Error).message}`),
+      );
     }
     if (probes !== undefined) this.#probes = await this.#serve(probes);
     // After the probes: who finds the file knows that they listen, or did.
     if (logFile !== undefined) this.#file = await Output.appendingTo(logFile, this.#pending);
-    if (this.#file !== undefined) for (const output of [this.#stdout, this.#stderr]) output.copyTo(this.#file);
+    if (this.#file !== undefined)
+      for (const output of [this.#stdout, this.#stderr]) output.copyTo(this.#file);
     if (this.#probes !== undefined) this.#log('info', `Probes listen on port ${this.#probes.port}`);
   }
 
@@ -172,7 +190,9 @@ export class Supervisor {
       case 'stopTimers':
         return this.#timers.stop(action.except);
       case 'tellReason':
-        return this.#reasons?.tell(action.reason, (error) => this.#log('error', `Could not write the stop reason: ${(error as Error).message}`));
+        return this.#reasons?.tell(action.reason, (error) =>
+          this.#log('error', `Could not write the stop reason: ${(error as Error).message}`),
+        );
       case 'sendStop':
         return this.#background(this.#sendStop(action));
       case 'signalChild':
@@ -183,7 +203,9 @@ export class Supervisor {
       case 'sweep':
         return this.#background(this.#sweep());
       case 'record':
-        return this.#background(this.#record(action.verdict).then(() => this.#happened({ kind: 'recorded' })));
+        return this.#background(
+          this.#record(action.verdict).then(() => this.#happened({ kind: 'recorded' })),
+        );
       case 'cleanup':
         return this.#cleanup(action.verdict);
       case 'exit':
@@ -196,20 +218,29 @@ export class Supervisor {
   #spawn(): void {
     const { command, mode, logFile } = this.#options;
     const piped = mode === 'github' ? 'stdout' : 'nothing';
-    const { stdout, stderr } = startChild(command, this.#env, logFile === undefined ? piped : 'both', {
-      spawned: (pid) => {
-        this.#processes.child = pid;
-        this.#startedAt = new Date().toISOString();
-        this.#startNoted = this.#noteStart(this.#startedAt);
-        this.#happened({ kind: 'spawned' });
+    const { stdout, stderr } = startChild(
+      command,
+      this.#env,
+      logFile === undefined ? piped : 'both',
+      {
+        spawned: (pid) => {
+          this.#processes.child = pid;
+          this.#startedAt = new Date().toISOString();
+          this.#startNoted = this.#noteStart(this.#startedAt);
+          this.#happened({ kind: 'spawned' });
+        },
+        failed: (message) => this.#happened({ kind: 'startFailed', message }),
+        exited: (end) => {
+          this.#endedAt = new Date().toISOString();
+          this.#happened({ kind: 'childExited', end });
+        },
       },
-      failed: (message) => this.#happened({ kind: 'startFailed', message }),
-      exited: (end) => {
-        this.#endedAt = new Date().toISOString();
-        this.#happened({ kind: 'childExited', end });
-      },
-    });
-    this.#output = Promise.all([stdout && (mode === 'github' ? this.#job.follow(stdout, this.#stdout) : passOn(stdout, this.#stdout)), stderr && passOn(stderr, this.#stderr)]);
+    );
+    this.#output = Promise.all([
+      stdout &&
+        (mode === 'github' ? this.#job.follow(stdout, this.#stdout) : passOn(stdout, this.#stdout)),
+      stderr && passOn(stderr, this.#stderr),
+    ]);
   }
 
   /** The group's leader may be gone while the group lives; what is gone may have left its number to a stranger. */
@@ -230,32 +261,63 @@ export class Supervisor {
     // One at a time: a sweep that is still under way when the next is ordered would kill the cleanup command.
     this.#sweeping ??= this.#processes.sweep().finally(() => (this.#sweeping = undefined));
     const left = (await this.#sweeping).join(', ');
-    if (left !== '' && left !== this.#immortal) this.#log('error', `Could not kill processes ${left}`);
+    if (left !== '' && left !== this.#immortal)
+      this.#log('error', `Could not kill processes ${left}`);
     this.#immortal = left;
     this.#happened({ kind: 'swept' });
   }
 
   async #record(verdict: Verdict): Promise<void> {
-    const { mode, marker, terminationLog = existsSync(TERMINATION_LOG) ? TERMINATION_LOG : undefined } = this.#options;
-    const job = mode === 'github' ? { job: jobRecord(this.#job.state, this.#busyWhenSignalled === true) } : {};
-    const text = markerText({ ...verdict, startedAt: this.#startedAt, endedAt: this.#endedAt ?? new Date().toISOString(), ...job });
+    const {
+      mode,
+      marker,
+      terminationLog = existsSync(TERMINATION_LOG) ? TERMINATION_LOG : undefined,
+    } = this.#options;
+    const job =
+      mode === 'github'
+        ? { job: jobRecord(this.#job.state, this.#busyWhenSignalled === true) }
+        : {};
+    const text = markerText({
+      ...verdict,
+      startedAt: this.#startedAt,
+      endedAt: this.#endedAt ?? new Date().toISOString(),
+      ...job,
+    });
     const written = [this.#startNoted];
-    if (marker !== undefined) written.push(this.#writing('marker', writeMarker(marker, text, this.#pending)));
-    if (terminationLog !== undefined) written.push(this.#writing('termination message', writeTerminationMessage(terminationLog, text, this.#pending)));
+    if (marker !== undefined)
+      written.push(this.#writing('marker', writeMarker(marker, text, this.#pending)));
+    if (terminationLog !== undefined)
+      written.push(
+        this.#writing(
+          'termination message',
+          writeTerminationMessage(terminationLog, text, this.#pending),
+        ),
+      );
     await Promise.all(written);
   }
 
   async #noteStart(startedAt: string): Promise<void> {
     const { startNote } = this.#options;
-    if (startNote !== undefined) await this.#writing('start note', writeMarker(startNote, `${JSON.stringify({ startedAt })}\n`, this.#pending));
+    if (startNote !== undefined)
+      await this.#writing(
+        'start note',
+        writeMarker(startNote, `${JSON.stringify({ startedAt })}\n`, this.#pending),
+      );
   }
 
   async #writing(what: string, write: Promise<void>): Promise<void> {
-    await write.catch((error: unknown) => this.#log('error', `Could not write the ${what}: ${(error as Error).message}`));
+    await write.catch((error: unknown) =>
+      this.#log('error', `Could not write the ${what}: ${(error as Error).message}`),
+    );
   }
 
   #cleanup({ exitCode, signal, reason }: Verdict): void {
-    const env = { ...this.#env, HOLDFAST_STOP_REASON: reason ?? '', HOLDFAST_EXIT_CODE: String(exitCode), HOLDFAST_EXIT_SIGNAL: signal ?? '' };
+    const env = {
+      ...this.#env,
+      HOLDFAST_STOP_REASON: reason ?? '',
+      HOLDFAST_EXIT_CODE: String(exitCode),
+      HOLDFAST_EXIT_SIGNAL: signal ?? '',
+    };
     startChild(this.#options.cleanupCommand ?? [], env, 'nothing', {
       spawned: (pid) => (this.#processes.child = pid),
       failed: (message) => {
@@ -284,14 +346,19 @@ export class Supervisor {
 
   async #abandon({ status, unrecorded }: SupervisorAction & { kind: 'abandon' }): Promise<void> {
     this.#over.abort();
-    if (unrecorded !== undefined && !this.#pending.any) await within(LAST_MOMENT_MS, this.#record(unrecorded));
+    if (unrecorded !== undefined && !this.#pending.any)
+      await within(LAST_MOMENT_MS, this.#record(unrecorded));
     this.#processes.killAll();
-    await within(LAST_MOMENT_MS, Promise.all([this.#tidy(), this.#stderr.flushed()]).then(() => this.#pending.settled()));
+    await within(
+      LAST_MOMENT_MS,
+      Promise.all([this.#tidy(), this.#stderr.flushed()]).then(() => this.#pending.settled()),
+    );
     leave(status, this.#pending);
   }
 
   async #tidy(): Promise<void> {
-    if (this.#temporary !== undefined) await this.#pending.track(rm(this.#temporary, { recursive: true, force: true }));
+    if (this.#temporary !== undefined)
+      await this.#pending.track(rm(this.#temporary, { recursive: true, force: true }));
   }
 
   #background(work: Promise<unknown>): void {

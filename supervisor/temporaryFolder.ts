@@ -7,7 +7,9 @@ import { join } from 'node:path';
  * container a /dev/shm.
  * @throws Error when none can be made
  */
-export async function temporaryFolder(parents: readonly string[] = [tmpdir(), '/dev/shm', '/run']): Promise<string> {
+export async function temporaryFolder(
+  parents: readonly string[] = [tmpdir(), '/dev/shm', '/run'],
+): Promise<string> {
   const failures: string[] = [];
   for (const parent of parents) {
     try {
@@ -16,5 +18,7 @@ export async function temporaryFolder(parents: readonly string[] = [tmpdir(), '/
       failures.push((error as Error).message);
     }
   }
-  throw new Error(`no folder for small files (${failures.join('; ')}): set HOLDFAST_RUN_DIR to one that may be written to`);
+  throw new Error(
+    `no folder for small files (${failures.join('; ')}): set HOLDFAST_RUN_DIR to one that may be written to`,
+  );
 }

@@ -27,11 +27,14 @@ export class Timers {
 
   #arm(name: TimerName, atMs: number): void {
     const leftMs = atMs - performance.now();
-    const timer = setTimeout(() => {
-      if (leftMs > LONGEST_MS) return this.#arm(name, atMs);
-      this.#running.delete(name);
-      this.#fire(name);
-    }, Math.min(Math.max(leftMs, 0), LONGEST_MS));
+    const timer = setTimeout(
+      () => {
+        if (leftMs > LONGEST_MS) return this.#arm(name, atMs);
+        this.#running.delete(name);
+        this.#fire(name);
+      },
+      Math.min(Math.max(leftMs, 0), LONGEST_MS),
+    );
     this.#running.set(name, timer);
   }
 }

@@ -17,7 +17,8 @@ async function main(): Promise<object> {
   }
   const toldToGo = new AbortController();
   // The kubelet signals every container of the pod at once; the step has its grace, and this one the rest of the pod's.
-  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT'] as const) process.on(signal, () => toldToGo.abort());
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT'] as const)
+    process.on(signal, () => toldToGo.abort());
   const record = await runUploader(await uploaderOptions(process.env), toldToGo.signal);
   if (record.sharedDirFault !== undefined) process.exitCode = 1;
   return record;

@@ -7,7 +7,11 @@ import { restoreSnapshot } from './sharedSnapshot.ts';
  * @returns that key; `undefined`: none is there
  * @throws Error when the store cannot tell, or the folder is not empty
  */
-export async function restoreSharedDir(folder: string, store: ArtifactStore, sources: readonly string[]): Promise<string | undefined> {
+export async function restoreSharedDir(
+  folder: string,
+  store: ArtifactStore,
+  sources: readonly string[],
+): Promise<string | undefined> {
   for (const key of sources) {
     const snapshot = await store.get(key);
     if (snapshot === undefined) continue;

@@ -39,9 +39,11 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** @throws Error that names a variable which is missing or wrong */
 export async function uploaderOptions(env: Environment): Promise<UploaderOptions> {
   const port = Number(said(env, 'probePort'));
-  if (!Number.isInteger(port) || port < 1 || port > 65_535) throw new Error(`${UPLOADER_ENV.probePort} is no port`);
+  if (!Number.isInteger(port) || port < 1 || port > 65_535)
+    throw new Error(`${UPLOADER_ENV.probePort} is no port`);
   const timeoutMs = parseDuration(said(env, 'timeout'));
-  if (timeoutMs === undefined) throw new Error(`${UPLOADER_ENV.timeout} is no duration such as 10m`);
+  if (timeoutMs === undefined)
+    throw new Error(`${UPLOADER_ENV.timeout} is no duration such as 10m`);
   const secrets = env[UPLOADER_ENV.secrets];
   return {
     records: said(env, 'records'),
@@ -57,15 +59,27 @@ export async function uploaderOptions(env: Environment): Promise<UploaderOptions
 }
 
 /** @throws Error that names a variable which is missing */
-export async function restoreOptions(env: Environment): Promise<{ folder: string; store: ArtifactStore; sources: readonly string[] }> {
-  return { folder: said(env, 'sharedDir'), store: await storeOf(env), sources: (env[UPLOADER_ENV.sources] ?? '').split(' ').filter((key) => key !== '') };
+export async function restoreOptions(
+  env: Environment,
+): Promise<{ folder: string; store: ArtifactStore; sources: readonly string[] }> {
+  return {
+    folder: said(env, 'sharedDir'),
+    store: await storeOf(env),
+    sources: (env[UPLOADER_ENV.sources] ?? '').split(' ').filter((key) => key !== ''),
+  };
 }
 
 async function storeOf(env: Environment): Promise<ArtifactStore> {
   if ((env[UPLOADER_ENV.bucket] ?? '') === '') return createDirectoryStore(said(env, 'directory'));
   const { createBucketStore } = await import('../activities/artifacts/bucketStore.ts');
   const [folder, endpoint] = [env[UPLOADER_ENV.folder], env[UPLOADER_ENV.endpoint]];
-  return createBucketStore({ bucket: said(env, 'bucket'), region: said(env, 'region'), pathStyle: env[UPLOADER_ENV.pathStyle] === 'true', ...(folder === undefined ? {} : { folder }), ...(endpoint === undefined ? {} : { endpoint }) });
+  return createBucketStore({
+    bucket: said(env, 'bucket'),
+    region: said(env, 'region'),
+    pathStyle: env[UPLOADER_ENV.pathStyle] === 'true',
+    ...(folder === undefined ? {} : { folder }),
+    ...(endpoint === undefined ? {} : { endpoint }),
+  });
 }
 
 function said(env: Environment, name: keyof typeof UPLOADER_ENV): string {
@@ -76,7 +90,15 @@ function said(env: Environment, name: keyof typeof UPLOADER_ENV): string {
 
 /** A mounted Secret has its files behind links, beside a folder with a time in its name, which is theirs: `..2026_…`, `..data`. */
 async function formsIn(folder: string): Promise<string[]> {
-  const paths = (await readdir(folder)).filter((name) => !name.startsWith('..')).map((name) => join(folder, name));
-  const forms = await Promise.all(paths.map(async (path) => ((await stat(path)).isDirectory() ? await formsIn(path) : formsOf(await readFile(path, 'utf8')))));
+  const paths = (await readdir(folder))
+    .filter((name) => !name.startsWith('..'))
+    .map((name) => join(folder, name));
+  const forms = await Promise.all(
+    paths.map(async (path) =>
+      (await stat(path)).isDirectory()
+        ? await formsIn(path)
+        : formsOf(await readFile(path, 'utf8')),
+    ),
+  );
   return [...new Set(forms.flat())];
 }

@@ -20,13 +20,21 @@ export async function takeSnapshot(folder: string): Promise<Uint8Array> {
   const entries = await Promise.all(names.map(async (name) => await entryOf(folder, name)));
   const fault = sharedDirFault(entries);
   if (fault !== undefined) throw new SharedDirError(fault);
-  const files = await Promise.all(names.toSorted().map(async (name) => [name, await readable(name, fileOf(join(folder, name)))] as const));
+  const files = await Promise.all(
+    names
+      .toSorted()
+      .map(async (name) => [name, await readable(name, fileOf(join(folder, name)))] as const),
+  );
   return Buffer.from(JSON.stringify(Object.fromEntries(files) satisfies Snapshot));
 }
 
 async function entryOf(folder: string, name: string): Promise<SharedEntry> {
   const found = await lstat(join(folder, name));
-  return { name, kind: found.isFile() ? 'file' : found.isDirectory() ? 'folder' : 'other', bytes: found.size };
+  return {
+    name,
+    kind: found.isFile() ? 'file' : found.isDirectory() ? 'folder' : 'other',
+    bytes: found.size,
+  };
 }
 
 async function readable<T>(name: string, reading: Promise<T>): Promise<T> {
@@ -34,7 +42,9 @@ async function readable<T>(name: string, reading: Promise<T>): Promise<T> {
     return await reading;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EACCES') throw error;
-    throw new SharedDirError(`SHARED_DIR holds ${JSON.stringify(name)}, which its uploader may not read: let others read it (chmod o+r)`);
+    throw new SharedDirError(
+      `SHARED_DIR holds ${JSON.stringify(name)}, which its uploader may not read: let others read it (chmod o+r)`,
+    );
   }
 }
 
@@ -53,7 +63,8 @@ async function fileOf(path: string): Promise<Snapshot[string]> {
 export async function restoreSnapshot(snapshot: Uint8Array, folder: string): Promise<void> {
   const files = JSON.parse(Buffer.from(snapshot).toString()) as Snapshot;
   for (const [name, { mode, base64 }] of Object.entries(files)) {
-    if (name.includes('/') || name === '.' || name === '..') throw new Error(`No file of SHARED_DIR: ${JSON.stringify(name)}`);
+    if (name.includes('/') || name === '.' || name === '..')
+      throw new Error(`No file of SHARED_DIR: ${JSON.stringify(name)}`);
     const file = await open(join(folder, name), 'wx', mode);
     try {
       await file.writeFile(Buffer.from(base64, 'base64'));

@@ -20,13 +20,22 @@ const UNREADABLE: ReadonlySet<string | undefined> = new Set(['EACCES', 'ELOOP', 
  * @returns paths of what was left out: no files, or unreadable
  * @throws Error the first that could not be stored; others may have been
  */
-export async function uploadFolder(folder: string, store: ArtifactStore, to: string, forms: readonly string[]): Promise<string[]> {
+export async function uploadFolder(
+  folder: string,
+  store: ArtifactStore,
+  to: string,
+  forms: readonly string[],
+): Promise<string[]> {
   const leftOut = await pMap(
     await thingsIn(folder),
     async ({ from, isFile }) => {
       const path = relative(folder, from);
-      const keys = [`${to}${STORED.artifacts}${path}`, ...(isJUnitReport(path) ? [`${to}${STORED.junit}${path}`] : [])];
-      for (const key of keys) if (!isFile || !(await uploadFile(from, store, key, forms))) return path;
+      const keys = [
+        `${to}${STORED.artifacts}${path}`,
+        ...(isJUnitReport(path) ? [`${to}${STORED.junit}${path}`] : []),
+      ];
+      for (const key of keys)
+        if (!isFile || !(await uploadFile(from, store, key, forms))) return path;
       return undefined;
     },
     { concurrency: CONCURRENCY },
@@ -46,7 +55,12 @@ async function thingsIn(folder: string): Promise<{ from: string; isFile: boolean
 }
 
 /** @returns false: it cannot be read. @throws Error when it cannot be stored */
-export async function uploadFile(path: string, store: ArtifactStore, key: string, forms: readonly string[]): Promise<boolean> {
+export async function uploadFile(
+  path: string,
+  store: ArtifactStore,
+  key: string,
+  forms: readonly string[],
+): Promise<boolean> {
   const file = await orUnreadable(open(path, constants.O_RDONLY | constants.O_NOFOLLOW));
   if (file === undefined) return false;
   try {
@@ -66,7 +80,10 @@ async function orUnreadable<T>(reading: Promise<T>): Promise<T | undefined> {
   }
 }
 
-async function* censored(pieces: AsyncIterable<Uint8Array>, censor: Censor): AsyncGenerator<Uint8Array> {
+async function* censored(
+  pieces: AsyncIterable<Uint8Array>,
+  censor: Censor,
+): AsyncGenerator<Uint8Array> {
   for await (const piece of pieces) yield censor.push(piece);
   yield censor.end();
 }

@@ -43,14 +43,24 @@ export interface UploadRecord {
  * @param toldToGo - aborted by a signal, which ends nothing else
  * @throws Error when the store took something not, or not within the timeout
  */
-export async function runUploader(options: UploaderOptions, toldToGo: AbortSignal): Promise<UploadRecord> {
+export async function runUploader(
+  options: UploaderOptions,
+  toldToGo: AbortSignal,
+): Promise<UploadRecord> {
   const { timeoutMs } = options;
   if ((await stepIsOver(options, toldToGo)) === 'leave') return { end: 'nothing', leftOut: [] };
   let last: unknown = 'the store does not answer';
   const late = new AbortController();
   const timer = setTimeout(() => late.abort(), timeoutMs);
   const tooLate = new Promise<never>((_resolve, reject) => {
-    late.signal.addEventListener('abort', () => reject(new Error(`What the step made was not stored within ${formatDuration(timeoutMs)}: ${String(last)}`, { cause: last })));
+    late.signal.addEventListener('abort', () =>
+      reject(
+        new Error(
+          `What the step made was not stored within ${formatDuration(timeoutMs)}: ${String(last)}`,
+          { cause: last },
+        ),
+      ),
+    );
   });
   const stored = pRetry(async () => await storeAll(options), {
     retries: Number.POSITIVE_INFINITY,
@@ -64,11 +74,20 @@ export async function runUploader(options: UploaderOptions, toldToGo: AbortSigna
   return await Promise.race([tooLate, stored]).finally(() => clearTimeout(timer));
 }
 
-async function stepIsOver({ records, port, lookMs = 500 }: UploaderOptions, toldToGo: AbortSignal): Promise<'upload' | 'leave'> {
+async function stepIsOver(
+  { records, port, lookMs = 500 }: UploaderOptions,
+  toldToGo: AbortSignal,
+): Promise<'upload' | 'leave'> {
   for (;;) {
     // In this order: whoever has begun a log, or noted a start, or that there could be none, listened by then.
-    const started = [STORED.log, STORED.started, STORED.finished].some((note) => existsSync(join(records, note)));
-    const action = uploadAction({ started, listens: await listens(port), toldToGo: toldToGo.aborted });
+    const started = [STORED.log, STORED.started, STORED.finished].some((note) =>
+      existsSync(join(records, note)),
+    );
+    const action = uploadAction({
+      started,
+      listens: await listens(port),
+      toldToGo: toldToGo.aborted,
+    });
     if (action !== 'wait') return action;
     await delay(lookMs);
   }
@@ -80,14 +99,23 @@ async function listens(port: number): Promise<boolean> {
   return await new Promise<boolean>((resolve, reject) => {
     socket.once('connect', () => resolve(true));
     socket.once('error', (error: NodeJS.ErrnoException) => {
-      if (error.code === 'ECONNREFUSED' || error.code === 'ECONNRESET') resolve(error.code === 'ECONNRESET');
+      if (error.code === 'ECONNREFUSED' || error.code === 'ECONNRESET')
+        resolve(error.code === 'ECONNRESET');
       else reject(error);
     });
   }).finally(() => socket.destroy());
 }
 
 /** What the next step needs comes first; its record last: a step that has one there is complete. */
-async function storeAll({ records, artifactDir, sharedDir, store, to, sharedKey, forms }: UploaderOptions): Promise<UploadRecord> {
+async function storeAll({
+  records,
+  artifactDir,
+  sharedDir,
+  store,
+  to,
+  sharedKey,
+  forms,
+}: UploaderOptions): Promise<UploadRecord> {
   const sharedDirFault = await storeSnapshot(sharedDir, store, sharedKey);
   await uploadFile(join(records, STORED.log), store, `${to}${STORED.log}`, forms);
   const leftOut = await uploadFolder(artifactDir, store, to, forms);
@@ -97,7 +125,11 @@ async function storeAll({ records, artifactDir, sharedDir, store, to, sharedKey,
   return { end: 'stored', leftOut, ...(sharedDirFault === undefined ? {} : { sharedDirFault }) };
 }
 
-async function storeSnapshot(sharedDir: string, store: ArtifactStore, key: string): Promise<string | undefined> {
+async function storeSnapshot(
+  sharedDir: string,
+  store: ArtifactStore,
+  key: string,
+): Promise<string | undefined> {
   try {
     await store.put(key, [await takeSnapshot(sharedDir)]);
     return undefined;

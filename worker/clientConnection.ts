@@ -8,14 +8,20 @@ const MAX_ATTEMPTS = 20;
 
 /** Enough for a client, without the SDK's native part and what it bundles workflows with. It takes no proxy from the environment, as that part does not. */
 export const connectClient: Connect<Connection> = async (options) => {
-  const { delayFunction, retryableDecider } = defaultGrpcRetryOptions({ maxAttempts: MAX_ATTEMPTS });
+  const { delayFunction, retryableDecider } = defaultGrpcRetryOptions({
+    maxAttempts: MAX_ATTEMPTS,
+  });
   let connected = false;
   const retries = makeGrpcRetryInterceptor({
     delayFunction: (attempt, status) => Math.min(MAX_PAUSE_MS, delayFunction(attempt, status)),
     // The first call says what is wrong instead of trying again: whoever connects does.
     retryableDecider: (attempt, status) => connected && retryableDecider(attempt, status),
   });
-  const channelArgs = { 'grpc.initial_reconnect_backoff_ms': MAX_PAUSE_MS, 'grpc.max_reconnect_backoff_ms': MAX_PAUSE_MS, 'grpc.enable_http_proxy': 0 };
+  const channelArgs = {
+    'grpc.initial_reconnect_backoff_ms': MAX_PAUSE_MS,
+    'grpc.max_reconnect_backoff_ms': MAX_PAUSE_MS,
+    'grpc.enable_http_proxy': 0,
+  };
   const connection = Connection.lazy({ ...options, channelArgs, interceptors: [retries] });
   try {
     await connection.workflowService.getSystemInfo({});

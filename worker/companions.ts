@@ -2,7 +2,13 @@
 import type { Client } from '@temporalio/client';
 import { Worker, type NativeConnection, type WorkerOptions } from '@temporalio/worker';
 import type { HeldBackAnswers } from '../activities/heldBackAnswers.ts';
-import { UnknownCredentialError, type CiServer, type CiServers, type Compute, type Logger } from '../activities/ports.ts';
+import {
+  UnknownCredentialError,
+  type CiServer,
+  type CiServers,
+  type Compute,
+  type Logger,
+} from '../activities/ports.ts';
 import { startWatcher, type Watcher } from '../activities/watcher/startWatcher.ts';
 import { ciTaskQueue, clusterTaskQueue } from '../core/contract/index.ts';
 import { defined } from '../core/defined.ts';
@@ -55,7 +61,9 @@ export class Companions {
   status(): { polling: boolean; watchSynced: boolean; activitiesInFlight: number } {
     const statuses = this.#workers.map((worker) => worker.getStatus());
     return {
-      polling: statuses.length === this.#lanes.length + 1 && statuses.every((status) => status.runState === 'RUNNING'),
+      polling:
+        statuses.length === this.#lanes.length + 1 &&
+        statuses.every((status) => status.runState === 'RUNNING'),
       watchSynced: this.#watcher?.synced() ?? false,
       activitiesInFlight: statuses.reduce((sum, status) => sum + status.numInFlightActivities, 0),
     };
@@ -81,7 +89,10 @@ export class Companions {
     };
     // The Worker polls at once: whoever calls runUntil() may shut it down before the rest is up.
     const run = next(main);
-    const others = [...this.#lanes.map(async (lane) => await this.#runLane(lane)), this.#startWatcher(main)];
+    const others = [
+      ...this.#lanes.map(async (lane) => await this.#runLane(lane)),
+      this.#startWatcher(main),
+    ];
     run.then(
       () => this.#stop(),
       () => this.#stop(),
@@ -111,11 +122,21 @@ export class Companions {
     };
     client();
     const completer = createCompleter({ client, taskQueue: workerOptions.taskQueue });
-    const starting = startWatcher({ compute, completer, heldBackAnswers, logger, ...defined({ onCompletion }) });
+    const starting = startWatcher({
+      compute,
+      completer,
+      heldBackAnswers,
+      logger,
+      ...defined({ onCompletion }),
+    });
     const { signal } = this.#stopping;
-    void starting.then(async (watcher) => (signal.aborted ? await watcher.stop() : undefined)).catch(() => undefined);
+    void starting
+      .then(async (watcher) => (signal.aborted ? await watcher.stop() : undefined))
+      .catch(() => undefined);
     // A cluster that does not answer must not keep the worker from stopping.
-    const stopped = new Promise<undefined>((resolve) => signal.addEventListener('abort', () => resolve(undefined)));
+    const stopped = new Promise<undefined>((resolve) =>
+      signal.addEventListener('abort', () => resolve(undefined)),
+    );
     this.#watcher = await Promise.race([starting, stopped]);
   }
 
@@ -126,14 +147,37 @@ export class Companions {
   }
 
   #laneWorkerOptions(lane: Lane): WorkerOptions {
-    const { connection, namespace, identity, dataConverter, interceptors, activities, workerDeploymentOptions } = this.#options.workerOptions;
+    const {
+      connection,
+      namespace,
+      identity,
+      dataConverter,
+      interceptors,
+      activities,
+      workerDeploymentOptions,
+    } = this.#options.workerOptions;
     const { shutdownGraceTime, shutdownForceTime } = this.#options.workerOptions;
-    const inherited = { connection, namespace, identity, dataConverter, interceptors, activities, workerDeploymentOptions, shutdownGraceTime, shutdownForceTime };
+    const inherited = {
+      connection,
+      namespace,
+      identity,
+      dataConverter,
+      interceptors,
+      activities,
+      workerDeploymentOptions,
+      shutdownGraceTime,
+      shutdownForceTime,
+    };
     const none = { type: 'fixed-size', numSlots: 1 } as const;
     const options: WorkerOptions = {
       ...defined(inherited),
       taskQueue: lane.taskQueue,
-      tuner: { activityTaskSlotSupplier: new LaneSlots(lane), workflowTaskSlotSupplier: none, localActivityTaskSlotSupplier: none, nexusTaskSlotSupplier: none },
+      tuner: {
+        activityTaskSlotSupplier: new LaneSlots(lane),
+        workflowTaskSlotSupplier: none,
+        localActivityTaskSlotSupplier: none,
+        nexusTaskSlotSupplier: none,
+      },
       // Not autoscaling: that gives polls up while the lane is held back, and each of the queue's partitions has a quarter of the pace,
       // used only while it is polled. Measured with 150 calls at 3 a second: 2.1 a second with autoscaling polls, 2.8 with these.
       activityTaskPollerBehavior: { type: 'simple-maximum', maximum: 10 },
@@ -144,13 +188,19 @@ export class Companions {
 }
 
 function lanesOf({ compute, ciServers, ciQueues, workerOptions }: CompanionsOptions): Lane[] {
-  const { taskQueue, maxConcurrentActivityTaskExecutions: limit = DEFAULT_ACTIVITIES } = workerOptions;
+  const { taskQueue, maxConcurrentActivityTaskExecutions: limit = DEFAULT_ACTIVITIES } =
+    workerOptions;
   const clusterReachable = (): boolean => compute.reachable?.() !== false;
   const cluster = { taskQueue: clusterTaskQueue(taskQueue), limit, reachable: clusterReachable };
   const ci = ciQueues.map(({ credential, concurrency = 90, maxPerSecond }) => {
     const server = knownServer(ciServers, credential);
     // Most of what it is asked for is for pods: while there can be none it is slow, and removals come first.
-    return { taskQueue: ciTaskQueue(taskQueue, credential), limit: concurrency, maxPerSecond, reachable: () => server?.reachable?.() !== false && clusterReachable() };
+    return {
+      taskQueue: ciTaskQueue(taskQueue, credential),
+      limit: concurrency,
+      maxPerSecond,
+      reachable: () => server?.reachable?.() !== false && clusterReachable(),
+    };
   });
   return [cluster, ...ci];
 }

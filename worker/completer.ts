@@ -1,6 +1,11 @@
 /** Answers, through Temporal's API, the activities that gave their slot back. */
 import { randomUUID } from 'node:crypto';
-import { ActivityNotFoundError, WorkflowNotFoundError, isGrpcServiceError, type Client } from '@temporalio/client';
+import {
+  ActivityNotFoundError,
+  WorkflowNotFoundError,
+  isGrpcServiceError,
+  type Client,
+} from '@temporalio/client';
 import { failure } from '../activities/failures.ts';
 import { asItsLifeSees } from '../activities/pods.ts';
 import type { WaitCompleter } from '../activities/ports.ts';
@@ -25,17 +30,26 @@ export interface CompleterOptions {
 
 export function createCompleter({ client, taskQueue }: CompleterOptions): WaitCompleter {
   return {
-    complete: async (workflowId, activityId, result) => await wasPending(client().activity.complete({ workflowId, activityId }, asItsLifeSees(result))),
+    complete: async (workflowId, activityId, result) =>
+      await wasPending(
+        client().activity.complete({ workflowId, activityId }, asItsLifeSees(result)),
+      ),
     async lookAgain(workflowId, activityId, why): Promise<void> {
       // A failure is what has the server schedule the next try; part of the plan, and not waited for.
       const again = failure(why, FAILURE_TYPES.outOfSight, { nextRetryDelayMs: 1, expected: true });
       await wasPending(client().activity.fail({ workflowId, activityId }, again));
     },
-    answer: async (taskToken, result) => await wasPending(client().activity.complete(taskToken, result)),
+    answer: async (taskToken, result) =>
+      await wasPending(client().activity.complete(taskToken, result)),
 
     async signalPodState(workflowId, state, changeId = randomUUID()): Promise<void> {
       try {
-        await signalOnce(client(), { workflowId, signalName: podStateSignal.name, arg: state, requestId: changeId });
+        await signalOnce(client(), {
+          workflowId,
+          signalName: podStateSignal.name,
+          arg: state,
+          requestId: changeId,
+        });
       } catch (error) {
         if (!isGrpcServiceError(error) || error.code !== NOT_FOUND) throw error;
       }
@@ -43,7 +57,10 @@ export function createCompleter({ client, taskQueue }: CompleterOptions): WaitCo
 
     async *pendingWaits(place, except): AsyncGenerator<{ workflowId: string; activityId: string }> {
       let batch: string[] = [];
-      for await (const { workflowId } of client().workflow.list({ query: runningRunnersIn(taskQueue, place), pageSize: 1000 })) {
+      for await (const { workflowId } of client().workflow.list({
+        query: runningRunnersIn(taskQueue, place),
+        pageSize: 1000,
+      })) {
         if (except.has(workflowId)) continue;
         batch.push(workflowId);
         if (batch.length < DESCRIBE_CONCURRENCY) continue;
@@ -59,11 +76,26 @@ export function createCompleter({ client, taskQueue }: CompleterOptions): WaitCo
  * A signal that the server drops if the same run had one under this id: several workers see the same change, and a signal that is told
  * again is an event of history, which no handler can undo. The client's own call makes up an id of its own for each.
  */
-async function signalOnce(client: Client, { workflowId, signalName, arg, requestId }: { workflowId: string; signalName: string; arg: unknown; requestId: string }): Promise<void> {
+async function signalOnce(
+  client: Client,
+  {
+    workflowId,
+    signalName,
+    arg,
+    requestId,
+  }: { workflowId: string; signalName: string; arg: unknown; requestId: string },
+): Promise<void> {
   const { namespace, identity, loadedDataConverter } = client.options;
   let payloads = [loadedDataConverter.payloadConverter.toPayload(arg)];
   for (const codec of loadedDataConverter.payloadCodecs) payloads = await codec.encode(payloads);
-  await client.workflowService.signalWorkflowExecution({ namespace, identity, requestId, signalName, workflowExecution: { workflowId }, input: { payloads } });
+  await client.workflowService.signalWorkflowExecution({
+    namespace,
+    identity,
+    requestId,
+    signalName,
+    workflowExecution: { workflowId },
+    input: { payloads },
+  });
 }
 
 async function wasPending(completion: Promise<void>): Promise<boolean> {
@@ -76,7 +108,10 @@ async function wasPending(completion: Promise<void>): Promise<boolean> {
   }
 }
 
-async function waitsOf(client: Client, workflowIds: readonly string[]): Promise<{ workflowId: string; activityId: string }[]> {
+async function waitsOf(
+  client: Client,
+  workflowIds: readonly string[],
+): Promise<{ workflowId: string; activityId: string }[]> {
   const found = await Promise.all(
     workflowIds.map(async (workflowId) => {
       const pending = await pendingActivities(client, workflowId);
@@ -90,7 +125,11 @@ async function pendingActivities(client: Client, workflowId: string): Promise<st
   try {
     const { raw } = await client.workflow.getHandle(workflowId).describe();
     return (raw.pendingActivities ?? [])
-      .filter((activity) => activity.state === STARTED && parseWaitActivityId(activity.activityId ?? '') !== undefined)
+      .filter(
+        (activity) =>
+          activity.state === STARTED &&
+          parseWaitActivityId(activity.activityId ?? '') !== undefined,
+      )
       .map((activity) => activity.activityId ?? '');
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return []; // ended and deleted since the list was taken

@@ -16,7 +16,9 @@ export interface TemporalConnection extends ConnectionLike {
 }
 
 /** Tries once. */
-export type Connect<C extends TemporalConnection> = (options: TemporalConfig['connectionOptions']) => Promise<C>;
+export type Connect<C extends TemporalConnection> = (
+  options: TemporalConfig['connectionOptions'],
+) => Promise<C>;
 
 export interface ConnectOptions<C extends TemporalConnection> {
   readonly connect: Connect<C>;
@@ -30,23 +32,36 @@ export interface ConnectOptions<C extends TemporalConnection> {
 const TRY_MS = 10_000;
 
 /** @throws TemporalUnreachableError */
-export async function connectTemporal<C extends TemporalConnection>(temporal: TemporalConfig, { connect, timeoutMs, logger, signal }: ConnectOptions<C>): Promise<C> {
+export async function connectTemporal<C extends TemporalConnection>(
+  temporal: TemporalConfig,
+  { connect, timeoutMs, logger, signal }: ConnectOptions<C>,
+): Promise<C> {
   const deadline = Date.now() + timeoutMs;
   for (let pauseMs = 500; ; pauseMs = Math.min(pauseMs * 2, 5_000)) {
     try {
-      return await within(Math.min(TRY_MS, Math.max(1_000, deadline - Date.now())), connect(temporal.connectionOptions));
+      return await within(
+        Math.min(TRY_MS, Math.max(1_000, deadline - Date.now())),
+        connect(temporal.connectionOptions),
+      );
     } catch (error) {
       signal?.throwIfAborted();
       const why = reason(error);
       const leftMs = deadline - Date.now();
       if (leftMs <= 0) throw unreachable(temporal, why, timeoutMs);
-      logger?.warn({ address: temporal.address }, `no Temporal server answers at ${temporal.address} (${why}); trying for another ${Math.ceil(leftMs / 1_000)} s`);
+      logger?.warn(
+        { address: temporal.address },
+        `no Temporal server answers at ${temporal.address} (${why}); trying for another ${Math.ceil(leftMs / 1_000)} s`,
+      );
       await delay(Math.min(pauseMs, leftMs), undefined, signal ? { signal } : {});
     }
   }
 }
 
-function unreachable({ address }: TemporalConfig, why: string, timeoutMs: number): TemporalUnreachableError {
+function unreachable(
+  { address }: TemporalConfig,
+  why: string,
+  timeoutMs: number,
+): TemporalUnreachableError {
   return new TemporalUnreachableError(
     `TEMPORAL_ADDRESS: no Temporal server answers at ${address} within ${timeoutMs / 1_000} s (${why}): set TEMPORAL_ADDRESS to your server's host:port, or start one with "temporal server start-dev"`,
   );
@@ -69,7 +84,13 @@ async function within<T>(ms: number, promise: Promise<T>): Promise<T> {
 /** The innermost of the nested reasons that gRPC's transports give is the one that says something; of the client's, in JavaScript, it is a code of the system. */
 function reason(error: unknown): string {
   const text = oneLine(error);
-  const [code] = /\b(?:ECONNREFUSED|ECONNRESET|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|ETIMEDOUT)\b/.exec(text) ?? [];
-  const known = /(connection refused|dns error|failed to lookup address|certificate[^,"')]*|unauthorized|permission denied|invalid (?:uri|url|port)[^,"')]*|no answer in [\d.]+ s)/i.exec(text);
+  const [code] =
+    /\b(?:ECONNREFUSED|ECONNRESET|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|ETIMEDOUT)\b/.exec(
+      text,
+    ) ?? [];
+  const known =
+    /(connection refused|dns error|failed to lookup address|certificate[^,"')]*|unauthorized|permission denied|invalid (?:uri|url|port)[^,"')]*|no answer in [\d.]+ s)/i.exec(
+      text,
+    );
   return code ?? known?.[1]?.toLowerCase() ?? text.slice(0, 160);
 }

@@ -32,14 +32,25 @@ interface OwnedCompute {
   readonly close?: () => Promise<void>;
 }
 
-export async function createPorts(config: HoldfastConfig, { logger, metrics }: PortsOptions): Promise<Ports> {
-  const { compute, close } = await createCompute(config, { logger: logger.child({ component: 'compute' }), metrics });
-  const ciServers = createCiServers(config.credentials, { logger: logger.child({ component: 'ci' }), onRequest: metrics.ciRequest });
+export async function createPorts(
+  config: HoldfastConfig,
+  { logger, metrics }: PortsOptions,
+): Promise<Ports> {
+  const { compute, close } = await createCompute(config, {
+    logger: logger.child({ component: 'compute' }),
+    metrics,
+  });
+  const ciServers = createCiServers(config.credentials, {
+    logger: logger.child({ component: 'ci' }),
+    onRequest: metrics.ciRequest,
+  });
   return {
     compute,
     ciServers,
     timeoutPolicy: config.timeouts,
-    ...(config.podLogs && { podLogs: createPodLogs(config.podLogs, logger.child({ component: 'podLogs' })) }),
+    ...(config.podLogs && {
+      podLogs: createPodLogs(config.podLogs, logger.child({ component: 'podLogs' })),
+    }),
     ciQueues: ciQueuesOf(config.credentials),
     async close() {
       await Promise.all([ciServers.close(), close?.()]);
@@ -47,15 +58,34 @@ export async function createPorts(config: HoldfastConfig, { logger, metrics }: P
   };
 }
 
-function supervised({ supervisorImage: image, store: place }: Extract<HoldfastConfig['compute'], { kind: 'kubernetes' }>): Partial<Pick<PodDefaults, 'supervisor' | 'store'>> {
+function supervised({
+  supervisorImage: image,
+  store: place,
+}: Extract<HoldfastConfig['compute'], { kind: 'kubernetes' }>): Partial<
+  Pick<PodDefaults, 'supervisor' | 'store'>
+> {
   if (image === undefined) return {};
   return { supervisor: { image }, ...(place === undefined ? {} : { store: { image, place } }) };
 }
 
 /** @throws KubeConfigError when the cluster cannot be found */
-export async function createCompute({ compute, installation }: HoldfastConfig, { logger, metrics }: { logger: ActivityLogger; metrics?: Pick<Metrics, 'kubernetesRequest' | 'jobPods'> }): Promise<OwnedCompute> {
+export async function createCompute(
+  { compute, installation }: HoldfastConfig,
+  {
+    logger,
+    metrics,
+  }: { logger: ActivityLogger; metrics?: Pick<Metrics, 'kubernetesRequest' | 'jobPods'> },
+): Promise<OwnedCompute> {
   if (compute.kind === 'process') {
-    return { compute: createProcessCompute({ stateDir: compute.stateDir, installation, logger, anyCommand: compute.anyCommand, ...defined({ command: compute.command }) }) };
+    return {
+      compute: createProcessCompute({
+        stateDir: compute.stateDir,
+        installation,
+        logger,
+        anyCommand: compute.anyCommand,
+        ...defined({ command: compute.command }),
+      }),
+    };
   }
   // Loaded where it is needed: the Kubernetes client takes most of a second.
   const [{ createKubernetesCompute }, { loadKubeConfig }] = await Promise.all([
@@ -68,7 +98,11 @@ export async function createCompute({ compute, installation }: HoldfastConfig, {
     allNamespaces: compute.allNamespaces,
     installation,
     policy: compute.policy,
-    pod: { image: compute.image, ...defined({ command: compute.command, user: compute.user }), ...supervised(compute) },
+    pod: {
+      image: compute.image,
+      ...defined({ command: compute.command, user: compute.user }),
+      ...supervised(compute),
+    },
     logger,
     ...defined({ onRequest: metrics?.kubernetesRequest, onJobPods: metrics?.jobPods }),
   });

@@ -23,15 +23,24 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   const loggerInstance: FastifyBaseLogger = logger.child({ component: 'http' }, { level: 'warn' });
   // Two probes every few seconds would drown the log.
   const logController = new LogController({ disableRequestLogging: true });
-  const server = fastify({ loggerInstance, logController, bodyLimit: BODY_LIMIT, requestTimeout: 15_000 });
+  const server = fastify({
+    loggerInstance,
+    logController,
+    bodyLimit: BODY_LIMIT,
+    requestTimeout: 15_000,
+  });
 
   // It answers: the event loop turns. What is broken beyond that, a restart would not mend.
   server.get('/livez', async () => ({ status: 'ok' }));
 
   server.get('/readyz', async (_request, reply) => {
-    const results = await Promise.all(Object.entries(ready).map(async ([name, check]) => [name, await passes(check)] as const));
+    const results = await Promise.all(
+      Object.entries(ready).map(async ([name, check]) => [name, await passes(check)] as const),
+    );
     const failing = results.filter(([, ok]) => !ok).map(([name]) => name);
-    return await reply.code(failing.length === 0 ? 200 : 503).send({ status: failing.length === 0 ? 'ok' : 'not ready', failing });
+    return await reply
+      .code(failing.length === 0 ? 200 : 503)
+      .send({ status: failing.length === 0 ? 'ok' : 'not ready', failing });
   });
 
   server.get('/metrics', async (_request, reply) => {

@@ -3,26 +3,75 @@
  *
  * @module holdfast
  */
-export { HoldfastPlugin, workflowInterceptorsPath, workflowsPath, type HoldfastPluginOptions, type HoldfastPluginStatus } from './plugin.ts';
+export {
+  HoldfastPlugin,
+  workflowInterceptorsPath,
+  workflowsPath,
+  type HoldfastPluginOptions,
+  type HoldfastPluginStatus,
+} from './plugin.ts';
 export { ciQueuesOf, type CiQueue } from './settings/ciQueues.ts';
-export { encryptedDataConverter, type EncryptedDataConverterOptions } from './codec/dataConverter.ts';
+export {
+  encryptedDataConverter,
+  type EncryptedDataConverterOptions,
+} from './codec/dataConverter.ts';
 export type { SpanTarget } from './tracing/spanSink.ts';
 export { keepSweepSchedule, type SweepScheduleOptions } from './sweepSchedule.ts';
-export { createCiServers, credentialsFor, parseCredentials, type Credential, type Credentials } from '../activities/ciServers/index.ts';
+export {
+  createCiServers,
+  credentialsFor,
+  parseCredentials,
+  type Credential,
+  type Credentials,
+} from '../activities/ciServers/index.ts';
 export type { CiServersOptions } from '../activities/ciServers/createCiServers.ts';
 export type { RequestObserver } from '../activities/ciServers/requestObserver.ts';
 export type { ApiMeasure, ApiVerb } from '../activities/compute/kubernetes/apiServer.ts';
-export { loadKubeConfig, type KubeConfigSource } from '../activities/compute/kubernetes/kubeConfig.ts';
-export { createKubernetesCompute, type KubernetesCompute, type KubernetesComputeOptions } from '../activities/compute/kubernetes/kubernetesCompute.ts';
+export {
+  loadKubeConfig,
+  type KubeConfigSource,
+} from '../activities/compute/kubernetes/kubeConfig.ts';
+export {
+  createKubernetesCompute,
+  type KubernetesCompute,
+  type KubernetesComputeOptions,
+} from '../activities/compute/kubernetes/kubernetesCompute.ts';
 export type { OwnedObjects } from '../activities/ownedObjects.ts';
 export type { PodDefaults } from '../activities/compute/kubernetes/podSpec.ts';
-export { createProcessCompute, type ProcessComputeOptions } from '../activities/compute/process/processCompute.ts';
-export type { CiRunner, CiServer, CiServerErrorKind, CiServers, Compute, ComputeErrorKind, DeletionOptions, Logger, PodListener, PodLogs, Redelivered, Registration } from '../activities/ports.ts';
+export {
+  createProcessCompute,
+  type ProcessComputeOptions,
+} from '../activities/compute/process/processCompute.ts';
+export type {
+  CiRunner,
+  CiServer,
+  CiServerErrorKind,
+  CiServers,
+  Compute,
+  ComputeErrorKind,
+  DeletionOptions,
+  Logger,
+  PodListener,
+  PodLogs,
+  Redelivered,
+  Registration,
+} from '../activities/ports.ts';
 export type { PodDeletion } from '../core/calls/runner.ts';
 export type { CiJob, CiJobs, RegisterRequest, Scope } from '../core/domain/ciServer.ts';
 export type { CommitReport, ReportTaken } from '../core/domain/commitReport.ts';
 export type { ServedPlace } from '../core/domain/place.ts';
-export type { ClaimWriter, PodExit, PodRef, PodRequest, PodTemplate, PodView, RunnerIdentity, StorageRequest, Supervision, SupervisorRecord } from '../core/domain/pod.ts';
+export type {
+  ClaimWriter,
+  PodExit,
+  PodRef,
+  PodRequest,
+  PodTemplate,
+  PodView,
+  RunnerIdentity,
+  StorageRequest,
+  Supervision,
+  SupervisorRecord,
+} from '../core/domain/pod.ts';
 export type { TimeoutPolicy } from '../core/input/timeoutPolicy.ts';
 export { CiServerError, ComputeError } from '../activities/ports.ts';
 export * from '../core/contract/index.ts';

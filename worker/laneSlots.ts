@@ -1,4 +1,9 @@
-import type { ActivitySlotInfo, CustomSlotSupplier, SlotPermit, SlotReleaseContext } from '@temporalio/worker';
+import type {
+  ActivitySlotInfo,
+  CustomSlotSupplier,
+  SlotPermit,
+  SlotReleaseContext,
+} from '@temporalio/worker';
 import PQueue from 'p-queue';
 import { systemClock, type Clock } from '../activities/ciServers/clock.ts';
 

@@ -31,15 +31,62 @@ export function createMetrics(): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const registers = [registry];
-  const ciRequests = new Counter({ name: 'holdfast_ci_requests_total', help: 'Requests to the CI server', labelNames: ['credential', 'route', 'status'], registers });
-  const ciSeconds = new Histogram({ name: 'holdfast_ci_request_duration_seconds', help: 'Duration of requests to the CI server, without the wait for a turn', labelNames: ['credential', 'route'], buckets: SECONDS, registers });
-  const ciRemaining = new Gauge({ name: 'holdfast_ci_rate_limit_remaining', help: 'Requests left in the current window of the primary rate limit', labelNames: ['credential'], registers });
-  const kubernetesRequests = new Counter({ name: 'holdfast_kubernetes_requests_total', help: 'Requests to the Kubernetes API', labelNames: ['verb', 'resource', 'status'], registers });
-  const kubernetesSeconds = new Histogram({ name: 'holdfast_kubernetes_request_duration_seconds', help: 'Duration of requests to the Kubernetes API; of a watch: until it was opened', labelNames: ['verb', 'resource'], buckets: SECONDS, registers });
-  const jobPods = new Gauge({ name: 'holdfast_job_pods', help: "Pods, and Jobs of container steps, that GitHub's hooks have made for runners; owned=\"false\": they would outlive their runner", labelNames: ['owned'], registers });
-  const completions = new Counter({ name: 'holdfast_wait_completions_total', help: 'Pod events that the watcher reported; answered="false": nobody waited for it', labelNames: ['answered'], registers });
-  const webhooks = new Counter({ name: 'holdfast_webhook_deliveries_total', help: 'Webhook deliveries by what became of them', labelNames: ['outcome'], registers });
-  const redeliveries = new Counter({ name: 'holdfast_webhook_redeliveries_total', help: 'Failed webhook deliveries that the CI server was asked to send again', labelNames: ['credential'], registers });
+  const ciRequests = new Counter({
+    name: 'holdfast_ci_requests_total',
+    help: 'Requests to the CI server',
+    labelNames: ['credential', 'route', 'status'],
+    registers,
+  });
+  const ciSeconds = new Histogram({
+    name: 'holdfast_ci_request_duration_seconds',
+    help: 'Duration of requests to the CI server, without the wait for a turn',
+    labelNames: ['credential', 'route'],
+    buckets: SECONDS,
+    registers,
+  });
+  const ciRemaining = new Gauge({
+    name: 'holdfast_ci_rate_limit_remaining',
+    help: 'Requests left in the current window of the primary rate limit',
+    labelNames: ['credential'],
+    registers,
+  });
+  const kubernetesRequests = new Counter({
+    name: 'holdfast_kubernetes_requests_total',
+    help: 'Requests to the Kubernetes API',
+    labelNames: ['verb', 'resource', 'status'],
+    registers,
+  });
+  const kubernetesSeconds = new Histogram({
+    name: 'holdfast_kubernetes_request_duration_seconds',
+    help: 'Duration of requests to the Kubernetes API; of a watch: until it was opened',
+    labelNames: ['verb', 'resource'],
+    buckets: SECONDS,
+    registers,
+  });
+  const jobPods = new Gauge({
+    name: 'holdfast_job_pods',
+    help: 'Pods, and Jobs of container steps, that GitHub\'s hooks have made for runners; owned="false": they would outlive their runner',
+    labelNames: ['owned'],
+    registers,
+  });
+  const completions = new Counter({
+    name: 'holdfast_wait_completions_total',
+    help: 'Pod events that the watcher reported; answered="false": nobody waited for it',
+    labelNames: ['answered'],
+    registers,
+  });
+  const webhooks = new Counter({
+    name: 'holdfast_webhook_deliveries_total',
+    help: 'Webhook deliveries by what became of them',
+    labelNames: ['outcome'],
+    registers,
+  });
+  const redeliveries = new Counter({
+    name: 'holdfast_webhook_redeliveries_total',
+    help: 'Failed webhook deliveries that the CI server was asked to send again',
+    labelNames: ['credential'],
+    registers,
+  });
   return {
     registry,
     ciRequest({ credential, route, status, ms, rateLimitRemaining }) {

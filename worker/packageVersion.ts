@@ -4,7 +4,9 @@ import { readFileSync } from 'node:fs';
 export function packageVersion(): string {
   for (const path of ['../package.json', '../../package.json']) {
     try {
-      const { name, version: found } = JSON.parse(readFileSync(new URL(path, import.meta.url), 'utf8')) as { name?: string; version?: string };
+      const { name, version: found } = JSON.parse(
+        readFileSync(new URL(path, import.meta.url), 'utf8'),
+      ) as { name?: string; version?: string };
       if (name === 'holdfast' && found !== undefined) return found;
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;

@@ -1,5 +1,11 @@
 /** Holdfast as a Temporal plugin: put it on any Worker of yours, and that Worker runs runners. */
-import { NativeConnection, type ReplayWorkerOptions, type Worker, type WorkerOptions, type WorkerPlugin } from '@temporalio/worker';
+import {
+  NativeConnection,
+  type ReplayWorkerOptions,
+  type Worker,
+  type WorkerOptions,
+  type WorkerPlugin,
+} from '@temporalio/worker';
 import { HeldBackAnswers } from '../activities/heldBackAnswers.ts';
 import { createActivities } from '../activities/index.ts';
 import type { CiServers, Compute, Logger, PodLogs } from '../activities/ports.ts';
@@ -76,7 +82,9 @@ export class HoldfastPlugin implements WorkerPlugin {
 
   /** What a readiness probe wants to know. */
   status(): HoldfastPluginStatus {
-    return this.#companions?.status() ?? { polling: false, watchSynced: false, activitiesInFlight: 0 };
+    return (
+      this.#companions?.status() ?? { polling: false, watchSynced: false, activitiesInFlight: 0 }
+    );
   }
 
   /**
@@ -91,28 +99,52 @@ export class HoldfastPlugin implements WorkerPlugin {
   async configureWorker(given: WorkerOptions): Promise<WorkerOptions> {
     // A plugin that is set on the connection also meets the Workers that it makes itself.
     if (isCompanion(given)) return given;
-    if (this.#workerOptions) throw new Error('this HoldfastPlugin is in use by another Worker: make one for each Worker');
+    if (this.#workerOptions)
+      throw new Error('this HoldfastPlugin is in use by another Worker: make one for each Worker');
     checkWorkerDeploymentOptions(given.workerDeploymentOptions);
-    const { compute, ciServers, podLogs, timeoutPolicy, temporalUi, onSweep, tracing } = this.#options;
+    const { compute, ciServers, podLogs, timeoutPolicy, temporalUi, onSweep, tracing } =
+      this.#options;
     const options = await withTracing(given, tracing);
-    const activities = createActivities({ compute, ciServers, heldBackAnswers: this.#heldBackAnswers, encrypted: encrypts(options.dataConverter), ...defined({ podLogs, timeoutPolicy, temporalUi, onSweep }) });
+    const activities = createActivities({
+      compute,
+      ciServers,
+      heldBackAnswers: this.#heldBackAnswers,
+      encrypted: encrypts(options.dataConverter),
+      ...defined({ podLogs, timeoutPolicy, temporalUi, onSweep }),
+    });
     const taken = Object.keys(activities).filter((name) => name in (options.activities ?? {}));
-    if (taken.length > 0) throw new Error(`the Worker has activities of the same name as Holdfast's: ${taken.join(', ')}; rename them`);
+    if (taken.length > 0)
+      throw new Error(
+        `the Worker has activities of the same name as Holdfast's: ${taken.join(', ')}; rename them`,
+      );
     // Without a connection the Worker would make one and close it while the Workers beside it still use it.
     if (!options.connection) this.#ownConnection = await NativeConnection.connect();
     const connection = options.connection ?? this.#ownConnection;
     this.#workerOptions = { ...options, ...defined({ connection }), activities };
-    return withLivesTraced({ ...this.#workerOptions, activities: { ...options.activities, ...activities }, ...(await workflowsFor(options)) });
+    return withLivesTraced({
+      ...this.#workerOptions,
+      activities: { ...options.activities, ...activities },
+      ...(await workflowsFor(options)),
+    });
   }
 
   configureReplayWorker(options: ReplayWorkerOptions): ReplayWorkerOptions {
-    return withLivesTraced(options.workflowsPath !== undefined || options.workflowBundle !== undefined ? options : { ...options, workflowsPath: workflowsPath() });
+    return withLivesTraced(
+      options.workflowsPath !== undefined || options.workflowBundle !== undefined
+        ? options
+        : { ...options, workflowsPath: workflowsPath() },
+    );
   }
 
   async runWorker(worker: Worker, next: (worker: Worker) => Promise<void>): Promise<void> {
     if (!this.#workerOptions || this.#companions) return await next(worker);
     const { logger = QUIET, ...options } = this.#options;
-    this.#companions = new Companions({ ...options, heldBackAnswers: this.#heldBackAnswers, logger, workerOptions: this.#workerOptions });
+    this.#companions = new Companions({
+      ...options,
+      heldBackAnswers: this.#heldBackAnswers,
+      logger,
+      workerOptions: this.#workerOptions,
+    });
     try {
       await this.#companions.runWith(worker, next);
     } finally {

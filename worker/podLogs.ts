@@ -5,7 +5,10 @@ import type { Logger } from 'pino';
 import type { PodLogs } from '../activities/ports.ts';
 import type { HoldfastConfig } from './settings/config.ts';
 
-export function createPodLogs({ to, maxBytes }: NonNullable<HoldfastConfig['podLogs']>, logger: Logger): PodLogs {
+export function createPodLogs(
+  { to, maxBytes }: NonNullable<HoldfastConfig['podLogs']>,
+  logger: Logger,
+): PodLogs {
   return {
     maxBytes,
     async keep(of, text) {
@@ -17,7 +20,10 @@ export function createPodLogs({ to, maxBytes }: NonNullable<HoldfastConfig['podL
       logger.warn({ ...of, path }, 'kept the last lines of a runner that did not succeed');
     },
     failed(of, error) {
-      logger.warn({ ...of, err: error }, 'the last lines of a runner that did not succeed are lost');
+      logger.warn(
+        { ...of, err: error },
+        'the last lines of a runner that did not succeed are lost',
+      );
     },
   };
 }

@@ -5,7 +5,12 @@ import type { DataConverter } from '@temporalio/common';
 import type { Logger } from 'pino';
 import type { Finding } from './checks/finding.ts';
 import { dataConverterOf } from './codec/dataConverter.ts';
-import { TemporalUnreachableError, connectTemporal, type Connect, type TemporalConnection } from './connect.ts';
+import {
+  TemporalUnreachableError,
+  connectTemporal,
+  type Connect,
+  type TemporalConnection,
+} from './connect.ts';
 import { EXIT_STATUS } from './exitStatus.ts';
 import { createLogger } from './logger.ts';
 import { oneLine, type HoldfastConfig } from './settings/config.ts';
@@ -40,14 +45,22 @@ export interface Service<C> {
   /** @throws ConfigError */
   readonly load: (env: Env) => C;
   /** @param onClose - takes what is to be closed in the end, last first @throws CannotStart */
-  readonly serve: (config: C, logger: Logger, stop: StopSignal, onClose: (close: () => Promise<unknown>) => void) => Promise<number>;
+  readonly serve: (
+    config: C,
+    logger: Logger,
+    stop: StopSignal,
+    onClose: (close: () => Promise<unknown>) => void,
+  ) => Promise<number>;
 }
 
 /**
  * Runs a service until SIGTERM or SIGINT.
  * @returns the exit status, see {@link EXIT_STATUS}
  */
-export async function runService<C extends Pick<HoldfastConfig, 'log' | 'warnings'>>(service: Service<C>, { env = process.env, complain = (line) => process.stderr.write(`${line}\n`) }: RunOptions): Promise<number> {
+export async function runService<C extends Pick<HoldfastConfig, 'log' | 'warnings'>>(
+  service: Service<C>,
+  { env = process.env, complain = (line) => process.stderr.write(`${line}\n`) }: RunOptions,
+): Promise<number> {
   try {
     return await run(service, readConfig(service, env));
   } catch (error) {
@@ -66,7 +79,10 @@ function readConfig<C>({ load }: Service<C>, env: Env): C {
   }
 }
 
-async function run<C extends Pick<HoldfastConfig, 'log' | 'warnings'>>({ serve }: Service<C>, config: C): Promise<number> {
+async function run<C extends Pick<HoldfastConfig, 'log' | 'warnings'>>(
+  { serve }: Service<C>,
+  config: C,
+): Promise<number> {
   const logger = createLogger(config.log);
   for (const { setting, message } of config.warnings) logger.warn(`${setting}: ${message}`);
   const closers: (() => Promise<unknown>)[] = [];
@@ -77,23 +93,33 @@ async function run<C extends Pick<HoldfastConfig, 'log' | 'warnings'>>({ serve }
     if (stop.name && stop.signal.aborted) return EXIT_STATUS[stop.name];
     throw error;
   } finally {
-    for (const close of closers) await close().catch((error: unknown) => logger.warn({ err: error }, 'closing failed'));
+    for (const close of closers)
+      await close().catch((error: unknown) => logger.warn({ err: error }, 'closing failed'));
     stop.dispose();
   }
 }
 
 /** @param setting - that named the address @returns the URL @throws CannotStart */
-export async function listen(server: FastifyInstance, address: HoldfastConfig['http'], setting: string): Promise<string> {
+export async function listen(
+  server: FastifyInstance,
+  address: HoldfastConfig['http'],
+  setting: string,
+): Promise<string> {
   try {
     return await server.listen(address);
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? String(error);
-    throw new CannotStart([`${setting}: cannot listen on ${address.host}:${address.port} (${code}): set another address or port`]);
+    throw new CannotStart([
+      `${setting}: cannot listen on ${address.host}:${address.port} (${code}): set another address or port`,
+    ]);
   }
 }
 
 /** @throws CannotStart */
-export function readDataConverter({ codecKeyFile }: Pick<HoldfastConfig, 'codecKeyFile'>, logger: Logger): DataConverter {
+export function readDataConverter(
+  { codecKeyFile }: Pick<HoldfastConfig, 'codecKeyFile'>,
+  logger: Logger,
+): DataConverter {
   try {
     return dataConverterOf(codecKeyFile, (error) => logger.error(error.message));
   } catch (error) {
@@ -102,7 +128,12 @@ export function readDataConverter({ codecKeyFile }: Pick<HoldfastConfig, 'codecK
 }
 
 /** @returns `undefined`: none is wanted; nothing of it is loaded then */
-export async function traceProcess(service: string, { traces }: Pick<HoldfastConfig, 'traces'>, logger: Logger, onClose: (close: () => Promise<unknown>) => void): Promise<Tracing | undefined> {
+export async function traceProcess(
+  service: string,
+  { traces }: Pick<HoldfastConfig, 'traces'>,
+  logger: Logger,
+  onClose: (close: () => Promise<unknown>) => void,
+): Promise<Tracing | undefined> {
   if (!traces) return undefined;
   const { startTracing } = await import('./tracing/startTracing.ts');
   const tracing = startTracing(service, (message) => logger.warn(message));
@@ -122,7 +153,15 @@ export async function linkTemporal<C extends TemporalConnection>(
   const { temporal, readTemporal, connectTimeoutMs: timeoutMs } = config;
   try {
     const connection = await connectTemporal(temporal, { connect, timeoutMs, logger, signal });
-    return new TemporalLink({ connect, connection, temporal, readTemporal, dataConverter, interceptors, logger });
+    return new TemporalLink({
+      connect,
+      connection,
+      temporal,
+      readTemporal,
+      dataConverter,
+      interceptors,
+      logger,
+    });
   } catch (error) {
     if (error instanceof TemporalUnreachableError) throw new CannotStart([error.message]);
     throw error;
@@ -131,13 +170,17 @@ export async function linkTemporal<C extends TemporalConnection>(
 
 /** Does Temporal answer? @throws what the connection throws when it does not */
 export async function answers(connection: ConnectionLike): Promise<boolean> {
-  await connection.withDeadline(Date.now() + 2_000, async () => await connection.workflowService.getSystemInfo({}));
+  await connection.withDeadline(
+    Date.now() + 2_000,
+    async () => await connection.workflowService.getSystemInfo({}),
+  );
   return true;
 }
 
 /** @throws CannotStart where one of them is an error */
 export function complainOf(findings: readonly Finding[], logger: Logger): void {
-  const text = (finding: { what: string; fix?: string }): string => (finding.fix === undefined ? finding.what : `${finding.what}; fix: ${finding.fix}`);
+  const text = (finding: { what: string; fix?: string }): string =>
+    finding.fix === undefined ? finding.what : `${finding.what}; fix: ${finding.fix}`;
   for (const finding of findings) if (finding.level === 'warning') logger.warn(text(finding));
   const errors = findings.filter((finding) => finding.level === 'error');
   if (errors.length > 0) throw new CannotStart(errors.map(text));

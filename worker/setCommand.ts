@@ -6,7 +6,12 @@ import { SETS_PRIORITY_KEY } from '../core/domain/setPriority.ts';
 import { workflowSummary } from '../core/domain/workflowSummary.ts';
 
 /** @param request - see {@link setCommandId}. @default one of its own */
-export function setCommandOptions(set: string, command: SetCommand, taskQueue: string, request: string = randomUUID()): WorkflowStartOptions {
+export function setCommandOptions(
+  set: string,
+  command: SetCommand,
+  taskQueue: string,
+  request: string = randomUUID(),
+): WorkflowStartOptions {
   const input: SetCommandInput = { set, ...command };
   return {
     workflowId: setCommandId(set, request),

@@ -14,8 +14,22 @@ export interface Webhook {
 }
 
 /** Receives deliveries, in the worker's process or in one of its own; before there is a connection to Temporal each is asked to come again. @throws CannotStart */
-export async function startWebhook({ secrets, host, port }: WebhookEndpoint, options: Pick<WebhookOptions, 'client' | 'taskQueue' | 'sets' | 'traces'> & { logger: Logger; metrics: Metrics }): Promise<Webhook> {
+export async function startWebhook(
+  { secrets, host, port }: WebhookEndpoint,
+  options: Pick<WebhookOptions, 'client' | 'taskQueue' | 'sets' | 'traces'> & {
+    logger: Logger;
+    metrics: Metrics;
+  },
+): Promise<Webhook> {
   const { metrics, ...rest } = options;
-  const server = await createWebhookServer({ ...rest, secrets, onDelivery: metrics.webhook, onJob: metrics.job });
-  return { address: await listen(server, { host, port }, 'HOLDFAST_WEBHOOK_ADDRESS'), close: async () => await server.close() };
+  const server = await createWebhookServer({
+    ...rest,
+    secrets,
+    onDelivery: metrics.webhook,
+    onJob: metrics.job,
+  });
+  return {
+    address: await listen(server, { host, port }, 'HOLDFAST_WEBHOOK_ADDRESS'),
+    close: async () => await server.close(),
+  };
 }

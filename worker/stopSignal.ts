@@ -3,7 +3,10 @@ import { EXIT_STATUS } from './exitStatus.ts';
 
 type SignalName = 'SIGTERM' | 'SIGINT';
 /** What the signals are called in the log, as in Go's and the kubelet's. */
-const DESCRIPTIONS = { SIGTERM: 'terminated', SIGINT: 'interrupt' } as const satisfies Record<SignalName, string>;
+const DESCRIPTIONS = { SIGTERM: 'terminated', SIGINT: 'interrupt' } as const satisfies Record<
+  SignalName,
+  string
+>;
 
 export interface StopSignal {
   /** Aborted by the first of the signals. */

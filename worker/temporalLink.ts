@@ -80,7 +80,10 @@ export class TemporalLink<C extends TemporalConnection> {
       } catch (error) {
         // They may be half written, or not valid yet.
         const why = oneLine(error);
-        if (why !== told && !signal.aborted) logger.warn(`other credentials for Temporal cannot be used (${why}): those of before are, and the files are looked at again every ${intervalMs / 1_000} s`);
+        if (why !== told && !signal.aborted)
+          logger.warn(
+            `other credentials for Temporal cannot be used (${why}): those of before are, and the files are looked at again every ${intervalMs / 1_000} s`,
+          );
         told = why;
       }
     }
@@ -94,11 +97,19 @@ export class TemporalLink<C extends TemporalConnection> {
     if (change.kind === 'apiKey') await this.#connection.setApiKey(change.apiKey);
     else await this.#reconnect(next, onConnection);
     this.#temporal = next;
-    logger.info(change.kind === 'apiKey' ? 'Temporal is spoken to with another API key' : 'Temporal is spoken to over another connection: its certificates have changed');
+    logger.info(
+      change.kind === 'apiKey'
+        ? 'Temporal is spoken to with another API key'
+        : 'Temporal is spoken to over another connection: its certificates have changed',
+    );
   }
 
   async #reconnect(temporal: TemporalConfig, onConnection: (connection: C) => void): Promise<void> {
-    const connection = await connectTemporal(temporal, { connect: this.#options.connect, timeoutMs: RECONNECT_MS, signal: this.#stopping.signal });
+    const connection = await connectTemporal(temporal, {
+      connect: this.#options.connect,
+      timeoutMs: RECONNECT_MS,
+      signal: this.#stopping.signal,
+    });
     onConnection(connection);
     await this.#retired?.close();
     this.#retired = this.#connection;
@@ -108,6 +119,11 @@ export class TemporalLink<C extends TemporalConnection> {
 
   #clientOn(connection: C): Client {
     const { temporal, dataConverter, interceptors } = this.#options;
-    return new Client({ connection, namespace: temporal.namespace, dataConverter, ...defined({ interceptors }) });
+    return new Client({
+      connection,
+      namespace: temporal.namespace,
+      dataConverter,
+      ...defined({ interceptors }),
+    });
   }
 }

@@ -1,7 +1,18 @@
-import { DefaultLogger, type LogEntry, type LogLevel, type Logger as TemporalLogger } from '@temporalio/worker';
+import {
+  DefaultLogger,
+  type LogEntry,
+  type LogLevel,
+  type Logger as TemporalLogger,
+} from '@temporalio/worker';
 import type { Logger } from 'pino';
 
-const PINO_METHOD = { TRACE: 'trace', DEBUG: 'debug', INFO: 'info', WARN: 'warn', ERROR: 'error' } as const satisfies Record<LogLevel, string>;
+const PINO_METHOD = {
+  TRACE: 'trace',
+  DEBUG: 'debug',
+  INFO: 'info',
+  WARN: 'warn',
+  ERROR: 'error',
+} as const satisfies Record<LogLevel, string>;
 
 /** Lets the Temporal SDK (Workers, workflows, activities and its native part) write to the same log. */
 export function temporalLogger(logger: Logger): TemporalLogger {
@@ -15,5 +26,8 @@ export function temporalLogger(logger: Logger): TemporalLogger {
 
 /** State changes of Workers and the bundler's report; and that a Worker for a CI server's calls runs no workflows is as it should be. */
 function isHousekeeping(level: LogLevel, message: string, meta: LogEntry['meta']): boolean {
-  return meta?.['sdkComponent'] === 'worker' && (level === 'INFO' || message.startsWith('No workflows registered'));
+  return (
+    meta?.['sdkComponent'] === 'worker' &&
+    (level === 'INFO' || message.startsWith('No workflows registered'))
+  );
 }

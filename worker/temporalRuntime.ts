@@ -12,7 +12,9 @@ import { temporalLogger } from './temporalLogger.ts';
 export async function installTemporalRuntime(logger: Logger): Promise<() => Promise<string>> {
   const { address } = await installOnFreePort(logger);
   return async () => {
-    const response = await fetch(`http://${address}/metrics`, { signal: AbortSignal.timeout(2_000) });
+    const response = await fetch(`http://${address}/metrics`, {
+      signal: AbortSignal.timeout(2_000),
+    });
     if (!response.ok) throw new Error(`the Temporal SDK's metrics answered ${response.status}`);
     return await response.text();
   };
@@ -27,14 +29,22 @@ async function installOnFreePort(logger: Logger): Promise<{ address: string }> {
         logger: temporalLogger(logger),
         telemetryOptions: {
           logging: { filter: { core: 'WARN', other: 'ERROR' }, forward: {} },
-          metrics: { prometheus: { bindAddress: address, useSecondsForDurations: true, countersTotalSuffix: true, histogramBucketOverrides: { [PHASE_SECONDS]: [...PHASE_BUCKETS] } } },
+          metrics: {
+            prometheus: {
+              bindAddress: address,
+              useSecondsForDurations: true,
+              countersTotalSuffix: true,
+              histogramBucketOverrides: { [PHASE_SECONDS]: [...PHASE_BUCKETS] },
+            },
+          },
         },
         // We decide what SIGTERM means: see run.ts.
         shutdownSignals: [],
       });
       return { address };
     } catch (error) {
-      if (tries >= 5 || !(error instanceof Error) || !/address.*in use/i.test(error.message)) throw error;
+      if (tries >= 5 || !(error instanceof Error) || !/address.*in use/i.test(error.message))
+        throw error;
     }
   }
 }

@@ -9,7 +9,16 @@ import { EXIT_STATUS } from './exitStatus.ts';
 import { boundHeapGrowth } from './heapGrowth.ts';
 import { createHttpServer } from './httpServer.ts';
 import { createMetrics } from './metrics.ts';
-import { answers, complainOf, linkTemporal, listen, readDataConverter, runService, traceProcess, type RunOptions } from './serviceProcess.ts';
+import {
+  answers,
+  complainOf,
+  linkTemporal,
+  listen,
+  readDataConverter,
+  runService,
+  traceProcess,
+  type RunOptions,
+} from './serviceProcess.ts';
 import { loadWebhookConfig, type WebhookConfig } from './settings/webhookConfig.ts';
 import { startWebhook } from './startWebhook.ts';
 import type { StopSignal } from './stopSignal.ts';
@@ -23,7 +32,12 @@ export async function runWebhookProcess(options: RunOptions = {}): Promise<numbe
   return await runService({ name: 'webhook', load: loadWebhookConfig, serve }, options);
 }
 
-async function serve(config: WebhookConfig, logger: Logger, stop: StopSignal, onClose: (close: () => Promise<unknown>) => void): Promise<number> {
+async function serve(
+  config: WebhookConfig,
+  logger: Logger,
+  stop: StopSignal,
+  onClose: (close: () => Promise<unknown>) => void,
+): Promise<number> {
   boundHeapGrowth();
   const dataConverter = readDataConverter(config, logger);
   const metrics = createMetrics();
@@ -34,15 +48,32 @@ async function serve(config: WebhookConfig, logger: Logger, stop: StopSignal, on
   onClose(async () => await http.close());
   const address = await listen(http, config.http, 'HOLDFAST_HTTP_ADDRESS');
 
-  const linked = (link = await linkTemporal(connectClient, config, dataConverter, logger, stop.signal, tracing?.client));
+  const linked = (link = await linkTemporal(
+    connectClient,
+    config,
+    dataConverter,
+    logger,
+    stop.signal,
+    tracing?.client,
+  ));
   onClose(async () => await linked.close());
   complainOf(await checkTemporal(linked.connection, config.temporal), logger);
   linked.follow(() => undefined); // nothing here keeps a connection
   const client = (): Client => linked.client;
   const sets = new CoveringSets({ client, taskQueue: config.taskQueue, logger });
-  const webhook = await startWebhook(config.webhook, { client, taskQueue: config.taskQueue, sets, logger, metrics, traces: tracing?.deliveries });
+  const webhook = await startWebhook(config.webhook, {
+    client,
+    taskQueue: config.taskQueue,
+    sets,
+    logger,
+    metrics,
+    traces: tracing?.deliveries,
+  });
   onClose(async () => await webhook.close());
-  logger.info({ taskQueue: config.taskQueue, http: address, webhook: webhook.address }, 'webhook started');
+  logger.info(
+    { taskQueue: config.taskQueue, http: address, webhook: webhook.address },
+    'webhook started',
+  );
   if (!stop.signal.aborted) await once(stop.signal, 'abort');
   logger.info(`received ${stop.description}: passing on what was received`);
   return EXIT_STATUS[stop.name ?? 'SIGTERM'];

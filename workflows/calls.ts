@@ -1,6 +1,24 @@
 /** How the workflows call their activities: queues, timeouts, retries and what an operator reads beside each. */
-import { ActivityCancellationType, ActivityFailure, ApplicationFailure, CancellationScope, CancelledFailure, TimeoutFailure, condition, proxyActivities, proxyLocalActivities, workflowInfo } from '@temporalio/workflow';
-import { RETRY_BACKOFF, type HoldfastActivities, type Placed, type PodDeletion, type SetWord, type TearDownInput } from '../core/calls/index.ts';
+import {
+  ActivityCancellationType,
+  ActivityFailure,
+  ApplicationFailure,
+  CancellationScope,
+  CancelledFailure,
+  TimeoutFailure,
+  condition,
+  proxyActivities,
+  proxyLocalActivities,
+  workflowInfo,
+} from '@temporalio/workflow';
+import {
+  RETRY_BACKOFF,
+  type HoldfastActivities,
+  type Placed,
+  type PodDeletion,
+  type SetWord,
+  type TearDownInput,
+} from '../core/calls/index.ts';
 import { ciTaskQueue, clusterTaskQueue } from '../core/contract/index.ts';
 import type { Scope } from '../core/domain/ciServer.ts';
 import { fairnessKey } from '../core/domain/fairnessKey.ts';
@@ -11,7 +29,11 @@ import type { SeenPod } from '../core/domain/pod.ts';
  * The pace of whatever is tried until it succeeds, after a try that its worker did not live to end: another has it soon, however many died. What a
  * try itself met with names its own pace (activities/failures.ts).
  */
-const RETRY = { initialInterval: RETRY_BACKOFF.firstMs, backoffCoefficient: 2, maximumInterval: RETRY_BACKOFF.longestMs } as const;
+const RETRY = {
+  initialInterval: RETRY_BACKOFF.firstMs,
+  backoffCoefficient: 2,
+  maximumInterval: RETRY_BACKOFF.longestMs,
+} as const;
 
 /** A worker that dies under a short activity is noticed after this long. */
 const HEARTBEAT_TIMEOUT = '15s';
@@ -32,7 +54,10 @@ interface CallOptions {
  * ended, not when the task began. So nothing is decided by the clock in that task: the runner's comes to deadlines only after a call of
  * another kind, and the set goes by the times that its activities tell.
  */
-export function admission(): Pick<HoldfastActivities, 'admitRunner' | 'admitDeregistration' | 'admitSet'> {
+export function admission(): Pick<
+  HoldfastActivities,
+  'admitRunner' | 'admitDeregistration' | 'admitSet'
+> {
   return proxyLocalActivities<HoldfastActivities>({ startToCloseTimeout: '10s' });
 }
 
@@ -41,7 +66,10 @@ export function admission(): Pick<HoldfastActivities, 'admitRunner' | 'admitDere
  * {@link clusterCalls}.
  */
 export async function localTearDown(input: Placed<TearDownInput>): Promise<PodDeletion | SeenPod> {
-  return await proxyLocalActivities<HoldfastActivities>({ startToCloseTimeout: '10s', retry: { maximumAttempts: 1 } }).tearDown(input);
+  return await proxyLocalActivities<HoldfastActivities>({
+    startToCloseTimeout: '10s',
+    retry: { maximumAttempts: 1 },
+  }).tearDown(input);
 }
 
 /**
@@ -49,11 +77,19 @@ export async function localTearDown(input: Placed<TearDownInput>): Promise<PodDe
  * it costs one event and no task of its own, and is told again by the next worker if this one dies with it.
  */
 export async function tellSet(word: SetWord): Promise<void> {
-  await proxyLocalActivities<HoldfastActivities>({ startToCloseTimeout: '10s', retry: { initialInterval: '200ms', maximumInterval: '10s' } }).tellSet(word);
+  await proxyLocalActivities<HoldfastActivities>({
+    startToCloseTimeout: '10s',
+    retry: { initialInterval: '200ms', maximumInterval: '10s' },
+  }).tellSet(word);
 }
 
 /** Calls that need only the cluster. */
-export function clusterCalls(options: CallOptions): Pick<HoldfastActivities, 'provision' | 'findProvisioned' | 'observePod' | 'tearDown' | 'fenceClaims' | 'awaitClaims'> {
+export function clusterCalls(
+  options: CallOptions,
+): Pick<
+  HoldfastActivities,
+  'provision' | 'findProvisioned' | 'observePod' | 'tearDown' | 'fenceClaims' | 'awaitClaims'
+> {
   return proxyActivities<HoldfastActivities>({
     taskQueue: clusterTaskQueue(workflowInfo().taskQueue),
     startToCloseTimeout: '1m',
@@ -64,7 +100,12 @@ export function clusterCalls(options: CallOptions): Pick<HoldfastActivities, 'pr
 }
 
 /** Calls to the CI server: on the rate-limited queue of the credential, in turns between scopes. */
-export function ciCalls(credential: string, scope: Scope, kind: keyof typeof PRIORITY, options: CallOptions): Pick<HoldfastActivities, 'provision' | 'lookUpRunner' | 'removeRegistration'> {
+export function ciCalls(
+  credential: string,
+  scope: Scope,
+  kind: keyof typeof PRIORITY,
+  options: CallOptions,
+): Pick<HoldfastActivities, 'provision' | 'lookUpRunner' | 'removeRegistration'> {
   return proxyActivities<HoldfastActivities>({
     taskQueue: ciTaskQueue(workflowInfo().taskQueue, credential),
     startToCloseTimeout: '3m',
@@ -72,13 +113,23 @@ export function ciCalls(credential: string, scope: Scope, kind: keyof typeof PRI
     retry: RETRY,
     // The answer of a call that is under way is worth waiting for: it may have changed the world. One that backs off is cancelled at once.
     cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
-    priority: { priorityKey: kind === 'provision' ? PRIORITY.provision + priorityShift(workflowInfo().priority?.priorityKey) : PRIORITY[kind], fairnessKey: fairnessKey(scope.name) },
+    priority: {
+      priorityKey:
+        kind === 'provision'
+          ? PRIORITY.provision + priorityShift(workflowInfo().priority?.priorityKey)
+          : PRIORITY[kind],
+      fairnessKey: fairnessKey(scope.name),
+    },
     ...common(options),
   });
 }
 
 /** A wait for the pod under its own activity id. Attempts are re-syncs, not failures: the next one looks live again. */
-export function podWaitCalls(activityId: string, resyncMs: number, options: CallOptions): Pick<HoldfastActivities, 'awaitPod'> {
+export function podWaitCalls(
+  activityId: string,
+  resyncMs: number,
+  options: CallOptions,
+): Pick<HoldfastActivities, 'awaitPod'> {
   return proxyActivities<HoldfastActivities>({
     activityId,
     startToCloseTimeout: resyncMs,
@@ -88,25 +139,61 @@ export function podWaitCalls(activityId: string, resyncMs: number, options: Call
   });
 }
 
-function common({ summary, withinMs }: CallOptions): { summary: string; scheduleToCloseTimeout?: number } {
-  return withinMs === undefined ? { summary } : { summary, scheduleToCloseTimeout: Math.max(1, withinMs) };
+function common({ summary, withinMs }: CallOptions): {
+  summary: string;
+  scheduleToCloseTimeout?: number;
+} {
+  return withinMs === undefined
+    ? { summary }
+    : { summary, scheduleToCloseTimeout: Math.max(1, withinMs) };
 }
 
 /** The next look is never far away. */
 const QUEUE_CHECK_TRIES = 2;
 
 /** Calls that need only the worker. No local activities: two at once are not the same in every replay. */
-export function workerCalls(summary: string): Pick<HoldfastActivities, 'admitJob' | 'admitReport' | 'admitDefinition' | 'nextScheduled' | 'admitSet' | 'admitSetCommand' | 'evaluateSchedules' | 'clock'> {
+export function workerCalls(
+  summary: string,
+): Pick<
+  HoldfastActivities,
+  | 'admitJob'
+  | 'admitReport'
+  | 'admitDefinition'
+  | 'nextScheduled'
+  | 'admitSet'
+  | 'admitSetCommand'
+  | 'evaluateSchedules'
+  | 'clock'
+> {
   return proxyActivities<HoldfastActivities>({ summary, startToCloseTimeout: '10s', retry: RETRY });
 }
 
 /** Calls to Temporal itself. They are tried until they succeed: without Temporal who asks does not run either. */
-export function temporalCalls(summary: string): Pick<HoldfastActivities, 'startRunners' | 'drainRunners' | 'listRunners' | 'findGone' | 'passOn' | 'handVersion' | 'findOver'> {
-  return proxyActivities<HoldfastActivities>({ summary, startToCloseTimeout: '2m', heartbeatTimeout: HEARTBEAT_TIMEOUT, retry: RETRY });
+export function temporalCalls(
+  summary: string,
+): Pick<
+  HoldfastActivities,
+  | 'startRunners'
+  | 'drainRunners'
+  | 'listRunners'
+  | 'findGone'
+  | 'passOn'
+  | 'handVersion'
+  | 'findOver'
+> {
+  return proxyActivities<HoldfastActivities>({
+    summary,
+    startToCloseTimeout: '2m',
+    heartbeatTimeout: HEARTBEAT_TIMEOUT,
+    retry: RETRY,
+  });
 }
 
 /** The look at the CI server's jobs: on the rate-limited queue of the credential, in turns between scopes. */
-export function queueCheckCalls(credential: string, scope: Scope): Pick<HoldfastActivities, 'lookForQueuedJobs'> {
+export function queueCheckCalls(
+  credential: string,
+  scope: Scope,
+): Pick<HoldfastActivities, 'lookForQueuedJobs'> {
   return proxyActivities<HoldfastActivities>({
     summary: 'look for queued jobs, in case an event was lost',
     taskQueue: ciTaskQueue(workflowInfo().taskQueue, credential),
@@ -119,7 +206,10 @@ export function queueCheckCalls(credential: string, scope: Scope): Pick<Holdfast
 }
 
 /** Which files a pull request changes: on the rate-limited queue of the credential. What waits for it is begun without an answer, too. */
-export function changedPathsCalls(credential: string, scope: Scope): Pick<HoldfastActivities, 'changedPaths'> {
+export function changedPathsCalls(
+  credential: string,
+  scope: Scope,
+): Pick<HoldfastActivities, 'changedPaths'> {
   return proxyActivities<HoldfastActivities>({
     summary: 'which files does the pull request change?',
     taskQueue: ciTaskQueue(workflowInfo().taskQueue, credential),
@@ -132,7 +222,11 @@ export function changedPathsCalls(credential: string, scope: Scope): Pick<Holdfa
 }
 
 /** Reports to the CI server: tried until it takes them, on the rate-limited queue of the credential. One under way is heard out: it may have told already. No heartbeats: activities/reportStatus.ts. */
-export function reportCalls(credential: string, scope: Scope, summary: string): Pick<HoldfastActivities, 'reportStatus'> {
+export function reportCalls(
+  credential: string,
+  scope: Scope,
+  summary: string,
+): Pick<HoldfastActivities, 'reportStatus'> {
   return proxyActivities<HoldfastActivities>({
     summary,
     taskQueue: ciTaskQueue(workflowInfo().taskQueue, credential),
@@ -179,13 +273,19 @@ export type Called<T> =
  * how a call failed that was called off (refused in that moment, or its worker gone) says nothing about whether it would have been done.
  * @param patienceMs - interrupt after this long, too
  */
-export async function callUnless<T>(interrupt: () => boolean, call: () => Promise<T>, patienceMs?: number): Promise<Called<T>> {
+export async function callUnless<T>(
+  interrupt: () => boolean,
+  call: () => Promise<T>,
+  patienceMs?: number,
+): Promise<Called<T>> {
   let settled = false;
   const scope = new CancellationScope();
-  const outcome = scope.run(async () => await settle(call())).then((called) => {
-    settled = true;
-    return called;
-  });
+  const outcome = scope
+    .run(async () => await settle(call()))
+    .then((called) => {
+      settled = true;
+      return called;
+    });
   const ready = () => settled || interrupt();
   if (patienceMs === undefined) await condition(ready);
   else await condition(ready, patienceMs);
@@ -203,10 +303,31 @@ export async function settle<T>(promise: Promise<T>): Promise<Called<T>> {
   } catch (error) {
     // A local activity's comes as it is, without an ActivityFailure around it.
     const cause = error instanceof ActivityFailure ? error.cause : error;
-    if (!(error instanceof ActivityFailure || cause instanceof ApplicationFailure || cause instanceof TimeoutFailure || cause instanceof CancelledFailure)) throw error;
+    if (!(
+      error instanceof ActivityFailure ||
+      cause instanceof ApplicationFailure ||
+      cause instanceof TimeoutFailure ||
+      cause instanceof CancelledFailure
+    ))
+      throw error;
     const timeout = cause instanceof TimeoutFailure ? cause : undefined;
     const root = timeout?.cause ?? cause;
-    if (root instanceof ApplicationFailure) return { kind: 'failed', type: root.type ?? 'Unknown', message: root.message, timedOut: timeout !== undefined, untried: false };
-    return timeout === undefined ? { kind: 'interrupted' } : { kind: 'failed', type: 'Timeout', message: timeout.message, timedOut: true, untried: timeout.cause === undefined };
+    if (root instanceof ApplicationFailure)
+      return {
+        kind: 'failed',
+        type: root.type ?? 'Unknown',
+        message: root.message,
+        timedOut: timeout !== undefined,
+        untried: false,
+      };
+    return timeout === undefined
+      ? { kind: 'interrupted' }
+      : {
+          kind: 'failed',
+          type: 'Timeout',
+          message: timeout.message,
+          timedOut: true,
+          untried: timeout.cause === undefined,
+        };
   }
 }

@@ -14,10 +14,14 @@ const LONGEST_RETRY_FACTOR = 15;
  * still there then is reported as dangling; GitHub itself drops an ephemeral runner after one day offline and others after 14.
  */
 export async function deregistration(input: DeregistrationInput): Promise<DeregistrationResult> {
-  const { scope, credential, runner, reason, giveUpAfterMs, firstRetryMs } = await admission().admitDeregistration({ input });
+  const { scope, credential, runner, reason, giveUpAfterMs, firstRetryMs } =
+    await admission().admitDeregistration({ input });
   const { name } = runner;
   setCurrentDetails(`Removing the registration of **${name}**: ${reason}`);
-  const { removeRegistration } = ciCalls(credential, scope, 'remove', { summary: 'unregister (again while the CI server calls it busy)', withinMs: giveUpAfterMs });
+  const { removeRegistration } = ciCalls(credential, scope, 'remove', {
+    summary: 'unregister (again while the CI server calls it busy)',
+    withinMs: giveUpAfterMs,
+  });
   const remove = async () =>
     await settle(
       removeRegistration({
@@ -32,7 +36,9 @@ export async function deregistration(input: DeregistrationInput): Promise<Deregi
     );
   let called = await remove();
   if (called.kind === 'done' && called.value.answer === 'unlisted') {
-    await sleep(firstRetryMs, { summary: 'not listed; lists may be a minute old: looked for once more' });
+    await sleep(firstRetryMs, {
+      summary: 'not listed; lists may be a minute old: looked for once more',
+    });
     called = await remove();
   }
   if (called.kind === 'done') {
@@ -41,8 +47,10 @@ export async function deregistration(input: DeregistrationInput): Promise<Deregi
     countDeregistration(outcome);
     return ended({ outcome, attempts, message: `The registration of ${name} is ${outcome}.` });
   }
-  if (called.kind === 'failed' && called.type === FAILURE_TYPES.notOurs) throw ApplicationFailure.nonRetryable(called.message, called.type);
-  if (called.kind === 'interrupted') throw ApplicationFailure.nonRetryable('The removal was cancelled', 'Cancelled');
+  if (called.kind === 'failed' && called.type === FAILURE_TYPES.notOurs)
+    throw ApplicationFailure.nonRetryable(called.message, called.type);
+  if (called.kind === 'interrupted')
+    throw ApplicationFailure.nonRetryable('The removal was cancelled', 'Cancelled');
   countDeregistration('dangling');
   return ended({
     outcome: 'dangling',

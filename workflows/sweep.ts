@@ -1,5 +1,16 @@
-import { ActivityFailure, ApplicationFailure, setCurrentDetails, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
-import { SEARCH_ATTRIBUTES, type SweepInput, type SweepMark, type SweepReport } from '../core/contract/index.ts';
+import {
+  ActivityFailure,
+  ApplicationFailure,
+  setCurrentDetails,
+  upsertSearchAttributes,
+  workflowInfo,
+} from '@temporalio/workflow';
+import {
+  SEARCH_ATTRIBUTES,
+  type SweepInput,
+  type SweepMark,
+  type SweepReport,
+} from '../core/contract/index.ts';
 import { sweepOutcome, sweepSummary } from '../core/domain/sweepSummary.ts';
 import { sweepCalls } from './calls.ts';
 
@@ -9,7 +20,10 @@ import { sweepCalls } from './calls.ts';
  * @param marks - of the sweep before; absent: those of the Schedule's last sweep that completed
  * @throws ApplicationFailure `SweepIncomplete` when a list could not be had: nothing was touched, and the report is its detail; `InvalidInput`
  */
-export async function sweep(input?: SweepInput, marks?: readonly SweepMark[]): Promise<SweepReport> {
+export async function sweep(
+  input?: SweepInput,
+  marks?: readonly SweepMark[],
+): Promise<SweepReport> {
   const { lastResult, taskQueue } = workflowInfo();
   const before = marks ?? (lastResult as SweepReport | undefined)?.marks ?? [];
   const report = await sweepPlace({ input, marks: before, taskQueue });
@@ -22,13 +36,21 @@ export async function sweep(input?: SweepInput, marks?: readonly SweepMark[]): P
 }
 
 /** The activity's own failure is the workflow's: what went wrong is read at first sight. */
-async function sweepPlace(input: Parameters<ReturnType<typeof sweepCalls>['sweepPlace']>[0]): Promise<SweepReport> {
+async function sweepPlace(
+  input: Parameters<ReturnType<typeof sweepCalls>['sweepPlace']>[0],
+): Promise<SweepReport> {
   try {
     return await sweepCalls().sweepPlace(input);
   } catch (error) {
-    if (!(error instanceof ActivityFailure) || !(error.cause instanceof ApplicationFailure)) throw error;
+    if (!(error instanceof ActivityFailure) || !(error.cause instanceof ApplicationFailure))
+      throw error;
     const { message, type, details } = error.cause;
     setCurrentDetails(message);
-    throw ApplicationFailure.create({ message, nonRetryable: true, details: details ?? [], ...(typeof type === 'string' ? { type } : {}) });
+    throw ApplicationFailure.create({
+      message,
+      nonRetryable: true,
+      details: details ?? [],
+      ...(typeof type === 'string' ? { type } : {}),
+    });
   }
 }

@@ -6,6 +6,14 @@ import { setWorkflowOptions, workflowInfo } from '@temporalio/workflow';
  * being turned on, and off. (A worker without a version must not name a behavior: the server refuses its tasks.)
  * https://docs.temporal.io/production-deployment/worker-deployments/worker-versioning#versioning-behaviors
  */
-export function endsWhereItBegan<Args extends unknown[], Result>(workflow: (...args: Args) => Promise<Result>): void {
-  setWorkflowOptions(() => (workflowInfo().currentDeploymentVersion?.deploymentName ? { versioningBehavior: 'PINNED' } : {}), workflow);
+export function endsWhereItBegan<Args extends unknown[], Result>(
+  workflow: (...args: Args) => Promise<Result>,
+): void {
+  setWorkflowOptions(
+    () =>
+      workflowInfo().currentDeploymentVersion?.deploymentName
+        ? { versioningBehavior: 'PINNED' }
+        : {},
+    workflow,
+  );
 }

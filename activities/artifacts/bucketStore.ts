@@ -16,12 +16,22 @@ const PART_BYTES = 5 * 1024 ** 2;
  * A bucket. What is seen there under its key is whole: S3 shows an object when all of it has come. The credentials are found where the SDK looks for
  * them: `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`, a profile, what the cloud gives this machine or pod.
  */
-export function createBucketStore({ bucket, folder = '', endpoint, region, pathStyle }: BucketPlace): ArtifactStore {
+export function createBucketStore({
+  bucket,
+  folder = '',
+  endpoint,
+  region,
+  pathStyle,
+}: BucketPlace): ArtifactStore {
   const client = new S3Client({
     region,
     forcePathStyle: pathStyle,
     ...defined({ endpoint }),
-    requestHandler: { connectionTimeout: CONNECT_MS, requestTimeout: SILENCE_MS, throwOnRequestTimeout: true },
+    requestHandler: {
+      connectionTimeout: CONNECT_MS,
+      requestTimeout: SILENCE_MS,
+      throwOnRequestTimeout: true,
+    },
     // Servers other than Amazon's may refuse checksums that they do not know: https://github.com/aws/aws-sdk-js-v3/issues/6810
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
@@ -32,7 +42,11 @@ export function createBucketStore({ bucket, folder = '', endpoint, region, pathS
     async put(key, content) {
       const params = { Bucket: bucket, Key: keyOf(key), Body: Readable.from(content) };
       // Parts of one file go one by one: so much of each file is in memory, whatever its size.
-      await said(`put ${params.Key} into`, bucket, new Upload({ client, params, partSize: PART_BYTES, queueSize: 1 }).done());
+      await said(
+        `put ${params.Key} into`,
+        bucket,
+        new Upload({ client, params, partSize: PART_BYTES, queueSize: 1 }).done(),
+      );
     },
 
     async get(key) {
@@ -58,6 +72,13 @@ async function said<T>(what: string, bucket: string, doing: Promise<T>): Promise
 
 /** The SDK's own say neither what was asked for nor, of a server that is away, anything. */
 function told(what: string, bucket: string, error: unknown): Error {
-  const { name = 'Error', message = '', code = '' } = error as { name?: string; message?: string; code?: string };
-  return new Error(`Could not ${what} the bucket ${bucket}: ${[...new Set([name === 'Error' ? '' : name, code, message])].filter((part) => part !== '').join(': ')}`, { cause: error });
+  const {
+    name = 'Error',
+    message = '',
+    code = '',
+  } = error as { name?: string; message?: string; code?: string };
+  return new Error(
+    `Could not ${what} the bucket ${bucket}: ${[...new Set([name === 'Error' ? '' : name, code, message])].filter((part) => part !== '').join(': ')}`,
+    { cause: error },
+  );
 }

@@ -39,6 +39,11 @@ export function createDirectoryStore(root: string): ArtifactStore {
 
 function pathOf(root: string, key: string): string {
   const segments = key.split('/');
-  if (segments.some((segment) => segment === '' || segment === '.' || segment === '..' || segment.includes('\0'))) throw new Error(`No key of an artifact: ${JSON.stringify(key)}`);
+  if (
+    segments.some(
+      (segment) => segment === '' || segment === '.' || segment === '..' || segment.includes('\0'),
+    )
+  )
+    throw new Error(`No key of an artifact: ${JSON.stringify(key)}`);
   return join(root, ...segments);
 }

@@ -7,7 +7,11 @@ import type { Credential } from './credentials.ts';
  * The same server, bound to the credential's `scopes` and `groups`. Checked at admission, where the error is the starter's to read, and again
  * with every call: who can write to the Temporal namespace can have activities run with an input of their own making.
  */
-export function bound(server: CiServer, name: string, { scopes, groups }: Pick<Credential, 'scopes' | 'groups'>): CiServer {
+export function bound(
+  server: CiServer,
+  name: string,
+  { scopes, groups }: Pick<Credential, 'scopes' | 'groups'>,
+): CiServer {
   if (scopes === undefined && groups === undefined) return server;
   const covered = scopes && new Set(scopes.map((scope) => scope.toLowerCase()));
 
@@ -26,12 +30,20 @@ export function bound(server: CiServer, name: string, { scopes, groups }: Pick<C
   };
   const check = (scope: Scope): void => refuse(refuses(scope));
   /** By its id: a name may be given to another group. */
-  const withGroupId = async (request: RegisterRequest, signal?: AbortSignal): Promise<RegisterRequest> => {
+  const withGroupId = async (
+    request: RegisterRequest,
+    signal?: AbortSignal,
+  ): Promise<RegisterRequest> => {
     const { scope, group } = request;
     check(scope);
     if (groups === undefined) return request;
-    const id = typeof group === 'number' ? group : await server.runnerGroupId?.(scope, group, signal);
-    if (id === undefined) throw new CiServerError('rejected', `credential "${name}" is for some runner groups only, and this CI server has none: remove runnerGroup`);
+    const id =
+      typeof group === 'number' ? group : await server.runnerGroupId?.(scope, group, signal);
+    if (id === undefined)
+      throw new CiServerError(
+        'rejected',
+        `credential "${name}" is for some runner groups only, and this CI server has none: remove runnerGroup`,
+      );
     refuse(refusesGroup(id, typeof group === 'string' ? group : undefined));
     return { ...request, group: id };
   };
@@ -39,11 +51,19 @@ export function bound(server: CiServer, name: string, { scopes, groups }: Pick<C
   return {
     refuses,
     ...(server.reachable && { reachable: () => server.reachable?.() !== false }),
-    ...(server.redeliverFailed && { redeliverFailed: async (limits, signal) => (await server.redeliverFailed?.(limits, signal)) ?? { redelivered: 0, left: 0 } }),
+    ...(server.redeliverFailed && {
+      redeliverFailed: async (limits, signal) =>
+        (await server.redeliverFailed?.(limits, signal)) ?? { redelivered: 0, left: 0 },
+    }),
     ...(server.queuedJobs && {
       async queuedJobs(scope, labels, signal, maxAgeMs) {
         check(scope);
-        return (await server.queuedJobs?.(scope, labels, signal, maxAgeMs)) ?? { jobs: [], complete: false };
+        return (
+          (await server.queuedJobs?.(scope, labels, signal, maxAgeMs)) ?? {
+            jobs: [],
+            complete: false,
+          }
+        );
       },
     }),
     ...(server.job && {

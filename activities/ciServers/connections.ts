@@ -26,6 +26,8 @@ function certificateAuthorities(name: string, { caFile }: Credential): { ca?: st
   try {
     return { ca: [...getCACertificates('default'), readFileSync(caFile, 'utf8')] };
   } catch (error) {
-    throw new CredentialsError([`credentials.${name}.caFile: cannot read ${caFile} (${(error as NodeJS.ErrnoException).code ?? String(error)}): name a readable PEM file`]);
+    throw new CredentialsError([
+      `credentials.${name}.caFile: cannot read ${caFile} (${(error as NodeJS.ErrnoException).code ?? String(error)}): name a readable PEM file`,
+    ]);
   }
 }

@@ -19,16 +19,27 @@ export interface CiServersOptions {
  * all who get it here, so make these once per process.
  * @throws CredentialsError when a `caFile` cannot be read
  */
-export function createCiServers(credentials: Credentials, options: CiServersOptions = {}): CiServers & { close(): Promise<void> } {
+export function createCiServers(
+  credentials: Credentials,
+  options: CiServersOptions = {},
+): CiServers & { close(): Promise<void> } {
   const { logger = pino({ level: 'silent' }), clock = systemClock, onRequest } = options;
-  const gitHubs = Object.entries(credentials).map(([name, credential]) => ({ name, credential, server: new GitHub({ name, credential, logger, clock, onRequest }) }));
-  const servers = new Map(gitHubs.map(({ name, credential, server }) => [name, bound(server, name, credential)]));
+  const gitHubs = Object.entries(credentials).map(([name, credential]) => ({
+    name,
+    credential,
+    server: new GitHub({ name, credential, logger, clock, onRequest }),
+  }));
+  const servers = new Map(
+    gitHubs.map(({ name, credential, server }) => [name, bound(server, name, credential)]),
+  );
   return {
     get(name: string): CiServer {
       const server = servers.get(name);
       if (server !== undefined) return server;
       const known = [...servers.keys()].map((each) => `"${each}"`).join(', ');
-      throw new UnknownCredentialError(`unknown credential "${name}": the worker's config names ${known === '' ? 'none' : known}`);
+      throw new UnknownCredentialError(
+        `unknown credential "${name}": the worker's config names ${known === '' ? 'none' : known}`,
+      );
     },
     /** Closes the connections. */
     async close(): Promise<void> {

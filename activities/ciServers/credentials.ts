@@ -7,7 +7,9 @@ const httpUrl = z
   .transform((url) => url.replace(/\/+$/, ''));
 
 const nonEmpty = z.string().min(1, 'must not be empty');
-const appNumber = z.union([z.number().int().positive(), z.string().regex(/^[1-9]\d*$/, 'must be a number')]).transform(Number);
+const appNumber = z
+  .union([z.number().int().positive(), z.string().regex(/^[1-9]\d*$/, 'must be a number')])
+  .transform(Number);
 
 const usage = {
   /**
@@ -66,21 +68,42 @@ const appCredential = z.strictObject({
   ...serverSettings,
 });
 
-const sourceFields = { pat: ['tokenFile', 'tokenEnv'], app: ['privateKeyFile', 'privateKeyEnv'] } as const;
+const sourceFields = {
+  pat: ['tokenFile', 'tokenEnv'],
+  app: ['privateKeyFile', 'privateKeyEnv'],
+} as const;
 
-const credential = z.discriminatedUnion('type', [patCredential, appCredential]).superRefine((value, context) => {
-  const [file, env] = sourceFields[value.type];
-  const given = [file, env].filter((field) => (value as Record<string, unknown>)[field] !== undefined);
-  if (given.length !== 1) {
-    const problem = given.length === 0 ? 'has no secret' : 'has two secrets';
-    context.addIssue({ code: 'custom', path: [file], message: `${problem}: give exactly one of ${file} and ${env}` });
-  }
-  if (/^https?:\/\/(www\.)?github\.com(\/|$)/.test(value.apiUrl)) {
-    context.addIssue({ code: 'custom', path: ['apiUrl'], message: 'is the web address: the API of github.com is https://api.github.com (leave the field out)' });
-  }
-});
+const credential = z
+  .discriminatedUnion('type', [patCredential, appCredential])
+  .superRefine((value, context) => {
+    const [file, env] = sourceFields[value.type];
+    const given = [file, env].filter(
+      (field) => (value as Record<string, unknown>)[field] !== undefined,
+    );
+    if (given.length !== 1) {
+      const problem = given.length === 0 ? 'has no secret' : 'has two secrets';
+      context.addIssue({
+        code: 'custom',
+        path: [file],
+        message: `${problem}: give exactly one of ${file} and ${env}`,
+      });
+    }
+    if (/^https?:\/\/(www\.)?github\.com(\/|$)/.test(value.apiUrl)) {
+      context.addIssue({
+        code: 'custom',
+        path: ['apiUrl'],
+        message:
+          'is the web address: the API of github.com is https://api.github.com (leave the field out)',
+      });
+    }
+  });
 
-const credentialName = z.string().regex(/^[a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?$/i, 'a name is 1 to 63 letters, digits, - or _ (it becomes part of a task queue\'s name)');
+const credentialName = z
+  .string()
+  .regex(
+    /^[a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?$/i,
+    "a name is 1 to 63 letters, digits, - or _ (it becomes part of a task queue's name)",
+  );
 
 /** Schema of the worker's `credentials` setting: an object from name to credential. */
 export const credentialsSchema = z.record(credentialName, credential);
@@ -112,7 +135,8 @@ function describe(issue: z.core.$ZodIssue): string[] {
     );
   }
   if (issue.code === 'invalid_union') return [`${at}: must be "pat" or "app"`];
-  if (issue.code === 'invalid_key') return [`${at}: ${issue.issues.map((inner) => inner.message).join(', ')}`];
+  if (issue.code === 'invalid_key')
+    return [`${at}: ${issue.issues.map((inner) => inner.message).join(', ')}`];
   return [`${at}: ${issue.message}`];
 }
 
@@ -128,7 +152,11 @@ export function parseCredentials(raw: unknown): Credentials {
 
 /** Those that the workers of a task queue may have. */
 export function credentialsFor(credentials: Credentials, taskQueue: string): Credentials {
-  return Object.fromEntries(Object.entries(credentials).filter(([, { taskQueues }]) => taskQueues?.includes(taskQueue) !== false));
+  return Object.fromEntries(
+    Object.entries(credentials).filter(
+      ([, { taskQueues }]) => taskQueues?.includes(taskQueue) !== false,
+    ),
+  );
 }
 
 /** Points per minute and endpoint this credential may spend; `undefined`: not paced. */

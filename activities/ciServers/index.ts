@@ -1,3 +1,10 @@
 export { createCiServers, type CiServersOptions } from './createCiServers.ts';
-export { type Credential, type Credentials, CredentialsError, credentialsFor, credentialsSchema, parseCredentials } from './credentials.ts';
+export {
+  type Credential,
+  type Credentials,
+  CredentialsError,
+  credentialsFor,
+  credentialsSchema,
+  parseCredentials,
+} from './credentials.ts';
 export type { ObservedRequest, RequestObserver } from './requestObserver.ts';

@@ -19,7 +19,8 @@ export class SecretSource {
 
   /** @throws CiServerError `credentials` when there is nothing to read: it may come with the next rotation */
   async read(): Promise<string> {
-    const { text, place } = this.#file === undefined ? this.#readVariable() : await this.#readFile(this.#file);
+    const { text, place } =
+      this.#file === undefined ? this.#readVariable() : await this.#readFile(this.#file);
     const secret = text.trim();
     if (secret === '') throw this.#missing(`${place} is empty`);
     return secret;
@@ -36,11 +37,16 @@ export class SecretSource {
     try {
       return { text: await readFile(file, 'utf8'), place: `file ${file}` };
     } catch (error) {
-      throw this.#missing(`cannot read file ${file}: ${(error as NodeJS.ErrnoException).code ?? 'unknown error'}`);
+      throw this.#missing(
+        `cannot read file ${file}: ${(error as NodeJS.ErrnoException).code ?? 'unknown error'}`,
+      );
     }
   }
 
   #missing(problem: string): CiServerError {
-    return new CiServerError('credentials', `credential "${this.#credential}": ${problem}; put the secret there, no restart is needed for a file`);
+    return new CiServerError(
+      'credentials',
+      `credential "${this.#credential}": ${problem}; put the secret there, no restart is needed for a file`,
+    );
   }
 }

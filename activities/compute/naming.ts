@@ -20,7 +20,10 @@ function sha256(text: string): string {
  * The digits come from the whole identity; two runners whose readable parts coincide still differ.
  */
 export function podName(identity: RunnerIdentity): string {
-  const hash = sha256(`${identity.workflowId}|${identity.firstRunId}|${identity.attempt}`).slice(0, POD_HASH);
+  const hash = sha256(`${identity.workflowId}|${identity.firstRunId}|${identity.attempt}`).slice(
+    0,
+    POD_HASH,
+  );
   const readable = identity.workflowId
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, '-')
@@ -38,10 +41,16 @@ export function workflowIdInPodName(name: string): string | undefined {
  * Name of a claim that is the life's own, whichever attempt mounts it: `<readable prefix of the workflow id>-<10 hex digits>-<name>`.
  * @param name - at most 40 characters
  */
-export function claimName({ workflowId, firstRunId }: Omit<RunnerIdentity, 'attempt'>, name: string): string {
+export function claimName(
+  { workflowId, firstRunId }: Omit<RunnerIdentity, 'attempt'>,
+  name: string,
+): string {
   const prefix = podName({ workflowId, firstRunId, attempt: 0 });
   const hash = prefix.slice(-POD_HASH);
-  const readable = prefix.slice(0, -POD_HASH - 1).slice(0, MAX_POD_NAME - POD_HASH - name.length - 2).replace(/-+$/, '');
+  const readable = prefix
+    .slice(0, -POD_HASH - 1)
+    .slice(0, MAX_POD_NAME - POD_HASH - name.length - 2)
+    .replace(/-+$/, '');
   return `${readable === '' ? 'runner' : readable}-${hash}-${name}`;
 }
 

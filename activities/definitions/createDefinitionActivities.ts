@@ -14,7 +14,8 @@ import { findOver } from './findOver.ts';
 export function createDefinitionActivities(ports: ActivityPorts): DefinitionActivities {
   return {
     admitDefinition: async (input) => admitDefinition(ports, input),
-    nextScheduled: async ({ schedules, afterMs }) => defined({ nextAtMs: nextStart(schedules, Math.max(afterMs, Date.now())) }),
+    nextScheduled: async ({ schedules, afterMs }) =>
+      defined({ nextAtMs: nextStart(schedules, Math.max(afterMs, Date.now())) }),
     handVersion,
     findOver,
     changedPaths: async (input) => await changedPaths(ports, input),
@@ -24,14 +25,16 @@ export function createDefinitionActivities(ports: ActivityPorts): DefinitionActi
 /** The same version twice is one to the group. */
 const handVersion: DefinitionActivities['handVersion'] = async ({ group, version }) => {
   const { repository, name } = version.job;
-  await withHeartbeats(`version for ${group}`, async () =>
-    await getClient().workflow.signalWithStart(JOB_GROUP_WORKFLOW, {
-      workflowId: group,
-      taskQueue: activityInfo().taskQueue,
-      args: [],
-      signal: jobVersionSignal,
-      signalArgs: [version],
-      priority: { fairnessKey: fairnessKey(repository ?? name) },
-    }),
+  await withHeartbeats(
+    `version for ${group}`,
+    async () =>
+      await getClient().workflow.signalWithStart(JOB_GROUP_WORKFLOW, {
+        workflowId: group,
+        taskQueue: activityInfo().taskQueue,
+        args: [],
+        signal: jobVersionSignal,
+        signalArgs: [version],
+        priority: { fairnessKey: fairnessKey(repository ?? name) },
+      }),
   );
 };

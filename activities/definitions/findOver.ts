@@ -12,11 +12,13 @@ const QUERY_DEADLINE_MS = 5_000;
 
 export const findOver: DefinitionActivities['findOver'] = async ({ groups }) => {
   const over: OverTurn[] = [];
-  await withHeartbeats(`${groups.length} change sets`, async () =>
-    await each(groups, async (group) => {
-      const end = await endOf(getClient(), group);
-      if (end !== undefined) over.push({ group, ...end });
-    }),
+  await withHeartbeats(
+    `${groups.length} change sets`,
+    async () =>
+      await each(groups, async (group) => {
+        const end = await endOf(getClient(), group);
+        if (end !== undefined) over.push({ group, ...end });
+      }),
   );
   return { over };
 };
@@ -44,9 +46,15 @@ async function runs(client: Client, workflowId: string): Promise<boolean | undef
 /** Of one that has ended it is what held then. @returns `undefined`: nobody answers for it now */
 async function statusOf(client: Client, group: string): Promise<JobGroupStatus | undefined> {
   try {
-    return await client.withDeadline(Date.now() + QUERY_DEADLINE_MS, async () => await client.workflow.getHandle(group).query(jobGroupStatusQuery));
+    return await client.withDeadline(
+      Date.now() + QUERY_DEADLINE_MS,
+      async () => await client.workflow.getHandle(group).query(jobGroupStatusQuery),
+    );
   } catch (error) {
-    log.info('The runs of a change set do not say how they are: they keep their turn until the next look', { group, why: String(error) });
+    log.info(
+      'The runs of a change set do not say how they are: they keep their turn until the next look',
+      { group, why: String(error) },
+    );
     return undefined;
   }
 }

@@ -10,8 +10,15 @@ import type { AdmittedSet } from '../../core/calls/index.ts';
 const GENERATION_DIGITS = 10;
 
 /** @throws ApplicationFailure `InvalidInput` (non-retryable), naming every bad field */
-export function admitSet({ compute, ciServers, timeoutPolicy }: ActivityPorts, { input }: { input: unknown }): AdmittedSet {
-  const parsed = parseRunnerSetInput(input, { hash: templateHash, checkSchedule: scheduleFault, policy: timeoutPolicy });
+export function admitSet(
+  { compute, ciServers, timeoutPolicy }: ActivityPorts,
+  { input }: { input: unknown },
+): AdmittedSet {
+  const parsed = parseRunnerSetInput(input, {
+    hash: templateHash,
+    checkSchedule: scheduleFault,
+    policy: timeoutPolicy,
+  });
   if (!parsed.ok) throw invalid(parsed.errors);
   const { runner, ...spec } = parsed.spec;
   const faults = compute.faults(runner.pod);
@@ -19,7 +26,12 @@ export function admitSet({ compute, ciServers, timeoutPolicy }: ActivityPorts, {
   const fault = credentialFault(ciServers, runner);
   if (fault !== undefined) throw invalid([{ field: 'template.credential:', message: fault }]);
   const at = Date.now();
-  return { spec, declaration: input as RunnerSetInput, schedule: scheduleNow(spec.schedules, at), at };
+  return {
+    spec,
+    declaration: input as RunnerSetInput,
+    schedule: scheduleNow(spec.schedules, at),
+    at,
+  };
 }
 
 /** The same for templates that say the same, in whatever order their fields are written. */
@@ -30,6 +42,8 @@ export function templateHash(template: unknown): string {
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
-  const fields = Object.entries(value).filter(([, field]) => field !== undefined).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  const fields = Object.entries(value)
+    .filter(([, field]) => field !== undefined)
+    .toSorted(([a], [b]) => (a < b ? -1 : 1));
   return `{${fields.map(([key, field]) => `${JSON.stringify(key)}:${canonical(field)}`).join(',')}}`;
 }

@@ -12,16 +12,18 @@ import { each } from './each.ts';
  */
 export const drainRunners: SetActivities['drainRunners'] = async ({ runners }) => {
   const gone: string[] = [];
-  await withHeartbeats(`${runners.length} runners to drain`, async () =>
-    await each(runners, async ({ workflowId, why }) => {
-      const request: CancelRequest = { mode: 'drain', retire: true, reason: why };
-      try {
-        await getClient().workflow.getHandle(workflowId).signal(cancelSignal, request);
-      } catch (error) {
-        if (!(error instanceof WorkflowNotFoundError)) throw error;
-        gone.push(workflowId);
-      }
-    }),
+  await withHeartbeats(
+    `${runners.length} runners to drain`,
+    async () =>
+      await each(runners, async ({ workflowId, why }) => {
+        const request: CancelRequest = { mode: 'drain', retire: true, reason: why };
+        try {
+          await getClient().workflow.getHandle(workflowId).signal(cancelSignal, request);
+        } catch (error) {
+          if (!(error instanceof WorkflowNotFoundError)) throw error;
+          gone.push(workflowId);
+        }
+      }),
   );
   return { at: Date.now(), gone };
 };

@@ -7,10 +7,12 @@ import { isRunning } from './isRunning.ts';
 
 export const findGone: SetActivities['findGone'] = async ({ workflowIds }) => {
   const gone: string[] = [];
-  await withHeartbeats(`${workflowIds.length} runners that were not listed`, async () =>
-    await each(workflowIds, async (workflowId) => {
-      if (!(await isRunning(getClient(), workflowId))) gone.push(workflowId);
-    }),
+  await withHeartbeats(
+    `${workflowIds.length} runners that were not listed`,
+    async () =>
+      await each(workflowIds, async (workflowId) => {
+        if (!(await isRunning(getClient(), workflowId))) gone.push(workflowId);
+      }),
   );
   return { at: Date.now(), gone };
 };

@@ -4,7 +4,14 @@ import { z } from 'zod';
 import { SET_COVER_MEMO, type SetCover } from '../../core/contract/index.ts';
 import { runningSets } from '../../core/domain/visibility.ts';
 
-const coverMemo = z.object({ labels: z.array(z.string()), scope: z.string(), scopeKind: z.enum(['organization', 'repository', 'enterprise']), group: z.union([z.number(), z.string()]).exactOptional(), full: z.literal(true).exactOptional(), ends: z.literal(true).exactOptional() });
+const coverMemo = z.object({
+  labels: z.array(z.string()),
+  scope: z.string(),
+  scopeKind: z.enum(['organization', 'repository', 'enterprise']),
+  group: z.union([z.number(), z.string()]).exactOptional(),
+  full: z.literal(true).exactOptional(),
+  ends: z.literal(true).exactOptional(),
+});
 
 /** Sets that one request lists. */
 export const PAGE = 1_000;
@@ -18,9 +25,16 @@ export function coverOf(memo: Record<string, unknown> | undefined): SetCover | u
  * The running sets of a task queue, by workflow id; `undefined`: the memo does not say what it covers.
  * @param max - more are not looked at. @default all
  */
-export async function listCovers({ workflow }: Client, taskQueue: string, max = Infinity): Promise<Map<string, SetCover | undefined>> {
+export async function listCovers(
+  { workflow }: Client,
+  taskQueue: string,
+  max = Infinity,
+): Promise<Map<string, SetCover | undefined>> {
   const covers = new Map<string, SetCover | undefined>();
-  for await (const { workflowId, memo } of workflow.list({ query: runningSets(taskQueue), pageSize: PAGE })) {
+  for await (const { workflowId, memo } of workflow.list({
+    query: runningSets(taskQueue),
+    pageSize: PAGE,
+  })) {
     covers.set(workflowId, coverOf(memo));
     if (covers.size === max) break;
   }

@@ -7,7 +7,11 @@ import { defined } from '../../core/defined.ts';
 import { quoted, runningRunners } from '../../core/domain/visibility.ts';
 import { withHeartbeats } from '../heartbeats.ts';
 
-const runnerMemo = z.object({ generation: z.string(), ephemeral: z.boolean(), slot: z.number().optional() });
+const runnerMemo = z.object({
+  generation: z.string(),
+  ephemeral: z.boolean(),
+  slot: z.number().optional(),
+});
 
 export const listRunners: SetActivities['listRunners'] = async ({ set }) => {
   const runners = await withHeartbeats('list of runners', async () => await list(set));
@@ -17,13 +21,24 @@ export const listRunners: SetActivities['listRunners'] = async ({ set }) => {
 async function list(set: string): Promise<ListedRunner[]> {
   const runners: ListedRunner[] = [];
   const query = `${runningRunners(activityInfo().taskQueue)} AND ${SEARCH_ATTRIBUTES.set.name} = ${quoted(set)}`;
-  for await (const { workflowId, startTime, typedSearchAttributes, memo } of getClient().workflow.list({ query, pageSize: 1_000 })) {
-    const { generation, ephemeral, slot } = runnerMemo.safeParse(memo?.[SET_RUNNER_MEMO]).data ?? {};
+  for await (const {
+    workflowId,
+    startTime,
+    typedSearchAttributes,
+    memo,
+  } of getClient().workflow.list({ query, pageSize: 1_000 })) {
+    const { generation, ephemeral, slot } =
+      runnerMemo.safeParse(memo?.[SET_RUNNER_MEMO]).data ?? {};
     runners.push({
       workflowId,
       phase: (typedSearchAttributes.get(SEARCH_ATTRIBUTES.phase) ?? 'Requested') as RunnerPhase,
       startedAt: startTime.getTime(),
-      ...defined({ runnerName: typedSearchAttributes.get(SEARCH_ATTRIBUTES.name), generation, ephemeral, slot }),
+      ...defined({
+        runnerName: typedSearchAttributes.get(SEARCH_ATTRIBUTES.name),
+        generation,
+        ephemeral,
+        slot,
+      }),
     });
   }
   return runners;

@@ -19,10 +19,14 @@ interface Told {
 }
 
 /** A set that has ended takes nothing: what was for it comes back. A failure is one of the whole only where no job was taken yet: one that a set has must not be tried elsewhere. News bears being told twice. */
-export async function passOn(running: RunningSets, { set, cover, jobs, ends, handingOn }: PassOnInput): Promise<Timed & PassedOn> {
+export async function passOn(
+  running: RunningSets,
+  { set, cover, jobs, ends, handingOn }: PassOnInput,
+): Promise<Timed & PassedOn> {
   return await withHeartbeats(`${jobs.length} jobs to pass on`, async () => {
     const self = { workflowId: setWorkflowId(set), cover };
-    const others = async (): Promise<Substitutes<CoveringSet>> => new Substitutes(self, (await running.list(SETS_AGE_MS)).sets);
+    const others = async (): Promise<Substitutes<CoveringSet>> =>
+      new Substitutes(self, (await running.list(SETS_AGE_MS)).sets);
     const news = new Map<string, JobEvent[]>();
     for (const { to, event } of handingOn) gather(news, to, event);
     await each(signals(news), async (told) => {
@@ -36,7 +40,16 @@ export async function passOn(running: RunningSets, { set, cover, jobs, ends, han
     for (const { key, repository, since } of jobs) {
       const [jobId = Number.NaN, runAttempt = 1] = key.split('/').map(Number);
       const to = substitutes?.next({ jobId, runAttempt }, ends)?.workflowId;
-      if (to !== undefined) gather(targets, to, { action: 'queued', jobId, runAttempt, repository, labels: [], at: since, passedBy: self.workflowId });
+      if (to !== undefined)
+        gather(targets, to, {
+          action: 'queued',
+          jobId,
+          runAttempt,
+          repository,
+          labels: [],
+          at: since,
+          passedBy: self.workflowId,
+        });
     }
     const taken: Told[] = [];
     const failures: unknown[] = [];
@@ -48,7 +61,10 @@ export async function passOn(running: RunningSets, { set, cover, jobs, ends, han
       }
     });
     if (failures.length > 0 && taken.length === 0) throw failures[0];
-    const passed = taken.map(({ to, events }) => ({ to, keys: events.map(({ jobId, runAttempt }) => `${jobId}/${runAttempt}`) }));
+    const passed = taken.map(({ to, events }) => ({
+      to,
+      keys: events.map(({ jobId, runAttempt }) => `${jobId}/${runAttempt}`),
+    }));
     return { at: Date.now(), passed, substitutes: substitutes?.size ?? 0 };
   });
 }
@@ -60,13 +76,20 @@ function gather(by: Map<string, JobEvent[]>, to: string, event: JobEvent): void 
 }
 
 function signals(by: ReadonlyMap<string, readonly JobEvent[]>): Told[] {
-  return [...by].flatMap(([to, events]) => Array.from({ length: Math.ceil(events.length / MAX_EVENTS) }, (_none, index) => ({ to, events: events.slice(index * MAX_EVENTS, (index + 1) * MAX_EVENTS) })));
+  return [...by].flatMap(([to, events]) =>
+    Array.from({ length: Math.ceil(events.length / MAX_EVENTS) }, (_none, index) => ({
+      to,
+      events: events.slice(index * MAX_EVENTS, (index + 1) * MAX_EVENTS),
+    })),
+  );
 }
 
 /** @returns whether the set has it; `false`: it has ended */
 async function tell({ to, events }: Told): Promise<boolean> {
   try {
-    await getClient().workflow.getHandle(to).signal(demandSignal, { events: [...events], at: Date.now() });
+    await getClient()
+      .workflow.getHandle(to)
+      .signal(demandSignal, { events: [...events], at: Date.now() });
     return true;
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return false;

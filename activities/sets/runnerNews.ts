@@ -3,7 +3,11 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import { getClient, log } from '@temporalio/activity';
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
-import { runnerNewsSignal, setWorkflowId, type TimedRunnerNews } from '../../core/contract/index.ts';
+import {
+  runnerNewsSignal,
+  setWorkflowId,
+  type TimedRunnerNews,
+} from '../../core/contract/index.ts';
 import type { SetWord } from '../../core/calls/index.ts';
 import { isFinal } from '../grpcStatus.ts';
 
@@ -62,7 +66,12 @@ export class RunnerNewsBatches {
    */
   async tell({ set, word }: SetWord): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    const entry: Waiting = { news: { ...word, at: Date.now() }, client: getClient(), resolve, reject };
+    const entry: Waiting = {
+      news: { ...word, at: Date.now() },
+      client: getClient(),
+      resolve,
+      reject,
+    };
     const lane = this.#lanes.get(set);
     // That it is up changes little: nothing is started for it.
     const lazy = word.kind === 'online';
@@ -78,7 +87,11 @@ export class RunnerNewsBatches {
       }
     }
     const refusal = await promise;
-    if (refusal !== undefined) log.warn('A set does not take news of its runner: it will see for itself, in its list', { set, error: refusal });
+    if (refusal !== undefined)
+      log.warn('A set does not take news of its runner: it will see for itself, in its list', {
+        set,
+        error: refusal,
+      });
   }
 
   async #run(set: string, lane: Lane): Promise<void> {
@@ -86,7 +99,9 @@ export class RunnerNewsBatches {
       if (!lane.hurried) await this.#untilHurried(lane);
       dropLate(lane);
       const batch = lane.waiting.splice(0, MAX_NEWS);
-      const pauses = lane.hurried ? delay(this.#pace.pauseMs, undefined, { ref: false }) : undefined;
+      const pauses = lane.hurried
+        ? delay(this.#pace.pauseMs, undefined, { ref: false })
+        : undefined;
       lane.hurried = lane.waiting.length > 0;
       await send(set, batch);
       await pauses;
@@ -110,7 +125,8 @@ function dropLate({ waiting }: Lane): void {
   const tooLate = Date.now() - PATIENCE_MS;
   let late = 0;
   while ((waiting[late]?.news.at ?? Number.POSITIVE_INFINITY) < tooLate) late++;
-  for (const { reject } of waiting.splice(0, late)) reject(new Error('the news waited too long for its set'));
+  for (const { reject } of waiting.splice(0, late))
+    reject(new Error('the news waited too long for its set'));
 }
 
 /** What one piece of news is refused for is no other's failure: then each goes by itself. */
@@ -118,7 +134,13 @@ async function send(set: string, batch: readonly Waiting[]): Promise<void> {
   const [first] = batch;
   if (first === undefined) return;
   try {
-    await first.client.withDeadline(Date.now() + SIGNAL_DEADLINE_MS, async () => await first.client.workflow.getHandle(setWorkflowId(set)).signal(runnerNewsSignal, { news: batch.map(({ news }) => news) }));
+    await first.client.withDeadline(
+      Date.now() + SIGNAL_DEADLINE_MS,
+      async () =>
+        await first.client.workflow
+          .getHandle(setWorkflowId(set))
+          .signal(runnerNewsSignal, { news: batch.map(({ news }) => news) }),
+    );
     for (const { resolve } of batch) resolve();
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) for (const { resolve } of batch) resolve();

@@ -55,7 +55,8 @@ export class RunningSets {
   async list(maxAgeMs: number): Promise<SetsNow> {
     if (maxAgeMs === 0) this.#afresh = true;
     const since = this.#now() - maxAgeMs * Math.max(1, Math.ceil(this.#listed.size / PAGE));
-    const kept = (): SetsNow | undefined => (this.#kept !== undefined && this.#kept.at >= since ? this.#kept : undefined);
+    const kept = (): SetsNow | undefined =>
+      this.#kept !== undefined && this.#kept.at >= since ? this.#kept : undefined;
     // A look that is under way may have begun too early, or have met an outage that is over.
     if (kept() === undefined) await this.#looks.join().catch(() => undefined);
     return kept() ?? (await this.#looks.join());
@@ -64,17 +65,34 @@ export class RunningSets {
   async #look(): Promise<SetsNow> {
     const at = this.#now();
     const client = this.#options.client();
-    const covers = await client.withDeadline(Date.now() + LIST_DEADLINE_MS, async () => await listCovers(client, this.#options.taskQueue, MAX_SETS));
+    const covers = await client.withDeadline(
+      Date.now() + LIST_DEADLINE_MS,
+      async () => await listCovers(client, this.#options.taskQueue, MAX_SETS),
+    );
     this.#keepMissing(covers);
     await this.#options.ask?.(covers, at);
     this.#listed = covers;
-    const sets = [...covers].flatMap(([workflowId, cover]) => (cover === undefined ? [] : [{ workflowId, cover }]));
-    return { at, sets, routing: new SetRouting(sets), unknown: [...covers].flatMap(([workflowId, cover]) => (cover === undefined ? [workflowId] : [])), ids: new Set(covers.keys()) };
+    const sets = [...covers].flatMap(([workflowId, cover]) =>
+      cover === undefined ? [] : [{ workflowId, cover }],
+    );
+    return {
+      at,
+      sets,
+      routing: new SetRouting(sets),
+      unknown: [...covers].flatMap(([workflowId, cover]) =>
+        cover === undefined ? [workflowId] : [],
+      ),
+      ids: new Set(covers.keys()),
+    };
   }
 
   /** A set that continues as new may be missing for a moment, between the end of one run and the begin of the next in visibility: its jobs are not another's for that. */
   #keepMissing(covers: Map<string, SetCover | undefined>): void {
-    const missing = this.#afresh ? [] : [...this.#listed].filter(([workflowId]) => !covers.has(workflowId) && !this.#missed.has(workflowId));
+    const missing = this.#afresh
+      ? []
+      : [...this.#listed].filter(
+          ([workflowId]) => !covers.has(workflowId) && !this.#missed.has(workflowId),
+        );
     this.#afresh = false;
     for (const [workflowId, cover] of missing) covers.set(workflowId, cover);
     this.#missed = new Set(missing.map(([workflowId]) => workflowId));

@@ -7,7 +7,13 @@ import type { ScheduleNow } from '../../core/calls/index.ts';
 const MAX_OVERLAPS = 100;
 
 /** @returns what is wrong with an expression or a time zone; `undefined` when nothing is */
-export function scheduleFault({ cron, timeZone }: { readonly cron: string; readonly timeZone: string }): string | undefined {
+export function scheduleFault({
+  cron,
+  timeZone,
+}: {
+  readonly cron: string;
+  readonly timeZone: string;
+}): string | undefined {
   try {
     const pattern = read(cron, 'UTC');
     if (pattern.nextRun() === null) return `"${cron}" never comes true`;
@@ -23,13 +29,21 @@ export function scheduleFault({ cron, timeZone }: { readonly cron: string; reado
 }
 
 /** When the next of these times comes, after that one (ms since the epoch). */
-export function nextStart(schedules: readonly { readonly cron: string; readonly timeZone: string }[], afterMs: number): number | undefined {
-  const times = schedules.flatMap(({ cron, timeZone }) => read(cron, timeZone).nextRun(new Date(afterMs))?.getTime() ?? []);
+export function nextStart(
+  schedules: readonly { readonly cron: string; readonly timeZone: string }[],
+  afterMs: number,
+): number | undefined {
+  const times = schedules.flatMap(
+    ({ cron, timeZone }) => read(cron, timeZone).nextRun(new Date(afterMs))?.getTime() ?? [],
+  );
   return times.length === 0 ? undefined : Math.min(...times);
 }
 
 /** The first schedule that holds now, and when the answer may be another. */
-export function scheduleNow(schedules: readonly Pick<SetScheduleSpec, 'cron' | 'timeZone' | 'durationMs'>[], nowMs: number): ScheduleNow {
+export function scheduleNow(
+  schedules: readonly Pick<SetScheduleSpec, 'cron' | 'timeZone' | 'durationMs'>[],
+  nowMs: number,
+): ScheduleNow {
   let until = Number.POSITIVE_INFINITY;
   for (const [index, { cron, timeZone, durationMs }] of schedules.entries()) {
     const pattern = read(cron, timeZone);

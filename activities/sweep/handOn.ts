@@ -9,11 +9,28 @@ import type { SeenScope } from '../../core/input/sweep.ts';
  * @param reason - shown to people
  * @returns its id
  */
-export async function handOn(client: Client, taskQueue: string, runner: DeregistrationInput['runner'], { scope, credential }: SeenScope, reason: string): Promise<string> {
+export async function handOn(
+  client: Client,
+  taskQueue: string,
+  runner: DeregistrationInput['runner'],
+  { scope, credential }: SeenScope,
+  reason: string,
+): Promise<string> {
   const workflowId = `deregistration-${runner.name}`;
-  const input: DeregistrationInput = { [scope.kind]: scope.name, credential, runner: { name: runner.name, ...defined({ id: runner.id }) }, reason };
+  const input: DeregistrationInput = {
+    [scope.kind]: scope.name,
+    credential,
+    runner: { name: runner.name, ...defined({ id: runner.id }) },
+    reason,
+  };
   try {
-    await client.workflow.start(DEREGISTRATION_WORKFLOW, { workflowId, taskQueue, args: [input], staticSummary: reason, staticDetails: `Removes the registration of ${runner.name}` });
+    await client.workflow.start(DEREGISTRATION_WORKFLOW, {
+      workflowId,
+      taskQueue,
+      args: [input],
+      staticSummary: reason,
+      staticDetails: `Removes the registration of ${runner.name}`,
+    });
   } catch (error) {
     // Somebody is at it already.
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;

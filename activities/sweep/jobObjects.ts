@@ -10,16 +10,35 @@ import type { TemporalLives } from './temporalLives.ts';
 const AT_ONCE = 5;
 
 /** Is its runner's pod there, whoever's it is, and was it a runner of ours? Costs a request or two for each whose runner's pod is not in the list. */
-export async function seeJobObjects(listed: readonly OwnedObject[], pods: readonly OwnedObject[], compute: Compute, lives: TemporalLives): Promise<SeenJobObject[]> {
+export async function seeJobObjects(
+  listed: readonly OwnedObject[],
+  pods: readonly OwnedObject[],
+  compute: Compute,
+  lives: TemporalLives,
+): Promise<SeenJobObject[]> {
   const known = new Set(pods.map(({ namespace, name }) => `${namespace}/${name}`));
-  return await pMap(listed, async (object) => (known.has(`${object.namespace}/${object.runnerPod}`) ? { object, used: true } : await seeJobObject(object, compute, lives)), { concurrency: AT_ONCE });
+  return await pMap(
+    listed,
+    async (object) =>
+      known.has(`${object.namespace}/${object.runnerPod}`)
+        ? { object, used: true }
+        : await seeJobObject(object, compute, lives),
+    { concurrency: AT_ONCE },
+  );
 }
 
 /** The same of one. */
-export async function seeJobObject(object: OwnedObject, compute: Compute, lives: TemporalLives): Promise<SeenJobObject> {
+export async function seeJobObject(
+  object: OwnedObject,
+  compute: Compute,
+  lives: TemporalLives,
+): Promise<SeenJobObject> {
   const { runnerPod: name = '', namespace } = object;
   // Not a name that we would have made, as those of another controller in this namespace.
   if (workflowIdInPodName(name) === undefined) return { object, used: false };
   if ((await compute.observe({ name, namespace })) !== undefined) return { object, used: true };
-  return { object: { ...object, ...defined({ identity: await lives.runnerOfPod(name) }) }, used: false };
+  return {
+    object: { ...object, ...defined({ identity: await lives.runnerOfPod(name) }) },
+    used: false,
+  };
 }

@@ -28,7 +28,12 @@ export interface ListedScopes {
 }
 
 /** @param noted - scopes that pods and Secrets name */
-export async function listScopes({ ciServers, signal }: SweepSources, spec: SweepSpec, lives: TemporalLives, noted: readonly SeenScope[]): Promise<ListedScopes> {
+export async function listScopes(
+  { ciServers, signal }: SweepSources,
+  spec: SweepSpec,
+  lives: TemporalLives,
+  noted: readonly SeenScope[],
+): Promise<ListedScopes> {
   const scopes = await wantedScopes(spec, lives, noted);
   const listed: ListedScope[] = [];
   const incomplete: { list: string; why: string }[] = [];
@@ -37,11 +42,19 @@ export async function listScopes({ ciServers, signal }: SweepSources, spec: Swee
     scopes,
     async ({ scope, credential, isNoted }) => {
       try {
-        listed.push({ scope, credential, runners: await ciServers.get(credential).listRunners(scope, signal) });
+        listed.push({
+          scope,
+          credential,
+          runners: await ciServers.get(credential).listRunners(scope, signal),
+        });
       } catch (error) {
         signal?.throwIfAborted();
         if (!isNoted && isOutOfSight(error)) outOfSight += 1;
-        else incomplete.push({ list: `registrations of ${scope.kind} ${scope.name}`, why: error instanceof Error ? error.message : String(error) });
+        else
+          incomplete.push({
+            list: `registrations of ${scope.kind} ${scope.name}`,
+            why: error instanceof Error ? error.message : String(error),
+          });
       }
     },
     { concurrency: AT_ONCE, ...defined({ signal }) },
@@ -49,19 +62,28 @@ export async function listScopes({ ciServers, signal }: SweepSources, spec: Swee
   return { listed, outOfSight, incomplete };
 }
 
-async function wantedScopes(spec: SweepSpec, lives: TemporalLives, noted: readonly SeenScope[]): Promise<WantedScope[]> {
+async function wantedScopes(
+  spec: SweepSpec,
+  lives: TemporalLives,
+  noted: readonly SeenScope[],
+): Promise<WantedScope[]> {
   const wanted = new Map<string, WantedScope>();
-  for (const each of [...spec.scopes, ...noted]) wanted.set(`${each.scope.kind} ${each.scope.name}`, { ...each, isNoted: true });
+  for (const each of [...spec.scopes, ...noted])
+    wanted.set(`${each.scope.kind} ${each.scope.name}`, { ...each, isNoted: true });
   const known = new Set([...wanted.values()].map(({ scope }) => scope.name));
   for (const life of await lives.oneOfEachScope()) {
     if (known.has(life.scope)) continue;
     // Lists of lives name the scope, and neither its kind nor the credential.
     const at = (await lives.input(life))?.at;
-    if (at !== undefined) wanted.set(`${at.scope.kind} ${at.scope.name}`, { ...at, isNoted: false });
+    if (at !== undefined)
+      wanted.set(`${at.scope.kind} ${at.scope.name}`, { ...at, isNoted: false });
   }
   return [...wanted.values()];
 }
 
 function isOutOfSight(error: unknown): boolean {
-  return error instanceof UnknownCredentialError || (error instanceof CiServerError && (error.kind === 'credentials' || error.kind === 'rejected'));
+  return (
+    error instanceof UnknownCredentialError ||
+    (error instanceof CiServerError && (error.kind === 'credentials' || error.kind === 'rejected'))
+  );
 }

@@ -23,13 +23,28 @@ export class PolledQueues {
   }
 
   async #ask(taskQueue: string): Promise<boolean> {
-    const polled = await Promise.all([this.#hasPoller(taskQueue, 'workflow'), this.#hasPoller(taskQueue, 'activity'), this.#hasPoller(clusterTaskQueue(taskQueue), 'activity')]);
+    const polled = await Promise.all([
+      this.#hasPoller(taskQueue, 'workflow'),
+      this.#hasPoller(taskQueue, 'activity'),
+      this.#hasPoller(clusterTaskQueue(taskQueue), 'activity'),
+    ]);
     return polled.includes(true);
   }
 
   async #hasPoller(name: string, type: keyof typeof TYPES): Promise<boolean> {
     const { namespace } = this.#client.options;
-    const { pollers } = await this.#client.withDeadline(Date.now() + LOOK_MS, async () => await this.#client.workflowService.describeTaskQueue({ namespace, taskQueue: { name }, taskQueueType: TYPES[type] }));
-    return hasPolledOfLate((pollers ?? []).map(({ lastAccessTime }) => Number(lastAccessTime?.seconds ?? 0) * 1_000), Date.now());
+    const { pollers } = await this.#client.withDeadline(
+      Date.now() + LOOK_MS,
+      async () =>
+        await this.#client.workflowService.describeTaskQueue({
+          namespace,
+          taskQueue: { name },
+          taskQueueType: TYPES[type],
+        }),
+    );
+    return hasPolledOfLate(
+      (pollers ?? []).map(({ lastAccessTime }) => Number(lastAccessTime?.seconds ?? 0) * 1_000),
+      Date.now(),
+    );
   }
 }

@@ -1,5 +1,12 @@
 /** How each finding is repaired. All look live first, and judge again: what was seen minutes ago, or listed just now, is no reason to delete. */
-import { FORCED_TO_FAIL, WORKER_NEVER_CAME_BACK, cancelSignal, doubtSignal, podStateSignal, type SweepSkip } from '../../core/contract/index.ts';
+import {
+  FORCED_TO_FAIL,
+  WORKER_NEVER_CAME_BACK,
+  cancelSignal,
+  doubtSignal,
+  podStateSignal,
+  type SweepSkip,
+} from '../../core/contract/index.ts';
 import { defined } from '../../core/defined.ts';
 import type { SweepSpec } from '../../core/input/sweep.ts';
 import type { Finding } from '../../core/sweep/decideSweep.ts';
@@ -37,7 +44,10 @@ export interface RepairTools {
 }
 
 /** Stops a pod that nobody looks after any more; its registration goes first, so that no further job comes. */
-export async function repairPod({ sources, spec, owned, lives }: RepairTools, { object, as, reason }: Extract<Finding, { subject: 'object' }>): Promise<Repaired> {
+export async function repairPod(
+  { sources, spec, owned, lives }: RepairTools,
+  { object, as, reason }: Extract<Finding, { subject: 'object' }>,
+): Promise<Repaired> {
   const pod = await owned.look(object);
   if (pod?.identity === undefined || pod.mark === undefined) return CHANGED;
   const judgement = judgePod(pod, await lives.life(pod.identity), Date.now(), spec);
@@ -48,32 +58,63 @@ export async function repairPod({ sources, spec, owned, lives }: RepairTools, { 
   const removal = at === undefined ? undefined : await removeFirst(sources, at);
   const overdue = isOverdue(pod, Date.now());
   if (wasAlive) await owned.mark(pod, objectMark(as, reason, Date.now()));
-  logger.warn({ pod: pod.name, namespace: pod.namespace, uid: pod.uid, workflowId: pod.identity.workflowId, registration: removal }, wasAlive ? FORCED_TO_FAIL : `deleting the pod: ${reason}`);
+  logger.warn(
+    {
+      pod: pod.name,
+      namespace: pod.namespace,
+      uid: pod.uid,
+      workflowId: pod.identity.workflowId,
+      registration: removal,
+    },
+    wasAlive ? FORCED_TO_FAIL : `deleting the pod: ${reason}`,
+  );
   // Handed on before the pod goes: whoever dies in between has left somebody who sees to it.
   const isLeft = removal !== undefined && removal !== 'removed' && removal !== 'absent';
-  const note = at !== undefined && (wasAlive || isLeft) ? `its registration ${isLeft ? `could not be removed yet (${removal})` : 'was removed'}; ${await handOn(sources.client, sources.taskQueue, at, at, wasAlive ? FORCED_TO_FAIL : reason)}` : undefined;
+  const note =
+    at !== undefined && (wasAlive || isLeft)
+      ? `its registration ${isLeft ? `could not be removed yet (${removal})` : 'was removed'}; ${await handOn(sources.client, sources.taskQueue, at, at, wasAlive ? FORCED_TO_FAIL : reason)}`
+      : undefined;
   const isTold = wasAlive && pod.pod?.online !== undefined;
-  await owned.delete(pod, { ...(overdue ? { gracePeriodSeconds: 0 } : {}), ...(isTold && !overdue ? { announce: 'cancelled' as const } : {}) });
+  await owned.delete(pod, {
+    ...(overdue ? { gracePeriodSeconds: 0 } : {}),
+    ...(isTold && !overdue ? { announce: 'cancelled' as const } : {}),
+  });
   await compute.deleteRegistrationSecret(pod.identity, pod.namespace);
   return { kind: 'repaired', ...defined({ note }) };
 }
 
 /** Where the pod's runner is registered: as is noted on it, else as its life was started. */
-async function registrationOf({ registration, identity }: OwnedObject, lives: TemporalLives): Promise<(OwnedRegistration & Required<Pick<OwnedRegistration, 'scope' | 'credential'>>) | undefined> {
+async function registrationOf(
+  { registration, identity }: OwnedObject,
+  lives: TemporalLives,
+): Promise<
+  (OwnedRegistration & Required<Pick<OwnedRegistration, 'scope' | 'credential'>>) | undefined
+> {
   if (registration === undefined || identity === undefined) return undefined;
   const { name, id, scope, credential } = registration;
-  if (scope !== undefined && credential !== undefined) return { name, scope, credential, ...defined({ id }) };
+  if (scope !== undefined && credential !== undefined)
+    return { name, scope, credential, ...defined({ id }) };
   const description = await lives.describe(identity.workflowId);
   const at = description && (await lives.input(description))?.at;
   return at && { name, ...at, ...defined({ id }) };
 }
 
 /** A runner that the CI server has removed takes no further job. It may call it busy, or not answer: that does not spare a runner whose workflow has ended. */
-async function removeFirst({ ciServers, signal }: SweepSources, { name, id, scope, credential }: OwnedRegistration & Required<Pick<OwnedRegistration, 'scope' | 'credential'>>): Promise<string> {
+async function removeFirst(
+  { ciServers, signal }: SweepSources,
+  {
+    name,
+    id,
+    scope,
+    credential,
+  }: OwnedRegistration & Required<Pick<OwnedRegistration, 'scope' | 'credential'>>,
+): Promise<string> {
   try {
     const server = ciServers.get(credential);
     const runnerId = id ?? (await server.find(scope, { name }, signal))?.id;
-    return runnerId === undefined ? 'not listed' : await server.removeRegistration(scope, runnerId, signal);
+    return runnerId === undefined
+      ? 'not listed'
+      : await server.removeRegistration(scope, runnerId, signal);
   } catch (error) {
     signal?.throwIfAborted();
     return error instanceof Error ? error.message : String(error);
@@ -81,93 +122,179 @@ async function removeFirst({ ciServers, signal }: SweepSources, { name, id, scop
 }
 
 /** Deletes what a job has left, as it was just looked at. */
-export async function repairJobObject({ spec, owned, lives, sources }: RepairTools, { object, as, reason }: Extract<Finding, { subject: 'object' }>): Promise<Repaired> {
+export async function repairJobObject(
+  { spec, owned, lives, sources }: RepairTools,
+  { object, as, reason }: Extract<Finding, { subject: 'object' }>,
+): Promise<Repaired> {
   const now = await owned.look(object);
   if (now?.mark === undefined) return CHANGED;
   const { object: proven, used } = await seeJobObject(now, sources.compute, lives);
   const judgement = judgeJobObject(proven, used, Date.now(), spec);
   if (!isStill(judgement, as)) return left(judgement);
-  sources.logger.warn({ kind: now.kind, name: now.name, namespace: now.namespace, uid: now.uid, workflowId: proven.identity?.workflowId }, `deleting it: ${reason}`);
+  sources.logger.warn(
+    {
+      kind: now.kind,
+      name: now.name,
+      namespace: now.namespace,
+      uid: now.uid,
+      workflowId: proven.identity?.workflowId,
+    },
+    `deleting it: ${reason}`,
+  );
   await owned.delete(now);
   return { kind: 'repaired' };
 }
 
 /** Deletes a Secret or a claim, as it was just looked at. */
-export async function repairResource({ spec, owned, lives, sources }: RepairTools, { object, as, reason }: Extract<Finding, { subject: 'object' }>, pods: () => Promise<readonly OwnedObject[]>): Promise<Repaired> {
+export async function repairResource(
+  { spec, owned, lives, sources }: RepairTools,
+  { object, as, reason }: Extract<Finding, { subject: 'object' }>,
+  pods: () => Promise<readonly OwnedObject[]>,
+): Promise<Repaired> {
   const now = await owned.look(object);
   if (now?.identity === undefined || now.mark === undefined) return CHANGED;
   const used = (await pods()).some((pod) => isOfSameRunner(now, pod));
   const judgement = judgeResource(now, await lives.life(now.identity), used, Date.now(), spec);
   if (!isStill(judgement, as)) return left(judgement);
-  sources.logger.warn({ kind: now.kind, name: now.name, namespace: now.namespace, uid: now.uid, workflowId: now.identity.workflowId }, `deleting it: ${reason}`);
+  sources.logger.warn(
+    {
+      kind: now.kind,
+      name: now.name,
+      namespace: now.namespace,
+      uid: now.uid,
+      workflowId: now.identity.workflowId,
+    },
+    `deleting it: ${reason}`,
+  );
   await owned.delete(now);
   return { kind: 'repaired' };
 }
 
 /** Removes a registration, if it is still without a runner by the CI server's own word. */
-export async function repairRegistration({ sources, lives }: RepairTools, { registration, reason }: Extract<Finding, { subject: 'registration' }>): Promise<Repaired> {
+export async function repairRegistration(
+  { sources, lives }: RepairTools,
+  { registration, reason }: Extract<Finding, { subject: 'registration' }>,
+): Promise<Repaired> {
   const { scope, credential, id, name } = registration;
   const server = sources.ciServers.get(credential);
   const now = await server.find(scope, { id, name }, sources.signal);
   if (now === undefined || now.name !== name || (await lives.runs(name))) return CHANGED;
   if (now.online || now.busy) return { kind: 'skipped', why: 'online or busy' };
-  sources.logger.warn({ runner: name, id, scope: `${scope.kind} ${scope.name}` }, `removing the registration: ${reason}`);
+  sources.logger.warn(
+    { runner: name, id, scope: `${scope.kind} ${scope.name}` },
+    `removing the registration: ${reason}`,
+  );
   try {
     return { kind: 'repaired', note: await server.removeRegistration(scope, id, sources.signal) };
   } catch (error) {
-    if (error instanceof CiServerError && error.kind === 'busy') return { kind: 'skipped', why: 'online or busy' };
+    if (error instanceof CiServerError && error.kind === 'busy')
+      return { kind: 'skipped', why: 'online or busy' };
     throw error;
   }
 }
 
 /** Has a life look for its pod. The hint is about no pod at all: it wakes, and changes nothing. */
-export async function wakeLife({ sources }: RepairTools, { workflowId, runId }: RunningLife): Promise<void> {
-  await sources.client.workflow.getHandle(workflowId, runId).signal(podStateSignal, { uid: '', state: 'idle' });
+export async function wakeLife(
+  { sources }: RepairTools,
+  { workflowId, runId }: RunningLife,
+): Promise<void> {
+  await sources.client.workflow
+    .getHandle(workflowId, runId)
+    .signal(podStateSignal, { uid: '', state: 'idle' });
 }
 
 /** Has a step that outlived its job stop, within its own grace; its verdict has the reason. */
-export async function stopStep({ sources, spec, lives }: RepairTools, { life, as, reason }: Extract<Finding, { subject: 'life' }>, pods: () => Promise<readonly OwnedObject[]>): Promise<Repaired> {
+export async function stopStep(
+  { sources, spec, lives }: RepairTools,
+  { life, as, reason }: Extract<Finding, { subject: 'life' }>,
+  pods: () => Promise<readonly OwnedObject[]>,
+): Promise<Repaired> {
   const { workflowId, runId } = life;
   const { job: before, ...rest } = life;
   const job = before && (await lives.job(before.workflowId));
-  const [now] = await closerLook({ ...rest, ...defined({ job }), pods: (await pods()).filter(({ identity }) => identity?.workflowId === workflowId) }, lives);
+  const [now] = await closerLook(
+    {
+      ...rest,
+      ...defined({ job }),
+      pods: (await pods()).filter(({ identity }) => identity?.workflowId === workflowId),
+    },
+    lives,
+  );
   if (now === undefined || now.runId !== runId) return CHANGED;
   const judgement = judgeRunner(now, Date.now(), spec);
   if (!isStill(judgement, as)) return left(judgement);
   sources.logger.warn({ workflowId, runId, job: job?.workflowId }, reason);
-  await sources.client.workflow.getHandle(workflowId, runId).signal(cancelSignal, { mode: 'stop', reason });
+  await sources.client.workflow
+    .getHandle(workflowId, runId)
+    .signal(cancelSignal, { mode: 'stop', reason });
   return { kind: 'repaired' };
 }
 
 /** Has a life put another runner in the place of one that hangs, if it still does so by its pod, and by the CI server's own answer, which is no list. */
-export async function replaceHung({ sources, spec }: RepairTools, { life, as, reason }: Extract<Finding, { subject: 'life' }>, pods: () => Promise<readonly OwnedObject[]>): Promise<Repaired> {
+export async function replaceHung(
+  { sources, spec }: RepairTools,
+  { life, as, reason }: Extract<Finding, { subject: 'life' }>,
+  pods: () => Promise<readonly OwnedObject[]>,
+): Promise<Repaired> {
   const { workflowId, runId, registration } = life;
   if (registration === undefined) return CHANGED;
   const { scope, credential, id, name } = registration;
   const runner = await sources.ciServers.get(credential).find(scope, { id, name }, sources.signal);
   if (runner?.name !== name) return CHANGED;
   const { online, busy } = runner;
-  const now = { ...life, pods: (await pods()).filter(({ identity }) => identity?.workflowId === workflowId), registration: { ...registration, online, busy } };
+  const now = {
+    ...life,
+    pods: (await pods()).filter(({ identity }) => identity?.workflowId === workflowId),
+    registration: { ...registration, online, busy },
+  };
   if (now.pods.some((pod) => pod.registration?.name !== name)) return CHANGED;
   const judgement = judgeRunner(now, Date.now(), spec);
   if (!isStill(judgement, as)) return left(judgement);
-  sources.logger.warn({ workflowId, runId, runner: name, scope: `${scope.kind} ${scope.name}` }, `replacing the runner: ${reason}`);
-  await sources.client.workflow.getHandle(workflowId, runId).signal(doubtSignal, { runnerName: name, reason });
+  sources.logger.warn(
+    { workflowId, runId, runner: name, scope: `${scope.kind} ${scope.name}` },
+    `replacing the runner: ${reason}`,
+  );
+  await sources.client.workflow
+    .getHandle(workflowId, runId)
+    .signal(doubtSignal, { runnerName: name, reason });
   return { kind: 'repaired' };
 }
 
 /** Ends a life that lost its pod and that no worker takes up. */
-export async function terminateLife({ sources, spec, lives }: RepairTools, { life, mark }: Extract<Finding, { subject: 'life' }>, pods: () => Promise<readonly OwnedObject[]>): Promise<Repaired> {
+export async function terminateLife(
+  { sources, spec, lives }: RepairTools,
+  { life, mark }: Extract<Finding, { subject: 'life' }>,
+  pods: () => Promise<readonly OwnedObject[]>,
+): Promise<Repaired> {
   const { workflowId, runId, taskQueue, runnerName } = life;
   const polled = await new PolledQueues(sources.client).isPolled(taskQueue);
-  const [now] = await closerLook({ ...life, polled, pods: (await pods()).filter(({ identity }) => identity?.workflowId === workflowId) }, lives);
-  if (now === undefined || now.runId !== runId || judgeRunner(now, Date.now(), spec).kind !== 'condemned') return CHANGED;
-  if (zombieStep(now, { ...mark, unpolled: (mark.unpolled ?? 1) - 1 }).kind !== 'terminate') return CHANGED;
+  const [now] = await closerLook(
+    {
+      ...life,
+      polled,
+      pods: (await pods()).filter(({ identity }) => identity?.workflowId === workflowId),
+    },
+    lives,
+  );
+  if (
+    now === undefined ||
+    now.runId !== runId ||
+    judgeRunner(now, Date.now(), spec).kind !== 'condemned'
+  )
+    return CHANGED;
+  if (zombieStep(now, { ...mark, unpolled: (mark.unpolled ?? 1) - 1 }).kind !== 'terminate')
+    return CHANGED;
   const at = (await lives.input({ workflowId, runId }))?.at;
   sources.logger.warn({ workflowId, runId, taskQueue, runner: runnerName }, WORKER_NEVER_CAME_BACK);
   await sources.client.workflow.getHandle(workflowId, runId).terminate(WORKER_NEVER_CAME_BACK);
-  const removal = at === undefined || runnerName === '' ? undefined : await handOn(sources.client, taskQueue, { name: runnerName }, at, WORKER_NEVER_CAME_BACK);
-  return { kind: 'repaired', ...defined({ note: removal && `its registration was handed on to ${removal}` }) };
+  const removal =
+    at === undefined || runnerName === ''
+      ? undefined
+      : await handOn(sources.client, taskQueue, { name: runnerName }, at, WORKER_NEVER_CAME_BACK);
+  return {
+    kind: 'repaired',
+    ...defined({ note: removal && `its registration was handed on to ${removal}` }),
+  };
 }
 
 function isStill(judgement: Judgement, as: Finding['as']): boolean {

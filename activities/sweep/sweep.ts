@@ -1,5 +1,13 @@
 /** The sweep: looks at workflows, pods and registrations, compares them, and marks or repairs what disagrees. */
-import { SWEPT_KINDS, type SweepCounts, type SweepMark, type SweepReport, type SweepSkip, type SweptItem, type SweptKind } from '../../core/contract/index.ts';
+import {
+  SWEPT_KINDS,
+  type SweepCounts,
+  type SweepMark,
+  type SweepReport,
+  type SweepSkip,
+  type SweptItem,
+  type SweptKind,
+} from '../../core/contract/index.ts';
 import { placeName } from '../../core/domain/place.ts';
 import type { SweepSpec } from '../../core/input/sweep.ts';
 import { decideSweep } from '../../core/sweep/decideSweep.ts';
@@ -24,17 +32,30 @@ const ORDER: readonly SweptItem['done'][] = ['failed', 'repaired', 'found', 'wai
  * @param marks - of the last report; {@link SweepReport.marks}
  * @throws ComputeError `invalid` where there is nothing to sweep on this compute; the signal's reason
  */
-export async function sweep(sources: SweepSources, spec: SweepSpec, marks: readonly SweepMark[]): Promise<SweepReport> {
+export async function sweep(
+  sources: SweepSources,
+  spec: SweepSpec,
+  marks: readonly SweepMark[],
+): Promise<SweepReport> {
   const { compute, client, signal } = sources;
   const { owned } = compute;
-  if (owned === undefined) throw new ComputeError('invalid', `There is nothing to sweep on the compute "${compute.kind}": set HOLDFAST_COMPUTE=kubernetes, or see to its runners by hand`);
+  if (owned === undefined)
+    throw new ComputeError(
+      'invalid',
+      `There is nothing to sweep on the compute "${compute.kind}": set HOLDFAST_COMPUTE=kubernetes, or see to its runners by hand`,
+    );
   const startedMs = Date.now();
   const report: SweepReport = {
     place: '', at: new Date(startedMs).toISOString(), tookMs: 0, dryRun: spec.dryRun, lookedAt: {}, incomplete: [], unseen: [],
     counts: Object.fromEntries(SWEPT_KINDS.map((kind): [SweptKind, SweepCounts] => [kind, { found: 0, marked: 0, repaired: 0, failed: 0 }])) as SweepReport['counts'],
     skipped: {}, items: [], moreItems: 0, marks: [...marks],
   }; // prettier-ignore
-  const finish = (): SweepReport => ({ ...report, tookMs: Date.now() - startedMs, incomplete: report.incomplete.slice(0, MOST_INCOMPLETE), marks: report.marks.slice(0, MOST_MARKS) });
+  const finish = (): SweepReport => ({
+    ...report,
+    tookMs: Date.now() - startedMs,
+    incomplete: report.incomplete.slice(0, MOST_INCOMPLETE),
+    marks: report.marks.slice(0, MOST_MARKS),
+  });
   const skip = (why: SweepSkip, times = 1): void => {
     if (times > 0) report.skipped[why] = (report.skipped[why] ?? 0) + times;
   };
@@ -44,12 +65,22 @@ export async function sweep(sources: SweepSources, spec: SweepSpec, marks: reado
     served = await compute.place();
   } catch (error) {
     signal?.throwIfAborted();
-    report.incomplete.push({ list: 'pods', why: error instanceof Error ? error.message : String(error) });
+    report.incomplete.push({
+      list: 'pods',
+      why: error instanceof Error ? error.message : String(error),
+    });
     return finish();
   }
   report.place = placeName(served);
   const lives = new TemporalLives(client, served);
-  const { findings, outOfSight, ...seen } = await look(sources, spec, served, owned, lives, startedMs);
+  const { findings, outOfSight, ...seen } = await look(
+    sources,
+    spec,
+    served,
+    owned,
+    lives,
+    startedMs,
+  );
   Object.assign(report, seen);
   if (findings === undefined) return finish();
   const plan = decideSweep(findings, marks, startedMs, spec);
@@ -67,11 +98,21 @@ export async function sweep(sources: SweepSources, spec: SweepSpec, marks: reado
   }
   for (const { kind, done } of items) {
     report.counts[kind].found += 1;
-    if (done === 'marked' || done === 'repaired' || done === 'failed') report.counts[kind][done] += 1;
+    if (done === 'marked' || done === 'repaired' || done === 'failed')
+      report.counts[kind][done] += 1;
   }
   items.sort((one, other) => ORDER.indexOf(one.done) - ORDER.indexOf(other.done));
   report.items = items.slice(0, MOST_ITEMS);
   report.moreItems = items.length - report.items.length;
-  sources.logger.info({ place: report.place, lookedAt: report.lookedAt, skipped: report.skipped, stopped: report.stopped, items: items.length }, 'swept');
+  sources.logger.info(
+    {
+      place: report.place,
+      lookedAt: report.lookedAt,
+      skipped: report.skipped,
+      stopped: report.stopped,
+      items: items.length,
+    },
+    'swept',
+  );
   return finish();
 }

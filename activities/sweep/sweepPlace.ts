@@ -23,19 +23,37 @@ const LOGGER: Logger = {
 };
 
 /** @throws ApplicationFailure `InvalidInput`; `SweepIncomplete` with the report as its detail, to be tried again */
-export async function sweepPlace({ compute, ciServers, onSweep }: ActivityPorts, { input, marks, taskQueue }: SweepPlaceInput): Promise<SweepReport> {
+export async function sweepPlace(
+  { compute, ciServers, onSweep }: ActivityPorts,
+  { input, marks, taskQueue }: SweepPlaceInput,
+): Promise<SweepReport> {
   const parsed = parseSweepInput(input);
   if (!parsed.ok) throw invalid(parsed.errors);
   let doing = 'sweeping';
   const progress = (now: string): void => void (doing = now);
-  const sources = { compute, ciServers, client: getClient(), taskQueue, logger: LOGGER, resources: 'where permitted', progress, signal: cancellationSignal() } as const;
+  const sources = {
+    compute,
+    ciServers,
+    client: getClient(),
+    taskQueue,
+    logger: LOGGER,
+    resources: 'where permitted',
+    progress,
+    signal: cancellationSignal(),
+  } as const;
   let report: SweepReport;
   try {
-    report = await withHeartbeats(() => doing, async () => await sweep(sources, parsed.spec, marks));
+    report = await withHeartbeats(
+      () => doing,
+      async () => await sweep(sources, parsed.spec, marks),
+    );
   } catch (error) {
     throw refusal(error, NO_CREDENTIALS, true);
   }
   onSweep?.(report);
   if (report.incomplete.length === 0) return report;
-  throw failure(incompleteText(report.incomplete), FAILURE_TYPES.sweepIncomplete, { nextRetryDelayMs: INCOMPLETE_RETRY_MS, details: [report] });
+  throw failure(incompleteText(report.incomplete), FAILURE_TYPES.sweepIncomplete, {
+    nextRetryDelayMs: INCOMPLETE_RETRY_MS,
+    details: [report],
+  });
 }

@@ -1,4 +1,9 @@
-import { WorkflowNotFoundError, type Client, type WorkflowExecutionDescription, type WorkflowExecutionInfo } from '@temporalio/client';
+import {
+  WorkflowNotFoundError,
+  type Client,
+  type WorkflowExecutionDescription,
+  type WorkflowExecutionInfo,
+} from '@temporalio/client';
 import { z } from 'zod';
 import { JOB_WORKFLOW, RUNNER_WORKFLOW, SEARCH_ATTRIBUTES } from '../../core/contract/index.ts';
 import { defined } from '../../core/defined.ts';
@@ -31,7 +36,13 @@ const ENDED: Readonly<Record<string, LifeFacts>> = {
 };
 
 /** Of a runner's input, as somebody wrote it: what the sweep goes by. */
-const writtenInput = z.object({ organization: z.string().exactOptional(), repository: z.string().exactOptional(), enterprise: z.string().exactOptional(), credential: z.string().exactOptional(), onEviction: z.string().exactOptional() });
+const writtenInput = z.object({
+  organization: z.string().exactOptional(),
+  repository: z.string().exactOptional(),
+  enterprise: z.string().exactOptional(),
+  credential: z.string().exactOptional(),
+  onEviction: z.string().exactOptional(),
+});
 
 /** What a life was started with. */
 export interface LifeInput {
@@ -70,9 +81,14 @@ export class TemporalLives {
    * runner's name is that of a life's ids, which nobody can choose.
    */
   async knowsRunner(name: string): Promise<boolean> {
-    for (const { workflowId, runId } of await this.#list(`${runnersIn(this.#served)} AND ${SEARCH_ATTRIBUTES.name.name} = ${quoted(name)}`, MOST_NAMESAKES)) {
-      const firstRunId = (await this.describe(workflowId, runId))?.raw.workflowExecutionInfo?.firstRunId;
-      if (runnerHash({ workflowId, firstRunId: firstRunId || runId }) === hashInRunnerName(name)) return true;
+    for (const { workflowId, runId } of await this.#list(
+      `${runnersIn(this.#served)} AND ${SEARCH_ATTRIBUTES.name.name} = ${quoted(name)}`,
+      MOST_NAMESAKES,
+    )) {
+      const firstRunId = (await this.describe(workflowId, runId))?.raw.workflowExecutionInfo
+        ?.firstRunId;
+      if (runnerHash({ workflowId, firstRunId: firstRunId || runId }) === hashInRunnerName(name))
+        return true;
     }
     return false;
   }
@@ -87,19 +103,30 @@ export class TemporalLives {
     if (workflowId === undefined || latest?.type !== RUNNER_WORKFLOW) return undefined;
     const firstRunId = latest.raw.workflowExecutionInfo?.firstRunId || latest.runId;
     for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt++) {
-      if (podName({ workflowId, firstRunId, attempt }) === name) return { workflowId, firstRunId, attempt };
+      if (podName({ workflowId, firstRunId, attempt }) === name)
+        return { workflowId, firstRunId, attempt };
     }
     return undefined;
   }
 
   /** Does a life have a runner of that name now, at whichever place? By visibility. */
   async runs(name: string): Promise<boolean> {
-    return (await this.#list(`WorkflowType = ${quoted(RUNNER_WORKFLOW)} AND ExecutionStatus = 'Running' AND ${SEARCH_ATTRIBUTES.name.name} = ${quoted(name)}`, 1)).length > 0;
+    return (
+      (
+        await this.#list(
+          `WorkflowType = ${quoted(RUNNER_WORKFLOW)} AND ExecutionStatus = 'Running' AND ${SEARCH_ATTRIBUTES.name.name} = ${quoted(name)}`,
+          1,
+        )
+      ).length > 0
+    );
   }
 
   /** Ids and task queues of the running removals of registrations. */
   async deregistrations(): Promise<{ workflowId: string; taskQueue: string }[]> {
-    return (await this.#list(runningDeregistrations())).map(({ workflowId, taskQueue }) => ({ workflowId, taskQueue }));
+    return (await this.#list(runningDeregistrations())).map(({ workflowId, taskQueue }) => ({
+      workflowId,
+      taskQueue,
+    }));
   }
 
   /** One life of each scope that Temporal knows of at this place, running or ended. Each costs a request, however many lives there were. */
@@ -107,8 +134,14 @@ export class TemporalLives {
     const found: { workflowId: string; runId: string; scope: string }[] = [];
     const { name } = SEARCH_ATTRIBUTES.scope;
     for (;;) {
-      const others = found.length === 0 ? '' : ` AND ${name} NOT IN (${found.map(({ scope }) => quoted(scope)).join(', ')})`;
-      const [life] = await this.#list(`${runnersIn(this.#served)} AND ${name} IS NOT NULL${others}`, 1);
+      const others =
+        found.length === 0
+          ? ''
+          : ` AND ${name} NOT IN (${found.map(({ scope }) => quoted(scope)).join(', ')})`;
+      const [life] = await this.#list(
+        `${runnersIn(this.#served)} AND ${name} IS NOT NULL${others}`,
+        1,
+      );
       const scope = life?.typedSearchAttributes.get(SEARCH_ATTRIBUTES.scope);
       if (life === undefined || scope === undefined || found.length >= MAX_SCOPES) return found;
       found.push({ workflowId: life.workflowId, runId: life.runId, scope });
@@ -116,24 +149,36 @@ export class TemporalLives {
   }
 
   /** What has become of a life. Another one that has its workflow id now is not it. */
-  async life({ workflowId, firstRunId }: Pick<RunnerIdentity, 'workflowId' | 'firstRunId'>): Promise<LifeFacts> {
+  async life({
+    workflowId,
+    firstRunId,
+  }: Pick<RunnerIdentity, 'workflowId' | 'firstRunId'>): Promise<LifeFacts> {
     const latest = await this.describe(workflowId);
     if (latest === undefined) return { state: 'unknown', how: 'is not known to Temporal' };
     const first = latest.raw.workflowExecutionInfo?.firstRunId;
-    if (first && first !== firstRunId) return { state: 'broken off', how: 'has ended, and another run has its id' };
+    if (first && first !== firstRunId)
+      return { state: 'broken off', how: 'has ended, and another run has its id' };
     return await this.#factsOf(latest);
   }
 
   /** What has become of the job that started a life. @returns nothing where what started it is no job, or forgotten */
   async job(workflowId: string): Promise<RunningLife['job']> {
     const latest = await this.describe(workflowId);
-    return latest?.type === JOB_WORKFLOW ? { workflowId, ...(await this.#factsOf(latest)) } : undefined;
+    return latest?.type === JOB_WORKFLOW
+      ? { workflowId, ...(await this.#factsOf(latest)) }
+      : undefined;
   }
 
   /** `undefined`: there is no such workflow. @param runId - default: the latest */
-  async describe(workflowId: string, runId?: string): Promise<WorkflowExecutionDescription | undefined> {
+  async describe(
+    workflowId: string,
+    runId?: string,
+  ): Promise<WorkflowExecutionDescription | undefined> {
     try {
-      return await this.#within(LOOK_MS, async () => await this.#client.workflow.getHandle(workflowId, runId).describe());
+      return await this.#within(
+        LOOK_MS,
+        async () => await this.#client.workflow.getHandle(workflowId, runId).describe(),
+      );
     } catch (error) {
       if (error instanceof WorkflowNotFoundError) return undefined;
       throw error;
@@ -141,36 +186,76 @@ export class TemporalLives {
   }
 
   /** What a run was started with; `undefined` where there is no record of it, or no reading it. */
-  async input({ workflowId, runId }: { readonly workflowId: string; readonly runId: string }): Promise<LifeInput | undefined> {
+  async input({
+    workflowId,
+    runId,
+  }: {
+    readonly workflowId: string;
+    readonly runId: string;
+  }): Promise<LifeInput | undefined> {
     const { namespace, loadedDataConverter } = this.#client.options;
-    const { history } = await this.#within(LOOK_MS, async () => await this.#client.workflowService.getWorkflowExecutionHistory({ namespace, execution: { workflowId, runId }, maximumPageSize: 1 }));
-    let payloads = [...(history?.events?.[0]?.workflowExecutionStartedEventAttributes?.input?.payloads ?? [])];
-    for (const codec of [...loadedDataConverter.payloadCodecs].reverse()) payloads = await codec.decode(payloads);
+    const { history } = await this.#within(
+      LOOK_MS,
+      async () =>
+        await this.#client.workflowService.getWorkflowExecutionHistory({
+          namespace,
+          execution: { workflowId, runId },
+          maximumPageSize: 1,
+        }),
+    );
+    let payloads = [
+      ...(history?.events?.[0]?.workflowExecutionStartedEventAttributes?.input?.payloads ?? []),
+    ];
+    for (const codec of [...loadedDataConverter.payloadCodecs].reverse())
+      payloads = await codec.decode(payloads);
     const [first] = payloads;
-    const { data } = writtenInput.safeParse(first === undefined ? undefined : loadedDataConverter.payloadConverter.fromPayload(first));
+    const { data } = writtenInput.safeParse(
+      first === undefined ? undefined : loadedDataConverter.payloadConverter.fromPayload(first),
+    );
     if (data === undefined) return undefined;
-    const isNamed = data.organization !== undefined || data.repository !== undefined || data.enterprise !== undefined;
-    return { resumes: data.onEviction === 'resume', ...(isNamed ? { at: { scope: toScope(data), credential: data.credential ?? DEFAULT_CREDENTIAL } } : {}) };
+    const isNamed =
+      data.organization !== undefined ||
+      data.repository !== undefined ||
+      data.enterprise !== undefined;
+    return {
+      resumes: data.onEviction === 'resume',
+      ...(isNamed
+        ? { at: { scope: toScope(data), credential: data.credential ?? DEFAULT_CREDENTIAL } }
+        : {}),
+    };
   }
 
   async #factsOf(latest: WorkflowExecutionDescription): Promise<LifeFacts> {
     const closed = defined({ closedAtMs: latest.closeTime?.getTime() });
-    if (latest.status.name === 'TERMINATED') return { ...closed, state: 'broken off', how: await this.#howTerminated(latest) };
+    if (latest.status.name === 'TERMINATED')
+      return { ...closed, state: 'broken off', how: await this.#howTerminated(latest) };
     const ended = ENDED[latest.status.name];
     return ended === undefined ? { state: 'running' } : { ...closed, ...ended };
   }
 
   async #howTerminated({ workflowId, runId }: WorkflowExecutionDescription): Promise<string> {
     const { namespace } = this.#client.options;
-    const { history } = await this.#within(LOOK_MS, async () => await this.#client.workflowService.getWorkflowExecutionHistoryReverse({ namespace, execution: { workflowId, runId }, maximumPageSize: 1 }));
-    const { reason, identity } = history?.events?.[0]?.workflowExecutionTerminatedEventAttributes ?? {};
+    const { history } = await this.#within(
+      LOOK_MS,
+      async () =>
+        await this.#client.workflowService.getWorkflowExecutionHistoryReverse({
+          namespace,
+          execution: { workflowId, runId },
+          maximumPageSize: 1,
+        }),
+    );
+    const { reason, identity } =
+      history?.events?.[0]?.workflowExecutionTerminatedEventAttributes ?? {};
     return `was terminated${identity ? ` by ${identity}` : ''}${reason ? `: ${reason}` : ''}`;
   }
 
   async #list(query: string, most = Number.POSITIVE_INFINITY): Promise<WorkflowExecutionInfo[]> {
     return await this.#within(LIST_MS, async () => {
       const found: WorkflowExecutionInfo[] = [];
-      for await (const each of this.#client.workflow.list({ query, pageSize: Math.min(most, 1_000) })) {
+      for await (const each of this.#client.workflow.list({
+        query,
+        pageSize: Math.min(most, 1_000),
+      })) {
         found.push(each);
         if (found.length >= most) break;
       }

@@ -37,7 +37,8 @@ export class Completions {
   }
 
   offer(condition: PodCondition, pod: PodView): void {
-    if (this.#late >= OVERTAKEN) return this.#in(this.#options.othersFirstMs, () => void this.#offer(condition, pod, []));
+    if (this.#late >= OVERTAKEN)
+      return this.#in(this.#options.othersFirstMs, () => void this.#offer(condition, pod, []));
     void this.#offer(condition, pod, this.#options.againMs).then((completed) => {
       // Every runner's end is waited for, unlike the other conditions.
       if (condition === 'ended' && !completed) this.#late += 1;
@@ -48,7 +49,11 @@ export class Completions {
     for (const timer of this.#later) clearTimeout(timer);
   }
 
-  async #offer(condition: PodCondition, pod: PodView, [afterMs, ...againMs]: readonly number[]): Promise<boolean> {
+  async #offer(
+    condition: PodCondition,
+    pod: PodView,
+    [afterMs, ...againMs]: readonly number[],
+  ): Promise<boolean> {
     const { completer, offered } = this.#options;
     const activityId = waitActivityId(condition, pod.name);
     let completed = false;
@@ -56,7 +61,8 @@ export class Completions {
       completed = await completer.complete(pod.workflowId, activityId, pod);
       if (completed) this.#late = 0;
       await offered(completed, pod);
-      if (!completed && afterMs !== undefined) this.#in(afterMs, () => void this.#offer(condition, pod, againMs));
+      if (!completed && afterMs !== undefined)
+        this.#in(afterMs, () => void this.#offer(condition, pod, againMs));
     });
     return completed;
   }

@@ -10,12 +10,18 @@ export class DueTimers {
     clearTimeout(this.#timers.get(pod.name));
     this.#timers.delete(pod.name);
     const busyFrom = Date.parse(pod.busyFrom ?? '');
-    const dues = [busyFrom, ...POD_CONDITIONS.map((condition) => dueAtMs(condition, pod) ?? 0)].filter((at) => at > nowMs);
+    const dues = [
+      busyFrom,
+      ...POD_CONDITIONS.map((condition) => dueAtMs(condition, pod) ?? 0),
+    ].filter((at) => at > nowMs);
     if (dues.length === 0) return;
-    const timer = setTimeout(() => {
-      this.#timers.delete(pod.name);
-      due();
-    }, Math.min(...dues) - nowMs + 1);
+    const timer = setTimeout(
+      () => {
+        this.#timers.delete(pod.name);
+        due();
+      },
+      Math.min(...dues) - nowMs + 1,
+    );
     this.#timers.set(pod.name, timer);
   }
 

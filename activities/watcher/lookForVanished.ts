@@ -6,9 +6,20 @@ import type { Compute, WaitCompleter } from '../ports.ts';
  * is no more than that, because a list may be older than a pod, or its selector not find it.
  * @param listed - the watch's own list
  */
-export async function lookForVanished(compute: Compute, completer: WaitCompleter, listed: Iterable<PodView>): Promise<void> {
+export async function lookForVanished(
+  compute: Compute,
+  completer: WaitCompleter,
+  listed: Iterable<PodView>,
+): Promise<void> {
   const known = new Set(Array.from(listed, ({ workflowId }) => workflowId));
-  for await (const { workflowId, activityId } of completer.pendingWaits(await compute.place(), known)) {
-    await completer.lookAgain(workflowId, activityId, 'the pod is not in a new list of all: looked at live');
+  for await (const { workflowId, activityId } of completer.pendingWaits(
+    await compute.place(),
+    known,
+  )) {
+    await completer.lookAgain(
+      workflowId,
+      activityId,
+      'the pod is not in a new list of all: looked at live',
+    );
   }
 }

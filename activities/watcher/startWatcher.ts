@@ -3,7 +3,12 @@
  * wait, "not found" means that nobody waits), so several may run; and never the only source, because every wait looks live again.
  */
 import { LRUCache } from 'lru-cache';
-import { POD_CONDITIONS, isMet, isSpent, type PodCondition } from '../../core/domain/podConditions.ts';
+import {
+  POD_CONDITIONS,
+  isMet,
+  isSpent,
+  type PodCondition,
+} from '../../core/domain/podConditions.ts';
 import { deleteEarly } from '../earlyDeletion.ts';
 import { LONGEST_LOCAL_MS, type HeldBackAnswers } from '../heldBackAnswers.ts';
 import type { Compute, Logger, WaitCompleter } from '../ports.ts';
@@ -46,8 +51,18 @@ const MAX_TOLD_ENDS = 1_000;
 
 /** Starts the one watcher of this process. */
 export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
-  const { compute, completer, logger, heldBackAnswers, concurrency = 64, againMs = [5_000, 30_000], othersFirstMs = 5_000 } = options;
-  const queue = new TaskQueue(concurrency, (error, what) => logger.warn({ err: error }, `${what} failed; the wait's own re-sync makes up for it`));
+  const {
+    compute,
+    completer,
+    logger,
+    heldBackAnswers,
+    concurrency = 64,
+    againMs = [5_000, 30_000],
+    othersFirstMs = 5_000,
+  } = options;
+  const queue = new TaskQueue(concurrency, (error, what) =>
+    logger.warn({ err: error }, `${what} failed; the wait's own re-sync makes up for it`),
+  );
   const timers = new DueTimers();
   /** When workflows were told of the end of a pod whose job is done (ms since the epoch), by its UID. */
   const toldEnds = new LRUCache<string, number>({ max: MAX_TOLD_ENDS });
@@ -65,20 +80,27 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
     },
   });
   // Its workflow's tear-down takes so long before it waits for the pod to be gone, and that wait looks live itself.
-  const isTooSoon = (condition: PodCondition, { uid }: PodView, nowMs: number): boolean => condition === 'gone' && nowMs - (toldEnds.get(uid) ?? 0) < tearDownMs;
+  const isTooSoon = (condition: PodCondition, { uid }: PodView, nowMs: number): boolean =>
+    condition === 'gone' && nowMs - (toldEnds.get(uid) ?? 0) < tearDownMs;
 
   const tellState = (pod: PodView, state: 'busy' | 'idle' | undefined): void => {
     if (state !== undefined) states.tell(pod, state);
   };
   const timeHasCome = (pod: PodView, seenMs: number): void => {
     const nowMs = Date.now();
-    for (const condition of POD_CONDITIONS) if (isMet(condition, pod, nowMs) && !isMet(condition, pod, seenMs)) completions.offer(condition, pod);
+    for (const condition of POD_CONDITIONS)
+      if (isMet(condition, pod, nowMs) && !isMet(condition, pod, seenMs))
+        completions.offer(condition, pod);
     tellState(pod, stateNews(pod, pod, nowMs));
   };
 
   heldBackAnswers?.open(({ taskToken, podName, result }) => {
     void queue.add(`answer that waited for ${podName}`, async () => {
-      if (!(await completer.answer(taskToken, result))) logger.warn({ pod: podName }, 'nobody waited for an answer that was held back: its activity had timed out, and is tried again');
+      if (!(await completer.answer(taskToken, result)))
+        logger.warn(
+          { pod: podName },
+          'nobody waited for an answer that was held back: its activity had timed out, and is tried again',
+        );
     });
   });
 
@@ -90,13 +112,21 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
       for (const condition of POD_CONDITIONS) {
         // Told first: an answer that is held back takes the place of the wait's.
         const answered = heldBackAnswers?.changed(pod, condition) === true;
-        if (!answered && isNews(condition, pod, previous, nowMs) && !isTooSoon(condition, pod, nowMs)) completions.offer(condition, pod);
+        if (
+          !answered &&
+          isNews(condition, pod, previous, nowMs) &&
+          !isTooSoon(condition, pod, nowMs)
+        )
+          completions.offer(condition, pod);
       }
       timers.set(pod, nowMs, () => timeHasCome(pod, nowMs));
       if (!pod.ended) tellState(pod, stateNews(pod, previous, nowMs));
     },
     relisted(pods) {
-      void queue.add('search for waits whose pod vanished', async () => await lookForVanished(compute, completer, pods.values()));
+      void queue.add(
+        'search for waits whose pod vanished',
+        async () => await lookForVanished(compute, completer, pods.values()),
+      );
     },
   });
   return {
@@ -114,8 +144,18 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
 }
 
 /** Has the condition come true with this change? */
-function isNews(condition: PodCondition, pod: PodView, previous: PodView | undefined, nowMs: number): boolean {
+function isNews(
+  condition: PodCondition,
+  pod: PodView,
+  previous: PodView | undefined,
+  nowMs: number,
+): boolean {
   if (!isMet(condition, pod, nowMs)) return false;
   if (previous !== undefined) return pod.uid !== previous.uid || !isMet(condition, previous, nowMs);
-  return condition !== 'online' || pod.ended || pod.startedAt === undefined || nowMs - Date.parse(pod.startedAt) <= ANNOUNCE_ONLINE_MS;
+  return (
+    condition !== 'online' ||
+    pod.ended ||
+    pod.startedAt === undefined ||
+    nowMs - Date.parse(pod.startedAt) <= ANNOUNCE_ONLINE_MS
+  );
 }

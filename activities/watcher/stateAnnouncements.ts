@@ -42,10 +42,18 @@ export class StateAnnouncements {
   readonly #pace: AnnouncementPace;
   readonly #heldMs: number;
   /** By UID. */
-  readonly #pods = new LRUCache<string, Announced>({ max: MAX_PODS, dispose: ({ next }) => clearTimeout(next?.timer) });
+  readonly #pods = new LRUCache<string, Announced>({
+    max: MAX_PODS,
+    dispose: ({ next }) => clearTimeout(next?.timer),
+  });
 
   /** @param heldMs - for how long the first word of a runner for one job is held back */
-  constructor(queue: TaskQueue, completer: WaitCompleter, heldMs = 0, pace: AnnouncementPace = PACE) {
+  constructor(
+    queue: TaskQueue,
+    completer: WaitCompleter,
+    heldMs = 0,
+    pace: AnnouncementPace = PACE,
+  ) {
     this.#heldMs = heldMs;
     this.#queue = queue;
     this.#completer = completer;
@@ -58,13 +66,26 @@ export class StateAnnouncements {
     // Its turn will come: with the state that it has then.
     const nowMs = Date.now();
     const { next: waiting } = announced;
-    if (waiting !== undefined) return void Object.assign(waiting, { pod, state, sinceMs: state === waiting.state ? waiting.sinceMs : nowMs });
+    if (waiting !== undefined)
+      return void Object.assign(waiting, {
+        pod,
+        state,
+        sinceMs: state === waiting.state ? waiting.sinceMs : nowMs,
+      });
     const { burst, everyMs } = this.#pace;
     const sinceMs = Math.max(announced.dueMs, nowMs - burst * everyMs);
     announced.dueMs = sinceMs + everyMs;
-    const waitMs = Math.max(announced.dueMs - nowMs, state === 'busy' && pod.reusable !== true && pod.tellsBusy !== true ? this.#heldMs : 0);
+    const waitMs = Math.max(
+      announced.dueMs - nowMs,
+      state === 'busy' && pod.reusable !== true && pod.tellsBusy !== true ? this.#heldMs : 0,
+    );
     if (waitMs <= 0) return this.#announce(pod, announced, state);
-    const next = { pod, state, sinceMs: nowMs, timer: setTimeout(() => this.#turn(announced, next), waitMs) };
+    const next = {
+      pod,
+      state,
+      sinceMs: nowMs,
+      timer: setTimeout(() => this.#turn(announced, next), waitMs),
+    };
     announced.next = next;
   }
 
@@ -77,7 +98,8 @@ export class StateAnnouncements {
 
   /** That a runner is busy, and was held back, is told first. */
   stop(): void {
-    for (const announced of this.#pods.values()) if (announced.next?.state === 'busy') this.#turn(announced, announced.next);
+    for (const announced of this.#pods.values())
+      if (announced.next?.state === 'busy') this.#turn(announced, announced.next);
     this.#pods.clear();
   }
 
@@ -86,16 +108,27 @@ export class StateAnnouncements {
     // A runner is idle before anything is told of it.
     const asBefore = state === (announced.told ?? 'idle');
     // Nothing follows from a job that came and went.
-    if (!asBefore || state === 'busy') this.#announce(pod, announced, state, asBefore, Date.now() - sinceMs);
+    if (!asBefore || state === 'busy')
+      this.#announce(pod, announced, state, asBefore, Date.now() - sinceMs);
   }
 
-  #announce({ name, uid, workflowId, readinessChangedAt }: PodView, announced: Announced, state: State, again = false, forMs = 0): void {
+  #announce(
+    { name, uid, workflowId, readinessChangedAt }: PodView,
+    announced: Announced,
+    state: State,
+    again = false,
+    forMs = 0,
+  ): void {
     const before = announced.telling;
     announced.told = state;
     announced.telling = this.#queue.add(`podState of ${name}`, async () => {
       await before;
       // Every watcher sees the same time.
-      await this.#completer.signalPodState(workflowId, { uid, state, ...(again ? { again: true } : {}), ...(forMs > 0 ? { forMs } : {}) }, readinessChangedAt && `${uid}/${state}/${readinessChangedAt}`);
+      await this.#completer.signalPodState(
+        workflowId,
+        { uid, state, ...(again ? { again: true } : {}), ...(forMs > 0 ? { forMs } : {}) },
+        readinessChangedAt && `${uid}/${state}/${readinessChangedAt}`,
+      );
     });
   }
 }
@@ -106,10 +139,23 @@ export class StateAnnouncements {
  * @param previous - as it was seen before; `undefined`: never
  * @returns `undefined`: no news
  */
-export function stateNews(pod: PodView, previous: PodView | undefined, nowMs: number): State | undefined {
+export function stateNews(
+  pod: PodView,
+  previous: PodView | undefined,
+  nowMs: number,
+): State | undefined {
   const busy = isBusy(pod, nowMs);
-  if (busy === undefined || pod.online !== true || pod.ended || (busy === previous?.busy && previous.online === true)) return undefined;
+  if (
+    busy === undefined ||
+    pod.online !== true ||
+    pod.ended ||
+    (busy === previous?.busy && previous.online === true)
+  )
+    return undefined;
   if (busy) return 'busy';
-  const wasBusy = previous === undefined ? pod.reusable === true : previous.online === true && isBusy(previous, nowMs) === true;
+  const wasBusy =
+    previous === undefined
+      ? pod.reusable === true
+      : previous.online === true && isBusy(previous, nowMs) === true;
   return wasBusy ? 'idle' : undefined;
 }

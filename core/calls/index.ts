@@ -15,4 +15,5 @@ export * from './sweep.ts';
 export * from './tracing.ts';
 
 /** The activities of Holdfast. All are idempotent: killing a worker between a side effect and its completion changes nothing in the end. */
-export interface HoldfastActivities extends RunnerActivities, JobActivities, DefinitionActivities, SetActivities, SweepActivities {}
+export interface HoldfastActivities
+  extends RunnerActivities, JobActivities, DefinitionActivities, SetActivities, SweepActivities {}

@@ -1,7 +1,14 @@
 /** What the workflows `runner` and `deregistration` may ask of the world. */
 import type { RegisterRequest, RemovalAnswer, Scope } from '../domain/ciServer.ts';
 import type { VolumeClaim } from '../contract/index.ts';
-import type { ClaimWriter, PodRef, PodRequest, SeenPod, RunnerIdentity, StopReason } from '../domain/pod.ts';
+import type {
+  ClaimWriter,
+  PodRef,
+  PodRequest,
+  SeenPod,
+  RunnerIdentity,
+  StopReason,
+} from '../domain/pod.ts';
 import type { Place } from '../domain/place.ts';
 import type { PodCondition } from '../domain/podConditions.ts';
 import type { SetWord } from './runnerSet.ts';
@@ -55,7 +62,10 @@ export interface ProvisionInput {
   /** At the CI server. */
   readonly runnerName: string;
   /** Absent: no CI server has to know it. */
-  readonly ciServer?: { readonly credential: string; readonly registration: Omit<RegisterRequest, 'name'> };
+  readonly ciServer?: {
+    readonly credential: string;
+    readonly registration: Omit<RegisterRequest, 'name'>;
+  };
   readonly pod: PodRequest;
   readonly credentialsRetryMs: number;
   /** The answer may wait for the runner to be online, but no longer than this: then a deadline of the pod's is due. */

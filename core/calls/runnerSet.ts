@@ -1,5 +1,13 @@
 /** What the workflows `runnerSet` and `setCommand` may ask of the world. */
-import type { JobEvent, RunnerPhase, RunnerSetInput, RunnerWord, SetCommandInput, SetCover, SetPriority } from '../contract/index.ts';
+import type {
+  JobEvent,
+  RunnerPhase,
+  RunnerSetInput,
+  RunnerWord,
+  SetCommandInput,
+  SetCover,
+  SetPriority,
+} from '../contract/index.ts';
 import type { Scope } from '../domain/ciServer.ts';
 import type { SetScheduleSpec, SetSpec } from '../input/runnerSet.ts';
 
@@ -11,11 +19,15 @@ export interface SetActivities {
   /** What time it is. */
   clock(): Promise<Timed>;
   /** Which schedule holds now. */
-  evaluateSchedules(input: { schedules: readonly SetScheduleSpec[] }): Promise<Timed & { schedule: ScheduleNow }>;
+  evaluateSchedules(input: {
+    schedules: readonly SetScheduleSpec[];
+  }): Promise<Timed & { schedule: ScheduleNow }>;
   /** Starts runners' workflows. Those that Temporal refuses come back; everything else is tried again. */
   startRunners(input: StartRunnersInput): Promise<Timed & { refused: string[]; why?: string }>;
   /** Asks runners to drain. @returns those that have ended already */
-  drainRunners(input: { runners: readonly { workflowId: string; why: string }[] }): Promise<Timed & { gone: string[] }>;
+  drainRunners(input: {
+    runners: readonly { workflowId: string; why: string }[];
+  }): Promise<Timed & { gone: string[] }>;
   /** The running runners of a set, by Temporal's visibility: which may be late, and proves no runner's absence. */
   listRunners(input: { set: string }): Promise<Timed & { runners: ListedRunner[] }>;
   /** Which of these runners have ended, or were never there. */
@@ -60,7 +72,11 @@ export interface StartRunnersInput {
   readonly tellsEndEarly: boolean;
   readonly priority: SetPriority;
   /** `trace`: `traceparent` of the job that it is started for. */
-  readonly runners: readonly { readonly workflowId: string; readonly slot?: number; readonly trace?: string }[];
+  readonly runners: readonly {
+    readonly workflowId: string;
+    readonly slot?: number;
+    readonly trace?: string;
+  }[];
 }
 
 export interface LookForJobsInput {
@@ -93,7 +109,11 @@ export interface PassOnInput {
   readonly set: string;
   readonly cover: SetCover;
   /** Jobs that the set cannot serve. */
-  readonly jobs: readonly { readonly key: string; readonly repository: string; readonly since: number }[];
+  readonly jobs: readonly {
+    readonly key: string;
+    readonly repository: string;
+    readonly since: number;
+  }[];
   /** The set ends: better a set without room than none. */
   readonly ends: boolean;
   readonly handingOn: readonly HandedOn[];

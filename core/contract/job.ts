@@ -9,7 +9,8 @@ export const JOB_STAGES = ['pre', 'test', 'post'] as const;
 export type JobStage = (typeof JOB_STAGES)[number];
 
 /** Workflow id of a step. @param number - 1 for the first of its stage */
-export const stepWorkflowId = (job: string, stage: JobStage, number: number): string => `${job}-${stage}-${number}`;
+export const stepWorkflowId = (job: string, stage: JobStage, number: number): string =>
+  `${job}-${stage}-${number}`;
 
 /** `skipped`: `optionalOnSuccess`. `not run`: something before it has failed, or there was no time left. */
 export const STEP_STATES = ['waiting', 'running', 'ended', 'skipped', 'not run'] as const;

@@ -9,10 +9,13 @@ export const JOB_DEFINITION_WORKFLOW = 'jobDefinition';
 const PREFIX = 'job-definition:';
 
 /** Workflow id of a declared job: one for each name in a repository. */
-export const jobDefinitionId = (repository: string, name: string): string => `${PREFIX}${repository.toLowerCase()}:${name}`;
+export const jobDefinitionId = (repository: string, name: string): string =>
+  `${PREFIX}${repository.toLowerCase()}:${name}`;
 
 /** What the id of a declared job's workflow says; `undefined`: it is none. */
-export function readJobDefinitionId(workflowId: string): { repository: string; name: string } | undefined {
+export function readJobDefinitionId(
+  workflowId: string,
+): { repository: string; name: string } | undefined {
   const [, repository, name] = /^job-definition:([^:]+\/[^:]+):([^:]+)$/.exec(workflowId) ?? [];
   return repository === undefined || name === undefined ? undefined : { repository, name };
 }

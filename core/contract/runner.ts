@@ -4,7 +4,17 @@ import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 export const RUNNER_WORKFLOW = 'runner';
 
 /** In the order of a life. */
-export const RUNNER_PHASES = ['Requested', 'Provisioning', 'Registering', 'Idle', 'Busy', 'Draining', 'Unregistering', 'TearingDown', 'Gone'] as const;
+export const RUNNER_PHASES = [
+  'Requested',
+  'Provisioning',
+  'Registering',
+  'Idle',
+  'Busy',
+  'Draining',
+  'Unregistering',
+  'TearingDown',
+  'Gone',
+] as const;
 export type RunnerPhase = (typeof RUNNER_PHASES)[number];
 
 /**
@@ -15,9 +25,25 @@ export const RUNNER_OUTCOMES = ['succeeded', 'failed', 'errored', 'aborted'] as 
 export type RunnerOutcome = (typeof RUNNER_OUTCOMES)[number];
 
 export const RUNNER_CAUSES = [
-  'evicted', 'preempted', 'node_lost', 'node_shutdown', 'oom_killed', 'image_pull', 'unschedulable', 'pending_timeout',
-  'never_registered', 'run_timeout', 'idle_timeout', 'agent_lost', 'deleted_externally', 'superseded', 'cancelled',
-  'quota_exceeded', 'runner_deprecated', 'credentials', 'ci_server_unreachable',
+  'evicted',
+  'preempted',
+  'node_lost',
+  'node_shutdown',
+  'oom_killed',
+  'image_pull',
+  'unschedulable',
+  'pending_timeout',
+  'never_registered',
+  'run_timeout',
+  'idle_timeout',
+  'agent_lost',
+  'deleted_externally',
+  'superseded',
+  'cancelled',
+  'quota_exceeded',
+  'runner_deprecated',
+  'credentials',
+  'ci_server_unreachable',
 ] as const;
 export type RunnerCause = (typeof RUNNER_CAUSES)[number];
 
@@ -109,6 +135,11 @@ export const podStateSignal = defineSignal<[PodStateEvent]>('podState');
 /** Has another runner of the life take the place of an idle one; a busy one is left alone. */
 export const doubtSignal = defineSignal<[DoubtEvent]>('doubt');
 export const statusQuery = defineQuery<RunnerStatus>('status');
-export const drainUpdate = defineUpdate<{ accepted: true; phase: RunnerPhase }, [{ reason?: string }?]>('drain');
+export const drainUpdate = defineUpdate<
+  { accepted: true; phase: RunnerPhase },
+  [{ reason?: string }?]
+>('drain');
 /** Extends the job's deadline. */
-export const extendDeadlineUpdate = defineUpdate<{ jobDeadline: string }, [{ by: string }]>('extendDeadline');
+export const extendDeadlineUpdate = defineUpdate<{ jobDeadline: string }, [{ by: string }]>(
+  'extendDeadline',
+);

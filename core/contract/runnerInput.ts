@@ -109,7 +109,10 @@ export interface RunnerInput {
   args?: string[];
   env?: Record<string, string>;
   /** PodTemplateSpec fragment; the container named `runner` is the runner's. */
-  pod?: { metadata?: { labels?: Record<string, string>; annotations?: Record<string, string> }; spec?: Record<string, unknown> };
+  pod?: {
+    metadata?: { labels?: Record<string, string>; annotations?: Record<string, string> };
+    spec?: Record<string, unknown>;
+  };
   /**
    * How the supervisor gets to be the first process of the container: `inject` copies it in (needs the command to be known),
    * `image`: the image's own entry point starts it, `none`: the command runs bare. Default: the worker's.
@@ -208,7 +211,14 @@ export interface VolumeClaim {
   /** What a claim that is made begins with: a `VolumeSnapshot` (apiGroup `snapshot.storage.k8s.io`), or another claim, of the pod's namespace. @default nothing */
   dataSource?: { apiGroup?: string; kind: string; name: string };
   /** Which volumes a claim that is made may be bound to, by their labels. @default any of its class */
-  selector?: { matchLabels?: Record<string, string>; matchExpressions?: { key: string; operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist'; values?: string[] }[] };
+  selector?: {
+    matchLabels?: Record<string, string>;
+    matchExpressions?: {
+      key: string;
+      operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';
+      values?: string[];
+    }[];
+  };
   /** Of a claim that is made. */
   annotations?: Record<string, string>;
 }

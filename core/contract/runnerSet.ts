@@ -44,7 +44,8 @@ export interface RunnerEndedNews extends RunnerNews {
   /** It ran a job. */
   ranJob: boolean;
 }
-export type RunnerWord = ({ kind: 'online' | 'busy' } & RunnerNews) | ({ kind: 'ended' } & RunnerEndedNews);
+export type RunnerWord =
+  ({ kind: 'online' | 'busy' } & RunnerNews) | ({ kind: 'ended' } & RunnerEndedNews);
 /** With the time at which it was told, by the worker's clock (ms since the epoch). */
 export type TimedRunnerNews = RunnerWord & { at: number };
 

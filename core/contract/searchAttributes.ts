@@ -5,7 +5,9 @@ import { defineSearchAttributeKey } from '@temporalio/common';
 type KeywordKey = ReturnType<typeof defineSearchAttributeKey<'KEYWORD'>>;
 
 /** Search attributes (all Keyword). Register them once per namespace; `holdfast doctor` prints the commands. */
-export const SEARCH_ATTRIBUTES: Readonly<Record<'phase' | 'set' | 'scope' | 'outcome' | 'cause' | 'name' | 'place', KeywordKey>> = {
+export const SEARCH_ATTRIBUTES: Readonly<
+  Record<'phase' | 'set' | 'scope' | 'outcome' | 'cause' | 'name' | 'place', KeywordKey>
+> = {
   phase: defineSearchAttributeKey('RunnerPhase', 'KEYWORD'),
   set: defineSearchAttributeKey('RunnerSet', 'KEYWORD'),
   scope: defineSearchAttributeKey('RunnerScope', 'KEYWORD'),

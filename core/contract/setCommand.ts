@@ -13,7 +13,8 @@ export const SET_COMMAND_WORKFLOW = 'setCommand';
  * A workflow id for a command; any other will do. It is what the set knows the command by: one that is sent again under the same id is not
  * carried out again. @param request - differs for each command
  */
-export const setCommandId = (set: string, request: string): string => `set-command:${set}:${request}`;
+export const setCommandId = (set: string, request: string): string =>
+  `set-command:${set}:${request}`;
 
 /** What a set can be told. */
 export type SetCommand =

@@ -4,7 +4,8 @@ import type { Durations } from '../domain/duration.ts';
 export const SWEEP_WORKFLOW = 'sweep';
 
 /** Why a runner's pod was stopped whose workflow had ended before it. */
-export const FORCED_TO_FAIL = 'the runner was still alive although its workflow had ended; forced to fail';
+export const FORCED_TO_FAIL =
+  'the runner was still alive although its workflow had ended; forced to fail';
 /** Why a runner's workflow was terminated whose pod was gone, and which no worker took up again. */
 export const WORKER_NEVER_CAME_BACK = 'worker never came back; forced to fail';
 
@@ -12,10 +13,19 @@ export const WORKER_NEVER_CAME_BACK = 'worker never came back; forced to fail';
 export const STEP_WITHOUT_JOB = 'the step was still alive although its job had ended; stopped';
 
 /** Why a runner was replaced that was idle by its own word. */
-export const NOT_HEARD_OF = 'the CI server has it offline, while its pod says that it is online and idle';
+export const NOT_HEARD_OF =
+  'the CI server has it offline, while its pod says that it is online and idle';
 
 /** What a sweep repairs. */
-export const SWEPT_KINDS = ['orphaned pod', 'ghost registration', 'zombie runner', 'hung runner', 'orphaned step', 'aged pod', 'orphaned resource'] as const;
+export const SWEPT_KINDS = [
+  'orphaned pod',
+  'ghost registration',
+  'zombie runner',
+  'hung runner',
+  'orphaned step',
+  'aged pod',
+  'orphaned resource',
+] as const;
 export type SweptKind = (typeof SWEPT_KINDS)[number];
 
 /** Why something that was looked at was left alone. */
@@ -138,7 +148,14 @@ export interface SweepReport {
   tookMs: number;
   dryRun: boolean;
   /** Absent: could not be counted. */
-  lookedAt: { lives?: number; pods?: number; secrets?: number; claims?: number; scopes?: number; registrations?: number };
+  lookedAt: {
+    lives?: number;
+    pods?: number;
+    secrets?: number;
+    claims?: number;
+    scopes?: number;
+    registrations?: number;
+  };
   /** Lists that could not be had, or not to their end. Where there is one, nothing was touched. */
   incomplete: { list: string; why: string }[];
   /** Lists that this process may not have and can do without: Secrets (those of jobs have a list of their own) and claims, for a worker. */

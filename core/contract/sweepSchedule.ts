@@ -11,5 +11,12 @@ export const sweepWorkflowId = (taskQueue: string): string => `sweep-${taskQueue
  * `stopped`: it would have condemned too much, and touched nothing. `found`: a dry run, and something disagrees. `clean`: nothing did.
  * A sweep without one failed as a workflow: a list could not be had, and nothing was touched.
  */
-export const SWEEP_OUTCOMES = ['failed', 'stopped', 'found', 'repaired', 'marked', 'clean'] as const;
+export const SWEEP_OUTCOMES = [
+  'failed',
+  'stopped',
+  'found',
+  'repaired',
+  'marked',
+  'clean',
+] as const;
 export type SweepOutcome = (typeof SWEEP_OUTCOMES)[number];

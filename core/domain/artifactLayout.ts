@@ -30,22 +30,47 @@ export const STORED = {
 const STEP_PATH = /^((?:jobs|repositories\/[^/]+\/[^/]+)\/[^/]+\/([^/]+))\/[^/]+$/;
 
 /** Of a step in the store: `repositories/acme/web/unit/<build>/test-e2e`. */
-export function stepPath({ repository, job, buildId }: StoredRun, stage: JobStage, name: string): string {
-  return [...(repository === undefined ? ['jobs'] : ['repositories', ...repository.toLowerCase().split('/')]), job, buildId, `${stage}-${name}`].map(segment).join('/');
+export function stepPath(
+  { repository, job, buildId }: StoredRun,
+  stage: JobStage,
+  name: string,
+): string {
+  return [
+    ...(repository === undefined
+      ? ['jobs']
+      : ['repositories', ...repository.toLowerCase().split('/')]),
+    job,
+    buildId,
+    `${stage}-${name}`,
+  ]
+    .map(segment)
+    .join('/');
 }
 
 /** The run of a job that a step's path is of: BUILD_ID, and where all its steps are. `undefined`: it is no path of a step. @param path - see {@link stepPath} */
-export function runOfStep(path: string): { readonly buildId: string; readonly path: string } | undefined {
+export function runOfStep(
+  path: string,
+): { readonly buildId: string; readonly path: string } | undefined {
   const [, run, buildId] = STEP_PATH.exec(path) ?? [];
   return run === undefined || buildId === undefined ? undefined : { buildId, path: run };
 }
 
 /** What keeps a step from having its things there: it has one folder, and what was left for it lies beside that, in the same run of the job. `undefined`: nothing does. */
-export function storageFault({ path, sharedFrom }: { readonly path: string; readonly sharedFrom: readonly string[] }): string | undefined {
+export function storageFault({
+  path,
+  sharedFrom,
+}: {
+  readonly path: string;
+  readonly sharedFrom: readonly string[];
+}): string | undefined {
   const run = runOfStep(path);
   if (run === undefined) return `"${path}" is no folder of a job's step: leave storage to the job`;
-  const foreign = sharedFrom.find((key) => runOfStep(/^shared\/(.+)\/[0-9]+\.json$/.exec(key)?.[1] ?? '')?.path !== run.path);
-  return foreign === undefined ? undefined : `"${foreign}" is nothing that a step of the same run of the job has left: leave storage to the job`;
+  const foreign = sharedFrom.find(
+    (key) => runOfStep(/^shared\/(.+)\/[0-9]+\.json$/.exec(key)?.[1] ?? '')?.path !== run.path,
+  );
+  return foreign === undefined
+    ? undefined
+    : `"${foreign}" is nothing that a step of the same run of the job has left: leave storage to the job`;
 }
 
 /**

@@ -8,7 +8,8 @@ export interface Cancellation {
   readonly mode: CancelMode;
   readonly reason: string;
   /** `drain` (the update, or `retire`) retires a runner in good order; everything else aborts it with this cause. */
-  readonly by: 'drain' | Extract<RunnerCause, 'cancelled' | 'superseded' | 'idle_timeout' | 'run_timeout'>;
+  readonly by:
+    'drain' | Extract<RunnerCause, 'cancelled' | 'superseded' | 'idle_timeout' | 'run_timeout'>;
 }
 
 /** What the one who is stopped for it is told. */
@@ -24,7 +25,10 @@ const RANK: Readonly<Record<CancelMode, number>> = { drain: 1, stop: 2, force: 3
 const MAX_REASON = 500;
 
 /** A stronger request upgrades; a weaker or an equal one changes nothing. The first reason for the strongest mode stands. */
-export function upgradeCancellation(current: Cancellation | undefined, wanted: Cancellation): Cancellation {
+export function upgradeCancellation(
+  current: Cancellation | undefined,
+  wanted: Cancellation,
+): Cancellation {
   if (current === undefined) return wanted;
   return RANK[wanted.mode] > RANK[current.mode] ? wanted : current;
 }

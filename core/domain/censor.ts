@@ -46,8 +46,14 @@ export class Censor {
     let at = 0;
     for (; at < bytes.length; at++) {
       const candidates = this.#secrets.get(bytes[at] ?? 0) ?? [];
-      if (!last && candidates.some((secret) => at + secret.length > bytes.length && agree(bytes, at, secret))) break;
-      for (const secret of candidates) if (at + secret.length <= bytes.length && agree(bytes, at, secret)) coveredTo = Math.max(coveredTo, at + secret.length);
+      if (
+        !last &&
+        candidates.some((secret) => at + secret.length > bytes.length && agree(bytes, at, secret))
+      )
+        break;
+      for (const secret of candidates)
+        if (at + secret.length <= bytes.length && agree(bytes, at, secret))
+          coveredTo = Math.max(coveredTo, at + secret.length);
       if (at < coveredTo) out[at] = STAR;
     }
     this.#held = bytes.slice(at);
@@ -59,7 +65,8 @@ export class Censor {
 /** As far as both go. */
 function agree(bytes: Uint8Array, at: number, secret: Uint8Array): boolean {
   const length = Math.min(secret.length, bytes.length - at);
-  for (let index = 1; index < length; index++) if (bytes[at + index] !== secret[index]) return false;
+  for (let index = 1; index < length; index++)
+    if (bytes[at + index] !== secret[index]) return false;
   return true;
 }
 
@@ -72,4 +79,5 @@ function joined(first: Uint8Array, second: Uint8Array): Uint8Array {
 
 const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text);
 const isLong = (text: string): boolean => utf8(text).length >= SHORTEST_SECRET;
-const base64 = (text: string): string => btoa(Array.from(utf8(text), (byte) => String.fromCharCode(byte)).join(''));
+const base64 = (text: string): string =>
+  btoa(Array.from(utf8(text), (byte) => String.fromCharCode(byte)).join(''));

@@ -12,7 +12,10 @@ export interface ChangeSet {
 }
 
 /** Id of the same for the times of a declared job's schedule. */
-export function scheduleGroupId({ job, repository }: Pick<ChangeSet, 'job' | 'repository'>): string {
+export function scheduleGroupId({
+  job,
+  repository,
+}: Pick<ChangeSet, 'job' | 'repository'>): string {
   return ['job-group', job, repository.toLowerCase(), 'schedule'].join(':');
 }
 
@@ -21,7 +24,13 @@ export function scheduleGroupId({ job, repository }: Pick<ChangeSet, 'job' | 're
  * https://git-scm.com/docs/git-check-ref-format
  */
 export function jobGroupId({ job, repository, base, pullRequest }: ChangeSet): string {
-  return ['job-group', job, repository.toLowerCase(), base, pullRequest === undefined ? 'push' : `pr-${pullRequest}`].join(':');
+  return [
+    'job-group',
+    job,
+    repository.toLowerCase(),
+    base,
+    pullRequest === undefined ? 'push' : `pr-${pullRequest}`,
+  ].join(':');
 }
 
 /**

@@ -1,7 +1,13 @@
 /** Durations at the edge are strings such as `30s`, `10m`, `1h30m` (Go's notation, as Kubernetes and Prow print them); inside, ms. */
 import { defined, type Defined } from '../defined.ts';
 
-const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+const UNIT_MS: Readonly<Record<string, number>> = {
+  ms: 1,
+  s: 1_000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+};
 const DURATION = /^(?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+$/;
 const PART = /(\d+(?:\.\d+)?)(ms|s|m|h|d)/g;
 
@@ -13,7 +19,8 @@ export function parseDuration(text: string): number | undefined {
   if (text === '0') return 0;
   if (!DURATION.test(text)) return undefined;
   let total = 0;
-  for (const [, amount, unit] of text.matchAll(PART)) total += Number(amount) * (UNIT_MS[unit ?? ''] ?? Number.NaN);
+  for (const [, amount, unit] of text.matchAll(PART))
+    total += Number(amount) * (UNIT_MS[unit ?? ''] ?? Number.NaN);
   return total <= MAX_MS ? Math.round(total) : undefined;
 }
 
@@ -30,9 +37,20 @@ export function formatDuration(ms: number): string {
 export type Durations<Defaults> = { -readonly [Field in keyof Defaults]?: string };
 
 /** The same durations in ms, under names that say so. */
-export type Milliseconds<T> = Defined<{ readonly [Field in keyof T & string as `${Field}Ms`]: undefined extends T[Field] ? number | undefined : number }>;
+export type Milliseconds<T> = Defined<{
+  readonly [Field in keyof T & string as `${Field}Ms`]: undefined extends T[Field]
+    ? number | undefined
+    : number;
+}>;
 
 /** `{resync: '10m'}` → `{resyncMs: 600_000}`; what has no value is left out. @param durations - valid ones */
-export function milliseconds<T extends Readonly<Record<string, string | undefined>>>(durations: T): Milliseconds<T> {
-  return Object.fromEntries(Object.entries<string>(defined(durations)).map(([field, text]) => [`${field}Ms`, parseDuration(text) ?? Number.NaN])) as Milliseconds<T>;
+export function milliseconds<T extends Readonly<Record<string, string | undefined>>>(
+  durations: T,
+): Milliseconds<T> {
+  return Object.fromEntries(
+    Object.entries<string>(defined(durations)).map(([field, text]) => [
+      `${field}Ms`,
+      parseDuration(text) ?? Number.NaN,
+    ]),
+  ) as Milliseconds<T>;
 }

@@ -55,7 +55,8 @@ export function matchesPattern(pattern: string, text: string): boolean {
 export function patternFault(pattern: string): string | undefined {
   const positive = pattern.replace(/^!/, '');
   if (positive === '') return 'is empty';
-  if (/^[?+]/.test(positive)) return 'begins with a "?" or "+", which stand for the character before; write "\\?" for the character itself';
+  if (/^[?+]/.test(positive))
+    return 'begins with a "?" or "+", which stand for the character before; write "\\?" for the character itself';
   const open = positive.replaceAll(/\\./gs, '').replaceAll(/\[[^\]]+\]/g, '');
   if (open.includes('[')) return 'has a "[" without its "]"; write "\\[" for the character itself';
   return undefined;
@@ -75,12 +76,23 @@ function reach(tokens: readonly Token[], from: ReadonlySet<number>): Set<number>
 
 function readPattern(pattern: string): Token[] {
   const tokens: Token[] = [];
-  for (let rest = pattern; rest !== ''; ) {
-    const [read = '', star, escape, set, sign] = /^(?:(\*+)|\\(.)|\[([^\]]+)\]|([?+])|.)/s.exec(rest) ?? [];
-    const isFolder = star !== undefined && star.length > 1 && rest[read.length] === '/' && (tokens.length === 0 || pattern[pattern.length - rest.length - 1] === '/');
+  for (let rest = pattern; rest !== '';) {
+    const [read = '', star, escape, set, sign] =
+      /^(?:(\*+)|\\(.)|\[([^\]]+)\]|([?+])|.)/s.exec(rest) ?? [];
+    const isFolder =
+      star !== undefined &&
+      star.length > 1 &&
+      rest[read.length] === '/' &&
+      (tokens.length === 0 || pattern[pattern.length - rest.length - 1] === '/');
     const last = tokens.at(-1);
-    if (star !== undefined) tokens.push(...(isFolder ? [FOLDERS] : []), { takes: star.length > 1 ? ANY : WITHIN, least: 0, many: true });
-    else if (sign !== undefined && last !== undefined) tokens.splice(-1, 1, sign === '?' ? { ...last, least: 0 } : { ...last, many: true });
+    if (star !== undefined)
+      tokens.push(...(isFolder ? [FOLDERS] : []), {
+        takes: star.length > 1 ? ANY : WITHIN,
+        least: 0,
+        many: true,
+      });
+    else if (sign !== undefined && last !== undefined)
+      tokens.splice(-1, 1, sign === '?' ? { ...last, least: 0 } : { ...last, many: true });
     else if (set !== undefined) tokens.push({ takes: inSet(set), least: 1, many: false });
     else tokens.push({ takes: is(escape ?? read), least: 1, many: false });
     rest = rest.slice(read.length);
@@ -88,10 +100,15 @@ function readPattern(pattern: string): Token[] {
   return tokens;
 }
 
-const is = (wanted: string) => (character: string): boolean => character === wanted;
+const is =
+  (wanted: string) =>
+  (character: string): boolean =>
+    character === wanted;
 
 /** `[0-9a-f]` */
 function inSet(set: string): Token['takes'] {
-  const ranges = [...set.matchAll(/(.)-(.)|(.)/gs)].map(([, from, to, single = '']) => [from ?? single, to ?? single] as const);
+  const ranges = [...set.matchAll(/(.)-(.)|(.)/gs)].map(
+    ([, from, to, single = '']) => [from ?? single, to ?? single] as const,
+  );
   return (character) => ranges.some(([from, to]) => character >= from && character <= to);
 }

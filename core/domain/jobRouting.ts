@@ -49,10 +49,15 @@ export class SetRouting<T extends CoveringSet> {
   homeOf(job: RoutedJob, enterprise: string | undefined): T | undefined {
     if (job.labels.length > MAX_LABELS) return undefined;
     const wanted = [...comparable(job.labels)];
-    const scopes = { repository: job.repository, organization: job.repository.split('/')[0], enterprise };
+    const scopes = {
+      repository: job.repository,
+      organization: job.repository.split('/')[0],
+      enterprise,
+    };
     let best: Kind<T>[] = [];
     for (const scopeKind of NARROWEST_FIRST) {
-      for (const kind of this.#kinds.get(scopeKey(scopeKind, scopes[scopeKind] ?? ''))?.values() ?? []) {
+      for (const kind of this.#kinds.get(scopeKey(scopeKind, scopes[scopeKind] ?? ''))?.values() ??
+        []) {
         if (!wanted.every((label) => kind.labels.has(label))) continue;
         const better = best[0] === undefined ? -1 : compare(kind, best[0]);
         if (better < 0) best = [kind];
@@ -60,7 +65,10 @@ export class SetRouting<T extends CoveringSet> {
       }
     }
     // Thousands may be equal, and each event of a job asks: they are copied only where they must be.
-    return firstOf(best.length === 1 ? (best[0]?.members ?? []) : best.flatMap(({ members }) => members), job);
+    return firstOf(
+      best.length === 1 ? (best[0]?.members ?? []) : best.flatMap(({ members }) => members),
+      job,
+    );
   }
 
   #add(set: T): void {
@@ -71,7 +79,12 @@ export class SetRouting<T extends CoveringSet> {
     this.#kinds.set(scoped, kinds);
     const group = String(named);
     const key = `${group} ${JSON.stringify([...covered].toSorted())}`;
-    const kind = kinds.get(key) ?? { rank: NARROWEST_FIRST.indexOf(scopeKind), labels: covered, group, members: [] };
+    const kind = kinds.get(key) ?? {
+      rank: NARROWEST_FIRST.indexOf(scopeKind),
+      labels: covered,
+      group,
+      members: [],
+    };
     kinds.set(key, kind);
     kind.members.push(memberOf(set));
   }
@@ -88,13 +101,22 @@ export class Substitutes<T extends CoveringSet> {
 
   constructor(self: CoveringSet, sets: readonly T[]) {
     const { cover } = self;
-    const others = sets.filter((set) => set.workflowId !== self.workflowId && isAlike(set.cover, cover));
-    const inScope = (kind: ScopeKind, name: string): T[] => others.filter((set) => scopeKey(set.cover.scopeKind, set.cover.scope) === scopeKey(kind, name));
+    const others = sets.filter(
+      (set) => set.workflowId !== self.workflowId && isAlike(set.cover, cover),
+    );
+    const inScope = (kind: ScopeKind, name: string): T[] =>
+      others.filter(
+        (set) => scopeKey(set.cover.scopeKind, set.cover.scope) === scopeKey(kind, name),
+      );
     const near = inScope(cover.scopeKind, cover.scope);
-    const wider = cover.scopeKind === 'repository' ? inScope('organization', cover.scope.split('/')[0] ?? '') : [];
+    const wider =
+      cover.scopeKind === 'repository'
+        ? inScope('organization', cover.scope.split('/')[0] ?? '')
+        : [];
     this.#ids = [...near, ...wider].map(({ workflowId }) => workflowId);
     // Two that end would pass a job to and fro.
-    const staying = (sets: readonly T[]): Member<T>[] => sets.filter((set) => set.cover.ends !== true).map(memberOf);
+    const staying = (sets: readonly T[]): Member<T>[] =>
+      sets.filter((set) => set.cover.ends !== true).map(memberOf);
     this.#near = staying(near);
     this.#wider = staying(wider);
   }
@@ -110,32 +132,58 @@ export class Substitutes<T extends CoveringSet> {
 
   /** The next set for a job: by its hash, so that what one cannot serve is spread over all others. `undefined`: none has room. @param evenFull - better one without room than none */
   next(job: Pick<RoutedJob, 'jobId' | 'runAttempt'>, evenFull = false): T | undefined {
-    const open = (members: Member<T>[]): Member<T>[] => members.filter(({ set }) => set.cover.full !== true);
-    return firstOf(open(this.#near), job) ?? firstOf(open(this.#wider), job) ?? (evenFull ? (firstOf(this.#near, job) ?? firstOf(this.#wider, job)) : undefined);
+    const open = (members: Member<T>[]): Member<T>[] =>
+      members.filter(({ set }) => set.cover.full !== true);
+    return (
+      firstOf(open(this.#near), job) ??
+      firstOf(open(this.#wider), job) ??
+      (evenFull ? (firstOf(this.#near, job) ?? firstOf(this.#wider, job)) : undefined)
+    );
   }
 }
 
 function isAlike(one: SetCover, other: SetCover): boolean {
   const [labels, others] = [comparable(one.labels), comparable(other.labels)];
-  return labels.size === others.size && [...labels].every((label) => others.has(label)) && (one.group ?? DEFAULT_GROUP) === (other.group ?? DEFAULT_GROUP);
+  return (
+    labels.size === others.size &&
+    [...labels].every((label) => others.has(label)) &&
+    (one.group ?? DEFAULT_GROUP) === (other.group ?? DEFAULT_GROUP)
+  );
 }
 
 const scopeKey = (kind: ScopeKind, name: string): string => `${kind} ${name.toLowerCase()}`;
 
 /** Both cover the job: who has fewer labels has fewer that it does not ask for. */
-const compare = <T>(a: Kind<T>, b: Kind<T>): number => a.labels.size - b.labels.size || a.rank - b.rank || a.group.localeCompare(b.group, 'en', { numeric: true });
+const compare = <T>(a: Kind<T>, b: Kind<T>): number =>
+  a.labels.size - b.labels.size ||
+  a.rank - b.rank ||
+  a.group.localeCompare(b.group, 'en', { numeric: true });
 
-const memberOf = <T extends CoveringSet>(set: T): Member<T> => ({ set, hashes: [hashOf(set.workflowId, 0x811c9dc5), hashOf(set.workflowId, 0x9747b28c)] });
+const memberOf = <T extends CoveringSet>(set: T): Member<T> => ({
+  set,
+  hashes: [hashOf(set.workflowId, 0x811c9dc5), hashOf(set.workflowId, 0x9747b28c)],
+});
 
 /** The member with the highest score for this job (rendezvous hashing). */
-function firstOf<T extends CoveringSet>(members: readonly Member<T>[], job: Pick<RoutedJob, 'jobId' | 'runAttempt'>): T | undefined {
+function firstOf<T extends CoveringSet>(
+  members: readonly Member<T>[],
+  job: Pick<RoutedJob, 'jobId' | 'runAttempt'>,
+): T | undefined {
   const [lone] = members;
   if (members.length < 2) return lone?.set;
   const hash = hashOf(jobKey(job), 0x811c9dc5);
   let first: { readonly set: T; readonly score: number } | undefined;
-  for (const { set, hashes: [one, other] } of members) {
+  for (const {
+    set,
+    hashes: [one, other],
+  } of members) {
     const score = mixed((mixed((hash ^ one) | 0) + other) | 0);
-    if (first === undefined || score > first.score || (score === first.score && set.workflowId < first.set.workflowId)) first = { set, score };
+    if (
+      first === undefined ||
+      score > first.score ||
+      (score === first.score && set.workflowId < first.set.workflowId)
+    )
+      first = { set, score };
   }
   return first?.set;
 }

@@ -11,7 +11,11 @@ import type { JobEvent } from '../contract/index.ts';
 export type JobState = 'queued' | 'left' | 'assigned' | 'done';
 
 const STEP: Readonly<Record<JobState, number>> = { queued: 0, left: 1, assigned: 2, done: 3 };
-const STATE_OF: Readonly<Record<JobEvent['action'], JobState>> = { queued: 'queued', in_progress: 'assigned', completed: 'done' };
+const STATE_OF: Readonly<Record<JobEvent['action'], JobState>> = {
+  queued: 'queued',
+  in_progress: 'assigned',
+  completed: 'done',
+};
 
 /** A job of a workflow run's attempt: a re-run is another job. */
 export function jobKey({ jobId, runAttempt }: Pick<JobEvent, 'jobId' | 'runAttempt'>): string {

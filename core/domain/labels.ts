@@ -11,7 +11,10 @@ export function comparable(labels: readonly string[]): ReadonlySet<string> {
 }
 
 /** Has a runner with these labels every label that the job asks for? */
-export function labelsCover(runnerLabels: readonly string[], jobLabels: readonly string[]): boolean {
+export function labelsCover(
+  runnerLabels: readonly string[],
+  jobLabels: readonly string[],
+): boolean {
   if (jobLabels.length > MAX_LABELS) return false;
   const has = comparable(runnerLabels);
   return [...comparable(jobLabels)].every((label) => has.has(label));

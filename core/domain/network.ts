@@ -2,7 +2,8 @@
 import type { ProxyServer, RunnerProxy } from '../contract/index.ts';
 
 /** A variable: of the whole address, or the part of it that a Secret has. */
-export type ProxyVariable = { readonly value: string } | { readonly secret: string; readonly key: 'username' | 'password' };
+export type ProxyVariable =
+  { readonly value: string } | { readonly secret: string; readonly key: 'username' | 'password' };
 
 const SCHEMES = ['http', 'https'] as const;
 
@@ -20,14 +21,18 @@ export function proxyVariables(proxy: RunnerProxy): Record<string, ProxyVariable
   for (const scheme of SCHEMES) {
     const server = proxy[scheme];
     if (server === undefined) continue;
-    const [user, password] = [`HOLDFAST_${scheme.toUpperCase()}_PROXY_USERNAME`, `HOLDFAST_${scheme.toUpperCase()}_PROXY_PASSWORD`];
+    const [user, password] = [
+      `HOLDFAST_${scheme.toUpperCase()}_PROXY_USERNAME`,
+      `HOLDFAST_${scheme.toUpperCase()}_PROXY_PASSWORD`,
+    ];
     if (server.credentialSecretRef !== undefined) {
       variables[user] = { secret: server.credentialSecretRef, key: 'username' };
       variables[password] = { secret: server.credentialSecretRef, key: 'password' };
     }
     both(`${scheme}_proxy`, withLogin(server, `$(${user}):$(${password})@`));
   }
-  if (proxy.noProxy !== undefined && proxy.noProxy.length > 0) both('no_proxy', proxy.noProxy.join(','));
+  if (proxy.noProxy !== undefined && proxy.noProxy.length > 0)
+    both('no_proxy', proxy.noProxy.join(','));
   return variables;
 }
 

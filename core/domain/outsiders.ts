@@ -5,15 +5,27 @@ import type { JobInput, StepInput, StepVolume } from '../contract/index.ts';
 export const OUTSIDERS_VOLUMES: readonly string[] = ['configMap', 'downwardAPI', 'emptyDir'];
 
 /** The kinds of a volume, by its fields; one that is sound has one. */
-export function volumeKinds({ name: _name, mountPath: _path, readOnly: _readOnly, ...source }: StepVolume): string[] {
+export function volumeKinds({
+  name: _name,
+  mountPath: _path,
+  readOnly: _readOnly,
+  ...source
+}: StepVolume): string[] {
   return Object.keys(source);
 }
 
-export const isForOutsiders = (volume: StepVolume): boolean => volumeKinds(volume).every((kind) => OUTSIDERS_VOLUMES.includes(kind));
+export const isForOutsiders = (volume: StepVolume): boolean =>
+  volumeKinds(volume).every((kind) => OUTSIDERS_VOLUMES.includes(kind));
 
 /** The job without all other volumes: its steps find nothing where they would be. */
 export function forOutsiders(job: JobInput): JobInput {
-  const stripped = <Step extends StepInput>(step: Step): Step => (step.volumes === undefined ? step : { ...step, volumes: step.volumes.filter(isForOutsiders) });
+  const stripped = <Step extends StepInput>(step: Step): Step =>
+    step.volumes === undefined ? step : { ...step, volumes: step.volumes.filter(isForOutsiders) };
   const { pre, test, post } = job;
-  return { ...job, test: test.map(stripped), ...(pre === undefined ? {} : { pre: pre.map(stripped) }), ...(post === undefined ? {} : { post: post.map(stripped) }) };
+  return {
+    ...job,
+    test: test.map(stripped),
+    ...(pre === undefined ? {} : { pre: pre.map(stripped) }),
+    ...(post === undefined ? {} : { post: post.map(stripped) }),
+  };
 }

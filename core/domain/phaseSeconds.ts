@@ -2,4 +2,6 @@
 export const PHASE_SECONDS = 'holdfast_runner_phase_duration_seconds';
 
 /** Upper bounds (s): from a pod that is up at once to a job of a day. */
-export const PHASE_BUCKETS: readonly number[] = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 21_600, 86_400];
+export const PHASE_BUCKETS: readonly number[] = [
+  0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 21_600, 86_400,
+];

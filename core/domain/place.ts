@@ -22,18 +22,35 @@ export interface ServedPlace extends Place {
 }
 
 /** The place of a new life. @param namespace - the one that its input names */
-export function placeOfLife({ compute, cluster, installation, namespace: home }: ServedPlace, namespace: string | undefined): Place {
-  return { compute, cluster, installation, ...defined({ namespace: home === undefined ? undefined : (namespace ?? home) }) };
+export function placeOfLife(
+  { compute, cluster, installation, namespace: home }: ServedPlace,
+  namespace: string | undefined,
+): Place {
+  return {
+    compute,
+    cluster,
+    installation,
+    ...defined({ namespace: home === undefined ? undefined : (namespace ?? home) }),
+  };
 }
 
 /** May this worker look after the pods of that place? */
 export function serves(served: ServedPlace, place: Place): boolean {
-  const isThere = served.compute === place.compute && served.cluster === place.cluster && served.installation === place.installation;
+  const isThere =
+    served.compute === place.compute &&
+    served.cluster === place.cluster &&
+    served.installation === place.installation;
   return isThere && (served.allNamespaces === true || served.namespace === place.namespace);
 }
 
 /** The place in one word, the value of the search attribute `RunnerPlace`: `compute/cluster/installation/namespace`. */
-export function placeName({ compute, cluster, installation, namespace, allNamespaces }: ServedPlace): string {
+export function placeName({
+  compute,
+  cluster,
+  installation,
+  namespace,
+  allNamespaces,
+}: ServedPlace): string {
   const last = allNamespaces === true ? '*' : namespace;
   return [compute, cluster, installation, ...(last === undefined ? [] : [last])].join('/');
 }

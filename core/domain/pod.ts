@@ -84,7 +84,10 @@ export interface ClaimWriter {
 }
 
 export interface PodTemplate {
-  readonly metadata?: { readonly labels?: Record<string, string>; readonly annotations?: Record<string, string> };
+  readonly metadata?: {
+    readonly labels?: Record<string, string>;
+    readonly annotations?: Record<string, string>;
+  };
   readonly spec?: Record<string, unknown>;
 }
 
@@ -126,7 +129,11 @@ export interface SeenPod extends PodRef {
   /** When it was told to go, by a deletion or by the DisruptionTarget condition (ISO 8601). */
   readonly toldToGoAt?: string;
   /** Why the container cannot start, while that is so; `store`: the store did not give what the steps before have left. */
-  readonly problem?: { readonly kind: 'image_pull' | 'invalid_image' | 'config' | 'store'; readonly message: string; readonly since: string };
+  readonly problem?: {
+    readonly kind: 'image_pull' | 'invalid_image' | 'config' | 'store';
+    readonly message: string;
+    readonly since: string;
+  };
   /** The DisruptionTarget condition's reason (EvictionByEvictionAPI, PreemptionByScheduler, DeletionByTaintManager, …). */
   readonly disruption?: string;
   /** The pod's status.reason (Evicted, NodeLost, Shutdown, …). */
@@ -167,7 +174,8 @@ export const STOP_REASONS = ['timeout', 'cancelled', 'superseded', 'evicted', 'd
 export type StopReason = (typeof STOP_REASONS)[number];
 
 /** Does the reason leave a job its time? Each of the others is an order to stop at once, in whatever way it reaches the supervisor. */
-export const waitsForJob = (reason: StopReason): boolean => reason === 'drained' || reason === 'evicted';
+export const waitsForJob = (reason: StopReason): boolean =>
+  reason === 'drained' || reason === 'evicted';
 
 /** The part of the supervisor's termination message that decisions need. A job may have forged it: it never makes an `errored`. */
 export interface SupervisorRecord {
@@ -176,4 +184,3 @@ export interface SupervisorRecord {
   /** The last job of a CI runner. */
   readonly job?: 'none' | 'running' | 'interrupted' | 'done';
 }
-

@@ -15,10 +15,14 @@ export function waitActivityId(condition: PodCondition, podName: string): string
 }
 
 /** The reverse of {@link waitActivityId}; `undefined` for the id of another activity. */
-export function parseWaitActivityId(activityId: string): { condition: PodCondition; podName: string } | undefined {
+export function parseWaitActivityId(
+  activityId: string,
+): { condition: PodCondition; podName: string } | undefined {
   const [head, podName, ...rest] = activityId.split('/');
   const condition = POD_CONDITIONS.find((candidate) => candidate === head);
-  return condition === undefined || podName === undefined || podName === '' || rest.length > 0 ? undefined : { condition, podName };
+  return condition === undefined || podName === undefined || podName === '' || rest.length > 0
+    ? undefined
+    : { condition, podName };
 }
 
 /**
@@ -50,7 +54,15 @@ export function untoldMs(forMs: unknown): number {
  */
 export function isSpent({ exit, gone, terminating, disruption, reusable }: SeenPod): boolean {
   const { record } = exit ?? {};
-  return exit?.code === 0 && record?.job === 'done' && record.reason === undefined && reusable !== true && !gone && !terminating && disruption === undefined;
+  return (
+    exit?.code === 0 &&
+    record?.job === 'done' &&
+    record.reason === undefined &&
+    reusable !== true &&
+    !gone &&
+    !terminating &&
+    disruption === undefined
+  );
 }
 
 /** When the condition will hold if nothing changes (ms since the epoch; 0: it holds), or `undefined` when only a change can bring it. */
@@ -58,14 +70,20 @@ export function dueAtMs(condition: PodCondition, pod: SeenPod): number | undefin
   if (pod.gone) return 0;
   if (condition === 'gone') return undefined;
   if (pod.ended) return 0;
-  if (condition === 'ended' && pod.uploadingUntil !== undefined) return Math.min(Date.parse(pod.uploadingUntil), overdueAtMs(pod) ?? Number.POSITIVE_INFINITY);
+  if (condition === 'ended' && pod.uploadingUntil !== undefined)
+    return Math.min(Date.parse(pod.uploadingUntil), overdueAtMs(pod) ?? Number.POSITIVE_INFINITY);
   if (condition === 'online') {
     if (pod.online ?? pod.startedAt !== undefined) return 0;
-    if (pod.problem !== undefined) return pod.problem.kind === 'invalid_image' ? 0 : Date.parse(pod.problem.since) + IMAGE_PROBLEM_GRACE_MS;
+    if (pod.problem !== undefined)
+      return pod.problem.kind === 'invalid_image'
+        ? 0
+        : Date.parse(pod.problem.since) + IMAGE_PROBLEM_GRACE_MS;
   }
   return overdueAtMs(pod);
 }
 
 function overdueAtMs({ terminationDeadline }: SeenPod): number | undefined {
-  return terminationDeadline === undefined ? undefined : Date.parse(terminationDeadline) + TERMINATION_OVERDUE_MS;
+  return terminationDeadline === undefined
+    ? undefined
+    : Date.parse(terminationDeadline) + TERMINATION_OVERDUE_MS;
 }

@@ -25,7 +25,15 @@ export const REGISTRATION_TOKEN_ENV = 'RUNNER_TOKEN';
 
 /** Variables that carry the registration; the official runner reads each of its command-line options from ACTIONS_RUNNER_INPUT_*. */
 const RESERVED_ENV = new Set([
-  'RUNNER_NAME', REGISTRATION_TOKEN_ENV, 'RUNNER_URL', 'RUNNER_JITCONFIG', 'RUNNER_SCOPE', 'RUNNER_LABELS', 'RUNNER_GROUP', 'RUNNER_EPHEMERAL', 'RUNNER_DISABLE_UPDATE',
+  'RUNNER_NAME',
+  REGISTRATION_TOKEN_ENV,
+  'RUNNER_URL',
+  'RUNNER_JITCONFIG',
+  'RUNNER_SCOPE',
+  'RUNNER_LABELS',
+  'RUNNER_GROUP',
+  'RUNNER_EPHEMERAL',
+  'RUNNER_DISABLE_UPDATE',
 ]);
 const RESERVED_ENV_PREFIXES = ['ACTIONS_RUNNER_INPUT_', 'HOLDFAST_'];
 
@@ -37,11 +45,21 @@ export function isReservedEnv(name: string): boolean {
 /** Where a runner finds what it has registered itself with: the files of GitHub's `config.sh`. */
 export const REGISTRATION_PATH = '/holdfast-registration';
 /** Of a job's step: what it leaves for those after it (SHARED_DIR), what it makes (ARTIFACT_DIR), and what its supervisor notes. */
-export const STEP_PATHS = { shared: '/holdfast-shared', artifacts: '/holdfast-artifacts', records: '/holdfast-records' } as const;
+export const STEP_PATHS = {
+  shared: '/holdfast-shared',
+  artifacts: '/holdfast-artifacts',
+  records: '/holdfast-records',
+} as const;
 /** Where the runner container has the certificates that it trusts. */
 export const CA_PATH = '/holdfast-ca';
 /** Folders of the runner container that Holdfast mounts. */
-const RESERVED_PATHS = ['/holdfast', '/etc/holdfast', REGISTRATION_PATH, CA_PATH, ...Object.values(STEP_PATHS)];
+const RESERVED_PATHS = [
+  '/holdfast',
+  '/etc/holdfast',
+  REGISTRATION_PATH,
+  CA_PATH,
+  ...Object.values(STEP_PATHS),
+];
 
 /** True for a mount path in Holdfast's own folders, or over them. */
 export function isReservedPath(path: string): boolean {
@@ -59,7 +77,13 @@ export function isReservedMetadata(key: string): boolean {
  * keeps it from going; it deletes what has the fourth when the runner of that name goes; and it gives a registration token to what has the last.
  * From its controllers/actions.summerwind.net/constants.go and runner_pod_controller.go.
  */
-const ARC_LABELS = new Set(['actions-runner', 'runnerset-name', 'runner-deployment-name', 'runner-pod', 'actions-runner-controller/inject-registration-token']);
+const ARC_LABELS = new Set([
+  'actions-runner',
+  'runnerset-name',
+  'runner-deployment-name',
+  'runner-pod',
+  'actions-runner-controller/inject-registration-token',
+]);
 
 /** True for a label that would make ARC take a pod for its own. */
 export function isArcLabel(key: string): boolean {

@@ -12,7 +12,8 @@ export function hashInRunnerName(name: string): string | undefined {
  * @returns `undefined`: none of ours has such a name
  */
 export function workflowIdOfName(name: string): string | undefined {
-  const [, base] = /^([A-Za-z0-9][A-Za-z0-9_.-]{0,49})-[0-9a-f]{10}(?:-r\d{1,9})?$/.exec(name) ?? [];
+  const [, base] =
+    /^([A-Za-z0-9][A-Za-z0-9_.-]{0,49})-[0-9a-f]{10}(?:-r\d{1,9})?$/.exec(name) ?? [];
   return base === undefined ? undefined : `runner-${base}`;
 }
 

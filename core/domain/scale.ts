@@ -2,7 +2,10 @@
 import type { SetScale } from '../contract/index.ts';
 
 /** A validated {@link SetScale}; `warm`: successors of busy runners that are started ahead, at the most. */
-export type ScaleBounds = { readonly warm: number } & ({ readonly kind: 'fixed'; readonly replicas: number } | { readonly kind: 'elastic'; readonly minIdle: number; readonly max: number });
+export type ScaleBounds = { readonly warm: number } & (
+  | { readonly kind: 'fixed'; readonly replicas: number }
+  | { readonly kind: 'elastic'; readonly minIdle: number; readonly max: number }
+);
 
 /** What asks for runners. */
 export interface Asking {
@@ -18,12 +21,16 @@ export interface Asking {
 }
 
 export function toBounds({ replicas, minIdle = 0, max = 0 }: SetScale, warm = 0): ScaleBounds {
-  return replicas === undefined ? { kind: 'elastic', minIdle, max, warm } : { kind: 'fixed', replicas, warm };
+  return replicas === undefined
+    ? { kind: 'elastic', minIdle, max, warm }
+    : { kind: 'fixed', replicas, warm };
 }
 
 /** Least and most runners of these bounds. */
 export function leastAndMost(bounds: ScaleBounds): { min: number; max: number } {
-  return bounds.kind === 'fixed' ? { min: bounds.replicas, max: bounds.replicas + bounds.warm } : { min: bounds.minIdle, max: bounds.max };
+  return bounds.kind === 'fixed'
+    ? { min: bounds.replicas, max: bounds.replicas + bounds.warm }
+    : { min: bounds.minIdle, max: bounds.max };
 }
 
 /** Runners that there may be at a time, those that leave included. A fixed number is one of runners that serve: who leaves has a successor at once. */
@@ -48,6 +55,13 @@ export function desiredSize(bounds: ScaleBounds, asking: Asking): number {
 }
 
 /** Runners that jobs need, told or not. */
-export function runnersAskedFor({ queued, assigned, finished, busyRunners, confirmedQueued, busyBeforeCheck }: Asking): number {
+export function runnersAskedFor({
+  queued,
+  assigned,
+  finished,
+  busyRunners,
+  confirmedQueued,
+  busyBeforeCheck,
+}: Asking): number {
   return Math.max(queued + assigned + finished, busyRunners, busyBeforeCheck + confirmedQueued);
 }

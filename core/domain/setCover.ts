@@ -4,6 +4,27 @@ import { defined } from '../defined.ts';
 import type { Scope } from './ciServer.ts';
 
 /** @param spec - plain commands have no scope, and no job is for them */
-export function setCover({ labels, scope, group }: { readonly labels: readonly string[]; readonly scope?: Scope; readonly group?: number | string }, full = false, ends = false): SetCover {
-  return { labels: [...labels], scope: scope?.name ?? '', scopeKind: scope?.kind ?? 'organization', ...defined({ group, full: full ? (true as const) : undefined, ends: ends ? (true as const) : undefined }) };
+export function setCover(
+  {
+    labels,
+    scope,
+    group,
+  }: {
+    readonly labels: readonly string[];
+    readonly scope?: Scope;
+    readonly group?: number | string;
+  },
+  full = false,
+  ends = false,
+): SetCover {
+  return {
+    labels: [...labels],
+    scope: scope?.name ?? '',
+    scopeKind: scope?.kind ?? 'organization',
+    ...defined({
+      group,
+      full: full ? (true as const) : undefined,
+      ends: ends ? (true as const) : undefined,
+    }),
+  };
 }

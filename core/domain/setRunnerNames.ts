@@ -9,7 +9,10 @@ export const MAX_SET_NAME = 36;
 
 /** A fresh suffix: 36^10 of them, so that none meets an earlier runner's workflow id. @param random - 0 to 1, the workflow's own */
 export function freshSuffix(random: () => number): string {
-  return Array.from({ length: SUFFIX }, () => ALPHABET[Math.floor(random() * ALPHABET.length)] ?? 'a').join('');
+  return Array.from(
+    { length: SUFFIX },
+    () => ALPHABET[Math.floor(random() * ALPHABET.length)] ?? 'a',
+  ).join('');
 }
 
 /** `runner-<set>-<suffix>`. */
@@ -23,13 +26,16 @@ export function runnerWorkflowId(set: string, suffix: string): string {
  */
 export function workflowIdOfRunner(set: string, runnerName: string): string | undefined {
   if (!runnerName.startsWith(`${set}-`)) return undefined;
-  const [, suffix] = /^([a-z0-9]{10})-[0-9a-f]{10}(?:-r\d+)?$/.exec(runnerName.slice(set.length + 1)) ?? [];
+  const [, suffix] =
+    /^([a-z0-9]{10})-[0-9a-f]{10}(?:-r\d+)?$/.exec(runnerName.slice(set.length + 1)) ?? [];
   return suffix === undefined ? undefined : runnerWorkflowId(set, suffix);
 }
 
 /** Name of the set that a runner of this name at the CI server may be of, whether there is such a set or not; `undefined`: it is no set's. */
 export function setOfRunner(runnerName: string): string | undefined {
-  const [, set] = /^([A-Za-z0-9][A-Za-z0-9_.-]{0,35})-[a-z0-9]{10}-[0-9a-f]{10}(?:-r\d+)?$/.exec(runnerName) ?? [];
+  const [, set] =
+    /^([A-Za-z0-9][A-Za-z0-9_.-]{0,35})-[a-z0-9]{10}-[0-9a-f]{10}(?:-r\d+)?$/.exec(runnerName) ??
+    [];
   return set;
 }
 

@@ -17,7 +17,8 @@ export interface SharedEntry {
 /** What keeps these from the next step, with the fix; `undefined`: nothing does. */
 export function sharedDirFault(entries: readonly SharedEntry[]): string | undefined {
   const strange = entries.find(({ kind }) => kind !== 'file');
-  if (strange !== undefined) return `SHARED_DIR holds flat files only, and ${JSON.stringify(strange.name)} is ${strange.kind === 'folder' ? 'a folder: make one file of it (tar)' : 'no file: put a copy of what it leads to there'}`;
+  if (strange !== undefined)
+    return `SHARED_DIR holds flat files only, and ${JSON.stringify(strange.name)} is ${strange.kind === 'folder' ? 'a folder: make one file of it (tar)' : 'no file: put a copy of what it leads to there'}`;
   const total = entries.reduce((sum, { bytes }) => sum + bytes, 0);
   if (total <= SHARED_DIR_MAX_BYTES) return undefined;
   const biggest = entries.reduce((most, entry) => (entry.bytes > most.bytes ? entry : most));

@@ -1,7 +1,8 @@
 /** How text from outside is shown: what a pod, a job's name, a label or a CI server says is data, wherever people read it. Pure. */
 
 // Cc: C0 and C1 controls (ESC included). The others turn the direction of text, or are invisible: names made to look like other names.
-const UNPRINTABLE = /[\p{Cc}\u00AD\u061C\u200B-\u200F\u2028-\u202E\u2060-\u2069\uFEFF\u{E0000}-\u{E007F}]/gu;
+const UNPRINTABLE =
+  /[\p{Cc}\u00AD\u061C\u200B-\u200F\u2028-\u202E\u2060-\u2069\uFEFF\u{E0000}-\u{E007F}]/gu;
 
 /** What has a meaning within a line of Markdown: https://spec.commonmark.org/0.31.2/#inlines, tables of https://github.github.com/gfm/, and `{…}`, which Temporal's UI fills in. */
 const MARKDOWN = /[\\`*_{}[\]<>|~&$]/g;
@@ -16,7 +17,9 @@ export function printable(text: string): string {
 
 /** For a log: such characters as JSON writes them (`\n`, `\u001b`), so that nothing is lost, and a line stays one. */
 export function escaped(text: string): string {
-  return text.replaceAll(UNPRINTABLE, (character) => (character < ' ' ? JSON.stringify(character).slice(1, -1) : codeUnits(character)));
+  return text.replaceAll(UNPRINTABLE, (character) =>
+    character < ' ' ? JSON.stringify(character).slice(1, -1) : codeUnits(character),
+  );
 }
 
 /** For a line or a table's cell of Markdown: as it reads, with neither links nor HTML nor code; cut if long. An address is at most a link to what it says. */
@@ -27,7 +30,13 @@ export function markdownText(text: string): string {
 /** `s` shortened to `width` characters, the last one an ellipsis. */
 export function shorten(s: string, width: number): string {
   const characters = Array.from(s);
-  return characters.length <= width ? s : `${characters.slice(0, Math.max(0, width - 1)).join('')}…`;
+  return characters.length <= width
+    ? s
+    : `${characters.slice(0, Math.max(0, width - 1)).join('')}…`;
 }
 
-const codeUnits = (character: string): string => Array.from({ length: character.length }, (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`).join('');
+const codeUnits = (character: string): string =>
+  Array.from(
+    { length: character.length },
+    (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`,
+  ).join('');

@@ -2,8 +2,14 @@
 import type { RunnerInput, VolumeClaim, RunnerSetInput } from '../contract/index.ts';
 
 /** What a runner of the set is started with: `<claim>-<slot>` for every claim that is one runner's at a time. */
-export function runnerInput(template: RunnerSetInput['template'], set: string, slot: number | undefined): RunnerInput {
-  const volumeClaims = template.volumeClaims?.map((one) => (slot !== undefined && isPerSlot(one) ? { ...one, claim: `${one.claim}-${slot}` } : one));
+export function runnerInput(
+  template: RunnerSetInput['template'],
+  set: string,
+  slot: number | undefined,
+): RunnerInput {
+  const volumeClaims = template.volumeClaims?.map((one) =>
+    slot !== undefined && isPerSlot(one) ? { ...one, claim: `${one.claim}-${slot}` } : one,
+  );
   return { ...template, set, ...(volumeClaims && { volumeClaims }) };
 }
 

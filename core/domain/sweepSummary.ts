@@ -1,11 +1,21 @@
 /** A sweep's report in few words. Pure. */
-import { SWEPT_KINDS, type SweepCounts, type SweepOutcome, type SweepReport } from '../contract/index.ts';
+import {
+  SWEPT_KINDS,
+  type SweepCounts,
+  type SweepOutcome,
+  type SweepReport,
+} from '../contract/index.ts';
 
 type Counts = Pick<SweepReport, 'counts'>;
 
 /** What came of it; see `SWEEP_OUTCOMES`. */
-export function sweepOutcome({ counts, dryRun, stopped }: Counts & Pick<SweepReport, 'dryRun' | 'stopped'>): SweepOutcome {
-  const sum = (field: keyof SweepCounts): number => SWEPT_KINDS.reduce((total, kind) => total + counts[kind][field], 0);
+export function sweepOutcome({
+  counts,
+  dryRun,
+  stopped,
+}: Counts & Pick<SweepReport, 'dryRun' | 'stopped'>): SweepOutcome {
+  const sum = (field: keyof SweepCounts): number =>
+    SWEPT_KINDS.reduce((total, kind) => total + counts[kind][field], 0);
   if (sum('failed') > 0) return 'failed';
   if (stopped !== undefined) return 'stopped';
   if (dryRun) return sum('found') > 0 ? 'found' : 'clean';
@@ -15,7 +25,9 @@ export function sweepOutcome({ counts, dryRun, stopped }: Counts & Pick<SweepRep
 
 /** One line: `2 orphaned pods (1 marked, 1 repaired), 1 zombie runner (1 failed); 14 left alone; looked at 120 lives, 119 pods`. */
 export function sweepSummary({ counts, skipped, stopped, lookedAt, dryRun }: SweepReport): string {
-  const findings = SWEPT_KINDS.flatMap((kind) => (counts[kind].found === 0 ? [] : [finding(kind, counts[kind])]));
+  const findings = SWEPT_KINDS.flatMap((kind) =>
+    counts[kind].found === 0 ? [] : [finding(kind, counts[kind])],
+  );
   const left = Object.values(skipped).reduce((sum, count) => sum + count, 0);
   const looked = Object.entries(lookedAt).map(([what, count]) => `${count} ${what}`);
   return [
@@ -27,7 +39,9 @@ export function sweepSummary({ counts, skipped, stopped, lookedAt, dryRun }: Swe
 }
 
 function finding(kind: string, { found, marked, repaired, failed }: SweepCounts): string {
-  const done = Object.entries({ marked, repaired, failed }).flatMap(([what, count]) => (count === 0 ? [] : [`${count} ${what}`]));
+  const done = Object.entries({ marked, repaired, failed }).flatMap(([what, count]) =>
+    count === 0 ? [] : [`${count} ${what}`],
+  );
   return `${found} ${kind}${found === 1 ? '' : 's'}${done.length === 0 ? '' : ` (${done.join(', ')})`}`;
 }
 

@@ -1,5 +1,13 @@
 /** Queries to Temporal's visibility (https://docs.temporal.io/list-filter). */
-import { DEREGISTRATION_WORKFLOW, JOB_DEFINITION_WORKFLOW, RUNNER_WORKFLOW, SEARCH_ATTRIBUTES, RUNNER_SET_WORKFLOW, SWEEP_WORKFLOW, type SweepOutcome } from '../contract/index.ts';
+import {
+  DEREGISTRATION_WORKFLOW,
+  JOB_DEFINITION_WORKFLOW,
+  RUNNER_WORKFLOW,
+  SEARCH_ATTRIBUTES,
+  RUNNER_SET_WORKFLOW,
+  SWEEP_WORKFLOW,
+  type SweepOutcome,
+} from '../contract/index.ts';
 import { placeName, type ServedPlace } from './place.ts';
 
 /** A string literal of a list filter. */

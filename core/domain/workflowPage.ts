@@ -1,6 +1,16 @@
 /** Address of a workflow in Temporal's UI. @param ui - its base, without a slash at the end @param runId - default: the last run */
-export function workflowPage(ui: string, namespace: string, workflowId: string, runId?: string): string {
-  const parts = [namespace, 'workflows', workflowId, ...(runId === undefined ? [] : [runId, 'history'])];
+export function workflowPage(
+  ui: string,
+  namespace: string,
+  workflowId: string,
+  runId?: string,
+): string {
+  const parts = [
+    namespace,
+    'workflows',
+    workflowId,
+    ...(runId === undefined ? [] : [runId, 'history']),
+  ];
   return `${ui}/namespaces/${parts.map(encodeURIComponent).join('/')}`;
 }
 

@@ -7,6 +7,9 @@ const LONGEST = 200;
 export function workflowSummary(text: string): string {
   const summary = markdownText(text);
   if (Buffer.byteLength(summary) <= LONGEST) return summary;
-  const { read } = new TextEncoder().encodeInto(summary, new Uint8Array(LONGEST - Buffer.byteLength('…')));
+  const { read } = new TextEncoder().encodeInto(
+    summary,
+    new Uint8Array(LONGEST - Buffer.byteLength('…')),
+  );
   return `${summary.slice(0, read)}…`;
 }

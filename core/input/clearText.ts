@@ -10,11 +10,24 @@ interface Container {
 
 /** For an input that goes to Temporal as it is written; the values themselves are never told. @param input - valid, or the template of a valid set */
 export function clearTextWarnings({ env = {}, pod }: Pick<RunnerInput, 'env' | 'pod'>): string[] {
-  const { containers = [], initContainers = [] } = (pod?.spec ?? {}) as { containers?: readonly Container[]; initContainers?: readonly Container[] };
-  const written = [...containers, ...initContainers].flatMap((container) => container.env ?? []).filter(({ value }) => typeof value === 'string' && value !== '');
-  const names = [...new Set([...Object.keys(env).filter((name) => env[name] !== ''), ...written.map(({ name }) => String(name))])];
+  const { containers = [], initContainers = [] } = (pod?.spec ?? {}) as {
+    containers?: readonly Container[];
+    initContainers?: readonly Container[];
+  };
+  const written = [...containers, ...initContainers]
+    .flatMap((container) => container.env ?? [])
+    .filter(({ value }) => typeof value === 'string' && value !== '');
+  const names = [
+    ...new Set([
+      ...Object.keys(env).filter((name) => env[name] !== ''),
+      ...written.map(({ name }) => String(name)),
+    ]),
+  ];
   if (names.length === 0) return [];
-  const shown = names.length > MAX_NAMES ? `${names.slice(0, MAX_NAMES).join(', ')} and ${names.length - MAX_NAMES} more` : names.join(', ');
+  const shown =
+    names.length > MAX_NAMES
+      ? `${names.slice(0, MAX_NAMES).join(', ')} and ${names.length - MAX_NAMES} more`
+      : names.join(', ');
   return [
     `env: what is written for ${shown} lies in Temporal in clear; have what is secret taken from a Secret (valueFrom.secretKeyRef in the env of the container "runner" in pod.spec.containers), or have all that goes to Temporal encrypted (HOLDFAST_CODEC_KEY_FILE)`,
   ];

@@ -3,7 +3,17 @@ import { z } from 'zod';
 import { DEREGISTRATION_PATIENCE, type DeregistrationInput } from '../contract/index.ts';
 import type { Scope } from '../domain/ciServer.ts';
 import { milliseconds, type Milliseconds } from '../domain/duration.ts';
-import { credentialName, DEFAULT_CREDENTIAL, durationFields, readInput, scopeErrors, scopeFields, toScope, type FieldsOf, type Parsed } from './fields.ts';
+import {
+  credentialName,
+  DEFAULT_CREDENTIAL,
+  durationFields,
+  readInput,
+  scopeErrors,
+  scopeFields,
+  toScope,
+  type FieldsOf,
+  type Parsed,
+} from './fields.ts';
 
 /** A validated removal. */
 export interface DeregistrationSpec extends Milliseconds<typeof DEREGISTRATION_PATIENCE> {
@@ -17,7 +27,10 @@ const schema = z.strictObject({
   ...scopeFields,
   ...durationFields(DEREGISTRATION_PATIENCE),
   credential: credentialName.exactOptional(),
-  runner: z.strictObject({ name: z.string().min(1).max(64), id: z.number().int().positive().exactOptional() }, 'is missing: give {"name": …} and, where it is known, {"id": …}'),
+  runner: z.strictObject(
+    { name: z.string().min(1).max(64), id: z.number().int().positive().exactOptional() },
+    'is missing: give {"name": …} and, where it is known, {"id": …}',
+  ),
   reason: z.string().max(500).exactOptional(),
 } satisfies FieldsOf<DeregistrationInput>);
 
@@ -27,6 +40,23 @@ export function parseDeregistrationInput(raw: unknown): Parsed<DeregistrationSpe
   if (!parsed.ok) return parsed;
   const errors = scopeErrors(parsed.spec);
   if (errors.length > 0) return { ok: false, errors };
-  const { credential = DEFAULT_CREDENTIAL, runner, reason = 'asked for by hand', organization: _o, repository: _r, enterprise: _e, ...patience } = parsed.spec;
-  return { ok: true, spec: { scope: toScope(parsed.spec), credential, runner, reason, ...milliseconds({ ...DEREGISTRATION_PATIENCE, ...patience }) } };
+  const {
+    credential = DEFAULT_CREDENTIAL,
+    runner,
+    reason = 'asked for by hand',
+    organization: _o,
+    repository: _r,
+    enterprise: _e,
+    ...patience
+  } = parsed.spec;
+  return {
+    ok: true,
+    spec: {
+      scope: toScope(parsed.spec),
+      credential,
+      runner,
+      reason,
+      ...milliseconds({ ...DEREGISTRATION_PATIENCE, ...patience }),
+    },
+  };
 }

@@ -16,33 +16,66 @@ export interface InputError {
 export type Parsed<T> = { ok: true; spec: T } | { ok: false; errors: InputError[] };
 
 /** The fields of a schema for what the contract documents as `T`: one too many, too few or of a wider type does not compile. */
-export type FieldsOf<T> = { readonly [Field in keyof T]-?: z.ZodType<unknown, T[Field] | undefined> };
+export type FieldsOf<T> = {
+  readonly [Field in keyof T]-?: z.ZodType<unknown, T[Field] | undefined>;
+};
 
 const NO_DURATION = 'is not a duration; write for example "30s", "10m" or "1h30m"';
 /** A duration string, longer than nothing. */
 export const duration = z.string().refine((text) => (parseDuration(text) ?? 0) > 0, NO_DURATION);
 /** A duration string; `0s` for not at all. */
-export const durationOrNone = z.string().refine((text) => parseDuration(text) !== undefined, NO_DURATION);
+export const durationOrNone = z
+  .string()
+  .refine((text) => parseDuration(text) !== undefined, NO_DURATION);
 
 /** The fields of a table of durations; each may be left out. */
-export function durationFields<Defaults extends object>(defaults: Defaults, field = duration): { [Field in keyof Defaults]: z.ZodExactOptional<z.ZodString> } {
-  return Object.fromEntries(Object.keys(defaults).map((name) => [name, field.exactOptional()])) as { [Field in keyof Defaults]: z.ZodExactOptional<z.ZodString> };
+export function durationFields<Defaults extends object>(
+  defaults: Defaults,
+  field = duration,
+): { [Field in keyof Defaults]: z.ZodExactOptional<z.ZodString> } {
+  return Object.fromEntries(Object.keys(defaults).map((name) => [name, field.exactOptional()])) as {
+    [Field in keyof Defaults]: z.ZodExactOptional<z.ZodString>;
+  };
 }
 
 /** A short name. One of dots alone would leave its place in a URL's path. */
-export const word = (what: string) => z.string().regex(/^(?!\.+$)[A-Za-z0-9_.-]{1,100}$/, `must be ${what}: letters, digits, ".", "_" and "-", at most 100`);
+export const word = (what: string) =>
+  z
+    .string()
+    .regex(
+      /^(?!\.+$)[A-Za-z0-9_.-]{1,100}$/,
+      `must be ${what}: letters, digits, ".", "_" and "-", at most 100`,
+    );
 
 /** A name as Kubernetes has them. */
-export const dnsLabel = (what: string) => z.string().regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, `must be ${what}: lower-case letters, digits and "-", at most 63`);
+export const dnsLabel = (what: string) =>
+  z
+    .string()
+    .regex(
+      /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/,
+      `must be ${what}: lower-case letters, digits and "-", at most 63`,
+    );
 
 /** A program and its arguments. */
-export const words = z.array(z.string()).min(1).refine(([first]) => first !== '', 'must begin with the program to run, which is empty');
+export const words = z
+  .array(z.string())
+  .min(1)
+  .refine(([first]) => first !== '', 'must begin with the program to run, which is empty');
 
 /** Environment variables. */
-export const envFields = z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be a name of an environment variable'), z.string());
+export const envFields = z.record(
+  z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be a name of an environment variable'),
+  z.string(),
+);
 
 /** `owner/repo`. @param missing - what is said where there is none */
-export const repositoryName = (missing?: string) => z.string(missing).regex(/^(?!\.+\/)[A-Za-z0-9_.-]{1,100}\/(?!\.+$)[A-Za-z0-9_.-]{1,100}$/, 'must be "owner/repo"');
+export const repositoryName = (missing?: string) =>
+  z
+    .string(missing)
+    .regex(
+      /^(?!\.+\/)[A-Za-z0-9_.-]{1,100}\/(?!\.+$)[A-Za-z0-9_.-]{1,100}$/,
+      'must be "owner/repo"',
+    );
 
 /** Exactly one of these three; see {@link scopeErrors}. */
 export const scopeFields = {
@@ -64,17 +97,31 @@ interface ScopeInput {
 
 /** No name of a field, a label or a resource is longer; in characters. */
 const LONGEST_NAME = 253;
-const nameOf = (key: PropertyKey): string => (String(key).length > LONGEST_NAME ? `${String(key).slice(0, LONGEST_NAME)}…` : String(key));
+const nameOf = (key: PropertyKey): string =>
+  String(key).length > LONGEST_NAME ? `${String(key).slice(0, LONGEST_NAME)}…` : String(key);
 
 /** The input as the schema has it, or every error at once. @param raw - what somebody has written */
-export function readInput<Schema extends z.ZodType>(schema: Schema, raw: unknown): Parsed<z.output<Schema>> {
+export function readInput<Schema extends z.ZodType>(
+  schema: Schema,
+  raw: unknown,
+): Parsed<z.output<Schema>> {
   try {
     const parsed = schema.safeParse(raw);
-    return parsed.success ? { ok: true, spec: parsed.data } : { ok: false, errors: parsed.error.issues.flatMap(toErrors) };
+    return parsed.success
+      ? { ok: true, spec: parsed.data }
+      : { ok: false, errors: parsed.error.issues.flatMap(toErrors) };
   } catch (error) {
     // zod measures whatever has a length, also where it must be a text or a list, and an object's length may be no number.
     if (!(error instanceof TypeError)) throw error;
-    return { ok: false, errors: [{ field: 'input', message: 'has an object with a field "length" where a text or a list must be; remove it' }] };
+    return {
+      ok: false,
+      errors: [
+        {
+          field: 'input',
+          message: 'has an object with a field "length" where a text or a list must be; remove it',
+        },
+      ],
+    };
   }
 }
 
@@ -82,18 +129,35 @@ export function readInput<Schema extends z.ZodType>(schema: Schema, raw: unknown
 function toErrors(issue: z.core.$ZodIssue): InputError[] {
   const path = issue.path.map(nameOf).join('.');
   if (issue.code === 'unrecognized_keys') {
-    return issue.keys.map((key) => ({ field: path ? `${path}.${nameOf(key)}` : nameOf(key), message: 'is not a known field; check the spelling' }));
+    return issue.keys.map((key) => ({
+      field: path ? `${path}.${nameOf(key)}` : nameOf(key),
+      message: 'is not a known field; check the spelling',
+    }));
   }
-  if (issue.code === 'invalid_key') return issue.issues.map((inner) => ({ field: path, message: inner.message }));
+  if (issue.code === 'invalid_key')
+    return issue.issues.map((inner) => ({ field: path, message: inner.message }));
   return [{ field: path || 'input', message: issue.message }];
 }
 
 /** Exactly one scope has to be named. */
 export function scopeErrors(input: ScopeInput): InputError[] {
-  const given = (['organization', 'repository', 'enterprise'] as const).filter((field) => input[field] !== undefined);
+  const given = (['organization', 'repository', 'enterprise'] as const).filter(
+    (field) => input[field] !== undefined,
+  );
   if (given.length === 1) return [];
-  if (given.length === 0) return [{ field: 'organization', message: 'is missing: give exactly one of organization, repository or enterprise' }];
-  return [{ field: given.join(', '), message: 'exclude each other: give exactly one of organization, repository or enterprise' }];
+  if (given.length === 0)
+    return [
+      {
+        field: 'organization',
+        message: 'is missing: give exactly one of organization, repository or enterprise',
+      },
+    ];
+  return [
+    {
+      field: given.join(', '),
+      message: 'exclude each other: give exactly one of organization, repository or enterprise',
+    },
+  ];
 }
 
 /** The scope of an input that was checked to name exactly one. */

@@ -20,12 +20,23 @@ const LEAST_SECONDS = 30;
 const STEP_MARGIN_MS = 1_000;
 
 /** @param stop - valid, and either with `gracePeriod` or without @param byScope - what the worker's config sets */
-export function graceLedger(stop: StopInput, { signalTimeout, cleanupTimeout }: Pick<ScopeTimeouts, 'signalTimeout' | 'cleanupTimeout'>): GraceLedger {
+export function graceLedger(
+  stop: StopInput,
+  { signalTimeout, cleanupTimeout }: Pick<ScopeTimeouts, 'signalTimeout' | 'cleanupTimeout'>,
+): GraceLedger {
   const { signals: _signals, to: _to, cleanupCommand: _command, ...asked } = stop;
-  const { gracePeriodMs, drainTimeoutMs = 0, ...parts } = milliseconds({ ...STOP_TIMEOUTS, ...defined({ signalTimeout, cleanupTimeout }), ...asked });
+  const {
+    gracePeriodMs,
+    drainTimeoutMs = 0,
+    ...parts
+  } = milliseconds({ ...STOP_TIMEOUTS, ...defined({ signalTimeout, cleanupTimeout }), ...asked });
   if (gracePeriodMs !== undefined) return stepLedger(gracePeriodMs, drainTimeoutMs);
   const wholeMs = drainTimeoutMs + parts.signalTimeoutMs + parts.cleanupTimeoutMs;
-  return { drainTimeoutMs, ...parts, podSeconds: Math.max(LEAST_SECONDS, Math.ceil(wholeMs / 1_000) + MARGIN_SECONDS) };
+  return {
+    drainTimeoutMs,
+    ...parts,
+    podSeconds: Math.max(LEAST_SECONDS, Math.ceil(wholeMs / 1_000) + MARGIN_SECONDS),
+  };
 }
 
 /** Of a step: 80 % of the pod's grace to make artifacts, 20 % to upload them (15 s: 18 s, 100 s: 125 s). */

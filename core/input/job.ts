@@ -1,16 +1,52 @@
 /** The `job` workflow's input: from what people write (JobInput) to what the workflow works with ({@link JobSpec}). Each step becomes the input of a runner. */
 import { z } from 'zod';
-import { JOB_STAGES, JOB_TIMEOUTS, STEP_TIMEOUTS, stepWorkflowId, type JobInput, type JobSource, type JobStage, type PostStepInput, type RunnerInput, type StepInput, type StepResources, type StepStorage } from '../contract/index.ts';
+import {
+  JOB_STAGES,
+  JOB_TIMEOUTS,
+  STEP_TIMEOUTS,
+  stepWorkflowId,
+  type JobInput,
+  type JobSource,
+  type JobStage,
+  type PostStepInput,
+  type RunnerInput,
+  type StepInput,
+  type StepResources,
+  type StepStorage,
+} from '../contract/index.ts';
 import { defined } from '../defined.ts';
 import { stepPath } from '../domain/artifactLayout.ts';
 import type { Scope } from '../domain/ciServer.ts';
-import { formatDuration, milliseconds, parseDuration, type Milliseconds } from '../domain/duration.ts';
+import {
+  formatDuration,
+  milliseconds,
+  parseDuration,
+  type Milliseconds,
+} from '../domain/duration.ts';
 import { OUTSIDERS_VOLUMES, volumeKinds } from '../domain/outsiders.ts';
 import { COMMIT, REF } from '../domain/gitNames.ts';
 import { RUNNER_CONTAINER } from '../domain/podTemplate.ts';
-import { credentialName, dnsLabel, durationFields, envFields, readInput, scopeFields, toScope, words, type FieldsOf, type InputError, type Parsed } from './fields.ts';
+import {
+  credentialName,
+  dnsLabel,
+  durationFields,
+  envFields,
+  readInput,
+  scopeFields,
+  toScope,
+  words,
+  type FieldsOf,
+  type InputError,
+  type Parsed,
+} from './fields.ts';
 import { parseRunnerInput } from './runner.ts';
-import { jobTimeoutsFor, LONGEST_JOB_TIMEOUT, timeoutsFor, type ScopeTimeouts, type TimeoutPolicy } from './timeoutPolicy.ts';
+import {
+  jobTimeoutsFor,
+  LONGEST_JOB_TIMEOUT,
+  timeoutsFor,
+  type ScopeTimeouts,
+  type TimeoutPolicy,
+} from './timeoutPolicy.ts';
 
 /** A validated job, with every default filled in. Its `timeout` counts from its first step's pod. */
 export interface JobSpec extends Milliseconds<typeof JOB_TIMEOUTS> {
@@ -48,42 +84,98 @@ export const MAX_STEPS = 100;
 /** Temporal takes 2 MiB at once, and what is encrypted is larger. */
 const MAX_BYTES = 1_048_576;
 /** Variables that a job gives its steps, now or later; a step may not set them. */
-export const JOB_ENV: ReadonlySet<string> = new Set(['JOB_NAME', 'BUILD_ID', 'JOB_EVENT', 'JOB_COMMIT', 'JOB_REF', 'JOB_BASE', 'JOB_PULL_REQUEST', 'JOB_SPEC', 'JOB_STOP_REASON', 'SHARED_DIR', 'ARTIFACT_DIR']);
+export const JOB_ENV: ReadonlySet<string> = new Set([
+  'JOB_NAME',
+  'BUILD_ID',
+  'JOB_EVENT',
+  'JOB_COMMIT',
+  'JOB_REF',
+  'JOB_BASE',
+  'JOB_PULL_REQUEST',
+  'JOB_SPEC',
+  'JOB_STOP_REASON',
+  'SHARED_DIR',
+  'ARTIFACT_DIR',
+]);
 
 // YAML has `cpu: 2` as a number.
-const quantities = z.record(z.string().min(1), z.union([z.string().min(1), z.number().positive()], 'must be a quantity, such as 2, "500m" or "4Gi"')).exactOptional();
-const volume = z.looseObject({ name: dnsLabel('a volume name'), mountPath: z.string().regex(/^\/[^:\0]+$/, 'must be an absolute path without ":"'), readOnly: z.boolean().exactOptional() });
+const quantities = z
+  .record(
+    z.string().min(1),
+    z.union(
+      [z.string().min(1), z.number().positive()],
+      'must be a quantity, such as 2, "500m" or "4Gi"',
+    ),
+  )
+  .exactOptional();
+const volume = z.looseObject({
+  name: dnsLabel('a volume name'),
+  mountPath: z.string().regex(/^\/[^:\0]+$/, 'must be an absolute path without ":"'),
+  readOnly: z.boolean().exactOptional(),
+});
 
 const stepFields = {
   ...durationFields(STEP_TIMEOUTS),
-  name: z.string('is missing').regex(/^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/, 'must consist of letters, digits, ".", "_" and "-", at most 63, and begin and end with a letter or a digit'),
+  name: z
+    .string('is missing')
+    .regex(
+      /^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/,
+      'must consist of letters, digits, ".", "_" and "-", at most 63, and begin and end with a letter or a digit',
+    ),
   image: z.string().min(1).max(500).exactOptional(),
   commands: z.string().min(1, 'is empty').exactOptional(),
   command: words.exactOptional(),
   env: envFields.exactOptional(),
   resources: z.strictObject({ requests: quantities, limits: quantities }).exactOptional(),
   volumes: z.array(volume).max(20, 'must have at most 20 volumes').exactOptional(),
-  stop: z.strictObject({ to: z.enum(['process', 'group'], 'must be "process" or "group"').exactOptional() }).exactOptional(),
+  stop: z
+    .strictObject({
+      to: z.enum(['process', 'group'], 'must be "process" or "group"').exactOptional(),
+    })
+    .exactOptional(),
   onEviction: z.enum(['fail', 'replace'], 'must be "fail" or "replace"').exactOptional(),
 } satisfies FieldsOf<StepInput>;
 
-const postOnly = { bestEffort: z.boolean().exactOptional(), optionalOnSuccess: z.boolean().exactOptional() };
-const step = z.strictObject({ ...stepFields, bestEffort: z.undefined('is for steps of post only; remove it').exactOptional(), optionalOnSuccess: z.undefined('is for steps of post only; remove it').exactOptional() });
+const postOnly = {
+  bestEffort: z.boolean().exactOptional(),
+  optionalOnSuccess: z.boolean().exactOptional(),
+};
+const step = z.strictObject({
+  ...stepFields,
+  bestEffort: z.undefined('is for steps of post only; remove it').exactOptional(),
+  optionalOnSuccess: z.undefined('is for steps of post only; remove it').exactOptional(),
+});
 
-const gitRef = z.string().regex(REF, 'must be a name as Git has them: without white space and the characters ~ ^ : ? * [ and \\');
+const gitRef = z
+  .string()
+  .regex(
+    REF,
+    'must be a name as Git has them: without white space and the characters ~ ^ : ? * [ and \\',
+  );
 
 /** Field by field. Unknown fields are errors. */
 export const jobSchema = z.strictObject({
   ...durationFields(JOB_TIMEOUTS),
-  name: z.string('is missing').regex(/^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/, 'must consist of letters, digits, ".", "_" and "-", at most 63, and begin and end with a letter or a digit'),
+  name: z
+    .string('is missing')
+    .regex(
+      /^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/,
+      'must consist of letters, digits, ".", "_" and "-", at most 63, and begin and end with a letter or a digit',
+    ),
   repository: scopeFields.repository,
   report: z.boolean('must be true or false').exactOptional(),
   credential: credentialName.exactOptional(),
   namespace: dnsLabel('a Kubernetes namespace').exactOptional(),
   source: z
     .strictObject({
-      event: z.enum(['push', 'pull_request', 'schedule'], 'must be "push", "pull_request" or "schedule"'),
-      commit: z.string().regex(COMMIT, "must be a commit's id: at most 64 letters and digits").exactOptional(),
+      event: z.enum(
+        ['push', 'pull_request', 'schedule'],
+        'must be "push", "pull_request" or "schedule"',
+      ),
+      commit: z
+        .string()
+        .regex(COMMIT, "must be a commit's id: at most 64 letters and digits")
+        .exactOptional(),
       ref: gitRef.exactOptional(),
       base: gitRef.exactOptional(),
       pullRequest: z.number().int().positive().exactOptional(),
@@ -91,8 +183,12 @@ export const jobSchema = z.strictObject({
     } satisfies FieldsOf<JobSource>)
     .exactOptional(),
   pre: z.array(step).exactOptional(),
-  test: z.array(step, 'is missing: the list of steps that are the job').min(1, 'must have at least one step'),
-  post: z.array(z.strictObject({ ...stepFields, ...postOnly } satisfies FieldsOf<PostStepInput>)).exactOptional(),
+  test: z
+    .array(step, 'is missing: the list of steps that are the job')
+    .min(1, 'must have at least one step'),
+  post: z
+    .array(z.strictObject({ ...stepFields, ...postOnly } satisfies FieldsOf<PostStepInput>))
+    .exactOptional(),
 });
 
 /** Every error is reported at once. @param raw - the workflow's only argument */
@@ -103,30 +199,85 @@ export function parseJobInput(raw: unknown, admission: JobAdmission): Parsed<Job
   if (!parsed.ok) return parsed;
   const input = parsed.spec as JobInput;
   const { policy = {}, workflowId } = admission;
-  const scope = input.repository === undefined ? undefined : toScope({ repository: input.repository });
-  const { timeoutCap = LONGEST_JOB_TIMEOUT, ...byPolicy } = policy === 'elsewhere' ? {} : jobTimeoutsFor(policy, scope, input.name);
+  const scope =
+    input.repository === undefined ? undefined : toScope({ repository: input.repository });
+  const { timeoutCap = LONGEST_JOB_TIMEOUT, ...byPolicy } =
+    policy === 'elsewhere' ? {} : jobTimeoutsFor(policy, scope, input.name);
   const { timeout, gracePeriod, maxAge } = input;
-  const asked = milliseconds({ ...JOB_TIMEOUTS, ...byPolicy, ...defined({ timeout, gracePeriod, maxAge }) });
+  const asked = milliseconds({
+    ...JOB_TIMEOUTS,
+    ...byPolicy,
+    ...defined({ timeout, gracePeriod, maxAge }),
+  });
   const times = { ...asked, timeoutMs: Math.min(asked.timeoutMs, ms(timeoutCap)) };
-  const { podUnscheduled, podPending, registration } = policy === 'elsewhere' ? {} : timeoutsFor(policy, scope);
+  const { podUnscheduled, podPending, registration } =
+    policy === 'elsewhere' ? {} : timeoutsFor(policy, scope);
   const comeUp = defined({ podUnscheduled, podPending, registration });
-  const placed = JOB_STAGES.flatMap((stage) => (input[stage] ?? []).map((each, index) => ({ each: each as PostStepInput, stage, index, spec: stepSpec(input, each, stage, stepWorkflowId(workflowId, stage, index + 1), comeUp, admission) })));
+  const placed = JOB_STAGES.flatMap((stage) =>
+    (input[stage] ?? []).map((each, index) => ({
+      each: each as PostStepInput,
+      stage,
+      index,
+      spec: stepSpec(
+        input,
+        each,
+        stage,
+        stepWorkflowId(workflowId, stage, index + 1),
+        comeUp,
+        admission,
+      ),
+    })),
+  );
   const errors: InputError[] = [];
   const warnings: string[] = [];
-  if (placed.length > MAX_STEPS) errors.push({ field: JOB_STAGES.join(', '), message: `have ${placed.length} steps in all, and a job may have ${MAX_STEPS}: do more in one step` });
-  if (asked.timeoutMs > times.timeoutMs && timeout !== undefined) errors.push({ field: 'timeout', message: `is over the cap of ${timeoutCap}; a job may only lower it (the worker's HOLDFAST_TIMEOUTS names jobs with a higher cap)` });
-  if (times.maxAgeMs < times.timeoutMs) errors.push({ field: 'maxAge', message: `is shorter than the job's timeout of ${formatDuration(times.timeoutMs)}: raise it, or lower that` });
+  if (placed.length > MAX_STEPS)
+    errors.push({
+      field: JOB_STAGES.join(', '),
+      message: `have ${placed.length} steps in all, and a job may have ${MAX_STEPS}: do more in one step`,
+    });
+  if (asked.timeoutMs > times.timeoutMs && timeout !== undefined)
+    errors.push({
+      field: 'timeout',
+      message: `is over the cap of ${timeoutCap}; a job may only lower it (the worker's HOLDFAST_TIMEOUTS names jobs with a higher cap)`,
+    });
+  if (times.maxAgeMs < times.timeoutMs)
+    errors.push({
+      field: 'maxAge',
+      message: `is shorter than the job's timeout of ${formatDuration(times.timeoutMs)}: raise it, or lower that`,
+    });
   placed.forEach(({ each, stage, index, spec }, position) => {
     const field = `${stage}.${index}`;
-    if (placed.slice(0, position).some((other) => other.each.name === each.name)) errors.push({ field: `${field}.name`, message: `is used twice: "${each.name}"` });
-    errors.push(...[...stepErrors(each), ...outsidersErrors(input, each)].map((error) => ({ ...error, field: `${field}.${error.field}` })));
+    if (placed.slice(0, position).some((other) => other.each.name === each.name))
+      errors.push({ field: `${field}.name`, message: `is used twice: "${each.name}"` });
+    errors.push(
+      ...[...stepErrors(each), ...outsidersErrors(input, each)].map((error) => ({
+        ...error,
+        field: `${field}.${error.field}`,
+      })),
+    );
     const runner = parseRunnerInput(spec.runner, { workflowId: spec.workflowId, policy });
-    if (!runner.ok) errors.push(...runner.errors.map((error) => ({ ...error, field: `${field}.${stepField(error.field)}` })));
+    if (!runner.ok)
+      errors.push(
+        ...runner.errors.map((error) => ({
+          ...error,
+          field: `${field}.${stepField(error.field)}`,
+        })),
+      );
     // Of the default nobody has to be warned in each job.
-    else if (each.gracePeriod !== undefined) warnings.push(...runner.spec.warnings.map((warning) => `${stage} ${each.name}: ${warning}`));
+    else if (each.gracePeriod !== undefined)
+      warnings.push(...runner.spec.warnings.map((warning) => `${stage} ${each.name}: ${warning}`));
   });
   if (errors.length > 0) return { ok: false, errors };
-  return { ok: true, spec: { name: input.name, ...defined({ scope }), ...times, steps: placed.map(({ spec }) => spec), warnings } };
+  return {
+    ok: true,
+    spec: {
+      name: input.name,
+      ...defined({ scope }),
+      ...times,
+      steps: placed.map(({ spec }) => spec),
+      warnings,
+    },
+  };
 }
 
 /** What is written as JSON again and again is to have room, and an end. */
@@ -135,21 +286,39 @@ export function inputSizeError(raw: unknown): string | undefined {
   try {
     text = JSON.stringify(raw) ?? '';
   } catch (error) {
-    if (error instanceof RangeError) return 'is nested too deeply, as no job is; look for a list or an object within itself';
+    if (error instanceof RangeError)
+      return 'is nested too deeply, as no job is; look for a list or an object within itself';
     throw error;
   }
   const bytes = new TextEncoder().encode(text).length;
-  return bytes > MAX_BYTES ? `has ${bytes} bytes as JSON, and may have ${MAX_BYTES}: put long scripts into the steps' images` : undefined;
+  return bytes > MAX_BYTES
+    ? `has ${bytes} bytes as JSON, and may have ${MAX_BYTES}: put long scripts into the steps' images`
+    : undefined;
 }
 
 function stepErrors({ commands, command, env = {}, volumes = [] }: StepInput): InputError[] {
   const errors: InputError[] = [];
-  if (commands === undefined && command === undefined) errors.push({ field: 'commands', message: 'is missing: give a script (commands), or a program and its arguments (command)' });
-  if (commands !== undefined && command !== undefined) errors.push({ field: 'commands, command', message: 'exclude each other: give a script (commands), or a program and its arguments (command)' });
-  for (const name of Object.keys(env)) if (JOB_ENV.has(name)) errors.push({ field: `env.${name}`, message: 'is set by the job; remove it' });
+  if (commands === undefined && command === undefined)
+    errors.push({
+      field: 'commands',
+      message: 'is missing: give a script (commands), or a program and its arguments (command)',
+    });
+  if (commands !== undefined && command !== undefined)
+    errors.push({
+      field: 'commands, command',
+      message:
+        'exclude each other: give a script (commands), or a program and its arguments (command)',
+    });
+  for (const name of Object.keys(env))
+    if (JOB_ENV.has(name))
+      errors.push({ field: `env.${name}`, message: 'is set by the job; remove it' });
   volumes.forEach((volume, index) => {
     const sources = volumeKinds(volume);
-    if (sources.length !== 1) errors.push({ field: `volumes.${index}`, message: `"${volume.name}" must have exactly one source, such as secret, configMap, emptyDir or persistentVolumeClaim; it has ${sources.length === 0 ? 'none' : sources.join(', ')}` });
+    if (sources.length !== 1)
+      errors.push({
+        field: `volumes.${index}`,
+        message: `"${volume.name}" must have exactly one source, such as secret, configMap, emptyDir or persistentVolumeClaim; it has ${sources.length === 0 ? 'none' : sources.join(', ')}`,
+      });
   });
   return errors;
 }
@@ -159,47 +328,119 @@ function outsidersErrors({ source }: JobInput, { volumes = [] }: StepInput): Inp
   if (source?.untrusted !== true) return [];
   return volumes.flatMap((volume, index) => {
     const kind = volumeKinds(volume).find((each) => !OUTSIDERS_VOLUMES.includes(each));
-    return kind === undefined ? [] : [{ field: `volumes.${index}`, message: `"${volume.name}" is a ${kind}, which is not for the run of an outsider's change: it may have ${OUTSIDERS_VOLUMES.join(', ')}` }];
+    return kind === undefined
+      ? []
+      : [
+          {
+            field: `volumes.${index}`,
+            message: `"${volume.name}" is a ${kind}, which is not for the run of an outsider's change: it may have ${OUTSIDERS_VOLUMES.join(', ')}`,
+          },
+        ];
   });
 }
 
 /** Fields of a runner's input under which a step's is checked, and how a step calls them. */
-const STEP_FIELD: Readonly<Record<string, string>> = { 'timeouts.jobTimeout': 'timeout', 'stop.gracePeriod': 'gracePeriod', pod: 'volumes' };
+const STEP_FIELD: Readonly<Record<string, string>> = {
+  'timeouts.jobTimeout': 'timeout',
+  'stop.gracePeriod': 'gracePeriod',
+  pod: 'volumes',
+};
 const stepField = (field: string): string => STEP_FIELD[field] ?? field;
 
 /** @param comeUp - what the job's repository has for its steps' pods: a step's life has none itself */
-function stepSpec(job: JobInput, input: PostStepInput, stage: JobStage, workflowId: string, comeUp: Pick<ScopeTimeouts, 'podUnscheduled' | 'podPending' | 'registration'>, admission: JobAdmission): StepSpec {
-  const { name, image, commands = '', command = ['/bin/sh', '-e', '-c', commands], timeout = STEP_TIMEOUTS.timeout, gracePeriod = STEP_TIMEOUTS.gracePeriod, uploadTimeout = STEP_TIMEOUTS.uploadTimeout, onEviction, bestEffort = false, optionalOnSuccess = false } = input;
+function stepSpec(
+  job: JobInput,
+  input: PostStepInput,
+  stage: JobStage,
+  workflowId: string,
+  comeUp: Pick<ScopeTimeouts, 'podUnscheduled' | 'podPending' | 'registration'>,
+  admission: JobAdmission,
+): StepSpec {
+  const {
+    name,
+    image,
+    commands = '',
+    command = ['/bin/sh', '-e', '-c', commands],
+    timeout = STEP_TIMEOUTS.timeout,
+    gracePeriod = STEP_TIMEOUTS.gracePeriod,
+    uploadTimeout = STEP_TIMEOUTS.uploadTimeout,
+    onEviction,
+    bestEffort = false,
+    optionalOnSuccess = false,
+  } = input;
   const runner: RunnerInput = {
     ciServer: 'none',
     job: admission.workflowId,
     command,
-    env: { ...input.env, JOB_NAME: job.name, BUILD_ID: admission.runId ?? '', ...sourceEnv(job.source) },
+    env: {
+      ...input.env,
+      JOB_NAME: job.name,
+      BUILD_ID: admission.runId ?? '',
+      ...sourceEnv(job.source),
+    },
     timeouts: { ...comeUp, jobTimeout: timeout },
     stop: { gracePeriod, ...input.stop },
     ...(job.source?.untrusted === true ? { untrusted: true } : {}),
     ...defined({ image, onEviction, namespace: job.namespace, pod: podOf(input) }),
   };
-  const path = stepPath({ ...defined({ repository: job.repository }), job: job.name, buildId: admission.runId ?? '-' }, stage, name);
-  return { stage, name, workflowId, bestEffort, optionalOnSuccess, storage: { path, timeout: uploadTimeout }, runner };
+  const path = stepPath(
+    { ...defined({ repository: job.repository }), job: job.name, buildId: admission.runId ?? '-' },
+    stage,
+    name,
+  );
+  return {
+    stage,
+    name,
+    workflowId,
+    bestEffort,
+    optionalOnSuccess,
+    storage: { path, timeout: uploadTimeout },
+    runner,
+  };
 }
 
 function sourceEnv(source: JobSource | undefined): Record<string, string> {
   if (source === undefined) return {};
   const { event, commit, ref, base, pullRequest } = source;
-  return defined({ JOB_EVENT: event, JOB_COMMIT: commit, JOB_REF: ref, JOB_BASE: base, JOB_PULL_REQUEST: pullRequest === undefined ? undefined : String(pullRequest) });
+  return defined({
+    JOB_EVENT: event,
+    JOB_COMMIT: commit,
+    JOB_REF: ref,
+    JOB_BASE: base,
+    JOB_PULL_REQUEST: pullRequest === undefined ? undefined : String(pullRequest),
+  });
 }
 
 function podOf({ resources, volumes = [] }: StepInput): RunnerInput['pod'] {
   if (resources === undefined && volumes.length === 0) return undefined;
-  const volumeMounts = volumes.map(({ name, mountPath, readOnly }) => ({ name, mountPath, ...defined({ readOnly }) }));
+  const volumeMounts = volumes.map(({ name, mountPath, readOnly }) => ({
+    name,
+    mountPath,
+    ...defined({ readOnly }),
+  }));
   const sources = volumes.map(({ mountPath: _path, readOnly: _readOnly, ...source }) => source);
-  return { spec: { containers: [{ name: RUNNER_CONTAINER, ...(resources === undefined ? {} : { resources: quantitiesOf(resources) }), ...(volumes.length > 0 ? { volumeMounts } : {}) }], ...(volumes.length > 0 ? { volumes: sources } : {}) } };
+  return {
+    spec: {
+      containers: [
+        {
+          name: RUNNER_CONTAINER,
+          ...(resources === undefined ? {} : { resources: quantitiesOf(resources) }),
+          ...(volumes.length > 0 ? { volumeMounts } : {}),
+        },
+      ],
+      ...(volumes.length > 0 ? { volumes: sources } : {}),
+    },
+  };
 }
 
 /** As Kubernetes writes them. */
 function quantitiesOf(resources: StepResources): StepResources {
-  return Object.fromEntries(Object.entries(resources).map(([kind, amounts = {}]) => [kind, Object.fromEntries(Object.entries(amounts).map(([name, amount]) => [name, String(amount)]))]));
+  return Object.fromEntries(
+    Object.entries(resources).map(([kind, amounts = {}]) => [
+      kind,
+      Object.fromEntries(Object.entries(amounts).map(([name, amount]) => [name, String(amount)])),
+    ]),
+  );
 }
 
 const ms = (text: string): number => parseDuration(text) ?? Number.NaN;

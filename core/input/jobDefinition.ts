@@ -1,12 +1,26 @@
 /** Declared jobs: from what people write (JobDefinitionInput) to what the workflow goes by ({@link DefinitionSpec}). */
 import { z } from 'zod';
-import { DEFINITION_INTERVALS, type ChangeFilter, type JobDefinitionInput, type JobSchedule, type JobTriggers } from '../contract/index.ts';
+import {
+  DEFINITION_INTERVALS,
+  type ChangeFilter,
+  type JobDefinitionInput,
+  type JobSchedule,
+  type JobTriggers,
+} from '../contract/index.ts';
 import { defined } from '../defined.ts';
 import { jobOf } from '../domain/declaredJob.ts';
 import { milliseconds, type Milliseconds } from '../domain/duration.ts';
 import { isForOutsiders, volumeKinds } from '../domain/outsiders.ts';
 import { patternFault } from '../domain/filterPattern.ts';
-import { durationFields, DEFAULT_CREDENTIAL, readInput, repositoryName, type FieldsOf, type InputError, type Parsed } from './fields.ts';
+import {
+  durationFields,
+  DEFAULT_CREDENTIAL,
+  readInput,
+  repositoryName,
+  type FieldsOf,
+  type InputError,
+  type Parsed,
+} from './fields.ts';
 import { inputSizeError, jobSchema, parseJobInput, type JobAdmission } from './job.ts';
 import type { CheckSchedule } from './runnerSet.ts';
 
@@ -30,33 +44,64 @@ export interface DefinitionAdmission extends Pick<JobAdmission, 'policy'> {
 
 const MAX_PATTERNS = 100;
 const LONGEST_PATTERN = 500;
-const pattern = z.string().max(LONGEST_PATTERN, `must be at most ${LONGEST_PATTERN} characters`).superRefine((text, context) => {
-  const fault = patternFault(text);
-  if (fault !== undefined) context.addIssue({ code: 'custom', message: fault });
-});
+const pattern = z
+  .string()
+  .max(LONGEST_PATTERN, `must be at most ${LONGEST_PATTERN} characters`)
+  .superRefine((text, context) => {
+    const fault = patternFault(text);
+    if (fault !== undefined) context.addIssue({ code: 'custom', message: fault });
+  });
 const patterns = z
   .array(pattern, 'must be a list of patterns')
   .min(1, 'must have at least one pattern, or be left out')
   .max(MAX_PATTERNS, `must have at most ${MAX_PATTERNS} patterns`)
-  .refine((all) => !all.every((each) => each.startsWith('!')), 'must have a pattern without "!", or nothing passes; "**" stands for all')
+  .refine(
+    (all) => !all.every((each) => each.startsWith('!')),
+    'must have a pattern without "!", or nothing passes; "**" stands for all',
+  )
   .exactOptional();
-const filter = z.strictObject({ branches: patterns, paths: patterns } satisfies FieldsOf<ChangeFilter>).nullable().exactOptional();
-const schedule = z.strictObject({ cron: z.string('is missing').min(1).max(200), timeZone: z.string().min(1).max(100).exactOptional() } satisfies FieldsOf<JobSchedule>);
+const filter = z
+  .strictObject({ branches: patterns, paths: patterns } satisfies FieldsOf<ChangeFilter>)
+  .nullable()
+  .exactOptional();
+const schedule = z.strictObject({
+  cron: z.string('is missing').min(1).max(200),
+  timeZone: z.string().min(1).max(100).exactOptional(),
+} satisfies FieldsOf<JobSchedule>);
 const NO_TRIGGER = 'must have at least one of push, pull_request and schedule';
 
 /** Field by field. Unknown fields are errors. */
 export const jobDefinitionSchema = jobSchema.omit({ source: true }).extend({
   repository: repositoryName('is missing: the repository that it is for, "owner/repo"'),
   on: z
-    .strictObject({ push: filter, pull_request: filter, schedule: z.array(schedule, 'must be a list of {cron, timeZone}').min(1, 'must have at least one entry').max(50, 'must be at most 50').exactOptional() } satisfies FieldsOf<JobTriggers>, 'is missing: what starts the job, such as {push: {branches: [main]}}')
+    .strictObject(
+      {
+        push: filter,
+        pull_request: filter,
+        schedule: z
+          .array(schedule, 'must be a list of {cron, timeZone}')
+          .min(1, 'must have at least one entry')
+          .max(50, 'must be at most 50')
+          .exactOptional(),
+      } satisfies FieldsOf<JobTriggers>,
+      'is missing: what starts the job, such as {push: {branches: [main]}}',
+    )
     .refine((on) => Object.keys(on).length > 0, NO_TRIGGER),
   untrusted: z.boolean('must be true or false').exactOptional(),
-  maxConcurrency: z.number('must be a whole number').int('must be a whole number').min(1, 'must be 1 or more').max(100, 'must be at most 100').exactOptional(),
+  maxConcurrency: z
+    .number('must be a whole number')
+    .int('must be a whole number')
+    .min(1, 'must be 1 or more')
+    .max(100, 'must be at most 100')
+    .exactOptional(),
   intervals: z.strictObject(durationFields(DEFINITION_INTERVALS)).exactOptional(),
 });
 
 /** Every error is reported at once. @param raw - the argument of the signal `apply` */
-export function parseJobDefinition(raw: unknown, { policy, checkSchedule }: DefinitionAdmission): Parsed<DefinitionSpec & { readonly warnings: readonly string[] }> {
+export function parseJobDefinition(
+  raw: unknown,
+  { policy, checkSchedule }: DefinitionAdmission,
+): Parsed<DefinitionSpec & { readonly warnings: readonly string[] }> {
   const tooLarge = inputSizeError(raw);
   if (tooLarge !== undefined) return { ok: false, errors: [{ field: 'input', message: tooLarge }] };
   const parsed = readInput(jobDefinitionSchema, raw);
@@ -66,7 +111,10 @@ export function parseJobDefinition(raw: unknown, { policy, checkSchedule }: Defi
   const job = parseJobInput(jobOf(input), { workflowId: input.name, policy });
   const errors = [...scheduleErrors(input, checkSchedule), ...(job.ok ? [] : job.errors)];
   if (!job.ok || errors.length > 0) return { ok: false, errors };
-  return { ok: true, spec: { ...toSpec(input), warnings: [...job.spec.warnings, ...outsidersWarnings(input)] } };
+  return {
+    ok: true,
+    spec: { ...toSpec(input), warnings: [...job.spec.warnings, ...outsidersWarnings(input)] },
+  };
 }
 
 function scheduleErrors({ on }: JobDefinitionInput, check: CheckSchedule): InputError[] {
@@ -77,10 +125,20 @@ function scheduleErrors({ on }: JobDefinitionInput, check: CheckSchedule): Input
 }
 
 /** What is not there in the run of an outsider's change. */
-function outsidersWarnings({ untrusted = false, pre = [], test, post = [] }: JobDefinitionInput): string[] {
+function outsidersWarnings({
+  untrusted = false,
+  pre = [],
+  test,
+  post = [],
+}: JobDefinitionInput): string[] {
   if (!untrusted) return [];
   return [...pre, ...test, ...post].flatMap(({ name, volumes = [] }) =>
-    volumes.filter((volume) => !isForOutsiders(volume)).map((volume) => `${name}: the volume ${volume.name} (${volumeKinds(volume).join(', ')}) is not there in the runs of outsiders' changes`),
+    volumes
+      .filter((volume) => !isForOutsiders(volume))
+      .map(
+        (volume) =>
+          `${name}: the volume ${volume.name} (${volumeKinds(volume).join(', ')}) is not there in the runs of outsiders' changes`,
+      ),
   );
 }
 
@@ -88,7 +146,15 @@ function toSchedules({ schedule: schedules = [] }: JobTriggers): Required<JobSch
   return schedules.map(({ cron, timeZone = 'UTC' }) => ({ cron, timeZone }));
 }
 
-function toSpec({ name, repository, credential = DEFAULT_CREDENTIAL, on, untrusted = false, maxConcurrency, intervals }: JobDefinitionInput): DefinitionSpec {
+function toSpec({
+  name,
+  repository,
+  credential = DEFAULT_CREDENTIAL,
+  on,
+  untrusted = false,
+  maxConcurrency,
+  intervals,
+}: JobDefinitionInput): DefinitionSpec {
   return {
     name,
     repository,
@@ -100,4 +166,5 @@ function toSpec({ name, repository, credential = DEFAULT_CREDENTIAL, on, untrust
   };
 }
 
-const filterOf = (asked: ChangeFilter | null | undefined): ChangeFilter | undefined => (asked === null ? {} : asked);
+const filterOf = (asked: ChangeFilter | null | undefined): ChangeFilter | undefined =>
+  asked === null ? {} : asked;

@@ -3,17 +3,42 @@
  * mean together is checked in runnerChecks.ts.
  */
 import { z } from 'zod';
-import { RUNNER_INTERVALS, RUNNER_TIMEOUTS, STOP_TIMEOUTS, type OnEviction, type RunnerInput } from '../contract/index.ts';
+import {
+  RUNNER_INTERVALS,
+  RUNNER_TIMEOUTS,
+  STOP_TIMEOUTS,
+  type OnEviction,
+  type RunnerInput,
+} from '../contract/index.ts';
 import { defined } from '../defined.ts';
 import { DEFAULT_GROUP_ID, type Scope } from '../domain/ciServer.ts';
 import { milliseconds, parseDuration, type Milliseconds } from '../domain/duration.ts';
 import type { PodRequest, Supervision } from '../domain/pod.ts';
 import { SET_LABEL } from '../domain/podTemplate.ts';
-import { credentialName, DEFAULT_CREDENTIAL, dnsLabel, duration, durationFields, envFields, readInput, scopeFields, toScope, word, words, type FieldsOf, type Parsed } from './fields.ts';
+import {
+  credentialName,
+  DEFAULT_CREDENTIAL,
+  dnsLabel,
+  duration,
+  durationFields,
+  envFields,
+  readInput,
+  scopeFields,
+  toScope,
+  word,
+  words,
+  type FieldsOf,
+  type Parsed,
+} from './fields.ts';
 import { graceLedger, type GraceLedger } from './graceLedger.ts';
 import { caSchema, proxySchema } from './network.ts';
 import { runnerErrors, runnerWarnings } from './runnerChecks.ts';
-import { LONGEST_JOB_TIMEOUT, timeoutsFor, type ScopeTimeouts, type TimeoutPolicy } from './timeoutPolicy.ts';
+import {
+  LONGEST_JOB_TIMEOUT,
+  timeoutsFor,
+  type ScopeTimeouts,
+  type TimeoutPolicy,
+} from './timeoutPolicy.ts';
 
 /** A validated runner, with every default filled in. */
 export interface RunnerSpec {
@@ -37,7 +62,8 @@ export interface RunnerSpec {
   readonly onEviction: OnEviction;
   readonly maxAttempts: number;
   /** The pod of each of its runners. */
-  readonly pod: Omit<PodRequest, 'identity'> & Required<Pick<PodRequest, 'supervision' | 'volumeClaims'>>;
+  readonly pod: Omit<PodRequest, 'identity'> &
+    Required<Pick<PodRequest, 'supervision' | 'volumeClaims'>>;
   readonly timeouts: Milliseconds<typeof RUNNER_TIMEOUTS>;
   /** How long a job may be allowed to run. */
   readonly jobTimeoutCapMs: number;
@@ -57,21 +83,49 @@ export interface RunnerAdmission {
 }
 
 // GitHub label names end at 256; control characters never make sense.
-const label = z.string().regex(/^[^\s,\p{Cc}][^,\p{Cc}]{0,255}$/u, 'must be 1 to 256 characters without commas or control characters');
+const label = z
+  .string()
+  .regex(
+    /^[^\s,\p{Cc}][^,\p{Cc}]{0,255}$/u,
+    'must be 1 to 256 characters without commas or control characters',
+  );
 const metadata = z.record(z.string(), z.string());
 
 const volumeClaim = z.strictObject({
   name: dnsLabel('a volume name').max(40, 'must be at most 40 characters'),
   mountPath: z.string().regex(/^\/[^:\0]+$/, 'must be an absolute path without ":"'),
-  claim: z.string().regex(/^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/, 'must be the name of a PersistentVolumeClaim').exactOptional(),
-  storage: z.string().regex(/^[0-9]+(\.[0-9]+)?([KMGTPE]i?)?$/, 'is not a size; write for example "10Gi"').exactOptional(),
+  claim: z
+    .string()
+    .regex(/^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/, 'must be the name of a PersistentVolumeClaim')
+    .exactOptional(),
+  storage: z
+    .string()
+    .regex(/^[0-9]+(\.[0-9]+)?([KMGTPE]i?)?$/, 'is not a size; write for example "10Gi"')
+    .exactOptional(),
   storageClass: z.string().min(1).max(253).exactOptional(),
-  accessModes: z.array(z.enum(['ReadWriteOnce', 'ReadWriteMany', 'ReadWriteOncePod'])).min(1).exactOptional(),
-  dataSource: z.strictObject({ apiGroup: z.string().min(1).max(253).exactOptional(), kind: z.string().min(1).max(63), name: z.string().min(1).max(253) }).exactOptional(),
+  accessModes: z
+    .array(z.enum(['ReadWriteOnce', 'ReadWriteMany', 'ReadWriteOncePod']))
+    .min(1)
+    .exactOptional(),
+  dataSource: z
+    .strictObject({
+      apiGroup: z.string().min(1).max(253).exactOptional(),
+      kind: z.string().min(1).max(63),
+      name: z.string().min(1).max(253),
+    })
+    .exactOptional(),
   selector: z
     .strictObject({
       matchLabels: metadata.exactOptional(),
-      matchExpressions: z.array(z.strictObject({ key: z.string().min(1), operator: z.enum(['In', 'NotIn', 'Exists', 'DoesNotExist']), values: z.array(z.string()).exactOptional() })).exactOptional(),
+      matchExpressions: z
+        .array(
+          z.strictObject({
+            key: z.string().min(1),
+            operator: z.enum(['In', 'NotIn', 'Exists', 'DoesNotExist']),
+            values: z.array(z.string()).exactOptional(),
+          }),
+        )
+        .exactOptional(),
     })
     .exactOptional(),
   annotations: metadata.exactOptional(),
@@ -85,18 +139,39 @@ const stop = z.strictObject({
 });
 
 /** Of what is stored: segments with slashes between them, none of which leads elsewhere. */
-const storageKey = z.string().max(1_000).regex(/^(?!\.{1,2}(\/|$))[^/\s\p{Cc}]+(\/(?!\.{1,2}(\/|$))[^/\s\p{Cc}]+)*$/u, 'must be a path in the store: segments with slashes between them, without white space, "." and ".."');
-const storage = z.strictObject({ path: storageKey, sharedFrom: z.array(storageKey).max(100, 'must have at most 100 keys'), timeout: duration });
+const storageKey = z
+  .string()
+  .max(1_000)
+  .regex(
+    /^(?!\.{1,2}(\/|$))[^/\s\p{Cc}]+(\/(?!\.{1,2}(\/|$))[^/\s\p{Cc}]+)*$/u,
+    'must be a path in the store: segments with slashes between them, without white space, "." and ".."',
+  );
+const storage = z.strictObject({
+  path: storageKey,
+  sharedFrom: z.array(storageKey).max(100, 'must have at most 100 keys'),
+  timeout: duration,
+});
 
 /** Field by field. Unknown fields are errors. */
 export const runnerSchema = z.strictObject({
   ...scopeFields,
-  name: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]*$/, 'must consist of letters, digits, ".", "_" and "-"').max(50, 'must be at most 50 characters: a suffix is appended and GitHub allows 64').exactOptional(),
+  name: z
+    .string()
+    .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]*$/, 'must consist of letters, digits, ".", "_" and "-"')
+    .max(50, 'must be at most 50 characters: a suffix is appended and GitHub allows 64')
+    .exactOptional(),
   ciServer: z.enum(['github', 'none'], 'must be "github" or "none"').exactOptional(),
   credential: credentialName.exactOptional(),
-  runnerGroup: z.string().regex(/^[^\p{Cc}]{1,200}$/u, 'must be 1 to 200 characters without control characters').exactOptional(),
+  runnerGroup: z
+    .string()
+    .regex(/^[^\p{Cc}]{1,200}$/u, 'must be 1 to 200 characters without control characters')
+    .exactOptional(),
   runnerGroupId: z.number().int().positive().exactOptional(),
-  labels: z.array(label).min(1, 'must have at least one label').max(100, 'must have at most 100 labels').exactOptional(),
+  labels: z
+    .array(label)
+    .min(1, 'must have at least one label')
+    .max(100, 'must have at most 100 labels')
+    .exactOptional(),
   ephemeral: z.boolean().exactOptional(),
   disableUpdate: z.boolean().exactOptional(),
   set: word('a set name').exactOptional(),
@@ -108,40 +183,92 @@ export const runnerSchema = z.strictObject({
   command: words.exactOptional(),
   args: z.array(z.string()).exactOptional(),
   env: envFields.exactOptional(),
-  pod: z.strictObject({ metadata: z.strictObject({ labels: metadata.exactOptional(), annotations: metadata.exactOptional() }).exactOptional(), spec: z.record(z.string(), z.unknown()).exactOptional() }).exactOptional(),
+  pod: z
+    .strictObject({
+      metadata: z
+        .strictObject({ labels: metadata.exactOptional(), annotations: metadata.exactOptional() })
+        .exactOptional(),
+      spec: z.record(z.string(), z.unknown()).exactOptional(),
+    })
+    .exactOptional(),
   proxy: proxySchema.exactOptional(),
   ca: caSchema.exactOptional(),
-  supervisor: z.enum(['inject', 'image', 'none'], 'must be "inject", "image" or "none"').exactOptional(),
+  supervisor: z
+    .enum(['inject', 'image', 'none'], 'must be "inject", "image" or "none"')
+    .exactOptional(),
   volumeClaims: z.array(volumeClaim).max(20, 'must have at most 20 claims').exactOptional(),
   timeouts: z.strictObject(durationFields(RUNNER_TIMEOUTS)).exactOptional(),
   stop: stop.exactOptional(),
-  onTerm: z.enum(['drain', 'stop', 'checkpoint'], 'must be "drain", "stop" or "checkpoint"').exactOptional(),
-  onEviction: z.enum(['fail', 'replace', 'resume'], 'must be "fail", "replace" or "resume"').exactOptional(),
+  onTerm: z
+    .enum(['drain', 'stop', 'checkpoint'], 'must be "drain", "stop" or "checkpoint"')
+    .exactOptional(),
+  onEviction: z
+    .enum(['fail', 'replace', 'resume'], 'must be "fail", "replace" or "resume"')
+    .exactOptional(),
   maxAttempts: z.number().int().min(1).max(1_000).exactOptional(),
   intervals: z.strictObject(durationFields(RUNNER_INTERVALS)).exactOptional(),
 } satisfies FieldsOf<RunnerInput>);
 
 /** Every error is reported at once. @param raw - the workflow's only argument */
-export function parseRunnerInput(raw: unknown, admission: RunnerAdmission = {}): Parsed<RunnerSpec> {
+export function parseRunnerInput(
+  raw: unknown,
+  admission: RunnerAdmission = {},
+): Parsed<RunnerSpec> {
   const parsed = readInput(runnerSchema, raw);
   if (!parsed.ok) return parsed;
   const input: RunnerInput = parsed.spec;
   const scope = input.ciServer === 'none' ? undefined : toScope(input);
   const { policy = {} } = admission;
-  const byScope = policy === 'elsewhere' ? { jobTimeoutCap: LONGEST_JOB_TIMEOUT } : { jobTimeoutCap: RUNNER_TIMEOUTS.jobTimeout, ...timeoutsFor(policy, scope) };
+  const byScope =
+    policy === 'elsewhere'
+      ? { jobTimeoutCap: LONGEST_JOB_TIMEOUT }
+      : { jobTimeoutCap: RUNNER_TIMEOUTS.jobTimeout, ...timeoutsFor(policy, scope) };
   const grace = graceLedger(input.stop ?? {}, byScope);
-  const isGraceKnown = policy !== 'elsewhere' || input.stop?.signalTimeout !== undefined || input.stop?.gracePeriod !== undefined;
-  const errors = runnerErrors(input, { jobTimeoutCap: byScope.jobTimeoutCap, signalTimeoutMs: isGraceKnown ? grace.signalTimeoutMs : Number.MAX_SAFE_INTEGER });
-  return errors.length > 0 ? { ok: false, errors } : { ok: true, spec: toSpec(input, scope, byScope, grace, admission) };
+  const isGraceKnown =
+    policy !== 'elsewhere' ||
+    input.stop?.signalTimeout !== undefined ||
+    input.stop?.gracePeriod !== undefined;
+  const errors = runnerErrors(input, {
+    jobTimeoutCap: byScope.jobTimeoutCap,
+    signalTimeoutMs: isGraceKnown ? grace.signalTimeoutMs : Number.MAX_SAFE_INTEGER,
+  });
+  return errors.length > 0
+    ? { ok: false, errors }
+    : { ok: true, spec: toSpec(input, scope, byScope, grace, admission) };
 }
 
-function toSpec(input: RunnerInput, scope: Scope | undefined, byScope: ScopeTimeouts & { jobTimeoutCap: string }, { podSeconds, ...grace }: GraceLedger, { workflowId = '', nameHash = '' }: RunnerAdmission): RunnerSpec {
-  const { credential = DEFAULT_CREDENTIAL, runnerGroup = input.runnerGroupId ?? DEFAULT_GROUP_ID, labels = ['self-hosted'], ephemeral = true, onEviction = 'fail', maxAttempts = 10, set, job } = input;
-  const { signalTimeout: _signal, cleanupTimeout: _cleanup, jobTimeoutCap, ...timeoutsOfScope } = byScope;
+function toSpec(
+  input: RunnerInput,
+  scope: Scope | undefined,
+  byScope: ScopeTimeouts & { jobTimeoutCap: string },
+  { podSeconds, ...grace }: GraceLedger,
+  { workflowId = '', nameHash = '' }: RunnerAdmission,
+): RunnerSpec {
+  const {
+    credential = DEFAULT_CREDENTIAL,
+    runnerGroup = input.runnerGroupId ?? DEFAULT_GROUP_ID,
+    labels = ['self-hosted'],
+    ephemeral = true,
+    onEviction = 'fail',
+    maxAttempts = 10,
+    set,
+    job,
+  } = input;
+  const {
+    signalTimeout: _signal,
+    cleanupTimeout: _cleanup,
+    jobTimeoutCap,
+    ...timeoutsOfScope
+  } = byScope;
   const asked = milliseconds({ ...RUNNER_TIMEOUTS, ...timeoutsOfScope, ...input.timeouts });
   const jobTimeoutCapMs = parseDuration(jobTimeoutCap) ?? Number.NaN;
   const timeouts = { ...asked, jobTimeoutMs: Math.min(asked.jobTimeoutMs, jobTimeoutCapMs) };
-  const { signals, cleanupCommand, gracePeriod, to = gracePeriod === undefined ? 'group' : 'process' } = input.stop ?? {};
+  const {
+    signals,
+    cleanupCommand,
+    gracePeriod,
+    to = gracePeriod === undefined ? 'group' : 'process',
+  } = input.stop ?? {};
   const supervision: Supervision = {
     ...defined({ mode: input.supervisor, signals, cleanupCommand }),
     ...grace,
@@ -153,7 +280,18 @@ function toSpec(input: RunnerInput, scope: Scope | undefined, byScope: ScopeTime
     ...(scope === undefined ? { timeoutMs: timeouts.jobTimeoutMs } : {}),
     startupMs: timeouts.registrationMs,
   };
-  const { namespace, image, command, args, env: environment, pod: template, proxy, ca, volumeClaims = [], storage: kept } = input;
+  const {
+    namespace,
+    image,
+    command,
+    args,
+    env: environment,
+    pod: template,
+    proxy,
+    ca,
+    volumeClaims = [],
+    storage: kept,
+  } = input;
   return {
     name: input.name ?? nameFromWorkflowId(workflowId),
     nameHash,
@@ -174,17 +312,32 @@ function toSpec(input: RunnerInput, scope: Scope | undefined, byScope: ScopeTime
       supervision,
       volumeClaims,
       ...(input.untrusted === true ? { untrusted: true as const } : {}),
-      ...(kept === undefined ? {} : { storage: { path: kept.path, sharedFrom: kept.sharedFrom, timeoutMs: parseDuration(kept.timeout) ?? Number.NaN } }),
+      ...(kept === undefined
+        ? {}
+        : {
+            storage: {
+              path: kept.path,
+              sharedFrom: kept.sharedFrom,
+              timeoutMs: parseDuration(kept.timeout) ?? Number.NaN,
+            },
+          }),
       jobTimeoutCapMs,
     },
     timeouts,
     jobTimeoutCapMs,
     intervals: milliseconds({ ...RUNNER_INTERVALS, ...input.intervals }),
-    warnings: runnerWarnings(input, grace.drainTimeoutMs + grace.signalTimeoutMs + grace.cleanupTimeoutMs),
+    warnings: runnerWarnings(
+      input,
+      grace.drainTimeoutMs + grace.signalTimeoutMs + grace.cleanupTimeoutMs,
+    ),
   };
 }
 
 function nameFromWorkflowId(workflowId: string): string {
-  const cleaned = workflowId.replace(/^runner-/, '').replace(/[^A-Za-z0-9_.-]+/g, '-').replace(/^[-_.]+/, '').slice(0, 50);
+  const cleaned = workflowId
+    .replace(/^runner-/, '')
+    .replace(/[^A-Za-z0-9_.-]+/g, '-')
+    .replace(/^[-_.]+/, '')
+    .slice(0, 50);
   return cleaned === '' ? 'runner' : cleaned;
 }

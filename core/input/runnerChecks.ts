@@ -5,13 +5,27 @@ import { storageFault } from '../domain/artifactLayout.ts';
 import { formatDuration, parseDuration } from '../domain/duration.ts';
 import { STATE_CLAIM } from '../domain/pod.ts';
 import { parseStopSignals } from '../domain/stopSignals.ts';
-import { isReservedEnv, isReservedMetadata, isReservedPath, RUNNER_CONTAINER } from '../domain/podTemplate.ts';
+import {
+  isReservedEnv,
+  isReservedMetadata,
+  isReservedPath,
+  RUNNER_CONTAINER,
+} from '../domain/podTemplate.ts';
 import { scopeErrors, type InputError } from './fields.ts';
 import { networkErrors } from './network.ts';
 import { podTemplateErrors } from './podTemplate.ts';
 
 type Fields = readonly (keyof RunnerInput)[];
-const CI_SERVER_FIELDS: Fields = ['organization', 'repository', 'enterprise', 'credential', 'runnerGroup', 'runnerGroupId', 'labels', 'disableUpdate'];
+const CI_SERVER_FIELDS: Fields = [
+  'organization',
+  'repository',
+  'enterprise',
+  'credential',
+  'runnerGroup',
+  'runnerGroupId',
+  'labels',
+  'disableUpdate',
+];
 
 /** What of the runner's scope its fields are checked against. */
 export interface RunnerLimits {
@@ -22,9 +36,19 @@ export interface RunnerLimits {
 }
 
 /** Everything that cannot work, at once. */
-export function runnerErrors(input: RunnerInput, { jobTimeoutCap, signalTimeoutMs }: RunnerLimits): InputError[] {
+export function runnerErrors(
+  input: RunnerInput,
+  { jobTimeoutCap, signalTimeoutMs }: RunnerLimits,
+): InputError[] {
   return [
-    ...(input.ciServer === 'none' ? plainCommandErrors(input) : [...scopeErrors(input), ...groupErrors(input), ...updateErrors(input), ...jobErrors(input)]),
+    ...(input.ciServer === 'none'
+      ? plainCommandErrors(input)
+      : [
+          ...scopeErrors(input),
+          ...groupErrors(input),
+          ...updateErrors(input),
+          ...jobErrors(input),
+        ]),
     ...storageErrors(input),
     ...timeoutErrors(input, jobTimeoutCap),
     ...stopErrors(input),
@@ -33,36 +57,73 @@ export function runnerErrors(input: RunnerInput, { jobTimeoutCap, signalTimeoutM
     ...evictionErrors(input),
     ...claimErrors(input),
     ...networkErrors(input),
-    ...Object.keys(input.env ?? {}).filter(isReservedEnv).map((name) => ({ field: `env.${name}`, message: 'is set by Holdfast; remove it' })),
+    ...Object.keys(input.env ?? {})
+      .filter(isReservedEnv)
+      .map((name) => ({ field: `env.${name}`, message: 'is set by Holdfast; remove it' })),
     ...podTemplateErrors(input.pod ?? {}).map((message) => ({ field: 'pod', message })),
   ];
 }
 
 function plainCommandErrors(input: RunnerInput): InputError[] {
-  const errors = CI_SERVER_FIELDS.filter((field) => input[field] !== undefined).map((field): InputError => ({ field, message: 'has no meaning with ciServer "none"; remove it' }));
-  if (input.ephemeral === false) errors.push({ field: 'ephemeral', message: 'a plain command runs once: remove it, or set it to true' });
-  if (input.command === undefined) errors.push({ field: 'command', message: 'is missing: with ciServer "none" it is what runs' });
-  if (input.timeouts?.idle !== undefined) errors.push({ field: 'timeouts.idle', message: 'has no meaning with ciServer "none": a plain command is never idle' });
+  const errors = CI_SERVER_FIELDS.filter((field) => input[field] !== undefined).map(
+    (field): InputError => ({ field, message: 'has no meaning with ciServer "none"; remove it' }),
+  );
+  if (input.ephemeral === false)
+    errors.push({
+      field: 'ephemeral',
+      message: 'a plain command runs once: remove it, or set it to true',
+    });
+  if (input.command === undefined)
+    errors.push({ field: 'command', message: 'is missing: with ciServer "none" it is what runs' });
+  if (input.timeouts?.idle !== undefined)
+    errors.push({
+      field: 'timeouts.idle',
+      message: 'has no meaning with ciServer "none": a plain command is never idle',
+    });
   return errors;
 }
 
 function groupErrors({ runnerGroup, runnerGroupId, repository }: RunnerInput): InputError[] {
   if (runnerGroup === undefined) return [];
-  if (runnerGroupId !== undefined) return [{ field: 'runnerGroup, runnerGroupId', message: 'exclude each other: give the name or the id' }];
-  return repository === undefined ? [] : [{ field: 'runnerGroup', message: 'has no meaning with a repository, which has no runner groups; remove it' }];
+  if (runnerGroupId !== undefined)
+    return [
+      {
+        field: 'runnerGroup, runnerGroupId',
+        message: 'exclude each other: give the name or the id',
+      },
+    ];
+  return repository === undefined
+    ? []
+    : [
+        {
+          field: 'runnerGroup',
+          message: 'has no meaning with a repository, which has no runner groups; remove it',
+        },
+      ];
 }
 
 function updateErrors({ disableUpdate, ephemeral = true }: RunnerInput): InputError[] {
-  return disableUpdate === undefined || !ephemeral ? [] : [{ field: 'disableUpdate', message: 'is for static runners (ephemeral false): for a JIT config GitHub takes no such wish; remove it' }];
+  return disableUpdate === undefined || !ephemeral
+    ? []
+    : [
+        {
+          field: 'disableUpdate',
+          message:
+            'is for static runners (ephemeral false): for a JIT config GitHub takes no such wish; remove it',
+        },
+      ];
 }
 
 function jobErrors({ job }: RunnerInput): InputError[] {
-  return job === undefined ? [] : [{ field: 'job', message: 'is for the steps of a job (ciServer "none"); remove it' }];
+  return job === undefined
+    ? []
+    : [{ field: 'job', message: 'is for the steps of a job (ciServer "none"); remove it' }];
 }
 
 function storageErrors({ storage, job }: RunnerInput): InputError[] {
   if (storage === undefined) return [];
-  if (job === undefined) return [{ field: 'storage', message: 'is for the steps of a job; remove it' }];
+  if (job === undefined)
+    return [{ field: 'storage', message: 'is for the steps of a job; remove it' }];
   const fault = storageFault(storage);
   return fault === undefined ? [] : [{ field: 'storage', message: fault }];
 }
@@ -70,13 +131,26 @@ function storageErrors({ storage, job }: RunnerInput): InputError[] {
 function timeoutErrors({ timeouts }: RunnerInput, cap: string): InputError[] {
   const asked = timeouts?.jobTimeout;
   if (asked === undefined || ms(asked) <= ms(cap)) return [];
-  return [{ field: 'timeouts.jobTimeout', message: `is over the cap of ${cap}; a runner may only lower it (the worker's HOLDFAST_TIMEOUTS names scopes with a higher cap)` }];
+  return [
+    {
+      field: 'timeouts.jobTimeout',
+      message: `is over the cap of ${cap}; a runner may only lower it (the worker's HOLDFAST_TIMEOUTS names scopes with a higher cap)`,
+    },
+  ];
 }
 
 function stopErrors({ onTerm, stop = {}, supervisor }: RunnerInput): InputError[] {
   const errors: InputError[] = [];
-  if (onTerm === 'drain' && stop.drainTimeout === undefined) errors.push({ field: 'stop.drainTimeout', message: 'is missing: onTerm "drain" needs to know how long the job may go on' });
-  if (onTerm !== 'drain' && stop.drainTimeout !== undefined) errors.push({ field: 'stop.drainTimeout', message: 'has no effect without onTerm "drain": add that, or remove it' });
+  if (onTerm === 'drain' && stop.drainTimeout === undefined)
+    errors.push({
+      field: 'stop.drainTimeout',
+      message: 'is missing: onTerm "drain" needs to know how long the job may go on',
+    });
+  if (onTerm !== 'drain' && stop.drainTimeout !== undefined)
+    errors.push({
+      field: 'stop.drainTimeout',
+      message: 'has no effect without onTerm "drain": add that, or remove it',
+    });
   if (supervisor !== 'none') return errors;
   const needing = [
     ...(onTerm === undefined || onTerm === 'stop' ? [] : ['onTerm']),
@@ -84,15 +158,31 @@ function stopErrors({ onTerm, stop = {}, supervisor }: RunnerInput): InputError[
     ...(stop.to === undefined ? [] : ['stop.to']),
     ...(stop.cleanupCommand === undefined ? [] : ['stop.cleanupCommand']),
   ];
-  return [...errors, ...needing.map((field) => ({ field, message: 'needs the supervisor: remove it, or supervisor "none"' }))];
+  return [
+    ...errors,
+    ...needing.map((field) => ({
+      field,
+      message: 'needs the supervisor: remove it, or supervisor "none"',
+    })),
+  ];
 }
 
 function gracePeriodErrors({ ciServer, stop = {} }: RunnerInput): InputError[] {
   const { gracePeriod, signalTimeout, cleanupTimeout } = stop;
   if (gracePeriod === undefined) return [];
   const field = 'stop.gracePeriod';
-  if (ciServer !== 'none') return [{ field, message: 'is for plain commands (ciServer "none"): give stop.signalTimeout and stop.cleanupTimeout instead' }];
-  return Object.keys(defined({ signalTimeout, cleanupTimeout })).map((other) => ({ field, message: `and stop.${other} exclude each other: gracePeriod sets both signalTimeout and cleanupTimeout; remove one of the two` }));
+  if (ciServer !== 'none')
+    return [
+      {
+        field,
+        message:
+          'is for plain commands (ciServer "none"): give stop.signalTimeout and stop.cleanupTimeout instead',
+      },
+    ];
+  return Object.keys(defined({ signalTimeout, cleanupTimeout })).map((other) => ({
+    field,
+    message: `and stop.${other} exclude each other: gracePeriod sets both signalTimeout and cleanupTimeout; remove one of the two`,
+  }));
 }
 
 function signalErrors({ stop = {} }: RunnerInput, signalTimeoutMs: number): InputError[] {
@@ -106,17 +196,50 @@ function signalErrors({ stop = {} }: RunnerInput, signalTimeoutMs: number): Inpu
   }
 }
 
-function evictionErrors({ ciServer, onTerm, onEviction, maxAttempts, timeouts, volumeClaims = [] }: RunnerInput): InputError[] {
+function evictionErrors({
+  ciServer,
+  onTerm,
+  onEviction,
+  maxAttempts,
+  timeouts,
+  volumeClaims = [],
+}: RunnerInput): InputError[] {
   const errors: InputError[] = [];
-  if (onTerm === 'checkpoint' && onEviction !== 'resume') errors.push({ field: 'onTerm', message: '"checkpoint" needs onEviction "resume": otherwise nobody goes on from what was saved' });
+  if (onTerm === 'checkpoint' && onEviction !== 'resume')
+    errors.push({
+      field: 'onTerm',
+      message:
+        '"checkpoint" needs onEviction "resume": otherwise nobody goes on from what was saved',
+    });
   if (onEviction !== 'resume') {
-    const idle = [...(maxAttempts === undefined ? [] : ['maxAttempts']), ...(timeouts?.maxAge === undefined ? [] : ['timeouts.maxAge'])];
-    return [...errors, ...idle.map((field) => ({ field, message: 'has no effect without onEviction "resume": add that, or remove it' }))];
+    const idle = [
+      ...(maxAttempts === undefined ? [] : ['maxAttempts']),
+      ...(timeouts?.maxAge === undefined ? [] : ['timeouts.maxAge']),
+    ];
+    return [
+      ...errors,
+      ...idle.map((field) => ({
+        field,
+        message: 'has no effect without onEviction "resume": add that, or remove it',
+      })),
+    ];
   }
   const { jobTimeout, maxAge = RUNNER_TIMEOUTS.maxAge } = timeouts ?? {};
-  if (jobTimeout !== undefined && ms(jobTimeout) > ms(maxAge)) errors.push({ field: 'timeouts.maxAge', message: `of ${maxAge} is shorter than timeouts.jobTimeout: raise it, or lower that` });
-  if (ciServer !== 'none') errors.push({ field: 'onEviction', message: '"resume" needs ciServer "none": a CI server\'s job is lost with its runner' });
-  if (!volumeClaims.some(({ name }) => name === STATE_CLAIM)) errors.push({ field: 'volumeClaims', message: `onEviction "resume" needs a claim called "${STATE_CLAIM}", in which the next attempt finds what was saved` });
+  if (jobTimeout !== undefined && ms(jobTimeout) > ms(maxAge))
+    errors.push({
+      field: 'timeouts.maxAge',
+      message: `of ${maxAge} is shorter than timeouts.jobTimeout: raise it, or lower that`,
+    });
+  if (ciServer !== 'none')
+    errors.push({
+      field: 'onEviction',
+      message: '"resume" needs ciServer "none": a CI server\'s job is lost with its runner',
+    });
+  if (!volumeClaims.some(({ name }) => name === STATE_CLAIM))
+    errors.push({
+      field: 'volumeClaims',
+      message: `onEviction "resume" needs a claim called "${STATE_CLAIM}", in which the next attempt finds what was saved`,
+    });
   return errors;
 }
 
@@ -125,32 +248,60 @@ function claimErrors({ volumeClaims = [] }: RunnerInput): InputError[] {
   volumeClaims.forEach(({ name, mountPath, claim, storage, ...ofMade }, index) => {
     const field = `volumeClaims.${index}`;
     const before = volumeClaims.slice(0, index);
-    if (before.some((other) => other.name === name)) errors.push({ field: `${field}.name`, message: `is used twice: "${name}"` });
-    if (before.some((other) => other.mountPath === mountPath)) errors.push({ field: `${field}.mountPath`, message: `is used twice: "${mountPath}"` });
-    if (isReservedPath(mountPath)) errors.push({ field: `${field}.mountPath`, message: 'is a folder of Holdfast\'s own; choose another' });
-    if (claim === undefined && storage === undefined) errors.push({ field: `${field}.storage`, message: 'is missing: say how large the claim shall be ("10Gi"), or name an existing claim' });
+    if (before.some((other) => other.name === name))
+      errors.push({ field: `${field}.name`, message: `is used twice: "${name}"` });
+    if (before.some((other) => other.mountPath === mountPath))
+      errors.push({ field: `${field}.mountPath`, message: `is used twice: "${mountPath}"` });
+    if (isReservedPath(mountPath))
+      errors.push({
+        field: `${field}.mountPath`,
+        message: "is a folder of Holdfast's own; choose another",
+      });
+    if (claim === undefined && storage === undefined)
+      errors.push({
+        field: `${field}.storage`,
+        message: 'is missing: say how large the claim shall be ("10Gi"), or name an existing claim',
+      });
     const idle = Object.keys(ofMade);
-    if (storage === undefined && idle.length > 0) errors.push({ field: `${field}.storage`, message: `is missing: ${idle.join(', ')} ${idle.length === 1 ? 'is' : 'are'} for a claim that Holdfast makes` });
-    for (const key of Object.keys(ofMade.annotations ?? {}).filter(isReservedMetadata)) errors.push({ field: `${field}.annotations.${key}`, message: 'is set by Holdfast; remove it' });
+    if (storage === undefined && idle.length > 0)
+      errors.push({
+        field: `${field}.storage`,
+        message: `is missing: ${idle.join(', ')} ${idle.length === 1 ? 'is' : 'are'} for a claim that Holdfast makes`,
+      });
+    for (const key of Object.keys(ofMade.annotations ?? {}).filter(isReservedMetadata))
+      errors.push({
+        field: `${field}.annotations.${key}`,
+        message: 'is set by Holdfast; remove it',
+      });
   });
   return errors;
 }
 
 /** How much of a pod's grace platforms honour, from the longest to the shortest, in ms. */
 const PLATFORM_LIMITS = [
-  { ms: 600_000, what: 'cluster-autoscaler\'s scale-down (600 s unless --max-graceful-termination-sec is raised)' },
+  {
+    ms: 600_000,
+    what: "cluster-autoscaler's scale-down (600 s unless --max-graceful-termination-sec is raised)",
+  },
   { ms: 120_000, what: 'the notice of a spot instance (120 s)' },
-  { ms: 15_000, what: 'a GKE node\'s shutdown (15 s)' },
+  { ms: 15_000, what: "a GKE node's shutdown (15 s)" },
 ] as const;
 
 /** What is allowed and will not do what its author may expect. @param graceMs - the whole grace ledger of the runner */
 export function runnerWarnings(input: RunnerInput, graceMs: number): string[] {
   const beyond = PLATFORM_LIMITS.filter((limit) => graceMs > limit.ms).map(({ what }) => what);
-  const warnings = beyond.length === 0 ? [] : [`stop: the grace of ${formatDuration(graceMs)} in all is longer than what is honoured by ${beyond.join(', ')}; a node's hard eviction for lack of resources gives none at all`];
+  const warnings =
+    beyond.length === 0
+      ? []
+      : [
+          `stop: the grace of ${formatDuration(graceMs)} in all is longer than what is honoured by ${beyond.join(', ')}; a node's hard eviction for lack of resources gives none at all`,
+        ];
   const containers = (input.pod?.spec?.['containers'] ?? []) as { name?: string }[];
   for (const { name } of containers) {
     if (name === RUNNER_CONTAINER) continue;
-    warnings.push(`pod: container ${name ?? ''} is told to stop at the same moment as the runner; as an init container with restartPolicy "Always" (a native sidecar) it would outlive it`);
+    warnings.push(
+      `pod: container ${name ?? ''} is told to stop at the same moment as the runner; as an init container with restartPolicy "Always" (a native sidecar) it would outlive it`,
+    );
   }
   return warnings;
 }

@@ -1,6 +1,14 @@
 /** The `runnerSet` workflow's input: from what people write (RunnerSetInput) to what the workflow works with ({@link SetSpec}). */
 import { z } from 'zod';
-import { SET_DELAYS, SET_INTERVALS, SET_PRIORITIES, type RunnerSetInput, type SetLimits, type SetPriority, type SetScale } from '../contract/index.ts';
+import {
+  SET_DELAYS,
+  SET_INTERVALS,
+  SET_PRIORITIES,
+  type RunnerSetInput,
+  type SetLimits,
+  type SetPriority,
+  type SetScale,
+} from '../contract/index.ts';
 import { defined } from '../defined.ts';
 import type { Scope } from '../domain/ciServer.ts';
 import { patternFault } from '../domain/filterPattern.ts';
@@ -9,11 +17,20 @@ import { toBounds, type ScaleBounds } from '../domain/scale.ts';
 import { MAX_SET_NAME, runnerWorkflowId } from '../domain/setRunnerNames.ts';
 import { needsSlots } from '../domain/slots.ts';
 import { isObject } from '../isObject.ts';
-import { duration, durationFields, durationOrNone, readInput, type FieldsOf, type InputError, type Parsed } from './fields.ts';
+import {
+  duration,
+  durationFields,
+  durationOrNone,
+  readInput,
+  type FieldsOf,
+  type InputError,
+  type Parsed,
+} from './fields.ts';
 import { parseRunnerInput, type RunnerAdmission, type RunnerSpec } from './runner.ts';
 
 /** A validated set, with every default filled in. A delay of 0: not at all. */
-export interface SetSpec extends Milliseconds<typeof SET_DELAYS>, Milliseconds<typeof SET_INTERVALS> {
+export interface SetSpec
+  extends Milliseconds<typeof SET_DELAYS>, Milliseconds<typeof SET_INTERVALS> {
   readonly name: string;
   readonly template: RunnerSetInput['template'];
   /** Hash of the template. */
@@ -45,40 +62,91 @@ export interface SetScheduleSpec {
 export const MAX_RUNNERS = 5_000;
 
 const UTC = 'UTC';
-const size = z.number().int('must be a whole number').min(0, 'must be 0 or more').max(MAX_RUNNERS, `must be at most ${MAX_RUNNERS}: make a larger fleet of several sets`);
-const scaleFields = { replicas: size.exactOptional(), minIdle: size.exactOptional(), max: size.exactOptional() };
+const size = z
+  .number()
+  .int('must be a whole number')
+  .min(0, 'must be 0 or more')
+  .max(MAX_RUNNERS, `must be at most ${MAX_RUNNERS}: make a larger fleet of several sets`);
+const scaleFields = {
+  replicas: size.exactOptional(),
+  minIdle: size.exactOptional(),
+  max: size.exactOptional(),
+};
 
 /** Field by field, but for the template. Unknown fields are errors. */
 export const setSchema = z.strictObject({
   name: z
     .string('is missing')
-    .max(MAX_SET_NAME, `must be at most ${MAX_SET_NAME} characters: suffixes are appended, and GitHub allows 64`)
-    .regex(/^[A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?$/, 'must consist of letters, digits, ".", "_" and "-", and begin and end with a letter or a digit'),
+    .max(
+      MAX_SET_NAME,
+      `must be at most ${MAX_SET_NAME} characters: suffixes are appended, and GitHub allows 64`,
+    )
+    .regex(
+      /^[A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?$/,
+      'must consist of letters, digits, ".", "_" and "-", and begin and end with a letter or a digit',
+    ),
   ...scaleFields,
   warm: size.exactOptional(),
   ...durationFields(SET_DELAYS, durationOrNone),
   // Parsed apart, so that what is wrong with it is told together with what is wrong with the set.
-  template: z.custom<RunnerSetInput['template']>(isObject, 'is missing: what each runner is started with'),
+  template: z.custom<RunnerSetInput['template']>(
+    isObject,
+    'is missing: what each runner is started with',
+  ),
   schedules: z
-    .array(z.strictObject({ ...scaleFields, cron: z.string().min(1).max(200), timeZone: z.string().min(1).max(100).exactOptional(), duration }))
+    .array(
+      z.strictObject({
+        ...scaleFields,
+        cron: z.string().min(1).max(200),
+        timeZone: z.string().min(1).max(100).exactOptional(),
+        duration,
+      }),
+    )
     .max(50, 'must be at most 50')
     .exactOptional(),
   limits: z
     .strictObject({
       perRepository: size.min(1, 'must be 1 or more').exactOptional(),
-      repositories: z.array(z.strictObject({ names: z.array(z.string().min(1).max(200)).min(1, 'must name at least one repository').max(100), max: size })).max(50, 'must be at most 50').exactOptional(),
-      maxRunnerHours: z.number().positive('must be more than 0').max(24 * MAX_RUNNERS, 'is more than all runners of a set have in a day: remove it').exactOptional(),
+      repositories: z
+        .array(
+          z.strictObject({
+            names: z
+              .array(z.string().min(1).max(200))
+              .min(1, 'must name at least one repository')
+              .max(100),
+            max: size,
+          }),
+        )
+        .max(50, 'must be at most 50')
+        .exactOptional(),
+      maxRunnerHours: z
+        .number()
+        .positive('must be more than 0')
+        .max(24 * MAX_RUNNERS, 'is more than all runners of a set have in a day: remove it')
+        .exactOptional(),
     })
     .exactOptional(),
   priority: z.enum(SET_PRIORITIES, `must be ${SET_PRIORITIES.join(', ')}`).exactOptional(),
-  rollout: z.strictObject({ maxSurge: z.number().int('must be a whole number').min(1, 'must be 1 or more').max(MAX_RUNNERS).exactOptional() }).exactOptional(),
+  rollout: z
+    .strictObject({
+      maxSurge: z
+        .number()
+        .int('must be a whole number')
+        .min(1, 'must be 1 or more')
+        .max(MAX_RUNNERS)
+        .exactOptional(),
+    })
+    .exactOptional(),
   holds: z.array(z.string().min(1).max(200)).max(1_000).exactOptional(),
   paused: z.boolean().exactOptional(),
   intervals: z.strictObject(durationFields(SET_INTERVALS)).exactOptional(),
 } satisfies FieldsOf<RunnerSetInput>);
 
 /** Fails with what is wrong with a schedule, if something is; knowing cron and time zones is the activity's part. */
-export type CheckSchedule = (schedule: { readonly cron: string; readonly timeZone: string }) => string | undefined;
+export type CheckSchedule = (schedule: {
+  readonly cron: string;
+  readonly timeZone: string;
+}) => string | undefined;
 
 /** What a set's admission takes from who asks. */
 export interface SetAdmission {
@@ -89,59 +157,129 @@ export interface SetAdmission {
 }
 
 /** Every error is reported at once; those of the template under `template`. */
-export function parseRunnerSetInput(raw: unknown, { hash, checkSchedule, policy }: SetAdmission): Parsed<SetSpec & { readonly runner: RunnerSpec }> {
+export function parseRunnerSetInput(
+  raw: unknown,
+  { hash, checkSchedule, policy }: SetAdmission,
+): Parsed<SetSpec & { readonly runner: RunnerSpec }> {
   const parsed = readInput(setSchema, raw);
   if (!parsed.ok) return parsed;
   const input: RunnerSetInput = parsed.spec;
-  const errors = [...scaleErrors(input, ''), ...scheduleErrors(input, checkSchedule), ...limitErrors(input), ...templateErrors(input)];
-  const runner = parseRunnerInput({ ...input.template, set: input.name }, { workflowId: runnerWorkflowId(input.name, '0'.repeat(10)), policy });
-  if (!runner.ok) errors.push(...runner.errors.map(({ field, message }) => ({ field: `template.${field}`, message })));
+  const errors = [
+    ...scaleErrors(input, ''),
+    ...scheduleErrors(input, checkSchedule),
+    ...limitErrors(input),
+    ...templateErrors(input),
+  ];
+  const runner = parseRunnerInput(
+    { ...input.template, set: input.name },
+    { workflowId: runnerWorkflowId(input.name, '0'.repeat(10)), policy },
+  );
+  if (!runner.ok)
+    errors.push(
+      ...runner.errors.map(({ field, message }) => ({ field: `template.${field}`, message })),
+    );
   if (runner.ok) errors.push(...warmErrors(input, runner.spec));
   if (!runner.ok || errors.length > 0) return { ok: false, errors };
-  return { ok: true, spec: { ...toSpec(input, runner.spec, hash(input.template)), runner: runner.spec } };
+  return {
+    ok: true,
+    spec: { ...toSpec(input, runner.spec, hash(input.template)), runner: runner.spec },
+  };
 }
 
 function scaleErrors({ replicas, minIdle, max }: SetScale, at: string): InputError[] {
   if (replicas !== undefined) {
     const also = Object.keys(defined({ minIdle, max })).map((field) => at + field);
-    return also.length === 0 ? [] : [{ field: also.join(', '), message: 'and replicas exclude each other: give replicas, or max with minIdle' }];
+    return also.length === 0
+      ? []
+      : [
+          {
+            field: also.join(', '),
+            message: 'and replicas exclude each other: give replicas, or max with minIdle',
+          },
+        ];
   }
-  if (max === undefined) return [{ field: minIdle === undefined ? `${at}replicas` : `${at}max`, message: 'is missing: give replicas for a fixed number, or max and minIdle for one that follows demand' }];
-  return (minIdle ?? 0) > max ? [{ field: `${at}minIdle`, message: `is more than max (${max})` }] : [];
+  if (max === undefined)
+    return [
+      {
+        field: minIdle === undefined ? `${at}replicas` : `${at}max`,
+        message:
+          'is missing: give replicas for a fixed number, or max and minIdle for one that follows demand',
+      },
+    ];
+  return (minIdle ?? 0) > max
+    ? [{ field: `${at}minIdle`, message: `is more than max (${max})` }]
+    : [];
 }
 
 function scheduleErrors({ schedules = [] }: RunnerSetInput, check: CheckSchedule): InputError[] {
   return schedules.flatMap((schedule, index) => {
     const wrong = check({ cron: schedule.cron, timeZone: schedule.timeZone ?? UTC });
-    return [...scaleErrors(schedule, `schedules.${index}.`), ...(wrong === undefined ? [] : [{ field: `schedules.${index}.cron`, message: wrong }])];
+    return [
+      ...scaleErrors(schedule, `schedules.${index}.`),
+      ...(wrong === undefined ? [] : [{ field: `schedules.${index}.cron`, message: wrong }]),
+    ];
   });
 }
 
 function limitErrors({ limits: { repositories = [] } = {} }: RunnerSetInput): InputError[] {
   return repositories.flatMap(({ names }, entry) =>
     names.flatMap((name, index) => {
-      const fault = patternFault(name) ?? (name.includes('/') ? undefined : `must be "owner/repo", or "${name}/*" for all of ${name}`);
-      return fault === undefined ? [] : [{ field: `limits.repositories.${entry}.names.${index}`, message: fault }];
+      const fault =
+        patternFault(name) ??
+        (name.includes('/')
+          ? undefined
+          : `must be "owner/repo", or "${name}/*" for all of ${name}`);
+      return fault === undefined
+        ? []
+        : [{ field: `limits.repositories.${entry}.names.${index}`, message: fault }];
     }),
   );
 }
 
 function templateErrors({ template }: RunnerSetInput): InputError[] {
-  return ['name', 'set'].filter((field) => field in template).map((field) => ({ field: `template.${field}`, message: 'is given by the set; remove it' }));
+  return ['name', 'set']
+    .filter((field) => field in template)
+    .map((field) => ({ field: `template.${field}`, message: 'is given by the set; remove it' }));
 }
 
-function warmErrors({ warm = 0, replicas = 0, template }: RunnerSetInput, { ephemeral, scope }: RunnerSpec): InputError[] {
+function warmErrors(
+  { warm = 0, replicas = 0, template }: RunnerSetInput,
+  { ephemeral, scope }: RunnerSpec,
+): InputError[] {
   if (warm === 0) return [];
   const faults = [
-    ...(scope !== undefined && ephemeral ? [] : ['is for ephemeral runners of a CI server: others need no successor when their job starts; remove it']),
-    ...(needsSlots(template) ? ['has no place beside volumes of slots: a successor would need one more; remove it'] : []),
-    ...(replicas + warm > MAX_RUNNERS ? [`and replicas must be at most ${MAX_RUNNERS} together: make a larger fleet of several sets`] : []),
+    ...(scope !== undefined && ephemeral
+      ? []
+      : [
+          'is for ephemeral runners of a CI server: others need no successor when their job starts; remove it',
+        ]),
+    ...(needsSlots(template)
+      ? ['has no place beside volumes of slots: a successor would need one more; remove it']
+      : []),
+    ...(replicas + warm > MAX_RUNNERS
+      ? [
+          `and replicas must be at most ${MAX_RUNNERS} together: make a larger fleet of several sets`,
+        ]
+      : []),
   ];
   return faults.map((message) => ({ field: 'warm', message }));
 }
 
-function toSpec(input: RunnerSetInput, { scope, credential, labels, ephemeral, runnerGroup }: RunnerSpec, generation: string): SetSpec {
-  const { name, template, warm, scaleDownDelay, recreationGuard, queueCheck, limits = {}, priority = 'normal' } = input;
+function toSpec(
+  input: RunnerSetInput,
+  { scope, credential, labels, ephemeral, runnerGroup }: RunnerSpec,
+  generation: string,
+): SetSpec {
+  const {
+    name,
+    template,
+    warm,
+    scaleDownDelay,
+    recreationGuard,
+    queueCheck,
+    limits = {},
+    priority = 'normal',
+  } = input;
   return {
     name,
     template,
@@ -152,7 +290,14 @@ function toSpec(input: RunnerSetInput, { scope, credential, labels, ephemeral, r
     ephemeral,
     slots: needsSlots(template),
     bounds: toBounds(input, warm),
-    schedules: (input.schedules ?? []).map(({ cron, timeZone = UTC, duration: lasts, ...scale }) => ({ cron, timeZone, ...milliseconds({ duration: lasts }), bounds: toBounds(scale, warm) })),
+    schedules: (input.schedules ?? []).map(
+      ({ cron, timeZone = UTC, duration: lasts, ...scale }) => ({
+        cron,
+        timeZone,
+        ...milliseconds({ duration: lasts }),
+        bounds: toBounds(scale, warm),
+      }),
+    ),
     maxSurge: input.rollout?.maxSurge ?? 1,
     limits,
     priority,

@@ -12,12 +12,29 @@ const reason = z.string().max(500).exactOptional();
 const schema = z.discriminatedUnion(
   'command',
   [
-    z.strictObject({ set, command: z.literal('scale'), replicas, minIdle, max }).refine((scale) => [scale.replicas, scale.minIdle, scale.max].some((size) => size !== undefined), { path: ['replicas'], message: 'is missing: give replicas, or minIdle and max' }),
-    z.strictObject({ set, command: z.literal('apply'), declaration: z.custom<RunnerSetInput>(isObject, 'is missing: what the set is to be') }),
+    z
+      .strictObject({ set, command: z.literal('scale'), replicas, minIdle, max })
+      .refine(
+        (scale) => [scale.replicas, scale.minIdle, scale.max].some((size) => size !== undefined),
+        { path: ['replicas'], message: 'is missing: give replicas, or minIdle and max' },
+      ),
+    z.strictObject({
+      set,
+      command: z.literal('apply'),
+      declaration: z.custom<RunnerSetInput>(isObject, 'is missing: what the set is to be'),
+    }),
     z.strictObject({ set, command: z.literal('setTemplate'), template }),
     z.strictObject({ set, command: z.literal('pause'), reason }),
     z.strictObject({ set, command: z.literal('resume') }),
-    z.strictObject({ set, command: z.literal('hold'), runner: z.string('is missing: its name or workflow id').min(1, 'is empty: give its name or workflow id').max(200), release: z.boolean().exactOptional() }),
+    z.strictObject({
+      set,
+      command: z.literal('hold'),
+      runner: z
+        .string('is missing: its name or workflow id')
+        .min(1, 'is empty: give its name or workflow id')
+        .max(200),
+      release: z.boolean().exactOptional(),
+    }),
     z.strictObject({ set, command: z.literal('drain'), reason }),
   ],
   'must be one of scale, apply, setTemplate, pause, resume, hold and drain',
@@ -25,5 +42,13 @@ const schema = z.discriminatedUnion(
 
 /** Every error is reported at once. */
 export function parseSetCommandInput(raw: unknown): Parsed<SetCommandInput> {
-  return readInput(isObject(raw) ? schema : z.custom<SetCommandInput>(isObject, 'must be an object with set, command, and what that command takes'), raw);
+  return readInput(
+    isObject(raw)
+      ? schema
+      : z.custom<SetCommandInput>(
+          isObject,
+          'must be an object with set, command, and what that command takes',
+        ),
+    raw,
+  );
 }

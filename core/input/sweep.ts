@@ -3,7 +3,18 @@ import { z } from 'zod';
 import { SWEEP_LIMITS, type SweepInput, type SweepScope } from '../contract/index.ts';
 import type { Scope } from '../domain/ciServer.ts';
 import { milliseconds, type Milliseconds } from '../domain/duration.ts';
-import { credentialName, DEFAULT_CREDENTIAL, durationFields, durationOrNone, readInput, scopeErrors, scopeFields, toScope, type FieldsOf, type Parsed } from './fields.ts';
+import {
+  credentialName,
+  DEFAULT_CREDENTIAL,
+  durationFields,
+  durationOrNone,
+  readInput,
+  scopeErrors,
+  scopeFields,
+  toScope,
+  type FieldsOf,
+  type Parsed,
+} from './fields.ts';
 
 /** By what a sweep judges. */
 export type SweepLimits = Milliseconds<typeof SWEEP_LIMITS>;
@@ -21,7 +32,10 @@ export interface SweepSpec extends SweepLimits {
   readonly scopes: readonly SeenScope[];
 }
 
-const scope = z.strictObject({ ...scopeFields, credential: credentialName.exactOptional() } satisfies FieldsOf<SweepScope>);
+const scope = z.strictObject({
+  ...scopeFields,
+  credential: credentialName.exactOptional(),
+} satisfies FieldsOf<SweepScope>);
 
 const schema = z.strictObject({
   ...durationFields(SWEEP_LIMITS, durationOrNone),
@@ -35,7 +49,20 @@ export function parseSweepInput(raw: unknown = {}): Parsed<SweepSpec> {
   const parsed = readInput(schema, raw ?? {});
   if (!parsed.ok) return parsed;
   const { dryRun = false, force = false, scopes = [], ...limits } = parsed.spec;
-  const errors = scopes.flatMap((each, index) => scopeErrors(each).map(({ field, message }) => ({ field: `scopes.${index}.${field}`, message })));
+  const errors = scopes.flatMap((each, index) =>
+    scopeErrors(each).map(({ field, message }) => ({ field: `scopes.${index}.${field}`, message })),
+  );
   if (errors.length > 0) return { ok: false, errors };
-  return { ok: true, spec: { dryRun, force, scopes: scopes.map((each) => ({ scope: toScope(each), credential: each.credential ?? DEFAULT_CREDENTIAL })), ...milliseconds({ ...SWEEP_LIMITS, ...limits }) } };
+  return {
+    ok: true,
+    spec: {
+      dryRun,
+      force,
+      scopes: scopes.map((each) => ({
+        scope: toScope(each),
+        credential: each.credential ?? DEFAULT_CREDENTIAL,
+      })),
+      ...milliseconds({ ...SWEEP_LIMITS, ...limits }),
+    },
+  };
 }

@@ -1,11 +1,21 @@
 /** Timeouts that the worker's config sets for scopes: under a runner's own, and over the built-in defaults. Pure. */
 import { z } from 'zod';
-import { JOB_TIMEOUTS, RUNNER_TIMEOUTS, STOP_TIMEOUTS, type JobInput, type RunnerTimeouts, type StopInput } from '../contract/index.ts';
+import {
+  JOB_TIMEOUTS,
+  RUNNER_TIMEOUTS,
+  STOP_TIMEOUTS,
+  type JobInput,
+  type RunnerTimeouts,
+  type StopInput,
+} from '../contract/index.ts';
 import { scopeKeys, type Scope } from '../domain/ciServer.ts';
 import { duration, durationFields, type FieldsOf } from './fields.ts';
 
 /** Duration strings; what is absent is left to the next less specific entry. */
-export interface ScopeTimeouts extends Pick<RunnerTimeouts, 'podUnscheduled' | 'podPending' | 'registration' | 'jobTimeout'>, Pick<StopInput, 'signalTimeout' | 'cleanupTimeout'> {
+export interface ScopeTimeouts
+  extends
+    Pick<RunnerTimeouts, 'podUnscheduled' | 'podPending' | 'registration' | 'jobTimeout'>,
+    Pick<StopInput, 'signalTimeout' | 'cleanupTimeout'> {
   /** The longest job timeout that a runner may ask for. @default "24h" */
   jobTimeoutCap?: string;
 }
@@ -38,10 +48,27 @@ export const LONGEST_JOB_TIMEOUT = '3650d';
 
 const { podUnscheduled, podPending, registration, jobTimeout } = durationFields(RUNNER_TIMEOUTS);
 const { signalTimeout, cleanupTimeout } = durationFields(STOP_TIMEOUTS);
-const jobTimeouts = z.strictObject({ ...durationFields(JOB_TIMEOUTS), timeoutCap: duration.exactOptional() } satisfies FieldsOf<JobTimeouts>);
-const scopeEntry = z.strictObject({ podUnscheduled, podPending, registration, jobTimeout, jobTimeoutCap: duration.exactOptional(), signalTimeout, cleanupTimeout, jobs: jobTimeouts.exactOptional() } satisfies FieldsOf<ScopeEntry>);
+const jobTimeouts = z.strictObject({
+  ...durationFields(JOB_TIMEOUTS),
+  timeoutCap: duration.exactOptional(),
+} satisfies FieldsOf<JobTimeouts>);
+const scopeEntry = z.strictObject({
+  podUnscheduled,
+  podPending,
+  registration,
+  jobTimeout,
+  jobTimeoutCap: duration.exactOptional(),
+  signalTimeout,
+  cleanupTimeout,
+  jobs: jobTimeouts.exactOptional(),
+} satisfies FieldsOf<ScopeEntry>);
 /** How settings name a scope. */
-export const scopeKey = z.string().regex(/^(enterprises\/)?[A-Za-z0-9_.-]+$|^[A-Za-z0-9_.-]+\/[A-Za-z0-9_.-]+$/, 'is no scope: write an organization ("acme"), a repository ("acme/web") or "enterprises/NAME"');
+export const scopeKey = z
+  .string()
+  .regex(
+    /^(enterprises\/)?[A-Za-z0-9_.-]+$|^[A-Za-z0-9_.-]+\/[A-Za-z0-9_.-]+$/,
+    'is no scope: write an organization ("acme"), a repository ("acme/web") or "enterprises/NAME"',
+  );
 
 /** Of HOLDFAST_TIMEOUTS. */
 export const timeoutPolicySchema = z.strictObject({
@@ -57,13 +84,27 @@ export function timeoutsFor(policy: TimeoutPolicy, scope: Scope | undefined): Sc
 }
 
 /** The same of a job of several steps; its own entry, by name, is the most specific. */
-export function jobTimeoutsFor(policy: TimeoutPolicy, scope: Scope | undefined, name: string): JobTimeouts {
+export function jobTimeoutsFor(
+  policy: TimeoutPolicy,
+  scope: Scope | undefined,
+  name: string,
+): JobTimeouts {
   const own = Object.hasOwn(policy.jobs ?? {}, name) ? policy.jobs?.[name] : undefined;
-  return Object.assign({ timeoutCap: JOB_TIMEOUT_CAP }, ...entriesFor(policy, scope).map(({ jobs }) => jobs), own) as JobTimeouts;
+  return Object.assign(
+    { timeoutCap: JOB_TIMEOUT_CAP },
+    ...entriesFor(policy, scope).map(({ jobs }) => jobs),
+    own,
+  ) as JobTimeouts;
 }
 
 /** From the least specific to the most. */
-function entriesFor({ default: all = {}, scopes = {} }: TimeoutPolicy, scope: Scope | undefined): ScopeEntry[] {
+function entriesFor(
+  { default: all = {}, scopes = {} }: TimeoutPolicy,
+  scope: Scope | undefined,
+): ScopeEntry[] {
   const entries = new Map(Object.entries(scopes).map(([key, value]) => [key.toLowerCase(), value]));
-  return [all, ...(scope === undefined ? [] : scopeKeys(scope)).flatMap((key) => entries.get(key) ?? [])];
+  return [
+    all,
+    ...(scope === undefined ? [] : scopeKeys(scope)).flatMap((key) => entries.get(key) ?? []),
+  ];
 }

@@ -2,7 +2,13 @@
 import type { SweepMark, SweepSkip, SweptKind } from '../contract/index.ts';
 import { defined } from '../defined.ts';
 import type { SweepSpec } from '../input/sweep.ts';
-import { skip, type Judgement, type LifeFacts, type RunningLife, type SeenRegistration } from './facts.ts';
+import {
+  skip,
+  type Judgement,
+  type LifeFacts,
+  type RunningLife,
+  type SeenRegistration,
+} from './facts.ts';
 import { scopeOf, scopesOffline } from './hungRunner.ts';
 import { judgeJobObject } from './judgeJobObject.ts';
 import { judgePod } from './judgePod.ts';
@@ -42,8 +48,18 @@ export interface SweepFindings {
 /** One thing that is wrong, and what is next for it. */
 export type Finding = { readonly as: SweptKind; readonly reason: string } & (
   | { readonly subject: 'object'; readonly object: OwnedObject; readonly step: 'mark' | 'repair' }
-  | { readonly subject: 'registration'; readonly registration: SeenRegistration; readonly step: 'mark' | 'wait' | 'repair'; readonly mark: SweepMark }
-  | { readonly subject: 'life'; readonly life: RunningLife; readonly step: ZombieStep['kind'] | 'repair'; readonly mark: SweepMark }
+  | {
+      readonly subject: 'registration';
+      readonly registration: SeenRegistration;
+      readonly step: 'mark' | 'wait' | 'repair';
+      readonly mark: SweepMark;
+    }
+  | {
+      readonly subject: 'life';
+      readonly life: RunningLife;
+      readonly step: ZombieStep['kind'] | 'repair';
+      readonly mark: SweepMark;
+    }
 );
 
 export interface SweepPlan {
@@ -59,7 +75,12 @@ export interface SweepPlan {
 const MANY_PODS = 10;
 
 /** @param marks - of the last sweep, for what carries none itself */
-export function decideSweep(found: SweepFindings, marks: readonly SweepMark[], nowMs: number, spec: SweepSpec): SweepPlan {
+export function decideSweep(
+  found: SweepFindings,
+  marks: readonly SweepMark[],
+  nowMs: number,
+  spec: SweepSpec,
+): SweepPlan {
   const skipped: Partial<Record<SweepSkip, number>> = {};
   const count = (why: SweepSkip): void => {
     skipped[why] = (skipped[why] ?? 0) + 1;
@@ -67,8 +88,14 @@ export function decideSweep(found: SweepFindings, marks: readonly SweepMark[], n
   const findings: Finding[] = [];
   const unmark: OwnedObject[] = [];
   const markOf = new Map(marks.map((mark) => [`${mark.kind} ${mark.key}`, mark]));
-  const judged = <T>(subject: T, judgement: Judgement, finding: (as: SweptKind, reason: string) => Finding, otherwise: (subject: T) => void = () => undefined): void => {
-    if (judgement.kind === 'condemned') return void findings.push(finding(judgement.as, judgement.reason));
+  const judged = <T>(
+    subject: T,
+    judgement: Judgement,
+    finding: (as: SweptKind, reason: string) => Finding,
+    otherwise: (subject: T) => void = () => undefined,
+  ): void => {
+    if (judgement.kind === 'condemned')
+      return void findings.push(finding(judgement.as, judgement.reason));
     if (judgement.kind === 'skip') count(judgement.why);
     otherwise(subject);
   };
@@ -76,19 +103,37 @@ export function decideSweep(found: SweepFindings, marks: readonly SweepMark[], n
     judged(
       object,
       judgement,
-      (as, reason) => ({ as, reason, subject: 'object', object, step: parseObjectMark(object.mark)?.kind === as ? 'repair' : 'mark' }),
+      (as, reason) => ({
+        as,
+        reason,
+        subject: 'object',
+        object,
+        step: parseObjectMark(object.mark)?.kind === as ? 'repair' : 'mark',
+      }),
       () => (object.mark !== undefined && !object.held ? unmark.push(object) : undefined),
     );
 
-  for (const { object, life } of found.pods) seenObject(object, judgePod(object, life, nowMs, spec));
-  for (const { object, life, used } of found.resources) seenObject(object, judgeResource(object, life, used, nowMs, spec));
-  for (const { object, used } of found.jobObjects) seenObject(object, judgeJobObject(object, used, nowMs, spec));
+  for (const { object, life } of found.pods)
+    seenObject(object, judgePod(object, life, nowMs, spec));
+  for (const { object, life, used } of found.resources)
+    seenObject(object, judgeResource(object, life, used, nowMs, spec));
+  for (const { object, used } of found.jobObjects)
+    seenObject(object, judgeJobObject(object, used, nowMs, spec));
   for (const registration of found.registrations) {
     judged(registration, judgeRegistration(registration), (as, reason) => {
       const earlier = markOf.get(`${as} ${registrationKey(registration)}`);
-      const mark = earlier ?? { kind: 'ghost registration', key: registrationKey(registration), since: new Date(nowMs).toISOString() };
+      const mark = earlier ?? {
+        kind: 'ghost registration',
+        key: registrationKey(registration),
+        since: new Date(nowMs).toISOString(),
+      };
       // A list may be older than what it is about.
-      const step = earlier === undefined ? 'mark' : Date.parse(mark.since) + spec.listAgeMs <= nowMs ? 'repair' : 'wait';
+      const step =
+        earlier === undefined
+          ? 'mark'
+          : Date.parse(mark.since) + spec.listAgeMs <= nowMs
+            ? 'repair'
+            : 'wait';
       return { as, reason, subject: 'registration', registration, step, mark };
     });
   }
@@ -96,30 +141,79 @@ export function decideSweep(found: SweepFindings, marks: readonly SweepMark[], n
   for (const life of found.lives) {
     if (nowMs - life.startedAtMs > spec.maxRunAgeMs) count('long life');
     const judgement = judgeRunner(life, nowMs, spec);
-    const isOfMany = judgement.kind === 'condemned' && judgement.as === 'hung runner' && offline.has(scopeOf(life));
+    const isOfMany =
+      judgement.kind === 'condemned' &&
+      judgement.as === 'hung runner' &&
+      offline.has(scopeOf(life));
     judged(life, isOfMany ? skip('offline together') : judgement, (as, reason) => {
-      if (as === 'hung runner') return hungFinding(life, reason, markOf.get(`${as} ${life.registration?.name}`), nowMs, spec);
+      if (as === 'hung runner')
+        return hungFinding(
+          life,
+          reason,
+          markOf.get(`${as} ${life.registration?.name}`),
+          nowMs,
+          spec,
+        );
       const earlier = markOf.get(`${as} ${lifeKey(life)}`);
       const mark = { key: lifeKey(life), since: earlier?.since ?? new Date(nowMs).toISOString() };
-      if (as === 'orphaned step') return { as, reason, subject: 'life', life, step: earlier === undefined ? 'mark' : 'repair', mark: { kind: as, ...mark } };
+      if (as === 'orphaned step')
+        return {
+          as,
+          reason,
+          subject: 'life',
+          life,
+          step: earlier === undefined ? 'mark' : 'repair',
+          mark: { kind: as, ...mark },
+        };
       const { kind: step, unpolled } = zombieStep(life, earlier);
-      return { as, reason, subject: 'life', life, step, mark: { kind: 'zombie runner', ...mark, unpolled } };
+      return {
+        as,
+        reason,
+        subject: 'life',
+        life,
+        step,
+        mark: { kind: 'zombie runner', ...mark, unpolled },
+      };
     });
   }
-  return { findings, unmark, skipped, ...defined({ stopped: spec.force ? undefined : whyStopped(found, findings) }) };
+  return {
+    findings,
+    unmark,
+    skipped,
+    ...defined({ stopped: spec.force ? undefined : whyStopped(found, findings) }),
+  };
 }
 
 /** Found at two looks, so far apart that neither an old list nor a moment's silence explains both. */
-function hungFinding(life: RunningLife, reason: string, earlier: SweepMark | undefined, nowMs: number, { hungAfterMs }: SweepSpec): Finding {
-  const mark: SweepMark = earlier ?? { kind: 'hung runner', key: life.registration?.name ?? '', since: new Date(nowMs).toISOString() };
-  const step = earlier === undefined ? 'mark' : Date.parse(mark.since) + hungAfterMs <= nowMs ? 'repair' : 'wait';
+function hungFinding(
+  life: RunningLife,
+  reason: string,
+  earlier: SweepMark | undefined,
+  nowMs: number,
+  { hungAfterMs }: SweepSpec,
+): Finding {
+  const mark: SweepMark = earlier ?? {
+    kind: 'hung runner',
+    key: life.registration?.name ?? '',
+    since: new Date(nowMs).toISOString(),
+  };
+  const step =
+    earlier === undefined
+      ? 'mark'
+      : Date.parse(mark.since) + hungAfterMs <= nowMs
+        ? 'repair'
+        : 'wait';
   return { as: 'hung runner', reason, subject: 'life', life, step, mark };
 }
 
-function whyStopped({ pods, knowsPlace }: SweepFindings, findings: readonly Finding[]): string | undefined {
+function whyStopped(
+  { pods, knowsPlace }: SweepFindings,
+  findings: readonly Finding[],
+): string | undefined {
   const condemned = findings.filter(({ as }) => as === 'orphaned pod' || as === 'aged pod').length;
   if (condemned === 0) return undefined;
-  if (!knowsPlace) return `Temporal knows no runner of this place, running or ended, and ${condemned} of its pods are here: is this the right server and namespace? If so, force the sweep`;
+  if (!knowsPlace)
+    return `Temporal knows no runner of this place, running or ended, and ${condemned} of its pods are here: is this the right server and namespace? If so, force the sweep`;
   if (pods.length < MANY_PODS || condemned * 2 <= pods.length) return undefined;
   return `it would condemn ${condemned} of ${pods.length} pods, more than half: look at why, and if it is right, force the sweep`;
 }

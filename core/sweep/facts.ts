@@ -65,4 +65,8 @@ export type Judgement =
 
 export const FINE: Judgement = { kind: 'fine' };
 export const skip = (why: SweepSkip): Judgement => ({ kind: 'skip', why });
-export const condemned = (as: SweptKind, reason: string): Judgement => ({ kind: 'condemned', as, reason });
+export const condemned = (as: SweptKind, reason: string): Judgement => ({
+  kind: 'condemned',
+  as,
+  reason,
+});

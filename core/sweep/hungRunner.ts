@@ -4,7 +4,12 @@ import type { RunningLife } from './facts.ts';
 import type { OwnedObject } from './ownedObject.ts';
 
 /** Its pod goes, or has gone, by its own doing. */
-export const LEAVING: ReadonlySet<RunnerPhase> = new Set(['Draining', 'Unregistering', 'TearingDown', 'Gone']);
+export const LEAVING: ReadonlySet<RunnerPhase> = new Set([
+  'Draining',
+  'Unregistering',
+  'TearingDown',
+  'Gone',
+]);
 
 /** From so many idle runners of a scope on, more than half of them do not hang at once: it is the CI server that does not see them, or the way to it. */
 const MANY_IDLE = 4;
@@ -12,20 +17,43 @@ const MANY_IDLE = 4;
 /** The pod of a life whose runner is idle, by that pod's own word. A runner without the supervisor does not tell. */
 export function idlePod({ phase, polled, pods }: RunningLife): OwnedObject | undefined {
   const [only] = pods;
-  if (!polled || LEAVING.has(phase) || pods.length !== 1 || only?.pod === undefined || only.held || only.terminating) return undefined;
+  if (
+    !polled ||
+    LEAVING.has(phase) ||
+    pods.length !== 1 ||
+    only?.pod === undefined ||
+    only.held ||
+    only.terminating
+  )
+    return undefined;
   const { online, busy, ended, terminating, disruption } = only.pod;
-  return online === true && busy === false && !ended && !terminating && disruption === undefined ? only : undefined;
+  return online === true && busy === false && !ended && !terminating && disruption === undefined
+    ? only
+    : undefined;
 }
 
 /** By one list, which may be old: nothing follows from it alone. */
 export function isHung(life: RunningLife): boolean {
-  return idlePod(life) !== undefined && life.registration?.online === false && !life.registration.busy;
+  return (
+    idlePod(life) !== undefined && life.registration?.online === false && !life.registration.busy
+  );
 }
 
 /** The scopes of which so many idle runners are offline at once that none of them is to be replaced for it. */
 export function scopesOffline(lives: readonly RunningLife[]): ReadonlySet<string> {
-  const idle = Map.groupBy(lives.filter((life) => life.registration !== undefined && idlePod(life) !== undefined), scopeOf);
-  return new Set([...idle].filter(([, ofScope]) => ofScope.length >= MANY_IDLE && ofScope.filter(isHung).length * 2 > ofScope.length).map(([scope]) => scope));
+  const idle = Map.groupBy(
+    lives.filter((life) => life.registration !== undefined && idlePod(life) !== undefined),
+    scopeOf,
+  );
+  return new Set(
+    [...idle]
+      .filter(
+        ([, ofScope]) =>
+          ofScope.length >= MANY_IDLE && ofScope.filter(isHung).length * 2 > ofScope.length,
+      )
+      .map(([scope]) => scope),
+  );
 }
 
-export const scopeOf = ({ registration }: RunningLife): string => `${registration?.scope.kind} ${registration?.scope.name}`;
+export const scopeOf = ({ registration }: RunningLife): string =>
+  `${registration?.scope.kind} ${registration?.scope.name}`;

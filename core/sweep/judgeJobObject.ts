@@ -7,11 +7,19 @@ import type { OwnedObject } from './ownedObject.ts';
  * @param object - with the identity of the runner that it was made for, where that is proven
  * @param used - its runner's pod is there: that life's worker gives it its owner
  */
-export function judgeJobObject(object: OwnedObject, used: boolean, nowMs: number, { minAgeMs }: SweepLimits): Judgement {
+export function judgeJobObject(
+  object: OwnedObject,
+  used: boolean,
+  nowMs: number,
+  { minAgeMs }: SweepLimits,
+): Judgement {
   if (used) return skip('in use');
   if (object.identity === undefined) return skip('not ours');
   if (object.held) return skip('held');
   if (nowMs - object.createdAtMs < minAgeMs) return skip('young');
   if (object.terminating) return skip('mid-flight');
-  return condemned('orphaned resource', `the ${object.kind} of a runner whose pod ${object.runnerPod} is gone`);
+  return condemned(
+    'orphaned resource',
+    `the ${object.kind} of a runner whose pod ${object.runnerPod} is gone`,
+  );
 }

@@ -10,23 +10,35 @@ import type { OwnedObject } from './ownedObject.ts';
  * whatever they are like, also while its worker is away.
  * @param life - the one that the pod was made for
  */
-export function judgePod(object: OwnedObject, life: LifeFacts, nowMs: number, { minAgeMs, maxPodAgeMs }: SweepLimits): Judgement {
+export function judgePod(
+  object: OwnedObject,
+  life: LifeFacts,
+  nowMs: number,
+  { minAgeMs, maxPodAgeMs }: SweepLimits,
+): Judgement {
   const { pod, identity } = object;
   if (pod === undefined || identity === undefined) return skip('not ours');
   if (life.state === 'running') return FINE;
   if (object.held) return skip('held');
-  if (nowMs - object.createdAtMs < minAgeMs || nowMs - (life.closedAtMs ?? 0) < minAgeMs) return skip('young');
+  if (nowMs - object.createdAtMs < minAgeMs || nowMs - (life.closedAtMs ?? 0) < minAgeMs)
+    return skip('young');
   if (pod.terminating && !isOverdue(object, nowMs)) return skip('mid-flight');
   // What is left of an eviction has ended.
   if (pod.disruption !== undefined && !pod.ended) return skip('mid-flight');
   const whose = `its workflow ${identity.workflowId} ${life.how ?? 'has ended'}`;
   if (!pod.ended) return condemned('orphaned pod', `${FORCED_TO_FAIL} (${whose})`);
-  if (life.state !== 'finished') return condemned('orphaned pod', `the runner has ended, and ${whose}`);
+  if (life.state !== 'finished')
+    return condemned('orphaned pod', `the runner has ended, and ${whose}`);
   const ageMs = nowMs - object.createdAtMs;
-  return ageMs < maxPodAgeMs ? skip('kept') : condemned('aged pod', `it is ${formatDuration(ageMs)} old, and ${whose}`);
+  return ageMs < maxPodAgeMs
+    ? skip('kept')
+    : condemned('aged pod', `it is ${formatDuration(ageMs)} old, and ${whose}`);
 }
 
 /** It was told to go, and has outlived its grace: only a deletion without grace helps. */
 export function isOverdue({ pod }: OwnedObject, nowMs: number): boolean {
-  return pod?.terminationDeadline !== undefined && Date.parse(pod.terminationDeadline) + TERMINATION_OVERDUE_MS <= nowMs;
+  return (
+    pod?.terminationDeadline !== undefined &&
+    Date.parse(pod.terminationDeadline) + TERMINATION_OVERDUE_MS <= nowMs
+  );
 }

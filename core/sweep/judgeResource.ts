@@ -7,13 +7,23 @@ import type { OwnedObject } from './ownedObject.ts';
  * @param life - the one that it was made for
  * @param used - a pod of that life is there
  */
-export function judgeResource(object: OwnedObject, life: LifeFacts, used: boolean, nowMs: number, { minAgeMs }: SweepLimits): Judgement {
+export function judgeResource(
+  object: OwnedObject,
+  life: LifeFacts,
+  used: boolean,
+  nowMs: number,
+  { minAgeMs }: SweepLimits,
+): Judgement {
   const { identity, kind } = object;
   if (identity === undefined) return skip(kind === 'claim' ? 'outlives its runner' : 'not ours');
   if (life.state === 'running') return FINE;
   if (object.held) return skip('held');
-  if (nowMs - object.createdAtMs < minAgeMs || nowMs - (life.closedAtMs ?? 0) < minAgeMs) return skip('young');
+  if (nowMs - object.createdAtMs < minAgeMs || nowMs - (life.closedAtMs ?? 0) < minAgeMs)
+    return skip('young');
   if (object.terminating) return skip('mid-flight');
   if (used) return skip('in use');
-  return condemned('orphaned resource', `${kind === 'claim' ? 'the claim' : 'the Secret'} of a runner that is gone: its workflow ${identity.workflowId} ${life.how ?? 'has ended'}`);
+  return condemned(
+    'orphaned resource',
+    `${kind === 'claim' ? 'the claim' : 'the Secret'} of a runner that is gone: its workflow ${identity.workflowId} ${life.how ?? 'has ended'}`,
+  );
 }

@@ -13,7 +13,10 @@ export type ZombieStep = {
 };
 
 /** Found, woken, and then given up, if nobody has taken notice and no worker was there in three sweeps. @param mark - the last sweep's */
-export function zombieStep({ polled, taskWaitsSinceMs }: Pick<RunningLife, 'polled' | 'taskWaitsSinceMs'>, mark: SweepMark | undefined): ZombieStep {
+export function zombieStep(
+  { polled, taskWaitsSinceMs }: Pick<RunningLife, 'polled' | 'taskWaitsSinceMs'>,
+  mark: SweepMark | undefined,
+): ZombieStep {
   const unpolled = polled ? 0 : (mark?.unpolled ?? 0) + 1;
   if (mark === undefined) return { kind: 'mark', unpolled };
   if (taskWaitsSinceMs === undefined) return { kind: 'signal', unpolled };

@@ -4,10 +4,15 @@ import { promisify } from 'node:util';
 /** The absolute paths of a program's dynamic loader and libraries; none for a static program. */
 export async function sharedLibraries(program: string): Promise<string[]> {
   // ldd fails for a static program.
-  const { stdout } = await promisify(execFile)('ldd', [program]).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') throw new Error('ldd is missing: the programs of an image can only be gathered on Linux with glibc or musl');
-    return { stdout: '' };
-  });
+  const { stdout } = await promisify(execFile)('ldd', [program]).catch(
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT')
+        throw new Error(
+          'ldd is missing: the programs of an image can only be gathered on Linux with glibc or musl',
+        );
+      return { stdout: '' };
+    },
+  );
   return librariesOf(stdout);
 }
 

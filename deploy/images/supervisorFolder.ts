@@ -25,9 +25,13 @@ export interface SupervisorFolderParts {
  * @param folder is created; of what is there, only what is made again is replaced
  * @throws Error that says what is missing on this machine
  */
-export async function makeSupervisorFolder(folder: string, parts: SupervisorFolderParts = {}): Promise<void> {
+export async function makeSupervisorFolder(
+  folder: string,
+  parts: SupervisorFolderParts = {},
+): Promise<void> {
   const tini = parts.tini ?? TINI.find((path) => existsSync(path));
-  if (tini === undefined) throw new Error(`no static tini (${TINI.join(', ')}): apt-get install tini`);
+  if (tini === undefined)
+    throw new Error(`no static tini (${TINI.join(', ')}): apt-get install tini`);
   const node = await realpath(parts.node ?? process.execPath);
   const libraries = await sharedLibraries(node);
   const loader = libraries.find(isLoader);
@@ -44,7 +48,8 @@ export async function makeSupervisorFolder(folder: string, parts: SupervisorFold
   await copyStripped(node, join(folder, 'node'));
   await copyProgram(tini, join(folder, 'tini'));
   await copyProgram(loader, join(folder, 'ld.so'));
-  for (const library of libraries.filter((path) => !isLoader(path))) await copyProgram(library, join(lib, basename(library)));
+  for (const library of libraries.filter((path) => !isLoader(path)))
+    await copyProgram(library, join(lib, basename(library)));
 }
 
 /** Bundles the supervisor into one file that needs Node ≥ 22 and nothing else. */
@@ -61,7 +66,16 @@ async function bundle(room: 'supervisor' | 'uploader', file: string): Promise<vo
   const { build } = await import('esbuild'); // only where it is built: it is no dependency of the product
   const entry = join(PROJECT, room, 'main.ts');
   // Modules where a package has them: in CommonJS within a module nothing of Node's own can be required.
-  await build({ entryPoints: [entry], bundle: true, platform: 'node', target: 'node22', format: 'esm', mainFields: ['module', 'main'], outfile: file, logLevel: 'warning' });
+  await build({
+    entryPoints: [entry],
+    bundle: true,
+    platform: 'node',
+    target: 'node22',
+    format: 'esm',
+    mainFields: ['module', 'main'],
+    outfile: file,
+    logLevel: 'warning',
+  });
 }
 
 function isLoader(library: string): boolean {

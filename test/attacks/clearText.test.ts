@@ -10,7 +10,11 @@ import { startSimulator, type Simulator } from '../../tools/simulator/simulator.
 import { encryptedDataConverter } from '../../worker/codec/dataConverter.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { readable } from '../support/secretSearch.ts';
-import { killWorkerProcesses, processSettings, startWorkerProcess } from '../support/workerProcess.ts';
+import {
+  killWorkerProcesses,
+  processSettings,
+  startWorkerProcess,
+} from '../support/workerProcess.ts';
 
 const RUNNER_PROGRAM = fileURLToPath(new URL('../../tools/simulator/runner.ts', import.meta.url));
 const TOKEN = 'ghp_simulator';
@@ -38,7 +42,11 @@ await describeWithLab('who reads Temporal', { temporal: true }, (lab) => {
   });
 
   /** The whole life of a runner, with a job, by a worker and a runner as processes. @returns what the attacker has, and what the runner was given that nobody else may have */
-  async function live(ephemeral: boolean, more: Record<string, string>, client: Client): Promise<{ text: string; secrets: string[] }> {
+  async function live(
+    ephemeral: boolean,
+    more: Record<string, string>,
+    client: Client,
+  ): Promise<{ text: string; secrets: string[] }> {
     const queue = `test-${randomUUID().slice(0, 8)}`;
     rmSync(given, { force: true });
     const script = `printf '%s\\n' "$ACTIONS_RUNNER_INPUT_JITCONFIG" "$RUNNER_TOKEN" >>${given}; exec ${process.execPath} ${RUNNER_PROGRAM}`;
@@ -54,28 +62,54 @@ await describeWithLab('who reads Temporal', { temporal: true }, (lab) => {
     );
     await worker.started();
     const workflowId = `runner-${queue}`;
-    const input: RunnerInput = { organization: 'acme', ephemeral, labels: [queue, 'marked-label'], env: { MARKED_NAME: 'marked-value' }, intervals: { onlineLookup: '100ms' } };
-    const handle = await client.workflow.start(RUNNER_WORKFLOW, { workflowId, taskQueue: queue, args: [input] });
+    const input: RunnerInput = {
+      organization: 'acme',
+      ephemeral,
+      labels: [queue, 'marked-label'],
+      env: { MARKED_NAME: 'marked-value' },
+      intervals: { onlineLookup: '100ms' },
+    };
+    const handle = await client.workflow.start(RUNNER_WORKFLOW, {
+      workflowId,
+      taskQueue: queue,
+      args: [input],
+    });
     const { id } = simulator.queueJob({ repo: 'acme/app', labels: [queue], command: 'echo done' });
     await simulator.waitForJob(id, 'completed');
     if (!ephemeral) await handle.executeUpdate('drain', { args: [{ reason: 'the test is over' }] });
     expect(await handle.result()).toMatchObject({ outcome: 'succeeded', attempt: 1 });
     expect(simulator.job(id)).toMatchObject({ conclusion: 'success' });
-    const description = await connection.workflowService.describeWorkflowExecution({ namespace: 'default', execution: { workflowId } });
-    const text = readable([await new Client({ connection }).workflow.getHandle(workflowId).fetchHistory(), description]);
-    const secrets = readFileSync(given, 'utf8').split('\n').filter((line) => line !== '');
+    const description = await connection.workflowService.describeWorkflowExecution({
+      namespace: 'default',
+      execution: { workflowId },
+    });
+    const text = readable([
+      await new Client({ connection }).workflow.getHandle(workflowId).fetchHistory(),
+      description,
+    ]);
+    const secrets = readFileSync(given, 'utf8')
+      .split('\n')
+      .filter((line) => line !== '');
     expect(secrets.length).toBeGreaterThan(0);
     return { text, secrets: [TOKEN, ...secrets] };
   }
-  const seen = (text: string, words: readonly string[]): string[] => words.filter((word) => text.includes(word));
+  const seen = (text: string, words: readonly string[]): string[] =>
+    words.filter((word) => text.includes(word));
 
-  test.each([['an ephemeral', true], ['a static', false]])('without the codec, of %s runner: its input, but no secret', async (_what, ephemeral) => {
+  test.each([
+    ['an ephemeral', true],
+    ['a static', false],
+  ])('without the codec, of %s runner: its input, but no secret', async (_what, ephemeral) => {
     const { text, secrets } = await live(ephemeral, {}, new Client({ connection }));
     expect(seen(text, [...MARKS, ...secrets])).toEqual(MARKS);
   });
 
   test('with the codec: nothing of either', async () => {
-    const { text, secrets } = await live(true, { HOLDFAST_CODEC_KEY_FILE: keyFile }, new Client({ connection, dataConverter: encryptedDataConverter({ keyFile }) }));
+    const { text, secrets } = await live(
+      true,
+      { HOLDFAST_CODEC_KEY_FILE: keyFile },
+      new Client({ connection, dataConverter: encryptedDataConverter({ keyFile }) }),
+    );
     expect(seen(text, [...MARKS, ...secrets])).toEqual([]);
   });
 });

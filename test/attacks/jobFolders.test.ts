@@ -16,14 +16,27 @@ import { startStranger, type Stranger } from '../support/stranger.ts';
 import { until } from '../support/until.ts';
 
 const CLAIM: StorePlace = { claim: 'artifacts' };
-const BUCKET: StorePlace = { bucket: 'artifacts', region: 'us-east-1', pathStyle: false, secret: 'bucket-key' };
+const BUCKET: StorePlace = {
+  bucket: 'artifacts',
+  region: 'us-east-1',
+  pathStyle: false,
+  secret: 'bucket-key',
+};
 
 /** Of a run of another's job, whose id everybody may read in Temporal. */
 const VICTIM = `repositories/acme/web/unit/${randomUUID()}`;
-const storageIn = (path: string, more: Partial<StepStorage> = {}): StepStorage => ({ path, sharedFrom: [], timeout: '1m', ...more });
+const storageIn = (path: string, more: Partial<StepStorage> = {}): StepStorage => ({
+  path,
+  sharedFrom: [],
+  timeout: '1m',
+  ...more,
+});
 
 await describeWithLab('who may start workflows', { temporal: true, kubernetes: true }, (lab) => {
-  describe.each([['a claim', CLAIM], ['a bucket', BUCKET]])('where what steps leave is in %s', (_what, place) => {
+  describe.each([
+    ['a claim', CLAIM],
+    ['a bucket', BUCKET],
+  ])('where what steps leave is in %s', (_what, place) => {
     let harness: KubernetesHarness;
     let compute: KubernetesCompute;
     let world: HoldfastWorld;
@@ -32,7 +45,15 @@ await describeWithLab('who may start workflows', { temporal: true, kubernetes: t
     beforeAll(async () => {
       const address = lab.temporal?.address ?? '';
       harness = await startKubernetesHarness(lab.kubernetes!.kubeconfig);
-      compute = harness.instance({ policy: RESTRICTED, pod: { image: 'img', supervisor: { image: 'sup:1' }, store: { image: 'sup:1', place }, template: { spec: { schedulerName: 'contract' } } } });
+      compute = harness.instance({
+        policy: RESTRICTED,
+        pod: {
+          image: 'img',
+          supervisor: { image: 'sup:1' },
+          store: { image: 'sup:1', place },
+          template: { spec: { schedulerName: 'contract' } },
+        },
+      });
       world = await holdfastWorld(address, { compute, ciServers: createCiServers({}) });
       stranger = await startStranger(address, world.client);
     }, 120_000);
@@ -42,46 +63,116 @@ await describeWithLab('who may start workflows', { temporal: true, kubernetes: t
       await harness.close();
     });
 
-    const pods = async (): Promise<V1Pod[]> => (await harness.core.listNamespacedPod({ namespace: harness.namespace })).items;
+    const pods = async (): Promise<V1Pod[]> =>
+      (await harness.core.listNamespacedPod({ namespace: harness.namespace })).items;
 
     test("have no runner in another job's folder, whatever job they say it is of", async () => {
-      for (const storage of [storageIn(`${VICTIM}/test-unit`), storageIn(`${VICTIM}/test-mine`, { sharedFrom: [`shared/${VICTIM}/test-unit/1.json`] })]) {
-        const run = await world.start({ ciServer: 'none', command: ['cat'], job: 'job-unit', storage });
-        expect(await run.result()).toMatchObject({ outcome: 'errored', message: expect.stringMatching(/is for the steps of the job's run \S+ alone, and no job has started this runner/) });
+      for (const storage of [
+        storageIn(`${VICTIM}/test-unit`),
+        storageIn(`${VICTIM}/test-mine`, { sharedFrom: [`shared/${VICTIM}/test-unit/1.json`] }),
+      ]) {
+        const run = await world.start({
+          ciServer: 'none',
+          command: ['cat'],
+          job: 'job-unit',
+          storage,
+        });
+        expect(await run.result()).toMatchObject({
+          outcome: 'errored',
+          message: expect.stringMatching(
+            /is for the steps of the job's run \S+ alone, and no job has started this runner/,
+          ),
+        });
       }
       expect(await pods()).toEqual([]);
     });
 
     test('nor by a workflow of their own', async () => {
       const place = await compute.place();
-      const request = (path: string): ProvisionInput & { place: typeof place } => ({ place, runnerName: 'runner-x', pod: { ...harness.request(harness.newIdentity()), command: ['cat'], storage: { path, sharedFrom: [], timeoutMs: 1_000 } }, credentialsRetryMs: 1_000, dueWithinMs: 1_000 });
+      const request = (path: string): ProvisionInput & { place: typeof place } => ({
+        place,
+        runnerName: 'runner-x',
+        pod: {
+          ...harness.request(harness.newIdentity()),
+          command: ['cat'],
+          storage: { path, sharedFrom: [], timeoutMs: 1_000 },
+        },
+        credentialsRetryMs: 1_000,
+        dueWithinMs: 1_000,
+      });
       const queue = clusterTaskQueue(world.taskQueue);
-      expect(await stranger.call('provision', queue, request(`${VICTIM}/test-unit`))).toContain('no job has started this runner');
-      expect(await stranger.call('provision', queue, request(VICTIM))).toContain('is no folder of a job\'s step');
+      expect(await stranger.call('provision', queue, request(`${VICTIM}/test-unit`))).toContain(
+        'no job has started this runner',
+      );
+      expect(await stranger.call('provision', queue, request(VICTIM))).toContain(
+        "is no folder of a job's step",
+      );
       expect(await pods()).toEqual([]);
     });
 
     test("nor the store in a container that is called as Holdfast's are", async () => {
-      const reach = place === CLAIM ? { volumeMounts: [{ name: 'holdfast-store', mountPath: '/s' }] } : { env: [{ name: 'KEY', valueFrom: { secretKeyRef: { name: 'bucket-key', key: 'AWS_ACCESS_KEY_ID' } } }] };
-      const template = { spec: { containers: [{ name: 'holdfast-uploader', image: 'mine', ...reach }], volumes: place === CLAIM ? [{ name: 'holdfast-store', persistentVolumeClaim: { claimName: 'artifacts' } }] : [] } };
+      const reach =
+        place === CLAIM
+          ? { volumeMounts: [{ name: 'holdfast-store', mountPath: '/s' }] }
+          : {
+              env: [
+                {
+                  name: 'KEY',
+                  valueFrom: { secretKeyRef: { name: 'bucket-key', key: 'AWS_ACCESS_KEY_ID' } },
+                },
+              ],
+            };
+      const template = {
+        spec: {
+          containers: [{ name: 'holdfast-uploader', image: 'mine', ...reach }],
+          volumes:
+            place === CLAIM
+              ? [{ name: 'holdfast-store', persistentVolumeClaim: { claimName: 'artifacts' } }]
+              : [],
+        },
+      };
       const asked = { ...harness.request(harness.newIdentity()), command: ['cat'], template };
-      const input: ProvisionInput & { place: object } = { place: await compute.place(), runnerName: 'runner-x', pod: asked, credentialsRetryMs: 1_000, dueWithinMs: 1_000 };
-      expect(await stranger.call('provision', clusterTaskQueue(world.taskQueue), input)).toContain("the name holdfast-uploader is Holdfast's own");
+      const input: ProvisionInput & { place: object } = {
+        place: await compute.place(),
+        runnerName: 'runner-x',
+        pod: asked,
+        credentialsRetryMs: 1_000,
+        dueWithinMs: 1_000,
+      };
+      expect(await stranger.call('provision', clusterTaskQueue(world.taskQueue), input)).toContain(
+        "the name holdfast-uploader is Holdfast's own",
+      );
       expect(await pods()).toEqual([]);
     });
 
     test('have a job of the same name, with a folder of its own; also when it was reset', async () => {
       const id = `job-${randomUUID().slice(0, 8)}`;
-      const handle = await world.client.workflow.start(JOB_WORKFLOW, { workflowId: id, taskQueue: world.taskQueue, args: [{ name: 'unit', repository: 'acme/web', test: [{ name: 'unit', image: 'img', commands: 'cat' }] }] });
+      const handle = await world.client.workflow.start(JOB_WORKFLOW, {
+        workflowId: id,
+        taskQueue: world.taskQueue,
+        args: [
+          {
+            name: 'unit',
+            repository: 'acme/web',
+            test: [{ name: 'unit', image: 'img', commands: 'cat' }],
+          },
+        ],
+      });
       const own = `repositories/acme/web/unit/${handle.firstExecutionRunId}`;
       await until('its pod', async () => (await pods()).length === 1);
-      expect(reachOf((await pods())[0], place)).toEqual(place === CLAIM ? [`artifacts/${own}/test-unit/1`, `shared/${own}`, `shared/${own}/test-unit`] : [`artifacts/${own}/test-unit/1/`]);
+      expect(reachOf((await pods())[0], place)).toEqual(
+        place === CLAIM
+          ? [`artifacts/${own}/test-unit/1`, `shared/${own}`, `shared/${own}/test-unit`]
+          : [`artifacts/${own}/test-unit/1/`],
+      );
 
       await world.client.workflow.getHandle(`${id}-test-1`).terminate('to be begun anew');
       await handle.result();
       const [first] = await pods();
       await reset(handle);
-      await until('its second pod', async () => (await pods()).some(({ metadata }) => metadata?.uid !== first?.metadata?.uid));
+      await until('its second pod', async () =>
+        (await pods()).some(({ metadata }) => metadata?.uid !== first?.metadata?.uid),
+      );
       const second = (await pods()).find(({ metadata }) => metadata?.uid !== first?.metadata?.uid);
       expect(reachOf(second, place)).toEqual(reachOf(first, place));
       await stopAll(world, [id, `${id}-test-1`]);
@@ -91,23 +182,49 @@ await describeWithLab('who may start workflows', { temporal: true, kubernetes: t
 
 /** The parts of the store that a pod of a step gets at, or with a bucket where its uploader writes. */
 function reachOf(pod: V1Pod | undefined, place: StorePlace): string[] {
-  const containers: V1Container[] = [...(pod?.spec?.initContainers ?? []), ...(pod?.spec?.containers ?? [])];
-  if (!('claim' in place)) return containers.flatMap(({ env = [] }) => env.flatMap(({ name, value = '' }) => (name === 'HOLDFAST_UPLOAD_TO' ? [value] : [])));
-  return containers.flatMap(({ volumeMounts = [] }) => volumeMounts.flatMap(({ name, subPath = 'all of it' }) => (name === 'holdfast-store' ? [subPath] : []))).toSorted();
+  const containers: V1Container[] = [
+    ...(pod?.spec?.initContainers ?? []),
+    ...(pod?.spec?.containers ?? []),
+  ];
+  if (!('claim' in place))
+    return containers.flatMap(({ env = [] }) =>
+      env.flatMap(({ name, value = '' }) => (name === 'HOLDFAST_UPLOAD_TO' ? [value] : [])),
+    );
+  return containers
+    .flatMap(({ volumeMounts = [] }) =>
+      volumeMounts.flatMap(({ name, subPath = 'all of it' }) =>
+        name === 'holdfast-store' ? [subPath] : [],
+      ),
+    )
+    .toSorted();
 }
 
 /** As somebody does who has mended what the job needs: it goes on from its first task, as another run. */
 async function reset({ client, workflowId }: WorkflowHandle): Promise<void> {
   const execution = { workflowId };
-  const { history } = await client.workflowService.getWorkflowExecutionHistory({ namespace: client.options.namespace, execution });
-  const finished = history?.events?.find(({ workflowTaskCompletedEventAttributes: attributes }) => attributes);
-  await client.workflowService.resetWorkflowExecution({ namespace: client.options.namespace, workflowExecution: execution, reason: 'a test', workflowTaskFinishEventId: finished?.eventId ?? null, requestId: randomUUID() });
+  const { history } = await client.workflowService.getWorkflowExecutionHistory({
+    namespace: client.options.namespace,
+    execution,
+  });
+  const finished = history?.events?.find(
+    ({ workflowTaskCompletedEventAttributes: attributes }) => attributes,
+  );
+  await client.workflowService.resetWorkflowExecution({
+    namespace: client.options.namespace,
+    workflowExecution: execution,
+    reason: 'a test',
+    workflowTaskFinishEventId: finished?.eventId ?? null,
+    requestId: randomUUID(),
+  });
 }
 
 async function stopAll({ client }: HoldfastWorld, ids: readonly string[]): Promise<void> {
   for (const id of ids) {
-    await client.workflow.getHandle(id).terminate('the test is over').catch((error: unknown) => {
-      if (!(error instanceof WorkflowNotFoundError)) throw error;
-    });
+    await client.workflow
+      .getHandle(id)
+      .terminate('the test is over')
+      .catch((error: unknown) => {
+        if (!(error instanceof WorkflowNotFoundError)) throw error;
+      });
   }
 }

@@ -31,7 +31,14 @@ beforeAll(async () => {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const config = new KubeConfig();
-  config.loadFromClusterAndUser({ name: 'c', server: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, skipTLSVerify: true }, { name: 'u' });
+  config.loadFromClusterAndUser(
+    {
+      name: 'c',
+      server: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+      skipTLSVerify: true,
+    },
+    { name: 'u' },
+  );
   api = new ApiServer(config);
   const objects = new ApiObjects(api, { home: 'ci', all: false });
   tail = async (name, maxBytes) => await podLogTail(api, objects, { name, uid: 'u' }, maxBytes);

@@ -50,7 +50,9 @@ async function searched(world: ClusterWorld, run: ClusterRun, uid: number | ''):
   const token = Buffer.from(data['RUNNER_TOKEN'] ?? '', 'base64').toString();
   expect(token).toMatch(/^A[0-9A-F]{28}$/);
   const backwards = [token, runnerName].map((text) => Array.from(text).toReversed().join(''));
-  const job = run.queueJob(`cat >search.cjs <<'END'\n${SEARCH}\nEND\nchmod 755 . && echo "$RUNNER_NAME" >control && node "$PWD/search.cjs" '${uid}' ${backwards.join(' ')}`);
+  const job = run.queueJob(
+    `cat >search.cjs <<'END'\n${SEARCH}\nEND\nchmod 755 . && echo "$RUNNER_NAME" >control && node "$PWD/search.cjs" '${uid}' ${backwards.join(' ')}`,
+  );
   await run.jobSays(job, 'searched');
   const found = run.jobOutput(job).filter((line) => line.startsWith('found '));
   expect(found).toContainEqual(expect.stringMatching(/^found 1 .*\/control$/));
@@ -67,18 +69,33 @@ function attack(input: Partial<RunnerInput>, uid: number | '' = ''): Scenario<Cl
 }
 
 /** With all that a container runtime gives to root. */
-const asRoot: Partial<RunnerInput> = { pod: { spec: { containers: [{ name: 'runner', securityContext: { allowPrivilegeEscalation: true, capabilities: { drop: [] } } }] } } };
+const asRoot: Partial<RunnerInput> = {
+  pod: {
+    spec: {
+      containers: [
+        {
+          name: 'runner',
+          securityContext: { allowPrivilegeEscalation: true, capabilities: { drop: [] } },
+        },
+      ],
+    },
+  },
+};
 const asRunner: Partial<RunnerInput> = { pod: { spec: { securityContext: { runAsUser: 1001 } } } };
 
-await describeWithLab("a static runner's job that looks for the registration token", { temporal: true, nodes: 'kubelet' }, (lab) => {
-  together(
-    async () => await ClusterWorld.open(lab),
-    {
-      'as root': attack(asRoot),
-      'as another user': attack(asRoot, NOBODY),
-      "as the runner's own user, who is not root": attack(asRunner),
-      'without the supervisor': attack({ supervisor: 'none' }),
-    },
-    { afterwards: cleanEnd },
-  );
-});
+await describeWithLab(
+  "a static runner's job that looks for the registration token",
+  { temporal: true, nodes: 'kubelet' },
+  (lab) => {
+    together(
+      async () => await ClusterWorld.open(lab),
+      {
+        'as root': attack(asRoot),
+        'as another user': attack(asRoot, NOBODY),
+        "as the runner's own user, who is not root": attack(asRunner),
+        'without the supervisor': attack({ supervisor: 'none' }),
+      },
+      { afterwards: cleanEnd },
+    );
+  },
+);

@@ -13,47 +13,86 @@ import { holdfastWorld, type HoldfastWorld } from '../support/holdfastWorld.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { refusal, startStranger, type Stranger } from '../support/stranger.ts';
 
-await describeWithLab("who may start workflows, and the worker's machine", { temporal: true }, (lab) => {
-  let folder: string;
-  let compute: Compute;
-  let world: HoldfastWorld;
-  let stranger: Stranger;
-  const prey = (): string => join(folder, 'taken');
+await describeWithLab(
+  "who may start workflows, and the worker's machine",
+  { temporal: true },
+  (lab) => {
+    let folder: string;
+    let compute: Compute;
+    let world: HoldfastWorld;
+    let stranger: Stranger;
+    const prey = (): string => join(folder, 'taken');
 
-  beforeAll(async () => {
-    const address = lab.temporal?.address ?? '';
-    folder = await mkdtemp(join(tmpdir(), 'holdfast-machine-'));
-    // Its own command does what its arguments and variables say, as a runner's would.
-    compute = createProcessCompute({ stateDir: join(folder, 'state'), command: ['sh', '-c', 'eval "$PREY"; eval "$1"', 'sh'] });
-    world = await holdfastWorld(address, { compute, ciServers: new FakeCiServer() });
-    stranger = await startStranger(address, world.client);
-  }, 120_000);
-  afterAll(async () => {
-    await stranger.close();
-    await world.close();
-    await rm(folder, { recursive: true });
-  });
+    beforeAll(async () => {
+      const address = lab.temporal?.address ?? '';
+      folder = await mkdtemp(join(tmpdir(), 'holdfast-machine-'));
+      // Its own command does what its arguments and variables say, as a runner's would.
+      compute = createProcessCompute({
+        stateDir: join(folder, 'state'),
+        command: ['sh', '-c', 'eval "$PREY"; eval "$1"', 'sh'],
+      });
+      world = await holdfastWorld(address, { compute, ciServers: new FakeCiServer() });
+      stranger = await startStranger(address, world.client);
+    }, 120_000);
+    afterAll(async () => {
+      await stranger.close();
+      await world.close();
+      await rm(folder, { recursive: true });
+    });
 
-  /** What each brings, which the worker's user would carry out. */
-  const WANTED: readonly (readonly [field: string, bring: () => Pick<RunnerInput, 'command' | 'args' | 'env'>])[] = [
-    ['command', () => ({ command: ['touch', prey()] })],
-    ['args', () => ({ args: [`touch ${prey()}`] })],
-    ['env', () => ({ env: { PREY: `touch ${prey()}` } })],
-  ];
-  const identity = (field: string): ProvisionInput['pod']['identity'] => ({ workflowId: `stranger-${field}`, firstRunId: 'first', attempt: 1 });
+    /** What each brings, which the worker's user would carry out. */
+    const WANTED: readonly (readonly [
+      field: string,
+      bring: () => Pick<RunnerInput, 'command' | 'args' | 'env'>,
+    ])[] = [
+      ['command', () => ({ command: ['touch', prey()] })],
+      ['args', () => ({ args: [`touch ${prey()}`] })],
+      ['env', () => ({ env: { PREY: `touch ${prey()}` } })],
+    ];
+    const identity = (field: string): ProvisionInput['pod']['identity'] => ({
+      workflowId: `stranger-${field}`,
+      firstRunId: 'first',
+      attempt: 1,
+    });
 
-  async function expectNothingRun(why: string, field: string): Promise<void> {
-    expect(why).toContain(`${field}: this worker runs its own command only`);
-    expect({ processes: await compute.list(), taken: existsSync(prey()) }).toEqual({ processes: [], taken: false });
-  }
+    async function expectNothingRun(why: string, field: string): Promise<void> {
+      expect(why).toContain(`${field}: this worker runs its own command only`);
+      expect({ processes: await compute.list(), taken: existsSync(prey()) }).toEqual({
+        processes: [],
+        taken: false,
+      });
+    }
 
-  test.each(WANTED)("do not run their own %s there, by a runner's input", async (field, bring) => {
-    const run = await world.start(bring());
-    await expectNothingRun(await refusal(run.result()), field);
-  });
+    test.each(WANTED)(
+      "do not run their own %s there, by a runner's input",
+      async (field, bring) => {
+        const run = await world.start(bring());
+        await expectNothingRun(await refusal(run.result()), field);
+      },
+    );
 
-  test.each(WANTED)('do not run their own %s there, by a workflow of their own', async (field, bring) => {
-    const input: ProvisionInput = { runnerName: 'runner-x', pod: { identity: identity(field), labels: {}, terminationGracePeriodSeconds: 30, ...bring() }, credentialsRetryMs: 1_000, dueWithinMs: 1_000 };
-    await expectNothingRun(await stranger.call('provision', clusterTaskQueue(world.taskQueue), { place: await compute.place(), ...input }), field);
-  });
-});
+    test.each(WANTED)(
+      'do not run their own %s there, by a workflow of their own',
+      async (field, bring) => {
+        const input: ProvisionInput = {
+          runnerName: 'runner-x',
+          pod: {
+            identity: identity(field),
+            labels: {},
+            terminationGracePeriodSeconds: 30,
+            ...bring(),
+          },
+          credentialsRetryMs: 1_000,
+          dueWithinMs: 1_000,
+        };
+        await expectNothingRun(
+          await stranger.call('provision', clusterTaskQueue(world.taskQueue), {
+            place: await compute.place(),
+            ...input,
+          }),
+          field,
+        );
+      },
+    );
+  },
+);

@@ -18,13 +18,26 @@ import { refusal, startStranger, type Stranger } from '../support/stranger.ts';
 process.env['HOLDFAST_STARTER_TOKEN'] = 'ghp_simulator';
 const RIVAL: Scope = { kind: 'organization', name: 'rival' };
 
-const pod = (spec: PodTemplate['spec']): PodTemplate => ({ spec: { schedulerName: 'contract', ...spec } });
-const runner = (container: object): PodTemplate => pod({ containers: [{ name: 'runner', ...container }] });
+const pod = (spec: PodTemplate['spec']): PodTemplate => ({
+  spec: { schedulerName: 'contract', ...spec },
+});
+const runner = (container: object): PodTemplate =>
+  pod({ containers: [{ name: 'runner', ...container }] });
 
 /** What each wants, and the rule that is in its way. */
 const WANTED: readonly (readonly [what: string, template: PodTemplate, rule: string])[] = [
-  ["the worker's own service account", pod({ serviceAccountName: 'holdfast-worker', automountServiceAccountToken: true }), 'serviceAccounts'],
-  ["the Secret with the worker's credential", runner({ env: [{ name: 'TOKEN', valueFrom: { secretKeyRef: { name: 'github', key: 'token' } } }] }), 'secrets'],
+  [
+    "the worker's own service account",
+    pod({ serviceAccountName: 'holdfast-worker', automountServiceAccountToken: true }),
+    'serviceAccounts',
+  ],
+  [
+    "the Secret with the worker's credential",
+    runner({
+      env: [{ name: 'TOKEN', valueFrom: { secretKeyRef: { name: 'github', key: 'token' } } }],
+    }),
+    'secrets',
+  ],
   ["the node's disk", pod({ volumes: [{ name: 'disk', hostPath: { path: '/' } }] }), 'hostPaths'],
   ["the node's network", pod({ hostNetwork: true }), 'host'],
   ['the node itself', runner({ securityContext: { privileged: true } }), 'privileged'],
@@ -43,7 +56,16 @@ await describeWithLab('who may start workflows', { temporal: true, kubernetes: t
     harness = await startKubernetesHarness(lab.kubernetes!.kubeconfig);
     simulator = await startSimulator();
     compute = harness.instance({ policy: RESTRICTED });
-    ciServers = createCiServers(parseCredentials({ default: { type: 'pat', tokenEnv: 'HOLDFAST_STARTER_TOKEN', apiUrl: simulator.url, scopes: ['acme'] } }));
+    ciServers = createCiServers(
+      parseCredentials({
+        default: {
+          type: 'pat',
+          tokenEnv: 'HOLDFAST_STARTER_TOKEN',
+          apiUrl: simulator.url,
+          scopes: ['acme'],
+        },
+      }),
+    );
     world = await holdfastWorld(address, { compute, ciServers });
     stranger = await startStranger(address, world.client);
   }, 300_000);
@@ -54,15 +76,31 @@ await describeWithLab('who may start workflows', { temporal: true, kubernetes: t
     await harness.close();
   });
 
-  async function call(activity: string, taskQueue: string, input: ProvisionInput | RemoveRegistrationInput): Promise<string> {
+  async function call(
+    activity: string,
+    taskQueue: string,
+    input: ProvisionInput | RemoveRegistrationInput,
+  ): Promise<string> {
     return await stranger.call(activity, taskQueue, { place: await compute.place(), ...input });
   }
-  const provisioning = (template: PodTemplate): ProvisionInput => ({ runnerName: 'runner-x', pod: { ...harness.request(harness.newIdentity()), template }, credentialsRetryMs: 1_000, dueWithinMs: 1_000 });
+  const provisioning = (template: PodTemplate): ProvisionInput => ({
+    runnerName: 'runner-x',
+    pod: { ...harness.request(harness.newIdentity()), template },
+    credentialsRetryMs: 1_000,
+    dueWithinMs: 1_000,
+  });
 
   async function expectNothingMade(): Promise<void> {
     const { core, namespace } = harness;
-    const [pods, secrets] = await Promise.all([core.listNamespacedPod({ namespace }), core.listNamespacedSecret({ namespace })]);
-    expect({ pods: pods.items.length, secrets: secrets.items.length, requests: simulator.requests() }).toEqual({ pods: 0, secrets: 0, requests: [] });
+    const [pods, secrets] = await Promise.all([
+      core.listNamespacedPod({ namespace }),
+      core.listNamespacedSecret({ namespace }),
+    ]);
+    expect({
+      pods: pods.items.length,
+      secrets: secrets.items.length,
+      requests: simulator.requests(),
+    }).toEqual({ pods: 0, secrets: 0, requests: [] });
   }
 
   describe.each(WANTED)('do not get %s', (_what, template, rule) => {
@@ -72,7 +110,9 @@ await describeWithLab('who may start workflows', { temporal: true, kubernetes: t
       await expectNothingMade();
     });
     test('by a workflow of their own', async () => {
-      expect(await call('provision', clusterTaskQueue(world.taskQueue), provisioning(template))).toContain(`not allowed by "${rule}"`);
+      expect(
+        await call('provision', clusterTaskQueue(world.taskQueue), provisioning(template)),
+      ).toContain(`not allowed by "${rule}"`);
       await expectNothingMade();
     });
   });
@@ -85,17 +125,47 @@ await describeWithLab('who may start workflows', { temporal: true, kubernetes: t
       await expectNothingMade();
     });
     test('by a workflow of their own: neither to register nor to remove', async () => {
-      const registration = { scope: RIVAL, labels: [], group: 1, ephemeral: true, mode: 'jit' } as const;
-      expect(await call('provision', queue(), { ...provisioning(pod({})), ciServer: { credential: 'default', registration } })).toContain('is not for rival');
-      const removal: RemoveRegistrationInput = { scope: RIVAL, credential: 'default', runner: { id: 1, name: 'x' }, onBusy: 'return', credentialsRetryMs: 1_000 };
+      const registration = {
+        scope: RIVAL,
+        labels: [],
+        group: 1,
+        ephemeral: true,
+        mode: 'jit',
+      } as const;
+      expect(
+        await call('provision', queue(), {
+          ...provisioning(pod({})),
+          ciServer: { credential: 'default', registration },
+        }),
+      ).toContain('is not for rival');
+      const removal: RemoveRegistrationInput = {
+        scope: RIVAL,
+        credential: 'default',
+        runner: { id: 1, name: 'x' },
+        onBusy: 'return',
+        credentialsRetryMs: 1_000,
+      };
       expect(await call('removeRegistration', queue(), removal)).toContain('is not for rival');
       await expectNothingMade();
     });
     test("by a workflow of their own: to remove what is not Holdfast's, where it is", async () => {
       const scope: Scope = { kind: 'organization', name: 'acme' };
-      const { runnerId: id } = await ciServers.get('default').register({ scope, name: 'their-big-runner', labels: ['linux'], group: 1, ephemeral: true, mode: 'jit' });
+      const { runnerId: id } = await ciServers.get('default').register({
+        scope,
+        name: 'their-big-runner',
+        labels: ['linux'],
+        group: 1,
+        ephemeral: true,
+        mode: 'jit',
+      });
       for (const name of ['their-big-runner', 'linux-0123456789']) {
-        const removal: RemoveRegistrationInput = { scope, credential: 'default', runner: { name, ...defined({ id }) }, onBusy: 'return', credentialsRetryMs: 1_000 };
+        const removal: RemoveRegistrationInput = {
+          scope,
+          credential: 'default',
+          runner: { name, ...defined({ id }) },
+          onBusy: 'return',
+          credentialsRetryMs: 1_000,
+        };
         expect(await call('removeRegistration', queue(), removal)).toContain('nothing is removed');
       }
       expect(simulator.runner('their-big-runner')).toBeDefined();

@@ -7,7 +7,11 @@ import { KubeConfig } from '@kubernetes/client-node';
 import type { LabState } from '../../tools/lab/lab.ts';
 import { ClusterWorld } from '../support/clusterWorld.ts';
 import { Meeting } from './meeting.ts';
-import { startWithholdingProxy, type WithheldAnswer, type WithholdingProxy } from './withholdingProxy.ts';
+import {
+  startWithholdingProxy,
+  type WithheldAnswer,
+  type WithholdingProxy,
+} from './withholdingProxy.ts';
 
 /**
  * A world whose worker reaches the CI server and the API server through proxies that can withhold answers. Its lives meet twice:
@@ -22,7 +26,11 @@ export class CrashWorld {
   readonly #ready: Meeting;
   readonly #crash: Meeting;
 
-  private constructor(parts: Pick<CrashWorld, 'world' | 'gitHub' | 'kubernetes'>, folder: string, lives: number) {
+  private constructor(
+    parts: Pick<CrashWorld, 'world' | 'gitHub' | 'kubernetes'>,
+    folder: string,
+    lives: number,
+  ) {
     this.world = parts.world;
     this.gitHub = parts.gitHub;
     this.kubernetes = parts.kubernetes;
@@ -43,16 +51,25 @@ export class CrashWorld {
     direct.loadFromFile(lab.kubernetes?.kubeconfig ?? '');
     const credentials: RequestOptions = {};
     await direct.applyToHTTPSOptions(credentials);
-    const kubernetes = await startWithholdingProxy({ url: () => direct.getCurrentCluster()?.server ?? '', credentials });
+    const kubernetes = await startWithholdingProxy({
+      url: () => direct.getCurrentCluster()?.server ?? '',
+      credentials,
+    });
     const proxied = new KubeConfig();
-    proxied.loadFromClusterAndUser({ name: 'proxy', server: kubernetes.url, skipTLSVerify: true }, { name: 'nobody' });
+    proxied.loadFromClusterAndUser(
+      { name: 'proxy', server: kubernetes.url, skipTLSVerify: true },
+      { name: 'nobody' },
+    );
     const kubeconfig = join(folder, 'kubeconfig');
     await writeFile(kubeconfig, proxied.exportConfig());
 
     let simulator = '';
     // Runners that register with a token are given this address too: it must be one that pods reach.
     const gitHub = await startWithholdingProxy({ url: () => simulator }, lab.hostAddress);
-    const world = await ClusterWorld.open(lab, { withoutWorker: true, settings: { HOLDFAST_GITHUB_URL: gitHub.url, HOLDFAST_KUBECONFIG: kubeconfig } });
+    const world = await ClusterWorld.open(lab, {
+      withoutWorker: true,
+      settings: { HOLDFAST_GITHUB_URL: gitHub.url, HOLDFAST_KUBECONFIG: kubeconfig },
+    });
     simulator = world.simulator.url;
     await world.startWorker();
     return new CrashWorld({ world, gitHub, kubernetes }, folder, lives);
@@ -72,7 +89,10 @@ export class CrashWorld {
     expect(withheld.status).toBe(status);
     // By the kill's time all clients must still wait, or it would not be the crash that keeps their answers from them.
     await this.#crash.arrive(() => {
-      if (!withheld.waiting()) throw new Error(`the worker gave up waiting for an answer before it was killed (${withheld.about()}): is the machine too slow for this test?`);
+      if (!withheld.waiting())
+        throw new Error(
+          `the worker gave up waiting for an answer before it was killed (${withheld.about()}): is the machine too slow for this test?`,
+        );
     });
   }
 

@@ -4,7 +4,14 @@ import { ownSelector } from '../../activities/compute/kubernetes/metadata.ts';
 import { KwokAgentProcess } from '../../tools/bench/processes/kwokAgentProcess.ts';
 import type { LabState } from '../../tools/lab/lab.ts';
 import type { JobSpec, SimulatedJob } from '../../tools/simulator/types.ts';
-import { RUNNER_SET_WORKFLOW, setStatusQuery, setWorkflowId, type RunnerSetInput, type RunnerSetStatus, type SetCommand } from '../../core/contract/index.ts';
+import {
+  RUNNER_SET_WORKFLOW,
+  setStatusQuery,
+  setWorkflowId,
+  type RunnerSetInput,
+  type RunnerSetStatus,
+  type SetCommand,
+} from '../../core/contract/index.ts';
 import { SHORT_INTERVALS } from '../support/clusterRun.ts';
 import { ClusterWorld } from '../support/clusterWorld.ts';
 import { tellSet } from '../support/setCommands.ts';
@@ -41,7 +48,13 @@ export class FleetWorld {
       settings: { HOLDFAST_LOG_LEVEL: 'info' },
     });
     const agent = await KwokAgentProcess.start(
-      { kubeconfig: world.kubeconfig, namespace: world.namespace.name, labelSelector: ownSelector(world.namespace.name), simulatorUrl: world.simulator.url, startupMs: STARTUP_MS },
+      {
+        kubeconfig: world.kubeconfig,
+        namespace: world.namespace.name,
+        labelSelector: ownSelector(world.namespace.name),
+        simulatorUrl: world.simulator.url,
+        startupMs: STARTUP_MS,
+      },
       () => undefined,
     );
     // The one that is started last gets the deliveries.
@@ -51,10 +64,18 @@ export class FleetWorld {
   }
 
   /** Starts a set whose label is its name; waits are short. */
-  async startSet(input: Partial<Omit<RunnerSetInput, 'template'>> & { template?: Partial<RunnerSetInput['template']> }): Promise<FleetSet> {
+  async startSet(
+    input: Partial<Omit<RunnerSetInput, 'template'>> & {
+      template?: Partial<RunnerSetInput['template']>;
+    },
+  ): Promise<FleetSet> {
     const name = `fleet-${randomUUID().slice(0, 8)}`;
     const full: RunnerSetInput = { name, ...input, template: setTemplate(name, input.template) };
-    const handle = await this.world.client.workflow.start(RUNNER_SET_WORKFLOW, { workflowId: setWorkflowId(name), taskQueue: this.world.taskQueue, args: [full] });
+    const handle = await this.world.client.workflow.start(RUNNER_SET_WORKFLOW, {
+      workflowId: setWorkflowId(name),
+      taskQueue: this.world.taskQueue,
+      args: [full],
+    });
     return new FleetSet(this, name, handle);
   }
 
@@ -69,7 +90,11 @@ export class FleetWorld {
   }
 
   /** Awaits a condition. @throws Error after two minutes, or when what plays the runners has failed */
-  async until(what: string, holds: () => Promise<boolean> | boolean, explain?: () => string): Promise<void> {
+  async until(
+    what: string,
+    holds: () => Promise<boolean> | boolean,
+    explain?: () => string,
+  ): Promise<void> {
     const check = (): Promise<boolean> | boolean => {
       this.#agent.check();
       return holds();
@@ -103,7 +128,11 @@ export class FleetSet {
 
   /** Queues a job that this set alone covers. */
   queueJob(job: Omit<JobSpec, 'repo' | 'labels'>): SimulatedJob {
-    return this.#fleet.world.simulator.queueJob({ repo: 'acme/app', labels: ['self-hosted', this.name], ...job });
+    return this.#fleet.world.simulator.queueJob({
+      repo: 'acme/app',
+      labels: ['self-hosted', this.name],
+      ...job,
+    });
   }
 
   /** Its template, with changes. */
@@ -112,13 +141,24 @@ export class FleetSet {
   }
 
   async status(): Promise<RunnerSetStatus> {
-    return await this.#fleet.world.client.withDeadline(Date.now() + QUERY_MS, async () => await this.handle.query(setStatusQuery));
+    return await this.#fleet.world.client.withDeadline(
+      Date.now() + QUERY_MS,
+      async () => await this.handle.query(setStatusQuery),
+    );
   }
 
   /** Awaits a status that the condition likes. */
-  async reaches(what: string, like: (status: RunnerSetStatus) => boolean, explain: () => string = () => ''): Promise<RunnerSetStatus> {
+  async reaches(
+    what: string,
+    like: (status: RunnerSetStatus) => boolean,
+    explain: () => string = () => '',
+  ): Promise<RunnerSetStatus> {
     let last: RunnerSetStatus | undefined;
-    await this.#fleet.until(`set to reach: ${what}`, async () => like((last = await this.status())), () => `${JSON.stringify(last)} ${explain()}`);
+    await this.#fleet.until(
+      `set to reach: ${what}`,
+      async () => like((last = await this.status())),
+      () => `${JSON.stringify(last)} ${explain()}`,
+    );
     return last as RunnerSetStatus;
   }
 
@@ -138,6 +178,14 @@ export class FleetSet {
   }
 }
 
-function setTemplate(name: string, changes: Partial<RunnerSetInput['template']> = {}): RunnerSetInput['template'] {
-  return { organization: 'acme', labels: ['self-hosted', name], ...changes, intervals: { ...SHORT_INTERVALS, ...changes.intervals } };
+function setTemplate(
+  name: string,
+  changes: Partial<RunnerSetInput['template']> = {},
+): RunnerSetInput['template'] {
+  return {
+    organization: 'acme',
+    labels: ['self-hosted', name],
+    ...changes,
+    intervals: { ...SHORT_INTERVALS, ...changes.intervals },
+  };
 }

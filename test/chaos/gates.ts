@@ -17,7 +17,9 @@ export interface Gates {
 export async function startGates(host: string): Promise<Gates> {
   const opened = new Set<string>();
   const server = createServer((request, response) => {
-    response.writeHead(opened.has((request.url ?? '').slice(1)) ? 200 : 404, { connection: 'close' }).end();
+    response
+      .writeHead(opened.has((request.url ?? '').slice(1)) ? 200 : 404, { connection: 'close' })
+      .end();
   });
   await new Promise<void>((resolve) => {
     server.listen(0, host, resolve);

@@ -29,7 +29,10 @@ export class RestartWorld {
   readonly world: ClusterWorld;
   readonly #gates: Gates;
   readonly #lab: LabState;
-  readonly #meetings: Record<'up' | 'temporalDies' | 'temporalReturns' | 'apiServerDies' | 'apiServerReturns', Meeting>;
+  readonly #meetings: Record<
+    'up' | 'temporalDies' | 'temporalReturns' | 'apiServerDies' | 'apiServerReturns',
+    Meeting
+  >;
 
   private constructor(lab: LabState, world: ClusterWorld, gates: Gates, lives: number) {
     this.#lab = lab;
@@ -46,7 +49,12 @@ export class RestartWorld {
   }
 
   static async open(lab: LabState, lives: number): Promise<RestartWorld> {
-    return new RestartWorld(lab, await ClusterWorld.open(lab), await startGates(lab.hostAddress ?? '127.0.0.1'), lives);
+    return new RestartWorld(
+      lab,
+      await ClusterWorld.open(lab),
+      await startGates(lab.hostAddress ?? '127.0.0.1'),
+      lives,
+    );
   }
 
   /** A runner that is at its job. */
@@ -70,8 +78,15 @@ export class RestartWorld {
 
   /** A job of several steps that is at its first step of `post`, which ends when it is told to. */
   async jobInPost(name: string): Promise<{ job: ClusterJob; pod: string; finish: () => void }> {
-    const step = (called: string, commands: string) => ({ name: called, image: 'holdfast.test/busybox:1', commands });
-    const job = await ClusterJob.start(this.world, name, { test: [step('unit', 'exit 3')], post: [step('gather', this.#gates.job(name)), step('clean', 'true')] });
+    const step = (called: string, commands: string) => ({
+      name: called,
+      image: 'holdfast.test/busybox:1',
+      commands,
+    });
+    const job = await ClusterJob.start(this.world, name, {
+      test: [step('unit', 'exit 3')],
+      post: [step('gather', this.#gates.job(name)), step('clean', 'true')],
+    });
     // Its log is not read: a stream of it ends with the API server.
     const pod = await job.started('gather');
     return { job, pod, finish: () => this.#gates.open(name) };
@@ -98,7 +113,8 @@ export class RestartWorld {
   /** Takes its lab down, too, unless HOLDFAST_LAB_KEEP=1. */
   async close(): Promise<void> {
     const { stateDir } = this.#lab;
-    for (const component of ['temporal', 'kube-apiserver'] as const) await start(stateDir, component); // a failed test may have left one down
+    for (const component of ['temporal', 'kube-apiserver'] as const)
+      await start(stateDir, component); // a failed test may have left one down
     await this.world.close();
     await this.#gates.close();
     if (process.env['HOLDFAST_LAB_KEEP'] !== '1') await down({ stateDir, purge: true });

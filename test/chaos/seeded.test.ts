@@ -8,14 +8,30 @@ const SEED = 20_261_122;
 const DURATION_MS = 60_000;
 const RUNNERS = 15;
 
-await describeIf('chaos', async () => await up({ stateDir: chaosLabFolder(), nodes: 'kwok' }), { temporal: true, nodes: 'kwok' }, ({ stateDir }) => {
-  afterAll(async () => await down({ stateDir, purge: true }), 60_000);
+await describeIf(
+  'chaos',
+  async () => await up({ stateDir: chaosLabFolder(), nodes: 'kwok' }),
+  { temporal: true, nodes: 'kwok' },
+  ({ stateDir }) => {
+    afterAll(async () => await down({ stateDir, purge: true }), 60_000);
 
-  test('a minute of it, by a fixed seed, breaks no promise', async () => {
-    const progress = (line: string): void => void process.stderr.write(`[chaos] ${line}\n`);
-    const report = await runChaos({ seed: SEED, durationMs: DURATION_MS, runners: RUNNERS, nodes: 'kwok', stateDir, progress });
-    expect(report.violations).toEqual([]);
-    expect(Object.keys(report.faults).length).toBeGreaterThan(10);
-    expect(report).toMatchObject({ seed: SEED, lives: expect.any(Number), jobs: expect.any(Number) });
-  }, 600_000);
-});
+    test('a minute of it, by a fixed seed, breaks no promise', async () => {
+      const progress = (line: string): void => void process.stderr.write(`[chaos] ${line}\n`);
+      const report = await runChaos({
+        seed: SEED,
+        durationMs: DURATION_MS,
+        runners: RUNNERS,
+        nodes: 'kwok',
+        stateDir,
+        progress,
+      });
+      expect(report.violations).toEqual([]);
+      expect(Object.keys(report.faults).length).toBeGreaterThan(10);
+      expect(report).toMatchObject({
+        seed: SEED,
+        lives: expect.any(Number),
+        jobs: expect.any(Number),
+      });
+    }, 600_000);
+  },
+);

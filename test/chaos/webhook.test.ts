@@ -20,7 +20,8 @@ const SENDERS = 50;
 
 /** In a lab of its own: others use the shared one. */
 const stateDir = await mkdtemp(join(tmpdir(), 'holdfast-webhook-'));
-const prepare = async (): Promise<string> => (await up({ stateDir, temporal: true, progress: () => undefined })).temporal?.address ?? '';
+const prepare = async (): Promise<string> =>
+  (await up({ stateDir, temporal: true, progress: () => undefined })).temporal?.address ?? '';
 
 await describeIf('the webhook while Temporal is killed', prepare, { temporal: true }, (address) => {
   afterAll(async () => {
@@ -31,17 +32,40 @@ await describeIf('the webhook while Temporal is killed', prepare, { temporal: tr
   test('what was accepted is there afterwards; what was refused is accepted when it is sent again; nobody is left without an answer', async () => {
     const connection = await NativeConnection.connect({ address });
     const taskQueue = `test-${randomUUID().slice(0, 8)}`;
-    const ports = { client: () => new Client({ connection }), taskQueue, logger: pino({ level: 'silent' }) };
+    const ports = {
+      client: () => new Client({ connection }),
+      taskQueue,
+      logger: pino({ level: 'silent' }),
+    };
     const server = fastify();
-    await registerWebhook(server, { ...ports, sets: new CoveringSets(ports), secrets: () => [SECRET], deadlineMs: 1_000 });
-    const set = await startToldSet(ports.client(), taskQueue, `set-${taskQueue}`, { labels: ['linux'], scope: 'acme', scopeKind: 'organization' });
+    await registerWebhook(server, {
+      ...ports,
+      sets: new CoveringSets(ports),
+      secrets: () => [SECRET],
+      deadlineMs: 1_000,
+    });
+    const set = await startToldSet(ports.client(), taskQueue, `set-${taskQueue}`, {
+      labels: ['linux'],
+      scope: 'acme',
+      scopeKind: 'organization',
+    });
 
     const accepted = new Set<number>();
     const refused = new Map<number, string>();
     const deliver = async (job: number, id: string = randomUUID()): Promise<void> => {
       const payload = JSON.stringify(queued(job, ['linux']));
-      const headers = { 'content-type': 'application/json', 'x-github-event': 'workflow_job', 'x-github-delivery': id, 'x-hub-signature-256': await sign(SECRET, payload) };
-      const { statusCode } = await server.inject({ method: 'POST', url: WEBHOOK_PATH, payload, headers });
+      const headers = {
+        'content-type': 'application/json',
+        'x-github-event': 'workflow_job',
+        'x-github-delivery': id,
+        'x-hub-signature-256': await sign(SECRET, payload),
+      };
+      const { statusCode } = await server.inject({
+        method: 'POST',
+        url: WEBHOOK_PATH,
+        payload,
+        headers,
+      });
       if (statusCode === 202) {
         accepted.add(job);
         refused.delete(job);

@@ -1,4 +1,9 @@
-import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  request as httpRequest,
+  type IncomingMessage,
+  type ServerResponse,
+} from 'node:http';
 import { request as httpsRequest, type RequestOptions } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { buffer } from 'node:stream/consumers';
@@ -40,23 +45,32 @@ interface Hold {
 }
 
 /** @param host - the address to listen on, at any free port */
-export async function startWithholdingProxy(target: ProxyTarget, host = '127.0.0.1'): Promise<WithholdingProxy> {
+export async function startWithholdingProxy(
+  target: ProxyTarget,
+  host = '127.0.0.1',
+): Promise<WithholdingProxy> {
   const holds = new Set<Hold>();
   const sockets = new Set<Socket>();
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { method = '', url: path = '' } = request;
     const body = await buffer(request);
-    const hold = [...holds].find(({ matches }) => matches({ method, path, body: body.toString('utf8') }));
+    const hold = [...holds].find(({ matches }) =>
+      matches({ method, path, body: body.toString('utf8') }),
+    );
     if (hold !== undefined) holds.delete(hold);
     const url = new URL(path, target.url());
     const { ca, cert, key, headers: own = {} } = target.credentials ?? {};
     const headers = { ...request.headers, ...(own as Record<string, string>), host: url.host };
     const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
-    const onward = send(url, { method, headers, ca, cert, key, agent: false } as RequestOptions, (answer) => {
-      if (hold === undefined) pass(answer, response);
-      else keep(answer, response, hold, `${method} ${path}`);
-    });
+    const onward = send(
+      url,
+      { method, headers, ca, cert, key, agent: false } as RequestOptions,
+      (answer) => {
+        if (hold === undefined) pass(answer, response);
+        else keep(answer, response, hold, `${method} ${path}`);
+      },
+    );
     onward.on('error', () => response.destroy());
     response.on('close', () => {
       // A request whose client dies has still been sent: what is withheld is carried out whatever becomes of the client.
@@ -99,11 +113,20 @@ function pass(answer: IncomingMessage, response: ServerResponse): void {
   answer.pipe(response);
 }
 
-function keep(answer: IncomingMessage, response: ServerResponse, { resolve }: Hold, what: string): void {
+function keep(
+  answer: IncomingMessage,
+  response: ServerResponse,
+  { resolve }: Hold,
+  what: string,
+): void {
   answer.on('error', () => response.destroy());
   answer.on('end', () => {
     const since = performance.now();
-    resolve({ status: answer.statusCode ?? 0, about: () => `${what}, withheld for ${Math.round(performance.now() - since)} ms`, waiting: () => !response.closed });
+    resolve({
+      status: answer.statusCode ?? 0,
+      about: () => `${what}, withheld for ${Math.round(performance.now() - since)} ms`,
+      waiting: () => !response.closed,
+    });
   });
   answer.resume();
 }

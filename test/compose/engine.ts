@@ -26,7 +26,12 @@ export class Engine {
   readonly #env: NodeJS.ProcessEnv;
   readonly #folder: string;
 
-  private constructor(daemon: ChildProcess, compose: string, env: NodeJS.ProcessEnv, folder: string) {
+  private constructor(
+    daemon: ChildProcess,
+    compose: string,
+    env: NodeJS.ProcessEnv,
+    folder: string,
+  ) {
     this.#process = daemon;
     this.#compose = compose;
     this.#env = env;
@@ -39,34 +44,89 @@ export class Engine {
    * @throws Error that says what to install
    */
   static async start(folder: string, dns?: string): Promise<Engine> {
-    const compose = await resolveBinary('docker-compose', { progress: (line) => process.stderr.write(`[lab] ${line}\n`) });
+    const compose = await resolveBinary('docker-compose', {
+      progress: (line) => process.stderr.write(`[lab] ${line}\n`),
+    });
     await mkdir(folder, { recursive: true });
     const socket = `unix://${join(folder, 'docker.sock')}`;
-    const paths = ['--data-root', join(folder, 'data'), '--exec-root', join(folder, 'exec'), '--pidfile', join(folder, 'docker.pid')];
+    const paths = [
+      '--data-root',
+      join(folder, 'data'),
+      '--exec-root',
+      join(folder, 'exec'),
+      '--pidfile',
+      join(folder, 'docker.pid'),
+    ];
     const log = join(folder, 'dockerd.log');
     await writeFile(log, '');
-    const daemon = spawn('sh', ['-c', 'log=$1; shift; exec dockerd "$@" >>"$log" 2>&1', 'dockerd', log, '--host', socket, ...paths, '--iptables=false', '--ip6tables=false', '--ip-forward=false', '--bridge=none', ...(dns === undefined ? [] : ['--dns', dns])], { stdio: 'ignore' });
+    const daemon = spawn(
+      'sh',
+      [
+        '-c',
+        'log=$1; shift; exec dockerd "$@" >>"$log" 2>&1',
+        'dockerd',
+        log,
+        '--host',
+        socket,
+        ...paths,
+        '--iptables=false',
+        '--ip6tables=false',
+        '--ip-forward=false',
+        '--bridge=none',
+        ...(dns === undefined ? [] : ['--dns', dns]),
+      ],
+      { stdio: 'ignore' },
+    );
     let ended = false;
     daemon.once('close', () => (ended = true));
     // Whoever ends the check ends the engine.
     process.once('exit', () => void daemon.kill('SIGTERM'));
-    for (const [signal, status] of [['SIGINT', 130], ['SIGTERM', 143]] as const) process.once(signal, () => process.exit(status));
-    const engine = new Engine(daemon, compose, { ...process.env, DOCKER_HOST: socket, DOCKER_BUILDKIT: '0', COMPOSE_DOCKER_CLI_BUILD: '0' }, folder);
-    await until('the Docker engine to answer', async () => ended || (await engine.run('docker', ['version'])).status === 0);
-    if (ended) throw new Error(`no Docker engine (apt-get install --no-install-recommends docker.io; it needs root):\n${(await readFile(log, 'utf8')).split('\n').slice(-10).join('\n')}`);
+    for (const [signal, status] of [
+      ['SIGINT', 130],
+      ['SIGTERM', 143],
+    ] as const)
+      process.once(signal, () => process.exit(status));
+    const engine = new Engine(
+      daemon,
+      compose,
+      { ...process.env, DOCKER_HOST: socket, DOCKER_BUILDKIT: '0', COMPOSE_DOCKER_CLI_BUILD: '0' },
+      folder,
+    );
+    await until(
+      'the Docker engine to answer',
+      async () => ended || (await engine.run('docker', ['version'])).status === 0,
+    );
+    if (ended)
+      throw new Error(
+        `no Docker engine (apt-get install --no-install-recommends docker.io; it needs root):\n${(await readFile(log, 'utf8')).split('\n').slice(-10).join('\n')}`,
+      );
     return engine;
   }
 
   /** Runs a command against this engine, to its end. @param onLine - is told each line of its standard output as it comes */
-  async run(program: string, args: readonly string[], env: Readonly<Record<string, string>> = {}, onLine?: (line: string) => void): Promise<Ran> {
+  async run(
+    program: string,
+    args: readonly string[],
+    env: Readonly<Record<string, string>> = {},
+    onLine?: (line: string) => void,
+  ): Promise<Ran> {
     try {
-      const running = promisify(execFile)(program, args, { cwd: PROJECT, env: { ...this.#env, ...env }, maxBuffer: 64 * 1024 * 1024 });
+      const running = promisify(execFile)(program, args, {
+        cwd: PROJECT,
+        env: { ...this.#env, ...env },
+        maxBuffer: 64 * 1024 * 1024,
+      });
       const { stdout: lines } = running.child;
-      if (onLine !== undefined && lines !== null) createInterface({ input: lines }).on('line', onLine);
+      if (onLine !== undefined && lines !== null)
+        createInterface({ input: lines }).on('line', onLine);
       const { stdout, stderr } = await running;
       return { status: 0, stdout, stderr };
     } catch (error) {
-      const { code, stdout = '', stderr = '' } = error as { code?: unknown; stdout?: string; stderr?: string };
+      const {
+        code,
+        stdout = '',
+        stderr = '',
+      } = error as { code?: unknown; stdout?: string; stderr?: string };
       if (typeof code !== 'number') throw error;
       return { status: code, stdout, stderr };
     }
@@ -81,7 +141,15 @@ export class Engine {
   async build(dockerfile: string, image: string, onStep: (step: string) => void): Promise<void> {
     // What a container needs of the network it has from the machine: the engine has none of its own.
     const args = ['build', '--network', 'host', '--file', dockerfile, '--tag', image, '.'];
-    succeeded(['docker', ...args], await this.run('docker', args, {}, (line) => / : RUN /.test(line) && onStep(line.slice(0, 120))));
+    succeeded(
+      ['docker', ...args],
+      await this.run(
+        'docker',
+        args,
+        {},
+        (line) => / : RUN /.test(line) && onStep(line.slice(0, 120)),
+      ),
+    );
   }
 
   /** Docker Compose on docker-compose.yml. */
@@ -98,12 +166,18 @@ export class Engine {
     this.#process.kill('SIGTERM');
     await ended;
     // Docker leaves namespaces mounted, and then the folder cannot be removed.
-    const mounted = (await readFile('/proc/self/mounts', 'utf8')).split('\n').map((line) => line.split(' ')[1] ?? '');
-    for (const path of mounted.filter((each) => each.startsWith(`${this.#folder}/`))) await promisify(execFile)('umount', [path]);
+    const mounted = (await readFile('/proc/self/mounts', 'utf8'))
+      .split('\n')
+      .map((line) => line.split(' ')[1] ?? '');
+    for (const path of mounted.filter((each) => each.startsWith(`${this.#folder}/`)))
+      await promisify(execFile)('umount', [path]);
   }
 }
 
 function succeeded(command: readonly string[], { status, stdout, stderr }: Ran): string {
-  if (status !== 0) throw new Error(`${command.join(' ')}: ${status}\n${`${stdout}${stderr}`.split('\n').slice(-40).join('\n')}`);
+  if (status !== 0)
+    throw new Error(
+      `${command.join(' ')}: ${status}\n${`${stdout}${stderr}`.split('\n').slice(-40).join('\n')}`,
+    );
   return stdout;
 }

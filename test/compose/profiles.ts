@@ -24,18 +24,36 @@ interface World {
 }
 
 /** Brings the profile up, runs jobs through it, and takes it down. @throws Error after it has told what every container said */
-export async function checkProfile(engine: Engine, lab: LabState, profile: string, folder: string): Promise<void> {
+export async function checkProfile(
+  engine: Engine,
+  lab: LabState,
+  profile: string,
+  folder: string,
+): Promise<void> {
   const { hostAddress: host = '', kubernetes } = lab;
   const github = await startSimulator({ host });
   const relay = await Relay.open(host, new URL(kubernetes?.server ?? ''));
   const namespace = await createTestNamespace(kubernetes?.kubeconfig ?? '', `compose-${profile}`);
   const kubeconfig = join(folder, 'kubeconfig');
   await mkdir(folder, { recursive: true });
-  await writeFile(kubeconfig, kubeconfigAt(kubernetes?.kubeconfig ?? '', `https://${host}:${relay.port}`));
+  await writeFile(
+    kubeconfig,
+    kubeconfigAt(kubernetes?.kubeconfig ?? '', `https://${host}:${relay.port}`),
+  );
   // Those of the file may be taken here.
   const [temporal, ui, worker] = [await freePort(), await freePort(), await freePort()];
-  const ports = { TEMPORAL_PORT: String(temporal), TEMPORAL_UI_PORT: String(ui), WORKER_PORT: String(worker) };
-  const settings = { KUBECONFIG: kubeconfig, HOLDFAST_GITHUB_TOKEN: 'ghp_simulator', HOLDFAST_GITHUB_URL: github.url, HOLDFAST_KUBERNETES_NAMESPACE: namespace.name, HOLDFAST_RUNNER_IMAGE: RUNNER_IMAGE };
+  const ports = {
+    TEMPORAL_PORT: String(temporal),
+    TEMPORAL_UI_PORT: String(ui),
+    WORKER_PORT: String(worker),
+  };
+  const settings = {
+    KUBECONFIG: kubeconfig,
+    HOLDFAST_GITHUB_TOKEN: 'ghp_simulator',
+    HOLDFAST_GITHUB_URL: github.url,
+    HOLDFAST_KUBERNETES_NAMESPACE: namespace.name,
+    HOLDFAST_RUNNER_IMAGE: RUNNER_IMAGE,
+  };
   const project = new ComposeProject(engine, profile, { ...settings, ...ports });
   const world = { project, github, namespace };
   try {
@@ -64,16 +82,52 @@ export async function checkProfile(engine: Engine, lab: LabState, profile: strin
 }
 
 async function runsJob({ project, github }: World): Promise<void> {
-  const { id } = github.queueJob({ repo: 'acme/app', labels: [project.profile], command: 'echo from the job' });
-  const { result: told, seconds } = await timed(async () => await project.compose('exec', '-T', 'worker', 'holdfast', 'run', '--org', 'acme', '--labels', project.profile));
+  const { id } = github.queueJob({
+    repo: 'acme/app',
+    labels: [project.profile],
+    command: 'echo from the job',
+  });
+  const { result: told, seconds } = await timed(
+    async () =>
+      await project.compose(
+        'exec',
+        '-T',
+        'worker',
+        'holdfast',
+        'run',
+        '--org',
+        'acme',
+        '--labels',
+        project.profile,
+      ),
+  );
   assert.deepEqual([github.job(id)?.conclusion, github.runners().length], ['success', 0], told);
   say(`profile ${project.profile}: a job ran on a runner in a pod, in ${seconds} s`);
 }
 
 /** A job runs while the worker's process is killed, its container is restarted, and all containers are made anew. */
 async function keepsJob({ project, github, namespace }: World): Promise<void> {
-  const { id } = github.queueJob({ repo: 'acme/app', labels: [project.profile], command: 'echo begun; until [ -e /tmp/let-go ]; do sleep 1; done; echo finished' });
-  const runner = (await project.compose('exec', '-T', 'worker', 'holdfast', 'runner', 'start', '--org', 'acme', '--labels', project.profile, '-o', 'name')).trim();
+  const { id } = github.queueJob({
+    repo: 'acme/app',
+    labels: [project.profile],
+    command: 'echo begun; until [ -e /tmp/let-go ]; do sleep 1; done; echo finished',
+  });
+  const runner = (
+    await project.compose(
+      'exec',
+      '-T',
+      'worker',
+      'holdfast',
+      'runner',
+      'start',
+      '--org',
+      'acme',
+      '--labels',
+      project.profile,
+      '-o',
+      'name',
+    )
+  ).trim();
   await github.waitFor(() => github.job(id)?.output.includes('begun') === true, 'the job to begin');
   await project.kill('worker');
   await project.untilUp();
@@ -82,22 +136,56 @@ async function keepsJob({ project, github, namespace }: World): Promise<void> {
   await project.compose('down');
   await project.up();
   const { items } = await namespace.core.listNamespacedPod({ namespace: namespace.name });
-  assert.deepEqual([items.length, github.job(id)?.status], [1, 'in_progress'], 'the job went on in its pod');
-  for (const { metadata } of items) await inContainer(namespace, metadata?.name ?? '', 'touch /tmp/let-go');
+  assert.deepEqual(
+    [items.length, github.job(id)?.status],
+    [1, 'in_progress'],
+    'the job went on in its pod',
+  );
+  for (const { metadata } of items)
+    await inContainer(namespace, metadata?.name ?? '', 'touch /tmp/let-go');
   const outcome = async (): Promise<string | undefined> =>
-    (JSON.parse(await project.compose('exec', '-T', 'worker', 'holdfast', 'runner', 'get', runner, '--json')) as { end?: { outcome: string } }).end?.outcome;
+    (
+      JSON.parse(
+        await project.compose(
+          'exec',
+          '-T',
+          'worker',
+          'holdfast',
+          'runner',
+          'get',
+          runner,
+          '--json',
+        ),
+      ) as { end?: { outcome: string } }
+    ).end?.outcome;
   await until(`${runner} to end`, async () => (await outcome()) !== undefined);
   const { conclusion, assignments } = github.job(id) ?? {};
-  const seen = { outcome: await outcome(), conclusion, assignments, registered: github.runners().length };
-  assert.deepEqual(seen, { outcome: 'succeeded', conclusion: 'success', assignments: 1, registered: 0 });
-  say(`profile ${project.profile}: a job outlived SIGKILL of its worker, a restart, and down and up`);
+  const seen = {
+    outcome: await outcome(),
+    conclusion,
+    assignments,
+    registered: github.runners().length,
+  };
+  assert.deepEqual(seen, {
+    outcome: 'succeeded',
+    conclusion: 'success',
+    assignments: 1,
+    registered: 0,
+  });
+  say(
+    `profile ${project.profile}: a job outlived SIGKILL of its worker, a restart, and down and up`,
+  );
 }
 
 /** The same cluster at an address that containers reach, by a name of its certificate's. */
 function kubeconfigAt(path: string, server: string): string {
   const config = new KubeConfig();
   config.loadFromFile(path);
-  const cluster = { ...config.getCurrentCluster()!, server, tlsServerName: 'kubernetes.default.svc' };
+  const cluster = {
+    ...config.getCurrentCluster()!,
+    server,
+    tlsServerName: 'kubernetes.default.svc',
+  };
   config.clusters = [cluster];
   return config.exportConfig();
 }

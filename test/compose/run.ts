@@ -14,9 +14,13 @@ import { progress } from './tell.ts';
 
 const FOLDER = join(PROJECT, '.holdfast', 'compose');
 
-const { values, positionals } = parseArgs({ options: { images: { type: 'boolean', default: false } }, allowPositionals: true });
+const { values, positionals } = parseArgs({
+  options: { images: { type: 'boolean', default: false } },
+  allowPositionals: true,
+});
 const unknown = positionals.find((name) => !PROFILES.includes(name));
-if (unknown !== undefined) throw new Error(`docker-compose.yml has no profile ${unknown}: ${PROFILES.join(', ')}`);
+if (unknown !== undefined)
+  throw new Error(`docker-compose.yml has no profile ${unknown}: ${PROFILES.join(', ')}`);
 const profiles = PROFILES.filter((name) => positionals.length === 0 || positionals.includes(name));
 
 await withEngine(undefined, async (engine) => {
@@ -27,7 +31,10 @@ await withEngine(undefined, async (engine) => {
 if (!values.images) await checkProfiles();
 progress('done');
 
-async function withEngine(dns: string | undefined, work: (engine: Engine) => Promise<void>): Promise<void> {
+async function withEngine(
+  dns: string | undefined,
+  work: (engine: Engine) => Promise<void>,
+): Promise<void> {
   const engine = await Engine.start(join(FOLDER, 'engine'), dns);
   try {
     await work(engine);

@@ -1,7 +1,10 @@
 const startedAt = Date.now();
 
 /** What goes on, with the seconds since the start. */
-export const progress = (line: string): void => void process.stderr.write(`[compose ${String(Math.round((Date.now() - startedAt) / 1_000)).padStart(3)} s] ${line}\n`);
+export const progress = (line: string): void =>
+  void process.stderr.write(
+    `[compose ${String(Math.round((Date.now() - startedAt) / 1_000)).padStart(3)} s] ${line}\n`,
+  );
 
 /** What was found. */
 export const say = (line: string): void => void process.stdout.write(`${line}\n`);

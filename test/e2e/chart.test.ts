@@ -19,25 +19,47 @@ await describeWithLab('the chart on a real node', { temporal: true, nodes: 'kube
   }, 180_000);
   afterAll(async () => await world.close(), 120_000);
 
-  const queue = (command: string): SimulatedJob => world.simulator.queueJob({ repo: 'acme/app', labels: ['linux'], command });
+  const queue = (command: string): SimulatedJob =>
+    world.simulator.queueJob({ repo: 'acme/app', labels: ['linux'], command });
   const now = ({ id }: SimulatedJob): SimulatedJob => world.simulator.job(id)!;
   async function says(job: SimulatedJob, line: string): Promise<void> {
-    await until(`job ${job.id} to say "${line}"`, () => now(job).output.includes(line), () => JSON.stringify([now(job), world.simulator.runners()]), 120_000 + BUSY * 5_000).catch(async (error: unknown) => {
+    await until(
+      `job ${job.id} to say "${line}"`,
+      () => now(job).output.includes(line),
+      () => JSON.stringify([now(job), world.simulator.runners()]),
+      120_000 + BUSY * 5_000,
+    ).catch(async (error: unknown) => {
       throw new Error(await world.told(), { cause: error });
     });
   }
   /** Ran to its last line in one runner. */
   function expectUnharmed(job: SimulatedJob): void {
     const { conclusion, assignments, annotation, output } = now(job);
-    expect({ conclusion, assignments, annotation, interrupted: output.includes('interrupted') }).toEqual({ conclusion: 'success', assignments: 1, annotation: undefined, interrupted: false });
+    expect({
+      conclusion,
+      assignments,
+      annotation,
+      interrupted: output.includes('interrupted'),
+    }).toEqual({
+      conclusion: 'success',
+      assignments: 1,
+      annotation: undefined,
+      interrupted: false,
+    });
   }
-  const namesOf = (pods: readonly V1Pod[]): string[] => pods.map(({ metadata }) => metadata?.name ?? '').toSorted();
-  const runnerPods = async (): Promise<V1Pod[]> => (await world.runners.core.listNamespacedPod({ namespace: world.runners.name })).items;
-  const uidsOf = (pods: readonly V1Pod[]): string[] => pods.map(({ metadata }) => metadata?.uid ?? '').toSorted();
-  const imagesOf = (pods: readonly V1Pod[]): (string | undefined)[] => pods.map(({ spec }) => spec?.containers[0]?.image);
+  const namesOf = (pods: readonly V1Pod[]): string[] =>
+    pods.map(({ metadata }) => metadata?.name ?? '').toSorted();
+  const runnerPods = async (): Promise<V1Pod[]> =>
+    (await world.runners.core.listNamespacedPod({ namespace: world.runners.name })).items;
+  const uidsOf = (pods: readonly V1Pod[]): string[] =>
+    pods.map(({ metadata }) => metadata?.uid ?? '').toSorted();
+  const imagesOf = (pods: readonly V1Pod[]): (string | undefined)[] =>
+    pods.map(({ spec }) => spec?.containers[0]?.image);
 
   test('install: workers and webhook are well, the set is applied, and a job that GitHub announces runs', async () => {
-    const notes = await world.bring('install', TAGS[0], { sets: [world.set('linux', { minRunners: 0, maxRunners: BUSY + 3 })] });
+    const notes = await world.bring('install', TAGS[0], {
+      sets: [world.set('linux', { minRunners: 0, maxRunners: BUSY + 3 })],
+    });
     expect(notes).toContain(`workers in ${world.home.name}, runners in ${world.runners.name}`);
     const [workers, webhooks] = await Promise.all([world.pods('worker'), world.pods('webhook')]);
     expect(imagesOf([...workers, ...webhooks])).toEqual(Array(4).fill('holdfast.test/worker:1'));
@@ -48,42 +70,83 @@ await describeWithLab('the chart on a real node', { temporal: true, nodes: 'kube
     await says(job, 'finished');
     await until('the job to be over', () => now(job).status === 'completed');
     expectUnharmed(job);
-    await until('its runner to be gone', async () => (await world.running()).length === 1, () => JSON.stringify(world.simulator.runners()), 60_000);
+    await until(
+      'its runner to be gone',
+      async () => (await world.running()).length === 1,
+      () => JSON.stringify(world.simulator.runners()),
+      60_000,
+    );
   }, 420_000);
 
   test('budgets and network policies are about these very pods', async () => {
     const { kubeConfig, name: namespace } = world.home;
     const policy = kubeConfig.makeApiClient(PolicyV1Api);
-    await until('the budgets to have counted', async () => (await policy.listNamespacedPodDisruptionBudget({ namespace })).items.every(({ status }) => status?.expectedPods === 2 && status.currentHealthy === 2 && status.disruptionsAllowed === 1));
-    expect((await policy.listNamespacedPodDisruptionBudget({ namespace })).items.map(({ metadata }) => metadata?.name ?? '').toSorted()).toEqual(['holdfast-webhook', 'holdfast-worker']);
+    await until('the budgets to have counted', async () =>
+      (await policy.listNamespacedPodDisruptionBudget({ namespace })).items.every(
+        ({ status }) =>
+          status?.expectedPods === 2 &&
+          status.currentHealthy === 2 &&
+          status.disruptionsAllowed === 1,
+      ),
+    );
+    expect(
+      (await policy.listNamespacedPodDisruptionBudget({ namespace })).items
+        .map(({ metadata }) => metadata?.name ?? '')
+        .toSorted(),
+    ).toEqual(['holdfast-webhook', 'holdfast-worker']);
     for (const part of ['worker', 'webhook']) {
-      const { spec } = await kubeConfig.makeApiClient(NetworkingV1Api).readNamespacedNetworkPolicy({ namespace, name: `${RELEASE}-${part}` });
-      const labelSelector = Object.entries(spec?.podSelector?.matchLabels ?? {}).map(([key, value]) => `${key}=${value}`).join();
+      const { spec } = await kubeConfig
+        .makeApiClient(NetworkingV1Api)
+        .readNamespacedNetworkPolicy({ namespace, name: `${RELEASE}-${part}` });
+      const labelSelector = Object.entries(spec?.podSelector?.matchLabels ?? {})
+        .map(([key, value]) => `${key}=${value}`)
+        .join();
       const { items } = await world.home.core.listNamespacedPod({ namespace, labelSelector });
       expect(namesOf(items)).toEqual(namesOf(await world.pods(part)));
     }
   });
 
-  test('upgrade: other pods, another size of the set, and no busy runner is touched', async () => {
-    const jobs = Array.from({ length: BUSY }, () => queue(HELD_JOB));
-    for (const job of jobs) await says(job, 'begun');
-    await until('all to be listed', async () => (await world.running()).length === BUSY + 1);
-    const before = await world.running();
-    const podsBefore = uidsOf(await runnerPods());
-    expect(podsBefore).toHaveLength(BUSY);
+  test(
+    'upgrade: other pods, another size of the set, and no busy runner is touched',
+    async () => {
+      const jobs = Array.from({ length: BUSY }, () => queue(HELD_JOB));
+      for (const job of jobs) await says(job, 'begun');
+      await until('all to be listed', async () => (await world.running()).length === BUSY + 1);
+      const before = await world.running();
+      const podsBefore = uidsOf(await runnerPods());
+      expect(podsBefore).toHaveLength(BUSY);
 
-    await world.bring('upgrade', TAGS[1], { sets: [world.set('linux', { minRunners: 0, maxRunners: BUSY + 1 })] });
-    for (const part of ['worker', 'webhook']) expect(imagesOf(await world.pods(part))).toEqual(Array(2).fill('holdfast.test/worker:2'));
-    await world.leadWebhook();
-    expect(await world.client.workflow.getHandle('set-linux').query('status')).toMatchObject({ max: BUSY + 1 });
-    expect(await world.running()).toEqual(before);
-    const podsAfter = await runnerPods();
-    expect(uidsOf(podsAfter)).toEqual(podsBefore);
+      await world.bring('upgrade', TAGS[1], {
+        sets: [world.set('linux', { minRunners: 0, maxRunners: BUSY + 1 })],
+      });
+      for (const part of ['worker', 'webhook'])
+        expect(imagesOf(await world.pods(part))).toEqual(Array(2).fill('holdfast.test/worker:2'));
+      await world.leadWebhook();
+      expect(await world.client.workflow.getHandle('set-linux').query('status')).toMatchObject({
+        max: BUSY + 1,
+      });
+      expect(await world.running()).toEqual(before);
+      const podsAfter = await runnerPods();
+      expect(uidsOf(podsAfter)).toEqual(podsBefore);
 
-    for (const name of namesOf(podsAfter)) await letGo(world.runners, name);
-    for (const job of jobs) await until('the job to be over', () => now(job).status === 'completed', () => JSON.stringify(now(job)), 60_000);
-    for (const job of jobs) expectUnharmed(job);
-    await until('their runners to be gone', async () => (await world.running()).length === 1, () => JSON.stringify(world.simulator.runners()), 60_000);
-    for (const workflowId of before.filter((id) => id !== 'set-linux')) expect(world.recorder.podsOf(workflowId)).toHaveLength(1);
-  }, 420_000 + BUSY * 10_000);
+      for (const name of namesOf(podsAfter)) await letGo(world.runners, name);
+      for (const job of jobs)
+        await until(
+          'the job to be over',
+          () => now(job).status === 'completed',
+          () => JSON.stringify(now(job)),
+          60_000,
+        );
+      for (const job of jobs) expectUnharmed(job);
+      await until(
+        'their runners to be gone',
+        async () => (await world.running()).length === 1,
+        () => JSON.stringify(world.simulator.runners()),
+        60_000,
+      );
+      for (const workflowId of before.filter((id) => id !== 'set-linux'))
+        expect(world.recorder.podsOf(workflowId)).toHaveLength(1);
+    },
+    420_000 + BUSY * 10_000,
+  );
 });

@@ -16,17 +16,29 @@ const HARM_SECONDS = 8;
 /** The pod that runs the job is there, and nobody has asked for its end. */
 async function expectPodUntouched(run: ClusterRun): Promise<void> {
   const pods = await run.pods();
-  expect(pods.map(({ metadata, status }) => ({ deletion: metadata?.deletionTimestamp, phase: status?.phase }))).toEqual([{ deletion: undefined, phase: 'Running' }]);
+  expect(
+    pods.map(({ metadata, status }) => ({
+      deletion: metadata?.deletionTimestamp,
+      phase: status?.phase,
+    })),
+  ).toEqual([{ deletion: undefined, phase: 'Running' }]);
 }
 
 /** The answers are given, and have the time to do their harm, if they can; then the job may end. */
-async function outlives(run: ClusterRun, job: { id: number }, answered: () => boolean): Promise<void> {
-  await until(`${run.key} to have been answered`, answered, () => JSON.stringify(run.requests('DELETE')));
+async function outlives(
+  run: ClusterRun,
+  job: { id: number },
+  answered: () => boolean,
+): Promise<void> {
+  await until(`${run.key} to have been answered`, answered, () =>
+    JSON.stringify(run.requests('DELETE')),
+  );
   await run.goesOn(job, HARM_SECONDS);
   await expectPodUntouched(run);
   await run.letGo();
 }
-const removals = (run: ClusterRun, times: number, status?: number) => (): boolean => run.requests('DELETE', status).length >= times;
+const removals = (run: ClusterRun, times: number, status?: number) => (): boolean =>
+  run.requests('DELETE', status).length >= times;
 
 /** While a job runs in a pod: each ends with that job's own last line, whatever the CI server answers. */
 const dangers: Record<string, Scenario<ClusterWorld>> = {
@@ -35,7 +47,11 @@ const dangers: Record<string, Scenario<ClusterWorld>> = {
     const job = await run.runJob(HELD_JOB);
     const fault = world.simulator.addFault({ kind: 'not_found', endpoint: `* /orgs/${run.key}/*` });
     await run.drain();
-    await outlives(run, job, () => [...run.requests('DELETE', 404), ...run.requests('GET', 404)].length >= 2);
+    await outlives(
+      run,
+      job,
+      () => [...run.requests('DELETE', 404), ...run.requests('GET', 404)].length >= 2,
+    );
     await run.jobSays(job, 'finished');
     world.simulator.clearFaults(fault.id);
     expect(await run.ends()).toMatchObject({ outcome: 'succeeded', attempt: 1 });
@@ -56,7 +72,10 @@ const dangers: Record<string, Scenario<ClusterWorld>> = {
 
   '204 for an ephemeral runner that has just started a job': async (world) => {
     const run = await world.start('lied-to');
-    world.simulator.addFault({ kind: 'delete_accepts_busy', endpoint: `DELETE /orgs/${run.key}/*` });
+    world.simulator.addFault({
+      kind: 'delete_accepts_busy',
+      endpoint: `DELETE /orgs/${run.key}/*`,
+    });
     const job = await run.runJob(HELD_JOB);
     await run.drain();
     await outlives(run, job, removals(run, 1, 204));
@@ -67,7 +86,10 @@ const dangers: Record<string, Scenario<ClusterWorld>> = {
 
   '204 for a static runner that has just started a job': async (world) => {
     const run = await world.start('lied-to-static', { ephemeral: false });
-    world.simulator.addFault({ kind: 'delete_accepts_busy', endpoint: `DELETE /orgs/${run.key}/*` });
+    world.simulator.addFault({
+      kind: 'delete_accepts_busy',
+      endpoint: `DELETE /orgs/${run.key}/*`,
+    });
     const job = await run.runJob(HELD_JOB);
     await run.drain();
     await outlives(run, job, removals(run, 1, 204));
@@ -78,11 +100,18 @@ const dangers: Record<string, Scenario<ClusterWorld>> = {
 
   '204 at the idle timeout, for a runner that nobody knows to be busy': async (world) => {
     const run = await world.start('idle-timeout', { timeouts: { idle: '20s' } });
-    world.simulator.addFault({ kind: 'delete_accepts_busy', endpoint: `DELETE /orgs/${run.key}/*` });
+    world.simulator.addFault({
+      kind: 'delete_accepts_busy',
+      endpoint: `DELETE /orgs/${run.key}/*`,
+    });
     await run.reaches('idle', ({ phase }) => phase === 'Idle');
     const job = await run.runJob(HELD_JOB);
     await outlives(run, job, removals(run, 1));
-    expect(await run.ends()).toMatchObject({ outcome: 'aborted', cause: 'idle_timeout', attempt: 1 });
+    expect(await run.ends()).toMatchObject({
+      outcome: 'aborted',
+      cause: 'idle_timeout',
+      attempt: 1,
+    });
     run.expectUnharmed(job);
   },
 
@@ -90,30 +119,61 @@ const dangers: Record<string, Scenario<ClusterWorld>> = {
     const run = await world.start('limited', { ephemeral: false, credential: 'limited' });
     const job = await run.runJob(HELD_JOB);
     const endpoint = `DELETE /orgs/${run.key}/*`;
-    world.simulator.addFault({ kind: 'secondary_limit', status: 403, form: 'modern', retryAfterS: 2, endpoint, count: 1 });
-    world.simulator.addFault({ kind: 'secondary_limit', status: 429, form: 'modern', retryAfterS: 2, endpoint, count: 1 });
+    world.simulator.addFault({
+      kind: 'secondary_limit',
+      status: 403,
+      form: 'modern',
+      retryAfterS: 2,
+      endpoint,
+      count: 1,
+    });
+    world.simulator.addFault({
+      kind: 'secondary_limit',
+      status: 429,
+      form: 'modern',
+      retryAfterS: 2,
+      endpoint,
+      count: 1,
+    });
     await run.drain();
     await outlives(run, job, removals(run, 2));
-    expect(run.requests('DELETE').map(({ status }) => status).slice(0, 2)).toEqual([403, 429]);
+    expect(
+      run
+        .requests('DELETE')
+        .map(({ status }) => status)
+        .slice(0, 2),
+    ).toEqual([403, 429]);
     expect(await run.ends()).toMatchObject({ outcome: 'succeeded', attempt: 1 });
     run.expectUnharmed(job);
   },
 
-  'a secondary rate limit that says nothing of how long: no call for a minute, and no verdict': async (world) => {
-    const run = await world.start('silenced', { credential: 'silenced' });
-    const job = await run.runJob(HELD_JOB);
-    world.simulator.addFault({ kind: 'secondary_limit', status: 403, form: 'modern', endpoint: `DELETE /orgs/${run.key}/*`, count: 1 });
-    await run.drain();
-    await outlives(run, job, removals(run, 1));
-    expect(run.requests('DELETE').map(({ status }) => status)).toEqual([403]);
-    expect(await run.ends()).toMatchObject({ outcome: 'succeeded', attempt: 1 });
-    run.expectUnharmed(job);
-  },
+  'a secondary rate limit that says nothing of how long: no call for a minute, and no verdict':
+    async (world) => {
+      const run = await world.start('silenced', { credential: 'silenced' });
+      const job = await run.runJob(HELD_JOB);
+      world.simulator.addFault({
+        kind: 'secondary_limit',
+        status: 403,
+        form: 'modern',
+        endpoint: `DELETE /orgs/${run.key}/*`,
+        count: 1,
+      });
+      await run.drain();
+      await outlives(run, job, removals(run, 1));
+      expect(run.requests('DELETE').map(({ status }) => status)).toEqual([403]);
+      expect(await run.ends()).toMatchObject({ outcome: 'succeeded', attempt: 1 });
+      run.expectUnharmed(job);
+    },
 
   'the primary rate limit used up': async (world) => {
     const run = await world.start('spent', { ephemeral: false, credential: 'spent' });
     const job = await run.runJob(HELD_JOB);
-    world.simulator.addFault({ kind: 'primary_limit', resetInMs: 3_000, endpoint: `DELETE /orgs/${run.key}/*`, count: 2 });
+    world.simulator.addFault({
+      kind: 'primary_limit',
+      resetInMs: 3_000,
+      endpoint: `DELETE /orgs/${run.key}/*`,
+      count: 2,
+    });
     await run.drain();
     await outlives(run, job, removals(run, 1, 403));
     expect(await run.ends()).toMatchObject({ outcome: 'succeeded', attempt: 1 });
@@ -145,13 +205,24 @@ const dangers: Record<string, Scenario<ClusterWorld>> = {
     run.expectUnharmed(job);
   },
 
-  '404 while the runner is about to register: it is not killed, and its first job runs': async (world) => {
-    const late = { name: 'holdfast-register', command: ['sh', '-c', 'sleep 6; exec "$@"', 'sh', ...REGISTER_COMMAND] };
-    const run = await world.start('late', { ephemeral: false, pod: { spec: { initContainers: [late] } } });
+  '404 while the runner is about to register: it is not killed, and its first job runs': async (
+    world,
+  ) => {
+    const late = {
+      name: 'holdfast-register',
+      command: ['sh', '-c', 'sleep 6; exec "$@"', 'sh', ...REGISTER_COMMAND],
+    };
+    const run = await world.start('late', {
+      ephemeral: false,
+      pod: { spec: { initContainers: [late] } },
+    });
     const job = run.queueJob(HELD_JOB);
     await run.reaches('registering', ({ phase }) => phase === 'Registering');
     // Between its registration and its job it is idle, and would be removed rightly: GitHub calls one busy that has been given a job.
-    const given = world.simulator.addFault({ kind: 'delete_says_busy', endpoint: `DELETE /orgs/${run.key}/*` });
+    const given = world.simulator.addFault({
+      kind: 'delete_says_busy',
+      endpoint: `DELETE /orgs/${run.key}/*`,
+    });
     await run.drain();
     await run.jobSays(job, 'begun');
     world.simulator.clearFaults(given.id);
@@ -171,7 +242,9 @@ const dangers: Record<string, Scenario<ClusterWorld>> = {
     run.expectUnharmed(job);
   },
 
-  'cancel with mode drain lets the job finish, whatever the CI server says of it': async (world) => {
+  'cancel with mode drain lets the job finish, whatever the CI server says of it': async (
+    world,
+  ) => {
     const run = await world.start('gentle');
     world.simulator.addFault({ kind: 'busy_lies', endpoint: `GET /orgs/${run.key}/*` });
     const job = await run.runJob(HELD_JOB);
@@ -185,6 +258,20 @@ const dangers: Record<string, Scenario<ClusterWorld>> = {
 const CREDENTIALS = ['limited', 'silenced', 'spent'];
 
 // Without job events nothing but the CI server's answers tells of the job: this is when they are dangerous.
-await describeWithLab('dangerous answers under a running job', { temporal: true, nodes: 'kubelet' }, (lab) => {
-  together(async () => await ClusterWorld.open(lab, { webhook: false, supervisor: false, credentials: CREDENTIALS, input: { intervals: { removalSettle: REMOVAL_SETTLE } } }), dangers, { afterwards: cleanEnd });
-});
+await describeWithLab(
+  'dangerous answers under a running job',
+  { temporal: true, nodes: 'kubelet' },
+  (lab) => {
+    together(
+      async () =>
+        await ClusterWorld.open(lab, {
+          webhook: false,
+          supervisor: false,
+          credentials: CREDENTIALS,
+          input: { intervals: { removalSettle: REMOVAL_SETTLE } },
+        }),
+      dangers,
+      { afterwards: cleanEnd },
+    );
+  },
+);

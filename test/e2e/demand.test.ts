@@ -5,14 +5,25 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, expect, test } from '@jest/globals';
 import { Client, Connection } from '@temporalio/client';
 import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
-import { RUNNER_SET_WORKFLOW, setStatusQuery, setWorkflowId, type RunnerSetInput, type RunnerSetStatus } from '../../core/contract/index.ts';
+import {
+  RUNNER_SET_WORKFLOW,
+  setStatusQuery,
+  setWorkflowId,
+  type RunnerSetInput,
+  type RunnerSetStatus,
+} from '../../core/contract/index.ts';
 import { freePort } from '../../tools/lab/ports.ts';
 import { SHORT_INTERVALS } from '../support/shortIntervals.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { tellSet } from '../support/setCommands.ts';
 import { SHORT_SET_INTERVALS } from '../support/setRun.ts';
 import { until } from '../support/until.ts';
-import { killWorkerProcesses, processSettings, startWorkerProcess, type WorkerProcess } from '../support/workerProcess.ts';
+import {
+  killWorkerProcesses,
+  processSettings,
+  startWorkerProcess,
+  type WorkerProcess,
+} from '../support/workerProcess.ts';
 
 const RUNNER_PROGRAM = fileURLToPath(new URL('../../tools/simulator/runner.ts', import.meta.url));
 const JOBS = 20;
@@ -31,7 +42,11 @@ await describeWithLab('from webhooks to runners', { temporal: true }, (lab) => {
   test('events lost, doubled and shuffled, and their receiver killed: every job runs once, and nothing is left over', async () => {
     const name = `fleet-${randomUUID().slice(0, 8)}`;
     const port = await freePort();
-    const keys = generateKeyPairSync('rsa', { modulusLength: 2048, publicKeyEncoding: { type: 'spki', format: 'pem' }, privateKeyEncoding: { type: 'pkcs1', format: 'pem' } });
+    const keys = generateKeyPairSync('rsa', {
+      modulusLength: 2048,
+      publicKeyEncoding: { type: 'spki', format: 'pem' },
+      privateKeyEncoding: { type: 'pkcs1', format: 'pem' },
+    });
     const github = await startSimulator({
       seed: 7,
       apps: [{ id: 12, publicKey: keys.publicKey, installations: [{ id: 34, account: 'acme' }] }],
@@ -49,8 +64,17 @@ await describeWithLab('from webhooks to runners', { temporal: true }, (lab) => {
     });
     const keyFile = join(env['HOLDFAST_STATE_DIR'] ?? '', 'key.pem');
     await writeFile(keyFile, keys.privateKey);
-    env['HOLDFAST_CREDENTIALS'] = JSON.stringify({ default: { type: 'app', appId: 12, installationId: 34, privateKeyFile: keyFile, apiUrl: github.url } });
-    const startReceiver = (): WorkerProcess => startWorkerProcess({ ...env, HOLDFAST_WEBHOOK_ADDRESS: `127.0.0.1:${port}` });
+    env['HOLDFAST_CREDENTIALS'] = JSON.stringify({
+      default: {
+        type: 'app',
+        appId: 12,
+        installationId: 34,
+        privateKeyFile: keyFile,
+        apiUrl: github.url,
+      },
+    });
+    const startReceiver = (): WorkerProcess =>
+      startWorkerProcess({ ...env, HOLDFAST_WEBHOOK_ADDRESS: `127.0.0.1:${port}` });
 
     const input: RunnerSetInput = {
       name,
@@ -62,7 +86,11 @@ await describeWithLab('from webhooks to runners', { temporal: true }, (lab) => {
       template: { organization: 'acme', labels: ['self-hosted', name], intervals: SHORT_INTERVALS },
       intervals: SHORT_SET_INTERVALS,
     };
-    const set = await client.workflow.start(RUNNER_SET_WORKFLOW, { workflowId: setWorkflowId(name), taskQueue: name, args: [input] });
+    const set = await client.workflow.start(RUNNER_SET_WORKFLOW, {
+      workflowId: setWorkflowId(name),
+      taskQueue: name,
+      args: [input],
+    });
     const status = async (): Promise<RunnerSetStatus> => await set.query(setStatusQuery);
     const receiver = startReceiver();
     // Another worker, which gets no webhooks: queries are answered, and runners go on, while the receiver is down. It leaves redelivery
@@ -74,10 +102,22 @@ await describeWithLab('from webhooks to runners', { temporal: true }, (lab) => {
     github.addFault({ kind: 'webhook_lost', probability: 0.1 });
     github.addFault({ kind: 'webhook_doubled', probability: 0.1 });
     github.addFault({ kind: 'webhook_shuffled', probability: 0.3, of: 2 });
-    const queue = (count: number): number[] => Array.from({ length: count }, () => github.queueJob({ repo: 'acme/app', labels: ['self-hosted', name], sleepMs: 200 }).id);
+    const queue = (count: number): number[] =>
+      Array.from(
+        { length: count },
+        () => github.queueJob({ repo: 'acme/app', labels: ['self-hosted', name], sleepMs: 200 }).id,
+      );
     const ids = queue(JOBS / 2);
     const done = (): number => ids.filter((id) => github.job(id)?.status === 'completed').length;
-    const seen = (): string => JSON.stringify({ done: done(), deliveries: github.deliveries().map(({ action, status_code: code, lost }) => (lost ? `${action} lost` : `${action} ${code}`)) });
+    const seen = (): string =>
+      JSON.stringify({
+        done: done(),
+        deliveries: github
+          .deliveries()
+          .map(({ action, status_code: code, lost }) =>
+            lost ? `${action} lost` : `${action} ${code}`,
+          ),
+      });
     await until('some jobs to be done', () => done() >= 3, seen, 60_000);
     receiver.kill('SIGKILL');
     await receiver.ended;
@@ -86,21 +126,53 @@ await describeWithLab('from webhooks to runners', { temporal: true }, (lab) => {
     await until('every job to be done', () => done() === JOBS, seen, 120_000);
     github.world.webhooks.releaseHeldBack();
     // What was lost on its way is sent again, also after the last runner has gone.
-    await until('the set to be at rest', async () => {
-      const { runners, jobs } = await status();
-      return runners.length === 0 && jobs.queued === 0 && jobs.assigned === 0 && jobs.startedTotal === JOBS && jobs.completedTotal === JOBS;
-    }, seen, 60_000);
+    await until(
+      'the set to be at rest',
+      async () => {
+        const { runners, jobs } = await status();
+        return (
+          runners.length === 0 &&
+          jobs.queued === 0 &&
+          jobs.assigned === 0 &&
+          jobs.startedTotal === JOBS &&
+          jobs.completedTotal === JOBS
+        );
+      },
+      seen,
+      60_000,
+    );
 
-    expect(ids.map((id) => github.job(id)).filter((job) => job?.conclusion !== 'success' || job.assignments !== 1)).toEqual([]);
+    expect(
+      ids
+        .map((id) => github.job(id))
+        .filter((job) => job?.conclusion !== 'success' || job.assignments !== 1),
+    ).toEqual([]);
     expect(github.runners()).toEqual([]);
-    expect((await status()).jobs).toEqual({ queued: 0, assigned: 0, startedTotal: JOBS, completedTotal: JOBS });
-    expect(github.deliveries().some(({ redelivery, status_code: code }) => redelivery && code === 202)).toBe(true);
+    expect((await status()).jobs).toEqual({
+      queued: 0,
+      assigned: 0,
+      startedTotal: JOBS,
+      completedTotal: JOBS,
+    });
+    expect(
+      github.deliveries().some(({ redelivery, status_code: code }) => redelivery && code === 202),
+    ).toBe(true);
     const metrics = await (await fetch(`${url}/metrics`)).text();
-    for (const line of [`holdfast_set_completed_jobs_total{set="${name}",scope="acme"} ${JOBS}`, `holdfast_set_registered_runners{set="${name}",scope="acme"} 0`, `holdfast_set_max_runners{set="${name}",scope="acme"} 4`]) {
-      await until(line, async () => (await (await fetch(`${url}/metrics`)).text()).includes(line), () => metrics);
+    for (const line of [
+      `holdfast_set_completed_jobs_total{set="${name}",scope="acme"} ${JOBS}`,
+      `holdfast_set_registered_runners{set="${name}",scope="acme"} 0`,
+      `holdfast_set_max_runners{set="${name}",scope="acme"} 4`,
+    ]) {
+      await until(
+        line,
+        async () => (await (await fetch(`${url}/metrics`)).text()).includes(line),
+        () => metrics,
+      );
     }
     const received = await (await fetch(`${await successor.started()}/metrics`)).text();
-    expect(received).toMatch(new RegExp(`holdfast_job_startup_duration_seconds_count\\{set="${name}"\\} [1-9]`));
+    expect(received).toMatch(
+      new RegExp(`holdfast_job_startup_duration_seconds_count\\{set="${name}"\\} [1-9]`),
+    );
     expect(received).toMatch(/holdfast_webhook_deliveries_total\{outcome="accepted"\} [1-9]/);
     await tellSet(client, name, { command: 'drain', reason: 'the test is over' });
     await set.result();

@@ -3,7 +3,10 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from '@jest/globals';
 import { createKubernetesCompute } from '../../activities/compute/kubernetes/kubernetesCompute.ts';
-import { STOP_REASON_ANNOTATION, WORKFLOW_LABEL } from '../../activities/compute/kubernetes/metadata.ts';
+import {
+  STOP_REASON_ANNOTATION,
+  WORKFLOW_LABEL,
+} from '../../activities/compute/kubernetes/metadata.ts';
 import { cancelSignal } from '../../core/contract/index.ts';
 import { ClusterWorld } from '../support/clusterWorld.ts';
 import { countingJob, type ClusterRun } from '../support/clusterRun.ts';
@@ -31,15 +34,25 @@ type Goodbye = (run: ClusterRun, pod: string) => Promise<void>;
 const deleted: Goodbye = async (run, pod) => await run.deletePod(pod, 30);
 const evicted: Goodbye = async (run, pod) => await run.evict(pod);
 
-async function claimsOf({ namespace }: ClusterWorld, storageClass: string | undefined): Promise<string[]> {
-  const { items } = await namespace.core.listNamespacedPersistentVolumeClaim({ namespace: namespace.name });
-  return items.filter(({ spec }) => spec?.storageClassName === storageClass).map(({ metadata }) => metadata?.name ?? '');
+async function claimsOf(
+  { namespace }: ClusterWorld,
+  storageClass: string | undefined,
+): Promise<string[]> {
+  const { items } = await namespace.core.listNamespacedPersistentVolumeClaim({
+    namespace: namespace.name,
+  });
+  return items
+    .filter(({ spec }) => spec?.storageClassName === storageClass)
+    .map(({ metadata }) => metadata?.name ?? '');
 }
 
 /** Lost at a step, gone on from there, complete: no word of a cancellation anywhere. */
 async function goesOn(world: EvictionWorld, goodbye: Goodbye, cause: string): Promise<void> {
   const { claim, folder } = await world.volumes.stateClaim();
-  const life = await CommandRun.start(world.cluster, `checkpoint-${cause}`, CHECKPOINTING, { ...RESUMING, volumeClaims: [claim] });
+  const life = await CommandRun.start(world.cluster, `checkpoint-${cause}`, CHECKPOINTING, {
+    ...RESUMING,
+    volumeClaims: [claim],
+  });
   const first = await life.running();
   await first.log.says('at 10');
   await goodbye(life.run, first.pod);
@@ -52,37 +65,68 @@ async function goesOn(world: EvictionWorld, goodbye: Goodbye, cause: string): Pr
   expect(await claimsOf(world.cluster, claim.storageClass)).toHaveLength(1);
 
   const result = await life.ends();
-  expect(result).toMatchObject({ outcome: 'succeeded', exitCode: 0, attempt: 2, replaced: [{ cause }] });
+  expect(result).toMatchObject({
+    outcome: 'succeeded',
+    exitCode: 0,
+    attempt: 2,
+    replaced: [{ cause }],
+  });
   expect(result.cause).toBeUndefined();
   const { text } = await second.log.complete();
   expect(text).toContain('complete');
   expect(text).not.toContain(`at ${step}\n`);
   expect(first.log.text).toContain('reason=evicted');
-  expect(life.containerEnds().map(({ exitCode, record }) => [exitCode, record?.reason])).toEqual([[143, 'evicted'], [0, null]]);
+  expect(life.containerEnds().map(({ exitCode, record }) => [exitCode, record?.reason])).toEqual([
+    [143, 'evicted'],
+    [0, null],
+  ]);
   expect(Number(await readFile(join(folder, 'step'), 'utf8'))).toBe(step);
-  await until('the claim to be gone', async () => (await claimsOf(world.cluster, claim.storageClass)).length === 0);
+  await until(
+    'the claim to be gone',
+    async () => (await claimsOf(world.cluster, claim.storageClass)).length === 0,
+  );
 }
 
 const checkpoints: Record<string, Scenario<EvictionWorld>> = {
-  'a deleted pod: attempt 2 goes on from the saved step': async (world) => await goesOn(world, deleted, 'deleted_externally'),
-  'an evicted pod: attempt 2 goes on from the saved step': async (world) => await goesOn(world, evicted, 'evicted'),
+  'a deleted pod: attempt 2 goes on from the saved step': async (world) =>
+    await goesOn(world, deleted, 'deleted_externally'),
+  'an evicted pod: attempt 2 goes on from the saved step': async (world) =>
+    await goesOn(world, evicted, 'evicted'),
 
-  'cancelled: aborted/cancelled, nothing goes on, and the pod knows why': async ({ cluster, volumes }) => {
+  'cancelled: aborted/cancelled, nothing goes on, and the pod knows why': async ({
+    cluster,
+    volumes,
+  }) => {
     const { claim } = await volumes.stateClaim();
-    const life = await CommandRun.start(cluster, 'cancelled', CHECKPOINTING, { ...RESUMING, volumeClaims: [claim] });
+    const life = await CommandRun.start(cluster, 'cancelled', CHECKPOINTING, {
+      ...RESUMING,
+      volumeClaims: [claim],
+    });
     const { log } = await life.running();
     await log.says('at 3');
     await life.run.handle.signal(cancelSignal, 'enough');
-    expect(await life.ends()).toMatchObject({ outcome: 'aborted', cause: 'cancelled', exitCode: 143, attempt: 1, replaced: [] });
+    expect(await life.ends()).toMatchObject({
+      outcome: 'aborted',
+      cause: 'cancelled',
+      exitCode: 143,
+      attempt: 1,
+      replaced: [],
+    });
     const { text } = await log.complete();
     expect(text).toMatch(/saved \d+ because cancelled/);
     expect(text).toContain('reason=cancelled');
-    expect(life.containerEnds()).toMatchObject([{ record: { exitCode: 143, reason: 'cancelled' } }]);
-    await until('the claim to be gone', async () => (await claimsOf(cluster, claim.storageClass)).length === 0);
+    expect(life.containerEnds()).toMatchObject([
+      { record: { exitCode: 143, reason: 'cancelled' } },
+    ]);
+    await until(
+      'the claim to be gone',
+      async () => (await claimsOf(cluster, claim.storageClass)).length === 0,
+    );
   },
 };
 
-const draining = (drainTimeout: string) => ({ onTerm: 'drain', stop: { ...STOP, drainTimeout } }) as const;
+const draining = (drainTimeout: string) =>
+  ({ onTerm: 'drain', stop: { ...STOP, drainTimeout } }) as const;
 
 const drains: Record<string, Scenario<EvictionWorld>> = {
   'a CI job that fits in the drain ends in peace: succeeded': async ({ cluster }) => {
@@ -90,11 +134,18 @@ const drains: Record<string, Scenario<EvictionWorld>> = {
     const job = await run.runJob(countingJob(15));
     const { pod } = await run.listens();
     await run.evict(pod);
-    expect(await run.ends()).toMatchObject({ outcome: 'succeeded', exitCode: 0, attempt: 1, replaced: [] });
+    expect(await run.ends()).toMatchObject({
+      outcome: 'succeeded',
+      exitCode: 0,
+      attempt: 1,
+      replaced: [],
+    });
     run.expectUnharmed(job);
   },
 
-  'a CI job that does not: interrupted after the drain, with its grace; errored/evicted': async ({ cluster }) => {
+  'a CI job that does not: interrupted after the drain, with its grace; errored/evicted': async ({
+    cluster,
+  }) => {
     const run = await cluster.start('drain-short', draining('3s'));
     const job = await run.runJob(countingJob(600));
     const { pod } = await run.listens();
@@ -103,7 +154,10 @@ const drains: Record<string, Scenario<EvictionWorld>> = {
     expect(await run.ends()).toMatchObject({ outcome: 'errored', cause: 'evicted', attempt: 1 });
     run.expectInterrupted(job);
     const [term, over] = (await log.complete()).errors;
-    expect([term?.text, over?.text]).toEqual([interrupted('terminated'), 'Process did not finish before 3s drain timeout']);
+    expect([term?.text, over?.text]).toEqual([
+      interrupted('terminated'),
+      'Process did not finish before 3s drain timeout',
+    ]);
     // By when the lines were written, of which either may be a little late.
     expect((over?.at ?? Number.NaN) - (term?.at ?? Number.NaN)).toBeGreaterThan(2_000);
     expect(log.text).toContain('reason=drained');
@@ -115,33 +169,60 @@ const drains: Record<string, Scenario<EvictionWorld>> = {
     await run.evict(pod);
     await run.listens(2);
     const job = run.queueJob(countingJob(1));
-    expect(await run.ends()).toMatchObject({ outcome: 'succeeded', attempt: 2, replaced: [{ cause: 'evicted' }] });
+    expect(await run.ends()).toMatchObject({
+      outcome: 'succeeded',
+      attempt: 2,
+      replaced: [{ cause: 'evicted' }],
+    });
     run.expectUnharmed(job);
   },
 
   'a command that fits in the drain: succeeded': async ({ cluster }) => {
-    const life = await CommandRun.start(cluster, 'command-fits', 'trap "echo disturbed" TERM INT; echo up; sleep 15; echo done', draining('60s'));
+    const life = await CommandRun.start(
+      cluster,
+      'command-fits',
+      'trap "echo disturbed" TERM INT; echo up; sleep 15; echo done',
+      draining('60s'),
+    );
     const { pod, log } = await life.running();
     await log.says('up');
     await life.run.deletePod(pod, 80);
     expect(await life.ends()).toMatchObject({ outcome: 'succeeded', exitCode: 0, attempt: 1 });
-    expect((await log.complete()).errors.map(({ text }) => text)).toEqual([interrupted('terminated')]);
+    expect((await log.complete()).errors.map(({ text }) => text)).toEqual([
+      interrupted('terminated'),
+    ]);
     expect(log.text).toMatch(/up\n[^]*done/);
     expect(log.text).not.toContain('disturbed');
     expect(life.containerEnds()).toMatchObject([{ record: { exitCode: 0, reason: null } }]);
   },
 
   'a command that does not: stopped after the drain, errored/evicted': async ({ cluster }) => {
-    const life = await CommandRun.start(cluster, 'command-short', `trap "exit 5" TERM; echo up; ${TICK}`, draining('3s'));
+    const life = await CommandRun.start(
+      cluster,
+      'command-short',
+      `trap "exit 5" TERM; echo up; ${TICK}`,
+      draining('3s'),
+    );
     const { pod, log } = await life.running();
     await log.says('up');
     await life.run.evict(pod);
-    expect(await life.ends()).toMatchObject({ outcome: 'errored', cause: 'evicted', exitCode: 5, attempt: 1 });
-    expect((await log.complete()).errors.map(({ text }) => text)).toEqual([interrupted('terminated'), 'Process did not finish before 3s drain timeout', gracefully('10s')]);
+    expect(await life.ends()).toMatchObject({
+      outcome: 'errored',
+      cause: 'evicted',
+      exitCode: 5,
+      attempt: 1,
+    });
+    expect((await log.complete()).errors.map(({ text }) => text)).toEqual([
+      interrupted('terminated'),
+      'Process did not finish before 3s drain timeout',
+      gracefully('10s'),
+    ]);
     expect(life.containerEnds()).toMatchObject([{ record: { exitCode: 5, reason: 'drained' } }]);
   },
 
-  'cancelled with stop: a busy runner whose SIGTERM would mean a drain is stopped at once': async ({ cluster }) => {
+  'cancelled with stop: a busy runner whose SIGTERM would mean a drain is stopped at once': async ({
+    cluster,
+  }) => {
     const run = await cluster.start('drain-stopped', draining('10m'));
     const job = await run.runJob(countingJob(600));
     const { pod } = await run.listens();
@@ -158,15 +239,42 @@ const drains: Record<string, Scenario<EvictionWorld>> = {
 /** A pod that is deleted with an order knows it before its SIGTERM comes. How soon is printed. */
 async function measureAnnouncements({ cluster: { namespace } }: EvictionWorld): Promise<void> {
   const { name: home, kubeConfig } = namespace;
-  const compute = createKubernetesCompute({ kubeConfig, namespace: home, installation: home, logger: { info: () => undefined, warn: () => undefined } });
-  const volume = { name: 'info', downwardAPI: { items: [{ path: 'stop-reason', fieldRef: { fieldPath: `metadata.annotations['${STOP_REASON_ANNOTATION}']` } }] } };
+  const compute = createKubernetesCompute({
+    kubeConfig,
+    namespace: home,
+    installation: home,
+    logger: { info: () => undefined, warn: () => undefined },
+  });
+  const volume = {
+    name: 'info',
+    downwardAPI: {
+      items: [
+        {
+          path: 'stop-reason',
+          fieldRef: { fieldPath: `metadata.annotations['${STOP_REASON_ANNOTATION}']` },
+        },
+      ],
+    },
+  };
   const script = `setInterval(() => { if (require('fs').readFileSync('/info/stop-reason', 'utf8') === 'cancelled') { console.log('shown'); process.exit(0); } }, 20);
     process.on('SIGTERM', () => { console.log('told to go'); process.exit(143); }); console.log('waiting');`;
   const times = await Promise.all(
     Array.from({ length: 8 }, async (_, index) => {
       const name = `announced-${index}`;
-      await namespace.createPod(name, { image: 'holdfast.test/runner:1', command: ['node', '-e', script], volumeMounts: [{ name: 'info', mountPath: '/info' }] }, { volumes: [volume] });
-      const { metadata } = await namespace.waitForPod(name, ({ status }) => status?.phase === 'Running', 120_000);
+      await namespace.createPod(
+        name,
+        {
+          image: 'holdfast.test/runner:1',
+          command: ['node', '-e', script],
+          volumeMounts: [{ name: 'info', mountPath: '/info' }],
+        },
+        { volumes: [volume] },
+      );
+      const { metadata } = await namespace.waitForPod(
+        name,
+        ({ status }) => status?.phase === 'Running',
+        120_000,
+      );
       const log = await PodLog.follow(namespace, name);
       await log.says('waiting');
       const before = Date.now();
@@ -177,7 +285,9 @@ async function measureAnnouncements({ cluster: { namespace } }: EvictionWorld): 
     }),
   );
   await compute.close();
-  process.stderr.write(`figures: a pod shows why it will be stopped after ${times.toSorted((a, b) => a - b).join(', ')} ms\n`);
+  process.stderr.write(
+    `figures: a pod shows why it will be stopped after ${times.toSorted((a, b) => a - b).join(', ')} ms\n`,
+  );
 }
 
 const others: Record<string, Scenario<EvictionWorld>> = {
@@ -189,11 +299,19 @@ const others: Record<string, Scenario<EvictionWorld>> = {
     await run.handle.terminate('by hand');
     const { core, name: namespace } = cluster.namespace;
     const labelSelector = `${WORKFLOW_LABEL}=${run.handle.workflowId}`;
-    const [pods, secrets] = await Promise.all([core.listNamespacedPod({ namespace, labelSelector }), core.listNamespacedSecret({ namespace, labelSelector })]);
+    const [pods, secrets] = await Promise.all([
+      core.listNamespacedPod({ namespace, labelSelector }),
+      core.listNamespacedSecret({ namespace, labelSelector }),
+    ]);
     expect([pods.items.length, secrets.items.length]).toEqual([1, 1]);
     await core.deleteCollectionNamespacedPod({ namespace, labelSelector });
     await core.deleteCollectionNamespacedSecret({ namespace, labelSelector });
-    await until('its pod to be gone', async () => (await run.pods()).length === 0, () => '', 60_000);
+    await until(
+      'its pod to be gone',
+      async () => (await run.pods()).length === 0,
+      () => '',
+      60_000,
+    );
     cluster.simulator.removeRunner(run.registrations()[0]?.id ?? 0);
   },
 };
@@ -214,10 +332,16 @@ class EvictionWorld {
 }
 
 await describeWithLab('evictions', { temporal: true, nodes: 'kubelet' }, (lab) => {
-  together(async () => new EvictionWorld(await ClusterWorld.open(lab, { claims: true })), { ...checkpoints, ...drains, ...others }, {
-    afterwards: {
-      'nothing is left: no pod, Secret, registration or running workflow': async ({ cluster }) => await cluster.expectNothingLeft(),
-      'no token and no JIT config in any history, log or pod spec': async ({ cluster }) => expect(await cluster.secretsInClear()).toEqual([]),
+  together(
+    async () => new EvictionWorld(await ClusterWorld.open(lab, { claims: true })),
+    { ...checkpoints, ...drains, ...others },
+    {
+      afterwards: {
+        'nothing is left: no pod, Secret, registration or running workflow': async ({ cluster }) =>
+          await cluster.expectNothingLeft(),
+        'no token and no JIT config in any history, log or pod spec': async ({ cluster }) =>
+          expect(await cluster.secretsInClear()).toEqual([]),
+      },
     },
-  });
+  );
 });

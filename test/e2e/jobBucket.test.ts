@@ -43,16 +43,29 @@ class Stored {
     const bucket = await createBucket(s3!);
     const gate = await TcpGate.to(s3!.endpoint, hostAddress);
     await gate.open();
-    const settings = { HOLDFAST_STORE_BUCKET: bucket.name, HOLDFAST_STORE_FOLDER: 'ci', HOLDFAST_STORE_ENDPOINT: gate.url, HOLDFAST_STORE_SECRET: 'bucket-key', HOLDFAST_POD_POLICY_FILE: POLICY };
+    const settings = {
+      HOLDFAST_STORE_BUCKET: bucket.name,
+      HOLDFAST_STORE_FOLDER: 'ci',
+      HOLDFAST_STORE_ENDPOINT: gate.url,
+      HOLDFAST_STORE_SECRET: 'bucket-key',
+      HOLDFAST_POD_POLICY_FILE: POLICY,
+    };
     const world = await ClusterWorld.open({ hostAddress, ...lab }, { webhook: false, settings });
-    for (const [name, stringData] of Object.entries({ 'bucket-key': { ...bucket.env }, cloud: { password: PASSWORD } })) {
-      await world.namespace.core.createNamespacedSecret({ namespace: world.namespace.name, body: { metadata: { name }, stringData } });
+    for (const [name, stringData] of Object.entries({
+      'bucket-key': { ...bucket.env },
+      cloud: { password: PASSWORD },
+    })) {
+      await world.namespace.core.createNamespacedSecret({
+        namespace: world.namespace.name,
+        body: { metadata: { name }, stringData },
+      });
     }
     return new Stored({ world, bucket, gate, endpoint: s3!.endpoint });
   }
 
   /** What is kept of a step: by path, its text. */
-  files = ({ steps }: JobResult, name: string): Record<string, string> => this.bucket.texts(`ci/${steps.find((each) => each.name === name)?.folder ?? ''}`);
+  files = ({ steps }: JobResult, name: string): Record<string, string> =>
+    this.bucket.texts(`ci/${steps.find((each) => each.name === name)?.folder ?? ''}`);
 
   close = async (): Promise<void> => {
     await this.world.close();
@@ -60,68 +73,145 @@ class Stored {
   };
 }
 
-const step = (name: string, commands: string, more: Partial<StepInput> = {}): StepInput => ({ name, image: 'holdfast.test/busybox:1', commands, ...more });
+const step = (name: string, commands: string, more: Partial<StepInput> = {}): StepInput => ({
+  name,
+  image: 'holdfast.test/busybox:1',
+  commands,
+  ...more,
+});
 const CLEAN = step('clean', 'echo "found $(cat "$SHARED_DIR/cluster")"');
 
 const scenarios: Record<string, Scenario<Stored>> = {
-  'from step to step, and for people when the pods are gone; Secrets are hidden, and the key of the bucket is not the step\'s to see': async ({ world, bucket, endpoint, files }) => {
-    const look = 'env; for each in /proc/[0-9]*/environ; do tr "\\0" "\\n" <"$each" || true; done; ls -d /store || true;';
-    const job = await ClusterJob.start(world, 'handed-on', {
-      repository: 'Acme/Web',
-      pre: [step('rent', 'echo c-1 >"$SHARED_DIR/cluster"')],
-      test: [step('unit', `${look} test "$(cat "$SHARED_DIR/cluster")" = c-1; cp /cloud/password "$ARTIFACT_DIR"; echo "<x/>" >"$ARTIFACT_DIR/junit_unit.xml"; echo "as $(cat /cloud/password)"`, { volumes: [{ name: 'cloud', mountPath: '/cloud', readOnly: true, secret: { secretName: 'cloud' } }] })],
+  "from step to step, and for people when the pods are gone; Secrets are hidden, and the key of the bucket is not the step's to see":
+    async ({ world, bucket, endpoint, files }) => {
+      const look =
+        'env; for each in /proc/[0-9]*/environ; do tr "\\0" "\\n" <"$each" || true; done; ls -d /store || true;';
+      const job = await ClusterJob.start(world, 'handed-on', {
+        repository: 'Acme/Web',
+        pre: [step('rent', 'echo c-1 >"$SHARED_DIR/cluster"')],
+        test: [
+          step(
+            'unit',
+            `${look} test "$(cat "$SHARED_DIR/cluster")" = c-1; cp /cloud/password "$ARTIFACT_DIR"; echo "<x/>" >"$ARTIFACT_DIR/junit_unit.xml"; echo "as $(cat /cloud/password)"`,
+            {
+              volumes: [
+                {
+                  name: 'cloud',
+                  mountPath: '/cloud',
+                  readOnly: true,
+                  secret: { secretName: 'cloud' },
+                },
+              ],
+            },
+          ),
+        ],
+        post: [CLEAN],
+      });
+      const result = await job.result();
+      expect(states(result)).toEqual(['rent succeeded', 'unit succeeded', 'clean succeeded']);
+      const unit = files(result, 'unit');
+      const hidden = '*'.repeat(PASSWORD.length);
+      expect(unit).toMatchObject({
+        'artifacts/password': hidden,
+        'junit/junit_unit.xml': '<x/>\n',
+        'build-log.txt': expect.stringContaining(`as ${hidden}\n`),
+        'started.json': expect.anything(),
+      });
+      expect(JSON.parse(unit['finished.json'] ?? '')).toMatchObject({ exitCode: 0 });
+      expect(files(result, 'clean')['build-log.txt']).toContain('found c-1');
+      expect(unit['build-log.txt']).toContain('BUILD_ID=');
+      expect(unit['build-log.txt']).not.toMatch(/AWS_|HOLDFAST_UPLOAD|^\/store$/m);
+
+      const command = new CliProcess(
+        ['job', 'logs', job.id, '--step', 'clean', '--store', `s3://${bucket.name}/ci`],
+        {
+          TEMPORAL_ADDRESS: world.settings['TEMPORAL_ADDRESS'] ?? '',
+          AWS_ENDPOINT_URL: endpoint,
+          ...bucket.env,
+        },
+      );
+      expect(await command.exited).toEqual({ code: 0, signal: null });
+      expect(command.stdout).toContain('found c-1\n');
+    },
+
+  'of a step that ignores its stop, and is killed: post begins with what it left': async ({
+    world,
+    files,
+  }) => {
+    const job = await ClusterJob.start(world, 'killed', {
+      test: [
+        step(
+          'unit',
+          `trap "" TERM; echo c-2 >"$SHARED_DIR/cluster"; echo half >"$ARTIFACT_DIR/half.txt"; echo up; ${TICK}`,
+          { gracePeriod: '20s' },
+        ),
+      ],
       post: [CLEAN],
     });
-    const result = await job.result();
-    expect(states(result)).toEqual(['rent succeeded', 'unit succeeded', 'clean succeeded']);
-    const unit = files(result, 'unit');
-    const hidden = '*'.repeat(PASSWORD.length);
-    expect(unit).toMatchObject({ 'artifacts/password': hidden, 'junit/junit_unit.xml': '<x/>\n', 'build-log.txt': expect.stringContaining(`as ${hidden}\n`), 'started.json': expect.anything() });
-    expect(JSON.parse(unit['finished.json'] ?? '')).toMatchObject({ exitCode: 0 });
-    expect(files(result, 'clean')['build-log.txt']).toContain('found c-1');
-    expect(unit['build-log.txt']).toContain('BUILD_ID=');
-    expect(unit['build-log.txt']).not.toMatch(/AWS_|HOLDFAST_UPLOAD|^\/store$/m);
-
-    const command = new CliProcess(['job', 'logs', job.id, '--step', 'clean', '--store', `s3://${bucket.name}/ci`], { TEMPORAL_ADDRESS: world.settings['TEMPORAL_ADDRESS'] ?? '', AWS_ENDPOINT_URL: endpoint, ...bucket.env });
-    expect(await command.exited).toEqual({ code: 0, signal: null });
-    expect(command.stdout).toContain('found c-1\n');
-  },
-
-  'of a step that ignores its stop, and is killed: post begins with what it left': async ({ world, files }) => {
-    const job = await ClusterJob.start(world, 'killed', { test: [step('unit', `trap "" TERM; echo c-2 >"$SHARED_DIR/cluster"; echo half >"$ARTIFACT_DIR/half.txt"; echo up; ${TICK}`, { gracePeriod: '20s' })], post: [CLEAN] });
     await job.up('unit');
     await job.handle.signal('cancel', 'enough');
     const result = await job.result();
     expect(states(result)).toEqual(['unit aborted cancelled', 'clean succeeded']);
-    expect(files(result, 'unit')).toMatchObject({ 'artifacts/half.txt': 'half\n', 'build-log.txt': expect.stringContaining('Process did not exit before 20s grace period') });
+    expect(files(result, 'unit')).toMatchObject({
+      'artifacts/half.txt': 'half\n',
+      'build-log.txt': expect.stringContaining('Process did not exit before 20s grace period'),
+    });
     expect(files(result, 'clean')['build-log.txt']).toContain('found c-2');
   },
 };
 
-await describeWithLab('what steps of jobs leave in a bucket', { temporal: true, nodes: 'kubelet', s3: true }, (lab) => {
-  together(async () => await Stored.open(lab), scenarios, {
-    afterwards: {
-      'the key of the bucket is to be read nowhere': async ({ world, bucket }) => {
-        expect(await findInClear(world, [bucket.env.AWS_SECRET_ACCESS_KEY, PASSWORD])).toEqual([]);
+await describeWithLab(
+  'what steps of jobs leave in a bucket',
+  { temporal: true, nodes: 'kubelet', s3: true },
+  (lab) => {
+    together(async () => await Stored.open(lab), scenarios, {
+      afterwards: {
+        'the key of the bucket is to be read nowhere': async ({ world, bucket }) => {
+          expect(await findInClear(world, [bucket.env.AWS_SECRET_ACCESS_KEY, PASSWORD])).toEqual(
+            [],
+          );
+        },
+        'a store that does not give what was left for a step is asked by three more pods; then the step is errored':
+          async ({ world, gate }) => {
+            // It has no container before its volume is there.
+            const late = [{ name: 'late', mountPath: '/late', configMap: { name: 'late' } }];
+            const job = await ClusterJob.start(world, 'away', {
+              pre: [step('rent', 'true')],
+              test: [step('unit', 'true', { volumes: late })],
+            });
+            await until(
+              'rent to be stored',
+              async () => (await job.handle.query(jobStatusQuery)).steps[0]?.state === 'ended',
+            );
+            await gate.shut();
+            await world.namespace.core.createNamespacedConfigMap({
+              namespace: world.namespace.name,
+              body: { metadata: { name: 'late' } },
+            });
+            const result = await job.result();
+            expect(states(result)).toEqual(['rent succeeded', 'unit errored agent_lost']);
+            expect(result).toMatchObject({ outcome: 'errored' });
+            expect(result.steps[1]?.message).toContain(
+              '4 runners in a row were lost before their container started',
+            );
+            expect(
+              world.recorder.podVersions.some(
+                (version) =>
+                  version.includes('Could not get ci/shared/jobs/away/') &&
+                  version.includes('ECONNREFUSED'),
+              ),
+            ).toBe(true);
+            expect(job.pods().filter((name) => name === 'test-1')).toHaveLength(4);
+          },
+        'nothing is left in the cluster': async ({ world }) => {
+          for (const name of ['bucket-key', 'cloud'])
+            await world.namespace.core.deleteNamespacedSecret({
+              namespace: world.namespace.name,
+              name,
+            });
+          await world.expectNothingLeft();
+        },
       },
-      'a store that does not give what was left for a step is asked by three more pods; then the step is errored': async ({ world, gate }) => {
-        // It has no container before its volume is there.
-        const late = [{ name: 'late', mountPath: '/late', configMap: { name: 'late' } }];
-        const job = await ClusterJob.start(world, 'away', { pre: [step('rent', 'true')], test: [step('unit', 'true', { volumes: late })] });
-        await until('rent to be stored', async () => (await job.handle.query(jobStatusQuery)).steps[0]?.state === 'ended');
-        await gate.shut();
-        await world.namespace.core.createNamespacedConfigMap({ namespace: world.namespace.name, body: { metadata: { name: 'late' } } });
-        const result = await job.result();
-        expect(states(result)).toEqual(['rent succeeded', 'unit errored agent_lost']);
-        expect(result).toMatchObject({ outcome: 'errored' });
-        expect(result.steps[1]?.message).toContain('4 runners in a row were lost before their container started');
-        expect(world.recorder.podVersions.some((version) => version.includes('Could not get ci/shared/jobs/away/') && version.includes('ECONNREFUSED'))).toBe(true);
-        expect(job.pods().filter((name) => name === 'test-1')).toHaveLength(4);
-      },
-      'nothing is left in the cluster': async ({ world }) => {
-        for (const name of ['bucket-key', 'cloud']) await world.namespace.core.deleteNamespacedSecret({ namespace: world.namespace.name, name });
-        await world.expectNothingLeft();
-      },
-    },
-  });
-});
+    });
+  },
+);

@@ -13,7 +13,11 @@ await describeWithLab('lab with KWOK nodes', { nodes: 'kwok' }, (lab) => {
 
   test('a hundred pods run, on fake nodes', async () => {
     const names = Array.from({ length: 100 }, (_, index) => `pod-${index}`);
-    await Promise.all(names.map((name) => namespace.createPod(name, { resources: { requests: { cpu: '1', memory: '2Gi' } } })));
+    await Promise.all(
+      names.map((name) =>
+        namespace.createPod(name, { resources: { requests: { cpu: '1', memory: '2Gi' } } }),
+      ),
+    );
     for (const name of names) {
       const pod = await namespace.waitForPod(name, (each) => each.status?.phase === 'Running');
       expect(pod.spec?.nodeName).toMatch(/^kwok-\d$/);
@@ -24,8 +28,20 @@ await describeWithLab('lab with KWOK nodes', { nodes: 'kwok' }, (lab) => {
   test('a pod ends when its status is patched, and then stays as it is', async () => {
     await namespace.createPod('ends', {});
     const running = await namespace.waitForPod('ends', (pod) => pod.status?.phase === 'Running');
-    const { name, image, imageID = '' } = running.status?.containerStatuses?.[0] ?? { name: '', image: '' };
-    const container = { name, image, imageID, ready: false, started: false, restartCount: 0, state: { terminated: { exitCode: 0, reason: 'Completed' } } };
+    const {
+      name,
+      image,
+      imageID = '',
+    } = running.status?.containerStatuses?.[0] ?? { name: '', image: '' };
+    const container = {
+      name,
+      image,
+      imageID,
+      ready: false,
+      started: false,
+      restartCount: 0,
+      state: { terminated: { exitCode: 0, reason: 'Completed' } },
+    };
     await namespace.core.patchNamespacedPodStatus({
       namespace: namespace.name,
       name: 'ends',

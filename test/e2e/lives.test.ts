@@ -8,9 +8,17 @@ await describeWithLab('lives with pods', { temporal: true, nodes: 'kubelet' }, (
 });
 
 await describeWithLab('lives with two workers', { temporal: true, nodes: 'kubelet' }, (lab) => {
-  together(async () => await ClusterWorld.open(lab, { workers: 2 }), demoLives, { afterwards: { ...cleanEnd, ...toldOnce } });
+  together(async () => await ClusterWorld.open(lab, { workers: 2 }), demoLives, {
+    afterwards: { ...cleanEnd, ...toldOnce },
+  });
 });
 
-await describeWithLab('lives with pods that do not tell', { temporal: true, nodes: 'kubelet' }, (lab) => {
-  together(async () => await ClusterWorld.open(lab, { supervisor: false }), demoLives, { afterwards: cleanEnd });
-});
+await describeWithLab(
+  'lives with pods that do not tell',
+  { temporal: true, nodes: 'kubelet' },
+  (lab) => {
+    together(async () => await ClusterWorld.open(lab, { supervisor: false }), demoLives, {
+      afterwards: cleanEnd,
+    });
+  },
+);

@@ -19,13 +19,23 @@ interface Kept {
   close(): Promise<void>;
 }
 
-async function openWith(lab: Parameters<typeof ClusterWorld.open>[0], podLogs: string): Promise<Kept> {
-  const world = await ClusterWorld.open(lab, { webhook: false, settings: { HOLDFAST_POD_LOGS: podLogs, HOLDFAST_POD_LOG_BYTES: '4096' } });
+async function openWith(
+  lab: Parameters<typeof ClusterWorld.open>[0],
+  podLogs: string,
+): Promise<Kept> {
+  const world = await ClusterWorld.open(lab, {
+    webhook: false,
+    settings: { HOLDFAST_POD_LOGS: podLogs, HOLDFAST_POD_LOG_BYTES: '4096' },
+  });
   return { world, close: async () => await world.close() };
 }
 
 const tailsOf = ({ world }: Kept, { run }: CommandRun) =>
-  world.worker.log.filter((line) => line.msg.includes('the last lines of a runner that did not succeed') && line['workflowId'] === run.handle.workflowId);
+  world.worker.log.filter(
+    (line) =>
+      line.msg.includes('the last lines of a runner that did not succeed') &&
+      line['workflowId'] === run.handle.workflowId,
+  );
 /** The worker's log comes through a pipe, and may come after the verdict. */
 async function seenTailsOf(kept: Kept, life: CommandRun): Promise<ReturnType<typeof tailsOf>> {
   await until('its last lines to be logged', () => tailsOf(kept, life).length > 0);
@@ -34,7 +44,9 @@ async function seenTailsOf(kept: Kept, life: CommandRun): Promise<ReturnType<typ
 
 async function expectNotInTemporal({ world }: Kept): Promise<void> {
   let histories = 0;
-  for await (const { workflowId, runId } of world.client.workflow.list({ query: `TaskQueue = '${world.taskQueue}'` })) {
+  for await (const { workflowId, runId } of world.client.workflow.list({
+    query: `TaskQueue = '${world.taskQueue}'`,
+  })) {
     const handle = world.client.workflow.getHandle(workflowId, runId);
     expect(readable(await handle.fetchHistory())).not.toContain(LAST);
     expect(readable((await handle.describe()).raw)).not.toContain(LAST);
@@ -44,18 +56,25 @@ async function expectNotInTemporal({ world }: Kept): Promise<void> {
 }
 
 const toLog: Record<string, Scenario<Kept>> = {
-  'failed: its last lines are in the worker\'s log': async (kept) => {
+  "failed: its last lines are in the worker's log": async (kept) => {
     const life = await CommandRun.start(kept.world, 'failed', `${WORDS}; exit 3`);
     expect(await life.ends()).toMatchObject({ outcome: 'failed', exitCode: 3 });
-    expect(await seenTailsOf(kept, life)).toEqual([expect.objectContaining({ tail: expect.stringContaining(LAST) })]);
+    expect(await seenTailsOf(kept, life)).toEqual([
+      expect.objectContaining({ tail: expect.stringContaining(LAST) }),
+    ]);
   },
   'cancelled: in the log, too': async (kept) => {
-    const life = await CommandRun.start(kept.world, 'cancelled', `${WORDS}; echo up; exec sleep 77`);
+    const life = await CommandRun.start(
+      kept.world,
+      'cancelled',
+      `${WORDS}; echo up; exec sleep 77`,
+    );
     await (await life.running()).log.says('up');
     await life.run.handle.signal('cancel', 'enough');
     expect(await life.ends()).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
     // Before it is stopped, since its log may go with it; and once more if the log is still there.
-    for (const line of await seenTailsOf(kept, life)) expect(line).toMatchObject({ tail: expect.stringContaining(LAST) });
+    for (const line of await seenTailsOf(kept, life))
+      expect(line).toMatchObject({ tail: expect.stringContaining(LAST) });
   },
   'succeeded: nothing is kept': async (kept) => {
     const life = await CommandRun.start(kept.world, 'succeeded', WORDS);
@@ -64,9 +83,15 @@ const toLog: Record<string, Scenario<Kept>> = {
   },
 };
 
-await describeWithLab('last lines in the worker\'s log', { temporal: true, nodes: 'kubelet' }, (lab) => {
-  together(async () => await openWith(lab, 'log'), toLog, { afterwards: { 'and in no history': expectNotInTemporal } });
-});
+await describeWithLab(
+  "last lines in the worker's log",
+  { temporal: true, nodes: 'kubelet' },
+  (lab) => {
+    together(async () => await openWith(lab, 'log'), toLog, {
+      afterwards: { 'and in no history': expectNotInTemporal },
+    });
+  },
+);
 
 await describeWithLab('last lines in a folder', { temporal: true, nodes: 'kubelet' }, (lab) => {
   let folder = '';
@@ -77,7 +102,11 @@ await describeWithLab('last lines in a folder', { temporal: true, nodes: 'kubele
     },
     {
       'failed: a file of its own, for its owner only, cut to the last bytes': async ({ world }) => {
-        const life = await CommandRun.start(world, 'failed', `i=0; while [ $i -lt 400 ]; do i=$((i+1)); echo "a line among many, number $i"; done; ${WORDS}; exit 3`);
+        const life = await CommandRun.start(
+          world,
+          'failed',
+          `i=0; while [ $i -lt 400 ]; do i=$((i+1)); echo "a line among many, number $i"; done; ${WORDS}; exit 3`,
+        );
         const { pod } = await life.run.reaches('a pod', (status) => status.pod !== undefined);
         expect(await life.ends()).toMatchObject({ outcome: 'failed' });
         expect(await readdir(folder)).toEqual([`${pod}.log`]);

@@ -19,7 +19,10 @@ import { until, untilSeen } from '../support/until.ts';
 const NEEDS = { temporal: true, nodes: 'kubelet' } as const;
 const TAG = '1';
 const startedAt = Date.now();
-const told = (what: string): void => void process.stderr.write(`[quickstart] ${what} after ${Math.round((Date.now() - startedAt) / 1_000)} s\n`);
+const told = (what: string): void =>
+  void process.stderr.write(
+    `[quickstart] ${what} after ${Math.round((Date.now() - startedAt) / 1_000)} s\n`,
+  );
 
 async function prepare(): Promise<Awaited<ReturnType<typeof ensureLab>>> {
   findChromium();
@@ -31,7 +34,11 @@ await describeIf('docs/quickstart.md, in a cluster', prepare, NEEDS, (lab) => {
   let shell: QuickstartShell;
   let browser: Browser;
   beforeAll(async () => {
-    world = await ChartWorld.open(lab, [TAG], { home: 'holdfast', runners: 'holdfast-runners', taskQueue: 'holdfast' });
+    world = await ChartWorld.open(lab, [TAG], {
+      home: 'holdfast',
+      runners: 'holdfast-runners',
+      taskQueue: 'holdfast',
+    });
     [shell, browser] = await Promise.all([QuickstartShell.open(lab), Browser.open()]);
   }, 180_000);
   afterAll(async () => {
@@ -43,7 +50,9 @@ await describeIf('docs/quickstart.md, in a cluster', prepare, NEEDS, (lab) => {
   const now = ({ id }: SimulatedJob): SimulatedJob => world.simulator.job(id)!;
   /** Of a panel's first query, as Grafana would ask it. */
   const panel = (title: string): string => {
-    const { targets } = shippedDashboards().flatMap(({ panels }) => panels).find((each) => each.title === title)!;
+    const { targets } = shippedDashboards()
+      .flatMap(({ panels }) => panels)
+      .find((each) => each.title === title)!;
     return targets[0]!.expr;
   };
 
@@ -52,69 +61,163 @@ await describeIf('docs/quickstart.md, in a cluster', prepare, NEEDS, (lab) => {
     const { core, kubeConfig } = world.home;
     const rbac = kubeConfig.makeApiClient(RbacAuthorizationV1Api);
     const labelSelector = 'app.kubernetes.io/managed-by=Helm';
-    const lists = [world.home.name, world.runners.name].flatMap((namespace) => [core.listNamespacedPod({ namespace }), core.listNamespacedSecret({ namespace }), core.listNamespacedService({ namespace }), rbac.listNamespacedRole({ namespace }), rbac.listNamespacedRoleBinding({ namespace })]);
-    const inSystem = [rbac.listNamespacedRole({ namespace: 'kube-system', labelSelector }), rbac.listNamespacedRoleBinding({ namespace: 'kube-system', labelSelector })];
-    return (await Promise.all([...lists, ...inSystem])).flatMap(({ items }) => items.map(({ metadata }) => `${metadata?.namespace}/${metadata?.name}`)).toSorted();
+    const lists = [world.home.name, world.runners.name].flatMap((namespace) => [
+      core.listNamespacedPod({ namespace }),
+      core.listNamespacedSecret({ namespace }),
+      core.listNamespacedService({ namespace }),
+      rbac.listNamespacedRole({ namespace }),
+      rbac.listNamespacedRoleBinding({ namespace }),
+    ]);
+    const inSystem = [
+      rbac.listNamespacedRole({ namespace: 'kube-system', labelSelector }),
+      rbac.listNamespacedRoleBinding({ namespace: 'kube-system', labelSelector }),
+    ];
+    return (await Promise.all([...lists, ...inSystem]))
+      .flatMap(({ items }) =>
+        items.map(({ metadata }) => `${metadata?.namespace}/${metadata?.name}`),
+      )
+      .toSorted();
   }
 
   test('every block, in order', async () => {
-    const values = parse(quickstartBlock('cluster, values', 'yaml')) as { githubConfigSecret: string; sets: [object] };
-    const more = { githubConfigSecret: values.githubConfigSecret, sets: values.sets.map((set) => ({ ...set, template: { spec: RUNNER_SECURITY } })) };
+    const values = parse(quickstartBlock('cluster, values', 'yaml')) as {
+      githubConfigSecret: string;
+      sets: [object];
+    };
+    const more = {
+      githubConfigSecret: values.githubConfigSecret,
+      sets: values.sets.map((set) => ({ ...set, template: { spec: RUNNER_SECURITY } })),
+    };
     const ofMachine = world.values(TAG, more);
     // Every value of the page is said, and then what is otherwise on this machine.
-    shell.write('values.yaml', stringify({ ...values, ...ofMachine, settings: { ...(ofMachine['settings'] as object), HOLDFAST_TEMPORAL_UI: lab.temporal?.uiUrl } }));
+    shell.write(
+      'values.yaml',
+      stringify({
+        ...values,
+        ...ofMachine,
+        settings: {
+          ...(ofMachine['settings'] as object),
+          HOLDFAST_TEMPORAL_UI: lab.temporal?.uiUrl,
+        },
+      }),
+    );
     shell.write('github-token', CHART_TOKEN);
 
-    expect(await shell.run('cluster, install')).toContain('workers in holdfast, runners in holdfast-runners');
+    expect(await shell.run('cluster, install')).toContain(
+      'workers in holdfast, runners in holdfast-runners',
+    );
     told('installed');
     await world.leadWebhook(shell.read('webhook-secret').trim());
     const looked = await shell.run('cluster, look');
     expect(looked).toMatch(/linux/);
 
-    const job = world.simulator.queueJob({ repo: 'acme/app', labels: ['linux'], command: HELD_JOB });
-    await until('the job to run', () => now(job).output.includes('begun'), () => JSON.stringify(now(job)), 120_000);
+    const job = world.simulator.queueJob({
+      repo: 'acme/app',
+      labels: ['linux'],
+      command: HELD_JOB,
+    });
+    await until(
+      'the job to run',
+      () => now(job).output.includes('begun'),
+      () => JSON.stringify(now(job)),
+      120_000,
+    );
     const runner = workflowIdOfRunner('linux', now(job).runner_name ?? '') ?? '';
     told(`a job runs on ${runner}`);
-    const seen = await untilSeen('its runner to be listed as busy', async () => await shell.run('cluster, job'), (said) => new RegExp(`${runner} +Busy`).test(said));
+    const seen = await untilSeen(
+      'its runner to be listed as busy',
+      async () => await shell.run('cluster, job'),
+      (said) => new RegExp(`${runner} +Busy`).test(said),
+    );
     const lists = [...seen.matchAll(/in Temporal's UI: (\S+)/g)].map(([, url = '']) => url);
-    await browser.see(lists.find((url) => url.includes('Busy')) ?? seen, 'quickstart-list', [runner, 'Running']);
+    await browser.see(lists.find((url) => url.includes('Busy')) ?? seen, 'quickstart-list', [
+      runner,
+      'Running',
+    ]);
     const { runId } = await world.client.workflow.getHandle(runner).describe();
     const page = `${lab.temporal?.uiUrl}/namespaces/default/workflows/${runner}/${runId}`;
-    await browser.see(`${page}/history`, 'quickstart-runner', [runner, 'register the runner, create its pod']);
-    await browser.see(`${page}/search-attributes`, 'quickstart-attributes', [runner, 'Busy', 'linux']);
+    await browser.see(`${page}/history`, 'quickstart-runner', [
+      runner,
+      'register the runner, create its pod',
+    ]);
+    await browser.see(`${page}/search-attributes`, 'quickstart-attributes', [
+      runner,
+      'Busy',
+      'linux',
+    ]);
     told('seen in the UI');
     const workers = await world.pods('worker');
     const prometheus = await Prometheus.start(workers.map(({ status }) => `${status?.podIP}:8080`));
     try {
-      await until('the dashboard to show it', async () => (await prometheus.query(panel('Jobs that run'))).join() === '1', () => '', 60_000);
+      await until(
+        'the dashboard to show it',
+        async () => (await prometheus.query(panel('Jobs that run'))).join() === '1',
+        () => '',
+        60_000,
+      );
     } finally {
       await prometheus.stop();
     }
     told('seen on the dashboard');
 
-    const byHand = await shell.run('cluster, by hand', (script) => script.replace('"labels"', `"pod": ${JSON.stringify({ spec: RUNNER_SECURITY })}, "labels"`));
+    const byHand = await shell.run('cluster, by hand', (script) =>
+      script.replace('"labels"', `"pod": ${JSON.stringify({ spec: RUNNER_SECURITY })}, "labels"`),
+    );
     expect(byHand).toContain('was only a try');
     told('a runner by hand');
 
-    const [pod] = (await world.runners.core.listNamespacedPod({ namespace: world.runners.name })).items;
+    const [pod] = (await world.runners.core.listNamespacedPod({ namespace: world.runners.name }))
+      .items;
     const uninstalled = shell.run('cluster, uninstall');
-    const isOver = uninstalled.then(() => true, () => true);
-    await until('the set to end', async () => (await world.client.workflow.getHandle('set-linux').query(setStatusQuery)).ending !== undefined);
+    const isOver = uninstalled.then(
+      () => true,
+      () => true,
+    );
+    await until(
+      'the set to end',
+      async () =>
+        (await world.client.workflow.getHandle('set-linux').query(setStatusQuery)).ending !==
+        undefined,
+    );
     expect(now(job).status).toBe('in_progress');
     expect(await Promise.race([isOver, Promise.resolve(false)])).toBe(false);
     await letGo(world.runners, pod?.metadata?.name ?? '');
     await uninstalled;
     told('away again');
     const { conclusion, assignments, annotation, output } = now(job);
-    expect({ conclusion, assignments, annotation, interrupted: output.includes('interrupted') }).toEqual({ conclusion: 'success', assignments: 1, annotation: undefined, interrupted: false });
-    expect((await world.runners.core.readNamespace({ name: world.runners.name })).status?.phase).toBe('Active');
+    expect({
+      conclusion,
+      assignments,
+      annotation,
+      interrupted: output.includes('interrupted'),
+    }).toEqual({
+      conclusion: 'success',
+      assignments: 1,
+      annotation: undefined,
+      interrupted: false,
+    });
+    expect(
+      (await world.runners.core.readNamespace({ name: world.runners.name })).status?.phase,
+    ).toBe('Active');
     await until('nothing to be listed', async () => (await world.running()).length === 0);
     expect(world.simulator.runners()).toEqual([]);
-    await expect(world.client.schedule.getHandle(sweepScheduleId(world.taskQueue)).describe()).rejects.toThrow(ScheduleNotFoundError);
-    await until("nothing but the user's own to be left", async () => JSON.stringify(await left()) === '["holdfast/holdfast-github","holdfast/holdfast-webhook"]', () => '', 60_000);
+    await expect(
+      world.client.schedule.getHandle(sweepScheduleId(world.taskQueue)).describe(),
+    ).rejects.toThrow(ScheduleNotFoundError);
+    await until(
+      "nothing but the user's own to be left",
+      async () =>
+        JSON.stringify(await left()) === '["holdfast/holdfast-github","holdfast/holdfast-webhook"]',
+      () => '',
+      60_000,
+    );
 
     await shell.run('cluster, end');
     const { items: namespaces } = await world.home.core.listNamespace();
-    expect(namespaces.map(({ metadata }) => metadata?.name).filter((name) => name?.startsWith('holdfast'))).toEqual([]);
+    expect(
+      namespaces
+        .map(({ metadata }) => metadata?.name)
+        .filter((name) => name?.startsWith('holdfast')),
+    ).toEqual([]);
   }, 900_000);
 });

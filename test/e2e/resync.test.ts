@@ -18,18 +18,35 @@ const lives: Record<string, Scenario<ClusterWorld>> = {
     const { pod } = await run.listens();
     await run.evict(pod);
     // What a pod that went between two looks had been told cannot be learnt any more.
-    expect(await run.ends()).toMatchObject({ outcome: 'errored', cause: expect.stringMatching(/^(evicted|deleted_externally)$/), attempt: 1 });
+    expect(await run.ends()).toMatchObject({
+      outcome: 'errored',
+      cause: expect.stringMatching(/^(evicted|deleted_externally)$/),
+      attempt: 1,
+    });
     run.expectInterrupted(job);
   },
 
-  'an image that cannot be pulled: told at the deadline, because nobody saw since when': async (world) => {
-    const run = await world.start('unpullable', { image: 'holdfast.test/does-not-exist:1', command: ['run'], timeouts: { podPending: '20s' } });
+  'an image that cannot be pulled: told at the deadline, because nobody saw since when': async (
+    world,
+  ) => {
+    const run = await world.start('unpullable', {
+      image: 'holdfast.test/does-not-exist:1',
+      command: ['run'],
+      timeouts: { podPending: '20s' },
+    });
     expect(await run.ends()).toMatchObject({ outcome: 'errored', cause: 'image_pull', attempt: 1 });
   },
 
   'a pod that no node takes': async (world) => {
-    const run = await world.start('unschedulable', { pod: { spec: { nodeSelector: { 'holdfast.test/nobody': 'has' } } }, timeouts: { podUnscheduled: '4s' } });
-    expect(await run.ends()).toMatchObject({ outcome: 'errored', cause: 'unschedulable', attempt: 1 });
+    const run = await world.start('unschedulable', {
+      pod: { spec: { nodeSelector: { 'holdfast.test/nobody': 'has' } } },
+      timeouts: { podUnscheduled: '4s' },
+    });
+    expect(await run.ends()).toMatchObject({
+      outcome: 'errored',
+      cause: 'unschedulable',
+      attempt: 1,
+    });
   },
 };
 
@@ -42,23 +59,37 @@ const afterwards: Record<string, Scenario<ClusterWorld>> = {
     await world.startWorker();
     expect(await run.ends()).toMatchObject({ outcome: 'succeeded', attempt: 1 });
     run.expectUnharmed(job);
-    expect({ pods: run.podsEver().length, registered: run.registeredEver() }).toEqual({ pods: 1, registered: 1 });
+    expect({ pods: run.podsEver().length, registered: run.registeredEver() }).toEqual({
+      pods: 1,
+      registered: 1,
+    });
   },
 
   ...cleanEnd,
 
-  'nobody was told anything: no signal but the cancels, no wait ended by another than its own worker': async (world) => {
-    const told: string[] = [];
-    for (const { handle, key } of world.runs) {
-      const { events } = await handle.fetchHistory();
-      for (const { workflowExecutionSignaledEventAttributes: signal } of events ?? []) if (signal && signal.signalName !== 'cancel') told.push(`${key}: ${readable(signal)}`);
-    }
-    expect(told).toEqual([]);
-    expect(world.simulator.deliveries()).toEqual([]);
-  },
+  'nobody was told anything: no signal but the cancels, no wait ended by another than its own worker':
+    async (world) => {
+      const told: string[] = [];
+      for (const { handle, key } of world.runs) {
+        const { events } = await handle.fetchHistory();
+        for (const { workflowExecutionSignaledEventAttributes: signal } of events ?? [])
+          if (signal && signal.signalName !== 'cancel') told.push(`${key}: ${readable(signal)}`);
+      }
+      expect(told).toEqual([]);
+      expect(world.simulator.deliveries()).toEqual([]);
+    },
 };
 
 // Every watcher's completion, podState signal and job event is missing; a wait looks for itself every two seconds.
 await describeWithLab('with every event lost', { temporal: true, nodes: 'kubelet' }, (lab) => {
-  together(async () => await ClusterWorld.open(lab, { webhook: false, program: MUTED, input: { intervals: { resync: '2s' } } }), lives, { afterwards });
+  together(
+    async () =>
+      await ClusterWorld.open(lab, {
+        webhook: false,
+        program: MUTED,
+        input: { intervals: { resync: '2s' } },
+      }),
+    lives,
+    { afterwards },
+  );
 });

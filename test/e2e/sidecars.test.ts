@@ -10,7 +10,13 @@ import { ClusterWorld } from '../support/clusterWorld.ts';
 import { CommandRun } from '../support/commandRun.ts';
 import { inContainer, PodLog } from '../support/podLog.ts';
 import { describeWithLab } from '../support/lab.ts';
-import { MAKES_JOB_PODS, lookAtJobObjects, makeJobObjects, ownersOf, type Owners } from '../support/jobObjects.ts';
+import {
+  MAKES_JOB_PODS,
+  lookAtJobObjects,
+  makeJobObjects,
+  ownersOf,
+  type Owners,
+} from '../support/jobObjects.ts';
 import { gracefully, interrupted, notExited, TICK } from '../support/stoppedChildren.ts';
 import { together, type Scenario } from '../support/together.ts';
 import { untilSeen } from '../support/until.ts';
@@ -38,7 +44,15 @@ function shipping(onTerm: string): Partial<RunnerInput> {
     while :; do ship; sleep 0.2; done`;
   const spec = {
     volumes: [{ name: 'logs', emptyDir: {} }],
-    initContainers: [{ name: 'shipper', image: BUSYBOX, restartPolicy: 'Always', command: ['sh', '-c', shipper], volumeMounts }],
+    initContainers: [
+      {
+        name: 'shipper',
+        image: BUSYBOX,
+        restartPolicy: 'Always',
+        command: ['sh', '-c', shipper],
+        volumeMounts,
+      },
+    ],
     containers: [{ name: 'runner', volumeMounts }],
   };
   return { stop: STOP, pod: { spec } };
@@ -46,7 +60,12 @@ function shipping(onTerm: string): Partial<RunnerInput> {
 const LAST_WORDS = 'ship; echo "shipper leaves"; exit 0';
 
 /** Starts a life with a sidecar, and brings it to the point where both work. */
-async function shipped(world: ClusterWorld, name: string, script: string, onTerm: string): Promise<{ life: CommandRun; pod: string; shipper: PodLog }> {
+async function shipped(
+  world: ClusterWorld,
+  name: string,
+  script: string,
+  onTerm: string,
+): Promise<{ life: CommandRun; pod: string; shipper: PodLog }> {
   const life = await CommandRun.start(world, name, script, shipping(onTerm));
   const { pod } = await life.running();
   const shipper = await PodLog.follow(world.namespace, pod, 'shipper');
@@ -54,7 +73,11 @@ async function shipped(world: ClusterWorld, name: string, script: string, onTerm
   return { life, pod, shipper };
 }
 
-async function expectShipped({ life, shipper }: Awaited<ReturnType<typeof shipped>>, last: string, withinMs: number): Promise<void> {
+async function expectShipped(
+  { life, shipper }: Awaited<ReturnType<typeof shipped>>,
+  last: string,
+  withinMs: number,
+): Promise<void> {
   const { text } = await shipper.complete();
   expect(text).toContain(`shipped ${last}`);
   const [runner, sidecar] = [life.containerEnds()[0], life.containerEnds('shipper')[0]];
@@ -64,28 +87,54 @@ async function expectShipped({ life, shipper }: Awaited<ReturnType<typeof shippe
 }
 
 const sidecars: Record<string, Scenario<ClusterWorld>> = {
-  'a log collector ships the last line of a runner that ends by itself, and leaves': async (world) => {
-    const parts = await shipped(world, 'collected', 'echo up > /logs/out; sleep 2; echo last >> /logs/out', LAST_WORDS);
+  'a log collector ships the last line of a runner that ends by itself, and leaves': async (
+    world,
+  ) => {
+    const parts = await shipped(
+      world,
+      'collected',
+      'echo up > /logs/out; sleep 2; echo last >> /logs/out',
+      LAST_WORDS,
+    );
     expect(await parts.life.ends()).toMatchObject({ outcome: 'succeeded', exitCode: 0 });
     await expectShipped(parts, 'last', SLACK_MS);
     expect(parts.life.containerEnds('shipper')).toMatchObject([{ exitCode: 0 }]);
   },
 
-  'a log collector outlives a runner that is told to go, and ships what it says at its end': async (world) => {
-    const parts = await shipped(world, 'told', `trap "sleep 2; echo last >> /logs/out; exit 4" TERM; echo up > /logs/out; ${TICK}`, LAST_WORDS);
+  'a log collector outlives a runner that is told to go, and ships what it says at its end': async (
+    world,
+  ) => {
+    const parts = await shipped(
+      world,
+      'told',
+      `trap "sleep 2; echo last >> /logs/out; exit 4" TERM; echo up > /logs/out; ${TICK}`,
+      LAST_WORDS,
+    );
     await parts.life.run.deletePod(parts.pod, GRACE_MS / 1_000);
-    expect(await parts.life.ends()).toMatchObject({ outcome: 'errored', cause: 'deleted_externally', exitCode: 4 });
+    expect(await parts.life.ends()).toMatchObject({
+      outcome: 'errored',
+      cause: 'deleted_externally',
+      exitCode: 4,
+    });
     await expectShipped(parts, 'last', SLACK_MS);
     // Told to go only after the runner had ended.
-    expect((await parts.shipper.says('shipper leaves')).at).toBeGreaterThanOrEqual((await parts.shipper.says('shipped last')).at);
+    expect((await parts.shipper.says('shipper leaves')).at).toBeGreaterThanOrEqual(
+      (await parts.shipper.says('shipped last')).at,
+    );
   },
 
-  'a log collector that does not leave is killed at the end of the budget, and the verdict did not wait for it': async (world) => {
-    const parts = await shipped(world, 'stubborn', 'echo up > /logs/out; sleep 2; echo last >> /logs/out', 'echo "shipper stays"');
-    expect(await parts.life.ends()).toMatchObject({ outcome: 'succeeded', exitCode: 0 });
-    await expectShipped(parts, 'last', GRACE_MS + SLACK_MS);
-    expect(parts.life.containerEnds('shipper')).toMatchObject([{ exitCode: 137 }]);
-  },
+  'a log collector that does not leave is killed at the end of the budget, and the verdict did not wait for it':
+    async (world) => {
+      const parts = await shipped(
+        world,
+        'stubborn',
+        'echo up > /logs/out; sleep 2; echo last >> /logs/out',
+        'echo "shipper stays"',
+      );
+      expect(await parts.life.ends()).toMatchObject({ outcome: 'succeeded', exitCode: 0 });
+      await expectShipped(parts, 'last', GRACE_MS + SLACK_MS);
+      expect(parts.life.containerEnds('shipper')).toMatchObject([{ exitCode: 137 }]);
+    },
 };
 
 /** Ignores what it is told, and leaves an orphan in a session of its own that does so, too. */
@@ -95,21 +144,41 @@ async function expectOnlyItsOwnKilled(life: CommandRun, pod: string, log: PodLog
   await log.says('up');
   await log.says('orphan');
   await life.run.deletePod(pod, GRACE_MS / 1_000);
-  expect(await life.ends()).toMatchObject({ outcome: 'errored', cause: 'deleted_externally', exitCode: 137 });
-  expect((await log.complete()).errors.map(({ text }) => text)).toEqual([interrupted('terminated'), notExited('5s')]);
-  expect(life.containerEnds()).toMatchObject([{ record: { exitCode: 137, signal: 'SIGKILL', reason: 'cancelled' } }]);
+  expect(await life.ends()).toMatchObject({
+    outcome: 'errored',
+    cause: 'deleted_externally',
+    exitCode: 137,
+  });
+  expect((await log.complete()).errors.map(({ text }) => text)).toEqual([
+    interrupted('terminated'),
+    notExited('5s'),
+  ]);
+  expect(life.containerEnds()).toMatchObject([
+    { record: { exitCode: 137, signal: 'SIGKILL', reason: 'cancelled' } },
+  ]);
 }
 
 const shared: Record<string, Scenario<ClusterWorld>> = {
-  'hostPID: the node\'s processes and other pods\' live on': async (world) => {
+  "hostPID: the node's processes and other pods' live on": async (world) => {
     const stranger = spawn('sleep', ['300'], { stdio: 'ignore', detached: true });
-    const neighbour = await CommandRun.start(world, 'neighbour', `trap "exit 0" TERM; echo up; ${TICK}`, { stop: STOP });
+    const neighbour = await CommandRun.start(
+      world,
+      'neighbour',
+      `trap "exit 0" TERM; echo up; ${TICK}`,
+      { stop: STOP },
+    );
     try {
       const beside = await neighbour.running();
       await beside.log.says('up');
-      const life = await CommandRun.start(world, 'host-pid', STUBBORN, { stop: STOP, pod: { spec: { hostPID: true } } });
+      const life = await CommandRun.start(world, 'host-pid', STUBBORN, {
+        stop: STOP,
+        pod: { spec: { hostPID: true } },
+      });
       const { pod, log } = await life.running();
-      const before = neighbour.processes().filter(({ command }) => command.startsWith('sh') || command.includes('supervisor')).map(({ pid }) => pid);
+      const before = neighbour
+        .processes()
+        .filter(({ command }) => command.startsWith('sh') || command.includes('supervisor'))
+        .map(({ pid }) => pid);
       await expectOnlyItsOwnKilled(life, pod, log);
       expect([stranger.exitCode, stranger.signalCode]).toEqual([null, null]);
       expect(neighbour.processes().map(({ pid }) => pid)).toEqual(expect.arrayContaining(before));
@@ -121,9 +190,23 @@ const shared: Record<string, Scenario<ClusterWorld>> = {
     }
   },
 
-  'shareProcessNamespace: the pod\'s other containers live on until they are told': async (world) => {
-    const companion = { name: 'companion', image: BUSYBOX, restartPolicy: 'Always', command: ['sh', '-c', `trap 'echo "companion was told"; exit 9' TERM; echo companion; ${TICK}`] };
-    const life = await CommandRun.start(world, 'shared', STUBBORN, { stop: STOP, pod: { spec: { shareProcessNamespace: true, initContainers: [companion] } } });
+  "shareProcessNamespace: the pod's other containers live on until they are told": async (
+    world,
+  ) => {
+    const companion = {
+      name: 'companion',
+      image: BUSYBOX,
+      restartPolicy: 'Always',
+      command: [
+        'sh',
+        '-c',
+        `trap 'echo "companion was told"; exit 9' TERM; echo companion; ${TICK}`,
+      ],
+    };
+    const life = await CommandRun.start(world, 'shared', STUBBORN, {
+      stop: STOP,
+      pod: { spec: { shareProcessNamespace: true, initContainers: [companion] } },
+    });
     const { pod, log } = await life.running();
     const beside = await PodLog.follow(world.namespace, pod, 'companion');
     await expectOnlyItsOwnKilled(life, pod, log);
@@ -135,18 +218,33 @@ const shared: Record<string, Scenario<ClusterWorld>> = {
 };
 
 const jobPods: Record<string, Scenario<ClusterWorld>> = {
-  'pods that a job has of its own go with a runner that is killed, and their Secrets': async (world) => {
-    const life = await CommandRun.start(world, 'job-pods', `trap "exit 0" TERM; echo up; ${TICK}`, { stop: STOP, pod: { spec: { containers: [{ name: 'runner', env: [MAKES_JOB_PODS] }] } } });
+  'pods that a job has of its own go with a runner that is killed, and their Secrets': async (
+    world,
+  ) => {
+    const life = await CommandRun.start(world, 'job-pods', `trap "exit 0" TERM; echo up; ${TICK}`, {
+      stop: STOP,
+      pod: { spec: { containers: [{ name: 'runner', env: [MAKES_JOB_PODS] }] } },
+    });
     const { pod } = await life.running();
     const { core, name: namespace } = world.namespace;
     const place = { kubeConfig: loadKubeConfig({ path: world.kubeconfig }), namespace };
     const made = await makeJobObjects(place, pod, { image: BUSYBOX });
-    await world.namespace.waitForPod(made.job.name ?? '', ({ status }) => status?.phase === 'Running', 120_000);
+    await world.namespace.waitForPod(
+      made.job.name ?? '',
+      ({ status }) => status?.phase === 'Running',
+      120_000,
+    );
     const seen = async (): Promise<Owners> => ownersOf(await lookAtJobObjects(place, made));
-    await untilSeen('all to have an owner', seen, (owners) => Object.values(owners).every((each) => each?.[0]?.name === pod));
+    await untilSeen('all to have an owner', seen, (owners) =>
+      Object.values(owners).every((each) => each?.[0]?.name === pod),
+    );
     await core.deleteNamespacedPod({ name: pod, namespace, body: { gracePeriodSeconds: 0 } });
     expect(await life.ends()).toMatchObject({ outcome: 'errored', cause: 'deleted_externally' });
-    await untilSeen('nothing of the job to be left', seen, (owners) => Object.keys(owners).length === 0);
+    await untilSeen(
+      'nothing of the job to be left',
+      seen,
+      (owners) => Object.keys(owners).length === 0,
+    );
   },
 };
 
@@ -163,25 +261,53 @@ async function measureHunger(world: ClusterWorld): Promise<void> {
     await log.says('up');
     await inContainer(world.namespace, pod, `date +%s%N > /proc/1/fd/1; kill -TERM 1`);
     expect(await life.ends()).toMatchObject({ outcome: 'failed', exitCode: 6 });
-    expect((await log.complete()).errors.map(({ text }) => text)).toEqual([interrupted('terminated'), gracefully('5s')]);
+    expect((await log.complete()).errors.map(({ text }) => text)).toEqual([
+      interrupted('terminated'),
+      gracefully('5s'),
+    ]);
     const sent = log.text.split('\n').find((line) => /^\d{10,}/.test(line));
     expect(sent).toBeDefined();
     const sentAt = (await log.says(sent ?? '')).at;
-    latencies.push([(log.errors[0]?.at ?? Number.NaN) - sentAt, (await log.says('passed on')).at - sentAt]);
+    latencies.push([
+      (log.errors[0]?.at ?? Number.NaN) - sentAt,
+      (await log.says('passed on')).at - sentAt,
+    ]);
   }
-  process.stderr.write(`figures: with ${hogs} hungry processes, signal to supervisor and to its command: ${latencies.map((pair) => pair.join(' and ')).join('; ')} ms\n`);
+  process.stderr.write(
+    `figures: with ${hogs} hungry processes, signal to supervisor and to its command: ${latencies.map((pair) => pair.join(' and ')).join('; ')} ms\n`,
+  );
   // Of one round in three, the machine may have been busy with something else.
-  const median = (values: readonly number[]): number | undefined => values.toSorted((a, b) => a - b)[1];
+  const median = (values: readonly number[]): number | undefined =>
+    values.toSorted((a, b) => a - b)[1];
   expect(median(latencies.map(([heard]) => heard))).toBeLessThan(HUNGRY_BOUND_MS);
   expect(median(latencies.map(([, passedOn]) => passedOn))).toBeLessThan(HUNGRY_BOUND_MS);
 }
 
-const nothingLeft = { 'nothing is left: no pod, Secret or running workflow': async (world: ClusterWorld) => await world.expectNothingLeft() };
+const nothingLeft = {
+  'nothing is left: no pod, Secret or running workflow': async (world: ClusterWorld) =>
+    await world.expectNothingLeft(),
+};
 
-await describeWithLab('pods with more than a runner', { temporal: true, nodes: 'kubelet' }, (lab) => {
-  together(async () => await ClusterWorld.open(lab, { webhook: false, settings: { HOLDFAST_POD_POLICY_FILE: POLICY } }), { ...sidecars, ...shared, ...jobPods }, { afterwards: nothingLeft });
-});
+await describeWithLab(
+  'pods with more than a runner',
+  { temporal: true, nodes: 'kubelet' },
+  (lab) => {
+    together(
+      async () =>
+        await ClusterWorld.open(lab, {
+          webhook: false,
+          settings: { HOLDFAST_POD_POLICY_FILE: POLICY },
+        }),
+      { ...sidecars, ...shared, ...jobPods },
+      { afterwards: nothingLeft },
+    );
+  },
+);
 
 await describeWithLab('a hungry job', { temporal: true, nodes: 'kubelet' }, (lab) => {
-  together(async () => await ClusterWorld.open(lab, { webhook: false }), { 'does not starve its supervisor': measureHunger }, { afterwards: nothingLeft });
+  together(
+    async () => await ClusterWorld.open(lab, { webhook: false }),
+    { 'does not starve its supervisor': measureHunger },
+    { afterwards: nothingLeft },
+  );
 });

@@ -26,7 +26,10 @@ await describeWithLab('workers come and go', { temporal: true, nodes: 'kubelet' 
   async function belongings(runs: readonly ClusterRun[]): Promise<object[]> {
     return await Promise.all(
       runs.map(async (run) => ({
-        pods: (await run.pods()).map(({ metadata }) => ({ uid: metadata?.uid, deletion: metadata?.deletionTimestamp })),
+        pods: (await run.pods()).map(({ metadata }) => ({
+          uid: metadata?.uid,
+          deletion: metadata?.deletionTimestamp,
+        })),
         registrations: run.registrations().map(({ id, name }) => ({ id, name })),
       })),
     );
@@ -42,7 +45,12 @@ await describeWithLab('workers come and go', { temporal: true, nodes: 'kubelet' 
   }
 
   test('SIGKILL in the middle of jobs: another worker carries on, with no second pod and no second registration', async () => {
-    const [working, ending, drained, idle] = await Promise.all([busy('working'), busy('ending'), busy('drained', false), world.start('idle')]);
+    const [working, ending, drained, idle] = await Promise.all([
+      busy('working'),
+      busy('ending'),
+      busy('drained', false),
+      world.start('idle'),
+    ]);
     const { pod, runnerName: lost } = await idle.listens();
     await drained.run.drain();
     world.worker.kill('SIGKILL');
@@ -57,7 +65,11 @@ await describeWithLab('workers come and go', { temporal: true, nodes: 'kubelet' 
     const late = idle.queueJob(countingJob(1));
     for (const { run } of [working, drained]) await run.letGo();
     await expectEachUnharmed([ending, working, drained]);
-    expect(await idle.ends()).toMatchObject({ outcome: 'succeeded', attempt: 2, replaced: [{ runnerName: lost, cause: 'deleted_externally', replacedBy: runnerName }] });
+    expect(await idle.ends()).toMatchObject({
+      outcome: 'succeeded',
+      attempt: 2,
+      replaced: [{ runnerName: lost, cause: 'deleted_externally', replacedBy: runnerName }],
+    });
     idle.expectUnharmed(late);
   }, 180_000);
 
@@ -71,11 +83,16 @@ await describeWithLab('workers come and go', { temporal: true, nodes: 'kubelet' 
     const { worker } = world;
     worker.kill('SIGTERM');
     expect(await worker.ended).toBe(143);
-    expect(worker.log.map(({ msg }) => msg)).toContainEqual(expect.stringMatching(/^received terminated: handing \d+ activities back; no runner is cancelled$/));
+    expect(worker.log.map(({ msg }) => msg)).toContainEqual(
+      expect.stringMatching(
+        /^received terminated: handing \d+ activities back; no runner is cancelled$/,
+      ),
+    );
     expect(worker.errors).toEqual([]);
 
     expect(await belongings(runs)).toEqual(before);
-    for (const { run, job } of lives) expect(run.job(job)).toMatchObject({ status: 'in_progress', cancelRequested: false });
+    for (const { run, job } of lives)
+      expect(run.job(job)).toMatchObject({ status: 'in_progress', cancelRequested: false });
 
     await world.startWorker();
     for (const { run } of lives) await run.letGo();

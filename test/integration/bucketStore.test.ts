@@ -28,7 +28,9 @@ await describeWithLab('a bucket as a store', { s3: true }, ({ s3 }) => {
   test('what takes several parts is kept byte by byte; what breaks off among them leaves none', async () => {
     const store = createBucketStore(place);
     const content = randomBytes(11 * 1024 ** 2);
-    const pieces = Array.from({ length: 11 }, (_, index) => content.subarray(index * 1024 ** 2, (index + 1) * 1024 ** 2));
+    const pieces = Array.from({ length: 11 }, (_, index) =>
+      content.subarray(index * 1024 ** 2, (index + 1) * 1024 ** 2),
+    );
     await store.put('parts/whole', pieces);
     expect(Buffer.from((await store.get('parts/whole')) ?? []).equals(content)).toBe(true);
     const breaking = (async function* () {
@@ -40,27 +42,42 @@ await describeWithLab('a bucket as a store', { s3: true }, ({ s3 }) => {
     expect(bucket.parts()).toEqual([]);
   });
 
-  test.each(['run/a b.txt', 'run/ä/ö.txt', 'run/%2E%2E/x', 'run/"quoted" & <more>.txt', `run/${'n'.repeat(200)}`])('%j is a key', async (key) => {
+  test.each([
+    'run/a b.txt',
+    'run/ä/ö.txt',
+    'run/%2E%2E/x',
+    'run/"quoted" & <more>.txt',
+    `run/${'n'.repeat(200)}`,
+  ])('%j is a key', async (key) => {
     const store = createBucketStore(place);
     await store.put(key, [Buffer.from(key)]);
     expect(Buffer.from((await store.get(key)) ?? []).toString()).toBe(key);
   });
 
   test.each(['ci', 'ci/', '/ci'])('lies in its folder %j', async (name) => {
-    await createBucketStore({ ...place, folder: name }).put(`artifacts/${encodeURIComponent(name)}`, [Buffer.from('x')]);
+    await createBucketStore({ ...place, folder: name }).put(
+      `artifacts/${encodeURIComponent(name)}`,
+      [Buffer.from('x')],
+    );
     expect(bucket.texts('ci/artifacts')).toHaveProperty([encodeURIComponent(name)]);
   });
 
   test('a bucket that is not there, a wrong key and a server that is away are errors that say so, and no answer that nothing is kept', async () => {
     const nowhere = createBucketStore({ ...place, bucket: 'no-such-bucket' });
-    await expect(nowhere.get('a')).rejects.toThrow(/get a from the bucket no-such-bucket: NoSuchBucket/);
-    await expect(nowhere.put('a', [])).rejects.toThrow(/put a into the bucket no-such-bucket: NoSuchBucket/);
+    await expect(nowhere.get('a')).rejects.toThrow(
+      /get a from the bucket no-such-bucket: NoSuchBucket/,
+    );
+    await expect(nowhere.put('a', [])).rejects.toThrow(
+      /put a into the bucket no-such-bucket: NoSuchBucket/,
+    );
     process.env['AWS_SECRET_ACCESS_KEY'] = 'wrong';
     try {
       await expect(createBucketStore(place).get('a')).rejects.toThrow(/SignatureDoesNotMatch/);
     } finally {
       process.env['AWS_SECRET_ACCESS_KEY'] = secretAccessKey;
     }
-    await expect(createBucketStore({ ...place, endpoint: `http://127.0.0.1:${await freePort()}` }).get('a')).rejects.toThrow(/ECONNREFUSED/);
+    await expect(
+      createBucketStore({ ...place, endpoint: `http://127.0.0.1:${await freePort()}` }).get('a'),
+    ).rejects.toThrow(/ECONNREFUSED/);
   });
 });

@@ -10,83 +10,186 @@ import { describeIf, ensureLab } from '../support/lab.ts';
 import { StrictApi } from '../support/strictApi.ts';
 import { until } from '../support/until.ts';
 
-const prepare = async (): Promise<{ kubeconfig: string; definitions: Manifest[] }> => ({ definitions: await customResourceDefinitions(), kubeconfig: (await ensureLab({ kubernetes: true })).kubernetes!.kubeconfig });
+const prepare = async (): Promise<{ kubeconfig: string; definitions: Manifest[] }> => ({
+  definitions: await customResourceDefinitions(),
+  kubeconfig: (await ensureLab({ kubernetes: true })).kubernetes!.kubeconfig,
+});
 
 interface PodTemplate {
   readonly metadata: object;
   readonly spec: object;
 }
 
-await describeIf('the chart, before an API server', prepare, { kubernetes: true }, ({ kubeconfig, definitions }) => {
-  const namespace = `chart-${randomUUID().slice(0, 8)}`;
-  const runnersNamespace = `${namespace}-runners`;
-  const kubeConfig = loadKubeConfig({ path: kubeconfig });
-  const core = kubeConfig.makeApiClient(CoreV1Api);
-  const extensions = kubeConfig.makeApiClient(ApiextensionsV1Api);
-  const api = new StrictApi(kubeConfig);
-  let helm: Helm;
-  let full: Manifest[];
+await describeIf(
+  'the chart, before an API server',
+  prepare,
+  { kubernetes: true },
+  ({ kubeconfig, definitions }) => {
+    const namespace = `chart-${randomUUID().slice(0, 8)}`;
+    const runnersNamespace = `${namespace}-runners`;
+    const kubeConfig = loadKubeConfig({ path: kubeconfig });
+    const core = kubeConfig.makeApiClient(CoreV1Api);
+    const extensions = kubeConfig.makeApiClient(ApiextensionsV1Api);
+    const api = new StrictApi(kubeConfig);
+    let helm: Helm;
+    let full: Manifest[];
 
-  beforeAll(async () => {
-    helm = await Helm.find(kubeconfig);
-    for (const name of [namespace, runnersNamespace]) await core.createNamespace({ body: { metadata: { name, labels: { 'pod-security.kubernetes.io/enforce': 'restricted' } } } });
-    for (const definition of definitions) expect(await api.refusal(definition, { dryRun: false })).toBeUndefined();
-    const names = definitions.map(({ metadata }) => metadata.name ?? '');
-    await until('the custom resources to be served', async () => (await Promise.all(names.map(async (name) => await extensions.readCustomResourceDefinition({ name })))).every(({ status }) => status?.conditions?.some(({ type, status: state }) => type === 'Established' && state === 'True')));
-    // A namespace that is there.
-    full = await helm.template({ ...FULL_VALUES, runnersNamespace, runnerSetNamespace: runnersNamespace }, { namespace });
-    // Established is sooner than found by its kind, and than answered for.
-    let unknown: string[] = [];
-    await until('the API server to know each kind', async () => (unknown = (await refusals(full)).filter((refusal) => /knows no|: 404 /.test(refusal))).length === 0, () => unknown.join('\n'));
-  }, 60_000);
-  afterAll(async () => {
-    helm.close();
-    for (const { metadata } of definitions) await extensions.deleteCustomResourceDefinition({ name: metadata.name ?? '' });
-    for (const name of [namespace, runnersNamespace]) await core.deleteNamespace({ name });
-  });
+    beforeAll(async () => {
+      helm = await Helm.find(kubeconfig);
+      for (const name of [namespace, runnersNamespace])
+        await core.createNamespace({
+          body: {
+            metadata: { name, labels: { 'pod-security.kubernetes.io/enforce': 'restricted' } },
+          },
+        });
+      for (const definition of definitions)
+        expect(await api.refusal(definition, { dryRun: false })).toBeUndefined();
+      const names = definitions.map(({ metadata }) => metadata.name ?? '');
+      await until('the custom resources to be served', async () =>
+        (
+          await Promise.all(
+            names.map(async (name) => await extensions.readCustomResourceDefinition({ name })),
+          )
+        ).every(({ status }) =>
+          status?.conditions?.some(
+            ({ type, status: state }) => type === 'Established' && state === 'True',
+          ),
+        ),
+      );
+      // A namespace that is there.
+      full = await helm.template(
+        { ...FULL_VALUES, runnersNamespace, runnerSetNamespace: runnersNamespace },
+        { namespace },
+      );
+      // Established is sooner than found by its kind, and than answered for.
+      let unknown: string[] = [];
+      await until(
+        'the API server to know each kind',
+        async () =>
+          (unknown = (await refusals(full)).filter((refusal) => /knows no|: 404 /.test(refusal)))
+            .length === 0,
+        () => unknown.join('\n'),
+      );
+    }, 60_000);
+    afterAll(async () => {
+      helm.close();
+      for (const { metadata } of definitions)
+        await extensions.deleteCustomResourceDefinition({ name: metadata.name ?? '' });
+      for (const name of [namespace, runnersNamespace]) await core.deleteNamespace({ name });
+    });
 
-  /** Of all objects. */
-  async function refusals(objects: readonly Manifest[]): Promise<string[]> {
-    return (await Promise.all(objects.map(async (object) => await api.refusal(object)))).filter((each) => each !== undefined);
-  }
+    /** Of all objects. */
+    async function refusals(objects: readonly Manifest[]): Promise<string[]> {
+      return (await Promise.all(objects.map(async (object) => await api.refusal(object)))).filter(
+        (each) => each !== undefined,
+      );
+    }
 
-  test('every object of the least values and of all of them is taken as it is', async () => {
-    expect(new Set(full.map(({ kind }) => kind))).toEqual(
-      new Set(['ClusterRole', 'ClusterRoleBinding', 'ConfigMap', 'CronJob', 'Deployment', 'HTTPRoute', 'Ingress', 'Job', 'NetworkPolicy', 'PodDisruptionBudget', 'PrometheusRule', 'Role', 'RoleBinding', 'ScaledObject', 'Secret', 'Service', 'ServiceAccount', 'ServiceMonitor']),
-    );
-    // Another release has made this one's.
-    expect(await refusals(full)).toEqual([]);
-    expect(await refusals(await helm.template({ ...PLAIN_VALUES, runnersNamespace }, { namespace, release: 'another' }))).toEqual([]);
-    // It would say so.
-    expect(await refusals([{ ...full.find(({ kind }) => kind === 'Service')!, spec: { port: 1 } } as Manifest])).toEqual([expect.stringContaining('unknown field "spec.port"')]);
-  });
+    test('every object of the least values and of all of them is taken as it is', async () => {
+      expect(new Set(full.map(({ kind }) => kind))).toEqual(
+        new Set([
+          'ClusterRole',
+          'ClusterRoleBinding',
+          'ConfigMap',
+          'CronJob',
+          'Deployment',
+          'HTTPRoute',
+          'Ingress',
+          'Job',
+          'NetworkPolicy',
+          'PodDisruptionBudget',
+          'PrometheusRule',
+          'Role',
+          'RoleBinding',
+          'ScaledObject',
+          'Secret',
+          'Service',
+          'ServiceAccount',
+          'ServiceMonitor',
+        ]),
+      );
+      // Another release has made this one's.
+      expect(await refusals(full)).toEqual([]);
+      expect(
+        await refusals(
+          await helm.template(
+            { ...PLAIN_VALUES, runnersNamespace },
+            { namespace, release: 'another' },
+          ),
+        ),
+      ).toEqual([]);
+      // It would say so.
+      expect(
+        await refusals([
+          { ...full.find(({ kind }) => kind === 'Service')!, spec: { port: 1 } } as Manifest,
+        ]),
+      ).toEqual([expect.stringContaining('unknown field "spec.port"')]);
+    });
 
-  test('its pods pass Pod Security "restricted"', async () => {
-    for (const account of full.filter(({ kind, metadata }) => kind === 'ServiceAccount' && metadata.namespace === namespace)) expect(await api.refusal(account, { dryRun: false })).toBeUndefined();
-    await until('the default account', async () => (await core.listNamespacedServiceAccount({ namespace })).items.some(({ metadata }) => metadata?.name === 'default'));
-    const templateOf = ({ kind, ...object }: Manifest): PodTemplate[] => {
-      const { spec } = object as unknown as { spec: { template: PodTemplate; jobTemplate: { spec: { template: PodTemplate } } } };
-      if (kind === 'CronJob') return [spec.jobTemplate.spec.template];
-      return kind === 'Deployment' || kind === 'Job' ? [spec.template] : [];
-    };
-    const pods = full.flatMap(templateOf).map(({ metadata, spec }, index) => ({ apiVersion: 'v1', kind: 'Pod', metadata: { ...metadata, name: `pod-${index}`, namespace }, spec }));
-    expect(pods).toHaveLength(5);
-    expect(await refusals(pods)).toEqual([]);
-  });
+    test('its pods pass Pod Security "restricted"', async () => {
+      for (const account of full.filter(
+        ({ kind, metadata }) => kind === 'ServiceAccount' && metadata.namespace === namespace,
+      ))
+        expect(await api.refusal(account, { dryRun: false })).toBeUndefined();
+      await until('the default account', async () =>
+        (await core.listNamespacedServiceAccount({ namespace })).items.some(
+          ({ metadata }) => metadata?.name === 'default',
+        ),
+      );
+      const templateOf = ({ kind, ...object }: Manifest): PodTemplate[] => {
+        const { spec } = object as unknown as {
+          spec: { template: PodTemplate; jobTemplate: { spec: { template: PodTemplate } } };
+        };
+        if (kind === 'CronJob') return [spec.jobTemplate.spec.template];
+        return kind === 'Deployment' || kind === 'Job' ? [spec.template] : [];
+      };
+      const pods = full.flatMap(templateOf).map(({ metadata, spec }, index) => ({
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: { ...metadata, name: `pod-${index}`, namespace },
+        spec,
+      }));
+      expect(pods).toHaveLength(5);
+      expect(await refusals(pods)).toEqual([]);
+    });
 
-  test('the pod policy that the command prints is installed with the release, and is about its workers', async () => {
-    const { stdout, status } = await runCli(['pod-policy', '--service-account', `${namespace}/holdfast-worker`, '--name', namespace], { HOLDFAST_KUBERNETES_NAMESPACE: runnersNamespace });
-    expect(status).toBe(0);
-    const objects = await helm.template({ ...PLAIN_VALUES, runnersNamespace, admissionPolicy: { manifest: stdout } }, { namespace });
-    const policies = objects.filter(({ kind }) => kind?.startsWith('ValidatingAdmissionPolicy') === true);
-    expect(policies.map(({ kind = '', metadata }) => `${kind} ${metadata.name}`).toSorted()).toEqual(['ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'].flatMap((kind) => [namespace, `${namespace}-claims`].map((name) => `${kind} ${name}`)));
-    expect(await refusals(policies)).toEqual([]);
-  });
+    test('the pod policy that the command prints is installed with the release, and is about its workers', async () => {
+      const { stdout, status } = await runCli(
+        ['pod-policy', '--service-account', `${namespace}/holdfast-worker`, '--name', namespace],
+        { HOLDFAST_KUBERNETES_NAMESPACE: runnersNamespace },
+      );
+      expect(status).toBe(0);
+      const objects = await helm.template(
+        { ...PLAIN_VALUES, runnersNamespace, admissionPolicy: { manifest: stdout } },
+        { namespace },
+      );
+      const policies = objects.filter(
+        ({ kind }) => kind?.startsWith('ValidatingAdmissionPolicy') === true,
+      );
+      expect(
+        policies.map(({ kind = '', metadata }) => `${kind} ${metadata.name}`).toSorted(),
+      ).toEqual(
+        ['ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'].flatMap((kind) =>
+          [namespace, `${namespace}-claims`].map((name) => `${kind} ${name}`),
+        ),
+      );
+      expect(await refusals(policies)).toEqual([]);
+    });
 
-  test("says what to do where the runners' namespace is missing, and installs nothing", async () => {
-    const missing = `${namespace}-missing`;
-    const install = helm.run('install', 'holdfast', CHART, '--namespace', namespace, ...helm.values({ ...PLAIN_VALUES, runnersNamespace: missing }));
-    await expect(install).rejects.toThrow(`kubectl create namespace ${missing} && kubectl label namespace ${missing} pod-security.kubernetes.io/enforce=restricted`);
-    expect((await core.listNamespacedSecret({ namespace })).items).toEqual([]);
-  });
-});
+    test("says what to do where the runners' namespace is missing, and installs nothing", async () => {
+      const missing = `${namespace}-missing`;
+      const install = helm.run(
+        'install',
+        'holdfast',
+        CHART,
+        '--namespace',
+        namespace,
+        ...helm.values({ ...PLAIN_VALUES, runnersNamespace: missing }),
+      );
+      await expect(install).rejects.toThrow(
+        `kubectl create namespace ${missing} && kubectl label namespace ${missing} pod-security.kubernetes.io/enforce=restricted`,
+      );
+      expect((await core.listNamespacedSecret({ namespace })).items).toEqual([]);
+    });
+  },
+);

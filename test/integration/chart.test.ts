@@ -8,7 +8,14 @@ import { OTHERWISE_SET } from '../../tools/chart/schema.ts';
 import { loadConfig } from '../../worker/settings/config.ts';
 import { settings } from '../../worker/settings/settings.ts';
 import { loadWebhookConfig } from '../../worker/settings/webhookConfig.ts';
-import { CHART, FULL_VALUES, Helm, objectsOf, PLAIN_VALUES, type Manifest } from '../support/chart.ts';
+import {
+  CHART,
+  FULL_VALUES,
+  Helm,
+  objectsOf,
+  PLAIN_VALUES,
+  type Manifest,
+} from '../support/chart.ts';
 import { runCli } from '../support/cli.ts';
 import { describeIf } from '../support/lab.ts';
 
@@ -19,195 +26,499 @@ function plain({ metadata, ...others }: Manifest): Manifest {
   const { labels: _labels, annotations: _annotations, ...own } = metadata;
   return { metadata: own, ...others };
 }
-const keyOf = ({ kind, metadata }: Manifest): string => `${kind} ${metadata.namespace ?? '-'}/${metadata.name}`;
+const keyOf = ({ kind, metadata }: Manifest): string =>
+  `${kind} ${metadata.namespace ?? '-'}/${metadata.name}`;
 
-await describeIf('the chart', async () => await Helm.find(), { kubernetes: true }, (helm) => {
-  afterAll(() => helm.close());
+await describeIf(
+  'the chart',
+  async () => await Helm.find(),
+  { kubernetes: true },
+  (helm) => {
+    afterAll(() => helm.close());
 
-  test('has nothing that lint dislikes', async () => {
-    for (const values of [PLAIN_VALUES, FULL_VALUES]) expect((await helm.run('lint', CHART, '--strict', ...helm.values(values))).stdout).toContain('1 chart(s) linted, 0 chart(s) failed');
-  });
-
-  test('makes what the plain manifests say, and they nothing else', async () => {
-    const files = readdirSync(DEPLOY).filter((name) => name.endsWith('.yaml'));
-    const said = files.flatMap((name) => objectsOf(readFileSync(join(DEPLOY, name), 'utf8'))).filter(({ kind }) => kind !== 'Namespace');
-    const values = { ...PLAIN_VALUES, readNodes: true, viewerGroup: 'holdfast-viewers', webhook: { enabled: true }, sweep: { cronJob: true } };
-    // The plain worker knows no such resources: a setting of its own turns them on.
-    const ofResources = (await helm.template({ ...values, runnerSetNamespace: 'holdfast-runners' })).filter(({ metadata }) => metadata.name?.endsWith('-runner-sets'));
-    const made = [...(await helm.template(values)), ...ofResources].filter(({ metadata }) => metadata.annotations?.['helm.sh/hook'] === undefined);
-    expect(made.map(keyOf).toSorted()).toEqual(said.map(keyOf).toSorted());
-    for (const object of said) expect(plain(made.find((each) => keyOf(each) === keyOf(object))!)).toEqual(object);
-  });
-
-  test('workers are replaced when the pod policy changes, which they read at their start alone', async () => {
-    const annotations = async (podPolicy: object): Promise<object | undefined> => {
-      const worker = (await helm.template({ ...PLAIN_VALUES, podPolicy })).find(({ kind }) => kind === 'Deployment') as unknown as { spec: { template: { metadata: { annotations?: object } } } };
-      return worker.spec.template.metadata.annotations;
-    };
-    expect(await annotations({ privileged: true })).toEqual(await annotations({ privileged: true }));
-    expect(await annotations({ privileged: true })).not.toEqual(await annotations({ privileged: false }));
-  });
-
-  test("a WorkerDeployment has the Deployment's pods, but for what Temporal's worker controller adds to them", async () => {
-    const values = { ...FULL_VALUES, worker: { ...FULL_VALUES.worker, autoscaling: { enabled: false } } };
-    interface Named {
-      readonly name: string;
-      readonly value?: string;
-    }
-    interface Workers extends Manifest {
-      readonly spec: { readonly template: { readonly metadata: object; readonly spec: { readonly volumes: readonly Named[]; readonly containers: readonly { readonly env: readonly Named[]; readonly volumeMounts: readonly Named[] }[] } } };
-    }
-    const workers = async (more: object): Promise<Workers> => {
-      const { worker } = values;
-      return (await helm.template({ ...values, worker: { ...worker, ...more } })).find(({ kind, metadata }) => ['Deployment', 'WorkerDeployment'].includes(kind ?? '') && metadata.name === 'holdfast-worker') as Workers;
-    };
-    const [plainly, versioned] = await Promise.all([workers({}), workers({ workerDeployment: { enabled: true } })]);
-    expect([plainly.kind, versioned.kind]).toEqual(['Deployment', 'WorkerDeployment']);
-    expect(versioned.spec.template.metadata).toEqual(plainly.spec.template.metadata);
-    const [{ containers: [one], ...pod }, { containers: [other], ...versionedPod }] = [plainly.spec.template.spec, versioned.spec.template.spec];
-    // A volume of the same name twice is refused by the API server.
-    const added = ['TEMPORAL_ADDRESS', 'TEMPORAL_NAMESPACE', 'TEMPORAL_TLS_CLIENT_CERT_PATH', 'TEMPORAL_TLS_CLIENT_KEY_PATH', 'HOLDFAST_TEMPORAL_API_KEY_FILE', 'temporal-tls', 'temporal-api-key'];
-    const own = (list: readonly Named[]): Named[] => list.filter(({ name }) => !added.includes(name)).map((each) => (each.name === 'TEMPORAL_TLS_SERVER_CA_CERT_PATH' ? { ...each, value: '/etc/temporal/tls/ca.crt' } : each));
-    expect(new Set([...one!.env, ...pod.volumes].map(({ name }) => name))).toEqual(new Set([...own(one!.env).map(({ name }) => name), ...own(pod.volumes).map(({ name }) => name), ...added]));
-    expect(versionedPod).toEqual({ ...pod, volumes: own(pod.volumes) });
-    expect(other).toEqual({ ...one, env: own(one!.env), volumeMounts: own(one!.volumeMounts) });
-  });
-
-  test('brings the alerts and the dashboards as they are', async () => {
-    const objects = (await helm.template(FULL_VALUES)) as (Manifest & { spec: unknown; data: Record<string, string> })[];
-    expect(objects.find(({ kind }) => kind === 'PrometheusRule')?.spec).toEqual(parse(readFileSync(join(DEPLOY, 'prometheus', 'rules.yaml'), 'utf8')));
-    const dashboards = objects.filter(({ metadata }) => metadata.labels?.['grafana_dashboard'] === '1').flatMap(({ data }) => Object.entries(data));
-    expect(Object.fromEntries(dashboards)).toEqual(Object.fromEntries(readdirSync(join(DEPLOY, 'grafana')).map((name) => [`holdfast-${name}`, readFileSync(join(DEPLOY, 'grafana', name), 'utf8')])));
-  });
-
-  test('two releases share no name where both have objects', async () => {
-    const [one, other] = await Promise.all([helm.template(FULL_VALUES), helm.template({ ...FULL_VALUES, podPolicy: { privileged: true, serviceAccounts: ['ci-holdfast-job-pods'] } }, { release: 'ci', namespace: 'ci' })]);
-    const names = new Set(one.map(keyOf));
-    expect(other.map(keyOf).filter((key) => names.has(key))).toEqual([]);
-  });
-
-  describe('settings', () => {
-    const envOf = (objects: readonly Manifest[], name: string): Record<string, string> => {
-      const { spec } = objects.find(({ kind, metadata }) => kind === 'Deployment' && metadata.name === name) as unknown as { spec: { template: { spec: { containers: { env: { name: string; value?: string }[] }[] } } } };
-      return Object.fromEntries(spec.template.spec.containers[0]!.env.map(({ name: variable, value }) => [variable, value ?? '17']));
-    };
-    /** As the kubelet does: https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-environment-variables/ */
-    const expanded = (env: Record<string, string>): Record<string, string> => Object.fromEntries(Object.entries(env).map(([name, value]) => [name, value.replaceAll(/\$\((\w+)\)/g, (_, other: string) => env[other] ?? '')]));
-    const folders: string[] = [];
-    afterAll(() => {
-      for (const folder of folders) rmSync(folder, { recursive: true });
-    });
-    /** The policy's file is where the pod has it mounted. */
-    const here = (env: Record<string, string>, policy: unknown): Record<string, string> => {
-      const folder = mkdtempSync(join(tmpdir(), 'holdfast-chart-'));
-      folders.push(folder);
-      writeFileSync(join(folder, 'pod-policy.yaml'), stringify(policy));
-      writeFileSync(join(folder, 'keys'), `a ${Buffer.alloc(32).toString('base64')}\n`);
-      // Files of Secrets are read when they are needed, but for these.
-      const { TEMPORAL_TLS_CLIENT_CERT_PATH: _crt, TEMPORAL_TLS_CLIENT_KEY_PATH: _key, TEMPORAL_TLS_SERVER_CA_CERT_PATH: _ca, HOLDFAST_TEMPORAL_API_KEY_FILE: _apiKey, ...others } = env;
-      return { ...others, ...(env['HOLDFAST_POD_POLICY_FILE'] && { HOLDFAST_POD_POLICY_FILE: join(folder, 'pod-policy.yaml') }) };
-    };
-
-    test('of the least values the worker takes as they are', async () => {
-      const config = loadConfig(envOf(await helm.template(PLAIN_VALUES), 'holdfast-worker'));
-      expect(config.warnings).toEqual([]);
-      expect(config).toMatchObject({ taskQueue: 'holdfast', compute: { namespace: 'holdfast-runners', supervisorImage: 'my-registry/holdfast-worker:0.1.0' }, credentials: { default: { type: 'pat', tokenFile: '/etc/holdfast/github/github_token', apiUrl: 'https://api.github.com' } } });
+    test('has nothing that lint dislikes', async () => {
+      for (const values of [PLAIN_VALUES, FULL_VALUES])
+        expect(
+          (await helm.run('lint', CHART, '--strict', ...helm.values(values))).stdout,
+        ).toContain('1 chart(s) linted, 0 chart(s) failed');
     });
 
-    test('of all values, too: a GitHub App by its Secret, GitHub Enterprise Server, a pod policy', async () => {
-      const objects = await helm.template(FULL_VALUES);
-      const config = loadConfig(here(expanded(envOf(objects, 'holdfast-worker')), FULL_VALUES.podPolicy));
-      expect(config.warnings).toEqual([]);
-      expect(config).toMatchObject({
-        credentials: { default: { type: 'app', appId: 17, installationId: 17, apiUrl: 'https://github.example.com/api/v3' }, other: { type: 'pat' } },
-        compute: { image: 'my/runner:1', store: { bucket: 'artifacts', secret: 'bucket' }, policy: FULL_VALUES.podPolicy },
-        log: { level: 'debug' },
-        maxActivities: 300,
-        traces: true,
-        redeliveryIntervalMs: 300_000,
-        sweepIntervalMs: 0,
-        timeouts: { default: { jobTimeoutCap: expect.anything() } },
-      });
-      const secret = join(folders.at(-1)!, 'keys');
-      expect(loadWebhookConfig({ ...here(envOf(objects, 'holdfast-webhook'), {}), HOLDFAST_WEBHOOK_SECRET_FILE: secret })).toMatchObject({ traces: true, warnings: [] });
-      const { spec: { egress } } = objects.find(({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name === 'holdfast-webhook') as unknown as { spec: { egress: { ports: { port: number }[] }[] } };
-      expect(egress.flatMap(({ ports }) => ports.map(({ port }) => port))).toEqual([53, 53, 7233, 4318]);
+    test('makes what the plain manifests say, and they nothing else', async () => {
+      const files = readdirSync(DEPLOY).filter((name) => name.endsWith('.yaml'));
+      const said = files
+        .flatMap((name) => objectsOf(readFileSync(join(DEPLOY, name), 'utf8')))
+        .filter(({ kind }) => kind !== 'Namespace');
+      const values = {
+        ...PLAIN_VALUES,
+        readNodes: true,
+        viewerGroup: 'holdfast-viewers',
+        webhook: { enabled: true },
+        sweep: { cronJob: true },
+      };
+      // The plain worker knows no such resources: a setting of its own turns them on.
+      const ofResources = (
+        await helm.template({ ...values, runnerSetNamespace: 'holdfast-runners' })
+      ).filter(({ metadata }) => metadata.name?.endsWith('-runner-sets'));
+      const made = [...(await helm.template(values)), ...ofResources].filter(
+        ({ metadata }) => metadata.annotations?.['helm.sh/hook'] === undefined,
+      );
+      expect(made.map(keyOf).toSorted()).toEqual(said.map(keyOf).toSorted());
+      for (const object of said)
+        expect(plain(made.find((each) => keyOf(each) === keyOf(object))!)).toEqual(object);
     });
 
-    test('are each of the worker, or made by another value', () => {
-      const { properties } = (JSON.parse(readFileSync(join(CHART, 'values.schema.json'), 'utf8')) as { properties: { settings: { properties: object } } }).properties.settings;
-      expect([...Object.keys(properties), ...OTHERWISE_SET].toSorted()).toEqual(Object.keys(settings.shape).toSorted());
+    test('workers are replaced when the pod policy changes, which they read at their start alone', async () => {
+      const annotations = async (podPolicy: object): Promise<object | undefined> => {
+        const worker = (await helm.template({ ...PLAIN_VALUES, podPolicy })).find(
+          ({ kind }) => kind === 'Deployment',
+        ) as unknown as { spec: { template: { metadata: { annotations?: object } } } };
+        return worker.spec.template.metadata.annotations;
+      };
+      expect(await annotations({ privileged: true })).toEqual(
+        await annotations({ privileged: true }),
+      );
+      expect(await annotations({ privileged: true })).not.toEqual(
+        await annotations({ privileged: false }),
+      );
     });
-  });
 
-  describe('refuses', () => {
-    test.each<[string, object, string]>([
-      ['no image', { image: { repository: '' } }, 'image.repository: name the image'],
-      ['no credential', { githubConfigSecret: '' }, 'githubConfigSecret: name a Secret'],
-      ['runners beside the workers', { runnersNamespace: 'holdfast' }, "runnersNamespace: holdfast is the release's own"],
-      ['versions that are scaled as one', { worker: { workerDeployment: { enabled: true }, autoscaling: { enabled: true } } }, 'worker.autoscaling: is of one Deployment'],
-      ['a value that there is not', { replicas: 3 }, "additional properties 'replicas' not allowed"],
-      ['a setting that there is not', { settings: { HOLDFAST_LOGLEVEL: 'debug' } }, "additional properties 'HOLDFAST_LOGLEVEL' not allowed"],
-      ['a setting that another value is', { settings: { HOLDFAST_TASK_QUEUE: 'x' } }, "additional properties 'HOLDFAST_TASK_QUEUE' not allowed"],
-      ['a pod policy with a slip', { podPolicy: { privilegd: true } }, "additional properties 'privilegd' not allowed"],
-      ['the wrong type', { worker: { replicas: 'two' } }, 'got string, want integer'],
-      ['a set without a scope', { sets: [{ name: 'a', maxRunners: 1 }] }, 'sets: a needs githubConfigUrl'],
-      ['a set without a size', { githubConfigUrl: 'https://github.com/acme', sets: [{ name: 'a' }] }, 'sets: a needs maxRunners, or replicas'],
-      ['a set of two sizes', { githubConfigUrl: 'https://github.com/acme', sets: [{ name: 'a', replicas: 1, maxRunners: 2 }] }, 'one excludes the other'],
-      ['an address with too much in it', { githubConfigUrl: 'https://github.com/a/b/c' }, 'does not match pattern'],
-      ['dind without leave', { githubConfigUrl: 'https://github.com/acme', sets: [{ name: 'a', maxRunners: 1, containerMode: { type: 'dind' } }] }, 'set podPolicy.privileged: true, and label the namespace holdfast-runners'],
-      ['job pods without leave', { githubConfigUrl: 'https://github.com/acme', sets: [{ name: 'a', maxRunners: 1, containerMode: { type: 'kubernetes' } }] }, 'set podPolicy.serviceAccounts: [holdfast-job-pods]'],
-      ['a policy about another worker', { admissionPolicy: { manifest: 'system:serviceaccount:other:worker' } }, 'make it with: holdfast pod-policy --service-account holdfast/holdfast-worker'],
-    ])('%s', async (_what, values, message) => {
-      await expect(helm.template({ ...PLAIN_VALUES, ...values })).rejects.toThrow(message);
-    });
-  });
-
-  describe('sets', () => {
-    let folder: string;
-    beforeAll(() => {
-      folder = mkdtempSync(join(tmpdir(), 'holdfast-chart-'));
-    });
-    afterAll(() => rmSync(folder, { recursive: true }));
-    const setsOf = (objects: readonly Manifest[]): string => (objects.find(({ kind, metadata }) => kind === 'ConfigMap' && metadata.name === 'holdfast-sets') as unknown as { data: { 'sets.yaml': string } }).data['sets.yaml'];
-
-    test('are those that ARC’s values become by `holdfast migrate arc`', async () => {
-      const modes = [undefined, { type: 'dind' }, { type: 'kubernetes' }, { type: 'kubernetes-novolume' }];
-      const template = { spec: { nodeSelector: { pool: 'ci' }, containers: [{ name: 'runner', image: 'my/runner:2', resources: { limits: { cpu: '2' } } }] } };
-      for (const [index, containerMode] of modes.entries()) {
-        const name = `linux-${index}`;
-        const shared = { githubConfigUrl: 'https://github.com/acme', minRunners: 1, maxRunners: 7, template, ...(containerMode && { containerMode }) };
-        const file = join(folder, 'values.yaml');
-        writeFileSync(file, stringify({ ...shared, runnerScaleSetName: name, githubConfigSecret: { github_token: 'x' } }));
-        const { stdout } = await runCli(['migrate', 'arc', '-f', file, '--json']);
-        const [{ set }] = (JSON.parse(stdout) as { sets: [{ set: { paused?: boolean; template: { image?: string; pod: { spec: { serviceAccountName?: string; containers: { image?: string }[] } } } } }] }).sets;
-        // The image may be said in two places, and the chart brings the account.
-        const { image, pod } = set.template;
-        if (image !== undefined) pod.spec.containers[0] = { ...pod.spec.containers[0], image };
-        delete set.template.image;
-        delete set.paused; // until something was decided
-        if (containerMode?.type.startsWith('kubernetes') === true) pod.spec.serviceAccountName = 'holdfast-job-pods';
-        const objects = await helm.template({ ...PLAIN_VALUES, podPolicy: { privileged: true, serviceAccounts: ['holdfast-job-pods'] }, sets: [{ ...shared, name }] });
-        expect(sortedLists(parse(setsOf(objects)))).toEqual(sortedLists(set));
+    test("a WorkerDeployment has the Deployment's pods, but for what Temporal's worker controller adds to them", async () => {
+      const values = {
+        ...FULL_VALUES,
+        worker: { ...FULL_VALUES.worker, autoscaling: { enabled: false } },
+      };
+      interface Named {
+        readonly name: string;
+        readonly value?: string;
       }
+      interface Workers extends Manifest {
+        readonly spec: {
+          readonly template: {
+            readonly metadata: object;
+            readonly spec: {
+              readonly volumes: readonly Named[];
+              readonly containers: readonly {
+                readonly env: readonly Named[];
+                readonly volumeMounts: readonly Named[];
+              }[];
+            };
+          };
+        };
+      }
+      const workers = async (more: object): Promise<Workers> => {
+        const { worker } = values;
+        return (await helm.template({ ...values, worker: { ...worker, ...more } })).find(
+          ({ kind, metadata }) =>
+            ['Deployment', 'WorkerDeployment'].includes(kind ?? '') &&
+            metadata.name === 'holdfast-worker',
+        ) as Workers;
+      };
+      const [plainly, versioned] = await Promise.all([
+        workers({}),
+        workers({ workerDeployment: { enabled: true } }),
+      ]);
+      expect([plainly.kind, versioned.kind]).toEqual(['Deployment', 'WorkerDeployment']);
+      expect(versioned.spec.template.metadata).toEqual(plainly.spec.template.metadata);
+      const [
+        {
+          containers: [one],
+          ...pod
+        },
+        {
+          containers: [other],
+          ...versionedPod
+        },
+      ] = [plainly.spec.template.spec, versioned.spec.template.spec];
+      // A volume of the same name twice is refused by the API server.
+      const added = [
+        'TEMPORAL_ADDRESS',
+        'TEMPORAL_NAMESPACE',
+        'TEMPORAL_TLS_CLIENT_CERT_PATH',
+        'TEMPORAL_TLS_CLIENT_KEY_PATH',
+        'HOLDFAST_TEMPORAL_API_KEY_FILE',
+        'temporal-tls',
+        'temporal-api-key',
+      ];
+      const own = (list: readonly Named[]): Named[] =>
+        list
+          .filter(({ name }) => !added.includes(name))
+          .map((each) =>
+            each.name === 'TEMPORAL_TLS_SERVER_CA_CERT_PATH'
+              ? { ...each, value: '/etc/temporal/tls/ca.crt' }
+              : each,
+          );
+      expect(new Set([...one!.env, ...pod.volumes].map(({ name }) => name))).toEqual(
+        new Set([
+          ...own(one!.env).map(({ name }) => name),
+          ...own(pod.volumes).map(({ name }) => name),
+          ...added,
+        ]),
+      );
+      expect(versionedPod).toEqual({ ...pod, volumes: own(pod.volumes) });
+      expect(other).toEqual({ ...one, env: own(one!.env), volumeMounts: own(one!.volumeMounts) });
     });
 
-    test('pass the validation of the command that applies them', async () => {
-      const file = join(folder, 'sets.yaml');
-      writeFileSync(file, setsOf(await helm.template(FULL_VALUES)));
-      // Everything is checked before Temporal is asked.
-      expect(await runCli(['set', 'apply', '-f', file], { TEMPORAL_ADDRESS: '127.0.0.1:1' })).toMatchObject({ status: 4 });
-      writeFileSync(file, setsOf(await helm.template({ ...PLAIN_VALUES, githubConfigUrl: 'https://github.com/acme', sets: [{ name: 'a', maxRunners: 1, set: { template: { labls: [] } } }] })));
-      expect(await runCli(['set', 'apply', '-f', file], { TEMPORAL_ADDRESS: '127.0.0.1:1' })).toMatchObject({ status: 2, stderr: expect.stringContaining('labls') });
+    test('brings the alerts and the dashboards as they are', async () => {
+      const objects = (await helm.template(FULL_VALUES)) as (Manifest & {
+        spec: unknown;
+        data: Record<string, string>;
+      })[];
+      expect(objects.find(({ kind }) => kind === 'PrometheusRule')?.spec).toEqual(
+        parse(readFileSync(join(DEPLOY, 'prometheus', 'rules.yaml'), 'utf8')),
+      );
+      const dashboards = objects
+        .filter(({ metadata }) => metadata.labels?.['grafana_dashboard'] === '1')
+        .flatMap(({ data }) => Object.entries(data));
+      expect(Object.fromEntries(dashboards)).toEqual(
+        Object.fromEntries(
+          readdirSync(join(DEPLOY, 'grafana')).map((name) => [
+            `holdfast-${name}`,
+            readFileSync(join(DEPLOY, 'grafana', name), 'utf8'),
+          ]),
+        ),
+      );
     });
-  });
-});
+
+    test('two releases share no name where both have objects', async () => {
+      const [one, other] = await Promise.all([
+        helm.template(FULL_VALUES),
+        helm.template(
+          {
+            ...FULL_VALUES,
+            podPolicy: { privileged: true, serviceAccounts: ['ci-holdfast-job-pods'] },
+          },
+          { release: 'ci', namespace: 'ci' },
+        ),
+      ]);
+      const names = new Set(one.map(keyOf));
+      expect(other.map(keyOf).filter((key) => names.has(key))).toEqual([]);
+    });
+
+    describe('settings', () => {
+      const envOf = (objects: readonly Manifest[], name: string): Record<string, string> => {
+        const { spec } = objects.find(
+          ({ kind, metadata }) => kind === 'Deployment' && metadata.name === name,
+        ) as unknown as {
+          spec: {
+            template: { spec: { containers: { env: { name: string; value?: string }[] }[] } };
+          };
+        };
+        return Object.fromEntries(
+          spec.template.spec.containers[0]!.env.map(({ name: variable, value }) => [
+            variable,
+            value ?? '17',
+          ]),
+        );
+      };
+      /** As the kubelet does: https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-environment-variables/ */
+      const expanded = (env: Record<string, string>): Record<string, string> =>
+        Object.fromEntries(
+          Object.entries(env).map(([name, value]) => [
+            name,
+            value.replaceAll(/\$\((\w+)\)/g, (_, other: string) => env[other] ?? ''),
+          ]),
+        );
+      const folders: string[] = [];
+      afterAll(() => {
+        for (const folder of folders) rmSync(folder, { recursive: true });
+      });
+      /** The policy's file is where the pod has it mounted. */
+      const here = (env: Record<string, string>, policy: unknown): Record<string, string> => {
+        const folder = mkdtempSync(join(tmpdir(), 'holdfast-chart-'));
+        folders.push(folder);
+        writeFileSync(join(folder, 'pod-policy.yaml'), stringify(policy));
+        writeFileSync(join(folder, 'keys'), `a ${Buffer.alloc(32).toString('base64')}\n`);
+        // Files of Secrets are read when they are needed, but for these.
+        const {
+          TEMPORAL_TLS_CLIENT_CERT_PATH: _crt,
+          TEMPORAL_TLS_CLIENT_KEY_PATH: _key,
+          TEMPORAL_TLS_SERVER_CA_CERT_PATH: _ca,
+          HOLDFAST_TEMPORAL_API_KEY_FILE: _apiKey,
+          ...others
+        } = env;
+        return {
+          ...others,
+          ...(env['HOLDFAST_POD_POLICY_FILE'] && {
+            HOLDFAST_POD_POLICY_FILE: join(folder, 'pod-policy.yaml'),
+          }),
+        };
+      };
+
+      test('of the least values the worker takes as they are', async () => {
+        const config = loadConfig(envOf(await helm.template(PLAIN_VALUES), 'holdfast-worker'));
+        expect(config.warnings).toEqual([]);
+        expect(config).toMatchObject({
+          taskQueue: 'holdfast',
+          compute: {
+            namespace: 'holdfast-runners',
+            supervisorImage: 'my-registry/holdfast-worker:0.1.0',
+          },
+          credentials: {
+            default: {
+              type: 'pat',
+              tokenFile: '/etc/holdfast/github/github_token',
+              apiUrl: 'https://api.github.com',
+            },
+          },
+        });
+      });
+
+      test('of all values, too: a GitHub App by its Secret, GitHub Enterprise Server, a pod policy', async () => {
+        const objects = await helm.template(FULL_VALUES);
+        const config = loadConfig(
+          here(expanded(envOf(objects, 'holdfast-worker')), FULL_VALUES.podPolicy),
+        );
+        expect(config.warnings).toEqual([]);
+        expect(config).toMatchObject({
+          credentials: {
+            default: {
+              type: 'app',
+              appId: 17,
+              installationId: 17,
+              apiUrl: 'https://github.example.com/api/v3',
+            },
+            other: { type: 'pat' },
+          },
+          compute: {
+            image: 'my/runner:1',
+            store: { bucket: 'artifacts', secret: 'bucket' },
+            policy: FULL_VALUES.podPolicy,
+          },
+          log: { level: 'debug' },
+          maxActivities: 300,
+          traces: true,
+          redeliveryIntervalMs: 300_000,
+          sweepIntervalMs: 0,
+          timeouts: { default: { jobTimeoutCap: expect.anything() } },
+        });
+        const secret = join(folders.at(-1)!, 'keys');
+        expect(
+          loadWebhookConfig({
+            ...here(envOf(objects, 'holdfast-webhook'), {}),
+            HOLDFAST_WEBHOOK_SECRET_FILE: secret,
+          }),
+        ).toMatchObject({ traces: true, warnings: [] });
+        const {
+          spec: { egress },
+        } = objects.find(
+          ({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name === 'holdfast-webhook',
+        ) as unknown as { spec: { egress: { ports: { port: number }[] }[] } };
+        expect(egress.flatMap(({ ports }) => ports.map(({ port }) => port))).toEqual([
+          53, 53, 7233, 4318,
+        ]);
+      });
+
+      test('are each of the worker, or made by another value', () => {
+        const { properties } = (
+          JSON.parse(readFileSync(join(CHART, 'values.schema.json'), 'utf8')) as {
+            properties: { settings: { properties: object } };
+          }
+        ).properties.settings;
+        expect([...Object.keys(properties), ...OTHERWISE_SET].toSorted()).toEqual(
+          Object.keys(settings.shape).toSorted(),
+        );
+      });
+    });
+
+    describe('refuses', () => {
+      test.each<[string, object, string]>([
+        ['no image', { image: { repository: '' } }, 'image.repository: name the image'],
+        ['no credential', { githubConfigSecret: '' }, 'githubConfigSecret: name a Secret'],
+        [
+          'runners beside the workers',
+          { runnersNamespace: 'holdfast' },
+          "runnersNamespace: holdfast is the release's own",
+        ],
+        [
+          'versions that are scaled as one',
+          { worker: { workerDeployment: { enabled: true }, autoscaling: { enabled: true } } },
+          'worker.autoscaling: is of one Deployment',
+        ],
+        [
+          'a value that there is not',
+          { replicas: 3 },
+          "additional properties 'replicas' not allowed",
+        ],
+        [
+          'a setting that there is not',
+          { settings: { HOLDFAST_LOGLEVEL: 'debug' } },
+          "additional properties 'HOLDFAST_LOGLEVEL' not allowed",
+        ],
+        [
+          'a setting that another value is',
+          { settings: { HOLDFAST_TASK_QUEUE: 'x' } },
+          "additional properties 'HOLDFAST_TASK_QUEUE' not allowed",
+        ],
+        [
+          'a pod policy with a slip',
+          { podPolicy: { privilegd: true } },
+          "additional properties 'privilegd' not allowed",
+        ],
+        ['the wrong type', { worker: { replicas: 'two' } }, 'got string, want integer'],
+        [
+          'a set without a scope',
+          { sets: [{ name: 'a', maxRunners: 1 }] },
+          'sets: a needs githubConfigUrl',
+        ],
+        [
+          'a set without a size',
+          { githubConfigUrl: 'https://github.com/acme', sets: [{ name: 'a' }] },
+          'sets: a needs maxRunners, or replicas',
+        ],
+        [
+          'a set of two sizes',
+          {
+            githubConfigUrl: 'https://github.com/acme',
+            sets: [{ name: 'a', replicas: 1, maxRunners: 2 }],
+          },
+          'one excludes the other',
+        ],
+        [
+          'an address with too much in it',
+          { githubConfigUrl: 'https://github.com/a/b/c' },
+          'does not match pattern',
+        ],
+        [
+          'dind without leave',
+          {
+            githubConfigUrl: 'https://github.com/acme',
+            sets: [{ name: 'a', maxRunners: 1, containerMode: { type: 'dind' } }],
+          },
+          'set podPolicy.privileged: true, and label the namespace holdfast-runners',
+        ],
+        [
+          'job pods without leave',
+          {
+            githubConfigUrl: 'https://github.com/acme',
+            sets: [{ name: 'a', maxRunners: 1, containerMode: { type: 'kubernetes' } }],
+          },
+          'set podPolicy.serviceAccounts: [holdfast-job-pods]',
+        ],
+        [
+          'a policy about another worker',
+          { admissionPolicy: { manifest: 'system:serviceaccount:other:worker' } },
+          'make it with: holdfast pod-policy --service-account holdfast/holdfast-worker',
+        ],
+      ])('%s', async (_what, values, message) => {
+        await expect(helm.template({ ...PLAIN_VALUES, ...values })).rejects.toThrow(message);
+      });
+    });
+
+    describe('sets', () => {
+      let folder: string;
+      beforeAll(() => {
+        folder = mkdtempSync(join(tmpdir(), 'holdfast-chart-'));
+      });
+      afterAll(() => rmSync(folder, { recursive: true }));
+      const setsOf = (objects: readonly Manifest[]): string =>
+        (
+          objects.find(
+            ({ kind, metadata }) => kind === 'ConfigMap' && metadata.name === 'holdfast-sets',
+          ) as unknown as { data: { 'sets.yaml': string } }
+        ).data['sets.yaml'];
+
+      test('are those that ARC’s values become by `holdfast migrate arc`', async () => {
+        const modes = [
+          undefined,
+          { type: 'dind' },
+          { type: 'kubernetes' },
+          { type: 'kubernetes-novolume' },
+        ];
+        const template = {
+          spec: {
+            nodeSelector: { pool: 'ci' },
+            containers: [
+              { name: 'runner', image: 'my/runner:2', resources: { limits: { cpu: '2' } } },
+            ],
+          },
+        };
+        for (const [index, containerMode] of modes.entries()) {
+          const name = `linux-${index}`;
+          const shared = {
+            githubConfigUrl: 'https://github.com/acme',
+            minRunners: 1,
+            maxRunners: 7,
+            template,
+            ...(containerMode && { containerMode }),
+          };
+          const file = join(folder, 'values.yaml');
+          writeFileSync(
+            file,
+            stringify({
+              ...shared,
+              runnerScaleSetName: name,
+              githubConfigSecret: { github_token: 'x' },
+            }),
+          );
+          const { stdout } = await runCli(['migrate', 'arc', '-f', file, '--json']);
+          const [{ set }] = (
+            JSON.parse(stdout) as {
+              sets: [
+                {
+                  set: {
+                    paused?: boolean;
+                    template: {
+                      image?: string;
+                      pod: {
+                        spec: { serviceAccountName?: string; containers: { image?: string }[] };
+                      };
+                    };
+                  };
+                },
+              ];
+            }
+          ).sets;
+          // The image may be said in two places, and the chart brings the account.
+          const { image, pod } = set.template;
+          if (image !== undefined) pod.spec.containers[0] = { ...pod.spec.containers[0], image };
+          delete set.template.image;
+          delete set.paused; // until something was decided
+          if (containerMode?.type.startsWith('kubernetes') === true)
+            pod.spec.serviceAccountName = 'holdfast-job-pods';
+          const objects = await helm.template({
+            ...PLAIN_VALUES,
+            podPolicy: { privileged: true, serviceAccounts: ['holdfast-job-pods'] },
+            sets: [{ ...shared, name }],
+          });
+          expect(sortedLists(parse(setsOf(objects)))).toEqual(sortedLists(set));
+        }
+      });
+
+      test('pass the validation of the command that applies them', async () => {
+        const file = join(folder, 'sets.yaml');
+        writeFileSync(file, setsOf(await helm.template(FULL_VALUES)));
+        // Everything is checked before Temporal is asked.
+        expect(
+          await runCli(['set', 'apply', '-f', file], { TEMPORAL_ADDRESS: '127.0.0.1:1' }),
+        ).toMatchObject({ status: 4 });
+        writeFileSync(
+          file,
+          setsOf(
+            await helm.template({
+              ...PLAIN_VALUES,
+              githubConfigUrl: 'https://github.com/acme',
+              sets: [{ name: 'a', maxRunners: 1, set: { template: { labls: [] } } }],
+            }),
+          ),
+        );
+        expect(
+          await runCli(['set', 'apply', '-f', file], { TEMPORAL_ADDRESS: '127.0.0.1:1' }),
+        ).toMatchObject({ status: 2, stderr: expect.stringContaining('labls') });
+      });
+    });
+  },
+);
 
 /** Variables, mounts and volumes have no order. */
 function sortedLists(value: unknown): unknown {
   const text = (each: unknown): string => stringify(each, { sortMapEntries: true });
-  if (Array.isArray(value)) return value.map(sortedLists).toSorted((a, b) => (text(a) < text(b) ? -1 : 1));
+  if (Array.isArray(value))
+    return value.map(sortedLists).toSorted((a, b) => (text(a) < text(b) ? -1 : 1));
   if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, key === 'args' || key === 'command' ? each : sortedLists(each)]));
+  return Object.fromEntries(
+    Object.entries(value).map(([key, each]) => [
+      key,
+      key === 'args' || key === 'command' ? each : sortedLists(each),
+    ]),
+  );
 }
-

@@ -10,122 +10,216 @@ import { describeWithLab } from '../support/lab.ts';
 import { memoryWorld, type MemoryWorld } from '../support/memoryWorld.ts';
 import { until } from '../support/until.ts';
 
-await describeWithLab('holdfast job, on a real Temporal server with the real workflows', { temporal: true }, (lab) => {
-  let all: MemoryWorld;
-  let env: Record<string, string>;
-  let folder: string;
-  let name: string;
+await describeWithLab(
+  'holdfast job, on a real Temporal server with the real workflows',
+  { temporal: true },
+  (lab) => {
+    let all: MemoryWorld;
+    let env: Record<string, string>;
+    let folder: string;
+    let name: string;
 
-  beforeEach(async () => {
-    all = await memoryWorld(lab);
-    env = { TEMPORAL_ADDRESS: lab.temporal?.address ?? '', HOLDFAST_TASK_QUEUE: all.world.taskQueue };
-    folder = await mkdtemp(join(tmpdir(), 'hf-cli-job-'));
-    name = `j${randomUUID().slice(0, 8)}`; // visibility is shared with other tests
-  });
-  afterEach(async () => {
-    await all.world.close();
-    await rm(folder, { recursive: true });
-  });
+    beforeEach(async () => {
+      all = await memoryWorld(lab);
+      env = {
+        TEMPORAL_ADDRESS: lab.temporal?.address ?? '',
+        HOLDFAST_TASK_QUEUE: all.world.taskQueue,
+      };
+      folder = await mkdtemp(join(tmpdir(), 'hf-cli-job-'));
+      name = `j${randomUUID().slice(0, 8)}`; // visibility is shared with other tests
+    });
+    afterEach(async () => {
+      await all.world.close();
+      await rm(folder, { recursive: true });
+    });
 
-  const cli = async (...args: string[]): Promise<CliRun> => await runCli(['job', ...args], env);
-  async function json<T = Record<string, unknown>>(...args: string[]): Promise<T> {
-    const { status, stdout, stderr } = await cli(...args, '--json');
-    if (status !== 0) throw new Error(`${args.join(' ')}: ${status}: ${stderr}${stdout}`);
-    return JSON.parse(stdout) as T;
-  }
-  async function written(more: Partial<JobInput> = {}): Promise<string> {
-    const path = join(folder, 'job.yaml');
-    await writeFile(path, JSON.stringify({ name, test: [step('unit')], post: [step('clean')], ...more }));
-    return path;
-  }
+    const cli = async (...args: string[]): Promise<CliRun> => await runCli(['job', ...args], env);
+    async function json<T = Record<string, unknown>>(...args: string[]): Promise<T> {
+      const { status, stdout, stderr } = await cli(...args, '--json');
+      if (status !== 0) throw new Error(`${args.join(' ')}: ${status}: ${stderr}${stdout}`);
+      return JSON.parse(stdout) as T;
+    }
+    async function written(more: Partial<JobInput> = {}): Promise<string> {
+      const path = join(folder, 'job.yaml');
+      await writeFile(
+        path,
+        JSON.stringify({ name, test: [step('unit')], post: [step('clean')], ...more }),
+      );
+      return path;
+    }
 
-  test('run, list, get, cancel and logs: from the file to the last line', async () => {
-    const { id } = await json<{ id: string }>('run', '-f', await written(), '--id', `job-${name}`);
-    expect(id).toBe(`job-${name}`);
-    const again = await cli('run', '-f', await written(), '--id', id);
-    expect(again).toMatchObject({ status: 5, stderr: expect.stringContaining(`job ${id} runs already`) });
+    test('run, list, get, cancel and logs: from the file to the last line', async () => {
+      const { id } = await json<{ id: string }>(
+        'run',
+        '-f',
+        await written(),
+        '--id',
+        `job-${name}`,
+      );
+      expect(id).toBe(`job-${name}`);
+      const again = await cli('run', '-f', await written(), '--id', id);
+      expect(again).toMatchObject({
+        status: 5,
+        stderr: expect.stringContaining(`job ${id} runs already`),
+      });
 
-    const run = JobRun.of(all, id);
-    const pod = await run.runs('test-1');
-    await until('the list to have it', async () => (await json<{ jobs: object[] }>('list', '--name', name)).jobs.length === 1);
-    expect((await cli('list', '--name', name)).stdout).toMatch(new RegExp(`^ID +JOB +STAGE .*\\n${id} +${name} +test `));
-    expect(await json('get', name)).toMatchObject({ id, status: 'RUNNING', job: { stage: 'test', steps: [{ name: 'unit', state: 'running', pod }, { state: 'waiting' }] }, unpolled: [] });
-    expect((await cli('get', id)).stdout).toContain('Waits for:        test unit to end, until ');
+      const run = JobRun.of(all, id);
+      const pod = await run.runs('test-1');
+      await until(
+        'the list to have it',
+        async () => (await json<{ jobs: object[] }>('list', '--name', name)).jobs.length === 1,
+      );
+      expect((await cli('list', '--name', name)).stdout).toMatch(
+        new RegExp(`^ID +JOB +STAGE .*\\n${id} +${name} +test `),
+      );
+      expect(await json('get', name)).toMatchObject({
+        id,
+        status: 'RUNNING',
+        job: {
+          stage: 'test',
+          steps: [{ name: 'unit', state: 'running', pod }, { state: 'waiting' }],
+        },
+        unpolled: [],
+      });
+      expect((await cli('get', id)).stdout).toContain('Waits for:        test unit to end, until ');
 
-    expect(await cli('cancel', id, '--reason', 'wrong branch')).toMatchObject({ status: 0, stdout: `${id}: cancel (stop) sent\n` });
-    await run.ends('post-1');
-    await run.result();
-    const log = ['Running step unit.', 'Received signal. signal=interrupt', 'error: Process interrupted with signal interrupt, cancelling execution...', `cleanup: Deleting pod ${pod}`, 'Running step clean.', 'Process gracefully exited before 30m0s grace period'];
-    expect(await cli('logs', id)).toEqual({ status: 0, stderr: '', stdout: log.map((line) => `${line}\n`).join('') });
-    expect((await cli('logs', id, '--timestamps')).stdout).toMatch(/^\d{4}-\S+Z Running step unit\.\n/);
-    expect(await json('get', id)).toMatchObject({ status: 'COMPLETED', outcome: 'aborted', cause: 'cancelled', end: { outcome: 'aborted', message: expect.stringContaining('wrong branch') }, job: { steps: [{ cause: 'cancelled' }, { outcome: 'succeeded' }] } });
-    expect(await cli('cancel', id)).toMatchObject({ status: 3, stderr: expect.stringContaining(`job ${id} has ended already`) });
-  });
+      expect(await cli('cancel', id, '--reason', 'wrong branch')).toMatchObject({
+        status: 0,
+        stdout: `${id}: cancel (stop) sent\n`,
+      });
+      await run.ends('post-1');
+      await run.result();
+      const log = [
+        'Running step unit.',
+        'Received signal. signal=interrupt',
+        'error: Process interrupted with signal interrupt, cancelling execution...',
+        `cleanup: Deleting pod ${pod}`,
+        'Running step clean.',
+        'Process gracefully exited before 30m0s grace period',
+      ];
+      expect(await cli('logs', id)).toEqual({
+        status: 0,
+        stderr: '',
+        stdout: log.map((line) => `${line}\n`).join(''),
+      });
+      expect((await cli('logs', id, '--timestamps')).stdout).toMatch(
+        /^\d{4}-\S+Z Running step unit\.\n/,
+      );
+      expect(await json('get', id)).toMatchObject({
+        status: 'COMPLETED',
+        outcome: 'aborted',
+        cause: 'cancelled',
+        end: { outcome: 'aborted', message: expect.stringContaining('wrong branch') },
+        job: { steps: [{ cause: 'cancelled' }, { outcome: 'succeeded' }] },
+      });
+      expect(await cli('cancel', id)).toMatchObject({
+        status: 3,
+        stderr: expect.stringContaining(`job ${id} has ended already`),
+      });
+    });
 
-  test('run --commit: versions of a change set, a newer one in the place of the older', async () => {
-    const file = await written({ repository: 'Acme/Web' });
-    const version = ['run', '-f', file, '--base', 'main', '--pull-request', '7', '--commit'];
-    const group = `job-group:${name}:acme/web:main:pr-7`;
-    const begun = { generation: 1, commit: 'aaa1' };
-    // A second later it runs.
-    expect([{ ...begun, waits: true }, { ...begun, waits: false, running: { workflowId: `${group}:1`, superseded: false } }]).toContainEqual((await json<{ id: string; status: object }>(...version, 'aaa1')).status);
-    const first = JobRun.of(all, `${group}:1`);
-    await first.runs('test-1');
-    expect((await cli(...version, 'aaa1')).stdout).toBe(`${group}: version 1 (aaa1) runs as ${group}:1\n`);
-    expect((await cli(...version, 'bbb2')).stdout).toBe(`${group}: version 2 (bbb2) waits for ${group}:1 to end\n`);
-    await first.ends('post-1');
-    const second = JobRun.of(all, `${group}:2`);
-    await second.ends('test-1');
-    await second.ends('post-1');
-    expect(await second.result()).toMatchObject({ outcome: 'succeeded' });
-    await until('the list to have both', async () => (await json<{ jobs: object[] }>('list', '--all', '--scope', 'Acme/Web', '--name', name)).jobs.length === 2);
-  });
+    test('run --commit: versions of a change set, a newer one in the place of the older', async () => {
+      const file = await written({ repository: 'Acme/Web' });
+      const version = ['run', '-f', file, '--base', 'main', '--pull-request', '7', '--commit'];
+      const group = `job-group:${name}:acme/web:main:pr-7`;
+      const begun = { generation: 1, commit: 'aaa1' };
+      // A second later it runs.
+      expect([
+        { ...begun, waits: true },
+        { ...begun, waits: false, running: { workflowId: `${group}:1`, superseded: false } },
+      ]).toContainEqual((await json<{ id: string; status: object }>(...version, 'aaa1')).status);
+      const first = JobRun.of(all, `${group}:1`);
+      await first.runs('test-1');
+      expect((await cli(...version, 'aaa1')).stdout).toBe(
+        `${group}: version 1 (aaa1) runs as ${group}:1\n`,
+      );
+      expect((await cli(...version, 'bbb2')).stdout).toBe(
+        `${group}: version 2 (bbb2) waits for ${group}:1 to end\n`,
+      );
+      await first.ends('post-1');
+      const second = JobRun.of(all, `${group}:2`);
+      await second.ends('test-1');
+      await second.ends('post-1');
+      expect(await second.result()).toMatchObject({ outcome: 'succeeded' });
+      await until(
+        'the list to have both',
+        async () =>
+          (await json<{ jobs: object[] }>('list', '--all', '--scope', 'Acme/Web', '--name', name))
+            .jobs.length === 2,
+      );
+    });
 
-  test.each([
-    ['succeeded', 0, 0],
-    ['failed', 3, 1],
-  ] as const)('run --attach stays until it has %s, and shows its log', async (outcome, code, status) => {
-    playsByItself(all.compute, 'run');
-    const attached = new CliProcess(['job', 'run', '-f', await written(), '--id', `job-${name}`, '--attach'], env);
-    await attached.prints(/Running step unit\./);
-    const run = JobRun.of(all, `job-${name}`);
-    await run.ends('test-1', code);
-    await run.ends('post-1');
-    expect(await attached.exited).toMatchObject({ code: status });
-    expect(attached.stdout).toMatch(new RegExp(`Running step clean\\.\\n[^]*job-${name} ${outcome}: `));
-  });
+    test.each([
+      ['succeeded', 0, 0],
+      ['failed', 3, 1],
+    ] as const)(
+      'run --attach stays until it has %s, and shows its log',
+      async (outcome, code, status) => {
+        playsByItself(all.compute, 'run');
+        const attached = new CliProcess(
+          ['job', 'run', '-f', await written(), '--id', `job-${name}`, '--attach'],
+          env,
+        );
+        await attached.prints(/Running step unit\./);
+        const run = JobRun.of(all, `job-${name}`);
+        await run.ends('test-1', code);
+        await run.ends('post-1');
+        expect(await attached.exited).toMatchObject({ code: status });
+        expect(attached.stdout).toMatch(
+          new RegExp(`Running step clean\\.\\n[^]*job-${name} ${outcome}: `),
+        );
+      },
+    );
 
-  test('run --attach: Ctrl-C drains, again stops the step, and post has run', async () => {
-    const attached = new CliProcess(['job', 'run', '-f', await written({ test: [step('unit'), step('e2e')] }), '--id', `job-${name}`, '--attach'], env);
-    const run = JobRun.of(all, `job-${name}`);
-    await until('the job to be there', async () => (await run.status()).steps.length > 0);
-    await run.runs('test-1');
-    attached.signal('SIGINT');
-    await attached.prints(/draining: the stage that runs may finish, and post runs/);
-    await run.reaches('the drain', ({ cancel }) => cancel?.mode === 'drain');
-    attached.signal('SIGINT');
-    await run.reaches('the stop', ({ cancel }) => cancel?.mode === 'stop');
-    await run.ends('post-1');
-    expect(await attached.exited).toMatchObject({ code: 1 });
-    expect(attached.stdout).toContain(`job-${name} aborted/cancelled`);
-    expect(run.made).toEqual(['test-1', 'post-1']);
-  });
+    test('run --attach: Ctrl-C drains, again stops the step, and post has run', async () => {
+      const attached = new CliProcess(
+        [
+          'job',
+          'run',
+          '-f',
+          await written({ test: [step('unit'), step('e2e')] }),
+          '--id',
+          `job-${name}`,
+          '--attach',
+        ],
+        env,
+      );
+      const run = JobRun.of(all, `job-${name}`);
+      await until('the job to be there', async () => (await run.status()).steps.length > 0);
+      await run.runs('test-1');
+      attached.signal('SIGINT');
+      await attached.prints(/draining: the stage that runs may finish, and post runs/);
+      await run.reaches('the drain', ({ cancel }) => cancel?.mode === 'drain');
+      attached.signal('SIGINT');
+      await run.reaches('the stop', ({ cancel }) => cancel?.mode === 'stop');
+      await run.ends('post-1');
+      expect(await attached.exited).toMatchObject({ code: 1 });
+      expect(attached.stdout).toContain(`job-${name} aborted/cancelled`);
+      expect(run.made).toEqual(['test-1', 'post-1']);
+    });
 
-  test('logs --follow goes on until the end; of one that was terminated its workflow still tells', async () => {
-    await json('run', '-f', await written(), '--id', `job-${name}`);
-    const following = new CliProcess(['job', 'logs', name, '--follow'], env);
-    const run = JobRun.of(all, `job-${name}`);
-    await run.runs('test-1');
-    await following.prints(/Running step unit\./);
-    await run.handle.terminate('by hand');
-    expect(await following.exited).toMatchObject({ code: 0 });
-    expect(await cli('logs', name)).toMatchObject({ status: 0, stdout: 'Running step unit.\n' });
-    expect((await cli('get', name)).stdout).toMatch(/Outcome: +terminated\n/);
-  });
+    test('logs --follow goes on until the end; of one that was terminated its workflow still tells', async () => {
+      await json('run', '-f', await written(), '--id', `job-${name}`);
+      const following = new CliProcess(['job', 'logs', name, '--follow'], env);
+      const run = JobRun.of(all, `job-${name}`);
+      await run.runs('test-1');
+      await following.prints(/Running step unit\./);
+      await run.handle.terminate('by hand');
+      expect(await following.exited).toMatchObject({ code: 0 });
+      expect(await cli('logs', name)).toMatchObject({ status: 0, stdout: 'Running step unit.\n' });
+      expect((await cli('get', name)).stdout).toMatch(/Outcome: +terminated\n/);
+    });
 
-  test.each([['get'], ['cancel'], ['logs']])('%s: what is no job', async (command) => {
-    await all.world.start({}, `job-${name}-not`);
-    expect(await cli(command, `job-${name}-not`)).toMatchObject({ status: 3, stderr: expect.stringContaining('is no job but a workflow of type runner') });
-    expect(await cli(command, `${name}-nobody`)).toMatchObject({ status: 3, stderr: expect.stringContaining(`no job ${name}-nobody`) });
-  });
-});
+    test.each([['get'], ['cancel'], ['logs']])('%s: what is no job', async (command) => {
+      await all.world.start({}, `job-${name}-not`);
+      expect(await cli(command, `job-${name}-not`)).toMatchObject({
+        status: 3,
+        stderr: expect.stringContaining('is no job but a workflow of type runner'),
+      });
+      expect(await cli(command, `${name}-nobody`)).toMatchObject({
+        status: 3,
+        stderr: expect.stringContaining(`no job ${name}-nobody`),
+      });
+    });
+  },
+);

@@ -16,39 +16,77 @@ await describeWithLab('looking at runners', { temporal: true }, (lab) => {
 
   beforeAll(async () => {
     all = await memoryWorld(lab);
-    env = { TEMPORAL_ADDRESS: lab.temporal?.address ?? '', HOLDFAST_TASK_QUEUE: all.world.taskQueue, HOLDFAST_TEMPORAL_UI: 'http://ui.example' };
-    id = (await cli('runner', 'start', '--org', 'acme', '--set', set, '--name', 'a', '-o', 'name')).stdout.trim();
-    await until('visibility to tell it', async () => (await cli('runner', 'list', '--set', set, '-o', 'name')).stdout === `${id}\n`);
+    env = {
+      TEMPORAL_ADDRESS: lab.temporal?.address ?? '',
+      HOLDFAST_TASK_QUEUE: all.world.taskQueue,
+      HOLDFAST_TEMPORAL_UI: 'http://ui.example',
+    };
+    id = (
+      await cli('runner', 'start', '--org', 'acme', '--set', set, '--name', 'a', '-o', 'name')
+    ).stdout.trim();
+    await until(
+      'visibility to tell it',
+      async () => (await cli('runner', 'list', '--set', set, '-o', 'name')).stdout === `${id}\n`,
+    );
   });
   afterAll(async () => await all.world.close());
 
   test('the forms of a list, and the same list in the UI', async () => {
-    const yaml = parse((await cli('runner', 'list', '--set', set, '-o', 'yaml')).stdout) as { runners: { id: string }[]; ui: string };
+    const yaml = parse((await cli('runner', 'list', '--set', set, '-o', 'yaml')).stdout) as {
+      runners: { id: string }[];
+      ui: string;
+    };
     expect(yaml.runners.map((row) => row.id)).toEqual([id]);
-    expect(new URL(yaml.ui).searchParams.get('query')).toBe(`WorkflowType = "runner" AND ExecutionStatus = "Running" AND RunnerSet = '${set}'`);
+    expect(new URL(yaml.ui).searchParams.get('query')).toBe(
+      `WorkflowType = "runner" AND ExecutionStatus = "Running" AND RunnerSet = '${set}'`,
+    );
     const wide = await cli('runner', 'list', '--set', set, '-o', 'wide');
-    expect(wide.stdout).toMatch(/^ID +PHASE +SCOPE +SET +AGE +OUTCOME +NAME +STATUS +STARTED +ENDED\n/);
+    expect(wide.stdout).toMatch(
+      /^ID +PHASE +SCOPE +SET +AGE +OUTCOME +NAME +STATUS +STARTED +ENDED\n/,
+    );
     expect(wide.stderr).toBe(`in Temporal's UI: ${yaml.ui}\n`);
   });
 
   test('what a shell is offered for an id, at the address that the line names', async () => {
     expect(id).toBe(`runner-${set}-a`);
-    const { stdout } = await runCli(['complete', '--', '--address', env['TEMPORAL_ADDRESS'] ?? '', 'runner', 'get', id.slice(0, -1)], {});
+    const { stdout } = await runCli(
+      [
+        'complete',
+        '--',
+        '--address',
+        env['TEMPORAL_ADDRESS'] ?? '',
+        'runner',
+        'get',
+        id.slice(0, -1),
+      ],
+      {},
+    );
     expect(stdout).toMatch(new RegExp(`^${id}\\t\\w+$`, 'm'));
   });
 
   test('top counts it, and says how many ended badly', async () => {
     const { stdout } = await cli('top', '-o', 'json', '--limit', '1000');
-    expect(JSON.parse(stdout)).toMatchObject({ runners: expect.arrayContaining([expect.objectContaining({ id })]), endedBadly: { count: expect.any(Number), ui: expect.stringContaining('http://ui.example') } });
-    expect((await cli('top')).stdout).toMatch(/^\S+Z {2}runners: \d+ .*\n\d+ ended badly within an hour/);
+    expect(JSON.parse(stdout)).toMatchObject({
+      runners: expect.arrayContaining([expect.objectContaining({ id })]),
+      endedBadly: { count: expect.any(Number), ui: expect.stringContaining('http://ui.example') },
+    });
+    expect((await cli('top')).stdout).toMatch(
+      /^\S+Z {2}runners: \d+ .*\n\d+ ended badly within an hour/,
+    );
   });
 
   test('what is watched is told as it changes, until it has ended', async () => {
-    const watching = new CliProcess(['runner', 'get', id, '--watch', '--interval', '500ms', '--json'], env);
+    const watching = new CliProcess(
+      ['runner', 'get', id, '--watch', '--interval', '500ms', '--json'],
+      env,
+    );
     await watching.prints(/"status":"RUNNING"/);
     expect((await cli('runner', 'cancel', id, '--mode', 'force', '--wait')).status).toBe(0);
     expect(await watching.exited).toEqual({ code: 0, signal: null });
-    const statuses = watching.stdout.trim().split('\n').map((line) => (JSON.parse(line) as { status: string }).status);
+    const statuses = watching.stdout
+      .trim()
+      .split('\n')
+      .map((line) => (JSON.parse(line) as { status: string }).status);
     expect([statuses[0], statuses.at(-1)]).toEqual(['RUNNING', 'COMPLETED']);
   });
 });

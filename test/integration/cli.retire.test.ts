@@ -25,10 +25,17 @@ await describeWithLab('holdfast retire', { temporal: true }, (lab) => {
   });
   afterEach(async () => await world.close());
 
-  const cli = async (...args: string[]): Promise<CliRun> => await runCli(['retire', ...args], { TEMPORAL_ADDRESS: lab.temporal?.address ?? '', HOLDFAST_TASK_QUEUE: world.taskQueue });
+  const cli = async (...args: string[]): Promise<CliRun> =>
+    await runCli(['retire', ...args], {
+      TEMPORAL_ADDRESS: lab.temporal?.address ?? '',
+      HOLDFAST_TASK_QUEUE: world.taskQueue,
+    });
   const running = async (): Promise<string[]> => {
     const ids: string[] = [];
-    for await (const { workflowId } of world.client.workflow.list({ query: `TaskQueue = '${world.taskQueue}' AND ExecutionStatus = 'Running'` })) ids.push(workflowId);
+    for await (const { workflowId } of world.client.workflow.list({
+      query: `TaskQueue = '${world.taskQueue}' AND ExecutionStatus = 'Running'`,
+    }))
+      ids.push(workflowId);
     return ids.toSorted();
   };
 
@@ -42,20 +49,38 @@ await describeWithLab('holdfast retire', { temporal: true }, (lab) => {
     ci.connect(runnerName);
     await busy.reaches('Idle', ({ phase }) => phase === 'Idle');
     ci.setBusy(runnerName, true);
-    await keepSweepSchedule({ client: world.client, taskQueue: world.taskQueue, intervalMs: 3_600_000 });
+    await keepSweepSchedule({
+      client: world.client,
+      taskQueue: world.taskQueue,
+      intervalMs: 3_600_000,
+    });
     await until('all to run', async () => (await running()).length === 4);
 
     let ended: CliRun | undefined;
     const run = cli('--yes', '--json', '--reason', 'moving').then((result) => (ended = result));
     let left: string[] = [];
-    await until('the busy one alone to be left', async () => JSON.stringify((left = await running())) === JSON.stringify([busy.handle.workflowId]), () => `${left.join()} ${JSON.stringify(ended)}`);
-    await expect(world.client.schedule.getHandle(sweepScheduleId(world.taskQueue)).describe()).rejects.toThrow(ScheduleNotFoundError);
+    await until(
+      'the busy one alone to be left',
+      async () =>
+        JSON.stringify((left = await running())) === JSON.stringify([busy.handle.workflowId]),
+      () => `${left.join()} ${JSON.stringify(ended)}`,
+    );
+    await expect(
+      world.client.schedule.getHandle(sweepScheduleId(world.taskQueue)).describe(),
+    ).rejects.toThrow(ScheduleNotFoundError);
     await busy.reaches('Draining', ({ phase }) => phase === 'Draining');
     expect(ended).toBeUndefined();
 
     ci.setBusy(runnerName, false);
     const { status, stdout } = await run;
-    expect({ status, document: JSON.parse(stdout) as object }).toEqual({ status: 0, document: { taskQueue: world.taskQueue, asked: [busy.handle.workflowId, set.handle.workflowId], schedule: 'removed' } });
+    expect({ status, document: JSON.parse(stdout) as object }).toEqual({
+      status: 0,
+      document: {
+        taskQueue: world.taskQueue,
+        asked: [busy.handle.workflowId, set.handle.workflowId],
+        schedule: 'removed',
+      },
+    });
     expect(await running()).toEqual([]);
   });
 
@@ -73,13 +98,24 @@ await describeWithLab('holdfast retire', { temporal: true }, (lab) => {
     let ended: CliRun | undefined;
     const run = cli('--yes', '--json').then((result) => (ended = result));
     let left: string[] = [];
-    await until('the first group to end', async () => !(left = await running()).includes(job.group('main')), () => `${left.join()} ${JSON.stringify(ended)}`);
+    await until(
+      'the first group to end',
+      async () => !(left = await running()).includes(job.group('main')),
+      () => `${left.join()} ${JSON.stringify(ended)}`,
+    );
     expect(left).toEqual(expect.arrayContaining([job.id, job.group('dev'), held.id]));
     expect(ended).toBeUndefined();
 
     await held.ends('test-1');
     const { status, stdout } = await run;
-    expect({ status, document: JSON.parse(stdout) as object }).toEqual({ status: 0, document: { taskQueue: world.taskQueue, asked: [job.id, job.group('main'), job.group('dev')].toSorted(), schedule: 'none' } });
+    expect({ status, document: JSON.parse(stdout) as object }).toEqual({
+      status: 0,
+      document: {
+        taskQueue: world.taskQueue,
+        asked: [job.id, job.group('main'), job.group('dev')].toSorted(),
+        schedule: 'none',
+      },
+    });
     expect((await held.result()).outcome).toBe('succeeded');
     expect(await running()).toEqual([]);
   });
@@ -87,11 +123,18 @@ await describeWithLab('holdfast retire', { temporal: true }, (lab) => {
   test('asks first, and where nobody can answer does nothing', async () => {
     const run = await world.start({ ephemeral: false });
     await until('it to be seen', async () => (await running()).length === 1);
-    expect(await cli()).toMatchObject({ status: 2, stderr: `error: would end what runs on the task queue ${world.taskQueue}: 1 runner; add --yes to do it\n` });
+    expect(await cli()).toMatchObject({
+      status: 2,
+      stderr: `error: would end what runs on the task queue ${world.taskQueue}: 1 runner; add --yes to do it\n`,
+    });
     expect(await running()).toEqual([run.handle.workflowId]);
   });
 
   test('of nothing there is nothing to do', async () => {
-    expect(await cli()).toEqual({ status: 0, stderr: '', stdout: `${world.taskQueue}: nothing runs any more\n` });
+    expect(await cli()).toEqual({
+      status: 0,
+      stderr: '',
+      stdout: `${world.taskQueue}: nothing runs any more\n`,
+    });
   });
 });

@@ -28,17 +28,24 @@ await describeWithLab('holdfast run, a process with signals', { temporal: true }
     world = await holdfastWorld(lab.temporal?.address ?? '', { compute, ciServers: ci });
     env = { TEMPORAL_ADDRESS: lab.temporal?.address ?? '', HOLDFAST_TASK_QUEUE: world.taskQueue };
     folder = await mkdtemp(join(tmpdir(), 'hf-cli-'));
-    await writeFile(join(folder, 'short.json'), JSON.stringify({ organization: 'acme', intervals: SHORT_INTERVALS }));
+    await writeFile(
+      join(folder, 'short.json'),
+      JSON.stringify({ organization: 'acme', intervals: SHORT_INTERVALS }),
+    );
     name = `run-${randomUUID().slice(0, 8)}`;
   });
   afterEach(async () => {
-    for (const each of started.splice(0)) if (each.child.exitCode === null) each.child.kill('SIGKILL');
+    for (const each of started.splice(0))
+      if (each.child.exitCode === null) each.child.kill('SIGKILL');
     await world.close();
     await rm(folder, { recursive: true });
   });
 
   function run(...more: string[]): CliProcess {
-    const process = new CliProcess(['run', '-f', join(folder, 'short.json'), '--name', name, ...more], env);
+    const process = new CliProcess(
+      ['run', '-f', join(folder, 'short.json'), '--name', name, ...more],
+      env,
+    );
     started.push(process);
     return process;
   }
@@ -73,7 +80,8 @@ await describeWithLab('holdfast run, a process with signals', { temporal: true }
     expect(await cli.exited).toEqual({ code: 0, signal: null });
     expect(cli.stderr).toBe(`started runner-${name}\n`);
     const lines = cli.stdout.trim().split('\n');
-    for (const line of lines.slice(0, -1)) expect(line).toMatch(new RegExp(`^\\d{4}-\\S+Z  runner-${name}  [A-Z]`));
+    for (const line of lines.slice(0, -1))
+      expect(line).toMatch(new RegExp(`^\\d{4}-\\S+Z  runner-${name}  [A-Z]`));
     expect(lines.at(-1)).toMatch(new RegExp(`^runner-${name} succeeded: `));
     expect(new Set(lines.map((line) => line.replace(/^\S+/, ''))).size).toBe(lines.length);
   });
@@ -84,8 +92,14 @@ await describeWithLab('holdfast run, a process with signals', { temporal: true }
     compute.end(pod, 137, { oomKilled: true });
     ci.registrations.clear();
     expect((await cli.exited).code).toBe(1);
-    expect(JSON.parse(cli.stdout)).toMatchObject({ id: `runner-${name}`, outcome: 'failed', cause: 'oom_killed', attached: false });
-    for (const line of cli.stderr.trim().split('\n')) expect(JSON.parse(line)).toHaveProperty('event');
+    expect(JSON.parse(cli.stdout)).toMatchObject({
+      id: `runner-${name}`,
+      outcome: 'failed',
+      cause: 'oom_killed',
+      attached: false,
+    });
+    for (const line of cli.stderr.trim().split('\n'))
+      expect(JSON.parse(line)).toHaveProperty('event');
   });
 
   test('Ctrl-C once drains: the job finishes', async () => {
@@ -177,7 +191,11 @@ await describeWithLab('holdfast run, a process with signals', { temporal: true }
       }
       cli.signal('SIGINT');
       expect(await cli.exited).toEqual({ code: 1, signal: null });
-      expect(cli.stdout).toMatch(new RegExp(`left before the start of runner-${name} was answered, and no cancel request was delivered: .*holdfast runner cancel runner-${name}`));
+      expect(cli.stdout).toMatch(
+        new RegExp(
+          `left before the start of runner-${name} was answered, and no cancel request was delivered: .*holdfast runner cancel runner-${name}`,
+        ),
+      );
       expect(await cancelMode()).toBeUndefined();
       answer.release();
       await handle().signal('cancel');
@@ -190,38 +208,46 @@ await describeWithLab('holdfast run, a process with signals', { temporal: true }
       await start;
       cli.signal('SIGTERM');
       expect(await cli.exited).toEqual({ code: 143, signal: null });
-      expect(cli.stdout).toMatch(new RegExp(`detached \\(SIGTERM\\) before the start of runner-${name} was answered`));
+      expect(cli.stdout).toMatch(
+        new RegExp(`detached \\(SIGTERM\\) before the start of runner-${name} was answered`),
+      );
       expect(await cancelMode()).toBeUndefined();
       await handle().signal('cancel');
       await handle().result();
     });
   });
 
-  test.each([['SIGTERM', 143], ['SIGHUP', 129]] as const)('%s detaches with status %i, the runner is not touched, and the same command attaches again', async (signal, code) => {
-    const cli = run();
-    const job = await makeBusy();
-    await cli.prints(/ {2}Busy/);
-    cli.signal(signal);
-    expect(await cli.exited).toEqual({ code, signal: null });
-    expect(cli.stdout).toMatch(new RegExp(`detached \\(${signal}\\): runner-${name} goes on`));
-    expect(await cancelMode()).toBeUndefined();
-    expect(compute.deletions).toEqual([]);
+  test.each([
+    ['SIGTERM', 143],
+    ['SIGHUP', 129],
+  ] as const)(
+    '%s detaches with status %i, the runner is not touched, and the same command attaches again',
+    async (signal, code) => {
+      const cli = run();
+      const job = await makeBusy();
+      await cli.prints(/ {2}Busy/);
+      cli.signal(signal);
+      expect(await cli.exited).toEqual({ code, signal: null });
+      expect(cli.stdout).toMatch(new RegExp(`detached \\(${signal}\\): runner-${name} goes on`));
+      expect(await cancelMode()).toBeUndefined();
+      expect(compute.deletions).toEqual([]);
 
-    const again = run();
-    await again.prints(new RegExp(`attached to runner-${name}`));
-    await again.prints(/ {2}Busy/);
-    expect(compute.created).toHaveLength(1);
-    finish(job);
-    expect((await again.exited).code).toBe(0);
+      const again = run();
+      await again.prints(new RegExp(`attached to runner-${name}`));
+      await again.prints(/ {2}Busy/);
+      expect(compute.created).toHaveLength(1);
+      finish(job);
+      expect((await again.exited).code).toBe(0);
 
-    // It has ended: --once reports that; without it another one would start.
-    const once = run('--once', '--json');
-    expect((await once.exited).code).toBe(0);
-    expect(JSON.parse(once.stdout)).toMatchObject({ attached: true, outcome: 'succeeded' });
-    expect(compute.created).toHaveLength(1);
-    const attached = new CliProcess(['run', '--attach', name], env);
-    expect((await attached.exited).code).toBe(0);
-  });
+      // It has ended: --once reports that; without it another one would start.
+      const once = run('--once', '--json');
+      expect((await once.exited).code).toBe(0);
+      expect(JSON.parse(once.stdout)).toMatchObject({ attached: true, outcome: 'succeeded' });
+      expect(compute.created).toHaveLength(1);
+      const attached = new CliProcess(['run', '--attach', name], env);
+      expect((await attached.exited).code).toBe(0);
+    },
+  );
 
   test('a worker that goes away and comes back is a note in the line, not an end', async () => {
     const cli = run();

@@ -1,5 +1,12 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { FORCED_TO_FAIL, SEARCH_ATTRIBUTES, SWEEP_WORKFLOW, sweepScheduleId, sweepWorkflowId, type SweepReport } from '../../core/contract/index.ts';
+import {
+  FORCED_TO_FAIL,
+  SEARCH_ATTRIBUTES,
+  SWEEP_WORKFLOW,
+  sweepScheduleId,
+  sweepWorkflowId,
+  type SweepReport,
+} from '../../core/contract/index.ts';
 import { CliProcess, runCli, type CliRun } from '../support/cli.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { AT_ONCE, sweepAtOnce } from '../support/sweepCli.ts';
@@ -7,153 +14,260 @@ import { SweepWorld } from '../support/sweepWorld.ts';
 import { until } from '../support/until.ts';
 import { killWorkerProcesses, startWorkerProcess } from '../support/workerProcess.ts';
 
-await describeWithLab('holdfast sweep, on an API server, Temporal and the simulated GitHub', { temporal: true, kubernetes: true }, (lab) => {
-  let world: SweepWorld;
-  let env: Record<string, string>;
+await describeWithLab(
+  'holdfast sweep, on an API server, Temporal and the simulated GitHub',
+  { temporal: true, kubernetes: true },
+  (lab) => {
+    let world: SweepWorld;
+    let env: Record<string, string>;
 
-  beforeEach(async () => {
-    world = await SweepWorld.open(lab);
-    env = {
-      TEMPORAL_ADDRESS: lab.temporal?.address ?? '',
-      HOLDFAST_TASK_QUEUE: world.taskQueue,
-      HOLDFAST_KUBECONFIG: lab.kubernetes?.kubeconfig ?? '',
-      HOLDFAST_KUBERNETES_NAMESPACE: world.harness.namespace,
-      HOLDFAST_INSTALLATION: 'contract',
-      HOLDFAST_CREDENTIALS: JSON.stringify({ default: { type: 'pat', tokenEnv: 'HOLDFAST_SWEEP_TOKEN', apiUrl: world.simulator.url } }),
-      HOLDFAST_LOG_LEVEL: 'error',
-    };
-  });
-  afterEach(async () => {
-    await killWorkerProcesses();
-    await world.client.schedule.getHandle(sweepScheduleId(world.taskQueue)).delete().catch(() => undefined); // most have none
-    await world.close();
-  });
+    beforeEach(async () => {
+      world = await SweepWorld.open(lab);
+      env = {
+        TEMPORAL_ADDRESS: lab.temporal?.address ?? '',
+        HOLDFAST_TASK_QUEUE: world.taskQueue,
+        HOLDFAST_KUBECONFIG: lab.kubernetes?.kubeconfig ?? '',
+        HOLDFAST_KUBERNETES_NAMESPACE: world.harness.namespace,
+        HOLDFAST_INSTALLATION: 'contract',
+        HOLDFAST_CREDENTIALS: JSON.stringify({
+          default: { type: 'pat', tokenEnv: 'HOLDFAST_SWEEP_TOKEN', apiUrl: world.simulator.url },
+        }),
+        HOLDFAST_LOG_LEVEL: 'error',
+      };
+    });
+    afterEach(async () => {
+      await killWorkerProcesses();
+      await world.client.schedule
+        .getHandle(sweepScheduleId(world.taskQueue))
+        .delete()
+        .catch(() => undefined); // most have none
+      await world.close();
+    });
 
-  const cli = async (...args: string[]): Promise<CliRun> => await runCli(args, env);
-  async function json<T = SweepReport>(...args: string[]): Promise<T> {
-    const { status, stdout, stderr } = await cli(...args, '--json');
-    if (status !== 0) throw new Error(`${args.join(' ')}: ${status}: ${stderr}${stdout}`);
-    return JSON.parse(stdout) as T;
-  }
-
-  test('--standalone, and no worker anywhere: marks what it finds, and repairs it the next time; then the runner says what became of it', async () => {
-    const life = await world.terminated('tidying up');
-    const { pod } = await world.provision(life);
-    const ghost = await world.terminated();
-    const { runnerId } = await world.register(ghost.runnerName);
-
-    // A dry run leaves nothing, not even a mark; what is young is counted.
-    const dry = await json('sweep', '--standalone', '--dry-run');
-    expect(dry).toMatchObject({ dryRun: true, place: world.place, incomplete: [], skipped: { young: expect.any(Number) }, items: [{ kind: 'ghost registration', what: ghost.runnerName, done: 'found' }] });
-    expect(await world.owned.loadMarks()).toEqual([]);
-    expect((await world.object('pod', pod.name))?.mark).toBeUndefined();
-
-    const first = await sweepAtOnce(env);
-    expect(first.status).toBe(0);
-    expect(first.stdout).toMatch(new RegExp(`^marked +orphaned pod +${pod.name} +${world.harness.namespace} +${FORCED_TO_FAIL}`, 'm'));
-    expect(await world.owned.loadMarks()).toMatchObject([{ kind: 'ghost registration', key: expect.stringContaining(`#${runnerId}`) }]);
-
-    const second = await sweepAtOnce(env);
-    expect(second.status).toBe(0);
-    expect(second.stdout).toMatch(/^1 +orphaned pod +0 +1 +0$/m);
-    expect(world.simulator.runners()).toEqual([]);
-    expect(await world.owned.loadMarks()).toEqual([]);
-  });
-
-  test('a runner whose pod was swept without any worker says who ended it, why, and what the sweep did', async () => {
-    const life = await world.terminated('tidying up');
-    // A life's name at the CI server, as lists of workflows have it.
-    const runnerName = (await life.handle.describe()).typedSearchAttributes.get(SEARCH_ATTRIBUTES.name) ?? '';
-    await world.provision({ ...life, runnerName });
-    const other = await world.terminated();
-    for (let sweeps = 0; sweeps < 2; sweeps++) expect(await sweepAtOnce(env)).toMatchObject({ status: 0 });
-
-    const { identity } = world.client.options;
-    const end = { outcome: 'terminated', by: identity, message: `the workflow was terminated by ${identity}: tidying up`, swept: FORCED_TO_FAIL };
-    const details = await json<object>('runner', 'get', life.identity.workflowId);
-    expect(details).toMatchObject({ status: 'TERMINATED', end });
-    expect(details).not.toHaveProperty('phase');
-    expect((await cli('runner', 'get', life.identity.workflowId)).stdout).toContain(`Swept:            ${FORCED_TO_FAIL}\n`);
-    const listed = await cli('runner', 'list', '--all', '--scope', world.scope.name);
-    expect(listed.stdout).toMatch(new RegExp(`^${life.identity.workflowId} +- .* terminated +${end.message}; ${FORCED_TO_FAIL}$`, 'm'));
-    expect(listed.stdout).toMatch(new RegExp(`^${other.identity.workflowId} +- .* terminated +the workflow was terminated by ${identity}: by hand$`, 'm'));
-  });
-
-  test('--standalone: a list that cannot be had, and nothing is touched: status 1, and the report says which', async () => {
-    const { pod } = await world.provision(await world.terminated());
-    await world.register((await world.terminated()).runnerName);
-    world.simulator.addFault({ kind: 'status', status: 503, endpoint: 'GET *' });
-    const { status, stdout, stderr } = await cli('sweep', '--standalone', '--json');
-    expect(status).toBe(1);
-    expect(JSON.parse(stdout)).toMatchObject({ incomplete: [{ list: expect.stringContaining(world.scope.name), why: expect.stringContaining('503') }], items: [] });
-    expect(JSON.parse(stderr.trim().split('\n').at(-1) ?? '')).toMatchObject({ error: { code: 'failed', message: expect.stringMatching(/^nothing was touched, because a list could not be had: .*503/) } });
-    expect(await world.object('pod', pod.name)).toMatchObject({ terminating: false });
-    expect((await world.object('pod', pod.name))?.mark).toBeUndefined();
-    expect(world.simulator.runners()).toHaveLength(2);
-  });
-
-  test('--standalone, interrupted: begins nothing more, and says so: status 130', async () => {
-    const { pod } = await world.provision(await world.terminated());
-    world.simulator.addFault({ kind: 'latency', ms: 60_000, endpoint: 'GET *' });
-    const sweeping = new CliProcess(['sweep', '--standalone'], { ...env, HOLDFAST_SWEEP_TOKEN: 'ghp_sweep' });
-    await sweeping.prints(/^listing registrations$/m);
-    sweeping.signal('SIGTERM');
-    expect(await sweeping.exited).toEqual({ code: 130, signal: null });
-    expect({ stdout: sweeping.stdout, stderr: sweeping.stderr.trim().split('\n').at(-1) }).toEqual({ stdout: '', stderr: 'error: interrupted (SIGTERM): nothing more was begun; the next sweep goes on' });
-    expect((await world.object('pod', pod.name))?.mark).toBeUndefined();
-  });
-
-  test('without Temporal nothing is touched, by either of them: status 4', async () => {
-    const { pod } = await world.provision(await world.terminated());
-    for (const more of [[], ['--standalone'], ['--standalone', '--force']]) {
-      const { status, stdout, stderr } = await cli('sweep', ...more, '--address', '127.0.0.1:1');
-      expect({ status, stdout }).toEqual({ status: 4, stdout: '' });
-      expect(stderr).toMatch(/^error: cannot reach Temporal at 127\.0\.0\.1:1 \(from --address\): /);
+    const cli = async (...args: string[]): Promise<CliRun> => await runCli(args, env);
+    async function json<T = SweepReport>(...args: string[]): Promise<T> {
+      const { status, stdout, stderr } = await cli(...args, '--json');
+      if (status !== 0) throw new Error(`${args.join(' ')}: ${status}: ${stderr}${stdout}`);
+      return JSON.parse(stdout) as T;
     }
-    expect(await world.object('pod', pod.name)).toMatchObject({ terminating: false });
-    expect((await world.object('pod', pod.name))?.mark).toBeUndefined();
-  });
 
-  test('without a worker it fails at once, names the task queue, and starts nothing', async () => {
-    const { status, stdout, stderr } = await cli('sweep');
-    expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
-    expect(stderr).toBe(`error: no worker polls the task queue ${world.taskQueue}, so nobody would sweep: start a worker with HOLDFAST_TASK_QUEUE=${world.taskQueue} ("holdfast worker"), or do it without one ("holdfast sweep --standalone")\n`);
-    await expect(world.client.workflow.getHandle(sweepWorkflowId(world.taskQueue)).describe()).rejects.toThrow(/not found/);
-  });
+    test('--standalone, and no worker anywhere: marks what it finds, and repairs it the next time; then the runner says what became of it', async () => {
+      const life = await world.terminated('tidying up');
+      const { pod } = await world.provision(life);
+      const ghost = await world.terminated();
+      const { runnerId } = await world.register(ghost.runnerName);
 
-  test('by a worker: it keeps the Schedule, sweeps when it is asked to, and the next one goes on from its marks', async () => {
-    const schedule = world.client.schedule.getHandle(sweepScheduleId(world.taskQueue));
-    const settings = { ...env, HOLDFAST_SWEEP_TOKEN: 'ghp_sweep', HOLDFAST_HTTP_ADDRESS: '127.0.0.1:0', HOLDFAST_LOG_LEVEL: 'info', HOLDFAST_SHUTDOWN_GRACE: '1s', HOLDFAST_SHUTDOWN_FORCE: '3s' };
-    const worker = startWorkerProcess({ ...settings, HOLDFAST_SWEEP_INTERVAL: '2h' });
-    await worker.started();
-    expect((await schedule.describe()).spec.intervals).toMatchObject([{ every: 7_200_000 }]);
+      // A dry run leaves nothing, not even a mark; what is young is counted.
+      const dry = await json('sweep', '--standalone', '--dry-run');
+      expect(dry).toMatchObject({
+        dryRun: true,
+        place: world.place,
+        incomplete: [],
+        skipped: { young: expect.any(Number) },
+        items: [{ kind: 'ghost registration', what: ghost.runnerName, done: 'found' }],
+      });
+      expect(await world.owned.loadMarks()).toEqual([]);
+      expect((await world.object('pod', pod.name))?.mark).toBeUndefined();
 
-    const ghost = await world.terminated();
-    await world.register(ghost.runnerName);
-    // Longer than a heartbeat is away.
-    world.simulator.addFault({ kind: 'latency', ms: 7_000, endpoint: 'GET *', count: 1 });
-    const sweeping = cli('sweep');
-    const byHand = world.client.workflow.getHandle(sweepWorkflowId(world.taskQueue));
-    await until('it to be under way', async () => (await byHand.describe()).status.name === 'RUNNING');
-    expect(await cli('sweep')).toEqual({ status: 5, stdout: '', stderr: `error: somebody else's sweep runs just now (${byHand.workflowId}): ask again when it is done\n` });
-    const swept = await sweeping;
-    expect(swept.stderr).toContain('\nlisting registrations\n');
-    expect({ status: swept.status, stderr: swept.stderr.split('\n')[0] }).toEqual({ status: 0, stderr: `a worker sweeps: ${sweepWorkflowId(world.taskQueue)}` });
-    expect(swept.stdout).toMatch(new RegExp(`^marked +ghost registration +${ghost.runnerName} +organization ${world.scope.name} +${ghost.runnerName} is registered`, 'm'));
-    // Found by the list of sweeps: the second one knows what the first has marked.
-    await until('the second to know the marks of the first', async () => (await json('sweep')).items[0]?.done === 'waits');
+      const first = await sweepAtOnce(env);
+      expect(first.status).toBe(0);
+      expect(first.stdout).toMatch(
+        new RegExp(
+          `^marked +orphaned pod +${pod.name} +${world.harness.namespace} +${FORCED_TO_FAIL}`,
+          'm',
+        ),
+      );
+      expect(await world.owned.loadMarks()).toMatchObject([
+        { kind: 'ghost registration', key: expect.stringContaining(`#${runnerId}`) },
+      ]);
 
-    const life = await world.terminated('tidying up');
-    const { pod } = await world.provision(life);
-    const sweep = async (marks: SweepReport['marks']): Promise<SweepReport> => (await world.client.workflow.execute(SWEEP_WORKFLOW, { workflowId: `sweep-${life.identity.workflowId}`, taskQueue: world.taskQueue, args: [AT_ONCE, marks] })) as SweepReport;
-    const first = await sweep([]);
-    expect(first.items.map(({ done, what }) => `${done} ${what}`).toSorted()).toEqual([`marked ${ghost.runnerName}`, `marked ${pod.name}`].toSorted());
-    expect((await sweep(first.marks)).counts).toMatchObject({ 'orphaned pod': { repaired: 1 }, 'ghost registration': { repaired: 1 } });
-    await until('its end to be told', async () => (await cli('runner', 'get', life.identity.workflowId)).stdout.includes(`Swept:            ${FORCED_TO_FAIL}`));
+      const second = await sweepAtOnce(env);
+      expect(second.status).toBe(0);
+      expect(second.stdout).toMatch(/^1 +orphaned pod +0 +1 +0$/m);
+      expect(world.simulator.runners()).toEqual([]);
+      expect(await world.owned.loadMarks()).toEqual([]);
+    });
 
-    worker.kill('SIGTERM');
-    expect(await worker.ended).toBe(143);
-    await startWorkerProcess({ ...settings, HOLDFAST_SWEEP_INTERVAL: 'off' }).started();
-    await expect(schedule.describe()).rejects.toThrow(/not found/i);
-  });
-});
+    test('a runner whose pod was swept without any worker says who ended it, why, and what the sweep did', async () => {
+      const life = await world.terminated('tidying up');
+      // A life's name at the CI server, as lists of workflows have it.
+      const runnerName =
+        (await life.handle.describe()).typedSearchAttributes.get(SEARCH_ATTRIBUTES.name) ?? '';
+      await world.provision({ ...life, runnerName });
+      const other = await world.terminated();
+      for (let sweeps = 0; sweeps < 2; sweeps++)
+        expect(await sweepAtOnce(env)).toMatchObject({ status: 0 });
+
+      const { identity } = world.client.options;
+      const end = {
+        outcome: 'terminated',
+        by: identity,
+        message: `the workflow was terminated by ${identity}: tidying up`,
+        swept: FORCED_TO_FAIL,
+      };
+      const details = await json<object>('runner', 'get', life.identity.workflowId);
+      expect(details).toMatchObject({ status: 'TERMINATED', end });
+      expect(details).not.toHaveProperty('phase');
+      expect((await cli('runner', 'get', life.identity.workflowId)).stdout).toContain(
+        `Swept:            ${FORCED_TO_FAIL}\n`,
+      );
+      const listed = await cli('runner', 'list', '--all', '--scope', world.scope.name);
+      expect(listed.stdout).toMatch(
+        new RegExp(
+          `^${life.identity.workflowId} +- .* terminated +${end.message}; ${FORCED_TO_FAIL}$`,
+          'm',
+        ),
+      );
+      expect(listed.stdout).toMatch(
+        new RegExp(
+          `^${other.identity.workflowId} +- .* terminated +the workflow was terminated by ${identity}: by hand$`,
+          'm',
+        ),
+      );
+    });
+
+    test('--standalone: a list that cannot be had, and nothing is touched: status 1, and the report says which', async () => {
+      const { pod } = await world.provision(await world.terminated());
+      await world.register((await world.terminated()).runnerName);
+      world.simulator.addFault({ kind: 'status', status: 503, endpoint: 'GET *' });
+      const { status, stdout, stderr } = await cli('sweep', '--standalone', '--json');
+      expect(status).toBe(1);
+      expect(JSON.parse(stdout)).toMatchObject({
+        incomplete: [
+          { list: expect.stringContaining(world.scope.name), why: expect.stringContaining('503') },
+        ],
+        items: [],
+      });
+      expect(JSON.parse(stderr.trim().split('\n').at(-1) ?? '')).toMatchObject({
+        error: {
+          code: 'failed',
+          message: expect.stringMatching(
+            /^nothing was touched, because a list could not be had: .*503/,
+          ),
+        },
+      });
+      expect(await world.object('pod', pod.name)).toMatchObject({ terminating: false });
+      expect((await world.object('pod', pod.name))?.mark).toBeUndefined();
+      expect(world.simulator.runners()).toHaveLength(2);
+    });
+
+    test('--standalone, interrupted: begins nothing more, and says so: status 130', async () => {
+      const { pod } = await world.provision(await world.terminated());
+      world.simulator.addFault({ kind: 'latency', ms: 60_000, endpoint: 'GET *' });
+      const sweeping = new CliProcess(['sweep', '--standalone'], {
+        ...env,
+        HOLDFAST_SWEEP_TOKEN: 'ghp_sweep',
+      });
+      await sweeping.prints(/^listing registrations$/m);
+      sweeping.signal('SIGTERM');
+      expect(await sweeping.exited).toEqual({ code: 130, signal: null });
+      expect({
+        stdout: sweeping.stdout,
+        stderr: sweeping.stderr.trim().split('\n').at(-1),
+      }).toEqual({
+        stdout: '',
+        stderr: 'error: interrupted (SIGTERM): nothing more was begun; the next sweep goes on',
+      });
+      expect((await world.object('pod', pod.name))?.mark).toBeUndefined();
+    });
+
+    test('without Temporal nothing is touched, by either of them: status 4', async () => {
+      const { pod } = await world.provision(await world.terminated());
+      for (const more of [[], ['--standalone'], ['--standalone', '--force']]) {
+        const { status, stdout, stderr } = await cli('sweep', ...more, '--address', '127.0.0.1:1');
+        expect({ status, stdout }).toEqual({ status: 4, stdout: '' });
+        expect(stderr).toMatch(
+          /^error: cannot reach Temporal at 127\.0\.0\.1:1 \(from --address\): /,
+        );
+      }
+      expect(await world.object('pod', pod.name)).toMatchObject({ terminating: false });
+      expect((await world.object('pod', pod.name))?.mark).toBeUndefined();
+    });
+
+    test('without a worker it fails at once, names the task queue, and starts nothing', async () => {
+      const { status, stdout, stderr } = await cli('sweep');
+      expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
+      expect(stderr).toBe(
+        `error: no worker polls the task queue ${world.taskQueue}, so nobody would sweep: start a worker with HOLDFAST_TASK_QUEUE=${world.taskQueue} ("holdfast worker"), or do it without one ("holdfast sweep --standalone")\n`,
+      );
+      await expect(
+        world.client.workflow.getHandle(sweepWorkflowId(world.taskQueue)).describe(),
+      ).rejects.toThrow(/not found/);
+    });
+
+    test('by a worker: it keeps the Schedule, sweeps when it is asked to, and the next one goes on from its marks', async () => {
+      const schedule = world.client.schedule.getHandle(sweepScheduleId(world.taskQueue));
+      const settings = {
+        ...env,
+        HOLDFAST_SWEEP_TOKEN: 'ghp_sweep',
+        HOLDFAST_HTTP_ADDRESS: '127.0.0.1:0',
+        HOLDFAST_LOG_LEVEL: 'info',
+        HOLDFAST_SHUTDOWN_GRACE: '1s',
+        HOLDFAST_SHUTDOWN_FORCE: '3s',
+      };
+      const worker = startWorkerProcess({ ...settings, HOLDFAST_SWEEP_INTERVAL: '2h' });
+      await worker.started();
+      expect((await schedule.describe()).spec.intervals).toMatchObject([{ every: 7_200_000 }]);
+
+      const ghost = await world.terminated();
+      await world.register(ghost.runnerName);
+      // Longer than a heartbeat is away.
+      world.simulator.addFault({ kind: 'latency', ms: 7_000, endpoint: 'GET *', count: 1 });
+      const sweeping = cli('sweep');
+      const byHand = world.client.workflow.getHandle(sweepWorkflowId(world.taskQueue));
+      await until(
+        'it to be under way',
+        async () => (await byHand.describe()).status.name === 'RUNNING',
+      );
+      expect(await cli('sweep')).toEqual({
+        status: 5,
+        stdout: '',
+        stderr: `error: somebody else's sweep runs just now (${byHand.workflowId}): ask again when it is done\n`,
+      });
+      const swept = await sweeping;
+      expect(swept.stderr).toContain('\nlisting registrations\n');
+      expect({ status: swept.status, stderr: swept.stderr.split('\n')[0] }).toEqual({
+        status: 0,
+        stderr: `a worker sweeps: ${sweepWorkflowId(world.taskQueue)}`,
+      });
+      expect(swept.stdout).toMatch(
+        new RegExp(
+          `^marked +ghost registration +${ghost.runnerName} +organization ${world.scope.name} +${ghost.runnerName} is registered`,
+          'm',
+        ),
+      );
+      // Found by the list of sweeps: the second one knows what the first has marked.
+      await until(
+        'the second to know the marks of the first',
+        async () => (await json('sweep')).items[0]?.done === 'waits',
+      );
+
+      const life = await world.terminated('tidying up');
+      const { pod } = await world.provision(life);
+      const sweep = async (marks: SweepReport['marks']): Promise<SweepReport> =>
+        (await world.client.workflow.execute(SWEEP_WORKFLOW, {
+          workflowId: `sweep-${life.identity.workflowId}`,
+          taskQueue: world.taskQueue,
+          args: [AT_ONCE, marks],
+        })) as SweepReport;
+      const first = await sweep([]);
+      expect(first.items.map(({ done, what }) => `${done} ${what}`).toSorted()).toEqual(
+        [`marked ${ghost.runnerName}`, `marked ${pod.name}`].toSorted(),
+      );
+      expect((await sweep(first.marks)).counts).toMatchObject({
+        'orphaned pod': { repaired: 1 },
+        'ghost registration': { repaired: 1 },
+      });
+      await until('its end to be told', async () =>
+        (await cli('runner', 'get', life.identity.workflowId)).stdout.includes(
+          `Swept:            ${FORCED_TO_FAIL}`,
+        ),
+      );
+
+      worker.kill('SIGTERM');
+      expect(await worker.ended).toBe(143);
+      await startWorkerProcess({ ...settings, HOLDFAST_SWEEP_INTERVAL: 'off' }).started();
+      await expect(schedule.describe()).rejects.toThrow(/not found/i);
+    });
+  },
+);

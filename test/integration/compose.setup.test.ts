@@ -17,8 +17,14 @@ await describeWithLab('the set-up job of docker-compose.yml', { temporal: true }
 
   test('makes what the worker asks for, and may run again', async () => {
     const namespace = `test-${randomUUID().slice(0, 8)}`;
-    const env = { ...process.env, PATH: `${dirname(await resolveBinary('temporal'))}:${process.env['PATH']}`, TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace };
-    const run = async (): Promise<void> => void (await promisify(execFile)('sh', [SCRIPT], { env }));
+    const env = {
+      ...process.env,
+      PATH: `${dirname(await resolveBinary('temporal'))}:${process.env['PATH']}`,
+      TEMPORAL_ADDRESS: address,
+      TEMPORAL_NAMESPACE: namespace,
+    };
+    const run = async (): Promise<void> =>
+      void (await promisify(execFile)('sh', [SCRIPT], { env }));
     // As Compose does it (`restart: on-failure`): a server takes seconds to know a new namespace everywhere.
     await until('the job to succeed', async () => {
       await run();
@@ -26,7 +32,11 @@ await describeWithLab('the set-up job of docker-compose.yml', { temporal: true }
     });
     await run();
     const connection = await Connection.connect({ address });
-    const findings = await checkTemporal(connection, { address, namespace, connectionOptions: { address } });
+    const findings = await checkTemporal(connection, {
+      address,
+      namespace,
+      connectionOptions: { address },
+    });
     expect(findings.filter(({ level }) => level !== 'ok')).toEqual([]);
     await connection.close();
   });

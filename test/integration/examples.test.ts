@@ -6,34 +6,63 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { loadKubeConfig } from '../../activities/compute/kubernetes/kubeConfig.ts';
 import { podSpec } from '../../activities/compute/kubernetes/podSpec.ts';
-import { policyFaults, judgedPod, ownImages } from '../../activities/compute/kubernetes/policy/policyFaults.ts';
-import { podPolicySchema, RESTRICTED, type PodPolicy } from '../../activities/compute/kubernetes/policy/podPolicy.ts';
+import {
+  policyFaults,
+  judgedPod,
+  ownImages,
+} from '../../activities/compute/kubernetes/policy/policyFaults.ts';
+import {
+  podPolicySchema,
+  RESTRICTED,
+  type PodPolicy,
+} from '../../activities/compute/kubernetes/policy/podPolicy.ts';
 import { scheduleFault } from '../../activities/sets/schedules.ts';
 import { REGISTRATION_TOKEN_ENV } from '../../core/domain/podTemplate.ts';
 import type { PodRequest } from '../../core/domain/pod.ts';
 import { parseJobInput } from '../../core/input/job.ts';
 import { parseRunnerSetInput } from '../../core/input/runnerSet.ts';
-import { RUNNER_IMAGE, RUNNER_IMAGE_COMMAND, RUNNER_IMAGE_USER } from '../../worker/settings/runnerImage.ts';
+import {
+  RUNNER_IMAGE,
+  RUNNER_IMAGE_COMMAND,
+  RUNNER_IMAGE_USER,
+} from '../../worker/settings/runnerImage.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { until } from '../support/until.ts';
 
 const EXAMPLES = new URL('../../examples/', import.meta.url);
-const read = (path: string): unknown => parse(readFileSync(new URL(path, EXAMPLES), 'utf8'), { merge: true });
+const read = (path: string): unknown =>
+  parse(readFileSync(new URL(path, EXAMPLES), 'utf8'), { merge: true });
 const filesIn = (folder: string): string[] => readdirSync(new URL(folder, EXAMPLES)).toSorted();
 const SETS = filesIn('sets/');
-const DEFAULTS = { image: RUNNER_IMAGE, command: RUNNER_IMAGE_COMMAND, user: RUNNER_IMAGE_USER, supervisor: { image: 'example.com/supervisor:1' } };
+const DEFAULTS = {
+  image: RUNNER_IMAGE,
+  command: RUNNER_IMAGE_COMMAND,
+  user: RUNNER_IMAGE_USER,
+  supervisor: { image: 'example.com/supervisor:1' },
+};
 
 /** What a worker would make of the set's template. */
 function requestOf(file: string): PodRequest {
-  const parsed = parseRunnerSetInput(read(`sets/${file}`), { hash: () => '', checkSchedule: scheduleFault, policy: {} });
+  const parsed = parseRunnerSetInput(read(`sets/${file}`), {
+    hash: () => '',
+    checkSchedule: scheduleFault,
+    policy: {},
+  });
   if (!parsed.ok) throw new Error(JSON.stringify(parsed.errors));
   expect(parsed.spec.runner.warnings).toEqual([]);
-  return { ...parsed.spec.runner.pod, identity: { workflowId: 'runner-example', firstRunId: randomUUID(), attempt: 1 } };
+  return {
+    ...parsed.spec.runner.pod,
+    identity: { workflowId: 'runner-example', firstRunId: randomUUID(), attempt: 1 },
+  };
 }
 
 function refusals(file: string, policy: PodPolicy): string[] {
   const request = requestOf(file);
-  return policyFaults(judgedPod(podSpec(request, DEFAULTS, 'holdfast', undefined), request, 'holdfast'), policy, { images: ownImages(DEFAULTS), namespace: 'holdfast' });
+  return policyFaults(
+    judgedPod(podSpec(request, DEFAULTS, 'holdfast', undefined), request, 'holdfast'),
+    policy,
+    { images: ownImages(DEFAULTS), namespace: 'holdfast' },
+  );
 }
 
 await describeWithLab('examples', { kubernetes: true }, (lab) => {
@@ -44,29 +73,53 @@ await describeWithLab('examples', { kubernetes: true }, (lab) => {
     core = loadKubeConfig({ path: lab.kubernetes!.kubeconfig }).makeApiClient(CoreV1Api);
     await core.createNamespace({ body: { metadata: { name: namespace } } });
     for (const name of ['default', 'job-pods']) {
-      if (name !== 'default') await core.createNamespacedServiceAccount({ namespace, body: { metadata: { name } } });
-      await until(`the account ${name}`, async () => (await core.listNamespacedServiceAccount({ namespace })).items.some(({ metadata }) => metadata?.name === name));
+      if (name !== 'default')
+        await core.createNamespacedServiceAccount({ namespace, body: { metadata: { name } } });
+      await until(`the account ${name}`, async () =>
+        (await core.listNamespacedServiceAccount({ namespace })).items.some(
+          ({ metadata }) => metadata?.name === name,
+        ),
+      );
     }
   });
   afterAll(async () => void (await core.deleteNamespace({ name: namespace })));
 
   test.each(SETS)('the API server takes a runner of %s', async (file) => {
-    const body = podSpec(requestOf(file), DEFAULTS, 'holdfast', { secretName: 's', keys: [REGISTRATION_TOKEN_ENV] });
-    await expect(core.createNamespacedPod({ namespace, body, dryRun: 'All' })).resolves.toMatchObject({ kind: 'Pod' });
+    const body = podSpec(requestOf(file), DEFAULTS, 'holdfast', {
+      secretName: 's',
+      keys: [REGISTRATION_TOKEN_ENV],
+    });
+    await expect(
+      core.createNamespacedPod({ namespace, body, dryRun: 'All' }),
+    ).resolves.toMatchObject({ kind: 'Pod' });
   });
 
   test.each(SETS)('%s may be by the policy beside it, and needs it', (file) => {
-    const policy = existsSync(new URL(`policies/${file}`, EXAMPLES)) ? podPolicySchema.parse(read(`policies/${file}`)) : RESTRICTED;
+    const policy = existsSync(new URL(`policies/${file}`, EXAMPLES))
+      ? podPolicySchema.parse(read(`policies/${file}`))
+      : RESTRICTED;
     expect(refusals(file, policy)).toEqual([]);
     if (policy !== RESTRICTED) expect(refusals(file, RESTRICTED)).not.toEqual([]);
   });
 
   test.each(filesIn('jobs/'))('%s is a job', (file) => {
-    expect(parseJobInput(read(`jobs/${file}`), { workflowId: 'job-example', policy: {} })).toMatchObject({ ok: true });
+    expect(
+      parseJobInput(read(`jobs/${file}`), { workflowId: 'job-example', policy: {} }),
+    ).toMatchObject({ ok: true });
   });
 
   test('the table has each file, and none that is not there', () => {
-    const linked = [...readFileSync(new URL('README.md', EXAMPLES), 'utf8').matchAll(/\]\(((?:sets|jobs|policies)\/[\w-]+\.yaml)\)/g)].map(([, path]) => path);
-    expect(new Set(linked)).toEqual(new Set(['jobs/', 'policies/', 'sets/'].flatMap((folder) => filesIn(folder).map((file) => `${folder}${file}`))));
+    const linked = [
+      ...readFileSync(new URL('README.md', EXAMPLES), 'utf8').matchAll(
+        /\]\(((?:sets|jobs|policies)\/[\w-]+\.yaml)\)/g,
+      ),
+    ].map(([, path]) => path);
+    expect(new Set(linked)).toEqual(
+      new Set(
+        ['jobs/', 'policies/', 'sets/'].flatMap((folder) =>
+          filesIn(folder).map((file) => `${folder}${file}`),
+        ),
+      ),
+    );
   });
 });

@@ -6,13 +6,26 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Clock } from '../../activities/ciServers/clock.ts';
 import type { CiServer } from '../../activities/ports.ts';
 import { ciServerError, ciServerOf } from '../support/ciServers.ts';
-import { listJson, RecordedGitHub, type RecordedAnswer, type SeenRequest } from '../support/recordedGitHub.ts';
+import {
+  listJson,
+  RecordedGitHub,
+  type RecordedAnswer,
+  type SeenRequest,
+} from '../support/recordedGitHub.ts';
 import type { Scope } from '../../core/domain/ciServer.ts';
 
 const SCOPE: Scope = { kind: 'organization', name: 'acme' };
 const EXCHANGE = 'POST /app/installations/34/access_tokens';
 const LIST = 'GET /orgs/acme/actions/runners';
-const bad = (status: number, message: string, headers: Record<string, string> = {}): RecordedAnswer => ({ status, headers, body: { message, documentation_url: 'https://docs.github.com/rest' } });
+const bad = (
+  status: number,
+  message: string,
+  headers: Record<string, string> = {},
+): RecordedAnswer => ({
+  status,
+  headers,
+  body: { message, documentation_url: 'https://docs.github.com/rest' },
+});
 
 let github: RecordedGitHub;
 let folder: string;
@@ -26,20 +39,37 @@ let slept: number[];
 let issued: number;
 
 const newKeys = () =>
-  generateKeyPairSync('rsa', { modulusLength: 2048, publicKeyEncoding: { type: 'spki', format: 'pem' }, privateKeyEncoding: { type: 'pkcs1', format: 'pem' } });
+  generateKeyPairSync('rsa', {
+    modulusLength: 2048,
+    publicKeyEncoding: { type: 'spki', format: 'pem' },
+    privateKeyEncoding: { type: 'pkcs1', format: 'pem' },
+  });
 
 /** Exchanges a JWT that is signed with the present key for a token of an hour. */
 function exchange({ headers }: SeenRequest): RecordedAnswer {
-  const [head = '', body = '', signature = ''] = String(headers['authorization']).replace(/^bearer /i, '').split('.');
+  const [head = '', body = '', signature = ''] = String(headers['authorization'])
+    .replace(/^bearer /i, '')
+    .split('.');
   const claims = JSON.parse(Buffer.from(body, 'base64url').toString()) as { iss: unknown };
-  const genuine = createVerify('RSA-SHA256').update(`${head}.${body}`).verify(keys.publicKey, signature, 'base64url');
-  if (!genuine || String(claims.iss) !== '12') return bad(401, 'A JSON web token could not be decoded');
+  const genuine = createVerify('RSA-SHA256')
+    .update(`${head}.${body}`)
+    .verify(keys.publicKey, signature, 'base64url');
+  if (!genuine || String(claims.iss) !== '12')
+    return bad(401, 'A JSON web token could not be decoded');
   issued += 1;
-  return { status: 201, body: { token: `ghs_${issued}`, expires_at: new Date(Date.now() + ahead + 3_600_000).toISOString(), permissions: {} } };
+  return {
+    status: 201,
+    body: {
+      token: `ghs_${issued}`,
+      expires_at: new Date(Date.now() + ahead + 3_600_000).toISOString(),
+      permissions: {},
+    },
+  };
 }
 
 /** Accepts only the token issued last. */
-const list = ({ headers }: SeenRequest): RecordedAnswer => (headers['authorization'] === `token ghs_${issued}` ? listJson() : bad(401, 'Bad credentials'));
+const list = ({ headers }: SeenRequest): RecordedAnswer =>
+  headers['authorization'] === `token ghs_${issued}` ? listJson() : bad(401, 'Bad credentials');
 
 const find = (): Promise<unknown> => server.find(SCOPE, { name: 'r' });
 
@@ -50,8 +80,15 @@ beforeEach(async () => {
   keys = newKeys();
   writeFileSync(keyFile, keys.privateKey);
   [ahead, slept, issued] = [0, [], 0];
-  const clock: Clock = { now: () => Date.now() + ahead, elapsed: () => performance.now(), sleep: (ms, signal) => (signal?.throwIfAborted(), slept.push(ms), Promise.resolve()) };
-  ({ server, close } = ciServerOf({ type: 'app', appId: 12, installationId: 34, privateKeyFile: keyFile, apiUrl: github.url }, { clock }));
+  const clock: Clock = {
+    now: () => Date.now() + ahead,
+    elapsed: () => performance.now(),
+    sleep: (ms, signal) => (signal?.throwIfAborted(), slept.push(ms), Promise.resolve()),
+  };
+  ({ server, close } = ciServerOf(
+    { type: 'app', appId: 12, installationId: 34, privateKeyFile: keyFile, apiUrl: github.url },
+    { clock },
+  ));
   github.on(EXCHANGE, exchange).on(LIST, list);
 });
 
@@ -102,11 +139,18 @@ describe('a GitHub App', () => {
     expect(issued).toBe(2);
   });
 
-  test('heals a wrong clock with the server\'s date', async () => {
-    const skewed = bad(401, "'Expiration time' claim ('exp') is too far in the future", { date: new Date(Date.now() - 3_600_000).toUTCString() });
+  test("heals a wrong clock with the server's date", async () => {
+    const skewed = bad(401, "'Expiration time' claim ('exp') is too far in the future", {
+      date: new Date(Date.now() - 3_600_000).toUTCString(),
+    });
     let claims: { exp: number } | undefined;
     github.on(EXCHANGE, skewed, (request) => {
-      claims = JSON.parse(Buffer.from(String(request.headers['authorization']).split('.')[1] ?? '', 'base64url').toString()) as { exp: number };
+      claims = JSON.parse(
+        Buffer.from(
+          String(request.headers['authorization']).split('.')[1] ?? '',
+          'base64url',
+        ).toString(),
+      ) as { exp: number };
       return exchange(request);
     });
     await find();
@@ -117,9 +161,20 @@ describe('a GitHub App', () => {
     ['the wrong key', bad(401, 'A JSON web token could not be decoded'), 'credentials'],
     ['no such installation', bad(404, 'Not Found'), 'credentials'],
     ['a suspended installation', bad(403, 'This installation has been suspended'), 'credentials'],
-    ['a limit', { ...bad(403, 'You have exceeded a secondary rate limit.'), headers: { 'retry-after': '60' } }, 'rate_limited'],
+    [
+      'a limit',
+      {
+        ...bad(403, 'You have exceeded a secondary rate limit.'),
+        headers: { 'retry-after': '60' },
+      },
+      'rate_limited',
+    ],
     ['an error of the server', bad(502, 'Server Error'), 'unavailable'],
-    ['a page', { status: 200, headers: { 'content-type': 'text/html' }, body: '<html>' }, 'unavailable'],
+    [
+      'a page',
+      { status: 200, headers: { 'content-type': 'text/html' }, body: '<html>' },
+      'unavailable',
+    ],
   ] as const)('exchange answered with %s', async (_title, answer, kind) => {
     github.on(EXCHANGE, answer);
     const error = await ciServerError(find());
@@ -127,24 +182,48 @@ describe('a GitHub App', () => {
     expect(error.message).toContain('access_tokens');
   });
 
-  test.each(['elsewhere', 'http://', ''])('a next page of failed deliveries at %j, which is no address, is none', async (next) => {
-    github.on('GET /app/hook/deliveries', { status: 200, headers: { link: `<${next}>; rel="next"` }, body: [] });
-    expect(await server.redeliverFailed?.({ maxRedeliveries: 1 })).toEqual({ redelivered: 0, left: 0 });
-  });
+  test.each(['elsewhere', 'http://', ''])(
+    'a next page of failed deliveries at %j, which is no address, is none',
+    async (next) => {
+      github.on('GET /app/hook/deliveries', {
+        status: 200,
+        headers: { link: `<${next}>; rel="next"` },
+        body: [],
+      });
+      expect(await server.redeliverFailed?.({ maxRedeliveries: 1 })).toEqual({
+        redelivered: 0,
+        left: 0,
+      });
+    },
+  );
 
   test('a file that holds no key', async () => {
-    writeFileSync(keyFile, '-----BEGIN RSA PRIVATE KEY-----\nrubbish\n-----END RSA PRIVATE KEY-----');
+    writeFileSync(
+      keyFile,
+      '-----BEGIN RSA PRIVATE KEY-----\nrubbish\n-----END RSA PRIVATE KEY-----',
+    );
     const error = await ciServerError(find());
     expect(error.kind).toBe('credentials');
     expect(error.message).not.toContain('rubbish');
   });
 
-  test('two servers with the same installation id do not get each other\'s token', async () => {
+  test("two servers with the same installation id do not get each other's token", async () => {
     const other = await new RecordedGitHub().start();
-    const elsewhere = ciServerOf({ type: 'app', appId: 12, installationId: 34, privateKeyFile: keyFile, apiUrl: other.url });
+    const elsewhere = ciServerOf({
+      type: 'app',
+      appId: 12,
+      installationId: 34,
+      privateKeyFile: keyFile,
+      apiUrl: other.url,
+    });
     try {
-      other.on(EXCHANGE, { status: 201, body: { token: 'ghs_other', expires_at: '2099-01-01T00:00:00Z' } });
-      other.on(LIST, ({ headers }) => (headers['authorization'] === 'token ghs_other' ? listJson() : bad(401, 'Bad credentials')));
+      other.on(EXCHANGE, {
+        status: 201,
+        body: { token: 'ghs_other', expires_at: '2099-01-01T00:00:00Z' },
+      });
+      other.on(LIST, ({ headers }) =>
+        headers['authorization'] === 'token ghs_other' ? listJson() : bad(401, 'Bad credentials'),
+      );
       await Promise.all([find(), elsewhere.server.find(SCOPE, { name: 'r' })]);
     } finally {
       await elsewhere.close();

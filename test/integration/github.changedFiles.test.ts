@@ -12,7 +12,12 @@ let server: CiServer;
 let close: () => Promise<void>;
 
 async function connect(more: object = {}): Promise<void> {
-  ({ server, close } = ciServerOf({ type: 'pat', tokenEnv: 'HOLDFAST_FILES_TOKEN', apiUrl: simulator.url, ...more }));
+  ({ server, close } = ciServerOf({
+    type: 'pat',
+    tokenEnv: 'HOLDFAST_FILES_TOKEN',
+    apiUrl: simulator.url,
+    ...more,
+  }));
 }
 beforeEach(async () => {
   simulator = await startSimulator();
@@ -23,11 +28,16 @@ afterEach(async () => {
   await simulator.stop();
 });
 
-const files = (count: number): { filename: string }[] => Array.from({ length: count }, (_, n) => ({ filename: `src/${n}.ts` }));
-const changed = async (number: number): Promise<string[] | undefined> => await server.changedPaths?.(WEB, number);
+const files = (count: number): { filename: string }[] =>
+  Array.from({ length: count }, (_, n) => ({ filename: `src/${n}.ts` }));
+const changed = async (number: number): Promise<string[] | undefined> =>
+  await server.changedPaths?.(WEB, number);
 
 test('what is moved has both names', async () => {
-  simulator.addPullRequest('acme/web', 7, [{ filename: 'src/a b.ts' }, { filename: 'b.ts', previous_filename: 'a.ts' }]);
+  simulator.addPullRequest('acme/web', 7, [
+    { filename: 'src/a b.ts' },
+    { filename: 'b.ts', previous_filename: 'a.ts' },
+  ]);
   expect(await changed(7)).toEqual(['src/a b.ts', 'b.ts', 'a.ts']);
 });
 
@@ -40,8 +50,12 @@ test('all pages, a full last one among them; more than a thousand files are not 
   expect(await changed(1_000)).toBeUndefined();
 });
 
-test('one that is not seen is the credential\'s doing, and says which right it needs', async () => {
-  expect(await ciServerError(changed(8))).toMatchObject({ kind: 'credentials', status: 404, message: expect.stringContaining('pull requests: read') });
+test("one that is not seen is the credential's doing, and says which right it needs", async () => {
+  expect(await ciServerError(changed(8))).toMatchObject({
+    kind: 'credentials',
+    status: 404,
+    message: expect.stringContaining('pull requests: read'),
+  });
 });
 
 test('a credential that is not for the repository is not used', async () => {

@@ -11,23 +11,37 @@ const REPOSITORY: Scope = { kind: 'repository', name: 'acme/web' };
 const ENTERPRISE: Scope = { kind: 'enterprise', name: 'big' };
 
 const TOKEN = 'ghp_contract';
-const keys = generateKeyPairSync('rsa', { modulusLength: 2048, publicKeyEncoding: { type: 'spki', format: 'pem' }, privateKeyEncoding: { type: 'pkcs1', format: 'pem' } });
+const keys = generateKeyPairSync('rsa', {
+  modulusLength: 2048,
+  publicKeyEncoding: { type: 'spki', format: 'pem' },
+  privateKeyEncoding: { type: 'pkcs1', format: 'pem' },
+});
 process.env['HOLDFAST_CONTRACT_TOKEN'] = TOKEN;
 process.env['HOLDFAST_CONTRACT_KEY'] = keys.privateKey;
 
 const LIMITS: Record<string, (simulator: Simulator) => void> = {
   'primary limit': (simulator) => simulator.addFault({ kind: 'primary_limit' }),
   'primary limit as 429': (simulator) => simulator.addFault({ kind: 'primary_limit', status: 429 }),
-  'secondary limit': (simulator) => simulator.addFault({ kind: 'secondary_limit', retryAfterS: 60 }),
-  'secondary limit that does not say how long': (simulator) => simulator.addFault({ kind: 'secondary_limit' }),
-  'secondary limit as 429': (simulator) => simulator.addFault({ kind: 'secondary_limit', status: 429 }),
-  'secondary limit in its older form': (simulator) => simulator.addFault({ kind: 'secondary_limit', form: 'secondary' }),
-  'secondary limit as abuse': (simulator) => simulator.addFault({ kind: 'secondary_limit', form: 'abuse' }),
-  'secondary limit on content creation': (simulator) => simulator.addFault({ kind: 'secondary_limit', form: 'content' }),
+  'secondary limit': (simulator) =>
+    simulator.addFault({ kind: 'secondary_limit', retryAfterS: 60 }),
+  'secondary limit that does not say how long': (simulator) =>
+    simulator.addFault({ kind: 'secondary_limit' }),
+  'secondary limit as 429': (simulator) =>
+    simulator.addFault({ kind: 'secondary_limit', status: 429 }),
+  'secondary limit in its older form': (simulator) =>
+    simulator.addFault({ kind: 'secondary_limit', form: 'secondary' }),
+  'secondary limit as abuse': (simulator) =>
+    simulator.addFault({ kind: 'secondary_limit', form: 'abuse' }),
+  'secondary limit on content creation': (simulator) =>
+    simulator.addFault({ kind: 'secondary_limit', form: 'content' }),
 };
 
 /** @param name of the credential inside the simulator @param apiPath `/api/v3` on GitHub Enterprise Server */
-async function fixtureOf(credential: Record<string, unknown>, name: string, apiPath = ''): Promise<CiServerFixture> {
+async function fixtureOf(
+  credential: Record<string, unknown>,
+  name: string,
+  apiPath = '',
+): Promise<CiServerFixture> {
   const simulator = await startSimulator({
     tokens: [{ token: TOKEN, name: 'contract' }],
     apps: [{ id: 12, publicKey: keys.publicKey, installations: [{ id: 34, account: 'acme' }] }],
@@ -36,15 +50,25 @@ async function fixtureOf(credential: Record<string, unknown>, name: string, apiP
   const runners: WireRunner[] = [];
   return {
     server,
-    registered: async (scope) => simulator.runners().filter((runner) => runner.scope === scopePath(scope)).map((runner) => runner.name),
+    registered: async (scope) =>
+      simulator
+        .runners()
+        .filter((runner) => runner.scope === scopePath(scope))
+        .map((runner) => runner.name),
     async startRunner(request, registration) {
       const { runner, id } = await WireRunner.start(simulator.url, registration);
       runners.push(runner);
-      await simulator.waitFor(() => simulator.runner(request.name)?.status === 'online', `${request.name} online`);
+      await simulator.waitFor(
+        () => simulator.runner(request.name)?.status === 'online',
+        `${request.name} online`,
+      );
       return id;
     },
     async startJob(scope, label) {
-      const { id } = simulator.queueJob({ repo: scope.kind === 'repository' ? scope.name : 'acme/web', labels: [label] });
+      const { id } = simulator.queueJob({
+        repo: scope.kind === 'repository' ? scope.name : 'acme/web',
+        labels: [label],
+      });
       await simulator.waitForJob(id, 'in_progress');
       return {
         running: async () => simulator.job(id)?.status === 'in_progress',
@@ -55,25 +79,40 @@ async function fixtureOf(credential: Record<string, unknown>, name: string, apiP
       };
     },
     async queueJob(scope, labels) {
-      const { id } = simulator.queueJob({ repo: scope.kind === 'repository' ? scope.name : 'acme/web', labels });
+      const { id } = simulator.queueJob({
+        repo: scope.kind === 'repository' ? scope.name : 'acme/web',
+        labels,
+      });
       return { id, cancel: async () => void simulator.cancelJob(id) };
     },
     shown: async (repository, commit) => {
-      const statuses = new Map(simulator.statuses(repository, commit).map((status) => [status.context, status]));
+      const statuses = new Map(
+        simulator.statuses(repository, commit).map((status) => [status.context, status]),
+      );
       const checks = simulator.checkRuns(repository, commit);
       return [...statuses.values()].map(({ context, state, description, target_url: link }) => ({
         context,
         state,
         description: description ?? '',
         link,
-        checks: checks.filter(({ name }) => name === context).map((check) => ({ conclusion: check.conclusion ?? check.status, title: check.title ?? '', text: check.summary ?? '', link: check.details_url })),
+        checks: checks
+          .filter(({ name }) => name === context)
+          .map((check) => ({
+            conclusion: check.conclusion ?? check.status,
+            title: check.title ?? '',
+            text: check.summary ?? '',
+            link: check.details_url,
+          })),
       }));
     },
     loseScopes: async () => simulator.setAccess(name, { scopes: [] }),
     loseWrite: async () => simulator.setAccess(name, { permission: 'read' }),
     revoke: async () => simulator.revokeToken(TOKEN),
     limit: async (title) => LIMITS[title]?.(simulator),
-    fail: async (how) => void simulator.addFault(how === 'status' ? { kind: 'status', status: 502 } : { kind: 'drop' }),
+    fail: async (how) =>
+      void simulator.addFault(
+        how === 'status' ? { kind: 'status', status: 502 } : { kind: 'drop' },
+      ),
     requestCount: async () => simulator.requests().length,
     async close() {
       for (const runner of runners) runner.stop();
@@ -83,12 +122,26 @@ async function fixtureOf(credential: Record<string, unknown>, name: string, apiP
   };
 }
 
-const common = { modes: ['jit', 'token'], limits: Object.keys(LIMITS), uniqueNames: true, jobs: true } as const;
+const common = {
+  modes: ['jit', 'token'],
+  limits: Object.keys(LIMITS),
+  uniqueNames: true,
+  jobs: true,
+} as const;
 
-ciServerContract('GitHub with a personal access token', { ...common, revocable: true, scopes: [ORGANIZATION, REPOSITORY, ENTERPRISE] }, () =>
-  fixtureOf({ type: 'pat', tokenEnv: 'HOLDFAST_CONTRACT_TOKEN' }, 'contract'),
+ciServerContract(
+  'GitHub with a personal access token',
+  { ...common, revocable: true, scopes: [ORGANIZATION, REPOSITORY, ENTERPRISE] },
+  () => fixtureOf({ type: 'pat', tokenEnv: 'HOLDFAST_CONTRACT_TOKEN' }, 'contract'),
 );
 
-ciServerContract('GitHub Enterprise Server with an App', { ...common, revocable: false, scopes: [ORGANIZATION, REPOSITORY] }, () =>
-  fixtureOf({ type: 'app', appId: 12, installationId: 34, privateKeyEnv: 'HOLDFAST_CONTRACT_KEY' }, 'app-12-34', '/api/v3'),
+ciServerContract(
+  'GitHub Enterprise Server with an App',
+  { ...common, revocable: false, scopes: [ORGANIZATION, REPOSITORY] },
+  () =>
+    fixtureOf(
+      { type: 'app', appId: 12, installationId: 34, privateKeyEnv: 'HOLDFAST_CONTRACT_KEY' },
+      'app-12-34',
+      '/api/v3',
+    ),
 );

@@ -11,7 +11,14 @@ import { WireRunner } from '../support/wireRunner.ts';
 
 const GROUPS = '/api/v3/orgs/acme/actions/runner-groups';
 const RUNNERS = '/api/v3/orgs/acme/actions/runners';
-const JIT: RegisterRequest = { scope: { kind: 'organization', name: 'acme' }, name: 'r-1', labels: ['linux'], group: 'gpu', ephemeral: true, mode: 'jit' };
+const JIT: RegisterRequest = {
+  scope: { kind: 'organization', name: 'acme' },
+  name: 'r-1',
+  labels: ['linux'],
+  group: 'gpu',
+  ephemeral: true,
+  mode: 'jit',
+};
 const TOKEN: RegisterRequest = { ...JIT, ephemeral: false, mode: 'token' };
 const MINUTE = 60_000;
 
@@ -26,10 +33,23 @@ beforeEach(async () => {
   writeFileSync(join(folder, 'token'), 'ghp_x');
   github = await new RecordedGitHub().start();
   now = Date.now();
-  const clock = { now: () => now, elapsed: () => now, sleep: () => Promise.reject(new Error('no sleep expected')) };
-  ({ server, close } = ciServerOf({ type: 'pat', tokenFile: join(folder, 'token'), apiUrl: `${github.url}/api/v3` }, { clock }));
-  github.on(`POST ${RUNNERS}/generate-jitconfig`, { status: 201, body: { runner: { id: 42, name: 'r-1' }, encoded_jit_config: 'eyJ4IjoxfQ==' } });
-  github.on(`POST ${RUNNERS}/registration-token`, { status: 201, body: { token: 'AAA', expires_at: '2099-01-01T00:00:00Z' } });
+  const clock = {
+    now: () => now,
+    elapsed: () => now,
+    sleep: () => Promise.reject(new Error('no sleep expected')),
+  };
+  ({ server, close } = ciServerOf(
+    { type: 'pat', tokenFile: join(folder, 'token'), apiUrl: `${github.url}/api/v3` },
+    { clock },
+  ));
+  github.on(`POST ${RUNNERS}/generate-jitconfig`, {
+    status: 201,
+    body: { runner: { id: 42, name: 'r-1' }, encoded_jit_config: 'eyJ4IjoxfQ==' },
+  });
+  github.on(`POST ${RUNNERS}/registration-token`, {
+    status: 201,
+    body: { token: 'AAA', expires_at: '2099-01-01T00:00:00Z' },
+  });
 });
 
 afterEach(async () => {
@@ -38,9 +58,18 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-const groups = (...names: string[]): { status: number; body: object } => ({ status: 200, body: { total_count: names.length, runner_groups: names.map((name, index) => ({ id: index + 1, name, default: index === 0 })) } });
+const groups = (...names: string[]): { status: number; body: object } => ({
+  status: 200,
+  body: {
+    total_count: names.length,
+    runner_groups: names.map((name, index) => ({ id: index + 1, name, default: index === 0 })),
+  },
+});
 const listed = (): string[] => github.seen.filter((seen) => seen.includes('runner-groups'));
-const joined = (): unknown[] => github.requests.filter(({ url }) => url.endsWith('generate-jitconfig')).map(({ body }) => (body as { runner_group_id: number }).runner_group_id);
+const joined = (): unknown[] =>
+  github.requests
+    .filter(({ url }) => url.endsWith('generate-jitconfig'))
+    .map(({ body }) => (body as { runner_group_id: number }).runner_group_id);
 
 test('the id of a name, in whatever case: one list for many runners at once, for ten minutes', async () => {
   github.on(`GET ${GROUPS}`, groups('Default', 'GPU'));
@@ -56,7 +85,16 @@ test('the id of a name, in whatever case: one list for many runners at once, for
 });
 
 test('all pages are read', async () => {
-  const page = (from: number, count: number): { status: number; body: object } => ({ status: 200, body: { total_count: 130, runner_groups: Array.from({ length: count }, (_, index) => ({ id: from + index, name: `group-${from + index}` })) } });
+  const page = (from: number, count: number): { status: number; body: object } => ({
+    status: 200,
+    body: {
+      total_count: 130,
+      runner_groups: Array.from({ length: count }, (_, index) => ({
+        id: from + index,
+        name: `group-${from + index}`,
+      })),
+    },
+  });
   github.on(`GET ${GROUPS}`, page(1, 100), page(101, 30));
   await server.register({ ...JIT, group: 'group-129' });
   expect([listed().length, joined()]).toEqual([2, [129]]);
@@ -66,7 +104,12 @@ test('a name that is not there: a clear refusal, without a request for each runn
   github.on(`GET ${GROUPS}`, groups('Default', 'big'), groups('Default', 'big', 'gpu'));
   for (let runner = 0; runner < 5; runner++) {
     const error = await ciServerError(server.register(JIT));
-    expect(error).toMatchObject({ kind: 'rejected', message: expect.stringContaining('there is no runner group "gpu": check runnerGroup; the credential sees "Default", "big"') });
+    expect(error).toMatchObject({
+      kind: 'rejected',
+      message: expect.stringContaining(
+        'there is no runner group "gpu": check runnerGroup; the credential sees "Default", "big"',
+      ),
+    });
   }
   expect(listed()).toHaveLength(1);
   now += MINUTE;
@@ -75,17 +118,33 @@ test('a name that is not there: a clear refusal, without a request for each runn
 });
 
 test('a group that was made anew under its name is looked up again', async () => {
-  github.on(`GET ${GROUPS}`, groups('Default', 'gpu'), groups('Default', 'other', 'gpu')).on(`GET ${RUNNERS}`, listJson());
+  github
+    .on(`GET ${GROUPS}`, groups('Default', 'gpu'), groups('Default', 'other', 'gpu'))
+    .on(`GET ${RUNNERS}`, listJson());
   github.on(`POST ${RUNNERS}/generate-jitconfig`, { status: 404, body: { message: 'Not Found' } });
-  expect(await ciServerError(server.register(JIT))).toMatchObject({ kind: 'rejected', message: expect.stringContaining('runner group "gpu" (2) may not be used, or is gone: check runnerGroup') });
-  github.on(`POST ${RUNNERS}/generate-jitconfig`, { status: 201, body: { runner: { id: 43, name: 'r-1' }, encoded_jit_config: 'eyJ4IjoxfQ==' } });
+  expect(await ciServerError(server.register(JIT))).toMatchObject({
+    kind: 'rejected',
+    message: expect.stringContaining(
+      'runner group "gpu" (2) may not be used, or is gone: check runnerGroup',
+    ),
+  });
+  github.on(`POST ${RUNNERS}/generate-jitconfig`, {
+    status: 201,
+    body: { runner: { id: 43, name: 'r-1' }, encoded_jit_config: 'eyJ4IjoxfQ==' },
+  });
   await server.register(JIT);
   expect(joined().at(-1)).toBe(3);
 });
 
 test('a credential that does not see the groups', async () => {
-  github.on(`GET ${GROUPS}`, { status: 403, body: { message: 'Resource not accessible by personal access token' } });
-  expect(await ciServerError(server.register(JIT))).toMatchObject({ kind: 'credentials', status: 403 });
+  github.on(`GET ${GROUPS}`, {
+    status: 403,
+    body: { message: 'Resource not accessible by personal access token' },
+  });
+  expect(await ciServerError(server.register(JIT))).toMatchObject({
+    kind: 'credentials',
+    status: 403,
+  });
 });
 
 test.each([
@@ -99,21 +158,47 @@ test.each([
   expect(listed()).toHaveLength(expected === undefined ? 0 : 1);
 });
 
-test.each(['jit', 'token'] as const)('%s: by the name of one of two hundred groups, at a server that answers as GitHub does', async (mode) => {
-  const scope = { kind: 'enterprise', name: 'big' } as const;
-  const simulator = await startSimulator({ tokens: [{ token: 'ghp_x', name: 'groups' }], groups: Array.from({ length: 200 }, (_, index) => ({ id: index + 2, name: `group ${index + 2}`, scope: 'enterprises/big' })) });
-  const { server: simulated, close: closeSimulated } = ciServerOf({ type: 'pat', tokenFile: join(folder, 'token'), apiUrl: simulator.url });
-  try {
-    const { runner } = await WireRunner.start(simulator.url, await simulated.register({ ...JIT, scope, group: 'Group 177', mode, ephemeral: mode === 'jit' }));
-    expect(simulator.runner('r-1')).toMatchObject({ groupId: 177 });
-    runner.stop();
-  } finally {
-    await closeSimulated();
-    await simulator.stop();
-  }
-});
+test.each(['jit', 'token'] as const)(
+  '%s: by the name of one of two hundred groups, at a server that answers as GitHub does',
+  async (mode) => {
+    const scope = { kind: 'enterprise', name: 'big' } as const;
+    const simulator = await startSimulator({
+      tokens: [{ token: 'ghp_x', name: 'groups' }],
+      groups: Array.from({ length: 200 }, (_, index) => ({
+        id: index + 2,
+        name: `group ${index + 2}`,
+        scope: 'enterprises/big',
+      })),
+    });
+    const { server: simulated, close: closeSimulated } = ciServerOf({
+      type: 'pat',
+      tokenFile: join(folder, 'token'),
+      apiUrl: simulator.url,
+    });
+    try {
+      const { runner } = await WireRunner.start(
+        simulator.url,
+        await simulated.register({
+          ...JIT,
+          scope,
+          group: 'Group 177',
+          mode,
+          ephemeral: mode === 'jit',
+        }),
+      );
+      expect(simulator.runner('r-1')).toMatchObject({ groupId: 177 });
+      runner.stop();
+    } finally {
+      await closeSimulated();
+      await simulator.stop();
+    }
+  },
+);
 
 test('a token: an id that is not there', async () => {
   github.on(`GET ${GROUPS}`, groups('Default'));
-  expect(await ciServerError(server.register({ ...TOKEN, group: 7 }))).toMatchObject({ kind: 'rejected', message: expect.stringContaining('runner group 7 does not exist: check runnerGroupId') });
+  expect(await ciServerError(server.register({ ...TOKEN, group: 7 }))).toMatchObject({
+    kind: 'rejected',
+    message: expect.stringContaining('runner group 7 does not exist: check runnerGroupId'),
+  });
 });

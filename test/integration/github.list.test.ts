@@ -15,7 +15,11 @@ let close: () => Promise<void>;
 
 beforeEach(async () => {
   github = await new RecordedGitHub().start();
-  ({ server, close } = ciServerOf({ type: 'pat', tokenEnv: 'HOLDFAST_LIST_TOKEN', apiUrl: github.url }));
+  ({ server, close } = ciServerOf({
+    type: 'pat',
+    tokenEnv: 'HOLDFAST_LIST_TOKEN',
+    apiUrl: github.url,
+  }));
 });
 
 afterEach(async () => {
@@ -24,11 +28,21 @@ afterEach(async () => {
 });
 
 const all = Array.from({ length: 250 }, (_, i) => runnerJson(i + 1, `r-${i + 1}`));
-const pages = (pageOf: (page: number) => object[]) => ({ url }: { url: string }) => ({ status: 200, body: { total_count: 250, runners: pageOf(Number(/[?&]page=(\d+)/.exec(url)?.[1])) } });
+const pages =
+  (pageOf: (page: number) => object[]) =>
+  ({ url }: { url: string }) => ({
+    status: 200,
+    body: { total_count: 250, runners: pageOf(Number(/[?&]page=(\d+)/.exec(url)?.[1])) },
+  });
 
 test('to its last page', async () => {
-  github.on(`GET ${RUNNERS}`, pages((page) => all.slice(100 * (page - 1), 100 * page)));
-  expect((await server.listRunners(SCOPE)).map(({ id }) => id)).toEqual(Array.from({ length: 250 }, (_, i) => i + 1));
+  github.on(
+    `GET ${RUNNERS}`,
+    pages((page) => all.slice(100 * (page - 1), 100 * page)),
+  );
+  expect((await server.listRunners(SCOPE)).map(({ id }) => id)).toEqual(
+    Array.from({ length: 250 }, (_, i) => i + 1),
+  );
   expect(github.requests).toHaveLength(3);
 });
 
@@ -38,11 +52,24 @@ test('none', async () => {
 });
 
 test('that was cut off is no list', async () => {
-  github.on(`GET ${RUNNERS}`, pages((page) => (page === 1 ? all.slice(0, 100) : [])));
-  expect(await ciServerError(server.listRunners(SCOPE))).toMatchObject({ kind: 'unavailable', message: expect.stringContaining('ends after 100 of 250') });
+  github.on(
+    `GET ${RUNNERS}`,
+    pages((page) => (page === 1 ? all.slice(0, 100) : [])),
+  );
+  expect(await ciServerError(server.listRunners(SCOPE))).toMatchObject({
+    kind: 'unavailable',
+    message: expect.stringContaining('ends after 100 of 250'),
+  });
 });
 
 test('of a scope that the credential has lost', async () => {
-  github.on(`GET ${RUNNERS}`, { status: 404, body: { message: 'Not Found', documentation_url: 'https://docs.github.com/rest', status: '404' } });
+  github.on(`GET ${RUNNERS}`, {
+    status: 404,
+    body: {
+      message: 'Not Found',
+      documentation_url: 'https://docs.github.com/rest',
+      status: '404',
+    },
+  });
   expect(await ciServerError(server.listRunners(SCOPE))).toMatchObject({ kind: 'credentials' });
 });

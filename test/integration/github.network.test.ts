@@ -24,16 +24,28 @@ afterEach(async () => {
 });
 
 function serverWith(settings: Record<string, unknown> = {}): CiServer {
-  const credential = { type: 'pat', tokenEnv: 'HOLDFAST_NETWORK_TOKEN', apiUrl: github.url, ...settings };
-  const { server, close } = ciServerOf(credential, { onRequest: (request) => observed.push(request) });
+  const credential = {
+    type: 'pat',
+    tokenEnv: 'HOLDFAST_NETWORK_TOKEN',
+    apiUrl: github.url,
+    ...settings,
+  };
+  const { server, close } = ciServerOf(credential, {
+    onRequest: (request) => observed.push(request),
+  });
   closing.push(close);
   return server;
 }
 
 test('no answer in time', async () => {
   github.on(`GET ${RUNNER}`, 'hang');
-  const error = await ciServerError(serverWith({ requestTimeoutSeconds: 0.3 }).find(SCOPE, { id: 5, name: 'r' }));
-  expect(error).toMatchObject({ kind: 'unavailable', message: expect.stringContaining('no answer in time') });
+  const error = await ciServerError(
+    serverWith({ requestTimeoutSeconds: 0.3 }).find(SCOPE, { id: 5, name: 'r' }),
+  );
+  expect(error).toMatchObject({
+    kind: 'unavailable',
+    message: expect.stringContaining('no answer in time'),
+  });
 });
 
 test('a read over a connection that was closed is sent once more', async () => {
@@ -44,37 +56,50 @@ test('a read over a connection that was closed is sent once more', async () => {
 
 test('a read is sent once more, not for ever', async () => {
   github.on(`GET ${RUNNER}`, 'reset');
-  expect(await ciServerError(serverWith().find(SCOPE, { id: 5, name: 'r' }))).toMatchObject({ kind: 'unavailable' });
+  expect(await ciServerError(serverWith().find(SCOPE, { id: 5, name: 'r' }))).toMatchObject({
+    kind: 'unavailable',
+  });
   expect(github.requests).toHaveLength(2);
 });
 
 test('a write is not sent again', async () => {
   github.on(`DELETE ${RUNNER}`, 'reset', { status: 204 });
-  expect(await ciServerError(serverWith().removeRegistration(SCOPE, 5))).toMatchObject({ kind: 'unavailable' });
+  expect(await ciServerError(serverWith().removeRegistration(SCOPE, 5))).toMatchObject({
+    kind: 'unavailable',
+  });
   expect(github.requests).toHaveLength(1);
 });
 
 test('nobody listens', async () => {
   const server = serverWith();
   await github.stop();
-  expect(await ciServerError(server.removeRegistration(SCOPE, 5))).toMatchObject({ kind: 'unavailable', message: expect.stringContaining('ECONNREFUSED') });
+  expect(await ciServerError(server.removeRegistration(SCOPE, 5))).toMatchObject({
+    kind: 'unavailable',
+    message: expect.stringContaining('ECONNREFUSED'),
+  });
   expect(observed).toEqual([expect.objectContaining({ status: undefined })]);
 });
 
 test('a long answer that nobody reads holds nothing up in the end', async () => {
   github.on(`GET ${RUNNER}`, { status: 407, body: { message: 'x'.repeat(1_000_000) } });
-  expect(await ciServerError(serverWith().find(SCOPE, { id: 5, name: 'r' }))).toMatchObject({ kind: 'unavailable' });
+  expect(await ciServerError(serverWith().find(SCOPE, { id: 5, name: 'r' }))).toMatchObject({
+    kind: 'unavailable',
+  });
   for (const close of closing.splice(0)) await close();
 });
 
-test('a request under way that is aborted ends at once, with the signal\'s reason', async () => {
+test("a request under way that is aborted ends at once, with the signal's reason", async () => {
   const arrived = Promise.withResolvers<void>();
   github.on(`GET ${RUNNER}`, () => {
     arrived.resolve();
     return { status: 200, body: runnerJson(5, 'r'), after: new Promise(() => undefined) };
   });
   const abort = new AbortController();
-  const found = serverWith({ requestTimeoutSeconds: 300 }).find(SCOPE, { id: 5, name: 'r' }, abort.signal);
+  const found = serverWith({ requestTimeoutSeconds: 300 }).find(
+    SCOPE,
+    { id: 5, name: 'r' },
+    abort.signal,
+  );
   await arrived.promise;
   abort.abort(new Error('worker shuts down'));
   await expect(found).rejects.toThrow('worker shuts down');
@@ -90,7 +115,9 @@ test('no more requests in flight than allowed, and all of them get through', asy
     return { status: 200, body: runnerJson(5, 'r'), after };
   });
   const server = serverWith({ maxInFlight: 3 });
-  const found = await Promise.all(Array.from({ length: 60 }, () => server.find(SCOPE, { id: 5, name: 'r' })));
+  const found = await Promise.all(
+    Array.from({ length: 60 }, () => server.find(SCOPE, { id: 5, name: 'r' })),
+  );
   expect(found.every((runner) => runner?.id === 5)).toBe(true);
   expect(most).toBeLessThanOrEqual(3);
 });
@@ -98,18 +125,36 @@ test('no more requests in flight than allowed, and all of them get through', asy
 test.each<[what: string, step: Step]>([
   ['a bad gateway', { status: 502, body: { message: 'Bad Gateway' } }],
   ['connections that break', 'reset'],
-  ['a maintenance page', { status: 503, headers: { 'content-type': 'text/html' }, body: '<html>Back soon</html>' }],
-  ['a page instead of an answer', { status: 200, headers: { 'content-type': 'text/html' }, body: '<html>Log in</html>' }],
+  [
+    'a maintenance page',
+    { status: 503, headers: { 'content-type': 'text/html' }, body: '<html>Back soon</html>' },
+  ],
+  [
+    'a page instead of an answer',
+    { status: 200, headers: { 'content-type': 'text/html' }, body: '<html>Log in</html>' },
+  ],
 ])('%s: fifty calls cost a few requests, and the first answer lets all go', async (_what, step) => {
   github.on(`DELETE ${RUNNER}`, step);
   const server = serverWith();
-  for (let failures = 0; failures < 2; failures++) await ciServerError(server.removeRegistration(SCOPE, 5));
+  for (let failures = 0; failures < 2; failures++)
+    await ciServerError(server.removeRegistration(SCOPE, 5));
   const startedAt = Date.now();
-  const errors = await Promise.all(Array.from({ length: 50 }, async () => await ciServerError(server.removeRegistration(SCOPE, 5))));
+  const errors = await Promise.all(
+    Array.from(
+      { length: 50 },
+      async () => await ciServerError(server.removeRegistration(SCOPE, 5)),
+    ),
+  );
   // The two, and probes: at once, after 1 s, and then every 2 s.
   expect(github.requests.length).toBeLessThanOrEqual(2 + 2 + (Date.now() - startedAt) / 1_000);
-  expect(new Set(errors.map(({ kind, retryAfterMs }) => `${kind} ${retryAfterMs}`))).toEqual(new Set(['unavailable 1000']));
-  expect(errors.some(({ message }) => /^credential "\w+": not sent to 127\.0\.0\.1:\d+: no answer since /.test(message))).toBe(true);
+  expect(new Set(errors.map(({ kind, retryAfterMs }) => `${kind} ${retryAfterMs}`))).toEqual(
+    new Set(['unavailable 1000']),
+  );
+  expect(
+    errors.some(({ message }) =>
+      /^credential "\w+": not sent to 127\.0\.0\.1:\d+: no answer since /.test(message),
+    ),
+  ).toBe(true);
   expect(server.reachable?.()).toBe(false);
 
   github.on(`DELETE ${RUNNER}`, { status: 204 });

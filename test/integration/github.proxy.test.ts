@@ -11,7 +11,14 @@ import type { Scope } from '../../core/domain/ciServer.ts';
 
 const SCOPE: Scope = { kind: 'organization', name: 'acme' };
 const LIST = 'GET /api/v3/orgs/acme/actions/runners';
-const PROXY_VARIABLES = ['HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY', 'http_proxy', 'https_proxy', 'no_proxy'];
+const PROXY_VARIABLES = [
+  'HTTP_PROXY',
+  'HTTPS_PROXY',
+  'NO_PROXY',
+  'http_proxy',
+  'https_proxy',
+  'no_proxy',
+];
 
 let folder: string;
 let certFile: string;
@@ -33,9 +40,36 @@ beforeEach(async () => {
   writeFileSync(tokenFile, 'ghp_x');
   otherFile = join(folder, 'other.pem');
   const subject = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1'];
-  for (const [key, cert] of [[join(folder, 'other-key.pem'), otherFile], [keyFile, certFile]] as const) execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2', '-keyout', key, '-out', cert, ...subject], { stdio: 'ignore' });
+  for (const [key, cert] of [
+    [join(folder, 'other-key.pem'), otherFile],
+    [keyFile, certFile],
+  ] as const)
+    execFileSync(
+      'openssl',
+      [
+        'req',
+        '-x509',
+        '-newkey',
+        'ec',
+        '-pkeyopt',
+        'ec_paramgen_curve:prime256v1',
+        '-nodes',
+        '-days',
+        '2',
+        '-keyout',
+        key,
+        '-out',
+        cert,
+        ...subject,
+      ],
+      { stdio: 'ignore' },
+    );
   http = await new RecordedGitHub().on(LIST, listJson()).start();
-  https = await new RecordedGitHub({ https: { key: readFileSync(keyFile, 'utf8'), cert: readFileSync(certFile, 'utf8') } }).on(LIST, listJson()).start();
+  https = await new RecordedGitHub({
+    https: { key: readFileSync(keyFile, 'utf8'), cert: readFileSync(certFile, 'utf8') },
+  })
+    .on(LIST, listJson())
+    .start();
   proxy = await new ForwardProxy('bot:pa%ss').start();
 });
 
@@ -57,8 +91,10 @@ function find(settings: Record<string, unknown>): Promise<unknown> {
 
 const proxyUrl = (): string => `http://bot:pa%25ss@${proxy.host}`;
 
-test('https through a proxy with a password: a tunnel, and the server\'s own certificate authority', async () => {
-  expect(await find({ apiUrl: `${https.url}/api/v3`, caFile: certFile, proxy: proxyUrl() })).toBeUndefined();
+test("https through a proxy with a password: a tunnel, and the server's own certificate authority", async () => {
+  expect(
+    await find({ apiUrl: `${https.url}/api/v3`, caFile: certFile, proxy: proxyUrl() }),
+  ).toBeUndefined();
   expect(proxy.passed).toEqual([`CONNECT ${new URL(https.url).host}`]);
   expect(https.requests[0]?.headers).not.toHaveProperty('proxy-authorization');
 });
@@ -88,31 +124,55 @@ test('a proxy of the credential is not subject to NO_PROXY', async () => {
   expect(proxy.passed).toHaveLength(1);
 });
 
-test.each(['http', 'https'])('%s: a proxy that refuses the password is no verdict', async (scheme) => {
-  const error = await ciServerError(find({ apiUrl: `${scheme === 'http' ? http.url : https.url}/api/v3`, caFile: certFile, proxy: `http://bot:wrong@${proxy.host}` }));
-  expect(error.kind).toBe('unavailable');
-  expect(error.message).toMatch(/407|proxy/i);
-  expect(error.message).not.toContain('wrong');
-});
+test.each(['http', 'https'])(
+  '%s: a proxy that refuses the password is no verdict',
+  async (scheme) => {
+    const error = await ciServerError(
+      find({
+        apiUrl: `${scheme === 'http' ? http.url : https.url}/api/v3`,
+        caFile: certFile,
+        proxy: `http://bot:wrong@${proxy.host}`,
+      }),
+    );
+    expect(error.kind).toBe('unavailable');
+    expect(error.message).toMatch(/407|proxy/i);
+    expect(error.message).not.toContain('wrong');
+  },
+);
 
 /** Node reads NODE_EXTRA_CA_CERTS at its start. */
 test.each([
   ['alone', (): object => ({})],
   ['beside a caFile of another authority', (): object => ({ caFile: otherFile })],
-])("the environment's proxy and certificate authorities (HTTPS_PROXY, NODE_EXTRA_CA_CERTS), %s", async (_how, more) => {
-  const credentials = { default: { type: 'pat', tokenFile, apiUrl: `${https.url}/api/v3`, ...more() } };
-  const script = `
+])(
+  "the environment's proxy and certificate authorities (HTTPS_PROXY, NODE_EXTRA_CA_CERTS), %s",
+  async (_how, more) => {
+    const credentials = {
+      default: { type: 'pat', tokenFile, apiUrl: `${https.url}/api/v3`, ...more() },
+    };
+    const script = `
     import { createCiServers, parseCredentials } from ${JSON.stringify(new URL('../../activities/ciServers/index.ts', import.meta.url).href)};
     const servers = createCiServers(parseCredentials(${JSON.stringify(credentials)}));
     console.log(JSON.stringify(await servers.get('default').listRunners(${JSON.stringify(SCOPE)})));
     await servers.close();`;
-  const ask = async (env: Record<string, string>): Promise<unknown> => JSON.parse((await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], { env: { PATH: process.env['PATH'] ?? '', HTTPS_PROXY: proxyUrl(), ...env } })).stdout);
-  expect(await ask({ NODE_EXTRA_CA_CERTS: certFile })).toEqual([]);
-  expect(proxy.passed).toEqual([`CONNECT ${new URL(https.url).host}`]);
-  await expect(ask({})).rejects.toMatchObject({ stderr: expect.stringContaining('caFile') });
-});
+    const ask = async (env: Record<string, string>): Promise<unknown> =>
+      JSON.parse(
+        (
+          await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], {
+            env: { PATH: process.env['PATH'] ?? '', HTTPS_PROXY: proxyUrl(), ...env },
+          })
+        ).stdout,
+      );
+    expect(await ask({ NODE_EXTRA_CA_CERTS: certFile })).toEqual([]);
+    expect(proxy.passed).toEqual([`CONNECT ${new URL(https.url).host}`]);
+    await expect(ask({})).rejects.toMatchObject({ stderr: expect.stringContaining('caFile') });
+  },
+);
 
 test('a certificate of an unknown authority: says which setting helps', async () => {
-  expect(await ciServerError(find({ apiUrl: `${https.url}/api/v3` }))).toMatchObject({ kind: 'unavailable', message: expect.stringContaining('caFile') });
+  expect(await ciServerError(find({ apiUrl: `${https.url}/api/v3` }))).toMatchObject({
+    kind: 'unavailable',
+    message: expect.stringContaining('caFile'),
+  });
   expect(https.requests).toHaveLength(0);
 });

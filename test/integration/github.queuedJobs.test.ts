@@ -14,17 +14,29 @@ let close: () => Promise<void>;
 
 beforeEach(async () => {
   simulator = await startSimulator();
-  ({ server, close } = ciServerOf({ type: 'pat', tokenEnv: 'HOLDFAST_JOBS_TOKEN', apiUrl: simulator.url }));
+  ({ server, close } = ciServerOf({
+    type: 'pat',
+    tokenEnv: 'HOLDFAST_JOBS_TOKEN',
+    apiUrl: simulator.url,
+  }));
 });
 afterEach(async () => {
   await close();
   await simulator.stop();
 });
 
-const queue = (repo: string, run_id: number): number => simulator.queueJob({ repo, run_id, labels: ['nobody'] }).id;
-const look = async (scope = ORGANIZATION): Promise<CiJobs> => (await server.queuedJobs?.(scope)) as CiJobs;
+const queue = (repo: string, run_id: number): number =>
+  simulator.queueJob({ repo, run_id, labels: ['nobody'] }).id;
+const look = async (scope = ORGANIZATION): Promise<CiJobs> =>
+  (await server.queuedJobs?.(scope)) as CiJobs;
 const idsOf = ({ jobs }: CiJobs): number[] => jobs.map(({ id }) => id).toSorted((a, b) => a - b);
-const statuses = (): Record<number, number> => Object.fromEntries([...Map.groupBy(simulator.requests(), ({ status }) => status)].map(([status, all]) => [status, all.length]));
+const statuses = (): Record<number, number> =>
+  Object.fromEntries(
+    [...Map.groupBy(simulator.requests(), ({ status }) => status)].map(([status, all]) => [
+      status,
+      all.length,
+    ]),
+  );
 
 test('all pages of runs and of jobs, of all repositories of an organization, and of no other', async () => {
   const ids = [
@@ -66,27 +78,56 @@ test('a repository that cannot be looked into makes the answer incomplete, not w
   queue('acme/secret', 2);
   simulator.addFault({ kind: 'not_found', endpoint: 'GET /repos/acme/secret/*' });
   expect(await look()).toMatchObject({ jobs: [{ id }], complete: false });
-  expect(await ciServerError(look({ kind: 'repository', name: 'acme/secret' }))).toMatchObject({ kind: 'credentials' });
+  expect(await ciServerError(look({ kind: 'repository', name: 'acme/secret' }))).toMatchObject({
+    kind: 'credentials',
+  });
 });
 
 test('a failure in the middle is a failure; the next look is another', async () => {
   const id = queue('acme/web', 1);
   queue('acme/other', 2);
-  simulator.addFault({ kind: 'status', status: 502, endpoint: 'GET /repos/acme/other/*', count: 1 });
+  simulator.addFault({
+    kind: 'status',
+    status: 502,
+    endpoint: 'GET /repos/acme/other/*',
+    count: 1,
+  });
   expect(await ciServerError(look())).toMatchObject({ kind: 'unavailable' });
   expect(idsOf(await look())).toContain(id);
 });
 
 test('an App looks into the repositories it is installed on; if those are not all, its answer is incomplete', async () => {
-  const keys = generateKeyPairSync('rsa', { modulusLength: 2048, publicKeyEncoding: { type: 'spki', format: 'pem' }, privateKeyEncoding: { type: 'pkcs1', format: 'pem' } });
+  const keys = generateKeyPairSync('rsa', {
+    modulusLength: 2048,
+    publicKeyEncoding: { type: 'spki', format: 'pem' },
+    privateKeyEncoding: { type: 'pkcs1', format: 'pem' },
+  });
   process.env['HOLDFAST_JOBS_KEY'] = keys.privateKey;
-  const scopes = { 34: ['orgs/acme', 'repos/acme/*'], 35: ['orgs/acme', 'repos/acme/web'], 36: ['repos/acme/*'] };
-  const installations = Object.entries(scopes).map(([id, all]) => ({ id: Number(id), account: 'acme', scopes: all }));
-  const github = await startSimulator({ apps: [{ id: 12, publicKey: keys.publicKey, installations }] });
-  const ids = ['acme/web', 'acme/secret'].map((repo) => github.queueJob({ repo, labels: ['nobody'] }).id);
+  const scopes = {
+    34: ['orgs/acme', 'repos/acme/*'],
+    35: ['orgs/acme', 'repos/acme/web'],
+    36: ['repos/acme/*'],
+  };
+  const installations = Object.entries(scopes).map(([id, all]) => ({
+    id: Number(id),
+    account: 'acme',
+    scopes: all,
+  }));
+  const github = await startSimulator({
+    apps: [{ id: 12, publicKey: keys.publicKey, installations }],
+  });
+  const ids = ['acme/web', 'acme/secret'].map(
+    (repo) => github.queueJob({ repo, labels: ['nobody'] }).id,
+  );
   github.queueJob({ repo: 'beta/web', labels: ['nobody'] });
   const lookAs = async (installationId: number): Promise<CiJobs> => {
-    const app = ciServerOf({ type: 'app', appId: 12, installationId, privateKeyEnv: 'HOLDFAST_JOBS_KEY', apiUrl: github.url });
+    const app = ciServerOf({
+      type: 'app',
+      appId: 12,
+      installationId,
+      privateKeyEnv: 'HOLDFAST_JOBS_KEY',
+      apiUrl: github.url,
+    });
     try {
       return (await app.server.queuedJobs?.(ORGANIZATION)) as CiJobs;
     } finally {
@@ -102,7 +143,8 @@ test('an App looks into the repositories it is installed on; if those are not al
 
 test('one job by its id: while it waits, when it is over, and where it cannot be told', async () => {
   const id = queue('acme/web', 1);
-  const ask = async (repository: string, scope = ORGANIZATION): Promise<unknown> => await server.job?.(scope, { id, repository });
+  const ask = async (repository: string, scope = ORGANIZATION): Promise<unknown> =>
+    await server.job?.(scope, { id, repository });
   expect(await ask('acme/web')).toEqual((await look()).jobs[0]);
   expect(await ask('acme/web', { kind: 'enterprise', name: 'big' })).toMatchObject({ id });
   simulator.cancelJob(id);
@@ -110,7 +152,10 @@ test('one job by its id: while it waits, when it is over, and where it cannot be
   simulator.addFault({ kind: 'not_found', endpoint: 'GET /repos/acme/web/*' });
   expect(await ask('acme/web')).toBeUndefined();
   const before = simulator.requests().length;
-  expect([await ask('beta/web'), await ask('acme/web', { kind: 'repository', name: 'acme/other' })]).toEqual([undefined, undefined]);
+  expect([
+    await ask('beta/web'),
+    await ask('acme/web', { kind: 'repository', name: 'acme/other' }),
+  ]).toEqual([undefined, undefined]);
   expect(simulator.requests()).toHaveLength(before);
 });
 
@@ -120,7 +165,11 @@ test('lists of hundreds of runs use up what lists may cost, and leave single job
   const before = simulator.requests().length;
   expect(await look()).toEqual({ jobs: [], complete: false });
   expect(simulator.requests()).toHaveLength(before);
-  const asked = await Promise.all(ids.slice(0, 30).map(async (id) => await server.job?.(ORGANIZATION, { id, repository: 'acme/web' })));
+  const asked = await Promise.all(
+    ids
+      .slice(0, 30)
+      .map(async (id) => await server.job?.(ORGANIZATION, { id, repository: 'acme/web' })),
+  );
   expect(asked.filter((job) => job !== undefined)).toHaveLength(25);
   expect(simulator.requests()).toHaveLength(before + 25);
 });

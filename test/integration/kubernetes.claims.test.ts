@@ -7,161 +7,331 @@ import { describeWithLab } from '../support/lab.ts';
 import { until } from '../support/until.ts';
 import type { PodRequest, PodView, Supervision } from '../../core/domain/pod.ts';
 
-const SUPERVISION: Supervision = { watches: 'command', oneJob: true, onTerm: 'checkpoint', drainTimeoutMs: 0, signalTimeoutMs: 10_000, cleanupTimeoutMs: 5_000, stopTo: 'group', startupMs: 600_000 };
+const SUPERVISION: Supervision = {
+  watches: 'command',
+  oneJob: true,
+  onTerm: 'checkpoint',
+  drainTimeoutMs: 0,
+  signalTimeoutMs: 10_000,
+  cleanupTimeoutMs: 5_000,
+  stopTo: 'group',
+  startupMs: 600_000,
+};
 
-await describeWithLab('kubernetes compute: claims, stops and nodes', { kubernetes: true }, (lab) => {
-  let harness: KubernetesHarness;
+await describeWithLab(
+  'kubernetes compute: claims, stops and nodes',
+  { kubernetes: true },
+  (lab) => {
+    let harness: KubernetesHarness;
 
-  beforeEach(async () => {
-    harness = await startKubernetesHarness(lab.kubernetes!.kubeconfig);
-  });
-  afterEach(() => harness.close());
-
-  const request = (more: Partial<PodRequest> = {}): PodRequest => ({ ...harness.request(harness.newIdentity()), ...more });
-  const claims = async (): Promise<string[]> => (await harness.core.listNamespacedPersistentVolumeClaim({ namespace: harness.namespace })).items.map(({ metadata }) => metadata?.name ?? '').toSorted();
-
-  test('a life’s own claim serves all its attempts, and goes when it is told to; a named one stays', async () => {
-    const { compute } = harness;
-    const volumeClaims: VolumeClaim[] = [
-      { name: 'state', mountPath: '/state', storage: '1Gi', storageClass: 'nobody' },
-      { name: 'cache', mountPath: '/cache', claim: 'shared-cache', storage: '5Gi', accessModes: ['ReadWriteMany'] },
-    ];
-    const first = request({ volumeClaims });
-    await compute.createPod(first, undefined);
-    const made = await claims();
-    expect(made).toEqual([expect.stringMatching(/-state$/), 'shared-cache']);
-    await compute.createPod({ ...first, identity: { ...first.identity, attempt: 2 } }, undefined);
-    await harness.second.createPod(request({ volumeClaims: [volumeClaims[1]!] }), undefined);
-    expect(await claims()).toEqual(made);
-    const pods = (await harness.core.listNamespacedPod({ namespace: harness.namespace })).items;
-    expect(pods.map(({ spec }) => spec?.volumes?.flatMap(({ persistentVolumeClaim }) => persistentVolumeClaim?.claimName ?? []).toSorted())).toEqual(expect.arrayContaining([made, made, ['shared-cache']]));
-    await compute.deleteClaims(first.identity, volumeClaims);
-    await compute.deleteClaims(first.identity, volumeClaims);
-    // A claim that a pod uses is protected: it goes with the last of them.
-    for (const { metadata } of pods) await harness.vanish({ name: metadata?.name ?? '', uid: metadata?.uid ?? '', workflowId: '', scheduled: false, createdAt: '', ended: false, gone: false, terminating: false });
-    await expect(claims()).resolves.toContain('shared-cache');
-  });
-
-  test('what a claim begins with, which volumes it may have, and its annotations: as the API server takes them', async () => {
-    const asked = {
-      dataSource: { apiGroup: 'snapshot.storage.k8s.io', kind: 'VolumeSnapshot', name: 'monday' },
-      selector: { matchLabels: { disk: 'nvme' }, matchExpressions: [{ key: 'zone', operator: 'In' as const, values: ['a'] }] },
-      annotations: { 'example.com/backup': 'off' },
-    };
-    const volumeClaims: VolumeClaim[] = [
-      { name: 'work', mountPath: '/work', storage: '1Gi', ...asked },
-      { name: 'cache', mountPath: '/cache', claim: 'shared-cache', storage: '1Gi', ...asked },
-    ];
-    const compute = harness.instance({ policy: { ...RESTRICTED, claims: ['*'] } });
-    await compute.createPod(request({ volumeClaims }), undefined);
-    // One that outlives its runner carries no runner's name, whatever else it is annotated with: the next runner may take it.
-    await compute.createPod(request({ volumeClaims: [volumeClaims[1]!] }), undefined);
-    const made = (await harness.core.listNamespacedPersistentVolumeClaim({ namespace: harness.namespace })).items;
-    expect(made).toHaveLength(2);
-    for (const { metadata, spec } of made) expect({ spec, annotations: metadata?.annotations }).toMatchObject({ spec: { dataSource: asked.dataSource, selector: asked.selector }, annotations: asked.annotations });
-  });
-
-  test('a claim that somebody else made for another life is not taken', async () => {
-    const ask = request({ volumeClaims: [{ name: 'state', mountPath: '/state', storage: '1Gi' }] });
-    const other = { ...ask.identity, firstRunId: 'another' };
-    const claim = (await import('../../activities/compute/naming.ts')).claimName(ask.identity, 'state');
-    await harness.core.createNamespacedPersistentVolumeClaim({
-      namespace: harness.namespace,
-      body: { metadata: { name: claim, annotations: { 'holdfast.dev/workflow-id': other.workflowId } }, spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } } },
+    beforeEach(async () => {
+      harness = await startKubernetesHarness(lab.kubernetes!.kubeconfig);
     });
-    await expect(harness.compute.createPod(ask, undefined)).rejects.toMatchObject({ kind: 'invalid', message: expect.stringContaining('belongs to something else') });
-  });
+    afterEach(() => harness.close());
 
-  test('who may still write to a claim is noted there, pod by pod, for whichever life asks', async () => {
-    const { compute, second } = harness;
-    const volumeClaims: VolumeClaim[] = [{ name: 'cache', mountPath: '/cache', claim: 'shared', storage: '5Gi', accessModes: ['ReadWriteMany'] }];
-    const [one, other] = [request({ volumeClaims }), request({ volumeClaims })];
-    const writers = [{ podUid: 'aaaaaaaa-0000-4000-8000-000000000000', node: 'node-a' }, { podUid: 'bbbbbbbb-0000-4000-8000-000000000000', node: 'node-b' }] as const;
-    // Nobody has made it yet: nothing to note, and nobody to wait for.
-    await compute.fenceClaims(one.identity, volumeClaims, writers[0]);
-    expect(await second.claimWriters(other.identity, volumeClaims)).toEqual([]);
-    await compute.createPod(one, undefined);
-    for (const writer of writers) await compute.fenceClaims(one.identity, volumeClaims, writer);
-    expect(await second.claimWriters(other.identity, volumeClaims)).toEqual(writers);
-    await second.releaseClaims(other.identity, volumeClaims, writers[0]);
-    expect(await compute.claimWriters(one.identity, volumeClaims)).toEqual([writers[1]]);
-  });
+    const request = (more: Partial<PodRequest> = {}): PodRequest => ({
+      ...harness.request(harness.newIdentity()),
+      ...more,
+    });
+    const claims = async (): Promise<string[]> =>
+      (
+        await harness.core.listNamespacedPersistentVolumeClaim({ namespace: harness.namespace })
+      ).items
+        .map(({ metadata }) => metadata?.name ?? '')
+        .toSorted();
 
-  test('the supervisor is told why before its pod is stopped, of this UID only', async () => {
-    const compute = harness.instance({ pod: { image: 'busybox', command: ['work'], supervisor: { image: 'supervisor:1' } } });
-    const pod = await compute.createPod(request({ supervision: SUPERVISION }), undefined);
-    await harness.makeRunning(pod);
-    const reason = async (): Promise<string | undefined> => (await harness.core.readNamespacedPod({ name: pod.name, namespace: harness.namespace })).metadata?.annotations?.['holdfast.dev/stop-reason'];
-    expect(await compute.deletePod({ ...pod, uid: '00000000-0000-0000-0000-000000000000' }, { announce: 'superseded' })).toBe('gone');
-    expect(await reason()).toBeUndefined();
-    expect(await compute.deletePod(pod, { announce: 'drained' })).toBe('terminating');
-    expect(await reason()).toBe('drained');
-    await harness.vanish(pod);
-    expect(await compute.deletePod(pod, { announce: 'cancelled' })).toBe('gone');
-  });
+    test('a life’s own claim serves all its attempts, and goes when it is told to; a named one stays', async () => {
+      const { compute } = harness;
+      const volumeClaims: VolumeClaim[] = [
+        { name: 'state', mountPath: '/state', storage: '1Gi', storageClass: 'nobody' },
+        {
+          name: 'cache',
+          mountPath: '/cache',
+          claim: 'shared-cache',
+          storage: '5Gi',
+          accessModes: ['ReadWriteMany'],
+        },
+      ];
+      const first = request({ volumeClaims });
+      await compute.createPod(first, undefined);
+      const made = await claims();
+      expect(made).toEqual([expect.stringMatching(/-state$/), 'shared-cache']);
+      await compute.createPod({ ...first, identity: { ...first.identity, attempt: 2 } }, undefined);
+      await harness.second.createPod(request({ volumeClaims: [volumeClaims[1]!] }), undefined);
+      expect(await claims()).toEqual(made);
+      const pods = (await harness.core.listNamespacedPod({ namespace: harness.namespace })).items;
+      expect(
+        pods.map(({ spec }) =>
+          spec?.volumes
+            ?.flatMap(({ persistentVolumeClaim }) => persistentVolumeClaim?.claimName ?? [])
+            .toSorted(),
+        ),
+      ).toEqual(expect.arrayContaining([made, made, ['shared-cache']]));
+      await compute.deleteClaims(first.identity, volumeClaims);
+      await compute.deleteClaims(first.identity, volumeClaims);
+      // A claim that a pod uses is protected: it goes with the last of them.
+      for (const { metadata } of pods)
+        await harness.vanish({
+          name: metadata?.name ?? '',
+          uid: metadata?.uid ?? '',
+          workflowId: '',
+          scheduled: false,
+          createdAt: '',
+          ended: false,
+          gone: false,
+          terminating: false,
+        });
+      await expect(claims()).resolves.toContain('shared-cache');
+    });
 
-  test('an order: the pod is deleted once its runner has followed it, or has not for a while', async () => {
-    const compute = harness.instance({ pod: { image: 'busybox', command: ['work'], supervisor: { image: 'supervisor:1' } } });
-    const [obeys, deaf] = await Promise.all([1, 2].map(async () => await compute.createPod(request({ supervision: SUPERVISION }), undefined)));
-    const life = async ({ name }: PodView): Promise<[string | undefined, boolean]> => {
-      const { metadata } = await harness.core.readNamespacedPod({ name, namespace: harness.namespace });
-      return [metadata?.annotations?.['holdfast.dev/stop-reason'], metadata?.deletionTimestamp !== undefined];
-    };
-    for (const pod of [obeys!, deaf!]) await harness.makeRunning(pod);
-    const startMs = performance.now();
-    const deletions = [compute.deletePod(obeys!, { announce: 'cancelled' }), compute.deletePod(deaf!, { announce: 'timeout' })];
-    await until('both to be told', async () => JSON.stringify(await Promise.all([obeys!, deaf!].map(life))) === '[["cancelled",false],["timeout",false]]');
-    await harness.end(obeys!, 143);
-    expect(await deletions[0]).toBe('gone');
-    expect(await life(deaf!)).toEqual(['timeout', false]);
-    expect(await deletions[1]).toBe('terminating');
-    expect(performance.now() - startMs).toBeGreaterThan(14_000);
-    // Told while it is terminating already, it would not hear of it.
-    const againMs = performance.now();
-    expect(await compute.deletePod(deaf!, { announce: 'cancelled' })).toBe('terminating');
-    expect(performance.now() - againMs).toBeLessThan(10_000);
-  });
+    test('what a claim begins with, which volumes it may have, and its annotations: as the API server takes them', async () => {
+      const asked = {
+        dataSource: { apiGroup: 'snapshot.storage.k8s.io', kind: 'VolumeSnapshot', name: 'monday' },
+        selector: {
+          matchLabels: { disk: 'nvme' },
+          matchExpressions: [{ key: 'zone', operator: 'In' as const, values: ['a'] }],
+        },
+        annotations: { 'example.com/backup': 'off' },
+      };
+      const volumeClaims: VolumeClaim[] = [
+        { name: 'work', mountPath: '/work', storage: '1Gi', ...asked },
+        { name: 'cache', mountPath: '/cache', claim: 'shared-cache', storage: '1Gi', ...asked },
+      ];
+      const compute = harness.instance({ policy: { ...RESTRICTED, claims: ['*'] } });
+      await compute.createPod(request({ volumeClaims }), undefined);
+      // One that outlives its runner carries no runner's name, whatever else it is annotated with: the next runner may take it.
+      await compute.createPod(request({ volumeClaims: [volumeClaims[1]!] }), undefined);
+      const made = (
+        await harness.core.listNamespacedPersistentVolumeClaim({ namespace: harness.namespace })
+      ).items;
+      expect(made).toHaveLength(2);
+      for (const { metadata, spec } of made)
+        expect({ spec, annotations: metadata?.annotations }).toMatchObject({
+          spec: { dataSource: asked.dataSource, selector: asked.selector },
+          annotations: asked.annotations,
+        });
+    });
 
-  test('the API server takes the pod as it is, its probes and mounts included', async () => {
-    const compute = harness.instance({ pod: { image: 'busybox', command: ['work'], supervisor: { image: 'supervisor:1' } } });
-    const ask = request({ supervision: SUPERVISION, volumeClaims: [{ name: 'state', mountPath: '/state', claim: 'state-1' }], env: { NODE_OPTIONS: '--no-warnings', PLAIN: '1' } });
-    const { name } = await compute.createPod(ask, undefined);
-    const { spec, metadata } = await harness.core.readNamespacedPod({ name, namespace: harness.namespace });
-    const [runner] = spec!.containers;
-    expect(runner!.command!.slice(-3)).toEqual(['/holdfast/supervisor.mjs', '--', 'work']);
-    const env = Object.fromEntries(runner!.env!.map(({ name: variable, value }) => [variable, value]));
-    expect(env).toMatchObject({ HOLDFAST_MODE: 'command', HOLDFAST_ON_TERM: 'checkpoint', HOLDFAST_ATTEMPT: '1', HOLDFAST_STATE_DIR: '/state', HOLDFAST_CHILD_ENV_NODE_OPTIONS: '--no-warnings', PLAIN: '1' });
-    expect(env).not.toHaveProperty('NODE_OPTIONS');
-    expect(runner).toMatchObject({ startupProbe: { httpGet: { path: '/startup?wait=900ms' }, periodSeconds: 1, failureThreshold: 660 }, readinessProbe: { httpGet: { path: '/ready?wait=900ms' }, periodSeconds: 1, failureThreshold: 1 } });
-    expect(runner!.volumeMounts!.map(({ mountPath }) => mountPath).filter((path) => !path.includes('serviceaccount')).toSorted()).toEqual(['/etc/holdfast', '/holdfast', '/state']);
-    expect(spec!.initContainers).toMatchObject([{ name: 'holdfast-supervisor', image: 'supervisor:1' }]);
-    expect(metadata).toMatchObject({ labels: { 'holdfast.dev/workflow': ask.identity.workflowId }, annotations: { 'holdfast.dev/probes': 'command' } });
-  });
+    test('a claim that somebody else made for another life is not taken', async () => {
+      const ask = request({
+        volumeClaims: [{ name: 'state', mountPath: '/state', storage: '1Gi' }],
+      });
+      const other = { ...ask.identity, firstRunId: 'another' };
+      const claim = (await import('../../activities/compute/naming.ts')).claimName(
+        ask.identity,
+        'state',
+      );
+      await harness.core.createNamespacedPersistentVolumeClaim({
+        namespace: harness.namespace,
+        body: {
+          metadata: { name: claim, annotations: { 'holdfast.dev/workflow-id': other.workflowId } },
+          spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
+        },
+      });
+      await expect(harness.compute.createPod(ask, undefined)).rejects.toMatchObject({
+        kind: 'invalid',
+        message: expect.stringContaining('belongs to something else'),
+      });
+    });
 
-  test.each<[string, NonNullable<V1Node['spec']>, string | undefined, string]>([
-    ['Ready', {}, 'True', 'ready'],
-    ['that does not answer', {}, 'Unknown', 'unreachable'],
-    ['that never said anything', {}, undefined, 'unreachable'],
-    ['taken out of service', { taints: [{ key: 'node.kubernetes.io/out-of-service', value: 'nodeshutdown', effect: 'NoExecute' }] }, 'Unknown', 'fenced'],
-  ])('a node %s', async (_what, spec, ready, expected) => {
-    const name = `${harness.namespace}-node`;
-    await harness.core.createNode({ body: { metadata: { name }, spec } });
-    try {
-      if (ready !== undefined) {
-        const body = [{ op: 'add', path: '/status/conditions', value: [{ type: 'Ready', status: ready, reason: 'Test', message: '', lastHeartbeatTime: new Date(), lastTransitionTime: new Date() }] }];
-        await harness.core.patchNodeStatus({ name, body });
+    test('who may still write to a claim is noted there, pod by pod, for whichever life asks', async () => {
+      const { compute, second } = harness;
+      const volumeClaims: VolumeClaim[] = [
+        {
+          name: 'cache',
+          mountPath: '/cache',
+          claim: 'shared',
+          storage: '5Gi',
+          accessModes: ['ReadWriteMany'],
+        },
+      ];
+      const [one, other] = [request({ volumeClaims }), request({ volumeClaims })];
+      const writers = [
+        { podUid: 'aaaaaaaa-0000-4000-8000-000000000000', node: 'node-a' },
+        { podUid: 'bbbbbbbb-0000-4000-8000-000000000000', node: 'node-b' },
+      ] as const;
+      // Nobody has made it yet: nothing to note, and nobody to wait for.
+      await compute.fenceClaims(one.identity, volumeClaims, writers[0]);
+      expect(await second.claimWriters(other.identity, volumeClaims)).toEqual([]);
+      await compute.createPod(one, undefined);
+      for (const writer of writers) await compute.fenceClaims(one.identity, volumeClaims, writer);
+      expect(await second.claimWriters(other.identity, volumeClaims)).toEqual(writers);
+      await second.releaseClaims(other.identity, volumeClaims, writers[0]);
+      expect(await compute.claimWriters(one.identity, volumeClaims)).toEqual([writers[1]]);
+    });
+
+    test('the supervisor is told why before its pod is stopped, of this UID only', async () => {
+      const compute = harness.instance({
+        pod: { image: 'busybox', command: ['work'], supervisor: { image: 'supervisor:1' } },
+      });
+      const pod = await compute.createPod(request({ supervision: SUPERVISION }), undefined);
+      await harness.makeRunning(pod);
+      const reason = async (): Promise<string | undefined> =>
+        (await harness.core.readNamespacedPod({ name: pod.name, namespace: harness.namespace }))
+          .metadata?.annotations?.['holdfast.dev/stop-reason'];
+      expect(
+        await compute.deletePod(
+          { ...pod, uid: '00000000-0000-0000-0000-000000000000' },
+          { announce: 'superseded' },
+        ),
+      ).toBe('gone');
+      expect(await reason()).toBeUndefined();
+      expect(await compute.deletePod(pod, { announce: 'drained' })).toBe('terminating');
+      expect(await reason()).toBe('drained');
+      await harness.vanish(pod);
+      expect(await compute.deletePod(pod, { announce: 'cancelled' })).toBe('gone');
+    });
+
+    test('an order: the pod is deleted once its runner has followed it, or has not for a while', async () => {
+      const compute = harness.instance({
+        pod: { image: 'busybox', command: ['work'], supervisor: { image: 'supervisor:1' } },
+      });
+      const [obeys, deaf] = await Promise.all(
+        [1, 2].map(
+          async () => await compute.createPod(request({ supervision: SUPERVISION }), undefined),
+        ),
+      );
+      const life = async ({ name }: PodView): Promise<[string | undefined, boolean]> => {
+        const { metadata } = await harness.core.readNamespacedPod({
+          name,
+          namespace: harness.namespace,
+        });
+        return [
+          metadata?.annotations?.['holdfast.dev/stop-reason'],
+          metadata?.deletionTimestamp !== undefined,
+        ];
+      };
+      for (const pod of [obeys!, deaf!]) await harness.makeRunning(pod);
+      const startMs = performance.now();
+      const deletions = [
+        compute.deletePod(obeys!, { announce: 'cancelled' }),
+        compute.deletePod(deaf!, { announce: 'timeout' }),
+      ];
+      await until(
+        'both to be told',
+        async () =>
+          JSON.stringify(await Promise.all([obeys!, deaf!].map(life))) ===
+          '[["cancelled",false],["timeout",false]]',
+      );
+      await harness.end(obeys!, 143);
+      expect(await deletions[0]).toBe('gone');
+      expect(await life(deaf!)).toEqual(['timeout', false]);
+      expect(await deletions[1]).toBe('terminating');
+      expect(performance.now() - startMs).toBeGreaterThan(14_000);
+      // Told while it is terminating already, it would not hear of it.
+      const againMs = performance.now();
+      expect(await compute.deletePod(deaf!, { announce: 'cancelled' })).toBe('terminating');
+      expect(performance.now() - againMs).toBeLessThan(10_000);
+    });
+
+    test('the API server takes the pod as it is, its probes and mounts included', async () => {
+      const compute = harness.instance({
+        pod: { image: 'busybox', command: ['work'], supervisor: { image: 'supervisor:1' } },
+      });
+      const ask = request({
+        supervision: SUPERVISION,
+        volumeClaims: [{ name: 'state', mountPath: '/state', claim: 'state-1' }],
+        env: { NODE_OPTIONS: '--no-warnings', PLAIN: '1' },
+      });
+      const { name } = await compute.createPod(ask, undefined);
+      const { spec, metadata } = await harness.core.readNamespacedPod({
+        name,
+        namespace: harness.namespace,
+      });
+      const [runner] = spec!.containers;
+      expect(runner!.command!.slice(-3)).toEqual(['/holdfast/supervisor.mjs', '--', 'work']);
+      const env = Object.fromEntries(
+        runner!.env!.map(({ name: variable, value }) => [variable, value]),
+      );
+      expect(env).toMatchObject({
+        HOLDFAST_MODE: 'command',
+        HOLDFAST_ON_TERM: 'checkpoint',
+        HOLDFAST_ATTEMPT: '1',
+        HOLDFAST_STATE_DIR: '/state',
+        HOLDFAST_CHILD_ENV_NODE_OPTIONS: '--no-warnings',
+        PLAIN: '1',
+      });
+      expect(env).not.toHaveProperty('NODE_OPTIONS');
+      expect(runner).toMatchObject({
+        startupProbe: {
+          httpGet: { path: '/startup?wait=900ms' },
+          periodSeconds: 1,
+          failureThreshold: 660,
+        },
+        readinessProbe: {
+          httpGet: { path: '/ready?wait=900ms' },
+          periodSeconds: 1,
+          failureThreshold: 1,
+        },
+      });
+      expect(
+        runner!
+          .volumeMounts!.map(({ mountPath }) => mountPath)
+          .filter((path) => !path.includes('serviceaccount'))
+          .toSorted(),
+      ).toEqual(['/etc/holdfast', '/holdfast', '/state']);
+      expect(spec!.initContainers).toMatchObject([
+        { name: 'holdfast-supervisor', image: 'supervisor:1' },
+      ]);
+      expect(metadata).toMatchObject({
+        labels: { 'holdfast.dev/workflow': ask.identity.workflowId },
+        annotations: { 'holdfast.dev/probes': 'command' },
+      });
+    });
+
+    test.each<[string, NonNullable<V1Node['spec']>, string | undefined, string]>([
+      ['Ready', {}, 'True', 'ready'],
+      ['that does not answer', {}, 'Unknown', 'unreachable'],
+      ['that never said anything', {}, undefined, 'unreachable'],
+      [
+        'taken out of service',
+        {
+          taints: [
+            {
+              key: 'node.kubernetes.io/out-of-service',
+              value: 'nodeshutdown',
+              effect: 'NoExecute',
+            },
+          ],
+        },
+        'Unknown',
+        'fenced',
+      ],
+    ])('a node %s', async (_what, spec, ready, expected) => {
+      const name = `${harness.namespace}-node`;
+      await harness.core.createNode({ body: { metadata: { name }, spec } });
+      try {
+        if (ready !== undefined) {
+          const body = [
+            {
+              op: 'add',
+              path: '/status/conditions',
+              value: [
+                {
+                  type: 'Ready',
+                  status: ready,
+                  reason: 'Test',
+                  message: '',
+                  lastHeartbeatTime: new Date(),
+                  lastTransitionTime: new Date(),
+                },
+              ],
+            },
+          ];
+          await harness.core.patchNodeStatus({ name, body });
+        }
+        expect(await harness.compute.nodeState(name)).toBe(expected);
+      } finally {
+        await harness.core.deleteNode({ name });
       }
-      expect(await harness.compute.nodeState(name)).toBe(expected);
-    } finally {
-      await harness.core.deleteNode({ name });
-    }
-    expect(await harness.compute.nodeState(name)).toBe('gone');
-  });
+      expect(await harness.compute.nodeState(name)).toBe('gone');
+    });
 
-  test('the log of a pod that never ran, or is gone, is none', async () => {
-    const pod = await harness.compute.createPod(request(), undefined);
-    expect(await harness.compute.tailLog(pod, 1_000)).toBeUndefined();
-    await harness.vanish(pod);
-    expect(await harness.compute.tailLog(pod, 1_000)).toBeUndefined();
-  });
-});
+    test('the log of a pod that never ran, or is gone, is none', async () => {
+      const pod = await harness.compute.createPod(request(), undefined);
+      expect(await harness.compute.tailLog(pod, 1_000)).toBeUndefined();
+      await harness.vanish(pod);
+      expect(await harness.compute.tailLog(pod, 1_000)).toBeUndefined();
+    });
+  },
+);

@@ -3,7 +3,10 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { KubeConfig } from '@kubernetes/client-node';
 import { parseAllDocuments } from 'yaml';
 import type { ApiMeasure } from '../../activities/compute/kubernetes/apiServer.ts';
-import { checkPermissions, requiredPermissions } from '../../activities/compute/kubernetes/permissions.ts';
+import {
+  checkPermissions,
+  requiredPermissions,
+} from '../../activities/compute/kubernetes/permissions.ts';
 import type { Registration } from '../../activities/ports.ts';
 import { startApiProxy } from '../support/apiProxy.ts';
 import { actAs, applyManifest } from '../support/clusterAccounts.ts';
@@ -14,7 +17,11 @@ import { recordWatch } from '../support/recordedWatch.ts';
 import { until } from '../support/until.ts';
 import type { PodRequest } from '../../core/domain/pod.ts';
 
-const registration: Registration = { runnerName: 'blue-1', runnerId: 9, env: { ACTIONS_RUNNER_INPUT_JITCONFIG: 'very-secret', RUNNER_NAME: 'blue-1' } };
+const registration: Registration = {
+  runnerName: 'blue-1',
+  runnerId: 9,
+  env: { ACTIONS_RUNNER_INPUT_JITCONFIG: 'very-secret', RUNNER_NAME: 'blue-1' },
+};
 
 await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
   let harness: KubernetesHarness;
@@ -24,7 +31,10 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
   });
   afterEach(() => harness.close());
 
-  const request = (more: Partial<PodRequest> = {}): PodRequest => ({ ...harness.request(harness.newIdentity()), ...more });
+  const request = (more: Partial<PodRequest> = {}): PodRequest => ({
+    ...harness.request(harness.newIdentity()),
+    ...more,
+  });
 
   test('an uneventful life takes four requests, beside the shared watch', async () => {
     const measures: ApiMeasure[] = [];
@@ -34,7 +44,10 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
     measures.length = 0;
     const ask = request();
 
-    const pod = await compute.createPod(ask, await compute.storeRegistrationSecret(ask.identity, registration));
+    const pod = await compute.createPod(
+      ask,
+      await compute.storeRegistrationSecret(ask.identity, registration),
+    );
     await watch.until('created', ({ pod: { uid } }) => uid === pod.uid);
     expect((await compute.observe(pod))?.ended).toBe(false);
     await harness.makeRunning(pod);
@@ -49,85 +62,170 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
     // Nobody has to be asked to delete what is known to be gone.
     expect(await compute.deletePod(pod)).toBe('gone');
 
-    expect(measures.map(({ verb, resource, status }) => `${verb} ${resource} ${status}`)).toEqual(['create secrets 201', 'create pods 201', 'delete pods 200', 'delete secrets 200']);
+    expect(measures.map(({ verb, resource, status }) => `${verb} ${resource} ${status}`)).toEqual([
+      'create secrets 201',
+      'create pods 201',
+      'delete pods 200',
+      'delete secrets 200',
+    ]);
     expect(measures.every(({ ms }) => ms > 0)).toBe(true);
     await watch.stop();
   });
 
   test('the registration is in the Secret and in no pod', async () => {
     const ask = request();
-    const pod = await harness.compute.createPod(ask, await harness.compute.storeRegistrationSecret(ask.identity, registration));
-    const stored = await harness.core.readNamespacedPod({ name: pod.name, namespace: harness.namespace });
+    const pod = await harness.compute.createPod(
+      ask,
+      await harness.compute.storeRegistrationSecret(ask.identity, registration),
+    );
+    const stored = await harness.core.readNamespacedPod({
+      name: pod.name,
+      namespace: harness.namespace,
+    });
     expect(JSON.stringify(stored)).not.toContain('very-secret');
     expect(JSON.stringify(stored)).not.toContain(Buffer.from('very-secret').toString('base64'));
     expect(stored.spec!.containers[0]!.env).toEqual([
-      { name: 'ACTIONS_RUNNER_INPUT_JITCONFIG', valueFrom: { secretKeyRef: { name: pod.name, key: 'ACTIONS_RUNNER_INPUT_JITCONFIG' } } },
+      {
+        name: 'ACTIONS_RUNNER_INPUT_JITCONFIG',
+        valueFrom: { secretKeyRef: { name: pod.name, key: 'ACTIONS_RUNNER_INPUT_JITCONFIG' } },
+      },
       { name: 'RUNNER_NAME', valueFrom: { secretKeyRef: { name: pod.name, key: 'RUNNER_NAME' } } },
     ]);
-    const secret = await harness.core.readNamespacedSecret({ name: pod.name, namespace: harness.namespace });
-    expect(Buffer.from(secret.data!['ACTIONS_RUNNER_INPUT_JITCONFIG']!, 'base64').toString()).toBe('very-secret');
-    expect(secret.metadata!.labels).toEqual({ 'app.kubernetes.io/managed-by': 'holdfast', 'holdfast.dev/installation': 'contract', 'holdfast.dev/workflow': ask.identity.workflowId });
+    const secret = await harness.core.readNamespacedSecret({
+      name: pod.name,
+      namespace: harness.namespace,
+    });
+    expect(Buffer.from(secret.data!['ACTIONS_RUNNER_INPUT_JITCONFIG']!, 'base64').toString()).toBe(
+      'very-secret',
+    );
+    expect(secret.metadata!.labels).toEqual({
+      'app.kubernetes.io/managed-by': 'holdfast',
+      'holdfast.dev/installation': 'contract',
+      'holdfast.dev/workflow': ask.identity.workflowId,
+    });
     expect(JSON.stringify(harness.log)).not.toContain('very-secret');
   });
 
   describe('deletePod answers', () => {
     test('gone for a pod that no node has, and for one that has ended; terminating for one that runs, or that a finalizer keeps', async () => {
       const create = () => harness.compute.createPod(request(), undefined);
-      const [unscheduled, ended, running, kept] = [await create(), await create(), await create(), await create()];
+      const [unscheduled, ended, running, kept] = [
+        await create(),
+        await create(),
+        await create(),
+        await create(),
+      ];
       for (const pod of [ended, running]) await harness.makeRunning(pod);
       await harness.end(ended, 0);
-      await harness.core.patchNamespacedPod({ name: kept.name, namespace: harness.namespace, body: [{ op: 'add', path: '/metadata/finalizers', value: ['example.com/keep'] }] });
+      await harness.core.patchNamespacedPod({
+        name: kept.name,
+        namespace: harness.namespace,
+        body: [{ op: 'add', path: '/metadata/finalizers', value: ['example.com/keep'] }],
+      });
       expect(await harness.compute.deletePod(unscheduled)).toBe('gone');
       expect(await harness.compute.deletePod(ended)).toBe('gone');
       expect(await harness.compute.deletePod(running)).toBe('terminating');
       expect(await harness.compute.deletePod(kept)).toBe('terminating');
       expect(await harness.compute.deletePod(running, { gracePeriodSeconds: 0 })).toBe('gone');
       expect((await harness.compute.list()).map(({ uid }) => uid)).toEqual([kept.uid]);
-      await harness.core.patchNamespacedPod({ name: kept.name, namespace: harness.namespace, body: [{ op: 'remove', path: '/metadata/finalizers' }] });
+      await harness.core.patchNamespacedPod({
+        name: kept.name,
+        namespace: harness.namespace,
+        body: [{ op: 'remove', path: '/metadata/finalizers' }],
+      });
     });
   });
 
   describe('creation is refused', () => {
     test('a misspelt field of the template is named', async () => {
       const ask = request({ template: { spec: { nodeSelectr: { a: 'b' } } } });
-      await expect(harness.compute.createPod(ask, undefined)).rejects.toMatchObject({ kind: 'invalid', message: expect.stringContaining('unknown field "spec.nodeSelectr"') });
+      await expect(harness.compute.createPod(ask, undefined)).rejects.toMatchObject({
+        kind: 'invalid',
+        message: expect.stringContaining('unknown field "spec.nodeSelectr"'),
+      });
     });
 
     test('an impossible value is named', async () => {
-      const ask = request({ template: { spec: { containers: [{ name: 'runner', resources: { limits: { memory: 'lots' } } }] } } });
-      await expect(harness.compute.createPod(ask, undefined)).rejects.toMatchObject({ kind: 'invalid', message: expect.stringContaining('quantities must match') });
+      const ask = request({
+        template: {
+          spec: { containers: [{ name: 'runner', resources: { limits: { memory: 'lots' } } }] },
+        },
+      });
+      await expect(harness.compute.createPod(ask, undefined)).rejects.toMatchObject({
+        kind: 'invalid',
+        message: expect.stringContaining('quantities must match'),
+      });
     });
 
     test('quota', async () => {
       const { core, namespace } = harness;
-      await core.createNamespacedResourceQuota({ namespace, body: { metadata: { name: 'none' }, spec: { hard: { pods: '0' } } } });
-      await until('the quota is counted', async () => (await core.readNamespacedResourceQuota({ name: 'none', namespace })).status?.hard !== undefined);
-      await expect(harness.compute.createPod(request(), undefined)).rejects.toMatchObject({ kind: 'quota_exceeded', message: expect.stringContaining('exceeded quota: none') });
+      await core.createNamespacedResourceQuota({
+        namespace,
+        body: { metadata: { name: 'none' }, spec: { hard: { pods: '0' } } },
+      });
+      await until(
+        'the quota is counted',
+        async () =>
+          (await core.readNamespacedResourceQuota({ name: 'none', namespace })).status?.hard !==
+          undefined,
+      );
+      await expect(harness.compute.createPod(request(), undefined)).rejects.toMatchObject({
+        kind: 'quota_exceeded',
+        message: expect.stringContaining('exceeded quota: none'),
+      });
     });
 
     test('Pod Security', async () => {
-      await harness.core.patchNamespace({ name: harness.namespace, body: [{ op: 'add', path: '/metadata/labels/pod-security.kubernetes.io~1enforce', value: 'restricted' }] });
+      await harness.core.patchNamespace({
+        name: harness.namespace,
+        body: [
+          {
+            op: 'add',
+            path: '/metadata/labels/pod-security.kubernetes.io~1enforce',
+            value: 'restricted',
+          },
+        ],
+      });
       await until('it is enforced', async () => {
-        const outcome = await harness.compute.createPod(request(), undefined).catch((error: unknown) => error);
+        const outcome = await harness.compute
+          .createPod(request(), undefined)
+          .catch((error: unknown) => error);
         return outcome instanceof Error;
       });
-      await expect(harness.compute.createPod(request(), undefined)).rejects.toMatchObject({ kind: 'invalid', message: expect.stringContaining('violates PodSecurity') });
+      await expect(harness.compute.createPod(request(), undefined)).rejects.toMatchObject({
+        kind: 'invalid',
+        message: expect.stringContaining('violates PodSecurity'),
+      });
     });
 
     test('another namespace than the worker watches', async () => {
-      await expect(harness.compute.createPod(request({ namespace: 'elsewhere' }), undefined)).rejects.toMatchObject({ kind: 'invalid', message: expect.stringContaining('"elsewhere"') });
+      await expect(
+        harness.compute.createPod(request({ namespace: 'elsewhere' }), undefined),
+      ).rejects.toMatchObject({ kind: 'invalid', message: expect.stringContaining('"elsewhere"') });
     });
 
     test('a namespace that is not there', async () => {
       const compute = harness.instance({ namespace: 'nowhere' });
-      await expect(compute.createPod(request(), undefined)).rejects.toMatchObject({ kind: 'invalid', message: expect.stringContaining('namespaces "nowhere" not found') });
+      await expect(compute.createPod(request(), undefined)).rejects.toMatchObject({
+        kind: 'invalid',
+        message: expect.stringContaining('namespaces "nowhere" not found'),
+      });
     });
 
     test('a pod of that name which belongs to something else is left alone', async () => {
       const ask = request();
       const { core, namespace } = harness;
-      await core.createNamespacedPod({ namespace, body: { metadata: { name: harness.compute.podName(ask.identity) }, spec: { containers: [{ name: 'a', image: 'b' }] } } });
-      await expect(harness.compute.createPod(ask, undefined)).rejects.toMatchObject({ kind: 'invalid', message: expect.stringContaining('belongs to something else') });
+      await core.createNamespacedPod({
+        namespace,
+        body: {
+          metadata: { name: harness.compute.podName(ask.identity) },
+          spec: { containers: [{ name: 'a', image: 'b' }] },
+        },
+      });
+      await expect(harness.compute.createPod(ask, undefined)).rejects.toMatchObject({
+        kind: 'invalid',
+        message: expect.stringContaining('belongs to something else'),
+      });
     });
   });
 
@@ -137,13 +235,20 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
   });
 
   test('lists more than one page', async () => {
-    const made = await Promise.all(Array.from({ length: 12 }, () => harness.compute.createPod(request(), undefined)));
+    const made = await Promise.all(
+      Array.from({ length: 12 }, () => harness.compute.createPod(request(), undefined)),
+    );
     const proxy = await startApiProxy(harness.kubeConfig);
     try {
       // The page is cut down on its way; the continue token of the server itself leads to the rest.
-      proxy.script('list', ...Array.from({ length: 3 }, () => ({ kind: 'rewrite' as const, query: { limit: '5' } })));
+      proxy.script(
+        'list',
+        ...Array.from({ length: 3 }, () => ({ kind: 'rewrite' as const, query: { limit: '5' } })),
+      );
       const listed = await harness.instance({ kubeConfig: proxy.kubeConfig }).list();
-      expect(listed.map(({ uid }) => uid).toSorted()).toEqual(made.map(({ uid }) => uid).toSorted());
+      expect(listed.map(({ uid }) => uid).toSorted()).toEqual(
+        made.map(({ uid }) => uid).toSorted(),
+      );
       expect(proxy.seen).toHaveLength(3);
     } finally {
       await proxy.close();
@@ -151,7 +256,11 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
   });
 
   test('all namespaces, where the worker may', async () => {
-    const compute = harness.instance({ namespace: 'default', allNamespaces: true, installation: harness.namespace });
+    const compute = harness.instance({
+      namespace: 'default',
+      allNamespaces: true,
+      installation: harness.namespace,
+    });
     const pod = await compute.createPod(request({ namespace: harness.namespace }), undefined);
     expect(pod.namespace).toBe(harness.namespace);
     expect((await compute.list()).map(({ uid }) => uid)).toEqual([pod.uid]);
@@ -179,7 +288,14 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
           ['other', async () => await compute.deletePod(pod, { announce: 'cancelled' })],
           ['other', async () => await compute.readRegistrationSecret(harness.newIdentity())],
           ['deletion', async () => await compute.deleteRegistrationSecret(harness.newIdentity())],
-          ['other', async () => await compute.fenceClaims(harness.newIdentity(), [CACHE], { podUid: pod.uid, node: 'no-such-node' })],
+          [
+            'other',
+            async () =>
+              await compute.fenceClaims(harness.newIdentity(), [CACHE], {
+                podUid: pod.uid,
+                node: 'no-such-node',
+              }),
+          ],
           ['other', async () => await compute.nodeState('no-such-node')],
           ['other', async () => await compute.place()],
         ];
@@ -202,10 +318,21 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
       try {
         const hasty = harness.instance({ kubeConfig: proxy.kubeConfig, timeoutMs: 200 });
         proxy.script('other', { kind: 'silence' });
-        await expect(hasty.observe({ name: 'a' })).rejects.toMatchObject({ kind: 'unavailable', message: expect.stringContaining('no answer in time') });
+        await expect(hasty.observe({ name: 'a' })).rejects.toMatchObject({
+          kind: 'unavailable',
+          message: expect.stringContaining('no answer in time'),
+        });
         const compute = harness.instance({ kubeConfig: proxy.kubeConfig });
-        proxy.script('other', { kind: 'answer', status: 429, body: '', headers: { 'retry-after': '7' } });
-        await expect(compute.observe({ name: 'a' })).rejects.toMatchObject({ kind: 'unavailable', retryAfterMs: 7000 });
+        proxy.script('other', {
+          kind: 'answer',
+          status: 429,
+          body: '',
+          headers: { 'retry-after': '7' },
+        });
+        await expect(compute.observe({ name: 'a' })).rejects.toMatchObject({
+          kind: 'unavailable',
+          retryAfterMs: 7000,
+        });
         proxy.down = true;
         await expect(compute.observe({ name: 'a' })).rejects.toMatchObject({ kind: 'unavailable' });
         proxy.down = false;
@@ -218,7 +345,10 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
 
   test("goes through the kubeconfig's proxy", async () => {
     const proxy = await new ForwardProxy().start();
-    const cluster = { ...harness.kubeConfig.getCurrentCluster()!, proxyUrl: `http://${proxy.host}` };
+    const cluster = {
+      ...harness.kubeConfig.getCurrentCluster()!,
+      proxyUrl: `http://${proxy.host}`,
+    };
     const config = new KubeConfig();
     config.loadFromClusterAndUser(cluster, harness.kubeConfig.getCurrentUser()!);
     const compute = harness.instance({ kubeConfig: config });
@@ -233,43 +363,75 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
 
   describe('permissions', () => {
     test('each that is missing is told, and the fix is enough', async () => {
-      await harness.core.createNamespacedServiceAccount({ namespace: harness.namespace, body: { metadata: { name: 'worker' } } });
+      await harness.core.createNamespacedServiceAccount({
+        namespace: harness.namespace,
+        body: { metadata: { name: 'worker' } },
+      });
       const account = await actAs('worker', harness);
       const report = await checkPermissions(account, harness.namespace);
       expect(report.user).toBe(`system:serviceaccount:${harness.namespace}:worker`);
       expect(report.missing).toHaveLength(Object.values(requiredPermissions).flat().length + 1);
-      await expect(harness.instance({ kubeConfig: account }).place()).rejects.toMatchObject({ kind: 'forbidden' });
-      await expect(harness.instance({ kubeConfig: account }).createPod(request(), undefined)).rejects.toMatchObject({ kind: 'forbidden' });
-      await expect(harness.instance({ kubeConfig: account }).readRegistrationSecret(harness.newIdentity())).rejects.toMatchObject({ kind: 'forbidden' });
+      await expect(harness.instance({ kubeConfig: account }).place()).rejects.toMatchObject({
+        kind: 'forbidden',
+      });
+      await expect(
+        harness.instance({ kubeConfig: account }).createPod(request(), undefined),
+      ).rejects.toMatchObject({ kind: 'forbidden' });
+      await expect(
+        harness.instance({ kubeConfig: account }).readRegistrationSecret(harness.newIdentity()),
+      ).rejects.toMatchObject({ kind: 'forbidden' });
 
       const [, yaml] = /^kubectl apply -f - <<'END'\n(.*)END$/s.exec(report.fix!)!;
       await applyManifest(harness.kubeConfig, yaml!);
-      await until('the permissions are in force', async () => (await checkPermissions(account, harness.namespace)).missing.length === 0);
+      await until(
+        'the permissions are in force',
+        async () => (await checkPermissions(account, harness.namespace)).missing.length === 0,
+      );
       const compute = harness.instance({ kubeConfig: account });
       expect(await compute.place()).toEqual(await harness.compute.place());
       const ask = request();
-      const pod = await compute.createPod(ask, await compute.storeRegistrationSecret(ask.identity, registration));
+      const pod = await compute.createPod(
+        ask,
+        await compute.storeRegistrationSecret(ask.identity, registration),
+      );
       const watch = await recordWatch(compute);
       await watch.until('seen', (event) => event.pod.uid === pod.uid);
       await watch.stop();
       expect(await compute.deletePod(pod)).toBe('gone');
       await compute.deleteRegistrationSecret(ask.identity);
-      expect((await checkPermissions(account, undefined)).missing).toHaveLength(Object.values(requiredPermissions).flat().length);
+      expect((await checkPermissions(account, undefined)).missing).toHaveLength(
+        Object.values(requiredPermissions).flat().length,
+      );
     });
 
     test('deploy/rbac.yaml grants exactly the required ones', async () => {
-      const yaml = (await readFile(new URL('../../deploy/rbac.yaml', import.meta.url), 'utf8')).replaceAll(/namespace: holdfast(-runners)?\n/g, `namespace: ${harness.namespace}\n`).replaceAll('in-holdfast\n', `in-${harness.namespace}\n`);
-      const [, role] = parseAllDocuments(yaml).map((document) => document.toJS() as { rules: { resources: string[]; verbs: string[] }[] });
-      expect(Object.fromEntries(role!.rules.map(({ resources, verbs }) => [resources[0], verbs]))).toEqual(requiredPermissions);
+      const yaml = (await readFile(new URL('../../deploy/rbac.yaml', import.meta.url), 'utf8'))
+        .replaceAll(/namespace: holdfast(-runners)?\n/g, `namespace: ${harness.namespace}\n`)
+        .replaceAll('in-holdfast\n', `in-${harness.namespace}\n`);
+      const [, role] = parseAllDocuments(yaml).map(
+        (document) => document.toJS() as { rules: { resources: string[]; verbs: string[] }[] },
+      );
+      expect(
+        Object.fromEntries(role!.rules.map(({ resources, verbs }) => [resources[0], verbs])),
+      ).toEqual(requiredPermissions);
       await applyManifest(harness.kubeConfig, yaml);
       const account = await actAs('holdfast-worker', harness);
-      await until('the permissions are in force', async () => (await checkPermissions(account, harness.namespace)).missing.length === 0);
+      await until(
+        'the permissions are in force',
+        async () => (await checkPermissions(account, harness.namespace)).missing.length === 0,
+      );
     });
 
     test('credentials that are not taken', async () => {
       const config = new KubeConfig();
-      config.loadFromClusterAndUser(harness.kubeConfig.getCurrentCluster()!, { name: 'x', token: 'wrong' });
-      await expect(checkPermissions(config, 'default')).rejects.toMatchObject({ kind: 'forbidden', message: expect.stringContaining('Unauthorized') });
+      config.loadFromClusterAndUser(harness.kubeConfig.getCurrentCluster()!, {
+        name: 'x',
+        token: 'wrong',
+      });
+      await expect(checkPermissions(config, 'default')).rejects.toMatchObject({
+        kind: 'forbidden',
+        message: expect.stringContaining('Unauthorized'),
+      });
     });
   });
 });

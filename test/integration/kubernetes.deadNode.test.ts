@@ -14,11 +14,21 @@ await describeWithLab('a node that does not answer', { kubernetes: true }, (lab)
   test('its pods’ logs cannot be read: nobody takes the API server for away because of that', async () => {
     const { compute, core, namespace } = harness;
     // Nothing listens there.
-    const status = { addresses: [{ type: 'InternalIP', address: '127.0.0.1' }], daemonEndpoints: { kubeletEndpoint: { Port: 1 } } };
-    await core.patchNodeStatus({ name: namespace, body: { status } }, setHeaderOptions('Content-Type', PatchStrategy.StrategicMergePatch));
+    const status = {
+      addresses: [{ type: 'InternalIP', address: '127.0.0.1' }],
+      daemonEndpoints: { kubeletEndpoint: { Port: 1 } },
+    };
+    await core.patchNodeStatus(
+      { name: namespace, body: { status } },
+      setHeaderOptions('Content-Type', PatchStrategy.StrategicMergePatch),
+    );
     const pod = await compute.createPod(harness.request(harness.newIdentity()), undefined);
     await harness.makeRunning(pod);
-    for (let time = 0; time < 4; time += 1) await expect(compute.tailLog(pod, 1_000)).rejects.toMatchObject({ kind: 'unavailable', message: expect.stringMatching(/^Cannot read the log of pod .*(refused|dial)/) });
+    for (let time = 0; time < 4; time += 1)
+      await expect(compute.tailLog(pod, 1_000)).rejects.toMatchObject({
+        kind: 'unavailable',
+        message: expect.stringMatching(/^Cannot read the log of pod .*(refused|dial)/),
+      });
     expect(compute.reachable?.()).toBe(true);
     expect((await compute.observe(pod))?.uid).toBe(pod.uid);
   });

@@ -1,27 +1,52 @@
 import { randomUUID } from 'node:crypto';
-import { CoreV1Api, KubernetesObjectApi, RbacAuthorizationV1Api, setHeaderOptions, type KubernetesObject, type V1PodSpec } from '@kubernetes/client-node';
+import {
+  CoreV1Api,
+  KubernetesObjectApi,
+  RbacAuthorizationV1Api,
+  setHeaderOptions,
+  type KubernetesObject,
+  type V1PodSpec,
+} from '@kubernetes/client-node';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { loadKubeConfig } from '../../activities/compute/kubernetes/kubeConfig.ts';
 import { admissionPolicy } from '../../activities/compute/kubernetes/policy/admissionPolicy.ts';
 import { RESTRICTED } from '../../activities/compute/kubernetes/policy/podPolicy.ts';
 import { startKubernetesHarness, type KubernetesHarness } from '../support/kubernetesHarness.ts';
 import { describeWithLab } from '../support/lab.ts';
-import { OWN_IMAGE, OWN_STORE, OWN_STORE_SECRET, POD, podOf, POLICY_CASES, policyOf } from '../support/policyPods.ts';
+import {
+  OWN_IMAGE,
+  OWN_STORE,
+  OWN_STORE_SECRET,
+  POD,
+  podOf,
+  POLICY_CASES,
+  policyOf,
+} from '../support/policyPods.ts';
 import { until } from '../support/until.ts';
 
 /** The same pods before the API server: each policy as a ValidatingAdmissionPolicy over a service account of its own. Nothing is stored. */
 await describeWithLab('pod policies as admission policies', { kubernetes: true }, (lab) => {
   const id = `policy-${randomUUID().slice(0, 8)}`;
-  const policies = [...new Map(POLICY_CASES.map((each) => [JSON.stringify(each.policy), policyOf(each)]))];
-  const accountOf = (policy: object): string => `worker-${policies.findIndex(([text]) => text === JSON.stringify(policy))}`;
+  const policies = [
+    ...new Map(POLICY_CASES.map((each) => [JSON.stringify(each.policy), policyOf(each)])),
+  ];
+  const accountOf = (policy: object): string =>
+    `worker-${policies.findIndex(([text]) => text === JSON.stringify(policy))}`;
   const made: KubernetesObject[] = [];
   let core: CoreV1Api;
   let objects: KubernetesObjectApi;
 
   /** @returns the rule that denies it, or what else the API server says; `undefined`: it may be */
-  async function judge(account: string, spec: V1PodSpec, namespace = id): Promise<string | undefined> {
+  async function judge(
+    account: string,
+    spec: V1PodSpec,
+    namespace = id,
+  ): Promise<string | undefined> {
     try {
-      await core.createNamespacedPod({ namespace, body: { metadata: { name: POD }, spec }, dryRun: 'All' }, setHeaderOptions('Impersonate-User', `system:serviceaccount:${id}:${account}`));
+      await core.createNamespacedPod(
+        { namespace, body: { metadata: { name: POD }, spec }, dryRun: 'All' },
+        setHeaderOptions('Impersonate-User', `system:serviceaccount:${id}:${account}`),
+      );
       return undefined;
     } catch (error) {
       const text = String((error as { body?: unknown }).body ?? error);
@@ -34,41 +59,113 @@ await describeWithLab('pod policies as admission policies', { kubernetes: true }
     core = kubeConfig.makeApiClient(CoreV1Api);
     objects = kubeConfig.makeApiClient(KubernetesObjectApi);
     await core.createNamespace({ body: { metadata: { name: id } } });
-    const accounts = policies.map((_policy, index) => ({ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: `system:serviceaccount:${id}:worker-${index}` }));
-    const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' };
-    made.push(await kubeConfig.makeApiClient(RbacAuthorizationV1Api).createClusterRoleBinding({ body: { metadata: { name: id }, subjects: accounts, roleRef } }));
-    for (const name of ['default', 'deployer']) await until(`the account ${name}`, async () => await core.createNamespacedServiceAccount({ namespace: id, body: { metadata: { name } } }).then(() => true, (error: { code?: number }) => error.code === 409));
+    const accounts = policies.map((_policy, index) => ({
+      apiGroup: 'rbac.authorization.k8s.io',
+      kind: 'User',
+      name: `system:serviceaccount:${id}:worker-${index}`,
+    }));
+    const roleRef = {
+      apiGroup: 'rbac.authorization.k8s.io',
+      kind: 'ClusterRole',
+      name: 'cluster-admin',
+    };
+    made.push(
+      await kubeConfig.makeApiClient(RbacAuthorizationV1Api).createClusterRoleBinding({
+        body: { metadata: { name: id }, subjects: accounts, roleRef },
+      }),
+    );
+    for (const name of ['default', 'deployer'])
+      await until(
+        `the account ${name}`,
+        async () =>
+          await core
+            .createNamespacedServiceAccount({ namespace: id, body: { metadata: { name } } })
+            .then(
+              () => true,
+              (error: { code?: number }) => error.code === 409,
+            ),
+      );
     for (const [text, policy] of policies) {
       const account = accountOf(JSON.parse(text) as object);
-      for (const object of admissionPolicy(policy, { images: [OWN_IMAGE], namespace: id, store: OWN_STORE, storeSecret: OWN_STORE_SECRET }, { name: `${id}-${account}`, serviceAccount: `${id}/${account}` })) made.push(await objects.create(object as KubernetesObject));
+      for (const object of admissionPolicy(
+        policy,
+        { images: [OWN_IMAGE], namespace: id, store: OWN_STORE, storeSecret: OWN_STORE_SECRET },
+        { name: `${id}-${account}`, serviceAccount: `${id}/${account}` },
+      ))
+        made.push(await objects.create(object as KubernetesObject));
     }
-    for (const [text] of policies) await until('the policy to be in force', async () => (await judge(accountOf(JSON.parse(text) as object), podOf({}), 'default')) === 'namespaces');
+    for (const [text] of policies)
+      await until(
+        'the policy to be in force',
+        async () =>
+          (await judge(accountOf(JSON.parse(text) as object), podOf({}), 'default')) ===
+          'namespaces',
+      );
   }, 120_000);
 
   afterAll(async () => {
-    for (const object of made.toReversed()) await objects.delete({ ...object, apiVersion: object.apiVersion ?? 'rbac.authorization.k8s.io/v1', kind: object.kind ?? 'ClusterRoleBinding' });
+    for (const object of made.toReversed())
+      await objects.delete({
+        ...object,
+        apiVersion: object.apiVersion ?? 'rbac.authorization.k8s.io/v1',
+        kind: object.kind ?? 'ClusterRoleBinding',
+      });
     await core.deleteNamespace({ name: id });
   });
 
-  test.each(POLICY_CASES.map((each) => [each.what, each] as const))('%s', async (_what, { spec, policy, refusedBy }) => {
-    expect(await judge(accountOf(policy), podOf(spec))).toBe(refusedBy[0]);
-  });
+  test.each(POLICY_CASES.map((each) => [each.what, each] as const))(
+    '%s',
+    async (_what, { spec, policy, refusedBy }) => {
+      expect(await judge(accountOf(policy), podOf(spec))).toBe(refusedBy[0]);
+    },
+  );
 
   test.each([
     ['of its own', {}, {}, true],
-    ['a copy of a claim', { dataSource: { kind: 'PersistentVolumeClaim', name: 'cache-3' } }, {}, false],
-    ['a copy of a claim that may be', { dataSource: { kind: 'PersistentVolumeClaim', name: 'cache-3' } }, { claims: ['cache-*'] }, true],
+    [
+      'a copy of a claim',
+      { dataSource: { kind: 'PersistentVolumeClaim', name: 'cache-3' } },
+      {},
+      false,
+    ],
+    [
+      'a copy of a claim that may be',
+      { dataSource: { kind: 'PersistentVolumeClaim', name: 'cache-3' } },
+      { claims: ['cache-*'] },
+      true,
+    ],
     ['a volume by its labels', { selector: { matchLabels: { disk: 'nvme' } } }, {}, false],
-    ['a volume by its labels, for a claim that may be', { selector: { matchLabels: { disk: 'nvme' } } }, { claims: ['cache-*'] }, true],
+    [
+      'a volume by its labels, for a claim that may be',
+      { selector: { matchLabels: { disk: 'nvme' } } },
+      { claims: ['cache-*'] },
+      true,
+    ],
   ])('a claim, %s', async (_what, more, policy, allowed) => {
-    const spec = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } }, ...more };
-    const making = core.createNamespacedPersistentVolumeClaim({ namespace: id, body: { metadata: { name: 'cache-9' }, spec }, dryRun: 'All' }, setHeaderOptions('Impersonate-User', `system:serviceaccount:${id}:${accountOf(policy)}`));
+    const spec = {
+      accessModes: ['ReadWriteOnce'],
+      resources: { requests: { storage: '1Gi' } },
+      ...more,
+    };
+    const making = core.createNamespacedPersistentVolumeClaim(
+      { namespace: id, body: { metadata: { name: 'cache-9' }, spec }, dryRun: 'All' },
+      setHeaderOptions('Impersonate-User', `system:serviceaccount:${id}:${accountOf(policy)}`),
+    );
     if (allowed) await expect(making).resolves.toMatchObject({ kind: 'PersistentVolumeClaim' });
-    else await expect(making).rejects.toMatchObject({ body: expect.stringContaining("not allowed by \\\"claims\\\" of Holdfast's pod policy") });
+    else
+      await expect(making).rejects.toMatchObject({
+        body: expect.stringContaining('not allowed by \\"claims\\" of Holdfast\'s pod policy'),
+      });
   });
 
   test('whoever is not the worker is not held to it', async () => {
-    await expect(core.createNamespacedPod({ namespace: id, body: { metadata: { name: POD }, spec: podOf({ hostPID: true }) }, dryRun: 'All' })).resolves.toMatchObject({ kind: 'Pod' });
+    await expect(
+      core.createNamespacedPod({
+        namespace: id,
+        body: { metadata: { name: POD }, spec: podOf({ hostPID: true }) },
+        dryRun: 'All',
+      }),
+    ).resolves.toMatchObject({ kind: 'Pod' });
   });
 });
 
@@ -82,9 +179,27 @@ await describeWithLab('a compute and its pod policy', { kubernetes: true }, (lab
   test('what it does not allow is a fault at admission, and no pod whoever asks for one', async () => {
     const { core, namespace } = harness;
     const compute = harness.instance({ policy: RESTRICTED });
-    const request = { ...harness.request(harness.newIdentity()), template: { spec: { schedulerName: 'contract', serviceAccountName: 'default', automountServiceAccountToken: true, hostPID: true } } };
-    expect(compute.faults(request)).toEqual([expect.stringMatching(/^automountServiceAccountToken: its token is not allowed by "serviceAccounts"/), expect.stringMatching(/^hostPID: the node's pid is not allowed by "host"/)]);
-    await expect(compute.createPod(request, undefined)).rejects.toMatchObject({ kind: 'invalid', message: expect.stringContaining('"serviceAccounts"') });
+    const request = {
+      ...harness.request(harness.newIdentity()),
+      template: {
+        spec: {
+          schedulerName: 'contract',
+          serviceAccountName: 'default',
+          automountServiceAccountToken: true,
+          hostPID: true,
+        },
+      },
+    };
+    expect(compute.faults(request)).toEqual([
+      expect.stringMatching(
+        /^automountServiceAccountToken: its token is not allowed by "serviceAccounts"/,
+      ),
+      expect.stringMatching(/^hostPID: the node's pid is not allowed by "host"/),
+    ]);
+    await expect(compute.createPod(request, undefined)).rejects.toMatchObject({
+      kind: 'invalid',
+      message: expect.stringContaining('"serviceAccounts"'),
+    });
     expect((await core.listNamespacedPod({ namespace })).items).toEqual([]);
   });
 });

@@ -7,7 +7,14 @@ import { recordWatch, type RecordedWatch } from '../support/recordedWatch.ts';
 import { until } from '../support/until.ts';
 import type { PodView } from '../../core/domain/pod.ts';
 
-const gone410 = { kind: 'Status', apiVersion: 'v1', status: 'Failure', reason: 'Expired', code: 410, message: 'too old resource version: 1 (2)' };
+const gone410 = {
+  kind: 'Status',
+  apiVersion: 'v1',
+  status: 'Failure',
+  reason: 'Expired',
+  code: 410,
+  message: 'too old resource version: 1 (2)',
+};
 
 await describeWithLab('kubernetes: the shared watch', { kubernetes: true }, (lab) => {
   let harness: KubernetesHarness;
@@ -43,7 +50,10 @@ await describeWithLab('kubernetes: the shared watch', { kubernetes: true }, (lab
   /** The watch works: a change made past the proxy arrives. */
   async function expectAlive(): Promise<void> {
     await harness.end(pod, 3);
-    const { pod: ended } = await watch.until('the pod ended', (event) => event.pod.uid === pod.uid && event.pod.ended);
+    const { pod: ended } = await watch.until(
+      'the pod ended',
+      (event) => event.pod.uid === pod.uid && event.pod.ended,
+    );
     expect(ended).toMatchObject({ gone: false, exit: { code: 3 } });
     await until('the watch is synced again', () => watch.synced());
     expect(goneEvents()).toBe(0);
@@ -71,7 +81,14 @@ await describeWithLab('kubernetes: the shared watch', { kubernetes: true }, (lab
   });
 
   test.each([503, 429, 500, 401])('HTTP %i on the watch: backs off and goes on', async (status) => {
-    proxy.script('watch', ...Array.from({ length: 3 }, () => ({ kind: 'answer' as const, status, body: '{"kind":"Status"}' })));
+    proxy.script(
+      'watch',
+      ...Array.from({ length: 3 }, () => ({
+        kind: 'answer' as const,
+        status,
+        body: '{"kind":"Status"}',
+      })),
+    );
     await startWatch();
     expect(watches()).toBe(4);
     await expectAlive();
@@ -81,14 +98,30 @@ await describeWithLab('kubernetes: the shared watch', { kubernetes: true }, (lab
 
   test('410 as an answer and as an event: a pod that vanished meanwhile is told gone, with its last view', async () => {
     await startWatch();
-    proxy.script('watch', { kind: 'answer', status: 200, body: `${JSON.stringify({ type: 'ERROR', object: gone410 })}\n` }, { kind: 'answer', status: 410, body: JSON.stringify(gone410) });
+    proxy.script(
+      'watch',
+      {
+        kind: 'answer',
+        status: 200,
+        body: `${JSON.stringify({ type: 'ERROR', object: gone410 })}\n`,
+      },
+      { kind: 'answer', status: 410, body: JSON.stringify(gone410) },
+    );
     proxy.down = true;
     proxy.cutAll();
     await until('the loss was noticed', () => !watch.synced());
     await harness.vanish(pod);
     proxy.down = false;
-    const { pod: last, previous } = await watch.until('gone', (event) => event.pod.uid === pod.uid && event.pod.gone);
-    expect(last).toMatchObject({ ended: true, gone: true, node: harness.namespace, startedAt: expect.any(String) });
+    const { pod: last, previous } = await watch.until(
+      'gone',
+      (event) => event.pod.uid === pod.uid && event.pod.gone,
+    );
+    expect(last).toMatchObject({
+      ended: true,
+      gone: true,
+      node: harness.namespace,
+      startedAt: expect.any(String),
+    });
     expect(previous).toMatchObject({ gone: false });
     await until('the watch is synced again', () => watch.synced());
     expect(lists()).toBe(3);
@@ -111,9 +144,14 @@ await describeWithLab('kubernetes: the shared watch', { kubernetes: true }, (lab
     await startWatch();
     const foreign = harness.instance({ installation: 'another' });
     const { name } = await foreign.createPod(harness.request(harness.newIdentity()), undefined);
-    const newer = Number((await harness.core.readNamespacedPod({ name, namespace: harness.namespace })).metadata!.resourceVersion);
+    const newer = Number(
+      (await harness.core.readNamespacedPod({ name, namespace: harness.namespace })).metadata!
+        .resourceVersion,
+    );
     await until('a second watch', () => watches() >= 2);
-    const [first, second] = proxy.seen.filter(({ kind }) => kind === 'watch').map(({ url }) => Number(url.searchParams.get('resourceVersion')));
+    const [first, second] = proxy.seen
+      .filter(({ kind }) => kind === 'watch')
+      .map(({ url }) => Number(url.searchParams.get('resourceVersion')));
     expect(first).toBeLessThan(newer);
     expect(second).toBeGreaterThanOrEqual(newer);
     expect(watch.synced()).toBe(true);
@@ -130,7 +168,11 @@ await describeWithLab('kubernetes: the shared watch', { kubernetes: true }, (lab
   ])('a list that is %s never stands for "no pods"', async (_, body) => {
     await startWatch();
     proxy.script('watch', { kind: 'answer', status: 410, body: JSON.stringify(gone410) });
-    proxy.script('list', { kind: 'answer', status: 200, body }, { kind: 'answer', status: 200, body });
+    proxy.script(
+      'list',
+      { kind: 'answer', status: 200, body },
+      { kind: 'answer', status: 200, body },
+    );
     proxy.cutAll();
     await until('the list was tried again', () => lists() >= 4);
     await until('the watch is synced again', () => watch.synced());
@@ -141,21 +183,41 @@ await describeWithLab('kubernetes: the shared watch', { kubernetes: true }, (lab
 
   test('a pod that is missing from a list is looked at by name, and is not gone if it is there', async () => {
     await startWatch();
-    const { resourceVersion } = (await harness.core.listNamespacedPod({ namespace: harness.namespace })).metadata ?? {};
+    const { resourceVersion } =
+      (await harness.core.listNamespacedPod({ namespace: harness.namespace })).metadata ?? {};
     proxy.script('watch', { kind: 'answer', status: 410, body: JSON.stringify(gone410) });
-    proxy.script('list', { kind: 'answer', status: 200, body: JSON.stringify({ kind: 'PodList', apiVersion: 'v1', metadata: { resourceVersion }, items: [] }) });
+    proxy.script('list', {
+      kind: 'answer',
+      status: 200,
+      body: JSON.stringify({
+        kind: 'PodList',
+        apiVersion: 'v1',
+        metadata: { resourceVersion },
+        items: [],
+      }),
+    });
     proxy.cutAll();
     await until('a new list', () => watch.relists.length === 2 && watch.synced());
-    expect({ gone: goneEvents(), listed: watch.relists.at(-1)?.size }).toEqual({ gone: 0, listed: 0 });
+    expect({ gone: goneEvents(), listed: watch.relists.at(-1)?.size }).toEqual({
+      gone: 0,
+      listed: 0,
+    });
     expect(await compute.observe(pod)).toMatchObject({ uid: pod.uid, ended: false });
     await expectAlive();
   });
 
   test('a pod that runs on without our labels leaves the watch, and is not gone; its real end is', async () => {
     await startWatch();
-    const relabel = async (op: object): Promise<unknown> => await harness.core.patchNamespacedPod({ name: pod.name, namespace: harness.namespace, body: [{ path: '/metadata/labels/holdfast.dev~1installation', ...op }] });
+    const relabel = async (op: object): Promise<unknown> =>
+      await harness.core.patchNamespacedPod({
+        name: pod.name,
+        namespace: harness.namespace,
+        body: [{ path: '/metadata/labels/holdfast.dev~1installation', ...op }],
+      });
     await relabel({ op: 'remove' });
-    await until('it is out of sight', () => harness.log.some(({ message }) => message === 'a pod is out of sight'));
+    await until('it is out of sight', () =>
+      harness.log.some(({ message }) => message === 'a pod is out of sight'),
+    );
     expect(goneEvents()).toBe(0);
     expect(await compute.observe(pod)).toMatchObject({ uid: pod.uid, ended: false });
     await relabel({ op: 'add', value: 'contract' });
@@ -174,7 +236,11 @@ await describeWithLab('kubernetes: the shared watch', { kubernetes: true }, (lab
   });
 
   test('a list cut in its middle is taken again as a whole', async () => {
-    proxy.script('list', { kind: 'cut', afterBytes: 400 }, { kind: 'answer', status: 503, body: '' });
+    proxy.script(
+      'list',
+      { kind: 'cut', afterBytes: 400 },
+      { kind: 'answer', status: 503, body: '' },
+    );
     await startWatch();
     expect(lists()).toBe(3);
     expect(watch.relists).toHaveLength(1);
@@ -190,7 +256,10 @@ await describeWithLab('kubernetes: the shared watch', { kubernetes: true }, (lab
 
   test('a server that ends each watch at once is not asked in a tight loop', async () => {
     const slow = harness.instance({ kubeConfig: proxy.kubeConfig, minBackoffMs: 400 });
-    proxy.script('watch', ...Array.from({ length: 3 }, () => ({ kind: 'answer' as const, status: 200, body: '' })));
+    proxy.script(
+      'watch',
+      ...Array.from({ length: 3 }, () => ({ kind: 'answer' as const, status: 200, body: '' })),
+    );
     const startedAt = performance.now();
     watch = await recordWatch(slow);
     await until('a fourth watch', () => watches() === 4);
@@ -209,13 +278,16 @@ await describeWithLab('kubernetes: the shared watch', { kubernetes: true }, (lab
     });
     await until('synced', () => failing.synced());
     await failing.stop();
-    expect(harness.log.filter(({ message }) => message === 'listener of pods failed')).toHaveLength(2);
+    expect(harness.log.filter(({ message }) => message === 'listener of pods failed')).toHaveLength(
+      2,
+    );
     await startWatch();
     await expectAlive();
   });
 
   describe('observe', () => {
-    const gets = (): number => proxy.seen.filter(({ kind, method }) => kind === 'other' && method === 'GET').length;
+    const gets = (): number =>
+      proxy.seen.filter(({ kind, method }) => kind === 'other' && method === 'GET').length;
 
     test('is answered from the synced cache, also that a pod is gone; no request', async () => {
       await startWatch();
@@ -230,7 +302,10 @@ await describeWithLab('kubernetes: the shared watch', { kubernetes: true }, (lab
 
     test('looks live while the watch is lost', async () => {
       await startWatch();
-      proxy.script('watch', ...Array.from({ length: 50 }, () => ({ kind: 'answer' as const, status: 503, body: '' })));
+      proxy.script(
+        'watch',
+        ...Array.from({ length: 50 }, () => ({ kind: 'answer' as const, status: 503, body: '' })),
+      );
       proxy.cutAll();
       await until('the loss was noticed', () => !watch.synced());
       await harness.end(pod, 3);

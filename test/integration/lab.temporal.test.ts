@@ -19,7 +19,10 @@ describe('lab with Temporal only', () => {
   });
 
   const options = (): { stateDir: string; kubernetes: false } => ({ stateDir, kubernetes: false });
-  const withClient = async <T>(address: string, body: (client: WorkflowClient) => Promise<T>): Promise<T> => {
+  const withClient = async <T>(
+    address: string,
+    body: (client: WorkflowClient) => Promise<T>,
+  ): Promise<T> => {
     const connection = await Connection.connect({ address });
     try {
       return await body(new WorkflowClient({ connection }));
@@ -56,7 +59,10 @@ describe('lab with Temporal only', () => {
   test('what another process is only just adding is none of ours', async () => {
     const file = join(stateDir, 'lab.json');
     const written = await readFile(file, 'utf8');
-    await writeFile(file, JSON.stringify({ ...(JSON.parse(written) as object), kubernetes: true, s3: true }));
+    await writeFile(
+      file,
+      JSON.stringify({ ...(JSON.parse(written) as object), kubernetes: true, s3: true }),
+    );
     try {
       const state = await up(options());
       expect(state.temporal).toBeDefined();
@@ -76,25 +82,45 @@ describe('lab with Temporal only', () => {
   test('a database that lacks a search attribute, as an earlier Holdfast has left it, gets it', async () => {
     const address = (await up(options())).temporal?.address ?? '';
     const connection = await Connection.connect({ address });
-    await connection.operatorService.removeSearchAttributes({ namespace: 'default', searchAttributes: ['RunnerPlace'] });
+    await connection.operatorService.removeSearchAttributes({
+      namespace: 'default',
+      searchAttributes: ['RunnerPlace'],
+    });
     await connection.close();
     await restart(stateDir, 'temporal');
-    await withClient(address, (client) => client.start('nobody', { taskQueue: 'nobody', workflowId: 'placed', searchAttributes: { RunnerPlace: ['here'] } }));
+    await withClient(address, (client) =>
+      client.start('nobody', {
+        taskQueue: 'nobody',
+        workflowId: 'placed',
+        searchAttributes: { RunnerPlace: ['here'] },
+      }),
+    );
   }, 90_000);
 
   test('workflows and search attributes survive a restart and a SIGKILL, at the same address', async () => {
     const address = (await up(options())).temporal?.address ?? '';
-    await withClient(address, (client) => client.start('nobody', { taskQueue: 'nobody', workflowId: 'survivor', searchAttributes: { RunnerPhase: ['Idle'] } }));
+    await withClient(address, (client) =>
+      client.start('nobody', {
+        taskQueue: 'nobody',
+        workflowId: 'survivor',
+        searchAttributes: { RunnerPhase: ['Idle'] },
+      }),
+    );
     const before = await readProcess(stateDir, 'temporal');
 
     await restart(stateDir, 'temporal');
     expect(await isAlive(before!)).toBe(false);
-    expect((await withClient(address, (client) => client.getHandle('survivor').describe())).status.name).toBe('RUNNING');
+    expect(
+      (await withClient(address, (client) => client.getHandle('survivor').describe())).status.name,
+    ).toBe('RUNNING');
 
     await kill(stateDir, 'temporal');
     expect((await status({ stateDir })).components.temporal?.state).toBe('down');
     await start(stateDir, 'temporal');
-    expect((await withClient(address, (client) => client.getHandle('survivor').describe())).searchAttributes['RunnerPhase']).toEqual(['Idle']);
+    expect(
+      (await withClient(address, (client) => client.getHandle('survivor').describe()))
+        .searchAttributes['RunnerPhase'],
+    ).toEqual(['Idle']);
   });
 
   test('up starts again what died', async () => {
@@ -120,6 +146,10 @@ describe('lab with Temporal only', () => {
     await withClient(temporal?.address ?? '', (client) => client.getHandle('survivor').describe());
     await down({ stateDir, purge: true });
     const again = await up(options());
-    await expect(withClient(again.temporal?.address ?? '', (client) => client.getHandle('survivor').describe())).rejects.toThrow(/not found/i);
+    await expect(
+      withClient(again.temporal?.address ?? '', (client) =>
+        client.getHandle('survivor').describe(),
+      ),
+    ).rejects.toThrow(/not found/i);
   });
 });

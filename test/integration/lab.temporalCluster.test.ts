@@ -17,13 +17,20 @@ const stateDir = await mkdtemp(join(tmpdir(), 'hf-cluster-'));
 await chmod(stateDir, 0o755); // PostgreSQL does not run as root
 const prepare = async () => {
   await resolveBinary('temporal'); // where it has to be built, the server's modules are compiled with it
-  return await up({ stateDir, temporal: 'cluster', kubernetes: false, progress: (line) => process.stderr.write(`[cluster] ${line}\n`) });
+  return await up({
+    stateDir,
+    temporal: 'cluster',
+    kubernetes: false,
+    progress: (line) => process.stderr.write(`[cluster] ${line}\n`),
+  });
 };
 
 /** Processes that work in the database's folder. */
 async function databaseProcesses(): Promise<string[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
-  const folders = await Promise.all(pids.map(async (pid) => [pid, await readlink(`/proc/${pid}/cwd`).catch(() => '')] as const));
+  const folders = await Promise.all(
+    pids.map(async (pid) => [pid, await readlink(`/proc/${pid}/cwd`).catch(() => '')] as const),
+  );
   return folders.filter(([, folder]) => folder === join(stateDir, 'postgres')).map(([pid]) => pid);
 }
 
@@ -35,7 +42,15 @@ await describeIf('Temporal as a cluster on PostgreSQL', prepare, { temporal: tru
 
   test('each of its services is a process', async () => {
     const { components } = await status({ stateDir });
-    expect(Object.entries(components).map(([name, { state }]) => [name, state])).toEqual(['postgres', 'temporal-matching', 'temporal-frontend', 'temporal-history', 'temporal-worker'].map((name) => [name, 'healthy']));
+    expect(Object.entries(components).map(([name, { state }]) => [name, state])).toEqual(
+      [
+        'postgres',
+        'temporal-matching',
+        'temporal-frontend',
+        'temporal-history',
+        'temporal-worker',
+      ].map((name) => [name, 'healthy']),
+    );
     expect(new Set(Object.values(components).map(({ pid }) => pid)).size).toBe(5);
   });
 
@@ -52,7 +67,10 @@ await describeIf('Temporal as a cluster on PostgreSQL', prepare, { temporal: tru
         await start(stateDir, name);
       }
       ci.forget(runnerName);
-      compute.change(pod, { ended: true, exit: { code: 0, oomKilled: false, record: { job: 'done' } } });
+      compute.change(pod, {
+        ended: true,
+        exit: { code: 0, oomKilled: false, record: { job: 'done' } },
+      });
       expect(await run.result()).toMatchObject({ outcome: 'succeeded', replaced: [] });
       expectNothingLeft({ compute, ci });
     } finally {
@@ -61,18 +79,31 @@ await describeIf('Temporal as a cluster on PostgreSQL', prepare, { temporal: tru
   });
 
   test('the dynamic config that the documentation gives is one that the server knows, as are those that run here and with Docker Compose', async () => {
-    const settings = (PAGE?.blocks ?? []).filter(({ language }) => language === 'yaml').map(({ text }) => text);
+    const settings = (PAGE?.blocks ?? [])
+      .filter(({ language }) => language === 'yaml')
+      .map(({ text }) => text);
     expect(settings).toHaveLength(1);
     const documented = join(stateDir, 'documented.yaml');
     await writeFile(documented, settings.join('\n'));
-    const files = [documented, join(stateDir, 'temporal-cluster', 'dynamic.yaml'), join(PROJECT, 'deploy/compose/dynamic-config.yaml')];
-    const { stdout } = await promisify(execFile)(await resolveBinary('temporal-server'), ['validate-dynamic-config', ...files]);
+    const files = [
+      documented,
+      join(stateDir, 'temporal-cluster', 'dynamic.yaml'),
+      join(PROJECT, 'deploy/compose/dynamic-config.yaml'),
+    ];
+    const { stdout } = await promisify(execFile)(await resolveBinary('temporal-server'), [
+      'validate-dynamic-config',
+      ...files,
+    ]);
     expect(stdout.trim().split('\n')).toEqual(files); // each followed by its errors and warnings
   });
 
   test('the dev server is not put beside it', async () => {
-    await expect(up({ stateDir, temporal: 'dev', kubernetes: false })).rejects.toThrow('this lab has Temporal as cluster: run `lab down` first');
-    expect((await up({ stateDir, temporal: true, kubernetes: false })).temporal).toEqual(lab.temporal);
+    await expect(up({ stateDir, temporal: 'dev', kubernetes: false })).rejects.toThrow(
+      'this lab has Temporal as cluster: run `lab down` first',
+    );
+    expect((await up({ stateDir, temporal: true, kubernetes: false })).temporal).toEqual(
+      lab.temporal,
+    );
   });
 
   test('down leaves no process, and --purge no data', async () => {

@@ -5,7 +5,11 @@ import { mkdir, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { identify, isAlive, type ProcessIdentity } from '../../activities/compute/process/processIdentity.ts';
+import {
+  identify,
+  isAlive,
+  type ProcessIdentity,
+} from '../../activities/compute/process/processIdentity.ts';
 import { startProcessHarness, type ProcessHarness } from '../support/processHarness.ts';
 import type { ProcessWorkerJob } from '../support/processWorker.ts';
 import { untilSeen } from '../support/until.ts';
@@ -26,11 +30,19 @@ afterEach(async () => {
 });
 
 /** Starts a worker process, as leader of a group of its own or in a terminal of its own, and waits until it has made its pod. */
-async function startWorker(job: ProcessWorkerJob, how: { terminal?: boolean; env?: Record<string, string> } = {}): Promise<{ worker: ChildProcess; pod: PodView }> {
+async function startWorker(
+  job: ProcessWorkerJob,
+  how: { terminal?: boolean; env?: Record<string, string> } = {},
+): Promise<{ worker: ChildProcess; pod: PodView }> {
   const env = { ...process.env, ...how.env, JOB: JSON.stringify(job) };
   const line = [process.execPath, WORKER];
-  const script = process.platform === 'darwin' ? ['-q', '/dev/null', ...line] : ['-qfc', line.join(' '), '/dev/null'];
-  const worker = how.terminal ? spawn('script', script, { env, stdio: ['pipe', 'pipe', 'inherit'] }) : spawn(line[0]!, line.slice(1), { env, detached: true, stdio: ['pipe', 'pipe', 'inherit'] });
+  const script =
+    process.platform === 'darwin'
+      ? ['-q', '/dev/null', ...line]
+      : ['-qfc', line.join(' '), '/dev/null'];
+  const worker = how.terminal
+    ? spawn('script', script, { env, stdio: ['pipe', 'pipe', 'inherit'] })
+    : spawn(line[0]!, line.slice(1), { env, detached: true, stdio: ['pipe', 'pipe', 'inherit'] });
   strangers.push(worker);
   for await (const text of createInterface({ input: worker.stdout! })) {
     if (text.startsWith('{')) return { worker, pod: JSON.parse(text) as PodView };
@@ -52,12 +64,31 @@ async function stranger(): Promise<ProcessIdentity> {
 }
 
 const newRequest = (): PodRequest => harness.request(harness.newIdentity());
-const shell = (script: string, env: Record<string, string> = {}): PodRequest => ({ ...newRequest(), command: ['sh', '-c', script], env });
-const podFile = (pod: PodView, file: string): string => join(harness.stateDir, 'pods', pod.name, file);
-const readNumber = async (file: string): Promise<number> => Number(await untilSeen(`${file} is written`, () => readFile(file, 'utf8').catch(() => ''), (text) => text.endsWith('\n')));
-const untilDead = (process: ProcessIdentity): Promise<unknown> => untilSeen(`process ${process.pid} is dead`, () => isAlive(process), (alive) => !alive);
+const shell = (script: string, env: Record<string, string> = {}): PodRequest => ({
+  ...newRequest(),
+  command: ['sh', '-c', script],
+  env,
+});
+const podFile = (pod: PodView, file: string): string =>
+  join(harness.stateDir, 'pods', pod.name, file);
+const readNumber = async (file: string): Promise<number> =>
+  Number(
+    await untilSeen(
+      `${file} is written`,
+      () => readFile(file, 'utf8').catch(() => ''),
+      (text) => text.endsWith('\n'),
+    ),
+  );
+const untilDead = (process: ProcessIdentity): Promise<unknown> =>
+  untilSeen(
+    `process ${process.pid} is dead`,
+    () => isAlive(process),
+    (alive) => !alive,
+  );
 
-async function identities(pod: PodView): Promise<{ wrapper: ProcessIdentity; runner: ProcessIdentity }> {
+async function identities(
+  pod: PodView,
+): Promise<{ wrapper: ProcessIdentity; runner: ProcessIdentity }> {
   const { wrapper, runner } = await harness.pids(pod);
   return { wrapper: await identify(wrapper), runner: await identify(runner) };
 }
@@ -67,32 +98,55 @@ describe('a worker dies', () => {
     ['by SIGKILL', {}, (worker: ChildProcess) => worker.pid!],
     ['by SIGKILL of its process group', {}, (worker: ChildProcess) => -worker.pid!],
     ['because its terminal is closed', { terminal: true }, (worker: ChildProcess) => worker.pid!],
-  ])('%s: the runner goes on, another worker adopts it and learns how it ends', async (_how, options, target) => {
-    const { worker, pod } = await startWorker({ stateDir: harness.stateDir, request: newRequest() }, options);
-    await harness.makeRunning(pod);
-    const { runner } = await identities(pod);
-    await kill(worker, target(worker));
+  ])(
+    '%s: the runner goes on, another worker adopts it and learns how it ends',
+    async (_how, options, target) => {
+      const { worker, pod } = await startWorker(
+        { stateDir: harness.stateDir, request: newRequest() },
+        options,
+      );
+      await harness.makeRunning(pod);
+      const { runner } = await identities(pod);
+      await kill(worker, target(worker));
 
-    const adopter = await harness.watch(harness.second);
-    expect(adopter.of(pod)[0]?.pod).toMatchObject({ uid: pod.uid, startedAt: expect.any(String), ended: false });
-    expect(await isAlive(runner)).toBe(true);
-    await harness.end(pod, 7);
-    const { pod: ended } = await adopter.until('ended', (event) => event.pod.ended);
-    expect(ended).toMatchObject({ uid: pod.uid, gone: false, exit: { code: 7 } });
-    await adopter.stop();
-    await untilDead(runner);
-  });
+      const adopter = await harness.watch(harness.second);
+      expect(adopter.of(pod)[0]?.pod).toMatchObject({
+        uid: pod.uid,
+        startedAt: expect.any(String),
+        ended: false,
+      });
+      expect(await isAlive(runner)).toBe(true);
+      await harness.end(pod, 7);
+      const { pod: ended } = await adopter.until('ended', (event) => event.pod.ended);
+      expect(ended).toMatchObject({ uid: pod.uid, gone: false, exit: { code: 7 } });
+      await adopter.stop();
+      await untilDead(runner);
+    },
+  );
 
   test('after it asked for a deletion: the grace is kept with no worker alive, and the pod goes away by itself', async () => {
     const notes = join(harness.stateDir, '..', 'notes');
     // Ignores SIGTERM, counts it, and writes the time of each.
-    const request = shell('trap "echo term >> $NOTES" TERM; echo ready >> $NOTES; while :; do sleep 0.02; done', { NOTES: notes });
-    const { worker, pod } = await startWorker({ stateDir: harness.stateDir, request, deletion: { onceThereIs: notes, gracePeriodSeconds: 5 } });
+    const request = shell(
+      'trap "echo term >> $NOTES" TERM; echo ready >> $NOTES; while :; do sleep 0.02; done',
+      { NOTES: notes },
+    );
+    const { worker, pod } = await startWorker({
+      stateDir: harness.stateDir,
+      request,
+      deletion: { onceThereIs: notes, gracePeriodSeconds: 5 },
+    });
     await kill(worker, worker.pid!);
-    const { deadline } = JSON.parse(await readFile(podFile(pod, 'stop.json'), 'utf8')) as { deadline: string };
+    const { deadline } = JSON.parse(await readFile(podFile(pod, 'stop.json'), 'utf8')) as {
+      deadline: string;
+    };
     const { runner, wrapper } = await identities(pod);
     // No look through the port from here on: an observer would not be "no worker alive".
-    await untilSeen('the runner is dead', () => isAlive(runner), (alive) => !alive);
+    await untilSeen(
+      'the runner is dead',
+      () => isAlive(runner),
+      (alive) => !alive,
+    );
     const lateMs = Date.now() - Date.parse(deadline);
     expect(lateMs).toBeGreaterThanOrEqual(0);
     expect(lateMs).toBeLessThan(10_000);
@@ -105,16 +159,42 @@ describe('a worker dies', () => {
     const marks = join(harness.stateDir, '..', 'marks');
     const request = shell('echo $$ >> $MARKS; sleep 600', { MARKS: marks });
     const name = harness.compute.podName(request.identity);
-    const spec = { name, uid: 'made-by-the-dead', workflowId: 'w', node: 'n', createdAt: new Date().toISOString(), command: request.command, env: request.env, labels: {}, terminationGracePeriodSeconds: 5 };
+    const spec = {
+      name,
+      uid: 'made-by-the-dead',
+      workflowId: 'w',
+      node: 'n',
+      createdAt: new Date().toISOString(),
+      command: request.command,
+      env: request.env,
+      labels: {},
+      terminationGracePeriodSeconds: 5,
+    };
     await mkdir(join(harness.stateDir, 'pods', name), { recursive: true });
     await writeFile(join(harness.stateDir, 'pods', name, 'spec.json'), JSON.stringify(spec));
 
-    const pods = await Promise.all([harness.compute, harness.second, harness.compute].map((compute) => compute.createPod(request, undefined)));
-    expect(pods.map((pod) => pod.uid)).toEqual(['made-by-the-dead', 'made-by-the-dead', 'made-by-the-dead']);
-    await untilSeen('the runner has started', () => harness.compute.observe({ name }), (view) => view?.startedAt !== undefined);
+    const pods = await Promise.all(
+      [harness.compute, harness.second, harness.compute].map((compute) =>
+        compute.createPod(request, undefined),
+      ),
+    );
+    expect(pods.map((pod) => pod.uid)).toEqual([
+      'made-by-the-dead',
+      'made-by-the-dead',
+      'made-by-the-dead',
+    ]);
+    await untilSeen(
+      'the runner has started',
+      () => harness.compute.observe({ name }),
+      (view) => view?.startedAt !== undefined,
+    );
     // All wrappers but one have given up.
     await readNumber(marks);
-    await untilSeen('one wrapper is left', () => wrappersOf(name), (pids) => pids.length === 1);
+    await untilSeen(
+      'one wrapper is left',
+      () => wrappersOf(name),
+      (pids) => pids.length === 1,
+    );
     expect((await readFile(marks, 'utf8')).trim().split('\n')).toHaveLength(1);
   });
 });
@@ -122,13 +202,16 @@ describe('a worker dies', () => {
 describe('a wrapper dies', () => {
   test('by SIGKILL: the pod is gone for every observer, and nothing of its runner is left', async () => {
     const daemon = join(harness.stateDir, '..', 'daemon');
-    const request = shell('setsid sh -c \'echo $$ > "$DAEMON"; sleep 600\' & echo running; wait', { DAEMON: daemon });
+    const request = shell('setsid sh -c \'echo $$ > "$DAEMON"; sleep 600\' & echo running; wait', {
+      DAEMON: daemon,
+    });
     const watches = [await harness.watch(), await harness.watch(harness.second)];
     const pod = await harness.compute.createPod(request, undefined);
     await harness.makeRunning(pod);
     const { wrapper, runner } = await identities(pod);
     const escaped = await identify(await readNumber(daemon));
-    for (const watch of watches) await watch.until('started', ({ pod: view }) => view.startedAt !== undefined);
+    for (const watch of watches)
+      await watch.until('started', ({ pod: view }) => view.startedAt !== undefined);
     process.kill(wrapper.pid, 'SIGKILL');
     for (const watch of watches) {
       const { pod: gone } = await watch.until('gone', (event) => event.pod.gone);
@@ -149,8 +232,14 @@ describe('a wrapper dies', () => {
     await harness.vanish(pod);
     await untilDead(wrapper);
     // As if the kernel had given the pids again: the same files, naming processes that started later.
-    await writeFile(podFile(pod, 'owner.json'), JSON.stringify({ wrapper: { ...wrapper, pid: newWrapper.pid } }));
-    await writeFile(podFile(pod, 'started.json'), JSON.stringify({ process: { ...runner, pid: newRunner.pid }, at: pod.createdAt }));
+    await writeFile(
+      podFile(pod, 'owner.json'),
+      JSON.stringify({ wrapper: { ...wrapper, pid: newWrapper.pid } }),
+    );
+    await writeFile(
+      podFile(pod, 'started.json'),
+      JSON.stringify({ process: { ...runner, pid: newRunner.pid }, at: pod.createdAt }),
+    );
     expect(await harness.compute.deletePod(pod, { gracePeriodSeconds: 0 })).toBe('gone');
     expect(await harness.compute.observe(pod)).toBeUndefined();
     expect([await isAlive(newWrapper), await isAlive(newRunner)]).toEqual([true, true]);
@@ -161,8 +250,17 @@ describe('a wrapper dies', () => {
     await harness.makeRunning(pod);
     const { wrapper } = await identities(pod);
     process.kill(wrapper.pid, 'SIGTERM');
-    const view = await untilSeen('ended', () => harness.compute.observe(pod), (seen) => seen?.ended === true);
-    expect(view).toMatchObject({ gone: false, terminating: false, reason: 'Shutdown', exit: { code: 143 } });
+    const view = await untilSeen(
+      'ended',
+      () => harness.compute.observe(pod),
+      (seen) => seen?.ended === true,
+    );
+    expect(view).toMatchObject({
+      gone: false,
+      terminating: false,
+      reason: 'Shutdown',
+      exit: { code: 143 },
+    });
     expect(await harness.output(pod)).toContain('got TERM');
   });
 });
@@ -182,16 +280,32 @@ describe('nothing is left over', () => {
 
   test('the runner ends: what it started ends too, and no zombie stays in the worker', async () => {
     const children = join(harness.stateDir, '..', 'children');
-    const request = shell('sleep 600 & echo $! > "$CHILDREN.a"; setsid sh -c \'echo $$ > "$CHILDREN.b"; sleep 600\' & while [ ! -s "$CHILDREN.b" ]; do sleep 0.02; done; exit 0', { CHILDREN: children });
+    const request = shell(
+      'sleep 600 & echo $! > "$CHILDREN.a"; setsid sh -c \'echo $$ > "$CHILDREN.b"; sleep 600\' & while [ ! -s "$CHILDREN.b" ]; do sleep 0.02; done; exit 0',
+      { CHILDREN: children },
+    );
     const pod = await harness.compute.createPod(request, undefined);
-    const [inGroup, escaped] = [await readNumber(`${children}.a`), await readNumber(`${children}.b`)];
-    await untilSeen('ended', () => harness.compute.observe(pod), (view) => view?.exit?.code === 0);
+    const [inGroup, escaped] = [
+      await readNumber(`${children}.a`),
+      await readNumber(`${children}.b`),
+    ];
+    await untilSeen(
+      'ended',
+      () => harness.compute.observe(pod),
+      (view) => view?.exit?.code === 0,
+    );
     await untilDead(await identify(inGroup));
     if (process.platform === 'linux') await untilDead(await identify(escaped));
     else process.kill(escaped, 'SIGKILL');
     // The wrapper was this process' child: gone from the process table, not only dead.
-    const owner = JSON.parse(await readFile(podFile(pod, 'owner.json'), 'utf8')) as { wrapper: ProcessIdentity };
-    await untilSeen('the wrapper is reaped', async () => canSignal(owner.wrapper.pid), (there) => !there);
+    const owner = JSON.parse(await readFile(podFile(pod, 'owner.json'), 'utf8')) as {
+      wrapper: ProcessIdentity;
+    };
+    await untilSeen(
+      'the wrapper is reaped',
+      async () => canSignal(owner.wrapper.pid),
+      (there) => !there,
+    );
   });
 
   test('the whole state directory is removed: the watch tells that all are gone, lists again, and sees new pods', async () => {
@@ -202,7 +316,11 @@ describe('nothing is left over', () => {
     await watch.until('started', (event) => event.pod.startedAt !== undefined);
     await rm(harness.stateDir, { recursive: true, maxRetries: 5 });
     await watch.until('gone', (event) => event.pod.uid === pod.uid && event.pod.gone);
-    await untilSeen('listed again', async () => watch.relists.length, (times) => times >= 2);
+    await untilSeen(
+      'listed again',
+      async () => watch.relists.length,
+      (times) => times >= 2,
+    );
     const next = await harness.second.createPod(newRequest(), undefined);
     await watch.until('the next pod', (event) => event.pod.uid === next.uid);
     await watch.stop();
@@ -212,9 +330,16 @@ describe('nothing is left over', () => {
 
 describe('secrets', () => {
   test("the runner gets its registration, and nothing of the worker's environment; the file with it is private, and gone once it runs", async () => {
-    const request = { ...newRequest(), command: ['sh', '-c', 'env; echo running; sleep 600'], env: { PLAIN: 'yes', RUNNER_TOKEN: 'from the spec' } };
+    const request = {
+      ...newRequest(),
+      command: ['sh', '-c', 'env; echo running; sleep 600'],
+      env: { PLAIN: 'yes', RUNNER_TOKEN: 'from the spec' },
+    };
     const registration = { runnerName: 'r', env: { RUNNER_TOKEN: 'registration-token' } };
-    const { worker, pod } = await startWorker({ stateDir: harness.stateDir, request, registration }, { env: { HOLDFAST_TEST_WORKER_SECRET: 'worker-secret' } });
+    const { worker, pod } = await startWorker(
+      { stateDir: harness.stateDir, request, registration },
+      { env: { HOLDFAST_TEST_WORKER_SECRET: 'worker-secret' } },
+    );
     await harness.makeRunning(pod);
     await kill(worker, worker.pid!);
     const output = await harness.output(pod);
@@ -223,7 +348,11 @@ describe('secrets', () => {
     expect(output).toContain('RUNNER_TOKEN=registration-token');
     expect(output).not.toContain('from the spec');
     expect(output).not.toContain('worker-secret');
-    await untilSeen('the secret file is gone', () => readdir(join(harness.stateDir, 'pods', pod.name)), (files) => !files.includes('registration.env.json'));
+    await untilSeen(
+      'the secret file is gone',
+      () => readdir(join(harness.stateDir, 'pods', pod.name)),
+      (files) => !files.includes('registration.env.json'),
+    );
     for (const entry of await readdir(harness.stateDir, { recursive: true })) {
       const { mode } = await stat(join(harness.stateDir, entry));
       expect({ entry, forOthers: mode & 0o077 }).toEqual({ entry, forOthers: 0 });

@@ -19,13 +19,18 @@ interface Played {
 }
 
 /** @throws Error with what it said, when it finds fault */
-const promtool = async (...args: string[]): Promise<string> => (await promisify(execFile)('promtool', args)).stdout;
+const promtool = async (...args: string[]): Promise<string> =>
+  (await promisify(execFile)('promtool', args)).stdout;
 
 async function findPromtool(): Promise<void> {
   try {
     await promtool('--version');
   } catch (error) {
-    throw new ComponentUnavailableError('promtool', "promtool is not here: install Debian's package prometheus", error);
+    throw new ComponentUnavailableError(
+      'promtool',
+      "promtool is not here: install Debian's package prometheus",
+      error,
+    );
   }
 }
 
@@ -34,23 +39,50 @@ await describeIf('Prometheus', findPromtool, {}, () => {
   afterAll(() => rmSync(folder, { recursive: true }));
 
   test('reads the alerts', async () => {
-    expect(await promtool('check', 'rules', `${DEPLOY}/prometheus/rules.yaml`)).toContain(`${shippedAlerts().length} rules found`);
+    expect(await promtool('check', 'rules', `${DEPLOY}/prometheus/rules.yaml`)).toContain(
+      `${shippedAlerts().length} rules found`,
+    );
   });
 
   test('plays each alert, firing and silent', async () => {
     expect(await promtool('test', 'rules', PLAYED)).toContain('SUCCESS');
-    const { tests } = parse(readFileSync(PLAYED, 'utf8')) as { tests: { alert_rule_test: Played[] }[] };
+    const { tests } = parse(readFileSync(PLAYED, 'utf8')) as {
+      tests: { alert_rule_test: Played[] }[];
+    };
     const played = tests.flatMap(({ alert_rule_test: each }) => each);
-    const firing = new Set(played.filter(({ exp_alerts: alerts }) => alerts.length > 0).map(({ alertname }) => alertname));
-    expect([...firing].toSorted()).toEqual(shippedAlerts().map(({ alert }) => alert).toSorted());
+    const firing = new Set(
+      played
+        .filter(({ exp_alerts: alerts }) => alerts.length > 0)
+        .map(({ alertname }) => alertname),
+    );
+    expect([...firing].toSorted()).toEqual(
+      shippedAlerts()
+        .map(({ alert }) => alert)
+        .toSorted(),
+    );
   });
 
   test("reads each query of the dashboards, with Grafana's variables filled in", async () => {
     const file = join(folder, 'queries.yaml');
     const queries = [...new Set(shippedQueries())];
-    writeFileSync(file, JSON.stringify({ groups: [{ name: 'queries', rules: queries.map((expr, index) => ({ record: `query_${index}`, expr })) }] }));
+    writeFileSync(
+      file,
+      JSON.stringify({
+        groups: [
+          {
+            name: 'queries',
+            rules: queries.map((expr, index) => ({ record: `query_${index}`, expr })),
+          },
+        ],
+      }),
+    );
     expect(await promtool('check', 'rules', file)).toContain(`${queries.length} rules found`);
-    writeFileSync(file, JSON.stringify({ groups: [{ name: 'queries', rules: [{ record: 'query', expr: 'sum by (set (up)' }] }] }));
+    writeFileSync(
+      file,
+      JSON.stringify({
+        groups: [{ name: 'queries', rules: [{ record: 'query', expr: 'sum by (set (up)' }] }],
+      }),
+    );
     await expect(promtool('check', 'rules', file)).rejects.toThrow(/parse error/);
   });
 });

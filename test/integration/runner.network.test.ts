@@ -22,15 +22,44 @@ let proxy: ForwardProxy;
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'holdfast-network-'));
   const [key, cert] = [join(folder, 'key.pem'), join(folder, 'ca.crt')];
-  execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2', '-keyout', key, '-out', cert, '-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'], { stdio: 'ignore' });
-  server = createServer({ key: readFileSync(key), cert: readFileSync(cert) }, (request, response) => {
-    const refs = request.url?.includes('info/refs') === true;
-    // What git's first question is answered with: one branch. https://git-scm.com/docs/gitprotocol-http
-    const line = `${'1'.repeat(40)} refs/heads/main\0\n`;
-    const packet = (text: string): string => (text.length + 4).toString(16).padStart(4, '0') + text;
-    if (refs) response.writeHead(200, { 'content-type': 'application/x-git-upload-pack-advertisement' }).end(`${packet('# service=git-upload-pack\n')}0000${packet(line)}0000`);
-    else response.writeHead(200, { 'content-type': 'application/json' }).end(BODY);
-  });
+  execFileSync(
+    'openssl',
+    [
+      'req',
+      '-x509',
+      '-newkey',
+      'ec',
+      '-pkeyopt',
+      'ec_paramgen_curve:prime256v1',
+      '-nodes',
+      '-days',
+      '2',
+      '-keyout',
+      key,
+      '-out',
+      cert,
+      '-subj',
+      '/CN=localhost',
+      '-addext',
+      'subjectAltName=DNS:localhost',
+    ],
+    { stdio: 'ignore' },
+  );
+  server = createServer(
+    { key: readFileSync(key), cert: readFileSync(cert) },
+    (request, response) => {
+      const refs = request.url?.includes('info/refs') === true;
+      // What git's first question is answered with: one branch. https://git-scm.com/docs/gitprotocol-http
+      const line = `${'1'.repeat(40)} refs/heads/main\0\n`;
+      const packet = (text: string): string =>
+        (text.length + 4).toString(16).padStart(4, '0') + text;
+      if (refs)
+        response
+          .writeHead(200, { 'content-type': 'application/x-git-upload-pack-advertisement' })
+          .end(`${packet('# service=git-upload-pack\n')}0000${packet(line)}0000`);
+      else response.writeHead(200, { 'content-type': 'application/json' }).end(BODY);
+    },
+  );
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 });
 
@@ -47,7 +76,10 @@ afterAll(async () => {
 /** What the kubelet makes of them: https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-environment-variables/ */
 function environment(parts: Parameters<typeof networkParts>[0]): Record<string, string> {
   const env: Record<string, string> = {};
-  for (const { name, value, valueFrom } of networkParts(parts).env) env[name] = (value ?? SECRET[valueFrom?.secretKeyRef?.key ?? ''] ?? '').replaceAll(/\$\((\w+)\)/g, (whole, other: string) => env[other] ?? whole).replace(CA_PATH, folder);
+  for (const { name, value, valueFrom } of networkParts(parts).env)
+    env[name] = (value ?? SECRET[valueFrom?.secretKeyRef?.key ?? ''] ?? '')
+      .replaceAll(/\$\((\w+)\)/g, (whole, other: string) => env[other] ?? whole)
+      .replace(CA_PATH, folder);
   return env;
 }
 
@@ -56,26 +88,63 @@ const CA = { configMapKeyRef: { name: 'acme-ca', key: 'ca.crt' } };
 const PROGRAMS: readonly (readonly [string, string, (at: string) => string[], string])[] = [
   ['git', 'git', (at) => ['ls-remote', at], 'refs/heads/main'],
   ['curl', 'curl', (at) => ['--silent', '--show-error', '--fail', at], BODY],
-  ['Node', process.execPath, (at) => ['-e', `fetch(${JSON.stringify(at)}).then(async (answer) => console.log(await answer.text()))`], BODY],
+  [
+    'Node',
+    process.execPath,
+    (at) => [
+      '-e',
+      `fetch(${JSON.stringify(at)}).then(async (answer) => console.log(await answer.text()))`,
+    ],
+    BODY,
+  ],
 ];
 
-async function run(program: string, args: readonly string[], env: Record<string, string>): Promise<string> {
-  const { stdout } = await promisify(execFile)(program, [...args], { env: { PATH: process.env['PATH'] ?? '', HOME: folder, GIT_CONFIG_NOSYSTEM: '1', NODE_USE_ENV_PROXY: '1', ...env } });
+async function run(
+  program: string,
+  args: readonly string[],
+  env: Record<string, string>,
+): Promise<string> {
+  const { stdout } = await promisify(execFile)(program, [...args], {
+    env: {
+      PATH: process.env['PATH'] ?? '',
+      HOME: folder,
+      GIT_CONFIG_NOSYSTEM: '1',
+      NODE_USE_ENV_PROXY: '1',
+      ...env,
+    },
+  });
   return stdout;
 }
 
-test.each(PROGRAMS)('%s goes through the proxy, with its password, and trusts the authority', async (_name, program, args, expected) => {
-  const env = environment({ proxy: { https: { url: `http://${proxy.host}`, credentialSecretRef: 'login' } }, ca: CA });
-  expect(await run(program, args(url()), env)).toContain(expected);
-  expect(proxy.passed).toEqual([`CONNECT ${new URL(url()).host}`]);
-});
+test.each(PROGRAMS)(
+  '%s goes through the proxy, with its password, and trusts the authority',
+  async (_name, program, args, expected) => {
+    const env = environment({
+      proxy: { https: { url: `http://${proxy.host}`, credentialSecretRef: 'login' } },
+      ca: CA,
+    });
+    expect(await run(program, args(url()), env)).toContain(expected);
+    expect(proxy.passed).toEqual([`CONNECT ${new URL(url()).host}`]);
+  },
+);
 
-test.each(PROGRAMS)('%s goes past the proxy to a host that needs none', async (_name, program, args, expected) => {
-  const env = environment({ proxy: { https: { url: `http://${proxy.host}`, credentialSecretRef: 'login' }, noProxy: ['localhost'] }, ca: CA });
-  expect(await run(program, args(url()), env)).toContain(expected);
-  expect(proxy.passed).toEqual([]);
-});
+test.each(PROGRAMS)(
+  '%s goes past the proxy to a host that needs none',
+  async (_name, program, args, expected) => {
+    const env = environment({
+      proxy: {
+        https: { url: `http://${proxy.host}`, credentialSecretRef: 'login' },
+        noProxy: ['localhost'],
+      },
+      ca: CA,
+    });
+    expect(await run(program, args(url()), env)).toContain(expected);
+    expect(proxy.passed).toEqual([]);
+  },
+);
 
 test.each(PROGRAMS)('%s does not trust it without', async (_name, program, args) => {
-  await expect(run(program, args(url()), environment({}))).rejects.toMatchObject({ stderr: expect.stringMatching(/certificate/i) });
+  await expect(run(program, args(url()), environment({}))).rejects.toMatchObject({
+    stderr: expect.stringMatching(/certificate/i),
+  });
 });

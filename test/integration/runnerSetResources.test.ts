@@ -1,7 +1,12 @@
 /** RunnerSet resources on a real API server, and the sets that a worker makes of them on the real Temporal server. */
 import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { ApiextensionsV1Api, CustomObjectsApi, PatchStrategy, setHeaderOptions } from '@kubernetes/client-node';
+import {
+  ApiextensionsV1Api,
+  CustomObjectsApi,
+  PatchStrategy,
+  setHeaderOptions,
+} from '@kubernetes/client-node';
 import { ApiServer } from '../../activities/compute/kubernetes/apiServer.ts';
 import type { RunnerSetInput } from '../../core/contract/index.ts';
 import { ResourceApi } from '../../worker/resources/resourceApi.ts';
@@ -34,9 +39,17 @@ await describeWithLab('RunnerSet resources', { temporal: true, kubernetes: true 
     objects = namespace.kubeConfig.makeApiClient(CustomObjectsApi);
     server = new ApiServer(namespace.kubeConfig);
     const [definition] = objectsOf(readFileSync(DEFINITION, 'utf8'));
-    expect((await new StrictApi(namespace.kubeConfig).refusal(definition!, { dryRun: false })) ?? 'already exists').toContain('already exists');
+    expect(
+      (await new StrictApi(namespace.kubeConfig).refusal(definition!, { dryRun: false })) ??
+        'already exists',
+    ).toContain('already exists');
     const extensions = namespace.kubeConfig.makeApiClient(ApiextensionsV1Api);
-    await until('the definition to be served', async () => ((await extensions.readCustomResourceDefinition({ name: `${plural}.${group}` })).status?.conditions ?? []).some(({ type, status }) => type === 'Established' && status === 'True'));
+    await until('the definition to be served', async () =>
+      (
+        (await extensions.readCustomResourceDefinition({ name: `${plural}.${group}` })).status
+          ?.conditions ?? []
+      ).some(({ type, status }) => type === 'Established' && status === 'True'),
+    );
     all = await memoryWorld(lab);
   }, 120_000);
   afterAll(async () => {
@@ -54,32 +67,76 @@ await describeWithLab('RunnerSet resources', { temporal: true, kubernetes: true 
   });
 
   function control(): RunnerSetController {
-    const sets = new SetWorkflows({ client: () => all.world.client, taskQueue: all.world.taskQueue });
-    const logger = { info: () => undefined, warn: (fields: unknown) => warnings.push((fields as { err?: unknown }).err ?? fields) } as never;
-    const controller = new RunnerSetController({ api: new ResourceApi(server, namespace.name), sets, namespace: namespace.name, taskQueue: all.world.taskQueue, logger, lookMs: 1_000, soonMs: 100 });
+    const sets = new SetWorkflows({
+      client: () => all.world.client,
+      taskQueue: all.world.taskQueue,
+    });
+    const logger = {
+      info: () => undefined,
+      warn: (fields: unknown) => warnings.push((fields as { err?: unknown }).err ?? fields),
+    } as never;
+    const controller = new RunnerSetController({
+      api: new ResourceApi(server, namespace.name),
+      sets,
+      namespace: namespace.name,
+      taskQueue: all.world.taskQueue,
+      logger,
+      lookMs: 1_000,
+      soonMs: 100,
+    });
     controllers.push(controller);
     return controller;
   }
-  const at = (): { group: string; version: string; plural: string; namespace: string; name: string } => ({ group, version, plural, namespace: namespace.name, name });
-  const spec = (more: object = { replicas: 2 }): Omit<RunnerSetInput, 'name'> => ({ ...more, template: SetRun.template(), intervals: SHORT_SET_INTERVALS });
-  const create = async (body: object = spec()): Promise<RunnerSetResource> => (await objects.createNamespacedCustomObject({ ...at(), body: { apiVersion: `${group}/${version}`, kind: 'RunnerSet', metadata: { name }, spec: body } })) as RunnerSetResource;
-  const read = async (): Promise<RunnerSetResource> => (await objects.getNamespacedCustomObject(at())) as RunnerSetResource;
-  const change = async (body: object): Promise<unknown> => await objects.patchNamespacedCustomObject({ ...at(), body: { spec: body } }, setHeaderOptions('Content-Type', PatchStrategy.MergePatch));
+  const at = (): {
+    group: string;
+    version: string;
+    plural: string;
+    namespace: string;
+    name: string;
+  } => ({ group, version, plural, namespace: namespace.name, name });
+  const spec = (more: object = { replicas: 2 }): Omit<RunnerSetInput, 'name'> => ({
+    ...more,
+    template: SetRun.template(),
+    intervals: SHORT_SET_INTERVALS,
+  });
+  const create = async (body: object = spec()): Promise<RunnerSetResource> =>
+    (await objects.createNamespacedCustomObject({
+      ...at(),
+      body: {
+        apiVersion: `${group}/${version}`,
+        kind: 'RunnerSet',
+        metadata: { name },
+        spec: body,
+      },
+    })) as RunnerSetResource;
+  const read = async (): Promise<RunnerSetResource> =>
+    (await objects.getNamespacedCustomObject(at())) as RunnerSetResource;
+  const change = async (body: object): Promise<unknown> =>
+    await objects.patchNamespacedCustomObject(
+      { ...at(), body: { spec: body } },
+      setHeaderOptions('Content-Type', PatchStrategy.MergePatch),
+    );
   const remove = async (): Promise<unknown> => await objects.deleteNamespacedCustomObject(at());
   const set = (): SetRun => SetRun.of({ world: all.world, compute: all.compute, ci: all.ci }, name);
   async function says(reason: string): Promise<string> {
     let message = '';
-    await until(`the resource to say ${reason}`, async () => {
-      const { metadata, status } = await read();
-      const ready = status?.conditions?.find(({ type }) => type === 'Ready');
-      message = `${ready?.reason}: ${ready?.message}`;
-      return ready?.reason === reason && status?.observedGeneration === metadata.generation;
-    }, () => `${message} ${JSON.stringify(warnings.map(String))}`);
+    await until(
+      `the resource to say ${reason}`,
+      async () => {
+        const { metadata, status } = await read();
+        const ready = status?.conditions?.find(({ type }) => type === 'Ready');
+        message = `${ready?.reason}: ${ready?.message}`;
+        return ready?.reason === reason && status?.observedGeneration === metadata.generation;
+      },
+      () => `${message} ${JSON.stringify(warnings.map(String))}`,
+    );
     return message;
   }
   async function ends(): Promise<void> {
     const timer = setInterval(() => set().bringUp(), 20);
-    await set().handle.result().finally(() => clearInterval(timer));
+    await set()
+      .handle.result()
+      .finally(() => clearInterval(timer));
   }
 
   test('a set is started, its numbers are shown, it is scaled as kubectl does, and drained when the resource is deleted', async () => {
@@ -88,11 +145,28 @@ await describeWithLab('RunnerSet resources', { temporal: true, kubernetes: true 
     await says('Applied');
     await set().comesTo({ idle: 2 });
     await until('the numbers', async () => (await read()).status?.idle === 2);
-    expect((await read()).status).toMatchObject({ desired: 2, replicas: 2, busy: 0, selector: `holdfast.dev/set=${name}`, conditions: [{ status: 'True' }] });
+    expect((await read()).status).toMatchObject({
+      desired: 2,
+      replicas: 2,
+      busy: 0,
+      selector: `holdfast.dev/set=${name}`,
+      conditions: [{ status: 'True' }],
+    });
 
-    await objects.patchNamespacedCustomObjectScale({ ...at(), body: { spec: { replicas: 3 } } }, setHeaderOptions('Content-Type', PatchStrategy.MergePatch));
+    await objects.patchNamespacedCustomObjectScale(
+      { ...at(), body: { spec: { replicas: 3 } } },
+      setHeaderOptions('Content-Type', PatchStrategy.MergePatch),
+    );
     await set().comesTo({ idle: 3 });
-    await until('the scale to tell', async () => ((await objects.getNamespacedCustomObjectScale(at())) as { status: { replicas: number; selector?: string } }).status.replicas === 3);
+    await until(
+      'the scale to tell',
+      async () =>
+        (
+          (await objects.getNamespacedCustomObjectScale(at())) as {
+            status: { replicas: number; selector?: string };
+          }
+        ).status.replicas === 3,
+    );
     await remove();
     await ends();
     expect(all.compute.pods.size).toBe(0);
@@ -105,18 +179,31 @@ await describeWithLab('RunnerSet resources', { temporal: true, kubernetes: true 
     await says('Applied');
     await set().command({ command: 'pause', reason: 'sale' });
     await set().command({ command: 'scale', replicas: 7 });
-    await set().reaches('its size of before, paused', ({ replicas, paused }) => replicas === 2 && paused !== undefined);
-    await until('the pause to be shown', async () => (await read()).status?.paused?.includes('sale') === true);
+    await set().reaches(
+      'its size of before, paused',
+      ({ replicas, paused }) => replicas === 2 && paused !== undefined,
+    );
+    await until(
+      'the pause to be shown',
+      async () => (await read()).status?.paused?.includes('sale') === true,
+    );
     await remove();
     await ends();
   });
 
   describe('a spec that is wrong', () => {
     test('where a definition can tell, by the API server', async () => {
-      await expect(create(spec({ replicas: 2, max: 3 }))).rejects.toThrow(/replicas and max with minIdle exclude each other/);
+      await expect(create(spec({ replicas: 2, max: 3 }))).rejects.toThrow(
+        /replicas and max with minIdle exclude each other/,
+      );
       await expect(create(spec({}))).rejects.toThrow(/give replicas for a fixed number of runners/);
       await create(spec({ max: 3 }));
-      await expect(objects.patchNamespacedCustomObjectScale({ ...at(), body: { spec: { replicas: 3 } } }, setHeaderOptions('Content-Type', PatchStrategy.MergePatch))).rejects.toThrow(/cannot be scaled/);
+      await expect(
+        objects.patchNamespacedCustomObjectScale(
+          { ...at(), body: { spec: { replicas: 3 } } },
+          setHeaderOptions('Content-Type', PatchStrategy.MergePatch),
+        ),
+      ).rejects.toThrow(/cannot be scaled/);
       await remove();
     });
 
@@ -168,7 +255,10 @@ await describeWithLab('RunnerSet resources', { temporal: true, kubernetes: true 
   });
 
   test('a set that no resource has made is left alone; one that somebody has ended stays so until the spec changes', async () => {
-    const own = await SetRun.start({ world: all.world, compute: all.compute, ci: all.ci }, { name, replicas: 1 });
+    const own = await SetRun.start(
+      { world: all.world, compute: all.compute, ci: all.ci },
+      { name, replicas: 1 },
+    );
     control();
     await create();
     expect(await says('NameTaken')).toContain('holdfast set delete');
@@ -194,6 +284,8 @@ await describeWithLab('RunnerSet resources', { temporal: true, kubernetes: true 
     await set().comesTo({ idle: 4 });
     await remove();
     await ends();
-    expect(all.compute.created.filter(({ identity }) => identity.workflowId.includes(name))).toHaveLength(4);
+    expect(
+      all.compute.created.filter(({ identity }) => identity.workflowId.includes(name)),
+    ).toHaveLength(4);
   });
 });

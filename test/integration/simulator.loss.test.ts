@@ -34,18 +34,28 @@ test('a runner that dies with its job stays busy until the lease ends; then the 
   const { env, id } = await jitEnv(simulator.url, 'dies');
   const runner = run(env);
   const pidFile = join(folder(), 'pid');
-  const job = simulator.queueJob({ repo: 'acme/widgets', command: `echo $$ > ${pidFile}; echo started; exec sleep 60` });
+  const job = simulator.queueJob({
+    repo: 'acme/widgets',
+    command: `echo $$ > ${pidFile}; echo started; exec sleep 60`,
+  });
   await simulator.waitFor(() => simulator.job(job.id)?.output.includes('started'), 'output');
   runner.kill('SIGKILL');
   process.kill(Number(readFileSync(pidFile, 'utf8')), 'SIGKILL');
   await runner.exited;
-  expect((await asOwner(simulator.url, 'DELETE', `/orgs/acme/actions/runners/${id}`)).status).toBe(422);
+  expect((await asOwner(simulator.url, 'DELETE', `/orgs/acme/actions/runners/${id}`)).status).toBe(
+    422,
+  );
   await simulator.waitFor(() => simulator.runner('dies')?.status === 'offline', 'offline');
   expect(simulator.runner('dies')).toMatchObject({ busy: true, status: 'offline' });
   const lost = await simulator.waitForJob(job.id, 'completed');
-  expect(lost).toMatchObject({ conclusion: 'failure', annotation: expect.stringContaining('lost communication') });
+  expect(lost).toMatchObject({
+    conclusion: 'failure',
+    annotation: expect.stringContaining('lost communication'),
+  });
   expect(simulator.runner('dies')).toMatchObject({ busy: false, status: 'offline' });
-  expect((await asOwner(simulator.url, 'DELETE', `/orgs/acme/actions/runners/${id}`)).status).toBe(204);
+  expect((await asOwner(simulator.url, 'DELETE', `/orgs/acme/actions/runners/${id}`)).status).toBe(
+    204,
+  );
 });
 
 test('a job that a runner never starts goes back to the queue, three times at most', async () => {
@@ -63,7 +73,10 @@ test('a runner survives a restart of the server, with its job and all of its out
   const first = await startSimulator(options);
   const gate = join(folder(), 'open');
   const runner = run((await jitEnv(first.url, 'survivor')).env);
-  const job = first.queueJob({ repo: 'acme/widgets', command: `echo one; until [ -e ${gate} ]; do sleep 0.05; done; echo two` });
+  const job = first.queueJob({
+    repo: 'acme/widgets',
+    command: `echo one; until [ -e ${gate} ]; do sleep 0.05; done; echo two`,
+  });
   await first.waitFor(() => first.job(job.id)?.output.includes('one'), 'output');
   await first.stop();
   expect(statSync(stateFile).mode & 0o777).toBe(0o600);
@@ -71,20 +84,34 @@ test('a runner survives a restart of the server, with its job and all of its out
   expect(second.job(job.id)).toMatchObject({ status: 'in_progress', runner_name: 'survivor' });
   expect(second.runner('survivor')).toMatchObject({ busy: true });
   writeFileSync(gate, '');
-  expect(await second.waitForJob(job.id, 'completed')).toMatchObject({ conclusion: 'success', output: ['one', 'two'] });
+  expect(await second.waitForJob(job.id, 'completed')).toMatchObject({
+    conclusion: 'success',
+    output: ['one', 'two'],
+  });
   expect((await runner.exited).code).toBe(0);
   expect(second.runners()).toEqual([]);
 });
 
 test('dropped connections lose nothing and double nothing of a job', async () => {
   const simulator = await simulate({});
-  for (const endpoint of ['POST /_runner/jobs/*/start', 'POST /_runner/jobs/*/output', 'POST /_runner/jobs/*/complete']) {
+  for (const endpoint of [
+    'POST /_runner/jobs/*/start',
+    'POST /_runner/jobs/*/output',
+    'POST /_runner/jobs/*/complete',
+  ]) {
     simulator.addFault({ kind: 'drop', when: 'after', endpoint, count: 2 });
     simulator.addFault({ kind: 'drop', when: 'before', endpoint, count: 1 });
   }
   const runner = run((await jitEnv(simulator.url, 'shaky')).env);
-  const job = simulator.queueJob({ repo: 'acme/widgets', command: 'for i in 1 2 3; do echo $i; done' });
-  expect(await simulator.waitForJob(job.id, 'completed')).toMatchObject({ conclusion: 'success', output: ['1', '2', '3'], assignments: 1 });
+  const job = simulator.queueJob({
+    repo: 'acme/widgets',
+    command: 'for i in 1 2 3; do echo $i; done',
+  });
+  expect(await simulator.waitForJob(job.id, 'completed')).toMatchObject({
+    conclusion: 'success',
+    output: ['1', '2', '3'],
+    assignments: 1,
+  });
   expect((await runner.exited).code).toBe(0);
   expect(runner.output).toContain('completed with result: Succeeded');
   expect(simulator.faults().every((fault) => fault.hits === fault.count)).toBe(true);
@@ -94,11 +121,17 @@ test('a registration removed by its owner in the middle of a job is told to the 
   const simulator = await simulate({});
   const runner = run(await tokenEnv(simulator, 'removed'));
   const gate = join(folder(), 'open');
-  const job = simulator.queueJob({ repo: 'acme/widgets', command: `until [ -e ${gate} ]; do sleep 0.05; done; echo through` });
+  const job = simulator.queueJob({
+    repo: 'acme/widgets',
+    command: `until [ -e ${gate} ]; do sleep 0.05; done; echo through`,
+  });
   await simulator.waitForJob(job.id, 'in_progress');
   expect(simulator.removeRunner(simulator.runner('removed')?.id ?? 0)).toBe(true);
   writeFileSync(gate, '');
-  expect(await simulator.waitForJob(job.id, 'completed')).toMatchObject({ conclusion: 'success', output: ['through'] });
+  expect(await simulator.waitForJob(job.id, 'completed')).toMatchObject({
+    conclusion: 'success',
+    output: ['through'],
+  });
   expect((await runner.exited).code).toBe(0);
 });
 
@@ -108,13 +141,17 @@ test('a single-use registration may linger, busy, after its job', async () => {
   run(env);
   const job = simulator.queueJob({ repo: 'acme/widgets' });
   await simulator.waitForJob(job.id, 'completed');
-  expect((await asOwner(simulator.url, 'DELETE', `/orgs/acme/actions/runners/${id}`)).status).toBe(422);
+  expect((await asOwner(simulator.url, 'DELETE', `/orgs/acme/actions/runners/${id}`)).status).toBe(
+    422,
+  );
   await simulator.waitFor(() => simulator.runners().length === 0, 'the registration is gone');
 });
 
 test('the program serves other processes through the control API', async () => {
   const main = fileURLToPath(new URL('../../tools/simulator/main.ts', import.meta.url));
-  const child = spawn(process.execPath, [main, '--port', '0', '--token', 'ghp_simulator'], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [main, '--port', '0', '--token', 'ghp_simulator'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   const exited = once(child, 'exit');
   cleanups.push(async () => (child.kill('SIGKILL'), exited));
   const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
@@ -123,7 +160,11 @@ test('the program serves other processes through the control API', async () => {
   run(env);
   await client.waitFor(async () => (await client.runner('remote'))?.status === 'online', 'online');
   const job = await client.queueJob({ repo: 'acme/widgets', command: 'echo remote' });
-  expect(await client.waitForJob(job.id, 'completed')).toMatchObject({ conclusion: 'success', output: ['remote'], runner_id: id });
+  expect(await client.waitForJob(job.id, 'completed')).toMatchObject({
+    conclusion: 'success',
+    output: ['remote'],
+    runner_id: id,
+  });
   const fault = await client.addFault({ kind: 'status', status: 502, count: 1 });
   expect((await asOwner(client.url, 'GET', '/orgs/acme/actions/runners')).status).toBe(502);
   expect(await client.faults()).toEqual([{ ...fault, hits: 1 }]);

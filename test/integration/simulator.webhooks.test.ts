@@ -34,7 +34,10 @@ beforeEach(async () => {
   });
   await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
   const { port } = receiver.address() as AddressInfo;
-  simulator = await startSimulator({ apps: [{ id: 7, installations: [{ id: 70, account: 'acme' }] }], webhook: { url: `http://127.0.0.1:${port}/hook`, secret: 'shh', hookId: 42 } });
+  simulator = await startSimulator({
+    apps: [{ id: 7, installations: [{ id: 70, account: 'acme' }] }],
+    webhook: { url: `http://127.0.0.1:${port}/hook`, secret: 'shh', hookId: 42 },
+  });
   fleet = new Fleet(simulator.url);
 });
 afterEach(async () => {
@@ -43,7 +46,8 @@ afterEach(async () => {
   await new Promise((resolve) => receiver.close(resolve));
 });
 
-const settled = (): boolean => simulator.deliveries().every((delivery) => delivery.status !== 'pending' || delivery.lost);
+const settled = (): boolean =>
+  simulator.deliveries().every((delivery) => delivery.status !== 'pending' || delivery.lost);
 const actions = (): string[] => received.map(({ body }) => body.action as string);
 
 async function oneJob(): Promise<number> {
@@ -53,27 +57,53 @@ async function oneJob(): Promise<number> {
   return job.id;
 }
 
-test('a job is told of three times, signed, with every field of GitHub\'s own examples', async () => {
+test("a job is told of three times, signed, with every field of GitHub's own examples", async () => {
   const id = await oneJob();
   await simulator.waitFor(settled, 'all delivered');
   expect(actions()).toEqual(['queued', 'in_progress', 'completed']);
   for (const { headers, text } of received) {
     expect(await verify('shh', text, String(headers['x-hub-signature-256']))).toBe(true);
-    expect(headers).toMatchObject({ 'x-github-event': 'workflow_job', 'x-github-hook-id': '42', 'content-type': 'application/json' });
+    expect(headers).toMatchObject({
+      'x-github-event': 'workflow_job',
+      'x-github-hook-id': '42',
+      'content-type': 'application/json',
+    });
   }
   expect(new Set(received.map(({ headers }) => headers['x-github-delivery'])).size).toBe(3);
   const [queued, , completed] = received;
-  expect(queued?.body.workflow_job).toMatchObject({ id, status: 'queued', runner_id: null, conclusion: null });
-  expect(completed?.body.workflow_job).toMatchObject({ id, status: 'completed', conclusion: 'success', runner_name: expect.stringMatching(/^hooked-/) });
-  const file = createRequire(import.meta.url).resolve('@octokit/webhooks-examples/api.github.com/index.json');
-  const events = JSON.parse(readFileSync(file, 'utf8')) as { name: string; examples: Record<string, any>[] }[];
+  expect(queued?.body.workflow_job).toMatchObject({
+    id,
+    status: 'queued',
+    runner_id: null,
+    conclusion: null,
+  });
+  expect(completed?.body.workflow_job).toMatchObject({
+    id,
+    status: 'completed',
+    conclusion: 'success',
+    runner_name: expect.stringMatching(/^hooked-/),
+  });
+  const file = createRequire(import.meta.url).resolve(
+    '@octokit/webhooks-examples/api.github.com/index.json',
+  );
+  const events = JSON.parse(readFileSync(file, 'utf8')) as {
+    name: string;
+    examples: Record<string, any>[];
+  }[];
   const examples = events.find(({ name }) => name === 'workflow_job')?.examples ?? [];
-  const example = examples.find((one) => one['action'] === 'queued' && one['workflow_job'].runner_id === null);
+  const example = examples.find(
+    (one) => one['action'] === 'queued' && one['workflow_job'].runner_id === null,
+  );
   expect(example).toBeDefined();
   // `deployment` is there only for a job with an environment.
-  for (const key of Object.keys(example ?? {})) if (key !== 'deployment') expect(queued?.body).toHaveProperty(key);
-  expect(Object.keys(queued?.body.workflow_job)).toEqual(expect.arrayContaining(Object.keys(example?.['workflow_job'])));
-  expect(Object.keys(queued?.body.repository)).toEqual(expect.arrayContaining(Object.keys(example?.['repository'])));
+  for (const key of Object.keys(example ?? {}))
+    if (key !== 'deployment') expect(queued?.body).toHaveProperty(key);
+  expect(Object.keys(queued?.body.workflow_job)).toEqual(
+    expect.arrayContaining(Object.keys(example?.['workflow_job'])),
+  );
+  expect(Object.keys(queued?.body.repository)).toEqual(
+    expect.arrayContaining(Object.keys(example?.['repository'])),
+  );
 });
 
 test('deliveries are lost, and can be sent again under the same id', async () => {
@@ -110,7 +140,11 @@ test('deliveries come late, and in another order', async () => {
   await oneJob();
   await simulator.waitFor(settled, 'all delivered');
   expect(actions()).toHaveLength(6);
-  expect(received.map(({ body }) => `${body.workflow_job.id} ${body.action}`)).not.toEqual([1002, 1003].flatMap((id) => ['queued', 'in_progress', 'completed'].map((action) => `${id} ${action}`)));
+  expect(received.map(({ body }) => `${body.workflow_job.id} ${body.action}`)).not.toEqual(
+    [1002, 1003].flatMap((id) =>
+      ['queued', 'in_progress', 'completed'].map((action) => `${id} ${action}`),
+    ),
+  );
 });
 
 test('a refused delivery is not sent again by itself', async () => {
@@ -125,5 +159,8 @@ test('a job cancelled before it had a runner is completed without one', async ()
   const job = simulator.queueJob({ repo: 'acme/widgets', labels: ['none'] });
   simulator.cancelJob(job.id);
   await simulator.waitFor(settled, 'all delivered');
-  expect(received.at(-1)?.body).toMatchObject({ action: 'completed', workflow_job: { conclusion: 'cancelled', runner_id: null, steps: [] } });
+  expect(received.at(-1)?.body).toMatchObject({
+    action: 'completed',
+    workflow_job: { conclusion: 'cancelled', runner_id: null, steps: [] },
+  });
 });

@@ -2,8 +2,24 @@
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { census, FORWARDS, gracefully, interrupted, notExited, STOPPED_CHILDREN, strangers, swallowed, TICK, timedOut } from '../support/stoppedChildren.ts';
-import { supervisorBundle, PLACEMENTS, type Placement, SupervisedProcess } from '../support/supervisedProcess.ts';
+import {
+  census,
+  FORWARDS,
+  gracefully,
+  interrupted,
+  notExited,
+  STOPPED_CHILDREN,
+  strangers,
+  swallowed,
+  TICK,
+  timedOut,
+} from '../support/stoppedChildren.ts';
+import {
+  supervisorBundle,
+  PLACEMENTS,
+  type Placement,
+  SupervisedProcess,
+} from '../support/supervisedProcess.ts';
 
 const bundle = await supervisorBundle();
 afterAll(() => bundle.remove());
@@ -29,36 +45,59 @@ function start(placement: Placement, script: string, options: readonly string[] 
   const folder = mkdtempSync(join(bundle.folder, 'run-'));
   const path = join(folder, 'marker');
   const supervised = new SupervisedProcess(bundle.file, placement, [
-    '--signal-timeout', `${GRACE_MS}ms`, '--cleanup-timeout', `${CLEANUP_MS}ms`, '--marker', path, '--cleanup-command', JSON.stringify(census(placement === 'container')), ...options, '--', 'sh', '-c', script,
+    '--signal-timeout',
+    `${GRACE_MS}ms`,
+    '--cleanup-timeout',
+    `${CLEANUP_MS}ms`,
+    '--marker',
+    path,
+    '--cleanup-command',
+    JSON.stringify(census(placement === 'container')),
+    ...options,
+    '--',
+    'sh',
+    '-c',
+    script,
   ]).reading();
   const marker = (): Marker => JSON.parse(readFileSync(path, 'utf8')) as Marker;
   return { supervised, marker };
 }
 
 describe.each(PLACEMENTS)('placement %s, SIGTERM, a child that', (placement) => {
-  test.each(STOPPED_CHILDREN)('$child', async ({ script, status, signal = null, graceful, options = [], twice = false, prints }) => {
-    // Time for the second signal to come.
-    const { supervised, marker } = start(placement, twice ? `SAVE_SECONDS=3; ${script}` : script, [...options, ...(graceful ? AMPLE : [])]);
-    await supervised.printed('up');
-    const startMs = performance.now();
-    supervised.signal('SIGTERM');
-    if (twice) {
-      await supervised.logged('terminated');
+  test.each(STOPPED_CHILDREN)(
+    '$child',
+    async ({ script, status, signal = null, graceful, options = [], twice = false, prints }) => {
+      // Time for the second signal to come.
+      const { supervised, marker } = start(
+        placement,
+        twice ? `SAVE_SECONDS=3; ${script}` : script,
+        [...options, ...(graceful ? AMPLE : [])],
+      );
+      await supervised.printed('up');
+      const startMs = performance.now();
       supervised.signal('SIGTERM');
-    }
-    expect(await supervised.status()).toBe(status);
-    expect(performance.now() - startMs).toBeLessThan(GRACE_MS + CLEANUP_MS + SLACK_MS);
-    expect(supervised.errors).toEqual([interrupted('terminated'), ...(twice ? [swallowed('terminated')] : []), graceful ? GRACEFULLY : NOT]);
-    const { startedAt, endedAt, ...end } = marker();
-    expect(end).toMatchObject({ exitCode: status, signal, reason: 'cancelled' });
-    expect(Date.parse(endedAt)).toBeGreaterThanOrEqual(Date.parse(startedAt ?? ''));
-    await supervised.printed('census');
-    if (prints !== undefined) await supervised.printed(prints);
-    const printed = supervised.stdout.toString();
-    expect(printed).toContain('reason=cancelled');
-    if (placement === 'container') expect(strangers(printed)).toEqual([]);
-    expect(supervised.leftovers()).toEqual([]);
-  });
+      if (twice) {
+        await supervised.logged('terminated');
+        supervised.signal('SIGTERM');
+      }
+      expect(await supervised.status()).toBe(status);
+      expect(performance.now() - startMs).toBeLessThan(GRACE_MS + CLEANUP_MS + SLACK_MS);
+      expect(supervised.errors).toEqual([
+        interrupted('terminated'),
+        ...(twice ? [swallowed('terminated')] : []),
+        graceful ? GRACEFULLY : NOT,
+      ]);
+      const { startedAt, endedAt, ...end } = marker();
+      expect(end).toMatchObject({ exitCode: status, signal, reason: 'cancelled' });
+      expect(Date.parse(endedAt)).toBeGreaterThanOrEqual(Date.parse(startedAt ?? ''));
+      await supervised.printed('census');
+      if (prints !== undefined) await supervised.printed(prints);
+      const printed = supervised.stdout.toString();
+      expect(printed).toContain('reason=cancelled');
+      if (placement === 'container') expect(strangers(printed)).toEqual([]);
+      expect(supervised.leftovers()).toEqual([]);
+    },
+  );
 });
 
 const placement = PLACEMENTS[0] ?? 'bare';
@@ -71,24 +110,30 @@ describe('how it is stopped', () => {
     { by: 'SIGINT', word: 'interrupt', status: 130 },
     { by: 'SIGQUIT', word: 'quit', status: 131 },
     { by: 'SIGHUP', word: 'hangup', status: 129 },
-  ] as const)('$by is passed on as it is, and its status comes back', async ({ by, word, status }) => {
-    const { supervised, marker } = start(placement, PLAIN, AMPLE);
-    await supervised.printed('up');
-    supervised.signal(by);
-    expect(await supervised.status()).toBe(status);
-    expect(supervised.errors).toEqual([interrupted(word), GRACEFULLY]);
-    expect(marker()).toMatchObject({ exitCode: status, signal: by, reason: 'cancelled' });
-  });
+  ] as const)(
+    '$by is passed on as it is, and its status comes back',
+    async ({ by, word, status }) => {
+      const { supervised, marker } = start(placement, PLAIN, AMPLE);
+      await supervised.printed('up');
+      supervised.signal(by);
+      expect(await supervised.status()).toBe(status);
+      expect(supervised.errors).toEqual([interrupted(word), GRACEFULLY]);
+      expect(marker()).toMatchObject({ exitCode: status, signal: by, reason: 'cancelled' });
+    },
+  );
 
-  test.each(['SIGTERM', 'SIGINT', 'SIGQUIT', 'SIGHUP'] as const)('%s ignored: killed at the end of the grace', async (by) => {
-    const { supervised, marker } = start('bare', QUIET);
-    await supervised.printed('up');
-    supervised.signal(by);
-    expect(await supervised.ended()).toEqual({ code: null, signal: 'SIGKILL' });
-    expect(supervised.errors.at(-1)).toBe(NOT);
-    expect(marker()).toMatchObject({ exitCode: 137, signal: 'SIGKILL' });
-    expect(supervised.leftovers()).toEqual([]);
-  });
+  test.each(['SIGTERM', 'SIGINT', 'SIGQUIT', 'SIGHUP'] as const)(
+    '%s ignored: killed at the end of the grace',
+    async (by) => {
+      const { supervised, marker } = start('bare', QUIET);
+      await supervised.printed('up');
+      supervised.signal(by);
+      expect(await supervised.ended()).toEqual({ code: null, signal: 'SIGKILL' });
+      expect(supervised.errors.at(-1)).toBe(NOT);
+      expect(marker()).toMatchObject({ exitCode: 137, signal: 'SIGKILL' });
+      expect(supervised.leftovers()).toEqual([]);
+    },
+  );
 
   test('a parent that waits sees the signal itself, SIGQUIT excepted', async () => {
     const term = start('bare', PLAIN);
@@ -102,7 +147,11 @@ describe('how it is stopped', () => {
 
   test('a second signal of another kind is swallowed, too', async () => {
     const told = join(mkdtempSync(join(bundle.folder, 'told-')), 'all');
-    const { supervised } = start(placement, `trap "while [ ! -e ${told} ]; do sleep 0.05; done; exit 4" TERM; trap "exit 9" INT; echo up; ${TICK}`, AMPLE);
+    const { supervised } = start(
+      placement,
+      `trap "while [ ! -e ${told} ]; do sleep 0.05; done; exit 4" TERM; trap "exit 9" INT; echo up; ${TICK}`,
+      AMPLE,
+    );
     await supervised.printed('up');
     supervised.signal('SIGTERM');
     await supervised.logged('terminated');
@@ -110,11 +159,19 @@ describe('how it is stopped', () => {
     await supervised.logged(swallowed('interrupt'));
     writeFileSync(told, '');
     expect(await supervised.status()).toBe(4);
-    expect(supervised.errors).toEqual([interrupted('terminated'), swallowed('interrupt'), GRACEFULLY]);
+    expect(supervised.errors).toEqual([
+      interrupted('terminated'),
+      swallowed('interrupt'),
+      GRACEFULLY,
+    ]);
   });
 
   test('stop.signals: a sequence of signals instead', async () => {
-    const { supervised } = start(placement, `trap "echo got-int" INT; trap "echo got-term; exit 6" TERM; echo up; ${TICK}`, ['--stop-signals', 'SIGINT,SIGTERM@200ms']);
+    const { supervised } = start(
+      placement,
+      `trap "echo got-int" INT; trap "echo got-term; exit 6" TERM; echo up; ${TICK}`,
+      ['--stop-signals', 'SIGINT,SIGTERM@200ms'],
+    );
     await supervised.printed('up');
     supervised.signal('SIGTERM');
     expect(await supervised.status()).toBe(6);
@@ -127,7 +184,12 @@ describe('who gets the signal', () => {
     ['process', 'child got term=0 usr1=1'],
     ['group', 'child got term=1 usr1=1'],
   ])('%s', async (to, prints) => {
-    const { supervised, marker } = start(placement, FORWARDS, ['--stop-to', to, '--signal-timeout', '30s']);
+    const { supervised, marker } = start(placement, FORWARDS, [
+      '--stop-to',
+      to,
+      '--signal-timeout',
+      '30s',
+    ]);
     await supervised.printed('up');
     supervised.signal('SIGTERM');
     expect(await supervised.status()).toBe(5);
@@ -136,7 +198,11 @@ describe('who gets the signal', () => {
   });
 
   test('process: at the end of the grace everything is killed, also what was never told', async () => {
-    const { supervised, marker } = start(placement, `trap "exit 4" TERM; sh -c 'trap "" INT TERM; echo up; sleep 77; :' & ${TICK}`, ['--stop-to', 'process']);
+    const { supervised, marker } = start(
+      placement,
+      `trap "exit 4" TERM; sh -c 'trap "" INT TERM; echo up; sleep 77; :' & ${TICK}`,
+      ['--stop-to', 'process'],
+    );
     await supervised.printed('up');
     supervised.signal('SIGTERM');
     expect(await supervised.status()).toBe(4);
@@ -148,7 +214,11 @@ describe('who gets the signal', () => {
 
 describe('timeout', () => {
   test('SIGINT, and status 127 whatever the command says', async () => {
-    const { supervised, marker } = start(placement, `trap "exit 0" INT; echo up; ${TICK}`, ['--timeout', '1500ms', ...AMPLE]);
+    const { supervised, marker } = start(placement, `trap "exit 0" INT; echo up; ${TICK}`, [
+      '--timeout',
+      '1500ms',
+      ...AMPLE,
+    ]);
     expect(await supervised.status()).toBe(127);
     expect(supervised.errors).toEqual([timedOut('1.5s'), GRACEFULLY]);
     expect(marker()).toMatchObject({ exitCode: 127, signal: null, reason: 'timeout' });
@@ -156,7 +226,10 @@ describe('timeout', () => {
   });
 
   test('then SIGKILL', async () => {
-    const { supervised, marker } = start(placement, `trap "" INT; echo up; sleep 77`, ['--timeout', '1500ms']);
+    const { supervised, marker } = start(placement, `trap "" INT; echo up; sleep 77`, [
+      '--timeout',
+      '1500ms',
+    ]);
     expect(await supervised.status()).toBe(127);
     expect(supervised.errors).toEqual([timedOut('1.5s'), NOT]);
     expect(marker()).toMatchObject({ exitCode: 127, signal: 'SIGKILL', reason: 'timeout' });
@@ -167,7 +240,12 @@ describe('by itself', () => {
   test.each([
     { what: 'the status', script: 'exit 42', status: 42, signal: null },
     { what: 'success', script: 'echo out', status: 0, signal: null },
-    { what: 'a kill from elsewhere (out of memory)', script: 'kill -9 $$', status: 137, signal: 'SIGKILL' },
+    {
+      what: 'a kill from elsewhere (out of memory)',
+      script: 'kill -9 $$',
+      status: 137,
+      signal: 'SIGKILL',
+    },
     { what: 'an abort', script: 'kill -6 $$', status: 134, signal: 'SIGABRT' },
   ])('$what', async ({ script, status, signal }) => {
     const { supervised, marker } = start(placement, script);
@@ -177,15 +255,30 @@ describe('by itself', () => {
   });
 
   test('what it leaves behind goes at once', async () => {
-    const { supervised } = start('bare', `setsid sh -c 'trap "" TERM; echo up; sleep 77; :' & while [ -z "$(cat /proc/$!/cmdline | tr -d '\\0')" ]; do :; done; sleep 0.2; exit 0`);
+    const { supervised } = start(
+      'bare',
+      `setsid sh -c 'trap "" TERM; echo up; sleep 77; :' & while [ -z "$(cat /proc/$!/cmdline | tr -d '\\0')" ]; do :; done; sleep 0.2; exit 0`,
+    );
     expect(await supervised.status()).toBe(0);
     expect(supervised.leftovers()).toEqual([]);
   });
 
   test('a command that cannot be started', async () => {
-    const supervised = new SupervisedProcess(bundle.file, placement, ['--marker', join(bundle.folder, 'none'), '--', '/no/such/command']).reading();
+    const supervised = new SupervisedProcess(bundle.file, placement, [
+      '--marker',
+      join(bundle.folder, 'none'),
+      '--',
+      '/no/such/command',
+    ]).reading();
     expect(await supervised.status()).toBe(127);
-    expect(supervised.errors).toEqual(['Could not start the process: spawn /no/such/command ENOENT']);
-    expect(JSON.parse(readFileSync(join(bundle.folder, 'none'), 'utf8'))).toMatchObject({ exitCode: 127, signal: null, reason: null, startedAt: null });
+    expect(supervised.errors).toEqual([
+      'Could not start the process: spawn /no/such/command ENOENT',
+    ]);
+    expect(JSON.parse(readFileSync(join(bundle.folder, 'none'), 'utf8'))).toMatchObject({
+      exitCode: 127,
+      signal: null,
+      reason: null,
+      startedAt: null,
+    });
   });
 });

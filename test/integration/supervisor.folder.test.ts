@@ -3,7 +3,17 @@ import { PAUSE_IMAGE, SUPERVISOR_IMAGE } from '../../tools/lab/images/definition
 import { describeWithLab } from '../support/lab.ts';
 import { createTestNamespace, type TestNamespace } from '../support/pods.ts';
 
-const SUPERVISOR = ['/holdfast/tini', '-s', '--', '/holdfast/ld.so', '--library-path', '/holdfast/lib', '/holdfast/node', '/holdfast/supervisor.mjs', '--'];
+const SUPERVISOR = [
+  '/holdfast/tini',
+  '-s',
+  '--',
+  '/holdfast/ld.so',
+  '--library-path',
+  '/holdfast/lib',
+  '/holdfast/node',
+  '/holdfast/supervisor.mjs',
+  '--',
+];
 const volumeMounts = [{ name: 'supervisor', mountPath: '/holdfast' }];
 
 await describeWithLab("the supervisor's folder", { nodes: 'kubelet' }, (lab) => {
@@ -26,7 +36,12 @@ await describeWithLab("the supervisor's folder", { nodes: 'kubelet' }, (lab) => 
     const command = ['/bin/busybox', 'sh', '-c', program];
     await namespace.createPod(
       'bare',
-      { image: PAUSE_IMAGE, command: [...SUPERVISOR, ...command], env: [{ name: 'PATH', value: '/bin' }], volumeMounts: volumeMounts.map((mount) => ({ ...mount, readOnly: true })) },
+      {
+        image: PAUSE_IMAGE,
+        command: [...SUPERVISOR, ...command],
+        env: [{ name: 'PATH', value: '/bin' }],
+        volumeMounts: volumeMounts.map((mount) => ({ ...mount, readOnly: true })),
+      },
       {
         securityContext: { runAsUser: 12_345, runAsNonRoot: true },
         volumes: [{ name: 'supervisor', emptyDir: {} }],
@@ -36,13 +51,20 @@ await describeWithLab("the supervisor's folder", { nodes: 'kubelet' }, (lab) => 
             image: SUPERVISOR_IMAGE,
             imagePullPolicy: 'IfNotPresent',
             command: ['cp', '-R', '/opt/holdfast/.', '/holdfast/'],
-            securityContext: { readOnlyRootFilesystem: true, allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
+            securityContext: {
+              readOnlyRootFilesystem: true,
+              allowPrivilegeEscalation: false,
+              capabilities: { drop: ['ALL'] },
+            },
             volumeMounts,
           },
         ],
       },
     );
-    const pod = await namespace.waitForPod('bare', ({ status }) => status?.phase === 'Failed' || status?.phase === 'Succeeded');
+    const pod = await namespace.waitForPod(
+      'bare',
+      ({ status }) => status?.phase === 'Failed' || status?.phase === 'Succeeded',
+    );
     const { exitCode, message } = pod.status?.containerStatuses?.[0]?.state?.terminated ?? {};
     const lines = (await namespace.log('bare')).trimEnd().split('\n');
     const [noLibrary, tini = '', supervisor = '', user] = lines;

@@ -9,14 +9,26 @@ const bundle = await supervisorBundle();
 afterAll(() => bundle.remove());
 
 const path = (): string => join(mkdtempSync(join(bundle.folder, 'log-')), 'build-log.txt');
-const run = (file: string, script: string, ...options: string[]): SupervisedProcess => new SupervisedProcess(bundle.file, 'bare', ['--log-file', file, ...options, '--', 'sh', '-c', script]).reading();
+const run = (file: string, script: string, ...options: string[]): SupervisedProcess =>
+  new SupervisedProcess(bundle.file, 'bare', [
+    '--log-file',
+    file,
+    ...options,
+    '--',
+    'sh',
+    '-c',
+    script,
+  ]).reading();
 
 describe('the log file', () => {
   test('has what the command prints, on either way, and what is printed is what it was', async () => {
     const file = path();
     // One after the other: between the two ways there is no order.
     const until = (text: string): string => `until grep -q ${text} '${file}'; do sleep 0.05; done`;
-    const supervised = run(file, `echo out; ${until('out')}; echo err >&2; ${until('err')}; printf end`);
+    const supervised = run(
+      file,
+      `echo out; ${until('out')}; echo err >&2; ${until('err')}; printf end`,
+    );
     expect(await supervised.status()).toBe(0);
     expect(readFileSync(file, 'utf8')).toBe('out\nerr\nend');
     expect(supervised.stdout.toString()).toBe('out\nend');

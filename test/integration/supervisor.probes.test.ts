@@ -15,8 +15,12 @@ async function probes() {
     looks++;
     return state[what];
   };
-  const server = await serveProbes({ startup: () => look('startup'), ready: () => look('ready') }, { port: 0, host: '127.0.0.1' });
-  const ask = async (pathAndQuery: string): Promise<number> => (await fetch(`http://127.0.0.1:${server.port}${pathAndQuery}`)).status;
+  const server = await serveProbes(
+    { startup: () => look('startup'), ready: () => look('ready') },
+    { port: 0, host: '127.0.0.1' },
+  );
+  const ask = async (pathAndQuery: string): Promise<number> =>
+    (await fetch(`http://127.0.0.1:${server.port}${pathAndQuery}`)).status;
   /** Asks, and returns when the question has been read and not been answered. */
   const askAndWait = async (pathAndQuery: string): Promise<{ answer: Promise<number> }> => {
     const before = looks;
@@ -53,7 +57,11 @@ test('all who wait hear of it', async () => {
   expect(await ask(`/ready?${LONG}`)).toBe(503);
   const order: number[] = [];
   // Asked first, and of no news: whoever waits as long as that has heard of nothing.
-  const waiting = [await askAndWait(`/ready?${LONG}`), await askAndWait(`/startup?${LONG}`), await askAndWait(`/startup?${LONG}`)];
+  const waiting = [
+    await askAndWait(`/ready?${LONG}`),
+    await askAndWait(`/startup?${LONG}`),
+    await askAndWait(`/startup?${LONG}`),
+  ];
   const answered = waiting.map(async ({ answer }) => order.push(await answer));
   set({ startup: true });
   await Promise.all(answered);
@@ -62,7 +70,10 @@ test('all who wait hear of it', async () => {
 
 test('or for as long as was asked for, or for 1.5 s', async () => {
   const { ask } = await probes();
-  for (const { wait, leastMs } of [{ wait: '300ms', leastMs: 290 }, { wait: '1h', leastMs: 1_490 }]) {
+  for (const { wait, leastMs } of [
+    { wait: '300ms', leastMs: 290 },
+    { wait: '1h', leastMs: 1_490 },
+  ]) {
     const startMs = performance.now();
     expect(await ask(`/startup?wait=${wait}`)).toBe(503);
     expect(performance.now() - startMs).toBeGreaterThan(leastMs);
@@ -75,8 +86,19 @@ test('who asks for no wait, or for none that there is, does not wait', async () 
   expect(await ask(`/ready?${LONG}`)).toBe(200);
   const order: string[] = [];
   const { answer } = await askAndWait(`/ready?${LONG}`);
-  const paths = ['/ready', '/ready?wait=0', '/ready?wait=', '/ready?wait=soon', '/ready?wait=-1s', '/ready?waiter=1h', '/live'];
-  await Promise.all([answer.then(() => order.push('held')), ...paths.map(async (path) => await ask(path).then(() => order.push('at once')))]);
+  const paths = [
+    '/ready',
+    '/ready?wait=0',
+    '/ready?wait=',
+    '/ready?wait=soon',
+    '/ready?wait=-1s',
+    '/ready?waiter=1h',
+    '/live',
+  ];
+  await Promise.all([
+    answer.then(() => order.push('held')),
+    ...paths.map(async (path) => await ask(path).then(() => order.push('at once'))),
+  ]);
   expect(order).toEqual([...paths.map(() => 'at once'), 'held']);
 });
 

@@ -11,7 +11,8 @@ const bundle = await supervisorBundle();
 const running: SupervisedProcess[] = [];
 afterEach(async () => {
   for (const supervised of running.splice(0)) {
-    if (supervised.process.exitCode === null && supervised.process.signalCode === null) supervised.signal('SIGTERM'); // not SIGKILL: its command would go on
+    if (supervised.process.exitCode === null && supervised.process.signalCode === null)
+      supervised.signal('SIGTERM'); // not SIGKILL: its command would go on
     await supervised.ended();
   }
 });
@@ -22,7 +23,8 @@ const OBEDIENT = 'while read -r line; do eval "$line"; done';
 const LISTENING = 'echo "2026-01-02 03:04:05Z: Listening for Jobs"';
 const STARTED = 'echo "2026-01-02 03:04:05Z: Running job: build"';
 const ENDED = 'echo "2026-01-02 03:04:05Z: Job build completed with result: Succeeded"';
-const HOOK = (when: 'STARTED' | 'COMPLETED'): string => `bash -e "$ACTIONS_RUNNER_HOOK_JOB_${when}"; echo "hook status $?"`;
+const HOOK = (when: 'STARTED' | 'COMPLETED'): string =>
+  `bash -e "$ACTIONS_RUNNER_HOOK_JOB_${when}"; echo "hook status $?"`;
 
 function start(args: readonly string[], env: Record<string, string> = {}): SupervisedProcess {
   const supervised = new SupervisedProcess(bundle.file, 'bare', args, env);
@@ -31,15 +33,34 @@ function start(args: readonly string[], env: Record<string, string> = {}): Super
 }
 
 async function runner(options: readonly string[] = [], env: Record<string, string> = {}) {
-  const supervised = start(['--mode', 'github', '--probe-port', '0', '--probe-host', '127.0.0.1', '--signal-timeout', '500ms', ...options, '--', 'sh', '-c', OBEDIENT], env).reading();
+  const supervised = start(
+    [
+      '--mode',
+      'github',
+      '--probe-port',
+      '0',
+      '--probe-host',
+      '127.0.0.1',
+      '--signal-timeout',
+      '500ms',
+      ...options,
+      '--',
+      'sh',
+      '-c',
+      OBEDIENT,
+    ],
+    env,
+  ).reading();
   await supervised.logged('Probes listen on port');
   const port = Number(/port (\d+)/.exec(supervised.stderr)?.[1]);
-  const probe = async (path: string): Promise<number> => (await fetch(`http://127.0.0.1:${port}${path}`)).status;
-  const state = async (): Promise<string> => `startup ${await probe('/startup')} ready ${await probe('/ready')}`;
+  const probe = async (path: string): Promise<number> =>
+    (await fetch(`http://127.0.0.1:${port}${path}`)).status;
+  const state = async (): Promise<string> =>
+    `startup ${await probe('/startup')} ready ${await probe('/ready')}`;
   const tell = (line: string): void => void supervised.process.stdin?.write(`${line}\n`);
   /** Awaits a state; the test's own time limit ends it. */
   const becomes = async (wanted: string): Promise<void> => {
-    for (const end = Date.now() + 10_000; (await state()) !== wanted; ) {
+    for (const end = Date.now() + 10_000; (await state()) !== wanted;) {
       if (Date.now() > end) expect(await state()).toBe(wanted);
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
@@ -50,7 +71,7 @@ async function runner(options: readonly string[] = [], env: Record<string, strin
 /** @param ms - longer than from one look at the hooks' file to the next */
 async function staysFor(ms: number, state: () => Promise<string>, wanted: string): Promise<void> {
   const states = new Set<string>();
-  for (const end = Date.now() + ms; Date.now() < end; ) states.add(await state());
+  for (const end = Date.now() + ms; Date.now() < end;) states.add(await state());
   expect([...states]).toEqual([wanted]);
 }
 
@@ -97,7 +118,9 @@ describe('online and busy', () => {
     await becomes(IDLE);
     tell(HOOK('STARTED'));
     await supervised.printed('hook status 0');
-    tell(`(setsid sh -c '${STARTED} >"/proc/$1/fd/1"; echo "forged: $?" >&2' sh $$ >/dev/null </dev/null)`);
+    tell(
+      `(setsid sh -c '${STARTED} >"/proc/$1/fd/1"; echo "forged: $?" >&2' sh $$ >/dev/null </dev/null)`,
+    );
     await supervised.logged('forged: 2');
     await staysFor(800, state, IDLE);
   });
@@ -106,24 +129,29 @@ describe('online and busy', () => {
     ['a link to what never ends', 'ln -sf /dev/zero "$jobs"', 'ELOOP'],
     ['a pipe that nobody writes to', 'rm "$jobs"; mkfifo "$jobs"', 'ESPIPE'],
     ['nothing', 'rm "$jobs"', 'ENOENT'],
-  ])("a job that puts %s in the hooks' file's place keeps the supervisor from nothing", async (_what, command, said) => {
-    const { tell, becomes, state, supervised } = await runner();
-    tell(`jobs="$(dirname "$ACTIONS_RUNNER_HOOK_JOB_STARTED")/jobs"; ${command}`);
-    await supervised.logged(`Could not read what the job hooks noted: ${said}`);
-    expect(await state()).toBe(REGISTERING);
-    tell(LISTENING);
-    await becomes(IDLE);
-    supervised.signal('SIGTERM');
-    expect(await supervised.ended()).toEqual({ code: null, signal: 'SIGTERM' });
-  });
+  ])(
+    "a job that puts %s in the hooks' file's place keeps the supervisor from nothing",
+    async (_what, command, said) => {
+      const { tell, becomes, state, supervised } = await runner();
+      tell(`jobs="$(dirname "$ACTIONS_RUNNER_HOOK_JOB_STARTED")/jobs"; ${command}`);
+      await supervised.logged(`Could not read what the job hooks noted: ${said}`);
+      expect(await state()).toBe(REGISTERING);
+      tell(LISTENING);
+      await becomes(IDLE);
+      supervised.signal('SIGTERM');
+      expect(await supervised.ended()).toEqual({ code: null, signal: 'SIGTERM' });
+    },
+  );
 
   test("what fills the hooks' file is passed over, a look's worth at a time", async () => {
     const { tell, becomes } = await runner();
-    tell(`jobs="$(dirname "$ACTIONS_RUNNER_HOOK_JOB_STARTED")/jobs"; head -c 9000 /dev/zero >>"$jobs"; echo >>"$jobs"; echo started >>"$jobs"`);
+    tell(
+      `jobs="$(dirname "$ACTIONS_RUNNER_HOOK_JOB_STARTED")/jobs"; head -c 9000 /dev/zero >>"$jobs"; echo >>"$jobs"; echo started >>"$jobs"`,
+    );
     await becomes(BUSY);
   });
 
-  test('the hook at the job\'s end does not make it idle before the log says so', async () => {
+  test("the hook at the job's end does not make it idle before the log says so", async () => {
     const { tell, becomes, state, supervised } = await runner();
     tell(LISTENING);
     tell(STARTED);
@@ -135,11 +163,14 @@ describe('online and busy', () => {
     await becomes(IDLE);
   });
 
-  test('the user\'s own hooks run, and their failure is theirs to tell', async () => {
+  test("the user's own hooks run, and their failure is theirs to tell", async () => {
     const folder = mkdtempSync(join(bundle.folder, 'hooks-'));
     writeFileSync(join(folder, "it's started.sh"), 'echo "own started in $(dirname "$0")"\n');
     writeFileSync(join(folder, 'completed.sh'), 'false\necho unreachable\n');
-    const { tell, becomes, supervised } = await runner([], { ACTIONS_RUNNER_HOOK_JOB_STARTED: join(folder, "it's started.sh"), ACTIONS_RUNNER_HOOK_JOB_COMPLETED: join(folder, 'completed.sh') });
+    const { tell, becomes, supervised } = await runner([], {
+      ACTIONS_RUNNER_HOOK_JOB_STARTED: join(folder, "it's started.sh"),
+      ACTIONS_RUNNER_HOOK_JOB_COMPLETED: join(folder, 'completed.sh'),
+    });
     tell(HOOK('STARTED'));
     await becomes(BUSY);
     tell(HOOK('COMPLETED'));
@@ -150,7 +181,12 @@ describe('online and busy', () => {
   });
 
   test('an idle runner is not drained but stopped', async () => {
-    const { tell, becomes, supervised } = await runner(['--on-term', 'drain', '--drain-timeout', '1h']);
+    const { tell, becomes, supervised } = await runner([
+      '--on-term',
+      'drain',
+      '--drain-timeout',
+      '1h',
+    ]);
     tell(LISTENING);
     await becomes(IDLE);
     supervised.signal('SIGTERM');
@@ -160,7 +196,12 @@ describe('online and busy', () => {
   test('"not ready" is a job, and nothing else: an idle runner that ends stays ready to its last moment', async () => {
     const cleaned = join(mkdtempSync(join(bundle.folder, 'cleaned-')), 'fifo');
     execFileSync('mkfifo', [cleaned]);
-    const { tell, becomes, port, probe, supervised } = await runner(['--cleanup-timeout', '20s', '--cleanup-command', JSON.stringify(['sh', '-c', `echo cleaning; read -r line < ${cleaned}`])]);
+    const { tell, becomes, port, probe, supervised } = await runner([
+      '--cleanup-timeout',
+      '20s',
+      '--cleanup-command',
+      JSON.stringify(['sh', '-c', `echo cleaning; read -r line < ${cleaned}`]),
+    ]);
     tell(LISTENING);
     await becomes(IDLE);
     expect(await probe('/ready?wait=1500ms')).toBe(200);
@@ -178,7 +219,12 @@ describe('online and busy', () => {
   });
 
   test('a busy one is drained, and stopped when its job is over and reported', async () => {
-    const { tell, becomes, supervised } = await runner(['--on-term', 'drain', '--drain-timeout', '1h']);
+    const { tell, becomes, supervised } = await runner([
+      '--on-term',
+      'drain',
+      '--drain-timeout',
+      '1h',
+    ]);
     tell(LISTENING);
     tell(STARTED);
     await becomes(BUSY);
@@ -193,11 +239,23 @@ describe('online and busy', () => {
 
 describe('probes', () => {
   test('a command without a CI server is up from its start, and busy for its whole life', async () => {
-    const supervised = start(['--probe-port', '0', '--probe-host', '127.0.0.1', '--', 'sh', '-c', 'echo up; exec sleep 77']).reading();
+    const supervised = start([
+      '--probe-port',
+      '0',
+      '--probe-host',
+      '127.0.0.1',
+      '--',
+      'sh',
+      '-c',
+      'echo up; exec sleep 77',
+    ]).reading();
     await supervised.printed('up');
     const port = /port (\d+)/.exec(supervised.stderr)?.[1];
-    const status = async (path: string): Promise<number> => (await fetch(`http://127.0.0.1:${port}${path}`)).status;
-    expect([await status('/startup'), await status('/ready'), await status('/live')]).toEqual([200, 503, 200]);
+    const status = async (path: string): Promise<number> =>
+      (await fetch(`http://127.0.0.1:${port}${path}`)).status;
+    expect([await status('/startup'), await status('/ready'), await status('/live')]).toEqual([
+      200, 503, 200,
+    ]);
   });
 
   test('slow clients do not keep the kubelet from its answer', async () => {
@@ -234,11 +292,24 @@ describe('probes', () => {
   test('a port that is taken: it does not start', async () => {
     const { port } = await runner();
     const marker = join(mkdtempSync(join(bundle.folder, 'taken-')), 'marker');
-    const second = start(['--probe-port', String(port), '--probe-host', '127.0.0.1', '--marker', marker, '--', 'true']);
+    const second = start([
+      '--probe-port',
+      String(port),
+      '--probe-host',
+      '127.0.0.1',
+      '--marker',
+      marker,
+      '--',
+      'true',
+    ]);
     expect(await second.status()).toBe(127);
     expect(second.errors[0]).toMatch(/^Could not start the process: listen EADDRINUSE/);
     // By this a worker knows that another port is all it takes.
-    expect(JSON.parse(readFileSync(marker, 'utf8'))).toMatchObject({ exitCode: 127, startedAt: null, error: expect.stringMatching(/^listen EADDRINUSE/) });
+    expect(JSON.parse(readFileSync(marker, 'utf8'))).toMatchObject({
+      exitCode: 127,
+      startedAt: null,
+      error: expect.stringMatching(/^listen EADDRINUSE/),
+    });
   });
 });
 
@@ -248,7 +319,14 @@ describe('output', () => {
     const bytes = Buffer.alloc(3_000_001, 'x');
     for (let i = 0; i < bytes.length; i++) bytes[i] = (i * 7919 + (i >> 8)) % 256;
     writeFileSync(path, bytes);
-    const supervised = start(['--mode', 'github', '--', 'sh', '-c', `echo begin >&2; cat ${path}; printf last`]);
+    const supervised = start([
+      '--mode',
+      'github',
+      '--',
+      'sh',
+      '-c',
+      `echo begin >&2; cat ${path}; printf last`,
+    ]);
     await supervised.logged('begin');
     supervised.reading();
     expect(await supervised.status()).toBe(0);
@@ -259,7 +337,16 @@ describe('output', () => {
 
   test('nor does one that holds it and cannot be found', async () => {
     // It has a session of its own, no mark in its environment, and its parent is gone; and without tini nobody of ours adopts it.
-    const supervised = start(['--mode', 'github', '--cleanup-timeout', '5s', '--', 'sh', '-c', '(setsid env -i sleep 77 & echo "left $!")']).reading();
+    const supervised = start([
+      '--mode',
+      'github',
+      '--cleanup-timeout',
+      '5s',
+      '--',
+      'sh',
+      '-c',
+      '(setsid env -i sleep 77 & echo "left $!")',
+    ]).reading();
     expect(await supervised.status()).toBe(0);
     expect(supervised.logs).toEqual([]);
     const left = Number(/left (\d+)/.exec(supervised.stdout.toString())?.[1]);
@@ -267,27 +354,59 @@ describe('output', () => {
   });
 
   // A program that is root's whoever starts it takes root to make.
-  (process.getuid?.() === 0 ? test : test.skip)('nor does root\'s, whom the supervisor may not kill', async () => {
-    const folder = mkdtempSync(join(bundle.folder, 'root-'));
-    for (const each of [bundle.folder, folder]) chmodSync(each, 0o777);
-    const sudo = join(folder, 'sudo');
-    copyFileSync('/usr/bin/perl', sudo);
-    chmodSync(sudo, 0o4755);
-    const script = `${sudo} -e '%ENV = (); $< = $> = 0; $| = 1; print "root $$\\n"; exec "/bin/sleep", "77"' & read -r line`;
-    const supervised = new SupervisedProcess(bundle.file, 'bare', ['--mode', 'github', '--run-dir', folder, '--cleanup-timeout', '5s', '--marker', join(folder, 'marker'), '--', 'sh', '-c', script], {}, { uid: 65_534, gid: 65_534 }).reading();
-    running.push(supervised);
-    await supervised.printed('root ');
-    const root = Number(/root (\d+)/.exec(supervised.stdout.toString())?.[1]);
-    supervised.process.stdin?.write('end\n');
-    expect(await supervised.status()).toBe(0);
-    await supervised.logged('Could not kill processes');
-    expect(supervised.errors).toEqual([`Could not kill processes ${root}`]);
-    expect(JSON.parse(readFileSync(join(folder, 'marker'), 'utf8'))).toMatchObject({ exitCode: 0, reason: null });
-    process.kill(root, 'SIGKILL');
-  });
+  (process.getuid?.() === 0 ? test : test.skip)(
+    "nor does root's, whom the supervisor may not kill",
+    async () => {
+      const folder = mkdtempSync(join(bundle.folder, 'root-'));
+      for (const each of [bundle.folder, folder]) chmodSync(each, 0o777);
+      const sudo = join(folder, 'sudo');
+      copyFileSync('/usr/bin/perl', sudo);
+      chmodSync(sudo, 0o4755);
+      const script = `${sudo} -e '%ENV = (); $< = $> = 0; $| = 1; print "root $$\\n"; exec "/bin/sleep", "77"' & read -r line`;
+      const supervised = new SupervisedProcess(
+        bundle.file,
+        'bare',
+        [
+          '--mode',
+          'github',
+          '--run-dir',
+          folder,
+          '--cleanup-timeout',
+          '5s',
+          '--marker',
+          join(folder, 'marker'),
+          '--',
+          'sh',
+          '-c',
+          script,
+        ],
+        {},
+        { uid: 65_534, gid: 65_534 },
+      ).reading();
+      running.push(supervised);
+      await supervised.printed('root ');
+      const root = Number(/root (\d+)/.exec(supervised.stdout.toString())?.[1]);
+      supervised.process.stdin?.write('end\n');
+      expect(await supervised.status()).toBe(0);
+      await supervised.logged('Could not kill processes');
+      expect(supervised.errors).toEqual([`Could not kill processes ${root}`]);
+      expect(JSON.parse(readFileSync(join(folder, 'marker'), 'utf8'))).toMatchObject({
+        exitCode: 0,
+        reason: null,
+      });
+      process.kill(root, 'SIGKILL');
+    },
+  );
 
   test('a job that goes on holding the pipe does not hold up the end', async () => {
-    const supervised = start(['--mode', 'github', '--', 'sh', '-c', 'setsid sleep 77 & echo done']).reading();
+    const supervised = start([
+      '--mode',
+      'github',
+      '--',
+      'sh',
+      '-c',
+      'setsid sleep 77 & echo done',
+    ]).reading();
     expect(await supervised.status()).toBe(0);
     expect(supervised.stdout.toString()).toBe('done\n');
     expect(supervised.leftovers()).toEqual([]);

@@ -7,7 +7,13 @@ import { afterAll, describe, expect, test } from '@jest/globals';
 import { Pending } from '../../supervisor/pending.ts';
 import { StopReasonFiles } from '../../supervisor/stopReasonFiles.ts';
 import { readName, readProcess } from '../../supervisor/processTable.ts';
-import { childrenOf, handles, PLACEMENTS, SupervisedProcess, supervisorBundle } from '../support/supervisedProcess.ts';
+import {
+  childrenOf,
+  handles,
+  PLACEMENTS,
+  SupervisedProcess,
+  supervisorBundle,
+} from '../support/supervisedProcess.ts';
 import { until } from '../support/until.ts';
 
 const bundle = await supervisorBundle();
@@ -15,7 +21,8 @@ afterAll(() => bundle.remove());
 
 const TICK = 'while :; do sleep 0.05; done';
 const folder = (): string => mkdtempSync(join(bundle.folder, 'run-'));
-const run = (args: readonly string[], env?: Record<string, string>): SupervisedProcess => new SupervisedProcess(bundle.file, 'bare', args, env);
+const run = (args: readonly string[], env?: Record<string, string>): SupervisedProcess =>
+  new SupervisedProcess(bundle.file, 'bare', args, env);
 const marker = (path: string): unknown => JSON.parse(readFileSync(path, 'utf8'));
 
 describe('a signal', () => {
@@ -24,35 +31,72 @@ describe('a signal', () => {
     const path = join(dir, 'marker');
     // Holds the preparations up: opening it to write waits for a reader.
     expect(spawnSync('mkfifo', [join(dir, 'jobs')]).status).toBe(0);
-    const supervised = run(['--mode', 'github', '--run-dir', dir, '--marker', path, '--', 'sh', '-c', 'echo ran']).reading();
+    const supervised = run([
+      '--mode',
+      'github',
+      '--run-dir',
+      dir,
+      '--marker',
+      path,
+      '--',
+      'sh',
+      '-c',
+      'echo ran',
+    ]).reading();
     await until('the handlers', () => handles(supervised.supervisorPid, 1));
     supervised.signal('SIGTERM');
     expect(await supervised.ended()).toEqual({ code: null, signal: 'SIGTERM' });
     expect(supervised.errors).toEqual(['Entrypoint received interrupt: terminated']);
-    expect(marker(path)).toMatchObject({ exitCode: 143, signal: null, reason: 'cancelled', startedAt: null });
+    expect(marker(path)).toMatchObject({
+      exitCode: 143,
+      signal: null,
+      reason: 'cancelled',
+      startedAt: null,
+    });
     expect(supervised.stdout.toString()).toBe('');
   });
 
   test('after it has ended: cleanup goes on, the status stays', async () => {
     const told = join(folder(), 'told');
-    const supervised = run(['--cleanup-command', JSON.stringify(['sh', '-c', `echo cleaning $HOLDFAST_EXIT_CODE; until [ -e ${told} ]; do sleep 0.05; done; echo cleaned`]), '--', 'sh', '-c', 'exit 3']).reading();
+    const supervised = run([
+      '--cleanup-command',
+      JSON.stringify([
+        'sh',
+        '-c',
+        `echo cleaning $HOLDFAST_EXIT_CODE; until [ -e ${told} ]; do sleep 0.05; done; echo cleaned`,
+      ]),
+      '--',
+      'sh',
+      '-c',
+      'exit 3',
+    ]).reading();
     await supervised.printed('cleaning 3');
     supervised.signal('SIGTERM');
     await supervised.logged('terminated');
     writeFileSync(told, '');
     expect(await supervised.status()).toBe(3);
     expect(supervised.stdout.toString()).toContain('cleaned');
-    expect(supervised.errors).toEqual(['Entrypoint received interrupt: terminated (the process has ended already)']);
+    expect(supervised.errors).toEqual([
+      'Entrypoint received interrupt: terminated (the process has ended already)',
+    ]);
   });
 
-  test.each(['SIGUSR1', 'SIGUSR2'] as const)('%s goes to the command and ends nothing', async (signal) => {
-    const supervised = run(['--', 'sh', '-c', `trap "echo got it; exit 0" USR1 USR2; echo up; ${TICK}`]).reading();
-    await supervised.printed('up');
-    supervised.signal(signal);
-    await supervised.printed('got it');
-    expect(await supervised.status()).toBe(0);
-    expect(supervised.stderr).toBe('');
-  });
+  test.each(['SIGUSR1', 'SIGUSR2'] as const)(
+    '%s goes to the command and ends nothing',
+    async (signal) => {
+      const supervised = run([
+        '--',
+        'sh',
+        '-c',
+        `trap "echo got it; exit 0" USR1 USR2; echo up; ${TICK}`,
+      ]).reading();
+      await supervised.printed('up');
+      supervised.signal(signal);
+      await supervised.printed('got it');
+      expect(await supervised.status()).toBe(0);
+      expect(supervised.stderr).toBe('');
+    },
+  );
 });
 
 test('its status is not lost to a file that is just being written as it ends', async () => {
@@ -60,7 +104,16 @@ test('its status is not lost to a file that is just being written as it ends', a
   const [reason, path] = [join(dir, 'stop-reason.tmp'), join(dir, 'marker')];
   // What the command is told waits here until somebody reads it.
   expect(spawnSync('mkfifo', [reason]).status).toBe(0);
-  const supervised = run(['--run-dir', dir, '--marker', path, '--', 'sh', '-c', `trap "exit 3" TERM; echo up; ${TICK}`]).reading();
+  const supervised = run([
+    '--run-dir',
+    dir,
+    '--marker',
+    path,
+    '--',
+    'sh',
+    '-c',
+    `trap "exit 3" TERM; echo up; ${TICK}`,
+  ]).reading();
   await supervised.printed('up');
   supervised.signal('SIGTERM');
   await until('the end is recorded', () => existsSync(path));
@@ -72,7 +125,16 @@ describe('the reason', () => {
   test('is in the file before the signal comes, as somebody outside stated it', async () => {
     const dir = folder();
     writeFileSync(join(dir, 'stated'), 'evicted');
-    const supervised = run(['--stop-reason-from', join(dir, 'stated'), '--marker', join(dir, 'marker'), '--', 'sh', '-c', `trap 'echo "why: $(cat "$HOLDFAST_STOP_REASON_FILE")"; exit 0' TERM; echo up; ${TICK}`]).reading();
+    const supervised = run([
+      '--stop-reason-from',
+      join(dir, 'stated'),
+      '--marker',
+      join(dir, 'marker'),
+      '--',
+      'sh',
+      '-c',
+      `trap 'echo "why: $(cat "$HOLDFAST_STOP_REASON_FILE")"; exit 0' TERM; echo up; ${TICK}`,
+    ]).reading();
     await supervised.printed('up');
     supervised.signal('SIGTERM');
     expect(await supervised.status()).toBe(0);
@@ -80,21 +142,48 @@ describe('the reason', () => {
     expect(marker(join(dir, 'marker'))).toMatchObject({ reason: 'evicted' });
   });
 
-  test.each(['stop', 'drain', 'checkpoint'])('an order stops the command before any signal comes (on-term %s)', async (onTerm) => {
-    const dir = folder();
-    const supervised = run(['--on-term', onTerm, '--stop-reason-from', join(dir, 'stated'), '--marker', join(dir, 'marker'), '--', 'sh', '-c', `trap 'echo "why: $(cat "$HOLDFAST_STOP_REASON_FILE")"; exit 6' TERM; echo up; ${TICK}`]).reading();
-    await supervised.printed('up');
-    writeFileSync(join(dir, 'stated'), 'timeout');
-    expect(await supervised.status()).toBe(6);
-    expect(supervised.stdout.toString()).toContain('why: timeout');
-    expect(supervised.logs.map(({ msg }) => msg)).toContain('Process is told to stop: timeout');
-    expect(marker(join(dir, 'marker'))).toMatchObject({ exitCode: 6, reason: 'timeout' });
-  });
+  test.each(['stop', 'drain', 'checkpoint'])(
+    'an order stops the command before any signal comes (on-term %s)',
+    async (onTerm) => {
+      const dir = folder();
+      const supervised = run([
+        '--on-term',
+        onTerm,
+        '--stop-reason-from',
+        join(dir, 'stated'),
+        '--marker',
+        join(dir, 'marker'),
+        '--',
+        'sh',
+        '-c',
+        `trap 'echo "why: $(cat "$HOLDFAST_STOP_REASON_FILE")"; exit 6' TERM; echo up; ${TICK}`,
+      ]).reading();
+      await supervised.printed('up');
+      writeFileSync(join(dir, 'stated'), 'timeout');
+      expect(await supervised.status()).toBe(6);
+      expect(supervised.stdout.toString()).toContain('why: timeout');
+      expect(supervised.logs.map(({ msg }) => msg)).toContain('Process is told to stop: timeout');
+      expect(marker(join(dir, 'marker'))).toMatchObject({ exitCode: 6, reason: 'timeout' });
+    },
+  );
 
   test('checkpoint: evicted, never cancelled; attempt and state folder reach the command', async () => {
     const dir = folder();
     const script = `trap 'echo 7 > "$HOLDFAST_STATE_DIR/step"; exit 143' TERM; echo "attempt $HOLDFAST_ATTEMPT"; ${TICK}`;
-    const supervised = run(['--on-term', 'checkpoint', '--state-dir', join(dir, 'state'), '--attempt', '2', '--marker', join(dir, 'marker'), '--', 'sh', '-c', script]).reading();
+    const supervised = run([
+      '--on-term',
+      'checkpoint',
+      '--state-dir',
+      join(dir, 'state'),
+      '--attempt',
+      '2',
+      '--marker',
+      join(dir, 'marker'),
+      '--',
+      'sh',
+      '-c',
+      script,
+    ]).reading();
     await supervised.printed('attempt 2');
     supervised.signal('SIGTERM');
     expect(await supervised.status()).toBe(143);
@@ -116,9 +205,20 @@ describe('the reason', () => {
   test('the termination message says the same as the marker', async () => {
     const dir = folder();
     writeFileSync(join(dir, 'message'), '');
-    const supervised = run(['--termination-log', join(dir, 'message'), '--marker', join(dir, 'marker'), '--', 'sh', '-c', 'exit 9']);
+    const supervised = run([
+      '--termination-log',
+      join(dir, 'message'),
+      '--marker',
+      join(dir, 'marker'),
+      '--',
+      'sh',
+      '-c',
+      'exit 9',
+    ]);
     expect(await supervised.status()).toBe(9);
-    expect(readFileSync(join(dir, 'message'), 'utf8')).toBe(readFileSync(join(dir, 'marker'), 'utf8'));
+    expect(readFileSync(join(dir, 'message'), 'utf8')).toBe(
+      readFileSync(join(dir, 'marker'), 'utf8'),
+    );
   });
 });
 
@@ -128,7 +228,18 @@ describe('the end is recorded', () => {
     const [message, path] = [join(dir, 'message'), join(dir, 'marker')];
     // Until somebody reads it, the termination message is not written.
     expect(spawnSync('mkfifo', [message]).status).toBe(0);
-    const supervised = run(['--cleanup-timeout', '30s', '--termination-log', message, '--marker', path, '--', 'sh', '-c', 'sleep 77 & echo "left $!"; exit 3']).reading();
+    const supervised = run([
+      '--cleanup-timeout',
+      '30s',
+      '--termination-log',
+      message,
+      '--marker',
+      path,
+      '--',
+      'sh',
+      '-c',
+      'sleep 77 & echo "left $!"; exit 3',
+    ]).reading();
     await until('the end is recorded', () => existsSync(path));
     await supervised.printed('left');
     const left = Number(/left (\d+)/.exec(supervised.stdout.toString())?.[1]);
@@ -142,16 +253,35 @@ describe('the end is recorded', () => {
     const path = join(folder(), 'marker');
     const supervised = run(['--marker', path, '--', '/no/such/program']);
     expect(await supervised.status()).toBe(127);
-    expect(marker(path)).toMatchObject({ exitCode: 127, startedAt: null, error: 'spawn /no/such/program ENOENT' });
+    expect(marker(path)).toMatchObject({
+      exitCode: 127,
+      startedAt: null,
+      error: 'spawn /no/such/program ENOENT',
+    });
   });
 });
 
 describe('drain', () => {
-  const drain = (timeout: string, script: string): SupervisedProcess => run(['--on-term', 'drain', '--drain-timeout', timeout, '--signal-timeout', '500ms', '--', 'sh', '-c', script]).reading();
+  const drain = (timeout: string, script: string): SupervisedProcess =>
+    run([
+      '--on-term',
+      'drain',
+      '--drain-timeout',
+      timeout,
+      '--signal-timeout',
+      '500ms',
+      '--',
+      'sh',
+      '-c',
+      script,
+    ]).reading();
 
   test('the command finishes in time', async () => {
     const told = join(folder(), 'told');
-    const supervised = drain('60s', `trap "echo interrupted" TERM INT; echo up; until [ -e ${told} ]; do sleep 0.05; done; echo finished; exit 0`);
+    const supervised = drain(
+      '60s',
+      `trap "echo interrupted" TERM INT; echo up; until [ -e ${told} ]; do sleep 0.05; done; echo finished; exit 0`,
+    );
     await supervised.printed('up');
     supervised.signal('SIGTERM');
     await supervised.logged('terminated');
@@ -160,13 +290,32 @@ describe('drain', () => {
     writeFileSync(told, '');
     expect(await supervised.status()).toBe(0);
     expect(supervised.stdout.toString()).toBe('up\nfinished\n');
-    expect(supervised.errors).toEqual(['Entrypoint received interrupt: terminated', 'Entrypoint received interrupt: terminated (already draining)']);
+    expect(supervised.errors).toEqual([
+      'Entrypoint received interrupt: terminated',
+      'Entrypoint received interrupt: terminated (already draining)',
+    ]);
   });
 
-  test.each([['superseded', 0], ['cancelled', 10_000]] as const)('cut short: %s is stated only %d ms after the signal', async (reason, lateMs) => {
+  test.each([
+    ['superseded', 0],
+    ['cancelled', 10_000],
+  ] as const)('cut short: %s is stated only %d ms after the signal', async (reason, lateMs) => {
     const dir = folder();
     const stated = join(dir, 'stated');
-    const supervised = run(['--on-term', 'drain', '--drain-timeout', '1h', '--stop-reason-from', stated, '--marker', join(dir, 'marker'), '--', 'sh', '-c', `trap 'echo "why: $(cat "$HOLDFAST_STOP_REASON_FILE")"; exit 6' TERM; echo up; ${TICK}`]).reading();
+    const supervised = run([
+      '--on-term',
+      'drain',
+      '--drain-timeout',
+      '1h',
+      '--stop-reason-from',
+      stated,
+      '--marker',
+      join(dir, 'marker'),
+      '--',
+      'sh',
+      '-c',
+      `trap 'echo "why: $(cat "$HOLDFAST_STOP_REASON_FILE")"; exit 6' TERM; echo up; ${TICK}`,
+    ]).reading();
     await supervised.printed('up');
     supervised.signal('SIGTERM');
     await supervised.logged('may finish within 1h0m0s');
@@ -183,7 +332,10 @@ describe('drain', () => {
     await supervised.printed('up');
     supervised.signal('SIGTERM');
     expect(await supervised.ended()).toEqual({ code: null, signal: 'SIGTERM' });
-    expect(supervised.errors.slice(1)).toEqual(['Process did not finish before 300ms drain timeout', 'Process gracefully exited before 500ms grace period']);
+    expect(supervised.errors.slice(1)).toEqual([
+      'Process did not finish before 300ms drain timeout',
+      'Process gracefully exited before 500ms grace period',
+    ]);
   });
 });
 
@@ -198,7 +350,15 @@ describe('the budget holds', () => {
   };
 
   test('when cleanup does not end', async () => {
-    const supervised = run([...budget, '--cleanup-command', '["sh","-c","trap : TERM INT; while :; do sleep 1; done"]', '--', 'sh', '-c', 'echo up; exec sleep 77']).reading();
+    const supervised = run([
+      ...budget,
+      '--cleanup-command',
+      '["sh","-c","trap : TERM INT; while :; do sleep 1; done"]',
+      '--',
+      'sh',
+      '-c',
+      'echo up; exec sleep 77',
+    ]).reading();
     await supervised.printed('up');
     await within(supervised, 10_000);
     expect(supervised.errors).toContain('Cleanup did not finish before 1s cleanup timeout');
@@ -208,74 +368,134 @@ describe('the budget holds', () => {
   test('when the termination message cannot be written to its end', async () => {
     const dir = folder();
     expect(spawnSync('mkfifo', [join(dir, 'message')]).status).toBe(0);
-    const supervised = run([...budget, '--termination-log', join(dir, 'message'), '--', 'sh', '-c', `trap "exit 0" TERM; echo up; ${TICK}`]).reading();
+    const supervised = run([
+      ...budget,
+      '--termination-log',
+      join(dir, 'message'),
+      '--',
+      'sh',
+      '-c',
+      `trap "exit 0" TERM; echo up; ${TICK}`,
+    ]).reading();
     await supervised.printed('up');
     await within(supervised, 10_000);
     expect(supervised.errors.at(-1)).toBe('Could not finish before the end of the budget');
   });
 
   test('when nobody reads the output', async () => {
-    const supervised = run([...budget, '--mode', 'github', '--', 'sh', '-c', 'trap "" TERM; echo up >&2; while :; do echo "0123456789012345678901234567890123456789"; done']);
+    const supervised = run([
+      ...budget,
+      '--mode',
+      'github',
+      '--',
+      'sh',
+      '-c',
+      'trap "" TERM; echo up >&2; while :; do echo "0123456789012345678901234567890123456789"; done',
+    ]);
     await supervised.logged('up');
     await within(supervised, 10_000);
   });
 
   test('when every core is busy: the signal is handled at once', async () => {
     const hogs = availableParallelism() * 3;
-    const supervised = run(['--signal-timeout', '5s', '--cleanup-timeout', '1s', '--', 'sh', '-c', `for i in $(seq ${hogs}); do (while :; do :; done) & done; echo up; wait`]).reading();
+    const supervised = run([
+      '--signal-timeout',
+      '5s',
+      '--cleanup-timeout',
+      '1s',
+      '--',
+      'sh',
+      '-c',
+      `for i in $(seq ${hogs}); do (while :; do :; done) & done; echo up; wait`,
+    ]).reading();
     await supervised.printed('up');
     await within(supervised, 5_000);
-    expect(supervised.errors).toEqual(['Entrypoint received interrupt: terminated', 'Process gracefully exited before 5s grace period']);
+    expect(supervised.errors).toEqual([
+      'Entrypoint received interrupt: terminated',
+      'Process gracefully exited before 5s grace period',
+    ]);
   });
 });
 
 // Who may, undoes it in the first moment: as if it had been forked before.
-test.each(['sleep 77', 'nice -n -5 sleep 77'])('the command and what it starts run at nice 5, the supervisor does not: %s', async (command) => {
-  const supervised = run(['--', 'sh', '-c', `${command} & echo up; wait`]).reading();
-  await supervised.printed('up');
-  const nice = (pid: number): number | undefined => readProcess(pid)?.nice;
-  const [child = 0] = childrenOf(supervised.supervisorPid);
-  const own = nice(supervised.supervisorPid) ?? Number.NaN;
-  // It may print before the supervisor has come to that.
-  await until('the command to run at nice 5', () => nice(child) === Math.max(own, 5));
-  await until('its child', () => childrenOf(child).some((pid) => readName(pid) === 'sleep'));
-  await until('its child to run at nice 5', () => nice(childrenOf(child)[0] ?? 0) === Math.max(own, 5));
-  expect(own).toBeLessThan(5);
-  supervised.signal('SIGTERM');
-  await supervised.ended();
-});
-
-describe.each(PLACEMENTS.filter((placement) => placement !== 'container'))('placement %s: in a PID namespace shared with others', (placement) => {
-  test('nothing of theirs is killed', async () => {
-    const stranger = spawn('sleep', ['77'], { stdio: 'ignore', detached: true });
-    const sibling = spawn('sleep', ['77'], { stdio: 'ignore' });
-    const supervised = new SupervisedProcess(bundle.file, placement, ['--signal-timeout', '200ms', '--pid1', '1', '--', 'sh', '-c', 'trap "" TERM; echo up; sleep 77']).reading();
+test.each(['sleep 77', 'nice -n -5 sleep 77'])(
+  'the command and what it starts run at nice 5, the supervisor does not: %s',
+  async (command) => {
+    const supervised = run(['--', 'sh', '-c', `${command} & echo up; wait`]).reading();
     await supervised.printed('up');
+    const nice = (pid: number): number | undefined => readProcess(pid)?.nice;
+    const [child = 0] = childrenOf(supervised.supervisorPid);
+    const own = nice(supervised.supervisorPid) ?? Number.NaN;
+    // It may print before the supervisor has come to that.
+    await until('the command to run at nice 5', () => nice(child) === Math.max(own, 5));
+    await until('its child', () => childrenOf(child).some((pid) => readName(pid) === 'sleep'));
+    await until(
+      'its child to run at nice 5',
+      () => nice(childrenOf(child)[0] ?? 0) === Math.max(own, 5),
+    );
+    expect(own).toBeLessThan(5);
     supervised.signal('SIGTERM');
-    expect(await supervised.status()).toBe(137);
-    expect(supervised.leftovers()).toEqual([]);
-    for (const other of [stranger, sibling]) {
-      expect([other.exitCode, other.signalCode]).toEqual([null, null]);
-      other.kill('SIGKILL');
-    }
-  });
-});
+    await supervised.ended();
+  },
+);
 
-test.each(PLACEMENTS.filter((placement) => placement !== 'bare'))('placement %s: an orphan that has made a session and wiped its environment goes, too', async (placement) => {
-  const name = `hidden-${process.pid}-${placement}`;
-  const script = `trap "exit 0" TERM; (setsid env -i /bin/sh -c 'trap "" TERM; echo up; while :; do /bin/sleep 0.05; done' ${name} &); ${TICK}`;
-  const supervised = new SupervisedProcess(bundle.file, placement, ['--', 'sh', '-c', script]).reading();
-  await supervised.printed('up');
-  const hidden = (): number => spawnSync('ps', ['-eo', 'args'], { encoding: 'utf8' }).stdout.split('\n').filter((line) => line.startsWith('/bin/sh') && line.endsWith(name)).length;
-  // Also while it forks, and there are two.
-  expect(hidden()).toBeGreaterThan(0);
-  supervised.signal('SIGTERM');
-  expect(await supervised.status()).toBe(0);
-  expect(hidden()).toBe(0);
-});
+describe.each(PLACEMENTS.filter((placement) => placement !== 'container'))(
+  'placement %s: in a PID namespace shared with others',
+  (placement) => {
+    test('nothing of theirs is killed', async () => {
+      const stranger = spawn('sleep', ['77'], { stdio: 'ignore', detached: true });
+      const sibling = spawn('sleep', ['77'], { stdio: 'ignore' });
+      const supervised = new SupervisedProcess(bundle.file, placement, [
+        '--signal-timeout',
+        '200ms',
+        '--pid1',
+        '1',
+        '--',
+        'sh',
+        '-c',
+        'trap "" TERM; echo up; sleep 77',
+      ]).reading();
+      await supervised.printed('up');
+      supervised.signal('SIGTERM');
+      expect(await supervised.status()).toBe(137);
+      expect(supervised.leftovers()).toEqual([]);
+      for (const other of [stranger, sibling]) {
+        expect([other.exitCode, other.signalCode]).toEqual([null, null]);
+        other.kill('SIGKILL');
+      }
+    });
+  },
+);
+
+test.each(PLACEMENTS.filter((placement) => placement !== 'bare'))(
+  'placement %s: an orphan that has made a session and wiped its environment goes, too',
+  async (placement) => {
+    const name = `hidden-${process.pid}-${placement}`;
+    const script = `trap "exit 0" TERM; (setsid env -i /bin/sh -c 'trap "" TERM; echo up; while :; do /bin/sleep 0.05; done' ${name} &); ${TICK}`;
+    const supervised = new SupervisedProcess(bundle.file, placement, [
+      '--',
+      'sh',
+      '-c',
+      script,
+    ]).reading();
+    await supervised.printed('up');
+    const hidden = (): number =>
+      spawnSync('ps', ['-eo', 'args'], { encoding: 'utf8' })
+        .stdout.split('\n')
+        .filter((line) => line.startsWith('/bin/sh') && line.endsWith(name)).length;
+    // Also while it forks, and there are two.
+    expect(hidden()).toBeGreaterThan(0);
+    supervised.signal('SIGTERM');
+    expect(await supervised.status()).toBe(0);
+    expect(hidden()).toBe(0);
+  },
+);
 
 test('the command sees its own variables only', async () => {
-  const supervised = run(['--', 'sh', '-c', 'echo "[$HOLDFAST_TIMEOUT][$FOO][$HOLDFAST_CHILD_ENV_FOO][$BAR]"'], { HOLDFAST_TIMEOUT: '1h', HOLDFAST_CHILD_ENV_FOO: 'foo', BAR: 'bar' }).reading();
+  const supervised = run(
+    ['--', 'sh', '-c', 'echo "[$HOLDFAST_TIMEOUT][$FOO][$HOLDFAST_CHILD_ENV_FOO][$BAR]"'],
+    { HOLDFAST_TIMEOUT: '1h', HOLDFAST_CHILD_ENV_FOO: 'foo', BAR: 'bar' },
+  ).reading();
   expect(await supervised.status()).toBe(0);
   expect(supervised.stdout.toString()).toBe('[][foo][][bar]\n');
 });

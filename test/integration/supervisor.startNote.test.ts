@@ -10,7 +10,8 @@ afterAll(() => bundle.remove());
 
 const TICK = 'while :; do sleep 0.05; done';
 const folder = (): string => mkdtempSync(join(bundle.folder, 'run-'));
-const run = (args: readonly string[]): SupervisedProcess => new SupervisedProcess(bundle.file, 'bare', args);
+const run = (args: readonly string[]): SupervisedProcess =>
+  new SupervisedProcess(bundle.file, 'bare', args);
 const marker = (path: string): unknown => JSON.parse(readFileSync(path, 'utf8'));
 
 describe('the start note', () => {
@@ -29,14 +30,25 @@ describe('the start note', () => {
   ])('is there, too, of a command that %s', async (_what, script, end) => {
     const dir = folder();
     const [note, path] = [join(dir, 'started.json'), join(dir, 'finished.json')];
-    const supervised = run(['--start-note', note, '--marker', path, '--', 'sh', '-c', script]).reading();
+    const supervised = run([
+      '--start-note',
+      note,
+      '--marker',
+      path,
+      '--',
+      'sh',
+      '-c',
+      script,
+    ]).reading();
     expect(await supervised.ended()).toEqual(end);
     expect(marker(note)).toEqual({ startedAt: (marker(path) as { startedAt: string }).startedAt });
   });
 
   test('is not there of one that could not start', async () => {
     const note = join(folder(), 'started.json');
-    expect(await run(['--start-note', note, '--', '/no/such/program']).reading().status()).toBe(127);
+    expect(await run(['--start-note', note, '--', '/no/such/program']).reading().status()).toBe(
+      127,
+    );
     expect(existsSync(note)).toBe(false);
   });
 });

@@ -16,7 +16,24 @@ interface Rule {
   verbs: string[];
 }
 interface CronJob {
-  spec: { concurrencyPolicy: string; jobTemplate: { spec: { template: { spec: { serviceAccountName: string; securityContext: object; containers: { command: string[]; env: { name: string; value: string }[]; securityContext: object }[] } } } } };
+  spec: {
+    concurrencyPolicy: string;
+    jobTemplate: {
+      spec: {
+        template: {
+          spec: {
+            serviceAccountName: string;
+            securityContext: object;
+            containers: {
+              command: string[];
+              env: { name: string; value: string }[];
+              securityContext: object;
+            }[];
+          };
+        };
+      };
+    };
+  };
 }
 
 await describeWithLab('deploy/sweep.yaml', { temporal: true, kubernetes: true }, (lab) => {
@@ -29,23 +46,40 @@ await describeWithLab('deploy/sweep.yaml', { temporal: true, kubernetes: true },
     const { harness } = world;
     const written = await readFile(new URL('../../deploy/sweep.yaml', import.meta.url), 'utf8');
     // As its own head says; the installation of this test is another, too.
-    manifest = written.replaceAll(/namespace: holdfast(-runners)?\n/g, `namespace: ${harness.namespace}\n`).replaceAll('sweep-in-holdfast\n', `sweep-in-${harness.namespace}\n`).replaceAll('holdfast-sweep-holdfast', 'holdfast-sweep-contract');
+    manifest = written
+      .replaceAll(/namespace: holdfast(-runners)?\n/g, `namespace: ${harness.namespace}\n`)
+      .replaceAll('sweep-in-holdfast\n', `sweep-in-${harness.namespace}\n`)
+      .replaceAll('holdfast-sweep-holdfast', 'holdfast-sweep-contract');
     await applyManifest(harness.kubeConfig, manifest);
     account = await actAs('holdfast-sweep', harness);
   });
   afterEach(async () => await world.close());
 
-  const documents = (): unknown[] => parseAllDocuments(manifest).map((document) => document.toJS() as unknown);
+  const documents = (): unknown[] =>
+    parseAllDocuments(manifest).map((document) => document.toJS() as unknown);
 
   test('its account can do all that a sweep does, and every permission is used', async () => {
     const used = new Set<string>();
-    const compute: KubernetesCompute = world.harness.instance({ kubeConfig: account, onRequest: ({ verb, resource }) => used.add(`${verb} ${resource}`) });
-    await until('the permissions to be in force', async () => await compute.place().then(() => true, () => false));
+    const compute: KubernetesCompute = world.harness.instance({
+      kubeConfig: account,
+      onRequest: ({ verb, resource }) => used.add(`${verb} ${resource}`),
+    });
+    await until(
+      'the permissions to be in force',
+      async () =>
+        await compute.place().then(
+          () => true,
+          () => false,
+        ),
+    );
 
     const alive = await world.terminated();
     const { pod } = await world.provision(alive);
     const gone = await world.terminated();
-    await world.harness.compute.storeRegistrationSecret(gone.identity, await world.register(gone.runnerName));
+    await world.harness.compute.storeRegistrationSecret(
+      gone.identity,
+      await world.register(gone.runnerName),
+    );
     const volumeClaims = [{ name: 'work', mountPath: '/work', storage: '1Gi' }];
     const withClaim = await world.terminated();
     const lost = await world.run(withClaim, undefined, { volumeClaims });
@@ -58,31 +92,55 @@ await describeWithLab('deploy/sweep.yaml', { temporal: true, kubernetes: true },
       expect(marks).toHaveLength(done === 'marked' ? 0 : 1);
       world.marks = marks ?? [];
       const { items, incomplete, unseen } = await world.sweep({}, { compute });
-      expect({ incomplete, unseen, items: items.map((item) => `${item.done} ${item.kind}`).toSorted() }).toEqual({
+      expect({
+        incomplete,
+        unseen,
+        items: items.map((item) => `${item.done} ${item.kind}`).toSorted(),
+      }).toEqual({
         incomplete: [],
         unseen: [],
-        items: [`${done} ghost registration`, `${done} orphaned pod`, ...Array.from({ length: 6 }, () => `${done} orphaned resource`)],
+        items: [
+          `${done} ghost registration`,
+          `${done} orphaned pod`,
+          ...Array.from({ length: 6 }, () => `${done} orphaned resource`),
+        ],
       });
       await owned?.saveMarks(world.marks);
     }
     await world.harness.finishTermination(pod);
     expect(await world.names()).toEqual({ pods: [], secrets: [], claims: [] });
 
-    const rules = documents().flatMap((document) => (document as { kind: string; rules?: Rule[] }).rules ?? []);
-    const granted = rules.flatMap(({ resources, verbs }) => resources.flatMap((resource) => verbs.map((verb) => `${verb} ${resource}`)));
+    const rules = documents().flatMap(
+      (document) => (document as { kind: string; rules?: Rule[] }).rules ?? [],
+    );
+    const granted = rules.flatMap(({ resources, verbs }) =>
+      resources.flatMap((resource) => verbs.map((verb) => `${verb} ${resource}`)),
+    );
     expect([...used].toSorted()).toEqual([...new Set(granted)].toSorted());
   });
 
   test('its CronJob runs the command without a worker, one at a time, as nobody special, with settings that the worker takes', () => {
-    const { spec } = documents().find((document) => (document as { kind: string }).kind === 'CronJob') as CronJob;
+    const { spec } = documents().find(
+      (document) => (document as { kind: string }).kind === 'CronJob',
+    ) as CronJob;
     const { serviceAccountName, securityContext, containers } = spec.jobTemplate.spec.template.spec;
     const [container] = containers;
-    expect({ policy: spec.concurrencyPolicy, serviceAccountName, securityContext, command: container?.command, container: container?.securityContext }).toMatchObject({
+    expect({
+      policy: spec.concurrencyPolicy,
+      serviceAccountName,
+      securityContext,
+      command: container?.command,
+      container: container?.securityContext,
+    }).toMatchObject({
       policy: 'Forbid',
       serviceAccountName: 'holdfast-sweep',
       securityContext: { runAsNonRoot: true },
       command: ['holdfast', 'sweep', '--standalone'],
-      container: { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } },
+      container: {
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ['ALL'] },
+      },
     });
     const env = Object.fromEntries((container?.env ?? []).map(({ name, value }) => [name, value]));
     expect(loadConfig(env)).toMatchObject({ installation: 'holdfast', warnings: [] });

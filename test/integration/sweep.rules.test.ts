@@ -10,8 +10,28 @@ import { startApiProxy, type ApiProxy } from '../support/apiProxy.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { SweepWorld } from '../support/sweepWorld.ts';
 
-const REFUSED = { kind: 'answer', status: 403, body: JSON.stringify({ kind: 'Status', status: 'Failure', reason: 'Forbidden', code: 403, message: 'secrets is forbidden: User "x" cannot list resource "secrets"' }) } as const;
-const BROKEN = { kind: 'answer', status: 500, body: JSON.stringify({ kind: 'Status', status: 'Failure', reason: 'InternalError', code: 500, message: 'etcd is unwell' }) } as const;
+const REFUSED = {
+  kind: 'answer',
+  status: 403,
+  body: JSON.stringify({
+    kind: 'Status',
+    status: 'Failure',
+    reason: 'Forbidden',
+    code: 403,
+    message: 'secrets is forbidden: User "x" cannot list resource "secrets"',
+  }),
+} as const;
+const BROKEN = {
+  kind: 'answer',
+  status: 500,
+  body: JSON.stringify({
+    kind: 'Status',
+    status: 'Failure',
+    reason: 'InternalError',
+    code: 500,
+    message: 'etcd is unwell',
+  }),
+} as const;
 
 await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
   let world: SweepWorld;
@@ -20,10 +40,19 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
   });
   afterEach(async () => await world.close());
 
-  const annotations = async (name: string): Promise<Record<string, string>> => (await world.core.readNamespacedPod({ namespace: world.harness.namespace, name })).metadata?.annotations ?? {};
+  const annotations = async (name: string): Promise<Record<string, string>> =>
+    (await world.core.readNamespacedPod({ namespace: world.harness.namespace, name })).metadata
+      ?.annotations ?? {};
   const isUntouched = async ({ name, uid }: PodView): Promise<boolean> => {
-    const { metadata } = await world.core.readNamespacedPod({ namespace: world.harness.namespace, name });
-    return metadata?.uid === uid && metadata.deletionTimestamp === undefined && metadata.annotations?.[SWEEP_ANNOTATION] === undefined;
+    const { metadata } = await world.core.readNamespacedPod({
+      namespace: world.harness.namespace,
+      name,
+    });
+    return (
+      metadata?.uid === uid &&
+      metadata.deletionTimestamp === undefined &&
+      metadata.annotations?.[SWEEP_ANNOTATION] === undefined
+    );
   };
   /** Sweeps three times, so that what would be repaired at any time is. */
   const sweeps = async (input: SweepInput = {}): Promise<SweepReport> => {
@@ -39,14 +68,20 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     });
     afterEach(async () => await proxy?.close());
 
-    const throughProxy = async (): Promise<{ proxy: ApiProxy; compute: SweepWorld['harness']['compute'] }> => {
+    const throughProxy = async (): Promise<{
+      proxy: ApiProxy;
+      compute: SweepWorld['harness']['compute'];
+    }> => {
       proxy = await startApiProxy(world.harness.kubeConfig);
       const compute = world.harness.instance({ kubeConfig: proxy.kubeConfig });
       await compute.place();
       return { proxy, compute };
     };
     const expectNothingTouched = async (report: SweepReport, list: string): Promise<void> => {
-      expect(report).toMatchObject({ items: [], incomplete: expect.arrayContaining([{ list, why: expect.stringMatching(/./) }]) });
+      expect(report).toMatchObject({
+        items: [],
+        incomplete: expect.arrayContaining([{ list, why: expect.stringMatching(/./) }]),
+      });
       expect(await isUntouched(pod)).toBe(true);
     };
 
@@ -65,7 +100,13 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     test('… nor say which cluster it is', async () => {
       proxy = await startApiProxy(world.harness.kubeConfig);
       proxy.down = true;
-      await expectNothingTouched(await world.sweep({}, { compute: world.harness.instance({ kubeConfig: proxy.kubeConfig }) }), 'pods');
+      await expectNothingTouched(
+        await world.sweep(
+          {},
+          { compute: world.harness.instance({ kubeConfig: proxy.kubeConfig }) },
+        ),
+        'pods',
+      );
     });
 
     test('the list of pods breaks', async () => {
@@ -84,18 +125,28 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
       const { compute } = await throughProxy();
       proxy!.script('other', REFUSED);
       const report = await world.sweep({}, { compute, resources: 'where permitted' });
-      expect(report).toMatchObject({ incomplete: [], unseen: [{ list: 'secrets' }], items: [{ kind: 'orphaned pod', done: 'marked' }] });
+      expect(report).toMatchObject({
+        incomplete: [],
+        unseen: [{ list: 'secrets' }],
+        items: [{ kind: 'orphaned pod', done: 'marked' }],
+      });
       expect(report.lookedAt).not.toHaveProperty('secrets');
     });
 
     test('the CI server does not list a scope', async () => {
       world.simulator.addFault({ kind: 'status', status: 502 });
-      await expectNothingTouched(await world.sweep(), `registrations of organization ${world.scope.name}`);
+      await expectNothingTouched(
+        await world.sweep(),
+        `registrations of organization ${world.scope.name}`,
+      );
     });
 
     test('the credential has lost a scope in which runners are', async () => {
       world.simulator.setAccess('sweep', { scopes: [] });
-      await expectNothingTouched(await world.sweep(), `registrations of organization ${world.scope.name}`);
+      await expectNothingTouched(
+        await world.sweep(),
+        `registrations of organization ${world.scope.name}`,
+      );
     });
   });
 
@@ -103,24 +154,44 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     await world.terminated();
     await world.life({ phase: 'Provisioning' });
     world.simulator.setAccess('sweep', { scopes: [] });
-    expect(await world.sweep()).toMatchObject({ incomplete: [], skipped: { 'scope out of sight': 1, 'mid-flight': 1 } });
+    expect(await world.sweep()).toMatchObject({
+      incomplete: [],
+      skipped: { 'scope out of sight': 1, 'mid-flight': 1 },
+    });
   });
 
   test('more than half of ten pods: it stops, unless forced', async () => {
     const lives = await Promise.all([1, 2, 3, 4, 5, 6].map(async () => await world.terminated()));
     const running = await Promise.all([1, 2, 3, 4].map(async () => await world.life()));
-    const pods = await Promise.all([...lives, ...running].map(async (life) => await world.run(life)));
+    const pods = await Promise.all(
+      [...lives, ...running].map(async (life) => await world.run(life)),
+    );
     const report = await world.sweep();
-    expect(report).toMatchObject({ stopped: expect.stringContaining('6 of 10 pods'), counts: { 'orphaned pod': { found: 6, marked: 0 } } });
+    expect(report).toMatchObject({
+      stopped: expect.stringContaining('6 of 10 pods'),
+      counts: { 'orphaned pod': { found: 6, marked: 0 } },
+    });
     expect(await Promise.all(pods.map(isUntouched))).not.toContain(false);
-    expect(await world.sweep({ force: true })).toMatchObject({ counts: { 'orphaned pod': { found: 6, marked: 6 } } });
+    expect(await world.sweep({ force: true })).toMatchObject({
+      counts: { 'orphaned pod': { found: 6, marked: 6 } },
+    });
   });
 
   test('pods of a place of which Temporal knows nothing: it stops, unless forced', async () => {
     const pod = await world.run({ identity: world.harness.newIdentity() });
-    expect(await sweeps()).toMatchObject({ stopped: expect.stringContaining('Temporal knows no runner of this place') });
+    expect(await sweeps()).toMatchObject({
+      stopped: expect.stringContaining('Temporal knows no runner of this place'),
+    });
     expect(await isUntouched(pod)).toBe(true);
-    expect(await world.sweep({ force: true })).toMatchObject({ items: [{ kind: 'orphaned pod', reason: expect.stringContaining('not known to Temporal'), done: 'marked' }] });
+    expect(await world.sweep({ force: true })).toMatchObject({
+      items: [
+        {
+          kind: 'orphaned pod',
+          reason: expect.stringContaining('not known to Temporal'),
+          done: 'marked',
+        },
+      ],
+    });
   });
 
   test('a worker that is away is no reason to touch a runner that lives', async () => {
@@ -133,18 +204,32 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
   });
 
   test('a life that is to have another pod is left alone', async () => {
-    const [fresh, resumes] = [await world.life({ phase: 'Provisioning' }), await world.life({ phase: 'Busy', input: { onEviction: 'resume' } })];
+    const [fresh, resumes] = [
+      await world.life({ phase: 'Provisioning' }),
+      await world.life({ phase: 'Busy', input: { onEviction: 'resume' } }),
+    ];
     expect(await sweeps()).toMatchObject({ items: [], skipped: { 'mid-flight': 1, resumes: 1 } });
-    for (const { handle } of [fresh, resumes]) expect((await handle.describe()).status.name).toBe('RUNNING');
+    for (const { handle } of [fresh, resumes])
+      expect((await handle.describe()).status.name).toBe('RUNNING');
   });
 
   test('what is younger than 30 s, a dry run, and what a person holds', async () => {
     const { pod } = await world.provision(await world.terminated());
     expect(await sweeps({ minAge: '30s' })).toMatchObject({ items: [], skipped: { young: 2 } });
-    expect(await sweeps({ dryRun: true })).toMatchObject({ dryRun: true, items: [{ kind: 'orphaned pod', done: 'found' }] });
+    expect(await sweeps({ dryRun: true })).toMatchObject({
+      dryRun: true,
+      items: [{ kind: 'orphaned pod', done: 'found' }],
+    });
     expect(await isUntouched(pod)).toBe(true);
     const { namespace } = world.harness;
-    await world.core.patchNamespacedPod({ name: pod.name, namespace, body: { metadata: { annotations: { [HOLD_ANNOTATION]: 'a look at it first' } } } }, setHeaderOptions('Content-Type', PatchStrategy.MergePatch));
+    await world.core.patchNamespacedPod(
+      {
+        name: pod.name,
+        namespace,
+        body: { metadata: { annotations: { [HOLD_ANNOTATION]: 'a look at it first' } } },
+      },
+      setHeaderOptions('Content-Type', PatchStrategy.MergePatch),
+    );
     expect(await sweeps()).toMatchObject({ items: [], skipped: { held: 1 } });
     expect(await isUntouched(pod)).toBe(true);
   });
@@ -156,7 +241,11 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     await world.register('somebodys-runner', ['self-hosted']);
     await world.register(`other-${'0'.repeat(10)}`, ['self-hosted', `holdfast-${'0'.repeat(10)}`]);
     await world.register(`unlabelled-${'1'.repeat(10)}`, ['self-hosted']);
-    expect(await sweeps()).toMatchObject({ items: [], lookedAt: { pods: 0, registrations: 3 }, skipped: { 'not ours': 3 } });
+    expect(await sweeps()).toMatchObject({
+      items: [],
+      lookedAt: { pods: 0, registrations: 3 },
+      skipped: { 'not ours': 3 },
+    });
     expect(await isUntouched(pod)).toBe(true);
     expect(world.simulator.runners()).toHaveLength(3);
   });
@@ -172,7 +261,9 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
 
   test('a claim of a set’s slot outlives its runner', async () => {
     const life = await world.terminated();
-    const { pod } = await world.provision(life, { volumeClaims: [{ name: 'cache', mountPath: '/cache', claim: 'cache-0', storage: '1Gi' }] });
+    const { pod } = await world.provision(life, {
+      volumeClaims: [{ name: 'cache', mountPath: '/cache', claim: 'cache-0', storage: '1Gi' }],
+    });
     await world.harness.vanish(pod);
     await sweeps();
     expect(await world.names()).toEqual({ pods: [], secrets: [], claims: ['cache-0'] });
@@ -181,7 +272,16 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
 
   test('a pod in the middle of its eviction', async () => {
     const { pod } = await world.provision(await world.terminated());
-    await world.harness.patchStatus(pod, { conditions: [{ type: 'DisruptionTarget', status: 'True', reason: 'EvictionByEvictionAPI', lastTransitionTime: new Date() }] });
+    await world.harness.patchStatus(pod, {
+      conditions: [
+        {
+          type: 'DisruptionTarget',
+          status: 'True',
+          reason: 'EvictionByEvictionAPI',
+          lastTransitionTime: new Date(),
+        },
+      ],
+    });
     expect(await sweeps()).toMatchObject({ items: [], skipped: { 'mid-flight': 1 } });
     expect(await isUntouched(pod)).toBe(true);
   });
@@ -190,7 +290,11 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     const { runnerName } = await world.terminated();
     await world.register(runnerName);
     const taskQueue = await world.polledQueue();
-    await world.client.workflow.start('deregistration', { workflowId: `deregistration-${runnerName}`, taskQueue, args: [{}] });
+    await world.client.workflow.start('deregistration', {
+      workflowId: `deregistration-${runnerName}`,
+      taskQueue,
+      args: [{}],
+    });
     expect(await world.sweep()).toMatchObject({ items: [], skipped: { 'handed on': 1 } });
   });
 
@@ -201,7 +305,12 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     await world.harness.vanish(pod);
     const another = await world.run(life);
     expect(another.name).toBe(pod.name);
-    expect(await world.sweep()).toMatchObject({ items: expect.arrayContaining([expect.objectContaining({ kind: 'orphaned pod', done: 'marked' })]), counts: { 'orphaned pod': { repaired: 0 } } });
+    expect(await world.sweep()).toMatchObject({
+      items: expect.arrayContaining([
+        expect.objectContaining({ kind: 'orphaned pod', done: 'marked' }),
+      ]),
+      counts: { 'orphaned pod': { repaired: 0 } },
+    });
     expect(await world.object('pod', another.name)).toMatchObject({ terminating: false });
   });
 
@@ -209,7 +318,16 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     const life = await world.life();
     const { pod } = await world.provision(life);
     const { namespace } = world.harness;
-    await world.core.patchNamespacedPod({ name: pod.name, namespace, body: { metadata: { annotations: { [SWEEP_ANNOTATION]: '2026-01-01T00:00:00Z orphaned pod: x' } } } }, setHeaderOptions('Content-Type', PatchStrategy.MergePatch));
+    await world.core.patchNamespacedPod(
+      {
+        name: pod.name,
+        namespace,
+        body: {
+          metadata: { annotations: { [SWEEP_ANNOTATION]: '2026-01-01T00:00:00Z orphaned pod: x' } },
+        },
+      },
+      setHeaderOptions('Content-Type', PatchStrategy.MergePatch),
+    );
     await world.sweep();
     expect(await annotations(pod.name)).not.toHaveProperty([SWEEP_ANNOTATION]);
   });
@@ -222,8 +340,17 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
       const compute = world.harness.instance({ kubeConfig: proxy.kubeConfig });
       await world.sweep({}, { compute });
       proxy.script('deletion', BROKEN);
-      expect(await world.sweep({}, { compute })).toMatchObject({ counts: { 'orphaned pod': { found: 2, repaired: 1, failed: 1 } }, items: [{ done: 'failed', note: expect.stringContaining('etcd is unwell') }, { done: 'repaired' }] });
-      expect(await world.sweep({}, { compute })).toMatchObject({ counts: { 'orphaned pod': { found: 1, repaired: 1 } }, skipped: { 'mid-flight': 1 } });
+      expect(await world.sweep({}, { compute })).toMatchObject({
+        counts: { 'orphaned pod': { found: 2, repaired: 1, failed: 1 } },
+        items: [
+          { done: 'failed', note: expect.stringContaining('etcd is unwell') },
+          { done: 'repaired' },
+        ],
+      });
+      expect(await world.sweep({}, { compute })).toMatchObject({
+        counts: { 'orphaned pod': { found: 1, repaired: 1 } },
+        skipped: { 'mid-flight': 1 },
+      });
     } finally {
       await proxy.close();
     }
@@ -231,8 +358,18 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
 
   test('marks are kept in the cluster for sweeps without a worker', async () => {
     expect(await world.owned.loadMarks()).toEqual([]);
-    const marks = [{ kind: 'zombie runner', key: `w ${randomUUID()}`, since: '2026-01-01T00:00:00.000Z', unpolled: 2 } as const];
-    await world.owned.saveMarks([...marks, { kind: 'ghost registration', key: 'organization acme#7', since: '2026-01-01T00:00:00.000Z' }]);
+    const marks = [
+      {
+        kind: 'zombie runner',
+        key: `w ${randomUUID()}`,
+        since: '2026-01-01T00:00:00.000Z',
+        unpolled: 2,
+      } as const,
+    ];
+    await world.owned.saveMarks([
+      ...marks,
+      { kind: 'ghost registration', key: 'organization acme#7', since: '2026-01-01T00:00:00.000Z' },
+    ]);
     expect(await world.owned.loadMarks()).toHaveLength(2);
     await world.owned.saveMarks(marks);
     expect(await world.harness.instance().owned?.loadMarks()).toEqual(marks);

@@ -1,7 +1,14 @@
 /** Each row of the sweep's table on real components: made by hand, found, marked, and repaired in the next sweep. */
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { SWEEP_ANNOTATION } from '../../activities/compute/kubernetes/metadata.ts';
-import { DEREGISTRATION_WORKFLOW, FORCED_TO_FAIL, NOT_HEARD_OF, WORKER_NEVER_CAME_BACK, doubtSignal, podStateSignal } from '../../core/contract/index.ts';
+import {
+  DEREGISTRATION_WORKFLOW,
+  FORCED_TO_FAIL,
+  NOT_HEARD_OF,
+  WORKER_NEVER_CAME_BACK,
+  doubtSignal,
+  podStateSignal,
+} from '../../core/contract/index.ts';
 import type { Supervision } from '../../core/domain/pod.ts';
 import { signalsOf } from '../support/demandSets.ts';
 import { lookAtJobObjects, makeJobObjects, type JobObjects } from '../support/jobObjects.ts';
@@ -18,9 +25,14 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
   afterEach(async () => await world.close());
 
   const handedOn = async (name: string): Promise<{ type: string; input: unknown }> => {
-    const { events } = await world.client.workflow.getHandle(`deregistration-${name}`).fetchHistory();
+    const { events } = await world.client.workflow
+      .getHandle(`deregistration-${name}`)
+      .fetchHistory();
     const started = events?.[0]?.workflowExecutionStartedEventAttributes;
-    return { type: started?.workflowType?.name ?? '', input: JSON.parse(Buffer.from(started?.input?.payloads?.[0]?.data ?? []).toString()) };
+    return {
+      type: started?.workflowType?.name ?? '',
+      input: JSON.parse(Buffer.from(started?.input?.payloads?.[0]?.data ?? []).toString()),
+    };
   };
 
   test('orphaned pod: marked, then unregistered and stopped with its own grace, in so many words', async () => {
@@ -28,18 +40,64 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     const { pod, registration } = await world.provision(life);
 
     const first = await world.sweep();
-    expect(first).toMatchObject({ incomplete: [], counts: { 'orphaned pod': { found: 1, marked: 1, repaired: 0, failed: 0 } }, items: [{ kind: 'orphaned pod', what: pod.name, where: world.harness.namespace, done: 'marked', workflowId: life.identity.workflowId }] });
+    expect(first).toMatchObject({
+      incomplete: [],
+      counts: { 'orphaned pod': { found: 1, marked: 1, repaired: 0, failed: 0 } },
+      items: [
+        {
+          kind: 'orphaned pod',
+          what: pod.name,
+          where: world.harness.namespace,
+          done: 'marked',
+          workflowId: life.identity.workflowId,
+        },
+      ],
+    });
     const marked = await world.object('pod', pod.name);
-    expect(marked).toMatchObject({ mark: expect.stringMatching(/^\d{4}-.*Z orphaned pod: .*was terminated by .*: because I could/), pod: { terminating: false } });
+    expect(marked).toMatchObject({
+      mark: expect.stringMatching(
+        /^\d{4}-.*Z orphaned pod: .*was terminated by .*: because I could/,
+      ),
+      pod: { terminating: false },
+    });
     expect(world.simulator.runner(life.runnerName)).toBeDefined();
 
     const second = await world.sweep();
-    expect(second).toMatchObject({ counts: { 'orphaned pod': { found: 1, marked: 0, repaired: 1, failed: 0 } }, items: [{ done: 'repaired', note: expect.stringContaining(`deregistration-${life.runnerName}`) }] });
-    const { metadata } = await world.core.readNamespacedPod({ namespace: world.harness.namespace, name: pod.name });
-    expect(metadata).toMatchObject({ uid: pod.uid, deletionGracePeriodSeconds: 20, annotations: { [SWEEP_ANNOTATION]: expect.stringContaining(FORCED_TO_FAIL) } });
-    expect(world.log).toEqual([{ message: FORCED_TO_FAIL, fields: expect.objectContaining({ pod: pod.name, workflowId: life.identity.workflowId, registration: 'removed' }) }]);
+    expect(second).toMatchObject({
+      counts: { 'orphaned pod': { found: 1, marked: 0, repaired: 1, failed: 0 } },
+      items: [
+        { done: 'repaired', note: expect.stringContaining(`deregistration-${life.runnerName}`) },
+      ],
+    });
+    const { metadata } = await world.core.readNamespacedPod({
+      namespace: world.harness.namespace,
+      name: pod.name,
+    });
+    expect(metadata).toMatchObject({
+      uid: pod.uid,
+      deletionGracePeriodSeconds: 20,
+      annotations: { [SWEEP_ANNOTATION]: expect.stringContaining(FORCED_TO_FAIL) },
+    });
+    expect(world.log).toEqual([
+      {
+        message: FORCED_TO_FAIL,
+        fields: expect.objectContaining({
+          pod: pod.name,
+          workflowId: life.identity.workflowId,
+          registration: 'removed',
+        }),
+      },
+    ]);
     expect(world.simulator.runner(life.runnerName)).toBeUndefined();
-    expect(await handedOn(life.runnerName)).toEqual({ type: DEREGISTRATION_WORKFLOW, input: { organization: world.scope.name, credential: 'default', runner: { name: life.runnerName, id: registration.runnerId }, reason: FORCED_TO_FAIL } });
+    expect(await handedOn(life.runnerName)).toEqual({
+      type: DEREGISTRATION_WORKFLOW,
+      input: {
+        organization: world.scope.name,
+        credential: 'default',
+        runner: { name: life.runnerName, id: registration.runnerId },
+        reason: FORCED_TO_FAIL,
+      },
+    });
 
     // On its way: nothing more is done to it.
     expect(await world.sweep()).toMatchObject({ items: [], skipped: { 'mid-flight': 1 } });
@@ -55,11 +113,23 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     const job = world.simulator.queueJob({ repo: `${world.scope.name}/app` });
     await world.simulator.waitForJob(job.id, 'in_progress');
     await world.sweep();
-    expect(await world.sweep()).toMatchObject({ items: [{ done: 'repaired', note: expect.stringMatching(/could not be removed yet \(.*is (still|currently) running a job.*deregistration-/s) }] });
+    expect(await world.sweep()).toMatchObject({
+      items: [
+        {
+          done: 'repaired',
+          note: expect.stringMatching(
+            /could not be removed yet \(.*is (still|currently) running a job.*deregistration-/s,
+          ),
+        },
+      ],
+    });
     expect(await world.object('pod', pod.name)).toMatchObject({ terminating: true });
     expect(await handedOn(life.runnerName)).toMatchObject({ input: { reason: FORCED_TO_FAIL } });
     // Its runner is still online, its pod still there; and then, somebody is at it.
-    expect(await world.sweep()).toMatchObject({ items: [], skipped: { 'mid-flight': 1, 'in use': 1 } });
+    expect(await world.sweep()).toMatchObject({
+      items: [],
+      skipped: { 'mid-flight': 1, 'in use': 1 },
+    });
     runner.stop();
   });
 
@@ -67,8 +137,13 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     const life = await world.terminated();
     const { pod } = await world.provision(life);
     await world.harness.end(pod, 0);
-    expect(await world.sweep()).toMatchObject({ items: [{ kind: 'orphaned pod', done: 'marked' }], skipped: { 'in use': 2 } });
-    expect(await world.sweep()).toMatchObject({ items: [{ kind: 'orphaned pod', done: 'repaired' }] });
+    expect(await world.sweep()).toMatchObject({
+      items: [{ kind: 'orphaned pod', done: 'marked' }],
+      skipped: { 'in use': 2 },
+    });
+    expect(await world.sweep()).toMatchObject({
+      items: [{ kind: 'orphaned pod', done: 'repaired' }],
+    });
     await world.harness.finishTermination(pod);
     expect(await world.names()).toMatchObject({ pods: [], secrets: [] });
     expect(world.simulator.runners()).toEqual([]);
@@ -78,36 +153,89 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     const { runnerName } = await world.terminated();
     const { runnerId } = await world.register(runnerName);
     const report = await world.sweep();
-    expect(report).toMatchObject({ items: [{ kind: 'ghost registration', what: runnerName, where: `organization ${world.scope.name}`, done: 'marked' }], marks: [{ kind: 'ghost registration', key: `organization ${world.scope.name}#${runnerId}` }] });
-    expect(await world.sweep({ listAge: '1m' })).toMatchObject({ items: [{ done: 'waits' }], marks: report.marks });
+    expect(report).toMatchObject({
+      items: [
+        {
+          kind: 'ghost registration',
+          what: runnerName,
+          where: `organization ${world.scope.name}`,
+          done: 'marked',
+        },
+      ],
+      marks: [{ kind: 'ghost registration', key: `organization ${world.scope.name}#${runnerId}` }],
+    });
+    expect(await world.sweep({ listAge: '1m' })).toMatchObject({
+      items: [{ done: 'waits' }],
+      marks: report.marks,
+    });
     expect(world.simulator.runner(runnerName)).toBeDefined();
-    expect(await world.sweep()).toMatchObject({ counts: { 'ghost registration': { repaired: 1 } }, marks: [] });
+    expect(await world.sweep()).toMatchObject({
+      counts: { 'ghost registration': { repaired: 1 } },
+      marks: [],
+    });
     expect(world.simulator.runners()).toEqual([]);
   });
 
   test('ghost registration without a label: by the record of a life with its name', async () => {
     const { runnerName } = await world.named();
     await world.register(runnerName, ['self-hosted']);
-    expect(await world.sweep()).toMatchObject({ items: [{ kind: 'ghost registration', what: runnerName }] });
+    expect(await world.sweep()).toMatchObject({
+      items: [{ kind: 'ghost registration', what: runnerName }],
+    });
   });
 
   test('zombie runner: its worker never came back', async () => {
     const life = await world.life({ phase: 'Busy' });
     const { searchAttributes } = await life.handle.describe();
     const [listedName] = searchAttributes['RunnerName'] as string[];
-    expect(await world.sweep()).toMatchObject({ items: [{ kind: 'zombie runner', what: life.identity.workflowId, where: world.unpolled, done: 'marked' }], marks: [{ unpolled: 1 }] });
-    expect(await world.sweep()).toMatchObject({ items: [{ kind: 'zombie runner', done: 'waits' }], marks: [{ unpolled: 2 }] });
+    expect(await world.sweep()).toMatchObject({
+      items: [
+        {
+          kind: 'zombie runner',
+          what: life.identity.workflowId,
+          where: world.unpolled,
+          done: 'marked',
+        },
+      ],
+      marks: [{ unpolled: 1 }],
+    });
+    expect(await world.sweep()).toMatchObject({
+      items: [{ kind: 'zombie runner', done: 'waits' }],
+      marks: [{ unpolled: 2 }],
+    });
     expect(await life.handle.describe()).toMatchObject({ status: { name: 'RUNNING' } });
-    expect(await world.sweep()).toMatchObject({ items: [{ kind: 'zombie runner', done: 'repaired', note: expect.stringContaining(`deregistration-${listedName}`) }], marks: [] });
+    expect(await world.sweep()).toMatchObject({
+      items: [
+        {
+          kind: 'zombie runner',
+          done: 'repaired',
+          note: expect.stringContaining(`deregistration-${listedName}`),
+        },
+      ],
+      marks: [],
+    });
     expect(await life.handle.describe()).toMatchObject({ status: { name: 'TERMINATED' } });
     const { events } = await life.handle.fetchHistory();
-    expect(events?.at(-1)?.workflowExecutionTerminatedEventAttributes?.reason).toBe(WORKER_NEVER_CAME_BACK);
-    expect(await handedOn(listedName ?? '')).toEqual({ type: DEREGISTRATION_WORKFLOW, input: { organization: world.scope.name, credential: 'default', runner: { name: listedName }, reason: WORKER_NEVER_CAME_BACK } });
+    expect(events?.at(-1)?.workflowExecutionTerminatedEventAttributes?.reason).toBe(
+      WORKER_NEVER_CAME_BACK,
+    );
+    expect(await handedOn(listedName ?? '')).toEqual({
+      type: DEREGISTRATION_WORKFLOW,
+      input: {
+        organization: world.scope.name,
+        credential: 'default',
+        runner: { name: listedName },
+        reason: WORKER_NEVER_CAME_BACK,
+      },
+    });
   });
 
   test('zombie runner whose worker is there: woken, and never terminated', async () => {
     const life = await world.life({ phase: 'Busy', taskQueue: await world.polledQueue() });
-    for (const expected of ['marked', 'waits', 'waits', 'waits']) expect(await world.sweep()).toMatchObject({ items: [{ kind: 'zombie runner', done: expected }] });
+    for (const expected of ['marked', 'waits', 'waits', 'waits'])
+      expect(await world.sweep()).toMatchObject({
+        items: [{ kind: 'zombie runner', done: expected }],
+      });
     expect(await life.handle.describe()).toMatchObject({ status: { name: 'RUNNING' } });
     const signals = await signalsOf(life.handle, podStateSignal.name);
     expect(signals.length).toBeGreaterThan(0);
@@ -116,19 +244,41 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
 
   test('hung runner: offline at the CI server while its pod is idle, at two looks; its life is told, and one that is online is not', async () => {
     const taskQueue = await world.polledQueue();
-    const compute = world.harness.instance({ pod: { image: 'busybox', command: ['work'], supervisor: { image: 'supervisor:1' } } });
-    const supervision: Supervision = { watches: 'github', oneJob: true, onTerm: 'stop', drainTimeoutMs: 0, signalTimeoutMs: 10_000, cleanupTimeoutMs: 5_000, stopTo: 'group', startupMs: 600_000 };
+    const compute = world.harness.instance({
+      pod: { image: 'busybox', command: ['work'], supervisor: { image: 'supervisor:1' } },
+    });
+    const supervision: Supervision = {
+      watches: 'github',
+      oneJob: true,
+      onTerm: 'stop',
+      drainTimeoutMs: 0,
+      signalTimeoutMs: 10_000,
+      cleanupTimeoutMs: 5_000,
+      stopTo: 'group',
+      startupMs: 600_000,
+    };
     const [hung, well] = [await world.life({ taskQueue }), await world.life({ taskQueue })];
     await world.provision(hung, { supervision }, compute);
     const { registration } = await world.provision(well, { supervision }, compute);
     const { runner } = await WireRunner.start(world.simulator.url, registration);
-    await world.simulator.waitFor(() => world.simulator.runner(well.runnerName)?.status === 'online', 'it to be online');
+    await world.simulator.waitFor(
+      () => world.simulator.runner(well.runnerName)?.status === 'online',
+      'it to be online',
+    );
     const item = { kind: 'hung runner', what: hung.identity.workflowId, reason: NOT_HEARD_OF };
-    expect(await world.sweep()).toMatchObject({ items: [{ ...item, done: 'marked' }], marks: [{ kind: 'hung runner', key: hung.runnerName }] });
+    expect(await world.sweep()).toMatchObject({
+      items: [{ ...item, done: 'marked' }],
+      marks: [{ kind: 'hung runner', key: hung.runnerName }],
+    });
     expect(await world.sweep()).toMatchObject({ items: [{ ...item, done: 'waits' }] });
     expect(await signalsOf(hung.handle, doubtSignal.name)).toEqual([]);
-    expect(await world.sweep({ hungAfter: '0s' })).toMatchObject({ items: [{ ...item, done: 'repaired' }], marks: [] });
-    expect(await signalsOf(hung.handle, doubtSignal.name)).toEqual([{ runnerName: hung.runnerName, reason: NOT_HEARD_OF }]);
+    expect(await world.sweep({ hungAfter: '0s' })).toMatchObject({
+      items: [{ ...item, done: 'repaired' }],
+      marks: [],
+    });
+    expect(await signalsOf(hung.handle, doubtSignal.name)).toEqual([
+      { runnerName: hung.runnerName, reason: NOT_HEARD_OF },
+    ]);
     runner.stop();
   });
 
@@ -137,8 +287,12 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     const pod = await world.run(life);
     await world.harness.end(pod, 0);
     expect(await world.sweep()).toMatchObject({ items: [], skipped: { kept: 1 } });
-    expect(await world.sweep({ maxPodAge: '0s' })).toMatchObject({ items: [{ kind: 'aged pod', done: 'marked' }] });
-    expect(await world.sweep({ maxPodAge: '0s' })).toMatchObject({ items: [{ kind: 'aged pod', done: 'repaired' }] });
+    expect(await world.sweep({ maxPodAge: '0s' })).toMatchObject({
+      items: [{ kind: 'aged pod', done: 'marked' }],
+    });
+    expect(await world.sweep({ maxPodAge: '0s' })).toMatchObject({
+      items: [{ kind: 'aged pod', done: 'repaired' }],
+    });
     await world.harness.finishTermination(pod);
     expect(await world.names()).toMatchObject({ pods: [] });
   });
@@ -148,28 +302,66 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     const volumeClaims = [{ name: 'state', mountPath: '/state', storage: '1Gi' }];
     const { pod } = await world.provision(life, { volumeClaims });
     await world.harness.vanish(pod);
-    await world.ciServer.removeRegistration(world.scope, world.simulator.runner(life.runnerName)?.id ?? 0);
+    await world.ciServer.removeRegistration(
+      world.scope,
+      world.simulator.runner(life.runnerName)?.id ?? 0,
+    );
     const { secrets, claims } = await world.names();
     expect([secrets.length, claims.length]).toEqual([1, 1]);
-    expect(await world.sweep()).toMatchObject({ counts: { 'orphaned resource': { found: 2, marked: 2 } } });
-    expect([(await world.object('secret', secrets[0] ?? ''))?.mark, (await world.object('claim', claims[0] ?? ''))?.mark]).toEqual([expect.stringContaining('orphaned resource: the Secret'), expect.stringContaining('orphaned resource: the claim')]);
+    expect(await world.sweep()).toMatchObject({
+      counts: { 'orphaned resource': { found: 2, marked: 2 } },
+    });
+    expect([
+      (await world.object('secret', secrets[0] ?? ''))?.mark,
+      (await world.object('claim', claims[0] ?? ''))?.mark,
+    ]).toEqual([
+      expect.stringContaining('orphaned resource: the Secret'),
+      expect.stringContaining('orphaned resource: the claim'),
+    ]);
     expect(await world.sweep()).toMatchObject({ counts: { 'orphaned resource': { repaired: 2 } } });
     // The claim goes as soon as the controller of its protection has seen that nobody uses it.
-    await untilSeen('nothing to be left', async () => await world.names(), (names) => Object.values(names).flat().length === 0);
+    await untilSeen(
+      'nothing to be left',
+      async () => await world.names(),
+      (names) => Object.values(names).flat().length === 0,
+    );
   });
 
   test('orphaned resource: what a job has left beside a runner whose pod is gone; never what is not ours', async () => {
     const life = await world.terminated();
     const pod = await world.run(life);
     const left = await makeJobObjects(world.harness, pod.name, { scheduler: 'contract' });
-    const others = await makeJobObjects(world.harness, 'theirs-0123456789', { scheduler: 'contract' });
-    const names = async (objects: JobObjects): Promise<string[]> => Object.keys(await lookAtJobObjects(world.harness, objects));
-    expect(await world.sweep({ minAge: '30s' })).toMatchObject({ items: [], skipped: { 'in use': 4, 'not ours': 4 } });
+    const others = await makeJobObjects(world.harness, 'theirs-0123456789', {
+      scheduler: 'contract',
+    });
+    const names = async (objects: JobObjects): Promise<string[]> =>
+      Object.keys(await lookAtJobObjects(world.harness, objects));
+    expect(await world.sweep({ minAge: '30s' })).toMatchObject({
+      items: [],
+      skipped: { 'in use': 4, 'not ours': 4 },
+    });
 
     await world.harness.vanish(pod);
-    expect(await world.sweep()).toMatchObject({ incomplete: [], counts: { 'orphaned resource': { found: 4, marked: 4 } }, items: expect.arrayContaining([expect.objectContaining({ what: `job pod ${left.job.name}`, reason: `the job pod of a runner whose pod ${pod.name} is gone`, workflowId: life.identity.workflowId })]) });
-    expect(await world.sweep()).toMatchObject({ counts: { 'orphaned resource': { repaired: 4 } }, skipped: { 'not ours': 4 } });
-    await untilSeen('nothing of it to be left', async () => await names(left), (each) => each.length === 0);
+    expect(await world.sweep()).toMatchObject({
+      incomplete: [],
+      counts: { 'orphaned resource': { found: 4, marked: 4 } },
+      items: expect.arrayContaining([
+        expect.objectContaining({
+          what: `job pod ${left.job.name}`,
+          reason: `the job pod of a runner whose pod ${pod.name} is gone`,
+          workflowId: life.identity.workflowId,
+        }),
+      ]),
+    });
+    expect(await world.sweep()).toMatchObject({
+      counts: { 'orphaned resource': { repaired: 4 } },
+      skipped: { 'not ours': 4 },
+    });
+    await untilSeen(
+      'nothing of it to be left',
+      async () => await names(left),
+      (each) => each.length === 0,
+    );
     expect(await names(others)).toHaveLength(4);
     expect(await world.sweep()).toMatchObject({ items: [] });
   });

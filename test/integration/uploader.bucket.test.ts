@@ -28,9 +28,16 @@ await describeWithLab('the uploader and a bucket', { s3: true }, ({ s3 }) => {
   /** Of a step that has ended: nobody has its port. */
   async function ended(to: string, endpoint = s3!.endpoint) {
     const folder = mkdtempSync(join(root, 'step-'));
-    const [records, artifacts, shared] = ['records', 'artifacts', 'shared'].map((name) => join(folder, name)) as [string, string, string];
+    const [records, artifacts, shared] = ['records', 'artifacts', 'shared'].map((name) =>
+      join(folder, name),
+    ) as [string, string, string];
     for (const each of [records, artifacts, shared]) mkdirSync(each);
-    for (const [name, text] of Object.entries({ 'started.json': '{}', 'finished.json': '{"exitCode":0}', 'build-log.txt': 'done\n' })) writeFileSync(join(records, name), text);
+    for (const [name, text] of Object.entries({
+      'started.json': '{}',
+      'finished.json': '{"exitCode":0}',
+      'build-log.txt': 'done\n',
+    }))
+      writeFileSync(join(records, name), text);
     const env = {
       ARTIFACT_DIR: artifacts, SHARED_DIR: shared, HOLDFAST_UPLOAD_RECORDS: records, HOLDFAST_PROBE_PORT: String(await freePort()),
       HOLDFAST_UPLOAD_TO: `${to}/`, HOLDFAST_UPLOAD_SHARED_KEY: `shared/${to}.json`, HOLDFAST_UPLOAD_TIMEOUT: '60s',
@@ -39,19 +46,31 @@ await describeWithLab('the uploader and a bucket', { s3: true }, ({ s3 }) => {
     return { artifacts, env };
   }
 
-  function start(env: Readonly<Record<string, string>>): { child: ChildProcess; end: Promise<{ code: number | null; line: unknown }> } {
+  function start(env: Readonly<Record<string, string>>): {
+    child: ChildProcess;
+    end: Promise<{ code: number | null; line: unknown }>;
+  } {
     const child = spawn(process.execPath, [program], { env, stdio: ['ignore', 'pipe', 'inherit'] });
     let text = '';
     child.stdout.on('data', (bytes: Buffer) => (text += bytes.toString()));
-    return { child, end: once(child, 'close').then(() => ({ code: child.exitCode, line: text === '' ? undefined : (JSON.parse(text) as unknown) })) };
+    return {
+      child,
+      end: once(child, 'close').then(() => ({
+        code: child.exitCode,
+        line: text === '' ? undefined : (JSON.parse(text) as unknown),
+      })),
+    };
   }
 
   test('large files, as many as are stored at once, well within the 512 MiB that its container has', async () => {
     const { artifacts, env } = await ended('large');
-    for (let index = 0; index < 8; index++) writeFileSync(join(artifacts, `dump-${index}`), Buffer.alloc(40 * MIB, index));
+    for (let index = 0; index < 8; index++)
+      writeFileSync(join(artifacts, `dump-${index}`), Buffer.alloc(40 * MIB, index));
     const { child, end } = start(env);
     let most = 0;
-    const peak = (): number => Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1] ?? 0) / 1024;
+    const peak = (): number =>
+      Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1] ?? 0) /
+      1024;
     const looking = setInterval(() => {
       try {
         most = Math.max(most, peak());
@@ -63,7 +82,9 @@ await describeWithLab('the uploader and a bucket', { s3: true }, ({ s3 }) => {
     clearInterval(looking);
     expect(most).toBeGreaterThan(50);
     expect(most).toBeLessThan(420);
-    expect(Object.entries(bucket.texts('large')).map(([path, text]) => `${path} ${text.length}`)).toContain(`artifacts/dump-7 ${40 * MIB}`);
+    expect(
+      Object.entries(bucket.texts('large')).map(([path, text]) => `${path} ${text.length}`),
+    ).toContain(`artifacts/dump-7 ${40 * MIB}`);
   });
 
   test('a server that comes back: all is stored', async () => {
@@ -77,7 +98,11 @@ await describeWithLab('the uploader and a bucket', { s3: true }, ({ s3 }) => {
     await once(refusing, 'close');
     await gate.open();
     expect(await end).toEqual({ code: 0, line: { end: 'stored', leftOut: [] } });
-    expect(Object.keys(bucket.texts('back')).toSorted()).toEqual(['build-log.txt', 'finished.json', 'started.json']);
+    expect(Object.keys(bucket.texts('back')).toSorted()).toEqual([
+      'build-log.txt',
+      'finished.json',
+      'started.json',
+    ]);
     await gate.shut();
   });
 
@@ -85,7 +110,14 @@ await describeWithLab('the uploader and a bucket', { s3: true }, ({ s3 }) => {
     const gate = await TcpGate.to(s3!.endpoint);
     const { env } = await ended('away', gate.url);
     const { end } = start({ ...env, HOLDFAST_UPLOAD_TIMEOUT: '2s' });
-    expect(await end).toEqual({ code: 1, line: { error: expect.stringMatching(/not stored within 2s: Error: Could not put shared\/away\.json into the bucket \S+: .*ECONNREFUSED/) } });
+    expect(await end).toEqual({
+      code: 1,
+      line: {
+        error: expect.stringMatching(
+          /not stored within 2s: Error: Could not put shared\/away\.json into the bucket \S+: .*ECONNREFUSED/,
+        ),
+      },
+    });
   });
 
   test('killed in the middle: nothing that it had begun looks whole', async () => {

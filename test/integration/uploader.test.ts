@@ -1,7 +1,14 @@
 /** The uploader beside a real supervisor, as two containers of a pod are: the network and some folders are all that they share. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { bundleUploader } from '../../deploy/images/supervisorFolder.ts';
@@ -21,16 +28,31 @@ interface Said {
 }
 
 function startUploader(args: readonly string[], env: Readonly<Record<string, string>>): Said {
-  const child = spawn(process.execPath, [uploader, ...args], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [uploader, ...args], {
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   let text = '';
   child.stdout.on('data', (bytes: Buffer) => (text += bytes.toString()));
-  return { pid: child.pid ?? 0, end: once(child, 'close').then(() => ({ code: child.exitCode, line: JSON.parse(text) as unknown })) };
+  return {
+    pid: child.pid ?? 0,
+    end: once(child, 'close').then(() => ({
+      code: child.exitCode,
+      line: JSON.parse(text) as unknown,
+    })),
+  };
 }
 
 /** Folders of a step, and what both are told of them. */
 async function step() {
   const root = mkdtempSync(join(bundle.folder, 'step-'));
-  const [store, records, artifacts, shared, secrets] = ['store', 'records', 'artifacts', 'shared', 'secrets'].map((name) => join(root, name)) as [string, string, string, string, string];
+  const [store, records, artifacts, shared, secrets] = [
+    'store',
+    'records',
+    'artifacts',
+    'shared',
+    'secrets',
+  ].map((name) => join(root, name)) as [string, string, string, string, string];
   for (const each of [store, records, artifacts, shared, secrets]) mkdirSync(each);
   const port = String(await freePort());
   const dirs = { ARTIFACT_DIR: artifacts, SHARED_DIR: shared };
@@ -40,10 +62,41 @@ async function step() {
     shared,
     secrets,
     started: join(records, 'started.json'),
-    env: { ...dirs, HOLDFAST_UPLOAD_DIRECTORY: store, HOLDFAST_UPLOAD_TO: 'run/step/1/', HOLDFAST_UPLOAD_SHARED_KEY: 'shared/step.json', HOLDFAST_UPLOAD_RECORDS: records, HOLDFAST_UPLOAD_SECRETS: secrets, HOLDFAST_UPLOAD_TIMEOUT: '20s', HOLDFAST_PROBE_PORT: port },
-    run: (script: string, ...options: string[]) => new SupervisedProcess(bundle.file, 'bare', ['--probe-port', port, '--start-note', join(records, 'started.json'), '--marker', join(records, 'finished.json'), ...options, '--', 'sh', '-c', script], dirs).reading(),
+    env: {
+      ...dirs,
+      HOLDFAST_UPLOAD_DIRECTORY: store,
+      HOLDFAST_UPLOAD_TO: 'run/step/1/',
+      HOLDFAST_UPLOAD_SHARED_KEY: 'shared/step.json',
+      HOLDFAST_UPLOAD_RECORDS: records,
+      HOLDFAST_UPLOAD_SECRETS: secrets,
+      HOLDFAST_UPLOAD_TIMEOUT: '20s',
+      HOLDFAST_PROBE_PORT: port,
+    },
+    run: (script: string, ...options: string[]) =>
+      new SupervisedProcess(
+        bundle.file,
+        'bare',
+        [
+          '--probe-port',
+          port,
+          '--start-note',
+          join(records, 'started.json'),
+          '--marker',
+          join(records, 'finished.json'),
+          ...options,
+          '--',
+          'sh',
+          '-c',
+          script,
+        ],
+        dirs,
+      ).reading(),
     kept: (path: string) => readFileSync(join(store, path), 'utf8'),
-    files: () => readdirSync(store, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).map(({ name }) => name).toSorted(),
+    files: () =>
+      readdirSync(store, { recursive: true, withFileTypes: true })
+        .filter((entry) => entry.isFile())
+        .map(({ name }) => name)
+        .toSorted(),
   };
 }
 
@@ -51,7 +104,11 @@ describe('beside a step', () => {
   test('signalled together with it: the step uses its grace, and what it made in it is stored, without its secrets', async () => {
     const { secrets, env, run, kept, files } = await step();
     writeFileSync(join(secrets, 'password'), 'hunter22\n');
-    const supervised = run('trap \'echo "saved with hunter22" >"$ARTIFACT_DIR/state.txt"; echo c-1 >"$SHARED_DIR/cluster"; exit 7\' TERM; echo up; while :; do sleep 0.05; done', '--stop-to', 'process');
+    const supervised = run(
+      'trap \'echo "saved with hunter22" >"$ARTIFACT_DIR/state.txt"; echo c-1 >"$SHARED_DIR/cluster"; exit 7\' TERM; echo up; while :; do sleep 0.05; done',
+      '--stop-to',
+      'process',
+    );
     const uploading = startUploader([], env);
     await supervised.printed('up');
     await until("the uploader's handlers", () => handles(uploading.pid, 1));
@@ -61,12 +118,17 @@ describe('beside a step', () => {
     expect(await uploading.end).toEqual({ code: 0, line: { end: 'stored', leftOut: [] } });
     expect(files()).toEqual(['finished.json', 'started.json', 'state.txt', 'step.json']);
     expect(kept('run/step/1/artifacts/state.txt')).toBe('saved with ********\n');
-    expect(JSON.parse(kept('run/step/1/finished.json'))).toMatchObject({ exitCode: 7, reason: 'cancelled' });
+    expect(JSON.parse(kept('run/step/1/finished.json'))).toMatchObject({
+      exitCode: 7,
+      reason: 'cancelled',
+    });
   });
 
   test('killed together with its supervisor: what it had flushed is what the next step begins with', async () => {
     const { shared, store, env, run, started } = await step();
-    const supervised = run('echo c-1 >"$SHARED_DIR/cluster"; echo up; while kill -0 "$PPID" 2>/dev/null; do sleep 0.05; done');
+    const supervised = run(
+      'echo c-1 >"$SHARED_DIR/cluster"; echo up; while kill -0 "$PPID" 2>/dev/null; do sleep 0.05; done',
+    );
     const uploading = startUploader([], env);
     await supervised.printed('up');
     await until('the start note', () => existsSync(started));
@@ -75,17 +137,32 @@ describe('beside a step', () => {
     expect(existsSync(join(store, 'run/step/1/finished.json'))).toBe(false);
 
     const next = await step();
-    const restoring = startUploader(['restore'], { ...next.env, HOLDFAST_UPLOAD_DIRECTORY: store, HOLDFAST_UPLOAD_SHARED_SOURCES: 'shared/lost.json shared/step.json' });
+    const restoring = startUploader(['restore'], {
+      ...next.env,
+      HOLDFAST_UPLOAD_DIRECTORY: store,
+      HOLDFAST_UPLOAD_SHARED_SOURCES: 'shared/lost.json shared/step.json',
+    });
     expect(await restoring.end).toEqual({ code: 0, line: { from: 'shared/step.json' } });
-    expect(readFileSync(join(next.shared, 'cluster'), 'utf8')).toBe(readFileSync(join(shared, 'cluster'), 'utf8'));
+    expect(readFileSync(join(next.shared, 'cluster'), 'utf8')).toBe(
+      readFileSync(join(shared, 'cluster'), 'utf8'),
+    );
   });
 
   test('that leaves too much for the next: an error that names the biggest file', async () => {
     const { env, run, kept } = await step();
-    const supervised = run('head -c 1048577 /dev/zero >"$SHARED_DIR/dump"; echo x >"$ARTIFACT_DIR/x"');
+    const supervised = run(
+      'head -c 1048577 /dev/zero >"$SHARED_DIR/dump"; echo x >"$ARTIFACT_DIR/x"',
+    );
     const uploading = startUploader([], env);
     expect(await supervised.status()).toBe(0);
-    expect(await uploading.end).toEqual({ code: 1, line: { end: 'stored', leftOut: [], sharedDirFault: expect.stringContaining('the biggest is "dump" with 1048577') } });
+    expect(await uploading.end).toEqual({
+      code: 1,
+      line: {
+        end: 'stored',
+        leftOut: [],
+        sharedDirFault: expect.stringContaining('the biggest is "dump" with 1048577'),
+      },
+    });
     expect(kept('run/step/1/artifacts/x')).toBe('x\n');
   });
 
@@ -98,8 +175,14 @@ describe('beside a step', () => {
     expect(files()).toEqual([]);
   });
 
-  test.each(['HOLDFAST_UPLOAD_TO', 'HOLDFAST_UPLOAD_DIRECTORY', 'SHARED_DIR'])('without %s: an error that names it', async (name) => {
-    const { env } = await step();
-    expect(await startUploader([], { ...env, [name]: '' }).end).toEqual({ code: 1, line: { error: `${name} is missing` } });
-  });
+  test.each(['HOLDFAST_UPLOAD_TO', 'HOLDFAST_UPLOAD_DIRECTORY', 'SHARED_DIR'])(
+    'without %s: an error that names it',
+    async (name) => {
+      const { env } = await step();
+      expect(await startUploader([], { ...env, [name]: '' }).end).toEqual({
+        code: 1,
+        line: { error: `${name} is missing` },
+      });
+    },
+  );
 });

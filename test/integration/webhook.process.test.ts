@@ -49,19 +49,27 @@ await describeWithLab('the webhook as a process', { temporal: true }, (lab) => {
 
   test('several beside each other, without a credential: deliveries on one port, health and metrics on another; ended by SIGTERM', async () => {
     const set = await startToldSet(client, taskQueue, `set-${taskQueue}`, COVER);
-    const [one, other] = [startWebhookProcess(address, taskQueue), startWebhookProcess(address, taskQueue)];
+    const [one, other] = [
+      startWebhookProcess(address, taskQueue),
+      startWebhookProcess(address, taskQueue),
+    ];
     const [health] = await Promise.all([one.started(), other.started()]);
     // A client needs no native part, which takes 30 MiB.
-    if (process.platform === 'linux') expect(readFileSync(`/proc/${one.pid}/maps`, 'utf8')).not.toMatch(/core-bridge/);
+    if (process.platform === 'linux')
+      expect(readFileSync(`/proc/${one.pid}/maps`, 'utf8')).not.toMatch(/core-bridge/);
     const id = randomUUID();
-    for (const process of [one, other, one]) expect(await deliverSigned(process.webhook(), queued(1, ['linux']), id)).toBe(202);
+    for (const process of [one, other, one])
+      expect(await deliverSigned(process.webhook(), queued(1, ['linux']), id)).toBe(202);
     expect(await deliverSigned(other.webhook(), queued(2, ['linux']))).toBe(202);
     expect((await set.events()).map(({ jobId }) => jobId)).toEqual([1, 1, 2]); // a set bears what another process has told it
 
-    expect(await (await fetch(`${health}/metrics`)).text()).toContain('holdfast_webhook_deliveries_total{outcome="repeated"} 1');
+    expect(await (await fetch(`${health}/metrics`)).text()).toContain(
+      'holdfast_webhook_deliveries_total{outcome="repeated"} 1',
+    );
     expect(await (await fetch(`${health}/readyz`)).json()).toEqual({ status: 'ok', failing: [] });
     expect((await fetch(new URL('/webhooks/github', health), { method: 'POST' })).status).toBe(404);
-    for (const path of ['/metrics', '/readyz', '/livez']) expect((await fetch(new URL(path, one.webhook()))).status).toBe(404);
+    for (const path of ['/metrics', '/readyz', '/livez'])
+      expect((await fetch(new URL(path, one.webhook()))).status).toBe(404);
     for (const process of [one, other]) {
       process.kill('SIGTERM');
       expect(await process.ended).toBe(143);
@@ -71,15 +79,22 @@ await describeWithLab('the webhook as a process', { temporal: true }, (lab) => {
 
   test('with the keys of the codec it reads what sets cover, and sends nothing in clear', async () => {
     const set = await startToldSet(keyed, taskQueue, `set-${taskQueue}`, COVER);
-    const [keyless, webhook] = [startWebhookProcess(address, taskQueue), startWebhookProcess(address, taskQueue, { HOLDFAST_CODEC_KEY_FILE: keyFile })];
+    const [keyless, webhook] = [
+      startWebhookProcess(address, taskQueue),
+      startWebhookProcess(address, taskQueue, { HOLDFAST_CODEC_KEY_FILE: keyFile }),
+    ];
     await Promise.all([keyless.started(), webhook.started()]);
     expect(await deliverSigned(keyless.webhook(), queued(1, ['linux']))).toBe(503);
     expect(JSON.stringify(keyless.log)).toContain('HOLDFAST_CODEC_KEY_FILE');
     expect(await deliverSigned(webhook.webhook(), queued(1, ['linux']))).toBe(202);
     const { events } = await set.handle.fetchHistory();
-    const sent = (events ?? []).flatMap(({ workflowExecutionSignaledEventAttributes: signal }) => signal?.input?.payloads ?? []);
+    const sent = (events ?? []).flatMap(
+      ({ workflowExecutionSignaledEventAttributes: signal }) => signal?.input?.payloads ?? [],
+    );
     expect(readable(sent)).not.toContain('acme/app');
-    expect(readable(await new EncryptionCodec(new CodecKeyFile(keyFile)).decode(sent))).toContain('acme/app');
+    expect(readable(await new EncryptionCodec(new CodecKeyFile(keyFile)).decode(sent))).toContain(
+      'acme/app',
+    );
   });
 
   test('an API key for Temporal that is rotated is used without a restart', async () => {
@@ -87,33 +102,63 @@ await describeWithLab('the webhook as a process', { temporal: true }, (lab) => {
     const gate = await TlsGate.open(address, authority);
     const [{ crt, key }, apiKey] = [authority.issue('webhook'), join(folder, 'api-key')];
     writeFileSync(apiKey, 'key-1');
-    const tls = { TEMPORAL_TLS_CLIENT_CERT_PATH: crt, TEMPORAL_TLS_CLIENT_KEY_PATH: key, TEMPORAL_TLS_SERVER_CA_CERT_PATH: authority.certificate };
-    const webhook = startWebhookProcess(gate.address, taskQueue, { ...tls, HOLDFAST_TEMPORAL_API_KEY_FILE: apiKey });
+    const tls = {
+      TEMPORAL_TLS_CLIENT_CERT_PATH: crt,
+      TEMPORAL_TLS_CLIENT_KEY_PATH: key,
+      TEMPORAL_TLS_SERVER_CA_CERT_PATH: authority.certificate,
+    };
+    const webhook = startWebhookProcess(gate.address, taskQueue, {
+      ...tls,
+      HOLDFAST_TEMPORAL_API_KEY_FILE: apiKey,
+    });
     try {
       const health = await webhook.started();
       expect([...gate.seen.apiKeys]).toEqual(['key-1']);
       writeFileSync(apiKey, 'key-2');
-      await until('the other API key', async () => {
-        expect((await fetch(`${health}/readyz`)).status).toBe(200);
-        return gate.seen.apiKeys.has('key-2');
-      }, () => JSON.stringify(webhook.log), 60_000);
+      await until(
+        'the other API key',
+        async () => {
+          expect((await fetch(`${health}/readyz`)).status).toBe(200);
+          return gate.seen.apiKeys.has('key-2');
+        },
+        () => JSON.stringify(webhook.log),
+        60_000,
+      );
     } finally {
       gate.close();
     }
   }, 120_000);
 
   test('it begins before Temporal is there; what it cannot have is one line and status 2', async () => {
-    const waiting = startWebhookProcess('127.0.0.1:1', taskQueue, { HOLDFAST_CONNECT_TIMEOUT: '1m' });
-    await until('it to wait', () => waiting.log.some(({ msg }) => /no Temporal server answers at 127.0.0.1:1 \(ECONNREFUSED\); trying for another/.test(msg)));
+    const waiting = startWebhookProcess('127.0.0.1:1', taskQueue, {
+      HOLDFAST_CONNECT_TIMEOUT: '1m',
+    });
+    await until('it to wait', () =>
+      waiting.log.some(({ msg }) =>
+        /no Temporal server answers at 127.0.0.1:1 \(ECONNREFUSED\); trying for another/.test(msg),
+      ),
+    );
     waiting.kill('SIGTERM');
     expect(await waiting.ended).toBe(143);
     const server = createServer().listen(0, '127.0.0.1');
     await until('the port', () => server.listening);
     const { port } = server.address() as AddressInfo;
-    const taken = startWebhookProcess(address, taskQueue, { HOLDFAST_WEBHOOK_ADDRESS: `127.0.0.1:${port}` });
-    expect([await taken.ended, taken.errors]).toEqual([2, [`holdfast webhook: HOLDFAST_WEBHOOK_ADDRESS: cannot listen on 127.0.0.1:${port} (EADDRINUSE): set another address or port`]]);
+    const taken = startWebhookProcess(address, taskQueue, {
+      HOLDFAST_WEBHOOK_ADDRESS: `127.0.0.1:${port}`,
+    });
+    expect([await taken.ended, taken.errors]).toEqual([
+      2,
+      [
+        `holdfast webhook: HOLDFAST_WEBHOOK_ADDRESS: cannot listen on 127.0.0.1:${port} (EADDRINUSE): set another address or port`,
+      ],
+    ]);
     server.close();
     const secretless = startWebhookProcess(address, taskQueue, { HOLDFAST_WEBHOOK_SECRET: '' });
-    expect([await secretless.ended, secretless.errors]).toEqual([2, ["holdfast webhook: HOLDFAST_WEBHOOK_SECRET_FILE: is not set: set it to the path of a file with the webhook's secret"]]);
+    expect([await secretless.ended, secretless.errors]).toEqual([
+      2,
+      [
+        "holdfast webhook: HOLDFAST_WEBHOOK_SECRET_FILE: is not set: set it to the path of a file with the webhook's secret",
+      ],
+    ]);
   });
 });

@@ -14,12 +14,29 @@ import { until } from '../support/until.ts';
 import { placeName, type ServedPlace } from '../../core/domain/place.ts';
 import type { PodView } from '../../core/domain/pod.ts';
 
-Runtime.install({ logger: new DefaultLogger('ERROR'), telemetryOptions: { logging: { filter: 'ERROR', forward: {} } } });
-const POD: PodView = { name: 'pod-1', uid: 'u-1', workflowId: 'w', scheduled: true, createdAt: '2026-01-01T00:00:00Z', ended: true, gone: false, terminating: false };
+Runtime.install({
+  logger: new DefaultLogger('ERROR'),
+  telemetryOptions: { logging: { filter: 'ERROR', forward: {} } },
+});
+const POD: PodView = {
+  name: 'pod-1',
+  uid: 'u-1',
+  workflowId: 'w',
+  scheduled: true,
+  createdAt: '2026-01-01T00:00:00Z',
+  ended: true,
+  gone: false,
+  terminating: false,
+};
 
 /** As its workflow gets it, which knows that it is its own. */
 const { workflowId: _its, ...SEEN } = POD;
-const PLACE: ServedPlace = { compute: 'kubernetes', cluster: randomUUID(), installation: 'mine', namespace: 'ci' };
+const PLACE: ServedPlace = {
+  compute: 'kubernetes',
+  cluster: randomUUID(),
+  installation: 'mine',
+  namespace: 'ci',
+};
 
 await describeWithLab('completing waits', { temporal: true }, (lab) => {
   const taskQueue = `it's-${randomUUID().slice(0, 8)}`; // a quote, to be quoted in queries
@@ -31,10 +48,17 @@ await describeWithLab('completing waits', { temporal: true }, (lab) => {
 
   beforeAll(async () => {
     connection = await NativeConnection.connect({ address: lab.temporal?.address ?? '' });
-    client = new Client({ connection: await Connection.connect({ address: lab.temporal?.address ?? '' }) });
+    client = new Client({
+      connection: await Connection.connect({ address: lab.temporal?.address ?? '' }),
+    });
     completer = createCompleter({ client: () => client, taskQueue });
     const wait = async (): Promise<never> => await Promise.reject(new CompleteAsyncError());
-    worker = await Worker.create({ connection, taskQueue, workflowsPath: fileURLToPath(new URL('../support/waitingRunner.ts', import.meta.url)), activities: { wait } });
+    worker = await Worker.create({
+      connection,
+      taskQueue,
+      workflowsPath: fileURLToPath(new URL('../support/waitingRunner.ts', import.meta.url)),
+      activities: { wait },
+    });
     running = worker.run();
   });
   afterAll(async () => {
@@ -46,17 +70,30 @@ await describeWithLab('completing waits', { temporal: true }, (lab) => {
 
   /** Runners whose waits have given their slots back. */
   async function waitingRunners(count: number, place = PLACE): Promise<WorkflowHandle[]> {
-    const start = async (): Promise<WorkflowHandle> => await client.workflow.start(RUNNER_WORKFLOW, { taskQueue, workflowId: `runner-${randomUUID().slice(0, 8)}`, typedSearchAttributes: [{ key: SEARCH_ATTRIBUTES.place, value: placeName(place) }] });
+    const start = async (): Promise<WorkflowHandle> =>
+      await client.workflow.start(RUNNER_WORKFLOW, {
+        taskQueue,
+        workflowId: `runner-${randomUUID().slice(0, 8)}`,
+        typedSearchAttributes: [{ key: SEARCH_ATTRIBUTES.place, value: placeName(place) }],
+      });
     const handles = await Promise.all(Array.from({ length: count }, start));
     let found: string[] = [];
-    await until('the waits to be pending', async () => (found = await pending(new Set(), place)).length === count, () => found.join());
+    await until(
+      'the waits to be pending',
+      async () => (found = await pending(new Set(), place)).length === count,
+      () => found.join(),
+    );
     return handles;
   }
   async function waitingRunner(): Promise<WorkflowHandle> {
     const [handle] = await waitingRunners(1);
     return handle as WorkflowHandle;
   }
-  async function pending(except: ReadonlySet<string>, place = PLACE, by = completer): Promise<string[]> {
+  async function pending(
+    except: ReadonlySet<string>,
+    place = PLACE,
+    by = completer,
+  ): Promise<string[]> {
     const found: string[] = [];
     for await (const { workflowId, activityId } of by.pendingWaits(place, except)) {
       expect(activityId).toBe('ended/pod-1');
@@ -87,16 +124,39 @@ await describeWithLab('completing waits', { temporal: true }, (lab) => {
     expect((await pending(new Set())).toSorted()).toEqual(ids.toSorted());
     const seen = new Set(ids.slice(1));
     expect(await pending(seen)).toEqual(ids.slice(0, 1));
-    expect(await pending(new Set(), PLACE, createCompleter({ client: () => client, taskQueue: 'another' }))).toEqual([]);
-    for (const other of [{ cluster: 'another' }, { installation: 'min' }, { namespace: 'c' }, { compute: 'process' as const }]) expect(await pending(new Set(), { ...PLACE, ...other })).toEqual([]);
+    expect(
+      await pending(
+        new Set(),
+        PLACE,
+        createCompleter({ client: () => client, taskQueue: 'another' }),
+      ),
+    ).toEqual([]);
+    for (const other of [
+      { cluster: 'another' },
+      { installation: 'min' },
+      { namespace: 'c' },
+      { compute: 'process' as const },
+    ])
+      expect(await pending(new Set(), { ...PLACE, ...other })).toEqual([]);
     await Promise.all(handles.map(async (handle) => await handle.terminate()));
   });
 
   test('who serves all namespaces finds those of each, of its own installation only', async () => {
-    const all: ServedPlace = { ...PLACE, cluster: randomUUID(), namespace: 'home', allNamespaces: true };
+    const all: ServedPlace = {
+      ...PLACE,
+      cluster: randomUUID(),
+      namespace: 'home',
+      allNamespaces: true,
+    };
     const { allNamespaces: _all, ...home } = all;
-    const [[here], [there], [elsewhere]] = await Promise.all([waitingRunners(1, home), waitingRunners(1, { ...home, namespace: 'ci' }), waitingRunners(1, { ...home, installation: 'mine-too' })]);
-    expect(new Set(await pending(new Set(), all))).toEqual(new Set([here?.workflowId, there?.workflowId]));
+    const [[here], [there], [elsewhere]] = await Promise.all([
+      waitingRunners(1, home),
+      waitingRunners(1, { ...home, namespace: 'ci' }),
+      waitingRunners(1, { ...home, installation: 'mine-too' }),
+    ]);
+    expect(new Set(await pending(new Set(), all))).toEqual(
+      new Set([here?.workflowId, there?.workflowId]),
+    );
     await Promise.all([here, there, elsewhere].map(async (handle) => await handle?.terminate()));
   });
 
@@ -104,7 +164,10 @@ await describeWithLab('completing waits', { temporal: true }, (lab) => {
     const handle = await waitingRunner();
     await completer.lookAgain(handle.workflowId, 'ended/pod-1', 'not listed');
     const activity = async () => (await handle.describe()).raw.pendingActivities?.[0];
-    await until('a second look', async () => (await activity())?.attempt === 2 && (await pending(new Set())).length === 1);
+    await until(
+      'a second look',
+      async () => (await activity())?.attempt === 2 && (await pending(new Set())).length === 1,
+    );
     expect((await activity())?.lastFailure?.message).toBe('not listed');
     expect(await completer.complete(handle.workflowId, 'ended/pod-1', POD)).toBe(true);
     expect(await handle.result()).toEqual({ pod: SEEN, states: [] });
@@ -115,18 +178,36 @@ await describeWithLab('completing waits', { temporal: true }, (lab) => {
     const handle = await waitingRunner();
     const second = createCompleter({ client: () => client, taskQueue });
     for (const id of ['u-1/busy/12:00:01', 'u-1/busy/12:00:03', undefined]) {
-      await Promise.all([completer, second].map(async (by) => await by.signalPodState(handle.workflowId, { uid: 'u-1', state: 'busy' }, id)));
+      await Promise.all(
+        [completer, second].map(
+          async (by) =>
+            await by.signalPodState(handle.workflowId, { uid: 'u-1', state: 'busy' }, id),
+        ),
+      );
     }
     await completer.complete(handle.workflowId, 'ended/pod-1', POD);
-    expect(((await handle.result()) as { states: unknown[] }).states).toEqual(Array.from({ length: 4 }, () => ({ uid: 'u-1', state: 'busy' })));
+    expect(((await handle.result()) as { states: unknown[] }).states).toEqual(
+      Array.from({ length: 4 }, () => ({ uid: 'u-1', state: 'busy' })),
+    );
   });
 
   test('a drain that the SDK refuses for want of a handler is no refusal by the runner: it goes as a signal', async () => {
     const handle = await waitingRunner();
     const environment = new MockActivityEnvironment({}, { client });
-    expect(await environment.run(async () => await drainRunners({ runners: [{ workflowId: handle.workflowId, why: 'an old template' }] }))).toMatchObject({ gone: [] });
+    expect(
+      await environment.run(
+        async () =>
+          await drainRunners({
+            runners: [{ workflowId: handle.workflowId, why: 'an old template' }],
+          }),
+      ),
+    ).toMatchObject({ gone: [] });
     const { events } = await handle.fetchHistory();
-    expect(events?.map((event) => event.workflowExecutionSignaledEventAttributes?.signalName).filter((name) => name !== undefined)).toEqual(['cancel']);
+    expect(
+      events
+        ?.map((event) => event.workflowExecutionSignaledEventAttributes?.signalName)
+        .filter((name) => name !== undefined),
+    ).toEqual(['cancel']);
     await handle.terminate();
   });
 
@@ -134,9 +215,14 @@ await describeWithLab('completing waits', { temporal: true }, (lab) => {
     const lost = new Client({ connection: Connection.lazy({ address: '127.0.0.1:1' }) });
     const away = createCompleter({ client: () => lost, taskQueue });
     // The client itself tries for a while first.
-    const soon = async (call: () => Promise<unknown>): Promise<unknown> => await lost.withDeadline(Date.now() + 300, call);
-    await expect(soon(async () => await away.complete('w', 'ended/pod-1', POD))).rejects.toThrow(/./);
-    await expect(soon(async () => await away.signalPodState('w', { uid: 'u', state: 'idle' }))).rejects.toThrow(/./);
+    const soon = async (call: () => Promise<unknown>): Promise<unknown> =>
+      await lost.withDeadline(Date.now() + 300, call);
+    await expect(soon(async () => await away.complete('w', 'ended/pod-1', POD))).rejects.toThrow(
+      /./,
+    );
+    await expect(
+      soon(async () => await away.signalPodState('w', { uid: 'u', state: 'idle' })),
+    ).rejects.toThrow(/./);
     await expect(soon(async () => await pending(new Set(), PLACE, away))).rejects.toThrow(/./);
     await lost.connection.close();
   });

@@ -18,7 +18,10 @@ interface KubeConfigFile {
 }
 
 // kubectl may have to be built first, which takes minutes, once.
-const prepare = async () => ({ lab: await ensureLab({ kubernetes: true }), kubectl: await resolveBinary('kubectl') });
+const prepare = async () => ({
+  lab: await ensureLab({ kubernetes: true }),
+  kubectl: await resolveBinary('kubectl'),
+});
 
 await describeIf('the check of the cluster', prepare, { kubernetes: true }, ({ lab, kubectl }) => {
   const admin = lab.kubernetes?.kubeconfig ?? '';
@@ -37,33 +40,75 @@ await describeIf('the check of the cluster', prepare, { kubernetes: true }, ({ l
     writeFileSync(path, stringify(file));
     return path;
   }
-  const config = (path: string, more: Record<string, string> = {}): HoldfastConfig => loadConfig({ HOLDFAST_GITHUB_TOKEN: 'x', HOLDFAST_KUBECONFIG: path, ...more });
+  const config = (path: string, more: Record<string, string> = {}): HoldfastConfig =>
+    loadConfig({ HOLDFAST_GITHUB_TOKEN: 'x', HOLDFAST_KUBECONFIG: path, ...more });
 
   test('all is well for an administrator', async () => {
-    expect(await checkCompute(config(admin))).toEqual([{ level: 'ok', what: expect.stringMatching(`^Kubernetes at ${server}: .* has all permissions in namespace "default"$`) }]);
+    expect(await checkCompute(config(admin))).toEqual([
+      {
+        level: 'ok',
+        what: expect.stringMatching(
+          `^Kubernetes at ${server}: .* has all permissions in namespace "default"$`,
+        ),
+      },
+    ]);
   });
 
   test('what is missing is named, and the command that is given mends it', async () => {
     const user = `poor-${randomUUID().slice(0, 8)}`;
     const namespace = `check-${randomUUID().slice(0, 8)}`;
     execFileSync(kubectl, ['--kubeconfig', admin, 'create', 'namespace', namespace]);
-    const poor = config(kubeconfig((file) => Object.assign(file.users[0]?.user ?? {}, { as: user })), { HOLDFAST_KUBERNETES_NAMESPACE: namespace });
+    const poor = config(
+      kubeconfig((file) => Object.assign(file.users[0]?.user ?? {}, { as: user })),
+      { HOLDFAST_KUBERNETES_NAMESPACE: namespace },
+    );
 
     const [finding, ...others] = await checkCompute(poor);
     expect(others).toEqual([]);
     expect(finding?.level).toBe('error');
-    expect(finding?.what).toMatch(new RegExp(`^Kubernetes permissions missing: ${user} may not, in namespace "${namespace}": create pods, .*delete secrets, .*delete persistentvolumeclaims, .*delete jobs, get namespaces "kube-system"$`));
-    execFileSync('sh', ['-c', finding?.fix ?? 'false'], { env: { ...process.env, KUBECONFIG: admin, PATH: `${join(kubectl, '..')}:${process.env['PATH']}` } });
-    expect(await checkCompute(poor)).toEqual([{ level: 'ok', what: expect.stringContaining(`${user} has all permissions`) }]);
+    expect(finding?.what).toMatch(
+      new RegExp(
+        `^Kubernetes permissions missing: ${user} may not, in namespace "${namespace}": create pods, .*delete secrets, .*delete persistentvolumeclaims, .*delete jobs, get namespaces "kube-system"$`,
+      ),
+    );
+    execFileSync('sh', ['-c', finding?.fix ?? 'false'], {
+      env: {
+        ...process.env,
+        KUBECONFIG: admin,
+        PATH: `${join(kubectl, '..')}:${process.env['PATH']}`,
+      },
+    });
+    expect(await checkCompute(poor)).toEqual([
+      { level: 'ok', what: expect.stringContaining(`${user} has all permissions`) },
+    ]);
   });
 
   test.each<[string, Record<string, string>, (file: KubeConfigFile) => void, RegExp]>([
-    ['a context that is not there', { HOLDFAST_KUBE_CONTEXT: 'prod' }, () => undefined, /^HOLDFAST_KUBECONFIG, HOLDFAST_KUBE_CONTEXT: .*no context "prod"/],
-    ['a server that does not answer', {}, (file) => Object.assign(file.clusters[0]?.cluster ?? {}, { server: 'https://127.0.0.1:1' }), /^HOLDFAST_KUBECONFIG: the Kubernetes API server at https:\/\/127.0.0.1:1 does not answer our questions: /],
-    ['credentials that it does not take', {}, (file) => file.users.splice(0, 1, { ...file.users[0], user: { token: 'wrong' } }), /^HOLDFAST_KUBECONFIG: the Kubernetes API server at .* does not answer our questions: (.*)(401|Unauthorized)/],
+    [
+      'a context that is not there',
+      { HOLDFAST_KUBE_CONTEXT: 'prod' },
+      () => undefined,
+      /^HOLDFAST_KUBECONFIG, HOLDFAST_KUBE_CONTEXT: .*no context "prod"/,
+    ],
+    [
+      'a server that does not answer',
+      {},
+      (file) => Object.assign(file.clusters[0]?.cluster ?? {}, { server: 'https://127.0.0.1:1' }),
+      /^HOLDFAST_KUBECONFIG: the Kubernetes API server at https:\/\/127.0.0.1:1 does not answer our questions: /,
+    ],
+    [
+      'credentials that it does not take',
+      {},
+      (file) => file.users.splice(0, 1, { ...file.users[0], user: { token: 'wrong' } }),
+      /^HOLDFAST_KUBECONFIG: the Kubernetes API server at .* does not answer our questions: (.*)(401|Unauthorized)/,
+    ],
   ])('%s: one line with the setting and a fix', async (_what, more, change, expected) => {
     const [finding] = await checkCompute(config(kubeconfig(change), more));
-    expect(finding).toEqual({ level: 'error', what: expect.stringMatching(expected), fix: expect.stringMatching(/./) });
+    expect(finding).toEqual({
+      level: 'error',
+      what: expect.stringMatching(expected),
+      fix: expect.stringMatching(/./),
+    });
     expect(finding?.what).not.toContain('\n');
   });
 });

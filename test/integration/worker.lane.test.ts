@@ -12,7 +12,10 @@ import { describeWithLab } from '../support/lab.ts';
 import { terminateAll } from '../support/terminateAll.ts';
 import { until } from '../support/until.ts';
 
-Runtime.install({ logger: new DefaultLogger('ERROR'), telemetryOptions: { logging: { filter: 'ERROR', forward: {} } } });
+Runtime.install({
+  logger: new DefaultLogger('ERROR'),
+  telemetryOptions: { logging: { filter: 'ERROR', forward: {} } },
+});
 process.env['TEST_LANE_TOKEN'] = 'ghp_simulator';
 const MANY = 80;
 const FEW = 5;
@@ -36,30 +39,62 @@ await describeWithLab('the lane of a credential', { temporal: true }, (lab) => {
   test('a scale-up beyond what GitHub allows waits in the queue, without an error, and does not starve others', async () => {
     const taskQueue = `test-${randomUUID().slice(0, 8)}`;
     const client = new Client({ connection });
-    const credentials = parseCredentials({ default: { type: 'pat', tokenEnv: 'TEST_LANE_TOKEN', apiUrl: simulator.url, pointsPerMinute: 900 } });
+    const credentials = parseCredentials({
+      default: {
+        type: 'pat',
+        tokenEnv: 'TEST_LANE_TOKEN',
+        apiUrl: simulator.url,
+        pointsPerMinute: 900,
+      },
+    });
     const ciServers = createCiServers(credentials);
     const compute = new FakeCompute();
     const start = async (input: RunnerInput, count: number): Promise<void> => {
       const ids = Array.from({ length: count }, () => `runner-${randomUUID()}`);
-      await Promise.all(ids.map(async (workflowId) => await client.workflow.start(RUNNER_WORKFLOW, { workflowId, taskQueue, args: [input] })));
+      await Promise.all(
+        ids.map(
+          async (workflowId) =>
+            await client.workflow.start(RUNNER_WORKFLOW, { workflowId, taskQueue, args: [input] }),
+        ),
+      );
     };
-    const worker = await Worker.create({ connection: native, taskQueue, plugins: [new HoldfastPlugin({ compute, ciServers, ciQueues: ciQueuesOf(credentials) })] });
-    const registered = (scope: string): number => simulator.runners().filter((runner) => runner.scope === scope).length;
+    const worker = await Worker.create({
+      connection: native,
+      taskQueue,
+      plugins: [new HoldfastPlugin({ compute, ciServers, ciQueues: ciQueuesOf(credentials) })],
+    });
+    const registered = (scope: string): number =>
+      simulator.runners().filter((runner) => runner.scope === scope).length;
     await worker.runUntil(async () => {
       await start({ organization: 'big' }, MANY);
       await until('the queue to be long', () => registered('orgs/big') >= 10);
       await start({ repository: 'small/app' }, FEW);
-      await until('the few', () => registered('repos/small/app') === FEW, () => `${registered('repos/small/app')} few, ${registered('orgs/big')} many`);
+      await until(
+        'the few',
+        () => registered('repos/small/app') === FEW,
+        () => `${registered('repos/small/app')} few, ${registered('orgs/big')} many`,
+      );
       expect(registered('orgs/big')).toBeLessThan(MANY / 2);
-      await until('the many', () => registered('orgs/big') === MANY, () => `${registered('orgs/big')} of ${MANY}`, 60_000);
+      await until(
+        'the many',
+        () => registered('orgs/big') === MANY,
+        () => `${registered('orgs/big')} of ${MANY}`,
+        60_000,
+      );
     });
     expect(compute.created).toHaveLength(MANY + FEW);
     const requests = simulator.requests();
     expect(requests.filter(({ status }) => status >= 400)).toEqual([]);
     // GitHub allows 180 writes a minute: 3 a second, after a few at once.
     const times = requests.map(({ at }) => Date.parse(at));
-    for (const from of times) expect(times.filter((time) => time >= from && time < from + 10_000).length).toBeLessThanOrEqual(30 + 10);
-    expect((await client.workflow.count(`TaskQueue = '${taskQueue}' AND ExecutionStatus = 'Running'`)).count).toBe(MANY + FEW);
+    for (const from of times)
+      expect(
+        times.filter((time) => time >= from && time < from + 10_000).length,
+      ).toBeLessThanOrEqual(30 + 10);
+    expect(
+      (await client.workflow.count(`TaskQueue = '${taskQueue}' AND ExecutionStatus = 'Running'`))
+        .count,
+    ).toBe(MANY + FEW);
     await terminateAll(client, taskQueue);
     await ciServers.close();
   }, 120_000);

@@ -23,8 +23,13 @@ import { actAsShippedWorker, shippedPermissions } from '../support/shippedRole.t
 import { until } from '../support/until.ts';
 
 /** No scheduler gets the pods: the harness plays their kubelet. */
-const POD: Partial<RunnerInput> = { pod: { spec: { schedulerName: 'contract' } }, supervisor: 'none' };
-const CLAIMS: Partial<RunnerInput> = { volumeClaims: [{ name: 'state', mountPath: '/state', storage: '1Gi' }] };
+const POD: Partial<RunnerInput> = {
+  pod: { spec: { schedulerName: 'contract' } },
+  supervisor: 'none',
+};
+const CLAIMS: Partial<RunnerInput> = {
+  volumeClaims: [{ name: 'state', mountPath: '/state', storage: '1Gi' }],
+};
 
 await describeWithLab("the worker's rights", { temporal: true, kubernetes: true }, (lab) => {
   let harness: KubernetesHarness;
@@ -54,7 +59,11 @@ await describeWithLab("the worker's rights", { temporal: true, kubernetes: true 
   async function open(without?: Permission): Promise<string> {
     const account = await actAsShippedWorker(harness, without && { without });
     compute = harness.instance({ kubeConfig: account });
-    const podLogs = { maxBytes: 1_000, keep: async () => undefined, failed: (_of: object, error: unknown) => void failures.push(error) };
+    const podLogs = {
+      maxBytes: 1_000,
+      keep: async () => undefined,
+      failed: (_of: object, error: unknown) => void failures.push(error),
+    };
     world = await holdfastWorld(lab.temporal!.address, { compute, ciServers: ci, podLogs });
     const path = join(folder, 'kubeconfig');
     writeFileSync(path, account.exportConfig());
@@ -84,10 +93,13 @@ await describeWithLab("the worker's rights", { temporal: true, kubernetes: true 
     await start({ pod: { spec: { ...POD.pod?.spec, priorityClassName: 'none-such' } } });
   }
   async function withJobPods(): Promise<void> {
-    const { pod } = await idle({ pod: { spec: { ...POD.pod?.spec, containers: [{ name: 'runner', env: [MAKES_JOB_PODS] }] } } });
+    const { pod } = await idle({
+      pod: { spec: { ...POD.pod?.spec, containers: [{ name: 'runner', env: [MAKES_JOB_PODS] }] } },
+    });
     await makeJobObjects(harness, pod.name, { scheduler: 'contract' });
   }
-  const step = () => ({ kind: 'container step', name: 'a-step', namespace: harness.namespace }) as const;
+  const step = () =>
+    ({ kind: 'container step', name: 'a-step', namespace: harness.namespace }) as const;
   const nothing = async (): Promise<void> => undefined;
 
   /** What a life, or the worker, does to need each of them. */
@@ -108,11 +120,22 @@ await describeWithLab("the worker's rights", { temporal: true, kubernetes: true 
     'delete secrets': ended,
     'patch secrets': withJobPods,
     // Its sweep looks at one before it deletes it.
-    'get jobs': async () => await compute.owned?.look(step()).catch((error: unknown) => failures.push(error)),
+    'get jobs': async () =>
+      await compute.owned?.look(step()).catch((error: unknown) => failures.push(error)),
     'list jobs': withJobPods,
     'watch jobs': withJobPods,
     'patch jobs': withJobPods,
-    'delete jobs': async () => await compute.owned?.delete({ ...step(), uid: 'u', resourceVersion: '1', createdAtMs: 0, held: false, terminating: false }).catch((error: unknown) => failures.push(error)),
+    'delete jobs': async () =>
+      await compute.owned
+        ?.delete({
+          ...step(),
+          uid: 'u',
+          resourceVersion: '1',
+          createdAtMs: 0,
+          held: false,
+          terminating: false,
+        })
+        .catch((error: unknown) => failures.push(error)),
     'create persistentvolumeclaims': async () => await start(CLAIMS),
     'get persistentvolumeclaims': async () => await start(CLAIMS),
     'patch persistentvolumeclaims': async () => {
@@ -121,7 +144,8 @@ await describeWithLab("the worker's rights", { temporal: true, kubernetes: true 
       await harness.vanish(pod);
     },
     'delete persistentvolumeclaims': ended,
-    'get namespaces': async () => await compute.place().catch((error: unknown) => failures.push(error)),
+    'get namespaces': async () =>
+      await compute.place().catch((error: unknown) => failures.push(error)),
   };
 
   /** What an operator sees: why lives wait, how they ended, and the worker's log. */
@@ -132,56 +156,129 @@ await describeWithLab("the worker's rights", { temporal: true, kubernetes: true 
       return [...pending, status.name === 'RUNNING' ? undefined : (await run.result()).message];
     });
     const logged = harness.log.map(({ fields }) => ('err' in fields ? fields.err : undefined));
-    return [...(await Promise.all(lives)).flat(), ...logged.map(String), ...failures.map(String)].join('\n');
+    return [
+      ...(await Promise.all(lives)).flat(),
+      ...logged.map(String),
+      ...failures.map(String),
+    ].join('\n');
   }
 
   test('with all of them a life comes to its end, and leaves nothing', async () => {
     const path = await open();
-    expect(await findings(path)).toEqual([{ level: 'ok', what: expect.stringContaining('has all permissions') }]);
+    expect(await findings(path)).toEqual([
+      { level: 'ok', what: expect.stringContaining('has all permissions') },
+    ]);
     await ended();
     expect(await runs[0]?.result()).toMatchObject({ outcome: 'failed', attempt: 1 });
     const { core, namespace } = harness;
-    const left = await Promise.all([core.listNamespacedPod({ namespace }), core.listNamespacedSecret({ namespace }), core.listNamespacedPersistentVolumeClaim({ namespace })]);
+    const left = await Promise.all([
+      core.listNamespacedPod({ namespace }),
+      core.listNamespacedSecret({ namespace }),
+      core.listNamespacedPersistentVolumeClaim({ namespace }),
+    ]);
     // A claim that was mounted waits for its pod's end, which Kubernetes' own controller sees to.
-    expect(left.map(({ items }) => items.filter(({ metadata }) => metadata?.deletionTimestamp === undefined).length)).toEqual([0, 0, 0]);
+    expect(
+      left.map(
+        ({ items }) =>
+          items.filter(({ metadata }) => metadata?.deletionTimestamp === undefined).length,
+      ),
+    ).toEqual([0, 0, 0]);
     expect(await told()).not.toContain('forbidden');
   }, 120_000);
 
   async function findings(path: string): ReturnType<typeof checkCompute> {
-    return await checkCompute(loadConfig({ HOLDFAST_GITHUB_TOKEN: 'x', HOLDFAST_KUBECONFIG: path, HOLDFAST_KUBERNETES_NAMESPACE: harness.namespace }));
+    return await checkCompute(
+      loadConfig({
+        HOLDFAST_GITHUB_TOKEN: 'x',
+        HOLDFAST_KUBECONFIG: path,
+        HOLDFAST_KUBERNETES_NAMESPACE: harness.namespace,
+      }),
+    );
   }
 
-  test.each(shippedPermissions.map((permission) => [`${permission.verb} ${permission.resource}`, permission] as const))('without "%s" the check names it, and so does what needs it', async (name, permission) => {
-    const path = await open(permission);
-    const missing = expect.stringMatching(`may not, in namespace "${harness.namespace}": ${name}( "kube-system")?$`);
-    expect(await findings(path)).toEqual([{ level: 'error', what: missing, fix: expect.stringContaining('kubectl apply') }]);
-    await needing[name]!();
-    let last = '';
-    await until('it to be told', async () => (last = await told()).includes(`cannot ${permission.verb} resource "${permission.resource}"`), () => last);
-  }, 120_000);
+  test.each(
+    shippedPermissions.map(
+      (permission) => [`${permission.verb} ${permission.resource}`, permission] as const,
+    ),
+  )(
+    'without "%s" the check names it, and so does what needs it',
+    async (name, permission) => {
+      const path = await open(permission);
+      const missing = expect.stringMatching(
+        `may not, in namespace "${harness.namespace}": ${name}( "kube-system")?$`,
+      );
+      expect(await findings(path)).toEqual([
+        { level: 'error', what: missing, fix: expect.stringContaining('kubectl apply') },
+      ]);
+      await needing[name]!();
+      let last = '';
+      await until(
+        'it to be told',
+        async () =>
+          (last = await told()).includes(
+            `cannot ${permission.verb} resource "${permission.resource}"`,
+          ),
+        () => last,
+      );
+    },
+    120_000,
+  );
 
   test('who only looks sees the pods, and changes nothing and reads no Secret and no log', async () => {
     const { core, namespace, kubeConfig } = harness;
-    await core.createNamespacedServiceAccount({ namespace, body: { metadata: { name: 'viewer' } } });
-    const manifest = readFileSync(new URL('../../deploy/rbac-viewer.yaml', import.meta.url), 'utf8');
+    await core.createNamespacedServiceAccount({
+      namespace,
+      body: { metadata: { name: 'viewer' } },
+    });
+    const manifest = readFileSync(
+      new URL('../../deploy/rbac-viewer.yaml', import.meta.url),
+      'utf8',
+    );
     // A service account is in the group of its namespace's.
-    await applyManifest(kubeConfig, manifest.replaceAll('namespace: holdfast-runners', `namespace: ${namespace}`).replace('name: holdfast-viewers', `name: system:serviceaccounts:${namespace}`));
+    await applyManifest(
+      kubeConfig,
+      manifest
+        .replaceAll('namespace: holdfast-runners', `namespace: ${namespace}`)
+        .replace('name: holdfast-viewers', `name: system:serviceaccounts:${namespace}`),
+    );
     const viewer = (await actAs('viewer', harness)).makeApiClient(CoreV1Api);
-    const body = { metadata: { name: 'prey' }, spec: { schedulerName: 'contract', containers: [{ name: 'runner', image: 'prey' }] } };
+    const body = {
+      metadata: { name: 'prey' },
+      spec: { schedulerName: 'contract', containers: [{ name: 'runner', image: 'prey' }] },
+    };
     await core.createNamespacedPod({ namespace, body });
     await core.createNamespacedSecret({ namespace, body: { metadata: { name: 'prey' } } });
-    await until('its rights to be in force', async () => await viewer.listNamespacedPod({ namespace }).then(({ items }) => items.length === 1, () => false));
-    expect(await viewer.readNamespacedPod({ namespace, name: 'prey' })).toMatchObject({ metadata: { name: 'prey' } });
+    await until(
+      'its rights to be in force',
+      async () =>
+        await viewer.listNamespacedPod({ namespace }).then(
+          ({ items }) => items.length === 1,
+          () => false,
+        ),
+    );
+    expect(await viewer.readNamespacedPod({ namespace, name: 'prey' })).toMatchObject({
+      metadata: { name: 'prey' },
+    });
     expect(await viewer.listNamespacedEvent({ namespace })).toMatchObject({ kind: 'EventList' });
     const refused: readonly (() => Promise<unknown>)[] = [
-      async () => await viewer.createNamespacedPod({ namespace, body: { ...body, metadata: { name: 'another' } } }),
+      async () =>
+        await viewer.createNamespacedPod({
+          namespace,
+          body: { ...body, metadata: { name: 'another' } },
+        }),
       async () => await viewer.replaceNamespacedPod({ namespace, name: 'prey', body }),
-      async () => await viewer.patchNamespacedPod({ namespace, name: 'prey', body: [{ op: 'add', path: '/metadata/annotations', value: {} }] }),
+      async () =>
+        await viewer.patchNamespacedPod({
+          namespace,
+          name: 'prey',
+          body: [{ op: 'add', path: '/metadata/annotations', value: {} }],
+        }),
       async () => await viewer.deleteNamespacedPod({ namespace, name: 'prey' }),
       async () => await viewer.readNamespacedPodLog({ namespace, name: 'prey' }),
       async () => await viewer.listNamespacedSecret({ namespace }),
       async () => await viewer.readNamespacedSecret({ namespace, name: 'prey' }),
-      async () => await viewer.createNamespacedSecret({ namespace, body: { metadata: { name: 'another' } } }),
+      async () =>
+        await viewer.createNamespacedSecret({ namespace, body: { metadata: { name: 'another' } } }),
       async () => await viewer.deleteNamespacedSecret({ namespace, name: 'prey' }),
     ];
     for (const attempt of refused) await expect(attempt()).rejects.toMatchObject({ code: 403 });

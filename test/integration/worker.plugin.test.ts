@@ -7,9 +7,20 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { context, propagation, trace } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import { Resource } from '@opentelemetry/resources';
-import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor, type ReadableSpan } from '@opentelemetry/sdk-trace-base';
+import {
+  BasicTracerProvider,
+  InMemorySpanExporter,
+  SimpleSpanProcessor,
+  type ReadableSpan,
+} from '@opentelemetry/sdk-trace-base';
 import { Client, Connection } from '@temporalio/client';
-import { DefaultLogger, NativeConnection, Runtime, Worker, type WorkerOptions } from '@temporalio/worker';
+import {
+  DefaultLogger,
+  NativeConnection,
+  Runtime,
+  Worker,
+  type WorkerOptions,
+} from '@temporalio/worker';
 import { createCiServers, parseCredentials } from '../../activities/ciServers/index.ts';
 import { createProcessCompute } from '../../activities/compute/process/processCompute.ts';
 import type { Compute } from '../../activities/ports.ts';
@@ -17,11 +28,19 @@ import { startSimulator, type Simulator } from '../../tools/simulator/simulator.
 import { ciQueuesOf } from '../../worker/settings/ciQueues.ts';
 import { HoldfastPlugin, type HoldfastPluginOptions } from '../../worker/plugin.ts';
 import { TracingClientInterceptor } from '../../worker/tracing/interceptors.ts';
-import { RUNNER_WORKFLOW, ciTaskQueue, type RunnerInput, type RunnerResult } from '../../core/contract/index.ts';
+import {
+  RUNNER_WORKFLOW,
+  ciTaskQueue,
+  type RunnerInput,
+  type RunnerResult,
+} from '../../core/contract/index.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { until } from '../support/until.ts';
 
-Runtime.install({ logger: new DefaultLogger('ERROR'), telemetryOptions: { logging: { filter: 'ERROR', forward: {} } } });
+Runtime.install({
+  logger: new DefaultLogger('ERROR'),
+  telemetryOptions: { logging: { filter: 'ERROR', forward: {} } },
+});
 const RUNNER_PROGRAM = fileURLToPath(new URL('../../tools/simulator/runner.ts', import.meta.url));
 
 await describeWithLab('the plugin on a Worker of somebody else', { temporal: true }, (lab) => {
@@ -33,7 +52,9 @@ await describeWithLab('the plugin on a Worker of somebody else', { temporal: tru
   beforeAll(async () => {
     simulator = await startSimulator();
     connection = await NativeConnection.connect({ address: lab.temporal?.address ?? '' });
-    client = new Client({ connection: await Connection.connect({ address: lab.temporal?.address ?? '' }) });
+    client = new Client({
+      connection: await Connection.connect({ address: lab.temporal?.address ?? '' }),
+    });
     stateDir = await mkdtemp(join(tmpdir(), 'holdfast-plugin-'));
   });
   afterAll(async () => {
@@ -45,9 +66,15 @@ await describeWithLab('the plugin on a Worker of somebody else', { temporal: tru
 
   function pluginOptions(more: Partial<HoldfastPluginOptions> = {}): HoldfastPluginOptions {
     process.env['TEST_PLUGIN_TOKEN'] = 'ghp_simulator';
-    const credentials = parseCredentials({ default: { type: 'pat', tokenEnv: 'TEST_PLUGIN_TOKEN', apiUrl: simulator.url } });
+    const credentials = parseCredentials({
+      default: { type: 'pat', tokenEnv: 'TEST_PLUGIN_TOKEN', apiUrl: simulator.url },
+    });
     return {
-      compute: createProcessCompute({ stateDir, anyCommand: true, command: [process.execPath, RUNNER_PROGRAM] }),
+      compute: createProcessCompute({
+        stateDir,
+        anyCommand: true,
+        command: [process.execPath, RUNNER_PROGRAM],
+      }),
       ciServers: createCiServers(credentials),
       ciQueues: ciQueuesOf(credentials),
       ...more,
@@ -55,32 +82,71 @@ await describeWithLab('the plugin on a Worker of somebody else', { temporal: tru
   }
   const newQueue = (): string => `test-${randomUUID().slice(0, 8)}`;
   const pollers = async (taskQueue: string): Promise<number> => {
-    const { pollers: found } = await client.workflowService.describeTaskQueue({ namespace: 'default', taskQueue: { name: taskQueue }, taskQueueType: ACTIVITY });
+    const { pollers: found } = await client.workflowService.describeTaskQueue({
+      namespace: 'default',
+      taskQueue: { name: taskQueue },
+      taskQueueType: ACTIVITY,
+    });
     return found?.length ?? 0;
   };
 
   async function runOneRunner(taskQueue: string, starter = client): Promise<RunnerResult> {
-    const input: RunnerInput = { repository: 'acme/app', labels: [taskQueue], intervals: { onlineLookup: '100ms' } };
-    const handle = await starter.workflow.start(RUNNER_WORKFLOW, { workflowId: `runner-${taskQueue}`, taskQueue, args: [input] });
-    const { id } = simulator.queueJob({ repo: 'acme/app', labels: [taskQueue], command: 'echo from the job' });
+    const input: RunnerInput = {
+      repository: 'acme/app',
+      labels: [taskQueue],
+      intervals: { onlineLookup: '100ms' },
+    };
+    const handle = await starter.workflow.start(RUNNER_WORKFLOW, {
+      workflowId: `runner-${taskQueue}`,
+      taskQueue,
+      args: [input],
+    });
+    const { id } = simulator.queueJob({
+      repo: 'acme/app',
+      labels: [taskQueue],
+      command: 'echo from the job',
+    });
     const result = (await handle.result()) as RunnerResult;
-    expect(simulator.job(id)).toMatchObject({ conclusion: 'success', output: expect.arrayContaining(['from the job']) });
+    expect(simulator.job(id)).toMatchObject({
+      conclusion: 'success',
+      output: expect.arrayContaining(['from the job']),
+    });
     return result;
   }
 
   test.each<[string, Partial<WorkerOptions>]>([
     ['with nothing else', {}],
-    ['with workflows and activities of its own', { workflowsPath: fileURLToPath(new URL('../support/foreignWorker/workflows.ts', import.meta.url)), activities: { greet: async (name: string) => `hello ${name}` } }],
+    [
+      'with workflows and activities of its own',
+      {
+        workflowsPath: fileURLToPath(
+          new URL('../support/foreignWorker/workflows.ts', import.meta.url),
+        ),
+        activities: { greet: async (name: string) => `hello ${name}` },
+      },
+    ],
   ])('runs a runner, %s', async (_what, own) => {
     const taskQueue = newQueue();
     const completions: boolean[] = [];
-    const plugin = new HoldfastPlugin(pluginOptions({ onCompletion: (completed) => completions.push(completed) }));
+    const plugin = new HoldfastPlugin(
+      pluginOptions({ onCompletion: (completed) => completions.push(completed) }),
+    );
     expect(plugin.status()).toEqual({ polling: false, watchSynced: false, activitiesInFlight: 0 });
     const worker = await Worker.create({ connection, taskQueue, plugins: [plugin], ...own });
     await worker.runUntil(async () => {
-      await until('the plugin to be up', () => plugin.status().polling && plugin.status().watchSynced);
+      await until(
+        'the plugin to be up',
+        () => plugin.status().polling && plugin.status().watchSynced,
+      );
       expect(await runOneRunner(taskQueue)).toMatchObject({ outcome: 'succeeded', attempt: 1 });
-      if (own.activities) expect(await client.workflow.execute('greeting', { workflowId: `greeting-${taskQueue}`, taskQueue, args: ['you'] })).toBe('hello you');
+      if (own.activities)
+        expect(
+          await client.workflow.execute('greeting', {
+            workflowId: `greeting-${taskQueue}`,
+            taskQueue,
+            args: ['you'],
+          }),
+        ).toBe('hello you');
       expect(await pollers(ciTaskQueue(taskQueue, 'default'))).toBe(1);
     });
     expect(plugin.status()).toMatchObject({ polling: false, activitiesInFlight: 0 });
@@ -96,21 +162,48 @@ await describeWithLab('the plugin on a Worker of somebody else', { temporal: tru
     provider.register({ contextManager: new AsyncLocalStorageContextManager().enable() });
     try {
       const taskQueue = newQueue();
-      const plugin = new HoldfastPlugin(pluginOptions({ tracing: { spanProcessor, resource: Resource.default() } }));
-      const own = { workflowsPath: fileURLToPath(new URL('../support/foreignWorker/workflows.ts', import.meta.url)), activities: { greet: async (name: string) => `hello ${name}` } };
+      const plugin = new HoldfastPlugin(
+        pluginOptions({ tracing: { spanProcessor, resource: Resource.default() } }),
+      );
+      const own = {
+        workflowsPath: fileURLToPath(
+          new URL('../support/foreignWorker/workflows.ts', import.meta.url),
+        ),
+        activities: { greet: async (name: string) => `hello ${name}` },
+      };
       const worker = await Worker.create({ connection, taskQueue, plugins: [plugin], ...own });
       await worker.runUntil(async () => {
-        await until('the plugin to be up', () => plugin.status().polling && plugin.status().watchSynced);
-        const tracing = new Client({ connection: client.connection, interceptors: { workflow: [new TracingClientInterceptor()] } });
+        await until(
+          'the plugin to be up',
+          () => plugin.status().polling && plugin.status().watchSynced,
+        );
+        const tracing = new Client({
+          connection: client.connection,
+          interceptors: { workflow: [new TracingClientInterceptor()] },
+        });
         expect(await runOneRunner(taskQueue, tracing)).toMatchObject({ outcome: 'succeeded' });
         // What is not Holdfast's is not traced.
-        expect(await tracing.workflow.execute('greeting', { workflowId: `greeting-${taskQueue}`, taskQueue, args: ['you'] })).toBe('hello you');
+        expect(
+          await tracing.workflow.execute('greeting', {
+            workflowId: `greeting-${taskQueue}`,
+            taskQueue,
+            args: ['you'],
+          }),
+        ).toBe('hello you');
       });
       const spans = exported.getFinishedSpans();
-      const named = (name: string): ReadableSpan | undefined => spans.find((span) => span.name === name);
-      const above = (span: ReadableSpan | undefined): string | undefined => spans.find((each) => each.spanContext().spanId === span?.parentSpanId)?.name;
-      expect(['RunWorkflow:runner', 'StartActivity:provision', 'RunActivity:provision'].map((name) => above(named(name)))).toEqual(['StartWorkflow:runner', 'RunWorkflow:runner', 'StartActivity:provision']);
-      expect(spans.map(({ name }) => name).filter((name) => /gree/.test(name))).toEqual(['StartWorkflow:greeting']);
+      const named = (name: string): ReadableSpan | undefined =>
+        spans.find((span) => span.name === name);
+      const above = (span: ReadableSpan | undefined): string | undefined =>
+        spans.find((each) => each.spanContext().spanId === span?.parentSpanId)?.name;
+      expect(
+        ['RunWorkflow:runner', 'StartActivity:provision', 'RunActivity:provision'].map((name) =>
+          above(named(name)),
+        ),
+      ).toEqual(['StartWorkflow:runner', 'RunWorkflow:runner', 'StartActivity:provision']);
+      expect(spans.map(({ name }) => name).filter((name) => /gree/.test(name))).toEqual([
+        'StartWorkflow:greeting',
+      ]);
     } finally {
       for (const api of [trace, context, propagation]) api.disable();
     }
@@ -118,48 +211,91 @@ await describeWithLab('the plugin on a Worker of somebody else', { temporal: tru
 
   test('set on the connection, it serves the one Worker on it', async () => {
     const plugin = new HoldfastPlugin(pluginOptions());
-    const own = await NativeConnection.connect({ address: lab.temporal?.address ?? '', plugins: [plugin] });
+    const own = await NativeConnection.connect({
+      address: lab.temporal?.address ?? '',
+      plugins: [plugin],
+    });
     const taskQueue = newQueue();
     const worker = await Worker.create({ connection: own, taskQueue });
-    await worker.runUntil(async () => expect(await runOneRunner(taskQueue)).toMatchObject({ outcome: 'succeeded' }));
+    await worker.runUntil(async () =>
+      expect(await runOneRunner(taskQueue)).toMatchObject({ outcome: 'succeeded' }),
+    );
     await own.close(); // throws while any Worker still uses it
   });
 
   test('a Worker that is shut down before the plugin is up stops all the same', async () => {
-    const worker = await Worker.create({ connection, taskQueue: newQueue(), plugins: [new HoldfastPlugin(pluginOptions())] });
+    const worker = await Worker.create({
+      connection,
+      taskQueue: newQueue(),
+      plugins: [new HoldfastPlugin(pluginOptions())],
+    });
     await worker.runUntil(async () => undefined);
     expect(worker.getState()).toBe('STOPPED');
   });
 
   test('a watch that cannot be had stops the Worker with its error', async () => {
     const { compute, ...rest } = pluginOptions();
-    const broken: Compute = { ...compute, watch: async () => await Promise.reject(new Error('no watch today')) };
-    const worker = await Worker.create({ connection, taskQueue: newQueue(), plugins: [new HoldfastPlugin({ ...rest, compute: broken })] });
+    const broken: Compute = {
+      ...compute,
+      watch: async () => await Promise.reject(new Error('no watch today')),
+    };
+    const worker = await Worker.create({
+      connection,
+      taskQueue: newQueue(),
+      plugins: [new HoldfastPlugin({ ...rest, compute: broken })],
+    });
     await expect(worker.run()).rejects.toThrow('no watch today');
     expect(worker.getState()).toBe('STOPPED');
   });
 
   test('a watch that never answers does not keep the Worker from stopping', async () => {
     const { compute, ...rest } = pluginOptions();
-    const silent: Compute = { ...compute, watch: async () => await new Promise<never>(() => undefined) };
+    const silent: Compute = {
+      ...compute,
+      watch: async () => await new Promise<never>(() => undefined),
+    };
     const plugin = new HoldfastPlugin({ ...rest, compute: silent });
     const worker = await Worker.create({ connection, taskQueue: newQueue(), plugins: [plugin] });
-    await worker.runUntil(async () => await until('the Workers to poll', () => plugin.status().polling));
+    await worker.runUntil(
+      async () => await until('the Workers to poll', () => plugin.status().polling),
+    );
     expect(plugin.status().watchSynced).toBe(false);
   });
 
   test('a version whose workflows stay on it by default is refused: sets have no end', async () => {
-    const workerDeploymentOptions = { useWorkerVersioning: true, version: { deploymentName: 'd', buildId: 'b' }, defaultVersioningBehavior: 'PINNED' } as const;
-    await expect(Worker.create({ connection, taskQueue: newQueue(), plugins: [new HoldfastPlugin(pluginOptions())], workerDeploymentOptions })).rejects.toThrow("workerDeploymentOptions.defaultVersioningBehavior: Holdfast's sets need 'AUTO_UPGRADE'");
+    const workerDeploymentOptions = {
+      useWorkerVersioning: true,
+      version: { deploymentName: 'd', buildId: 'b' },
+      defaultVersioningBehavior: 'PINNED',
+    } as const;
+    await expect(
+      Worker.create({
+        connection,
+        taskQueue: newQueue(),
+        plugins: [new HoldfastPlugin(pluginOptions())],
+        workerDeploymentOptions,
+      }),
+    ).rejects.toThrow(
+      "workerDeploymentOptions.defaultVersioningBehavior: Holdfast's sets need 'AUTO_UPGRADE'",
+    );
   });
 
   test('one instance for two Workers, and an activity of the same name, are refused', async () => {
     const plugin = new HoldfastPlugin(pluginOptions());
     const worker = await Worker.create({ connection, taskQueue: newQueue(), plugins: [plugin] });
-    await expect(Worker.create({ connection, taskQueue: newQueue(), plugins: [plugin] })).rejects.toThrow('this HoldfastPlugin is in use by another Worker: make one for each Worker');
+    await expect(
+      Worker.create({ connection, taskQueue: newQueue(), plugins: [plugin] }),
+    ).rejects.toThrow('this HoldfastPlugin is in use by another Worker: make one for each Worker');
     await worker.runUntil(async () => undefined);
-    const clash = Worker.create({ connection, taskQueue: newQueue(), plugins: [new HoldfastPlugin(pluginOptions())], activities: { removeRegistration: async () => 'mine' } });
-    await expect(clash).rejects.toThrow("the Worker has activities of the same name as Holdfast's: removeRegistration; rename them");
+    const clash = Worker.create({
+      connection,
+      taskQueue: newQueue(),
+      plugins: [new HoldfastPlugin(pluginOptions())],
+      activities: { removeRegistration: async () => 'mine' },
+    });
+    await expect(clash).rejects.toThrow(
+      "the Worker has activities of the same name as Holdfast's: removeRegistration; rename them",
+    );
   });
 });
 

@@ -10,11 +10,21 @@ import { Client, Connection, type WorkflowHandle } from '@temporalio/client';
 import { resolveBinary } from '../../tools/lab/resolve.ts';
 import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
 import { PHASE_SECONDS } from '../../core/domain/phaseSeconds.ts';
-import { JOB_WORKFLOW, RUNNER_WORKFLOW, type RunnerInput, type RunnerResult } from '../../core/contract/index.ts';
+import {
+  JOB_WORKFLOW,
+  RUNNER_WORKFLOW,
+  type RunnerInput,
+  type RunnerResult,
+} from '../../core/contract/index.ts';
 import { metricsIn, shippedQueries } from '../support/dashboards.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { until } from '../support/until.ts';
-import { killWorkerProcesses, processSettings, startWorkerProcess, type WorkerProcess } from '../support/workerProcess.ts';
+import {
+  killWorkerProcesses,
+  processSettings,
+  startWorkerProcess,
+  type WorkerProcess,
+} from '../support/workerProcess.ts';
 
 /** temporal.api.enums.v1.PendingActivityState */
 const SCHEDULED = 1;
@@ -53,13 +63,19 @@ await describeWithLab('the worker as a process', { temporal: true }, (lab) => {
     expect((await fetch(`${url}/livez`)).status).toBe(200);
     expect(await (await fetch(`${url}/readyz`)).json()).toEqual({ status: 'ok', failing: [] });
     const metrics = await (await fetch(`${url}/metrics`)).text();
-    for (const name of ['temporal_worker_task_slots_available', 'holdfast_wait_completions_total', 'nodejs_eventloop_lag_seconds']) {
+    for (const name of [
+      'temporal_worker_task_slots_available',
+      'holdfast_wait_completions_total',
+      'nodejs_eventloop_lag_seconds',
+    ]) {
       expect(metrics).toContain(name);
     }
     expect((await fetch(`${url}/webhooks/github`, { method: 'POST' })).status).toBe(404);
     worker.kill('SIGTERM');
     expect(await worker.ended).toBe(143);
-    expect(worker.log.map(({ msg }) => msg)).toContain('received terminated: handing 0 activities back; no runner is cancelled');
+    expect(worker.log.map(({ msg }) => msg)).toContain(
+      'received terminated: handing 0 activities back; no runner is cancelled',
+    );
     expect(worker.errors).toEqual([]);
   });
 
@@ -70,10 +86,21 @@ await describeWithLab('the worker as a process', { temporal: true }, (lab) => {
     const goOn = join(env['HOLDFAST_STATE_DIR'] ?? '', 'go-on');
     const counts = async (): Promise<Record<string, number>> => {
       const text = await (await fetch(`${url}/metrics`)).text();
-      return Object.fromEntries([...text.matchAll(/^holdfast_jobs_total\{.*outcome="(\w+)".*\} (\d+)$/gm)].map(([, outcome = '', count]) => [outcome, Number(count)]));
+      return Object.fromEntries(
+        [...text.matchAll(/^holdfast_jobs_total\{.*outcome="(\w+)".*\} (\d+)$/gm)].map(
+          ([, outcome = '', count]) => [outcome, Number(count)],
+        ),
+      );
     };
-    const input = { name: 'web', test: [{ name: 'unit', commands: `until [ -e ${goOn} ]; do sleep 0.05; done; exit 3` }] };
-    const job = await client().workflow.start(JOB_WORKFLOW, { workflowId: `job-${randomUUID()}`, taskQueue: env['HOLDFAST_TASK_QUEUE'] ?? '', args: [input] });
+    const input = {
+      name: 'web',
+      test: [{ name: 'unit', commands: `until [ -e ${goOn} ]; do sleep 0.05; done; exit 3` }],
+    };
+    const job = await client().workflow.start(JOB_WORKFLOW, {
+      workflowId: `job-${randomUUID()}`,
+      taskQueue: env['HOLDFAST_TASK_QUEUE'] ?? '',
+      args: [input],
+    });
     await until('the job to run', async () => Object.keys(await counts()).length > 0);
     expect(await counts()).toEqual({ succeeded: 0, failed: 0, errored: 0, aborted: 0 });
     await writeFile(goOn, '');
@@ -82,10 +109,14 @@ await describeWithLab('the worker as a process', { temporal: true }, (lab) => {
     expect(await counts()).toEqual({ succeeded: 0, failed: 1, errored: 0, aborted: 0 });
     const text = await (await fetch(`${url}/metrics`)).text();
     // What the dashboards show of the SDK and of the process is not ours to document.
-    for (const name of shippedQueries().flatMap(metricsIn).filter((metric) => !metric.startsWith('holdfast_'))) expect(text).toContain(`\n# TYPE ${name} `);
+    for (const name of shippedQueries()
+      .flatMap(metricsIn)
+      .filter((metric) => !metric.startsWith('holdfast_')))
+      expect(text).toContain(`\n# TYPE ${name} `);
     const [life] = /^holdfast_runners_total\{.*outcome="failed".*\} \d+$/m.exec(text) ?? [];
     expect(life).toMatch(/cause="\w+".* 1$/);
-    for (const phase of ['Requested', 'Provisioning', 'Busy']) expect(text).toMatch(new RegExp(`^${PHASE_SECONDS}_count\\{.*phase="${phase}".*\\} 1$`, 'm'));
+    for (const phase of ['Requested', 'Provisioning', 'Busy'])
+      expect(text).toMatch(new RegExp(`^${PHASE_SECONDS}_count\\{.*phase="${phase}".*\\} 1$`, 'm'));
     expect(text).toMatch(new RegExp(`^${PHASE_SECONDS}_bucket\\{.*le="86400".*\\} 1$`, 'm'));
   });
 
@@ -94,7 +125,9 @@ await describeWithLab('the worker as a process', { temporal: true }, (lab) => {
     await worker.started();
     worker.kill('SIGINT');
     expect(await worker.ended).toBe(130);
-    expect(worker.log.map(({ msg }) => msg)).toContain('received interrupt: handing 0 activities back; no runner is cancelled');
+    expect(worker.log.map(({ msg }) => msg)).toContain(
+      'received interrupt: handing 0 activities back; no runner is cancelled',
+    );
   });
 
   test('SIGTERM in the middle of a job: the runner is not touched, and another worker carries on', async () => {
@@ -103,9 +136,21 @@ await describeWithLab('the worker as a process', { temporal: true }, (lab) => {
     const goOn = join(env['HOLDFAST_STATE_DIR'] ?? '', 'go-on');
     const first = startWorkerProcess(env);
     await first.started();
-    const input: RunnerInput = { organization: 'acme', labels: [queue], intervals: { onlineLookup: '100ms' } };
-    const handle = await client().workflow.start(RUNNER_WORKFLOW, { workflowId: `runner-${queue}`, taskQueue: queue, args: [input] });
-    const { id } = simulator.queueJob({ repo: 'acme/app', labels: [queue], command: `echo begun; while [ ! -e ${goOn} ]; do sleep 0.05; done; echo done` });
+    const input: RunnerInput = {
+      organization: 'acme',
+      labels: [queue],
+      intervals: { onlineLookup: '100ms' },
+    };
+    const handle = await client().workflow.start(RUNNER_WORKFLOW, {
+      workflowId: `runner-${queue}`,
+      taskQueue: queue,
+      args: [input],
+    });
+    const { id } = simulator.queueJob({
+      repo: 'acme/app',
+      labels: [queue],
+      command: `echo begun; while [ ! -e ${goOn} ]; do sleep 0.05; done; echo done`,
+    });
     await until('the job to run', () => simulator.job(id)?.output.includes('begun') === true);
     const runner = simulator.job(id)?.runner_name;
     // Where the workflow waits in the code is told by a worker that is set to, as the next one is, and by no other.
@@ -113,15 +158,28 @@ await describeWithLab('the worker as a process', { temporal: true }, (lab) => {
 
     first.kill('SIGTERM');
     expect(await first.ended).toBe(143);
-    expect(first.log.map(({ msg }) => msg)).toContainEqual(expect.stringMatching(/^received terminated: handing \d activities back; no runner is cancelled$/));
-    expect(simulator.job(id)).toMatchObject({ status: 'in_progress', runner_name: runner, cancelRequested: false });
+    expect(first.log.map(({ msg }) => msg)).toContainEqual(
+      expect.stringMatching(
+        /^received terminated: handing \d activities back; no runner is cancelled$/,
+      ),
+    );
+    expect(simulator.job(id)).toMatchObject({
+      status: 'in_progress',
+      runner_name: runner,
+      cancelRequested: false,
+    });
 
     await startWorkerProcess({ ...env, HOLDFAST_WORKFLOW_STACKS: 'true' }).started();
     expect(await handle.query('__stack_trace')).toContain('workflows/runner/runner.ts');
     await writeFile(goOn, '');
     const result = (await handle.result()) as RunnerResult;
     expect(result).toMatchObject({ outcome: 'succeeded', attempt: 1, runnerName: runner });
-    expect(simulator.job(id)).toMatchObject({ status: 'completed', conclusion: 'success', assignments: 1, output: expect.arrayContaining(['begun', 'done']) });
+    expect(simulator.job(id)).toMatchObject({
+      status: 'completed',
+      conclusion: 'success',
+      assignments: 1,
+      output: expect.arrayContaining(['begun', 'done']),
+    });
     expect(simulator.runners().filter(({ labels }) => labels.includes(queue))).toEqual([]);
   });
 
@@ -135,12 +193,28 @@ await describeWithLab('the worker as a process', { temporal: true }, (lab) => {
       const queue = env['HOLDFAST_TASK_QUEUE'] ?? '';
       worker = startWorkerProcess(env);
       url = await worker.started();
-      const { id } = simulator.addFault({ kind: 'latency', ms: 15_000, endpoint: 'POST *generate-jitconfig' });
+      const { id } = simulator.addFault({
+        kind: 'latency',
+        ms: 15_000,
+        endpoint: 'POST *generate-jitconfig',
+      });
       const input: RunnerInput = { organization: 'acme', labels: [queue] };
-      handle = await client().workflow.start(RUNNER_WORKFLOW, { workflowId: `runner-${queue}`, taskQueue: queue, args: [input] });
-      await until('the registration to be asked for', () => (simulator.faults().find((fault) => fault.id === id)?.hits ?? 0) > 0);
+      handle = await client().workflow.start(RUNNER_WORKFLOW, {
+        workflowId: `runner-${queue}`,
+        taskQueue: queue,
+        args: [input],
+      });
+      await until(
+        'the registration to be asked for',
+        () => (simulator.faults().find((fault) => fault.id === id)?.hits ?? 0) > 0,
+      );
       worker.kill('SIGTERM');
-      await until('the worker to say so', () => worker.log.some(({ msg }) => msg === 'received terminated: handing 1 activities back; no runner is cancelled'));
+      await until('the worker to say so', () =>
+        worker.log.some(
+          ({ msg }) =>
+            msg === 'received terminated: handing 1 activities back; no runner is cancelled',
+        ),
+      );
     }
     afterEach(async () => {
       simulator.clearFaults();
@@ -151,7 +225,10 @@ await describeWithLab('the worker as a process', { temporal: true }, (lab) => {
       await begin({ HOLDFAST_SHUTDOWN_GRACE: '500ms', HOLDFAST_SHUTDOWN_FORCE: '10s' });
       expect(await worker.ended).toBe(143);
       const [pending] = (await handle.describe()).raw.pendingActivities ?? [];
-      expect({ attempt: pending?.attempt, state: pending?.state }).toEqual({ attempt: 2, state: SCHEDULED });
+      expect({ attempt: pending?.attempt, state: pending?.state }).toEqual({
+        attempt: 2,
+        state: SCHEDULED,
+      });
       expect(worker.log.filter(({ level }) => level === 'error')).toEqual([]);
     });
 
@@ -178,7 +255,9 @@ await describeWithLab('the worker as a process', { temporal: true }, (lab) => {
       return worker.errors[0] ?? '';
     };
     expect(await mend()).toMatch(
-      new RegExp(`^holdfast worker: TEMPORAL_NAMESPACE: the Temporal server at ${address} has no namespace "${namespace}"; fix: temporal operator namespace create --namespace ${namespace} --retention 72h --address ${address}$`),
+      new RegExp(
+        `^holdfast worker: TEMPORAL_NAMESPACE: the Temporal server at ${address} has no namespace "${namespace}"; fix: temporal operator namespace create --namespace ${namespace} --retention 72h --address ${address}$`,
+      ),
     );
     await until('the namespace to be known', async () => {
       await client(namespace).workflow.count();
@@ -196,7 +275,9 @@ await describeWithLab('the worker as a process', { temporal: true }, (lab) => {
   }, 120_000); // the server takes up to 10 s to know a new namespace everywhere, twice
 
   test('a wrong Temporal address: one line that names the setting and the fix', async () => {
-    const worker = startWorkerProcess(await settings({ TEMPORAL_ADDRESS: '127.0.0.1:1', HOLDFAST_CONNECT_TIMEOUT: '1s' }));
+    const worker = startWorkerProcess(
+      await settings({ TEMPORAL_ADDRESS: '127.0.0.1:1', HOLDFAST_CONNECT_TIMEOUT: '1s' }),
+    );
     expect(await worker.ended).toBe(2);
     expect(worker.errors).toEqual([
       'holdfast worker: TEMPORAL_ADDRESS: no Temporal server answers at 127.0.0.1:1 within 1 s (connection refused): set TEMPORAL_ADDRESS to your server\'s host:port, or start one with "temporal server start-dev"',
@@ -204,17 +285,33 @@ await describeWithLab('the worker as a process', { temporal: true }, (lab) => {
   });
 
   test('SIGTERM while it still waits for the Temporal server', async () => {
-    const worker = startWorkerProcess(await settings({ TEMPORAL_ADDRESS: '127.0.0.1:1', HOLDFAST_CONNECT_TIMEOUT: '1m' }));
-    await until('the worker to wait', () => worker.log.some(({ msg }) => msg.includes('trying for another')));
+    const worker = startWorkerProcess(
+      await settings({ TEMPORAL_ADDRESS: '127.0.0.1:1', HOLDFAST_CONNECT_TIMEOUT: '1m' }),
+    );
+    await until('the worker to wait', () =>
+      worker.log.some(({ msg }) => msg.includes('trying for another')),
+    );
     worker.kill('SIGTERM');
     expect(await worker.ended).toBe(143);
     expect(worker.errors).toEqual([]);
   });
 
   test.each([
-    ['a kubeconfig that is not there', { HOLDFAST_COMPUTE: 'kubernetes', HOLDFAST_KUBECONFIG: '/nowhere/config' }, /^holdfast worker: HOLDFAST_KUBECONFIG: .*\/nowhere\/config.*; fix: set HOLDFAST_KUBECONFIG/],
-    ['a state folder that cannot be', { HOLDFAST_STATE_DIR: '/dev/null/state' }, /^holdfast worker: HOLDFAST_STATE_DIR: the state folder \/dev\/null\/state cannot be used .*; fix: set HOLDFAST_STATE_DIR/],
-    ['settings that are wrong', { HOLDFAST_LOG_LEVEL: 'loud' }, /^holdfast worker: HOLDFAST_LOG_LEVEL: "loud" is not one of trace, debug, info, warn, error$/],
+    [
+      'a kubeconfig that is not there',
+      { HOLDFAST_COMPUTE: 'kubernetes', HOLDFAST_KUBECONFIG: '/nowhere/config' },
+      /^holdfast worker: HOLDFAST_KUBECONFIG: .*\/nowhere\/config.*; fix: set HOLDFAST_KUBECONFIG/,
+    ],
+    [
+      'a state folder that cannot be',
+      { HOLDFAST_STATE_DIR: '/dev/null/state' },
+      /^holdfast worker: HOLDFAST_STATE_DIR: the state folder \/dev\/null\/state cannot be used .*; fix: set HOLDFAST_STATE_DIR/,
+    ],
+    [
+      'settings that are wrong',
+      { HOLDFAST_LOG_LEVEL: 'loud' },
+      /^holdfast worker: HOLDFAST_LOG_LEVEL: "loud" is not one of trace, debug, info, warn, error$/,
+    ],
   ])('%s: one line and status 2', async (_what, wrong: Record<string, string>, line) => {
     const worker = startWorkerProcess(await settings(wrong));
     expect(await worker.ended).toBe(2);
@@ -225,9 +322,13 @@ await describeWithLab('the worker as a process', { temporal: true }, (lab) => {
     const server = createServer().listen(0, '127.0.0.1');
     await until('the port', () => server.listening);
     const { port } = server.address() as AddressInfo;
-    const worker = startWorkerProcess(await settings({ HOLDFAST_HTTP_ADDRESS: `127.0.0.1:${port}` }));
+    const worker = startWorkerProcess(
+      await settings({ HOLDFAST_HTTP_ADDRESS: `127.0.0.1:${port}` }),
+    );
     expect(await worker.ended).toBe(2);
-    expect(worker.errors).toEqual([`holdfast worker: HOLDFAST_HTTP_ADDRESS: cannot listen on 127.0.0.1:${port} (EADDRINUSE): set another address or port`]);
+    expect(worker.errors).toEqual([
+      `holdfast worker: HOLDFAST_HTTP_ADDRESS: cannot listen on 127.0.0.1:${port} (EADDRINUSE): set another address or port`,
+    ]);
     server.close();
   });
 });

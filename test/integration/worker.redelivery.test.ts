@@ -3,7 +3,11 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/
 import { Client, Connection } from '@temporalio/client';
 import { fastify, type FastifyInstance } from 'fastify';
 import { pino } from 'pino';
-import { createCiServers, parseCredentials, type Credentials } from '../../activities/ciServers/index.ts';
+import {
+  createCiServers,
+  parseCredentials,
+  type Credentials,
+} from '../../activities/ciServers/index.ts';
 import type { CiServers } from '../../activities/ports.ts';
 import { freePort } from '../../tools/lab/ports.ts';
 import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
@@ -16,7 +20,11 @@ import { until } from '../support/until.ts';
 
 const SECRET = 'secret of the app';
 const logger = pino({ level: 'silent' });
-const keys = generateKeyPairSync('rsa', { modulusLength: 2048, publicKeyEncoding: { type: 'spki', format: 'pem' }, privateKeyEncoding: { type: 'pkcs1', format: 'pem' } });
+const keys = generateKeyPairSync('rsa', {
+  modulusLength: 2048,
+  publicKeyEncoding: { type: 'spki', format: 'pem' },
+  privateKeyEncoding: { type: 'pkcs1', format: 'pem' },
+});
 process.env['TEST_REDELIVERY_KEY'] = keys.privateKey;
 process.env['TEST_REDELIVERY_TOKEN'] = 'ghp_simulator';
 
@@ -38,13 +46,35 @@ await describeWithLab('redelivery', { temporal: true }, (lab) => {
     taskQueue = `test-${randomUUID().slice(0, 8)}`;
     port = await freePort();
     simulator = await startSimulator({
-      apps: [{ id: 12, publicKey: keys.publicKey, installations: [{ id: 34, account: 'acme' }, { id: 35, account: 'beta' }] }],
+      apps: [
+        {
+          id: 12,
+          publicKey: keys.publicKey,
+          installations: [
+            { id: 34, account: 'acme' },
+            { id: 35, account: 'beta' },
+          ],
+        },
+      ],
       webhook: { url: `http://127.0.0.1:${port}${WEBHOOK_PATH}`, secret: SECRET },
     });
-    const app = { type: 'app', appId: 12, privateKeyEnv: 'TEST_REDELIVERY_KEY', apiUrl: simulator.url };
-    credentials = parseCredentials({ token: { type: 'pat', tokenEnv: 'TEST_REDELIVERY_TOKEN', apiUrl: simulator.url }, acme: { ...app, installationId: 34 }, beta: { ...app, installationId: 35 } });
+    const app = {
+      type: 'app',
+      appId: 12,
+      privateKeyEnv: 'TEST_REDELIVERY_KEY',
+      apiUrl: simulator.url,
+    };
+    credentials = parseCredentials({
+      token: { type: 'pat', tokenEnv: 'TEST_REDELIVERY_TOKEN', apiUrl: simulator.url },
+      acme: { ...app, installationId: 34 },
+      beta: { ...app, installationId: 35 },
+    });
     ciServers = createCiServers(credentials);
-    set = await startToldSet(new Client({ connection }), taskQueue, `set-${taskQueue}`, { labels: ['linux'], scope: 'acme', scopeKind: 'organization' });
+    set = await startToldSet(new Client({ connection }), taskQueue, `set-${taskQueue}`, {
+      labels: ['linux'],
+      scope: 'acme',
+      scopeKind: 'organization',
+    });
   });
   afterEach(async () => {
     await ciServers.close();
@@ -56,14 +86,31 @@ await describeWithLab('redelivery', { temporal: true }, (lab) => {
   async function receive(): Promise<void> {
     const server = fastify();
     const ports = { client: () => new Client({ connection }), taskQueue, logger };
-    await registerWebhook(server, { ...ports, sets: new CoveringSets(ports), secrets: () => [SECRET] });
+    await registerWebhook(server, {
+      ...ports,
+      sets: new CoveringSets(ports),
+      secrets: () => [SECRET],
+    });
     servers.push(server);
     await server.listen({ host: '127.0.0.1', port });
   }
-  const queue = (count: number): number[] => Array.from({ length: count }, () => simulator.queueJob({ repo: 'acme/app', labels: ['self-hosted', 'linux'] }).id);
-  const settled = async (): Promise<void> => void (await simulator.waitFor(() => simulator.deliveries().every(({ status, lost }) => status !== 'pending' || lost), 'all deliveries to be over'));
-  const jobs = async (): Promise<number[]> => (await set.events()).map(({ jobId }) => jobId).toSorted((a, b) => a - b);
-  const asked = (): string[] => simulator.requests().filter(({ path }) => path.endsWith('/attempts')).map(({ path }) => path);
+  const queue = (count: number): number[] =>
+    Array.from(
+      { length: count },
+      () => simulator.queueJob({ repo: 'acme/app', labels: ['self-hosted', 'linux'] }).id,
+    );
+  const settled = async (): Promise<void> =>
+    void (await simulator.waitFor(
+      () => simulator.deliveries().every(({ status, lost }) => status !== 'pending' || lost),
+      'all deliveries to be over',
+    ));
+  const jobs = async (): Promise<number[]> =>
+    (await set.events()).map(({ jobId }) => jobId).toSorted((a, b) => a - b);
+  const asked = (): string[] =>
+    simulator
+      .requests()
+      .filter(({ path }) => path.endsWith('/attempts'))
+      .map(({ path }) => path);
 
   test('what was sent while the receiver was down, or lost on its way, arrives once it is back', async () => {
     simulator.addFault({ kind: 'webhook_lost', count: 2 });
@@ -72,7 +119,15 @@ await describeWithLab('redelivery', { temporal: true }, (lab) => {
     await receive();
     const heard = queue(5);
     const counts: Record<string, number> = {};
-    const redelivery = startRedelivery({ credentials, ciServers, intervalMs: 50, ready: async () => true, logger, onRedelivered: (credential, count) => (counts[credential] = (counts[credential] ?? 0) + count) });
+    const redelivery = startRedelivery({
+      credentials,
+      ciServers,
+      intervalMs: 50,
+      ready: async () => true,
+      logger,
+      onRedelivered: (credential, count) =>
+        (counts[credential] = (counts[credential] ?? 0) + count),
+    });
     await until('the demand to be complete', async () => (await jobs()).length === 35);
     await settled();
     await redelivery.stop();
@@ -88,10 +143,21 @@ await describeWithLab('redelivery', { temporal: true }, (lab) => {
     await settled();
     let ready = false;
     let looked = 0;
-    const redelivery = startRedelivery({ credentials, ciServers, intervalMs: 10, ready: async () => (looked++, ready), logger });
+    const redelivery = startRedelivery({
+      credentials,
+      ciServers,
+      intervalMs: 10,
+      ready: async () => (looked++, ready),
+      logger,
+    });
     await until('some rounds', () => looked > 5);
     expect(asked()).toEqual([]);
-    simulator.addFault({ kind: 'status', status: 502, endpoint: 'GET /app/hook/deliveries*', count: 2 });
+    simulator.addFault({
+      kind: 'status',
+      status: 502,
+      endpoint: 'GET /app/hook/deliveries*',
+      count: 2,
+    });
     ready = true;
     await until('the round after failures', () => asked().length === 1);
     await redelivery.stop();
@@ -103,7 +169,13 @@ await describeWithLab('redelivery', { temporal: true }, (lab) => {
     const app = ciServers.get('acme');
     queue(3);
     await settled();
-    expect(await app.redeliverFailed?.({ maxRedeliveries: 2 })).toEqual({ redelivered: 2, left: 1 });
-    expect(await app.redeliverFailed?.({ maxRedeliveries: 2 })).toMatchObject({ redelivered: 1, left: 0 });
+    expect(await app.redeliverFailed?.({ maxRedeliveries: 2 })).toEqual({
+      redelivered: 2,
+      left: 1,
+    });
+    expect(await app.redeliverFailed?.({ maxRedeliveries: 2 })).toMatchObject({
+      redelivered: 1,
+      left: 0,
+    });
   });
 });

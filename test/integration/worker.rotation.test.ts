@@ -25,7 +25,11 @@ const CHECK_MS = 100;
 await describeWithLab('credentials for Temporal that are rotated', { temporal: true }, (lab) => {
   const address = lab.temporal?.address ?? '';
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-rotation-'));
-  const mounted = { crt: join(folder, 'tls.crt'), key: join(folder, 'tls.key'), apiKey: join(folder, 'api-key') };
+  const mounted = {
+    crt: join(folder, 'tls.crt'),
+    key: join(folder, 'tls.key'),
+    apiKey: join(folder, 'api-key'),
+  };
   const authority = new TestAuthority(folder);
   const taskQueue = `test-${randomUUID().slice(0, 8)}`;
   let raw: Client;
@@ -60,16 +64,36 @@ await describeWithLab('credentials for Temporal that are rotated', { temporal: t
     const readTemporal = (): ReturnType<typeof loadTemporalConfig> => loadTemporalConfig(env(gate));
     const temporal = readTemporal();
     const told: string[] = [];
-    const logger = { info: (line: unknown) => void told.push(String(line)), warn: (line: unknown) => void told.push(String(line)) };
+    const logger = {
+      info: (line: unknown) => void told.push(String(line)),
+      warn: (line: unknown) => void told.push(String(line)),
+    };
     const connection = await NativeConnection.connect(temporal.connectionOptions);
-    const link = new TemporalLink({ connect: connectNative, connection, temporal, readTemporal, dataConverter: {}, logger: logger as never, intervalMs: CHECK_MS });
+    const link = new TemporalLink({
+      connect: connectNative,
+      connection,
+      temporal,
+      readTemporal,
+      dataConverter: {},
+      logger: logger as never,
+      intervalMs: CHECK_MS,
+    });
     const [compute, ci] = [new FakeCompute(), new FakeCiServer()];
-    const plugin = new HoldfastPlugin({ compute, ciServers: ci, ciQueues: [{ credential: 'default' }], answersHeldBackMs: 50 });
+    const plugin = new HoldfastPlugin({
+      compute,
+      ciServers: ci,
+      ciQueues: [{ credential: 'default' }],
+      answersHeldBackMs: 50,
+    });
     const worker = await Worker.create({ connection, taskQueue, plugins: [plugin] });
     const running = worker.run();
     try {
       link.follow((next) => plugin.useConnection(next));
-      const handle = await raw.workflow.start(RUNNER_WORKFLOW, { workflowId: `runner-${taskQueue}`, taskQueue, args: [{ organization: 'acme', intervals: SHORT_INTERVALS }] });
+      const handle = await raw.workflow.start(RUNNER_WORKFLOW, {
+        workflowId: `runner-${taskQueue}`,
+        taskQueue,
+        args: [{ organization: 'acme', intervals: SHORT_INTERVALS }],
+      });
       await until('its pod', () => compute.pods.size > 0);
 
       writeFileSync(mounted.apiKey, 'key-2');
@@ -83,7 +107,11 @@ await describeWithLab('credentials for Temporal that are rotated', { temporal: t
       // Half of it is there, as where two files are written one after the other: what is at hand is used on.
       const two = authority.issue('two');
       copyFileSync(two.crt, mounted.crt);
-      await until('the worker to say so', () => told.some((line) => line.startsWith('other credentials for Temporal cannot be used')), () => told.join('\n'));
+      await until(
+        'the worker to say so',
+        () => told.some((line) => line.startsWith('other credentials for Temporal cannot be used')),
+        () => told.join('\n'),
+      );
       expect(link.connection).toBe(connection);
       copyFileSync(two.key, mounted.key);
       await until('another connection', () => link.connection !== connection);
@@ -91,10 +119,15 @@ await describeWithLab('credentials for Temporal that are rotated', { temporal: t
 
       gate.refuse('one');
       for (const pod of compute.pods.keys()) compute.start(pod);
-      await until('the runner to be idle', async () => (await handle.query<{ phase: string }>('status')).phase === 'Idle');
+      await until(
+        'the runner to be idle',
+        async () => (await handle.query<{ phase: string }>('status')).phase === 'Idle',
+      );
       await handle.executeUpdate('drain', { args: [{ reason: 'over' }] });
       expect(await handle.result()).toMatchObject({ outcome: 'succeeded', attempt: 1 });
-      expect(await link.client.workflow.getHandle(handle.workflowId).describe()).toMatchObject({ status: { name: 'COMPLETED' } });
+      expect(await link.client.workflow.getHandle(handle.workflowId).describe()).toMatchObject({
+        status: { name: 'COMPLETED' },
+      });
     } finally {
       worker.shutdown();
       await running;
@@ -107,7 +140,8 @@ await describeWithLab('credentials for Temporal that are rotated', { temporal: t
     const gate = await TlsGate.open(address, authority);
     mount(authority.issue('three'), 'key-3');
     const session = await Session.open({}, env(gate), { checkMs: CHECK_MS });
-    const ask = async (): Promise<unknown> => await session.call(async (client) => await client.workflowService.getSystemInfo({}));
+    const ask = async (): Promise<unknown> =>
+      await session.call(async (client) => await client.workflowService.getSystemInfo({}));
     try {
       await ask();
       expect([...gate.seen.names, ...gate.seen.apiKeys]).toEqual(['three', 'key-3']);

@@ -18,8 +18,10 @@ await describeWithLab("the sweep's Schedule, as the workers keep it", { temporal
   beforeEach(() => void (taskQueue = `test-${randomUUID().slice(0, 8)}`));
   afterEach(async () => void (await keep(0)));
 
-  const keep = async (intervalMs: number): Promise<string> => await keepSweepSchedule({ client, taskQueue, intervalMs });
-  const described = async (): Promise<ScheduleDescription> => await client.schedule.getHandle(sweepScheduleId(taskQueue)).describe();
+  const keep = async (intervalMs: number): Promise<string> =>
+    await keepSweepSchedule({ client, taskQueue, intervalMs });
+  const described = async (): Promise<ScheduleDescription> =>
+    await client.schedule.getHandle(sweepScheduleId(taskQueue)).describe();
 
   test('made, found as it is, changed, removed', async () => {
     expect(await keep(0)).toBe('as it was');
@@ -44,7 +46,12 @@ await describeWithLab("the sweep's Schedule, as the workers keep it", { temporal
   test("an operator's pause, note and input outlast a change of the interval", async () => {
     await keep(300_000);
     const handle = client.schedule.getHandle(sweepScheduleId(taskQueue));
-    await handle.update(({ spec, action, policies, state }) => ({ spec, policies, state, action: { ...action, args: [{ scopes: [{ organization: 'acme' }] }] } }));
+    await handle.update(({ spec, action, policies, state }) => ({
+      spec,
+      policies,
+      state,
+      action: { ...action, args: [{ scopes: [{ organization: 'acme' }] }] },
+    }));
     await handle.pause('looking into it');
     expect(await keep(60_000)).toBe('changed');
     const { spec, state, action } = await described();

@@ -13,12 +13,24 @@ import { registerSetMetrics } from '../../worker/demand/setMetrics.ts';
 import { CoveringSets } from '../../worker/demand/coveringSets.ts';
 import { SetStatuses } from '../../worker/demand/setStatuses.ts';
 import { WEBHOOK_PATH, registerWebhook, type WebhookOptions } from '../../worker/demand/webhook.ts';
-import { AT, queued, run, startToldRunner, startToldSet, statusOf, type ToldRunner, type ToldSet } from '../support/demandSets.ts';
+import {
+  AT,
+  queued,
+  run,
+  startToldRunner,
+  startToldSet,
+  statusOf,
+  type ToldRunner,
+  type ToldSet,
+} from '../support/demandSets.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { terminateAll } from '../support/terminateAll.ts';
 import { until } from '../support/until.ts';
 
-Runtime.install({ logger: new DefaultLogger('ERROR'), telemetryOptions: { logging: { filter: 'ERROR', forward: {} } } });
+Runtime.install({
+  logger: new DefaultLogger('ERROR'),
+  telemetryOptions: { logging: { filter: 'ERROR', forward: {} } },
+});
 const SECRET = "It's a Secret to Everybody";
 const logger = pino({ level: 'silent' });
 
@@ -61,29 +73,72 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
     return one;
   }
 
-  const startRunner = async (name: string): Promise<ToldRunner> => await startToldRunner(client(), taskQueue, name);
+  const startRunner = async (name: string): Promise<ToldRunner> =>
+    await startToldRunner(client(), taskQueue, name);
   /** Of a runner, for GitHub: no other test has it. */
   const nameOf = (base: string): string => `${base}-${taskQueue}-0123456789`;
-  const ownSet = async (name: string, labels: string[], scope = 'acme', scopeKind: ScopeKind = 'organization'): Promise<ToldSet> =>
+  const ownSet = async (
+    name: string,
+    labels: string[],
+    scope = 'acme',
+    scopeKind: ScopeKind = 'organization',
+  ): Promise<ToldSet> =>
     await startToldSet(client(), taskQueue, setId(name), { labels, scope, scopeKind });
   const setId = (name: string): string => `set-${name}-${taskQueue}`;
 
-  type Delivery = Partial<Readonly<{ body: unknown; event: string; secret: string; id: string; headers: Record<string, string>; to: FastifyInstance }>>;
-  async function deliver({ body = {}, event = 'workflow_job', secret = SECRET, id = randomUUID(), headers = {}, to = server }: Delivery): Promise<LightMyRequestResponse> {
+  type Delivery = Partial<
+    Readonly<{
+      body: unknown;
+      event: string;
+      secret: string;
+      id: string;
+      headers: Record<string, string>;
+      to: FastifyInstance;
+    }>
+  >;
+  async function deliver({
+    body = {},
+    event = 'workflow_job',
+    secret = SECRET,
+    id = randomUUID(),
+    headers = {},
+    to = server,
+  }: Delivery): Promise<LightMyRequestResponse> {
     const payload = typeof body === 'string' ? body : JSON.stringify(body);
-    const signature = { 'x-hub-signature-256': payload === '' ? 'sha256=' : await sign(secret, payload) };
+    const signature = {
+      'x-hub-signature-256': payload === '' ? 'sha256=' : await sign(secret, payload),
+    };
     return await to.inject({
       method: 'POST',
       url: WEBHOOK_PATH,
       payload,
-      headers: { 'content-type': 'application/json', 'x-github-event': event, 'x-github-delivery': id, ...signature, ...headers },
+      headers: {
+        'content-type': 'application/json',
+        'x-github-event': event,
+        'x-github-delivery': id,
+        ...signature,
+        ...headers,
+      },
     });
   }
 
   test('an event about a runner of ours is accepted once its workflow has it', async () => {
-    const [runner, other] = [await startRunner(nameOf('acme-1')), await startRunner(nameOf('acme-2'))];
+    const [runner, other] = [
+      await startRunner(nameOf('acme-1')),
+      await startRunner(nameOf('acme-2')),
+    ];
     expect((await deliver({ body: run(nameOf('acme-1')) })).statusCode).toBe(202);
-    expect(await runner.told()).toEqual([{ action: 'in_progress', jobId: 7, runAttempt: 1, at: Date.parse(AT), runnerId: 3, runnerName: nameOf('acme-1'), jobName: 'bäuen' }]);
+    expect(await runner.told()).toEqual([
+      {
+        action: 'in_progress',
+        jobId: 7,
+        runAttempt: 1,
+        at: Date.parse(AT),
+        runnerId: 3,
+        runnerName: nameOf('acme-1'),
+        jobName: 'bäuen',
+      },
+    ]);
     expect(await other.told()).toEqual([]);
     expect(outcomes).toEqual(['accepted']);
   });
@@ -91,18 +146,43 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
   test('what has a name of ours and is not there is not ours; the sets of another installation are not told', async () => {
     const runner = await startRunner(nameOf('acme-3'));
     await runner.end();
-    const set = await startToldSet(client(), `${taskQueue}-other`, setId('other'), { labels: ['none'], scope: 'acme', scopeKind: 'organization' });
-    for (const name of [nameOf('acme-3'), nameOf('acme-4'), `other-${taskQueue}-aaaaaaaaaa-0123456789`, 'GitHub Actions 7', `../${nameOf('acme-3')}`]) expect((await deliver({ body: run(name) })).statusCode).toBe(204);
+    const set = await startToldSet(client(), `${taskQueue}-other`, setId('other'), {
+      labels: ['none'],
+      scope: 'acme',
+      scopeKind: 'organization',
+    });
+    for (const name of [
+      nameOf('acme-3'),
+      nameOf('acme-4'),
+      `other-${taskQueue}-aaaaaaaaaa-0123456789`,
+      'GitHub Actions 7',
+      `../${nameOf('acme-3')}`,
+    ])
+      expect((await deliver({ body: run(name) })).statusCode).toBe(204);
     expect(await runner.told()).toEqual([]);
     expect(await set.events()).toEqual([]);
     expect(new Set(outcomes)).toEqual(new Set(['not_ours']));
   });
 
   test('a queued job is accepted once the one set that shall serve it has it', async () => {
-    const [plain, gpu] = [await ownSet('plain', ['self-hosted', 'linux']), await ownSet('gpu', ['self-hosted', 'linux', 'gpu'])];
+    const [plain, gpu] = [
+      await ownSet('plain', ['self-hosted', 'linux']),
+      await ownSet('gpu', ['self-hosted', 'linux', 'gpu']),
+    ];
     expect((await deliver({ body: queued(1, ['self-hosted', 'Linux']) })).statusCode).toBe(202);
     expect((await deliver({ body: queued(2, ['GPU']) })).statusCode).toBe(202);
-    expect(await plain.batches()).toEqual([[{ action: 'queued', jobId: 1, runAttempt: 1, repository: 'acme/app', labels: ['self-hosted', 'Linux'], at: Date.parse(AT) }]]);
+    expect(await plain.batches()).toEqual([
+      [
+        {
+          action: 'queued',
+          jobId: 1,
+          runAttempt: 1,
+          repository: 'acme/app',
+          labels: ['self-hosted', 'Linux'],
+          at: Date.parse(AT),
+        },
+      ],
+    ]);
     expect((await gpu.events()).map(({ jobId }) => jobId)).toEqual([2]);
   });
 
@@ -113,7 +193,11 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
     expect((await deliver({ body: run(name, 'in_progress', ['linux']) })).statusCode).toBe(202);
     await runner.end();
     expect((await deliver({ body: run(name, 'completed', ['linux']) })).statusCode).toBe(202);
-    for (const set of [chosen, own]) expect((await set.events()).map(({ action, runnerName }) => [action, runnerName])).toEqual([['in_progress', name], ['completed', name]]);
+    for (const set of [chosen, own])
+      expect((await set.events()).map(({ action, runnerName }) => [action, runnerName])).toEqual([
+        ['in_progress', name],
+        ['completed', name],
+      ]);
     expect(jobs).toEqual([`b-${taskQueue} in_progress`, `b-${taskQueue} completed`]);
   });
 
@@ -121,23 +205,51 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
     const first = await ownSet('first', ['linux']);
     expect((await deliver({ body: queued(1, ['linux']) })).statusCode).toBe(202);
     const second = await ownSet('second', ['linux', 'arm64']);
-    await until('the new set to be seen', async () => (await deliver({ body: queued(2, ['arm64']) })).statusCode === 202);
+    await until(
+      'the new set to be seen',
+      async () => (await deliver({ body: queued(2, ['arm64']) })).statusCode === 202,
+    );
     await first.handle.terminate();
-    await until('the end to be listed', async () => (await client().workflow.count(`WorkflowId = '${first.handle.workflowId}' AND ExecutionStatus = 'Terminated'`)).count === 1);
+    await until(
+      'the end to be listed',
+      async () =>
+        (
+          await client().workflow.count(
+            `WorkflowId = '${first.handle.workflowId}' AND ExecutionStatus = 'Terminated'`,
+          )
+        ).count === 1,
+    );
     expect((await deliver({ body: queued(3, ['linux']) })).statusCode).toBe(202);
     expect((await second.events()).map(({ jobId }) => jobId)).toEqual([2, 3]);
   });
 
-  test('a set without a memo is asked; while it does not answer, nothing is said to be nobody\'s', async () => {
-    await startToldSet(client(), taskQueue, setId('asked'), undefined, statusOf('asked', { labels: ['linux', 'asked'] }));
+  test("a set without a memo is asked; while it does not answer, nothing is said to be nobody's", async () => {
+    await startToldSet(
+      client(),
+      taskQueue,
+      setId('asked'),
+      undefined,
+      statusOf('asked', { labels: ['linux', 'asked'] }),
+    );
     expect((await deliver({ body: queued(1, ['asked']) })).statusCode).toBe(503);
     expect((await deliver({ body: queued(1, ['elsewhere']) })).statusCode).toBe(503);
     const native = await NativeConnection.connect({ address: lab.temporal?.address ?? '' });
-    const worker = await Worker.create({ connection: native, taskQueue, workflowsPath: fileURLToPath(new URL('../support/demandSet/workflows.ts', import.meta.url)) });
+    const worker = await Worker.create({
+      connection: native,
+      taskQueue,
+      workflowsPath: fileURLToPath(new URL('../support/demandSet/workflows.ts', import.meta.url)),
+    });
     await worker.runUntil(async () => {
-      await until('the set to answer', async () => (await deliver({ body: queued(1, ['asked']) })).statusCode === 202);
+      await until(
+        'the set to answer',
+        async () => (await deliver({ body: queued(1, ['asked']) })).statusCode === 202,
+      );
       expect((await deliver({ body: queued(2, ['elsewhere']) })).statusCode).toBe(204);
-      await until('the gauge', async () => (await scrape(new CoveringSets({ client, taskQueue, logger }))).includes('holdfast_set_queued_jobs{set="asked",scope="acme"} 1'));
+      await until('the gauge', async () =>
+        (await scrape(new CoveringSets({ client, taskQueue, logger }))).includes(
+          'holdfast_set_queued_jobs{set="asked",scope="acme"} 1',
+        ),
+      );
     });
     await native.close();
     expect(outcomes.at(-1)).toBe('not_ours');
@@ -152,17 +264,22 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
 
   test('a scrape never fails for the sets: not without a worker, not without Temporal', async () => {
     await ownSet('silent', ['linux']);
-    expect(await scrape(new CoveringSets({ client, taskQueue, logger }))).not.toContain('set="silent');
+    expect(await scrape(new CoveringSets({ client, taskQueue, logger }))).not.toContain(
+      'set="silent',
+    );
     const nobody = (): Client => {
       throw new Error('not connected to Temporal yet');
     };
-    expect(await scrape(new CoveringSets({ client: nobody, taskQueue, logger }))).toContain('# TYPE holdfast_set_desired_runners gauge');
+    expect(await scrape(new CoveringSets({ client: nobody, taskQueue, logger }))).toContain(
+      '# TYPE holdfast_set_desired_runners gauge',
+    );
   });
 
   test('a delivery that is repeated is accepted and not passed on; the same id with another body is another', async () => {
     const set = await ownSet('a', ['linux']);
     const id = randomUUID();
-    for (let again = 0; again < 3; again++) expect((await deliver({ body: queued(1, ['linux']), id })).statusCode).toBe(202);
+    for (let again = 0; again < 3; again++)
+      expect((await deliver({ body: queued(1, ['linux']), id })).statusCode).toBe(202);
     expect((await deliver({ body: queued(2, ['linux']), id })).statusCode).toBe(202);
     expect((await set.events()).map(({ jobId }) => jobId)).toEqual([1, 2]);
     expect(outcomes).toEqual(['accepted', 'repeated', 'repeated', 'accepted']);
@@ -172,16 +289,21 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
     const [a, b] = [await ownSet('a', ['linux', 'x']), await ownSet('b', ['linux', 'y'])];
     const other = await replica();
     const id = randomUUID();
-    for (const to of [server, other, server]) expect((await deliver({ body: queued(1, ['linux']), id, to })).statusCode).toBe(202);
+    for (const to of [server, other, server])
+      expect((await deliver({ body: queued(1, ['linux']), id, to })).statusCode).toBe(202);
     // Which of the two is for the hash of their names to say.
-    const told = await Promise.all([a, b].map(async (set) => (await set.events()).map(({ jobId }) => jobId)));
+    const told = await Promise.all(
+      [a, b].map(async (set) => (await set.events()).map(({ jobId }) => jobId)),
+    );
     expect(told.toSorted((one, more) => one.length - more.length)).toEqual([[], [1, 1]]);
     await other.close();
   });
 
   test('10,000 deliveries are a few signals, and none is lost or doubled', async () => {
     const [a, b] = [await ownSet('a', ['linux']), await ownSet('b', ['arm64'])];
-    const all = Array.from({ length: 10_000 }, (_, index) => queued(index + 1, [index % 10 === 0 ? 'arm64' : 'linux']));
+    const all = Array.from({ length: 10_000 }, (_, index) =>
+      queued(index + 1, [index % 10 === 0 ? 'arm64' : 'linux']),
+    );
     const waiting = all.values();
     const sender = async (): Promise<void> => {
       for (const body of waiting) expect((await deliver({ body })).statusCode).toBe(202);
@@ -202,12 +324,41 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
     [204, 'not_ours', 'a repository of nobody', { body: queued(7, ['linux'], 'someone/else') }],
     [204, 'not_ours', 'a runner of nobody', { body: run('nobody') }],
     [401, 'bad_signature', 'another secret', { secret: 'guess' }],
-    [401, 'bad_signature', 'the SHA-1 signature', { headers: { 'x-hub-signature-256': 'sha1=7d38cdd689735b008b3c702edd92eea23791c5f6' } }],
+    [
+      401,
+      'bad_signature',
+      'the SHA-1 signature',
+      { headers: { 'x-hub-signature-256': 'sha1=7d38cdd689735b008b3c702edd92eea23791c5f6' } },
+    ],
     [401, 'bad_signature', 'an empty body', { body: '' }],
-    [401, 'bad_signature', 'bytes that are no text', { body: '\uD800', headers: { 'x-hub-signature-256': `sha256=${'0'.repeat(64)}` } }],
-    [415, 'malformed', 'a form', { body: 'payload=%7B%7D', headers: { 'content-type': 'application/x-www-form-urlencoded' } }],
+    [
+      401,
+      'bad_signature',
+      'bytes that are no text',
+      { body: '\uD800', headers: { 'x-hub-signature-256': `sha256=${'0'.repeat(64)}` } },
+    ],
+    [
+      415,
+      'malformed',
+      'a form',
+      { body: 'payload=%7B%7D', headers: { 'content-type': 'application/x-www-form-urlencoded' } },
+    ],
     [400, 'malformed', 'a body that is no JSON', { body: 'payload=%7B%7D' }],
-    [422, 'stale', 'an event of last week', { body: { ...queued(7, ['linux']), workflow_job: { id: 7, labels: ['linux'], created_at: new Date(Date.now() - 7 * 86_400_000).toISOString() } } }],
+    [
+      422,
+      'stale',
+      'an event of last week',
+      {
+        body: {
+          ...queued(7, ['linux']),
+          workflow_job: {
+            id: 7,
+            labels: ['linux'],
+            created_at: new Date(Date.now() - 7 * 86_400_000).toISOString(),
+          },
+        },
+      },
+    ],
     [400, 'malformed', 'JSON that is no event', { body: { action: 'queued' } }],
     [400, 'malformed', 'labels that are none', { body: queued(7, [{} as string]) }],
   ])('%i %s: %s', async (status, outcome, _what, delivery) => {
@@ -221,12 +372,21 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
   test('a signature is over the bytes, not over what they mean', async () => {
     const body = '{ "zen":\t"\\u0041" }';
     expect((await deliver({ body, event: 'ping' })).statusCode).toBe(200);
-    expect((await deliver({ body: '{"zen":"A"}', event: 'ping', headers: { 'x-hub-signature-256': await sign(SECRET, body) } })).statusCode).toBe(401);
+    expect(
+      (
+        await deliver({
+          body: '{"zen":"A"}',
+          event: 'ping',
+          headers: { 'x-hub-signature-256': await sign(SECRET, body) },
+        })
+      ).statusCode,
+    ).toBe(401);
   });
 
   test('while a secret is being rotated, both are good; a secret that cannot be read refuses all', async () => {
     secrets = () => ['new', SECRET];
-    for (const secret of ['new', SECRET]) expect((await deliver({ event: 'ping', secret })).statusCode).toBe(200);
+    for (const secret of ['new', SECRET])
+      expect((await deliver({ event: 'ping', secret })).statusCode).toBe(200);
     secrets = () => {
       throw new Error('gone');
     };
@@ -239,11 +399,14 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
     const full = `${body.slice(0, -2)}${'x'.repeat(1024 * 1024 - body.length)}"}`;
     expect((await deliver({ body: full })).statusCode).toBe(202);
     const refused = await deliver({ body: `${full} ` });
-    expect([refused.statusCode, refused.json()]).toEqual([413, { message: expect.stringContaining('1024 KiB') }]);
+    expect([refused.statusCode, refused.json()]).toEqual([
+      413,
+      { message: expect.stringContaining('1024 KiB') },
+    ]);
     expect(outcomes).toEqual(['accepted', 'too_large']);
   });
 
-  test('over real HTTP, in pieces and through a proxy\'s headers; headers have a limit', async () => {
+  test("over real HTTP, in pieces and through a proxy's headers; headers have a limit", async () => {
     const set = await ownSet('a', ['linux']);
     const url = new URL(WEBHOOK_PATH, await server.listen({ host: '127.0.0.1', port: 0 }));
     const body = JSON.stringify(queued(1, ['linux']));
@@ -257,7 +420,15 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
         for (const piece of body.match(/.{1,50}/g) ?? []) sent.write(piece);
         sent.end();
       });
-    const headers = { 'x-hub-signature-256': await sign(SECRET, body), 'x-github-event': 'workflow_job', 'x-github-delivery': randomUUID(), 'x-forwarded-for': '203.0.113.7', 'x-forwarded-proto': 'https', forwarded: 'for=203.0.113.7', via: '1.1 edge' };
+    const headers = {
+      'x-hub-signature-256': await sign(SECRET, body),
+      'x-github-event': 'workflow_job',
+      'x-github-delivery': randomUUID(),
+      'x-forwarded-for': '203.0.113.7',
+      'x-forwarded-proto': 'https',
+      forwarded: 'for=203.0.113.7',
+      via: '1.1 edge',
+    };
     expect(await post({ ...headers, 'content-type': 'application/json; charset=utf-8' })).toBe(202);
     expect(await post(headers)).toBe(415);
     expect(await post({ ...headers, 'x-padding': 'x'.repeat(20_000) })).toBe(431);
@@ -266,9 +437,20 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
 
   test('more at once than is good are asked to come again', async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
-    const busy = await replica({ maxInFlight: 2, secrets: () => [SECRET], sets: { choose: async () => (await promise, { chosen: undefined, running: new Set() }) } as unknown as CoveringSets });
-    const first = [1, 2].map(async (id) => await deliver({ body: queued(id, ['linux']), to: busy }));
-    await until('a refusal', async () => (await deliver({ body: queued(3, ['linux']), to: busy })).statusCode === 503);
+    const busy = await replica({
+      maxInFlight: 2,
+      secrets: () => [SECRET],
+      sets: {
+        choose: async () => (await promise, { chosen: undefined, running: new Set() }),
+      } as unknown as CoveringSets,
+    });
+    const first = [1, 2].map(
+      async (id) => await deliver({ body: queued(id, ['linux']), to: busy }),
+    );
+    await until(
+      'a refusal',
+      async () => (await deliver({ body: queued(3, ['linux']), to: busy })).statusCode === 503,
+    );
     expect(outcomes).toContain('overloaded');
     resolve();
     expect((await Promise.all(first)).map(({ statusCode }) => statusCode)).toEqual([204, 204]);
@@ -279,22 +461,41 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
   test('while Temporal is away: 503, so that the delivery can be made again; its set is told when Temporal is back, again or not', async () => {
     const set = await ownSet('a', ['linux']);
     // Without the client's own retries, of which one would be under way when this is closed: it throws where nobody catches.
-    const away = Connection.lazy({ address: '127.0.0.1:1', connectTimeout: '1s', interceptors: [] });
+    const away = Connection.lazy({
+      address: '127.0.0.1:1',
+      connectTimeout: '1s',
+      interceptors: [],
+    });
     client = () => new Client({ connection: away });
     const id = randomUUID();
     expect((await deliver({ body: run(nameOf('acme-1')) })).statusCode).toBe(503);
-    expect((await Promise.all(['linux', 'linux', 'x'].map(async (label) => await deliver({ body: queued(1, [label]), id })))).map(({ statusCode }) => statusCode)).toEqual([503, 503, 503]);
-    client = () => { throw new Error('not connected to Temporal yet'); };
+    expect(
+      (
+        await Promise.all(
+          ['linux', 'linux', 'x'].map(
+            async (label) => await deliver({ body: queued(1, [label]), id }),
+          ),
+        )
+      ).map(({ statusCode }) => statusCode),
+    ).toEqual([503, 503, 503]);
+    client = () => {
+      throw new Error('not connected to Temporal yet');
+    };
     expect((await deliver({ body: queued(1, ['linux']), id })).statusCode).toBe(503);
     expect(new Set(outcomes)).toEqual(new Set(['temporal_unavailable']));
     client = () => new Client({ connection });
-    await until('it to be accepted again', async () => (await deliver({ body: queued(1, ['linux']), id })).statusCode === 202);
+    await until(
+      'it to be accepted again',
+      async () => (await deliver({ body: queued(1, ['linux']), id })).statusCode === 202,
+    );
     // Two where Temporal was slow to take one that is answered 503 by then.
     expect(new Set((await set.events()).map(({ jobId }) => jobId))).toEqual(new Set([1]));
     client = () => new Client({ connection: away });
     expect((await deliver({ body: queued(2, ['linux']) })).statusCode).toBe(503);
     client = () => new Client({ connection });
-    await until('the set to be told', async () => (await set.events()).some(({ jobId }) => jobId === 2));
+    await until('the set to be told', async () =>
+      (await set.events()).some(({ jobId }) => jobId === 2),
+    );
     await away.close();
   });
 });

@@ -5,11 +5,14 @@ import { hasJob, isCommand, isDone, isEphemeral, isLost, isStatic, type State } 
 
 /** @returns what is wrong with this step */
 export function checkStep(before: State, after: State, mind: Mind): string | undefined {
-  const asked = (before.told === 'no' && after.told === 'us') || (after.deleted && before.pod === 'running' && after.pod === 'gone' && before.at !== 'over');
+  const asked =
+    (before.told === 'no' && after.told === 'us') ||
+    (after.deleted && before.pod === 'running' && after.pod === 'gone' && before.at !== 'over');
   if (asked && hasJob(before) && before.node === 'well') {
     const { cancel } = mind.belief(before);
     const stopped = cancel?.mode === 'stop' || cancel?.mode === 'force';
-    if (!stopped && !before.outOfTime && !(isCommand(before) && before.failure !== 'none')) return `a pod was asked to go under a job, and nobody had asked for a stop (${mind.plan(before).action.why})`;
+    if (!stopped && !before.outOfTime && !(isCommand(before) && before.failure !== 'none'))
+      return `a pod was asked to go under a job, and nobody had asked for a stop (${mind.plan(before).action.why})`;
   }
   return hasJob(before) && before.node === 'well' ? checkDeadline(before, after, mind) : undefined;
 }
@@ -17,7 +20,12 @@ export function checkStep(before: State, after: State, mind: Mind): string | und
 /** Is it the running job's own deadline by which the life stops its runner? */
 function checkDeadline(before: State, after: State, mind: Mind): string | undefined {
   const { cancel: was, runner } = mind.belief(before);
-  if (was?.by === 'run_timeout' || mind.belief(after).cancel?.by !== 'run_timeout' || after.outOfTime) return undefined;
+  if (
+    was?.by === 'run_timeout' ||
+    mind.belief(after).cancel?.by !== 'run_timeout' ||
+    after.outOfTime
+  )
+    return undefined;
   // The keys of jobs begin with their ids: 1 and 2.
   const told = runner.jobs.running?.key.startsWith(before.job === 'A runs' ? '1' : '2') === true;
   return `a job ${told ? '' : 'that no event had told of '}is stopped by a deadline that is not its own`;
@@ -27,26 +35,38 @@ function checkDeadline(before: State, after: State, mind: Mind): string | undefi
 export function checkState(state: State, mind: Mind): string | undefined {
   if (state.at === 'over') return checkEnd(state, mind);
   // A cancel may come meanwhile: the verdict follows it.
-  if (state.at === 'replacing') return mind.belief(state).cancel === undefined ? checkEnd(state, mind) : undefined;
+  if (state.at === 'replacing')
+    return mind.belief(state).cancel === undefined ? checkEnd(state, mind) : undefined;
   if (state.at === 'coming up') return checkComingUp(state, mind);
   if (state.at !== 'waiting' && state.at !== 'removing') return undefined;
   const { action, seen, waitMs } = mind.plan(state);
-  if (action.kind === 'wait' && (waitMs === undefined || !Number.isFinite(waitMs))) return `a wait without an end: ${action.why}`;
+  if (action.kind === 'wait' && (waitMs === undefined || !Number.isFinite(waitMs)))
+    return `a wait without an end: ${action.why}`;
   if (action.kind === 'wait' && !seen.ended) {
     const vain = checkVain(action.until, seen.ownSignal, mind.heard(state).outOfTime);
     if (vain !== undefined) return vain;
   }
-  if (action.kind === 'wait' && seen.ended && action.until !== 'listRecheck') return `the runner has ended, and the life waits: ${action.why}`;
+  if (action.kind === 'wait' && seen.ended && action.until !== 'listRecheck')
+    return `the runner has ended, and the life waits: ${action.why}`;
   if (seen.ended || seen.stop === undefined) return undefined;
-  if (action.kind === 'remove' && seen.stop === 'force') return 'the pod was to go at once, and the CI server is asked first';
-  return action.kind === 'wait' && action.until !== 'terminated' ? `a stop was accepted, and the life waits: ${action.why}` : undefined;
+  if (action.kind === 'remove' && seen.stop === 'force')
+    return 'the pod was to go at once, and the CI server is asked first';
+  return action.kind === 'wait' && action.until !== 'terminated'
+    ? `a stop was accepted, and the life waits: ${action.why}`
+    : undefined;
 }
 
 /** Is there anything to wait for? The longest waits are for a job that runs, and for a runner of which nothing tells. */
-function checkVain(until: OwnWait, ownSignal: SeenFacts['ownSignal'], outOfTime: OwnWait | undefined): string | undefined {
-  if (until === 'jobDeadline' && ownSignal !== 'busy') return 'the life waits for the end of a job of which nothing tells';
+function checkVain(
+  until: OwnWait,
+  ownSignal: SeenFacts['ownSignal'],
+  outOfTime: OwnWait | undefined,
+): string | undefined {
+  if (until === 'jobDeadline' && ownSignal !== 'busy')
+    return 'the life waits for the end of a job of which nothing tells';
   if (until !== 'settled') return undefined;
-  if (ownSignal === 'idle') return 'an idle runner has no registration any more, and the life waits for it';
+  if (ownSignal === 'idle')
+    return 'an idle runner has no registration any more, and the life waits for it';
   return outOfTime === 'settled' ? 'what was waited for in vain is waited for again' : undefined;
 }
 
@@ -54,20 +74,28 @@ function checkVain(until: OwnWait, ownSignal: SeenFacts['ownSignal'], outOfTime:
 function checkComingUp(s: State, mind: Mind): string | undefined {
   const { pod } = mind.belief(s).runner;
   if (pod === undefined || pod.ended) return undefined;
-  if (pod.startedAt !== undefined) return s.old && pod.online !== true ? 'the registration deadline is out, and the life waits' : undefined;
+  if (pod.startedAt !== undefined)
+    return s.old && pod.online !== true
+      ? 'the registration deadline is out, and the life waits'
+      : undefined;
   if (s.age === '10 m') return 'the pod has been pending for too long, and the life waits';
-  return s.age === '5 m' && !pod.scheduled ? 'the pod has been unscheduled for too long, and the life waits' : undefined;
+  return s.age === '5 m' && !pod.scheduled
+    ? 'the pod has been unscheduled for too long, and the life waits'
+    : undefined;
 }
 
 function checkEnd(s: State, mind: Mind): string | undefined {
-  if (s.registration === 'there' && !s.handedOn && !selfRemoves(s)) return 'the life ended with a registration that nobody holds';
-  if (s.pod !== 'gone' && s.pod !== 'none' && !(s.told !== 'no' && !mind.belief(s).runner.pod)) return 'the life ended with a pod that nobody deletes';
+  if (s.registration === 'there' && !s.handedOn && !selfRemoves(s))
+    return 'the life ended with a registration that nobody holds';
+  if (s.pod !== 'gone' && s.pod !== 'none' && !(s.told !== 'no' && !mind.belief(s).runner.pod))
+    return 'the life ended with a pod that nobody deletes';
   if (s.cutOff) return undefined;
   return checkVerdict(s, mind);
 }
 
 /** The CI server removes an ephemeral runner after its job. */
-const selfRemoves = (s: State): boolean => isEphemeral(s) && (isDone(s) || (isLost(s) && s.exit === '0'));
+const selfRemoves = (s: State): boolean =>
+  isEphemeral(s) && (isDone(s) || (isLost(s) && s.exit === '0'));
 
 /** Does the verdict fit what has happened in truth? */
 function checkVerdict(s: State, mind: Mind): string | undefined {
@@ -75,11 +103,23 @@ function checkVerdict(s: State, mind: Mind): string | undefined {
   const { cancel, neverStartedInARow } = mind.belief(s);
   const said = decision.kind === 'replace' ? 'replaced' : decision.outcome;
   const { cause } = decision;
-  const wrong = (why: string) => `the verdict ${said}${cause === undefined ? '' : `/${cause}`} is wrong: ${why}`;
-  if (cancel !== undefined && cancel.by !== 'drain') return said === 'aborted' && cause === cancel.by ? undefined : wrong(`it was cancelled (${cancel.by})`);
+  const wrong = (why: string) =>
+    `the verdict ${said}${cause === undefined ? '' : `/${cause}`} is wrong: ${why}`;
+  if (cancel !== undefined && cancel.by !== 'drain')
+    return said === 'aborted' && cause === cancel.by
+      ? undefined
+      : wrong(`it was cancelled (${cancel.by})`);
   if (said === 'aborted') return wrong('nobody cancelled it');
-  if (cancel !== undefined) return said === 'succeeded' && isLost(s) && wasSeen(s, mind) ? wrong('its job was lost in the drain') : said === 'replaced' ? wrong('it was drained') : undefined;
-  if (s.failure !== 'none') return isDone(s) || isLost(s) || (said === 'errored' && (cause ?? 'provisioning') === s.failure) ? undefined : wrong(`it did not come up (${s.failure})`);
+  if (cancel !== undefined)
+    return said === 'succeeded' && isLost(s) && wasSeen(s, mind)
+      ? wrong('its job was lost in the drain')
+      : said === 'replaced'
+        ? wrong('it was drained')
+        : undefined;
+  if (s.failure !== 'none')
+    return isDone(s) || isLost(s) || (said === 'errored' && (cause ?? 'provisioning') === s.failure)
+      ? undefined
+      : wrong(`it did not come up (${s.failure})`);
   return checkLeftAlone(s, mind, said, cause, wrong, neverStartedInARow);
 }
 
@@ -95,22 +135,46 @@ function wasTold(s: State, mind: Mind): boolean {
   return podBusy === true || jobs.running !== undefined || mind.heard(s).removal === 'busy';
 }
 
-function checkLeftAlone(s: State, mind: Mind, said: string, cause: string | undefined, wrong: (why: string) => string, neverStartedInARow: number): string | undefined {
+function checkLeftAlone(
+  s: State,
+  mind: Mind,
+  said: string,
+  cause: string | undefined,
+  wrong: (why: string) => string,
+  neverStartedInARow: number,
+): string | undefined {
   const toldByOthers = s.told === 'deleted' || s.told === 'evicted';
   const { runner } = mind.belief(s);
   if (said === 'succeeded' && !isDone(s)) return wrong('no job was done');
   if (said === 'succeeded' && isStatic(s)) return wrong('a static runner has no end of its own');
-  if (said === 'replaced' && isLost(s) && wasTold(s, mind) && mind.spec(s.setup).onEviction === 'fail') return wrong('its job was lost, and may run twice');
-  if (said === 'errored' && isLost(s) && toldByOthers && wasSeen(s, mind) && mind.spec(s.setup).onEviction === 'replace') return wrong('its runner was to be replaced');
+  if (
+    said === 'replaced' &&
+    isLost(s) &&
+    wasTold(s, mind) &&
+    mind.spec(s.setup).onEviction === 'fail'
+  )
+    return wrong('its job was lost, and may run twice');
+  if (
+    said === 'errored' &&
+    isLost(s) &&
+    toldByOthers &&
+    wasSeen(s, mind) &&
+    mind.spec(s.setup).onEviction === 'replace'
+  )
+    return wrong('its runner was to be replaced');
   const exit = runner.pod?.exit;
-  if (exit?.oomKilled === true && (said !== 'failed' || cause !== 'oom_killed')) return wrong('it was out of memory');
+  if (exit?.oomKilled === true && (said !== 'failed' || cause !== 'oom_killed'))
+    return wrong('it was out of memory');
   if (!wasSeen(s, mind) && s.pod === 'gone') {
     const expected = neverStartedInARow >= 3 ? 'errored' : 'replaced';
-    return said === expected ? undefined : wrong(`its container never started, ${neverStartedInARow} times before`);
+    return said === expected
+      ? undefined
+      : wrong(`its container never started, ${neverStartedInARow} times before`);
   }
   if (exit?.code === 1 && !toldByOthers && said !== 'failed') return wrong('it exited with 1');
   const byItself = exit?.code === 0 && !s.interrupted && !toldByOthers;
-  if (byItself && isDone(s) && runner.sawJob && !isStatic(s) && said !== 'succeeded') return wrong('it did its job, and exited with 0');
+  if (byItself && isDone(s) && runner.sawJob && !isStatic(s) && said !== 'succeeded')
+    return wrong('it did its job, and exited with 0');
   if (byItself && !isDone(s) && said !== 'errored') return wrong('it exited with 0 without a job');
   const lostIdle = s.job === 'none' && exit === undefined && !isCommand(s);
   if (lostIdle && said !== 'replaced') return wrong('it was lost while idle');

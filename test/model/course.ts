@@ -7,12 +7,25 @@ import { hasJob, isCommand, isStatic, type State } from './state.ts';
 import type { Kind, Move } from './world.ts';
 
 /** A step of the life that may be taken now. */
-export function step(kind: Kind, name: string, at: State['at'], next: (s: State, mind: Mind) => State | undefined): Move {
+export function step(
+  kind: Kind,
+  name: string,
+  at: State['at'],
+  next: (s: State, mind: Mind) => State | undefined,
+): Move {
   return { kind, name, at, next };
 }
 
-export const believe = (s: State, mind: Mind, op: Op): State => ({ ...s, belief: mind.hear(s, op) });
-export const sees = (s: State, mind: Mind, kind: 'provisioned' | 'see' | 'ended', knowledge: Knowledge): State => believe(s, mind, { kind, view: mind.view(s, knowledge) });
+export const believe = (s: State, mind: Mind, op: Op): State => ({
+  ...s,
+  belief: mind.hear(s, op),
+});
+export const sees = (
+  s: State,
+  mind: Mind,
+  kind: 'provisioned' | 'see' | 'ended',
+  knowledge: Knowledge,
+): State => believe(s, mind, { kind, view: mind.view(s, knowledge) });
 export const knowsPod = (s: State, mind: Mind): boolean => mind.belief(s).runner.pod !== undefined;
 
 /** What the workflow does by itself before it waits again. To be applied after everything that changes what it believes. */
@@ -22,17 +35,28 @@ export function proceed(s: State, mind: Mind): State {
     case 'coming up': {
       if (cancel !== undefined || runner.pod === undefined) return unregister(s, mind);
       const found = mind.comingUp(s);
-      if (found.kind === 'ended') return proceed({ ...believe(s, mind, { kind: 'foundEnded' }), at: 'serving' }, mind);
-      if (found.kind === 'online' || (found.kind === 'running' && isCommand(s))) return proceed({ ...noteDeadline(s, believe(s, mind, { kind: 'isUp' }), mind), at: 'serving' }, mind);
+      if (found.kind === 'ended')
+        return proceed({ ...believe(s, mind, { kind: 'foundEnded' }), at: 'serving' }, mind);
+      if (found.kind === 'online' || (found.kind === 'running' && isCommand(s)))
+        return proceed(
+          { ...noteDeadline(s, believe(s, mind, { kind: 'isUp' }), mind), at: 'serving' },
+          mind,
+        );
       if (found.kind === 'running') return proceed({ ...s, at: 'looking up' }, mind);
-      return found.kind === 'failed' ? unregister({ ...s, failure: found.cause as State['failure'] }, mind) : s;
+      return found.kind === 'failed'
+        ? unregister({ ...s, failure: found.cause as State['failure'] }, mind)
+        : s;
     }
     case 'looking up':
-      return runner.ended !== undefined || cancel !== undefined || mind.sawJob(s) ? proceed({ ...s, at: 'serving' }, mind) : s;
+      return runner.ended !== undefined || cancel !== undefined || mind.sawJob(s)
+        ? proceed({ ...s, at: 'serving' }, mind)
+        : s;
     case 'serving':
       return runner.ended !== undefined || cancel !== undefined ? unregister(s, mind) : s;
     case 'stopping':
-      return mind.plan(s).action.kind === 'stopPod' && mind.hasChanged(s) ? hear(s, mind, { kind: 'changed' }) : s;
+      return mind.plan(s).action.kind === 'stopPod' && mind.hasChanged(s)
+        ? hear(s, mind, { kind: 'changed' })
+        : s;
     case 'waiting':
       return mind.hasChanged(s) ? hear(s, mind, { kind: 'changed' }) : s;
     case 'removing':
@@ -54,9 +78,14 @@ export function noteDeadline(before: State, after: State, mind: Mind): State {
   const { runner: is } = mind.belief(after);
   const has = is.jobDeadline !== undefined;
   // Job B is always one that began later than whatever made the runner busy, or that itself.
-  const renewed = is.busyWith !== was.busyWith && (was.busyWith !== undefined || is.busyWith?.startsWith('2') === true);
+  const renewed =
+    is.busyWith !== was.busyWith &&
+    (was.busyWith !== undefined || is.busyWith?.startsWith('2') === true);
   if (has === (was.jobDeadline !== undefined) && !renewed) return after;
-  return { ...after, deadlineOf: !has || !hasJob(after) ? 'none' : after.job === 'A runs' ? 'A' : 'B' };
+  return {
+    ...after,
+    deadlineOf: !has || !hasJob(after) ? 'none' : after.job === 'A runs' ? 'A' : 'B',
+  };
 }
 
 export function unregister(s: State, mind: Mind): State {
@@ -91,7 +120,15 @@ function decide(s: State, mind: Mind): State {
 export function deletePod(s: State, atOnce: boolean): Partial<State> {
   const deleted = { deleted: true };
   if (s.pod === 'none' || s.pod === 'gone') return deleted;
-  if (atOnce || s.node === 'silent' ? atOnce : false) return { ...deleted, pod: 'gone', up: false, ...(hasJob(s) ? { job: s.job === 'A runs' ? 'A lost' : 'B lost', conclusion: 'failure' } : {}) };
+  if (atOnce || s.node === 'silent' ? atOnce : false)
+    return {
+      ...deleted,
+      pod: 'gone',
+      up: false,
+      ...(hasJob(s)
+        ? { job: s.job === 'A runs' ? 'A lost' : 'B lost', conclusion: 'failure' }
+        : {}),
+    };
   return s.told === 'no' ? { ...deleted, told: 'us' } : deleted;
 }
 
@@ -100,7 +137,8 @@ export function tidy(s: State, mind: Mind): State {
   const { pod, at, registration } = s;
   const { runner, cancel } = mind.belief(s);
   const runs = pod === 'running';
-  const comesUp = at === 'provisioning' || at === 'finding' || at === 'coming up' || at === 'looking up';
+  const comesUp =
+    at === 'provisioning' || at === 'finding' || at === 'coming up' || at === 'looking up';
   const isOver = at === 'replacing' || at === 'over';
   const leaves = at === 'tearing down' || at === 'awaiting gone' || isOver;
   return {
@@ -116,7 +154,14 @@ export function tidy(s: State, mind: Mind): State {
     fresh: s.fresh && registration === 'there' && runner.id === undefined,
     made: comesUp || s.cutOff ? s.made : 'nothing',
     // That it is of another job than the one that runs is all that matters.
-    deadlineOf: runner.jobDeadline === undefined || leaves || !hasJob(s) || !s.job.startsWith(s.deadlineOf) || (cancel !== undefined && cancel.mode !== 'drain') ? 'none' : s.deadlineOf,
+    deadlineOf:
+      runner.jobDeadline === undefined ||
+      leaves ||
+      !hasJob(s) ||
+      !s.job.startsWith(s.deadlineOf) ||
+      (cancel !== undefined && cancel.mode !== 'drain')
+        ? 'none'
+        : s.deadlineOf,
     outOfTime: s.outOfTime && !leaves,
     plan: at === 'awaiting gone' || isOver ? 0 : s.plan,
     heard: leaves && !isOver ? mind.lastHeard(s) : s.heard,
@@ -124,4 +169,7 @@ export function tidy(s: State, mind: Mind): State {
 }
 
 /** When the job's time is out: only the job whose time it is has had it. */
-export const timeOut = (s: State, mind: Mind): State => ({ ...believe(s, mind, { kind: 'cancel', mode: 'stop', by: 'run_timeout' }), outOfTime: !hasJob(s) || s.job.startsWith(s.deadlineOf) });
+export const timeOut = (s: State, mind: Mind): State => ({
+  ...believe(s, mind, { kind: 'cancel', mode: 'stop', by: 'run_timeout' }),
+  outOfTime: !hasJob(s) || s.job.startsWith(s.deadlineOf),
+});

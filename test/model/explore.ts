@@ -11,10 +11,23 @@ import { isMishap, isPromised, WORLD, type Move } from './world.ts';
 
 export const MOVES: readonly Move[] = [...LIFE, ...WORLD];
 /** The numbers of the moves that there are at each place of a life. */
-const MOVES_AT = Object.fromEntries(FIELDS.at.map((at) => [at, [...MOVES.keys()].filter((which) => MOVES[which]?.at === undefined || MOVES[which]?.at === at)])) as Record<State['at'], number[]>;
+const MOVES_AT = Object.fromEntries(
+  FIELDS.at.map((at) => [
+    at,
+    [...MOVES.keys()].filter((which) => MOVES[which]?.at === undefined || MOVES[which]?.at === at),
+  ]),
+) as Record<State['at'], number[]>;
 export const SETUPS: readonly Setup[] = FIELDS.setup;
 /** Mishaps in a story of each kind of runner: as many as let every kind be complete, and all of them take a minute. */
-export const DEPTHS: Readonly<Record<Setup, number>> = { ephemeral: 1, 'ephemeral, silent': 2, 'ephemeral, to be replaced': 1, static: 1, 'static, silent': 1, command: 2, 'checkpointing command': 2 };
+export const DEPTHS: Readonly<Record<Setup, number>> = {
+  ephemeral: 1,
+  'ephemeral, silent': 2,
+  'ephemeral, to be replaced': 1,
+  static: 1,
+  'static, silent': 1,
+  command: 2,
+  'checkpointing command': 2,
+};
 /** Runners of the same life that were lost before their container started. For the largest kind that is left to the others, whose verdicts are the same. */
 const lossesOf = (setup: Setup): number[] => (setup === 'static' ? [0] : [0, 3]);
 
@@ -43,7 +56,8 @@ export interface Wrong {
 }
 
 /** One kind of thing that is wrong with one kind of runner. */
-export const keyOf = ({ setup, what }: Pick<Wrong, 'setup' | 'what'>): string => `${setup}: ${what}`;
+export const keyOf = ({ setup, what }: Pick<Wrong, 'setup' | 'what'>): string =>
+  `${setup}: ${what}`;
 
 export interface Exploration {
   readonly states: number;
@@ -94,7 +108,11 @@ export function explore(limits: Limits = {}, tables?: Tables): Exploration {
   };
   const storyOf = (last: number, extra?: Step): Step[] => {
     const story: Step[] = extra === undefined ? [] : [extra];
-    for (let at = last; at >= 0; at = parents[at] ?? -1) story.unshift({ move: MOVES[by[at] ?? -1]?.name ?? 'the beginning', state: decode(keys[at] ?? '') });
+    for (let at = last; at >= 0; at = parents[at] ?? -1)
+      story.unshift({
+        move: MOVES[by[at] ?? -1]?.name ?? 'the beginning',
+        state: decode(keys[at] ?? ''),
+      });
     return story;
   };
   const wrong = (what: string, state: State, story: () => Step[]): void => {
@@ -119,13 +137,15 @@ export function explore(limits: Limits = {}, tables?: Tables): Exploration {
         leadsOn.add(at);
         continue;
       }
-      const settled = raw.belief === state.belief ? raw : proceed(noteDeadline(state, raw, mind), mind);
+      const settled =
+        raw.belief === state.belief ? raw : proceed(noteDeadline(state, raw, mind), mind);
       const next = tidy(settled, mind);
       const key = encode(next);
       if (key === keys[at]) continue;
       steps++;
       const badStep = which < LIFE.length ? checkStep(state, next, mind) : undefined;
-      if (badStep !== undefined) wrong(badStep, state, () => storyOf(at, { move: move.name, state: next }));
+      if (badStep !== undefined)
+        wrong(badStep, state, () => storyOf(at, { move: move.name, state: next }));
       const seen = note(key, at, which, cost);
       if (isPromised(move)) {
         promisedFrom.push(at);
@@ -134,7 +154,9 @@ export function explore(limits: Limits = {}, tables?: Tables): Exploration {
     }
   };
 
-  for (const setup of setups) for (const losses of lossesOf(setup)) note(encode({ ...beginning(setup), belief: mind.firstBelief(setup, losses) }), -1, -1, 0);
+  for (const setup of setups)
+    for (const losses of lossesOf(setup))
+      note(encode({ ...beginning(setup), belief: mind.firstBelief(setup, losses) }), -1, -1, 0);
   const isEnough = (): boolean => keys.length >= states || found;
   for (; level <= depth && !isEnough(); level++) {
     const here = levels[level] as number[];
@@ -147,17 +169,32 @@ export function explore(limits: Limits = {}, tables?: Tables): Exploration {
   }
   const complete = !isEnough();
   if (complete) checkEndless();
-  return { states: keys.length, steps, depth: level - 1, complete, seconds: (performance.now() - startedAt) / 1_000, ends, wrongs: [...wrongs.values()], mind };
+  return {
+    states: keys.length,
+    steps,
+    depth: level - 1,
+    complete,
+    seconds: (performance.now() - startedAt) / 1_000,
+    ends,
+    wrongs: [...wrongs.values()],
+    mind,
+  };
 
   /** From every state what is promised leads to an end, or to a runner that serves. */
   function checkEndless(): void {
     const fine = new Uint8Array(keys.length);
     keys.forEach((key, index) => {
       const { at, pod } = decode(key);
-      if (at === 'over' || at === 'replacing' || (at === 'serving' && pod === 'running') || leadsOn.has(index)) fine[index] = 1;
+      if (
+        at === 'over' ||
+        at === 'replacing' ||
+        (at === 'serving' && pod === 'running') ||
+        leadsOn.has(index)
+      )
+        fine[index] = 1;
     });
     // Backwards is the way of most edges: a few rounds do.
-    for (let changed = true; changed; ) {
+    for (let changed = true; changed;) {
       changed = false;
       for (let edge = promisedFrom.length - 1; edge >= 0; edge--) {
         const from = promisedFrom[edge] as number;
@@ -168,7 +205,8 @@ export function explore(limits: Limits = {}, tables?: Tables): Exploration {
       }
     }
     keys.forEach((key, index) => {
-      if (fine[index] === 0) wrong('nothing that is promised leads on from here', decode(key), () => storyOf(index));
+      if (fine[index] === 0)
+        wrong('nothing that is promised leads on from here', decode(key), () => storyOf(index));
     });
   }
 }

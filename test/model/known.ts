@@ -41,7 +41,8 @@ export const KNOWN: readonly Known[] = [
   },
 ];
 
-export const isOf = ({ what, setup }: Known, wrong: Pick<Wrong, 'setup' | 'what'>): boolean => setup.test(wrong.setup) && what.test(wrong.what);
+export const isOf = ({ what, setup }: Known, wrong: Pick<Wrong, 'setup' | 'what'>): boolean =>
+  setup.test(wrong.setup) && what.test(wrong.what);
 
 export function isKnown(wrong: Pick<Wrong, 'setup' | 'what'>): boolean {
   return KNOWN.some((known) => isOf(known, wrong));

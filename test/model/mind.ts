@@ -14,7 +14,11 @@ import type { ComingUp } from '../../workflows/runner/onlineDecision.ts';
 import { see } from '../../workflows/runner/podWaits.ts';
 import { hasChanged, mustGoOn, seenNow, waitMs } from '../../workflows/runner/unregister.ts';
 import * as unregisterFacts from '../../workflows/runner/unregisterFacts.ts';
-import type { HeardFacts, SeenFacts, UnregistrationNews } from '../../workflows/runner/unregisterFacts.ts';
+import type {
+  HeardFacts,
+  SeenFacts,
+  UnregistrationNews,
+} from '../../workflows/runner/unregisterFacts.ts';
 import * as unregisterTable from '../../workflows/runner/unregisterTable.ts';
 import type { UnregistrationAction } from '../../workflows/runner/unregisterTable.ts';
 import * as verdicts from '../../workflows/runner/verdict.ts';
@@ -47,7 +51,8 @@ export interface Plan {
 }
 
 /** By the CI server's clock: the jobs' steps, ten minutes apart. */
-const jobTimeMs = (job: 'A' | 'B', action: string): number => STARTED_MS + ((job === 'A' ? 0 : 2) + (action === 'completed' ? 1 : 0)) * 600_000;
+const jobTimeMs = (job: 'A' | 'B', action: string): number =>
+  STARTED_MS + ((job === 'A' ? 0 : 2) + (action === 'completed' ? 1 : 0)) * 600_000;
 const RUNNER_ID = 7;
 const PLACE = { compute: 'kubernetes', cluster: 'c', namespace: 'n', installation: 'i' } as const;
 
@@ -84,7 +89,16 @@ export class Mind {
 
   /** Where a life begins. @param neverStartedInARow - runners of this life that were lost before their container started */
   firstBelief(setup: Setup, neverStartedInARow: number): number {
-    return this.#beliefs.of({ setup, runner: { identity: { workflowId: 'w', firstRunId: 'r', attempt: 1 }, online: false, sawJob: false, jobs: NO_JOBS }, neverStartedInARow });
+    return this.#beliefs.of({
+      setup,
+      runner: {
+        identity: { workflowId: 'w', firstRunId: 'r', attempt: 1 },
+        online: false,
+        sawJob: false,
+        jobs: NO_JOBS,
+      },
+      neverStartedInARow,
+    });
   }
 
   belief({ belief }: State): Belief {
@@ -118,7 +132,12 @@ export class Mind {
     return once(this.#after, place(state, state.belief, numberOf(op)), () => {
       const life = this.#life(state);
       this.#at(state, () => this.#take(life, op));
-      return this.#beliefs.of({ setup: state.setup, runner: timeless(life.runner, state.told !== 'no'), neverStartedInARow: life.runner.pod?.startedAt === undefined ? life.neverStartedInARow : 0, ...(life.cancel === undefined ? {} : { cancel: life.cancel }) });
+      return this.#beliefs.of({
+        setup: state.setup,
+        runner: timeless(life.runner, state.told !== 'no'),
+        neverStartedInARow: life.runner.pod?.startedAt === undefined ? life.neverStartedInARow : 0,
+        ...(life.cancel === undefined ? {} : { cancel: life.cancel }),
+      });
     });
   }
 
@@ -128,23 +147,33 @@ export class Mind {
       case 'provisioned':
         runner.pod = this.#views.all[op.view] as PodView;
         see(life, runner.pod);
-        if (life.spec.registrationMode === 'jit' && life.spec.scope !== undefined) runner.id = RUNNER_ID;
+        if (life.spec.registrationMode === 'jit' && life.spec.scope !== undefined)
+          runner.id = RUNNER_ID;
         return;
       case 'see':
         see(life, this.#views.all[op.view] as PodView);
         return;
       case 'ended': // as awaitEnd
-        if (see(life, this.#views.all[op.view] as PodView)) runner.ended = this.#views.all[op.view] as PodView;
+        if (see(life, this.#views.all[op.view] as PodView))
+          runner.ended = this.#views.all[op.view] as PodView;
         return;
       case 'foundEnded': // as becomeOnline
         runner.ended = runner.pod as PodView;
         return;
       case 'job':
-        return life.onCiEvent({ action: op.action, jobId: JOB_IDS[op.job], at: jobTimeMs(op.job, op.action), runnerName: life.runnerName, ...(op.action === 'completed' ? { conclusion: op.conclusion } : {}) });
+        return life.onCiEvent({
+          action: op.action,
+          jobId: JOB_IDS[op.job],
+          at: jobTimeMs(op.job, op.action),
+          runnerName: life.runnerName,
+          ...(op.action === 'completed' ? { conclusion: op.conclusion } : {}),
+        });
       case 'podState':
         return life.onPodState({ uid: runner.pod?.uid ?? '', state: op.state });
       case 'cancel':
-        life.cancel = this.#ask('cancellation', (tables) => tables.cancellation.upgradeCancellation(known, { mode: op.mode, by: op.by, reason: '' }));
+        life.cancel = this.#ask('cancellation', (tables) =>
+          tables.cancellation.upgradeCancellation(known, { mode: op.mode, by: op.by, reason: '' }),
+        );
         return;
       case 'known':
         runner.id = RUNNER_ID;
@@ -167,17 +196,38 @@ export class Mind {
 
   /** How the pod's way up is judged, by what was last seen of it. */
   comingUp(state: State): ComingUp {
-    return once(this.#answers, `up ${state.belief} ${clockOf(state)} ${state.age} ${state.setup}`, () => {
-      const { pod } = this.belief(state).runner;
-      const { timeouts } = this.spec(state.setup);
-      const sinceCreatedMs = { new: 0, '5 m': timeouts.podUnscheduledMs, '10 m': timeouts.podPendingMs }[state.age];
-      return this.#ask('onlineDecision', (tables) => tables.onlineDecision.decideComingUp(pod as PodView, sinceCreatedMs, clockOf(state), timeouts));
-    });
+    return once(
+      this.#answers,
+      `up ${state.belief} ${clockOf(state)} ${state.age} ${state.setup}`,
+      () => {
+        const { pod } = this.belief(state).runner;
+        const { timeouts } = this.spec(state.setup);
+        const sinceCreatedMs = {
+          new: 0,
+          '5 m': timeouts.podUnscheduledMs,
+          '10 m': timeouts.podPendingMs,
+        }[state.age];
+        return this.#ask('onlineDecision', (tables) =>
+          tables.onlineDecision.decideComingUp(
+            pod as PodView,
+            sinceCreatedMs,
+            clockOf(state),
+            timeouts,
+          ),
+        );
+      },
+    );
   }
 
   /** Nothing heard yet: where an unregistration begins. */
   nothingHeard(state: State): number {
-    return this.#heard.of(this.#ask('unregisterFacts', (tables) => tables.unregisterFacts.nothingHeard(this.spec(state.setup).scope === undefined ? STARTED_MS : undefined)));
+    return this.#heard.of(
+      this.#ask('unregisterFacts', (tables) =>
+        tables.unregisterFacts.nothingHeard(
+          this.spec(state.setup).scope === undefined ? STARTED_MS : undefined,
+        ),
+      ),
+    );
   }
 
   /** The next step of the unregistration, as a plan. */
@@ -187,8 +237,16 @@ export class Mind {
       return this.#at(state, () => {
         const seen = seenNow(life);
         const facts = { ...seen, ...this.heard(state) };
-        const action = this.#ask('unregisterTable', (tables) => tables.unregisterTable.decideUnregistration(facts));
-        return this.#plans.of({ action, seen, ...(action.kind === 'wait' ? { waitMs: Math.max(1, waitMs(life, action.until, facts)) } : {}) });
+        const action = this.#ask('unregisterTable', (tables) =>
+          tables.unregisterTable.decideUnregistration(facts),
+        );
+        return this.#plans.of({
+          action,
+          seen,
+          ...(action.kind === 'wait'
+            ? { waitMs: Math.max(1, waitMs(life, action.until, facts)) }
+            : {}),
+        });
       });
     });
   }
@@ -199,14 +257,23 @@ export class Mind {
       const life = this.#life(state);
       const { action, seen } = this.plan(state);
       const facts = { ...seen, ...this.heard(state) };
-      return this.#at(state, () => (action.kind === 'stopPod' ? mustGoOn(life, facts) : hasChanged(life, facts)));
+      return this.#at(state, () =>
+        action.kind === 'stopPod' ? mustGoOn(life, facts) : hasChanged(life, facts),
+      );
     });
   }
 
   /** What is known after news of the step that was taken. */
   news(state: State, news: UnregistrationNews): number {
-    return once(this.#answers, `news ${state.heard} ${state.plan} ${Object.values(news).join()}`, () =>
-      this.#heard.of(this.#ask('unregisterFacts', (tables) => tables.unregisterFacts.hear({ ...this.plan(state).seen, ...this.heard(state) }, news))),
+    return once(
+      this.#answers,
+      `news ${state.heard} ${state.plan} ${Object.values(news).join()}`,
+      () =>
+        this.#heard.of(
+          this.#ask('unregisterFacts', (tables) =>
+            tables.unregisterFacts.hear({ ...this.plan(state).seen, ...this.heard(state) }, news),
+          ),
+        ),
     );
   }
 
@@ -214,23 +281,43 @@ export class Mind {
   lastHeard(state: State): number {
     return once(this.#answers, `last ${state.heard}`, () => {
       const { removal, removedAlive, stopped } = this.heard(state);
-      return this.#heard.of({ looked: false, removedAlive, unanswered: false, ...(removal === undefined ? {} : { removal }), ...(stopped === undefined ? {} : { stopped }) });
+      return this.#heard.of({
+        looked: false,
+        removedAlive,
+        unanswered: false,
+        ...(removal === undefined ? {} : { removal }),
+        ...(stopped === undefined ? {} : { stopped }),
+      });
     });
   }
 
   /** The verdict, or another runner. */
   ending(state: State): number {
-    return once(this.#answers, `end ${state.at === 'replacing'} ${state.belief} ${state.heard} ${state.failure} ${clockOf(state)} ${state.setup}`, () => {
-      const { removal, removedAlive, stopped } = this.heard(state);
-      const life = this.#life(state);
-      life.countLoss(true);
-      const unregistered = { removedAlive, stoppedByUs: stopped !== undefined, ...(removal === undefined ? {} : { removal }) };
-      const { cancel } = life;
-      const verdict = this.#ask('verdicts', ({ verdicts: { endFacts, decideEnding, whenCancelled } }) =>
-        this.#at(state, () => (state.at === 'replacing' && cancel !== undefined ? whenCancelled(endFacts(life, unregistered), cancel) : decideEnding(endFacts(life, unregistered)))),
-      );
-      return this.#verdicts.of(verdict);
-    });
+    return once(
+      this.#answers,
+      `end ${state.at === 'replacing'} ${state.belief} ${state.heard} ${state.failure} ${clockOf(state)} ${state.setup}`,
+      () => {
+        const { removal, removedAlive, stopped } = this.heard(state);
+        const life = this.#life(state);
+        life.countLoss(true);
+        const unregistered = {
+          removedAlive,
+          stoppedByUs: stopped !== undefined,
+          ...(removal === undefined ? {} : { removal }),
+        };
+        const { cancel } = life;
+        const verdict = this.#ask(
+          'verdicts',
+          ({ verdicts: { endFacts, decideEnding, whenCancelled } }) =>
+            this.#at(state, () =>
+              state.at === 'replacing' && cancel !== undefined
+                ? whenCancelled(endFacts(life, unregistered), cancel)
+                : decideEnding(endFacts(life, unregistered)),
+            ),
+        );
+        return this.#verdicts.of(verdict);
+      },
+    );
   }
 
   /** What the life believes when the next runner takes the place of the one that was lost. */
@@ -239,7 +326,11 @@ export class Mind {
       const life = this.#life(state);
       life.countLoss(true);
       life.replaceRunner();
-      return this.#beliefs.of({ setup: state.setup, runner: life.runner, neverStartedInARow: life.neverStartedInARow });
+      return this.#beliefs.of({
+        setup: state.setup,
+        runner: life.runner,
+        neverStartedInARow: life.neverStartedInARow,
+      });
     });
   }
 
@@ -253,8 +344,24 @@ export class Mind {
     const { runner: known, cancel, neverStartedInARow } = this.belief(state);
     const runner = copyOf(known);
     const failure = failureOf(state.failure);
-    const carried = { ...(failure === undefined ? {} : { failure }), toldOnline: false, bornAtMs: STARTED_MS, spec: { ...this.spec(state.setup), place: PLACE }, runner, phases: [], replaced: [], unregisterAttempts: 0, neverStartedInARow, shortLivedInARow: 0 };
-    return new RunnerLife('w', 'r', STARTED_MS, cancel === undefined ? carried : { ...carried, cancel });
+    const carried = {
+      ...(failure === undefined ? {} : { failure }),
+      toldOnline: false,
+      bornAtMs: STARTED_MS,
+      spec: { ...this.spec(state.setup), place: PLACE },
+      runner,
+      phases: [],
+      replaced: [],
+      unregisterAttempts: 0,
+      neverStartedInARow,
+      shortLivedInARow: 0,
+    };
+    return new RunnerLife(
+      'w',
+      'r',
+      STARTED_MS,
+      cancel === undefined ? carried : { ...carried, cancel },
+    );
   }
 
   /** The workflow's clock says what the model's does. */
@@ -271,7 +378,12 @@ export class Mind {
 
 /** What a life may change of its own: the fields, and lists in them. Views of pods it only replaces. */
 function copyOf<T extends object>(thing: T): T {
-  return Object.fromEntries(Object.entries(thing).map(([name, value]: [string, unknown]) => [name, Array.isArray(value) ? structuredClone(value) : value])) as T;
+  return Object.fromEntries(
+    Object.entries(thing).map(([name, value]: [string, unknown]) => [
+      name,
+      Array.isArray(value) ? structuredClone(value) : value,
+    ]),
+  ) as T;
 }
 
 /** More than there ever are of heard facts, of plans and of ops. */

@@ -15,7 +15,16 @@ const FILES: Readonly<Record<keyof Tables, string>> = {
 };
 
 /** What is read of a message, or only maps one word to another, is not for histories to catch: its table tests do. */
-const NOT_DECISIONS = new Set(['lossCause', 'replace', 'readCancelRequest', 'readDrainRequest', 'readReason', 'clean', 'end', 'failed']);
+const NOT_DECISIONS = new Set([
+  'lossCause',
+  'replace',
+  'readCancelRequest',
+  'readDrainRequest',
+  'readReason',
+  'clean',
+  'end',
+  'failed',
+]);
 
 export interface Mutant {
   readonly table: keyof Tables;
@@ -42,7 +51,9 @@ const texts = new Map<string, string>();
 registerHooks({
   load(url, context, nextLoad) {
     const source = texts.get(url);
-    return source === undefined ? nextLoad(url, context) : { format: 'module-typescript', source, shortCircuit: true };
+    return source === undefined
+      ? nextLoad(url, context)
+      : { format: 'module-typescript', source, shortCircuit: true };
   },
 });
 
@@ -53,7 +64,10 @@ export function mutantsOf(table: keyof Tables): Mutant[] {
     const condition = source.subarray(start, end).toString();
     const line = source.subarray(0, start).toString().split('\n').length;
     return (['never', 'negated'] as const).map((change) => {
-      const text = source.subarray(0, start).toString() + (change === 'never' ? '(false as boolean)' : `!(${condition})`) + source.subarray(end).toString();
+      const text =
+        source.subarray(0, start).toString() +
+        (change === 'never' ? '(false as boolean)' : `!(${condition})`) +
+        source.subarray(end).toString();
       const load = async (): Promise<Tables> => {
         const mutated = `${url.href}?${start}-${change}`;
         texts.set(mutated, text);
@@ -73,10 +87,20 @@ function conditionsOf(source: string): Place[] {
   const walk = (node: unknown, decides: boolean, where: string): void => {
     if (typeof node !== 'object' || node === null) return;
     if (Array.isArray(node)) return node.forEach((each) => walk(each, decides, where));
-    const { type, test, identifier } = node as { type?: string; test?: { span: Omit<Place, 'where'> }; identifier?: { value?: string } };
+    const { type, test, identifier } = node as {
+      type?: string;
+      test?: { span: Omit<Place, 'where'> };
+      identifier?: { value?: string };
+    };
     const within = type === 'FunctionDeclaration' ? (identifier?.value ?? '') : where;
     const goes = type === 'FunctionDeclaration' ? !NOT_DECISIONS.has(within) : decides;
-    if (goes && test !== undefined && test !== null && (type === 'IfStatement' || type === 'ConditionalExpression')) found.push({ where: within, start: test.span.start - base, end: test.span.end - base });
+    if (
+      goes &&
+      test !== undefined &&
+      test !== null &&
+      (type === 'IfStatement' || type === 'ConditionalExpression')
+    )
+      found.push({ where: within, start: test.span.start - base, end: test.span.end - base });
     for (const child of Object.values(node)) walk(child, goes, within);
   };
   walk(module.body, true, '');

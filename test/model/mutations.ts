@@ -6,7 +6,13 @@ import { mutantsOf, type Mutant } from './mutants.ts';
 import { RowTests } from './rowTests.ts';
 import type { Setup } from './state.ts';
 
-export const MUTATED: readonly (keyof Tables)[] = ['unregisterTable', 'unregisterFacts', 'onlineDecision', 'verdicts', 'cancellation'];
+export const MUTATED: readonly (keyof Tables)[] = [
+  'unregisterTable',
+  'unregisterFacts',
+  'onlineDecision',
+  'verdicts',
+  'cancellation',
+];
 
 /** What became of one mutant. */
 export interface Mutation extends Omit<Mutant, 'load' | 'text' | 'file'> {
@@ -37,18 +43,31 @@ function exploreKind(setup: Setup, limits: Limits): Known {
 }
 
 /** @param limits - `states` of each kind; the small kinds come first, because most are caught there */
-export async function* mutate(limits: Limits, tables: readonly (keyof Tables)[] = MUTATED): AsyncGenerator<Mutation> {
+export async function* mutate(
+  limits: Limits,
+  tables: readonly (keyof Tables)[] = MUTATED,
+): AsyncGenerator<Mutation> {
   const setups = SETUPS.filter((setup) => limits.setups?.includes(setup) ?? true);
   const soon = setups.map((setup) => exploreKind(setup, SOON));
-  const later = setups.map((setup) => exploreKind(setup, { ...limits, depth: limits.depth ?? DEPTHS[setup] })).toSorted((a, b) => a.states - b.states);
+  const later = setups
+    .map((setup) => exploreKind(setup, { ...limits, depth: limits.depth ?? DEPTHS[setup] }))
+    .toSorted((a, b) => a.states - b.states);
   const rowTests = new RowTests();
   try {
     for (const table of tables) {
       for (const { load, text, file, ...mutant } of mutantsOf(table)) {
         const mutated = await load();
-        const touched = later.filter(({ questions }) => questions.some((question) => question.table === table && !answersAlike(question, mutated)));
+        const touched = later.filter(({ questions }) =>
+          questions.some(
+            (question) => question.table === table && !answersAlike(question, mutated),
+          ),
+        );
         let caughtBy: string | undefined;
-        for (const known of [...soon.filter(({ setup }) => touched.some((one) => one.setup === setup)), ...touched]) caughtBy ??= firstWrong(known, mutated);
+        for (const known of [
+          ...soon.filter(({ setup }) => touched.some((one) => one.setup === setup)),
+          ...touched,
+        ])
+          caughtBy ??= firstWrong(known, mutated);
         const result = caughtBy !== undefined ? 'caught' : touched.length === 0 ? 'same' : 'missed';
         caughtBy ??= await rowTests.failing({ table, file, text });
         yield { ...mutant, result, ...defined({ caughtBy }) };
@@ -70,7 +89,9 @@ function answersAlike({ ask, answer }: Question, mutated: Tables): boolean {
 /** A table that fails is as good as caught. */
 function firstWrong({ setup, limits, wrongs: known }: Known, mutated: Tables): string | undefined {
   try {
-    return explore({ ...limits, setups: [setup], besides: known }, mutated).wrongs.map(keyOf).find((key) => !known.has(key));
+    return explore({ ...limits, setups: [setup], besides: known }, mutated)
+      .wrongs.map(keyOf)
+      .find((key) => !known.has(key));
   } catch (error) {
     return `it throws: ${String(error).slice(0, 100)}`;
   }

@@ -14,7 +14,8 @@ export class Numbers<T extends object> {
 }
 
 /** The same in whatever order it was put together. */
-export const sorted = <T extends object>(thing: T): T => Object.fromEntries(Object.entries(thing).toSorted(([a], [b]) => (a < b ? -1 : 1))) as T;
+export const sorted = <T extends object>(thing: T): T =>
+  Object.fromEntries(Object.entries(thing).toSorted(([a], [b]) => (a < b ? -1 : 1))) as T;
 
 /** Asks once. */
 export function once<K, T>(answers: Map<K, unknown>, question: K, answer: () => T): T {

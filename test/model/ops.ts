@@ -4,14 +4,47 @@ import type { Cancellation } from '../../core/domain/cancellation.ts';
 /** The handlers and the lines of the workflow that take answers in. */
 export type Op =
   | { readonly kind: 'provisioned' | 'see' | 'ended'; readonly view: number }
-  | { readonly kind: 'job'; readonly action: 'in_progress' | 'completed'; readonly job: 'A' | 'B'; readonly conclusion: 'success' | 'failure' }
+  | {
+      readonly kind: 'job';
+      readonly action: 'in_progress' | 'completed';
+      readonly job: 'A' | 'B';
+      readonly conclusion: 'success' | 'failure';
+    }
   | { readonly kind: 'podState'; readonly state: 'idle' | 'busy' }
-  | { readonly kind: 'cancel'; readonly mode: Cancellation['mode']; readonly by: Cancellation['by'] }
+  | {
+      readonly kind: 'cancel';
+      readonly mode: Cancellation['mode'];
+      readonly by: Cancellation['by'];
+    }
   /** `foundEnded`: the pod that it saw has ended. `known`: its id was found. `sighted`: it is online at the CI server. `isUp`: its pod says so. `called busy`: 422. */
   | { readonly kind: 'foundEnded' | 'known' | 'sighted' | 'isUp' | 'called busy' };
 
-const JOB_OPS = ['in_progress A success', 'in_progress B success', 'in_progress A failure', 'in_progress B failure', 'completed A success', 'completed A failure', 'completed B success', 'completed B failure'];
-const PLAIN_OPS = ['idle', 'busy', 'foundEnded', 'known', 'sighted', 'isUp', 'called busy', 'drain drain', 'drain cancelled', 'drain idle_timeout', 'stop cancelled', 'stop run_timeout', 'force cancelled', ...JOB_OPS];
+const JOB_OPS = [
+  'in_progress A success',
+  'in_progress B success',
+  'in_progress A failure',
+  'in_progress B failure',
+  'completed A success',
+  'completed A failure',
+  'completed B success',
+  'completed B failure',
+];
+const PLAIN_OPS = [
+  'idle',
+  'busy',
+  'foundEnded',
+  'known',
+  'sighted',
+  'isUp',
+  'called busy',
+  'drain drain',
+  'drain cancelled',
+  'drain idle_timeout',
+  'stop cancelled',
+  'stop run_timeout',
+  'force cancelled',
+  ...JOB_OPS,
+];
 const PLAIN = new Map(PLAIN_OPS.map((op, index) => [op, index]));
 
 /** Its number, the same for equal ones. */

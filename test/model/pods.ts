@@ -1,7 +1,13 @@
 /** From the model's pod to what the API server shows of it, and what the adapter makes of that. */
 import { gonePod } from '../../activities/pods.ts';
 import { goneView } from '../../activities/compute/goneView.ts';
-import { COMMAND_PROBES, ONE_JOB_PROBES, PROBES_ANNOTATION, RUNNER_PROBES, WORKFLOW_ID_ANNOTATION } from '../../activities/compute/kubernetes/metadata.ts';
+import {
+  COMMAND_PROBES,
+  ONE_JOB_PROBES,
+  PROBES_ANNOTATION,
+  RUNNER_PROBES,
+  WORKFLOW_ID_ANNOTATION,
+} from '../../activities/compute/kubernetes/metadata.ts';
 import { viewOfPod } from '../../activities/compute/kubernetes/viewOfPod.ts';
 import type { PodView } from '../../core/domain/pod.ts';
 import { hasJob, isCommand, isDone, isLost, isSilent, isStatic, type State } from './state.ts';
@@ -25,9 +31,16 @@ export type Knowledge = 'watch' | 'none';
 
 /** The pod as a worker tells of it now. */
 export function viewOf(state: State, knowledge: Knowledge): PodView {
-  if (state.pod === 'gone') return knowledge === 'none' ? { ...gonePod({ name: 'p', uid: 'u' }), workflowId: 'w' } : goneView(viewOf({ ...state, pod: lastPodOf(state) }, 'watch'));
+  if (state.pod === 'gone')
+    return knowledge === 'none'
+      ? { ...gonePod({ name: 'p', uid: 'u' }), workflowId: 'w' }
+      : goneView(viewOf({ ...state, pod: lastPodOf(state) }, 'watch'));
   const seenMs = clockOf(state) - (state.problem === 'image' ? 0 : MINUTE_MS);
-  return viewOfPod(podOf(state) as unknown as Parameters<typeof viewOfPod>[0], iso(seenMs), knowledge === 'none' ? undefined : watchedView(state));
+  return viewOfPod(
+    podOf(state) as unknown as Parameters<typeof viewOfPod>[0],
+    iso(seenMs),
+    knowledge === 'none' ? undefined : watchedView(state),
+  );
 }
 
 /** What it was when it was seen last: an exit status is known of one that had ended by then. */
@@ -40,8 +53,23 @@ function lastPodOf({ exit, started }: State): 'pending' | 'running' | 'ended' {
 function watchedView(state: State): PodView | undefined {
   const { watched } = state;
   if (watched === 'nothing') return undefined;
-  const shown = { down: { online: false, busy: false }, ready: { online: true, busy: false }, busy: { online: true, busy: true } }[watched];
-  return { name: 'p', uid: 'u', workflowId: 'w', scheduled: true, createdAt: iso(STARTED_MS), startedAt: iso(STARTED_MS), ended: false, gone: false, terminating: false, ...(isSilent(state) ? {} : shown) };
+  const shown = {
+    down: { online: false, busy: false },
+    ready: { online: true, busy: false },
+    busy: { online: true, busy: true },
+  }[watched];
+  return {
+    name: 'p',
+    uid: 'u',
+    workflowId: 'w',
+    scheduled: true,
+    createdAt: iso(STARTED_MS),
+    startedAt: iso(STARTED_MS),
+    ended: false,
+    gone: false,
+    terminating: false,
+    ...(isSilent(state) ? {} : shown),
+  };
 }
 
 const iso = (atMs: number): string => new Date(atMs).toISOString();
@@ -49,16 +77,41 @@ const iso = (atMs: number): string => new Date(atMs).toISOString();
 /** As much of a V1Pod as is read. */
 function podOf(state: State): object {
   const { told, pod, problem } = state;
-  const probes = isCommand(state) ? COMMAND_PROBES : isStatic(state) ? RUNNER_PROBES : ONE_JOB_PROBES;
-  const deleted = told === 'no' ? {} : { deletionTimestamp: iso(toldAtMs(state) + GRACE_SECONDS * 1_000), deletionGracePeriodSeconds: GRACE_SECONDS };
-  const annotations = { [WORKFLOW_ID_ANNOTATION]: 'w', ...(isSilent(state) ? {} : { [PROBES_ANNOTATION]: probes }) };
+  const probes = isCommand(state)
+    ? COMMAND_PROBES
+    : isStatic(state)
+      ? RUNNER_PROBES
+      : ONE_JOB_PROBES;
+  const deleted =
+    told === 'no'
+      ? {}
+      : {
+          deletionTimestamp: iso(toldAtMs(state) + GRACE_SECONDS * 1_000),
+          deletionGracePeriodSeconds: GRACE_SECONDS,
+        };
+  const annotations = {
+    [WORKFLOW_ID_ANNOTATION]: 'w',
+    ...(isSilent(state) ? {} : { [PROBES_ANNOTATION]: probes }),
+  };
   const scheduled = problem === 'unschedulable' ? 'False' : 'True';
   return {
     metadata: { name: 'p', uid: 'u', creationTimestamp: iso(STARTED_MS), annotations, ...deleted },
     spec: problem === 'unschedulable' ? {} : { nodeName: 'n' },
     status: {
       phase: pod === 'running' ? 'Running' : pod === 'ended' ? 'Failed' : 'Pending',
-      conditions: [{ type: 'PodScheduled', status: scheduled }, ...(told === 'evicted' ? [{ type: 'DisruptionTarget', status: 'True', reason: 'EvictionByEvictionAPI', lastTransitionTime: iso(toldAtMs(state)) }] : [])],
+      conditions: [
+        { type: 'PodScheduled', status: scheduled },
+        ...(told === 'evicted'
+          ? [
+              {
+                type: 'DisruptionTarget',
+                status: 'True',
+                reason: 'EvictionByEvictionAPI',
+                lastTransitionTime: iso(toldAtMs(state)),
+              },
+            ]
+          : []),
+      ],
       containerStatuses: [{ name: 'runner', ...containerOf(state) }],
     },
   };
@@ -67,17 +120,55 @@ function podOf(state: State): object {
 function containerOf(state: State): object {
   const { pod, problem, shown, exit } = state;
   const startedAt = iso(STARTED_MS);
-  if (pod === 'pending') return { state: { waiting: { reason: { none: 'ContainerCreating', unschedulable: '', image: 'ErrImagePull', 'image for 30 s': 'ErrImagePull', 'image name': 'InvalidImageName' }[problem] } } };
-  if (pod === 'running') return { started: shown !== 'down', ready: shown === 'ready', state: { running: { startedAt } } };
+  if (pod === 'pending')
+    return {
+      state: {
+        waiting: {
+          reason: {
+            none: 'ContainerCreating',
+            unschedulable: '',
+            image: 'ErrImagePull',
+            'image for 30 s': 'ErrImagePull',
+            'image name': 'InvalidImageName',
+          }[problem],
+        },
+      },
+    };
+  if (pod === 'running')
+    return {
+      started: shown !== 'down',
+      ready: shown === 'ready',
+      state: { running: { startedAt } },
+    };
   if (exit === 'unknown') return { state: {} };
   const reason = exit === '137, out of memory' ? 'OOMKilled' : exit === '0' ? 'Completed' : 'Error';
-  return { state: { terminated: { exitCode: EXIT_CODES[exit], reason, startedAt, finishedAt: startedAt, ...(state.recorded ? { message: recordOf(state) } : {}) } } };
+  return {
+    state: {
+      terminated: {
+        exitCode: EXIT_CODES[exit],
+        reason,
+        startedAt,
+        finishedAt: startedAt,
+        ...(state.recorded ? { message: recordOf(state) } : {}),
+      },
+    },
+  };
 }
 
 /** The supervisor's termination message (docs/supervisor.md). */
 function recordOf(state: State): string {
   const { exit, interrupted, told } = state;
   const reason = interrupted ? (told === 'evicted' ? 'evicted' : 'cancelled') : null;
-  const job = isCommand(state) ? {} : { job: isDone(state) ? 'done' : isLost(state) || hasJob(state) ? (interrupted ? 'interrupted' : 'running') : 'none' };
+  const job = isCommand(state)
+    ? {}
+    : {
+        job: isDone(state)
+          ? 'done'
+          : isLost(state) || hasJob(state)
+            ? interrupted
+              ? 'interrupted'
+              : 'running'
+            : 'none',
+      };
   return JSON.stringify({ exitCode: EXIT_CODES[exit], reason, ...job });
 }

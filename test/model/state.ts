@@ -6,7 +6,15 @@
 /** Every field with the values that it may have. What a life believes and has heard is kept aside (mind.ts) and referred to by number. */
 export const FIELDS = {
   /** What kind of runner it is. */
-  setup: ['ephemeral', 'ephemeral, silent', 'ephemeral, to be replaced', 'static', 'static, silent', 'command', 'checkpointing command'],
+  setup: [
+    'ephemeral',
+    'ephemeral, silent',
+    'ephemeral, to be replaced',
+    'static',
+    'static, silent',
+    'command',
+    'checkpointing command',
+  ],
   // The pod, as the API server has it, and what is in it in truth.
   pod: ['none', 'pending', 'running', 'ended', 'gone'],
   problem: ['none', 'unschedulable', 'image', 'image for 30 s', 'image name'],
@@ -46,7 +54,21 @@ export const FIELDS = {
   /** The `podState` signal that is on its way. */
   signal: ['none', 'idle', 'busy'],
   // The life.
-  at: ['provisioning', 'finding', 'coming up', 'looking up', 'serving', 'removing', 'stopping', 'looking', 'waiting', 'tearing down', 'awaiting gone', 'replacing', 'over'],
+  at: [
+    'provisioning',
+    'finding',
+    'coming up',
+    'looking up',
+    'serving',
+    'removing',
+    'stopping',
+    'looking',
+    'waiting',
+    'tearing down',
+    'awaiting gone',
+    'replacing',
+    'over',
+  ],
   /** What the provisioning has made. */
   made: ['nothing', 'registration', 'Secret', 'pod'],
   /** A worker that was given up goes on with the provisioning. */
@@ -55,7 +77,14 @@ export const FIELDS = {
   callingOff: [false, true],
   /** An earlier try of the same removal may have done it. */
   retried: [false, true],
-  failure: ['none', 'provisioning', 'unschedulable', 'pending_timeout', 'image_pull', 'never_registered'],
+  failure: [
+    'none',
+    'provisioning',
+    'unschedulable',
+    'pending_timeout',
+    'image_pull',
+    'never_registered',
+  ],
   /** The deletion of pod and Secret was asked for. */
   deleted: [false, true],
   handedOn: [false, true],
@@ -81,18 +110,29 @@ const NAMES = Object.keys(FIELDS) as readonly (keyof Fields)[];
 const NUMBERS = ['belief', 'heard', 'plan', 'verdict'] as const;
 const BYTE = 256;
 /** Of each field the letter of each value. */
-const LETTERS = NAMES.map((name) => new Map<unknown, string>(FIELDS[name].map((value, code) => [value, String.fromCharCode(code)])));
+const LETTERS = NAMES.map(
+  (name) =>
+    new Map<unknown, string>(FIELDS[name].map((value, code) => [value, String.fromCharCode(code)])),
+);
 
 /** A short key of the state: one byte for each field, two for each number. */
 export function encode(state: State): string {
   let key = '';
-  for (let at = 0; at < NAMES.length; at++) key += LETTERS[at]?.get(state[NAMES[at] as keyof Fields]);
-  for (const name of NUMBERS) key += String.fromCharCode(state[name] % BYTE, Math.floor(state[name] / BYTE));
+  for (let at = 0; at < NAMES.length; at++)
+    key += LETTERS[at]?.get(state[NAMES[at] as keyof Fields]);
+  for (const name of NUMBERS)
+    key += String.fromCharCode(state[name] % BYTE, Math.floor(state[name] / BYTE));
   return key;
 }
 
 /** Copied, never changed: so all states have their fields in the same order, which is much quicker. */
-const FIRST = { ...(Object.fromEntries(NAMES.map((name) => [name, FIELDS[name][0]])) as unknown as Fields), belief: 0, heard: 0, plan: 0, verdict: 0 };
+const FIRST = {
+  ...(Object.fromEntries(NAMES.map((name) => [name, FIELDS[name][0]])) as unknown as Fields),
+  belief: 0,
+  heard: 0,
+  plan: 0,
+  verdict: 0,
+};
 
 /** The reverse of {@link encode}. */
 export function decode(key: string): State {
@@ -101,7 +141,12 @@ export function decode(key: string): State {
     const name = NAMES[at] as keyof Fields;
     state[name] = FIELDS[name][key.charCodeAt(at)];
   }
-  NUMBERS.forEach((name, index) => (state[name] = key.charCodeAt(NAMES.length + 2 * index) + BYTE * key.charCodeAt(NAMES.length + 2 * index + 1)));
+  NUMBERS.forEach(
+    (name, index) =>
+      (state[name] =
+        key.charCodeAt(NAMES.length + 2 * index) +
+        BYTE * key.charCodeAt(NAMES.length + 2 * index + 1)),
+  );
   return state as unknown as State;
 }
 
@@ -110,10 +155,13 @@ export function beginning(setup: Setup): State {
   return { ...FIRST, setup };
 }
 
-export const isSilent = ({ setup }: State): boolean => setup === 'ephemeral, silent' || setup === 'static, silent';
-export const isStatic = ({ setup }: State): boolean => setup === 'static' || setup === 'static, silent';
+export const isSilent = ({ setup }: State): boolean =>
+  setup === 'ephemeral, silent' || setup === 'static, silent';
+export const isStatic = ({ setup }: State): boolean =>
+  setup === 'static' || setup === 'static, silent';
 /** No CI server knows it. */
-export const isCommand = ({ setup }: State): boolean => setup === 'command' || setup === 'checkpointing command';
+export const isCommand = ({ setup }: State): boolean =>
+  setup === 'command' || setup === 'checkpointing command';
 export const isEphemeral = (state: State): boolean => !isStatic(state) && !isCommand(state);
 export const hasJob = ({ job }: State): boolean => job === 'A runs' || job === 'B runs';
 export const isLost = ({ job }: State): boolean => job === 'A lost' || job === 'B lost';

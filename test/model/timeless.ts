@@ -11,7 +11,20 @@ const DAY_MS = 24 * 3_600_000;
  * Without what makes no difference: when exactly a job began, and is due; what a pod showed besides what is asked of its last view; how the
  * view looked by which its end was known.
  */
-export function timeless({ busySince, busyWith, jobDeadline, jobFailedAt, job: _job, jobs, pod, ended, ...rest }: RunnerState, told: boolean): RunnerState {
+export function timeless(
+  {
+    busySince,
+    busyWith,
+    jobDeadline,
+    jobFailedAt,
+    job: _job,
+    jobs,
+    pod,
+    ended,
+    ...rest
+  }: RunnerState,
+  told: boolean,
+): RunnerState {
   const { terminationDeadline: _deadline, busy, busyFrom, unseenEnd, ...view } = pod ?? STUB;
   if (rest.podBusy === undefined) Object.assign(view, { busy, busyFrom });
   if (view.startedAt === undefined) Object.assign(view, { unseenEnd });
@@ -20,14 +33,29 @@ export function timeless({ busySince, busyWith, jobDeadline, jobFailedAt, job: _
   const all = over.length + (running === undefined ? 0 : 1) === Object.keys(JOB_IDS).length;
   return sorted({
     ...rest,
-    jobs: { ...(running === undefined ? {} : { running }), over: over.toSorted(), latestAt: all ? 0 : jobs.latestAt },
+    jobs: {
+      ...(running === undefined ? {} : { running }),
+      over: over.toSorted(),
+      latestAt: all ? 0 : jobs.latestAt,
+    },
     ...(busySince === undefined || ended !== undefined ? {} : { busySince: STARTED_MS }),
     ...(busyWith === undefined || ended !== undefined ? {} : { busyWith }),
-    ...(jobDeadline === undefined || ended !== undefined ? {} : { jobDeadline: STARTED_MS + DAY_MS }),
+    ...(jobDeadline === undefined || ended !== undefined
+      ? {}
+      : { jobDeadline: STARTED_MS + DAY_MS }),
     ...(jobFailedAt === undefined ? {} : { jobFailedAt: told ? jobFailedAt : STARTED_MS }),
     ...(pod === undefined ? {} : { pod: view }),
     ...(ended === undefined ? {} : { ended: STUB }),
   });
 }
 
-const STUB: PodView = { name: 'p', uid: 'u', workflowId: 'w', scheduled: true, createdAt: '', ended: true, gone: false, terminating: false };
+const STUB: PodView = {
+  name: 'p',
+  uid: 'u',
+  workflowId: 'w',
+  scheduled: true,
+  createdAt: '',
+  ended: true,
+  gone: false,
+  terminating: false,
+};

@@ -5,7 +5,10 @@ import { STARTED_MS } from './pods.ts';
 import type { State } from './state.ts';
 import { truth, type Move } from './world.ts';
 
-const handled = (answer: 'removed' | 'absent' | 'unlisted' | 'busy', does: Partial<State> = {}) => ({ answer, does });
+const handled = (
+  answer: 'removed' | 'absent' | 'unlisted' | 'busy',
+  does: Partial<State> = {},
+) => ({ answer, does });
 
 /** What the CI server may do with a removal now. */
 function answers(s: State, mind: Mind): readonly ReturnType<typeof handled>[] {
@@ -13,13 +16,21 @@ function answers(s: State, mind: Mind): readonly ReturnType<typeof handled>[] {
   if (s.registration !== 'there') return [handled(idKnown ? 'absent' : 'unlisted')];
   const unlisted = s.fresh && !idKnown ? [handled('unlisted')] : [];
   const removed = handled('removed', { registration: 'removed' });
-  return [...unlisted, ...(s.ciBusy ? [handled('busy'), ...(s.young ? [removed] : [])] : [removed])];
+  return [
+    ...unlisted,
+    ...(s.ciBusy ? [handled('busy'), ...(s.young ? [removed] : [])] : [removed]),
+  ];
 }
 
 /** A list that was waited for is of today. */
 const LIST_AGE_MS = 60_000;
 
-const WHICH = { 'gone (204)': 'removed', 'not known (404)': 'absent', 'not in its lists': 'unlisted', 'busy (422)': 'busy' } as const;
+const WHICH = {
+  'gone (204)': 'removed',
+  'not known (404)': 'absent',
+  'not in its lists': 'unlisted',
+  'busy (422)': 'busy',
+} as const;
 
 const REMOVING: readonly Move[] = Object.entries(WHICH).flatMap(([says, answer]) => {
   const handledAs = (s: State, mind: Mind) => answers(s, mind).find((one) => one.answer === answer);
@@ -28,15 +39,39 @@ const REMOVING: readonly Move[] = Object.entries(WHICH).flatMap(([says, answer])
       const { action, seen } = mind.plan(s);
       const found = handledAs(s, mind);
       if (found === undefined || action.kind !== 'remove') return undefined;
-      if (answer === 'busy' && action.onBusy === 'retry') return s.callingOff || s.retried ? undefined : { ...s, retried: true };
-      const known = s.registration === 'there' && (answer === 'removed' || answer === 'busy') ? believe(s, mind, { kind: 'known' }) : s;
-      const told = answer === 'busy' && !seen.ended ? believe(known, mind, { kind: 'called busy' }) : known;
-      return hear({ ...told, ...found.does }, mind, { kind: 'answered', answer, retried: s.retried, atMs: (mind.heard(s).unlistedSinceMs ?? STARTED_MS) + (mind.heard(s).outOfTime === 'listRecheck' ? LIST_AGE_MS : 0), listAgeMs: LIST_AGE_MS });
+      if (answer === 'busy' && action.onBusy === 'retry')
+        return s.callingOff || s.retried ? undefined : { ...s, retried: true };
+      const known =
+        s.registration === 'there' && (answer === 'removed' || answer === 'busy')
+          ? believe(s, mind, { kind: 'known' })
+          : s;
+      const told =
+        answer === 'busy' && !seen.ended ? believe(known, mind, { kind: 'called busy' }) : known;
+      return hear({ ...told, ...found.does }, mind, {
+        kind: 'answered',
+        answer,
+        retried: s.retried,
+        atMs:
+          (mind.heard(s).unlistedSinceMs ?? STARTED_MS) +
+          (mind.heard(s).outOfTime === 'listRecheck' ? LIST_AGE_MS : 0),
+        listAgeMs: LIST_AGE_MS,
+      });
     }),
-    ...(answer === 'busy' ? [] : [step('mishap', `the CI server handles the removal (${says}), and the answer is lost with its worker`, 'removing', (s, mind) => {
-      const found = handledAs(s, mind);
-      return found === undefined || s.retried ? undefined : { ...s, ...found.does, retried: true };
-    })]),
+    ...(answer === 'busy'
+      ? []
+      : [
+          step(
+            'mishap',
+            `the CI server handles the removal (${says}), and the answer is lost with its worker`,
+            'removing',
+            (s, mind) => {
+              const found = handledAs(s, mind);
+              return found === undefined || s.retried
+                ? undefined
+                : { ...s, ...found.does, retried: true };
+            },
+          ),
+        ]),
   ];
 });
 
@@ -57,46 +92,87 @@ function outOfTime(s: State, mind: Mind): State | undefined {
   const lives = s.pod === 'running' && s.node === 'well';
   if (until === 'idleConfirmed' && lives && s.shown !== truth(s)) return undefined;
   if (until === 'terminated' && lives) return undefined;
-  if (until !== 'idleConfirmed' && until !== 'absentRecheck' && (s.young || s.fresh)) return undefined;
+  if (until !== 'idleConfirmed' && until !== 'absentRecheck' && (s.young || s.fresh))
+    return undefined;
   const { online, jobDeadline } = mind.belief(s).runner;
-  const late = until === 'jobDeadline' && jobDeadline !== undefined ? timeOut(s, mind) : until === 'jobDeadline' || (until === 'settled' && online) ? { ...s, outOfTime: true } : s;
+  const late =
+    until === 'jobDeadline' && jobDeadline !== undefined
+      ? timeOut(s, mind)
+      : until === 'jobDeadline' || (until === 'settled' && online)
+        ? { ...s, outOfTime: true }
+        : s;
   return hear(late, mind, { kind: 'outOfTime', wait: until });
 }
 
 /** Is the pod to go only unless its container has started, and it has? The API server refuses to delete what has changed since it was read. */
 function isLeft(s: State, mind: Mind): boolean {
   const { action } = mind.plan(s);
-  return 'unlessStarted' in action && s.told === 'no' && (s.pod === 'running' || (s.pod === 'ended' && s.started));
+  return (
+    'unlessStarted' in action &&
+    s.told === 'no' &&
+    (s.pod === 'running' || (s.pod === 'ended' && s.started))
+  );
 }
 
 export const UNREGISTERING: readonly Move[] = [
   ...REMOVING,
-  step('promised', 'the removal is called off', 'removing', (s, mind) => (s.callingOff ? hear(s, mind, { kind: 'calledOff' }) : undefined)),
-  step('mishap', 'the removal is given up', 'removing', (s, mind) => (s.callingOff ? undefined : hear(s, mind, { kind: 'failed' }))),
-  step('deadline', 'the CI server has not answered in time (stopPatience)', 'removing', (s, mind) => {
-    const { seen } = mind.plan(s);
-    return seen.stop !== undefined && !seen.ended && !s.callingOff ? hear(s, mind, { kind: 'outOfTime', wait: 'patience' }) : undefined;
-  }),
+  step('promised', 'the removal is called off', 'removing', (s, mind) =>
+    s.callingOff ? hear(s, mind, { kind: 'calledOff' }) : undefined,
+  ),
+  step('mishap', 'the removal is given up', 'removing', (s, mind) =>
+    s.callingOff ? undefined : hear(s, mind, { kind: 'failed' }),
+  ),
+  step(
+    'deadline',
+    'the CI server has not answered in time (stopPatience)',
+    'removing',
+    (s, mind) => {
+      const { seen } = mind.plan(s);
+      return seen.stop !== undefined && !seen.ended && !s.callingOff
+        ? hear(s, mind, { kind: 'outOfTime', wait: 'patience' })
+        : undefined;
+    },
+  ),
   step('promised', 'the API server takes the deletion of the pod', 'stopping', (s, mind) => {
     const { action } = mind.plan(s);
-    if (isLeft(s, mind)) return hear(noteDeadline(s, sees(s, mind, 'see', 'watch'), mind), mind, { kind: 'changed' });
+    if (isLeft(s, mind))
+      return hear(noteDeadline(s, sees(s, mind, 'see', 'watch'), mind), mind, { kind: 'changed' });
     if (action.kind === 'tearDown') return { ...s, ...deletePod(s, false), at: 'tearing down' };
     if (action.kind !== 'stopPod') return undefined;
     const asked = knowsPod(s, mind) ? { ...s, ...deletePod(s, action.overdue) } : s;
-    const seen = asked.pod === 'gone' && knowsPod(s, mind) ? sees(asked, mind, 'see', 'watch') : asked;
+    const seen =
+      asked.pod === 'gone' && knowsPod(s, mind) ? sees(asked, mind, 'see', 'watch') : asked;
     return hear(seen, mind, { kind: 'stopped', mode: action.mode });
   }),
-  step('mishap', 'the API server takes the deletion of the pod, and the answer is lost', 'stopping', (s, mind) => {
-    const { action } = mind.plan(s);
-    const overdue = action.kind === 'stopPod' && action.overdue;
-    return s.told !== 'no' || overdue || isLeft(s, mind) || !knowsPod(s, mind) ? undefined : { ...s, ...deletePod(s, false), deleted: s.deleted };
-  }),
-  ...(['watch', 'none'] as const).map((knowledge) =>
-    step(knowledge === 'watch' ? 'promised' : 'mishap', knowledge === 'watch' ? 'the pod is looked at' : 'the pod is looked at by a worker that has only just seen it', 'looking', (s, mind) => {
-      const seen = knowsPod(s, mind) ? noteDeadline(s, sees(s, mind, 'see', knowledge), mind) : s;
-      return hear(seen, mind, { kind: 'looked' });
-    }),
+  step(
+    'mishap',
+    'the API server takes the deletion of the pod, and the answer is lost',
+    'stopping',
+    (s, mind) => {
+      const { action } = mind.plan(s);
+      const overdue = action.kind === 'stopPod' && action.overdue;
+      return s.told !== 'no' || overdue || isLeft(s, mind) || !knowsPod(s, mind)
+        ? undefined
+        : { ...s, ...deletePod(s, false), deleted: s.deleted };
+    },
   ),
-  step('promised', 'the wait is over', 'waiting', (s, mind) => (LONG_WAITS.has(untilOf(s, mind)) ? undefined : outOfTime(s, mind))),
-  step('deadline', 'the long wait is over', 'waiting', (s, mind) => (LONG_WAITS.has(untilOf(s, mind)) ? outOfTime(s, mind) : undefined)),
+  ...(['watch', 'none'] as const).map((knowledge) =>
+    step(
+      knowledge === 'watch' ? 'promised' : 'mishap',
+      knowledge === 'watch'
+        ? 'the pod is looked at'
+        : 'the pod is looked at by a worker that has only just seen it',
+      'looking',
+      (s, mind) => {
+        const seen = knowsPod(s, mind) ? noteDeadline(s, sees(s, mind, 'see', knowledge), mind) : s;
+        return hear(seen, mind, { kind: 'looked' });
+      },
+    ),
+  ),
+  step('promised', 'the wait is over', 'waiting', (s, mind) =>
+    LONG_WAITS.has(untilOf(s, mind)) ? undefined : outOfTime(s, mind),
+  ),
+  step('deadline', 'the long wait is over', 'waiting', (s, mind) =>
+    LONG_WAITS.has(untilOf(s, mind)) ? outOfTime(s, mind) : undefined,
+  ),
 ];

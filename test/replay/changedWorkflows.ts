@@ -20,14 +20,20 @@ export const CHANGES: readonly Change[] = [
     file: 'runner/comeUp.ts',
     from: 'calls.provision(',
     to: '(calls as any).provisionRunner(',
-    breaks: ({ events }) => events.some(({ activityTaskScheduledEventAttributes: activity }) => activity?.activityType.name === 'provision' && activity.taskQueue.name.includes('-ci-')),
+    breaks: ({ events }) =>
+      events.some(
+        ({ activityTaskScheduledEventAttributes: activity }) =>
+          activity?.activityType.name === 'provision' && activity.taskQueue.name.includes('-ci-'),
+      ),
   },
   {
     what: 'search attributes are not written any more',
     file: 'runner/display.ts',
     from: 'upsertSearchAttributes([',
     to: 'void ([',
-    breaks: ({ workflowType, events }) => workflowType === 'runner' && events.some((event) => event.eventType === 'EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES'),
+    breaks: ({ workflowType, events }) =>
+      workflowType === 'runner' &&
+      events.some((event) => event.eventType === 'EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES'),
   },
   {
     what: 'a timer comes first',
@@ -41,7 +47,12 @@ export const CHANGES: readonly Change[] = [
     file: 'runner/unregister.ts',
     from: 'return await remove(life, action.onBusy, facts);',
     to: "return { kind: 'answered', answer: 'removed', retried: false, atMs: 1 };",
-    breaks: ({ workflowType, events }) => workflowType === 'runner' && events.some((event) => event.activityTaskScheduledEventAttributes?.activityType.name === 'removeRegistration'),
+    breaks: ({ workflowType, events }) =>
+      workflowType === 'runner' &&
+      events.some(
+        (event) =>
+          event.activityTaskScheduledEventAttributes?.activityType.name === 'removeRegistration',
+      ),
   },
   {
     what: 'a deadline of a job has no timer',
@@ -55,7 +66,10 @@ export const CHANGES: readonly Change[] = [
     file: 'runnerSet/reconcile.ts',
     from: 'this.state.starting(runners, this.#now);',
     to: 'this.state.starting(runners, (await workerCalls("what time is it?").clock()).at);',
-    breaks: ({ events }) => events.some((event) => event.activityTaskScheduledEventAttributes?.activityType.name === 'startRunners'),
+    breaks: ({ events }) =>
+      events.some(
+        (event) => event.activityTaskScheduledEventAttributes?.activityType.name === 'startRunners',
+      ),
   },
 ];
 
@@ -67,10 +81,14 @@ export async function bundleChanged({ what, file, from, to }: Change): Promise<W
   // Inside the project, where the packages that the workflows import are found.
   const copy = await mkdtemp(join(PROJECT, '.holdfast', 'changed-'));
   try {
-    for (const folder of ['core', 'workflows']) await cp(join(PROJECT, folder), join(copy, folder), { recursive: true });
+    for (const folder of ['core', 'workflows'])
+      await cp(join(PROJECT, folder), join(copy, folder), { recursive: true });
     const path = join(copy, 'workflows', file);
     const text = await readFile(path, 'utf8');
-    if (!text.includes(from)) throw new Error(`workflows/${file} does not say "${from}" any more: change "${what}" in ${fileURLToPath(import.meta.url)}`);
+    if (!text.includes(from))
+      throw new Error(
+        `workflows/${file} does not say "${from}" any more: change "${what}" in ${fileURLToPath(import.meta.url)}`,
+      );
     await writeFile(path, text.replace(from, to));
     return await bundleWorkflows(join(copy, 'workflows', 'index.ts'));
   } finally {

@@ -1,4 +1,9 @@
-import { deleteDefinitionSignal, groupedJobId, pauseDefinitionSignal, resumeDefinitionSignal } from '../../core/contract/index.ts';
+import {
+  deleteDefinitionSignal,
+  groupedJobId,
+  pauseDefinitionSignal,
+  resumeDefinitionSignal,
+} from '../../core/contract/index.ts';
 import type { DefinitionRun } from '../support/definitionRun.ts';
 import type { FakeCiServer } from '../support/fakeCiServer.ts';
 import type { FakeCompute } from '../support/fakeCompute.ts';
@@ -26,7 +31,14 @@ export const DEFINITION_SCENARIOS: Readonly<Record<string, DefinitionScenario>> 
     async play({ compute, ci, job }) {
       playsByItself(compute, 'end');
       ci.changedFiles.set(1, ['docs/a.md']);
-      await job.apply({ on: { push: { branches: ['main'] }, pull_request: { paths: ['src/**'] }, schedule: [{ cron: '0 3 * * *' }] }, maxConcurrency: 1 });
+      await job.apply({
+        on: {
+          push: { branches: ['main'] },
+          pull_request: { paths: ['src/**'] },
+          schedule: [{ cron: '0 3 * * *' }],
+        },
+        maxConcurrency: 1,
+      });
       await job.apply({ test: [] });
       await job.reaches('the refusal', ({ refused }) => refused !== undefined);
       await job.push('main', 'a1');
@@ -34,7 +46,10 @@ export const DEFINITION_SCENARIOS: Readonly<Record<string, DefinitionScenario>> 
       await job.pull(1, 'b1');
       await job.pull(2, 'b2', { trusted: false });
       await job.pull(3, 'b3');
-      await job.reaches('two to be over, and three to be left out', ({ ended, leftOut }) => ended.length === 2 && leftOut.length === 3);
+      await job.reaches(
+        'two to be over, and three to be left out',
+        ({ ended, leftOut }) => ended.length === 2 && leftOut.length === 3,
+      );
       await job.handle.signal(pauseDefinitionSignal, { reason: 'by hand' });
       await job.push('main', 'a3');
       await job.reaches('one to wait', ({ waiting }) => waiting.length === 1);
@@ -56,7 +71,8 @@ export const DEFINITION_SCENARIOS: Readonly<Record<string, DefinitionScenario>> 
       for (let version = 1; (await job.handle.describe()).runId === runId; version++) {
         await job.push('main', `c${version}`);
         await job.reaches('it to wait', ({ waiting }) => waiting[0]?.version === `c${version}`);
-        if (version > 500) throw new Error('500 versions, and the server does not suggest to continue as new');
+        if (version > 500)
+          throw new Error('500 versions, and the server does not suggest to continue as new');
       }
       await run.ends('test-1');
       await JobRun.of({ world, compute }, groupedJobId(job.group('main'), 1)).ends('test-1');

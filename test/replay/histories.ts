@@ -17,8 +17,14 @@ export interface RecordedHistory {
 
 export interface RecordedEvent {
   readonly eventType: string;
-  readonly activityTaskScheduledEventAttributes?: { readonly activityType: { readonly name: string }; readonly taskQueue: { readonly name: string } };
-  readonly workflowExecutionStartedEventAttributes?: { readonly workflowId: string; readonly workflowType: { readonly name: string } };
+  readonly activityTaskScheduledEventAttributes?: {
+    readonly activityType: { readonly name: string };
+    readonly taskQueue: { readonly name: string };
+  };
+  readonly workflowExecutionStartedEventAttributes?: {
+    readonly workflowId: string;
+    readonly workflowType: { readonly name: string };
+  };
   readonly markerRecordedEventAttributes?: { readonly markerName: string };
   readonly workflowExecutionContinuedAsNewEventAttributes?: { readonly newExecutionRunId: string };
 }
@@ -32,8 +38,15 @@ export function readHistories(): RecordedHistory[] {
       const text = readFileSync(join(HISTORIES, file), 'utf8');
       const { events } = JSON.parse(text) as { events: RecordedEvent[] };
       const started = events[0]?.workflowExecutionStartedEventAttributes;
-      if (started === undefined) throw new Error(`${file}: does not begin with the start of a workflow`);
-      return { file, text, events, workflowId: started.workflowId, workflowType: started.workflowType.name };
+      if (started === undefined)
+        throw new Error(`${file}: does not begin with the start of a workflow`);
+      return {
+        file,
+        text,
+        events,
+        workflowId: started.workflowId,
+        workflowType: started.workflowType.name,
+      };
     });
 }
 
@@ -44,11 +57,18 @@ export function versionFolder(packageJson = read('package.json')): string {
 }
 
 /** Where histories are recorded. @throws Error a version of that folder is released: what they record anew would be another promise */
-export function folderToRecord({ packageJson, changelog } = { packageJson: read('package.json'), changelog: read('CHANGELOG.md') }): string {
+export function folderToRecord(
+  { packageJson, changelog } = {
+    packageJson: read('package.json'),
+    changelog: read('CHANGELOG.md'),
+  },
+): string {
   const folder = versionFolder(packageJson);
   const released = changelog.split('\n').find((line) => line.startsWith(`## [${folder.slice(1)}.`));
   if (released === undefined) return folder;
-  throw new Error(`${released.slice(3)} is released, and what it has begun has to go on: its histories stay as they are. For those of the next version, raise the minor version in package.json`);
+  throw new Error(
+    `${released.slice(3)} is released, and what it has begun has to go on: its histories stay as they are. For those of the next version, raise the minor version in package.json`,
+  );
 }
 
 function read(path: string): string {

@@ -12,13 +12,23 @@ export type History = temporal.api.history.v1.IHistory;
 
 interface ProtoJson {
   readonly toJson: (type: unknown, message: unknown) => unknown;
-  readonly fromJson: (type: unknown, json: unknown, options: { ignoreUnknownFields: boolean }) => History;
+  readonly fromJson: (
+    type: unknown,
+    json: unknown,
+    options: { ignoreUnknownFields: boolean },
+  ) => History;
 }
 
 const fromHere = createRequire(import.meta.url);
-const proto = fromHere('@temporalio/proto') as { temporal: { api: { history: { v1: { History: { fromObject(history: History): unknown } } } } } };
-const { patchProtobufRoot } = fromHere('@temporalio/proto/lib/patch-protobuf-root') as { patchProtobufRoot: (root: unknown) => { lookupType(name: string): unknown } };
-const { toJson, fromJson } = createRequire(fromHere.resolve('@temporalio/proto'))('protobufjs/ext/protojson') as ProtoJson;
+const proto = fromHere('@temporalio/proto') as {
+  temporal: { api: { history: { v1: { History: { fromObject(history: History): unknown } } } } };
+};
+const { patchProtobufRoot } = fromHere('@temporalio/proto/lib/patch-protobuf-root') as {
+  patchProtobufRoot: (root: unknown) => { lookupType(name: string): unknown };
+};
+const { toJson, fromJson } = createRequire(fromHere.resolve('@temporalio/proto'))(
+  'protobufjs/ext/protojson',
+) as ProtoJson;
 const historyType = patchProtobufRoot(proto).lookupType('temporal.api.history.v1.History');
 
 export function historyToJson(history: History): unknown {

@@ -1,5 +1,13 @@
 import type { WorkflowHandle } from '@temporalio/client';
-import { JOB_GROUP_WORKFLOW, groupedJobId, jobGroupStatusQuery, jobVersionSignal, type JobGroupStatus, type JobInput, type JobResult } from '../../core/contract/index.ts';
+import {
+  JOB_GROUP_WORKFLOW,
+  groupedJobId,
+  jobGroupStatusQuery,
+  jobVersionSignal,
+  type JobGroupStatus,
+  type JobInput,
+  type JobResult,
+} from '../../core/contract/index.ts';
 import type { MemoryWorld } from '../support/memoryWorld.ts';
 import { JobRun, THREE, commandEnds, playsByItself, step } from '../support/jobRun.ts';
 import { until } from '../support/until.ts';
@@ -21,7 +29,11 @@ const GROUPED: JobInput = { name: 'unit', repository: 'acme/web', test: [step('u
 export const JOB_SCENARIOS: Readonly<Record<string, JobScenario>> = {
   job: {
     async play(world, id) {
-      const run = await JobRun.start(world, { ...THREE, post: [step('gather', { optionalOnSuccess: true }), step('clean')] }, id);
+      const run = await JobRun.start(
+        world,
+        { ...THREE, post: [step('gather', { optionalOnSuccess: true }), step('clean')] },
+        id,
+      );
       for (const name of ['pre-1', 'test-1', 'test-2', 'post-2']) await run.ends(name);
       return run.handle;
     },
@@ -35,7 +47,9 @@ export const JOB_SCENARIOS: Readonly<Record<string, JobScenario>> = {
       await run.ends('pre-1');
       const unit = await run.runs('test-1');
       await run.handle.signal('cancel', { by: 'superseded', reason: 'a newer version has come' });
-      await until('the step to be stopped', () => world.compute.deletions.some(({ name }) => name === unit));
+      await until('the step to be stopped', () =>
+        world.compute.deletions.some(({ name }) => name === unit),
+      );
       commandEnds(world.compute, unit, 143, { reason: 'superseded' });
       world.compute.vanish(unit);
       await run.runs('post-1');
@@ -49,7 +63,11 @@ export const JOB_SCENARIOS: Readonly<Record<string, JobScenario>> = {
   },
   'job-out-of-time': {
     async play(world, id) {
-      const run = await JobRun.start(world, { ...THREE, pre: [], timeout: '2s', gracePeriod: '2s' }, id);
+      const run = await JobRun.start(
+        world,
+        { ...THREE, pre: [], timeout: '2s', gracePeriod: '2s' },
+        id,
+      );
       await run.runs('test-1');
       await run.runs('post-1');
       return run.handle;
@@ -72,14 +90,30 @@ export const JOB_SCENARIOS: Readonly<Record<string, JobScenario>> = {
   jobGroup: {
     async play({ world, compute }, id) {
       const come = async (number: number): Promise<WorkflowHandle> => {
-        const version = { commit: String(number).padStart(40, '0'), at: new Date(Date.UTC(2026, 10, 22) + number * 1_000).toISOString(), job: GROUPED };
-        return await world.client.workflow.signalWithStart(JOB_GROUP_WORKFLOW, { workflowId: id, taskQueue: world.taskQueue, args: [], signal: jobVersionSignal, signalArgs: [version] });
+        const version = {
+          commit: String(number).padStart(40, '0'),
+          at: new Date(Date.UTC(2026, 10, 22) + number * 1_000).toISOString(),
+          job: GROUPED,
+        };
+        return await world.client.workflow.signalWithStart(JOB_GROUP_WORKFLOW, {
+          workflowId: id,
+          taskQueue: world.taskQueue,
+          args: [],
+          signal: jobVersionSignal,
+          signalArgs: [version],
+        });
       };
       const handle = await come(1);
       const told = async (number: number): Promise<void> =>
         await until(`version ${number} to be over, and told`, async () => {
-          const { generation, outcome, report }: JobGroupStatus = await handle.query(jobGroupStatusQuery);
-          return generation === number && outcome === 'succeeded' && report?.last?.state === 'succeeded' && report.pending === undefined;
+          const { generation, outcome, report }: JobGroupStatus =
+            await handle.query(jobGroupStatusQuery);
+          return (
+            generation === number &&
+            outcome === 'succeeded' &&
+            report?.last?.state === 'succeeded' &&
+            report.pending === undefined
+          );
         });
       // A newer one, while the older one runs.
       await JobRun.of({ world, compute }, groupedJobId(id, 1)).runs('test-1');
@@ -88,7 +122,8 @@ export const JOB_SCENARIOS: Readonly<Record<string, JobScenario>> = {
       await told(2);
       const { runId } = await handle.describe();
       for (let number = 3; (await handle.describe()).runId === runId; number++) {
-        if (number > 50) throw new Error('50 versions, and the server does not suggest to continue as new');
+        if (number > 50)
+          throw new Error('50 versions, and the server does not suggest to continue as new');
         await come(number);
         await told(number);
       }

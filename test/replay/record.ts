@@ -26,12 +26,18 @@ import { SET_SCENARIOS, type SetScenario } from './setScenarios.ts';
 
 /** Low enough that a static runner, and the runs of a job, continue as new after some jobs; no other scenario gets that far. */
 const SUGGEST_CONTINUE_AS_NEW_AT = 150;
-const NAMES = [...Object.keys(SCENARIOS), ...Object.keys(JOB_SCENARIOS), ...Object.keys(DEFINITION_SCENARIOS), ...Object.keys(SET_SCENARIOS)];
+const NAMES = [
+  ...Object.keys(SCENARIOS),
+  ...Object.keys(JOB_SCENARIOS),
+  ...Object.keys(DEFINITION_SCENARIOS),
+  ...Object.keys(SET_SCENARIOS),
+];
 const PROJECT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
 async function main(names: readonly string[]): Promise<void> {
   const unknown = names.filter((name) => !NAMES.includes(name));
-  if (unknown.length > 0) throw new Error(`no such scenario: ${unknown.join(', ')}; there are ${NAMES.join(', ')}`);
+  if (unknown.length > 0)
+    throw new Error(`no such scenario: ${unknown.join(', ')}; there are ${NAMES.join(', ')}`);
   const folder = join(HISTORIES, folderToRecord());
   const histories = new Map<string, string>();
   const server = await temporalWithShortHistories(SUGGEST_CONTINUE_AS_NEW_AT);
@@ -53,7 +59,11 @@ async function main(names: readonly string[]): Promise<void> {
 
 /** Plays one scenario. @returns the histories of its workflows, by file name */
 async function recordNamed(address: string, name: string): Promise<Map<string, string>> {
-  const [jobs, definition, set] = [JOB_SCENARIOS[name], DEFINITION_SCENARIOS[name], SET_SCENARIOS[name]];
+  const [jobs, definition, set] = [
+    JOB_SCENARIOS[name],
+    DEFINITION_SCENARIOS[name],
+    SET_SCENARIOS[name],
+  ];
   if (set !== undefined) return await recordSet(address, name, set);
   if (jobs !== undefined) return await recordJob(address, name, jobs);
   if (definition !== undefined) return await recordDefinition(address, name, definition);
@@ -61,7 +71,11 @@ async function recordNamed(address: string, name: string): Promise<Map<string, s
 }
 
 /** One of a runner. */
-async function record(address: string, name: string, scenario: Scenario): Promise<Map<string, string>> {
+async function record(
+  address: string,
+  name: string,
+  scenario: Scenario,
+): Promise<Map<string, string>> {
   const [compute, ci] = [new FakeCompute(), new FakeCiServer()];
   prepare(name, { compute, ci });
   const world = await holdfastWorld(address, { compute, ciServers: ci });
@@ -75,11 +89,16 @@ async function record(address: string, name: string, scenario: Scenario): Promis
     } else {
       const result = await run.result();
       assert.partialDeepStrictEqual(result, scenario.ends, `${name} did not end as told`);
-      assert.equal(result.deregistration !== undefined, scenario.deregistration !== undefined, `${name}: hand-off to deregistration`);
+      assert.equal(
+        result.deregistration !== undefined,
+        scenario.deregistration !== undefined,
+        `${name}: hand-off to deregistration`,
+      );
       if (result.deregistration !== undefined) {
         scenario.deregistration?.(stage, result.runnerName);
         await world.client.workflow.getHandle(result.deregistration).result();
-        for (const [, history] of await historiesOf(world.client, result.deregistration)) files.set(`${name}.deregistration.json`, history);
+        for (const [, history] of await historiesOf(world.client, result.deregistration))
+          files.set(`${name}.deregistration.json`, history);
       }
     }
     await addRuns(files, world.client, run.handle.workflowId, name, scenario.runs);
@@ -90,7 +109,11 @@ async function record(address: string, name: string, scenario: Scenario): Promis
 }
 
 /** One of a declared job. */
-async function recordDefinition(address: string, name: string, { play, runs }: DefinitionScenario): Promise<Map<string, string>> {
+async function recordDefinition(
+  address: string,
+  name: string,
+  { play, runs }: DefinitionScenario,
+): Promise<Map<string, string>> {
   const [compute, ci] = [new FakeCompute(), new FakeCiServer()];
   const world = await holdfastWorld(address, { compute, ciServers: ci });
   try {
@@ -105,7 +128,11 @@ async function recordDefinition(address: string, name: string, { play, runs }: D
 }
 
 /** One of a job, or of the runs of one. */
-async function recordJob(address: string, name: string, { play, ends, steps = [], runs }: JobScenario): Promise<Map<string, string>> {
+async function recordJob(
+  address: string,
+  name: string,
+  { play, ends, steps = [], runs }: JobScenario,
+): Promise<Map<string, string>> {
   const [compute, ci] = [new FakeCompute(), new FakeCiServer()];
   const world = await holdfastWorld(address, { compute, ciServers: ci });
   try {
@@ -114,7 +141,8 @@ async function recordJob(address: string, name: string, { play, ends, steps = []
     else assert.partialDeepStrictEqual(await handle.result(), ends, `${name} did not end as told`);
     const files = new Map<string, string>();
     await addRuns(files, world.client, handle.workflowId, name, runs);
-    for (const step of steps) await addRuns(files, world.client, `${handle.workflowId}-${step}`, `${name}.${step}`);
+    for (const step of steps)
+      await addRuns(files, world.client, `${handle.workflowId}-${step}`, `${name}.${step}`);
     return files;
   } finally {
     await world.close();
@@ -122,13 +150,18 @@ async function recordJob(address: string, name: string, { play, ends, steps = []
 }
 
 /** One of a set, of a command to it, or of a sweep. */
-async function recordSet(address: string, name: string, { play, records = { '': setWorkflowId }, runs }: SetScenario): Promise<Map<string, string>> {
+async function recordSet(
+  address: string,
+  name: string,
+  { play, records = { '': setWorkflowId }, runs }: SetScenario,
+): Promise<Map<string, string>> {
   const [compute, ci] = [new FakeCompute(), new FakeCiServer()];
   const world = await holdfastWorld(address, { compute, ciServers: ci });
   try {
     await play({ world, compute, ci }, name);
     const files = new Map<string, string>();
-    for (const [more, idOf] of Object.entries(records)) await addRuns(files, world.client, idOf(name), `${name}${more}`, more === '' ? runs : 1);
+    for (const [more, idOf] of Object.entries(records))
+      await addRuns(files, world.client, idOf(name), `${name}${more}`, more === '' ? runs : 1);
     return files;
   } finally {
     await world.close();
@@ -136,22 +169,37 @@ async function recordSet(address: string, name: string, { play, records = { '': 
 }
 
 async function assertCancelled(result: Promise<unknown>): Promise<void> {
-  await assert.rejects(result, (error) => error instanceof WorkflowFailedError && error.cause instanceof CancelledFailure);
+  await assert.rejects(
+    result,
+    (error) => error instanceof WorkflowFailedError && error.cause instanceof CancelledFailure,
+  );
 }
 
-async function addRuns(files: Map<string, string>, client: Client, workflowId: string, name: string, expected = 1): Promise<void> {
+async function addRuns(
+  files: Map<string, string>,
+  client: Client,
+  workflowId: string,
+  name: string,
+  expected = 1,
+): Promise<void> {
   const runs = await historiesOf(client, workflowId);
   assert.equal(runs.length, expected, `${name}: number of runs`);
-  for (const [number, history] of runs) files.set(number === 1 ? `${name}.json` : `${name}.${number}.json`, history);
+  for (const [number, history] of runs)
+    files.set(number === 1 ? `${name}.json` : `${name}.${number}.json`, history);
 }
 
 /** The histories of all runs of a workflow, the first one first, with their numbers. */
-async function historiesOf(client: Client, workflowId: string): Promise<[number: number, history: string][]> {
+async function historiesOf(
+  client: Client,
+  workflowId: string,
+): Promise<[number: number, history: string][]> {
   const { raw } = await client.workflow.getHandle(workflowId).describe();
   const histories: [number, string][] = [];
   let runId: string | undefined = raw.workflowExecutionInfo?.firstRunId ?? undefined;
   while (runId !== undefined) {
-    const { events } = historyToJson(await client.workflow.getHandle(workflowId, runId).fetchHistory()) as { events: RecordedEvent[] };
+    const { events } = historyToJson(
+      await client.workflow.getHandle(workflowId, runId).fetchHistory(),
+    ) as { events: RecordedEvent[] };
     histories.push([histories.length + 1, presentable(events)]);
     runId = events.at(-1)?.workflowExecutionContinuedAsNewEventAttributes?.newExecutionRunId;
   }
@@ -160,9 +208,15 @@ async function historiesOf(client: Client, workflowId: string): Promise<[number:
 
 /** One event a line, without what says where it was recorded. @throws AssertionError when something of that is left */
 function presentable(events: readonly RecordedEvent[]): string {
-  const lines = events.map((event) => JSON.stringify(event, (key, value: unknown) => (key === 'stackTrace' ? undefined : value)));
-  const text = `{"events":[\n${lines.join(',\n')}\n]}\n`.replaceAll(`${process.pid}@${hostname()}`, 'recorder');
-  for (const trace of [hostname(), PROJECT]) assert(!text.includes(trace), `the history tells of ${trace}`);
+  const lines = events.map((event) =>
+    JSON.stringify(event, (key, value: unknown) => (key === 'stackTrace' ? undefined : value)),
+  );
+  const text = `{"events":[\n${lines.join(',\n')}\n]}\n`.replaceAll(
+    `${process.pid}@${hostname()}`,
+    'recorder',
+  );
+  for (const trace of [hostname(), PROJECT])
+    assert(!text.includes(trace), `the history tells of ${trace}`);
   return text;
 }
 

@@ -10,16 +10,23 @@ import { SCENARIOS } from './scenarios.ts';
 import { SET_SCENARIOS } from './setScenarios.ts';
 
 // The replay of a changed workflow fails loudly, on purpose.
-Runtime.install({ logger: new DefaultLogger('ERROR', () => undefined), telemetryOptions: { logging: { filter: 'OFF', forward: {} } } });
+Runtime.install({
+  logger: new DefaultLogger('ERROR', () => undefined),
+  telemetryOptions: { logging: { filter: 'OFF', forward: {} } },
+});
 
 const histories = readHistories();
 
 /** What each history's replay says: `undefined` when the code does what it did when the history was recorded. */
 async function replay(workflows: ReplayWorkerOptions): Promise<Map<string, Error | undefined>> {
   const results = new Map<string, Error | undefined>();
-  const pushed = histories.map(({ workflowId, text }) => ({ workflowId, history: historyFromJson(JSON.parse(text)) }));
+  const pushed = histories.map(({ workflowId, text }) => ({
+    workflowId,
+    history: historyFromJson(JSON.parse(text)),
+  }));
   let index = 0;
-  for await (const { error } of Worker.runReplayHistories(workflows, pushed)) results.set(histories[index++]?.file ?? '', error);
+  for await (const { error } of Worker.runReplayHistories(workflows, pushed))
+    results.set(histories[index++]?.file ?? '', error);
   return results;
 }
 
@@ -27,7 +34,8 @@ async function replay(workflows: ReplayWorkerOptions): Promise<Map<string, Error
 function decoded(text: string): string {
   const words: string[] = [text];
   JSON.parse(text, (key, value: unknown) => {
-    if (key === 'data' && typeof value === 'string') words.push(Buffer.from(value, 'base64').toString('utf8'));
+    if (key === 'data' && typeof value === 'string')
+      words.push(Buffer.from(value, 'base64').toString('utf8'));
     return value;
   });
   return words.join('\n');
@@ -45,40 +53,69 @@ describe('the histories of every version', () => {
     expect(results.get(file)?.message).toBeUndefined();
   });
 
-  test.each<[string, { runs?: number; deregistration?: unknown }]>([...Object.entries(SCENARIOS), ...Object.entries(DEFINITION_SCENARIOS)])('%s is recorded', (name, { runs = 1, deregistration }) => {
+  test.each<[string, { runs?: number; deregistration?: unknown }]>([
+    ...Object.entries(SCENARIOS),
+    ...Object.entries(DEFINITION_SCENARIOS),
+  ])('%s is recorded', (name, { runs = 1, deregistration }) => {
     const files = histories.map(({ file }) => file);
     expect(files).toContain(`${versionFolder()}/${name}.json`);
-    for (let run = 2; run <= runs; run++) expect(files).toContain(`${versionFolder()}/${name}.${run}.json`);
-    if (deregistration !== undefined) expect(files).toContain(`${versionFolder()}/${name}.deregistration.json`);
+    for (let run = 2; run <= runs; run++)
+      expect(files).toContain(`${versionFolder()}/${name}.${run}.json`);
+    if (deregistration !== undefined)
+      expect(files).toContain(`${versionFolder()}/${name}.deregistration.json`);
   });
 
   test.each(Object.entries(JOB_SCENARIOS))('%s is recorded', (name, { runs = 1, steps = [] }) => {
     const files = histories.map(({ file }) => file);
-    for (const file of [name, ...Array.from({ length: runs - 1 }, (_, index) => `${name}.${index + 2}`), ...steps.map((step) => `${name}.${step}`)]) expect(files).toContain(`${versionFolder()}/${file}.json`);
+    for (const file of [
+      name,
+      ...Array.from({ length: runs - 1 }, (_, index) => `${name}.${index + 2}`),
+      ...steps.map((step) => `${name}.${step}`),
+    ])
+      expect(files).toContain(`${versionFolder()}/${file}.json`);
   });
 
-  test.each(Object.entries(SET_SCENARIOS))('%s is recorded', (name, { runs = 1, records = { '': () => '' } }) => {
-    const files = histories.map(({ file }) => file);
-    for (const file of [...Object.keys(records).map((more) => `${name}${more}`), ...Array.from({ length: runs - 1 }, (_, index) => `${name}.${index + 2}`)]) expect(files).toContain(`${versionFolder()}/${file}.json`);
-  });
+  test.each(Object.entries(SET_SCENARIOS))(
+    '%s is recorded',
+    (name, { runs = 1, records = { '': () => '' } }) => {
+      const files = histories.map(({ file }) => file);
+      for (const file of [
+        ...Object.keys(records).map((more) => `${name}${more}`),
+        ...Array.from({ length: runs - 1 }, (_, index) => `${name}.${index + 2}`),
+      ])
+        expect(files).toContain(`${versionFolder()}/${file}.json`);
+    },
+  );
 
-  test.each(histories.map((history) => [history.file, history] as const))('%s is complete, and holds no secret', (_file, { text, events, workflowId }) => {
-    expect(events.at(-1)?.eventType).toMatch(/^EVENT_TYPE_WORKFLOW_EXECUTION_(COMPLETED|CANCELED|CONTINUED_AS_NEW)$/);
-    const words = decoded(text);
-    // The payloads are read for sure: this one is in every history's input.
-    expect(words).toMatch(/"organization":"acme"|"ciServer":"none"|"commands":"echo unit"|"repository":"acme\/web"|"set":"set-|"force":true/i);
-    expect(workflowId).toMatch(/^((runner|deregistration|set)-|set-command:|job|sweep)/);
-    expect(words).not.toMatch(/SECRET-TOKEN|SECRET-JIT/);
-    expect(words).not.toMatch(/JITCONFIG|RUNNER_TOKEN/);
-  });
+  test.each(histories.map((history) => [history.file, history] as const))(
+    '%s is complete, and holds no secret',
+    (_file, { text, events, workflowId }) => {
+      expect(events.at(-1)?.eventType).toMatch(
+        /^EVENT_TYPE_WORKFLOW_EXECUTION_(COMPLETED|CANCELED|CONTINUED_AS_NEW)$/,
+      );
+      const words = decoded(text);
+      // The payloads are read for sure: this one is in every history's input.
+      expect(words).toMatch(
+        /"organization":"acme"|"ciServer":"none"|"commands":"echo unit"|"repository":"acme\/web"|"set":"set-|"force":true/i,
+      );
+      expect(workflowId).toMatch(/^((runner|deregistration|set)-|set-command:|job|sweep)/);
+      expect(words).not.toMatch(/SECRET-TOKEN|SECRET-JIT/);
+      expect(words).not.toMatch(/JITCONFIG|RUNNER_TOKEN/);
+    },
+  );
 });
 
 describe('the replay finds a deliberate change', () => {
-  test.each(CHANGES.map((change) => [change.what, change] as const))('%s', async (_what, change) => {
-    const results = await replay({ workflowBundle: await bundleChanged(change) });
-    const failed = [...results].flatMap(([file, error]) => (error === undefined ? [] : [file]));
-    const expected = histories.filter((history) => change.breaks(history)).map(({ file }) => file);
-    expect(expected.length).toBeGreaterThan(3);
-    expect(failed).toEqual(expected);
-  });
+  test.each(CHANGES.map((change) => [change.what, change] as const))(
+    '%s',
+    async (_what, change) => {
+      const results = await replay({ workflowBundle: await bundleChanged(change) });
+      const failed = [...results].flatMap(([file, error]) => (error === undefined ? [] : [file]));
+      const expected = histories
+        .filter((history) => change.breaks(history))
+        .map(({ file }) => file);
+      expect(expected.length).toBeGreaterThan(3);
+      expect(failed).toEqual(expected);
+    },
+  );
 });

@@ -1,5 +1,10 @@
 import { CiServerError } from '../../activities/ports.ts';
-import { ciEventSignal, type RunnerInput, type RunnerResult, type RunnerStatus } from '../../core/contract/index.ts';
+import {
+  ciEventSignal,
+  type RunnerInput,
+  type RunnerResult,
+  type RunnerStatus,
+} from '../../core/contract/index.ts';
 import type { FakeCiServer } from '../support/fakeCiServer.ts';
 import type { FakeCompute } from '../support/fakeCompute.ts';
 import type { RunnerRun } from '../support/holdfastWorld.ts';
@@ -53,7 +58,12 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     async play(stage) {
       const pod = await idle(stage);
       const { runnerName } = await stage.run.status();
-      await stage.run.handle.signal(ciEventSignal, { action: 'in_progress', jobId: 42, runnerName, jobName: 'build' });
+      await stage.run.handle.signal(ciEventSignal, {
+        action: 'in_progress',
+        jobId: 42,
+        runnerName,
+        jobName: 'build',
+      });
       await phase(stage, 'Busy');
       await stage.run.handle.signal(ciEventSignal, { action: 'completed', jobId: 42, runnerName });
       await finishJob(stage, pod);
@@ -75,12 +85,17 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     input: { ephemeral: false },
     async play(stage) {
       const pod = await busy(stage);
-      for (let job = 1; (await stage.run.handle.describe()).runId === (await firstRunId(stage)); job++) {
+      for (
+        let job = 1;
+        (await stage.run.handle.describe()).runId === (await firstRunId(stage));
+        job++
+      ) {
         stage.compute.endJob(pod);
         await phase(stage, 'Idle');
         stage.compute.startJob(pod);
         await phase(stage, 'Busy');
-        if (job > 500) throw new Error('500 jobs, and the server does not suggest to continue as new');
+        if (job > 500)
+          throw new Error('500 jobs, and the server does not suggest to continue as new');
       }
       stage.ci.setBusy((await stage.run.status()).runnerName, false);
       stage.compute.endJob(pod);
@@ -183,18 +198,27 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   },
   'image-pull': {
     async play({ compute, run }) {
-      compute.change(await run.pod(), { scheduled: true, problem: { kind: 'invalid_image', message: 'couldn’t parse image name', since: new Date().toISOString() } });
+      compute.change(await run.pod(), {
+        scheduled: true,
+        problem: {
+          kind: 'invalid_image',
+          message: 'couldn’t parse image name',
+          since: new Date().toISOString(),
+        },
+      });
     },
     ends: { outcome: 'errored', cause: 'image_pull' },
   },
   unschedulable: {
     input: { timeouts: { podUnscheduled: '300ms' } },
-    play: async ({ compute, run }) => compute.change(await run.pod(), { unschedulable: '0/3 nodes are available' }),
+    play: async ({ compute, run }) =>
+      compute.change(await run.pod(), { unschedulable: '0/3 nodes are available' }),
     ends: { outcome: 'errored', cause: 'unschedulable' },
   },
   'never-online': {
     input: { timeouts: { podUnscheduled: '1s', registration: '300ms' } },
-    play: async ({ compute, run }) => compute.change(await run.pod(), { scheduled: true, startedAt: new Date().toISOString() }),
+    play: async ({ compute, run }) =>
+      compute.change(await run.pod(), { scheduled: true, startedAt: new Date().toISOString() }),
     ends: { outcome: 'errored', cause: 'never_registered' },
   },
   'never-registered-by-look-ups': {
@@ -226,14 +250,27 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     ends: { outcome: 'succeeded', attempt: 1 },
   },
   'command-evicted-and-resumed': {
-    input: { ...COMMAND, onTerm: 'checkpoint', onEviction: 'resume', volumeClaims: [{ name: 'state', mountPath: '/state', storage: '1Gi' }] },
+    input: {
+      ...COMMAND,
+      onTerm: 'checkpoint',
+      onEviction: 'resume',
+      volumeClaims: [{ name: 'state', mountPath: '/state', storage: '1Gi' }],
+    },
     async play(stage) {
       stage.compute.nodeStates.push('unreachable');
       const pod = await started(stage);
-      stage.compute.change(pod, { ended: true, exit: { code: 143, oomKilled: false, record: { reason: 'evicted' } }, ...EVICTION });
+      stage.compute.change(pod, {
+        ended: true,
+        exit: { code: 143, oomKilled: false, record: { reason: 'evicted' } },
+        ...EVICTION,
+      });
       stage.compute.vanish(await started(stage, 2));
       const last = await started(stage, 3);
-      stage.compute.change(last, { ended: true, exit: { code: 0, oomKilled: false, record: { reason: 'evicted' } }, ...EVICTION });
+      stage.compute.change(last, {
+        ended: true,
+        exit: { code: 0, oomKilled: false, record: { reason: 'evicted' } },
+        ...EVICTION,
+      });
     },
     ends: { outcome: 'succeeded', attempt: 3 },
   },
@@ -256,7 +293,11 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
 export function prepare(name: string, { compute, ci }: Pick<Stage, 'compute' | 'ci'>): void {
   compute.probes = SCENARIOS[name]?.probes ?? true;
   if (name !== 'credentials-refused-while-provisioning') return;
-  ci.script.push({ method: 'register', answer: new CiServerError('credentials', 'Bad credentials', { status: 401 }), repeat: true });
+  ci.script.push({
+    method: 'register',
+    answer: new CiServerError('credentials', 'Bad credentials', { status: 401 }),
+    repeat: true,
+  });
 }
 
 async function phase({ run }: Stage, wanted: RunnerStatus['phase']): Promise<RunnerStatus> {
@@ -265,8 +306,16 @@ async function phase({ run }: Stage, wanted: RunnerStatus['phase']): Promise<Run
 
 /** Starts the command of an attempt. @returns its pod */
 async function started({ compute, run }: Stage, attempt = 1): Promise<string> {
-  const { pod = '' } = await run.reaches(`pod ${attempt}`, (status) => status.attempt === attempt && status.pod !== undefined);
-  compute.change(pod, { scheduled: true, node: 'node-1', startedAt: new Date().toISOString(), online: true });
+  const { pod = '' } = await run.reaches(
+    `pod ${attempt}`,
+    (status) => status.attempt === attempt && status.pod !== undefined,
+  );
+  compute.change(pod, {
+    scheduled: true,
+    node: 'node-1',
+    startedAt: new Date().toISOString(),
+    online: true,
+  });
   await run.reaches('Busy', (status) => status.phase === 'Busy' && status.attempt === attempt);
   return pod;
 }
@@ -274,7 +323,10 @@ async function started({ compute, run }: Stage, attempt = 1): Promise<string> {
 /** Brings the runner of an attempt online. @returns its pod */
 async function idle(stage: Stage, attempt = 1): Promise<string> {
   const { compute, ci, run } = stage;
-  const { pod = '', runnerName } = await run.reaches(`pod ${attempt}`, (status) => status.attempt === attempt && status.pod !== undefined);
+  const { pod = '', runnerName } = await run.reaches(
+    `pod ${attempt}`,
+    (status) => status.attempt === attempt && status.pod !== undefined,
+  );
   compute.start(pod);
   ci.connect(runnerName);
   await phase(stage, 'Idle');
@@ -291,10 +343,15 @@ async function busy(stage: Stage, attempt = 1): Promise<string> {
 }
 
 /** GitHub's side of the end of an ephemeral runner's job: it is unregistered before it exits. */
-async function finishJob({ compute, ci, run }: Stage, pod: string, record?: SupervisorRecord): Promise<void> {
+async function finishJob(
+  { compute, ci, run }: Stage,
+  pod: string,
+  record?: SupervisorRecord,
+): Promise<void> {
   ci.forget((await run.status()).runnerName);
   compute.endJob(pod);
   compute.end(pod, 0, { exit: { code: 0, oomKilled: false, ...(record && { record }) } });
 }
 
-const firstRunId = async ({ run }: Stage): Promise<string | undefined> => (await run.handle.describe()).raw.workflowExecutionInfo?.firstRunId ?? undefined;
+const firstRunId = async ({ run }: Stage): Promise<string | undefined> =>
+  (await run.handle.describe()).raw.workflowExecutionInfo?.firstRunId ?? undefined;

@@ -1,4 +1,10 @@
-import { SWEEP_WORKFLOW, runnerNewsSignal, setCommandId, setWorkflowId, type RunnerSetInput } from '../../core/contract/index.ts';
+import {
+  SWEEP_WORKFLOW,
+  runnerNewsSignal,
+  setCommandId,
+  setWorkflowId,
+  type RunnerSetInput,
+} from '../../core/contract/index.ts';
 import type { MemoryWorld } from '../support/memoryWorld.ts';
 import { SetRun } from '../support/setRun.ts';
 import { sweepReport } from '../support/sweepReports.ts';
@@ -16,7 +22,13 @@ export interface SetScenario {
 
 /** Short histories: the runners are listed only as the set begins. */
 const intervals = { relist: '1h', passOn: '200ms' } as const;
-const DEMAND: Partial<RunnerSetInput> = { minIdle: 0, max: 3, scaleDownDelay: '0s', queueCheck: '0s', intervals };
+const DEMAND: Partial<RunnerSetInput> = {
+  minIdle: 0,
+  max: 3,
+  scaleDownDelay: '0s',
+  queueCheck: '0s',
+  intervals,
+};
 const SET = { '': setWorkflowId };
 
 /** Everything that a set may meet, one scenario each. The name is the history's file name. */
@@ -41,11 +53,31 @@ export const SET_SCENARIOS: Readonly<Record<string, SetScenario>> = {
   },
   'set-rollout': {
     async play(world, name) {
-      const set = await SetRun.start(world, { name, replicas: 1, scaleDownDelay: '0s', intervals, template: { ephemeral: false } as never });
+      const set = await SetRun.start(world, {
+        name,
+        replicas: 1,
+        scaleDownDelay: '0s',
+        intervals,
+        template: { ephemeral: false } as never,
+      });
       await set.comesTo({ idle: 1 });
-      await set.command({ command: 'setTemplate', template: SetRun.template({ ephemeral: false, labels: ['linux', 'v2'] }) }, 'setTemplate');
+      await set.command(
+        {
+          command: 'setTemplate',
+          template: SetRun.template({ ephemeral: false, labels: ['linux', 'v2'] }),
+        },
+        'setTemplate',
+      );
       const timer = setInterval(() => set.bringUp(), 20);
-      await set.reaches('one of the new template', ({ generation, runners }) => runners.length === 1 && runners[0]?.generation === generation && runners[0].state === 'idle').finally(() => clearInterval(timer));
+      await set
+        .reaches(
+          'one of the new template',
+          ({ generation, runners }) =>
+            runners.length === 1 &&
+            runners[0]?.generation === generation &&
+            runners[0].state === 'idle',
+        )
+        .finally(() => clearInterval(timer));
       await set.end();
     },
     records: { ...SET, '.setTemplate': (name) => setCommandId(name, 'setTemplate') },
@@ -62,16 +94,35 @@ export const SET_SCENARIOS: Readonly<Record<string, SetScenario>> = {
       await set.settles({});
       await set.end();
     },
-    records: { ...SET, '.pause': (name) => setCommandId(name, 'pause'), '.scale': (name) => setCommandId(name, 'scale') },
+    records: {
+      ...SET,
+      '.pause': (name) => setCommandId(name, 'pause'),
+      '.scale': (name) => setCommandId(name, 'scale'),
+    },
   },
   'set-breaker': {
     async play(world, name) {
       const { compute } = world;
-      const set = await SetRun.start(world, { name, replicas: 2, intervals, template: { timeouts: { registration: '300ms' } } as never });
+      const set = await SetRun.start(world, {
+        name,
+        replicas: 2,
+        intervals,
+        template: { timeouts: { registration: '300ms' } } as never,
+      });
       const neverOnline = setInterval(() => {
-        for (const pod of compute.pods.values()) if (pod.startedAt === undefined) compute.change(pod.name, { scheduled: true, node: 'n', startedAt: new Date().toISOString(), online: false, busy: false });
+        for (const pod of compute.pods.values())
+          if (pod.startedAt === undefined)
+            compute.change(pod.name, {
+              scheduled: true,
+              node: 'n',
+              startedAt: new Date().toISOString(),
+              online: false,
+              busy: false,
+            });
       }, 20);
-      await set.reaches('the breaker', ({ paused }) => paused !== undefined).finally(() => clearInterval(neverOnline));
+      await set
+        .reaches('the breaker', ({ paused }) => paused !== undefined)
+        .finally(() => clearInterval(neverOnline));
       await set.comesTo({ idle: 2 });
       await set.end();
     },
@@ -79,10 +130,18 @@ export const SET_SCENARIOS: Readonly<Record<string, SetScenario>> = {
   'set-scheduled-in-slots': {
     async play(world, name) {
       const claim = { name: 'cache', mountPath: '/cache', claim: 'cache', storage: '1Gi' };
-      const set = await SetRun.start(world, { name, replicas: 0, intervals, schedules: [{ cron: '* * * * *', duration: '1h', replicas: 2 }], template: { volumeClaims: [claim] } as never });
+      const set = await SetRun.start(world, {
+        name,
+        replicas: 0,
+        intervals,
+        schedules: [{ cron: '* * * * *', duration: '1h', replicas: 2 }],
+        template: { volumeClaims: [claim] } as never,
+      });
       const [first] = (await set.comesTo({ idle: 2 })).runners;
       world.compute.end(set.podOf(first?.workflowId ?? ''), 1);
-      await set.reaches('it to leave', ({ runners }) => runners.every(({ workflowId }) => workflowId !== first?.workflowId));
+      await set.reaches('it to leave', ({ runners }) =>
+        runners.every(({ workflowId }) => workflowId !== first?.workflowId),
+      );
       await set.comesTo({ idle: 2 });
       await set.end();
     },
@@ -92,7 +151,10 @@ export const SET_SCENARIOS: Readonly<Record<string, SetScenario>> = {
       const set = await SetRun.start(world, { name, replicas: 1 });
       const [first] = (await set.comesTo({ idle: 1 })).runners;
       await world.world.client.workflow.getHandle(first?.workflowId ?? '').terminate('by hand');
-      await set.reaches('another one', ({ runners: [one] }) => one !== undefined && one.workflowId !== first?.workflowId);
+      await set.reaches(
+        'another one',
+        ({ runners: [one] }) => one !== undefined && one.workflowId !== first?.workflowId,
+      );
       await set.comesTo({ idle: 1 });
       await set.end();
     },
@@ -103,9 +165,13 @@ export const SET_SCENARIOS: Readonly<Record<string, SetScenario>> = {
       const other = await SetRun.start(world, { ...DEMAND, name: `${name}-other` });
       await other.reaches('it to run', () => true);
       for (let job = 0; job < 2; job++) await set.queueJob();
-      await set.reaches('its jobs to be passed on', ({ jobs, passedOn = 0 }) => jobs.queued === 0 && passedOn === 2);
+      await set.reaches(
+        'its jobs to be passed on',
+        ({ jobs, passedOn = 0 }) => jobs.queued === 0 && passedOn === 2,
+      );
       await other.comesTo({ idle: 2 });
-      for (const jobId of [1, 2]) await set.tell({ ...set.event('completed', jobId), conclusion: 'cancelled' });
+      for (const jobId of [1, 2])
+        await set.tell({ ...set.event('completed', jobId), conclusion: 'cancelled' });
       await other.settles({});
       await Promise.all([set.end(), other.end()]);
     },
@@ -118,10 +184,23 @@ export const SET_SCENARIOS: Readonly<Record<string, SetScenario>> = {
       await set.comesTo({ idle: 1 });
       const { runId } = await set.handle.describe();
       for (let signals = 1; (await set.handle.describe()).runId === runId; signals++) {
-        await set.tell(set.event('queued', signals), { ...set.event('completed', signals), conclusion: 'cancelled' });
-        await set.handle.signal(runnerNewsSignal, { news: [{ kind: 'online', workflowId: 'runner-of-nobody', runnerName: 'nobody', at: Date.now() }] });
+        await set.tell(set.event('queued', signals), {
+          ...set.event('completed', signals),
+          conclusion: 'cancelled',
+        });
+        await set.handle.signal(runnerNewsSignal, {
+          news: [
+            {
+              kind: 'online',
+              workflowId: 'runner-of-nobody',
+              runnerName: 'nobody',
+              at: Date.now(),
+            },
+          ],
+        });
         await set.status();
-        if (signals > 500) throw new Error('500 pieces of news, and the set does not continue as new');
+        if (signals > 500)
+          throw new Error('500 pieces of news, and the set does not continue as new');
       }
       await set.command({ command: 'drain', reason: 'enough' }, 'drain');
       await set.handle.result();
@@ -133,7 +212,17 @@ export const SET_SCENARIOS: Readonly<Record<string, SetScenario>> = {
       const set = await SetRun.start({ world, ...stage }, { ...DEMAND, name });
       await set.reaches('it to run', () => true);
       await world.suspend();
-      for (let piece = 0; piece < 80; piece++) await set.handle.signal(runnerNewsSignal, { news: [{ kind: 'online', workflowId: 'runner-of-nobody', runnerName: 'nobody', at: Date.now() }] });
+      for (let piece = 0; piece < 80; piece++)
+        await set.handle.signal(runnerNewsSignal, {
+          news: [
+            {
+              kind: 'online',
+              workflowId: 'runner-of-nobody',
+              runnerName: 'nobody',
+              at: Date.now(),
+            },
+          ],
+        });
       await world.resume();
       await set.end();
     },
@@ -143,14 +232,29 @@ export const SET_SCENARIOS: Readonly<Record<string, SetScenario>> = {
       const set = await SetRun.start(world, { name, replicas: 1 });
       await set.comesTo({ idle: 1 });
       await set.handle.cancel();
-      await until('the set to have ended', async () => (await set.handle.describe()).status.name === 'CANCELLED');
+      await until(
+        'the set to have ended',
+        async () => (await set.handle.describe()).status.name === 'CANCELLED',
+      );
     },
   },
   sweep: {
     async play({ world }, name) {
-      const mark = { kind: 'ghost registration', key: 'orgs/acme/runner-1#17', since: '2026-01-01T00:00:00.000Z' } as const;
-      world.pretences.push({ activity: 'sweepPlace', answer: () => sweepReport({ counts: { 'orphaned pod': { found: 1, repaired: 1 } }, marks: [mark] }) });
-      await world.client.workflow.execute(SWEEP_WORKFLOW, { workflowId: name, taskQueue: world.taskQueue, args: [{ force: true }, [mark]] });
+      const mark = {
+        kind: 'ghost registration',
+        key: 'orgs/acme/runner-1#17',
+        since: '2026-01-01T00:00:00.000Z',
+      } as const;
+      world.pretences.push({
+        activity: 'sweepPlace',
+        answer: () =>
+          sweepReport({ counts: { 'orphaned pod': { found: 1, repaired: 1 } }, marks: [mark] }),
+      });
+      await world.client.workflow.execute(SWEEP_WORKFLOW, {
+        workflowId: name,
+        taskQueue: world.taskQueue,
+        args: [{ force: true }, [mark]],
+      });
     },
     records: { '': (name) => name },
   },

@@ -10,7 +10,12 @@ export type ApiRequestKind = 'list' | 'watch' | 'deletion' | 'other';
 /** What happens to one request instead of being passed on as it is. */
 export type Fault =
   /** Answered here. */
-  | { readonly kind: 'answer'; readonly status: number; readonly body: string; readonly headers?: Record<string, string> }
+  | {
+      readonly kind: 'answer';
+      readonly status: number;
+      readonly body: string;
+      readonly headers?: Record<string, string>;
+    }
   /** Passed on; its answer begins, and nothing more of it arrives until the client gives up. */
   | { readonly kind: 'silence' }
   /** Passed on; the connection is cut after so many bytes of the answer's body. */
@@ -29,13 +34,19 @@ export interface ApiProxy {
   /** As the proxied one, through the proxy. */
   readonly kubeConfig: KubeConfig;
   /** Requests seen, oldest first. */
-  readonly seen: readonly { readonly kind: ApiRequestKind; readonly method: string; readonly url: URL }[];
+  readonly seen: readonly {
+    readonly kind: ApiRequestKind;
+    readonly method: string;
+    readonly url: URL;
+  }[];
   /** Connections accepted so far. */
   connections(): number;
   /** What happens to the next requests of a kind, in turn. */
   script(kind: ApiRequestKind, ...faults: Fault[]): void;
   /** Holds the first matching request back, and that one only; resolves once it is here. Its client will hear nothing of it. */
-  hold(matches: (request: { readonly method: string; readonly url: URL }) => boolean): Promise<HeldRequest>;
+  hold(
+    matches: (request: { readonly method: string; readonly url: URL }) => boolean,
+  ): Promise<HeldRequest>;
   /** Cuts all connections. */
   cutAll(): void;
   /** While true every request is cut before it is answered, as by a server that is not there. */
@@ -50,7 +61,10 @@ export async function startApiProxy(target: KubeConfig): Promise<ApiProxy> {
   const scripts: Record<ApiRequestKind, Fault[]> = { list: [], watch: [], deletion: [], other: [] };
   const seen: { kind: ApiRequestKind; method: string; url: URL }[] = [];
   const sockets = new Set<Socket>();
-  const holds = new Set<{ matches: Parameters<ApiProxy['hold']>[0]; resolve: (held: HeldRequest) => void }>();
+  const holds = new Set<{
+    matches: Parameters<ApiProxy['hold']>[0];
+    resolve: (held: HeldRequest) => void;
+  }>();
   let connections = 0;
   const state = { down: false };
 
@@ -66,41 +80,70 @@ export async function startApiProxy(target: KubeConfig): Promise<ApiProxy> {
     const hold = [...holds].find(({ matches }) => matches({ method, url }));
     if (hold !== undefined) {
       holds.delete(hold);
-      void buffer(request).then((body) => hold.resolve({ arrive: async () => await arrive(request, url, body) }));
+      void buffer(request).then((body) =>
+        hold.resolve({ arrive: async () => await arrive(request, url, body) }),
+      );
       return;
     }
     const fault = scripts[kind].shift();
     if (fault?.kind === 'answer') {
-      response.writeHead(fault.status, { 'content-type': 'application/json', ...fault.headers }).end(fault.body);
+      response
+        .writeHead(fault.status, { 'content-type': 'application/json', ...fault.headers })
+        .end(fault.body);
       return;
     }
-    if (fault?.kind === 'rewrite') for (const [name, value] of Object.entries(fault.query)) url.searchParams.set(name, value);
+    if (fault?.kind === 'rewrite')
+      for (const [name, value] of Object.entries(fault.query)) url.searchParams.set(name, value);
     forward(request, response, url, fault);
   }
 
-  function forward(request: IncomingMessage, response: ServerResponse, url: URL, fault: Fault | undefined): void {
-    const headers = { ...request.headers, ...(upstream.headers as Record<string, string>), host: url.host };
-    const onward = httpsRequest(url, { method: request.method, headers, ca: upstream.ca, agent: false }, (answer) => {
-      response.writeHead(answer.statusCode ?? 502, answer.headers);
-      response.flushHeaders();
-      if (fault?.kind === 'silence') return;
-      let sent = 0;
-      answer.on('data', (chunk: Buffer) => {
-        sent += chunk.length;
-        if (fault?.kind === 'cut' && sent > fault.afterBytes) {
-          response.write(chunk.subarray(0, chunk.length - (sent - fault.afterBytes)), () => request.socket.destroy());
-        } else response.write(chunk);
-      });
-      answer.on('end', () => response.end());
-      answer.on('error', () => request.socket.destroy());
-    });
+  function forward(
+    request: IncomingMessage,
+    response: ServerResponse,
+    url: URL,
+    fault: Fault | undefined,
+  ): void {
+    const headers = {
+      ...request.headers,
+      ...(upstream.headers as Record<string, string>),
+      host: url.host,
+    };
+    const onward = httpsRequest(
+      url,
+      { method: request.method, headers, ca: upstream.ca, agent: false },
+      (answer) => {
+        response.writeHead(answer.statusCode ?? 502, answer.headers);
+        response.flushHeaders();
+        if (fault?.kind === 'silence') return;
+        let sent = 0;
+        answer.on('data', (chunk: Buffer) => {
+          sent += chunk.length;
+          if (fault?.kind === 'cut' && sent > fault.afterBytes) {
+            response.write(chunk.subarray(0, chunk.length - (sent - fault.afterBytes)), () =>
+              request.socket.destroy(),
+            );
+          } else response.write(chunk);
+        });
+        answer.on('end', () => response.end());
+        answer.on('error', () => request.socket.destroy());
+      },
+    );
     onward.on('error', () => request.socket.destroy());
     response.on('close', () => onward.destroy());
     request.pipe(onward);
   }
 
-  async function arrive({ method, headers }: IncomingMessage, url: URL, body: Buffer): Promise<number> {
-    const onward = httpsRequest(url, { method, headers: { ...headers, ...(upstream.headers as Record<string, string>), host: url.host }, ca: upstream.ca, agent: false });
+  async function arrive(
+    { method, headers }: IncomingMessage,
+    url: URL,
+    body: Buffer,
+  ): Promise<number> {
+    const onward = httpsRequest(url, {
+      method,
+      headers: { ...headers, ...(upstream.headers as Record<string, string>), host: url.host },
+      ca: upstream.ca,
+      agent: false,
+    });
     onward.end(body);
     const [answer] = (await once(onward, 'response')) as [IncomingMessage];
     answer.resume();
@@ -118,7 +161,10 @@ export async function startApiProxy(target: KubeConfig): Promise<ApiProxy> {
   });
   const { port } = server.address() as AddressInfo;
   const kubeConfig = new KubeConfig();
-  kubeConfig.loadFromClusterAndUser({ name: 'proxy', server: `http://127.0.0.1:${port}`, skipTLSVerify: true }, { name: 'nobody' });
+  kubeConfig.loadFromClusterAndUser(
+    { name: 'proxy', server: `http://127.0.0.1:${port}`, skipTLSVerify: true },
+    { name: 'nobody' },
+  );
   const cutAll = (): void => {
     for (const socket of sockets) socket.destroy();
   };

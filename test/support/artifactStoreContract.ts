@@ -15,7 +15,12 @@ export function artifactStoreContract(make: () => Promise<ArtifactStore>): void 
   test('keeps what it is given, byte by byte', async () => {
     const store = await make();
     const content = randomBytes(300_000);
-    await store.put('a/b/c.bin', [content.subarray(0, 1), content.subarray(1, 200_000), new Uint8Array(), content.subarray(200_000)]);
+    await store.put('a/b/c.bin', [
+      content.subarray(0, 1),
+      content.subarray(1, 200_000),
+      new Uint8Array(),
+      content.subarray(200_000),
+    ]);
     expect(Buffer.from((await store.get('a/b/c.bin')) ?? []).equals(content)).toBe(true);
   });
 
@@ -51,7 +56,12 @@ export function artifactStoreContract(make: () => Promise<ArtifactStore>): void 
   test('two at once under one key: one of them, whole', async () => {
     const store = await make();
     const contents = ['a', 'b'].map((letter) => letter.repeat(200_000));
-    await Promise.all(contents.map(async (content) => await store.put('a/b', [bytes(content.slice(0, 100_000)), bytes(content.slice(100_000))])));
+    await Promise.all(
+      contents.map(
+        async (content) =>
+          await store.put('a/b', [bytes(content.slice(0, 100_000)), bytes(content.slice(100_000))]),
+      ),
+    );
     expect(contents).toContain(Buffer.from((await store.get('a/b')) ?? []).toString());
   });
 }

@@ -4,7 +4,12 @@ import { launch, type Browser as Chromium } from 'puppeteer-core';
 import { ComponentUnavailableError } from '../../tools/lab/lab.ts';
 import { PROJECT } from './markdown.ts';
 
-const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome', '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome'];
+const CHROMIUM = [
+  '/usr/bin/chromium',
+  '/usr/bin/chromium-browser',
+  '/usr/bin/google-chrome',
+  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+];
 /** Not committed: what documentation shows is taken from here by hand. */
 const PICTURES = join(PROJECT, '.holdfast', 'pictures');
 const PATIENCE_MS = 60_000;
@@ -12,7 +17,8 @@ const PATIENCE_MS = 60_000;
 /** @throws ComponentUnavailableError */
 export function findChromium(): string {
   const found = CHROMIUM.find((path) => existsSync(path));
-  if (found === undefined) throw new ComponentUnavailableError('chromium', 'no browser is here: apt-get install chromium');
+  if (found === undefined)
+    throw new ComponentUnavailableError('chromium', 'no browser is here: apt-get install chromium');
   return found;
 }
 
@@ -26,7 +32,13 @@ export class Browser {
 
   static async open(): Promise<Browser> {
     // Root has no sandbox; what is opened is our own.
-    return new Browser(await launch({ executablePath: findChromium(), args: ['--no-sandbox', '--disable-gpu'], defaultViewport: { width: 1400, height: 1100 } }));
+    return new Browser(
+      await launch({
+        executablePath: findChromium(),
+        args: ['--no-sandbox', '--disable-gpu'],
+        defaultViewport: { width: 1400, height: 1100 },
+      }),
+    );
   }
 
   /** Opens a page, waits until it shows all these texts, and takes its picture, `.holdfast/pictures/NAME.png`. @throws Error with what it shows instead */
@@ -36,7 +48,10 @@ export class Browser {
       await page.goto(url, { timeout: PATIENCE_MS });
       const shows = `${JSON.stringify(texts)}.every((text) => document.body.innerText.includes(text))`;
       await page.waitForFunction(shows, { timeout: PATIENCE_MS }).catch(async (error: unknown) => {
-        throw new Error(`${url} does not show ${texts.join(', ')}: ${String(await page.evaluate('document.body.innerText'))}`, { cause: error });
+        throw new Error(
+          `${url} does not show ${texts.join(', ')}: ${String(await page.evaluate('document.body.innerText'))}`,
+          { cause: error },
+        );
       });
       mkdirSync(PICTURES, { recursive: true });
       await page.screenshot({ path: join(PICTURES, `${name}.png`) });

@@ -15,23 +15,42 @@ export interface TestBucket {
   parts(): string[];
 }
 
-export async function createBucket({ endpoint, accessKeyId, secretAccessKey, folder }: S3Access): Promise<TestBucket> {
+export async function createBucket({
+  endpoint,
+  accessKeyId,
+  secretAccessKey,
+  folder,
+}: S3Access): Promise<TestBucket> {
   const name = `test-${randomUUID().slice(0, 8)}`;
-  const client = new S3Client({ endpoint, region: 'us-east-1', forcePathStyle: true, credentials: { accessKeyId, secretAccessKey } });
+  const client = new S3Client({
+    endpoint,
+    region: 'us-east-1',
+    forcePathStyle: true,
+    credentials: { accessKeyId, secretAccessKey },
+  });
   await client.send(new CreateBucketCommand({ Bucket: name }));
   client.destroy();
   const root = join(folder, name);
   return {
     name,
     env: { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey },
-    texts: (under = '') => Object.fromEntries(filesIn(join(root, under)).filter((path) => !path.startsWith('.sgwtmp/')).map((path) => [path, readFileSync(join(root, under, path), 'utf8')])),
+    texts: (under = '') =>
+      Object.fromEntries(
+        filesIn(join(root, under))
+          .filter((path) => !path.startsWith('.sgwtmp/'))
+          .map((path) => [path, readFileSync(join(root, under, path), 'utf8')]),
+      ),
     parts: () => filesIn(join(root, '.sgwtmp', 'multipart')),
   };
 }
 
 function filesIn(folder: string): string[] {
   try {
-    return readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name).slice(folder.replace(/\/$/, '').length + 1));
+    return readdirSync(folder, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map(({ parentPath, name }) =>
+        join(parentPath, name).slice(folder.replace(/\/$/, '').length + 1),
+      );
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
     throw error;

@@ -3,7 +3,11 @@ import { randomUUID } from 'node:crypto';
 import { DiscoveryV1Api, type V1Pod } from '@kubernetes/client-node';
 import { Client, Connection } from '@temporalio/client';
 import { addImages, type LabState } from '../../tools/lab/lab.ts';
-import { RUNNER_IMAGE, WORKER_REPOSITORY, workerImage } from '../../tools/lab/images/definitions.ts';
+import {
+  RUNNER_IMAGE,
+  WORKER_REPOSITORY,
+  workerImage,
+} from '../../tools/lab/images/definitions.ts';
 import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
 import { RUNNER_IMAGE_COMMAND } from '../../worker/settings/runnerImage.ts';
 import { CHART, Helm } from './chart.ts';
@@ -28,14 +32,32 @@ export interface Installed {
 /** GitHub's, for the worker. */
 export const CHART_TOKEN = 'ghp_chart';
 /** What Pod Security asks of an image other than GitHub's, in a pod's spec. */
-export const RUNNER_SECURITY = { securityContext: { runAsNonRoot: true, runAsUser: 1001 } } as const;
+export const RUNNER_SECURITY = {
+  securityContext: { runAsNonRoot: true, runAsUser: 1001 },
+} as const;
 
 async function makeNamespaces(kubeconfig: string): Promise<[TestNamespace, TestNamespace]> {
   const id = randomUUID().slice(0, 6);
-  const made = await Promise.all([createTestNamespace(kubeconfig, `chart-${id}`), createTestNamespace(kubeconfig, `chart-runners-${id}`)]);
-  for (const { core, name } of made) await core.patchNamespace({ name, body: [{ op: 'add', path: '/metadata/labels/pod-security.kubernetes.io~1enforce', value: 'restricted' }] });
+  const made = await Promise.all([
+    createTestNamespace(kubeconfig, `chart-${id}`),
+    createTestNamespace(kubeconfig, `chart-runners-${id}`),
+  ]);
+  for (const { core, name } of made)
+    await core.patchNamespace({
+      name,
+      body: [
+        {
+          op: 'add',
+          path: '/metadata/labels/pod-security.kubernetes.io~1enforce',
+          value: 'restricted',
+        },
+      ],
+    });
   const [{ core, name: namespace }] = made;
-  await core.createNamespacedSecret({ namespace, body: { metadata: { name: 'holdfast-webhook' }, stringData: { secret: WEBHOOK_SECRET } } });
+  await core.createNamespacedSecret({
+    namespace,
+    body: { metadata: { name: 'holdfast-webhook' }, stringData: { secret: WEBHOOK_SECRET } },
+  });
   return made;
 }
 
@@ -53,7 +75,12 @@ export class ChartWorld {
   readonly #connection: Connection;
   readonly #values: Readonly<Record<string, unknown>>;
 
-  private constructor(parts: Pick<ChartWorld, 'helm' | 'simulator' | 'home' | 'runners' | 'recorder' | 'taskQueue'>, connection: Connection, host: string, relays: { temporal: Relay; kubernetes: Relay }) {
+  private constructor(
+    parts: Pick<ChartWorld, 'helm' | 'simulator' | 'home' | 'runners' | 'recorder' | 'taskQueue'>,
+    connection: Connection,
+    host: string,
+    relays: { temporal: Relay; kubernetes: Relay },
+  ) {
     this.helm = parts.helm;
     this.simulator = parts.simulator;
     this.home = parts.home;
@@ -72,11 +99,19 @@ export class ChartWorld {
       githubConfigUrl: 'https://github.com/acme',
       githubConfigSecret: { github_token: CHART_TOKEN },
       runnerImage: RUNNER_IMAGE,
-      settings: { HOLDFAST_GITHUB_URL: this.simulator.url, HOLDFAST_RUNNER_COMMAND: JSON.stringify(RUNNER_IMAGE_COMMAND), HOLDFAST_SHUTDOWN_GRACE: '2s', HOLDFAST_SHUTDOWN_FORCE: '5s' },
+      settings: {
+        HOLDFAST_GITHUB_URL: this.simulator.url,
+        HOLDFAST_RUNNER_COMMAND: JSON.stringify(RUNNER_IMAGE_COMMAND),
+        HOLDFAST_SHUTDOWN_GRACE: '2s',
+        HOLDFAST_SHUTDOWN_FORCE: '5s',
+      },
       worker: {
         // This cluster has neither kube-proxy nor DNS: its API server is found by a name of its certificate's, at an address that pods reach.
         podSpec: { hostAliases: [{ ip: host, hostnames: ['kubernetes.default.svc'] }] },
-        env: [{ name: 'KUBERNETES_SERVICE_HOST', value: 'kubernetes.default.svc' }, { name: 'KUBERNETES_SERVICE_PORT', value: String(relays.kubernetes.port) }],
+        env: [
+          { name: 'KUBERNETES_SERVICE_HOST', value: 'kubernetes.default.svc' },
+          { name: 'KUBERNETES_SERVICE_PORT', value: String(relays.kubernetes.port) },
+        ],
         resources: { requests: { cpu: '100m', memory: '256Mi' } },
       },
       webhook: { enabled: true, resources: { requests: { cpu: '50m', memory: '128Mi' } } },
@@ -85,28 +120,69 @@ export class ChartWorld {
   }
 
   /** @param installed - with these names; default: in namespaces of its own, which it makes, with a Secret for the webhook */
-  static async open(lab: LabState, tags: readonly string[], installed?: Installed): Promise<ChartWorld> {
+  static async open(
+    lab: LabState,
+    tags: readonly string[],
+    installed?: Installed,
+  ): Promise<ChartWorld> {
     const { kubernetes, temporal, hostAddress: host = '' } = lab;
     const kubeconfig = kubernetes?.kubeconfig ?? '';
     const helm = await Helm.find(kubeconfig);
-    await addImages(lab.stateDir, tags.map(workerImage), (line) => process.stderr.write(`[lab] ${line}\n`));
-    const [home, runners] = installed ? [installed.home, installed.runners].map((name) => testNamespace(kubeconfig, name)) as [TestNamespace, TestNamespace] : await makeNamespaces(kubeconfig);
-    const simulator = await startSimulator({ host, tokens: [{ name: 'default', token: CHART_TOKEN }] });
+    await addImages(lab.stateDir, tags.map(workerImage), (line) =>
+      process.stderr.write(`[lab] ${line}\n`),
+    );
+    const [home, runners] = installed
+      ? ([installed.home, installed.runners].map((name) => testNamespace(kubeconfig, name)) as [
+          TestNamespace,
+          TestNamespace,
+        ])
+      : await makeNamespaces(kubeconfig);
+    const simulator = await startSimulator({
+      host,
+      tokens: [{ name: 'default', token: CHART_TOKEN }],
+    });
     const recorder = await recordNamespace(runners.kubeConfig, runners.core, runners.name);
-    const relays = { temporal: await Relay.open(host, new URL(`tcp://${temporal?.address ?? ''}`)), kubernetes: await Relay.open(host, new URL(kubernetes?.server ?? '')) };
-    return new ChartWorld({ helm, simulator, home, runners, recorder, taskQueue: installed?.taskQueue ?? runners.name }, await Connection.connect({ address: temporal?.address ?? '' }), host, relays);
+    const relays = {
+      temporal: await Relay.open(host, new URL(`tcp://${temporal?.address ?? ''}`)),
+      kubernetes: await Relay.open(host, new URL(kubernetes?.server ?? '')),
+    };
+    return new ChartWorld(
+      { helm, simulator, home, runners, recorder, taskQueue: installed?.taskQueue ?? runners.name },
+      await Connection.connect({ address: temporal?.address ?? '' }),
+      host,
+      relays,
+    );
   }
 
   /** What has to be said of this machine, and what is as in every test. */
-  values(tag: string, more: Readonly<Record<string, unknown>> = {}): Readonly<Record<string, unknown>> {
+  values(
+    tag: string,
+    more: Readonly<Record<string, unknown>> = {},
+  ): Readonly<Record<string, unknown>> {
     return { ...this.#values, ...more, image: { repository: WORKER_REPOSITORY, tag } };
   }
 
   /** `helm install` or `helm upgrade`, with --wait: until pods are ready and hooks done. */
-  async bring(command: 'install' | 'upgrade', tag: string, more: Readonly<Record<string, unknown>> = {}): Promise<string> {
+  async bring(
+    command: 'install' | 'upgrade',
+    tag: string,
+    more: Readonly<Record<string, unknown>> = {},
+  ): Promise<string> {
     const values = this.values(tag, more);
     try {
-      return (await this.helm.run(command, RELEASE, CHART, '--namespace', this.home.name, '--wait', '--timeout', '240s', ...this.helm.values(values))).stdout;
+      return (
+        await this.helm.run(
+          command,
+          RELEASE,
+          CHART,
+          '--namespace',
+          this.home.name,
+          '--wait',
+          '--timeout',
+          '240s',
+          ...this.helm.values(values),
+        )
+      ).stdout;
     } catch (error) {
       throw new Error(`${(error as Error).message}\n${await this.told()}`, { cause: error });
     }
@@ -114,12 +190,24 @@ export class ChartWorld {
 
   /** A set of the values, with short waits, and for an image other than GitHub's the user that Pod Security asks for. */
   set(name: string, more: object): object {
-    return { name, ...more, template: { spec: RUNNER_SECURITY }, set: { scaleDownDelay: '1s', intervals: SHORT_SET_INTERVALS, template: { intervals: SHORT_INTERVALS } } };
+    return {
+      name,
+      ...more,
+      template: { spec: RUNNER_SECURITY },
+      set: {
+        scaleDownDelay: '1s',
+        intervals: SHORT_SET_INTERVALS,
+        template: { intervals: SHORT_INTERVALS },
+      },
+    };
   }
 
   /** The release's pods of a part: `worker`, `webhook`, … */
   async pods(part: string): Promise<V1Pod[]> {
-    const { items } = await this.home.core.listNamespacedPod({ namespace: this.home.name, labelSelector: `app=${RELEASE}-${part}` });
+    const { items } = await this.home.core.listNamespacedPod({
+      namespace: this.home.name,
+      labelSelector: `app=${RELEASE}-${part}`,
+    });
     return items.filter(({ metadata }) => metadata?.deletionTimestamp === undefined);
   }
 
@@ -128,11 +216,22 @@ export class ChartWorld {
     const discovery = this.home.kubeConfig.makeApiClient(DiscoveryV1Api);
     let names: string[] = [];
     await until('the Service to lead to pods', async () => {
-      const { items } = await discovery.listNamespacedEndpointSlice({ namespace: this.home.name, labelSelector: `kubernetes.io/service-name=${RELEASE}-webhook` });
-      const ready = items.flatMap(({ endpoints = [], ports }) => endpoints.filter(({ conditions }) => conditions?.ready === true).map((endpoint) => ({ endpoint, port: ports?.[0]?.port })));
+      const { items } = await discovery.listNamespacedEndpointSlice({
+        namespace: this.home.name,
+        labelSelector: `kubernetes.io/service-name=${RELEASE}-webhook`,
+      });
+      const ready = items.flatMap(({ endpoints = [], ports }) =>
+        endpoints
+          .filter(({ conditions }) => conditions?.ready === true)
+          .map((endpoint) => ({ endpoint, port: ports?.[0]?.port })),
+      );
       names = ready.map(({ endpoint }) => endpoint.targetRef?.name ?? '').toSorted();
       const [first] = ready;
-      if (first !== undefined) this.simulator.setWebhook({ url: `http://${first.endpoint.addresses[0]}:${first.port}/webhooks/github`, secret });
+      if (first !== undefined)
+        this.simulator.setWebhook({
+          url: `http://${first.endpoint.addresses[0]}:${first.port}/webhooks/github`,
+          secret,
+        });
       return ready.length === 2;
     });
     return names;
@@ -141,7 +240,10 @@ export class ChartWorld {
   /** Ids of what runs on the release's task queue. */
   async running(): Promise<string[]> {
     const ids: string[] = [];
-    for await (const { workflowId } of this.client.workflow.list({ query: `TaskQueue = '${this.taskQueue}' AND ExecutionStatus = 'Running'` })) ids.push(workflowId);
+    for await (const { workflowId } of this.client.workflow.list({
+      query: `TaskQueue = '${this.taskQueue}' AND ExecutionStatus = 'Running'`,
+    }))
+      ids.push(workflowId);
     return ids.toSorted();
   }
 
@@ -154,14 +256,23 @@ export class ChartWorld {
     const { core, name: namespace } = this.home;
     const { items } = await core.listNamespacedPod({ namespace });
     const each = items.map(async ({ metadata, status }) => {
-      const log = await core.readNamespacedPodLog({ namespace, name: metadata?.name ?? '', tailLines: 20 }).catch((error: unknown) => String(error));
+      const log = await core
+        .readNamespacedPodLog({ namespace, name: metadata?.name ?? '', tailLines: 20 })
+        .catch((error: unknown) => String(error));
       return `${metadata?.name}: ${status?.phase} ${JSON.stringify(status?.containerStatuses?.map(({ state }) => state))}\n${log}`;
     });
     return (await Promise.all([...lives, ...each])).join('\n');
   }
 
   async close(): Promise<void> {
-    await this.helm.run('uninstall', RELEASE, '--namespace', this.home.name, '--no-hooks', '--ignore-not-found');
+    await this.helm.run(
+      'uninstall',
+      RELEASE,
+      '--namespace',
+      this.home.name,
+      '--no-hooks',
+      '--ignore-not-found',
+    );
     this.helm.close();
     await terminateAll(this.client, this.taskQueue);
     await this.recorder.stop();

@@ -11,7 +11,10 @@ export interface CiServerFixture extends ReportFixture {
   /** Starts a runner with what the adapter gave; resolves with its id when the CI server has it online. */
   startRunner(request: RegisterRequest, registration: Registration): Promise<number>;
   /** Gives the runner with this label a job; resolves when it runs. */
-  startJob(scope: Scope, label: string): Promise<{ running(): Promise<boolean>; finish(): Promise<void> }>;
+  startJob(
+    scope: Scope,
+    label: string,
+  ): Promise<{ running(): Promise<boolean>; finish(): Promise<void> }>;
   /** Queues a job that no runner there can take. Called only where `jobs`. */
   queueJob?(scope: Scope, labels: string[]): Promise<{ id: number; cancel(): Promise<void> }>;
   /** The credential no longer sees any scope. */
@@ -42,7 +45,11 @@ export interface ContractOptions {
 }
 
 /** What every adapter of a CI server must do, whatever the server. */
-export function ciServerContract(title: string, options: ContractOptions, start: () => Promise<CiServerFixture>): void {
+export function ciServerContract(
+  title: string,
+  options: ContractOptions,
+  start: () => Promise<CiServerFixture>,
+): void {
   describe(`CI server contract: ${title}`, () => {
     let fixture: CiServerFixture;
     let server: CiServer;
@@ -65,32 +72,40 @@ export function ciServerContract(title: string, options: ContractOptions, start:
     });
 
     /** A registered, online runner. */
-    async function online(more: Partial<RegisterRequest> = {}): Promise<{ id: number; name: string; scope: Scope }> {
+    async function online(
+      more: Partial<RegisterRequest> = {},
+    ): Promise<{ id: number; name: string; scope: Scope }> {
       const wanted = request(more);
       const id = await fixture.startRunner(wanted, await server.register(wanted));
       return { id, name: wanted.name, scope: wanted.scope };
     }
 
     describe.each(options.scopes)('in $kind $name', (at) => {
-      test.each(options.modes)('%s: a runner comes online, is found by name and by id, removed, then absent', async (mode) => {
-        const runner = await online({ scope: at, mode });
-        const found = await server.find(at, { name: runner.name });
-        expect(found).toMatchObject({ id: runner.id, name: 'r-1', online: true, busy: false });
-        expect(found?.labels).toEqual(expect.arrayContaining(['contract']));
-        expect(await server.find(at, runner)).toEqual(found);
-        expect(await server.listRunners(at)).toEqual([found]);
-        expect(await fixture.registered(at)).toEqual(['r-1']);
-        expect(await server.removeRegistration(at, runner.id)).toBe('removed');
-        expect(await fixture.registered(at)).toEqual([]);
-        expect(await server.removeRegistration(at, runner.id)).toBe('absent');
-        expect(await server.find(at, runner)).toBeUndefined();
-        expect(await server.listRunners(at)).toEqual([]);
-        expect(await server.find(at, { name: runner.name })).toBeUndefined();
-      });
+      test.each(options.modes)(
+        '%s: a runner comes online, is found by name and by id, removed, then absent',
+        async (mode) => {
+          const runner = await online({ scope: at, mode });
+          const found = await server.find(at, { name: runner.name });
+          expect(found).toMatchObject({ id: runner.id, name: 'r-1', online: true, busy: false });
+          expect(found?.labels).toEqual(expect.arrayContaining(['contract']));
+          expect(await server.find(at, runner)).toEqual(found);
+          expect(await server.listRunners(at)).toEqual([found]);
+          expect(await fixture.registered(at)).toEqual(['r-1']);
+          expect(await server.removeRegistration(at, runner.id)).toBe('removed');
+          expect(await fixture.registered(at)).toEqual([]);
+          expect(await server.removeRegistration(at, runner.id)).toBe('absent');
+          expect(await server.find(at, runner)).toBeUndefined();
+          expect(await server.listRunners(at)).toEqual([]);
+          expect(await server.find(at, { name: runner.name })).toBeUndefined();
+        },
+      );
     });
 
-    (options.jobs === true ? describe : describe.skip).each(options.scopes.filter(({ kind }) => kind !== 'enterprise'))('jobs of $kind $name', (at) => {
-      const queuedJobs = async (labels?: string[]): Promise<CiJobs | undefined> => await server.queuedJobs?.(at, labels);
+    (options.jobs === true ? describe : describe.skip).each(
+      options.scopes.filter(({ kind }) => kind !== 'enterprise'),
+    )('jobs of $kind $name', (at) => {
+      const queuedJobs = async (labels?: string[]): Promise<CiJobs | undefined> =>
+        await server.queuedJobs?.(at, labels);
 
       test('those that wait are listed until they wait no longer', async () => {
         expect(await queuedJobs()).toEqual({ jobs: [], complete: true });
@@ -98,7 +113,16 @@ export function ciServerContract(title: string, options: ContractOptions, start:
         const job = await fixture.queueJob?.(at, ['self-hosted', 'Nobody']);
         const found = await queuedJobs();
         expect(found).toEqual({
-          jobs: [{ id: job?.id, runAttempt: 1, repository: expect.stringMatching(/^acme\//), labels: ['self-hosted', 'Nobody'], status: 'queued', queuedAt: expect.any(Number) }],
+          jobs: [
+            {
+              id: job?.id,
+              runAttempt: 1,
+              repository: expect.stringMatching(/^acme\//),
+              labels: ['self-hosted', 'Nobody'],
+              status: 'queued',
+              queuedAt: expect.any(Number),
+            },
+          ],
           complete: true,
         });
         expect(found?.jobs[0]?.queuedAt).toBeGreaterThanOrEqual(before);
@@ -109,20 +133,27 @@ export function ciServerContract(title: string, options: ContractOptions, start:
       test('one that runs is listed with its runner, until it has ended', async () => {
         await online({ scope: at });
         const job = await fixture.startJob(at, 'contract');
-        expect(await queuedJobs()).toMatchObject({ jobs: [{ status: 'in_progress', runnerName: 'r-1', startedAt: expect.any(Number) }], complete: true });
+        expect(await queuedJobs()).toMatchObject({
+          jobs: [{ status: 'in_progress', runnerName: 'r-1', startedAt: expect.any(Number) }],
+          complete: true,
+        });
         await job.finish();
         expect(await queuedJobs()).toEqual({ jobs: [], complete: true });
       });
 
       test('asked for labels, only those that a runner with them can take', async () => {
         const job = await fixture.queueJob?.(at, ['self-hosted', 'Nobody', 'has-these']);
-        const ids = async (...labels: string[]): Promise<unknown> => (await queuedJobs(labels))?.jobs.map(({ id }) => id);
+        const ids = async (...labels: string[]): Promise<unknown> =>
+          (await queuedJobs(labels))?.jobs.map(({ id }) => id);
         expect(await ids('nobody', 'HAS-THESE', 'and-more')).toEqual([job?.id]);
         expect(await ids('nobody')).toEqual([]);
       });
     });
 
-    reportContract(options.scopes.find(({ kind }) => kind === 'repository') as Scope, () => fixture);
+    reportContract(
+      options.scopes.find(({ kind }) => kind === 'repository') as Scope,
+      () => fixture,
+    );
 
     test('a name that is the beginning of another is not taken for it', async () => {
       await online({ name: 'r-10' });
@@ -133,65 +164,94 @@ export function ciServerContract(title: string, options: ContractOptions, start:
       const runner = await online();
       const job = await fixture.startJob(scope, 'contract');
       expect(await server.find(scope, runner)).toMatchObject({ busy: true });
-      for (let again = 0; again < 3; again++) expect(await ciServerError(server.removeRegistration(scope, runner.id))).toMatchObject({ kind: 'busy' });
+      for (let again = 0; again < 3; again++)
+        expect(await ciServerError(server.removeRegistration(scope, runner.id))).toMatchObject({
+          kind: 'busy',
+        });
       expect(await job.running()).toBe(true);
       expect(await fixture.registered(scope)).toEqual(['r-1']);
       await job.finish();
     });
 
-    (options.modes.includes('token') ? test : test.skip)('a static runner stays registered after its job, and can be removed then', async () => {
-      const runner = await online({ mode: 'token', ephemeral: false });
-      const job = await fixture.startJob(scope, 'contract');
-      expect(await ciServerError(server.removeRegistration(scope, runner.id))).toMatchObject({ kind: 'busy' });
-      await job.finish();
-      expect(await fixture.registered(scope)).toEqual(['r-1']);
-      expect(await server.removeRegistration(scope, runner.id)).toBe('removed');
-    });
+    (options.modes.includes('token') ? test : test.skip)(
+      'a static runner stays registered after its job, and can be removed then',
+      async () => {
+        const runner = await online({ mode: 'token', ephemeral: false });
+        const job = await fixture.startJob(scope, 'contract');
+        expect(await ciServerError(server.removeRegistration(scope, runner.id))).toMatchObject({
+          kind: 'busy',
+        });
+        await job.finish();
+        expect(await fixture.registered(scope)).toEqual(['r-1']);
+        expect(await server.removeRegistration(scope, runner.id)).toBe('removed');
+      },
+    );
 
-    (options.uniqueNames && options.modes.includes('jit') ? test : test.skip)('a name in use is refused', async () => {
-      await server.register(request({ mode: 'jit' }));
-      expect(await ciServerError(server.register(request({ mode: 'jit' })))).toMatchObject({ kind: 'name_taken' });
-      expect(await fixture.registered(scope)).toEqual(['r-1']);
-    });
+    (options.uniqueNames && options.modes.includes('jit') ? test : test.skip)(
+      'a name in use is refused',
+      async () => {
+        await server.register(request({ mode: 'jit' }));
+        expect(await ciServerError(server.register(request({ mode: 'jit' })))).toMatchObject({
+          kind: 'name_taken',
+        });
+        expect(await fixture.registered(scope)).toEqual(['r-1']);
+      },
+    );
 
-    const refusals = ['lost its scopes', 'may only look', ...(options.revocable ? ['is revoked'] : [])];
+    const refusals = [
+      'lost its scopes',
+      'may only look',
+      ...(options.revocable ? ['is revoked'] : []),
+    ];
 
     test.each(refusals)('a credential that %s gives no verdict on any runner', async (how) => {
       const runner = await online();
       const gone = await online({ name: 'gone' });
       await server.removeRegistration(scope, gone.id);
-      const calls: (() => Promise<unknown>)[] = [() => server.removeRegistration(scope, runner.id), () => server.register(request({ name: 'r-2' })), () => server.reportStatus(commitReport(scope))];
+      const calls: (() => Promise<unknown>)[] = [
+        () => server.removeRegistration(scope, runner.id),
+        () => server.register(request({ name: 'r-2' })),
+        () => server.reportStatus(commitReport(scope)),
+      ];
       if (how === 'may only look') await fixture.loseWrite();
       else {
         await (how === 'is revoked' ? fixture.revoke() : fixture.loseScopes());
         if (server.queuedJobs) calls.push(async () => await server.queuedJobs?.(scope));
-        calls.push(() => server.removeRegistration(scope, gone.id), () => server.find(scope, runner), () => server.find(scope, { name: 'never-was' }));
+        calls.push(
+          () => server.removeRegistration(scope, gone.id),
+          () => server.find(scope, runner),
+          () => server.find(scope, { name: 'never-was' }),
+        );
       }
-      for (const call of calls) expect(await ciServerError(call())).toMatchObject({ kind: 'credentials' });
+      for (const call of calls)
+        expect(await ciServerError(call())).toMatchObject({ kind: 'credentials' });
       expect(await fixture.registered(scope)).toEqual(['r-1']);
     });
 
-    test.each(options.limits)('%s: neither gone nor forbidden, with a time to wait, and nobody asks again before', async (limit) => {
-      const runner = await online();
-      await fixture.limit(limit);
-      const before = await fixture.requestCount();
-      const calls = [
-        () => server.removeRegistration(scope, runner.id),
-        () => server.find(scope, runner),
-        () => server.find(scope, { name: 'never-was' }),
-        () => server.register(request({ name: 'r-2' })),
-        () => server.removeRegistration(scope, 999_999),
-        () => server.reportStatus(commitReport(scope)),
-        ...(server.queuedJobs ? [async () => await server.queuedJobs?.(scope)] : []),
-      ];
-      for (const call of calls) {
-        const error = await ciServerError(call());
-        expect(error.kind).toBe('rate_limited');
-        expect(error.retryAfterMs).toBeGreaterThan(0);
-      }
-      expect((await fixture.requestCount()) - before).toBe(1);
-      expect(await fixture.registered(scope)).toEqual(['r-1']);
-    });
+    test.each(options.limits)(
+      '%s: neither gone nor forbidden, with a time to wait, and nobody asks again before',
+      async (limit) => {
+        const runner = await online();
+        await fixture.limit(limit);
+        const before = await fixture.requestCount();
+        const calls = [
+          () => server.removeRegistration(scope, runner.id),
+          () => server.find(scope, runner),
+          () => server.find(scope, { name: 'never-was' }),
+          () => server.register(request({ name: 'r-2' })),
+          () => server.removeRegistration(scope, 999_999),
+          () => server.reportStatus(commitReport(scope)),
+          ...(server.queuedJobs ? [async () => await server.queuedJobs?.(scope)] : []),
+        ];
+        for (const call of calls) {
+          const error = await ciServerError(call());
+          expect(error.kind).toBe('rate_limited');
+          expect(error.retryAfterMs).toBeGreaterThan(0);
+        }
+        expect((await fixture.requestCount()) - before).toBe(1);
+        expect(await fixture.registered(scope)).toEqual(['r-1']);
+      },
+    );
 
     test.each(['status', 'drop'] as const)('failing requests (%s) are unavailable', async (how) => {
       const runner = await online();
@@ -203,7 +263,8 @@ export function ciServerContract(title: string, options: ContractOptions, start:
         () => server.register(request({ name: 'r-2' })),
         () => server.reportStatus(commitReport(scope)),
       ];
-      for (const call of calls) expect(await ciServerError(call())).toMatchObject({ kind: 'unavailable' });
+      for (const call of calls)
+        expect(await ciServerError(call())).toMatchObject({ kind: 'unavailable' });
     });
 
     test('an aborted signal ends a request with its reason', async () => {

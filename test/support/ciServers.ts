@@ -1,8 +1,15 @@
-import { createCiServers, type CiServersOptions, parseCredentials } from '../../activities/ciServers/index.ts';
+import {
+  createCiServers,
+  type CiServersOptions,
+  parseCredentials,
+} from '../../activities/ciServers/index.ts';
 import { type CiServer, CiServerError } from '../../activities/ports.ts';
 
 /** The CI server of one credential, with its connections to be closed. */
-export function ciServerOf(credential: Record<string, unknown>, options: CiServersOptions = {}): { server: CiServer; close: () => Promise<void> } {
+export function ciServerOf(
+  credential: Record<string, unknown>,
+  options: CiServersOptions = {},
+): { server: CiServer; close: () => Promise<void> } {
   const servers = createCiServers(parseCredentials({ default: credential }), options);
   return { server: servers.get('default'), close: () => servers.close() };
 }

@@ -12,7 +12,10 @@ export interface CliRun {
 }
 
 /** A terminal that keeps what is written to it. */
-export function recordingTerminal(env: Record<string, string> = {}, tty = false): Terminal & { written: { stdout: string; stderr: string } } {
+export function recordingTerminal(
+  env: Record<string, string> = {},
+  tty = false,
+): Terminal & { written: { stdout: string; stderr: string } } {
   const written = { stdout: '', stderr: '' };
   return {
     written,
@@ -24,7 +27,10 @@ export function recordingTerminal(env: Record<string, string> = {}, tty = false)
 }
 
 /** Runs `holdfast` in this process. */
-export async function runCli(args: readonly string[], env: Record<string, string> = {}): Promise<CliRun> {
+export async function runCli(
+  args: readonly string[],
+  env: Record<string, string> = {},
+): Promise<CliRun> {
   const terminal = recordingTerminal(env);
   const status = await holdfast(args, terminal);
   return { status, ...terminal.written };
@@ -38,17 +44,27 @@ export class CliProcess {
   readonly exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
 
   constructor(args: readonly string[], env: Record<string, string> = {}) {
-    this.child = spawn(process.execPath, [fileURLToPath(new URL('../../worker/cli/main.ts', import.meta.url)), ...args], {
-      env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...env },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
+    this.child = spawn(
+      process.execPath,
+      [fileURLToPath(new URL('../../worker/cli/main.ts', import.meta.url)), ...args],
+      {
+        env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...env },
+        stdio: ['ignore', 'pipe', 'pipe'],
+      },
+    );
     this.child.stdout?.on('data', (data: Buffer) => (this.stdout += data.toString()));
     this.child.stderr?.on('data', (data: Buffer) => (this.stderr += data.toString()));
-    this.exited = new Promise((resolve) => this.child.once('close', (code, signal) => resolve({ code, signal })));
+    this.exited = new Promise((resolve) =>
+      this.child.once('close', (code, signal) => resolve({ code, signal })),
+    );
   }
 
   async prints(pattern: RegExp): Promise<void> {
-    await until(`holdfast to print ${pattern.source}`, () => pattern.test(this.stdout) || pattern.test(this.stderr), () => `${this.stdout}${this.stderr}`);
+    await until(
+      `holdfast to print ${pattern.source}`,
+      () => pattern.test(this.stdout) || pattern.test(this.stderr),
+      () => `${this.stdout}${this.stderr}`,
+    );
   }
 
   signal(signal: NodeJS.Signals): void {

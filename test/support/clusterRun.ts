@@ -2,16 +2,36 @@ import { expect } from '@jest/globals';
 import type { V1Pod } from '@kubernetes/client-node';
 import type { Client, WorkflowHandle } from '@temporalio/client';
 import { WORKFLOW_ID_ANNOTATION } from '../../activities/compute/kubernetes/metadata.ts';
-import type { RecordedRequest, SimulatedJob, SimulatedRegistration } from '../../tools/simulator/types.ts';
+import type {
+  RecordedRequest,
+  SimulatedJob,
+  SimulatedRegistration,
+} from '../../tools/simulator/types.ts';
 import type { Simulator } from '../../tools/simulator/simulator.ts';
-import { podStateSignal, statusQuery, type RunnerResult, type RunnerStatus } from '../../core/contract/index.ts';
+import {
+  podStateSignal,
+  statusQuery,
+  type RunnerResult,
+  type RunnerStatus,
+} from '../../core/contract/index.ts';
 import type { NamespaceRecorder } from './namespaceRecorder.ts';
 import { inContainer } from './podLog.ts';
 import type { TestNamespace } from './pods.ts';
 import { until } from './until.ts';
 
 /** Waits short enough for a test on real pods; production's are pinned by a table of their own. */
-export const SHORT_INTERVALS = { busyRetry: '1s', busyRecheck: '2s', absentRecheck: '500ms', credentialsRetry: '1s', onlineLookup: '500ms', removalSettle: '20s', idleConfirm: '3s', stopPatience: '5s', listAge: '1s', lateCreation: '5s' } as const;
+export const SHORT_INTERVALS = {
+  busyRetry: '1s',
+  busyRecheck: '2s',
+  absentRecheck: '500ms',
+  credentialsRetry: '1s',
+  onlineLookup: '500ms',
+  removalSettle: '20s',
+  idleConfirm: '3s',
+  stopPatience: '5s',
+  listAge: '1s',
+  lateCreation: '5s',
+} as const;
 
 const PATIENCE_MS = 150_000;
 
@@ -56,7 +76,13 @@ export class ClusterRun {
   /** Awaits a status that the condition likes; one whose query nobody answers just now is asked again. */
   async reaches(what: string, like: (status: RunnerStatus) => boolean): Promise<RunnerStatus> {
     let last: RunnerStatus | undefined;
-    const look = async (): Promise<boolean> => like((last = await this.world.client.withDeadline(Date.now() + 5_000, async () => await this.status())));
+    const look = async (): Promise<boolean> =>
+      like(
+        (last = await this.world.client.withDeadline(
+          Date.now() + 5_000,
+          async () => await this.status(),
+        )),
+      );
     await until(`${this.key} to reach: ${what}`, look, () => JSON.stringify(last), PATIENCE_MS);
     return last as RunnerStatus;
   }
@@ -67,7 +93,11 @@ export class ClusterRun {
 
   /** Queues a job that only this runner can take. */
   queueJob(command: string): SimulatedJob {
-    return this.world.simulator.queueJob({ repo: `${this.key}/app`, labels: ['self-hosted'], command });
+    return this.world.simulator.queueJob({
+      repo: `${this.key}/app`,
+      labels: ['self-hosted'],
+      command,
+    });
   }
 
   /** The job as the simulator has it now. */
@@ -86,11 +116,18 @@ export class ClusterRun {
 
   /** What the job itself said, without what the runner says of the hooks around it, and the shell of a child that was signalled. */
   jobOutput(job: { id: number }): string[] {
-    return this.job(job).output.filter((line) => !/^(A job (started|completed) hook has been configured|Run '\/|Terminated$)/.test(line));
+    return this.job(job).output.filter(
+      (line) =>
+        !/^(A job (started|completed) hook has been configured|Run '\/|Terminated$)/.test(line),
+    );
   }
 
   async jobSays(job: { id: number }, line: string): Promise<void> {
-    await this.world.simulator.waitFor(() => this.job(job).output.includes(line), `${this.key}'s job to say "${line}"`, PATIENCE_MS);
+    await this.world.simulator.waitFor(
+      () => this.job(job).output.includes(line),
+      `${this.key}'s job to say "${line}"`,
+      PATIENCE_MS,
+    );
   }
 
   /** Awaits that a job which counts has gone on for so many seconds more. */
@@ -101,7 +138,8 @@ export class ClusterRun {
 
   /** Lets a {@link HELD_JOB} end. */
   async letGo(): Promise<void> {
-    for (const { metadata } of await this.pods()) await letGo(this.world.namespace, metadata?.name ?? '');
+    for (const { metadata } of await this.pods())
+      await letGo(this.world.namespace, metadata?.name ?? '');
   }
 
   /** The job ran to its last line, in one runner, and was told so. */
@@ -116,13 +154,22 @@ export class ClusterRun {
   /** The present pod, once its runner is registered and listening. */
   async listens(attempt = 1): Promise<RunnerStatus & { pod: string }> {
     const { simulator } = this.world;
-    const status = await this.reaches(`runner ${attempt} listening`, ({ attempt: now, runnerName, pod, phase }) => now === attempt && pod !== undefined && phase !== 'Registering' && simulator.runner(runnerName)?.status === 'online');
+    const status = await this.reaches(
+      `runner ${attempt} listening`,
+      ({ attempt: now, runnerName, pod, phase }) =>
+        now === attempt &&
+        pod !== undefined &&
+        phase !== 'Registering' &&
+        simulator.runner(runnerName)?.status === 'online',
+    );
     return status as RunnerStatus & { pod: string };
   }
 
   async pods(): Promise<V1Pod[]> {
     const { core, name: namespace } = this.world.namespace;
-    return (await core.listNamespacedPod({ namespace })).items.filter(({ metadata }) => metadata?.annotations?.[WORKFLOW_ID_ANNOTATION] === this.handle.workflowId);
+    return (await core.listNamespacedPod({ namespace })).items.filter(
+      ({ metadata }) => metadata?.annotations?.[WORKFLOW_ID_ANNOTATION] === this.handle.workflowId,
+    );
   }
 
   /**
@@ -132,7 +179,10 @@ export class ClusterRun {
   expectForced(job: { id: number }): void {
     const { output, conclusion, annotation } = this.job(job);
     if (conclusion === 'cancelled') return this.expectInterrupted(job);
-    expect({ finished: output.includes('finished'), conclusion }).toEqual({ finished: false, conclusion: 'failure' });
+    expect({ finished: output.includes('finished'), conclusion }).toEqual({
+      finished: false,
+      conclusion: 'failure',
+    });
     expect(annotation).toContain('lost communication');
   }
 
@@ -141,14 +191,18 @@ export class ClusterRun {
    * out, before a slow machine asks: nothing is left to hand on then.
    */
   expectHandedOnIfRefused(result: RunnerResult): void {
-    if (this.requests('DELETE', 422).length > 0) expect(result.deregistration).toBe(`deregistration-${result.runnerName}`);
+    if (this.requests('DELETE', 422).length > 0)
+      expect(result.deregistration).toBe(`deregistration-${result.runnerName}`);
   }
 
   /** The job was interrupted and had the time to clean up. */
   expectInterrupted(job: { id: number }): void {
     const { conclusion } = this.job(job);
     const output = this.jobOutput(job);
-    expect({ end: output.slice(-2), conclusion }).toEqual({ end: ['interrupted', 'cleaned up'], conclusion: 'cancelled' });
+    expect({ end: output.slice(-2), conclusion }).toEqual({
+      end: ['interrupted', 'cleaned up'],
+      conclusion: 'cancelled',
+    });
   }
 
   registrations(): SimulatedRegistration[] {
@@ -157,15 +211,25 @@ export class ClusterRun {
 
   /** Requests to the CI server about this runner, by method and, where given, by status. */
   requests(method: string, status?: number): RecordedRequest[] {
-    const mine = this.world.simulator.requests().filter(({ path }) => path.startsWith(`/orgs/${this.key}/`));
-    return mine.filter((request) => request.endpoint.startsWith(`${method} `) && (status === undefined || request.status === status));
+    const mine = this.world.simulator
+      .requests()
+      .filter(({ path }) => path.startsWith(`/orgs/${this.key}/`));
+    return mine.filter(
+      (request) =>
+        request.endpoint.startsWith(`${method} `) &&
+        (status === undefined || request.status === status),
+    );
   }
 
   /** What its workflow was told of idle and busy, pod by pod. */
   async podStates(): Promise<string[]> {
     const { events } = await this.handle.fetchHistory();
-    const signals = (events ?? []).map((event) => event.workflowExecutionSignaledEventAttributes).filter((signal) => signal?.signalName === podStateSignal.name);
-    return signals.map((signal) => Buffer.from(signal?.input?.payloads?.[0]?.data ?? []).toString());
+    const signals = (events ?? [])
+      .map((event) => event.workflowExecutionSignaledEventAttributes)
+      .filter((signal) => signal?.signalName === podStateSignal.name);
+    return signals.map((signal) =>
+      Buffer.from(signal?.input?.payloads?.[0]?.data ?? []).toString(),
+    );
   }
 
   /** UIDs of all pods this life has ever had. */
@@ -189,7 +253,11 @@ export class ClusterRun {
 
   async evict(name: string): Promise<void> {
     const { core, name: namespace } = this.world.namespace;
-    await core.createNamespacedPodEviction({ name, namespace, body: { metadata: { name, namespace } } });
+    await core.createNamespacedPodEviction({
+      name,
+      namespace,
+      body: { metadata: { name, namespace } },
+    });
   }
 
   /**
@@ -198,9 +266,16 @@ export class ClusterRun {
   async ends(): Promise<RunnerResult> {
     const result = await this.result();
     const { core, name: namespace } = this.world.namespace;
-    const secrets = (await core.listNamespacedSecret({ namespace })).items.filter(({ metadata }) => metadata?.annotations?.[WORKFLOW_ID_ANNOTATION] === this.handle.workflowId);
-    expect({ pods: (await this.pods()).map(({ metadata }) => metadata?.name), secrets: secrets.map(({ metadata }) => metadata?.name) }).toEqual({ pods: [], secrets: [] });
-    await until(`the last of ${this.key}'s pods to be recorded`, () => this.world.recorder.sawAllGo(this.handle.workflowId));
+    const secrets = (await core.listNamespacedSecret({ namespace })).items.filter(
+      ({ metadata }) => metadata?.annotations?.[WORKFLOW_ID_ANNOTATION] === this.handle.workflowId,
+    );
+    expect({
+      pods: (await this.pods()).map(({ metadata }) => metadata?.name),
+      secrets: secrets.map(({ metadata }) => metadata?.name),
+    }).toEqual({ pods: [], secrets: [] });
+    await until(`the last of ${this.key}'s pods to be recorded`, () =>
+      this.world.recorder.sawAllGo(this.handle.workflowId),
+    );
     if (result.deregistration !== undefined) {
       const removal = await this.world.client.workflow.getHandle(result.deregistration).result();
       expect(removal).toMatchObject({ outcome: expect.stringMatching(/^(removed|absent)$/) });

@@ -4,7 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import type { LabState } from '../../tools/lab/lab.ts';
-import { startSimulator, type Simulator, type SimulatorOptions } from '../../tools/simulator/simulator.ts';
+import {
+  startSimulator,
+  type Simulator,
+  type SimulatorOptions,
+} from '../../tools/simulator/simulator.ts';
 import { RUNNER_WORKFLOW, type RunnerInput } from '../../core/contract/index.ts';
 import { RUNNER_IMAGE_COMMAND } from '../../worker/settings/runnerImage.ts';
 import { ClusterRun, SHORT_INTERVALS } from './clusterRun.ts';
@@ -65,7 +69,15 @@ export class ClusterWorld {
   readonly #folder: string;
   readonly #webhookSecret = randomUUID();
 
-  private constructor(parts: Pick<ClusterWorld, 'simulator' | 'namespace' | 'recorder' | 'kubeconfig'> & { folder: string }, connection: Connection, address: string, tokens: Readonly<Record<string, string>>, options: ClusterWorldOptions) {
+  private constructor(
+    parts: Pick<ClusterWorld, 'simulator' | 'namespace' | 'recorder' | 'kubeconfig'> & {
+      folder: string;
+    },
+    connection: Connection,
+    address: string,
+    tokens: Readonly<Record<string, string>>,
+    options: ClusterWorldOptions,
+  ) {
     this.#options = options;
     this.#connection = connection;
     this.client = new Client({ connection });
@@ -87,8 +99,17 @@ export class ClusterWorld {
       HOLDFAST_KUBERNETES_NAMESPACE: this.namespace.name,
       HOLDFAST_RUNNER_IMAGE: 'holdfast.test/runner:1',
       HOLDFAST_RUNNER_COMMAND: JSON.stringify(RUNNER_IMAGE_COMMAND),
-      ...(options.supervisor === false ? {} : { HOLDFAST_SUPERVISOR_IMAGE: 'holdfast.test/supervisor:1' }),
-      HOLDFAST_CREDENTIALS: JSON.stringify(Object.fromEntries(Object.keys(tokens).map((name) => [name, { type: 'pat', tokenEnv: tokenEnv(name), apiUrl }]))),
+      ...(options.supervisor === false
+        ? {}
+        : { HOLDFAST_SUPERVISOR_IMAGE: 'holdfast.test/supervisor:1' }),
+      HOLDFAST_CREDENTIALS: JSON.stringify(
+        Object.fromEntries(
+          Object.keys(tokens).map((name) => [
+            name,
+            { type: 'pat', tokenEnv: tokenEnv(name), apiUrl },
+          ]),
+        ),
+      ),
       ...Object.fromEntries(Object.entries(tokens).map(([name, token]) => [tokenEnv(name), token])),
       HOLDFAST_HTTP_ADDRESS: '127.0.0.1:0',
       HOLDFAST_WEBHOOK_ADDRESS: '127.0.0.1:0',
@@ -105,7 +126,12 @@ export class ClusterWorld {
   static async open(lab: LabState, options: ClusterWorldOptions = {}): Promise<ClusterWorld> {
     const { kubeconfig = '' } = lab.kubernetes ?? {};
     const { address = '' } = lab.temporal ?? {};
-    const tokens = Object.fromEntries(['default', ...(options.credentials ?? [])].map((name) => [name, `ghp_${randomUUID().replaceAll('-', '')}`]));
+    const tokens = Object.fromEntries(
+      ['default', ...(options.credentials ?? [])].map((name) => [
+        name,
+        `ghp_${randomUUID().replaceAll('-', '')}`,
+      ]),
+    );
     const simulator = await startSimulator({
       host: lab.hostAddress ?? '127.0.0.1',
       leaseMs: LEASE_MS,
@@ -113,23 +139,37 @@ export class ClusterWorld {
       tokens: Object.entries(tokens).map(([name, token]) => ({ name, token })),
     });
     const namespace = await createTestNamespace(kubeconfig, `e2e-${randomUUID().slice(0, 6)}`);
-    const account = await actAsShippedWorker({ ...namespace, namespace: namespace.name }, { nodes: options.claims === true });
+    const account = await actAsShippedWorker(
+      { ...namespace, namespace: namespace.name },
+      { nodes: options.claims === true },
+    );
     const folder = await mkdtemp(join(tmpdir(), 'holdfast-world-'));
     await writeFile(join(folder, 'kubeconfig'), account.exportConfig(), { mode: 0o600 });
     const recorder = await recordNamespace(namespace.kubeConfig, namespace.core, namespace.name);
     const connection = await Connection.connect({ address });
-    const world = new ClusterWorld({ simulator, namespace, recorder, kubeconfig, folder }, connection, address, tokens, options);
+    const world = new ClusterWorld(
+      { simulator, namespace, recorder, kubeconfig, folder },
+      connection,
+      address,
+      tokens,
+      options,
+    );
     const { workers = Number(process.env['HOLDFAST_TEST_WORKERS'] ?? 1) } = options;
-    if (options.withoutWorker !== true) for (let started = 0; started < workers; started++) await world.startWorker();
+    if (options.withoutWorker !== true)
+      for (let started = 0; started < workers; started++) await world.startWorker();
     return world;
   }
 
   /** Starts one more worker and waits until it is ready; job events go to it from now on. */
   async startWorker(settings: Readonly<Record<string, string>> = {}): Promise<WorkerProcess> {
-    const worker = startWorkerProcess({ ...this.settings, ...settings }, this.#options.program === undefined ? undefined : [this.#options.program]);
+    const worker = startWorkerProcess(
+      { ...this.settings, ...settings },
+      this.#options.program === undefined ? undefined : [this.#options.program],
+    );
     this.workers.push(worker);
     await worker.started();
-    if (this.#options.webhook !== false) this.simulator.setWebhook({ url: worker.webhook().href, secret: this.#webhookSecret });
+    if (this.#options.webhook !== false)
+      this.simulator.setWebhook({ url: worker.webhook().href, secret: this.#webhookSecret });
     return worker;
   }
 
@@ -145,8 +185,17 @@ export class ClusterWorld {
     const key = `${name}-${randomUUID().slice(0, 6)}`;
     const { intervals: mine, ...more } = this.#options.input ?? {};
     const scope = input.ciServer === 'none' ? {} : { organization: key };
-    const full: RunnerInput = { ...scope, ...more, ...input, intervals: { ...SHORT_INTERVALS, ...mine, ...input.intervals } };
-    const handle = await this.client.workflow.start(RUNNER_WORKFLOW, { workflowId: `runner-${key}`, taskQueue: this.taskQueue, args: [full] });
+    const full: RunnerInput = {
+      ...scope,
+      ...more,
+      ...input,
+      intervals: { ...SHORT_INTERVALS, ...mine, ...input.intervals },
+    };
+    const handle = await this.client.workflow.start(RUNNER_WORKFLOW, {
+      workflowId: `runner-${key}`,
+      taskQueue: this.taskQueue,
+      args: [full],
+    });
     const run = new ClusterRun(this, key, handle);
     this.runs.push(run);
     return run;
@@ -155,20 +204,35 @@ export class ClusterWorld {
   /** What all lives of this world have left: nothing, when all is well. */
   async leftovers(): Promise<string[]> {
     const { core, name: namespace } = this.namespace;
-    const [pods, secrets] = await Promise.all([core.listNamespacedPod({ namespace }), core.listNamespacedSecret({ namespace })]);
+    const [pods, secrets] = await Promise.all([
+      core.listNamespacedPod({ namespace }),
+      core.listNamespacedSecret({ namespace }),
+    ]);
     const left = [
       ...pods.items.map(({ metadata }) => `pod ${metadata?.name}`),
       ...secrets.items.map(({ metadata }) => `Secret ${metadata?.name}`),
-      ...this.simulator.runners().map((runner) => `registration ${runner.name} (${runner.status}${runner.busy ? ', busy' : ''})`),
+      ...this.simulator
+        .runners()
+        .map(
+          (runner) =>
+            `registration ${runner.name} (${runner.status}${runner.busy ? ', busy' : ''})`,
+        ),
     ];
-    for await (const { workflowId } of this.client.workflow.list({ query: `TaskQueue = '${this.taskQueue}' AND ExecutionStatus = 'Running'` })) left.push(`workflow ${workflowId}`);
+    for await (const { workflowId } of this.client.workflow.list({
+      query: `TaskQueue = '${this.taskQueue}' AND ExecutionStatus = 'Running'`,
+    }))
+      left.push(`workflow ${workflowId}`);
     return left;
   }
 
   /** Visibility may be a moment behind, so it is asked until it agrees. */
   async expectNothingLeft(): Promise<void> {
     let left: string[] = [];
-    await until('nothing to be left', async () => (left = await this.leftovers()).length === 0, () => left.join(', '));
+    await until(
+      'nothing to be left',
+      async () => (left = await this.leftovers()).length === 0,
+      () => left.join(', '),
+    );
   }
 
   /** Where the CI server's token, the webhook's secret, a JIT config or a registration token is to be read in clear: nowhere, when all is well. @param more - other texts to look into, by place */

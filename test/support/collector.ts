@@ -30,7 +30,16 @@ interface Attribute {
 interface Line {
   readonly resourceSpans: readonly {
     readonly resource: { readonly attributes: readonly Attribute[] };
-    readonly scopeSpans: readonly { readonly spans: readonly { traceId: string; spanId: string; parentSpanId?: string; name: string; attributes?: readonly Attribute[]; status?: { code?: number } }[] }[];
+    readonly scopeSpans: readonly {
+      readonly spans: readonly {
+        traceId: string;
+        spanId: string;
+        parentSpanId?: string;
+        name: string;
+        attributes?: readonly Attribute[];
+        status?: { code?: number };
+      }[];
+    }[];
   }[];
 }
 
@@ -49,15 +58,23 @@ export class Collector {
       exporters: { file: { path: this.#file, flush_interval: '100ms' } },
       service: { pipelines: { traces: { receivers: ['otlp'], exporters: ['file'] } } },
     };
-    this.#process = spawn(binary, ['--config', `yaml:${JSON.stringify(config)}`], { stdio: ['ignore', 'ignore', 'pipe'] });
+    this.#process = spawn(binary, ['--config', `yaml:${JSON.stringify(config)}`], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
     this.#process.stderr?.on('data', (chunk: Buffer) => (this.#log += chunk.toString('utf8')));
   }
 
   /** @throws ComponentUnavailableError */
   static async start(): Promise<Collector> {
-    const binary = await resolveBinary('otelcol', { progress: (line) => process.stderr.write(`[lab] ${line}\n`) });
+    const binary = await resolveBinary('otelcol', {
+      progress: (line) => process.stderr.write(`[lab] ${line}\n`),
+    });
     const collector = new Collector(binary, await freePort());
-    await until('the collector to answer', async () => (await fetch(`${collector.endpoint}/v1/traces`)).status === 405, () => collector.#log);
+    await until(
+      'the collector to answer',
+      async () => (await fetch(`${collector.endpoint}/v1/traces`)).status === 405,
+      () => collector.#log,
+    );
     return collector;
   }
 
@@ -73,7 +90,15 @@ export class Collector {
     return lines.flatMap((line) =>
       (JSON.parse(line) as Line).resourceSpans.flatMap(({ resource, scopeSpans }) =>
         scopeSpans.flatMap(({ spans }) =>
-          spans.map(({ traceId, spanId, parentSpanId = '', name, attributes = [], status }) => ({ traceId, spanId, parentSpanId, name, service: textsOf(resource.attributes)['service.name'] ?? '', attributes: textsOf(attributes), status: status?.code ?? 0 })),
+          spans.map(({ traceId, spanId, parentSpanId = '', name, attributes = [], status }) => ({
+            traceId,
+            spanId,
+            parentSpanId,
+            name,
+            service: textsOf(resource.attributes)['service.name'] ?? '',
+            attributes: textsOf(attributes),
+            status: status?.code ?? 0,
+          })),
         ),
       ),
     );
@@ -88,5 +113,7 @@ export class Collector {
 }
 
 function textsOf(attributes: readonly Attribute[]): Record<string, string> {
-  return Object.fromEntries(attributes.map(({ key, value }) => [key, value.stringValue ?? value.intValue ?? '']));
+  return Object.fromEntries(
+    attributes.map(({ key, value }) => [key, value.stringValue ?? value.intValue ?? '']),
+  );
 }

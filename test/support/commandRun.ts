@@ -36,32 +36,58 @@ export class CommandRun {
   }
 
   /** @param command - words, or a script for the shell */
-  static async start(world: ClusterWorld, name: string, command: string | readonly string[], input: Partial<RunnerInput> = {}): Promise<CommandRun> {
+  static async start(
+    world: ClusterWorld,
+    name: string,
+    command: string | readonly string[],
+    input: Partial<RunnerInput> = {},
+  ): Promise<CommandRun> {
     const mark = `${name}-${Math.random()}`;
     const words = typeof command === 'string' ? ['sh', '-c', command] : [...command];
-    const run = await world.start(name, { ciServer: 'none', image: 'holdfast.test/busybox:1', command: words, env: { TEST_LIFE: mark }, ...input });
+    const run = await world.start(name, {
+      ciServer: 'none',
+      image: 'holdfast.test/busybox:1',
+      command: words,
+      env: { TEST_LIFE: mark },
+      ...input,
+    });
     return new CommandRun(run, `TEST_LIFE=${mark}`);
   }
 
   /** The attempt's pod and its log, once its container runs. */
   async running(attempt = 1, container = 'runner'): Promise<{ pod: string; log: PodLog }> {
-    const { pod = '' } = await this.run.reaches(`attempt ${attempt} in a pod`, (status) => status.attempt === attempt && status.pod !== undefined);
+    const { pod = '' } = await this.run.reaches(
+      `attempt ${attempt} in a pod`,
+      (status) => status.attempt === attempt && status.pod !== undefined,
+    );
     const { namespace } = this.run.world;
-    await namespace.waitForPod(pod, ({ status }) => [...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? [])].some((each) => each.name === container && each.state?.waiting === undefined), 120_000);
+    await namespace.waitForPod(
+      pod,
+      ({ status }) =>
+        [...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? [])].some(
+          (each) => each.name === container && each.state?.waiting === undefined,
+        ),
+      120_000,
+    );
     return { pod, log: await PodLog.follow(namespace, pod, container) };
   }
 
   /** Every version of the life's pods, oldest first. */
   podVersions(): V1Pod[] {
     const uids = this.run.podsEver();
-    return this.run.world.recorder.podVersions.map((version) => JSON.parse(version) as V1Pod).filter(({ metadata }) => uids.includes(metadata?.uid ?? ''));
+    return this.run.world.recorder.podVersions
+      .map((version) => JSON.parse(version) as V1Pod)
+      .filter(({ metadata }) => uids.includes(metadata?.uid ?? ''));
   }
 
   /** How the container of that name ended in each of the life's pods, oldest first. */
   containerEnds(container = 'runner'): ContainerEnd[] {
     const ends = new Map<string, ContainerEnd>();
     for (const { metadata, status } of this.podVersions()) {
-      const terminated = [...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? [])].find(({ name }) => name === container)?.state?.terminated;
+      const terminated = [
+        ...(status?.containerStatuses ?? []),
+        ...(status?.initContainerStatuses ?? []),
+      ].find(({ name }) => name === container)?.state?.terminated;
       if (terminated !== undefined) ends.set(metadata?.uid ?? '', containerEnd(terminated));
     }
     return [...ends.values()];
@@ -70,7 +96,11 @@ export class CommandRun {
   /** The verdict; by then nothing of the life is left, in the cluster and on the node. */
   async ends(): Promise<RunnerResult> {
     const result = await this.run.ends();
-    await until('no process of it to be left', () => this.processes().length === 0, () => JSON.stringify(this.processes()));
+    await until(
+      'no process of it to be left',
+      () => this.processes().length === 0,
+      () => JSON.stringify(this.processes()),
+    );
     return result;
   }
 
@@ -80,7 +110,14 @@ export class CommandRun {
   }
 }
 
-function containerEnd({ exitCode, reason, message, finishedAt }: V1ContainerStateTerminated): ContainerEnd {
-  const record = message?.startsWith('{"exitCode"') ? { record: JSON.parse(message) as EndRecord } : {};
+function containerEnd({
+  exitCode,
+  reason,
+  message,
+  finishedAt,
+}: V1ContainerStateTerminated): ContainerEnd {
+  const record = message?.startsWith('{"exitCode"')
+    ? { record: JSON.parse(message) as EndRecord }
+    : {};
   return { exitCode, reason, message, finishedAt: new Date(finishedAt ?? '').getTime(), ...record };
 }

@@ -26,7 +26,10 @@ export interface ComputeContractHarness {
 }
 
 /** The behaviour that workflows rely on, whatever runs the runners. */
-export function describeComputeContract(name: string, start: () => Promise<ComputeContractHarness>): void {
+export function describeComputeContract(
+  name: string,
+  start: () => Promise<ComputeContractHarness>,
+): void {
   describe(`${name}: compute contract`, () => {
     let harness: ComputeContractHarness;
     let watches: RecordedWatch[];
@@ -42,9 +45,16 @@ export function describeComputeContract(name: string, start: () => Promise<Compu
     });
 
     const secret = `secret-${randomUUID()}`;
-    const registration = (): Registration => ({ runnerName: 'runner-1', runnerId: 7, env: { ACTIONS_RUNNER_INPUT_JITCONFIG: secret } });
+    const registration = (): Registration => ({
+      runnerName: 'runner-1',
+      runnerId: 7,
+      env: { ACTIONS_RUNNER_INPUT_JITCONFIG: secret },
+    });
 
-    async function create(identity = harness.newIdentity(), compute = harness.compute): Promise<PodView> {
+    async function create(
+      identity = harness.newIdentity(),
+      compute = harness.compute,
+    ): Promise<PodView> {
       const stored = await compute.storeRegistrationSecret(identity, registration());
       return compute.createPod(harness.request(identity), stored);
     }
@@ -61,20 +71,36 @@ export function describeComputeContract(name: string, start: () => Promise<Compu
       return recorded;
     }
 
-    const observe = (pod: PodView, compute = harness.compute): Promise<PodView | undefined> => compute.observe({ ...pod });
-    const untilGone = (pod: PodView): Promise<unknown> => untilSeen(`${pod.name} is gone`, () => observe(pod), (view) => view === undefined);
+    const observe = (pod: PodView, compute = harness.compute): Promise<PodView | undefined> =>
+      compute.observe({ ...pod });
+    const untilGone = (pod: PodView): Promise<unknown> =>
+      untilSeen(
+        `${pod.name} is gone`,
+        () => observe(pod),
+        (view) => view === undefined,
+      );
 
     test('is at one place, which every worker over the same state names alike', async () => {
       const place = await harness.compute.place();
       expect(await harness.second.place()).toEqual(place);
-      expect(place).toMatchObject({ compute: harness.compute.kind, cluster: expect.stringMatching(/./), installation: expect.stringMatching(/./) });
+      expect(place).toMatchObject({
+        compute: harness.compute.kind,
+        cluster: expect.stringMatching(/./),
+        installation: expect.stringMatching(/./),
+      });
     });
 
     describe('creation', () => {
       test('makes a pod with the deterministic name and the facts it was asked for', async () => {
         const identity = harness.newIdentity();
         const pod = await create(identity);
-        expect(pod).toMatchObject({ name: harness.compute.podName(identity), workflowId: identity.workflowId, ended: false, gone: false, terminating: false });
+        expect(pod).toMatchObject({
+          name: harness.compute.podName(identity),
+          workflowId: identity.workflowId,
+          ended: false,
+          gone: false,
+          terminating: false,
+        });
         expect(pod.uid).not.toBe('');
         expect(Math.abs(Date.parse(pod.createdAt) - Date.now())).toBeLessThan(60_000);
       });
@@ -90,16 +116,27 @@ export function describeComputeContract(name: string, start: () => Promise<Compu
         const identity = harness.newIdentity();
         const stored = await harness.compute.storeRegistrationSecret(identity, registration());
         const request = harness.request(identity);
-        const pods = await Promise.all([harness.compute, harness.second, harness.compute, harness.second].map((compute) => compute.createPod(request, stored)));
+        const pods = await Promise.all(
+          [harness.compute, harness.second, harness.compute, harness.second].map((compute) =>
+            compute.createPod(request, stored),
+          ),
+        );
         expect(new Set(pods.map((pod) => pod.uid)).size).toBe(1);
-        expect((await harness.compute.list()).filter((pod) => pod.name === pods[0]!.name)).toHaveLength(1);
+        expect(
+          (await harness.compute.list()).filter((pod) => pod.name === pods[0]!.name),
+        ).toHaveLength(1);
       });
 
       test('another attempt of the same life is another pod', async () => {
         const identity = harness.newIdentity();
-        const [first, next] = [await create(identity), await create({ ...identity, attempt: identity.attempt + 1 })];
+        const [first, next] = [
+          await create(identity),
+          await create({ ...identity, attempt: identity.attempt + 1 }),
+        ];
         expect(next.name).not.toBe(first.name);
-        expect((await harness.second.list()).map((pod) => pod.uid)).toEqual(expect.arrayContaining([first.uid, next.uid]));
+        expect((await harness.second.list()).map((pod) => pod.uid)).toEqual(
+          expect.arrayContaining([first.uid, next.uid]),
+        );
       });
     });
 
@@ -107,16 +144,25 @@ export function describeComputeContract(name: string, start: () => Promise<Compu
       test('is absent, is stored once, and is read back by another worker', async () => {
         const identity = harness.newIdentity();
         expect(await harness.compute.readRegistrationSecret(identity)).toBeUndefined();
-        expect(await harness.compute.storeRegistrationSecret(identity, registration())).toEqual(registration());
+        expect(await harness.compute.storeRegistrationSecret(identity, registration())).toEqual(
+          registration(),
+        );
         const late = { runnerName: 'late', env: { ACTIONS_RUNNER_INPUT_JITCONFIG: 'late' } };
-        expect(await harness.second.storeRegistrationSecret(identity, late)).toEqual(registration());
+        expect(await harness.second.storeRegistrationSecret(identity, late)).toEqual(
+          registration(),
+        );
         expect(await harness.second.readRegistrationSecret(identity)).toEqual(registration());
       });
 
       test('stored by two workers at the same time: both get the one that is kept', async () => {
         const identity = harness.newIdentity();
         const stored = await Promise.all(
-          [harness.compute, harness.second].map((compute, i) => compute.storeRegistrationSecret(identity, { ...registration(), runnerName: `runner-${i}` })),
+          [harness.compute, harness.second].map((compute, i) =>
+            compute.storeRegistrationSecret(identity, {
+              ...registration(),
+              runnerName: `runner-${i}`,
+            }),
+          ),
         );
         expect(stored[0]).toEqual(stored[1]);
         expect(await harness.compute.readRegistrationSecret(identity)).toEqual(stored[0]);
@@ -133,39 +179,69 @@ export function describeComputeContract(name: string, start: () => Promise<Compu
       test('never shows in what is told of the pod', async () => {
         const watched = await watch(harness.second);
         const pod = await createRunning();
-        await watched.until('started', (event) => event.pod.uid === pod.uid && event.pod.startedAt !== undefined);
-        expect(JSON.stringify([pod, await observe(pod), await harness.compute.list(), watched.events])).not.toContain(secret);
+        await watched.until(
+          'started',
+          (event) => event.pod.uid === pod.uid && event.pod.startedAt !== undefined,
+        );
+        expect(
+          JSON.stringify([pod, await observe(pod), await harness.compute.list(), watched.events]),
+        ).not.toContain(secret);
       });
     });
 
     describe('observation', () => {
       test('of a pod that never was, or has another uid: absent', async () => {
         const identity = harness.newIdentity();
-        expect(await harness.compute.observe({ name: harness.compute.podName(identity) })).toBeUndefined();
+        expect(
+          await harness.compute.observe({ name: harness.compute.podName(identity) }),
+        ).toBeUndefined();
         const pod = await create(identity);
-        expect(await harness.compute.observe({ name: pod.name, uid: randomUUID() })).toBeUndefined();
+        expect(
+          await harness.compute.observe({ name: pod.name, uid: randomUUID() }),
+        ).toBeUndefined();
         expect((await harness.compute.observe({ name: pod.name }))?.uid).toBe(pod.uid);
       });
 
       test('of a running pod: node and start, no end', async () => {
         const pod = await createRunning();
         const view = await observe(pod, harness.second);
-        expect(view).toMatchObject({ uid: pod.uid, scheduled: true, node: expect.any(String), startedAt: expect.any(String), ended: false, terminating: false });
+        expect(view).toMatchObject({
+          uid: pod.uid,
+          scheduled: true,
+          node: expect.any(String),
+          startedAt: expect.any(String),
+          ended: false,
+          terminating: false,
+        });
         expect(view).not.toHaveProperty('exit');
       });
 
       test.each([0, 1, 7])('of a pod whose runner exited with %i', async (code) => {
         const pod = await createRunning();
         await harness.end(pod, code);
-        const view = await untilSeen('the pod has ended', () => observe(pod), (seen) => seen?.ended === true);
-        expect(view).toMatchObject({ uid: pod.uid, gone: false, terminating: false, exit: { code, oomKilled: false, finishedAt: expect.any(String) } });
+        const view = await untilSeen(
+          'the pod has ended',
+          () => observe(pod),
+          (seen) => seen?.ended === true,
+        );
+        expect(view).toMatchObject({
+          uid: pod.uid,
+          gone: false,
+          terminating: false,
+          exit: { code, oomKilled: false, finishedAt: expect.any(String) },
+        });
         // It stays for everybody to see, until it is deleted.
         expect(await observe(pod, harness.second)).toEqual(view);
       });
     });
 
     /** Its grace counts from when its end was asked for, however long that took; times may have whole seconds only. */
-    function expectGrace({ terminationDeadline = '' }: PodView, graceMs: number, from: number, to: number): void {
+    function expectGrace(
+      { terminationDeadline = '' }: PodView,
+      graceMs: number,
+      from: number,
+      to: number,
+    ): void {
       expect(Date.parse(terminationDeadline)).toBeGreaterThan(from + graceMs - 2_000);
       expect(Date.parse(terminationDeadline)).toBeLessThan(to + graceMs + 2_000);
     }
@@ -173,18 +249,33 @@ export function describeComputeContract(name: string, start: () => Promise<Compu
     describe('deletion', () => {
       test('with another uid, or unless it has started, touches nothing', async () => {
         const pod = await createRunning();
-        expect(await harness.compute.deletePod({ ...pod, uid: randomUUID() }, { gracePeriodSeconds: 0 })).toBe('gone');
-        expect(await harness.compute.deletePod(pod, { unlessStarted: true })).toMatchObject({ uid: pod.uid, startedAt: expect.any(String), ended: false });
-        expect(await observe(pod)).toMatchObject({ uid: pod.uid, ended: false, terminating: false });
+        expect(
+          await harness.compute.deletePod({ ...pod, uid: randomUUID() }, { gracePeriodSeconds: 0 }),
+        ).toBe('gone');
+        expect(await harness.compute.deletePod(pod, { unlessStarted: true })).toMatchObject({
+          uid: pod.uid,
+          startedAt: expect.any(String),
+          ended: false,
+        });
+        expect(await observe(pod)).toMatchObject({
+          uid: pod.uid,
+          ended: false,
+          terminating: false,
+        });
       });
 
       test('of a running pod: terminating until the deadline of its grace, then gone', async () => {
         const pod = await createRunning();
         const watched = await watch(harness.compute);
         const from = Date.now();
-        expect(await harness.compute.deletePod(pod, { gracePeriodSeconds: 30, reason: 'drained' })).toBe('terminating');
+        expect(
+          await harness.compute.deletePod(pod, { gracePeriodSeconds: 30, reason: 'drained' }),
+        ).toBe('terminating');
         const to = Date.now();
-        const { pod: seen } = await watched.until('terminating', (event) => event.pod.uid === pod.uid && event.pod.terminating);
+        const { pod: seen } = await watched.until(
+          'terminating',
+          (event) => event.pod.uid === pod.uid && event.pod.terminating,
+        );
         expectGrace(seen, 30_000, from, to);
         await harness.finishTermination(pod);
         await watched.until('gone', (event) => event.pod.uid === pod.uid && event.pod.gone);
@@ -198,8 +289,16 @@ export function describeComputeContract(name: string, start: () => Promise<Compu
         const from = Date.now();
         await harness.compute.deletePod(pod);
         const to = Date.now();
-        const { pod: seen } = await watched.until('terminating', (event) => event.pod.uid === pod.uid && event.pod.terminating);
-        expectGrace(seen, harness.request(harness.newIdentity()).terminationGracePeriodSeconds * 1_000, from, to);
+        const { pod: seen } = await watched.until(
+          'terminating',
+          (event) => event.pod.uid === pod.uid && event.pod.terminating,
+        );
+        expectGrace(
+          seen,
+          harness.request(harness.newIdentity()).terminationGracePeriodSeconds * 1_000,
+          from,
+          to,
+        );
         await harness.finishTermination(pod);
         await untilGone(pod);
       });
@@ -221,7 +320,11 @@ export function describeComputeContract(name: string, start: () => Promise<Compu
       test('of an ended pod: gone', async () => {
         const pod = await createRunning();
         await harness.end(pod, 0);
-        await untilSeen('the pod has ended', () => observe(pod), (view) => view?.ended === true);
+        await untilSeen(
+          'the pod has ended',
+          () => observe(pod),
+          (view) => view?.ended === true,
+        );
         await harness.compute.deletePod(pod);
         await harness.finishTermination(pod);
         await untilGone(pod);
@@ -240,39 +343,60 @@ export function describeComputeContract(name: string, start: () => Promise<Compu
         const pod = await createRunning();
         const watched = await watch(harness.second);
         await untilSeen('the watch is synced', async () => watched.synced(), Boolean);
-        const relisted = await untilSeen('relisted', async () => watched.relists[0], (list) => list !== undefined);
+        const relisted = await untilSeen(
+          'relisted',
+          async () => watched.relists[0],
+          (list) => list !== undefined,
+        );
         expect([...relisted!.values()].filter((view) => view.uid === pod.uid)).toHaveLength(1);
-        expect(watched.of(pod)[0]).toMatchObject({ pod: { uid: pod.uid, gone: false }, previous: undefined });
+        expect(watched.of(pod)[0]).toMatchObject({
+          pod: { uid: pod.uid, gone: false },
+          previous: undefined,
+        });
       });
 
       test('tells each change of a pod that another worker made, with what was known before', async () => {
         const watched = await watch(harness.second);
         const pod = await createRunning();
-        await watched.until('started', (event) => event.pod.uid === pod.uid && event.pod.startedAt !== undefined);
+        await watched.until(
+          'started',
+          (event) => event.pod.uid === pod.uid && event.pod.startedAt !== undefined,
+        );
         await harness.end(pod, 3);
-        const { pod: ended } = await watched.until('ended', (event) => event.pod.uid === pod.uid && event.pod.ended);
+        const { pod: ended } = await watched.until(
+          'ended',
+          (event) => event.pod.uid === pod.uid && event.pod.ended,
+        );
         expect(ended).toMatchObject({ gone: false, exit: { code: 3 } });
         const events = watched.of(pod);
         expect(events[0]!.previous).toBeUndefined();
-        for (let i = 1; i < events.length; i++) expect(events[i]!.previous).toEqual(events[i - 1]!.pod);
+        for (let i = 1; i < events.length; i++)
+          expect(events[i]!.previous).toEqual(events[i - 1]!.pod);
       });
 
       test('tells the end of a pod exactly once to each watcher, with how it ended', async () => {
         const watched = [await watch(harness.compute), await watch(harness.second)];
         const pod = await createRunning();
         await harness.end(pod, 0);
-        for (const each of watched) await each.until('ended', (event) => event.pod.uid === pod.uid && event.pod.ended);
+        for (const each of watched)
+          await each.until('ended', (event) => event.pod.uid === pod.uid && event.pod.ended);
         await harness.compute.deletePod(pod);
         await harness.finishTermination(pod);
         for (const each of watched) {
-          const { pod: gone } = await each.until('gone', (event) => event.pod.uid === pod.uid && event.pod.gone);
+          const { pod: gone } = await each.until(
+            'gone',
+            (event) => event.pod.uid === pod.uid && event.pod.gone,
+          );
           expect(gone).toMatchObject({ uid: pod.uid, ended: true, gone: true, exit: { code: 0 } });
         }
         // Later pods come and go: had the first's end been told again, it would have been by then.
         const later = await createRunning();
         await harness.vanish(later);
         for (const each of watched) {
-          await each.until('the later pod gone', (event) => event.pod.uid === later.uid && event.pod.gone);
+          await each.until(
+            'the later pod gone',
+            (event) => event.pod.uid === later.uid && event.pod.gone,
+          );
           expect(each.of(pod).filter((event) => event.pod.gone)).toHaveLength(1);
         }
       });
@@ -280,9 +404,15 @@ export function describeComputeContract(name: string, start: () => Promise<Compu
       test('tells of a pod that vanishes without a goodbye', async () => {
         const watched = await watch(harness.compute);
         const pod = await createRunning();
-        await watched.until('started', (event) => event.pod.uid === pod.uid && event.pod.startedAt !== undefined);
+        await watched.until(
+          'started',
+          (event) => event.pod.uid === pod.uid && event.pod.startedAt !== undefined,
+        );
         await harness.vanish(pod);
-        const { pod: gone, previous } = await watched.until('gone', (event) => event.pod.uid === pod.uid && event.pod.gone);
+        const { pod: gone, previous } = await watched.until(
+          'gone',
+          (event) => event.pod.uid === pod.uid && event.pod.gone,
+        );
         expect(gone).toMatchObject({ uid: pod.uid, ended: true, gone: true });
         expect(previous).toMatchObject({ uid: pod.uid, gone: false });
         expect(await observe(pod)).toBeUndefined();
@@ -292,7 +422,10 @@ export function describeComputeContract(name: string, start: () => Promise<Compu
         const [stopped, running] = [await watch(harness.compute), await watch(harness.second)];
         await stopped.stop();
         const pod = await createRunning();
-        await running.until('started', (event) => event.pod.uid === pod.uid && event.pod.startedAt !== undefined);
+        await running.until(
+          'started',
+          (event) => event.pod.uid === pod.uid && event.pod.startedAt !== undefined,
+        );
         expect(stopped.of(pod)).toEqual([]);
       });
     });

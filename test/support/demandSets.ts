@@ -1,6 +1,13 @@
 /** Runners and sets that nobody works on: what they are told stays in their histories. */
 import type { Client, WorkflowHandle } from '@temporalio/client';
-import { RUNNER_WORKFLOW, RUNNER_SET_WORKFLOW, SET_COVER_MEMO, type JobEvent, type RunnerSetStatus, type SetCover } from '../../core/contract/index.ts';
+import {
+  RUNNER_WORKFLOW,
+  RUNNER_SET_WORKFLOW,
+  SET_COVER_MEMO,
+  type JobEvent,
+  type RunnerSetStatus,
+  type SetCover,
+} from '../../core/contract/index.ts';
 import { workflowIdOfName } from '../../core/domain/runnerName.ts';
 import { runningSets } from '../../core/domain/visibility.ts';
 import { until } from './until.ts';
@@ -19,19 +26,34 @@ export async function signalsOf(handle: WorkflowHandle, name: string): Promise<u
   return (events ?? [])
     .map((event) => event.workflowExecutionSignaledEventAttributes)
     .filter((signal) => signal?.signalName === name)
-    .map((signal) => JSON.parse(Buffer.from(signal?.input?.payloads?.[0]?.data ?? '').toString()) as unknown);
+    .map(
+      (signal) =>
+        JSON.parse(Buffer.from(signal?.input?.payloads?.[0]?.data ?? '').toString()) as unknown,
+    );
 }
 
 /** Starts a set that says in its memo what it covers (or, without a cover, does not), and waits until it is listed. */
-export async function startToldSet(client: Client, taskQueue: string, workflowId: string, cover: SetCover | undefined, status?: RunnerSetStatus): Promise<ToldSet> {
+export async function startToldSet(
+  client: Client,
+  taskQueue: string,
+  workflowId: string,
+  cover: SetCover | undefined,
+  status?: RunnerSetStatus,
+): Promise<ToldSet> {
   const handle = await client.workflow.start(RUNNER_SET_WORKFLOW, {
     taskQueue,
     workflowId,
     args: status ? [status] : [],
     ...(cover && { memo: { [SET_COVER_MEMO]: cover } }),
   });
-  await until('the set to be listed', async () => (await client.workflow.count(`${runningSets(taskQueue)} AND WorkflowId = '${workflowId}'`)).count === 1);
-  const batches = async (): Promise<JobEvent[][]> => ((await signalsOf(handle, 'demand')) as { events: JobEvent[] }[]).map(({ events }) => events);
+  await until(
+    'the set to be listed',
+    async () =>
+      (await client.workflow.count(`${runningSets(taskQueue)} AND WorkflowId = '${workflowId}'`))
+        .count === 1,
+  );
+  const batches = async (): Promise<JobEvent[][]> =>
+    ((await signalsOf(handle, 'demand')) as { events: JobEvent[] }[]).map(({ events }) => events);
   return { handle, batches, events: async () => (await batches()).flat() };
 }
 
@@ -58,9 +80,19 @@ export interface ToldRunner {
 }
 
 /** Starts the workflow of the runner that has this name at the CI server. */
-export async function startToldRunner(client: Client, taskQueue: string, name: string): Promise<ToldRunner> {
-  const handle = await client.workflow.start(RUNNER_WORKFLOW, { taskQueue, workflowId: workflowIdOfName(name) ?? '' });
-  return { told: async () => await signalsOf(handle, 'ciEvent'), end: async () => void (await handle.terminate()) };
+export async function startToldRunner(
+  client: Client,
+  taskQueue: string,
+  name: string,
+): Promise<ToldRunner> {
+  const handle = await client.workflow.start(RUNNER_WORKFLOW, {
+    taskQueue,
+    workflowId: workflowIdOfName(name) ?? '',
+  });
+  return {
+    told: async () => await signalsOf(handle, 'ciEvent'),
+    end: async () => void (await handle.terminate()),
+  };
 }
 
 /** When everything happened that {@link queued} and {@link run} tell of: just now, to the second, as GitHub tells it. */
@@ -69,13 +101,33 @@ export const AT = new Date(Math.floor(Date.now() / 1_000) * 1_000).toISOString()
 /** Body of a delivery: a job was queued. */
 export const queued = (id: number, labels: string[], repository = 'acme/app'): object => ({
   action: 'queued',
-  workflow_job: { id, run_attempt: 1, name: 'build', labels, created_at: AT, runner_id: null, runner_name: null },
+  workflow_job: {
+    id,
+    run_attempt: 1,
+    name: 'build',
+    labels,
+    created_at: AT,
+    runner_id: null,
+    runner_name: null,
+  },
   repository: { full_name: repository },
 });
 
 /** Body of a delivery about a job that a runner runs, or ran. */
-export const run = (runnerName: string, action = 'in_progress', labels = ['self-hosted', 'none']): object => ({
+export const run = (
+  runnerName: string,
+  action = 'in_progress',
+  labels = ['self-hosted', 'none'],
+): object => ({
   action,
-  workflow_job: { id: 7, name: 'bäuen', labels, created_at: AT, started_at: AT, runner_id: 3, runner_name: runnerName },
+  workflow_job: {
+    id: 7,
+    name: 'bäuen',
+    labels,
+    created_at: AT,
+    started_at: AT,
+    runner_id: 3,
+    runner_name: runnerName,
+  },
   repository: { full_name: 'acme/app' },
 });

@@ -13,10 +13,15 @@ export const demoLives = {
     expect(result).toMatchObject({ outcome: 'succeeded', exitCode: 0, attempt: 1, replaced: [] });
     run.expectUnharmed(job);
     expect(run.job(job).runner_name).toBe(result.runnerName);
-    expect({ pods: run.podsEver().length, registered: run.registeredEver() }).toEqual({ pods: 1, registered: 1 });
+    expect({ pods: run.podsEver().length, registered: run.registeredEver() }).toEqual({
+      pods: 1,
+      registered: 1,
+    });
   },
 
-  'a static runner drained while busy: refused (422) at least three times, then gone': async (world: ClusterWorld) => {
+  'a static runner drained while busy: refused (422) at least three times, then gone': async (
+    world: ClusterWorld,
+  ) => {
     const run = await world.start('drained', { ephemeral: false });
     const first = await run.runJob(countingJob(1));
     await run.jobSays(first, 'finished');
@@ -25,7 +30,11 @@ export const demoLives = {
     await until('three refusals', () => run.requests('DELETE', 422).length >= 3);
     await run.letGo();
     const result = await run.ends();
-    expect(result).toMatchObject({ outcome: 'succeeded', attempt: 1, message: expect.stringContaining('node maintenance') });
+    expect(result).toMatchObject({
+      outcome: 'succeeded',
+      attempt: 1,
+      message: expect.stringContaining('node maintenance'),
+    });
     // Each worker counts those tries of its own that the workflow called off.
     expect(result.unregisterAttempts).toBeGreaterThan(world.workers.length > 1 ? 1 : 3);
     expect(result.phases.map(({ phase }) => phase)).toContain('Draining');
@@ -35,27 +44,37 @@ export const demoLives = {
     expect(run.podsEver()).toHaveLength(1);
   },
 
-  'a runner cancelled while busy: its job is interrupted, not killed': async (world: ClusterWorld) => {
+  'a runner cancelled while busy: its job is interrupted, not killed': async (
+    world: ClusterWorld,
+  ) => {
     const run = await world.start('stopped');
     const job = await run.runJob(countingJob(600));
     await run.handle.signal(cancelSignal, { reason: 'by hand', mode: 'stop' });
     const result = await run.ends();
-    expect(result).toMatchObject({ outcome: 'aborted', cause: 'cancelled', attempt: 1, message: expect.stringContaining('by hand') });
+    expect(result).toMatchObject({
+      outcome: 'aborted',
+      cause: 'cancelled',
+      attempt: 1,
+      message: expect.stringContaining('by hand'),
+    });
     run.expectInterrupted(job);
     expect(run.requests('DELETE', 422).length).toBeGreaterThanOrEqual(1);
   },
 
-  'a runner cancelled by force while busy: killed at once, its registration removed once it is free': async (world: ClusterWorld) => {
-    const run = await world.start('forced');
-    const job = await run.runJob(countingJob(600));
-    await run.handle.signal(cancelSignal, { mode: 'force' });
-    const result = await run.ends();
-    expect(result).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
-    run.expectHandedOnIfRefused(result);
-    run.expectForced(job);
-  },
+  'a runner cancelled by force while busy: killed at once, its registration removed once it is free':
+    async (world: ClusterWorld) => {
+      const run = await world.start('forced');
+      const job = await run.runJob(countingJob(600));
+      await run.handle.signal(cancelSignal, { mode: 'force' });
+      const result = await run.ends();
+      expect(result).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
+      run.expectHandedOnIfRefused(result);
+      run.expectForced(job);
+    },
 
-  'a runner whose pod vanishes while idle: replaced under a new name': async (world: ClusterWorld) => {
+  'a runner whose pod vanishes while idle: replaced under a new name': async (
+    world: ClusterWorld,
+  ) => {
     const run = await world.start('vanishes');
     const { pod, runnerName: lost } = await run.listens();
     await run.deletePod(pod, 0);
@@ -63,10 +82,18 @@ export const demoLives = {
     expect(runnerName).not.toBe(lost);
     const job = run.queueJob(countingJob(2));
     const result = await run.ends();
-    expect(result).toMatchObject({ outcome: 'succeeded', attempt: 2, runnerName, replaced: [{ runnerName: lost, cause: 'deleted_externally', replacedBy: runnerName }] });
+    expect(result).toMatchObject({
+      outcome: 'succeeded',
+      attempt: 2,
+      runnerName,
+      replaced: [{ runnerName: lost, cause: 'deleted_externally', replacedBy: runnerName }],
+    });
     run.expectUnharmed(job);
     expect(run.job(job).runner_name).toBe(runnerName);
-    expect({ pods: run.podsEver().length, registered: run.registeredEver() }).toEqual({ pods: 2, registered: 2 });
+    expect({ pods: run.podsEver().length, registered: run.registeredEver() }).toEqual({
+      pods: 2,
+      registered: 2,
+    });
   },
 } as const;
 
@@ -75,14 +102,17 @@ export const toldOnce = {
   'no change between idle and busy is told twice': async (world: ClusterWorld) => {
     const told = await Promise.all(world.runs.map(async (run) => await run.podStates()));
     // Which of two seconds-old changes is told is the watchers' affair; that neighbours differ shows that none was told twice.
-    for (const states of told) expect(states.filter((state, index) => index > 0 && state === states[index - 1])).toEqual([]);
+    for (const states of told)
+      expect(states.filter((state, index) => index > 0 && state === states[index - 1])).toEqual([]);
     expect(told.flat().length).toBeGreaterThan(0);
   },
 } as const;
 
 /** What every world must show when all its lives are over. */
 export const cleanEnd = {
-  'nothing is left: no pod, Secret, registration or running workflow': async (world: ClusterWorld) => {
+  'nothing is left: no pod, Secret, registration or running workflow': async (
+    world: ClusterWorld,
+  ) => {
     expect(world.runs.length).toBeGreaterThan(0);
     await world.expectNothingLeft();
   },

@@ -1,4 +1,11 @@
-import { CiServerError, UnknownCredentialError, type CiRunner, type CiServer, type CiServers, type Registration } from '../../activities/ports.ts';
+import {
+  CiServerError,
+  UnknownCredentialError,
+  type CiRunner,
+  type CiServer,
+  type CiServers,
+  type Registration,
+} from '../../activities/ports.ts';
 import type { RegisterRequest, Scope } from '../../core/domain/ciServer.ts';
 import type { CommitReport, ReportTaken } from '../../core/domain/commitReport.ts';
 
@@ -16,7 +23,8 @@ export class FakeCiServer implements CiServer, CiServers {
   readonly registrations = new Map<number, Entry>();
   readonly calls: { method: Method; name?: string; id?: number }[] = [];
   /** Answers of the next calls of a method, before the truth is told again; `repeat` goes on for ever. */
-  readonly script: { method: Method; answer: Error | 'removed' | 'absent'; repeat?: boolean }[] = [];
+  readonly script: { method: Method; answer: Error | 'removed' | 'absent'; repeat?: boolean }[] =
+    [];
   /** What was reported of jobs, the oldest first. */
   readonly reports: CommitReport[] = [];
   /** What a report waits for before it is answered. */
@@ -32,7 +40,10 @@ export class FakeCiServer implements CiServer, CiServers {
   #nextId = 1;
 
   get(credential = 'default'): CiServer {
-    if (credential !== 'default') throw new UnknownCredentialError(`unknown credential "${credential}": the worker's config names default`);
+    if (credential !== 'default')
+      throw new UnknownCredentialError(
+        `unknown credential "${credential}": the worker's config names default`,
+      );
     return this;
   }
 
@@ -40,17 +51,26 @@ export class FakeCiServer implements CiServer, CiServers {
     this.calls.push({ method: 'register', name: request.name });
     this.#scripted('register');
     const stranger = this.strangers.shift();
-    if (stranger !== undefined) Object.assign(this.registrations.get(this.connect(request.name)) ?? {}, stranger);
-    if (request.mode === 'token') return { runnerName: request.name, env: { RUNNER_TOKEN: 'AAAA-SECRET-TOKEN' } };
-    if ([...this.registrations.values()].some((entry) => entry.name === request.name)) throw new CiServerError('name_taken', `Already exists - ${request.name}`, { status: 409 });
+    if (stranger !== undefined)
+      Object.assign(this.registrations.get(this.connect(request.name)) ?? {}, stranger);
+    if (request.mode === 'token')
+      return { runnerName: request.name, env: { RUNNER_TOKEN: 'AAAA-SECRET-TOKEN' } };
+    if ([...this.registrations.values()].some((entry) => entry.name === request.name))
+      throw new CiServerError('name_taken', `Already exists - ${request.name}`, { status: 409 });
     const id = this.connect(request.name, false);
-    return { runnerName: request.name, runnerId: id, env: { ACTIONS_RUNNER_INPUT_JITCONFIG: 'SECRET-JIT-CONFIG' } };
+    return {
+      runnerName: request.name,
+      runnerId: id,
+      env: { ACTIONS_RUNNER_INPUT_JITCONFIG: 'SECRET-JIT-CONFIG' },
+    };
   }
 
   async find(_scope: Scope, runner: { id?: number; name: string }): Promise<CiRunner | undefined> {
     this.calls.push({ method: 'find', ...runner });
     if (this.#scripted('find') !== undefined) return undefined;
-    const found = [...this.registrations.values()].find((entry) => (runner.id === undefined ? entry.name === runner.name : entry.id === runner.id));
+    const found = [...this.registrations.values()].find((entry) =>
+      runner.id === undefined ? entry.name === runner.name : entry.id === runner.id,
+    );
     return found && { labels: [], ...found };
   }
 
@@ -101,7 +121,8 @@ export class FakeCiServer implements CiServer, CiServers {
   }
 
   forget(name: string): void {
-    for (const entry of this.registrations.values()) if (entry.name === name) this.registrations.delete(entry.id);
+    for (const entry of this.registrations.values())
+      if (entry.name === name) this.registrations.delete(entry.id);
   }
 
   count(method: Method): number {
@@ -119,5 +140,7 @@ export class FakeCiServer implements CiServer, CiServers {
 }
 
 export function busy(name = 'x'): CiServerError {
-  return new CiServerError('busy', `Bad request - Runner "${name}" is still running a job"`, { status: 422 });
+  return new CiServerError('busy', `Bad request - Runner "${name}" is still running a job"`, {
+    status: 422,
+  });
 }

@@ -1,10 +1,21 @@
 import { randomUUID } from 'node:crypto';
 import { podName } from '../../activities/compute/naming.ts';
-import type { Compute, DeletionOptions, PodListener, Registration } from '../../activities/ports.ts';
+import type {
+  Compute,
+  DeletionOptions,
+  PodListener,
+  Registration,
+} from '../../activities/ports.ts';
 import type { VolumeClaim } from '../../core/contract/index.ts';
 import { defined } from '../../core/defined.ts';
 import type { ServedPlace } from '../../core/domain/place.ts';
-import type { ClaimWriter, PodRequest, PodView, RunnerIdentity, StopReason } from '../../core/domain/pod.ts';
+import type {
+  ClaimWriter,
+  PodRequest,
+  PodView,
+  RunnerIdentity,
+  StopReason,
+} from '../../core/domain/pod.ts';
 
 /**
  * A compute in memory whose pods do what the test says. It stands in for a cluster only in tests of the workflow's own logic;
@@ -15,7 +26,13 @@ export class FakeCompute implements Compute {
   readonly pods = new Map<string, PodView>();
   readonly secrets = new Map<string, Registration>();
   readonly created: PodRequest[] = [];
-  readonly deletions: { name: string; gracePeriodSeconds: number | undefined; underJob: boolean; reason: string | undefined; announce: StopReason | undefined }[] = [];
+  readonly deletions: {
+    name: string;
+    gracePeriodSeconds: number | undefined;
+    underJob: boolean;
+    reason: string | undefined;
+    announce: StopReason | undefined;
+  }[] = [];
   /** Pods with a job running in them: what no deletion may hit without permission. */
   readonly jobs = new Set<string>();
   /** New pods tell online and busy by themselves, as under the supervisor. */
@@ -49,14 +66,23 @@ export class FakeCompute implements Compute {
   }
 
   async deleteClaims(_identity: RunnerIdentity, claims: readonly VolumeClaim[]): Promise<void> {
-    this.deletedClaims.push(...claims.filter(({ claim }) => claim === undefined).map(({ name }) => name));
+    this.deletedClaims.push(
+      ...claims.filter(({ claim }) => claim === undefined).map(({ name }) => name),
+    );
   }
 
-  async fenceClaims(_identity: RunnerIdentity, claims: readonly VolumeClaim[], writer: ClaimWriter): Promise<void> {
+  async fenceClaims(
+    _identity: RunnerIdentity,
+    claims: readonly VolumeClaim[],
+    writer: ClaimWriter,
+  ): Promise<void> {
     for (const { claim, name } of claims) this.writers.set(claim ?? name, writer);
   }
 
-  async claimWriters(_identity: RunnerIdentity, claims: readonly VolumeClaim[]): Promise<ClaimWriter[]> {
+  async claimWriters(
+    _identity: RunnerIdentity,
+    claims: readonly VolumeClaim[],
+  ): Promise<ClaimWriter[]> {
     return claims.flatMap(({ claim, name }) => this.writers.get(claim ?? name) ?? []);
   }
 
@@ -84,7 +110,10 @@ export class FakeCompute implements Compute {
     return this.secrets.get(podName(identity));
   }
 
-  async storeRegistrationSecret(identity: RunnerIdentity, registration: Registration): Promise<Registration> {
+  async storeRegistrationSecret(
+    identity: RunnerIdentity,
+    registration: Registration,
+  ): Promise<Registration> {
     this.#failIfTold('storeRegistrationSecret');
     const stored = this.secrets.get(podName(identity)) ?? registration;
     this.secrets.set(podName(identity), stored);
@@ -98,8 +127,26 @@ export class FakeCompute implements Compute {
     if (existing !== undefined) return existing;
     this.created.push(request);
     const { workflowId } = request.identity;
-    const told = this.probes ? { online: false, busy: false, ...(request.supervision?.oneJob === true ? {} : { reusable: true as const }), ...defined({ tellsBusy: request.tellsBusy }) } : {};
-    const pod: PodView = { name, uid: randomUUID(), workflowId, scheduled: false, createdAt: new Date().toISOString(), ended: false, gone: false, terminating: false, ...told, ...this.born };
+    const told = this.probes
+      ? {
+          online: false,
+          busy: false,
+          ...(request.supervision?.oneJob === true ? {} : { reusable: true as const }),
+          ...defined({ tellsBusy: request.tellsBusy }),
+        }
+      : {};
+    const pod: PodView = {
+      name,
+      uid: randomUUID(),
+      workflowId,
+      scheduled: false,
+      createdAt: new Date().toISOString(),
+      ended: false,
+      gone: false,
+      terminating: false,
+      ...told,
+      ...this.born,
+    };
     this.#set(pod);
     return pod;
   }
@@ -109,14 +156,28 @@ export class FakeCompute implements Compute {
     return uid === undefined || pod?.uid === uid ? pod : undefined;
   }
 
-  async deletePod(pod: { name: string; uid: string }, options: DeletionOptions = {}): Promise<'gone' | 'terminating' | PodView> {
+  async deletePod(
+    pod: { name: string; uid: string },
+    options: DeletionOptions = {},
+  ): Promise<'gone' | 'terminating' | PodView> {
     this.#failIfTold('deletePod');
     const current = this.pods.get(pod.name);
     if (current?.uid !== pod.uid) return 'gone';
-    if (options.unlessStarted === true && current.startedAt !== undefined && !current.terminating) return current;
-    this.deletions.push({ name: pod.name, gracePeriodSeconds: options.gracePeriodSeconds, underJob: this.jobs.has(pod.name), reason: options.reason, announce: options.announce });
+    if (options.unlessStarted === true && current.startedAt !== undefined && !current.terminating)
+      return current;
+    this.deletions.push({
+      name: pod.name,
+      gracePeriodSeconds: options.gracePeriodSeconds,
+      underJob: this.jobs.has(pod.name),
+      reason: options.reason,
+      announce: options.announce,
+    });
     if (options.gracePeriodSeconds === 1 && !current.ended) this.end(pod.name, 137);
-    if (options.gracePeriodSeconds === 0 || options.gracePeriodSeconds === 1 || (current.ended && !this.slowToGo)) {
+    if (
+      options.gracePeriodSeconds === 0 ||
+      options.gracePeriodSeconds === 1 ||
+      (current.ended && !this.slowToGo)
+    ) {
       this.vanish(pod.name);
       return 'gone';
     }
@@ -125,7 +186,10 @@ export class FakeCompute implements Compute {
       setImmediate(() => this.vanish(pod.name));
       return 'terminating';
     }
-    this.change(pod.name, { terminating: true, terminationDeadline: new Date(Date.now() + 30_000).toISOString() });
+    this.change(pod.name, {
+      terminating: true,
+      terminationDeadline: new Date(Date.now() + 30_000).toISOString(),
+    });
     if (this.onDelete === 'exit') {
       setImmediate(() => {
         this.end(pod.name, 143);
@@ -158,7 +222,12 @@ export class FakeCompute implements Compute {
 
   start(name: string): void {
     const told = this.probes ? { online: true, busy: false } : {};
-    this.change(name, { scheduled: true, node: 'node-1', startedAt: new Date().toISOString(), ...told });
+    this.change(name, {
+      scheduled: true,
+      node: 'node-1',
+      startedAt: new Date().toISOString(),
+      ...told,
+    });
   }
 
   startJob(name: string): void {

@@ -10,7 +10,8 @@ export class ForwardProxy {
 
   /** @param login `user:password` to ask for */
   constructor(login?: string) {
-    const expected = login === undefined ? undefined : `Basic ${Buffer.from(login).toString('base64')}`;
+    const expected =
+      login === undefined ? undefined : `Basic ${Buffer.from(login).toString('base64')}`;
     this.#server = createServer((incoming, outgoing) => {
       if (expected !== undefined && incoming.headers['proxy-authorization'] !== expected) {
         outgoing.writeHead(407, { 'proxy-authenticate': 'Basic' }).end();
@@ -18,16 +19,22 @@ export class ForwardProxy {
       }
       this.passed.push(`${incoming.method} ${incoming.url}`);
       const { 'proxy-authorization': _secret, ...headers } = incoming.headers;
-      const onward = request(incoming.url ?? '', { method: incoming.method ?? 'GET', headers }, (answer) => {
-        outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
-        answer.pipe(outgoing);
-      });
+      const onward = request(
+        incoming.url ?? '',
+        { method: incoming.method ?? 'GET', headers },
+        (answer) => {
+          outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+          answer.pipe(outgoing);
+        },
+      );
       onward.on('error', () => outgoing.writeHead(502).end());
       incoming.pipe(onward);
     });
     this.#server.on('connect', (incoming, client: Socket) => {
       if (expected !== undefined && incoming.headers['proxy-authorization'] !== expected) {
-        client.end('HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic realm="proxy"\r\nContent-Length: 0\r\nConnection: close\r\n\r\n');
+        client.end(
+          'HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic realm="proxy"\r\nContent-Length: 0\r\nConnection: close\r\n\r\n',
+        );
         return;
       }
       this.passed.push(`CONNECT ${incoming.url}`);
@@ -39,7 +46,10 @@ export class ForwardProxy {
       for (const socket of [target, client]) {
         this.#sockets.add(socket);
         socket.on('error', () => socket.destroy());
-        socket.on('close', () => (target.destroy(), client.destroy(), this.#sockets.delete(socket)));
+        socket.on(
+          'close',
+          () => (target.destroy(), client.destroy(), this.#sockets.delete(socket)),
+        );
       }
     });
   }

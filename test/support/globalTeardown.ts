@@ -1,8 +1,23 @@
 import { down } from '../../tools/lab/lab.ts';
-import { arcLabFolder, otherClusterFolder, outagesLabFolder, restartsLabFolder, testLabFolder } from './labFolder.ts';
+import {
+  arcLabFolder,
+  otherClusterFolder,
+  outagesLabFolder,
+  restartsLabFolder,
+  testLabFolder,
+} from './labFolder.ts';
 
 /** Takes down what the tests of this run brought up, data included, unless HOLDFAST_LAB_KEEP=1. */
 export default async function globalTeardown(): Promise<void> {
   if (process.env['HOLDFAST_LAB_KEEP'] === '1') return;
-  await Promise.all([testLabFolder(), testLabFolder('kwok'), otherClusterFolder(), restartsLabFolder(), outagesLabFolder(), arcLabFolder()].map((stateDir) => down({ stateDir, purge: true })));
+  await Promise.all(
+    [
+      testLabFolder(),
+      testLabFolder('kwok'),
+      otherClusterFolder(),
+      restartsLabFolder(),
+      outagesLabFolder(),
+      arcLabFolder(),
+    ].map((stateDir) => down({ stateDir, purge: true })),
+  );
 }

@@ -6,8 +6,14 @@ import { ComponentUnavailableError } from '../../tools/lab/lab.ts';
 /** The folder of a Go module's files. @param module - `path@version` @throws ComponentUnavailableError where Go or the module cannot be had */
 export async function goModuleFolder(module: string): Promise<string> {
   const PATH = [process.env['PATH'] ?? '', '/usr/local/go/bin'].join(delimiter);
-  const { stdout } = await promisify(execFile)('go', ['mod', 'download', '-json', module], { env: { ...process.env, GOFLAGS: '', PATH } }).catch((error: unknown) => {
-    throw new ComponentUnavailableError('kubernetes', `${module} cannot be had: install Go >= 1.25`, error);
+  const { stdout } = await promisify(execFile)('go', ['mod', 'download', '-json', module], {
+    env: { ...process.env, GOFLAGS: '', PATH },
+  }).catch((error: unknown) => {
+    throw new ComponentUnavailableError(
+      'kubernetes',
+      `${module} cannot be had: install Go >= 1.25`,
+      error,
+    );
   });
   return (JSON.parse(stdout) as { Dir: string }).Dir;
 }

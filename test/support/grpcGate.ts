@@ -1,4 +1,12 @@
-import { connect, constants, createServer, type ClientHttp2Session, type Http2Server, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
+import {
+  connect,
+  constants,
+  createServer,
+  type ClientHttp2Session,
+  type Http2Server,
+  type IncomingHttpHeaders,
+  type ServerHttp2Stream,
+} from 'node:http2';
 import type { AddressInfo } from 'node:net';
 
 /** A call whose answer is held back: its server has carried it out. */
@@ -40,7 +48,10 @@ export class GrpcGate {
     this.#server.close();
   }
 
-  #pass(stream: ServerHttp2Stream, { ':authority': _authority, ...headers }: IncomingHttpHeaders): void {
+  #pass(
+    stream: ServerHttp2Stream,
+    { ':authority': _authority, ...headers }: IncomingHttpHeaders,
+  ): void {
     const onward = this.#upstream.request(headers);
     const method = headers[':path']?.split('/').at(-1) ?? '';
     let trailers: IncomingHttpHeaders = {};

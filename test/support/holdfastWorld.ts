@@ -1,28 +1,51 @@
 import { randomUUID } from 'node:crypto';
 import { Client, Connection, type WorkflowHandle } from '@temporalio/client';
 import type { DataConverter } from '@temporalio/common';
-import { DefaultLogger, NativeConnection, Runtime, Worker, type ActivityInterceptorsFactory, type WorkerOptions } from '@temporalio/worker';
+import {
+  DefaultLogger,
+  NativeConnection,
+  Runtime,
+  Worker,
+  type ActivityInterceptorsFactory,
+  type WorkerOptions,
+} from '@temporalio/worker';
 import type { ActivityPorts } from '../../activities/ports.ts';
 import type { HoldfastActivities } from '../../core/calls/index.ts';
 import { HoldfastPlugin } from '../../worker/plugin.ts';
-import { RUNNER_WORKFLOW, statusQuery, type RunnerInput, type RunnerResult, type RunnerStatus } from '../../core/contract/index.ts';
+import {
+  RUNNER_WORKFLOW,
+  statusQuery,
+  type RunnerInput,
+  type RunnerResult,
+  type RunnerStatus,
+} from '../../core/contract/index.ts';
 import { SHORT_INTERVALS } from './shortIntervals.ts';
 import { terminateAll } from './terminateAll.ts';
 import { until } from './until.ts';
 
-Runtime.install({ logger: new DefaultLogger('ERROR'), telemetryOptions: { logging: { filter: 'ERROR', forward: {} } } });
+Runtime.install({
+  logger: new DefaultLogger('ERROR'),
+  telemetryOptions: { logging: { filter: 'ERROR', forward: {} } },
+});
 
 /** A worker of this test's own on the real Temporal server, with the real workflows, activities and watcher over the given ports. */
 export interface HoldfastWorld {
   readonly client: Client;
   readonly taskQueue: string;
   /** What the next calls of an activity answer without doing their work. */
-  readonly pretences: { readonly activity: keyof HoldfastActivities; readonly answer: (input: never) => unknown }[];
+  readonly pretences: {
+    readonly activity: keyof HoldfastActivities;
+    readonly answer: (input: never) => unknown;
+  }[];
   start(input?: Partial<RunnerInput>, workflowId?: string): Promise<RunnerRun>;
   /** Stops the worker; `resume` starts another. */
   suspend(): Promise<void>;
   /** Starts a worker that carries out the calls with these credentials. @default ["default"] @param dataConverter - another than the world's @param more - what else is special about it */
-  resume(credentials?: readonly string[], dataConverter?: DataConverter, more?: Pick<WorkerOptions, 'maxCachedWorkflows'>): Promise<void>;
+  resume(
+    credentials?: readonly string[],
+    dataConverter?: DataConverter,
+    more?: Pick<WorkerOptions, 'maxCachedWorkflows'>,
+  ): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -37,7 +60,12 @@ export interface RunnerRun {
 }
 
 /** @param credentials - whose calls the first worker carries out @default ["default"] */
-export async function holdfastWorld(address: string, ports: ActivityPorts, credentials?: readonly string[], dataConverter: DataConverter = {}): Promise<HoldfastWorld> {
+export async function holdfastWorld(
+  address: string,
+  ports: ActivityPorts,
+  credentials?: readonly string[],
+  dataConverter: DataConverter = {},
+): Promise<HoldfastWorld> {
   const taskQueue = `test-${randomUUID().slice(0, 8)}`;
   const connection = await Connection.connect({ address });
   const client = new Client({ connection, dataConverter });
@@ -50,7 +78,9 @@ export async function holdfastWorld(address: string, ports: ActivityPorts, crede
       execute: async (input, next) => {
         const index = pretences.findIndex(({ activity }) => activity === info.activityType);
         const [pretence] = index < 0 ? [] : pretences.splice(index, 1);
-        return await (pretence === undefined ? next(input) : pretence.answer(input.args[0] as never));
+        return await (pretence === undefined
+          ? next(input)
+          : pretence.answer(input.args[0] as never));
       },
     },
   });
@@ -60,8 +90,16 @@ export async function holdfastWorld(address: string, ports: ActivityPorts, crede
     taskQueue,
     pretences,
     async start(input = {}, workflowId = `runner-${randomUUID().slice(0, 8)}`) {
-      const full: RunnerInput = { ...(input.ciServer === 'none' ? {} : { organization: 'acme' }), ...input, intervals: { ...SHORT_INTERVALS, ...input.intervals } };
-      const handle = await client.workflow.start(RUNNER_WORKFLOW, { workflowId, taskQueue, args: [full] });
+      const full: RunnerInput = {
+        ...(input.ciServer === 'none' ? {} : { organization: 'acme' }),
+        ...input,
+        intervals: { ...SHORT_INTERVALS, ...input.intervals },
+      };
+      const handle = await client.workflow.start(RUNNER_WORKFLOW, {
+        workflowId,
+        taskQueue,
+        args: [full],
+      });
       return runnerRun(handle);
     },
     async suspend() {
@@ -70,8 +108,19 @@ export async function holdfastWorld(address: string, ports: ActivityPorts, crede
       running = undefined;
     },
     async resume(credentials = ['default'], another = dataConverter, more = {}) {
-      const plugin = new HoldfastPlugin({ ...ports, ciQueues: credentials.map((credential) => ({ credential })), answersHeldBackMs: 50 });
-      const worker = await Worker.create({ connection: native, taskQueue, dataConverter: another, plugins: [plugin], interceptors: { activity: [pretending] }, ...more });
+      const plugin = new HoldfastPlugin({
+        ...ports,
+        ciQueues: credentials.map((credential) => ({ credential })),
+        answersHeldBackMs: 50,
+      });
+      const worker = await Worker.create({
+        connection: native,
+        taskQueue,
+        dataConverter: another,
+        plugins: [plugin],
+        interceptors: { activity: [pretending] },
+        ...more,
+      });
       running = { worker, done: worker.run() };
     },
     async close() {
@@ -92,10 +141,15 @@ function runnerRun(handle: WorkflowHandle): RunnerRun {
     status: async () => await handle.query(statusQuery),
     reaches: async (what, like) => {
       let last: RunnerStatus | undefined;
-      await until(`runner to reach: ${what}`, async () => like((last = await run.status())), () => JSON.stringify(last));
+      await until(
+        `runner to reach: ${what}`,
+        async () => like((last = await run.status())),
+        () => JSON.stringify(last),
+      );
       return last as RunnerStatus;
     },
-    pod: async () => (await run.reaches('a pod', (status) => status.pod !== undefined)).pod as string,
+    pod: async () =>
+      (await run.reaches('a pod', (status) => status.pod !== undefined)).pod as string,
   };
   return run;
 }

@@ -19,21 +19,40 @@ export class HostPathVolumes {
   /** A claim that a new volume is waiting for, and the volume's folder on this machine. */
   async stateClaim(): Promise<{ claim: VolumeClaim; folder: string }> {
     const { name, folder } = await this.#volume('ReadWriteOnce');
-    return { claim: { name: 'state', mountPath: '/state', storage: '1Mi', storageClass: name }, folder };
+    return {
+      claim: { name: 'state', mountPath: '/state', storage: '1Mi', storageClass: name },
+      folder,
+    };
   }
 
   /** Makes a claim for many pods. @returns its volume's folder on this machine */
   async sharedClaim(claim: string): Promise<string> {
     const { name, folder } = await this.#volume('ReadWriteMany');
-    const spec = { storageClassName: name, accessModes: ['ReadWriteMany'], resources: { requests: { storage: '1Mi' } } };
-    await this.#core.createNamespacedPersistentVolumeClaim({ namespace: this.#namespace, body: { metadata: { name: claim }, spec } });
+    const spec = {
+      storageClassName: name,
+      accessModes: ['ReadWriteMany'],
+      resources: { requests: { storage: '1Mi' } },
+    };
+    await this.#core.createNamespacedPersistentVolumeClaim({
+      namespace: this.#namespace,
+      body: { metadata: { name: claim }, spec },
+    });
     return folder;
   }
 
   async #volume(mode: string): Promise<{ name: string; folder: string }> {
-    const made = { name: `holdfast-test-${randomUUID().slice(0, 8)}`, folder: await mkdtemp(join(tmpdir(), 'hf-state-')) };
+    const made = {
+      name: `holdfast-test-${randomUUID().slice(0, 8)}`,
+      folder: await mkdtemp(join(tmpdir(), 'hf-state-')),
+    };
     const { name, folder } = made;
-    const spec = { storageClassName: name, capacity: { storage: '1Mi' }, accessModes: [mode], persistentVolumeReclaimPolicy: 'Retain', hostPath: { path: folder } };
+    const spec = {
+      storageClassName: name,
+      capacity: { storage: '1Mi' },
+      accessModes: [mode],
+      persistentVolumeReclaimPolicy: 'Retain',
+      hostPath: { path: folder },
+    };
     await this.#core.createPersistentVolume({ body: { metadata: { name }, spec } });
     this.#made.push(made);
     return made;

@@ -1,20 +1,37 @@
 import { randomUUID } from 'node:crypto';
 import type { WorkflowHandle } from '@temporalio/client';
 import { podName } from '../../activities/compute/naming.ts';
-import { JOB_WORKFLOW, jobStatusQuery, type JobInput, type JobResult, type JobStatus } from '../../core/contract/index.ts';
+import {
+  JOB_WORKFLOW,
+  jobStatusQuery,
+  type JobInput,
+  type JobResult,
+  type JobStatus,
+} from '../../core/contract/index.ts';
 import type { PodRequest, PodView, SupervisorRecord } from '../../core/domain/pod.ts';
 import type { FakeCompute } from './fakeCompute.ts';
 import type { MemoryWorld } from './memoryWorld.ts';
 import { until } from './until.ts';
 
 /** A step whose command a test plays itself. */
-export const step = (name: string, more: object = {}): { name: string; commands: string } => ({ name, commands: `echo ${name}`, ...more });
+export const step = (name: string, more: object = {}): { name: string; commands: string } => ({
+  name,
+  commands: `echo ${name}`,
+  ...more,
+});
 
 /** A job with all stages. */
-export const THREE = { pre: [step('prepare')], test: [step('unit'), step('e2e')], post: [step('gather'), step('clean')] };
+export const THREE = {
+  pre: [step('prepare')],
+  test: [step('unit'), step('e2e')],
+  post: [step('gather'), step('clean')],
+};
 
 /** What has become of each step: `unit aborted cancelled`. */
-export const states = ({ steps }: Pick<JobResult, 'steps'>): string[] => steps.map(({ name, state, outcome, cause }) => [name, outcome ?? state, cause].filter(Boolean).join(' '));
+export const states = ({ steps }: Pick<JobResult, 'steps'>): string[] =>
+  steps.map(({ name, state, outcome, cause }) =>
+    [name, outcome ?? state, cause].filter(Boolean).join(' '),
+  );
 
 export const lines = ({ log }: Pick<JobResult, 'log'>): string[] => log.map(({ line }) => line);
 
@@ -30,9 +47,21 @@ export class JobRun {
     this.#compute = compute;
   }
 
-  static async start({ world, compute }: MemoryWorld, input: Partial<JobInput>, id = `job-${randomUUID().slice(0, 8)}`): Promise<JobRun> {
+  static async start(
+    { world, compute }: MemoryWorld,
+    input: Partial<JobInput>,
+    id = `job-${randomUUID().slice(0, 8)}`,
+  ): Promise<JobRun> {
     const full = { name: 'web', test: [step('unit')], ...input };
-    return new JobRun(id, await world.client.workflow.start(JOB_WORKFLOW, { workflowId: id, taskQueue: world.taskQueue, args: [full] }), compute);
+    return new JobRun(
+      id,
+      await world.client.workflow.start(JOB_WORKFLOW, {
+        workflowId: id,
+        taskQueue: world.taskQueue,
+        args: [full],
+      }),
+      compute,
+    );
   }
 
   /** One that somebody has started, or is about to. */
@@ -45,23 +74,35 @@ export class JobRun {
 
   async reaches(what: string, like: (status: JobStatus) => boolean): Promise<JobStatus> {
     let last: JobStatus | undefined;
-    await until(`job to reach: ${what}`, async () => like((last = await this.status())), () => JSON.stringify(last));
+    await until(
+      `job to reach: ${what}`,
+      async () => like((last = await this.status())),
+      () => JSON.stringify(last),
+    );
     return last as JobStatus;
   }
 
   /** What was asked of the compute for a step, by attempt. @param name - `test-1` */
   requests(name: string): PodRequest[] {
-    return this.#compute.created.filter(({ identity }) => identity.workflowId === `${this.id}-${name}`);
+    return this.#compute.created.filter(
+      ({ identity }) => identity.workflowId === `${this.id}-${name}`,
+    );
   }
 
   /** Steps in the order in which their pods were made, each as often as it had one. */
   get made(): string[] {
-    return this.#compute.created.filter(({ identity }) => identity.workflowId.startsWith(`${this.id}-`)).map(({ identity }) => identity.workflowId.slice(this.id.length + 1));
+    return this.#compute.created
+      .filter(({ identity }) => identity.workflowId.startsWith(`${this.id}-`))
+      .map(({ identity }) => identity.workflowId.slice(this.id.length + 1));
   }
 
   /** The pod of a step, once there is one. */
   async pod(name: string, attempt = 1): Promise<string> {
-    await until(`a pod of ${name}`, () => this.requests(name).length >= attempt, () => this.made.join());
+    await until(
+      `a pod of ${name}`,
+      () => this.requests(name).length >= attempt,
+      () => this.made.join(),
+    );
     return podName((this.requests(name)[attempt - 1] as PodRequest).identity);
   }
 
@@ -74,7 +115,12 @@ export class JobRun {
   }
 
   /** The step's command has run, and ended so. */
-  async ends(name: string, code = 0, record: SupervisorRecord = {}, more: Partial<PodView> = {}): Promise<void> {
+  async ends(
+    name: string,
+    code = 0,
+    record: SupervisorRecord = {},
+    more: Partial<PodView> = {},
+  ): Promise<void> {
     const pod = await this.runs(name);
     commandEnds(this.#compute, pod, code, record, more);
   }
@@ -82,10 +128,21 @@ export class JobRun {
 
 /** As the supervisor's pods are: they tell that the command runs, and how it ended. */
 export function commandStarts(compute: FakeCompute, pod: string): void {
-  compute.change(pod, { scheduled: true, node: 'node-1', startedAt: new Date().toISOString(), online: true });
+  compute.change(pod, {
+    scheduled: true,
+    node: 'node-1',
+    startedAt: new Date().toISOString(),
+    online: true,
+  });
 }
 
-export function commandEnds(compute: FakeCompute, pod: string, code = 0, record: SupervisorRecord = {}, more: Partial<PodView> = {}): void {
+export function commandEnds(
+  compute: FakeCompute,
+  pod: string,
+  code = 0,
+  record: SupervisorRecord = {},
+  more: Partial<PodView> = {},
+): void {
   compute.change(pod, { ended: true, exit: { code, oomKilled: false, record }, ...more });
 }
 

@@ -1,7 +1,18 @@
 import { randomUUID } from 'node:crypto';
-import { CoreV1Api, PatchStrategy, setHeaderOptions, type KubeConfig, type V1ContainerState, type V1PodStatus } from '@kubernetes/client-node';
+import {
+  CoreV1Api,
+  PatchStrategy,
+  setHeaderOptions,
+  type KubeConfig,
+  type V1ContainerState,
+  type V1PodStatus,
+} from '@kubernetes/client-node';
 import { loadKubeConfig } from '../../activities/compute/kubernetes/kubeConfig.ts';
-import { createKubernetesCompute, type KubernetesCompute, type KubernetesComputeOptions } from '../../activities/compute/kubernetes/kubernetesCompute.ts';
+import {
+  createKubernetesCompute,
+  type KubernetesCompute,
+  type KubernetesComputeOptions,
+} from '../../activities/compute/kubernetes/kubernetesCompute.ts';
 import { podPolicySchema } from '../../activities/compute/kubernetes/policy/podPolicy.ts';
 import type { ComputeContractHarness } from './computeContract.ts';
 import { until } from './until.ts';
@@ -35,7 +46,10 @@ export async function startKubernetesHarness(kubeconfig: string): Promise<Kubern
   await core.createNamespace({ body: { metadata: { name: namespace } } });
   await core.createNode({ body: { metadata: { name: namespace } } });
   await until('the namespace has its service account', async () =>
-    (await core.listNamespacedServiceAccount({ namespace })).items.some(({ metadata }) => metadata?.name === 'default'));
+    (await core.listNamespacedServiceAccount({ namespace })).items.some(
+      ({ metadata }) => metadata?.name === 'default',
+    ),
+  );
   const log: KubernetesHarness['log'] = [];
   const instances: KubernetesCompute[] = [];
   const instance = (options: Partial<KubernetesComputeOptions> = {}): KubernetesCompute => {
@@ -56,13 +70,22 @@ export async function startKubernetesHarness(kubeconfig: string): Promise<Kubern
   };
 
   async function patchStatus({ name }: PodRef, status: V1PodStatus): Promise<void> {
-    await core.patchNamespacedPodStatus({ name, namespace, body: { status } }, setHeaderOptions('Content-Type', PatchStrategy.MergePatch));
+    await core.patchNamespacedPodStatus(
+      { name, namespace, body: { status } },
+      setHeaderOptions('Content-Type', PatchStrategy.MergePatch),
+    );
   }
 
   async function vanish({ name, uid }: PodRef): Promise<void> {
-    await core.deleteNamespacedPod({ name, namespace, body: { gracePeriodSeconds: 0, preconditions: { uid } } }).catch((error: { code?: number }) => {
-      if (error.code !== 404) throw error;
-    });
+    await core
+      .deleteNamespacedPod({
+        name,
+        namespace,
+        body: { gracePeriodSeconds: 0, preconditions: { uid } },
+      })
+      .catch((error: { code?: number }) => {
+        if (error.code !== 404) throw error;
+      });
   }
 
   return {
@@ -74,7 +97,11 @@ export async function startKubernetesHarness(kubeconfig: string): Promise<Kubern
     log,
     instance,
     patchStatus,
-    newIdentity: (): RunnerIdentity => ({ workflowId: `runner-${randomUUID()}`, firstRunId: randomUUID(), attempt: 1 }),
+    newIdentity: (): RunnerIdentity => ({
+      workflowId: `runner-${randomUUID()}`,
+      firstRunId: randomUUID(),
+      attempt: 1,
+    }),
     request: (identity): PodRequest => ({
       identity,
       template: { spec: { schedulerName: SCHEDULER } },
@@ -82,12 +109,30 @@ export async function startKubernetesHarness(kubeconfig: string): Promise<Kubern
       terminationGracePeriodSeconds: 20,
     }),
     async makeRunning(pod) {
-      await core.createNamespacedPodBinding({ name: pod.name, namespace, body: { metadata: { name: pod.name }, target: { apiVersion: 'v1', kind: 'Node', name: namespace } } });
-      await patchStatus(pod, { phase: 'Running', containerStatuses: [runnerStatus({ running: { startedAt: now() } }, true)] });
+      await core.createNamespacedPodBinding({
+        name: pod.name,
+        namespace,
+        body: {
+          metadata: { name: pod.name },
+          target: { apiVersion: 'v1', kind: 'Node', name: namespace },
+        },
+      });
+      await patchStatus(pod, {
+        phase: 'Running',
+        containerStatuses: [runnerStatus({ running: { startedAt: now() } }, true)],
+      });
     },
     async end(pod, exitCode) {
-      const terminated = { exitCode, startedAt: now(), finishedAt: now(), reason: exitCode === 0 ? 'Completed' : 'Error' };
-      await patchStatus(pod, { phase: exitCode === 0 ? 'Succeeded' : 'Failed', containerStatuses: [runnerStatus({ terminated }, false)] });
+      const terminated = {
+        exitCode,
+        startedAt: now(),
+        finishedAt: now(),
+        reason: exitCode === 0 ? 'Completed' : 'Error',
+      };
+      await patchStatus(pod, {
+        phase: exitCode === 0 ? 'Succeeded' : 'Failed',
+        containerStatuses: [runnerStatus({ terminated }, false)],
+      });
     },
     vanish,
     finishTermination: vanish,
@@ -99,8 +144,19 @@ export async function startKubernetesHarness(kubeconfig: string): Promise<Kubern
   };
 }
 
-function runnerStatus(state: V1ContainerState, running: boolean): NonNullable<V1PodStatus['containerStatuses']>[number] {
-  return { name: 'runner', image: 'busybox', imageID: '', ready: running, started: running, restartCount: 0, state };
+function runnerStatus(
+  state: V1ContainerState,
+  running: boolean,
+): NonNullable<V1PodStatus['containerStatuses']>[number] {
+  return {
+    name: 'runner',
+    image: 'busybox',
+    imageID: '',
+    ready: running,
+    started: running,
+    restartCount: 0,
+    state,
+  };
 }
 
 /** As the kubelet writes times: whole seconds. */

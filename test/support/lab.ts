@@ -1,5 +1,12 @@
 import { describe, test } from '@jest/globals';
-import { ComponentUnavailableError, TEMPORAL_SERVERS, up, type LabOptions, type LabState, type TemporalServer } from '../../tools/lab/lab.ts';
+import {
+  ComponentUnavailableError,
+  TEMPORAL_SERVERS,
+  up,
+  type LabOptions,
+  type LabState,
+  type TemporalServer,
+} from '../../tools/lab/lab.ts';
 import { testLabFolder } from './labFolder.ts';
 
 /** What a suite needs; the tiers that HOLDFAST_REQUIRE names are `temporal`, `kubernetes`, `kubelet`, `kwok`, `s3`, or `all`. */
@@ -28,7 +35,10 @@ export function ensureLab(needs: LabNeeds): Promise<LabState> {
 /** HOLDFAST_TEST_TEMPORAL: on which of Temporal's servers the tests run. @default dev */
 export function temporalServer(wanted = 'dev'): TemporalServer {
   const server = TEMPORAL_SERVERS.find((each) => each === wanted);
-  if (server === undefined) throw new Error(`HOLDFAST_TEST_TEMPORAL=${wanted} is not one of ${TEMPORAL_SERVERS.join(', ')}`);
+  if (server === undefined)
+    throw new Error(
+      `HOLDFAST_TEST_TEMPORAL=${wanted} is not one of ${TEMPORAL_SERVERS.join(', ')}`,
+    );
   return server;
 }
 
@@ -38,21 +48,35 @@ export function temporalServer(wanted = 'dev'): TemporalServer {
  * Where a component cannot be had on this machine, the suite is skipped and says why, unless HOLDFAST_REQUIRE names its tier:
  * then it fails. A component that is there but does not start always fails.
  */
-export async function describeWithLab(name: string, needs: LabNeeds, body: (lab: LabState) => void): Promise<void> {
+export async function describeWithLab(
+  name: string,
+  needs: LabNeeds,
+  body: (lab: LabState) => void,
+): Promise<void> {
   await describeIf(name, () => ensureLab(needs), needs, body);
 }
 
 /** {@link describeWithLab} with any preparation; it says by a ComponentUnavailableError that something cannot be had. */
-export async function describeIf<T>(name: string, prepare: () => Promise<T>, needs: LabNeeds, body: (prepared: T) => void): Promise<void> {
+export async function describeIf<T>(
+  name: string,
+  prepare: () => Promise<T>,
+  needs: LabNeeds,
+  body: (prepared: T) => void,
+): Promise<void> {
   let prepared: T;
   try {
     prepared = await prepare();
   } catch (error) {
-    if (!(error instanceof ComponentUnavailableError) || isRequired(needs, process.env['HOLDFAST_REQUIRE'])) throw error;
+    if (
+      !(error instanceof ComponentUnavailableError) ||
+      isRequired(needs, process.env['HOLDFAST_REQUIRE'])
+    )
+      throw error;
     process.stderr.write(`SKIPPED ${name}: ${error.message}\n`);
     describe(name, () => {
       // oxlint-disable-next-line jest/no-disabled-tests -- skipping, visibly, is this function's job
-      test.skip(`needs ${tiersOf(needs).join(' + ')}: ${error.message.split('\n')[0] ?? ''}`, () => undefined);
+      test.skip(`needs ${tiersOf(needs).join(' + ')}: ${error.message.split('\n')[0] ?? ''}`, () =>
+        undefined);
     });
     return;
   }

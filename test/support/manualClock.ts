@@ -34,10 +34,14 @@ export class ManualClock implements Clock {
         },
       };
       this.#sleepers.add(sleeper);
-      signal?.addEventListener('abort', () => {
-        this.#sleepers.delete(sleeper);
-        reject(signal.reason as Error);
-      }, { once: true });
+      signal?.addEventListener(
+        'abort',
+        () => {
+          this.#sleepers.delete(sleeper);
+          reject(signal.reason as Error);
+        },
+        { once: true },
+      );
     });
   }
 

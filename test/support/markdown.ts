@@ -25,34 +25,55 @@ export interface Page {
 
 /** README and the like, and what is in docs/ and beside the code. */
 export function pages(): Page[] {
-  return globSync(['*.md', 'docs/**/*.md', '{core,workflows,activities,worker,supervisor,uploader,deploy,demo,tools}/**/*.md'], { cwd: PROJECT, exclude: ['**/node_modules/**'] })
+  return globSync(
+    [
+      '*.md',
+      'docs/**/*.md',
+      '{core,workflows,activities,worker,supervisor,uploader,deploy,demo,tools}/**/*.md',
+    ],
+    { cwd: PROJECT, exclude: ['**/node_modules/**'] },
+  )
     .toSorted()
     .map(page);
 }
 
 function page(path: string): Page {
   const text = readFileSync(join(PROJECT, path), 'utf8');
-  const blocks = [...text.matchAll(/^```(\w*)\n([^]*?)^```$/gm)].map(([, language = '', block = '']) => ({ language, text: block }));
+  const blocks = [...text.matchAll(/^```(\w*)\n([^]*?)^```$/gm)].map(
+    ([, language = '', block = '']) => ({ language, text: block }),
+  );
   const prose = text.replace(/^```[^]*?^```$/gm, '');
   const inline = [...prose.matchAll(/`([^`\n]+)`/g)].map(([, code = '']) => code);
-  const commands = blocks.filter(({ language }) => language === 'sh').flatMap((block) => shellLines(block.text));
+  const commands = blocks
+    .filter(({ language }) => language === 'sh')
+    .flatMap((block) => shellLines(block.text));
   return {
     path,
     text,
     blocks,
     code: [...inline, ...commands],
-    links: [...prose.replace(/`[^`\n]+`/g, '').matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target),
+    links: [...prose.replace(/`[^`\n]+`/g, '').matchAll(/\]\(([^)\s]+)\)/g)].map(
+      ([, target = '']) => target,
+    ),
     anchors: [...prose.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => slug(heading)),
   };
 }
 
 /** Lines with continuations joined, and without comments. */
 function shellLines(text: string): string[] {
-  return text.replaceAll(/\\\n\s*/g, '').split('\n').map((line) => line.replace(/(^|\s)#.*$/, '').trim()).filter((line) => line !== '');
+  return text
+    .replaceAll(/\\\n\s*/g, '')
+    .split('\n')
+    .map((line) => line.replace(/(^|\s)#.*$/, '').trim())
+    .filter((line) => line !== '');
 }
 
 function slug(heading: string): string {
-  return heading.toLowerCase().replaceAll(/[^\p{L}\p{N}\s_-]/gu, '').trim().replaceAll(' ', '-');
+  return heading
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+    .trim()
+    .replaceAll(' ', '-');
 }
 
 /** The file (relative to the project) and the anchor that a relative link names. */

@@ -8,10 +8,17 @@ export interface MarkedProcess {
 
 /** All living processes that were started with this variable (`NAME=value`) in their environment. */
 export function markedProcesses(mark: string): MarkedProcess[] {
-  return processIds().flatMap((pid) => (read(`/proc/${pid}/environ`).split('\0').includes(mark) ? [{ pid, command: read(`/proc/${pid}/cmdline`).replaceAll('\0', ' ').trim() }] : []));
+  return processIds().flatMap((pid) =>
+    read(`/proc/${pid}/environ`).split('\0').includes(mark)
+      ? [{ pid, command: read(`/proc/${pid}/cmdline`).replaceAll('\0', ' ').trim() }]
+      : [],
+  );
 }
 
-const processIds = (): number[] => readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number);
+const processIds = (): number[] =>
+  readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number);
 
 function read(path: string): string {
   try {

@@ -12,14 +12,25 @@ export interface MemoryWorld<Ci extends FakeCiServer = FakeCiServer> {
 }
 
 export async function memoryWorld(lab: LabState): Promise<MemoryWorld>;
-export async function memoryWorld<Ci extends FakeCiServer>(lab: LabState, ci: Ci): Promise<MemoryWorld<Ci>>;
+export async function memoryWorld<Ci extends FakeCiServer>(
+  lab: LabState,
+  ci: Ci,
+): Promise<MemoryWorld<Ci>>;
 export async function memoryWorld(lab: LabState, ci = new FakeCiServer()): Promise<MemoryWorld> {
   const compute = new FakeCompute();
-  return { compute, ci, world: await holdfastWorld(lab.temporal?.address ?? '', { compute, ciServers: ci }) };
+  return {
+    compute,
+    ci,
+    world: await holdfastWorld(lab.temporal?.address ?? '', { compute, ciServers: ci }),
+  };
 }
 
 /** Nothing of any runner is left anywhere, and no pod was deleted under a job. */
 export function expectNothingLeft({ compute, ci }: Pick<MemoryWorld, 'compute' | 'ci'>): void {
-  expect({ pods: compute.pods.size, secrets: compute.secrets.size, registrations: ci.registrations.size }).toEqual({ pods: 0, secrets: 0, registrations: 0 });
+  expect({
+    pods: compute.pods.size,
+    secrets: compute.secrets.size,
+    registrations: ci.registrations.size,
+  }).toEqual({ pods: 0, secrets: 0, registrations: 0 });
   expect(compute.deletions.filter(({ underJob }) => underJob)).toEqual([]);
 }

@@ -11,37 +11,73 @@ export const scaleSet = (spec: Fields, annotations: Fields = {}): Fields => ({
   metadata: { name: 'linux', namespace: 'arc', annotations },
   spec: { githubConfigUrl: 'https://github.com/acme', maxRunners: 5, ...spec },
 });
-export const legacy = (kind: string, spec: Fields): Fields => ({ apiVersion: 'actions.summerwind.dev/v1alpha1', kind, metadata: { name: 'linux', namespace: 'arc' }, spec });
+export const legacy = (kind: string, spec: Fields): Fields => ({
+  apiVersion: 'actions.summerwind.dev/v1alpha1',
+  kind,
+  metadata: { name: 'linux', namespace: 'arc' },
+  spec,
+});
 /** Without the daemon that every runner has unless it says otherwise. */
-export const deployment = (spec: Fields, outer: Fields = {}): Fields => legacy('RunnerDeployment', { ...outer, template: { spec: { organization: 'acme', dockerEnabled: false, ...spec } } });
-export const autoscaler = (spec: Fields): Fields => legacy('HorizontalRunnerAutoscaler', { scaleTargetRef: { kind: 'RunnerDeployment', name: 'linux' }, minReplicas: 0, maxReplicas: 9, ...spec });
+export const deployment = (spec: Fields, outer: Fields = {}): Fields =>
+  legacy('RunnerDeployment', {
+    ...outer,
+    template: { spec: { organization: 'acme', dockerEnabled: false, ...spec } },
+  });
+export const autoscaler = (spec: Fields): Fields =>
+  legacy('HorizontalRunnerAutoscaler', {
+    scaleTargetRef: { kind: 'RunnerDeployment', name: 'linux' },
+    minReplicas: 0,
+    maxReplicas: 9,
+    ...spec,
+  });
 /** Of a morning, nine hours east. */
-export const OVERRIDE = { startTime: '2026-02-01T00:00:00+09:00', endTime: '2026-02-01T06:30:00+09:00', minReplicas: 4 };
+export const OVERRIDE = {
+  startTime: '2026-02-01T00:00:00+09:00',
+  endTime: '2026-02-01T06:30:00+09:00',
+  minReplicas: 4,
+};
 
 /** The one set that is made of them. */
 export function convert(...values: readonly unknown[]): MigratedSet {
-  const { sets, faults } = convertArc(values.map((value, index) => ({ place: `document ${index + 1}`, value })), { release: 'linux', now: NOW });
+  const { sets, faults } = convertArc(
+    values.map((value, index) => ({ place: `document ${index + 1}`, value })),
+    { release: 'linux', now: NOW },
+  );
   expect(faults).toEqual([]);
   expect(sets).toHaveLength(1);
   return sets[0] as MigratedSet;
 }
 
 /** What is said of the fields that end so. */
-export const notesOf = ({ notes }: MigratedSet, field: string): string[] => notes.filter((note) => note.field.endsWith(field)).map(({ text, decide }) => `${decide ? 'DECIDE ' : ''}${text}`);
+export const notesOf = ({ notes }: MigratedSet, field: string): string[] =>
+  notes
+    .filter((note) => note.field.endsWith(field))
+    .map(({ text, decide }) => `${decide ? 'DECIDE ' : ''}${text}`);
 
 /** Parts of a set, to be matched. */
 export const pod = (spec: object): object => ({ template: { pod: { spec } } });
-export const runner = (fields: object): object => pod({ containers: [{ name: 'runner', ...fields }] });
+export const runner = (fields: object): object =>
+  pod({ containers: [{ name: 'runner', ...fields }] });
 export const SAME = {};
 
 /** A field, its value, what the set then has, and what is said at it: a part of the note, or nothing. */
 export type RowCase = readonly [field: string, value: unknown, expected: object, note?: RegExp];
 
 /** Every row of a table has a case. @param make - objects with this field @param elsewhere - fields that have tests of their own */
-export function describeRows(title: string, rows: object, cases: readonly RowCase[], make: (field: string, value: unknown) => unknown[], elsewhere: readonly string[] = []): void {
+export function describeRows(
+  title: string,
+  rows: object,
+  cases: readonly RowCase[],
+  make: (field: string, value: unknown) => unknown[],
+  elsewhere: readonly string[] = [],
+): void {
   describe(title, () => {
     test('each row has a case', () => {
-      expect(Object.keys(rows).filter((key) => !elsewhere.includes(key) && !cases.some(([field]) => field === key))).toEqual([]);
+      expect(
+        Object.keys(rows).filter(
+          (key) => !elsewhere.includes(key) && !cases.some(([field]) => field === key),
+        ),
+      ).toEqual([]);
     });
     // Taken as one: jest takes a parameter beyond a row's end for its callback.
     test.each(cases)('%s: %j', (...[field, value, expected, note]: RowCase) => {

@@ -21,8 +21,17 @@ const connection = await NativeConnection.connect(config.temporal);
 const { compute, ciServers, ciQueues } = await createPorts(config, { logger, metrics });
 
 let completions = 0;
-const muted: Compute = { ...compute, watch: async () => ({ stop: async () => undefined, synced: () => true }) };
-const plugin = new HoldfastPlugin({ compute: muted, ciServers, ciQueues, logger, onCompletion: () => completions++ });
+const muted: Compute = {
+  ...compute,
+  watch: async () => ({ stop: async () => undefined, synced: () => true }),
+};
+const plugin = new HoldfastPlugin({
+  compute: muted,
+  ciServers,
+  ciQueues,
+  logger,
+  onCompletion: () => completions++,
+});
 const worker = await Worker.create({ connection, taskQueue: config.taskQueue, plugins: [plugin] });
 const http = createHttpServer({
   logger,

@@ -1,4 +1,10 @@
-import { makeInformer, type CoreV1Api, type KubeConfig, type V1Pod, type V1Secret } from '@kubernetes/client-node';
+import {
+  makeInformer,
+  type CoreV1Api,
+  type KubeConfig,
+  type V1Pod,
+  type V1Secret,
+} from '@kubernetes/client-node';
 import { WORKFLOW_ID_ANNOTATION } from '../../activities/compute/kubernetes/metadata.ts';
 
 /** All that was ever seen of the pods and Secrets of a namespace. */
@@ -17,7 +23,11 @@ export interface NamespaceRecorder {
 const RESTART_AFTER_MS = 200;
 
 /** Starts recording; survives the loss of the watch, as after a restart of the API server. */
-export async function recordNamespace(kubeConfig: KubeConfig, core: CoreV1Api, namespace: string): Promise<NamespaceRecorder> {
+export async function recordNamespace(
+  kubeConfig: KubeConfig,
+  core: CoreV1Api,
+  namespace: string,
+): Promise<NamespaceRecorder> {
   const podVersions: string[] = [];
   const pods = new Map<string, string>();
   const gone = new Set<string>();
@@ -29,15 +39,27 @@ export async function recordNamespace(kubeConfig: KubeConfig, core: CoreV1Api, n
     if (!pods.has(uid)) pods.set(uid, pod.metadata?.annotations?.[WORKFLOW_ID_ANNOTATION] ?? '');
     podVersions.push(JSON.stringify(pod));
   };
-  const podInformer = follow(makeInformer<V1Pod>(kubeConfig, `/api/v1/namespaces/${namespace}/pods`, () => core.listNamespacedPod({ namespace })), onPod);
+  const podInformer = follow(
+    makeInformer<V1Pod>(kubeConfig, `/api/v1/namespaces/${namespace}/pods`, () =>
+      core.listNamespacedPod({ namespace }),
+    ),
+    onPod,
+  );
   podInformer.on('delete', ({ metadata }) => void gone.add(metadata?.uid ?? ''));
   const informers = [
     podInformer,
-    follow(makeInformer<V1Secret>(kubeConfig, `/api/v1/namespaces/${namespace}/secrets`, () => core.listNamespacedSecret({ namespace })), (secret) =>
-      secrets.set(secret.metadata?.uid ?? '', secret)),
+    follow(
+      makeInformer<V1Secret>(kubeConfig, `/api/v1/namespaces/${namespace}/secrets`, () =>
+        core.listNamespacedSecret({ namespace }),
+      ),
+      (secret) => secrets.set(secret.metadata?.uid ?? '', secret),
+    ),
   ];
 
-  function follow<T extends V1Pod | V1Secret>(informer: ReturnType<typeof makeInformer<T>>, seen: (object: T) => void): typeof informer {
+  function follow<T extends V1Pod | V1Secret>(
+    informer: ReturnType<typeof makeInformer<T>>,
+    seen: (object: T) => void,
+  ): typeof informer {
     for (const event of ['add', 'update', 'delete'] as const) informer.on(event, seen);
     informer.on('error', () => {
       if (!stopped) setTimeout(() => void start(informer), RESTART_AFTER_MS);
@@ -53,13 +75,18 @@ export async function recordNamespace(kubeConfig: KubeConfig, core: CoreV1Api, n
   }
 
   await Promise.all(informers.map(start));
-  const podsOf = (workflowId: string): string[] => [...pods].filter(([, owner]) => owner === workflowId).map(([uid]) => uid);
+  const podsOf = (workflowId: string): string[] =>
+    [...pods].filter(([, owner]) => owner === workflowId).map(([uid]) => uid);
   return {
     podsOf,
     sawAllGo: (workflowId) => podsOf(workflowId).every((uid) => gone.has(uid)),
     podVersions,
     secretValues: (keys) =>
-      [...secrets.values()].flatMap(({ data = {} }) => keys.flatMap((key) => (data[key] === undefined ? [] : [Buffer.from(data[key], 'base64').toString('utf8')]))),
+      [...secrets.values()].flatMap(({ data = {} }) =>
+        keys.flatMap((key) =>
+          data[key] === undefined ? [] : [Buffer.from(data[key], 'base64').toString('utf8')],
+        ),
+      ),
     async stop() {
       stopped = true;
       for (const informer of informers) await informer.stop();

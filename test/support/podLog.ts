@@ -22,11 +22,18 @@ export class PodLog {
   }
 
   /** As soon as the container has a log. */
-  static async follow(namespace: TestNamespace, pod: string, container = 'runner'): Promise<PodLog> {
+  static async follow(
+    namespace: TestNamespace,
+    pod: string,
+    container = 'runner',
+  ): Promise<PodLog> {
     let stream = new PassThrough();
     await until(`the log of ${pod}/${container}`, async () => {
       stream = new PassThrough();
-      await new Log(namespace.kubeConfig).log(namespace.name, pod, container, stream, { follow: true, timestamps: true });
+      await new Log(namespace.kubeConfig).log(namespace.name, pod, container, stream, {
+        follow: true,
+        timestamps: true,
+      });
       return true;
     });
     return new PodLog(stream);
@@ -55,7 +62,12 @@ export class PodLog {
   /** Awaits the first line with this text. */
   async says(text: string): Promise<LogLine> {
     const find = (): LogLine | undefined => this.#lines.find((line) => line.text.includes(text));
-    await until(`the log to say "${text}"`, () => find() !== undefined, () => this.text, 60_000);
+    await until(
+      `the log to say "${text}"`,
+      () => find() !== undefined,
+      () => this.text,
+      60_000,
+    );
     return find() as LogLine;
   }
 
@@ -67,10 +79,26 @@ export class PodLog {
 }
 
 /** Runs a script in a container, as `kubectl exec` would. @returns its standard output */
-export async function inContainer({ kubeConfig, name }: TestNamespace, pod: string, script: string, container = 'runner'): Promise<string> {
+export async function inContainer(
+  { kubeConfig, name }: TestNamespace,
+  pod: string,
+  script: string,
+  container = 'runner',
+): Promise<string> {
   const said: string[] = [];
-  const output = new PassThrough().setEncoding('utf8').on('data', (chunk: string) => said.push(chunk));
-  const socket = await new Exec(kubeConfig).exec(name, pod, container, ['sh', '-c', script], output, new PassThrough(), null, false);
+  const output = new PassThrough()
+    .setEncoding('utf8')
+    .on('data', (chunk: string) => said.push(chunk));
+  const socket = await new Exec(kubeConfig).exec(
+    name,
+    pod,
+    container,
+    ['sh', '-c', script],
+    output,
+    new PassThrough(),
+    null,
+    false,
+  );
   await once(socket, 'close');
   return said.join('');
 }

@@ -7,7 +7,11 @@ export interface TestNamespace {
   readonly core: CoreV1Api;
   readonly kubeConfig: KubeConfig;
   /** Creates a pod of one container named `runner`, `restartPolicy: Never`. */
-  createPod(name: string, container: Partial<V1Container>, spec?: Partial<NonNullable<V1Pod['spec']>>): Promise<V1Pod>;
+  createPod(
+    name: string,
+    container: Partial<V1Container>,
+    spec?: Partial<NonNullable<V1Pod['spec']>>,
+  ): Promise<V1Pod>;
   /** Reads the pod until it is as wanted. @throws Error with its last status after `withinMs` (default 60 s) */
   waitForPod(name: string, wanted: (pod: V1Pod) => boolean, withinMs?: number): Promise<V1Pod>;
   /** Waits until the pod's object is gone. */
@@ -20,7 +24,10 @@ export interface TestNamespace {
 let counter = 0;
 
 /** Makes a namespace in which pods can be created at once (its default service account exists). */
-export async function createTestNamespace(kubeconfig: string, prefix: string): Promise<TestNamespace> {
+export async function createTestNamespace(
+  kubeconfig: string,
+  prefix: string,
+): Promise<TestNamespace> {
   const namespace = testNamespace(kubeconfig, `${prefix}-${process.pid}-${counter++}`);
   const { core, name } = namespace;
   await core.createNamespace({ body: { metadata: { name } } });
@@ -38,7 +45,8 @@ export function testNamespace(kubeconfig: string, name: string): TestNamespace {
   const kubeConfig = new KubeConfig();
   kubeConfig.loadFromFile(kubeconfig);
   const core = kubeConfig.makeApiClient(CoreV1Api);
-  const read = (pod: string): Promise<V1Pod> => core.readNamespacedPod({ namespace: name, name: pod });
+  const read = (pod: string): Promise<V1Pod> =>
+    core.readNamespacedPod({ namespace: name, name: pod });
   return {
     name,
     core,
@@ -48,24 +56,53 @@ export function testNamespace(kubeconfig: string, name: string): TestNamespace {
         namespace: name,
         body: {
           metadata: { name: pod },
-          spec: { restartPolicy: 'Never', ...spec, containers: [{ name: 'runner', image: 'holdfast.test/busybox:1', imagePullPolicy: 'IfNotPresent', ...container }] },
+          spec: {
+            restartPolicy: 'Never',
+            ...spec,
+            containers: [
+              {
+                name: 'runner',
+                image: 'holdfast.test/busybox:1',
+                imagePullPolicy: 'IfNotPresent',
+                ...container,
+              },
+            ],
+          },
         },
       }),
-    waitForPod: async (pod, wanted, withinMs = HANGS_MS) => (await waitFor(() => read(pod), (found) => found !== undefined && wanted(found), withinMs, `pod ${pod}`)) as V1Pod,
+    waitForPod: async (pod, wanted, withinMs = HANGS_MS) =>
+      (await waitFor(
+        () => read(pod),
+        (found) => found !== undefined && wanted(found),
+        withinMs,
+        `pod ${pod}`,
+      )) as V1Pod,
     waitUntilGone: async (pod, withinMs = HANGS_MS) => {
-      await waitFor(() => read(pod), (found) => found === undefined, withinMs, `the end of pod ${pod}`);
+      await waitFor(
+        () => read(pod),
+        (found) => found === undefined,
+        withinMs,
+        `the end of pod ${pod}`,
+      );
     },
     log: (pod) => core.readNamespacedPodLog({ namespace: name, name: pod }),
     remove: async () => {
-      await core.deleteNamespace({ name, body: { gracePeriodSeconds: 0 } }).catch((error: { code?: number }) => {
-        if (error.code !== 404) throw error;
-      });
+      await core
+        .deleteNamespace({ name, body: { gracePeriodSeconds: 0 } })
+        .catch((error: { code?: number }) => {
+          if (error.code !== 404) throw error;
+        });
     },
   };
 }
 
 /** Reads until the condition holds; a 404 is `undefined`. */
-async function waitFor<T>(read: () => Promise<T>, wanted: (value: T | undefined) => boolean, withinMs: number, what: string): Promise<T | undefined> {
+async function waitFor<T>(
+  read: () => Promise<T>,
+  wanted: (value: T | undefined) => boolean,
+  withinMs: number,
+  what: string,
+): Promise<T | undefined> {
   const present = async (): Promise<T | undefined> =>
     await read().catch((error: { code?: number }) => {
       if (error.code === 404) return undefined;

@@ -1,6 +1,9 @@
 /** Pods for pod policies, and what each policy says of them: for our own check and for the API server's. */
 import type { V1PodSpec } from '@kubernetes/client-node';
-import { podPolicySchema, type PodPolicy } from '../../activities/compute/kubernetes/policy/podPolicy.ts';
+import {
+  podPolicySchema,
+  type PodPolicy,
+} from '../../activities/compute/kubernetes/policy/podPolicy.ts';
 
 export const OWN_IMAGE = 'ghcr.io/acme/runner:1';
 /** The pod's name, and its registration's Secret's. */
@@ -15,7 +18,10 @@ export type PodField = keyof PodPolicy;
 
 export interface PolicyCase {
   readonly what: string;
-  readonly spec: Partial<V1PodSpec> & { readonly container?: Partial<V1PodSpec['containers'][number]>; readonly init?: Partial<V1PodSpec['containers'][number]> };
+  readonly spec: Partial<V1PodSpec> & {
+    readonly container?: Partial<V1PodSpec['containers'][number]>;
+    readonly init?: Partial<V1PodSpec['containers'][number]>;
+  };
   readonly policy: object;
   /** The rules that refuse it. */
   readonly refusedBy: readonly PodField[];
@@ -28,8 +34,20 @@ export function podOf({ container, init, ...spec }: PolicyCase['spec']): V1PodSp
     restartPolicy: 'Never',
     ...spec,
     ...(init && { initContainers: [{ name: 'init', image: OWN_IMAGE, ...init }] }),
-    containers: [{ name: 'runner', image: OWN_IMAGE, env: [{ name: 'JIT', valueFrom: { secretKeyRef: { name: POD, key: 'JIT' } } }], ...container }],
-    volumes: [{ name: 'holdfast-info', downwardAPI: {} }, { name: 'holdfast-supervisor', emptyDir: {} }, { name: 'holdfast-claim-work', persistentVolumeClaim: { claimName: OWN_CLAIM } }, ...(spec.volumes ?? [])],
+    containers: [
+      {
+        name: 'runner',
+        image: OWN_IMAGE,
+        env: [{ name: 'JIT', valueFrom: { secretKeyRef: { name: POD, key: 'JIT' } } }],
+        ...container,
+      },
+    ],
+    volumes: [
+      { name: 'holdfast-info', downwardAPI: {} },
+      { name: 'holdfast-supervisor', emptyDir: {} },
+      { name: 'holdfast-claim-work', persistentVolumeClaim: { claimName: OWN_CLAIM } },
+      ...(spec.volumes ?? []),
+    ],
   };
 }
 
@@ -37,71 +55,351 @@ export const policyOf = ({ policy }: PolicyCase): PodPolicy => podPolicySchema.p
 
 const volume = (source: object): PolicyCase['spec'] => ({ volumes: [{ name: 'v', ...source }] });
 const token = { projected: { sources: [{ serviceAccountToken: { path: 'token' } }] } };
-const secretEnv = { container: { env: [{ name: 'A', valueFrom: { secretKeyRef: { name: 'github', key: 'token' } } }] } };
-const storeAs = (name: string, claimName = OWN_STORE): PolicyCase['spec'] => ({ volumes: [{ name, persistentVolumeClaim: { claimName } }] });
-const keyIn = (name: string, secret = OWN_STORE_SECRET): PolicyCase['spec'] => ({ init: { name, env: [{ name: 'AWS_ACCESS_KEY_ID', valueFrom: { secretKeyRef: { name: secret, key: 'AWS_ACCESS_KEY_ID' } } }] } });
-const ephemeral = (spec: object): object => ({ ephemeral: { volumeClaimTemplate: { spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } }, ...spec } } } });
+const secretEnv = {
+  container: {
+    env: [{ name: 'A', valueFrom: { secretKeyRef: { name: 'github', key: 'token' } } }],
+  },
+};
+const storeAs = (name: string, claimName = OWN_STORE): PolicyCase['spec'] => ({
+  volumes: [{ name, persistentVolumeClaim: { claimName } }],
+});
+const keyIn = (name: string, secret = OWN_STORE_SECRET): PolicyCase['spec'] => ({
+  init: {
+    name,
+    env: [
+      {
+        name: 'AWS_ACCESS_KEY_ID',
+        valueFrom: { secretKeyRef: { name: secret, key: 'AWS_ACCESS_KEY_ID' } },
+      },
+    ],
+  },
+});
+const ephemeral = (spec: object): object => ({
+  ephemeral: {
+    volumeClaimTemplate: {
+      spec: {
+        accessModes: ['ReadWriteOnce'],
+        resources: { requests: { storage: '1Gi' } },
+        ...spec,
+      },
+    },
+  },
+});
 const claim = volume({ persistentVolumeClaim: { claimName: 'cache-3' } });
 const node = volume({ hostPath: { path: '/var/cache/ci/npm' } });
 
 export const POLICY_CASES: readonly PolicyCase[] = [
   { what: 'what Holdfast makes', spec: {}, policy: {}, refusedBy: [] },
-  { what: 'what Holdfast makes, of the strictest policy', spec: {}, policy: { images: ['none'], volumes: [], runtimeClasses: [] }, refusedBy: [] },
-  { what: 'another image', spec: { container: { image: 'docker.io/evil:1' } }, policy: { images: ['ghcr.io/acme/*'] }, refusedBy: ['images'] },
-  { what: 'another image of an init container', spec: { init: { image: 'ghcr.io/acme2/x' } }, policy: { images: ['ghcr.io/acme/*'] }, refusedBy: ['images'] },
-  { what: 'an image that only looks like it', spec: { container: { image: 'evil/ghcr.io/acme/x' } }, policy: { images: ['ghcr.io/acme/*'] }, refusedBy: ['images'] },
-  { what: 'a dot stands for itself', spec: { container: { image: 'ghcrXio/acme/x' } }, policy: { images: ['ghcr.io/acme/*'] }, refusedBy: ['images'] },
-  { what: 'an image by pattern', spec: { container: { image: 'ghcr.io/acme/x@sha256:00' } }, policy: { images: ['a', 'ghcr.io/acme/*'] }, refusedBy: [] },
-  { what: 'a service account', spec: { serviceAccountName: 'deployer' }, policy: {}, refusedBy: ['serviceAccounts'] },
-  { what: 'the token of the default service account', spec: { automountServiceAccountToken: true }, policy: {}, refusedBy: ['serviceAccounts'] },
+  {
+    what: 'what Holdfast makes, of the strictest policy',
+    spec: {},
+    policy: { images: ['none'], volumes: [], runtimeClasses: [] },
+    refusedBy: [],
+  },
+  {
+    what: 'another image',
+    spec: { container: { image: 'docker.io/evil:1' } },
+    policy: { images: ['ghcr.io/acme/*'] },
+    refusedBy: ['images'],
+  },
+  {
+    what: 'another image of an init container',
+    spec: { init: { image: 'ghcr.io/acme2/x' } },
+    policy: { images: ['ghcr.io/acme/*'] },
+    refusedBy: ['images'],
+  },
+  {
+    what: 'an image that only looks like it',
+    spec: { container: { image: 'evil/ghcr.io/acme/x' } },
+    policy: { images: ['ghcr.io/acme/*'] },
+    refusedBy: ['images'],
+  },
+  {
+    what: 'a dot stands for itself',
+    spec: { container: { image: 'ghcrXio/acme/x' } },
+    policy: { images: ['ghcr.io/acme/*'] },
+    refusedBy: ['images'],
+  },
+  {
+    what: 'an image by pattern',
+    spec: { container: { image: 'ghcr.io/acme/x@sha256:00' } },
+    policy: { images: ['a', 'ghcr.io/acme/*'] },
+    refusedBy: [],
+  },
+  {
+    what: 'a service account',
+    spec: { serviceAccountName: 'deployer' },
+    policy: {},
+    refusedBy: ['serviceAccounts'],
+  },
+  {
+    what: 'the token of the default service account',
+    spec: { automountServiceAccountToken: true },
+    policy: {},
+    refusedBy: ['serviceAccounts'],
+  },
   { what: 'a projected token', spec: volume(token), policy: {}, refusedBy: ['serviceAccounts'] },
-  { what: 'a service account that may be', spec: { serviceAccountName: 'deployer', automountServiceAccountToken: true, ...volume(token) }, policy: { serviceAccounts: ['deploy*'] }, refusedBy: [] },
+  {
+    what: 'a service account that may be',
+    spec: { serviceAccountName: 'deployer', automountServiceAccountToken: true, ...volume(token) },
+    policy: { serviceAccounts: ['deploy*'] },
+    refusedBy: [],
+  },
   { what: 'a Secret in a variable', spec: secretEnv, policy: {}, refusedBy: ['secrets'] },
-  { what: 'a Secret in all variables', spec: { init: { envFrom: [{ secretRef: { name: 'github' } }] } }, policy: {}, refusedBy: ['secrets'] },
-  { what: 'a Secret as a volume', spec: volume({ secret: { secretName: 'github' } }), policy: {}, refusedBy: ['secrets'] },
-  { what: 'a projected Secret', spec: volume({ projected: { sources: [{ secret: { name: 'github' } }] } }), policy: {}, refusedBy: ['secrets'] },
-  { what: "another pod's registration", spec: volume({ secret: { secretName: 'runner-b-0123456789' } }), policy: {}, refusedBy: ['secrets'] },
-  { what: 'a Secret for pulling', spec: { imagePullSecrets: [{ name: 'github' }] }, policy: {}, refusedBy: ['secrets'] },
-  { what: 'Secrets that may be', spec: { ...secretEnv, ...volume({ secret: { secretName: 'npm' } }), imagePullSecrets: [{ name: 'github' }] }, policy: { secrets: ['github', 'npm*'] }, refusedBy: [] },
-  { what: "the worker's store, as Holdfast mounts it", spec: storeAs('holdfast-store'), policy: {}, refusedBy: [] },
-  { what: 'the store under another name', spec: storeAs('mine'), policy: {}, refusedBy: ['claims'] },
-  { what: 'another claim in its place', spec: storeAs('holdfast-store', 'cache-3'), policy: {}, refusedBy: ['claims'] },
-  { what: "the key of the worker's bucket, as Holdfast gives it", spec: keyIn('holdfast-uploader'), policy: {}, refusedBy: [] },
+  {
+    what: 'a Secret in all variables',
+    spec: { init: { envFrom: [{ secretRef: { name: 'github' } }] } },
+    policy: {},
+    refusedBy: ['secrets'],
+  },
+  {
+    what: 'a Secret as a volume',
+    spec: volume({ secret: { secretName: 'github' } }),
+    policy: {},
+    refusedBy: ['secrets'],
+  },
+  {
+    what: 'a projected Secret',
+    spec: volume({ projected: { sources: [{ secret: { name: 'github' } }] } }),
+    policy: {},
+    refusedBy: ['secrets'],
+  },
+  {
+    what: "another pod's registration",
+    spec: volume({ secret: { secretName: 'runner-b-0123456789' } }),
+    policy: {},
+    refusedBy: ['secrets'],
+  },
+  {
+    what: 'a Secret for pulling',
+    spec: { imagePullSecrets: [{ name: 'github' }] },
+    policy: {},
+    refusedBy: ['secrets'],
+  },
+  {
+    what: 'Secrets that may be',
+    spec: {
+      ...secretEnv,
+      ...volume({ secret: { secretName: 'npm' } }),
+      imagePullSecrets: [{ name: 'github' }],
+    },
+    policy: { secrets: ['github', 'npm*'] },
+    refusedBy: [],
+  },
+  {
+    what: "the worker's store, as Holdfast mounts it",
+    spec: storeAs('holdfast-store'),
+    policy: {},
+    refusedBy: [],
+  },
+  {
+    what: 'the store under another name',
+    spec: storeAs('mine'),
+    policy: {},
+    refusedBy: ['claims'],
+  },
+  {
+    what: 'another claim in its place',
+    spec: storeAs('holdfast-store', 'cache-3'),
+    policy: {},
+    refusedBy: ['claims'],
+  },
+  {
+    what: "the key of the worker's bucket, as Holdfast gives it",
+    spec: keyIn('holdfast-uploader'),
+    policy: {},
+    refusedBy: [],
+  },
   { what: 'the same to what restores', spec: keyIn('holdfast-shared'), policy: {}, refusedBy: [] },
   { what: 'the key in another container', spec: keyIn('init'), policy: {}, refusedBy: ['secrets'] },
-  { what: 'another Secret in its place', spec: keyIn('holdfast-uploader', 'github'), policy: {}, refusedBy: ['secrets'] },
+  {
+    what: 'another Secret in its place',
+    spec: keyIn('holdfast-uploader', 'github'),
+    policy: {},
+    refusedBy: ['secrets'],
+  },
   { what: 'a claim', spec: claim, policy: {}, refusedBy: ['claims'] },
   { what: 'a claim that may be', spec: claim, policy: { claims: ['cache-*'] }, refusedBy: [] },
   { what: 'a volume of its own', spec: volume(ephemeral({})), policy: {}, refusedBy: [] },
-  { what: "a copy of somebody's claim", spec: volume(ephemeral({ dataSource: { kind: 'PersistentVolumeClaim', name: 'cache-3' } })), policy: {}, refusedBy: ['claims'] },
-  { what: "a copy of somebody's claim, by reference", spec: volume(ephemeral({ dataSourceRef: { kind: 'PersistentVolumeClaim', name: 'cache-3' } })), policy: { claims: ['cache-4'] }, refusedBy: ['claims'] },
-  { what: 'a copy of a claim that may be', spec: volume(ephemeral({ dataSource: { kind: 'PersistentVolumeClaim', name: 'cache-3' } })), policy: { claims: ['cache-*'] }, refusedBy: [] },
-  { what: 'a volume by its labels', spec: volume(ephemeral({ selector: { matchLabels: { disk: 'nvme' } } })), policy: { claims: ['cache-*'] }, refusedBy: ['claims'] },
-  { what: 'a volume by its labels, for a claim that may be', spec: volume(ephemeral({ selector: { matchLabels: { disk: 'nvme' } } })), policy: { claims: [`${POD}-v`] }, refusedBy: [] },
+  {
+    what: "a copy of somebody's claim",
+    spec: volume(ephemeral({ dataSource: { kind: 'PersistentVolumeClaim', name: 'cache-3' } })),
+    policy: {},
+    refusedBy: ['claims'],
+  },
+  {
+    what: "a copy of somebody's claim, by reference",
+    spec: volume(ephemeral({ dataSourceRef: { kind: 'PersistentVolumeClaim', name: 'cache-3' } })),
+    policy: { claims: ['cache-4'] },
+    refusedBy: ['claims'],
+  },
+  {
+    what: 'a copy of a claim that may be',
+    spec: volume(ephemeral({ dataSource: { kind: 'PersistentVolumeClaim', name: 'cache-3' } })),
+    policy: { claims: ['cache-*'] },
+    refusedBy: [],
+  },
+  {
+    what: 'a volume by its labels',
+    spec: volume(ephemeral({ selector: { matchLabels: { disk: 'nvme' } } })),
+    policy: { claims: ['cache-*'] },
+    refusedBy: ['claims'],
+  },
+  {
+    what: 'a volume by its labels, for a claim that may be',
+    spec: volume(ephemeral({ selector: { matchLabels: { disk: 'nvme' } } })),
+    policy: { claims: [`${POD}-v`] },
+    refusedBy: [],
+  },
   { what: 'a ConfigMap', spec: volume({ configMap: { name: 'c' } }), policy: {}, refusedBy: [] },
-  { what: 'a network volume', spec: volume({ nfs: { server: 's', path: '/' } }), policy: {}, refusedBy: ['volumes'] },
-  { what: 'a network volume that may be', spec: volume({ nfs: { server: 's', path: '/' } }), policy: { volumes: ['nfs'] }, refusedBy: [] },
-  { what: 'a ConfigMap where none may be', spec: volume({ configMap: { name: 'c' } }), policy: { volumes: ['nfs'] }, refusedBy: ['volumes'] },
-  { what: "the node's root", spec: volume({ hostPath: { path: '/' } }), policy: {}, refusedBy: ['hostPaths'] },
-  { what: 'a folder beside the one that may be', spec: volume({ hostPath: { path: '/var/cache/cicd' } }), policy: { hostPaths: ['/var/cache/ci'] }, refusedBy: ['hostPaths'] },
-  { what: 'a folder of the node that may be', spec: node, policy: { hostPaths: ['/var/cache/ci/'] }, refusedBy: [] },
+  {
+    what: 'a network volume',
+    spec: volume({ nfs: { server: 's', path: '/' } }),
+    policy: {},
+    refusedBy: ['volumes'],
+  },
+  {
+    what: 'a network volume that may be',
+    spec: volume({ nfs: { server: 's', path: '/' } }),
+    policy: { volumes: ['nfs'] },
+    refusedBy: [],
+  },
+  {
+    what: 'a ConfigMap where none may be',
+    spec: volume({ configMap: { name: 'c' } }),
+    policy: { volumes: ['nfs'] },
+    refusedBy: ['volumes'],
+  },
+  {
+    what: "the node's root",
+    spec: volume({ hostPath: { path: '/' } }),
+    policy: {},
+    refusedBy: ['hostPaths'],
+  },
+  {
+    what: 'a folder beside the one that may be',
+    spec: volume({ hostPath: { path: '/var/cache/cicd' } }),
+    policy: { hostPaths: ['/var/cache/ci'] },
+    refusedBy: ['hostPaths'],
+  },
+  {
+    what: 'a folder of the node that may be',
+    spec: node,
+    policy: { hostPaths: ['/var/cache/ci/'] },
+    refusedBy: [],
+  },
   { what: "the node's network", spec: { hostNetwork: true }, policy: {}, refusedBy: ['host'] },
-  { what: "the node's processes", spec: { hostPID: true }, policy: { host: ['network', 'ipc'] }, refusedBy: ['host'] },
+  {
+    what: "the node's processes",
+    spec: { hostPID: true },
+    policy: { host: ['network', 'ipc'] },
+    refusedBy: ['host'],
+  },
   { what: "the node's memory", spec: { hostIPC: true }, policy: {}, refusedBy: ['host'] },
-  { what: 'a port of the node', spec: { container: { ports: [{ containerPort: 80, hostPort: 80 }] } }, policy: {}, refusedBy: ['host'] },
-  { what: 'a port of its own', spec: { container: { ports: [{ containerPort: 80 }] } }, policy: {}, refusedBy: [] },
-  { what: 'all of the node that may be', spec: { hostNetwork: true, hostPID: true, hostIPC: true, container: { ports: [{ containerPort: 80, hostPort: 80 }] } }, policy: { host: ['network', 'pid', 'ipc'] }, refusedBy: [] },
-  { what: 'a privileged container', spec: { container: { securityContext: { privileged: true } } }, policy: {}, refusedBy: ['privileged'] },
-  { what: 'a privileged init container', spec: { init: { securityContext: { privileged: true } } }, policy: {}, refusedBy: ['privileged'] },
-  { what: 'an unconfined container', spec: { container: { securityContext: { seccompProfile: { type: 'Unconfined' } } } }, policy: {}, refusedBy: ['privileged'] },
-  { what: 'an unconfined pod', spec: { securityContext: { seccompProfile: { type: 'Unconfined' } } }, policy: {}, refusedBy: ['privileged'] },
-  { what: 'a container without AppArmor', spec: { container: { securityContext: { appArmorProfile: { type: 'Unconfined' } } } }, policy: {}, refusedBy: ['privileged'] },
-  { what: 'settings of the node', spec: { securityContext: { sysctls: [{ name: 'net.ipv4.tcp_syncookies', value: '0' }] } }, policy: {}, refusedBy: ['privileged'] },
-  { what: 'privileged containers that may be', spec: { container: { securityContext: { privileged: true } } }, policy: { privileged: true }, refusedBy: [] },
-  { what: 'careful containers', spec: { securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } }, container: { securityContext: { capabilities: { drop: ['ALL'] }, allowPrivilegeEscalation: false } } }, policy: {}, refusedBy: [] },
-  { what: 'a capability', spec: { container: { securityContext: { capabilities: { add: ['NET_ADMIN'] } } } }, policy: { capabilities: ['SYS_TIME'] }, refusedBy: ['capabilities'] },
-  { what: 'a capability that may be', spec: { container: { securityContext: { capabilities: { add: ['NET_ADMIN'] } } } }, policy: { capabilities: ['NET_ADMIN'] }, refusedBy: [] },
-  { what: 'a limit above the ceiling', spec: { container: { resources: { limits: { cpu: '2500m', memory: '1Gi' } } } }, policy: { resources: { cpu: '2', memory: '1Gi' } }, refusedBy: ['resources'] },
-  { what: 'no limit under a ceiling', spec: { container: { resources: { limits: { cpu: '1' } } } }, policy: { resources: { cpu: '2', memory: '1Gi' } }, refusedBy: ['resources'] },
-  { what: 'limits at the ceiling', spec: { container: { resources: { limits: { cpu: '2000m', memory: '1024Mi' } } } }, policy: { resources: { cpu: '2', memory: '1Gi' } }, refusedBy: [] },
+  {
+    what: 'a port of the node',
+    spec: { container: { ports: [{ containerPort: 80, hostPort: 80 }] } },
+    policy: {},
+    refusedBy: ['host'],
+  },
+  {
+    what: 'a port of its own',
+    spec: { container: { ports: [{ containerPort: 80 }] } },
+    policy: {},
+    refusedBy: [],
+  },
+  {
+    what: 'all of the node that may be',
+    spec: {
+      hostNetwork: true,
+      hostPID: true,
+      hostIPC: true,
+      container: { ports: [{ containerPort: 80, hostPort: 80 }] },
+    },
+    policy: { host: ['network', 'pid', 'ipc'] },
+    refusedBy: [],
+  },
+  {
+    what: 'a privileged container',
+    spec: { container: { securityContext: { privileged: true } } },
+    policy: {},
+    refusedBy: ['privileged'],
+  },
+  {
+    what: 'a privileged init container',
+    spec: { init: { securityContext: { privileged: true } } },
+    policy: {},
+    refusedBy: ['privileged'],
+  },
+  {
+    what: 'an unconfined container',
+    spec: { container: { securityContext: { seccompProfile: { type: 'Unconfined' } } } },
+    policy: {},
+    refusedBy: ['privileged'],
+  },
+  {
+    what: 'an unconfined pod',
+    spec: { securityContext: { seccompProfile: { type: 'Unconfined' } } },
+    policy: {},
+    refusedBy: ['privileged'],
+  },
+  {
+    what: 'a container without AppArmor',
+    spec: { container: { securityContext: { appArmorProfile: { type: 'Unconfined' } } } },
+    policy: {},
+    refusedBy: ['privileged'],
+  },
+  {
+    what: 'settings of the node',
+    spec: { securityContext: { sysctls: [{ name: 'net.ipv4.tcp_syncookies', value: '0' }] } },
+    policy: {},
+    refusedBy: ['privileged'],
+  },
+  {
+    what: 'privileged containers that may be',
+    spec: { container: { securityContext: { privileged: true } } },
+    policy: { privileged: true },
+    refusedBy: [],
+  },
+  {
+    what: 'careful containers',
+    spec: {
+      securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+      container: {
+        securityContext: { capabilities: { drop: ['ALL'] }, allowPrivilegeEscalation: false },
+      },
+    },
+    policy: {},
+    refusedBy: [],
+  },
+  {
+    what: 'a capability',
+    spec: { container: { securityContext: { capabilities: { add: ['NET_ADMIN'] } } } },
+    policy: { capabilities: ['SYS_TIME'] },
+    refusedBy: ['capabilities'],
+  },
+  {
+    what: 'a capability that may be',
+    spec: { container: { securityContext: { capabilities: { add: ['NET_ADMIN'] } } } },
+    policy: { capabilities: ['NET_ADMIN'] },
+    refusedBy: [],
+  },
+  {
+    what: 'a limit above the ceiling',
+    spec: { container: { resources: { limits: { cpu: '2500m', memory: '1Gi' } } } },
+    policy: { resources: { cpu: '2', memory: '1Gi' } },
+    refusedBy: ['resources'],
+  },
+  {
+    what: 'no limit under a ceiling',
+    spec: { container: { resources: { limits: { cpu: '1' } } } },
+    policy: { resources: { cpu: '2', memory: '1Gi' } },
+    refusedBy: ['resources'],
+  },
+  {
+    what: 'limits at the ceiling',
+    spec: { container: { resources: { limits: { cpu: '2000m', memory: '1024Mi' } } } },
+    policy: { resources: { cpu: '2', memory: '1Gi' } },
+    refusedBy: [],
+  },
 ];

@@ -20,13 +20,23 @@ export interface ProcessHarness extends ComputeContractHarness {
 }
 
 /** Runs until the file $END holds an exit code; SIGTERM ends it with 143. */
-const RUNNER = ['sh', '-c', 'trap "echo got TERM; exit 143" TERM; echo running; while [ ! -s "$END" ]; do sleep 0.02; done; exit "$(cat "$END")"'];
+const RUNNER = [
+  'sh',
+  '-c',
+  'trap "echo got TERM; exit 143" TERM; echo running; while [ ! -s "$END" ]; do sleep 0.02; done; exit "$(cat "$END")"',
+];
 
 /** Process compute in a state directory of its own. */
 export async function startProcessHarness(rescanMs = 200): Promise<ProcessHarness> {
   const root = await mkdtemp(join(tmpdir(), 'holdfast-processes-'));
   const stateDir = join(root, 'state');
-  const instance = (): Compute => createProcessCompute({ stateDir, rescanMs, anyCommand: true, logger: { warn: (fields, message) => warnings.push({ ...fields, message }) } });
+  const instance = (): Compute =>
+    createProcessCompute({
+      stateDir,
+      rescanMs,
+      anyCommand: true,
+      logger: { warn: (fields, message) => warnings.push({ ...fields, message }) },
+    });
   const compute = instance();
   const warnings: { message: string; wrapperLog?: string }[] = [];
   const watches: RecordedWatch[] = [];
@@ -35,7 +45,12 @@ export async function startProcessHarness(rescanMs = 200): Promise<ProcessHarnes
 
   async function pids(pod: PodView): Promise<{ wrapper: number; runner: number }> {
     // A runner may have printed something before its wrapper has noted its start.
-    const content = (file: string): Promise<string> => untilSeen(`${file} is there`, () => readFile(podFile(pod, file), 'utf8').catch(() => ''), (text) => text !== '');
+    const content = (file: string): Promise<string> =>
+      untilSeen(
+        `${file} is there`,
+        () => readFile(podFile(pod, file), 'utf8').catch(() => ''),
+        (text) => text !== '',
+      );
     const owner = JSON.parse(await content('owner.json')) as { wrapper: { pid: number } };
     const started = JSON.parse(await content('started.json')) as { process: { pid: number } };
     return { wrapper: owner.wrapper.pid, runner: started.process.pid };
@@ -52,7 +67,11 @@ export async function startProcessHarness(rescanMs = 200): Promise<ProcessHarnes
       return watch;
     },
     output: (pod) => readFile(podFile(pod, 'output.log'), 'utf8'),
-    newIdentity: (): RunnerIdentity => ({ workflowId: `runner-${randomUUID()}`, firstRunId: randomUUID(), attempt: 1 }),
+    newIdentity: (): RunnerIdentity => ({
+      workflowId: `runner-${randomUUID()}`,
+      firstRunId: randomUUID(),
+      attempt: 1,
+    }),
     request: (identity): PodRequest => ({
       identity,
       command: RUNNER,
@@ -62,8 +81,16 @@ export async function startProcessHarness(rescanMs = 200): Promise<ProcessHarnes
     }),
     async makeRunning(pod) {
       // Its trap must be set, too.
-      await untilSeen('the runner is running', () => readFile(podFile(pod, 'output.log'), 'utf8').catch(() => ''), (text) => text.includes('running'));
-      await untilSeen('the runner has started', () => compute.observe(pod), (view) => view?.startedAt !== undefined);
+      await untilSeen(
+        'the runner is running',
+        () => readFile(podFile(pod, 'output.log'), 'utf8').catch(() => ''),
+        (text) => text.includes('running'),
+      );
+      await untilSeen(
+        'the runner has started',
+        () => compute.observe(pod),
+        (view) => view?.startedAt !== undefined,
+      );
     },
     end: (pod, exitCode) => writeFile(endFile(pod.name), `${exitCode}`),
     async vanish(pod) {
@@ -74,13 +101,23 @@ export async function startProcessHarness(rescanMs = 200): Promise<ProcessHarnes
     finishTermination: async () => undefined,
     async close() {
       for (const watch of watches) await watch.stop();
-      for (const pod of await compute.list()) await compute.deletePod(pod, { gracePeriodSeconds: 0 });
-      await untilSeen('every pod is gone', () => compute.list(), (pods) => pods.length === 0);
+      for (const pod of await compute.list())
+        await compute.deletePod(pod, { gracePeriodSeconds: 0 });
+      await untilSeen(
+        'every pod is gone',
+        () => compute.list(),
+        (pods) => pods.length === 0,
+      );
       // A wrapper's last act is to empty its folder in the trash.
-      await untilSeen('the trash is empty', () => readdir(join(stateDir, 'trash')).catch(() => []), (entries) => entries.length === 0);
+      await untilSeen(
+        'the trash is empty',
+        () => readdir(join(stateDir, 'trash')).catch(() => []),
+        (entries) => entries.length === 0,
+      );
       await rm(root, { recursive: true, maxRetries: 5 });
       const complaints = warnings.filter(({ wrapperLog }) => wrapperLog !== '');
-      if (complaints.length > 0) throw new Error(`a wrapper or a watch has complained: ${JSON.stringify(complaints)}`);
+      if (complaints.length > 0)
+        throw new Error(`a wrapper or a watch has complained: ${JSON.stringify(complaints)}`);
     },
   };
 }

@@ -16,15 +16,33 @@ export class Prometheus {
   private constructor(port: number, targets: readonly string[]) {
     this.url = `http://127.0.0.1:${port}`;
     const config = join(this.#folder, 'prometheus.yml');
-    writeFileSync(config, JSON.stringify({ global: { scrape_interval: '1s' }, scrape_configs: [{ job_name: 'holdfast', static_configs: [{ targets }] }] }));
-    this.#process = spawn('prometheus', [`--config.file=${config}`, `--storage.tsdb.path=${join(this.#folder, 'data')}`, `--web.listen-address=127.0.0.1:${port}`], { stdio: ['ignore', 'ignore', 'pipe'] });
+    writeFileSync(
+      config,
+      JSON.stringify({
+        global: { scrape_interval: '1s' },
+        scrape_configs: [{ job_name: 'holdfast', static_configs: [{ targets }] }],
+      }),
+    );
+    this.#process = spawn(
+      'prometheus',
+      [
+        `--config.file=${config}`,
+        `--storage.tsdb.path=${join(this.#folder, 'data')}`,
+        `--web.listen-address=127.0.0.1:${port}`,
+      ],
+      { stdio: ['ignore', 'ignore', 'pipe'] },
+    );
     this.#process.stderr?.on('data', (chunk: Buffer) => (this.#log += chunk.toString('utf8')));
   }
 
   /** @param targets - `host:port` of each */
   static async start(targets: readonly string[]): Promise<Prometheus> {
     const prometheus = new Prometheus(await freePort(), targets);
-    await until('Prometheus to be ready', async () => (await fetch(`${prometheus.url}/-/ready`)).ok, () => prometheus.#log);
+    await until(
+      'Prometheus to be ready',
+      async () => (await fetch(`${prometheus.url}/-/ready`)).ok,
+      () => prometheus.#log,
+    );
     return prometheus;
   }
 

@@ -29,7 +29,11 @@ export class QuickstartShell {
   static async open(lab: LabState): Promise<QuickstartShell> {
     const shell = new QuickstartShell(lab);
     mkdirSync(join(shell.#folder, 'bin'));
-    for (const tool of TOOLS) symlinkSync(await resolveBinary(tool, { progress: (line) => process.stderr.write(`[lab] ${line}\n`) }), join(shell.#folder, 'bin', tool));
+    for (const tool of TOOLS)
+      symlinkSync(
+        await resolveBinary(tool, { progress: (line) => process.stderr.write(`[lab] ${line}\n`) }),
+        join(shell.#folder, 'bin', tool),
+      );
     symlinkSync(join(PROJECT, 'deploy'), join(shell.#folder, 'deploy'));
     return shell;
   }
@@ -48,9 +52,15 @@ export class QuickstartShell {
    * @returns what it said @throws Error with that, too
    */
   async run(block: string, edit: (script: string) => string = (script) => script): Promise<string> {
-    const functions = quickstartBlock('cluster, look').split('\n').filter((line) => /^\w+\(\) \{/.test(line));
+    const functions = quickstartBlock('cluster, look')
+      .split('\n')
+      .filter((line) => /^\w+\(\) \{/.test(line));
     const script = [...functions, edit(quickstartBlock(block))].join('\n');
-    const { stdout, stderr } = await promisify(execFile)('bash', ['-e', '-c', script], { cwd: this.#folder, env: this.#env, maxBuffer: 2 ** 26 });
+    const { stdout, stderr } = await promisify(execFile)('bash', ['-e', '-c', script], {
+      cwd: this.#folder,
+      env: this.#env,
+      maxBuffer: 2 ** 26,
+    });
     return stdout + stderr;
   }
 

@@ -6,7 +6,8 @@ export function randomOf(seed: number): (below: number) => number {
 
 /** Another one for each run, or what the environment says; it is printed, for the run that fails. */
 export function randomSeed(): number {
-  const seed = Number(process.env['HOLDFAST_TEST_SEED'] ?? 0) || 1 + Math.floor(Math.random() * 2_000_000_000);
+  const seed =
+    Number(process.env['HOLDFAST_TEST_SEED'] ?? 0) || 1 + Math.floor(Math.random() * 2_000_000_000);
   process.stderr.write(`seed ${seed} (HOLDFAST_TEST_SEED repeats it)\n`);
   return seed;
 }

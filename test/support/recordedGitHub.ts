@@ -1,4 +1,9 @@
-import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, type FastifyServerOptions } from 'fastify';
+import Fastify, {
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  type FastifyServerOptions,
+} from 'fastify';
 
 export interface RecordedAnswer {
   status: number;
@@ -26,7 +31,10 @@ export class RecordedGitHub {
   #url = '';
 
   constructor(options: { https?: { key: string; cert: string } } = {}) {
-    this.#server = Fastify({ forceCloseConnections: true, ...options } as FastifyServerOptions) as unknown as FastifyInstance;
+    this.#server = Fastify({
+      forceCloseConnections: true,
+      ...options,
+    } as FastifyServerOptions) as unknown as FastifyInstance;
     this.#server.all('/*', (request, reply) => this.#answer(request, reply));
   }
 
@@ -55,7 +63,12 @@ export class RecordedGitHub {
   }
 
   async #answer(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
-    const seen: SeenRequest = { method: request.method, url: request.url, headers: request.headers, body: request.body };
+    const seen: SeenRequest = {
+      method: request.method,
+      url: request.url,
+      headers: request.headers,
+      body: request.body,
+    };
     this.requests.push(seen);
     const steps = this.#steps.get(`${request.method} ${request.url.split('?')[0]}`) ?? [];
     const next = steps.length > 1 ? steps.shift() : steps[0];
@@ -65,9 +78,15 @@ export class RecordedGitHub {
       return reply.hijack();
     }
     if (step === 'hang') return reply.hijack();
-    const { status, body, headers, after } = step ?? { status: 404, body: { message: 'Not Found', documentation_url: 'https://docs.github.com/rest' } };
+    const { status, body, headers, after } = step ?? {
+      status: 404,
+      body: { message: 'Not Found', documentation_url: 'https://docs.github.com/rest' },
+    };
     await after;
-    return reply.code(status).headers(headers ?? {}).send(body);
+    return reply
+      .code(status)
+      .headers(headers ?? {})
+      .send(body);
   }
 }
 
@@ -81,4 +100,7 @@ export const runnerJson = (id: number, name: string, more: object = {}): object 
   ...more,
 });
 
-export const listJson = (...runners: object[]): RecordedAnswer => ({ status: 200, body: { total_count: runners.length, runners } });
+export const listJson = (...runners: object[]): RecordedAnswer => ({
+  status: 200,
+  body: { total_count: runners.length, runners },
+});

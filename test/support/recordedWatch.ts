@@ -14,7 +14,11 @@ export interface RecordedWatch {
   /** The events of one pod, oldest first. */
   of(pod: PodRef): RecordedEvent[];
   /** The first event that fits, past or to come. @throws Error after `timeoutMs`, with the last events that there were */
-  until(what: string, fits: (event: RecordedEvent) => boolean, timeoutMs?: number): Promise<RecordedEvent>;
+  until(
+    what: string,
+    fits: (event: RecordedEvent) => boolean,
+    timeoutMs?: number,
+  ): Promise<RecordedEvent>;
   synced(): boolean;
   stop(): Promise<void>;
 }
@@ -38,7 +42,11 @@ export async function recordWatch(compute: Compute): Promise<RecordedWatch> {
       new Promise((resolve, reject) => {
         const timer = setTimeout(() => {
           waiting.delete(look);
-          reject(new Error(`not within ${timeoutMs} ms: ${what}; last events: ${JSON.stringify(events.slice(-10).map(({ pod }) => pod))}`));
+          reject(
+            new Error(
+              `not within ${timeoutMs} ms: ${what}; last events: ${JSON.stringify(events.slice(-10).map(({ pod }) => pod))}`,
+            ),
+          );
         }, timeoutMs);
         const look = (): void => {
           const found = events.find(fits);

@@ -9,7 +9,10 @@ export class Relay {
   private constructor(host: string, port: number) {
     this.#server = createServer((from) => {
       const to = connect(port, host);
-      for (const [one, other] of [[from, to], [to, from]] as const) {
+      for (const [one, other] of [
+        [from, to],
+        [to, from],
+      ] as const) {
         this.#sockets.add(one);
         one.pipe(other);
         one.on('error', () => other.destroy());

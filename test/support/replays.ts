@@ -8,7 +8,7 @@ import { historyFromJson, historyToJson, type History } from '../replay/historyJ
 export async function chainOf({ workflow }: Client, workflowId: string): Promise<History[]> {
   const { raw } = await workflow.getHandle(workflowId).describe();
   const chain: History[] = [];
-  for (let runId = raw.workflowExecutionInfo?.firstRunId ?? undefined; runId; ) {
+  for (let runId = raw.workflowExecutionInfo?.firstRunId ?? undefined; runId;) {
     const history = await workflow.getHandle(workflowId, runId).fetchHistory();
     chain.push(history);
     const { workflowExecutionContinuedAsNewEventAttributes: next } = history.events?.at(-1) ?? {};
@@ -18,20 +18,34 @@ export async function chainOf({ workflow }: Client, workflowId: string): Promise
 }
 
 /** What the histories of these workflows' runs say against the workflows' code: nothing, when it is deterministic. */
-export async function unreplayable(client: Client, workflowIds: readonly string[]): Promise<string[]> {
+export async function unreplayable(
+  client: Client,
+  workflowIds: readonly string[],
+): Promise<string[]> {
   const histories: { workflowId: string; history: History }[] = [];
   for (const workflowId of workflowIds) {
     // A run that has only just begun has nothing to replay, and the replayer would wait for it without end.
-    const runs = (await chainOf(client, workflowId)).filter(({ events }) => events?.some(({ workflowTaskCompletedEventAttributes: done }) => done !== null && done !== undefined) === true);
+    const runs = (await chainOf(client, workflowId)).filter(
+      ({ events }) =>
+        events?.some(
+          ({ workflowTaskCompletedEventAttributes: done }) => done !== null && done !== undefined,
+        ) === true,
+    );
     histories.push(...runs.map((history) => ({ workflowId, history })));
   }
   return await faultsOf(histories);
 }
 
 /** What these histories say against the workflows' code. */
-export async function faultsOf(histories: readonly { workflowId: string; history: History }[]): Promise<string[]> {
+export async function faultsOf(
+  histories: readonly { workflowId: string; history: History }[],
+): Promise<string[]> {
   const faults: string[] = [];
-  for await (const { workflowId, error } of Worker.runReplayHistories(await workflowsFor({}), histories)) if (error) faults.push(`${workflowId}: ${String(error)}`);
+  for await (const { workflowId, error } of Worker.runReplayHistories(
+    await workflowsFor({}),
+    histories,
+  ))
+    if (error) faults.push(`${workflowId}: ${String(error)}`);
   return faults;
 }
 
@@ -41,16 +55,32 @@ export async function faultsOf(histories: readonly { workflowId: string; history
  */
 export function withTaskAfterLocalActivity(history: History): History {
   const { events } = historyToJson(history) as { events: RecordedEvent[] };
-  const marker = events.findIndex(({ markerRecordedEventAttributes: attributes }) => attributes?.markerName === 'core_local_activity');
-  const task = events.findLastIndex(({ eventType }, index) => index < marker && eventType === 'EVENT_TYPE_WORKFLOW_TASK_COMPLETED');
+  const marker = events.findIndex(
+    ({ markerRecordedEventAttributes: attributes }) =>
+      attributes?.markerName === 'core_local_activity',
+  );
+  const task = events.findLastIndex(
+    ({ eventType }, index) => index < marker && eventType === 'EVENT_TYPE_WORKFLOW_TASK_COMPLETED',
+  );
   if (task < 2) throw new Error('no local activity');
   // An event's id is its index and one. Three are added behind the marker: that task's, once more.
   const [completed, before, added] = [String(task + 1), marker + 1, 3];
   const again = withIds(events.slice(task - 2, task + 1), (id) => Number(id) + before - (task - 2));
-  const after = withIds(events.slice(before), (id, key) => (key === 'workflowTaskCompletedEventId' && id === completed ? before + added : Number(id) > before ? Number(id) + added : id));
+  const after = withIds(events.slice(before), (id, key) =>
+    key === 'workflowTaskCompletedEventId' && id === completed
+      ? before + added
+      : Number(id) > before
+        ? Number(id) + added
+        : id,
+  );
   return historyFromJson({ events: [...events.slice(0, before), ...again, ...after] });
 }
 
-function withIds(events: readonly RecordedEvent[], idOf: (id: string, key: string) => number | string): RecordedEvent[] {
-  return JSON.parse(JSON.stringify(events), (key, value: unknown) => (/eventId$/i.test(key) && value !== '0' ? String(idOf(String(value), key)) : value)) as RecordedEvent[];
+function withIds(
+  events: readonly RecordedEvent[],
+  idOf: (id: string, key: string) => number | string,
+): RecordedEvent[] {
+  return JSON.parse(JSON.stringify(events), (key, value: unknown) =>
+    /eventId$/i.test(key) && value !== '0' ? String(idOf(String(value), key)) : value,
+  ) as RecordedEvent[];
 }

@@ -13,14 +13,19 @@ export class RunnerProcess {
   readonly #listeners = new Set<() => void>();
 
   constructor(env: Readonly<Record<string, string>>) {
-    this.child = spawn(process.execPath, [PROGRAM], { env: { PATH: process.env['PATH'], ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+    this.child = spawn(process.execPath, [PROGRAM], {
+      env: { PATH: process.env['PATH'], ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     for (const stream of [this.child.stdout, this.child.stderr]) {
       stream?.setEncoding('utf8').on('data', (text: string) => {
         this.output += text;
         for (const listener of this.#listeners) listener();
       });
     }
-    this.exited = new Promise((resolve) => this.child.once('close', (code, signal) => resolve({ code, signal })));
+    this.exited = new Promise((resolve) =>
+      this.child.once('close', (code, signal) => resolve({ code, signal })),
+    );
   }
 
   kill(signal: NodeJS.Signals): void {
@@ -30,13 +35,21 @@ export class RunnerProcess {
   /** Waits until it has printed that. @throws Error when it ends before */
   async printed(text: string): Promise<void> {
     if (this.output.includes(text)) return;
-    const seen = new Promise<boolean>((resolve) => this.#listeners.add(() => this.output.includes(text) && resolve(true)));
-    if (!(await Promise.race([seen, this.exited.then(() => this.output.includes(text))]))) throw new Error(`the runner ended without printing ${text}:\n${this.output}`);
+    const seen = new Promise<boolean>((resolve) =>
+      this.#listeners.add(() => this.output.includes(text) && resolve(true)),
+    );
+    if (!(await Promise.race([seen, this.exited.then(() => this.output.includes(text))])))
+      throw new Error(`the runner ended without printing ${text}:\n${this.output}`);
   }
 }
 
 /** Asks the simulator's REST API as the owner of everything. */
-export async function asOwner(url: string, method: string, path: string, body?: unknown): Promise<{ status: number; body: any }> {
+export async function asOwner(
+  url: string,
+  method: string,
+  path: string,
+  body?: unknown,
+): Promise<{ status: number; body: any }> {
   const response = await fetch(`${url}${path}`, {
     method,
     headers: { authorization: 'Bearer ghp_simulator', 'content-type': 'application/json' },
@@ -47,14 +60,41 @@ export async function asOwner(url: string, method: string, path: string, body?: 
 }
 
 /** Makes a JIT registration in `orgs/acme`. @returns the runner's environment and its id */
-export async function jitEnv(url: string, name: string, labels: string[] = ['self-hosted']): Promise<{ env: Record<string, string>; id: number }> {
-  const { status, body } = await asOwner(url, 'POST', '/orgs/acme/actions/runners/generate-jitconfig', { name, runner_group_id: 1, labels });
-  if (status !== 201) throw new Error(`generate-jitconfig answered ${status} ${JSON.stringify(body)}`);
-  return { env: { ACTIONS_RUNNER_INPUT_JITCONFIG: body.encoded_jit_config as string }, id: body.runner.id as number };
+export async function jitEnv(
+  url: string,
+  name: string,
+  labels: string[] = ['self-hosted'],
+): Promise<{ env: Record<string, string>; id: number }> {
+  const { status, body } = await asOwner(
+    url,
+    'POST',
+    '/orgs/acme/actions/runners/generate-jitconfig',
+    { name, runner_group_id: 1, labels },
+  );
+  if (status !== 201)
+    throw new Error(`generate-jitconfig answered ${status} ${JSON.stringify(body)}`);
+  return {
+    env: { ACTIONS_RUNNER_INPUT_JITCONFIG: body.encoded_jit_config as string },
+    id: body.runner.id as number,
+  };
 }
 
 /** The environment of a runner that registers itself in `orgs/acme` with a token. */
-export async function tokenEnv(simulator: Simulator, name: string, more: Record<string, string> = {}): Promise<Record<string, string>> {
-  const { body } = await asOwner(simulator.url, 'POST', '/orgs/acme/actions/runners/registration-token');
-  return { RUNNER_TOKEN: body.token as string, RUNNER_URL: `${simulator.url}/acme`, RUNNER_NAME: name, RUNNER_EPHEMERAL: 'false', ...more };
+export async function tokenEnv(
+  simulator: Simulator,
+  name: string,
+  more: Record<string, string> = {},
+): Promise<Record<string, string>> {
+  const { body } = await asOwner(
+    simulator.url,
+    'POST',
+    '/orgs/acme/actions/runners/registration-token',
+  );
+  return {
+    RUNNER_TOKEN: body.token as string,
+    RUNNER_URL: `${simulator.url}/acme`,
+    RUNNER_NAME: name,
+    RUNNER_EPHEMERAL: 'false',
+    ...more,
+  };
 }

@@ -19,27 +19,39 @@ interface Searched {
  * @param more - other texts, by place
  * @returns the places where one was found
  */
-export async function findSecrets(world: Searched, known: readonly string[], more: Readonly<Record<string, string>> = {}): Promise<string[]> {
+export async function findSecrets(
+  world: Searched,
+  known: readonly string[],
+  more: Readonly<Record<string, string>> = {},
+): Promise<string[]> {
   const secrets = [...known, ...withInnerSecrets(world.recorder.secretValues(SECRET_KEYS))];
-  if (secrets.length === known.length) throw new Error('no registration was ever stored: there is nothing to look for');
+  if (secrets.length === known.length)
+    throw new Error('no registration was ever stored: there is nothing to look for');
   return await findInClear(world, secrets, more);
 }
 
 /** {@link findSecrets}, for what is known to be secret alone. */
-export async function findInClear(world: Searched, secrets: readonly string[], more: Readonly<Record<string, string>> = {}): Promise<string[]> {
+export async function findInClear(
+  world: Searched,
+  secrets: readonly string[],
+  more: Readonly<Record<string, string>> = {},
+): Promise<string[]> {
   const found: string[] = [];
   const search = (place: string, text: string): void => {
     if (secrets.some((secret) => text.includes(secret))) found.push(place);
   };
   let histories = 0;
-  for await (const { workflowId, runId } of world.client.workflow.list({ query: `TaskQueue = '${world.taskQueue}'` })) {
+  for await (const { workflowId, runId } of world.client.workflow.list({
+    query: `TaskQueue = '${world.taskQueue}'`,
+  })) {
     const handle = world.client.workflow.getHandle(workflowId, runId);
     search(`history of ${workflowId}`, readable(await handle.fetchHistory()));
     search(`description of ${workflowId}`, readable((await handle.describe()).raw));
     histories++;
   }
   if (histories === 0) throw new Error('there is no history to look into');
-  for (const { pid, log, errors } of world.workers) search(`log of worker ${pid}`, JSON.stringify(log) + errors.join('\n'));
+  for (const { pid, log, errors } of world.workers)
+    search(`log of worker ${pid}`, JSON.stringify(log) + errors.join('\n'));
   for (const pod of world.recorder.podVersions) search('pod', pod);
   for (const [place, text] of Object.entries(more)) search(place, text);
   return [...new Set(found)];
@@ -65,7 +77,13 @@ function innerToken(jitConfig: string): string[] {
 export function readable(value: unknown): string {
   return JSON.stringify(value, (key, inner: unknown) => {
     if (key === 'data' && typeof inner === 'string') return fromBase64(inner);
-    if (key === 'metadata' && typeof inner === 'object' && inner !== null) return Object.fromEntries(Object.entries(inner).map(([name, bytes]) => [name, typeof bytes === 'string' ? fromBase64(bytes) : bytes]));
+    if (key === 'metadata' && typeof inner === 'object' && inner !== null)
+      return Object.fromEntries(
+        Object.entries(inner).map(([name, bytes]) => [
+          name,
+          typeof bytes === 'string' ? fromBase64(bytes) : bytes,
+        ]),
+      );
     if (inner instanceof Uint8Array) return Buffer.from(inner).toString('utf8');
     if (isSerializedBuffer(inner)) return Buffer.from(inner.data).toString('utf8');
     return inner;
@@ -76,5 +94,11 @@ const fromBase64 = (text: string): string => Buffer.from(text, 'base64').toStrin
 
 /** `Buffer.toJSON` runs before a replacer sees the value. */
 function isSerializedBuffer(value: unknown): value is { data: number[] } {
-  return typeof value === 'object' && value !== null && 'type' in value && value.type === 'Buffer' && 'data' in value;
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'type' in value &&
+    value.type === 'Buffer' &&
+    'data' in value
+  );
 }

@@ -8,14 +8,33 @@ import { setSpec } from './setModel.ts';
 export const NOW = 1_000_000_000;
 
 export function begin(name: string, more: Partial<RunnerSetInput> = {}): SetState {
-  const input: RunnerSetInput = { name, minIdle: 0, max: 3, template: { organization: 'acme' }, queueCheck: '0s', ...more };
+  const input: RunnerSetInput = {
+    name,
+    minIdle: 0,
+    max: 3,
+    template: { organization: 'acme' },
+    queueCheck: '0s',
+    ...more,
+  };
   const state = SetState.begin(setSpec(input), input, {}, NOW);
   state.listed([], [], NOW);
   state.settle(NOW);
   return state;
 }
 
-export const event = (action: JobEvent['action'], jobId: number, more: Partial<JobEvent> = {}): JobEvent => ({ action, jobId, runAttempt: 1, repository: 'acme/app', labels: [], at: NOW, ...more });
+export const event = (
+  action: JobEvent['action'],
+  jobId: number,
+  more: Partial<JobEvent> = {},
+): JobEvent => ({
+  action,
+  jobId,
+  runAttempt: 1,
+  repository: 'acme/app',
+  labels: [],
+  at: NOW,
+  ...more,
+});
 
 /** Equal sets, and what carries news between them. */
 export class Fleet {
@@ -30,7 +49,10 @@ export class Fleet {
   }
 
   look(): void {
-    this.listed = [...this.states].map(([workflowId, { facts }]) => ({ workflowId, cover: setCover(facts.spec, facts.full, facts.ending !== undefined) }));
+    this.listed = [...this.states].map(([workflowId, { facts }]) => ({
+      workflowId,
+      cover: setCover(facts.spec, facts.full, facts.ending !== undefined),
+    }));
   }
 
   /** As the webhook does. */
@@ -51,12 +73,19 @@ export class Fleet {
       const [jobId = 0, runAttempt = 1] = key.split('/').map(Number);
       const to = substitutes.next({ jobId, runAttempt }, next.ends)?.workflowId;
       if (to === undefined) continue;
-      this.#at(to, [event('queued', jobId, { runAttempt, repository, at: since, passedBy: workflowId })]);
+      this.#at(to, [
+        event('queued', jobId, { runAttempt, repository, at: since, passedBy: workflowId }),
+      ]);
       passed.set(to, [...(passed.get(to) ?? []), key]);
     }
     for (const { to, event: news } of next.handingOn) this.#at(to, [news]);
     meanwhile();
-    state.passing.done(next, { passed: [...passed].map(([to, keys]) => ({ to, keys })), substitutes: substitutes.size }, state, this.now);
+    state.passing.done(
+      next,
+      { passed: [...passed].map(([to, keys]) => ({ to, keys })), substitutes: substitutes.size },
+      state,
+      this.now,
+    );
     state.settle(this.now);
   }
 

@@ -34,10 +34,16 @@ export interface ModelDrain {
   readonly lastScaleUpAt: number;
 }
 
-export const hash = (template: unknown): string => createHash('sha256').update(JSON.stringify(template)).digest('hex').slice(0, 10);
+export const hash = (template: unknown): string =>
+  createHash('sha256').update(JSON.stringify(template)).digest('hex').slice(0, 10);
 
 export function setSpec(input: Partial<RunnerSetInput> = {}): SetSpec {
-  const full = { name: 'linux', template: { organization: 'acme' }, ...(input.replicas === undefined ? { minIdle: 0, max: 10 } : {}), ...input };
+  const full = {
+    name: 'linux',
+    template: { organization: 'acme' },
+    ...(input.replicas === undefined ? { minIdle: 0, max: 10 } : {}),
+    ...input,
+  };
   const parsed = parseRunnerSetInput(full, { hash, checkSchedule: () => undefined });
   if (!parsed.ok) throw new Error(JSON.stringify(parsed.errors));
   const { runner: _runner, ...spec } = parsed.spec;
@@ -88,7 +94,8 @@ export class SetModel {
         this.state.queueCheckBegins(this.now);
         const seen = this.look?.();
         if (seen === undefined) this.state.queueNotChecked('not in this world');
-        else this.state.queueChecked({ ...seen, checkedAt: this.now, absent: [], gone: [] }, this.now);
+        else
+          this.state.queueChecked({ ...seen, checkedAt: this.now, absent: [], gone: [] }, this.now);
       } else if (decision.start > 0) this.#start(decision.start);
       else if (decision.drain.length > 0) this.#drain(decision.drain);
       else return;
@@ -107,7 +114,10 @@ export class SetModel {
 
   declare(change: Partial<RunnerSetInput>): void {
     const { replicas, minIdle, max, ...rest } = { ...this.input, ...change };
-    const scale = change.max !== undefined || (replicas === undefined) ? { minIdle: minIdle ?? 0, max: max ?? 0 } : { replicas };
+    const scale =
+      change.max !== undefined || replicas === undefined
+        ? { minIdle: minIdle ?? 0, max: max ?? 0 }
+        : { replicas };
     this.input = { ...rest, ...scale };
     this.state.declare(setSpec(this.input), this.input, {}, this.now, this.now);
   }
@@ -125,7 +135,8 @@ export class SetModel {
   comeUp(runner: ModelRunner): void {
     if (runner.phase !== 'Provisioning') return;
     runner.phase = 'Idle';
-    if (this.#arrives('online')) this.state.online({ workflowId: runner.workflowId, runnerName: runner.name }, this.now);
+    if (this.#arrives('online'))
+      this.state.online({ workflowId: runner.workflowId, runnerName: runner.name }, this.now);
   }
 
   takeJob(runner: ModelRunner): void {
@@ -134,7 +145,8 @@ export class SetModel {
     if (job === undefined) return;
     Object.assign(runner, { phase: 'Busy', job, ranJob: true });
     this.#send('in_progress', job, runner.name);
-    if (runner.tellsBusy && this.#arrives('busy')) this.state.busy({ workflowId: runner.workflowId, runnerName: runner.name }, this.now);
+    if (runner.tellsBusy && this.#arrives('busy'))
+      this.state.busy({ workflowId: runner.workflowId, runnerName: runner.name }, this.now);
   }
 
   finishJob(runner: ModelRunner): void {
@@ -153,12 +165,24 @@ export class SetModel {
     }
     const wasOnline = runner.phase !== 'Provisioning';
     const outcome = cause === undefined ? 'succeeded' : 'errored';
-    this.state.ended({ workflowId: runner.workflowId, runnerName: runner.name, outcome, wasOnline, ranJob: runner.ranJob, ...(cause === undefined ? {} : { cause }) }, this.now);
+    this.state.ended(
+      {
+        workflowId: runner.workflowId,
+        runnerName: runner.name,
+        outcome,
+        wasOnline,
+        ranJob: runner.ranJob,
+        ...(cause === undefined ? {} : { cause }),
+      },
+      this.now,
+    );
   }
 
   /** How many runners there are in truth, by what they do. */
   count(phase?: ModelRunner['phase']): number {
-    return [...this.runners.values()].filter((runner) => phase === undefined || runner.phase === phase).length;
+    return [...this.runners.values()].filter(
+      (runner) => phase === undefined || runner.phase === phase,
+    ).length;
   }
 
   pick(index: number): ModelRunner | undefined {
@@ -166,7 +190,15 @@ export class SetModel {
   }
 
   #send(action: JobEvent['action'], jobId: number, runnerName?: string): void {
-    this.mail.push({ action, jobId, runAttempt: 1, repository: 'acme/app', labels: [], at: this.now, ...(runnerName === undefined ? {} : { runnerName }) });
+    this.mail.push({
+      action,
+      jobId,
+      runAttempt: 1,
+      repository: 'acme/app',
+      labels: [],
+      at: this.now,
+      ...(runnerName === undefined ? {} : { runnerName }),
+    });
   }
 
   #random = (): number => this.#below(GRAIN) / GRAIN;
@@ -176,13 +208,28 @@ export class SetModel {
   }
 
   #list(): void {
-    const listed = [...this.runners.values()].map(({ workflowId, name: runnerName, phase, startedAt, generation, ephemeral }) => ({ workflowId, runnerName, phase, startedAt, generation, ephemeral }));
-    this.state.listed(listed, this.state.doubtful(listed, this.now).filter((id) => !this.runners.has(id)), this.now);
+    const listed = [...this.runners.values()].map(
+      ({ workflowId, name: runnerName, phase, startedAt, generation, ephemeral }) => ({
+        workflowId,
+        runnerName,
+        phase,
+        startedAt,
+        generation,
+        ephemeral,
+      }),
+    );
+    this.state.listed(
+      listed,
+      this.state.doubtful(listed, this.now).filter((id) => !this.runners.has(id)),
+      this.now,
+    );
   }
 
   #start(count: number): void {
     const { name, generation, ephemeral, maxSurge } = this.state.facts.spec;
-    const started = Array.from({ length: count }, () => ({ workflowId: runnerWorkflowId(name, freshSuffix(this.#random)) }));
+    const started = Array.from({ length: count }, () => ({
+      workflowId: runnerWorkflowId(name, freshSuffix(this.#random)),
+    }));
     const tellsBusy = needsBusyNews(this.state, this.now);
     this.state.starting(started, this.now);
     for (const { workflowId } of started) {
@@ -190,23 +237,43 @@ export class SetModel {
         this.#someUnknown = true;
         continue;
       }
-      this.runners.set(workflowId, { workflowId, name: `${workflowId.slice('runner-'.length)}-0a1b2c3d4e`, generation, ephemeral, startedAt: this.now, tellsBusy, phase: 'Provisioning', ranJob: false });
+      this.runners.set(workflowId, {
+        workflowId,
+        name: `${workflowId.slice('runner-'.length)}-0a1b2c3d4e`,
+        generation,
+        ephemeral,
+        startedAt: this.now,
+        tellsBusy,
+        phase: 'Provisioning',
+        ranJob: false,
+      });
     }
     const { max = Number.POSITIVE_INFINITY } = this.input;
-    const old = [...this.runners.values()].filter((runner) => runner.generation !== generation).length;
-    if (this.runners.size > max + Math.min(maxSurge, old)) this.overfull.push(`${this.runners.size} of ${max}, ${old} of an earlier template`);
+    const old = [...this.runners.values()].filter(
+      (runner) => runner.generation !== generation,
+    ).length;
+    if (this.runners.size > max + Math.min(maxSurge, old))
+      this.overfull.push(`${this.runners.size} of ${max}, ${old} of an earlier template`);
   }
 
   #drain(drains: readonly { workflowId: string; why: string }[]): void {
     for (const { workflowId, why } of drains) {
       const runner = this.runners.get(workflowId);
       const known = this.state.runners.get(workflowId);
-      if (known === undefined || (runner === undefined && !this.#someUnknown)) throw new Error(`${workflowId} is to be drained and does not exist`);
+      if (known === undefined || (runner === undefined && !this.#someUnknown))
+        throw new Error(`${workflowId} is to be drained and does not exist`);
       if (runner === undefined) {
         this.state.draining([workflowId], [workflowId], this.now);
         continue;
       }
-      this.drains.push({ workflowId, why, phase: runner.phase, held: this.state.isHeld(known), at: this.now, lastScaleUpAt: this.state.facts.lastScaleUpAt });
+      this.drains.push({
+        workflowId,
+        why,
+        phase: runner.phase,
+        held: this.state.isHeld(known),
+        at: this.now,
+        lastScaleUpAt: this.state.facts.lastScaleUpAt,
+      });
       this.state.draining([workflowId], [], this.now);
       if (!this.#arrives('drain')) continue;
       if (runner.phase !== 'Busy') this.end(runner);

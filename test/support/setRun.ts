@@ -1,6 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { WorkflowFailedError, type WorkflowHandle } from '@temporalio/client';
-import { RUNNER_SET_WORKFLOW, demandSignal, setStatusQuery, setWorkflowId, type JobEvent, type RunnerSetInput, type RunnerSetStatus, type SetAnswer, type SetCommand } from '../../core/contract/index.ts';
+import {
+  RUNNER_SET_WORKFLOW,
+  demandSignal,
+  setStatusQuery,
+  setWorkflowId,
+  type JobEvent,
+  type RunnerSetInput,
+  type RunnerSetStatus,
+  type SetAnswer,
+  type SetCommand,
+} from '../../core/contract/index.ts';
 import { runnerWorkflowId } from '../../core/domain/setRunnerNames.ts';
 import type { FakeCiServer } from './fakeCiServer.ts';
 import type { FakeCompute } from './fakeCompute.ts';
@@ -11,7 +21,12 @@ import { SETS_PRIORITY_KEY } from '../../core/domain/setPriority.ts';
 import { until } from './until.ts';
 
 /** Waits of a set short enough for a test. */
-export const SHORT_SET_INTERVALS = { relist: '1s', firstRetry: '300ms', longestRetry: '2s', guardLook: '100ms' } as const;
+export const SHORT_SET_INTERVALS = {
+  relist: '1s',
+  firstRetry: '300ms',
+  longestRetry: '2s',
+  guardLook: '100ms',
+} as const;
 
 interface Stage {
   readonly world: HoldfastWorld;
@@ -40,7 +55,12 @@ export class SetRun {
       template: SetRun.template(template),
       intervals: { ...SHORT_SET_INTERVALS, ...input.intervals },
     };
-    const handle = await stage.world.client.workflow.start(RUNNER_SET_WORKFLOW, { workflowId: setWorkflowId(name), taskQueue: stage.world.taskQueue, args: [full], priority: { priorityKey: SETS_PRIORITY_KEY } });
+    const handle = await stage.world.client.workflow.start(RUNNER_SET_WORKFLOW, {
+      workflowId: setWorkflowId(name),
+      taskQueue: stage.world.taskQueue,
+      args: [full],
+      priority: { priorityKey: SETS_PRIORITY_KEY },
+    });
     return new SetRun(stage, name, handle);
   }
 
@@ -50,7 +70,12 @@ export class SetRun {
   }
 
   static template(template: Partial<RunnerSetInput['template']> = {}): RunnerSetInput['template'] {
-    return { organization: 'acme', labels: ['self-hosted', 'linux'], ...template, intervals: { ...SHORT_INTERVALS, ...template.intervals } };
+    return {
+      organization: 'acme',
+      labels: ['self-hosted', 'linux'],
+      ...template,
+      intervals: { ...SHORT_INTERVALS, ...template.intervals },
+    };
   }
 
   async status(): Promise<RunnerSetStatus> {
@@ -58,22 +83,39 @@ export class SetRun {
   }
 
   /** Awaits a status that the condition likes; pods come up meanwhile, unless the test keeps them. */
-  async reaches(what: string, like: (status: RunnerSetStatus) => boolean, timeoutMs?: number): Promise<RunnerSetStatus> {
+  async reaches(
+    what: string,
+    like: (status: RunnerSetStatus) => boolean,
+    timeoutMs?: number,
+  ): Promise<RunnerSetStatus> {
     let last: RunnerSetStatus | undefined;
-    await until(`set to reach: ${what}`, async () => like((last = await this.status())), () => JSON.stringify(last), timeoutMs);
+    await until(
+      `set to reach: ${what}`,
+      async () => like((last = await this.status())),
+      () => JSON.stringify(last),
+      timeoutMs,
+    );
     return last as RunnerSetStatus;
   }
 
   /** So many runners are idle, so many busy, and no others are there. */
-  async settles(counts: Partial<Record<'idle' | 'busy' | 'starting' | 'draining', number>>): Promise<RunnerSetStatus> {
+  async settles(
+    counts: Partial<Record<'idle' | 'busy' | 'starting' | 'draining', number>>,
+  ): Promise<RunnerSetStatus> {
     const states = ['idle', 'busy', 'starting', 'draining'] as const;
-    return await this.reaches(JSON.stringify(counts), ({ runners }) => states.every((state) => runners.filter((one) => one.state === state).length === (counts[state] ?? 0)));
+    return await this.reaches(JSON.stringify(counts), ({ runners }) =>
+      states.every(
+        (state) => runners.filter((one) => one.state === state).length === (counts[state] ?? 0),
+      ),
+    );
   }
 
   /** Starts the containers of all pods that wait for it; what has a token registers itself as it starts. @returns how many there were */
   bringUp(): number {
     const mine = runnerWorkflowId(this.name, '');
-    const waiting = [...this.#stage.compute.pods.values()].filter((pod) => pod.workflowId.startsWith(mine) && pod.startedAt === undefined && !pod.ended);
+    const waiting = [...this.#stage.compute.pods.values()].filter(
+      (pod) => pod.workflowId.startsWith(mine) && pod.startedAt === undefined && !pod.ended,
+    );
     for (const { name } of waiting) {
       const { runnerId, runnerName } = this.#stage.compute.secrets.get(name) ?? {};
       if (runnerId === undefined && runnerName !== undefined) this.#stage.ci.connect(runnerName);
@@ -99,7 +141,15 @@ export class SetRun {
   }
 
   event(action: JobEvent['action'], jobId: number, runnerName?: string): JobEvent {
-    return { action, jobId, runAttempt: 1, repository: 'acme/app', labels: ['linux'], at: Date.now(), ...(runnerName === undefined ? {} : { runnerName }) };
+    return {
+      action,
+      jobId,
+      runAttempt: 1,
+      repository: 'acme/app',
+      labels: ['linux'],
+      at: Date.now(),
+      ...(runnerName === undefined ? {} : { runnerName }),
+    };
   }
 
   /** Has the set carry out a command. @throws WorkflowFailedError when it does not */

@@ -2,19 +2,33 @@
 import { readFileSync } from 'node:fs';
 import type { CoreV1Api, KubeConfig } from '@kubernetes/client-node';
 import { parseAllDocuments, stringify } from 'yaml';
-import { checkPermissions, type Permission } from '../../activities/compute/kubernetes/permissions.ts';
+import {
+  checkPermissions,
+  type Permission,
+} from '../../activities/compute/kubernetes/permissions.ts';
 import { actAs, applyManifest } from './clusterAccounts.ts';
 import { until } from './until.ts';
 
 /** As far as it is read here. */
 interface Document {
-  readonly rules?: readonly { readonly resources: readonly string[]; readonly verbs: readonly string[] }[];
+  readonly rules?: readonly {
+    readonly resources: readonly string[];
+    readonly verbs: readonly string[];
+  }[];
 }
 
-const documentsOf = (file: string): Document[] => parseAllDocuments(readFileSync(new URL(`../../deploy/${file}`, import.meta.url), 'utf8')).map((document) => document.toJS() as Document);
+const documentsOf = (file: string): Document[] =>
+  parseAllDocuments(readFileSync(new URL(`../../deploy/${file}`, import.meta.url), 'utf8')).map(
+    (document) => document.toJS() as Document,
+  );
 
 /** Each of its permissions, `get pods` and so on. */
-export const shippedPermissions: readonly Permission[] = documentsOf('rbac.yaml').flatMap(({ rules = [] }) => rules.flatMap(({ resources, verbs }) => resources.flatMap((resource) => verbs.map((verb) => ({ verb, resource })))));
+export const shippedPermissions: readonly Permission[] = documentsOf('rbac.yaml').flatMap(
+  ({ rules = [] }) =>
+    rules.flatMap(({ resources, verbs }) =>
+      resources.flatMap((resource) => verbs.map((verb) => ({ verb, resource }))),
+    ),
+);
 
 export interface ShippedRoleOptions {
   /** One that is left out. */
@@ -24,9 +38,15 @@ export interface ShippedRoleOptions {
 }
 
 /** Makes the worker's service account in this namespace, with these rights. @returns how to act as it, its rights in force */
-export async function actAsShippedWorker(at: { readonly namespace: string; readonly core: CoreV1Api; readonly kubeConfig: KubeConfig }, { without, nodes = false }: ShippedRoleOptions = {}): Promise<KubeConfig> {
+export async function actAsShippedWorker(
+  at: { readonly namespace: string; readonly core: CoreV1Api; readonly kubeConfig: KubeConfig },
+  { without, nodes = false }: ShippedRoleOptions = {},
+): Promise<KubeConfig> {
   const { namespace, kubeConfig } = at;
-  const documents = [...documentsOf('rbac.yaml'), ...(nodes ? documentsOf('rbac-nodes.yaml') : [])].map((document) => leftOut(document, without));
+  const documents = [
+    ...documentsOf('rbac.yaml'),
+    ...(nodes ? documentsOf('rbac-nodes.yaml') : []),
+  ].map((document) => leftOut(document, without));
   // As the head of rbac.yaml says; what belongs to no namespace has this one's name, too.
   const manifest = documents
     .map((document) => stringify(document))
@@ -37,13 +57,20 @@ export async function actAsShippedWorker(at: { readonly namespace: string; reado
   await applyManifest(kubeConfig, manifest);
   const account = await actAs('holdfast-worker', at);
   const missing = without === undefined ? 0 : 1;
-  await until('the permissions to be in force', async () => (await checkPermissions(account, namespace)).missing.length === missing);
+  await until(
+    'the permissions to be in force',
+    async () => (await checkPermissions(account, namespace)).missing.length === missing,
+  );
   return account;
 }
 
 function leftOut(document: Document, without: Permission | undefined): Document {
   if (document.rules === undefined || without === undefined) return document;
-  const rules = document.rules.map((rule) => (rule.resources.includes(without.resource) ? { ...rule, verbs: rule.verbs.filter((verb) => verb !== without.verb) } : rule));
+  const rules = document.rules.map((rule) =>
+    rule.resources.includes(without.resource)
+      ? { ...rule, verbs: rule.verbs.filter((verb) => verb !== without.verb) }
+      : rule,
+  );
   // A rule without verbs is none.
   return { ...document, rules: rules.filter(({ verbs }) => verbs.length > 0) };
 }

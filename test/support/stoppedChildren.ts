@@ -20,16 +20,75 @@ export interface StoppedChild {
 }
 
 export const STOPPED_CHILDREN: readonly StoppedChild[] = [
-  { child: 'exits in time', script: `trap "exit 7" TERM INT; echo up; ${TICK}`, status: 7, graceful: true },
-  { child: 'ignores SIGINT', script: `trap "" INT; echo up; sleep 77`, status: 143, signal: 'SIGTERM', graceful: true },
-  { child: 'ignores both', script: `trap "" INT TERM; echo up; sleep 77`, status: 137, signal: 'SIGKILL', graceful: false },
-  { child: 'forks a grandchild that ignores signals', script: `sh -c 'trap "" TERM INT; echo up; sleep 77; :' & wait`, status: 143, signal: 'SIGTERM', graceful: false },
-  { child: 'dies while its grandchild still saves', script: `sh -c 'trap "sleep 0.2; echo saved; exit" TERM; echo up; ${TICK}' & wait`, status: 143, signal: 'SIGTERM', graceful: true, prints: 'saved' },
-  { child: 'has a grandchild in a session of its own', script: `trap "exit 0" TERM; setsid sh -c 'trap "" TERM INT; echo up; sleep 77; :' & wait`, status: 0, graceful: true },
-  { child: 'has an orphan in a session of its own', script: `trap "exit 0" TERM; (setsid sh -c 'trap "" TERM INT; echo up; sleep 77; :' &); ${TICK}`, status: 0, graceful: true },
-  { child: 'drops its handler after the first signal', script: `trap "trap - TERM; stopped=1" TERM; echo up; while [ -z "$stopped" ]; do sleep 0.05; done; sleep "\${SAVE_SECONDS:-0.4}"; echo saved; exit 9`, status: 9, graceful: true, twice: true, prints: 'saved' },
-  { child: 'closes its output early', script: `trap "exit 5" TERM; echo up; exec >&-; ${TICK}`, status: 5, graceful: true, options: ['--mode', 'github'] },
-  { child: 'leaves a zombie', script: `(exit 3) & (sleep 0.1; echo up) & exec sleep 77`, status: 143, signal: 'SIGTERM', graceful: true },
+  {
+    child: 'exits in time',
+    script: `trap "exit 7" TERM INT; echo up; ${TICK}`,
+    status: 7,
+    graceful: true,
+  },
+  {
+    child: 'ignores SIGINT',
+    script: `trap "" INT; echo up; sleep 77`,
+    status: 143,
+    signal: 'SIGTERM',
+    graceful: true,
+  },
+  {
+    child: 'ignores both',
+    script: `trap "" INT TERM; echo up; sleep 77`,
+    status: 137,
+    signal: 'SIGKILL',
+    graceful: false,
+  },
+  {
+    child: 'forks a grandchild that ignores signals',
+    script: `sh -c 'trap "" TERM INT; echo up; sleep 77; :' & wait`,
+    status: 143,
+    signal: 'SIGTERM',
+    graceful: false,
+  },
+  {
+    child: 'dies while its grandchild still saves',
+    script: `sh -c 'trap "sleep 0.2; echo saved; exit" TERM; echo up; ${TICK}' & wait`,
+    status: 143,
+    signal: 'SIGTERM',
+    graceful: true,
+    prints: 'saved',
+  },
+  {
+    child: 'has a grandchild in a session of its own',
+    script: `trap "exit 0" TERM; setsid sh -c 'trap "" TERM INT; echo up; sleep 77; :' & wait`,
+    status: 0,
+    graceful: true,
+  },
+  {
+    child: 'has an orphan in a session of its own',
+    script: `trap "exit 0" TERM; (setsid sh -c 'trap "" TERM INT; echo up; sleep 77; :' &); ${TICK}`,
+    status: 0,
+    graceful: true,
+  },
+  {
+    child: 'drops its handler after the first signal',
+    script: `trap "trap - TERM; stopped=1" TERM; echo up; while [ -z "$stopped" ]; do sleep 0.05; done; sleep "\${SAVE_SECONDS:-0.4}"; echo saved; exit 9`,
+    status: 9,
+    graceful: true,
+    twice: true,
+    prints: 'saved',
+  },
+  {
+    child: 'closes its output early',
+    script: `trap "exit 5" TERM; echo up; exec >&-; ${TICK}`,
+    status: 5,
+    graceful: true,
+    options: ['--mode', 'github'],
+  },
+  {
+    child: 'leaves a zombie',
+    script: `(exit 3) & (sleep 0.1; echo up) & exec sleep 77`,
+    status: 143,
+    signal: 'SIGTERM',
+    graceful: true,
+  },
 ];
 
 /**
@@ -41,10 +100,14 @@ child=$!; trap 'kill -USR1 $child' TERM; status=200; while [ $status -gt 128 ]; 
 
 /** The supervisor's log lines. */
 export const interrupted = (word: string): string => `Entrypoint received interrupt: ${word}`;
-export const swallowed = (word: string): string => `${interrupted(word)} (already stopping, not passed on)`;
-export const timedOut = (timeout: string): string => `Process did not finish before ${timeout} timeout`;
-export const gracefully = (grace: string): string => `Process gracefully exited before ${grace} grace period`;
-export const notExited = (grace: string): string => `Process did not exit before ${grace} grace period`;
+export const swallowed = (word: string): string =>
+  `${interrupted(word)} (already stopping, not passed on)`;
+export const timedOut = (timeout: string): string =>
+  `Process did not finish before ${timeout} timeout`;
+export const gracefully = (grace: string): string =>
+  `Process gracefully exited before ${grace} grace period`;
+export const notExited = (grace: string): string =>
+  `Process did not exit before ${grace} grace period`;
 
 /**
  * A cleanup command that says why it is run, and lists every process that it sees after the command's end. Shell builtins only, so that
@@ -52,8 +115,13 @@ export const notExited = (grace: string): string => `Process did not exit before
  * @param own - the PID namespace is the container's own; in another one the list would be long
  */
 export function census(own: boolean): string[] {
-  const list = 'for p in /proc/[0-9]*; do read -r line < "$p/stat" && echo "process $line"; done 2> /dev/null';
-  return ['sh', '-c', `echo "reason=$HOLDFAST_STOP_REASON ours=$$,$PPID"; ${own ? `${list}; ` : ''}echo census`];
+  const list =
+    'for p in /proc/[0-9]*; do read -r line < "$p/stat" && echo "process $line"; done 2> /dev/null';
+  return [
+    'sh',
+    '-c',
+    `echo "reason=$HOLDFAST_STOP_REASON ours=$$,$PPID"; ${own ? `${list}; ` : ''}echo census`,
+  ];
 }
 
 /** What the census saw besides init, supervisor and the census itself; zombies, too. */

@@ -15,12 +15,22 @@ export interface Stranger {
 export async function startStranger(address: string, client: Client): Promise<Stranger> {
   const queue = `stranger-${randomUUID().slice(0, 8)}`;
   const connection = await NativeConnection.connect({ address });
-  const worker = await Worker.create({ connection, taskQueue: queue, workflowsPath: fileURLToPath(new URL('strangerWorker/workflows.ts', import.meta.url)) });
+  const worker = await Worker.create({
+    connection,
+    taskQueue: queue,
+    workflowsPath: fileURLToPath(new URL('strangerWorker/workflows.ts', import.meta.url)),
+  });
   const done = worker.run();
   return {
     async call(activity, taskQueue, input) {
       const args: [StrangersCall] = [{ taskQueue, activity, input }];
-      return await refusal(client.workflow.execute('callActivity', { taskQueue: queue, workflowId: `stranger-${randomUUID()}`, args }));
+      return await refusal(
+        client.workflow.execute('callActivity', {
+          taskQueue: queue,
+          workflowId: `stranger-${randomUUID()}`,
+          args,
+        }),
+      );
     },
     async close() {
       worker.shutdown();

@@ -17,21 +17,42 @@ export class StrictApi {
   }
 
   /** @param options - `dryRun`: change nothing @returns what the server has against it */
-  async refusal(object: Manifest, { dryRun = true, namespace = object.metadata.namespace }: { dryRun?: boolean; namespace?: string | undefined } = {}): Promise<string | undefined> {
+  async refusal(
+    object: Manifest,
+    {
+      dryRun = true,
+      namespace = object.metadata.namespace,
+    }: { dryRun?: boolean; namespace?: string | undefined } = {},
+  ): Promise<string | undefined> {
     const { apiVersion = '', kind = '' } = object;
     const group = `${apiVersion.includes('/') ? '/apis' : '/api'}/${apiVersion}`;
     const resource = await this.#resource(group, kind);
     if (resource === undefined) return `the server knows no ${kind} of ${apiVersion}`;
     const path = `${group}${resource.namespaced ? `/namespaces/${namespace}` : ''}/${resource.name}`;
-    const { status, body } = await this.#ask('POST', `${path}?fieldValidation=Strict${dryRun ? '&dryRun=All' : ''}`, object);
-    return status < 300 ? undefined : `${kind} ${object.metadata.name}: ${status} ${(JSON.parse(body) as { message: string }).message}`;
+    const { status, body } = await this.#ask(
+      'POST',
+      `${path}?fieldValidation=Strict${dryRun ? '&dryRun=All' : ''}`,
+      object,
+    );
+    return status < 300
+      ? undefined
+      : `${kind} ${object.metadata.name}: ${status} ${(JSON.parse(body) as { message: string }).message}`;
   }
 
-  async #resource(group: string, kind: string): Promise<{ name: string; namespaced: boolean } | undefined> {
+  async #resource(
+    group: string,
+    kind: string,
+  ): Promise<{ name: string; namespaced: boolean } | undefined> {
     if (!this.#kinds.has(`${group} ${kind}`)) {
       const { status, body } = await this.#ask('GET', group);
-      const { resources } = status === 200 ? (JSON.parse(body) as { resources: { name: string; kind: string; namespaced: boolean }[] }) : { resources: [] };
-      for (const each of resources) if (!each.name.includes('/')) this.#kinds.set(`${group} ${each.kind}`, each);
+      const { resources } =
+        status === 200
+          ? (JSON.parse(body) as {
+              resources: { name: string; kind: string; namespaced: boolean }[];
+            })
+          : { resources: [] };
+      for (const each of resources)
+        if (!each.name.includes('/')) this.#kinds.set(`${group} ${each.kind}`, each);
     }
     return this.#kinds.get(`${group} ${kind}`);
   }
@@ -43,7 +64,11 @@ export class StrictApi {
     return await new Promise((resolve, reject) => {
       const sent = request(url, options, (response) => {
         let text = '';
-        response.setEncoding('utf8').on('data', (part: string) => (text += part)).on('end', () => resolve({ status: response.statusCode ?? 0, body: text })).on('error', reject);
+        response
+          .setEncoding('utf8')
+          .on('data', (part: string) => (text += part))
+          .on('end', () => resolve({ status: response.statusCode ?? 0, body: text }))
+          .on('error', reject);
       });
       sent.on('error', reject).end(body === undefined ? undefined : JSON.stringify(body));
     });

@@ -16,7 +16,8 @@ const TINI = '/usr/bin/tini-static';
 export type Placement = 'container' | 'shared' | 'bare';
 
 /** A PID namespace needs root; without it only the other two can be tried. */
-export const PLACEMENTS: readonly Placement[] = process.getuid?.() === 0 && existsSync(TINI) ? ['container', 'shared', 'bare'] : ['bare'];
+export const PLACEMENTS: readonly Placement[] =
+  process.getuid?.() === 0 && existsSync(TINI) ? ['container', 'shared', 'bare'] : ['bare'];
 
 export interface Log {
   component: string;
@@ -25,7 +26,11 @@ export interface Log {
 }
 
 /** Bundles the supervisor once, as it is shipped. */
-export async function supervisorBundle(): Promise<{ file: string; folder: string; remove(): void }> {
+export async function supervisorBundle(): Promise<{
+  file: string;
+  folder: string;
+  remove(): void;
+}> {
   const folder = mkdtempSync(join(tmpdir(), 'supervisor-test-'));
   const file = join(folder, 'supervisor.mjs');
   await bundleSupervisor(file);
@@ -44,7 +49,13 @@ export class SupervisedProcess {
   #stderr = '';
 
   /** @param as - user and group that it runs as; needs root */
-  constructor(bundle: string, placement: Placement, args: readonly string[], env: Record<string, string> = {}, as?: { uid: number; gid: number }) {
+  constructor(
+    bundle: string,
+    placement: Placement,
+    args: readonly string[],
+    env: Record<string, string> = {},
+    as?: { uid: number; gid: number },
+  ) {
     this.#placement = placement;
     const supervisor = [process.execPath, bundle, ...args];
     const [file = '', ...rest] =
@@ -52,10 +63,24 @@ export class SupervisedProcess {
         ? supervisor
         : placement === 'shared'
           ? [TINI, '-s', '--', ...supervisor]
-          : ['unshare', '--pid', '--fork', '--mount-proc', '--kill-child', TINI, '-s', '--', ...supervisor];
+          : [
+              'unshare',
+              '--pid',
+              '--fork',
+              '--mount-proc',
+              '--kill-child',
+              TINI,
+              '-s',
+              '--',
+              ...supervisor,
+            ];
     const [name = '', value = ''] = this.#token.split('=');
     // Nothing of the test's own Node reaches the supervisor.
-    this.process = spawn(file, rest, { env: { PATH: process.env['PATH'] ?? '', TMPDIR: dirname(bundle), [name]: value, ...env }, stdio: 'pipe', ...as });
+    this.process = spawn(file, rest, {
+      env: { PATH: process.env['PATH'] ?? '', TMPDIR: dirname(bundle), [name]: value, ...env },
+      stdio: 'pipe',
+      ...as,
+    });
     this.closed = once(this.process, 'close');
     this.process.stderr?.on('data', (text: Buffer) => (this.#stderr += text.toString()));
   }
@@ -89,11 +114,19 @@ export class SupervisedProcess {
 
   /** Settles when the command has printed this. */
   async printed(text: string): Promise<void> {
-    await until(`"${text}" to be printed`, () => this.stdout.includes(text), () => `${this.stdout.toString()}${this.#stderr}`);
+    await until(
+      `"${text}" to be printed`,
+      () => this.stdout.includes(text),
+      () => `${this.stdout.toString()}${this.#stderr}`,
+    );
   }
 
   async logged(text: string): Promise<void> {
-    await until(`"${text}" to be logged`, () => this.#stderr.includes(text), () => this.#stderr);
+    await until(
+      `"${text}" to be logged`,
+      () => this.#stderr.includes(text),
+      () => this.#stderr,
+    );
   }
 
   /** Sends a signal to where the kubelet would send it: to the init, if there is one. */
@@ -116,7 +149,8 @@ export class SupervisedProcess {
 
   /** How it ended. */
   async ended(): Promise<{ code: number | null; signal: NodeJS.Signals | null }> {
-    if (this.process.exitCode === null && this.process.signalCode === null) await once(this.process, 'exit');
+    if (this.process.exitCode === null && this.process.signalCode === null)
+      await once(this.process, 'exit');
     // What it wrote last is read a turn later, or two. Its end of the pipes may be others', too, and stay open.
     for (let turn = 0; turn < 3; turn++) await new Promise(setImmediate);
     if (!this.#reads) this.process.stdout?.destroy(); // else it would keep the test's own process
@@ -126,7 +160,13 @@ export class SupervisedProcess {
   /** 128+n for a signal: what a container runtime shows. */
   async status(): Promise<number> {
     const { code, signal } = await this.ended();
-    const numbers: Record<string, number> = { SIGHUP: 129, SIGINT: 130, SIGQUIT: 131, SIGKILL: 137, SIGTERM: 143 };
+    const numbers: Record<string, number> = {
+      SIGHUP: 129,
+      SIGINT: 130,
+      SIGQUIT: 131,
+      SIGKILL: 137,
+      SIGTERM: 143,
+    };
     return code ?? numbers[signal ?? ''] ?? -1;
   }
 
@@ -137,7 +177,10 @@ export class SupervisedProcess {
 }
 
 export function childrenOf(pid: number): number[] {
-  return read(`/proc/${pid}/task/${pid}/children`).split(' ').filter((text) => text !== '').map(Number);
+  return read(`/proc/${pid}/task/${pid}/children`)
+    .split(' ')
+    .filter((text) => text !== '')
+    .map(Number);
 }
 
 /** Whether the process has a handler of its own for the signal. */

@@ -17,7 +17,10 @@ export async function sweepAtOnce(env: Record<string, string>, json = false): Pr
   if (!parsed.ok) throw new Error(JSON.stringify(parsed.errors));
   const session = await Session.open({}, env);
   try {
-    const status = showSweep(output, await sweepStandalone(session, output, standaloneConfig(env), parsed.spec));
+    const status = showSweep(
+      output,
+      await sweepStandalone(session, output, standaloneConfig(env), parsed.spec),
+    );
     return { status, ...terminal.written };
   } finally {
     await session.close();

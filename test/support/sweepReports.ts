@@ -1,7 +1,17 @@
-import { SWEPT_KINDS, type SweepCounts, type SweepReport, type SweptKind } from '../../core/contract/index.ts';
+import {
+  SWEPT_KINDS,
+  type SweepCounts,
+  type SweepReport,
+  type SweptKind,
+} from '../../core/contract/index.ts';
 
 /** A report that found nothing, with these changes. */
-export function sweepReport({ counts = {}, ...more }: Partial<Omit<SweepReport, 'counts'>> & { counts?: Partial<Record<SweptKind, Partial<SweepCounts>>> } = {}): SweepReport {
+export function sweepReport({
+  counts = {},
+  ...more
+}: Partial<Omit<SweepReport, 'counts'>> & {
+  counts?: Partial<Record<SweptKind, Partial<SweepCounts>>>;
+} = {}): SweepReport {
   const none: SweepCounts = { found: 0, marked: 0, repaired: 0, failed: 0 };
   return {
     place: 'kubernetes/c/holdfast/ci',
@@ -16,6 +26,8 @@ export function sweepReport({ counts = {}, ...more }: Partial<Omit<SweepReport, 
     moreItems: 0,
     marks: [],
     ...more,
-    counts: Object.fromEntries(SWEPT_KINDS.map((kind) => [kind, { ...none, ...counts[kind] }])) as SweepReport['counts'],
+    counts: Object.fromEntries(
+      SWEPT_KINDS.map((kind) => [kind, { ...none, ...counts[kind] }]),
+    ) as SweepReport['counts'],
   };
 }

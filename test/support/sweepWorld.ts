@@ -9,7 +9,15 @@ import { placeLabel, runnerHash } from '../../activities/compute/naming.ts';
 import type { OwnedObjects } from '../../activities/ownedObjects.ts';
 import type { CiServer, Compute, Registration } from '../../activities/ports.ts';
 import { sweep, type SweepSources } from '../../activities/sweep/sweep.ts';
-import { RUNNER_WORKFLOW, SEARCH_ATTRIBUTES, type RunnerInput, type RunnerPhase, type SweepInput, type SweepMark, type SweepReport } from '../../core/contract/index.ts';
+import {
+  RUNNER_WORKFLOW,
+  SEARCH_ATTRIBUTES,
+  type RunnerInput,
+  type RunnerPhase,
+  type SweepInput,
+  type SweepMark,
+  type SweepReport,
+} from '../../core/contract/index.ts';
 import type { Scope } from '../../core/domain/ciServer.ts';
 import type { PodRequest, PodView, RunnerIdentity } from '../../core/domain/pod.ts';
 import { placeName } from '../../core/domain/place.ts';
@@ -20,7 +28,10 @@ import { startKubernetesHarness, type KubernetesHarness } from './kubernetesHarn
 import { terminateAll } from './terminateAll.ts';
 import { until } from './until.ts';
 
-Runtime.install({ logger: new DefaultLogger('ERROR'), telemetryOptions: { logging: { filter: 'ERROR', forward: {} } } });
+Runtime.install({
+  logger: new DefaultLogger('ERROR'),
+  telemetryOptions: { logging: { filter: 'ERROR', forward: {} } },
+});
 
 /** A life that nobody lives: its workflow, and what the test makes for it. */
 export interface SweptLife {
@@ -51,19 +62,39 @@ export class SweepWorld {
   readonly #queues: string[] = [this.taskQueue, this.unpolled];
   readonly #workers: { worker: Worker; connection: NativeConnection; done: Promise<void> }[] = [];
 
-  private constructor(harness: KubernetesHarness, simulator: Simulator, client: Client, address: string, place: string) {
+  private constructor(
+    harness: KubernetesHarness,
+    simulator: Simulator,
+    client: Client,
+    address: string,
+    place: string,
+  ) {
     this.harness = harness;
     this.simulator = simulator;
     this.client = client;
     this.#address = address;
     this.place = place;
-    this.#ciServers = createCiServers(parseCredentials({ default: { type: 'pat', tokenEnv: 'HOLDFAST_SWEEP_TOKEN', apiUrl: simulator.url } }));
+    this.#ciServers = createCiServers(
+      parseCredentials({
+        default: { type: 'pat', tokenEnv: 'HOLDFAST_SWEEP_TOKEN', apiUrl: simulator.url },
+      }),
+    );
   }
 
   static async open(lab: LabState): Promise<SweepWorld> {
     const { address = '' } = lab.temporal ?? {};
-    const [harness, simulator, connection] = await Promise.all([startKubernetesHarness(lab.kubernetes?.kubeconfig ?? ''), startSimulator({ tokens: [{ token: 'ghp_sweep', name: 'sweep' }] }), Connection.connect({ address })]);
-    return new SweepWorld(harness, simulator, new Client({ connection }), address, placeName(await harness.compute.place()));
+    const [harness, simulator, connection] = await Promise.all([
+      startKubernetesHarness(lab.kubernetes?.kubeconfig ?? ''),
+      startSimulator({ tokens: [{ token: 'ghp_sweep', name: 'sweep' }] }),
+      Connection.connect({ address }),
+    ]);
+    return new SweepWorld(
+      harness,
+      simulator,
+      new Client({ connection }),
+      address,
+      placeName(await harness.compute.place()),
+    );
   }
 
   get owned(): OwnedObjects {
@@ -81,7 +112,15 @@ export class SweepWorld {
   }
 
   /** Starts a life that looks as a runner's does in that phase, on a queue that nobody polls. */
-  async life({ phase = 'Idle', taskQueue = this.unpolled, input = {} }: { phase?: RunnerPhase; taskQueue?: string; input?: Partial<RunnerInput> } = {}): Promise<SweptLife> {
+  async life({
+    phase = 'Idle',
+    taskQueue = this.unpolled,
+    input = {},
+  }: {
+    phase?: RunnerPhase;
+    taskQueue?: string;
+    input?: Partial<RunnerInput>;
+  } = {}): Promise<SweptLife> {
     const workflowId = `runner-${randomUUID().slice(0, 8)}`;
     const given = runnerName(workflowId, randomUUID().replaceAll('-', '').slice(0, 10), 1);
     const handle = await this.client.workflow.start(RUNNER_WORKFLOW, {
@@ -105,7 +144,9 @@ export class SweepWorld {
   async terminated(reason = 'by hand'): Promise<SweptLife> {
     const life = await this.life();
     await life.handle.terminate(reason);
-    await this.#listed(`WorkflowId = '${life.identity.workflowId}' AND ExecutionStatus = 'Terminated'`);
+    await this.#listed(
+      `WorkflowId = '${life.identity.workflowId}' AND ExecutionStatus = 'Terminated'`,
+    );
     return life;
   }
 
@@ -122,7 +163,9 @@ export class SweepWorld {
   async finished(): Promise<SweptLife> {
     const life = await this.life({ taskQueue: await this.polledQueue(), input: { name: 'ends' } });
     await life.handle.result();
-    await this.#listed(`WorkflowId = '${life.identity.workflowId}' AND ExecutionStatus = 'Completed'`);
+    await this.#listed(
+      `WorkflowId = '${life.identity.workflowId}' AND ExecutionStatus = 'Completed'`,
+    );
     return life;
   }
 
@@ -130,28 +173,69 @@ export class SweepWorld {
   async polledQueue(): Promise<string> {
     const taskQueue = `${this.taskQueue}-polled-${this.#workers.length}`;
     const connection = await NativeConnection.connect({ address: this.#address });
-    const worker = await Worker.create({ connection, taskQueue, workflowsPath: new URL('sweptLives/workflows.ts', import.meta.url).pathname });
+    const worker = await Worker.create({
+      connection,
+      taskQueue,
+      workflowsPath: new URL('sweptLives/workflows.ts', import.meta.url).pathname,
+    });
     this.#workers.push({ worker, connection, done: worker.run() });
     this.#queues.push(taskQueue);
-    await until('the queue to be polled', async () => ((await this.client.workflowService.describeTaskQueue({ namespace: 'default', taskQueue: { name: taskQueue }, taskQueueType: 1 })).pollers ?? []).length > 0);
+    await until(
+      'the queue to be polled',
+      async () =>
+        (
+          (
+            await this.client.workflowService.describeTaskQueue({
+              namespace: 'default',
+              taskQueue: { name: taskQueue },
+              taskQueueType: 1,
+            })
+          ).pollers ?? []
+        ).length > 0,
+    );
     return taskQueue;
   }
 
   /** Registers a runner as a provisioning does. */
-  async register(name: string, labels: readonly string[] = ['self-hosted', placeLabel(this.place)]): Promise<Registration> {
-    const registration = await this.ciServer.register({ scope: this.scope, name, labels, group: 1, ephemeral: true, mode: 'jit' });
+  async register(
+    name: string,
+    labels: readonly string[] = ['self-hosted', placeLabel(this.place)],
+  ): Promise<Registration> {
+    const registration = await this.ciServer.register({
+      scope: this.scope,
+      name,
+      labels,
+      group: 1,
+      ephemeral: true,
+      mode: 'jit',
+    });
     return { ...registration, at: { scope: this.scope, credential: 'default' } };
   }
 
   /** Registration, Secret and running pod of a life, as its provisioning makes them. */
-  async provision(life: SweptLife, more: Partial<PodRequest> = {}, compute: Compute = this.harness.compute): Promise<{ pod: PodView; registration: Registration }> {
-    const registration = await compute.storeRegistrationSecret(life.identity, await this.register(life.runnerName));
+  async provision(
+    life: SweptLife,
+    more: Partial<PodRequest> = {},
+    compute: Compute = this.harness.compute,
+  ): Promise<{ pod: PodView; registration: Registration }> {
+    const registration = await compute.storeRegistrationSecret(
+      life.identity,
+      await this.register(life.runnerName),
+    );
     return { pod: await this.run(life, registration, more, compute), registration };
   }
 
   /** A running pod. */
-  async run(life: Pick<SweptLife, 'identity'>, registration?: Registration, more: Partial<PodRequest> = {}, compute: Compute = this.harness.compute): Promise<PodView> {
-    const pod = await compute.createPod({ ...this.harness.request(life.identity), ...more }, registration);
+  async run(
+    life: Pick<SweptLife, 'identity'>,
+    registration?: Registration,
+    more: Partial<PodRequest> = {},
+    compute: Compute = this.harness.compute,
+  ): Promise<PodView> {
+    const pod = await compute.createPod(
+      { ...this.harness.request(life.identity), ...more },
+      registration,
+    );
     await this.harness.makeRunning(pod);
     return pod;
   }
@@ -163,16 +247,36 @@ export class SweepWorld {
   /** Names of all there is, whoever owns it. */
   async names(): Promise<{ pods: string[]; secrets: string[]; claims: string[] }> {
     const { namespace } = this.harness;
-    const [pods, secrets, claims] = await Promise.all([this.core.listNamespacedPod({ namespace }), this.core.listNamespacedSecret({ namespace }), this.core.listNamespacedPersistentVolumeClaim({ namespace })]);
-    const namesOf = ({ items }: { items: { metadata?: { name?: string } }[] }): string[] => items.map(({ metadata }) => metadata?.name ?? '').sort();
+    const [pods, secrets, claims] = await Promise.all([
+      this.core.listNamespacedPod({ namespace }),
+      this.core.listNamespacedSecret({ namespace }),
+      this.core.listNamespacedPersistentVolumeClaim({ namespace }),
+    ]);
+    const namesOf = ({ items }: { items: { metadata?: { name?: string } }[] }): string[] =>
+      items.map(({ metadata }) => metadata?.name ?? '').sort();
     return { pods: namesOf(pods), secrets: namesOf(secrets), claims: namesOf(claims) };
   }
 
   async sweep(input: SweepInput = {}, sources: Partial<SweepSources> = {}): Promise<SweepReport> {
     const parsed = parseSweepInput({ ...AT_ONCE, ...input });
     if (!parsed.ok) throw new Error(JSON.stringify(parsed.errors));
-    const logger = { info: () => undefined, warn: (fields: object, message: string) => void this.log.push({ fields, message }) };
-    const report = await sweep({ compute: this.harness.compute, ciServers: this.#ciServers, client: this.client, taskQueue: this.taskQueue, logger, resources: 'required', ...sources }, parsed.spec, this.marks);
+    const logger = {
+      info: () => undefined,
+      warn: (fields: object, message: string) => void this.log.push({ fields, message }),
+    };
+    const report = await sweep(
+      {
+        compute: this.harness.compute,
+        ciServers: this.#ciServers,
+        client: this.client,
+        taskQueue: this.taskQueue,
+        logger,
+        resources: 'required',
+        ...sources,
+      },
+      parsed.spec,
+      this.marks,
+    );
     this.marks = report.marks;
     return report;
   }
@@ -189,6 +293,14 @@ export class SweepWorld {
   }
 
   async #listed(query: string): Promise<void> {
-    await until(`a life to be listed: ${query}`, async () => (await this.client.workflow.count(`${query} AND ${SEARCH_ATTRIBUTES.place.name} = '${this.place}'`)).count === 1);
+    await until(
+      `a life to be listed: ${query}`,
+      async () =>
+        (
+          await this.client.workflow.count(
+            `${query} AND ${SEARCH_ATTRIBUTES.place.name} = '${this.place}'`,
+          )
+        ).count === 1,
+    );
   }
 }

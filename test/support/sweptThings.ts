@@ -19,7 +19,19 @@ export function specOf(input: object): SweepSpec {
   return parsed.spec;
 }
 
-export const view: PodView = { name: 'p', uid: 'u', workflowId: 'w', scheduled: true, createdAt: ago(HOUR), startedAt: ago(HOUR), ended: false, gone: false, terminating: false, online: true, busy: false };
+export const view: PodView = {
+  name: 'p',
+  uid: 'u',
+  workflowId: 'w',
+  scheduled: true,
+  createdAt: ago(HOUR),
+  startedAt: ago(HOUR),
+  ended: false,
+  gone: false,
+  terminating: false,
+  online: true,
+  busy: false,
+};
 
 export const object = (more: Partial<OwnedObject> = {}): OwnedObject => ({
   kind: 'secret', name: 'p', namespace: 'n', uid: 'u', resourceVersion: '1', createdAtMs: NOW - HOUR, held: false, terminating: false, identity: { workflowId: 'w', firstRunId: 'f', attempt: 1 }, ...more,
@@ -27,11 +39,22 @@ export const object = (more: Partial<OwnedObject> = {}): OwnedObject => ({
 
 /** Of a CI runner, unless it is said otherwise. */
 export const pod = (seen: Partial<PodView> = {}, more: Partial<OwnedObject> = {}): OwnedObject =>
-  object({ kind: 'pod', pod: { ...view, ...seen }, terminating: seen.terminating === true, jobTimeoutCapMs: 24 * HOUR, registration: { name: 'w-0123456789' }, ...more });
+  object({
+    kind: 'pod',
+    pod: { ...view, ...seen },
+    terminating: seen.terminating === true,
+    jobTimeoutCapMs: 24 * HOUR,
+    registration: { name: 'w-0123456789' },
+    ...more,
+  });
 
 export const RUNNING: LifeFacts = { state: 'running' };
 export const FINISHED: LifeFacts = { state: 'finished', closedAtMs: NOW - HOUR, how: 'has ended' };
-export const TERMINATED: LifeFacts = { state: 'broken off', closedAtMs: NOW - HOUR, how: 'was terminated by me: because' };
+export const TERMINATED: LifeFacts = {
+  state: 'broken off',
+  closedAtMs: NOW - HOUR,
+  how: 'was terminated by me: because',
+};
 export const UNKNOWN: LifeFacts = { state: 'unknown', how: 'is not known to Temporal' };
 
 export const life = (more: Partial<RunningLife> = {}): RunningLife => ({

@@ -27,7 +27,10 @@ export class TcpGate {
   async open(): Promise<void> {
     const server = createServer((client) => {
       const onward = connect(Number(this.#target.port), this.#target.hostname);
-      for (const [one, other] of [[client, onward], [onward, client]] as const) {
+      for (const [one, other] of [
+        [client, onward],
+        [onward, client],
+      ] as const) {
         this.#sockets.add(one);
         one.on('error', () => other.destroy());
         one.on('close', () => this.#sockets.delete(one));

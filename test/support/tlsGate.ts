@@ -1,7 +1,15 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { createSecureServer, connect, constants, type ClientHttp2Session, type Http2SecureServer, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
+import {
+  createSecureServer,
+  connect,
+  constants,
+  type ClientHttp2Session,
+  type Http2SecureServer,
+  type IncomingHttpHeaders,
+  type ServerHttp2Stream,
+} from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
@@ -20,13 +28,56 @@ export class TestAuthority {
   constructor(folder: string) {
     this.#folder = folder;
     this.certificate = join(folder, 'ca.crt');
-    this.#openssl('req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2', '-subj', '/CN=test authority', '-keyout', join(folder, 'ca.key'), '-out', this.certificate);
+    this.#openssl(
+      'req',
+      '-x509',
+      '-newkey',
+      'ec',
+      '-pkeyopt',
+      'ec_paramgen_curve:prime256v1',
+      '-nodes',
+      '-days',
+      '2',
+      '-subj',
+      '/CN=test authority',
+      '-keyout',
+      join(folder, 'ca.key'),
+      '-out',
+      this.certificate,
+    );
   }
 
   /** For the server at 127.0.0.1, or a client. @param name - its common name */
   issue(name: string): CertificateFiles {
-    const files = { crt: join(this.#folder, `${name}.crt`), key: join(this.#folder, `${name}.key`) };
-    this.#openssl('req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2', '-subj', `/CN=${name}`, '-CA', this.certificate, '-CAkey', join(this.#folder, 'ca.key'), '-addext', 'subjectAltName=IP:127.0.0.1', '-addext', 'basicConstraints=critical,CA:FALSE', '-keyout', files.key, '-out', files.crt);
+    const files = {
+      crt: join(this.#folder, `${name}.crt`),
+      key: join(this.#folder, `${name}.key`),
+    };
+    this.#openssl(
+      'req',
+      '-x509',
+      '-newkey',
+      'ec',
+      '-pkeyopt',
+      'ec_paramgen_curve:prime256v1',
+      '-nodes',
+      '-days',
+      '2',
+      '-subj',
+      `/CN=${name}`,
+      '-CA',
+      this.certificate,
+      '-CAkey',
+      join(this.#folder, 'ca.key'),
+      '-addext',
+      'subjectAltName=IP:127.0.0.1',
+      '-addext',
+      'basicConstraints=critical,CA:FALSE',
+      '-keyout',
+      files.key,
+      '-out',
+      files.crt,
+    );
     return files;
   }
 
@@ -46,7 +97,13 @@ export class TlsGate {
 
   private constructor(target: string, authority: TestAuthority) {
     const { crt, key } = authority.issue('gate');
-    this.#server = createSecureServer({ cert: readFileSync(crt), key: readFileSync(key), ca: readFileSync(authority.certificate), requestCert: true, rejectUnauthorized: true });
+    this.#server = createSecureServer({
+      cert: readFileSync(crt),
+      key: readFileSync(key),
+      ca: readFileSync(authority.certificate),
+      requestCert: true,
+      rejectUnauthorized: true,
+    });
     this.#server.on('secureConnection', (socket: TLSSocket) => this.#meet(socket));
     this.#upstream = connect(`http://${target}`);
     this.#server.on('stream', (stream, headers) => this.#pass(stream, headers));
@@ -83,8 +140,13 @@ export class TlsGate {
     socket.once('close', () => this.#sockets.delete(socket));
   }
 
-  #pass(stream: ServerHttp2Stream, { ':authority': _authority, authorization, ...headers }: IncomingHttpHeaders): void {
-    const name = [...this.#sockets].find(([socket]) => socket.remotePort === stream.session?.socket.remotePort)?.[1];
+  #pass(
+    stream: ServerHttp2Stream,
+    { ':authority': _authority, authorization, ...headers }: IncomingHttpHeaders,
+  ): void {
+    const name = [...this.#sockets].find(
+      ([socket]) => socket.remotePort === stream.session?.socket.remotePort,
+    )?.[1];
     if (name !== undefined) this.seen.names.add(name);
     const [, apiKey] = /^Bearer (.*)$/.exec(authorization ?? '') ?? [];
     if (apiKey !== undefined) this.seen.apiKeys.add(apiKey);

@@ -21,22 +21,35 @@ export function together<World extends { close(): Promise<void> }>(
 
   beforeAll(async () => {
     const opened = (world = await open());
-    for (const [name, scenario] of Object.entries(scenarios)) played.set(name, Promise.allSettled([within(timeoutMs, scenario(opened))]).then(([result]) => result));
+    for (const [name, scenario] of Object.entries(scenarios))
+      played.set(
+        name,
+        Promise.allSettled([within(timeoutMs, scenario(opened))]).then(([result]) => result),
+      );
   }, OPENING_MS);
   afterAll(async () => await world?.close(), OPENING_MS);
 
   for (const name of Object.keys(scenarios)) {
-    test(name, async () => {
-      const result = await played.get(name);
-      if (result?.status !== 'fulfilled') throw result?.reason ?? new Error('the world did not open');
-    }, timeoutMs + 1_000);
+    test(
+      name,
+      async () => {
+        const result = await played.get(name);
+        if (result?.status !== 'fulfilled')
+          throw result?.reason ?? new Error('the world did not open');
+      },
+      timeoutMs + 1_000,
+    );
   }
   for (const [name, scenario] of Object.entries(afterwards)) {
-    test(name, async () => {
-      if (world === undefined) throw new Error('the world did not open');
-      await Promise.all(played.values());
-      await scenario(world);
-    }, timeoutMs);
+    test(
+      name,
+      async () => {
+        if (world === undefined) throw new Error('the world did not open');
+        await Promise.all(played.values());
+        await scenario(world);
+      },
+      timeoutMs,
+    );
   }
 }
 

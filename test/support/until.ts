@@ -8,7 +8,12 @@ export const HANGS_MS = 60_000;
  * @param explain - what is seen when it does not come true
  * @throws Error after `timeoutMs`
  */
-export async function until(what: string, holds: () => Promise<boolean> | boolean, explain: () => string = () => '', timeoutMs = HANGS_MS): Promise<void> {
+export async function until(
+  what: string,
+  holds: () => Promise<boolean> | boolean,
+  explain: () => string = () => '',
+  timeoutMs = HANGS_MS,
+): Promise<void> {
   const startedAt = Date.now();
   let lastError: unknown;
   for (;;) {
@@ -18,18 +23,25 @@ export async function until(what: string, holds: () => Promise<boolean> | boolea
     } catch (error) {
       lastError = error;
     }
-    if (Date.now() - startedAt > timeoutMs) throw new Error(`waited ${timeoutMs} ms for ${what}: ${explain()}`, { cause: lastError });
+    if (Date.now() - startedAt > timeoutMs)
+      throw new Error(`waited ${timeoutMs} ms for ${what}: ${explain()}`, { cause: lastError });
     await nextLook(startedAt);
   }
 }
 
 /** Looks until the state is as wanted. @throws Error after `timeoutMs`, with what was seen last */
-export async function untilSeen<T>(what: string, look: () => Promise<T>, fits: (seen: T) => boolean, timeoutMs = HANGS_MS): Promise<T> {
+export async function untilSeen<T>(
+  what: string,
+  look: () => Promise<T>,
+  fits: (seen: T) => boolean,
+  timeoutMs = HANGS_MS,
+): Promise<T> {
   const startedAt = Date.now();
   for (;;) {
     const seen = await look();
     if (fits(seen)) return seen;
-    if (Date.now() - startedAt > timeoutMs) throw new Error(`not within ${timeoutMs} ms: ${what}; last seen: ${JSON.stringify(seen)}`);
+    if (Date.now() - startedAt > timeoutMs)
+      throw new Error(`not within ${timeoutMs} ms: ${what}; last seen: ${JSON.stringify(seen)}`);
     await nextLook(startedAt);
   }
 }

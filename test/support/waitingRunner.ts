@@ -2,7 +2,10 @@
 import { defineSignal, proxyActivities, setHandler } from '@temporalio/workflow';
 import type { PodView } from '../../core/domain/pod.ts';
 
-const { wait } = proxyActivities<{ wait(): Promise<PodView> }>({ startToCloseTimeout: '10m', activityId: 'ended/pod-1' });
+const { wait } = proxyActivities<{ wait(): Promise<PodView> }>({
+  startToCloseTimeout: '10m',
+  activityId: 'ended/pod-1',
+});
 
 export async function runner(): Promise<{ pod: PodView; states: unknown[] }> {
   const states: unknown[] = [];

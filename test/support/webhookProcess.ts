@@ -6,16 +6,36 @@ const CLI = fileURLToPath(new URL('../../worker/cli/main.ts', import.meta.url));
 export const WEBHOOK_SECRET = 'shh';
 
 /** `holdfast webhook` as users run it, with nothing in its environment but what it needs. */
-export function startWebhookProcess(temporal: string, taskQueue: string, more: Readonly<Record<string, string>> = {}): WorkerProcess {
-  const settings = { TEMPORAL_ADDRESS: temporal, HOLDFAST_TASK_QUEUE: taskQueue, HOLDFAST_WEBHOOK_SECRET: WEBHOOK_SECRET, HOLDFAST_HTTP_ADDRESS: '127.0.0.1:0', HOLDFAST_WEBHOOK_ADDRESS: '127.0.0.1:0', HOLDFAST_CONNECT_TIMEOUT: '10s' };
+export function startWebhookProcess(
+  temporal: string,
+  taskQueue: string,
+  more: Readonly<Record<string, string>> = {},
+): WorkerProcess {
+  const settings = {
+    TEMPORAL_ADDRESS: temporal,
+    HOLDFAST_TASK_QUEUE: taskQueue,
+    HOLDFAST_WEBHOOK_SECRET: WEBHOOK_SECRET,
+    HOLDFAST_HTTP_ADDRESS: '127.0.0.1:0',
+    HOLDFAST_WEBHOOK_ADDRESS: '127.0.0.1:0',
+    HOLDFAST_CONNECT_TIMEOUT: '10s',
+  };
   return startWorkerProcess({ ...settings, ...more }, [CLI, 'webhook']);
 }
 
 /** Sends a signed delivery over HTTP. @returns the status of its answer */
-export async function deliverSigned(url: URL, event: object, id: string = randomUUID()): Promise<number> {
+export async function deliverSigned(
+  url: URL,
+  event: object,
+  id: string = randomUUID(),
+): Promise<number> {
   const body = JSON.stringify(event);
   const signature = `sha256=${createHmac('sha256', WEBHOOK_SECRET).update(body).digest('hex')}`;
-  const headers = { 'content-type': 'application/json', 'x-github-event': 'workflow_job', 'x-github-delivery': id, 'x-hub-signature-256': signature };
+  const headers = {
+    'content-type': 'application/json',
+    'x-github-event': 'workflow_job',
+    'x-github-delivery': id,
+    'x-hub-signature-256': signature,
+  };
   const answer = await fetch(url, { method: 'POST', headers, body });
   await answer.arrayBuffer();
   return answer.status;

@@ -1,5 +1,10 @@
 import type { Registration } from '../../activities/ports.ts';
-import type { JobMessage, RegisterAnswer, RunnerMessage, SessionAnswer } from '../../tools/simulator/runner/wire.ts';
+import type {
+  JobMessage,
+  RegisterAnswer,
+  RunnerMessage,
+  SessionAnswer,
+} from '../../tools/simulator/runner/wire.ts';
 
 /**
  * A runner in this process that speaks the simulator's runner protocol with nothing but what the adapter gave it, and ends its job when
@@ -19,9 +24,16 @@ export class WireRunner {
     this.job.catch(() => undefined); // a runner that is stopped before it got a job
   }
 
-  static async start(url: string, { env }: Registration): Promise<{ runner: WireRunner; id: number }> {
+  static async start(
+    url: string,
+    { env }: Registration,
+  ): Promise<{ runner: WireRunner; id: number }> {
     const credential = await credentialOf(url, env);
-    const { sessionId, runnerId } = await call<SessionAnswer>(url, credential, 'POST', 'session', { version: '2.330.0', os: 'linux', arch: 'x64' });
+    const { sessionId, runnerId } = await call<SessionAnswer>(url, credential, 'POST', 'session', {
+      version: '2.330.0',
+      os: 'linux',
+      arch: 'x64',
+    });
     return { runner: new WireRunner(url, credential, sessionId), id: runnerId };
   }
 
@@ -37,7 +49,14 @@ export class WireRunner {
 
   async #takeJob(session: string): Promise<JobMessage> {
     for (;;) {
-      const message = await call<RunnerMessage | undefined>(this.#url, this.#credential, 'GET', `message/${session}`, undefined, this.#stopped.signal);
+      const message = await call<RunnerMessage | undefined>(
+        this.#url,
+        this.#credential,
+        'GET',
+        `message/${session}`,
+        undefined,
+        this.#stopped.signal,
+      );
       if (message?.type !== 'job') continue;
       await call(this.#url, this.#credential, 'POST', `jobs/${message.id}/start`);
       return message;
@@ -48,19 +67,46 @@ export class WireRunner {
 async function credentialOf(url: string, env: Registration['env']): Promise<string> {
   const jit = env['ACTIONS_RUNNER_INPUT_JITCONFIG'];
   if (jit === undefined) {
-    const { RUNNER_SCOPE: scope, RUNNER_TOKEN: token, RUNNER_NAME: name, RUNNER_LABELS: labels = '', RUNNER_EPHEMERAL: ephemeral, RUNNER_GROUP: group } = env;
-    const body = { scope, token, name, labels: labels.split(','), ephemeral: ephemeral === 'true', version: '2.330.0', ...(group && { group }) };
+    const {
+      RUNNER_SCOPE: scope,
+      RUNNER_TOKEN: token,
+      RUNNER_NAME: name,
+      RUNNER_LABELS: labels = '',
+      RUNNER_EPHEMERAL: ephemeral,
+      RUNNER_GROUP: group,
+    } = env;
+    const body = {
+      scope,
+      token,
+      name,
+      labels: labels.split(','),
+      ephemeral: ephemeral === 'true',
+      version: '2.330.0',
+      ...(group && { group }),
+    };
     return (await call<RegisterAnswer>(url, '', 'POST', 'register', body)).credential;
   }
   const files = JSON.parse(Buffer.from(jit, 'base64').toString()) as Record<string, string>;
-  const credentials = JSON.parse(Buffer.from(files['.credentials'] ?? '', 'base64').toString()) as { data: { token: string } };
+  const credentials = JSON.parse(Buffer.from(files['.credentials'] ?? '', 'base64').toString()) as {
+    data: { token: string };
+  };
   return credentials.data.token;
 }
 
-async function call<T>(url: string, credential: string, method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
+async function call<T>(
+  url: string,
+  credential: string,
+  method: string,
+  path: string,
+  body?: unknown,
+  signal?: AbortSignal,
+): Promise<T> {
   const answer = await fetch(`${url}/_runner/${path}`, {
     method,
-    headers: { authorization: `Bearer ${credential}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+    headers: {
+      authorization: `Bearer ${credential}`,
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     ...(signal === undefined ? {} : { signal }),
   });

@@ -26,7 +26,9 @@ export interface WorkerProcess {
 }
 
 /** Settings for a worker with the process compute, a state folder of its own and any free port. */
-export async function processSettings(more: Record<string, string> = {}): Promise<Record<string, string>> {
+export async function processSettings(
+  more: Record<string, string> = {},
+): Promise<Record<string, string>> {
   const stateDir = await mkdtemp(join(tmpdir(), 'holdfast-worker-'));
   stateDirs.add(stateDir);
   return {
@@ -44,9 +46,19 @@ export async function processSettings(more: Record<string, string> = {}): Promis
  * @param settings - all of its HOLDFAST_* and TEMPORAL_* variables
  * @param program - another one than worker/main.ts, which logs as it does, and its arguments
  */
-export function startWorkerProcess(settings: Readonly<Record<string, string>>, program: readonly string[] = [MAIN]): WorkerProcess {
-  const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(HOLDFAST|TEMPORAL)_|^NODE_OPTIONS$/.test(name)));
-  const child = spawn(process.execPath, program, { env: { ...inherited, ...settings }, stdio: ['ignore', 'pipe', 'pipe'] });
+export function startWorkerProcess(
+  settings: Readonly<Record<string, string>>,
+  program: readonly string[] = [MAIN],
+): WorkerProcess {
+  const inherited = Object.fromEntries(
+    Object.entries(process.env).filter(
+      ([name]) => !/^(HOLDFAST|TEMPORAL)_|^NODE_OPTIONS$/.test(name),
+    ),
+  );
+  const child = spawn(process.execPath, program, {
+    env: { ...inherited, ...settings },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   running.add(child);
   const log: WorkerProcess['log'][number][] = [];
   const errors: string[] = [];
@@ -57,7 +69,8 @@ export function startWorkerProcess(settings: Readonly<Record<string, string>>, p
     running.delete(child);
     return (code ?? signal) as number | NodeJS.Signals;
   });
-  const startedLine = (): WorkerProcess['log'][number] | undefined => log.find(({ msg }) => /^(worker|webhook) started$/.test(msg));
+  const startedLine = (): WorkerProcess['log'][number] | undefined =>
+    log.find(({ msg }) => /^(worker|webhook) started$/.test(msg));
   let over = false;
   void ended.then(() => (over = true));
   return {
@@ -68,10 +81,18 @@ export function startWorkerProcess(settings: Readonly<Record<string, string>>, p
     kill: (signal) => void child.kill(signal),
     webhook: () => new URL('/webhooks/github', String(startedLine()?.['webhook'])),
     async started() {
-      await until('the worker to start', () => over || startedLine() !== undefined, () => errors.join('\n'));
+      await until(
+        'the worker to start',
+        () => over || startedLine() !== undefined,
+        () => errors.join('\n'),
+      );
       const address = startedLine()?.['http'];
       if (typeof address !== 'string') throw new Error(`the worker ended: ${errors.join('\n')}`);
-      await until('the worker to be ready', async () => (await fetch(`${address}/readyz`)).status === 200, () => JSON.stringify(log));
+      await until(
+        'the worker to be ready',
+        async () => (await fetch(`${address}/readyz`)).status === 200,
+        () => JSON.stringify(log),
+      );
       return address;
     },
   };

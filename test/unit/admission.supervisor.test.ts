@@ -11,29 +11,62 @@ import { readOptions, UsageError } from '../../supervisor/options.ts';
 const COMMAND: RunnerInput = { ciServer: 'none', image: 'img', command: ['work'] };
 const identity = { workflowId: 'runner-a', firstRunId: 'r', attempt: 1 };
 
-const admit = (stop: StopInput, policy: TimeoutPolicy | 'elsewhere' = {}) => parseRunnerInput({ ...COMMAND, stop }, { policy });
+const admit = (stop: StopInput, policy: TimeoutPolicy | 'elsewhere' = {}) =>
+  parseRunnerInput({ ...COMMAND, stop }, { policy });
 
 /** How the supervisor reads what an admitted runner's pod tells it. */
 function supervised(stop: StopInput) {
   const admitted = admit(stop);
   if (!admitted.ok) throw new Error(JSON.stringify(admitted.errors));
-  const [runner] = podSpec({ ...admitted.spec.pod, identity }, { supervisor: { image: 'sup' } }, 'main', undefined).spec?.containers ?? [];
-  const env = Object.fromEntries((runner?.env ?? []).map(({ name, value }) => [name, value?.replaceAll('$$', '$')]));
+  const [runner] =
+    podSpec({ ...admitted.spec.pod, identity }, { supervisor: { image: 'sup' } }, 'main', undefined)
+      .spec?.containers ?? [];
+  const env = Object.fromEntries(
+    (runner?.env ?? []).map(({ name, value }) => [name, value?.replaceAll('$$', '$')]),
+  );
   return readOptions(['--', 'work'], env);
 }
 
 /** The supervisor alone, by the variable that carries the signals. */
-const directly = (signals: string) => () => readOptions(['--', 'work'], { HOLDFAST_SIGNAL_TIMEOUT: '10s', HOLDFAST_STOP_SIGNALS: signals });
+const directly = (signals: string) => () =>
+  readOptions(['--', 'work'], { HOLDFAST_SIGNAL_TIMEOUT: '10s', HOLDFAST_STOP_SIGNALS: signals });
 
 describe('stop.signals, in a grace of 10 s', () => {
   test.each([
     ['SIGINT', [['SIGINT', 0]]],
-    ['SIGINT,SIGTERM', [['SIGINT', 0], ['SIGTERM', 5_000]]],
-    ['SIGINT, SIGTERM@2s, SIGQUIT@8s', [['SIGINT', 0], ['SIGTERM', 2_000], ['SIGQUIT', 8_000]]],
-    ['SIGINT@0,SIGTERM@9999ms', [['SIGINT', 0], ['SIGTERM', 9_999]]],
-    ['SIGUSR1@0s,SIGTERM@1.5s', [['SIGUSR1', 0], ['SIGTERM', 1_500]]],
+    [
+      'SIGINT,SIGTERM',
+      [
+        ['SIGINT', 0],
+        ['SIGTERM', 5_000],
+      ],
+    ],
+    [
+      'SIGINT, SIGTERM@2s, SIGQUIT@8s',
+      [
+        ['SIGINT', 0],
+        ['SIGTERM', 2_000],
+        ['SIGQUIT', 8_000],
+      ],
+    ],
+    [
+      'SIGINT@0,SIGTERM@9999ms',
+      [
+        ['SIGINT', 0],
+        ['SIGTERM', 9_999],
+      ],
+    ],
+    [
+      'SIGUSR1@0s,SIGTERM@1.5s',
+      [
+        ['SIGUSR1', 0],
+        ['SIGTERM', 1_500],
+      ],
+    ],
   ])('%s', (signals, expected) => {
-    expect(supervised({ signals })?.plan.stopSignals.map(({ signal, afterMs }) => [signal, afterMs])).toEqual(expected);
+    expect(
+      supervised({ signals })?.plan.stopSignals.map(({ signal, afterMs }) => [signal, afterMs]),
+    ).toEqual(expected);
   });
 
   test.each([
@@ -52,14 +85,18 @@ describe('stop.signals, in a grace of 10 s', () => {
     ['SIGINT,SIGTERM@5', '"5" is not a time'],
     ['SIGINT,SIGTERM@', '"" is not a time'],
   ])('%j is refused', (signals, message) => {
-    expect(admit({ signals })).toEqual({ ok: false, errors: [{ field: 'stop.signals', message: expect.stringContaining(message) }] });
+    expect(admit({ signals })).toEqual({
+      ok: false,
+      errors: [{ field: 'stop.signals', message: expect.stringContaining(message) }],
+    });
     // Empty is as good as absent for a variable.
     if (signals !== '') expect(directly(signals)).toThrow(UsageError);
   });
 
   test('every signal of this machine is known, but for the two that nobody can handle', () => {
     const known = Object.keys(constants.signals).filter((name) => directly(name));
-    for (const name of known.filter((each) => each !== 'SIGKILL' && each !== 'SIGSTOP')) expect(parseStopSignals(name, 1)).toEqual([{ signal: name, afterMs: 0 }]);
+    for (const name of known.filter((each) => each !== 'SIGKILL' && each !== 'SIGSTOP'))
+      expect(parseStopSignals(name, 1)).toEqual([{ signal: name, afterMs: 0 }]);
   });
 
   test('counted within the grace that holds for the scope; where that is not known, only the worker refuses', () => {
@@ -71,19 +108,34 @@ describe('stop.signals, in a grace of 10 s', () => {
     expect(admit({ signals: 'SIGINT,SIGNOPE' }, 'elsewhere').ok).toBe(false);
   });
 
-  test.each(['x'.repeat(5_000), `SIGINT@${'9x'.repeat(2_500)}`])('refused with a short message, whatever is quoted in it', (signals) => {
-    expect(() => parseStopSignals(signals, 1_000)).toThrow(/^"[^"]{1,60}" is not a (signal|time): write for example SIGINT/);
-  });
+  test.each(['x'.repeat(5_000), `SIGINT@${'9x'.repeat(2_500)}`])(
+    'refused with a short message, whatever is quoted in it',
+    (signals) => {
+      expect(() => parseStopSignals(signals, 1_000)).toThrow(
+        /^"[^"]{1,60}" is not a (signal|time): write for example SIGINT/,
+      );
+    },
+  );
 });
 
 test.each<[StopInput, object]>([
   [{}, { signalTimeoutMs: 10_000, cleanupTimeoutMs: 5_000, stopTo: 'group', cleanup: false }],
   [{ gracePeriod: '15s' }, { signalTimeoutMs: 15_000, cleanupTimeoutMs: 2_000, stopTo: 'process' }],
-  [{ gracePeriod: '15s', to: 'group' }, { signalTimeoutMs: 15_000, stopTo: 'group' }],
-  [{ signalTimeout: '0.5ms', to: 'process' }, { signalTimeoutMs: 1, stopTo: 'process' }],
-  [{ cleanupTimeout: '1d', cleanupCommand: ['sh', '-c', 'echo $$ $(HOME)'] }, { cleanupTimeoutMs: 86_400_000, cleanup: true }],
+  [
+    { gracePeriod: '15s', to: 'group' },
+    { signalTimeoutMs: 15_000, stopTo: 'group' },
+  ],
+  [
+    { signalTimeout: '0.5ms', to: 'process' },
+    { signalTimeoutMs: 1, stopTo: 'process' },
+  ],
+  [
+    { cleanupTimeout: '1d', cleanupCommand: ['sh', '-c', 'echo $$ $(HOME)'] },
+    { cleanupTimeoutMs: 86_400_000, cleanup: true },
+  ],
 ])('the ledger of %j reaches the supervisor', (stop, plan) => {
   const options = supervised(stop);
   expect(options?.plan).toMatchObject(plan);
-  if (stop.cleanupCommand !== undefined) expect(options?.cleanupCommand).toEqual(stop.cleanupCommand);
+  if (stop.cleanupCommand !== undefined)
+    expect(options?.cleanupCommand).toEqual(stop.cleanupCommand);
 });

@@ -3,7 +3,23 @@ import type { V1Pod } from '@kubernetes/client-node';
 import { askForDeletion } from '../../activities/compute/kubernetes/askForDeletion.ts';
 import type { ApiServer } from '../../activities/compute/kubernetes/apiServer.ts';
 
-const RUNNING: V1Pod = { metadata: { name: 'p', uid: 'u' }, spec: { containers: [{ name: 'runner' }], nodeName: 'lost' }, status: { phase: 'Running', containerStatuses: [{ name: 'runner', image: '', imageID: '', ready: true, restartCount: 0, state: { running: { startedAt: new Date(0) } } }] } };
+const RUNNING: V1Pod = {
+  metadata: { name: 'p', uid: 'u' },
+  spec: { containers: [{ name: 'runner' }], nodeName: 'lost' },
+  status: {
+    phase: 'Running',
+    containerStatuses: [
+      {
+        name: 'runner',
+        image: '',
+        imageID: '',
+        ready: true,
+        restartCount: 0,
+        state: { running: { startedAt: new Date(0) } },
+      },
+    ],
+  },
+};
 
 /** Nodes whose kubelets show their pods nothing: no pod changes, whatever is stated. */
 test('of many orders at once that no kubelet shows, most are stated for three seconds: others need the slots', async () => {
@@ -16,9 +32,21 @@ test('of many orders at once that no kubelet shows, most are stated for three se
       return RUNNING;
     },
   } as unknown as ApiServer;
-  const stops = Array.from({ length: 300 }, async (_none, index) => await askForDeletion(api, `/p${index}`, { name: 'p', uid: 'u', namespace: 'ci' }, { announce: 'cancelled' }));
+  const stops = Array.from(
+    { length: 300 },
+    async (_none, index) =>
+      await askForDeletion(
+        api,
+        `/p${index}`,
+        { name: 'p', uid: 'u', namespace: 'ci' },
+        { announce: 'cancelled' },
+      ),
+  );
   await Promise.all(stops);
   expect(deleted).toBe(300);
   const times = Map.groupBy(stated.values(), (each) => each);
-  expect([...times].map(([each, { length }]) => [each, length])).toEqual([[5, 100], [3, 200]]);
+  expect([...times].map(([each, { length }]) => [each, length])).toEqual([
+    [5, 100],
+    [3, 200],
+  ]);
 }, 60_000);

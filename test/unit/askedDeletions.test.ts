@@ -15,7 +15,10 @@ function counted(answer: () => Promise<'gone' | 'terminating'>) {
 test('what is asked for twice is asked once, under way and afterwards, for each pod', async () => {
   const deletions = new AskedDeletions();
   const { asked, ask } = counted(async () => 'terminating');
-  expect(await Promise.all([deletions.once('u1', ask), deletions.once('u1', ask)])).toEqual(['terminating', 'terminating']);
+  expect(await Promise.all([deletions.once('u1', ask), deletions.once('u1', ask)])).toEqual([
+    'terminating',
+    'terminating',
+  ]);
   expect(await deletions.once('u1', ask)).toBe('terminating');
   expect(asked.times).toBe(1);
   await deletions.once('u2', ask);
@@ -44,6 +47,8 @@ test('forgets the oldest of very many', async () => {
 
 test('asked again after a failure', async () => {
   const deletions = new AskedDeletions();
-  await expect(deletions.once('u1', async () => await Promise.reject(new Error('503')))).rejects.toThrow('503');
+  await expect(
+    deletions.once('u1', async () => await Promise.reject(new Error('503'))),
+  ).rejects.toThrow('503');
   expect(await deletions.once('u1', async () => 'terminating')).toBe('terminating');
 });

@@ -15,41 +15,149 @@ import { until } from '../support/until.ts';
 describe('the figures of the benchmarks', () => {
   // Programs read them: a new key is fine, a changed one is not.
   test.each([
-    ['lifecycle', ['workflowTasks', 'workflowTasksInSet', 'events', 'bytes', 'temporalRequests', 'temporalRequestsInSet', 'visibilityWrites', 'githubRequests', 'kubernetesRequests']],
-    ['scaleup', ['runners', 'perSecond', 'createdP95Ms', 'onlineP95Ms', 'cpuMsPerRunner', 'floor.perSecond', 'floor.share']],
+    [
+      'lifecycle',
+      [
+        'workflowTasks',
+        'workflowTasksInSet',
+        'events',
+        'bytes',
+        'temporalRequests',
+        'temporalRequestsInSet',
+        'visibilityWrites',
+        'githubRequests',
+        'kubernetesRequests',
+      ],
+    ],
+    [
+      'scaleup',
+      [
+        'runners',
+        'perSecond',
+        'createdP95Ms',
+        'onlineP95Ms',
+        'cpuMsPerRunner',
+        'floor.perSecond',
+        'floor.share',
+      ],
+    ],
     ['finish', ['runners', 'p50Ms', 'p95Ms', 'p99Ms', 'perSecond', 'floor.p95Ms', 'floor.times']],
     ['waiting', ['runners', 'workerRssMiB', 'workerCpuPercent']],
-    ['churn', ['jobs', 'jobsPerSecond', 'goneP95Ms', 'replacementP95Ms', 'cpuMsPerJob', 'floor.jobsPerSecond', 'floor.goneP95Ms', 'floor.replacementP95Ms', 'floor.share', 'goneTimes', 'replacementTimes', 'cpuTimes']],
-    ['steady', ['goneP95Ms', 'replacementP95Ms', 'onlineP95Ms', 'cpuMsPerJob', 'floor.goneP95Ms', 'floor.replacementP95Ms', 'goneTimes', 'replacementTimes']],
+    [
+      'churn',
+      [
+        'jobs',
+        'jobsPerSecond',
+        'goneP95Ms',
+        'replacementP95Ms',
+        'cpuMsPerJob',
+        'floor.jobsPerSecond',
+        'floor.goneP95Ms',
+        'floor.replacementP95Ms',
+        'floor.share',
+        'goneTimes',
+        'replacementTimes',
+        'cpuTimes',
+      ],
+    ],
+    [
+      'steady',
+      [
+        'goneP95Ms',
+        'replacementP95Ms',
+        'onlineP95Ms',
+        'cpuMsPerJob',
+        'floor.goneP95Ms',
+        'floor.replacementP95Ms',
+        'goneTimes',
+        'replacementTimes',
+      ],
+    ],
     [
       'fleet',
       [
-        ...['1', '10', '50'].flatMap((rate) => ['jobs', 'onlineP50Ms', 'onlineP95Ms', 'reachedPerSecond'].map((key) => `rates.${rate}.${key}`)),
+        ...['1', '10', '50'].flatMap((rate) =>
+          ['jobs', 'onlineP50Ms', 'onlineP95Ms', 'reachedPerSecond'].map(
+            (key) => `rates.${rate}.${key}`,
+          ),
+        ),
         ...['deliveries', 'perSecond', 'p50Ms', 'p95Ms', 'p99Ms'].map((key) => `webhook.${key}`),
       ],
     ],
-    ['events', ['events', 'perSecond', 'runs', 'longestHistory', 'carriedKiB', 'earlyRssMiB', 'lateRssMiB']],
+    [
+      'events',
+      ['events', 'perSecond', 'runs', 'longestHistory', 'carriedKiB', 'earlyRssMiB', 'lateRssMiB'],
+    ],
     ['recovery', ['runners', 'seconds']],
     ['away', ['runners', 'seconds', 'perSecond', 'startedAfter', 'jobsLeft']],
-    ['shards', ['jobs', 'seconds', 'servedSeconds', 'perSecond', 'runnersPerJob', 'missed', 'twice', 'leastShare', 'mostShare', 'onlineP95Ms']],
-    ['job', ['steps', 'startOverheadP50Ms', 'startOverheadP95Ms', 'gapP50Ms', 'gapP95Ms', 'floor.gapP50Ms', 'floor.gapP95Ms', 'floor.times']],
+    [
+      'shards',
+      [
+        'jobs',
+        'seconds',
+        'servedSeconds',
+        'perSecond',
+        'runnersPerJob',
+        'missed',
+        'twice',
+        'leastShare',
+        'mostShare',
+        'onlineP95Ms',
+      ],
+    ],
+    [
+      'job',
+      [
+        'steps',
+        'startOverheadP50Ms',
+        'startOverheadP95Ms',
+        'gapP50Ms',
+        'gapP95Ms',
+        'floor.gapP50Ms',
+        'floor.gapP95Ms',
+        'floor.times',
+      ],
+    ],
     [
       'webhook',
       [
         ...['deliveries', 'refused', 'p50Ms', 'p95Ms', 'rssMiB'].map((key) => `attack.${key}`),
-        ...['offeredPerSecond', 'acceptedPerSecond', 'comeAgain', 'otherwise', 'lost', 'p95Ms', 'rssMiB'].map((key) => `flood.${key}`),
+        ...[
+          'offeredPerSecond',
+          'acceptedPerSecond',
+          'comeAgain',
+          'otherwise',
+          'lost',
+          'p95Ms',
+          'rssMiB',
+        ].map((key) => `flood.${key}`),
       ],
     ],
     [
       'supervisor',
       [
         'runs',
-        ...['direct', 'tini', 'supervisor', 'injected'].flatMap((variant) => ['startP50Ms', 'startP95Ms', 'rssMiB', 'exitP50Ms', 'exitP95Ms'].map((key) => `variants.${variant}.${key}`)),
-        ...['pods', 'folderMB', 'initP50Ms', 'initP95Ms', 'noticedP50Ms', 'programP50Ms', 'podP50Ms', 'plainPodP50Ms'].map((key) => `injection.${key}`),
+        ...['direct', 'tini', 'supervisor', 'injected'].flatMap((variant) =>
+          ['startP50Ms', 'startP95Ms', 'rssMiB', 'exitP50Ms', 'exitP95Ms'].map(
+            (key) => `variants.${variant}.${key}`,
+          ),
+        ),
+        ...[
+          'pods',
+          'folderMB',
+          'initP50Ms',
+          'initP95Ms',
+          'noticedP50Ms',
+          'programP50Ms',
+          'podP50Ms',
+          'plainPodP50Ms',
+        ].map((key) => `injection.${key}`),
       ],
     ],
   ])('of %s', (name, keys) => {
-    expect(Object.keys(BENCHMARKS.find((benchmark) => benchmark.name === name)?.figures ?? {})).toEqual(keys);
+    expect(
+      Object.keys(BENCHMARKS.find((benchmark) => benchmark.name === name)?.figures ?? {}),
+    ).toEqual(keys);
   });
 });
 
@@ -88,7 +196,11 @@ describe('metrics', () => {
 
   test('names, labels with escaped quotes, values', () => {
     expect(samples).toHaveLength(4);
-    expect(samples[2]).toEqual({ name: 'requests_total', labels: { verb: 'get', resource: 'pods', path: 'a\\"b,c' }, value: 100 });
+    expect(samples[2]).toEqual({
+      name: 'requests_total',
+      labels: { verb: 'get', resource: 'pods', path: 'a\\"b,c' },
+      value: 100,
+    });
     expect(samples[3]).toEqual({ name: 'up', labels: {}, value: 1 });
   });
 
@@ -120,7 +232,12 @@ describe('budgets', () => {
       slow: { unit: 'ms', what: 'slowness', budget: { kind: 'max', limit: 1_000 } },
       fast: { unit: '/s', what: 'speed', budget: { kind: 'min', limit: 5 } },
       free: { unit: '', what: 'no budget' },
-      'sometimes.measured': { unit: '', what: 'at will', budget: { kind: 'max', limit: 1 }, optional: true },
+      'sometimes.measured': {
+        unit: '',
+        what: 'at will',
+        budget: { kind: 'max', limit: 1 },
+        optional: true,
+      },
     },
     run: () => Promise.reject(new Error('not run')),
   };
@@ -135,21 +252,44 @@ describe('budgets', () => {
 
   test('a figure that was not measured misses its budget, unless it need not be', () => {
     expect(missed(benchmark, { fast: 7 })).toEqual(['slow']);
-    expect(missed(benchmark, { slow: 1, fast: 7, 'sometimes.measured': 2 })).toEqual(['sometimes.measured']);
+    expect(missed(benchmark, { slow: 1, fast: 7, 'sometimes.measured': 2 })).toEqual([
+      'sometimes.measured',
+    ]);
     expect(reportTable(benchmark, { slow: 1, fast: 7, free: 1 })).not.toContain('sometimes');
   });
 });
 
 test('a point in the key of a figure is an object in the JSON', () => {
-  expect(nested({ runs: 3, 'a.b.c': 1, 'a.b.d': 2, 'a.e': 4 })).toEqual({ runs: 3, a: { b: { c: 1, d: 2 }, e: 4 } });
+  expect(nested({ runs: 3, 'a.b.c': 1, 'a.b.d': 2, 'a.e': 4 })).toEqual({
+    runs: 3,
+    a: { b: { c: 1, d: 2 }, e: 4 },
+  });
 });
 
 describe('events of containerd', () => {
-  const line = (topic: string, event: object): string => `2026-01-02 03:04:05.678901234 +0000 UTC k8s.io ${topic} ${JSON.stringify(event)}`;
+  const line = (topic: string, event: object): string =>
+    `2026-01-02 03:04:05.678901234 +0000 UTC k8s.io ${topic} ${JSON.stringify(event)}`;
   test.each([
-    ['a start, at the time of the event', line('/tasks/start', { container_id: 'c', pid: 7 }), { container: 'c', kind: 'start', at: Date.UTC(2026, 0, 2, 3, 4, 5, 678) }],
-    ['an end, at the time it tells', line('/tasks/exit', { container_id: 'c', id: 'c', pid: 7, exited_at: '2026-01-02T03:04:05.5Z' }), { container: 'c', kind: 'exit', at: Date.UTC(2026, 0, 2, 3, 4, 5, 500) }],
-    ['not the end of another process in the container', line('/tasks/exit', { container_id: 'c', id: 'exec', exited_at: '2026-01-02T03:04:05.5Z' }), undefined],
+    [
+      'a start, at the time of the event',
+      line('/tasks/start', { container_id: 'c', pid: 7 }),
+      { container: 'c', kind: 'start', at: Date.UTC(2026, 0, 2, 3, 4, 5, 678) },
+    ],
+    [
+      'an end, at the time it tells',
+      line('/tasks/exit', {
+        container_id: 'c',
+        id: 'c',
+        pid: 7,
+        exited_at: '2026-01-02T03:04:05.5Z',
+      }),
+      { container: 'c', kind: 'exit', at: Date.UTC(2026, 0, 2, 3, 4, 5, 500) },
+    ],
+    [
+      'not the end of another process in the container',
+      line('/tasks/exit', { container_id: 'c', id: 'exec', exited_at: '2026-01-02T03:04:05.5Z' }),
+      undefined,
+    ],
     ['nor anything else', line('/tasks/create', { container_id: 'c' }), undefined],
     ['nor what is no event', 'time="now" level=warning msg="/tasks/start"', undefined],
   ])('%s', (_, text, expected) => {
@@ -168,16 +308,51 @@ test('mapConcurrently: so many at a time, results in order, the first failure th
   });
   expect(doubled).toEqual([2, 4, 6, 8, 10]);
   expect(most).toBe(2);
-  await expect(mapConcurrently([1, 2], 2, async (item) => await (item === 2 ? Promise.reject(new Error('two')) : Promise.resolve(item)))).rejects.toThrow('two');
+  await expect(
+    mapConcurrently(
+      [1, 2],
+      2,
+      async (item) => await (item === 2 ? Promise.reject(new Error('two')) : Promise.resolve(item)),
+    ),
+  ).rejects.toThrow('two');
 });
 
 test('the CPU of jobs is that of worker and Temporal, without what they take when idle', () => {
-  const spent = { wallSeconds: 20, cpuSeconds: { worker: 6, worker2: 2, temporal: 8, etcd: 4, 'kube-apiserver': 8, 'kube-scheduler': 2, kwok: 9, othersOnThisMachine: 30 } };
-  const idle = { wallSeconds: 5, cpuSeconds: { worker: 0.5, temporal: 0.5, etcd: 0.5, 'kube-apiserver': 0.5 } };
+  const spent = {
+    wallSeconds: 20,
+    cpuSeconds: {
+      worker: 6,
+      worker2: 2,
+      temporal: 8,
+      etcd: 4,
+      'kube-apiserver': 8,
+      'kube-scheduler': 2,
+      kwok: 9,
+      othersOnThisMachine: 30,
+    },
+  };
+  const idle = {
+    wallSeconds: 5,
+    cpuSeconds: { worker: 0.5, temporal: 0.5, etcd: 0.5, 'kube-apiserver': 0.5 },
+  };
   expect(cpuOfJobs(spent, idle, 100)).toEqual({ ms: 120, times: 1.2 });
   const { temporal, ...others } = spent.cpuSeconds;
-  const cluster = { ...spent, cpuSeconds: { ...others, 'temporal-frontend': 2, 'temporal-history': 3, postgres: temporal - 5 } };
-  expect(cpuOfJobs(cluster, { ...idle, cpuSeconds: { ...idle.cpuSeconds, temporal: 0, postgres: 0.5 } }, 100)).toEqual({ ms: 120, times: 1.2 });
+  const cluster = {
+    ...spent,
+    cpuSeconds: {
+      ...others,
+      'temporal-frontend': 2,
+      'temporal-history': 3,
+      postgres: temporal - 5,
+    },
+  };
+  expect(
+    cpuOfJobs(
+      cluster,
+      { ...idle, cpuSeconds: { ...idle.cpuSeconds, temporal: 0, postgres: 0.5 } },
+      100,
+    ),
+  ).toEqual({ ms: 120, times: 1.2 });
 });
 
 test('the requests to Temporal are those that a worker makes of its own accord, and polls that were answered', () => {
@@ -192,16 +367,25 @@ test('the requests to Temporal are those that a worker makes of its own accord, 
       'temporal_activity_poll_no_task_total{} 8',
     ].join('\n'),
   );
-  expect(temporalRequests(samples)).toEqual({ RespondWorkflowTaskCompleted: 4, 'workflow polls answered': 4, 'activity polls answered': 2 });
+  expect(temporalRequests(samples)).toEqual({
+    RespondWorkflowTaskCompleted: 4,
+    'workflow polls answered': 4,
+    'activity polls answered': 2,
+  });
 });
 
 test('the CPU time of a process and its children: living ones and those that have ended', async () => {
-  const parent = spawn('sh', ['-c', '(while :; do :; done) & echo $!; wait; echo ended; read line'], { stdio: ['pipe', 'pipe', 'ignore'], detached: true });
+  const parent = spawn(
+    'sh',
+    ['-c', '(while :; do :; done) & echo $!; wait; echo ended; read line'],
+    { stdio: ['pipe', 'pipe', 'ignore'], detached: true },
+  );
   try {
     const pid = parent.pid ?? 0;
     const lines = createInterface({ input: parent.stdout })[Symbol.asyncIterator]();
     const child = Number((await lines.next()).value);
-    const ofChildren = async (): Promise<number> => (await cpuSecondsOfFamily(pid)) - (await cpuSecondsOf(pid));
+    const ofChildren = async (): Promise<number> =>
+      (await cpuSecondsOfFamily(pid)) - (await cpuSecondsOf(pid));
     await until('the living child to be counted', async () => (await ofChildren()) > 0);
     process.kill(child, 'SIGKILL');
     expect((await lines.next()).value).toBe('ended');

@@ -13,9 +13,12 @@ import { FULL_VALUES, PLAIN_VALUES } from '../support/chart.ts';
 const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
 const read = (path: string): string => readFileSync(join(PROJECT, path), 'utf8');
 
-test.each(derivedFiles().map(({ path, text }) => [path.slice(PROJECT.length), text]))('%s is what follows from other files: else run "npm run chart"', (path, text) => {
-  expect(read(path)).toBe(text);
-});
+test.each(derivedFiles().map(({ path, text }) => [path.slice(PROJECT.length), text]))(
+  '%s is what follows from other files: else run "npm run chart"',
+  (path, text) => {
+    expect(read(path)).toBe(text);
+  },
+);
 
 test('the chart has the version of the package, and so has what it installs', () => {
   const { version } = JSON.parse(read('package.json')) as { version: string };
@@ -27,7 +30,11 @@ test("containerMode takes GitHub's runner image where no other is named", () => 
 });
 
 test('no template is longer than a file of code may be', () => {
-  for (const name of readdirSync(join(PROJECT, 'deploy/chart/templates'))) expect([name, read(`deploy/chart/templates/${name}`).split('\n').length <= 300]).toEqual([name, true]);
+  for (const name of readdirSync(join(PROJECT, 'deploy/chart/templates')))
+    expect([name, read(`deploy/chart/templates/${name}`).split('\n').length <= 300]).toEqual([
+      name,
+      true,
+    ]);
 });
 
 describe('the values', () => {
@@ -35,20 +42,40 @@ describe('the values', () => {
 
   test('are described each, but where the name says all', () => {
     const silent = values.filter(({ text }) => text === '').map(({ path }) => path);
-    expect(silent.filter((path) => !/\.(replicas|resources|podSpec|podLabels|podAnnotations|podDisruptionBudget|annotations|labels|interval|enabled|schedule|className|host|minReplicas|maxReplicas|pullPolicy|type|port|namespace)$/.test(path))).toEqual([]);
+    expect(
+      silent.filter(
+        (path) =>
+          !/\.(replicas|resources|podSpec|podLabels|podAnnotations|podDisruptionBudget|annotations|labels|interval|enabled|schedule|className|host|minReplicas|maxReplicas|pullPolicy|type|port|namespace)$/.test(
+            path,
+          ),
+      ),
+    ).toEqual([]);
   });
 
   test('are used each by a template', () => {
-    const templates = readdirSync(join(PROJECT, 'deploy/chart/templates')).map((name) => read(`deploy/chart/templates/${name}`)).join('\n');
-    for (const { path } of values) expect([path, templates.includes(`.${path.split('.').at(-1)}`)]).toEqual([path, true]);
+    const templates = readdirSync(join(PROJECT, 'deploy/chart/templates'))
+      .map((name) => read(`deploy/chart/templates/${name}`))
+      .join('\n');
+    for (const { path } of values)
+      expect([path, templates.includes(`.${path.split('.').at(-1)}`)]).toEqual([path, true]);
   });
 
   test('as a table: default and description, which may have several lines', () => {
-    expect(valuesTable(chartValues('# -- one\n# two | three\na: ""\n# -- five\nb:\n  # -- four\n  c: [1]\n  d: {}\n'))).toBe('| Value | Default | Meaning |\n|---|---|---|\n| `a` | – | one two \\| three |\n| `b` |  | five |\n| `b.c` | `[1]` | four |\n| `b.d` | `{}` |  |');
+    expect(
+      valuesTable(
+        chartValues(
+          '# -- one\n# two | three\na: ""\n# -- five\nb:\n  # -- four\n  c: [1]\n  d: {}\n',
+        ),
+      ),
+    ).toBe(
+      '| Value | Default | Meaning |\n|---|---|---|\n| `a` | – | one two \\| three |\n| `b` |  | five |\n| `b.c` | `[1]` | four |\n| `b.d` | `{}` |  |',
+    );
   });
 
   test('pass their schema, which is one', () => {
-    const validate = new Ajv2020({ strict: false }).compile(JSON.parse(read('deploy/chart/values.schema.json')) as object);
+    const validate = new Ajv2020({ strict: false }).compile(
+      JSON.parse(read('deploy/chart/values.schema.json')) as object,
+    );
     for (const each of [parse(read('deploy/chart/values.yaml')), PLAIN_VALUES, FULL_VALUES]) {
       validate(each);
       expect(validate.errors).toBeNull();

@@ -15,22 +15,34 @@ const NOBODY = { TEMPORAL_ADDRESS: '127.0.0.1:1' };
 async function offered(...words: string[]): Promise<string[]> {
   const { status, stdout, stderr } = await runCli(['complete', '--', ...words], NOBODY);
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-  return stdout.split('\n').filter((line) => line !== '').map((line) => line.split('\t')[0] ?? '');
+  return stdout
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => line.split('\t')[0] ?? '');
 }
 
 test.each<[words: string[], offers: string[]]>([
   [['runner', 'dr'], ['drain']],
-  [['set', ''], ['apply', 'list', 'get', 'scale', 'pause', 'resume', 'hold', 'delete', 'schema', 'help']],
+  [
+    ['set', ''],
+    ['apply', 'list', 'get', 'scale', 'pause', 'resume', 'hold', 'delete', 'schema', 'help'],
+  ],
   [['runner', 'list', '--ph'], ['--phase']],
   [['runner', 'list', '--phase', 'Un'], ['Unregistering']],
   [['runner', 'list', '--phase=Un'], ['--phase=Unregistering']],
   [['runner', 'list', '--phase', '=', 'Un'], ['Unregistering']],
   [['runner', 'list', '--outcome', 's'], ['succeeded']],
-  [['runner', 'cancel', '--mode', ''], ['drain', 'stop', 'force']],
+  [
+    ['runner', 'cancel', '--mode', ''],
+    ['drain', 'stop', 'force'],
+  ],
   [['-o', 'y'], ['yaml']],
   [['runner', 'list', '-o', 'y'], ['yaml']],
   [['--namespace', 'runner', 'se'], ['set']],
-  [['completion', ''], ['bash', 'zsh', 'fish']],
+  [
+    ['completion', ''],
+    ['bash', 'zsh', 'fish'],
+  ],
   [['set', 'apply', '-f', ''], []],
   [['run', '--', 'make', '--o'], []],
   [['complet'], ['completion']],
@@ -41,7 +53,9 @@ test.each<[words: string[], offers: string[]]>([
 
 test('options of the command and of the program, each once', async () => {
   const options = await offered('runner', 'list', '--');
-  expect(options).toEqual(expect.arrayContaining(['--set', '--watch', '--output', '--address', '--help']));
+  expect(options).toEqual(
+    expect.arrayContaining(['--set', '--watch', '--output', '--address', '--help']),
+  );
   expect(options).toEqual([...new Set(options)]);
 });
 
@@ -51,7 +65,8 @@ function there(shell: string): boolean {
     execFileSync(shell, ['-c', ':'], { stdio: 'ignore' });
     return true;
   } catch {
-    if (process.env['HOLDFAST_REQUIRE'] === 'all') throw new Error(`${shell} is missing: apt-get install ${shell}`);
+    if (process.env['HOLDFAST_REQUIRE'] === 'all')
+      throw new Error(`${shell} is missing: apt-get install ${shell}`);
     return false;
   }
 }
@@ -61,7 +76,10 @@ describe('in a shell', () => {
   let env: Record<string, string>;
   beforeAll(() => {
     folder = mkdtempSync(join(tmpdir(), 'holdfast-shell-'));
-    writeFileSync(join(folder, 'holdfast'), `#!/bin/sh\nexec '${process.execPath}' '${join(PROJECT, 'worker/cli/main.ts')}' "$@"\n`);
+    writeFileSync(
+      join(folder, 'holdfast'),
+      `#!/bin/sh\nexec '${process.execPath}' '${join(PROJECT, 'worker/cli/main.ts')}' "$@"\n`,
+    );
     chmodSync(join(folder, 'holdfast'), 0o755);
     writeFileSync(join(folder, 'sets.yaml'), '');
     env = { PATH: `${folder}:${process.env['PATH'] ?? ''}`, HOME: folder, TERM: 'dumb', ...NOBODY };
@@ -70,14 +88,22 @@ describe('in a shell', () => {
 
   /** Types into a shell on a terminal: lines once the one before was carried out, each key as a person presses it. @returns what it printed */
   async function typed(shell: string, lines: readonly string[], ends: RegExp): Promise<string> {
-    const terminal = spawn('script', ['-qfc', shell, '/dev/null'], { cwd: folder, env, stdio: ['pipe', 'pipe', 'inherit'] });
+    const terminal = spawn('script', ['-qfc', shell, '/dev/null'], {
+      cwd: folder,
+      env,
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
     let printed = '';
     terminal.stdout.on('data', (data: Buffer) => (printed += data.toString()));
     const shown = (): string => JSON.stringify(printed);
     try {
       for (const [index, line] of lines.entries()) {
         terminal.stdin.write(`${line}; echo "done-"${index}\n`);
-        await until(`line ${index} to be carried out`, () => printed.includes(`done-${index}`), shown);
+        await until(
+          `line ${index} to be carried out`,
+          () => printed.includes(`done-${index}`),
+          shown,
+        );
       }
       await until('the completed line to be carried out', () => ends.test(printed), shown);
       return printed;
@@ -88,24 +114,81 @@ describe('in a shell', () => {
 
   const SCHEMA = /"title": "A runner \(Holdfast\)"/;
 
-  (there('bash') ? test : test.skip)('bash: a command is completed and carried out, sourced twice; a command in quotes is never run', async () => {
-    const printed = await typed('bash --norc --noprofile -i', ['source <(holdfast completion bash); source <(holdfast completion bash)', 'holdfast runner sche\t'], SCHEMA);
-    expect(printed).not.toMatch(/error|readonly/);
-    const replies = (line: string[]): string[] =>
-      execFileSync('bash', ['--norc', '-c', `${SCRIPTS.bash}COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _holdfast; printf '%s\\n' "\${COMPREPLY[@]}"`, 'bash', ...line], { cwd: folder, env, encoding: 'utf8' }).split('\n').filter(Boolean);
-    expect(replies(['holdfast', 'runner', 'list', '--outcome', '=', 'su'])).toEqual(['succeeded']);
-    expect(replies(['holdfast', 'runner', 'list', '-q', '$(touch owned)', '--all', '--ph'])).toEqual(['--phase']);
-    expect(execFileSync('ls', [folder], { encoding: 'utf8' })).not.toContain('owned');
-  });
+  (there('bash') ? test : test.skip)(
+    'bash: a command is completed and carried out, sourced twice; a command in quotes is never run',
+    async () => {
+      const printed = await typed(
+        'bash --norc --noprofile -i',
+        [
+          'source <(holdfast completion bash); source <(holdfast completion bash)',
+          'holdfast runner sche\t',
+        ],
+        SCHEMA,
+      );
+      expect(printed).not.toMatch(/error|readonly/);
+      const replies = (line: string[]): string[] =>
+        execFileSync(
+          'bash',
+          [
+            '--norc',
+            '-c',
+            `${SCRIPTS.bash}COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _holdfast; printf '%s\\n' "\${COMPREPLY[@]}"`,
+            'bash',
+            ...line,
+          ],
+          { cwd: folder, env, encoding: 'utf8' },
+        )
+          .split('\n')
+          .filter(Boolean);
+      expect(replies(['holdfast', 'runner', 'list', '--outcome', '=', 'su'])).toEqual([
+        'succeeded',
+      ]);
+      expect(
+        replies(['holdfast', 'runner', 'list', '-q', '$(touch owned)', '--all', '--ph']),
+      ).toEqual(['--phase']);
+      expect(execFileSync('ls', [folder], { encoding: 'utf8' })).not.toContain('owned');
+    },
+  );
 
-  (there('zsh') ? test : test.skip)('zsh: a command is completed and carried out; files where nothing is offered', async () => {
-    await typed('zsh -f -i', ['source <(holdfast completion zsh)', 'holdfast runner sche\t'], SCHEMA);
-    await typed('zsh -f -i', ['source <(holdfast completion zsh)', 'echo holdfast; : holdfast', 'holdfast set apply -f set\t --help >/dev/null && echo completed'], /completed\r?\n/);
-  });
+  (there('zsh') ? test : test.skip)(
+    'zsh: a command is completed and carried out; files where nothing is offered',
+    async () => {
+      await typed(
+        'zsh -f -i',
+        ['source <(holdfast completion zsh)', 'holdfast runner sche\t'],
+        SCHEMA,
+      );
+      await typed(
+        'zsh -f -i',
+        [
+          'source <(holdfast completion zsh)',
+          'echo holdfast; : holdfast',
+          'holdfast set apply -f set\t --help >/dev/null && echo completed',
+        ],
+        /completed\r?\n/,
+      );
+    },
+  );
 
-  (there('fish') ? test : test.skip)('fish: commands with their descriptions, and files where nothing is offered', () => {
-    const completed = (line: string): string[] => execFileSync('fish', ['--no-config', '-c', `holdfast completion fish | source; complete -C ${JSON.stringify(line)}`], { cwd: folder, env, encoding: 'utf8' }).split('\n').filter(Boolean);
-    expect(completed('holdfast runner sche')).toEqual(["schema\tprint the JSON Schema of a runner's file, for editors"]);
-    expect(completed('holdfast set apply -f set')).toEqual(['sets.yaml']);
-  });
+  (there('fish') ? test : test.skip)(
+    'fish: commands with their descriptions, and files where nothing is offered',
+    () => {
+      const completed = (line: string): string[] =>
+        execFileSync(
+          'fish',
+          [
+            '--no-config',
+            '-c',
+            `holdfast completion fish | source; complete -C ${JSON.stringify(line)}`,
+          ],
+          { cwd: folder, env, encoding: 'utf8' },
+        )
+          .split('\n')
+          .filter(Boolean);
+      expect(completed('holdfast runner sche')).toEqual([
+        "schema\tprint the JSON Schema of a runner's file, for editors",
+      ]);
+      expect(completed('holdfast set apply -f set')).toEqual(['sets.yaml']);
+    },
+  );
 });

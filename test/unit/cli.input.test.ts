@@ -21,20 +21,86 @@ const file = (name: string, text: string): string => {
 describe('flags to input', () => {
   const rows: [string, RunnerFlags, Record<string, unknown>, Record<string, unknown>][] = [
     ['nothing', {}, {}, {}],
-    ['everything', { org: 'acme', name: 'big', set: 'linux', labels: 'a, b', static: true, credential: 'app', groupId: '3', image: 'i', podNamespace: 'n', onEviction: 'replace' }, {}, { organization: 'acme', name: 'big', set: 'linux', labels: ['a', 'b'], ephemeral: false, credential: 'app', runnerGroupId: 3, image: 'i', namespace: 'n', onEviction: 'replace' }],
-    ['flags win over the file', { labels: 'x', ephemeral: true }, { labels: ['a'], ephemeral: false, credential: 'c' }, { labels: ['x'], ephemeral: true, credential: 'c' }],
-    ['a scope flag replaces the scope of the file', { repo: 'acme/app' }, { organization: 'acme' }, { repository: 'acme/app' }],
-    ['two scope flags stay two, for validation to refuse', { repo: 'a/b', org: 'a' }, {}, { repository: 'a/b', organization: 'a' }],
-    ['timeouts are merged one by one', { jobTimeout: '2h' }, { timeouts: { idle: '5m', jobTimeout: '1h' } }, { timeouts: { idle: '5m', jobTimeout: '2h' } }],
-    ['stop', { stopSignalTimeout: '1m', stopCleanupTimeout: '2m' }, {}, { stop: { signalTimeout: '1m', cleanupTimeout: '2m' } }],
-    ['env', { env: ['A=1', 'B=x=y', 'C='] }, { env: { A: '0', D: '4' } }, { env: { A: '1', B: 'x=y', C: '', D: '4' } }],
-    ['what the flags do not know is left to validation', {}, { organization: 'a', typo: 1, pod: { spec: {} } }, { organization: 'a', typo: 1, pod: { spec: {} } }],
+    [
+      'everything',
+      {
+        org: 'acme',
+        name: 'big',
+        set: 'linux',
+        labels: 'a, b',
+        static: true,
+        credential: 'app',
+        groupId: '3',
+        image: 'i',
+        podNamespace: 'n',
+        onEviction: 'replace',
+      },
+      {},
+      {
+        organization: 'acme',
+        name: 'big',
+        set: 'linux',
+        labels: ['a', 'b'],
+        ephemeral: false,
+        credential: 'app',
+        runnerGroupId: 3,
+        image: 'i',
+        namespace: 'n',
+        onEviction: 'replace',
+      },
+    ],
+    [
+      'flags win over the file',
+      { labels: 'x', ephemeral: true },
+      { labels: ['a'], ephemeral: false, credential: 'c' },
+      { labels: ['x'], ephemeral: true, credential: 'c' },
+    ],
+    [
+      'a scope flag replaces the scope of the file',
+      { repo: 'acme/app' },
+      { organization: 'acme' },
+      { repository: 'acme/app' },
+    ],
+    [
+      'two scope flags stay two, for validation to refuse',
+      { repo: 'a/b', org: 'a' },
+      {},
+      { repository: 'a/b', organization: 'a' },
+    ],
+    [
+      'timeouts are merged one by one',
+      { jobTimeout: '2h' },
+      { timeouts: { idle: '5m', jobTimeout: '1h' } },
+      { timeouts: { idle: '5m', jobTimeout: '2h' } },
+    ],
+    [
+      'stop',
+      { stopSignalTimeout: '1m', stopCleanupTimeout: '2m' },
+      {},
+      { stop: { signalTimeout: '1m', cleanupTimeout: '2m' } },
+    ],
+    [
+      'env',
+      { env: ['A=1', 'B=x=y', 'C='] },
+      { env: { A: '0', D: '4' } },
+      { env: { A: '1', B: 'x=y', C: '', D: '4' } },
+    ],
+    [
+      'what the flags do not know is left to validation',
+      {},
+      { organization: 'a', typo: 1, pod: { spec: {} } },
+      { organization: 'a', typo: 1, pod: { spec: {} } },
+    ],
   ];
   test.each(rows)('%s', (_title, flags, fromFile, expected) => {
     expect(inputFromFlags(flags, fromFile)).toEqual(expected);
   });
 
-  test.each([[{ groupId: '1.5' }, /--group-id: "1\.5"/], [{ groupId: 'x' }, /--group-id/], [{ env: ['=x'] }, /--env: "=x" is not NAME=value/]])('%j is bad usage', (flags, message) => {
+  test.each([
+    [{ groupId: '1.5' }, /--group-id: "1\.5"/],
+    [{ groupId: 'x' }, /--group-id/],
+    [{ env: ['=x'] }, /--env: "=x" is not NAME=value/],
+  ])('%j is bad usage', (flags, message) => {
     expect(() => inputFromFlags(flags)).toThrow(message);
   });
 });
@@ -50,61 +116,135 @@ describe('what is started', () => {
   });
 
   test('summary within 200 bytes, search attributes, fairness key', async () => {
-    const plan = await planStart({ repo: 'acme/app', set: 's', static: true, labels: Array.from({ length: 60 }, (_, i) => `étiquette${i}`).join(',') });
+    const plan = await planStart({
+      repo: 'acme/app',
+      set: 's',
+      static: true,
+      labels: Array.from({ length: 60 }, (_, i) => `étiquette${i}`).join(','),
+    });
     expect(plan.summary).toMatch(/^static runner for acme\/app \(étiquette0, /);
     expect(Buffer.byteLength(plan.summary)).toBeLessThanOrEqual(200);
-    expect(plan.searchAttributes.map(({ key, value }) => [key.name, value])).toEqual([['RunnerPhase', 'Requested'], ['RunnerScope', 'acme/app'], ['RunnerSet', 's']]);
+    expect(plan.searchAttributes.map(({ key, value }) => [key.name, value])).toEqual([
+      ['RunnerPhase', 'Requested'],
+      ['RunnerScope', 'acme/app'],
+      ['RunnerSet', 's'],
+    ]);
     expect(plan.fairnessKey).toBe('acme/app');
   });
 
   test('a file in YAML or JSON, flags over it', async () => {
     const yaml = file('r.yaml', 'organization: acme\nlabels: [linux]\ntimeouts:\n  idle: 5m\n');
-    expect((await planStart({ file: yaml, name: 'n', jobTimeout: '1h' })).input).toEqual({ organization: 'acme', labels: ['linux'], name: 'n', timeouts: { idle: '5m', jobTimeout: '1h' } });
+    expect((await planStart({ file: yaml, name: 'n', jobTimeout: '1h' })).input).toEqual({
+      organization: 'acme',
+      labels: ['linux'],
+      name: 'n',
+      timeouts: { idle: '5m', jobTimeout: '1h' },
+    });
     const json = file('r.json', '{"repository": "acme/app", "name": "j"}');
-    expect(await planStart({ image: 'alpine:3' }, ['migrate', '--all'])).toMatchObject({ input: { ciServer: 'none', command: ['migrate', '--all'], image: 'alpine:3' }, summary: 'migrate --all' });
-    expect((await planStart({ repo: 'acme/app' }, ['run.sh'])).input).toEqual({ repository: 'acme/app', command: ['run.sh'] });
-    expect(await planStart({ file: json })).toMatchObject({ workflowId: 'runner-j', input: { repository: 'acme/app' } });
+    expect(await planStart({ image: 'alpine:3' }, ['migrate', '--all'])).toMatchObject({
+      input: { ciServer: 'none', command: ['migrate', '--all'], image: 'alpine:3' },
+      summary: 'migrate --all',
+    });
+    expect((await planStart({ repo: 'acme/app' }, ['run.sh'])).input).toEqual({
+      repository: 'acme/app',
+      command: ['run.sh'],
+    });
+    expect(await planStart({ file: json })).toMatchObject({
+      workflowId: 'runner-j',
+      input: { repository: 'acme/app' },
+    });
   });
 
   test('generated names are what GitHub and Kubernetes take as a name', () => {
-    for (let i = 0; i < 200; i++) expect(readableName()).toMatch(/^[a-z]{3,8}-[a-z]{3,8}-[0-9a-f]{4}$/);
+    for (let i = 0; i < 200; i++)
+      expect(readableName()).toMatch(/^[a-z]{3,8}-[a-z]{3,8}-[0-9a-f]{4}$/);
   });
 });
 
 describe('bad input is told in one line naming the field, its flag and the fix, before Temporal is looked for', () => {
   test.each<[string[], RegExp]>([
     [['--labels', 'a'], /^error: organization \(--org\) is missing: give exactly one of/],
-    [['--org', 'a', '--repo', 'a/b'], /^error: organization, repository \(--org, --repo\) exclude each other/],
+    [
+      ['--org', 'a', '--repo', 'a/b'],
+      /^error: organization, repository \(--org, --repo\) exclude each other/,
+    ],
     [['--repo', 'acme'], /^error: repository \(--repo\) must be "owner\/repo"/],
-    [['--org', 'a', '--job-timeout', 'soon'], /^error: timeouts\.jobTimeout \(--job-timeout\) is not a duration; write for example "30s"/],
-    [['--org', 'a', '--job-timeout', '25'], /^error: timeouts\.jobTimeout \(--job-timeout\) is not a duration/],
+    [
+      ['--org', 'a', '--job-timeout', 'soon'],
+      /^error: timeouts\.jobTimeout \(--job-timeout\) is not a duration; write for example "30s"/,
+    ],
+    [
+      ['--org', 'a', '--job-timeout', '25'],
+      /^error: timeouts\.jobTimeout \(--job-timeout\) is not a duration/,
+    ],
     [['--org', 'a', '--labels', ','], /labels/],
-    [['--org', 'a', '--name', 'x'.repeat(51)], /^error: name \(--name\) must be at most 50 characters/],
+    [
+      ['--org', 'a', '--name', 'x'.repeat(51)],
+      /^error: name \(--name\) must be at most 50 characters/,
+    ],
     [['--org', 'a', '--group-id', 'big'], /^error: --group-id: "big" is not the numeric id/],
-    [['--org', 'a', '--static', '--ephemeral'], /^error: option '--static' cannot be used with option '--ephemeral'/],
+    [
+      ['--org', 'a', '--static', '--ephemeral'],
+      /^error: option '--static' cannot be used with option '--ephemeral'/,
+    ],
     [['-f', '/does/not/exist.yaml'], /^error: --file: cannot read \/does\/not\/exist\.yaml/],
   ])('runner start %j', async (args, message) => {
-    const { status, stdout, stderr } = await runCli(['runner', 'start', ...args, '--address', '127.0.0.1:1']);
+    const { status, stdout, stderr } = await runCli([
+      'runner',
+      'start',
+      ...args,
+      '--address',
+      '127.0.0.1:1',
+    ]);
     expect(stderr).toMatch(message);
     expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
     if (!args.includes(',')) expect(stderr.trim().split('\n')).toHaveLength(1);
   });
 
   test('an unknown field of a file', async () => {
-    const { status, stderr } = await runCli(['run', '-f', file('typo.json', '{"organization":"a","timeouts":{"jobTimeuot":"1h"}}'), '--address', '127.0.0.1:1']);
-    expect({ status, stderr }).toEqual({ status: 2, stderr: 'error: timeouts.jobTimeuot is not a known field; check the spelling\n' });
+    const { status, stderr } = await runCli([
+      'run',
+      '-f',
+      file('typo.json', '{"organization":"a","timeouts":{"jobTimeuot":"1h"}}'),
+      '--address',
+      '127.0.0.1:1',
+    ]);
+    expect({ status, stderr }).toEqual({
+      status: 2,
+      stderr: 'error: timeouts.jobTimeuot is not a known field; check the spelling\n',
+    });
   });
 
   test.each(['[1]', '"x"', 'a: [', ''])('a file that holds %j', async (text) => {
-    const { status, stderr } = await runCli(['runner', 'start', '-f', file('bad.yaml', text), '--address', '127.0.0.1:1']);
+    const { status, stderr } = await runCli([
+      'runner',
+      'start',
+      '-f',
+      file('bad.yaml', text),
+      '--address',
+      '127.0.0.1:1',
+    ]);
     expect(status).toBe(2);
-    expect(stderr).toMatch(/^error: --file: .*bad\.yaml (must hold one object|is neither YAML nor JSON)/);
+    expect(stderr).toMatch(
+      /^error: --file: .*bad\.yaml (must hold one object|is neither YAML nor JSON)/,
+    );
   });
 
   test('several errors at once, and as JSON on stderr', async () => {
-    const { status, stdout, stderr } = await runCli(['runner', 'start', '--repo', 'x', '--job-timeout', 'y', '--json']);
+    const { status, stdout, stderr } = await runCli([
+      'runner',
+      'start',
+      '--repo',
+      'x',
+      '--job-timeout',
+      'y',
+      '--json',
+    ]);
     expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
-    expect(JSON.parse(stderr).error).toMatchObject({ code: 'invalid_input', fields: [{ field: 'repository (--repo)' }, { field: 'timeouts.jobTimeout (--job-timeout)' }] });
+    expect(JSON.parse(stderr).error).toMatchObject({
+      code: 'invalid_input',
+      fields: [{ field: 'repository (--repo)' }, { field: 'timeouts.jobTimeout (--job-timeout)' }],
+    });
   });
 });
 
@@ -112,47 +252,92 @@ describe('selection', () => {
   test.each<[Selection, string]>([
     [{}, 'WorkflowType = "runner" AND ExecutionStatus = "Running"'],
     [{ all: true }, 'WorkflowType = "runner"'],
-    [{ phase: 'busy', set: 's' }, 'WorkflowType = "runner" AND ExecutionStatus = "Running" AND RunnerSet = \'s\' AND RunnerPhase = \'Busy\''],
-    [{ outcome: 'Errored', scope: 'a/b' }, 'WorkflowType = "runner" AND RunnerScope = \'a/b\' AND RunnerOutcome = \'errored\''],
-    [{ query: 'RunnerSet = "a" OR RunnerSet = "b"' }, 'WorkflowType = "runner" AND ExecutionStatus = "Running" AND (RunnerSet = "a" OR RunnerSet = "b")'],
+    [
+      { phase: 'busy', set: 's' },
+      'WorkflowType = "runner" AND ExecutionStatus = "Running" AND RunnerSet = \'s\' AND RunnerPhase = \'Busy\'',
+    ],
+    [
+      { outcome: 'Errored', scope: 'a/b' },
+      "WorkflowType = \"runner\" AND RunnerScope = 'a/b' AND RunnerOutcome = 'errored'",
+    ],
+    [
+      { query: 'RunnerSet = "a" OR RunnerSet = "b"' },
+      'WorkflowType = "runner" AND ExecutionStatus = "Running" AND (RunnerSet = "a" OR RunnerSet = "b")',
+    ],
   ])('%j', (selection, query) => {
     expect(selectionQuery(selection)).toBe(query);
   });
 
-  test.each<Selection>([{ phase: 'Bsy' }, { outcome: 'ok' }, { query: ' ' }, { query: 'a = "b") OR (c = "d"' }, { query: 'a = "b' }, { query: '(a = "b"' }])('%j is bad usage', (selection) => {
+  test.each<Selection>([
+    { phase: 'Bsy' },
+    { outcome: 'ok' },
+    { query: ' ' },
+    { query: 'a = "b") OR (c = "d"' },
+    { query: 'a = "b' },
+    { query: '(a = "b"' },
+  ])('%j is bad usage', (selection) => {
     expect(() => selectionQuery(selection)).toThrow(CliError);
   });
 
   test('brackets within quotes are text', () => {
-    expect(selectionQuery({ query: 'RunnerSet = ")("', all: true })).toBe('WorkflowType = "runner" AND (RunnerSet = ")(")');
+    expect(selectionQuery({ query: 'RunnerSet = ")("', all: true })).toBe(
+      'WorkflowType = "runner" AND (RunnerSet = ")(")',
+    );
   });
 
   test('a name cannot leave its quotes', () => {
-    expect(selectionQuery({ set: "x' OR WorkflowId != '", all: true })).toBe("WorkflowType = \"runner\" AND RunnerSet = 'x'' OR WorkflowId != '''");
+    expect(selectionQuery({ set: "x' OR WorkflowId != '", all: true })).toBe(
+      "WorkflowType = \"runner\" AND RunnerSet = 'x'' OR WorkflowId != '''",
+    );
   });
 });
 
 describe('connection', () => {
-  const config = file('temporal.toml', '[profile.default]\naddress = "file:1"\nnamespace = "filens"\n[profile.other]\naddress = "other:2"\n');
+  const config = file(
+    'temporal.toml',
+    '[profile.default]\naddress = "file:1"\nnamespace = "filens"\n[profile.other]\naddress = "other:2"\n',
+  );
   const env = { TEMPORAL_CONFIG_FILE: config };
 
   test.each([
-    [{ address: 'flag:9', namespace: 'f' }, { ...env, TEMPORAL_ADDRESS: 'env:8' }, 'flag:9 (from --address)', 'f'],
+    [
+      { address: 'flag:9', namespace: 'f' },
+      { ...env, TEMPORAL_ADDRESS: 'env:8' },
+      'flag:9 (from --address)',
+      'f',
+    ],
     [{}, { ...env, TEMPORAL_ADDRESS: 'env:8' }, 'env:8 (from TEMPORAL_ADDRESS)', 'filens'],
     [{}, env, 'file:1 (from the profile)', 'filens'],
     [{ profile: 'other' }, env, 'other:2 (from the profile)', 'default'],
-    [{}, { TEMPORAL_CONFIG_FILE: join(folder, 'none.toml') }, 'localhost:7233 (from the default)', 'default'],
+    [
+      {},
+      { TEMPORAL_CONFIG_FILE: join(folder, 'none.toml') },
+      'localhost:7233 (from the default)',
+      'default',
+    ],
   ])('%j and %j', (flags, environment, server, namespace) => {
-    expect(connectionSettings(flags, environment)).toMatchObject({ server, namespace, taskQueue: 'holdfast', ui: undefined });
+    expect(connectionSettings(flags, environment)).toMatchObject({
+      server,
+      namespace,
+      taskQueue: 'holdfast',
+      ui: undefined,
+    });
   });
 
-  test.each(['http://localhost:7233', 'a b', 'host:port', 'host:70000', ''])('--address %j is bad usage', (address) => {
-    expect(() => connectionSettings({ address }, {})).toThrow(/^--address: ".*" is no address of a Temporal server/);
-  });
+  test.each(['http://localhost:7233', 'a b', 'host:port', 'host:70000', ''])(
+    '--address %j is bad usage',
+    (address) => {
+      expect(() => connectionSettings({ address }, {})).toThrow(
+        /^--address: ".*" is no address of a Temporal server/,
+      );
+    },
+  );
 
   test('an unknown profile, and a bad address of the UI, name the setting', () => {
     expect(() => connectionSettings({ profile: 'nope' }, env)).toThrow(/^--profile: .*nope/);
-    expect(() => connectionSettings({}, { HOLDFAST_TEMPORAL_UI: 'localhost:8233' })).toThrow(/^HOLDFAST_TEMPORAL_UI: /);
+    expect(() => connectionSettings({}, { HOLDFAST_TEMPORAL_UI: 'localhost:8233' })).toThrow(
+      /^HOLDFAST_TEMPORAL_UI: /,
+    );
   });
 });
 

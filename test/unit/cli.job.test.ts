@@ -22,14 +22,28 @@ const NOWHERE = { TEMPORAL_ADDRESS: '127.0.0.1:1' };
 test('a file becomes a job with an id of its own', async () => {
   const plan = await planJob(file(WEB));
   expect(plan.workflowId).toMatch(/^job-web-[a-z]+-[a-z]+-[0-9a-f]{4}$/);
-  expect(plan.input).toEqual({ name: 'web', test: [{ name: 'unit', commands: 'make deps\nmake test\n' }] });
-  expect(await planJob(file(WEB), 'mine')).toMatchObject({ workflowId: 'mine', spec: { steps: [{ workflowId: 'mine-test-1' }] } });
+  expect(plan.input).toEqual({
+    name: 'web',
+    test: [{ name: 'unit', commands: 'make deps\nmake test\n' }],
+  });
+  expect(await planJob(file(WEB), 'mine')).toMatchObject({
+    workflowId: 'mine',
+    spec: { steps: [{ workflowId: 'mine-test-1' }] },
+  });
 });
 
 describe('what is wrong is told before anything is started, with status 2', () => {
   test.each<[what: string, text: string, RegExp]>([
-    ['one thing', `${WEB}    timeout: soon\n`, /^error: \S+job\.yaml: test\.0\.timeout is not a duration/],
-    ['several', `${WEB}timeout: soon\nposts: []\n`, /^error: nothing was started: the job in \S+ is invalid\n {2}timeout is not a duration.*\n {2}posts is not a known field/],
+    [
+      'one thing',
+      `${WEB}    timeout: soon\n`,
+      /^error: \S+job\.yaml: test\.0\.timeout is not a duration/,
+    ],
+    [
+      'several',
+      `${WEB}timeout: soon\nposts: []\n`,
+      /^error: nothing was started: the job in \S+ is invalid\n {2}timeout is not a duration.*\n {2}posts is not a known field/,
+    ],
     ['no name', 'test: []', /name is missing/],
     ['no object', '- a', /must hold one object, such as \{"name": "web", "test"/],
     ['no YAML', 'a: [', /is neither YAML nor JSON/],
@@ -40,19 +54,35 @@ describe('what is wrong is told before anything is started, with status 2', () =
   });
 
   test('--json: as one object', async () => {
-    const { status, stderr } = await runCli(['job', 'run', '-f', file(`${WEB}timeout: soon\nposts: []\n`), '--json'], NOWHERE);
-    expect(JSON.parse(stderr)).toMatchObject({ error: { code: 'invalid_input', fields: [{ field: 'timeout' }, { field: 'posts' }] } });
+    const { status, stderr } = await runCli(
+      ['job', 'run', '-f', file(`${WEB}timeout: soon\nposts: []\n`), '--json'],
+      NOWHERE,
+    );
+    expect(JSON.parse(stderr)).toMatchObject({
+      error: { code: 'invalid_input', fields: [{ field: 'timeout' }, { field: 'posts' }] },
+    });
     expect(status).toBe(2);
   });
 
   test('a job that is sound gets as far as Temporal, and values in clear are warned of by name', async () => {
-    const { status, stderr } = await runCli(['job', 'run', '-f', file(`${WEB}    env: { TOKEN: abc }\n`)], NOWHERE);
-    expect(stderr).toMatch(/^warning: unit: env: what is written for TOKEN lies in Temporal in clear/);
+    const { status, stderr } = await runCli(
+      ['job', 'run', '-f', file(`${WEB}    env: { TOKEN: abc }\n`)],
+      NOWHERE,
+    );
+    expect(stderr).toMatch(
+      /^warning: unit: env: what is written for TOKEN lies in Temporal in clear/,
+    );
     expect(stderr).not.toContain('abc');
     expect(status).toBe(4);
   });
 
-  test.each([[['run']], [['list', '--limit', 'all']], [['get']], [['cancel', 'x', '--mode', 'gently']], [['logs']]])('holdfast job %j', async (words) => {
+  test.each([
+    [['run']],
+    [['list', '--limit', 'all']],
+    [['get']],
+    [['cancel', 'x', '--mode', 'gently']],
+    [['logs']],
+  ])('holdfast job %j', async (words) => {
     expect(await runCli(['job', ...words], NOWHERE)).toMatchObject({ status: 2 });
   });
 });
@@ -61,10 +91,30 @@ describe('a version of a change set', () => {
   test.each<[what: string, args: string[], text: string, RegExp]>([
     ['of no repository', ['--commit', 'a1', '--base', 'main'], WEB, /the job names no repository/],
     ['of no branch', ['--commit', 'a1'], `${WEB}repository: acme/web\n`, /add --base/],
-    ['that is none', ['--commit', 'a 1', '--base', 'main'], `${WEB}repository: acme/web\n`, /"a 1" is no commit's id/],
-    ['of no pull request', ['--commit', 'a1', '--base', 'main', '--pull-request', 'seven'], `${WEB}repository: acme/web\n`, /"seven" is no number/],
-    ['without a commit', ['--pull-request', '7'], WEB, /--pull-request: is for a version of a change set; add --commit/],
-    ['and an id of its own', ['--commit', 'a1', '--id', 'mine'], WEB, /cannot be used with option '--id/],
+    [
+      'that is none',
+      ['--commit', 'a 1', '--base', 'main'],
+      `${WEB}repository: acme/web\n`,
+      /"a 1" is no commit's id/,
+    ],
+    [
+      'of no pull request',
+      ['--commit', 'a1', '--base', 'main', '--pull-request', 'seven'],
+      `${WEB}repository: acme/web\n`,
+      /"seven" is no number/,
+    ],
+    [
+      'without a commit',
+      ['--pull-request', '7'],
+      WEB,
+      /--pull-request: is for a version of a change set; add --commit/,
+    ],
+    [
+      'and an id of its own',
+      ['--commit', 'a1', '--id', 'mine'],
+      WEB,
+      /cannot be used with option '--id/,
+    ],
   ])('%s: a word of its own', async (_what, args, text, expected) => {
     const { status, stderr } = await runCli(['job', 'run', '-f', file(text), ...args], NOWHERE);
     expect(stderr).toMatch(expected);
@@ -80,7 +130,19 @@ describe('the JSON Schema', () => {
   const STEP = { name: 'unit', commands: 'make test' };
 
   test.each<[what: string, job: object, accepted: boolean]>([
-    ['a job', { name: 'web', pre: [STEP], test: [STEP], post: [{ ...STEP, bestEffort: true, volumes: [{ name: 'a', mountPath: '/a', emptyDir: {} }] }], timeout: '1h' }, true],
+    [
+      'a job',
+      {
+        name: 'web',
+        pre: [STEP],
+        test: [STEP],
+        post: [
+          { ...STEP, bestEffort: true, volumes: [{ name: 'a', mountPath: '/a', emptyDir: {} }] },
+        ],
+        timeout: '1h',
+      },
+      true,
+    ],
     ['without test', { name: 'web' }, false],
     ['an unknown field', { name: 'web', test: [STEP], tests: [] }, false],
     ['an unknown field of a step', { name: 'web', test: [{ ...STEP, comands: 'x' }] }, false],
@@ -99,10 +161,18 @@ test('what its group has reported is shown with it', () => {
     startedAt: '2026-01-01T00:00:00.000Z',
     pendingActivities: [],
     unpolled: [],
-    report: { last: { generation: 1, commit: 'a1', state: 'succeeded', at: '2026-01-01T00:00:00Z' }, pending: { generation: 2, commit: 'b2', state: 'running', at: '2026-01-01T00:01:00Z' }, heldBack: 'no check run: 403' },
+    report: {
+      last: { generation: 1, commit: 'a1', state: 'succeeded', at: '2026-01-01T00:00:00Z' },
+      pending: { generation: 2, commit: 'b2', state: 'running', at: '2026-01-01T00:01:00Z' },
+      heldBack: 'no check run: 403',
+    },
   };
   expect(jobLines(details, Date.parse('2026-01-01T00:02:00Z'))).toEqual(
-    expect.arrayContaining(['Reported:         version 1 (a1) succeeded, since 2026-01-01T00:00:00Z', 'To be reported:   version 2 (b2) running, since 2026-01-01T00:01:00Z', 'Held back:        no check run: 403']),
+    expect.arrayContaining([
+      'Reported:         version 1 (a1) succeeded, since 2026-01-01T00:00:00Z',
+      'To be reported:   version 2 (b2) running, since 2026-01-01T00:01:00Z',
+      'Held back:        no check run: 403',
+    ]),
   );
 });
 
@@ -122,14 +192,44 @@ test('one job is shown as its stages, with its steps under them', () => {
       cancel: { mode: 'stop', reason: 'it ran for 4h0m0s (timeout)' },
       log: [],
       steps: [
-        { stage: 'test', name: 'unit', workflowId: 'w', state: 'ended', outcome: 'aborted', cause: 'run_timeout', startedAt: at, endedAt: '2026-01-01T04:00:00.000Z', pod: 'pod-1', message: 'why' },
-        { stage: 'test', name: 'e2e', workflowId: 'w', state: 'not run', message: 'the job was interrupted' },
-        { stage: 'post', name: 'clean', workflowId: 'w', state: 'running', startedAt: '2026-01-01T04:00:00.000Z', pod: 'pod-2' },
+        {
+          stage: 'test',
+          name: 'unit',
+          workflowId: 'w',
+          state: 'ended',
+          outcome: 'aborted',
+          cause: 'run_timeout',
+          startedAt: at,
+          endedAt: '2026-01-01T04:00:00.000Z',
+          pod: 'pod-1',
+          message: 'why',
+        },
+        {
+          stage: 'test',
+          name: 'e2e',
+          workflowId: 'w',
+          state: 'not run',
+          message: 'the job was interrupted',
+        },
+        {
+          stage: 'post',
+          name: 'clean',
+          workflowId: 'w',
+          state: 'running',
+          startedAt: '2026-01-01T04:00:00.000Z',
+          pod: 'pod-2',
+        },
       ],
     },
   };
   const lines = jobLines(details, Date.parse('2026-01-01T04:00:05.000Z'));
-  expect(lines).toEqual(expect.arrayContaining(['Id:               job-web-1', 'Waits for:        post clean to end', 'Cancel:           stop: it ran for 4h0m0s (timeout)']));
+  expect(lines).toEqual(
+    expect.arrayContaining([
+      'Id:               job-web-1',
+      'Waits for:        post clean to end',
+      'Cancel:           stop: it ran for 4h0m0s (timeout)',
+    ]),
+  );
   expect(lines.slice(lines.indexOf(''))).toEqual([
     '',
     'STEP      STATE                STARTED   TOOK  POD    WHY',

@@ -32,7 +32,10 @@ describe('--output', () => {
     expect(outputForm(args.split(' '))).toBe(form);
   });
 
-  const document = { runners: [{ id: 'runner-a', labels: ['x: y', '- z'], ends: undefined }, { id: 'runner-b' }], more: false };
+  const document = {
+    runners: [{ id: 'runner-a', labels: ['x: y', '- z'], ends: undefined }, { id: 'runner-b' }],
+    more: false,
+  };
 
   test('text and wide are the lines', () => {
     expect(printed('text', document)).toBe('a line\n');
@@ -54,13 +57,26 @@ describe('--output', () => {
     expect(printed('name', each)).toBe(names.map((name) => `${name}\n`).join(''));
   });
 
-  test.each([['doctor'], ['set', 'schema'], ['sweep']])('%s has no names: bad usage, before anything is done', async (...args) => {
-    expect(await runCli([...args, '-o', 'name'])).toMatchObject({ status: 2, stdout: '', stderr: expect.stringMatching(/^error: --output name: ".*" has no ids to print\n$/) });
-  });
+  test.each([['doctor'], ['set', 'schema'], ['sweep']])(
+    '%s has no names: bad usage, before anything is done',
+    async (...args) => {
+      expect(await runCli([...args, '-o', 'name'])).toMatchObject({
+        status: 2,
+        stdout: '',
+        stderr: expect.stringMatching(/^error: --output name: ".*" has no ids to print\n$/),
+      });
+    },
+  );
 
   test('one form only, and one that there is', async () => {
-    expect(await runCli(['runner', 'list', '--json', '-o', 'yaml'])).toMatchObject({ status: 2, stderr: expect.stringMatching(/cannot be used with/) });
-    expect(await runCli(['runner', 'list', '-o', 'toml'])).toMatchObject({ status: 2, stderr: expect.stringMatching(/Allowed choices are text, wide, name, json, yaml/) });
+    expect(await runCli(['runner', 'list', '--json', '-o', 'yaml'])).toMatchObject({
+      status: 2,
+      stderr: expect.stringMatching(/cannot be used with/),
+    });
+    expect(await runCli(['runner', 'list', '-o', 'toml'])).toMatchObject({
+      status: 2,
+      stderr: expect.stringMatching(/Allowed choices are text, wide, name, json, yaml/),
+    });
   });
 
   test('a schema as YAML', async () => {
@@ -70,11 +86,22 @@ describe('--output', () => {
 });
 
 describe('wide tables', () => {
-  const row = { id: 'runner-a', runId: 'r', status: 'RUNNING', startedAt: '1970-01-01T00:00:00.000Z', name: 'a-1', phase: 'Busy' };
+  const row = {
+    id: 'runner-a',
+    runId: 'r',
+    status: 'RUNNING',
+    startedAt: '1970-01-01T00:00:00.000Z',
+    name: 'a-1',
+    phase: 'Busy',
+  };
   const heads = (text: string): string[] => (text.split('\n')[0] ?? '').split(/ {2,}/);
 
   test('have what the others have, and more', () => {
-    for (const draw of [(wide: boolean) => runnerTable([row], 0, wide), (wide: boolean) => jobTable([row], 0, wide), (wide: boolean) => setTable([{ ...row, name: 'a', unpolled: [] }], 0, wide)]) {
+    for (const draw of [
+      (wide: boolean) => runnerTable([row], 0, wide),
+      (wide: boolean) => jobTable([row], 0, wide),
+      (wide: boolean) => setTable([{ ...row, name: 'a', unpolled: [] }], 0, wide),
+    ]) {
       const [narrow, wide] = [heads(draw(false)), heads(draw(true))];
       expect(wide.filter((head) => narrow.includes(head))).toEqual(narrow);
       expect(wide.length).toBeGreaterThan(narrow.length);
@@ -82,13 +109,19 @@ describe('wide tables', () => {
   });
 
   test('a runner with its name at the CI server and its times', () => {
-    expect(runnerTable([row], 5_000, true).split('\n')[1]).toBe('runner-a  Busy   -      -    5s   -        a-1   running  1970-01-01T00:00:00.000Z  -');
+    expect(runnerTable([row], 5_000, true).split('\n')[1]).toBe(
+      'runner-a  Busy   -      -    5s   -        a-1   running  1970-01-01T00:00:00.000Z  -',
+    );
   });
 });
 
 describe('--watch', () => {
   /** Shows one document after the other; the last one has ended. A string: Temporal does not answer then. */
-  async function watched(form: OutputForm, documents: readonly (object | string)[], tty = false): Promise<{ stdout: string; stderr: string; pauses: number }> {
+  async function watched(
+    form: OutputForm,
+    documents: readonly (object | string)[],
+    tty = false,
+  ): Promise<{ stdout: string; stderr: string; pauses: number }> {
     const terminal = recordingTerminal({}, tty);
     const left = [...documents];
     let pauses = 0;
@@ -106,47 +139,114 @@ describe('--watch', () => {
   }
 
   test('without a terminal: what has changed, until it has ended', async () => {
-    expect(await watched('text', [{ n: 1 }, { n: 1 }, { n: 2 }])).toEqual({ stdout: '{"n":1}\n\n{"n":2}\n', stderr: '', pauses: 2 });
+    expect(await watched('text', [{ n: 1 }, { n: 1 }, { n: 2 }])).toEqual({
+      stdout: '{"n":1}\n\n{"n":2}\n',
+      stderr: '',
+      pauses: 2,
+    });
   });
 
   test('as JSON: a line for each change; as YAML: a document for each', async () => {
-    expect((await watched('json', [{ n: 1 }, { n: 1 }, { n: 2 }])).stdout).toBe('{"n":1}\n{"n":2}\n');
-    expect(parseAllDocuments((await watched('yaml', [{ n: 1 }, { n: 2 }])).stdout).map((document) => document.toJS() as unknown)).toEqual([{ n: 1 }, { n: 2 }]);
+    expect((await watched('json', [{ n: 1 }, { n: 1 }, { n: 2 }])).stdout).toBe(
+      '{"n":1}\n{"n":2}\n',
+    );
+    expect(
+      parseAllDocuments((await watched('yaml', [{ n: 1 }, { n: 2 }])).stdout).map(
+        (document) => document.toJS() as unknown,
+      ),
+    ).toEqual([{ n: 1 }, { n: 2 }]);
   });
 
   test('on a terminal: from its top, each in the place of the one before, changed or not', async () => {
-    expect((await watched('text', [{ n: 1 }, { n: 1 }], true)).stdout).toBe('\u001B[H\u001B[2J{"n":1}\n'.repeat(2));
+    expect((await watched('text', [{ n: 1 }, { n: 1 }], true)).stdout).toBe(
+      '\u001B[H\u001B[2J{"n":1}\n'.repeat(2),
+    );
   });
 
   test('on a terminal: no line is wrapped, none is below its end, and it says how many are left out', async () => {
     const terminal = recordingTerminal({}, true);
-    const output = new Output({ ...terminal, stdout: { ...terminal.stdout, columns: 10, rows: 4 } }, 'text');
-    await watchFrames(output, async (frame) => (frame.result({}, ['123456789', '1234567890', '3', '4', '5']), true), async () => {});
-    expect(terminal.written.stdout.split('\u001B[2J')[1]?.split('\n')).toEqual(['123456789', '12345678…', '… and 3 more lines', '']);
+    const output = new Output(
+      { ...terminal, stdout: { ...terminal.stdout, columns: 10, rows: 4 } },
+      'text',
+    );
+    await watchFrames(
+      output,
+      async (frame) => (frame.result({}, ['123456789', '1234567890', '3', '4', '5']), true),
+      async () => {},
+    );
+    expect(terminal.written.stdout.split('\u001B[2J')[1]?.split('\n')).toEqual([
+      '123456789',
+      '12345678…',
+      '… and 3 more lines',
+      '',
+    ]);
   });
 
   test('a connection that is lost is told once and looked for again; one that never was is an error', async () => {
-    expect(await watched('text', [{ n: 1 }, 'gone', 'gone', { n: 2 }])).toEqual({ stdout: '{"n":1}\n\n{"n":2}\n', stderr: 'gone\n', pauses: 3 });
+    expect(await watched('text', [{ n: 1 }, 'gone', 'gone', { n: 2 }])).toEqual({
+      stdout: '{"n":1}\n\n{"n":2}\n',
+      stderr: 'gone\n',
+      pauses: 3,
+    });
     await expect(watched('text', ['gone', { n: 1 }])).rejects.toThrow('gone');
   });
 
   test.each([['0s'], ['2 h'], ['2h']])('--interval %s is bad usage', async (interval) => {
-    expect(await runCli(['runner', 'list', '--watch', '--interval', interval, '--address', '127.0.0.1:1'])).toMatchObject({ status: 2, stderr: expect.stringMatching(/--interval: ".*" is no duration from 500ms to 1h/) });
+    expect(
+      await runCli([
+        'runner',
+        'list',
+        '--watch',
+        '--interval',
+        interval,
+        '--address',
+        '127.0.0.1:1',
+      ]),
+    ).toMatchObject({
+      status: 2,
+      stderr: expect.stringMatching(/--interval: ".*" is no duration from 500ms to 1h/),
+    });
   });
 });
 
 test('top: how many of what, and each table where there is something', () => {
-  const row = { id: 'runner-a', runId: 'r', status: 'RUNNING', startedAt: '1970-01-01T00:00:00.000Z', phase: 'Busy' };
-  const top = { at: '1970-01-01T00:00:05.000Z', sets: [], runners: [row, { ...row, id: 'runner-b' }, { ...row, id: 'runner-c', phase: 'Idle' }], jobs: [], more: true, endedBadly: { since: '', count: 2, ui: 'http://ui' } };
+  const row = {
+    id: 'runner-a',
+    runId: 'r',
+    status: 'RUNNING',
+    startedAt: '1970-01-01T00:00:00.000Z',
+    phase: 'Busy',
+  };
+  const top = {
+    at: '1970-01-01T00:00:05.000Z',
+    sets: [],
+    runners: [row, { ...row, id: 'runner-b' }, { ...row, id: 'runner-c', phase: 'Idle' }],
+    jobs: [],
+    more: true,
+    endedBadly: { since: '', count: 2, ui: 'http://ui' },
+  };
   const lines = topLines(top, 5_000);
-  expect(lines[0]).toBe('1970-01-01T00:00:05.000Z  runners: 3 (1 Idle, 2 Busy), sets: 0, jobs: 0; there are more: --limit');
+  expect(lines[0]).toBe(
+    '1970-01-01T00:00:05.000Z  runners: 3 (1 Idle, 2 Busy), sets: 0, jobs: 0; there are more: --limit',
+  );
   expect(lines[1]).toBe('2 ended badly within an hour: http://ui');
   expect(lines).toContain('RUNNERS');
   expect(lines).not.toContain('SETS');
 });
 
 test('links into the UI', () => {
-  expect(workflowPage('http://ui', 'a b', 'job-x', 'r')).toBe('http://ui/namespaces/a%20b/workflows/job-x/r/history');
-  const link = new URL(workflowsPage('http://ui/base', 'default', "RunnerOutcome IN ('errored', 'failed') AND RunnerSet = 'a&b'"));
-  expect([link.pathname, link.searchParams.get('query')]).toEqual(['/base/namespaces/default/workflows', "RunnerOutcome IN ('errored', 'failed') AND RunnerSet = 'a&b'"]);
+  expect(workflowPage('http://ui', 'a b', 'job-x', 'r')).toBe(
+    'http://ui/namespaces/a%20b/workflows/job-x/r/history',
+  );
+  const link = new URL(
+    workflowsPage(
+      'http://ui/base',
+      'default',
+      "RunnerOutcome IN ('errored', 'failed') AND RunnerSet = 'a&b'",
+    ),
+  );
+  expect([link.pathname, link.searchParams.get('query')]).toEqual([
+    '/base/namespaces/default/workflows',
+    "RunnerOutcome IN ('errored', 'failed') AND RunnerSet = 'a&b'",
+  ]);
 });

@@ -12,22 +12,46 @@ const ARGS = ['pod-policy', '--service-account', 'holdfast/worker'];
 test('prints its objects, for the worker of that service account and its settings', async () => {
   const file = join(folder, 'policy.yaml');
   writeFileSync(file, 'images: ["ghcr.io/acme/*"]\nnamespaces: ["ci-*"]\n');
-  const { status, stdout } = await runCli([...ARGS, '--name', 'mine'], { HOLDFAST_POD_POLICY_FILE: file, HOLDFAST_SUPERVISOR_IMAGE: 'sup:1', HOLDFAST_KUBERNETES_NAMESPACE: 'runners' });
+  const { status, stdout } = await runCli([...ARGS, '--name', 'mine'], {
+    HOLDFAST_POD_POLICY_FILE: file,
+    HOLDFAST_SUPERVISOR_IMAGE: 'sup:1',
+    HOLDFAST_KUBERNETES_NAMESPACE: 'runners',
+  });
   expect(status).toBe(0);
-  const [policy, binding, ofClaims] = parseAllDocuments(stdout).map((document) => document.toJS() as { kind: string; metadata: object; spec: { matchConditions: { expression: string }[]; validations: { expression: string }[] } });
+  const [policy, binding, ofClaims] = parseAllDocuments(stdout).map(
+    (document) =>
+      document.toJS() as {
+        kind: string;
+        metadata: object;
+        spec: { matchConditions: { expression: string }[]; validations: { expression: string }[] };
+      },
+  );
   expect([policy, binding]).toMatchObject([
     { kind: 'ValidatingAdmissionPolicy', metadata: { name: 'mine' } },
-    { kind: 'ValidatingAdmissionPolicyBinding', metadata: { name: 'mine' }, spec: { policyName: 'mine' } },
+    {
+      kind: 'ValidatingAdmissionPolicyBinding',
+      metadata: { name: 'mine' },
+      spec: { policyName: 'mine' },
+    },
   ]);
-  expect(ofClaims).toMatchObject({ kind: 'ValidatingAdmissionPolicy', metadata: { name: 'mine-claims' }, spec: { matchConstraints: { resourceRules: [{ resources: ['persistentvolumeclaims'] }] } } });
-  expect(policy?.spec.matchConditions[0]?.expression).toContain('"system:serviceaccount:holdfast:worker"');
+  expect(ofClaims).toMatchObject({
+    kind: 'ValidatingAdmissionPolicy',
+    metadata: { name: 'mine-claims' },
+    spec: { matchConstraints: { resourceRules: [{ resources: ['persistentvolumeclaims'] }] } },
+  });
+  expect(policy?.spec.matchConditions[0]?.expression).toContain(
+    '"system:serviceaccount:holdfast:worker"',
+  );
   const rules = policy?.spec.validations.map(({ expression }) => expression).join('\n');
   expect(rules).toMatch(/ghcr\\\\\.io\/acme\/\.\*\|.*sup:1/);
   expect(rules).toContain('runners|ci-.*');
 });
 
 test('settings that are empty are not set, as for the worker', async () => {
-  const { status, stdout } = await runCli(ARGS, { HOLDFAST_POD_POLICY_FILE: '', HOLDFAST_KUBERNETES_NAMESPACE: ' ' });
+  const { status, stdout } = await runCli(ARGS, {
+    HOLDFAST_POD_POLICY_FILE: '',
+    HOLDFAST_KUBERNETES_NAMESPACE: ' ',
+  });
   expect(status).toBe(0);
   expect(stdout).toContain('(?:holdfast)$');
 });

@@ -6,11 +6,46 @@ import { toRow } from '../../worker/cli/runner/runnerState.ts';
 
 describe('an end without a verdict, by the last event of the history', () => {
   test.each<[what: string, event: Parameters<typeof toRecordedEnd>[0], end: object | undefined]>([
-    ['terminated, with a reason', { workflowExecutionTerminatedEventAttributes: { identity: '4711@host', reason: 'tidying up' } }, { outcome: 'terminated', by: '4711@host', message: 'the workflow was terminated by 4711@host: tidying up' }],
-    ['terminated by a sweep', { workflowExecutionTerminatedEventAttributes: { identity: '1@sweep', reason: WORKER_NEVER_CAME_BACK } }, { outcome: 'terminated', by: '1@sweep', message: 'the workflow was terminated by 1@sweep: worker never came back; forced to fail' }],
-    ['terminated, by nobody knows whom', { workflowExecutionTerminatedEventAttributes: { identity: '', reason: '' } }, { outcome: 'terminated', message: 'the workflow was terminated' }],
-    ['failed', { workflowExecutionFailedEventAttributes: {} }, { outcome: 'failed', message: 'the workflow failed: labels: is empty' }],
-    ['timed out', { workflowExecutionTimedOutEventAttributes: {} }, { outcome: 'timed_out', message: 'the workflow timed out' }],
+    [
+      'terminated, with a reason',
+      {
+        workflowExecutionTerminatedEventAttributes: { identity: '4711@host', reason: 'tidying up' },
+      },
+      {
+        outcome: 'terminated',
+        by: '4711@host',
+        message: 'the workflow was terminated by 4711@host: tidying up',
+      },
+    ],
+    [
+      'terminated by a sweep',
+      {
+        workflowExecutionTerminatedEventAttributes: {
+          identity: '1@sweep',
+          reason: WORKER_NEVER_CAME_BACK,
+        },
+      },
+      {
+        outcome: 'terminated',
+        by: '1@sweep',
+        message: 'the workflow was terminated by 1@sweep: worker never came back; forced to fail',
+      },
+    ],
+    [
+      'terminated, by nobody knows whom',
+      { workflowExecutionTerminatedEventAttributes: { identity: '', reason: '' } },
+      { outcome: 'terminated', message: 'the workflow was terminated' },
+    ],
+    [
+      'failed',
+      { workflowExecutionFailedEventAttributes: {} },
+      { outcome: 'failed', message: 'the workflow failed: labels: is empty' },
+    ],
+    [
+      'timed out',
+      { workflowExecutionTimedOutEventAttributes: {} },
+      { outcome: 'timed_out', message: 'the workflow timed out' },
+    ],
     ['none', {}, undefined],
   ])('%s', (_what, event, end) => {
     expect(toRecordedEnd(event, 'labels: is empty')).toEqual(end);
@@ -26,8 +61,17 @@ test.each<[status: string, phase: 'Busy' | 'Gone', shown: string | undefined]>([
   ['FAILED', 'Busy', undefined],
   ['CONTINUED_AS_NEW', 'Busy', undefined],
 ])('a %s life that said last that it is %s', (name, phase, shown) => {
-  const typedSearchAttributes = new TypedSearchAttributes([{ key: SEARCH_ATTRIBUTES.phase, value: phase }]);
-  const row = toRow({ workflowId: 'runner-a', runId: 'r', status: { code: 0 as never, name: name as never }, startTime: new Date(0), closeTime: undefined as never, typedSearchAttributes });
+  const typedSearchAttributes = new TypedSearchAttributes([
+    { key: SEARCH_ATTRIBUTES.phase, value: phase },
+  ]);
+  const row = toRow({
+    workflowId: 'runner-a',
+    runId: 'r',
+    status: { code: 0 as never, name: name as never },
+    startTime: new Date(0),
+    closeTime: undefined as never,
+    typedSearchAttributes,
+  });
   expect(row.phase).toBe(shown);
   expect('phase' in row).toBe(shown !== undefined);
 });

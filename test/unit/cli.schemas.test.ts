@@ -16,7 +16,12 @@ async function accepts(command: readonly string[], document: unknown): Promise<b
   return new Ajv2020({ strict: false }).compile(JSON.parse(stdout) as object)(document);
 }
 
-const RUNNER = { organization: 'acme', labels: ['linux'], timeouts: { jobTimeout: '2h' }, pod: { spec: { nodeSelector: { a: 'b' } } } };
+const RUNNER = {
+  organization: 'acme',
+  labels: ['linux'],
+  timeouts: { jobTimeout: '2h' },
+  pod: { spec: { nodeSelector: { a: 'b' } } },
+};
 
 test.each<[what: string, document: object, accepted: boolean]>([
   ['a runner', RUNNER, true],
@@ -30,7 +35,16 @@ test.each<[what: string, document: object, accepted: boolean]>([
 
 test.each<[what: string, document: object, accepted: boolean]>([
   ['nothing', {}, true],
-  ['a policy', { images: ['ghcr.io/acme/*'], host: ['network'], privileged: true, resources: { cpu: '8', memory: '32Gi' } }, true],
+  [
+    'a policy',
+    {
+      images: ['ghcr.io/acme/*'],
+      host: ['network'],
+      privileged: true,
+      resources: { cpu: '8', memory: '32Gi' },
+    },
+    true,
+  ],
   ['an unknown field', { image: ['a'] }, false],
   ['a part of the node that is none', { host: ['all'] }, false],
   ['a quantity that is none', { resources: { memory: 'much' } }, false],
@@ -45,13 +59,22 @@ test('a pod policy for the API server still needs the account, by name', async (
   expect(stderr).toContain('--service-account');
 });
 
-test.each(schemaFiles().map(({ path, text }) => [basename(path), path, text]))('schemas/%s is what the command prints: else run "npm run schemas"', (_name, path, text) => {
-  expect(readFileSync(path, 'utf8')).toBe(text);
-});
+test.each(schemaFiles().map(({ path, text }) => [basename(path), path, text]))(
+  'schemas/%s is what the command prints: else run "npm run schemas"',
+  (_name, path, text) => {
+    expect(readFileSync(path, 'utf8')).toBe(text);
+  },
+);
 
-test.each(globSync('examples/*/*.yaml', { cwd: PROJECT }).toSorted())('%s names its schema for editors, and keeps to it', (file) => {
-  const text = readFileSync(join(PROJECT, file), 'utf8');
-  const [, schema = 'none'] = /^# yaml-language-server: \$schema=(\S+)\n/.exec(text) ?? [];
-  const validate = new Ajv2020({ strict: false }).compile(JSON.parse(readFileSync(join(PROJECT, dirname(file), schema), 'utf8')) as object);
-  for (const document of parseAllDocuments(text, { merge: true })) expect([validate(document.toJS()), validate.errors]).toEqual([true, null]);
-});
+test.each(globSync('examples/*/*.yaml', { cwd: PROJECT }).toSorted())(
+  '%s names its schema for editors, and keeps to it',
+  (file) => {
+    const text = readFileSync(join(PROJECT, file), 'utf8');
+    const [, schema = 'none'] = /^# yaml-language-server: \$schema=(\S+)\n/.exec(text) ?? [];
+    const validate = new Ajv2020({ strict: false }).compile(
+      JSON.parse(readFileSync(join(PROJECT, dirname(file), schema), 'utf8')) as object,
+    );
+    for (const document of parseAllDocuments(text, { merge: true }))
+      expect([validate(document.toJS()), validate.errors]).toEqual([true, null]);
+  },
+);

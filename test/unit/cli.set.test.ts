@@ -23,7 +23,8 @@ const file = (text: string): string => {
   return path;
 };
 
-const names = (text: string): unknown[] => admitSets(readSetDocuments(text, 'f'), 'f').map(({ input: { name } }) => name);
+const names = (text: string): unknown[] =>
+  admitSets(readSetDocuments(text, 'f'), 'f').map(({ input: { name } }) => name);
 
 /** What is told of a file that is wrong: the message, then a line for each field. */
 function faults(text: string): string[] {
@@ -37,52 +38,172 @@ function faults(text: string): string[] {
   throw new Error('nothing is wrong with it');
 }
 
-const LINUX = 'name: linux\nminIdle: 1\nmax: 20\ntemplate: { organization: acme, labels: [linux] }\n';
+const LINUX =
+  'name: linux\nminIdle: 1\nmax: 20\ntemplate: { organization: acme, labels: [linux] }\n';
 const STATIC = 'name: static\nreplicas: 3\ntemplate: { repository: acme/app, ephemeral: false }\n';
 
 describe('the documents of a file', () => {
   test.each<[string, string, string[]]>([
     ['one', LINUX, ['linux']],
-    ['several, with empty ones between them', `---\n${LINUX}---\n---\n# nothing\n---\n${STATIC}...\n`, ['linux', 'static']],
-    ['a list', `- { name: a, replicas: 0, template: &t { organization: acme } }\n- { name: b, replicas: 1, template: *t }\n- { name: c, replicas: 1, template: { <<: *t, labels: [x] } }\n`, ['a', 'b', 'c']],
-    ['a list and a document', `[{ name: a, replicas: 0, template: { organization: acme } }]\n---\n${LINUX}`, ['a', 'linux']],
-    ['JSON', JSON.stringify({ name: 'j', replicas: 1, template: { organization: 'acme' } }, undefined, '\t'), ['j']],
-    ['a JSON list', JSON.stringify([{ name: 'j', replicas: 1, template: { organization: 'acme' } }]), ['j']],
-    ['with a byte order mark and carriage returns', `\uFEFF${LINUX.replaceAll('\n', '\r\n')}`, ['linux']],
+    [
+      'several, with empty ones between them',
+      `---\n${LINUX}---\n---\n# nothing\n---\n${STATIC}...\n`,
+      ['linux', 'static'],
+    ],
+    [
+      'a list',
+      `- { name: a, replicas: 0, template: &t { organization: acme } }\n- { name: b, replicas: 1, template: *t }\n- { name: c, replicas: 1, template: { <<: *t, labels: [x] } }\n`,
+      ['a', 'b', 'c'],
+    ],
+    [
+      'a list and a document',
+      `[{ name: a, replicas: 0, template: { organization: acme } }]\n---\n${LINUX}`,
+      ['a', 'linux'],
+    ],
+    [
+      'JSON',
+      JSON.stringify(
+        { name: 'j', replicas: 1, template: { organization: 'acme' } },
+        undefined,
+        '\t',
+      ),
+      ['j'],
+    ],
+    [
+      'a JSON list',
+      JSON.stringify([{ name: 'j', replicas: 1, template: { organization: 'acme' } }]),
+      ['j'],
+    ],
+    [
+      'with a byte order mark and carriage returns',
+      `\uFEFF${LINUX.replaceAll('\n', '\r\n')}`,
+      ['linux'],
+    ],
   ])('%s', (_title, text, expected) => {
     expect(names(text)).toEqual(expected);
   });
 
   test('hundreds of sets share one template', () => {
-    const shared = Array.from({ length: 300 }, (_none, i) => `- { name: s${i}, replicas: 1, template: ${i === 0 ? '&t { organization: acme }' : '*t'} }\n`);
+    const shared = Array.from(
+      { length: 300 },
+      (_none, i) =>
+        `- { name: s${i}, replicas: 1, template: ${i === 0 ? '&t { organization: acme }' : '*t'} }\n`,
+    );
     expect(names(shared.join(''))).toHaveLength(300);
   });
 
   test('what is merged is there', () => {
-    const [, merged] = admitSets(readSetDocuments('- { name: a, replicas: 0, template: &t { organization: acme, image: i } }\n- { name: c, replicas: 1, template: { <<: *t, labels: [x] } }', 'f'), 'f');
+    const [, merged] = admitSets(
+      readSetDocuments(
+        '- { name: a, replicas: 0, template: &t { organization: acme, image: i } }\n- { name: c, replicas: 1, template: { <<: *t, labels: [x] } }',
+        'f',
+      ),
+      'f',
+    );
     expect(merged?.input.template).toEqual({ organization: 'acme', image: 'i', labels: ['x'] });
   });
 
   test.each(['- ', '[', '{"a":'])('%j without an end', (open) => {
     const told = faults(open.repeat(20_000));
-    expect(told).toEqual(expect.arrayContaining(['f is neither YAML nor JSON: nothing was applied', expect.stringMatching(/nested too deeply/)]));
+    expect(told).toEqual(
+      expect.arrayContaining([
+        'f is neither YAML nor JSON: nothing was applied',
+        expect.stringMatching(/nested too deeply/),
+      ]),
+    );
     expect(told.filter((line) => line.includes('call stack'))).toEqual([]);
   });
 
   test.each<[string, string, unknown[]]>([
-    ['no set', '', ['f holds no set: write name, a template, and replicas or minIdle and max; see "holdfast set apply --help"']],
+    [
+      'no set',
+      '',
+      [
+        'f holds no set: write name, a template, and replicas or minIdle and max; see "holdfast set apply --help"',
+      ],
+    ],
     ['only empty documents', '---\n---\n# none\n', [expect.stringMatching(/^f holds no set/)]],
     ['an empty list', '[]', [expect.stringMatching(/^f holds no set/)]],
-    ['no YAML', 'a: [', ['f is neither YAML nor JSON: nothing was applied', expect.stringMatching(/^document 1 .*|^document 1: .*line 1, column 5$/)]],
-    ['no YAML in the second of two', `${LINUX}---\na: "\n`, ['f is neither YAML nor JSON: nothing was applied', expect.stringMatching(/^document 2: .*line \d/)]],
-    ['a field twice', `${LINUX}max: 3\n`, ['f is neither YAML nor JSON: nothing was applied', 'document 1: Map keys must be unique at line 5, column 1']],
-    ['an alias of nothing', 'name: *x', ['f is neither YAML nor JSON: nothing was applied', expect.stringMatching(/^document 1: Unresolved alias/)]],
-    ['aliases that grow beyond measure', `a: &a [1,1,1,1,1,1,1,1,1]\n${['b', 'c', 'd', 'e', 'f', 'g'].map((key, i) => `${key}: &${key} [${Array.from({ length: 9 }, () => `*${'abcdefg'[i]}`).join(',')}]\n`).join('')}`, ['f is neither YAML nor JSON: nothing was applied', expect.stringMatching(/^document 1: Excessive alias count/)]],
-    ['no object', `${LINUX}---\njust text\n`, ['nothing was applied: 1 of 2 sets in f are invalid', 'document 2, line 6 must be an object with the fields of a set: name, template, and replicas or minIdle and max']],
-    ['a list in a list', '- [1]', ['nothing was applied: the set in f is invalid', expect.stringMatching(/^document 1, item 1, line 1 must be an object/)]],
-    ['an unknown field', `${LINUX}maxx: 3\n`, ['nothing was applied: the set in f is invalid', 'document 1 (linux), line 5: maxx is not a known field; check the spelling']],
-    ['an unknown field of the template', 'name: linux\nreplicas: 1\ntemplate:\n  organization: acme\n  lables: [x]\n', ['nothing was applied: the set in f is invalid', 'document 1 (linux), line 5: template.lables is not a known field; check the spelling']],
-    ['one bad of two', `${LINUX}---\nname: bad\nreplicas: 1\nmax: 2\ntemplate: { organization: acme }\n`, ['nothing was applied: 1 of 2 sets in f are invalid', 'document 2 (bad), line 8: max and replicas exclude each other: give replicas, or max with minIdle']],
+    [
+      'no YAML',
+      'a: [',
+      [
+        'f is neither YAML nor JSON: nothing was applied',
+        expect.stringMatching(/^document 1 .*|^document 1: .*line 1, column 5$/),
+      ],
+    ],
+    [
+      'no YAML in the second of two',
+      `${LINUX}---\na: "\n`,
+      [
+        'f is neither YAML nor JSON: nothing was applied',
+        expect.stringMatching(/^document 2: .*line \d/),
+      ],
+    ],
+    [
+      'a field twice',
+      `${LINUX}max: 3\n`,
+      [
+        'f is neither YAML nor JSON: nothing was applied',
+        'document 1: Map keys must be unique at line 5, column 1',
+      ],
+    ],
+    [
+      'an alias of nothing',
+      'name: *x',
+      [
+        'f is neither YAML nor JSON: nothing was applied',
+        expect.stringMatching(/^document 1: Unresolved alias/),
+      ],
+    ],
+    [
+      'aliases that grow beyond measure',
+      `a: &a [1,1,1,1,1,1,1,1,1]\n${['b', 'c', 'd', 'e', 'f', 'g'].map((key, i) => `${key}: &${key} [${Array.from({ length: 9 }, () => `*${'abcdefg'[i]}`).join(',')}]\n`).join('')}`,
+      [
+        'f is neither YAML nor JSON: nothing was applied',
+        expect.stringMatching(/^document 1: Excessive alias count/),
+      ],
+    ],
+    [
+      'no object',
+      `${LINUX}---\njust text\n`,
+      [
+        'nothing was applied: 1 of 2 sets in f are invalid',
+        'document 2, line 6 must be an object with the fields of a set: name, template, and replicas or minIdle and max',
+      ],
+    ],
+    [
+      'a list in a list',
+      '- [1]',
+      [
+        'nothing was applied: the set in f is invalid',
+        expect.stringMatching(/^document 1, item 1, line 1 must be an object/),
+      ],
+    ],
+    [
+      'an unknown field',
+      `${LINUX}maxx: 3\n`,
+      [
+        'nothing was applied: the set in f is invalid',
+        'document 1 (linux), line 5: maxx is not a known field; check the spelling',
+      ],
+    ],
+    [
+      'an unknown field of the template',
+      'name: linux\nreplicas: 1\ntemplate:\n  organization: acme\n  lables: [x]\n',
+      [
+        'nothing was applied: the set in f is invalid',
+        'document 1 (linux), line 5: template.lables is not a known field; check the spelling',
+      ],
+    ],
+    [
+      'one bad of two',
+      `${LINUX}---\nname: bad\nreplicas: 1\nmax: 2\ntemplate: { organization: acme }\n`,
+      [
+        'nothing was applied: 1 of 2 sets in f are invalid',
+        'document 2 (bad), line 8: max and replicas exclude each other: give replicas, or max with minIdle',
+      ],
+    ],
     [
       'everything at once',
       `name: a\nmax: 1\nminIdle: 2\ntemplate: {}\n---\n- name: b\n  replicas: -1\n- name: c\n  schedules: [{ cron: "0 8 * * 8-9", duration: 10h, replicas: 1 }, { cron: "0 8 * * 1", timeZone: Berlin, duration: 1h, max: 2 }]\n  replicas: 1\n  template: { organization: acme, name: x }\n`,
@@ -92,32 +213,89 @@ describe('the documents of a file', () => {
         'document 1 (a), line 4: template.organization is missing: give exactly one of organization, repository or enterprise',
         'document 2, item 1 (b), line 7: replicas must be 0 or more',
         'document 2, item 1 (b), line 6: template is missing: what each runner is started with',
-        expect.stringMatching(/^document 2, item 2 \(c\), line 9: schedules\.0\.cron: "0 8 \* \* 8-9" is not a cron expression of five fields: /),
+        expect.stringMatching(
+          /^document 2, item 2 \(c\), line 9: schedules\.0\.cron: "0 8 \* \* 8-9" is not a cron expression of five fields: /,
+        ),
         'document 2, item 2 (c), line 9: schedules.1.cron: "Berlin" is not a time zone; write for example "Europe/Berlin"',
         'document 2, item 2 (c), line 11: template.name is given by the set; remove it',
       ],
     ],
-    ['one name twice', `${LINUX}---\n${STATIC}---\n${LINUX}`, ['nothing was applied: 1 of 3 sets in f are invalid', 'document 3 (linux), line 10: name is that of document 1, line 1 too: give each set a name of its own']],
+    [
+      'one name twice',
+      `${LINUX}---\n${STATIC}---\n${LINUX}`,
+      [
+        'nothing was applied: 1 of 3 sets in f are invalid',
+        'document 3 (linux), line 10: name is that of document 1, line 1 too: give each set a name of its own',
+      ],
+    ],
   ])('%s', (_title, text, expected) => {
     expect(faults(text)).toEqual(expected);
   });
 });
 
 describe('what would change', () => {
-  const base: RunnerSetInput = { name: 's', minIdle: 1, max: 5, template: { organization: 'acme', labels: ['a'], env: { KEY: 'hush' } } };
+  const base: RunnerSetInput = {
+    name: 's',
+    minIdle: 1,
+    max: 5,
+    template: { organization: 'acme', labels: ['a'], env: { KEY: 'hush' } },
+  };
   const rows: [string, RunnerSetInput, Partial<RunnerSetInput>, string[]][] = [
     ['nothing', base, {}, []],
-    ['nothing, written in another order', base, { template: { env: { KEY: 'hush' }, labels: ['a'], organization: 'acme' } }, []],
+    [
+      'nothing, written in another order',
+      base,
+      { template: { env: { KEY: 'hush' }, labels: ['a'], organization: 'acme' } },
+      [],
+    ],
     ['a value', base, { max: 7 }, ['~ max: 5 → 7']],
-    ['to a fixed number', base, { replicas: 3, minIdle: undefined, max: undefined } as never, ['- max: 5', '- minIdle: 1', '+ replicas: 3']],
-    ['a list of words is one value', base, { template: { ...base.template, labels: ['a', 'b'] } }, ['~ template.labels: [a] → [a, b]']],
-    ['values of an environment are not shown', base, { template: { ...base.template, env: { KEY: 'other', NEW: 'hush' } } }, ['~ template.env.KEY: (not shown)', '+ template.env.NEW: (not shown)']],
-    ['a whole environment', base, { template: { organization: 'acme', labels: ['a'] } }, ['- template.env.KEY: (not shown)']],
-    ['an environment that is empty', base, { template: { ...base.template, env: {} } }, ['+ template.env: (not shown)', '- template.env.KEY: (not shown)']],
+    [
+      'to a fixed number',
+      base,
+      { replicas: 3, minIdle: undefined, max: undefined } as never,
+      ['- max: 5', '- minIdle: 1', '+ replicas: 3'],
+    ],
+    [
+      'a list of words is one value',
+      base,
+      { template: { ...base.template, labels: ['a', 'b'] } },
+      ['~ template.labels: [a] → [a, b]'],
+    ],
+    [
+      'values of an environment are not shown',
+      base,
+      { template: { ...base.template, env: { KEY: 'other', NEW: 'hush' } } },
+      ['~ template.env.KEY: (not shown)', '+ template.env.NEW: (not shown)'],
+    ],
+    [
+      'a whole environment',
+      base,
+      { template: { organization: 'acme', labels: ['a'] } },
+      ['- template.env.KEY: (not shown)'],
+    ],
+    [
+      'an environment that is empty',
+      base,
+      { template: { ...base.template, env: {} } },
+      ['+ template.env: (not shown)', '- template.env.KEY: (not shown)'],
+    ],
     [
       'environment of a container: names are shown, values are not',
       base,
-      { template: { ...base.template, pod: { metadata: { labels: { env: 'prod' } }, spec: { containers: [{ name: 'runner', env: [{ name: 'A', value: 'hush' }] }], initContainers: [{ env: [{ name: 'B', valueFrom: { secretKeyRef: { name: 's', key: 'k' } } }] }] } } } },
+      {
+        template: {
+          ...base.template,
+          pod: {
+            metadata: { labels: { env: 'prod' } },
+            spec: {
+              containers: [{ name: 'runner', env: [{ name: 'A', value: 'hush' }] }],
+              initContainers: [
+                { env: [{ name: 'B', valueFrom: { secretKeyRef: { name: 's', key: 'k' } } }] },
+              ],
+            },
+          },
+        },
+      },
       [
         '+ template.pod.metadata.labels.env: prod',
         '+ template.pod.spec.containers.0.env.0.name: A',
@@ -128,18 +306,45 @@ describe('what would change', () => {
         '+ template.pod.spec.initContainers.0.env.0.valueFrom.secretKeyRef.name: s',
       ],
     ],
-    ['schedules are told by their place', { ...base, schedules: [{ cron: '0 8 * * *', duration: '1h', replicas: 1 }] }, { schedules: [{ cron: '0 9 * * *', duration: '1h', replicas: 1 }] }, ['~ schedules.0.cron: 0 8 * * * → 0 9 * * *']],
-    ['a key with dots is no path', base, { template: { ...base.template, pod: { metadata: { annotations: { 'a.b/c': 'x' } } } } }, ['+ template.pod.metadata.annotations."a.b/c": x']],
-    ['holds and pauses that are not mentioned stay', { ...base, holds: ['r'], paused: true }, {}, []],
-    ['holds and pauses that are mentioned', { ...base, holds: ['r'], paused: true }, { holds: [], paused: false }, ['~ holds: [r] → []', '~ paused: true → false']],
-    ['false and 0 are values', { ...base, minIdle: 0 }, { minIdle: 1, paused: false }, ['~ minIdle: 0 → 1', '+ paused: false']],
+    [
+      'schedules are told by their place',
+      { ...base, schedules: [{ cron: '0 8 * * *', duration: '1h', replicas: 1 }] },
+      { schedules: [{ cron: '0 9 * * *', duration: '1h', replicas: 1 }] },
+      ['~ schedules.0.cron: 0 8 * * * → 0 9 * * *'],
+    ],
+    [
+      'a key with dots is no path',
+      base,
+      { template: { ...base.template, pod: { metadata: { annotations: { 'a.b/c': 'x' } } } } },
+      ['+ template.pod.metadata.annotations."a.b/c": x'],
+    ],
+    [
+      'holds and pauses that are not mentioned stay',
+      { ...base, holds: ['r'], paused: true },
+      {},
+      [],
+    ],
+    [
+      'holds and pauses that are mentioned',
+      { ...base, holds: ['r'], paused: true },
+      { holds: [], paused: false },
+      ['~ holds: [r] → []', '~ paused: true → false'],
+    ],
+    [
+      'false and 0 are values',
+      { ...base, minIdle: 0 },
+      { minIdle: 1, paused: false },
+      ['~ minIdle: 0 → 1', '+ paused: false'],
+    ],
   ];
   test.each(rows)('%s', (_title, before, change, expected) => {
     const after = { ...base, ...change };
     const changes = diffSets(before, after);
     expect(changes.map(changeText)).toEqual(expected);
     expect(JSON.stringify(changes)).not.toMatch(/hush|other/);
-    expect(startsRollout(changes)).toBe(expected.some((line) => line.slice(2).startsWith('template')));
+    expect(startsRollout(changes)).toBe(
+      expected.some((line) => line.slice(2).startsWith('template')),
+    );
   });
 });
 
@@ -153,12 +358,36 @@ describe('text for people', () => {
     waitsFor: 'next try: not until 2026-01-01T00:01:00.000Z',
     holds: ['runner-linux-aaaaaaaaaa'],
     runners: [
-      { workflowId: 'runner-linux-aaaaaaaaaa', runnerName: 'linux-aaaaaaaaaa-123456789a', generation: 'g1', state: 'busy', held: true, startedAt: '2025-12-31T23:00:00.000Z', slot: 0 },
-      { workflowId: 'runner-linux-bbbbbbbbbb', generation: 'g0', state: 'draining', held: false, startedAt: '2025-12-31T23:59:18.000Z' },
+      {
+        workflowId: 'runner-linux-aaaaaaaaaa',
+        runnerName: 'linux-aaaaaaaaaa-123456789a',
+        generation: 'g1',
+        state: 'busy',
+        held: true,
+        startedAt: '2025-12-31T23:00:00.000Z',
+        slot: 0,
+      },
+      {
+        workflowId: 'runner-linux-bbbbbbbbbb',
+        generation: 'g0',
+        state: 'draining',
+        held: false,
+        startedAt: '2025-12-31T23:59:18.000Z',
+      },
     ],
   });
   const now = Date.parse('2026-01-01T00:00:00Z');
-  const base = { id: 'set-linux', name: 'linux', runId: 'r', status: 'RUNNING', startedAt: '2025-12-30T00:00:00.000Z', scope: 'acme', labels: ['linux'], pendingActivities: [], unpolled: [] };
+  const base = {
+    id: 'set-linux',
+    name: 'linux',
+    runId: 'r',
+    status: 'RUNNING',
+    startedAt: '2025-12-30T00:00:00.000Z',
+    scope: 'acme',
+    labels: ['linux'],
+    pendingActivities: [],
+    unpolled: [],
+  };
 
   test('one set', () => {
     expect(setLines({ ...base, set }, now).join('\n')).toBe(`Set:              linux
@@ -181,14 +410,56 @@ runner-linux-bbbbbbbbbb  draining  g0 (old)  42s  -     -     -`);
   });
 
   test('one that has ended, and one that does not answer', () => {
-    expect(setLines({ ...base, status: 'FAILED', endedAt: '2025-12-31T00:00:00.000Z', end: { how: 'failed', message: 'Invalid input: x' } }, now)).toEqual(expect.arrayContaining(['End:              failed: Invalid input: x', 'Ended:            2025-12-31T00:00:00.000Z (1d ago)']));
-    expect(setLines({ ...base, note: 'no worker' }, now).at(-1)).toBe('Note:             no worker');
+    expect(
+      setLines(
+        {
+          ...base,
+          status: 'FAILED',
+          endedAt: '2025-12-31T00:00:00.000Z',
+          end: { how: 'failed', message: 'Invalid input: x' },
+        },
+        now,
+      ),
+    ).toEqual(
+      expect.arrayContaining([
+        'End:              failed: Invalid input: x',
+        'Ended:            2025-12-31T00:00:00.000Z (1d ago)',
+      ]),
+    );
+    expect(setLines({ ...base, note: 'no worker' }, now).at(-1)).toBe(
+      'Note:             no worker',
+    );
   });
 
   test('a list', () => {
-    const row = { id: 'set-linux', name: 'linux', runId: 'r', startedAt: '2025-12-30T00:00:00.000Z', scope: 'acme', unpolled: [] };
-    const counted = { ...row, desired: 3, min: 1, max: 20, runners: { starting: 1, idle: 0, busy: 2, draining: 0 }, jobs: set.jobs };
-    expect(setTable([counted, { ...counted, name: 'fixed', min: 3, max: 3, paused: 'paused: x' }, { ...counted, name: 'gone', ending: '' }, { ...row, name: 'mute', note: 'no worker answered within 3 s' }, { ...counted, name: 'stuck', unpolled: [{ taskQueue: 'q-ci-ghes', fix: 'add it' }] }], now)).toBe(
+    const row = {
+      id: 'set-linux',
+      name: 'linux',
+      runId: 'r',
+      startedAt: '2025-12-30T00:00:00.000Z',
+      scope: 'acme',
+      unpolled: [],
+    };
+    const counted = {
+      ...row,
+      desired: 3,
+      min: 1,
+      max: 20,
+      runners: { starting: 1, idle: 0, busy: 2, draining: 0 },
+      jobs: set.jobs,
+    };
+    expect(
+      setTable(
+        [
+          counted,
+          { ...counted, name: 'fixed', min: 3, max: 3, paused: 'paused: x' },
+          { ...counted, name: 'gone', ending: '' },
+          { ...row, name: 'mute', note: 'no worker answered within 3 s' },
+          { ...counted, name: 'stuck', unpolled: [{ taskQueue: 'q-ci-ghes', fix: 'add it' }] },
+        ],
+        now,
+      ),
+    ).toBe(
       `NAME   WANTED  BOUNDS  STARTING  IDLE  BUSY  LEAVING  QUEUED  RUNNING  SCOPE  AGE  NOTE
 linux  3       1-20    1         0     2     0        1       2        acme   2d   -
 fixed  3       3       1         0     2     0        1       2        acme   2d   paused: x
@@ -201,8 +472,23 @@ stuck  3       1-20    1         0     2     0        1       2        acme   2d
   test.each<[Record<string, unknown> | undefined, object | undefined]>([
     [undefined, undefined],
     [{ covers: 'x' }, undefined],
-    [{ covers: { labels: ['a'], scope: 'acme', scopeKind: 'organization' } }, { labels: ['a'], scope: 'acme', scopeKind: 'organization' }],
-    [{ covers: { labels: ['a'], scope: 'acme', scopeKind: 'organization', group: 7, full: true, ends: true } }, { labels: ['a'], scope: 'acme', scopeKind: 'organization', group: 7, full: true, ends: true }],
+    [
+      { covers: { labels: ['a'], scope: 'acme', scopeKind: 'organization' } },
+      { labels: ['a'], scope: 'acme', scopeKind: 'organization' },
+    ],
+    [
+      {
+        covers: {
+          labels: ['a'],
+          scope: 'acme',
+          scopeKind: 'organization',
+          group: 7,
+          full: true,
+          ends: true,
+        },
+      },
+      { labels: ['a'], scope: 'acme', scopeKind: 'organization', group: 7, full: true, ends: true },
+    ],
     [{ covers: { labels: ['a'], scope: 'acme' } }, undefined],
   ])('what the memo %j says', (memo, expected) => {
     expect(coverOf(memo)).toEqual(expected);
@@ -216,7 +502,10 @@ describe('usage', () => {
     [['set', 'apply', '-f', '/does/not/exist'], /--file: cannot read \/does\/not\/exist/],
     [['set', 'get'], /missing required argument 'name'/],
     [['set', 'scale', 'x'], /give --replicas for a fixed number, or --min-idle and --max/],
-    [['set', 'scale', 'x', '--replicas', '1', '--max', '3'], /--replicas and --min-idle or --max exclude each other/],
+    [
+      ['set', 'scale', 'x', '--replicas', '1', '--max', '3'],
+      /--replicas and --min-idle or --max exclude each other/,
+    ],
     [['set', 'scale', 'x', '--replicas', '-1'], /--replicas/],
     [['set', 'scale', 'x', '--max', '1.5'], /--max: "1\.5" is not a whole number from 0 to/],
     [['set', 'hold', 'x'], /missing required argument 'runner'/],
@@ -228,26 +517,52 @@ describe('usage', () => {
     expect(stderr.trim().split('\n')).toHaveLength(1);
   });
 
-  test.each(['apply', 'list', 'get', 'scale', 'pause', 'resume', 'hold', 'delete'])('set %s has help with examples', async (command) => {
-    const { status, stdout } = await runCli(['set', command, '--help']);
-    expect(status).toBe(0);
-    expect(stdout).toMatch(new RegExp(`^ {2}\\$ .*holdfast set ${command} `, 'm'));
-  });
+  test.each(['apply', 'list', 'get', 'scale', 'pause', 'resume', 'hold', 'delete'])(
+    'set %s has help with examples',
+    async (command) => {
+      const { status, stdout } = await runCli(['set', command, '--help']);
+      expect(status).toBe(0);
+      expect(stdout).toMatch(new RegExp(`^ {2}\\$ .*holdfast set ${command} `, 'm'));
+    },
+  );
 
   test('bad input is told before Temporal is looked for; as JSON too', async () => {
     const path = file(`${LINUX}maxx: 1\n---\nname: b\n`);
     const text = await runCli(['set', 'apply', '-f', path, '--address', '127.0.0.1:1']);
     expect(text).toMatchObject({ status: 2, stdout: '' });
-    expect(text.stderr.split('\n')[0]).toBe(`error: nothing was applied: 2 of 2 sets in ${path} are invalid`);
-    expect(text.stderr).toContain('  document 1 (linux), line 5: maxx is not a known field; check the spelling\n');
+    expect(text.stderr.split('\n')[0]).toBe(
+      `error: nothing was applied: 2 of 2 sets in ${path} are invalid`,
+    );
+    expect(text.stderr).toContain(
+      '  document 1 (linux), line 5: maxx is not a known field; check the spelling\n',
+    );
     const json = await runCli(['set', 'apply', '-f', path, '--address', '127.0.0.1:1', '--json']);
     expect(json).toMatchObject({ status: 2, stdout: '' });
-    expect(JSON.parse(json.stderr)).toMatchObject({ error: { code: 'invalid_input', fields: expect.arrayContaining([{ field: 'document 2 (b), line 7: template', message: 'is missing: what each runner is started with' }]) } });
+    expect(JSON.parse(json.stderr)).toMatchObject({
+      error: {
+        code: 'invalid_input',
+        fields: expect.arrayContaining([
+          {
+            field: 'document 2 (b), line 7: template',
+            message: 'is missing: what each runner is started with',
+          },
+        ]),
+      },
+    });
   });
 
   test('nobody at the address: status 4; what a template warns of is told first', async () => {
-    const path = file('name: a\nreplicas: 1\ntemplate: { organization: acme, onTerm: drain, stop: { drainTimeout: 1h } }\n');
-    const { status, stderr } = await runCli(['set', 'apply', '-f', path, '--address', '127.0.0.1:1']);
+    const path = file(
+      'name: a\nreplicas: 1\ntemplate: { organization: acme, onTerm: drain, stop: { drainTimeout: 1h } }\n',
+    );
+    const { status, stderr } = await runCli([
+      'set',
+      'apply',
+      '-f',
+      path,
+      '--address',
+      '127.0.0.1:1',
+    ]);
     expect(status).toBe(4);
     expect(stderr).toMatch(/^warning: a: .*\nerror: cannot reach Temporal at 127\.0\.0\.1:1/);
   });
@@ -265,15 +580,35 @@ describe('the JSON Schema', () => {
     const { stdout } = await runCli(['set', 'schema']);
     return new Ajv2020({ strict: false }).compile(JSON.parse(stdout) as object)(document);
   }
-  const SET = { name: 'linux', minIdle: 1, max: 20, template: { organization: 'acme', labels: ['linux'], pod: { spec: { nodeSelector: { a: 'b' } } } } };
+  const SET = {
+    name: 'linux',
+    minIdle: 1,
+    max: 20,
+    template: {
+      organization: 'acme',
+      labels: ['linux'],
+      pod: { spec: { nodeSelector: { a: 'b' } } },
+    },
+  };
 
   test.each<[what: string, document: unknown, accepted: boolean]>([
     ['a set', SET, true],
-    ['a list of them', [SET, { ...SET, schedules: [{ cron: '0 7 * * 1-5', duration: '12h', minIdle: 10, max: 400 }] }], true],
+    [
+      'a list of them',
+      [
+        SET,
+        { ...SET, schedules: [{ cron: '0 7 * * 1-5', duration: '12h', minIdle: 10, max: 400 }] },
+      ],
+      true,
+    ],
     ['without a template', { name: 'linux', replicas: 1 }, false],
     ['an unknown field', { ...SET, replica: 3 }, false],
     ['an unknown field of the template', { ...SET, template: { organisation: 'acme' } }, false],
-    ['a name in the template, which is the set\'s to give', { ...SET, template: { ...SET.template, name: 'x' } }, false],
+    [
+      "a name in the template, which is the set's to give",
+      { ...SET, template: { ...SET.template, name: 'x' } },
+      false,
+    ],
     ['a number that is none', { ...SET, max: '20' }, false],
     ['a name that is none', { ...SET, name: 'a b' }, false],
   ])('%s', async (_what, document, accepted) => {

@@ -13,11 +13,32 @@ describe('the status to exit with, and the error', () => {
     [0, '', { dryRun: true, counts: { 'orphaned pod': { found: 1 } } }],
     // What this process may do without is no failure.
     [0, '', { unseen: [{ list: 'secrets', why: 'forbidden' }] }],
-    [1, /^error: nothing was touched, because a list could not be had: pods \(503\)\n$/, { incomplete: [{ list: 'pods', why: '503' }] }],
-    [1, /^error: nothing was touched: it would condemn 11 of 12 pods \(--force\)\n$/, { stopped: 'it would condemn 11 of 12 pods', counts: { 'orphaned pod': { found: 11 } } }],
-    [1, /^error: 3 could not be repaired; the next sweep tries again\n$/, { counts: { 'orphaned pod': { found: 4, repaired: 2, failed: 2 }, 'aged pod': { found: 1, failed: 1 } } }],
+    [
+      1,
+      /^error: nothing was touched, because a list could not be had: pods \(503\)\n$/,
+      { incomplete: [{ list: 'pods', why: '503' }] },
+    ],
+    [
+      1,
+      /^error: nothing was touched: it would condemn 11 of 12 pods \(--force\)\n$/,
+      { stopped: 'it would condemn 11 of 12 pods', counts: { 'orphaned pod': { found: 11 } } },
+    ],
+    [
+      1,
+      /^error: 3 could not be repaired; the next sweep tries again\n$/,
+      {
+        counts: {
+          'orphaned pod': { found: 4, repaired: 2, failed: 2 },
+          'aged pod': { found: 1, failed: 1 },
+        },
+      },
+    ],
     // Whatever else is the case.
-    [1, /^error: 1 could not be repaired/, { stopped: 'x', counts: { 'aged pod': { found: 1, failed: 1 } } }],
+    [
+      1,
+      /^error: 1 could not be repaired/,
+      { stopped: 'x', counts: { 'aged pod': { found: 1, failed: 1 } } },
+    ],
   ])('%i %s: %j', (status, error, changes) => {
     const report = sweepReport(changes);
     for (const json of [false, true]) {
@@ -35,13 +56,28 @@ test('the report for people: what was done, to what and why, and what was left a
     counts: { 'orphaned pod': { found: 2, marked: 1, repaired: 1 }, 'zombie runner': { found: 1 } },
     skipped: { held: 1, young: 12 },
     items: [
-      { kind: 'orphaned pod', what: 'runner-a-1', where: 'ci', reason: 'its workflow was terminated', done: 'repaired', workflowId: 'runner-a', note: 'handed on' },
-      { kind: 'zombie runner', what: 'runner-b', where: 'holdfast', reason: 'its pod is gone', done: 'waits' },
+      {
+        kind: 'orphaned pod',
+        what: 'runner-a-1',
+        where: 'ci',
+        reason: 'its workflow was terminated',
+        done: 'repaired',
+        workflowId: 'runner-a',
+        note: 'handed on',
+      },
+      {
+        kind: 'zombie runner',
+        what: 'runner-b',
+        where: 'holdfast',
+        reason: 'its pod is gone',
+        done: 'waits',
+      },
     ],
     moreItems: 1,
     unseen: [{ list: 'secrets', why: 'may not list secrets' }],
   });
-  expect(sweepLines(report).join('\n')).toBe(`kubernetes/c/holdfast/ci: 2 orphaned pods (1 marked, 1 repaired), 1 zombie runner; 13 left alone; looked at 120 lives, 119 pods
+  expect(sweepLines(report).join('\n'))
+    .toBe(`kubernetes/c/holdfast/ci: 2 orphaned pods (1 marked, 1 repaired), 1 zombie runner; 13 left alone; looked at 120 lives, 119 pods
 
 FOUND  KIND           MARKED  REPAIRED  FAILED
 2      orphaned pod   1       1         0
@@ -61,25 +97,49 @@ Not looked at: secrets (may not list secrets)`);
 
 test.each([
   [{}, {}],
-  [{ dryRun: true, force: true, standalone: true }, { dryRun: true, force: true }],
-  [{ org: ['acme', 'beta'], repo: ['acme/app'] }, { scopes: [{ organization: 'acme' }, { organization: 'beta' }, { repository: 'acme/app' }] }],
-  [{ enterprise: ['big'], credential: 'ghes' }, { scopes: [{ enterprise: 'big', credential: 'ghes' }] }],
+  [
+    { dryRun: true, force: true, standalone: true },
+    { dryRun: true, force: true },
+  ],
+  [
+    { org: ['acme', 'beta'], repo: ['acme/app'] },
+    { scopes: [{ organization: 'acme' }, { organization: 'beta' }, { repository: 'acme/app' }] },
+  ],
+  [
+    { enterprise: ['big'], credential: 'ghes' },
+    { scopes: [{ enterprise: 'big', credential: 'ghes' }] },
+  ],
 ])('the input for %j', (flags, input) => {
   expect(sweepInput(flags)).toEqual(input);
 });
 
 test.each<[args: string[], error: RegExp]>([
   [['--repo', 'acme'], /^error: the scopes to look at are invalid\n {2}scopes\.0\.repository/],
-  [['--credential', 'ghes'], /^error: --credential: is for the scopes of --org, --repo and --enterprise/],
-  [['--standalone'], /^error: --standalone reads the worker's settings, and they are wrong: .*HOLDFAST_GITHUB_TOKEN/],
+  [
+    ['--credential', 'ghes'],
+    /^error: --credential: is for the scopes of --org, --repo and --enterprise/,
+  ],
+  [
+    ['--standalone'],
+    /^error: --standalone reads the worker's settings, and they are wrong: .*HOLDFAST_GITHUB_TOKEN/,
+  ],
 ])('bad usage is told before Temporal is looked for: %j', async (args, error) => {
-  const { status, stdout, stderr } = await runCli(['sweep', ...args], { TEMPORAL_ADDRESS: '127.0.0.1:1' });
+  const { status, stdout, stderr } = await runCli(['sweep', ...args], {
+    TEMPORAL_ADDRESS: '127.0.0.1:1',
+  });
   expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
   expect(stderr).toMatch(error);
 });
 
-test.each([[['sweep']], [['sweep', '--standalone']]])('%j without Temporal: status 4, whatever else there is', async (args) => {
-  const { status, stdout, stderr } = await runCli(args, { TEMPORAL_ADDRESS: '127.0.0.1:1', HOLDFAST_GITHUB_TOKEN: 'x', HOLDFAST_COMPUTE: 'process' });
-  expect({ status, stdout }).toEqual({ status: 4, stdout: '' });
-  expect(stderr).toMatch(/^error: cannot reach Temporal at 127\.0\.0\.1:1 /);
-});
+test.each([[['sweep']], [['sweep', '--standalone']]])(
+  '%j without Temporal: status 4, whatever else there is',
+  async (args) => {
+    const { status, stdout, stderr } = await runCli(args, {
+      TEMPORAL_ADDRESS: '127.0.0.1:1',
+      HOLDFAST_GITHUB_TOKEN: 'x',
+      HOLDFAST_COMPUTE: 'process',
+    });
+    expect({ status, stdout }).toEqual({ status: 4, stdout: '' });
+    expect(stderr).toMatch(/^error: cannot reach Temporal at 127\.0\.0\.1:1 /);
+  },
+);

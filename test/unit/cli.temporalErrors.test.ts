@@ -6,7 +6,9 @@ const ABOUT = { server: '127.0.0.1:7233 (from --address)', namespace: 'default' 
 
 /** As the client throws it. */
 function failed(code: number, details: string): ServiceError {
-  return new ServiceError('the call failed', { cause: Object.assign(new Error(`${code}: ${details}`), { code, details, metadata: {} }) });
+  return new ServiceError('the call failed', {
+    cause: Object.assign(new Error(`${code}: ${details}`), { code, details, metadata: {} }),
+  });
 }
 
 test.each<[what: string, code: number, details: string, lost: boolean]>([
@@ -17,5 +19,8 @@ test.each<[what: string, code: number, details: string, lost: boolean]>([
   ['a credential', 7, 'Request unauthorized.', false],
 ])('no answer is no verdict: %s', (_what, code, details, lost) => {
   const error = failed(code, details);
-  expect([isConnectionLoss(error), toCliError(error, ABOUT).code === 'unreachable']).toEqual([lost, lost]);
+  expect([isConnectionLoss(error), toCliError(error, ABOUT).code === 'unreachable']).toEqual([
+    lost,
+    lost,
+  ]);
 });

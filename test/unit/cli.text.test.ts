@@ -10,7 +10,11 @@ import { CliError } from '../../worker/cli/terminal/exit.ts';
 import { recordingTerminal } from '../support/cli.ts';
 
 test.each([
-  ['fits', 'ephemeral runner for acme/app (linux, x64)', 'ephemeral runner for acme/app (linux, x64)'],
+  [
+    'fits',
+    'ephemeral runner for acme/app (linux, x64)',
+    'ephemeral runner for acme/app (linux, x64)',
+  ],
   ['has a meaning in Markdown', 'echo *', String.raw`echo \*`],
   ['is too long', 'a'.repeat(300), `${'a'.repeat(197)}…`],
   ['is of characters of four bytes', '🏃'.repeat(100), `${'🏃'.repeat(49)}…`],
@@ -21,7 +25,10 @@ test.each([
 
 describe('text from outside', () => {
   test('cleanDeep cleans strings and keys, and leaves the rest', () => {
-    expect(cleanDeep({ 'a\u0007': ['x\u001B[2J', 1, null, true], at: new Date(0) })).toEqual({ a: ['x[2J', 1, null, true], at: '1970-01-01T00:00:00.000Z' });
+    expect(cleanDeep({ 'a\u0007': ['x\u001B[2J', 1, null, true], at: new Date(0) })).toEqual({
+      a: ['x[2J', 1, null, true],
+      at: '1970-01-01T00:00:00.000Z',
+    });
   });
 
   test('nothing that a runner says reaches the terminal as a control character, in any form of output', () => {
@@ -31,12 +38,31 @@ describe('text from outside', () => {
       const nasty = 'x\u001B]0;owned\u0007\u001B[2J';
       output.result({ id: nasty }, [nasty]);
       output.note('phase', nasty, { reason: nasty });
-      output.error(new CliError('invalid_input', nasty, { fields: [{ field: nasty, message: nasty }] }));
+      output.error(
+        new CliError('invalid_input', nasty, { fields: [{ field: nasty, message: nasty }] }),
+      );
       const line = new PhaseLine(output, nasty, 0);
-      line.show({ phase: 'Busy', status: { phase: 'Busy', runnerName: nasty, attempt: 1, unregisterAttempts: 0, phases: [], replaced: [], job: nasty, waitsFor: nasty } }, 0);
+      line.show(
+        {
+          phase: 'Busy',
+          status: {
+            phase: 'Busy',
+            runnerName: nasty,
+            attempt: 1,
+            unregisterAttempts: 0,
+            phases: [],
+            replaced: [],
+            job: nasty,
+            waitsFor: nasty,
+          },
+        },
+        0,
+      );
       line.end();
-      // oxlint-disable-next-line no-control-regex -- that none is printed is the point
-      expect(terminal.written.stdout + terminal.written.stderr).not.toMatch(/[\u0000-\u0009\u000B-\u001F\u007F-\u009F]|\\u00/);
+      expect(terminal.written.stdout + terminal.written.stderr).not.toMatch(
+        // oxlint-disable-next-line no-control-regex -- that none is printed is the point
+        /[\u0000-\u0009\u000B-\u001F\u007F-\u009F]|\\u00/,
+      );
     }
   });
 });
@@ -54,10 +80,28 @@ test.each([
 });
 
 describe('the list', () => {
-  const row = { id: 'runner-a', runId: 'r', status: 'RUNNING', startedAt: new Date(0).toISOString() };
+  const row = {
+    id: 'runner-a',
+    runId: 'r',
+    status: 'RUNNING',
+    startedAt: new Date(0).toISOString(),
+  };
 
   test('aligned columns, nothing trailing', () => {
-    const text = runnerTable([{ ...row, phase: 'Busy', scope: 'acme/app', set: 'linux' }, { ...row, id: 'runner-longer-name', status: 'COMPLETED', phase: 'Gone', outcome: 'aborted', cause: 'run_timeout' }], 90_000);
+    const text = runnerTable(
+      [
+        { ...row, phase: 'Busy', scope: 'acme/app', set: 'linux' },
+        {
+          ...row,
+          id: 'runner-longer-name',
+          status: 'COMPLETED',
+          phase: 'Gone',
+          outcome: 'aborted',
+          cause: 'run_timeout',
+        },
+      ],
+      90_000,
+    );
     expect(text.split('\n')).toEqual([
       'ID                  PHASE  SCOPE     SET    AGE  OUTCOME',
       'runner-a            Busy   acme/app  linux  1m   -',
@@ -75,8 +119,20 @@ describe('the list', () => {
   });
 
   test('says how those ended that gave no verdict', () => {
-    const end = { outcome: 'terminated', by: '1@host', message: 'the workflow was terminated by 1@host: tidying up' };
-    expect(runnerTable([{ ...row, phase: 'Busy' }, { ...row, id: 'runner-b', status: 'TERMINATED', end }], 0).split('\n')).toEqual([
+    const end = {
+      outcome: 'terminated',
+      by: '1@host',
+      message: 'the workflow was terminated by 1@host: tidying up',
+    };
+    expect(
+      runnerTable(
+        [
+          { ...row, phase: 'Busy' },
+          { ...row, id: 'runner-b', status: 'TERMINATED', end },
+        ],
+        0,
+      ).split('\n'),
+    ).toEqual([
       'ID        PHASE  SCOPE  SET  AGE  OUTCOME     NOTE',
       'runner-a  Busy   -      -    0s   -           -',
       'runner-b  -      -      -    0s   terminated  the workflow was terminated by 1@host: tidying up',
@@ -85,18 +141,33 @@ describe('the list', () => {
 });
 
 describe('the phase line', () => {
-  const status = { phase: 'Busy' as const, attempt: 1, unregisterAttempts: 0, phases: [], replaced: [], runnerName: 'big-1', waitsFor: 'the job', waitsUntil: '2026-01-01T00:00:00Z' };
+  const status = {
+    phase: 'Busy' as const,
+    attempt: 1,
+    unregisterAttempts: 0,
+    phases: [],
+    replaced: [],
+    runnerName: 'big-1',
+    waitsFor: 'the job',
+    waitsUntil: '2026-01-01T00:00:00Z',
+  };
 
   test('says what is known', () => {
-    expect(seenText({ phase: 'Busy', status })).toBe('Busy  runner big-1  waits for the job until 2026-01-01T00:00:00Z');
-    expect(seenText({ phase: 'Idle', problem: 'no worker answers' })).toBe('Idle  (no worker answers)');
+    expect(seenText({ phase: 'Busy', status })).toBe(
+      'Busy  runner big-1  waits for the job until 2026-01-01T00:00:00Z',
+    );
+    expect(seenText({ phase: 'Idle', problem: 'no worker answers' })).toBe(
+      'Idle  (no worker answers)',
+    );
   });
 
   test('without a terminal: one line for each change', () => {
     const terminal = recordingTerminal();
     const line = new PhaseLine(new Output(terminal, 'text'), 'runner-a', 0);
     for (const phase of ['Idle', 'Idle', 'Busy', 'Busy']) line.show({ phase }, 0);
-    expect(terminal.written.stdout).toBe('1970-01-01T00:00:00.000Z  runner-a  Idle\n1970-01-01T00:00:00.000Z  runner-a  Busy\n');
+    expect(terminal.written.stdout).toBe(
+      '1970-01-01T00:00:00.000Z  runner-a  Idle\n1970-01-01T00:00:00.000Z  runner-a  Busy\n',
+    );
   });
 
   test('on a terminal: one line, rewritten, no wider than the terminal; messages stay', () => {
@@ -114,7 +185,11 @@ describe('the phase line', () => {
 
   test('on a terminal without a size: as if it had 80 columns', () => {
     const terminal = recordingTerminal({}, true);
-    const line = new PhaseLine(new Output({ ...terminal, stdout: { ...terminal.stdout, columns: 0 } }, 'text'), 'runner-a', 0);
+    const line = new PhaseLine(
+      new Output({ ...terminal, stdout: { ...terminal.stdout, columns: 0 } }, 'text'),
+      'runner-a',
+      0,
+    );
     line.show({ phase: 'Busy' }, 0);
     expect(terminal.written.stdout).toContain('runner-a  0s  Busy');
   });
@@ -124,21 +199,75 @@ describe('the phase line', () => {
     const line = new PhaseLine(new Output(terminal, 'json'), 'runner-a', 0);
     line.show({ phase: 'Busy', status }, 0);
     expect(terminal.written.stdout).toBe('');
-    expect(JSON.parse(terminal.written.stderr)).toMatchObject({ event: 'phase', id: 'runner-a', phase: 'Busy', status: { runnerName: 'big-1' } });
+    expect(JSON.parse(terminal.written.stderr)).toMatchObject({
+      event: 'phase',
+      id: 'runner-a',
+      phase: 'Busy',
+      status: { runnerName: 'big-1' },
+    });
   });
 });
 
 test('pending activities: attempts, the whole chain of the last failure, the next retry', async () => {
   const at = { seconds: 60 as never, nanos: 500_000_000 };
   const failure = { message: 'Activity failed', cause: { message: 'runner is busy (422)' } };
-  const [waiting, running, other] = await pendingActivities({
-    pendingActivities: [
-      { activityId: '7', activityType: { name: 'unregister' }, state: 1, attempt: 4, lastFailure: failure, nextAttemptScheduleTime: at, lastStartedTime: at },
-      { activityId: 'ended/x', activityType: { name: 'awaitPod' }, state: 2, attempt: 1, scheduledTime: at, heartbeatDetails: { payloads: [{ metadata: { encoding: Buffer.from('json/plain') }, data: Buffer.from('{"doing":"looking","refusals":{}}') }] } },
-      { activityId: '9', activityType: { name: 'another' }, state: 2, attempt: 1, heartbeatDetails: { payloads: [{ metadata: { encoding: Buffer.from('binary/plain') }, data: Buffer.from('?') }] } },
-    ],
-  }, defaultDataConverter);
-  expect(waiting).toEqual({ id: '7', type: 'unregister', state: 'scheduled', attempt: 4, lastFailure: 'Activity failed: runner is busy (422)', lastStartedAt: '1970-01-01T00:01:00.500Z', nextRetryAt: '1970-01-01T00:01:00.500Z' });
-  expect(running).toEqual({ id: 'ended/x', type: 'awaitPod', state: 'started', attempt: 1, doing: 'looking' });
+  const [waiting, running, other] = await pendingActivities(
+    {
+      pendingActivities: [
+        {
+          activityId: '7',
+          activityType: { name: 'unregister' },
+          state: 1,
+          attempt: 4,
+          lastFailure: failure,
+          nextAttemptScheduleTime: at,
+          lastStartedTime: at,
+        },
+        {
+          activityId: 'ended/x',
+          activityType: { name: 'awaitPod' },
+          state: 2,
+          attempt: 1,
+          scheduledTime: at,
+          heartbeatDetails: {
+            payloads: [
+              {
+                metadata: { encoding: Buffer.from('json/plain') },
+                data: Buffer.from('{"doing":"looking","refusals":{}}'),
+              },
+            ],
+          },
+        },
+        {
+          activityId: '9',
+          activityType: { name: 'another' },
+          state: 2,
+          attempt: 1,
+          heartbeatDetails: {
+            payloads: [
+              { metadata: { encoding: Buffer.from('binary/plain') }, data: Buffer.from('?') },
+            ],
+          },
+        },
+      ],
+    },
+    defaultDataConverter,
+  );
+  expect(waiting).toEqual({
+    id: '7',
+    type: 'unregister',
+    state: 'scheduled',
+    attempt: 4,
+    lastFailure: 'Activity failed: runner is busy (422)',
+    lastStartedAt: '1970-01-01T00:01:00.500Z',
+    nextRetryAt: '1970-01-01T00:01:00.500Z',
+  });
+  expect(running).toEqual({
+    id: 'ended/x',
+    type: 'awaitPod',
+    state: 'started',
+    attempt: 1,
+    doing: 'looking',
+  });
   expect(other).toEqual({ id: '9', type: 'another', state: 'started', attempt: 1 });
 });

@@ -11,7 +11,12 @@ test.each<[what: string, secondsAgo: number[], polled: boolean]>([
   ['one that Temporal still lists, and that has gone', [120], false],
   ['one that has gone, and another', [200, 5], true],
 ])('is it polled: %s', (_what, secondsAgo, polled) => {
-  expect(hasPolledOfLate(secondsAgo.map((seconds) => NOW - seconds * 1_000), NOW)).toBe(polled);
+  expect(
+    hasPolledOfLate(
+      secondsAgo.map((seconds) => NOW - seconds * 1_000),
+      NOW,
+    ),
+  ).toBe(polled);
 });
 
 test.each<[queue: string, fix: RegExp]>([
@@ -22,14 +27,44 @@ test.each<[queue: string, fix: RegExp]>([
   expect(fixOf(queue, 'holdfast')).toMatch(fix);
 });
 
-test.each<[what: string, behavior: number | undefined, override: object | undefined, told: boolean]>([
+test.each<
+  [what: string, behavior: number | undefined, override: object | undefined, told: boolean]
+>([
   ['stays on its version', 1, undefined, true],
   ['moves on', 2, undefined, false],
   ['has been told to move on', 1, { autoUpgrade: true }, false],
   ['has no version', undefined, undefined, false],
-])('the workers of its version are gone, others poll: one that %s', async (_what, behavior, versioningOverride, told) => {
-  const raw = { workflowExecutionInfo: { versioningInfo: { behavior, deploymentVersion: { deploymentName: 'ns/holdfast-worker', buildId: 'one' }, versioningOverride } } };
-  const description = { taskQueue: 'holdfast', workflowId: 'runner-1', status: { code: 1, name: 'RUNNING' }, raw } as unknown as Parameters<typeof unpolledQueues>[1];
-  const queues = await unpolledQueues(async (_name, _type, version) => version === undefined, description, []);
-  expect(queues.map(({ fix }) => fix)).toEqual(told ? [expect.stringMatching(/^it stays on version one of ns\/holdfast-worker, whose workers are gone: .* --workflow-id runner-1 --versioning-override-behavior auto_upgrade$/)] : []);
-});
+])(
+  'the workers of its version are gone, others poll: one that %s',
+  async (_what, behavior, versioningOverride, told) => {
+    const raw = {
+      workflowExecutionInfo: {
+        versioningInfo: {
+          behavior,
+          deploymentVersion: { deploymentName: 'ns/holdfast-worker', buildId: 'one' },
+          versioningOverride,
+        },
+      },
+    };
+    const description = {
+      taskQueue: 'holdfast',
+      workflowId: 'runner-1',
+      status: { code: 1, name: 'RUNNING' },
+      raw,
+    } as unknown as Parameters<typeof unpolledQueues>[1];
+    const queues = await unpolledQueues(
+      async (_name, _type, version) => version === undefined,
+      description,
+      [],
+    );
+    expect(queues.map(({ fix }) => fix)).toEqual(
+      told
+        ? [
+            expect.stringMatching(
+              /^it stays on version one of ns\/holdfast-worker, whose workers are gone: .* --workflow-id runner-1 --versioning-override-behavior auto_upgrade$/,
+            ),
+          ]
+        : [],
+    );
+  },
+);

@@ -3,7 +3,16 @@ import { runProgram } from '../../worker/cli/demo.ts';
 import { runCli, CliProcess } from '../support/cli.ts';
 
 describe('help and usage', () => {
-  test.each([['--help'], ['-h'], ['help'], ['--version'], ['runner', 'start', '--help'], ['run', '--help'], ['runner', 'cancel', '--help'], ['help', 'doctor']])('%j is answered on stdout with status 0', async (...args) => {
+  test.each([
+    ['--help'],
+    ['-h'],
+    ['help'],
+    ['--version'],
+    ['runner', 'start', '--help'],
+    ['run', '--help'],
+    ['runner', 'cancel', '--help'],
+    ['help', 'doctor'],
+  ])('%j is answered on stdout with status 0', async (...args) => {
     const { status, stdout, stderr } = await runCli(args);
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
     expect(stdout).not.toBe('');
@@ -11,7 +20,8 @@ describe('help and usage', () => {
 
   test('the help documents every exit status and has examples', async () => {
     const { stdout } = await runCli(['--help']);
-    for (const status of [0, 1, 2, 3, 4, 5, 129, 130, 143]) expect(stdout).toMatch(new RegExp(`^ .*\\b${status}\\b`, 'm'));
+    for (const status of [0, 1, 2, 3, 4, 5, 129, 130, 143])
+      expect(stdout).toMatch(new RegExp(`^ .*\\b${status}\\b`, 'm'));
     expect(stdout).toContain('$ holdfast run --repo');
   });
 
@@ -20,14 +30,20 @@ describe('help and usage', () => {
     [['runner', 'strat'], /unknown command 'strat'.*Did you mean start\?/],
     [['runner', 'list', '--stat'], /unknown option '--stat'/],
     [['runner', 'get'], /missing required argument 'id'/],
-    [['runner', 'cancel', 'x', '--mode', 'kill'], /argument 'kill' is invalid. Allowed choices are drain, stop, force/],
+    [
+      ['runner', 'cancel', 'x', '--mode', 'kill'],
+      /argument 'kill' is invalid. Allowed choices are drain, stop, force/,
+    ],
     [['runner', 'drain'], /name one runner, or select many/],
     [['runner', 'drain', 'x', '--set', 's'], /name one runner, or select many/],
     [['runner', 'list', '--limit', '0'], /--limit: "0"/],
     [['runner', 'list', '--phase', 'Sleeping'], /--phase: "Sleeping" is none of Requested, /],
     [['run', '--attach', 'x', '--org', 'acme'], /--attach takes no other option/],
     [['pod-policy'], /required option '--service-account/],
-    [['pod-policy', '--service-account', 'worker'], /--service-account: "worker" is not namespace\/name/],
+    [
+      ['pod-policy', '--service-account', 'worker'],
+      /--service-account: "worker" is not namespace\/name/,
+    ],
     [['runner', 'get', 'x', '--address', 'http://x'], /--address: "http:\/\/x" is no address/],
   ])('%j is bad usage: status 2, one line', async (args, message) => {
     const { status, stdout, stderr } = await runCli(args);
@@ -36,7 +52,9 @@ describe('help and usage', () => {
     expect(stderr.trim().split('\n')).toHaveLength(1);
     const json = await runCli([...args, '--json']);
     expect({ status: json.status, stdout: json.stdout }).toEqual({ status: 2, stdout: '' });
-    expect(JSON.parse(json.stderr)).toMatchObject({ error: { code: 'usage', message: expect.stringMatching(message) } });
+    expect(JSON.parse(json.stderr)).toMatchObject({
+      error: { code: 'usage', message: expect.stringMatching(message) },
+    });
   });
 
   test('no command, and a group without one: the help, on stderr, with status 2', async () => {
@@ -71,7 +89,9 @@ test('nobody at the address: status 4 within seconds, one line naming the settin
   const { status, stdout, stderr } = await runCli(['runner', 'list', '--address', '127.0.0.1:1']);
   expect(performance.now() - started).toBeLessThan(8_000);
   expect({ status, stdout }).toEqual({ status: 4, stdout: '' });
-  expect(stderr).toMatch(/^error: cannot reach Temporal at 127\.0\.0\.1:1 \(from --address\): .*set --address, TEMPORAL_ADDRESS or --profile.*\n$/);
+  expect(stderr).toMatch(
+    /^error: cannot reach Temporal at 127\.0\.0\.1:1 \(from --address\): .*set --address, TEMPORAL_ADDRESS or --profile.*\n$/,
+  );
 });
 
 describe('the demo is a program of its own', () => {
@@ -80,10 +100,14 @@ describe('the demo is a program of its own', () => {
     ["process.exit(process.argv[1] === '--json' && process.argv[2] === '-- x' ? 0 : 9)", 0],
     ["process.kill(process.pid, 'SIGTERM')", 143],
   ])('%s: its arguments and exit status are passed on', async (program, status) => {
-    expect(await runProgram(process.execPath, ['-e', program, '--', '--json', '-- x'])).toBe(status);
+    expect(await runProgram(process.execPath, ['-e', program, '--', '--json', '-- x'])).toBe(
+      status,
+    );
   });
 
   test('one that cannot be started is an error', async () => {
-    await expect(runProgram('/does/not/exist', [])).rejects.toThrow(/^cannot start \/does\/not\/exist/);
+    await expect(runProgram('/does/not/exist', [])).rejects.toThrow(
+      /^cannot start \/does\/not\/exist/,
+    );
   });
 });

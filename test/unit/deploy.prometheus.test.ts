@@ -1,19 +1,41 @@
 /** Alerts and dashboards go by what there is. That Prometheus reads them: test/integration/prometheus.test.ts. */
 import { readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
-import { JOB_WORKFLOW, DEREGISTRATION_WORKFLOW, RUNNER_OUTCOMES, RUNNER_WORKFLOW, SEARCH_ATTRIBUTES } from '../../core/contract/index.ts';
-import { DEPLOY, metricsIn, shippedAlerts, shippedDashboards, shippedQueries } from '../support/dashboards.ts';
+import {
+  JOB_WORKFLOW,
+  DEREGISTRATION_WORKFLOW,
+  RUNNER_OUTCOMES,
+  RUNNER_WORKFLOW,
+  SEARCH_ATTRIBUTES,
+} from '../../core/contract/index.ts';
+import {
+  DEPLOY,
+  metricsIn,
+  shippedAlerts,
+  shippedDashboards,
+  shippedQueries,
+} from '../support/dashboards.ts';
 
 const configuration = readFileSync(`${DEPLOY}/../docs/configuration.md`, 'utf8');
 /** Each metric of docs/configuration.md with its labels; those of sets, which stand in a table of their own, have two. */
-const DOCUMENTED = new Map([...configuration.matchAll(/`(holdfast_\w+)(?:\{([\w,]+)\})?`/g)].map(([, name = '', labels]) => [name, labels?.split(',') ?? ['set', 'scope']]));
+const DOCUMENTED = new Map(
+  [...configuration.matchAll(/`(holdfast_\w+)(?:\{([\w,]+)\})?`/g)].map(([, name = '', labels]) => [
+    name,
+    labels?.split(',') ?? ['set', 'scope'],
+  ]),
+);
 
 test('each metric is documented, with the labels that are asked for', () => {
   for (const query of shippedQueries()) {
     expect(metricsIn(query)).not.toEqual([]);
-    for (const name of metricsIn(query).filter((metric) => metric.startsWith('holdfast_'))) expect([...DOCUMENTED.keys()]).toContain(name);
-    for (const [, name = '', selected = ''] of query.matchAll(/(holdfast_\w+?)(?:_bucket|_count)?\{([^}]*)\}/g)) {
-      expect(DOCUMENTED.get(name)).toEqual(expect.arrayContaining([...selected.matchAll(/(\w+)=/g)].map(([, label]) => label)));
+    for (const name of metricsIn(query).filter((metric) => metric.startsWith('holdfast_')))
+      expect([...DOCUMENTED.keys()]).toContain(name);
+    for (const [, name = '', selected = ''] of query.matchAll(
+      /(holdfast_\w+?)(?:_bucket|_count)?\{([^}]*)\}/g,
+    )) {
+      expect(DOCUMENTED.get(name)).toEqual(
+        expect.arrayContaining([...selected.matchAll(/(\w+)=/g)].map(([, label]) => label)),
+      );
     }
   }
 });
@@ -23,25 +45,40 @@ test("labels of a grouping, and of a legend, are a metric's own", () => {
   for (const { panels } of shippedDashboards()) {
     for (const { expr, legendFormat } of panels.flatMap(({ targets }) => targets)) {
       const labels = [...metricsIn(expr).flatMap((name) => DOCUMENTED.get(name) ?? []), ...own];
-      const grouped = [...expr.matchAll(/by \(([^)]*)\)/g)].flatMap(([, list = '']) => list.split(', '));
+      const grouped = [...expr.matchAll(/by \(([^)]*)\)/g)].flatMap(([, list = '']) =>
+        list.split(', '),
+      );
       expect(labels).toEqual(expect.arrayContaining(grouped));
-      for (const [, label = ''] of legendFormat.matchAll(/\{\{(\w+)\}\}/g)) expect(grouped).toContain(label);
+      for (const [, label = ''] of legendFormat.matchAll(/\{\{(\w+)\}\}/g))
+        expect(grouped).toContain(label);
     }
   }
 });
 
 test('outcomes of runners are those that there are', () => {
-  for (const query of shippedQueries()) for (const [, outcome = ''] of query.matchAll(/holdfast_(?:jobs|runners)_total\{outcome!?="(\w+)"/g)) expect(RUNNER_OUTCOMES).toContain(outcome);
+  for (const query of shippedQueries())
+    for (const [, outcome = ''] of query.matchAll(
+      /holdfast_(?:jobs|runners)_total\{outcome!?="(\w+)"/g,
+    ))
+      expect(RUNNER_OUTCOMES).toContain(outcome);
 });
 
 test('what an alert tells to ask Temporal for can be asked', () => {
   const workflows: string[] = [JOB_WORKFLOW, RUNNER_WORKFLOW, DEREGISTRATION_WORKFLOW];
   const attributes: string[] = Object.values(SEARCH_ATTRIBUTES).map(({ name }) => name);
-  const asked = shippedAlerts().flatMap(({ annotations }) => [...annotations.description.matchAll(/--query "WorkflowType = '(\w+)'(?: AND (\w+) = '(\w+)')?"/g)]);
+  const asked = shippedAlerts().flatMap(({ annotations }) => [
+    ...annotations.description.matchAll(
+      /--query "WorkflowType = '(\w+)'(?: AND (\w+) = '(\w+)')?"/g,
+    ),
+  ]);
   expect(asked.length).toBeGreaterThan(2);
   for (const [, type = '', attribute, value] of asked) {
     expect(workflows).toContain(type);
-    if (attribute !== undefined) expect([attributes.includes(attribute), RUNNER_OUTCOMES]).toEqual([true, expect.arrayContaining([value])]);
+    if (attribute !== undefined)
+      expect([attributes.includes(attribute), RUNNER_OUTCOMES]).toEqual([
+        true,
+        expect.arrayContaining([value]),
+      ]);
   }
 });
 

@@ -1,5 +1,13 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -36,56 +44,97 @@ interface Service {
 describe('docker-compose.yml', () => {
   const compose = parse(read('docker-compose.yml')) as { services: Record<string, Service> };
   const services = Object.entries(compose.services);
-  const active = (profile: string): [string, Service][] => services.filter(([, { profiles }]) => profiles.includes(profile));
+  const active = (profile: string): [string, Service][] =>
+    services.filter(([, { profiles }]) => profiles.includes(profile));
 
   test('is what the Compose specification says', () => {
     // dclint ships the specification's own schema.
     const folder = dirname(createRequire(import.meta.url).resolve('dclint/package.json'));
-    const schema = JSON.parse(readFileSync(join(folder, 'schemas', 'compose.schema.json'), 'utf8')) as object;
-    const validate = new Ajv({ strict: false, validateFormats: false, validateSchema: false, allErrors: true }).compile(schema);
+    const schema = JSON.parse(
+      readFileSync(join(folder, 'schemas', 'compose.schema.json'), 'utf8'),
+    ) as object;
+    const validate = new Ajv({
+      strict: false,
+      validateFormats: false,
+      validateSchema: false,
+      allErrors: true,
+    }).compile(schema);
     validate(compose);
     expect(validate.errors).toBeNull();
     expect(validate({ ...compose, services: { worker: { imaeg: 'x' } } })).toBe(false);
   });
 
   test('every image is pinned', () => {
-    for (const [name, { image }] of services) expect([name, image]).toEqual([name, expect.stringMatching(/^[a-z/-]+:\d+\.\d+(\.\d+)?(-[a-z0-9]+)?$/)]);
+    for (const [name, { image }] of services)
+      expect([name, image]).toEqual([
+        name,
+        expect.stringMatching(/^[a-z/-]+:\d+\.\d+(\.\d+)?(-[a-z0-9]+)?$/),
+      ]);
   });
 
-  test.each(['dev', 'full'])('profile %s: whatever a service waits for is there and says when it is ready, and no port is taken twice', (profile) => {
-    const present = new Set(active(profile).map(([name]) => name));
-    for (const [name, service] of active(profile)) {
-      for (const [other, { condition, required }] of Object.entries(service.depends_on ?? {})) {
-        if (required === false && !present.has(other)) continue;
-        expect([name, [...present]]).toEqual([name, expect.arrayContaining([other])]);
-        const target = compose.services[other];
-        if (condition === 'service_healthy') expect([other, target?.healthcheck]).toEqual([other, expect.anything()]);
-        else expect([other, condition, target?.restart]).toEqual([other, 'service_completed_successfully', expect.stringMatching(/^on-failure:/)]);
+  test.each(['dev', 'full'])(
+    'profile %s: whatever a service waits for is there and says when it is ready, and no port is taken twice',
+    (profile) => {
+      const present = new Set(active(profile).map(([name]) => name));
+      for (const [name, service] of active(profile)) {
+        for (const [other, { condition, required }] of Object.entries(service.depends_on ?? {})) {
+          if (required === false && !present.has(other)) continue;
+          expect([name, [...present]]).toEqual([name, expect.arrayContaining([other])]);
+          const target = compose.services[other];
+          if (condition === 'service_healthy')
+            expect([other, target?.healthcheck]).toEqual([other, expect.anything()]);
+          else
+            expect([other, condition, target?.restart]).toEqual([
+              other,
+              'service_completed_successfully',
+              expect.stringMatching(/^on-failure:/),
+            ]);
+        }
       }
-    }
-    const ports = active(profile).flatMap(([, service]) => service.ports ?? []).map((port) => port.split(':').slice(0, -1).join(':'));
-    expect(new Set(ports).size).toBe(ports.length);
-    expect(ports.every((port) => port.startsWith('127.0.0.1:'))).toBe(true);
-  });
+      const ports = active(profile)
+        .flatMap(([, service]) => service.ports ?? [])
+        .map((port) => port.split(':').slice(0, -1).join(':'));
+      expect(new Set(ports).size).toBe(ports.length);
+      expect(ports.every((port) => port.startsWith('127.0.0.1:'))).toBe(true);
+    },
+  );
 
   test('either profile brings Temporal, its UI and the worker; plain `docker compose up` is the profile dev', () => {
     expect(active('dev').map(([name]) => name)).toEqual(['temporal', 'worker']);
-    expect(active('full').map(([name]) => name)).toEqual(['postgres', 'temporal-schema', 'temporal-server', 'temporal-setup', 'temporal-ui', 'worker']);
+    expect(active('full').map(([name]) => name)).toEqual([
+      'postgres',
+      'temporal-schema',
+      'temporal-server',
+      'temporal-setup',
+      'temporal-ui',
+      'worker',
+    ]);
     expect(read('.env')).toMatch(/^COMPOSE_PROFILES=dev$/m);
   });
 
   test('all search attributes and fairness, with either server', () => {
     const flags = compose.services['temporal']?.command ?? [];
-    expect(flags.filter((flag) => flag.startsWith('--search-attribute='))).toEqual(ATTRIBUTES.map((name) => `--search-attribute=${name}=Keyword`));
+    expect(flags.filter((flag) => flag.startsWith('--search-attribute='))).toEqual(
+      ATTRIBUTES.map((name) => `--search-attribute=${name}=Keyword`),
+    );
     expect(flags).toContain('--dynamic-config-value=matching.enableFairness=true');
-    expect(parse(read('deploy/compose/dynamic-config.yaml'))).toMatchObject({ 'matching.enableFairness': [{ value: true }] });
-    expect(/^for name in (.*); do$/m.exec(read('deploy/compose/setup.sh'))?.[1]?.split(' ')).toEqual(ATTRIBUTES);
+    expect(parse(read('deploy/compose/dynamic-config.yaml'))).toMatchObject({
+      'matching.enableFairness': [{ value: true }],
+    });
+    expect(
+      /^for name in (.*); do$/m.exec(read('deploy/compose/setup.sh'))?.[1]?.split(' '),
+    ).toEqual(ATTRIBUTES);
   });
 
   test("the worker's settings exist, and it has time to end", () => {
     const worker = compose.services['worker'];
     const names = Object.keys(worker?.environment ?? {});
-    for (const name of names) expect(name in settings.shape || ['TEMPORAL_ADDRESS', 'TEMPORAL_NAMESPACE'].includes(name) ? name : `unknown: ${name}`).toBe(name);
+    for (const name of names)
+      expect(
+        name in settings.shape || ['TEMPORAL_ADDRESS', 'TEMPORAL_NAMESPACE'].includes(name)
+          ? name
+          : `unknown: ${name}`,
+      ).toBe(name);
     const { shutdownForceMs } = loadConfig({ HOLDFAST_GITHUB_TOKEN: 'x' });
     expect(parseDuration(worker?.stop_grace_period ?? '')).toBeGreaterThan(shutdownForceMs);
   });
@@ -106,7 +155,16 @@ describe('deploy/webhook.yaml', () => {
     spec: {
       replicas: number;
       selector: Readonly<Record<string, unknown>>;
-      template: { metadata: { labels: object }; spec: { automountServiceAccountToken: boolean; serviceAccountName?: string; securityContext: object; containers: [Container]; volumes: object[] } };
+      template: {
+        metadata: { labels: object };
+        spec: {
+          automountServiceAccountToken: boolean;
+          serviceAccountName?: string;
+          securityContext: object;
+          containers: [Container];
+          volumes: object[];
+        };
+      };
       ports: { targetPort: string }[];
       podSelector: object;
       policyTypes: string[];
@@ -114,48 +172,102 @@ describe('deploy/webhook.yaml', () => {
       egress: { ports: { port: number }[] }[];
     };
   }
-  const manifests = parseAllDocuments(read('deploy/webhook.yaml')).map((document) => document.toJS() as Manifest);
-  const [deployment, budget, service, policy] = manifests.map(({ spec }) => spec) as [Manifest['spec'], Manifest['spec'], Manifest['spec'], Manifest['spec']];
+  const manifests = parseAllDocuments(read('deploy/webhook.yaml')).map(
+    (document) => document.toJS() as Manifest,
+  );
+  const [deployment, budget, service, policy] = manifests.map(({ spec }) => spec) as [
+    Manifest['spec'],
+    Manifest['spec'],
+    Manifest['spec'],
+    Manifest['spec'],
+  ];
   const { spec: pod, metadata } = deployment.template;
   const [container] = pod.containers;
 
   test('two processes, their budget, a Service and a NetworkPolicy, all of one namespace and for the same pods', () => {
-    expect(manifests.map(({ kind }) => kind)).toEqual(['Deployment', 'PodDisruptionBudget', 'Service', 'NetworkPolicy']);
-    expect(new Set(manifests.map(({ metadata: { namespace } }) => namespace))).toEqual(new Set(['holdfast']));
+    expect(manifests.map(({ kind }) => kind)).toEqual([
+      'Deployment',
+      'PodDisruptionBudget',
+      'Service',
+      'NetworkPolicy',
+    ]);
+    expect(new Set(manifests.map(({ metadata: { namespace } }) => namespace))).toEqual(
+      new Set(['holdfast']),
+    );
     expect(deployment.replicas).toBe(2);
-    for (const selector of [deployment.selector, budget.selector, { matchLabels: service.selector }, policy.podSelector]) expect(selector).toEqual({ matchLabels: metadata.labels });
+    for (const selector of [
+      deployment.selector,
+      budget.selector,
+      { matchLabels: service.selector },
+      policy.podSelector,
+    ])
+      expect(selector).toEqual({ matchLabels: metadata.labels });
   });
 
   test('has no credential, neither of the cluster nor of a CI server', () => {
     expect([pod.automountServiceAccountToken, pod.serviceAccountName]).toEqual([false, undefined]);
     expect(pod.volumes).toEqual([{ name: 'webhook', secret: { secretName: 'holdfast-webhook' } }]);
     expect(container.command).toEqual(['holdfast', 'webhook']);
-    const allowed = [...Object.keys(webhookSettings.shape), 'TEMPORAL_ADDRESS', 'TEMPORAL_NAMESPACE'];
-    expect(container.env.map(({ name }) => name).filter((name) => !allowed.includes(name))).toEqual([]);
+    const allowed = [
+      ...Object.keys(webhookSettings.shape),
+      'TEMPORAL_ADDRESS',
+      'TEMPORAL_NAMESPACE',
+    ];
+    expect(container.env.map(({ name }) => name).filter((name) => !allowed.includes(name))).toEqual(
+      [],
+    );
   });
 
   test('passes Pod Security "restricted", on a root that nobody writes to', () => {
-    expect(pod.securityContext).toEqual({ runAsNonRoot: true, runAsUser: 1000, runAsGroup: 1000, seccompProfile: { type: 'RuntimeDefault' } });
-    expect(container.securityContext).toEqual({ allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } });
+    expect(pod.securityContext).toEqual({
+      runAsNonRoot: true,
+      runAsUser: 1000,
+      runAsGroup: 1000,
+      seccompProfile: { type: 'RuntimeDefault' },
+    });
+    expect(container.securityContext).toEqual({
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'] },
+    });
   });
 
   test('its ports are those of the defaults; probes ask for the health, and the Service leads to the deliveries alone', () => {
     const { http, webhook } = loadWebhookConfig({ HOLDFAST_WEBHOOK_SECRET: 's' });
-    expect(container.ports).toEqual([{ name: 'health', containerPort: http.port }, { name: 'deliveries', containerPort: webhook.port }]);
-    expect([container.livenessProbe, container.readinessProbe]).toEqual(['/livez', '/readyz'].map((path) => ({ httpGet: { path, port: 'health' } })));
+    expect(container.ports).toEqual([
+      { name: 'health', containerPort: http.port },
+      { name: 'deliveries', containerPort: webhook.port },
+    ]);
+    expect([container.livenessProbe, container.readinessProbe]).toEqual(
+      ['/livez', '/readyz'].map((path) => ({ httpGet: { path, port: 'health' } })),
+    );
     expect(service.ports).toMatchObject([{ targetPort: 'deliveries' }]);
   });
 
   test('lets deliveries in from anywhere, no runner to its metrics, and itself out to names and Temporal alone', () => {
-    const noRunner = { namespaceSelector: { matchExpressions: [{ key: 'kubernetes.io/metadata.name', operator: 'NotIn', values: ['holdfast-runners'] }] } };
+    const noRunner = {
+      namespaceSelector: {
+        matchExpressions: [
+          { key: 'kubernetes.io/metadata.name', operator: 'NotIn', values: ['holdfast-runners'] },
+        ],
+      },
+    };
     expect(policy.policyTypes).toEqual(['Ingress', 'Egress']);
-    expect(policy.ingress).toEqual([{ ports: [{ port: 'deliveries' }] }, { ports: [{ port: 'health' }], from: [noRunner] }]);
-    expect(policy.egress.flatMap(({ ports }) => ports.map(({ port }) => port))).toEqual([53, 53, 7233]);
+    expect(policy.ingress).toEqual([
+      { ports: [{ port: 'deliveries' }] },
+      { ports: [{ port: 'health' }], from: [noRunner] },
+    ]);
+    expect(policy.egress.flatMap(({ ports }) => ports.map(({ port }) => port))).toEqual([
+      53, 53, 7233,
+    ]);
   });
 });
 
 describe('the images', () => {
-  const copied = (dockerfile: string): string[] => [...dockerfile.matchAll(/^COPY (?!--from)(?:--\S+ )*(.+) \S+$/gm)].flatMap(([, sources]) => (sources ?? '').split(' '));
+  const copied = (dockerfile: string): string[] =>
+    [...dockerfile.matchAll(/^COPY (?!--from)(?:--\S+ )*(.+) \S+$/gm)].flatMap(([, sources]) =>
+      (sources ?? '').split(' '),
+    );
 
   test.each([
     ['deploy/images/worker.Dockerfile'],
@@ -164,18 +276,26 @@ describe('the images', () => {
   ])('%s: its bases are pinned or stages, and what it copies is there', (path) => {
     const dockerfile = read(path);
     const stages = [...dockerfile.matchAll(/^FROM \S+ AS (\S+)$/gm)].map(([, stage]) => stage);
-    for (const [, base] of dockerfile.matchAll(/^FROM (\S+)/gm)) if (!stages.includes(base)) expect(base).toMatch(/:\d+\.\d+/);
-    for (const [, stage] of dockerfile.matchAll(/^COPY --from=(\S+)/gm)) expect(stages).toContain(stage);
+    for (const [, base] of dockerfile.matchAll(/^FROM (\S+)/gm))
+      if (!stages.includes(base)) expect(base).toMatch(/:\d+\.\d+/);
+    for (const [, stage] of dockerfile.matchAll(/^COPY --from=(\S+)/gm))
+      expect(stages).toContain(stage);
     const sources = copied(dockerfile);
     expect(sources.length).toBeGreaterThan(0);
-    for (const source of sources) expect([source, existsSync(join(PROJECT, source))]).toEqual([source, true]);
+    for (const source of sources)
+      expect([source, existsSync(join(PROJECT, source))]).toEqual([source, true]);
   });
 
   test("the images make the supervisor's folder alike, with a script that exists, and run as somebody by a number", () => {
-    const making = (path: string): string | undefined => /^FROM \S+ AS packages\n[^]*?(?=^FROM (?!packages AS supervisor$))/m.exec(read(path))?.[0].trim();
+    const making = (path: string): string | undefined =>
+      /^FROM \S+ AS packages\n[^]*?(?=^FROM (?!packages AS supervisor$))/m
+        .exec(read(path))?.[0]
+        .trim();
     const script = making('deploy/images/runner.Dockerfile');
-    for (const other of ['worker', 'supervisor']) expect(making(`deploy/images/${other}.Dockerfile`)).toBe(script);
-    for (const image of ['runner', 'worker', 'supervisor']) expect(read(`deploy/images/${image}.Dockerfile`)).toMatch(/^USER [1-9]\d*$/m);
+    for (const other of ['worker', 'supervisor'])
+      expect(making(`deploy/images/${other}.Dockerfile`)).toBe(script);
+    for (const image of ['runner', 'worker', 'supervisor'])
+      expect(read(`deploy/images/${image}.Dockerfile`)).toMatch(/^USER [1-9]\d*$/m);
     const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
     expect(script).toMatch(/npm run build:supervisor-folder -- \/opt\/holdfast$/);
     expect(scripts['build:supervisor-folder']).toBe('node deploy/images/buildSupervisorFolder.ts');
@@ -183,22 +303,43 @@ describe('the images', () => {
 
   test('the runner image is the one that runners get by default, and both run the same script', () => {
     expect(read('deploy/images/runner.Dockerfile')).toContain(`FROM ${RUNNER_IMAGE}\n`);
-    expect(`${RUNNER_IMAGE_COMMAND[2]}\n`).toBe(read('deploy/images/runner-entrypoint.sh').replace(/^#.*\n(#.*\n)*/, ''));
+    expect(`${RUNNER_IMAGE_COMMAND[2]}\n`).toBe(
+      read('deploy/images/runner-entrypoint.sh').replace(/^#.*\n(#.*\n)*/, ''),
+    );
   });
 
   /**
    * Runs one of the containers' scripts over a runner that only tells how it was called, and registers as GitHub's does: by making files.
    * @param left - what is in the runner's own folder; `handed`: the folder that the two containers share
    */
-  function enter(env: Record<string, string>, [shell = '', ...args] = RUNNER_IMAGE_COMMAND, { left = [], handed = '' }: { left?: string[]; handed?: string } = {}): string[] {
+  function enter(
+    env: Record<string, string>,
+    [shell = '', ...args] = RUNNER_IMAGE_COMMAND,
+    { left = [], handed = '' }: { left?: string[]; handed?: string } = {},
+  ): string[] {
     const home = mkdtempSync(join(tmpdir(), 'holdfast-runner-'));
-    const tell = (name: string): string => `#!/bin/sh\necho "${name} $* token=\${ACTIONS_RUNNER_INPUT_TOKEN:-} jit=\${ACTIONS_RUNNER_INPUT_JITCONFIG:-}"\n`;
-    writeFileSync(join(home, 'config.sh'), `${tell('config.sh')}[ -e .refuse ] && exit 3\nfor name in runner credentials credentials_rsaparams; do echo "$name of $3" >.$name; done\n`, { mode: 0o755 });
-    writeFileSync(join(home, 'run.sh'), `${tell('run.sh')}cat .runner* .credentials* 2>/dev/null || :\n`, { mode: 0o755 });
+    const tell = (name: string): string =>
+      `#!/bin/sh\necho "${name} $* token=\${ACTIONS_RUNNER_INPUT_TOKEN:-} jit=\${ACTIONS_RUNNER_INPUT_JITCONFIG:-}"\n`;
+    writeFileSync(
+      join(home, 'config.sh'),
+      `${tell('config.sh')}[ -e .refuse ] && exit 3\nfor name in runner credentials credentials_rsaparams; do echo "$name of $3" >.$name; done\n`,
+      { mode: 0o755 },
+    );
+    writeFileSync(
+      join(home, 'run.sh'),
+      `${tell('run.sh')}cat .runner* .credentials* 2>/dev/null || :\n`,
+      { mode: 0o755 },
+    );
     for (const name of left) writeFileSync(join(home, name), 'an earlier one\n');
     const dir = handed === '' ? {} : { HOLDFAST_REGISTRATION_DIR: handed };
     try {
-      return execFileSync(shell, args, { env: { PATH: process.env['PATH'], RUNNER_HOME: home, ...dir, ...env }, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim().split('\n');
+      return execFileSync(shell, args, {
+        env: { PATH: process.env['PATH'], RUNNER_HOME: home, ...dir, ...env },
+        encoding: 'utf8',
+        stdio: ['ignore', 'pipe', 'pipe'],
+      })
+        .trim()
+        .split('\n');
     } finally {
       rmSync(home, { recursive: true });
     }
@@ -209,25 +350,46 @@ describe('the images', () => {
   });
 
   const withTini = existsSync('/usr/bin/tini-static') ? test : test.skip;
-  withTini("the runner image's entry point is the supervisor, from a folder with all it needs", async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'holdfast-folder-'));
-    try {
-      await makeSupervisorFolder(folder);
-      const entrypoint = JSON.parse(/^ENTRYPOINT (.*)$/m.exec(read('deploy/images/runner.Dockerfile'))?.[1] ?? '[]') as string[];
-      const script = join(PROJECT, 'deploy/images/runner-entrypoint.sh');
-      const command = entrypoint.flatMap((word) => (word === '/usr/local/bin/holdfast-runner' ? ['/bin/sh', script] : [word.replace('/opt/holdfast', folder)]));
-      const [, mode] = /^ENV HOLDFAST_MODE=(.*)$/m.exec(read('deploy/images/runner.Dockerfile')) ?? [];
-      expect(enter({ ACTIONS_RUNNER_INPUT_JITCONFIG: 'abc', HOLDFAST_MODE: mode ?? '' }, command)).toEqual(['run.sh  token= jit=abc']);
-      expect(() => enter({ HOLDFAST_MODE: 'nonsense' }, command)).toThrow(/HOLDFAST_MODE/); // it is the supervisor that ran
-      if (spawnSync('strip', ['--version']).error !== undefined) return; // the images have it
-      const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => statSync(join(folder, name)));
-      expect(files.reduce((sum, file) => sum + (file.isFile() ? file.size : 0), 0)).toBeLessThan(120e6);
-    } finally {
-      rmSync(folder, { recursive: true });
-    }
-  });
+  withTini(
+    "the runner image's entry point is the supervisor, from a folder with all it needs",
+    async () => {
+      const folder = mkdtempSync(join(tmpdir(), 'holdfast-folder-'));
+      try {
+        await makeSupervisorFolder(folder);
+        const entrypoint = JSON.parse(
+          /^ENTRYPOINT (.*)$/m.exec(read('deploy/images/runner.Dockerfile'))?.[1] ?? '[]',
+        ) as string[];
+        const script = join(PROJECT, 'deploy/images/runner-entrypoint.sh');
+        const command = entrypoint.flatMap((word) =>
+          word === '/usr/local/bin/holdfast-runner'
+            ? ['/bin/sh', script]
+            : [word.replace('/opt/holdfast', folder)],
+        );
+        const [, mode] =
+          /^ENV HOLDFAST_MODE=(.*)$/m.exec(read('deploy/images/runner.Dockerfile')) ?? [];
+        expect(
+          enter({ ACTIONS_RUNNER_INPUT_JITCONFIG: 'abc', HOLDFAST_MODE: mode ?? '' }, command),
+        ).toEqual(['run.sh  token= jit=abc']);
+        expect(() => enter({ HOLDFAST_MODE: 'nonsense' }, command)).toThrow(/HOLDFAST_MODE/); // it is the supervisor that ran
+        if (spawnSync('strip', ['--version']).error !== undefined) return; // the images have it
+        const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) =>
+          statSync(join(folder, name)),
+        );
+        expect(files.reduce((sum, file) => sum + (file.isFile() ? file.size : 0), 0)).toBeLessThan(
+          120e6,
+        );
+      } finally {
+        rmSync(folder, { recursive: true });
+      }
+    },
+  );
 
-  const TOKEN = { RUNNER_TOKEN: 'AAA', RUNNER_URL: 'https://github.com/acme', RUNNER_NAME: 'acme-1', RUNNER_LABELS: 'linux,x64' };
+  const TOKEN = {
+    RUNNER_TOKEN: 'AAA',
+    RUNNER_URL: 'https://github.com/acme',
+    RUNNER_NAME: 'acme-1',
+    RUNNER_LABELS: 'linux,x64',
+  };
 
   function withSharedFolder<T>(body: (folder: string) => T): T {
     const folder = mkdtempSync(join(tmpdir(), 'holdfast-handed-'));
@@ -239,34 +401,57 @@ describe('the images', () => {
   }
 
   test.each([
-    ['static, in a group', { RUNNER_EPHEMERAL: 'false', RUNNER_GROUP: 'big ones' }, ' --runnergroup big ones'],
-    ['static, of a fixed version', { RUNNER_EPHEMERAL: 'false', RUNNER_DISABLE_UPDATE: 'true' }, ' --disableupdate'],
+    [
+      'static, in a group',
+      { RUNNER_EPHEMERAL: 'false', RUNNER_GROUP: 'big ones' },
+      ' --runnergroup big ones',
+    ],
+    [
+      'static, of a fixed version',
+      { RUNNER_EPHEMERAL: 'false', RUNNER_DISABLE_UPDATE: 'true' },
+      ' --disableupdate',
+    ],
     ['ephemeral', { RUNNER_EPHEMERAL: 'true' }, ' --ephemeral'],
-  ])('a container of its own registers, and the runner runs with what that has left and no token: %s', (_what, more, options) => {
-    withSharedFolder((handed) => {
-      const registered = enter({ ...TOKEN, ...more }, REGISTER_COMMAND, { handed });
-      expect(registered).toEqual([`config.sh --unattended --url https://github.com/acme --name acme-1 --labels linux,x64${options} token=AAA jit=`]);
-      expect(readdirSync(handed).toSorted()).toEqual(['.credentials', '.credentials_rsaparams', '.runner']);
-      const left = ['.runner', '.runner_migrated', '.credentials_migrated'];
-      const [first, ...files] = enter({}, RUNNER_IMAGE_COMMAND, { handed, left });
-      const of = 'of https://github.com/acme';
-      expect({ first, files: files.toSorted() }).toEqual({ first: 'run.sh  token= jit=', files: [`credentials ${of}`, `credentials_rsaparams ${of}`, `runner ${of}`] });
-    });
-  });
+  ])(
+    'a container of its own registers, and the runner runs with what that has left and no token: %s',
+    (_what, more, options) => {
+      withSharedFolder((handed) => {
+        const registered = enter({ ...TOKEN, ...more }, REGISTER_COMMAND, { handed });
+        expect(registered).toEqual([
+          `config.sh --unattended --url https://github.com/acme --name acme-1 --labels linux,x64${options} token=AAA jit=`,
+        ]);
+        expect(readdirSync(handed).toSorted()).toEqual([
+          '.credentials',
+          '.credentials_rsaparams',
+          '.runner',
+        ]);
+        const left = ['.runner', '.runner_migrated', '.credentials_migrated'];
+        const [first, ...files] = enter({}, RUNNER_IMAGE_COMMAND, { handed, left });
+        const of = 'of https://github.com/acme';
+        expect({ first, files: files.toSorted() }).toEqual({
+          first: 'run.sh  token= jit=',
+          files: [`credentials ${of}`, `credentials_rsaparams ${of}`, `runner ${of}`],
+        });
+      });
+    },
+  );
 
   test.each<[string, Record<string, string>, string[], number]>([
     ['of config.sh', TOKEN, ['.refuse'], 3],
     ['of a variable that is missing', { RUNNER_TOKEN: 'AAA' }, [], 2],
-  ])('a registration that fails ends its container with the status %s', (_what, env, left, status) => {
-    withSharedFolder((handed) => {
-      let failure: unknown;
-      try {
-        enter(env, REGISTER_COMMAND, { handed, left });
-      } catch (error) {
-        failure = error;
-      }
-      expect(failure).toMatchObject({ status });
-      expect(readdirSync(handed)).toEqual([]);
-    });
-  });
+  ])(
+    'a registration that fails ends its container with the status %s',
+    (_what, env, left, status) => {
+      withSharedFolder((handed) => {
+        let failure: unknown;
+        try {
+          enter(env, REGISTER_COMMAND, { handed, left });
+        } catch (error) {
+          failure = error;
+        }
+        expect(failure).toMatchObject({ status });
+        expect(readdirSync(handed)).toEqual([]);
+      });
+    },
+  );
 });

@@ -27,15 +27,26 @@ import { runCli } from '../support/cli.ts';
 import { PROJECT, pages, resolveLink, type Page } from '../support/markdown.ts';
 
 const read = (path: string): string => readFileSync(join(PROJECT, path), 'utf8');
-const parseSet = (raw: unknown): ReturnType<typeof parseRunnerSetInput> => parseRunnerSetInput(raw, { hash: () => '', checkSchedule: scheduleFault });
+const parseSet = (raw: unknown): ReturnType<typeof parseRunnerSetInput> =>
+  parseRunnerSetInput(raw, { hash: () => '', checkSchedule: scheduleFault });
 /** The variables of ours that a text names; not the beginnings of names. */
-const variables = (text: string): string[] => [...text.matchAll(/\b(HOLDFAST_[A-Z_]*[A-Z])\b(?![_<*…])/g)].map(([, name = '']) => name);
+const variables = (text: string): string[] =>
+  [...text.matchAll(/\b(HOLDFAST_[A-Z_]*[A-Z])\b(?![_<*…])/g)].map(([, name = '']) => name);
 const PAGES = pages();
 const each = PAGES.map((page) => [page.path, page] as const);
-const matches = (page: Page, pattern: RegExp): string[] => page.code.flatMap((code) => [...code.matchAll(pattern)].map((match) => match[1] ?? ''));
+const matches = (page: Page, pattern: RegExp): string[] =>
+  page.code.flatMap((code) => [...code.matchAll(pattern)].map((match) => match[1] ?? ''));
 
 test('the pages are found', () => {
-  expect(PAGES.map(({ path }) => path)).toEqual(expect.arrayContaining(['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'docs/lifecycle.md', 'tools/simulator/README.md']));
+  expect(PAGES.map(({ path }) => path)).toEqual(
+    expect.arrayContaining([
+      'README.md',
+      'CHANGELOG.md',
+      'CONTRIBUTING.md',
+      'docs/lifecycle.md',
+      'tools/simulator/README.md',
+    ]),
+  );
 });
 
 describe.each(each)('%s', (path, page) => {
@@ -45,18 +56,26 @@ describe.each(each)('%s', (path, page) => {
       .filter((link) => {
         const { file, anchor } = resolveLink(path, link);
         if (!existsSync(join(PROJECT, file))) return true;
-        return anchor !== '' && PAGES.find((other) => other.path === file)?.anchors.includes(anchor) !== true;
+        return (
+          anchor !== '' &&
+          PAGES.find((other) => other.path === file)?.anchors.includes(anchor) !== true
+        );
       });
     expect(dead).toEqual([]);
   });
 
   test('every npm script that it names exists', () => {
     const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
-    expect(matches(page, /npm run ([\w:-]+)/g).filter((name) => scripts[name] === undefined)).toEqual([]);
+    expect(
+      matches(page, /npm run ([\w:-]+)/g).filter((name) => scripts[name] === undefined),
+    ).toEqual([]);
   });
 
   test('every HOLDFAST_ variable that it names exists', () => {
-    const known = new Set<string>([...Object.keys(settings.shape), ...Object.values(BINARIES).map(({ env }) => env)]);
+    const known = new Set<string>([
+      ...Object.keys(settings.shape),
+      ...Object.values(BINARIES).map(({ env }) => env),
+    ]);
     // What others than the worker read, with the file that reads it.
     const others: Record<string, string> = {
       HOLDFAST_TEMPORAL_UI: 'worker/cli/temporal/session.ts',
@@ -73,44 +92,87 @@ describe.each(each)('%s', (path, page) => {
       HOLDFAST_BENCH_RESYNC: 'tools/bench/benchmarks/waiting.ts',
       HOLDFAST_LAB_DIR: 'tools/lab/main.ts',
     };
-    for (const [name, file] of Object.entries(others)) if (read(file).includes(name)) known.add(name);
+    for (const [name, file] of Object.entries(others))
+      if (read(file).includes(name)) known.add(name);
     for (const name of variables(read('supervisor/settings.ts'))) known.add(name);
-    expect(variables(page.text).filter((name) => !known.has(name) && !name.startsWith(CHILD_ENV_PREFIX))).toEqual([]);
+    expect(
+      variables(page.text).filter((name) => !known.has(name) && !name.startsWith(CHILD_ENV_PREFIX)),
+    ).toEqual([]);
   });
 
   test('its shell blocks are shell, its YAML is YAML, its JSON is JSON', () => {
     for (const { language, text } of page.blocks) {
-      if (language === 'sh') expect(() => execFileSync('bash', ['-n'], { input: text, stdio: 'pipe' })).not.toThrow();
-      if (language === 'yaml') expect(parseAllDocuments(text).flatMap(({ errors }) => errors)).toEqual([]);
+      if (language === 'sh')
+        expect(() => execFileSync('bash', ['-n'], { input: text, stdio: 'pipe' })).not.toThrow();
+      if (language === 'yaml')
+        expect(parseAllDocuments(text).flatMap(({ errors }) => errors)).toEqual([]);
       if (language === 'json') expect(() => JSON.parse(text) as unknown).not.toThrow();
     }
   });
 
   test('its temporal commands say what the contract says', () => {
-    const ofRunner = { signal: ['cancel', 'ciEvent', 'podState', 'doubt'], update: ['drain', 'extendDeadline'], query: ['status'] };
+    const ofRunner = {
+      signal: ['cancel', 'ciEvent', 'podState', 'doubt'],
+      update: ['drain', 'extendDeadline'],
+      query: ['status'],
+    };
     const ofSet = { signal: ['demand'], update: [], query: ['status', 'declaration'] };
     const ofGroup = { signal: ['version'], update: [], query: ['status'] };
-    const ofDefinition = { signal: ['apply', 'pause', 'resume', 'delete', 'change', 'turnEnded'], update: [], query: ['status', 'declaration'] };
+    const ofDefinition = {
+      signal: ['apply', 'pause', 'resume', 'delete', 'change', 'turnEnded'],
+      update: [],
+      query: ['status', 'declaration'],
+    };
     for (const line of page.code) {
       const [, verb = ''] = /^temporal workflow (\w+)/.exec(line) ?? [];
       if ((verb === 'start' || verb === 'execute') && line.includes(' --')) {
         const [, input = 'none'] = /--input '([^']*)'/.exec(line) ?? [];
-        const parsers: Record<string, (raw: unknown) => object> = { [contract.RUNNER_WORKFLOW]: (raw) => parseRunnerInput(raw), [RUNNER_SET_WORKFLOW]: parseSet, [contract.SET_COMMAND_WORKFLOW]: parseSetCommandInput, [contract.SWEEP_WORKFLOW]: parseSweepInput, [contract.JOB_WORKFLOW]: (raw) => parseJobInput(raw, { workflowId: 'job-x' }) };
-        expect(parsers[/--type (\w+)/.exec(line)?.[1] ?? '']?.(JSON.parse(input))).toMatchObject({ ok: true });
+        const parsers: Record<string, (raw: unknown) => object> = {
+          [contract.RUNNER_WORKFLOW]: (raw) => parseRunnerInput(raw),
+          [RUNNER_SET_WORKFLOW]: parseSet,
+          [contract.SET_COMMAND_WORKFLOW]: parseSetCommandInput,
+          [contract.SWEEP_WORKFLOW]: parseSweepInput,
+          [contract.JOB_WORKFLOW]: (raw) => parseJobInput(raw, { workflowId: 'job-x' }),
+        };
+        expect(parsers[/--type (\w+)/.exec(line)?.[1] ?? '']?.(JSON.parse(input))).toMatchObject({
+          ok: true,
+        });
       }
       const [, declared] = /--signal-name apply .*--signal-input '([^']*)'/.exec(line) ?? [];
-      if (declared !== undefined) expect(parseJobDefinition(JSON.parse(declared), { checkSchedule: scheduleFault })).toMatchObject({ ok: true });
+      if (declared !== undefined)
+        expect(
+          parseJobDefinition(JSON.parse(declared), { checkSchedule: scheduleFault }),
+        ).toMatchObject({ ok: true });
       const name = (/--signal-name (\w+)/.exec(line) ?? /--(?:name|type) (\w+)/.exec(line))?.[1];
-      const messages: Record<'signal' | 'update' | 'query', readonly string[]> = line.includes('--workflow-id set-') ? ofSet : line.includes('--workflow-id job-group:') ? ofGroup : line.includes('--workflow-id job-definition:') ? ofDefinition : ofRunner;
-      if (verb === 'signal' || verb === 'update' || verb === 'query') expect(name === undefined || messages[verb].includes(name) ? [] : [line]).toEqual([]);
+      const messages: Record<'signal' | 'update' | 'query', readonly string[]> = line.includes(
+        '--workflow-id set-',
+      )
+        ? ofSet
+        : line.includes('--workflow-id job-group:')
+          ? ofGroup
+          : line.includes('--workflow-id job-definition:')
+            ? ofDefinition
+            : ofRunner;
+      if (verb === 'signal' || verb === 'update' || verb === 'query')
+        expect(name === undefined || messages[verb].includes(name) ? [] : [line]).toEqual([]);
     }
     const attributes = Object.values(contract.SEARCH_ATTRIBUTES).map((attribute) => attribute.name);
-    expect(matches(page, /--name (Runner\w+)/g).filter((name) => !attributes.includes(name))).toEqual([]);
+    expect(
+      matches(page, /--name (Runner\w+)/g).filter((name) => !attributes.includes(name)),
+    ).toEqual([]);
   });
 });
 
 describe('the commands in the documentation', () => {
-  const lines = [...new Set(PAGES.flatMap(({ code }) => code).flatMap((code) => [...code.matchAll(/(?:^|npm run )holdfast (?:-- )?([a-z].*)$/g)].map(([, rest = '']) => rest)))]
+  const lines = [
+    ...new Set(
+      PAGES.flatMap(({ code }) => code).flatMap((code) =>
+        [...code.matchAll(/(?:^|npm run )holdfast (?:-- )?([a-z].*)$/g)].map(
+          ([, rest = '']) => rest,
+        ),
+      ),
+    ),
+  ]
     // A program of its own, which prints to this process' output.
     .filter((line) => !line.startsWith('demo'));
   const helps = new Map<string, Promise<Awaited<ReturnType<typeof runCli>>>>();
@@ -127,19 +189,38 @@ describe('the commands in the documentation', () => {
 
   test.each(lines)('holdfast %s', async (line) => {
     const words = line.split(/\s+/);
-    const command = words.slice(0, ['runner', 'set', 'job', 'migrate'].includes(words[0] ?? '') ? 2 : 1).filter((word) => word !== '…' && !word.includes('|'));
+    const command = words
+      .slice(0, ['runner', 'set', 'job', 'migrate'].includes(words[0] ?? '') ? 2 : 1)
+      .filter((word) => word !== '…' && !word.includes('|'));
     const { status, stdout } = await helpOf(command);
     expect(status).toBe(0);
     expect(stdout).toMatch(new RegExp(`^Usage: holdfast ${command.join(' ')}`));
-    for (const option of words.filter((word) => /^--?[a-z]/.test(word))) expect(stdout).toMatch(new RegExp(`(^|[\\s,])${option}[\\s,]`));
+    for (const option of words.filter((word) => /^--?[a-z]/.test(word)))
+      expect(stdout).toMatch(new RegExp(`(^|[\\s,])${option}[\\s,]`));
   });
 });
 
 test('the contract documents the default that each duration has', () => {
-  const source = ['runnerInput', 'runnerSetInput', 'jobInput', 'deregistration', 'sweep'].map((name) => read(`core/contract/${name}.ts`)).join('\n');
-  const rows = [...source.matchAll(/@default (?:"(\w+)"|off|none) \*\/\n {2}(\w+): (?:'(\w+)'|undefined),/g)];
-  const tables = [contract.RUNNER_TIMEOUTS, contract.STOP_TIMEOUTS, contract.RUNNER_INTERVALS, contract.JOB_TIMEOUTS, contract.STEP_TIMEOUTS, contract.SET_DELAYS, contract.SET_INTERVALS, contract.DEREGISTRATION_PATIENCE, contract.SWEEP_LIMITS];
-  expect(rows.map(([, , field = '']) => field).toSorted()).toEqual(tables.flatMap((table) => Object.keys(table)).toSorted());
+  const source = ['runnerInput', 'runnerSetInput', 'jobInput', 'deregistration', 'sweep']
+    .map((name) => read(`core/contract/${name}.ts`))
+    .join('\n');
+  const rows = [
+    ...source.matchAll(/@default (?:"(\w+)"|off|none) \*\/\n {2}(\w+): (?:'(\w+)'|undefined),/g),
+  ];
+  const tables = [
+    contract.RUNNER_TIMEOUTS,
+    contract.STOP_TIMEOUTS,
+    contract.RUNNER_INTERVALS,
+    contract.JOB_TIMEOUTS,
+    contract.STEP_TIMEOUTS,
+    contract.SET_DELAYS,
+    contract.SET_INTERVALS,
+    contract.DEREGISTRATION_PATIENCE,
+    contract.SWEEP_LIMITS,
+  ];
+  expect(rows.map(([, , field = '']) => field).toSorted()).toEqual(
+    tables.flatMap((table) => Object.keys(table)).toSorted(),
+  );
   expect(rows.filter(([, documented, , value]) => documented !== value)).toEqual([]);
 });
 
@@ -147,67 +228,164 @@ describe('docs/lifecycle.md', () => {
   const page = PAGES.find(({ path }) => path === 'docs/lifecycle.md') as Page;
 
   test('names every phase and every cause that a verdict has today', () => {
-    const sources = ['workflows/runner/verdict.ts', 'workflows/runner/comeUp.ts', 'workflows/runner/onlineDecision.ts', 'core/domain/cancellation.ts', 'workflows/runner/serve.ts', 'workflows/runner/runner.ts', 'workflows/runner/unregister.ts'].map(read).join('\n');
-    const phases: contract.RunnerPhase[] = ['Requested', 'Provisioning', 'Registering', 'Idle', 'Busy', 'Draining', 'Unregistering', 'TearingDown', 'Gone'];
+    const sources = [
+      'workflows/runner/verdict.ts',
+      'workflows/runner/comeUp.ts',
+      'workflows/runner/onlineDecision.ts',
+      'core/domain/cancellation.ts',
+      'workflows/runner/serve.ts',
+      'workflows/runner/runner.ts',
+      'workflows/runner/unregister.ts',
+    ]
+      .map(read)
+      .join('\n');
+    const phases: contract.RunnerPhase[] = [
+      'Requested',
+      'Provisioning',
+      'Registering',
+      'Idle',
+      'Busy',
+      'Draining',
+      'Unregistering',
+      'TearingDown',
+      'Gone',
+    ];
     for (const phase of phases) expect(page.text).toMatch(new RegExp(`^\\| ${phase} \\|`, 'm'));
     // `superseded` is what a set will say of the runners that it replaces.
     for (const cause of contract.RUNNER_CAUSES.filter((each) => each !== 'superseded')) {
-      expect([cause, sources.includes(`'${cause}'`), page.text.includes(cause)]).toEqual([cause, true, true]);
+      expect([cause, sources.includes(`'${cause}'`), page.text.includes(cause)]).toEqual([
+        cause,
+        true,
+        true,
+      ]);
     }
   });
 
   test('gives the defaults of the code', () => {
-    const given = [...page.text.matchAll(/`(timeouts|intervals|stop)\.(\w+)`(?: \(|, )?(\d+ (?:ms|s|m|h)\b)?/g)];
+    const given = [
+      ...page.text.matchAll(/`(timeouts|intervals|stop)\.(\w+)`(?: \(|, )?(\d+ (?:ms|s|m|h)\b)?/g),
+    ];
     expect(given.length).toBeGreaterThan(10);
-    const tables = { timeouts: contract.RUNNER_TIMEOUTS, stop: contract.STOP_TIMEOUTS, intervals: contract.RUNNER_INTERVALS };
+    const tables = {
+      timeouts: contract.RUNNER_TIMEOUTS,
+      stop: contract.STOP_TIMEOUTS,
+      intervals: contract.RUNNER_INTERVALS,
+    };
     for (const [text, group, field = '', value] of given) {
-      const defaults: Readonly<Record<string, string | undefined>> = tables[group as keyof typeof tables];
+      const defaults: Readonly<Record<string, string | undefined>> =
+        tables[group as keyof typeof tables];
       if (/`(timeouts\.idle|stop\.(drainTimeout|gracePeriod))`/.test(text)) continue; // off by default
       expect([field, defaults[field]]).toEqual([field, expect.any(String)]);
-      if (value !== undefined) expect([field, parseDuration(value.replace(' ', ''))]).toEqual([field, parseDuration(defaults[field] ?? '')]);
+      if (value !== undefined)
+        expect([field, parseDuration(value.replace(' ', ''))]).toEqual([
+          field,
+          parseDuration(defaults[field] ?? ''),
+        ]);
     }
   });
 
   test('has the rows of the unregistration table, and no others', () => {
-    const table = page.text.slice(page.text.indexOf('## Unregistering'), page.text.indexOf('## Cancelling'));
-    const documented = new Set([...table.matchAll(/^\| (\d{1,2}[a-d]?|3–11) \|/gm)].map(([, row = '']) => row.replace('–', '-')));
+    const table = page.text.slice(
+      page.text.indexOf('## Unregistering'),
+      page.text.indexOf('## Cancelling'),
+    );
+    const documented = new Set(
+      [...table.matchAll(/^\| (\d{1,2}[a-d]?|3–11) \|/gm)].map(([, row = '']) =>
+        row.replace('–', '-'),
+      ),
+    );
     // A test of the table shows that it can return each of these.
     expect([...documented].toSorted()).toEqual([...ROWS].toSorted());
   });
 });
 
 test('docs/testing.md lists every folder of test/, with its project', async () => {
-  const { default: jest } = (await import(join(PROJECT, 'jest.config.js'))) as { default: { projects: { displayName: string; roots: string[] }[] } };
-  const projectOf = (folder: string): string => jest.projects.find(({ roots }) => roots.includes(`<rootDir>/test/${folder}`))?.displayName ?? '–';
-  const folders = readdirSync(join(PROJECT, 'test'), { withFileTypes: true }).filter((entry) => entry.isDirectory());
-  const rows = [...read('docs/testing.md').matchAll(/^\| `test\/(\w+)\/` \| (\S+) \|/gm)].map(([, folder = '', project = '']) => `${folder} ${project}`);
-  expect(rows.toSorted()).toEqual(folders.map(({ name }) => `${name} ${projectOf(name)}`).toSorted());
+  const { default: jest } = (await import(join(PROJECT, 'jest.config.js'))) as {
+    default: { projects: { displayName: string; roots: string[] }[] };
+  };
+  const projectOf = (folder: string): string =>
+    jest.projects.find(({ roots }) => roots.includes(`<rootDir>/test/${folder}`))?.displayName ??
+    '–';
+  const folders = readdirSync(join(PROJECT, 'test'), { withFileTypes: true }).filter((entry) =>
+    entry.isDirectory(),
+  );
+  const rows = [...read('docs/testing.md').matchAll(/^\| `test\/(\w+)\/` \| (\S+) \|/gm)].map(
+    ([, folder = '', project = '']) => `${folder} ${project}`,
+  );
+  expect(rows.toSorted()).toEqual(
+    folders.map(({ name }) => `${name} ${projectOf(name)}`).toSorted(),
+  );
 });
 
 describe('docs/fleets.md', () => {
   const page = PAGES.find(({ path }) => path === 'docs/fleets.md') as Page;
   const yaml = page.blocks.filter(({ language }) => language === 'yaml').map(({ text }) => text);
 
-  test.each(yaml.map((text, index) => [index + 1, text] as const))('the sets of its YAML block %i can be applied', (_number, text) => {
-    const [first] = parseAllDocuments(text).map((document) => document.toJS() as RunnerSetResource & { kind?: string });
-    const sets = first?.kind === 'RunnerSet' ? JSON.stringify(inputOf(first)) : text;
-    expect(admitSets(readSetDocuments(sets, 'f'), 'f')).not.toEqual([]);
-  });
+  test.each(yaml.map((text, index) => [index + 1, text] as const))(
+    'the sets of its YAML block %i can be applied',
+    (_number, text) => {
+      const [first] = parseAllDocuments(text).map(
+        (document) => document.toJS() as RunnerSetResource & { kind?: string },
+      );
+      const sets = first?.kind === 'RunnerSet' ? JSON.stringify(inputOf(first)) : text;
+      expect(admitSets(readSetDocuments(sets, 'f'), 'f')).not.toEqual([]);
+    },
+  );
 
   test('gives every field, and the defaults of the code', () => {
-    const table = page.text.slice(page.text.indexOf('## The fields of a set'), page.text.indexOf('## Three sets'));
-    const rows = [...table.matchAll(/^\| (`.*?`) \| (.*?) \|/gm)].map(([, names = '', value = '']) => [names.replaceAll('`', ''), value.replaceAll('`', '')] as const);
+    const table = page.text.slice(
+      page.text.indexOf('## The fields of a set'),
+      page.text.indexOf('## Three sets'),
+    );
+    const rows = [...table.matchAll(/^\| (`.*?`) \| (.*?) \|/gm)].map(
+      ([, names = '', value = '']) =>
+        [names.replaceAll('`', ''), value.replaceAll('`', '')] as const,
+    );
     // What the parser knows: it names whatever else is given.
-    const fields = new Set(rows.flatMap(([names]) => names.split(', ')).map((field) => field.split('.')[0] ?? ''));
-    const parsed = parseSet(Object.fromEntries([...fields, 'nonsense'].map((field) => [field, undefined])));
-    expect(parsed.ok ? [] : parsed.errors.filter(({ message }) => message.includes('not a known field')).map(({ field }) => field)).toEqual(['nonsense']);
+    const fields = new Set(
+      rows.flatMap(([names]) => names.split(', ')).map((field) => field.split('.')[0] ?? ''),
+    );
+    const parsed = parseSet(
+      Object.fromEntries([...fields, 'nonsense'].map((field) => [field, undefined])),
+    );
+    expect(
+      parsed.ok
+        ? []
+        : parsed.errors
+            .filter(({ message }) => message.includes('not a known field'))
+            .map(({ field }) => field),
+    ).toEqual(['nonsense']);
     const minimal = parseSet({ name: 'linux', replicas: 1, template: { organization: 'acme' } });
-    expect(rows).toEqual(expect.arrayContaining([...Object.entries(contract.SET_DELAYS), ['rollout.maxSurge', String(minimal.ok && minimal.spec.maxSurge)]]));
-    for (const documented of ['name', 'template', 'replicas', 'minIdle', 'schedules', 'scaleDownDelay', 'recreationGuard', 'rollout', 'holds', 'paused', 'queueCheck', 'intervals']) expect([...fields]).toContain(documented);
+    expect(rows).toEqual(
+      expect.arrayContaining([
+        ...Object.entries(contract.SET_DELAYS),
+        ['rollout.maxSurge', String(minimal.ok && minimal.spec.maxSurge)],
+      ]),
+    );
+    for (const documented of [
+      'name',
+      'template',
+      'replicas',
+      'minIdle',
+      'schedules',
+      'scaleDownDelay',
+      'recreationGuard',
+      'rollout',
+      'holds',
+      'paused',
+      'queueCheck',
+      'intervals',
+    ])
+      expect([...fields]).toContain(documented);
   });
 
   test('gives the limits of the code', () => {
-    for (const limit of [`at most ${MAX_SET_NAME} letters`, `${MAX_RUNNERS.toLocaleString('en')} runners`, `${MAX_LIVE_JOBS.toLocaleString('en')} jobs`]) expect(page.text).toContain(limit);
+    for (const limit of [
+      `at most ${MAX_SET_NAME} letters`,
+      `${MAX_RUNNERS.toLocaleString('en')} runners`,
+      `${MAX_LIVE_JOBS.toLocaleString('en')} jobs`,
+    ])
+      expect(page.text).toContain(limit);
   });
 
   test('names metrics that there are', () => {
@@ -220,33 +398,66 @@ describe('docs/fleets.md', () => {
 
 describe('docs/jobs.md', () => {
   const page = PAGES.find(({ path }) => path === 'docs/jobs.md') as Page;
-  const part = (from: string, to: string): string => page.text.slice(page.text.indexOf(from), page.text.indexOf(to));
-  const fields = (text: string): (readonly [string, string])[] => [...text.matchAll(/^\| (`.*?`) \| (.*?) \|/gm)].flatMap(([, names = '', value = '']) => names.split(', ').map((name) => [name.replaceAll('`', ''), value.replaceAll('`', '')] as const));
+  const part = (from: string, to: string): string =>
+    page.text.slice(page.text.indexOf(from), page.text.indexOf(to));
+  const fields = (text: string): (readonly [string, string])[] =>
+    [...text.matchAll(/^\| (`.*?`) \| (.*?) \|/gm)].flatMap(([, names = '', value = '']) =>
+      names
+        .split(', ')
+        .map((name) => [name.replaceAll('`', ''), value.replaceAll('`', '')] as const),
+    );
 
   test('its job is one', () => {
-    const yaml = page.blocks.filter(({ language }) => language === 'yaml').map(({ text }) => parseAllDocuments(text).map((document) => document.toJS() as unknown));
-    const parsed = yaml.flat().map((raw) => (Object.hasOwn(raw as object, 'on') ? parseJobDefinition(raw, { checkSchedule: scheduleFault }) : parseJobInput(raw, { workflowId: 'job-x' })));
+    const yaml = page.blocks
+      .filter(({ language }) => language === 'yaml')
+      .map(({ text }) => parseAllDocuments(text).map((document) => document.toJS() as unknown));
+    const parsed = yaml
+      .flat()
+      .map((raw) =>
+        Object.hasOwn(raw as object, 'on')
+          ? parseJobDefinition(raw, { checkSchedule: scheduleFault })
+          : parseJobInput(raw, { workflowId: 'job-x' }),
+      );
     expect(parsed.length).toBeGreaterThan(3);
     expect(parsed).toEqual(parsed.map(() => expect.objectContaining({ ok: true })));
   });
 
   test.each([
-    ['## The fields of a job', '## The fields of a step', Object.keys(jobSchema.shape), contract.JOB_TIMEOUTS],
-    ['## The fields of a step', '## What happens next', Object.keys(jobSchema.shape.post.unwrap().element.shape), contract.STEP_TIMEOUTS],
+    [
+      '## The fields of a job',
+      '## The fields of a step',
+      Object.keys(jobSchema.shape),
+      contract.JOB_TIMEOUTS,
+    ],
+    [
+      '## The fields of a step',
+      '## What happens next',
+      Object.keys(jobSchema.shape.post.unwrap().element.shape),
+      contract.STEP_TIMEOUTS,
+    ],
   ])('%s: every field, and the defaults of the code', (from, to, known, defaults) => {
     const documented = fields(part(from, to));
-    expect(documented.map(([name]) => name.split('.')[0] ?? '').toSorted()).toEqual(known.toSorted());
+    expect(documented.map(([name]) => name.split('.')[0] ?? '').toSorted()).toEqual(
+      known.toSorted(),
+    );
     expect(documented).toEqual(expect.arrayContaining(Object.entries(defaults)));
   });
 
   test('gives every field of a declared job', () => {
-    const documented = new Set(fields(part('## Declared jobs', '### What starts it')).map(([name]) => name.split('.')[0] ?? ''));
-    const more = Object.keys(jobDefinitionSchema.shape).filter((field) => !Object.hasOwn(jobSchema.shape, field));
+    const documented = new Set(
+      fields(part('## Declared jobs', '### What starts it')).map(
+        ([name]) => name.split('.')[0] ?? '',
+      ),
+    );
+    const more = Object.keys(jobDefinitionSchema.shape).filter(
+      (field) => !Object.hasOwn(jobSchema.shape, field),
+    );
     expect([...documented].toSorted()).toEqual(['repository', ...more].toSorted());
   });
 
   test('gives the limits of the code', () => {
-    for (const limit of [`${MAX_WAITING.toLocaleString('en')} wait`]) expect(page.text).toContain(limit);
+    for (const limit of [`${MAX_WAITING.toLocaleString('en')} wait`])
+      expect(page.text).toContain(limit);
     expect(page.text).toContain(`at most ${MAX_STEPS} steps`);
   });
 });

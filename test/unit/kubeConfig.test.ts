@@ -20,7 +20,11 @@ const file = (name: string): object => ({
 });
 
 describe('loadKubeConfig', () => {
-  const keep = { KUBECONFIG: process.env['KUBECONFIG'], HOME: process.env['HOME'], KUBERNETES_SERVICE_HOST: process.env['KUBERNETES_SERVICE_HOST'] };
+  const keep = {
+    KUBECONFIG: process.env['KUBECONFIG'],
+    HOME: process.env['HOME'],
+    KUBERNETES_SERVICE_HOST: process.env['KUBERNETES_SERVICE_HOST'],
+  };
   let folder: string;
   let one: string;
   let two: string;
@@ -44,26 +48,54 @@ describe('loadKubeConfig', () => {
   });
 
   test('a file, its current context and another', () => {
-    expect(loadKubeConfig({ path: one }).getCurrentCluster()?.server).toBe('https://one.example.com');
+    expect(loadKubeConfig({ path: one }).getCurrentCluster()?.server).toBe(
+      'https://one.example.com',
+    );
     expect(loadKubeConfig({ path: one, context: 'one-bare' }).getCurrentContext()).toBe('one-bare');
   });
 
   test('the files of KUBECONFIG', () => {
     process.env['KUBECONFIG'] = `${one}:${two}`;
-    expect(loadKubeConfig({ context: 'one' }).getCurrentCluster()?.server).toBe('https://one.example.com');
-    expect(loadKubeConfig({ context: 'two' }).getCurrentCluster()?.server).toBe('https://two.example.com');
-    expect(loadKubeConfig({ path: two }).getCurrentCluster()?.server).toBe('https://two.example.com');
+    expect(loadKubeConfig({ context: 'one' }).getCurrentCluster()?.server).toBe(
+      'https://one.example.com',
+    );
+    expect(loadKubeConfig({ context: 'two' }).getCurrentCluster()?.server).toBe(
+      'https://two.example.com',
+    );
+    expect(loadKubeConfig({ path: two }).getCurrentCluster()?.server).toBe(
+      'https://two.example.com',
+    );
   });
 
   test.each<[string, () => unknown, RegExp]>([
-    ['a file that is not there', () => loadKubeConfig({ path: '/nowhere/config' }), /^Cannot read the kubeconfig \/nowhere\/config: ENOENT/],
-    ['KUBECONFIG names a file that is not there', () => {
-      process.env['KUBECONFIG'] = '/nowhere/config';
-      return loadKubeConfig();
-    }, /^Cannot read the kubeconfig \/nowhere\/config: ENOENT/],
-    ['no kubeconfig at all', () => loadKubeConfig(), /^No cluster: set KUBECONFIG, name a kubeconfig file, or run in a pod/],
-    ['a context that is not there', () => loadKubeConfig({ path: one, context: 'three' }), /has no context "three" with a cluster; it has one, one-bare, one-broken$/],
-    ['a context whose cluster is not there', () => loadKubeConfig({ path: one, context: 'one-broken' }), /has no context "one-broken" with a cluster/],
+    [
+      'a file that is not there',
+      () => loadKubeConfig({ path: '/nowhere/config' }),
+      /^Cannot read the kubeconfig \/nowhere\/config: ENOENT/,
+    ],
+    [
+      'KUBECONFIG names a file that is not there',
+      () => {
+        process.env['KUBECONFIG'] = '/nowhere/config';
+        return loadKubeConfig();
+      },
+      /^Cannot read the kubeconfig \/nowhere\/config: ENOENT/,
+    ],
+    [
+      'no kubeconfig at all',
+      () => loadKubeConfig(),
+      /^No cluster: set KUBECONFIG, name a kubeconfig file, or run in a pod/,
+    ],
+    [
+      'a context that is not there',
+      () => loadKubeConfig({ path: one, context: 'three' }),
+      /has no context "three" with a cluster; it has one, one-bare, one-broken$/,
+    ],
+    [
+      'a context whose cluster is not there',
+      () => loadKubeConfig({ path: one, context: 'one-broken' }),
+      /has no context "one-broken" with a cluster/,
+    ],
   ])('%s: one line that says so', (_, load, message) => {
     expect(load).toThrow(KubeConfigError);
     expect(load).toThrow(message);
@@ -83,6 +115,8 @@ describe('loadKubeConfig', () => {
   test("the namespace: configured, else the context's, else default", () => {
     expect(namespaceOf(loadKubeConfig({ path: one }), 'ci')).toBe('ci');
     expect(namespaceOf(loadKubeConfig({ path: one }), undefined)).toBe('one-ns');
-    expect(namespaceOf(loadKubeConfig({ path: one, context: 'one-bare' }), undefined)).toBe('default');
+    expect(namespaceOf(loadKubeConfig({ path: one, context: 'one-bare' }), undefined)).toBe(
+      'default',
+    );
   });
 });

@@ -12,7 +12,12 @@ import { checksumOf, fillPlatform } from '../../tools/lab/download.ts';
 import { withLock } from '../../tools/lab/lock.ts';
 import { TEMPORAL_SERVERS } from '../../tools/lab/lab.ts';
 import { canListen, freePort } from '../../tools/lab/ports.ts';
-import { CNI_PACKAGE, installCommand, missingPrograms, NODE_PROGRAMS } from '../../tools/lab/nodeRequirements.ts';
+import {
+  CNI_PACKAGE,
+  installCommand,
+  missingPrograms,
+  NODE_PROGRAMS,
+} from '../../tools/lab/nodeRequirements.ts';
 import { isAlive, processStartTime, startDetached, stopProcess } from '../../tools/lab/process.ts';
 import { newRecord, readRecord, writeRecord } from '../../tools/lab/store.ts';
 import { BINARIES } from '../../tools/lab/versions.ts';
@@ -51,21 +56,28 @@ test('every download is pinned to the version, and checked unless the project pu
 
 describe('libraries of a program', () => {
   test('those with a path', () => {
-    const ldd = '\tlinux-vdso.so.1 (0x00007ffd)\n\tlibdl.so.2 => /lib/x86_64-linux-gnu/libdl.so.2 (0x00007f)\n\t/lib64/ld-linux-x86-64.so.2 (0x00007f)\n';
-    expect(librariesOf(ldd)).toEqual(['/lib/x86_64-linux-gnu/libdl.so.2', '/lib64/ld-linux-x86-64.so.2']);
+    const ldd =
+      '\tlinux-vdso.so.1 (0x00007ffd)\n\tlibdl.so.2 => /lib/x86_64-linux-gnu/libdl.so.2 (0x00007f)\n\t/lib64/ld-linux-x86-64.so.2 (0x00007f)\n';
+    expect(librariesOf(ldd)).toEqual([
+      '/lib/x86_64-linux-gnu/libdl.so.2',
+      '/lib64/ld-linux-x86-64.so.2',
+    ]);
   });
   test('none of a static program', () => expect(librariesOf('\tstatically linked\n')).toEqual([]));
-  test('a missing one is an error', () => expect(() => librariesOf('\tlibx.so.1 => not found\n')).toThrow('libx.so.1'));
+  test('a missing one is an error', () =>
+    expect(() => librariesOf('\tlibx.so.1 => not found\n')).toThrow('libx.so.1'));
 });
 
 test('the record of a lab that components write beside each other: all that they have noted stays', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'hf-record-'));
   const record = newRecord(dir);
   for (let round = 0; round < 50; round++) {
-    await Promise.all(['a', 'b', 'c', 'd'].map(async (name) => {
-      record.ports[`${name}${round}`] = round;
-      await writeRecord(dir, record);
-    }));
+    await Promise.all(
+      ['a', 'b', 'c', 'd'].map(async (name) => {
+        record.ports[`${name}${round}`] = round;
+        await writeRecord(dir, record);
+      }),
+    );
     expect(await readRecord(dir)).toEqual(record);
   }
   await rm(dir, { recursive: true });
@@ -73,28 +85,41 @@ test('the record of a lab that components write beside each other: all that they
 
 test('mounts of a lab: the innermost first, blanks decoded, neighbours left alone', () => {
   const line = (point: string): string => `36 35 98:0 / ${point} rw,noatime - ext3 /dev/root rw`;
-  const mountinfo = [line('/'), line('/lab'), line('/lab/a'), line('/lab/a/b\\040c'), line('/laboratory'), ''].join('\n');
+  const mountinfo = [
+    line('/'),
+    line('/lab'),
+    line('/lab/a'),
+    line('/lab/a/b\\040c'),
+    line('/laboratory'),
+    '',
+  ].join('\n');
   expect(mountsBelow(mountinfo, ['/lab'])).toEqual(['/lab/a/b c', '/lab/a', '/lab']);
 });
 
 describe.each(TEMPORAL_SERVERS)('with Temporal as %s', (temporal) => {
-  test.each(['none', 'kubelet', 'kwok'] as const)('a component comes after those it needs (nodes: %s)', (nodes) => {
-    const components = componentsOf({ temporal, kubernetes: true, nodes });
-    const names = components.map(({ name }) => name);
-    for (const component of components) {
-      for (const needed of component.after) {
-        expect(names).toContain(needed);
-        expect(names.indexOf(needed)).toBeLessThan(names.indexOf(component.name));
+  test.each(['none', 'kubelet', 'kwok'] as const)(
+    'a component comes after those it needs (nodes: %s)',
+    (nodes) => {
+      const components = componentsOf({ temporal, kubernetes: true, nodes });
+      const names = components.map(({ name }) => name);
+      for (const component of components) {
+        for (const needed of component.after) {
+          expect(names).toContain(needed);
+          expect(names.indexOf(needed)).toBeLessThan(names.indexOf(component.name));
+        }
       }
-    }
-  });
+    },
+  );
 });
 
 test('processes of one program are told apart by an argument', () => {
   const ofOneProgram = Object.groupBy(Object.values(COMPONENTS), ({ binaries }) => binaries[0]);
   const shared = Object.values(ofOneProgram).filter((components) => components.length > 1);
-  expect(shared.map((components) => components.map(({ name }) => name))).toEqual([['temporal-matching', 'temporal-frontend', 'temporal-history', 'temporal-worker']]);
-  for (const components of shared) expect(new Set(components.map(({ mark }) => mark ?? '')).size).toBe(components.length);
+  expect(shared.map((components) => components.map(({ name }) => name))).toEqual([
+    ['temporal-matching', 'temporal-frontend', 'temporal-history', 'temporal-worker'],
+  ]);
+  for (const components of shared)
+    expect(new Set(components.map(({ mark }) => mark ?? '')).size).toBe(components.length);
 });
 
 test.each([
@@ -142,7 +167,9 @@ describe('on this machine', () => {
   test('a lock is free again when its holder was killed', async () => {
     const path = join(folder, 'lock');
     const script = `import { withLock } from ${JSON.stringify(join(process.cwd(), 'tools/lab/lock.ts'))}; await withLock(${JSON.stringify(path)}, () => { console.log('held'); setInterval(() => {}, 1000); return new Promise(() => {}); });`;
-    const holder = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const holder = spawn(process.execPath, ['--input-type=module', '-e', script], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
     await once(holder.stdout, 'data');
     let waiting = false;
     const mine = withLock(
@@ -165,8 +192,14 @@ describe('on this machine', () => {
 
   test('a process is known by its start time, and stopped for sure', async () => {
     const options = { log: join(folder, 'log'), cwd: folder, env: { PATH: process.env['PATH'] } };
-    const identity = await startDetached('sh', ['-c', "trap '' TERM; echo deaf; while :; do sleep 0.05; done"], options);
-    await until('the trap', async () => (await readFile(options.log, 'utf8')).split('\n').includes('deaf'));
+    const identity = await startDetached(
+      'sh',
+      ['-c', "trap '' TERM; echo deaf; while :; do sleep 0.05; done"],
+      options,
+    );
+    await until('the trap', async () =>
+      (await readFile(options.log, 'utf8')).split('\n').includes('deaf'),
+    );
     expect(await isAlive(identity)).toBe(true);
     expect(await isAlive({ ...identity, startTime: 'another' })).toBe(false);
     expect(await stopProcess({ ...identity, startTime: 'another' }, 'SIGKILL', 1_000)).toBe(true);
@@ -176,7 +209,9 @@ describe('on this machine', () => {
   });
 
   test('a command that does not exist is an error', async () => {
-    await expect(startDetached('/nowhere/thing', [], { log: join(folder, 'log'), cwd: folder, env: {} })).rejects.toThrow('ENOENT');
+    await expect(
+      startDetached('/nowhere/thing', [], { log: join(folder, 'log'), cwd: folder, env: {} }),
+    ).rejects.toThrow('ENOENT');
   });
 
   test('a port is free, and lies outside of what the kernel gives to clients', async () => {
@@ -193,9 +228,16 @@ describe('on this machine', () => {
 
 describe('what a node needs', () => {
   test('all that is missing at once, and one command', async () => {
-    const missing = await missingPrograms(async (program) => !['ip', 'openssl', 'ctr', 'containerd', 'tini'].includes(program), { HOLDFAST_TINI_BIN: '/opt/tini' });
-    expect(missing.filter(({ package: from }) => from !== CNI_PACKAGE).map(({ program }) => program)).toEqual(['containerd', 'ctr', 'ip', 'openssl']);
-    expect(installCommand(missing.filter(({ package: from }) => from !== CNI_PACKAGE))).toBe('apt-get install containerd iproute2 openssl, or set HOLDFAST_CONTAINERD_BIN, HOLDFAST_CTR_BIN');
+    const missing = await missingPrograms(
+      async (program) => !['ip', 'openssl', 'ctr', 'containerd', 'tini'].includes(program),
+      { HOLDFAST_TINI_BIN: '/opt/tini' },
+    );
+    expect(
+      missing.filter(({ package: from }) => from !== CNI_PACKAGE).map(({ program }) => program),
+    ).toEqual(['containerd', 'ctr', 'ip', 'openssl']);
+    expect(installCommand(missing.filter(({ package: from }) => from !== CNI_PACKAGE))).toBe(
+      'apt-get install containerd iproute2 openssl, or set HOLDFAST_CONTAINERD_BIN, HOLDFAST_CTR_BIN',
+    );
   });
 
   test('CI and docs/testing.md install all of it', async () => {
@@ -203,8 +245,12 @@ describe('what a node needs', () => {
     packages.delete('mount'); // essential
     for (const path of ['.ci/run', 'docs/testing.md']) {
       const text = await readFile(new URL(`../../${path}`, import.meta.url), 'utf8');
-      const [, list = ''] = /^packages=\((.*)\)$/m.exec(text) ?? /`apt-get install ([^`]*)`/.exec(text) ?? [];
-      expect([path, [...packages].filter((each) => !list.split(' ').includes(each))]).toEqual([path, []]);
+      const [, list = ''] =
+        /^packages=\((.*)\)$/m.exec(text) ?? /`apt-get install ([^`]*)`/.exec(text) ?? [];
+      expect([path, [...packages].filter((each) => !list.split(' ').includes(each))]).toEqual([
+        path,
+        [],
+      ]);
     }
   });
 });

@@ -35,7 +35,10 @@ describe('the order in which a component is looked for', () => {
   }
   const cached = 'cache/holdfast/things/1.2.3/thing';
 
-  const context = (env: NodeJS.ProcessEnv = {}, makes: { download?: boolean; build?: boolean } = {}): ResolveContext => ({
+  const context = (
+    env: NodeJS.ProcessEnv = {},
+    makes: { download?: boolean; build?: boolean } = {},
+  ): ResolveContext => ({
     env: { PATH: join(folder, 'path'), XDG_CACHE_HOME: join(folder, 'cache'), ...env },
     fetch: async () => {
       asked.push('download');
@@ -57,7 +60,9 @@ describe('the order in which a component is looked for', () => {
 
   test('a wrong explicit path is an error, though others would do', async () => {
     await binary('path/thing');
-    await expect(resolve(SPEC, context({ HOLDFAST_THING_BIN: '/nowhere/thing' }))).rejects.toThrow('HOLDFAST_THING_BIN=/nowhere/thing is not an executable file: correct or unset it');
+    await expect(resolve(SPEC, context({ HOLDFAST_THING_BIN: '/nowhere/thing' }))).rejects.toThrow(
+      'HOLDFAST_THING_BIN=/nowhere/thing is not an executable file: correct or unset it',
+    );
   });
 
   test('PATH before cache', async () => {
@@ -83,7 +88,9 @@ describe('the order in which a component is looked for', () => {
   });
 
   test('download before build', async () => {
-    expect(await resolve(SPEC, context({}, { download: true, build: true }))).toBe(join(folder, cached));
+    expect(await resolve(SPEC, context({}, { download: true, build: true }))).toBe(
+      join(folder, cached),
+    );
     expect(asked).toEqual(['download']);
   });
 
@@ -93,7 +100,10 @@ describe('the order in which a component is looked for', () => {
   });
 
   test('two at once fetch once', async () => {
-    await Promise.all([resolve(SPEC, context({}, { download: true })), resolve(SPEC, context({}, { download: true }))]);
+    await Promise.all([
+      resolve(SPEC, context({}, { download: true })),
+      resolve(SPEC, context({}, { download: true })),
+    ]);
     expect(asked).toEqual(['download']);
   });
 

@@ -6,7 +6,18 @@ import { PROJECT } from '../support/markdown.ts';
 
 /** The packages that are loaded with a file, before anything of it runs. @param late - also those that it may load later */
 async function packagesOf(entry: string, late = false): Promise<string[]> {
-  const { metafile } = await build({ entryPoints: [join(PROJECT, entry)], absWorkingDir: PROJECT, bundle: true, platform: 'node', format: 'esm', packages: 'external', write: false, outdir: '/unused', metafile: true, logLevel: 'silent' });
+  const { metafile } = await build({
+    entryPoints: [join(PROJECT, entry)],
+    absWorkingDir: PROJECT,
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    packages: 'external',
+    write: false,
+    outdir: '/unused',
+    metafile: true,
+    logLevel: 'silent',
+  });
   const packages = new Set<string>();
   const seen = new Set<string>();
   const visit = (file: string): void => {
@@ -22,16 +33,30 @@ async function packagesOf(entry: string, late = false): Promise<string[]> {
   return [...packages];
 }
 
-const ofS3 = (packages: readonly string[]): string[] => packages.filter((name) => name.startsWith('@aws-sdk/')).toSorted();
+const ofS3 = (packages: readonly string[]): string[] =>
+  packages.filter((name) => name.startsWith('@aws-sdk/')).toSorted();
 
-test.each(['worker/main.ts', 'worker/startWebhook.ts', 'worker/cli/main.ts', 'worker/index.ts', 'uploader/main.ts'])('the SDK for buckets is not loaded with %s', async (entry) => {
+test.each([
+  'worker/main.ts',
+  'worker/startWebhook.ts',
+  'worker/cli/main.ts',
+  'worker/index.ts',
+  'uploader/main.ts',
+])('the SDK for buckets is not loaded with %s', async (entry) => {
   const packages = await packagesOf(entry);
   expect(packages.length).toBeGreaterThan(0);
   expect(ofS3(packages)).toEqual([]);
 });
 
 test('the uploader and the command load it when there is a bucket; workers, webhooks and workflows never do', async () => {
-  expect(ofS3(await packagesOf('uploader/main.ts', true))).toEqual(['@aws-sdk/client-s3', '@aws-sdk/lib-storage']);
-  expect(ofS3(await packagesOf('worker/cli/main.ts', true))).toEqual(['@aws-sdk/client-s3', '@aws-sdk/lib-storage']);
-  for (const entry of ['worker/main.ts', 'worker/startWebhook.ts', 'workflows/index.ts']) expect(ofS3(await packagesOf(entry, true))).toEqual([]);
+  expect(ofS3(await packagesOf('uploader/main.ts', true))).toEqual([
+    '@aws-sdk/client-s3',
+    '@aws-sdk/lib-storage',
+  ]);
+  expect(ofS3(await packagesOf('worker/cli/main.ts', true))).toEqual([
+    '@aws-sdk/client-s3',
+    '@aws-sdk/lib-storage',
+  ]);
+  for (const entry of ['worker/main.ts', 'worker/startWebhook.ts', 'workflows/index.ts'])
+    expect(ofS3(await packagesOf(entry, true))).toEqual([]);
 });

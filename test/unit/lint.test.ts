@@ -15,41 +15,184 @@ interface Diagnostic {
 
 /** A file, a line of it, and what the linter says to it. */
 type Case = readonly [file: string, line: string, says: string];
-const imports = (...targets: string[]): string[] => targets.map((target) => `export * from '${target}';`);
-const forbidden = (file: string, says: string, lines: readonly string[]): Case[] => lines.map((line) => [file, line, says]);
+const imports = (...targets: string[]): string[] =>
+  targets.map((target) => `export * from '${target}';`);
+const forbidden = (file: string, says: string, lines: readonly string[]): Case[] =>
+  lines.map((line) => [file, line, says]);
 
 const FORBIDDEN: readonly Case[] = [
-  ...forbidden('core/a.ts', 'core/ is the ground floor', imports('../workflows/x.ts', '../activities/x.ts', '../worker/x.ts', '../supervisor/x.ts', '../uploader/x.ts', '../tools/lab/x.ts', '../demo/x.ts', '../test/x.ts')),
+  ...forbidden(
+    'core/a.ts',
+    'core/ is the ground floor',
+    imports(
+      '../workflows/x.ts',
+      '../activities/x.ts',
+      '../worker/x.ts',
+      '../supervisor/x.ts',
+      '../uploader/x.ts',
+      '../tools/lab/x.ts',
+      '../demo/x.ts',
+      '../test/x.ts',
+    ),
+  ),
   ...forbidden('core/a.ts', 'core/ is pure', imports('node:fs', '@temporalio/client')),
-  ...forbidden('core/contract/a.ts', 'core/contract/ is what users read', imports('../input/x.ts', '../calls/x.ts', '../defined.ts', '../../worker/x.ts')),
-  ...forbidden('core/contract/a.ts', 'core/contract/ is what users read', ["export type { X } from '../input/x.ts';"]),
-  ...forbidden('core/contract/a.ts', 'core/contract/ is in the workflow bundle', imports('zod', 'node:fs')),
-  ...forbidden('core/domain/a.ts', 'core/domain/ imports core/contract/', imports('../input/x.ts', '../calls/x.ts', '../../activities/x.ts')),
-  ...forbidden('core/domain/a.ts', 'core/domain/ imports core/contract/', ["export type { X } from '../input/x.ts';"]),
-  ...forbidden('core/domain/a.ts', 'core/domain/ is in the workflow bundle', imports('zod', 'node:fs')),
+  ...forbidden(
+    'core/contract/a.ts',
+    'core/contract/ is what users read',
+    imports('../input/x.ts', '../calls/x.ts', '../defined.ts', '../../worker/x.ts'),
+  ),
+  ...forbidden('core/contract/a.ts', 'core/contract/ is what users read', [
+    "export type { X } from '../input/x.ts';",
+  ]),
+  ...forbidden(
+    'core/contract/a.ts',
+    'core/contract/ is in the workflow bundle',
+    imports('zod', 'node:fs'),
+  ),
+  ...forbidden(
+    'core/domain/a.ts',
+    'core/domain/ imports core/contract/',
+    imports('../input/x.ts', '../calls/x.ts', '../../activities/x.ts'),
+  ),
+  ...forbidden('core/domain/a.ts', 'core/domain/ imports core/contract/', [
+    "export type { X } from '../input/x.ts';",
+  ]),
+  ...forbidden(
+    'core/domain/a.ts',
+    'core/domain/ is in the workflow bundle',
+    imports('zod', 'node:fs'),
+  ),
   ...forbidden('core/calls/a.ts', 'of core/input/ it takes types alone', imports('../input/x.ts')),
   ...forbidden('core/calls/a.ts', 'core/calls/ is in the workflow bundle', imports('zod')),
   ...forbidden('core/calls/a.ts', 'core/ is the ground floor', imports('../../workflows/x.ts')),
-  ...forbidden('core/sweep/a.ts', 'core/sweep/ imports core/contract/', imports('../calls/x.ts', '../../activities/x.ts')),
+  ...forbidden(
+    'core/sweep/a.ts',
+    'core/sweep/ imports core/contract/',
+    imports('../calls/x.ts', '../../activities/x.ts'),
+  ),
   ...forbidden('core/sweep/a.ts', 'of core/input/ it takes types alone', imports('../input/x.ts')),
-  ...forbidden('core/sweep/a.ts', 'core/sweep/ is pure', imports('zod', 'node:fs', '@temporalio/client')),
+  ...forbidden(
+    'core/sweep/a.ts',
+    'core/sweep/ is pure',
+    imports('zod', 'node:fs', '@temporalio/client'),
+  ),
   ...forbidden('core/input/a.ts', 'core/calls/ reads core/input/', imports('../calls/x.ts')),
   ...forbidden('core/input/a.ts', 'core/ is the ground floor', imports('../../activities/x.ts')),
-  ...forbidden('workflows/runner/a.ts', 'workflows/ imports core/', imports('../../activities/x.ts', '../../worker/x.ts', '../../supervisor/x.ts', '../../uploader/x.ts', '../../tools/lab/x.ts', '../../demo/x.ts', '../../test/x.ts')),
-  ...forbidden('workflows/runner/a.ts', 'workflows/ imports core/', ["export type { X } from '../../activities/x.ts';"]),
-  ...forbidden('workflows/runner/a.ts', 'of core/input/ it takes types alone', imports('../../core/input/x.ts', 'zod')),
+  ...forbidden(
+    'workflows/runner/a.ts',
+    'workflows/ imports core/',
+    imports(
+      '../../activities/x.ts',
+      '../../worker/x.ts',
+      '../../supervisor/x.ts',
+      '../../uploader/x.ts',
+      '../../tools/lab/x.ts',
+      '../../demo/x.ts',
+      '../../test/x.ts',
+    ),
+  ),
+  ...forbidden('workflows/runner/a.ts', 'workflows/ imports core/', [
+    "export type { X } from '../../activities/x.ts';",
+  ]),
+  ...forbidden(
+    'workflows/runner/a.ts',
+    'of core/input/ it takes types alone',
+    imports('../../core/input/x.ts', 'zod'),
+  ),
   ...forbidden('workflows/runner/a.ts', 'no Node built-ins', imports('node:crypto')),
-  ...forbidden('workflows/runner/a.ts', 'talks to the world through activities', imports('@temporalio/client', '@kubernetes/client-node')),
-  ...forbidden('workflows/runnerSet/a.ts', 'a set goes by the time', ['export const now = Date.now();', 'export const now = new Date();', 'export const now = globalThis.Date.now();']),
-  ...forbidden('activities/sets/a.ts', 'activities/ imports core/', imports('../../workflows/x.ts', '../../worker/x.ts', '../../supervisor/x.ts', '../../uploader/x.ts', '../../tools/lab/x.ts', '../../demo/x.ts', '../../test/x.ts')),
+  ...forbidden(
+    'workflows/runner/a.ts',
+    'talks to the world through activities',
+    imports('@temporalio/client', '@kubernetes/client-node'),
+  ),
+  ...forbidden('workflows/runnerSet/a.ts', 'a set goes by the time', [
+    'export const now = Date.now();',
+    'export const now = new Date();',
+    'export const now = globalThis.Date.now();',
+  ]),
+  ...forbidden(
+    'activities/sets/a.ts',
+    'activities/ imports core/',
+    imports(
+      '../../workflows/x.ts',
+      '../../worker/x.ts',
+      '../../supervisor/x.ts',
+      '../../uploader/x.ts',
+      '../../tools/lab/x.ts',
+      '../../demo/x.ts',
+      '../../test/x.ts',
+    ),
+  ),
   ...forbidden('worker/cli/a.ts', 'worker/ bundles workflows/', imports('../../workflows/x.ts')),
-  ...forbidden('worker/cli/a.ts', 'worker/ imports core/ and activities/', imports('../../supervisor/x.ts', '../../uploader/x.ts', '../../tools/lab/x.ts', '../../demo/x.ts', '../../test/x.ts')),
-  ...forbidden('worker/settings/a.ts', 'worker/settings/ is read by the rest', imports('../x.ts', '../demand/x.ts')),
-  ...forbidden('worker/settings/a.ts', 'worker/ imports core/ and activities/', imports('../../test/x.ts')),
-  ...forbidden('supervisor/a.ts', 'supervisor/ runs alone', imports('../core/x.ts', '../core/input/x.ts', '../core/contract/x.ts', '../worker/x.ts', '../uploader/x.ts', '../tools/lab/x.ts')),
-  ...forbidden('uploader/a.ts', 'uploader/ runs alone', imports('../core/x.ts', '../core/input/x.ts', '../core/contract/x.ts', '../activities/compute/x.ts', '../activities/ports.ts', '../worker/x.ts', '../supervisor/x.ts', '../tools/lab/x.ts')),
-  ...forbidden('tools/simulator/runner/a.ts', 'tools/simulator/ stands in for GitHub', imports('../../../core/x.ts', '../../../activities/x.ts', '../../../worker/x.ts', '../../lab/x.ts', '../../../test/x.ts')),
-  ...forbidden('tools/lab/a.ts', 'tools/lab/ brings up', imports('../../core/domain/x.ts', '../../activities/x.ts', '../../worker/x.ts', '../../supervisor/x.ts', '../simulator/x.ts')),
+  ...forbidden(
+    'worker/cli/a.ts',
+    'worker/ imports core/ and activities/',
+    imports(
+      '../../supervisor/x.ts',
+      '../../uploader/x.ts',
+      '../../tools/lab/x.ts',
+      '../../demo/x.ts',
+      '../../test/x.ts',
+    ),
+  ),
+  ...forbidden(
+    'worker/settings/a.ts',
+    'worker/settings/ is read by the rest',
+    imports('../x.ts', '../demand/x.ts'),
+  ),
+  ...forbidden(
+    'worker/settings/a.ts',
+    'worker/ imports core/ and activities/',
+    imports('../../test/x.ts'),
+  ),
+  ...forbidden(
+    'supervisor/a.ts',
+    'supervisor/ runs alone',
+    imports(
+      '../core/x.ts',
+      '../core/input/x.ts',
+      '../core/contract/x.ts',
+      '../worker/x.ts',
+      '../uploader/x.ts',
+      '../tools/lab/x.ts',
+    ),
+  ),
+  ...forbidden(
+    'uploader/a.ts',
+    'uploader/ runs alone',
+    imports(
+      '../core/x.ts',
+      '../core/input/x.ts',
+      '../core/contract/x.ts',
+      '../activities/compute/x.ts',
+      '../activities/ports.ts',
+      '../worker/x.ts',
+      '../supervisor/x.ts',
+      '../tools/lab/x.ts',
+    ),
+  ),
+  ...forbidden(
+    'tools/simulator/runner/a.ts',
+    'tools/simulator/ stands in for GitHub',
+    imports(
+      '../../../core/x.ts',
+      '../../../activities/x.ts',
+      '../../../worker/x.ts',
+      '../../lab/x.ts',
+      '../../../test/x.ts',
+    ),
+  ),
+  ...forbidden(
+    'tools/lab/a.ts',
+    'tools/lab/ brings up',
+    imports(
+      '../../core/domain/x.ts',
+      '../../activities/x.ts',
+      '../../worker/x.ts',
+      '../../supervisor/x.ts',
+      '../simulator/x.ts',
+    ),
+  ),
   ...forbidden('tools/bench/a.ts', 'what is for tests alone', imports('../../test/x.ts')),
   ...forbidden('tools/chaos/a.ts', 'what is for tests alone', imports('../../test/x.ts')),
   ...forbidden('tools/fuzz/a.ts', 'what is for tests alone', imports('../../test/x.ts')),
@@ -78,10 +221,19 @@ const ALLOWED: readonly (readonly [file: string, line: string])[] = [
 ];
 
 /** Every line in a file of its own. */
-const FILES = [...FORBIDDEN, ...ALLOWED].map(([file, line], index) => ({ path: join(dirname(file), `case${index}.ts`), text: `${line}\n` }));
+const FILES = [...FORBIDDEN, ...ALLOWED].map(([file, line], index) => ({
+  path: join(dirname(file), `case${index}.ts`),
+  text: `${line}\n`,
+}));
 const CIRCLE = [
-  { path: 'worker/circle/one.ts', text: "import type { Two } from './two.ts';\nexport type One = Two | 1;\n" },
-  { path: 'worker/circle/two.ts', text: "import type { One } from './one.ts';\nexport type Two = One | 2;\n" },
+  {
+    path: 'worker/circle/one.ts',
+    text: "import type { Two } from './two.ts';\nexport type One = Two | 1;\n",
+  },
+  {
+    path: 'worker/circle/two.ts',
+    text: "import type { One } from './one.ts';\nexport type Two = One | 2;\n",
+  },
 ];
 
 /** What the project's rules say to these files, by path. */
@@ -93,9 +245,16 @@ function lint(files: readonly { path: string; text: string }[]): Map<string, Dia
       mkdirSync(dirname(join(folder, path)), { recursive: true });
       writeFileSync(join(folder, path), text);
     }
-    const { stdout, stderr } = spawnSync(process.execPath, [join(PROJECT, 'node_modules/oxlint/bin/oxlint'), '--format', 'json', '.'], { cwd: folder, encoding: 'utf8' });
+    const { stdout, stderr } = spawnSync(
+      process.execPath,
+      [join(PROJECT, 'node_modules/oxlint/bin/oxlint'), '--format', 'json', '.'],
+      { cwd: folder, encoding: 'utf8' },
+    );
     if (!stdout.startsWith('{')) throw new Error(`oxlint did not run: ${stdout}${stderr}`);
-    return Map.groupBy((JSON.parse(stdout) as { diagnostics: Diagnostic[] }).diagnostics, ({ filename }) => filename);
+    return Map.groupBy(
+      (JSON.parse(stdout) as { diagnostics: Diagnostic[] }).diagnostics,
+      ({ filename }) => filename,
+    );
   } finally {
     rmSync(folder, { recursive: true });
   }
@@ -106,34 +265,69 @@ describe('the linter', () => {
   beforeAll(() => {
     found = lint([...FILES, ...CIRCLE]);
   });
-  const said = (index: number): string[] => (found.get(FILES[index]?.path ?? '') ?? []).map(({ message, help = '' }) => `${message} ${help}`);
+  const said = (index: number): string[] =>
+    (found.get(FILES[index]?.path ?? '') ?? []).map(
+      ({ message, help = '' }) => `${message} ${help}`,
+    );
 
-  test.each(FORBIDDEN.map(([file, line, says], index) => ({ index, file, line, says })))('in $file refuses: $line', ({ index, says }) => {
-    expect(said(index)).toEqual([expect.stringContaining(says)]);
-  });
+  test.each(FORBIDDEN.map(([file, line, says], index) => ({ index, file, line, says })))(
+    'in $file refuses: $line',
+    ({ index, says }) => {
+      expect(said(index)).toEqual([expect.stringContaining(says)]);
+    },
+  );
 
-  test.each(ALLOWED.map(([file, line], index) => ({ index: FORBIDDEN.length + index, file, line })))('in $file lets pass: $line', ({ index }) => {
+  test.each(
+    ALLOWED.map(([file, line], index) => ({ index: FORBIDDEN.length + index, file, line })),
+  )('in $file lets pass: $line', ({ index }) => {
     expect(said(index)).toEqual([]);
   });
 
   test('has no rule between rooms that is not shown here to bite', () => {
-    const messages = [...readFileSync(join(PROJECT, '.oxlintrc.json'), 'utf8').matchAll(/"message": "([^"]+)"/g)].map(([, message = '']) => message);
+    const messages = [
+      ...readFileSync(join(PROJECT, '.oxlintrc.json'), 'utf8').matchAll(/"message": "([^"]+)"/g),
+    ].map(([, message = '']) => message);
     expect(messages.length).toBeGreaterThan(15);
-    expect(messages.filter((message) => !FORBIDDEN.some(([, , says]) => message.includes(says)))).toEqual([]);
+    expect(
+      messages.filter((message) => !FORBIDDEN.some(([, , says]) => message.includes(says))),
+    ).toEqual([]);
   });
 
   test('refuses a circle of imports, be it of types alone', () => {
-    expect(CIRCLE.map(({ path }) => found.get(path)?.map(({ message }) => message))).toEqual([['Dependency cycle detected'], ['Dependency cycle detected']]);
+    expect(CIRCLE.map(({ path }) => found.get(path)?.map(({ message }) => message))).toEqual([
+      ['Dependency cycle detected'],
+      ['Dependency cycle detected'],
+    ]);
   });
 });
 
 test('the workflow bundle is made of workflows/, core/ without core/input/, and the Temporal SDK', async () => {
   const { code } = await bundleWorkflows();
-  const [, base64 = ''] = /sourceMappingURL=data:[^,]*,(\S+)/.exec(code.slice(code.lastIndexOf('sourceMappingURL'))) ?? [];
+  const [, base64 = ''] =
+    /sourceMappingURL=data:[^,]*,(\S+)/.exec(code.slice(code.lastIndexOf('sourceMappingURL'))) ??
+    [];
   const { sources } = JSON.parse(Buffer.from(base64, 'base64').toString()) as { sources: string[] };
-  const ours = sources.filter((path) => path.startsWith(PROJECT) && !path.includes('/node_modules/')).map((path) => path.slice(PROJECT.length).replace(/^\//, ''));
-  const packages = new Set(sources.flatMap((path) => /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1] ?? []));
-  expect(ours).toEqual(expect.arrayContaining(['workflows/index.ts', 'workflows/runner/runner.ts', 'core/contract/index.ts']));
-  expect(ours.filter((path) => !/^(workflows|core\/(contract|domain|calls|(defined|isObject)\.ts))\b/.test(path))).toEqual([]);
-  expect([...packages].filter((name) => !name.startsWith('@temporalio/')).toSorted()).toEqual(['long', 'ms', 'nexus-rpc']);
+  const ours = sources
+    .filter((path) => path.startsWith(PROJECT) && !path.includes('/node_modules/'))
+    .map((path) => path.slice(PROJECT.length).replace(/^\//, ''));
+  const packages = new Set(
+    sources.flatMap((path) => /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1] ?? []),
+  );
+  expect(ours).toEqual(
+    expect.arrayContaining([
+      'workflows/index.ts',
+      'workflows/runner/runner.ts',
+      'core/contract/index.ts',
+    ]),
+  );
+  expect(
+    ours.filter(
+      (path) => !/^(workflows|core\/(contract|domain|calls|(defined|isObject)\.ts))\b/.test(path),
+    ),
+  ).toEqual([]);
+  expect([...packages].filter((name) => !name.startsWith('@temporalio/')).toSorted()).toEqual([
+    'long',
+    'ms',
+    'nexus-rpc',
+  ]);
 });

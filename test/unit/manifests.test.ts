@@ -1,16 +1,34 @@
 /** The manifests of an installation, against the pods that Holdfast makes and what those may reach. */
 import { readFileSync } from 'node:fs';
 import { BlockList, isIPv6 } from 'node:net';
-import type { V1LabelSelector, V1NetworkPolicy, V1NetworkPolicyPeer } from '@kubernetes/client-node';
+import type {
+  V1LabelSelector,
+  V1NetworkPolicy,
+  V1NetworkPolicyPeer,
+} from '@kubernetes/client-node';
 import { describe, expect, test } from '@jest/globals';
 import { parseAllDocuments } from 'yaml';
 import { podSpec } from '../../activities/compute/kubernetes/podSpec.ts';
 
-const MANIFESTS = ['namespaces.yaml', 'rbac.yaml', 'rbac-nodes.yaml', 'rbac-viewer.yaml', 'worker.yaml', 'webhook.yaml', 'sweep.yaml'];
+const MANIFESTS = [
+  'namespaces.yaml',
+  'rbac.yaml',
+  'rbac-nodes.yaml',
+  'rbac-viewer.yaml',
+  'worker.yaml',
+  'webhook.yaml',
+  'sweep.yaml',
+];
 
-const text = (path: string): string => readFileSync(new URL(`../../deploy/${path}`, import.meta.url), 'utf8');
-const documents = (path: string): { kind: string; metadata: { name: string; namespace?: string } }[] => parseAllDocuments(text(path)).map((document) => document.toJS() as never);
-const policies = documents('namespaces.yaml').filter(({ kind }) => kind === 'NetworkPolicy') as V1NetworkPolicy[];
+const text = (path: string): string =>
+  readFileSync(new URL(`../../deploy/${path}`, import.meta.url), 'utf8');
+const documents = (
+  path: string,
+): { kind: string; metadata: { name: string; namespace?: string } }[] =>
+  parseAllDocuments(text(path)).map((document) => document.toJS() as never);
+const policies = documents('namespaces.yaml').filter(
+  ({ kind }) => kind === 'NetworkPolicy',
+) as V1NetworkPolicy[];
 
 interface End {
   readonly ip: string;
@@ -22,7 +40,17 @@ interface End {
 const RUNNER: End = {
   ip: '10.244.1.5',
   namespace: 'holdfast-runners',
-  labels: podSpec({ identity: { workflowId: 'w', firstRunId: 'r', attempt: 1 }, image: 'i', labels: {}, terminationGracePeriodSeconds: 1 }, {}, 'holdfast', undefined).metadata!.labels!,
+  labels: podSpec(
+    {
+      identity: { workflowId: 'w', firstRunId: 'r', attempt: 1 },
+      image: 'i',
+      labels: {},
+      terminationGracePeriodSeconds: 1,
+    },
+    {},
+    'holdfast',
+    undefined,
+  ).metadata!.labels!,
 };
 const WORKER: End = { ip: '10.244.1.6', namespace: 'holdfast', labels: { app: 'holdfast-worker' } };
 const TEMPORAL: End = { ip: '10.244.1.7', namespace: 'temporal', labels: { app: 'temporal' } };
@@ -37,16 +65,33 @@ function mayConnect(from: End, to: End, port: number): boolean {
 
 /** @param of - whose policies are asked @param peer - the other end */
 function allowed(type: 'Egress' | 'Ingress', of: End, peer: End, port: number): boolean {
-  const own = policies.filter(({ metadata, spec }) => metadata!.namespace === of.namespace && spec!.policyTypes!.includes(type) && selects(spec!.podSelector!, of.labels ?? {}));
+  const own = policies.filter(
+    ({ metadata, spec }) =>
+      metadata!.namespace === of.namespace &&
+      spec!.policyTypes!.includes(type) &&
+      selects(spec!.podSelector!, of.labels ?? {}),
+  );
   if (own.length === 0) return true;
-  const rules = own.flatMap(({ spec }) => (type === 'Egress' ? spec!.egress : spec!.ingress) ?? []) as { to?: V1NetworkPolicyPeer[]; from?: V1NetworkPolicyPeer[]; ports?: { port: number }[] }[];
-  return rules.some(({ to, from, ports }) => ((to ?? from)?.some((each) => isPeer(each, peer)) ?? true) && (ports?.some((each) => each.port === port) ?? true));
+  const rules = own.flatMap(
+    ({ spec }) => (type === 'Egress' ? spec!.egress : spec!.ingress) ?? [],
+  ) as { to?: V1NetworkPolicyPeer[]; from?: V1NetworkPolicyPeer[]; ports?: { port: number }[] }[];
+  return rules.some(
+    ({ to, from, ports }) =>
+      ((to ?? from)?.some((each) => isPeer(each, peer)) ?? true) &&
+      (ports?.some((each) => each.port === port) ?? true),
+  );
 }
 
-function isPeer({ ipBlock, namespaceSelector, podSelector }: V1NetworkPolicyPeer, { ip, namespace, labels = {} }: End): boolean {
+function isPeer(
+  { ipBlock, namespaceSelector, podSelector }: V1NetworkPolicyPeer,
+  { ip, namespace, labels = {} }: End,
+): boolean {
   if (ipBlock !== undefined) return within([ipBlock.cidr], ip) && !within(ipBlock.except ?? [], ip);
   if (namespace === undefined) return false;
-  return selects(namespaceSelector ?? {}, { 'kubernetes.io/metadata.name': namespace }) && selects(podSelector ?? {}, labels);
+  return (
+    selects(namespaceSelector ?? {}, { 'kubernetes.io/metadata.name': namespace }) &&
+    selects(podSelector ?? {}, labels)
+  );
 }
 
 function within(blocks: readonly string[], ip: string): boolean {
@@ -60,9 +105,19 @@ function within(blocks: readonly string[], ip: string): boolean {
   return list.check(ip, family(ip));
 }
 
-function selects({ matchLabels = {}, matchExpressions = [], ...unknown }: V1LabelSelector, labels: Readonly<Record<string, string>>): boolean {
-  if (Object.keys(unknown).length > 0 || matchExpressions.some(({ operator }) => operator !== 'NotIn')) throw new Error('a selector that this test does not know');
-  return Object.entries(matchLabels).every(([key, value]) => labels[key] === value) && matchExpressions.every(({ key, values = [] }) => !values.includes(labels[key] ?? ''));
+function selects(
+  { matchLabels = {}, matchExpressions = [], ...unknown }: V1LabelSelector,
+  labels: Readonly<Record<string, string>>,
+): boolean {
+  if (
+    Object.keys(unknown).length > 0 ||
+    matchExpressions.some(({ operator }) => operator !== 'NotIn')
+  )
+    throw new Error('a selector that this test does not know');
+  return (
+    Object.entries(matchLabels).every(([key, value]) => labels[key] === value) &&
+    matchExpressions.every(({ key, values = [] }) => !values.includes(labels[key] ?? ''))
+  );
 }
 
 describe('network policies', () => {
@@ -83,7 +138,13 @@ describe('network policies', () => {
     ['a runner reaches a worker', RUNNER, WORKER, 8080, false],
     ['a runner sends a worker deliveries', RUNNER, WORKER, 8081, false],
     ['a runner reaches another runner', RUNNER, { ...RUNNER, ip: '10.244.1.10' }, 8078, false],
-    ['a runner whose template has other labels reaches Temporal', { ...RUNNER, labels: { app: 'holdfast-worker' } }, TEMPORAL, 7233, false],
+    [
+      'a runner whose template has other labels reaches Temporal',
+      { ...RUNNER, labels: { app: 'holdfast-worker' } },
+      TEMPORAL,
+      7233,
+      false,
+    ],
     ['a worker reaches Temporal', WORKER, TEMPORAL, 7233, true],
     ['a worker reaches the API server', WORKER, at('10.96.0.1'), 443, true],
     ['a worker reaches a runner', WORKER, RUNNER, 8078, false],
@@ -96,14 +157,20 @@ describe('network policies', () => {
 
   test('are of the namespaces that the other manifests name', () => {
     const all = MANIFESTS.flatMap(documents);
-    const made = all.filter(({ kind }) => kind === 'Namespace').map(({ metadata }) => metadata.name);
+    const made = all
+      .filter(({ kind }) => kind === 'Namespace')
+      .map(({ metadata }) => metadata.name);
     expect(made).toEqual(['holdfast', 'holdfast-runners']);
-    for (const { metadata } of all) if (metadata.namespace !== undefined) expect([...made, 'kube-system']).toContain(metadata.namespace);
+    for (const { metadata } of all)
+      if (metadata.namespace !== undefined)
+        expect([...made, 'kube-system']).toContain(metadata.namespace);
   });
 });
 
 test('who only looks has no verb that changes anything, and no Secret and no log to read', () => {
-  const rules = (documents('rbac-viewer.yaml') as { rules?: { resources: string[]; verbs: string[] }[] }[]).flatMap(({ rules: own = [] }) => own);
+  const rules = (
+    documents('rbac-viewer.yaml') as { rules?: { resources: string[]; verbs: string[] }[] }[]
+  ).flatMap(({ rules: own = [] }) => own);
   expect(rules.length).toBeGreaterThan(0);
   for (const { resources, verbs } of rules) {
     for (const verb of verbs) expect(['get', 'list', 'watch']).toContain(verb);
@@ -112,16 +179,41 @@ test('who only looks has no verb that changes anything, and no Secret and no log
 });
 
 describe('the rights of', () => {
-  const settingsOf = (yaml: string): string[] => [...yaml.matchAll(/\{ name: HOLDFAST_KUBERNETES_NAMESPACE, value: (\S+) \}/g)].map(([, value]) => value ?? '');
+  const settingsOf = (yaml: string): string[] =>
+    [...yaml.matchAll(/\{ name: HOLDFAST_KUBERNETES_NAMESPACE, value: (\S+) \}/g)].map(
+      ([, value]) => value ?? '',
+    );
 
   test.each([
     ['the worker', 'rbac.yaml', 'worker.yaml'],
     ['the sweep', 'sweep.yaml', 'sweep.yaml'],
-  ])('%s are where its settings say that runners are, and its account is where it runs', (_who, manifest, run) => {
-    const all = documents(manifest) as { kind: string; metadata: { name: string; namespace?: string }; subjects?: { name: string; namespace: string }[] }[];
-    const placed = (wanted: string): string[] => all.flatMap(({ kind, metadata }) => (kind === wanted && metadata.namespace !== 'kube-system' ? [metadata.namespace ?? ''] : []));
-    expect(settingsOf(text(run))).toEqual(['holdfast-runners']);
-    expect({ roles: placed('Role'), bindings: placed('RoleBinding'), accounts: placed('ServiceAccount') }).toEqual({ roles: ['holdfast-runners'], bindings: ['holdfast-runners'], accounts: ['holdfast'] });
-    for (const { name, namespace } of all.flatMap(({ subjects = [] }) => subjects)) expect({ name, namespace }).toEqual({ name: all.find(({ kind }) => kind === 'ServiceAccount')?.metadata.name, namespace: 'holdfast' });
-  });
+  ])(
+    '%s are where its settings say that runners are, and its account is where it runs',
+    (_who, manifest, run) => {
+      const all = documents(manifest) as {
+        kind: string;
+        metadata: { name: string; namespace?: string };
+        subjects?: { name: string; namespace: string }[];
+      }[];
+      const placed = (wanted: string): string[] =>
+        all.flatMap(({ kind, metadata }) =>
+          kind === wanted && metadata.namespace !== 'kube-system' ? [metadata.namespace ?? ''] : [],
+        );
+      expect(settingsOf(text(run))).toEqual(['holdfast-runners']);
+      expect({
+        roles: placed('Role'),
+        bindings: placed('RoleBinding'),
+        accounts: placed('ServiceAccount'),
+      }).toEqual({
+        roles: ['holdfast-runners'],
+        bindings: ['holdfast-runners'],
+        accounts: ['holdfast'],
+      });
+      for (const { name, namespace } of all.flatMap(({ subjects = [] }) => subjects))
+        expect({ name, namespace }).toEqual({
+          name: all.find(({ kind }) => kind === 'ServiceAccount')?.metadata.name,
+          namespace: 'holdfast',
+        });
+    },
+  );
 });

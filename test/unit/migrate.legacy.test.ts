@@ -1,10 +1,27 @@
 import { describe, expect, test } from '@jest/globals';
-import { RUNNER_CONFIG_ROWS, RUNNER_DEPLOYMENT_ROWS, RUNNER_POD_ROWS, RUNNER_SET_ROWS } from '../../worker/cli/migrate/legacyRows.ts';
+import {
+  RUNNER_CONFIG_ROWS,
+  RUNNER_DEPLOYMENT_ROWS,
+  RUNNER_POD_ROWS,
+  RUNNER_SET_ROWS,
+} from '../../worker/cli/migrate/legacyRows.ts';
 import { POD_SPEC_ROWS } from '../../worker/cli/migrate/podRows.ts';
 import type { MigratedSet } from '../../worker/cli/migrate/convertArc.ts';
-import { convert, deployment, describeRows, legacy, notesOf, pod, runner, SAME, type Fields, type RowCase } from '../support/migratedSets.ts';
+import {
+  convert,
+  deployment,
+  describeRows,
+  legacy,
+  notesOf,
+  pod,
+  runner,
+  SAME,
+  type Fields,
+  type RowCase,
+} from '../support/migratedSets.ts';
 
-const runnerSet = (spec: Fields): Fields => legacy('RunnerSet', { organization: 'acme', dockerEnabled: false, ...spec });
+const runnerSet = (spec: Fields): Fields =>
+  legacy('RunnerSet', { organization: 'acme', dockerEnabled: false, ...spec });
 
 const RUNNER_CONFIG: readonly RowCase[] = [
   ['labels', ['gpu', 'self-hosted'], { template: { labels: ['self-hosted', 'gpu'] } }],
@@ -13,33 +30,95 @@ const RUNNER_CONFIG: readonly RowCase[] = [
   ['ephemeral', false, { template: { ephemeral: false } }],
   ['ephemeral', true, SAME],
   ['image', 'summerwind/actions-runner-dind:latest', SAME, /register themselves with a token/],
-  ['image', 'acme/runner:1', { paused: true }, /DECIDE "acme\/runner:1" is left out.*runner\.Dockerfile/],
+  [
+    'image',
+    'acme/runner:1',
+    { paused: true },
+    /DECIDE "acme\/runner:1" is left out.*runner\.Dockerfile/,
+  ],
   ['workDir', '/work', SAME, /\/home\/runner\/_work/],
-  ['githubAPICredentialsFrom', { secretRef: { name: 'org2' } }, { template: { credential: 'org2' } }],
+  [
+    'githubAPICredentialsFrom',
+    { secretRef: { name: 'org2' } },
+    { template: { credential: 'org2' } },
+  ],
 ];
 /** Read together with others: those have tests of their own below. */
-const TOGETHER = ['dockerEnabled', 'dockerdWithinRunnerContainer', 'dockerMTU', 'dockerRegistryMirror', 'dockerVarRunVolumeSizeLimit', 'volumeSizeLimit', 'volumeStorageMedium', 'containerMode', 'workVolumeClaimTemplate', 'dockerdContainerResources', 'dockerEnv', 'dockerVolumeMounts'];
+const TOGETHER = [
+  'dockerEnabled',
+  'dockerdWithinRunnerContainer',
+  'dockerMTU',
+  'dockerRegistryMirror',
+  'dockerVarRunVolumeSizeLimit',
+  'volumeSizeLimit',
+  'volumeStorageMedium',
+  'containerMode',
+  'workVolumeClaimTemplate',
+  'dockerdContainerResources',
+  'dockerEnv',
+  'dockerVolumeMounts',
+];
 
-describeRows('the configuration of a runner', RUNNER_CONFIG_ROWS, RUNNER_CONFIG, (field, value) => [deployment({ [field]: value })], [...TOGETHER, 'organization', 'repository', 'enterprise']);
+describeRows(
+  'the configuration of a runner',
+  RUNNER_CONFIG_ROWS,
+  RUNNER_CONFIG,
+  (field, value) => [deployment({ [field]: value })],
+  [...TOGETHER, 'organization', 'repository', 'enterprise'],
+);
 
 test.each(['organization', 'repository', 'enterprise'])('%s', (scope) => {
   const name = scope === 'repository' ? 'acme/app' : 'acme';
-  expect(convert(legacy('RunnerDeployment', { template: { spec: { [scope]: name, dockerEnabled: false } } })).input.template).toEqual({ [scope]: name, labels: ['self-hosted'] });
+  expect(
+    convert(
+      legacy('RunnerDeployment', { template: { spec: { [scope]: name, dockerEnabled: false } } }),
+    ).input.template,
+  ).toEqual({ [scope]: name, labels: ['self-hosted'] });
 });
 
 describeRows(
   'the pod of a runner',
   RUNNER_POD_ROWS,
   [
-    ['sidecarContainers', [{ name: 'cache', image: 'c' }], pod({ containers: [{ name: 'cache', image: 'c' }] })],
+    [
+      'sidecarContainers',
+      [{ name: 'cache', image: 'c' }],
+      pod({ containers: [{ name: 'cache', image: 'c' }] }),
+    ],
     ['env', [{ name: 'A', value: 'b' }], runner({ env: [{ name: 'A', value: 'b' }] })],
-    ['envFrom', [{ secretRef: { name: 's' } }], runner({ envFrom: [{ secretRef: { name: 's' } }] })],
+    [
+      'envFrom',
+      [{ secretRef: { name: 's' } }],
+      runner({ envFrom: [{ secretRef: { name: 's' } }] }),
+    ],
     ['resources', { limits: { cpu: '1' } }, runner({ resources: { limits: { cpu: '1' } } })],
     ['imagePullPolicy', 'Always', runner({ imagePullPolicy: 'Always' })],
-    ['volumeMounts', [{ name: 'v', mountPath: '/v' }], runner({ volumeMounts: [{ name: 'v', mountPath: '/v' }] })],
-    ['volumeMounts', [{ name: 'v', mountPath: '/runner/_work' }], runner({ volumeMounts: [{ name: 'v', mountPath: '/runner/_work' }] }), /it is \/home\/runner/],
-    ['containers', [{ name: 'runner', tty: true, image: 'acme/runner:1' }, { name: 'docker' }, { name: 'other', image: 'o' }], { paused: true, ...pod({ containers: [{ name: 'runner', tty: true }, { name: 'other' }] }) }],
-    ['serviceAccountName', 'builder', pod({ serviceAccountName: 'builder', automountServiceAccountToken: true }), /serviceAccounts: \["builder"\]/],
+    [
+      'volumeMounts',
+      [{ name: 'v', mountPath: '/v' }],
+      runner({ volumeMounts: [{ name: 'v', mountPath: '/v' }] }),
+    ],
+    [
+      'volumeMounts',
+      [{ name: 'v', mountPath: '/runner/_work' }],
+      runner({ volumeMounts: [{ name: 'v', mountPath: '/runner/_work' }] }),
+      /it is \/home\/runner/,
+    ],
+    [
+      'containers',
+      [
+        { name: 'runner', tty: true, image: 'acme/runner:1' },
+        { name: 'docker' },
+        { name: 'other', image: 'o' },
+      ],
+      { paused: true, ...pod({ containers: [{ name: 'runner', tty: true }, { name: 'other' }] }) },
+    ],
+    [
+      'serviceAccountName',
+      'builder',
+      pod({ serviceAccountName: 'builder', automountServiceAccountToken: true }),
+      /serviceAccounts: \["builder"\]/,
+    ],
     ['priorityClassName', 'high', pod({ priorityClassName: 'high' })],
   ],
   (field, value) => [deployment({ [field]: value })],
@@ -65,57 +144,183 @@ describeRows(
   [
     ...RUNNER_CONFIG,
     ['replicas', 2, { replicas: 2 }],
-    ...['effectiveTime', 'selector', 'serviceName', 'podManagementPolicy', 'revisionHistoryLimit', 'minReadySeconds', 'ordinals'].map((field): RowCase => [field, 'x', SAME]),
+    ...[
+      'effectiveTime',
+      'selector',
+      'serviceName',
+      'podManagementPolicy',
+      'revisionHistoryLimit',
+      'minReadySeconds',
+      'ordinals',
+    ].map((field): RowCase => [field, 'x', SAME]),
     ['updateStrategy', { type: 'OnDelete' }, SAME, /rollout\.maxSurge/],
     ['persistentVolumeClaimRetentionPolicy', { whenDeleted: 'Delete' }, SAME, /never deleted/],
     ['serviceAccountName', 'builder', pod({ serviceAccountName: 'builder' }), /pod policy/],
-    ['template', { metadata: { labels: { a: 'b' } }, spec: { nodeName: 'n', containers: [{ name: 'runner', tty: true }] } }, { template: { pod: { metadata: { labels: { a: 'b' } }, spec: { nodeName: 'n', containers: [{ tty: true }] } } } }],
+    [
+      'template',
+      {
+        metadata: { labels: { a: 'b' } },
+        spec: { nodeName: 'n', containers: [{ name: 'runner', tty: true }] },
+      },
+      {
+        template: {
+          pod: {
+            metadata: { labels: { a: 'b' } },
+            spec: { nodeName: 'n', containers: [{ tty: true }] },
+          },
+        },
+      },
+    ],
   ],
   (field, value) => [runnerSet({ [field]: value })],
   [...TOGETHER, 'organization', 'repository', 'enterprise', 'volumeClaimTemplates'],
 );
 
 test('a Runner is a set of one, and a RunnerReplicaSet is as a RunnerDeployment', () => {
-  expect(convert(legacy('Runner', { repository: 'acme/app', dockerEnabled: false, nodeSelector: { a: 'b' } })).input).toEqual({ name: 'linux', replicas: 1, template: { repository: 'acme/app', labels: ['self-hosted'], pod: { spec: { nodeSelector: { a: 'b' } } } } });
-  expect(convert(legacy('RunnerReplicaSet', { replicas: 4, template: { spec: { organization: 'acme', dockerEnabled: false } } })).input).toEqual({ name: 'linux', replicas: 4, template: { organization: 'acme', labels: ['self-hosted'] } });
+  expect(
+    convert(
+      legacy('Runner', { repository: 'acme/app', dockerEnabled: false, nodeSelector: { a: 'b' } }),
+    ).input,
+  ).toEqual({
+    name: 'linux',
+    replicas: 1,
+    template: {
+      repository: 'acme/app',
+      labels: ['self-hosted'],
+      pod: { spec: { nodeSelector: { a: 'b' } } },
+    },
+  });
+  expect(
+    convert(
+      legacy('RunnerReplicaSet', {
+        replicas: 4,
+        template: { spec: { organization: 'acme', dockerEnabled: false } },
+      }),
+    ).input,
+  ).toEqual({
+    name: 'linux',
+    replicas: 4,
+    template: { organization: 'acme', labels: ['self-hosted'] },
+  });
 });
 
 describe('the Docker daemon beside a runner', () => {
   const daemonOf = (spec: Fields): Fields | undefined => {
-    const init = convert(deployment({ dockerEnabled: undefined, ...spec })).input.template.pod?.spec?.['initContainers'] as Fields[] | undefined;
+    const init = convert(deployment({ dockerEnabled: undefined, ...spec })).input.template.pod
+      ?.spec?.['initContainers'] as Fields[] | undefined;
     return init?.find(({ name }) => name === 'dind');
   };
 
   test('is there unless it is turned off, also where it ran in the runner itself', () => {
-    expect(daemonOf({})).toMatchObject({ image: 'docker:dind', securityContext: { privileged: true }, restartPolicy: 'Always' });
+    expect(daemonOf({})).toMatchObject({
+      image: 'docker:dind',
+      securityContext: { privileged: true },
+      restartPolicy: 'Always',
+    });
     expect(daemonOf({ dockerEnabled: false })).toBeUndefined();
     expect(daemonOf({ dockerEnabled: false, dockerdWithinRunnerContainer: true })).toBeDefined();
-    expect(notesOf(convert(deployment({ dockerEnabled: true })), 'dockerEnabled')).toEqual([expect.stringMatching(/If no job needs Docker/)]);
+    expect(notesOf(convert(deployment({ dockerEnabled: true })), 'dockerEnabled')).toEqual([
+      expect.stringMatching(/If no job needs Docker/),
+    ]);
   });
 
   test('has what was said of it', () => {
     const resources = { limits: { cpu: '2' } };
-    expect(daemonOf({ dockerMTU: 1400, dockerRegistryMirror: 'https://mirror/', dockerEnv: [{ name: 'A', value: 'b' }, { name: 'RUNNER_GRACEFUL_STOP_TIMEOUT', value: '9' }], dockerVolumeMounts: [{ name: 'v', mountPath: '/v' }], dockerdContainerResources: resources })).toMatchObject({
-      args: ['dockerd', '--host=unix:///var/run/docker.sock', '--group=$(DOCKER_GROUP_GID)', '--mtu', '1400', '--registry-mirror=https://mirror/'],
+    expect(
+      daemonOf({
+        dockerMTU: 1400,
+        dockerRegistryMirror: 'https://mirror/',
+        dockerEnv: [
+          { name: 'A', value: 'b' },
+          { name: 'RUNNER_GRACEFUL_STOP_TIMEOUT', value: '9' },
+        ],
+        dockerVolumeMounts: [{ name: 'v', mountPath: '/v' }],
+        dockerdContainerResources: resources,
+      }),
+    ).toMatchObject({
+      args: [
+        'dockerd',
+        '--host=unix:///var/run/docker.sock',
+        '--group=$(DOCKER_GROUP_GID)',
+        '--mtu',
+        '1400',
+        '--registry-mirror=https://mirror/',
+      ],
       env: [{ name: 'DOCKER_GROUP_GID' }, { name: 'A', value: 'b' }],
-      volumeMounts: [{ name: 'work' }, { name: 'dind-sock' }, { name: 'dind-externals' }, { name: 'v', mountPath: '/v' }],
+      volumeMounts: [
+        { name: 'work' },
+        { name: 'dind-sock' },
+        { name: 'dind-externals' },
+        { name: 'v', mountPath: '/v' },
+      ],
       resources,
     });
-    const all = { dockerdWithinRunnerContainer: true, dockerMTU: 1400, dockerRegistryMirror: 'https://mirror/', dockerVarRunVolumeSizeLimit: '50M', volumeSizeLimit: '4Gi', volumeStorageMedium: 'Memory', dockerEnv: [{ name: 'A', value: 'b' }], dockerVolumeMounts: [{ name: 'v', mountPath: '/v' }], dockerdContainerResources: { limits: { cpu: '1' } } };
-    expect(Object.keys(convert(deployment({ dockerEnabled: true, ...all })).input.template.pod?.spec ?? {})).toEqual(['initContainers', 'containers', 'volumes']);
-    expect(daemonOf({ containers: [{ name: 'docker', image: 'docker:27-dind', env: [{ name: 'A', value: 'b' }] }] })).toMatchObject({ name: 'dind', image: 'docker:27-dind', env: [{}, { name: 'A' }] });
+    const all = {
+      dockerdWithinRunnerContainer: true,
+      dockerMTU: 1400,
+      dockerRegistryMirror: 'https://mirror/',
+      dockerVarRunVolumeSizeLimit: '50M',
+      volumeSizeLimit: '4Gi',
+      volumeStorageMedium: 'Memory',
+      dockerEnv: [{ name: 'A', value: 'b' }],
+      dockerVolumeMounts: [{ name: 'v', mountPath: '/v' }],
+      dockerdContainerResources: { limits: { cpu: '1' } },
+    };
+    expect(
+      Object.keys(
+        convert(deployment({ dockerEnabled: true, ...all })).input.template.pod?.spec ?? {},
+      ),
+    ).toEqual(['initContainers', 'containers', 'volumes']);
+    expect(
+      daemonOf({
+        containers: [{ name: 'docker', image: 'docker:27-dind', env: [{ name: 'A', value: 'b' }] }],
+      }),
+    ).toMatchObject({ name: 'dind', image: 'docker:27-dind', env: [{}, { name: 'A' }] });
   });
 
   test('its socket and the work folder are as large as they were', () => {
-    const set = convert(deployment({ dockerEnabled: true, dockerVarRunVolumeSizeLimit: '50M', volumeSizeLimit: '4Gi', volumeStorageMedium: 'Memory' }));
-    expect(set.input.template.pod?.spec?.['volumes']).toEqual([{ name: 'work', emptyDir: { sizeLimit: '4Gi', medium: 'Memory' } }, { name: 'dind-sock', emptyDir: { medium: 'Memory', sizeLimit: '50M' } }, { name: 'dind-externals', emptyDir: {} }]);
+    const set = convert(
+      deployment({
+        dockerEnabled: true,
+        dockerVarRunVolumeSizeLimit: '50M',
+        volumeSizeLimit: '4Gi',
+        volumeStorageMedium: 'Memory',
+      }),
+    );
+    expect(set.input.template.pod?.spec?.['volumes']).toEqual([
+      { name: 'work', emptyDir: { sizeLimit: '4Gi', medium: 'Memory' } },
+      { name: 'dind-sock', emptyDir: { medium: 'Memory', sizeLimit: '50M' } },
+      { name: 'dind-externals', emptyDir: {} },
+    ]);
   });
 
   test('is not there where jobs have pods of their own', () => {
-    const set = convert(deployment({ dockerEnabled: true, containerMode: 'kubernetes', serviceAccountName: 'hooks', workVolumeClaimTemplate: { storageClassName: 'fast' } }));
-    expect(set.input).toMatchObject(pod({ serviceAccountName: 'hooks', volumes: [{ name: 'work', ephemeral: { volumeClaimTemplate: { spec: { storageClassName: 'fast' } } } }] }));
+    const set = convert(
+      deployment({
+        dockerEnabled: true,
+        containerMode: 'kubernetes',
+        serviceAccountName: 'hooks',
+        workVolumeClaimTemplate: { storageClassName: 'fast' },
+      }),
+    );
+    expect(set.input).toMatchObject(
+      pod({
+        serviceAccountName: 'hooks',
+        volumes: [
+          {
+            name: 'work',
+            ephemeral: { volumeClaimTemplate: { spec: { storageClassName: 'fast' } } },
+          },
+        ],
+      }),
+    );
     expect(set.input.paused).toBeUndefined();
-    expect(Object.keys(set.input.template.pod?.spec ?? {}).toSorted()).toEqual(['automountServiceAccountToken', 'containers', 'serviceAccountName', 'volumes']);
+    expect(Object.keys(set.input.template.pod?.spec ?? {}).toSorted()).toEqual([
+      'automountServiceAccountToken',
+      'containers',
+      'serviceAccountName',
+      'volumes',
+    ]);
   });
 });
 
@@ -127,36 +332,89 @@ describe('RUNNER_GRACEFUL_STOP_TIMEOUT', () => {
   const env = [{ name: 'RUNNER_GRACEFUL_STOP_TIMEOUT', value: '90' }];
 
   test('is how long a job may go on after SIGTERM; the signal has what is left of the grace', () => {
-    expect(stopOf({ env, terminationGracePeriodSeconds: 110 })).toEqual({ onTerm: 'drain', stop: { drainTimeout: '90s', signalTimeout: '15s' } });
-    expect(stopOf({ terminationGracePeriodSeconds: 110, env })).toEqual({ onTerm: 'drain', stop: { drainTimeout: '90s', signalTimeout: '15s' } });
+    expect(stopOf({ env, terminationGracePeriodSeconds: 110 })).toEqual({
+      onTerm: 'drain',
+      stop: { drainTimeout: '90s', signalTimeout: '15s' },
+    });
+    expect(stopOf({ terminationGracePeriodSeconds: 110, env })).toEqual({
+      onTerm: 'drain',
+      stop: { drainTimeout: '90s', signalTimeout: '15s' },
+    });
   });
 
   test('without a longer grace of the pod: with the default', () => {
     expect(stopOf({ env })).toEqual({ onTerm: 'drain', stop: { drainTimeout: '90s' } });
-    expect(stopOf({ env, terminationGracePeriodSeconds: 30 })).toEqual({ onTerm: 'drain', stop: { drainTimeout: '90s' } });
+    expect(stopOf({ env, terminationGracePeriodSeconds: 30 })).toEqual({
+      onTerm: 'drain',
+      stop: { drainTimeout: '90s' },
+    });
   });
 });
 
 describe('the claims of a RunnerSet', () => {
-  const claim = (name: string, spec: Fields = {}): Fields => ({ metadata: { name }, spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '10Gi' } }, ...spec } });
-  const set = (claims: Fields[], volumeMounts: Fields[]): MigratedSet => convert(runnerSet({ volumeClaimTemplates: claims, template: { spec: { containers: [{ name: 'runner', volumeMounts }] } } }));
+  const claim = (name: string, spec: Fields = {}): Fields => ({
+    metadata: { name },
+    spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '10Gi' } }, ...spec },
+  });
+  const set = (claims: Fields[], volumeMounts: Fields[]): MigratedSet =>
+    convert(
+      runnerSet({
+        volumeClaimTemplates: claims,
+        template: { spec: { containers: [{ name: 'runner', volumeMounts }] } },
+      }),
+    );
 
   test('are those of slots', () => {
-    const migrated = set([claim('cache', { storageClassName: 'fast' })], [{ name: 'cache', mountPath: '/cache' }, { name: 'other', mountPath: '/o' }]);
-    expect(migrated.input.template.volumeClaims).toEqual([{ name: 'cache', mountPath: '/cache', claim: 'linux-cache', storage: '10Gi', storageClass: 'fast', accessModes: ['ReadWriteOnce'] }]);
-    expect(migrated.input).toMatchObject(runner({ volumeMounts: [{ name: 'other', mountPath: '/o' }] }));
-    expect(notesOf(migrated, 'volumeClaimTemplates')).toEqual([expect.stringMatching(/starts empty/)]);
+    const migrated = set(
+      [claim('cache', { storageClassName: 'fast' })],
+      [
+        { name: 'cache', mountPath: '/cache' },
+        { name: 'other', mountPath: '/o' },
+      ],
+    );
+    expect(migrated.input.template.volumeClaims).toEqual([
+      {
+        name: 'cache',
+        mountPath: '/cache',
+        claim: 'linux-cache',
+        storage: '10Gi',
+        storageClass: 'fast',
+        accessModes: ['ReadWriteOnce'],
+      },
+    ]);
+    expect(migrated.input).toMatchObject(
+      runner({ volumeMounts: [{ name: 'other', mountPath: '/o' }] }),
+    );
+    expect(notesOf(migrated, 'volumeClaimTemplates')).toEqual([
+      expect.stringMatching(/starts empty/),
+    ]);
   });
 
   test('begin with what they began with, on the volumes that they chose', () => {
-    const more = { dataSource: { kind: 'PersistentVolumeClaim', name: 'seed' }, selector: { matchLabels: { disk: 'nvme' } } };
-    const { input } = set([{ ...claim('cache', more), metadata: { name: 'cache', annotations: { a: 'b' } } }], [{ name: 'cache', mountPath: '/cache' }]);
-    expect(input.template.volumeClaims).toMatchObject([{ name: 'cache', ...more, annotations: { a: 'b' } }]);
+    const more = {
+      dataSource: { kind: 'PersistentVolumeClaim', name: 'seed' },
+      selector: { matchLabels: { disk: 'nvme' } },
+    };
+    const { input } = set(
+      [{ ...claim('cache', more), metadata: { name: 'cache', annotations: { a: 'b' } } }],
+      [{ name: 'cache', mountPath: '/cache' }],
+    );
+    expect(input.template.volumeClaims).toMatchObject([
+      { name: 'cache', ...more, annotations: { a: 'b' } },
+    ]);
   });
 
   test('what a claim of Holdfast cannot be is told', () => {
-    const migrated = set([claim('unused'), claim('parts', { volumeName: 'pv-1' })], [{ name: 'parts', mountPath: '/a', subPath: 'a' }, { name: 'parts', mountPath: '/b', subPath: 'b' }]);
-    expect(migrated.input.template.volumeClaims).toMatchObject([{ name: 'parts', mountPath: '/a' }]);
+    const migrated = set(
+      [claim('unused'), claim('parts', { volumeName: 'pv-1' })],
+      [
+        { name: 'parts', mountPath: '/a', subPath: 'a' },
+        { name: 'parts', mountPath: '/b', subPath: 'b' },
+      ],
+    );
+    expect(migrated.input.template.volumeClaims).toMatchObject([
+      { name: 'parts', mountPath: '/a' },
+    ]);
     expect(notesOf(migrated, '[0]')).toEqual([expect.stringMatching(/mounts it nowhere/)]);
     expect(notesOf(migrated, '[1]')).toEqual([expect.stringMatching(/mounted whole/)]);
     expect(notesOf(migrated, 'volumeName')).toEqual([expect.stringMatching(/left out/)]);

@@ -1,16 +1,45 @@
 import { describe, expect, test } from '@jest/globals';
 import { RUNNER_IMAGE } from '../../worker/settings/runnerImage.ts';
-import { POD_METADATA_ROWS, POD_SPEC_ROWS, POD_TEMPLATE_ROWS, RUNNER_CONTAINER_ROWS } from '../../worker/cli/migrate/podRows.ts';
+import {
+  POD_METADATA_ROWS,
+  POD_SPEC_ROWS,
+  POD_TEMPLATE_ROWS,
+  RUNNER_CONTAINER_ROWS,
+} from '../../worker/cli/migrate/podRows.ts';
 import { SCALE_SET_ROWS, VALUES_ROWS } from '../../worker/cli/migrate/scaleSetRows.ts';
-import { convert, describeRows, notesOf, pod, runner, SAME, scaleSet, type RowCase } from '../support/migratedSets.ts';
+import {
+  convert,
+  describeRows,
+  notesOf,
+  pod,
+  runner,
+  SAME,
+  scaleSet,
+  type RowCase,
+} from '../support/migratedSets.ts';
 
 const COMMON: readonly RowCase[] = [
   ['githubConfigUrl', 'https://github.com/acme', { template: { organization: 'acme' } }],
   ['githubConfigUrl', 'https://github.com/acme/app/', { template: { repository: 'acme/app' } }],
   ['githubConfigUrl', 'https://github.com/enterprises/acme', { template: { enterprise: 'acme' } }],
-  ['githubConfigUrl', 'https://ghes.example.com/acme', { template: { organization: 'acme' } }, /apiUrl: https:\/\/ghes\.example\.com\/api\/v3/],
-  ['githubConfigUrl', 'https://acme.ghe.com/acme', { template: { organization: 'acme' } }, /apiUrl: https:\/\/api\.acme\.ghe\.com/],
-  ['githubConfigSecret', 'arc-token', { template: { credential: 'arc-token' } }, /needs a credential of this name/],
+  [
+    'githubConfigUrl',
+    'https://ghes.example.com/acme',
+    { template: { organization: 'acme' } },
+    /apiUrl: https:\/\/ghes\.example\.com\/api\/v3/,
+  ],
+  [
+    'githubConfigUrl',
+    'https://acme.ghe.com/acme',
+    { template: { organization: 'acme' } },
+    /apiUrl: https:\/\/api\.acme\.ghe\.com/,
+  ],
+  [
+    'githubConfigSecret',
+    'arc-token',
+    { template: { credential: 'arc-token' } },
+    /needs a credential of this name/,
+  ],
   ['runnerGroup', 'default', SAME],
   ['runnerGroup', 'gpu', { template: { runnerGroup: 'gpu' } }],
   ['runnerScaleSetName', 'arc-linux', { name: 'arc-linux', template: { labels: ['arc-linux'] } }],
@@ -18,11 +47,28 @@ const COMMON: readonly RowCase[] = [
   ['maxRunners', 7, { max: 7 }],
   ['maxRunners', 2_147_483_647, { max: 5_000 }, /was 2147483647/],
   ['maxRunners', undefined, { max: 100 }, /not set, which is no bound/],
-  ['proxy', { http: { url: 'http://p:1' }, https: { url: 'http://p:2' }, noProxy: ['a', 'b'] }, { template: { proxy: { http: { url: 'http://p:1' }, https: { url: 'http://p:2' }, noProxy: ['a', 'b'] } } }, /for the runner alone: .*\(proxy\)/],
-  ['githubServerTLS', { certificateFrom: { configMapKeyRef: { name: 'ca', key: 'ca.crt' } } }, SAME, /caFile/],
+  [
+    'proxy',
+    { http: { url: 'http://p:1' }, https: { url: 'http://p:2' }, noProxy: ['a', 'b'] },
+    {
+      template: {
+        proxy: { http: { url: 'http://p:1' }, https: { url: 'http://p:2' }, noProxy: ['a', 'b'] },
+      },
+    },
+    /for the runner alone: .*\(proxy\)/,
+  ],
   [
     'githubServerTLS',
-    { certificateFrom: { configMapKeyRef: { name: 'ca', key: 'ca.crt' } }, runnerMountPath: '/usr/local/share/ca-certificates/' },
+    { certificateFrom: { configMapKeyRef: { name: 'ca', key: 'ca.crt' } } },
+    SAME,
+    /caFile/,
+  ],
+  [
+    'githubServerTLS',
+    {
+      certificateFrom: { configMapKeyRef: { name: 'ca', key: 'ca.crt' } },
+      runnerMountPath: '/usr/local/share/ca-certificates/',
+    },
     { template: { ca: { configMapKeyRef: { name: 'ca', key: 'ca.crt' } } } },
     /for the runner alone/,
   ],
@@ -37,7 +83,16 @@ describeRows(
     ...COMMON,
     ['runnerScaleSetLabels', ['gpu', 'linux'], { template: { labels: ['linux', 'gpu'] } }],
     ['vaultConfig', { type: 'azure_key_vault' }, SAME, /Secrets Store CSI/],
-    ...['autoscalingListener', 'listenerServiceAccountMetadata', 'listenerRoleMetadata', 'listenerRoleBindingMetadata', 'listenerConfigSecretMetadata', 'ephemeralRunnerSetMetadata', 'ephemeralRunnerMetadata', 'ephemeralRunnerConfigSecretMetadata'].map((field): RowCase => [field, { labels: {} }, SAME, /only ARC makes/]),
+    ...[
+      'autoscalingListener',
+      'listenerServiceAccountMetadata',
+      'listenerRoleMetadata',
+      'listenerRoleBindingMetadata',
+      'listenerConfigSecretMetadata',
+      'ephemeralRunnerSetMetadata',
+      'ephemeralRunnerMetadata',
+      'ephemeralRunnerConfigSecretMetadata',
+    ].map((field): RowCase => [field, { labels: {} }, SAME, /only ARC makes/]),
     ['fromTheFuture', 1, SAME, /not known to this command/],
   ],
   (field, value) => [scaleSet({ [field]: value })],
@@ -54,33 +109,81 @@ describeRows(
     ['keyVault', { type: 'azure_key_vault' }, SAME, /Secrets Store CSI/],
     ['controllerServiceAccount', { name: 'x' }, SAME],
     ['namespaceOverride', 'runners', SAME],
-    ...['annotations', 'labels', 'resourceMeta'].map((field): RowCase => [field, { a: 'b' }, SAME, /only ARC makes/]),
+    ...['annotations', 'labels', 'resourceMeta'].map((field): RowCase => [
+      field,
+      { a: 'b' },
+      SAME,
+      /only ARC makes/,
+    ]),
     ['template', { spec: { nodeName: 'n' } }, pod({ nodeName: 'n' })],
     ['containerMode', { type: '' }, SAME],
     [
       'containerMode',
       { type: 'dind' },
       pod({
-        initContainers: [{ name: 'init-dind-externals', image: RUNNER_IMAGE }, { name: 'dind', image: 'docker:dind', restartPolicy: 'Always', securityContext: { privileged: true } }],
-        containers: [{ name: 'runner', env: [{ name: 'DOCKER_HOST' }, { name: 'RUNNER_WAIT_FOR_DOCKER_IN_SECONDS' }], volumeMounts: [{ name: 'work' }, { name: 'dind-sock' }] }],
+        initContainers: [
+          { name: 'init-dind-externals', image: RUNNER_IMAGE },
+          {
+            name: 'dind',
+            image: 'docker:dind',
+            restartPolicy: 'Always',
+            securityContext: { privileged: true },
+          },
+        ],
+        containers: [
+          {
+            name: 'runner',
+            env: [{ name: 'DOCKER_HOST' }, { name: 'RUNNER_WAIT_FOR_DOCKER_IN_SECONDS' }],
+            volumeMounts: [{ name: 'work' }, { name: 'dind-sock' }],
+          },
+        ],
         volumes: [{ name: 'work' }, { name: 'dind-sock' }, { name: 'dind-externals' }],
       }),
       /privileged: true/,
     ],
     [
       'containerMode',
-      { type: 'kubernetes', kubernetesModeWorkVolumeClaim: { storageClassName: 'fast' }, kubernetesModeAdditionalRoleRules: [{}] },
+      {
+        type: 'kubernetes',
+        kubernetesModeWorkVolumeClaim: { storageClassName: 'fast' },
+        kubernetesModeAdditionalRoleRules: [{}],
+      },
       {
         paused: true,
         ...pod({
           automountServiceAccountToken: true,
-          containers: [{ env: [{ name: 'ACTIONS_RUNNER_CONTAINER_HOOKS', value: '/home/runner/k8s/index.js' }, { name: 'ACTIONS_RUNNER_POD_NAME' }, { name: 'ACTIONS_RUNNER_REQUIRE_JOB_CONTAINER', value: 'true' }] }],
-          volumes: [{ name: 'work', ephemeral: { volumeClaimTemplate: { spec: { storageClassName: 'fast' } } } }],
+          containers: [
+            {
+              env: [
+                { name: 'ACTIONS_RUNNER_CONTAINER_HOOKS', value: '/home/runner/k8s/index.js' },
+                { name: 'ACTIONS_RUNNER_POD_NAME' },
+                { name: 'ACTIONS_RUNNER_REQUIRE_JOB_CONTAINER', value: 'true' },
+              ],
+            },
+          ],
+          volumes: [
+            {
+              name: 'work',
+              ephemeral: { volumeClaimTemplate: { spec: { storageClassName: 'fast' } } },
+            },
+          ],
         }),
       },
       /DECIDE no service account is named/,
     ],
-    ['containerMode', { type: 'kubernetes-novolume' }, runner({ env: [{ value: '/home/runner/k8s-novolume/index.js' }, {}, {}, { name: 'ACTIONS_RUNNER_IMAGE', value: RUNNER_IMAGE }] }), /which go when their runner's pod goes/],
+    [
+      'containerMode',
+      { type: 'kubernetes-novolume' },
+      runner({
+        env: [
+          { value: '/home/runner/k8s-novolume/index.js' },
+          {},
+          {},
+          { name: 'ACTIONS_RUNNER_IMAGE', value: RUNNER_IMAGE },
+        ],
+      }),
+      /which go when their runner's pod goes/,
+    ],
   ],
   (field, value) => [{ githubConfigUrl: 'https://github.com/acme', maxRunners: 5, [field]: value }],
 );
@@ -89,15 +192,41 @@ describeRows(
   "a pod's spec",
   POD_SPEC_ROWS,
   [
-    ['containers', [{ name: 'runner', resources: { limits: { cpu: '1' } } }, { name: 'cache', image: 'c' }], pod({ containers: [{ name: 'runner', resources: { limits: { cpu: '1' } } }, { name: 'cache', image: 'c' }] })],
-    ['initContainers', [{ name: 'first', image: 'i' }], pod({ initContainers: [{ name: 'first', image: 'i' }] })],
+    [
+      'containers',
+      [
+        { name: 'runner', resources: { limits: { cpu: '1' } } },
+        { name: 'cache', image: 'c' },
+      ],
+      pod({
+        containers: [
+          { name: 'runner', resources: { limits: { cpu: '1' } } },
+          { name: 'cache', image: 'c' },
+        ],
+      }),
+    ],
+    [
+      'initContainers',
+      [{ name: 'first', image: 'i' }],
+      pod({ initContainers: [{ name: 'first', image: 'i' }] }),
+    ],
     ['volumes', [{ name: 'v', emptyDir: {} }], pod({ volumes: [{ name: 'v', emptyDir: {} }] })],
     ['restartPolicy', 'Never', SAME],
     ['restartPolicy', 'OnFailure', SAME, /always Never/],
-    ['terminationGracePeriodSeconds', 60, { template: { stop: { signalTimeout: '55s' } } }, /60 s, of which 5 s are stop\.cleanupTimeout/],
+    [
+      'terminationGracePeriodSeconds',
+      60,
+      { template: { stop: { signalTimeout: '55s' } } },
+      /60 s, of which 5 s are stop\.cleanupTimeout/,
+    ],
     ['terminationGracePeriodSeconds', 0, SAME, /0 s, left out/],
     ['activeDeadlineSeconds', 60, SAME, /timeouts\.jobTimeout/],
-    ['serviceAccountName', 'builder', pod({ serviceAccountName: 'builder', automountServiceAccountToken: true }), /serviceAccounts: \["builder"\]/],
+    [
+      'serviceAccountName',
+      'builder',
+      pod({ serviceAccountName: 'builder', automountServiceAccountToken: true }),
+      /serviceAccounts: \["builder"\]/,
+    ],
     ['ephemeralContainers', [{ name: 'e' }], SAME, /takes none when a pod is made/],
     ['nodeSelector', { gpu: 'yes' }, pod({ nodeSelector: { gpu: 'yes' } })],
   ],
@@ -108,8 +237,18 @@ describeRows(
   "a pod's metadata",
   { ...POD_METADATA_ROWS, ...POD_TEMPLATE_ROWS },
   [
-    ['labels', { a: 'b', 'holdfast.dev/set': 'x' }, { template: { pod: { metadata: { labels: { a: 'b' } } } } }, /"holdfast\.dev\/set" is left out/],
-    ['labels', { a: 'b', 'actions-runner': '' }, { template: { pod: { metadata: { labels: { a: 'b' } } } } }, /"actions-runner" is left out: by it ARC would take the pod/],
+    [
+      'labels',
+      { a: 'b', 'holdfast.dev/set': 'x' },
+      { template: { pod: { metadata: { labels: { a: 'b' } } } } },
+      /"holdfast\.dev\/set" is left out/,
+    ],
+    [
+      'labels',
+      { a: 'b', 'actions-runner': '' },
+      { template: { pod: { metadata: { labels: { a: 'b' } } } } },
+      /"actions-runner" is left out: by it ARC would take the pod/,
+    ],
     ['annotations', { a: 'b' }, { template: { pod: { metadata: { annotations: { a: 'b' } } } } }],
     ['creationTimestamp', '2026-01-01T00:00:00Z', SAME],
     ['name', 'fixed', SAME, /labels and annotations/],
@@ -127,35 +266,77 @@ describeRows(
     ['image', 'ghcr.io/actions/actions-runner:latest', SAME, /pinned \(HOLDFAST_RUNNER_IMAGE\)/],
     ['command', ['/run'], { template: { command: ['/run'] } }],
     ['args', ['-v'], { template: { args: ['-v'] } }],
-    ['env', [{ name: 'A', value: 'b' }, { name: 'RUNNER_NAME', value: 'x' }], runner({ env: [{ name: 'A', value: 'b' }] }), /"RUNNER_NAME" is left out/],
-    ['volumeMounts', [{ name: 'v', mountPath: '/v' }], runner({ volumeMounts: [{ name: 'v', mountPath: '/v' }] })],
-    ['lifecycle', { postStart: { exec: { command: ['x'] } } }, runner({ lifecycle: { postStart: { exec: { command: ['x'] } } } })],
+    [
+      'env',
+      [
+        { name: 'A', value: 'b' },
+        { name: 'RUNNER_NAME', value: 'x' },
+      ],
+      runner({ env: [{ name: 'A', value: 'b' }] }),
+      /"RUNNER_NAME" is left out/,
+    ],
+    [
+      'volumeMounts',
+      [{ name: 'v', mountPath: '/v' }],
+      runner({ volumeMounts: [{ name: 'v', mountPath: '/v' }] }),
+    ],
+    [
+      'lifecycle',
+      { postStart: { exec: { command: ['x'] } } },
+      runner({ lifecycle: { postStart: { exec: { command: ['x'] } } } }),
+    ],
     ['startupProbe', { exec: {} }, SAME, /Holdfast's own probes/],
     ['readinessProbe', { exec: {} }, SAME, /Holdfast's own probes/],
-    ['resources', { limits: { memory: '1Gi' } }, runner({ resources: { limits: { memory: '1Gi' } } })],
+    [
+      'resources',
+      { limits: { memory: '1Gi' } },
+      runner({ resources: { limits: { memory: '1Gi' } } }),
+    ],
   ],
-  (field, value) => [scaleSet({ template: { spec: { containers: [{ name: 'runner', [field]: value }] } } })],
+  (field, value) => [
+    scaleSet({ template: { spec: { containers: [{ name: 'runner', [field]: value }] } } }),
+  ],
 );
 
-test.each(['preStop', 'stopSignal'])("the runner's %s is left out, and says what there is instead", (hook) => {
-  const set = convert(scaleSet({ template: { spec: { containers: [{ name: 'runner', lifecycle: { [hook]: 'x' } }] } } }));
-  expect(JSON.stringify(set.input)).not.toContain(hook);
-  expect(notesOf(set, hook)).toEqual([expect.stringMatching(/stop\.signals/)]);
-});
+test.each(['preStop', 'stopSignal'])(
+  "the runner's %s is left out, and says what there is instead",
+  (hook) => {
+    const set = convert(
+      scaleSet({
+        template: { spec: { containers: [{ name: 'runner', lifecycle: { [hook]: 'x' } }] } },
+      }),
+    );
+    expect(JSON.stringify(set.input)).not.toContain(hook);
+    expect(notesOf(set, hook)).toEqual([expect.stringMatching(/stop\.signals/)]);
+  },
+);
 
 describe("the service account that ARC's chart has made", () => {
   const spec = { template: { spec: { serviceAccountName: 'of-chart' } } };
 
   test('without permissions: not needed', () => {
-    const set = convert(scaleSet(spec, { 'actions.github.com/cleanup-no-permission-service-account-name': 'of-chart' }));
+    const set = convert(
+      scaleSet(spec, {
+        'actions.github.com/cleanup-no-permission-service-account-name': 'of-chart',
+      }),
+    );
     expect(set.input.template).toEqual({ organization: 'acme', labels: ['linux'] });
     expect(set.notes).toEqual([]);
   });
 
   test('for jobs in pods of their own: one has to be made', () => {
-    const set = convert(scaleSet(spec, { 'actions.github.com/cleanup-kubernetes-mode-service-account-name': 'of-chart' }));
-    expect(set.input).toMatchObject({ paused: true, ...pod({ automountServiceAccountToken: true }) });
-    expect(notesOf(set, 'serviceAccountName')).toEqual([expect.stringMatching(/DECIDE "of-chart" is of the chart/)]);
+    const set = convert(
+      scaleSet(spec, {
+        'actions.github.com/cleanup-kubernetes-mode-service-account-name': 'of-chart',
+      }),
+    );
+    expect(set.input).toMatchObject({
+      paused: true,
+      ...pod({ automountServiceAccountToken: true }),
+    });
+    expect(notesOf(set, 'serviceAccountName')).toEqual([
+      expect.stringMatching(/DECIDE "of-chart" is of the chart/),
+    ]);
   });
 });
 
@@ -170,19 +351,47 @@ test.each<[string[], object]>([
 });
 
 test('user and password of a proxy stay in their Secret', () => {
-  const set = convert(scaleSet({ proxy: { https: { url: 'http://p:2', credentialSecretRef: 'auth' } } }));
-  expect(set.input.template.proxy).toEqual({ https: { url: 'http://p:2', credentialSecretRef: 'auth' } });
+  const set = convert(
+    scaleSet({ proxy: { https: { url: 'http://p:2', credentialSecretRef: 'auth' } } }),
+  );
+  expect(set.input.template.proxy).toEqual({
+    https: { url: 'http://p:2', credentialSecretRef: 'auth' },
+  });
   expect(set.policy).toContain('secrets');
   expect(notesOf(set, 'credentialSecretRef')).toEqual([expect.stringMatching(/"auth".*%40/)]);
 });
 
 test("a runner's container that says nothing of its own leaves nothing", () => {
-  const set = convert(scaleSet({ template: { spec: { restartPolicy: 'Never', containers: [{ name: 'runner', image: 'ghcr.io/actions/actions-runner:latest', command: ['/home/runner/run.sh'] }] } } }));
+  const set = convert(
+    scaleSet({
+      template: {
+        spec: {
+          restartPolicy: 'Never',
+          containers: [
+            {
+              name: 'runner',
+              image: 'ghcr.io/actions/actions-runner:latest',
+              command: ['/home/runner/run.sh'],
+            },
+          ],
+        },
+      },
+    }),
+  );
   expect(set.input.template).toEqual({ organization: 'acme', labels: ['linux'] });
 });
 
 test("what the daemon's container copies out of the image is of the runner's version", () => {
   const image = 'ghcr.io/actions/actions-runner:latest';
-  const set = convert(scaleSet({ template: { spec: { containers: [{ name: 'runner', image, command: ['/home/runner/run.sh'] }], initContainers: [{ name: 'init-dind-externals', image }] } } }));
+  const set = convert(
+    scaleSet({
+      template: {
+        spec: {
+          containers: [{ name: 'runner', image, command: ['/home/runner/run.sh'] }],
+          initContainers: [{ name: 'init-dind-externals', image }],
+        },
+      },
+    }),
+  );
   expect(set.input.template).toMatchObject({ image, command: ['/home/runner/run.sh'] });
 });

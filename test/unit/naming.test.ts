@@ -33,14 +33,31 @@ describe('podName', () => {
 
 test('placeLabel: another for another place', () => {
   expect(placeLabel('kubernetes/1/main/ci')).toMatch(/^holdfast-[0-9a-f]{10}$/);
-  expect(new Set(['kubernetes/1/main/ci', 'kubernetes/2/main/ci', 'kubernetes/1/other/ci', 'kubernetes/1/main/other'].map(placeLabel)).size).toBe(4);
+  expect(
+    new Set(
+      [
+        'kubernetes/1/main/ci',
+        'kubernetes/2/main/ci',
+        'kubernetes/1/other/ci',
+        'kubernetes/1/main/other',
+      ].map(placeLabel),
+    ).size,
+  ).toBe(4);
 });
 
 describe('runnerName', () => {
   const hash = runnerHash(identity);
 
   test('tells its hash', () => {
-    expect([runnerName('blue-7', hash, 1), runnerName('x'.repeat(100), hash, 12), 'blue-7', `${hash}-x`, `blue${hash}`].map(hashInRunnerName)).toEqual([hash, hash, undefined, undefined, undefined]);
+    expect(
+      [
+        runnerName('blue-7', hash, 1),
+        runnerName('x'.repeat(100), hash, 12),
+        'blue-7',
+        `${hash}-x`,
+        `blue${hash}`,
+      ].map(hashInRunnerName),
+    ).toEqual([hash, hash, undefined, undefined, undefined]);
   });
 
   test('first attempt, replacement', () => {

@@ -1,7 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import type { V1Pod } from '@kubernetes/client-node';
 import { podSpec, type PodDefaults } from '../../activities/compute/kubernetes/podSpec.ts';
-import { policyFaults, judgedPod } from '../../activities/compute/kubernetes/policy/policyFaults.ts';
+import {
+  policyFaults,
+  judgedPod,
+} from '../../activities/compute/kubernetes/policy/policyFaults.ts';
 import { podPolicySchema } from '../../activities/compute/kubernetes/policy/podPolicy.ts';
 import { podName } from '../../activities/compute/naming.ts';
 import { processFaults } from '../../activities/compute/process/runnerCommand.ts';
@@ -24,7 +27,10 @@ function requestOf(input: object): PodRequest {
 }
 function podOf(input: object, settings: PodDefaults = {}): V1Pod {
   const request = requestOf(input);
-  return podSpec(request, { image: 'runner:1', command: ['run'], ...settings }, 'main', { secretName: podName(request.identity), keys: [REGISTRATION_TOKEN_ENV] });
+  return podSpec(request, { image: 'runner:1', command: ['run'], ...settings }, 'main', {
+    secretName: podName(request.identity),
+    keys: [REGISTRATION_TOKEN_ENV],
+  });
 }
 const refused = (input: object): string[] => {
   const parsed = parseRunnerInput({ organization: 'acme', ...input });
@@ -34,13 +40,20 @@ const refused = (input: object): string[] => {
 describe('a proxy', () => {
   test('is told in both cases, its login by reference alone, and that before the address that has it', () => {
     const { env } = podOf({ proxy: PROXY }).spec!.containers[0]!;
-    const login = 'http://$(HOLDFAST_HTTPS_PROXY_USERNAME):$(HOLDFAST_HTTPS_PROXY_PASSWORD)@proxy.acme.com:3129/';
+    const login =
+      'http://$(HOLDFAST_HTTPS_PROXY_USERNAME):$(HOLDFAST_HTTPS_PROXY_PASSWORD)@proxy.acme.com:3129/';
     expect(env).toEqual([
       { name: 'HOLDFAST_ATTEMPT', value: '1' },
       { name: 'http_proxy', value: 'http://proxy.acme.com:3128' },
       { name: 'HTTP_PROXY', value: 'http://proxy.acme.com:3128' },
-      { name: 'HOLDFAST_HTTPS_PROXY_USERNAME', valueFrom: { secretKeyRef: { name: 'proxy-login', key: 'username' } } },
-      { name: 'HOLDFAST_HTTPS_PROXY_PASSWORD', valueFrom: { secretKeyRef: { name: 'proxy-login', key: 'password' } } },
+      {
+        name: 'HOLDFAST_HTTPS_PROXY_USERNAME',
+        valueFrom: { secretKeyRef: { name: 'proxy-login', key: 'username' } },
+      },
+      {
+        name: 'HOLDFAST_HTTPS_PROXY_PASSWORD',
+        valueFrom: { secretKeyRef: { name: 'proxy-login', key: 'password' } },
+      },
       { name: 'https_proxy', value: login },
       { name: 'HTTPS_PROXY', value: login },
       { name: 'no_proxy', value: 'acme.internal,.svc' },
@@ -50,28 +63,77 @@ describe('a proxy', () => {
   });
 
   test("comes before the worker's own, in the place where what it refers to is known", () => {
-    const names = podOf({ proxy: PROXY }, { env: { https_proxy: 'http://other:1', A: 'b' } }).spec!.containers[0]!.env!.map(({ name }) => name);
+    const names = podOf(
+      { proxy: PROXY },
+      { env: { https_proxy: 'http://other:1', A: 'b' } },
+    ).spec!.containers[0]!.env!.map(({ name }) => name);
     expect(names.filter((name) => name === 'https_proxy')).toHaveLength(1);
-    expect(names.indexOf('https_proxy')).toBeGreaterThan(names.indexOf('HOLDFAST_HTTPS_PROXY_PASSWORD'));
+    expect(names.indexOf('https_proxy')).toBeGreaterThan(
+      names.indexOf('HOLDFAST_HTTPS_PROXY_PASSWORD'),
+    );
   });
 
   test('is for the registration, too', () => {
     const [register] = podOf({ ephemeral: false, proxy: PROXY, ca: CA }).spec!.initContainers!;
-    expect(register?.env).toEqual(expect.arrayContaining([expect.objectContaining({ name: 'https_proxy' }), { name: 'SSL_CERT_FILE', value: '/holdfast-ca/ca.crt' }]));
-    expect(register?.volumeMounts).toContainEqual({ name: 'holdfast-ca', mountPath: '/holdfast-ca', readOnly: true });
+    expect(register?.env).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ name: 'https_proxy' }),
+        { name: 'SSL_CERT_FILE', value: '/holdfast-ca/ca.crt' },
+      ]),
+    );
+    expect(register?.volumeMounts).toContainEqual({
+      name: 'holdfast-ca',
+      mountPath: '/holdfast-ca',
+      readOnly: true,
+    });
   });
 
   test.each<[object, string[]]>([
-    [{ proxy: { https: { url: 'http://bot:secret@proxy:3128' } } }, ['proxy.https.url must be "http://host:port", without user and password: credentialSecretRef names the Secret with these']],
-    [{ proxy: { http: { url: 'http://$(AWS_SECRET_ACCESS_KEY):1' } } }, [expect.stringMatching(/^proxy\.http\.url must be/) as unknown as string]],
-    [{ proxy: { http: { url: 'socks5://proxy:1080' } } }, [expect.stringMatching(/^proxy\.http\.url must be/) as unknown as string]],
-    [{ proxy: { http: { url: 'http://[fd00::1]:3128' }, noProxy: ['a,b'] } }, ['proxy.noProxy.0 must be a host, such as "example.com"']],
-    [{ proxy: PROXY, env: { HTTPS_PROXY: 'http://p:1' } }, ['env.HTTPS_PROXY is set by proxy; remove one of the two']],
+    [
+      { proxy: { https: { url: 'http://bot:secret@proxy:3128' } } },
+      [
+        'proxy.https.url must be "http://host:port", without user and password: credentialSecretRef names the Secret with these',
+      ],
+    ],
+    [
+      { proxy: { http: { url: 'http://$(AWS_SECRET_ACCESS_KEY):1' } } },
+      [expect.stringMatching(/^proxy\.http\.url must be/) as unknown as string],
+    ],
+    [
+      { proxy: { http: { url: 'socks5://proxy:1080' } } },
+      [expect.stringMatching(/^proxy\.http\.url must be/) as unknown as string],
+    ],
+    [
+      { proxy: { http: { url: 'http://[fd00::1]:3128' }, noProxy: ['a,b'] } },
+      ['proxy.noProxy.0 must be a host, such as "example.com"'],
+    ],
+    [
+      { proxy: PROXY, env: { HTTPS_PROXY: 'http://p:1' } },
+      ['env.HTTPS_PROXY is set by proxy; remove one of the two'],
+    ],
     [{ proxy: { noProxy: ['a'] }, env: { HTTPS_PROXY: 'http://p:1' } }, []],
-    [{ ca: CA, pod: { spec: { containers: [{ name: 'runner', env: [{ name: 'NODE_EXTRA_CA_CERTS', value: '/x' }] }] } } }, ['pod.spec.containers: the variable NODE_EXTRA_CA_CERTS of the container runner is set by ca; remove one of the two']],
+    [
+      {
+        ca: CA,
+        pod: {
+          spec: {
+            containers: [{ name: 'runner', env: [{ name: 'NODE_EXTRA_CA_CERTS', value: '/x' }] }],
+          },
+        },
+      },
+      [
+        'pod.spec.containers: the variable NODE_EXTRA_CA_CERTS of the container runner is set by ca; remove one of the two',
+      ],
+    ],
     [{ ca: {} }, ['ca must have exactly one of configMapKeyRef and secretKeyRef']],
-    [{ ca: { ...CA, secretKeyRef: { name: 's', key: 'k' } } }, ['ca must have exactly one of configMapKeyRef and secretKeyRef']],
-    [{ ca: { configMapKeyRef: { name: 'a', key: '../x' } } }, ['ca.configMapKeyRef.key must be a key of the ConfigMap']],
+    [
+      { ca: { ...CA, secretKeyRef: { name: 's', key: 'k' } } },
+      ['ca must have exactly one of configMapKeyRef and secretKeyRef'],
+    ],
+    [
+      { ca: { configMapKeyRef: { name: 'a', key: '../x' } } },
+      ['ca.configMapKeyRef.key must be a key of the ConfigMap'],
+    ],
   ])('%j', (input, errors) => {
     expect(refused(input)).toEqual(errors);
   });
@@ -79,32 +141,68 @@ describe('a proxy', () => {
 
 describe('certificate authorities', () => {
   test.each([
-    ['a ConfigMap', CA, { configMap: { name: 'acme-ca', items: [{ key: 'root.pem', path: 'ca.crt' }] } }],
-    ['a Secret', { secretKeyRef: { name: 'acme-ca', key: 'root.pem' } }, { secret: { secretName: 'acme-ca', items: [{ key: 'root.pem', path: 'ca.crt' }] } }],
+    [
+      'a ConfigMap',
+      CA,
+      { configMap: { name: 'acme-ca', items: [{ key: 'root.pem', path: 'ca.crt' }] } },
+    ],
+    [
+      'a Secret',
+      { secretKeyRef: { name: 'acme-ca', key: 'root.pem' } },
+      { secret: { secretName: 'acme-ca', items: [{ key: 'root.pem', path: 'ca.crt' }] } },
+    ],
   ])('of %s are a file, which each program is told of in its own way', (_what, ca, source) => {
     const { containers, volumes } = podOf({ ca }).spec!;
     expect(volumes).toContainEqual({ name: 'holdfast-ca', ...source });
-    expect(containers[0]!.volumeMounts).toContainEqual({ name: 'holdfast-ca', mountPath: '/holdfast-ca', readOnly: true });
-    expect(containers[0]!.env).toEqual(expect.arrayContaining(['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'GIT_SSL_CAINFO'].map((name) => ({ name, value: '/holdfast-ca/ca.crt' }))));
+    expect(containers[0]!.volumeMounts).toContainEqual({
+      name: 'holdfast-ca',
+      mountPath: '/holdfast-ca',
+      readOnly: true,
+    });
+    expect(containers[0]!.env).toEqual(
+      expect.arrayContaining(
+        ['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'GIT_SSL_CAINFO'].map((name) => ({
+          name,
+          value: '/holdfast-ca/ca.crt',
+        })),
+      ),
+    );
   });
 
   test("are the runner's, and not the supervisor's", () => {
-    const { env = [] } = podOf({ ca: CA }, { supervisor: { image: 'supervisor:1' } }).spec!.containers[0]!;
-    expect(env.filter(({ value }) => value === '/holdfast-ca/ca.crt').map(({ name }) => name)).toEqual(['HOLDFAST_CHILD_ENV_NODE_EXTRA_CA_CERTS', 'HOLDFAST_CHILD_ENV_SSL_CERT_FILE', 'GIT_SSL_CAINFO']);
+    const { env = [] } = podOf({ ca: CA }, { supervisor: { image: 'supervisor:1' } }).spec!
+      .containers[0]!;
+    expect(
+      env.filter(({ value }) => value === '/holdfast-ca/ca.crt').map(({ name }) => name),
+    ).toEqual([
+      'HOLDFAST_CHILD_ENV_NODE_EXTRA_CA_CERTS',
+      'HOLDFAST_CHILD_ENV_SSL_CERT_FILE',
+      'GIT_SSL_CAINFO',
+    ]);
   });
 });
 
 test('the pod policy judges the Secrets, and outsiders get none', () => {
   const judge = (input: object, policy: object): string[] => {
     const request = requestOf(input);
-    return policyFaults(judgedPod(podOf(input), request, 'ci'), podPolicySchema.parse(policy), { images: ['runner:1'], namespace: 'ci' });
+    return policyFaults(judgedPod(podOf(input), request, 'ci'), podPolicySchema.parse(policy), {
+      images: ['runner:1'],
+      namespace: 'ci',
+    });
   };
   const input = { proxy: PROXY, ca: { secretKeyRef: { name: 'acme-ca', key: 'root.pem' } } };
-  expect(judge(input, {})).toEqual(expect.arrayContaining([expect.stringContaining('the Secret "proxy-login" is not allowed by "secrets"'), expect.stringContaining('the Secret "acme-ca" is not allowed by "secrets"')]));
+  expect(judge(input, {})).toEqual(
+    expect.arrayContaining([
+      expect.stringContaining('the Secret "proxy-login" is not allowed by "secrets"'),
+      expect.stringContaining('the Secret "acme-ca" is not allowed by "secrets"'),
+    ]),
+  );
   expect(judge(input, { secrets: ['proxy-login', 'acme-ca'] })).toEqual([]);
   expect(judge({ ...input, untrusted: true }, { secrets: ['*'] })).not.toEqual([]);
 });
 
 test('processes are refused what only a pod can have', () => {
-  expect(processFaults(requestOf({ proxy: PROXY }), ['run'], true)).toEqual([expect.stringMatching(/^proxy, ca: are put into pods/)]);
+  expect(processFaults(requestOf({ proxy: PROXY }), ['run'], true)).toEqual([
+    expect.stringMatching(/^proxy, ca: are put into pods/),
+  ]);
 });

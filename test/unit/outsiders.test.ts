@@ -2,8 +2,15 @@
 import type { V1PodSpec } from '@kubernetes/client-node';
 import { describe, expect, test } from '@jest/globals';
 import { podPolicySchema } from '../../activities/compute/kubernetes/policy/podPolicy.ts';
-import { judgedPod, policyFaults } from '../../activities/compute/kubernetes/policy/policyFaults.ts';
-import { podFaults, podSpec, type PodDefaults } from '../../activities/compute/kubernetes/podSpec.ts';
+import {
+  judgedPod,
+  policyFaults,
+} from '../../activities/compute/kubernetes/policy/policyFaults.ts';
+import {
+  podFaults,
+  podSpec,
+  type PodDefaults,
+} from '../../activities/compute/kubernetes/podSpec.ts';
 import { processFaults } from '../../activities/compute/process/runnerCommand.ts';
 import { runOf } from '../../core/domain/declaredJob.ts';
 import type { PodRequest } from '../../core/domain/pod.ts';
@@ -12,10 +19,23 @@ import { parseRunnerInput } from '../../core/input/runner.ts';
 import type { JobDefinitionInput } from '../../core/contract/index.ts';
 
 /** Allows others everything that outsiders are not to have. */
-const GENEROUS = podPolicySchema.parse({ serviceAccounts: ['*'], secrets: ['*'], claims: ['*'], volumes: ['csi', 'nfs', 'secret', 'projected', 'ephemeral', 'configMap'], hostPaths: ['/'], host: ['network', 'pid', 'ipc'], privileged: true, capabilities: ['*'] });
+const GENEROUS = podPolicySchema.parse({
+  serviceAccounts: ['*'],
+  secrets: ['*'],
+  claims: ['*'],
+  volumes: ['csi', 'nfs', 'secret', 'projected', 'ephemeral', 'configMap'],
+  hostPaths: ['/'],
+  host: ['network', 'pid', 'ipc'],
+  privileged: true,
+  capabilities: ['*'],
+});
 const IMAGE = 'example.com/web:1';
 const own = { images: [IMAGE], namespace: 'ci', store: 'artifacts' };
-const DEFAULTS: PodDefaults = { image: IMAGE, store: { place: { claim: 'artifacts' }, image: IMAGE }, supervisor: { image: IMAGE } };
+const DEFAULTS: PodDefaults = {
+  image: IMAGE,
+  store: { place: { claim: 'artifacts' }, image: IMAGE },
+  supervisor: { image: IMAGE },
+};
 const identity = { workflowId: 'job-x-test-1', firstRunId: 'r', attempt: 1 };
 
 const JOB: JobDefinitionInput = {
@@ -23,54 +43,127 @@ const JOB: JobDefinitionInput = {
   repository: 'acme/web',
   on: { pull_request: {} },
   untrusted: true,
-  test: [{ name: 'unit', commands: 'make test', volumes: [{ name: 'cloud', mountPath: '/cloud', secret: { secretName: 'cloud' } }, { name: 'cache', mountPath: '/cache', persistentVolumeClaim: { claimName: 'cache' } }] }],
+  test: [
+    {
+      name: 'unit',
+      commands: 'make test',
+      volumes: [
+        { name: 'cloud', mountPath: '/cloud', secret: { secretName: 'cloud' } },
+        { name: 'cache', mountPath: '/cache', persistentVolumeClaim: { claimName: 'cache' } },
+      ],
+    },
+  ],
 };
 
 /** What the compute is asked for, from the declaration on. */
 function requestOf(untrusted: boolean): PodRequest {
-  const job = parseJobInput(runOf(JOB, { event: 'pull_request', pullRequest: 7, ...(untrusted ? { untrusted } : {}) }), { workflowId: 'job-x', runId: 'run' });
+  const job = parseJobInput(
+    runOf(JOB, { event: 'pull_request', pullRequest: 7, ...(untrusted ? { untrusted } : {}) }),
+    { workflowId: 'job-x', runId: 'run' },
+  );
   if (!job.ok) throw new Error(JSON.stringify(job.errors));
   const [step] = job.spec.steps;
-  const runner = parseRunnerInput({ ...step?.runner, storage: { ...step?.storage, sharedFrom: [] } });
+  const runner = parseRunnerInput({
+    ...step?.runner,
+    storage: { ...step?.storage, sharedFrom: [] },
+  });
   if (!runner.ok) throw new Error(JSON.stringify(runner.errors));
   return { identity, ...runner.spec.pod };
 }
 
 const faultsWith = (untrusted: boolean, spec: Partial<V1PodSpec>): string[] =>
-  podFaults(requestOf(untrusted), { ...DEFAULTS, template: { spec } as never }, 'ci', (pod, request) => policyFaults(judgedPod(pod, request, 'ci'), GENEROUS, own));
+  podFaults(
+    requestOf(untrusted),
+    { ...DEFAULTS, template: { spec } as never },
+    'ci',
+    (pod, request) => policyFaults(judgedPod(pod, request, 'ci'), GENEROUS, own),
+  );
 
 test('it has neither Secret, nor claim, nor token, and its step nothing of the store; a trusted one has what its job says', () => {
-  const [outsiders, trusted] = [podSpec(requestOf(true), DEFAULTS, 'ci', undefined), podSpec(requestOf(false), DEFAULTS, 'ci', undefined)];
+  const [outsiders, trusted] = [
+    podSpec(requestOf(true), DEFAULTS, 'ci', undefined),
+    podSpec(requestOf(false), DEFAULTS, 'ci', undefined),
+  ];
   expect(JSON.stringify(outsiders)).not.toMatch(/"secret|secretKeyRef|serviceAccountName|"cache"/);
   expect(outsiders.spec?.automountServiceAccountToken).toBe(false);
-  expect(outsiders.spec?.containers.find(({ name }) => name === 'runner')?.volumeMounts?.map(({ name }) => name)).not.toContain('holdfast-store');
-  expect(JSON.stringify(trusted)).toMatch(/"secretName":"cloud".*"claimName":"cache"|"claimName":"cache".*"secretName":"cloud"/);
+  expect(
+    outsiders.spec?.containers
+      .find(({ name }) => name === 'runner')
+      ?.volumeMounts?.map(({ name }) => name),
+  ).not.toContain('holdfast-store');
+  expect(JSON.stringify(trusted)).toMatch(
+    /"secretName":"cloud".*"claimName":"cache"|"claimName":"cache".*"secretName":"cloud"/,
+  );
   expect(policyFaults(judgedPod(outsiders, requestOf(true), 'ci'), GENEROUS, own)).toEqual([]);
 });
 
 describe("what it may not have is refused when the worker's own template gives it to all", () => {
-  const container = (more: object): Partial<V1PodSpec> => ({ containers: [{ name: 'runner', ...more }] as V1PodSpec['containers'] });
+  const container = (more: object): Partial<V1PodSpec> => ({
+    containers: [{ name: 'runner', ...more }] as V1PodSpec['containers'],
+  });
   test.each<[what: string, spec: Partial<V1PodSpec>, rule: string]>([
-    ['a Secret in a variable', container({ env: [{ name: 'A', valueFrom: { secretKeyRef: { name: 'cloud', key: 'a' } } }] }), 'secrets'],
-    ['all variables of a Secret', container({ envFrom: [{ secretRef: { name: 'cloud' } }] }), 'secrets'],
-    ['a volume of a Secret', { volumes: [{ name: 's', secret: { secretName: 'cloud' } }] }, 'secrets'],
+    [
+      'a Secret in a variable',
+      container({ env: [{ name: 'A', valueFrom: { secretKeyRef: { name: 'cloud', key: 'a' } } }] }),
+      'secrets',
+    ],
+    [
+      'all variables of a Secret',
+      container({ envFrom: [{ secretRef: { name: 'cloud' } }] }),
+      'secrets',
+    ],
+    [
+      'a volume of a Secret',
+      { volumes: [{ name: 's', secret: { secretName: 'cloud' } }] },
+      'secrets',
+    ],
     ['a service account', { serviceAccountName: 'deployer' }, 'serviceAccounts'],
     ['its token', { automountServiceAccountToken: true }, 'serviceAccounts'],
-    ['a token by a volume', { volumes: [{ name: 't', projected: { sources: [{ serviceAccountToken: { path: 't' } }] } }] }, 'serviceAccounts'],
-    ["others' claim", { volumes: [{ name: 'c', persistentVolumeClaim: { claimName: 'cache' } }] }, 'claims'],
-    ['the claim of the store', { volumes: [{ name: 'mine', persistentVolumeClaim: { claimName: 'artifacts' } }] }, 'claims'],
+    [
+      'a token by a volume',
+      {
+        volumes: [{ name: 't', projected: { sources: [{ serviceAccountToken: { path: 't' } }] } }],
+      },
+      'serviceAccounts',
+    ],
+    [
+      "others' claim",
+      { volumes: [{ name: 'c', persistentVolumeClaim: { claimName: 'cache' } }] },
+      'claims',
+    ],
+    [
+      'the claim of the store',
+      { volumes: [{ name: 'mine', persistentVolumeClaim: { claimName: 'artifacts' } }] },
+      'claims',
+    ],
     ["others' folder", { volumes: [{ name: 'n', nfs: { server: 'nfs', path: '/' } }] }, 'volumes'],
-    ['a volume of a driver', { volumes: [{ name: 'd', csi: { driver: 'secrets-store.csi.k8s.io' } }] }, 'volumes'],
-    ['a folder of the node', { volumes: [{ name: 'h', hostPath: { path: '/var/cache' } }] }, 'hostPaths'],
+    [
+      'a volume of a driver',
+      { volumes: [{ name: 'd', csi: { driver: 'secrets-store.csi.k8s.io' } }] },
+      'volumes',
+    ],
+    [
+      'a folder of the node',
+      { volumes: [{ name: 'h', hostPath: { path: '/var/cache' } }] },
+      'hostPaths',
+    ],
     ["the node's network", { hostNetwork: true }, 'host'],
     ['the node', container({ securityContext: { privileged: true } }), 'privileged'],
-    ['a capability', container({ securityContext: { capabilities: { add: ['NET_ADMIN'] } } }), 'capabilities'],
+    [
+      'a capability',
+      container({ securityContext: { capabilities: { add: ['NET_ADMIN'] } } }),
+      'capabilities',
+    ],
   ])('%s', (_what, spec, rule) => {
-    expect(faultsWith(true, spec).join('\n')).toContain(`is not allowed in the run of an outsider's change ("${rule}" of the pod policy`);
+    expect(faultsWith(true, spec).join('\n')).toContain(
+      `is not allowed in the run of an outsider's change ("${rule}" of the pod policy`,
+    );
     expect(faultsWith(false, spec)).toEqual([]);
   });
 });
 
 test("on the worker's own machine it is not run at all", () => {
-  expect(processFaults({ ...requestOf(true) }, undefined, true).join()).toContain('run it on Kubernetes');
+  expect(processFaults({ ...requestOf(true) }, undefined, true).join()).toContain(
+    'run it on Kubernetes',
+  );
 });

@@ -1,56 +1,160 @@
 import type { V1PodSpec } from '@kubernetes/client-node';
 import { describe, expect, test } from '@jest/globals';
 import { covered, patternSource } from '../../activities/compute/kubernetes/policy/patterns.ts';
-import { podPolicySchema, RESTRICTED } from '../../activities/compute/kubernetes/policy/podPolicy.ts';
+import {
+  podPolicySchema,
+  RESTRICTED,
+} from '../../activities/compute/kubernetes/policy/podPolicy.ts';
 import { POD_RULES } from '../../activities/compute/kubernetes/policy/podRules.ts';
-import { judgedPod, ownImages, policyFaults } from '../../activities/compute/kubernetes/policy/policyFaults.ts';
+import {
+  judgedPod,
+  ownImages,
+  policyFaults,
+} from '../../activities/compute/kubernetes/policy/policyFaults.ts';
 import { quantityOf } from '../../activities/compute/kubernetes/policy/quantity.ts';
-import { OWN_CLAIM, OWN_IMAGE, OWN_STORE, OWN_STORE_SECRET, POD, podOf, POLICY_CASES, policyOf } from '../support/policyPods.ts';
+import {
+  OWN_CLAIM,
+  OWN_IMAGE,
+  OWN_STORE,
+  OWN_STORE_SECRET,
+  POD,
+  podOf,
+  POLICY_CASES,
+  policyOf,
+} from '../support/policyPods.ts';
 
-const own = { images: [OWN_IMAGE], namespace: 'ci', store: OWN_STORE, storeSecret: OWN_STORE_SECRET };
+const own = {
+  images: [OWN_IMAGE],
+  namespace: 'ci',
+  store: OWN_STORE,
+  storeSecret: OWN_STORE_SECRET,
+};
 
 describe('what a pod may be', () => {
   test.each(POLICY_CASES.map((each) => [each.what, each] as const))('%s', (_what, each) => {
     const pod = { spec: podOf(each.spec), name: POD, namespace: 'ci', claims: [OWN_CLAIM] };
-    expect(POD_RULES.filter((rule) => rule.refused(pod, policyOf(each), own).length > 0).map(({ field }) => field)).toEqual(each.refusedBy);
-    for (const fault of policyFaults(pod, policyOf(each), own)) expect(fault).toMatch(/^[A-Za-z[\]0-9.]+: .+ is not allowed by "\w+" of the worker's pod policy; leave it out, or have it allowed there \(HOLDFAST_POD_POLICY_FILE\)$/);
+    expect(
+      POD_RULES.filter((rule) => rule.refused(pod, policyOf(each), own).length > 0).map(
+        ({ field }) => field,
+      ),
+    ).toEqual(each.refusedBy);
+    for (const fault of policyFaults(pod, policyOf(each), own))
+      expect(fault).toMatch(
+        /^[A-Za-z[\]0-9.]+: .+ is not allowed by "\w+" of the worker's pod policy; leave it out, or have it allowed there \(HOLDFAST_POD_POLICY_FILE\)$/,
+      );
   });
 
   test('every rule refuses one of them, and every field of the policy has a rule', () => {
     const refusing = new Set(POLICY_CASES.flatMap(({ refusedBy }) => refusedBy));
-    expect(POD_RULES.map(({ field }) => field).filter((field) => !refusing.has(field))).toEqual(['namespaces', 'runtimeClasses']);
-    expect(POD_RULES.map(({ field }) => field).toSorted()).toEqual(Object.keys(RESTRICTED).toSorted());
+    expect(POD_RULES.map(({ field }) => field).filter((field) => !refusing.has(field))).toEqual([
+      'namespaces',
+      'runtimeClasses',
+    ]);
+    expect(POD_RULES.map(({ field }) => field).toSorted()).toEqual(
+      Object.keys(RESTRICTED).toSorted(),
+    );
   });
 
   test('another namespace, another runtime class', () => {
-    const pod = { spec: podOf({ runtimeClassName: 'host' }), name: POD, namespace: 'kube-system', claims: [OWN_CLAIM] };
-    expect(policyFaults(pod, podPolicySchema.parse({ namespaces: ['ci-*'], runtimeClasses: ['gvisor'] }), own).map((fault) => fault.split(' is not')[0])).toEqual(['namespace: "kube-system"', 'runtimeClassName: "host"']);
-    expect(policyFaults({ ...pod, namespace: 'ci-web' }, podPolicySchema.parse({ namespaces: ['ci-*'], runtimeClasses: ['host'] }), own)).toEqual([]);
+    const pod = {
+      spec: podOf({ runtimeClassName: 'host' }),
+      name: POD,
+      namespace: 'kube-system',
+      claims: [OWN_CLAIM],
+    };
+    expect(
+      policyFaults(
+        pod,
+        podPolicySchema.parse({ namespaces: ['ci-*'], runtimeClasses: ['gvisor'] }),
+        own,
+      ).map((fault) => fault.split(' is not')[0]),
+    ).toEqual(['namespace: "kube-system"', 'runtimeClassName: "host"']);
+    expect(
+      policyFaults(
+        { ...pod, namespace: 'ci-web' },
+        podPolicySchema.parse({ namespaces: ['ci-*'], runtimeClasses: ['host'] }),
+        own,
+      ),
+    ).toEqual([]);
   });
 });
 
 test('a claim that is made may be a copy, or bound to a volume by its labels, only as far as claims may be taken by name', () => {
   const identity = { workflowId: 'runner-a', firstRunId: 'r', attempt: 1 };
-  const claim = { name: 'work', mountPath: '/work', storage: '1Gi', dataSource: { apiGroup: 'snapshot.storage.k8s.io', kind: 'VolumeSnapshot', name: 'cache-monday' } };
-  const named = { name: 'cache', mountPath: '/cache', storage: '1Gi', claim: 'cache-1', selector: { matchLabels: { disk: 'nvme' } } };
-  const judge = (policy: object, untrusted?: true): string[] => {
-    const request = { identity, terminationGracePeriodSeconds: 1, labels: {}, volumeClaims: [claim, named], ...(untrusted && { untrusted }) };
-    return policyFaults(judgedPod({ metadata: { name: POD }, spec: podOf({ volumes: [] }) }, request, 'ci'), podPolicySchema.parse(policy), own).filter((fault) => fault.startsWith('volumeClaims'));
+  const claim = {
+    name: 'work',
+    mountPath: '/work',
+    storage: '1Gi',
+    dataSource: {
+      apiGroup: 'snapshot.storage.k8s.io',
+      kind: 'VolumeSnapshot',
+      name: 'cache-monday',
+    },
   };
-  const [copy, chosen] = ['volumeClaims[0].dataSource: the VolumeSnapshot "cache-monday" is not', 'volumeClaims[1].selector: volumes by their labels, for the claim "cache-1" is not'];
+  const named = {
+    name: 'cache',
+    mountPath: '/cache',
+    storage: '1Gi',
+    claim: 'cache-1',
+    selector: { matchLabels: { disk: 'nvme' } },
+  };
+  const judge = (policy: object, untrusted?: true): string[] => {
+    const request = {
+      identity,
+      terminationGracePeriodSeconds: 1,
+      labels: {},
+      volumeClaims: [claim, named],
+      ...(untrusted && { untrusted }),
+    };
+    return policyFaults(
+      judgedPod({ metadata: { name: POD }, spec: podOf({ volumes: [] }) }, request, 'ci'),
+      podPolicySchema.parse(policy),
+      own,
+    ).filter((fault) => fault.startsWith('volumeClaims'));
+  };
+  const [copy, chosen] = [
+    'volumeClaims[0].dataSource: the VolumeSnapshot "cache-monday" is not',
+    'volumeClaims[1].selector: volumes by their labels, for the claim "cache-1" is not',
+  ];
   expect(judge({})).toEqual([expect.stringContaining(copy), expect.stringContaining(chosen)]);
   expect(judge({ claims: ['cache-1'] })).toEqual([expect.stringContaining(copy)]);
   expect(judge({ claims: ['cache-*'] })).toEqual([]);
-  expect(judge({ claims: ['cache-*'] }, true)).toEqual([expect.stringContaining(`${copy} allowed in the run of an outsider's change`), expect.stringContaining(chosen)]);
+  expect(judge({ claims: ['cache-*'] }, true)).toEqual([
+    expect.stringContaining(`${copy} allowed in the run of an outsider's change`),
+    expect.stringContaining(chosen),
+  ]);
 });
 
 test('a template that is no PodSpec is not allowed, and fields that are null are absent', () => {
-  const request = { identity: { workflowId: 'runner-a', firstRunId: 'r', attempt: 1 }, terminationGracePeriodSeconds: 1, labels: {} };
-  const judge = (spec: object): string[] => policyFaults(judgedPod({ metadata: { name: POD }, spec: { ...spec } as V1PodSpec }, request, 'ci'), RESTRICTED, own);
+  const request = {
+    identity: { workflowId: 'runner-a', firstRunId: 'r', attempt: 1 },
+    terminationGracePeriodSeconds: 1,
+    labels: {},
+  };
+  const judge = (spec: object): string[] =>
+    policyFaults(
+      judgedPod({ metadata: { name: POD }, spec: { ...spec } as V1PodSpec }, request, 'ci'),
+      RESTRICTED,
+      own,
+    );
   const runner = { name: 'runner', image: OWN_IMAGE };
-  expect(judge({ automountServiceAccountToken: false, securityContext: null, volumes: null, containers: [{ ...runner, securityContext: null, env: null, ports: null }] })).toEqual([]);
-  for (const odd of [{ ports: 5 }, { env: 'all' }, { envFrom: {} }, { securityContext: { capabilities: { add: 1 } } }]) {
-    expect(judge({ automountServiceAccountToken: false, containers: [{ ...runner, ...odd }] })).toEqual([expect.stringMatching(/^pod: a part of it does not have the shape/)]);
+  expect(
+    judge({
+      automountServiceAccountToken: false,
+      securityContext: null,
+      volumes: null,
+      containers: [{ ...runner, securityContext: null, env: null, ports: null }],
+    }),
+  ).toEqual([]);
+  for (const odd of [
+    { ports: 5 },
+    { env: 'all' },
+    { envFrom: {} },
+    { securityContext: { capabilities: { add: 1 } } },
+  ]) {
+    expect(
+      judge({ automountServiceAccountToken: false, containers: [{ ...runner, ...odd }] }),
+    ).toEqual([expect.stringMatching(/^pod: a part of it does not have the shape/)]);
   }
 });
 
@@ -100,11 +204,23 @@ test.each([
   ['1.5Gi', '2Gi', []],
   ['2.5Gi', '2Gi', ['containers[0].resources.limits.memory: 2.5Gi, where at most 2Gi is allowed']],
   ['1Gi', '1.5Gi', []],
-  ['muchm', '1.5Gi', ['containers[0].resources.limits.memory: no quantity, where at most 1.5Gi is allowed']],
-  [{ a: 1 }, '1Gi', ['containers[0].resources.limits.memory: no quantity, where at most 1Gi is allowed']],
+  [
+    'muchm',
+    '1.5Gi',
+    ['containers[0].resources.limits.memory: no quantity, where at most 1.5Gi is allowed'],
+  ],
+  [
+    { a: 1 },
+    '1Gi',
+    ['containers[0].resources.limits.memory: no quantity, where at most 1Gi is allowed'],
+  ],
 ])('a limit of %j under a ceiling of %s', (memory, most, expected) => {
   const spec = podOf({ container: { resources: { limits: { memory: memory as string } } } });
-  const faults = policyFaults({ spec, name: POD, namespace: 'ci', claims: [OWN_CLAIM] }, podPolicySchema.parse({ resources: { memory: most } }), own);
+  const faults = policyFaults(
+    { spec, name: POD, namespace: 'ci', claims: [OWN_CLAIM] },
+    podPolicySchema.parse({ resources: { memory: most } }),
+    own,
+  );
   expect(faults.map((fault) => fault.split(' is not')[0])).toEqual(expected);
 });
 
@@ -112,23 +228,64 @@ test.each<[string, Parameters<typeof podOf>[0]]>([
   ['claim', { volumes: [{ name: 'a', persistentVolumeClaim: { claimName: {} as string } }] }],
   ['path of the node', { volumes: [{ name: 'a', hostPath: { path: {} as string } }] }],
   ['procMount', { container: { securityContext: { procMount: {} as string } } }],
-])('a %s that is no text is nobody\'s', (_what, parts) => {
-  expect(policyFaults({ spec: podOf(parts), name: POD, namespace: 'ci', claims: [] }, podPolicySchema.parse({ claims: ['*'] }), own)).toEqual([expect.stringMatching(/^pod: .* a name that is no text$/)]);
+])("a %s that is no text is nobody's", (_what, parts) => {
+  expect(
+    policyFaults(
+      { spec: podOf(parts), name: POD, namespace: 'ci', claims: [] },
+      podPolicySchema.parse({ claims: ['*'] }),
+      own,
+    ),
+  ).toEqual([expect.stringMatching(/^pod: .* a name that is no text$/)]);
 });
 
 test('a name without an end is not repeated whole', () => {
-  const faults = policyFaults({ spec: podOf({ volumes: [{ name: 'a', secret: { secretName: 'x'.repeat(5_000) } }] }), name: POD, namespace: 'ci', claims: [] }, podPolicySchema.parse({}), own);
-  expect(faults).toContainEqual(expect.stringMatching(/^volumes\[\d\]\.secret: the Secret "x{400,500} … is not allowed by "secrets"/));
+  const faults = policyFaults(
+    {
+      spec: podOf({ volumes: [{ name: 'a', secret: { secretName: 'x'.repeat(5_000) } }] }),
+      name: POD,
+      namespace: 'ci',
+      claims: [],
+    },
+    podPolicySchema.parse({}),
+    own,
+  );
+  expect(faults).toContainEqual(
+    expect.stringMatching(
+      /^volumes\[\d\]\.secret: the Secret "x{400,500} … is not allowed by "secrets"/,
+    ),
+  );
 });
 
 test('a policy that is wrong names the field and what to write', () => {
-  const { error } = podPolicySchema.safeParse({ imagse: [], host: ['all'], resources: { cpu: 'much' }, hostPaths: ['/a/../b'], capabilities: ['cap_net'] });
+  const { error } = podPolicySchema.safeParse({
+    imagse: [],
+    host: ['all'],
+    resources: { cpu: 'much' },
+    hostPaths: ['/a/../b'],
+    capabilities: ['cap_net'],
+  });
   expect(error?.issues.map(({ path, message }) => `${path.join('.')}: ${message}`)).toEqual(
-    expect.arrayContaining([expect.stringMatching(/^host\.0: /), expect.stringMatching(/^resources\.cpu: is no quantity/), expect.stringMatching(/^hostPaths\.0: must be an absolute path/), expect.stringMatching(/^capabilities\.0: is no capability/), expect.stringMatching(/imagse/)]),
+    expect.arrayContaining([
+      expect.stringMatching(/^host\.0: /),
+      expect.stringMatching(/^resources\.cpu: is no quantity/),
+      expect.stringMatching(/^hostPaths\.0: must be an absolute path/),
+      expect.stringMatching(/^capabilities\.0: is no capability/),
+      expect.stringMatching(/imagse/),
+    ]),
   );
 });
 
 test("the images of the worker's settings are its own", () => {
-  const template = { spec: { containers: [{ name: 'dind', image: 'dind:1' }], initContainers: [{ name: 'init', image: 'init:1' }] } };
-  expect(ownImages({ image: 'a', template, supervisor: { image: 's' } })).toEqual(['a', 's', 'dind:1', 'init:1']);
+  const template = {
+    spec: {
+      containers: [{ name: 'dind', image: 'dind:1' }],
+      initContainers: [{ name: 'init', image: 'init:1' }],
+    },
+  };
+  expect(ownImages({ image: 'a', template, supervisor: { image: 's' } })).toEqual([
+    'a',
+    's',
+    'dind:1',
+    'init:1',
+  ]);
 });

@@ -2,15 +2,33 @@ import { describe, expect, test } from '@jest/globals';
 import { podSpec, type PodDefaults } from '../../activities/compute/kubernetes/podSpec.ts';
 import { viewOfPod } from '../../activities/compute/kubernetes/viewOfPod.ts';
 import { REGISTER_COMMAND } from '../../activities/compute/kubernetes/registerContainer.ts';
-import { annotatedRegistration, registrationAnnotations, registrationOf, registrationSecret } from '../../activities/compute/kubernetes/registrationSecret.ts';
+import {
+  annotatedRegistration,
+  registrationAnnotations,
+  registrationOf,
+  registrationSecret,
+} from '../../activities/compute/kubernetes/registrationSecret.ts';
 import type { PodRequest } from '../../core/domain/pod.ts';
 
 const identity = { workflowId: 'runner-a', firstRunId: 'r-1', attempt: 2 };
-const request: PodRequest = { identity, image: 'img', labels: { 'holdfast.dev/set': 'blue', 'holdfast.dev/scope': 'octo/repo' }, terminationGracePeriodSeconds: 45 };
+const request: PodRequest = {
+  identity,
+  image: 'img',
+  labels: { 'holdfast.dev/set': 'blue', 'holdfast.dev/scope': 'octo/repo' },
+  terminationGracePeriodSeconds: 45,
+};
 const build = (more: Partial<PodRequest> = {}, defaults: PodDefaults = {}, keys: string[] = []) =>
-  podSpec({ ...request, ...more }, defaults, 'main', keys.length > 0 ? { secretName: 's', keys } : undefined);
+  podSpec(
+    { ...request, ...more },
+    defaults,
+    'main',
+    keys.length > 0 ? { secretName: 's', keys } : undefined,
+  );
 const UNPRIVILEGED = { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } };
-const secretVariable = (name: string) => ({ name, valueFrom: { secretKeyRef: { name: 's', key: name } } });
+const secretVariable = (name: string) => ({
+  name,
+  valueFrom: { secretKeyRef: { name: 's', key: name } },
+});
 const runnerOf = (...of: Parameters<typeof build>) => build(...of).spec!.containers[0]!;
 
 describe('podSpec', () => {
@@ -20,8 +38,18 @@ describe('podSpec', () => {
       kind: 'Pod',
       metadata: {
         name: expect.stringMatching(/^runner-a-[0-9a-f]{10}$/),
-        labels: { 'holdfast.dev/set': 'blue', 'holdfast.dev/scope': 'octo-repo', 'app.kubernetes.io/managed-by': 'holdfast', 'holdfast.dev/installation': 'main', 'holdfast.dev/workflow': 'runner-a' },
-        annotations: { 'holdfast.dev/workflow-id': 'runner-a', 'holdfast.dev/first-run-id': 'r-1', 'holdfast.dev/attempt': '2' },
+        labels: {
+          'holdfast.dev/set': 'blue',
+          'holdfast.dev/scope': 'octo-repo',
+          'app.kubernetes.io/managed-by': 'holdfast',
+          'holdfast.dev/installation': 'main',
+          'holdfast.dev/workflow': 'runner-a',
+        },
+        annotations: {
+          'holdfast.dev/workflow-id': 'runner-a',
+          'holdfast.dev/first-run-id': 'r-1',
+          'holdfast.dev/attempt': '2',
+        },
       },
       spec: {
         automountServiceAccountToken: false,
@@ -29,7 +57,14 @@ describe('podSpec', () => {
         securityContext: { seccompProfile: { type: 'RuntimeDefault' } },
         restartPolicy: 'Never',
         terminationGracePeriodSeconds: 45,
-        containers: [{ name: 'runner', image: 'img', securityContext: UNPRIVILEGED, env: [secretVariable('ACTIONS_RUNNER_INPUT_JITCONFIG')] }],
+        containers: [
+          {
+            name: 'runner',
+            image: 'img',
+            securityContext: UNPRIVILEGED,
+            env: [secretVariable('ACTIONS_RUNNER_INPUT_JITCONFIG')],
+          },
+        ],
       },
     });
   });
@@ -41,17 +76,48 @@ describe('podSpec', () => {
 
   test('notes what the sweep has to know when nobody else is left', () => {
     const at = { scope: { kind: 'repository', name: 'octo/repo' }, credential: 'app' } as const;
-    const noted = { 'holdfast.dev/runner-name': 'r-1', 'holdfast.dev/runner-id': '7', 'holdfast.dev/scope': 'repository/octo/repo', 'holdfast.dev/credential': 'app' };
-    const annotations = registrationAnnotations({ runnerName: 'r-1', runnerId: 7, at, env: { TOKEN: 'secret' } });
+    const noted = {
+      'holdfast.dev/runner-name': 'r-1',
+      'holdfast.dev/runner-id': '7',
+      'holdfast.dev/scope': 'repository/octo/repo',
+      'holdfast.dev/credential': 'app',
+    };
+    const annotations = registrationAnnotations({
+      runnerName: 'r-1',
+      runnerId: 7,
+      at,
+      env: { TOKEN: 'secret' },
+    });
     expect(annotations).toEqual(noted);
     expect(annotatedRegistration(annotations)).toEqual({ runnerName: 'r-1', runnerId: 7, at });
-    expect(podSpec({ ...request, jobTimeoutCapMs: 5_400_000 }, {}, 'main', { secretName: 's', keys: [], annotations }).metadata?.annotations).toMatchObject({ ...noted, 'holdfast.dev/job-timeout-cap': '1h30m0s' });
+    expect(
+      podSpec({ ...request, jobTimeoutCapMs: 5_400_000 }, {}, 'main', {
+        secretName: 's',
+        keys: [],
+        annotations,
+      }).metadata?.annotations,
+    ).toMatchObject({ ...noted, 'holdfast.dev/job-timeout-cap': '1h30m0s' });
   });
 
   test('env: defaults, template, request, Secret; each name once, the last wins', () => {
-    const container = { name: 'runner', env: [{ name: 'A', value: 'template' }, { name: 'B', value: 'template' }, { name: 'C', value: 'template' }] };
-    const defaults = { env: { A: 'default', D: 'default', ACTIONS_RUNNER_INPUT_JITCONFIG: 'default' } };
-    expect(runnerOf({ template: { spec: { containers: [container] } }, env: { B: 'request' } }, defaults, ['ACTIONS_RUNNER_INPUT_JITCONFIG', 'C']).env).toEqual([
+    const container = {
+      name: 'runner',
+      env: [
+        { name: 'A', value: 'template' },
+        { name: 'B', value: 'template' },
+        { name: 'C', value: 'template' },
+      ],
+    };
+    const defaults = {
+      env: { A: 'default', D: 'default', ACTIONS_RUNNER_INPUT_JITCONFIG: 'default' },
+    };
+    expect(
+      runnerOf(
+        { template: { spec: { containers: [container] } }, env: { B: 'request' } },
+        defaults,
+        ['ACTIONS_RUNNER_INPUT_JITCONFIG', 'C'],
+      ).env,
+    ).toEqual([
       { name: 'A', value: 'template' },
       { name: 'D', value: 'default' },
       secretVariable('ACTIONS_RUNNER_INPUT_JITCONFIG'),
@@ -65,44 +131,108 @@ describe('podSpec', () => {
     ['else the template', { image: undefined }, 'template'],
   ])('image: %s', (_, more, expected) => {
     const { image: _image, ...bare } = request;
-    const pod = podSpec({ ...bare, ...(more.image ? { image: more.image } : {}), template: { spec: { containers: [{ name: 'runner', image: 'template' }] } } }, { image: 'default' }, 'main', undefined);
+    const pod = podSpec(
+      {
+        ...bare,
+        ...(more.image ? { image: more.image } : {}),
+        template: { spec: { containers: [{ name: 'runner', image: 'template' }] } },
+      },
+      { image: 'default' },
+      'main',
+      undefined,
+    );
     expect(pod.spec!.containers[0]!.image).toBe(expected);
   });
 
   test("image: else the worker's default; else an error", () => {
     const { image: _image, ...bare } = request;
-    expect(podSpec(bare, { image: 'default' }, 'main', undefined).spec!.containers[0]!.image).toBe('default');
+    expect(podSpec(bare, { image: 'default' }, 'main', undefined).spec!.containers[0]!.image).toBe(
+      'default',
+    );
     expect(() => podSpec(bare, {}, 'main', undefined)).toThrow(/No image for the runner container/);
   });
 
   test("the supervisor's settings reach it as they were written: Kubernetes would make one of two $", () => {
-    const supervision = { watches: 'command', oneJob: true, onTerm: 'stop', drainTimeoutMs: 0, signalTimeoutMs: 1, cleanupTimeoutMs: 1, stopTo: 'group', startupMs: 1, cleanupCommand: ['sh', '-c', 'echo $$ $(HOME)'] } as const;
+    const supervision = {
+      watches: 'command',
+      oneJob: true,
+      onTerm: 'stop',
+      drainTimeoutMs: 0,
+      signalTimeoutMs: 1,
+      cleanupTimeoutMs: 1,
+      stopTo: 'group',
+      startupMs: 1,
+      cleanupCommand: ['sh', '-c', 'echo $$ $(HOME)'],
+    } as const;
     const { env } = runnerOf({ command: ['work'], supervision }, { supervisor: { image: 'sup' } });
-    expect(env).toContainEqual({ name: 'HOLDFAST_CLEANUP_COMMAND', value: '["sh","-c","echo $$$$ $$(HOME)"]' });
+    expect(env).toContainEqual({
+      name: 'HOLDFAST_CLEANUP_COMMAND',
+      value: '["sh","-c","echo $$$$ $$(HOME)"]',
+    });
   });
 
   test('the supervisor writes its record to where the template has the kubelet read it', () => {
-    const supervision = { watches: 'command', oneJob: true, onTerm: 'stop', drainTimeoutMs: 0, signalTimeoutMs: 1, cleanupTimeoutMs: 1, stopTo: 'group', startupMs: 1 } as const;
-    const template = { spec: { containers: [{ name: 'runner', terminationMessagePath: '/tmp/end' }] } };
-    expect(runnerOf({ command: ['work'], supervision, template }, { supervisor: { image: 'sup' } }).env).toContainEqual({ name: 'HOLDFAST_TERMINATION_LOG', value: '/tmp/end' });
-    expect(runnerOf({ command: ['work'], supervision }, { supervisor: { image: 'sup' } }).env).not.toContainEqual(expect.objectContaining({ name: 'HOLDFAST_TERMINATION_LOG' }));
+    const supervision = {
+      watches: 'command',
+      oneJob: true,
+      onTerm: 'stop',
+      drainTimeoutMs: 0,
+      signalTimeoutMs: 1,
+      cleanupTimeoutMs: 1,
+      stopTo: 'group',
+      startupMs: 1,
+    } as const;
+    const template = {
+      spec: { containers: [{ name: 'runner', terminationMessagePath: '/tmp/end' }] },
+    };
+    expect(
+      runnerOf({ command: ['work'], supervision, template }, { supervisor: { image: 'sup' } }).env,
+    ).toContainEqual({ name: 'HOLDFAST_TERMINATION_LOG', value: '/tmp/end' });
+    expect(
+      runnerOf({ command: ['work'], supervision }, { supervisor: { image: 'sup' } }).env,
+    ).not.toContainEqual(expect.objectContaining({ name: 'HOLDFAST_TERMINATION_LOG' }));
   });
 
   test('a registration token goes to a container of its own, which comes last before the runner; what it makes goes to the runner', () => {
-    const supervision = { watches: 'github', oneJob: false, onTerm: 'stop', drainTimeoutMs: 0, signalTimeoutMs: 1, cleanupTimeoutMs: 1, stopTo: 'group', startupMs: 1 } as const;
-    const volumes = [{ name: 'ca', configMap: { name: 'ca' } }, { name: 'cache', hostPath: { path: '/cache' } }];
+    const supervision = {
+      watches: 'github',
+      oneJob: false,
+      onTerm: 'stop',
+      drainTimeoutMs: 0,
+      signalTimeoutMs: 1,
+      cleanupTimeoutMs: 1,
+      stopTo: 'group',
+      startupMs: 1,
+    } as const;
+    const volumes = [
+      { name: 'ca', configMap: { name: 'ca' } },
+      { name: 'cache', hostPath: { path: '/cache' } },
+    ];
     const runner = {
       name: 'runner',
       env: [{ name: 'https_proxy', value: 'p' }],
       resources: { limits: { cpu: '1' } },
-      volumeMounts: [{ name: 'ca', mountPath: '/etc/ssl' }, { name: 'cache', mountPath: '/cache' }],
+      volumeMounts: [
+        { name: 'ca', mountPath: '/etc/ssl' },
+        { name: 'cache', mountPath: '/cache' },
+      ],
       livenessProbe: { periodSeconds: 9 },
       ports: [{ containerPort: 1 }],
     };
-    const template = { spec: { volumes, containers: [runner], initContainers: [{ name: 'prepare', image: 'p' }] } };
+    const template = {
+      spec: { volumes, containers: [runner], initContainers: [{ name: 'prepare', image: 'p' }] },
+    };
     const volumeClaims = [{ name: 'home', mountPath: '/home/runner', storage: '1Gi' }];
-    const { spec } = build({ supervision, template, volumeClaims, command: ['run'] }, { supervisor: { image: 'sup' } }, ['RUNNER_TOKEN', 'RUNNER_URL']);
-    expect(spec!.initContainers!.map(({ name }) => name)).toEqual(['holdfast-supervisor', 'prepare', 'holdfast-register']);
+    const { spec } = build(
+      { supervision, template, volumeClaims, command: ['run'] },
+      { supervisor: { image: 'sup' } },
+      ['RUNNER_TOKEN', 'RUNNER_URL'],
+    );
+    expect(spec!.initContainers!.map(({ name }) => name)).toEqual([
+      'holdfast-supervisor',
+      'prepare',
+      'holdfast-register',
+    ]);
     const dir = { name: 'HOLDFAST_REGISTRATION_DIR', value: '/holdfast-registration' };
     const mount = { name: 'holdfast-registration', mountPath: '/holdfast-registration' };
     expect(spec!.initContainers![2]).toEqual({
@@ -111,31 +241,74 @@ describe('podSpec', () => {
       command: REGISTER_COMMAND,
       resources: { limits: { cpu: '1' } },
       securityContext: UNPRIVILEGED,
-      env: [{ name: 'https_proxy', value: 'p' }, { name: 'HOLDFAST_ATTEMPT', value: '2' }, secretVariable('RUNNER_TOKEN'), secretVariable('RUNNER_URL'), dir],
+      env: [
+        { name: 'https_proxy', value: 'p' },
+        { name: 'HOLDFAST_ATTEMPT', value: '2' },
+        secretVariable('RUNNER_TOKEN'),
+        secretVariable('RUNNER_URL'),
+        dir,
+      ],
       // Neither the claim nor the node's folder: an earlier job may have written to them.
       volumeMounts: [{ name: 'ca', mountPath: '/etc/ssl' }, mount],
     });
     const [container] = spec!.containers;
     expect(JSON.stringify(container)).not.toContain('RUNNER_TOKEN');
     expect(container!.env).toEqual(expect.arrayContaining([secretVariable('RUNNER_URL'), dir]));
-    expect(container!.volumeMounts).toEqual(expect.arrayContaining([{ ...mount, readOnly: true }, { name: 'holdfast-claim-home', mountPath: '/home/runner' }]));
-    expect(spec!.volumes).toContainEqual({ name: 'holdfast-registration', emptyDir: { medium: 'Memory', sizeLimit: '1Mi' } });
+    expect(container!.volumeMounts).toEqual(
+      expect.arrayContaining([
+        { ...mount, readOnly: true },
+        { name: 'holdfast-claim-home', mountPath: '/home/runner' },
+      ]),
+    );
+    expect(spec!.volumes).toContainEqual({
+      name: 'holdfast-registration',
+      emptyDir: { medium: 'Memory', sizeLimit: '1Mi' },
+    });
   });
 
   test("a template's words on the registration's container, which is left out where nothing is to be registered", () => {
-    const own = { name: 'holdfast-register', image: 'mine', command: ['./register'], env: [{ name: 'A', value: '1' }, { name: 'RUNNER_TOKEN', value: 'x' }] };
+    const own = {
+      name: 'holdfast-register',
+      image: 'mine',
+      command: ['./register'],
+      env: [
+        { name: 'A', value: '1' },
+        { name: 'RUNNER_TOKEN', value: 'x' },
+      ],
+    };
     const template = { spec: { initContainers: [own, { name: 'prepare', image: 'p' }] } };
     const [prepare, register] = build({ template }, {}, ['RUNNER_TOKEN']).spec!.initContainers!;
     expect(prepare).toEqual({ name: 'prepare', image: 'p' });
-    expect(register).toMatchObject({ name: 'holdfast-register', image: 'mine', command: ['./register'], env: [{ name: 'A', value: '1' }, secretVariable('RUNNER_TOKEN'), { name: 'HOLDFAST_REGISTRATION_DIR' }] });
-    expect(build({ template }, {}, ['ACTIONS_RUNNER_INPUT_JITCONFIG']).spec!.initContainers).toEqual([{ name: 'prepare', image: 'p' }]);
+    expect(register).toMatchObject({
+      name: 'holdfast-register',
+      image: 'mine',
+      command: ['./register'],
+      env: [
+        { name: 'A', value: '1' },
+        secretVariable('RUNNER_TOKEN'),
+        { name: 'HOLDFAST_REGISTRATION_DIR' },
+      ],
+    });
+    expect(
+      build({ template }, {}, ['ACTIONS_RUNNER_INPUT_JITCONFIG']).spec!.initContainers,
+    ).toEqual([{ name: 'prepare', image: 'p' }]);
   });
 
   describe('rights', () => {
     const rights = (ofRunner: object | undefined, ofPod?: object, user?: number) => {
-      const template = { spec: { ...(ofPod && { securityContext: ofPod }), containers: [{ name: 'runner', ...(ofRunner && { securityContext: ofRunner }) }] } };
+      const template = {
+        spec: {
+          ...(ofPod && { securityContext: ofPod }),
+          containers: [{ name: 'runner', ...(ofRunner && { securityContext: ofRunner }) }],
+        },
+      };
       const { image: _image, ...imageless } = request;
-      const { spec } = podSpec({ ...imageless, template }, { image: 'default', ...(user !== undefined && { user }) }, 'main', undefined);
+      const { spec } = podSpec(
+        { ...imageless, template },
+        { image: 'default', ...(user !== undefined && { user }) },
+        'main',
+        undefined,
+      );
       return { pod: spec!.securityContext, runner: spec!.containers[0]!.securityContext };
     };
     const pod = { seccompProfile: { type: 'RuntimeDefault' } };
@@ -143,29 +316,93 @@ describe('podSpec', () => {
 
     test.each<[string, Parameters<typeof rights>, object]>([
       ['none without a word', [undefined], { pod, runner: UNPRIVILEGED }],
-      ["the default image's user", [undefined, undefined, 1001], { pod, runner: { ...UNPRIVILEGED, ...asRunner } }],
-      ['the user that the template gives the runner', [{ runAsUser: 0 }, undefined, 1001], { pod, runner: { ...UNPRIVILEGED, runAsUser: 0 } }],
-      ['the user that the template gives the pod', [undefined, { runAsUser: 5 }, 1001], { pod: { ...pod, runAsUser: 5 }, runner: UNPRIVILEGED }],
-      ["the template's profile", [undefined, { seccompProfile: { type: 'Localhost', localhostProfile: 'p' } }], { pod: { seccompProfile: { type: 'Localhost', localhostProfile: 'p' } }, runner: UNPRIVILEGED }],
-      ['sudo', [{ allowPrivilegeEscalation: true, capabilities: { drop: [] } }], { pod, runner: { allowPrivilegeEscalation: true, capabilities: { drop: [] } } }],
-      ['a capability', [{ capabilities: { add: ['NET_ADMIN'] } }], { pod, runner: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'], add: ['NET_ADMIN'] } } }],
-      ['a capability that the API server takes only with escalation', [{ capabilities: { add: ['SYS_ADMIN'] } }], { pod, runner: { capabilities: { drop: ['ALL'], add: ['SYS_ADMIN'] } } }],
-      ['all of them', [{ privileged: true }, undefined, 1001], { pod, runner: { privileged: true } }],
+      [
+        "the default image's user",
+        [undefined, undefined, 1001],
+        { pod, runner: { ...UNPRIVILEGED, ...asRunner } },
+      ],
+      [
+        'the user that the template gives the runner',
+        [{ runAsUser: 0 }, undefined, 1001],
+        { pod, runner: { ...UNPRIVILEGED, runAsUser: 0 } },
+      ],
+      [
+        'the user that the template gives the pod',
+        [undefined, { runAsUser: 5 }, 1001],
+        { pod: { ...pod, runAsUser: 5 }, runner: UNPRIVILEGED },
+      ],
+      [
+        "the template's profile",
+        [undefined, { seccompProfile: { type: 'Localhost', localhostProfile: 'p' } }],
+        {
+          pod: { seccompProfile: { type: 'Localhost', localhostProfile: 'p' } },
+          runner: UNPRIVILEGED,
+        },
+      ],
+      [
+        'sudo',
+        [{ allowPrivilegeEscalation: true, capabilities: { drop: [] } }],
+        { pod, runner: { allowPrivilegeEscalation: true, capabilities: { drop: [] } } },
+      ],
+      [
+        'a capability',
+        [{ capabilities: { add: ['NET_ADMIN'] } }],
+        {
+          pod,
+          runner: {
+            allowPrivilegeEscalation: false,
+            capabilities: { drop: ['ALL'], add: ['NET_ADMIN'] },
+          },
+        },
+      ],
+      [
+        'a capability that the API server takes only with escalation',
+        [{ capabilities: { add: ['SYS_ADMIN'] } }],
+        { pod, runner: { capabilities: { drop: ['ALL'], add: ['SYS_ADMIN'] } } },
+      ],
+      [
+        'all of them',
+        [{ privileged: true }, undefined, 1001],
+        { pod, runner: { privileged: true } },
+      ],
     ])('%s', (_what, of, expected) => {
       expect(rights(...of)).toEqual(expected);
     });
 
     test("the default image's user is not another image's, and the copier of the supervisor has no rights", () => {
-      const supervision = { watches: 'command', oneJob: true, onTerm: 'stop', drainTimeoutMs: 0, signalTimeoutMs: 1, cleanupTimeoutMs: 1, stopTo: 'group', startupMs: 1 } as const;
-      const { spec } = build({ command: ['work'], supervision }, { user: 1001, supervisor: { image: 'sup' } });
+      const supervision = {
+        watches: 'command',
+        oneJob: true,
+        onTerm: 'stop',
+        drainTimeoutMs: 0,
+        signalTimeoutMs: 1,
+        cleanupTimeoutMs: 1,
+        stopTo: 'group',
+        startupMs: 1,
+      } as const;
+      const { spec } = build(
+        { command: ['work'], supervision },
+        { user: 1001, supervisor: { image: 'sup' } },
+      );
       expect(spec!.containers[0]!.securityContext).toEqual(UNPRIVILEGED);
-      expect(spec!.initContainers![0]!.securityContext).toEqual({ ...UNPRIVILEGED, seccompProfile: { type: 'RuntimeDefault' }, readOnlyRootFilesystem: true, runAsNonRoot: true, runAsUser: 1000 });
+      expect(spec!.initContainers![0]!.securityContext).toEqual({
+        ...UNPRIVILEGED,
+        seccompProfile: { type: 'RuntimeDefault' },
+        readOnlyRootFilesystem: true,
+        runAsNonRoot: true,
+        runAsUser: 1000,
+      });
     });
   });
 
   test('command and args replace those below', () => {
     const container = { name: 'runner', command: ['t'], args: ['t'] };
-    expect(runnerOf({ command: ['r'], template: { spec: { containers: [container] } } }, { command: ['d'], args: ['d'] })).toMatchObject({ command: ['r'], args: ['t'] });
+    expect(
+      runnerOf(
+        { command: ['r'], template: { spec: { containers: [container] } } },
+        { command: ['d'], args: ['d'] },
+      ),
+    ).toMatchObject({ command: ['r'], args: ['t'] });
     expect(runnerOf({})).not.toHaveProperty('command');
   });
 
@@ -175,7 +412,12 @@ describe('podSpec', () => {
     const byDefault = podSpec(imageless, defaults, 'main', undefined).spec!.containers[0]!;
     expect(byDefault).toMatchObject({ image: 'default', command: ['d'], args: ['e'] });
     expect(runnerOf({}, defaults)).not.toHaveProperty('command');
-    expect(runnerOf({ template: { spec: { containers: [{ name: 'runner', image: 'mine' }] } } }, defaults)).not.toHaveProperty('args');
+    expect(
+      runnerOf(
+        { template: { spec: { containers: [{ name: 'runner', image: 'mine' }] } } },
+        defaults,
+      ),
+    ).not.toHaveProperty('args');
   });
 
   test("the runner's container comes first, other containers and fields of the template stay", () => {
@@ -184,18 +426,27 @@ describe('podSpec', () => {
       spec: {
         nodeSelector: { disk: 'ssd' },
         automountServiceAccountToken: true,
-        containers: [{ name: 'proxy', image: 'p' }, { name: 'runner', resources: { limits: { memory: '1Gi' } } }],
+        containers: [
+          { name: 'proxy', image: 'p' },
+          { name: 'runner', resources: { limits: { memory: '1Gi' } } },
+        ],
         initContainers: [{ name: 'dind', image: 'docker:dind', restartPolicy: 'Always' }],
       },
     };
     const pod = build({ template });
-    expect(pod.metadata).toMatchObject({ labels: { team: 'x', 'holdfast.dev/installation': 'main' }, annotations: { note: 'y', 'holdfast.dev/attempt': '2' } });
+    expect(pod.metadata).toMatchObject({
+      labels: { team: 'x', 'holdfast.dev/installation': 'main' },
+      annotations: { note: 'y', 'holdfast.dev/attempt': '2' },
+    });
     expect(pod.spec).toMatchObject({
       nodeSelector: { disk: 'ssd' },
       automountServiceAccountToken: true,
       restartPolicy: 'Never',
       terminationGracePeriodSeconds: 45,
-      containers: [{ name: 'runner', image: 'img', resources: { limits: { memory: '1Gi' } } }, { name: 'proxy', image: 'p' }],
+      containers: [
+        { name: 'runner', image: 'img', resources: { limits: { memory: '1Gi' } } },
+        { name: 'proxy', image: 'p' },
+      ],
       initContainers: [{ name: 'dind' }],
     });
     expect(pod.spec!.containers).toHaveLength(2);
@@ -203,23 +454,56 @@ describe('podSpec', () => {
 
   test("the request's template is laid upon the worker's: by name, by mount path, else replaced", () => {
     const pod = build(
-      { template: { spec: { tolerations: [{ key: 'b' }], volumes: [{ name: 'work', emptyDir: { medium: 'Memory' } }], containers: [{ name: 'runner', volumeMounts: [{ mountPath: '/w', name: 'work2' }] }] } } },
+      {
+        template: {
+          spec: {
+            tolerations: [{ key: 'b' }],
+            volumes: [{ name: 'work', emptyDir: { medium: 'Memory' } }],
+            containers: [{ name: 'runner', volumeMounts: [{ mountPath: '/w', name: 'work2' }] }],
+          },
+        },
+      },
       {
         template: {
           metadata: { labels: { a: '1' } },
           spec: {
             tolerations: [{ key: 'a' }],
             securityContext: { runAsUser: 1 },
-            volumes: [{ name: 'work', emptyDir: {} }, { name: 'cache', emptyDir: {} }],
-            containers: [{ name: 'runner', volumeMounts: [{ mountPath: '/w', name: 'work' }, { mountPath: '/c', name: 'cache' }], resources: { limits: { cpu: '1' } } }],
+            volumes: [
+              { name: 'work', emptyDir: {} },
+              { name: 'cache', emptyDir: {} },
+            ],
+            containers: [
+              {
+                name: 'runner',
+                volumeMounts: [
+                  { mountPath: '/w', name: 'work' },
+                  { mountPath: '/c', name: 'cache' },
+                ],
+                resources: { limits: { cpu: '1' } },
+              },
+            ],
           },
         },
       },
     );
     expect(pod.metadata!.labels).toMatchObject({ a: '1' });
-    expect(pod.spec).toMatchObject({ tolerations: [{ key: 'b' }], securityContext: { runAsUser: 1 }, volumes: [{ name: 'work', emptyDir: { medium: 'Memory' } }, { name: 'cache' }] });
+    expect(pod.spec).toMatchObject({
+      tolerations: [{ key: 'b' }],
+      securityContext: { runAsUser: 1 },
+      volumes: [{ name: 'work', emptyDir: { medium: 'Memory' } }, { name: 'cache' }],
+    });
     expect(pod.spec!.containers).toEqual([
-      { name: 'runner', image: 'img', securityContext: UNPRIVILEGED, volumeMounts: [{ mountPath: '/w', name: 'work2' }, { mountPath: '/c', name: 'cache' }], resources: { limits: { cpu: '1' } } },
+      {
+        name: 'runner',
+        image: 'img',
+        securityContext: UNPRIVILEGED,
+        volumeMounts: [
+          { mountPath: '/w', name: 'work2' },
+          { mountPath: '/c', name: 'cache' },
+        ],
+        resources: { limits: { cpu: '1' } },
+      },
     ]);
   });
 });

@@ -4,7 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { makeStateFolders, POD_FILE, readPod, stateFolders, type StateFolders } from '../../activities/compute/process/podFolder.ts';
+import {
+  makeStateFolders,
+  POD_FILE,
+  readPod,
+  stateFolders,
+  type StateFolders,
+} from '../../activities/compute/process/podFolder.ts';
 import { PodFolderWatch } from '../../activities/compute/process/podFolderWatch.ts';
 import { until } from '../support/until.ts';
 
@@ -21,7 +27,10 @@ afterEach(async () => await rm(folder, { recursive: true }));
 test('a pod whose folder goes to the trash between the reads of its files is gone, not without an end', async () => {
   const pod = join(folders.pods, 'a');
   await mkdir(pod);
-  await writeFile(join(pod, POD_FILE.exit), JSON.stringify({ code: 0, finishedAt: '2026-01-01T00:00:00Z' }));
+  await writeFile(
+    join(pod, POD_FILE.exit),
+    JSON.stringify({ code: 0, finishedAt: '2026-01-01T00:00:00Z' }),
+  );
   // The first file that is read, whose text comes when this test writes it: by then the folder is gone.
   await promisify(execFile)('mkfifo', [join(pod, POD_FILE.spec)]);
   const reading = readPod(folders, 'a');
@@ -33,7 +42,8 @@ test('a pod whose folder goes to the trash between the reads of its files is gon
 });
 
 test('a watch that cannot start leaves no file open', async () => {
-  const watchers = (): number => process.getActiveResourcesInfo().filter((resource) => resource === 'FSEventWrap').length;
+  const watchers = (): number =>
+    process.getActiveResourcesInfo().filter((resource) => resource === 'FSEventWrap').length;
   const before = watchers();
   const watch = new PodFolderWatch({
     folders,

@@ -22,19 +22,43 @@ async function write(name: string, run: Run): Promise<string> {
   return path;
 }
 
-const secondTry = (...args: string[]): string[] => execFileSync(process.execPath, ['.ci/secondTry.mjs', ...args], { encoding: 'utf8' }).split('\n').filter(Boolean);
+const secondTry = (...args: string[]): string[] =>
+  execFileSync(process.execPath, ['.ci/secondTry.mjs', ...args], { encoding: 'utf8' })
+    .split('\n')
+    .filter(Boolean);
 
 test.each<[what: string, Run, string[]]>([
   ['none failed', { a: ['passed'], b: ['pending'] }, []],
-  ['those that failed, and what did not load', { a: ['passed', 'failed'], b: ['passed'], c: [] }, ['a', 'c']],
-  ['too many for flakes', { a: ['failed'], b: ['failed'], c: ['failed'], d: ['failed'], e: [] }, []],
+  [
+    'those that failed, and what did not load',
+    { a: ['passed', 'failed'], b: ['passed'], c: [] },
+    ['a', 'c'],
+  ],
+  [
+    'too many for flakes',
+    { a: ['failed'], b: ['failed'], c: ['failed'], d: ['failed'], e: [] },
+    [],
+  ],
 ])('files to be run once more: %s', async (_what, run, files) => {
   expect(secondTry('files', await write('first', run))).toEqual(files);
 });
 
 test('the second try counts; what passed only then is named, and what failed again stays failed', async () => {
-  const first = await write('first', { a: ['passed', 'failed'], b: ['passed', 'pending'], c: [], d: ['failed'] });
+  const first = await write('first', {
+    a: ['passed', 'failed'],
+    b: ['passed', 'pending'],
+    c: [],
+    d: ['failed'],
+  });
   const second = await write('second', { a: ['passed', 'passed'], c: [], d: ['passed', 'failed'] });
-  expect(secondTry('merge', first, second)).toEqual(['FLAKE a passed only when it was run again, by itself']);
-  expect(JSON.parse(await readFile(first, 'utf8'))).toMatchObject({ startTime: 1, numPassedTests: 4, numFailedTests: 1, numPendingTests: 1, numRuntimeErrorTestSuites: 1 });
+  expect(secondTry('merge', first, second)).toEqual([
+    'FLAKE a passed only when it was run again, by itself',
+  ]);
+  expect(JSON.parse(await readFile(first, 'utf8'))).toMatchObject({
+    startTime: 1,
+    numPassedTests: 4,
+    numFailedTests: 1,
+    numPendingTests: 1,
+    numRuntimeErrorTestSuites: 1,
+  });
 });

@@ -14,7 +14,12 @@ test.each<[string | undefined, string | undefined, boolean]>([
   [undefined, 'other', false],
 ])('endpoint %s, credential %s: %s', (endpoint, credential, happens) => {
   const faults = new Faults(1);
-  faults.add({ kind: 'status', status: 500, ...(endpoint === undefined ? {} : { endpoint }), ...(credential === undefined ? {} : { credential }) });
+  faults.add({
+    kind: 'status',
+    status: 500,
+    ...(endpoint === undefined ? {} : { endpoint }),
+    ...(credential === undefined ? {} : { credential }),
+  });
   expect(faults.first(['status'], target) !== undefined).toBe(happens);
   expect(faults.first(['drop'], target)).toBeUndefined();
 });

@@ -26,7 +26,14 @@ test.each<[string, string, Record<string, string[]>, boolean]>([
 });
 
 describe('registrations', () => {
-  const request = { name: 'one', scope: 'orgs/acme', groupId: 1, labels: ['self-hosted', 'gpu'], ephemeral: true, jit: true };
+  const request = {
+    name: 'one',
+    scope: 'orgs/acme',
+    groupId: 1,
+    labels: ['self-hosted', 'gpu'],
+    ephemeral: true,
+    jit: true,
+  };
 
   test('a name is taken within its scope only, in any case', () => {
     const registrations = new Registrations();

@@ -3,65 +3,158 @@ import { describe, expect, test } from '@jest/globals';
 import type { V1Container, V1Pod } from '@kubernetes/client-node';
 import { admissionPolicy } from '../../activities/compute/kubernetes/policy/admissionPolicy.ts';
 import { RESTRICTED } from '../../activities/compute/kubernetes/policy/podPolicy.ts';
-import { judgedPod, policyFaults } from '../../activities/compute/kubernetes/policy/policyFaults.ts';
+import {
+  judgedPod,
+  policyFaults,
+} from '../../activities/compute/kubernetes/policy/policyFaults.ts';
 import { podSpec, type PodDefaults } from '../../activities/compute/kubernetes/podSpec.ts';
 import type { PodRequest, PodTemplate } from '../../core/domain/pod.ts';
 import { parseJobInput } from '../../core/input/job.ts';
 import { parseRunnerInput } from '../../core/input/runner.ts';
 
-const STORE: PodDefaults = { supervisor: { image: 'sup:1' }, store: { image: 'sup:1', place: { claim: 'artifacts' } } };
+const STORE: PodDefaults = {
+  supervisor: { image: 'sup:1' },
+  store: { image: 'sup:1', place: { claim: 'artifacts' } },
+};
 const OWN = { images: ['img', 'sup:1'], namespace: 'ci', store: 'artifacts' };
 const SECRET = { name: 'cloud', mountPath: '/cloud', secret: { secretName: 'cloud' } };
 
 /** As its job asks for it, with what was left before. */
 function requestOf(step: object = {}): PodRequest {
-  const job = parseJobInput({ name: 'web', repository: 'Acme/Web', test: [{ name: 'unit', image: 'img', commands: 'make test', uploadTimeout: '5m', ...step }] }, { workflowId: 'job-web', runId: 'run-1' });
+  const job = parseJobInput(
+    {
+      name: 'web',
+      repository: 'Acme/Web',
+      test: [{ name: 'unit', image: 'img', commands: 'make test', uploadTimeout: '5m', ...step }],
+    },
+    { workflowId: 'job-web', runId: 'run-1' },
+  );
   const [admitted] = job.ok ? job.spec.steps : [];
   if (admitted === undefined) throw new Error(JSON.stringify(job));
-  const runner = parseRunnerInput({ ...admitted.runner, storage: { ...admitted.storage, sharedFrom: ['shared/repositories/acme/web/web/run-1/pre-rent/1.json'] } });
+  const runner = parseRunnerInput({
+    ...admitted.runner,
+    storage: {
+      ...admitted.storage,
+      sharedFrom: ['shared/repositories/acme/web/web/run-1/pre-rent/1.json'],
+    },
+  });
   if (!runner.ok) throw new Error(JSON.stringify(runner.errors));
-  return { ...runner.spec.pod, identity: { workflowId: admitted.workflowId, firstRunId: 'r', attempt: 2 } };
+  return {
+    ...runner.spec.pod,
+    identity: { workflowId: admitted.workflowId, firstRunId: 'r', attempt: 2 },
+  };
 }
 
-const podOf = (step: object = {}, defaults: PodDefaults = STORE, template: PodTemplate = {}): V1Pod => podSpec(requestOf(step), { ...defaults, template }, 'main', undefined);
-const containers = ({ spec }: V1Pod): Record<string, V1Container> => Object.fromEntries([...(spec?.initContainers ?? []), ...(spec?.containers ?? [])].map((container) => [container.name, container]));
-const envOf = (container: V1Container | undefined): Record<string, string | undefined> => Object.fromEntries((container?.env ?? []).map(({ name, value }) => [name, value]));
-const mountsOf = (container: V1Container | undefined): string[] => (container?.volumeMounts ?? []).map(({ name, readOnly }) => (readOnly === true ? `${name} ro` : name));
+const podOf = (
+  step: object = {},
+  defaults: PodDefaults = STORE,
+  template: PodTemplate = {},
+): V1Pod => podSpec(requestOf(step), { ...defaults, template }, 'main', undefined);
+const containers = ({ spec }: V1Pod): Record<string, V1Container> =>
+  Object.fromEntries(
+    [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])].map((container) => [
+      container.name,
+      container,
+    ]),
+  );
+const envOf = (container: V1Container | undefined): Record<string, string | undefined> =>
+  Object.fromEntries((container?.env ?? []).map(({ name, value }) => [name, value]));
+const mountsOf = (container: V1Container | undefined): string[] =>
+  (container?.volumeMounts ?? []).map(({ name, readOnly }) =>
+    readOnly === true ? `${name} ro` : name,
+  );
 
-test('what is left goes from the step to its uploader by folders that both mount; the store is not the step\'s to see', () => {
+test("what is left goes from the step to its uploader by folders that both mount; the store is not the step's to see", () => {
   const pod = podOf();
   const { runner, 'holdfast-uploader': uploader, 'holdfast-shared': restore } = containers(pod);
   const path = 'repositories/acme/web/web/run-1/test-unit';
   expect(pod.spec?.containers.map(({ name }) => name)).toEqual(['holdfast-uploader', 'runner']);
-  expect(mountsOf(runner).filter((name) => !/supervisor|pod-info/.test(name))).toEqual(['holdfast-shared', 'holdfast-artifacts', 'holdfast-records']);
-  expect(mountsOf(uploader)).toEqual(['holdfast-store', 'holdfast-store', 'holdfast-shared ro', 'holdfast-artifacts ro', 'holdfast-records ro']);
+  expect(mountsOf(runner).filter((name) => !/supervisor|pod-info/.test(name))).toEqual([
+    'holdfast-shared',
+    'holdfast-artifacts',
+    'holdfast-records',
+  ]);
+  expect(mountsOf(uploader)).toEqual([
+    'holdfast-store',
+    'holdfast-store',
+    'holdfast-shared ro',
+    'holdfast-artifacts ro',
+    'holdfast-records ro',
+  ]);
   expect(mountsOf(restore)).toEqual(['holdfast-store ro', 'holdfast-shared']);
-  expect(envOf(uploader)).toMatchObject({ HOLDFAST_UPLOAD_TO: `artifacts/${path}/2/`, HOLDFAST_UPLOAD_SHARED_KEY: `shared/${path}/2.json`, HOLDFAST_UPLOAD_TIMEOUT: '300000ms', HOLDFAST_PROBE_PORT: envOf(runner)['HOLDFAST_PROBE_PORT'] });
-  expect(envOf(restore)['HOLDFAST_UPLOAD_SHARED_SOURCES']).toBe(`shared/${path}/1.json shared/repositories/acme/web/web/run-1/pre-rent/1.json`);
-  expect(envOf(runner)).toMatchObject({ SHARED_DIR: '/holdfast-shared', ARTIFACT_DIR: '/holdfast-artifacts', HOLDFAST_LOG_FILE: '/holdfast-records/build-log.txt' });
-  expect(pod.spec?.volumes).toContainEqual({ name: 'holdfast-store', persistentVolumeClaim: { claimName: 'artifacts' } });
-  expect(pod.metadata?.annotations).toMatchObject({ 'holdfast.dev/upload-timeout': '5m0s', 'kubectl.kubernetes.io/default-container': 'runner' });
+  expect(envOf(uploader)).toMatchObject({
+    HOLDFAST_UPLOAD_TO: `artifacts/${path}/2/`,
+    HOLDFAST_UPLOAD_SHARED_KEY: `shared/${path}/2.json`,
+    HOLDFAST_UPLOAD_TIMEOUT: '300000ms',
+    HOLDFAST_PROBE_PORT: envOf(runner)['HOLDFAST_PROBE_PORT'],
+  });
+  expect(envOf(restore)['HOLDFAST_UPLOAD_SHARED_SOURCES']).toBe(
+    `shared/${path}/1.json shared/repositories/acme/web/web/run-1/pre-rent/1.json`,
+  );
+  expect(envOf(runner)).toMatchObject({
+    SHARED_DIR: '/holdfast-shared',
+    ARTIFACT_DIR: '/holdfast-artifacts',
+    HOLDFAST_LOG_FILE: '/holdfast-records/build-log.txt',
+  });
+  expect(pod.spec?.volumes).toContainEqual({
+    name: 'holdfast-store',
+    persistentVolumeClaim: { claimName: 'artifacts' },
+  });
+  expect(pod.metadata?.annotations).toMatchObject({
+    'holdfast.dev/upload-timeout': '5m0s',
+    'kubectl.kubernetes.io/default-container': 'runner',
+  });
 });
 
-test('of a claim each sees its own part: the uploader its attempt\'s folder and what the step hands on, what restores what the same run has handed on', () => {
+test("of a claim each sees its own part: the uploader its attempt's folder and what the step hands on, what restores what the same run has handed on", () => {
   const { 'holdfast-uploader': uploader, 'holdfast-shared': restore } = containers(podOf());
   const run = 'repositories/acme/web/web/run-1';
-  const parts = (container: V1Container | undefined): object[] => (container?.volumeMounts ?? []).filter(({ name }) => name === 'holdfast-store').map(({ mountPath, subPath }) => ({ mountPath, subPath }));
-  expect(parts(uploader)).toEqual([`artifacts/${run}/test-unit/2`, `shared/${run}/test-unit`].map((subPath) => ({ mountPath: `/store/${subPath}`, subPath })));
+  const parts = (container: V1Container | undefined): object[] =>
+    (container?.volumeMounts ?? [])
+      .filter(({ name }) => name === 'holdfast-store')
+      .map(({ mountPath, subPath }) => ({ mountPath, subPath }));
+  expect(parts(uploader)).toEqual(
+    [`artifacts/${run}/test-unit/2`, `shared/${run}/test-unit`].map((subPath) => ({
+      mountPath: `/store/${subPath}`,
+      subPath,
+    })),
+  );
   expect(parts(restore)).toEqual([{ mountPath: `/store/shared/${run}`, subPath: `shared/${run}` }]);
 });
 
 describe('with a bucket', () => {
-  const place = { bucket: 'artifacts', folder: 'ci', endpoint: 'http://s3.example.com', region: 'us-east-1', pathStyle: true };
-  const bucketOf = (more: object = {}): PodDefaults => ({ supervisor: { image: 'sup:1' }, store: { image: 'sup:1', place: { ...place, ...more } } });
+  const place = {
+    bucket: 'artifacts',
+    folder: 'ci',
+    endpoint: 'http://s3.example.com',
+    region: 'us-east-1',
+    pathStyle: true,
+  };
+  const bucketOf = (more: object = {}): PodDefaults => ({
+    supervisor: { image: 'sup:1' },
+    store: { image: 'sup:1', place: { ...place, ...more } },
+  });
 
   test('its key is in the containers beside the step alone, by reference; nothing of it is mounted', () => {
     const pod = podOf({ volumes: [SECRET] }, bucketOf({ secret: 'bucket-key' }));
-    const { 'holdfast-uploader': uploader, 'holdfast-shared': restore, ...others } = containers(pod);
-    const key = ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY'].map((name) => ({ name, valueFrom: { secretKeyRef: { name: 'bucket-key', key: name } } }));
+    const {
+      'holdfast-uploader': uploader,
+      'holdfast-shared': restore,
+      ...others
+    } = containers(pod);
+    const key = ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY'].map((name) => ({
+      name,
+      valueFrom: { secretKeyRef: { name: 'bucket-key', key: name } },
+    }));
     for (const each of [uploader, restore]) {
       expect(each?.env?.filter(({ valueFrom }) => valueFrom !== undefined)).toEqual(key);
-      expect(envOf(each)).toMatchObject({ HOLDFAST_UPLOAD_BUCKET: 'artifacts', HOLDFAST_UPLOAD_FOLDER: 'ci', HOLDFAST_UPLOAD_ENDPOINT: 'http://s3.example.com', HOLDFAST_UPLOAD_REGION: 'us-east-1', HOLDFAST_UPLOAD_PATH_STYLE: 'true' });
+      expect(envOf(each)).toMatchObject({
+        HOLDFAST_UPLOAD_BUCKET: 'artifacts',
+        HOLDFAST_UPLOAD_FOLDER: 'ci',
+        HOLDFAST_UPLOAD_ENDPOINT: 'http://s3.example.com',
+        HOLDFAST_UPLOAD_REGION: 'us-east-1',
+        HOLDFAST_UPLOAD_PATH_STYLE: 'true',
+      });
     }
     expect(Object.keys(others)).toContain('runner');
     expect(JSON.stringify([others, pod.metadata])).not.toMatch(/bucket-key|AWS_|HOLDFAST_UPLOAD/);
@@ -72,21 +165,42 @@ describe('with a bucket', () => {
     expect(JSON.stringify(podOf({}, bucketOf()))).not.toContain('AWS_');
   });
 
-  test.each(['shareProcessNamespace', 'hostPID'])('with %s the step would see the key: refused', (field) => {
-    expect(() => podOf({}, bucketOf({ secret: 'bucket-key' }), { spec: { [field]: true } })).toThrow(`pod.spec.${field}: a step whose things are stored must not see its uploader's processes`);
-  });
+  test.each(['shareProcessNamespace', 'hostPID'])(
+    'with %s the step would see the key: refused',
+    (field) => {
+      expect(() =>
+        podOf({}, bucketOf({ secret: 'bucket-key' }), { spec: { [field]: true } }),
+      ).toThrow(
+        `pod.spec.${field}: a step whose things are stored must not see its uploader's processes`,
+      );
+    },
+  );
 
   test('the key is allowed to these containers, and to no other', () => {
     const own = { images: ['img', 'sup:1'], namespace: 'ci', storeSecret: 'bucket-key' };
-    const judge = (pod: V1Pod): string[] => policyFaults(judgedPod(pod, requestOf(), 'ci'), RESTRICTED, own);
+    const judge = (pod: V1Pod): string[] =>
+      policyFaults(judgedPod(pod, requestOf(), 'ci'), RESTRICTED, own);
     expect(judge(podOf({}, bucketOf({ secret: 'bucket-key' })))).toEqual([]);
-    expect(judge(podOf({ volumes: [{ name: 'mine', mountPath: '/mine', secret: { secretName: 'bucket-key' } }] }, bucketOf({ secret: 'bucket-key' })))).toEqual([expect.stringContaining('the Secret "bucket-key" is not allowed by "secrets"')]);
+    expect(
+      judge(
+        podOf(
+          { volumes: [{ name: 'mine', mountPath: '/mine', secret: { secretName: 'bucket-key' } }] },
+          bucketOf({ secret: 'bucket-key' }),
+        ),
+      ),
+    ).toEqual([expect.stringContaining('the Secret "bucket-key" is not allowed by "secrets"')]);
   });
 });
 
 test('its Secrets are there to be hidden, in a folder each', () => {
-  const { 'holdfast-uploader': uploader } = containers(podOf({ volumes: [SECRET, { name: 'cache', mountPath: '/cache', emptyDir: {} }] }));
-  expect(uploader?.volumeMounts).toContainEqual({ name: 'cloud', mountPath: '/secrets/cloud', readOnly: true });
+  const { 'holdfast-uploader': uploader } = containers(
+    podOf({ volumes: [SECRET, { name: 'cache', mountPath: '/cache', emptyDir: {} }] }),
+  );
+  expect(uploader?.volumeMounts).toContainEqual({
+    name: 'cloud',
+    mountPath: '/secrets/cloud',
+    readOnly: true,
+  });
   expect(mountsOf(uploader)).not.toContain('cache ro');
   expect(envOf(uploader)['HOLDFAST_UPLOAD_SECRETS']).toBe('/secrets');
 });
@@ -97,8 +211,16 @@ test.each<[what: string, ofPod: object, user: number, nonRoot: boolean]>([
   ['a number', { runAsUser: 1234 }, 1234, true],
   ['not root, and no more', { runAsNonRoot: true }, 1000, true],
 ])('it runs as the step does; %s', (_what, securityContext, user, nonRoot) => {
-  const { 'holdfast-uploader': uploader } = containers(podOf({}, STORE, { spec: { securityContext } }));
-  expect(uploader?.securityContext).toMatchObject({ runAsUser: user, runAsNonRoot: nonRoot, capabilities: { drop: ['ALL'] }, readOnlyRootFilesystem: true, allowPrivilegeEscalation: false });
+  const { 'holdfast-uploader': uploader } = containers(
+    podOf({}, STORE, { spec: { securityContext } }),
+  );
+  expect(uploader?.securityContext).toMatchObject({
+    runAsUser: user,
+    runAsNonRoot: nonRoot,
+    capabilities: { drop: ['ALL'] },
+    readOnlyRootFilesystem: true,
+    allowPrivilegeEscalation: false,
+  });
 });
 
 test.each<[what: string, defaults: PodDefaults]>([
@@ -110,43 +232,95 @@ test.each<[what: string, defaults: PodDefaults]>([
   expect(JSON.stringify(pod)).not.toMatch(/SHARED_DIR|holdfast-store/);
 });
 
-describe('the store\'s claim is allowed to the uploader alone', () => {
-  const judge = (pod: V1Pod): string[] => policyFaults(judgedPod(pod, requestOf(), 'ci'), RESTRICTED, OWN);
+describe("the store's claim is allowed to the uploader alone", () => {
+  const judge = (pod: V1Pod): string[] =>
+    policyFaults(judgedPod(pod, requestOf(), 'ci'), RESTRICTED, OWN);
 
-  test('to a step\'s pod, and to none that mounts it for itself', () => {
+  test("to a step's pod, and to none that mounts it for itself", () => {
     expect(judge(podOf())).toEqual([]);
-    expect(judge(podOf({ volumes: [{ name: 'mine', mountPath: '/mine', persistentVolumeClaim: { claimName: 'artifacts' } }] }))).toEqual([expect.stringContaining('the claim "artifacts" is not allowed by "claims"')]);
+    expect(
+      judge(
+        podOf({
+          volumes: [
+            { name: 'mine', mountPath: '/mine', persistentVolumeClaim: { claimName: 'artifacts' } },
+          ],
+        }),
+      ),
+    ).toEqual([expect.stringContaining('the claim "artifacts" is not allowed by "claims"')]);
   });
 
   test('the API server is told so, too', () => {
     const [policy] = admissionPolicy(RESTRICTED, OWN, { name: 'p', serviceAccount: 'ci/worker' });
-    expect(JSON.stringify(policy.spec)).toContain('v.name == \\"holdfast-store\\" && v.persistentVolumeClaim.claimName == \\"artifacts\\"');
+    expect(JSON.stringify(policy.spec)).toContain(
+      'v.name == \\"holdfast-store\\" && v.persistentVolumeClaim.claimName == \\"artifacts\\"',
+    );
   });
 
   test.each([
-    ['a sidecar', { containers: [{ name: 'x', volumeMounts: [{ name: 'holdfast-store', mountPath: '/s' }] }] }],
-    ['one in the uploader\'s place', { containers: [{ name: 'holdfast-uploader', image: 'mine' }] }],
-    ['one in the place of what restores', { initContainers: [{ name: 'holdfast-shared', image: 'mine' }] }],
+    [
+      'a sidecar',
+      { containers: [{ name: 'x', volumeMounts: [{ name: 'holdfast-store', mountPath: '/s' }] }] },
+    ],
+    ["one in the uploader's place", { containers: [{ name: 'holdfast-uploader', image: 'mine' }] }],
+    [
+      'one in the place of what restores',
+      { initContainers: [{ name: 'holdfast-shared', image: 'mine' }] },
+    ],
   ])('%s is refused', (_what, spec) => {
-    expect(parseRunnerInput({ ciServer: 'none', command: ['x'], pod: { spec } })).toMatchObject({ ok: false, errors: [{ field: 'pod', message: expect.stringMatching(/Holdfast's own/) }] });
+    expect(parseRunnerInput({ ciServer: 'none', command: ['x'], pod: { spec } })).toMatchObject({
+      ok: false,
+      errors: [{ field: 'pod', message: expect.stringMatching(/Holdfast's own/) }],
+    });
   });
 });
 
 test.each<[what: string, storage: object]>([
-  ['a folder that is no step\'s', { path: 'repositories/acme/web/web/run-1', sharedFrom: [] }],
-  ['a folder within a step\'s', { path: 'jobs/web/run-1/test-unit/1', sharedFrom: [] }],
-  ['what a step of another run has left', { path: 'jobs/web/run-1/test-unit', sharedFrom: ['shared/jobs/web/run-1/pre-rent/1.json', 'shared/jobs/web/run-2/pre-rent/1.json'] }],
-  ['what is no snapshot', { path: 'jobs/web/run-1/test-unit', sharedFrom: ['artifacts/jobs/web/run-1/pre-rent/1/build-log.txt'] }],
+  ["a folder that is no step's", { path: 'repositories/acme/web/web/run-1', sharedFrom: [] }],
+  ["a folder within a step's", { path: 'jobs/web/run-1/test-unit/1', sharedFrom: [] }],
+  [
+    'what a step of another run has left',
+    {
+      path: 'jobs/web/run-1/test-unit',
+      sharedFrom: [
+        'shared/jobs/web/run-1/pre-rent/1.json',
+        'shared/jobs/web/run-2/pre-rent/1.json',
+      ],
+    },
+  ],
+  [
+    'what is no snapshot',
+    {
+      path: 'jobs/web/run-1/test-unit',
+      sharedFrom: ['artifacts/jobs/web/run-1/pre-rent/1/build-log.txt'],
+    },
+  ],
 ])('storage that names %s is refused', (_what, storage) => {
-  const parsed = parseRunnerInput({ ciServer: 'none', command: ['x'], job: 'job-web', storage: { ...storage, timeout: '1m' } });
-  expect(parsed.ok ? [] : parsed.errors).toEqual([{ field: 'storage', message: expect.stringContaining('leave storage to the job') }]);
+  const parsed = parseRunnerInput({
+    ciServer: 'none',
+    command: ['x'],
+    job: 'job-web',
+    storage: { ...storage, timeout: '1m' },
+  });
+  expect(parsed.ok ? [] : parsed.errors).toEqual([
+    { field: 'storage', message: expect.stringContaining('leave storage to the job') },
+  ]);
 });
 
 test.each<[what: string, storage: object, expected: RegExp]>([
   ['of no job', { path: 'a', sharedFrom: [], timeout: '1m' }, /storage is for the steps of a job/],
-  ['out of the store', { path: 'a/../b', sharedFrom: [], timeout: '1m' }, /storage.path must be a path in the store/],
-  ['with two keys in one', { path: 'a', sharedFrom: ['a b'], timeout: '1m' }, /storage.sharedFrom.0 must be a path in the store/],
+  [
+    'out of the store',
+    { path: 'a/../b', sharedFrom: [], timeout: '1m' },
+    /storage.path must be a path in the store/,
+  ],
+  [
+    'with two keys in one',
+    { path: 'a', sharedFrom: ['a b'], timeout: '1m' },
+    /storage.sharedFrom.0 must be a path in the store/,
+  ],
 ])('storage %s is refused', (_what, storage, expected) => {
   const parsed = parseRunnerInput({ ciServer: 'none', command: ['x'], storage });
-  expect(parsed.ok ? '' : parsed.errors.map(({ field, message }) => `${field} ${message}`).join()).toMatch(expected);
+  expect(
+    parsed.ok ? '' : parsed.errors.map(({ field, message }) => `${field} ${message}`).join(),
+  ).toMatch(expected);
 });

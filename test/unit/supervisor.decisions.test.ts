@@ -66,21 +66,71 @@ test.each([
 
 describe('kill scope', () => {
   const own = ['node', 'supervisor.mjs', '--', 'run.sh'];
-  const inPod: Surroundings = { ppid: 1, parentName: 'tini', parentCommandLine: ['/tini', '-s', '--', ...own], ownCommandLine: own, vouched: false };
+  const inPod: Surroundings = {
+    ppid: 1,
+    parentName: 'tini',
+    parentCommandLine: ['/tini', '-s', '--', ...own],
+    ownCommandLine: own,
+    vouched: false,
+  };
   test.each<{ what: string; facts: Partial<Surroundings>; scope: ReturnType<typeof killScope> }>([
     { what: 'PID 1 is a tini that runs us', facts: {}, scope: { kind: 'namespace' } },
     { what: 'the static one', facts: { parentName: 'tini-static' }, scope: { kind: 'namespace' } },
-    { what: 'hostPID: our tini has another number', facts: { ppid: 4711 }, scope: { kind: 'family', root: 4711 } },
-    { what: 'shared process namespace, no tini: PID 1 is the pause container', facts: { parentName: 'pause', parentCommandLine: ['/pause'] }, scope: { kind: 'family', root: 'self' } },
-    { what: 'no tini: PID 1 is the node\'s', facts: { parentName: 'systemd', parentCommandLine: ['/sbin/init'] }, scope: { kind: 'family', root: 'self' } },
-    { what: 'vouched for, but PID 1 is no tini', facts: { parentName: 'pause', parentCommandLine: ['/pause'], vouched: true }, scope: { kind: 'family', root: 'self' } },
-    { what: 'vouched for, but the tini is not PID 1', facts: { ppid: 5, parentCommandLine: ['tini', '--', 'entry.sh'], vouched: true }, scope: { kind: 'family', root: 'self' } },
-    { what: 'PID 1 is a tini that runs something else, in the container of somebody', facts: { parentCommandLine: ['tini', '--', 'bash'] }, scope: { kind: 'family', root: 'self' } },
-    { what: '… and vouched for: a script in between', facts: { parentCommandLine: ['tini', '--', 'entry.sh'], vouched: true }, scope: { kind: 'namespace' } },
-    { what: 'something that shares our words but is no tini', facts: { parentName: 'sudo', parentCommandLine: ['sudo', ...own] }, scope: { kind: 'family', root: 'self' } },
-    { what: 'a process named tini with our very command line', facts: { parentCommandLine: own }, scope: { kind: 'family', root: 'self' } },
-    { what: 'nothing can be read', facts: { parentName: undefined, parentCommandLine: undefined, ownCommandLine: undefined }, scope: { kind: 'family', root: 'self' } },
-    { what: 'our own line is empty', facts: { ownCommandLine: [] }, scope: { kind: 'family', root: 'self' } },
+    {
+      what: 'hostPID: our tini has another number',
+      facts: { ppid: 4711 },
+      scope: { kind: 'family', root: 4711 },
+    },
+    {
+      what: 'shared process namespace, no tini: PID 1 is the pause container',
+      facts: { parentName: 'pause', parentCommandLine: ['/pause'] },
+      scope: { kind: 'family', root: 'self' },
+    },
+    {
+      what: "no tini: PID 1 is the node's",
+      facts: { parentName: 'systemd', parentCommandLine: ['/sbin/init'] },
+      scope: { kind: 'family', root: 'self' },
+    },
+    {
+      what: 'vouched for, but PID 1 is no tini',
+      facts: { parentName: 'pause', parentCommandLine: ['/pause'], vouched: true },
+      scope: { kind: 'family', root: 'self' },
+    },
+    {
+      what: 'vouched for, but the tini is not PID 1',
+      facts: { ppid: 5, parentCommandLine: ['tini', '--', 'entry.sh'], vouched: true },
+      scope: { kind: 'family', root: 'self' },
+    },
+    {
+      what: 'PID 1 is a tini that runs something else, in the container of somebody',
+      facts: { parentCommandLine: ['tini', '--', 'bash'] },
+      scope: { kind: 'family', root: 'self' },
+    },
+    {
+      what: '… and vouched for: a script in between',
+      facts: { parentCommandLine: ['tini', '--', 'entry.sh'], vouched: true },
+      scope: { kind: 'namespace' },
+    },
+    {
+      what: 'something that shares our words but is no tini',
+      facts: { parentName: 'sudo', parentCommandLine: ['sudo', ...own] },
+      scope: { kind: 'family', root: 'self' },
+    },
+    {
+      what: 'a process named tini with our very command line',
+      facts: { parentCommandLine: own },
+      scope: { kind: 'family', root: 'self' },
+    },
+    {
+      what: 'nothing can be read',
+      facts: { parentName: undefined, parentCommandLine: undefined, ownCommandLine: undefined },
+      scope: { kind: 'family', root: 'self' },
+    },
+    {
+      what: 'our own line is empty',
+      facts: { ownCommandLine: [] },
+      scope: { kind: 'family', root: 'self' },
+    },
   ])('$what', ({ facts, scope }) => {
     expect(killScope({ ...inPod, ...facts })).toEqual(scope);
   });
@@ -88,20 +138,74 @@ describe('kill scope', () => {
 
 describe('family', () => {
   /** pid, ppid, session, zombie. */
-  const table = (...rows: [number, number, number, boolean?][]): ProcessRow[] => rows.map(([pid, ppid, session, zombie = false]) => ({ pid, ppid, session, group: session, zombie, nice: 0 }));
-  const find = (rows: ProcessRow[], more: { root?: number; child?: number | undefined; marked?: number[] } = {}): number[] =>
-    familyOf(rows, { root: more.root ?? 10, supervisor: 10, child: 'child' in more ? more.child : 20, marked: (pid) => more.marked?.includes(pid) ?? false })
+  const table = (...rows: [number, number, number, boolean?][]): ProcessRow[] =>
+    rows.map(([pid, ppid, session, zombie = false]) => ({
+      pid,
+      ppid,
+      session,
+      group: session,
+      zombie,
+      nice: 0,
+    }));
+  const find = (
+    rows: ProcessRow[],
+    more: { root?: number; child?: number | undefined; marked?: number[] } = {},
+  ): number[] =>
+    familyOf(rows, {
+      root: more.root ?? 10,
+      supervisor: 10,
+      child: 'child' in more ? more.child : 20,
+      marked: (pid) => more.marked?.includes(pid) ?? false,
+    })
       .map(({ pid }) => pid)
       .sort((a, b) => a - b);
 
   test.each([
-    ['descendants, not the supervisor, not its parent, not strangers', table([1, 0, 1], [5, 1, 5], [10, 5, 5], [20, 10, 20], [21, 20, 20], [22, 21, 20], [90, 1, 90]), {}, [20, 21, 22]],
-    ['a session of its own, still a descendant', table([1, 0, 1], [10, 1, 5], [20, 10, 20], [21, 20, 21]), {}, [20, 21]],
-    ['an orphan of the child\'s session', table([1, 0, 1], [10, 1, 5], [30, 1, 20]), {}, [30]],
-    ['an orphan with a session of its own, by its mark, and its children', table([1, 0, 1], [10, 1, 5], [30, 1, 30], [31, 30, 31]), { marked: [30] }, [30, 31]],
-    ['orphans that our tini has adopted', table([1, 0, 1], [9, 1, 9], [10, 9, 5], [20, 10, 20], [30, 9, 30], [90, 1, 90]), { root: 9 }, [20, 30]],
-    ['zombies are gone already, their children are not', table([1, 0, 1], [10, 1, 5], [20, 10, 20, true], [21, 20, 21]), {}, [21]],
-    ['no child yet: nobody\'s session', table([1, 0, 1], [10, 1, 5], [30, 1, 20]), { child: undefined }, []],
+    [
+      'descendants, not the supervisor, not its parent, not strangers',
+      table(
+        [1, 0, 1],
+        [5, 1, 5],
+        [10, 5, 5],
+        [20, 10, 20],
+        [21, 20, 20],
+        [22, 21, 20],
+        [90, 1, 90],
+      ),
+      {},
+      [20, 21, 22],
+    ],
+    [
+      'a session of its own, still a descendant',
+      table([1, 0, 1], [10, 1, 5], [20, 10, 20], [21, 20, 21]),
+      {},
+      [20, 21],
+    ],
+    ["an orphan of the child's session", table([1, 0, 1], [10, 1, 5], [30, 1, 20]), {}, [30]],
+    [
+      'an orphan with a session of its own, by its mark, and its children',
+      table([1, 0, 1], [10, 1, 5], [30, 1, 30], [31, 30, 31]),
+      { marked: [30] },
+      [30, 31],
+    ],
+    [
+      'orphans that our tini has adopted',
+      table([1, 0, 1], [9, 1, 9], [10, 9, 5], [20, 10, 20], [30, 9, 30], [90, 1, 90]),
+      { root: 9 },
+      [20, 30],
+    ],
+    [
+      'zombies are gone already, their children are not',
+      table([1, 0, 1], [10, 1, 5], [20, 10, 20, true], [21, 20, 21]),
+      {},
+      [21],
+    ],
+    [
+      "no child yet: nobody's session",
+      table([1, 0, 1], [10, 1, 5], [30, 1, 20]),
+      { child: undefined },
+      [],
+    ],
     ['never PID 1', table([1, 0, 20], [10, 1, 5]), { marked: [1] }, []],
   ])('%s', (_what, rows, more, expected) => {
     expect(find(rows, more)).toEqual(expected);
@@ -114,7 +218,11 @@ describe('job state', () => {
     { signs: ['logListening'], online: true, busy: false },
     { signs: ['logListening', 'logStarted'], online: true, busy: true },
     { signs: ['logListening', 'logStarted', 'hookStarted', 'hookEnded'], online: true, busy: true },
-    { signs: ['logListening', 'logStarted', 'hookStarted', 'hookEnded', 'logEnded'], online: true, busy: false },
+    {
+      signs: ['logListening', 'logStarted', 'hookStarted', 'hookEnded', 'logEnded'],
+      online: true,
+      busy: false,
+    },
     { signs: ['logListening', 'logStarted', 'logEnded', 'hookEnded'], online: true, busy: false },
     { signs: ['logListening', 'hookStarted'], online: true, busy: false },
     { signs: ['logListening', 'logStarted', 'logEnded', 'hookStarted'], online: true, busy: false },
@@ -130,30 +238,44 @@ describe('job state', () => {
 
   test('a runner that takes one job only is ready until its job starts, and never again', () => {
     const signs: JobSign[] = ['logListening', 'logStarted', 'hookStarted', 'hookEnded', 'logEnded'];
-    expect([NO_JOB_YET, ...signs.map((_, count) => signs.slice(0, count + 1).reduce(jobStateAfter, NO_JOB_YET))].map((state) => isReady(state, true))).toEqual([false, true, false, false, false, false]);
+    expect(
+      [
+        NO_JOB_YET,
+        ...signs.map((_, count) => signs.slice(0, count + 1).reduce(jobStateAfter, NO_JOB_YET)),
+      ].map((state) => isReady(state, true)),
+    ).toEqual([false, true, false, false, false, false]);
   });
 });
 
-describe('the runner\'s log', () => {
-  const LINES = '\n√ Connected to GitHub\n2026-01-02 03:04:05Z: Listening for Jobs\n2026-01-02 03:04:06Z: Running job: build (ubuntu)\r\n2026-01-02 03:04:07Z: Job build (ubuntu) completed with result: Failed\n';
+describe("the runner's log", () => {
+  const LINES =
+    '\n√ Connected to GitHub\n2026-01-02 03:04:05Z: Listening for Jobs\n2026-01-02 03:04:06Z: Running job: build (ubuntu)\r\n2026-01-02 03:04:07Z: Job build (ubuntu) completed with result: Failed\n';
   test('is read whole, and in pieces of any size', () => {
     for (const size of [LINES.length, 1, 7, 64]) {
       const log = new RunnerLog();
       const signs: JobSign[] = [];
       const bytes = Buffer.from(LINES);
-      for (let at = 0; at < bytes.length; at += size) signs.push(...log.read(bytes.subarray(at, at + size)));
+      for (let at = 0; at < bytes.length; at += size)
+        signs.push(...log.read(bytes.subarray(at, at + size)));
       expect(signs).toEqual(['logListening', 'logStarted', 'logEnded']);
     }
   });
 
-  test.each(['Listening for Jobs\n', 'echo 2026-01-02 03:04:05Z: Listening for Jobs\n', '2026-01-02 03:04:05Z: Not Listening for Jobs\n', '2026-01-02 03:04:05Z: Listening for Jobs'])('%j tells nothing', (text) => {
+  test.each([
+    'Listening for Jobs\n',
+    'echo 2026-01-02 03:04:05Z: Listening for Jobs\n',
+    '2026-01-02 03:04:05Z: Not Listening for Jobs\n',
+    '2026-01-02 03:04:05Z: Listening for Jobs',
+  ])('%j tells nothing', (text) => {
     expect(new RunnerLog().read(Buffer.from(text))).toEqual([]);
   });
 
   test('a line without an end does not fill the memory, and what follows it is read', () => {
     const log = new RunnerLog();
     for (let i = 0; i < 100; i++) log.read(Buffer.alloc(65_536, 'x'));
-    expect(log.read(Buffer.from('\n2026-01-02 03:04:05Z: Listening for Jobs\n'))).toEqual(['logListening']);
+    expect(log.read(Buffer.from('\n2026-01-02 03:04:05Z: Listening for Jobs\n'))).toEqual([
+      'logListening',
+    ]);
   });
 });
 
@@ -166,12 +288,14 @@ describe('hook scripts', () => {
     ['.py', '/own.py', false],
     ['', '/own', false],
   ])('%s %s', (extension, own, written) => {
-    for (const when of ['started', 'completed'] as const) expect(hookScript(extension, { when, file: '/jobs', own }) !== undefined).toBe(written);
+    for (const when of ['started', 'completed'] as const)
+      expect(hookScript(extension, { when, file: '/jobs', own }) !== undefined).toBe(written);
   });
 
-  test('the start is noted before the user\'s hook, the end after it', () => {
+  test("the start is noted before the user's hook, the end after it", () => {
     const started = hookScript('.sh', { when: 'started', file: '/jobs', own: "/it's.sh" }) ?? '';
-    const completed = hookScript('.sh', { when: 'completed', file: '/jobs', own: "/it's.sh" }) ?? '';
+    const completed =
+      hookScript('.sh', { when: 'completed', file: '/jobs', own: "/it's.sh" }) ?? '';
     expect(started.indexOf('/jobs')).toBeLessThan(started.indexOf("'/it'\\''s.sh'"));
     expect(completed.indexOf('/jobs')).toBeGreaterThan(completed.indexOf("'/it'\\''s.sh'"));
   });
@@ -181,7 +305,15 @@ describe('options', () => {
   test('defaults', () => {
     expect(readOptions(['--', 'run.sh', '--once'], {})).toEqual({
       command: ['run.sh', '--once'],
-      plan: { signalTimeoutMs: 10_000, cleanupTimeoutMs: 5000, drainTimeoutMs: 0, onTerm: 'stop', stopSignals: [], stopTo: 'group', cleanup: false },
+      plan: {
+        signalTimeoutMs: 10_000,
+        cleanupTimeoutMs: 5000,
+        drainTimeoutMs: 0,
+        onTerm: 'stop',
+        stopSignals: [],
+        stopTo: 'group',
+        cleanup: false,
+      },
       mode: 'command',
       oneJob: false,
       attempt: 1,
@@ -189,19 +321,40 @@ describe('options', () => {
     });
   });
 
-  test('by environment, where an image\'s own command follows; an option beats its variable; empty is absent', () => {
-    const options = readOptions(['--signal-timeout', '2s', '--', './run.sh'], { HOLDFAST_SIGNAL_TIMEOUT: '1m', HOLDFAST_TIMEOUT: '1h', HOLDFAST_PROBE_PORT: '8081', HOLDFAST_MODE: '', HOLDFAST_CLEANUP_COMMAND: 'upload --all' });
-    expect(options).toMatchObject({ plan: { signalTimeoutMs: 2000, timeoutMs: 3_600_000, cleanup: true }, probes: { port: 8081 }, mode: 'command', cleanupCommand: ['upload', '--all'] });
+  test("by environment, where an image's own command follows; an option beats its variable; empty is absent", () => {
+    const options = readOptions(['--signal-timeout', '2s', '--', './run.sh'], {
+      HOLDFAST_SIGNAL_TIMEOUT: '1m',
+      HOLDFAST_TIMEOUT: '1h',
+      HOLDFAST_PROBE_PORT: '8081',
+      HOLDFAST_MODE: '',
+      HOLDFAST_CLEANUP_COMMAND: 'upload --all',
+    });
+    expect(options).toMatchObject({
+      plan: { signalTimeoutMs: 2000, timeoutMs: 3_600_000, cleanup: true },
+      probes: { port: 8081 },
+      mode: 'command',
+      cleanupCommand: ['upload', '--all'],
+    });
   });
 
   test('timeout 0 is none', () => {
     expect(readOptions(['--timeout', '0', '--', 'x'], {})?.plan).not.toHaveProperty('timeoutMs');
   });
 
-  test('the command\'s own options are its own, with and without --', () => {
-    expect(readOptions(['./run.sh', '--timeout', 'never', '--', 'x'], {})?.command).toEqual(['./run.sh', '--timeout', 'never', '--', 'x']);
+  test("the command's own options are its own, with and without --", () => {
+    expect(readOptions(['./run.sh', '--timeout', 'never', '--', 'x'], {})?.command).toEqual([
+      './run.sh',
+      '--timeout',
+      'never',
+      '--',
+      'x',
+    ]);
     expect(readOptions(['--', '--odd', '--', 'x'], {})?.command).toEqual(['--odd', '--', 'x']);
-    expect(readOptions(['./run.sh', '--timeout', 'never'], {})?.command).toEqual(['./run.sh', '--timeout', 'never']);
+    expect(readOptions(['./run.sh', '--timeout', 'never'], {})?.command).toEqual([
+      './run.sh',
+      '--timeout',
+      'never',
+    ]);
   });
 
   test.each<[string[], Record<string, string>]>([
@@ -220,17 +373,41 @@ describe('options', () => {
 
   test('help names every option and variable', () => {
     expect(readOptions(['--help'], {})).toBeUndefined();
-    for (const { flag, env } of SETTINGS) expect(helpText()).toMatch(new RegExp(`--${flag} [^]*${env}\n`));
+    for (const { flag, env } of SETTINGS)
+      expect(helpText()).toMatch(new RegExp(`--${flag} [^]*${env}\n`));
   });
 });
 
-test('the command\'s environment: without our settings, with what we say', () => {
-  const env = { PATH: '/bin', HOLDFAST_TIMEOUT: '1h', HOLDFAST_PID1: '1', HOLDFAST_PROBE_PORT: '1', HOLDFAST_ATTEMPT: '2', HOLDFAST_CHILD_ENV_NODE_OPTIONS: '--x', NODE_OPTIONS: '', HOLDFAST_OTHER: 'kept' };
-  expect(childEnvironment(env, { SAID: 'so' })).toEqual({ PATH: '/bin', HOLDFAST_ATTEMPT: '2', NODE_OPTIONS: '--x', HOLDFAST_OTHER: 'kept', SAID: 'so' });
+test("the command's environment: without our settings, with what we say", () => {
+  const env = {
+    PATH: '/bin',
+    HOLDFAST_TIMEOUT: '1h',
+    HOLDFAST_PID1: '1',
+    HOLDFAST_PROBE_PORT: '1',
+    HOLDFAST_ATTEMPT: '2',
+    HOLDFAST_CHILD_ENV_NODE_OPTIONS: '--x',
+    NODE_OPTIONS: '',
+    HOLDFAST_OTHER: 'kept',
+  };
+  expect(childEnvironment(env, { SAID: 'so' })).toEqual({
+    PATH: '/bin',
+    HOLDFAST_ATTEMPT: '2',
+    NODE_OPTIONS: '--x',
+    HOLDFAST_OTHER: 'kept',
+    SAID: 'so',
+  });
 });
 
 test('a marker is one line with the five fields, and fits a termination message', () => {
-  const text = markerText({ exitCode: 127, signal: 'SIGKILL', reason: 'superseded', startedAt: '2026-01-02T03:04:05.678Z', endedAt: '2026-01-02T03:04:05.678Z' });
-  expect(text).toBe('{"exitCode":127,"signal":"SIGKILL","reason":"superseded","startedAt":"2026-01-02T03:04:05.678Z","endedAt":"2026-01-02T03:04:05.678Z"}\n');
+  const text = markerText({
+    exitCode: 127,
+    signal: 'SIGKILL',
+    reason: 'superseded',
+    startedAt: '2026-01-02T03:04:05.678Z',
+    endedAt: '2026-01-02T03:04:05.678Z',
+  });
+  expect(text).toBe(
+    '{"exitCode":127,"signal":"SIGKILL","reason":"superseded","startedAt":"2026-01-02T03:04:05.678Z","endedAt":"2026-01-02T03:04:05.678Z"}\n',
+  );
   expect(text.length).toBeLessThan(LONGEST_MESSAGE);
 });

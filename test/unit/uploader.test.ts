@@ -1,4 +1,14 @@
-import { chmod, mkdir, mkdtemp, readFile, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  mkdir,
+  mkdtemp,
+  readFile,
+  readdir,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -30,7 +40,8 @@ async function listener(): Promise<{ port: number; looks(): number; close(): Pro
     socket.on('error', () => undefined).destroy();
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const close = async (): Promise<void> => await new Promise((resolve) => server.close(() => resolve()));
+  const close = async (): Promise<void> =>
+    await new Promise((resolve) => server.close(() => resolve()));
   leftovers.push(close);
   return { port: (server.address() as AddressInfo).port, looks: () => looks, close };
 }
@@ -46,15 +57,33 @@ interface Step {
 
 async function step(more: Partial<UploaderOptions> = {}): Promise<Step> {
   const [root, supervisor] = [await folder(), await listener()];
-  const [records, artifactDir, sharedDir, kept] = ['records', 'artifacts', 'shared', 'store'].map((name) => join(root, name)) as [string, string, string, string];
+  const [records, artifactDir, sharedDir, kept] = ['records', 'artifacts', 'shared', 'store'].map(
+    (name) => join(root, name),
+  ) as [string, string, string, string];
   for (const each of [records, artifactDir, sharedDir, kept]) await mkdir(each);
   const store = createDirectoryStore(kept);
-  const options = { records, artifactDir, sharedDir, port: supervisor.port, store, to: 'run/step/1/', sharedKey: 'shared/1.json', forms: [], timeoutMs: 20_000, lookMs: 5, ...more };
+  const options = {
+    records,
+    artifactDir,
+    sharedDir,
+    port: supervisor.port,
+    store,
+    to: 'run/step/1/',
+    sharedKey: 'shared/1.json',
+    forms: [],
+    timeoutMs: 20_000,
+    lookMs: 5,
+    ...more,
+  };
   return {
     options,
     supervisor,
     stored: async (key) => (await store.get(`run/step/1/${key}`))?.toString() ?? undefined,
-    keys: async () => (await readdir(kept, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name).slice(kept.length + 1)).toSorted(),
+    keys: async () =>
+      (await readdir(kept, { recursive: true, withFileTypes: true }))
+        .filter((entry) => entry.isFile())
+        .map((entry) => join(entry.parentPath, entry.name).slice(kept.length + 1))
+        .toSorted(),
   };
 }
 
@@ -88,12 +117,22 @@ describe('the uploader of a step', () => {
     expect(await keys()).toEqual([]);
     await writeFile(join(options.records, 'build-log.txt'), 'login hunter22\n');
     await mkdir(join(options.artifactDir, 'reports'));
-    await writeFile(join(options.artifactDir, 'reports', 'junit.xml'), '<testsuite name="hunter22"/>');
+    await writeFile(
+      join(options.artifactDir, 'reports', 'junit.xml'),
+      '<testsuite name="hunter22"/>',
+    );
     await writeFile(join(options.sharedDir, 'token'), 'hunter22');
     await writeFile(join(options.records, 'finished.json'), RECORD);
     await supervisor.close();
     expect(await record).toEqual({ end: 'stored', leftOut: [] });
-    expect(await keys()).toEqual(['run/step/1/artifacts/reports/junit.xml', 'run/step/1/build-log.txt', 'run/step/1/finished.json', 'run/step/1/junit/reports/junit.xml', 'run/step/1/started.json', 'shared/1.json']);
+    expect(await keys()).toEqual([
+      'run/step/1/artifacts/reports/junit.xml',
+      'run/step/1/build-log.txt',
+      'run/step/1/finished.json',
+      'run/step/1/junit/reports/junit.xml',
+      'run/step/1/started.json',
+      'shared/1.json',
+    ]);
     expect(await stored('build-log.txt')).toBe('login ********\n');
     expect(await stored('artifacts/reports/junit.xml')).toBe('<testsuite name="********"/>');
     expect(await stored('junit/reports/junit.xml')).toBe('<testsuite name="********"/>');
@@ -106,7 +145,10 @@ describe('the uploader of a step', () => {
     await writeFile(join(options.records, 'build-log.txt'), 'as far as it came\n');
     await writeFile(join(options.sharedDir, 'cluster'), 'c-1');
     await supervisor.close();
-    expect(await runUploader(options, new AbortController().signal)).toEqual({ end: 'stored', leftOut: [] });
+    expect(await runUploader(options, new AbortController().signal)).toEqual({
+      end: 'stored',
+      leftOut: [],
+    });
     expect(await stored('build-log.txt')).toBe('as far as it came\n');
     expect(await stored('finished.json')).toBeUndefined();
     const next = await folder();
@@ -117,24 +159,37 @@ describe('the uploader of a step', () => {
   test('leaves with nothing when it is told to go, and the step was never up', async () => {
     const { options, supervisor, keys } = await step();
     await supervisor.close();
-    expect(await runUploader(options, AbortSignal.abort())).toEqual({ end: 'nothing', leftOut: [] });
+    expect(await runUploader(options, AbortSignal.abort())).toEqual({
+      end: 'nothing',
+      leftOut: [],
+    });
     expect(await keys()).toEqual([]);
   });
 
-  test.each(['build-log.txt', 'finished.json'])('of which no more is there than %s: it was up, and is over', async (note) => {
-    const { options, supervisor, keys } = await step();
-    await writeFile(join(options.records, note), '');
-    await supervisor.close();
-    expect(await runUploader(options, new AbortController().signal)).toEqual({ end: 'stored', leftOut: [] });
-    expect(await keys()).toEqual([`run/step/1/${note}`, 'shared/1.json']);
-  });
+  test.each(['build-log.txt', 'finished.json'])(
+    'of which no more is there than %s: it was up, and is over',
+    async (note) => {
+      const { options, supervisor, keys } = await step();
+      await writeFile(join(options.records, note), '');
+      await supervisor.close();
+      expect(await runUploader(options, new AbortController().signal)).toEqual({
+        end: 'stored',
+        leftOut: [],
+      });
+      expect(await keys()).toEqual([`run/step/1/${note}`, 'shared/1.json']);
+    },
+  );
 
   test('too much in SHARED_DIR: the rest is stored, and the fault told', async () => {
     const { options, supervisor, keys } = await step();
     await writeFile(join(options.records, 'started.json'), START);
     await writeFile(join(options.sharedDir, 'dump'), Buffer.alloc(SHARED_DIR_MAX_BYTES + 1));
     await supervisor.close();
-    expect(await runUploader(options, new AbortController().signal)).toEqual({ end: 'stored', leftOut: [], sharedDirFault: expect.stringContaining('the biggest is "dump"') });
+    expect(await runUploader(options, new AbortController().signal)).toEqual({
+      end: 'stored',
+      leftOut: [],
+      sharedDirFault: expect.stringContaining('the biggest is "dump"'),
+    });
     expect(await keys()).toEqual(['run/step/1/started.json']);
   });
 
@@ -147,8 +202,15 @@ describe('the uploader of a step', () => {
     await writeFile(join(options.artifactDir, 'own'), 'x');
     await writeFile(join(options.records, 'started.json'), START);
     await supervisor.close();
-    expect(await runUploader(options, new AbortController().signal)).toEqual({ end: 'stored', leftOut: ['file', 'folder'] });
-    expect(await keys()).toEqual(['run/step/1/artifacts/own', 'run/step/1/started.json', 'shared/1.json']);
+    expect(await runUploader(options, new AbortController().signal)).toEqual({
+      end: 'stored',
+      leftOut: ['file', 'folder'],
+    });
+    expect(await keys()).toEqual([
+      'run/step/1/artifacts/own',
+      'run/step/1/started.json',
+      'shared/1.json',
+    ]);
   });
 
   test('a store that is away for a while is tried again, and its record comes last', async () => {
@@ -165,18 +227,40 @@ describe('the uploader of a step', () => {
         await options.store.put(key, content);
       },
     };
-    expect(await runUploader({ ...options, store: away }, new AbortController().signal)).toEqual({ end: 'stored', leftOut: [] });
-    expect(tried).toEqual(['shared/1.json', 'run/step/1/started.json', 'shared/1.json', 'run/step/1/started.json', 'run/step/1/finished.json']);
+    expect(await runUploader({ ...options, store: away }, new AbortController().signal)).toEqual({
+      end: 'stored',
+      leftOut: [],
+    });
+    expect(tried).toEqual([
+      'shared/1.json',
+      'run/step/1/started.json',
+      'shared/1.json',
+      'run/step/1/started.json',
+      'run/step/1/finished.json',
+    ]);
   });
 
   test.each<[what: string, put: ArtifactStore['put'], says: RegExp]>([
-    ['refuses', async () => await Promise.reject(new Error('403 AccessDenied')), /was not stored within .*: Error: 403 AccessDenied/],
-    ['does not answer', async () => await new Promise(() => undefined), /was not stored within .*: the store does not answer/],
+    [
+      'refuses',
+      async () => await Promise.reject(new Error('403 AccessDenied')),
+      /was not stored within .*: Error: 403 AccessDenied/,
+    ],
+    [
+      'does not answer',
+      async () => await new Promise(() => undefined),
+      /was not stored within .*: the store does not answer/,
+    ],
   ])('a store that %s: an error within its time, which says so', async (_what, put, says) => {
     const { options, supervisor } = await step({ timeoutMs: 300 });
     await writeFile(join(options.records, 'started.json'), START);
     await supervisor.close();
-    await expect(runUploader({ ...options, store: { get: async (key) => await options.store.get(key), put } }, new AbortController().signal)).rejects.toThrow(says);
+    await expect(
+      runUploader(
+        { ...options, store: { get: async (key) => await options.store.get(key), put } },
+        new AbortController().signal,
+      ),
+    ).rejects.toThrow(says);
   });
 });
 
@@ -193,7 +277,10 @@ describe('SHARED_DIR from step to step', () => {
     expect((await readdir(to)).toSorted()).toEqual(['binary', 'kubeconfig', 'run.sh']);
     expect((await readFile(join(to, 'binary'))).equals(content)).toBe(true);
     expect(await readFile(join(to, 'kubeconfig'), 'utf8')).toBe('grüße');
-    expect([(await stat(join(to, 'kubeconfig'))).mode & 0o777, (await stat(join(to, 'run.sh'))).mode & 0o777]).toEqual([0o600, 0o777]);
+    expect([
+      (await stat(join(to, 'kubeconfig'))).mode & 0o777,
+      (await stat(join(to, 'run.sh'))).mode & 0o777,
+    ]).toEqual([0o600, 0o777]);
   });
 
   test('what was removed stays removed', async () => {
@@ -210,7 +297,9 @@ describe('SHARED_DIR from step to step', () => {
 
   test.each(['../x', 'a/b', '..', '.'])('a snapshot with the file %j is none', async (name) => {
     const to = await folder();
-    await expect(restoreSnapshot(Buffer.from(JSON.stringify({ [name]: { mode: 0o644, base64: '' } })), to)).rejects.toThrow('No file of SHARED_DIR');
+    await expect(
+      restoreSnapshot(Buffer.from(JSON.stringify({ [name]: { mode: 0o644, base64: '' } })), to),
+    ).rejects.toThrow('No file of SHARED_DIR');
     expect(await readdir(to)).toEqual([]);
   });
 });

@@ -8,9 +8,23 @@ const NOW = '2026-03-01T12:00:00Z';
 const LATER = '2026-03-01T12:00:10Z';
 
 /** A pod whose container ended so, with this record. */
-function ended(exitCode: number, record: Record<string, unknown> | string, more: { reason?: string; spec?: object } = {}): V1Pod {
-  const message = typeof record === 'string' ? record : JSON.stringify({ signal: null, reason: null, startedAt: NOW, endedAt: LATER, ...record });
-  const terminated = { exitCode, reason: 'Error', startedAt: NOW, finishedAt: LATER, message, ...more };
+function ended(
+  exitCode: number,
+  record: Record<string, unknown> | string,
+  more: { reason?: string; spec?: object } = {},
+): V1Pod {
+  const message =
+    typeof record === 'string'
+      ? record
+      : JSON.stringify({ signal: null, reason: null, startedAt: NOW, endedAt: LATER, ...record });
+  const terminated = {
+    exitCode,
+    reason: 'Error',
+    startedAt: NOW,
+    finishedAt: LATER,
+    message,
+    ...more,
+  };
   return {
     metadata: { name: 'runner-a', uid: 'u-1', creationTimestamp: NOW },
     spec: { containers: [], nodeName: 'n1', ...more.spec },
@@ -20,11 +34,31 @@ function ended(exitCode: number, record: Record<string, unknown> | string, more:
 
 describe('the recorded exit status', () => {
   test.each([
-    ['wins over that of a supervisor that had to kill itself', ended(137, { exitCode: 3 }), { code: 3, oomKilled: false }],
-    ['wins over an end by memory in the cleanup', ended(137, { exitCode: 0 }, { reason: 'OOMKilled' }), { code: 0, oomKilled: false }],
-    ['of a command that was killed for memory', ended(137, { exitCode: 137, signal: 'SIGKILL' }, { reason: 'OOMKilled' }), { code: 137, oomKilled: true }],
-    ['is the same as a rule', ended(143, { exitCode: 143, reason: 'evicted' }), { code: 143, oomKilled: false }],
-    ['is none without a record', ended(137, 'no record'), { code: 137, oomKilled: false, message: 'no record' }],
+    [
+      'wins over that of a supervisor that had to kill itself',
+      ended(137, { exitCode: 3 }),
+      { code: 3, oomKilled: false },
+    ],
+    [
+      'wins over an end by memory in the cleanup',
+      ended(137, { exitCode: 0 }, { reason: 'OOMKilled' }),
+      { code: 0, oomKilled: false },
+    ],
+    [
+      'of a command that was killed for memory',
+      ended(137, { exitCode: 137, signal: 'SIGKILL' }, { reason: 'OOMKilled' }),
+      { code: 137, oomKilled: true },
+    ],
+    [
+      'is the same as a rule',
+      ended(143, { exitCode: 143, reason: 'evicted' }),
+      { code: 143, oomKilled: false },
+    ],
+    [
+      'is none without a record',
+      ended(137, 'no record'),
+      { code: 137, oomKilled: false, message: 'no record' },
+    ],
     ['is none that no process can have', ended(137, { exitCode: 256 }), { code: 137 }],
     ['is none that is no number of a process', ended(137, { exitCode: -0.5 }), { code: 137 }],
   ])('%s', (_, pod, exit) => {
@@ -32,23 +66,40 @@ describe('the recorded exit status', () => {
   });
 
   test('why it could not be started is told', () => {
-    expect(viewOfPod(ended(127, { exitCode: 127, startedAt: null, error: 'spawn /nope ENOENT' }), NOW).exit).toMatchObject({ code: 127, message: 'spawn /nope ENOENT', record: {} });
+    expect(
+      viewOfPod(ended(127, { exitCode: 127, startedAt: null, error: 'spawn /nope ENOENT' }), NOW)
+        .exit,
+    ).toMatchObject({ code: 127, message: 'spawn /nope ENOENT', record: {} });
   });
 });
 
-describe('the port of its probes is somebody else\'s', () => {
-  const record = { exitCode: 127, startedAt: null, error: 'listen EADDRINUSE: address already in use :::23456' };
+describe("the port of its probes is somebody else's", () => {
+  const record = {
+    exitCode: 127,
+    startedAt: null,
+    error: 'listen EADDRINUSE: address already in use :::23456',
+  };
 
-  test('on the node\'s network: it never started, and is lost, not failed: another has another port', () => {
+  test("on the node's network: it never started, and is lost, not failed: another has another port", () => {
     const view = viewOfPod(ended(127, record, { spec: { hostNetwork: true } }), NOW);
     expect(view).toMatchObject({ ended: true });
-    expect([view.exit, view.startedAt, lossCause(view)]).toEqual([undefined, undefined, 'agent_lost']);
+    expect([view.exit, view.startedAt, lossCause(view)]).toEqual([
+      undefined,
+      undefined,
+      'agent_lost',
+    ]);
   });
 
   test.each([
-    ['in its own network it is the pod\'s own doing', ended(127, record)],
-    ['another failure to start is no matter of ports', ended(127, { ...record, error: 'spawn /nope ENOENT' }, { spec: { hostNetwork: true } })],
-    ['the command\'s own 127 neither', ended(127, { exitCode: 127 }, { spec: { hostNetwork: true } })],
+    ["in its own network it is the pod's own doing", ended(127, record)],
+    [
+      'another failure to start is no matter of ports',
+      ended(127, { ...record, error: 'spawn /nope ENOENT' }, { spec: { hostNetwork: true } }),
+    ],
+    [
+      "the command's own 127 neither",
+      ended(127, { exitCode: 127 }, { spec: { hostNetwork: true } }),
+    ],
   ])('%s', (_, pod) => {
     expect(viewOfPod(pod, NOW)).toMatchObject({ startedAt: NOW, exit: { code: 127 } });
   });

@@ -28,99 +28,610 @@ function pod(status: Json, more: { metadata?: Json; spec?: Json } = {}): V1Pod {
 }
 
 const container = (name: string, state: Json, more: Json = {}): V1ContainerStatus =>
-  ({ name, image: 'i', imageID: '', ready: false, started: false, restartCount: 0, lastState: {}, state, ...more }) as unknown as V1ContainerStatus;
-const waiting = (reason: string, message?: string): Json => ({ waiting: { reason, ...(message ? { message } : {}) } });
+  ({
+    name,
+    image: 'i',
+    imageID: '',
+    ready: false,
+    started: false,
+    restartCount: 0,
+    lastState: {},
+    state,
+    ...more,
+  }) as unknown as V1ContainerStatus;
+const waiting = (reason: string, message?: string): Json => ({
+  waiting: { reason, ...(message ? { message } : {}) },
+});
 const running = { running: { startedAt: '2026-03-01T11:59:10Z' } };
 const terminated = (exitCode: number, more: Json = {}): Json => ({
-  terminated: { exitCode, reason: exitCode === 0 ? 'Completed' : 'Error', startedAt: '2026-03-01T11:59:10Z', finishedAt: '2026-03-01T11:59:50Z', ...more },
+  terminated: {
+    exitCode,
+    reason: exitCode === 0 ? 'Completed' : 'Error',
+    startedAt: '2026-03-01T11:59:10Z',
+    finishedAt: '2026-03-01T11:59:50Z',
+    ...more,
+  },
 });
-const runnerIs = (state: Json, more: Json = {}): Json => ({ containerStatuses: [container('runner', state, more)] });
+const runnerIs = (state: Json, more: Json = {}): Json => ({
+  containerStatuses: [container('runner', state, more)],
+});
 const stepIs = (runner: Json, uploader: Json, status: Json = { phase: 'Running' }): V1Pod =>
-  pod({ ...status, containerStatuses: [container('holdfast-uploader', uploader), container('runner', runner)] }, { metadata: { annotations: { 'holdfast.dev/workflow-id': 'runner-a', 'holdfast.dev/probes': 'command', 'holdfast.dev/upload-timeout': '5m0s' } } });
-const disrupted = (reason: string): Json => ({ conditions: [{ type: 'PodScheduled', status: 'True' }, { type: 'DisruptionTarget', status: 'True', reason }] });
+  pod(
+    {
+      ...status,
+      containerStatuses: [container('holdfast-uploader', uploader), container('runner', runner)],
+    },
+    {
+      metadata: {
+        annotations: {
+          'holdfast.dev/workflow-id': 'runner-a',
+          'holdfast.dev/probes': 'command',
+          'holdfast.dev/upload-timeout': '5m0s',
+        },
+      },
+    },
+  );
+const disrupted = (reason: string): Json => ({
+  conditions: [
+    { type: 'PodScheduled', status: 'True' },
+    { type: 'DisruptionTarget', status: 'True', reason },
+  ],
+});
 
 /** Statuses as a real API server, kubelet or controller writes them (Kubernetes 1.34), cut to what matters. */
 const CASES: [string, V1Pod, Partial<PodView>, (keyof PodView)[]?][] = [
-  ['created, not looked at by a scheduler', pod({ phase: 'Pending', conditions: undefined }, { spec: { nodeName: undefined } }),
-    { scheduled: false, ended: false, gone: false, terminating: false, createdAt: '2026-03-01T11:59:00Z' }, ['unschedulable', 'node', 'startedAt', 'problem', 'exit', 'online', 'busy']],
-  ['unschedulable', pod({ phase: 'Pending', conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: '0/3 nodes are available: 3 Insufficient cpu.' }] }, { spec: { nodeName: undefined } }),
-    { scheduled: false, unschedulable: '0/3 nodes are available: 3 Insufficient cpu.', ended: false }],
-  ['scheduling gated', pod({ phase: 'Pending', conditions: [{ type: 'PodScheduled', status: 'False', reason: 'SchedulingGated' }] }, { spec: { nodeName: undefined } }),
-    { scheduled: false, unschedulable: 'SchedulingGated' }],
-  ['scheduled, container being created', pod({ phase: 'Pending', ...runnerIs(waiting('ContainerCreating')) }), { scheduled: true, node: 'n1', ended: false }, ['problem', 'startedAt', 'unschedulable']],
-  ...(['ErrImagePull', 'ImagePullBackOff', 'ErrImageNeverPull', 'ImageInspectError'].map((reason) => [
-    reason, pod({ phase: 'Pending', ...runnerIs(waiting(reason, 'no such image')) }),
-    { ended: false, problem: { kind: 'image_pull', message: `container runner: ${reason}: no such image`, since: NOW } }, ['startedAt'],
-  ]) as [string, V1Pod, Partial<PodView>, (keyof PodView)[]][]),
-  ['InvalidImageName', pod({ phase: 'Pending', ...runnerIs(waiting('InvalidImageName', 'bad reference')) }), { problem: { kind: 'invalid_image', message: 'container runner: InvalidImageName: bad reference', since: NOW } }],
-  ['CreateContainerConfigError', pod({ phase: 'Pending', ...runnerIs(waiting('CreateContainerConfigError', 'secret "x" not found')) }), { problem: { kind: 'config', message: 'container runner: CreateContainerConfigError: secret "x" not found', since: NOW } }],
-  ['an image problem of a sidecar', pod({ phase: 'Pending', initContainerStatuses: [container('dind', waiting('ImagePullBackOff'))], ...runnerIs(waiting('PodInitializing')) }),
-    { problem: { kind: 'image_pull', message: 'container dind: ImagePullBackOff: no message', since: NOW } }],
-  ['running', pod({ phase: 'Running', ...runnerIs(running, { ready: true, started: true }) }), { startedAt: '2026-03-01T11:59:10Z', ended: false }, ['online', 'busy', 'exit', 'problem']],
-  ['completed', pod({ phase: 'Succeeded', ...runnerIs(terminated(0)) }),
-    { ended: true, gone: false, startedAt: '2026-03-01T11:59:10Z', exit: { code: 0, oomKilled: false, finishedAt: '2026-03-01T11:59:50Z' } }],
-  ['a store that does not give what was left', pod({ phase: 'Failed', initContainerStatuses: [container('holdfast-shared', terminated(1))], ...runnerIs(waiting('PodInitializing')) }), { ended: true, problem: { kind: 'store', message: 'init container holdfast-shared ended with exit code 1: Error', since: NOW } }, ['startedAt', 'exit']],
-  ['ended, and stored', stepIs(terminated(0), terminated(0)), { ended: true, exit: { code: 0, oomKilled: false, finishedAt: '2026-03-01T11:59:50Z' } }, ['uploadingUntil']],
-  ['ended, and being stored: a quick one, whose startup nobody had probed', stepIs(terminated(3), running), { ended: false, online: true, uploadingUntil: '2026-03-01T12:05:20.000Z', exit: { code: 3, oomKilled: false, finishedAt: '2026-03-01T11:59:50Z' } }],
-  ['running, its uploader beside it', stepIs(running, running), { ended: false, online: false }, ['uploadingUntil', 'exit']],
-  ['ended, evicted while it was being stored', stepIs(terminated(0), running, { phase: 'Failed' }), { ended: true }],
-  ['ended, with too much for the next step', stepIs(terminated(0), terminated(1, { message: '{"end":"stored","leftOut":[],"sharedDirFault":"too much"}\n' })), { ended: true, exit: { code: 0, oomKilled: false, finishedAt: '2026-03-01T11:59:50Z', notStored: { by: 'step', why: 'too much' } } }],
-  ['ended, and not stored', stepIs(terminated(0), terminated(1, { message: '{"error":"no space left"}' })), { ended: true, exit: { code: 0, oomKilled: false, finishedAt: '2026-03-01T11:59:50Z', notStored: { by: 'store', why: 'no space left' } } }],
-  ['ended, its uploader killed', stepIs(terminated(0), terminated(137)), { ended: true, exit: { code: 0, oomKilled: false, finishedAt: '2026-03-01T11:59:50Z', notStored: { by: 'store', why: 'the uploader ended with exit code 137' } } }],
-  ['exit code 7', pod({ phase: 'Failed', ...runnerIs(terminated(7)) }), { ended: true, exit: { code: 7, oomKilled: false, finishedAt: '2026-03-01T11:59:50Z' } }],
-  ['with a termination message', pod({ phase: 'Failed', ...runnerIs(terminated(1, { message: '{"reason":"timeout"}' })) }),
-    { exit: { code: 1, oomKilled: false, finishedAt: '2026-03-01T11:59:50Z', message: '{"reason":"timeout"}' } }],
-  ['OOM-killed', pod({ phase: 'Failed', ...runnerIs(terminated(137, { reason: 'OOMKilled' })) }), { ended: true, exit: { code: 137, oomKilled: true, finishedAt: '2026-03-01T11:59:50Z' } }],
-  ['a process of its job OOM-killed, the runner not', pod({ phase: 'Succeeded', ...runnerIs(terminated(0, { reason: 'OOMKilled' })) }), { exit: { code: 0, oomKilled: false, finishedAt: '2026-03-01T11:59:50Z' } }],
-  ['killed, not for memory', pod({ phase: 'Failed', ...runnerIs(terminated(137)) }), { exit: { code: 137, oomKilled: false, finishedAt: '2026-03-01T11:59:50Z' } }],
-  ['could not start its command', pod({ phase: 'Failed', ...runnerIs({ terminated: { exitCode: 128, reason: 'StartError', message: 'exec: "nope": not found', startedAt: '1970-01-01T00:00:00Z', finishedAt: '2026-03-01T11:59:50Z' } }) }),
-    { ended: true, exit: { code: 128, oomKilled: false, finishedAt: '2026-03-01T11:59:50Z', message: 'exec: "nope": not found' } }, ['startedAt']],
-  ['the kubelet lost track of the container: its 137 is made up', pod({ phase: 'Failed', ...runnerIs({ terminated: { exitCode: 137, reason: 'ContainerStatusUnknown', message: 'The container could not be located when the pod was terminated', startedAt: null, finishedAt: null } }) }),
-    { ended: true }, ['exit', 'startedAt']],
-  ['the runner has ended, a native sidecar still runs', pod({ phase: 'Running', initContainerStatuses: [container('dind', running)], ...runnerIs(terminated(0)) }), { ended: true, exit: { code: 0, oomKilled: false, finishedAt: '2026-03-01T11:59:50Z' } }],
-  ['an ordinary sidecar has ended, the runner runs', pod({ phase: 'Running', containerStatuses: [container('proxy', terminated(1)), container('runner', running)] }), { ended: false, startedAt: '2026-03-01T11:59:10Z' }, ['exit']],
-  ['a failed init container', pod({ phase: 'Failed', initContainerStatuses: [container('setup', terminated(2, { message: 'disk full' }))], ...runnerIs(waiting('PodInitializing')) }),
-    { ended: true, problem: { kind: 'config', message: 'init container setup ended with exit code 2: disk full', since: NOW } }, ['exit', 'startedAt']],
-  ['the registration runs: the runner may be registered from now on', pod({ phase: 'Pending', initContainerStatuses: [container('setup', terminated(0, { startedAt: '2026-03-01T11:59:01Z' })), container('holdfast-register', running)], ...runnerIs(waiting('PodInitializing')) }),
-    { ended: false, startedAt: '2026-03-01T11:59:10Z' }, ['exit', 'problem', 'online']],
-  ['the registration has ended: it began with that, whenever the runner itself starts', pod({ phase: 'Running', initContainerStatuses: [container('holdfast-register', terminated(0))], ...runnerIs({ running: { startedAt: '2026-03-01T11:59:55Z' } }) }),
-    { ended: false, startedAt: '2026-03-01T11:59:10Z' }, ['exit', 'problem']],
-  ['the registration failed: that is how the runner ended', pod({ phase: 'Failed', initContainerStatuses: [container('holdfast-register', terminated(1))], ...runnerIs(waiting('PodInitializing')) }),
-    { ended: true, startedAt: '2026-03-01T11:59:10Z', exit: { code: 1, oomKilled: false, finishedAt: '2026-03-01T11:59:50Z' } }, ['problem']],
-  ['the registration could not even start', pod({ phase: 'Failed', initContainerStatuses: [container('holdfast-register', { terminated: { exitCode: 128, reason: 'StartError', message: 'exec: "/bin/sh": not found', startedAt: '1970-01-01T00:00:00Z', finishedAt: '2026-03-01T11:59:50Z' } })], ...runnerIs(waiting('PodInitializing')) }),
-    { ended: true, problem: { kind: 'config', message: 'init container holdfast-register ended with exit code 128: exec: "/bin/sh": not found', since: NOW } }, ['startedAt']],
-  ['an init container that ran well', pod({ phase: 'Pending', initContainerStatuses: [container('setup', terminated(0))], ...runnerIs(waiting('PodInitializing')) }), { ended: false }, ['problem']],
-  ['evicted by the kubelet, without container statuses', pod({ phase: 'Failed', reason: 'Evicted', message: 'The node was low on resource: memory.', ...disrupted('TerminationByKubelet') }),
-    { ended: true, reason: 'Evicted', disruption: 'TerminationByKubelet' }, ['exit', 'startedAt']],
-  ['node shutdown', pod({ phase: 'Failed', reason: 'Terminated', message: 'Pod was terminated in response to imminent node shutdown.', ...disrupted('TerminationByKubelet'), ...runnerIs(terminated(143)) }),
-    { ended: true, reason: 'Terminated', disruption: 'TerminationByKubelet', exit: { code: 143, oomKilled: false, finishedAt: '2026-03-01T11:59:50Z' } }],
-  ['evicted through the API, in its grace', pod({ phase: 'Running', ...disrupted('EvictionByEvictionAPI'), ...runnerIs(running) }, { metadata: { deletionTimestamp: '2026-03-01T12:00:30Z', deletionGracePeriodSeconds: 30 } }),
-    { ended: false, terminating: true, terminationDeadline: '2026-03-01T12:00:30Z', toldToGoAt: '2026-03-01T12:00:00.000Z', disruption: 'EvictionByEvictionAPI' }],
-  ['told to go by the kubelet, and deleted later', pod({ phase: 'Running', conditions: [{ type: 'DisruptionTarget', status: 'True', reason: 'TerminationByKubelet', lastTransitionTime: '2026-03-01T11:59:40Z' }], ...runnerIs(running) }, { metadata: { deletionTimestamp: '2026-03-01T12:00:30Z', deletionGracePeriodSeconds: 30 } }),
-    { ended: false, terminating: true, toldToGoAt: '2026-03-01T11:59:40.000Z' }],
-  ['preempted', pod({ phase: 'Running', ...disrupted('PreemptionByScheduler'), ...runnerIs(running) }, { metadata: { deletionTimestamp: '2026-03-01T12:00:30Z' } }), { disruption: 'PreemptionByScheduler', terminating: true, ended: false }],
-  ['on a lost node', pod({ phase: 'Running', reason: 'NodeLost', conditions: [{ type: 'Ready', status: 'False' }, { type: 'DisruptionTarget', status: 'True', reason: 'DeletionByTaintManager' }], ...runnerIs(running, { ready: true, started: true }) }, { metadata: { deletionTimestamp: '2026-03-01T12:00:30Z' } }),
-    { ended: false, terminating: true, reason: 'NodeLost', disruption: 'DeletionByTaintManager', scheduled: true }],
-  ['a disruption that was taken back', pod({ phase: 'Running', conditions: [{ type: 'DisruptionTarget', status: 'False', reason: 'PreemptionByScheduler' }], ...runnerIs(running) }), { ended: false }, ['disruption']],
-  ['failed without anything else', pod({ phase: 'Failed' }), { ended: true }, ['exit', 'problem', 'reason']],
-  ['rejected by the node', pod({ phase: 'Failed', reason: 'OutOfcpu', message: 'Node didn\'t have enough resource: cpu' }), { ended: true, reason: 'OutOfcpu' }],
-  ['without a status', pod({ conditions: undefined }, { spec: { nodeName: undefined } }), { ended: false, scheduled: false }],
+  [
+    'created, not looked at by a scheduler',
+    pod({ phase: 'Pending', conditions: undefined }, { spec: { nodeName: undefined } }),
+    {
+      scheduled: false,
+      ended: false,
+      gone: false,
+      terminating: false,
+      createdAt: '2026-03-01T11:59:00Z',
+    },
+    ['unschedulable', 'node', 'startedAt', 'problem', 'exit', 'online', 'busy'],
+  ],
+  [
+    'unschedulable',
+    pod(
+      {
+        phase: 'Pending',
+        conditions: [
+          {
+            type: 'PodScheduled',
+            status: 'False',
+            reason: 'Unschedulable',
+            message: '0/3 nodes are available: 3 Insufficient cpu.',
+          },
+        ],
+      },
+      { spec: { nodeName: undefined } },
+    ),
+    {
+      scheduled: false,
+      unschedulable: '0/3 nodes are available: 3 Insufficient cpu.',
+      ended: false,
+    },
+  ],
+  [
+    'scheduling gated',
+    pod(
+      {
+        phase: 'Pending',
+        conditions: [{ type: 'PodScheduled', status: 'False', reason: 'SchedulingGated' }],
+      },
+      { spec: { nodeName: undefined } },
+    ),
+    { scheduled: false, unschedulable: 'SchedulingGated' },
+  ],
+  [
+    'scheduled, container being created',
+    pod({ phase: 'Pending', ...runnerIs(waiting('ContainerCreating')) }),
+    { scheduled: true, node: 'n1', ended: false },
+    ['problem', 'startedAt', 'unschedulable'],
+  ],
+  ...(['ErrImagePull', 'ImagePullBackOff', 'ErrImageNeverPull', 'ImageInspectError'].map(
+    (reason) => [
+      reason,
+      pod({ phase: 'Pending', ...runnerIs(waiting(reason, 'no such image')) }),
+      {
+        ended: false,
+        problem: {
+          kind: 'image_pull',
+          message: `container runner: ${reason}: no such image`,
+          since: NOW,
+        },
+      },
+      ['startedAt'],
+    ],
+  ) as [string, V1Pod, Partial<PodView>, (keyof PodView)[]][]),
+  [
+    'InvalidImageName',
+    pod({ phase: 'Pending', ...runnerIs(waiting('InvalidImageName', 'bad reference')) }),
+    {
+      problem: {
+        kind: 'invalid_image',
+        message: 'container runner: InvalidImageName: bad reference',
+        since: NOW,
+      },
+    },
+  ],
+  [
+    'CreateContainerConfigError',
+    pod({
+      phase: 'Pending',
+      ...runnerIs(waiting('CreateContainerConfigError', 'secret "x" not found')),
+    }),
+    {
+      problem: {
+        kind: 'config',
+        message: 'container runner: CreateContainerConfigError: secret "x" not found',
+        since: NOW,
+      },
+    },
+  ],
+  [
+    'an image problem of a sidecar',
+    pod({
+      phase: 'Pending',
+      initContainerStatuses: [container('dind', waiting('ImagePullBackOff'))],
+      ...runnerIs(waiting('PodInitializing')),
+    }),
+    {
+      problem: {
+        kind: 'image_pull',
+        message: 'container dind: ImagePullBackOff: no message',
+        since: NOW,
+      },
+    },
+  ],
+  [
+    'running',
+    pod({ phase: 'Running', ...runnerIs(running, { ready: true, started: true }) }),
+    { startedAt: '2026-03-01T11:59:10Z', ended: false },
+    ['online', 'busy', 'exit', 'problem'],
+  ],
+  [
+    'completed',
+    pod({ phase: 'Succeeded', ...runnerIs(terminated(0)) }),
+    {
+      ended: true,
+      gone: false,
+      startedAt: '2026-03-01T11:59:10Z',
+      exit: { code: 0, oomKilled: false, finishedAt: '2026-03-01T11:59:50Z' },
+    },
+  ],
+  [
+    'a store that does not give what was left',
+    pod({
+      phase: 'Failed',
+      initContainerStatuses: [container('holdfast-shared', terminated(1))],
+      ...runnerIs(waiting('PodInitializing')),
+    }),
+    {
+      ended: true,
+      problem: {
+        kind: 'store',
+        message: 'init container holdfast-shared ended with exit code 1: Error',
+        since: NOW,
+      },
+    },
+    ['startedAt', 'exit'],
+  ],
+  [
+    'ended, and stored',
+    stepIs(terminated(0), terminated(0)),
+    { ended: true, exit: { code: 0, oomKilled: false, finishedAt: '2026-03-01T11:59:50Z' } },
+    ['uploadingUntil'],
+  ],
+  [
+    'ended, and being stored: a quick one, whose startup nobody had probed',
+    stepIs(terminated(3), running),
+    {
+      ended: false,
+      online: true,
+      uploadingUntil: '2026-03-01T12:05:20.000Z',
+      exit: { code: 3, oomKilled: false, finishedAt: '2026-03-01T11:59:50Z' },
+    },
+  ],
+  [
+    'running, its uploader beside it',
+    stepIs(running, running),
+    { ended: false, online: false },
+    ['uploadingUntil', 'exit'],
+  ],
+  [
+    'ended, evicted while it was being stored',
+    stepIs(terminated(0), running, { phase: 'Failed' }),
+    { ended: true },
+  ],
+  [
+    'ended, with too much for the next step',
+    stepIs(
+      terminated(0),
+      terminated(1, { message: '{"end":"stored","leftOut":[],"sharedDirFault":"too much"}\n' }),
+    ),
+    {
+      ended: true,
+      exit: {
+        code: 0,
+        oomKilled: false,
+        finishedAt: '2026-03-01T11:59:50Z',
+        notStored: { by: 'step', why: 'too much' },
+      },
+    },
+  ],
+  [
+    'ended, and not stored',
+    stepIs(terminated(0), terminated(1, { message: '{"error":"no space left"}' })),
+    {
+      ended: true,
+      exit: {
+        code: 0,
+        oomKilled: false,
+        finishedAt: '2026-03-01T11:59:50Z',
+        notStored: { by: 'store', why: 'no space left' },
+      },
+    },
+  ],
+  [
+    'ended, its uploader killed',
+    stepIs(terminated(0), terminated(137)),
+    {
+      ended: true,
+      exit: {
+        code: 0,
+        oomKilled: false,
+        finishedAt: '2026-03-01T11:59:50Z',
+        notStored: { by: 'store', why: 'the uploader ended with exit code 137' },
+      },
+    },
+  ],
+  [
+    'exit code 7',
+    pod({ phase: 'Failed', ...runnerIs(terminated(7)) }),
+    { ended: true, exit: { code: 7, oomKilled: false, finishedAt: '2026-03-01T11:59:50Z' } },
+  ],
+  [
+    'with a termination message',
+    pod({ phase: 'Failed', ...runnerIs(terminated(1, { message: '{"reason":"timeout"}' })) }),
+    {
+      exit: {
+        code: 1,
+        oomKilled: false,
+        finishedAt: '2026-03-01T11:59:50Z',
+        message: '{"reason":"timeout"}',
+      },
+    },
+  ],
+  [
+    'OOM-killed',
+    pod({ phase: 'Failed', ...runnerIs(terminated(137, { reason: 'OOMKilled' })) }),
+    { ended: true, exit: { code: 137, oomKilled: true, finishedAt: '2026-03-01T11:59:50Z' } },
+  ],
+  [
+    'a process of its job OOM-killed, the runner not',
+    pod({ phase: 'Succeeded', ...runnerIs(terminated(0, { reason: 'OOMKilled' })) }),
+    { exit: { code: 0, oomKilled: false, finishedAt: '2026-03-01T11:59:50Z' } },
+  ],
+  [
+    'killed, not for memory',
+    pod({ phase: 'Failed', ...runnerIs(terminated(137)) }),
+    { exit: { code: 137, oomKilled: false, finishedAt: '2026-03-01T11:59:50Z' } },
+  ],
+  [
+    'could not start its command',
+    pod({
+      phase: 'Failed',
+      ...runnerIs({
+        terminated: {
+          exitCode: 128,
+          reason: 'StartError',
+          message: 'exec: "nope": not found',
+          startedAt: '1970-01-01T00:00:00Z',
+          finishedAt: '2026-03-01T11:59:50Z',
+        },
+      }),
+    }),
+    {
+      ended: true,
+      exit: {
+        code: 128,
+        oomKilled: false,
+        finishedAt: '2026-03-01T11:59:50Z',
+        message: 'exec: "nope": not found',
+      },
+    },
+    ['startedAt'],
+  ],
+  [
+    'the kubelet lost track of the container: its 137 is made up',
+    pod({
+      phase: 'Failed',
+      ...runnerIs({
+        terminated: {
+          exitCode: 137,
+          reason: 'ContainerStatusUnknown',
+          message: 'The container could not be located when the pod was terminated',
+          startedAt: null,
+          finishedAt: null,
+        },
+      }),
+    }),
+    { ended: true },
+    ['exit', 'startedAt'],
+  ],
+  [
+    'the runner has ended, a native sidecar still runs',
+    pod({
+      phase: 'Running',
+      initContainerStatuses: [container('dind', running)],
+      ...runnerIs(terminated(0)),
+    }),
+    { ended: true, exit: { code: 0, oomKilled: false, finishedAt: '2026-03-01T11:59:50Z' } },
+  ],
+  [
+    'an ordinary sidecar has ended, the runner runs',
+    pod({
+      phase: 'Running',
+      containerStatuses: [container('proxy', terminated(1)), container('runner', running)],
+    }),
+    { ended: false, startedAt: '2026-03-01T11:59:10Z' },
+    ['exit'],
+  ],
+  [
+    'a failed init container',
+    pod({
+      phase: 'Failed',
+      initContainerStatuses: [container('setup', terminated(2, { message: 'disk full' }))],
+      ...runnerIs(waiting('PodInitializing')),
+    }),
+    {
+      ended: true,
+      problem: {
+        kind: 'config',
+        message: 'init container setup ended with exit code 2: disk full',
+        since: NOW,
+      },
+    },
+    ['exit', 'startedAt'],
+  ],
+  [
+    'the registration runs: the runner may be registered from now on',
+    pod({
+      phase: 'Pending',
+      initContainerStatuses: [
+        container('setup', terminated(0, { startedAt: '2026-03-01T11:59:01Z' })),
+        container('holdfast-register', running),
+      ],
+      ...runnerIs(waiting('PodInitializing')),
+    }),
+    { ended: false, startedAt: '2026-03-01T11:59:10Z' },
+    ['exit', 'problem', 'online'],
+  ],
+  [
+    'the registration has ended: it began with that, whenever the runner itself starts',
+    pod({
+      phase: 'Running',
+      initContainerStatuses: [container('holdfast-register', terminated(0))],
+      ...runnerIs({ running: { startedAt: '2026-03-01T11:59:55Z' } }),
+    }),
+    { ended: false, startedAt: '2026-03-01T11:59:10Z' },
+    ['exit', 'problem'],
+  ],
+  [
+    'the registration failed: that is how the runner ended',
+    pod({
+      phase: 'Failed',
+      initContainerStatuses: [container('holdfast-register', terminated(1))],
+      ...runnerIs(waiting('PodInitializing')),
+    }),
+    {
+      ended: true,
+      startedAt: '2026-03-01T11:59:10Z',
+      exit: { code: 1, oomKilled: false, finishedAt: '2026-03-01T11:59:50Z' },
+    },
+    ['problem'],
+  ],
+  [
+    'the registration could not even start',
+    pod({
+      phase: 'Failed',
+      initContainerStatuses: [
+        container('holdfast-register', {
+          terminated: {
+            exitCode: 128,
+            reason: 'StartError',
+            message: 'exec: "/bin/sh": not found',
+            startedAt: '1970-01-01T00:00:00Z',
+            finishedAt: '2026-03-01T11:59:50Z',
+          },
+        }),
+      ],
+      ...runnerIs(waiting('PodInitializing')),
+    }),
+    {
+      ended: true,
+      problem: {
+        kind: 'config',
+        message:
+          'init container holdfast-register ended with exit code 128: exec: "/bin/sh": not found',
+        since: NOW,
+      },
+    },
+    ['startedAt'],
+  ],
+  [
+    'an init container that ran well',
+    pod({
+      phase: 'Pending',
+      initContainerStatuses: [container('setup', terminated(0))],
+      ...runnerIs(waiting('PodInitializing')),
+    }),
+    { ended: false },
+    ['problem'],
+  ],
+  [
+    'evicted by the kubelet, without container statuses',
+    pod({
+      phase: 'Failed',
+      reason: 'Evicted',
+      message: 'The node was low on resource: memory.',
+      ...disrupted('TerminationByKubelet'),
+    }),
+    { ended: true, reason: 'Evicted', disruption: 'TerminationByKubelet' },
+    ['exit', 'startedAt'],
+  ],
+  [
+    'node shutdown',
+    pod({
+      phase: 'Failed',
+      reason: 'Terminated',
+      message: 'Pod was terminated in response to imminent node shutdown.',
+      ...disrupted('TerminationByKubelet'),
+      ...runnerIs(terminated(143)),
+    }),
+    {
+      ended: true,
+      reason: 'Terminated',
+      disruption: 'TerminationByKubelet',
+      exit: { code: 143, oomKilled: false, finishedAt: '2026-03-01T11:59:50Z' },
+    },
+  ],
+  [
+    'evicted through the API, in its grace',
+    pod(
+      { phase: 'Running', ...disrupted('EvictionByEvictionAPI'), ...runnerIs(running) },
+      { metadata: { deletionTimestamp: '2026-03-01T12:00:30Z', deletionGracePeriodSeconds: 30 } },
+    ),
+    {
+      ended: false,
+      terminating: true,
+      terminationDeadline: '2026-03-01T12:00:30Z',
+      toldToGoAt: '2026-03-01T12:00:00.000Z',
+      disruption: 'EvictionByEvictionAPI',
+    },
+  ],
+  [
+    'told to go by the kubelet, and deleted later',
+    pod(
+      {
+        phase: 'Running',
+        conditions: [
+          {
+            type: 'DisruptionTarget',
+            status: 'True',
+            reason: 'TerminationByKubelet',
+            lastTransitionTime: '2026-03-01T11:59:40Z',
+          },
+        ],
+        ...runnerIs(running),
+      },
+      { metadata: { deletionTimestamp: '2026-03-01T12:00:30Z', deletionGracePeriodSeconds: 30 } },
+    ),
+    { ended: false, terminating: true, toldToGoAt: '2026-03-01T11:59:40.000Z' },
+  ],
+  [
+    'preempted',
+    pod(
+      { phase: 'Running', ...disrupted('PreemptionByScheduler'), ...runnerIs(running) },
+      { metadata: { deletionTimestamp: '2026-03-01T12:00:30Z' } },
+    ),
+    { disruption: 'PreemptionByScheduler', terminating: true, ended: false },
+  ],
+  [
+    'on a lost node',
+    pod(
+      {
+        phase: 'Running',
+        reason: 'NodeLost',
+        conditions: [
+          { type: 'Ready', status: 'False' },
+          { type: 'DisruptionTarget', status: 'True', reason: 'DeletionByTaintManager' },
+        ],
+        ...runnerIs(running, { ready: true, started: true }),
+      },
+      { metadata: { deletionTimestamp: '2026-03-01T12:00:30Z' } },
+    ),
+    {
+      ended: false,
+      terminating: true,
+      reason: 'NodeLost',
+      disruption: 'DeletionByTaintManager',
+      scheduled: true,
+    },
+  ],
+  [
+    'a disruption that was taken back',
+    pod({
+      phase: 'Running',
+      conditions: [{ type: 'DisruptionTarget', status: 'False', reason: 'PreemptionByScheduler' }],
+      ...runnerIs(running),
+    }),
+    { ended: false },
+    ['disruption'],
+  ],
+  [
+    'failed without anything else',
+    pod({ phase: 'Failed' }),
+    { ended: true },
+    ['exit', 'problem', 'reason'],
+  ],
+  [
+    'rejected by the node',
+    pod({ phase: 'Failed', reason: 'OutOfcpu', message: "Node didn't have enough resource: cpu" }),
+    { ended: true, reason: 'OutOfcpu' },
+  ],
+  [
+    'without a status',
+    pod({ conditions: undefined }, { spec: { nodeName: undefined } }),
+    { ended: false, scheduled: false },
+  ],
 ];
 
 describe('viewOfPod', () => {
   test.each(CASES)('%s', (_, given, expected, absent = []) => {
     const view = viewOfPod(given, NOW);
-    expect(view).toMatchObject({ name: 'runner-a-0123456789', namespace: 'ci', uid: 'u-1', workflowId: 'runner-a', ...expected });
+    expect(view).toMatchObject({
+      name: 'runner-a-0123456789',
+      namespace: 'ci',
+      uid: 'u-1',
+      workflowId: 'runner-a',
+      ...expected,
+    });
     for (const key of absent) expect(view).not.toHaveProperty(key);
   });
 
-  const probes = { metadata: { annotations: { 'holdfast.dev/workflow-id': 'runner-a', 'holdfast.dev/probes': 'runner' } } };
+  const probes = {
+    metadata: {
+      annotations: { 'holdfast.dev/workflow-id': 'runner-a', 'holdfast.dev/probes': 'runner' },
+    },
+  };
   test.each<[string, Json, Json, boolean | undefined, boolean | undefined]>([
-    ['no probes: the pod does not tell', {}, runnerIs(running, { started: true, ready: true }), undefined, undefined],
+    [
+      'no probes: the pod does not tell',
+      {},
+      runnerIs(running, { started: true, ready: true }),
+      undefined,
+      undefined,
+    ],
     ['waiting', probes, runnerIs(waiting('ContainerCreating')), false, false],
-    ['running, not yet registered', probes, runnerIs(running, { started: false, ready: false }), false, false],
+    [
+      'running, not yet registered',
+      probes,
+      runnerIs(running, { started: false, ready: false }),
+      false,
+      false,
+    ],
     ['registered and idle', probes, runnerIs(running, { started: true, ready: true }), true, false],
-    ['registered, its first readiness probe not answered yet', probes, runnerIs(running, { started: true, ready: false }), true, undefined],
+    [
+      'registered, its first readiness probe not answered yet',
+      probes,
+      runnerIs(running, { started: true, ready: false }),
+      true,
+      undefined,
+    ],
     ['ended', probes, runnerIs(terminated(0), { started: false, ready: false }), false, false],
     ['no status yet', probes, {}, false, false],
   ])('online and busy: %s', (_, more, status, online, busy) => {
@@ -129,11 +640,19 @@ describe('viewOfPod', () => {
   });
 
   const at = (seconds: number): string => new Date(Date.parse(NOW) + seconds * 1_000).toISOString();
-  const probed = (kind: string, ready: boolean, more: Json = {}): V1Pod => pod({ phase: 'Running', ...runnerIs(running, { started: true, ready }) }, { metadata: { annotations: { 'holdfast.dev/probes': kind }, ...more } });
+  const probed = (kind: string, ready: boolean, more: Json = {}): V1Pod =>
+    pod(
+      { phase: 'Running', ...runnerIs(running, { started: true, ready }) },
+      { metadata: { annotations: { 'holdfast.dev/probes': kind }, ...more } },
+    );
 
   test('a runner that stays not ready from its start has had a job for that long: 1.5 s make it sure', () => {
     const first = viewOfPod(probed('runner', false), NOW);
-    expect([first.busy, first.busyFrom, isBusy(first, Date.parse(at(1)))]).toEqual([undefined, at(1.5), undefined]);
+    expect([first.busy, first.busyFrom, isBusy(first, Date.parse(at(1)))]).toEqual([
+      undefined,
+      at(1.5),
+      undefined,
+    ]);
     // Another event of the pod does not begin anew.
     const later = viewOfPod(probed('runner', false), at(1), first);
     expect([later.busyFrom, isBusy(later, Date.parse(at(1.5)))]).toEqual([at(1.5), true]);
@@ -144,9 +663,17 @@ describe('viewOfPod', () => {
     const going = viewOfPod(probed('runner', false, { deletionTimestamp: at(30) }), at(1), first);
     expect(going).toMatchObject({ online: true });
     const still = viewOfPod(probed('runner', false, { deletionTimestamp: at(30) }), at(2), going);
-    expect([isBusy(going, Date.parse(at(2))), isBusy(still, Date.parse(at(2)))]).toEqual([undefined, undefined]);
+    expect([isBusy(going, Date.parse(at(2))), isBusy(still, Date.parse(at(2)))]).toEqual([
+      undefined,
+      undefined,
+    ]);
     const busy = viewOfPod(probed('runner', false), at(1.6), first);
-    expect(isBusy(viewOfPod(probed('runner', false, { deletionTimestamp: at(30) }), at(2), busy), Date.parse(at(2)))).toBe(true);
+    expect(
+      isBusy(
+        viewOfPod(probed('runner', false, { deletionTimestamp: at(30) }), at(2), busy),
+        Date.parse(at(2)),
+      ),
+    ).toBe(true);
   });
 
   test('once it was seen ready, not ready is busy at once, and ready is idle again', () => {
@@ -159,9 +686,16 @@ describe('viewOfPod', () => {
   });
 
   test('one missed probe is not a job: ready again is idle again, also of a runner that takes one job only', () => {
-    const missed = viewOfPod(probed('one-job-runner', false), at(1), viewOfPod(probed('one-job-runner', true), NOW));
+    const missed = viewOfPod(
+      probed('one-job-runner', false),
+      at(1),
+      viewOfPod(probed('one-job-runner', true), NOW),
+    );
     expect(missed).toMatchObject({ online: true, busy: true });
-    expect(viewOfPod(probed('one-job-runner', true), at(2), missed)).toMatchObject({ online: true, busy: false });
+    expect(viewOfPod(probed('one-job-runner', true), at(2), missed)).toMatchObject({
+      online: true,
+      busy: false,
+    });
   });
 
   test.each<[string, PodView['online'], boolean, boolean | undefined, boolean | undefined]>([
@@ -170,12 +704,18 @@ describe('viewOfPod', () => {
     ['online, and busy', true, false, true, true],
     ['not seen before, and idle', undefined, true, true, false],
     ['not seen before: it does not tell', undefined, false, undefined, undefined],
-  ])('a terminating pod has started up by the kubelet’s word alone: %s', (_, before, ready, online, busy) => {
-    const terminating = probed('runner', ready, { deletionTimestamp: at(30) });
-    const previous = before === undefined ? undefined : { ...viewOfPod(probed('runner', true), NOW), online: before, busy: false };
-    const view = viewOfPod(terminating, at(1), previous);
-    expect([view.online, view.busy]).toEqual([online, busy]);
-  });
+  ])(
+    'a terminating pod has started up by the kubelet’s word alone: %s',
+    (_, before, ready, online, busy) => {
+      const terminating = probed('runner', ready, { deletionTimestamp: at(30) });
+      const previous =
+        before === undefined
+          ? undefined
+          : { ...viewOfPod(probed('runner', true), NOW), online: before, busy: false };
+      const view = viewOfPod(terminating, at(1), previous);
+      expect([view.online, view.busy]).toEqual([online, busy]);
+    },
+  );
 
   test('a plain command tells that it runs, and nothing of jobs', () => {
     const view = viewOfPod(probed('command', false), NOW);
@@ -183,30 +723,60 @@ describe('viewOfPod', () => {
     expect(isBusy(view, Date.parse(at(60)))).toBeUndefined();
   });
 
-  const recorded = (message: string): Json => runnerIs({ terminated: { exitCode: 143, startedAt: NOW, finishedAt: NOW, reason: 'Error', message } });
+  const recorded = (message: string): Json =>
+    runnerIs({
+      terminated: { exitCode: 143, startedAt: NOW, finishedAt: NOW, reason: 'Error', message },
+    });
   test.each<[string, string, object]>([
-    ['of a runner', '{"exitCode":143,"signal":"SIGTERM","reason":"evicted","startedAt":null,"endedAt":"x","job":"interrupted"}\n', { record: { reason: 'evicted', job: 'interrupted' } }],
-    ['of a command that ended by itself', '{"exitCode":143,"signal":null,"reason":null,"startedAt":null,"endedAt":"x"}', { record: {} }],
-    ['with words that are not known', '{"exitCode":143,"signal":null,"reason":"bored","job":7}', { record: {} }],
+    [
+      'of a runner',
+      '{"exitCode":143,"signal":"SIGTERM","reason":"evicted","startedAt":null,"endedAt":"x","job":"interrupted"}\n',
+      { record: { reason: 'evicted', job: 'interrupted' } },
+    ],
+    [
+      'of a command that ended by itself',
+      '{"exitCode":143,"signal":null,"reason":null,"startedAt":null,"endedAt":"x"}',
+      { record: {} },
+    ],
+    [
+      'with words that are not known',
+      '{"exitCode":143,"signal":null,"reason":"bored","job":7}',
+      { record: {} },
+    ],
     ['cut off', '{"exitCode":143,"signal":', { message: '{"exitCode":143,"signal":' }],
-    ['somebody else\'s JSON', '{"exitCode":1}', { message: '{"exitCode":1}' }],
+    ["somebody else's JSON", '{"exitCode":1}', { message: '{"exitCode":1}' }],
     ['plain text', 'out of disk', { message: 'out of disk' }],
-  ])('the supervisor\'s record: %s', (_, message, more) => {
-    expect(viewOfPod(pod({ phase: 'Failed', ...recorded(message) }), NOW).exit).toEqual({ code: 143, oomKilled: false, finishedAt: expect.any(String), ...more });
+  ])("the supervisor's record: %s", (_, message, more) => {
+    expect(viewOfPod(pod({ phase: 'Failed', ...recorded(message) }), NOW).exit).toEqual({
+      code: 143,
+      oomKilled: false,
+      finishedAt: expect.any(String),
+      ...more,
+    });
   });
 
   test('a problem keeps the time at which it was first seen, as long as it is of the same kind and pod', () => {
-    const pulling = viewOfPod(pod({ phase: 'Pending', ...runnerIs(waiting('ErrImagePull', 'a')) }), NOW);
+    const pulling = viewOfPod(
+      pod({ phase: 'Pending', ...runnerIs(waiting('ErrImagePull', 'a')) }),
+      NOW,
+    );
     const later = '2026-03-01T12:05:00Z';
     const backOff = pod({ phase: 'Pending', ...runnerIs(waiting('ImagePullBackOff', 'b')) });
-    expect(viewOfPod(backOff, later, pulling).problem).toEqual({ kind: 'image_pull', message: 'container runner: ImagePullBackOff: b', since: NOW });
+    expect(viewOfPod(backOff, later, pulling).problem).toEqual({
+      kind: 'image_pull',
+      message: 'container runner: ImagePullBackOff: b',
+      since: NOW,
+    });
     expect(viewOfPod(backOff, later, { ...pulling, uid: 'u-0' }).problem?.since).toBe(later);
     const config = pod({ phase: 'Pending', ...runnerIs(waiting('CreateContainerConfigError')) });
     expect(viewOfPod(config, later, pulling).problem?.since).toBe(later);
   });
 
   test('reads the same from Dates as from the JSON', () => {
-    const json = pod({ phase: 'Succeeded', ...runnerIs(terminated(0)) }, { metadata: { deletionTimestamp: '2026-03-01T12:00:30Z' } });
+    const json = pod(
+      { phase: 'Succeeded', ...runnerIs(terminated(0)) },
+      { metadata: { deletionTimestamp: '2026-03-01T12:00:30Z' } },
+    );
     const typed = structuredClone(json);
     typed.metadata!.creationTimestamp = new Date('2026-03-01T11:59:00Z');
     typed.metadata!.deletionTimestamp = new Date('2026-03-01T12:00:30Z');

@@ -8,7 +8,12 @@ import { Client, type WorkflowHandle } from '@temporalio/client';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { failure } from '../../activities/failures.ts';
-import { RUNNER_WORKFLOW, SET_COVER_MEMO, type RunnerInput, type RunnerResult } from '../../core/contract/index.ts';
+import {
+  RUNNER_WORKFLOW,
+  SET_COVER_MEMO,
+  type RunnerInput,
+  type RunnerResult,
+} from '../../core/contract/index.ts';
 import { resolveBinary } from '../../tools/lab/resolve.ts';
 import { CodecKeyFile } from '../../worker/codec/codecKeyFile.ts';
 import { createCodecServer } from '../../worker/codec/codecServer.ts';
@@ -42,12 +47,29 @@ await describeWithLab('what of a life lies in Temporal', { temporal: true }, (la
     world = await holdfastWorld(address, { compute, ciServers: ci }, undefined, dataConverter);
   }
   // Made once for all workers to come, which takes its time.
-  beforeAll(async () => void (await Promise.all([workflowsFor({ dataConverter: ENCRYPTED }), workflowsFor({})])), 300_000);
+  beforeAll(
+    async () =>
+      void (await Promise.all([workflowsFor({ dataConverter: ENCRYPTED }), workflowsFor({})])),
+    300_000,
+  );
   afterEach(async () => await world.close());
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  const INPUT = { organization: 'acme', labels: ['marked-label'], env: { MARKED_NAME: 'marked-value' }, intervals: SHORT_INTERVALS } satisfies RunnerInput;
-  const MARKS = ['marked-label', 'MARKED_NAME', 'marked-value', 'marked-summary', 'marked-details', 'marked-memo', 'marked-reason'];
+  const INPUT = {
+    organization: 'acme',
+    labels: ['marked-label'],
+    env: { MARKED_NAME: 'marked-value' },
+    intervals: SHORT_INTERVALS,
+  } satisfies RunnerInput;
+  const MARKS = [
+    'marked-label',
+    'MARKED_NAME',
+    'marked-value',
+    'marked-summary',
+    'marked-details',
+    'marked-memo',
+    'marked-reason',
+  ];
 
   /** A life with a mark in everything that a user writes. */
   async function start(): Promise<WorkflowHandle> {
@@ -64,19 +86,33 @@ await describeWithLab('what of a life lies in Temporal', { temporal: true }, (la
   async function live(handle: WorkflowHandle): Promise<RunnerResult> {
     await until('its pod', () => compute.pods.size > 0);
     for (const pod of compute.pods.keys()) compute.start(pod);
-    await until('the runner to be idle', async () => (await handle.query<{ phase: string }>('status')).phase === 'Idle');
+    await until(
+      'the runner to be idle',
+      async () => (await handle.query<{ phase: string }>('status')).phase === 'Idle',
+    );
     await handle.executeUpdate('drain', { args: [{ reason: 'marked-reason' }] });
     return (await handle.result()) as RunnerResult;
   }
   /** As whoever may read there sees it. */
   async function lies({ workflowId }: WorkflowHandle): Promise<string> {
     const raw = new Client({ connection: world.client.connection }).workflow.getHandle(workflowId);
-    const description = await world.client.workflowService.describeWorkflowExecution({ namespace: 'default', execution: { workflowId } });
+    const description = await world.client.workflowService.describeWorkflowExecution({
+      namespace: 'default',
+      execution: { workflowId },
+    });
     return readable([await raw.fetchHistory(), description]);
   }
-  const seen = (text: string, words: readonly string[]): string[] => words.filter((word) => text.includes(word));
-  const cli = async (args: readonly string[], more: Record<string, string> = { HOLDFAST_CODEC_KEY_FILE: keyFile }): Promise<CliRun> =>
-    await runCli(args, { TEMPORAL_ADDRESS: address, HOLDFAST_TASK_QUEUE: world.taskQueue, ...more });
+  const seen = (text: string, words: readonly string[]): string[] =>
+    words.filter((word) => text.includes(word));
+  const cli = async (
+    args: readonly string[],
+    more: Record<string, string> = { HOLDFAST_CODEC_KEY_FILE: keyFile },
+  ): Promise<CliRun> =>
+    await runCli(args, {
+      TEMPORAL_ADDRESS: address,
+      HOLDFAST_TASK_QUEUE: world.taskQueue,
+      ...more,
+    });
   const keysOf = (name: string): string => {
     const path = join(folder, name);
     writeFileSync(path, `${name} ${randomBytes(32).toString('base64')}\n`);
@@ -87,21 +123,39 @@ await describeWithLab('what of a life lies in Temporal', { temporal: true }, (la
     await begin();
     const handle = await start();
     const result = await live(handle);
-    expect(result).toMatchObject({ outcome: 'succeeded', message: expect.stringContaining('marked-reason') });
+    expect(result).toMatchObject({
+      outcome: 'succeeded',
+      message: expect.stringContaining('marked-reason'),
+    });
     const text = await lies(handle);
     expect(seen(text, [...MARKS, result.message])).toEqual([]);
     expect(text).toContain('"encryption-key-id":"first"');
     // As docs/security.md says.
-    const names = ['acme', handle.workflowId, world.taskQueue, result.runnerName, 'awaitPod', 'ended/'];
+    const names = [
+      'acme',
+      handle.workflowId,
+      world.taskQueue,
+      result.runnerName,
+      'awaitPod',
+      'ended/',
+    ];
     expect(seen(text, names)).toEqual(names);
   });
 
   test('without: all of it, and its author is warned in the details', async () => {
     await begin(CLEAR);
     const handle = await start();
-    await until('its details', async () => JSON.stringify(await handle.query('__temporal_workflow_metadata')).includes('Warning'), undefined);
+    await until(
+      'its details',
+      async () =>
+        JSON.stringify(await handle.query('__temporal_workflow_metadata')).includes('Warning'),
+      undefined,
+    );
     // Without Markdown's escapes.
-    const details = JSON.stringify(await handle.query('__temporal_workflow_metadata')).replaceAll('\\', '');
+    const details = JSON.stringify(await handle.query('__temporal_workflow_metadata')).replaceAll(
+      '\\',
+      '',
+    );
     expect(details).toContain('what is written for MARKED_NAME lies in Temporal in clear');
     expect(details).not.toContain('marked-value');
     await live(handle);
@@ -110,7 +164,15 @@ await describeWithLab('what of a life lies in Temporal', { temporal: true }, (la
 
   /** A set that makes a runner for a job, and is ended when that is done. @returns all that lies in Temporal of both, every run of them */
   async function setLife(): Promise<string> {
-    const set = await SetRun.start({ world, compute, ci }, { minIdle: 0, max: 2, queueCheck: '0s', template: { labels: ['linux', 'marked-label'], env: INPUT.env } });
+    const set = await SetRun.start(
+      { world, compute, ci },
+      {
+        minIdle: 0,
+        max: 2,
+        queueCheck: '0s',
+        template: { labels: ['linux', 'marked-label'], env: INPUT.env },
+      },
+    );
     const jobId = await set.queueJob();
     const [runner] = (await set.comesTo({ idle: 1 })).runners;
     if (runner === undefined) throw new Error('no runner');
@@ -119,16 +181,27 @@ await describeWithLab('what of a life lies in Temporal', { temporal: true }, (la
     await set.settles({ busy: 1 });
     set.endJob(runner);
     await set.tell(set.event('completed', jobId, runner.runnerName));
-    expect(await set.settles({})).toMatchObject({ desired: 0, jobs: { queued: 0, assigned: 0, completedTotal: 1 } });
+    expect(await set.settles({})).toMatchObject({
+      desired: 0,
+      jobs: { queued: 0, assigned: 0, completedTotal: 1 },
+    });
     await set.end();
     const raw = new Client({ connection: world.client.connection });
     const texts = new Map<string, string>();
     const completed = new Set<string>();
     await until('both to be listed as completed', async () => {
-      for await (const { workflowId, runId, status } of world.client.workflow.list({ query: `TaskQueue = '${world.taskQueue}'` })) {
+      for await (const { workflowId, runId, status } of world.client.workflow.list({
+        query: `TaskQueue = '${world.taskQueue}'`,
+      })) {
         if (status.name === 'COMPLETED') completed.add(workflowId);
-        const description = await raw.workflowService.describeWorkflowExecution({ namespace: 'default', execution: { workflowId, runId } });
-        texts.set(runId, readable([await raw.workflow.getHandle(workflowId, runId).fetchHistory(), description]));
+        const description = await raw.workflowService.describeWorkflowExecution({
+          namespace: 'default',
+          execution: { workflowId, runId },
+        });
+        texts.set(
+          runId,
+          readable([await raw.workflow.getHandle(workflowId, runId).fetchHistory(), description]),
+        );
       }
       return [set.handle.workflowId, runner.workflowId].every((id) => completed.has(id));
     });
@@ -154,7 +227,9 @@ await describeWithLab('what of a life lies in Temporal', { temporal: true }, (la
     await begin();
     const handle = await start();
     await until('its pod', () => compute.pods.size > 0);
-    expect(JSON.stringify(await handle.query('__temporal_workflow_metadata'))).not.toContain('Warning');
+    expect(JSON.stringify(await handle.query('__temporal_workflow_metadata'))).not.toContain(
+      'Warning',
+    );
   });
 
   test('a life from before there were keys goes on', async () => {
@@ -163,23 +238,40 @@ await describeWithLab('what of a life lies in Temporal', { temporal: true }, (la
     await until('its pod', () => compute.pods.size > 0);
     await world.suspend();
     await world.resume(undefined, ENCRYPTED);
-    expect(await live(new Client({ connection: world.client.connection, dataConverter: ENCRYPTED }).workflow.getHandle(handle.workflowId))).toMatchObject({ outcome: 'succeeded' });
+    expect(
+      await live(
+        new Client({
+          connection: world.client.connection,
+          dataConverter: ENCRYPTED,
+        }).workflow.getHandle(handle.workflowId),
+      ),
+    ).toMatchObject({ outcome: 'succeeded' });
   });
 
-  test.each([['no keys', () => CLEAR], ['other keys', () => encryptedDataConverter({ keyFile: keysOf('other') })]])('a worker with %s does nothing to a life, and says which key is missing; one that has it goes on', async (_what, another) => {
-    await begin();
-    await world.suspend();
-    const handle = await start();
-    await world.resume(undefined, another());
-    const raw = new Client({ connection: world.client.connection, dataConverter: another() }).workflow.getHandle(handle.workflowId);
-    const failed = async (): Promise<unknown> => (await raw.fetchHistory()).events?.find((event) => event.workflowTaskFailedEventAttributes);
-    await until('the task to fail', async () => (await failed()) !== undefined);
-    expect((await handle.describe()).status.name).toBe('RUNNING');
-    expect({ pods: compute.pods.size, calls: ci.calls }).toEqual({ pods: 0, calls: [] });
-    await world.suspend();
-    await world.resume();
-    expect(await live(handle)).toMatchObject({ outcome: 'succeeded', attempt: 1 });
-  });
+  test.each([
+    ['no keys', () => CLEAR],
+    ['other keys', () => encryptedDataConverter({ keyFile: keysOf('other') })],
+  ])(
+    'a worker with %s does nothing to a life, and says which key is missing; one that has it goes on',
+    async (_what, another) => {
+      await begin();
+      await world.suspend();
+      const handle = await start();
+      await world.resume(undefined, another());
+      const raw = new Client({
+        connection: world.client.connection,
+        dataConverter: another(),
+      }).workflow.getHandle(handle.workflowId);
+      const failed = async (): Promise<unknown> =>
+        (await raw.fetchHistory()).events?.find((event) => event.workflowTaskFailedEventAttributes);
+      await until('the task to fail', async () => (await failed()) !== undefined);
+      expect((await handle.describe()).status.name).toBe('RUNNING');
+      expect({ pods: compute.pods.size, calls: ci.calls }).toEqual({ pods: 0, calls: [] });
+      await world.suspend();
+      await world.resume();
+      expect(await live(handle)).toMatchObject({ outcome: 'succeeded', attempt: 1 });
+    },
+  );
 
   test('the keys are rotated under a life: it goes on, and what comes is encrypted with the new one', async () => {
     const before = readFileSync(keyFile, 'utf8');
@@ -188,7 +280,9 @@ await describeWithLab('what of a life lies in Temporal', { temporal: true }, (la
     await until('its pod', () => compute.pods.size > 0);
     writeFileSync(keyFile, `second ${randomBytes(32).toString('base64')}\n${before}`);
     expect(await live(handle)).toMatchObject({ outcome: 'succeeded' });
-    const history = await new Client({ connection: world.client.connection }).workflow.getHandle(handle.workflowId).fetchHistory();
+    const history = await new Client({ connection: world.client.connection }).workflow
+      .getHandle(handle.workflowId)
+      .fetchHistory();
     expect(readable(history.events?.[0])).toContain('"encryption-key-id":"first"');
     expect(readable(history.events?.at(-1))).toContain('"encryption-key-id":"second"');
   });
@@ -203,30 +297,77 @@ await describeWithLab('what of a life lies in Temporal', { temporal: true }, (la
     });
     const waiting = await start();
     let shown: CliRun | undefined;
-    await until('the command to show why', async () => (shown = await cli(['runner', 'get', waiting.workflowId])).stdout.includes('no node for marked-trouble'), () => JSON.stringify(shown));
+    await until(
+      'the command to show why',
+      async () =>
+        (shown = await cli(['runner', 'get', waiting.workflowId])).stdout.includes(
+          'no node for marked-trouble',
+        ),
+      () => JSON.stringify(shown),
+    );
     const text = await lies(waiting);
     expect(seen(text, ['marked-trouble', 'Encoded failure'])).toEqual(['Encoded failure']);
-    for (const more of [{}, { HOLDFAST_CODEC_KEY_FILE: keysOf('other') }] as Record<string, string>[]) {
-      expect(await cli(['runner', 'get', waiting.workflowId], more)).toEqual({ status: 2, stdout: '', stderr: expect.stringMatching(/encrypted with the key "(first|second)".*HOLDFAST_CODEC_KEY_FILE/) });
+    for (const more of [{}, { HOLDFAST_CODEC_KEY_FILE: keysOf('other') }] as Record<
+      string,
+      string
+    >[]) {
+      expect(await cli(['runner', 'get', waiting.workflowId], more)).toEqual({
+        status: 2,
+        stdout: '',
+        stderr: expect.stringMatching(
+          /encrypted with the key "(first|second)".*HOLDFAST_CODEC_KEY_FILE/,
+        ),
+      });
     }
 
-    const refused = await world.client.workflow.start(RUNNER_WORKFLOW, { workflowId: `runner-${randomUUID().slice(0, 8)}`, taskQueue: world.taskQueue, args: [{ ...INPUT, onTerm: 'marked-term' as never }] });
+    const refused = await world.client.workflow.start(RUNNER_WORKFLOW, {
+      workflowId: `runner-${randomUUID().slice(0, 8)}`,
+      taskQueue: world.taskQueue,
+      args: [{ ...INPUT, onTerm: 'marked-term' as never }],
+    });
     await expect(refused.result()).rejects.toThrow('Workflow execution failed');
     expect(await lies(refused)).not.toContain('marked-term');
-    expect((await cli(['runner', 'get', refused.workflowId])).stdout).toMatch(/Message: +the workflow failed: .*onTerm/);
+    expect((await cli(['runner', 'get', refused.workflowId])).stdout).toMatch(
+      /Message: +the workflow failed: .*onTerm/,
+    );
   });
 
   test("Temporal's own command line reads it with the codec server", async () => {
     await begin();
     const handle = await start();
-    const server = createCodecServer({ codec: new EncryptionCodec(new CodecKeyFile(keyFile)), origins: [], tokens: () => ['sesame'], logger: pino({ level: 'silent' }) });
+    const server = createCodecServer({
+      codec: new EncryptionCodec(new CodecKeyFile(keyFile)),
+      origins: [],
+      tokens: () => ['sesame'],
+      logger: pino({ level: 'silent' }),
+    });
     try {
       const endpoint = await server.listen({ host: '127.0.0.1', port: 0 });
       const temporal = await resolveBinary('temporal');
       const show = async (...flags: string[]): Promise<string> =>
-        (await promisify(execFile)(temporal, ['workflow', 'show', '--workflow-id', handle.workflowId, '--address', address, '--output', 'json', ...flags], { env: { ...process.env, TEMPORAL_CONFIG_FILE: '/dev/null' } })).stdout;
+        (
+          await promisify(execFile)(
+            temporal,
+            [
+              'workflow',
+              'show',
+              '--workflow-id',
+              handle.workflowId,
+              '--address',
+              address,
+              '--output',
+              'json',
+              ...flags,
+            ],
+            { env: { ...process.env, TEMPORAL_CONFIG_FILE: '/dev/null' } },
+          )
+        ).stdout;
       expect(readable(JSON.parse(await show()))).not.toContain('marked-value');
-      expect(readable(JSON.parse(await show('--codec-endpoint', endpoint, '--codec-auth', 'Bearer sesame')))).toContain('marked-value');
+      expect(
+        readable(
+          JSON.parse(await show('--codec-endpoint', endpoint, '--codec-auth', 'Bearer sesame')),
+        ),
+      ).toContain('marked-value');
     } finally {
       await server.close();
     }

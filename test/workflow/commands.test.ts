@@ -7,7 +7,12 @@ import type { RunnerInput } from '../../core/contract/index.ts';
 import type { PodView, SupervisorRecord } from '../../core/domain/pod.ts';
 
 const COMMAND = { ciServer: 'none', command: ['work'] } as const satisfies Partial<RunnerInput>;
-const RESUMING = { ...COMMAND, onTerm: 'checkpoint', onEviction: 'resume', volumeClaims: [{ name: 'state', mountPath: '/state', storage: '1Gi' }] } as const satisfies Partial<RunnerInput>;
+const RESUMING = {
+  ...COMMAND,
+  onTerm: 'checkpoint',
+  onEviction: 'resume',
+  volumeClaims: [{ name: 'state', mountPath: '/state', storage: '1Gi' }],
+} as const satisfies Partial<RunnerInput>;
 const EVICTED = { terminating: true, disruption: 'EvictionByEvictionAPI' } as const;
 
 await describeWithLab('a plain command’s life', { temporal: true }, (lab) => {
@@ -22,21 +27,40 @@ await describeWithLab('a plain command’s life', { temporal: true }, (lab) => {
     kept = [];
     const podLogs = {
       maxBytes: 100,
-      keep: async (of: { pod: string; workflowId: string }, text: string) => void kept.push({ ...of, text }),
+      keep: async (of: { pod: string; workflowId: string }, text: string) =>
+        void kept.push({ ...of, text }),
       failed: (_of: object, error: unknown) => {
         throw error;
       },
     };
-    const timeoutPolicy = { default: { jobTimeout: '1h' }, scopes: { acme: { jobTimeoutCap: '48h' } } };
-    world = await holdfastWorld(lab.temporal?.address ?? '', { compute, ciServers: ci, podLogs, timeoutPolicy });
+    const timeoutPolicy = {
+      default: { jobTimeout: '1h' },
+      scopes: { acme: { jobTimeoutCap: '48h' } },
+    };
+    world = await holdfastWorld(lab.temporal?.address ?? '', {
+      compute,
+      ciServers: ci,
+      podLogs,
+      timeoutPolicy,
+    });
   });
   afterEach(async () => await world.close());
 
   /** As the supervisor's pods are: they tell that the command runs, and how it ended. */
   function startCommand(pod: string): void {
-    compute.change(pod, { scheduled: true, node: 'node-1', startedAt: new Date().toISOString(), online: true });
+    compute.change(pod, {
+      scheduled: true,
+      node: 'node-1',
+      startedAt: new Date().toISOString(),
+      online: true,
+    });
   }
-  const endCommand = (pod: string, code: number, record: SupervisorRecord, more: Partial<PodView> = {}): void =>
+  const endCommand = (
+    pod: string,
+    code: number,
+    record: SupervisorRecord,
+    more: Partial<PodView> = {},
+  ): void =>
     compute.change(pod, { ended: true, exit: { code, oomKilled: false, record }, ...more });
 
   async function begun(input: Partial<RunnerInput>): Promise<{ run: RunnerRun; pod: string }> {
@@ -48,7 +72,10 @@ await describeWithLab('a plain command’s life', { temporal: true }, (lab) => {
   }
 
   async function nextAttempt(run: RunnerRun, attempt: number): Promise<string> {
-    const { pod = '' } = await run.reaches(`attempt ${attempt}`, (status) => status.attempt === attempt && status.pod !== undefined);
+    const { pod = '' } = await run.reaches(
+      `attempt ${attempt}`,
+      (status) => status.attempt === attempt && status.pod !== undefined,
+    );
     startCommand(pod);
     return pod;
   }
@@ -57,18 +84,51 @@ await describeWithLab('a plain command’s life', { temporal: true }, (lab) => {
     const { run, pod } = await begun(COMMAND);
     endCommand(pod, 0, {});
     const result = await run.result();
-    expect(result).toMatchObject({ outcome: 'succeeded', exitCode: 0, attempt: 1, unregisterAttempts: 0 });
-    expect(result.phases.map(({ phase }) => phase)).toEqual(['Provisioning', 'Busy', 'TearingDown', 'Gone']);
-    expect({ ci: ci.calls, secrets: compute.secrets.size, pods: compute.pods.size, kept }).toEqual({ ci: [], secrets: 0, pods: 0, kept: [] });
+    expect(result).toMatchObject({
+      outcome: 'succeeded',
+      exitCode: 0,
+      attempt: 1,
+      unregisterAttempts: 0,
+    });
+    expect(result.phases.map(({ phase }) => phase)).toEqual([
+      'Provisioning',
+      'Busy',
+      'TearingDown',
+      'Gone',
+    ]);
+    expect({ ci: ci.calls, secrets: compute.secrets.size, pods: compute.pods.size, kept }).toEqual({
+      ci: [],
+      secrets: 0,
+      pods: 0,
+      kept: [],
+    });
   });
 
   test.each<[string, number, SupervisorRecord, Partial<PodView>, object]>([
     ['fails', 3, {}, {}, { outcome: 'failed', exitCode: 3 }],
-    ['runs into its own timeout', 127, { reason: 'timeout' }, {}, { outcome: 'aborted', cause: 'run_timeout' }],
+    [
+      'runs into its own timeout',
+      127,
+      { reason: 'timeout' },
+      {},
+      { outcome: 'aborted', cause: 'run_timeout' },
+    ],
     ['is evicted', 143, { reason: 'cancelled' }, EVICTED, { outcome: 'errored', cause: 'evicted' }],
-    ['is evicted and exits with 0 half-way', 0, { reason: 'cancelled' }, EVICTED, { outcome: 'errored', cause: 'evicted' }],
+    [
+      'is evicted and exits with 0 half-way',
+      0,
+      { reason: 'cancelled' },
+      EVICTED,
+      { outcome: 'errored', cause: 'evicted' },
+    ],
     ['is evicted and had ended by itself', 0, {}, EVICTED, { outcome: 'succeeded' }],
-    ['is stopped from inside its pod', 0, { reason: 'cancelled' }, {}, { outcome: 'errored', cause: 'agent_lost' }],
+    [
+      'is stopped from inside its pod',
+      0,
+      { reason: 'cancelled' },
+      {},
+      { outcome: 'errored', cause: 'agent_lost' },
+    ],
   ])('one that %s', async (_what, code, record, more, expected) => {
     const { run, pod } = await begun(COMMAND);
     endCommand(pod, code, record, more);
@@ -79,12 +139,19 @@ await describeWithLab('a plain command’s life', { temporal: true }, (lab) => {
     const { run } = await begun({ ...RESUMING });
     await run.handle.signal('cancel', 'enough');
     expect(await run.result()).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
-    expect(compute.deletions[0]).toMatchObject({ announce: 'cancelled', gracePeriodSeconds: undefined });
+    expect(compute.deletions[0]).toMatchObject({
+      announce: 'cancelled',
+      gracePeriodSeconds: undefined,
+    });
     expect(compute.deletedClaims).toEqual(['state']);
   });
 
   test('cancelled where SIGTERM means a drain: a pod that is not told in time has no more than a stop’s grace', async () => {
-    const { run } = await begun({ ...COMMAND, onTerm: 'drain', stop: { drainTimeout: '10m', signalTimeout: '30s' } });
+    const { run } = await begun({
+      ...COMMAND,
+      onTerm: 'drain',
+      stop: { drainTimeout: '10m', signalTimeout: '30s' },
+    });
     await run.handle.signal('cancel', 'enough');
     expect(await run.result()).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
     expect(compute.deletions[0]).toMatchObject({ announce: 'cancelled', gracePeriodSeconds: 40 });
@@ -96,7 +163,10 @@ await describeWithLab('a plain command’s life', { temporal: true }, (lab) => {
     await run.reaches('Draining', (status) => status.phase === 'Draining');
     expect(compute.deletions).toEqual([]);
     endCommand(pod, 0, {});
-    expect(await run.result()).toMatchObject({ outcome: 'succeeded', message: expect.stringContaining('node maintenance') });
+    expect(await run.result()).toMatchObject({
+      outcome: 'succeeded',
+      message: expect.stringContaining('node maintenance'),
+    });
   });
 
   test('the workflow is the backstop of a timeout that the pod does not keep', async () => {
@@ -114,8 +184,14 @@ await describeWithLab('a plain command’s life', { temporal: true }, (lab) => {
     const third = await nextAttempt(run, 3);
     endCommand(third, 0, { reason: 'evicted' }, EVICTED);
     const result = await run.result();
-    expect(result).toMatchObject({ outcome: 'succeeded', attempt: 3, replaced: [{ cause: 'evicted' }, { cause: 'deleted_externally' }] });
-    expect(compute.created.map(({ identity, volumeClaims }) => [identity.attempt, volumeClaims])).toEqual([1, 2, 3].map((attempt) => [attempt, RESUMING.volumeClaims]));
+    expect(result).toMatchObject({
+      outcome: 'succeeded',
+      attempt: 3,
+      replaced: [{ cause: 'evicted' }, { cause: 'deleted_externally' }],
+    });
+    expect(
+      compute.created.map(({ identity, volumeClaims }) => [identity.attempt, volumeClaims]),
+    ).toEqual([1, 2, 3].map((attempt) => [attempt, RESUMING.volumeClaims]));
     expect(compute.deletedClaims).toEqual(['state']);
   });
 
@@ -124,29 +200,52 @@ await describeWithLab('a plain command’s life', { temporal: true }, (lab) => {
     endCommand(pod, 143, { reason: 'evicted' }, EVICTED);
     const second = await nextAttempt(run, 2);
     endCommand(second, 143, { reason: 'evicted' }, EVICTED);
-    expect(await run.result()).toMatchObject({ outcome: 'errored', cause: 'evicted', attempt: 2, message: expect.stringContaining('maxAttempts') });
-    expect({ pods: compute.pods.size, claims: compute.deletedClaims }).toEqual({ pods: 0, claims: ['state'] });
+    expect(await run.result()).toMatchObject({
+      outcome: 'errored',
+      cause: 'evicted',
+      attempt: 2,
+      message: expect.stringContaining('maxAttempts'),
+    });
+    expect({ pods: compute.pods.size, claims: compute.deletedClaims }).toEqual({
+      pods: 0,
+      claims: ['state'],
+    });
   });
 
   test('evictions do not renew a job’s time for ever: a life that is too old is stopped, whatever its attempt', async () => {
     const { run, pod } = await begun({ ...RESUMING, timeouts: { maxAge: '10s' } });
     endCommand(pod, 143, { reason: 'evicted' }, EVICTED);
     await nextAttempt(run, 2);
-    expect(await run.result()).toMatchObject({ outcome: 'aborted', cause: 'run_timeout', attempt: 2, message: expect.stringContaining('maxAge') });
-    expect({ pods: compute.pods.size, claims: compute.deletedClaims }).toEqual({ pods: 0, claims: ['state'] });
+    expect(await run.result()).toMatchObject({
+      outcome: 'aborted',
+      cause: 'run_timeout',
+      attempt: 2,
+      message: expect.stringContaining('maxAge'),
+    });
+    expect({ pods: compute.pods.size, claims: compute.deletedClaims }).toEqual({
+      pods: 0,
+      claims: ['state'],
+    });
   });
 
   test('out of memory is never tried again', async () => {
     const { run, pod } = await begun(RESUMING);
     compute.end(pod, 137, { oomKilled: true });
-    expect(await run.result()).toMatchObject({ outcome: 'failed', cause: 'oom_killed', attempt: 1 });
+    expect(await run.result()).toMatchObject({
+      outcome: 'failed',
+      cause: 'oom_killed',
+      attempt: 1,
+    });
   });
 
   test('a claim is not mounted again while its node may still write to it', async () => {
     compute.nodeStates.push(...Array<'unreachable'>(100).fill('unreachable'));
     const { run, pod } = await begun(RESUMING);
     compute.vanish(pod);
-    await run.reaches('a wait for the node', ({ waitsFor }) => waitsFor?.includes('node-1') === true);
+    await run.reaches(
+      'a wait for the node',
+      ({ waitsFor }) => waitsFor?.includes('node-1') === true,
+    );
     expect(compute.created).toHaveLength(1);
     compute.nodeStates.splice(0, Number.POSITIVE_INFINITY, 'fenced');
     const second = await nextAttempt(run, 2);
@@ -160,7 +259,9 @@ await describeWithLab('a plain command’s life', { temporal: true }, (lab) => {
     compute.logs.set(bad.pod, 'the last words');
     endCommand(bad.pod, 1, {});
     await bad.run.result();
-    expect(kept).toEqual([{ pod: bad.pod, workflowId: bad.run.handle.workflowId, text: 'the last words' }]);
+    expect(kept).toEqual([
+      { pod: bad.pod, workflowId: bad.run.handle.workflowId, text: 'the last words' },
+    ]);
     const good = await begun(COMMAND);
     compute.logs.set(good.pod, 'nobody needs this');
     endCommand(good.pod, 0, {});
@@ -178,14 +279,18 @@ await describeWithLab('a plain command’s life', { temporal: true }, (lab) => {
     [{ timeouts: { jobTimeout: '49h' } }, /jobTimeout is over the cap of 48h/],
   ])('%j is refused', async (input, message) => {
     const run = await world.start(input);
-    await expect(run.result()).rejects.toMatchObject({ cause: { type: 'InvalidInput', message: expect.stringMatching(message) } });
+    await expect(run.result()).rejects.toMatchObject({
+      cause: { type: 'InvalidInput', message: expect.stringMatching(message) },
+    });
     expect(compute.created).toEqual([]);
   });
 
   test('what the compute cannot run is refused before anything is made', async () => {
     compute.unsound.push('supervisor: needs an image');
     const run = await world.start();
-    await expect(run.result()).rejects.toMatchObject({ cause: { type: 'InvalidInput', message: 'Invalid input: supervisor: needs an image' } });
+    await expect(run.result()).rejects.toMatchObject({
+      cause: { type: 'InvalidInput', message: 'Invalid input: supervisor: needs an image' },
+    });
     expect(ci.calls).toEqual([]);
   });
 

@@ -3,7 +3,11 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { WorkflowFailedError } from '@temporalio/client';
 import { placeLabel } from '../../activities/compute/naming.ts';
-import { DEREGISTRATION_WORKFLOW, type DeregistrationInput, type DeregistrationResult } from '../../core/contract/index.ts';
+import {
+  DEREGISTRATION_WORKFLOW,
+  type DeregistrationInput,
+  type DeregistrationResult,
+} from '../../core/contract/index.ts';
 import { placeName } from '../../core/domain/place.ts';
 import type { FakeCiServer } from '../support/fakeCiServer.ts';
 import type { FakeCompute } from '../support/fakeCompute.ts';
@@ -22,7 +26,11 @@ await describeWithLab('a removal by hand', { temporal: true }, (lab) => {
 
   async function remove(runner: DeregistrationInput['runner']): Promise<DeregistrationResult> {
     const input: DeregistrationInput = { organization: 'acme', runner };
-    return (await world.client.workflow.execute(DEREGISTRATION_WORKFLOW, { workflowId: `deregistration-${randomUUID()}`, taskQueue: world.taskQueue, args: [input] })) as DeregistrationResult;
+    return (await world.client.workflow.execute(DEREGISTRATION_WORKFLOW, {
+      workflowId: `deregistration-${randomUUID()}`,
+      taskQueue: world.taskQueue,
+      args: [input],
+    })) as DeregistrationResult;
   }
   const name = (): string => `linux-${randomUUID().replaceAll('-', '').slice(0, 10)}`;
 
@@ -38,15 +46,41 @@ await describeWithLab('a removal by hand', { temporal: true }, (lab) => {
     expect(ci.registrations.size).toBe(0);
   });
 
-  test.each<[what: string, theirs: string, labels: string[], asked: string | undefined, why: RegExp]>([
-    ["somebody else's runner", 'their-big-runner', [], undefined, /^their-big-runner is no runner of Holdfast's, by its name; nothing is removed/],
-    ['the id of another runner', 'their-big-runner', [], 'linux-0123456789', /^registration \d+ is not that of linux-0123456789 but of their-big-runner; nothing is removed/],
-    ['a runner of another place', 'linux-0123456789', ['holdfast-ffffffffff'], undefined, /^linux-0123456789 is a runner of another place than this worker's .*ask a worker of that place$/],
+  test.each<
+    [what: string, theirs: string, labels: string[], asked: string | undefined, why: RegExp]
+  >([
+    [
+      "somebody else's runner",
+      'their-big-runner',
+      [],
+      undefined,
+      /^their-big-runner is no runner of Holdfast's, by its name; nothing is removed/,
+    ],
+    [
+      'the id of another runner',
+      'their-big-runner',
+      [],
+      'linux-0123456789',
+      /^registration \d+ is not that of linux-0123456789 but of their-big-runner; nothing is removed/,
+    ],
+    [
+      'a runner of another place',
+      'linux-0123456789',
+      ['holdfast-ffffffffff'],
+      undefined,
+      /^linux-0123456789 is a runner of another place than this worker's .*ask a worker of that place$/,
+    ],
   ])('%s stays, and the error says why', async (_what, theirs, labels, asked, why) => {
     const id = ci.connect(theirs, false, labels);
-    const refused: unknown = await remove({ name: asked ?? theirs, id }).catch((error: unknown) => error);
+    const refused: unknown = await remove({ name: asked ?? theirs, id }).catch(
+      (error: unknown) => error,
+    );
     expect(refused).toBeInstanceOf(WorkflowFailedError);
-    expect((refused as WorkflowFailedError).cause).toMatchObject({ type: 'RegistrationNotOurs', nonRetryable: true, message: expect.stringMatching(why) });
+    expect((refused as WorkflowFailedError).cause).toMatchObject({
+      type: 'RegistrationNotOurs',
+      nonRetryable: true,
+      message: expect.stringMatching(why),
+    });
     expect(ci.registrations.has(id)).toBe(true);
     ci.registrations.delete(id);
   });

@@ -1,7 +1,12 @@
 /** Static runners that were busy for longer than a job may be, by their pods' word alone, on and off: what a job has left behind may say so. */
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { WorkflowHandle } from '@temporalio/client';
-import { doubtSignal, statusQuery, type RunnerPhase, type RunnerStatus } from '../../core/contract/index.ts';
+import {
+  doubtSignal,
+  statusQuery,
+  type RunnerPhase,
+  type RunnerStatus,
+} from '../../core/contract/index.ts';
 import { FakeCiServer } from '../support/fakeCiServer.ts';
 import { FakeCompute } from '../support/fakeCompute.ts';
 import { holdfastWorld, type HoldfastWorld } from '../support/holdfastWorld.ts';
@@ -10,105 +15,135 @@ import { expectNothingLeft } from '../support/memoryWorld.ts';
 import { SetRun } from '../support/setRun.ts';
 import { until } from '../support/until.ts';
 
-await describeWithLab('a static runner that was busy for longer than a job may be', { temporal: true }, (lab) => {
-  let compute: FakeCompute;
-  let ci: FakeCiServer;
-  let world: HoldfastWorld;
+await describeWithLab(
+  'a static runner that was busy for longer than a job may be',
+  { temporal: true },
+  (lab) => {
+    let compute: FakeCompute;
+    let ci: FakeCiServer;
+    let world: HoldfastWorld;
 
-  beforeEach(async () => {
-    [compute, ci] = [new FakeCompute(), new FakeCiServer()];
-    world = await holdfastWorld(lab.temporal?.address ?? '', { compute, ciServers: ci, timeoutPolicy: { default: { jobTimeoutCap: '5s' } } });
-  });
-  afterEach(async () => await world.close());
+    beforeEach(async () => {
+      [compute, ci] = [new FakeCompute(), new FakeCiServer()];
+      world = await holdfastWorld(lab.temporal?.address ?? '', {
+        compute,
+        ciServers: ci,
+        timeoutPolicy: { default: { jobTimeoutCap: '5s' } },
+      });
+    });
+    afterEach(async () => await world.close());
 
-  /** From idle, as long as it comes back to that. */
-  async function flap(handle: WorkflowHandle, pod: string): Promise<void> {
-    const phase = async (): Promise<RunnerPhase> => ((await handle.query(statusQuery)) as RunnerStatus).phase;
-    do {
+    /** From idle, as long as it comes back to that. */
+    async function flap(handle: WorkflowHandle, pod: string): Promise<void> {
+      const phase = async (): Promise<RunnerPhase> =>
+        ((await handle.query(statusQuery)) as RunnerStatus).phase;
+      do {
+        compute.startJob(pod);
+        await until('it to be busy', async () => (await phase()) === 'Busy');
+        // A worker tells sixty changes at once, and the next ones a minute apart.
+        const enough = Date.now() + 500;
+        await until('a part of its time to be over', () => Date.now() >= enough);
+        compute.endJob(pod);
+        await until('it to be busy no more', async () => (await phase()) !== 'Busy');
+      } while ((await phase()) === 'Idle');
+    }
+
+    test('makes place for another of its set', async () => {
+      const set = await SetRun.start(
+        { world, compute, ci },
+        { replicas: 1, template: { ephemeral: false } },
+      );
+      const [liar] = (await set.comesTo({ idle: 1 })).runners;
+      if (liar === undefined) throw new Error('no runner');
+      const handle = world.client.workflow.getHandle(liar.workflowId);
+      await flap(handle, set.podOf(liar.workflowId));
+      expect(await handle.result()).toMatchObject({
+        outcome: 'succeeded',
+        message: expect.stringMatching(/it was busy for \d+s in all/),
+      });
+      const [another] = (await set.comesTo({ idle: 1 })).runners;
+      expect(another?.workflowId).not.toBe(liar.workflowId);
+      await set.end();
+    });
+
+    test('alone: makes place for another of its life, in a pod of its own', async () => {
+      const run = await world.start({ ephemeral: false });
+      const pod = await run.pod();
+      compute.start(pod);
+      const { runnerName } = await run.reaches('Idle', ({ phase }) => phase === 'Idle');
+      ci.connect(runnerName);
+      await flap(run.handle, pod);
+      await run.reaches('another runner', ({ attempt }) => attempt === 2);
+      expect(compute.pods.has(pod)).toBe(false);
+      expect([...ci.registrations.values()].map(({ name }) => name)).not.toContain(runnerName);
+      compute.start(await run.pod());
+      ci.connect((await run.reaches('Idle again', ({ phase }) => phase === 'Idle')).runnerName);
+      await run.handle.executeUpdate('drain', { args: [{ reason: 'over' }] });
+      expect(await run.result()).toMatchObject({
+        outcome: 'succeeded',
+        attempt: 2,
+        replaced: [{ runnerName, cause: 'run_timeout' }],
+      });
+      expectNothingLeft({ compute, ci });
+    });
+  },
+);
+
+await describeWithLab(
+  'a runner that somebody else has found to hang',
+  { temporal: true },
+  (lab) => {
+    let compute: FakeCompute;
+    let ci: FakeCiServer;
+    let world: HoldfastWorld;
+
+    beforeEach(async () => {
+      [compute, ci] = [new FakeCompute(), new FakeCiServer()];
+      world = await holdfastWorld(lab.temporal?.address ?? '', { compute, ciServers: ci });
+    });
+    afterEach(async () => await world.close());
+
+    async function idle() {
+      const run = await world.start({});
+      const pod = await run.pod();
+      compute.start(pod);
+      const { runnerName } = await run.reaches('Idle', ({ phase }) => phase === 'Idle');
+      ci.connect(runnerName);
+      return { run, pod, runnerName };
+    }
+
+    test('makes place for another of its life, and people are told why', async () => {
+      const { run, pod, runnerName } = await idle();
+      await run.handle.signal(doubtSignal, { runnerName, reason: 'nobody hears of it' });
+      await run.reaches('another runner', ({ attempt }) => attempt === 2);
+      expect(compute.pods.has(pod)).toBe(false);
+      expect([...ci.registrations.values()].map(({ name }) => name)).not.toContain(runnerName);
+      const next = await run.pod();
+      compute.start(next);
+      ci.connect((await run.reaches('Idle again', ({ phase }) => phase === 'Idle')).runnerName);
+      await run.handle.executeUpdate('drain', { args: [{ reason: 'over' }] });
+      expect(await run.result()).toMatchObject({
+        outcome: 'succeeded',
+        attempt: 2,
+        replaced: [{ runnerName, cause: 'agent_lost' }],
+      });
+      expectNothingLeft({ compute, ci });
+    });
+
+    test('is left alone where another runner is meant, and where it has a job by then', async () => {
+      const { run, pod, runnerName } = await idle();
+      await run.handle.signal(doubtSignal, {
+        runnerName: `${runnerName}-r2`,
+        reason: 'it is the next one',
+      });
       compute.startJob(pod);
-      await until('it to be busy', async () => (await phase()) === 'Busy');
-      // A worker tells sixty changes at once, and the next ones a minute apart.
-      const enough = Date.now() + 500;
-      await until('a part of its time to be over', () => Date.now() >= enough);
+      await run.reaches('Busy', ({ phase }) => phase === 'Busy');
+      await run.handle.signal(doubtSignal, { runnerName, reason: 'nobody hears of it' });
+      await run.reaches('Busy', ({ phase }) => phase === 'Busy');
       compute.endJob(pod);
-      await until('it to be busy no more', async () => (await phase()) !== 'Busy');
-    } while ((await phase()) === 'Idle');
-  }
-
-  test('makes place for another of its set', async () => {
-    const set = await SetRun.start({ world, compute, ci }, { replicas: 1, template: { ephemeral: false } });
-    const [liar] = (await set.comesTo({ idle: 1 })).runners;
-    if (liar === undefined) throw new Error('no runner');
-    const handle = world.client.workflow.getHandle(liar.workflowId);
-    await flap(handle, set.podOf(liar.workflowId));
-    expect(await handle.result()).toMatchObject({ outcome: 'succeeded', message: expect.stringMatching(/it was busy for \d+s in all/) });
-    const [another] = (await set.comesTo({ idle: 1 })).runners;
-    expect(another?.workflowId).not.toBe(liar.workflowId);
-    await set.end();
-  });
-
-  test('alone: makes place for another of its life, in a pod of its own', async () => {
-    const run = await world.start({ ephemeral: false });
-    const pod = await run.pod();
-    compute.start(pod);
-    const { runnerName } = await run.reaches('Idle', ({ phase }) => phase === 'Idle');
-    ci.connect(runnerName);
-    await flap(run.handle, pod);
-    await run.reaches('another runner', ({ attempt }) => attempt === 2);
-    expect(compute.pods.has(pod)).toBe(false);
-    expect([...ci.registrations.values()].map(({ name }) => name)).not.toContain(runnerName);
-    compute.start(await run.pod());
-    ci.connect((await run.reaches('Idle again', ({ phase }) => phase === 'Idle')).runnerName);
-    await run.handle.executeUpdate('drain', { args: [{ reason: 'over' }] });
-    expect(await run.result()).toMatchObject({ outcome: 'succeeded', attempt: 2, replaced: [{ runnerName, cause: 'run_timeout' }] });
-    expectNothingLeft({ compute, ci });
-  });
-});
-
-await describeWithLab('a runner that somebody else has found to hang', { temporal: true }, (lab) => {
-  let compute: FakeCompute;
-  let ci: FakeCiServer;
-  let world: HoldfastWorld;
-
-  beforeEach(async () => {
-    [compute, ci] = [new FakeCompute(), new FakeCiServer()];
-    world = await holdfastWorld(lab.temporal?.address ?? '', { compute, ciServers: ci });
-  });
-  afterEach(async () => await world.close());
-
-  async function idle() {
-    const run = await world.start({});
-    const pod = await run.pod();
-    compute.start(pod);
-    const { runnerName } = await run.reaches('Idle', ({ phase }) => phase === 'Idle');
-    ci.connect(runnerName);
-    return { run, pod, runnerName };
-  }
-
-  test('makes place for another of its life, and people are told why', async () => {
-    const { run, pod, runnerName } = await idle();
-    await run.handle.signal(doubtSignal, { runnerName, reason: 'nobody hears of it' });
-    await run.reaches('another runner', ({ attempt }) => attempt === 2);
-    expect(compute.pods.has(pod)).toBe(false);
-    expect([...ci.registrations.values()].map(({ name }) => name)).not.toContain(runnerName);
-    const next = await run.pod();
-    compute.start(next);
-    ci.connect((await run.reaches('Idle again', ({ phase }) => phase === 'Idle')).runnerName);
-    await run.handle.executeUpdate('drain', { args: [{ reason: 'over' }] });
-    expect(await run.result()).toMatchObject({ outcome: 'succeeded', attempt: 2, replaced: [{ runnerName, cause: 'agent_lost' }] });
-    expectNothingLeft({ compute, ci });
-  });
-
-  test('is left alone where another runner is meant, and where it has a job by then', async () => {
-    const { run, pod, runnerName } = await idle();
-    await run.handle.signal(doubtSignal, { runnerName: `${runnerName}-r2`, reason: 'it is the next one' });
-    compute.startJob(pod);
-    await run.reaches('Busy', ({ phase }) => phase === 'Busy');
-    await run.handle.signal(doubtSignal, { runnerName, reason: 'nobody hears of it' });
-    await run.reaches('Busy', ({ phase }) => phase === 'Busy');
-    compute.endJob(pod);
-    ci.forget(runnerName);
-    compute.end(pod, 0);
-    expect(await run.result()).toMatchObject({ outcome: 'succeeded', attempt: 1, replaced: [] });
-  });
-});
+      ci.forget(runnerName);
+      compute.end(pod, 0);
+      expect(await run.result()).toMatchObject({ outcome: 'succeeded', attempt: 1, replaced: [] });
+    });
+  },
+);

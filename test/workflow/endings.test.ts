@@ -35,7 +35,8 @@ await describeWithLab('ended from every phase', { temporal: true }, (lab) => {
     if (phase === 'Registering') compute.probes = false;
     const run = await world.start();
     const pod = await run.pod();
-    const is = async (wanted: RunnerPhase): Promise<void> => void (await run.reaches(wanted, (status) => status.phase === wanted));
+    const is = async (wanted: RunnerPhase): Promise<void> =>
+      void (await run.reaches(wanted, (status) => status.phase === wanted));
     if (phase === 'Provisioning') return run;
     compute.start(pod);
     await is(phase === 'Registering' ? phase : 'Idle');
@@ -55,29 +56,48 @@ await describeWithLab('ended from every phase', { temporal: true }, (lab) => {
       ci.setBusy((await run.status()).runnerName, true);
       compute.startJob(pod);
       await is('Busy');
-      if (phase === 'Draining') await run.handle.signal('cancel', { mode: 'drain', reason: 'before' });
+      if (phase === 'Draining')
+        await run.handle.signal('cancel', { mode: 'drain', reason: 'before' });
     }
     await is(phase);
     // The phase is told before its first deletion is asked for, and what is not yet asked to go cannot be let go.
-    if (phase === 'TearingDown') await run.reaches('its deletion', () => compute.deletions.length === 1);
+    if (phase === 'TearingDown')
+      await run.reaches('its deletion', () => compute.deletions.length === 1);
     return run;
   }
 
   /** The job that was let be ends, and with it its runner. */
   async function finishJob(run: RunnerRun): Promise<void> {
-    const { pod = '', runnerName } = await run.reaches('Draining', ({ phase, cancel }) => phase === 'Draining' && cancel !== undefined);
+    const { pod = '', runnerName } = await run.reaches(
+      'Draining',
+      ({ phase, cancel }) => phase === 'Draining' && cancel !== undefined,
+    );
     expect(compute.deletions).toEqual([]);
     ci.forget(runnerName);
     compute.endJob(pod);
-    compute.change(pod, { ended: true, exit: { code: 0, oomKilled: false, record: { job: 'done' } } });
+    compute.change(pod, {
+      ended: true,
+      exit: { code: 0, oomKilled: false, record: { job: 'done' } },
+    });
   }
 
   /** Nothing of it is left, but a registration that somebody goes on removing. */
-  async function expectWorld(deregistration: string | undefined, job: Job, graces: Graces): Promise<void> {
+  async function expectWorld(
+    deregistration: string | undefined,
+    job: Job,
+    graces: Graces,
+  ): Promise<void> {
     for (const entry of ci.registrations.values()) entry.busy = false;
-    if (deregistration !== undefined) await world.client.workflow.getHandle(deregistration).result();
-    expect({ pods: compute.pods.size, secrets: compute.secrets.size, registrations: ci.registrations.size }).toEqual({ pods: 0, secrets: 0, registrations: 0 });
-    expect(compute.deletions.map(({ gracePeriodSeconds = 'own' }) => gracePeriodSeconds)).toEqual(graces);
+    if (deregistration !== undefined)
+      await world.client.workflow.getHandle(deregistration).result();
+    expect({
+      pods: compute.pods.size,
+      secrets: compute.secrets.size,
+      registrations: ci.registrations.size,
+    }).toEqual({ pods: 0, secrets: 0, registrations: 0 });
+    expect(compute.deletions.map(({ gracePeriodSeconds = 'own' }) => gracePeriodSeconds)).toEqual(
+      graces,
+    );
     expect(compute.deletions.some(({ underJob }) => underJob)).toBe(job === 'stopped');
   }
 
@@ -109,7 +129,8 @@ await describeWithLab('ended from every phase', { temporal: true }, (lab) => {
   ])('%s, cancel %s: its job %s', async (phase, mode, job, graces) => {
     const run = await reach(phase);
     await run.handle.signal('cancel', { mode, reason: 'why' });
-    if (phase === 'TearingDown' && mode === 'force') await run.reaches('the force', () => compute.deletions.length === 2);
+    if (phase === 'TearingDown' && mode === 'force')
+      await run.reaches('the force', () => compute.deletions.length === 2);
     await letGo();
     if (job === 'lived') await finishJob(run);
     const result = await run.result();
@@ -135,15 +156,23 @@ await describeWithLab('ended from every phase', { temporal: true }, (lab) => {
     const run = await reach('TearingDown');
     await run.reaches('a wait for its pod', ({ waitsFor }) => waitsFor === 'pod to be gone');
     await run.handle.signal('cancel', { mode: 'stop', reason: 'second' });
-    await run.reaches('the stop accepted, and the pod waited for again', ({ cancel, waitsFor }) => cancel?.mode === 'stop' && waitsFor === 'pod to be gone');
+    await run.reaches(
+      'the stop accepted, and the pod waited for again',
+      ({ cancel, waitsFor }) => cancel?.mode === 'stop' && waitsFor === 'pod to be gone',
+    );
     await run.handle.signal('cancel', { mode: 'force', reason: 'third' });
-    expect(await run.result()).toMatchObject({ outcome: 'aborted', message: expect.stringContaining('third') });
+    expect(await run.result()).toMatchObject({
+      outcome: 'aborted',
+      message: expect.stringContaining('third'),
+    });
     await expectWorld(undefined, 'none', ['own', 1]);
   });
 
   test('TearingDown, drained: it leaves already', async () => {
     const run = await reach('TearingDown');
-    await expect(run.handle.executeUpdate('drain', { args: [{ reason: 'why' }] })).rejects.toMatchObject({ cause: { message: 'the runner is TearingDown already' } });
+    await expect(
+      run.handle.executeUpdate('drain', { args: [{ reason: 'why' }] }),
+    ).rejects.toMatchObject({ cause: { message: 'the runner is TearingDown already' } });
     await letGo();
     expect(await run.result()).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
     await expectWorld(undefined, 'none', ['own']);

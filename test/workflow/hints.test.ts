@@ -22,10 +22,24 @@ await describeWithLab('hints, late ones and lost ones', { temporal: true }, (lab
     const run = await world.start();
     const pod = await run.pod();
     compute.start(pod);
-    const { runnerName } = await run.reaches('Registering', (status) => status.phase === 'Registering');
-    await run.handle.signal(ciEventSignal, { action: 'in_progress', jobId: 1, runnerName: 'somebody-else' });
-    await run.handle.signal(ciEventSignal, { action: 'in_progress', jobId: 42, runnerName, jobName: 'build' });
-    expect(await run.reaches('Busy', (status) => status.phase === 'Busy')).toMatchObject({ job: 'build (42)' });
+    const { runnerName } = await run.reaches(
+      'Registering',
+      (status) => status.phase === 'Registering',
+    );
+    await run.handle.signal(ciEventSignal, {
+      action: 'in_progress',
+      jobId: 1,
+      runnerName: 'somebody-else',
+    });
+    await run.handle.signal(ciEventSignal, {
+      action: 'in_progress',
+      jobId: 42,
+      runnerName,
+      jobName: 'build',
+    });
+    expect(await run.reaches('Busy', (status) => status.phase === 'Busy')).toMatchObject({
+      job: 'build (42)',
+    });
     ci.forget(runnerName);
     await run.handle.signal(ciEventSignal, { action: 'completed', jobId: 42, runnerName });
     compute.end(pod, 0);
@@ -38,8 +52,18 @@ await describeWithLab('hints, late ones and lost ones', { temporal: true }, (lab
     const run = await world.start();
     const pod = await run.pod();
     const [{ name: runnerName } = { name: '' }] = ci.registrations.values();
-    await run.handle.signal(ciEventSignal, { action: 'in_progress', jobId: 41, runnerName: `${runnerName}-r2`, jobName: 'of the next runner' });
-    await run.handle.signal(ciEventSignal, { action: 'in_progress', jobId: 42, runnerName, jobName: 'build' });
+    await run.handle.signal(ciEventSignal, {
+      action: 'in_progress',
+      jobId: 41,
+      runnerName: `${runnerName}-r2`,
+      jobName: 'of the next runner',
+    });
+    await run.handle.signal(ciEventSignal, {
+      action: 'in_progress',
+      jobId: 42,
+      runnerName,
+      jobName: 'build',
+    });
     expect(await run.status()).toMatchObject({ phase: 'Provisioning', job: 'build (42)' });
     // So that the webhook finds it.
     const { typedSearchAttributes } = await run.handle.describe();
@@ -58,8 +82,12 @@ await describeWithLab('hints, late ones and lost ones', { temporal: true }, (lab
     compute.start(pod);
     const { podUid = '' } = await run.reaches('Idle', (status) => status.phase === 'Idle');
     await run.handle.signal(podStateSignal, { uid: podUid, state: 'busy', forMs: 60_000 });
-    const { phases, waitsUntil = '' } = await run.reaches('Busy', (status) => status.phase === 'Busy');
-    const at = (wanted: string): string | undefined => phases.find(({ phase }) => phase === wanted)?.at;
+    const { phases, waitsUntil = '' } = await run.reaches(
+      'Busy',
+      (status) => status.phase === 'Busy',
+    );
+    const at = (wanted: string): string | undefined =>
+      phases.find(({ phase }) => phase === wanted)?.at;
     // Not before it was idle.
     expect(at('Busy')).toBe(at('Idle'));
     expect(Date.parse(waitsUntil)).toBeLessThanOrEqual(Date.now() + 59 * 60_000);
@@ -79,7 +107,10 @@ await describeWithLab('hints, late ones and lost ones', { temporal: true }, (lab
     compute.change(pod, { busy: false });
     await run.reaches('Idle again', (status) => status.phase === 'Idle');
     compute.vanish(pod);
-    await run.reaches('the second runner', (status) => status.attempt === 2 && status.pod !== undefined && status.pod !== pod);
+    await run.reaches(
+      'the second runner',
+      (status) => status.attempt === 2 && status.pod !== undefined && status.pod !== pod,
+    );
     await run.handle.signal('cancel');
     await run.result();
     expectNothingLeft({ compute, ci });
@@ -94,7 +125,10 @@ await describeWithLab('hints, late ones and lost ones', { temporal: true }, (lab
     compute.change(pod, { busy: true });
     compute.muted = true;
     compute.change(pod, { busy: false });
-    await run.reaches('Idle again', ({ phase, phases }) => phase === 'Idle' && phases.some((each) => each.phase === 'Busy'));
+    await run.reaches(
+      'Idle again',
+      ({ phase, phases }) => phase === 'Idle' && phases.some((each) => each.phase === 'Busy'),
+    );
     expect((await run.status()).cancel).toBeUndefined();
     compute.muted = false;
     await run.handle.signal('cancel');
@@ -132,7 +166,10 @@ await describeWithLab('hints, late ones and lost ones', { temporal: true }, (lab
     compute.muted = true;
     compute.startJob(pod);
     held.resolve();
-    await run.reaches('a second look', ({ waitsFor }) => waitsFor?.includes('a job is running') === true);
+    await run.reaches(
+      'a second look',
+      ({ waitsFor }) => waitsFor?.includes('a job is running') === true,
+    );
     expect(compute.deletions).toEqual([]);
     compute.muted = false;
     compute.endJob(pod);
@@ -147,7 +184,10 @@ await describeWithLab('hints, late ones and lost ones', { temporal: true }, (lab
     compute.start(pod);
     const { runnerName } = await run.reaches('Idle', (status) => status.phase === 'Idle');
     ci.forget(runnerName);
-    compute.change(pod, { ended: true, exit: { code: 0, oomKilled: false, record: { job: 'done' } } });
+    compute.change(pod, {
+      ended: true,
+      exit: { code: 0, oomKilled: false, record: { job: 'done' } },
+    });
     expect(await run.result()).toMatchObject({ outcome: 'succeeded' });
     expectNothingLeft({ compute, ci });
   });
@@ -156,7 +196,10 @@ await describeWithLab('hints, late ones and lost ones', { temporal: true }, (lab
     await world.suspend();
     await world.resume([]);
     const run = await world.start({ timeouts: { provisioning: '300ms' } });
-    const history = async (): Promise<number> => ((await run.handle.fetchHistory()).events ?? []).filter(({ activityTaskTimedOutEventAttributes: out }) => out !== null && out !== undefined).length;
+    const history = async (): Promise<number> =>
+      ((await run.handle.fetchHistory()).events ?? []).filter(
+        ({ activityTaskTimedOutEventAttributes: out }) => out !== null && out !== undefined,
+      ).length;
     await until('two turns missed', async () => (await history()) >= 2);
     expect((await run.status()).phase).toBe('Provisioning');
     await world.suspend();
@@ -193,7 +236,10 @@ await describeWithLab('hints, late ones and lost ones', { temporal: true }, (lab
     await world.suspend();
     compute.vanish(pod);
     await world.resume();
-    await run.reaches('the second runner', (status) => status.attempt === 2 && status.pod !== undefined && status.pod !== pod);
+    await run.reaches(
+      'the second runner',
+      (status) => status.attempt === 2 && status.pod !== undefined && status.pod !== pod,
+    );
     await run.handle.signal('cancel');
     await run.result();
     expectNothingLeft({ compute, ci });

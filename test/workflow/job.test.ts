@@ -3,7 +3,15 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { JOB_WORKFLOW } from '../../core/contract/index.ts';
 import { MAX_STEPS } from '../../core/input/job.ts';
-import { JobRun, THREE, commandEnds, lines, playsByItself, states, step } from '../support/jobRun.ts';
+import {
+  JobRun,
+  THREE,
+  commandEnds,
+  lines,
+  playsByItself,
+  states,
+  step,
+} from '../support/jobRun.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { expectNothingLeft, memoryWorld, type MemoryWorld } from '../support/memoryWorld.ts';
 import { until } from '../support/until.ts';
@@ -21,16 +29,37 @@ await describeWithLab('a job of several steps', { temporal: true }, (lab) => {
     for (const name of ['pre-1', 'test-1', 'test-2', 'post-1', 'post-2']) await run.ends(name);
     const result = await run.result();
     expect(result).toMatchObject({ outcome: 'succeeded', name: 'web' });
-    const { currentDetails } = await run.handle.query<{ currentDetails?: string }>('__temporal_workflow_metadata');
-    expect(currentDetails?.split('\n')).toEqual(expect.arrayContaining(['- Outcome: succeeded', `- ${result.message}`]));
-    expect(states(result)).toEqual(['prepare succeeded', 'unit succeeded', 'e2e succeeded', 'gather succeeded', 'clean succeeded']);
+    const { currentDetails } = await run.handle.query<{ currentDetails?: string }>(
+      '__temporal_workflow_metadata',
+    );
+    expect(currentDetails?.split('\n')).toEqual(
+      expect.arrayContaining(['- Outcome: succeeded', `- ${result.message}`]),
+    );
+    expect(states(result)).toEqual([
+      'prepare succeeded',
+      'unit succeeded',
+      'e2e succeeded',
+      'gather succeeded',
+      'clean succeeded',
+    ]);
     expect(run.made).toEqual(['pre-1', 'test-1', 'test-2', 'post-1', 'post-2']);
-    expect(lines(result)).toEqual(['prepare', 'unit', 'e2e', 'gather', 'clean'].map((name) => `Running step ${name}.`));
+    expect(lines(result)).toEqual(
+      ['prepare', 'unit', 'e2e', 'gather', 'clean'].map((name) => `Running step ${name}.`),
+    );
     const { runId } = await run.handle.describe();
-    for (const { env } of all.compute.created) expect(env).toEqual({ JOB_NAME: 'web', BUILD_ID: runId });
-    const left = ['pre-prepare', 'test-unit', 'test-e2e', 'post-gather'].map((name) => `shared/jobs/web/${runId}/${name}/1.json`);
-    expect(all.compute.created.map(({ storage }) => storage?.sharedFrom)).toEqual([0, 1, 2, 3, 4].map((before) => left.slice(0, before).toReversed()));
-    expect(result.steps.map(({ folder }) => folder)).toEqual(['pre-prepare', 'test-unit', 'test-e2e', 'post-gather', 'post-clean'].map((name) => `artifacts/jobs/web/${runId}/${name}/1/`));
+    for (const { env } of all.compute.created)
+      expect(env).toEqual({ JOB_NAME: 'web', BUILD_ID: runId });
+    const left = ['pre-prepare', 'test-unit', 'test-e2e', 'post-gather'].map(
+      (name) => `shared/jobs/web/${runId}/${name}/1.json`,
+    );
+    expect(all.compute.created.map(({ storage }) => storage?.sharedFrom)).toEqual(
+      [0, 1, 2, 3, 4].map((before) => left.slice(0, before).toReversed()),
+    );
+    expect(result.steps.map(({ folder }) => folder)).toEqual(
+      ['pre-prepare', 'test-unit', 'test-e2e', 'post-gather', 'post-clean'].map(
+        (name) => `artifacts/jobs/web/${runId}/${name}/1/`,
+      ),
+    );
     expectNothingLeft(all);
   });
 
@@ -41,12 +70,23 @@ await describeWithLab('a job of several steps', { temporal: true }, (lab) => {
     const schedule = await world.client.schedule.create({
       scheduleId,
       spec: { calendars: [{ year: 2099 }] },
-      action: { type: 'startWorkflow', workflowType: JOB_WORKFLOW, taskQueue: world.taskQueue, workflowId: `job-${scheduleId}`, args },
+      action: {
+        type: 'startWorkflow',
+        workflowType: JOB_WORKFLOW,
+        taskQueue: world.taskQueue,
+        workflowId: `job-${scheduleId}`,
+        args,
+      },
     });
     try {
       await schedule.trigger();
       let id: string | undefined;
-      await until('the job', async () => (id = (await schedule.describe()).info.recentActions[0]?.action.workflow.workflowId) !== undefined);
+      await until(
+        'the job',
+        async () =>
+          (id = (await schedule.describe()).info.recentActions[0]?.action.workflow.workflowId) !==
+          undefined,
+      );
       expect(id).toMatch(new RegExp(`^job-${scheduleId}-\\d{4}-.*Z$`));
       const run = JobRun.of(all, id ?? '');
       await run.ends('test-1');
@@ -67,7 +107,10 @@ await describeWithLab('a job of several steps', { temporal: true }, (lab) => {
     const run = await JobRun.start(all, { test: [step('unit')], post: [step('clean')] });
     await run.ends('test-1');
     await run.ends('post-1');
-    const { steps } = await run.reaches('its last pod to be waited for', ({ waitsFor }) => waitsFor?.startsWith('the pod of test unit') === true);
+    const { steps } = await run.reaches(
+      'its last pod to be waited for',
+      ({ waitsFor }) => waitsFor?.startsWith('the pod of test unit') === true,
+    );
     expect(steps.map(({ outcome }) => outcome)).toEqual(['succeeded', 'succeeded']);
     await until('both to be asked to go', () => goes.length === 2);
     for (const pod of goes) vanish(pod);
@@ -81,26 +124,40 @@ await describeWithLab('a job of several steps', { temporal: true }, (lab) => {
     all.compute.vanish = () => undefined;
     const run = await JobRun.start(all, {});
     await run.ends('test-1');
-    await run.reaches('its pod to be waited for', ({ waitsFor }) => waitsFor?.startsWith('the pod of') === true);
+    await run.reaches(
+      'its pod to be waited for',
+      ({ waitsFor }) => waitsFor?.startsWith('the pod of') === true,
+    );
     await run.handle.signal('cancel', { mode: 'force', reason: 'now' });
-    await until('it to be killed', () => all.compute.deletions.some(({ gracePeriodSeconds }) => gracePeriodSeconds === 1));
+    await until('it to be killed', () =>
+      all.compute.deletions.some(({ gracePeriodSeconds }) => gracePeriodSeconds === 1),
+    );
   });
 
   test.each<[what: string, end: [code: number, reason?: 'timeout'], outcome: object]>([
     ['fails', [3], { outcome: 'failed' }],
     ['runs into its own timeout', [127, 'timeout'], { outcome: 'aborted', cause: 'run_timeout' }],
-  ])('a step of test that %s: no more of test, all of post, within no grace', async (_what, [code, reason], outcome) => {
-    const run = await JobRun.start(all, THREE);
-    await run.ends('pre-1');
-    await run.ends('test-1', code, reason === undefined ? {} : { reason });
-    await run.ends('post-1', 1);
-    await run.ends('post-2');
-    const result = await run.result();
-    expect(result).toMatchObject(outcome);
-    expect(result.steps.map(({ state }) => state)).toEqual(['ended', 'ended', 'not run', 'ended', 'ended']);
-    expect(lines(result).filter((line) => !line.startsWith('Running step'))).toEqual([]);
-    expect(all.compute.created.flatMap(({ env }) => env?.['JOB_STOP_REASON'] ?? [])).toEqual([]);
-  });
+  ])(
+    'a step of test that %s: no more of test, all of post, within no grace',
+    async (_what, [code, reason], outcome) => {
+      const run = await JobRun.start(all, THREE);
+      await run.ends('pre-1');
+      await run.ends('test-1', code, reason === undefined ? {} : { reason });
+      await run.ends('post-1', 1);
+      await run.ends('post-2');
+      const result = await run.result();
+      expect(result).toMatchObject(outcome);
+      expect(result.steps.map(({ state }) => state)).toEqual([
+        'ended',
+        'ended',
+        'not run',
+        'ended',
+        'ended',
+      ]);
+      expect(lines(result).filter((line) => !line.startsWith('Running step'))).toEqual([]);
+      expect(all.compute.created.flatMap(({ env }) => env?.['JOB_STOP_REASON'] ?? [])).toEqual([]);
+    },
+  );
 
   test('its clock starts with its first pod, not while it is queued', async () => {
     const held = Promise.withResolvers<void>();
@@ -110,24 +167,41 @@ await describeWithLab('a job of several steps', { temporal: true }, (lab) => {
       return await create(request);
     };
     const run = await JobRun.start(all, { timeout: '1h' });
-    const before = await run.reaches('a step that is queued', ({ waitsFor }) => waitsFor === 'test unit to end');
+    const before = await run.reaches(
+      'a step that is queued',
+      ({ waitsFor }) => waitsFor === 'test unit to end',
+    );
     expect(Date.parse(before.waitsUntil ?? '') - Date.now()).toBeGreaterThan(6 * 24 * 3_600_000);
     held.resolve();
     await run.runs('test-1');
-    const { waitsUntil } = await run.reaches('its timeout', (status) => status.waitsUntil !== before.waitsUntil);
+    const { waitsUntil } = await run.reaches(
+      'its timeout',
+      (status) => status.waitsUntil !== before.waitsUntil,
+    );
     expect(Date.parse(waitsUntil ?? '') - Date.now()).toBeLessThan(3_600_000);
     await run.ends('test-1');
     expect(await run.result()).toMatchObject({ outcome: 'succeeded' });
   });
 
   test('bestEffort does not count; optionalOnSuccess is skipped when all before it succeeded', async () => {
-    const run = await JobRun.start(all, { post: [step('gather', { optionalOnSuccess: true }), step('clean', { bestEffort: true }), step('tell', { optionalOnSuccess: true })] });
+    const run = await JobRun.start(all, {
+      post: [
+        step('gather', { optionalOnSuccess: true }),
+        step('clean', { bestEffort: true }),
+        step('tell', { optionalOnSuccess: true }),
+      ],
+    });
     await run.ends('test-1');
     await run.ends('post-2', 1);
     await run.ends('post-3');
     const result = await run.result();
     expect(result).toMatchObject({ outcome: 'succeeded' });
-    expect(states(result)).toEqual(['unit succeeded', 'gather skipped', 'clean failed', 'tell succeeded']);
+    expect(states(result)).toEqual([
+      'unit succeeded',
+      'gather skipped',
+      'clean failed',
+      'tell succeeded',
+    ]);
   });
 
   describe('a step that is evicted', () => {
@@ -183,35 +257,60 @@ await describeWithLab('a job of several steps', { temporal: true }, (lab) => {
     await all.world.client.workflow.getHandle(`${run.id}-test-1`).terminate('by hand');
     await run.ends('post-1');
     const result = await run.result();
-    expect(result).toMatchObject({ outcome: 'errored', steps: [{ message: expect.stringContaining('terminated') }, {}] });
+    expect(result).toMatchObject({
+      outcome: 'errored',
+      steps: [{ message: expect.stringContaining('terminated') }, {}],
+    });
   });
 
   test('a step whose id another workflow has', async () => {
     const { world } = all;
     const id = `job-taken-${Date.now()}`;
-    await world.client.workflow.start('runner', { workflowId: `${id}-test-1`, taskQueue: world.taskQueue, args: [{ ciServer: 'none', command: ['x'] }] });
+    await world.client.workflow.start('runner', {
+      workflowId: `${id}-test-1`,
+      taskQueue: world.taskQueue,
+      args: [{ ciServer: 'none', command: ['x'] }],
+    });
     const run = await JobRun.start(all, { post: [step('clean')] }, id);
     await run.ends('post-1');
-    expect(await run.result()).toMatchObject({ outcome: 'errored', steps: [{ message: expect.stringContaining(`${id}-test-1 runs already`) }, {}] });
+    expect(await run.result()).toMatchObject({
+      outcome: 'errored',
+      steps: [{ message: expect.stringContaining(`${id}-test-1 runs already`) }, {}],
+    });
   });
 
   test('invalid input: it fails, naming every bad field, and nothing is started', async () => {
     all.compute.unsound.push('the image is not allowed');
     const bad = await JobRun.start(all, { test: [{ name: 'x' }], timeout: 'soon' });
-    await expect(bad.result()).rejects.toMatchObject({ cause: { type: 'InvalidInput', message: expect.stringContaining('timeout is not a duration') } });
+    await expect(bad.result()).rejects.toMatchObject({
+      cause: {
+        type: 'InvalidInput',
+        message: expect.stringContaining('timeout is not a duration'),
+      },
+    });
     const unsound = await JobRun.start(all, {});
-    await expect(unsound.result()).rejects.toMatchObject({ cause: { type: 'InvalidInput', message: 'Invalid input: test unit: the image is not allowed' } });
+    await expect(unsound.result()).rejects.toMatchObject({
+      cause: {
+        type: 'InvalidInput',
+        message: 'Invalid input: test unit: the image is not allowed',
+      },
+    });
     expect(all.compute.created).toEqual([]);
   });
 
   test('its history stays short: that of a hundred steps under 2,000 events, by that of twenty', async () => {
     playsByItself(all.compute, 'end');
-    const many = (count: number, stage: string) => Array.from({ length: count }, (_none, index) => step(`${stage}-${index}`));
+    const many = (count: number, stage: string) =>
+      Array.from({ length: count }, (_none, index) => step(`${stage}-${index}`));
     const run = await JobRun.start(all, { test: many(10, 'test'), post: many(10, 'post') });
     expect(await run.result()).toMatchObject({ outcome: 'succeeded' });
     const { events = [] } = await run.handle.fetchHistory();
     expect((events?.length ?? 0) * (MAX_STEPS / 20)).toBeLessThan(2_000);
     // One for maxAge and one for its timeout, however many steps there are.
-    expect(events?.filter(({ timerStartedEventAttributes: timer }) => timer !== null && timer !== undefined)).toHaveLength(2);
+    expect(
+      events?.filter(
+        ({ timerStartedEventAttributes: timer }) => timer !== null && timer !== undefined,
+      ),
+    ).toHaveLength(2);
   });
 });

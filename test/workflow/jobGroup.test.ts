@@ -1,7 +1,14 @@
 /** Versions of a change set, one after the other, on a real Temporal server. */
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { JOB_GROUP_WORKFLOW, groupedJobId, jobGroupStatusQuery, jobVersionSignal, type JobGroupStatus, type JobVersion } from '../../core/contract/index.ts';
+import {
+  JOB_GROUP_WORKFLOW,
+  groupedJobId,
+  jobGroupStatusQuery,
+  jobVersionSignal,
+  type JobGroupStatus,
+  type JobVersion,
+} from '../../core/contract/index.ts';
 import { JobRun, commandEnds, playsByItself, step } from '../support/jobRun.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { memoryWorld, type MemoryWorld } from '../support/memoryWorld.ts';
@@ -17,13 +24,32 @@ await describeWithLab('a group of runs', { temporal: true }, (lab) => {
   });
   afterEach(async () => await all.world.close());
 
-  const version = (commit: string, more: Partial<JobVersion> = {}): JobVersion => ({ commit, at: '2026-11-22T10:00:00Z', job: { name: 'web', test: [step('unit')] }, ...more });
+  const version = (commit: string, more: Partial<JobVersion> = {}): JobVersion => ({
+    commit,
+    at: '2026-11-22T10:00:00Z',
+    job: { name: 'web', test: [step('unit')] },
+    ...more,
+  });
   const come = async (...args: Parameters<typeof version>): Promise<unknown> =>
-    await all.world.client.workflow.signalWithStart(JOB_GROUP_WORKFLOW, { workflowId: group, taskQueue: all.world.taskQueue, args: [], signal: jobVersionSignal, signalArgs: [version(...args)] });
+    await all.world.client.workflow.signalWithStart(JOB_GROUP_WORKFLOW, {
+      workflowId: group,
+      taskQueue: all.world.taskQueue,
+      args: [],
+      signal: jobVersionSignal,
+      signalArgs: [version(...args)],
+    });
   const run = (generation: number): JobRun => JobRun.of(all, groupedJobId(group, generation));
-  async function reaches(what: string, like: (status: JobGroupStatus) => boolean): Promise<JobGroupStatus> {
+  async function reaches(
+    what: string,
+    like: (status: JobGroupStatus) => boolean,
+  ): Promise<JobGroupStatus> {
     let last: JobGroupStatus | undefined;
-    await until(`the group to reach: ${what}`, async () => like((last = await all.world.client.workflow.getHandle(group).query(jobGroupStatusQuery))), () => JSON.stringify(last));
+    await until(
+      `the group to reach: ${what}`,
+      async () =>
+        like((last = await all.world.client.workflow.getHandle(group).query(jobGroupStatusQuery))),
+      () => JSON.stringify(last),
+    );
     return last as JobGroupStatus;
   }
 
@@ -32,15 +58,29 @@ await describeWithLab('a group of runs', { temporal: true }, (lab) => {
     await come('a');
     const older = await run(1).runs('test-1');
     await come('b');
-    await until('the older step to be stopped', () => all.compute.deletions.some(({ name }) => name === older));
-    expect(await reaches('b waits', ({ waits }) => waits)).toEqual({ generation: 2, commit: 'b', waits: true, running: { workflowId: groupedJobId(group, 1), superseded: true } });
+    await until('the older step to be stopped', () =>
+      all.compute.deletions.some(({ name }) => name === older),
+    );
+    expect(await reaches('b waits', ({ waits }) => waits)).toEqual({
+      generation: 2,
+      commit: 'b',
+      waits: true,
+      running: { workflowId: groupedJobId(group, 1), superseded: true },
+    });
     expect(run(2).made).toEqual([]);
     commandEnds(all.compute, older, 143, { reason: 'superseded' });
     all.compute.vanish(older);
     expect(await run(1).result()).toMatchObject({ outcome: 'aborted', cause: 'superseded' });
     await run(2).ends('test-1');
-    expect(await reaches('b is over', ({ outcome }) => outcome !== undefined)).toEqual({ generation: 2, commit: 'b', waits: false, outcome: 'succeeded' });
-    expect(all.compute.deletions.find(({ name }) => name === older)).toMatchObject({ announce: 'superseded' });
+    expect(await reaches('b is over', ({ outcome }) => outcome !== undefined)).toEqual({
+      generation: 2,
+      commit: 'b',
+      waits: false,
+      outcome: 'succeeded',
+    });
+    expect(all.compute.deletions.find(({ name }) => name === older)).toMatchObject({
+      announce: 'superseded',
+    });
   });
 
   test('the same commit, and what comes late, are run once; again when somebody asks', async () => {
@@ -51,26 +91,47 @@ await describeWithLab('a group of runs', { temporal: true }, (lab) => {
     await come('a');
     await come('c', { at: 'yesterday' });
     await come('b', { again: true });
-    expect(await reaches('b is over once more', ({ generation, outcome }) => generation === 2 && outcome !== undefined)).toEqual({ generation: 2, commit: 'b', waits: false, outcome: 'succeeded' });
-    expect(all.compute.created.map(({ identity }) => identity.workflowId)).toEqual([1, 2].map((generation) => `${groupedJobId(group, generation)}-test-1`));
+    expect(
+      await reaches(
+        'b is over once more',
+        ({ generation, outcome }) => generation === 2 && outcome !== undefined,
+      ),
+    ).toEqual({ generation: 2, commit: 'b', waits: false, outcome: 'succeeded' });
+    expect(all.compute.created.map(({ identity }) => identity.workflowId)).toEqual(
+      [1, 2].map((generation) => `${groupedJobId(group, generation)}-test-1`),
+    );
   });
 
   test('a job that is refused is no end of the group', async () => {
     playsByItself(all.compute, 'end');
     await come('a', { job: { name: 'web', test: [] } });
-    expect(await reaches('a is refused', ({ outcome }) => outcome !== undefined)).toMatchObject({ commit: 'a', outcome: 'errored' });
+    expect(await reaches('a is refused', ({ outcome }) => outcome !== undefined)).toMatchObject({
+      commit: 'a',
+      outcome: 'errored',
+    });
     await come('b');
-    expect(await reaches('b is over', ({ commit, outcome }) => commit === 'b' && outcome !== undefined)).toMatchObject({ outcome: 'succeeded' });
+    expect(
+      await reaches('b is over', ({ commit, outcome }) => commit === 'b' && outcome !== undefined),
+    ).toMatchObject({ outcome: 'succeeded' });
   });
 
   test('20 pushes within a second: the last is run, and no other', async () => {
     playsByItself(all.compute, 'end');
     for (let each = 0; each < 20; each++) await come(`c${each}`);
-    expect(await reaches('the last is over', ({ commit, outcome }) => commit === 'c19' && outcome !== undefined)).toEqual({ generation: 20, commit: 'c19', waits: false, outcome: 'succeeded' });
+    expect(
+      await reaches(
+        'the last is over',
+        ({ commit, outcome }) => commit === 'c19' && outcome !== undefined,
+      ),
+    ).toEqual({ generation: 20, commit: 'c19', waits: false, outcome: 'succeeded' });
     const { events } = await all.world.client.workflow.getHandle(group).fetchHistory();
-    const cameMs = (events ?? []).filter(({ workflowExecutionSignaledEventAttributes: signal }) => signal).map(({ eventTime }) => Number(eventTime?.seconds) * 1_000 + (eventTime?.nanos ?? 0) / 1e6);
+    const cameMs = (events ?? [])
+      .filter(({ workflowExecutionSignaledEventAttributes: signal }) => signal)
+      .map(({ eventTime }) => Number(eventTime?.seconds) * 1_000 + (eventTime?.nanos ?? 0) / 1e6);
     // On a machine that is slow to send them the group may have found it quiet meanwhile.
     const quiet = cameMs.slice(1).filter((at, index) => at - (cameMs[index] ?? 0) > 900);
-    expect(new Set(all.compute.created.map(({ identity }) => identity.workflowId)).size).toBeLessThanOrEqual(1 + quiet.length);
+    expect(
+      new Set(all.compute.created.map(({ identity }) => identity.workflowId)).size,
+    ).toBeLessThanOrEqual(1 + quiet.length);
   });
 });

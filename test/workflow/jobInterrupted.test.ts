@@ -3,12 +3,23 @@ import { Worker } from '@temporalio/worker';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { JobResult } from '../../core/contract/index.ts';
 import { workflowsFor } from '../../worker/workflowBundle.ts';
-import { JobRun, THREE, commandEnds, lines, playsByItself, states, step } from '../support/jobRun.ts';
+import {
+  JobRun,
+  THREE,
+  commandEnds,
+  lines,
+  playsByItself,
+  states,
+  step,
+} from '../support/jobRun.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { expectNothingLeft, memoryWorld, type MemoryWorld } from '../support/memoryWorld.ts';
 import { until } from '../support/until.ts';
 
-const INTERRUPTED = ['Received signal. signal=interrupt', 'error: Process interrupted with signal interrupt, cancelling execution...'];
+const INTERRUPTED = [
+  'Received signal. signal=interrupt',
+  'error: Process interrupted with signal interrupt, cancelling execution...',
+];
 const IN_TIME = 'Process gracefully exited before 30m0s grace period';
 
 await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
@@ -19,7 +30,10 @@ await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
   });
   afterEach(async () => await all.world.close());
 
-  const histories: { workflowId: string; history: Awaited<ReturnType<JobRun['handle']['fetchHistory']>> }[] = [];
+  const histories: {
+    workflowId: string;
+    history: Awaited<ReturnType<JobRun['handle']['fetchHistory']>>;
+  }[] = [];
   async function ended(run: JobRun): Promise<JobResult> {
     const result = await run.result();
     histories.push({ workflowId: run.id, history: await run.handle.fetchHistory() });
@@ -30,8 +44,13 @@ await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
   const stops = () => all.compute.deletions.filter(({ reason }) => reason !== undefined);
 
   /** The pod of a step is asked to go, and goes. */
-  async function stopped(pod: string, record: 'timeout' | 'cancelled' | 'superseded' = 'cancelled'): Promise<void> {
-    await until(`${pod} to be stopped`, () => all.compute.deletions.some(({ name }) => name === pod));
+  async function stopped(
+    pod: string,
+    record: 'timeout' | 'cancelled' | 'superseded' = 'cancelled',
+  ): Promise<void> {
+    await until(`${pod} to be stopped`, () =>
+      all.compute.deletions.some(({ name }) => name === pod),
+    );
     commandEnds(all.compute, pod, 143, { reason: record });
     all.compute.vanish(pod);
   }
@@ -51,8 +70,15 @@ await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
     commandEnds(all.compute, await run.runs('post-2'));
     const result = await ended(run);
     expect(result).toMatchObject({ outcome: 'aborted', cause: 'run_timeout' });
-    expect(states(result)).toEqual(['unit aborted run_timeout', 'e2e not run', 'gather succeeded', 'clean succeeded']);
-    expect(stops()).toMatchObject([{ name: unit, announce: 'timeout', reason: 'run_timeout', gracePeriodSeconds: undefined }]);
+    expect(states(result)).toEqual([
+      'unit aborted run_timeout',
+      'e2e not run',
+      'gather succeeded',
+      'clean succeeded',
+    ]);
+    expect(stops()).toMatchObject([
+      { name: unit, announce: 'timeout', reason: 'run_timeout', gracePeriodSeconds: undefined },
+    ]);
     expect(lines(result)).toEqual([
       'Running step unit.',
       'Process did not finish before 1s timeout',
@@ -79,15 +105,53 @@ await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
     await run.handle.signal('cancel', 'enough');
     await stopped(gather, 'timeout');
     const result = await ended(run);
-    expect(result).toMatchObject({ outcome: 'aborted', cause: 'cancelled', message: expect.stringContaining('enough') });
-    expect(states(result)).toEqual(['unit succeeded', 'gather aborted run_timeout', 'clean not run']);
-    expect(stops()).toMatchObject([{ name: gather, announce: 'timeout', gracePeriodSeconds: undefined }]);
-    expect(lines(result)).toEqual(['Running step unit.', 'Running step gather.', ...INTERRUPTED, 'Process did not exit before 1s grace period', `cleanup: Deleting pod ${gather}`]);
+    expect(result).toMatchObject({
+      outcome: 'aborted',
+      cause: 'cancelled',
+      message: expect.stringContaining('enough'),
+    });
+    expect(states(result)).toEqual([
+      'unit succeeded',
+      'gather aborted run_timeout',
+      'clean not run',
+    ]);
+    expect(stops()).toMatchObject([
+      { name: gather, announce: 'timeout', gracePeriodSeconds: undefined },
+    ]);
+    expect(lines(result)).toEqual([
+      'Running step unit.',
+      'Running step gather.',
+      ...INTERRUPTED,
+      'Process did not exit before 1s grace period',
+      `cleanup: Deleting pod ${gather}`,
+    ]);
   });
 
   test.each([
-    ['pre', 'pre-1', [], ['prepare aborted cancelled', 'unit not run', 'e2e not run', 'gather succeeded', 'clean succeeded']],
-    ['test', 'test-1', ['pre-1'], ['prepare succeeded', 'unit aborted cancelled', 'e2e not run', 'gather succeeded', 'clean succeeded']],
+    [
+      'pre',
+      'pre-1',
+      [],
+      [
+        'prepare aborted cancelled',
+        'unit not run',
+        'e2e not run',
+        'gather succeeded',
+        'clean succeeded',
+      ],
+    ],
+    [
+      'test',
+      'test-1',
+      ['pre-1'],
+      [
+        'prepare succeeded',
+        'unit aborted cancelled',
+        'e2e not run',
+        'gather succeeded',
+        'clean succeeded',
+      ],
+    ],
   ])('cancelled in %s: the step, then post', async (_stage, name, before, expected) => {
     const run = await JobRun.start(all, THREE);
     for (const each of before) await run.ends(each);
@@ -98,7 +162,9 @@ await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
     const result = await ended(run);
     expect(result).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
     expect(states(result)).toEqual(expected);
-    expect(lines(result)).toEqual(expect.arrayContaining([...INTERRUPTED, `cleanup: Deleting pod ${pod}`, IN_TIME]));
+    expect(lines(result)).toEqual(
+      expect.arrayContaining([...INTERRUPTED, `cleanup: Deleting pod ${pod}`, IN_TIME]),
+    );
     expect(stops()).toMatchObject([{ name: pod }]);
     expectNothingLeft(all);
   });
@@ -112,8 +178,19 @@ await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
     await run.ends('post-2');
     const result = await ended(run);
     expect(result).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
-    expect(states(result)).toEqual(['prepare not run', 'unit not run', 'e2e not run', 'gather succeeded', 'clean succeeded']);
-    expect(lines(result)).toEqual([...INTERRUPTED, 'Running step gather.', 'Running step clean.', IN_TIME]);
+    expect(states(result)).toEqual([
+      'prepare not run',
+      'unit not run',
+      'e2e not run',
+      'gather succeeded',
+      'clean succeeded',
+    ]);
+    expect(lines(result)).toEqual([
+      ...INTERRUPTED,
+      'Running step gather.',
+      'Running step clean.',
+      IN_TIME,
+    ]);
   });
 
   test('cancelled while a step is pending: its pod goes without having started', async () => {
@@ -148,8 +225,15 @@ await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
     await run.handle.signal('cancel', { mode: 'force', reason: 'now' });
     const result = await ended(run);
     expect(states(result)).toEqual(['unit succeeded', 'gather aborted cancelled', 'clean not run']);
-    expect(all.compute.deletions.find(({ name }) => name === pod)).toMatchObject({ gracePeriodSeconds: 1 });
-    expect(lines(result)).toEqual(['Running step unit.', 'Running step gather.', ...INTERRUPTED, `cleanup: Deleting pod ${pod}`]);
+    expect(all.compute.deletions.find(({ name }) => name === pod)).toMatchObject({
+      gracePeriodSeconds: 1,
+    });
+    expect(lines(result)).toEqual([
+      'Running step unit.',
+      'Running step gather.',
+      ...INTERRUPTED,
+      `cleanup: Deleting pod ${pod}`,
+    ]);
   });
 
   test('drained in pre: the stage is finished, then post', async () => {
@@ -159,7 +243,14 @@ await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
     for (const name of ['pre-1', 'pre-2', 'post-1', 'post-2']) await run.ends(name);
     const result = await ended(run);
     expect(result).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
-    expect(states(result)).toEqual(['a succeeded', 'b succeeded', 'unit not run', 'e2e not run', 'gather succeeded', 'clean succeeded']);
+    expect(states(result)).toEqual([
+      'a succeeded',
+      'b succeeded',
+      'unit not run',
+      'e2e not run',
+      'gather succeeded',
+      'clean succeeded',
+    ]);
     expect(lines(result).filter((line) => !line.startsWith('Running step'))).toEqual([]);
   });
 
@@ -199,7 +290,11 @@ await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
 
   test('each of these histories replays: a worker that goes on with one decides as the one before it', async () => {
     const faults: string[] = [];
-    for await (const { workflowId, error } of Worker.runReplayHistories(await workflowsFor({}), histories)) if (error) faults.push(`${workflowId}: ${String(error)}`);
+    for await (const { workflowId, error } of Worker.runReplayHistories(
+      await workflowsFor({}),
+      histories,
+    ))
+      if (error) faults.push(`${workflowId}: ${String(error)}`);
     expect(faults).toEqual([]);
     expect(histories.length).toBeGreaterThan(0);
   });

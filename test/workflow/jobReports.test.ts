@@ -2,7 +2,15 @@
 import { createHash, generateKeyPairSync, randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { createCiServers, parseCredentials } from '../../activities/ciServers/index.ts';
-import { JOB_GROUP_WORKFLOW, groupedJobId, jobGroupStatusQuery, jobVersionSignal, type JobGroupStatus, type JobInput, type JobVersion } from '../../core/contract/index.ts';
+import {
+  JOB_GROUP_WORKFLOW,
+  groupedJobId,
+  jobGroupStatusQuery,
+  jobVersionSignal,
+  type JobGroupStatus,
+  type JobInput,
+  type JobVersion,
+} from '../../core/contract/index.ts';
 import { failure } from '../../activities/failures.ts';
 import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
 import { FakeCompute } from '../support/fakeCompute.ts';
@@ -11,7 +19,11 @@ import { JobRun, commandEnds, playsByItself, step } from '../support/jobRun.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { until } from '../support/until.ts';
 
-const keys = generateKeyPairSync('rsa', { modulusLength: 2048, publicKeyEncoding: { type: 'spki', format: 'pem' }, privateKeyEncoding: { type: 'pkcs1', format: 'pem' } });
+const keys = generateKeyPairSync('rsa', {
+  modulusLength: 2048,
+  publicKeyEncoding: { type: 'spki', format: 'pem' },
+  privateKeyEncoding: { type: 'pkcs1', format: 'pem' },
+});
 process.env['HOLDFAST_REPORTS_KEY'] = keys.privateKey;
 
 /** The id of the commit that a test calls so. */
@@ -25,11 +37,24 @@ await describeWithLab('reports of runs', { temporal: true }, (lab) => {
   let group: string;
 
   beforeEach(async () => {
-    simulator = await startSimulator({ apps: [{ id: 1, publicKey: keys.publicKey, installations: [{ id: 2, account: 'acme' }] }] });
-    const credential = { type: 'app', appId: 1, installationId: 2, privateKeyEnv: 'HOLDFAST_REPORTS_KEY', apiUrl: simulator.url, scopes: ['acme'] };
+    simulator = await startSimulator({
+      apps: [{ id: 1, publicKey: keys.publicKey, installations: [{ id: 2, account: 'acme' }] }],
+    });
+    const credential = {
+      type: 'app',
+      appId: 1,
+      installationId: 2,
+      privateKeyEnv: 'HOLDFAST_REPORTS_KEY',
+      apiUrl: simulator.url,
+      scopes: ['acme'],
+    };
     ciServers = createCiServers(parseCredentials({ default: credential }));
     compute = new FakeCompute();
-    world = await holdfastWorld(lab.temporal?.address ?? '', { compute, ciServers, temporalUi: 'https://temporal.example.com' });
+    world = await holdfastWorld(lab.temporal?.address ?? '', {
+      compute,
+      ciServers,
+      temporalUi: 'https://temporal.example.com',
+    });
     group = `job-group:web:acme/web:main:pr-${randomUUID().slice(0, 8)}`;
   });
   afterEach(async () => {
@@ -38,22 +63,61 @@ await describeWithLab('reports of runs', { temporal: true }, (lab) => {
     await simulator.stop();
   });
 
-  const come = async (commit: string, job: Partial<JobInput> = {}, more: Partial<JobVersion> = {}): Promise<unknown> => {
-    const version: JobVersion = { commit: sha(commit), at: '2026-11-22T10:00:00Z', job: { name: 'web', repository: 'acme/web', test: [step('unit')], ...job }, ...more };
-    return await world.client.workflow.signalWithStart(JOB_GROUP_WORKFLOW, { workflowId: group, taskQueue: world.taskQueue, args: [], signal: jobVersionSignal, signalArgs: [version] });
+  const come = async (
+    commit: string,
+    job: Partial<JobInput> = {},
+    more: Partial<JobVersion> = {},
+  ): Promise<unknown> => {
+    const version: JobVersion = {
+      commit: sha(commit),
+      at: '2026-11-22T10:00:00Z',
+      job: { name: 'web', repository: 'acme/web', test: [step('unit')], ...job },
+      ...more,
+    };
+    return await world.client.workflow.signalWithStart(JOB_GROUP_WORKFLOW, {
+      workflowId: group,
+      taskQueue: world.taskQueue,
+      args: [],
+      signal: jobVersionSignal,
+      signalArgs: [version],
+    });
   };
-  const run = (generation: number): JobRun => JobRun.of({ world, compute }, groupedJobId(group, generation));
-  const status = async (): Promise<JobGroupStatus> => await world.client.workflow.getHandle(group).query(jobGroupStatusQuery);
-  async function reaches(what: string, like: (status: JobGroupStatus) => boolean): Promise<JobGroupStatus> {
+  const run = (generation: number): JobRun =>
+    JobRun.of({ world, compute }, groupedJobId(group, generation));
+  const status = async (): Promise<JobGroupStatus> =>
+    await world.client.workflow.getHandle(group).query(jobGroupStatusQuery);
+  async function reaches(
+    what: string,
+    like: (status: JobGroupStatus) => boolean,
+  ): Promise<JobGroupStatus> {
     let last: JobGroupStatus | undefined;
-    await until(`the group to reach: ${what}`, async () => like((last = await status())), () => JSON.stringify(last));
+    await until(
+      `the group to reach: ${what}`,
+      async () => like((last = await status())),
+      () => JSON.stringify(last),
+    );
     return last as JobGroupStatus;
   }
   const told = async (generation: number, state: string): Promise<JobGroupStatus> =>
-    await reaches(`${state} of ${generation} is told`, ({ report }) => report?.last?.generation === generation && report.last.state === state && report.pending === undefined);
+    await reaches(
+      `${state} of ${generation} is told`,
+      ({ report }) =>
+        report?.last?.generation === generation &&
+        report.last.state === state &&
+        report.pending === undefined,
+    );
   /** Each status of a commit, the oldest first. */
-  const statuses = (commit: string): string[] => simulator.statuses('acme/web', sha(commit)).map(({ state, description }) => `${state}: ${description}`);
-  const checks = (commit: string): string[] => simulator.checkRuns('acme/web', sha(commit)).map(({ external_id: id, status: state, conclusion }) => `${id.slice(group.length + 1)} ${conclusion ?? state}`);
+  const statuses = (commit: string): string[] =>
+    simulator
+      .statuses('acme/web', sha(commit))
+      .map(({ state, description }) => `${state}: ${description}`);
+  const checks = (commit: string): string[] =>
+    simulator
+      .checkRuns('acme/web', sha(commit))
+      .map(
+        ({ external_id: id, status: state, conclusion }) =>
+          `${id.slice(group.length + 1)} ${conclusion ?? state}`,
+      );
 
   test('a version is shown while it runs and when it is over, as a status and as one check run, with its page', async () => {
     await come('a');
@@ -63,30 +127,58 @@ await describeWithLab('reports of runs', { temporal: true }, (lab) => {
     expect(checks('a')).toEqual(['1 in_progress']);
     commandEnds(compute, pod);
     const { report } = await told(1, 'succeeded');
-    expect(report).toEqual({ last: { generation: 1, commit: sha('a'), state: 'succeeded', at: expect.any(String) } });
+    expect(report).toEqual({
+      last: { generation: 1, commit: sha('a'), state: 'succeeded', at: expect.any(String) },
+    });
     expect(statuses('a')).toEqual(['pending: Running.', 'success: Succeeded.']);
     expect(checks('a')).toEqual(['1 success']);
     const link = `https://temporal.example.com/namespaces/default/workflows/${encodeURIComponent(`${group}:1`)}`;
-    expect(simulator.statuses('acme/web', sha('a'))[1]).toMatchObject({ context: 'holdfast/web', target_url: link });
-    expect(simulator.checkRuns('acme/web', sha('a'))).toMatchObject([{ name: 'holdfast/web', details_url: link, summary: expect.stringContaining('test unit: succeeded') }]);
+    expect(simulator.statuses('acme/web', sha('a'))[1]).toMatchObject({
+      context: 'holdfast/web',
+      target_url: link,
+    });
+    expect(simulator.checkRuns('acme/web', sha('a'))).toMatchObject([
+      {
+        name: 'holdfast/web',
+        details_url: link,
+        summary: expect.stringContaining('test unit: succeeded'),
+      },
+    ]);
   });
 
-  test('what has become of it is told apart: the job\'s own doing, infrastructure, and an end by somebody', async () => {
+  test("what has become of it is told apart: the job's own doing, infrastructure, and an end by somebody", async () => {
     await come('a');
     commandEnds(compute, await run(1).runs('test-1'), 1);
     await told(1, 'failed');
     await come('b');
-    await run(2).ends('test-1', 143, { reason: 'cancelled' }, { terminating: true, disruption: 'EvictionByEvictionAPI' });
+    await run(2).ends(
+      'test-1',
+      143,
+      { reason: 'cancelled' },
+      { terminating: true, disruption: 'EvictionByEvictionAPI' },
+    );
     await told(2, 'errored');
     await come('c');
     await run(3).runs('test-1');
     await run(3).handle.signal('cancel', 'wrong *branch*');
     await told(3, 'aborted');
-    expect(statuses('a').at(-1)).toMatch(/^failure: Failed\. Not every step succeeded: test unit failed/);
-    expect(statuses('b').at(-1)).toBe('error: Infrastructure: somebody should look. Not every step succeeded: test unit errored/evicted.');
-    expect(statuses('c').at(-1)).toMatch(/^error: Aborted\. The job was ended \(cancelled, stop\): wrong \*branch\*/);
-    expect([checks('a'), checks('b'), checks('c')]).toEqual([['1 failure'], ['2 action_required'], ['3 cancelled']]);
-    expect(simulator.checkRuns('acme/web', sha('c'))[0]?.summary).toMatch(/^```text\nAborted\. .*wrong \*branch\*/);
+    expect(statuses('a').at(-1)).toMatch(
+      /^failure: Failed\. Not every step succeeded: test unit failed/,
+    );
+    expect(statuses('b').at(-1)).toBe(
+      'error: Infrastructure: somebody should look. Not every step succeeded: test unit errored/evicted.',
+    );
+    expect(statuses('c').at(-1)).toMatch(
+      /^error: Aborted\. The job was ended \(cancelled, stop\): wrong \*branch\*/,
+    );
+    expect([checks('a'), checks('b'), checks('c')]).toEqual([
+      ['1 failure'],
+      ['2 action_required'],
+      ['3 cancelled'],
+    ]);
+    expect(simulator.checkRuns('acme/web', sha('c'))[0]?.summary).toMatch(
+      /^```text\nAborted\. .*wrong \*branch\*/,
+    );
   });
 
   test('a newer version: the older one is told to be superseded at once, and nothing else of it, whatever becomes of it; the newer one waits, runs, and stays', async () => {
@@ -125,7 +217,11 @@ await describeWithLab('reports of runs', { temporal: true }, (lab) => {
     await come('c', {}, { at: '2026-11-22T12:00:00Z' });
     await run(4).ends('test-1');
     await told(4, 'succeeded');
-    expect(statuses('a').slice(2)).toEqual(['pending: Queued.', 'pending: Running.', 'success: Succeeded.']);
+    expect(statuses('a').slice(2)).toEqual([
+      'pending: Queued.',
+      'pending: Running.',
+      'success: Succeeded.',
+    ]);
     expect(run(2).made).toEqual([]);
   });
 
@@ -135,17 +231,23 @@ await describeWithLab('reports of runs', { temporal: true }, (lab) => {
     await told(1, 'running');
     simulator.addFault({ kind: 'status', status: 502 });
     commandEnds(compute, pod);
-    await reaches('the end of a is to be told', ({ report }) => report?.pending?.state === 'succeeded');
+    await reaches(
+      'the end of a is to be told',
+      ({ report }) => report?.pending?.state === 'succeeded',
+    );
     await come('b');
     await run(2).runs('test-1');
-    await reaches('b is to be told', ({ report }) => report?.pending?.generation === 2 && report.pending.state === 'running');
+    await reaches(
+      'b is to be told',
+      ({ report }) => report?.pending?.generation === 2 && report.pending.state === 'running',
+    );
     simulator.clearFaults();
     await told(2, 'running');
     expect(statuses('a')).toEqual(['pending: Running.', 'success: Succeeded.']);
     expect(statuses('b')).toEqual(['pending: Running.']);
   });
 
-  test('the same commit again, while a report on the first run is still under way: that is heard first, then the newer run\'s', async () => {
+  test("the same commit again, while a report on the first run is still under way: that is heard first, then the newer run's", async () => {
     simulator.addFault({ kind: 'latency', ms: 4_000, endpoint: 'POST */statuses/*', count: 1 });
     await come('a');
     await run(1).runs('test-1');
@@ -162,7 +264,12 @@ await describeWithLab('reports of runs', { temporal: true }, (lab) => {
     simulator.addFault({ kind: 'status', status: 502 });
     await come('a');
     const pod = await run(1).runs('test-1');
-    expect((await reaches('something is to be told', ({ report }) => report?.pending !== undefined)).report).toEqual({ pending: { generation: 1, commit: sha('a'), state: 'running', at: expect.any(String) } });
+    expect(
+      (await reaches('something is to be told', ({ report }) => report?.pending !== undefined))
+        .report,
+    ).toEqual({
+      pending: { generation: 1, commit: sha('a'), state: 'running', at: expect.any(String) },
+    });
     commandEnds(compute, pod);
     expect(await run(1).result()).toMatchObject({ outcome: 'succeeded' });
     await reaches('its end is to be told', ({ report }) => report?.pending?.state === 'succeeded');
@@ -185,9 +292,18 @@ await describeWithLab('reports of runs', { temporal: true }, (lab) => {
   test('20 versions within a second: one is told of, the last', async () => {
     playsByItself(compute, 'end');
     for (let each = 0; each < 20; each++) await come(`c${each}`);
-    const { generation } = await reaches('the last is over and told', ({ commit, outcome, report }) => commit === sha('c19') && outcome !== undefined && report?.last?.state === 'succeeded' && report.last.commit === commit);
+    const { generation } = await reaches(
+      'the last is over and told',
+      ({ commit, outcome, report }) =>
+        commit === sha('c19') &&
+        outcome !== undefined &&
+        report?.last?.state === 'succeeded' &&
+        report.last.commit === commit,
+    );
     const runs = new Set(compute.created.map(({ identity }) => identity.workflowId));
-    const shown = Array.from({ length: 20 }, (_, each) => `c${each}`).filter((commit) => statuses(commit).length > 0);
+    const shown = Array.from({ length: 20 }, (_, each) => `c${each}`).filter(
+      (commit) => statuses(commit).length > 0,
+    );
     expect(generation).toBe(20);
     // On a machine that is slow to send them the group may have found it quiet meanwhile.
     expect(shown.length).toBeLessThanOrEqual(runs.size);
@@ -196,12 +312,24 @@ await describeWithLab('reports of runs', { temporal: true }, (lab) => {
   });
 
   test.each<[what: string, job: Partial<JobInput>, heldBack: string]>([
-    ['a credential that the worker does not have', { credential: 'elsewhere' }, 'not reported: unknown credential "elsewhere": the worker\'s config names "default"; "credential" of the job names another, "report: false" asks for none'],
-    ['a repository that the credential is not for', { repository: 'other/web' }, 'not reported: credential "default" is not for other/web'],
+    [
+      'a credential that the worker does not have',
+      { credential: 'elsewhere' },
+      'not reported: unknown credential "elsewhere": the worker\'s config names "default"; "credential" of the job names another, "report: false" asks for none',
+    ],
+    [
+      'a repository that the credential is not for',
+      { repository: 'other/web' },
+      'not reported: credential "default" is not for other/web',
+    ],
   ])('%s: it is said, nobody is asked, and the job runs', async (_what, job, heldBack) => {
     playsByItself(compute, 'end');
     await come('a', job);
-    const { report } = await reaches('a is over', ({ outcome, report: seen }) => outcome === 'succeeded' && seen !== undefined && seen.pending === undefined);
+    const { report } = await reaches(
+      'a is over',
+      ({ outcome, report: seen }) =>
+        outcome === 'succeeded' && seen !== undefined && seen.pending === undefined,
+    );
     expect(report).toEqual({ heldBack: expect.stringContaining(heldBack) });
     expect(simulator.requests()).toEqual([]);
   });
@@ -209,10 +337,23 @@ await describeWithLab('reports of runs', { temporal: true }, (lab) => {
   test('who does not want it, or names no repository, is told nothing of it', async () => {
     playsByItself(compute, 'end');
     await come('a', { report: false });
-    expect(await reaches('a is over', ({ outcome }) => outcome === 'succeeded')).not.toHaveProperty('report');
-    const { repository: _none, ...without } = { name: 'web', repository: 'acme/web', test: [step('unit')] };
-    await world.client.workflow.getHandle(group).signal(jobVersionSignal, { commit: sha('b'), at: '2026-11-22T11:00:00Z', job: without });
-    expect(await reaches('b is over', ({ commit, outcome }) => commit === sha('b') && outcome === 'succeeded')).not.toHaveProperty('report');
+    expect(await reaches('a is over', ({ outcome }) => outcome === 'succeeded')).not.toHaveProperty(
+      'report',
+    );
+    const { repository: _none, ...without } = {
+      name: 'web',
+      repository: 'acme/web',
+      test: [step('unit')],
+    };
+    await world.client.workflow
+      .getHandle(group)
+      .signal(jobVersionSignal, { commit: sha('b'), at: '2026-11-22T11:00:00Z', job: without });
+    expect(
+      await reaches(
+        'b is over',
+        ({ commit, outcome }) => commit === sha('b') && outcome === 'succeeded',
+      ),
+    ).not.toHaveProperty('report');
     expect(simulator.requests()).toEqual([]);
   });
 
@@ -221,7 +362,9 @@ await describeWithLab('reports of runs', { temporal: true }, (lab) => {
     playsByItself(compute, 'end');
     await come('a');
     const { report } = await told(1, 'succeeded');
-    expect(report?.heldBack).toMatch(/^no check run: 403 .*Resource not accessible by integration; check what credential "default" may do there \(checks: write\)$/);
+    expect(report?.heldBack).toMatch(
+      /^no check run: 403 .*Resource not accessible by integration; check what credential "default" may do there \(checks: write\)$/,
+    );
     expect(statuses('a').at(-1)).toBe('success: Succeeded.');
   });
 
@@ -232,7 +375,9 @@ await describeWithLab('reports of runs', { temporal: true }, (lab) => {
     world.pretences.push({ activity: 'reportStatus', answer: refuse });
     await come('a');
     const pod = await run(1).runs('test-1');
-    expect((await reaches('it was given up', ({ report }) => report?.heldBack !== undefined)).report).toEqual({ heldBack: 'running: 403 from the CI server' });
+    expect(
+      (await reaches('it was given up', ({ report }) => report?.heldBack !== undefined)).report,
+    ).toEqual({ heldBack: 'running: 403 from the CI server' });
     commandEnds(compute, pod);
     expect((await told(1, 'succeeded')).report).not.toHaveProperty('heldBack');
     expect(await run(1).result()).toMatchObject({ outcome: 'succeeded' });

@@ -32,11 +32,30 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     compute.start(pod);
     await runJob(run, pod);
     const result = await run.result();
-    expect(result).toMatchObject({ outcome: 'succeeded', exitCode: 0, attempt: 1, unregisterAttempts: 0, replaced: [] });
-    expect(result.phases.map((entry) => entry.phase)).toEqual(['Provisioning', 'Idle', 'Busy', 'TearingDown', 'Gone']);
+    expect(result).toMatchObject({
+      outcome: 'succeeded',
+      exitCode: 0,
+      attempt: 1,
+      unregisterAttempts: 0,
+      replaced: [],
+    });
+    expect(result.phases.map((entry) => entry.phase)).toEqual([
+      'Provisioning',
+      'Idle',
+      'Busy',
+      'TearingDown',
+      'Gone',
+    ]);
     expect(ci.calls.map((call) => call.method)).toEqual(['register']);
-    const { currentDetails } = await run.handle.query<{ currentDetails?: string }>('__temporal_workflow_metadata');
-    expect(currentDetails?.split('\n').slice(0, 4)).toEqual(['| Runner | Gone |', '|---|---|', '| Outcome | succeeded |', `| Message | ${result.message} |`]);
+    const { currentDetails } = await run.handle.query<{ currentDetails?: string }>(
+      '__temporal_workflow_metadata',
+    );
+    expect(currentDetails?.split('\n').slice(0, 4)).toEqual([
+      '| Runner | Gone |',
+      '|---|---|',
+      '| Outcome | succeeded |',
+      `| Message | ${result.message} |`,
+    ]);
     expectNothingLeft({ compute, ci });
   });
 
@@ -46,10 +65,20 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     compute.start(pod);
     const { runnerName } = await run.reaches('Idle', (status) => status.phase === 'Idle');
     ci.forget(runnerName);
-    compute.change(pod, { ended: true, exit: { code: 0, oomKilled: false, record: { job: 'done' } } });
+    compute.change(pod, {
+      ended: true,
+      exit: { code: 0, oomKilled: false, record: { job: 'done' } },
+    });
     const result = await run.result();
-    expect(result).toMatchObject({ outcome: 'succeeded', exitCode: 0, unregisterAttempts: 0, replaced: [] });
-    expect(compute.deletions).toMatchObject([{ name: pod, reason: 'its job is done, and its workflow knows' }]);
+    expect(result).toMatchObject({
+      outcome: 'succeeded',
+      exitCode: 0,
+      unregisterAttempts: 0,
+      replaced: [],
+    });
+    expect(compute.deletions).toMatchObject([
+      { name: pod, reason: 'its job is done, and its workflow knows' },
+    ]);
     expectNothingLeft({ compute, ci });
   });
 
@@ -58,14 +87,24 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     const run = await world.start();
     const pod = await run.pod();
     compute.start(pod);
-    const { runnerName } = await run.reaches('Registering', (status) => status.phase === 'Registering');
+    const { runnerName } = await run.reaches(
+      'Registering',
+      (status) => status.phase === 'Registering',
+    );
     ci.connect(runnerName);
     await run.reaches('Idle', (status) => status.phase === 'Idle');
     ci.forget(runnerName);
     compute.end(pod, 0);
     const result = await run.result();
     expect(result.outcome).toBe('succeeded');
-    expect(result.phases.map((entry) => entry.phase)).toEqual(['Provisioning', 'Registering', 'Idle', 'Unregistering', 'TearingDown', 'Gone']);
+    expect(result.phases.map((entry) => entry.phase)).toEqual([
+      'Provisioning',
+      'Registering',
+      'Idle',
+      'Unregistering',
+      'TearingDown',
+      'Gone',
+    ]);
     expectNothingLeft({ compute, ci });
   });
 
@@ -103,11 +142,17 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     await run.reaches('Busy', (status) => status.phase === 'Busy');
     await run.handle.signal('cancel', { reason: 'superseded by hand' });
     const result = await run.result();
-    expect(result).toMatchObject({ outcome: 'aborted', cause: 'cancelled', message: expect.stringContaining('superseded by hand') });
+    expect(result).toMatchObject({
+      outcome: 'aborted',
+      cause: 'cancelled',
+      message: expect.stringContaining('superseded by hand'),
+    });
     expect(compute.deletions[0]).toMatchObject({ gracePeriodSeconds: undefined, underJob: true });
     // GitHub frees the dead runner later; until then somebody goes on trying.
     ci.setBusy(runnerName, false);
-    const deregistration = await world.client.workflow.getHandle(result.deregistration ?? '').result();
+    const deregistration = await world.client.workflow
+      .getHandle(result.deregistration ?? '')
+      .result();
     expect(deregistration).toMatchObject({ outcome: 'removed' });
     expect(ci.registrations.size).toBe(0);
   });
@@ -129,8 +174,15 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     await run.handle.signal('cancel', { mode: 'drain', reason: 'third' });
     await run.handle.signal('cancel', { mode: 'force', reason: 'fourth' });
     const result = await run.result();
-    expect(compute.deletions.map((deletion) => deletion.gracePeriodSeconds).slice(0, 2)).toEqual([undefined, 1]);
-    expect(result).toMatchObject({ outcome: 'aborted', cause: 'cancelled', message: expect.stringContaining('fourth') });
+    expect(compute.deletions.map((deletion) => deletion.gracePeriodSeconds).slice(0, 2)).toEqual([
+      undefined,
+      1,
+    ]);
+    expect(result).toMatchObject({
+      outcome: 'aborted',
+      cause: 'cancelled',
+      message: expect.stringContaining('fourth'),
+    });
   });
 
   test('plain cancellation is a stop, and the only thing that ends the workflow Cancelled', async () => {
@@ -149,11 +201,21 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     compute.start(first);
     const { runnerName: lost } = await run.reaches('Idle', (status) => status.phase === 'Idle');
     compute.vanish(first);
-    const second = (await run.reaches('the second pod', (status) => status.attempt === 2 && status.pod !== undefined && status.pod !== first)).pod ?? '';
+    const second =
+      (
+        await run.reaches(
+          'the second pod',
+          (status) => status.attempt === 2 && status.pod !== undefined && status.pod !== first,
+        )
+      ).pod ?? '';
     compute.start(second);
     await runJob(run, second);
     const result = await run.result();
-    expect(result).toMatchObject({ outcome: 'succeeded', attempt: 2, replaced: [{ runnerName: lost, cause: 'deleted_externally', replacedBy: result.runnerName }] });
+    expect(result).toMatchObject({
+      outcome: 'succeeded',
+      attempt: 2,
+      replaced: [{ runnerName: lost, cause: 'deleted_externally', replacedBy: result.runnerName }],
+    });
     expect(result.runnerName).not.toBe(lost);
     expectNothingLeft({ compute, ci });
   });
@@ -171,7 +233,13 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     await run.reaches('Busy', (status) => status.phase === 'Busy');
     compute.end(pod, 143, { terminating: true, disruption: 'EvictionByEvictionAPI' });
     if (onEviction === 'replace') {
-      const second = (await run.reaches('the second pod', (status) => status.attempt === 2 && status.pod !== undefined && status.pod !== pod)).pod ?? '';
+      const second =
+        (
+          await run.reaches(
+            'the second pod',
+            (status) => status.attempt === 2 && status.pod !== undefined && status.pod !== pod,
+          )
+        ).pod ?? '';
       compute.start(second);
       await runJob(run, second);
     }
@@ -185,37 +253,86 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     await run.reaches('Idle', (status) => status.phase === 'Idle');
     compute.change(first, { terminating: true, disruption: 'EvictionByEvictionAPI', busy: true });
     await run.reaches('Busy', (status) => status.phase === 'Busy');
-    compute.change(first, { ended: true, exit: { code: 143, oomKilled: false, record: { reason: 'cancelled', job: 'none' } } });
-    const second = (await run.reaches('the second pod', (status) => status.attempt === 2 && status.pod !== undefined && status.pod !== first)).pod ?? '';
+    compute.change(first, {
+      ended: true,
+      exit: { code: 143, oomKilled: false, record: { reason: 'cancelled', job: 'none' } },
+    });
+    const second =
+      (
+        await run.reaches(
+          'the second pod',
+          (status) => status.attempt === 2 && status.pod !== undefined && status.pod !== first,
+        )
+      ).pod ?? '';
     compute.start(second);
     await runJob(run, second);
-    expect(await run.result()).toMatchObject({ outcome: 'succeeded', attempt: 2, replaced: [{ cause: 'evicted' }] });
+    expect(await run.result()).toMatchObject({
+      outcome: 'succeeded',
+      attempt: 2,
+      replaced: [{ cause: 'evicted' }],
+    });
     expectNothingLeft({ compute, ci });
   });
 
   test.each([
     [{ code: 7 }, { outcome: 'errored', cause: 'runner_deprecated' }],
     [{ code: 3 }, { outcome: 'failed', exitCode: 3 }],
-    [{ code: 137, oomKilled: true }, { outcome: 'failed', cause: 'oom_killed' }],
-  ])('a runner that ends with %p, however long its pod takes to go', async ({ code, ...more }, expected) => {
-    compute.slowToGo = true;
-    const run = await world.start();
-    const pod = await run.pod();
-    compute.start(pod);
-    await run.reaches('Idle', (status) => status.phase === 'Idle');
-    compute.end(pod, code, more);
-    expect(await run.result()).toMatchObject({ ...expected, attempt: 1 });
-    expectNothingLeft({ compute, ci });
-  });
+    [
+      { code: 137, oomKilled: true },
+      { outcome: 'failed', cause: 'oom_killed' },
+    ],
+  ])(
+    'a runner that ends with %p, however long its pod takes to go',
+    async ({ code, ...more }, expected) => {
+      compute.slowToGo = true;
+      const run = await world.start();
+      const pod = await run.pod();
+      compute.start(pod);
+      await run.reaches('Idle', (status) => status.phase === 'Idle');
+      compute.end(pod, code, more);
+      expect(await run.result()).toMatchObject({ ...expected, attempt: 1 });
+      expectNothingLeft({ compute, ci });
+    },
+  );
 
   test.each([
-    ['an image that cannot be pulled', { scheduled: true, problem: { kind: 'invalid_image', message: 'couldn’t parse image name', since: new Date().toISOString() } }, {}, 'image_pull'],
-    ['no node', { unschedulable: '0/3 nodes are available' }, { podUnscheduled: '300ms' }, 'unschedulable'],
-    ['a container that does not start', { scheduled: true }, { podUnscheduled: '200ms', podPending: '400ms' }, 'pending_timeout'],
-    ['a runner that never comes online', { scheduled: true, startedAt: new Date().toISOString() }, { podUnscheduled: '200ms', registration: '300ms' }, 'never_registered'],
+    [
+      'an image that cannot be pulled',
+      {
+        scheduled: true,
+        problem: {
+          kind: 'invalid_image',
+          message: 'couldn’t parse image name',
+          since: new Date().toISOString(),
+        },
+      },
+      {},
+      'image_pull',
+    ],
+    [
+      'no node',
+      { unschedulable: '0/3 nodes are available' },
+      { podUnscheduled: '300ms' },
+      'unschedulable',
+    ],
+    [
+      'a container that does not start',
+      { scheduled: true },
+      { podUnscheduled: '200ms', podPending: '400ms' },
+      'pending_timeout',
+    ],
+    [
+      'a runner that never comes online',
+      { scheduled: true, startedAt: new Date().toISOString() },
+      { podUnscheduled: '200ms', registration: '300ms' },
+      'never_registered',
+    ],
   ] as const)('%s ends errored, and leaves nothing', async (_what, fields, timeouts, cause) => {
     // From its first moment: deadlines do not wait for a slow test.
-    compute.born = { ...fields, ...(cause === 'never_registered' ? { startedAt: new Date().toISOString() } : {}) };
+    compute.born = {
+      ...fields,
+      ...(cause === 'never_registered' ? { startedAt: new Date().toISOString() } : {}),
+    };
     const run = await world.start({ timeouts });
     expect(await run.result()).toMatchObject({ outcome: 'errored', cause });
     expectNothingLeft({ compute, ci });
@@ -233,7 +350,10 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     const result = await run.result();
     expect(result).toMatchObject({ outcome: 'aborted', cause: 'run_timeout' });
     const busy = result.phases.findIndex(({ phase }) => phase === 'Busy');
-    const [began, over] = result.phases.slice(busy, busy + 2).map(({ at }) => Date.parse(at)) as [number, number];
+    const [began, over] = result.phases.slice(busy, busy + 2).map(({ at }) => Date.parse(at)) as [
+      number,
+      number,
+    ];
     expect(over - began).toBeGreaterThan(5_500);
     expect(compute.deletions[0]).toMatchObject({ gracePeriodSeconds: undefined });
   });
@@ -245,14 +365,29 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     await run.reaches('Idle', (status) => status.phase === 'Idle');
     compute.startJob(pod);
     const { waitsUntil = '' } = await run.reaches('Busy', (status) => status.phase === 'Busy');
-    const extend = async (by: string): Promise<string> => ((await run.handle.executeUpdate('extendDeadline', { args: [{ by }] })) as { jobDeadline: string }).jobDeadline;
-    await expect(extend('61m')).rejects.toMatchObject({ cause: { message: expect.stringMatching(/^by: at most 1h0m0s more: the cap of 24h0m0s .*HOLDFAST_TIMEOUTS/) } });
+    const extend = async (by: string): Promise<string> =>
+      (
+        (await run.handle.executeUpdate('extendDeadline', { args: [{ by }] })) as {
+          jobDeadline: string;
+        }
+      ).jobDeadline;
+    await expect(extend('61m')).rejects.toMatchObject({
+      cause: {
+        message: expect.stringMatching(
+          /^by: at most 1h0m0s more: the cap of 24h0m0s .*HOLDFAST_TIMEOUTS/,
+        ),
+      },
+    });
     const [first, second] = await Promise.allSettled([extend('40m'), extend('40m')]);
     // Whether the second was refused, or shortened: never further than the cap.
-    const latest = Math.max(...[first, second].map((each) => (each?.status === 'fulfilled' ? Date.parse(each.value) : 0)));
+    const latest = Math.max(
+      ...[first, second].map((each) => (each?.status === 'fulfilled' ? Date.parse(each.value) : 0)),
+    );
     expect(latest).toBeGreaterThanOrEqual(Date.parse(waitsUntil) + 39 * 60_000);
     expect(latest).toBeLessThanOrEqual(Date.parse(waitsUntil) + 61 * 60_000);
-    await expect(extend('1h')).rejects.toMatchObject({ cause: { message: expect.stringMatching(/^by: at most /) } });
+    await expect(extend('1h')).rejects.toMatchObject({
+      cause: { message: expect.stringMatching(/^by: at most /) },
+    });
     await run.handle.signal('cancel');
     await run.result();
   });
@@ -288,13 +423,29 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
   });
 
   test('bad input fails at once and names every field', async () => {
-    const run = await world.start({ organization: 'a', repository: 'b/c', labels: [], nonsense: 1 } as never);
-    await expect(run.result()).rejects.toMatchObject({ cause: { type: 'InvalidInput', message: expect.stringMatching(/labels .*nonsense|nonsense .*labels/) } });
+    const run = await world.start({
+      organization: 'a',
+      repository: 'b/c',
+      labels: [],
+      nonsense: 1,
+    } as never);
+    await expect(run.result()).rejects.toMatchObject({
+      cause: {
+        type: 'InvalidInput',
+        message: expect.stringMatching(/labels .*nonsense|nonsense .*labels/),
+      },
+    });
     expect(compute.created).toEqual([]);
   });
 
   test('a credential that no worker knows fails at once and names those that are known', async () => {
     const run = await world.start({ credential: 'nope' });
-    await expect(run.result()).rejects.toMatchObject({ cause: { type: 'InvalidInput', message: 'Invalid input: credential: unknown credential "nope": the worker\'s config names default' } });
+    await expect(run.result()).rejects.toMatchObject({
+      cause: {
+        type: 'InvalidInput',
+        message:
+          'Invalid input: credential: unknown credential "nope": the worker\'s config names default',
+      },
+    });
   });
 });

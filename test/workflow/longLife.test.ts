@@ -1,7 +1,14 @@
 /** Lives that are longer than one history may be. */
 import { afterAll, afterEach, beforeEach, expect, test } from '@jest/globals';
 import { CiServerError } from '../../activities/ports.ts';
-import { JOB_GROUP_WORKFLOW, groupedJobId, jobGroupStatusQuery, jobVersionSignal, type JobGroupStatus, type JobVersion } from '../../core/contract/index.ts';
+import {
+  JOB_GROUP_WORKFLOW,
+  groupedJobId,
+  jobGroupStatusQuery,
+  jobVersionSignal,
+  type JobGroupStatus,
+  type JobVersion,
+} from '../../core/contract/index.ts';
 import { DefinitionRun } from '../support/definitionRun.ts';
 import { FakeCiServer } from '../support/fakeCiServer.ts';
 import { FakeCompute } from '../support/fakeCompute.ts';
@@ -16,109 +23,167 @@ const SUGGESTED_AT = 60;
 /** Of one run: the suggestion is acted upon between two waits. */
 const MOST_EVENTS = 3 * SUGGESTED_AT;
 
-await describeIf('a life of any length', async () => await temporalWithShortHistories(SUGGESTED_AT), { temporal: true }, (server) => {
-  let compute: FakeCompute;
-  let ci: FakeCiServer;
-  let world: HoldfastWorld;
+await describeIf(
+  'a life of any length',
+  async () => await temporalWithShortHistories(SUGGESTED_AT),
+  { temporal: true },
+  (server) => {
+    let compute: FakeCompute;
+    let ci: FakeCiServer;
+    let world: HoldfastWorld;
 
-  beforeEach(async () => {
-    compute = new FakeCompute();
-    ci = new FakeCiServer();
-    world = await holdfastWorld(server.address, { compute, ciServers: ci });
-  });
-  afterEach(async () => await world.close());
-  afterAll(async () => await server.teardown());
-
-  /** Lets the life go on until it is in a run of its own. */
-  async function untilContinued(run: RunnerRun, round: () => Promise<void>): Promise<void> {
-    const runId = async (): Promise<string> => (await run.handle.describe()).runId;
-    const first = await runId();
-    for (let count = 0; (await runId()) === first; count++) {
-      await round();
-      if ((await run.handle.describe()).historyLength > MOST_EVENTS) throw new Error(`${MOST_EVENTS} events in one run, after ${count} rounds`);
-    }
-  }
-
-  test('a static runner that drains while its own word flaps continues as new, and is still told to go', async () => {
-    const run = await world.start({ ephemeral: false });
-    const pod = await run.pod();
-    compute.start(pod);
-    const { runnerName } = await run.reaches('Idle', (status) => status.phase === 'Idle');
-    ci.connect(runnerName);
-    ci.setBusy(runnerName, true);
-    compute.startJob(pod);
-    await run.reaches('Busy', (status) => status.phase === 'Busy');
-    await run.handle.executeUpdate('drain', { args: [{ reason: 'node maintenance' }] });
-    await run.reaches('Draining', (status) => status.phase === 'Draining');
-    await untilContinued(run, async () => {
-      const asked = ci.count('remove');
-      compute.change(pod, { busy: false });
-      compute.change(pod, { busy: true });
-      await run.reaches('another removal', () => ci.count('remove') > asked);
+    beforeEach(async () => {
+      compute = new FakeCompute();
+      ci = new FakeCiServer();
+      world = await holdfastWorld(server.address, { compute, ciServers: ci });
     });
-    expect(await run.status()).toMatchObject({ phase: 'Draining', cancel: { mode: 'drain', reason: 'node maintenance' } });
-    ci.setBusy(runnerName, false);
-    compute.endJob(pod);
-    expect(await run.result()).toMatchObject({ outcome: 'succeeded', attempt: 1, message: expect.stringContaining('node maintenance') });
-    expectNothingLeft({ compute, ci });
-  });
+    afterEach(async () => await world.close());
+    afterAll(async () => await server.teardown());
 
-  test('an ephemeral runner that loses its pod again and again continues as new', async () => {
-    const run = await world.start();
-    let attempt = 1;
-    await untilContinued(run, async () => {
-      const { pod = '' } = await run.reaches('a pod', (status) => status.attempt === attempt && status.pod !== undefined);
+    /** Lets the life go on until it is in a run of its own. */
+    async function untilContinued(run: RunnerRun, round: () => Promise<void>): Promise<void> {
+      const runId = async (): Promise<string> => (await run.handle.describe()).runId;
+      const first = await runId();
+      for (let count = 0; (await runId()) === first; count++) {
+        await round();
+        if ((await run.handle.describe()).historyLength > MOST_EVENTS)
+          throw new Error(`${MOST_EVENTS} events in one run, after ${count} rounds`);
+      }
+    }
+
+    test('a static runner that drains while its own word flaps continues as new, and is still told to go', async () => {
+      const run = await world.start({ ephemeral: false });
+      const pod = await run.pod();
       compute.start(pod);
-      await run.reaches('Idle', (status) => status.attempt === attempt && status.phase === 'Idle');
-      compute.vanish(pod);
-      attempt++;
+      const { runnerName } = await run.reaches('Idle', (status) => status.phase === 'Idle');
+      ci.connect(runnerName);
+      ci.setBusy(runnerName, true);
+      compute.startJob(pod);
+      await run.reaches('Busy', (status) => status.phase === 'Busy');
+      await run.handle.executeUpdate('drain', { args: [{ reason: 'node maintenance' }] });
+      await run.reaches('Draining', (status) => status.phase === 'Draining');
+      await untilContinued(run, async () => {
+        const asked = ci.count('remove');
+        compute.change(pod, { busy: false });
+        compute.change(pod, { busy: true });
+        await run.reaches('another removal', () => ci.count('remove') > asked);
+      });
+      expect(await run.status()).toMatchObject({
+        phase: 'Draining',
+        cancel: { mode: 'drain', reason: 'node maintenance' },
+      });
+      ci.setBusy(runnerName, false);
+      compute.endJob(pod);
+      expect(await run.result()).toMatchObject({
+        outcome: 'succeeded',
+        attempt: 1,
+        message: expect.stringContaining('node maintenance'),
+      });
+      expectNothingLeft({ compute, ci });
     });
-    await run.handle.signal('cancel');
-    expect(await run.result()).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
-    expectNothingLeft({ compute, ci });
-  });
 
-  test('a declared job continues as new, and what waits for its turn waits on', async () => {
-    playsByItself(compute, 'run');
-    const job = new DefinitionRun({ world });
-    const runId = async (): Promise<string> => (await job.handle.describe()).runId;
-    await job.apply({ maxConcurrency: 1 });
-    await job.pull(1, 'a1');
-    await job.reaches('the first to run', ({ running }) => running.length === 1);
-    const first = await runId();
-    let last = 0;
-    while ((await runId()) === first) {
-      await job.pull(2, `b${++last}`);
-      await job.reaches('it to wait', ({ waiting }) => waiting[0]?.version === `b${last}`);
-      if ((await job.handle.describe()).historyLength > MOST_EVENTS) throw new Error(`${MOST_EVENTS} events in one run`);
-    }
-    expect(await job.status()).toMatchObject({ generation: 1, running: [{ version: 'a1' }], waiting: [{ version: `b${last}` }], maxConcurrency: 1 });
-    const run = (number: number): JobRun => JobRun.of({ world, compute }, groupedJobId(job.group(number), 1));
-    await run(1).ends('test-1');
-    await run(2).ends('test-1');
-    await job.reaches('both to be over', ({ ended }) => ended.map(({ version }) => version).join() === `b${last},a1`);
-  });
+    test('an ephemeral runner that loses its pod again and again continues as new', async () => {
+      const run = await world.start();
+      let attempt = 1;
+      await untilContinued(run, async () => {
+        const { pod = '' } = await run.reaches(
+          'a pod',
+          (status) => status.attempt === attempt && status.pod !== undefined,
+        );
+        compute.start(pod);
+        await run.reaches(
+          'Idle',
+          (status) => status.attempt === attempt && status.phase === 'Idle',
+        );
+        compute.vanish(pod);
+        attempt++;
+      });
+      await run.handle.signal('cancel');
+      expect(await run.result()).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
+      expectNothingLeft({ compute, ci });
+    });
 
-  test('a group of runs whose CI server is away continues as new, and tells what is so when that is back', async () => {
-    ci.script.push({ method: 'report', answer: new CiServerError('unavailable', 'away'), repeat: true });
-    playsByItself(compute, 'end');
-    const handle = world.client.workflow.getHandle('job-group:web:acme/web:main:pr-1');
-    const runId = async (): Promise<string | undefined> => await handle.describe().then((group) => group.runId, () => undefined);
-    const at = '2026-11-22T10:00:00Z';
-    const commit = '6dcb09b5b57875f334f61aebed695e2e4193db5e';
-    const job = { name: 'web', repository: 'acme/web', test: [step('unit')] };
-    const again = { workflowId: handle.workflowId, taskQueue: world.taskQueue, args: [], signal: jobVersionSignal, signalArgs: [{ commit, at, job, again: true }] as [JobVersion] };
-    await world.client.workflow.signalWithStart(JOB_GROUP_WORKFLOW, again);
-    const first = await runId();
-    let last: JobGroupStatus | undefined;
-    for (let generation = 1; (await runId()) === first; generation++) {
-      await until(`the end of run ${generation}`, async () => (last = await handle.query(jobGroupStatusQuery)).outcome !== undefined && last.generation === generation, () => JSON.stringify(last));
-      if ((await runId()) === first) await world.client.workflow.signalWithStart(JOB_GROUP_WORKFLOW, again);
-    }
-    await until('the newest to be over', async () => (last = await handle.query(jobGroupStatusQuery)).outcome === 'succeeded' && last.report?.pending?.generation === last.generation, () => JSON.stringify(last));
-    expect(ci.reports).toEqual([]);
-    ci.script.length = 0;
-    await until('its end to be told', () => ci.reports.length > 0);
-    expect(ci.reports).toMatchObject([{ commit, run: `${handle.workflowId}:${last?.generation}`, state: 'succeeded' }]);
-  });
-});
+    test('a declared job continues as new, and what waits for its turn waits on', async () => {
+      playsByItself(compute, 'run');
+      const job = new DefinitionRun({ world });
+      const runId = async (): Promise<string> => (await job.handle.describe()).runId;
+      await job.apply({ maxConcurrency: 1 });
+      await job.pull(1, 'a1');
+      await job.reaches('the first to run', ({ running }) => running.length === 1);
+      const first = await runId();
+      let last = 0;
+      while ((await runId()) === first) {
+        await job.pull(2, `b${++last}`);
+        await job.reaches('it to wait', ({ waiting }) => waiting[0]?.version === `b${last}`);
+        if ((await job.handle.describe()).historyLength > MOST_EVENTS)
+          throw new Error(`${MOST_EVENTS} events in one run`);
+      }
+      expect(await job.status()).toMatchObject({
+        generation: 1,
+        running: [{ version: 'a1' }],
+        waiting: [{ version: `b${last}` }],
+        maxConcurrency: 1,
+      });
+      const run = (number: number): JobRun =>
+        JobRun.of({ world, compute }, groupedJobId(job.group(number), 1));
+      await run(1).ends('test-1');
+      await run(2).ends('test-1');
+      await job.reaches(
+        'both to be over',
+        ({ ended }) => ended.map(({ version }) => version).join() === `b${last},a1`,
+      );
+    });
+
+    test('a group of runs whose CI server is away continues as new, and tells what is so when that is back', async () => {
+      ci.script.push({
+        method: 'report',
+        answer: new CiServerError('unavailable', 'away'),
+        repeat: true,
+      });
+      playsByItself(compute, 'end');
+      const handle = world.client.workflow.getHandle('job-group:web:acme/web:main:pr-1');
+      const runId = async (): Promise<string | undefined> =>
+        await handle.describe().then(
+          (group) => group.runId,
+          () => undefined,
+        );
+      const at = '2026-11-22T10:00:00Z';
+      const commit = '6dcb09b5b57875f334f61aebed695e2e4193db5e';
+      const job = { name: 'web', repository: 'acme/web', test: [step('unit')] };
+      const again = {
+        workflowId: handle.workflowId,
+        taskQueue: world.taskQueue,
+        args: [],
+        signal: jobVersionSignal,
+        signalArgs: [{ commit, at, job, again: true }] as [JobVersion],
+      };
+      await world.client.workflow.signalWithStart(JOB_GROUP_WORKFLOW, again);
+      const first = await runId();
+      let last: JobGroupStatus | undefined;
+      for (let generation = 1; (await runId()) === first; generation++) {
+        await until(
+          `the end of run ${generation}`,
+          async () =>
+            (last = await handle.query(jobGroupStatusQuery)).outcome !== undefined &&
+            last.generation === generation,
+          () => JSON.stringify(last),
+        );
+        if ((await runId()) === first)
+          await world.client.workflow.signalWithStart(JOB_GROUP_WORKFLOW, again);
+      }
+      await until(
+        'the newest to be over',
+        async () =>
+          (last = await handle.query(jobGroupStatusQuery)).outcome === 'succeeded' &&
+          last.report?.pending?.generation === last.generation,
+        () => JSON.stringify(last),
+      );
+      expect(ci.reports).toEqual([]);
+      ci.script.length = 0;
+      await until('its end to be told', () => ci.reports.length > 0);
+      expect(ci.reports).toMatchObject([
+        { commit, run: `${handle.workflowId}:${last?.generation}`, state: 'succeeded' },
+      ]);
+    });
+  },
+);

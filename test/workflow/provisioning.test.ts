@@ -49,7 +49,10 @@ await describeWithLab('provisioning', { temporal: true }, (lab) => {
   async function reset(): Promise<void> {
     const { workflowId } = run.handle;
     const { events } = await run.handle.fetchHistory();
-    const first = events?.find(({ workflowTaskCompletedEventAttributes: completed }) => completed !== null && completed !== undefined);
+    const first = events?.find(
+      ({ workflowTaskCompletedEventAttributes: completed }) =>
+        completed !== null && completed !== undefined,
+    );
     const { runId } = await world.client.workflowService.resetWorkflowExecution({
       namespace: 'default',
       workflowExecution: { workflowId },
@@ -57,7 +60,10 @@ await describeWithLab('provisioning', { temporal: true }, (lab) => {
       requestId: `reset-${workflowId}`,
       workflowTaskFinishEventId: first?.eventId ?? null,
     });
-    await until('the new run', async () => (await world.client.workflow.getHandle(workflowId).describe()).runId === runId);
+    await until(
+      'the new run',
+      async () => (await world.client.workflow.getHandle(workflowId).describe()).runId === runId,
+    );
   }
 
   test('a workflow that is reset finds its Secret, its registration and its pod again', async () => {
@@ -67,17 +73,40 @@ await describeWithLab('provisioning', { temporal: true }, (lab) => {
     await reset();
     expect(await run.pod()).toBe(pod);
     await doesItsJob();
-    expect(await world.client.workflow.getHandle(run.handle.workflowId).result()).toMatchObject({ outcome: 'succeeded', attempt: 1, runnerId: 1 });
-    expect({ pods: compute.created.length, removed: ci.count('remove') }).toEqual({ pods: 1, removed: 0 });
+    expect(await world.client.workflow.getHandle(run.handle.workflowId).result()).toMatchObject({
+      outcome: 'succeeded',
+      attempt: 1,
+      runnerId: 1,
+    });
+    expect({ pods: compute.created.length, removed: ci.count('remove') }).toEqual({
+      pods: 1,
+      removed: 0,
+    });
     expect(uid).toBeDefined();
     expectNothingLeft({ compute, ci });
   });
 
   test.each([
-    ['a first try has registered nothing: whoever has its name', { online: false, busy: false }, []],
-    ['a first try has registered nothing: whoever is online under its name', { online: true, busy: false }, []],
-    ['nobody has used what a lost try registered: whoever is online under its name', { online: true, busy: false }, [new CiServerError('unavailable', 'Bad Gateway', { status: 502 })]],
-    ['nobody has used what a lost try registered: whoever is busy under its name', { online: false, busy: true }, [new CiServerError('unavailable', 'Bad Gateway', { status: 502 })]],
+    [
+      'a first try has registered nothing: whoever has its name',
+      { online: false, busy: false },
+      [],
+    ],
+    [
+      'a first try has registered nothing: whoever is online under its name',
+      { online: true, busy: false },
+      [],
+    ],
+    [
+      'nobody has used what a lost try registered: whoever is online under its name',
+      { online: true, busy: false },
+      [new CiServerError('unavailable', 'Bad Gateway', { status: 502 })],
+    ],
+    [
+      'nobody has used what a lost try registered: whoever is busy under its name',
+      { online: false, busy: true },
+      [new CiServerError('unavailable', 'Bad Gateway', { status: 502 })],
+    ],
   ])('%s is left alone, and ours gets another name', async (_what, stranger, before) => {
     ci.strangers.push(stranger);
     ci.script.push(...before.map((answer) => ({ method: 'register' as const, answer })));
@@ -86,19 +115,33 @@ await describeWithLab('provisioning', { temporal: true }, (lab) => {
     expect(runnerName).toMatch(/-r2$/);
     const name = runnerName.replace(/-r2$/, '');
     await doesItsJob();
-    expect(await run.result()).toMatchObject({ outcome: 'succeeded', runnerName: `${name}-r2`, replaced: [] });
+    expect(await run.result()).toMatchObject({
+      outcome: 'succeeded',
+      runnerName: `${name}-r2`,
+      replaced: [],
+    });
     expect([...ci.registrations.values()]).toEqual([{ id: expect.any(Number), name, ...stranger }]);
   });
 
   test('where every name is taken the life ends errored, and leaves all of them alone', async () => {
     ci.strangers.push(...Array.from({ length: 3 }, () => ({ online: false, busy: false })));
     run = await world.start();
-    expect(await run.result()).toMatchObject({ outcome: 'errored', message: expect.stringContaining('Already exists') });
-    expect({ strangers: ci.registrations.size, removed: ci.count('remove'), pods: compute.created.length }).toEqual({ strangers: 3, removed: 0, pods: 0 });
+    expect(await run.result()).toMatchObject({
+      outcome: 'errored',
+      message: expect.stringContaining('Already exists'),
+    });
+    expect({
+      strangers: ci.registrations.size,
+      removed: ci.count('remove'),
+      pods: compute.created.length,
+    }).toEqual({ strangers: 3, removed: 0, pods: 0 });
   });
 
   test('a registration whose Secret is refused is given back by its id, try by try', async () => {
-    compute.refusals.set('storeRegistrationSecret', () => new ComputeError('quota_exceeded', 'exceeded quota: secrets', { retryAfterMs: 50 }));
+    compute.refusals.set(
+      'storeRegistrationSecret',
+      () => new ComputeError('quota_exceeded', 'exceeded quota: secrets', { retryAfterMs: 50 }),
+    );
     run = await world.start();
     await until('several tries', () => ci.count('register') >= 3);
     expect(ci.count('find')).toBe(0);
@@ -113,19 +156,33 @@ await describeWithLab('provisioning', { temporal: true }, (lab) => {
     await until('a registration under way', () => ci.count('register') === 1);
     await run.handle.signal('cancel');
     expect(await run.result()).toMatchObject({ outcome: 'aborted' });
-    expect({ pods: compute.created.length, removed: ci.count('remove') }).toEqual({ pods: 0, removed: 1 });
+    expect({ pods: compute.created.length, removed: ci.count('remove') }).toEqual({
+      pods: 0,
+      removed: 1,
+    });
     expectNothingLeft({ compute, ci });
   });
 
   test('nobody knows what an interrupted provisioning still makes: its life waits for that, and takes it away', async () => {
-    ci.script.push({ method: 'register', answer: new CiServerError('unavailable', 'down'), repeat: true });
+    ci.script.push({
+      method: 'register',
+      answer: new CiServerError('unavailable', 'down'),
+      repeat: true,
+    });
     run = await world.start({ intervals: { lateCreation: '4s' } });
     await until('a try', () => ci.count('register') >= 1);
     await run.handle.signal('cancel');
-    const { runnerName } = await run.reaches('waiting', ({ waitsFor }) => waitsFor === 'what the interrupted provisioning may still make');
+    const { runnerName } = await run.reaches(
+      'waiting',
+      ({ waitsFor }) => waitsFor === 'what the interrupted provisioning may still make',
+    );
     const { workflowId } = run.handle;
     const identity = { workflowId, firstRunId: (await run.handle.describe()).runId, attempt: 1 };
-    await compute.storeRegistrationSecret(identity, { runnerName, runnerId: ci.connect(runnerName, false), env: {} });
+    await compute.storeRegistrationSecret(identity, {
+      runnerName,
+      runnerId: ci.connect(runnerName, false),
+      env: {},
+    });
     await compute.createPod({ identity, labels: {}, terminationGracePeriodSeconds: 30 });
     expect(await run.result()).toMatchObject({ outcome: 'aborted' });
     expectNothingLeft({ compute, ci });

@@ -15,8 +15,16 @@ await describeWithLab('the retry clocks of an activity', { temporal: true }, (la
     const badGateway = new CiServerError('unavailable', '502 Bad Gateway', { status: 502 });
     const answers = [busy(), badGateway, busy(), badGateway, busy()];
     ci.script.push(...answers.map((answer) => ({ method: 'remove', answer }) as const));
-    const input: DeregistrationInput = { organization: 'acme', runner: { name: 'gone', id: 7 }, firstRetry: '400ms' };
-    const handle = await world.client.workflow.start(DEREGISTRATION_WORKFLOW, { workflowId: `deregistration-${randomUUID()}`, taskQueue: world.taskQueue, args: [input] });
+    const input: DeregistrationInput = {
+      organization: 'acme',
+      runner: { name: 'gone', id: 7 },
+      firstRetry: '400ms',
+    };
+    const handle = await world.client.workflow.start(DEREGISTRATION_WORKFLOW, {
+      workflowId: `deregistration-${randomUUID()}`,
+      taskQueue: world.taskQueue,
+      args: [input],
+    });
 
     const delays: number[] = [];
     for (let refused = 0; refused <= answers.length; refused++) {
@@ -29,8 +37,15 @@ await describeWithLab('the retry clocks of an activity', { temporal: true }, (la
       held.resolve();
     }
     // A busy one's is spread by a tenth.
-    expect(delays.map((ms, index) => Math.round((10 * ms) / ([400, 1_000, 800, 2_000, 1_600][index] ?? 0)))).toEqual([near(10), 10, near(10), 10, near(10)]);
-    expect(await handle.result()).toMatchObject({ outcome: 'absent', attempts: answers.length + 1 });
+    expect(
+      delays.map((ms, index) =>
+        Math.round((10 * ms) / ([400, 1_000, 800, 2_000, 1_600][index] ?? 0)),
+      ),
+    ).toEqual([near(10), 10, near(10), 10, near(10)]);
+    expect(await handle.result()).toMatchObject({
+      outcome: 'absent',
+      attempts: answers.length + 1,
+    });
     await world.close();
 
     async function nextRetryDelay(): Promise<number> {

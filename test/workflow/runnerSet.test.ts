@@ -10,7 +10,11 @@ import { SetRun } from '../support/setRun.ts';
 import { until } from '../support/until.ts';
 import type { StartRunnersInput } from '../../core/calls/index.ts';
 import { SET_TASK_TIMEOUT_MS } from '../../core/domain/setPriority.ts';
-import { runnerNewsSignal, type RunnerSetInput, type SetRunnerStatus } from '../../core/contract/index.ts';
+import {
+  runnerNewsSignal,
+  type RunnerSetInput,
+  type SetRunnerStatus,
+} from '../../core/contract/index.ts';
 
 await describeWithLab('a set of runners', { temporal: true }, (lab) => {
   let compute: FakeCompute;
@@ -26,20 +30,29 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
     await world.close();
   });
 
-  const start = async (input: Partial<RunnerSetInput>): Promise<SetRun> => await SetRun.start({ world, compute, ci }, input);
+  const start = async (input: Partial<RunnerSetInput>): Promise<SetRun> =>
+    await SetRun.start({ world, compute, ci }, input);
 
   /** Ends the set; nothing of its runners may be left, and no job may have been killed. */
   async function endsClean(set: SetRun): Promise<void> {
     const last = await set.end();
     expect(last.runners).toEqual([]);
-    expect({ pods: compute.pods.size, secrets: compute.secrets.size, registrations: ci.registrations.size }).toEqual({ pods: 0, secrets: 0, registrations: 0 });
+    expect({
+      pods: compute.pods.size,
+      secrets: compute.secrets.size,
+      registrations: ci.registrations.size,
+    }).toEqual({ pods: 0, secrets: 0, registrations: 0 });
     expect(compute.deletions.filter((deletion) => deletion.underJob)).toEqual([]);
   }
 
   const idle = (runner: SetRunnerStatus): boolean => runner.state === 'idle';
 
   test('static runners: replicas are raised at once, lowered to idle ones only, and what ends is replaced', async () => {
-    const set = await start({ replicas: 2, template: { ephemeral: false } as never, scaleDownDelay: '0s' });
+    const set = await start({
+      replicas: 2,
+      template: { ephemeral: false } as never,
+      scaleDownDelay: '0s',
+    });
     const first = await set.comesTo({ idle: 2 });
     await set.command({ command: 'scale', replicas: 4 });
     const { runners } = await set.comesTo({ idle: 4 });
@@ -57,7 +70,10 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
     await set.tell(set.event('completed', 1, busy.runnerName));
     await set.settles({ idle: 1 });
     compute.end(set.podOf(busy.workflowId), 1);
-    const after = await set.reaches('another runner', ({ runners: [one] }) => one !== undefined && one.workflowId !== busy.workflowId);
+    const after = await set.reaches(
+      'another runner',
+      ({ runners: [one] }) => one !== undefined && one.workflowId !== busy.workflowId,
+    );
     expect(runners.map(({ workflowId }) => workflowId)).not.toContain(after.runners[0]?.workflowId);
     await set.comesTo({ idle: 1 });
     await endsClean(set);
@@ -68,10 +84,14 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
     await set.comesTo({ idle: 1 });
     for (let i = 0; i < 5; i++) await set.queueJob();
     // One beyond the bound: the fourth and the fifth job ask for nothing more.
-    const up = await set.reaches('4 wanted for 5 jobs', ({ desired, runners, jobs }) => desired === 4 && runners.length === 4 && jobs.queued === 5);
+    const up = await set.reaches(
+      '4 wanted for 5 jobs',
+      ({ desired, runners, jobs }) => desired === 4 && runners.length === 4 && jobs.queued === 5,
+    );
     expect(up.jobs).toMatchObject({ assigned: 0 });
     await set.comesTo({ idle: 4 });
-    for (let jobId = 1; jobId <= 5; jobId++) await set.tell({ ...set.event('completed', jobId), conclusion: 'cancelled' });
+    for (let jobId = 1; jobId <= 5; jobId++)
+      await set.tell({ ...set.event('completed', jobId), conclusion: 'cancelled' });
     const waiting = await set.reaches('1 wanted', ({ desired }) => desired === 1);
     expect(waiting.waitsFor).toMatch(/scale-down of 3 runners: not until 20/);
     expect(compute.deletions).toEqual([]);
@@ -86,8 +106,13 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
     await set.command({ command: 'hold', runner: oldest?.runnerName ?? '' });
     await set.command({ command: 'scale', replicas: 0 });
     const held = await set.settles({ idle: 1 });
-    expect(held).toMatchObject({ runners: [{ workflowId: oldest?.workflowId, held: true }], holds: [oldest?.runnerName] });
-    await expect(set.command({ command: 'hold', runner: 'nobody' })).rejects.toMatchObject({ cause: { message: 'runner: this set has no "nobody"' } });
+    expect(held).toMatchObject({
+      runners: [{ workflowId: oldest?.workflowId, held: true }],
+      holds: [oldest?.runnerName],
+    });
+    await expect(set.command({ command: 'hold', runner: 'nobody' })).rejects.toMatchObject({
+      cause: { message: 'runner: this set has no "nobody"' },
+    });
     await set.command({ command: 'hold', runner: oldest?.workflowId ?? '', release: true });
     await set.settles({});
     await endsClean(set);
@@ -98,12 +123,21 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
     await set.comesTo({ idle: 2 });
     await set.command({ command: 'scale', replicas: 1 });
     const inTenYears = Date.now() + 3_650 * 24 * 3_600_000;
-    for (const at of [inTenYears, 0, -inTenYears]) await set.handle.signal(runnerNewsSignal, { news: [{ kind: 'online', workflowId: 'runner-of-nobody', runnerName: 'nobody', at }] });
+    for (const at of [inTenYears, 0, -inTenYears])
+      await set.handle.signal(runnerNewsSignal, {
+        news: [{ kind: 'online', workflowId: 'runner-of-nobody', runnerName: 'nobody', at }],
+      });
     await set.handle.signal(runnerNewsSignal.name, 'what is this');
     await set.handle.signal(runnerNewsSignal.name);
     // By the time that it has read its runners anew it has taken all of that in.
-    const { waitsFor = '' } = await set.reaches('a runner that is kept', ({ runners, desired, waitsFor: why }) => desired === 1 && runners.length === 2 && why?.includes('scale-down of 1 runners') === true);
-    expect(Date.parse(/not until (\S+Z)/.exec(waitsFor)?.[1] ?? '')).toBeLessThan(Date.now() + 2 * 3_600_000);
+    const { waitsFor = '' } = await set.reaches(
+      'a runner that is kept',
+      ({ runners, desired, waitsFor: why }) =>
+        desired === 1 && runners.length === 2 && why?.includes('scale-down of 1 runners') === true,
+    );
+    expect(Date.parse(/not until (\S+Z)/.exec(waitsFor)?.[1] ?? '')).toBeLessThan(
+      Date.now() + 2 * 3_600_000,
+    );
     expect((await set.settles({ idle: 2 })).runners).toHaveLength(2);
     await endsClean(set);
   });
@@ -116,13 +150,20 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
     set.startJob(busy);
     await set.tell(set.event('in_progress', 1, busy.runnerName));
     await set.settles({ idle: 2, busy: 1 });
-    await set.command({ command: 'setTemplate', template: SetRun.template({ ephemeral: false, labels: ['linux', 'v2'] }) });
-    const old = (status: { runners: SetRunnerStatus[] }): SetRunnerStatus[] => status.runners.filter((one) => one.generation === generation);
+    await set.command({
+      command: 'setTemplate',
+      template: SetRun.template({ ephemeral: false, labels: ['linux', 'v2'] }),
+    });
+    const old = (status: { runners: SetRunnerStatus[] }): SetRunnerStatus[] =>
+      status.runners.filter((one) => one.generation === generation);
     // The new one is not up yet: nobody leaves.
     const begun = await set.reaches('a new runner', (status) => status.runners.length === 4);
     expect(old(begun)).toHaveLength(3);
     const timer = setInterval(() => set.bringUp(), 20);
-    const waiting = await set.reaches('only the busy one left', (status) => old(status).length === 1 && status.runners.filter(idle).length >= 2);
+    const waiting = await set.reaches(
+      'only the busy one left',
+      (status) => old(status).length === 1 && status.runners.filter(idle).length >= 2,
+    );
     expect(old(waiting)[0]?.workflowId).toBe(busy.workflowId);
     expect(waiting.waitsFor).toContain('rollout: 1 runners of an earlier template are left');
     set.endJob(busy, false);
@@ -147,13 +188,28 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
   });
 
   test('two runners in a row that never come up open the breaker; one at a time is tried until one does', async () => {
-    const set = await start({ replicas: 2, template: { timeouts: { registration: '300ms' } } as never });
+    const set = await start({
+      replicas: 2,
+      template: { timeouts: { registration: '300ms' } } as never,
+    });
     neverOnline = setInterval(() => {
-      for (const pod of compute.pods.values()) if (pod.startedAt === undefined) compute.change(pod.name, { scheduled: true, node: 'n', startedAt: new Date().toISOString(), online: false, busy: false });
+      for (const pod of compute.pods.values())
+        if (pod.startedAt === undefined)
+          compute.change(pod.name, {
+            scheduled: true,
+            node: 'n',
+            startedAt: new Date().toISOString(),
+            online: false,
+            busy: false,
+          });
     }, 20);
     const open = await set.reaches('the breaker', ({ paused }) => paused !== undefined);
     expect(open.paused).toMatch(/^never_registered ×\d$/);
-    const worse = await set.reaches('a probe to fail', ({ paused = '' }) => Number(/×(\d+)/.exec(paused)?.[1]) > Number(/×(\d+)/.exec(open.paused ?? '')?.[1]));
+    const worse = await set.reaches(
+      'a probe to fail',
+      ({ paused = '' }) =>
+        Number(/×(\d+)/.exec(paused)?.[1]) > Number(/×(\d+)/.exec(open.paused ?? '')?.[1]),
+    );
     expect(worse.runners.filter(({ state }) => state === 'starting').length).toBeLessThanOrEqual(1);
     clearInterval(neverOnline);
     const healed = await set.comesTo({ idle: 2 });
@@ -169,14 +225,28 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
       activity: 'startRunners',
       answer: async ({ runners }: StartRunnersInput) => {
         await enough;
-        return { at: Date.now(), refused: runners.map(({ workflowId }) => workflowId), why: 'not yet' };
+        return {
+          at: Date.now(),
+          refused: runners.map(({ workflowId }) => workflowId),
+          why: 'not yet',
+        };
       },
     });
     await set.command({ command: 'scale', replicas: 1 });
     await set.reaches('a start', ({ runners }) => runners.length === 1);
     const { runId } = await set.handle.describe();
-    const news = { news: [{ kind: 'online', workflowId: 'runner-of-nobody', runnerName: 'nobody', at: Date.now() }] };
-    for (let batch = 0; batch < 6; batch++) await Promise.all(Array.from({ length: 50 }, async () => await set.handle.signal(runnerNewsSignal.name, news)));
+    const news = {
+      news: [
+        { kind: 'online', workflowId: 'runner-of-nobody', runnerName: 'nobody', at: Date.now() },
+      ],
+    };
+    for (let batch = 0; batch < 6; batch++)
+      await Promise.all(
+        Array.from(
+          { length: 50 },
+          async () => await set.handle.signal(runnerNewsSignal.name, news),
+        ),
+      );
     await set.status();
     expect((await set.handle.describe()).runId).toBe(runId);
     resolve();
@@ -184,7 +254,9 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
     await set.comesTo({ idle: 1 });
     // Whoever has started it: what a busy set has to read anew, when it is not let continue at once, may take longer than Temporal's ten seconds.
     const { events } = await set.handle.fetchHistory();
-    expect(Number(events?.[0]?.workflowExecutionStartedEventAttributes?.workflowTaskTimeout?.seconds)).toBe(SET_TASK_TIMEOUT_MS / 1_000);
+    expect(
+      Number(events?.[0]?.workflowExecutionStartedEventAttributes?.workflowTaskTimeout?.seconds),
+    ).toBe(SET_TASK_TIMEOUT_MS / 1_000);
     await endsClean(set);
   });
 
@@ -200,21 +272,56 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
   test('a declaration that is wrong is refused, with every bad field; the set goes on as it was', async () => {
     const set = await start({ replicas: 1 });
     await set.comesTo({ idle: 1 });
-    const bad = { name: set.name, replicas: 1, max: 3, template: { organization: 'acme', nonsense: true }, typo: 1 };
-    const apply = async (declaration: object): Promise<unknown> => await set.command({ command: 'apply', declaration: declaration as RunnerSetInput });
-    await expect(apply(bad)).rejects.toMatchObject({ cause: { type: 'InvalidInput', message: expect.stringContaining('typo is not a known field') } });
-    await expect(apply({ ...bad, typo: undefined })).rejects.toMatchObject({ cause: { message: expect.stringMatching(/max and replicas exclude each other.*template.nonsense is not a known field/) } });
-    await expect(apply({ name: `${set.name}-b`, replicas: 2, template: SetRun.template() })).rejects.toMatchObject({ cause: { type: 'InvalidInput', message: `Invalid input: declaration.name: this set is called ${set.name}` } });
+    const bad = {
+      name: set.name,
+      replicas: 1,
+      max: 3,
+      template: { organization: 'acme', nonsense: true },
+      typo: 1,
+    };
+    const apply = async (declaration: object): Promise<unknown> =>
+      await set.command({ command: 'apply', declaration: declaration as RunnerSetInput });
+    await expect(apply(bad)).rejects.toMatchObject({
+      cause: {
+        type: 'InvalidInput',
+        message: expect.stringContaining('typo is not a known field'),
+      },
+    });
+    await expect(apply({ ...bad, typo: undefined })).rejects.toMatchObject({
+      cause: {
+        message: expect.stringMatching(
+          /max and replicas exclude each other.*template.nonsense is not a known field/,
+        ),
+      },
+    });
+    await expect(
+      apply({ name: `${set.name}-b`, replicas: 2, template: SetRun.template() }),
+    ).rejects.toMatchObject({
+      cause: {
+        type: 'InvalidInput',
+        message: `Invalid input: declaration.name: this set is called ${set.name}`,
+      },
+    });
     // Both bounds are right by themselves.
-    await expect(set.command({ command: 'scale', replicas: 1, max: 3 })).rejects.toMatchObject({ cause: { type: 'InvalidInput', message: expect.stringContaining('exclude each other') } });
+    await expect(set.command({ command: 'scale', replicas: 1, max: 3 })).rejects.toMatchObject({
+      cause: { type: 'InvalidInput', message: expect.stringContaining('exclude each other') },
+    });
     expect(await set.handle.query('declaration')).toMatchObject({ name: set.name, replicas: 1 });
     await endsClean(set);
   });
 
   test('a schedule replaces the size while it holds', async () => {
-    const set = await start({ replicas: 0, schedules: [{ cron: '* * * * *', duration: '1h', replicas: 1 }] });
+    const set = await start({
+      replicas: 0,
+      schedules: [{ cron: '* * * * *', duration: '1h', replicas: 1 }],
+    });
     const status = await set.comesTo({ idle: 1 });
-    expect(status).toMatchObject({ desired: 1, min: 1, max: 1, waitsFor: expect.stringMatching(/schedule 1 \(\* \* \* \* \*\) holds until 20/) });
+    expect(status).toMatchObject({
+      desired: 1,
+      min: 1,
+      max: 1,
+      waitsFor: expect.stringMatching(/schedule 1 \(\* \* \* \* \*\) holds until 20/),
+    });
     await endsClean(set);
   });
 
@@ -223,11 +330,14 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
     const set = await start({ replicas: 2, template: { volumeClaims: [claim] } as never });
     const { runners } = await set.comesTo({ idle: 2 });
     expect(new Set(runners.map(({ slot }) => slot))).toEqual(new Set([0, 1]));
-    const claims = (): (string | undefined)[] => compute.created.map(({ volumeClaims = [] }) => volumeClaims[0]?.claim);
+    const claims = (): (string | undefined)[] =>
+      compute.created.map(({ volumeClaims = [] }) => volumeClaims[0]?.claim);
     expect(new Set(claims())).toEqual(new Set(['cache-0', 'cache-1']));
     const first = runners.find(({ slot }) => slot === 0)?.workflowId ?? '';
     compute.end(set.podOf(first), 1);
-    await set.reaches('another runner in the slot', (status) => status.runners.some(({ slot, workflowId }) => slot === 0 && workflowId !== first));
+    await set.reaches('another runner in the slot', (status) =>
+      status.runners.some(({ slot, workflowId }) => slot === 0 && workflowId !== first),
+    );
     await set.comesTo({ idle: 2 });
     expect(claims().at(-1)).toBe('cache-0');
     await endsClean(set);
@@ -239,15 +349,31 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
     await set.handle.terminate('lost');
     const [gone, kept] = runners;
     compute.end(set.podOf(gone?.workflowId ?? ''), 0);
-    await expect(world.client.workflow.getHandle(gone?.workflowId ?? '').result()).resolves.toMatchObject({ outcome: 'errored', cause: 'agent_lost' });
+    await expect(
+      world.client.workflow.getHandle(gone?.workflowId ?? '').result(),
+    ).resolves.toMatchObject({ outcome: 'errored', cause: 'agent_lost' });
     const again = await SetRun.start({ world, compute, ci }, { name: set.name, replicas: 1 });
-    const status = await again.reaches('the runner that is left', (now) => now.runners.length === 1);
-    expect(status.runners[0]).toMatchObject({ workflowId: kept?.workflowId, state: 'idle', generation: status.generation });
+    const status = await again.reaches(
+      'the runner that is left',
+      (now) => now.runners.length === 1,
+    );
+    expect(status.runners[0]).toMatchObject({
+      workflowId: kept?.workflowId,
+      state: 'idle',
+      generation: status.generation,
+    });
     await endsClean(again);
   });
 
   test('a set that is made from nonsense fails at once', async () => {
-    const set = await start({ replicas: 1, schedules: [{ cron: 'whenever', duration: '1h', replicas: 2 }] });
-    await expect(set.handle.result()).rejects.toMatchObject({ cause: { message: expect.stringContaining('schedules.0.cron "whenever" is not a cron expression') } });
+    const set = await start({
+      replicas: 1,
+      schedules: [{ cron: 'whenever', duration: '1h', replicas: 2 }],
+    });
+    await expect(set.handle.result()).rejects.toMatchObject({
+      cause: {
+        message: expect.stringContaining('schedules.0.cron "whenever" is not a cron expression'),
+      },
+    });
   });
 });

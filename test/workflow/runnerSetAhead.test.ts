@@ -7,7 +7,11 @@ import type { FakeCiServer } from '../support/fakeCiServer.ts';
 import type { FakeCompute } from '../support/fakeCompute.ts';
 import type { HoldfastWorld } from '../support/holdfastWorld.ts';
 import { SetRun } from '../support/setRun.ts';
-import { runnerNewsSignal, type RunnerSetInput, type TimedRunnerNews } from '../../core/contract/index.ts';
+import {
+  runnerNewsSignal,
+  type RunnerSetInput,
+  type TimedRunnerNews,
+} from '../../core/contract/index.ts';
 
 await describeWithLab('a set that replaces ahead', { temporal: true }, (lab) => {
   let compute: FakeCompute;
@@ -24,7 +28,9 @@ await describeWithLab('a set that replaces ahead', { temporal: true }, (lab) => 
     const { events } = await set.handle.fetchHistory();
     const told = (events ?? []).flatMap(({ workflowExecutionSignaledEventAttributes: signal }) => {
       if (signal?.signalName !== runnerNewsSignal.name) return [];
-      const [{ news }] = arrayFromPayloads(defaultPayloadConverter, signal.input?.payloads) as [{ news: TimedRunnerNews[] }];
+      const [{ news }] = arrayFromPayloads(defaultPayloadConverter, signal.input?.payloads) as [
+        { news: TimedRunnerNews[] },
+      ];
       return news.filter((one) => one.workflowId === workflowId).map(({ kind }) => kind);
     });
     return [...new Set(told)];
@@ -36,22 +42,28 @@ await describeWithLab('a set that replaces ahead', { temporal: true }, (lab) => 
   test.each<[string, Partial<RunnerSetInput>]>([
     ['a fixed number, one ahead', { replicas: 1, warm: 1 }],
     ['one idle runner that is kept', { minIdle: 1, max: 2 }],
-  ])('%s: the successor is online while the job runs, and serves when it ends', async (_what, size) => {
-    const set = await SetRun.start({ world, compute, ci }, { ...size, ...quiet });
-    const { runners } = await set.comesTo({ idle: 1 });
-    const [first] = runners;
-    if (first === undefined) throw new Error('no runner');
-    set.startJob(first);
-    const both = await set.comesTo({ idle: 1, busy: 1 });
-    expect(both.runners.find(({ state }) => state === 'busy')?.workflowId).toBe(first.workflowId);
-    set.endJob(first);
-    const after = await set.settles({ idle: 1 });
-    expect(after.runners[0]?.workflowId).not.toBe(first.workflowId);
-    expect(compute.created).toHaveLength(2);
-    expect(await toldOf(set, first.workflowId)).toEqual(['online', 'busy', 'ended']);
-    await set.end();
-    expect({ pods: compute.pods.size, registrations: ci.registrations.size }).toEqual({ pods: 0, registrations: 0 });
-  });
+  ])(
+    '%s: the successor is online while the job runs, and serves when it ends',
+    async (_what, size) => {
+      const set = await SetRun.start({ world, compute, ci }, { ...size, ...quiet });
+      const { runners } = await set.comesTo({ idle: 1 });
+      const [first] = runners;
+      if (first === undefined) throw new Error('no runner');
+      set.startJob(first);
+      const both = await set.comesTo({ idle: 1, busy: 1 });
+      expect(both.runners.find(({ state }) => state === 'busy')?.workflowId).toBe(first.workflowId);
+      set.endJob(first);
+      const after = await set.settles({ idle: 1 });
+      expect(after.runners[0]?.workflowId).not.toBe(first.workflowId);
+      expect(compute.created).toHaveLength(2);
+      expect(await toldOf(set, first.workflowId)).toEqual(['online', 'busy', 'ended']);
+      await set.end();
+      expect({ pods: compute.pods.size, registrations: ci.registrations.size }).toEqual({
+        pods: 0,
+        registrations: 0,
+      });
+    },
+  );
 
   test('runners of a set that keeps none ready tell nothing more than before', async () => {
     const set = await SetRun.start({ world, compute, ci }, { replicas: 1, ...quiet });
@@ -61,7 +73,10 @@ await describeWithLab('a set that replaces ahead', { temporal: true }, (lab) => 
     set.startJob(first);
     await world.client.workflow.getHandle(first.workflowId).query('status');
     set.endJob(first);
-    await set.reaches('its successor', (status) => status.runners.length === 1 && status.runners[0]?.workflowId !== first.workflowId);
+    await set.reaches(
+      'its successor',
+      (status) => status.runners.length === 1 && status.runners[0]?.workflowId !== first.workflowId,
+    );
     expect(await toldOf(set, first.workflowId)).toEqual(['online', 'ended']);
     await set.end();
   });

@@ -7,7 +7,12 @@ import type { FakeCompute } from '../support/fakeCompute.ts';
 import type { HoldfastWorld } from '../support/holdfastWorld.ts';
 import { SetRun } from '../support/setRun.ts';
 import { until } from '../support/until.ts';
-import { SET_COVER_MEMO, type JobEvent, type RunnerSetInput, type SetRunnerStatus } from '../../core/contract/index.ts';
+import {
+  SET_COVER_MEMO,
+  type JobEvent,
+  type RunnerSetInput,
+  type SetRunnerStatus,
+} from '../../core/contract/index.ts';
 import type { CiJob, CiJobs, Scope } from '../../core/domain/ciServer.ts';
 
 /** A CI server with a list of its jobs. */
@@ -26,7 +31,15 @@ class ListingCiServer extends FakeCiServer {
   }
 
   list(id: number, more: Partial<CiJob> = {}): void {
-    this.jobs.push({ id, runAttempt: 1, repository: 'acme/app', labels: ['self-hosted', 'linux'], status: 'queued', queuedAt: Date.now(), ...more });
+    this.jobs.push({
+      id,
+      runAttempt: 1,
+      repository: 'acme/app',
+      labels: ['self-hosted', 'linux'],
+      status: 'queued',
+      queuedAt: Date.now(),
+      ...more,
+    });
   }
 }
 
@@ -40,11 +53,16 @@ await describeWithLab('a set that follows demand', { temporal: true }, (lab) => 
   });
   afterEach(async () => await world.close());
 
-  const start = async (input: Partial<RunnerSetInput>): Promise<SetRun> => await SetRun.start({ world, compute, ci }, { minIdle: 0, max: 5, ...input });
+  const start = async (input: Partial<RunnerSetInput>): Promise<SetRun> =>
+    await SetRun.start({ world, compute, ci }, { minIdle: 0, max: 5, ...input });
 
   async function endsClean(set: SetRun): Promise<void> {
     await set.end();
-    expect({ pods: compute.pods.size, secrets: compute.secrets.size, registrations: ci.registrations.size }).toEqual({ pods: 0, secrets: 0, registrations: 0 });
+    expect({
+      pods: compute.pods.size,
+      secrets: compute.secrets.size,
+      registrations: ci.registrations.size,
+    }).toEqual({ pods: 0, secrets: 0, registrations: 0 });
   }
 
   /** An ephemeral runner takes the only queued job and ends, and no event tells of it. @returns it, and when it ended */
@@ -54,10 +72,21 @@ await describeWithLab('a set that follows demand', { temporal: true }, (lab) => 
     const [runner] = runners;
     if (runner === undefined) throw new Error('no runner');
     set.startJob(runner);
-    await until('it to be busy', async () => (await world.client.workflow.getHandle(runner.workflowId).query<{ phase: string }>('status')).phase === 'Busy');
+    await until(
+      'it to be busy',
+      async () =>
+        (
+          await world.client.workflow
+            .getHandle(runner.workflowId)
+            .query<{ phase: string }>('status')
+        ).phase === 'Busy',
+    );
     const endedAt = Date.now();
     set.endJob(runner);
-    await set.reaches('the runner to be gone', (status) => !status.runners.some(({ workflowId }) => workflowId === runner.workflowId));
+    await set.reaches(
+      'the runner to be gone',
+      (status) => !status.runners.some(({ workflowId }) => workflowId === runner.workflowId),
+    );
     return { ...runner, endedAt };
   }
 
@@ -73,10 +102,18 @@ await describeWithLab('a set that follows demand', { temporal: true }, (lab) => 
     set.endJob(runner);
     // The runner is gone before its completed event is there.
     const gone = await set.settles({});
-    expect(gone).toMatchObject({ desired: 0, jobs: { queued: 0, assigned: 0, startedTotal: 1, completedTotal: 1 } });
+    expect(gone).toMatchObject({
+      desired: 0,
+      jobs: { queued: 0, assigned: 0, startedTotal: 1, completedTotal: 1 },
+    });
     await set.tell(set.event('completed', jobId, runner.runnerName), set.event('queued', jobId));
     expect(compute.created).toHaveLength(1);
-    expect((await set.status()).jobs).toEqual({ queued: 0, assigned: 0, startedTotal: 1, completedTotal: 1 });
+    expect((await set.status()).jobs).toEqual({
+      queued: 0,
+      assigned: 0,
+      startedTotal: 1,
+      completedTotal: 1,
+    });
     await endsClean(set);
   });
 
@@ -96,7 +133,9 @@ await describeWithLab('a set that follows demand', { temporal: true }, (lab) => 
     expect(guarded).toMatchObject({ desired: 1, runners: [], jobs: { queued: 1, assigned: 0 } });
     expect(guarded.waitsFor).toContain('recreation guard: 1 places stay empty until 20');
     await set.tell(set.event('completed', 1, runner.runnerName));
-    expect(await set.reaches('nothing wanted', ({ desired }) => desired === 0)).not.toHaveProperty('waitsFor');
+    expect(await set.reaches('nothing wanted', ({ desired }) => desired === 0)).not.toHaveProperty(
+      'waitsFor',
+    );
     expect(compute.created).toHaveLength(1);
     await endsClean(set);
   });
@@ -128,7 +167,11 @@ await describeWithLab('a set that follows demand', { temporal: true }, (lab) => 
     if (runner === undefined) throw new Error('no runner');
     set.startJob(runner);
     ci.jobs = [];
-    ci.list(70, { status: 'in_progress', startedAt: Date.now(), runnerName: runner.runnerName ?? '' });
+    ci.list(70, {
+      status: 'in_progress',
+      startedAt: Date.now(),
+      runnerName: runner.runnerName ?? '',
+    });
     // Its runner alone may have said that it is busy; a look has to have seen the job before there is none any more.
     await set.reaches('the job that runs', ({ jobs }) => jobs.assigned === 1 && jobs.queued === 0);
     await set.settles({ busy: 1 });
@@ -138,7 +181,11 @@ await describeWithLab('a set that follows demand', { temporal: true }, (lab) => 
     ci.failure = undefined;
     ci.jobs = [];
     set.endJob(runner);
-    await set.reaches('the job over', ({ desired, runners, jobs }) => desired + runners.length + jobs.queued + jobs.assigned === 0 && jobs.completedTotal === 1);
+    await set.reaches(
+      'the job over',
+      ({ desired, runners, jobs }) =>
+        desired + runners.length + jobs.queued + jobs.assigned === 0 && jobs.completedTotal === 1,
+    );
     expect(compute.created).toHaveLength(1);
     await endsClean(set);
   });
@@ -151,7 +198,12 @@ await describeWithLab('a set that follows demand', { temporal: true }, (lab) => 
     await until('the look', () => ci.looks === 1);
     const { runId } = await set.handle.describe();
     // More than one run takes in.
-    for (let batch = 0; batch < 55; batch++) await set.tell(...Array.from({ length: 200 }, (_none, index) => set.event('completed', 1_000 + batch * 200 + index)));
+    for (let batch = 0; batch < 55; batch++)
+      await set.tell(
+        ...Array.from({ length: 200 }, (_none, index) =>
+          set.event('completed', 1_000 + batch * 200 + index),
+        ),
+      );
     await until('another run', async () => (await set.handle.describe()).runId !== runId);
     answer.resolve();
     await set.reaches('the job', ({ jobs }) => jobs.queued === 1);
@@ -166,15 +218,22 @@ await describeWithLab('a set that follows demand', { temporal: true }, (lab) => 
     const events: JobEvent[] = [];
     for (let jobId = 1; jobId <= jobs; jobId++) {
       const runner = `${set.name}-abcdefghij-0a1b2`;
-      const mine = [set.event('queued', jobId), set.event('in_progress', jobId), set.event('completed', jobId, runner)];
+      const mine = [
+        set.event('queued', jobId),
+        set.event('in_progress', jobId),
+        set.event('completed', jobId, runner),
+      ];
       // The last hundred jobs go on waiting, and every tenth event comes twice.
-      for (const event of jobId > jobs - 100 ? mine.slice(0, 1) : mine) events.push(event, ...(events.length % 10 === 0 ? [event] : []));
+      for (const event of jobId > jobs - 100 ? mine.slice(0, 1) : mine)
+        events.push(event, ...(events.length % 10 === 0 ? [event] : []));
     }
     expect(events.length).toBeGreaterThan(98_000);
     // Out of order within a window, as deliveries are.
     const batches: JobEvent[][] = [];
     for (let at = 0; at < events.length; at += perSignal * 8) {
-      const window = events.slice(at, at + perSignal * 8).toSorted((a, b) => ((a.jobId * 7_919) % 101) - ((b.jobId * 7_919) % 101));
+      const window = events
+        .slice(at, at + perSignal * 8)
+        .toSorted((a, b) => ((a.jobId * 7_919) % 101) - ((b.jobId * 7_919) % 101));
       while (window.length > 0) batches.push(window.splice(0, perSignal));
     }
     // Bursts of 50 signals; the next when the set has taken them in, or a machine under load would only test its own backlog.
@@ -182,11 +241,20 @@ await describeWithLab('a set that follows demand', { temporal: true }, (lab) => 
       await Promise.all(batches.splice(0, 50).map(async (batch) => await set.tell(...batch)));
       await set.status();
     }
-    const last = await set.reaches('every event', (status) => status.jobs.completedTotal === jobs - 100 && status.jobs.queued === 100, 90_000);
-    expect(last).toMatchObject({ desired: 3, jobs: { queued: 100, assigned: 0, startedTotal: jobs - 100 } });
+    const last = await set.reaches(
+      'every event',
+      (status) => status.jobs.completedTotal === jobs - 100 && status.jobs.queued === 100,
+      90_000,
+    );
+    expect(last).toMatchObject({
+      desired: 3,
+      jobs: { queued: 100, assigned: 0, startedTotal: jobs - 100 },
+    });
 
     const { events: history } = await set.handle.fetchHistory();
-    expect(Object.keys(history?.[0]?.workflowExecutionStartedEventAttributes?.memo?.fields ?? {})).toEqual([SET_COVER_MEMO]);
+    expect(
+      Object.keys(history?.[0]?.workflowExecutionStartedEventAttributes?.memo?.fields ?? {}),
+    ).toEqual([SET_COVER_MEMO]);
     // The set's own, in whichever run.
     expect((await set.handle.describe()).priority?.priorityKey).toBe(1);
     const runs = await runsOf(world.client, set.handle.workflowId);
@@ -198,7 +266,9 @@ await describeWithLab('a set that follows demand', { temporal: true }, (lab) => 
     expect(carried.length).toBeGreaterThan(3);
     // 20,000 jobs are remembered after their end, ten bytes each: a set that remembered all of them would be past this.
     expect(Math.max(...carried)).toBeLessThan(250_000);
-    process.stderr.write(`figures: bytes carried from run to run, the newest first: ${carried.join(', ')}\n`);
+    process.stderr.write(
+      `figures: bytes carried from run to run, the newest first: ${carried.join(', ')}\n`,
+    );
     await endsClean(set);
   }, 180_000);
 });

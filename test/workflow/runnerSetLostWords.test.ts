@@ -4,7 +4,12 @@
  */
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { StartRunnersInput } from '../../core/calls/index.ts';
-import { RUNNER_WORKFLOW, SEARCH_ATTRIBUTES, SET_RUNNER_MEMO, type SetRunnerStatus } from '../../core/contract/index.ts';
+import {
+  RUNNER_WORKFLOW,
+  SEARCH_ATTRIBUTES,
+  SET_RUNNER_MEMO,
+  type SetRunnerStatus,
+} from '../../core/contract/index.ts';
 import type { FakeCiServer } from '../support/fakeCiServer.ts';
 import type { FakeCompute } from '../support/fakeCompute.ts';
 import type { HoldfastWorld } from '../support/holdfastWorld.ts';
@@ -13,108 +18,164 @@ import { expectNothingLeft, memoryWorld } from '../support/memoryWorld.ts';
 import { SetRun } from '../support/setRun.ts';
 import { until } from '../support/until.ts';
 
-await describeWithLab('a set and its runners that do not hear each other', { temporal: true }, (lab) => {
-  let compute: FakeCompute;
-  let ci: FakeCiServer;
-  let world: HoldfastWorld;
+await describeWithLab(
+  'a set and its runners that do not hear each other',
+  { temporal: true },
+  (lab) => {
+    let compute: FakeCompute;
+    let ci: FakeCiServer;
+    let world: HoldfastWorld;
 
-  beforeEach(async () => {
-    ({ compute, ci, world } = await memoryWorld(lab));
-  });
-  afterEach(async () => await world.close());
-
-  const start = async (scaleDownDelay = '0s'): Promise<SetRun> => await SetRun.start({ world, compute, ci }, { replicas: 2, scaleDownDelay, template: { ephemeral: false } as never });
-  const runnersOf = ({ runners }: { runners: readonly SetRunnerStatus[] }): string[] => runners.map(({ workflowId }) => workflowId).toSorted();
-
-  async function endsClean(set: SetRun): Promise<void> {
-    expect((await set.end()).runners).toEqual([]);
-    expectNothingLeft({ compute, ci });
-  }
-
-  test('a lost start: a runner that is nowhere gives its place to another', async () => {
-    let lost: string[] = [];
-    world.pretences.push({
-      activity: 'startRunners',
-      answer: ({ runners }: StartRunnersInput) => {
-        lost = runners.map(({ workflowId }) => workflowId);
-        return { at: Date.now(), refused: [] };
-      },
+    beforeEach(async () => {
+      ({ compute, ci, world } = await memoryWorld(lab));
     });
-    const set = await start();
-    // Not before visibility has had its time.
-    await set.reaches('others in their place', (status) => status.runners.length === 2 && !runnersOf(status).some((workflowId) => lost.includes(workflowId)));
-    expect(lost).toHaveLength(2);
-    await set.comesTo({ idle: 2 });
-    await endsClean(set);
-  });
+    afterEach(async () => await world.close());
 
-  test('a lost drain, in a rollout and at the end: whoever does not move is shown, and asked again', async () => {
-    const set = await start();
-    const old = runnersOf(await set.comesTo({ idle: 2 }));
-    const unheard = (times: number): void => {
-      for (let i = 0; i < times; i++) world.pretences.push({ activity: 'drainRunners', answer: () => ({ at: Date.now(), gone: [] }) });
-    };
-    unheard(50);
-    await set.command({ command: 'setTemplate', template: SetRun.template({ ephemeral: false, labels: ['linux', 'v2'] }) });
-    const timer = setInterval(() => set.bringUp(), 20);
-    try {
-      const shown = await set.reaches('a runner to have been asked twice', ({ runners }) => runners.some(({ asked }) => (asked?.times ?? 0) >= 2));
-      world.pretences.length = 0;
-      expect(shown.runners.find(({ asked }) => asked !== undefined)).toMatchObject({ state: 'draining', workflowId: expect.stringMatching(old.join('|')) });
-      expect(shown.waitsFor).toContain('1 runners that were asked to drain and do not: each is asked again every 1s');
-      const done = await set.reaches('the rollout', (status) => status.runners.length === 2 && status.runners.every(({ state, generation }) => state === 'idle' && generation === status.generation));
-      expect(runnersOf(done).filter((workflowId) => old.includes(workflowId))).toEqual([]);
-    } finally {
-      clearInterval(timer);
+    const start = async (scaleDownDelay = '0s'): Promise<SetRun> =>
+      await SetRun.start(
+        { world, compute, ci },
+        { replicas: 2, scaleDownDelay, template: { ephemeral: false } as never },
+      );
+    const runnersOf = ({ runners }: { runners: readonly SetRunnerStatus[] }): string[] =>
+      runners.map(({ workflowId }) => workflowId).toSorted();
+
+    async function endsClean(set: SetRun): Promise<void> {
+      expect((await set.end()).runners).toEqual([]);
+      expectNothingLeft({ compute, ci });
     }
-    for (const workflowId of old) expect(await world.client.workflow.getHandle(workflowId).result()).toMatchObject({ outcome: 'succeeded', message: expect.stringContaining('was drained') });
-    unheard(2);
-    await endsClean(set);
-  });
 
-  test('runners that never say that they are online, nor that they have ended, are seen', async () => {
-    const tellsNobody = async ({ set, generation, template, runners }: StartRunnersInput): Promise<unknown> => {
-      for (const { workflowId } of runners) {
-        await world.client.workflow.start(RUNNER_WORKFLOW, {
-          workflowId,
-          taskQueue: world.taskQueue,
-          args: [template],
-          memo: { [SET_RUNNER_MEMO]: { generation, ephemeral: false } },
-          typedSearchAttributes: [{ key: SEARCH_ATTRIBUTES.set, value: set }],
+    test('a lost start: a runner that is nowhere gives its place to another', async () => {
+      let lost: string[] = [];
+      world.pretences.push({
+        activity: 'startRunners',
+        answer: ({ runners }: StartRunnersInput) => {
+          lost = runners.map(({ workflowId }) => workflowId);
+          return { at: Date.now(), refused: [] };
+        },
+      });
+      const set = await start();
+      // Not before visibility has had its time.
+      await set.reaches(
+        'others in their place',
+        (status) =>
+          status.runners.length === 2 &&
+          !runnersOf(status).some((workflowId) => lost.includes(workflowId)),
+      );
+      expect(lost).toHaveLength(2);
+      await set.comesTo({ idle: 2 });
+      await endsClean(set);
+    });
+
+    test('a lost drain, in a rollout and at the end: whoever does not move is shown, and asked again', async () => {
+      const set = await start();
+      const old = runnersOf(await set.comesTo({ idle: 2 }));
+      const unheard = (times: number): void => {
+        for (let i = 0; i < times; i++)
+          world.pretences.push({
+            activity: 'drainRunners',
+            answer: () => ({ at: Date.now(), gone: [] }),
+          });
+      };
+      unheard(50);
+      await set.command({
+        command: 'setTemplate',
+        template: SetRun.template({ ephemeral: false, labels: ['linux', 'v2'] }),
+      });
+      const timer = setInterval(() => set.bringUp(), 20);
+      try {
+        const shown = await set.reaches('a runner to have been asked twice', ({ runners }) =>
+          runners.some(({ asked }) => (asked?.times ?? 0) >= 2),
+        );
+        world.pretences.length = 0;
+        expect(shown.runners.find(({ asked }) => asked !== undefined)).toMatchObject({
+          state: 'draining',
+          workflowId: expect.stringMatching(old.join('|')),
         });
+        expect(shown.waitsFor).toContain(
+          '1 runners that were asked to drain and do not: each is asked again every 1s',
+        );
+        const done = await set.reaches(
+          'the rollout',
+          (status) =>
+            status.runners.length === 2 &&
+            status.runners.every(
+              ({ state, generation }) => state === 'idle' && generation === status.generation,
+            ),
+        );
+        expect(runnersOf(done).filter((workflowId) => old.includes(workflowId))).toEqual([]);
+      } finally {
+        clearInterval(timer);
       }
-      return { at: Date.now(), refused: [] };
-    };
-    world.pretences.push({ activity: 'startRunners', answer: tellsNobody });
-    const set = await start();
-    const [first = '', second = ''] = runnersOf(await set.comesTo({ idle: 2 }));
-    compute.end(set.podOf(first), 1);
-    const after = await set.reaches('another in its place', (status) => status.runners.length === 2 && !runnersOf(status).includes(first));
-    expect(runnersOf(after)).toContain(second);
-    await set.comesTo({ idle: 2 });
-    await endsClean(set);
-  });
+      for (const workflowId of old)
+        expect(await world.client.workflow.getHandle(workflowId).result()).toMatchObject({
+          outcome: 'succeeded',
+          message: expect.stringContaining('was drained'),
+        });
+      unheard(2);
+      await endsClean(set);
+    });
 
-  test('a runner that is being torn down, and goes on with another, is one of the set again', async () => {
-    const set = await start('1h');
-    const [first = ''] = runnersOf(await set.comesTo({ idle: 2 }));
-    const pod = set.podOf(first);
-    const refuse = (): void => {
-      if (compute.failures.length === 0) compute.failures.push({ method: 'deletePod', error: new Error('not now') });
-    };
-    refuse();
-    const refusing = setInterval(refuse, 1);
-    try {
-      compute.end(pod, 143, { terminating: true, disruption: 'EvictionByEvictionAPI' });
-      await set.reaches('it to leave', ({ runners }) => runners.some(({ workflowId, state }) => workflowId === first && state === 'draining'));
-    } finally {
-      clearInterval(refusing);
-    }
-    compute.failures.length = 0;
-    await until('its next pod', () => [...compute.pods.values()].some(({ workflowId, name }) => workflowId === first && name !== pod));
-    // Another was started meanwhile.
-    const { runners } = await set.comesTo({ idle: 3 });
-    expect(runners).toContainEqual(expect.objectContaining({ workflowId: first, runnerName: expect.stringContaining('-r2') }));
-    await endsClean(set);
-  });
-});
+    test('runners that never say that they are online, nor that they have ended, are seen', async () => {
+      const tellsNobody = async ({
+        set,
+        generation,
+        template,
+        runners,
+      }: StartRunnersInput): Promise<unknown> => {
+        for (const { workflowId } of runners) {
+          await world.client.workflow.start(RUNNER_WORKFLOW, {
+            workflowId,
+            taskQueue: world.taskQueue,
+            args: [template],
+            memo: { [SET_RUNNER_MEMO]: { generation, ephemeral: false } },
+            typedSearchAttributes: [{ key: SEARCH_ATTRIBUTES.set, value: set }],
+          });
+        }
+        return { at: Date.now(), refused: [] };
+      };
+      world.pretences.push({ activity: 'startRunners', answer: tellsNobody });
+      const set = await start();
+      const [first = '', second = ''] = runnersOf(await set.comesTo({ idle: 2 }));
+      compute.end(set.podOf(first), 1);
+      const after = await set.reaches(
+        'another in its place',
+        (status) => status.runners.length === 2 && !runnersOf(status).includes(first),
+      );
+      expect(runnersOf(after)).toContain(second);
+      await set.comesTo({ idle: 2 });
+      await endsClean(set);
+    });
+
+    test('a runner that is being torn down, and goes on with another, is one of the set again', async () => {
+      const set = await start('1h');
+      const [first = ''] = runnersOf(await set.comesTo({ idle: 2 }));
+      const pod = set.podOf(first);
+      const refuse = (): void => {
+        if (compute.failures.length === 0)
+          compute.failures.push({ method: 'deletePod', error: new Error('not now') });
+      };
+      refuse();
+      const refusing = setInterval(refuse, 1);
+      try {
+        compute.end(pod, 143, { terminating: true, disruption: 'EvictionByEvictionAPI' });
+        await set.reaches('it to leave', ({ runners }) =>
+          runners.some(({ workflowId, state }) => workflowId === first && state === 'draining'),
+        );
+      } finally {
+        clearInterval(refusing);
+      }
+      compute.failures.length = 0;
+      await until('its next pod', () =>
+        [...compute.pods.values()].some(
+          ({ workflowId, name }) => workflowId === first && name !== pod,
+        ),
+      );
+      // Another was started meanwhile.
+      const { runners } = await set.comesTo({ idle: 3 });
+      expect(runners).toContainEqual(
+        expect.objectContaining({ workflowId: first, runnerName: expect.stringContaining('-r2') }),
+      );
+      await endsClean(set);
+    });
+  },
+);

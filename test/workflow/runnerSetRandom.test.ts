@@ -46,11 +46,21 @@ await describeWithLab('sets under random lives', { temporal: true }, (lab) => {
 
     /** Pods in which a registered runner listens or works. */
     #runners(): { pod: string; workflowId: string; runnerName: string }[] {
-      const up = [...compute.pods.values()].filter((pod) => pod.workflowId.startsWith(`runner-${this.set.name}-`) && pod.startedAt !== undefined && !pod.ended && !pod.terminating);
+      const up = [...compute.pods.values()].filter(
+        (pod) =>
+          pod.workflowId.startsWith(`runner-${this.set.name}-`) &&
+          pod.startedAt !== undefined &&
+          !pod.ended &&
+          !pod.terminating,
+      );
       return up.flatMap(({ name: pod, workflowId }) => {
         const base = workflowId.slice('runner-'.length);
-        const registration = [...ci.registrations.values()].find(({ name }) => name.startsWith(base));
-        return registration === undefined ? [] : [{ pod, workflowId, runnerName: registration.name }];
+        const registration = [...ci.registrations.values()].find(({ name }) =>
+          name.startsWith(base),
+        );
+        return registration === undefined
+          ? []
+          : [{ pod, workflowId, runnerName: registration.name }];
       });
     }
 
@@ -89,8 +99,20 @@ await describeWithLab('sets under random lives', { temporal: true }, (lab) => {
       if (choice <= 2) await this.queueJob();
       else if (choice <= 4) await this.takeJob();
       else if (choice <= 6) await this.finishJob();
-      else if (choice === 7) await this.set.command({ command: 'scale', minIdle: this.#random(3), max: 3 + this.#random(3) });
-      else if (choice === 8) await this.set.command({ command: 'setTemplate', template: SetRun.template({ ephemeral: this.ephemeral, labels: ['linux', this.#own, `v${this.#random(2)}`] }) });
+      else if (choice === 7)
+        await this.set.command({
+          command: 'scale',
+          minIdle: this.#random(3),
+          max: 3 + this.#random(3),
+        });
+      else if (choice === 8)
+        await this.set.command({
+          command: 'setTemplate',
+          template: SetRun.template({
+            ephemeral: this.ephemeral,
+            labels: ['linux', this.#own, `v${this.#random(2)}`],
+          }),
+        });
       else if (some !== undefined) await this.set.holdIfThere(some.workflowId);
     }
 
@@ -111,9 +133,18 @@ await describeWithLab('sets under random lives', { temporal: true }, (lab) => {
           await this.takeJob();
           await this.finishJob();
           const { jobs } = await this.set.status();
-          return this.#queue.length === 0 && this.#running.size === 0 && jobs.completedTotal === this.jobs;
+          return (
+            this.#queue.length === 0 &&
+            this.#running.size === 0 &&
+            jobs.completedTotal === this.jobs
+          );
         },
-        () => JSON.stringify({ queue: this.#queue, running: [...this.#running], runners: this.#runners() }),
+        () =>
+          JSON.stringify({
+            queue: this.#queue,
+            running: [...this.#running],
+            runners: this.#runners(),
+          }),
         120_000,
       );
     }
@@ -125,16 +156,29 @@ await describeWithLab('sets under random lives', { temporal: true }, (lab) => {
       Array.from({ length: SETS }, async (_none, index) => {
         const ephemeral = index % 2 === 0;
         const own = `own-${index}`;
-        const set = await SetRun.start({ world, compute, ci }, { minIdle: 1, max: 4, scaleDownDelay: '1s', recreationGuard: '2s', queueCheck: '0s', template: { ephemeral, labels: ['self-hosted', 'linux', own] } as never });
+        const set = await SetRun.start(
+          { world, compute, ci },
+          {
+            minIdle: 1,
+            max: 4,
+            scaleDownDelay: '1s',
+            recreationGuard: '2s',
+            queueCheck: '0s',
+            template: { ephemeral, labels: ['self-hosted', 'linux', own] } as never,
+          },
+        );
         await set.reaches('its admission', () => true);
         return new Life(set, ephemeral, own, randomOf(seed + index));
       }),
     );
-    const steps = async (): Promise<void> => void (await Promise.all(lives.map(async (life) => await life.steps(STEPS))));
+    const steps = async (): Promise<void> =>
+      void (await Promise.all(lives.map(async (life) => await life.steps(STEPS))));
     const restart = async (): Promise<void> => {
       await world.suspend();
       await world.resume();
-      await Promise.all(lives.map(async ({ set }) => await set.reaches('an answer', () => true, 60_000)));
+      await Promise.all(
+        lives.map(async ({ set }) => await set.reaches('an answer', () => true, 60_000)),
+      );
     };
     await steps();
     await restart();
@@ -150,12 +194,22 @@ await describeWithLab('sets under random lives', { temporal: true }, (lab) => {
     let renewed = 0;
     for (const { set } of lives.slice(0, 4)) {
       const { raw } = await set.handle.describe();
-      if (raw.workflowExecutionInfo?.firstRunId !== raw.workflowExecutionInfo?.execution?.runId) renewed++;
+      if (raw.workflowExecutionInfo?.firstRunId !== raw.workflowExecutionInfo?.execution?.runId)
+        renewed++;
     }
     expect(renewed).toBe(4);
     expect(compute.deletions.filter((deletion) => deletion.underJob)).toEqual([]);
     await Promise.all(lives.map(async ({ set }) => await set.end()));
-    expect(await unreplayable(world.client, lives.map(({ set }) => set.handle.workflowId))).toEqual([]);
-    expect({ pods: compute.pods.size, secrets: compute.secrets.size, registrations: ci.registrations.size }).toEqual({ pods: 0, secrets: 0, registrations: 0 });
+    expect(
+      await unreplayable(
+        world.client,
+        lives.map(({ set }) => set.handle.workflowId),
+      ),
+    ).toEqual([]);
+    expect({
+      pods: compute.pods.size,
+      secrets: compute.secrets.size,
+      registrations: ci.registrations.size,
+    }).toEqual({ pods: 0, secrets: 0, registrations: 0 });
   }, 300_000);
 });

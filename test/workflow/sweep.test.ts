@@ -2,7 +2,14 @@ import { ScheduleOverlapPolicy, WorkflowFailedError } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { FAILURE_TYPES, type SweepPlaceInput } from '../../core/calls/index.ts';
-import { SEARCH_ATTRIBUTES, SWEEP_WORKFLOW, sweepScheduleId, sweepWorkflowId, type SweepMark, type SweepReport } from '../../core/contract/index.ts';
+import {
+  SEARCH_ATTRIBUTES,
+  SWEEP_WORKFLOW,
+  sweepScheduleId,
+  sweepWorkflowId,
+  type SweepMark,
+  type SweepReport,
+} from '../../core/contract/index.ts';
 import type { HoldfastWorld } from '../support/holdfastWorld.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { memoryWorld } from '../support/memoryWorld.ts';
@@ -12,7 +19,11 @@ import { keepSweepSchedule } from '../../worker/sweepSchedule.ts';
 
 /** A year, counted from 1970: none of its times falls into this test, as those of an hour may. */
 const FAR_MS = 365 * 86_400_000;
-const GHOST: SweepMark = { kind: 'ghost registration', key: 'orgs/acme/runner-1#17', since: '2026-01-01T00:00:00.000Z' };
+const GHOST: SweepMark = {
+  kind: 'ghost registration',
+  key: 'orgs/acme/runner-1#17',
+  since: '2026-01-01T00:00:00.000Z',
+};
 
 await describeWithLab('the sweep as a workflow', { temporal: true }, (lab) => {
   let world: HoldfastWorld;
@@ -38,11 +49,23 @@ await describeWithLab('the sweep as a workflow', { temporal: true }, (lab) => {
       });
     }
   }
-  const start = async (...args: unknown[]) => await world.client.workflow.start(SWEEP_WORKFLOW, { workflowId: sweepWorkflowId(world.taskQueue), taskQueue: world.taskQueue, args });
-  const detailsOf = async (handle: Awaited<ReturnType<typeof start>>): Promise<string | undefined> => (await handle.query<{ currentDetails?: string }>('__temporal_workflow_metadata')).currentDetails;
+  const start = async (...args: unknown[]) =>
+    await world.client.workflow.start(SWEEP_WORKFLOW, {
+      workflowId: sweepWorkflowId(world.taskQueue),
+      taskQueue: world.taskQueue,
+      args,
+    });
+  const detailsOf = async (
+    handle: Awaited<ReturnType<typeof start>>,
+  ): Promise<string | undefined> =>
+    (await handle.query<{ currentDetails?: string }>('__temporal_workflow_metadata'))
+      .currentDetails;
 
   test('its result is the report; a list and the page of Temporal’s UI say what it did', async () => {
-    const report = sweepReport({ counts: { 'orphaned pod': { found: 1, repaired: 1 } }, marks: [GHOST] });
+    const report = sweepReport({
+      counts: { 'orphaned pod': { found: 1, repaired: 1 } },
+      marks: [GHOST],
+    });
     answers(report);
     const handle = await start({ force: true }, [GHOST]);
     expect(await handle.result()).toEqual(report);
@@ -50,12 +73,20 @@ await describeWithLab('the sweep as a workflow', { temporal: true }, (lab) => {
     const { typedSearchAttributes } = await handle.describe();
     expect(typedSearchAttributes.get(SEARCH_ATTRIBUTES.outcome)).toBe('repaired');
     expect(typedSearchAttributes.get(SEARCH_ATTRIBUTES.place)).toBe(report.place);
-    expect(await detailsOf(handle)).toBe('1 orphaned pod (1 repaired); looked at 120 lives, 119 pods');
+    expect(await detailsOf(handle)).toBe(
+      '1 orphaned pod (1 repaired); looked at 120 lives, 119 pods',
+    );
   });
 
   test('a list that could not be had is tried again; when it stays away the workflow fails, and says which', async () => {
     const report = sweepReport({ incomplete: [{ list: 'pods', why: '503' }] });
-    const incomplete = (): Error => ApplicationFailure.create({ message: 'nothing was touched', type: FAILURE_TYPES.sweepIncomplete, nextRetryDelay: 1, details: [report] });
+    const incomplete = (): Error =>
+      ApplicationFailure.create({
+        message: 'nothing was touched',
+        type: FAILURE_TYPES.sweepIncomplete,
+        nextRetryDelay: 1,
+        details: [report],
+      });
     answers(incomplete(), sweepReport());
     expect(await (await start()).result()).toEqual(sweepReport());
 
@@ -63,18 +94,28 @@ await describeWithLab('the sweep as a workflow', { temporal: true }, (lab) => {
     const handle = await start();
     const error: unknown = await handle.result().catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(WorkflowFailedError);
-    expect((error as WorkflowFailedError).cause).toMatchObject({ message: 'nothing was touched', type: 'SweepIncomplete', details: [report] });
+    expect((error as WorkflowFailedError).cause).toMatchObject({
+      message: 'nothing was touched',
+      type: 'SweepIncomplete',
+      details: [report],
+    });
     expect(await detailsOf(handle)).toBe('nothing was touched');
     expect(asked).toHaveLength(5);
   });
 
   test('an input that is wrong fails at once, and names every bad field', async () => {
     const wrong = await start({ maxPodAge: 'soon', dryrun: true });
-    await expect(wrong.result()).rejects.toMatchObject({ cause: { type: 'InvalidInput', message: expect.stringMatching(/maxPodAge.*dryrun/) } });
+    await expect(wrong.result()).rejects.toMatchObject({
+      cause: { type: 'InvalidInput', message: expect.stringMatching(/maxPodAge.*dryrun/) },
+    });
   });
 
   test('a sweep by the Schedule is given the marks of the last one that completed', async () => {
-    await keepSweepSchedule({ client: world.client, taskQueue: world.taskQueue, intervalMs: FAR_MS });
+    await keepSweepSchedule({
+      client: world.client,
+      taskQueue: world.taskQueue,
+      intervalMs: FAR_MS,
+    });
     const schedule = world.client.schedule.getHandle(sweepScheduleId(world.taskQueue));
     try {
       const failing = ApplicationFailure.create({ message: 'no', nonRetryable: true });

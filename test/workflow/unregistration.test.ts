@@ -49,7 +49,10 @@ await describeWithLab('unregistration', { temporal: true }, (lab) => {
   }
 
   const removals = () => ci.count('remove');
-  const calledOff = async (): Promise<boolean> => ((await run.handle.fetchHistory()).events ?? []).some(({ activityTaskCancelRequestedEventAttributes: off }) => off !== null && off !== undefined);
+  const calledOff = async (): Promise<boolean> =>
+    ((await run.handle.fetchHistory()).events ?? []).some(
+      ({ activityTaskCancelRequestedEventAttributes: off }) => off !== null && off !== undefined,
+    );
 
   test('row 2: an ephemeral runner that ended its job with 0 has removed itself: no call', async () => {
     await busyRunner();
@@ -72,7 +75,10 @@ await describeWithLab('unregistration', { temporal: true }, (lab) => {
     ci.lies = true;
     await drain();
     await until('the lie', () => removals() === 1);
-    await run.reaches('waiting for its end', (status) => status.waitsFor?.includes('ends by itself') === true);
+    await run.reaches(
+      'waiting for its end',
+      (status) => status.waitsFor?.includes('ends by itself') === true,
+    );
     expect(compute.deletions).toEqual([]);
     await finishJob();
     expect((await run.result()).outcome).toBe('succeeded');
@@ -119,7 +125,10 @@ await describeWithLab('unregistration', { temporal: true }, (lab) => {
     ci.script.push({ method: 'remove', answer: 'absent', repeat: true });
     ci.script.push({ method: 'find', answer: 'absent', repeat: true });
     await drain();
-    await run.reaches('waiting for the job', (status) => status.waitsFor?.includes('job is running') === true);
+    await run.reaches(
+      'waiting for the job',
+      (status) => status.waitsFor?.includes('job is running') === true,
+    );
     expect(compute.deletions).toEqual([]);
     compute.endJob(pod);
     await run.result();
@@ -137,7 +146,11 @@ await describeWithLab('unregistration', { temporal: true }, (lab) => {
 
   test('row 5: force does not wait for the CI server', async () => {
     await busyRunner();
-    ci.script.push({ method: 'remove', answer: new CiServerError('unavailable', 'down'), repeat: true });
+    ci.script.push({
+      method: 'remove',
+      answer: new CiServerError('unavailable', 'down'),
+      repeat: true,
+    });
     await run.handle.signal('cancel', { mode: 'force' });
     await until('the kill', () => compute.deletions.length === 1);
     expect(compute.deletions[0]).toMatchObject({ gracePeriodSeconds: 1 });
@@ -148,7 +161,10 @@ await describeWithLab('unregistration', { temporal: true }, (lab) => {
 
   test('row 5: a stop does not wait for ever for a CI server that does not answer', async () => {
     await busyRunner({ intervals: { stopPatience: '300ms' } });
-    ci.script.push({ method: 'remove', answer: new CiServerError('rate_limited', 'wait', { retryAfterMs: 3_600_000 }) });
+    ci.script.push({
+      method: 'remove',
+      answer: new CiServerError('rate_limited', 'wait', { retryAfterMs: 3_600_000 }),
+    });
     await run.handle.signal('cancel');
     await until('the stop', () => compute.deletions.length === 1);
     expect(compute.deletions[0]).toMatchObject({ gracePeriodSeconds: undefined });
@@ -169,7 +185,9 @@ await describeWithLab('unregistration', { temporal: true }, (lab) => {
 
   test('row 7: a busy static runner is asked for ever, in one activity', async () => {
     await busyRunner({ ephemeral: false });
-    ci.script.push(...Array.from({ length: 5 }, () => ({ method: 'remove' as const, answer: busy() })));
+    ci.script.push(
+      ...Array.from({ length: 5 }, () => ({ method: 'remove' as const, answer: busy() })),
+    );
     await drain();
     await until('five refusals', () => removals() >= 5);
     expect(compute.deletions).toEqual([]);
@@ -178,7 +196,11 @@ await describeWithLab('unregistration', { temporal: true }, (lab) => {
     const result = await run.result();
     expect(result.unregisterAttempts).toBeGreaterThanOrEqual(5);
     const { events } = await run.handle.fetchHistory();
-    const releases = events?.filter((event) => event.activityTaskScheduledEventAttributes?.activityType?.name === 'removeRegistration') ?? [];
+    const releases =
+      events?.filter(
+        (event) =>
+          event.activityTaskScheduledEventAttributes?.activityType?.name === 'removeRegistration',
+      ) ?? [];
     expect(releases.length).toBeLessThanOrEqual(2);
   });
 
@@ -220,17 +242,32 @@ await describeWithLab('unregistration', { temporal: true }, (lab) => {
     await busyRunner();
     compute.end(pod, 137);
     const result = await run.result();
-    expect(result).toMatchObject({ outcome: 'failed', exitCode: 137, deregistration: expect.stringContaining(runnerName) });
+    expect(result).toMatchObject({
+      outcome: 'failed',
+      exitCode: 137,
+      deregistration: expect.stringContaining(runnerName),
+    });
     expect(compute.pods.size + compute.secrets.size).toBe(0);
     expect(ci.registrations.size).toBe(1);
     ci.setBusy(runnerName, false);
-    expect(await world.client.workflow.getHandle(result.deregistration ?? '').result()).toMatchObject({ outcome: 'removed' });
+    expect(
+      await world.client.workflow.getHandle(result.deregistration ?? '').result(),
+    ).toMatchObject({ outcome: 'removed' });
     expect(ci.registrations.size).toBe(0);
   });
 
   test.each([
-    ['row 9: a rate limit', new CiServerError('rate_limited', 'You have exceeded a secondary rate limit', { status: 403, retryAfterMs: 200 })],
-    ['row 10: a refused credential, or a 404 on lost access', new CiServerError('credentials', 'Not Found', { status: 404 })],
+    [
+      'row 9: a rate limit',
+      new CiServerError('rate_limited', 'You have exceeded a secondary rate limit', {
+        status: 403,
+        retryAfterMs: 200,
+      }),
+    ],
+    [
+      'row 10: a refused credential, or a 404 on lost access',
+      new CiServerError('credentials', 'Not Found', { status: 404 }),
+    ],
     ['row 11: a server error', new CiServerError('unavailable', 'Bad Gateway', { status: 502 })],
   ])('%s is no verdict: asked again, the pod left alone', async (_row, error) => {
     await busyRunner({ ephemeral: false });
@@ -246,14 +283,21 @@ await describeWithLab('unregistration', { temporal: true }, (lab) => {
 
   test('an unknown refusal (422 that is not "busy") is no verdict either', async () => {
     await idleRunner();
-    ci.script.push({ method: 'remove', answer: new CiServerError('rejected', 'Validation Failed', { status: 422 }) });
+    ci.script.push({
+      method: 'remove',
+      answer: new CiServerError('rejected', 'Validation Failed', { status: 422 }),
+    });
     await drain();
     expect((await run.result()).outcome).toBe('succeeded');
     expect(removals()).toBe(2);
   });
 
   test('cancelled while it cannot be provisioned: nothing is left, and the life does not wait for the CI server', async () => {
-    ci.script.push({ method: 'register', answer: new CiServerError('unavailable', 'down'), repeat: true });
+    ci.script.push({
+      method: 'register',
+      answer: new CiServerError('unavailable', 'down'),
+      repeat: true,
+    });
     run = await world.start();
     await until('a try', () => ci.count('register') >= 1);
     await run.handle.signal('cancel', 'not needed any more');
@@ -262,8 +306,16 @@ await describeWithLab('unregistration', { temporal: true }, (lab) => {
   });
 
   test('provisioning that never succeeds ends errored, with its cause', async () => {
-    ci.script.push({ method: 'register', answer: new CiServerError('credentials', 'Bad credentials', { status: 401 }), repeat: true });
+    ci.script.push({
+      method: 'register',
+      answer: new CiServerError('credentials', 'Bad credentials', { status: 401 }),
+      repeat: true,
+    });
     run = await world.start({ timeouts: { provisioning: '4s' } });
-    expect(await run.result()).toMatchObject({ outcome: 'errored', cause: 'credentials', message: expect.stringContaining('Bad credentials') });
+    expect(await run.result()).toMatchObject({
+      outcome: 'errored',
+      cause: 'credentials',
+      message: expect.stringContaining('Bad credentials'),
+    });
   });
 });

@@ -2,7 +2,19 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { Client, Connection, type WorkflowHandle } from '@temporalio/client';
 import { NativeConnection, Worker } from '@temporalio/worker';
-import { JOB_GROUP_WORKFLOW, RUNNER_SET_WORKFLOW, groupedJobId, jobGroupStatusQuery, jobVersionSignal, setStatusQuery, setWorkflowId, statusQuery, type JobVersion, type RunnerSetInput, type RunnerStatus } from '../../core/contract/index.ts';
+import {
+  JOB_GROUP_WORKFLOW,
+  RUNNER_SET_WORKFLOW,
+  groupedJobId,
+  jobGroupStatusQuery,
+  jobVersionSignal,
+  setStatusQuery,
+  setWorkflowId,
+  statusQuery,
+  type JobVersion,
+  type RunnerSetInput,
+  type RunnerStatus,
+} from '../../core/contract/index.ts';
 import { checkVersions } from '../../worker/checks/versionCheck.ts';
 import { HoldfastPlugin } from '../../worker/plugin.ts';
 import { workerDeploymentOptions } from '../../worker/versioning.ts';
@@ -51,9 +63,26 @@ await describeWithLab('worker versions', { temporal: true }, (lab) => {
 
   /** Starts a worker that nothing has made current. */
   async function poll(buildId: string | undefined): Promise<void> {
-    const plugin = new HoldfastPlugin({ compute, ciServers: ci, ciQueues: [{ credential: 'default' }] });
-    const versioned = buildId === undefined ? {} : { workerDeploymentOptions: workerDeploymentOptions({ deploymentName: taskQueue, buildId }) };
-    const worker = await Worker.create({ connection: native, taskQueue, plugins: [plugin], ...versioned });
+    const plugin = new HoldfastPlugin({
+      compute,
+      ciServers: ci,
+      ciQueues: [{ credential: 'default' }],
+    });
+    const versioned =
+      buildId === undefined
+        ? {}
+        : {
+            workerDeploymentOptions: workerDeploymentOptions({
+              deploymentName: taskQueue,
+              buildId,
+            }),
+          };
+    const worker = await Worker.create({
+      connection: native,
+      taskQueue,
+      plugins: [plugin],
+      ...versioned,
+    });
     running.push({ worker, done: worker.run() });
   }
 
@@ -61,7 +90,12 @@ await describeWithLab('worker versions', { temporal: true }, (lab) => {
   async function makeCurrent(buildId: string): Promise<void> {
     // The server knows a version once its workers have polled.
     await until(`version ${buildId} to be current`, async () => {
-      await connection.workflowService.setWorkerDeploymentCurrentVersion({ namespace: 'default', deploymentName: taskQueue, buildId, identity: 'test' });
+      await connection.workflowService.setWorkerDeploymentCurrentVersion({
+        namespace: 'default',
+        deploymentName: taskQueue,
+        buildId,
+        identity: 'test',
+      });
       return true;
     });
   }
@@ -69,10 +103,15 @@ await describeWithLab('worker versions', { temporal: true }, (lab) => {
   /** Waits for the set's one runner, and brings it up. @returns its workflow's id */
   async function bringUp(set: WorkflowHandle): Promise<string> {
     let workflowId = '';
-    await until('a runner', async () => (workflowId = (await set.query(setStatusQuery)).runners[0]?.workflowId ?? '') !== '');
+    await until(
+      'a runner',
+      async () =>
+        (workflowId = (await set.query(setStatusQuery)).runners[0]?.workflowId ?? '') !== '',
+    );
     await until('its pod', () => compute.pods.size === 1);
     compute.start([...compute.pods.keys()][0] ?? '');
-    const status = async (): Promise<RunnerStatus> => await client.workflow.getHandle(workflowId).query(statusQuery);
+    const status = async (): Promise<RunnerStatus> =>
+      await client.workflow.getHandle(workflowId).query(statusQuery);
     ci.connect((await status()).runnerName ?? '');
     // What a worker does not live to see of it, the next one waits for.
     await until('it to be idle', async () => (await status()).phase === 'Idle');
@@ -87,22 +126,39 @@ await describeWithLab('worker versions', { temporal: true }, (lab) => {
   test('a set moves on to the current version; its runner ends where it began', async () => {
     await startWorker('one');
     const name = `versions-${randomUUID().slice(0, 8)}`;
-    const input: RunnerSetInput = { name, replicas: 1, template: { organization: 'acme', ephemeral: false, intervals: { listAge: '100ms' } } };
-    const set = await client.workflow.start(RUNNER_SET_WORKFLOW, { workflowId: setWorkflowId(name), taskQueue, args: [input] });
+    const input: RunnerSetInput = {
+      name,
+      replicas: 1,
+      template: { organization: 'acme', ephemeral: false, intervals: { listAge: '100ms' } },
+    };
+    const set = await client.workflow.start(RUNNER_SET_WORKFLOW, {
+      workflowId: setWorkflowId(name),
+      taskQueue,
+      args: [input],
+    });
     const workflowId = await bringUp(set);
     expect([await buildOf(set.workflowId), await buildOf(workflowId)]).toEqual(['one', 'one']);
     await startWorker('two');
     await tellSet(client, name, { command: 'pause', reason: 'a look' });
-    await until('the set to run on version two', async () => (await buildOf(set.workflowId)) === 'two');
+    await until(
+      'the set to run on version two',
+      async () => (await buildOf(set.workflowId)) === 'two',
+    );
     expect((await set.query(setStatusQuery)).runners).toMatchObject([{ workflowId }]);
     expect(await buildOf(workflowId)).toBe('one');
     // As docs/operations.md has people look for what keeps a version from going.
     const onVersionOne = async (): Promise<string[]> => {
       const ids: string[] = [];
-      for await (const { workflowId: id } of client.workflow.list({ query: `TemporalWorkerDeploymentVersion = '${taskQueue}:one' AND ExecutionStatus = 'Running'` })) ids.push(id);
+      for await (const { workflowId: id } of client.workflow.list({
+        query: `TemporalWorkerDeploymentVersion = '${taskQueue}:one' AND ExecutionStatus = 'Running'`,
+      }))
+        ids.push(id);
       return ids;
     };
-    await until('only the runner to be listed by its version', async () => (await onVersionOne()).join() === workflowId);
+    await until(
+      'only the runner to be listed by its version',
+      async () => (await onVersionOne()).join() === workflowId,
+    );
     await tellSet(client, name, { command: 'resume' });
     await tellSet(client, name, { command: 'drain', reason: 'the test is over' });
     await set.result();
@@ -113,14 +169,25 @@ await describeWithLab('worker versions', { temporal: true }, (lab) => {
   test('versioning is turned on under a set and its runner, and off again: the set goes on, and moves on meanwhile', async () => {
     await startWorker();
     const name = `versions-${randomUUID().slice(0, 8)}`;
-    const input: RunnerSetInput = { name, replicas: 1, template: { organization: 'acme', ephemeral: false, intervals: { listAge: '100ms' } } };
-    const set = await client.workflow.start(RUNNER_SET_WORKFLOW, { workflowId: setWorkflowId(name), taskQueue, args: [input] });
+    const input: RunnerSetInput = {
+      name,
+      replicas: 1,
+      template: { organization: 'acme', ephemeral: false, intervals: { listAge: '100ms' } },
+    };
+    const set = await client.workflow.start(RUNNER_SET_WORKFLOW, {
+      workflowId: setWorkflowId(name),
+      taskQueue,
+      args: [input],
+    });
     await bringUp(set);
     for (const buildId of ['one', 'two']) {
       await stopWorkers();
       await startWorker(buildId);
       await tellSet(client, name, { command: 'pause', reason: 'a look' });
-      await until(`the set to run on version ${buildId}`, async () => (await buildOf(set.workflowId)) === buildId);
+      await until(
+        `the set to run on version ${buildId}`,
+        async () => (await buildOf(set.workflowId)) === buildId,
+      );
       await tellSet(client, name, { command: 'resume' });
     }
     await stopWorkers();
@@ -132,33 +199,65 @@ await describeWithLab('worker versions', { temporal: true }, (lab) => {
   });
 
   test('the doctor says which version what is new begins on, and when there is none', async () => {
-    const found = async (): Promise<string> => (await checkVersions({ taskQueue, temporal: { namespace: 'default', address: 'localhost:7233', connectionOptions: {} } }, connection)).map(({ level, what }) => `${level} ${what}`).join();
+    const found = async (): Promise<string> =>
+      (
+        await checkVersions(
+          {
+            taskQueue,
+            temporal: { namespace: 'default', address: 'localhost:7233', connectionOptions: {} },
+          },
+          connection,
+        )
+      )
+        .map(({ level, what }) => `${level} ${what}`)
+        .join();
     await poll('one');
     await until('the worker to be seen', async () => (await found()) !== '');
-    expect(await found()).toBe(`error task queue "${taskQueue}": no version of its workers is current, so they are given nothing new (polling: one of ${taskQueue})`);
+    expect(await found()).toBe(
+      `error task queue "${taskQueue}": no version of its workers is current, so they are given nothing new (polling: one of ${taskQueue})`,
+    );
     await makeCurrent('one');
     await until('its version to be seen', async () => (await found()).startsWith('ok'));
-    expect(await found()).toBe(`ok task queue "${taskQueue}": what is new begins on version one of ${taskQueue}`);
+    expect(await found()).toBe(
+      `ok task queue "${taskQueue}": what is new begins on version one of ${taskQueue}`,
+    );
   });
 
   test('the runs of a change set move on to the current version; each run ends where it began', async () => {
     playsByItself(compute, 'end');
     const group = `job-group:web:acme/web:main:push-${randomUUID().slice(0, 8)}`;
     const hand = async (commit: string): Promise<void> => {
-      const version: JobVersion = { commit, at: new Date().toISOString(), job: { name: 'web', test: [step('unit')] } };
-      await client.workflow.signalWithStart(JOB_GROUP_WORKFLOW, { workflowId: group, taskQueue, args: [], signal: jobVersionSignal, signalArgs: [version] });
+      const version: JobVersion = {
+        commit,
+        at: new Date().toISOString(),
+        job: { name: 'web', test: [step('unit')] },
+      };
+      await client.workflow.signalWithStart(JOB_GROUP_WORKFLOW, {
+        workflowId: group,
+        taskQueue,
+        args: [],
+        signal: jobVersionSignal,
+        signalArgs: [version],
+      });
     };
-    const over = async (generation: number): Promise<void> => await until(`run ${generation} to be over`, async () => {
-      const { generation: newest, running: now, outcome } = await client.workflow.getHandle(group).query(jobGroupStatusQuery);
-      return newest === generation && now === undefined && outcome === 'succeeded';
-    });
+    const over = async (generation: number): Promise<void> =>
+      await until(`run ${generation} to be over`, async () => {
+        const {
+          generation: newest,
+          running: now,
+          outcome,
+        } = await client.workflow.getHandle(group).query(jobGroupStatusQuery);
+        return newest === generation && now === undefined && outcome === 'succeeded';
+      });
     await startWorker('three');
     await hand('aaa1');
     await over(1);
     await startWorker('four');
     await hand('bbb2');
     await over(2);
-    expect(await Promise.all([group, groupedJobId(group, 1), groupedJobId(group, 2)].map(buildOf))).toEqual(['four', 'three', 'four']);
+    expect(
+      await Promise.all([group, groupedJobId(group, 1), groupedJobId(group, 2)].map(buildOf)),
+    ).toEqual(['four', 'three', 'four']);
     await client.workflow.getHandle(group).cancel();
   });
 });

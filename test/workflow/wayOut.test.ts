@@ -43,38 +43,60 @@ await describeWithLab('the way out', { temporal: true }, (lab) => {
   /** As by an admission webhook: at first tried again as in production, then soon. */
   function denied(): () => ComputeError {
     const delays = [undefined];
-    return () => new ComputeError('invalid', 'admission webhook "keep.example.com" denied the request: not on Sundays', delays.length > 0 ? { retryAfterMs: delays.pop() } : { retryAfterMs: 100 });
+    return () =>
+      new ComputeError(
+        'invalid',
+        'admission webhook "keep.example.com" denied the request: not on Sundays',
+        delays.length > 0 ? { retryAfterMs: delays.pop() } : { retryAfterMs: 100 },
+      );
   }
-  const tellsWhy = async () => await run.reaches('telling why', ({ waitsFor }) => waitsFor?.includes('not on Sundays') === true);
+  const tellsWhy = async () =>
+    await run.reaches(
+      'telling why',
+      ({ waitsFor }) => waitsFor?.includes('not on Sundays') === true,
+    );
 
   test.each<[what: string, method: keyof Compute]>([
     ['pod', 'deletePod'],
     ['Secret', 'deleteRegistrationSecret'],
-  ])('a denied deletion of the %s is a wait that says why, and its life ends well when it is allowed', async (_what, method) => {
-    await busyRunner();
-    compute.refusals.set(method, denied());
-    finishJob();
-    await tellsWhy();
-    expect(await run.status()).toMatchObject({ phase: 'TearingDown' });
-    compute.refusals.clear();
-    expect(await run.result()).toMatchObject({ outcome: 'succeeded' });
-    expectNothingLeft({ compute, ci });
-  });
+  ])(
+    'a denied deletion of the %s is a wait that says why, and its life ends well when it is allowed',
+    async (_what, method) => {
+      await busyRunner();
+      compute.refusals.set(method, denied());
+      finishJob();
+      await tellsWhy();
+      expect(await run.status()).toMatchObject({ phase: 'TearingDown' });
+      compute.refusals.clear();
+      expect(await run.result()).toMatchObject({ outcome: 'succeeded' });
+      expectNothingLeft({ compute, ci });
+    },
+  );
 
   test.each<[what: string, method: keyof Compute, why: () => Error]>([
     ['a denied deletion of the pod', 'deletePod', denied()],
     ['a denied deletion of the Secret', 'deleteRegistrationSecret', denied()],
-    ['a cluster that is away', 'deletePod', () => new ComputeError('unavailable', 'the API server is away: not on Sundays', { retryAfterMs: 100 })],
-  ])('%s after a job that is known to be done, whose tear-down is a part of the task, is a wait as well', async (_what, method, why) => {
-    await busyRunner();
-    compute.refusals.set(method, why);
-    ci.forget(runnerName);
-    compute.end(pod, 0, { exit: { code: 0, oomKilled: false, record: { job: 'done' } } });
-    await tellsWhy();
-    compute.refusals.clear();
-    expect(await run.result()).toMatchObject({ outcome: 'succeeded' });
-    expectNothingLeft({ compute, ci });
-  });
+    [
+      'a cluster that is away',
+      'deletePod',
+      () =>
+        new ComputeError('unavailable', 'the API server is away: not on Sundays', {
+          retryAfterMs: 100,
+        }),
+    ],
+  ])(
+    '%s after a job that is known to be done, whose tear-down is a part of the task, is a wait as well',
+    async (_what, method, why) => {
+      await busyRunner();
+      compute.refusals.set(method, why);
+      ci.forget(runnerName);
+      compute.end(pod, 0, { exit: { code: 0, oomKilled: false, record: { job: 'done' } } });
+      await tellsWhy();
+      compute.refusals.clear();
+      expect(await run.result()).toMatchObject({ outcome: 'succeeded' });
+      expectNothingLeft({ compute, ci });
+    },
+  );
 
   test('a denied stop: the job goes on, its end is seen, and the life ends when the deletion is allowed', async () => {
     await busyRunner();
@@ -120,7 +142,13 @@ await describeWithLab('the way out', { temporal: true }, (lab) => {
   test('a wait for the end that somebody fails by hand is scheduled again: the end is seen', async () => {
     await busyRunner();
     const wait = { workflowId: run.handle.workflowId, activityId: `ended/${pod}` };
-    await until('the wait', async () => (await run.handle.describe()).raw.pendingActivities?.some(({ activityId }) => activityId === wait.activityId) === true);
+    await until(
+      'the wait',
+      async () =>
+        (await run.handle.describe()).raw.pendingActivities?.some(
+          ({ activityId }) => activityId === wait.activityId,
+        ) === true,
+    );
     await world.client.activity.fail(wait, ApplicationFailure.nonRetryable('by hand'));
     finishJob();
     expect(await run.result()).toMatchObject({ outcome: 'succeeded' });
@@ -130,8 +158,19 @@ await describeWithLab('the way out', { temporal: true }, (lab) => {
   test('a wait for the end that is answered with another pod is scheduled again: the end is seen', async () => {
     await busyRunner();
     const wait = { workflowId: run.handle.workflowId, activityId: `ended/${pod}` };
-    await until('the wait', async () => (await run.handle.describe()).raw.pendingActivities?.some(({ activityId }) => activityId === wait.activityId) === true);
-    await world.client.activity.complete(wait, { ...compute.pods.get(pod), uid: 'another', ended: true, gone: true });
+    await until(
+      'the wait',
+      async () =>
+        (await run.handle.describe()).raw.pendingActivities?.some(
+          ({ activityId }) => activityId === wait.activityId,
+        ) === true,
+    );
+    await world.client.activity.complete(wait, {
+      ...compute.pods.get(pod),
+      uid: 'another',
+      ended: true,
+      gone: true,
+    });
     finishJob();
     expect(await run.result()).toMatchObject({ outcome: 'succeeded' });
     expectNothingLeft({ compute, ci });
@@ -145,11 +184,17 @@ await describeWithLab('the way out', { temporal: true }, (lab) => {
     expect(await run.result()).toMatchObject({ outcome: 'errored', cause: 'deleted_externally' });
     compute.nodeStates.push(...Array<'unreachable'>(1_000).fill('unreachable'));
     const next = await world.start({ volumeClaims });
-    await next.reaches('a wait for the node', ({ waitsFor }) => waitsFor?.includes('node-1') === true);
+    await next.reaches(
+      'a wait for the node',
+      ({ waitsFor }) => waitsFor?.includes('node-1') === true,
+    );
     expect(compute.created).toHaveLength(1);
     compute.nodeStates.splice(0, Number.POSITIVE_INFINITY, 'fenced');
     await next.pod();
-    expect({ asked: compute.nodeStates, writers: compute.writers.size }).toEqual({ asked: [], writers: 0 });
+    expect({ asked: compute.nodeStates, writers: compute.writers.size }).toEqual({
+      asked: [],
+      writers: 0,
+    });
     await next.handle.signal('cancel');
     expect(await next.result()).toMatchObject({ outcome: 'aborted' });
     expectNothingLeft({ compute, ci });
@@ -157,11 +202,21 @@ await describeWithLab('the way out', { temporal: true }, (lab) => {
 
   test('ended while its credential is refused for good: pod and Secret go at once, its registration is handed on after the stated time', async () => {
     await busyRunner({ timeouts: { unregistration: '3s' } });
-    ci.script.push({ method: 'remove', answer: new CiServerError('credentials', 'Bad credentials', { status: 401 }), repeat: true });
+    ci.script.push({
+      method: 'remove',
+      answer: new CiServerError('credentials', 'Bad credentials', { status: 401 }),
+      repeat: true,
+    });
     compute.end(pod, 137);
-    await run.reaches('pod and Secret gone, and the registration not', ({ phase }) => phase === 'Unregistering' && compute.pods.size + compute.secrets.size === 0);
+    await run.reaches(
+      'pod and Secret gone, and the registration not',
+      ({ phase }) => phase === 'Unregistering' && compute.pods.size + compute.secrets.size === 0,
+    );
     const result = await run.result();
-    expect(result).toMatchObject({ outcome: 'failed', deregistration: `deregistration-${runnerName}` });
+    expect(result).toMatchObject({
+      outcome: 'failed',
+      deregistration: `deregistration-${runnerName}`,
+    });
     expect(ci.registrations.size).toBe(1);
   });
 });

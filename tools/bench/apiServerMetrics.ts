@@ -14,7 +14,12 @@ export async function apiServerMetrics(kubeconfig: string): Promise<Sample[]> {
     get(`${cluster.server}/metrics`, options, (answer) => {
       text(answer).then((body) => {
         if (answer.statusCode === 200) resolve(parseMetrics(body));
-        else reject(new Error(`the API server's metrics answered ${answer.statusCode}: ${body.slice(0, 200)}`));
+        else
+          reject(
+            new Error(
+              `the API server's metrics answered ${answer.statusCode}: ${body.slice(0, 200)}`,
+            ),
+          );
       }, reject);
     }).on('error', reject);
   });

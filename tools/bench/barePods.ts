@@ -55,13 +55,22 @@ export class BarePods {
   static async open(world: World): Promise<BarePods> {
     const kubeconfig = loadKubeConfig({ path: world.kubeconfig });
     const core = kubeconfig.makeApiClient(CoreV1Api);
-    const { metadata, spec } = (await core.listNamespacedPod({ namespace: world.taskQueue, limit: 1 })).items[0] ?? {};
+    const { metadata, spec } =
+      (await core.listNamespacedPod({ namespace: world.taskQueue, limit: 1 })).items[0] ?? {};
     if (spec === undefined) throw new Error('there is no runner whose pod could be copied');
     delete spec.nodeName;
     const namespace = `${world.taskQueue}-floor`;
     await createNamespace(core, namespace);
-    const template = { labels: { ...metadata?.labels, [LABEL]: 'yes' }, annotations: metadata?.annotations ?? {}, spec };
-    const pods = new BarePods(new ApiServer(kubeconfig), template, `/api/v1/namespaces/${namespace}/pods`);
+    const template = {
+      labels: { ...metadata?.labels, [LABEL]: 'yes' },
+      annotations: metadata?.annotations ?? {},
+      spec,
+    };
+    const pods = new BarePods(
+      new ApiServer(kubeconfig),
+      template,
+      `/api/v1/namespaces/${namespace}/pods`,
+    );
     world.atEnd(async () => await pods.#cache.stop());
     while (!pods.#cache.synced()) await delay(10);
     return pods;
@@ -81,8 +90,21 @@ export class BarePods {
   /** Its container ends, as the kubelet reports it. */
   async end(name: string): Promise<void> {
     const state = { terminated: { exitCode: 0, reason: 'Completed', finishedAt: new Date() } };
-    const containerStatuses = this.#template.spec.containers.map((container) => ({ name: container.name, image: container.image, imageID: '', restartCount: 0, ready: false, started: false, state }));
-    await this.#api.call({ verb: 'patch', resource: 'pods', path: `${this.#path}/${name}/status`, body: { status: { phase: 'Succeeded', containerStatuses } } });
+    const containerStatuses = this.#template.spec.containers.map((container) => ({
+      name: container.name,
+      image: container.image,
+      imageID: '',
+      restartCount: 0,
+      ready: false,
+      started: false,
+      state,
+    }));
+    await this.#api.call({
+      verb: 'patch',
+      resource: 'pods',
+      path: `${this.#path}/${name}/status`,
+      body: { status: { phase: 'Succeeded', containerStatuses } },
+    });
   }
 
   /** Deletes it, and waits until it is gone. */
@@ -94,7 +116,15 @@ export class BarePods {
 
   async #is(name: string, wanted: Wanted): Promise<void> {
     await new Promise<void>((resolve, reject) => {
-      const timer = setTimeout(() => reject(new Error(`pod ${name} of the bare script was not ${wanted} within ${GIVE_UP_MS / 1_000} s`)), GIVE_UP_MS);
+      const timer = setTimeout(
+        () =>
+          reject(
+            new Error(
+              `pod ${name} of the bare script was not ${wanted} within ${GIVE_UP_MS / 1_000} s`,
+            ),
+          ),
+        GIVE_UP_MS,
+      );
       this.#waiting.set(`${wanted}/${name}`, () => {
         clearTimeout(timer);
         resolve();

@@ -1,5 +1,9 @@
 /** Runs `work` on each item, so many at a time, and gives the results in the items' order. The first failure is thrown. */
-export async function mapConcurrently<T, R>(items: readonly T[], concurrency: number, work: (item: T) => Promise<R>): Promise<R[]> {
+export async function mapConcurrently<T, R>(
+  items: readonly T[],
+  concurrency: number,
+  work: (item: T) => Promise<R>,
+): Promise<R[]> {
   const results: R[] = [];
   let next = 0;
   async function lane(): Promise<void> {

@@ -15,8 +15,12 @@ export async function cpuSecondsOf(pid: number): Promise<number> {
 /** … with its children, those included that have ended: PostgreSQL has a process for each connection. */
 export async function cpuSecondsOfFamily(pid: number): Promise<number> {
   const { own, ended } = await readTimes(pid);
-  const children = (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).split(' ').filter((child) => child !== '');
-  const living = await Promise.all(children.map(async (child) => await cpuSecondsOf(Number(child)).catch(() => 0))); // it may have ended meanwhile
+  const children = (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8'))
+    .split(' ')
+    .filter((child) => child !== '');
+  const living = await Promise.all(
+    children.map(async (child) => await cpuSecondsOf(Number(child)).catch(() => 0)),
+  ); // it may have ended meanwhile
   return living.reduce((sum, seconds) => sum + seconds, own + ended);
 }
 
@@ -24,15 +28,24 @@ export async function cpuSecondsOfFamily(pid: number): Promise<number> {
 async function readTimes(pid: number): Promise<{ own: number; ended: number }> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
   // The second field is the program's name, in brackets, which may hold blanks.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ').map(Number);
+  const fields = stat
+    .slice(stat.lastIndexOf(')') + 2)
+    .split(' ')
+    .map(Number);
   const [user = 0, system = 0, endedUser = 0, endedSystem = 0] = fields.slice(11, 15);
-  return { own: (user + system) / TICKS_PER_SECOND, ended: (endedUser + endedSystem) / TICKS_PER_SECOND };
+  return {
+    own: (user + system) / TICKS_PER_SECOND,
+    ended: (endedUser + endedSystem) / TICKS_PER_SECOND,
+  };
 }
 
 /** CPU time that everybody on this machine has used so far, in seconds. */
 async function cpuSecondsOfAll(): Promise<number> {
   const [line = ''] = (await readFile('/proc/stat', 'utf8')).split('\n');
-  const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0] = line.split(/\s+/).slice(1).map(Number);
+  const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0] = line
+    .split(/\s+/)
+    .slice(1)
+    .map(Number);
   return (user + nice + system + irq + softirq) / TICKS_PER_SECOND;
 }
 
@@ -43,7 +56,11 @@ export class CpuAccount {
   readonly #allBefore: number;
   readonly #openedAt = performance.now();
 
-  private constructor(pids: ReadonlyMap<string, number>, before: ReadonlyMap<string, number>, allBefore: number) {
+  private constructor(
+    pids: ReadonlyMap<string, number>,
+    before: ReadonlyMap<string, number>,
+    allBefore: number,
+  ) {
     this.#pids = pids;
     this.#before = before;
     this.#allBefore = allBefore;
@@ -62,9 +79,15 @@ export class CpuAccount {
     const wallSeconds = (performance.now() - this.#openedAt) / 1_000;
     const all = (await cpuSecondsOfAll()) - this.#allBefore;
     const after = await used(this.#pids);
-    const own = [...after].map(([name, value]): [string, number] => [name, value - (this.#before.get(name) ?? 0)]);
+    const own = [...after].map(([name, value]): [string, number] => [
+      name,
+      value - (this.#before.get(name) ?? 0),
+    ]);
     const others = all - own.reduce((sum, [, value]) => sum + value, 0);
-    return { wallSeconds, cpuSeconds: Object.fromEntries([...own, ['othersOnThisMachine', others]]) };
+    return {
+      wallSeconds,
+      cpuSeconds: Object.fromEntries([...own, ['othersOnThisMachine', others]]),
+    };
   }
 }
 
@@ -74,24 +97,54 @@ export interface CpuSpent {
 }
 
 export function coresOf({ wallSeconds, cpuSeconds }: CpuSpent): Record<string, number> {
-  return Object.fromEntries(Object.entries(cpuSeconds).map(([name, value]) => [name, Math.round((value / wallSeconds) * 100) / 100]));
+  return Object.fromEntries(
+    Object.entries(cpuSeconds).map(([name, value]) => [
+      name,
+      Math.round((value / wallSeconds) * 100) / 100,
+    ]),
+  );
 }
 
 /** What runs the runners' lives, and what runs their pods. KWOK and its agent play nodes and runners, and are neither. */
 const HOLDFAST = /^(worker\d*|temporal(-\w+)?|postgres)$/;
-const KUBERNETES: ReadonlySet<string> = new Set(['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler']);
+const KUBERNETES: ReadonlySet<string> = new Set([
+  'etcd',
+  'kube-apiserver',
+  'kube-controller-manager',
+  'kube-scheduler',
+]);
 
 /**
  * What each of so many jobs took of the processors, beyond what all of it takes while nothing happens.
  * @returns `ms` of worker and Temporal, and how many `times` those of the cluster's control plane that is
  */
-export function cpuOfJobs(spent: CpuSpent, idle: CpuSpent, jobs: number): { ms: number; times: number } {
+export function cpuOfJobs(
+  spent: CpuSpent,
+  idle: CpuSpent,
+  jobs: number,
+): { ms: number; times: number } {
   const beyondIdle = (is: (name: string) => boolean): number =>
-    Object.entries(spent.cpuSeconds).reduce((sum, [name, value]) => (is(name) ? sum + value - ((idle.cpuSeconds[name] ?? 0) / idle.wallSeconds) * spent.wallSeconds : sum), 0);
+    Object.entries(spent.cpuSeconds).reduce(
+      (sum, [name, value]) =>
+        is(name)
+          ? sum + value - ((idle.cpuSeconds[name] ?? 0) / idle.wallSeconds) * spent.wallSeconds
+          : sum,
+      0,
+    );
   const holdfast = beyondIdle((name) => HOLDFAST.test(name));
-  return { ms: Math.round((holdfast / jobs) * 1_000), times: Math.round((holdfast / beyondIdle((name) => KUBERNETES.has(name))) * 100) / 100 };
+  return {
+    ms: Math.round((holdfast / jobs) * 1_000),
+    times: Math.round((holdfast / beyondIdle((name) => KUBERNETES.has(name))) * 100) / 100,
+  };
 }
 
 async function used(pids: ReadonlyMap<string, number>): Promise<Map<string, number>> {
-  return new Map(await Promise.all([...pids].map(async ([name, pid]): Promise<[string, number]> => [name, await (name === FAMILY ? cpuSecondsOfFamily(pid) : cpuSecondsOf(pid))])));
+  return new Map(
+    await Promise.all(
+      [...pids].map(async ([name, pid]): Promise<[string, number]> => [
+        name,
+        await (name === FAMILY ? cpuSecondsOfFamily(pid) : cpuSecondsOf(pid)),
+      ]),
+    ),
+  );
 }

@@ -16,7 +16,9 @@ const numbers = (count: number): number[] => Array.from({ length: count }, (_, i
 /** @returns pods a second that are up: running, and as long again as a runner takes to start */
 export async function floorOfScaleup(pods: BarePods, count: number): Promise<number> {
   const startedAt = Date.now();
-  const created = await Promise.all(numbers(count).map(async () => await pods.create().then(() => Date.now())));
+  const created = await Promise.all(
+    numbers(count).map(async () => await pods.create().then(() => Date.now())),
+  );
   return round(count / ((Math.max(...created) + STARTUP_MS - startedAt) / 1_000), 1);
 }
 
@@ -41,14 +43,22 @@ export interface ChurnFloor {
 }
 
 /** As many pods, one of which ends at every tick: it is removed, and another made. */
-export async function floorOfSteady(pods: BarePods, count: number, jobs: number, everyMs: number): Promise<Omit<ChurnFloor, 'jobsPerSecond'>> {
+export async function floorOfSteady(
+  pods: BarePods,
+  count: number,
+  jobs: number,
+  everyMs: number,
+): Promise<Omit<ChurnFloor, 'jobsPerSecond'>> {
   const names = await mapConcurrently(numbers(count), CONCURRENCY, async () => await pods.create());
   const startedAt = performance.now();
   const turns = await Promise.all(
     numbers(jobs).map(async (job) => {
       await delay(Math.max(0, startedAt + job * everyMs - performance.now()));
       const name = names.shift();
-      if (name === undefined) throw new Error('the bare script has no pod left: this machine does not keep up with the pace');
+      if (name === undefined)
+        throw new Error(
+          'the bare script has no pod left: this machine does not keep up with the pace',
+        );
       const finishedAt = Date.now();
       await pods.end(name);
       const replaced = pods.create().then(async (created) => {
@@ -60,11 +70,25 @@ export async function floorOfSteady(pods: BarePods, count: number, jobs: number,
       return { gone: Date.now() - finishedAt, replaced: await replaced };
     }),
   );
-  return { goneP95Ms: percentile(turns.map(({ gone }) => gone), 0.95), replacementP95Ms: percentile(turns.map(({ replaced }) => replaced), 0.95) };
+  return {
+    goneP95Ms: percentile(
+      turns.map(({ gone }) => gone),
+      0.95,
+    ),
+    replacementP95Ms: percentile(
+      turns.map(({ replaced }) => replaced),
+      0.95,
+    ),
+  };
 }
 
 /** As many pods kept up while the jobs are worked off, each pod for one. */
-export async function floorOfChurn(pods: BarePods, count: number, jobs: number, jobMs: number): Promise<ChurnFloor> {
+export async function floorOfChurn(
+  pods: BarePods,
+  count: number,
+  jobs: number,
+  jobMs: number,
+): Promise<ChurnFloor> {
   const gone: number[] = [];
   const replaced: number[] = [];
   const first = await mapConcurrently(numbers(count), CONCURRENCY, async () => await pods.create());
@@ -73,7 +97,7 @@ export async function floorOfChurn(pods: BarePods, count: number, jobs: number, 
   let left = jobs;
   let lastFinishedAt = startedAt;
   const place = async (pod: string): Promise<void> => {
-    for (let name = pod; left > 0; ) {
+    for (let name = pod; left > 0;) {
       left--;
       await delay(jobMs);
       const finishedAt = (lastFinishedAt = Date.now());
@@ -90,5 +114,9 @@ export async function floorOfChurn(pods: BarePods, count: number, jobs: number, 
     }
   };
   await Promise.all(first.map(place));
-  return { jobsPerSecond: round(jobs / ((lastFinishedAt - startedAt) / 1_000), 1), goneP95Ms: percentile(gone, 0.95), replacementP95Ms: percentile(replaced, 0.95) };
+  return {
+    jobsPerSecond: round(jobs / ((lastFinishedAt - startedAt) / 1_000), 1),
+    goneP95Ms: percentile(gone, 0.95),
+    replacementP95Ms: percentile(replaced, 0.95),
+  };
 }

@@ -52,7 +52,13 @@ export async function measureInjection(pods: number, options: WorldOptions): Pro
         await delay(Math.random() * KUBELET_PERIOD_MS);
         plain.push(await runPod(core, tasks, namespace, `plain-${number}`, plainSpec(PROGRAM)));
       }
-      const of = (times: readonly PodTimes[], key: keyof PodTimes, share: number): number => round(percentile(times.flatMap((each) => each[key] ?? []), share));
+      const of = (times: readonly PodTimes[], key: keyof PodTimes, share: number): number =>
+        round(
+          percentile(
+            times.flatMap((each) => each[key] ?? []),
+            share,
+          ),
+        );
       return {
         figures: {
           'injection.pods': pods,
@@ -74,13 +80,29 @@ export async function measureInjection(pods: number, options: WorldOptions): Pro
 
 /** @param more of the container */
 function plainSpec(command: string[], more: Partial<V1Container> = {}): V1PodSpec {
-  return { restartPolicy: 'Never', automountServiceAccountToken: false, containers: [{ name: RUNNER, image: BUSYBOX_IMAGE, imagePullPolicy: 'IfNotPresent', command, ...more }] };
+  return {
+    restartPolicy: 'Never',
+    automountServiceAccountToken: false,
+    containers: [
+      { name: RUNNER, image: BUSYBOX_IMAGE, imagePullPolicy: 'IfNotPresent', command, ...more },
+    ],
+  };
 }
 
 /** What the worker makes of it, with the same limits. */
 function injectedSpec(): V1PodSpec {
   const volumeMounts = [{ name: 'supervisor', mountPath: '/holdfast' }];
-  const supervisor = ['/holdfast/tini', '-s', '--', '/holdfast/ld.so', '--library-path', '/holdfast/lib', '/holdfast/node', '/holdfast/supervisor.mjs', '--'];
+  const supervisor = [
+    '/holdfast/tini',
+    '-s',
+    '--',
+    '/holdfast/ld.so',
+    '--library-path',
+    '/holdfast/lib',
+    '/holdfast/node',
+    '/holdfast/supervisor.mjs',
+    '--',
+  ];
   const copier: V1Container = {
     name: 'supervisor',
     image: SUPERVISOR_IMAGE,
@@ -89,29 +111,55 @@ function injectedSpec(): V1PodSpec {
     resources: { requests: { cpu: '10m', memory: '32Mi' }, limits: { cpu: '1', memory: '256Mi' } },
     volumeMounts,
   };
-  const spec = plainSpec([...supervisor, ...PROGRAM], { volumeMounts, env: [{ name: 'HOLDFAST_PROBE_PORT', value: '8078' }] });
-  return Object.assign(spec, { volumes: [{ name: 'supervisor', emptyDir: {} }], initContainers: [copier] });
+  const spec = plainSpec([...supervisor, ...PROGRAM], {
+    volumeMounts,
+    env: [{ name: 'HOLDFAST_PROBE_PORT', value: '8078' }],
+  });
+  return Object.assign(spec, {
+    volumes: [{ name: 'supervisor', emptyDir: {} }],
+    initContainers: [copier],
+  });
 }
 
-async function runPod(core: CoreV1Api, tasks: TaskTimes, namespace: string, name: string, spec: V1PodSpec): Promise<PodTimes> {
+async function runPod(
+  core: CoreV1Api,
+  tasks: TaskTimes,
+  namespace: string,
+  name: string,
+  spec: V1PodSpec,
+): Promise<PodTimes> {
   const createdAt = Date.now();
   await core.createNamespacedPod({ namespace, body: { metadata: { name }, spec } });
   const { status } = await untilEnded(core, namespace, name);
   const [id] = status?.containerStatuses?.map(({ containerID }) => containerID) ?? [];
   const [initId] = status?.initContainerStatuses?.map(({ containerID }) => containerID) ?? [];
   if (id === undefined) throw new Error(`pod ${name} had no container`);
-  const log = await core.readNamespacedPodLog({ namespace, name, container: RUNNER, timestamps: true });
+  const log = await core.readNamespacedPodLog({
+    namespace,
+    name,
+    container: RUNNER,
+    timestamps: true,
+  });
   const [, upAt] = /^(\S+) up$/m.exec(log) ?? [];
   if (upAt === undefined) throw new Error(`pod ${name} did not run its program: ${log}`);
   const { startedAt } = await tasks.of(id);
   const init = initId === undefined ? undefined : await tasks.of(initId);
-  return { ...(init && { init: init.endedAt - init.startedAt, noticed: startedAt - init.endedAt }), program: Date.parse(upAt) - startedAt, pod: Date.parse(upAt) - createdAt };
+  return {
+    ...(init && { init: init.endedAt - init.startedAt, noticed: startedAt - init.endedAt }),
+    program: Date.parse(upAt) - startedAt,
+    pod: Date.parse(upAt) - createdAt,
+  };
 }
 
-async function untilEnded(core: CoreV1Api, namespace: string, name: string): Promise<Awaited<ReturnType<CoreV1Api['readNamespacedPod']>>> {
+async function untilEnded(
+  core: CoreV1Api,
+  namespace: string,
+  name: string,
+): Promise<Awaited<ReturnType<CoreV1Api['readNamespacedPod']>>> {
   for (const deadline = performance.now() + POD_WITHIN_MS; ; await delay(100)) {
     const pod = await core.readNamespacedPod({ namespace, name });
     if (pod.status?.phase === 'Succeeded') return pod;
-    if (pod.status?.phase === 'Failed' || performance.now() > deadline) throw new Error(`pod ${name}: ${JSON.stringify(pod.status)}`);
+    if (pod.status?.phase === 'Failed' || performance.now() > deadline)
+      throw new Error(`pod ${name}: ${JSON.stringify(pod.status)}`);
   }
 }

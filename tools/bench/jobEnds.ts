@@ -10,16 +10,29 @@ export interface JobEnd {
 }
 
 /** Puts together what the CI server, the pods' watch and the registrations' watch saw. @throws Error when something of it is missing */
-export async function jobEnds({ simulator, agent }: World, registrations: RegistrationWatch, runners: readonly StartedRunner[]): Promise<Map<string, JobEnd>> {
-  const jobs = new Map((await simulator.jobs()).map((job) => [(job.runner_name ?? '').replace(/-[0-9a-f]{10}$/, ''), job]));
+export async function jobEnds(
+  { simulator, agent }: World,
+  registrations: RegistrationWatch,
+  runners: readonly StartedRunner[],
+): Promise<Map<string, JobEnd>> {
+  const jobs = new Map(
+    (await simulator.jobs()).map((job) => [
+      (job.runner_name ?? '').replace(/-[0-9a-f]{10}$/, ''),
+      job,
+    ]),
+  );
   return new Map(
     runners.map(({ workflowId, name }): [string, JobEnd] => {
       const job = jobs.get(name);
-      if (!job?.runner_name || job.completed_at === null) throw new Error(`no finished job of runner ${name} is known`);
+      if (!job?.runner_name || job.completed_at === null)
+        throw new Error(`no finished job of runner ${name} is known`);
       const finishedAt = Date.parse(job.completed_at);
       const podGoneAt = agent.of(workflowId).gone;
       const registrationGoneAt = registrations.goneAt(job.runner_name, finishedAt);
-      if (podGoneAt === undefined || registrationGoneAt === undefined) throw new Error(`runner ${name} is not all gone: pod ${podGoneAt}, registration ${registrationGoneAt}`);
+      if (podGoneAt === undefined || registrationGoneAt === undefined)
+        throw new Error(
+          `runner ${name} is not all gone: pod ${podGoneAt}, registration ${registrationGoneAt}`,
+        );
       return [workflowId, { finishedAt, goneAt: Math.max(podGoneAt, registrationGoneAt) }];
     }),
   );

@@ -28,13 +28,15 @@ interface Flags {
 
 function positive(text: string): number {
   const value = Number(text);
-  if (!Number.isInteger(value) || value < 1) throw new InvalidArgumentError('It is not a whole number of at least 1.');
+  if (!Number.isInteger(value) || value < 1)
+    throw new InvalidArgumentError('It is not a whole number of at least 1.');
   return value;
 }
 
 /** Progress goes to stderr, with the time since the start. */
 function progressSince(startedAt: number): (line: string) => void {
-  return (line) => console.error(`[${((performance.now() - startedAt) / 1000).toFixed(1).padStart(6)} s] ${line}`);
+  return (line) =>
+    console.error(`[${((performance.now() - startedAt) / 1000).toFixed(1).padStart(6)} s] ${line}`);
 }
 
 async function run(name: string, flags: Flags): Promise<void> {
@@ -42,22 +44,50 @@ async function run(name: string, flags: Flags): Promise<void> {
   if (!benchmark) throw new Error(`there is no benchmark "${name}"`); // commander has checked it
   const machine = describeMachine();
   const progress = progressSince(performance.now());
-  const options = { stateDir: flags.stateDir, keep: flags.keep === true, cold: flags.cold === true, temporal: flags.temporal, workers: flags.workers, progress, ...(flags.cpuProfile === undefined ? {} : { cpuProfileDir: flags.cpuProfile }) };
+  const options = {
+    stateDir: flags.stateDir,
+    keep: flags.keep === true,
+    cold: flags.cold === true,
+    temporal: flags.temporal,
+    workers: flags.workers,
+    progress,
+    ...(flags.cpuProfile === undefined ? {} : { cpuProfileDir: flags.cpuProfile }),
+  };
   const measured = await measure(benchmark, flags, options);
   show(benchmark, measured, flags);
-  if (flags.save) progress(`saved: ${await saveResult(RESULTS, name, machine, { temporal: flags.temporal, workers: flags.workers }, measured, flags.note)}`);
+  if (flags.save)
+    progress(
+      `saved: ${await saveResult(RESULTS, name, machine, { temporal: flags.temporal, workers: flags.workers }, measured, flags.note)}`,
+    );
   if (flags.check && missed(benchmark, measured.figures).length > 0) process.exitCode = 3;
 }
 
-async function measure(benchmark: Benchmark, flags: Flags, options: WorldOptions): Promise<Measured> {
-  if (flags.workers > 1 && benchmark.severalWorkers !== true) throw new Error(`${benchmark.name} has one worker, or none: leave out --workers`);
+async function measure(
+  benchmark: Benchmark,
+  flags: Flags,
+  options: WorldOptions,
+): Promise<Measured> {
+  if (flags.workers > 1 && benchmark.severalWorkers !== true)
+    throw new Error(`${benchmark.name} has one worker, or none: leave out --workers`);
   if ('defaultRuns' in benchmark) {
-    if (flags.temporal !== 'dev') throw new Error(`${benchmark.name} runs on Temporal's dev server, or without Temporal: leave out --temporal`);
-    if (flags.runners !== undefined || flags.cpuProfile !== undefined) throw new Error(`${benchmark.name} has no runners and no worker: use --runs`);
-    return await benchmark.run({ ...options, runs: flags.runs ?? benchmark.defaultRuns, kubelet: flags.kubelet === true });
+    if (flags.temporal !== 'dev')
+      throw new Error(
+        `${benchmark.name} runs on Temporal's dev server, or without Temporal: leave out --temporal`,
+      );
+    if (flags.runners !== undefined || flags.cpuProfile !== undefined)
+      throw new Error(`${benchmark.name} has no runners and no worker: use --runs`);
+    return await benchmark.run({
+      ...options,
+      runs: flags.runs ?? benchmark.defaultRuns,
+      kubelet: flags.kubelet === true,
+    });
   }
-  if (flags.runs !== undefined || flags.kubelet !== undefined) throw new Error(`${benchmark.name} has no --runs and no --kubelet: use --runners`);
-  return await inWorld(options, async (world) => await benchmark.run(world, flags.runners ?? benchmark.defaultRunners));
+  if (flags.runs !== undefined || flags.kubelet !== undefined)
+    throw new Error(`${benchmark.name} has no --runs and no --kubelet: use --runners`);
+  return await inWorld(
+    options,
+    async (world) => await benchmark.run(world, flags.runners ?? benchmark.defaultRunners),
+  );
 }
 
 function show(benchmark: Benchmark, { figures, details }: Measured, { json }: Flags): void {
@@ -70,21 +100,64 @@ function show(benchmark: Benchmark, { figures, details }: Measured, { json }: Fl
 }
 
 const program = new Command('bench')
-  .description('Measures Holdfast on the real components: Temporal, etcd, the Kubernetes API server and KWOK nodes, all on this machine.')
-  .addArgument(new Argument('<name>', 'what to measure').choices(BENCHMARKS.map(({ name }) => name)))
-  .addOption(new Option('--runners <n>', 'how many runners (default: see below)').argParser(positive))
-  .addOption(new Option('--workers <n>', 'scaleup, churn, steady, events, recovery: workers on the one task queue').default(1).argParser(positive))
-  .addOption(new Option('--runs <n>', 'supervisor: how often each variant; job: how many steps; webhook: seconds of deliveries (default: see below)').argParser(positive))
+  .description(
+    'Measures Holdfast on the real components: Temporal, etcd, the Kubernetes API server and KWOK nodes, all on this machine.',
+  )
+  .addArgument(
+    new Argument('<name>', 'what to measure').choices(BENCHMARKS.map(({ name }) => name)),
+  )
+  .addOption(
+    new Option('--runners <n>', 'how many runners (default: see below)').argParser(positive),
+  )
+  .addOption(
+    new Option(
+      '--workers <n>',
+      'scaleup, churn, steady, events, recovery: workers on the one task queue',
+    )
+      .default(1)
+      .argParser(positive),
+  )
+  .addOption(
+    new Option(
+      '--runs <n>',
+      'supervisor: how often each variant; job: how many steps; webhook: seconds of deliveries (default: see below)',
+    ).argParser(positive),
+  )
   .addOption(new Option('--kubelet', 'supervisor: also on pods of a real kubelet (Linux, root)'))
-  .addOption(new Option('--temporal <server>', 'which Temporal: its dev server, or its services in processes of their own on PostgreSQL').choices(TEMPORAL_SERVERS).default('dev'))
-  .addOption(new Option('--json', 'print the figures as one JSON object on stdout; the table goes to stderr'))
+  .addOption(
+    new Option(
+      '--temporal <server>',
+      'which Temporal: its dev server, or its services in processes of their own on PostgreSQL',
+    )
+      .choices(TEMPORAL_SERVERS)
+      .default('dev'),
+  )
+  .addOption(
+    new Option(
+      '--json',
+      'print the figures as one JSON object on stdout; the table goes to stderr',
+    ),
+  )
   .addOption(new Option('--check', 'exit with status 3 when a budget is missed'))
-  .addOption(new Option('--save', 'also write the result, with date and machine, into bench/results'))
+  .addOption(
+    new Option('--save', 'also write the result, with date and machine, into bench/results'),
+  )
   .addOption(new Option('--note <text>', 'a remark to save with it'))
-  .addOption(new Option('--cpu-profile <folder>', 'write V8 CPU profiles of the worker into this folder'))
-  .addOption(new Option('--cold', 'scaleup, finish, churn, steady: measure a worker that has just started, not one that has carried 100 lives'))
+  .addOption(
+    new Option('--cpu-profile <folder>', 'write V8 CPU profiles of the worker into this folder'),
+  )
+  .addOption(
+    new Option(
+      '--cold',
+      'scaleup, finish, churn, steady: measure a worker that has just started, not one that has carried 100 lives',
+    ),
+  )
   .addOption(new Option('--keep', 'leave the components up, with everything in them'))
-  .addOption(new Option('--state-dir <folder>', "the components' data and logs").default('.holdfast/bench').env('HOLDFAST_BENCH_DIR'))
+  .addOption(
+    new Option('--state-dir <folder>', "the components' data and logs")
+      .default('.holdfast/bench')
+      .env('HOLDFAST_BENCH_DIR'),
+  )
   .addHelpText(
     'after',
     `

@@ -10,14 +10,26 @@ export function parseMetrics(text: string): Sample[] {
   return text.split('\n').flatMap((line) => {
     const match = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)/.exec(line);
     if (line.startsWith('#') || !match) return [];
-    const labels = Object.fromEntries([...(match[2] ?? '').matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)].map(([, key, value]) => [key, value] as [string, string]));
+    const labels = Object.fromEntries(
+      [...(match[2] ?? '').matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)].map(
+        ([, key, value]) => [key, value] as [string, string],
+      ),
+    );
     return [{ name: match[1] ?? '', labels, value: Number(match[3]) }];
   });
 }
 
 /** Sum of the samples of that name whose labels have all these values. */
-export function sum(samples: readonly Sample[], name: string, labels: Readonly<Record<string, string>> = {}): number {
+export function sum(
+  samples: readonly Sample[],
+  name: string,
+  labels: Readonly<Record<string, string>> = {},
+): number {
   return samples
-    .filter((sample) => sample.name === name && Object.entries(labels).every(([key, value]) => sample.labels[key] === value))
+    .filter(
+      (sample) =>
+        sample.name === name &&
+        Object.entries(labels).every(([key, value]) => sample.labels[key] === value),
+    )
     .reduce((total, { value }) => total + value, 0);
 }

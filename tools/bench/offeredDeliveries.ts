@@ -6,7 +6,11 @@ import { Pool } from 'undici';
 import { demandSignal, type JobEvent } from '../../core/contract/index.ts';
 import { WEBHOOK_SECRET } from './world.ts';
 
-const ACTIONS = ['queued', 'in_progress', 'completed'] as const satisfies readonly JobEvent['action'][];
+const ACTIONS = [
+  'queued',
+  'in_progress',
+  'completed',
+] as const satisfies readonly JobEvent['action'][];
 /** As large as GitHub's. */
 const PADDING = 'x'.repeat(6_500);
 const TICK_MS = 10;
@@ -23,7 +27,19 @@ export interface Offered {
 }
 
 /** Each job's three events one after the other; a runner whose name is one of the set's runs it. @param set - its name, which is the label of the jobs */
-export async function offer({ url, set, firstJob, perSecond, seconds }: { url: URL; set: string; firstJob: number; perSecond: number; seconds: number }): Promise<Offered> {
+export async function offer({
+  url,
+  set,
+  firstJob,
+  perSecond,
+  seconds,
+}: {
+  url: URL;
+  set: string;
+  firstJob: number;
+  perSecond: number;
+  seconds: number;
+}): Promise<Offered> {
   const pool = new Pool(url.origin, { connections: CONNECTIONS });
   const accepted: string[] = [];
   const acceptedMs: number[] = [];
@@ -33,9 +49,17 @@ export async function offer({ url, set, firstJob, perSecond, seconds }: { url: U
     const jobId = firstJob + Math.floor(number / ACTIONS.length);
     const body = bodyOf(set, jobId, action);
     const signature = `sha256=${createHmac('sha256', WEBHOOK_SECRET).update(body).digest('hex')}`;
-    const headers = { 'content-type': 'application/json', 'x-github-event': 'workflow_job', 'x-github-delivery': randomUUID(), 'x-hub-signature-256': signature };
+    const headers = {
+      'content-type': 'application/json',
+      'x-github-event': 'workflow_job',
+      'x-github-delivery': randomUUID(),
+      'x-hub-signature-256': signature,
+    };
     const sentAt = performance.now();
-    const status = await pool.request({ method: 'POST', path: url.pathname, headers, body }).then(async (answer) => (await answer.body.dump(), answer.statusCode), () => 0);
+    const status = await pool.request({ method: 'POST', path: url.pathname, headers, body }).then(
+      async (answer) => (await answer.body.dump(), answer.statusCode),
+      () => 0,
+    );
     statuses[status] = (statuses[status] ?? 0) + 1;
     if (status !== 202) return;
     accepted.push(`${jobId} ${action}`);
@@ -44,7 +68,10 @@ export async function offer({ url, set, firstJob, perSecond, seconds }: { url: U
   const startedAt = performance.now();
   const sending: Promise<void>[] = [];
   for (let number = 0; number < perSecond * seconds; await delay(TICK_MS)) {
-    const due = Math.min(perSecond * seconds, Math.ceil(((performance.now() - startedAt) / 1_000) * perSecond));
+    const due = Math.min(
+      perSecond * seconds,
+      Math.ceil(((performance.now() - startedAt) / 1_000) * perSecond),
+    );
     for (; number < due; number++) sending.push(send(number));
   }
   await Promise.all(sending);
@@ -54,9 +81,29 @@ export async function offer({ url, set, firstJob, perSecond, seconds }: { url: U
 
 function bodyOf(set: string, id: number, action: JobEvent['action']): string {
   const at = new Date().toISOString();
-  const started = action === 'queued' ? { runner_id: null, runner_name: null } : { started_at: at, runner_id: id, runner_name: `${set}-${id.toString(36).padStart(10, 'a')}-0a1b2c3d4e` };
+  const started =
+    action === 'queued'
+      ? { runner_id: null, runner_name: null }
+      : {
+          started_at: at,
+          runner_id: id,
+          runner_name: `${set}-${id.toString(36).padStart(10, 'a')}-0a1b2c3d4e`,
+        };
   const ended = action === 'completed' ? { completed_at: at, conclusion: 'success' } : {};
-  return JSON.stringify({ action, workflow_job: { id, run_attempt: 1, name: 'build', labels: ['self-hosted', set], created_at: at, ...started, ...ended, padding: PADDING }, repository: { full_name: 'acme/app' } });
+  return JSON.stringify({
+    action,
+    workflow_job: {
+      id,
+      run_attempt: 1,
+      name: 'build',
+      labels: ['self-hosted', set],
+      created_at: at,
+      ...started,
+      ...ended,
+      padding: PADDING,
+    },
+    repository: { full_name: 'acme/app' },
+  });
 }
 
 /** Job and action of each event that a set's history has. */
@@ -65,7 +112,9 @@ export async function jobsTold(client: Client, workflowId: string): Promise<Read
   const told = new Set<string>();
   for (const { workflowExecutionSignaledEventAttributes: signal } of events ?? []) {
     if (signal?.signalName !== demandSignal.name) continue;
-    const { events: jobs } = JSON.parse(Buffer.from(signal.input?.payloads?.[0]?.data ?? '').toString()) as { events: JobEvent[] };
+    const { events: jobs } = JSON.parse(
+      Buffer.from(signal.input?.payloads?.[0]?.data ?? '').toString(),
+    ) as { events: JobEvent[] };
     for (const { jobId, action } of jobs) told.add(`${jobId} ${action}`);
   }
   return told;

@@ -17,7 +17,9 @@ export function missed(benchmark: Benchmark, figures: Figures): string[] {
 
 /** One that must be there and is not stays: it misses its budget. */
 function measuredOf(benchmark: Benchmark, figures: Figures): [string, FigureInfo][] {
-  return Object.entries(benchmark.figures).filter(([key, { optional }]) => figures[key] !== undefined || optional !== true);
+  return Object.entries(benchmark.figures).filter(
+    ([key, { optional }]) => figures[key] !== undefined || optional !== true,
+  );
 }
 
 /** As JSON: `a.b` becomes `b` in an object `a`. */
@@ -34,10 +36,21 @@ export function nested(figures: Figures): Record<string, unknown> {
 }
 
 export function reportTable(benchmark: Benchmark, figures: Figures): string {
-  const table = new Table({ head: ['figure', 'value', 'budget', 'met', 'what'], style: { head: [], border: [] }, wordWrap: true, colWidths: [null, null, 22, null, 60] });
+  const table = new Table({
+    head: ['figure', 'value', 'budget', 'met', 'what'],
+    style: { head: [], border: [] },
+    wordWrap: true,
+    colWidths: [null, null, 22, null, 60],
+  });
   for (const [key, info] of measuredOf(benchmark, figures)) {
     const value = figures[key] ?? Number.NaN;
-    table.push([key, `${value.toLocaleString('en-US')} ${info.unit}`, budgetText(info), metText(isMet(value, info.budget)), whatText(info)]);
+    table.push([
+      key,
+      `${value.toLocaleString('en-US')} ${info.unit}`,
+      budgetText(info),
+      metText(isMet(value, info.budget)),
+      whatText(info),
+    ]);
   }
   return table.toString();
 }

@@ -32,10 +32,20 @@ export interface Setup {
 }
 
 /** @returns the path of the file */
-export async function saveResult(folder: string, benchmark: string, machine: Machine, setup: Setup, measured: Measured, note: string | undefined): Promise<string> {
+export async function saveResult(
+  folder: string,
+  benchmark: string,
+  machine: Machine,
+  setup: Setup,
+  measured: Measured,
+  note: string | undefined,
+): Promise<string> {
   const date = new Date().toISOString();
   const path = join(folder, `${benchmark}-${date.slice(0, 16).replaceAll(/[-:]/g, '')}.json`);
   await mkdir(folder, { recursive: true });
-  await writeFile(path, `${JSON.stringify({ benchmark, date, machine, ...setup, figures: nested(measured.figures), details: measured.details, ...(note === undefined ? {} : { note }) }, null, 2)}\n`);
+  await writeFile(
+    path,
+    `${JSON.stringify({ benchmark, date, machine, ...setup, figures: nested(measured.figures), details: measured.details, ...(note === undefined ? {} : { note }) }, null, 2)}\n`,
+  );
   return path;
 }

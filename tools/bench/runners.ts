@@ -1,6 +1,11 @@
 /** Starting many runners' workflows, and counting how far they are. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { RUNNER_WORKFLOW, type RunnerInput, type RunnerIntervals, type RunnerPhase } from '../../core/contract/index.ts';
+import {
+  RUNNER_WORKFLOW,
+  type RunnerInput,
+  type RunnerIntervals,
+  type RunnerPhase,
+} from '../../core/contract/index.ts';
 import { mapConcurrently } from './concurrency.ts';
 import type { World } from './world.ts';
 import { untilAnswered } from './untilAnswered.ts';
@@ -25,17 +30,33 @@ export interface StartOptions {
   readonly prefix?: string;
 }
 
-export async function startRunners(world: World, count: number, options: StartOptions = {}): Promise<StartedRunner[]> {
+export async function startRunners(
+  world: World,
+  count: number,
+  options: StartOptions = {},
+): Promise<StartedRunner[]> {
   const numbers = Array.from({ length: count }, (_, index) => index + 1);
-  return await mapConcurrently(numbers, START_CONCURRENCY, async (number) => await startRunner(world, number, options));
+  return await mapConcurrently(
+    numbers,
+    START_CONCURRENCY,
+    async (number) => await startRunner(world, number, options),
+  );
 }
 
 /** @param number - unique within one run */
-export async function startRunner(world: World, number: number, { intervals, prefix = 'runner' }: StartOptions = {}): Promise<StartedRunner> {
+export async function startRunner(
+  world: World,
+  number: number,
+  { intervals, prefix = 'runner' }: StartOptions = {},
+): Promise<StartedRunner> {
   const name = `${prefix}-${number}`;
   const workflowId = `${world.taskQueue}-${name}`;
   const input: RunnerInput = { name, organization: ORGANIZATION, ...(intervals && { intervals }) };
-  await world.client.workflow.start(RUNNER_WORKFLOW, { workflowId, taskQueue: world.taskQueue, args: [input] });
+  await world.client.workflow.start(RUNNER_WORKFLOW, {
+    workflowId,
+    taskQueue: world.taskQueue,
+    args: [input],
+  });
   return { workflowId, name, acceptedAt: Date.now() };
 }
 
@@ -68,7 +89,12 @@ export async function untilClosed(world: World, count: number): Promise<void> {
  */
 const STUCK_MS = 11 * 60_000;
 
-async function untilCount(world: World, where: string, wanted: number, count: () => Promise<number>): Promise<void> {
+async function untilCount(
+  world: World,
+  where: string,
+  wanted: number,
+  count: () => Promise<number>,
+): Promise<void> {
   let last = -1;
   let progressAt = Date.now();
   let toldAt = Date.now();
@@ -78,7 +104,10 @@ async function untilCount(world: World, where: string, wanted: number, count: ()
     if (now >= wanted) return;
     if (now !== last) progressAt = Date.now();
     last = now;
-    if (Date.now() - progressAt > STUCK_MS) throw new Error(`${now} of ${wanted} runners are ${where}, and for ${STUCK_MS / 1000} s none came after them`);
+    if (Date.now() - progressAt > STUCK_MS)
+      throw new Error(
+        `${now} of ${wanted} runners are ${where}, and for ${STUCK_MS / 1000} s none came after them`,
+      );
     if (Date.now() - toldAt > 5_000) {
       world.progress(`${now} of ${wanted} runners ${where}`);
       toldAt = Date.now();

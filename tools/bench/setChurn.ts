@@ -27,7 +27,11 @@ export interface SetChurn {
 export async function startFullSet(world: World, runners: number): Promise<string> {
   const { agent, client } = world;
   const set = await startSet(world, 'churned', { replicas: runners });
-  await agent.until(`${runners} runners are online`, () => agent.count('online') >= runners, GIVE_UP_MS);
+  await agent.until(
+    `${runners} runners are online`,
+    () => agent.count('online') >= runners,
+    GIVE_UP_MS,
+  );
   // One question a second, and none while anything is measured.
   for (;;) {
     const status = await client.workflow.getHandle(setWorkflowId(set)).query(setStatusQuery);
@@ -37,30 +41,58 @@ export async function startFullSet(world: World, runners: number): Promise<strin
 }
 
 /** @param queue - queues so many jobs for runners of that label */
-export async function churnSet(world: World, set: string, runners: number, jobs: number, queue: (job: () => Promise<unknown>) => Promise<void>, jobMs: number): Promise<SetChurn> {
+export async function churnSet(
+  world: World,
+  set: string,
+  runners: number,
+  jobs: number,
+  queue: (job: () => Promise<unknown>) => Promise<void>,
+  jobMs: number,
+): Promise<SetChurn> {
   const { agent, simulator } = world;
   const registrations = new RegistrationWatch(simulator);
   const account = await world.cpuAccount();
   const queuedAt = Date.now();
-  await queue(async () => await simulator.queueJob({ repo: REPOSITORY, labels: ['self-hosted', set], sleepMs: jobMs }));
-  await agent.until('all jobs are finished and their pods are gone', () => agent.count('gone') >= jobs, GIVE_UP_MS);
-  await agent.until('all replacements are online', () => agent.count('online') >= jobs + runners, GIVE_UP_MS);
+  await queue(
+    async () =>
+      await simulator.queueJob({ repo: REPOSITORY, labels: ['self-hosted', set], sleepMs: jobMs }),
+  );
+  await agent.until(
+    'all jobs are finished and their pods are gone',
+    () => agent.count('gone') >= jobs,
+    GIVE_UP_MS,
+  );
+  await agent.until(
+    'all replacements are online',
+    () => agent.count('online') >= jobs + runners,
+    GIVE_UP_MS,
+  );
   const spent = await account.spent();
   await registrations.stop();
 
   const done = (await simulator.jobs()).filter(({ labels }) => labels.includes(set));
-  const ends = done.map(({ id, runner_name: name, completed_at: at }) => {
-    const finishedAt = Date.parse(at ?? '');
-    const podGoneAt = agent.of(workflowIdOfRunner(set, name ?? '') ?? '').gone;
-    const registrationGoneAt = registrations.goneAt(name ?? '', finishedAt);
-    if (podGoneAt === undefined || registrationGoneAt === undefined) throw new Error(`the runner of job ${id} is not all gone: pod ${podGoneAt}, registration ${registrationGoneAt}`);
-    return { finishedAt, goneAt: Math.max(podGoneAt, registrationGoneAt) };
-  }).toSorted((a, b) => a.finishedAt - b.finishedAt);
-  if (ends.length !== jobs) throw new Error(`${ends.length} jobs of the set are over, and ${jobs} were queued`);
-  const successors = [...agent.all().values()].toSorted((a, b) => (a.created ?? 0) - (b.created ?? 0)).slice(runners, runners + jobs);
+  const ends = done
+    .map(({ id, runner_name: name, completed_at: at }) => {
+      const finishedAt = Date.parse(at ?? '');
+      const podGoneAt = agent.of(workflowIdOfRunner(set, name ?? '') ?? '').gone;
+      const registrationGoneAt = registrations.goneAt(name ?? '', finishedAt);
+      if (podGoneAt === undefined || registrationGoneAt === undefined)
+        throw new Error(
+          `the runner of job ${id} is not all gone: pod ${podGoneAt}, registration ${registrationGoneAt}`,
+        );
+      return { finishedAt, goneAt: Math.max(podGoneAt, registrationGoneAt) };
+    })
+    .toSorted((a, b) => a.finishedAt - b.finishedAt);
+  if (ends.length !== jobs)
+    throw new Error(`${ends.length} jobs of the set are over, and ${jobs} were queued`);
+  const successors = [...agent.all().values()]
+    .toSorted((a, b) => (a.created ?? 0) - (b.created ?? 0))
+    .slice(runners, runners + jobs);
   return {
     gone: ends.map(({ finishedAt, goneAt }) => goneAt - finishedAt),
-    replaced: successors.map(({ online = Number.NaN }, index) => online - (ends[index]?.finishedAt ?? Number.NaN)),
+    replaced: successors.map(
+      ({ online = Number.NaN }, index) => online - (ends[index]?.finishedAt ?? Number.NaN),
+    ),
     online: successors.map(({ online = Number.NaN, created = Number.NaN }) => online - created),
     seconds: ((ends.at(-1)?.finishedAt ?? Number.NaN) - queuedAt) / 1_000,
     spent,

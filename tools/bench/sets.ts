@@ -2,7 +2,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { QueryNotRegisteredError, type Client } from '@temporalio/client';
 import proto from '@temporalio/proto';
-import { RUNNER_SET_WORKFLOW, setStatusQuery, setWorkflowId, type RunnerSetInput, type RunnerSetStatus } from '../../core/contract/index.ts';
+import {
+  RUNNER_SET_WORKFLOW,
+  setStatusQuery,
+  setWorkflowId,
+  type RunnerSetInput,
+  type RunnerSetStatus,
+} from '../../core/contract/index.ts';
 import { SETS_PRIORITY_KEY, SET_TASK_TIMEOUT_MS } from '../../core/domain/setPriority.ts';
 import { ORGANIZATION } from './runners.ts';
 import type { World } from './world.ts';
@@ -10,10 +16,24 @@ import type { World } from './world.ts';
 const { TimeoutType, WorkflowTaskFailedCause } = proto.temporal.api.enums.v1;
 
 /** Starts it. @returns the name of a set whose label is its name */
-export async function startSet({ client, taskQueue }: World, suffix: string, more: Partial<RunnerSetInput>): Promise<string> {
+export async function startSet(
+  { client, taskQueue }: World,
+  suffix: string,
+  more: Partial<RunnerSetInput>,
+): Promise<string> {
   const name = `${taskQueue}-${suffix}`;
-  const input: RunnerSetInput = { name, template: { organization: ORGANIZATION, labels: ['self-hosted', name] }, ...more };
-  await client.workflow.start(RUNNER_SET_WORKFLOW, { workflowId: setWorkflowId(name), taskQueue, args: [input], workflowTaskTimeout: SET_TASK_TIMEOUT_MS, priority: { priorityKey: SETS_PRIORITY_KEY } });
+  const input: RunnerSetInput = {
+    name,
+    template: { organization: ORGANIZATION, labels: ['self-hosted', name] },
+    ...more,
+  };
+  await client.workflow.start(RUNNER_SET_WORKFLOW, {
+    workflowId: setWorkflowId(name),
+    taskQueue,
+    args: [input],
+    workflowTaskTimeout: SET_TASK_TIMEOUT_MS,
+    priority: { priorityKey: SETS_PRIORITY_KEY },
+  });
   await untilAdmitted(client, name); // it is listed with what it covers
   return name;
 }
@@ -35,13 +55,23 @@ export async function statusOf(client: Client, name: string): Promise<RunnerSetS
 }
 
 /** What became of workflow tasks of sets that were not completed: how many, by Temporal's word for it; a task that is tried again and again is in its history once. */
-export async function lostTasksOf(client: Client, workflowIds: readonly string[]): Promise<Record<string, number>> {
+export async function lostTasksOf(
+  client: Client,
+  workflowIds: readonly string[],
+): Promise<Record<string, number>> {
   const lost: Record<string, number> = {};
   for (const workflowId of workflowIds) {
     for await (const { runId } of client.workflow.list({ query: `WorkflowId = '${workflowId}'` })) {
       const { events } = await client.workflow.getHandle(workflowId, runId).fetchHistory();
-      for (const { workflowTaskFailedEventAttributes: failed, workflowTaskTimedOutEventAttributes: late } of events ?? []) {
-        const why = failed ? WorkflowTaskFailedCause[failed.cause ?? 0] : late ? TimeoutType[late.timeoutType ?? 0] : undefined;
+      for (const {
+        workflowTaskFailedEventAttributes: failed,
+        workflowTaskTimedOutEventAttributes: late,
+      } of events ?? []) {
+        const why = failed
+          ? WorkflowTaskFailedCause[failed.cause ?? 0]
+          : late
+            ? TimeoutType[late.timeoutType ?? 0]
+            : undefined;
         if (why !== undefined) lost[why] = (lost[why] ?? 0) + 1;
       }
     }
@@ -62,9 +92,16 @@ export async function runsOf(client: Client, workflowId: string): Promise<SetRun
   const runs: SetRunSize[] = [];
   for await (const { runId } of client.workflow.list({ query: `WorkflowId = '${workflowId}'` })) {
     // Lists do not tell the size of a run that goes on.
-    const { historyLength, historySize = Number.NaN } = await client.workflow.getHandle(workflowId, runId).describe();
-    const { history } = await client.workflowService.getWorkflowExecutionHistory({ namespace: client.options.namespace, execution: { workflowId, runId }, maximumPageSize: 1 });
-    const carried = history?.events?.[0]?.workflowExecutionStartedEventAttributes?.input?.payloads?.[1]?.data;
+    const { historyLength, historySize = Number.NaN } = await client.workflow
+      .getHandle(workflowId, runId)
+      .describe();
+    const { history } = await client.workflowService.getWorkflowExecutionHistory({
+      namespace: client.options.namespace,
+      execution: { workflowId, runId },
+      maximumPageSize: 1,
+    });
+    const carried =
+      history?.events?.[0]?.workflowExecutionStartedEventAttributes?.input?.payloads?.[1]?.data;
     runs.push({ historyLength, historyBytes: historySize, carriedBytes: carried?.length ?? 0 });
   }
   return runs;

@@ -2,7 +2,14 @@
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { PassThrough } from 'node:stream';
-import { Log, makeInformer, type CoreV1Api, type KubeConfig, type V1ContainerState, type V1Pod } from '@kubernetes/client-node';
+import {
+  Log,
+  makeInformer,
+  type CoreV1Api,
+  type KubeConfig,
+  type V1ContainerState,
+  type V1Pod,
+} from '@kubernetes/client-node';
 import { RUNNER_CONTAINER } from '../../core/domain/podTemplate.ts';
 import type { TaskTimes } from './processes/taskTimes.ts';
 
@@ -27,7 +34,8 @@ interface Seen {
 
 const GIVE_UP_MS = 120_000;
 
-const stateOf = ({ status }: V1Pod): V1ContainerState | undefined => status?.containerStatuses?.find(({ name }) => name === RUNNER_CONTAINER)?.state;
+const stateOf = ({ status }: V1Pod): V1ContainerState | undefined =>
+  status?.containerStatuses?.find(({ name }) => name === RUNNER_CONTAINER)?.state;
 
 /** Watches all pods of a namespace, from before the first one. */
 export class StepPods {
@@ -38,16 +46,31 @@ export class StepPods {
   readonly #seen = new Map<string, Seen>();
   readonly #waiting = new Set<() => void>();
 
-  private constructor(kubeconfig: KubeConfig, core: CoreV1Api, namespace: string, tasks: TaskTimes) {
+  private constructor(
+    kubeconfig: KubeConfig,
+    core: CoreV1Api,
+    namespace: string,
+    tasks: TaskTimes,
+  ) {
     this.#kubeconfig = kubeconfig;
     this.#namespace = namespace;
     this.#tasks = tasks;
-    this.#informer = makeInformer<V1Pod>(kubeconfig, `/api/v1/namespaces/${namespace}/pods`, async () => await core.listNamespacedPod({ namespace }));
-    for (const event of ['add', 'update', 'delete'] as const) this.#informer.on(event, (pod) => this.#see(pod));
+    this.#informer = makeInformer<V1Pod>(
+      kubeconfig,
+      `/api/v1/namespaces/${namespace}/pods`,
+      async () => await core.listNamespacedPod({ namespace }),
+    );
+    for (const event of ['add', 'update', 'delete'] as const)
+      this.#informer.on(event, (pod) => this.#see(pod));
   }
 
   /** @param tasks - of the node's container runtime */
-  static async open(kubeconfig: KubeConfig, core: CoreV1Api, namespace: string, tasks: TaskTimes): Promise<StepPods> {
+  static async open(
+    kubeconfig: KubeConfig,
+    core: CoreV1Api,
+    namespace: string,
+    tasks: TaskTimes,
+  ): Promise<StepPods> {
     const pods = new StepPods(kubeconfig, core, namespace, tasks);
     await pods.#informer.start();
     return pods;
@@ -68,7 +91,10 @@ export class StepPods {
 
   async #firstLine(name: string): Promise<number> {
     const stream = new PassThrough();
-    await new Log(this.#kubeconfig).log(this.#namespace, name, RUNNER_CONTAINER, stream, { follow: true, timestamps: true });
+    await new Log(this.#kubeconfig).log(this.#namespace, name, RUNNER_CONTAINER, stream, {
+      follow: true,
+      timestamps: true,
+    });
     // It ends with the container.
     const [line] = (await once(createInterface({ input: stream }), 'line')) as [string];
     return Date.parse(line.slice(0, line.indexOf(' ')));
@@ -77,7 +103,10 @@ export class StepPods {
   /** Awaits that the step's container has ended, as the watch tells. */
   async ended(name: string): Promise<void> {
     await new Promise<void>((resolve, reject) => {
-      const timer = setTimeout(() => over(reject, new Error(`pod ${name} did not end within ${GIVE_UP_MS / 1_000} s`)), GIVE_UP_MS);
+      const timer = setTimeout(
+        () => over(reject, new Error(`pod ${name} did not end within ${GIVE_UP_MS / 1_000} s`)),
+        GIVE_UP_MS,
+      );
       const look = (): void => {
         const seen = this.#seen.get(name);
         if (seen !== undefined && stateOf(seen.last)?.terminated !== undefined) over(resolve);
@@ -102,7 +131,8 @@ export class StepPods {
     const { createdAt, last, firstLineAt } = this.#of(name);
     const { terminated } = stateOf(last) ?? {};
     const { endedAt } = JSON.parse(terminated?.message ?? '{}') as { endedAt?: string };
-    if (terminated?.exitCode !== 0 || endedAt === undefined || firstLineAt === undefined) throw new Error(`pod ${name} is no step that succeeded: ${JSON.stringify(last.status)}`);
+    if (terminated?.exitCode !== 0 || endedAt === undefined || firstLineAt === undefined)
+      throw new Error(`pod ${name} is no step that succeeded: ${JSON.stringify(last.status)}`);
     const { startedAt } = await this.#tasks.of(terminated.containerID ?? '');
     return { createdAt, startedAt, firstLineAt: await firstLineAt, endedAt: Date.parse(endedAt) };
   }

@@ -2,18 +2,27 @@
 import { sum, type Sample } from './metrics.ts';
 
 /** What a worker asks for whether or not it has anything to do. */
-const UNASKED: ReadonlySet<string> = new Set(['RecordWorkerHeartbeat', 'GetSystemInfo', 'DescribeNamespace', 'GetClusterInfo', 'ShutdownWorker']);
+const UNASKED: ReadonlySet<string> = new Set([
+  'RecordWorkerHeartbeat',
+  'GetSystemInfo',
+  'DescribeNamespace',
+  'GetClusterInfo',
+  'ShutdownWorker',
+]);
 
 /** By operation. A poll counts when it was answered with a task: an empty one is only waiting. */
 export function temporalRequests(samples: readonly Sample[]): Record<string, number> {
   const requests: Record<string, number> = {};
   for (const { name, labels, value } of samples) {
     const { operation = '' } = labels;
-    if (name === 'temporal_request_total' && !UNASKED.has(operation)) requests[operation] = (requests[operation] ?? 0) + value;
+    if (name === 'temporal_request_total' && !UNASKED.has(operation))
+      requests[operation] = (requests[operation] ?? 0) + value;
   }
   return {
     ...requests,
     'workflow polls answered': sum(samples, 'temporal_workflow_task_queue_poll_succeed_total'),
-    'activity polls answered': sum(samples, 'temporal_long_request_total', { operation: 'PollActivityTaskQueue' }) - sum(samples, 'temporal_activity_poll_no_task_total'),
+    'activity polls answered':
+      sum(samples, 'temporal_long_request_total', { operation: 'PollActivityTaskQueue' }) -
+      sum(samples, 'temporal_activity_poll_no_task_total'),
   };
 }

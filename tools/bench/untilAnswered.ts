@@ -3,11 +3,17 @@ import { QueryNotRegisteredError } from '@temporalio/client';
 import { grpcStatus } from '../../activities/grpcStatus.ts';
 
 /** google.rpc.Code: what an overloaded server, or a worker that is behind, says of a question; the next one may be answered. */
-const NOT_NOW = new Set([4 /* DEADLINE_EXCEEDED */, 8 /* RESOURCE_EXHAUSTED */, 9 /* FAILED_PRECONDITION: of a workflow whose tasks time out */, 14 /* UNAVAILABLE */]);
+const NOT_NOW = new Set([
+  4 /* DEADLINE_EXCEEDED */, 8 /* RESOURCE_EXHAUSTED */,
+  9 /* FAILED_PRECONDITION: of a workflow whose tasks time out */, 14 /* UNAVAILABLE */,
+]);
 
 /** Asks Temporal until it answers, and tells when it did not. @throws Error what it answers otherwise */
-export async function untilAnswered<T>({ progress }: { readonly progress: (line: string) => void }, ask: () => Promise<T>): Promise<T> {
-  for (;; await delay(1_000)) {
+export async function untilAnswered<T>(
+  { progress }: { readonly progress: (line: string) => void },
+  ask: () => Promise<T>,
+): Promise<T> {
+  for (; ; await delay(1_000)) {
     try {
       return await ask();
     } catch (failed) {

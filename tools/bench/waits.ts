@@ -10,12 +10,27 @@ export interface AnsweredWait {
 }
 
 /** `undefined`: it was not answered. */
-export async function answeredEndWait(client: Client, workflowId: string): Promise<AnsweredWait | undefined> {
+export async function answeredEndWait(
+  client: Client,
+  workflowId: string,
+): Promise<AnsweredWait | undefined> {
   const { events } = await client.workflow.getHandle(workflowId).fetchHistory();
-  const scheduled = events?.find((event) => parseWaitActivityId(event.activityTaskScheduledEventAttributes?.activityId ?? '')?.condition === 'ended');
+  const scheduled = events?.find(
+    (event) =>
+      parseWaitActivityId(event.activityTaskScheduledEventAttributes?.activityId ?? '')
+        ?.condition === 'ended',
+  );
   if (!scheduled) return undefined;
-  const completed = events?.find((event) => String(event.activityTaskCompletedEventAttributes?.scheduledEventId) === String(scheduled.eventId));
-  const started = events?.find((event) => String(event.eventId) === String(completed?.activityTaskCompletedEventAttributes?.startedEventId));
+  const completed = events?.find(
+    (event) =>
+      String(event.activityTaskCompletedEventAttributes?.scheduledEventId) ===
+      String(scheduled.eventId),
+  );
+  const started = events?.find(
+    (event) =>
+      String(event.eventId) ===
+      String(completed?.activityTaskCompletedEventAttributes?.startedEventId),
+  );
   const time = completed?.eventTime;
   if (!time || !started) return undefined;
   return {

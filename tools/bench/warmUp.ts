@@ -15,7 +15,8 @@ export async function warmUp(world: World): Promise<void> {
   progress(`warming up with ${LIVES} lives`);
   await startRunners(world, LIVES, { prefix: 'warm-up' });
   await untilPhase(world, 'Idle', LIVES);
-  for (let job = 0; job < LIVES; job++) await simulator.queueJob({ repo: REPOSITORY, sleepMs: JOB_MS });
+  for (let job = 0; job < LIVES; job++)
+    await simulator.queueJob({ repo: REPOSITORY, sleepMs: JOB_MS });
   await untilClosed(world, LIVES);
   await simulator.resetRequests();
   agent.startOver();

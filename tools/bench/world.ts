@@ -63,7 +63,10 @@ export const STARTUP_MS = 300;
 const IDLE_MS = 5_000;
 
 /** Brings everything up, runs the benchmark, and takes everything down again, whatever comes. */
-export async function inWorld<T>(options: WorldOptions, run: (world: World) => Promise<T>): Promise<T> {
+export async function inWorld<T>(
+  options: WorldOptions,
+  run: (world: World) => Promise<T>,
+): Promise<T> {
   const { stateDir, keep, cold, temporal: server, progress } = options;
   const closers: (() => Promise<unknown>)[] = [];
   const interrupted = interruption();
@@ -74,18 +77,23 @@ export async function inWorld<T>(options: WorldOptions, run: (world: World) => P
     progress(`failed: ${String(error)}`);
     throw error;
   } finally {
-    for (const close of closers) await close().catch((error: unknown) => progress(`cleaning up: ${String(error)}`));
+    for (const close of closers)
+      await close().catch((error: unknown) => progress(`cleaning up: ${String(error)}`));
   }
 
   async function bringUpAndRun(): Promise<T> {
     progress(`bringing up Temporal (${server}), etcd, the API server and KWOK in ${stateDir}`);
-    const wasUp = Object.values((await status({ stateDir })).components).some(({ state }) => state !== 'down');
+    const wasUp = Object.values((await status({ stateDir })).components).some(
+      ({ state }) => state !== 'down',
+    );
     closers.push(async () => {
-      if (keep || wasUp) progress(`the components stay up: npm run lab -- status --state-dir ${stateDir}`);
+      if (keep || wasUp)
+        progress(`the components stay up: npm run lab -- status --state-dir ${stateDir}`);
       else await down({ stateDir, purge: true, progress });
     });
     const lab = await up({ stateDir, temporal: server, kubernetes: true, nodes: 'kwok', progress });
-    if (!lab.temporal || !lab.kubernetes) throw new Error('the lab came up without Temporal or Kubernetes');
+    if (!lab.temporal || !lab.kubernetes)
+      throw new Error('the lab came up without Temporal or Kubernetes');
     const { temporal, kubernetes } = lab;
 
     // Names of this run alone, so that a lab which is kept serves many runs.
@@ -95,10 +103,19 @@ export async function inWorld<T>(options: WorldOptions, run: (world: World) => P
     const core = loadKubeConfig({ path: kubernetes.kubeconfig }).makeApiClient(CoreV1Api);
     await createNamespace(core, id);
 
-    const simulator = await SimulatorProcess.start(join(lab.stateDir, 'simulator.json'), join(logs, 'simulator.log'));
+    const simulator = await SimulatorProcess.start(
+      join(lab.stateDir, 'simulator.json'),
+      join(logs, 'simulator.log'),
+    );
     closers.unshift(async () => await simulator.stop());
     const agent = await KwokAgentProcess.start(
-      { kubeconfig: kubernetes.kubeconfig, namespace: id, labelSelector: ownSelector(id), simulatorUrl: simulator.client.url, startupMs: STARTUP_MS },
+      {
+        kubeconfig: kubernetes.kubeconfig,
+        namespace: id,
+        labelSelector: ownSelector(id),
+        simulatorUrl: simulator.client.url,
+        startupMs: STARTUP_MS,
+      },
       progress,
     );
     closers.unshift(async () => await agent.stop());
@@ -125,7 +142,8 @@ export async function inWorld<T>(options: WorldOptions, run: (world: World) => P
       HOLDFAST_WEBHOOK_ADDRESS: '127.0.0.1:0',
     };
     const pids = new Map([['simulator', simulator.pid], ['kwokAgent', agent.pid], ['benchmark', process.pid]]); // prettier-ignore
-    for (const [name, { pid }] of Object.entries((await status({ stateDir })).components)) if (pid !== undefined) pids.set(name, pid);
+    for (const [name, { pid }] of Object.entries((await status({ stateDir })).components))
+      if (pid !== undefined) pids.set(name, pid);
     const startWorker = (name = 'worker'): WorkerProcess => {
       const worker = new WorkerProcess({
         env,
@@ -152,7 +170,14 @@ export async function inWorld<T>(options: WorldOptions, run: (world: World) => P
       },
       atEnd: (close) => void closers.unshift(close),
       startWorker: () => startWorker(),
-      startWorkers: async () => await Promise.all(Array.from({ length: options.workers }, async (_none, index) => await startWorker(`worker${index === 0 ? '' : index + 1}`).ready())),
+      startWorkers: async () =>
+        await Promise.all(
+          Array.from(
+            { length: options.workers },
+            async (_none, index) =>
+              await startWorker(`worker${index === 0 ? '' : index + 1}`).ready(),
+          ),
+        ),
     });
   }
 }

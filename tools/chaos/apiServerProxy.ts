@@ -36,7 +36,10 @@ export interface ApiServerProxy {
 }
 
 /** @param target - the API server, and who we are there */
-export async function startApiServerProxy(target: KubeConfig, { onRequest }: ApiServerProxyOptions): Promise<ApiServerProxy> {
+export async function startApiServerProxy(
+  target: KubeConfig,
+  { onRequest }: ApiServerProxyOptions,
+): Promise<ApiServerProxy> {
   const server = target.getCurrentCluster()?.server ?? '';
   const upstream: RequestOptions = {};
   await target.applyToHTTPSOptions(upstream);
@@ -62,20 +65,41 @@ export async function startApiServerProxy(target: KubeConfig, { onRequest }: Api
     send(request, url, body, response, answered, late.answeredLaterMs, method !== 'GET');
   }
 
-  function send({ method, headers, socket }: IncomingMessage, url: URL, body: Buffer, response: ServerResponse, answered: (status: number) => void, laterMs: number, whateverHappens = false): void {
-    const onward = httpsRequest(url, { method, headers: { ...headers, ...(upstream.headers as Record<string, string>), ...IDENTITY, host: url.host }, agent }, (answer) => {
-      const { statusCode: status = 502 } = answer;
-      answered(status);
-      answer.on('error', () => socket.destroy());
-      const pass = (): void => {
-        if (response.closed) return void answer.resume();
-        response.writeHead(status, answer.headers);
-        response.flushHeaders(); // a watch is open before its first event
-        answer.pipe(response);
-      };
-      if (laterMs > 0) setTimeout(pass, laterMs);
-      else pass();
-    });
+  function send(
+    { method, headers, socket }: IncomingMessage,
+    url: URL,
+    body: Buffer,
+    response: ServerResponse,
+    answered: (status: number) => void,
+    laterMs: number,
+    whateverHappens = false,
+  ): void {
+    const onward = httpsRequest(
+      url,
+      {
+        method,
+        headers: {
+          ...headers,
+          ...(upstream.headers as Record<string, string>),
+          ...IDENTITY,
+          host: url.host,
+        },
+        agent,
+      },
+      (answer) => {
+        const { statusCode: status = 502 } = answer;
+        answered(status);
+        answer.on('error', () => socket.destroy());
+        const pass = (): void => {
+          if (response.closed) return void answer.resume();
+          response.writeHead(status, answer.headers);
+          response.flushHeaders(); // a watch is open before its first event
+          answer.pipe(response);
+        };
+        if (laterMs > 0) setTimeout(pass, laterMs);
+        else pass();
+      },
+    );
     onward.on('error', () => {
       answered(0);
       socket.destroy();
@@ -98,7 +122,10 @@ export async function startApiServerProxy(target: KubeConfig, { onRequest }: Api
   });
   const { port } = proxy.address() as AddressInfo;
   const config = new KubeConfig();
-  config.loadFromClusterAndUser({ name: 'proxy', server: `http://127.0.0.1:${port}`, skipTLSVerify: true }, { name: 'worker' });
+  config.loadFromClusterAndUser(
+    { name: 'proxy', server: `http://127.0.0.1:${port}`, skipTLSVerify: true },
+    { name: 'worker' },
+  );
   const cut = (which: ReadonlySet<Socket>): void => {
     for (const socket of which) socket.destroy();
   };

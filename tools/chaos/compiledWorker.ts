@@ -18,7 +18,16 @@ export async function compiledWorker(): Promise<string> {
   const run = async (...args: string[]): Promise<void> => {
     await promisify(execFile)(process.execPath, args, { cwd: ROOT });
   };
-  await run('node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json', '--noCheck', '--declaration', 'false', '--outDir', FOLDER);
+  await run(
+    'node_modules/typescript/bin/tsc',
+    '-p',
+    'tsconfig.build.json',
+    '--noCheck',
+    '--declaration',
+    'false',
+    '--outDir',
+    FOLDER,
+  );
   await run(join(FOLDER, 'worker', 'workflowBundle.js'));
   return join(FOLDER, 'worker', 'main.js');
 }

@@ -1,7 +1,17 @@
 /** Every way in which the world may go wrong under a chaos run: how often, for how long, and what may not go wrong at the same time. */
 
 /** What a fault has for itself while it lasts: two that hold the same never overlap. */
-export type Hold = 'workers' | 'temporal' | 'cluster' | 'answers' | 'pods' | 'limits' | 'credential' | 'lists' | 'removals' | 'webhooks';
+export type Hold =
+  | 'workers'
+  | 'temporal'
+  | 'cluster'
+  | 'answers'
+  | 'pods'
+  | 'limits'
+  | 'credential'
+  | 'lists'
+  | 'removals'
+  | 'webhooks';
 
 export interface FaultKindInfo {
   /** Cards in the deck from which a schedule is dealt. */

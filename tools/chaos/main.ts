@@ -19,7 +19,8 @@ const RUNNERS = { kwok: 50, kubelet: 5 } as const;
 
 function whole(text: string): number {
   const value = Number(text);
-  if (!Number.isInteger(value) || value < 0) throw new InvalidArgumentError('It is not a whole number.');
+  if (!Number.isInteger(value) || value < 0)
+    throw new InvalidArgumentError('It is not a whole number.');
   return value;
 }
 
@@ -27,9 +28,19 @@ async function chaos(flags: Flags): Promise<void> {
   const { nodes, seed = randomInt(1, 2 ** 31), runners = RUNNERS[nodes] } = flags;
   const durationMs = (flags.minutes * 60 + flags.seconds) * 1_000 || 120_000;
   const startedAt = performance.now();
-  const progress = (line: string): void => console.error(`[${((performance.now() - startedAt) / 1_000).toFixed(1).padStart(6)} s] ${line}`);
+  const progress = (line: string): void =>
+    console.error(
+      `[${((performance.now() - startedAt) / 1_000).toFixed(1).padStart(6)} s] ${line}`,
+    );
   progress(`seed ${seed}`);
-  const report = await runChaos({ seed, durationMs, runners, nodes, stateDir: flags.stateDir, progress });
+  const report = await runChaos({
+    seed,
+    durationMs,
+    runners,
+    nodes,
+    stateDir: flags.stateDir,
+    progress,
+  });
   // With --json standard output is for programs.
   const tell = flags.json ? console.error : console.log;
   for (const line of reportLines(report)) tell(line);
@@ -38,14 +49,41 @@ async function chaos(flags: Flags): Promise<void> {
 }
 
 const program = new Command('chaos')
-  .description('Lets everything go wrong around runners on the real components, and judges what they made of it.')
-  .addOption(new Option('--minutes <n>', 'how long things go wrong; with --seconds on top (default: 2 minutes)').argParser(whole).default(0, ''))
+  .description(
+    'Lets everything go wrong around runners on the real components, and judges what they made of it.',
+  )
+  .addOption(
+    new Option(
+      '--minutes <n>',
+      'how long things go wrong; with --seconds on top (default: 2 minutes)',
+    )
+      .argParser(whole)
+      .default(0, ''),
+  )
   .addOption(new Option('--seconds <n>', '').argParser(whole).default(0, ''))
-  .addOption(new Option('--seed <n>', 'what happens when, and to whom; the same seed is the same schedule (default: a new one)').argParser(whole))
-  .addOption(new Option('--runners <n>', `how many runners there are about (default: ${RUNNERS.kwok} on KWOK, ${RUNNERS.kubelet} on the kubelet)`).argParser(whole))
-  .addOption(new Option('--nodes <kind>', 'fake nodes, or this machine as a node (Linux, root)').choices(['kwok', 'kubelet']).default('kwok'))
+  .addOption(
+    new Option(
+      '--seed <n>',
+      'what happens when, and to whom; the same seed is the same schedule (default: a new one)',
+    ).argParser(whole),
+  )
+  .addOption(
+    new Option(
+      '--runners <n>',
+      `how many runners there are about (default: ${RUNNERS.kwok} on KWOK, ${RUNNERS.kubelet} on the kubelet)`,
+    ).argParser(whole),
+  )
+  .addOption(
+    new Option('--nodes <kind>', 'fake nodes, or this machine as a node (Linux, root)')
+      .choices(['kwok', 'kubelet'])
+      .default('kwok'),
+  )
   .addOption(new Option('--json', 'print the report as one JSON object on stdout'))
-  .addOption(new Option('--state-dir <folder>', "the components' data and all logs").default('.holdfast/chaos').env('HOLDFAST_CHAOS_DIR'))
+  .addOption(
+    new Option('--state-dir <folder>', "the components' data and all logs")
+      .default('.holdfast/chaos')
+      .env('HOLDFAST_CHAOS_DIR'),
+  )
   .addHelpText(
     'after',
     `
@@ -60,6 +98,8 @@ try {
   await program.parseAsync();
 } catch (error) {
   const { message, cause } = error as Error;
-  console.error(`chaos: ${message}${cause instanceof Error ? `: ${cause.stack ?? cause.message}` : ''}`);
+  console.error(
+    `chaos: ${message}${cause instanceof Error ? `: ${cause.stack ?? cause.message}` : ''}`,
+  );
   process.exitCode = 1;
 }

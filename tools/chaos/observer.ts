@@ -1,5 +1,14 @@
-import { makeInformer, type CoreV1Api, type KubeConfig, type V1Pod, type V1Secret } from '@kubernetes/client-node';
-import { RUNNER_NAME_ANNOTATION, WORKFLOW_ID_ANNOTATION } from '../../activities/compute/kubernetes/metadata.ts';
+import {
+  makeInformer,
+  type CoreV1Api,
+  type KubeConfig,
+  type V1Pod,
+  type V1Secret,
+} from '@kubernetes/client-node';
+import {
+  RUNNER_NAME_ANNOTATION,
+  WORKFLOW_ID_ANNOTATION,
+} from '../../activities/compute/kubernetes/metadata.ts';
 import { RUNNER_CONTAINER } from '../../core/domain/podTemplate.ts';
 import type { SimulatedJob } from '../simulator/types.ts';
 import type { Simulator } from '../simulator/simulator.ts';
@@ -80,26 +89,53 @@ export class Observer {
   /** What a worker asks the API server for. @returns what its answer is told to */
   request({ method, path, body }: WorkerRequest): (status: number) => void {
     if (method === 'GET') return () => undefined;
-    const secret = method === 'POST' && path.endsWith('/secrets') ? (JSON.parse(body) as V1Secret).metadata : undefined;
+    const secret =
+      method === 'POST' && path.endsWith('/secrets')
+        ? (JSON.parse(body) as V1Secret).metadata
+        : undefined;
     const name = /\/pods\/([^/]+)$/.exec(path)?.[1];
     const life = name === undefined ? lifeIn(body) : lifeOfPod(name);
     if (method === 'DELETE' && name !== undefined && life !== undefined) {
       const known = this.pod(name);
-      const mine = ({ runner_name: runner }: SimulatedJob): boolean => runner !== null && (known === undefined ? lifeOfRunner(runner) === life : runner === known.runner);
-      const job = this.openJobs().find((open) => mine(open) && (open.status === 'assigned' || open.status === 'in_progress'));
-      const { gracePeriodSeconds, preconditions } = (body === '' ? {} : JSON.parse(body)) as { gracePeriodSeconds?: number; preconditions?: { uid?: string } };
-      this.add({ kind: 'deletion', life, pod: preconditions?.uid ?? known?.uid ?? name, graceS: gracePeriodSeconds, ...(job === undefined ? {} : { job: job.id }) });
+      const mine = ({ runner_name: runner }: SimulatedJob): boolean =>
+        runner !== null &&
+        (known === undefined ? lifeOfRunner(runner) === life : runner === known.runner);
+      const job = this.openJobs().find(
+        (open) => mine(open) && (open.status === 'assigned' || open.status === 'in_progress'),
+      );
+      const { gracePeriodSeconds, preconditions } = (body === '' ? {} : JSON.parse(body)) as {
+        gracePeriodSeconds?: number;
+        preconditions?: { uid?: string };
+      };
+      this.add({
+        kind: 'deletion',
+        life,
+        pod: preconditions?.uid ?? known?.uid ?? name,
+        graceS: gracePeriodSeconds,
+        ...(job === undefined ? {} : { job: job.id }),
+      });
     }
     return (status) => {
       // Without an answer it may have been made: another that was made says so itself.
-      if (secret?.name !== undefined && (status === 201 || status === 0)) this.#runnerOf.set(secret.name, secret.annotations?.[RUNNER_NAME_ANNOTATION] ?? '');
-      this.add({ kind: 'request', to: 'cluster', what: `${method} ${path.split('/').slice(-2).join('/')}`, status, ...(life === undefined ? {} : { life }) });
+      if (secret?.name !== undefined && (status === 201 || status === 0))
+        this.#runnerOf.set(secret.name, secret.annotations?.[RUNNER_NAME_ANNOTATION] ?? '');
+      this.add({
+        kind: 'request',
+        to: 'cluster',
+        what: `${method} ${path.split('/').slice(-2).join('/')}`,
+        status,
+        ...(life === undefined ? {} : { life }),
+      });
     };
   }
 
   /** Follows the pods of a namespace, and the simulator; resolves when both have begun. */
   async start(kubeConfig: KubeConfig, core: CoreV1Api, namespace: string): Promise<void> {
-    const informer = makeInformer<V1Pod>(kubeConfig, `/api/v1/namespaces/${namespace}/pods`, async () => await core.listNamespacedPod({ namespace }));
+    const informer = makeInformer<V1Pod>(
+      kubeConfig,
+      `/api/v1/namespaces/${namespace}/pods`,
+      async () => await core.listNamespacedPod({ namespace }),
+    );
     const begin = async (): Promise<void> => {
       if (!this.#stopped) await informer.start().catch(again);
     };
@@ -123,7 +159,9 @@ export class Observer {
   #sawPod(pod: V1Pod): void {
     const { uid = '', name = '', annotations = {}, deletionTimestamp } = pod.metadata ?? {};
     const known = this.#pods.get(uid);
-    const state = pod.status?.containerStatuses?.find((container) => container.name === RUNNER_CONTAINER)?.state;
+    const state = pod.status?.containerStatuses?.find(
+      (container) => container.name === RUNNER_CONTAINER,
+    )?.state;
     const now: KnownPod = {
       uid,
       name,
@@ -131,11 +169,15 @@ export class Observer {
       runner: this.#runnerOf.get(name) ?? '',
       started: state?.running !== undefined || state?.terminated !== undefined,
       stopping: deletionTimestamp !== undefined,
-      ended: state?.terminated !== undefined || pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed',
+      ended:
+        state?.terminated !== undefined ||
+        pod.status?.phase === 'Succeeded' ||
+        pod.status?.phase === 'Failed',
     };
     this.#pods.set(uid, now);
     if (known === undefined) this.#step(now, 'created');
-    for (const step of ['started', 'stopping', 'ended'] as const) if (now[step] && known?.[step] !== true) this.#step(now, step);
+    for (const step of ['started', 'stopping', 'ended'] as const)
+      if (now[step] && known?.[step] !== true) this.#step(now, step);
   }
 
   #podGone(pod: V1Pod): void {
@@ -145,7 +187,10 @@ export class Observer {
     this.#step(known, 'gone');
   }
 
-  #step({ life, uid, name, runner }: KnownPod, step: Extract<Entry, { kind: 'pod' }>['step']): void {
+  #step(
+    { life, uid, name, runner }: KnownPod,
+    step: Extract<Entry, { kind: 'pod' }>['step'],
+  ): void {
     this.add({ kind: 'pod', life, pod: uid, name, runner, step });
   }
 
@@ -164,11 +209,25 @@ export class Observer {
     if (before === undefined || job === undefined) return;
     const { status, assignments, runner_name: runner } = job;
     const whose = runner === null ? {} : { life: lifeOfRunner(runner) };
-    if (assignments > before.assignments) this.add({ kind: 'job', job: id, step: 'assigned', ...whose });
-    if (assignments > before.assignments && this.#greedy.has(id)) this.add({ kind: 'taken', pod: this.pods().find((pod) => pod.runner === runner)?.uid ?? '', how: 'out of memory', ...whose });
-    if (status === 'in_progress' && before.status !== 'in_progress') this.add({ kind: 'job', job: id, step: 'started', ...whose });
+    if (assignments > before.assignments)
+      this.add({ kind: 'job', job: id, step: 'assigned', ...whose });
+    if (assignments > before.assignments && this.#greedy.has(id))
+      this.add({
+        kind: 'taken',
+        pod: this.pods().find((pod) => pod.runner === runner)?.uid ?? '',
+        how: 'out of memory',
+        ...whose,
+      });
+    if (status === 'in_progress' && before.status !== 'in_progress')
+      this.add({ kind: 'job', job: id, step: 'started', ...whose });
     if (status === 'completed') {
-      this.add({ kind: 'job', job: id, step: 'completed', conclusion: job.conclusion ?? '', ...whose });
+      this.add({
+        kind: 'job',
+        job: id,
+        step: 'completed',
+        conclusion: job.conclusion ?? '',
+        ...whose,
+      });
       this.#openJobs.delete(id);
     } else this.#openJobs.set(id, { status, assignments });
   }
@@ -177,8 +236,12 @@ export class Observer {
     const all = this.#simulator.world.registrations.all();
     for (const { id, name } of all) this.#runners.set(id, name);
     const now = new Set(all.map(({ name }) => name));
-    for (const runner of now) if (!this.#registered.has(runner)) this.add({ kind: 'registration', runner, step: 'made', life: lifeOfRunner(runner) });
-    for (const runner of this.#registered) if (!now.has(runner)) this.add({ kind: 'registration', runner, step: 'removed', life: lifeOfRunner(runner) });
+    for (const runner of now)
+      if (!this.#registered.has(runner))
+        this.add({ kind: 'registration', runner, step: 'made', life: lifeOfRunner(runner) });
+    for (const runner of this.#registered)
+      if (!now.has(runner))
+        this.add({ kind: 'registration', runner, step: 'removed', life: lifeOfRunner(runner) });
     this.#registered = now;
   }
 
@@ -190,14 +253,22 @@ export class Observer {
     this.#requestsSeen = total;
     for (const { endpoint, path, status } of fresh) {
       const runner = this.#runners.get(Number(/\/actions\/runners\/(\d+)$/.exec(path)?.[1]));
-      if (runner !== undefined) this.add({ kind: 'request', to: 'CI server', what: `${endpoint.split(' ', 1)[0]} registration ${runner}`, status, life: lifeOfRunner(runner) });
+      if (runner !== undefined)
+        this.add({
+          kind: 'request',
+          to: 'CI server',
+          what: `${endpoint.split(' ', 1)[0]} registration ${runner}`,
+          status,
+          life: lifeOfRunner(runner),
+        });
     }
   }
 }
 
 /** A chaos run's workflow ids are short and fit for DNS: pods and runners are named after them, with a hash (docs/lifecycle.md, Names). */
 export const lifeOfPod = (name: string): string => name.replace(/-[0-9a-f]{10}$/, '');
-export const lifeOfRunner = (runner: string): string => `runner-${runner.replace(/-[0-9a-f]{10}(?:-r\d+)?$/, '')}`;
+export const lifeOfRunner = (runner: string): string =>
+  `runner-${runner.replace(/-[0-9a-f]{10}(?:-r\d+)?$/, '')}`;
 
 /** The life that the object in a creation's body is for. */
 function lifeIn(body: string): string | undefined {

@@ -4,13 +4,24 @@ import type { ChaosReport } from './run.ts';
 const MOST_TIMELINES = 5;
 
 /** The report for people. Pure. */
-export function reportLines({ seed, lives, jobs, faults, settledMs, violations }: ChaosReport): string[] {
+export function reportLines({
+  seed,
+  lives,
+  jobs,
+  faults,
+  settledMs,
+  violations,
+}: ChaosReport): string[] {
   const kinds = Object.entries(faults).toSorted(([a], [b]) => (a < b ? -1 : 1)); // prettier-ignore
   return [
     ...kinds.map(([kind, count]) => `${kind.padEnd(24)} ${String(count).padStart(4)}`),
     '',
     `seed ${seed}: ${lives} lives, ${jobs} jobs, ${kinds.reduce((sum, [, count]) => sum + count, 0)} faults; all waits were over ${settledMs.waits} ms after the last one, all was at rest ${settledMs.rest} ms after the last job, and gone after another ${settledMs.gone} ms`,
     violations.length === 0 ? 'no violations' : `${violations.length} VIOLATIONS`,
-    ...violations.flatMap(({ rule, message, life, timeline }, index) => ['', `${index + 1}. ${rule}: ${message}${life === undefined ? '' : ` (${life})`}`, ...(index < MOST_TIMELINES ? (timeline ?? []) : [])]),
+    ...violations.flatMap(({ rule, message, life, timeline }, index) => [
+      '',
+      `${index + 1}. ${rule}: ${message}${life === undefined ? '' : ` (${life})`}`,
+      ...(index < MOST_TIMELINES ? (timeline ?? []) : []),
+    ]),
   ];
 }

@@ -122,7 +122,9 @@ class Run {
     try {
       return await FAULTS[planned.kind](this.#world, planned);
     } catch (error) {
-      this.#options.progress(`${planned.kind} did not happen: ${error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error)}`);
+      this.#options.progress(
+        `${planned.kind} did not happen: ${error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error)}`,
+      );
       return undefined;
     }
   }
@@ -136,11 +138,21 @@ class Run {
       lives ??= new Set(now.map(({ life }) => life));
       return now.filter(({ life }) => lives?.has(life));
     };
-    await this.#comes('every wait to be over', waits, Math.max(calmAt, this.#lastDeath() + DEATH_MS) + SOON_MS - observer.now());
+    await this.#comes(
+      'every wait to be over',
+      waits,
+      Math.max(calmAt, this.#lastDeath() + DEATH_MS) + SOON_MS - observer.now(),
+    );
     const overAt = observer.now();
-    await this.#comes('all jobs to end', () => observer.openJobs().map(({ id, status }) => ({ what: `job ${id} is ${status}` })));
+    await this.#comes('all jobs to end', () =>
+      observer.openJobs().map(({ id, status }) => ({ what: `job ${id} is ${status}` })),
+    );
     const doneAt = observer.now();
-    await this.#comes('all to be at rest', async () => await unsettled(this.#world, this.#users), Math.max(calmAt + HEALED_MS - doneAt, 0) + SOON_MS);
+    await this.#comes(
+      'all to be at rest',
+      async () => await unsettled(this.#world, this.#users),
+      Math.max(calmAt + HEALED_MS - doneAt, 0) + SOON_MS,
+    );
     const restAt = observer.now();
     await this.#users.drain();
     await this.#comes('nothing to be left', async () => await leftovers(this.#world));
@@ -148,18 +160,34 @@ class Run {
   }
 
   #lastDeath(): number {
-    return this.#world.observer.entries.findLast((entry) => entry.kind === 'fault' && entry.edge === 'begins' && DEATHS.has(entry.fault))?.at ?? 0;
+    return (
+      this.#world.observer.entries.findLast(
+        (entry) => entry.kind === 'fault' && entry.edge === 'begins' && DEATHS.has(entry.fault),
+      )?.at ?? 0
+    );
   }
 
   /** Waits until nobody is in the way any more. Who still is after `soonMs`, or when nothing has changed for long, is a violation. */
-  async #comes(what: string, inTheWay: () => Promise<Obstacle[]> | Obstacle[], soonMs = PATIENCE_MS): Promise<void> {
+  async #comes(
+    what: string,
+    inTheWay: () => Promise<Obstacle[]> | Obstacle[],
+    soonMs = PATIENCE_MS,
+  ): Promise<void> {
     const startedAt = performance.now();
     let [fewest, fewerAt] = [Number.POSITIVE_INFINITY, startedAt];
     const tooLate = (obstacles: readonly Obstacle[], ms: number): void => {
-      for (const { what: message, life } of obstacles) this.#found.push({ rule: `within ${ms / 1_000} s: ${what}`, message, ...(life === undefined ? {} : { life }) });
+      for (const { what: message, life } of obstacles)
+        this.#found.push({
+          rule: `within ${ms / 1_000} s: ${what}`,
+          message,
+          ...(life === undefined ? {} : { life }),
+        });
     };
     // A look may fail on a busy machine.
-    const look = async (): Promise<Obstacle[]> => await Promise.resolve(inTheWay()).catch((error: unknown) => [{ what: `it could not be looked at: ${String(error)}` }]);
+    const look = async (): Promise<Obstacle[]> =>
+      await Promise.resolve(inTheWay()).catch((error: unknown) => [
+        { what: `it could not be looked at: ${String(error)}` },
+      ]);
     let isLate = false;
     for (let toldAt = performance.now(); ; await delay(LOOK_EVERY_MS)) {
       this.#check();
@@ -174,7 +202,8 @@ class Run {
         isLate = true;
         tooLate(last, soonMs);
       }
-      if (performance.now() - fewerAt > PATIENCE_MS) return soonMs < PATIENCE_MS ? tooLate(last, PATIENCE_MS) : undefined;
+      if (performance.now() - fewerAt > PATIENCE_MS)
+        return soonMs < PATIENCE_MS ? tooLate(last, PATIENCE_MS) : undefined;
     }
   }
 
@@ -184,15 +213,28 @@ class Run {
     const all = [...this.#found, ...found, ...violationsOf(observer.entries, true)];
     const violations = [];
     for (const violation of all) {
-      violations.push(violation.life === undefined ? violation : { ...violation, timeline: await timelineWithHistory(this.#world, violation.life) });
+      violations.push(
+        violation.life === undefined
+          ? violation
+          : { ...violation, timeline: await timelineWithHistory(this.#world, violation.life) },
+      );
     }
-    return { seed: this.#options.seed, lives, jobs: this.#users.jobs, faults: this.#counts, settledMs, violations };
+    return {
+      seed: this.#options.seed,
+      lives,
+      jobs: this.#users.jobs,
+      faults: this.#counts,
+      settledMs,
+      violations,
+    };
   }
 
   #tell(): void {
     const { observer } = this.#world;
     const faults = Object.values(this.#counts).reduce((sum, count) => sum + count, 0);
-    this.#options.progress(`${this.#users.jobs} jobs (${observer.openJobs().length} open), ${observer.pods().length} pods, ${faults} faults`);
+    this.#options.progress(
+      `${this.#users.jobs} jobs (${observer.openJobs().length} open), ${observer.pods().length} pods, ${faults} faults`,
+    );
     for (const { rule, message, life } of violationsOf(observer.entries, false)) {
       const line = `VIOLATION: ${rule}: ${message}${life === undefined ? '' : ` (${life})`}`;
       if (!this.#told.has(line)) this.#options.progress(line);
@@ -201,7 +243,9 @@ class Run {
   }
 
   #inBackground(work: Promise<void>): void {
-    const done = work.catch((error: unknown) => void (this.#failure ??= error)).finally(() => this.#background.delete(done));
+    const done = work
+      .catch((error: unknown) => void (this.#failure ??= error))
+      .finally(() => this.#background.delete(done));
     this.#background.add(done);
   }
 
@@ -225,6 +269,7 @@ class Run {
   /** @throws Error when the run itself is broken */
   #check(): void {
     this.#world.check();
-    if (this.#failure !== undefined) throw new Error('the chaos run itself failed', { cause: this.#failure });
+    if (this.#failure !== undefined)
+      throw new Error('the chaos run itself failed', { cause: this.#failure });
   }
 }

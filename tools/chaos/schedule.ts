@@ -30,7 +30,12 @@ export const TOLD: readonly Told[] = ['drain', 'stop', 'force', 'plain', 'retire
 export type PlannedWork = { readonly atMs: number } & (
   | { readonly kind: 'job'; readonly set: 'ephemeral' | 'static'; readonly takesMs: number }
   /** A runner by itself, with its jobs, one after another. */
-  | { readonly kind: 'runner'; readonly ephemeral: boolean; readonly replaces: boolean; readonly jobsMs: readonly number[] }
+  | {
+      readonly kind: 'runner';
+      readonly ephemeral: boolean;
+      readonly replaces: boolean;
+      readonly jobsMs: readonly number[];
+    }
   | { readonly kind: 'tell'; readonly how: Told; readonly pick: number }
   | { readonly kind: 'cancelJob'; readonly pick: number }
   /** The set gets another template. */
@@ -58,14 +63,20 @@ export function scheduleOf(options: ScheduleOptions): Schedule {
 /** Dealt from a shuffled deck, so that in a run of some minutes every kind has its turn; a card that does not fit now waits for its time. */
 function faultsOf({ seed, durationMs, nodes }: ScheduleOptions): PlannedFault[] {
   const random = seededRandom(seed);
-  const kinds = (Object.keys(FAULT_KINDS) as FaultKind[]).filter((kind) => (faultKindInfo(kind).nodes ?? nodes) === nodes);
-  const cards = kinds.flatMap((kind) => Array.from({ length: faultKindInfo(kind).cards }, () => kind));
+  const kinds = (Object.keys(FAULT_KINDS) as FaultKind[]).filter(
+    (kind) => (faultKindInfo(kind).nodes ?? nodes) === nodes,
+  );
+  const cards = kinds.flatMap((kind) =>
+    Array.from({ length: faultKindInfo(kind).cards }, () => kind),
+  );
   const heldUntil = new Map<Hold, number>();
   const faults: PlannedFault[] = [];
   let deck: FaultKind[] = [];
   for (let atMs = FIRST_FAULT_MS; atMs < durationMs; atMs += between(random, FAULTS_APART_MS)) {
     if (deck.length === 0) deck = shuffled(cards, random);
-    const index = deck.findIndex((kind) => faultKindInfo(kind).holds.every((hold) => (heldUntil.get(hold) ?? 0) <= atMs));
+    const index = deck.findIndex((kind) =>
+      faultKindInfo(kind).holds.every((hold) => (heldUntil.get(hold) ?? 0) <= atMs),
+    );
     const [pick, length] = [random(), random()];
     const [kind] = index < 0 ? [] : deck.splice(index, 1);
     if (kind === undefined) continue;
@@ -84,17 +95,42 @@ function workOf({ seed, durationMs, runners }: ScheduleOptions): PlannedWork[] {
   const work: PlannedWork[] = [];
   const jobEveryMs = (1_000 * RUNNERS_PER_JOB_A_SECOND) / runners;
   const every = (meanMs: number, make: (atMs: number) => PlannedWork): void => {
-    for (let atMs = between(random, [0, meanMs]); atMs < durationMs; atMs += between(random, [meanMs / 2, meanMs * 1.5])) work.push(make(atMs));
+    for (
+      let atMs = between(random, [0, meanMs]);
+      atMs < durationMs;
+      atMs += between(random, [meanMs / 2, meanMs * 1.5])
+    )
+      work.push(make(atMs));
   };
-  every(jobEveryMs, (atMs) => ({ atMs, kind: 'job', set: random() < 0.7 ? 'ephemeral' : 'static', takesMs: between(random, JOB_MS) }));
+  every(jobEveryMs, (atMs) => ({
+    atMs,
+    kind: 'job',
+    set: random() < 0.7 ? 'ephemeral' : 'static',
+    takesMs: between(random, JOB_MS),
+  }));
   every(jobEveryMs * 5, (atMs) => {
     const ephemeral = random() < 0.6;
     const jobs = ephemeral ? 1 : 1 + Math.floor(random() * 3);
-    return { atMs, kind: 'runner', ephemeral, replaces: random() < 0.5, jobsMs: Array.from({ length: jobs }, () => between(random, JOB_MS)) };
+    return {
+      atMs,
+      kind: 'runner',
+      ephemeral,
+      replaces: random() < 0.5,
+      jobsMs: Array.from({ length: jobs }, () => between(random, JOB_MS)),
+    };
   });
-  every(jobEveryMs * 10, (atMs) => ({ atMs, kind: 'tell', how: TOLD[Math.floor(random() * TOLD.length)] ?? 'drain', pick: random() }));
+  every(jobEveryMs * 10, (atMs) => ({
+    atMs,
+    kind: 'tell',
+    how: TOLD[Math.floor(random() * TOLD.length)] ?? 'drain',
+    pick: random(),
+  }));
   every(jobEveryMs * 20, (atMs) => ({ atMs, kind: 'cancelJob', pick: random() }));
-  every(ROLLOUT_EVERY_MS, (atMs) => ({ atMs, kind: 'rollout', set: random() < 0.5 ? 'ephemeral' : 'static' }));
+  every(ROLLOUT_EVERY_MS, (atMs) => ({
+    atMs,
+    kind: 'rollout',
+    set: random() < 0.5 ? 'ephemeral' : 'static',
+  }));
   return work.toSorted((a, b) => a.atMs - b.atMs);
 }
 

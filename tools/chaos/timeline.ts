@@ -7,19 +7,54 @@ export type Entry = {
   readonly at: number;
   readonly life?: string;
 } & (
-  | { readonly kind: 'fault'; readonly fault: FaultKind; readonly edge: 'begins' | 'ends'; readonly whom?: string }
-  | { readonly kind: 'pod'; readonly step: 'created' | 'started' | 'stopping' | 'ended' | 'gone'; readonly pod: string; readonly name: string; readonly runner: string }
+  | {
+      readonly kind: 'fault';
+      readonly fault: FaultKind;
+      readonly edge: 'begins' | 'ends';
+      readonly whom?: string;
+    }
+  | {
+      readonly kind: 'pod';
+      readonly step: 'created' | 'started' | 'stopping' | 'ended' | 'gone';
+      readonly pod: string;
+      readonly name: string;
+      readonly runner: string;
+    }
   /** A fault took it: an eviction, a deletion, too little memory. */
   | { readonly kind: 'taken'; readonly pod: string; readonly how: string }
   /** A worker asked the API server to delete it, while its runner had this job. */
-  | { readonly kind: 'deletion'; readonly pod: string; readonly graceS: number | undefined; readonly job?: number }
+  | {
+      readonly kind: 'deletion';
+      readonly pod: string;
+      readonly graceS: number | undefined;
+      readonly job?: number;
+    }
   /** Its user told the runner to go, or its workflow was ended from outside. */
   | { readonly kind: 'told'; readonly how: Told | 'terminated' }
-  | { readonly kind: 'job'; readonly job: number; readonly step: 'queued' | 'assigned' | 'started' | 'cancelled by its user' }
-  | { readonly kind: 'job'; readonly job: number; readonly step: 'completed'; readonly conclusion: string }
+  | {
+      readonly kind: 'job';
+      readonly job: number;
+      readonly step: 'queued' | 'assigned' | 'started' | 'cancelled by its user';
+    }
+  | {
+      readonly kind: 'job';
+      readonly job: number;
+      readonly step: 'completed';
+      readonly conclusion: string;
+    }
   | { readonly kind: 'registration'; readonly runner: string; readonly step: 'made' | 'removed' }
-  | { readonly kind: 'request'; readonly to: 'cluster' | 'CI server'; readonly what: string; readonly status: number }
-  | { readonly kind: 'end'; readonly status: string; readonly outcome?: string; readonly cause?: string }
+  | {
+      readonly kind: 'request';
+      readonly to: 'cluster' | 'CI server';
+      readonly what: string;
+      readonly status: number;
+    }
+  | {
+      readonly kind: 'end';
+      readonly status: string;
+      readonly outcome?: string;
+      readonly cause?: string;
+    }
   /** Of its workflow's history, added when it is printed. */
   | { readonly kind: 'event'; readonly what: string }
 );
@@ -55,6 +90,12 @@ export function timelineOf(entries: readonly Entry[], life: string): string[] {
   const own = entries.filter((entry) => entry.life === life);
   const from = Math.min(...own.map(({ at }) => at)) - 20_000;
   const to = Math.max(...own.map(({ at }) => at));
-  const shown = entries.filter((entry) => entry.life === life || (entry.life === undefined && entry.kind === 'fault' && entry.at >= from && entry.at <= to));
-  return shown.toSorted((a, b) => a.at - b.at).map((entry) => `${(entry.at / 1_000).toFixed(3).padStart(9)} s  ${words(entry)}`);
+  const shown = entries.filter(
+    (entry) =>
+      entry.life === life ||
+      (entry.life === undefined && entry.kind === 'fault' && entry.at >= from && entry.at <= to),
+  );
+  return shown
+    .toSorted((a, b) => a.at - b.at)
+    .map((entry) => `${(entry.at / 1_000).toFixed(3).padStart(9)} s  ${words(entry)}`);
 }

@@ -3,7 +3,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 const LOOK_EVERY_MS = 250;
 
 /** Looks until the condition holds; a look that fails is taken again. @throws Error after `withinMs` */
-export async function until(what: string, holds: () => Promise<boolean> | boolean, withinMs = 60_000): Promise<void> {
+export async function until(
+  what: string,
+  holds: () => Promise<boolean> | boolean,
+  withinMs = 60_000,
+): Promise<void> {
   const deadline = performance.now() + withinMs;
   for (let cause: unknown; ; await delay(LOOK_EVERY_MS)) {
     try {
@@ -12,6 +16,7 @@ export async function until(what: string, holds: () => Promise<boolean> | boolea
     } catch (error) {
       cause = error;
     }
-    if (performance.now() > deadline) throw new Error(`waited ${Math.round(withinMs / 1_000)} s in vain for ${what}`, { cause });
+    if (performance.now() > deadline)
+      throw new Error(`waited ${Math.round(withinMs / 1_000)} s in vain for ${what}`, { cause });
   }
 }

@@ -13,8 +13,21 @@ import { ORGANIZATION, type ChaosWorld } from './world.ts';
 
 const REPOSITORY = `${ORGANIZATION}/app`;
 /** Short where waits are about nothing but time. What is about how late things may happen (`lateCreation`, `idleConfirm`) is production's. */
-const INTERVALS: RunnerIntervals = { busyRetry: '1s', busyRecheck: '5s', absentRecheck: '1s', credentialsRetry: '1s', removalSettle: '20s', stopPatience: '5s', listAge: '5s' };
-const SET_WAITS: Partial<RunnerSetInput> = { scaleDownDelay: '3s', recreationGuard: '10s', queueCheck: '5s', intervals: { relist: '5s', firstRetry: '300ms', longestRetry: '2s', guardLook: '2s' } };
+const INTERVALS: RunnerIntervals = {
+  busyRetry: '1s',
+  busyRecheck: '5s',
+  absentRecheck: '1s',
+  credentialsRetry: '1s',
+  removalSettle: '20s',
+  stopPatience: '5s',
+  listAge: '5s',
+};
+const SET_WAITS: Partial<RunnerSetInput> = {
+  scaleDownDelay: '3s',
+  recreationGuard: '10s',
+  queueCheck: '5s',
+  intervals: { relist: '5s', firstRetry: '300ms', longestRetry: '2s', guardLook: '2s' },
+};
 const CALL_MS = 5_000;
 const RETRY_MS = 500;
 /** How long the job of a runner that was told to go may still be taken by it. */
@@ -65,7 +78,12 @@ export class Users {
       case 'runner':
         return await this.#startSingle(work);
       case 'tell': {
-        const single = chosen(this.#singles.filter(({ started, toldAt, over }) => started && toldAt === undefined && !over), work.pick);
+        const single = chosen(
+          this.#singles.filter(
+            ({ started, toldAt, over }) => started && toldAt === undefined && !over,
+          ),
+          work.pick,
+        );
         if (single !== undefined) await this.#tell(single, work.how);
         return;
       }
@@ -76,7 +94,10 @@ export class Users {
       }
       case 'rollout': {
         this.#rollouts += 1;
-        const next = { ...this.#runner(this.#setName(work.set), work.set === 'ephemeral'), env: { ROLLOUT: String(this.#rollouts) } };
+        const next = {
+          ...this.#runner(this.#setName(work.set), work.set === 'ephemeral'),
+          env: { ROLLOUT: String(this.#rollouts) },
+        };
         await this.#command(work.set, { command: 'setTemplate', template: next });
       }
     }
@@ -87,16 +108,26 @@ export class Users {
     const { client, name, observer } = this.#world;
     const running = new Set<string>();
     const open = new Map(observer.openJobs().map((job) => [job.id, job]));
-    for await (const { workflowId } of client.workflow.list({ query: runningRunners(name) })) running.add(workflowId);
+    for await (const { workflowId } of client.workflow.list({ query: runningRunners(name) }))
+      running.add(workflowId);
     for (const single of this.#singles.filter(({ started, over }) => started && !over)) {
       const jobs = single.jobs.flatMap((id) => open.get(id) ?? []);
       if (running.has(single.life)) {
         // An ephemeral runner ends with its job; one whose job was cancelled, or lost with the pod before it, would wait for another.
-        const unused = !single.ephemeral || single.jobs.every((id) => this.#world.simulator.world.jobs.get(id)?.conclusion !== 'success');
-        if (jobs.length === 0 && unused && single.toldAt === undefined) await this.#tell(single, 'retire');
+        const unused =
+          !single.ephemeral ||
+          single.jobs.every(
+            (id) => this.#world.simulator.world.jobs.get(id)?.conclusion !== 'success',
+          );
+        if (jobs.length === 0 && unused && single.toldAt === undefined)
+          await this.#tell(single, 'retire');
         // One that was told to go takes no more jobs.
-        if (single.toldAt !== undefined && observer.now() - single.toldAt > GIVE_UP_MS) this.#cancelQueued(jobs);
-      } else if ((await this.#call(async () => await client.workflow.getHandle(single.life).describe())).status.name !== 'RUNNING') {
+        if (single.toldAt !== undefined && observer.now() - single.toldAt > GIVE_UP_MS)
+          this.#cancelQueued(jobs);
+      } else if (
+        (await this.#call(async () => await client.workflow.getHandle(single.life).describe()))
+          .status.name !== 'RUNNING'
+      ) {
         single.over = true;
         this.#cancelQueued(jobs);
       }
@@ -109,12 +140,20 @@ export class Users {
   }
 
   async sets(): Promise<RunnerSetStatus[]> {
-    return await Promise.all((['ephemeral', 'static'] as const).map(async (kind) => await this.#call(async () => await this.#set(kind).query(setStatusQuery))));
+    return await Promise.all(
+      (['ephemeral', 'static'] as const).map(
+        async (kind) => await this.#call(async () => await this.#set(kind).query(setStatusQuery)),
+      ),
+    );
   }
 
   /** Tells the sets to end with all their runners. */
   async drain(): Promise<void> {
-    await Promise.all((['ephemeral', 'static'] as const).map(async (kind) => await this.#command(kind, { command: 'drain', reason: 'the run is over' })));
+    await Promise.all(
+      (['ephemeral', 'static'] as const).map(
+        async (kind) => await this.#command(kind, { command: 'drain', reason: 'the run is over' }),
+      ),
+    );
   }
 
   #setName(kind: 'ephemeral' | 'static'): string {
@@ -133,21 +172,55 @@ export class Users {
 
   async #startSet(kind: 'ephemeral' | 'static', scale: Partial<RunnerSetInput>): Promise<void> {
     const name = this.#setName(kind);
-    const input: RunnerSetInput = { name, ...scale, ...SET_WAITS, template: this.#runner(name, kind === 'ephemeral') };
+    const input: RunnerSetInput = {
+      name,
+      ...scale,
+      ...SET_WAITS,
+      template: this.#runner(name, kind === 'ephemeral'),
+    };
     await this.#start(RUNNER_SET_WORKFLOW, setWorkflowId(name), input);
   }
 
   #runner(label: string, ephemeral: boolean): RunnerInput {
-    const limits = this.#world.nodes === 'kwok' ? {} : { pod: { spec: { containers: [{ name: 'runner', resources: { limits: { memory: '256Mi' } } }] } } };
-    return { organization: ORGANIZATION, labels: ['self-hosted', label], ephemeral, intervals: INTERVALS, ...limits };
+    const limits =
+      this.#world.nodes === 'kwok'
+        ? {}
+        : {
+            pod: {
+              spec: {
+                containers: [{ name: 'runner', resources: { limits: { memory: '256Mi' } } }],
+              },
+            },
+          };
+    return {
+      organization: ORGANIZATION,
+      labels: ['self-hosted', label],
+      ephemeral,
+      intervals: INTERVALS,
+      ...limits,
+    };
   }
 
-  async #startSingle({ ephemeral, replaces, jobsMs }: Extract<PlannedWork, { kind: 'runner' }>): Promise<void> {
+  async #startSingle({
+    ephemeral,
+    replaces,
+    jobsMs,
+  }: Extract<PlannedWork, { kind: 'runner' }>): Promise<void> {
     const label = `${this.#world.name}-${this.#singles.length + 1}`;
     const life = `runner-${label}`;
-    const single: Single = { life, ephemeral, jobs: jobsMs.map((ms) => this.#queue(label, ms)), started: false, toldAt: undefined, over: false };
+    const single: Single = {
+      life,
+      ephemeral,
+      jobs: jobsMs.map((ms) => this.#queue(label, ms)),
+      started: false,
+      toldAt: undefined,
+      over: false,
+    };
     this.#singles.push(single);
-    await this.#start(RUNNER_WORKFLOW, life, { ...this.#runner(label, ephemeral), onEviction: replaces ? 'replace' : 'fail' });
+    await this.#start(RUNNER_WORKFLOW, life, {
+      ...this.#runner(label, ephemeral),
+      onEviction: replaces ? 'replace' : 'fail',
+    });
     single.started = true;
   }
 
@@ -155,9 +228,11 @@ export class Users {
     const { client, name: taskQueue } = this.#world;
     await this.#call(async () => {
       // Whether a start arrived whose answer was lost, the next one tells.
-      await client.workflow.start(type, { workflowId, taskQueue, args: [input] }).catch((error: unknown) => {
-        if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
-      });
+      await client.workflow
+        .start(type, { workflowId, taskQueue, args: [input] })
+        .catch((error: unknown) => {
+          if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+        });
     });
   }
 
@@ -166,7 +241,13 @@ export class Users {
     single.toldAt = this.#world.observer.now();
     this.#world.observer.add({ kind: 'told', life: single.life, how });
     await this.#call(async () => {
-      const telling = how === 'plain' ? handle.cancel() : handle.signal(cancelSignal, how === 'retire' ? { mode: 'drain', retire: true } : { mode: how });
+      const telling =
+        how === 'plain'
+          ? handle.cancel()
+          : handle.signal(
+              cancelSignal,
+              how === 'retire' ? { mode: 'drain', retire: true } : { mode: how },
+            );
       // One that has ended is what was wanted.
       await telling.catch((error: unknown) => {
         if (!(error instanceof WorkflowNotFoundError)) throw error;
@@ -175,7 +256,11 @@ export class Users {
   }
 
   #queue(label: string, takesMs: number): number {
-    const job = this.#world.simulator.queueJob({ repo: REPOSITORY, labels: ['self-hosted', label], sleepMs: takesMs });
+    const job = this.#world.simulator.queueJob({
+      repo: REPOSITORY,
+      labels: ['self-hosted', label],
+      sleepMs: takesMs,
+    });
     this.#jobs += 1;
     this.#world.observer.follow(job);
     return job.id;
@@ -192,6 +277,9 @@ export class Users {
 
   /** Again until it succeeds: users, too, wait for Temporal. */
   async #call<T>(call: () => Promise<T>): Promise<T> {
-    return await pRetry(async () => await this.#world.client.withDeadline(Date.now() + CALL_MS, call), { retries: 200, minTimeout: RETRY_MS, factor: 1 });
+    return await pRetry(
+      async () => await this.#world.client.withDeadline(Date.now() + CALL_MS, call),
+      { retries: 200, minTimeout: RETRY_MS, factor: 1 },
+    );
   }
 }

@@ -41,14 +41,31 @@ export class Workers {
    * @param folder - for logs and clocks
    * @param receiver - told the address of a worker to which deliveries may go, whenever that is another one
    */
-  static async start(count: number, settings: Readonly<Record<string, string>>, folder: string, receiver: (url: string) => void): Promise<Workers> {
+  static async start(
+    count: number,
+    settings: Readonly<Record<string, string>>,
+    folder: string,
+    receiver: (url: string) => void,
+  ): Promise<Workers> {
     const slots: Slot[] = [];
     const main = await compiledWorker();
     for (let number = 0; number < count; number++) {
       const port = await freePort();
       const clockFile = join(folder, `clock-${number}`);
       await writeFile(clockFile, '0');
-      slots.push({ number, url: `http://127.0.0.1:${port}`, clockFile, settings: { ...settings, HOLDFAST_HTTP_ADDRESS: '127.0.0.1:0', HOLDFAST_WEBHOOK_ADDRESS: `127.0.0.1:${port}` }, ...(number % 2 === 1 ? { main } : {}), worker: undefined, down: false });
+      slots.push({
+        number,
+        url: `http://127.0.0.1:${port}`,
+        clockFile,
+        settings: {
+          ...settings,
+          HOLDFAST_HTTP_ADDRESS: '127.0.0.1:0',
+          HOLDFAST_WEBHOOK_ADDRESS: `127.0.0.1:${port}`,
+        },
+        ...(number % 2 === 1 ? { main } : {}),
+        worker: undefined,
+        down: false,
+      });
     }
     const workers = new Workers(slots, folder, receiver);
     for (const slot of slots) workers.#spawn(slot);

@@ -56,13 +56,21 @@ export interface ChaosWorld {
 }
 
 /** Brings everything up. @throws ComponentUnavailableError when this machine cannot have it */
-export async function openChaosWorld({ seed, nodes, stateDir, progress }: ChaosWorldOptions): Promise<ChaosWorld> {
+export async function openChaosWorld({
+  seed,
+  nodes,
+  stateDir,
+  progress,
+}: ChaosWorldOptions): Promise<ChaosWorld> {
   const closers: (() => Promise<unknown>)[] = [];
   const close = async (): Promise<void> => {
-    for (const closer of closers.splice(0)) await closer().catch((error: unknown) => progress(`cleaning up: ${String(error)}`));
+    for (const closer of closers.splice(0))
+      await closer().catch((error: unknown) => progress(`cleaning up: ${String(error)}`));
   };
   try {
-    const wasUp = Object.values((await status({ stateDir })).components).some(({ state }) => state !== 'down');
+    const wasUp = Object.values((await status({ stateDir })).components).some(
+      ({ state }) => state !== 'down',
+    );
     closers.unshift(async () => {
       if (!wasUp) await down({ stateDir, purge: true, progress });
     });
@@ -77,7 +85,9 @@ export async function openChaosWorld({ seed, nodes, stateDir, progress }: ChaosW
     const core = kubeConfig.makeApiClient(CoreV1Api);
     const objects = kubeConfig.makeApiClient(KubernetesObjectApi);
     await createNamespace(core, name);
-    closers.unshift(async () => await core.deleteNamespace({ name, body: { gracePeriodSeconds: 0 } }));
+    closers.unshift(
+      async () => await core.deleteNamespace({ name, body: { gracePeriodSeconds: 0 } }),
+    );
 
     const token = { current: freshToken(), file: join(folder, 'token') };
     await writeFile(token.file, token.current);
@@ -94,7 +104,9 @@ export async function openChaosWorld({ seed, nodes, stateDir, progress }: ChaosW
     const observer = new Observer(simulator);
     await observer.start(kubeConfig, core, name);
     closers.unshift(async () => await observer.stop());
-    const proxy = await startApiServerProxy(kubeConfig, { onRequest: (request) => observer.request(request) });
+    const proxy = await startApiServerProxy(kubeConfig, {
+      onRequest: (request) => observer.request(request),
+    });
     closers.unshift(async () => await proxy.close());
     const agent = nodes === 'kubelet' ? undefined : await KwokAgentProcess.start(
       { kubeconfig: lab.kubernetes?.kubeconfig ?? '', namespace: name, labelSelector: ownSelector(name), simulatorUrl: simulator.url, startupMs: STARTUP_MS },
@@ -134,7 +146,22 @@ export async function openChaosWorld({ seed, nodes, stateDir, progress }: ChaosW
     const client = new Client({ connection });
     // The workers would go on with it after the run.
     closers.unshift(async () => await client.schedule.getHandle(sweepScheduleId(name)).delete());
-    return { lab, nodes, client, core, objects, name, simulator, proxy, observer, startedAtMs, workers, token, check: () => agent?.check(), close };
+    return {
+      lab,
+      nodes,
+      client,
+      core,
+      objects,
+      name,
+      simulator,
+      proxy,
+      observer,
+      startedAtMs,
+      workers,
+      token,
+      check: () => agent?.check(),
+      close,
+    };
   } catch (error) {
     await close();
     throw error;
@@ -145,4 +172,3 @@ export async function openChaosWorld({ seed, nodes, stateDir, progress }: ChaosW
 export function freshToken(): string {
   return `ghp_${randomUUID().replaceAll('-', '')}`;
 }
-

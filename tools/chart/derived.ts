@@ -13,12 +13,22 @@ export function derivedFiles(): { path: string; text: string }[] {
   const read = (path: string): string => readFileSync(join(PROJECT, path), 'utf8');
   const values = read('deploy/chart/values.yaml');
   const docs = read('docs/install.md');
-  if (!TABLE.test(docs)) throw new Error('docs/install.md: the table of the values has lost its marks');
+  if (!TABLE.test(docs))
+    throw new Error('docs/install.md: the table of the values has lost its marks');
   return [
     { path: 'deploy/chart/values.schema.json', text: valuesSchemaText(values) },
     // A chart has its own files only.
     { path: 'deploy/chart/files/rules.yaml', text: read('deploy/prometheus/rules.yaml') },
-    ...readdirSync(join(PROJECT, 'deploy/grafana')).map((name) => ({ path: `deploy/chart/files/grafana/${name}`, text: read(`deploy/grafana/${name}`) })),
-    { path: 'docs/install.md', text: docs.replace(TABLE, (_, head: string, end: string) => `${head}\n${valuesTable(chartValues(values))}\n\n${end}`) },
+    ...readdirSync(join(PROJECT, 'deploy/grafana')).map((name) => ({
+      path: `deploy/chart/files/grafana/${name}`,
+      text: read(`deploy/grafana/${name}`),
+    })),
+    {
+      path: 'docs/install.md',
+      text: docs.replace(
+        TABLE,
+        (_, head: string, end: string) => `${head}\n${valuesTable(chartValues(values))}\n\n${end}`,
+      ),
+    },
   ].map(({ path, text }) => ({ path: join(PROJECT, path), text }));
 }

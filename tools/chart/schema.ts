@@ -12,7 +12,12 @@ const object: Schema = { type: 'object' };
 const objects: Schema = { type: 'array', items: object };
 const strings: Schema = { type: 'array', items: { type: 'string', minLength: 1 } };
 const count = (minimum: number): Schema => ({ type: 'integer', minimum });
-const closed = (properties: Schema, required: readonly string[] = []): Schema => ({ type: 'object', properties, additionalProperties: false, ...(required.length > 0 && { required }) });
+const closed = (properties: Schema, required: readonly string[] = []): Schema => ({
+  type: 'object',
+  properties,
+  additionalProperties: false,
+  ...(required.length > 0 && { required }),
+});
 const dnsLabel: Schema = { type: 'string', pattern: '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$' };
 const githubUrl: Schema = { type: 'string', pattern: '^(https?://[^/]+/[^/]+(/[^/]+)?/?)?$' };
 
@@ -26,16 +31,40 @@ export const OTHERWISE_SET = [
 /** Given as JSON, or as what it says. */
 const DOCUMENTS = new Set(['HOLDFAST_TIMEOUTS']);
 
-const settingsSchema = closed(Object.fromEntries(Object.keys(settings.shape).filter((name) => !OTHERWISE_SET.includes(name)).map((name) => [name, { type: ['string', 'number', 'boolean', ...(DOCUMENTS.has(name) ? ['object'] : [])] }])));
+const settingsSchema = closed(
+  Object.fromEntries(
+    Object.keys(settings.shape)
+      .filter((name) => !OTHERWISE_SET.includes(name))
+      .map((name) => [
+        name,
+        { type: ['string', 'number', 'boolean', ...(DOCUMENTS.has(name) ? ['object'] : [])] },
+      ]),
+  ),
+);
 
 /** Helm's regular expressions (RE2) cannot look ahead: the worker does, at its start. */
-const withoutLookahead = (key: string, value: unknown): unknown => (key === 'pattern' && String(value).includes('(?!') ? undefined : value);
-const { $schema: _dialect, ...podPolicy } = JSON.parse(JSON.stringify(z.toJSONSchema(podPolicySchema, { io: 'input' }), withoutLookahead)) as Schema;
+const withoutLookahead = (key: string, value: unknown): unknown =>
+  key === 'pattern' && String(value).includes('(?!') ? undefined : value;
+const { $schema: _dialect, ...podPolicy } = JSON.parse(
+  JSON.stringify(z.toJSONSchema(podPolicySchema, { io: 'input' }), withoutLookahead),
+) as Schema;
 
-const proxyServer = closed({ url: { type: 'string', minLength: 1 }, credentialSecretRef: { type: 'string', minLength: 1 } }, ['url']);
+const proxyServer = closed(
+  { url: { type: 'string', minLength: 1 }, credentialSecretRef: { type: 'string', minLength: 1 } },
+  ['url'],
+);
 const proxy = closed({ http: proxyServer, https: proxyServer, noProxy: strings });
-const keyRef = closed({ name: { type: 'string', minLength: 1 }, key: { type: 'string', minLength: 1 } }, ['name', 'key']);
-const githubServerTLS = closed({ certificateFrom: { ...closed({ configMapKeyRef: keyRef, secretKeyRef: keyRef }), minProperties: 1, maxProperties: 1 } });
+const keyRef = closed(
+  { name: { type: 'string', minLength: 1 }, key: { type: 'string', minLength: 1 } },
+  ['name', 'key'],
+);
+const githubServerTLS = closed({
+  certificateFrom: {
+    ...closed({ configMapKeyRef: keyRef, secretKeyRef: keyRef }),
+    minProperties: 1,
+    maxProperties: 1,
+  },
+});
 
 const set: Schema = closed(
   {
@@ -50,7 +79,13 @@ const set: Schema = closed(
     proxy,
     githubServerTLS,
     template: closed({ metadata: object, spec: object }),
-    containerMode: closed({ type: { enum: ['', 'dind', 'kubernetes', 'kubernetes-novolume'] }, kubernetesModeWorkVolumeClaim: object }, ['type']),
+    containerMode: closed(
+      {
+        type: { enum: ['', 'dind', 'kubernetes', 'kubernetes-novolume'] },
+        kubernetesModeWorkVolumeClaim: object,
+      },
+      ['type'],
+    ),
     // What is in it the command checks that applies it, before anything is applied.
     set: object,
   },
@@ -72,7 +107,14 @@ const SAID: Readonly<Record<string, Schema>> = {
     oneOf: [
       { type: 'string' },
       closed({ github_token: { type: 'string' } }, ['github_token']),
-      closed({ github_app_id: { type: ['string', 'integer'] }, github_app_installation_id: { type: ['string', 'integer'] }, github_app_private_key: { type: 'string' } }, ['github_app_id', 'github_app_installation_id', 'github_app_private_key']),
+      closed(
+        {
+          github_app_id: { type: ['string', 'integer'] },
+          github_app_installation_id: { type: ['string', 'integer'] },
+          github_app_private_key: { type: 'string' },
+        },
+        ['github_app_id', 'github_app_installation_id', 'github_app_private_key'],
+      ),
     ],
   },
   proxy,
@@ -101,13 +143,19 @@ const ANY_OBJECT = /(^|\.)(resources|podSpec|podLabels|podAnnotations|annotation
 /** The file's text, a line for each value of the top. @param yaml - deploy/chart/values.yaml */
 export function valuesSchemaText(yaml: string): string {
   const { properties, ...others } = valuesSchema(yaml) as { properties: Schema };
-  const lines = Object.entries(properties).map(([name, schema]) => `    ${JSON.stringify(name)}: ${JSON.stringify(schema)}`);
+  const lines = Object.entries(properties).map(
+    ([name, schema]) => `    ${JSON.stringify(name)}: ${JSON.stringify(schema)}`,
+  );
   return `${JSON.stringify({ ...others, properties: {} }, undefined, 2).replace('"properties": {}', () => `"properties": {\n${lines.join(',\n')}\n  }`)}\n`;
 }
 
 function valuesSchema(yaml: string): Schema {
   const used = new Set<string>();
-  const schema = { $schema: 'https://json-schema.org/draft/2020-12/schema', title: 'Values of the chart holdfast', ...schemaOf(parse(yaml), '', used) };
+  const schema = {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    title: 'Values of the chart holdfast',
+    ...schemaOf(parse(yaml), '', used),
+  };
   const unused = Object.keys(SAID).filter((path) => !used.has(path));
   if (unused.length > 0) throw new Error(`no such values: ${unused.join(', ')}`);
   return schema;
@@ -122,8 +170,19 @@ function schemaOf(value: unknown, path: string, used: Set<string>): Schema {
   if (ANY_OBJECT.test(path)) return object;
   if (typeof value === 'number') return count(0);
   if (typeof value === 'string' || typeof value === 'boolean') return { type: typeof value };
-  if (typeof value !== 'object' || value === null || Array.isArray(value) || Object.keys(value).length === 0) throw new Error(`${path}: its default does not tell what it may be`);
-  const properties = Object.fromEntries(Object.entries(value).map(([key, each]) => [key, schemaOf(each, path === '' ? key : `${path}.${key}`, used)]));
+  if (
+    typeof value !== 'object' ||
+    value === null ||
+    Array.isArray(value) ||
+    Object.keys(value).length === 0
+  )
+    throw new Error(`${path}: its default does not tell what it may be`);
+  const properties = Object.fromEntries(
+    Object.entries(value).map(([key, each]) => [
+      key,
+      schemaOf(each, path === '' ? key : `${path}.${key}`, used),
+    ]),
+  );
   // Helm hands charts that use this one their `global`.
   return closed(path === '' ? { ...properties, global: object } : properties);
 }

@@ -22,8 +22,13 @@ function valuesIn({ items, commentBefore }: YAMLMap, above: string): ChartValue[
     const path = `${above}${String(key)}`;
     if (value === null) throw new Error(`${path}: has no default`);
     // What stands before the first key is the object's, to this parser.
-    const text = descriptionIn((isScalar(key) ? key.commentBefore : undefined) ?? (index === 0 ? commentBefore : undefined) ?? '');
-    if (!isMap(value) || value.items.length === 0 || WHOLE.has(String(key))) return [{ path, default: value.toJSON() as unknown, text }];
+    const text = descriptionIn(
+      (isScalar(key) ? key.commentBefore : undefined) ??
+        (index === 0 ? commentBefore : undefined) ??
+        '',
+    );
+    if (!isMap(value) || value.items.length === 0 || WHOLE.has(String(key)))
+      return [{ path, default: value.toJSON() as unknown, text }];
     return [...(text === '' ? [] : [{ path, text }]), ...valuesIn(value, `${path}.`)];
   });
 }
@@ -39,7 +44,11 @@ function descriptionIn(comment: string): string {
 
 /** The rows of the table in docs/install.md. */
 export function valuesTable(values: readonly ChartValue[]): string {
-  const shown = (value: unknown): string => (value === undefined ? '' : value === '' ? '–' : `\`${JSON.stringify(value)}\``);
-  const rows = values.map(({ path, default: initial, text }) => `| \`${path}\` | ${shown(initial)} | ${text.replaceAll('|', String.raw`\|`)} |`);
+  const shown = (value: unknown): string =>
+    value === undefined ? '' : value === '' ? '–' : `\`${JSON.stringify(value)}\``;
+  const rows = values.map(
+    ({ path, default: initial, text }) =>
+      `| \`${path}\` | ${shown(initial)} | ${text.replaceAll('|', String.raw`\|`)} |`,
+  );
   return ['| Value | Default | Meaning |', '|---|---|---|', ...rows].join('\n');
 }

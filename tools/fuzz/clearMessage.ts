@@ -2,11 +2,14 @@
 const LONGEST = 2_000;
 
 /** What a JavaScript engine says when code of ours is wrong; no reader can do anything about it. */
-const ENGINE = /\[object Object\]|Cannot (?:read|set) properties of|is not (?:a function|iterable)|Maximum call stack|Invalid time value|Cannot mix BigInt|Cannot convert .* to a BigInt/;
+const ENGINE =
+  /\[object Object\]|Cannot (?:read|set) properties of|is not (?:a function|iterable)|Maximum call stack|Invalid time value|Cannot mix BigInt|Cannot convert .* to a BigInt/;
 
 /** @throws Error when this is no message for a person: empty, endless, or the engine's own */
 export function mustBeClear(message: string, who: string): void {
   if (message.trim() === '') throw new Error(`${who}: an error without a message`);
-  if (message.length > LONGEST) throw new Error(`${who}: a message of ${message.length} characters: ${message.slice(0, 200)}…`);
-  if (ENGINE.test(message)) throw new Error(`${who}: a message of the engine's: ${message.slice(0, 500)}`);
+  if (message.length > LONGEST)
+    throw new Error(`${who}: a message of ${message.length} characters: ${message.slice(0, 200)}…`);
+  if (ENGINE.test(message))
+    throw new Error(`${who}: a message of the engine's: ${message.slice(0, 500)}`);
 }

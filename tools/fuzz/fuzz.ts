@@ -37,7 +37,11 @@ const LONGEST_SHRINKING_MS = 30_000;
  * Runs the cases of one target; never throws for what a case does.
  * @param begins - told which case of the seed is under way, from its making on; again for each smaller one that is made of it
  */
-export async function fuzz({ name, open }: FuzzTarget, { cases, seed, path }: FuzzOptions, begins: (run: number) => void = () => undefined): Promise<TargetReport> {
+export async function fuzz(
+  { name, open }: FuzzTarget,
+  { cases, seed, path }: FuzzOptions,
+  begins: (run: number) => void = () => undefined,
+): Promise<TargetReport> {
   const opened = await open();
   const strays: unknown[] = [];
   const stray = (reason: unknown): void => void strays.push(reason);
@@ -61,7 +65,8 @@ export async function fuzz({ name, open }: FuzzTarget, { cases, seed, path }: Fu
     }
   });
   const judge = async (input: unknown): Promise<void> => {
-    if (path !== undefined) process.stderr.write(`${name}, seed ${seed}, path ${path}: ${shown(input)}\n`);
+    if (path !== undefined)
+      process.stderr.write(`${name}, seed ${seed}, path ${path}: ${shown(input)}\n`);
     const before = cpuMs();
     const pending = opened.run(input);
     if (pending !== undefined) {
@@ -72,13 +77,30 @@ export async function fuzz({ name, open }: FuzzTarget, { cases, seed, path }: Fu
     const tookMs = cpuMs() - before;
     slowestMs = Math.max(slowestMs, tookMs);
     if (tookMs > LONGEST_MS) throw new Error(`took ${Math.round(tookMs)} ms of CPU`);
-    if (strays.length > 0) throw new Error('an error that nobody handled', { cause: strays.splice(0)[0] });
+    if (strays.length > 0)
+      throw new Error('an error that nobody handled', { cause: strays.splice(0)[0] });
   };
   try {
     begins(run);
-    const result = await fc.check(property, { seed, ...(path === undefined ? { numRuns: cases } : { numRuns: 1, path }) });
-    const finding = result.failed ? { path: result.counterexamplePath ?? '', input: shown(result.counterexample?.[0]), error: described(result.errorInstance) } : undefined;
-    return { target: name, seed, cases: result.failed ? run + 1 : run, seconds: (performance.now() - startedAt) / 1_000, slowestMs, ...(finding && { finding }) };
+    const result = await fc.check(property, {
+      seed,
+      ...(path === undefined ? { numRuns: cases } : { numRuns: 1, path }),
+    });
+    const finding = result.failed
+      ? {
+          path: result.counterexamplePath ?? '',
+          input: shown(result.counterexample?.[0]),
+          error: described(result.errorInstance),
+        }
+      : undefined;
+    return {
+      target: name,
+      seed,
+      cases: result.failed ? run + 1 : run,
+      seconds: (performance.now() - startedAt) / 1_000,
+      slowestMs,
+      ...(finding && { finding }),
+    };
   } finally {
     process.off('unhandledRejection', stray);
     process.off('uncaughtException', stray);

@@ -26,14 +26,24 @@ interface Job extends FuzzOptions {
 }
 
 /** @throws Error when the target does not come up */
-export async function fuzzInThread({ name }: Pick<FuzzTarget, 'name'>, { targets, ...options }: ThreadOptions): Promise<TargetReport> {
+export async function fuzzInThread(
+  { name }: Pick<FuzzTarget, 'name'>,
+  { targets, ...options }: ThreadOptions,
+): Promise<TargetReport> {
   const progress = new Int32Array(new SharedArrayBuffer(8));
   const startedAt = performance.now();
-  const worker = new Worker(new URL(import.meta.url), { resourceLimits: { stackSizeMb: STACK_MB }, workerData: { ...options, targets: targets.href, target: name, progress } satisfies Job });
+  const worker = new Worker(new URL(import.meta.url), {
+    resourceLimits: { stackSizeMb: STACK_MB },
+    workerData: { ...options, targets: targets.href, target: name, progress } satisfies Job,
+  });
   const ended = new AbortController();
   const report = new Promise<TargetReport | string>((resolve, reject) => {
     worker.once('message', resolve);
-    worker.once('error', (error) => (Atomics.load(progress, 0) === 0 ? reject(error as Error) : resolve(`ended the thread: ${String(error)}`)));
+    worker.once('error', (error) =>
+      Atomics.load(progress, 0) === 0
+        ? reject(error as Error)
+        : resolve(`ended the thread: ${String(error)}`),
+    );
     worker.once('exit', (code) => resolve(`ended the thread, with status ${code}`));
   });
   try {
@@ -45,7 +55,14 @@ export async function fuzzInThread({ name }: Pick<FuzzTarget, 'name'>, { targets
     // Told first: to make the input may be what does not end.
     console.error(`${name}, seed ${options.seed}, path ${path}: ${found}`);
     const finding = { path, input: await inputOf(name, targets, options.seed, path), error: found };
-    return { target: name, seed: options.seed, cases: run + 1, seconds: (performance.now() - startedAt) / 1_000, slowestMs: PATIENCE_MS, finding };
+    return {
+      target: name,
+      seed: options.seed,
+      cases: run + 1,
+      seconds: (performance.now() - startedAt) / 1_000,
+      slowestMs: PATIENCE_MS,
+      finding,
+    };
   } finally {
     ended.abort();
     await worker.terminate();
@@ -58,10 +75,15 @@ async function hang(progress: Int32Array<SharedArrayBuffer>, signal: AbortSignal
   for (;;) {
     await delay(LOOK_MS, undefined, { signal });
     const { user, system } = process.cpuUsage();
-    const now = { begun: Atomics.load(progress, 0), cpuMs: (user + system) / 1_000, at: performance.now() };
+    const now = {
+      begun: Atomics.load(progress, 0),
+      cpuMs: (user + system) / 1_000,
+      at: performance.now(),
+    };
     if (now.begun !== last.begun || now.begun === 0) last = now;
     if (now.cpuMs - last.cpuMs >= PATIENCE_MS) return `did not end within ${PATIENCE_MS} ms of CPU`;
-    if (now.at - last.at >= IDLE_PATIENCE_MS) return `waits for what does not come for ${IDLE_PATIENCE_MS / 1_000} s`;
+    if (now.at - last.at >= IDLE_PATIENCE_MS)
+      return `waits for what does not come for ${IDLE_PATIENCE_MS / 1_000} s`;
   }
 }
 

@@ -16,18 +16,94 @@ const nested = (depth: number): unknown => {
 };
 
 const WORDS = [
-  '', ' ', '\n', '\0', '\ud800', '\u202e', '\u001b[31m', '../..', '/', '$(A)$$', "' OR ''='", '%s', '*', 'a*a*a*a*a*a*a*a*b', '.*', '(', '[', '__proto__', 'constructor', 'toString', 'null', 'NaN', '-1', '0', '0s', '1d', '99999999999d', '1.5Gi', '1e9', '1970-01-01T00:00:00Z',
-  '+275760-09-13T00:00:00.000Z', '2026-13-45', 'SIGKILL', 'https://', 'holdfast.dev/x', 'HOLDFAST_X', 'runner',
+  '',
+  ' ',
+  '\n',
+  '\0',
+  '\ud800',
+  '\u202e',
+  '\u001b[31m',
+  '../..',
+  '/',
+  '$(A)$$',
+  "' OR ''='",
+  '%s',
+  '*',
+  'a*a*a*a*a*a*a*a*b',
+  '.*',
+  '(',
+  '[',
+  '__proto__',
+  'constructor',
+  'toString',
+  'null',
+  'NaN',
+  '-1',
+  '0',
+  '0s',
+  '1d',
+  '99999999999d',
+  '1.5Gi',
+  '1e9',
+  '1970-01-01T00:00:00Z',
+  '+275760-09-13T00:00:00.000Z',
+  '2026-13-45',
+  'SIGKILL',
+  'https://',
+  'holdfast.dev/x',
+  'HOLDFAST_X',
+  'runner',
 ] as const;
 
-const word = fc.oneof({ arbitrary: fc.constantFrom(...WORDS), weight: 3 }, { arbitrary: fc.string({ unit: 'binary', maxLength: 12 }), weight: 1 });
-const text = fc.oneof({ arbitrary: word, weight: 8 }, { arbitrary: fc.tuple(word, fc.constantFrom(40, 300, 5_000)).map(([part, times]) => (part === '' ? 'x' : part).repeat(times)), weight: 1 });
-const number = fc.constantFrom(0, -0, -1, 1, 1.5, 255, 256, 1e5, 2 ** 31, 2 ** 53, -(2 ** 53), 1e21, 1e308, -1e308, 5e-324);
+const word = fc.oneof(
+  { arbitrary: fc.constantFrom(...WORDS), weight: 3 },
+  { arbitrary: fc.string({ unit: 'binary', maxLength: 12 }), weight: 1 },
+);
+const text = fc.oneof(
+  { arbitrary: word, weight: 8 },
+  {
+    arbitrary: fc
+      .tuple(word, fc.constantFrom(40, 300, 5_000))
+      .map(([part, times]) => (part === '' ? 'x' : part).repeat(times)),
+    weight: 1,
+  },
+);
+const number = fc.constantFrom(
+  0,
+  -0,
+  -1,
+  1,
+  1.5,
+  255,
+  256,
+  1e5,
+  2 ** 31,
+  2 ** 53,
+  -(2 ** 53),
+  1e21,
+  1e308,
+  -1e308,
+  5e-324,
+);
 const value: Arbitrary<unknown> = fc.oneof(
   { arbitrary: fc.constantFrom(null, true, false), weight: 2 },
   { arbitrary: number, weight: 2 },
   { arbitrary: text, weight: 4 },
-  { arbitrary: fc.constantFrom('[]', '{}', '[null]', '[[]]', '{"":null}', '{"__proto__":{"a":1}}', '{"toString":1,"length":-1}', '{"name":null}').map((json) => JSON.parse(json) as unknown), weight: 2 },
+  {
+    arbitrary: fc
+      .constantFrom(
+        '[]',
+        '{}',
+        '[null]',
+        '[[]]',
+        '{"":null}',
+        '{"__proto__":{"a":1}}',
+        '{"toString":1,"length":-1}',
+        '{"name":null}',
+      )
+      .map((json) => JSON.parse(json) as unknown),
+    weight: 2,
+  },
   { arbitrary: fc.constantFrom(DEEP).map(nested), weight: 1 },
 );
 
@@ -40,20 +116,43 @@ type Edit =
 
 const edit: Arbitrary<Edit> = fc.oneof(
   { arbitrary: fc.record({ kind: fc.constant('replace' as const), by: value }), weight: 6 },
-  { arbitrary: fc.record({ kind: fc.constantFrom('remove' as const, 'wrapInList' as const, 'wrapInObject' as const) }), weight: 3 },
-  { arbitrary: fc.record({ kind: fc.constantFrom('rename' as const, 'add' as const), key: word, by: value }), weight: 2 },
-  { arbitrary: fc.record({ kind: fc.constant('repeat' as const), times: fc.constantFrom(2, 30, 2_000) }), weight: 1 },
+  {
+    arbitrary: fc.record({
+      kind: fc.constantFrom('remove' as const, 'wrapInList' as const, 'wrapInObject' as const),
+    }),
+    weight: 3,
+  },
+  {
+    arbitrary: fc.record({
+      kind: fc.constantFrom('rename' as const, 'add' as const),
+      key: word,
+      by: value,
+    }),
+    weight: 2,
+  },
+  {
+    arbitrary: fc.record({
+      kind: fc.constant('repeat' as const),
+      times: fc.constantFrom(2, 30, 2_000),
+    }),
+    weight: 1,
+  },
   { arbitrary: fc.record({ kind: fc.constant('copyFrom' as const), other: fc.nat() }), weight: 2 },
 );
 
 /** One of the examples, with some of its parts replaced, removed, renamed, repeated or swapped. */
 export function mutatedJson(examples: readonly unknown[]): Arbitrary<unknown> {
-  return fc.record({ example: fc.constantFrom(...examples), edits: fc.array(fc.tuple(fc.nat(), edit), { maxLength: 5 }) }).map(({ example, edits }) => {
-    const root = { '': structuredClone(example) };
-    // Copied: one edit may change what another one has put in, and the next case is to have it as it was.
-    for (const [at, change] of edits) apply(root, at, structuredClone(change));
-    return root[''];
-  });
+  return fc
+    .record({
+      example: fc.constantFrom(...examples),
+      edits: fc.array(fc.tuple(fc.nat(), edit), { maxLength: 5 }),
+    })
+    .map(({ example, edits }) => {
+      const root = { '': structuredClone(example) };
+      // Copied: one edit may change what another one has put in, and the next case is to have it as it was.
+      for (const [at, change] of edits) apply(root, at, structuredClone(change));
+      return root[''];
+    });
 }
 
 type Container = Record<string, unknown>;
@@ -68,7 +167,12 @@ function places(root: Container): Place[] {
   for (let next = 0; next < found.length && found.length < 2_000; next++) {
     const place = found[next];
     const inner = place?.owner[place.key];
-    if (typeof inner === 'object' && inner !== null) found.push(...Object.keys(inner).slice(0, 200).map((key) => ({ owner: inner as Container, key })));
+    if (typeof inner === 'object' && inner !== null)
+      found.push(
+        ...Object.keys(inner)
+          .slice(0, 200)
+          .map((key) => ({ owner: inner as Container, key })),
+      );
   }
   return found;
 }
@@ -96,17 +200,29 @@ function apply(root: Container, at: number, change: Edit): void {
       return set(owner, change.key, present);
     case 'add':
       // A list's own "constructor" is nothing that JSON can say, and fails here.
-      if (typeof present === 'object' && present !== null && !Array.isArray(present)) set(present as Container, change.key, change.by);
+      if (typeof present === 'object' && present !== null && !Array.isArray(present))
+        set(present as Container, change.key, change.by);
       return;
     case 'repeat': {
-      const times = Math.max(1, Math.min(change.times, Math.floor((LARGEST - weight(root)) / weight(present))));
-      if (Array.isArray(present) && present.length > 0) set(owner, key, Array.from({ length: times }, (_none, index) => structuredClone(present[index % present.length] as unknown)));
+      const times = Math.max(
+        1,
+        Math.min(change.times, Math.floor((LARGEST - weight(root)) / weight(present))),
+      );
+      if (Array.isArray(present) && present.length > 0)
+        set(
+          owner,
+          key,
+          Array.from({ length: times }, (_none, index) =>
+            structuredClone(present[index % present.length] as unknown),
+          ),
+        );
       else if (typeof present === 'string') set(owner, key, present.repeat(Math.min(times, 30)));
       return;
     }
     case 'copyFrom': {
       const other = all[change.other % all.length];
-      if (other !== undefined && weight(root) < LARGEST) set(owner, key, structuredClone(other.owner[other.key]));
+      if (other !== undefined && weight(root) < LARGEST)
+        set(owner, key, structuredClone(other.owner[other.key]));
     }
   }
 }
@@ -122,22 +238,41 @@ function weight(value: unknown, upTo = LARGEST): number {
 
 /** Also the key that an assignment would take for the prototype. */
 function set(owner: Container, key: string, to: unknown): void {
-  Object.defineProperty(owner, key, { value: to, writable: true, enumerable: true, configurable: true });
+  Object.defineProperty(owner, key, {
+    value: to,
+    writable: true,
+    enumerable: true,
+    configurable: true,
+  });
 }
 
 type TextEdit = { readonly at: number; readonly remove: number; readonly insert: string };
 
 /** One of the examples, with pieces cut out and others put in. @param pieces - what means something in this language */
-export function mutatedText(examples: readonly string[], pieces: readonly string[] = []): Arbitrary<string> {
+export function mutatedText(
+  examples: readonly string[],
+  pieces: readonly string[] = [],
+): Arbitrary<string> {
   const deep = fc.constantFrom('[', '{"a":', '- ', '{a: ').map((open) => open.repeat(DEEPEST));
   const inserted = fc.oneof(
     { arbitrary: fc.constantFrom('', ...pieces), weight: 32 },
     { arbitrary: text, weight: 24 },
-    { arbitrary: fc.tuple(fc.constantFrom('', ...pieces), fc.constantFrom(20, 500)).map(([piece, times]) => piece.repeat(times)), weight: 1 },
+    {
+      arbitrary: fc
+        .tuple(fc.constantFrom('', ...pieces), fc.constantFrom(20, 500))
+        .map(([piece, times]) => piece.repeat(times)),
+      weight: 1,
+    },
     { arbitrary: deep, weight: 1 },
   );
-  const textEdit = fc.record({ at: fc.nat({ max: 2 ** 20 }), remove: fc.oneof(fc.constantFrom(0, 1, 1_000_000), fc.nat({ max: 20 })), insert: inserted });
-  return fc.record({ example: fc.constantFrom(...examples), edits: fc.array(textEdit, { maxLength: 4 }) }).map(({ example, edits }) => edits.reduce(cut, example));
+  const textEdit = fc.record({
+    at: fc.nat({ max: 2 ** 20 }),
+    remove: fc.oneof(fc.constantFrom(0, 1, 1_000_000), fc.nat({ max: 20 })),
+    insert: inserted,
+  });
+  return fc
+    .record({ example: fc.constantFrom(...examples), edits: fc.array(textEdit, { maxLength: 4 }) })
+    .map(({ example, edits }) => edits.reduce(cut, example));
 }
 
 function cut(whole: string, { at, remove, insert }: TextEdit): string {

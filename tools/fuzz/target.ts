@@ -17,6 +17,10 @@ export interface OpenTarget<Input> {
 }
 
 /** For a list of targets of different inputs: each hands its own inputs to its own cases only. */
-export function target<Input>(name: string, summary: string, open: () => Promise<OpenTarget<Input>> | OpenTarget<Input>): FuzzTarget {
+export function target<Input>(
+  name: string,
+  summary: string,
+  open: () => Promise<OpenTarget<Input>> | OpenTarget<Input>,
+): FuzzTarget {
   return { name, summary, open: open as FuzzTarget['open'] };
 }

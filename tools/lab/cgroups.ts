@@ -24,7 +24,8 @@ export async function createCgroups(record: Pick<LabRecord, 'id'>): Promise<void
     // A cpuset (version 1) starts empty, and no process can enter an empty one.
     for (const file of ['cpuset.mems', 'cpuset.cpus']) {
       const parent = await readFile(join(tree, file), 'utf8').catch(() => undefined);
-      if (parent !== undefined && !tree.endsWith('/unified') && tree !== ROOT) await writeFile(join(path, file), parent.trim());
+      if (parent !== undefined && !tree.endsWith('/unified') && tree !== ROOT)
+        await writeFile(join(path, file), parent.trim());
     }
   }
 }
@@ -33,10 +34,12 @@ export async function createCgroups(record: Pick<LabRecord, 'id'>): Promise<void
 export async function removeCgroups(record: Pick<LabRecord, 'id'>): Promise<void> {
   const emptied = await becomesTrue(async () => {
     let left = 0;
-    for (const tree of await trees().catch(() => [])) left += await killAndRemove(join(tree, cgroupName(record)));
+    for (const tree of await trees().catch(() => []))
+      left += await killAndRemove(join(tree, cgroupName(record)));
     return left === 0;
   }, 20_000);
-  if (!emptied) throw new Error(`cgroup ${cgroupName(record)} cannot be removed: a process in it does not die`);
+  if (!emptied)
+    throw new Error(`cgroup ${cgroupName(record)} cannot be removed: a process in it does not die`);
 }
 
 /** @returns how many folders could not be removed yet */
@@ -44,9 +47,11 @@ async function killAndRemove(path: string): Promise<number> {
   const entries = await readdir(path, { withFileTypes: true }).catch(() => undefined);
   if (entries === undefined) return 0;
   let left = 0;
-  for (const entry of entries) if (entry.isDirectory()) left += await killAndRemove(join(path, entry.name));
+  for (const entry of entries)
+    if (entry.isDirectory()) left += await killAndRemove(join(path, entry.name));
   const processes = await readFile(join(path, 'cgroup.procs'), 'utf8').catch(() => '');
-  for (const pid of processes.split('\n').filter((line) => line !== '' && line !== '0')) kill(Number(pid));
+  for (const pid of processes.split('\n').filter((line) => line !== '' && line !== '0'))
+    kill(Number(pid));
   try {
     await rmdir(path);
     return left;

@@ -14,7 +14,14 @@ import { BINARIES } from './versions.ts';
 const OURS = new Set<string>([...Object.keys(BINARIES), 'containerd-shim-runc-v2']);
 
 /** What kubelet, shim and CNI make wherever their own folders are; another node's are not empty. The inner ones first. */
-const FIXED_FOLDERS = ['/run/containerd/s', '/run/containerd', '/var/lib/kubelet/device-plugins', '/var/lib/kubelet', '/var/lib/cni/results', '/var/log/containers'];
+const FIXED_FOLDERS = [
+  '/run/containerd/s',
+  '/run/containerd',
+  '/var/lib/kubelet/device-plugins',
+  '/var/lib/kubelet',
+  '/var/lib/cni/results',
+  '/var/log/containers',
+];
 
 /**
  * Removes what a real node leaves outside of its processes: pods' processes, shims, mounts, network namespaces, the bridge,
@@ -29,7 +36,9 @@ export async function cleanUp(lab: Lab): Promise<void> {
   await unmountAll([lab.dir, runFolder(lab)]);
   await removeBridge(lab.record);
   await rm(runFolder(lab), { recursive: true, force: true });
-  await removeMatching('/var/lib/cni/results', (name) => name.startsWith(`${cniNetworkName(lab)}-`));
+  await removeMatching('/var/lib/cni/results', (name) =>
+    name.startsWith(`${cniNetworkName(lab)}-`),
+  );
   // The kubelet puts links there whatever its folders are.
   await removeMatching('/var/log/containers', async (name) => {
     const target = await readlink(join('/var/log/containers', name)).catch(() => '');
@@ -46,7 +55,10 @@ export async function cleanUp(lab: Lab): Promise<void> {
  * Kills processes of the lab's programs whose command line names this lab's folders. For when no process record knows them.
  * @param component only those of this one
  */
-export async function killStrays(lab: Lab, component?: Pick<Component, 'binaries' | 'mark'>): Promise<void> {
+export async function killStrays(
+  lab: Lab,
+  component?: Pick<Component, 'binaries' | 'mark'>,
+): Promise<void> {
   if (process.platform !== 'linux') return;
   for (const entry of await readdir('/proc')) {
     if (!/^\d+$/.test(entry)) continue;
@@ -55,8 +67,15 @@ export async function killStrays(lab: Lab, component?: Pick<Component, 'binaries
     const args = (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).split('\0');
     const name = basename(args[0] ?? '');
     if (startTime === undefined || !OURS.has(name)) continue;
-    if (component !== undefined && (name !== component.binaries[0] || (component.mark !== undefined && !args.includes(component.mark)))) continue;
-    const ours = args.slice(1).some((arg) => [lab.dir, runFolder(lab)].some((folder) => arg.includes(folder + sep)));
+    if (
+      component !== undefined &&
+      (name !== component.binaries[0] ||
+        (component.mark !== undefined && !args.includes(component.mark)))
+    )
+      continue;
+    const ours = args
+      .slice(1)
+      .some((arg) => [lab.dir, runFolder(lab)].some((folder) => arg.includes(folder + sep)));
     if (!ours) continue;
     lab.progress(`killing a left-over ${name} (pid ${pid})`);
     await stopProcess({ pid, startTime }, 'SIGKILL', 5_000);
@@ -75,12 +94,19 @@ export function mountsBelow(mountinfo: string, folders: readonly string[]): stri
   return mountinfo
     .split('\n')
     .map((line) => line.split(' ')[4] ?? '')
-    .map((point) => point.replaceAll(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8))))
+    .map((point) =>
+      point.replaceAll(/\\([0-7]{3})/g, (_, octal: string) =>
+        String.fromCharCode(Number.parseInt(octal, 8)),
+      ),
+    )
     .filter((point) => folders.some((folder) => point === folder || point.startsWith(folder + sep)))
     .reverse();
 }
 
-async function removeMatching(folder: string, matches: (name: string) => boolean | Promise<boolean>): Promise<void> {
+async function removeMatching(
+  folder: string,
+  matches: (name: string) => boolean | Promise<boolean>,
+): Promise<void> {
   for (const name of await readdir(folder).catch(() => [])) {
     if (await matches(name)) await rm(join(folder, name), { force: true });
   }

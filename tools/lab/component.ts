@@ -67,6 +67,9 @@ export interface Component {
 
 export function port(lab: Lab, key: string): number {
   const value = lab.record.ports[key];
-  if (value === undefined) throw new Error(`the lab in ${lab.dir} has no port "${key}": run \`lab down\`, then \`lab up\``);
+  if (value === undefined)
+    throw new Error(
+      `the lab in ${lab.dir} has no port "${key}": run \`lab down\`, then \`lab up\``,
+    );
   return value;
 }

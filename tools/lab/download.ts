@@ -14,7 +14,11 @@ const CONNECT_TIMEOUT_MS = 4_000;
  * usual proxy variables.
  * @throws Error saying which URL failed and how
  */
-export async function download(spec: BinarySpec, target: string, progress: (line: string) => void): Promise<void> {
+export async function download(
+  spec: BinarySpec,
+  target: string,
+  progress: (line: string) => void,
+): Promise<void> {
   if (spec.download === undefined) throw new Error(`${spec.name} is not published as a binary`);
   const fill = (text: string): string => fillPlatform(text, process.platform, process.arch);
   const url = fill(spec.download.url);
@@ -24,7 +28,10 @@ export async function download(spec: BinarySpec, target: string, progress: (line
     const list = (await get(fill(spec.download.checksumUrl))).toString('utf8');
     const actual = createHash('sha256').update(content).digest('hex');
     const expected = checksumOf(list, basename(new URL(url).pathname));
-    if (actual !== expected) throw new Error(`${url}: SHA-256 is ${actual}, published is ${expected ?? 'none for this file'}`);
+    if (actual !== expected)
+      throw new Error(
+        `${url}: SHA-256 is ${actual}, published is ${expected ?? 'none for this file'}`,
+      );
   }
   const work = await mkdtemp(join(dirname(target), '.download-'));
   try {
@@ -51,20 +58,30 @@ export function fillPlatform(text: string, platform: string, arch: string): stri
 export function checksumOf(list: string, file: string): string | undefined {
   for (const line of list.split('\n')) {
     const [sum, name] = line.trim().split(/\s+\*?/);
-    if (sum !== undefined && /^[0-9a-f]{64}$/i.test(sum) && (name === undefined || name === '' || basename(name) === file)) return sum.toLowerCase();
+    if (
+      sum !== undefined &&
+      /^[0-9a-f]{64}$/i.test(sum) &&
+      (name === undefined || name === '' || basename(name) === file)
+    )
+      return sum.toLowerCase();
   }
   return undefined;
 }
 
 async function get(url: string): Promise<Buffer> {
-  const dispatcher = new EnvHttpProxyAgent({ connect: { timeout: CONNECT_TIMEOUT_MS }, headersTimeout: 4 * CONNECT_TIMEOUT_MS });
+  const dispatcher = new EnvHttpProxyAgent({
+    connect: { timeout: CONNECT_TIMEOUT_MS },
+    headersTimeout: 4 * CONNECT_TIMEOUT_MS,
+  });
   try {
     const response = await fetch(url, { dispatcher });
     if (!response.ok) throw new Error(`HTTP ${response.status}`);
     return Buffer.from(await response.arrayBuffer());
   } catch (error) {
     const { message, cause } = error as Error;
-    throw new Error(`${url}: ${message}${cause instanceof Error ? ` (${cause.message})` : ''}`, { cause: error });
+    throw new Error(`${url}: ${message}${cause instanceof Error ? ` (${cause.message})` : ''}`, {
+      cause: error,
+    });
   } finally {
     await dispatcher.close();
   }

@@ -10,8 +10,14 @@ const REPORT_EVERY_MS = 15_000;
  * Builds a binary from Go modules (through the module proxy) to `target`, atomically. Takes minutes the first time.
  * @throws Error with the end of the compiler's output; or that Go is missing
  */
-export async function buildFromGo(spec: BinarySpec, target: string, progress: (line: string) => void, env: NodeJS.ProcessEnv): Promise<void> {
-  if (spec.go === undefined) throw new Error(`${spec.name} is no Go program that we know how to build`);
+export async function buildFromGo(
+  spec: BinarySpec,
+  target: string,
+  progress: (line: string) => void,
+  env: NodeJS.ProcessEnv,
+): Promise<void> {
+  if (spec.go === undefined)
+    throw new Error(`${spec.name} is no Go program that we know how to build`);
   const work = await mkdtemp(join(tmpdir(), 'holdfast-build-'));
   // On the target's file system, so that the rename is atomic.
   const out = await mkdtemp(join(dirname(target), '.build-'));
@@ -23,11 +29,24 @@ export async function buildFromGo(spec: BinarySpec, target: string, progress: (l
   };
   try {
     if (spec.go.kind === 'install') {
-      await go(spec, ['install', `${spec.go.package}@v${spec.version}`], work, { ...goEnv, GOFLAGS: '', GOBIN: out }, progress);
+      await go(
+        spec,
+        ['install', `${spec.go.package}@v${spec.version}`],
+        work,
+        { ...goEnv, GOFLAGS: '', GOBIN: out },
+        progress,
+      );
     } else {
       await writeFile(join(work, 'go.mod'), spec.go.goMod);
       if (spec.go.main !== undefined) await writeFile(join(work, 'main.go'), spec.go.main);
-      const args = ['build', '-ldflags', spec.go.ldflags, '-o', join(out, spec.name), spec.go.package];
+      const args = [
+        'build',
+        '-ldflags',
+        spec.go.ldflags,
+        '-o',
+        join(out, spec.name),
+        spec.go.package,
+      ];
       await go(spec, args, work, { ...goEnv, GOFLAGS: '-mod=mod' }, progress);
     }
     await rename(join(out, spec.name), target);
@@ -37,7 +56,13 @@ export async function buildFromGo(spec: BinarySpec, target: string, progress: (l
   }
 }
 
-function go(spec: BinarySpec, args: string[], cwd: string, env: NodeJS.ProcessEnv, progress: (line: string) => void): Promise<void> {
+function go(
+  spec: BinarySpec,
+  args: string[],
+  cwd: string,
+  env: NodeJS.ProcessEnv,
+  progress: (line: string) => void,
+): Promise<void> {
   const started = performance.now();
   progress(`${spec.name} ${spec.version}: building from Go modules (some minutes, once)`);
   return new Promise((resolve, reject) => {
@@ -49,7 +74,10 @@ function go(spec: BinarySpec, args: string[], cwd: string, env: NodeJS.ProcessEn
     child.stdout.on('data', keep);
     child.stderr.on('data', keep);
     const seconds = (): number => Math.round((performance.now() - started) / 1000);
-    const report = setInterval(() => progress(`${spec.name}: still building, ${seconds()} s`), REPORT_EVERY_MS);
+    const report = setInterval(
+      () => progress(`${spec.name}: still building, ${seconds()} s`),
+      REPORT_EVERY_MS,
+    );
     child.once('error', (error: NodeJS.ErrnoException) => {
       clearInterval(report);
       reject(error.code === 'ENOENT' ? new Error('Go is not installed') : error);
@@ -57,7 +85,11 @@ function go(spec: BinarySpec, args: string[], cwd: string, env: NodeJS.ProcessEn
     child.once('close', (code) => {
       clearInterval(report);
       if (code !== 0) {
-        reject(new Error(`go ${args[0]} failed (${code}):\n${output.trimEnd().split('\n').slice(-8).join('\n')}`));
+        reject(
+          new Error(
+            `go ${args[0]} failed (${code}):\n${output.trimEnd().split('\n').slice(-8).join('\n')}`,
+          ),
+        );
         return;
       }
       progress(`${spec.name}: built in ${seconds()} s`);

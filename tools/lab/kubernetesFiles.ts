@@ -8,10 +8,13 @@ import { port, type Lab } from './component.ts';
 
 export const kubernetesFolder = (lab: Lab): string => join(lab.dir, 'kubernetes');
 /** Written by the API server itself at its first start: its certificate, followed by the CA that signed it. */
-export const apiServerCertificate = (lab: Lab): string => join(kubernetesFolder(lab), 'apiserver', 'apiserver.crt');
+export const apiServerCertificate = (lab: Lab): string =>
+  join(kubernetesFolder(lab), 'apiserver', 'apiserver.crt');
 export const kubeconfigPath = (lab: Lab): string => join(lab.dir, 'kubeconfig');
-export const nodeKubeconfigPath = (lab: Lab): string => join(kubernetesFolder(lab), 'node.kubeconfig');
-export const apiServerUrl = (lab: Lab): string => `https://127.0.0.1:${port(lab, 'kube-apiserver')}`;
+export const nodeKubeconfigPath = (lab: Lab): string =>
+  join(kubernetesFolder(lab), 'node.kubeconfig');
+export const apiServerUrl = (lab: Lab): string =>
+  `https://127.0.0.1:${port(lab, 'kube-apiserver')}`;
 export const NODE_NAME = 'lab';
 
 /** Where the API server's client certificate for the kubelet is; absent on a machine without openssl. */
@@ -27,11 +30,22 @@ export async function writeControlPlaneFiles(lab: Lab): Promise<void> {
 
   if (!(await exists(join(folder, 'service-accounts.key')))) {
     const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
-    await writeFile(join(folder, 'service-accounts.pub'), publicKey.export({ type: 'spki', format: 'pem' }));
-    await writeFile(join(folder, 'service-accounts.key'), privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 });
+    await writeFile(
+      join(folder, 'service-accounts.pub'),
+      publicKey.export({ type: 'spki', format: 'pem' }),
+    );
+    await writeFile(
+      join(folder, 'service-accounts.key'),
+      privateKey.export({ type: 'pkcs8', format: 'pem' }),
+      { mode: 0o600 },
+    );
   }
   const { admin, node } = lab.record.tokens;
-  const tokens = [`${admin},lab-admin,lab-admin,"system:masters"`, `${node},system:node:${NODE_NAME},node,"system:nodes"`, ''].join('\n');
+  const tokens = [
+    `${admin},lab-admin,lab-admin,"system:masters"`,
+    `${node},system:node:${NODE_NAME},node,"system:nodes"`,
+    '',
+  ].join('\n');
   await writeFile(join(folder, 'tokens.csv'), tokens, { mode: 0o600 });
 
   const client = kubeletClient(lab);
@@ -53,13 +67,20 @@ export async function writeKubeconfigs(lab: Lab): Promise<void> {
     stringify({
       apiVersion: 'v1',
       kind: 'Config',
-      clusters: [{ name: 'holdfast-lab', cluster: { server: apiServerUrl(lab), 'certificate-authority-data': ca } }],
+      clusters: [
+        {
+          name: 'holdfast-lab',
+          cluster: { server: apiServerUrl(lab), 'certificate-authority-data': ca },
+        },
+      ],
       users: [{ name: user, user: { token } }],
       contexts: [{ name: 'holdfast-lab', context: { cluster: 'holdfast-lab', user } }],
       'current-context': 'holdfast-lab',
     });
   await writeFile(kubeconfigPath(lab), of('lab-admin', lab.record.tokens.admin), { mode: 0o600 });
-  await writeFile(nodeKubeconfigPath(lab), of(`system:node:${NODE_NAME}`, lab.record.tokens.node), { mode: 0o600 });
+  await writeFile(nodeKubeconfigPath(lab), of(`system:node:${NODE_NAME}`, lab.record.tokens.node), {
+    mode: 0o600,
+  });
 }
 
 export async function exists(path: string): Promise<boolean> {

@@ -9,16 +9,41 @@ import { temporalUiUrl } from './components/temporal.ts';
 import { NAMESPACE, temporalAddress } from './temporalNamespace.ts';
 import { apiServerUrl, kubeconfigPath } from './kubernetesFiles.ts';
 import { withLock } from './lock.ts';
-import type { ComponentName, ComponentStatus, DownOptions, LabOptions, LabState, LabStatus, TemporalServer } from './options.ts';
+import type {
+  ComponentName,
+  ComponentStatus,
+  DownOptions,
+  LabOptions,
+  LabState,
+  LabStatus,
+  TemporalServer,
+} from './options.ts';
 import type { ImageDefinition } from './images/definitions.ts';
 import { importImages, staleImages } from './images/import.ts';
 import { hostAddress } from './podNetwork.ts';
 import { canListen } from './ports.ts';
 import { isAlive } from './process.ts';
-import { createLabFolder, labFolder, lockPath, logPath, newRecord, readProcess, readRecord, writeRecord } from './store.ts';
+import {
+  createLabFolder,
+  labFolder,
+  lockPath,
+  logPath,
+  newRecord,
+  readProcess,
+  readRecord,
+  writeRecord,
+} from './store.ts';
 import { isUp, resolveBinaries, startComponent, stopComponent } from './supervise.ts';
 
-export type { ComponentName, ComponentStatus, DownOptions, LabOptions, LabState, LabStatus, TemporalServer } from './options.ts';
+export type {
+  ComponentName,
+  ComponentStatus,
+  DownOptions,
+  LabOptions,
+  LabState,
+  LabStatus,
+  TemporalServer,
+} from './options.ts';
 export { ComponentFailedError, ComponentUnavailableError, TEMPORAL_SERVERS } from './options.ts';
 
 const silent = (): void => undefined;
@@ -36,12 +61,22 @@ export async function up(options: LabOptions = {}): Promise<LabState> {
     const target = { ...known, ...merge(known, options) };
     const lab = labOf(folder, known, options.progress);
     const wanted = wantedComponents(target, options);
-    if (covers(known, target) && portsAgree(known, options) && (await all(wanted, (component) => isUp(lab, component))) && (await imagesToImport(lab, wanted)).length === 0) return stateOf(lab);
+    if (
+      covers(known, target) &&
+      portsAgree(known, options) &&
+      (await all(wanted, (component) => isUp(lab, component))) &&
+      (await imagesToImport(lab, wanted)).length === 0
+    )
+      return stateOf(lab);
   }
 
   const progress = options.progress ?? silent;
   const dir = await createLabFolder(folder);
-  return withLock(lockPath(dir), () => upLocked(dir, options), () => progress(`waiting for another process that works on the lab in ${dir}`));
+  return withLock(
+    lockPath(dir),
+    () => upLocked(dir, options),
+    () => progress(`waiting for another process that works on the lab in ${dir}`),
+  );
 }
 
 async function upLocked(dir: string, options: LabOptions): Promise<LabState> {
@@ -51,7 +86,15 @@ async function upLocked(dir: string, options: LabOptions): Promise<LabState> {
   const lab = labOf(dir, record, options.progress);
   if (known === undefined) await cleanUp(lab); // its folder was deleted while it ran
   if (!portsAgree(record, options)) {
-    if (await any(componentsOf({ ...record, kubernetes: false, nodes: 'none', s3: false }), (component) => isUp(lab, component))) throw new Error(`the lab in ${dir} runs Temporal on port ${record.ports['temporal']} already: run \`lab down\` first to change ports`);
+    if (
+      await any(
+        componentsOf({ ...record, kubernetes: false, nodes: 'none', s3: false }),
+        (component) => isUp(lab, component),
+      )
+    )
+      throw new Error(
+        `the lab in ${dir} runs Temporal on port ${record.ports['temporal']} already: run \`lab down\` first to change ports`,
+      );
     for (const [key, port] of [['temporal', options.temporalPort], ['temporal-ui', options.uiPort]] as const) {
       if (port === undefined) continue;
       if (!(await canListen(port))) throw new Error(`port ${port} on 127.0.0.1 is taken by another process: choose another`);
@@ -74,7 +117,10 @@ async function upLocked(dir: string, options: LabOptions): Promise<LabState> {
   return stateOf(lab);
 }
 
-async function imagesToImport(lab: Lab, wanted: readonly Component[]): Promise<Awaited<ReturnType<typeof staleImages>>> {
+async function imagesToImport(
+  lab: Lab,
+  wanted: readonly Component[],
+): Promise<Awaited<ReturnType<typeof staleImages>>> {
   return wanted.includes(COMPONENTS.containerd) ? staleImages(lab) : [];
 }
 
@@ -94,16 +140,36 @@ export async function down(options: DownOptions = {}): Promise<void> {
       const stop = (component: Component): Promise<void> => {
         const known = stopping.get(component.name);
         if (known !== undefined) return known;
-        const users = Object.values(COMPONENTS).filter((other) => other.after.includes(component.name));
+        const users = Object.values(COMPONENTS).filter((other) =>
+          other.after.includes(component.name),
+        );
         const done = Promise.all(users.map(stop)).then(() => stopComponent(dir, component));
         stopping.set(component.name, done);
         return done;
       };
       await Promise.all(Object.values(COMPONENTS).map(stop));
       await cleanUp(labOf(dir, record, progress));
-      await writeRecord(dir, { ...record, temporal: 'none', kubernetes: false, nodes: 'none', s3: false });
+      await writeRecord(dir, {
+        ...record,
+        temporal: 'none',
+        kubernetes: false,
+        nodes: 'none',
+        s3: false,
+      });
       if (options.purge === true) {
-        for (const data of ['temporal', 'temporal-cluster', 'postgres', 's3', 'etcd', 'kubernetes', 'containerd', 'kubelet', 'processes', 'kubeconfig', 'lab.json']) {
+        for (const data of [
+          'temporal',
+          'temporal-cluster',
+          'postgres',
+          's3',
+          'etcd',
+          'kubernetes',
+          'containerd',
+          'kubelet',
+          'processes',
+          'kubeconfig',
+          'lab.json',
+        ]) {
           await rm(join(dir, data), { recursive: true, force: true });
         }
       }
@@ -119,21 +185,32 @@ export async function status(options: { stateDir?: string } = {}): Promise<LabSt
   const record = await readRecord(dir);
   if (record === undefined) return { stateDir: dir, components: {} };
   const lab = labOf(dir, record, undefined);
-  const entries = componentsOf(record).map(async (component): Promise<[ComponentName, ComponentStatus]> => {
-    const identity = await readProcess(dir, component.name);
-    const log = logPath(dir, component.name);
-    if (identity === undefined || !(await isAlive(identity))) return [component.name, { state: 'down', log }];
-    return [component.name, { state: (await component.healthy(lab)) ? 'healthy' : 'unhealthy', pid: identity.pid, log }];
-  });
+  const entries = componentsOf(record).map(
+    async (component): Promise<[ComponentName, ComponentStatus]> => {
+      const identity = await readProcess(dir, component.name);
+      const log = logPath(dir, component.name);
+      if (identity === undefined || !(await isAlive(identity)))
+        return [component.name, { state: 'down', log }];
+      return [
+        component.name,
+        { state: (await component.healthy(lab)) ? 'healthy' : 'unhealthy', pid: identity.pid, log },
+      ];
+    },
+  );
   return { ...stateOf(lab), components: Object.fromEntries(await Promise.all(entries)) };
 }
 
 /** Puts further images on the node of a lab with a kubelet. Quick when it has them. */
-export async function addImages(stateDir: string, images: readonly ImageDefinition[], progress: (line: string) => void = silent): Promise<void> {
+export async function addImages(
+  stateDir: string,
+  images: readonly ImageDefinition[],
+  progress: (line: string) => void = silent,
+): Promise<void> {
   const dir = await labFolder(stateDir);
   await withLock(lockPath(dir), async () => {
     const record = await readRecord(dir);
-    if (record?.nodes !== 'kubelet') throw new Error(`the lab in ${dir} has no kubelet: run \`lab up --nodes kubelet\` first`);
+    if (record?.nodes !== 'kubelet')
+      throw new Error(`the lab in ${dir} has no kubelet: run \`lab up --nodes kubelet\` first`);
     const lab = labOf(dir, record, progress);
     const stale = await staleImages(lab, images);
     if (stale.length === 0) return;
@@ -143,9 +220,15 @@ export async function addImages(stateDir: string, images: readonly ImageDefiniti
 }
 
 /** Stops one component and leaves it down, its data kept. For tests that hold a component down for a while. @param signal default SIGKILL */
-export async function kill(stateDir: string, name: ComponentName, options: { signal?: NodeJS.Signals } = {}): Promise<void> {
+export async function kill(
+  stateDir: string,
+  name: ComponentName,
+  options: { signal?: NodeJS.Signals } = {},
+): Promise<void> {
   const dir = await labFolder(stateDir);
-  await withLock(lockPath(dir), () => stopComponent(dir, COMPONENTS[name], options.signal ?? 'SIGKILL'));
+  await withLock(lockPath(dir), () =>
+    stopComponent(dir, COMPONENTS[name], options.signal ?? 'SIGKILL'),
+  );
 }
 
 /** Starts one component of a lab again, on its data and its ports, and waits until it is ready. */
@@ -155,7 +238,11 @@ export async function start(stateDir: string, name: ComponentName): Promise<void
 }
 
 /** Stops one component and starts it again on its data and its ports. @param signal default: its own polite one */
-export async function restart(stateDir: string, name: ComponentName, options: { signal?: NodeJS.Signals } = {}): Promise<void> {
+export async function restart(
+  stateDir: string,
+  name: ComponentName,
+  options: { signal?: NodeJS.Signals } = {},
+): Promise<void> {
   const dir = await labFolder(stateDir);
   await withLock(lockPath(dir), async () => {
     await stopComponent(dir, COMPONENTS[name], options.signal);
@@ -165,7 +252,8 @@ export async function restart(stateDir: string, name: ComponentName, options: { 
 
 async function startOne(dir: string, name: ComponentName): Promise<void> {
   const record = await readRecord(dir);
-  if (record === undefined || !componentsOf(record).includes(COMPONENTS[name])) throw new Error(`the lab in ${dir} has no ${name}: run \`lab up\` first`);
+  if (record === undefined || !componentsOf(record).includes(COMPONENTS[name]))
+    throw new Error(`the lab in ${dir} has no ${name}: run \`lab up\` first`);
   const lab = labOf(dir, record, undefined);
   await resolveBinaries(lab, [COMPONENTS[name]]);
   await startComponent(lab, COMPONENTS[name]);
@@ -175,7 +263,10 @@ async function startInOrder(lab: Lab, components: readonly Component[]): Promise
   const starting = new Map<ComponentName, Promise<void>>();
   for (const component of components) {
     const before = component.after.map((name) => starting.get(name) ?? Promise.resolve());
-    starting.set(component.name, Promise.all(before).then(() => startComponent(lab, component)));
+    starting.set(
+      component.name,
+      Promise.all(before).then(() => startComponent(lab, component)),
+    );
   }
   const results = await Promise.allSettled(starting.values());
   const failed = results.find((result) => result.status === 'rejected');
@@ -188,9 +279,12 @@ type Parts = Pick<LabRecord, 'temporal' | 'kubernetes' | 'nodes' | 's3'>;
 function merge(record: LabRecord, options: LabOptions): Parts {
   const nodes = options.nodes ?? 'none';
   if (nodes !== 'none' && record.nodes !== 'none' && nodes !== record.nodes) {
-    throw new Error(`this lab has ${record.nodes} nodes: run \`lab down\` first, or use another --state-dir for ${nodes}`);
+    throw new Error(
+      `this lab has ${record.nodes} nodes: run \`lab down\` first, or use another --state-dir for ${nodes}`,
+    );
   }
-  if (nodes !== 'none' && options.kubernetes === false) throw new Error(`nodes "${nodes}" need Kubernetes`);
+  if (nodes !== 'none' && options.kubernetes === false)
+    throw new Error(`nodes "${nodes}" need Kubernetes`);
   return {
     temporal: mergeTemporal(record.temporal, options),
     kubernetes: record.kubernetes || (options.kubernetes ?? true),
@@ -199,29 +293,53 @@ function merge(record: LabRecord, options: LabOptions): Parts {
   };
 }
 
-function mergeTemporal(known: LabRecord['temporal'], { temporal = true, uiPort }: LabOptions): LabRecord['temporal'] {
+function mergeTemporal(
+  known: LabRecord['temporal'],
+  { temporal = true, uiPort }: LabOptions,
+): LabRecord['temporal'] {
   if (temporal === false) return known;
   const wanted: TemporalServer = temporal === true ? (known === 'none' ? 'dev' : known) : temporal;
-  if (known !== 'none' && wanted !== known) throw new Error(`this lab has Temporal as ${known}: run \`lab down\` first, or use another --state-dir for ${wanted}`);
-  if (wanted === 'cluster' && uiPort !== undefined) throw new Error('Temporal as a cluster has no UI: leave out --ui-port');
+  if (known !== 'none' && wanted !== known)
+    throw new Error(
+      `this lab has Temporal as ${known}: run \`lab down\` first, or use another --state-dir for ${wanted}`,
+    );
+  if (wanted === 'cluster' && uiPort !== undefined)
+    throw new Error('Temporal as a cluster has no UI: leave out --ui-port');
   return wanted;
 }
 
 /** What this call must see up: not a part of the lab that it did not ask for (a test may hold that one down). */
 function wantedComponents(target: Parts, options: LabOptions): Component[] {
   const kubernetes = options.kubernetes ?? true;
-  return componentsOf({ temporal: options.temporal === false ? 'none' : target.temporal, kubernetes, nodes: kubernetes ? target.nodes : 'none', s3: options.s3 === true });
+  return componentsOf({
+    temporal: options.temporal === false ? 'none' : target.temporal,
+    kubernetes,
+    nodes: kubernetes ? target.nodes : 'none',
+    s3: options.s3 === true,
+  });
 }
 
 function covers(known: LabRecord, target: Parts): boolean {
-  return known.temporal === target.temporal && known.kubernetes === target.kubernetes && known.nodes === target.nodes && (known.s3 === true) === (target.s3 === true);
+  return (
+    known.temporal === target.temporal &&
+    known.kubernetes === target.kubernetes &&
+    known.nodes === target.nodes &&
+    (known.s3 === true) === (target.s3 === true)
+  );
 }
 
 function portsAgree({ ports }: LabRecord, { temporalPort, uiPort }: LabOptions): boolean {
-  return (temporalPort ?? ports['temporal']) === ports['temporal'] && (uiPort ?? ports['temporal-ui']) === ports['temporal-ui'];
+  return (
+    (temporalPort ?? ports['temporal']) === ports['temporal'] &&
+    (uiPort ?? ports['temporal-ui']) === ports['temporal-ui']
+  );
 }
 
-function labOf(dir: string, record: LabRecord, progress: ((line: string) => void) | undefined): Lab {
+function labOf(
+  dir: string,
+  record: LabRecord,
+  progress: ((line: string) => void) | undefined,
+): Lab {
   return { dir, record, binaries: {}, progress: progress ?? silent };
 }
 
@@ -231,8 +349,18 @@ function stateOf(lab: Lab): LabState {
   const has = (key: string): boolean => record.ports[key] !== undefined;
   return {
     stateDir: lab.dir,
-    ...(record.temporal === 'none' ? {} : { temporal: { address: temporalAddress(lab), ...(record.temporal === 'dev' ? { uiUrl: temporalUiUrl(lab) } : {}), namespace: NAMESPACE } }),
-    ...(record.kubernetes && has('kube-apiserver') ? { kubernetes: { kubeconfig: kubeconfigPath(lab), server: apiServerUrl(lab) } } : {}),
+    ...(record.temporal === 'none'
+      ? {}
+      : {
+          temporal: {
+            address: temporalAddress(lab),
+            ...(record.temporal === 'dev' ? { uiUrl: temporalUiUrl(lab) } : {}),
+            namespace: NAMESPACE,
+          },
+        }),
+    ...(record.kubernetes && has('kube-apiserver')
+      ? { kubernetes: { kubeconfig: kubeconfigPath(lab), server: apiServerUrl(lab) } }
+      : {}),
     ...(record.nodes === 'none' ? {} : { nodes: record.nodes }),
     ...(record.s3 === true && has('s3') ? { s3: s3Access(lab) } : {}),
     ...(record.nodes === 'kubelet' ? { hostAddress: hostAddress(record) } : {}),

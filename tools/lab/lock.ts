@@ -10,7 +10,11 @@ import type { DatabaseSync } from 'node:sqlite';
  * to detect. (Node offers no flock.)
  * @param waiting called once, when somebody else holds the lock
  */
-export async function withLock<T>(path: string, body: () => Promise<T>, waiting?: () => void): Promise<T> {
+export async function withLock<T>(
+  path: string,
+  body: () => Promise<T>,
+  waiting?: () => void,
+): Promise<T> {
   await mkdir(dirname(path), { recursive: true });
   // Not a static import: jest does not know built-ins that exist with a prefix only.
   const { DatabaseSync } = process.getBuiltinModule('node:sqlite');

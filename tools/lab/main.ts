@@ -1,6 +1,15 @@
 /** `npm run lab -- up|down|status|fetch` */
 import { Command, Option } from 'commander';
-import { down, status, TEMPORAL_SERVERS, up, type LabOptions, type LabState, type LabStatus, type TemporalServer } from './lab.ts';
+import {
+  down,
+  status,
+  TEMPORAL_SERVERS,
+  up,
+  type LabOptions,
+  type LabState,
+  type LabStatus,
+  type TemporalServer,
+} from './lab.ts';
 import { ComponentUnavailableError } from './options.ts';
 import { resolveBinary } from './resolve.ts';
 import { DEFAULT_STATE_DIR } from './store.ts';
@@ -24,22 +33,29 @@ interface UpFlags extends CommonFlags {
   uiPort?: number;
 }
 
-const stateDir = (): Option => new Option('--state-dir <folder>', 'data, logs and process records').default(DEFAULT_STATE_DIR).env('HOLDFAST_LAB_DIR');
+const stateDir = (): Option =>
+  new Option('--state-dir <folder>', 'data, logs and process records')
+    .default(DEFAULT_STATE_DIR)
+    .env('HOLDFAST_LAB_DIR');
 const json = (): Option => new Option('--json', 'print the result as one JSON object on stdout');
 const tcpPort = (text: string): number => {
   const port = Number(text);
-  if (!Number.isInteger(port) || port < 1 || port > 65_535) throw new Error(`"${text}" is not a TCP port (1 to 65535)`);
+  if (!Number.isInteger(port) || port < 1 || port > 65_535)
+    throw new Error(`"${text}" is not a TCP port (1 to 65535)`);
   return port;
 };
 
 /** Long steps take minutes: progress goes to stderr, with the time since the start. */
 function progress(): (line: string) => void {
   const started = performance.now();
-  return (line) => console.error(`[${((performance.now() - started) / 1000).toFixed(1).padStart(6)} s] ${line}`);
+  return (line) =>
+    console.error(`[${((performance.now() - started) / 1000).toFixed(1).padStart(6)} s] ${line}`);
 }
 
 const program = new Command('lab')
-  .description('Runs the real components on this machine: Temporal with its UI, and a Kubernetes cluster with real or fake nodes.')
+  .description(
+    'Runs the real components on this machine: Temporal with its UI, and a Kubernetes cluster with real or fake nodes.',
+  )
   .addHelpText(
     'after',
     `
@@ -60,14 +76,35 @@ Examples:
 program
   .command('up')
   .description('bring up what is missing, keep what runs, start again what died (data kept)')
-  .addOption(new Option('--nodes <kind>', 'add nodes; a cluster keeps those it has').choices(['none', 'kubelet', 'kwok']))
+  .addOption(
+    new Option('--nodes <kind>', 'add nodes; a cluster keeps those it has').choices([
+      'none',
+      'kubelet',
+      'kwok',
+    ]),
+  )
   .addOption(new Option('--only <part>', 'only this part').choices(PARTS))
-  .addOption(new Option('--temporal <server>', 'which Temporal: the dev server, or its services in processes of their own on PostgreSQL (default: the one the lab has, else dev)').choices(TEMPORAL_SERVERS))
+  .addOption(
+    new Option(
+      '--temporal <server>',
+      'which Temporal: the dev server, or its services in processes of their own on PostgreSQL (default: the one the lab has, else dev)',
+    ).choices(TEMPORAL_SERVERS),
+  )
   .option('--no-temporal', 'without Temporal')
   .option('--no-kubernetes', 'without Kubernetes')
   .option('--s3', 'add a server that speaks S3')
-  .addOption(new Option('--temporal-port <port>', 'port of Temporal on 127.0.0.1 (default: a free one, kept)').argParser(tcpPort))
-  .addOption(new Option('--ui-port <port>', "port of Temporal's UI on 127.0.0.1 (default: a free one, kept)").argParser(tcpPort))
+  .addOption(
+    new Option(
+      '--temporal-port <port>',
+      'port of Temporal on 127.0.0.1 (default: a free one, kept)',
+    ).argParser(tcpPort),
+  )
+  .addOption(
+    new Option(
+      '--ui-port <port>',
+      "port of Temporal's UI on 127.0.0.1 (default: a free one, kept)",
+    ).argParser(tcpPort),
+  )
   .addOption(stateDir())
   .addOption(json())
   .action(async (flags: UpFlags) => {
@@ -104,17 +141,26 @@ program
   .action(async (flags: CommonFlags) => {
     const lab = await status({ stateDir: flags.stateDir });
     console.log(flags.json ? JSON.stringify(lab) : describeStatus(lab));
-    if (Object.values(lab.components).some(({ state }) => state !== 'healthy')) process.exitCode = 3;
+    if (Object.values(lab.components).some(({ state }) => state !== 'healthy'))
+      process.exitCode = 3;
   });
 
 program
   .command('fetch')
-  .description('have the components at hand: what is missing is downloaded, or built, one after the other')
-  .argument('[component...]', `some of: ${Object.keys(BINARIES).join(', ')} (default: all that tests use)`)
+  .description(
+    'have the components at hand: what is missing is downloaded, or built, one after the other',
+  )
+  .argument(
+    '[component...]',
+    `some of: ${Object.keys(BINARIES).join(', ')} (default: all that tests use)`,
+  )
   .action(async (names: string[]) => {
     const unknown = names.filter((name) => !(name in BINARIES));
-    if (unknown.length > 0) throw new Error(`there is no component ${unknown.join(', ')}: "lab fetch --help" lists them`);
-    const wanted = (names.length > 0 ? names : Object.keys(BINARIES).filter((name) => !BY_HAND.includes(name))) as BinaryName[];
+    if (unknown.length > 0)
+      throw new Error(`there is no component ${unknown.join(', ')}: "lab fetch --help" lists them`);
+    const wanted = (
+      names.length > 0 ? names : Object.keys(BINARIES).filter((name) => !BY_HAND.includes(name))
+    ) as BinaryName[];
     const missing: string[] = [];
     const tell = progress();
     for (const name of wanted) {
@@ -130,12 +176,18 @@ program
 
 function describe(state: LabState): string {
   return [
-    ...(state.temporal ? [`Temporal    ${state.temporal.address}   (namespace ${state.temporal.namespace})`] : []),
+    ...(state.temporal
+      ? [`Temporal    ${state.temporal.address}   (namespace ${state.temporal.namespace})`]
+      : []),
     ...(state.temporal?.uiUrl === undefined ? [] : [`Temporal UI ${state.temporal.uiUrl}`]),
-    ...(state.kubernetes ? [`Kubernetes  ${state.kubernetes.server}`, `kubeconfig  ${state.kubernetes.kubeconfig}`] : []),
+    ...(state.kubernetes
+      ? [`Kubernetes  ${state.kubernetes.server}`, `kubeconfig  ${state.kubernetes.kubeconfig}`]
+      : []),
     ...(state.s3 ? [`S3          ${state.s3.endpoint}   (its buckets: ${state.s3.folder})`] : []),
     ...(state.nodes ? [`nodes       ${state.nodes}`] : []),
-    ...(state.hostAddress ? [`host        ${state.hostAddress}   (this machine, as pods reach it)`] : []),
+    ...(state.hostAddress
+      ? [`host        ${state.hostAddress}   (this machine, as pods reach it)`]
+      : []),
     `state       ${state.stateDir}`,
   ].join('\n');
 }
@@ -143,7 +195,14 @@ function describe(state: LabState): string {
 function describeStatus(lab: LabStatus): string {
   const components = Object.entries(lab.components);
   if (components.length === 0) return `no lab is up in ${lab.stateDir}`;
-  return [...components.map(([name, { state, pid, log }]) => `${name.padEnd(24)} ${state.padEnd(10)} ${String(pid ?? '-').padEnd(8)} ${log}`), '', describe(lab)].join('\n');
+  return [
+    ...components.map(
+      ([name, { state, pid, log }]) =>
+        `${name.padEnd(24)} ${state.padEnd(10)} ${String(pid ?? '-').padEnd(8)} ${log}`,
+    ),
+    '',
+    describe(lab),
+  ].join('\n');
 }
 
 try {

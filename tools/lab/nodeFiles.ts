@@ -3,7 +3,8 @@ import type { Lab } from './component.ts';
 
 /** Sockets and mounts of the node: short (a socket's path has at most 107 characters), and outside of the data. */
 export const runFolder = (lab: Pick<Lab, 'record'>): string => `/run/holdfast-${lab.record.id}`;
-export const containerdSocket = (lab: Pick<Lab, 'record'>): string => join(runFolder(lab), 'containerd.sock');
+export const containerdSocket = (lab: Pick<Lab, 'record'>): string =>
+  join(runFolder(lab), 'containerd.sock');
 export const containerdFolder = (lab: Lab): string => join(lab.dir, 'containerd');
 export const kubeletFolder = (lab: Lab): string => join(lab.dir, 'kubelet');
 export const cniNetworkName = (lab: Lab): string => `holdfast-${lab.record.id}`;

@@ -30,20 +30,39 @@ export const CNI_PACKAGE = 'containernetworking-plugins';
 /** Checks that this machine can be a node; of what is missing it names all, and one command that brings it. @throws ComponentUnavailableError with the fix */
 export async function checkNodeRequirements(): Promise<void> {
   const refuse = (why: string): never => {
-    throw new ComponentUnavailableError('kubelet', `this machine cannot be a Kubernetes node: ${why}`);
+    throw new ComponentUnavailableError(
+      'kubelet',
+      `this machine cannot be a Kubernetes node: ${why}`,
+    );
   };
   if (process.platform !== 'linux') refuse('it does not run Linux; use --nodes kwok');
   if (process.getuid?.() !== 0) refuse('the kubelet needs root; run as root, or use --nodes kwok');
   if (!(await exists('/sys/fs/cgroup'))) refuse('no cgroups at /sys/fs/cgroup');
   const missing = await missingPrograms();
-  if (missing.length > 0) refuse(`${missing.map((each) => each.program).join(', ')} missing: ${installCommand(missing)}`);
+  if (missing.length > 0)
+    refuse(`${missing.map((each) => each.program).join(', ')} missing: ${installCommand(missing)}`);
 }
 
 /** What is not there, the CNI plugins among it. @param has - whether a program is in the PATH */
-export async function missingPrograms(has: (program: string) => Promise<boolean> = inPath, env: NodeJS.ProcessEnv = process.env): Promise<Program[]> {
+export async function missingPrograms(
+  has: (program: string) => Promise<boolean> = inPath,
+  env: NodeJS.ProcessEnv = process.env,
+): Promise<Program[]> {
   const missing: Program[] = [];
-  for (const each of NODE_PROGRAMS) if (!(each.env !== undefined && env[each.env]) && !(await has(each.program))) missing.push(each);
-  if (!(await cniFolder().then(() => true, () => false))) missing.push({ program: 'CNI plugins (bridge, host-local)', package: CNI_PACKAGE, env: 'HOLDFAST_CNI_BIN_DIR' });
+  for (const each of NODE_PROGRAMS)
+    if (!(each.env !== undefined && env[each.env]) && !(await has(each.program)))
+      missing.push(each);
+  if (
+    !(await cniFolder().then(
+      () => true,
+      () => false,
+    ))
+  )
+    missing.push({
+      program: 'CNI plugins (bridge, host-local)',
+      package: CNI_PACKAGE,
+      env: 'HOLDFAST_CNI_BIN_DIR',
+    });
   return missing;
 }
 
@@ -57,7 +76,8 @@ export function installCommand(missing: readonly Program[]): string {
 export async function cniFolder(): Promise<string> {
   const explicit = process.env['HOLDFAST_CNI_BIN_DIR'];
   for (const folder of explicit === undefined || explicit === '' ? CNI_FOLDERS : [explicit]) {
-    if ((await exists(join(folder, 'bridge'))) && (await exists(join(folder, 'host-local')))) return folder;
+    if ((await exists(join(folder, 'bridge'))) && (await exists(join(folder, 'host-local'))))
+      return folder;
   }
   throw new ComponentUnavailableError(
     'kubelet',
@@ -73,7 +93,13 @@ export async function mayLowerOomScore(): Promise<boolean> {
 }
 
 async function inPath(tool: string): Promise<boolean> {
-  for (const folder of [...(process.env['PATH'] ?? '').split(':'), '/usr/sbin', '/usr/bin', '/sbin', '/bin']) {
+  for (const folder of [
+    ...(process.env['PATH'] ?? '').split(':'),
+    '/usr/sbin',
+    '/usr/bin',
+    '/sbin',
+    '/bin',
+  ]) {
     if (await exists(join(folder, tool))) return true;
   }
   return false;

@@ -26,7 +26,10 @@ export async function ensureBridge(record: LabRecord): Promise<string> {
   if (present !== undefined) return present.address.replace(/\.1$/, '');
   await removeBridge(record); // one without an address is a left-over
   const taken = await addresses();
-  const network = record.podNetwork !== undefined && isFree(record.podNetwork, taken) ? record.podNetwork : chooseNetwork(taken);
+  const network =
+    record.podNetwork !== undefined && isFree(record.podNetwork, taken)
+      ? record.podNetwork
+      : chooseNetwork(taken);
   await run('ip', ['link', 'add', name, 'address', hardwareAddress(network), 'type', 'bridge']);
   await run('ip', ['address', 'add', `${network}.1/24`, 'dev', name]);
   await run('ip', ['link', 'set', name, 'up']);
@@ -58,6 +61,7 @@ function chooseNetwork(taken: string): string {
 }
 
 /** Of all interfaces: Node itself does not tell of those that are down, as the bridge of a lab without pods is. */
-const addresses = async (): Promise<string> => (await run('ip', ['-4', '-oneline', 'address'])).stdout;
+const addresses = async (): Promise<string> =>
+  (await run('ip', ['-4', '-oneline', 'address'])).stdout;
 
 const isFree = (network: string, taken: string): boolean => !taken.includes(` ${network}.`);

@@ -8,7 +8,9 @@ import { readFile } from 'node:fs/promises';
  * reach a server held down in a test could then be given the server's own port (and even connect to itself).
  */
 export async function freePort(): Promise<number> {
-  const range = await readFile('/proc/sys/net/ipv4/ip_local_port_range', 'utf8').catch(() => '49152 65535');
+  const range = await readFile('/proc/sys/net/ipv4/ip_local_port_range', 'utf8').catch(
+    () => '49152 65535',
+  );
   const [low = 49_152] = range.trim().split(/\s+/).map(Number);
   const top = Math.max(low, 12_000);
   for (let attempt = 0; attempt < 200; attempt++) {

@@ -5,7 +5,9 @@ import { request as httpsRequest } from 'node:https';
 const TIMEOUT_MS = 3_000;
 
 /** Something accepts connections there. */
-export function accepts(where: { port: number; host?: string } | { path: string }): Promise<boolean> {
+export function accepts(
+  where: { port: number; host?: string } | { path: string },
+): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect('path' in where ? where : { host: '127.0.0.1', ...where });
     const answer = (value: boolean) => () => {
@@ -45,7 +47,12 @@ export function ask(url: string, options: RequestOptions = {}): Promise<Answer |
         timeout: TIMEOUT_MS,
         headers: {
           ...(options.token === undefined ? {} : { authorization: `Bearer ${options.token}` }),
-          ...(body === undefined ? {} : { 'content-type': options.contentType ?? 'application/json', 'content-length': Buffer.byteLength(body) }),
+          ...(body === undefined
+            ? {}
+            : {
+                'content-type': options.contentType ?? 'application/json',
+                'content-length': Buffer.byteLength(body),
+              }),
         },
         ...(options.ca === false ? { rejectUnauthorized: false } : {}),
         ...(typeof options.ca === 'string' ? { ca: options.ca } : {}),

@@ -36,7 +36,9 @@ export async function processStartTime(pid: number): Promise<string | undefined>
   }
   const answer = await run('ps', ['-o', 'stat=,lstart=', '-p', String(pid)]).catch(() => undefined);
   const line = answer?.stdout.trim();
-  return line === undefined || line === '' || line.startsWith('Z') ? undefined : line.replace(/^\S+\s+/, '');
+  return line === undefined || line === '' || line.startsWith('Z')
+    ? undefined
+    : line.replace(/^\S+\s+/, '');
 }
 
 export async function isAlive(identity: ProcessIdentity): Promise<boolean> {
@@ -47,11 +49,21 @@ export async function isAlive(identity: ProcessIdentity): Promise<boolean> {
  * Starts a process that outlives this one: own session (a terminal's Ctrl-C does not reach it), output appended to a file.
  * @throws Error when the command cannot be executed
  */
-export async function startDetached(command: string, args: readonly string[], options: { log: string; cwd: string; env: NodeJS.ProcessEnv; user?: User }): Promise<ProcessIdentity> {
+export async function startDetached(
+  command: string,
+  args: readonly string[],
+  options: { log: string; cwd: string; env: NodeJS.ProcessEnv; user?: User },
+): Promise<ProcessIdentity> {
   const log = await open(options.log, 'a');
   try {
     await log.write(`--- ${new Date().toISOString()} ${[command, ...args].join(' ')}\n`);
-    const child = spawn(command, args, { detached: true, stdio: ['ignore', log.fd, log.fd], cwd: options.cwd, env: options.env, ...options.user });
+    const child = spawn(command, args, {
+      detached: true,
+      stdio: ['ignore', log.fd, log.fd],
+      cwd: options.cwd,
+      env: options.env,
+      ...options.user,
+    });
     await new Promise<void>((resolve, reject) => {
       child.once('spawn', resolve);
       child.once('error', reject);
@@ -70,7 +82,11 @@ export async function startDetached(command: string, args: readonly string[], op
  * Signals exactly this process and waits until it is gone; after `withinMs` it is killed.
  * @returns false when it had to be killed
  */
-export async function stopProcess(identity: ProcessIdentity, signal: NodeJS.Signals, withinMs: number): Promise<boolean> {
+export async function stopProcess(
+  identity: ProcessIdentity,
+  signal: NodeJS.Signals,
+  withinMs: number,
+): Promise<boolean> {
   const send = async (what: NodeJS.Signals): Promise<void> => {
     if (await isAlive(identity)) {
       try {
@@ -83,12 +99,16 @@ export async function stopProcess(identity: ProcessIdentity, signal: NodeJS.Sign
   await send(signal);
   if (await becomesTrue(async () => !(await isAlive(identity)), withinMs)) return true;
   await send('SIGKILL');
-  if (!(await becomesTrue(async () => !(await isAlive(identity)), 10_000))) throw new Error(`process ${identity.pid} survives SIGKILL`);
+  if (!(await becomesTrue(async () => !(await isAlive(identity)), 10_000)))
+    throw new Error(`process ${identity.pid} survives SIGKILL`);
   return false;
 }
 
 /** Asks again and again, at first every 10 ms, later every 100 ms; false when `withinMs` is over. */
-export async function becomesTrue(condition: () => Promise<boolean>, withinMs: number): Promise<boolean> {
+export async function becomesTrue(
+  condition: () => Promise<boolean>,
+  withinMs: number,
+): Promise<boolean> {
   const deadline = performance.now() + withinMs;
   for (let pause = 10; ; pause = Math.min(pause * 1.5, 100)) {
     if (await condition()) return true;

@@ -15,7 +15,12 @@ export interface ResolveContext {
   progress?: (line: string) => void;
   /** Puts the binary at `target`; replaceable so that the order can be tested without a network. */
   fetch?: (spec: BinarySpec, target: string, progress: (line: string) => void) => Promise<void>;
-  build?: (spec: BinarySpec, target: string, progress: (line: string) => void, env: NodeJS.ProcessEnv) => Promise<void>;
+  build?: (
+    spec: BinarySpec,
+    target: string,
+    progress: (line: string) => void,
+    env: NodeJS.ProcessEnv,
+  ) => Promise<void>;
 }
 
 /**
@@ -24,7 +29,10 @@ export interface ResolveContext {
  * @returns the absolute path
  * @throws ComponentUnavailableError listing every place that was tried, and the fix
  */
-export async function resolveBinary(name: BinaryName, context: ResolveContext = {}): Promise<string> {
+export async function resolveBinary(
+  name: BinaryName,
+  context: ResolveContext = {},
+): Promise<string> {
   return resolve(BINARIES[name], context);
 }
 
@@ -37,7 +45,10 @@ export async function resolve(spec: BinarySpec, context: ResolveContext): Promis
   const explicit = env[spec.env];
   if (explicit !== undefined && explicit !== '') {
     if (await isExecutable(explicit)) return explicit;
-    throw new ComponentUnavailableError(spec.name, `${spec.env}=${explicit} is not an executable file: correct or unset it`);
+    throw new ComponentUnavailableError(
+      spec.name,
+      `${spec.env}=${explicit} is not an executable file: correct or unset it`,
+    );
   }
 
   const inPath = (env['PATH'] ?? '').split(delimiter).filter((each) => each !== '');
@@ -61,8 +72,18 @@ export async function resolve(spec: BinarySpec, context: ResolveContext): Promis
     async () => {
       if (await isExecutable(target)) return target; // somebody else made it while we waited
       for (const [how, make] of [
-        ['download', spec.download === undefined ? undefined : () => (context.fetch ?? download)(spec, target, progress)],
-        ['build from Go modules', spec.go === undefined ? undefined : () => (context.build ?? buildFromGo)(spec, target, progress, env)],
+        [
+          'download',
+          spec.download === undefined
+            ? undefined
+            : () => (context.fetch ?? download)(spec, target, progress),
+        ],
+        [
+          'build from Go modules',
+          spec.go === undefined
+            ? undefined
+            : () => (context.build ?? buildFromGo)(spec, target, progress, env),
+        ],
       ] as const) {
         if (make === undefined) continue;
         try {
@@ -102,7 +123,9 @@ async function isExecutable(path: string): Promise<boolean> {
 async function versionOf(spec: BinarySpec, path: string): Promise<string | undefined> {
   if (spec.versionCheck === undefined) return undefined;
   try {
-    const { stdout, stderr } = await promisify(execFile)(path, [...spec.versionCheck.args], { timeout: 10_000 });
+    const { stdout, stderr } = await promisify(execFile)(path, [...spec.versionCheck.args], {
+      timeout: 10_000,
+    });
     const said = `${stdout}${stderr}`.trim();
     return spec.versionCheck.accept.test(said) ? undefined : (said.split('\n')[0] ?? '');
   } catch (error) {

@@ -8,9 +8,11 @@ import type { ProcessIdentity } from './process.ts';
 export const DEFAULT_STATE_DIR = '.holdfast/lab';
 
 export const lockPath = (dir: string): string => join(dir, 'lock');
-export const logPath = (dir: string, component: ComponentName): string => join(dir, 'logs', `${component}.log`);
+export const logPath = (dir: string, component: ComponentName): string =>
+  join(dir, 'logs', `${component}.log`);
 const recordPath = (dir: string): string => join(dir, 'lab.json');
-const processPath = (dir: string, component: ComponentName): string => join(dir, 'processes', `${component}.json`);
+const processPath = (dir: string, component: ComponentName): string =>
+  join(dir, 'processes', `${component}.json`);
 
 /** Absolute, symbolic links resolved, so that one lab has one name. Creates nothing. */
 export async function labFolder(stateDir: string | undefined): Promise<string> {
@@ -23,14 +25,20 @@ export async function createLabFolder(dir: string): Promise<string> {
   return realpath(dir);
 }
 
-export const readRecord = (dir: string): Promise<LabRecord | undefined> => readJson<LabRecord>(recordPath(dir));
+export const readRecord = (dir: string): Promise<LabRecord | undefined> =>
+  readJson<LabRecord>(recordPath(dir));
 
 const writing = new Map<string, Promise<void>>();
 
 /** One after the other, each with what the record has by then: components that start beside each other write it, and what stays must be the newest. */
 export async function writeRecord(dir: string, record: LabRecord): Promise<void> {
-  const written = (writing.get(dir) ?? Promise.resolve()).then(async () => await writeJson(recordPath(dir), record));
-  writing.set(dir, written.catch(() => undefined));
+  const written = (writing.get(dir) ?? Promise.resolve()).then(
+    async () => await writeJson(recordPath(dir), record),
+  );
+  writing.set(
+    dir,
+    written.catch(() => undefined),
+  );
   await written;
 }
 
@@ -45,9 +53,17 @@ export function newRecord(dir: string): LabRecord {
   };
 }
 
-export const readProcess = (dir: string, component: ComponentName): Promise<ProcessIdentity | undefined> => readJson<ProcessIdentity>(processPath(dir, component));
-export const writeProcess = (dir: string, component: ComponentName, identity: ProcessIdentity): Promise<void> => writeJson(processPath(dir, component), identity);
-export const forgetProcess = (dir: string, component: ComponentName): Promise<void> => rm(processPath(dir, component), { force: true });
+export const readProcess = (
+  dir: string,
+  component: ComponentName,
+): Promise<ProcessIdentity | undefined> => readJson<ProcessIdentity>(processPath(dir, component));
+export const writeProcess = (
+  dir: string,
+  component: ComponentName,
+  identity: ProcessIdentity,
+): Promise<void> => writeJson(processPath(dir, component), identity);
+export const forgetProcess = (dir: string, component: ComponentName): Promise<void> =>
+  rm(processPath(dir, component), { force: true });
 
 /** `undefined` when there is no such file. */
 export async function readJson<T>(path: string): Promise<T | undefined> {

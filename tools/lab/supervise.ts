@@ -39,7 +39,12 @@ export async function startComponent(lab: Lab, component: Component): Promise<vo
   const { args, env, user } = await component.command(lab);
   const log = logPath(lab.dir, name);
   const started = performance.now();
-  const identity = await startDetached(binary, args, { log, cwd: lab.dir, env: cleanEnvironment(lab, env), ...(user && { user }) });
+  const identity = await startDetached(binary, args, {
+    log,
+    cwd: lab.dir,
+    env: cleanEnvironment(lab, env),
+    ...(user && { user }),
+  });
   await writeProcess(lab.dir, name, identity);
 
   let died = false;
@@ -50,20 +55,32 @@ export async function startComponent(lab: Lab, component: Component): Promise<vo
       reported = performance.now();
       lab.progress(`${name}: still starting, ${Math.round((reported - started) / 1000)} s`);
     }
-    return died || (await (component.ready === undefined ? component.healthy(lab) : component.ready(lab)));
+    return (
+      died ||
+      (await (component.ready === undefined ? component.healthy(lab) : component.ready(lab)))
+    );
   }, component.readyWithinMs);
   if (died || !answered) {
     await stopProcess(identity, 'SIGKILL', 5_000);
     await forgetProcess(lab.dir, name);
-    const what = died ? 'died at its start' : `was not ready after ${component.readyWithinMs / 1000} s`;
-    throw new ComponentFailedError(name, `${name} ${what}; fix: ${component.fix}\nend of ${log}:\n${await logTail(log)}`);
+    const what = died
+      ? 'died at its start'
+      : `was not ready after ${component.readyWithinMs / 1000} s`;
+    throw new ComponentFailedError(
+      name,
+      `${name} ${what}; fix: ${component.fix}\nend of ${log}:\n${await logTail(log)}`,
+    );
   }
   await component.finish?.(lab);
   lab.progress(`${name}: ready in ${((performance.now() - started) / 1000).toFixed(1)} s`);
 }
 
 /** Stops one component if it runs. */
-export async function stopComponent(dir: string, component: Component, signal: NodeJS.Signals = component.stop.signal): Promise<void> {
+export async function stopComponent(
+  dir: string,
+  component: Component,
+  signal: NodeJS.Signals = component.stop.signal,
+): Promise<void> {
   const identity = await readProcess(dir, component.name);
   if (identity === undefined) return;
   await stopProcess(identity, signal, component.stop.withinMs);
@@ -81,9 +98,11 @@ export async function resolveBinaries(lab: Lab, components: readonly Component[]
 async function assignPorts(lab: Lab, component: Component): Promise<void> {
   for (const key of component.ports) {
     const port = lab.record.ports[key];
-    if (port !== undefined && (await becomesTrue(() => canListen(port), PORT_PATIENCE_MS))) continue;
+    if (port !== undefined && (await becomesTrue(() => canListen(port), PORT_PATIENCE_MS)))
+      continue;
     lab.record.ports[key] = await freePort();
-    if (port !== undefined) lab.progress(`${component.name}: port ${port} is taken, now ${lab.record.ports[key]}`);
+    if (port !== undefined)
+      lab.progress(`${component.name}: port ${port} is taken, now ${lab.record.ports[key]}`);
   }
   await writeRecord(lab.dir, lab.record);
 }
@@ -92,6 +111,13 @@ async function assignPorts(lab: Lab, component: Component): Promise<void> {
 function cleanEnvironment(lab: Lab, extra: Record<string, string> | undefined): NodeJS.ProcessEnv {
   // Components call others of the same packages (containerd its shim and runc).
   const folders = new Set(Object.values(lab.binaries).map((path) => dirname(path)));
-  const path = [...folders, process.env['PATH'] ?? '', '/usr/sbin', '/usr/bin', '/sbin', '/bin'].join(':');
+  const path = [
+    ...folders,
+    process.env['PATH'] ?? '',
+    '/usr/sbin',
+    '/usr/bin',
+    '/sbin',
+    '/bin',
+  ].join(':');
   return { PATH: path, HOME: lab.dir, LANG: 'C.UTF-8', ...extra };
 }

@@ -2,7 +2,14 @@ import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /** Kernel settings that a kubelet changes machine-wide (kubernetes/kubernetes, pkg/kubelet/cm, setupKernelTunables). */
-const TOUCHED = ['vm/overcommit_memory', 'vm/panic_on_oom', 'kernel/panic', 'kernel/panic_on_oops', 'kernel/keys/root_maxkeys', 'kernel/keys/root_maxbytes'];
+const TOUCHED = [
+  'vm/overcommit_memory',
+  'vm/panic_on_oom',
+  'kernel/panic',
+  'kernel/panic_on_oops',
+  'kernel/keys/root_maxkeys',
+  'kernel/keys/root_maxbytes',
+];
 /** One for all labs of this machine: what a second one would find has been changed by the first. */
 const SAVED = '/run/holdfast-sysctls.json';
 

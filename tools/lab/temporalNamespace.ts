@@ -23,16 +23,27 @@ export async function servesNamespace(lab: Lab): Promise<boolean> {
       await workflowService.describeNamespace({ namespace: NAMESPACE });
     } catch (error) {
       if (!isNotFound(error)) throw error;
-      await workflowService.registerNamespace({ namespace: NAMESPACE, workflowExecutionRetentionPeriod: msToTs(RETENTION_MS) });
+      await workflowService.registerNamespace({
+        namespace: NAMESPACE,
+        workflowExecutionRetentionPeriod: msToTs(RETENTION_MS),
+      });
     }
-    const { customAttributes } = await operatorService.listSearchAttributes({ namespace: NAMESPACE });
+    const { customAttributes } = await operatorService.listSearchAttributes({
+      namespace: NAMESPACE,
+    });
     const missing = SEARCH_ATTRIBUTE_NAMES.filter((name) => !(name in (customAttributes ?? {})));
     if (missing.length === 0) {
       // Listed is not usable yet: the server refuses a new one for some seconds.
-      await workflowService.countWorkflowExecutions({ namespace: NAMESPACE, query: SEARCH_ATTRIBUTE_NAMES.map((name) => `${name} IS NULL`).join(' AND ') });
+      await workflowService.countWorkflowExecutions({
+        namespace: NAMESPACE,
+        query: SEARCH_ATTRIBUTE_NAMES.map((name) => `${name} IS NULL`).join(' AND '),
+      });
       return true;
     }
-    await operatorService.addSearchAttributes({ namespace: NAMESPACE, searchAttributes: Object.fromEntries(missing.map((name) => [name, KEYWORD])) });
+    await operatorService.addSearchAttributes({
+      namespace: NAMESPACE,
+      searchAttributes: Object.fromEntries(missing.map((name) => [name, KEYWORD])),
+    });
     return false; // asked again
   });
 }
@@ -41,7 +52,10 @@ export async function servesNamespace(lab: Lab): Promise<boolean> {
 export async function reachesHistories(lab: Lab): Promise<boolean> {
   return await answers(lab, async ({ workflowService }) => {
     try {
-      await workflowService.describeWorkflowExecution({ namespace: NAMESPACE, execution: { workflowId: 'nobody' } });
+      await workflowService.describeWorkflowExecution({
+        namespace: NAMESPACE,
+        execution: { workflowId: 'nobody' },
+      });
       return true;
     } catch (error) {
       if (!isNotFound(error)) throw error;
@@ -50,10 +64,14 @@ export async function reachesHistories(lab: Lab): Promise<boolean> {
   });
 }
 
-const isNotFound = (error: unknown): boolean => isGrpcServiceError(error) && (error.code as number) === NOT_FOUND;
+const isNotFound = (error: unknown): boolean =>
+  isGrpcServiceError(error) && (error.code as number) === NOT_FOUND;
 
 /** What the questions come to; `false` while a server that is starting cannot answer them. */
-async function answers(lab: Lab, ask: (connection: Connection) => Promise<boolean>): Promise<boolean> {
+async function answers(
+  lab: Lab,
+  ask: (connection: Connection) => Promise<boolean>,
+): Promise<boolean> {
   let connection: Connection;
   try {
     connection = await Connection.connect({ address: temporalAddress(lab), connectTimeout: 2_000 });

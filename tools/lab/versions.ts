@@ -36,7 +36,13 @@ export interface Download {
  */
 export type GoBuild =
   | { readonly kind: 'install'; readonly package: string }
-  | { readonly kind: 'module'; readonly package: string; readonly goMod: string; readonly ldflags: string; readonly main?: string };
+  | {
+      readonly kind: 'module';
+      readonly package: string;
+      readonly goMod: string;
+      readonly ldflags: string;
+      readonly main?: string;
+    };
 
 const TEMPORAL = '1.5.1';
 /** The one in the CLI above. */
@@ -102,7 +108,9 @@ const KUBERNETES_GO_MOD = [
   'module build',
   'go 1.25',
   `require k8s.io/kubernetes v${KUBERNETES}`,
-  ...STAGING.map((module) => `replace k8s.io/${module} => k8s.io/${module} v${KUBERNETES.replace(/^1\./, '0.')}`),
+  ...STAGING.map(
+    (module) => `replace k8s.io/${module} => k8s.io/${module} v${KUBERNETES.replace(/^1\./, '0.')}`,
+  ),
   '',
 ].join('\n');
 
@@ -121,9 +129,17 @@ function kubernetesBinary(name: string, env: string): BinarySpec {
     release: 'kubernetes',
     version: KUBERNETES,
     env,
-    versionCheck: { args: name === 'kubectl' ? ['version', '--client'] : ['--version'], accept: /v1\.34\.\d+/ },
+    versionCheck: {
+      args: name === 'kubectl' ? ['version', '--client'] : ['--version'],
+      accept: /v1\.34\.\d+/,
+    },
     download: { url, checksumUrl: `${url}.sha256` },
-    go: { kind: 'module', package: `k8s.io/kubernetes/cmd/${name}`, goMod: KUBERNETES_GO_MOD, ldflags: KUBERNETES_LDFLAGS },
+    go: {
+      kind: 'module',
+      package: `k8s.io/kubernetes/cmd/${name}`,
+      goMod: KUBERNETES_GO_MOD,
+      ldflags: KUBERNETES_LDFLAGS,
+    },
     fix: `install Kubernetes ${KUBERNETES} server binaries, or Go >= 1.25 so that the lab can build them`,
   };
 }
@@ -139,8 +155,17 @@ function temporalServerBinary(name: string, env: string, goPackage: string): Bin
     version: TEMPORAL_SERVER,
     env,
     versionCheck: { args: ['--version'], accept: /version 1\.29\./ },
-    download: { url: `${release}/temporal_${TEMPORAL_SERVER}_\${os}_\${arch}.tar.gz`, checksumUrl: `${release}/checksums.txt`, member: name },
-    go: { kind: 'module', package: `go.temporal.io/server/cmd/${goPackage}`, goMod: TEMPORAL_SERVER_GO_MOD, ldflags: '-s -w' },
+    download: {
+      url: `${release}/temporal_${TEMPORAL_SERVER}_\${os}_\${arch}.tar.gz`,
+      checksumUrl: `${release}/checksums.txt`,
+      member: name,
+    },
+    go: {
+      kind: 'module',
+      package: `go.temporal.io/server/cmd/${goPackage}`,
+      goMod: TEMPORAL_SERVER_GO_MOD,
+      ldflags: '-s -w',
+    },
     fix: `install Temporal's server ${TEMPORAL_SERVER} (https://github.com/temporalio/temporal/releases), or Go >= 1.25 so that the lab can build it`,
   };
 }
@@ -163,8 +188,16 @@ export const BINARIES = {
     go: { kind: 'install', package: 'github.com/temporalio/cli/cmd/temporal' },
     fix: 'install the Temporal CLI (https://docs.temporal.io/cli), or Go >= 1.25 so that the lab can build it',
   },
-  'temporal-server': temporalServerBinary('temporal-server', 'HOLDFAST_TEMPORAL_SERVER_BIN', 'server'),
-  'temporal-sql-tool': temporalServerBinary('temporal-sql-tool', 'HOLDFAST_TEMPORAL_SQL_TOOL_BIN', 'tools/sql'),
+  'temporal-server': temporalServerBinary(
+    'temporal-server',
+    'HOLDFAST_TEMPORAL_SERVER_BIN',
+    'server',
+  ),
+  'temporal-sql-tool': temporalServerBinary(
+    'temporal-sql-tool',
+    'HOLDFAST_TEMPORAL_SQL_TOOL_BIN',
+    'tools/sql',
+  ),
   postgres: {
     name: 'postgres',
     release: 'postgresql',
@@ -195,7 +228,10 @@ export const BINARIES = {
     fix: `install etcd ${ETCD}, or Go >= 1.25 so that the lab can build it`,
   },
   'kube-apiserver': kubernetesBinary('kube-apiserver', 'HOLDFAST_KUBE_APISERVER_BIN'),
-  'kube-controller-manager': kubernetesBinary('kube-controller-manager', 'HOLDFAST_KUBE_CONTROLLER_MANAGER_BIN'),
+  'kube-controller-manager': kubernetesBinary(
+    'kube-controller-manager',
+    'HOLDFAST_KUBE_CONTROLLER_MANAGER_BIN',
+  ),
   'kube-scheduler': kubernetesBinary('kube-scheduler', 'HOLDFAST_KUBE_SCHEDULER_BIN'),
   kubelet: kubernetesBinary('kubelet', 'HOLDFAST_KUBELET_BIN'),
   kubectl: kubernetesBinary('kubectl', 'HOLDFAST_KUBECTL_BIN'),
@@ -206,7 +242,9 @@ export const BINARIES = {
     env: 'HOLDFAST_KWOK_BIN',
     versionCheck: { args: ['--version'], accept: /0\.7\.|unknown|devel/ },
     // The project publishes no checksum list; TLS to github.com is what vouches for it.
-    download: { url: `https://github.com/kubernetes-sigs/kwok/releases/download/v${KWOK}/kwok-\${os}-\${arch}` },
+    download: {
+      url: `https://github.com/kubernetes-sigs/kwok/releases/download/v${KWOK}/kwok-\${os}-\${arch}`,
+    },
     go: { kind: 'install', package: 'sigs.k8s.io/kwok/cmd/kwok' },
     fix: `install kwok ${KWOK} (https://kwok.sigs.k8s.io), or Go >= 1.25 so that the lab can build it`,
   },
@@ -234,7 +272,14 @@ export const BINARIES = {
       package: 'helm.sh/helm/v3/cmd/helm',
       goMod: `module build\ngo 1.25\nrequire helm.sh/helm/v3 v${HELM}\n`,
       // Without the version of Kubernetes `helm template` takes itself for one of 2020.
-      ldflags: ['-s -w', `-X helm.sh/helm/v3/internal/version.version=v${HELM}`, ...['Major=1', `Minor=${KUBERNETES.split('.')[1]}`].flatMap((part) => [`-X helm.sh/helm/v3/pkg/chartutil.k8sVersion${part}`, `-X helm.sh/helm/v3/pkg/lint/rules.k8sVersion${part}`])].join(' '),
+      ldflags: [
+        '-s -w',
+        `-X helm.sh/helm/v3/internal/version.version=v${HELM}`,
+        ...['Major=1', `Minor=${KUBERNETES.split('.')[1]}`].flatMap((part) => [
+          `-X helm.sh/helm/v3/pkg/chartutil.k8sVersion${part}`,
+          `-X helm.sh/helm/v3/pkg/lint/rules.k8sVersion${part}`,
+        ]),
+      ].join(' '),
     },
     fix: `install Helm ${HELM} (https://helm.sh), or Go >= 1.25 so that the lab can build it`,
   },
@@ -243,8 +288,13 @@ export const BINARIES = {
     release: 'temporal-ui',
     version: TEMPORAL_UI,
     env: 'HOLDFAST_TEMPORAL_UI_BIN',
-    go: { kind: 'module', package: 'github.com/temporalio/ui-server/v2/cmd/server', goMod: `module build\ngo 1.25\nrequire github.com/temporalio/cli v${TEMPORAL}\nrequire github.com/temporalio/ui-server/v2 v${TEMPORAL_UI}\n`, ldflags: '-s -w' },
-    fix: 'install Go >= 1.25 so that the lab can build Temporal\'s UI',
+    go: {
+      kind: 'module',
+      package: 'github.com/temporalio/ui-server/v2/cmd/server',
+      goMod: `module build\ngo 1.25\nrequire github.com/temporalio/cli v${TEMPORAL}\nrequire github.com/temporalio/ui-server/v2 v${TEMPORAL_UI}\n`,
+      ldflags: '-s -w',
+    },
+    fix: "install Go >= 1.25 so that the lab can build Temporal's UI",
   },
   'docker-compose': {
     name: 'docker-compose',
@@ -252,7 +302,12 @@ export const BINARIES = {
     version: COMPOSE,
     env: 'HOLDFAST_DOCKER_COMPOSE_BIN',
     versionCheck: { args: ['version', '--short'], accept: /^v?2\.([3-9]\d)\./ },
-    go: { kind: 'module', package: 'github.com/docker/compose/v2/cmd', goMod: `module build\ngo 1.25\nrequire github.com/docker/compose/v2 v${COMPOSE}\n`, ldflags: `-s -w -X github.com/docker/compose/v2/internal.Version=v${COMPOSE}` },
+    go: {
+      kind: 'module',
+      package: 'github.com/docker/compose/v2/cmd',
+      goMod: `module build\ngo 1.25\nrequire github.com/docker/compose/v2 v${COMPOSE}\n`,
+      ldflags: `-s -w -X github.com/docker/compose/v2/internal.Version=v${COMPOSE}`,
+    },
     fix: `install Docker Compose ${COMPOSE} (https://docs.docker.com/compose/install/), or Go >= 1.25 so that the lab can build it`,
   },
   'actions-runner-controller': {
@@ -260,7 +315,12 @@ export const BINARIES = {
     release: 'actions-runner-controller',
     version: ARC,
     env: 'HOLDFAST_ACTIONS_RUNNER_CONTROLLER_BIN',
-    go: { kind: 'module', package: 'github.com/actions/actions-runner-controller', goMod: `module build\ngo 1.25\nrequire github.com/actions/actions-runner-controller v${ARC}\nreplace github.com/gregjones/httpcache => github.com/actions-runner-controller/httpcache v0.2.0\n`, ldflags: `-s -w -X github.com/actions/actions-runner-controller/build.Version=${ARC}` },
+    go: {
+      kind: 'module',
+      package: 'github.com/actions/actions-runner-controller',
+      goMod: `module build\ngo 1.25\nrequire github.com/actions/actions-runner-controller v${ARC}\nreplace github.com/gregjones/httpcache => github.com/actions-runner-controller/httpcache v0.2.0\n`,
+      ldflags: `-s -w -X github.com/actions/actions-runner-controller/build.Version=${ARC}`,
+    },
     fix: 'install Go >= 1.25 so that the lab can build actions-runner-controller',
   },
   otelcol: {
@@ -272,7 +332,16 @@ export const BINARIES = {
     go: {
       kind: 'module',
       package: '.',
-      goMod: ['module build', 'go 1.26.0', 'require (', `go.opentelemetry.io/collector/otelcol v${OTELCOL}`, `go.opentelemetry.io/collector/receiver/otlpreceiver v${OTELCOL}`, `github.com/open-telemetry/opentelemetry-collector-contrib/exporter/fileexporter v${OTELCOL}`, ')', ''].join('\n'),
+      goMod: [
+        'module build',
+        'go 1.26.0',
+        'require (',
+        `go.opentelemetry.io/collector/otelcol v${OTELCOL}`,
+        `go.opentelemetry.io/collector/receiver/otlpreceiver v${OTELCOL}`,
+        `github.com/open-telemetry/opentelemetry-collector-contrib/exporter/fileexporter v${OTELCOL}`,
+        ')',
+        '',
+      ].join('\n'),
       main: OTELCOL_MAIN,
       ldflags: '-s -w',
     },
@@ -283,7 +352,7 @@ export const BINARIES = {
     release: 'containerd',
     version: '1.6',
     env: 'HOLDFAST_CONTAINERD_BIN',
-    fix: 'apt-get install containerd (or your distribution\'s package)',
+    fix: "apt-get install containerd (or your distribution's package)",
   },
   ctr: {
     name: 'ctr',
@@ -292,7 +361,13 @@ export const BINARIES = {
     env: 'HOLDFAST_CTR_BIN',
     fix: 'apt-get install containerd (ctr comes with it)',
   },
-  runc: { name: 'runc', release: 'runc', version: '1.1', env: 'HOLDFAST_RUNC_BIN', fix: 'apt-get install runc' },
+  runc: {
+    name: 'runc',
+    release: 'runc',
+    version: '1.1',
+    env: 'HOLDFAST_RUNC_BIN',
+    fix: 'apt-get install runc',
+  },
 } as const satisfies Record<string, BinarySpec>;
 
 export type BinaryName = keyof typeof BINARIES;

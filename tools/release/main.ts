@@ -2,10 +2,16 @@
 import { readFileSync } from 'node:fs';
 import { changelogSection, releaseFaults } from './releaseFaults.ts';
 
-const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
+const read = (path: string): string =>
+  readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 const [tag = ''] = process.argv.slice(2);
 const changelog = read('CHANGELOG.md');
-const faults = releaseFaults(tag, { packageJson: read('package.json'), packageLock: read('package-lock.json'), changelog, chart: read('deploy/chart/Chart.yaml') });
+const faults = releaseFaults(tag, {
+  packageJson: read('package.json'),
+  packageLock: read('package-lock.json'),
+  changelog,
+  chart: read('deploy/chart/Chart.yaml'),
+});
 for (const fault of faults) process.stderr.write(`error: ${fault}\n`);
 if (faults.length > 0) process.exit(1);
 process.stdout.write(`${changelogSection(changelog, tag.slice(1))}\n`);

@@ -10,23 +10,54 @@ export interface ReleaseFiles {
 }
 
 /** What keeps a tag from being released, each with its fix; none: it may be. @param tag - `v` and the version */
-export function releaseFaults(tag: string, { packageJson, packageLock, changelog, chart }: ReleaseFiles): string[] {
-  const { version, repository } = JSON.parse(packageJson) as { version: string; repository?: unknown };
+export function releaseFaults(
+  tag: string,
+  { packageJson, packageLock, changelog, chart }: ReleaseFiles,
+): string[] {
+  const { version, repository } = JSON.parse(packageJson) as {
+    version: string;
+    repository?: unknown;
+  };
   const lock = JSON.parse(packageLock) as { version: string };
-  const { version: chartVersion, appVersion } = parse(chart) as { version: string; appVersion: string };
+  const { version: chartVersion, appVersion } = parse(chart) as {
+    version: string;
+    appVersion: string;
+  };
   const section = changelogSection(changelog, version);
   return [
-    ...(tag === `v${version}` ? [] : [`the tag is ${tag}, and package.json has version ${version}: tag v${version}, or run "npm version ${tag.replace(/^v/, '')} --no-git-tag-version"`]),
-    ...(lock.version === version ? [] : [`package-lock.json has version ${lock.version}: run "npm install --package-lock-only"`]),
-    ...(chartVersion === version && appVersion === version ? [] : [`deploy/chart/Chart.yaml has version ${chartVersion} and appVersion ${appVersion}: give both ${version}`]),
-    ...(section === undefined ? [`CHANGELOG.md has no section "## [${version}] - YYYY-MM-DD": call what is under [Unreleased] so`] : section === '' ? [`CHANGELOG.md says nothing under [${version}]: write what users notice`] : []),
-    ...(repository === undefined ? ['package.json has no "repository": name the one that this is published from; npm takes no provenance that says another'] : []),
+    ...(tag === `v${version}`
+      ? []
+      : [
+          `the tag is ${tag}, and package.json has version ${version}: tag v${version}, or run "npm version ${tag.replace(/^v/, '')} --no-git-tag-version"`,
+        ]),
+    ...(lock.version === version
+      ? []
+      : [`package-lock.json has version ${lock.version}: run "npm install --package-lock-only"`]),
+    ...(chartVersion === version && appVersion === version
+      ? []
+      : [
+          `deploy/chart/Chart.yaml has version ${chartVersion} and appVersion ${appVersion}: give both ${version}`,
+        ]),
+    ...(section === undefined
+      ? [
+          `CHANGELOG.md has no section "## [${version}] - YYYY-MM-DD": call what is under [Unreleased] so`,
+        ]
+      : section === ''
+        ? [`CHANGELOG.md says nothing under [${version}]: write what users notice`]
+        : []),
+    ...(repository === undefined
+      ? [
+          'package.json has no "repository": name the one that this is published from; npm takes no provenance that says another',
+        ]
+      : []),
   ];
 }
 
 /** What the changelog says of a version, for the release's notes; `undefined`: it has no such section. */
 export function changelogSection(changelog: string, version: string): string | undefined {
   const sections = changelog.split(/^## /m).slice(1);
-  const found = sections.find((text) => text.startsWith(`[${version}] - `) && /^\[[^\]]+\] - \d{4}-\d{2}-\d{2}\n/.test(text));
+  const found = sections.find(
+    (text) => text.startsWith(`[${version}] - `) && /^\[[^\]]+\] - \d{4}-\d{2}-\d{2}\n/.test(text),
+  );
   return found?.slice(found.indexOf('\n')).trim();
 }

@@ -1,7 +1,8 @@
 /** The exact bodies GitHub answers with. Sources: GitHub's REST documentation and recorded answers quoted in public issues. */
 
 export const DOCS = 'https://docs.github.com/rest';
-export const RATE_DOCS = 'https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api';
+export const RATE_DOCS =
+  'https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api';
 
 export interface Answer {
   status: number;
@@ -18,26 +19,48 @@ export const badCredentials = (): Answer => error(401, 'Bad credentials', DOCS);
 export const requiresAuthentication = (): Answer => error(401, 'Requires authentication', DOCS);
 export const badJwt = (): Answer => error(401, 'A JSON web token could not be decoded', DOCS);
 export const jwtExpired = (): Answer =>
-  error(401, "'Expiration time' claim ('exp') must be a numeric value representing the future time at which the assertion expires", DOCS);
-export const jwtTooLong = (): Answer => error(401, "'Expiration time' claim ('exp') is too far in the future", DOCS);
+  error(
+    401,
+    "'Expiration time' claim ('exp') must be a numeric value representing the future time at which the assertion expires",
+    DOCS,
+  );
+export const jwtTooLong = (): Answer =>
+  error(401, "'Expiration time' claim ('exp') is too far in the future", DOCS);
 export const integrationNotFound = (): Answer => error(404, 'Integration not found', DOCS);
 export const notFound = (docs: string = DOCS): Answer => error(404, 'Not Found', docs);
 export const forbidden = (kind: 'token' | 'app', docs: string = DOCS): Answer =>
-  error(403, `Resource not accessible by ${kind === 'app' ? 'integration' : 'personal access token'}`, docs);
+  error(
+    403,
+    `Resource not accessible by ${kind === 'app' ? 'integration' : 'personal access token'}`,
+    docs,
+  );
 export const nameTaken = (name: string, docs: string): Answer =>
   error(409, `Already exists - A runner with the name ${name} already exists.`, docs);
 /** Of check runs. */
-export const needsApp = (docs: string): Answer => error(403, 'You must authenticate via a GitHub App.', docs);
-export const invalidFields = (resource: string, problems: readonly (readonly [field: string, message: string])[], docs: string): Answer => {
+export const needsApp = (docs: string): Answer =>
+  error(403, 'You must authenticate via a GitHub App.', docs);
+export const invalidFields = (
+  resource: string,
+  problems: readonly (readonly [field: string, message: string])[],
+  docs: string,
+): Answer => {
   const answer = error(422, 'Validation Failed', docs);
-  return { ...answer, body: { ...(answer.body as object), errors: problems.map(([field, message]) => ({ resource, code: 'custom', field, message })) } };
+  return {
+    ...answer,
+    body: {
+      ...(answer.body as object),
+      errors: problems.map(([field, message]) => ({ resource, code: 'custom', field, message })),
+    },
+  };
 };
 export const invalid = (message: string, docs: string): Answer => error(422, message, docs);
 
 /** Both texts of DELETE on a busy runner have been seen; the stray quote of the older one is real. */
 export const busy = (name: string, text: 'current' | 'older', docs: string): Answer =>
   invalid(
-    text === 'older' ? `Bad request - Runner "${name}" is still running a job"` : `Runner "${name}" is currently running a job and cannot be deleted`,
+    text === 'older'
+      ? `Bad request - Runner "${name}" is still running a job"`
+      : `Runner "${name}" is currently running a job and cannot be deleted`,
     docs,
   );
 
@@ -59,16 +82,27 @@ export type SecondaryForm =
   /** Too many writes: "temporarily blocked from content creation". */
   | 'content';
 
-const SUPPORT = 'If you reach out to GitHub Support for help, please include the request ID 0B1E:12345:ABCDEF:123456.';
+const SUPPORT =
+  'If you reach out to GitHub Support for help, please include the request ID 0B1E:12345:ABCDEF:123456.';
 
-export function secondaryLimit(status: 403 | 429, form: SecondaryForm, retryAfterS?: number): Answer {
+export function secondaryLimit(
+  status: 403 | 429,
+  form: SecondaryForm,
+  retryAfterS?: number,
+): Answer {
   const texts: Record<SecondaryForm, [string, string]> = {
-    modern: [`You have exceeded a secondary rate limit. Please wait a few minutes before you try again. ${SUPPORT}`, `${RATE_DOCS}#about-secondary-rate-limits`],
+    modern: [
+      `You have exceeded a secondary rate limit. Please wait a few minutes before you try again. ${SUPPORT}`,
+      `${RATE_DOCS}#about-secondary-rate-limits`,
+    ],
     secondary: [
       'You have exceeded a secondary rate limit. Please wait a few minutes before you try again.',
       'https://docs.github.com/en/free-pro-team@latest/rest/overview/resources-in-the-rest-api#secondary-rate-limits',
     ],
-    abuse: ['You have triggered an abuse detection mechanism. Please wait a few minutes before you try again.', 'https://docs.github.com/rest/overview/resources-in-the-rest-api#abuse-rate-limits'],
+    abuse: [
+      'You have triggered an abuse detection mechanism. Please wait a few minutes before you try again.',
+      'https://docs.github.com/rest/overview/resources-in-the-rest-api#abuse-rate-limits',
+    ],
     content: [
       `You have exceeded a secondary rate limit and have been temporarily blocked from content creation. Please retry your request again later. ${SUPPORT}`,
       `${RATE_DOCS}#about-secondary-rate-limits`,
@@ -76,5 +110,7 @@ export function secondaryLimit(status: 403 | 429, form: SecondaryForm, retryAfte
   };
   const [message, docs] = texts[form];
   const answer = error(status, message, docs);
-  return retryAfterS === undefined ? answer : { ...answer, headers: { 'retry-after': String(retryAfterS) } };
+  return retryAfterS === undefined
+    ? answer
+    : { ...answer, headers: { 'retry-after': String(retryAfterS) } };
 }

@@ -8,22 +8,45 @@ import { serve, type Call } from './rest.ts';
 import type { WebhookDelivery } from './types.ts';
 import type { World } from './world.ts';
 
-const PERMISSIONS = { actions: 'read', administration: 'write', checks: 'write', metadata: 'read', organization_self_hosted_runners: 'write', statuses: 'write' };
+const PERMISSIONS = {
+  actions: 'read',
+  administration: 'write',
+  checks: 'write',
+  metadata: 'read',
+  organization_self_hosted_runners: 'write',
+  statuses: 'write',
+};
 const EVENTS = ['workflow_job'];
 const SINCE = '2024-01-01T00:00:00Z';
 
 /** What a GitHub App asks with its own token: https://docs.github.com/rest/apps/apps, and the deliveries of webhooks. */
 export function serveAppEndpoints(server: FastifyInstance, world: World): void {
   const docs = `${answers.DOCS}/apps/apps`;
-  const onApp = (method: 'GET' | 'POST', path: string, answer: (call: Call, app: SimulatedApp) => Answer): void =>
-    serve(server, world, { method, path, auth: 'app', docs, answer: (call) => (call.app ? answer(call, call.app) : answers.badJwt()) });
+  const onApp = (
+    method: 'GET' | 'POST',
+    path: string,
+    answer: (call: Call, app: SimulatedApp) => Answer,
+  ): void =>
+    serve(server, world, {
+      method,
+      path,
+      auth: 'app',
+      docs,
+      answer: (call) => (call.app ? answer(call, call.app) : answers.badJwt()),
+    });
 
   onApp('GET', '/app', (_call, app) => ({ status: 200, body: appJson(app) }));
   onApp('GET', '/app/installations', (call, app) => {
     const { items, headers } = paginate(app.installations, call);
-    return { status: 200, body: items.map((installation) => installationJson(app, installation)), headers };
+    return {
+      status: 200,
+      body: items.map((installation) => installationJson(app, installation)),
+      headers,
+    };
   });
-  onApp('GET', '/app/installations/{installation_id}', (call, app) => one(app, ({ id }) => id === Number(call.params['installation_id']), docs));
+  onApp('GET', '/app/installations/{installation_id}', (call, app) =>
+    one(app, ({ id }) => id === Number(call.params['installation_id']), docs),
+  );
   const ofAccount = (call: Call, app: SimulatedApp): Answer => {
     const login = call.params['org'] ?? call.params['owner'] ?? call.params['username'] ?? '';
     return one(app, ({ account }) => account.toLowerCase() === login.toLowerCase(), docs);
@@ -32,74 +55,150 @@ export function serveAppEndpoints(server: FastifyInstance, world: World): void {
   onApp('GET', '/repos/{owner}/{repo}/installation', ofAccount);
   onApp('GET', '/users/{username}/installation', ofAccount);
   onApp('POST', '/app/installations/{installation_id}/access_tokens', (call, app) => {
-    const installation = app.installations.find(({ id }) => id === Number(call.params['installation_id']));
+    const installation = app.installations.find(
+      ({ id }) => id === Number(call.params['installation_id']),
+    );
     if (!installation) return answers.notFound(docs);
     const { token, expiresMs } = world.credentials.createInstallationToken(app, installation);
-    const body = { token, expires_at: new Date(expiresMs).toISOString().replace(/\.\d+Z$/, 'Z'), permissions: PERMISSIONS, repository_selection: 'all' };
+    const body = {
+      token,
+      expires_at: new Date(expiresMs).toISOString().replace(/\.\d+Z$/, 'Z'),
+      permissions: PERMISSIONS,
+      repository_selection: 'all',
+    };
     return { status: 201, body };
   });
 
   const deliveryDocs = `${answers.DOCS}/webhooks`;
-  for (const prefix of ['/app/hook', '/orgs/{org}/hooks/{hook_id}', '/repos/{owner}/{repo}/hooks/{hook_id}']) {
-    const scope = prefix.startsWith('/orgs') ? { scope: ({ org }: Record<string, string>) => `orgs/${org}` } : {};
-    const repoScope = prefix.startsWith('/repos') ? { scope: ({ owner, repo }: Record<string, string>) => `repos/${owner}/${repo}` } : {};
-    const common = { docs: deliveryDocs, auth: prefix.startsWith('/app') ? ('app' as const) : ('token' as const), ...scope, ...repoScope };
+  for (const prefix of [
+    '/app/hook',
+    '/orgs/{org}/hooks/{hook_id}',
+    '/repos/{owner}/{repo}/hooks/{hook_id}',
+  ]) {
+    const scope = prefix.startsWith('/orgs')
+      ? { scope: ({ org }: Record<string, string>) => `orgs/${org}` }
+      : {};
+    const repoScope = prefix.startsWith('/repos')
+      ? { scope: ({ owner, repo }: Record<string, string>) => `repos/${owner}/${repo}` }
+      : {};
+    const common = {
+      docs: deliveryDocs,
+      auth: prefix.startsWith('/app') ? ('app' as const) : ('token' as const),
+      ...scope,
+      ...repoScope,
+    };
     const path = `${prefix}/deliveries`;
-    serve(server, world, { ...common, method: 'GET', path, answer: (call) => listDeliveries(world, call) });
+    serve(server, world, {
+      ...common,
+      method: 'GET',
+      path,
+      answer: (call) => listDeliveries(world, call),
+    });
     serve(server, world, {
       ...common,
       method: 'GET',
       path: `${path}/{delivery_id}`,
       answer: (call) => {
         const delivery = sent(world).find(({ id }) => id === Number(call.params['delivery_id']));
-        return delivery ? { status: 200, body: { ...deliveryJson(delivery), ...exchange(world, delivery) } } : answers.notFound(deliveryDocs);
+        return delivery
+          ? { status: 200, body: { ...deliveryJson(delivery), ...exchange(world, delivery) } }
+          : answers.notFound(deliveryDocs);
       },
     });
     serve(server, world, {
       ...common,
       method: 'POST',
       path: `${path}/{delivery_id}/attempts`,
-      answer: (call) => (world.webhooks.redeliver(Number(call.params['delivery_id'])) ? { status: 202, body: {} } : answers.notFound(deliveryDocs)),
+      answer: (call) =>
+        world.webhooks.redeliver(Number(call.params['delivery_id']))
+          ? { status: 202, body: {} }
+          : answers.notFound(deliveryDocs),
     });
   }
 }
 
-function one(app: SimulatedApp, matches: (installation: SimulatedInstallation) => boolean, docs: string): Answer {
+function one(
+  app: SimulatedApp,
+  matches: (installation: SimulatedInstallation) => boolean,
+  docs: string,
+): Answer {
   const installation = app.installations.find(matches);
-  return installation ? { status: 200, body: installationJson(app, installation) } : answers.notFound(docs);
+  return installation
+    ? { status: 200, body: installationJson(app, installation) }
+    : answers.notFound(docs);
 }
 
 /** Deliveries are paged by cursor, the newest first; `status` filters by success. */
 function listDeliveries(world: World, call: Call): Answer {
   const perPage = Math.min(Number(call.query['per_page'] ?? 30) || 30, 100);
   const before = call.query['cursor'] === undefined ? Infinity : Number(call.query['cursor']);
-  if (Number.isNaN(before)) return { status: 400, body: { message: 'Bad Request', documentation_url: call.docs, status: '400' } };
+  if (Number.isNaN(before))
+    return {
+      status: 400,
+      body: { message: 'Bad Request', documentation_url: call.docs, status: '400' },
+    };
   const wanted = call.query['status'];
-  const failed = (delivery: WebhookDelivery): boolean => delivery.status_code < 200 || delivery.status_code >= 400;
+  const failed = (delivery: WebhookDelivery): boolean =>
+    delivery.status_code < 200 || delivery.status_code >= 400;
   const all = sent(world)
     .toReversed()
-    .filter((delivery) => delivery.id < before && (wanted === undefined || failed(delivery) === (wanted === 'failure')));
+    .filter(
+      (delivery) =>
+        delivery.id < before &&
+        (wanted === undefined || failed(delivery) === (wanted === 'failure')),
+    );
   const items = all.slice(0, perPage);
   const last = items.at(-1);
   if (!last || items.length === all.length) return { status: 200, body: items.map(deliveryJson) };
   const next = new URL(call.url);
   next.searchParams.set('cursor', String(last.id));
-  return { status: 200, body: items.map(deliveryJson), headers: { link: `<${next.toString()}>; rel="next"` } };
+  return {
+    status: 200,
+    body: items.map(deliveryJson),
+    headers: { link: `<${next.toString()}>; rel="next"` },
+  };
 }
 
 /** A lost one shows as failed: that is how its loss can be healed. */
-const sent = (world: World): WebhookDelivery[] => world.webhooks.deliveries().filter((delivery) => delivery.status !== 'pending' || delivery.lost);
+const sent = (world: World): WebhookDelivery[] =>
+  world.webhooks.deliveries().filter((delivery) => delivery.status !== 'pending' || delivery.lost);
 
 function deliveryJson(delivery: WebhookDelivery): Record<string, unknown> {
-  const { id, guid, delivered_at, redelivery, duration, status_code, event, action, repository_id } = delivery;
+  const {
+    id,
+    guid,
+    delivered_at,
+    redelivery,
+    duration,
+    status_code,
+    event,
+    action,
+    repository_id,
+  } = delivery;
   const status = delivery.lost ? 'failed to connect' : delivery.status;
-  return { id, guid, delivered_at, redelivery, duration, status, status_code, event, action, installation_id: null, repository_id, throttled_at: null };
+  return {
+    id,
+    guid,
+    delivered_at,
+    redelivery,
+    duration,
+    status,
+    status_code,
+    event,
+    action,
+    installation_id: null,
+    repository_id,
+    throttled_at: null,
+  };
 }
 
 function exchange(world: World, delivery: WebhookDelivery): Record<string, unknown> {
   return {
     url: world.webhooks.target?.url ?? '',
-    request: { headers: { 'X-GitHub-Delivery': delivery.guid, 'X-GitHub-Event': delivery.event }, payload: delivery.payload },
+    request: {
+      headers: { 'X-GitHub-Delivery': delivery.guid, 'X-GitHub-Event': delivery.event },
+      payload: delivery.payload,
+    },
     response: { headers: {}, payload: '' },
   };
 }
@@ -124,7 +223,10 @@ function appJson(app: SimulatedApp): Record<string, unknown> {
   };
 }
 
-function installationJson(app: SimulatedApp, installation: SimulatedInstallation): Record<string, unknown> {
+function installationJson(
+  app: SimulatedApp,
+  installation: SimulatedInstallation,
+): Record<string, unknown> {
   const api = 'https://api.github.com';
   const account = userJson(installation.account);
   return {

@@ -1,6 +1,16 @@
 import type { ActiveFault, Fault } from './faults.ts';
 import type { SimulatedToken, WebhookTarget } from './options.ts';
-import type { JobSpec, RecordedRequest, RequestCounts, ScopePath, SimulatedCheckRun, SimulatedJob, SimulatedRegistration, SimulatedStatus, WebhookDelivery } from './types.ts';
+import type {
+  JobSpec,
+  RecordedRequest,
+  RequestCounts,
+  ScopePath,
+  SimulatedCheckRun,
+  SimulatedJob,
+  SimulatedRegistration,
+  SimulatedStatus,
+  WebhookDelivery,
+} from './types.ts';
 
 /** Steers a simulator in another process through its control API. Every method throws an Error when the simulator refuses or is away. */
 export class SimulatorClient {
@@ -32,7 +42,8 @@ export class SimulatorClient {
     return (await this.#get<{ statuses: SimulatedStatus[] }>(`commits/${repo}/${sha}`)).statuses;
   }
   async checkRuns(repo: string, sha: string): Promise<SimulatedCheckRun[]> {
-    return (await this.#get<{ checkRuns: SimulatedCheckRun[] }>(`commits/${repo}/${sha}`)).checkRuns;
+    return (await this.#get<{ checkRuns: SimulatedCheckRun[] }>(`commits/${repo}/${sha}`))
+      .checkRuns;
   }
   runners(): Promise<SimulatedRegistration[]> {
     return this.#get('runners');
@@ -67,10 +78,16 @@ export class SimulatorClient {
   revokeToken(token: string): Promise<void> {
     return this.#call('POST', 'tokens/revoke', { token });
   }
-  setAccess(credential: string, access: { scopes?: ScopePath[]; permission?: 'admin' | 'read' }): Promise<void> {
+  setAccess(
+    credential: string,
+    access: { scopes?: ScopePath[]; permission?: 'admin' | 'read' },
+  ): Promise<void> {
     return this.#call('PUT', `credentials/${encodeURIComponent(credential)}/access`, access);
   }
-  setRateLimit(credential: string, state: { limit?: number; remaining?: number; resetInMs?: number }): Promise<void> {
+  setRateLimit(
+    credential: string,
+    state: { limit?: number; remaining?: number; resetInMs?: number },
+  ): Promise<void> {
     return this.#call('PUT', `credentials/${encodeURIComponent(credential)}/rate-limit`, state);
   }
   setWebhook(target: WebhookTarget | undefined): Promise<void> {
@@ -96,7 +113,11 @@ export class SimulatorClient {
    * Resolves with the first truthy value of `probe`, which is looked at after every change of the simulator's state.
    * @param what said in the error. @param timeoutMs default 30 s
    */
-  async waitFor<T>(probe: (simulator: this) => Promise<T>, what = 'the condition', timeoutMs = 60_000): Promise<NonNullable<T>> {
+  async waitFor<T>(
+    probe: (simulator: this) => Promise<T>,
+    what = 'the condition',
+    timeoutMs = 60_000,
+  ): Promise<NonNullable<T>> {
     const deadline = Date.now() + timeoutMs;
     for (;;) {
       const { version } = await this.health();
@@ -109,7 +130,11 @@ export class SimulatorClient {
   }
 
   /** Waits until a job is at that status (or has passed it). */
-  waitForJob(id: number, status: 'in_progress' | 'completed', timeoutMs = 60_000): Promise<SimulatedJob> {
+  waitForJob(
+    id: number,
+    status: 'in_progress' | 'completed',
+    timeoutMs = 60_000,
+  ): Promise<SimulatedJob> {
     const probe = async (): Promise<SimulatedJob | undefined> => {
       const job = await this.job(id);
       return job.status === status || job.status === 'completed' ? job : undefined;
@@ -122,10 +147,14 @@ export class SimulatorClient {
   }
 
   async #call<T>(method: string, path: string, body?: unknown): Promise<T> {
-    const json = body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } };
+    const json =
+      body === undefined
+        ? {}
+        : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } };
     const response = await fetch(`${this.url}/_sim/${path}`, { method, ...json });
     const text = await response.text();
-    if (!response.ok) throw new Error(`simulator: ${method} /_sim/${path} answered ${response.status} ${text}`);
+    if (!response.ok)
+      throw new Error(`simulator: ${method} /_sim/${path} answered ${response.status} ${text}`);
     return (text === '' ? undefined : JSON.parse(text)) as T;
   }
 }

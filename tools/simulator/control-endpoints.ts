@@ -8,24 +8,39 @@ import type { World } from './world.ts';
 /** The control API under `/_sim`: all that {@link Control} does, for other processes. JSON in and out; 400 with `{error}`, 404 for unknown ids. */
 export function serveControl(server: FastifyInstance, world: World): void {
   const control = new Control(world);
-  const route = (method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, handler: (call: ControlCall) => unknown): void => {
+  const route = (
+    method: 'GET' | 'POST' | 'PUT' | 'DELETE',
+    path: string,
+    handler: (call: ControlCall) => unknown,
+  ): void => {
     server.route({
       method,
       url: `/_sim/${path}`,
       handler: async (request: FastifyRequest, reply) => {
-        const call = { params: request.params as Record<string, string>, query: request.query as Record<string, string>, body: request.body };
+        const call = {
+          params: request.params as Record<string, string>,
+          query: request.query as Record<string, string>,
+          body: request.body,
+        };
         try {
           const result = await handler(call);
-          return await (result === undefined ? reply.code(method === 'GET' ? 404 : 204).send() : reply.send(result));
+          return await (result === undefined
+            ? reply.code(method === 'GET' ? 404 : 204).send()
+            : reply.send(result));
         } catch (error) {
-          return reply.code(400).send({ error: error instanceof Error ? error.message : String(error) });
+          return reply
+            .code(400)
+            .send({ error: error instanceof Error ? error.message : String(error) });
         }
       },
     });
   };
   route('GET', 'health', () => ({ url: world.url, version: world.changes.version }));
   route('GET', 'changes', async ({ query }) => ({
-    version: await world.changes.next(Number(query['after'] ?? 0), Math.min(Number(query['timeoutMs'] ?? 25_000), 25_000)),
+    version: await world.changes.next(
+      Number(query['after'] ?? 0),
+      Math.min(Number(query['timeoutMs'] ?? 25_000), 25_000),
+    ),
   }));
   route('GET', 'jobs', () => control.jobs());
   route('POST', 'jobs', ({ body }) => control.queueJob(body as JobSpec));
@@ -36,7 +51,9 @@ export function serveControl(server: FastifyInstance, world: World): void {
     return { statuses: control.statuses(repo, sha), checkRuns: control.checkRuns(repo, sha) };
   });
   route('GET', 'runners', () => control.runners());
-  route('DELETE', 'runners/:id', ({ params }) => ({ removed: control.removeRunner(Number(params['id'])) }));
+  route('DELETE', 'runners/:id', ({ params }) => ({
+    removed: control.removeRunner(Number(params['id'])),
+  }));
   route('GET', 'faults', () => control.faults());
   route('POST', 'faults', ({ body }) => control.addFault(body as Fault));
   route('DELETE', 'faults', () => control.clearFaults());
@@ -45,16 +62,34 @@ export function serveControl(server: FastifyInstance, world: World): void {
   route('GET', 'requests/counts', () => control.requestCounts());
   route('DELETE', 'requests', () => control.resetRequests());
   route('POST', 'tokens', ({ body }) => control.addToken(body as SimulatedToken));
-  route('POST', 'tokens/revoke', ({ body }) => control.revokeToken((body as { token: string }).token));
-  route('PUT', 'credentials/:name/access', ({ params, body }) => control.setAccess(params['name'] ?? '', body as { scopes?: ScopePath[]; permission?: 'admin' | 'read' }));
-  route('PUT', 'credentials/:name/rate-limit', ({ params, body }) =>
-    control.setRateLimit(params['name'] ?? '', body as { limit?: number; remaining?: number; resetInMs?: number }),
+  route('POST', 'tokens/revoke', ({ body }) =>
+    control.revokeToken((body as { token: string }).token),
   );
-  route('PUT', 'webhook', ({ body }) => control.setWebhook((body as WebhookTarget | null) ?? undefined));
-  route('PUT', 'deprecated-versions', ({ body }) => control.setDeprecatedVersions(body as string[]));
-  route('PUT', 'busy-text', ({ body }) => control.setBusyText((body as { text: 'current' | 'older' }).text));
+  route('PUT', 'credentials/:name/access', ({ params, body }) =>
+    control.setAccess(
+      params['name'] ?? '',
+      body as { scopes?: ScopePath[]; permission?: 'admin' | 'read' },
+    ),
+  );
+  route('PUT', 'credentials/:name/rate-limit', ({ params, body }) =>
+    control.setRateLimit(
+      params['name'] ?? '',
+      body as { limit?: number; remaining?: number; resetInMs?: number },
+    ),
+  );
+  route('PUT', 'webhook', ({ body }) =>
+    control.setWebhook((body as WebhookTarget | null) ?? undefined),
+  );
+  route('PUT', 'deprecated-versions', ({ body }) =>
+    control.setDeprecatedVersions(body as string[]),
+  );
+  route('PUT', 'busy-text', ({ body }) =>
+    control.setBusyText((body as { text: 'current' | 'older' }).text),
+  );
   route('GET', 'deliveries', () => control.deliveries());
-  route('POST', 'deliveries/:id/redeliver', ({ params }) => control.redeliver(Number(params['id'])));
+  route('POST', 'deliveries/:id/redeliver', ({ params }) =>
+    control.redeliver(Number(params['id'])),
+  );
   route('POST', 'deliveries/release', () => control.releaseWebhooks());
 }
 

@@ -1,6 +1,17 @@
 import type { ActiveFault, Fault } from './faults.ts';
 import type { SimulatedToken, WebhookTarget } from './options.ts';
-import type { ChangedFile, JobSpec, RecordedRequest, RequestCounts, ScopePath, SimulatedCheckRun, SimulatedJob, SimulatedRegistration, SimulatedStatus, WebhookDelivery } from './types.ts';
+import type {
+  ChangedFile,
+  JobSpec,
+  RecordedRequest,
+  RequestCounts,
+  ScopePath,
+  SimulatedCheckRun,
+  SimulatedJob,
+  SimulatedRegistration,
+  SimulatedStatus,
+  WebhookDelivery,
+} from './types.ts';
 import type { World } from './world.ts';
 
 /** Steers a simulator and looks at the truth in it. */
@@ -104,12 +115,18 @@ export class Control {
   }
 
   /** Changes what the credential of that name can see or do (`app-<app>-<installation>` for an App's). */
-  setAccess(credential: string, access: { scopes?: ScopePath[]; permission?: 'admin' | 'read' }): void {
+  setAccess(
+    credential: string,
+    access: { scopes?: ScopePath[]; permission?: 'admin' | 'read' },
+  ): void {
     this.world.credentials.setAccess(credential, access);
   }
 
   /** Sets what is left of a credential's hourly budget. */
-  setRateLimit(credential: string, state: { limit?: number; remaining?: number; resetInMs?: number }): void {
+  setRateLimit(
+    credential: string,
+    state: { limit?: number; remaining?: number; resetInMs?: number },
+  ): void {
     this.world.limits.set(credential, state);
   }
 
@@ -147,14 +164,27 @@ export class Control {
    * Resolves with the first truthy value of `probe`, which is looked at after every change of the simulator's state.
    * @param what said in the error. @param timeoutMs default 30 s
    */
-  async waitFor<T>(probe: (simulator: this) => T, what = 'the condition', timeoutMs = 60_000): Promise<NonNullable<T>> {
+  async waitFor<T>(
+    probe: (simulator: this) => T,
+    what = 'the condition',
+    timeoutMs = 60_000,
+  ): Promise<NonNullable<T>> {
     return this.world.changes.waitFor(() => probe(this), what, timeoutMs);
   }
 
   /** Waits until a job is at that status (or has passed it). */
-  async waitForJob(id: number, status: 'in_progress' | 'completed', timeoutMs = 60_000): Promise<SimulatedJob> {
-    const reached = (job: SimulatedJob | undefined): boolean => job?.status === status || job?.status === 'completed';
-    const job = await this.waitFor(() => (reached(this.world.jobs.get(id)) ? this.world.jobs.get(id) : undefined), `job ${id} ${status}`, timeoutMs);
+  async waitForJob(
+    id: number,
+    status: 'in_progress' | 'completed',
+    timeoutMs = 60_000,
+  ): Promise<SimulatedJob> {
+    const reached = (job: SimulatedJob | undefined): boolean =>
+      job?.status === status || job?.status === 'completed';
+    const job = await this.waitFor(
+      () => (reached(this.world.jobs.get(id)) ? this.world.jobs.get(id) : undefined),
+      `job ${id} ${status}`,
+      timeoutMs,
+    );
     return structuredClone(job);
   }
 }

@@ -10,7 +10,9 @@ export type Credential = {
   name: string;
   scopes: ScopePath[];
   permission: 'admin' | 'read';
-} & ({ kind: 'token'; userId: number } | { kind: 'app'; installationId: number; expiresMs: number });
+} & (
+  { kind: 'token'; userId: number } | { kind: 'app'; installationId: number; expiresMs: number }
+);
 
 /** Personal access tokens, Apps, and the installation tokens made for them. */
 export class Credentials {
@@ -46,7 +48,8 @@ export class Credentials {
       if (credential.name === name) Object.assign(credential, access);
     }
     for (const app of this.#apps) {
-      for (const installation of app.installations) if (installationName(app, installation) === name) Object.assign(installation, access);
+      for (const installation of app.installations)
+        if (installationName(app, installation) === name) Object.assign(installation, access);
     }
   }
 
@@ -64,25 +67,39 @@ export class Credentials {
   }
 
   /** Checks an App's JSON web token: shape, algorithm, issuer, times; its signature when the App has a public key. */
-  authenticateApp(authorization: string | undefined, now: number = Date.now()): SimulatedApp | Answer {
+  authenticateApp(
+    authorization: string | undefined,
+    now: number = Date.now(),
+  ): SimulatedApp | Answer {
     const token = bearer(authorization);
     if (token === undefined) return answers.badJwt();
     const [head, body, signature] = token.split('.');
     const header = decode(head);
     const claims = decode(body);
     if (!header || !claims || !signature || header['alg'] !== 'RS256') return answers.badJwt();
-    const app = this.#apps.find(({ id, clientId }) => [String(id), clientId].includes(String(claims['iss'])));
+    const app = this.#apps.find(({ id, clientId }) =>
+      [String(id), clientId].includes(String(claims['iss'])),
+    );
     if (!app) return answers.integrationNotFound();
     const seconds = now / 1000;
     if (typeof claims['exp'] !== 'number' || claims['exp'] <= seconds) return answers.jwtExpired();
     if (claims['exp'] > seconds + 600 + 60) return answers.jwtTooLong();
     if (typeof claims['iat'] !== 'number' || claims['iat'] > seconds + 60) return answers.badJwt();
-    if (app.publicKey && !createVerify('RSA-SHA256').update(`${head}.${body}`).verify(app.publicKey, signature, 'base64url')) return answers.badJwt();
+    if (
+      app.publicKey &&
+      !createVerify('RSA-SHA256')
+        .update(`${head}.${body}`)
+        .verify(app.publicKey, signature, 'base64url')
+    )
+      return answers.badJwt();
     return app;
   }
 
   /** Makes an installation token, valid for an hour unless configured otherwise. */
-  createInstallationToken(app: SimulatedApp, installation: SimulatedInstallation): { token: string; expiresMs: number } {
+  createInstallationToken(
+    app: SimulatedApp,
+    installation: SimulatedInstallation,
+  ): { token: string; expiresMs: number } {
     const token = `ghs_${randomBytes(27).toString('base64url')}`;
     const expiresMs = Date.now() + this.#installationTokenMs;
     this.#byToken.set(token, {
@@ -90,7 +107,10 @@ export class Credentials {
       name: installationName(app, installation),
       installationId: installation.id,
       expiresMs,
-      scopes: installation.scopes ?? [`orgs/${installation.account}`, `repos/${installation.account}/*`],
+      scopes: installation.scopes ?? [
+        `orgs/${installation.account}`,
+        `repos/${installation.account}/*`,
+      ],
       permission: installation.permission ?? 'admin',
     });
     return { token, expiresMs };
@@ -98,9 +118,11 @@ export class Credentials {
 }
 
 /** Name under which an installation's tokens are counted and limited. */
-export const installationName = (app: SimulatedApp, installation: SimulatedInstallation): string => `app-${app.id}-${installation.id}`;
+export const installationName = (app: SimulatedApp, installation: SimulatedInstallation): string =>
+  `app-${app.id}-${installation.id}`;
 
-export const sees = (credential: Credential, scope: ScopePath): boolean => credential.scopes.some((pattern) => matchesGlob(pattern, scope));
+export const sees = (credential: Credential, scope: ScopePath): boolean =>
+  credential.scopes.some((pattern) => matchesGlob(pattern, scope));
 
 function bearer(authorization: string | undefined): string | undefined {
   const match = /^(?:bearer|token)\s+(\S+)$/i.exec(authorization ?? '');
@@ -110,7 +132,9 @@ function bearer(authorization: string | undefined): string | undefined {
 function decode(part: string | undefined): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(Buffer.from(part ?? '', 'base64url').toString());
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
+    return typeof value === 'object' && value !== null
+      ? (value as Record<string, unknown>)
+      : undefined;
   } catch {
     return undefined; // not a token at all: the caller answers 401
   }

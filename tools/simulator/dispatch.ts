@@ -9,7 +9,11 @@ import type { JobConclusion, JobResult, JobSpec, SimulatedJob } from './types.ts
 
 export type JobAction = 'queued' | 'in_progress' | 'completed';
 
-const CONCLUSION: Record<JobResult, JobConclusion> = { Succeeded: 'success', Failed: 'failure', Canceled: 'cancelled' };
+const CONCLUSION: Record<JobResult, JobConclusion> = {
+  Succeeded: 'success',
+  Failed: 'failure',
+  Canceled: 'cancelled',
+};
 
 /** Brings jobs to runners, keeps the leases, and removes what ended. */
 export class Dispatch {
@@ -60,7 +64,8 @@ export class Dispatch {
 
   /** How long ago the runner's job was given to it, in ms; undefined when it has none. */
   busyForMs(registration: Registration): number | undefined {
-    const since = registration.jobId === undefined ? undefined : this.#startedMs.get(registration.jobId);
+    const since =
+      registration.jobId === undefined ? undefined : this.#startedMs.get(registration.jobId);
     return since === undefined ? undefined : Date.now() - since;
   }
 
@@ -91,7 +96,8 @@ export class Dispatch {
   }
 
   complete(registration: Registration, job: SimulatedJob, result: JobResult): boolean {
-    if (!holds(registration, job)) return job.status === 'completed' && job.runner_id === registration.id;
+    if (!holds(registration, job))
+      return job.status === 'completed' && job.runner_id === registration.id;
     this.#conclude(job, CONCLUSION[result]);
     this.#free(registration, true);
     return true;
@@ -118,7 +124,12 @@ export class Dispatch {
     const { ephemeral, static: lasting } = this.#settings.offlineRemovalMs;
     for (const registration of this.#registrations.all()) {
       const limitMs = registration.ephemeral ? ephemeral : lasting;
-      if (registration.jobId === undefined && !this.sessions.online(registration) && now - registration.lastSeenMs > limitMs) this.remove(registration);
+      if (
+        registration.jobId === undefined &&
+        !this.sessions.online(registration) &&
+        now - registration.lastSeenMs > limitMs
+      )
+        this.remove(registration);
     }
   }
 
@@ -149,7 +160,10 @@ export class Dispatch {
       registration.jobId === undefined &&
       !registration.finishing &&
       !registration.removed &&
-      labelsCover(registration.labels.map((label) => label.name), job.labels) &&
+      labelsCover(
+        registration.labels.map((label) => label.name),
+        job.labels,
+      ) &&
       scopeServes(registration.scope, job.repo, this.#settings.enterprises)
     );
   }
@@ -248,13 +262,20 @@ export class Dispatch {
 
   #runnerOf(job: SimulatedJob): Registration | undefined {
     const listed = job.runner_id === null ? undefined : this.#registrations.get(job.runner_id);
-    return listed ?? this.#registrations.dump().registrations.find((registration) => registration.jobId === job.id);
+    return (
+      listed ??
+      this.#registrations.dump().registrations.find((registration) => registration.jobId === job.id)
+    );
   }
 
   #groupName(registration: Registration): string {
-    const group = this.#settings.groups.find((candidate) => candidate.id === registration.groupId && candidate.scope === registration.scope);
+    const group = this.#settings.groups.find(
+      (candidate) =>
+        candidate.id === registration.groupId && candidate.scope === registration.scope,
+    );
     return group?.name ?? 'Default';
   }
 }
 
-const holds = (registration: Registration, job: SimulatedJob): boolean => registration.jobId === job.id && job.status !== 'completed';
+const holds = (registration: Registration, job: SimulatedJob): boolean =>
+  registration.jobId === job.id && job.status !== 'completed';

@@ -94,13 +94,23 @@ export class Faults {
   }
 
   /** Uses up and gives every fault of these kinds that happens now. */
-  take<K extends FaultKind['kind']>(kinds: readonly K[], target: FaultTarget): Extract<ActiveFault, { kind: K }>[] {
-    return this.#faults.filter((fault): fault is Extract<ActiveFault, { kind: K }> => this.#happens(fault, kinds, target));
+  take<K extends FaultKind['kind']>(
+    kinds: readonly K[],
+    target: FaultTarget,
+  ): Extract<ActiveFault, { kind: K }>[] {
+    return this.#faults.filter((fault): fault is Extract<ActiveFault, { kind: K }> =>
+      this.#happens(fault, kinds, target),
+    );
   }
 
   /** Uses up and gives the first fault of these kinds that happens now. */
-  first<K extends FaultKind['kind']>(kinds: readonly K[], target: FaultTarget): Extract<ActiveFault, { kind: K }> | undefined {
-    return this.#faults.find((fault): fault is Extract<ActiveFault, { kind: K }> => this.#happens(fault, kinds, target));
+  first<K extends FaultKind['kind']>(
+    kinds: readonly K[],
+    target: FaultTarget,
+  ): Extract<ActiveFault, { kind: K }> | undefined {
+    return this.#faults.find((fault): fault is Extract<ActiveFault, { kind: K }> =>
+      this.#happens(fault, kinds, target),
+    );
   }
 
   #happens(fault: ActiveFault, kinds: readonly string[], target: FaultTarget): boolean {

@@ -42,7 +42,10 @@ export class Fleet {
    * Starts one runner.
    * @param env what a runner process would get: ACTIONS_RUNNER_INPUT_JITCONFIG, or RUNNER_TOKEN with RUNNER_URL and the rest
    */
-  start(env: Readonly<Record<string, string | undefined>>, hooks: SimulatedRunnerHooks = {}): SimulatedRunner {
+  start(
+    env: Readonly<Record<string, string | undefined>>,
+    hooks: SimulatedRunnerHooks = {},
+  ): SimulatedRunner {
     return new SimulatedRunner(this.#link, env, hooks);
   }
 
@@ -66,7 +69,9 @@ export class Fleet {
   async #listen(): Promise<void> {
     while (!this.#closed.signal.aborted) {
       try {
-        const response = await fetch(`${this.#url}/_runner/channel`, { signal: this.#closed.signal });
+        const response = await fetch(`${this.#url}/_runner/channel`, {
+          signal: this.#closed.signal,
+        });
         if (response.body) await this.#read(response.body);
       } catch {
         // the server is away (or the fleet was closed): the loop decides
@@ -87,7 +92,8 @@ export class Fleet {
     for await (const chunk of body) {
       const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
       rest = lines.pop() ?? '';
-      for (const line of lines) this.#receive(JSON.parse(line) as { channel: string } | ChannelMessage);
+      for (const line of lines)
+        this.#receive(JSON.parse(line) as { channel: string } | ChannelMessage);
     }
   }
 
@@ -96,7 +102,8 @@ export class Fleet {
     else {
       const runner = this.#runners.get(line.sessionId);
       if (runner) runner.receive(line.message);
-      else this.#early.set(line.sessionId, [...(this.#early.get(line.sessionId) ?? []), line.message]);
+      else
+        this.#early.set(line.sessionId, [...(this.#early.get(line.sessionId) ?? []), line.message]);
     }
   }
 }

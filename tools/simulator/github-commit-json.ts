@@ -2,7 +2,16 @@ import { API, idOf, userJson, WEB } from './github-json.ts';
 import type { ChangedFile, SimulatedCheckRun, SimulatedStatus } from './types.ts';
 
 /** A commit status as the REST API shows it. */
-export function statusJson({ id, repo, sha, state, description, target_url, context, created_at }: SimulatedStatus): Record<string, unknown> {
+export function statusJson({
+  id,
+  repo,
+  sha,
+  state,
+  description,
+  target_url,
+  context,
+  created_at,
+}: SimulatedStatus): Record<string, unknown> {
   const creator = userJson('octocat', 'User');
   return {
     url: `${API}/repos/${repo}/statuses/${sha}`,
@@ -20,7 +29,20 @@ export function statusJson({ id, repo, sha, state, description, target_url, cont
 }
 
 /** A check run as the REST API shows it. */
-export function checkRunJson({ id, repo, sha, name, external_id, details_url, status, conclusion, started_at, completed_at, title, summary }: SimulatedCheckRun): Record<string, unknown> {
+export function checkRunJson({
+  id,
+  repo,
+  sha,
+  name,
+  external_id,
+  details_url,
+  status,
+  conclusion,
+  started_at,
+  completed_at,
+  title,
+  summary,
+}: SimulatedCheckRun): Record<string, unknown> {
   const url = `${API}/repos/${repo}/check-runs/${id}`;
   return {
     id,
@@ -34,7 +56,13 @@ export function checkRunJson({ id, repo, sha, name, external_id, details_url, st
     conclusion,
     started_at,
     completed_at,
-    output: { title, summary, text: null, annotations_count: 0, annotations_url: `${url}/annotations` },
+    output: {
+      title,
+      summary,
+      text: null,
+      annotations_count: 0,
+      annotations_url: `${url}/annotations`,
+    },
     name,
     check_suite: { id: idOf(sha) },
     app: null,
@@ -43,7 +71,10 @@ export function checkRunJson({ id, repo, sha, name, external_id, details_url, st
 }
 
 /** A file of a pull request as the REST API shows it. */
-export function changedFileJson(repo: string, { filename, previous_filename }: ChangedFile): Record<string, unknown> {
+export function changedFileJson(
+  repo: string,
+  { filename, previous_filename }: ChangedFile,
+): Record<string, unknown> {
   const path = filename.split('/').map(encodeURIComponent).join('/');
   const sha = idOf(filename).toString(16).padStart(40, '0');
   return {

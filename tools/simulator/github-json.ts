@@ -13,7 +13,11 @@ export function idOf(name: string): number {
 }
 
 /** A runner as the REST API lists it. */
-export function runnerJson(registration: Registration, online: boolean, busy: boolean): Record<string, unknown> {
+export function runnerJson(
+  registration: Registration,
+  online: boolean,
+  busy: boolean,
+): Record<string, unknown> {
   return {
     id: registration.id,
     name: registration.name,
@@ -27,7 +31,10 @@ export function runnerJson(registration: Registration, online: boolean, busy: bo
   };
 }
 
-export function userJson(login: string, type: 'User' | 'Organization' = 'Organization'): Record<string, unknown> {
+export function userJson(
+  login: string,
+  type: 'User' | 'Organization' = 'Organization',
+): Record<string, unknown> {
   const url = `${API}/users/${login}`;
   return {
     login,
@@ -52,14 +59,42 @@ export function userJson(login: string, type: 'User' | 'Organization' = 'Organiz
 }
 
 const REPOSITORY_URLS: Record<string, string> = {
-  forks: 'forks', keys: 'keys{/key_id}', collaborators: 'collaborators{/collaborator}', teams: 'teams', hooks: 'hooks',
-  issue_events: 'issues/events{/number}', events: 'events', assignees: 'assignees{/user}', branches: 'branches{/branch}', tags: 'tags',
-  blobs: 'git/blobs{/sha}', git_tags: 'git/tags{/sha}', git_refs: 'git/refs{/sha}', trees: 'git/trees{/sha}', statuses: 'statuses/{sha}',
-  languages: 'languages', stargazers: 'stargazers', contributors: 'contributors', subscribers: 'subscribers', subscription: 'subscription',
-  commits: 'commits{/sha}', git_commits: 'git/commits{/sha}', comments: 'comments{/number}', issue_comment: 'issues/comments{/number}',
-  contents: 'contents/{+path}', compare: 'compare/{base}...{head}', merges: 'merges', archive: '{archive_format}{/ref}', downloads: 'downloads',
-  issues: 'issues{/number}', pulls: 'pulls{/number}', milestones: 'milestones{/number}', notifications: 'notifications{?since,all,participating}',
-  labels: 'labels{/name}', releases: 'releases{/id}', deployments: 'deployments',
+  forks: 'forks',
+  keys: 'keys{/key_id}',
+  collaborators: 'collaborators{/collaborator}',
+  teams: 'teams',
+  hooks: 'hooks',
+  issue_events: 'issues/events{/number}',
+  events: 'events',
+  assignees: 'assignees{/user}',
+  branches: 'branches{/branch}',
+  tags: 'tags',
+  blobs: 'git/blobs{/sha}',
+  git_tags: 'git/tags{/sha}',
+  git_refs: 'git/refs{/sha}',
+  trees: 'git/trees{/sha}',
+  statuses: 'statuses/{sha}',
+  languages: 'languages',
+  stargazers: 'stargazers',
+  contributors: 'contributors',
+  subscribers: 'subscribers',
+  subscription: 'subscription',
+  commits: 'commits{/sha}',
+  git_commits: 'git/commits{/sha}',
+  comments: 'comments{/number}',
+  issue_comment: 'issues/comments{/number}',
+  contents: 'contents/{+path}',
+  compare: 'compare/{base}...{head}',
+  merges: 'merges',
+  archive: '{archive_format}{/ref}',
+  downloads: 'downloads',
+  issues: 'issues{/number}',
+  pulls: 'pulls{/number}',
+  milestones: 'milestones{/number}',
+  notifications: 'notifications{?since,all,participating}',
+  labels: 'labels{/name}',
+  releases: 'releases{/id}',
+  deployments: 'deployments',
 };
 
 export function repositoryJson(fullName: string): Record<string, unknown> {
@@ -76,7 +111,9 @@ export function repositoryJson(fullName: string): Record<string, unknown> {
     description: null,
     fork: false,
     url,
-    ...Object.fromEntries(Object.entries(REPOSITORY_URLS).map(([key, path]) => [`${key}_url`, `${url}/${path}`])),
+    ...Object.fromEntries(
+      Object.entries(REPOSITORY_URLS).map(([key, path]) => [`${key}_url`, `${url}/${path}`]),
+    ),
     created_at: '2024-01-01T00:00:00Z',
     updated_at: '2024-01-01T00:00:00Z',
     pushed_at: '2024-01-01T00:00:00Z',
@@ -168,7 +205,11 @@ export function runJson(jobs: readonly SimulatedJob[]): Record<string, unknown> 
   const url = `${API}/repos/${first.repo}/actions`;
   const run = `${url}/runs/${first.run_id}`;
   const statuses = jobs.map((job) => job.status);
-  const status = statuses.every((one) => one === 'completed') ? 'completed' : statuses.every((one) => one === 'queued' || one === 'assigned') ? 'queued' : 'in_progress';
+  const status = statuses.every((one) => one === 'completed')
+    ? 'completed'
+    : statuses.every((one) => one === 'queued' || one === 'assigned')
+      ? 'queued'
+      : 'in_progress';
   const conclusion = jobs.find((job) => job.conclusion !== 'success')?.conclusion ?? 'success';
   return {
     id: first.run_id,

@@ -5,7 +5,11 @@ import { scopeUrlPath } from './scope.ts';
 const base64 = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64');
 
 /** The `encoded_jit_config`: as GitHub's, base64 of an object from file names to base64 of their contents. */
-export function encodeJitConfig(registration: Registration, serverUrl: string, workFolder: string): string {
+export function encodeJitConfig(
+  registration: Registration,
+  serverUrl: string,
+  workFolder: string,
+): string {
   const runner: JitRunnerFile = {
     agentId: registration.id,
     agentName: registration.name,
@@ -14,6 +18,9 @@ export function encodeJitConfig(registration: Registration, serverUrl: string, w
     workFolder,
     ephemeral: true,
   };
-  const credentials: JitCredentialsFile = { scheme: 'OAuth', data: { token: registration.credential } };
+  const credentials: JitCredentialsFile = {
+    scheme: 'OAuth',
+    data: { token: registration.credential },
+  };
   return base64({ '.runner': base64(runner), '.credentials': base64(credentials) });
 }

@@ -29,7 +29,9 @@ export function serveJobEndpoints(server: FastifyInstance, world: World): void {
     scope,
     docs: `${runs}#list-workflow-runs-for-a-repository`,
     answer: (call) => {
-      const all = runsOf(world, call).filter((run) => call.query['status'] === undefined || run['status'] === call.query['status']);
+      const all = runsOf(world, call).filter(
+        (run) => call.query['status'] === undefined || run['status'] === call.query['status'],
+      );
       const { items, headers } = paginate(all.toReversed(), call);
       return { status: 200, body: { total_count: all.length, workflow_runs: items }, headers };
     },
@@ -40,12 +42,19 @@ export function serveJobEndpoints(server: FastifyInstance, world: World): void {
     scope,
     docs: `${jobs}#list-jobs-for-a-workflow-run`,
     answer: (call) => {
-      const ofRun = jobsOf(world, call).filter((job) => job.run_id === Number(call.params['run_id']));
+      const ofRun = jobsOf(world, call).filter(
+        (job) => job.run_id === Number(call.params['run_id']),
+      );
       const latest = Math.max(...ofRun.map((job) => job.run_attempt));
-      const found = call.query['filter'] === 'all' ? ofRun : ofRun.filter((job) => job.run_attempt === latest);
+      const found =
+        call.query['filter'] === 'all' ? ofRun : ofRun.filter((job) => job.run_attempt === latest);
       if (found.length === 0) return answers.notFound(call.docs);
       const { items, headers } = paginate(found, call);
-      return { status: 200, body: { total_count: found.length, jobs: items.map(jobJson) }, headers };
+      return {
+        status: 200,
+        body: { total_count: found.length, jobs: items.map(jobJson) },
+        headers,
+      };
     },
   });
   serve(server, world, {
@@ -67,8 +76,20 @@ export function serveJobEndpoints(server: FastifyInstance, world: World): void {
       if (credential?.kind !== 'app') return answers.forbidden('app', call.docs);
       const all = repositoriesOf(world, '').filter((repo) => sees(credential, `repos/${repo}`));
       const { items, headers } = paginate(all, call);
-      const selection = credential.scopes.some((scope) => scope.startsWith('repos/') && scope.endsWith('/*')) ? 'all' : 'selected';
-      return { status: 200, body: { total_count: all.length, repository_selection: selection, repositories: items.map(repositoryJson) }, headers };
+      const selection = credential.scopes.some(
+        (scope) => scope.startsWith('repos/') && scope.endsWith('/*'),
+      )
+        ? 'all'
+        : 'selected';
+      return {
+        status: 200,
+        body: {
+          total_count: all.length,
+          repository_selection: selection,
+          repositories: items.map(repositoryJson),
+        },
+        headers,
+      };
     },
   });
   serve(server, world, {
@@ -80,7 +101,18 @@ export function serveJobEndpoints(server: FastifyInstance, world: World): void {
       const core = world.limits.status(call.credential?.name ?? 'anonymous');
       const other = { ...core, limit: 30, used: 0, remaining: 30 };
       const registration = { ...core, limit: 10_000, used: 0, remaining: 10_000 };
-      return { status: 200, body: { resources: { core, search: other, graphql: other, actions_runner_registration: registration }, rate: core } };
+      return {
+        status: 200,
+        body: {
+          resources: {
+            core,
+            search: other,
+            graphql: other,
+            actions_runner_registration: registration,
+          },
+          rate: core,
+        },
+      };
     },
   });
 }
@@ -92,7 +124,10 @@ function jobsOf(world: World, call: Call): SimulatedJob[] {
 
 /** Those that have had a job, the last one first: here, a push and its job are one. */
 function repositoriesOf(world: World, owner: string): string[] {
-  const names = world.jobs.all().map(({ repo }) => repo).filter((repo) => repo.toLowerCase().startsWith(owner.toLowerCase()));
+  const names = world.jobs
+    .all()
+    .map(({ repo }) => repo)
+    .filter((repo) => repo.toLowerCase().startsWith(owner.toLowerCase()));
   return [...new Set(names.toReversed())];
 }
 

@@ -9,7 +9,8 @@ export class Jobs {
   #nextRunId = 5001;
 
   queue(spec: JobSpec): SimulatedJob {
-    if (!/^[^/\s]+\/[^/\s]+$/.test(spec.repo)) throw new Error(`job needs repo "owner/repo", got ${JSON.stringify(spec.repo)}`);
+    if (!/^[^/\s]+\/[^/\s]+$/.test(spec.repo))
+      throw new Error(`job needs repo "owner/repo", got ${JSON.stringify(spec.repo)}`);
     const job: SimulatedJob = {
       id: this.#nextId++,
       run_id: spec.run_id ?? this.#nextRunId++,
@@ -18,7 +19,8 @@ export class Jobs {
       workflow_name: spec.workflow_name ?? 'CI',
       repo: spec.repo,
       labels: spec.labels ?? ['self-hosted'],
-      command: spec.command ?? (spec.sleepMs === undefined ? 'true' : `sleep ${spec.sleepMs / 1000}`),
+      command:
+        spec.command ?? (spec.sleepMs === undefined ? 'true' : `sleep ${spec.sleepMs / 1000}`),
       ...(spec.sleepMs === undefined ? {} : { sleepMs: spec.sleepMs }),
       ...(spec.result === undefined ? {} : { plannedResult: spec.result }),
       status: 'queued',

@@ -41,11 +41,15 @@ if (values.help) {
 }
 
 const simulator = await startSimulator({
-  ...(values.config === undefined ? {} : (JSON.parse(readFileSync(values.config, 'utf8')) as SimulatorOptions)),
+  ...(values.config === undefined
+    ? {}
+    : (JSON.parse(readFileSync(values.config, 'utf8')) as SimulatorOptions)),
   ...(values.port === undefined ? {} : { port: Number(values.port) }),
   ...(values.host === undefined ? {} : { host: values.host }),
   ...(values['public-url'] === undefined ? {} : { publicUrl: values['public-url'] }),
-  ...(values['webhook-url'] === undefined ? {} : { webhook: { url: values['webhook-url'], secret: values['webhook-secret'] ?? '' } }),
+  ...(values['webhook-url'] === undefined
+    ? {}
+    : { webhook: { url: values['webhook-url'], secret: values['webhook-secret'] ?? '' } }),
   ...(values.token === undefined ? {} : { tokens: [{ token: values.token, name: 'default' }] }),
   ...(values.state === undefined ? {} : { stateFile: values.state }),
 });

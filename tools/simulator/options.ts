@@ -99,7 +99,9 @@ export interface SimulatorOptions {
 const DAY_MS = 86_400_000;
 
 /** Options with every default filled in. */
-export interface Settings extends Required<Omit<SimulatorOptions, 'publicUrl' | 'webhook' | 'stateFile' | 'rateLimit'>> {
+export interface Settings extends Required<
+  Omit<SimulatorOptions, 'publicUrl' | 'webhook' | 'stateFile' | 'rateLimit'>
+> {
   publicUrl?: string;
   webhook?: WebhookTarget;
   stateFile?: string;
@@ -132,6 +134,9 @@ export function withDefaults(options: SimulatorOptions): Settings {
     webhookTimeoutMs: 10_000,
     ...options,
     leaseMs,
-    rateLimit: { limit: options.rateLimit?.limit ?? 5000, windowMs: options.rateLimit?.windowMs ?? 3_600_000 },
+    rateLimit: {
+      limit: options.rateLimit?.limit ?? 5000,
+      windowMs: options.rateLimit?.windowMs ?? 3_600_000,
+    },
   };
 }

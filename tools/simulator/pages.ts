@@ -3,7 +3,10 @@ import type { Call } from './rest.ts';
 /**
  * One page of a list, as GitHub pages: `page` from 1, `per_page` 30 by default and at most 100, neighbours in the `Link` header.
  */
-export function paginate<T>(all: readonly T[], call: Call): { items: T[]; headers: Record<string, string> } {
+export function paginate<T>(
+  all: readonly T[],
+  call: Call,
+): { items: T[]; headers: Record<string, string> } {
   const perPage = clamp(call.query['per_page'], 30, 100);
   const page = clamp(call.query['page'], 1, Number.MAX_SAFE_INTEGER);
   const last = Math.max(1, Math.ceil(all.length / perPage));
@@ -19,7 +22,10 @@ export function paginate<T>(all: readonly T[], call: Call): { items: T[]; header
     link(last, 'last');
   }
   if (page > 1) link(1, 'first');
-  return { items: all.slice((page - 1) * perPage, page * perPage), headers: links.length > 0 ? { link: links.join(', ') } : {} };
+  return {
+    items: all.slice((page - 1) * perPage, page * perPage),
+    headers: links.length > 0 ? { link: links.join(', ') } : {},
+  };
 }
 
 function clamp(text: string | undefined, fallback: number, max: number): number {

@@ -70,14 +70,22 @@ export class RateLimits {
   }
 
   /** Sets what is left of a credential's budget, e.g. nothing. */
-  set(credentialName: string, state: { limit?: number; remaining?: number; resetInMs?: number }): void {
+  set(
+    credentialName: string,
+    state: { limit?: number; remaining?: number; resetInMs?: number },
+  ): void {
     const budget = this.#budget(credentialName);
     if (state.limit !== undefined) budget.limit = state.limit;
     if (state.remaining !== undefined) budget.used = budget.limit - state.remaining;
     if (state.resetInMs !== undefined) budget.resetMs = Date.now() + state.resetInMs;
   }
 
-  status(credentialName: string): { limit: number; used: number; remaining: number; reset: number } {
+  status(credentialName: string): {
+    limit: number;
+    used: number;
+    remaining: number;
+    reset: number;
+  } {
     const budget = this.#budget(credentialName);
     return {
       limit: budget.limit,
@@ -89,12 +97,18 @@ export class RateLimits {
 
   #secondaryLimit(credential: Credential, method: string, endpoint: string): Answer | undefined {
     const now = Date.now();
-    const points = this.#window(`${credential.name} ${endpoint}`, 60_000).add(method === 'GET' ? 1 : 5, now);
+    const points = this.#window(`${credential.name} ${endpoint}`, 60_000).add(
+      method === 'GET' ? 1 : 5,
+      now,
+    );
     const registering = endpoint.endsWith('/generate-jitconfig');
     const scope = `${credential.name} registrations`;
     const registrations = registering ? this.#window(scope, 300_000).add(1, now) : 0;
     const inFlight = this.#inFlight.get(credential.name) ?? 0;
-    const over = points > POINTS_PER_MINUTE || registrations > REGISTRATIONS_PER_5_MIN || inFlight > MAX_IN_FLIGHT;
+    const over =
+      points > POINTS_PER_MINUTE ||
+      registrations > REGISTRATIONS_PER_5_MIN ||
+      inFlight > MAX_IN_FLIGHT;
     return over ? secondaryLimit(403, 'modern', 60) : undefined;
   }
 
@@ -107,7 +121,11 @@ export class RateLimits {
   #budget(name: string): Budget {
     let budget = this.#budgets.get(name);
     if (!budget || Date.now() >= budget.resetMs) {
-      budget = { limit: budget?.limit ?? this.#limit, used: 0, resetMs: Date.now() + this.#windowMs };
+      budget = {
+        limit: budget?.limit ?? this.#limit,
+        used: 0,
+        resetMs: Date.now() + this.#windowMs,
+      };
       this.#budgets.set(name, budget);
     }
     return budget;
@@ -115,4 +133,6 @@ export class RateLimits {
 }
 
 export const whose = (credential: Credential): string =>
-  credential.kind === 'app' ? `installation ID ${credential.installationId}` : `user ID ${credential.userId}`;
+  credential.kind === 'app'
+    ? `installation ID ${credential.installationId}`
+    : `user ID ${credential.userId}`;

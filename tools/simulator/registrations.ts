@@ -30,7 +30,15 @@ export interface Registration {
   removed?: boolean;
 }
 
-const READ_ONLY_LABELS = new Set(['self-hosted', 'linux', 'macos', 'windows', 'x64', 'arm', 'arm64']);
+const READ_ONLY_LABELS = new Set([
+  'self-hosted',
+  'linux',
+  'macos',
+  'windows',
+  'x64',
+  'arm',
+  'arm64',
+]);
 
 export interface NewRegistration {
   name: string;

@@ -13,7 +13,8 @@ export class RequestLog {
     if (this.#requests.length > KEPT) this.#requests.splice(0, KEPT / 10);
     const byStatus = `${request.endpoint} ${request.status}`;
     this.#counts.total++;
-    this.#counts.byEndpoint[request.endpoint] = (this.#counts.byEndpoint[request.endpoint] ?? 0) + 1;
+    this.#counts.byEndpoint[request.endpoint] =
+      (this.#counts.byEndpoint[request.endpoint] ?? 0) + 1;
     this.#counts.byStatus[byStatus] = (this.#counts.byStatus[byStatus] ?? 0) + 1;
   }
 

@@ -49,7 +49,12 @@ export function serve(server: FastifyInstance, world: World, endpoint: Endpoint)
   }
 }
 
-async function handle(world: World, endpoint: Endpoint, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+async function handle(
+  world: World,
+  endpoint: Endpoint,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
   const url = new URL(request.url, `http://${request.headers.host ?? 'localhost'}`);
   const path = url.pathname.replace(/^\/api\/v3/, '');
   const { authorization } = request.headers;
@@ -75,12 +80,21 @@ async function handle(world: World, endpoint: Endpoint, request: FastifyRequest,
     for (const { ms } of world.faults.take(['latency'], call.target)) await sleep(ms);
     const drop = world.faults.first(['drop'], call.target);
     dropped = drop && (drop.when ?? 'before');
-    answer = dropped === 'before' ? { status: 0 } : await decide(world, endpoint, call, found, authorization);
+    answer =
+      dropped === 'before'
+        ? { status: 0 }
+        : await decide(world, endpoint, call, found, authorization);
   } finally {
     world.limits.ended(owner);
   }
   answer = conditional(world, endpoint, request, answer, owner);
-  world.requests.add({ at, endpoint: `${endpoint.method} ${endpoint.path}`, path, status: dropped ? 0 : answer.status, ...(credential ? { credential: credential.name } : {}) });
+  world.requests.add({
+    at,
+    endpoint: `${endpoint.method} ${endpoint.path}`,
+    path,
+    status: dropped ? 0 : answer.status,
+    ...(credential ? { credential: credential.name } : {}),
+  });
   world.changes.bump();
   if (dropped) {
     reply.hijack();
@@ -91,9 +105,20 @@ async function handle(world: World, endpoint: Endpoint, request: FastifyRequest,
 }
 
 /** Everything that may come before the endpoint's own answer, in GitHub's order. */
-async function decide(world: World, endpoint: Endpoint, call: Call, found: Credential | Answer | undefined, authorization: string | undefined): Promise<Answer> {
+async function decide(
+  world: World,
+  endpoint: Endpoint,
+  call: Call,
+  found: Credential | Answer | undefined,
+  authorization: string | undefined,
+): Promise<Answer> {
   const broken = world.faults.first(['status'], call.target);
-  if (broken) return { status: broken.status, body: broken.body ?? { message: 'Server Error' }, ...(broken.headers ? { headers: broken.headers } : {}) };
+  if (broken)
+    return {
+      status: broken.status,
+      body: broken.body ?? { message: 'Server Error' },
+      ...(broken.headers ? { headers: broken.headers } : {}),
+    };
   const { credential } = call;
   if (endpoint.auth === 'app') {
     const app = world.credentials.authenticateApp(authorization);
@@ -103,44 +128,80 @@ async function decide(world: World, endpoint: Endpoint, call: Call, found: Crede
     return found && !('kind' in found) ? found : answers.badCredentials();
   }
   const secondary = world.faults.first(['secondary_limit'], call.target);
-  if (secondary) return answers.secondaryLimit(secondary.status ?? 403, secondary.form ?? 'modern', secondary.retryAfterS);
+  if (secondary)
+    return answers.secondaryLimit(
+      secondary.status ?? 403,
+      secondary.form ?? 'modern',
+      secondary.retryAfterS,
+    );
   const primary = world.faults.first(['primary_limit'], call.target);
   if (primary) {
     const reset = Math.ceil((Date.now() + (primary.resetInMs ?? 60_000)) / 1000);
     const headers = { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': String(reset) };
-    return { ...answers.primaryLimit(primary.status ?? 403, credential ? whose(credential) : 'user ID 0'), headers };
+    return {
+      ...answers.primaryLimit(primary.status ?? 403, credential ? whose(credential) : 'user ID 0'),
+      headers,
+    };
   }
-  const limited = credential && endpoint.auth !== 'optional' ? world.limits.take(credential, endpoint.method, `${endpoint.method} ${endpoint.path}`) : undefined;
+  const limited =
+    credential && endpoint.auth !== 'optional'
+      ? world.limits.take(credential, endpoint.method, `${endpoint.method} ${endpoint.path}`)
+      : undefined;
   if (limited) return limited;
   const refused = credential ? access(world, endpoint, call, credential) : undefined;
   return refused ?? endpoint.answer(call);
 }
 
-function access(world: World, endpoint: Endpoint, call: Call, credential: Credential): Answer | undefined {
+function access(
+  world: World,
+  endpoint: Endpoint,
+  call: Call,
+  credential: Credential,
+): Answer | undefined {
   const kind = credential.kind === 'app' ? 'app' : 'token';
   if (world.faults.first(['not_found'], call.target)) return answers.notFound(call.docs);
   if (world.faults.first(['forbidden'], call.target)) return answers.forbidden(kind, call.docs);
   if (!endpoint.scope) return undefined;
   // An App cannot be installed on an enterprise's runners API: https://docs.github.com/rest/actions/self-hosted-runners
-  if (call.scope.startsWith('enterprises/') && kind === 'app') return answers.forbidden(kind, call.docs);
+  if (call.scope.startsWith('enterprises/') && kind === 'app')
+    return answers.forbidden(kind, call.docs);
   if (!sees(credential, call.scope)) return answers.notFound(call.docs);
-  if (endpoint.method !== 'GET' && credential.permission !== 'admin') return answers.forbidden(kind, call.docs);
+  if (endpoint.method !== 'GET' && credential.permission !== 'admin')
+    return answers.forbidden(kind, call.docs);
   return undefined;
 }
 
 /** Answers 304, free of the primary limit, to a client that has this answer already. The tag is bound to the credential's token. */
-function conditional(world: World, endpoint: Endpoint, request: FastifyRequest, answer: Answer, owner: string): Answer {
-  if (endpoint.method !== 'GET' || answer.status !== 200 || endpoint.auth === 'optional') return answer;
-  const hash = createHash('sha256').update(`${request.headers.authorization}\n${JSON.stringify(answer.body)}`).digest('hex');
+function conditional(
+  world: World,
+  endpoint: Endpoint,
+  request: FastifyRequest,
+  answer: Answer,
+  owner: string,
+): Answer {
+  if (endpoint.method !== 'GET' || answer.status !== 200 || endpoint.auth === 'optional')
+    return answer;
+  const hash = createHash('sha256')
+    .update(`${request.headers.authorization}\n${JSON.stringify(answer.body)}`)
+    .digest('hex');
   const etag = `W/"${hash}"`;
   if (request.headers['if-none-match'] === etag) {
     world.limits.refund(owner);
     return { status: 304, headers: { etag } };
   }
-  return { ...answer, headers: { ...answer.headers, etag, 'cache-control': 'private, max-age=60, s-maxage=60' } };
+  return {
+    ...answer,
+    headers: { ...answer.headers, etag, 'cache-control': 'private, max-age=60, s-maxage=60' },
+  };
 }
 
-function send(world: World, reply: FastifyReply, answer: Answer, owner: string, credential: Credential | undefined): FastifyReply {
+function send(
+  world: World,
+  reply: FastifyReply,
+  answer: Answer,
+  owner: string,
+  credential: Credential | undefined,
+): FastifyReply {
   const limit = world.limits.status(owner);
   void reply.code(answer.status).headers({
     'x-github-api-version-selected': '2022-11-28',
@@ -151,12 +212,17 @@ function send(world: World, reply: FastifyReply, answer: Answer, owner: string, 
     'x-ratelimit-reset': String(limit.reset),
     'x-ratelimit-resource': 'core',
     'x-ratelimit-used': String(limit.used),
-    ...(credential?.kind === 'token' ? { 'x-oauth-scopes': 'admin:org, manage_runners:enterprise, repo' } : {}),
+    ...(credential?.kind === 'token'
+      ? { 'x-oauth-scopes': 'admin:org, manage_runners:enterprise, repo' }
+      : {}),
     ...answer.headers,
   });
   if (answer.body === undefined) return reply.send();
-  return reply.header('content-type', 'application/json; charset=utf-8').send(JSON.stringify(answer.body));
+  return reply
+    .header('content-type', 'application/json; charset=utf-8')
+    .send(JSON.stringify(answer.body));
 }
 
 let requestCount = 0;
-const requestId = (): string => `5151:0:${(++requestCount).toString(16).toUpperCase().padStart(6, '0')}:${Date.now().toString(16).toUpperCase()}`;
+const requestId = (): string =>
+  `5151:0:${(++requestCount).toString(16).toUpperCase().padStart(6, '0')}:${Date.now().toString(16).toUpperCase()}`;

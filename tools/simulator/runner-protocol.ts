@@ -1,19 +1,33 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Registration } from './registrations.ts';
-import type { CompleteBody, OutputBody, Refusal, RegisterBody, SessionAnswer, SessionBody } from './runner/wire.ts';
+import type {
+  CompleteBody,
+  OutputBody,
+  Refusal,
+  RegisterBody,
+  SessionAnswer,
+  SessionBody,
+} from './runner/wire.ts';
 import type { SimulatedJob } from './types.ts';
 import type { World } from './world.ts';
 
 /** What a handler of the protocol gives back; `undefined` is 204. */
 type Outcome = { status: number; body?: unknown };
 
-const refuse = (status: number, reason: Refusal['reason']): Outcome => ({ status, body: { reason } satisfies Refusal });
+const refuse = (status: number, reason: Refusal['reason']): Outcome => ({
+  status,
+  body: { reason } satisfies Refusal,
+});
 const gone = refuse(404, 'deleted');
 
 /** The runners' side of the simulator, under `/_runner`; not GitHub's protocol, and not counted as requests to it. */
 export function serveRunnerProtocol(server: FastifyInstance, world: World): void {
-  const route = (method: 'GET' | 'POST' | 'DELETE', path: string, handler: (request: FastifyRequest, reply: FastifyReply) => Outcome | Promise<Outcome>): void => {
+  const route = (
+    method: 'GET' | 'POST' | 'DELETE',
+    path: string,
+    handler: (request: FastifyRequest, reply: FastifyReply) => Outcome | Promise<Outcome>,
+  ): void => {
     server.route({
       method,
       url: `/_runner/${path}`,
@@ -22,7 +36,12 @@ export function serveRunnerProtocol(server: FastifyInstance, world: World): void
         for (const { ms } of world.faults.take(['latency'], target)) await sleep(ms);
         const drop = world.faults.first(['drop'], target);
         const broken = world.faults.first(['status'], target);
-        const outcome = drop && drop.when !== 'after' ? { status: 0 } : broken ? { status: broken.status, body: broken.body } : await handler(request, reply);
+        const outcome =
+          drop && drop.when !== 'after'
+            ? { status: 0 }
+            : broken
+              ? { status: broken.status, body: broken.body }
+              : await handler(request, reply);
         if (drop || request.raw.socket.destroyed) {
           reply.hijack();
           request.raw.socket.destroy();
@@ -32,38 +51,82 @@ export function serveRunnerProtocol(server: FastifyInstance, world: World): void
       },
     });
   };
-  const asRunner = (handler: (registration: Registration, request: FastifyRequest) => Outcome | Promise<Outcome>) => (request: FastifyRequest) => {
-    const registration = world.registrations.byCredential(request.headers.authorization?.replace(/^Bearer /, '') ?? '');
-    return registration ? handler(registration, request) : gone;
-  };
-  const withJob = (handler: (registration: Registration, job: SimulatedJob, body: unknown) => boolean) =>
+  const asRunner =
+    (
+      handler: (registration: Registration, request: FastifyRequest) => Outcome | Promise<Outcome>,
+    ) =>
+    (request: FastifyRequest) => {
+      const registration = world.registrations.byCredential(
+        request.headers.authorization?.replace(/^Bearer /, '') ?? '',
+      );
+      return registration ? handler(registration, request) : gone;
+    };
+  const withJob = (
+    handler: (registration: Registration, job: SimulatedJob, body: unknown) => boolean,
+  ) =>
     asRunner((registration, request) => {
       const job = world.jobs.get(Number((request.params as { id: string }).id));
       return job && handler(registration, job, request.body) ? { status: 204 } : refuse(409, 'job');
     });
 
   route('POST', 'register', (request) => register(world, request.body as RegisterBody));
-  route('POST', 'session', asRunner((registration, request) => openSession(world, registration, request.body as SessionBody)));
-  route('DELETE', 'session/:id', asRunner((registration, request) => {
-    const session = world.dispatch.sessions.get((request.params as { id: string }).id);
-    if (session?.registration === registration) world.dispatch.sessions.close(session);
-    world.changes.bump();
-    return { status: 204 };
-  }));
-  route('POST', 'session/:id/detach', asRunner((registration, request) => {
-    const session = world.dispatch.sessions.get((request.params as { id: string }).id);
-    if (session?.registration === registration) world.dispatch.sessions.detach(session);
-    return { status: 204 };
-  }));
-  route('GET', 'message/:id', asRunner((registration, request) => poll(world, registration, request)));
-  route('POST', 'jobs/:id/start', withJob((registration, job) => world.dispatch.startJob(registration, job)));
-  route('POST', 'jobs/:id/renew', withJob((registration, job) => world.dispatch.renew(registration, job)));
-  route('POST', 'jobs/:id/output', withJob((registration, job, body) => {
-    const { from, lines } = body as OutputBody;
-    if (job.runner_id === registration.id) world.dispatch.addOutput(job, from, lines);
-    return job.runner_id === registration.id;
-  }));
-  route('POST', 'jobs/:id/complete', withJob((registration, job, body) => world.dispatch.complete(registration, job, (body as CompleteBody).result)));
+  route(
+    'POST',
+    'session',
+    asRunner((registration, request) =>
+      openSession(world, registration, request.body as SessionBody),
+    ),
+  );
+  route(
+    'DELETE',
+    'session/:id',
+    asRunner((registration, request) => {
+      const session = world.dispatch.sessions.get((request.params as { id: string }).id);
+      if (session?.registration === registration) world.dispatch.sessions.close(session);
+      world.changes.bump();
+      return { status: 204 };
+    }),
+  );
+  route(
+    'POST',
+    'session/:id/detach',
+    asRunner((registration, request) => {
+      const session = world.dispatch.sessions.get((request.params as { id: string }).id);
+      if (session?.registration === registration) world.dispatch.sessions.detach(session);
+      return { status: 204 };
+    }),
+  );
+  route(
+    'GET',
+    'message/:id',
+    asRunner((registration, request) => poll(world, registration, request)),
+  );
+  route(
+    'POST',
+    'jobs/:id/start',
+    withJob((registration, job) => world.dispatch.startJob(registration, job)),
+  );
+  route(
+    'POST',
+    'jobs/:id/renew',
+    withJob((registration, job) => world.dispatch.renew(registration, job)),
+  );
+  route(
+    'POST',
+    'jobs/:id/output',
+    withJob((registration, job, body) => {
+      const { from, lines } = body as OutputBody;
+      if (job.runner_id === registration.id) world.dispatch.addOutput(job, from, lines);
+      return job.runner_id === registration.id;
+    }),
+  );
+  route(
+    'POST',
+    'jobs/:id/complete',
+    withJob((registration, job, body) =>
+      world.dispatch.complete(registration, job, (body as CompleteBody).result),
+    ),
+  );
   server.get('/_runner/channel', (request, reply) => openChannel(world, request, reply));
 }
 
@@ -73,13 +136,29 @@ function register(world: World, body: RegisterBody): Outcome {
   const existing = world.registrations.byName(body.scope, body.name);
   if (existing && (!body.replace || world.busy(existing))) return refuse(409, 'conflict');
   if (existing) world.dispatch.remove(existing);
-  const group = world.settings.groups.find(({ name, scope }) => name === body.group && scope.toLowerCase() === body.scope.toLowerCase());
+  const group = world.settings.groups.find(
+    ({ name, scope }) => name === body.group && scope.toLowerCase() === body.scope.toLowerCase(),
+  );
   const labels = [...new Set(['self-hosted', 'Linux', 'X64', ...body.labels])];
-  const registration = world.registrations.add({ name: body.name, scope: body.scope, groupId: group?.id ?? 1, labels, ephemeral: body.ephemeral, jit: false });
+  const registration = world.registrations.add({
+    name: body.name,
+    scope: body.scope,
+    groupId: group?.id ?? 1,
+    labels,
+    ephemeral: body.ephemeral,
+    jit: false,
+  });
   if (!registration) return refuse(409, 'conflict');
   registration.version = body.version;
   world.changes.bump();
-  return { status: 201, body: { runnerId: registration.id, name: registration.name, credential: registration.credential } };
+  return {
+    status: 201,
+    body: {
+      runnerId: registration.id,
+      name: registration.name,
+      credential: registration.credential,
+    },
+  };
 }
 
 function openSession(world: World, registration: Registration, body: SessionBody): Outcome {
@@ -90,14 +169,29 @@ function openSession(world: World, registration: Registration, body: SessionBody
   registration.version = body.version;
   registration.os = body.os;
   world.changes.bump();
-  const answer: SessionAnswer = { sessionId: session.id, runnerId: registration.id, runnerName: registration.name, ephemeral: registration.ephemeral };
+  const answer: SessionAnswer = {
+    sessionId: session.id,
+    runnerId: registration.id,
+    runnerName: registration.name,
+    ephemeral: registration.ephemeral,
+  };
   return { status: 200, body: answer };
 }
 
-async function poll(world: World, registration: Registration, request: FastifyRequest): Promise<Outcome> {
+async function poll(
+  world: World,
+  registration: Registration,
+  request: FastifyRequest,
+): Promise<Outcome> {
   const session = world.dispatch.sessions.get((request.params as { id: string }).id);
-  if (!session || session.registration !== registration) return registration.removed ? gone : refuse(410, 'session');
-  if (registration.version !== null && deprecated(world, registration.version) && registration.jobId === undefined) return refuse(403, 'deprecated');
+  if (!session || session.registration !== registration)
+    return registration.removed ? gone : refuse(410, 'session');
+  if (
+    registration.version !== null &&
+    deprecated(world, registration.version) &&
+    registration.jobId === undefined
+  )
+    return refuse(403, 'deprecated');
   const left = new AbortController();
   const leave = (): void => left.abort();
   request.raw.socket.once('close', leave);
@@ -115,7 +209,9 @@ function openChannel(world: World, request: FastifyRequest, reply: FastifyReply)
   reply.hijack();
   const { raw } = reply;
   raw.writeHead(200, { 'content-type': 'application/x-ndjson' });
-  const channel = world.dispatch.sessions.addChannel((message) => raw.write(`${JSON.stringify(message)}\n`));
+  const channel = world.dispatch.sessions.addChannel((message) =>
+    raw.write(`${JSON.stringify(message)}\n`),
+  );
   raw.write(`${JSON.stringify({ channel: channel.id })}\n`);
   request.raw.socket.once('close', () => {
     world.dispatch.sessions.removeChannel(channel);
@@ -123,4 +219,5 @@ function openChannel(world: World, request: FastifyRequest, reply: FastifyReply)
   });
 }
 
-const deprecated = (world: World, version: string): boolean => world.settings.deprecatedVersions.some((refused) => refused === '*' || refused === version);
+const deprecated = (world: World, version: string): boolean =>
+  world.settings.deprecatedVersions.some((refused) => refused === '*' || refused === version);

@@ -19,7 +19,8 @@ async function main(): Promise<number> {
   const [command, ...options] = process.argv.slice(2);
   let listener: Listener;
   try {
-    if (command === 'configure') return await configure(readConfiguration(process.env, options), process.cwd(), print);
+    if (command === 'configure')
+      return await configure(readConfiguration(process.env, options), process.cwd(), print);
     listener = new Listener(readSettings(process.env, process.argv.slice(2)), print);
   } catch (error) {
     print(`An error occurred: ${error instanceof Error ? error.message : String(error)}`);

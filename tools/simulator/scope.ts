@@ -18,18 +18,30 @@ export function scopeUrlPath(scope: ScopePath): string {
  * Whether runners of a scope may take a repository's jobs.
  * @param enterprises enterprise → its organizations; one not named owns every organization
  */
-export function scopeServes(scope: ScopePath, repo: string, enterprises: Readonly<Record<string, readonly string[]>>): boolean {
+export function scopeServes(
+  scope: ScopePath,
+  repo: string,
+  enterprises: Readonly<Record<string, readonly string[]>>,
+): boolean {
   const owner = (repo.split('/')[0] ?? '').toLowerCase();
   const [kind, ...rest] = scope.toLowerCase().split('/');
   const name = rest.join('/');
   if (kind === 'repos') return name === repo.toLowerCase();
   if (kind === 'orgs') return name === owner;
-  const organizations = Object.entries(enterprises).find(([enterprise]) => enterprise.toLowerCase() === name)?.[1];
-  return organizations === undefined || organizations.some((organization) => organization.toLowerCase() === owner);
+  const organizations = Object.entries(enterprises).find(
+    ([enterprise]) => enterprise.toLowerCase() === name,
+  )?.[1];
+  return (
+    organizations === undefined ||
+    organizations.some((organization) => organization.toLowerCase() === owner)
+  );
 }
 
 /** Whether a runner with these labels can take a job that asks for those (case-insensitive, all of them). */
-export function labelsCover(runnerLabels: readonly string[], jobLabels: readonly string[]): boolean {
+export function labelsCover(
+  runnerLabels: readonly string[],
+  jobLabels: readonly string[],
+): boolean {
   const has = new Set(runnerLabels.map((label) => label.toLowerCase()));
   return jobLabels.every((label) => has.has(label.toLowerCase()));
 }

@@ -42,7 +42,12 @@ export class Sessions {
     if (existing) this.close(existing);
     const channel = channelId === undefined ? undefined : this.#channels.get(channelId);
     if (channelId !== undefined && !channel) return { reason: 'session' };
-    const session: Session = { id: randomUUID(), registration, pending: [], ...(channel ? { channel } : {}) };
+    const session: Session = {
+      id: randomUUID(),
+      registration,
+      pending: [],
+      ...(channel ? { channel } : {}),
+    };
     channel?.sessions.add(session);
     this.#byId.set(session.id, session);
     this.#byRunner.set(registration.id, session);
@@ -63,18 +68,26 @@ export class Sessions {
     session.deliver?.(undefined);
     session.channel?.sessions.delete(session);
     this.#byId.delete(session.id);
-    if (this.#byRunner.get(session.registration.id) === session) this.#byRunner.delete(session.registration.id);
+    if (this.#byRunner.get(session.registration.id) === session)
+      this.#byRunner.delete(session.registration.id);
     session.registration.lastSeenMs = Date.now();
   }
 
   /** Listening now, or seen so lately that nobody has noticed its absence yet. */
   online(registration: Registration): boolean {
     const session = this.#byRunner.get(registration.id);
-    return session !== undefined && (listening(session) || Date.now() - registration.lastSeenMs < this.#offlineAfterMs);
+    return (
+      session !== undefined &&
+      (listening(session) || Date.now() - registration.lastSeenMs < this.#offlineAfterMs)
+    );
   }
 
   /** Waits for a message: the pending one, the next one, or undefined after `pollMs` or when the caller is gone. */
-  async poll(session: Session, pollMs: number, gone: AbortSignal): Promise<RunnerMessage | undefined> {
+  async poll(
+    session: Session,
+    pollMs: number,
+    gone: AbortSignal,
+  ): Promise<RunnerMessage | undefined> {
     session.registration.lastSeenMs = Date.now();
     const pending = session.pending.shift();
     if (pending) return pending;
@@ -133,4 +146,5 @@ export class Sessions {
   }
 }
 
-const listening = (session: Session): boolean => session.deliver !== undefined || session.channel !== undefined;
+const listening = (session: Session): boolean =>
+  session.deliver !== undefined || session.channel !== undefined;

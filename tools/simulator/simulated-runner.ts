@@ -1,7 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ServerConnection } from './runner/server-connection.ts';
 import { readSettings } from './runner/settings.ts';
-import { RUNNER_VERSION, type CompleteBody, type JobMessage, type RegisterAnswer, type RegisterBody, type RunnerMessage, type SessionAnswer, type SessionBody } from './runner/wire.ts';
+import {
+  RUNNER_VERSION,
+  type CompleteBody,
+  type JobMessage,
+  type RegisterAnswer,
+  type RegisterBody,
+  type RunnerMessage,
+  type SessionAnswer,
+  type SessionBody,
+} from './runner/wire.ts';
 
 /** How a simulated runner ended: after its one job; by `stop` or `kill`; its registration is gone; it was not let in. */
 export type SimulatedRunnerEnd = 'done' | 'stopped' | 'deleted' | 'refused';
@@ -62,7 +71,8 @@ export class SimulatedRunner {
       return;
     }
     this.#end('stopped');
-    if (this.#sessionId !== '') await this.#guard(this.#post(`session/${this.#sessionId}`, undefined, 'DELETE'));
+    if (this.#sessionId !== '')
+      await this.#guard(this.#post(`session/${this.#sessionId}`, undefined, 'DELETE'));
   }
 
   /** What SIGKILL or a lost node does: it falls silent, and the server learns nothing. */
@@ -70,7 +80,8 @@ export class SimulatedRunner {
     if (this.#over) return;
     this.#end('stopped');
     this.#finishJob('Canceled');
-    if (this.#sessionId !== '' && !this.#fleet.closed.aborted) void this.#guard(this.#post(`session/${this.#sessionId}/detach`));
+    if (this.#sessionId !== '' && !this.#fleet.closed.aborted)
+      void this.#guard(this.#post(`session/${this.#sessionId}/detach`));
   }
 
   /** Called by the fleet with each message. */
@@ -90,20 +101,38 @@ export class SimulatedRunner {
 
   async #start(env: Env): Promise<void> {
     const settings = readSettings(env, []);
-    if (settings.mode === 'registered') this.#server = new ServerConnection(this.#fleet.url, settings.credential);
+    if (settings.mode === 'registered')
+      this.#server = new ServerConnection(this.#fleet.url, settings.credential);
     else {
       const { scope, token, name, labels, ephemeral, replace, version } = settings;
-      const body: RegisterBody = { scope, token, name, labels, ephemeral, replace, version, ...(settings.group === undefined ? {} : { group: settings.group }) };
+      const body: RegisterBody = {
+        scope,
+        token,
+        name,
+        labels,
+        ephemeral,
+        replace,
+        version,
+        ...(settings.group === undefined ? {} : { group: settings.group }),
+      };
       const answer = await this.#post('register', body);
       if (answer.status !== 201) return this.#end('refused');
-      this.#server = new ServerConnection(this.#fleet.url, (answer.body as RegisterAnswer).credential);
+      this.#server = new ServerConnection(
+        this.#fleet.url,
+        (answer.body as RegisterAnswer).credential,
+      );
     }
     await this.#openSession();
   }
 
   async #openSession(): Promise<void> {
     while (!this.#over) {
-      const body: SessionBody = { version: RUNNER_VERSION, os: 'linux', arch: 'x64', channel: await this.#fleet.channel() };
+      const body: SessionBody = {
+        version: RUNNER_VERSION,
+        os: 'linux',
+        arch: 'x64',
+        channel: await this.#fleet.channel(),
+      };
       const answer = await this.#post('session', body);
       if (answer.status === 200) {
         const session = answer.body as SessionAnswer;
@@ -128,8 +157,14 @@ export class SimulatedRunner {
     const start = await this.#post(`jobs/${job.id}/start`);
     if (start.status === 204 && !this.#over) {
       this.#hooks.onJobStart?.(job);
-      const timer = setTimeout(() => this.#finishJob(job.plannedResult ?? 'Succeeded'), job.sleepMs ?? 0);
-      const renewal = setInterval(() => void this.#guard(this.#post(`jobs/${job.id}/renew`)), job.renewEveryMs);
+      const timer = setTimeout(
+        () => this.#finishJob(job.plannedResult ?? 'Succeeded'),
+        job.sleepMs ?? 0,
+      );
+      const renewal = setInterval(
+        () => void this.#guard(this.#post(`jobs/${job.id}/renew`)),
+        job.renewEveryMs,
+      );
       const result = await finished;
       clearTimeout(timer);
       clearInterval(renewal);
@@ -142,8 +177,15 @@ export class SimulatedRunner {
     else if (this.#deleted) this.#end('deleted');
   }
 
-  #post(path: string, body?: unknown, method: 'POST' | 'DELETE' = 'POST'): Promise<{ status: number; body: unknown }> {
-    return this.#server.request(method, path, { signal: this.#fleet.closed, ...(body === undefined ? {} : { body }) });
+  #post(
+    path: string,
+    body?: unknown,
+    method: 'POST' | 'DELETE' = 'POST',
+  ): Promise<{ status: number; body: unknown }> {
+    return this.#server.request(method, path, {
+      signal: this.#fleet.closed,
+      ...(body === undefined ? {} : { body }),
+    });
   }
 
   #end(end: SimulatedRunnerEnd): void {

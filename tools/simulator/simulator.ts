@@ -48,11 +48,20 @@ export class Simulator extends Control {
 export async function startSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
   const settings = withDefaults(options);
   const world = new World(settings);
-  const state = settings.stateFile === undefined ? undefined : new StateFile(settings.stateFile, world);
+  const state =
+    settings.stateFile === undefined ? undefined : new StateFile(settings.stateFile, world);
   state?.load();
-  const server = fastify({ logger: false, forceCloseConnections: true, bodyLimit: 16 * 1024 * 1024, keepAliveTimeout: 75_000, routerOptions: { maxParamLength: 500 } });
+  const server = fastify({
+    logger: false,
+    forceCloseConnections: true,
+    bodyLimit: 16 * 1024 * 1024,
+    keepAliveTimeout: 75_000,
+    routerOptions: { maxParamLength: 500 },
+  });
   server.removeContentTypeParser('application/json');
-  server.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => done(null, parseBody(String(body))));
+  server.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) =>
+    done(null, parseBody(String(body))),
+  );
   serveRunnerEndpoints(server, world);
   serveJobEndpoints(server, world);
   serveCommitEndpoints(server, world);

@@ -32,7 +32,10 @@ export class StateFile {
   save(): void {
     const { version } = this.#world.changes;
     if (version === this.#savedVersion) return;
-    const saved: Saved = { registrations: this.#world.registrations.dump(), jobs: this.#world.jobs.dump() };
+    const saved: Saved = {
+      registrations: this.#world.registrations.dump(),
+      jobs: this.#world.jobs.dump(),
+    };
     writeFileSync(`${this.#path}.tmp`, JSON.stringify(saved), { mode: 0o600 });
     renameSync(`${this.#path}.tmp`, this.#path);
     this.#savedVersion = version;

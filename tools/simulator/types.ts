@@ -97,7 +97,15 @@ export interface SimulatedCheckRun {
   external_id: string;
   details_url: string | null;
   status: 'queued' | 'in_progress' | 'completed';
-  conclusion: 'action_required' | 'cancelled' | 'failure' | 'neutral' | 'success' | 'skipped' | 'timed_out' | null;
+  conclusion:
+    | 'action_required'
+    | 'cancelled'
+    | 'failure'
+    | 'neutral'
+    | 'success'
+    | 'skipped'
+    | 'timed_out'
+    | null;
   started_at: string | null;
   completed_at: string | null;
   title: string | null;

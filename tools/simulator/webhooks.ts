@@ -30,7 +30,13 @@ export class Webhooks {
   #stopped = new AbortController();
 
   /** @param installationOf the App's installation on an account, which an App's events name */
-  constructor(target: WebhookTarget | undefined, timeoutMs: number, faults: Faults, changes: Changes, installationOf: (login: string) => number | undefined) {
+  constructor(
+    target: WebhookTarget | undefined,
+    timeoutMs: number,
+    faults: Faults,
+    changes: Changes,
+    installationOf: (login: string) => number | undefined,
+  ) {
     this.target = target;
     this.#timeoutMs = timeoutMs;
     this.#faults = faults;
@@ -46,8 +52,15 @@ export class Webhooks {
   /** Tells of a job. Returns at once; the delivery goes its own way. */
   announce(action: JobAction, job: SimulatedJob): void {
     if (!this.target) return;
-    const payload = workflowJobPayload(action, job, this.#installationOf(job.repo.split('/')[0] ?? ''));
-    const pending: Pending = { delivery: this.#record(action, job.repo, payload, randomUUID(), false), body: JSON.stringify(payload) };
+    const payload = workflowJobPayload(
+      action,
+      job,
+      this.#installationOf(job.repo.split('/')[0] ?? ''),
+    );
+    const pending: Pending = {
+      delivery: this.#record(action, job.repo, payload, randomUUID(), false),
+      body: JSON.stringify(payload),
+    };
     const endpoint = { endpoint: `workflow_job.${action}` };
     if (this.#faults.first(['webhook_lost'], endpoint)) {
       pending.delivery.lost = true;
@@ -59,7 +72,9 @@ export class Webhooks {
       if (this.#heldBack.length >= (shuffled.of ?? 3)) this.releaseHeldBack();
       return;
     }
-    const delayMs = this.#faults.take(['webhook_delayed'], endpoint).reduce((sum, fault) => sum + fault.ms, 0);
+    const delayMs = this.#faults
+      .take(['webhook_delayed'], endpoint)
+      .reduce((sum, fault) => sum + fault.ms, 0);
     const copies = this.#faults.first(['webhook_doubled'], endpoint) ? 2 : 1;
     if (delayMs > 0) void this.#sendLater(pending, delayMs, copies);
     else this.#enqueue(job.id, pending, copies);
@@ -68,15 +83,26 @@ export class Webhooks {
   /** Sends what a shuffle has held back, in random order. */
   releaseHeldBack(): void {
     const held = this.#heldBack.splice(0);
-    const order = held.map((pending) => ({ pending, rank: this.#faults.random() })).toSorted((a, b) => a.rank - b.rank);
-    void order.reduce((before, { pending }) => before.then(() => this.#send(pending)), Promise.resolve());
+    const order = held
+      .map((pending) => ({ pending, rank: this.#faults.random() }))
+      .toSorted((a, b) => a.rank - b.rank);
+    void order.reduce(
+      (before, { pending }) => before.then(() => this.#send(pending)),
+      Promise.resolve(),
+    );
   }
 
   /** Sends an old delivery again, under the same guid. @returns undefined for an unknown id */
   redeliver(id: number): WebhookDelivery | undefined {
     const original = this.#deliveries.find((delivery) => delivery.id === id);
     if (!original) return undefined;
-    const delivery = this.#record(original.action, original.repo, original.payload, original.guid, true);
+    const delivery = this.#record(
+      original.action,
+      original.repo,
+      original.payload,
+      original.guid,
+      true,
+    );
     this.#enqueue(-delivery.id, { delivery, body: JSON.stringify(original.payload) }, 1);
     return delivery;
   }
@@ -85,7 +111,13 @@ export class Webhooks {
     this.#stopped.abort();
   }
 
-  #record(action: string, repo: string, payload: unknown, guid: string, redelivery: boolean): WebhookDelivery {
+  #record(
+    action: string,
+    repo: string,
+    payload: unknown,
+    guid: string,
+    redelivery: boolean,
+  ): WebhookDelivery {
     const delivery: WebhookDelivery = {
       id: this.#nextId++,
       guid,
@@ -136,7 +168,8 @@ export class Webhooks {
       delivery.status = response.ok ? 'OK' : response.statusText || 'failed';
     } catch (error) {
       delivery.status_code = 0;
-      delivery.status = error instanceof Error && error.name === 'TimeoutError' ? 'timed out' : 'failed to connect';
+      delivery.status =
+        error instanceof Error && error.name === 'TimeoutError' ? 'timed out' : 'failed to connect';
     }
     delivery.delivered_at = new Date().toISOString();
     delivery.duration = (Date.now() - startedMs) / 1000;
@@ -145,7 +178,11 @@ export class Webhooks {
 }
 
 /** The headers GitHub sends: https://docs.github.com/webhooks/webhook-events-and-payloads#delivery-headers */
-function webhookHeaders(target: WebhookTarget, delivery: WebhookDelivery, body: string): Record<string, string> {
+function webhookHeaders(
+  target: WebhookTarget,
+  delivery: WebhookDelivery,
+  body: string,
+): Record<string, string> {
   return {
     accept: '*/*',
     'content-type': 'application/json',
@@ -158,7 +195,11 @@ function webhookHeaders(target: WebhookTarget, delivery: WebhookDelivery, body: 
   };
 }
 
-function workflowJobPayload(action: JobAction, job: SimulatedJob, installation: number | undefined): Record<string, unknown> {
+function workflowJobPayload(
+  action: JobAction,
+  job: SimulatedJob,
+  installation: number | undefined,
+): Record<string, unknown> {
   const login = job.repo.split('/')[0] ?? '';
   const owner = userJson(login);
   return {
@@ -180,6 +221,13 @@ function workflowJobPayload(action: JobAction, job: SimulatedJob, installation: 
       description: null,
     },
     sender: userJson('octocat', 'User'),
-    ...(installation === undefined ? {} : { installation: { id: installation, node_id: Buffer.from(`IntegrationInstallation${installation}`).toString('base64') } }),
+    ...(installation === undefined
+      ? {}
+      : {
+          installation: {
+            id: installation,
+            node_id: Buffer.from(`IntegrationInstallation${installation}`).toString('base64'),
+          },
+        }),
   };
 }

@@ -35,9 +35,23 @@ export class World {
     this.credentials = new Credentials(settings);
     this.limits = new RateLimits(settings.rateLimit, settings.secondaryLimits);
     const installationOf = (login: string): number | undefined =>
-      settings.apps.flatMap((app) => app.installations).find(({ account }) => account.toLowerCase() === login.toLowerCase())?.id;
-    this.webhooks = new Webhooks(settings.webhook, settings.webhookTimeoutMs, this.faults, this.changes, installationOf);
-    this.dispatch = new Dispatch(settings, this.registrations, this.jobs, this.changes, (action, job) => this.webhooks.announce(action, job));
+      settings.apps
+        .flatMap((app) => app.installations)
+        .find(({ account }) => account.toLowerCase() === login.toLowerCase())?.id;
+    this.webhooks = new Webhooks(
+      settings.webhook,
+      settings.webhookTimeoutMs,
+      this.faults,
+      this.changes,
+      installationOf,
+    );
+    this.dispatch = new Dispatch(
+      settings,
+      this.registrations,
+      this.jobs,
+      this.changes,
+      (action, job) => this.webhooks.announce(action, job),
+    );
   }
 
   /** Whether it has a job, or has just ended its only one. */

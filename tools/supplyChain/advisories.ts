@@ -20,19 +20,33 @@ export interface AdvisorySnapshot {
   readonly advisories: readonly Advisory[];
 }
 
-export const SNAPSHOT = JSON.parse(readFileSync(new URL('advisories.json', import.meta.url), 'utf8')) as AdvisorySnapshot;
+export const SNAPSHOT = JSON.parse(
+  readFileSync(new URL('advisories.json', import.meta.url), 'utf8'),
+) as AdvisorySnapshot;
 
 /** Those that hold for a version. */
-export function advisoriesOf({ name, version }: { readonly name: string; readonly version: string }, { advisories }: AdvisorySnapshot): Advisory[] {
-  return advisories.filter((each) => each.package === name && each.vulnerable.some(({ from = '0.0.0', before }) => compare(from, version) <= 0 && compare(version, before) < 0));
+export function advisoriesOf(
+  { name, version }: { readonly name: string; readonly version: string },
+  { advisories }: AdvisorySnapshot,
+): Advisory[] {
+  return advisories.filter(
+    (each) =>
+      each.package === name &&
+      each.vulnerable.some(
+        ({ from = '0.0.0', before }) => compare(from, version) <= 0 && compare(version, before) < 0,
+      ),
+  );
 }
 
 /** Is it a finding that must be mended? */
-export const isSevere = (severity: Severity): boolean => severity === 'high' || severity === 'critical';
+export const isSevere = (severity: Severity): boolean =>
+  severity === 'high' || severity === 'critical';
 
 /** By the three numbers: a pre-release counts as what it comes before, which is the careful side of `from`. */
 function compare(a: string, b: string): number {
-  const [left, right] = [a, b].map((version) => version.split(/[-+]/)[0]?.split('.').map(Number) ?? []);
+  const [left, right] = [a, b].map(
+    (version) => version.split(/[-+]/)[0]?.split('.').map(Number) ?? [],
+  );
   for (const part of [0, 1, 2]) {
     const difference = (left?.[part] ?? 0) - (right?.[part] ?? 0);
     if (difference !== 0) return difference;

@@ -2,7 +2,18 @@
 import type { LockedPackage } from './lockFile.ts';
 
 /** Licences (SPDX) that ask for no more than to be named, and fit the Apache License 2.0. */
-export const ALLOWED_LICENSES: readonly string[] = ['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'BlueOak-1.0.0', 'CC-BY-4.0', 'ISC', 'MIT', 'PSF-2.0', 'Unlicense'];
+export const ALLOWED_LICENSES: readonly string[] = [
+  '0BSD',
+  'Apache-2.0',
+  'BSD-2-Clause',
+  'BSD-3-Clause',
+  'BlueOak-1.0.0',
+  'CC-BY-4.0',
+  'ISC',
+  'MIT',
+  'PSF-2.0',
+  'Unlicense',
+];
 
 /** Of packages that name none in their package.json, from the text of their LICENSE. */
 const BY_TEXT: Readonly<Record<string, string>> = { unionfs: 'Unlicense' };
@@ -13,16 +24,23 @@ export function licenseOf({ name, license }: LockedPackage): string {
 
 /** All parts of it must be allowed, even of an OR: then nobody has to choose. */
 export function isAllowed(license: string): boolean {
-  return license.replaceAll(/[()]/g, '').split(/ AND | OR /).every((part) => ALLOWED_LICENSES.includes(part));
+  return license
+    .replaceAll(/[()]/g, '')
+    .split(/ AND | OR /)
+    .every((part) => ALLOWED_LICENSES.includes(part));
 }
 
 /** docs/licenses.md. */
 export function licensePage(packages: readonly LockedPackage[]): string {
   const byLicense = Map.groupBy(packages, licenseOf);
-  const rows = [...byLicense].toSorted(([a], [b]) => a.localeCompare(b, 'en')).map(([license, its]) => {
-    const names = [...new Set(its.map(({ name }) => name))].toSorted((a, b) => a.localeCompare(b, 'en'));
-    return `| ${license} | ${names.length} | ${names.join(', ')} |`;
-  });
+  const rows = [...byLicense]
+    .toSorted(([a], [b]) => a.localeCompare(b, 'en'))
+    .map(([license, its]) => {
+      const names = [...new Set(its.map(({ name }) => name))].toSorted((a, b) =>
+        a.localeCompare(b, 'en'),
+      );
+      return `| ${license} | ${names.length} | ${names.join(', ')} |`;
+    });
   return `# Licences of what runs with Holdfast
 
 The production packages of package-lock.json, those of other platforms included, by licence (SPDX). Made by \`npm run licenses\`; a test holds it against the lock file, and each

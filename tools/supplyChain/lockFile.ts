@@ -26,10 +26,16 @@ export interface LockedPackage extends LockEntry {
 
 /** All packages, the project itself left out. @param file - another lock file of the project */
 export function lockedPackages(file = 'package-lock.json'): LockedPackage[] {
-  const { packages } = JSON.parse(readFileSync(`${PROJECT}/${file}`, 'utf8')) as { packages: Record<string, LockEntry> };
+  const { packages } = JSON.parse(readFileSync(`${PROJECT}/${file}`, 'utf8')) as {
+    packages: Record<string, LockEntry>;
+  };
   return Object.entries(packages)
     .filter(([path]) => path !== '')
-    .map(([path, entry]) => ({ ...entry, path, name: path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length) }));
+    .map(([path, entry]) => ({
+      ...entry,
+      path,
+      name: path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length),
+    }));
 }
 
 /** Those that run with Holdfast, and not only its tests. */

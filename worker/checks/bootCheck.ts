@@ -17,26 +17,48 @@ import { checkVersions } from './versionCheck.ts';
  * Connects to Temporal and checks it, the compute and the credentials. Never throws: what goes wrong is a finding.
  * @param options.timeoutMs - how long to wait for Temporal, in ms. @default 5000
  */
-export async function checkAll(config: HoldfastConfig, { timeoutMs = 5_000 }: { timeoutMs?: number } = {}): Promise<Finding[]> {
+export async function checkAll(
+  config: HoldfastConfig,
+  { timeoutMs = 5_000 }: { timeoutMs?: number } = {},
+): Promise<Finding[]> {
   try {
-    const connection = await connectTemporal(config.temporal, { connect: connectNative, timeoutMs });
+    const connection = await connectTemporal(config.temporal, {
+      connect: connectNative,
+      timeoutMs,
+    });
     try {
       const findings = await checkSurroundings(config, connection);
       if (findings.some(({ level }) => level === 'error')) return findings;
-      return [...findings, await checkPlace(config, connection, async () => await placeOf(config)), ...(await checkVersions(config, connection))];
+      return [
+        ...findings,
+        await checkPlace(config, connection, async () => await placeOf(config)),
+        ...(await checkVersions(config, connection)),
+      ];
     } finally {
       await connection.close();
     }
   } catch (error) {
     const [what, fix] = oneLine(error).split(/: (?=set TEMPORAL_ADDRESS)/);
     const away: Finding = { level: 'error', what: what ?? '', fix: fix ?? 'look at the message' };
-    return [away, checkCodec(config), ...(await checkCompute(config)), ...(await checkCredentials(config.credentials))];
+    return [
+      away,
+      checkCodec(config),
+      ...(await checkCompute(config)),
+      ...(await checkCredentials(config.credentials)),
+    ];
   }
 }
 
 /** The same but for the place and the versions of workers, on a connection that is there already. @throws what the connection throws when Temporal is away */
-export async function checkSurroundings(config: HoldfastConfig, connection: ConnectionLike): Promise<Finding[]> {
-  const [temporal, compute, credentials] = await Promise.all([checkTemporal(connection, config.temporal), checkCompute(config), checkCredentials(config.credentials)]);
+export async function checkSurroundings(
+  config: HoldfastConfig,
+  connection: ConnectionLike,
+): Promise<Finding[]> {
+  const [temporal, compute, credentials] = await Promise.all([
+    checkTemporal(connection, config.temporal),
+    checkCompute(config),
+    checkCredentials(config.credentials),
+  ]);
   return [...temporal, checkCodec(config), ...compute, ...credentials];
 }
 

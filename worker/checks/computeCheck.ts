@@ -7,7 +7,9 @@ import type { Finding } from './finding.ts';
 type ClusterConfig = Extract<HoldfastConfig['compute'], { kind: 'kubernetes' }>;
 
 export async function checkCompute({ compute }: HoldfastConfig): Promise<Finding[]> {
-  return compute.kind === 'process' ? [checkStateDir(compute.stateDir)] : await checkCluster(compute);
+  return compute.kind === 'process'
+    ? [checkStateDir(compute.stateDir)]
+    : await checkCluster(compute);
 }
 
 async function checkCluster(compute: ClusterConfig): Promise<Finding[]> {
@@ -17,23 +19,52 @@ async function checkCluster(compute: ClusterConfig): Promise<Finding[]> {
     import('../../activities/compute/kubernetes/kubernetesCompute.ts'),
     import('../../activities/compute/kubernetes/permissions.ts'),
   ]);
-  const setting = compute.context === undefined ? 'HOLDFAST_KUBECONFIG' : 'HOLDFAST_KUBECONFIG, HOLDFAST_KUBE_CONTEXT';
+  const setting =
+    compute.context === undefined
+      ? 'HOLDFAST_KUBECONFIG'
+      : 'HOLDFAST_KUBECONFIG, HOLDFAST_KUBE_CONTEXT';
   let kubeConfig;
   try {
     kubeConfig = loadKubeConfig(kubeConfigSource(compute));
   } catch (error) {
-    return [{ level: 'error', what: `${setting}: ${oneLine(error)}`, fix: 'set HOLDFAST_KUBECONFIG to a kubeconfig file that has the context, or HOLDFAST_COMPUTE=process to do without a cluster' }];
+    return [
+      {
+        level: 'error',
+        what: `${setting}: ${oneLine(error)}`,
+        fix: 'set HOLDFAST_KUBECONFIG to a kubeconfig file that has the context, or HOLDFAST_COMPUTE=process to do without a cluster',
+      },
+    ];
   }
   const server = kubeConfig.getCurrentCluster()?.server ?? '';
   const namespace = compute.allNamespaces ? undefined : namespaceOf(kubeConfig, compute.namespace);
   const where = namespace === undefined ? 'all namespaces' : `namespace "${namespace}"`;
   try {
     const { user, missing, fix } = await checkPermissions(kubeConfig, namespace);
-    if (fix === undefined) return [{ level: 'ok', what: `Kubernetes at ${server}: ${user} has all permissions in ${where}` }];
-    const list = missing.map(({ verb, resource, name }) => `${verb} ${resource}${name === undefined ? '' : ` "${name}"`}`).join(', ');
-    return [{ level: 'error', what: `Kubernetes permissions missing: ${user} may not, in ${where}: ${list}`, fix }];
+    if (fix === undefined)
+      return [
+        { level: 'ok', what: `Kubernetes at ${server}: ${user} has all permissions in ${where}` },
+      ];
+    const list = missing
+      .map(
+        ({ verb, resource, name }) =>
+          `${verb} ${resource}${name === undefined ? '' : ` "${name}"`}`,
+      )
+      .join(', ');
+    return [
+      {
+        level: 'error',
+        what: `Kubernetes permissions missing: ${user} may not, in ${where}: ${list}`,
+        fix,
+      },
+    ];
   } catch (error) {
-    return [{ level: 'error', what: `${setting}: the Kubernetes API server at ${server} does not answer our questions: ${oneLine(error)}`, fix: 'check that the server runs and that the kubeconfig is the right one' }];
+    return [
+      {
+        level: 'error',
+        what: `${setting}: the Kubernetes API server at ${server} does not answer our questions: ${oneLine(error)}`,
+        fix: 'check that the server runs and that the kubeconfig is the right one',
+      },
+    ];
   }
 }
 
@@ -43,6 +74,10 @@ function checkStateDir(stateDir: string): Finding {
     accessSync(stateDir, constants.R_OK | constants.W_OK | constants.X_OK);
     return { level: 'ok', what: `state folder ${stateDir}` };
   } catch (error) {
-    return { level: 'error', what: `HOLDFAST_STATE_DIR: the state folder ${stateDir} cannot be used (${oneLine(error)})`, fix: 'set HOLDFAST_STATE_DIR to a folder that the worker may write to' };
+    return {
+      level: 'error',
+      what: `HOLDFAST_STATE_DIR: the state folder ${stateDir} cannot be used (${oneLine(error)})`,
+      fix: 'set HOLDFAST_STATE_DIR to a folder that the worker may write to',
+    };
   }
 }

@@ -18,7 +18,9 @@ export async function checkCredentials(credentials: Credentials): Promise<Findin
     }),
   );
   const none = results.every((finding) => finding.level !== 'ok');
-  return none ? results.map((finding) => ({ ...finding, level: 'error' })) : [...results, ...unbound(credentials)];
+  return none
+    ? results.map((finding) => ({ ...finding, level: 'error' }))
+    : [...results, ...unbound(credentials)];
 }
 
 /** One credential is what the starters of workflows share; of several, some are another team's. */

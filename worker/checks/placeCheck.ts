@@ -15,32 +15,70 @@ const PATIENCE = { retries: 5, minTimeout: 300, maxTimeout: 4_000, maxRetryTime:
  * A queue is used for the places of the lives that run on it. Where none of them is this worker's, it could do nothing for those lives, and new
  * ones would be lived in two places: most likely a setting is another than its author thinks. Where some are, they need it. Never throws.
  */
-export async function checkPlace({ taskQueue, temporal, codecKeyFile }: Pick<HoldfastConfig, 'taskQueue' | 'temporal' | 'codecKeyFile'>, connection: ConnectionLike, served: () => Promise<ServedPlace>): Promise<Finding> {
+export async function checkPlace(
+  {
+    taskQueue,
+    temporal,
+    codecKeyFile,
+  }: Pick<HoldfastConfig, 'taskQueue' | 'temporal' | 'codecKeyFile'>,
+  connection: ConnectionLike,
+  served: () => Promise<ServedPlace>,
+): Promise<Finding> {
   try {
     const place = await served();
-    const client = new Client({ connection, namespace: temporal.namespace, dataConverter: dataConverterOf(codecKeyFile) });
+    const client = new Client({
+      connection,
+      namespace: temporal.namespace,
+      dataConverter: dataConverterOf(codecKeyFile),
+    });
     return await pRetry(async () => await judgeQueue(client, taskQueue, place), PATIENCE);
   } catch (error) {
-    return { level: 'error', what: `what the task queue "${taskQueue}" is used for cannot be found out: ${because(error)}`, fix: 'look at the message' };
+    return {
+      level: 'error',
+      what: `what the task queue "${taskQueue}" is used for cannot be found out: ${because(error)}`,
+      fix: 'look at the message',
+    };
   }
 }
 
-async function judgeQueue(client: Client, taskQueue: string, served: ServedPlace): Promise<Finding> {
-  if ((await anyLife(client, runningRunnersIn(taskQueue, served))) !== undefined) return judgePlace(taskQueue, served, undefined);
-  return judgePlace(taskQueue, served, await anyLife(client, `${runningRunners(taskQueue)} AND ${SEARCH_ATTRIBUTES.place.name} IS NOT NULL`));
+async function judgeQueue(
+  client: Client,
+  taskQueue: string,
+  served: ServedPlace,
+): Promise<Finding> {
+  if ((await anyLife(client, runningRunnersIn(taskQueue, served))) !== undefined)
+    return judgePlace(taskQueue, served, undefined);
+  return judgePlace(
+    taskQueue,
+    served,
+    await anyLife(
+      client,
+      `${runningRunners(taskQueue)} AND ${SEARCH_ATTRIBUTES.place.name} IS NOT NULL`,
+    ),
+  );
 }
 
 /** The client's own words ("Failed to list workflows") say nothing: their causes do. */
 function because(error: unknown): string {
   const words: string[] = [];
-  for (let each: unknown = error; each !== undefined && words.length < 3; each = each instanceof Error ? each.cause : undefined) words.push(oneLine(each));
+  for (
+    let each: unknown = error;
+    each !== undefined && words.length < 3;
+    each = each instanceof Error ? each.cause : undefined
+  )
+    words.push(oneLine(each));
   return words.join(': ');
 }
 
 /** @param elsewhere - a life of the queue, if none of them is in this place */
-export function judgePlace(taskQueue: string, served: ServedPlace, elsewhere: { readonly workflowId: string; readonly place: string } | undefined): Finding {
+export function judgePlace(
+  taskQueue: string,
+  served: ServedPlace,
+  elsewhere: { readonly workflowId: string; readonly place: string } | undefined,
+): Finding {
   const here = placeName(served);
-  if (elsewhere === undefined) return { level: 'ok', what: `task queue "${taskQueue}" for runners in ${here}` };
+  if (elsewhere === undefined)
+    return { level: 'ok', what: `task queue "${taskQueue}" for runners in ${here}` };
   return {
     level: 'error',
     what: `HOLDFAST_TASK_QUEUE: the task queue "${taskQueue}" is used for runners in ${elsewhere.place} (${elsewhere.workflowId}), and this worker's are in ${here} (compute/cluster/installation/namespace)`,
@@ -48,8 +86,14 @@ export function judgePlace(taskQueue: string, served: ServedPlace, elsewhere: { 
   };
 }
 
-async function anyLife(client: Client, query: string): Promise<{ workflowId: string; place: string } | undefined> {
-  for await (const { workflowId, typedSearchAttributes } of client.workflow.list({ query, pageSize: 1 })) {
+async function anyLife(
+  client: Client,
+  query: string,
+): Promise<{ workflowId: string; place: string } | undefined> {
+  for await (const { workflowId, typedSearchAttributes } of client.workflow.list({
+    query,
+    pageSize: 1,
+  })) {
     return { workflowId, place: typedSearchAttributes.get(SEARCH_ATTRIBUTES.place) ?? '' };
   }
   return undefined;

@@ -9,12 +9,24 @@ import type { TemporalConfig } from '../settings/temporalConfig.ts';
 const NOT_FOUND = 5;
 /** temporal.api.enums.v1.IndexedValueType */
 const KEYWORD = 2;
-const TYPE_NAMES = ['Unspecified', 'Text', 'Keyword', 'Int', 'Double', 'Bool', 'Datetime', 'KeywordList'];
+const TYPE_NAMES = [
+  'Unspecified',
+  'Text',
+  'Keyword',
+  'Int',
+  'Double',
+  'Bool',
+  'Datetime',
+  'KeywordList',
+];
 
 const NAMES = Object.values(SEARCH_ATTRIBUTES).map((attribute) => attribute.name);
 
 /** @throws what the connection throws when Temporal is away */
-export async function checkTemporal(connection: ConnectionLike, temporal: TemporalConfig): Promise<Finding[]> {
+export async function checkTemporal(
+  connection: ConnectionLike,
+  temporal: TemporalConfig,
+): Promise<Finding[]> {
   const where = cliFlags(temporal);
   try {
     await connection.workflowService.describeNamespace({ namespace: temporal.namespace });
@@ -44,7 +56,10 @@ const FAIR_SINCE = { major: 1, minor: 29 } as const;
 export function judgeFairness(serverVersion: string): Finding {
   const [, major, minor] = /^(\d+)\.(\d+)/.exec(serverVersion)?.map(Number) ?? [];
   if (major === undefined || minor === undefined) {
-    return { level: 'ok', what: 'Temporal server of an unknown version: make sure that it hands out tasks fairly (dynamic config matching.enableFairness: true; in Temporal Cloud a setting of the namespace)' };
+    return {
+      level: 'ok',
+      what: 'Temporal server of an unknown version: make sure that it hands out tasks fairly (dynamic config matching.enableFairness: true; in Temporal Cloud a setting of the namespace)',
+    };
   }
   if (major < FAIR_SINCE.major || (major === FAIR_SINCE.major && minor < FAIR_SINCE.minor)) {
     return {
@@ -53,13 +68,21 @@ export function judgeFairness(serverVersion: string): Finding {
       fix: `upgrade it to ${FAIR_SINCE.major}.${FAIR_SINCE.minor} or newer, and set the dynamic config matching.enableFairness: true`,
     };
   }
-  return { level: 'ok', what: `Temporal server ${serverVersion} can take turns between repositories; it does if its dynamic config has matching.enableFairness: true, which it cannot be asked` };
+  return {
+    level: 'ok',
+    what: `Temporal server ${serverVersion} can take turns between repositories; it does if its dynamic config has matching.enableFairness: true, which it cannot be asked`,
+  };
 }
 
-async function checkSearchAttributes(connection: ConnectionLike, temporal: TemporalConfig): Promise<Finding[]> {
+async function checkSearchAttributes(
+  connection: ConnectionLike,
+  temporal: TemporalConfig,
+): Promise<Finding[]> {
   let registered: Record<string, number>;
   try {
-    const answer = await connection.operatorService.listSearchAttributes({ namespace: temporal.namespace });
+    const answer = await connection.operatorService.listSearchAttributes({
+      namespace: temporal.namespace,
+    });
     registered = { ...answer.customAttributes };
   } catch (error) {
     // Temporal Cloud has no operator service, and a server may deny it.
@@ -78,9 +101,14 @@ async function checkSearchAttributes(connection: ConnectionLike, temporal: Tempo
  * @param registered - type number (temporal.api.enums.v1.IndexedValueType) by name
  * @param where - flags for the Temporal CLI, with a leading space, or nothing
  */
-export function judgeSearchAttributes(registered: Readonly<Record<string, number>>, where: string): Finding[] {
+export function judgeSearchAttributes(
+  registered: Readonly<Record<string, number>>,
+  where: string,
+): Finding[] {
   const missing = NAMES.filter((name) => registered[name] === undefined);
-  const wrong = NAMES.filter((name) => registered[name] !== undefined && registered[name] !== KEYWORD);
+  const wrong = NAMES.filter(
+    (name) => registered[name] !== undefined && registered[name] !== KEYWORD,
+  );
   const findings: Finding[] = wrong.map((name) => ({
     level: 'error',
     what: `Temporal search attribute ${name} has the type ${TYPE_NAMES[registered[name] ?? 0] ?? String(registered[name])}, not Keyword`,
@@ -93,7 +121,9 @@ export function judgeSearchAttributes(registered: Readonly<Record<string, number
       fix: `temporal operator search-attribute create ${missing.map((name) => `--name ${name} --type Keyword`).join(' ')}${where}`,
     });
   }
-  return findings.length > 0 ? findings : [{ level: 'ok', what: `Temporal search attributes ${NAMES.join(', ')}` }];
+  return findings.length > 0
+    ? findings
+    : [{ level: 'ok', what: `Temporal search attributes ${NAMES.join(', ')}` }];
 }
 
 /** What the Temporal CLI must be told to go where the worker goes; nothing where its defaults do. */

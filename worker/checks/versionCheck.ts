@@ -15,21 +15,43 @@ interface Version {
 }
 
 /** @returns nothing where no worker has versions @throws what the connection throws when Temporal is away */
-export async function checkVersions({ temporal, taskQueue }: Pick<HoldfastConfig, 'temporal' | 'taskQueue'>, connection: ConnectionLike): Promise<Finding[]> {
-  const { pollers, versioningInfo } = await connection.workflowService.describeTaskQueue({ namespace: temporal.namespace, taskQueue: { name: taskQueue }, taskQueueType: WORKFLOW });
+export async function checkVersions(
+  { temporal, taskQueue }: Pick<HoldfastConfig, 'temporal' | 'taskQueue'>,
+  connection: ConnectionLike,
+): Promise<Finding[]> {
+  const { pollers, versioningInfo } = await connection.workflowService.describeTaskQueue({
+    namespace: temporal.namespace,
+    taskQueue: { name: taskQueue },
+    taskQueueType: WORKFLOW,
+  });
   const current = versioningInfo?.currentDeploymentVersion;
-  return judgeVersions(taskQueue, (pollers ?? []).filter(isNow).map(versionOf), current?.buildId ? { deploymentName: current.deploymentName ?? '', buildId: current.buildId } : undefined, cliFlags(temporal));
+  return judgeVersions(
+    taskQueue,
+    (pollers ?? []).filter(isNow).map(versionOf),
+    current?.buildId
+      ? { deploymentName: current.deploymentName ?? '', buildId: current.buildId }
+      : undefined,
+    cliFlags(temporal),
+  );
 }
 
-type Poller = NonNullable<Awaited<ReturnType<ConnectionLike['workflowService']['describeTaskQueue']>>['pollers']>[number];
+type Poller = NonNullable<
+  Awaited<ReturnType<ConnectionLike['workflowService']['describeTaskQueue']>>['pollers']
+>[number];
 
-const isNow = ({ lastAccessTime }: Poller): boolean => hasPolledOfLate([Number(lastAccessTime?.seconds ?? 0) * 1_000], Date.now());
+const isNow = ({ lastAccessTime }: Poller): boolean =>
+  hasPolledOfLate([Number(lastAccessTime?.seconds ?? 0) * 1_000], Date.now());
 
 /** temporal.api.enums.v1.WorkerVersioningMode */
 const VERSIONED = 2;
 
 function versionOf({ deploymentOptions }: Poller): Version | undefined {
-  return Number(deploymentOptions?.workerVersioningMode) === VERSIONED ? { deploymentName: deploymentOptions?.deploymentName ?? '', buildId: deploymentOptions?.buildId ?? '' } : undefined;
+  return Number(deploymentOptions?.workerVersioningMode) === VERSIONED
+    ? {
+        deploymentName: deploymentOptions?.deploymentName ?? '',
+        buildId: deploymentOptions?.buildId ?? '',
+      }
+    : undefined;
 }
 
 /**
@@ -37,15 +59,35 @@ function versionOf({ deploymentOptions }: Poller): Version | undefined {
  * @param current - the version that the server hands to what is new; absent: workers without a version
  * @param where - flags for the Temporal CLI, with a leading space, or nothing
  */
-export function judgeVersions(taskQueue: string, polling: readonly (Version | undefined)[], current: Version | undefined, where: string): Finding[] {
-  const names = [...new Set(polling.map((each) => (each === undefined ? 'without a version' : nameOf(each))))].toSorted();
+export function judgeVersions(
+  taskQueue: string,
+  polling: readonly (Version | undefined)[],
+  current: Version | undefined,
+  where: string,
+): Finding[] {
+  const names = [
+    ...new Set(polling.map((each) => (each === undefined ? 'without a version' : nameOf(each)))),
+  ].toSorted();
   const other = polling.find((each) => each !== undefined);
-  const setCurrent = ({ deploymentName, buildId }: Version): string => `temporal worker deployment set-current-version --deployment-name ${deploymentName} --build-id ${buildId}${where}`;
+  const setCurrent = ({ deploymentName, buildId }: Version): string =>
+    `temporal worker deployment set-current-version --deployment-name ${deploymentName} --build-id ${buildId}${where}`;
   if (current === undefined) {
     if (other === undefined || polling.includes(undefined)) return [];
-    return [{ level: 'error', what: `task queue "${taskQueue}": no version of its workers is current, so they are given nothing new (polling: ${names.join(', ')})`, fix: setCurrent(other) }];
+    return [
+      {
+        level: 'error',
+        what: `task queue "${taskQueue}": no version of its workers is current, so they are given nothing new (polling: ${names.join(', ')})`,
+        fix: setCurrent(other),
+      },
+    ];
   }
-  if (names.includes(nameOf(current))) return [{ level: 'ok', what: `task queue "${taskQueue}": what is new begins on version ${nameOf(current)}` }];
+  if (names.includes(nameOf(current)))
+    return [
+      {
+        level: 'ok',
+        what: `task queue "${taskQueue}": what is new begins on version ${nameOf(current)}`,
+      },
+    ];
   return [
     {
       level: 'error',

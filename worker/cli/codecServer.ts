@@ -21,11 +21,22 @@ export interface CodecServerFlags {
 const DEV_SERVER_UI = ['http://localhost:8233', 'http://127.0.0.1:8233'];
 
 /** Answers until SIGTERM or SIGINT. @param ui - address of Temporal's UI, if known @throws CliError `usage` @returns the status to exit with */
-export async function codecServer(output: Output, env: Readonly<Record<string, string | undefined>>, flags: CodecServerFlags, ui: string | undefined): Promise<number> {
-  const logger = createLogger({ level: 'info', format: output.json ? 'json' : 'text' }, pino.destination({ dest: 2, sync: true }));
+export async function codecServer(
+  output: Output,
+  env: Readonly<Record<string, string | undefined>>,
+  flags: CodecServerFlags,
+  ui: string | undefined,
+): Promise<number> {
+  const logger = createLogger(
+    { level: 'info', format: output.json ? 'json' : 'text' },
+    pino.destination({ dest: 2, sync: true }),
+  );
   const { host, port } = addressOf(flags.listen);
   if (flags.tokenFile === undefined && !isLoopback(host)) {
-    throw new CliError('usage', `--listen: ${flags.listen} is for others than this machine, and whoever gets there may read everything: name a file with a token (--token-file), or listen on 127.0.0.1`);
+    throw new CliError(
+      'usage',
+      `--listen: ${flags.listen} is for others than this machine, and whoever gets there may read everything: name a file with a token (--token-file), or listen on 127.0.0.1`,
+    );
   }
   const server = createCodecServer({
     codec: new EncryptionCodec(keysIn(env, (message) => logger.error(message))),
@@ -36,13 +47,20 @@ export async function codecServer(output: Output, env: Readonly<Record<string, s
   const stop = listenForStop();
   try {
     const address = await server.listen({ host, port });
-    output.note('listening', `codec server at ${address}: temporal --codec-endpoint ${address} …`, { address });
-    if (!stop.signal.aborted) await new Promise((resolve) => stop.signal.addEventListener('abort', resolve));
+    output.note('listening', `codec server at ${address}: temporal --codec-endpoint ${address} …`, {
+      address,
+    });
+    if (!stop.signal.aborted)
+      await new Promise((resolve) => stop.signal.addEventListener('abort', resolve));
     return EXIT_STATUS[stop.name ?? 'SIGTERM'];
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === undefined) throw error;
-    throw new CliError('usage', `--listen: cannot listen on ${flags.listen} (${code}): choose another address or port`, { cause: error });
+    throw new CliError(
+      'usage',
+      `--listen: cannot listen on ${flags.listen} (${code}): choose another address or port`,
+      { cause: error },
+    );
   } finally {
     stop.dispose();
     await server.close();
@@ -51,19 +69,31 @@ export async function codecServer(output: Output, env: Readonly<Record<string, s
 
 function addressOf(listen: string): { host: string; port: number } {
   const { data, error } = listenAddress.safeParse(listen);
-  if (data === undefined) throw new CliError('usage', `--listen: ${error?.issues[0]?.message ?? ''}`);
+  if (data === undefined)
+    throw new CliError('usage', `--listen: ${error?.issues[0]?.message ?? ''}`);
   return data;
 }
 
 function originOf(address: string): string {
   const origin = URL.parse(address)?.origin;
-  if (origin === undefined || !/^https?:/.test(origin)) throw new CliError('usage', `--origin: "${address}" is no address of Temporal's UI; write for example http://localhost:8233`);
+  if (origin === undefined || !/^https?:/.test(origin))
+    throw new CliError(
+      'usage',
+      `--origin: "${address}" is no address of Temporal's UI; write for example http://localhost:8233`,
+    );
   return origin;
 }
 
-function keysIn(env: Readonly<Record<string, string | undefined>>, onError: (message: string) => void): CodecKeyFile {
+function keysIn(
+  env: Readonly<Record<string, string | undefined>>,
+  onError: (message: string) => void,
+): CodecKeyFile {
   const path = env[CODEC_KEY_FILE];
-  if (path === undefined || path === '') throw new CliError('usage', `${CODEC_KEY_FILE} is not set: set it to the file that the workers have`);
+  if (path === undefined || path === '')
+    throw new CliError(
+      'usage',
+      `${CODEC_KEY_FILE} is not set: set it to the file that the workers have`,
+    );
   try {
     return new CodecKeyFile(path, ({ message }) => onError(message));
   } catch (error) {
@@ -75,7 +105,10 @@ function keysIn(env: Readonly<Record<string, string | undefined>>, onError: (mes
 function tokensIn(file: string | undefined): (() => string[]) | undefined {
   if (file === undefined) return undefined;
   const read = (): string[] => {
-    const tokens = readFileSync(file, 'utf8').split('\n').map((line) => line.trim()).filter((line) => line !== '');
+    const tokens = readFileSync(file, 'utf8')
+      .split('\n')
+      .map((line) => line.trim())
+      .filter((line) => line !== '');
     if (tokens.length === 0) throw new Error(`${file} is empty: put a token into it`);
     return tokens;
   };

@@ -10,8 +10,14 @@ const CANDIDATES = ['../../demo/main.js', '../../demo/main.ts'];
 
 /** Runs the demo on this terminal. @returns its exit status, or 128 + the number of the signal that ended it @throws CliError */
 export function demo(args: readonly string[]): Promise<number> {
-  const program = CANDIDATES.map((path) => fileURLToPath(new URL(path, import.meta.url))).find(existsSync);
-  if (program === undefined) throw new CliError('failed', 'the demo is not part of this installation: run "npm run demo" in a checkout of the sources');
+  const program = CANDIDATES.map((path) => fileURLToPath(new URL(path, import.meta.url))).find(
+    existsSync,
+  );
+  if (program === undefined)
+    throw new CliError(
+      'failed',
+      'the demo is not part of this installation: run "npm run demo" in a checkout of the sources',
+    );
   return runProgram(process.execPath, [program, ...args]);
 }
 
@@ -24,8 +30,12 @@ export function runProgram(command: string, args: readonly string[]): Promise<nu
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
   for (const signal of signals) process.on(signal, pass);
   return new Promise<number>((resolve, reject) => {
-    child.once('error', (error) => reject(new CliError('failed', `cannot start ${command}: ${error.message}`, { cause: error })));
-    child.once('exit', (code, signal) => resolve(code ?? 128 + (signal === null ? 0 : constants.signals[signal])));
+    child.once('error', (error) =>
+      reject(new CliError('failed', `cannot start ${command}: ${error.message}`, { cause: error })),
+    );
+    child.once('exit', (code, signal) =>
+      resolve(code ?? 128 + (signal === null ? 0 : constants.signals[signal])),
+    );
   }).finally(() => {
     for (const signal of signals) process.off(signal, pass);
   });

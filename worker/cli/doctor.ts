@@ -13,7 +13,13 @@ const MARK = { ok: 'ok      ', warning: 'warning ', error: 'error   ' } as const
 /** @returns 0: runners can work; 1: they cannot; 2: the settings themselves are wrong */
 export async function doctor(output: Output, env: Env): Promise<number> {
   const { findings, status } = await findAll(env);
-  output.result({ ok: status === EXIT.ok, findings }, findings.flatMap(({ level, what, fix }) => [`${MARK[level]}${what}`, ...(fix === undefined ? [] : [`        fix: ${fix}`])]));
+  output.result(
+    { ok: status === EXIT.ok, findings },
+    findings.flatMap(({ level, what, fix }) => [
+      `${MARK[level]}${what}`,
+      ...(fix === undefined ? [] : [`        fix: ${fix}`]),
+    ]),
+  );
   return status;
 }
 
@@ -23,9 +29,21 @@ async function findAll(env: Env): Promise<{ findings: Finding[]; status: number 
     config = loadConfig(env);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    return { findings: error.problems.map(({ setting, message }) => ({ level: 'error', what: `${setting}: ${message}` })), status: EXIT.usage };
+    return {
+      findings: error.problems.map(({ setting, message }) => ({
+        level: 'error',
+        what: `${setting}: ${message}`,
+      })),
+      status: EXIT.usage,
+    };
   }
-  const warnings = config.warnings.map(({ setting, message }): Finding => ({ level: 'warning', what: `${setting}: ${message}` }));
+  const warnings = config.warnings.map(({ setting, message }): Finding => ({
+    level: 'warning',
+    what: `${setting}: ${message}`,
+  }));
   const findings = [...warnings, ...(await checkAll(config))];
-  return { findings, status: findings.some(({ level }) => level === 'error') ? EXIT.failed : EXIT.ok };
+  return {
+    findings,
+    status: findings.some(({ level }) => level === 'error') ? EXIT.failed : EXIT.ok,
+  };
 }

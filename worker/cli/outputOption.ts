@@ -8,7 +8,13 @@ export function outputForm(args: readonly string[]): OutputForm {
   const end = args.indexOf('--');
   const own = end < 0 ? args : args.slice(0, end);
   if (own.includes('--json')) return 'json';
-  const asked = own.map((arg, index) => /^(?:--output=|-o=?)(.+)$/.exec(arg)?.[1] ?? (arg === '--output' || arg === '-o' ? own[index + 1] : undefined)).findLast((form) => form !== undefined);
+  const asked = own
+    .map(
+      (arg, index) =>
+        /^(?:--output=|-o=?)(.+)$/.exec(arg)?.[1] ??
+        (arg === '--output' || arg === '-o' ? own[index + 1] : undefined),
+    )
+    .findLast((form) => form !== undefined);
   return OUTPUT_FORMS.find((form) => form === asked) ?? 'text';
 }
 
@@ -20,6 +26,14 @@ const WITHOUT = ['schema', 'logs'];
 export function refuseNames({ form }: Output, command: Command): void {
   if (form !== 'name') return;
   const group = command.parent?.name() ?? '';
-  if (command.name() === 'run' || command.name() === 'top' || (WITH_IDS.includes(group) && !WITHOUT.includes(command.name()))) return;
-  throw new CliError('usage', `--output name: "${group === 'holdfast' ? '' : `${group} `}${command.name()}" has no ids to print`);
+  if (
+    command.name() === 'run' ||
+    command.name() === 'top' ||
+    (WITH_IDS.includes(group) && !WITHOUT.includes(command.name()))
+  )
+    return;
+  throw new CliError(
+    'usage',
+    `--output name: "${group === 'holdfast' ? '' : `${group} `}${command.name()}" has no ids to print`,
+  );
 }

@@ -58,20 +58,54 @@ export async function holdfast(args: readonly string[], terminal: Terminal): Pro
     if (error.exitCode === 0) return EXIT.ok;
     // Help that was shown for want of a command has said everything already.
     if (error.code === 'commander.help') return EXIT.usage;
-    return output.error(new CliError('usage', `${error.message.replace(/^error: /, '')}; see --help`, { cause: error }));
+    return output.error(
+      new CliError('usage', `${error.message.replace(/^error: /, '')}; see --help`, {
+        cause: error,
+      }),
+    );
   }
 }
 
-function createProgram(terminal: Terminal, output: Output, exit: (status: number) => void): Command {
+function createProgram(
+  terminal: Terminal,
+  output: Output,
+  exit: (status: number) => void,
+): Command {
   const program = new Command('holdfast')
     .description('Self-hosted CI runners on Kubernetes as durable Temporal workflows')
     .version(packageVersion(), '-V, --version', 'print the version')
-    .addOption(new Option('--address <host:port>', 'Temporal server (TEMPORAL_ADDRESS)').helpGroup('Connection:'))
-    .addOption(new Option('--namespace <name>', 'Temporal namespace (TEMPORAL_NAMESPACE)').helpGroup('Connection:'))
-    .addOption(new Option('--profile <name>', 'profile of temporal.toml (TEMPORAL_PROFILE)').helpGroup('Connection:'))
-    .addOption(new Option('--task-queue <name>', 'task queue of the runners (HOLDFAST_TASK_QUEUE, default "holdfast")').helpGroup('Connection:'))
-    .addOption(new Option('--ui-url <url>', "Temporal's UI, for links (HOLDFAST_TEMPORAL_UI)").helpGroup('Connection:'))
-    .addOption(new Option('-o, --output <form>', 'text, wide (more columns), name (ids alone), or one document as json or yaml, errors and progress as JSON lines on stderr').choices(OUTPUT_FORMS))
+    .addOption(
+      new Option('--address <host:port>', 'Temporal server (TEMPORAL_ADDRESS)').helpGroup(
+        'Connection:',
+      ),
+    )
+    .addOption(
+      new Option('--namespace <name>', 'Temporal namespace (TEMPORAL_NAMESPACE)').helpGroup(
+        'Connection:',
+      ),
+    )
+    .addOption(
+      new Option('--profile <name>', 'profile of temporal.toml (TEMPORAL_PROFILE)').helpGroup(
+        'Connection:',
+      ),
+    )
+    .addOption(
+      new Option(
+        '--task-queue <name>',
+        'task queue of the runners (HOLDFAST_TASK_QUEUE, default "holdfast")',
+      ).helpGroup('Connection:'),
+    )
+    .addOption(
+      new Option('--ui-url <url>', "Temporal's UI, for links (HOLDFAST_TEMPORAL_UI)").helpGroup(
+        'Connection:',
+      ),
+    )
+    .addOption(
+      new Option(
+        '-o, --output <form>',
+        'text, wide (more columns), name (ids alone), or one document as json or yaml, errors and progress as JSON lines on stderr',
+      ).choices(OUTPUT_FORMS),
+    )
     .addOption(new Option('--json', 'the same as --output json').conflicts('output'))
     .hook('preAction', (_program, command) => refuseNames(output, command))
     .configureHelp({ showGlobalOptions: true })
@@ -87,15 +121,35 @@ function createProgram(terminal: Terminal, output: Output, exit: (status: number
 
   program
     .command('worker')
-    .description('run the worker: takes care of runners until SIGTERM or SIGINT; never cancels a runner')
-    .addHelpText('after', '\nAll its settings are environment variables: docs/configuration.md lists them, "holdfast doctor" checks them.')
-    .action(async () => exit(await (await import('../run.ts')).runWorkerProcess({ env: environment(program, terminal) })));
+    .description(
+      'run the worker: takes care of runners until SIGTERM or SIGINT; never cancels a runner',
+    )
+    .addHelpText(
+      'after',
+      '\nAll its settings are environment variables: docs/configuration.md lists them, "holdfast doctor" checks them.',
+    )
+    .action(async () =>
+      exit(
+        await (await import('../run.ts')).runWorkerProcess({ env: environment(program, terminal) }),
+      ),
+    );
 
   program
     .command('webhook')
-    .description("receive GitHub's webhook in a process of its own, until SIGTERM or SIGINT; needs the webhook's secret and Temporal, no credential and no cluster")
-    .addHelpText('after', '\nA worker that has the secret receives as well: this is for a process that strangers may reach. Its settings: docs/configuration.md.')
-    .action(async () => exit(await (await import('../webhookProcess.ts')).runWebhookProcess({ env: environment(program, terminal) })));
+    .description(
+      "receive GitHub's webhook in a process of its own, until SIGTERM or SIGINT; needs the webhook's secret and Temporal, no credential and no cluster",
+    )
+    .addHelpText(
+      'after',
+      '\nA worker that has the secret receives as well: this is for a process that strangers may reach. Its settings: docs/configuration.md.',
+    )
+    .action(async () =>
+      exit(
+        await (
+          await import('../webhookProcess.ts')
+        ).runWebhookProcess({ env: environment(program, terminal) }),
+      ),
+    );
 
   addRunnerCommands(program, { terminal, output, exit });
   addSetCommands(program, { terminal, output, exit });
@@ -107,17 +161,35 @@ function createProgram(terminal: Terminal, output: Output, exit: (status: number
 
   program
     .command('doctor')
-    .description('check settings, Temporal, its search attributes, the compute and its permissions; say how to mend what is wrong')
-    .addHelpText('after', '\nRun it where the worker runs, with the same environment. Exit status 0: runners can work; 1: they cannot; 2: the settings are wrong.')
-    .action(async () => exit(await (await import('./doctor.ts')).doctor(output, environment(program, terminal))));
+    .description(
+      'check settings, Temporal, its search attributes, the compute and its permissions; say how to mend what is wrong',
+    )
+    .addHelpText(
+      'after',
+      '\nRun it where the worker runs, with the same environment. Exit status 0: runners can work; 1: they cannot; 2: the settings are wrong.',
+    )
+    .action(async () =>
+      exit(await (await import('./doctor.ts')).doctor(output, environment(program, terminal))),
+    );
 
   const podPolicy = program
     .command('pod-policy')
-    .description("print the worker's pod policy as a ValidatingAdmissionPolicy, for kubectl apply: the API server then holds the worker to it")
+    .description(
+      "print the worker's pod policy as a ValidatingAdmissionPolicy, for kubectl apply: the API server then holds the worker to it",
+    )
     .option('--service-account <namespace/name>', "the worker's service account (required)")
-    .option('--name <name>', 'name of the policy for pods and of its binding; that for claims has -claims behind it', 'holdfast-pods')
-    .addHelpText('after', '\nRun it with the environment of the worker: HOLDFAST_POD_POLICY_FILE, HOLDFAST_KUBERNETES_NAMESPACE and the images are what it reads. See docs/security.md.')
-    .action(async (options: PodPolicyOptions) => (await import('./podPolicy.ts')).podPolicy(output, environment(program, terminal), options));
+    .option(
+      '--name <name>',
+      'name of the policy for pods and of its binding; that for claims has -claims behind it',
+      'holdfast-pods',
+    )
+    .addHelpText(
+      'after',
+      '\nRun it with the environment of the worker: HOLDFAST_POD_POLICY_FILE, HOLDFAST_KUBERNETES_NAMESPACE and the images are what it reads. See docs/security.md.',
+    )
+    .action(async (options: PodPolicyOptions) =>
+      (await import('./podPolicy.ts')).podPolicy(output, environment(program, terminal), options),
+    );
   podPolicy
     .command('schema')
     .description("print the JSON Schema of a pod policy's file, for editors")
@@ -125,28 +197,65 @@ function createProgram(terminal: Terminal, output: Output, exit: (status: number
 
   program
     .command('codec-server')
-    .description("let Temporal's UI and command line show what is encrypted (HOLDFAST_CODEC_KEY_FILE), until SIGTERM or SIGINT")
-    .option('--listen <host:port>', 'address; other than of this machine it needs --token-file', '127.0.0.1:8234')
-    .option('--origin <url...>', "origins of pages that may ask (default: that of --ui-url, or of the dev server's UI)")
-    .option('--token-file <path>', 'who asks needs a bearer token: a line of this file, read again when it changes')
-    .addHelpText('after', '\nIn the UI set the codec endpoint to its address; elsewhere: temporal workflow show --codec-endpoint http://127.0.0.1:8234 … See docs/security.md.')
+    .description(
+      "let Temporal's UI and command line show what is encrypted (HOLDFAST_CODEC_KEY_FILE), until SIGTERM or SIGINT",
+    )
+    .option(
+      '--listen <host:port>',
+      'address; other than of this machine it needs --token-file',
+      '127.0.0.1:8234',
+    )
+    .option(
+      '--origin <url...>',
+      "origins of pages that may ask (default: that of --ui-url, or of the dev server's UI)",
+    )
+    .option(
+      '--token-file <path>',
+      'who asks needs a bearer token: a line of this file, read again when it changes',
+    )
+    .addHelpText(
+      'after',
+      '\nIn the UI set the codec endpoint to its address; elsewhere: temporal workflow show --codec-endpoint http://127.0.0.1:8234 … See docs/security.md.',
+    )
     .action(async (options: CodecServerFlags) => {
-      const { uiUrl = terminal.env['HOLDFAST_TEMPORAL_UI'] || undefined } = program.opts<{ uiUrl?: string }>();
-      exit(await (await import('./codecServer.ts')).codecServer(output, environment(program, terminal), options, uiUrl));
+      const { uiUrl = terminal.env['HOLDFAST_TEMPORAL_UI'] || undefined } = program.opts<{
+        uiUrl?: string;
+      }>();
+      exit(
+        await (
+          await import('./codecServer.ts')
+        ).codecServer(output, environment(program, terminal), options, uiUrl),
+      );
     });
 
-  program.command('demo').description('show everything on this machine, with a simulated CI server; its own options: holdfast demo --help').allowUnknownOption().allowExcessArguments();
+  program
+    .command('demo')
+    .description(
+      'show everything on this machine, with a simulated CI server; its own options: holdfast demo --help',
+    )
+    .allowUnknownOption()
+    .allowExcessArguments();
   addCompletionCommands(program, { terminal, output, exit });
   return program;
 }
 
 /** The environment with the connection's options written into it, for those that read nothing else; without what only this command reads. */
 function environment(program: Command, { env }: Terminal): Record<string, string | undefined> {
-  const flags = program.opts<{ address?: string; namespace?: string; profile?: string; taskQueue?: string }>();
+  const flags = program.opts<{
+    address?: string;
+    namespace?: string;
+    profile?: string;
+    taskQueue?: string;
+  }>();
   const { address, namespace, profile, taskQueue } = flags;
   const { HOLDFAST_TEMPORAL_UI: _ui, ...shared } = env;
   return {
     ...shared,
-    ...defined({ TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace, TEMPORAL_PROFILE: profile, HOLDFAST_TASK_QUEUE: taskQueue }),
+    ...defined({
+      TEMPORAL_ADDRESS: address,
+      TEMPORAL_NAMESPACE: namespace,
+      TEMPORAL_PROFILE: profile,
+      HOLDFAST_TASK_QUEUE: taskQueue,
+    }),
   };
 }

@@ -60,7 +60,10 @@ export class CodecKeyFile {
   }
 
   #unreadable(error: unknown): never {
-    throw new Error(`cannot read ${this.#path} (${(error as NodeJS.ErrnoException).code}): check the path and its permissions`, { cause: error });
+    throw new Error(
+      `cannot read ${this.#path} (${(error as NodeJS.ErrnoException).code}): check the path and its permissions`,
+      { cause: error },
+    );
   }
 
   #complained = '';
@@ -70,6 +73,8 @@ export class CodecKeyFile {
     const complaint = `${this.#version} ${message}`;
     if (complaint === this.#complained) return;
     this.#complained = complaint;
-    this.#onUnreadable(new Error(`${CODEC_KEY_FILE}: ${message}; the keys of before are used on`, { cause: error }));
+    this.#onUnreadable(
+      new Error(`${CODEC_KEY_FILE}: ${message}; the keys of before are used on`, { cause: error }),
+    );
   }
 }

@@ -13,7 +13,8 @@ export type CodecKeys = readonly [CodecKey, ...CodecKey[]];
 
 const KEY_BYTES = 32;
 const LINE = /^([A-Za-z0-9][A-Za-z0-9._-]{0,63})[ \t]+([A-Za-z0-9+/]+={0,2})$/;
-const HOW = 'write an id of letters, digits, ".", "_" and "-", a space, and what "openssl rand -base64 32" prints';
+const HOW =
+  'write an id of letters, digits, ".", "_" and "-", a space, and what "openssl rand -base64 32" prints';
 
 /**
  * Empty lines and those that begin with `#` say nothing.
@@ -33,7 +34,11 @@ export function parseCodecKeys(text: string): CodecKeys {
 function parseLine(line: string, number: number, before: readonly CodecKey[]): CodecKey {
   const [, id = '', base64 = ''] = LINE.exec(line) ?? [];
   const bytes = Buffer.from(base64, 'base64');
-  if (id === '' || bytes.length !== KEY_BYTES) throw new Error(`line ${number} is no key of ${KEY_BYTES} bytes with its id: ${HOW}`);
-  if (before.some((other) => other.id === id)) throw new Error(`line ${number} has the id of a line before it: give each key an id of its own`);
+  if (id === '' || bytes.length !== KEY_BYTES)
+    throw new Error(`line ${number} is no key of ${KEY_BYTES} bytes with its id: ${HOW}`);
+  if (before.some((other) => other.id === id))
+    throw new Error(
+      `line ${number} has the id of a line before it: give each key an id of its own`,
+    );
   return { id, key: createSecretKey(bytes) };
 }

@@ -6,7 +6,12 @@ import { CODEC_KEY_FILE, CodecKeyFile, type OnUnreadable } from './codecKeyFile.
 import { EncryptionCodec } from './encryptionCodec.ts';
 
 /** Also what {@link workflowsFor} knows it by. */
-export const FAILURE_CONVERTER_PATH = fileURLToPath(new URL(import.meta.url.endsWith('.js') ? 'failureConverter.cjs' : 'failureConverter.cts', import.meta.url));
+export const FAILURE_CONVERTER_PATH = fileURLToPath(
+  new URL(
+    import.meta.url.endsWith('.js') ? 'failureConverter.cjs' : 'failureConverter.cts',
+    import.meta.url,
+  ),
+);
 
 export interface EncryptedDataConverterOptions {
   /** The file of the keys: on each line an id and 32 bytes in base64. The first encrypts, all decrypt. Read again when it changes. */
@@ -19,15 +24,24 @@ export interface EncryptedDataConverterOptions {
  * What a Worker and a Client of yours need to speak with those of Holdfast that have `HOLDFAST_CODEC_KEY_FILE`: give it to both.
  * @throws Error on one line, which names the file and the fix
  */
-export function encryptedDataConverter({ keyFile, onUnreadable }: EncryptedDataConverterOptions): DataConverter {
-  return { payloadCodecs: [new EncryptionCodec(new CodecKeyFile(keyFile, onUnreadable))], failureConverterPath: FAILURE_CONVERTER_PATH };
+export function encryptedDataConverter({
+  keyFile,
+  onUnreadable,
+}: EncryptedDataConverterOptions): DataConverter {
+  return {
+    payloadCodecs: [new EncryptionCodec(new CodecKeyFile(keyFile, onUnreadable))],
+    failureConverterPath: FAILURE_CONVERTER_PATH,
+  };
 }
 
 /** Without keys: sends in clear, and says of what is encrypted which setting is missing. */
 const CLEAR: DataConverter = { payloadCodecs: [new EncryptionCodec(undefined)] };
 
 /** @param keyFile - of the settings, if any @throws Error on one line, which names the setting and the fix */
-export function dataConverterOf(keyFile: string | undefined, onUnreadable?: OnUnreadable): DataConverter {
+export function dataConverterOf(
+  keyFile: string | undefined,
+  onUnreadable?: OnUnreadable,
+): DataConverter {
   if (keyFile === undefined) return CLEAR;
   try {
     return encryptedDataConverter({ keyFile, ...defined({ onUnreadable }) });

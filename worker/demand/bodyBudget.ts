@@ -55,7 +55,9 @@ export class BodyBudget {
       const needed = length + piece.length;
       if (needed > BODY_LIMIT) return reject(new BodyRefusedError(TOO_LARGE));
       if (needed > kept.byteLength) {
-        kept = kept.transfer(Math.min(BODY_LIMIT, Math.max(LEAST_BYTES, 2 * kept.byteLength, needed)));
+        kept = kept.transfer(
+          Math.min(BODY_LIMIT, Math.max(LEAST_BYTES, 2 * kept.byteLength, needed)),
+        );
         this.#hold(reading, kept.byteLength);
       }
       length += piece.copy(Buffer.from(kept), length);

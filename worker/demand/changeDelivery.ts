@@ -26,7 +26,10 @@ const pushEvent = z.object({
   after: commitId,
   deleted: z.boolean().nullish(),
   forced: z.boolean().nullish(),
-  commits: z.array(z.object({ added: files, removed: files, modified: files })).nullish().catch(undefined),
+  commits: z
+    .array(z.object({ added: files, removed: files, modified: files }))
+    .nullish()
+    .catch(undefined),
   repository: repositoryField.extend({ pushed_at: time }),
 });
 
@@ -54,7 +57,11 @@ const MOST_COMMITS = 2_048;
 const MOST_PATHS = 131_072;
 
 /** @param nowMs - stands for a time that the event should have and has not */
-export function readChangeDelivery(eventName: string, body: unknown, nowMs: number): ChangeDelivery {
+export function readChangeDelivery(
+  eventName: string,
+  body: unknown,
+  nowMs: number,
+): ChangeDelivery {
   if (eventName === 'push') return readPush(body, nowMs);
   if (eventName === 'pull_request') return readPullRequest(body, nowMs);
   return { kind: 'ignored', why: 'other_event' };
@@ -67,7 +74,12 @@ function readPush(body: unknown, nowMs: number): ChangeDelivery {
   const { ref, after: commit, deleted, repository } = parsed.data;
   if (deleted === true || /^0+$/.test(commit)) return { kind: 'ignored', why: 'other_action' };
   const [, branch] = /^refs\/heads\/(.+)$/.exec(ref) ?? [];
-  return changed(repository.full_name, repository.pushed_at, nowMs, { event: 'push', commit, ref, ...defined({ branch, paths: pathsOf(parsed.data) }) });
+  return changed(repository.full_name, repository.pushed_at, nowMs, {
+    event: 'push',
+    commit,
+    ref,
+    ...defined({ branch, paths: pathsOf(parsed.data) }),
+  });
 }
 
 /** Drafts are pull requests, too. From a fork, or by somebody who does not belong to the repository, it is an outsider's. */
@@ -78,17 +90,33 @@ function readPullRequest(body: unknown, nowMs: number): ChangeDelivery {
   if (!ACTIONS.has(action)) return { kind: 'ignored', why: 'other_action' };
   const { number, updated_at: at, author_association: association, head, base } = asked;
   const trusted = head.repo?.full_name === repository.full_name && INSIDERS.has(association ?? '');
-  return changed(repository.full_name, at, nowMs, { event: 'pull_request', commit: head.sha, ref: `refs/pull/${number}/merge`, branch: base.ref, pullRequest: number, ...(trusted ? { trusted } : {}) });
+  return changed(repository.full_name, at, nowMs, {
+    event: 'pull_request',
+    commit: head.sha,
+    ref: `refs/pull/${number}/merge`,
+    branch: base.ref,
+    pullRequest: number,
+    ...(trusted ? { trusted } : {}),
+  });
 }
 
-function changed(repository: string, atMs: number | undefined, nowMs: number, change: Omit<RepositoryChange, 'at'>): ChangeDelivery {
+function changed(
+  repository: string,
+  atMs: number | undefined,
+  nowMs: number,
+  change: Omit<RepositoryChange, 'at'>,
+): ChangeDelivery {
   if (atMs !== undefined && nowMs - atMs > STALE_AFTER_MS) return { kind: 'stale' };
-  return { kind: 'change', news: { repository, change: { ...change, at: new Date(atMs ?? nowMs).toISOString() } } };
+  return {
+    kind: 'change',
+    news: { repository, change: { ...change, at: new Date(atMs ?? nowMs).toISOString() } },
+  };
 }
 
 /** Of a push that is not just some commits more, these do not say what is different. */
 function pathsOf({ commits, forced }: z.output<typeof pushEvent>): string[] | undefined {
-  if (!commits || forced === true || commits.length === 0 || commits.length >= MOST_COMMITS) return undefined;
+  if (!commits || forced === true || commits.length === 0 || commits.length >= MOST_COMMITS)
+    return undefined;
   const lists = commits.flatMap(({ added, removed, modified }) => [added, removed, modified]);
   if (lists.some((list) => !list)) return undefined;
   const paths = [...new Set(lists.flatMap((list) => list ?? []))];

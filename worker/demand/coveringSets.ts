@@ -42,7 +42,10 @@ export class CoveringSets {
 
   constructor(options: CoveringSetsOptions) {
     this.#options = options;
-    this.#running = new RunningSets({ ...options, ask: async (covers, at) => await this.#askAll(covers, at) });
+    this.#running = new RunningSets({
+      ...options,
+      ask: async (covers, at) => await this.#askAll(covers, at),
+    });
   }
 
   /**
@@ -50,14 +53,20 @@ export class CoveringSets {
    * @param afresh - the one that was chosen before has ended since: look again
    * @throws SetsUnknownError, or what Temporal's client throws when the sets cannot be listed
    */
-  async choose({ event, enterprise }: JobNews, afresh: boolean): Promise<{ chosen: string | undefined; running: ReadonlySet<string> }> {
+  async choose(
+    { event, enterprise }: JobNews,
+    afresh: boolean,
+  ): Promise<{ chosen: string | undefined; running: ReadonlySet<string> }> {
     let now = await this.list(afresh ? 0 : SETS_AGE_MS);
     let chosen = now.routing.homeOf(event, enterprise);
     if (chosen === undefined) {
       now = await this.list(UNCOVERED_AGE_MS);
       chosen = now.routing.homeOf(event, enterprise);
     }
-    if (chosen === undefined && now.unknown.length > 0) throw new SetsUnknownError(`no set is known to cover the job, and ${now.unknown.slice(0, 10).join(', ')} did not say what it covers`);
+    if (chosen === undefined && now.unknown.length > 0)
+      throw new SetsUnknownError(
+        `no set is known to cover the job, and ${now.unknown.slice(0, 10).join(', ')} did not say what it covers`,
+      );
     return { chosen: chosen?.workflowId, running: now.ids };
   }
 
@@ -69,19 +78,31 @@ export class CoveringSets {
   /** Status of a set; the query needs a worker. */
   async status(workflowId: string): Promise<RunnerSetStatus> {
     const client = this.#options.client();
-    return await client.withDeadline(Date.now() + QUERY_DEADLINE_MS, async () => await client.workflow.getHandle(workflowId).query(setStatusQuery));
+    return await client.withDeadline(
+      Date.now() + QUERY_DEADLINE_MS,
+      async () => await client.workflow.getHandle(workflowId).query(setStatusQuery),
+    );
   }
 
   async #askAll(covers: Map<string, SetCover | undefined>, at: number): Promise<void> {
     const answers = new Map<string, Answer>();
-    const askFor = [...covers].filter(([, cover]) => cover === undefined).map(([workflowId]) => workflowId);
-    await pMap(askFor, async (workflowId) => {
-      const known = this.#answers.get(workflowId);
-      const answer = known !== undefined && at - known.at <= SETS_AGE_MS ? known : ((await this.#ask(workflowId, at)) ?? known);
-      if (answer === undefined) return;
-      answers.set(workflowId, answer);
-      covers.set(workflowId, answer.cover);
-    }, { concurrency: QUERIES_AT_ONCE });
+    const askFor = [...covers]
+      .filter(([, cover]) => cover === undefined)
+      .map(([workflowId]) => workflowId);
+    await pMap(
+      askFor,
+      async (workflowId) => {
+        const known = this.#answers.get(workflowId);
+        const answer =
+          known !== undefined && at - known.at <= SETS_AGE_MS
+            ? known
+            : ((await this.#ask(workflowId, at)) ?? known);
+        if (answer === undefined) return;
+        answers.set(workflowId, answer);
+        covers.set(workflowId, answer.cover);
+      },
+      { concurrency: QUERIES_AT_ONCE },
+    );
     this.#answers = answers;
   }
 
@@ -89,9 +110,20 @@ export class CoveringSets {
     try {
       const { labels, scope, scopeKind } = await this.status(workflowId);
       this.#silent.delete(workflowId);
-      return { cover: { labels, scope, scopeKind: scopeKind ?? (scope.includes('/') ? 'repository' : 'organization') }, at };
+      return {
+        cover: {
+          labels,
+          scope,
+          scopeKind: scopeKind ?? (scope.includes('/') ? 'repository' : 'organization'),
+        },
+        at,
+      };
     } catch (error) {
-      if (!this.#silent.has(workflowId)) this.#options.logger.warn({ err: error, workflowId }, 'a runner set does not answer its status query');
+      if (!this.#silent.has(workflowId))
+        this.#options.logger.warn(
+          { err: error, workflowId },
+          'a runner set does not answer its status query',
+        );
       this.#silent.add(workflowId);
       return undefined;
     }

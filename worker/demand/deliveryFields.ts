@@ -8,7 +8,12 @@ export const short = (max: number) => z.string().transform((value) => value.slic
 export const time = z
   .unknown()
   .transform((value) => {
-    const ms = typeof value === 'string' ? Date.parse(value) : typeof value === 'number' ? value * 1_000 : Number.NaN;
+    const ms =
+      typeof value === 'string'
+        ? Date.parse(value)
+        : typeof value === 'number'
+          ? value * 1_000
+          : Number.NaN;
     return ms > 0 && ms <= MOST_MS ? ms : undefined;
   })
   .optional();
@@ -16,7 +21,9 @@ export const time = z
 const MOST_MS = 8.64e15;
 
 /** `owner/repo`. */
-export const repositoryField = z.object({ full_name: z.string().regex(/^[\w.-]{1,100}\/[\w.-]{1,100}$/) });
+export const repositoryField = z.object({
+  full_name: z.string().regex(/^[\w.-]{1,100}\/[\w.-]{1,100}$/),
+});
 
 /** GitHub keeps a delivery for three days, to be sent again (https://docs.github.com/webhooks/testing-and-troubleshooting-webhooks/redelivering-webhooks). */
 export const STALE_AFTER_MS = 4 * 24 * 3_600_000;

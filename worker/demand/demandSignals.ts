@@ -54,7 +54,15 @@ export class DemandSignals {
   /** @param client - the client of now. @throws Error while there is no connection to Temporal */
   constructor(client: () => Client, limits: BatchLimits = {}) {
     this.#client = client;
-    this.#limits = { maxEvents: 200, maxSize: 262_144, pauseMs: 50, retryPauseMs: 1_000, lingerMs: 60_000, maxLingering: 10_000, ...limits };
+    this.#limits = {
+      maxEvents: 200,
+      maxSize: 262_144,
+      pauseMs: 50,
+      retryPauseMs: 1_000,
+      lingerMs: 60_000,
+      maxLingering: 10_000,
+      ...limits,
+    };
   }
 
   /**
@@ -65,7 +73,15 @@ export class DemandSignals {
   async send(workflowId: string, event: JobEvent, signal: AbortSignal): Promise<boolean> {
     signal.throwIfAborted();
     const sent = Promise.withResolvers<void>();
-    const entry: Waiting = { event, size: JSON.stringify(event).length, since: performance.now(), lingers: false, inItsContext: AsyncLocalStorage.snapshot(), resolve: sent.resolve, reject: sent.reject };
+    const entry: Waiting = {
+      event,
+      size: JSON.stringify(event).length,
+      since: performance.now(),
+      lingers: false,
+      inItsContext: AsyncLocalStorage.snapshot(),
+      resolve: sent.resolve,
+      reject: sent.reject,
+    };
     const giveUp = (): void => {
       const lane = this.#lanes.get(workflowId);
       const place = lane?.indexOf(entry) ?? -1;
@@ -100,7 +116,13 @@ export class DemandSignals {
       if (oldest === undefined) break;
       let pause = delay(this.#limits.pauseMs, undefined, { ref: false });
       try {
-        await oldest.inItsContext(async () => await this.#signal(workflowId, batch.map(({ event }) => event)));
+        await oldest.inItsContext(
+          async () =>
+            await this.#signal(
+              workflowId,
+              batch.map(({ event }) => event),
+            ),
+        );
         for (const entry of batch) this.#leave(entry).resolve();
       } catch (error) {
         for (const { reject } of batch) reject(error);
@@ -132,14 +154,24 @@ export class DemandSignals {
 
   async #signal(workflowId: string, events: JobEvent[]): Promise<void> {
     const client = this.#client();
-    await client.withDeadline(Date.now() + SIGNAL_DEADLINE_MS, async () => await client.workflow.getHandle(workflowId).signal(demandSignal, { events, at: Date.now() }));
+    await client.withDeadline(
+      Date.now() + SIGNAL_DEADLINE_MS,
+      async () =>
+        await client.workflow
+          .getHandle(workflowId)
+          .signal(demandSignal, { events, at: Date.now() }),
+    );
   }
 
   /** How many of those that wait longest go together. */
   #fitting(lane: readonly Waiting[]): number {
     let size = lane[0]?.size ?? 0;
     let count = 1;
-    while (count < this.#limits.maxEvents && (size += lane[count]?.size ?? Infinity) <= this.#limits.maxSize) count++;
+    while (
+      count < this.#limits.maxEvents &&
+      (size += lane[count]?.size ?? Infinity) <= this.#limits.maxSize
+    )
+      count++;
     return count;
   }
 }

@@ -3,7 +3,11 @@ import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import pMap from 'p-map';
 import { SingleFlight } from '../../activities/ciServers/singleFlight.ts';
 import { isRunning } from '../../activities/sets/isRunning.ts';
-import { readJobDefinitionId, repositoryChangeSignal, type RepositoryChange } from '../../core/contract/index.ts';
+import {
+  readJobDefinitionId,
+  repositoryChangeSignal,
+  type RepositoryChange,
+} from '../../core/contract/index.ts';
 import { runningJobDefinitions } from '../../core/domain/visibility.ts';
 
 interface DefinitionsNow {
@@ -39,19 +43,26 @@ export class JobDefinitions {
 
   /** Resolves when Temporal has the change for all declared jobs of the repository; with `false` when there is none. @throws what Temporal's client throws; some may have been told then: they all bear being told again */
   async tell(repository: string, change: RepositoryChange): Promise<boolean> {
-    const told = await Promise.all((await this.of(repository)).map(async (id) => await this.#signal(id, change)));
+    const told = await Promise.all(
+      (await this.of(repository)).map(async (id) => await this.#signal(id, change)),
+    );
     return told.includes(true);
   }
 
   /** Workflow ids of the declared jobs of a repository. @throws what Temporal's client throws when they cannot be listed */
   async of(repository: string): Promise<readonly string[]> {
     const key = repository.toLowerCase();
-    return (await this.#list(AGE_MS)).byRepository.get(key) ?? (await this.#list(NONE_AGE_MS)).byRepository.get(key) ?? [];
+    return (
+      (await this.#list(AGE_MS)).byRepository.get(key) ??
+      (await this.#list(NONE_AGE_MS)).byRepository.get(key) ??
+      []
+    );
   }
 
   async #list(maxAgeMs: number): Promise<DefinitionsNow> {
     const since = this.#now() - maxAgeMs;
-    const kept = (): DefinitionsNow | undefined => (this.#kept !== undefined && this.#kept.at >= since ? this.#kept : undefined);
+    const kept = (): DefinitionsNow | undefined =>
+      this.#kept !== undefined && this.#kept.at >= since ? this.#kept : undefined;
     // A look that is under way may have begun too early, or have met an outage that is over.
     if (kept() === undefined) await this.#looks.join().catch(() => undefined);
     return kept() ?? (await this.#looks.join());
@@ -62,16 +73,25 @@ export class JobDefinitions {
     const client = this.#client();
     const ids = new Set<string>();
     await client.withDeadline(Date.now() + LIST_DEADLINE_MS, async () => {
-      for await (const { workflowId } of client.workflow.list({ query: runningJobDefinitions(this.#taskQueue), pageSize: 1_000 })) if (ids.add(workflowId).size === MAX_DEFINITIONS) break;
+      for await (const { workflowId } of client.workflow.list({
+        query: runningJobDefinitions(this.#taskQueue),
+        pageSize: 1_000,
+      }))
+        if (ids.add(workflowId).size === MAX_DEFINITIONS) break;
       // A list may be behind, or cut short.
-      const missing = [...(this.#kept?.byRepository.values() ?? [])].flat().filter((id) => !ids.has(id));
-      await pMap(missing, async (id) => (await isRunning(client, id)) && ids.add(id), { concurrency: ASKED_AT_ONCE });
+      const missing = [...(this.#kept?.byRepository.values() ?? [])]
+        .flat()
+        .filter((id) => !ids.has(id));
+      await pMap(missing, async (id) => (await isRunning(client, id)) && ids.add(id), {
+        concurrency: ASKED_AT_ONCE,
+      });
     });
     const byRepository = new Map<string, string[]>();
     for (const id of ids) {
       const { repository } = readJobDefinitionId(id) ?? {};
       // What has an id of somebody's own making refuses every declaration.
-      if (repository !== undefined) byRepository.set(repository, [...(byRepository.get(repository) ?? []), id]);
+      if (repository !== undefined)
+        byRepository.set(repository, [...(byRepository.get(repository) ?? []), id]);
     }
     return { at, byRepository };
   }

@@ -9,7 +9,11 @@ import { workflowIdOfName } from '../../core/domain/runnerName.ts';
  * @param name - from outside: somebody else's runner may have any
  * @returns whether Temporal has the event; `false`: no such runner of ours runs, and there is nobody to tell
  */
-export async function tellRunner({ workflow }: Client, name: string, event: CiEvent): Promise<boolean> {
+export async function tellRunner(
+  { workflow }: Client,
+  name: string,
+  event: CiEvent,
+): Promise<boolean> {
   const workflowId = workflowIdOfName(name);
   if (workflowId === undefined) return false;
   try {

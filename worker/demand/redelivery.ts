@@ -37,17 +37,32 @@ async function goRound(options: RedeliveryOptions, signal: AbortSignal): Promise
   const { credentials, ciServers, intervalMs, ready, logger, onRedelivered } = options;
   const names = oneOfEachApp(credentials);
   // The first round soon: an event may have been missed because this process was not there.
-  for (let pauseMs = Math.min(intervalMs, 10_000); names.length > 0 && !signal.aborted; pauseMs = intervalMs) {
-    await delay(pauseMs * (0.9 + Math.random() * 0.2), undefined, { signal }).catch(() => undefined);
+  for (
+    let pauseMs = Math.min(intervalMs, 10_000);
+    names.length > 0 && !signal.aborted;
+    pauseMs = intervalMs
+  ) {
+    await delay(pauseMs * (0.9 + Math.random() * 0.2), undefined, { signal }).catch(
+      () => undefined,
+    );
     if (signal.aborted || !(await ready().catch(() => false))) continue;
     for (const name of names) {
       try {
-        const done = await ciServers.get(name).redeliverFailed?.({ maxRedeliveries: MAX_REDELIVERIES }, signal);
+        const done = await ciServers
+          .get(name)
+          .redeliverFailed?.({ maxRedeliveries: MAX_REDELIVERIES }, signal);
         if (done === undefined || done.redelivered === 0) continue;
         onRedelivered?.(name, done.redelivered);
-        logger.info({ credential: name, ...done }, 'webhook deliveries that had failed are being sent again');
+        logger.info(
+          { credential: name, ...done },
+          'webhook deliveries that had failed are being sent again',
+        );
       } catch (error) {
-        if (!signal.aborted) logger.warn({ err: error, credential: name }, 'failed webhook deliveries cannot be looked for; trying again at the next round');
+        if (!signal.aborted)
+          logger.warn(
+            { err: error, credential: name },
+            'failed webhook deliveries cannot be looked for; trying again at the next round',
+          );
       }
     }
   }

@@ -1,5 +1,13 @@
 /** What the head of a request tells of a delivery that cannot be good, before anything of its body is read. Pure. */
-import { BAD_SIGNATURE, BODY_LIMIT, NO_DELIVERY_ID, NO_EVENT_NAME, TOO_LARGE, WRONG_TYPE, type Answer } from './webhookAnswers.ts';
+import {
+  BAD_SIGNATURE,
+  BODY_LIMIT,
+  NO_DELIVERY_ID,
+  NO_EVENT_NAME,
+  TOO_LARGE,
+  WRONG_TYPE,
+  type Answer,
+} from './webhookAnswers.ts';
 
 export type Headers = Readonly<Record<string, string | string[] | undefined>>;
 

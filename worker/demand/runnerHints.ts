@@ -26,7 +26,11 @@ export class RunnerHints {
   readonly #held = new Map<string, Held>();
 
   /** @param onFailure - told of a hint that could not be told @param heldMs @default 5000 */
-  constructor(tell: (runnerName: string, event: CiEvent) => Promise<unknown>, onFailure: (error: unknown) => void, heldMs: number = HELD_MS) {
+  constructor(
+    tell: (runnerName: string, event: CiEvent) => Promise<unknown>,
+    onFailure: (error: unknown) => void,
+    heldMs: number = HELD_MS,
+  ) {
     this.#tell = tell;
     this.#onFailure = onFailure;
     this.#heldMs = heldMs;
@@ -47,7 +51,11 @@ export class RunnerHints {
         this.#onFailure(error);
       }
     };
-    const held: Held = { event, tell, timer: setTimeout(() => void tell(), this.#held.size < MAX_HELD ? this.#heldMs : 0) };
+    const held: Held = {
+      event,
+      tell,
+      timer: setTimeout(() => void tell(), this.#held.size < MAX_HELD ? this.#heldMs : 0),
+    };
     this.#held.set(key, held);
   }
 

@@ -3,37 +3,97 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { RunnerSetStatus, SetRunnerStatus } from '../../core/contract/index.ts';
 import type { JobNews } from './webhookDelivery.ts';
 
-const runnersIn = (...states: SetRunnerStatus['state'][]) => ({ runners }: RunnerSetStatus): number => runners.filter(({ state }) => states.includes(state)).length;
+const runnersIn =
+  (...states: SetRunnerStatus['state'][]) =>
+  ({ runners }: RunnerSetStatus): number =>
+    runners.filter(({ state }) => states.includes(state)).length;
 
 /** Those in whose name is `_total` are counters, the others gauges. */
-const METRICS: readonly (readonly [name: string, help: string, value: (status: RunnerSetStatus) => number])[] = [
-  ['holdfast_set_assigned_jobs', 'Jobs that the set has to serve: queued, or in progress', ({ jobs }) => jobs.queued + jobs.assigned],
+const METRICS: readonly (readonly [
+  name: string,
+  help: string,
+  value: (status: RunnerSetStatus) => number,
+])[] = [
+  [
+    'holdfast_set_assigned_jobs',
+    'Jobs that the set has to serve: queued, or in progress',
+    ({ jobs }) => jobs.queued + jobs.assigned,
+  ],
   ['holdfast_set_queued_jobs', 'Jobs of the set that wait for a runner', ({ jobs }) => jobs.queued],
-  ['holdfast_set_running_jobs', 'Jobs of the set that are in progress', ({ jobs }) => jobs.assigned],
+  [
+    'holdfast_set_running_jobs',
+    'Jobs of the set that are in progress',
+    ({ jobs }) => jobs.assigned,
+  ],
   ['holdfast_set_desired_runners', 'Runners that the set wants now', ({ desired }) => desired],
   ['holdfast_set_min_runners', 'Least runners, or idle runners, of the set', ({ min }) => min],
   ['holdfast_set_max_runners', 'Most runners of the set', ({ max }) => max],
-  ['holdfast_set_starting_runners', 'Runners of the set that are not online yet', runnersIn('starting')],
-  ['holdfast_set_registered_runners', 'Runners of the set that are online: idle, busy or draining', runnersIn('idle', 'busy', 'draining')],
-  ['holdfast_set_idle_runners', 'Runners of the set that are online without a job', runnersIn('idle')],
+  [
+    'holdfast_set_starting_runners',
+    'Runners of the set that are not online yet',
+    runnersIn('starting'),
+  ],
+  [
+    'holdfast_set_registered_runners',
+    'Runners of the set that are online: idle, busy or draining',
+    runnersIn('idle', 'busy', 'draining'),
+  ],
+  [
+    'holdfast_set_idle_runners',
+    'Runners of the set that are online without a job',
+    runnersIn('idle'),
+  ],
   ['holdfast_set_busy_runners', 'Runners of the set that run a job', runnersIn('busy')],
-  ['holdfast_set_draining_runners', 'Runners of the set that leave, after their job if they have one', runnersIn('draining')],
-  ['holdfast_set_paused', '1 while the set starts no runner (paused, breaker, …), else 0', ({ paused }) => (paused === undefined ? 0 : 1)],
-  ['holdfast_set_held_back_jobs', 'Queued jobs for which limits of the set start no runner', ({ heldBack }) => heldBack?.jobs ?? 0],
-  ['holdfast_set_held_back_runners', 'Runners that the set starts no more today, because its maxRunnerHours are used up', ({ heldBack }) => heldBack?.runners ?? 0],
-  ['holdfast_set_passed_on_jobs', 'Queued jobs that other sets have, because the set could not serve them', ({ passedOn }) => passedOn ?? 0],
-  ['holdfast_set_started_jobs_total', 'Jobs of the set that a runner began', ({ jobs }) => jobs.startedTotal],
-  ['holdfast_set_completed_jobs_total', 'Jobs of the set that were completed', ({ jobs }) => jobs.completedTotal],
+  [
+    'holdfast_set_draining_runners',
+    'Runners of the set that leave, after their job if they have one',
+    runnersIn('draining'),
+  ],
+  [
+    'holdfast_set_paused',
+    '1 while the set starts no runner (paused, breaker, …), else 0',
+    ({ paused }) => (paused === undefined ? 0 : 1),
+  ],
+  [
+    'holdfast_set_held_back_jobs',
+    'Queued jobs for which limits of the set start no runner',
+    ({ heldBack }) => heldBack?.jobs ?? 0,
+  ],
+  [
+    'holdfast_set_held_back_runners',
+    'Runners that the set starts no more today, because its maxRunnerHours are used up',
+    ({ heldBack }) => heldBack?.runners ?? 0,
+  ],
+  [
+    'holdfast_set_passed_on_jobs',
+    'Queued jobs that other sets have, because the set could not serve them',
+    ({ passedOn }) => passedOn ?? 0,
+  ],
+  [
+    'holdfast_set_started_jobs_total',
+    'Jobs of the set that a runner began',
+    ({ jobs }) => jobs.startedTotal,
+  ],
+  [
+    'holdfast_set_completed_jobs_total',
+    'Jobs of the set that were completed',
+    ({ jobs }) => jobs.completedTotal,
+  ],
 ];
 
 const STARTUP_SECONDS = [1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600, 1_800, 3_600];
-const EXECUTION_SECONDS = [1, 5, 10, 30, 60, 120, 300, 600, 1_200, 1_800, 3_600, 7_200, 21_600, 86_400];
+const EXECUTION_SECONDS = [
+  1, 5, 10, 30, 60, 120, 300, 600, 1_200, 1_800, 3_600, 7_200, 21_600, 86_400,
+];
 
 /**
  * What sets say of themselves, asked at each scrape. Every replica tells the same: aggregate with `max by (set)`.
  * @param statuses - never throws
  */
-export function registerSetMetrics(registry: Registry, statuses: () => Promise<readonly RunnerSetStatus[]>): void {
+export function registerSetMetrics(
+  registry: Registry,
+  statuses: () => Promise<readonly RunnerSetStatus[]>,
+): void {
   for (const [name, help, value] of METRICS) {
     const Metric = name.endsWith('_total') ? Counter : Gauge;
     const metric: Gauge | Counter = new Metric({
@@ -45,7 +105,8 @@ export function registerSetMetrics(registry: Registry, statuses: () => Promise<r
       collect: async () => {
         const all = await statuses();
         metric.reset();
-        for (const status of all) metric.inc({ set: status.name, scope: status.scope }, value(status));
+        for (const status of all)
+          metric.inc({ set: status.name, scope: status.scope }, value(status));
       },
     });
   }
@@ -54,14 +115,36 @@ export function registerSetMetrics(registry: Registry, statuses: () => Promise<r
 /** How long jobs waited and ran, from the events of the webhook. @returns takes each event of a job that a runner of a set runs */
 export function createJobDurations(registry: Registry): (set: string, news: JobNews) => void {
   const registers = [registry];
-  const startup = new Histogram({ name: 'holdfast_job_startup_duration_seconds', help: 'From queued to in progress, of jobs that a runner of the set ran', labelNames: ['set'], buckets: STARTUP_SECONDS, registers });
-  const execution = new Histogram({ name: 'holdfast_job_execution_duration_seconds', help: 'From in progress to completed, of jobs that a runner of the set ran', labelNames: ['set', 'conclusion'], buckets: EXECUTION_SECONDS, registers });
+  const startup = new Histogram({
+    name: 'holdfast_job_startup_duration_seconds',
+    help: 'From queued to in progress, of jobs that a runner of the set ran',
+    labelNames: ['set'],
+    buckets: STARTUP_SECONDS,
+    registers,
+  });
+  const execution = new Histogram({
+    name: 'holdfast_job_execution_duration_seconds',
+    help: 'From in progress to completed, of jobs that a runner of the set ran',
+    labelNames: ['set', 'conclusion'],
+    buckets: EXECUTION_SECONDS,
+    registers,
+  });
   return (set, { event, startupMs, executionMs }) => {
     if (startupMs !== undefined) startup.observe({ set }, startupMs / 1_000);
-    if (executionMs !== undefined) execution.observe({ set, conclusion: known(event.conclusion) }, executionMs / 1_000);
+    if (executionMs !== undefined)
+      execution.observe({ set, conclusion: known(event.conclusion) }, executionMs / 1_000);
   };
 }
 
 /** GitHub's conclusions; a label must have few values. */
-const CONCLUSIONS = ['success', 'failure', 'cancelled', 'skipped', 'timed_out', 'neutral', 'action_required'];
-const known = (conclusion = 'none'): string => (CONCLUSIONS.includes(conclusion) ? conclusion : 'other');
+const CONCLUSIONS = [
+  'success',
+  'failure',
+  'cancelled',
+  'skipped',
+  'timed_out',
+  'neutral',
+  'action_required',
+];
+const known = (conclusion = 'none'): string =>
+  CONCLUSIONS.includes(conclusion) ? conclusion : 'other';

@@ -34,7 +34,9 @@ export class SetStatuses {
   async now(): Promise<readonly RunnerSetStatus[]> {
     if (performance.now() - this.#at > AGE_MS) {
       const timeout = new AbortController();
-      const late = delay(SCRAPE_WAIT_MS, undefined, { signal: timeout.signal, ref: false }).catch(() => undefined);
+      const late = delay(SCRAPE_WAIT_MS, undefined, { signal: timeout.signal, ref: false }).catch(
+        () => undefined,
+      );
       await Promise.race([this.#asking.join(), late]);
       timeout.abort();
     }
@@ -46,10 +48,16 @@ export class SetStatuses {
     try {
       const { sets, unknown } = await this.#sets.list(AGE_MS);
       const ids = [...sets.map(({ workflowId }) => workflowId), ...unknown].slice(0, MAX_SETS);
-      await pMap(ids, async (id) => {
-        const status = await this.#sets.status(id).catch((error: unknown) => this.#complain(error));
-        if (status) found.push(status);
-      }, { concurrency: QUERIES_AT_ONCE });
+      await pMap(
+        ids,
+        async (id) => {
+          const status = await this.#sets
+            .status(id)
+            .catch((error: unknown) => this.#complain(error));
+          if (status) found.push(status);
+        },
+        { concurrency: QUERIES_AT_ONCE },
+      );
     } catch (error) {
       this.#complain(error);
       return;
@@ -59,6 +67,11 @@ export class SetStatuses {
   }
 
   #complain(error: unknown): undefined {
-    this.#log.line('status', (leftOut) => this.#logger.warn({ err: error, leftOut }, 'the status of runner sets is missing in /metrics'));
+    this.#log.line('status', (leftOut) =>
+      this.#logger.warn(
+        { err: error, leftOut },
+        'the status of runner sets is missing in /metrics',
+      ),
+    );
   }
 }

@@ -18,7 +18,20 @@ import { OncePerKey } from './oncePerKey.ts';
 import { header, refusalOf, type Headers } from './refusal.ts';
 import { RunnerHints } from './runnerHints.ts';
 import { isSigned } from './signature.ts';
-import { ACCEPTED, BAD_SIGNATURE, BODY_LIMIT, NOT_OURS, NO_EVENT, NO_JSON, OVERLOADED, PONG, REPEATED, STALE, UNAVAILABLE, type Answer } from './webhookAnswers.ts';
+import {
+  ACCEPTED,
+  BAD_SIGNATURE,
+  BODY_LIMIT,
+  NOT_OURS,
+  NO_EVENT,
+  NO_JSON,
+  OVERLOADED,
+  PONG,
+  REPEATED,
+  STALE,
+  UNAVAILABLE,
+  type Answer,
+} from './webhookAnswers.ts';
 import { readDelivery, type Delivery, type JobNews } from './webhookDelivery.ts';
 
 export const WEBHOOK_PATH = '/webhooks/github';
@@ -52,7 +65,11 @@ export interface WebhookOptions {
 export type News = Extract<Delivery, { kind: 'job' | 'change' }>;
 
 /** Does what has to be done with a delivery in a span of its own. `pass` takes the span, as a `traceparent`, where it is recorded. */
-export type DeliveryTraces = (news: News, delivery: string, pass: (trace?: string) => Promise<Answer>) => Promise<Answer>;
+export type DeliveryTraces = (
+  news: News,
+  delivery: string,
+  pass: (trace?: string) => Promise<Answer>,
+) => Promise<Answer>;
 
 /** GitHub gives up on a delivery after 10 s. */
 const DEADLINE_MS = 8_000;
@@ -64,26 +81,42 @@ const BODY_BUDGET = 16 * 1024 * 1024;
 const RETRY_AFTER_S = 10;
 
 /** Adds the route to the server. */
-export async function registerWebhook(server: FastifyInstance, options: WebhookOptions): Promise<void> {
+export async function registerWebhook(
+  server: FastifyInstance,
+  options: WebhookOptions,
+): Promise<void> {
   const receiver = new Receiver(options);
   server.addHook('onClose', async () => await receiver.close());
   const bodies = new BodyBudget(options.bodyBudget ?? BODY_BUDGET);
-  const finish = async (reply: FastifyReply, { outcome, status, message }: Answer): Promise<FastifyReply> => {
+  const finish = async (
+    reply: FastifyReply,
+    { outcome, status, message }: Answer,
+  ): Promise<FastifyReply> => {
     options.onDelivery?.(outcome);
     if (status === 503) reply.header('retry-after', RETRY_AFTER_S);
-    return message === undefined ? await reply.code(status).send() : await reply.code(status).type('application/json').send({ message });
+    return message === undefined
+      ? await reply.code(status).send()
+      : await reply.code(status).type('application/json').send({ message });
   };
   // In a scope of its own: here a body is the bytes that were signed, not what they mean.
   await server.register(async (scope) => {
     scope.removeAllContentTypeParsers();
-    scope.addContentTypeParser('*', async (_request: FastifyRequest, payload: IncomingMessage) => await bodies.read(payload));
+    scope.addContentTypeParser(
+      '*',
+      async (_request: FastifyRequest, payload: IncomingMessage) => await bodies.read(payload),
+    );
     scope.addHook('onRequest', async ({ headers }, reply) => {
       const refusal = refusalOf(headers);
-      return refusal === undefined ? undefined : await finish(reply, receiver.refused(refusal, headers));
+      return refusal === undefined
+        ? undefined
+        : await finish(reply, receiver.refused(refusal, headers));
     });
     scope.setErrorHandler(async (error, { headers }, reply) => {
       if (!(error instanceof BodyRefusedError)) throw error;
-      return await finish(reply.removeHeader('connection'), receiver.refused(error.answer, headers));
+      return await finish(
+        reply.removeHeader('connection'),
+        receiver.refused(error.answer, headers),
+      );
     });
     scope.post(WEBHOOK_PATH, { bodyLimit: BODY_LIMIT }, async (request, reply) => {
       const { headers, body } = request;
@@ -112,8 +145,20 @@ class Receiver {
     this.#definitions = new JobDefinitions(options.client, options.taskQueue);
     this.#hints = new RunnerHints(
       // Its own time: that of the delivery, which it would have without a word, is over by then.
-      async (name, event) => await options.client().withDeadline(Date.now() + (options.deadlineMs ?? DEADLINE_MS), async () => await tellRunner(options.client(), name, event)),
-      (error) => this.#log.line('hint', (leftOut) => options.logger.warn({ err: error, leftOut }, 'a runner of a set was not told of its job; its set was')),
+      async (name, event) =>
+        await options
+          .client()
+          .withDeadline(
+            Date.now() + (options.deadlineMs ?? DEADLINE_MS),
+            async () => await tellRunner(options.client(), name, event),
+          ),
+      (error) =>
+        this.#log.line('hint', (leftOut) =>
+          options.logger.warn(
+            { err: error, leftOut },
+            'a runner of a set was not told of its job; its set was',
+          ),
+        ),
       options.hintsHeldMs,
     );
   }
@@ -126,8 +171,16 @@ class Receiver {
 
   /** Says in the log why a delivery is refused. */
   refused(answer: Answer, headers: Headers): Answer {
-    const hint = answer === BAD_SIGNATURE ? '; is its secret the one of HOLDFAST_WEBHOOK_SECRET or HOLDFAST_WEBHOOK_SECRET_FILE?' : '';
-    this.#log.line(answer.outcome, (leftOut) => this.#options.logger.warn({ delivery: header(headers, 'x-github-delivery'), leftOut }, `webhook delivery refused: ${answer.message}${hint}`));
+    const hint =
+      answer === BAD_SIGNATURE
+        ? '; is its secret the one of HOLDFAST_WEBHOOK_SECRET or HOLDFAST_WEBHOOK_SECRET_FILE?'
+        : '';
+    this.#log.line(answer.outcome, (leftOut) =>
+      this.#options.logger.warn(
+        { delivery: header(headers, 'x-github-delivery'), leftOut },
+        `webhook delivery refused: ${answer.message}${hint}`,
+      ),
+    );
     return answer;
   }
 
@@ -140,7 +193,10 @@ class Receiver {
     try {
       // The id is not signed. With the signature it stands for this body alone, and nobody can make us miss another.
       const delivery = header(headers, 'x-github-delivery');
-      const { result, repeated } = await this.#passed.do(`${delivery} ${header(headers, 'x-hub-signature-256')}`, async () => await this.#passTraced(read, delivery));
+      const { result, repeated } = await this.#passed.do(
+        `${delivery} ${header(headers, 'x-hub-signature-256')}`,
+        async () => await this.#passTraced(read, delivery),
+      );
       return repeated && result === ACCEPTED ? REPEATED : result;
     } finally {
       this.#inFlight--;
@@ -148,7 +204,8 @@ class Receiver {
   }
 
   #read(headers: Headers, body: unknown): News | Answer {
-    if (!Buffer.isBuffer(body) || !this.#isSigned(body, header(headers, 'x-hub-signature-256'))) return this.refused(BAD_SIGNATURE, headers);
+    if (!Buffer.isBuffer(body) || !this.#isSigned(body, header(headers, 'x-hub-signature-256')))
+      return this.refused(BAD_SIGNATURE, headers);
     const event = header(headers, 'x-github-event');
     if (event === 'ping') return PONG;
     const json = parse(body.toString('utf8'));
@@ -161,7 +218,13 @@ class Receiver {
 
   async #passTraced(read: News, delivery: string): Promise<Answer> {
     const { traces } = this.#options;
-    return traces === undefined ? await this.#pass(read, delivery) : await traces(read, delivery, async (trace) => await this.#pass(traced(read, trace), delivery));
+    return traces === undefined
+      ? await this.#pass(read, delivery)
+      : await traces(
+          read,
+          delivery,
+          async (trace) => await this.#pass(traced(read, trace), delivery),
+        );
   }
 
   /** Never throws: that Temporal does not accept the event is an answer. */
@@ -169,12 +232,21 @@ class Receiver {
     const { client, logger, deadlineMs = DEADLINE_MS } = this.#options;
     const deadline = AbortSignal.timeout(deadlineMs);
     try {
-      const telling = client().withDeadline(Date.now() + deadlineMs, async () => (kind === 'job' ? await this.#passJob(news, deadline) : await this.#definitions.tell(news.repository, news.change)));
+      const telling = client().withDeadline(Date.now() + deadlineMs, async () =>
+        kind === 'job'
+          ? await this.#passJob(news, deadline)
+          : await this.#definitions.tell(news.repository, news.change),
+      );
       if (await within(deadline, telling)) return ACCEPTED;
       if (kind === 'job') this.#sayNotOurs(news);
       return NOT_OURS;
     } catch (error) {
-      this.#log.line('temporal_unavailable', (leftOut) => logger.error({ err: error, delivery, leftOut }, 'webhook delivery not passed on: Temporal does not accept it'));
+      this.#log.line('temporal_unavailable', (leftOut) =>
+        logger.error(
+          { err: error, delivery, leftOut },
+          'webhook delivery not passed on: Temporal does not accept it',
+        ),
+      );
       return UNAVAILABLE;
     }
   }
@@ -187,7 +259,10 @@ class Receiver {
 
   #sayNotOurs({ event: { repository, labels } }: JobNews): void {
     this.#log.line('not_ours', (leftOut) =>
-      this.#options.logger.info({ repository, labels: labels.slice(0, 20).map((label) => label.slice(0, 100)), leftOut }, 'webhook event of a job that no runner set covers and no runner of ours runs: nothing to do'),
+      this.#options.logger.info(
+        { repository, labels: labels.slice(0, 20).map((label) => label.slice(0, 100)), leftOut },
+        'webhook event of a job that no runner set covers and no runner of ours runs: nothing to do',
+      ),
     );
   }
 
@@ -197,14 +272,22 @@ class Receiver {
    * @throws SetsUnknownError, what Temporal's client throws, or the reason of `signal`; some may have been told then: they all bear being
    *   told again
    */
-  async #tell(news: JobNews, signal: AbortSignal): Promise<{ told: boolean; runBy: string | undefined }> {
+  async #tell(
+    news: JobNews,
+    signal: AbortSignal,
+  ): Promise<{ told: boolean; runBy: string | undefined }> {
     const { runner } = news;
     const set = runner === undefined ? undefined : setOfRunner(runner.name);
     const sets = await this.#tellSets(news, set, signal);
     // When a job failed tells whether it was interrupted.
-    const mayWait = sets.isOwnTold && (runner?.event.action !== 'completed' || runner.event.conclusion === 'success');
+    const mayWait =
+      sets.isOwnTold &&
+      (runner?.event.action !== 'completed' || runner.event.conclusion === 'success');
     if (runner !== undefined && mayWait) this.#hints.later(runner.name, runner.event);
-    const toldRunner = runner !== undefined && !mayWait && (await tellRunner(this.#options.client(), runner.name, runner.event));
+    const toldRunner =
+      runner !== undefined &&
+      !mayWait &&
+      (await tellRunner(this.#options.client(), runner.name, runner.event));
     return { told: sets.told || toldRunner, runBy: sets.isOwnThere ? set : undefined };
   }
 
@@ -212,17 +295,31 @@ class Receiver {
    * @param own - the set whose runner may run the job: it learns that it is busy, or free again
    * @returns whether any has the event, whether that set is there, and whether it has the event
    */
-  async #tellSets(news: JobNews, own: string | undefined, signal: AbortSignal): Promise<{ told: boolean; isOwnThere: boolean; isOwnTold: boolean }> {
+  async #tellSets(
+    news: JobNews,
+    own: string | undefined,
+    signal: AbortSignal,
+  ): Promise<{ told: boolean; isOwnThere: boolean; isOwnTold: boolean }> {
     const ownId = own === undefined ? undefined : setWorkflowId(own);
     for (let again = false; ; again = true) {
       const { chosen, running } = await this.#options.sets.choose(news, again);
       const isOwnThere = ownId !== undefined && running.has(ownId);
-      const ids = [...new Set([...(chosen === undefined ? [] : [chosen]), ...(isOwnThere ? [ownId] : [])])];
-      const told = await Promise.all(ids.map(async (id) => await this.#signals.send(id, news.event, signal)));
+      const ids = [
+        ...new Set([...(chosen === undefined ? [] : [chosen]), ...(isOwnThere ? [ownId] : [])]),
+      ];
+      const told = await Promise.all(
+        ids.map(async (id) => await this.#signals.send(id, news.event, signal)),
+      );
       // A list that is behind: it is to come again.
-      if (again && chosen !== undefined && !told.includes(true)) throw new SetsUnknownError(`${chosen} is listed, and has ended`);
+      if (again && chosen !== undefined && !told.includes(true))
+        throw new SetsUnknownError(`${chosen} is listed, and has ended`);
       // Ended since it was listed: the job is for whichever set covers it now.
-      if (again || chosen === undefined || told[0]) return { told: told.includes(true), isOwnThere, isOwnTold: ownId !== undefined && told[ids.indexOf(ownId)] === true };
+      if (again || chosen === undefined || told[0])
+        return {
+          told: told.includes(true),
+          isOwnThere,
+          isOwnTold: ownId !== undefined && told[ids.indexOf(ownId)] === true,
+        };
     }
   }
 
@@ -231,7 +328,12 @@ class Receiver {
     try {
       secrets = this.#options.secrets();
     } catch (error) {
-      this.#log.line('no_secret', () => this.#options.logger.error({ err: error }, 'the webhook secret cannot be read: deliveries are refused until it can'));
+      this.#log.line('no_secret', () =>
+        this.#options.logger.error(
+          { err: error },
+          'the webhook secret cannot be read: deliveries are refused until it can',
+        ),
+      );
       return false;
     }
     return isSigned(body, signature, secrets);
@@ -240,7 +342,8 @@ class Receiver {
 
 /** A set starts a runner for a job that is queued: in the job's trace. */
 function traced(read: News, trace: string | undefined): News {
-  if (trace === undefined || read.kind !== 'job' || read.news.event.action !== 'queued') return read;
+  if (trace === undefined || read.kind !== 'job' || read.news.event.action !== 'queued')
+    return read;
   return { ...read, news: { ...read.news, event: { ...read.news.event, trace } } };
 }
 

@@ -15,16 +15,61 @@ export const PONG: Answer = { outcome: 'ping', status: 200, message: 'pong' };
 /** No runner of ours runs the job, and no set covers it; or the repository has no declared job. */
 export const NOT_OURS: Answer = { outcome: 'not_ours', status: 204 };
 
-export const BAD_SIGNATURE: Answer = { outcome: 'bad_signature', status: 401, message: 'the signature is wrong: set the same secret here and at GitHub' };
-export const NO_EVENT_NAME: Answer = { outcome: 'malformed', status: 400, message: 'the header X-GitHub-Event is missing, or is no name of an event' };
-export const NO_DELIVERY_ID: Answer = { outcome: 'malformed', status: 400, message: 'the header X-GitHub-Delivery is missing, or is no id' };
-export const NO_JSON: Answer = { outcome: 'malformed', status: 400, message: 'the body is not JSON' };
-export const NO_EVENT: Answer = { outcome: 'malformed', status: 400, message: 'this is not a workflow_job, push or pull_request event as GitHub sends it' };
-export const WRONG_TYPE: Answer = { outcome: 'malformed', status: 415, message: "the body is not JSON: set the webhook's content type to application/json" };
-export const TOO_LARGE: Answer = { outcome: 'too_large', status: 413, message: `the body is over ${BODY_LIMIT / 1024} KiB, which is more than is taken: subscribe the webhook to workflow jobs, and to pushes and pull requests for declared jobs; a push of thousands of commits has to be run by hand` };
-export const STALE: Answer = { outcome: 'stale', status: 422, message: 'what the body tells of is over four days old, and GitHub delivers nothing again after three' };
+export const BAD_SIGNATURE: Answer = {
+  outcome: 'bad_signature',
+  status: 401,
+  message: 'the signature is wrong: set the same secret here and at GitHub',
+};
+export const NO_EVENT_NAME: Answer = {
+  outcome: 'malformed',
+  status: 400,
+  message: 'the header X-GitHub-Event is missing, or is no name of an event',
+};
+export const NO_DELIVERY_ID: Answer = {
+  outcome: 'malformed',
+  status: 400,
+  message: 'the header X-GitHub-Delivery is missing, or is no id',
+};
+export const NO_JSON: Answer = {
+  outcome: 'malformed',
+  status: 400,
+  message: 'the body is not JSON',
+};
+export const NO_EVENT: Answer = {
+  outcome: 'malformed',
+  status: 400,
+  message: 'this is not a workflow_job, push or pull_request event as GitHub sends it',
+};
+export const WRONG_TYPE: Answer = {
+  outcome: 'malformed',
+  status: 415,
+  message: "the body is not JSON: set the webhook's content type to application/json",
+};
+export const TOO_LARGE: Answer = {
+  outcome: 'too_large',
+  status: 413,
+  message: `the body is over ${BODY_LIMIT / 1024} KiB, which is more than is taken: subscribe the webhook to workflow jobs, and to pushes and pull requests for declared jobs; a push of thousands of commits has to be run by hand`,
+};
+export const STALE: Answer = {
+  outcome: 'stale',
+  status: 422,
+  message:
+    'what the body tells of is over four days old, and GitHub delivers nothing again after three',
+};
 /** Nobody reads this: its sender was too slow, has hung up, or was cut off. */
-export const INCOMPLETE: Answer = { outcome: 'incomplete', status: 400, message: 'the body did not arrive' };
+export const INCOMPLETE: Answer = {
+  outcome: 'incomplete',
+  status: 400,
+  message: 'the body did not arrive',
+};
 
-export const OVERLOADED: Answer = { outcome: 'overloaded', status: 503, message: 'too much is under way: deliver it again later' };
-export const UNAVAILABLE: Answer = { outcome: 'temporal_unavailable', status: 503, message: 'Temporal does not accept the event now: deliver it again later' };
+export const OVERLOADED: Answer = {
+  outcome: 'overloaded',
+  status: 503,
+  message: 'too much is under way: deliver it again later',
+};
+export const UNAVAILABLE: Answer = {
+  outcome: 'temporal_unavailable',
+  status: 503,
+  message: 'Temporal does not accept the event now: deliver it again later',
+};

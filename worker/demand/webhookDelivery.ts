@@ -45,7 +45,11 @@ const workflowJobEvent = z.object({
 type Body = z.output<typeof workflowJobEvent>;
 type Job = Body['workflow_job'];
 
-const ACTIONS = ['queued', 'in_progress', 'completed'] as const satisfies readonly CiEvent['action'][];
+const ACTIONS = [
+  'queued',
+  'in_progress',
+  'completed',
+] as const satisfies readonly CiEvent['action'][];
 type Action = (typeof ACTIONS)[number];
 /** Every name that Holdfast gives a runner; another one is no runner of ours, and must not get into a query. */
 const OUR_RUNNER_NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
@@ -66,7 +70,9 @@ export function readDelivery(eventName: string, body: unknown, nowMs: number): D
   if (action === undefined) return { kind: 'ignored', why: 'other_action' };
   const name = job.runner_name ?? '';
   const event = jobEvent(action, parsed.data, nowMs);
-  const runner = OUR_RUNNER_NAME.test(name) ? { name, event: runnerEvent(event, job, name) } : undefined;
+  const runner = OUR_RUNNER_NAME.test(name)
+    ? { name, event: runnerEvent(event, job, name) }
+    : undefined;
   const news: JobNews = {
     event,
     ...(job.run_id && { run: job.run_id }),
@@ -82,8 +88,16 @@ function later(...times: readonly (number | undefined)[]): number | undefined {
   return known.length === 0 ? undefined : Math.max(...known);
 }
 
-function jobEvent(action: Action, { workflow_job: job, repository, deployment }: Body, nowMs: number): JobEvent {
-  const at = { queued: later(job.created_at, deployment?.updated_at), in_progress: job.started_at, completed: job.completed_at }[action];
+function jobEvent(
+  action: Action,
+  { workflow_job: job, repository, deployment }: Body,
+  nowMs: number,
+): JobEvent {
+  const at = {
+    queued: later(job.created_at, deployment?.updated_at),
+    in_progress: job.started_at,
+    completed: job.completed_at,
+  }[action];
   return {
     action,
     jobId: job.id,
@@ -96,7 +110,11 @@ function jobEvent(action: Action, { workflow_job: job, repository, deployment }:
   };
 }
 
-function runnerEvent({ action, jobId, runAttempt, at }: JobEvent, job: Job, runnerName: string): CiEvent {
+function runnerEvent(
+  { action, jobId, runAttempt, at }: JobEvent,
+  job: Job,
+  runnerName: string,
+): CiEvent {
   const event: CiEvent = { action, jobId, runAttempt, at, runnerName };
   if (job.runner_id) event.runnerId = job.runner_id; // GitHub says null or 0 until a runner is assigned
   if (job.name) event.jobName = job.name;
@@ -104,8 +122,13 @@ function runnerEvent({ action, jobId, runAttempt, at }: JobEvent, job: Job, runn
   return event;
 }
 
-function durations(action: Action, { created_at: queued, started_at: started, completed_at: completed, runner_id: runner }: Job): Pick<JobNews, 'startupMs' | 'executionMs'> {
-  if (action === 'in_progress' && queued !== undefined && started !== undefined) return { startupMs: Math.max(0, started - queued) };
-  if (action === 'completed' && runner && started !== undefined && completed !== undefined) return { executionMs: Math.max(0, completed - started) };
+function durations(
+  action: Action,
+  { created_at: queued, started_at: started, completed_at: completed, runner_id: runner }: Job,
+): Pick<JobNews, 'startupMs' | 'executionMs'> {
+  if (action === 'in_progress' && queued !== undefined && started !== undefined)
+    return { startupMs: Math.max(0, started - queued) };
+  if (action === 'completed' && runner && started !== undefined && completed !== undefined)
+    return { executionMs: Math.max(0, completed - started) };
   return {};
 }

@@ -17,15 +17,25 @@ const REQUEST_TIMEOUT_MS = 10_000;
 const LINGER_MS = 1_000;
 
 /** Makes the server; it listens when its `listen` is called. */
-export async function createWebhookServer({ maxConnections = 4_000, ...options }: WebhookServerOptions): Promise<FastifyInstance> {
-  const loggerInstance: FastifyBaseLogger = options.logger.child({ component: 'webhook' }, { level: 'warn' });
+export async function createWebhookServer({
+  maxConnections = 4_000,
+  ...options
+}: WebhookServerOptions): Promise<FastifyInstance> {
+  const loggerInstance: FastifyBaseLogger = options.logger.child(
+    { component: 'webhook' },
+    { level: 'warn' },
+  );
   const server = fastify({
     loggerInstance,
     // What strangers send is no news; what becomes of deliveries is counted, and told now and then.
     logController: new LogController({ disableRequestLogging: true }),
     requestTimeout: REQUEST_TIMEOUT_MS,
     // Node looks at its timeouts every 30 s by default.
-    http: { headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS, connectionsCheckingInterval: 1_000 },
+    http: {
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      connectionsCheckingInterval: 1_000,
+    },
   });
   // Of a request to another path no body is read, either.
   server.removeAllContentTypeParsers();

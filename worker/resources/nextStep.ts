@@ -50,33 +50,75 @@ export interface Step {
 /** A set that failed, as one does whose credential the workers do not know, is started again after this, in ms: the cause may have gone. */
 export const FAILED_RETRY_MS = 300_000;
 
-const step = (what: Step['do'], ready: boolean, reason: string, message: string): Step => ({ do: what, say: { ready, reason, message } });
+const step = (what: Step['do'], ready: boolean, reason: string, message: string): Step => ({
+  do: what,
+  say: { ready, reason, message },
+});
 
-const ENDED = step('nothing', false, 'Ended', 'the set was ended, and not by this resource: it stays so until the spec changes');
+const ENDED = step(
+  'nothing',
+  false,
+  'Ended',
+  'the set was ended, and not by this resource: it stays so until the spec changes',
+);
 
 export function nextStep({ resource, set }: Facts): Step {
   if (resource === undefined) {
     const orphan = set.is === 'running' && set.owner !== 'other' && !set.ending;
-    return step(orphan ? 'end' : 'nothing', false, 'Deleted', 'the resource is deleted: its runners leave');
+    return step(
+      orphan ? 'end' : 'nothing',
+      false,
+      'Deleted',
+      'the resource is deleted: its runners leave',
+    );
   }
   const { name, invalid, observed, saidEnded } = resource;
   if (set.is === 'running' && set.owner === 'other') {
-    const whose = set.elsewhere === undefined ? `drain that one first ("holdfast set delete ${name}")` : `it runs on task queue ${set.elsewhere}`;
-    return step('nothing', false, 'NameTaken', `a set ${name} is there that no resource of this name has made: ${whose}, or give this one another name`);
+    const whose =
+      set.elsewhere === undefined
+        ? `drain that one first ("holdfast set delete ${name}")`
+        : `it runs on task queue ${set.elsewhere}`;
+    return step(
+      'nothing',
+      false,
+      'NameTaken',
+      `a set ${name} is there that no resource of this name has made: ${whose}, or give this one another name`,
+    );
   }
   if (set.is === 'running' && set.owner === 'earlier') {
-    return step(set.ending ? 'nothing' : 'end', false, 'EarlierEnding', 'the set of an earlier resource of this name has to end first: its jobs may finish');
+    return step(
+      set.ending ? 'nothing' : 'end',
+      false,
+      'EarlierEnding',
+      'the set of an earlier resource of this name has to end first: its jobs may finish',
+    );
   }
-  if (set.is === 'running' && set.ending) return step('nothing', false, 'Ending', 'the set was told to end: its runners leave');
+  if (set.is === 'running' && set.ending)
+    return step('nothing', false, 'Ending', 'the set was told to end: its runners leave');
   if (invalid !== undefined) return step('nothing', false, 'InvalidSpec', invalid);
   if (set.is === 'running') {
-    if (set.differs === undefined) return step('nothing', false, 'NoAnswer', 'no worker has answered for the set yet');
-    return set.differs ? step('apply', false, 'Applying', 'the set is told what has changed') : step('nothing', true, 'Applied', 'the set is what the spec says');
+    if (set.differs === undefined)
+      return step('nothing', false, 'NoAnswer', 'no worker has answered for the set yet');
+    return set.differs
+      ? step('apply', false, 'Applying', 'the set is told what has changed')
+      : step('nothing', true, 'Applied', 'the set is what the spec says');
   }
   if (set.is === 'absent' && observed && saidEnded === true) return ENDED;
   if (set.is === 'ended' && set.mine && observed) {
-    if (set.failed && set.agoMs >= FAILED_RETRY_MS) return step('start', false, 'Starting', `the set is started again; it failed before: ${set.how}`);
-    if (set.failed) return step('nothing', false, 'Failed', `${set.how}; it is tried again every ${FAILED_RETRY_MS / 60_000} minutes, and as soon as the spec changes`);
+    if (set.failed && set.agoMs >= FAILED_RETRY_MS)
+      return step(
+        'start',
+        false,
+        'Starting',
+        `the set is started again; it failed before: ${set.how}`,
+      );
+    if (set.failed)
+      return step(
+        'nothing',
+        false,
+        'Failed',
+        `${set.how}; it is tried again every ${FAILED_RETRY_MS / 60_000} minutes, and as soon as the spec changes`,
+      );
     return ENDED;
   }
   return step('start', false, 'Starting', 'the set is started');

@@ -1,6 +1,10 @@
 /** RunnerSet resources at the API server. */
 import type { ApiServer } from '../../activities/compute/kubernetes/apiServer.ts';
-import { apiFailure, isAbsence, toComputeError } from '../../activities/compute/kubernetes/errors.ts';
+import {
+  apiFailure,
+  isAbsence,
+  toComputeError,
+} from '../../activities/compute/kubernetes/errors.ts';
 import { listObjects } from '../../activities/compute/kubernetes/objectList.ts';
 import { openWatch, type WatchEvent } from '../../activities/compute/kubernetes/openWatch.ts';
 import { RUNNER_SETS, type RunnerSetResource } from './runnerSetResource.ts';
@@ -17,10 +21,17 @@ export class ResourceApi {
   }
 
   /** @returns what there is, and from where a watch goes on @throws Error */
-  async list(signal: AbortSignal): Promise<{ resources: RunnerSetResource[]; resourceVersion: string }> {
+  async list(
+    signal: AbortSignal,
+  ): Promise<{ resources: RunnerSetResource[]; resourceVersion: string }> {
     const resources: RunnerSetResource[] = [];
     try {
-      const resourceVersion = await listObjects<RunnerSetResource>(this.#api, listKind, { resource: plural, path: this.#path, signal, onObject: (resource) => resources.push(resource) });
+      const resourceVersion = await listObjects<RunnerSetResource>(this.#api, listKind, {
+        resource: plural,
+        path: this.#path,
+        signal,
+        onObject: (resource) => resources.push(resource),
+      });
       return { resources, resourceVersion };
     } catch (error) {
       throw explained(error, `list ${plural}`);
@@ -28,14 +39,28 @@ export class ResourceApi {
   }
 
   /** Ends when the server ends it, which is a moment before `quietMs` is over. @throws as {@link openWatch} */
-  async watch(resourceVersion: string, quietMs: number, signal: AbortSignal): Promise<AsyncIterable<WatchEvent<RunnerSetResource>>> {
-    return await openWatch<RunnerSetResource>(this.#api, { resource: plural, path: this.#path, resourceVersion, quietMs, signal });
+  async watch(
+    resourceVersion: string,
+    quietMs: number,
+    signal: AbortSignal,
+  ): Promise<AsyncIterable<WatchEvent<RunnerSetResource>>> {
+    return await openWatch<RunnerSetResource>(this.#api, {
+      resource: plural,
+      path: this.#path,
+      resourceVersion,
+      quietMs,
+      signal,
+    });
   }
 
   /** `undefined`: there is none, by the API server's own word. @throws Error */
   async get(name: string): Promise<RunnerSetResource | undefined> {
     try {
-      return await this.#api.call<RunnerSetResource & { kind: string }>({ verb: 'get', resource: plural, path: `${this.#path}/${encodeURIComponent(name)}` });
+      return await this.#api.call<RunnerSetResource & { kind: string }>({
+        verb: 'get',
+        resource: plural,
+        path: `${this.#path}/${encodeURIComponent(name)}`,
+      });
     } catch (error) {
       if (isAbsence(error, name)) return undefined;
       throw explained(error, `get ${plural} ${name}`);
@@ -45,7 +70,12 @@ export class ResourceApi {
   /** Of one that is gone: nothing. @throws Error */
   async patchStatus(name: string, status: object): Promise<void> {
     try {
-      await this.#api.call({ verb: 'patch', resource: plural, path: `${this.#path}/${encodeURIComponent(name)}/status`, body: { status } });
+      await this.#api.call({
+        verb: 'patch',
+        resource: plural,
+        path: `${this.#path}/${encodeURIComponent(name)}/status`,
+        body: { status },
+      });
     } catch (error) {
       if (!isAbsence(error, name)) throw explained(error, `patch ${plural}/status ${name}`);
     }
@@ -56,7 +86,15 @@ export class ResourceApi {
 function explained(error: unknown, what: string): Error {
   const known = toComputeError(error, what);
   const failure = apiFailure(error);
-  if (failure?.status === 404) return new Error(`${known.message}; apply the definition of RunnerSet: kubectl apply --server-side -f deploy/chart/crds`, { cause: error });
-  if (failure?.status === 403) return new Error(`${known.message}; the worker's Role needs get, list and watch on ${plural}.${group}, and patch on ${plural}/status`, { cause: error });
+  if (failure?.status === 404)
+    return new Error(
+      `${known.message}; apply the definition of RunnerSet: kubectl apply --server-side -f deploy/chart/crds`,
+      { cause: error },
+    );
+  if (failure?.status === 403)
+    return new Error(
+      `${known.message}; the worker's Role needs get, list and watch on ${plural}.${group}, and patch on ${plural}/status`,
+      { cause: error },
+    );
   return known;
 }

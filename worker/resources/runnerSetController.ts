@@ -16,7 +16,13 @@ import { diffSets } from '../cli/set/setDiff.ts';
 import { SparseLog } from '../sparseLog.ts';
 import { FAILED_RETRY_MS, nextStep, type SetFacts, type Step } from './nextStep.ts';
 import type { ResourceApi } from './resourceApi.ts';
-import { inputOf, statusOf, statusPatch, type RunnerSetResource, type Standing } from './runnerSetResource.ts';
+import {
+  inputOf,
+  statusOf,
+  statusPatch,
+  type RunnerSetResource,
+  type Standing,
+} from './runnerSetResource.ts';
 import type { FoundSet, SetWorkflows } from './setWorkflows.ts';
 
 export interface RunnerSetControllerOptions {
@@ -44,7 +50,10 @@ export class RunnerSetController {
   readonly #due = new Set<string>();
   #wake: () => void = () => undefined;
   /** What a set has refused, by the resource's UID. */
-  readonly #refused = new Map<string, { readonly generation: number; readonly at: number; readonly why: string }>();
+  readonly #refused = new Map<
+    string,
+    { readonly generation: number; readonly at: number; readonly why: string }
+  >();
 
   /** Starts at once, and goes on until {@link stop}. */
   constructor(options: RunnerSetControllerOptions) {
@@ -67,19 +76,37 @@ export class RunnerSetController {
         const { resources, resourceVersion } = await api.list(signal);
         const before = [...this.#resources.keys()];
         this.#resources = new Map(resources.map((resource) => [resource.metadata.name, resource]));
-        this.#mark([...before, ...this.#resources.keys(), ...(await this.#options.sets.namesOf(this.#options.namespace))]);
-        for await (const { type, object } of await api.watch(resourceVersion, lookMs * 1.2, signal)) {
+        this.#mark([
+          ...before,
+          ...this.#resources.keys(),
+          ...(await this.#options.sets.namesOf(this.#options.namespace)),
+        ]);
+        for await (const { type, object } of await api.watch(
+          resourceVersion,
+          lookMs * 1.2,
+          signal,
+        )) {
           if (type === 'BOOKMARK') continue;
           const { name, generation, uid } = object.metadata;
           const known = this.#resources.get(name);
           if (type === 'DELETED') this.#resources.delete(name);
           else this.#resources.set(name, object);
           // A status that was written, by us or by another worker, is no reason to look.
-          if (type === 'DELETED' || known?.metadata.uid !== uid || known.metadata.generation !== generation) this.#mark([name]);
+          if (
+            type === 'DELETED' ||
+            known?.metadata.uid !== uid ||
+            known.metadata.generation !== generation
+          )
+            this.#mark([name]);
         }
       } catch (error) {
         if (signal.aborted) return;
-        this.#log.line('watch', (leftOut) => this.#options.logger.warn({ err: error, leftOut }, 'RunnerSet resources cannot be watched; trying again'));
+        this.#log.line('watch', (leftOut) =>
+          this.#options.logger.warn(
+            { err: error, leftOut },
+            'RunnerSet resources cannot be watched; trying again',
+          ),
+        );
         await this.#pause(soonMs);
       }
     }
@@ -100,7 +127,9 @@ export class RunnerSetController {
   }
 
   #markSoon(name: string): void {
-    void this.#pause(this.#options.soonMs ?? 2_000).then(() => (this.#end.signal.aborted ? undefined : this.#mark([name])));
+    void this.#pause(this.#options.soonMs ?? 2_000).then(() =>
+      this.#end.signal.aborted ? undefined : this.#mark([name]),
+    );
   }
 
   async #pause(ms: number): Promise<void> {
@@ -112,7 +141,12 @@ export class RunnerSetController {
       if (await this.#settle(name)) return;
     } catch (error) {
       if (this.#end.signal.aborted) return;
-      this.#log.line('look', (leftOut) => this.#options.logger.warn({ err: error, runnerSet: name, leftOut }, 'a RunnerSet resource and its set cannot be compared; trying again'));
+      this.#log.line('look', (leftOut) =>
+        this.#options.logger.warn(
+          { err: error, runnerSet: name, leftOut },
+          'a RunnerSet resource and its set cannot be compared; trying again',
+        ),
+      );
     }
     this.#markSoon(name);
   }
@@ -129,7 +163,10 @@ export class RunnerSetController {
       ({ do: what, say } = this.#next(name, found, resource));
     }
     if (what !== 'nothing') {
-      logger.info({ runnerSet: name, step: what, why: say.message }, 'a RunnerSet resource and its set differ');
+      logger.info(
+        { runnerSet: name, step: what, why: say.message },
+        'a RunnerSet resource and its set differ',
+      );
       say = (await this.#carryOut(what, name, resource, found)) ?? say;
     }
     if (resource !== undefined) {
@@ -142,15 +179,30 @@ export class RunnerSetController {
 
   #next(name: string, found: FoundSet, resource: RunnerSetResource | undefined): Step {
     // One that waits for somebody's finalizer is as good as gone.
-    if (resource === undefined || resource.metadata.deletionTimestamp !== undefined) return nextStep({ resource: undefined, set: this.#factsOf(found, undefined) });
+    if (resource === undefined || resource.metadata.deletionTimestamp !== undefined)
+      return nextStep({ resource: undefined, set: this.#factsOf(found, undefined) });
     const { generation, uid } = resource.metadata;
     const wanted = admit(resource);
     const observed = resource.status?.observedGeneration === generation;
-    const saidEnded = resource.status?.conditions?.some(({ reason }) => reason === 'Ended') ?? false;
-    const step = nextStep({ resource: { name, observed, saidEnded, ...(typeof wanted === 'string' ? { invalid: wanted } : {}) }, set: this.#factsOf(found, resource) });
+    const saidEnded =
+      resource.status?.conditions?.some(({ reason }) => reason === 'Ended') ?? false;
+    const step = nextStep({
+      resource: {
+        name,
+        observed,
+        saidEnded,
+        ...(typeof wanted === 'string' ? { invalid: wanted } : {}),
+      },
+      set: this.#factsOf(found, resource),
+    });
     // What a set has refused it refuses again, until the spec changes or the worker's settings do.
     const refused = this.#refused.get(uid);
-    if (step.do !== 'apply' || refused?.generation !== generation || Date.now() - refused.at >= FAILED_RETRY_MS) return step;
+    if (
+      step.do !== 'apply' ||
+      refused?.generation !== generation ||
+      Date.now() - refused.at >= FAILED_RETRY_MS
+    )
+      return step;
     return { do: 'nothing', say: { ready: false, reason: 'Refused', message: refused.why } };
   }
 
@@ -158,26 +210,58 @@ export class RunnerSetController {
     const { namespace, taskQueue } = this.#options;
     if (found.is === 'absent') return found;
     const mine = found.resource?.uid === resource?.metadata.uid && resource !== undefined;
-    if (found.is === 'ended') return { is: 'ended', mine, how: found.how, failed: found.failed, agoMs: Date.now() - found.at };
+    if (found.is === 'ended')
+      return {
+        is: 'ended',
+        mine,
+        how: found.how,
+        failed: found.failed,
+        agoMs: Date.now() - found.at,
+      };
     const told = found.told;
     return {
       is: 'running',
-      owner: mine ? 'this' : found.resource?.namespace === namespace && found.taskQueue === taskQueue ? 'earlier' : 'other',
+      owner: mine
+        ? 'this'
+        : found.resource?.namespace === namespace && found.taskQueue === taskQueue
+          ? 'earlier'
+          : 'other',
       ...(found.taskQueue === taskQueue ? {} : { elsewhere: found.taskQueue }),
       ending: told?.status.ending !== undefined,
-      differs: told === undefined || resource === undefined ? undefined : diffSets(told.declaration, inputOf(resource)).length > 0,
+      differs:
+        told === undefined || resource === undefined
+          ? undefined
+          : diffSets(told.declaration, inputOf(resource)).length > 0,
     };
   }
 
   /** @returns how the resource stands after it, where that is otherwise than was expected */
-  async #carryOut(what: 'start' | 'apply' | 'end', name: string, resource: RunnerSetResource | undefined, found: FoundSet): Promise<Standing | undefined> {
+  async #carryOut(
+    what: 'start' | 'apply' | 'end',
+    name: string,
+    resource: RunnerSetResource | undefined,
+    found: FoundSet,
+  ): Promise<Standing | undefined> {
     const { sets, namespace } = this.#options;
-    if (what === 'end' && found.is === 'running' && found.resource !== undefined) await sets.end(name, found.chain, `its RunnerSet resource in namespace ${namespace} was deleted`);
+    if (what === 'end' && found.is === 'running' && found.resource !== undefined)
+      await sets.end(
+        name,
+        found.chain,
+        `its RunnerSet resource in namespace ${namespace} was deleted`,
+      );
     const wanted = resource && admit(resource);
-    if (what === 'end' || resource === undefined || wanted === undefined || typeof wanted === 'string') return undefined;
+    if (
+      what === 'end' ||
+      resource === undefined ||
+      wanted === undefined ||
+      typeof wanted === 'string'
+    )
+      return undefined;
     const { uid, generation } = resource.metadata;
     try {
-      await (what === 'start' ? sets.start(wanted.input, wanted.spec, { namespace, name, uid }) : sets.apply(wanted.input));
+      await (what === 'start'
+        ? sets.start(wanted.input, wanted.spec, { namespace, name, uid })
+        : sets.apply(wanted.input));
       this.#refused.delete(uid);
     } catch (error) {
       // Another worker's controller, most likely: the next look tells.
@@ -195,7 +279,9 @@ export class RunnerSetController {
 function refusalIn(error: unknown): string | undefined {
   const cause = error instanceof WorkflowFailedError ? error.cause : undefined;
   const refusals: readonly unknown[] = [FAILURE_TYPES.invalidInput, FAILURE_TYPES.setRefuses];
-  return cause instanceof ApplicationFailure && refusals.includes(cause.type) ? cause.message : undefined;
+  return cause instanceof ApplicationFailure && refusals.includes(cause.type)
+    ? cause.message
+    : undefined;
 }
 
 interface Admitted {
@@ -206,7 +292,17 @@ interface Admitted {
 /** @returns what is wrong with it, if something is; the worker that takes the set up knows more: policy, credentials, caps of timeouts */
 function admit(resource: RunnerSetResource): Admitted | string {
   const input = inputOf(resource);
-  const parsed = parseRunnerSetInput(input, { hash: () => '', checkSchedule: scheduleFault, policy: 'elsewhere' });
-  if (!parsed.ok) return parsed.errors.map(({ field, message }) => `${field === 'name' ? 'metadata.name' : `spec.${field}`}: ${message}`).join('; ');
+  const parsed = parseRunnerSetInput(input, {
+    hash: () => '',
+    checkSchedule: scheduleFault,
+    policy: 'elsewhere',
+  });
+  if (!parsed.ok)
+    return parsed.errors
+      .map(
+        ({ field, message }) =>
+          `${field === 'name' ? 'metadata.name' : `spec.${field}`}: ${message}`,
+      )
+      .join('; ');
   return { input, spec: parsed.spec };
 }

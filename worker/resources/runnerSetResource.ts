@@ -1,12 +1,21 @@
 /** A runner set as a Kubernetes resource, deploy/chart/crds: what of it is read, and what is written into its status. Pure. */
-import type { RunnerSetInput, RunnerSetStatus, SetRunnerStatus } from '../../core/contract/index.ts';
+import type {
+  RunnerSetInput,
+  RunnerSetStatus,
+  SetRunnerStatus,
+} from '../../core/contract/index.ts';
 import { setWorkflowId } from '../../core/contract/index.ts';
 import { defined } from '../../core/defined.ts';
 import { SET_LABEL } from '../../core/domain/podTemplate.ts';
 import { labelValue } from '../../activities/compute/kubernetes/metadata.ts';
 
 /** Resources of this kind, as in a path of the API. */
-export const RUNNER_SETS = { group: 'holdfast.dev', version: 'v1alpha1', plural: 'runnersets', listKind: 'RunnerSetList' } as const;
+export const RUNNER_SETS = {
+  group: 'holdfast.dev',
+  version: 'v1alpha1',
+  plural: 'runnersets',
+  listKind: 'RunnerSetList',
+} as const;
 
 /** https://github.com/kubernetes/community/blob/master/contributors/devel/sig-architecture/api-conventions.md#typical-status-properties */
 export interface Condition {
@@ -40,7 +49,12 @@ export interface RunnerSetResourceStatus {
 }
 
 export interface RunnerSetResource {
-  readonly metadata: { readonly name: string; readonly uid: string; readonly generation: number; readonly deletionTimestamp?: string };
+  readonly metadata: {
+    readonly name: string;
+    readonly uid: string;
+    readonly generation: number;
+    readonly deletionTimestamp?: string;
+  };
   readonly spec: Omit<RunnerSetInput, 'name'>;
   readonly status?: RunnerSetResourceStatus;
 }
@@ -64,25 +78,62 @@ export function inputOf({ metadata, spec }: RunnerSetResource): RunnerSetInput {
  * What the status is to be. What a set that does not answer has said last stays.
  * @param now - ms since the epoch
  */
-export function statusOf({ metadata, status: before = {} }: RunnerSetResource, standing: Standing, set: RunnerSetStatus | undefined, now: number): RunnerSetResourceStatus {
+export function statusOf(
+  { metadata, status: before = {} }: RunnerSetResource,
+  standing: Standing,
+  set: RunnerSetStatus | undefined,
+  now: number,
+): RunnerSetResourceStatus {
   return {
     ...(set === undefined ? counted(before) : told(set)),
     // A change that comes while the set ends is for the set after it.
-    observedGeneration: standing.reason === 'Ending' ? (before.observedGeneration ?? metadata.generation) : metadata.generation,
+    observedGeneration:
+      standing.reason === 'Ending'
+        ? (before.observedGeneration ?? metadata.generation)
+        : metadata.generation,
     selector: `${SET_LABEL}=${labelValue(metadata.name)}`,
     workflowId: setWorkflowId(metadata.name),
-    conditions: [ready(before.conditions?.find(({ type }) => type === 'Ready'), standing, metadata.generation, now)],
+    conditions: [
+      ready(
+        before.conditions?.find(({ type }) => type === 'Ready'),
+        standing,
+        metadata.generation,
+        now,
+      ),
+    ],
   };
 }
 
-function ready(before: Condition | undefined, { ready: isReady, reason, message }: Standing, observedGeneration: number, now: number): Condition {
+function ready(
+  before: Condition | undefined,
+  { ready: isReady, reason, message }: Standing,
+  observedGeneration: number,
+  now: number,
+): Condition {
   const status = isReady ? 'True' : 'False';
-  const lastTransitionTime = before?.status === status ? before.lastTransitionTime : `${new Date(now).toISOString().slice(0, 19)}Z`;
-  return { type: 'Ready', status, reason, message: message.slice(0, MAX_MESSAGE), observedGeneration, lastTransitionTime };
+  const lastTransitionTime =
+    before?.status === status
+      ? before.lastTransitionTime
+      : `${new Date(now).toISOString().slice(0, 19)}Z`;
+  return {
+    type: 'Ready',
+    status,
+    reason,
+    message: message.slice(0, MAX_MESSAGE),
+    observedGeneration,
+    lastTransitionTime,
+  };
 }
 
-function told({ desired, runners, jobs, paused, waitsFor }: RunnerSetStatus): RunnerSetResourceStatus {
-  const count = (wanted: SetRunnerStatus['state']): number => runners.filter(({ state }) => state === wanted).length;
+function told({
+  desired,
+  runners,
+  jobs,
+  paused,
+  waitsFor,
+}: RunnerSetStatus): RunnerSetResourceStatus {
+  const count = (wanted: SetRunnerStatus['state']): number =>
+    runners.filter(({ state }) => state === wanted).length;
   return {
     desired,
     replicas: runners.length,
@@ -95,14 +146,35 @@ function told({ desired, runners, jobs, paused, waitsFor }: RunnerSetStatus): Ru
   };
 }
 
-function counted({ desired, replicas, starting, idle, busy, draining, jobs, paused, waitsFor }: RunnerSetResourceStatus): RunnerSetResourceStatus {
+function counted({
+  desired,
+  replicas,
+  starting,
+  idle,
+  busy,
+  draining,
+  jobs,
+  paused,
+  waitsFor,
+}: RunnerSetResourceStatus): RunnerSetResourceStatus {
   return defined({ desired, replicas, starting, idle, busy, draining, jobs, paused, waitsFor });
 }
 
 /** What has to be sent so that the status is this one, as a JSON merge patch (RFC 7386): what it has no more is `null`. `undefined`: it is so already. */
-export function statusPatch(before: RunnerSetResourceStatus | undefined, after: RunnerSetResourceStatus): object | undefined {
-  const gone = Object.fromEntries(Object.keys(before ?? {}).filter((key) => !(key in after)).map((key) => [key, null]));
-  const same = Object.keys(gone).length === 0 && Object.entries(after).every(([key, value]) => isSame((before as Record<string, unknown> | undefined)?.[key], value));
+export function statusPatch(
+  before: RunnerSetResourceStatus | undefined,
+  after: RunnerSetResourceStatus,
+): object | undefined {
+  const gone = Object.fromEntries(
+    Object.keys(before ?? {})
+      .filter((key) => !(key in after))
+      .map((key) => [key, null]),
+  );
+  const same =
+    Object.keys(gone).length === 0 &&
+    Object.entries(after).every(([key, value]) =>
+      isSame((before as Record<string, unknown> | undefined)?.[key], value),
+    );
   return same ? undefined : { ...gone, ...after };
 }
 
@@ -110,5 +182,7 @@ export function statusPatch(before: RunnerSetResourceStatus | undefined, after: 
 function isSame(a: unknown, b: unknown): boolean {
   if (a === null || b === null || typeof a !== 'object' || typeof b !== 'object') return a === b;
   const keys = new Set([...Object.keys(a), ...Object.keys(b)]);
-  return [...keys].every((key) => isSame((a as Record<string, unknown>)[key], (b as Record<string, unknown>)[key]));
+  return [...keys].every((key) =>
+    isSame((a as Record<string, unknown>)[key], (b as Record<string, unknown>)[key]),
+  );
 }

@@ -16,19 +16,37 @@ export interface StartOptions {
 const CONNECTIONS = 4;
 
 /** @returns `undefined` where no namespace is named @throws KubeConfigError when the cluster cannot be found */
-export async function startRunnerSetController({ compute, taskQueue }: HoldfastConfig, { client, logger, onRequest }: StartOptions): Promise<{ stop(): Promise<void> } | undefined> {
+export async function startRunnerSetController(
+  { compute, taskQueue }: HoldfastConfig,
+  { client, logger, onRequest }: StartOptions,
+): Promise<{ stop(): Promise<void> } | undefined> {
   if (compute.kind !== 'kubernetes' || compute.runnerSetNamespace === undefined) return undefined;
   const namespace = compute.runnerSetNamespace;
   // Loaded where they are needed: the Kubernetes client takes most of a second.
-  const [{ ApiServer }, { loadKubeConfig }, { ResourceApi }, { RunnerSetController }, { SetWorkflows }] = await Promise.all([
+  const [
+    { ApiServer },
+    { loadKubeConfig },
+    { ResourceApi },
+    { RunnerSetController },
+    { SetWorkflows },
+  ] = await Promise.all([
     import('../../activities/compute/kubernetes/apiServer.ts'),
     import('../../activities/compute/kubernetes/kubeConfig.ts'),
     import('./resourceApi.ts'),
     import('./runnerSetController.ts'),
     import('./setWorkflows.ts'),
   ]);
-  const server = new ApiServer(loadKubeConfig(kubeConfigSource(compute)), { connections: CONNECTIONS, onRequest });
-  const controller = new RunnerSetController({ api: new ResourceApi(server, namespace), sets: new SetWorkflows({ client, taskQueue }), namespace, taskQueue, logger });
+  const server = new ApiServer(loadKubeConfig(kubeConfigSource(compute)), {
+    connections: CONNECTIONS,
+    onRequest,
+  });
+  const controller = new RunnerSetController({
+    api: new ResourceApi(server, namespace),
+    sets: new SetWorkflows({ client, taskQueue }),
+    namespace,
+    taskQueue,
+    logger,
+  });
   return {
     async stop() {
       await controller.stop();

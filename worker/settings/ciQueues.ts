@@ -22,6 +22,8 @@ export function ciQueuesOf(credentials: Credentials): CiQueue[] {
   return Object.entries(credentials).map(([name, credential]) => {
     const points = pointsPerMinute(credential);
     const queue = { credential: name, concurrency: Math.min(90, credential.maxInFlight) };
-    return points === undefined ? queue : { ...queue, maxPerSecond: points / POINTS_PER_WRITE / 60 };
+    return points === undefined
+      ? queue
+      : { ...queue, maxPerSecond: points / POINTS_PER_WRITE / 60 };
   });
 }

@@ -8,7 +8,11 @@ import { settings, type SettingName, type Settings } from './settings.ts';
 import { storePlace } from './storePlace.ts';
 import { timeoutPolicySchema, type TimeoutPolicy } from '../../core/input/timeoutPolicy.ts';
 import type { StorePlace } from '../../activities/compute/kubernetes/storeAccess.ts';
-import { RESTRICTED, podPolicySchema, type PodPolicy } from '../../activities/compute/kubernetes/policy/podPolicy.ts';
+import {
+  RESTRICTED,
+  podPolicySchema,
+  type PodPolicy,
+} from '../../activities/compute/kubernetes/policy/podPolicy.ts';
 import { readDocument } from './settingDocument.ts';
 import { loadTemporalConfig, type TemporalConfig } from './temporalConfig.ts';
 import { tracesWanted } from './traces.ts';
@@ -46,11 +50,17 @@ export interface HoldfastConfig {
         readonly store: StorePlace | undefined;
         readonly policy: PodPolicy;
       }
-    | { readonly kind: 'process'; readonly stateDir: string; readonly command: readonly string[] | undefined; readonly anyCommand: boolean };
+    | {
+        readonly kind: 'process';
+        readonly stateDir: string;
+        readonly command: readonly string[] | undefined;
+        readonly anyCommand: boolean;
+      };
   readonly credentials: Credentials;
   readonly timeouts: TimeoutPolicy;
   /** Where the last lines go of a runner that did not succeed: the worker's own log, or a folder. `undefined`: no log is kept. */
-  readonly podLogs: { readonly to: 'log' | { readonly folder: string }; readonly maxBytes: number } | undefined;
+  readonly podLogs:
+    { readonly to: 'log' | { readonly folder: string }; readonly maxBytes: number } | undefined;
   readonly http: { readonly host: string; readonly port: number };
   /** `undefined`: no webhook. */
   readonly webhook: WebhookEndpoint | undefined;
@@ -90,25 +100,46 @@ export function loadConfig(env: Env = process.env): HoldfastConfig {
   const set = settingsIn(env);
   const problems: ConfigProblem[] = [];
   const parsed = settings.safeParse(set);
-  for (const issue of parsed.error?.issues ?? []) problems.push({ setting: issue.path.join('.'), message: issue.message });
+  for (const issue of parsed.error?.issues ?? [])
+    problems.push({ setting: issue.path.join('.'), message: issue.message });
   const policy = readPodPolicy(set, problems);
   problems.push(...contradictions(set, parsed.data, policy));
   const temporal = readSetting('TEMPORAL_*', problems, () => loadTemporalConfig(set));
   const secrets = readSetting('HOLDFAST_WEBHOOK_SECRET_FILE', problems, () => webhookSecrets(set));
   const credentials = readCredentials(set, parsed.data?.HOLDFAST_TASK_QUEUE, problems);
-  const timeouts = readDocument(set, { inline: 'HOLDFAST_TIMEOUTS', file: 'HOLDFAST_TIMEOUTS_FILE' }, timeoutPolicySchema, problems) ?? {};
+  const timeouts =
+    readDocument(
+      set,
+      { inline: 'HOLDFAST_TIMEOUTS', file: 'HOLDFAST_TIMEOUTS_FILE' },
+      timeoutPolicySchema,
+      problems,
+    ) ?? {};
   const warnings = unknownSettings(set, Object.keys(settings.shape), 'worker');
   const traces = tracesWanted(set, warnings);
   // What is missing may be there under a misspelt name.
-  if (problems.length > 0 || !parsed.success || temporal === undefined) throw new ConfigError([...problems, ...warnings]);
-  return assemble(parsed.data, { temporal, secrets, credentials, timeouts, policy, traces, warnings, set });
+  if (problems.length > 0 || !parsed.success || temporal === undefined)
+    throw new ConfigError([...problems, ...warnings]);
+  return assemble(parsed.data, {
+    temporal,
+    secrets,
+    credentials,
+    timeouts,
+    policy,
+    traces,
+    warnings,
+    set,
+  });
 }
 
 /**
  * @param problems - gets an entry when it cannot be read
  * @returns `undefined` then
  */
-export function readSetting<T>(setting: string, problems: ConfigProblem[], read: () => T): T | undefined {
+export function readSetting<T>(
+  setting: string,
+  problems: ConfigProblem[],
+  read: () => T,
+): T | undefined {
   try {
     return read();
   } catch (error) {
@@ -146,20 +177,36 @@ function assemble(s: Settings, read: Read): HoldfastConfig {
             kubeconfig: s.HOLDFAST_KUBECONFIG,
             context: s.HOLDFAST_KUBE_CONTEXT,
             image: s.HOLDFAST_RUNNER_IMAGE,
-            command: s.HOLDFAST_RUNNER_COMMAND ?? (s.HOLDFAST_RUNNER_IMAGE === RUNNER_IMAGE ? RUNNER_IMAGE_COMMAND : undefined),
+            command:
+              s.HOLDFAST_RUNNER_COMMAND ??
+              (s.HOLDFAST_RUNNER_IMAGE === RUNNER_IMAGE ? RUNNER_IMAGE_COMMAND : undefined),
             user: s.HOLDFAST_RUNNER_IMAGE === RUNNER_IMAGE ? RUNNER_IMAGE_USER : undefined,
             supervisorImage: s.HOLDFAST_SUPERVISOR_IMAGE,
             store: storePlace(s),
             policy: read.policy,
           }
-        : { kind: 'process', stateDir: s.HOLDFAST_STATE_DIR ?? defaultStateDir(read.set), command: s.HOLDFAST_RUNNER_COMMAND, anyCommand: s.HOLDFAST_ANY_COMMAND === 'true' },
+        : {
+            kind: 'process',
+            stateDir: s.HOLDFAST_STATE_DIR ?? defaultStateDir(read.set),
+            command: s.HOLDFAST_RUNNER_COMMAND,
+            anyCommand: s.HOLDFAST_ANY_COMMAND === 'true',
+          },
     credentials: read.credentials,
     timeouts: read.timeouts,
-    podLogs: s.HOLDFAST_POD_LOGS === 'off' ? undefined : { to: s.HOLDFAST_POD_LOGS === 'log' ? 'log' : { folder: s.HOLDFAST_POD_LOGS }, maxBytes: s.HOLDFAST_POD_LOG_BYTES },
+    podLogs:
+      s.HOLDFAST_POD_LOGS === 'off'
+        ? undefined
+        : {
+            to: s.HOLDFAST_POD_LOGS === 'log' ? 'log' : { folder: s.HOLDFAST_POD_LOGS },
+            maxBytes: s.HOLDFAST_POD_LOG_BYTES,
+          },
     http: s.HOLDFAST_HTTP_ADDRESS,
     webhook: read.secrets && { ...s.HOLDFAST_WEBHOOK_ADDRESS, secrets: read.secrets },
     // Without the secret deliveries go elsewhere, if there are any: whoever has them healed by this worker says so.
-    redeliveryIntervalMs: read.secrets === undefined && read.set['HOLDFAST_REDELIVERY_INTERVAL'] === undefined ? 0 : s.HOLDFAST_REDELIVERY_INTERVAL,
+    redeliveryIntervalMs:
+      read.secrets === undefined && read.set['HOLDFAST_REDELIVERY_INTERVAL'] === undefined
+        ? 0
+        : s.HOLDFAST_REDELIVERY_INTERVAL,
     sweepIntervalMs: s.HOLDFAST_SWEEP_INTERVAL,
     shutdownGraceMs: s.HOLDFAST_SHUTDOWN_GRACE,
     shutdownForceMs: s.HOLDFAST_SHUTDOWN_FORCE,
@@ -180,13 +227,25 @@ function assemble(s: Settings, read: Read): HoldfastConfig {
 
 /** @param problems - gets an entry for everything that is wrong */
 export function readPodPolicy(set: Env, problems: ConfigProblem[]): PodPolicy {
-  return readDocument(set, { file: 'HOLDFAST_POD_POLICY_FILE' }, podPolicySchema, problems) ?? RESTRICTED;
+  return (
+    readDocument(set, { file: 'HOLDFAST_POD_POLICY_FILE' }, podPolicySchema, problems) ?? RESTRICTED
+  );
 }
 
-const BUCKET_SETTINGS: readonly SettingName[] = ['HOLDFAST_STORE_FOLDER', 'HOLDFAST_STORE_ENDPOINT', 'HOLDFAST_STORE_REGION', 'HOLDFAST_STORE_PATH_STYLE', 'HOLDFAST_STORE_SECRET'];
+const BUCKET_SETTINGS: readonly SettingName[] = [
+  'HOLDFAST_STORE_FOLDER',
+  'HOLDFAST_STORE_ENDPOINT',
+  'HOLDFAST_STORE_REGION',
+  'HOLDFAST_STORE_PATH_STYLE',
+  'HOLDFAST_STORE_SECRET',
+];
 
 /** Settings that are right each by itself and wrong together. */
-function contradictions(set: Env, parsed: Settings | undefined, policy: PodPolicy): ConfigProblem[] {
+function contradictions(
+  set: Env,
+  parsed: Settings | undefined,
+  policy: PodPolicy,
+): ConfigProblem[] {
   const problems: ConfigProblem[] = [];
   const either: [SettingName, SettingName][] = [
     ['HOLDFAST_GITHUB_TOKEN', 'HOLDFAST_GITHUB_TOKEN_FILE'],
@@ -196,26 +255,52 @@ function contradictions(set: Env, parsed: Settings | undefined, policy: PodPolic
     ['HOLDFAST_STORE_CLAIM', 'HOLDFAST_STORE_BUCKET'],
   ];
   for (const [one, other] of either) {
-    if (set[one] !== undefined && set[other] !== undefined) problems.push({ setting: one, message: `${other} is set too: keep one of the two` });
+    if (set[one] !== undefined && set[other] !== undefined)
+      problems.push({ setting: one, message: `${other} is set too: keep one of the two` });
   }
-  const versioning: [SettingName, SettingName] = ['TEMPORAL_DEPLOYMENT_NAME', 'TEMPORAL_WORKER_BUILD_ID'];
+  const versioning: [SettingName, SettingName] = [
+    'TEMPORAL_DEPLOYMENT_NAME',
+    'TEMPORAL_WORKER_BUILD_ID',
+  ];
   for (const [one, other] of [versioning, versioning.toReversed() as typeof versioning]) {
-    if (set[one] !== undefined && set[other] === undefined) problems.push({ setting: other, message: `is missing while ${one} is set: set both, or neither` });
+    if (set[one] !== undefined && set[other] === undefined)
+      problems.push({
+        setting: other,
+        message: `is missing while ${one} is set: set both, or neither`,
+      });
   }
   for (const store of ['HOLDFAST_STORE_CLAIM', 'HOLDFAST_STORE_BUCKET'] as const) {
-    if (set[store] !== undefined && set['HOLDFAST_SUPERVISOR_IMAGE'] === undefined) problems.push({ setting: store, message: 'needs the image that has the uploader: set HOLDFAST_SUPERVISOR_IMAGE' });
+    if (set[store] !== undefined && set['HOLDFAST_SUPERVISOR_IMAGE'] === undefined)
+      problems.push({
+        setting: store,
+        message: 'needs the image that has the uploader: set HOLDFAST_SUPERVISOR_IMAGE',
+      });
   }
   for (const ofBucket of BUCKET_SETTINGS) {
-    if (set[ofBucket] !== undefined && set['HOLDFAST_STORE_BUCKET'] === undefined) problems.push({ setting: ofBucket, message: 'is about a bucket, and none is named: set HOLDFAST_STORE_BUCKET, or remove it' });
+    if (set[ofBucket] !== undefined && set['HOLDFAST_STORE_BUCKET'] === undefined)
+      problems.push({
+        setting: ofBucket,
+        message: 'is about a bucket, and none is named: set HOLDFAST_STORE_BUCKET, or remove it',
+      });
   }
   if (parsed?.HOLDFAST_ALL_NAMESPACES === 'true' && policy.namespaces.length === 0) {
-    problems.push({ setting: 'HOLDFAST_ALL_NAMESPACES', message: 'needs to know which: list them as "namespaces" in the file of HOLDFAST_POD_POLICY_FILE, for example ["ci-*"]' });
+    problems.push({
+      setting: 'HOLDFAST_ALL_NAMESPACES',
+      message:
+        'needs to know which: list them as "namespaces" in the file of HOLDFAST_POD_POLICY_FILE, for example ["ci-*"]',
+    });
   }
   if (parsed && !/^(log|off|\/.+)$/.test(parsed.HOLDFAST_POD_LOGS)) {
-    problems.push({ setting: 'HOLDFAST_POD_LOGS', message: 'is neither log nor off nor an absolute path: write for example /var/log/holdfast' });
+    problems.push({
+      setting: 'HOLDFAST_POD_LOGS',
+      message: 'is neither log nor off nor an absolute path: write for example /var/log/holdfast',
+    });
   }
   if (parsed && parsed.HOLDFAST_SHUTDOWN_FORCE < parsed.HOLDFAST_SHUTDOWN_GRACE) {
-    problems.push({ setting: 'HOLDFAST_SHUTDOWN_FORCE', message: 'is shorter than HOLDFAST_SHUTDOWN_GRACE: make it at least as long' });
+    problems.push({
+      setting: 'HOLDFAST_SHUTDOWN_FORCE',
+      message: 'is shorter than HOLDFAST_SHUTDOWN_GRACE: make it at least as long',
+    });
   }
   return problems;
 }

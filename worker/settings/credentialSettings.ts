@@ -1,6 +1,11 @@
 /** The credentials among the settings: the shorthand for one GitHub token, inline JSON, or a file. */
 import { readFileSync } from 'node:fs';
-import { CredentialsError, credentialsFor, parseCredentials, type Credentials } from '../../activities/ciServers/credentials.ts';
+import {
+  CredentialsError,
+  credentialsFor,
+  parseCredentials,
+  type Credentials,
+} from '../../activities/ciServers/credentials.ts';
 import { parseJson } from './settingTypes.ts';
 import type { ConfigProblem } from './configError.ts';
 import { YamlError, yamlValue } from './yamlDocuments.ts';
@@ -12,18 +17,27 @@ type Env = Readonly<Record<string, string | undefined>>;
  * @param taskQueue - the worker's; `undefined` where that setting itself is wrong
  * @param problems - gets an entry for everything that is wrong; the result is then incomplete
  */
-export function readCredentials(set: Env, taskQueue: string | undefined, problems: ConfigProblem[]): Credentials {
+export function readCredentials(
+  set: Env,
+  taskQueue: string | undefined,
+  problems: ConfigProblem[],
+): Credentials {
   const given = givenCredentials(set, problems);
   const short = shorthand(set);
   if (given === undefined) return {};
   if (short && 'default' in given) {
-    problems.push({ setting: short.setting, message: 'makes the credential "default", and HOLDFAST_CREDENTIALS or its file has one of that name too: remove one of the two' });
+    problems.push({
+      setting: short.setting,
+      message:
+        'makes the credential "default", and HOLDFAST_CREDENTIALS or its file has one of that name too: remove one of the two',
+    });
   }
   const all = short ? { ...given, default: short.credential } : given;
   if (Object.keys(all).length === 0) {
     problems.push({
       setting: 'HOLDFAST_GITHUB_TOKEN_FILE',
-      message: 'no credential for a CI server is configured: set it to the path of a file with a GitHub token, or set HOLDFAST_GITHUB_TOKEN, HOLDFAST_CREDENTIALS or HOLDFAST_CREDENTIALS_FILE',
+      message:
+        'no credential for a CI server is configured: set it to the path of a file with a GitHub token, or set HOLDFAST_GITHUB_TOKEN, HOLDFAST_CREDENTIALS or HOLDFAST_CREDENTIALS_FILE',
     });
     return {};
   }
@@ -31,14 +45,25 @@ export function readCredentials(set: Env, taskQueue: string | undefined, problem
   if (taskQueue === undefined) return parsed;
   const usable = credentialsFor(parsed, taskQueue);
   if (Object.keys(parsed).length > 0 && Object.keys(usable).length === 0) {
-    problems.push({ setting: settingOf(set), message: `none of the credentials (${Object.keys(parsed).join(', ')}) is for the task queue "${taskQueue}": add it to the taskQueues of one, or set HOLDFAST_TASK_QUEUE` });
+    problems.push({
+      setting: settingOf(set),
+      message: `none of the credentials (${Object.keys(parsed).join(', ')}) is for the task queue "${taskQueue}": add it to the taskQueues of one, or set HOLDFAST_TASK_QUEUE`,
+    });
   }
   return usable;
 }
 
-const settingOf = (set: Env): string => (set['HOLDFAST_CREDENTIALS_FILE'] !== undefined ? 'HOLDFAST_CREDENTIALS_FILE' : 'HOLDFAST_CREDENTIALS');
+const settingOf = (set: Env): string =>
+  set['HOLDFAST_CREDENTIALS_FILE'] !== undefined
+    ? 'HOLDFAST_CREDENTIALS_FILE'
+    : 'HOLDFAST_CREDENTIALS';
 
-function parsedOf(all: object, set: Env, short: Shorthand | undefined, problems: ConfigProblem[]): Credentials {
+function parsedOf(
+  all: object,
+  set: Env,
+  short: Shorthand | undefined,
+  problems: ConfigProblem[],
+): Credentials {
   try {
     return parseCredentials(all);
   } catch (error) {
@@ -58,18 +83,28 @@ interface Shorthand {
 }
 
 function shorthand(set: Env): Shorthand | undefined {
-  const server = set['HOLDFAST_GITHUB_URL'] === undefined ? {} : { apiUrl: set['HOLDFAST_GITHUB_URL'] };
+  const server =
+    set['HOLDFAST_GITHUB_URL'] === undefined ? {} : { apiUrl: set['HOLDFAST_GITHUB_URL'] };
   if (set['HOLDFAST_GITHUB_TOKEN_FILE'] !== undefined) {
-    return { setting: 'HOLDFAST_GITHUB_TOKEN_FILE', credential: { type: 'pat', tokenFile: set['HOLDFAST_GITHUB_TOKEN_FILE'], ...server } };
+    return {
+      setting: 'HOLDFAST_GITHUB_TOKEN_FILE',
+      credential: { type: 'pat', tokenFile: set['HOLDFAST_GITHUB_TOKEN_FILE'], ...server },
+    };
   }
   if (set['HOLDFAST_GITHUB_TOKEN'] !== undefined) {
-    return { setting: 'HOLDFAST_GITHUB_TOKEN', credential: { type: 'pat', tokenEnv: 'HOLDFAST_GITHUB_TOKEN', ...server } };
+    return {
+      setting: 'HOLDFAST_GITHUB_TOKEN',
+      credential: { type: 'pat', tokenEnv: 'HOLDFAST_GITHUB_TOKEN', ...server },
+    };
   }
   return undefined;
 }
 
 /** `undefined`: unusable, and reported. */
-function givenCredentials(set: Env, problems: ConfigProblem[]): Record<string, unknown> | undefined {
+function givenCredentials(
+  set: Env,
+  problems: ConfigProblem[],
+): Record<string, unknown> | undefined {
   const inline = set['HOLDFAST_CREDENTIALS'];
   const file = set['HOLDFAST_CREDENTIALS_FILE'];
   const setting = inline !== undefined ? 'HOLDFAST_CREDENTIALS' : 'HOLDFAST_CREDENTIALS_FILE';
@@ -81,14 +116,22 @@ function givenCredentials(set: Env, problems: ConfigProblem[]): Record<string, u
   if (inline !== undefined) {
     value = parseJson(inline);
     // The text is not repeated: somebody may have put a secret into it.
-    if (value === undefined) return refuse('is not JSON: write for example {"default":{"type":"pat","tokenFile":"/etc/holdfast/token"}}');
+    if (value === undefined)
+      return refuse(
+        'is not JSON: write for example {"default":{"type":"pat","tokenFile":"/etc/holdfast/token"}}',
+      );
   } else if (file !== undefined) {
     try {
       value = yamlValue(readFileSync(file, 'utf8'));
     } catch (error) {
-      return refuse(error instanceof YamlError ? `${file} ${error.message}` : `cannot read ${file} (${(error as NodeJS.ErrnoException).code}): check the path and its permissions`);
+      return refuse(
+        error instanceof YamlError
+          ? `${file} ${error.message}`
+          : `cannot read ${file} (${(error as NodeJS.ErrnoException).code}): check the path and its permissions`,
+      );
     }
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return refuse('is not an object from credential names to credentials');
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return refuse('is not an object from credential names to credentials');
   return value as Record<string, unknown>;
 }

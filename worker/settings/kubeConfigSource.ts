@@ -3,6 +3,9 @@ import { defined } from '../../core/defined.ts';
 import type { HoldfastConfig } from './config.ts';
 
 /** The settings of the worker in the words of the Kubernetes adapter. */
-export function kubeConfigSource({ kubeconfig, context }: Extract<HoldfastConfig['compute'], { kind: 'kubernetes' }>): KubeConfigSource {
+export function kubeConfigSource({
+  kubeconfig,
+  context,
+}: Extract<HoldfastConfig['compute'], { kind: 'kubernetes' }>): KubeConfigSource {
   return defined({ path: kubeconfig, context });
 }

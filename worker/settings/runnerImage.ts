@@ -11,7 +11,7 @@ const SCRIPT = [
   'set -eu',
   'cd "${RUNNER_HOME:-/home/runner}"',
   'if [ -n "${HOLDFAST_REGISTRATION_DIR:-}" ]; then',
-  '  # What an earlier runner has left on a volume is not this one\'s.',
+  "  # What an earlier runner has left on a volume is not this one's.",
   '  rm -f .runner* .credentials*',
   '  cp "$HOLDFAST_REGISTRATION_DIR"/.runner* "$HOLDFAST_REGISTRATION_DIR"/.credentials* .',
   'fi',

@@ -15,7 +15,12 @@ export interface DocumentSettings {
  * @param problems - gets an entry for everything that is wrong
  * @returns `undefined` where neither is set, or where something is wrong
  */
-export function readDocument<Schema extends z.ZodType>(set: Readonly<Record<string, string | undefined>>, settings: DocumentSettings, schema: Schema, problems: ConfigProblem[]): z.output<Schema> | undefined {
+export function readDocument<Schema extends z.ZodType>(
+  set: Readonly<Record<string, string | undefined>>,
+  settings: DocumentSettings,
+  schema: Schema,
+  problems: ConfigProblem[],
+): z.output<Schema> | undefined {
   const inline = settings.inline === undefined ? undefined : set[settings.inline];
   const file = set[settings.file];
   const setting = inline === undefined ? settings.file : (settings.inline ?? '');
@@ -25,11 +30,19 @@ export function readDocument<Schema extends z.ZodType>(set: Readonly<Record<stri
     value = yamlValue(inline ?? readFileSync(file ?? '', 'utf8'));
   } catch (error) {
     const what = inline === undefined ? file : 'it';
-    problems.push({ setting, message: error instanceof YamlError ? `${what} ${error.message}` : `cannot read ${file} (${(error as NodeJS.ErrnoException).code}): check the path and its permissions` });
+    problems.push({
+      setting,
+      message:
+        error instanceof YamlError
+          ? `${what} ${error.message}`
+          : `cannot read ${file} (${(error as NodeJS.ErrnoException).code}): check the path and its permissions`,
+    });
     return undefined;
   }
   const parsed = readInput(schema, value);
   if (parsed.ok) return parsed.spec;
-  problems.push(...parsed.errors.map(({ field, message }) => ({ setting, message: `${field} ${message}` })));
+  problems.push(
+    ...parsed.errors.map(({ field, message }) => ({ setting, message: `${field} ${message}` })),
+  );
   return undefined;
 }

@@ -2,9 +2,13 @@
 import { z } from 'zod';
 import { parseDuration } from '../../core/domain/duration.ts';
 
-const quote = (value: string): string => JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value);
+const quote = (value: string): string =>
+  JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value);
 
-function parsed<T>(parse: (text: string) => T | undefined, wrong: (text: string) => string): z.ZodPipe<z.ZodString, z.ZodTransform<T, string>> {
+function parsed<T>(
+  parse: (text: string) => T | undefined,
+  wrong: (text: string) => string,
+): z.ZodPipe<z.ZodString, z.ZodTransform<T, string>> {
   return z.string().transform((text, context): T => {
     const value = parse(text);
     if (value !== undefined) return value;
@@ -24,14 +28,18 @@ export const duration = parsed(
 
 /** A duration of at least a second, or `off` (or 0), which becomes 0. */
 export const intervalOrOff = parsed(
-  (value) => (value === 'off' ? 0 : [parseDuration(value)].find((ms) => ms === 0 || (ms ?? 0) >= 1_000)),
+  (value) =>
+    value === 'off' ? 0 : [parseDuration(value)].find((ms) => ms === 0 || (ms ?? 0) >= 1_000),
   (value) => `${quote(value)} is neither a duration of at least 1s nor off: write for example 5m`,
 );
 
 /** A whole number from `min` to `max`. */
 export const whole = (min: number, max: number) =>
   parsed(
-    (value) => (/^\d{1,9}$/.test(value) && Number(value) >= min && Number(value) <= max ? Number(value) : undefined),
+    (value) =>
+      /^\d{1,9}$/.test(value) && Number(value) >= min && Number(value) <= max
+        ? Number(value)
+        : undefined,
     (value) => `${quote(value)} is not a whole number from ${min} to ${max}`,
   );
 
@@ -45,19 +53,22 @@ export const oneOf = <const W extends readonly [string, ...string[]]>(...words: 
 /** A DNS-1123 label (RFC 1123), as Kubernetes wants names of namespaces and values of labels. */
 export const dnsLabel = parsed(
   (value) => (/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(value) ? value : undefined),
-  (value) => `${quote(value)} is not a name: use 1 to 63 lower-case letters, digits and dashes, no dash at either end`,
+  (value) =>
+    `${quote(value)} is not a name: use 1 to 63 lower-case letters, digits and dashes, no dash at either end`,
 );
 
 /** The name of a Secret (DNS-1123 subdomain). */
 export const secretName = parsed(
   (value) => (/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/.test(value) ? value : undefined),
-  (value) => `${quote(value)} is not a Secret's name: use lower-case letters, digits, dots and dashes, a letter or a digit at both ends`,
+  (value) =>
+    `${quote(value)} is not a Secret's name: use lower-case letters, digits, dots and dashes, a letter or a digit at both ends`,
 );
 
 /** The name of a bucket, and no address of one. */
 export const bucketName = parsed(
   (value) => (/^[A-Za-z0-9][A-Za-z0-9._-]{1,253}[A-Za-z0-9]$/.test(value) ? value : undefined),
-  (value) => `${quote(value)} is not a bucket's name: use 3 to 255 letters, digits, dots, dashes and underscores, and no s3:// before it`,
+  (value) =>
+    `${quote(value)} is not a bucket's name: use 3 to 255 letters, digits, dots, dashes and underscores, and no s3:// before it`,
 );
 
 /** `host:port`, `[::]:port`, or a port alone (all interfaces). Port 0: any free one. */
@@ -67,16 +78,20 @@ export const listenAddress = parsed(
     const port = Number(match?.[3]);
     return match && port <= 65_535 ? { host: match[1] ?? match[2] ?? '0.0.0.0', port } : undefined;
   },
-  (value) => `${quote(value)} is not an address to listen on: write for example 0.0.0.0:8080 or [::]:8080`,
+  (value) =>
+    `${quote(value)} is not an address to listen on: write for example 0.0.0.0:8080 or [::]:8080`,
 );
 
 /** An http or https address; a trailing slash is dropped. */
 export const httpUrl = parsed(
   (value) => {
     const url = URL.parse(value);
-    return url && /^https?:$/.test(url.protocol) && url.username === '' ? value.replace(/\/+$/, '') : undefined;
+    return url && /^https?:$/.test(url.protocol) && url.username === ''
+      ? value.replace(/\/+$/, '')
+      : undefined;
   },
-  (value) => `${quote(value)} is not a web address: write for example https://github.example.com/api/v3, without user name or password`,
+  (value) =>
+    `${quote(value)} is not a web address: write for example https://github.example.com/api/v3, without user name or password`,
 );
 
 /** A command: a JSON array of strings, or words separated by spaces (no quoting: with spaces in a word, write the array). */
@@ -89,7 +104,8 @@ export const command = parsed(
     const list = z.array(z.string()).min(1).safeParse(parseJson(value));
     return list.success ? list.data : undefined;
   },
-  (value) => `${quote(value)} is not a command: write words separated by spaces, or a JSON array such as ["/opt/my runner/run.sh","--once"]`,
+  (value) =>
+    `${quote(value)} is not a command: write words separated by spaces, or a JSON array such as ["/opt/my runner/run.sh","--once"]`,
 );
 
 /** The value of a JSON text, or `undefined` when it is none. */

@@ -4,83 +4,261 @@
  */
 import { z } from 'zod';
 import { RUNNER_IMAGE } from './runnerImage.ts';
-import { bucketName, command, dnsLabel, duration, httpUrl, intervalOrOff, listenAddress, oneOf, secretName, text, whole } from './settingTypes.ts';
+import {
+  bucketName,
+  command,
+  dnsLabel,
+  duration,
+  httpUrl,
+  intervalOrOff,
+  listenAddress,
+  oneOf,
+  secretName,
+  text,
+  whole,
+} from './settingTypes.ts';
 
 export const settings = z.object({
   // ------------------------------------------------------------------------------------------------ what runs where
-  HOLDFAST_TASK_QUEUE: text.prefault('holdfast').describe('Temporal task queue of the workflows. Calls to the CI server run on `<task queue>-ci-<credential>`, calls to the cluster on `<task queue>-cluster`.'),
-  HOLDFAST_COMPUTE: oneOf('kubernetes', 'process').prefault('kubernetes').describe('Where runners run: `kubernetes` (pods), or `process` (children of this machine; for laptops and demonstrations).'),
-  HOLDFAST_INSTALLATION: dnsLabel.prefault('holdfast').describe('Names this installation: the value of the label that marks its pods and Secrets. Two installations that share a Kubernetes namespace need two names.'),
+  HOLDFAST_TASK_QUEUE: text
+    .prefault('holdfast')
+    .describe(
+      'Temporal task queue of the workflows. Calls to the CI server run on `<task queue>-ci-<credential>`, calls to the cluster on `<task queue>-cluster`.',
+    ),
+  HOLDFAST_COMPUTE: oneOf('kubernetes', 'process')
+    .prefault('kubernetes')
+    .describe(
+      'Where runners run: `kubernetes` (pods), or `process` (children of this machine; for laptops and demonstrations).',
+    ),
+  HOLDFAST_INSTALLATION: dnsLabel
+    .prefault('holdfast')
+    .describe(
+      'Names this installation: the value of the label that marks its pods and Secrets. Two installations that share a Kubernetes namespace need two names.',
+    ),
 
   // ------------------------------------------------------------------------------------------------ Temporal
-  HOLDFAST_CODEC_KEY_FILE: text.optional().describe('Keys with which payloads are encrypted before Temporal gets them, see docs/security.md. For all workers and the `holdfast` command alike; read again when it changes. Without it inputs and results lie in Temporal in clear.'),
-  HOLDFAST_TEMPORAL_API_KEY_FILE: text.optional().describe('What `TEMPORAL_API_KEY` says, from a file (a mounted Secret), which is read again while the worker runs, so the key may be rotated.'),
+  HOLDFAST_CODEC_KEY_FILE: text
+    .optional()
+    .describe(
+      'Keys with which payloads are encrypted before Temporal gets them, see docs/security.md. For all workers and the `holdfast` command alike; read again when it changes. Without it inputs and results lie in Temporal in clear.',
+    ),
+  HOLDFAST_TEMPORAL_API_KEY_FILE: text
+    .optional()
+    .describe(
+      'What `TEMPORAL_API_KEY` says, from a file (a mounted Secret), which is read again while the worker runs, so the key may be rotated.',
+    ),
 
-  HOLDFAST_TEMPORAL_UI: httpUrl.optional().describe("Address of Temporal's UI, to which [reports to the CI server](jobs.md#what-is-reported) link, such as `https://temporal.example.com`. Without it they link to nothing."),
+  HOLDFAST_TEMPORAL_UI: httpUrl
+    .optional()
+    .describe(
+      "Address of Temporal's UI, to which [reports to the CI server](jobs.md#what-is-reported) link, such as `https://temporal.example.com`. Without it they link to nothing.",
+    ),
 
   // -------------------------------------------------------------------------------------------- compute: kubernetes
-  HOLDFAST_KUBERNETES_NAMESPACE: dnsLabel.optional().describe('Namespace of the runners\' pods where the runner names none. Default: the context\'s (in a cluster: the worker\'s own), else `default`.'),
-  HOLDFAST_RUNNER_SET_NAMESPACE: dnsLabel.optional().describe('Namespace whose [RunnerSet resources](fleets.md#as-kubernetes-resources) the worker makes sets of. Default: none. Whoever may create them there may start sets.'),
-  HOLDFAST_ALL_NAMESPACES: oneOf('true', 'false').prefault('false').describe('`true`: runners may name other namespaces than the default one; the worker then needs its permissions in all of them (a ClusterRole), and `namespaces` in its pod policy says which.'),
-  HOLDFAST_POD_POLICY_FILE: text.optional().describe('What runners\' pods may be, whoever starts them: a YAML or JSON file, see docs/security.md. Without it: no service account, Secret, claim or part of the node.'),
-  HOLDFAST_KUBECONFIG: text.optional().describe('Path of a kubeconfig file. Default: `KUBECONFIG`, else the pod\'s service account, else `~/.kube/config`.'),
-  HOLDFAST_KUBE_CONTEXT: text.optional().describe('Context of the kubeconfig. Default: its current one.'),
-  HOLDFAST_RUNNER_IMAGE: text.prefault(RUNNER_IMAGE).describe('Image of the runner container where the runner names none.'),
-  HOLDFAST_SUPERVISOR_IMAGE: text.optional().describe('Image from which each runner\'s pod copies the supervisor: the worker\'s own image has it. Without it runners run bare, unless their own image brings the supervisor: nobody passes signals on to a job\'s processes, and the CI server is asked whether a runner is online.'),
-  HOLDFAST_STORE_CLAIM: dnsLabel.optional().describe('PersistentVolumeClaim in the namespace of the runners\' pods (`ReadWriteMany`, if there are several nodes) in which is kept what [steps of jobs](jobs.md#what-steps-leave) leave: logs, artifacts and `SHARED_DIR`. Needs `HOLDFAST_SUPERVISOR_IMAGE`. Without it, and without a bucket, nothing of theirs is kept, and they have neither `SHARED_DIR` nor `ARTIFACT_DIR`.'),
-  HOLDFAST_STORE_BUCKET: bucketName.optional().describe('The same in a bucket of a server that speaks S3, in place of a claim.'),
-  HOLDFAST_STORE_FOLDER: text.optional().describe('Folder of the bucket in which it all is, such as `ci`. Default: none.'),
-  HOLDFAST_STORE_ENDPOINT: httpUrl.optional().describe('Address of that server, as the runners\' pods reach it. Default: Amazon\'s for the region.'),
-  HOLDFAST_STORE_REGION: text.optional().describe('Region of the bucket. Default: `us-east-1`, which most servers other than Amazon\'s take.'),
-  HOLDFAST_STORE_PATH_STYLE: oneOf('true', 'false').optional().describe('`true`: the bucket is named in the path of the address, and not in its host. Default: `true` with `HOLDFAST_STORE_ENDPOINT`, else `false`.'),
-  HOLDFAST_STORE_SECRET: secretName.optional().describe('Secret in the namespace of the runners\' pods with the bucket\'s `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`. Default: what the pod itself is to the cloud, and then [its step is, too](security.md#the-store).'),
+  HOLDFAST_KUBERNETES_NAMESPACE: dnsLabel
+    .optional()
+    .describe(
+      "Namespace of the runners' pods where the runner names none. Default: the context's (in a cluster: the worker's own), else `default`.",
+    ),
+  HOLDFAST_RUNNER_SET_NAMESPACE: dnsLabel
+    .optional()
+    .describe(
+      'Namespace whose [RunnerSet resources](fleets.md#as-kubernetes-resources) the worker makes sets of. Default: none. Whoever may create them there may start sets.',
+    ),
+  HOLDFAST_ALL_NAMESPACES: oneOf('true', 'false')
+    .prefault('false')
+    .describe(
+      '`true`: runners may name other namespaces than the default one; the worker then needs its permissions in all of them (a ClusterRole), and `namespaces` in its pod policy says which.',
+    ),
+  HOLDFAST_POD_POLICY_FILE: text
+    .optional()
+    .describe(
+      "What runners' pods may be, whoever starts them: a YAML or JSON file, see docs/security.md. Without it: no service account, Secret, claim or part of the node.",
+    ),
+  HOLDFAST_KUBECONFIG: text
+    .optional()
+    .describe(
+      "Path of a kubeconfig file. Default: `KUBECONFIG`, else the pod's service account, else `~/.kube/config`.",
+    ),
+  HOLDFAST_KUBE_CONTEXT: text
+    .optional()
+    .describe('Context of the kubeconfig. Default: its current one.'),
+  HOLDFAST_RUNNER_IMAGE: text
+    .prefault(RUNNER_IMAGE)
+    .describe('Image of the runner container where the runner names none.'),
+  HOLDFAST_SUPERVISOR_IMAGE: text
+    .optional()
+    .describe(
+      "Image from which each runner's pod copies the supervisor: the worker's own image has it. Without it runners run bare, unless their own image brings the supervisor: nobody passes signals on to a job's processes, and the CI server is asked whether a runner is online.",
+    ),
+  HOLDFAST_STORE_CLAIM: dnsLabel
+    .optional()
+    .describe(
+      "PersistentVolumeClaim in the namespace of the runners' pods (`ReadWriteMany`, if there are several nodes) in which is kept what [steps of jobs](jobs.md#what-steps-leave) leave: logs, artifacts and `SHARED_DIR`. Needs `HOLDFAST_SUPERVISOR_IMAGE`. Without it, and without a bucket, nothing of theirs is kept, and they have neither `SHARED_DIR` nor `ARTIFACT_DIR`.",
+    ),
+  HOLDFAST_STORE_BUCKET: bucketName
+    .optional()
+    .describe('The same in a bucket of a server that speaks S3, in place of a claim.'),
+  HOLDFAST_STORE_FOLDER: text
+    .optional()
+    .describe('Folder of the bucket in which it all is, such as `ci`. Default: none.'),
+  HOLDFAST_STORE_ENDPOINT: httpUrl
+    .optional()
+    .describe(
+      "Address of that server, as the runners' pods reach it. Default: Amazon's for the region.",
+    ),
+  HOLDFAST_STORE_REGION: text
+    .optional()
+    .describe(
+      "Region of the bucket. Default: `us-east-1`, which most servers other than Amazon's take.",
+    ),
+  HOLDFAST_STORE_PATH_STYLE: oneOf('true', 'false')
+    .optional()
+    .describe(
+      '`true`: the bucket is named in the path of the address, and not in its host. Default: `true` with `HOLDFAST_STORE_ENDPOINT`, else `false`.',
+    ),
+  HOLDFAST_STORE_SECRET: secretName
+    .optional()
+    .describe(
+      "Secret in the namespace of the runners' pods with the bucket's `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`. Default: what the pod itself is to the cloud, and then [its step is, too](security.md#the-store).",
+    ),
 
   // ------------------------------------------------------------------------------------------- timeouts and logs
-  HOLDFAST_TIMEOUTS: text.optional().describe('Timeouts by scope, as a JSON object `{"default": {…}, "scopes": {"acme": {…}, "acme/web": {…}}}`; the most specific wins, and a runner\'s own over them. Fields: `podUnscheduled`, `podPending`, `registration`, `jobTimeout`, `jobTimeoutCap` (a runner may only lower its timeout; default 24h), `signalTimeout`, `cleanupTimeout`. `jobs` in an entry, and beside the two by a job\'s name, is for [jobs of several steps](jobs.md): `timeout`, `gracePeriod`, `maxAge`, `timeoutCap` (default 24h).'),
+  HOLDFAST_TIMEOUTS: text
+    .optional()
+    .describe(
+      'Timeouts by scope, as a JSON object `{"default": {…}, "scopes": {"acme": {…}, "acme/web": {…}}}`; the most specific wins, and a runner\'s own over them. Fields: `podUnscheduled`, `podPending`, `registration`, `jobTimeout`, `jobTimeoutCap` (a runner may only lower its timeout; default 24h), `signalTimeout`, `cleanupTimeout`. `jobs` in an entry, and beside the two by a job\'s name, is for [jobs of several steps](jobs.md): `timeout`, `gracePeriod`, `maxAge`, `timeoutCap` (default 24h).',
+    ),
   HOLDFAST_TIMEOUTS_FILE: text.optional().describe('The same, from a YAML or JSON file.'),
-  HOLDFAST_POD_LOGS: text.prefault('log').describe('Where the last lines go of a runner that did not succeed: `log` (the worker\'s own log), `off`, or the absolute path of a folder. Never to Temporal.'),
-  HOLDFAST_POD_LOG_BYTES: whole(1, 10_000_000).prefault('65536').describe('How much of it at most, in bytes.'),
+  HOLDFAST_POD_LOGS: text
+    .prefault('log')
+    .describe(
+      "Where the last lines go of a runner that did not succeed: `log` (the worker's own log), `off`, or the absolute path of a folder. Never to Temporal.",
+    ),
+  HOLDFAST_POD_LOG_BYTES: whole(1, 10_000_000)
+    .prefault('65536')
+    .describe('How much of it at most, in bytes.'),
 
   // ----------------------------------------------------------------------------------------------- compute: process
-  HOLDFAST_RUNNER_COMMAND: command.optional().describe('Command of a runner that names none: words separated by spaces (no quoting), or a JSON array of strings. Required with `HOLDFAST_COMPUTE=process` unless every runner names its command; with `kubernetes` the default is the image\'s own, for the default image a script that takes up a static runner\'s registration and runs `/home/runner/run.sh`.'),
-  HOLDFAST_ANY_COMMAND: oneOf('true', 'false').prefault('false').describe('`true`: runners may bring a command, arguments and variables of their own, so that whoever may start a workflow runs what they like as the worker\'s user. For machines that are theirs.'),
-  HOLDFAST_STATE_DIR: text.optional().describe('Folder where the process compute keeps the state of its runners; another worker on the same machine adopts them from it. Default: `$XDG_STATE_HOME/holdfast`, else `~/.local/state/holdfast`, and in it `processes`.'),
+  HOLDFAST_RUNNER_COMMAND: command
+    .optional()
+    .describe(
+      "Command of a runner that names none: words separated by spaces (no quoting), or a JSON array of strings. Required with `HOLDFAST_COMPUTE=process` unless every runner names its command; with `kubernetes` the default is the image's own, for the default image a script that takes up a static runner's registration and runs `/home/runner/run.sh`.",
+    ),
+  HOLDFAST_ANY_COMMAND: oneOf('true', 'false')
+    .prefault('false')
+    .describe(
+      "`true`: runners may bring a command, arguments and variables of their own, so that whoever may start a workflow runs what they like as the worker's user. For machines that are theirs.",
+    ),
+  HOLDFAST_STATE_DIR: text
+    .optional()
+    .describe(
+      'Folder where the process compute keeps the state of its runners; another worker on the same machine adopts them from it. Default: `$XDG_STATE_HOME/holdfast`, else `~/.local/state/holdfast`, and in it `processes`.',
+    ),
 
   // ------------------------------------------------------------------------------------------- CI server credentials
-  HOLDFAST_GITHUB_TOKEN: text.optional().describe('Shorthand for one credential named `default`: a GitHub personal access token. Better: `HOLDFAST_GITHUB_TOKEN_FILE`.'),
-  HOLDFAST_GITHUB_TOKEN_FILE: text.optional().describe('The same, from a file (a mounted Secret). Read again when it changes, so a token may be rotated while the worker runs.'),
-  HOLDFAST_GITHUB_URL: httpUrl.optional().describe('Base URL of the REST API for the shorthand, for GitHub Enterprise Server: `https://HOST/api/v3`. Default: `https://api.github.com`.'),
-  HOLDFAST_CREDENTIALS: text.optional().describe('Credentials by name, as a JSON object; secrets are named by file or environment variable, never written here.'),
+  HOLDFAST_GITHUB_TOKEN: text
+    .optional()
+    .describe(
+      'Shorthand for one credential named `default`: a GitHub personal access token. Better: `HOLDFAST_GITHUB_TOKEN_FILE`.',
+    ),
+  HOLDFAST_GITHUB_TOKEN_FILE: text
+    .optional()
+    .describe(
+      'The same, from a file (a mounted Secret). Read again when it changes, so a token may be rotated while the worker runs.',
+    ),
+  HOLDFAST_GITHUB_URL: httpUrl
+    .optional()
+    .describe(
+      'Base URL of the REST API for the shorthand, for GitHub Enterprise Server: `https://HOST/api/v3`. Default: `https://api.github.com`.',
+    ),
+  HOLDFAST_CREDENTIALS: text
+    .optional()
+    .describe(
+      'Credentials by name, as a JSON object; secrets are named by file or environment variable, never written here.',
+    ),
   HOLDFAST_CREDENTIALS_FILE: text.optional().describe('The same, from a YAML or JSON file.'),
 
   // ------------------------------------------------------------------------------------- health, metrics and webhooks
-  HOLDFAST_HTTP_ADDRESS: listenAddress.prefault('0.0.0.0:8080').describe('Address of `/livez`, `/readyz` and `/metrics`.'),
-  HOLDFAST_WEBHOOK_ADDRESS: listenAddress.prefault('0.0.0.0:8081').describe('Address of `/webhooks/github`, and of nothing else: what GitHub has to reach.'),
-  HOLDFAST_WEBHOOK_SECRET: text.optional().describe('Secret of the GitHub webhook. Better: `HOLDFAST_WEBHOOK_SECRET_FILE`. Without either this process receives no deliveries: `holdfast webhook` may, or runner sets learn of jobs only by their periodic look.'),
-  HOLDFAST_WEBHOOK_SECRET_FILE: text.optional().describe('The same, from a file. It may have two lines, the new secret and the old, while one is being rotated.'),
-  HOLDFAST_REDELIVERY_INTERVAL: duration.prefault('5m').describe('How often failed webhook deliveries of the last three days are looked for and sent again; only a credential that is a GitHub App can, and only where the webhook is the App\'s. A worker without the webhook\'s secret does so only if this is set. `0s`: never.'),
+  HOLDFAST_HTTP_ADDRESS: listenAddress
+    .prefault('0.0.0.0:8080')
+    .describe('Address of `/livez`, `/readyz` and `/metrics`.'),
+  HOLDFAST_WEBHOOK_ADDRESS: listenAddress
+    .prefault('0.0.0.0:8081')
+    .describe('Address of `/webhooks/github`, and of nothing else: what GitHub has to reach.'),
+  HOLDFAST_WEBHOOK_SECRET: text
+    .optional()
+    .describe(
+      'Secret of the GitHub webhook. Better: `HOLDFAST_WEBHOOK_SECRET_FILE`. Without either this process receives no deliveries: `holdfast webhook` may, or runner sets learn of jobs only by their periodic look.',
+    ),
+  HOLDFAST_WEBHOOK_SECRET_FILE: text
+    .optional()
+    .describe(
+      'The same, from a file. It may have two lines, the new secret and the old, while one is being rotated.',
+    ),
+  HOLDFAST_REDELIVERY_INTERVAL: duration
+    .prefault('5m')
+    .describe(
+      "How often failed webhook deliveries of the last three days are looked for and sent again; only a credential that is a GitHub App can, and only where the webhook is the App's. A worker without the webhook's secret does so only if this is set. `0s`: never.",
+    ),
 
   // ------------------------------------------------------------------------------------------------------- the sweep
-  HOLDFAST_SWEEP_INTERVAL: intervalOrOff.prefault('5m').describe('How often the [sweep](sweep.md) looks for what workflows, pods and registrations have left behind: the Schedule `holdfast-sweep-<task queue>`, which a worker makes or changes at its start. `off`, or 0: it is removed. Not with `HOLDFAST_COMPUTE=process`.'),
+  HOLDFAST_SWEEP_INTERVAL: intervalOrOff
+    .prefault('5m')
+    .describe(
+      'How often the [sweep](sweep.md) looks for what workflows, pods and registrations have left behind: the Schedule `holdfast-sweep-<task queue>`, which a worker makes or changes at its start. `off`, or 0: it is removed. Not with `HOLDFAST_COMPUTE=process`.',
+    ),
 
   // -------------------------------------------------------------------------------------------------------- shutdown
-  HOLDFAST_SHUTDOWN_GRACE: duration.prefault('30s').describe('After SIGTERM: how long activities in flight may go on before they are handed back. Runners are never touched.'),
-  HOLDFAST_SHUTDOWN_FORCE: duration.prefault('50s').describe('After SIGTERM: when the worker ends whatever is left. Keep the pod\'s `terminationGracePeriodSeconds` above it (60).'),
-  HOLDFAST_CONNECT_TIMEOUT: duration.prefault('60s').describe('How long to wait for the Temporal server at start before giving up.'),
+  HOLDFAST_SHUTDOWN_GRACE: duration
+    .prefault('30s')
+    .describe(
+      'After SIGTERM: how long activities in flight may go on before they are handed back. Runners are never touched.',
+    ),
+  HOLDFAST_SHUTDOWN_FORCE: duration
+    .prefault('50s')
+    .describe(
+      "After SIGTERM: when the worker ends whatever is left. Keep the pod's `terminationGracePeriodSeconds` above it (60).",
+    ),
+  HOLDFAST_CONNECT_TIMEOUT: duration
+    .prefault('60s')
+    .describe('How long to wait for the Temporal server at start before giving up.'),
 
   // ------------------------------------------------------------------------------------------------------ throughput
-  HOLDFAST_MAX_CACHED_WORKFLOWS: whole(0, 100_000).prefault('2000').describe('Workflows kept in memory (the sticky cache). Keep it at least as large as the number of runners that may wake together: 2,000 runners woken with a cache of 300 ran at 43 a second, 500 with a cache of 2,000 at 155. What is not cached costs a replay, not a mistake.'),
-  HOLDFAST_MAX_WORKFLOW_TASKS: whole(2, 10_000).prefault('100').describe('Workflow tasks executed at once.'),
-  HOLDFAST_MAX_ACTIVITIES: whole(1, 10_000).prefault('200').describe('Activities executed at once on the main task queue, and on that of the cluster. Waiting runners hold no slot.'),
-  HOLDFAST_WORKFLOW_STACKS: oneOf('true', 'false').prefault('false').describe('`true`: workflows remember where in the code they wait, for Temporal\'s "Call Stack" and for stack traces of failures in workflow code. For debugging: it costs the worker a third more CPU and memory.'),
+  HOLDFAST_MAX_CACHED_WORKFLOWS: whole(0, 100_000)
+    .prefault('2000')
+    .describe(
+      'Workflows kept in memory (the sticky cache). Keep it at least as large as the number of runners that may wake together: 2,000 runners woken with a cache of 300 ran at 43 a second, 500 with a cache of 2,000 at 155. What is not cached costs a replay, not a mistake.',
+    ),
+  HOLDFAST_MAX_WORKFLOW_TASKS: whole(2, 10_000)
+    .prefault('100')
+    .describe('Workflow tasks executed at once.'),
+  HOLDFAST_MAX_ACTIVITIES: whole(1, 10_000)
+    .prefault('200')
+    .describe(
+      'Activities executed at once on the main task queue, and on that of the cluster. Waiting runners hold no slot.',
+    ),
+  HOLDFAST_WORKFLOW_STACKS: oneOf('true', 'false')
+    .prefault('false')
+    .describe(
+      '`true`: workflows remember where in the code they wait, for Temporal\'s "Call Stack" and for stack traces of failures in workflow code. For debugging: it costs the worker a third more CPU and memory.',
+    ),
 
   // --------------------------------------------------------------------------------------------------------- logging
-  HOLDFAST_LOG_LEVEL: oneOf('trace', 'debug', 'info', 'warn', 'error').prefault('info').describe('Least level that is logged.'),
-  HOLDFAST_LOG_FORMAT: oneOf('json', 'text').prefault('json').describe('`json`: one object a line, on standard output; `text`: for people.'),
+  HOLDFAST_LOG_LEVEL: oneOf('trace', 'debug', 'info', 'warn', 'error')
+    .prefault('info')
+    .describe('Least level that is logged.'),
+  HOLDFAST_LOG_FORMAT: oneOf('json', 'text')
+    .prefault('json')
+    .describe('`json`: one object a line, on standard output; `text`: for people.'),
 
   // ------------------------------------------------------------------------------------------------------- versioning
-  TEMPORAL_DEPLOYMENT_NAME: text.optional().describe('With `TEMPORAL_WORKER_BUILD_ID`: turns worker versioning on. The Temporal worker controller sets both.'),
-  TEMPORAL_WORKER_BUILD_ID: text.optional().describe('Build id of this worker\'s code.'),
+  TEMPORAL_DEPLOYMENT_NAME: text
+    .optional()
+    .describe(
+      'With `TEMPORAL_WORKER_BUILD_ID`: turns worker versioning on. The Temporal worker controller sets both.',
+    ),
+  TEMPORAL_WORKER_BUILD_ID: text.optional().describe("Build id of this worker's code."),
 });
 
 /** The settings, read and checked, before they are made into a {@link HoldfastConfig}. */

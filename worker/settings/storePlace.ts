@@ -3,7 +3,12 @@ import { defined } from '../../core/defined.ts';
 import type { Settings } from './settings.ts';
 
 /** Where what steps leave is kept, by the settings; `undefined`: nothing is. */
-export function storePlace(s: Pick<Settings, `HOLDFAST_STORE_${'CLAIM' | 'BUCKET' | 'FOLDER' | 'ENDPOINT' | 'REGION' | 'PATH_STYLE' | 'SECRET'}`>): StorePlace | undefined {
+export function storePlace(
+  s: Pick<
+    Settings,
+    `HOLDFAST_STORE_${'CLAIM' | 'BUCKET' | 'FOLDER' | 'ENDPOINT' | 'REGION' | 'PATH_STYLE' | 'SECRET'}`
+  >,
+): StorePlace | undefined {
   if (s.HOLDFAST_STORE_CLAIM !== undefined) return { claim: s.HOLDFAST_STORE_CLAIM };
   if (s.HOLDFAST_STORE_BUCKET === undefined) return undefined;
   const { HOLDFAST_STORE_ENDPOINT: endpoint, HOLDFAST_STORE_PATH_STYLE: pathStyle } = s;

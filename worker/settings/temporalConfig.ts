@@ -17,22 +17,36 @@ export interface TemporalConfig {
  * (https://docs.temporal.io/develop/environment-configuration).
  * @throws Error with a one-line message when a profile or a key file cannot be read
  */
-export function loadTemporalConfig(env: Readonly<Record<string, string | undefined>> = process.env): TemporalConfig {
-  const { connectionOptions, namespace } = loadClientConnectConfig({ overrideEnvVars: temporalVariables(env) });
+export function loadTemporalConfig(
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): TemporalConfig {
+  const { connectionOptions, namespace } = loadClientConnectConfig({
+    overrideEnvVars: temporalVariables(env),
+  });
   const address = connectionOptions.address ?? 'localhost:7233';
-  return { connectionOptions: { ...connectionOptions, address }, address, namespace: namespace ?? 'default' };
+  return {
+    connectionOptions: { ...connectionOptions, address },
+    address,
+    namespace: namespace ?? 'default',
+  };
 }
 
 /**
  * The variables for Temporal's own loader, of those that are set; the API key comes from its file, where one is named.
  * @throws Error on one line where the file cannot be read, or a key is named twice
  */
-export function temporalVariables(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
+export function temporalVariables(
+  env: Readonly<Record<string, string | undefined>>,
+): Record<string, string> {
   const set: Record<string, string> = {};
-  for (const [name, value] of Object.entries(env)) if (value !== undefined && value !== '') set[name] = value;
+  for (const [name, value] of Object.entries(env))
+    if (value !== undefined && value !== '') set[name] = value;
   const file = set['HOLDFAST_TEMPORAL_API_KEY_FILE'];
   if (file === undefined) return set;
-  if (set['TEMPORAL_API_KEY'] !== undefined) throw new Error('TEMPORAL_API_KEY and HOLDFAST_TEMPORAL_API_KEY_FILE are both set: keep one of the two');
+  if (set['TEMPORAL_API_KEY'] !== undefined)
+    throw new Error(
+      'TEMPORAL_API_KEY and HOLDFAST_TEMPORAL_API_KEY_FILE are both set: keep one of the two',
+    );
   return { ...set, TEMPORAL_API_KEY: readApiKey(file) };
 }
 
@@ -41,8 +55,12 @@ function readApiKey(file: string): string {
   try {
     key = readFileSync(file, 'utf8').trim();
   } catch (error) {
-    throw new Error(`HOLDFAST_TEMPORAL_API_KEY_FILE: cannot read ${file} (${(error as NodeJS.ErrnoException).code}): check the path and its permissions`, { cause: error });
+    throw new Error(
+      `HOLDFAST_TEMPORAL_API_KEY_FILE: cannot read ${file} (${(error as NodeJS.ErrnoException).code}): check the path and its permissions`,
+      { cause: error },
+    );
   }
-  if (key === '') throw new Error(`HOLDFAST_TEMPORAL_API_KEY_FILE: ${file} is empty: put the API key into it`);
+  if (key === '')
+    throw new Error(`HOLDFAST_TEMPORAL_API_KEY_FILE: ${file} is empty: put the API key into it`);
   return key;
 }

@@ -12,18 +12,39 @@ const PROTOCOLS = ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'OTEL_EXPORTER_OTLP_PRO
  */
 export function tracesWanted(set: Env, warnings: ConfigProblem[]): boolean {
   const endpoint = firstSet(set, ENDPOINTS);
-  if (endpoint === undefined || set['OTEL_SDK_DISABLED']?.toLowerCase() === 'true' || set['OTEL_TRACES_EXPORTER'] === 'none') return false;
+  if (
+    endpoint === undefined ||
+    set['OTEL_SDK_DISABLED']?.toLowerCase() === 'true' ||
+    set['OTEL_TRACES_EXPORTER'] === 'none'
+  )
+    return false;
   const problem = problemOf(set, endpoint);
-  if (problem !== undefined) warnings.push({ setting: problem.setting, message: `${problem.message}; no traces are exported` });
+  if (problem !== undefined)
+    warnings.push({
+      setting: problem.setting,
+      message: `${problem.message}; no traces are exported`,
+    });
   return problem === undefined;
 }
 
 function problemOf(set: Env, [setting, url]: readonly [string, string]): ConfigProblem | undefined {
-  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) return { setting, message: `"${url}" is no address of a collector: write for example http://otel-collector:4318` };
+  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
+    return {
+      setting,
+      message: `"${url}" is no address of a collector: write for example http://otel-collector:4318`,
+    };
   const exporter = set['OTEL_TRACES_EXPORTER'] ?? 'otlp';
-  if (exporter !== 'otlp') return { setting: 'OTEL_TRACES_EXPORTER', message: `"${exporter}" is not known here: write otlp, or none` };
+  if (exporter !== 'otlp')
+    return {
+      setting: 'OTEL_TRACES_EXPORTER',
+      message: `"${exporter}" is not known here: write otlp, or none`,
+    };
   const [named, protocol] = firstSet(set, PROTOCOLS) ?? ['', 'http/protobuf'];
-  if (protocol !== 'http/protobuf') return { setting: named, message: `"${protocol}" is not spoken here: write http/protobuf, and give the collector's port for it (4318)` };
+  if (protocol !== 'http/protobuf')
+    return {
+      setting: named,
+      message: `"${protocol}" is not spoken here: write http/protobuf, and give the collector's port for it (4318)`,
+    };
   return undefined;
 }
 

@@ -8,7 +8,18 @@ import { unknownSettings } from './unknownSettings.ts';
 import { webhookSecrets, type WebhookEndpoint } from './webhookSecrets.ts';
 
 /** Durations in ms. */
-export interface WebhookConfig extends Pick<HoldfastConfig, 'temporal' | 'readTemporal' | 'codecKeyFile' | 'taskQueue' | 'http' | 'connectTimeoutMs' | 'log' | 'traces' | 'warnings'> {
+export interface WebhookConfig extends Pick<
+  HoldfastConfig,
+  | 'temporal'
+  | 'readTemporal'
+  | 'codecKeyFile'
+  | 'taskQueue'
+  | 'http'
+  | 'connectTimeoutMs'
+  | 'log'
+  | 'traces'
+  | 'warnings'
+> {
   readonly webhook: WebhookEndpoint;
 }
 
@@ -27,21 +38,33 @@ export const webhookSettings = settings.pick({
 });
 
 /** @throws ConfigError with every problem found */
-export function loadWebhookConfig(env: Readonly<Record<string, string | undefined>>): WebhookConfig {
+export function loadWebhookConfig(
+  env: Readonly<Record<string, string | undefined>>,
+): WebhookConfig {
   const set = settingsIn(env);
   const problems: ConfigProblem[] = [];
   const parsed = webhookSettings.safeParse(set);
-  for (const issue of parsed.error?.issues ?? []) problems.push({ setting: issue.path.join('.'), message: issue.message });
-  if (set['HOLDFAST_WEBHOOK_SECRET'] !== undefined && set['HOLDFAST_WEBHOOK_SECRET_FILE'] !== undefined) problems.push({ setting: 'HOLDFAST_WEBHOOK_SECRET', message: 'HOLDFAST_WEBHOOK_SECRET_FILE is set too: keep one of the two' });
+  for (const issue of parsed.error?.issues ?? [])
+    problems.push({ setting: issue.path.join('.'), message: issue.message });
+  if (
+    set['HOLDFAST_WEBHOOK_SECRET'] !== undefined &&
+    set['HOLDFAST_WEBHOOK_SECRET_FILE'] !== undefined
+  )
+    problems.push({
+      setting: 'HOLDFAST_WEBHOOK_SECRET',
+      message: 'HOLDFAST_WEBHOOK_SECRET_FILE is set too: keep one of the two',
+    });
   const temporal = readSetting('TEMPORAL_*', problems, () => loadTemporalConfig(set));
   const secrets = readSetting('HOLDFAST_WEBHOOK_SECRET_FILE', problems, () => {
     const found = webhookSecrets(set);
-    if (found === undefined) throw new Error("is not set: set it to the path of a file with the webhook's secret");
+    if (found === undefined)
+      throw new Error("is not set: set it to the path of a file with the webhook's secret");
     return found;
   });
   const warnings = unknownSettings(set, Object.keys(webhookSettings.shape), 'webhook');
   const traces = tracesWanted(set, warnings);
-  if (problems.length > 0 || !parsed.success || temporal === undefined || secrets === undefined) throw new ConfigError([...problems, ...warnings]);
+  if (problems.length > 0 || !parsed.success || temporal === undefined || secrets === undefined)
+    throw new ConfigError([...problems, ...warnings]);
   const s = parsed.data;
   return {
     temporal,

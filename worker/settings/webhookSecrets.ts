@@ -11,13 +11,18 @@ export interface WebhookEndpoint {
 }
 
 /** @returns `undefined` where none is set @throws Error for a file that cannot be read, or is empty */
-export function webhookSecrets(set: Readonly<Record<string, string | undefined>>): WebhookSecrets | undefined {
+export function webhookSecrets(
+  set: Readonly<Record<string, string | undefined>>,
+): WebhookSecrets | undefined {
   const inline = set['HOLDFAST_WEBHOOK_SECRET'];
   if (inline !== undefined) return () => [inline];
   const file = set['HOLDFAST_WEBHOOK_SECRET_FILE'];
   if (file === undefined) return undefined;
   const read = (): string[] => {
-    const secrets = readText(file).split('\n').map((line) => line.trim()).filter((line) => line !== '');
+    const secrets = readText(file)
+      .split('\n')
+      .map((line) => line.trim())
+      .filter((line) => line !== '');
     if (secrets.length === 0) throw new Error(`${file} is empty: put the webhook's secret into it`);
     return secrets;
   };
@@ -29,6 +34,9 @@ function readText(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {
-    throw new Error(`cannot read ${file} (${(error as NodeJS.ErrnoException).code}): check the path and its permissions`, { cause: error });
+    throw new Error(
+      `cannot read ${file} (${(error as NodeJS.ErrnoException).code}): check the path and its permissions`,
+      { cause: error },
+    );
   }
 }

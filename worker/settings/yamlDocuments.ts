@@ -1,5 +1,13 @@
 /** YAML, and JSON, which is YAML, as people write it. What nobody writes is refused before it takes long to read. */
-import { isMap, isNode, isScalar, LineCounter, parseAllDocuments, visit, type Document } from 'yaml';
+import {
+  isMap,
+  isNode,
+  isScalar,
+  LineCounter,
+  parseAllDocuments,
+  visit,
+  type Document,
+} from 'yaml';
 
 /** In characters: two hundred sets with a pod each, or thousands that share one. The parser takes up to a second for it. */
 const LONGEST = 256 * 1024;
@@ -41,23 +49,42 @@ export interface YamlDocument {
  * @throws YamlError of what is no YAML, too long, nested too deeply, or grown beyond measure by aliases
  */
 export function yamlDocuments(text: string, lines = new LineCounter()): YamlDocument[] {
-  if (text.length > LONGEST) throw new YamlError(`is ${Math.ceil(text.length / 1024)} KiB long: write at most ${LONGEST / 1024} KiB into one file`, []);
+  if (text.length > LONGEST)
+    throw new YamlError(
+      `is ${Math.ceil(text.length / 1024)} KiB long: write at most ${LONGEST / 1024} KiB into one file`,
+      [],
+    );
   const documents = orFault(undefined, () => parsed(text, lines));
-  const faults = documents.flatMap((document, index) => orFault(index + 1, () => faultsOf(document)).map(([message, at]) => ({ document: index + 1, message: `${brief(message)} at ${placeOf(at, lines)}` })));
+  const faults = documents.flatMap((document, index) =>
+    orFault(index + 1, () => faultsOf(document)).map(([message, at]) => ({
+      document: index + 1,
+      message: `${brief(message)} at ${placeOf(at, lines)}`,
+    })),
+  );
   if (faults.length > 0) throw notYaml(faults.slice(0, MOST_FAULTS));
-  return documents.map((document, index) => ({ document, value: orFault(index + 1, () => document.toJS({ maxAliasCount: MAX_ALIASES }) as unknown) }));
+  return documents.map((document, index) => ({
+    document,
+    value: orFault(index + 1, () => document.toJS({ maxAliasCount: MAX_ALIASES }) as unknown),
+  }));
 }
 
 /** The value of a text that is one document; `null` of an empty one. @throws YamlError as {@link yamlDocuments} does, and of several documents */
 export function yamlValue(text: string): unknown {
   const [first, second] = yamlDocuments(text);
-  if (second !== undefined) throw notYaml([{ document: 2, message: 'is one too many: write one document' }]);
+  if (second !== undefined)
+    throw notYaml([{ document: 2, message: 'is one too many: write one document' }]);
   return first?.value ?? null;
 }
 
 function parsed(text: string, lineCounter: LineCounter): Document.Parsed[] {
   // `<<: *base` is how people share one template between sets. What is left to us takes the parser the square of the length.
-  const documents = parseAllDocuments(text, { lineCounter, merge: true, version: '1.2', uniqueKeys: false, prettyErrors: false });
+  const documents = parseAllDocuments(text, {
+    lineCounter,
+    merge: true,
+    version: '1.2',
+    uniqueKeys: false,
+    prettyErrors: false,
+  });
   return Array.isArray(documents) ? documents : [];
 }
 
@@ -75,8 +102,10 @@ function faultsOf(document: Document.Parsed): [message: string, at: number][] {
       for (const { key } of collection.items) {
         if (key === null) continue;
         // No field has such a name; and to make a text of keys in keys in keys takes without an end.
-        if (!isScalar(key)) faults.push(['Map keys must be text', isNode(key) ? (key.range?.[0] ?? 0) : 0]);
-        else if (known.has(key.value)) faults.push(['Map keys must be unique', key.range?.[0] ?? 0]);
+        if (!isScalar(key))
+          faults.push(['Map keys must be text', isNode(key) ? (key.range?.[0] ?? 0) : 0]);
+        else if (known.has(key.value))
+          faults.push(['Map keys must be unique', key.range?.[0] ?? 0]);
         else known.add(key.value);
       }
       return undefined;
@@ -95,13 +124,16 @@ function orFault<T>(document: number | undefined, does: () => T): T {
   try {
     return does();
   } catch (error) {
-    throw notYaml([{ ...(document !== undefined && { document }), message: brief((error as Error).message) }]);
+    throw notYaml([
+      { ...(document !== undefined && { document }), message: brief((error as Error).message) },
+    ]);
   }
 }
 
 const TOO_DEEP = 'it is nested too deeply';
 
-const notYaml = (faults: readonly YamlFault[]): YamlError => new YamlError('is neither YAML nor JSON: check its syntax', faults);
+const notYaml = (faults: readonly YamlFault[]): YamlError =>
+  new YamlError('is neither YAML nor JSON: check its syntax', faults);
 
 /** The parser's words, but for those of the engine that runs it. */
 function brief(message: string): string {

@@ -1,5 +1,14 @@
 import { createHash } from 'node:crypto';
-import { context, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, TraceFlags, type Span, type Tracer } from '@opentelemetry/api';
+import {
+  context,
+  ROOT_CONTEXT,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+  TraceFlags,
+  type Span,
+  type Tracer,
+} from '@opentelemetry/api';
 import { traceparentOf } from '../../core/domain/traceContext.ts';
 import { NOT_OURS } from '../demand/webhookAnswers.ts';
 import type { DeliveryTraces, News } from '../demand/webhook.ts';
@@ -13,34 +22,60 @@ import type { TraceIds } from './traceIds.ts';
  */
 export function deliverySpans(tracer: Tracer, ids: TraceIds): DeliveryTraces {
   return async (read, delivery, pass) => {
-    const span = ids.startIn(traceIdOf(read), () => tracer.startSpan(nameOf(read), { kind: SpanKind.SERVER, attributes: { ...attributesOf(read), 'github.delivery': delivery.slice(0, 64) } }, ROOT_CONTEXT));
-    const answer = await context.with(trace.setSpan(ROOT_CONTEXT, span), async () => await pass(traceOf(span)));
+    const span = ids.startIn(traceIdOf(read), () =>
+      tracer.startSpan(
+        nameOf(read),
+        {
+          kind: SpanKind.SERVER,
+          attributes: { ...attributesOf(read), 'github.delivery': delivery.slice(0, 64) },
+        },
+        ROOT_CONTEXT,
+      ),
+    );
+    const answer = await context.with(
+      trace.setSpan(ROOT_CONTEXT, span),
+      async () => await pass(traceOf(span)),
+    );
     // Of jobs for other runners most webhooks tell more than of ours: a span that does not end is not exported.
     if (answer === NOT_OURS) return answer;
     span.setAttribute('http.response.status_code', answer.status);
-    if (answer.status >= 500) span.setStatus({ code: SpanStatusCode.ERROR, message: answer.outcome });
+    if (answer.status >= 500)
+      span.setStatus({ code: SpanStatusCode.ERROR, message: answer.outcome });
     span.end();
     return answer;
   };
 }
 
 function nameOf(read: News): string {
-  return read.kind === 'job' ? `webhook workflow_job ${read.news.event.action}` : `webhook ${read.news.change.event}`;
+  return read.kind === 'job'
+    ? `webhook workflow_job ${read.news.event.action}`
+    : `webhook ${read.news.change.event}`;
 }
 
 function attributesOf(read: News): Record<string, string | number> {
-  if (read.kind === 'change') return { 'github.repository': read.news.repository, 'github.ref': read.news.change.ref };
+  if (read.kind === 'change')
+    return { 'github.repository': read.news.repository, 'github.ref': read.news.change.ref };
   const { event, run } = read.news;
-  return { 'github.repository': event.repository, 'github.job.id': event.jobId, 'github.run.attempt': event.runAttempt, ...(run === undefined ? {} : { 'github.run.id': run }) };
+  return {
+    'github.repository': event.repository,
+    'github.job.id': event.jobId,
+    'github.run.attempt': event.runAttempt,
+    ...(run === undefined ? {} : { 'github.run.id': run }),
+  };
 }
 
 /** @returns `undefined`: any will do */
 function traceIdOf(read: News): string | undefined {
   if (read.kind !== 'job' || read.news.run === undefined) return undefined;
-  return createHash('sha256').update(`${read.news.run}${read.news.event.runAttempt}t`).digest('hex').slice(0, 32);
+  return createHash('sha256')
+    .update(`${read.news.run}${read.news.event.runAttempt}t`)
+    .digest('hex')
+    .slice(0, 32);
 }
 
 function traceOf(span: Span): string | undefined {
   const { traceId, spanId, traceFlags } = span.spanContext();
-  return (traceFlags & TraceFlags.SAMPLED) === 0 ? undefined : traceparentOf({ traceId, spanId, sampled: true });
+  return (traceFlags & TraceFlags.SAMPLED) === 0
+    ? undefined
+    : traceparentOf({ traceId, spanId, sampled: true });
 }

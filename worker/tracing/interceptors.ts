@@ -1,40 +1,83 @@
 /** The SDK's interceptors for clients and activities, without the spans that nobody asks for. */
 import { context, isSpanContextValid, trace, TraceFlags } from '@opentelemetry/api';
-import type { Next, WorkflowClientInterceptor, WorkflowDescribeInput, WorkflowQueryInput, WorkflowSignalInput, WorkflowSignalWithStartInput, WorkflowStartInput, WorkflowStartUpdateInput } from '@temporalio/client';
+import type {
+  Next,
+  WorkflowClientInterceptor,
+  WorkflowDescribeInput,
+  WorkflowQueryInput,
+  WorkflowSignalInput,
+  WorkflowSignalWithStartInput,
+  WorkflowStartInput,
+  WorkflowStartUpdateInput,
+} from '@temporalio/client';
 import type { Headers } from '@temporalio/common';
 import { OpenTelemetryWorkflowClientInterceptor } from '@temporalio/interceptors-opentelemetry/lib/client/index.js';
-import { OpenTelemetryActivityInboundInterceptor, OpenTelemetryActivityOutboundInterceptor } from '@temporalio/interceptors-opentelemetry/lib/worker/index.js';
-import type { ActivityExecuteInput, ActivityInboundCallsInterceptor, ActivityInterceptorsFactory } from '@temporalio/worker';
+import {
+  OpenTelemetryActivityInboundInterceptor,
+  OpenTelemetryActivityOutboundInterceptor,
+} from '@temporalio/interceptors-opentelemetry/lib/worker/index.js';
+import type {
+  ActivityExecuteInput,
+  ActivityInboundCallsInterceptor,
+  ActivityInterceptorsFactory,
+} from '@temporalio/worker';
 import { TRACE_HEADER } from '../../core/calls/index.ts';
 
 /** Starts, signals and updates bear the trace that they are in, if it is recorded. */
 export class TracingClientInterceptor extends OpenTelemetryWorkflowClientInterceptor {
-  override async start(input: WorkflowStartInput, next: Next<WorkflowClientInterceptor, 'start'>): Promise<string> {
+  override async start(
+    input: WorkflowStartInput,
+    next: Next<WorkflowClientInterceptor, 'start'>,
+  ): Promise<string> {
     return await super.start(input, async (traced) => await next(withoutUnrecorded(traced)));
   }
 
-  override async startWithDetails(input: WorkflowStartInput, next: Next<WorkflowClientInterceptor, 'startWithDetails'>): ReturnType<Next<WorkflowClientInterceptor, 'startWithDetails'>> {
-    return await super.startWithDetails(input, async (traced) => await next(withoutUnrecorded(traced)));
+  override async startWithDetails(
+    input: WorkflowStartInput,
+    next: Next<WorkflowClientInterceptor, 'startWithDetails'>,
+  ): ReturnType<Next<WorkflowClientInterceptor, 'startWithDetails'>> {
+    return await super.startWithDetails(
+      input,
+      async (traced) => await next(withoutUnrecorded(traced)),
+    );
   }
 
-  override async signal(input: WorkflowSignalInput, next: Next<WorkflowClientInterceptor, 'signal'>): Promise<void> {
+  override async signal(
+    input: WorkflowSignalInput,
+    next: Next<WorkflowClientInterceptor, 'signal'>,
+  ): Promise<void> {
     await super.signal(input, async (traced) => await next(withoutUnrecorded(traced)));
   }
 
-  override async signalWithStart(input: WorkflowSignalWithStartInput, next: Next<WorkflowClientInterceptor, 'signalWithStart'>): Promise<string> {
-    return await super.signalWithStart(input, async (traced) => await next(withoutUnrecorded(traced)));
+  override async signalWithStart(
+    input: WorkflowSignalWithStartInput,
+    next: Next<WorkflowClientInterceptor, 'signalWithStart'>,
+  ): Promise<string> {
+    return await super.signalWithStart(
+      input,
+      async (traced) => await next(withoutUnrecorded(traced)),
+    );
   }
 
-  override async startUpdate(input: WorkflowStartUpdateInput, next: Next<WorkflowClientInterceptor, 'startUpdate'>): ReturnType<Next<WorkflowClientInterceptor, 'startUpdate'>> {
+  override async startUpdate(
+    input: WorkflowStartUpdateInput,
+    next: Next<WorkflowClientInterceptor, 'startUpdate'>,
+  ): ReturnType<Next<WorkflowClientInterceptor, 'startUpdate'>> {
     return await super.startUpdate(input, async (traced) => await next(withoutUnrecorded(traced)));
   }
 
   /** Metrics and readiness ask all the time. */
-  override async query(input: WorkflowQueryInput, next: Next<WorkflowClientInterceptor, 'query'>): Promise<unknown> {
+  override async query(
+    input: WorkflowQueryInput,
+    next: Next<WorkflowClientInterceptor, 'query'>,
+  ): Promise<unknown> {
     return await next(input);
   }
 
-  override async describe(input: WorkflowDescribeInput, next: Next<WorkflowClientInterceptor, 'describe'>): ReturnType<Next<WorkflowClientInterceptor, 'describe'>> {
+  override async describe(
+    input: WorkflowDescribeInput,
+    next: Next<WorkflowClientInterceptor, 'describe'>,
+  ): ReturnType<Next<WorkflowClientInterceptor, 'describe'>> {
     return await next(input);
   }
 }
@@ -42,15 +85,25 @@ export class TracingClientInterceptor extends OpenTelemetryWorkflowClientInterce
 /** Headers are bytes of history. */
 function withoutUnrecorded<I extends { readonly headers: Headers }>(input: I): I {
   const span = trace.getSpanContext(context.active());
-  if (span !== undefined && isSpanContextValid(span) && (span.traceFlags & TraceFlags.SAMPLED) !== 0) return input;
+  if (
+    span !== undefined &&
+    isSpanContextValid(span) &&
+    (span.traceFlags & TraceFlags.SAMPLED) !== 0
+  )
+    return input;
   const { [TRACE_HEADER]: _unrecorded, ...headers } = input.headers;
   return { ...input, headers };
 }
 
 /** Of a workflow that is in no trace, as a set, each would be a trace of its own. */
 class TracingActivityInterceptor extends OpenTelemetryActivityInboundInterceptor {
-  override async execute(input: ActivityExecuteInput, next: Next<ActivityInboundCallsInterceptor, 'execute'>): Promise<unknown> {
-    return input.headers[TRACE_HEADER] === undefined ? await next(input) : await super.execute(input, next);
+  override async execute(
+    input: ActivityExecuteInput,
+    next: Next<ActivityInboundCallsInterceptor, 'execute'>,
+  ): Promise<unknown> {
+    return input.headers[TRACE_HEADER] === undefined
+      ? await next(input)
+      : await super.execute(input, next);
   }
 }
 

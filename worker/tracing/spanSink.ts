@@ -2,7 +2,10 @@ import { SpanKind, SpanStatusCode, TraceFlags } from '@opentelemetry/api';
 import { millisToHrTime } from '@opentelemetry/core';
 import type { Resource } from '@opentelemetry/resources';
 import type { ReadableSpan, SpanProcessor } from '@opentelemetry/sdk-trace-base';
-import { RUN_ID_ATTR_KEY, WORKFLOW_ID_ATTR_KEY } from '@temporalio/interceptors-opentelemetry/lib/instrumentation.js';
+import {
+  RUN_ID_ATTR_KEY,
+  WORKFLOW_ID_ATTR_KEY,
+} from '@temporalio/interceptors-opentelemetry/lib/instrumentation.js';
 import type { InjectedSinks } from '@temporalio/worker';
 import type { WorkflowInfo } from '@temporalio/workflow';
 import type { EndedSpan, TraceSinks } from '../../core/calls/index.ts';
@@ -36,7 +39,11 @@ export function spanSink({ spanProcessor, resource }: SpanTarget): InjectedSinks
 }
 
 /** Not the SDK's own, which gives each span everything that is known of its workflow, the memo included. */
-function readable({ name, traceId, spanId, parentSpanId, startMs, endMs, failure }: EndedSpan, { workflowId, runId }: WorkflowInfo, resource: Resource): ReadableSpan {
+function readable(
+  { name, traceId, spanId, parentSpanId, startMs, endMs, failure }: EndedSpan,
+  { workflowId, runId }: WorkflowInfo,
+  resource: Resource,
+): ReadableSpan {
   return {
     name,
     kind: SpanKind.INTERNAL,
@@ -45,7 +52,10 @@ function readable({ name, traceId, spanId, parentSpanId, startMs, endMs, failure
     startTime: millisToHrTime(startMs),
     endTime: millisToHrTime(endMs),
     duration: millisToHrTime(endMs - startMs),
-    status: failure === undefined ? { code: SpanStatusCode.OK } : { code: SpanStatusCode.ERROR, message: failure },
+    status:
+      failure === undefined
+        ? { code: SpanStatusCode.OK }
+        : { code: SpanStatusCode.ERROR, message: failure },
     attributes: { [WORKFLOW_ID_ATTR_KEY]: workflowId, [RUN_ID_ATTR_KEY]: runId },
     links: [],
     events: [],

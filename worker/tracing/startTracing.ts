@@ -1,5 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { diag, DiagLogLevel, context, defaultTextMapGetter, propagation, ROOT_CONTEXT, trace, type Context } from '@opentelemetry/api';
+import {
+  diag,
+  DiagLogLevel,
+  context,
+  defaultTextMapGetter,
+  propagation,
+  ROOT_CONTEXT,
+  trace,
+  type Context,
+} from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import { W3CTraceContextPropagator } from '@opentelemetry/core';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
@@ -39,26 +48,47 @@ export function startTracing(service: string, onTrouble: (message: string) => vo
     .merge(detectResourcesSync({ detectors: [envDetectorSync] }));
   const ids = new TraceIds();
   const spanProcessor = new BatchSpanProcessor(new OTLPTraceExporter());
-  const provider = new BasicTracerProvider({ resource, idGenerator: ids, spanProcessors: [spanProcessor] });
+  const provider = new BasicTracerProvider({
+    resource,
+    idGenerator: ids,
+    spanProcessors: [spanProcessor],
+  });
   // Of baggage nothing is passed on: it would be in histories.
-  provider.register({ contextManager: new AsyncLocalStorageContextManager().enable(), propagator: new W3CTraceContextPropagator() });
+  provider.register({
+    contextManager: new AsyncLocalStorageContextManager().enable(),
+    propagator: new W3CTraceContextPropagator(),
+  });
   return {
     spanProcessor,
     resource,
     client: { workflow: [new TracingClientInterceptor()] },
     deliveries: deliverySpans(trace.getTracer('holdfast-webhook'), ids),
     within: (traceparent, act) => context.with(contextOf(traceparent), act),
-    close: async () => await Promise.race([provider.shutdown().catch((error: unknown) => onTrouble(String(error))), delay(FLUSH_MS, undefined, { ref: false })]),
+    close: async () =>
+      await Promise.race([
+        provider.shutdown().catch((error: unknown) => onTrouble(String(error))),
+        delay(FLUSH_MS, undefined, { ref: false }),
+      ]),
   };
 }
 
 function contextOf(traceparent: string | undefined): Context {
-  return traceparent === undefined ? context.active() : propagation.extract(ROOT_CONTEXT, { traceparent }, defaultTextMapGetter);
+  return traceparent === undefined
+    ? context.active()
+    : propagation.extract(ROOT_CONTEXT, { traceparent }, defaultTextMapGetter);
 }
 
 function complainBy(onTrouble: (message: string) => void): void {
   const log = new SparseLog();
-  const say = (message: string): void => log.line('trouble', (leftOut) => onTrouble(`spans are not exported: ${message}${leftOut === 0 ? '' : ` (and ${leftOut} more)`}`));
+  const say = (message: string): void =>
+    log.line('trouble', (leftOut) =>
+      onTrouble(
+        `spans are not exported: ${message}${leftOut === 0 ? '' : ` (and ${leftOut} more)`}`,
+      ),
+    );
   const nothing = (): void => undefined;
-  diag.setLogger({ error: say, warn: say, info: nothing, debug: nothing, verbose: nothing }, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
+  diag.setLogger(
+    { error: say, warn: say, info: nothing, debug: nothing, verbose: nothing },
+    { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true },
+  );
 }

@@ -7,9 +7,15 @@ import type { SpanTarget } from './spanSink.ts';
 const NOWHERE: InjectedSinks<TraceSinks> = { holdfastSpans: { ended: { fn: () => undefined } } };
 
 /** A Worker's options with what exports the spans of its lives, activities and client. @param target - absent: none are, and nothing of OpenTelemetry's is loaded */
-export async function withTracing(options: WorkerOptions, target: SpanTarget | undefined): Promise<WorkerOptions> {
+export async function withTracing(
+  options: WorkerOptions,
+  target: SpanTarget | undefined,
+): Promise<WorkerOptions> {
   if (target === undefined) return options;
-  const [{ spanSink }, { TracingClientInterceptor, traceActivities }] = await Promise.all([import('./spanSink.ts'), import('./interceptors.ts')]);
+  const [{ spanSink }, { TracingClientInterceptor, traceActivities }] = await Promise.all([
+    import('./spanSink.ts'),
+    import('./interceptors.ts'),
+  ]);
   const { interceptors, sinks } = options;
   const { workflow = [], ...others } = interceptors?.client ?? {};
   return {
@@ -17,7 +23,12 @@ export async function withTracing(options: WorkerOptions, target: SpanTarget | u
     sinks: { ...sinks, ...spanSink(target) },
     interceptors: {
       ...interceptors,
-      client: { ...others, workflow: Array.isArray(workflow) ? [...workflow, new TracingClientInterceptor()] : workflow },
+      client: {
+        ...others,
+        workflow: Array.isArray(workflow)
+          ? [...workflow, new TracingClientInterceptor()]
+          : workflow,
+      },
       activity: [...(interceptors?.activity ?? []), traceActivities],
     },
   };
@@ -30,6 +41,14 @@ export async function withTracing(options: WorkerOptions, target: SpanTarget | u
 export function withLivesTraced<O extends WorkerOptions | ReplayWorkerOptions>(options: O): O {
   const { workflowBundle, interceptors, sinks } = options;
   const modules = interceptors?.workflowModules ?? [];
-  if (workflowBundle !== undefined || modules.some((path) => path.includes('interceptors-opentelemetry'))) return { ...options, sinks: { ...NOWHERE, ...sinks } };
-  return { ...options, sinks: { ...NOWHERE, ...sinks }, interceptors: { ...interceptors, workflowModules: [...modules, workflowInterceptorsPath()] } };
+  if (
+    workflowBundle !== undefined ||
+    modules.some((path) => path.includes('interceptors-opentelemetry'))
+  )
+    return { ...options, sinks: { ...NOWHERE, ...sinks } };
+  return {
+    ...options,
+    sinks: { ...NOWHERE, ...sinks },
+    interceptors: { ...interceptors, workflowModules: [...modules, workflowInterceptorsPath()] },
+  };
 }

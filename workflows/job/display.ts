@@ -7,7 +7,10 @@ import type { JobVerdict } from './plan.ts';
 
 /** Name and scope in lists: once, when the job is admitted. */
 export function listJob({ name, scope }: JobSpec): void {
-  upsertSearchAttributes([{ key: SEARCH_ATTRIBUTES.name, value: name }, ...(scope === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.scope, value: scope.name }])]);
+  upsertSearchAttributes([
+    { key: SEARCH_ATTRIBUTES.name, value: name },
+    ...(scope === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.scope, value: scope.name }]),
+  ]);
 }
 
 /** The stage that the job has come to. */
@@ -16,18 +19,50 @@ export function listStage(stage: JobStage): void {
 }
 
 export function listVerdict({ outcome, cause }: JobVerdict): void {
-  upsertSearchAttributes([{ key: SEARCH_ATTRIBUTES.outcome, value: outcome }, ...(cause === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.cause, value: cause }])]);
+  upsertSearchAttributes([
+    { key: SEARCH_ATTRIBUTES.outcome, value: outcome },
+    ...(cause === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.cause, value: cause }]),
+  ]);
 }
 
 /** Markdown for the UI: the verdict, once there is one, and a row for each step. */
-export function detail({ scope, warnings }: JobSpec, { name, steps, waitsFor, waitsUntil, cancel }: JobStatus, verdict: JobVerdict | undefined): void {
+export function detail(
+  { scope, warnings }: JobSpec,
+  { name, steps, waitsFor, waitsUntil, cancel }: JobStatus,
+  verdict: JobVerdict | undefined,
+): void {
   const notes = [
-    ...(verdict === undefined ? [] : [`Outcome: ${[verdict.outcome, verdict.cause].filter(Boolean).join('/')}`, verdict.message]),
+    ...(verdict === undefined
+      ? []
+      : [
+          `Outcome: ${[verdict.outcome, verdict.cause].filter(Boolean).join('/')}`,
+          verdict.message,
+        ]),
     ...(scope === undefined ? [] : [`Scope: ${scope.name}`]),
-    ...(waitsFor === undefined ? [] : [`Waits for ${waitsFor}${waitsUntil === undefined ? '' : `, until ${waitsUntil}`}`]),
+    ...(waitsFor === undefined
+      ? []
+      : [`Waits for ${waitsFor}${waitsUntil === undefined ? '' : `, until ${waitsUntil}`}`]),
     ...(cancel === undefined ? [] : [`Cancel: ${cancel.mode} ${cancel.reason}`]),
     ...warnings.map((warning) => `Warning: ${warning}`),
   ];
-  const rows = steps.map((step) => [step.stage, step.name, [step.outcome ?? step.state, step.cause].filter(Boolean).join('/'), step.pod ?? '', step.message ?? ''].map(markdownText));
-  setCurrentDetails([`**${markdownText(name)}**`, '', '| Stage | Step | State | Pod | |', '|---|---|---|---|---|', ...rows.map((row) => `| ${row.join(' | ')} |`), '', ...notes.map((note) => `- ${markdownText(note)}`)].join('\n'));
+  const rows = steps.map((step) =>
+    [
+      step.stage,
+      step.name,
+      [step.outcome ?? step.state, step.cause].filter(Boolean).join('/'),
+      step.pod ?? '',
+      step.message ?? '',
+    ].map(markdownText),
+  );
+  setCurrentDetails(
+    [
+      `**${markdownText(name)}**`,
+      '',
+      '| Stage | Step | State | Pod | |',
+      '|---|---|---|---|---|',
+      ...rows.map((row) => `| ${row.join(' | ')} |`),
+      '',
+      ...notes.map((note) => `- ${markdownText(note)}`),
+    ].join('\n'),
+  );
 }

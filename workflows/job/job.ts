@@ -1,5 +1,21 @@
-import { ApplicationFailure, CancellationScope, CancelledFailure, condition, setHandler, sleep, workflowInfo } from '@temporalio/workflow';
-import { cancelSignal, jobStatusQuery, stepEndedSignal, stepPodSignal, type JobInput, type JobResult, type JobStage } from '../../core/contract/index.ts';
+import {
+  ApplicationFailure,
+  CancellationScope,
+  CancelledFailure,
+  condition,
+  setHandler,
+  sleep,
+  workflowInfo,
+} from '@temporalio/workflow';
+import {
+  cancelSignal,
+  jobStatusQuery,
+  stepEndedSignal,
+  stepPodSignal,
+  type JobInput,
+  type JobResult,
+  type JobStage,
+} from '../../core/contract/index.ts';
 import { defined } from '../../core/defined.ts';
 import { readCancelRequest } from '../../core/domain/cancellation.ts';
 import type { JobSpec } from '../../core/input/job.ts';
@@ -66,7 +82,14 @@ async function runSteps(run: JobRun): Promise<JobResult> {
         run.close(action.verdict);
         listVerdict(action.verdict);
         countJobEnd(outcome);
-        return { outcome, ...defined({ cause }), message, name: run.spec.name, steps: run.status().steps, log: run.log };
+        return {
+          outcome,
+          ...defined({ cause }),
+          message,
+          name: run.spec.name,
+          steps: run.status().steps,
+          log: run.log,
+        };
       }
     }
   }
@@ -77,26 +100,42 @@ async function admit(input: JobInput): Promise<JobSpec> {
   const { workflowId, firstExecutionRunId: runId } = workflowInfo();
   const called = await settle(workerCalls('check the job').admitJob({ input, workflowId, runId }));
   if (called.kind === 'done') return called.value;
-  if (called.kind === 'interrupted') throw new CancelledFailure('The job was cancelled before anything of it was started');
+  if (called.kind === 'interrupted')
+    throw new CancelledFailure('The job was cancelled before anything of it was started');
   throw ApplicationFailure.nonRetryable(called.message, called.type);
 }
 
 function takeSignals(run: JobRun): void {
-  setHandler(cancelSignal, (body) => run.requestCancel(readCancelRequest(body)), { description: 'End this job. Body: "reason" or {reason, mode: "drain"|"stop"|"force", by}; post runs all the same, unless by force' });
+  setHandler(cancelSignal, (body) => run.requestCancel(readCancelRequest(body)), {
+    description:
+      'End this job. Body: "reason" or {reason, mode: "drain"|"stop"|"force", by}; post runs all the same, unless by force',
+  });
   setHandler(stepPodSignal, (news) => run.hearPod(news), { description: 'A step has a pod' });
-  setHandler(stepEndedSignal, (news) => run.hearEndNews(news), { description: 'A step is over; its pod goes' });
-  setHandler(jobStatusQuery, () => run.status(), { description: "Steps, what the job waits for, and the job's own log" });
+  setHandler(stepEndedSignal, (news) => run.hearEndNews(news), {
+    description: 'A step is over; its pod goes',
+  });
+  setHandler(jobStatusQuery, () => run.status(), {
+    description: "Steps, what the job waits for, and the job's own log",
+  });
 }
 
 function stepAt(run: JobRun, { step }: Extract<JobAction, { step: number }>): RunningStep {
   const found = run.steps[step];
-  if (found === undefined) throw ApplicationFailure.nonRetryable(`The job has no step ${step}`, 'Defect');
+  if (found === undefined)
+    throw ApplicationFailure.nonRetryable(`The job has no step ${step}`, 'Defect');
   return found;
 }
 
 /** A deadline has one timer, however many steps come and go before it: a job's history stays short. */
-async function waitForNews(run: JobRun, { spec: { stage, name }, status: { state } }: RunningStep, untilMs: number | undefined): Promise<void> {
-  run.waitFor(state === 'ended' ? `the pod of ${stage} ${name} to be gone` : `${stage} ${name} to end`, untilMs);
+async function waitForNews(
+  run: JobRun,
+  { spec: { stage, name }, status: { state } }: RunningStep,
+  untilMs: number | undefined,
+): Promise<void> {
+  run.waitFor(
+    state === 'ended' ? `the pod of ${stage} ${name} to be gone` : `${stage} ${name} to end`,
+    untilMs,
+  );
   if (untilMs !== undefined && !run.timers.has(untilMs)) void wake(run, untilMs);
   const { news } = run;
   await condition(() => run.news !== news);

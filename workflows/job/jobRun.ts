@@ -1,13 +1,27 @@
 /** The state of one job, and what news does to it. */
 import type { ChildWorkflowHandle } from '@temporalio/workflow';
-import type { JobLogLine, JobStatus, RunnerInput, RunnerResult, StepEndNews, StepPodNews, StepStatus } from '../../core/contract/index.ts';
+import type {
+  JobLogLine,
+  JobStatus,
+  RunnerInput,
+  RunnerResult,
+  StepEndNews,
+  StepPodNews,
+  StepStatus,
+} from '../../core/contract/index.ts';
 import { defined } from '../../core/defined.ts';
 import { sharedKeys, stepFolder } from '../../core/domain/artifactLayout.ts';
 import { upgradeCancellation, type Cancellation } from '../../core/domain/cancellation.ts';
 import { formatDuration } from '../../core/domain/duration.ts';
 import type { JobSpec, StepSpec } from '../../core/input/job.ts';
 import { detail } from './display.ts';
-import { isInterrupted, type JobAction, type JobFacts, type JobVerdict, type StepFacts } from './plan.ts';
+import {
+  isInterrupted,
+  type JobAction,
+  type JobFacts,
+  type JobVerdict,
+  type StepFacts,
+} from './plan.ts';
 
 /** One step: what it is, what has become of it, and how it is spoken to. */
 export interface RunningStep {
@@ -24,7 +38,9 @@ export interface RunningStep {
 /** So many attempts in a row were all lost with their nodes: nobody looks further back. */
 const MOST_SOURCES = 20;
 
-type StepEnd = Pick<StepStatus, 'outcome' | 'cause' | 'exitCode' | 'message'> & { readonly attempt?: number };
+type StepEnd = Pick<StepStatus, 'outcome' | 'cause' | 'exitCode' | 'message'> & {
+  readonly attempt?: number;
+};
 
 /** Its clock is the workflow's own. */
 export class JobRun {
@@ -52,7 +68,18 @@ export class JobRun {
     this.#startedAtMs = startedAtMs;
     this.steps = spec.steps.map((each) => {
       const { stage, name, workflowId, bestEffort } = each;
-      return { spec: each, attempts: 0, lives: false, status: { stage, name, workflowId, state: 'waiting', ...(bestEffort ? { bestEffort } : {}) } };
+      return {
+        spec: each,
+        attempts: 0,
+        lives: false,
+        status: {
+          stage,
+          name,
+          workflowId,
+          state: 'waiting',
+          ...(bestEffort ? { bestEffort } : {}),
+        },
+      };
     });
   }
 
@@ -75,7 +102,14 @@ export class JobRun {
     const { timeoutMs, maxAgeMs } = this.spec;
     const afterMs = deadline === 'timeout' ? timeoutMs : maxAgeMs;
     this.say(`Process did not finish before ${formatDuration(afterMs)} timeout`);
-    this.requestCancel({ mode: 'stop', by: 'run_timeout', reason: deadline === 'timeout' ? `it ran for ${formatDuration(afterMs)} (timeout)` : `it is ${formatDuration(afterMs)} old (maxAge)` });
+    this.requestCancel({
+      mode: 'stop',
+      by: 'run_timeout',
+      reason:
+        deadline === 'timeout'
+          ? `it ran for ${formatDuration(afterMs)} (timeout)`
+          : `it is ${formatDuration(afterMs)} old (maxAge)`,
+    });
   }
 
   runOutOfGrace(): void {
@@ -87,7 +121,10 @@ export class JobRun {
   close(verdict: JobVerdict): void {
     this.#verdict = verdict;
     this.waitFor(undefined);
-    if (this.#interruptedAtMs !== undefined && !this.outOfGrace && this.cancel?.mode !== 'force') this.say(`Process gracefully exited before ${formatDuration(this.spec.gracePeriodMs)} grace period`);
+    if (this.#interruptedAtMs !== undefined && !this.outOfGrace && this.cancel?.mode !== 'force')
+      this.say(
+        `Process gracefully exited before ${formatDuration(this.spec.gracePeriodMs)} grace period`,
+      );
   }
 
   /** The job's clock starts with the first pod. */
@@ -109,35 +146,67 @@ export class JobRun {
   }
 
   /** What a life's news of its pods did not tell, its result does. */
-  hearEnd(step: RunningStep, { outcome, cause, exitCode, message, attempt = step.attempts }: StepEnd): void {
+  hearEnd(
+    step: RunningStep,
+    { outcome, cause, exitCode, message, attempt = step.attempts }: StepEnd,
+  ): void {
     const { spec, status } = step;
     step.attempts = attempt;
     const folder = attempt > 0 ? stepFolder(spec.storage.path, attempt) : undefined;
-    Object.assign(status, { state: 'ended', endedAt: new Date().toISOString(), ...defined({ outcome, cause, exitCode, message, folder }) });
+    Object.assign(status, {
+      state: 'ended',
+      endedAt: new Date().toISOString(),
+      ...defined({ outcome, cause, exitCode, message, folder }),
+    });
     this.news++;
   }
 
   /** What the steps before have left for this one in SHARED_DIR: keys of the store, the last first. */
   sharedFor(step: RunningStep): string[] {
     const before = this.steps.slice(0, this.steps.indexOf(step)).toReversed();
-    return before.flatMap(({ spec: { storage }, attempts }) => sharedKeys(storage.path, attempts)).slice(0, MOST_SOURCES);
+    return before
+      .flatMap(({ spec: { storage }, attempts }) => sharedKeys(storage.path, attempts))
+      .slice(0, MOST_SOURCES);
   }
 
   /** Says what the job waits for, and until when (ms since the epoch). */
   waitFor(waitsFor: string | undefined, untilMs?: number): void {
-    this.#waits = defined({ waitsFor, waitsUntil: untilMs === undefined ? undefined : new Date(untilMs).toISOString() });
+    this.#waits = defined({
+      waitsFor,
+      waitsUntil: untilMs === undefined ? undefined : new Date(untilMs).toISOString(),
+    });
     detail(this.spec, this.status(), this.#verdict);
   }
 
   facts(): JobFacts {
     const { cancel, outOfGrace, spec } = this;
-    const after = (fromMs: number | undefined, ms: number): number | undefined => (fromMs === undefined ? undefined : fromMs + ms);
+    const after = (fromMs: number | undefined, ms: number): number | undefined =>
+      fromMs === undefined ? undefined : fromMs + ms;
     return {
-      steps: this.steps.map(({ spec: { stage, name, bestEffort, optionalOnSuccess }, status: { state, outcome, cause }, lives, stopAsked }) => ({ stage, name, bestEffort, optionalOnSuccess, state, lives, ...defined({ outcome, cause, stopAsked }) })),
+      steps: this.steps.map(
+        ({
+          spec: { stage, name, bestEffort, optionalOnSuccess },
+          status: { state, outcome, cause },
+          lives,
+          stopAsked,
+        }) => ({
+          stage,
+          name,
+          bestEffort,
+          optionalOnSuccess,
+          state,
+          lives,
+          ...defined({ outcome, cause, stopAsked }),
+        }),
+      ),
       nowMs: Date.now(),
       endsAtMs: this.#startedAtMs + spec.maxAgeMs,
       outOfGrace,
-      ...defined({ cancel, timeoutAtMs: after(this.#firstPodAtMs, spec.timeoutMs), graceEndsAtMs: after(this.#interruptedAtMs, spec.gracePeriodMs) }),
+      ...defined({
+        cancel,
+        timeoutAtMs: after(this.#firstPodAtMs, spec.timeoutMs),
+        graceEndsAtMs: after(this.#interruptedAtMs, spec.gracePeriodMs),
+      }),
     };
   }
 
@@ -145,6 +214,12 @@ export class JobRun {
     const { cancel, log, spec } = this;
     const steps = this.steps.map(({ status }) => status);
     const stage = steps.find(({ state }) => state === 'running' || state === 'waiting')?.stage;
-    return { name: spec.name, steps, log, ...this.#waits, ...defined({ stage, cancel: cancel && { mode: cancel.mode, reason: cancel.reason } }) };
+    return {
+      name: spec.name,
+      steps,
+      log,
+      ...this.#waits,
+      ...defined({ stage, cancel: cancel && { mode: cancel.mode, reason: cancel.reason } }),
+    };
   }
 }

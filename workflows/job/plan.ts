@@ -1,5 +1,11 @@
 /** What a job does next: from what has become of its steps, what was asked, and the clock. Pure. */
-import type { CancelRequest, JobStage, RunnerCause, RunnerOutcome, StepState } from '../../core/contract/index.ts';
+import type {
+  CancelRequest,
+  JobStage,
+  RunnerCause,
+  RunnerOutcome,
+  StepState,
+} from '../../core/contract/index.ts';
 import { defined } from '../../core/defined.ts';
 import type { Cancellation } from '../../core/domain/cancellation.ts';
 
@@ -49,8 +55,19 @@ export type JobAction =
   | { readonly kind: 'interrupt'; readonly deadline: 'timeout' | 'maxAge' }
   | { readonly kind: 'outOfGrace' }
   | { readonly kind: 'start'; readonly step: number }
-  | { readonly kind: 'stop'; readonly step: number; readonly mode: StopMode; readonly by: NonNullable<CancelRequest['by']>; readonly reason: string }
-  | { readonly kind: 'leave'; readonly step: number; readonly state: 'skipped' | 'not run'; readonly why: string }
+  | {
+      readonly kind: 'stop';
+      readonly step: number;
+      readonly mode: StopMode;
+      readonly by: NonNullable<CancelRequest['by']>;
+      readonly reason: string;
+    }
+  | {
+      readonly kind: 'leave';
+      readonly step: number;
+      readonly state: 'skipped' | 'not run';
+      readonly why: string;
+    }
   | { readonly kind: 'wait'; readonly step: number; readonly untilMs?: number }
   | { readonly kind: 'end'; readonly verdict: JobVerdict };
 
@@ -60,10 +77,17 @@ export function nextAction(f: JobFacts): JobAction {
   const step = f.steps[next];
   if (step === undefined) return untilGone(f);
   if (!isInterrupted(f.cancel)) {
-    if (f.timeoutAtMs !== undefined && f.nowMs >= f.timeoutAtMs) return { kind: 'interrupt', deadline: 'timeout' };
+    if (f.timeoutAtMs !== undefined && f.nowMs >= f.timeoutAtMs)
+      return { kind: 'interrupt', deadline: 'timeout' };
     if (f.nowMs >= f.endsAtMs) return { kind: 'interrupt', deadline: 'maxAge' };
   }
-  if (f.cancel?.mode !== 'force' && !f.outOfGrace && f.graceEndsAtMs !== undefined && f.nowMs >= f.graceEndsAtMs) return { kind: 'outOfGrace' };
+  if (
+    f.cancel?.mode !== 'force' &&
+    !f.outOfGrace &&
+    f.graceEndsAtMs !== undefined &&
+    f.nowMs >= f.graceEndsAtMs
+  )
+    return { kind: 'outOfGrace' };
   return step.state === 'running' ? whileItRuns(f, step, next) : beforeIt(f, step, next);
 }
 
@@ -74,12 +98,26 @@ export function isInterrupted(cancel: Cancellation | undefined): boolean {
 
 function whileItRuns(f: JobFacts, { stage, stopAsked }: StepFacts, step: number): JobAction {
   const { cancel, outOfGrace, graceEndsAtMs, timeoutAtMs, endsAtMs } = f;
-  if (cancel?.mode === 'force' && stopAsked !== 'force') return { kind: 'stop', step, mode: 'force', by: told(cancel), reason: cancel.reason };
-  if (cancel?.mode === 'stop' && stage !== 'post' && stopAsked === undefined) return { kind: 'stop', step, mode: 'stop', by: told(cancel), reason: cancel.reason };
+  if (cancel?.mode === 'force' && stopAsked !== 'force')
+    return { kind: 'stop', step, mode: 'force', by: told(cancel), reason: cancel.reason };
+  if (cancel?.mode === 'stop' && stage !== 'post' && stopAsked === undefined)
+    return { kind: 'stop', step, mode: 'stop', by: told(cancel), reason: cancel.reason };
   // However often its end is asked for, it has the job's grace, unless by force.
-  if (outOfGrace && stopAsked === undefined) return { kind: 'stop', step, mode: 'stop', by: 'timeout', reason: "the job's grace period is over" };
-  if (!isInterrupted(cancel)) return { kind: 'wait', step, untilMs: Math.min(timeoutAtMs ?? endsAtMs, endsAtMs) };
-  return { kind: 'wait', step, ...(outOfGrace || cancel?.mode === 'force' ? {} : defined({ untilMs: graceEndsAtMs })) };
+  if (outOfGrace && stopAsked === undefined)
+    return {
+      kind: 'stop',
+      step,
+      mode: 'stop',
+      by: 'timeout',
+      reason: "the job's grace period is over",
+    };
+  if (!isInterrupted(cancel))
+    return { kind: 'wait', step, untilMs: Math.min(timeoutAtMs ?? endsAtMs, endsAtMs) };
+  return {
+    kind: 'wait',
+    step,
+    ...(outOfGrace || cancel?.mode === 'force' ? {} : defined({ untilMs: graceEndsAtMs })),
+  };
 }
 
 /** A job ends after the last of its pods: who comes next may count on that. */
@@ -87,7 +125,8 @@ function untilGone(f: JobFacts): JobAction {
   const { steps, cancel } = f;
   const step = steps.findIndex(({ lives }) => lives);
   if (step < 0) return { kind: 'end', verdict: verdictOn(f) };
-  if (cancel?.mode === 'force' && steps[step]?.stopAsked !== 'force') return { kind: 'stop', step, mode: 'force', by: told(cancel), reason: cancel.reason };
+  if (cancel?.mode === 'force' && steps[step]?.stopAsked !== 'force')
+    return { kind: 'stop', step, mode: 'force', by: told(cancel), reason: cancel.reason };
   return { kind: 'wait', step };
 }
 
@@ -95,19 +134,31 @@ function told({ by }: Cancellation): NonNullable<CancelRequest['by']> {
   return by === 'run_timeout' ? 'timeout' : by === 'superseded' ? 'superseded' : 'cancelled';
 }
 
-function beforeIt({ steps, cancel, outOfGrace }: JobFacts, { stage, optionalOnSuccess }: StepFacts, step: number): JobAction {
+function beforeIt(
+  { steps, cancel, outOfGrace }: JobFacts,
+  { stage, optionalOnSuccess }: StepFacts,
+  step: number,
+): JobAction {
   const notRun = (why: string): JobAction => ({ kind: 'leave', step, state: 'not run', why });
   const before = steps.slice(0, step);
   if (cancel?.mode === 'force') return notRun('the job was ended by force');
   if (stage === 'post') {
     if (outOfGrace) return notRun("the job's grace period was over");
-    if (optionalOnSuccess && before.every(({ state, outcome }) => state === 'skipped' || outcome === 'succeeded')) return { kind: 'leave', step, state: 'skipped', why: 'all before it succeeded' };
+    if (
+      optionalOnSuccess &&
+      before.every(({ state, outcome }) => state === 'skipped' || outcome === 'succeeded')
+    )
+      return { kind: 'leave', step, state: 'skipped', why: 'all before it succeeded' };
     return { kind: 'start', step };
   }
   if (isInterrupted(cancel)) return notRun('the job was interrupted');
   const bad = before.find(isBad);
   if (bad !== undefined) return notRun(`${bad.stage} ${bad.name} ${bad.outcome}`);
-  if (cancel !== undefined && !before.some((other) => other.stage === stage && other.state === 'ended')) return notRun('the job is drained');
+  if (
+    cancel !== undefined &&
+    !before.some((other) => other.stage === stage && other.state === 'ended')
+  )
+    return notRun('the job is drained');
   return { kind: 'start', step };
 }
 
@@ -118,13 +169,27 @@ function isBad({ outcome }: StepFacts): boolean {
 /** The first step that counts and did not succeed decides, whatever became of those after it; an interruption comes before all of them. */
 function verdictOn({ steps, cancel }: JobFacts): JobVerdict {
   const bad = steps.filter((step) => isBad(step) && !step.bestEffort);
-  const list = bad.map(({ stage, name, outcome, cause }) => `${stage} ${name} ${[outcome, cause].filter(Boolean).join('/')}`).join(', ');
+  const list = bad
+    .map(
+      ({ stage, name, outcome, cause }) =>
+        `${stage} ${name} ${[outcome, cause].filter(Boolean).join('/')}`,
+    )
+    .join(', ');
   if (cancel !== undefined) {
     const { by, reason, mode } = cancel;
     const cause = by === 'drain' ? 'cancelled' : by;
-    return { outcome: 'aborted', cause, message: `The job was ended (${cause}, ${mode})${reason === '' ? '' : `: ${reason}`}${list === '' ? '' : `; ${list}`}.` };
+    return {
+      outcome: 'aborted',
+      cause,
+      message: `The job was ended (${cause}, ${mode})${reason === '' ? '' : `: ${reason}`}${list === '' ? '' : `; ${list}`}.`,
+    };
   }
   const [first] = bad;
-  if (first?.outcome === undefined) return { outcome: 'succeeded', message: 'Each step that counts succeeded.' };
-  return { outcome: first.outcome, ...defined({ cause: first.cause }), message: `Not every step succeeded: ${list}.` };
+  if (first?.outcome === undefined)
+    return { outcome: 'succeeded', message: 'Each step that counts succeeded.' };
+  return {
+    outcome: first.outcome,
+    ...defined({ cause: first.cause }),
+    message: `Not every step succeeded: ${list}.`,
+  };
 }

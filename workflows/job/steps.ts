@@ -1,7 +1,17 @@
 /** A step is a runner's whole life, as a child workflow: how it is started, followed and stopped. */
-import { CancelledFailure, TerminatedFailure, WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
+import {
+  CancelledFailure,
+  TerminatedFailure,
+  WorkflowExecutionAlreadyStartedError,
+} from '@temporalio/common';
 import { ChildWorkflowFailure, ParentClosePolicy, log, startChild } from '@temporalio/workflow';
-import { RUNNER_WORKFLOW, cancelSignal, type RunnerInput, type RunnerResult, type StepStatus } from '../../core/contract/index.ts';
+import {
+  RUNNER_WORKFLOW,
+  cancelSignal,
+  type RunnerInput,
+  type RunnerResult,
+  type StepStatus,
+} from '../../core/contract/index.ts';
 import { STOP_REASON } from '../../core/domain/cancellation.ts';
 import type { JobRun, RunningStep } from './jobRun.ts';
 import { isInterrupted, type JobAction } from './plan.ts';
@@ -23,20 +33,29 @@ export async function startStep(run: JobRun, step: RunningStep): Promise<void> {
     void follow(run, step, step.handle.result());
   } catch (error) {
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
-    run.hearEnd(step, { outcome: 'errored', message: `${spec.workflowId} runs already: a step of an earlier run of this job, or another workflow that has its id` });
+    run.hearEnd(step, {
+      outcome: 'errored',
+      message: `${spec.workflowId} runs already: a step of an earlier run of this job, or another workflow that has its id`,
+    });
   }
 }
 
 /** With what those before it left; a step of `post` is told what has interrupted the job, if something has. */
 function inputOf(run: JobRun, step: RunningStep): RunnerInput {
-  const { spec: { runner: admitted, storage, stage } } = step;
+  const {
+    spec: { runner: admitted, storage, stage },
+  } = step;
   const { cancel } = run;
   const runner = { ...admitted, storage: { ...storage, sharedFrom: run.sharedFor(step) } };
   if (stage !== 'post' || cancel === undefined || !isInterrupted(cancel)) return runner;
   return { ...runner, env: { ...runner.env, JOB_STOP_REASON: STOP_REASON[cancel.by] } };
 }
 
-async function follow(run: JobRun, step: RunningStep, result: Promise<RunnerResult>): Promise<void> {
+async function follow(
+  run: JobRun,
+  step: RunningStep,
+  result: Promise<RunnerResult>,
+): Promise<void> {
   const end = await result.catch(withoutVerdict);
   step.lives = false;
   run.news++;
@@ -48,19 +67,36 @@ async function follow(run: JobRun, step: RunningStep, result: Promise<RunnerResu
 function withoutVerdict(error: unknown): Pick<StepStatus, 'outcome' | 'cause' | 'message'> {
   if (!(error instanceof ChildWorkflowFailure)) throw error;
   const { cause } = error;
-  if (cause instanceof CancelledFailure) return { outcome: 'aborted', cause: 'cancelled', message: cause.message || 'its workflow was cancelled' };
-  if (cause instanceof TerminatedFailure) return { outcome: 'errored', message: 'its workflow was terminated; what it had made may be left' };
+  if (cause instanceof CancelledFailure)
+    return {
+      outcome: 'aborted',
+      cause: 'cancelled',
+      message: cause.message || 'its workflow was cancelled',
+    };
+  if (cause instanceof TerminatedFailure)
+    return {
+      outcome: 'errored',
+      message: 'its workflow was terminated; what it had made may be left',
+    };
   return { outcome: 'errored', message: cause?.message ?? error.message };
 }
 
 /** Has a running step stopped: its life tells its supervisor why, and keeps its grace. */
-export async function stopStep(run: JobRun, step: RunningStep, { mode, by, reason }: Extract<JobAction, { kind: 'stop' }>): Promise<void> {
+export async function stopStep(
+  run: JobRun,
+  step: RunningStep,
+  { mode, by, reason }: Extract<JobAction, { kind: 'stop' }>,
+): Promise<void> {
   const { status, handle, stopAsked } = step;
   step.stopAsked = mode;
-  if (stopAsked === undefined && status.pod !== undefined) run.say(`cleanup: Deleting pod ${status.pod}`);
+  if (stopAsked === undefined && status.pod !== undefined)
+    run.say(`cleanup: Deleting pod ${status.pod}`);
   try {
     await handle?.signal(cancelSignal, { mode, by, reason });
   } catch (error) {
-    log.info('The step was not told to stop: it has ended', { step: status.workflowId, why: String(error) });
+    log.info('The step was not told to stop: it has ended', {
+      step: status.workflowId,
+      why: String(error),
+    });
   }
 }

@@ -3,7 +3,10 @@ import type { AdmittedDefinition } from '../../core/calls/index.ts';
 import type { EndedTurn, JobDefinitionStatus, LeftOut } from '../../core/contract/index.ts';
 import { NO_TURNS, type Turns } from './turns.ts';
 
-export interface CarriedDefinition extends Pick<JobDefinitionStatus, 'generation' | 'refused' | 'paused' | 'ending'> {
+export interface CarriedDefinition extends Pick<
+  JobDefinitionStatus,
+  'generation' | 'refused' | 'paused' | 'ending'
+> {
   /** Absent: none was ever good. */
   readonly admitted?: AdmittedDefinition;
   readonly turns: Turns;
@@ -11,4 +14,9 @@ export interface CarriedDefinition extends Pick<JobDefinitionStatus, 'generation
   readonly leftOut: readonly LeftOut[];
 }
 
-export const NOTHING_YET: CarriedDefinition = { generation: 0, turns: NO_TURNS, ended: [], leftOut: [] };
+export const NOTHING_YET: CarriedDefinition = {
+  generation: 0,
+  turns: NO_TURNS,
+  ended: [],
+  leftOut: [],
+};

@@ -1,6 +1,22 @@
-import { CancellationScope, condition, continueAsNew, isCancellation, log, setCurrentDetails, sleep, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
+import {
+  CancellationScope,
+  condition,
+  continueAsNew,
+  isCancellation,
+  log,
+  setCurrentDetails,
+  sleep,
+  upsertSearchAttributes,
+  workflowInfo,
+} from '@temporalio/workflow';
 import type { AdmittedDefinition, OverTurn } from '../../core/calls/index.ts';
-import { SEARCH_ATTRIBUTES, type JobDefinitionInput, type JobDefinitionStatus, type RepositoryChange, type TurnEndedNews } from '../../core/contract/index.ts';
+import {
+  SEARCH_ATTRIBUTES,
+  type JobDefinitionInput,
+  type JobDefinitionStatus,
+  type RepositoryChange,
+  type TurnEndedNews,
+} from '../../core/contract/index.ts';
 import { scheduleGroupId } from '../../core/domain/changeSet.ts';
 import { runOf } from '../../core/domain/declaredJob.ts';
 import { isoTime } from '../../core/domain/isoTime.ts';
@@ -69,7 +85,8 @@ export class Definition {
       setCurrentDetails(definitionDetails(this.status()));
       if (this.#heard.length > 0) continue;
       if (this.#now.ending !== undefined && this.#now.turns.running.length === 0) return;
-      if (workflowInfo().continueAsNewSuggested && this.#asking === 0) await continueAsNew<(carried: CarriedDefinition) => Promise<void>>(this.#now);
+      if (workflowInfo().continueAsNewSuggested && this.#asking === 0)
+        await continueAsNew<(carried: CarriedDefinition) => Promise<void>>(this.#now);
     }
   }
 
@@ -100,7 +117,9 @@ export class Definition {
 
   /** A declaration that does not hold leaves all as it is, but is shown. */
   async #apply(input: JobDefinitionInput): Promise<void> {
-    const called = await settle(workerCalls('check the declaration').admitDefinition({ input, workflowId: this.#id }));
+    const called = await settle(
+      workerCalls('check the declaration').admitDefinition({ input, workflowId: this.#id }),
+    );
     this.#checking--;
     if (called.kind === 'interrupted') return;
     if (called.kind === 'failed') {
@@ -110,7 +129,10 @@ export class Definition {
     const { refused: _before, ending: _revoked, ...now } = this.#now;
     this.#now = { ...now, admitted: called.value, generation: now.generation + 1 };
     const { name, repository } = called.value.spec;
-    upsertSearchAttributes([{ key: SEARCH_ATTRIBUTES.name, value: name }, { key: SEARCH_ATTRIBUTES.scope, value: repository }]);
+    upsertSearchAttributes([
+      { key: SEARCH_ATTRIBUTES.name, value: name },
+      { key: SEARCH_ATTRIBUTES.scope, value: repository },
+    ]);
     this.#setSchedule();
   }
 
@@ -118,26 +140,53 @@ export class Definition {
     const { admitted, ending } = this.#now;
     const change = readChange(told);
     if (change === undefined) {
-      log.warn('A change was left out: it needs event, commit, ref and at; a pull request also pullRequest and branch');
+      log.warn(
+        'A change was left out: it needs event, commit, ref and at; a pull request also pullRequest and branch',
+      );
       return;
     }
     if (admitted === undefined || ending !== undefined) return;
     const decision = decideChange(admitted.spec, change, asked);
-    if (decision.kind === 'askPaths') return void this.#askPaths(admitted, change, decision.pullRequest);
+    if (decision.kind === 'askPaths')
+      return void this.#askPaths(admitted, change, decision.pullRequest);
     if (decision.kind === 'leave') return this.#leaveOut(changeText(change), decision.why);
-    if (decision.kind === 'run') this.#ask({ group: decision.group, version: change.commit, atMs: Date.parse(change.at), source: decision.source, since: timeNow() }, changeText(change));
+    if (decision.kind === 'run')
+      this.#ask(
+        {
+          group: decision.group,
+          version: change.commit,
+          atMs: Date.parse(change.at),
+          source: decision.source,
+          since: timeNow(),
+        },
+        changeText(change),
+      );
   }
 
   /** Nobody waits for it: a CI server that is slow must not hold up other changes. */
-  async #askPaths({ spec }: AdmittedDefinition, change: RepositoryChange, pullRequest: number): Promise<void> {
+  async #askPaths(
+    { spec }: AdmittedDefinition,
+    change: RepositoryChange,
+    pullRequest: number,
+  ): Promise<void> {
     const { credential, repository } = spec;
     const scope: Scope = { kind: 'repository', name: repository };
     this.#asking++;
-    const called = await settle(changedPathsCalls(credential, scope).changedPaths({ credential, scope, pullRequest }));
+    const called = await settle(
+      changedPathsCalls(credential, scope).changedPaths({ credential, scope, pullRequest }),
+    );
     this.#asking--;
     const paths = called.kind === 'done' ? called.value : null;
-    if (called.kind === 'failed') log.warn('It is not known which files a pull request changes: the job is run', { pullRequest, why: called.message });
-    this.hear({ kind: 'change', change: paths === null ? change : { ...change, paths }, asked: true });
+    if (called.kind === 'failed')
+      log.warn('It is not known which files a pull request changes: the job is run', {
+        pullRequest,
+        why: called.message,
+      });
+    this.hear({
+      kind: 'change',
+      change: paths === null ? change : { ...change, paths },
+      asked: true,
+    });
   }
 
   async #takeDue(atMs: number): Promise<void> {
@@ -145,18 +194,37 @@ export class Definition {
     if (admitted === undefined || admitted.nextAtMs !== atMs || ending !== undefined) return;
     const { name, repository, schedules } = admitted.spec;
     const { nextAtMs: _passed, ...rest } = admitted;
-    this.#change({ admitted: { ...rest, ...(await workerCalls('when is the next time?').nextScheduled({ schedules, afterMs: atMs })) } });
+    this.#change({
+      admitted: {
+        ...rest,
+        ...(await workerCalls('when is the next time?').nextScheduled({
+          schedules,
+          afterMs: atMs,
+        })),
+      },
+    });
     this.#setSchedule();
     const at = isoTime(atMs);
     if (paused !== undefined) return this.#leaveOut(`schedule, ${at}`, 'it is paused');
     // What a version may be called has neither dashes nor colons.
-    this.#ask({ group: scheduleGroupId({ job: name, repository }), version: at.replaceAll(/[-:]|\.\d+/g, ''), atMs, source: { event: 'schedule' }, since: timeNow() }, `schedule, ${at}`);
+    this.#ask(
+      {
+        group: scheduleGroupId({ job: name, repository }),
+        version: at.replaceAll(/[-:]|\.\d+/g, ''),
+        atMs,
+        source: { event: 'schedule' },
+        since: timeNow(),
+      },
+      `schedule, ${at}`,
+    );
   }
 
   async #takeLook(): Promise<void> {
     const { running } = this.#now.turns;
     if (running.length === 0) return;
-    const { over } = await temporalCalls(`are ${running.length} change sets over?`).findOver({ groups: running.map(({ group }) => group) });
+    const { over } = await temporalCalls(`are ${running.length} change sets over?`).findOver({
+      groups: running.map(({ group }) => group),
+    });
     for (const news of over) this.#end(news);
   }
 
@@ -170,10 +238,19 @@ export class Definition {
   async #begin(): Promise<void> {
     const { admitted, paused, ending } = this.#now;
     if (admitted === undefined || paused !== undefined || ending !== undefined) return;
-    const { turns, hand } = begin(this.#now.turns, admitted.spec.maxConcurrency ?? Infinity, timeNow());
+    const { turns, hand } = begin(
+      this.#now.turns,
+      admitted.spec.maxConcurrency ?? Infinity,
+      timeNow(),
+    );
     this.#change({ turns });
     for (const { group, version: commit, atMs, source, number } of hand) {
-      const version = { commit, at: isoTime(atMs), job: runOf(admitted.declaration, source), turn: { definition: this.#id, number } };
+      const version = {
+        commit,
+        at: isoTime(atMs),
+        job: runOf(admitted.declaration, source),
+        turn: { definition: this.#id, number },
+      };
       await temporalCalls(`run ${commit.slice(0, 12)}`).handVersion({ group, version });
     }
   }
@@ -184,7 +261,20 @@ export class Definition {
     if (ended === undefined) return;
     const { version, since, source } = ended;
     const outcome = told === undefined ? {} : { outcome: told };
-    this.#change({ turns, ended: [{ group, version, since, ...(source.untrusted === true ? { untrusted: true as const } : {}), endedAt: timeNow(), ...outcome }, ...this.#now.ended].slice(0, SHOWN) });
+    this.#change({
+      turns,
+      ended: [
+        {
+          group,
+          version,
+          since,
+          ...(source.untrusted === true ? { untrusted: true as const } : {}),
+          endedAt: timeNow(),
+          ...outcome,
+        },
+        ...this.#now.ended,
+      ].slice(0, SHOWN),
+    });
   }
 
   #leaveOut(what: string, why: string): void {
@@ -198,16 +288,34 @@ export class Definition {
   #setSchedule(): void {
     const atMs = this.#now.admitted?.nextAtMs;
     this.#scheduled?.cancel();
-    this.#scheduled = atMs === undefined || this.#now.ending !== undefined ? undefined : new Alarm(atMs - Date.now(), "until the schedule's next run", () => this.hear({ kind: 'due', atMs }));
+    this.#scheduled =
+      atMs === undefined || this.#now.ending !== undefined
+        ? undefined
+        : new Alarm(atMs - Date.now(), "until the schedule's next run", () =>
+            this.hear({ kind: 'due', atMs }),
+          );
   }
 
   /** In case a word of theirs is lost. */
   #setLook(): void {
     const { admitted, turns } = this.#now;
     const isHurried = turns.waiting.length > 0;
-    if (this.#look?.rings === true && turns.running.length > 0 && this.#look.isHurried === isHurried) return;
+    if (
+      this.#look?.rings === true &&
+      turns.running.length > 0 &&
+      this.#look.isHurried === isHurried
+    )
+      return;
     this.#look?.cancel();
-    this.#look = turns.running.length === 0 || admitted === undefined ? undefined : new Alarm(admitted.spec.relookMs * (isHurried ? 1 : UNHURRIED), 'until it is looked whether runs are over', () => this.hear({ kind: 'look' }), isHurried);
+    this.#look =
+      turns.running.length === 0 || admitted === undefined
+        ? undefined
+        : new Alarm(
+            admitted.spec.relookMs * (isHurried ? 1 : UNHURRIED),
+            'until it is looked whether runs are over',
+            () => this.hear({ kind: 'look' }),
+            isHurried,
+          );
   }
 }
 

@@ -22,25 +22,48 @@ export function decideChange(spec: Spec, change: RepositoryChange, asked: boolea
   const filter = event === 'push' ? spec.push : spec.pullRequest;
   if (filter === undefined) return { kind: 'ignore' };
   const untrusted = event === 'pull_request' && change.trusted !== true;
-  if (untrusted && !spec.untrusted) return { kind: 'leave', why: "it is an outsider's, and the job is not for those (untrusted)" };
-  if (filter.branches !== undefined && branch === undefined) return { kind: 'leave', why: 'it is a tag, and the job is for branches' };
-  if (filter.branches !== undefined && !passesFilter(filter.branches, branch ?? '')) return { kind: 'leave', why: `branches: ${branch} does not match` };
-  if (mustAsk(filter, change) && pullRequest !== undefined && !asked) return { kind: 'askPaths', pullRequest };
+  if (untrusted && !spec.untrusted)
+    return { kind: 'leave', why: "it is an outsider's, and the job is not for those (untrusted)" };
+  if (filter.branches !== undefined && branch === undefined)
+    return { kind: 'leave', why: 'it is a tag, and the job is for branches' };
+  if (filter.branches !== undefined && !passesFilter(filter.branches, branch ?? ''))
+    return { kind: 'leave', why: `branches: ${branch} does not match` };
+  if (mustAsk(filter, change) && pullRequest !== undefined && !asked)
+    return { kind: 'askPaths', pullRequest };
   // As GitHub does it, who does not know which files were changed runs; and so does a tag.
   const { paths: wanted } = filter;
-  if (wanted !== undefined && branch !== undefined && paths !== undefined && !paths.some((path) => passesFilter(wanted, path))) return { kind: 'leave', why: 'paths: no file that was changed matches' };
+  if (
+    wanted !== undefined &&
+    branch !== undefined &&
+    paths !== undefined &&
+    !paths.some((path) => passesFilter(wanted, path))
+  )
+    return { kind: 'leave', why: 'paths: no file that was changed matches' };
   return { kind: 'run', group: groupOf(spec, change), source: sourceOf(change, untrusted) };
 }
 
-const mustAsk = (filter: ChangeFilter, { paths }: RepositoryChange): boolean => filter.paths !== undefined && paths === undefined;
+const mustAsk = (filter: ChangeFilter, { paths }: RepositoryChange): boolean =>
+  filter.paths !== undefined && paths === undefined;
 
 /** Tags are their own change sets. */
-function groupOf({ name, repository }: Spec, { branch, ref, pullRequest }: RepositoryChange): string {
+function groupOf(
+  { name, repository }: Spec,
+  { branch, ref, pullRequest }: RepositoryChange,
+): string {
   return jobGroupId({ job: name, repository, base: branch ?? ref, ...defined({ pullRequest }) });
 }
 
-function sourceOf({ event, commit, ref, branch, pullRequest }: RepositoryChange, untrusted: boolean): JobSource {
-  return { event, commit, ref, ...(event === 'pull_request' ? defined({ base: branch, pullRequest }) : {}), ...(untrusted ? { untrusted } : {}) };
+function sourceOf(
+  { event, commit, ref, branch, pullRequest }: RepositoryChange,
+  untrusted: boolean,
+): JobSource {
+  return {
+    event,
+    commit,
+    ref,
+    ...(event === 'pull_request' ? defined({ base: branch, pullRequest }) : {}),
+    ...(untrusted ? { untrusted } : {}),
+  };
 }
 
 /** It comes from outside: what cannot be read is `undefined`. */
@@ -48,10 +71,26 @@ export function readChange(body: RepositoryChange | undefined): RepositoryChange
   if (typeof body !== 'object' || body === null) return undefined;
   const { event, commit, ref, branch, pullRequest, trusted, paths, at } = body;
   const isRead =
-    (event === 'push' ? pullRequest === undefined : event === 'pull_request' && Number.isSafeInteger(pullRequest) && branch !== undefined) &&
-    typeof commit === 'string' && COMMIT.test(commit) && isRef(ref) && (branch === undefined || isRef(branch)) && !Number.isNaN(Date.parse(at)) &&
-    (paths === undefined || (Array.isArray(paths) && paths.every((path) => typeof path === 'string')));
-  return isRead ? { event, commit, ref, at, ...defined({ branch, pullRequest, paths }), ...(trusted === true ? { trusted } : {}) } : undefined;
+    (event === 'push'
+      ? pullRequest === undefined
+      : event === 'pull_request' && Number.isSafeInteger(pullRequest) && branch !== undefined) &&
+    typeof commit === 'string' &&
+    COMMIT.test(commit) &&
+    isRef(ref) &&
+    (branch === undefined || isRef(branch)) &&
+    !Number.isNaN(Date.parse(at)) &&
+    (paths === undefined ||
+      (Array.isArray(paths) && paths.every((path) => typeof path === 'string')));
+  return isRead
+    ? {
+        event,
+        commit,
+        ref,
+        at,
+        ...defined({ branch, pullRequest, paths }),
+        ...(trusted === true ? { trusted } : {}),
+      }
+    : undefined;
 }
 
 const isRef = (text: unknown): boolean => typeof text === 'string' && REF.test(text);

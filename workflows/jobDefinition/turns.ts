@@ -33,20 +33,34 @@ export const NO_TURNS: Turns = { running: [], waiting: [], handed: 0 };
 export const MAX_WAITING = 1_000;
 
 /** A change asks for a run. @returns also why it is left out, if it is */
-export function ask(turns: Turns, turn: Turn): { readonly turns: Turns; readonly leftOut?: string } {
+export function ask(
+  turns: Turns,
+  turn: Turn,
+): { readonly turns: Turns; readonly leftOut?: string } {
   const place = turns.waiting.findIndex(({ group }) => group === turn.group);
   const before = turns.waiting[place];
-  if (turn.source.event === 'schedule' && (before !== undefined || turns.running.some(({ group }) => group === turn.group))) return { turns, leftOut: 'the run before it is not over' };
+  if (
+    turn.source.event === 'schedule' &&
+    (before !== undefined || turns.running.some(({ group }) => group === turn.group))
+  )
+    return { turns, leftOut: 'the run before it is not over' };
   if (before !== undefined) {
     if (before.atMs > turn.atMs) return { turns, leftOut: 'a newer version waits' };
-    return { turns: { ...turns, waiting: turns.waiting.with(place, { ...turn, since: before.since }) } };
+    return {
+      turns: { ...turns, waiting: turns.waiting.with(place, { ...turn, since: before.since }) },
+    };
   }
-  if (turns.waiting.length >= MAX_WAITING) return { turns, leftOut: `${MAX_WAITING} change sets wait already` };
+  if (turns.waiting.length >= MAX_WAITING)
+    return { turns, leftOut: `${MAX_WAITING} change sets wait already` };
   return { turns: { ...turns, waiting: [...turns.waiting, turn] } };
 }
 
 /** What may begin now. @param most - under way at once @param now - ISO 8601 */
-export function begin({ running, waiting, handed }: Turns, most: number, now: string): { readonly turns: Turns; readonly hand: readonly (Turn & { readonly number: number })[] } {
+export function begin(
+  { running, waiting, handed }: Turns,
+  most: number,
+  now: string,
+): { readonly turns: Turns; readonly hand: readonly (Turn & { readonly number: number })[] } {
   const under = new Map(running.map((turn) => [turn.group, turn]));
   const left: Turn[] = [];
   const hand: (Turn & { number: number })[] = [];
@@ -59,11 +73,26 @@ export function begin({ running, waiting, handed }: Turns, most: number, now: st
     under.set(turn.group, begun);
     hand.push(begun);
   }
-  return { turns: { running: [...under.values()], waiting: left, handed: handed + hand.length }, hand };
+  return {
+    turns: { running: [...under.values()], waiting: left, handed: handed + hand.length },
+    hand,
+  };
 }
 
 /** @param number - of the last version that the group had: of a later one it has not spoken. Absent: whatever it had */
-export function end(turns: Turns, group: string, number?: number): { readonly turns: Turns; readonly ended?: Turn } {
-  const ended = turns.running.find((turn) => turn.group === group && (number === undefined || (turn.number ?? 0) <= number));
-  return { turns: ended === undefined ? turns : { ...turns, running: turns.running.filter((turn) => turn !== ended) }, ...defined({ ended }) };
+export function end(
+  turns: Turns,
+  group: string,
+  number?: number,
+): { readonly turns: Turns; readonly ended?: Turn } {
+  const ended = turns.running.find(
+    (turn) => turn.group === group && (number === undefined || (turn.number ?? 0) <= number),
+  );
+  return {
+    turns:
+      ended === undefined
+        ? turns
+        : { ...turns, running: turns.running.filter((turn) => turn !== ended) },
+    ...defined({ ended }),
+  };
 }

@@ -49,18 +49,27 @@ interface Step {
 
 /** What an event changes, and what is to be done about it. Afterwards, when all that is known has been taken in: {@link begin}. */
 export function step(state: GroupState, event: GroupEvent): Step {
-  if (event.kind === 'ended') return { state: event.generation === state.running?.generation ? afterRun(state, event) : state, actions: [] };
+  if (event.kind === 'ended')
+    return {
+      state: event.generation === state.running?.generation ? afterRun(state, event) : state,
+      actions: [],
+    };
   const { version, again } = event;
   const isNews = isLater(version, state.told);
   const known = isNews ? { ...state, told: version } : state;
-  return again || (isNews && version.commit !== state.commit) ? take(known, version.commit) : { state: known, actions: [] };
+  return again || (isNews && version.commit !== state.commit)
+    ? take(known, version.commit)
+    : { state: known, actions: [] };
 }
 
 /** Starts the newest, if it waits and nothing runs any more. */
 export function begin(state: GroupState): Step {
   const { generation, commit, running, waits } = state;
   if (!waits || running !== undefined || commit === undefined) return { state, actions: [] };
-  return { state: { ...state, waits: false, running: { generation, superseded: false } }, actions: [{ kind: 'start', generation, commit }] };
+  return {
+    state: { ...state, waits: false, running: { generation, superseded: false } },
+    actions: [{ kind: 'start', generation, commit }],
+  };
 }
 
 /** Will the newest be to be run once this has been taken in, too? Who asks meanwhile must not hear of the older one's end as the last word. */
@@ -77,9 +86,15 @@ function take({ outcome: _older, ...before }: GroupState, commit: string): Step 
   const state = { ...before, generation: before.generation + 1, commit, waits: true };
   const { running } = before;
   if (running === undefined || running.superseded) return { state, actions: [] };
-  return { state: { ...state, running: { ...running, superseded: true } }, actions: [{ kind: 'supersede', generation: running.generation }] };
+  return {
+    state: { ...state, running: { ...running, superseded: true } },
+    actions: [{ kind: 'supersede', generation: running.generation }],
+  };
 }
 
-function afterRun({ running: _over, ...state }: GroupState, { outcome }: Extract<GroupEvent, { kind: 'ended' }>): GroupState {
+function afterRun(
+  { running: _over, ...state }: GroupState,
+  { outcome }: Extract<GroupEvent, { kind: 'ended' }>,
+): GroupState {
   return state.waits ? state : { ...state, outcome };
 }

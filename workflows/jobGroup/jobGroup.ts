@@ -1,9 +1,41 @@
 import { CancelledFailure, WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
-import { ChildWorkflowFailure, ParentClosePolicy, condition, continueAsNew, getExternalWorkflowHandle, log, setHandler, startChild, workflowInfo, type ChildWorkflowHandle } from '@temporalio/workflow';
-import { JOB_WORKFLOW, cancelSignal, groupedJobId, jobGroupStatusQuery, jobVersionSignal, turnEndedSignal, type JobGroupStatus, type JobInput, type JobResult, type JobTurn, type JobVersion, type TurnEndedNews } from '../../core/contract/index.ts';
+import {
+  ChildWorkflowFailure,
+  ParentClosePolicy,
+  condition,
+  continueAsNew,
+  getExternalWorkflowHandle,
+  log,
+  setHandler,
+  startChild,
+  workflowInfo,
+  type ChildWorkflowHandle,
+} from '@temporalio/workflow';
+import {
+  JOB_WORKFLOW,
+  cancelSignal,
+  groupedJobId,
+  jobGroupStatusQuery,
+  jobVersionSignal,
+  turnEndedSignal,
+  type JobGroupStatus,
+  type JobInput,
+  type JobResult,
+  type JobTurn,
+  type JobVersion,
+  type TurnEndedNews,
+} from '../../core/contract/index.ts';
 import { defined } from '../../core/defined.ts';
 import { COMMIT } from '../../core/domain/gitNames.ts';
-import { NO_RUNS, begin, isToRun, step, type GroupAction, type GroupEvent, type GroupState } from './groupState.ts';
+import {
+  NO_RUNS,
+  begin,
+  isToRun,
+  step,
+  type GroupAction,
+  type GroupEvent,
+  type GroupState,
+} from './groupState.ts';
 import type { RunEnd } from './reportWords.ts';
 import { Reports, type CarriedReports } from './reports.ts';
 
@@ -26,7 +58,10 @@ interface Heard {
  * @param carried - what this workflow knew before it went on as a new one
  * @param reported - the same, of what the CI server was told
  */
-export async function jobGroup(carried: GroupState = NO_RUNS, reported: CarriedReports = {}): Promise<void> {
+export async function jobGroup(
+  carried: GroupState = NO_RUNS,
+  reported: CarriedReports = {},
+): Promise<void> {
   const group = workflowInfo().workflowId;
   const heard: Heard[] = [];
   let state = carried;
@@ -35,13 +70,28 @@ export async function jobGroup(carried: GroupState = NO_RUNS, reported: CarriedR
   let turn: JobTurn | undefined;
   const reports = new Reports(group, reported);
   let run: ChildWorkflowHandle<(input: JobInput) => Promise<JobResult>> | undefined;
-  setHandler(jobVersionSignal, (body) => void heard.push(...readVersion(body)), { description: 'A version of the change set has come: {commit, at, job, again}' });
-  setHandler(jobGroupStatusQuery, () => ({ ...statusOf(group, state), waits: isToRun(state, heard.map(({ event }) => event)), ...defined({ report: reports.status() }) }), { description: 'The newest version, and the run that is under way' });
+  setHandler(jobVersionSignal, (body) => void heard.push(...readVersion(body)), {
+    description: 'A version of the change set has come: {commit, at, job, again}',
+  });
+  setHandler(
+    jobGroupStatusQuery,
+    () => ({
+      ...statusOf(group, state),
+      waits: isToRun(
+        state,
+        heard.map(({ event }) => event),
+      ),
+      ...defined({ report: reports.status() }),
+    }),
+    { description: 'The newest version, and the run that is under way' },
+  );
 
   const carryOut = async (action: GroupAction): Promise<void> => {
     if (action.kind === 'supersede') return await supersede(run);
     const { generation, commit } = action;
-    run = await start(groupedJobId(group, generation), commit, job, (end) => heard.push({ event: { kind: 'ended', generation, outcome: end.outcome }, end }));
+    run = await start(groupedJobId(group, generation), commit, job, (end) =>
+      heard.push({ event: { kind: 'ended', generation, outcome: end.outcome }, end }),
+    );
   };
 
   const isNews = (): boolean => heard.length > 0;
@@ -79,10 +129,28 @@ export async function jobGroup(carried: GroupState = NO_RUNS, reported: CarriedR
 /** It comes from outside: what cannot be read is left out, and said. */
 function readVersion(body: JobVersion): Heard[] {
   const atMs = Date.parse(body?.at);
-  if (typeof body?.commit === 'string' && COMMIT.test(body.commit) && !Number.isNaN(atMs) && typeof body.job === 'object') {
-    return [{ event: { kind: 'asked', version: { commit: body.commit, atMs }, again: body.again === true }, job: body.job, ...defined({ turn: readTurn(body.turn) }) }];
+  if (
+    typeof body?.commit === 'string' &&
+    COMMIT.test(body.commit) &&
+    !Number.isNaN(atMs) &&
+    typeof body.job === 'object'
+  ) {
+    return [
+      {
+        event: {
+          kind: 'asked',
+          version: { commit: body.commit, atMs },
+          again: body.again === true,
+        },
+        job: body.job,
+        ...defined({ turn: readTurn(body.turn) }),
+      },
+    ];
   }
-  log.warn('A version was left out: it needs commit (at most 64 letters and digits), at (ISO 8601) and job', { at: body?.at });
+  log.warn(
+    'A version was left out: it needs commit (at most 64 letters and digits), at (ISO 8601) and job',
+    { at: body?.at },
+  );
   return [];
 }
 
@@ -95,12 +163,20 @@ async function tellDefinition(definition: string, news: TurnEndedNews): Promise<
   try {
     await getExternalWorkflowHandle(definition).signal(turnEndedSignal, news);
   } catch (error) {
-    log.info('The declared job was not told that nothing runs any more', { definition, why: String(error) });
+    log.info('The declared job was not told that nothing runs any more', {
+      definition,
+      why: String(error),
+    });
   }
 }
 
 /** Its input is checked by the job itself. @param ended - told once, when nothing of the run is left */
-async function start(workflowId: string, commit: string, job: JobInput | undefined, ended: (end: RunEnd) => void): Promise<ChildWorkflowHandle<(input: JobInput) => Promise<JobResult>> | undefined> {
+async function start(
+  workflowId: string,
+  commit: string,
+  job: JobInput | undefined,
+  ended: (end: RunEnd) => void,
+): Promise<ChildWorkflowHandle<(input: JobInput) => Promise<JobResult>> | undefined> {
   try {
     const run = await startChild<(input: JobInput) => Promise<JobResult>>(JOB_WORKFLOW, {
       workflowId,
@@ -114,7 +190,11 @@ async function start(workflowId: string, commit: string, job: JobInput | undefin
   } catch (error) {
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
     log.warn('A run of this id is under way already: it is not one of this group', { workflowId });
-    ended({ outcome: 'errored', message: `${workflowId} runs already, and is not of this group.`, steps: [] });
+    ended({
+      outcome: 'errored',
+      message: `${workflowId} runs already, and is not of this group.`,
+      steps: [],
+    });
     return undefined;
   }
 }
@@ -123,17 +203,42 @@ async function start(workflowId: string, commit: string, job: JobInput | undefin
 function withoutVerdict(error: unknown): RunEnd {
   const cause = error instanceof ChildWorkflowFailure ? error.cause : undefined;
   const message = cause?.message ?? String(error);
-  return cause instanceof CancelledFailure ? { outcome: 'aborted', cause: 'cancelled', message, steps: [] } : { outcome: 'errored', message: `The job gave no verdict: ${message}`, steps: [] };
+  return cause instanceof CancelledFailure
+    ? { outcome: 'aborted', cause: 'cancelled', message, steps: [] }
+    : { outcome: 'errored', message: `The job gave no verdict: ${message}`, steps: [] };
 }
 
-async function supersede(run: ChildWorkflowHandle<(input: JobInput) => Promise<JobResult>> | undefined): Promise<void> {
+async function supersede(
+  run: ChildWorkflowHandle<(input: JobInput) => Promise<JobResult>> | undefined,
+): Promise<void> {
   try {
-    await run?.signal(cancelSignal, { mode: 'stop', by: 'superseded', reason: 'a newer version has come' });
+    await run?.signal(cancelSignal, {
+      mode: 'stop',
+      by: 'superseded',
+      reason: 'a newer version has come',
+    });
   } catch (error) {
-    log.info('The older run was not told of the newer version: it has ended', { run: run?.workflowId, why: String(error) });
+    log.info('The older run was not told of the newer version: it has ended', {
+      run: run?.workflowId,
+      why: String(error),
+    });
   }
 }
 
-function statusOf(group: string, { generation, commit, running, waits, outcome }: GroupState): JobGroupStatus {
-  return { generation, waits, ...defined({ commit, outcome, running: running && { workflowId: groupedJobId(group, running.generation), superseded: running.superseded } }) };
+function statusOf(
+  group: string,
+  { generation, commit, running, waits, outcome }: GroupState,
+): JobGroupStatus {
+  return {
+    generation,
+    waits,
+    ...defined({
+      commit,
+      outcome,
+      running: running && {
+        workflowId: groupedJobId(group, running.generation),
+        superseded: running.superseded,
+      },
+    }),
+  };
 }

@@ -20,7 +20,13 @@ const WORDS: Readonly<Record<ReportedState, string>> = {
 };
 
 /** Of the newest version alone: an older one, which may still run, has no say any more. */
-export function reportedState({ generation, commit, running, waits, outcome }: GroupState): ReportedState | undefined {
+export function reportedState({
+  generation,
+  commit,
+  running,
+  waits,
+  outcome,
+}: GroupState): ReportedState | undefined {
   if (commit === undefined) return undefined;
   if (waits) return 'queued';
   return outcome ?? (running?.generation === generation ? 'running' : undefined);
@@ -28,8 +34,13 @@ export function reportedState({ generation, commit, running, waits, outcome }: G
 
 /** @param end - of a run that is over */
 export function reportWords(state: ReportedState, end: RunEnd | undefined): ReportWords {
-  if (state === 'queued' || state === 'running' || end === undefined) return { description: WORDS[state], details: [] };
-  return { description: state === 'succeeded' ? WORDS[state] : `${WORDS[state]} ${end.message}`, details: end.steps.map(stepLine), ...defined({ cause: end.cause }) };
+  if (state === 'queued' || state === 'running' || end === undefined)
+    return { description: WORDS[state], details: [] };
+  return {
+    description: state === 'succeeded' ? WORDS[state] : `${WORDS[state]} ${end.message}`,
+    details: end.steps.map(stepLine),
+    ...defined({ cause: end.cause }),
+  };
 }
 
 /** Of an older version, whose commit is not told of its run's end. @param newest - the commit that has taken its place */

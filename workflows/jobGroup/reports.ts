@@ -1,12 +1,23 @@
 import { CancellationScope, condition, log } from '@temporalio/workflow';
-import { groupedJobId, type JobInput, type JobReport, type JobReportStatus } from '../../core/contract/index.ts';
+import {
+  groupedJobId,
+  type JobInput,
+  type JobReport,
+  type JobReportStatus,
+} from '../../core/contract/index.ts';
 import type { ReportRefusal } from '../../core/calls/index.ts';
 import { defined } from '../../core/defined.ts';
 import { reportName } from '../../core/domain/changeSet.ts';
 import type { ReportSpec } from '../../core/input/jobReport.ts';
 import { callUnless, reportCalls, workerCalls } from '../calls.ts';
 import type { GroupState } from './groupState.ts';
-import { reportWords, reportedState, supersededWords, type ReportWords, type RunEnd } from './reportWords.ts';
+import {
+  reportWords,
+  reportedState,
+  supersededWords,
+  type ReportWords,
+  type RunEnd,
+} from './reportWords.ts';
 
 /** What is to be told, in full. */
 interface Telling extends JobReport, ReportWords {
@@ -35,7 +46,8 @@ const MOST_LAST_WORDS = 20;
 export class Reports {
   readonly #group: string;
   #carried: CarriedReports;
-  #admitted: { readonly generation: number; readonly where: ReportSpec | ReportRefusal } | undefined;
+  #admitted:
+    { readonly generation: number; readonly where: ReportSpec | ReportRefusal } | undefined;
   #stopped = false;
   #running: Promise<void>;
 
@@ -51,11 +63,22 @@ export class Reports {
     const state = reportedState(group);
     const { told } = this.#carried;
     if (state === undefined || (told?.generation === generation && told.state === state)) return;
-    const { pending: _older, ...before } = told?.generation === generation ? this.#carried : this.#takeLeave(commit);
+    const { pending: _older, ...before } =
+      told?.generation === generation ? this.#carried : this.#takeLeave(commit);
     this.#carried = { ...before, told: { generation, state } };
     if (job?.repository === undefined || job.report === false) return;
     const { name, repository, credential } = job;
-    this.#carried = { ...this.#carried, pending: { generation, commit, state, at: new Date().toISOString(), ...reportWords(state, end), job: { name, repository, ...defined({ credential }) } } };
+    this.#carried = {
+      ...this.#carried,
+      pending: {
+        generation,
+        commit,
+        state,
+        at: new Date().toISOString(),
+        ...reportWords(state, end),
+        job: { name, repository, ...defined({ credential }) },
+      },
+    };
   }
 
   /** Absent where nothing is reported. */
@@ -99,7 +122,9 @@ export class Reports {
   #takeLeave(commit: string): CarriedReports {
     const { sent, lastWords = [], ...rest } = this.#carried;
     const words = lastWord(rest.pending, sent, commit);
-    const others = [...lastWords, ...(words === undefined ? [] : [words])].filter((each) => each.commit !== commit);
+    const others = [...lastWords, ...(words === undefined ? [] : [words])].filter(
+      (each) => each.commit !== commit,
+    );
     return { ...rest, lastWords: others.slice(-MOST_LAST_WORDS) };
   }
 
@@ -113,17 +138,38 @@ export class Reports {
     const { credential, scope, name } = where;
     const { generation, commit, state, at, description, details, cause } = telling;
     const context = reportName(this.#group, name);
-    const report = { credential, scope, commit, context, run: groupedJobId(this.#group, generation), state, at, description, details, ...defined({ cause }) };
-    const called = await callUnless(isOld, async () => await reportCalls(credential, scope, `report: ${state}`).reportStatus(report));
-    if (called.kind === 'done' && isNewest) this.#carried = { ...this.#carried, last: plain(telling) };
+    const report = {
+      credential,
+      scope,
+      commit,
+      context,
+      run: groupedJobId(this.#group, generation),
+      state,
+      at,
+      description,
+      details,
+      ...defined({ cause }),
+    };
+    const called = await callUnless(
+      isOld,
+      async () => await reportCalls(credential, scope, `report: ${state}`).reportStatus(report),
+    );
+    if (called.kind === 'done' && isNewest)
+      this.#carried = { ...this.#carried, last: plain(telling) };
     if (called.kind === 'interrupted' || (called.kind === 'failed' && isOld())) return;
-    this.#close(telling, called.kind === 'done' ? called.value.withheld : `${state}: ${called.message}`);
+    this.#close(
+      telling,
+      called.kind === 'done' ? called.value.withheld : `${state}: ${called.message}`,
+    );
   }
 
   /** Whether it can be reported is asked once for each version. */
   async #admit({ generation, commit, job }: Telling): Promise<ReportSpec | ReportRefusal> {
     if (this.#admitted?.generation !== generation) {
-      this.#admitted = { generation, where: await workerCalls('where is it reported?').admitReport({ job, commit }) };
+      this.#admitted = {
+        generation,
+        where: await workerCalls('where is it reported?').admitReport({ job, commit }),
+      };
     }
     return this.#admitted.where;
   }
@@ -133,13 +179,22 @@ export class Reports {
     const { pending, lastWords = [], heldBack: before, ...rest } = this.#carried;
     // What is said of the newest is not unsaid by older ones.
     const kept = pending === telling ? { heldBack } : { pending, heldBack: heldBack ?? before };
-    this.#carried = { ...rest, ...defined(kept), lastWords: lastWords.filter((each) => each !== telling) };
-    if (heldBack !== undefined && heldBack !== before) log.warn('A report to the CI server was held back', { group: this.#group, why: heldBack });
+    this.#carried = {
+      ...rest,
+      ...defined(kept),
+      lastWords: lastWords.filter((each) => each !== telling),
+    };
+    if (heldBack !== undefined && heldBack !== before)
+      log.warn('A report to the CI server was held back', { group: this.#group, why: heldBack });
   }
 }
 
 /** What the commit shall show for good: what its run came to, where that is still to be told; else, where it may be shown as waiting or running, that another has taken its place. */
-function lastWord(pending: Telling | undefined, sent: Telling | undefined, newest: string): Telling | undefined {
+function lastWord(
+  pending: Telling | undefined,
+  sent: Telling | undefined,
+  newest: string,
+): Telling | undefined {
   if (pending !== undefined && isOver(pending)) return pending;
   if (sent === undefined || isOver(sent)) return undefined;
   return { ...sent, state: 'aborted', at: new Date().toISOString(), ...supersededWords(newest) };
@@ -147,4 +202,9 @@ function lastWord(pending: Telling | undefined, sent: Telling | undefined, newes
 
 const isOver = ({ state }: Telling): boolean => state !== 'queued' && state !== 'running';
 
-const plain = ({ generation, commit, state, at }: Telling): JobReport => ({ generation, commit, state, at });
+const plain = ({ generation, commit, state, at }: Telling): JobReport => ({
+  generation,
+  commit,
+  state,
+  at,
+});

@@ -16,7 +16,11 @@ export async function awaitClaims(life: RunnerLife): Promise<string | undefined>
   for (const withinMs of [SOON_MS, spec.timeouts.provisioningMs]) {
     const called = await callUnless(
       () => life.cancel !== undefined,
-      async () => await clusterCalls({ summary: 'does anything still write to the claims?', withinMs }).awaitClaims(input),
+      async () =>
+        await clusterCalls({
+          summary: 'does anything still write to the claims?',
+          withinMs,
+        }).awaitClaims(input),
     );
     if (called.kind !== 'failed') return undefined;
     why = called.message;
@@ -30,5 +34,11 @@ export async function fenceClaims({ runner, spec }: RunnerLife): Promise<void> {
   const { pod, identity } = runner;
   const { volumeClaims: claims, namespace } = spec.pod;
   if (pod?.node === undefined || pod.exit !== undefined || claims.length === 0) return;
-  await clusterCalls({ summary: 'fence the claims' }).fenceClaims({ place: spec.place, identity, claims, writer: { node: pod.node, podUid: pod.uid }, ...defined({ namespace }) });
+  await clusterCalls({ summary: 'fence the claims' }).fenceClaims({
+    place: spec.place,
+    identity,
+    claims,
+    writer: { node: pod.node, podUid: pod.uid },
+    ...defined({ namespace }),
+  });
 }

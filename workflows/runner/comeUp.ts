@@ -24,7 +24,20 @@ const CAUSES: Readonly<Record<string, RunnerCause>> = {
 
 /** Failures with which the cluster or the CI server has answered: nothing of what it was asked for is under way. */
 const ANSWERED: ReadonlySet<string | undefined> = new Set(
-  (['overtaken', 'name_taken', 'rejected', 'credentials', 'unknownCredential', 'rate_limited', 'quota_exceeded', 'invalid', 'forbidden', 'wrongPlace'] as const).map((kind) => FAILURE_TYPES[kind]),
+  (
+    [
+      'overtaken',
+      'name_taken',
+      'rejected',
+      'credentials',
+      'unknownCredential',
+      'rate_limited',
+      'quota_exceeded',
+      'invalid',
+      'forbidden',
+      'wrongPlace',
+    ] as const
+  ).map((kind) => FAILURE_TYPES[kind]),
 );
 
 /** A name has 10 hex digits of its own: more than one that is taken is something else than chance. */
@@ -42,7 +55,10 @@ async function provision(life: RunnerLife): Promise<AttemptFailure | undefined> 
   const { spec } = life;
   const withinMs = spec.timeouts.provisioningMs;
   const held = await awaitClaims(life);
-  if (held !== undefined) return { message: `The runner could not be provisioned: ${held} (tried for ${formatDuration(withinMs)})` };
+  if (held !== undefined)
+    return {
+      message: `The runner could not be provisioned: ${held} (tried for ${formatDuration(withinMs)})`,
+    };
   if (life.cancel !== undefined) return undefined;
   let called: Called<Provisioned>;
   let names = 1;
@@ -52,7 +68,8 @@ async function provision(life: RunnerLife): Promise<AttemptFailure | undefined> 
     // Somebody else's runner has the name: nothing of it is ours to use, or to remove.
     if (lastFailure(called) === FAILURE_TYPES.name_taken) life.replaceRunner();
   } while (isToBeginAnew(called, names++) && life.cancel === undefined);
-  const { pod, runnerId } = called.kind === 'done' ? called.value : await findMade(life, isInDoubt(called));
+  const { pod, runnerId } =
+    called.kind === 'done' ? called.value : await findMade(life, isInDoubt(called));
   const { runner } = life;
   if (runnerId !== undefined) runner.id = runnerId;
   if (pod !== undefined) {
@@ -73,12 +90,19 @@ async function provision(life: RunnerLife): Promise<AttemptFailure | undefined> 
 }
 
 function lastFailure(called: Called<Provisioned>): string | undefined {
-  return called.kind === 'failed' ? called.type : called.kind === 'interrupted' ? called.lastFailure : undefined;
+  return called.kind === 'failed'
+    ? called.type
+    : called.kind === 'interrupted'
+      ? called.lastFailure
+      : undefined;
 }
 
 /** One that has not had its turn has not failed: thousands may be before it, at the pace that the CI server allows. */
 function isToBeginAnew(called: Called<Provisioned>, names: number): boolean {
-  return called.kind === 'failed' && (called.untried || (called.type === FAILURE_TYPES.name_taken && names < MAX_NAMES));
+  return (
+    called.kind === 'failed' &&
+    (called.untried || (called.type === FAILURE_TYPES.name_taken && names < MAX_NAMES))
+  );
 }
 
 /** May a try of it still create something? Not where it was never begun, or has left off with an answer. */
@@ -96,7 +120,9 @@ async function findMade(life: RunnerLife, inDoubt: boolean): Promise<Found> {
   if (!inDoubt || found.pod !== undefined) return found;
   const { lateCreationMs } = life.spec.intervals;
   life.waitFor('what the interrupted provisioning may still make', Date.now() + lateCreationMs);
-  await sleep(lateCreationMs, { summary: 'until the interrupted provisioning can make nothing more' });
+  await sleep(lateCreationMs, {
+    summary: 'until the interrupted provisioning can make nothing more',
+  });
   return await findProvisioned(life);
 }
 
@@ -106,24 +132,49 @@ async function tryToProvision(life: RunnerLife, withinMs: number): Promise<Calle
   const input = {
     place: spec.place,
     runnerName: life.runnerName,
-    pod: { identity: runner.identity, ...spec.pod, ...defined({ tellsBusy: memoOfSet().tellsBusy }) },
+    pod: {
+      identity: runner.identity,
+      ...spec.pod,
+      ...defined({ tellsBusy: memoOfSet().tellsBusy }),
+    },
     credentialsRetryMs: spec.intervals.credentialsRetryMs,
     dueWithinMs: Math.min(podUnscheduledMs, podPendingMs),
   };
   return await callUnless(
     () => life.cancel !== undefined,
     async () => {
-      if (spec.scope === undefined) return await clusterCalls({ summary: 'create the pod', withinMs }).provision(input);
-      const registration = { scope: spec.scope, labels: spec.labels, group: spec.runnerGroup, ephemeral: spec.ephemeral, mode: spec.registrationMode, disableUpdate: spec.disableUpdate };
-      const calls = ciCalls(spec.credential, spec.scope, 'provision', { summary: 'register the runner, create its pod', withinMs });
-      return await calls.provision({ ...input, ciServer: { credential: spec.credential, registration } });
+      if (spec.scope === undefined)
+        return await clusterCalls({ summary: 'create the pod', withinMs }).provision(input);
+      const registration = {
+        scope: spec.scope,
+        labels: spec.labels,
+        group: spec.runnerGroup,
+        ephemeral: spec.ephemeral,
+        mode: spec.registrationMode,
+        disableUpdate: spec.disableUpdate,
+      };
+      const calls = ciCalls(spec.credential, spec.scope, 'provision', {
+        summary: 'register the runner, create its pod',
+        withinMs,
+      });
+      return await calls.provision({
+        ...input,
+        ciServer: { credential: spec.credential, registration },
+      });
     },
   );
 }
 
 async function findProvisioned({ spec, runner }: RunnerLife): Promise<Found> {
-  const input = { place: spec.place, identity: runner.identity, registered: spec.scope !== undefined, ...defined({ namespace: spec.pod.namespace }) };
-  return await clusterCalls({ summary: 'what did the interrupted provisioning leave?' }).findProvisioned(input);
+  const input = {
+    place: spec.place,
+    identity: runner.identity,
+    registered: spec.scope !== undefined,
+    ...defined({ namespace: spec.pod.namespace }),
+  };
+  return await clusterCalls({
+    summary: 'what did the interrupted provisioning leave?',
+  }).findProvisioned(input);
 }
 
 async function becomeOnline(life: RunnerLife): Promise<AttemptFailure | undefined> {
@@ -145,7 +196,8 @@ async function becomeOnline(life: RunnerLife): Promise<AttemptFailure | undefine
       case 'failed':
         return { cause: step.cause, message: `The runner did not come up: ${step.message}.` };
       case 'wait':
-        if (runner.pod.startedAt !== undefined && spec.scope !== undefined) life.enter('Registering');
+        if (runner.pod.startedAt !== undefined && spec.scope !== undefined)
+          life.enter('Registering');
         life.waitFor(step.why, Date.now() + step.forMs);
         await awaitPod(life, 'online', step.forMs);
     }
@@ -165,7 +217,10 @@ async function register(life: RunnerLife): Promise<AttemptFailure | undefined> {
   life.enter('Registering');
   life.waitFor('runner to come online', Date.now() + withinMs);
   const { scope } = life;
-  const calls = ciCalls(spec.credential, scope, 'provision', { summary: 'wait until the runner is online', withinMs });
+  const calls = ciCalls(spec.credential, scope, 'provision', {
+    summary: 'wait until the runner is online',
+    withinMs,
+  });
   const called = await callUnless(
     () => runner.ended !== undefined || life.cancel !== undefined || life.sawJob,
     async () =>
@@ -182,7 +237,10 @@ async function register(life: RunnerLife): Promise<AttemptFailure | undefined> {
     runner.id = called.value.runnerId;
   } else if (called.kind === 'failed' && !life.sawJob && runner.ended === undefined) {
     const cause = CAUSES[called.type] ?? 'never_registered';
-    return { cause, message: `The runner did not come online within ${formatDuration(withinMs)}: ${called.message}` };
+    return {
+      cause,
+      message: `The runner did not come online within ${formatDuration(withinMs)}: ${called.message}`,
+    };
   }
   return undefined;
 }

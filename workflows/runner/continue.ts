@@ -9,10 +9,20 @@ import type { RunnerLife } from './life.ts';
  * that is plainly cancelled: its next run would not be.
  */
 export function mayContinueAsNew({ runner, plainlyCancelled }: RunnerLife): boolean {
-  return runner.pod?.ended === false && runner.ended === undefined && !plainlyCancelled && workflowInfo().continueAsNewSuggested && allHandlersFinished();
+  return (
+    runner.pod?.ended === false &&
+    runner.ended === undefined &&
+    !plainlyCancelled &&
+    workflowInfo().continueAsNewSuggested &&
+    allHandlersFinished()
+  );
 }
 
 /** Between two waits: goes on in a new run, where that is to be. */
 export async function continueWhenLong(life: RunnerLife, input: RunnerInput): Promise<void> {
-  if (mayContinueAsNew(life)) await continueAsNew<(input: RunnerInput, carried: CarriedLife) => Promise<unknown>>(input, life.carry());
+  if (mayContinueAsNew(life))
+    await continueAsNew<(input: RunnerInput, carried: CarriedLife) => Promise<unknown>>(
+      input,
+      life.carry(),
+    );
 }

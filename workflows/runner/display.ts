@@ -1,6 +1,12 @@
 /** How people see a runner: search attributes for lists and filters, details for the one who looks. */
 import { setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
-import { SEARCH_ATTRIBUTES, type RunnerCause, type RunnerOutcome, type RunnerPhase, type RunnerStatus } from '../../core/contract/index.ts';
+import {
+  SEARCH_ATTRIBUTES,
+  type RunnerCause,
+  type RunnerOutcome,
+  type RunnerPhase,
+  type RunnerStatus,
+} from '../../core/contract/index.ts';
 import type { AdmittedRunner } from '../../core/calls/index.ts';
 import { placeName } from '../../core/domain/place.ts';
 import { markdownText } from '../../core/domain/shownText.ts';
@@ -24,13 +30,20 @@ export class RunnerDisplay {
   }
 
   /** Shows phase, name and verdict in lists; place, scope and set with the first of them. */
-  list({ place, scope, set }: AdmittedRunner, phase: RunnerPhase, name: string, verdict: ShownVerdict = {}): void {
+  list(
+    { place, scope, set }: AdmittedRunner,
+    phase: RunnerPhase,
+    name: string,
+    verdict: ShownVerdict = {},
+  ): void {
     const { outcome, cause } = verdict;
     const first = this.#phase === undefined;
     upsertSearchAttributes([
       { key: SEARCH_ATTRIBUTES.phase, value: phase },
       ...(first ? [{ key: SEARCH_ATTRIBUTES.place, value: placeName(place) }] : []),
-      ...(first && scope !== undefined ? [{ key: SEARCH_ATTRIBUTES.scope, value: scope.name }] : []),
+      ...(first && scope !== undefined
+        ? [{ key: SEARCH_ATTRIBUTES.scope, value: scope.name }]
+        : []),
       ...(first && set !== undefined ? [{ key: SEARCH_ATTRIBUTES.set, value: set }] : []),
       ...(name === this.#name ? [] : [{ key: SEARCH_ATTRIBUTES.name, value: name }]),
       ...(outcome === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.outcome, value: outcome }]),
@@ -48,8 +61,13 @@ export class RunnerDisplay {
 }
 
 /** Markdown. What is told of a life that has ended begins with its verdict: lists show every one of them as Completed. */
-export function runnerDetails({ scope, warnings }: RunnerSpec, s: RunnerStatus, { outcome, cause, message }: ShownVerdict = {}): string {
-  const row = (name: string, value: string | undefined): string[] => (value === undefined || value === '' ? [] : [`| ${name} | ${markdownText(value)} |`]);
+export function runnerDetails(
+  { scope, warnings }: RunnerSpec,
+  s: RunnerStatus,
+  { outcome, cause, message }: ShownVerdict = {},
+): string {
+  const row = (name: string, value: string | undefined): string[] =>
+    value === undefined || value === '' ? [] : [`| ${name} | ${markdownText(value)} |`];
   const rows = [
     ...row('Outcome', outcome && [outcome, cause].filter(Boolean).join('/')),
     ...row('Message', message),

@@ -1,6 +1,18 @@
 /** What a runner can be told, and asked. */
 import { setHandler } from '@temporalio/workflow';
-import { cancelSignal, ciEventSignal, doubtSignal, drainUpdate, extendDeadlineUpdate, podStateSignal, statusQuery, type CiEvent, type DoubtEvent, type PodStateEvent, type RunnerPhase } from '../../core/contract/index.ts';
+import {
+  cancelSignal,
+  ciEventSignal,
+  doubtSignal,
+  drainUpdate,
+  extendDeadlineUpdate,
+  podStateSignal,
+  statusQuery,
+  type CiEvent,
+  type DoubtEvent,
+  type PodStateEvent,
+  type RunnerPhase,
+} from '../../core/contract/index.ts';
 import { readCancelRequest, readDrainRequest } from '../../core/domain/cancellation.ts';
 import { formatDuration, parseDuration } from '../../core/domain/duration.ts';
 import { printable, shorten } from '../../core/domain/shownText.ts';
@@ -30,18 +42,31 @@ export function takeUpdates(life: RunnerLife): void {
     extendDeadlineUpdate,
     ({ by }) => {
       // Two at once were each within the cap.
-      life.runner.jobDeadline = Math.min((life.runner.jobDeadline ?? Date.now()) + (parseDuration(by) ?? 0), life.latestDeadlineMs);
+      life.runner.jobDeadline = Math.min(
+        (life.runner.jobDeadline ?? Date.now()) + (parseDuration(by) ?? 0),
+        life.latestDeadlineMs,
+      );
       return { jobDeadline: new Date(life.runner.jobDeadline).toISOString() };
     },
     {
-      description: "Extend the running job's deadline. Body: {by: \"30m\"}",
+      description: 'Extend the running job\'s deadline. Body: {by: "30m"}',
       validator: (body) => {
         const byMs = parseDuration(String(body?.by)) ?? 0;
         if (byMs <= 0) throw new Error('by: is not a duration; write for example "30m"');
-        if (life.runner.jobDeadline === undefined) throw new Error('the runner has no job whose deadline could be extended');
-        if (life.spec.pod.supervision.timeoutMs !== undefined && life.runner.pod?.online !== undefined) throw new Error('the timeout of a plain command is kept in its pod, and cannot be extended');
+        if (life.runner.jobDeadline === undefined)
+          throw new Error('the runner has no job whose deadline could be extended');
+        if (
+          life.spec.pod.supervision.timeoutMs !== undefined &&
+          life.runner.pod?.online !== undefined
+        )
+          throw new Error(
+            'the timeout of a plain command is kept in its pod, and cannot be extended',
+          );
         const leftMs = life.latestDeadlineMs - life.runner.jobDeadline;
-        if (byMs > leftMs) throw new Error(`by: at most ${formatDuration(leftMs)} more: the cap of ${formatDuration(life.spec.jobTimeoutCapMs)} for one job is the worker's (jobTimeoutCap in HOLDFAST_TIMEOUTS), of the day on which this life began`);
+        if (byMs > leftMs)
+          throw new Error(
+            `by: at most ${formatDuration(leftMs)} more: the cap of ${formatDuration(life.spec.jobTimeoutCapMs)} for one job is the worker's (jobTimeoutCap in HOLDFAST_TIMEOUTS), of the day on which this life began`,
+          );
       },
     },
   );
@@ -49,23 +74,53 @@ export function takeUpdates(life: RunnerLife): void {
 
 /** Sets the handlers of signals and the query, which may come only once the runner is admitted: until then Temporal keeps them. */
 export function takeSignals(life: RunnerLife): void {
-  setHandler(cancelSignal, (body) => life.requestCancel(readCancelRequest(body)), { description: 'End this runner. Body: "reason" or {reason, mode: "drain"|"stop"|"force"}' });
-  setHandler(ciEventSignal, (event: unknown) => void (isCiEvent(event) && life.onCiEvent(event)), { description: "A job event from the CI server's webhook (a hint)" });
-  setHandler(podStateSignal, (event: unknown) => void (isPodState(event) && life.onPodState(event)), { description: 'idle or busy, as the pod itself says (a hint)' });
-  setHandler(doubtSignal, (event: unknown) => void (isObject(event) && doubt(life, event)), { description: 'This idle runner is of no use: another takes its place. Body: {runnerName, reason}' });
-  setHandler(statusQuery, () => life.status(), { description: 'Phase, pod, node, job, and what it waits for' });
+  setHandler(cancelSignal, (body) => life.requestCancel(readCancelRequest(body)), {
+    description: 'End this runner. Body: "reason" or {reason, mode: "drain"|"stop"|"force"}',
+  });
+  setHandler(ciEventSignal, (event: unknown) => void (isCiEvent(event) && life.onCiEvent(event)), {
+    description: "A job event from the CI server's webhook (a hint)",
+  });
+  setHandler(
+    podStateSignal,
+    (event: unknown) => void (isPodState(event) && life.onPodState(event)),
+    { description: 'idle or busy, as the pod itself says (a hint)' },
+  );
+  setHandler(doubtSignal, (event: unknown) => void (isObject(event) && doubt(life, event)), {
+    description:
+      'This idle runner is of no use: another takes its place. Body: {runnerName, reason}',
+  });
+  setHandler(statusQuery, () => life.status(), {
+    description: 'Phase, pod, node, job, and what it waits for',
+  });
 }
 
 /** What says so may be late, or about another runner; while a job runs nobody's doubt counts. */
-function doubt({ runner, phase, runnerName }: RunnerLife, { runnerName: of, reason }: Partial<Record<keyof DoubtEvent, unknown>>): void {
+function doubt(
+  { runner, phase, runnerName }: RunnerLife,
+  { runnerName: of, reason }: Partial<Record<keyof DoubtEvent, unknown>>,
+): void {
   if (of !== runnerName || phase !== 'Idle' || runner.busySince !== undefined) return;
-  runner.doubted ??= { cause: 'agent_lost', why: `The runner hangs (${shorten(printable(typeof reason === 'string' ? reason : 'no reason given'), MAX_REASON)})` };
+  runner.doubted ??= {
+    cause: 'agent_lost',
+    why: `The runner hangs (${shorten(printable(typeof reason === 'string' ? reason : 'no reason given'), MAX_REASON)})`,
+  };
 }
 
 // Whoever may send a signal can send anything, and a handler that throws stops the workflow for good.
-const ACTIONS: readonly unknown[] = ['queued', 'in_progress', 'completed'] satisfies CiEvent['action'][];
-const isOptional = (type: 'string' | 'number', value: unknown): boolean => value === undefined || typeof value === type;
+const ACTIONS: readonly unknown[] = [
+  'queued',
+  'in_progress',
+  'completed',
+] satisfies CiEvent['action'][];
+const isOptional = (type: 'string' | 'number', value: unknown): boolean =>
+  value === undefined || typeof value === type;
 const isCiEvent = (event: unknown): event is CiEvent =>
-  isObject(event) && ACTIONS.includes(event['action']) && Number.isSafeInteger(event['jobId']) &&
-  ['runnerName', 'jobName', 'conclusion'].every((field) => isOptional('string', event[field])) && ['runAttempt', 'at', 'runnerId'].every((field) => isOptional('number', event[field]));
-const isPodState = (event: unknown): event is PodStateEvent => isObject(event) && typeof event['uid'] === 'string' && (event['state'] === 'idle' || event['state'] === 'busy');
+  isObject(event) &&
+  ACTIONS.includes(event['action']) &&
+  Number.isSafeInteger(event['jobId']) &&
+  ['runnerName', 'jobName', 'conclusion'].every((field) => isOptional('string', event[field])) &&
+  ['runAttempt', 'at', 'runnerId'].every((field) => isOptional('number', event[field]));
+const isPodState = (event: unknown): event is PodStateEvent =>
+  isObject(event) &&
+  typeof event['uid'] === 'string' &&
+  (event['state'] === 'idle' || event['state'] === 'busy');

@@ -37,8 +37,17 @@ export function afterJobEvent(jobs: RunnerJobs, event: CiEvent): RunnerJobs {
   const latestAt = Math.max(jobs.latestAt, at ?? 0);
   const { running } = jobs;
   const overtaken = at !== undefined && at < jobs.latestAt - SAME_MOMENT_MS;
-  if (action === 'completed' || overtaken) return { ...(running === undefined || running.key === key ? {} : { running }), over: withOver(jobs, key), latestAt };
-  return { running: { key, label: `${event.jobName ?? 'job'} (${jobId})` }, over: running === undefined ? jobs.over : withOver(jobs, running.key), latestAt };
+  if (action === 'completed' || overtaken)
+    return {
+      ...(running === undefined || running.key === key ? {} : { running }),
+      over: withOver(jobs, key),
+      latestAt,
+    };
+  return {
+    running: { key, label: `${event.jobName ?? 'job'} (${jobId})` },
+    over: running === undefined ? jobs.over : withOver(jobs, running.key),
+    latestAt,
+  };
 }
 
 function stateOfJob({ running, over }: RunnerJobs, key: string): JobState | undefined {
@@ -52,5 +61,8 @@ function withOver({ over }: RunnerJobs, key: string): readonly string[] {
 
 /** Is it about this runner? Another scope's may have the same name. */
 export function isAbout(event: CiEvent, runnerName: string, runnerId: number | undefined): boolean {
-  return (event.runnerName ?? runnerName) === runnerName && (event.runnerId === undefined || runnerId === undefined || event.runnerId === runnerId);
+  return (
+    (event.runnerName ?? runnerName) === runnerName &&
+    (event.runnerId === undefined || runnerId === undefined || event.runnerId === runnerId)
+  );
 }

@@ -1,7 +1,13 @@
 /** The state of one runner's life, and what news does to it. */
 import { ApplicationFailure } from '@temporalio/workflow';
 import type { AdmittedRunner, PodDeletion } from '../../core/calls/index.ts';
-import type { CiEvent, PodStateEvent, RunnerPhase, RunnerResult, RunnerStatus } from '../../core/contract/index.ts';
+import type {
+  CiEvent,
+  PodStateEvent,
+  RunnerPhase,
+  RunnerResult,
+  RunnerStatus,
+} from '../../core/contract/index.ts';
 import { defined } from '../../core/defined.ts';
 import { upgradeCancellation, type Cancellation } from '../../core/domain/cancellation.ts';
 import type { Scope } from '../../core/domain/ciServer.ts';
@@ -81,13 +87,15 @@ export class RunnerLife {
 
   /** @throws ApplicationFailure before it is admitted */
   get spec(): AdmittedRunner {
-    if (this.#spec === undefined) throw ApplicationFailure.nonRetryable('The runner was not admitted yet', 'Defect');
+    if (this.#spec === undefined)
+      throw ApplicationFailure.nonRetryable('The runner was not admitted yet', 'Defect');
     return this.#spec;
   }
 
   /** Where it is registered. @throws ApplicationFailure for a plain command, which is registered nowhere */
   get scope(): Scope {
-    if (this.spec.scope === undefined) throw ApplicationFailure.nonRetryable('A plain command has no scope', 'Defect');
+    if (this.spec.scope === undefined)
+      throw ApplicationFailure.nonRetryable('A plain command has no scope', 'Defect');
     return this.spec.scope;
   }
 
@@ -104,7 +112,12 @@ export class RunnerLife {
 
   #newRunner(attempt: number): RunnerState {
     const { workflowId, firstRunId } = this;
-    return { identity: { workflowId, firstRunId, attempt }, online: false, sawJob: false, jobs: NO_JOBS };
+    return {
+      identity: { workflowId, firstRunId, attempt },
+      online: false,
+      sawJob: false,
+      jobs: NO_JOBS,
+    };
   }
 
   /**
@@ -141,18 +154,23 @@ export class RunnerLife {
 
   /** Shows the present phase in lists, where it was only passed until now. */
   linger(): void {
-    if (this.#phase !== this.#display.shownPhase) this.#display.list(this.spec, this.#phase, this.runnerName);
+    if (this.#phase !== this.#display.shownPhase)
+      this.#display.list(this.spec, this.#phase, this.runnerName);
   }
 
   /** Says what the life waits for, and until when (ms since the epoch). */
   waitFor(waitsFor: string | undefined, untilMs?: number): void {
-    this.#waits = defined({ waitsFor, waitsUntil: untilMs === undefined ? undefined : new Date(untilMs).toISOString() });
+    this.#waits = defined({
+      waitsFor,
+      waitsUntil: untilMs === undefined ? undefined : new Date(untilMs).toISOString(),
+    });
     this.#display.detail(this.spec, this.status());
   }
 
   /** Counts how many runners in a row went the same bad way, the present one included. */
   countLoss(shortLived: boolean): void {
-    this.neverStartedInARow = this.runner.pod?.startedAt === undefined ? this.neverStartedInARow + 1 : 0;
+    this.neverStartedInARow =
+      this.runner.pod?.startedAt === undefined ? this.neverStartedInARow + 1 : 0;
     this.shortLivedInARow = shortLived ? this.shortLivedInARow + 1 : 1;
   }
 
@@ -170,9 +188,15 @@ export class RunnerLife {
     // An event that overtook its own in_progress, or that comes late, still proves that a job ran.
     Object.assign(runner, { jobs, online: true, sawJob: true });
     delete runner.unconfirmedMs;
-    if (event.action === 'completed' && event.conclusion !== undefined && event.conclusion !== 'success') runner.jobFailedAt = Date.now();
+    if (
+      event.action === 'completed' &&
+      event.conclusion !== undefined &&
+      event.conclusion !== 'success'
+    )
+      runner.jobFailedAt = Date.now();
     // A pod that tells is not made busy by an event, which may be late: it has only one job that an event can be about if it takes but one.
-    if (jobs.running !== undefined && (runner.podBusy === undefined || spec.ephemeral)) this.#becameBusy();
+    if (jobs.running !== undefined && (runner.podBusy === undefined || spec.ephemeral))
+      this.#becameBusy();
     else if (jobs.running === undefined && runner.podBusy !== true) this.#becameIdle();
     this.#nameJob(event.at);
   }
@@ -206,25 +230,39 @@ export class RunnerLife {
   #beginJob(forMs = 0): void {
     const { runner, spec } = this;
     // Under the supervisor a plain command's timeout is kept in the pod, and the workflow's is the backstop.
-    const backstopMs = spec.scope === undefined && runner.pod?.online !== undefined ? spec.pod.terminationGracePeriodSeconds * 1_000 + (spec.pod.storage?.timeoutMs ?? 0) + BACKSTOP_MS : 0;
+    const backstopMs =
+      spec.scope === undefined && runner.pod?.online !== undefined
+        ? spec.pod.terminationGracePeriodSeconds * 1_000 +
+          (spec.pod.storage?.timeoutMs ?? 0) +
+          BACKSTOP_MS
+        : 0;
     runner.busySince = Date.now() - forMs;
-    runner.jobDeadline = Math.min(runner.busySince + spec.timeouts.jobTimeoutMs + backstopMs, this.endsAtMs);
+    runner.jobDeadline = Math.min(
+      runner.busySince + spec.timeouts.jobTimeoutMs + backstopMs,
+      this.endsAtMs,
+    );
     delete runner.busyWith;
   }
 
   /** When a life that resumes has had its time, however often it lost its pod (ms since the epoch); no other has such a time. */
   get endsAtMs(): number {
-    return this.spec.onEviction === 'resume' ? this.bornAtMs + this.spec.timeouts.maxAgeMs : Number.POSITIVE_INFINITY;
+    return this.spec.onEviction === 'resume'
+      ? this.bornAtMs + this.spec.timeouts.maxAgeMs
+      : Number.POSITIVE_INFINITY;
   }
 
   /** How late the job's deadline may be moved (ms since the epoch). */
   get latestDeadlineMs(): number {
-    return Math.min((this.runner.busySince ?? Number.NaN) + this.spec.jobTimeoutCapMs, this.endsAtMs);
+    return Math.min(
+      (this.runner.busySince ?? Number.NaN) + this.spec.jobTimeoutCapMs,
+      this.endsAtMs,
+    );
   }
 
   /** Of a job that ran into its deadline, or of a life that is too old. */
   whyOutOfTime(): string {
-    if (Date.now() >= this.endsAtMs) return `it is ${formatDuration(this.spec.timeouts.maxAgeMs)} old (timeouts.maxAge), in attempt ${this.runner.identity.attempt}`;
+    if (Date.now() >= this.endsAtMs)
+      return `it is ${formatDuration(this.spec.timeouts.maxAgeMs)} old (timeouts.maxAge), in attempt ${this.runner.identity.attempt}`;
     return `its job ran for ${formatDuration(Date.now() - (this.runner.busySince ?? Number.NaN))}`;
   }
 
@@ -236,7 +274,10 @@ export class RunnerLife {
     const { runner, spec } = this;
     const { running } = runner.jobs;
     if (runner.busySince === undefined) return;
-    const isAnother = runner.busyWith === undefined ? toldMs - runner.busySince > ANOTHER_JOB_MS : runner.busyWith !== running?.key;
+    const isAnother =
+      runner.busyWith === undefined
+        ? toldMs - runner.busySince > ANOTHER_JOB_MS
+        : runner.busyWith !== running?.key;
     if (isAnother && !spec.ephemeral) this.#beginJob();
     if (running !== undefined) Object.assign(runner, { busyWith: running.key, job: running.label });
   }
@@ -245,7 +286,8 @@ export class RunnerLife {
     const { runner, spec } = this;
     // An ephemeral runner does not come back from its job: until it ends, its job's deadline stands. One that never had any was taken for busy.
     if (spec.ephemeral && runner.sawJob) return;
-    if (runner.busySince !== undefined && runner.busyWith === undefined) runner.unconfirmedMs = (runner.unconfirmedMs ?? 0) + Date.now() - runner.busySince;
+    if (runner.busySince !== undefined && runner.busyWith === undefined)
+      runner.unconfirmedMs = (runner.unconfirmedMs ?? 0) + Date.now() - runner.busySince;
     delete runner.busySince;
     delete runner.busyWith;
     delete runner.jobDeadline;
@@ -272,15 +314,45 @@ export class RunnerLife {
     const { podBusy, jobs, pod } = this.runner;
     if (podBusy !== undefined) return podBusy ? 'busy' : 'idle';
     // A plain command is its own job from its start, also where a cancel came before anybody had told that it is up.
-    if (this.#spec?.scope === undefined && pod?.startedAt !== undefined && this.failure === undefined) return 'busy';
+    if (
+      this.#spec?.scope === undefined &&
+      pod?.startedAt !== undefined &&
+      this.failure === undefined
+    )
+      return 'busy';
     if (jobs.running !== undefined) return 'busy';
     // A pod that tells has told of no job.
     return pod?.busy === false || pod?.busyFrom !== undefined ? 'idle' : 'unknown';
   }
 
   carry(): CarriedLife {
-    const { spec, bornAtMs, runner, phases, replaced, unregisterAttempts, neverStartedInARow, shortLivedInARow, cancel, toldOnline, toldBusy, failure, heard } = this;
-    return { spec, bornAtMs, runner, phases, replaced, unregisterAttempts, neverStartedInARow, shortLivedInARow, toldOnline, ...defined({ cancel, toldBusy, failure, heard }) };
+    const {
+      spec,
+      bornAtMs,
+      runner,
+      phases,
+      replaced,
+      unregisterAttempts,
+      neverStartedInARow,
+      shortLivedInARow,
+      cancel,
+      toldOnline,
+      toldBusy,
+      failure,
+      heard,
+    } = this;
+    return {
+      spec,
+      bornAtMs,
+      runner,
+      phases,
+      replaced,
+      unregisterAttempts,
+      neverStartedInARow,
+      shortLivedInARow,
+      toldOnline,
+      ...defined({ cancel, toldBusy, failure, heard }),
+    };
   }
 
   status(): RunnerStatus {
@@ -293,7 +365,14 @@ export class RunnerLife {
       unregisterAttempts,
       phases,
       replaced,
-      ...defined({ runnerId, pod: pod?.name, podUid: pod?.uid, node: pod?.node, job, cancel: cancel && { mode: cancel.mode, reason: cancel.reason } }),
+      ...defined({
+        runnerId,
+        pod: pod?.name,
+        podUid: pod?.uid,
+        node: pod?.node,
+        job,
+        cancel: cancel && { mode: cancel.mode, reason: cancel.reason },
+      }),
       ...this.#waits,
     };
   }

@@ -22,30 +22,54 @@ export type ComingUp =
  * @param sinceCreatedMs - age of the pod; the deadlines of scheduling and starting count from its creation
  * @param nowMs - registration counts from the container's own start
  */
-export function decideComingUp(pod: SeenPod, sinceCreatedMs: number, nowMs: number, t: ComingUpDeadlines): ComingUp {
+export function decideComingUp(
+  pod: SeenPod,
+  sinceCreatedMs: number,
+  nowMs: number,
+  t: ComingUpDeadlines,
+): ComingUp {
   if (pod.ended) return { kind: 'ended' };
   if (pod.online === true) return { kind: 'online' };
   if (pod.startedAt !== undefined) {
     if (pod.online === undefined) return { kind: 'running' };
     const left = Date.parse(pod.startedAt) + t.registrationMs - nowMs;
-    if (left <= 0) return failed('never_registered', `the runner did not come online within ${formatDuration(t.registrationMs)} of its start`);
+    if (left <= 0)
+      return failed(
+        'never_registered',
+        `the runner did not come online within ${formatDuration(t.registrationMs)} of its start`,
+      );
     return { kind: 'wait', forMs: left, why: 'runner to come online' };
   }
   const { problem } = pod;
-  if (problem !== undefined && (problem.kind === 'invalid_image' || nowMs - Date.parse(problem.since) >= IMAGE_PROBLEM_GRACE_MS)) {
+  if (
+    problem !== undefined &&
+    (problem.kind === 'invalid_image' ||
+      nowMs - Date.parse(problem.since) >= IMAGE_PROBLEM_GRACE_MS)
+  ) {
     return failed('image_pull', `the container cannot start: ${problem.message}`);
   }
   if (!pod.scheduled && sinceCreatedMs >= t.podUnscheduledMs) {
-    return failed('unschedulable', `no node was found for the pod within ${formatDuration(t.podUnscheduledMs)}: ${pod.unschedulable ?? 'the scheduler gave no reason'}`);
+    return failed(
+      'unschedulable',
+      `no node was found for the pod within ${formatDuration(t.podUnscheduledMs)}: ${pod.unschedulable ?? 'the scheduler gave no reason'}`,
+    );
   }
   if (sinceCreatedMs >= t.podPendingMs) {
-    if (problem !== undefined) return failed('image_pull', `the container cannot start: ${problem.message}`);
-    return failed('pending_timeout', `the runner's container did not start within ${formatDuration(t.podPendingMs)}`);
+    if (problem !== undefined)
+      return failed('image_pull', `the container cannot start: ${problem.message}`);
+    return failed(
+      'pending_timeout',
+      `the runner's container did not start within ${formatDuration(t.podPendingMs)}`,
+    );
   }
   const deadline = pod.scheduled ? t.podPendingMs : Math.min(t.podUnscheduledMs, t.podPendingMs);
   // Of a pod that tells when it is online, nobody tells when its container starts: registration is overdue that long after its creation at the soonest.
   const lookAgainMs = pod.online === undefined ? Number.POSITIVE_INFINITY : t.registrationMs;
-  return { kind: 'wait', forMs: Math.min(deadline - sinceCreatedMs, lookAgainMs), why: pod.scheduled ? 'container to start' : 'pod to be scheduled' };
+  return {
+    kind: 'wait',
+    forMs: Math.min(deadline - sinceCreatedMs, lookAgainMs),
+    why: pod.scheduled ? 'container to start' : 'pod to be scheduled',
+  };
 }
 
 /**

@@ -17,7 +17,11 @@ const LONGEST_AGAIN_MS = 60_000;
  * Waits for a condition of the runner's pod, and keeps what was seen. Interrupted by a cancel: the workflow loses interest, the wait
  * stays (the server refuses the same activity id while a cancelled one is pending), and is what the next one waits for.
  */
-export async function awaitPod(life: RunnerLife, until: PodCondition, withinMs: number): Promise<void> {
+export async function awaitPod(
+  life: RunnerLife,
+  until: PodCondition,
+  withinMs: number,
+): Promise<void> {
   const { pod } = life.runner;
   if (pod === undefined) return;
   const cancelAtStart = life.cancel;
@@ -30,11 +34,18 @@ export async function awaitPod(life: RunnerLife, until: PodCondition, withinMs: 
   else await lookAtPod(life, 'look at the pod');
 }
 
-function pendingWait(life: RunnerLife, pod: SeenPod, until: PodCondition, withinMs: number): Promise<Called<SeenPod>> {
+function pendingWait(
+  life: RunnerLife,
+  pod: SeenPod,
+  until: PodCondition,
+  withinMs: number,
+): Promise<Called<SeenPod>> {
   const id = waitActivityId(until, pod.name);
   const pending = life.podWaits.get(id);
   if (pending !== undefined) return pending;
-  const wait = settle(podWait(life, pod, until, { summary: `pod to be ${until}`, withinMs })).finally(() => life.podWaits.delete(id));
+  const wait = settle(
+    podWait(life, pod, until, { summary: `pod to be ${until}`, withinMs }),
+  ).finally(() => life.podWaits.delete(id));
   life.podWaits.set(id, wait);
   return wait;
 }
@@ -42,27 +53,54 @@ function pendingWait(life: RunnerLife, pod: SeenPod, until: PodCondition, within
 /** Starts the one wait for the runner's end; its answer lies in `runner.ended` whenever it comes. Of one that is up it tells its set as it begins. */
 export function awaitEnd(life: RunnerLife): void {
   const { runner } = life;
-  if (runner.pod !== undefined) void followToItsEnd(life, runner, runner.pod, runner.pod.online === true && !runner.pod.ended ? onlineWord(life) : undefined);
+  if (runner.pod !== undefined)
+    void followToItsEnd(
+      life,
+      runner,
+      runner.pod,
+      runner.pod.online === true && !runner.pod.ended ? onlineWord(life) : undefined,
+    );
 }
 
 /** A wait that failed (by hand, say), or was answered with another pod, is no end: it is scheduled again, and looks live as it begins. */
-async function followToItsEnd(life: RunnerLife, runner: RunnerState, pod: SeenPod, tells: SetWord | undefined): Promise<void> {
+async function followToItsEnd(
+  life: RunnerLife,
+  runner: RunnerState,
+  pod: SeenPod,
+  tells: SetWord | undefined,
+): Promise<void> {
   for (let againMs = FIRST_AGAIN_MS; ; againMs = Math.min(2 * againMs, LONGEST_AGAIN_MS)) {
     const called = await settle(podWait(life, pod, 'ended', { summary: 'runner to end' }, tells));
     if (called.kind === 'done' && see(life, called.value)) runner.ended = called.value;
     if (life.runner !== runner || runner.ended !== undefined || runner.pod?.gone === true) return;
-    await sleep(againMs, { summary: 'before the runner is waited for again: its end was not told' });
+    await sleep(againMs, {
+      summary: 'before the runner is waited for again: its end was not told',
+    });
   }
 }
 
-async function podWait({ spec }: RunnerLife, pod: SeenPod, until: PodCondition, options: Parameters<typeof podWaitCalls>[2], tells?: SetWord): Promise<SeenPod> {
-  return await podWaitCalls(waitActivityId(until, pod.name), spec.intervals.resyncMs, options).awaitPod({ place: spec.place, pod: podRef(pod), until, ...defined({ tells }) });
+async function podWait(
+  { spec }: RunnerLife,
+  pod: SeenPod,
+  until: PodCondition,
+  options: Parameters<typeof podWaitCalls>[2],
+  tells?: SetWord,
+): Promise<SeenPod> {
+  return await podWaitCalls(
+    waitActivityId(until, pod.name),
+    spec.intervals.resyncMs,
+    options,
+  ).awaitPod({ place: spec.place, pod: podRef(pod), until, ...defined({ tells }) });
 }
 
 /** Looks at the pod live. @param summary - why, for the operator */
 export async function lookAtPod(life: RunnerLife, summary: string): Promise<void> {
   const { runner, spec } = life;
-  if (runner.pod !== undefined) see(life, await clusterCalls({ summary }).observePod({ place: spec.place, pod: podRef(runner.pod) }));
+  if (runner.pod !== undefined)
+    see(
+      life,
+      await clusterCalls({ summary }).observePod({ place: spec.place, pod: podRef(runner.pod) }),
+    );
 }
 
 /** Takes in what was seen of the pod. A view of another pod of the same name (another UID) changes nothing. */
@@ -72,7 +110,11 @@ export function see(life: RunnerLife, pod: SeenPod): boolean {
   if (last === undefined || pod.uid !== last.uid) return false;
   // What an ended or a vanished pod was last known to be still holds: our own deletion must not pass for somebody else's.
   if (last.ended) runner.pod = { ...last, gone: last.gone || pod.gone };
-  else runner.pod = pod.gone && pod.startedAt === undefined ? { ...last, gone: true, ended: true, ...defined({ unseenEnd: pod.unseenEnd }) } : pod;
+  else
+    runner.pod =
+      pod.gone && pod.startedAt === undefined
+        ? { ...last, gone: true, ended: true, ...defined({ unseenEnd: pod.unseenEnd }) }
+        : pod;
   const busy = isBusy(pod, Date.now());
   if (busy !== undefined && pod.online === true && !pod.ended) life.heardPod(busy);
   if (pod.endedBusy === true) life.heardPod(true);

@@ -9,10 +9,16 @@ import type { EndDecision } from './verdict.ts';
 const MAX_REPLACED = 60;
 
 /** Waits, and makes room for the next runner. A cancel that comes meanwhile leaves the life without one. */
-export async function replaceRunner(life: RunnerLife, { cause, afterMs, message }: Extract<EndDecision, { kind: 'replace' }>): Promise<void> {
+export async function replaceRunner(
+  life: RunnerLife,
+  { cause, afterMs, message }: Extract<EndDecision, { kind: 'replace' }>,
+): Promise<void> {
   const lost = life.runnerName;
   life.waitFor(message, Date.now() + afterMs);
-  if (afterMs > 0) await condition(() => life.cancel !== undefined, afterMs, { summary: `${formatDuration(afterMs)} before another runner takes its place` });
+  if (afterMs > 0)
+    await condition(() => life.cancel !== undefined, afterMs, {
+      summary: `${formatDuration(afterMs)} before another runner takes its place`,
+    });
   if (life.cancel !== undefined) return;
   life.replaceRunner();
   countReplacement(cause);

@@ -31,14 +31,17 @@ export async function runner(input: RunnerInput, carried?: CarriedLife): Promise
   const { workflowId, firstExecutionRunId: firstRunId, runStartTime } = workflowInfo();
   const life = new RunnerLife(workflowId, firstRunId, runStartTime.getTime(), carried);
   takeUpdates(life);
-  if (carried === undefined) life.admit(await admission().admitRunner({ input, workflowId, firstRunId }));
+  if (carried === undefined)
+    life.admit(await admission().admitRunner({ input, workflowId, firstRunId }));
   takeSignals(life);
   // Whatever ends this life, unregistering and tearing down are not up for cancellation; a plain cancel is a request like the others.
   void CancellationScope.current().cancelRequested.catch(() => {
     life.plainlyCancelled = true;
     life.requestCancel({ mode: 'stop', reason: 'the workflow was cancelled', by: 'cancelled' });
   });
-  const result = await CancellationScope.nonCancellable(async () => await live(life, input, carried !== undefined));
+  const result = await CancellationScope.nonCancellable(
+    async () => await live(life, input, carried !== undefined),
+  );
   if (life.plainlyCancelled) throw new CancelledFailure(result.message);
   return result;
 }
@@ -46,7 +49,11 @@ export async function runner(input: RunnerInput, carried?: CarriedLife): Promise
 endsWhereItBegan(runner);
 
 /** Register → run → unregister → tear down; and again, as long as another runner is to take the place of the one that was lost. */
-async function live(life: RunnerLife, input: RunnerInput, continued: boolean): Promise<RunnerResult> {
+async function live(
+  life: RunnerLife,
+  input: RunnerInput,
+  continued: boolean,
+): Promise<RunnerResult> {
   for (let isUp = continued; ; isUp = false) {
     const startedAt = Date.now();
     if (isUp) awaitEnd(life);
@@ -62,11 +69,20 @@ async function live(life: RunnerLife, input: RunnerInput, continued: boolean): P
     const decision = decideEnding(endFacts(life, unregistered));
     if (decision.kind === 'end') return await finish(life, decision, unregistered);
     await replaceRunner(life, decision);
-    if (life.cancel !== undefined) return await finish(life, whenCancelled(endFacts(life, unregistered), life.cancel), unregistered);
+    if (life.cancel !== undefined)
+      return await finish(
+        life,
+        whenCancelled(endFacts(life, unregistered), life.cancel),
+        unregistered,
+      );
   }
 }
 
-async function finish(life: RunnerLife, { outcome, cause, message }: Verdict, { deregistration }: Unregistered): Promise<RunnerResult> {
+async function finish(
+  life: RunnerLife,
+  { outcome, cause, message }: Verdict,
+  { deregistration }: Unregistered,
+): Promise<RunnerResult> {
   await tearDownClaims(life);
   life.enter('Gone', { outcome, message, ...defined({ cause }) });
   countRunnerEnd(outcome, cause);

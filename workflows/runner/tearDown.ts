@@ -36,7 +36,8 @@ function overdueMs({ pod }: RunnerSpec): number {
  * draining already because somebody else deleted the pod, gets no more.
  */
 function stopGraceSeconds({ spec: { pod }, cancel }: RunnerLife): number {
-  const drainMs = STOP_REASON[cancel?.by ?? 'cancelled'] === 'drained' ? 0 : pod.supervision.drainTimeoutMs;
+  const drainMs =
+    STOP_REASON[cancel?.by ?? 'cancelled'] === 'drained' ? 0 : pod.supervision.drainTimeoutMs;
   return pod.terminationGracePeriodSeconds - Math.floor(drainMs / 1_000);
 }
 
@@ -52,19 +53,48 @@ export function stopOverdueMs(life: RunnerLife): number {
  * @param calledOff - something has changed that is to be decided upon first
  * @returns whether the cluster took it before it was called off
  */
-export async function stopPod(life: RunnerLife, { mode, overdue, unlessStarted, why }: Pick<Extract<UnregistrationAction, { kind: 'stopPod' }>, 'mode' | 'overdue' | 'unlessStarted' | 'why'>, calledOff: () => boolean): Promise<boolean> {
+export async function stopPod(
+  life: RunnerLife,
+  {
+    mode,
+    overdue,
+    unlessStarted,
+    why,
+  }: Pick<
+    Extract<UnregistrationAction, { kind: 'stopPod' }>,
+    'mode' | 'overdue' | 'unlessStarted' | 'why'
+  >,
+  calledOff: () => boolean,
+): Promise<boolean> {
   const { runner, spec, cancel } = life;
   if (runner.pod === undefined) return true;
   const stopReason = STOP_REASON[cancel?.by ?? 'cancelled'];
   // Without a word SIGTERM means what `onTerm` says, and counts as a cancellation.
   // … once there is a supervisor that can be told.
-  const announced = unlessStarted !== true && runner.pod.online !== undefined && mode !== 'force' && (spec.pod.supervision.onTerm !== 'stop' || stopReason !== 'cancelled');
+  const announced =
+    unlessStarted !== true &&
+    runner.pod.online !== undefined &&
+    mode !== 'force' &&
+    (spec.pod.supervision.onTerm !== 'stop' || stopReason !== 'cancelled');
   const forcedSeconds = overdue ? 0 : FORCED_GRACE_SECONDS;
   const graceSeconds = mode === 'force' ? forcedSeconds : stopGraceSeconds(life);
   const isOwn = graceSeconds === spec.pod.terminationGracePeriodSeconds;
-  const how = defined({ announce: announced ? stopReason : undefined, gracePeriodSeconds: isOwn ? undefined : graceSeconds, unlessStarted });
-  const what = whatRan(life, { ...how, reason: overdue ? why : (cancel?.by ?? why), keepLog: !overdue });
-  const state = await untilTaken(life, mode === 'force' ? 'kill the pod' : 'stop the pod gracefully', what, calledOff);
+  const how = defined({
+    announce: announced ? stopReason : undefined,
+    gracePeriodSeconds: isOwn ? undefined : graceSeconds,
+    unlessStarted,
+  });
+  const what = whatRan(life, {
+    ...how,
+    reason: overdue ? why : (cancel?.by ?? why),
+    keepLog: !overdue,
+  });
+  const state = await untilTaken(
+    life,
+    mode === 'force' ? 'kill the pod' : 'stop the pod gracefully',
+    what,
+    calledOff,
+  );
   if (state === undefined || isLeft(life, state)) return false;
   life.deletion = Promise.resolve(state);
   if (state === 'gone') see(life, { ...runner.pod, gone: true, ended: true });
@@ -76,9 +106,17 @@ export async function stopPod(life: RunnerLife, { mode, overdue, unlessStarted, 
  * is in the details, and with each try under Pending Activities.
  * @returns `undefined` when it was called off
  */
-async function untilTaken(life: RunnerLife, summary: string, what: Placed<TearDownInput>, calledOff: () => boolean): Promise<PodDeletion | SeenPod | undefined> {
+async function untilTaken(
+  life: RunnerLife,
+  summary: string,
+  what: Placed<TearDownInput>,
+  calledOff: () => boolean,
+): Promise<PodDeletion | SeenPod | undefined> {
   for (let withinMs = REFUSED_MS; ; withinMs = STILL_REFUSED_MS) {
-    const called = await callUnless(calledOff, async () => await clusterCalls({ summary, withinMs }).tearDown(what));
+    const called = await callUnless(
+      calledOff,
+      async () => await clusterCalls({ summary, withinMs }).tearDown(what),
+    );
     life.deletionRefused = called.kind === 'failed' ? called.message : undefined;
     if (called.kind === 'done') return called.value;
     if (called.kind === 'interrupted') return undefined;
@@ -105,7 +143,12 @@ function isLeft(life: RunnerLife, state: PodDeletion | SeenPod): state is SeenPo
  */
 export async function tearDownUnstarted(life: RunnerLife): Promise<boolean> {
   life.pass('TearingDown');
-  const state = await untilTaken(life, 'delete pod and Secret', whatRan(life, { untilGone: true, unlessStarted: true }), () => false);
+  const state = await untilTaken(
+    life,
+    'delete pod and Secret',
+    whatRan(life, { untilGone: true, unlessStarted: true }),
+    () => false,
+  );
   if (state === undefined || isLeft(life, state)) return false;
   life.deletion = Promise.resolve(state);
   return true;
@@ -131,7 +174,10 @@ export async function tearDown(life: RunnerLife, word: SetWord | undefined): Pro
 function untilOverdueMs({ runner, spec }: RunnerLife): number {
   const deadline = runner.pod?.terminationDeadline;
   if (deadline === undefined) return overdueMs(spec);
-  return Math.min(Math.max(Date.parse(deadline) + TERMINATION_OVERDUE_MS - Date.now(), 1), overdueMs(spec));
+  return Math.min(
+    Math.max(Date.parse(deadline) + TERMINATION_OVERDUE_MS - Date.now(), 1),
+    overdueMs(spec),
+  );
 }
 
 async function seeGone(life: RunnerLife, word: SetWord | undefined): Promise<void> {
@@ -151,8 +197,12 @@ async function seeGone(life: RunnerLife, word: SetWord | undefined): Promise<voi
     ({ cancel } = life);
     // It is on its way, with its own grace: only a force asks for less.
     if (stronger !== undefined && stronger !== 'force') continue;
-    if (stronger === undefined) waitMs = Math.min(Math.max(2 * waitMs, overdueMs(spec)), LONGEST_OVERDUE_MS);
-    const [summary, gracePeriodSeconds] = stronger === 'force' ? ['kill the pod', FORCED_GRACE_SECONDS] : ['delete the pod without grace: it outlived its own', 0];
+    if (stronger === undefined)
+      waitMs = Math.min(Math.max(2 * waitMs, overdueMs(spec)), LONGEST_OVERDUE_MS);
+    const [summary, gracePeriodSeconds] =
+      stronger === 'force'
+        ? ['kill the pod', FORCED_GRACE_SECONDS]
+        : ['delete the pod without grace: it outlived its own', 0];
     state = await deleted(life, summary, whatRan(life, { gracePeriodSeconds, untilGone: true }));
   }
 }
@@ -162,7 +212,12 @@ export async function tearDownClaims(life: RunnerLife): Promise<void> {
   const { spec, runner } = life;
   const claims = spec.pod.volumeClaims.filter(({ claim }) => claim === undefined);
   if (claims.length === 0) return;
-  await deleted(life, 'delete the claims', { place: spec.place, identity: runner.identity, claims, ...defined({ namespace: spec.pod.namespace }) });
+  await deleted(life, 'delete the claims', {
+    place: spec.place,
+    identity: runner.identity,
+    claims,
+    ...defined({ namespace: spec.pod.namespace }),
+  });
 }
 
 const isGone = ({ runner }: RunnerLife): boolean => runner.pod?.gone === true;
@@ -171,12 +226,15 @@ async function deleteWhatRan(life: RunnerLife, word: SetWord | undefined): Promi
   const { runner, cancel } = life;
   const { pod } = runner;
   // The log's tail is kept of a runner that may not have succeeded.
-  const keepLog = pod?.startedAt !== undefined && !pod.gone && (pod.exit?.code !== 0 || cancel !== undefined);
+  const keepLog =
+    pod?.startedAt !== undefined && !pod.gone && (pod.exit?.code !== 0 || cancel !== undefined);
   const what = whatRan(life, { untilGone: true, ...(keepLog ? { keepLog } : {}) });
   if (pod !== undefined && isSpent(pod)) {
     // It was deleted when its end was seen (activities/earlyDeletion.ts): there is little left to do, or to wait for.
     const early = memoOfSet().tellsEndEarly === true;
-    const soon = await settle(localTearDown({ ...what, ...defined({ tells: word && { ...word, early } }) }));
+    const soon = await settle(
+      localTearDown({ ...what, ...defined({ tells: word && { ...word, early } }) }),
+    );
     if (soon.kind === 'done' && typeof soon.value === 'string') {
       if (early || soon.value === 'gone') life.toldEnded = true;
       return soon.value;
@@ -186,12 +244,25 @@ async function deleteWhatRan(life: RunnerLife, word: SetWord | undefined): Promi
 }
 
 /** Nothing calls this off, and no pod is left alone. */
-async function deleted(life: RunnerLife, summary: string, what: Placed<TearDownInput>): Promise<PodDeletion> {
+async function deleted(
+  life: RunnerLife,
+  summary: string,
+  what: Placed<TearDownInput>,
+): Promise<PodDeletion> {
   const state = await untilTaken(life, summary, what, () => false);
   return state === 'gone' ? state : 'terminating';
 }
 
-function whatRan({ runner, spec }: RunnerLife, how: Omit<NonNullable<TearDownInput['pod']>, 'ref'>): Placed<TearDownInput> {
+function whatRan(
+  { runner, spec }: RunnerLife,
+  how: Omit<NonNullable<TearDownInput['pod']>, 'ref'>,
+): Placed<TearDownInput> {
   const { identity, pod } = runner;
-  return { place: spec.place, identity, ...defined({ namespace: spec.pod.namespace }), pod: { ...defined({ ref: pod && podRef(pod) }), ...how }, secret: true };
+  return {
+    place: spec.place,
+    identity,
+    ...defined({ namespace: spec.pod.namespace }),
+    pod: { ...defined({ ref: pod && podRef(pod) }), ...how },
+    secret: true,
+  };
 }

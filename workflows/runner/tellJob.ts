@@ -12,7 +12,11 @@ export async function tellJobOfPod({ workflowId, spec, runner }: RunnerLife): Pr
   const { job } = spec;
   const { pod } = runner;
   if (job === undefined || pod === undefined) return;
-  await tolerate({ job }, async () => await getExternalWorkflowHandle(job).signal(stepPodSignal, { workflowId, pod: pod.name }));
+  await tolerate(
+    { job },
+    async () =>
+      await getExternalWorkflowHandle(job).signal(stepPodSignal, { workflowId, pod: pod.name }),
+  );
 }
 
 /**
@@ -27,6 +31,16 @@ export async function tellJobOfEnd(life: RunnerLife, unregistered: Unregistered)
   const decision = decideEnding(endFacts(life, unregistered));
   if (decision.kind !== 'end') return;
   const { outcome, cause, message } = decision;
-  const news = { workflowId, outcome, message, exitCode: pod.exit.code, attempt: runner.identity.attempt, ...defined({ cause }) };
-  await tolerate({ job }, async () => await getExternalWorkflowHandle(job).signal(stepEndedSignal, news));
+  const news = {
+    workflowId,
+    outcome,
+    message,
+    exitCode: pod.exit.code,
+    attempt: runner.identity.attempt,
+    ...defined({ cause }),
+  };
+  await tolerate(
+    { job },
+    async () => await getExternalWorkflowHandle(job).signal(stepEndedSignal, news),
+  );
 }

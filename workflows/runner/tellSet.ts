@@ -2,7 +2,12 @@
 import { defined } from '../../core/defined.ts';
 import { log, workflowInfo } from '@temporalio/workflow';
 import type { SetWord } from '../../core/calls/index.ts';
-import { SET_RUNNER_MEMO, type RunnerNews, type RunnerResult, type SetRunnerMemo } from '../../core/contract/index.ts';
+import {
+  SET_RUNNER_MEMO,
+  type RunnerNews,
+  type RunnerResult,
+  type SetRunnerMemo,
+} from '../../core/contract/index.ts';
 import { tellSet } from '../calls.ts';
 import type { RunnerLife } from './life.ts';
 
@@ -44,7 +49,17 @@ export function endWord(life: RunnerLife, { outcome, cause }: End): SetWord | un
   if (set === undefined) return undefined;
   // An ephemeral runner that succeeded by itself has had its job, although no event or probe may have told of it.
   const ranJob = life.sawJob || (spec.ephemeral && outcome === 'succeeded' && cancel === undefined);
-  return { set, word: { kind: 'ended', ...news(life), outcome, ...defined({ cause }), wasOnline: life.toldOnline || runner.online || ranJob, ranJob } };
+  return {
+    set,
+    word: {
+      kind: 'ended',
+      ...news(life),
+      outcome,
+      ...defined({ cause }),
+      wasOnline: life.toldOnline || runner.online || ranJob,
+      ranJob,
+    },
+  };
 }
 
 function news({ workflowId, runnerName }: RunnerLife): RunnerNews {
@@ -56,10 +71,16 @@ async function tell(word: SetWord | undefined): Promise<void> {
 }
 
 /** Tells news that whoever should hear it can do without. */
-export async function tolerate(whom: { readonly set: string } | { readonly job: string }, tell: () => Promise<void>): Promise<void> {
+export async function tolerate(
+  whom: { readonly set: string } | { readonly job: string },
+  tell: () => Promise<void>,
+): Promise<void> {
   try {
     await tell();
   } catch (error) {
-    log.info('News was not told: who should hear it will see for itself, if it is there', { ...whom, why: String(error) });
+    log.info('News was not told: who should hear it will see for itself, if it is there', {
+      ...whom,
+      why: String(error),
+    });
   }
 }

@@ -1,15 +1,33 @@
 /** From "this runner shall go, or has ended" to "unregistered, and its pod may go": carries out what unregisterTable.ts decides. */
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import { ParentClosePolicy, condition, startChild } from '@temporalio/workflow';
-import { DEREGISTRATION_WORKFLOW, type DeregistrationInput, type RunnerInput } from '../../core/contract/index.ts';
+import {
+  DEREGISTRATION_WORKFLOW,
+  type DeregistrationInput,
+  type RunnerInput,
+} from '../../core/contract/index.ts';
 import { defined } from '../../core/defined.ts';
 import { callUnless, ciCalls } from '../calls.ts';
 import { continueWhenLong } from './continue.ts';
 import type { RunnerLife } from './life.ts';
 import { nextLookMs } from './onlineDecision.ts';
 import { lookAtPod } from './podWaits.ts';
-import { FORCED_OVERDUE_MS, beginTearDown, stopOverdueMs, stopPod, tearDownUnstarted } from './tearDown.ts';
-import { hear, nothingHeard, type HeardFacts, type OwnWait, type SeenFacts, type UnregistrationFacts, type UnregistrationNews } from './unregisterFacts.ts';
+import {
+  FORCED_OVERDUE_MS,
+  beginTearDown,
+  stopOverdueMs,
+  stopPod,
+  tearDownUnstarted,
+} from './tearDown.ts';
+import {
+  hear,
+  nothingHeard,
+  type HeardFacts,
+  type OwnWait,
+  type SeenFacts,
+  type UnregistrationFacts,
+  type UnregistrationNews,
+} from './unregisterFacts.ts';
 import { decideUnregistration, type UnregistrationAction } from './unregisterTable.ts';
 
 /** How the unregistration of one runner went. */
@@ -33,12 +51,20 @@ export async function unregister(life: RunnerLife, input: RunnerInput): Promise<
     const facts: UnregistrationFacts = { ...seenNow(life), ...heard };
     const action = decideUnregistration(facts);
     life.waitFor(action.why);
-    if (action.kind === 'tearDown' && action.unlessStarted === true && !(await tearDownUnstarted(life))) {
+    if (
+      action.kind === 'tearDown' &&
+      action.unlessStarted === true &&
+      !(await tearDownUnstarted(life))
+    ) {
       heard = hear(facts, { kind: 'changed' });
     } else if (action.kind === 'tearDown' || action.kind === 'handOff') {
       const { removal, removedAlive, stopped } = heard;
       const deregistration = action.kind === 'handOff' ? await handOff(life) : undefined;
-      return { ...defined({ removal, deregistration }), removedAlive, stoppedByUs: stopped !== undefined };
+      return {
+        ...defined({ removal, deregistration }),
+        removedAlive,
+        stoppedByUs: stopped !== undefined,
+      };
     } else {
       heard = hear(facts, await carryOut(life, action, facts));
     }
@@ -57,8 +83,14 @@ export function seenNow(life: RunnerLife): SeenFacts {
     toldToGo: pod?.terminating === true || pod?.disruption !== undefined,
     ownSignal: life.ownSignal(),
     heldId: runner.id !== undefined || runner.online,
-    registrationOver: pod?.startedAt !== undefined && Date.now() >= Date.parse(pod.startedAt) + spec.timeouts.registrationMs,
-    ...defined({ exitCode: pod?.exit?.code, unseenEnd: pod?.unseenEnd, stop: cancel?.mode === 'drain' ? undefined : cancel?.mode }),
+    registrationOver:
+      pod?.startedAt !== undefined &&
+      Date.now() >= Date.parse(pod.startedAt) + spec.timeouts.registrationMs,
+    ...defined({
+      exitCode: pod?.exit?.code,
+      unseenEnd: pod?.unseenEnd,
+      stop: cancel?.mode === 'drain' ? undefined : cancel?.mode,
+    }),
   };
 }
 
@@ -73,12 +105,18 @@ export function mustGoOn(life: RunnerLife, facts: UnregistrationFacts): boolean 
   return ended !== facts.ended || stop !== facts.stop;
 }
 
-async function carryOut(life: RunnerLife, action: Exclude<UnregistrationAction, { kind: 'tearDown' | 'handOff' }>, facts: UnregistrationFacts): Promise<UnregistrationNews> {
+async function carryOut(
+  life: RunnerLife,
+  action: Exclude<UnregistrationAction, { kind: 'tearDown' | 'handOff' }>,
+  facts: UnregistrationFacts,
+): Promise<UnregistrationNews> {
   switch (action.kind) {
     case 'remove':
       return await remove(life, action.onBusy, facts);
     case 'stopPod':
-      return (await stopPod(life, action, () => mustGoOn(life, facts))) ? { kind: 'stopped', mode: action.mode } : { kind: 'changed' };
+      return (await stopPod(life, action, () => mustGoOn(life, facts)))
+        ? { kind: 'stopped', mode: action.mode }
+        : { kind: 'changed' };
     case 'look':
       await lookAtPod(life, 'the pod as it is now');
       return { kind: 'looked' };
@@ -87,37 +125,65 @@ async function carryOut(life: RunnerLife, action: Exclude<UnregistrationAction, 
   }
 }
 
-async function remove(life: RunnerLife, onBusy: 'retry' | 'return', facts: UnregistrationFacts): Promise<UnregistrationNews> {
+async function remove(
+  life: RunnerLife,
+  onBusy: 'retry' | 'return',
+  facts: UnregistrationFacts,
+): Promise<UnregistrationNews> {
   const { spec, runner, scope } = life;
   life.enter(facts.ended ? 'Unregistering' : 'Draining');
   // An ended runner's pod and Secret go whatever the CI server answers, and even while it does not.
   if (facts.ended) void beginTearDown(life);
   const endedMs = runner.pod === undefined ? UNKNOWN_RUNNER_MS : spec.timeouts.unregistrationMs;
-  const options = { summary: onBusy === 'retry' ? 'unregister (again while it is busy)' : 'unregister', ...(facts.ended ? { withinMs: endedMs } : {}) };
-  const input = { scope, credential: spec.credential, runner: life.registration, onBusy, busyRetryMs: spec.intervals.busyRetryMs, credentialsRetryMs: spec.intervals.credentialsRetryMs };
+  const options = {
+    summary: onBusy === 'retry' ? 'unregister (again while it is busy)' : 'unregister',
+    ...(facts.ended ? { withinMs: endedMs } : {}),
+  };
+  const input = {
+    scope,
+    credential: spec.credential,
+    runner: life.registration,
+    onBusy,
+    busyRetryMs: spec.intervals.busyRetryMs,
+    credentialsRetryMs: spec.intervals.credentialsRetryMs,
+  };
   const called = await callUnless(
     () => hasChanged(life, facts),
     async () => await ciCalls(spec.credential, scope, 'remove', options).removeRegistration(input),
     facts.stop !== undefined && !facts.ended ? spec.intervals.stopPatienceMs : undefined,
   );
   if (called.kind === 'failed') return { kind: 'failed' };
-  if (called.kind === 'interrupted') return hasChanged(life, facts) ? { kind: 'calledOff' } : { kind: 'outOfTime', wait: 'patience' };
+  if (called.kind === 'interrupted')
+    return hasChanged(life, facts)
+      ? { kind: 'calledOff' }
+      : { kind: 'outOfTime', wait: 'patience' };
   const { answer, retried = false, attempts, runnerId } = called.value;
   life.unregisterAttempts += attempts;
   if (runnerId !== undefined) runner.id = runnerId;
   // It came online and took a job after all.
   if (answer === 'busy' && !facts.ended) Object.assign(runner, { online: true, sawJob: true });
-  return { kind: 'answered', answer, retried, atMs: Date.now(), listAgeMs: spec.intervals.listAgeMs };
+  return {
+    kind: 'answered',
+    answer,
+    retried,
+    atMs: Date.now(),
+    listAgeMs: spec.intervals.listAgeMs,
+  };
 }
 
-async function wait(life: RunnerLife, { until, why }: Extract<UnregistrationAction, { kind: 'wait' }>, facts: UnregistrationFacts): Promise<UnregistrationNews> {
+async function wait(
+  life: RunnerLife,
+  { until, why }: Extract<UnregistrationAction, { kind: 'wait' }>,
+  facts: UnregistrationFacts,
+): Promise<UnregistrationNews> {
   const { runner } = life;
   life.enter('Draining');
   const timeoutMs = Math.max(1, waitMs(life, until, facts));
   life.waitFor(why, Date.now() + timeoutMs);
   const summary = until === 'busyRecheck' ? `${why}: safety re-check` : why;
   // What woke it may be over by now: it was no timeout all the same.
-  if (await condition(() => hasChanged(life, facts), timeoutMs, { summary: summary.slice(0, 150) })) return { kind: 'changed' };
+  if (await condition(() => hasChanged(life, facts), timeoutMs, { summary: summary.slice(0, 150) }))
+    return { kind: 'changed' };
   if (runner.jobDeadline !== undefined && Date.now() >= jobEndsAtMs(life, facts.provenAtMs)) {
     life.requestCancel({ mode: 'stop', reason: life.whyOutOfTime(), by: 'run_timeout' });
   }
@@ -127,11 +193,17 @@ async function wait(life: RunnerLife, { until, why }: Extract<UnregistrationActi
 /** When its job has to be over (ms since the epoch). None begins once it is unregistered: a runner that turns idle and busy again gains nothing. */
 function jobEndsAtMs({ spec, runner }: RunnerLife, provenAtMs: number | undefined): number {
   const deadline = runner.jobDeadline ?? Date.now() + spec.timeouts.jobTimeoutMs;
-  return provenAtMs === undefined || spec.scope === undefined ? deadline : Math.min(deadline, provenAtMs + spec.jobTimeoutCapMs);
+  return provenAtMs === undefined || spec.scope === undefined
+    ? deadline
+    : Math.min(deadline, provenAtMs + spec.jobTimeoutCapMs);
 }
 
 /** How long each wait may take from now on, in ms. */
-export function waitMs(life: RunnerLife, until: OwnWait, { provenAtMs, stopped, unlistedSinceMs }: UnregistrationFacts): number {
+export function waitMs(
+  life: RunnerLife,
+  until: OwnWait,
+  { provenAtMs, stopped, unlistedSinceMs }: UnregistrationFacts,
+): number {
   const { spec, runner } = life;
   const { intervals, timeouts } = spec;
   const nowMs = Date.now();
@@ -152,7 +224,11 @@ export function waitMs(life: RunnerLife, until: OwnWait, { provenAtMs, stopped, 
     case 'busyRecheck':
       return Math.min(intervals.busyRecheckMs, jobMs);
     case 'absentRecheck':
-      return nextLookMs(nowMs - Date.parse(runner.pod?.startedAt ?? ''), timeouts.registrationMs, intervals.absentRecheckMs);
+      return nextLookMs(
+        nowMs - Date.parse(runner.pod?.startedAt ?? ''),
+        timeouts.registrationMs,
+        intervals.absentRecheckMs,
+      );
     case 'listRecheck':
       return (unlistedSinceMs ?? nowMs) + intervals.listAgeMs - nowMs;
     case 'credentialsRetry':

@@ -61,14 +61,29 @@ export type StopMode = 'stop' | 'force';
  * end; `absentRecheck`: that a runner registers; `listRecheck`: that the CI server's lists are of today; `credentialsRetry`: that the CI server
  * answers again.
  */
-export type OwnWait = 'patience' | 'idleConfirmed' | 'settled' | 'terminated' | 'jobDeadline' | 'busyRecheck' | 'absentRecheck' | 'listRecheck' | 'credentialsRetry';
+export type OwnWait =
+  | 'patience'
+  | 'idleConfirmed'
+  | 'settled'
+  | 'terminated'
+  | 'jobDeadline'
+  | 'busyRecheck'
+  | 'absentRecheck'
+  | 'listRecheck'
+  | 'credentialsRetry';
 
 export type UnregistrationNews =
   /**
    * @property retried - an earlier try of the same call may have done it
    * @property listAgeMs - how old the CI server's lists may be
    */
-  | { readonly kind: 'answered'; readonly answer: RemovalAnswer; readonly retried: boolean; readonly atMs: number; readonly listAgeMs: number }
+  | {
+      readonly kind: 'answered';
+      readonly answer: RemovalAnswer;
+      readonly retried: boolean;
+      readonly atMs: number;
+      readonly listAgeMs: number;
+    }
   /** A removal was asked for and called off, because something else changed. */
   | { readonly kind: 'calledOff' }
   /** A removal was asked for, and is not tried any more. */
@@ -85,22 +100,53 @@ export function nothingHeard(provenAtMs?: number): HeardFacts {
 }
 
 /** After these the CI server's last answer is too old to go by. */
-const STALE_AFTER: ReadonlySet<OwnWait> = new Set(['settled', 'jobDeadline', 'busyRecheck', 'absentRecheck', 'listRecheck', 'credentialsRetry']);
+const STALE_AFTER: ReadonlySet<OwnWait> = new Set([
+  'settled',
+  'jobDeadline',
+  'busyRecheck',
+  'absentRecheck',
+  'listRecheck',
+  'credentialsRetry',
+]);
 
 /** What is known after the news. @param facts - as they were when what the news is about began */
 export function hear(facts: UnregistrationFacts, news: UnregistrationNews): HeardFacts {
-  const { provenAtMs, stopped, removal, removedAlive, unanswered, outOfTime, answer, unlistedSinceMs } = facts;
-  const known = { ...defined({ provenAtMs, stopped, removal, unlistedSinceMs }), removedAlive, unanswered, looked: false };
+  const {
+    provenAtMs,
+    stopped,
+    removal,
+    removedAlive,
+    unanswered,
+    outOfTime,
+    answer,
+    unlistedSinceMs,
+  } = facts;
+  const known = {
+    ...defined({ provenAtMs, stopped, removal, unlistedSinceMs }),
+    removedAlive,
+    unanswered,
+    looked: false,
+  };
   switch (news.kind) {
     case 'answered':
       return { ...known, ...defined({ outOfTime }), ...afterAnswer(facts, news) };
     case 'calledOff':
       return { ...known, unanswered: unanswered || !facts.ended };
     case 'failed':
-      return { ...known, ...defined({ outOfTime }), unanswered: unanswered || !facts.ended, answer: 'failed' };
+      return {
+        ...known,
+        ...defined({ outOfTime }),
+        unanswered: unanswered || !facts.ended,
+        answer: 'failed',
+      };
     case 'outOfTime':
-      if (news.wait === 'patience') return { ...known, outOfTime: 'patience', unanswered: unanswered || !facts.ended };
-      return { ...known, outOfTime: news.wait, ...(STALE_AFTER.has(news.wait) ? {} : defined({ answer })) };
+      if (news.wait === 'patience')
+        return { ...known, outOfTime: 'patience', unanswered: unanswered || !facts.ended };
+      return {
+        ...known,
+        outOfTime: news.wait,
+        ...(STALE_AFTER.has(news.wait) ? {} : defined({ answer })),
+      };
     case 'changed':
       return known;
     case 'looked':
@@ -112,14 +158,19 @@ export function hear(facts: UnregistrationFacts, news: UnregistrationNews): Hear
 
 type Answered = Extract<UnregistrationNews, { kind: 'answered' }>;
 
-function afterAnswer(facts: UnregistrationFacts, news: Answered): Partial<HeardFacts> & Pick<HeardFacts, 'answer'> {
+function afterAnswer(
+  facts: UnregistrationFacts,
+  news: Answered,
+): Partial<HeardFacts> & Pick<HeardFacts, 'answer'> {
   if (news.answer === 'unlisted') return afterUnlisted(facts, news);
   const { answer, retried, atMs } = news;
-  const perhapsByUs = answer === 'absent' && (retried || facts.unanswered || facts.removal === 'absentAfterRetry');
+  const perhapsByUs =
+    answer === 'absent' && (retried || facts.unanswered || facts.removal === 'absentAfterRetry');
   // An ephemeral runner removes itself after its job.
   const removedItself = facts.ephemeral && facts.sawJob;
   const lived = !facts.ended || facts.unanswered;
-  const removedAlive = (answer === 'removed' && !facts.ended) || (perhapsByUs && lived && !removedItself);
+  const removedAlive =
+    (answer === 'removed' && !facts.ended) || (perhapsByUs && lived && !removedItself);
   return {
     answer,
     removal: perhapsByUs ? 'absentAfterRetry' : answer,
@@ -132,9 +183,21 @@ function afterAnswer(facts: UnregistrationFacts, news: Answered): Partial<HeardF
  * A list may be old: it proves that a runner is absent only if it was asked for its age after whatever that runner could register by was
  * over: it ended, or it was online. One that was seen to end before its container started cannot have registered; one that lives may have started since.
  */
-function afterUnlisted(facts: UnregistrationFacts, { retried, atMs, listAgeMs }: Answered): Partial<HeardFacts> & Pick<HeardFacts, 'answer'> {
+function afterUnlisted(
+  facts: UnregistrationFacts,
+  { retried, atMs, listAgeMs }: Answered,
+): Partial<HeardFacts> & Pick<HeardFacts, 'answer'> {
   const { started, ended, unseenEnd, heldId, unanswered } = facts;
   const sinceMs = facts.unlistedSinceMs ?? (ended || heldId ? atMs : undefined);
-  if ((ended && !started && unseenEnd !== true) || (sinceMs !== undefined && atMs - sinceMs >= listAgeMs)) return afterAnswer(facts, { kind: 'answered', answer: 'absent', retried, atMs, listAgeMs });
-  return { answer: 'unlisted', ...defined({ unlistedSinceMs: sinceMs }), unanswered: unanswered || (retried && !ended), ...(retried ? { removal: 'absentAfterRetry' } : {}) };
+  if (
+    (ended && !started && unseenEnd !== true) ||
+    (sinceMs !== undefined && atMs - sinceMs >= listAgeMs)
+  )
+    return afterAnswer(facts, { kind: 'answered', answer: 'absent', retried, atMs, listAgeMs });
+  return {
+    answer: 'unlisted',
+    ...defined({ unlistedSinceMs: sinceMs }),
+    unanswered: unanswered || (retried && !ended),
+    ...(retried ? { removal: 'absentAfterRetry' } : {}),
+  };
 }

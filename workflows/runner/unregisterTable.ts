@@ -5,35 +5,70 @@
 import type { OwnWait, StopMode, UnregistrationFacts } from './unregisterFacts.ts';
 
 /** The rows, by their numbers in docs/lifecycle.md. */
-export const ROWS = ['1', '2', '3', '3-11', '4', '4a', '4b', '4c', '4d', '5', '6', '7', '8', '10'] as const;
+export const ROWS = [
+  '1',
+  '2',
+  '3',
+  '3-11',
+  '4',
+  '4a',
+  '4b',
+  '4c',
+  '4d',
+  '5',
+  '6',
+  '7',
+  '8',
+  '10',
+] as const;
 export type Row = (typeof ROWS)[number];
 
-export type UnregistrationAction = { readonly row: Row; readonly why: string } & (
+export type UnregistrationAction = { readonly row: Row; readonly why: string } &
   /** @property unlessStarted - it was looked at, and its container may have started since: then it is to be decided upon anew */
-  | { readonly kind: 'tearDown'; readonly unlessStarted?: true }
-  /** The registration is for a workflow of its own to remove; then tear down. */
-  | { readonly kind: 'handOff' }
-  /** Ask the CI server. `retry`: again and again while it calls the runner busy. */
-  | { readonly kind: 'remove'; readonly onBusy: 'retry' | 'return' }
-  /**
-   * @property overdue - it outlived its grace: none is left
-   * @property unlessStarted - as of a tear-down
-   */
-  | { readonly kind: 'stopPod'; readonly mode: StopMode; readonly overdue: boolean; readonly unlessStarted?: true }
-  /** Look at the pod live: nothing is torn down on an old view. */
-  | { readonly kind: 'look' }
-  | { readonly kind: 'wait'; readonly until: OwnWait }
-);
+  (
+    | { readonly kind: 'tearDown'; readonly unlessStarted?: true }
+    /** The registration is for a workflow of its own to remove; then tear down. */
+    | { readonly kind: 'handOff' }
+    /** Ask the CI server. `retry`: again and again while it calls the runner busy. */
+    | { readonly kind: 'remove'; readonly onBusy: 'retry' | 'return' }
+    /**
+     * @property overdue - it outlived its grace: none is left
+     * @property unlessStarted - as of a tear-down
+     */
+    | {
+        readonly kind: 'stopPod';
+        readonly mode: StopMode;
+        readonly overdue: boolean;
+        readonly unlessStarted?: true;
+      }
+    /** Look at the pod live: nothing is torn down on an old view. */
+    | { readonly kind: 'look' }
+    | { readonly kind: 'wait'; readonly until: OwnWait }
+  );
 
 /** The next step towards "unregistered, and safe to tear down". */
 export function decideUnregistration(f: UnregistrationFacts): UnregistrationAction {
   // While the proof is news its own row decides.
-  if (f.provenAtMs !== undefined && f.answer === undefined) return whenUnregistered(f, '1', 'registration is proven absent');
+  if (f.provenAtMs !== undefined && f.answer === undefined)
+    return whenUnregistered(f, '1', 'registration is proven absent');
   // A runner that was told to go may exit with 0 in the middle of its job: only one that was left alone has removed itself for sure.
-  if (f.ephemeral && f.ended && f.exitCode === 0 && f.sawJob && f.stop === undefined && f.stopped === undefined && !f.toldToGo) {
-    return { kind: 'tearDown', row: '2', why: 'ephemeral runner ended its job with exit code 0: it has removed itself' };
+  if (
+    f.ephemeral &&
+    f.ended &&
+    f.exitCode === 0 &&
+    f.sawJob &&
+    f.stop === undefined &&
+    f.stopped === undefined &&
+    !f.toldToGo
+  ) {
+    return {
+      kind: 'tearDown',
+      row: '2',
+      why: 'ephemeral runner ended its job with exit code 0: it has removed itself',
+    };
   }
-  if (!f.ended && f.stop === 'force' && !isStopped(f)) return stopPod(f, '5', 'forced: the pod goes at once');
+  if (!f.ended && f.stop === 'force' && !isStopped(f))
+    return stopPod(f, '5', 'forced: the pod goes at once');
   if (f.answer === undefined) return whenUnanswered(f);
   switch (f.answer) {
     case 'removed':
@@ -54,19 +89,39 @@ function whenUnregistered(f: UnregistrationFacts, row: Row, because: string): Un
   if (f.ended) return { kind: 'tearDown', row, why: `${because} and the runner has ended` };
   if (!f.started) {
     // It may have started since it was seen last.
-    return f.looked ? { kind: 'tearDown', row, why: `${because} and the runner container never started`, unlessStarted: true } : { kind: 'look', row, why: `${because}; has the container started?` };
+    return f.looked
+      ? {
+          kind: 'tearDown',
+          row,
+          why: `${because} and the runner container never started`,
+          unlessStarted: true,
+        }
+      : { kind: 'look', row, why: `${because}; has the container started?` };
   }
   if (f.stop !== undefined) return stopOrAwait(f, row, `${because} and its stop was accepted`);
   if (f.ownSignal === 'idle') return whenIdle(f, row, because);
-  if (f.ownSignal === 'busy') return { kind: 'wait', row, why: `${because}, but a job is running: it may finish`, until: 'jobDeadline' };
-  if (f.outOfTime === 'settled' || f.stopped !== undefined) return stopOrAwait(f, row, `${because} and the runner has not ended by itself in time`);
+  if (f.ownSignal === 'busy')
+    return {
+      kind: 'wait',
+      row,
+      why: `${because}, but a job is running: it may finish`,
+      until: 'jobDeadline',
+    };
+  if (f.outOfTime === 'settled' || f.stopped !== undefined)
+    return stopOrAwait(f, row, `${because} and the runner has not ended by itself in time`);
   // GitHub has been seen to answer 204 for up to a minute after a job had started: without the runner's own word the pod may be busy.
   return { kind: 'wait', row, why: `${because}; the runner ends by itself`, until: 'settled' };
 }
 
 /** What it says is a second or two old: a job that came before the removal shows by then, and none can come after it. */
 function whenIdle(f: UnregistrationFacts, row: Row, because: string): UnregistrationAction {
-  if (f.outOfTime !== 'idleConfirmed') return { kind: 'wait', row, why: `${because}; does the runner go on saying that it is idle?`, until: 'idleConfirmed' };
+  if (f.outOfTime !== 'idleConfirmed')
+    return {
+      kind: 'wait',
+      row,
+      why: `${because}; does the runner go on saying that it is idle?`,
+      until: 'idleConfirmed',
+    };
   if (!f.looked) return { kind: 'look', row, why: `${because}; is the runner idle?` };
   return { kind: 'tearDown', row, why: `${because} and the runner itself says it is idle` };
 }
@@ -74,14 +129,33 @@ function whenIdle(f: UnregistrationFacts, row: Row, because: string): Unregistra
 /** Not in a list that may be old: it may have registered since, or be about to. */
 function whenUnlisted(f: UnregistrationFacts): UnregistrationAction {
   if (f.ended) return awaitList();
-  if (f.stop !== undefined) return stopOrAwait(f, '5', 'CI server does not know the runner yet, and its stop was accepted');
+  if (f.stop !== undefined)
+    return stopOrAwait(f, '5', 'CI server does not know the runner yet, and its stop was accepted');
   if (!f.started) {
     // It may have started since it was seen last, and register: it is asked about once more when it has ended.
-    return f.looked ? stopUnstarted(f) : { kind: 'look', row: '4a', why: 'CI server does not list the runner; has the container started?' };
+    return f.looked
+      ? stopUnstarted(f)
+      : {
+          kind: 'look',
+          row: '4a',
+          why: 'CI server does not list the runner; has the container started?',
+        };
   }
-  if (f.ownSignal === 'busy') return { kind: 'wait', row: '4', why: 'a job is running: that beats any list', until: 'jobDeadline' };
+  if (f.ownSignal === 'busy')
+    return {
+      kind: 'wait',
+      row: '4',
+      why: 'a job is running: that beats any list',
+      until: 'jobDeadline',
+    };
   if (f.heldId) return awaitList();
-  if (!f.registrationOver) return { kind: 'wait', row: '4c', why: 'runner may be about to register', until: 'absentRecheck' };
+  if (!f.registrationOver)
+    return {
+      kind: 'wait',
+      row: '4c',
+      why: 'runner may be about to register',
+      until: 'absentRecheck',
+    };
   const action = whenUnregistered(f, '4b', 'runner did not register within its deadline');
   // It is asked about once more when it cannot register any more: only its end says so.
   return action.kind === 'tearDown' ? stopOrAwait(f, '4b', action.why) : action;
@@ -93,33 +167,67 @@ function stopUnstarted(f: UnregistrationFacts): UnregistrationAction {
 }
 
 function awaitList(): UnregistrationAction {
-  return { kind: 'wait', row: '4d', why: 'CI server does not list the runner, and its lists may be old: looked for once more', until: 'listRecheck' };
+  return {
+    kind: 'wait',
+    row: '4d',
+    why: 'CI server does not list the runner, and its lists may be old: looked for once more',
+    until: 'listRecheck',
+  };
 }
 
 function whenBusy(f: UnregistrationFacts): UnregistrationAction {
-  if (f.ended) return { kind: 'handOff', row: '8', why: 'CI server still calls the ended runner busy' };
+  if (f.ended)
+    return { kind: 'handOff', row: '8', why: 'CI server still calls the ended runner busy' };
   if (f.stop !== undefined) return stopOrAwait(f, '5', 'runner is busy and its stop was accepted');
-  return f.ephemeral ? { kind: 'wait', row: '6', why: 'ephemeral runner busy (422): its end wakes this', until: 'busyRecheck' } : askAgainWhileBusy();
+  return f.ephemeral
+    ? {
+        kind: 'wait',
+        row: '6',
+        why: 'ephemeral runner busy (422): its end wakes this',
+        until: 'busyRecheck',
+      }
+    : askAgainWhileBusy();
 }
 
 /** No failure is a reason to touch a runner that lives; and none may hold up the end of one that does not. */
 function whenFailed(f: UnregistrationFacts): UnregistrationAction {
-  if (f.ended) return { kind: 'handOff', row: '8', why: 'CI server does not say whether the ended runner is registered' };
-  if (f.stop !== undefined) return stopOrAwait(f, '5', 'CI server does not say, and the stop was accepted');
-  return { kind: 'wait', row: '10', why: 'CI server did not answer the removal: asked again', until: 'credentialsRetry' };
+  if (f.ended)
+    return {
+      kind: 'handOff',
+      row: '8',
+      why: 'CI server does not say whether the ended runner is registered',
+    };
+  if (f.stop !== undefined)
+    return stopOrAwait(f, '5', 'CI server does not say, and the stop was accepted');
+  return {
+    kind: 'wait',
+    row: '10',
+    why: 'CI server did not answer the removal: asked again',
+    until: 'credentialsRetry',
+  };
 }
 
 function whenUnanswered(f: UnregistrationFacts): UnregistrationAction {
   if (f.ended) return ask();
   if (isStopped(f)) return stopOrAwait(f, '5', 'pod is terminating');
   if (f.stop !== undefined) {
-    return f.outOfTime === 'patience' ? stopPod(f, '5', 'stop accepted and the CI server does not answer: the pod is stopped first') : ask('unregister, then terminate');
+    return f.outOfTime === 'patience'
+      ? stopPod(f, '5', 'stop accepted and the CI server does not answer: the pod is stopped first')
+      : ask('unregister, then terminate');
   }
   if (!f.ephemeral) return askAgainWhileBusy();
   // Asking while an ephemeral runner says it is busy can only do harm: a DELETE may be answered 204 under its first minute.
-  if (f.ownSignal === 'busy') return { kind: 'wait', row: '6', why: 'ephemeral runner busy: its end wakes this', until: 'busyRecheck' };
+  if (f.ownSignal === 'busy')
+    return {
+      kind: 'wait',
+      row: '6',
+      why: 'ephemeral runner busy: its end wakes this',
+      until: 'busyRecheck',
+    };
   // That it is busy is told some seconds later.
-  return f.ownSignal === 'idle' && f.started && !f.looked ? { kind: 'look', row: '6', why: 'has it taken a job that nobody has told of yet?' } : ask();
+  return f.ownSignal === 'idle' && f.started && !f.looked
+    ? { kind: 'look', row: '6', why: 'has it taken a job that nobody has told of yet?' }
+    : ask();
 }
 
 function ask(why = 'ask the CI server to remove the registration'): UnregistrationAction {
@@ -128,7 +236,12 @@ function ask(why = 'ask the CI server to remove the registration'): Unregistrati
 
 /** The one wait without an end, on purpose: the job decides. */
 function askAgainWhileBusy(): UnregistrationAction {
-  return { kind: 'remove', row: '7', why: 'ask the CI server to remove the static runner, again until its job ends', onBusy: 'retry' };
+  return {
+    kind: 'remove',
+    row: '7',
+    why: 'ask the CI server to remove the static runner, again until its job ends',
+    onBusy: 'retry',
+  };
 }
 
 /** As strongly as it is wanted now? */
@@ -138,9 +251,21 @@ function isStopped({ stopped, stop }: UnregistrationFacts): boolean {
 
 function stopOrAwait(f: UnregistrationFacts, row: Row, why: string): UnregistrationAction {
   if (!isStopped(f)) return stopPod(f, row, why);
-  return f.outOfTime === 'terminated' ? { kind: 'stopPod', row, why: 'the pod outlived its grace period', mode: 'force', overdue: true } : { kind: 'wait', row, why: 'pod is terminating', until: 'terminated' };
+  return f.outOfTime === 'terminated'
+    ? {
+        kind: 'stopPod',
+        row,
+        why: 'the pod outlived its grace period',
+        mode: 'force',
+        overdue: true,
+      }
+    : { kind: 'wait', row, why: 'pod is terminating', until: 'terminated' };
 }
 
-function stopPod({ stop = 'stop' }: UnregistrationFacts, row: Row, why: string): UnregistrationAction {
+function stopPod(
+  { stop = 'stop' }: UnregistrationFacts,
+  row: Row,
+  why: string,
+): UnregistrationAction {
   return { kind: 'stopPod', row, why, mode: stop, overdue: false };
 }

@@ -52,7 +52,14 @@ export interface Verdict {
   readonly cause?: RunnerCause;
   readonly message: string;
 }
-export type EndDecision = Verdict | { readonly kind: 'replace'; readonly cause: RunnerCause; readonly afterMs: number; readonly message: string };
+export type EndDecision =
+  | Verdict
+  | {
+      readonly kind: 'replace';
+      readonly cause: RunnerCause;
+      readonly afterMs: number;
+      readonly message: string;
+    };
 
 /** Exit code of GitHub's runner when its version is no longer accepted (ACTIONS_RUNNER_RETURN_VERSION_DEPRECATED_EXIT_CODE=1). */
 export const RUNNER_DEPRECATED_EXIT_CODE = 7;
@@ -62,7 +69,10 @@ const MAX_NEVER_STARTED = 3;
 const REPLACE_DELAYS_MS = [0, 5_000, 10_000, 20_000, 40_000, 80_000, 160_000, 300_000] as const;
 
 /** What the verdict goes by. */
-export function endFacts(life: RunnerLife, { removal, stoppedByUs, removedAlive }: Unregistered): EndFacts {
+export function endFacts(
+  life: RunnerLife,
+  { removal, stoppedByUs, removedAlive }: Unregistered,
+): EndFacts {
   const { runner, spec, cancel, failure, neverStartedInARow, shortLivedInARow } = life;
   const { pod } = runner;
   const { sawJob } = life;
@@ -81,7 +91,8 @@ export function endFacts(life: RunnerLife, { removal, stoppedByUs, removedAlive 
     heldId: runner.id !== undefined || runner.online,
     sawJob,
     ownBusyAtEnd: life.ownSignal() === 'busy',
-    jobInterrupted: runner.jobFailedAt !== undefined && runner.jobFailedAt >= Date.parse(pod?.toldToGoAt ?? ''),
+    jobInterrupted:
+      runner.jobFailedAt !== undefined && runner.jobFailedAt >= Date.parse(pod?.toldToGoAt ?? ''),
     onEviction: spec.onEviction,
     neverStartedInARow,
     shortLivedInARow,
@@ -94,22 +105,34 @@ export function endFacts(life: RunnerLife, { removal, stoppedByUs, removedAlive 
 export function decideEnding(f: EndFacts): EndDecision {
   if (f.cancel !== undefined) return whenCancelled(f, f.cancel);
   if (f.failure !== undefined) return end('errored', f.failure.message, f.failure.cause);
-  if (f.doubted !== undefined && !wasBusy(f) && !(f.ephemeral && f.sawJob)) return whenDoubted(f.doubted);
+  if (f.doubted !== undefined && !wasBusy(f) && !(f.ephemeral && f.sawJob))
+    return whenDoubted(f.doubted);
   const exit = f.pod?.exit;
   if (exit?.oomKilled === true) return outOfMemory();
-  if (exit?.record?.reason === 'timeout') return end('aborted', 'The command ran into its timeout.', 'run_timeout');
-  if (f.pod?.reason === 'DeadlineExceeded') return end('aborted', 'The pod ran into its activeDeadlineSeconds.', 'run_timeout');
+  if (exit?.record?.reason === 'timeout')
+    return end('aborted', 'The command ran into its timeout.', 'run_timeout');
+  if (f.pod?.reason === 'DeadlineExceeded')
+    return end('aborted', 'The pod ran into its activeDeadlineSeconds.', 'run_timeout');
   const initFailure = initFailureOf(f);
   if (initFailure !== undefined) return end('failed', `The runner could not start: ${initFailure}`);
   const loss = lossOf(f);
   if (f.plainCommand) return whenCommandEnded(f, loss);
-  if (exit?.code === 0 && f.ephemeral && didItsJob(f, loss !== undefined)) return end('succeeded', 'The runner did its job and exited with code 0.');
+  if (exit?.code === 0 && f.ephemeral && didItsJob(f, loss !== undefined))
+    return end('succeeded', 'The runner did its job and exited with code 0.');
   return loss === undefined ? whenExited(f) : whenLost(f, loss);
 }
 
 /** An init container that failed by itself ends the pod before its runner starts: the user's own doing, not a loss. */
 function initFailureOf({ pod, started }: EndFacts): string | undefined {
-  if (pod === undefined || started || !pod.ended || pod.gone || pod.terminating || pod.disruption !== undefined) return undefined;
+  if (
+    pod === undefined ||
+    started ||
+    !pod.ended ||
+    pod.gone ||
+    pod.terminating ||
+    pod.disruption !== undefined
+  )
+    return undefined;
   return pod.problem?.kind === 'config' ? pod.problem.message : undefined;
 }
 
@@ -130,7 +153,9 @@ function didItsJob(f: EndFacts, lost: boolean): boolean {
  * also when somebody else has removed the registration: nothing tells that apart.)
  */
 function removedItself({ pod, heldId, removal }: EndFacts): boolean {
-  return pod?.online === undefined && pod?.exit?.record === undefined && heldId && removal === 'absent';
+  return (
+    pod?.online === undefined && pod?.exit?.record === undefined && heldId && removal === 'absent'
+  );
 }
 
 /** Did the command run to its end? One that was told to go and exits with 0 may have stopped half-way: only the supervisor, or a policy, tells. */
@@ -143,29 +168,52 @@ function isComplete({ pod, checkpoints }: EndFacts, loss: RunnerCause | undefine
 
 function whenCommandEnded(f: EndFacts, loss: RunnerCause | undefined): EndDecision {
   const notStored = notStoredOf(f);
-  if (isComplete(f, loss) && notStored !== undefined) return end(notStored.by === 'step' ? 'failed' : 'errored', `The command exited with code 0, and what it left was not stored: ${notStored.why}`);
+  if (isComplete(f, loss) && notStored !== undefined)
+    return end(
+      notStored.by === 'step' ? 'failed' : 'errored',
+      `The command exited with code 0, and what it left was not stored: ${notStored.why}`,
+    );
   if (isComplete(f, loss)) return end('succeeded', 'The command exited with code 0.');
   if (loss !== undefined) return whenLost(f, loss);
-  if (f.pod?.exit?.code === 0) return end('errored', 'The command was stopped from inside its pod, and exited with code 0.', 'agent_lost');
+  if (f.pod?.exit?.code === 0)
+    return end(
+      'errored',
+      'The command was stopped from inside its pod, and exited with code 0.',
+      'agent_lost',
+    );
   return whenExited(f);
 }
 
 /** Also what was still being stored when its time was over, or its pod was gone. */
 function notStoredOf({ pod }: EndFacts): NonNullable<SeenPod['exit']>['notStored'] {
-  return pod?.exit?.notStored ?? (pod?.uploadingUntil === undefined ? undefined : { by: 'store', why: 'the uploader did not end in time' });
+  return (
+    pod?.exit?.notStored ??
+    (pod?.uploadingUntil === undefined
+      ? undefined
+      : { by: 'store', why: 'the uploader did not end in time' })
+  );
 }
 
 /** Was there a job that was lost? An ephemeral runner whose registration is gone by itself had taken one; after a retry it may be our own doing. */
 function wasBusy(f: EndFacts): boolean {
   if (f.plainCommand) return f.started;
-  return f.ownBusyAtEnd || f.jobInterrupted || f.removal === 'busy' || (f.ephemeral && f.started && f.removal === 'absent' && f.pod?.exit?.record?.job !== 'none');
+  return (
+    f.ownBusyAtEnd ||
+    f.jobInterrupted ||
+    f.removal === 'busy' ||
+    (f.ephemeral && f.started && f.removal === 'absent' && f.pod?.exit?.record?.job !== 'none')
+  );
 }
 
 /** A cancelled life ends, whatever became of its runner. */
 export function whenCancelled(f: EndFacts, cancel: Cancellation): Verdict {
   const because = cancel.reason === '' ? '' : `: ${cancel.reason}`;
   if (cancel.by === 'drain') return whenDrained(f, because);
-  return end('aborted', `The runner was ended (${cancel.by}, ${cancel.mode})${because}.`, cancel.by);
+  return end(
+    'aborted',
+    `The runner was ended (${cancel.by}, ${cancel.mode})${because}.`,
+    cancel.by,
+  );
 }
 
 /** Retired in good order, unless something went wrong meanwhile: a job that was lost in a drain is lost all the same. */
@@ -174,19 +222,38 @@ function whenDrained(f: EndFacts, because: string): Verdict {
   const exit = f.pod?.exit;
   const loss = lossOf(f);
   if (exit?.oomKilled === true) return outOfMemory();
-  if (f.removal === 'busy' && !(exit?.code === 0 && f.ephemeral && didItsJob(f, loss !== undefined))) {
+  if (
+    f.removal === 'busy' &&
+    !(exit?.code === 0 && f.ephemeral && didItsJob(f, loss !== undefined))
+  ) {
     const cause = loss ?? 'agent_lost';
-    return end('errored', `The runner was lost while it ran a job, in a drain${because} (${cause}).`, cause);
+    return end(
+      'errored',
+      `The runner was lost while it ran a job, in a drain${because} (${cause}).`,
+      cause,
+    );
   }
-  if (f.plainCommand && loss !== undefined && !isComplete(f, loss)) return end('errored', `The command was lost in a drain${because} (${loss}).`, loss);
+  if (f.plainCommand && loss !== undefined && !isComplete(f, loss))
+    return end('errored', `The command was lost in a drain${because} (${loss}).`, loss);
   // A static runner whose registration is gone is stopped by its own teardown: then its exit code says nothing.
   const leftByItself = f.removedAlive === true && !f.ownBusyAtEnd;
-  if (exit !== undefined && exit.code !== 0 && loss === undefined && !f.stoppedByUs && !leftByItself) return whenExited(f);
+  if (
+    exit !== undefined &&
+    exit.code !== 0 &&
+    loss === undefined &&
+    !f.stoppedByUs &&
+    !leftByItself
+  )
+    return whenExited(f);
   return end('succeeded', `The runner was drained${because}.`);
 }
 
 function outOfMemory(): Verdict {
-  return end('failed', 'The runner was killed: out of memory. Raise its memory limit.', 'oom_killed');
+  return end(
+    'failed',
+    'The runner was killed: out of memory. Raise its memory limit.',
+    'oom_killed',
+  );
 }
 
 function lossOf(f: EndFacts): RunnerCause | undefined {
@@ -197,7 +264,12 @@ function lossOf(f: EndFacts): RunnerCause | undefined {
 /** By the supervisor's word nothing had told the command to stop: what befell its pod afterwards took nothing away. Short of memory, a node may kill first and evict then. */
 function commandEndedByItself({ pod, plainCommand }: EndFacts): boolean {
   const exit = pod?.exit;
-  return plainCommand && exit?.record !== undefined && exit.record.reason === undefined && exit.code !== KILLED_EXIT_CODE;
+  return (
+    plainCommand &&
+    exit?.record !== undefined &&
+    exit.record.reason === undefined &&
+    exit.code !== KILLED_EXIT_CODE
+  );
 }
 
 /** A runner taken away from outside, and why; `undefined` when its container ended by itself. */
@@ -220,7 +292,8 @@ export function lossCause(pod: SeenPod): RunnerCause | undefined {
   }
   if (pod.reason === 'Evicted') return 'evicted';
   if (pod.reason === 'NodeLost') return 'node_lost';
-  if (pod.reason === 'Shutdown' || pod.reason === 'NodeShutdown' || pod.reason === 'Terminated') return 'node_shutdown';
+  if (pod.reason === 'Shutdown' || pod.reason === 'NodeShutdown' || pod.reason === 'Terminated')
+    return 'node_shutdown';
   if (pod.reason === 'Preempting') return 'preempted';
   if (pod.terminating || (pod.gone && pod.exit === undefined)) return 'deleted_externally';
   return pod.ended && pod.exit === undefined ? 'agent_lost' : undefined;
@@ -229,20 +302,46 @@ export function lossCause(pod: SeenPod): RunnerCause | undefined {
 function whenLost(f: EndFacts, cause: RunnerCause): EndDecision {
   if (!f.started) {
     if (f.neverStartedInARow > MAX_NEVER_STARTED) {
-      return end('errored', `${f.neverStartedInARow} runners in a row were lost before their container started (${cause}).`, cause);
+      return end(
+        'errored',
+        `${f.neverStartedInARow} runners in a row were lost before their container started (${cause}).`,
+        cause,
+      );
     }
     return replace(cause, f.neverStartedInARow, 'before its container started');
   }
   const busy = wasBusy(f);
-  if (busy && f.onEviction === 'fail') return end('errored', `The runner was lost while it ran a job (${cause}).`, cause);
-  if (busy && f.onEviction === 'resume' && f.tooOld === true) return end('aborted', `The command was lost (${cause}), and the life is too old to try again (timeouts.maxAge).`, 'run_timeout');
-  if (busy && f.onEviction === 'resume' && f.lastAttempt === true) return end('errored', `The command was lost (${cause}) in its last attempt (maxAttempts).`, cause);
-  return replace(cause, f.shortLivedInARow, busy ? 'while it ran a job' : 'while idle', f.onEviction === 'resume');
+  if (busy && f.onEviction === 'fail')
+    return end('errored', `The runner was lost while it ran a job (${cause}).`, cause);
+  if (busy && f.onEviction === 'resume' && f.tooOld === true)
+    return end(
+      'aborted',
+      `The command was lost (${cause}), and the life is too old to try again (timeouts.maxAge).`,
+      'run_timeout',
+    );
+  if (busy && f.onEviction === 'resume' && f.lastAttempt === true)
+    return end(
+      'errored',
+      `The command was lost (${cause}) in its last attempt (maxAttempts).`,
+      cause,
+    );
+  return replace(
+    cause,
+    f.shortLivedInARow,
+    busy ? 'while it ran a job' : 'while idle',
+    f.onEviction === 'resume',
+  );
 }
 
 function replace(cause: RunnerCause, inARow: number, when: string, resumes = false): EndDecision {
-  const afterMs = REPLACE_DELAYS_MS[Math.min(Math.max(inARow, 1), REPLACE_DELAYS_MS.length) - 1] ?? 0;
-  return { kind: 'replace', cause, afterMs, message: `The runner was lost ${when} (${cause}): ${resumes ? 'the next attempt goes on from its saved state' : 'another takes its place'}.` };
+  const afterMs =
+    REPLACE_DELAYS_MS[Math.min(Math.max(inARow, 1), REPLACE_DELAYS_MS.length) - 1] ?? 0;
+  return {
+    kind: 'replace',
+    cause,
+    afterMs,
+    message: `The runner was lost ${when} (${cause}): ${resumes ? 'the next attempt goes on from its saved state' : 'another takes its place'}.`,
+  };
 }
 
 function whenDoubted({ cause, why }: Doubt): EndDecision {
@@ -251,17 +350,51 @@ function whenDoubted({ cause, why }: Doubt): EndDecision {
 
 function whenExited(f: EndFacts): Verdict {
   const exit = f.pod?.exit;
-  if (exit === undefined) return end('errored', 'The runner ended and nothing says how.', 'agent_lost');
+  if (exit === undefined)
+    return end('errored', 'The runner ended and nothing says how.', 'agent_lost');
   if (exit.code === RUNNER_DEPRECATED_EXIT_CODE) {
-    return end('errored', 'The CI server no longer accepts this version of the runner (exit code 7): use a newer image.', 'runner_deprecated');
+    return end(
+      'errored',
+      'The CI server no longer accepts this version of the runner (exit code 7): use a newer image.',
+      'runner_deprecated',
+    );
   }
-  if (!f.wasOnline && !f.plainCommand && exit.record?.reason !== undefined) return end('errored', 'The runner did not come online, and was ended for it by its startup probe.', 'never_registered');
+  if (!f.wasOnline && !f.plainCommand && exit.record?.reason !== undefined)
+    return end(
+      'errored',
+      'The runner did not come online, and was ended for it by its startup probe.',
+      'never_registered',
+    );
   const left = exit.notStored && `What it left was not stored: ${exit.notStored.why}`;
-  if (exit.code !== 0) return end('failed', [`The runner exited with code ${exit.code}.`, exit.message, left].filter(Boolean).join(' '));
-  if (f.removal === 'busy') return end('errored', 'The runner exited with code 0, but the CI server still has its job running.', 'agent_lost');
-  if (!f.wasOnline) return end('errored', 'The runner exited with code 0 before it was ever online.', 'never_registered');
-  if (f.removal === 'absent') return end('errored', 'The registration was removed from outside, and the runner ended.', 'deleted_externally');
-  if (!f.ephemeral) return end('errored', 'The static runner exited with code 0, which nobody had asked it to.', 'agent_lost');
+  if (exit.code !== 0)
+    return end(
+      'failed',
+      [`The runner exited with code ${exit.code}.`, exit.message, left].filter(Boolean).join(' '),
+    );
+  if (f.removal === 'busy')
+    return end(
+      'errored',
+      'The runner exited with code 0, but the CI server still has its job running.',
+      'agent_lost',
+    );
+  if (!f.wasOnline)
+    return end(
+      'errored',
+      'The runner exited with code 0 before it was ever online.',
+      'never_registered',
+    );
+  if (f.removal === 'absent')
+    return end(
+      'errored',
+      'The registration was removed from outside, and the runner ended.',
+      'deleted_externally',
+    );
+  if (!f.ephemeral)
+    return end(
+      'errored',
+      'The static runner exited with code 0, which nobody had asked it to.',
+      'agent_lost',
+    );
   return end('errored', 'The runner exited with code 0 without having run a job.', 'agent_lost');
 }
 

@@ -46,14 +46,18 @@ export class AssignedJobs {
 
   /** Is one assigned to the runner of this name at the CI server? */
   has(runnerName: string): boolean {
-    for (const job of this.#byRunner.get(workflowIdOfRunner(this.#set, runnerName) ?? '')?.values() ?? []) if (job.runnerName === runnerName) return true;
+    for (const job of this.#byRunner
+      .get(workflowIdOfRunner(this.#set, runnerName) ?? '')
+      ?.values() ?? [])
+      if (job.runnerName === runnerName) return true;
     return false;
   }
 
   /** Those that ask for a place of this set: not those on somebody else's runners. @param leaves - tells runners that have no place any more */
   count(leaves: (workflowId: string) => boolean): number {
     let asking = this.#unnamed;
-    for (const [workflowId, theirs] of this.#byRunner) if (!leaves(workflowId)) asking += theirs.size;
+    for (const [workflowId, theirs] of this.#byRunner)
+      if (!leaves(workflowId)) asking += theirs.size;
     return asking;
   }
 

@@ -27,10 +27,21 @@ export const HEALTHY: SetHealth = { failures: 0, probes: 0 };
 /** Runners in a row that never came up, before the breaker opens. */
 const BREAKER_THRESHOLD = 2;
 /** What the template may be to blame for: one may be bad luck. Everything else (a quota, credentials, a webhook's denial) would meet the next one, too. */
-const TEMPLATE_CAUSES: ReadonlySet<string> = new Set(['never_registered', 'image_pull', 'unschedulable', 'pending_timeout']);
+const TEMPLATE_CAUSES: ReadonlySet<string> = new Set([
+  'never_registered',
+  'image_pull',
+  'unschedulable',
+  'pending_timeout',
+]);
 
 /** A runner has ended. One that was told to go says nothing. */
-export function afterEnd(health: SetHealth, news: Pick<RunnerEndedNews, 'outcome' | 'cause' | 'wasOnline'>, startedAt: number, now: number, pace: RetryPace): SetHealth {
+export function afterEnd(
+  health: SetHealth,
+  news: Pick<RunnerEndedNews, 'outcome' | 'cause' | 'wasOnline'>,
+  startedAt: number,
+  now: number,
+  pace: RetryPace,
+): SetHealth {
   if (news.cause === 'runner_deprecated') return { ...health, deprecated: true, cause: news.cause };
   if (news.wasOnline) return health.deprecated === true ? health : HEALTHY;
   if (news.outcome === 'aborted' || news.outcome === 'succeeded') return health;
@@ -38,15 +49,31 @@ export function afterEnd(health: SetHealth, news: Pick<RunnerEndedNews, 'outcome
 }
 
 /** A runner never came up, or could not even be started. */
-export function afterFailure(health: SetHealth, cause: string, startedAt: number, now: number, { firstRetryMs, longestRetryMs }: RetryPace): SetHealth {
+export function afterFailure(
+  health: SetHealth,
+  cause: string,
+  startedAt: number,
+  now: number,
+  { firstRetryMs, longestRetryMs }: RetryPace,
+): SetHealth {
   const failures = health.failures + 1;
   // Runners that were on their way when the breaker opened must not lengthen the wait: they tried nothing new.
   const isProbe = health.openedAt !== undefined && startedAt >= health.openedAt;
   const probes = health.probes + (isProbe ? 1 : 0);
   const open = health.openedAt !== undefined || failures >= BREAKER_THRESHOLD;
   const waits = open || !TEMPLATE_CAUSES.has(cause);
-  const nextTryAt = isProbe || health.nextTryAt === undefined ? now + Math.min(longestRetryMs, firstRetryMs * 2 ** probes) : health.nextTryAt;
-  return { ...health, failures, cause, probes, ...(open ? { openedAt: health.openedAt ?? now } : {}), ...(waits ? { nextTryAt } : {}) };
+  const nextTryAt =
+    isProbe || health.nextTryAt === undefined
+      ? now + Math.min(longestRetryMs, firstRetryMs * 2 ** probes)
+      : health.nextTryAt;
+  return {
+    ...health,
+    failures,
+    cause,
+    probes,
+    ...(open ? { openedAt: health.openedAt ?? now } : {}),
+    ...(waits ? { nextTryAt } : {}),
+  };
 }
 
 /** A runner of this template is online: whatever was wrong is not, or not any more. */
@@ -67,7 +94,10 @@ export function startAllowance(health: SetHealth, starting: number, now: number)
   if (health.deprecated === true) return { mayStart: 0, paused: 'runner_deprecated' };
   const waits = health.nextTryAt !== undefined && now < health.nextTryAt;
   if (health.openedAt === undefined && !waits) return { mayStart: Number.POSITIVE_INFINITY };
-  const what = health.openedAt === undefined ? (health.cause ?? 'failed') : `${health.cause ?? 'failed'} ×${health.failures}`;
+  const what =
+    health.openedAt === undefined
+      ? (health.cause ?? 'failed')
+      : `${health.cause ?? 'failed'} ×${health.failures}`;
   if (waits) return { mayStart: 0, paused: what, until: health.nextTryAt ?? now };
   return { mayStart: starting > 0 ? 0 : 1, paused: what };
 }

@@ -1,6 +1,12 @@
 /** What each command does to a set, and which are refused. No Temporal here: it is tested as it is. */
 import { FAILURE_TYPES, type AdmittedSet } from '../../core/calls/index.ts';
-import type { RunnerSetInput, SetCommand, SetReply, SetRequest, SetScale } from '../../core/contract/index.ts';
+import type {
+  RunnerSetInput,
+  SetCommand,
+  SetReply,
+  SetRequest,
+  SetScale,
+} from '../../core/contract/index.ts';
 import { defined } from '../../core/defined.ts';
 import { readReason } from '../../core/domain/cancellation.ts';
 import { isObject } from '../../core/isObject.ts';
@@ -8,7 +14,15 @@ import type { SetState } from './state.ts';
 
 export type Refusal = Extract<SetReply, { refused: unknown }>['refused'];
 
-const NAMES: Readonly<Record<SetCommand['command'], true>> = { scale: true, apply: true, setTemplate: true, pause: true, resume: true, hold: true, drain: true };
+const NAMES: Readonly<Record<SetCommand['command'], true>> = {
+  scale: true,
+  apply: true,
+  setTemplate: true,
+  pause: true,
+  resume: true,
+  hold: true,
+  drain: true,
+};
 
 /** @returns `undefined`: it is none */
 export function readRequest(request: unknown): SetRequest | undefined {
@@ -17,23 +31,33 @@ export function readRequest(request: unknown): SetRequest | undefined {
   // The server fails a workflow for good that sends a signal to an id that none can have.
   const isId = typeof id === 'string' && /^[\x20-\x7E]{1,1000}$/.test(id);
   const name = command['command'];
-  return isId && typeof name === 'string' && Object.hasOwn(NAMES, name) ? { id, command: command as unknown as SetCommand } : undefined;
+  return isId && typeof name === 'string' && Object.hasOwn(NAMES, name)
+    ? { id, command: command as unknown as SetCommand }
+    : undefined;
 }
 
 /** Why no such command is carried out now. */
 export function whyNot({ facts }: SetState, { command }: SetCommand): Refusal | undefined {
-  return facts.ending !== undefined && command !== 'drain' ? refuse('the set is being drained, and ends when its runners have') : undefined;
+  return facts.ending !== undefined && command !== 'drain'
+    ? refuse('the set is being drained, and ends when its runners have')
+    : undefined;
 }
 
 /** What the set would be; `undefined`: the command declares nothing. It is to be admitted before it is declared. */
-export function declaredBy({ facts: { declaration } }: SetState, command: SetCommand): RunnerSetInput | undefined {
+export function declaredBy(
+  { facts: { declaration } }: SetState,
+  command: SetCommand,
+): RunnerSetInput | undefined {
   switch (command.command) {
     case 'apply':
       return command.declaration;
     case 'setTemplate':
       return { ...declaration, template: command.template };
     case 'scale':
-      return scaled(declaration, defined({ replicas: command.replicas, minIdle: command.minIdle, max: command.max }));
+      return scaled(
+        declaration,
+        defined({ replicas: command.replicas, minIdle: command.minIdle, max: command.max }),
+      );
     case 'pause':
     case 'resume':
     case 'hold':
@@ -43,15 +67,26 @@ export function declaredBy({ facts: { declaration } }: SetState, command: SetCom
 }
 
 /** Another size; of an elastic one that names only one bound, the other stays. */
-function scaled({ replicas, minIdle, max, ...rest }: RunnerSetInput, scale: SetScale): RunnerSetInput {
+function scaled(
+  { replicas, minIdle, max, ...rest }: RunnerSetInput,
+  scale: SetScale,
+): RunnerSetInput {
   if (scale.replicas !== undefined || replicas !== undefined) return { ...rest, ...scale };
   return { ...rest, ...defined({ minIdle, max }), ...scale };
 }
 
 /** @returns why not, if so */
-export function declare(state: SetState, { spec, declaration, schedule, at }: AdmittedSet, now: number): Refusal | undefined {
+export function declare(
+  state: SetState,
+  { spec, declaration, schedule, at }: AdmittedSet,
+  now: number,
+): Refusal | undefined {
   const { name } = state.facts.spec;
-  if (spec.name !== name) return { type: FAILURE_TYPES.invalidInput, message: `Invalid input: declaration.name: this set is called ${name}` };
+  if (spec.name !== name)
+    return {
+      type: FAILURE_TYPES.invalidInput,
+      message: `Invalid input: declaration.name: this set is called ${name}`,
+    };
   state.declare(spec, declaration, schedule, at, now);
   return undefined;
 }
@@ -69,7 +104,9 @@ export function carryOut(state: SetState, command: SetCommand): Refusal | undefi
       state.end(readReason(command));
       return undefined;
     case 'hold':
-      return typeof command.runner === 'string' ? hold(state, command.runner, command.release === true) : refuse('runner: give its name or workflow id');
+      return typeof command.runner === 'string'
+        ? hold(state, command.runner, command.release === true)
+        : refuse('runner: give its name or workflow id');
     // By hand, and without what is to be declared.
     case 'scale':
     case 'apply':
@@ -79,7 +116,9 @@ export function carryOut(state: SetState, command: SetCommand): Refusal | undefi
 }
 
 function hold(state: SetState, runner: string, release: boolean): Refusal | undefined {
-  const isThere = release ? [...state.holds].some((held) => state.isSame(held, runner)) : state.runners.find(runner) !== undefined;
+  const isThere = release
+    ? [...state.holds].some((held) => state.isSame(held, runner))
+    : state.runners.find(runner) !== undefined;
   if (!isThere) return refuse(`runner: this set ${release ? 'holds' : 'has'} no "${runner}"`);
   state.hold(runner, release);
   return undefined;

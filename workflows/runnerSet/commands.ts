@@ -1,8 +1,22 @@
 /** What operators tell a set: one command after the other, each carried out once and answered. */
 import { getExternalWorkflowHandle, log } from '@temporalio/workflow';
-import { setReplySignal, type RunnerSetInput, type SetCommand, type SetReply, type SetRequest } from '../../core/contract/index.ts';
+import {
+  setReplySignal,
+  type RunnerSetInput,
+  type SetCommand,
+  type SetReply,
+  type SetRequest,
+} from '../../core/contract/index.ts';
 import { settle, workerCalls } from '../calls.ts';
-import { carryOut, declare, declaredBy, readRequest, refuse, whyNot, type Refusal } from './commandRules.ts';
+import {
+  carryOut,
+  declare,
+  declaredBy,
+  readRequest,
+  refuse,
+  whyNot,
+  type Refusal,
+} from './commandRules.ts';
 import type { SetState } from './state.ts';
 import { setAnswer } from './status.ts';
 
@@ -27,7 +41,10 @@ export class SetCommands {
   /** @param request - anybody can send a signal: one that no command has sent is left out, because its answer could not be sent */
   receive(request: unknown): void {
     const read = readRequest(request);
-    if (read === undefined) log.warn('A request was left out: it needs id, a workflow id, and command; start the workflow setCommand, which sends it');
+    if (read === undefined)
+      log.warn(
+        'A request was left out: it needs id, a workflow id, and command; start the workflow setCommand, which sends it',
+      );
     else this.#waiting.push(read);
   }
 
@@ -49,7 +66,8 @@ export class SetCommands {
     const declared = this.#declaredNext(state);
     if (declared === undefined) {
       const now = tick((await workerCalls('what time is it?').clock()).at);
-      while (this.hasNext && this.#declaredNext(state) === undefined) this.#finish(state, now, carryOut);
+      while (this.hasNext && this.#declaredNext(state) === undefined)
+        this.#finish(state, now, carryOut);
       return now;
     }
     const called = await settle(workerCalls('check the declaration').admitSet({ input: declared }));
@@ -60,7 +78,10 @@ export class SetCommands {
       return now;
     }
     const now = tick(0);
-    const refused = called.kind === 'failed' ? { type: called.type, message: called.message } : refuse('the check of the declaration was called off');
+    const refused =
+      called.kind === 'failed'
+        ? { type: called.type, message: called.message }
+        : refuse('the check of the declaration was called off');
     this.#finish(state, now, () => refused);
     return now;
   }
@@ -68,15 +89,25 @@ export class SetCommands {
   /** What the set would be after the next command; `undefined`: the next one declares nothing, was carried out before, or is refused. */
   #declaredNext(state: SetState): RunnerSetInput | undefined {
     const [next] = this.#waiting;
-    return next === undefined || this.#done.has(next.id) || whyNot(state, next.command) !== undefined ? undefined : declaredBy(state, next.command);
+    return next === undefined ||
+      this.#done.has(next.id) ||
+      whyNot(state, next.command) !== undefined
+      ? undefined
+      : declaredBy(state, next.command);
   }
 
   /** The next command, and its answer. */
-  #finish(state: SetState, now: number, run: (state: SetState, command: SetCommand) => Refusal | undefined): void {
+  #finish(
+    state: SetState,
+    now: number,
+    run: (state: SetState, command: SetCommand) => Refusal | undefined,
+  ): void {
     const request = this.#waiting.shift();
     if (request === undefined) return;
     const { id, command } = request;
-    const refused = this.#done.has(id) ? undefined : (whyNot(state, command) ?? run(state, command));
+    const refused = this.#done.has(id)
+      ? undefined
+      : (whyNot(state, command) ?? run(state, command));
     state.settle(now);
     if (refused === undefined) this.#remember(id);
     this.#reply(id, refused === undefined ? { answer: setAnswer(state, now) } : { refused });
@@ -92,7 +123,12 @@ export class SetCommands {
     this.#answering++;
     void getExternalWorkflowHandle(id)
       .signal(setReplySignal, reply)
-      .catch((error: unknown) => log.info('A command was carried out, and nobody waits for the answer', { id, why: String(error) }))
+      .catch((error: unknown) =>
+        log.info('A command was carried out, and nobody waits for the answer', {
+          id,
+          why: String(error),
+        }),
+      )
       .finally(() => this.#answering--);
   }
 }

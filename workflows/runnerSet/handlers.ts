@@ -1,7 +1,14 @@
 /** What a set can be told, and asked. */
 import { setHandler } from '@temporalio/workflow';
 import { defined } from '../../core/defined.ts';
-import { demandSignal, jobsSeenSignal, runnerNewsSignal, setDeclarationQuery, setRequestSignal, setStatusQuery } from '../../core/contract/index.ts';
+import {
+  demandSignal,
+  jobsSeenSignal,
+  runnerNewsSignal,
+  setDeclarationQuery,
+  setRequestSignal,
+  setStatusQuery,
+} from '../../core/contract/index.ts';
 import { readDemand, readJobsSeen } from './jobNews.ts';
 import type { RunningSet } from './reconcile.ts';
 import { readRunnerNews, takeRunnerNews } from './runnerNews.ts';
@@ -11,19 +18,42 @@ import { readRunnerNews, takeRunnerNews } from './runnerNews.ts';
  * another order by a later replay (https://github.com/temporalio/sdk-python/issues/673), and nothing would get the set on again.
  */
 export function listen(set: RunningSet): void {
-  setHandler(demandSignal, (body) => {
-    const { events, ...when } = readDemand(body);
-    set.receive((state, now) => state.jobEvents(events, now), { size: events.length, ...when });
-  }, { description: 'Events of jobs that this set serves' });
-  setHandler(jobsSeenSignal, (body) => {
-    const seen = readJobsSeen(body);
-    if (seen !== undefined) set.receive((state, now) => state.queueChecked(seen, now), { size: seen.jobs.length });
-  }, { description: 'Jobs that a look at the CI server has found' });
-  setHandler(runnerNewsSignal, (body) => {
-    const news = readRunnerNews(body);
-    set.receive((state, now) => takeRunnerNews(state, news, now), { size: news.length, ...defined({ at: news.at(-1)?.at }) });
-  }, { description: 'Runners of this set are online, have begun their job, or have ended' });
-  setHandler(setRequestSignal, (request) => set.receiveCommand(request), { description: 'What an operator wants: start the workflow setCommand, which sends it and has the answer' });
-  setHandler(setStatusQuery, () => set.status(), { description: 'Wanted and present runners, jobs, and what it waits for' });
-  setHandler(setDeclarationQuery, () => set.state.declarationNow(), { description: 'What the set was last told to be' });
+  setHandler(
+    demandSignal,
+    (body) => {
+      const { events, ...when } = readDemand(body);
+      set.receive((state, now) => state.jobEvents(events, now), { size: events.length, ...when });
+    },
+    { description: 'Events of jobs that this set serves' },
+  );
+  setHandler(
+    jobsSeenSignal,
+    (body) => {
+      const seen = readJobsSeen(body);
+      if (seen !== undefined)
+        set.receive((state, now) => state.queueChecked(seen, now), { size: seen.jobs.length });
+    },
+    { description: 'Jobs that a look at the CI server has found' },
+  );
+  setHandler(
+    runnerNewsSignal,
+    (body) => {
+      const news = readRunnerNews(body);
+      set.receive((state, now) => takeRunnerNews(state, news, now), {
+        size: news.length,
+        ...defined({ at: news.at(-1)?.at }),
+      });
+    },
+    { description: 'Runners of this set are online, have begun their job, or have ended' },
+  );
+  setHandler(setRequestSignal, (request) => set.receiveCommand(request), {
+    description:
+      'What an operator wants: start the workflow setCommand, which sends it and has the answer',
+  });
+  setHandler(setStatusQuery, () => set.status(), {
+    description: 'Wanted and present runners, jobs, and what it waits for',
+  });
+  setHandler(setDeclarationQuery, () => set.state.declarationNow(), {
+    description: 'What the set was last told to be',
+  });
 }

@@ -29,16 +29,34 @@ export interface JobRecord {
  */
 export function applyJobEvent(job: JobRecord | undefined, event: JobEvent, now: number): JobRecord {
   const state = stateOf(event);
-  const named = event.runnerName === undefined || event.runnerName === '' ? {} : { runnerName: event.runnerName };
+  const named =
+    event.runnerName === undefined || event.runnerName === ''
+      ? {}
+      : { runnerName: event.runnerName };
   const passed = event.passedBy === undefined ? {} : { passedHere: true as const };
-  if (job === undefined) return { state, since: event.at, seenAt: now, repository: event.repository, ...named, ...passed };
+  if (job === undefined)
+    return {
+      state,
+      since: event.at,
+      seenAt: now,
+      repository: event.repository,
+      ...named,
+      ...passed,
+    };
   // Passed on, or passed back: whoever did so does not serve it.
-  if (state === 'queued' && event.passedBy !== undefined && (job.state === 'left' || (job.state === 'queued' && (job.passedTo !== undefined || job.passedHere === undefined)))) {
+  if (
+    state === 'queued' &&
+    event.passedBy !== undefined &&
+    (job.state === 'left' ||
+      (job.state === 'queued' && (job.passedTo !== undefined || job.passedHere === undefined)))
+  ) {
     return { ...without(job, 'passedTo'), state, seenAt: now, passedHere: true };
   }
-  if (isFurther(state, job.state)) return { ...without(job, 'confirmedAt'), state, seenAt: now, ...named };
+  if (isFurther(state, job.state))
+    return { ...without(job, 'confirmedAt'), state, seenAt: now, ...named };
   // An event that was overtaken may still be the only one to name the runner.
-  if (job.runnerName === undefined && 'runnerName' in named) return { ...job, seenAt: now, ...named };
+  if (job.runnerName === undefined && 'runnerName' in named)
+    return { ...job, seenAt: now, ...named };
   return job;
 }
 
@@ -47,9 +65,16 @@ export function applyJobEvent(job: JobRecord | undefined, event: JobEvent, now: 
  * gone further since stays.
  * @param checkedAt - when the look began, by the workflow's clock
  */
-export function confirmQueued(job: JobRecord | undefined, { queuedAt, repository }: Pick<CiJob, 'queuedAt' | 'repository'>, checkedAt: number, now: number): JobRecord {
-  if (job === undefined) return { state: 'queued', since: queuedAt, seenAt: now, confirmedAt: checkedAt, repository };
-  if (job.state === 'queued' || (job.state === 'left' && job.seenAt < checkedAt)) return { ...job, state: 'queued', seenAt: now, confirmedAt: checkedAt };
+export function confirmQueued(
+  job: JobRecord | undefined,
+  { queuedAt, repository }: Pick<CiJob, 'queuedAt' | 'repository'>,
+  checkedAt: number,
+  now: number,
+): JobRecord {
+  if (job === undefined)
+    return { state: 'queued', since: queuedAt, seenAt: now, confirmedAt: checkedAt, repository };
+  if (job.state === 'queued' || (job.state === 'left' && job.seenAt < checkedAt))
+    return { ...job, state: 'queued', seenAt: now, confirmedAt: checkedAt };
   return job;
 }
 

@@ -17,7 +17,8 @@ export class JobTraces {
 
   /** Anybody may send a signal: what is no `traceparent` is not kept. */
   set(key: string, trace: string): void {
-    if (this.#byKey.size < MAX_TRACES && readTraceparent(trace) !== undefined) this.#byKey.set(key, trace);
+    if (this.#byKey.size < MAX_TRACES && readTraceparent(trace) !== undefined)
+      this.#byKey.set(key, trace);
   }
 
   delete(key: string): void {

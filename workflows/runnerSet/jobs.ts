@@ -8,14 +8,36 @@ import type { CiJobs } from '../../core/domain/ciServer.ts';
 import { jobKey, type JobState } from '../../core/domain/jobSteps.ts';
 import { AssignedJobs } from './assignedJobs.ts';
 import { JobTraces } from './jobTraces.ts';
-import { applyJobEvent, confirmAbsent, confirmQueued, without, type JobRecord } from './jobRecord.ts';
+import {
+  applyJobEvent,
+  confirmAbsent,
+  confirmQueued,
+  without,
+  type JobRecord,
+} from './jobRecord.ts';
 import type { JobCount } from './limits.ts';
-import { countByRepository, lastQueued, overdue, waitsElsewhere, waitsHere } from './waitingJobs.ts';
+import {
+  countByRepository,
+  lastQueued,
+  overdue,
+  waitsElsewhere,
+  waitsHere,
+} from './waitingJobs.ts';
 
 /** What continue-as-new carries over: as short as it can be, because Temporal refuses more than 2 MB. */
 export interface CarriedJobs {
   /** key, state, since, seenAt, runner name or "", confirmedAt or 0, index of the repository, index of the set that it was passed on to or -1, 1 if it was passed on to this one */
-  readonly live: readonly (readonly [string, JobState, number, number, string, number, number, number, 0 | 1])[];
+  readonly live: readonly (readonly [
+    string,
+    JobState,
+    number,
+    number,
+    string,
+    number,
+    number,
+    number,
+    0 | 1,
+  ])[];
   /** Repositories and sets. */
   readonly names: readonly string[];
   /** Keys of jobs that are over, by the minute in which they were. */
@@ -64,7 +86,17 @@ export class SetJobs {
     this.startedTotal = carried.startedTotal;
     this.completedTotal = carried.completedTotal;
     this.#forgottenUntil = carried.forgottenUntil ?? 0;
-    for (const [key, state, since, seenAt, runnerName, confirmedAt, repository, passedTo, passedHere] of carried.live) {
+    for (const [
+      key,
+      state,
+      since,
+      seenAt,
+      runnerName,
+      confirmedAt,
+      repository,
+      passedTo,
+      passedHere,
+    ] of carried.live) {
       this.#keep(key, {
         state,
         since,
@@ -76,12 +108,14 @@ export class SetJobs {
         ...(passedHere === 0 ? {} : { passedHere: true }),
       });
     }
-    for (const [minute, keys] of carried.over) for (const key of keys) this.#over.set(key, minute * MINUTE_MS);
+    for (const [minute, keys] of carried.over)
+      for (const key of keys) this.#over.set(key, minute * MINUTE_MS);
   }
 
   carry(): CarriedJobs {
     const names = new Map<string, number>();
-    const indexOf = (name: string): number => names.get(name) ?? (names.set(name, names.size), names.size - 1);
+    const indexOf = (name: string): number =>
+      names.get(name) ?? (names.set(name, names.size), names.size - 1);
     const over = new Map<number, string[]>();
     for (const [key, at] of this.#over) {
       const minute = Math.ceil(at / MINUTE_MS);
@@ -90,7 +124,31 @@ export class SetJobs {
       keys.push(key);
     }
     return {
-      live: [...this.#live].map(([key, { state, since, seenAt, runnerName = '', confirmedAt = 0, repository, passedTo, passedHere }]) => [key, state, since, seenAt, runnerName, confirmedAt, indexOf(repository), passedTo === undefined ? -1 : indexOf(passedTo), passedHere === true ? 1 : 0]),
+      live: [...this.#live].map(
+        ([
+          key,
+          {
+            state,
+            since,
+            seenAt,
+            runnerName = '',
+            confirmedAt = 0,
+            repository,
+            passedTo,
+            passedHere,
+          },
+        ]) => [
+          key,
+          state,
+          since,
+          seenAt,
+          runnerName,
+          confirmedAt,
+          indexOf(repository),
+          passedTo === undefined ? -1 : indexOf(passedTo),
+          passedHere === true ? 1 : 0,
+        ],
+      ),
       over: [...over],
       names: [...names.keys()],
       ...(this.#forgottenUntil === 0 ? {} : { forgottenUntil: this.#forgottenUntil }),
@@ -114,7 +172,8 @@ export class SetJobs {
     const key = jobKey(event);
     const isNew = !this.#live.has(key);
     const job = this.#set(key, (known) => applyJobEvent(known, event, now), now);
-    if (isNew && event.trace !== undefined && job?.state === 'queued') this.traces.set(key, event.trace);
+    if (isNew && event.trace !== undefined && job?.state === 'queued')
+      this.traces.set(key, event.trace);
     return job;
   }
 
@@ -124,15 +183,37 @@ export class SetJobs {
    * @param checkedAt - when it began
    * @param started - told of each job that runs, in the words of an event. @default it is taken in
    */
-  takeQueueCheck({ jobs, complete, absent = [] }: CiJobs & { readonly absent?: readonly string[] }, checkedAt: number, now: number, started: (event: JobEvent) => void = (event) => void this.take(event, now)): void {
+  takeQueueCheck(
+    { jobs, complete, absent = [] }: CiJobs & { readonly absent?: readonly string[] },
+    checkedAt: number,
+    now: number,
+    started: (event: JobEvent) => void = (event) => void this.take(event, now),
+  ): void {
     const listed = new Set<string>();
     for (const job of jobs) {
       const key = jobKey({ jobId: job.id, runAttempt: job.runAttempt });
       listed.add(key);
-      if (job.status === 'queued') this.#set(key, (known) => confirmQueued(known, job, checkedAt, now), now);
-      else started({ action: 'in_progress', jobId: job.id, runAttempt: job.runAttempt, repository: job.repository, labels: [], at: job.startedAt ?? job.queuedAt, ...(job.runnerName === undefined ? {} : { runnerName: job.runnerName }) });
+      if (job.status === 'queued')
+        this.#set(key, (known) => confirmQueued(known, job, checkedAt, now), now);
+      else
+        started({
+          action: 'in_progress',
+          jobId: job.id,
+          runAttempt: job.runAttempt,
+          repository: job.repository,
+          labels: [],
+          at: job.startedAt ?? job.queuedAt,
+          ...(job.runnerName === undefined ? {} : { runnerName: job.runnerName }),
+        });
     }
-    for (const key of complete ? this.#live.keys() : absent) if (!listed.has(key)) this.#set(key, (job) => (job === undefined ? undefined : confirmAbsent(job, checkedAt - LIST_LAG_MS, now)), now);
+    for (const key of complete ? this.#live.keys() : absent)
+      if (!listed.has(key))
+        this.#set(
+          key,
+          (job) =>
+            job === undefined ? undefined : confirmAbsent(job, checkedAt - LIST_LAG_MS, now),
+          now,
+        );
   }
 
   get(event: Pick<JobEvent, 'jobId' | 'runAttempt'>): JobRecord | undefined {
@@ -151,7 +232,9 @@ export class SetJobs {
 
   /** What was passed on to these sets waits here again. */
   takeBack(sets: ReadonlySet<string>, now: number): void {
-    for (const [key, { passedTo }] of this.#live) if (passedTo !== undefined && sets.has(passedTo)) this.#set(key, (job) => job && without(job, 'passedTo'), now);
+    for (const [key, { passedTo }] of this.#live)
+      if (passedTo !== undefined && sets.has(passedTo))
+        this.#set(key, (job) => job && without(job, 'passedTo'), now);
   }
 
   /** Of those that have waited here since before this time, the ones of which nothing was heard for longest: at the most so many. */
@@ -173,15 +256,23 @@ export class SetJobs {
   /** A runner has ended: the job that was assigned to it is over, or will never be another's. @returns whether there was one */
   runnerEnded(workflowId: string, now: number): boolean {
     const theirs = this.#assigned.keysOf(workflowId);
-    for (const key of theirs) this.#set(key, (job) => job && { ...job, state: 'done', seenAt: now }, now);
+    for (const key of theirs)
+      this.#set(key, (job) => job && { ...job, state: 'done', seenAt: now }, now);
     return theirs.length > 0;
   }
 
   /** Runners are listed: what is assigned to one that is idle is over, and the event that tells so was lost. An event of just now is ahead of the list. */
   listed(runners: readonly ListedRunner[], now: number): void {
-    const idle = new Set(runners.flatMap(({ phase, runnerName }) => (phase === 'Idle' ? [runnerName] : [])));
+    const idle = new Set(
+      runners.flatMap(({ phase, runnerName }) => (phase === 'Idle' ? [runnerName] : [])),
+    );
     for (const [key, job] of this.#assigned.all()) {
-      if (job.runnerName !== undefined && idle.has(job.runnerName) && job.seenAt <= now - BUSY_LAG_MS) this.#set(key, () => ({ ...job, state: 'done', seenAt: now }), now);
+      if (
+        job.runnerName !== undefined &&
+        idle.has(job.runnerName) &&
+        job.seenAt <= now - BUSY_LAG_MS
+      )
+        this.#set(key, () => ({ ...job, state: 'done', seenAt: now }), now);
     }
     this.forget(now);
   }
@@ -248,13 +339,18 @@ export class SetJobs {
     }
   }
 
-  #set(key: string, change: (job: JobRecord | undefined) => JobRecord | undefined, now: number): JobRecord | undefined {
+  #set(
+    key: string,
+    change: (job: JobRecord | undefined) => JobRecord | undefined,
+    now: number,
+  ): JobRecord | undefined {
     if (this.#over.has(key)) return undefined;
     const before = this.#live.get(key);
     const after = change(before);
     if (after === undefined || after === before) return after;
     if (!waitsHere(after)) this.traces.delete(key);
-    if (before === undefined && after.state !== 'done' && this.#live.size >= MAX_LIVE_JOBS) return undefined;
+    if (before === undefined && after.state !== 'done' && this.#live.size >= MAX_LIVE_JOBS)
+      return undefined;
     if (after.state === 'assigned' && before?.state !== 'assigned') this.startedTotal++;
     if (after.state !== 'done') {
       this.#keep(key, after);

@@ -31,7 +31,9 @@ export class JobLimits {
 
   constructor(limits: SetLimits) {
     this.of = limits;
-    this.#names = (limits.repositories ?? []).map(({ names }) => names.map((name) => name.toLowerCase()));
+    this.#names = (limits.repositories ?? []).map(({ names }) =>
+      names.map((name) => name.toLowerCase()),
+    );
   }
 
   /** Without one every job counts, whatever its repository. */
@@ -64,9 +66,14 @@ export class JobLimits {
       total.queued += counted - running;
       asking.set(repository, counted - running);
       // What runs already is not held back.
-      const queuedBeyond = (limit: number): number => Math.max(0, queued - Math.max(0, limit - assigned));
+      const queuedBeyond = (limit: number): number =>
+        Math.max(0, queued - Math.max(0, limit - assigned));
       add(heldBack, repository, queuedBeyond(alone));
-      add(heldBack, repositories[entry]?.names.join(', ') ?? '', queuedBeyond(counted) - queuedBeyond(alone));
+      add(
+        heldBack,
+        repositories[entry]?.names.join(', ') ?? '',
+        queuedBeyond(counted) - queuedBeyond(alone),
+      );
     }
     return { ...total, asking, heldBack };
   }
@@ -76,7 +83,9 @@ export class JobLimits {
     const known = this.#entries.get(name);
     if (known !== undefined) return known;
     if (this.#entries.size >= MAX_KNOWN) this.#entries.clear();
-    const entry = this.#names.findIndex((names) => names.some((pattern) => matchesPattern(pattern, name)));
+    const entry = this.#names.findIndex((names) =>
+      names.some((pattern) => matchesPattern(pattern, name)),
+    );
     this.#entries.set(name, entry);
     return entry;
   }
@@ -101,17 +110,28 @@ const DAY_MS = 24 * 3_600_000;
 const HOUR_MS = 3_600_000;
 
 /** @param runners - that there are from now on */
-export function runnerTime(known: RunnerTime | undefined, runners: number, now: number): RunnerTime {
+export function runnerTime(
+  known: RunnerTime | undefined,
+  runners: number,
+  now: number,
+): RunnerTime {
   const day = Math.floor(now / DAY_MS) * DAY_MS;
   if (known === undefined) return { day, used: 0, at: now, runners };
   const since = Math.max(known.at, day);
   const before = known.day === day ? known.used : 0;
-  return { day, used: before + Math.max(0, now - since) * known.runners, at: Math.max(now, known.at), runners };
+  return {
+    day,
+    used: before + Math.max(0, now - since) * known.runners,
+    at: Math.max(now, known.at),
+    runners,
+  };
 }
 
 /** Is the day's time used up? */
 export function isSpent({ maxRunnerHours }: SetLimits, time: RunnerTime | undefined): boolean {
-  return maxRunnerHours !== undefined && time !== undefined && time.used >= maxRunnerHours * HOUR_MS;
+  return (
+    maxRunnerHours !== undefined && time !== undefined && time.used >= maxRunnerHours * HOUR_MS
+  );
 }
 
 /** When the next day begins (ms since the epoch). */

@@ -36,15 +36,29 @@ export class Passing {
   /** What is to be passed on now. */
   next(parts: SetParts, now: number): PassOnInput {
     const { spec, ending, passAgainAt = 0 } = parts.facts;
-    const jobs = passAgainAt > now ? [] : parts.jobs.lastQueued(Math.min(BATCH, jobsBeyond(parts)), withinLimits(parts).asking);
+    const jobs =
+      passAgainAt > now
+        ? []
+        : parts.jobs.lastQueued(Math.min(BATCH, jobsBeyond(parts)), withinLimits(parts).asking);
     this.#trying.clear();
     this.#back.clear();
     for (const { key } of jobs) this.#trying.add(key);
-    return { set: spec.name, cover: setCover(spec), jobs, ends: ending !== undefined, handingOn: this.#handingOn.slice(0, BATCH) };
+    return {
+      set: spec.name,
+      cover: setCover(spec),
+      jobs,
+      ends: ending !== undefined,
+      handingOn: this.#handingOn.slice(0, BATCH),
+    };
   }
 
   /** It was tried. */
-  done(tried: PassOnInput, { passed, substitutes }: PassedOn, { facts, jobs }: { facts: SetFacts; jobs: SetJobs }, now: number): void {
+  done(
+    tried: PassOnInput,
+    { passed, substitutes }: PassedOn,
+    { facts, jobs }: { facts: SetFacts; jobs: SetJobs },
+    now: number,
+  ): void {
     this.#handingOn.splice(0, tried.handingOn.length);
     const repositories = new Map(tried.jobs.map(({ key, repository }) => [key, repository]));
     let count = 0;
@@ -55,29 +69,47 @@ export class Passing {
         count++;
         const job = jobs.passOn(key, to, now);
         // Heard of while it was under way: whoever has it now has not.
-        if (job?.state !== 'queued') this.#handOn(to, eventOf(key, job, repositories.get(key) ?? '', now));
+        if (job?.state !== 'queued')
+          this.#handOn(to, eventOf(key, job, repositories.get(key) ?? '', now));
       }
     }
-    if (count < tried.jobs.length) facts.passAgainAt = now + (substitutes > 0 ? facts.spec.passOnMs : facts.spec.relistMs);
+    if (count < tried.jobs.length)
+      facts.passAgainAt = now + (substitutes > 0 ? facts.spec.passOnMs : facts.spec.relistMs);
     else if (count > 0) delete facts.passAgainAt;
   }
 
   /** Something was heard of a job. @param before - what was known of it */
   heard(event: JobEvent, before: JobRecord | undefined, job: JobRecord | undefined): void {
-    if (event.action === 'queued' && event.passedBy !== undefined && this.#trying.has(jobKey(event))) this.#back.add(jobKey(event));
-    if (before?.passedTo !== undefined && job !== before && event.action !== 'queued') this.#handOn(before.passedTo, event);
+    if (
+      event.action === 'queued' &&
+      event.passedBy !== undefined &&
+      this.#trying.has(jobKey(event))
+    )
+      this.#back.add(jobKey(event));
+    if (before?.passedTo !== undefined && job !== before && event.action !== 'queued')
+      this.#handOn(before.passedTo, event);
   }
 
   /** The set whose runner runs the job hears of it anyway. */
   #handOn(to: string, event: JobEvent): void {
-    if (workflowIdOfRunner(setNameOf(to), event.runnerName ?? '') === undefined) this.#handingOn.push({ to, event });
+    if (workflowIdOfRunner(setNameOf(to), event.runnerName ?? '') === undefined)
+      this.#handingOn.push({ to, event });
   }
 }
 
 /** What is known of a job, as news; `undefined`: it is over. */
-function eventOf(key: string, job: JobRecord | undefined, repository: string, now: number): JobEvent {
+function eventOf(
+  key: string,
+  job: JobRecord | undefined,
+  repository: string,
+  now: number,
+): JobEvent {
   const [jobId = Number.NaN, runAttempt = 1] = key.split('/').map(Number);
   const event = { jobId, runAttempt, repository, labels: [], at: job?.since ?? now };
   if (job === undefined || job.state === 'left') return { ...event, action: 'completed' };
-  return { ...event, action: 'in_progress', ...(job.runnerName === undefined ? {} : { runnerName: job.runnerName }) };
+  return {
+    ...event,
+    action: 'in_progress',
+    ...(job.runnerName === undefined ? {} : { runnerName: job.runnerName }),
+  };
 }

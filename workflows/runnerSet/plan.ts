@@ -39,8 +39,14 @@ const WEBHOOK_SILENT_MS = 24 * 3_600_000;
 export function planNow(state: SetState, now: number): PlanNow {
   const { facts } = state;
   const { spec } = facts;
-  const runners = state.runners.all().map((runner) => ({ ...runner, held: state.isHeld(runner), unheeding: runner.asked !== undefined && runner.asked.at + spec.relistMs <= now }));
-  const starting = runners.filter((runner) => runner.state === 'starting' && runner.generation === spec.generation).length;
+  const runners = state.runners.all().map((runner) => ({
+    ...runner,
+    held: state.isHeld(runner),
+    unheeding: runner.asked !== undefined && runner.asked.at + spec.relistMs <= now,
+  }));
+  const starting = runners.filter(
+    (runner) => runner.state === 'starting' && runner.generation === spec.generation,
+  ).length;
   const allowance = startAllowance(facts.health, starting, now);
   const paused = facts.pausedBy !== undefined;
   const scaleDownAt = facts.lastScaleUpAt + spec.scaleDownDelayMs;
@@ -78,10 +84,14 @@ export function decideSet(state: SetState, now: number): SetDecision {
     passAt,
     facts.roomAt ?? Number.POSITIVE_INFINITY,
     ...(isSpent(spec.limits, facts.time) ? [nextDay(now)] : []),
-    ...runners.all().flatMap(({ asked }) => (asked === undefined ? [] : [asked.at + spec.relistMs])),
+    ...runners
+      .all()
+      .flatMap(({ asked }) => (asked === undefined ? [] : [asked.at + spec.relistMs])),
     ...(plan.excess > 0 ? [plan.scaleDownAt] : []),
     ...(plan.withheld > 0 && plan.allowance.until !== undefined ? [plan.allowance.until] : []),
-    ...(byGuard ? Array.from(state.guards.values(), (endedAt) => endedAt + spec.recreationGuardMs) : []),
+    ...(byGuard
+      ? Array.from(state.guards.values(), (endedAt) => endedAt + spec.recreationGuardMs)
+      : []),
   ];
   return {
     evaluateSchedule: rescheduleAt <= now,
@@ -103,10 +113,18 @@ export function decideSet(state: SetState, now: number): SetDecision {
 function nextQueueCheckAt({ facts, bounds, jobs }: SetState, byGuard: boolean): number {
   const { spec, ending, queueCheckAskedAt, queueCheckFailure } = facts;
   const needless = bounds.kind === 'fixed' && jobs.queued + jobs.passedOn === 0;
-  const never = ending !== undefined || spec.queueCheckMs === 0 || spec.scope === undefined || needless || queueCheckFailure === QUEUE_CHECK_UNSUPPORTED;
+  const never =
+    ending !== undefined ||
+    spec.queueCheckMs === 0 ||
+    spec.scope === undefined ||
+    needless ||
+    queueCheckFailure === QUEUE_CHECK_UNSUPPORTED;
   if (never) return Number.POSITIVE_INFINITY;
   if (queueCheckAskedAt === undefined) return 0;
-  return queueCheckAskedAt + (byGuard ? Math.min(spec.guardLookMs, spec.queueCheckMs) : spec.queueCheckMs);
+  return (
+    queueCheckAskedAt +
+    (byGuard ? Math.min(spec.guardLookMs, spec.queueCheckMs) : spec.queueCheckMs)
+  );
 }
 
 /** Do runners that are started now have to tell when their jobs start? Not where events do; one that is not ephemeral would have to tell the end, too. */
@@ -186,34 +204,69 @@ export function planSet(facts: PlanFacts): SetPlan {
   const { runners, generation, mode } = facts;
   const staying = runners.filter(({ state }) => state !== 'draining');
   const unheeding = runners.filter((runner) => runner.unheeding);
-  if (mode === 'end') return { start: 0, drain: [...staying, ...unheeding].map(({ workflowId }) => ({ workflowId, why: 'the set ends' })), excess: 0, withheld: 0, crowded: 0 };
+  if (mode === 'end')
+    return {
+      start: 0,
+      drain: [...staying, ...unheeding].map(({ workflowId }) => ({
+        workflowId,
+        why: 'the set ends',
+      })),
+      excess: 0,
+      withheld: 0,
+      crowded: 0,
+    };
   const current = staying.filter((runner) => runner.generation === generation);
   const old = staying.filter((runner) => runner.generation !== generation);
   const oldLeft = runners.filter((runner) => runner.generation !== generation).length;
 
-  const missing = missingRunners(facts, current.length, old.filter(({ held }) => held).length, oldLeft);
+  const missing = missingRunners(
+    facts,
+    current.length,
+    old.filter(({ held }) => held).length,
+    oldLeft,
+  );
   const room = facts.most + Math.min(facts.maxSurge, oldLeft) - runners.length;
   const startable = Math.max(0, Math.min(missing, room));
   const start = Math.min(Math.max(0, startable - facts.guardedPlaces), facts.mayStart);
   const kept = { start, withheld: startable - start, crowded: missing - startable };
   if (mode === 'leave') return { ...kept, drain: [], excess: 0 };
 
-  const again = unheeding.filter(({ held }) => !held).map(({ workflowId }) => ({ workflowId, why: ASKED_BEFORE }));
+  const again = unheeding
+    .filter(({ held }) => !held)
+    .map(({ workflowId }) => ({ workflowId, why: ASKED_BEFORE }));
   const leaving = [...again, ...rolloutDrains(facts, current, old)];
   const free = current.filter(({ held }) => !held);
-  const inTurn = [...byAge(free.filter(({ state }) => state === 'starting')).toReversed(), ...byAge(free.filter(({ state }) => state === 'idle'))];
+  const inTurn = [
+    ...byAge(free.filter(({ state }) => state === 'starting')).toReversed(),
+    ...byAge(free.filter(({ state }) => state === 'idle')),
+  ];
   const inExcess = inTurn.slice(0, Math.max(0, current.length - facts.desired));
   if (facts.now < facts.scaleDownAt) return { ...kept, drain: leaving, excess: inExcess.length };
-  const scaleDown = inExcess.map(({ workflowId }) => ({ workflowId, why: 'there are more runners than wanted' }));
+  const scaleDown = inExcess.map(({ workflowId }) => ({
+    workflowId,
+    why: 'there are more runners than wanted',
+  }));
   return { ...kept, drain: [...leaving, ...scaleDown], excess: 0 };
 }
 
-function missingRunners({ desired, maxSurge }: PlanFacts, current: number, oldHeld: number, oldLeft: number): number {
+function missingRunners(
+  { desired, maxSurge }: PlanFacts,
+  current: number,
+  oldHeld: number,
+  oldLeft: number,
+): number {
   const missing = desired - current - oldHeld;
-  return Math.max(0, oldLeft === 0 ? missing : Math.min(missing, desired + maxSurge - current - oldLeft));
+  return Math.max(
+    0,
+    oldLeft === 0 ? missing : Math.min(missing, desired + maxSurge - current - oldLeft),
+  );
 }
 
-function rolloutDrains({ desired, mayStart }: PlanFacts, current: readonly PlannedRunner[], old: readonly PlannedRunner[]): SetPlan['drain'] {
+function rolloutDrains(
+  { desired, mayStart }: PlanFacts,
+  current: readonly PlannedRunner[],
+  old: readonly PlannedRunner[],
+): SetPlan['drain'] {
   const online = current.filter(({ state }) => state === 'idle' || state === 'busy').length;
   const spare = old.length + online - desired;
   // Without a way to start new ones the old ones are all there is, unless nothing wants them.
@@ -224,10 +277,14 @@ function rolloutDrains({ desired, mayStart }: PlanFacts, current: readonly Plann
     ...byAge(free.filter(({ state }) => state === 'idle')),
     ...byAge(free.filter(({ state, ephemeral }) => state === 'busy' && !ephemeral)),
   ];
-  return inTurn.slice(0, spare).map(({ workflowId }) => ({ workflowId, why: 'the template has changed' }));
+  return inTurn
+    .slice(0, spare)
+    .map(({ workflowId }) => ({ workflowId, why: 'the template has changed' }));
 }
 
 /** Oldest first; of the same age in the order of their ids, so that a plan made twice is the same. */
 function byAge(runners: readonly PlannedRunner[]): PlannedRunner[] {
-  return runners.toSorted((a, b) => a.startedAt - b.startedAt || (a.workflowId < b.workflowId ? -1 : 1));
+  return runners.toSorted(
+    (a, b) => a.startedAt - b.startedAt || (a.workflowId < b.workflowId ? -1 : 1),
+  );
 }

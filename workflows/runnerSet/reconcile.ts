@@ -1,8 +1,28 @@
 import { defined } from '../../core/defined.ts';
-import { CancellationScope, condition, isCancellation, makeContinueAsNewFunc, setCurrentDetails, sleep, upsertMemo, workflowInfo } from '@temporalio/workflow';
+import {
+  CancellationScope,
+  condition,
+  isCancellation,
+  makeContinueAsNewFunc,
+  setCurrentDetails,
+  sleep,
+  upsertMemo,
+  workflowInfo,
+} from '@temporalio/workflow';
 import { queueCheckCalls, settle, temporalCalls, workerCalls } from '../calls.ts';
-import { SET_COVER_MEMO, type RunnerSetInput, type RunnerSetStatus, type SetCover } from '../../core/contract/index.ts';
-import { QUEUE_CHECK_UNSUPPORTED, decideSet, mayTellEndEarly, needsBusyNews, type SetDecision } from './plan.ts';
+import {
+  SET_COVER_MEMO,
+  type RunnerSetInput,
+  type RunnerSetStatus,
+  type SetCover,
+} from '../../core/contract/index.ts';
+import {
+  QUEUE_CHECK_UNSUPPORTED,
+  decideSet,
+  mayTellEndEarly,
+  needsBusyNews,
+  type SetDecision,
+} from './plan.ts';
 import { setCover } from '../../core/domain/setCover.ts';
 import { SET_TASK_TIMEOUT_MS } from '../../core/domain/setPriority.ts';
 import { freshSuffix, runnerWorkflowId } from '../../core/domain/setRunnerNames.ts';
@@ -65,7 +85,10 @@ export class RunningSet {
   #timer: Alarm | undefined;
 
   /** @param how - `done`: ids of the commands that the run before has carried out */
-  constructor(state: SetState, how: { readonly reckoning: Reckoning; readonly done?: readonly string[] | undefined }) {
+  constructor(
+    state: SetState,
+    how: { readonly reckoning: Reckoning; readonly done?: readonly string[] | undefined },
+  ) {
     this.state = state;
     this.#length = new RunLength(how.reckoning);
     this.#commands = new SetCommands(how.done);
@@ -118,13 +141,16 @@ export class RunningSet {
     const { spec, full, ending } = this.state.facts;
     if (spec.scope === undefined) return;
     const cover = setCover(spec, full, ending !== undefined);
-    if (!sameCover(workflowInfo().memo?.[SET_COVER_MEMO], cover)) upsertMemo({ [SET_COVER_MEMO]: cover });
+    if (!sameCover(workflowInfo().memo?.[SET_COVER_MEMO], cover))
+      upsertMemo({ [SET_COVER_MEMO]: cover });
   }
 
   /** @returns `undefined`: there is no command */
   #obey(): Promise<Moment> | undefined {
     if (!this.#commands.hasNext) return undefined;
-    return this.#commands.obey(this.state, (at) => (this.#now = Math.max(this.#now, at))).then((at) => ({ at, hearsay: true }));
+    return this.#commands
+      .obey(this.state, (at) => (this.#now = Math.max(this.#now, at)))
+      .then((at) => ({ at, hearsay: true }));
   }
 
   /** @returns what is being done, after which everything may be different; `undefined`: nothing is to be done now */
@@ -141,7 +167,14 @@ export class RunningSet {
   /** @returns the time, if it is known: its coming has ended the wait, or news that tells it, or a command, which asks for it */
   async #wait({ wakeAt, ended }: SetDecision): Promise<Moment | undefined> {
     const timer = this.#wakeAt(Math.min(wakeAt, this.#now + LONGEST_WAIT_MS));
-    await condition(() => timer.fired || this.#commands.hasNext || this.#inbox.length > 0 || this.#mayContinueAsNew() || (ended && this.#commands.areAnswered));
+    await condition(
+      () =>
+        timer.fired ||
+        this.#commands.hasNext ||
+        this.#inbox.length > 0 ||
+        this.#mayContinueAsNew() ||
+        (ended && this.#commands.areAnswered),
+    );
     if (timer.fired) this.#known = Math.max(this.#known, timer.at);
     if (this.#inbox.length > 0) return this.#toldTime();
     if (timer.fired) return { at: timer.at };
@@ -153,17 +186,29 @@ export class RunningSet {
    * anybody, and a set that believed any time would believe every deadline over, for good.
    */
   #toldTime(): Moment | undefined {
-    const at = this.#inbox.reduce((latest, news) => Math.max(latest, news.at ?? Number.POSITIVE_INFINITY), 0);
+    const at = this.#inbox.reduce(
+      (latest, news) => Math.max(latest, news.at ?? Number.POSITIVE_INFINITY),
+      0,
+    );
     return at <= this.#known + this.state.facts.spec.relistMs ? { at, hearsay: true } : undefined;
   }
 
   /** One timer, which stays as long as it is early enough: most news moves nothing, and must not cost a timer each. */
   #wakeAt(at: number): Alarm {
-    if (this.#timer !== undefined && !this.#timer.fired && this.#timer.at <= at && this.#timer.at > this.#now) return this.#timer;
+    if (
+      this.#timer !== undefined &&
+      !this.#timer.fired &&
+      this.#timer.at <= at &&
+      this.#timer.at > this.#now
+    )
+      return this.#timer;
     this.#timer?.scope.cancel();
     const timer: Alarm = { at, scope: new CancellationScope(), fired: false };
     this.#timer = timer;
-    const sleeping = timer.scope.run(async () => await sleep(Math.max(1, at - this.#now), { summary: 'until something changes by itself' }));
+    const sleeping = timer.scope.run(
+      async () =>
+        await sleep(Math.max(1, at - this.#now), { summary: 'until something changes by itself' }),
+    );
     void sleeping.then(
       () => (timer.fired = true),
       (error: unknown) => {
@@ -175,7 +220,9 @@ export class RunningSet {
 
   #mayContinueAsNew(): boolean {
     // Only the run that was asked to cancel can end Cancelled: it goes on as long as it may.
-    const isTime = workflowInfo().continueAsNewSuggested || (this.#length.isLong && this.state.facts.cancelled !== true);
+    const isTime =
+      workflowInfo().continueAsNewSuggested ||
+      (this.#length.isLong && this.state.facts.cancelled !== true);
     return isTime && this.#commands.areAnswered;
   }
 
@@ -185,19 +232,33 @@ export class RunningSet {
    */
   async #continueAsNew(input: RunnerSetInput): Promise<never> {
     const memo = workflowInfo().memo ?? {};
-    return await makeContinueAsNewFunc<(input: RunnerSetInput, carried: CarriedSet) => Promise<unknown>>({ memo, workflowTaskTimeout: SET_TASK_TIMEOUT_MS })(input, { ...this.state.carry(), commandsDone: this.#commands.carry() });
+    return await makeContinueAsNewFunc<
+      (input: RunnerSetInput, carried: CarriedSet) => Promise<unknown>
+    >({ memo, workflowTaskTimeout: SET_TASK_TIMEOUT_MS })(input, {
+      ...this.state.carry(),
+      commandsDone: this.#commands.carry(),
+    });
   }
 
   async #evaluateSchedule(): Promise<Timed> {
-    const { at, schedule } = await workerCalls('which schedule holds now?').evaluateSchedules({ schedules: this.state.facts.spec.schedules });
+    const { at, schedule } = await workerCalls('which schedule holds now?').evaluateSchedules({
+      schedules: this.state.facts.spec.schedules,
+    });
     this.#inbox.push({ news: (state, now) => state.reschedule(schedule, at, now) });
     return { at };
   }
 
   async #list(): Promise<Timed> {
-    const { at, runners } = await temporalCalls('which runners are there?').listRunners({ set: this.state.facts.spec.name });
+    const { at, runners } = await temporalCalls('which runners are there?').listRunners({
+      set: this.state.facts.spec.name,
+    });
     const doubtful = this.state.doubtful(runners, at);
-    const found = doubtful.length === 0 ? { at, gone: [] } : await temporalCalls(`are ${doubtful.length} runners gone?`).findGone({ workflowIds: doubtful });
+    const found =
+      doubtful.length === 0
+        ? { at, gone: [] }
+        : await temporalCalls(`are ${doubtful.length} runners gone?`).findGone({
+            workflowIds: doubtful,
+          });
     this.#inbox.push({ news: (state, now) => state.listed(runners, found.gone, now) });
     return { at: found.at };
   }
@@ -210,14 +271,30 @@ export class RunningSet {
     this.#checkingQueue = true;
     const askedAt = this.#now;
     state.queueCheckBegins(askedAt);
-    const maxAgeMs = Math.min(LOOK_SHARE * (state.guards.size > 0 ? guardLookMs : queueCheckMs), OLDEST_LOOK_MS);
+    const maxAgeMs = Math.min(
+      LOOK_SHARE * (state.guards.size > 0 ? guardLookMs : queueCheckMs),
+      OLDEST_LOOK_MS,
+    );
     const { here: passedHere, to: passedTo } = state.jobs.passed();
     const overdue = state.jobs.overdue(askedAt - queueCheckMs, MAX_OVERDUE);
-    const look = { set: name, taskQueue: workflowInfo().taskQueue, scope, credential, labels, askedAt, maxAgeMs, overdue, passedHere, passedTo };
+    const look = {
+      set: name,
+      taskQueue: workflowInfo().taskQueue,
+      scope,
+      credential,
+      labels,
+      askedAt,
+      maxAgeMs,
+      overdue,
+      passedHere,
+      passedTo,
+    };
     void settle(queueCheckCalls(credential, scope).lookForQueuedJobs(look)).then((called) => {
       this.#checkingQueue = false;
       if (called.kind === 'done' && called.value.supported) return;
-      this.receive((now) => now.queueNotChecked(called.kind === 'failed' ? called.message : QUEUE_CHECK_UNSUPPORTED));
+      this.receive((now) =>
+        now.queueNotChecked(called.kind === 'failed' ? called.message : QUEUE_CHECK_UNSUPPORTED),
+      );
     });
   }
 
@@ -234,24 +311,60 @@ export class RunningSet {
     const traces = this.state.jobs.traces.take(count);
     const runners = Array.from({ length: count }, (_none, index) => {
       const [slot, trace] = [free[index], traces[index]];
-      return { workflowId: runnerWorkflowId(name, freshSuffix(Math.random)), ...defined({ slot, trace }) };
+      return {
+        workflowId: runnerWorkflowId(name, freshSuffix(Math.random)),
+        ...defined({ slot, trace }),
+      };
     });
     // Before they are started: an end that is told at once must find them.
     this.state.starting(runners, this.#now);
-    const { at, refused, why = 'refused' } = await temporalCalls(`start ${count} runners`).startRunners({ set: name, generation, ephemeral, template, tellsBusy: needsBusyNews(this.state, this.#now), tellsEndEarly: mayTellEndEarly(this.state), priority, runners });
-    if (refused.length > 0) this.#inbox.push({ news: (state, now) => state.notStarted(refused, why, now) });
+    const {
+      at,
+      refused,
+      why = 'refused',
+    } = await temporalCalls(`start ${count} runners`).startRunners({
+      set: name,
+      generation,
+      ephemeral,
+      template,
+      tellsBusy: needsBusyNews(this.state, this.#now),
+      tellsEndEarly: mayTellEndEarly(this.state),
+      priority,
+      runners,
+    });
+    if (refused.length > 0)
+      this.#inbox.push({ news: (state, now) => state.notStarted(refused, why, now) });
     return { at };
   }
 
   async #drain(drain: SetDecision['drain']): Promise<Timed> {
     const runners = [...drain];
-    const { at, gone } = await temporalCalls(`drain ${runners.length} runners`).drainRunners({ runners });
-    this.#inbox.push({ news: (state, now) => state.draining(runners.map(({ workflowId }) => workflowId), gone, now) });
+    const { at, gone } = await temporalCalls(`drain ${runners.length} runners`).drainRunners({
+      runners,
+    });
+    this.#inbox.push({
+      news: (state, now) =>
+        state.draining(
+          runners.map(({ workflowId }) => workflowId),
+          gone,
+          now,
+        ),
+    });
     return { at };
   }
 }
 
 function sameCover(memo: unknown, cover: SetCover): boolean {
   const { labels, scope, scopeKind, group, full, ends } = (memo ?? {}) as Partial<SetCover>;
-  return JSON.stringify([labels, scope, scopeKind, group, full, ends]) === JSON.stringify([cover.labels, cover.scope, cover.scopeKind, cover.group, cover.full, cover.ends]);
+  return (
+    JSON.stringify([labels, scope, scopeKind, group, full, ends]) ===
+    JSON.stringify([
+      cover.labels,
+      cover.scope,
+      cover.scopeKind,
+      cover.group,
+      cover.full,
+      cover.ends,
+    ])
+  );
 }

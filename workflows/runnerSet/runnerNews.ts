@@ -12,16 +12,27 @@ export function readRunnerNews(body: unknown): TimedRunnerNews[] {
 function isRunnerNews(news: unknown): news is TimedRunnerNews {
   if (!isObject(news)) return false;
   const { kind, workflowId, runnerName, at } = news;
-  if (typeof workflowId !== 'string' || typeof runnerName !== 'string' || !Number.isFinite(at)) return false;
+  if (typeof workflowId !== 'string' || typeof runnerName !== 'string' || !Number.isFinite(at))
+    return false;
   return kind === 'online' || kind === 'busy' || (kind === 'ended' && isEnd(news));
 }
 
 function isEnd({ outcome, cause, wasOnline, ranJob }: Record<string, unknown>): boolean {
-  const known = (names: readonly string[], name: unknown): boolean => names.some((one) => one === name);
-  return known(RUNNER_OUTCOMES, outcome) && (cause === undefined || known(RUNNER_CAUSES, cause)) && typeof wasOnline === 'boolean' && typeof ranJob === 'boolean';
+  const known = (names: readonly string[], name: unknown): boolean =>
+    names.some((one) => one === name);
+  return (
+    known(RUNNER_OUTCOMES, outcome) &&
+    (cause === undefined || known(RUNNER_CAUSES, cause)) &&
+    typeof wasOnline === 'boolean' &&
+    typeof ranJob === 'boolean'
+  );
 }
 
-export function takeRunnerNews(state: SetState, news: readonly TimedRunnerNews[], now: number): void {
+export function takeRunnerNews(
+  state: SetState,
+  news: readonly TimedRunnerNews[],
+  now: number,
+): void {
   for (const one of news) {
     if (one.kind === 'ended') state.ended(one, now);
     else state[one.kind](one, now);

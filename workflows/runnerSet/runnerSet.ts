@@ -1,5 +1,14 @@
-import { CancelledFailure, CancellationScope, patched, upsertSearchAttributes } from '@temporalio/workflow';
-import { SEARCH_ATTRIBUTES, type RunnerSetInput, type RunnerSetStatus } from '../../core/contract/index.ts';
+import {
+  CancelledFailure,
+  CancellationScope,
+  patched,
+  upsertSearchAttributes,
+} from '@temporalio/workflow';
+import {
+  SEARCH_ATTRIBUTES,
+  type RunnerSetInput,
+  type RunnerSetStatus,
+} from '../../core/contract/index.ts';
 import { admission } from '../calls.ts';
 import { RunningSet } from './reconcile.ts';
 import { listen } from './handlers.ts';
@@ -15,7 +24,10 @@ import { SetState } from './state.ts';
  * @param carried - state of the run before, when this one continues it
  * @throws ApplicationFailure `InvalidInput` (non-retryable), naming every bad field
  */
-export async function runnerSet(input: RunnerSetInput, carried?: CarriedSet): Promise<RunnerSetStatus> {
+export async function runnerSet(
+  input: RunnerSetInput,
+  carried?: CarriedSet,
+): Promise<RunnerSetStatus> {
   // Before the first local activity: after one that took long a replay does not know of the marker yet.
   const reckoning = patched('runnerSet-counted-events') ? COUNTED : FIRST;
   const state = carried === undefined ? await admit(input) : SetState.restore(carried);
@@ -27,7 +39,8 @@ export async function runnerSet(input: RunnerSetInput, carried?: CarriedSet): Pr
     set.receive((state) => state.end('the workflow was cancelled', true));
   });
   await CancellationScope.nonCancellable(async () => await set.run(input));
-  if (cancelRequested) throw new CancelledFailure(`The set ${input.name} was cancelled, and its runners have left.`);
+  if (cancelRequested)
+    throw new CancelledFailure(`The set ${input.name} was cancelled, and its runners have left.`);
   return set.status();
 }
 

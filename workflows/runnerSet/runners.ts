@@ -1,7 +1,11 @@
 /** The runners of a set, as far as it knows: from its own starts, their signals, job events and Temporal's visibility. */
 import { defined } from '../../core/defined.ts';
 import type { RunnerPhase, SetRunnerStatus } from '../../core/contract/index.ts';
-import { runnerWorkflowId, suffixOf, workflowIdOfRunner } from '../../core/domain/setRunnerNames.ts';
+import {
+  runnerWorkflowId,
+  suffixOf,
+  workflowIdOfRunner,
+} from '../../core/domain/setRunnerNames.ts';
 import type { ListedRunner } from '../../core/calls/index.ts';
 import { BUSY_LAG_MS } from './jobs.ts';
 
@@ -25,7 +29,18 @@ export interface SetRunner {
 }
 
 /** suffix of the workflow id, index of the generation, state, startedAt, slot or -1, runner name or "", jobSeen, busySince or 0, when asked to drain or 0, how often */
-export type CarriedRunner = readonly [string, number, SetRunner['state'], number, number, string, boolean, number, number, number];
+export type CarriedRunner = readonly [
+  string,
+  number,
+  SetRunner['state'],
+  number,
+  number,
+  string,
+  boolean,
+  number,
+  number,
+  number,
+];
 
 export interface CarriedRunners {
   /** Hash, and whether its runners are ephemeral. */
@@ -42,7 +57,12 @@ const REMEMBER_ENDED_MS = 60_000;
 /** A runner of an unknown template: a set of this name was lost, and made anew. Whatever its template was, it is not known to be of now. */
 const UNKNOWN_GENERATION = ['unknown', true] as const;
 
-const LEAVING: ReadonlySet<RunnerPhase> = new Set(['Draining', 'Unregistering', 'TearingDown', 'Gone']);
+const LEAVING: ReadonlySet<RunnerPhase> = new Set([
+  'Draining',
+  'Unregistering',
+  'TearingDown',
+  'Gone',
+]);
 
 export class SetRunners {
   readonly #set: string;
@@ -52,7 +72,18 @@ export class SetRunners {
   constructor(set: string, carried?: CarriedRunners) {
     this.#set = set;
     if (carried === undefined) return;
-    for (const [suffix, index, state, startedAt, slot, runnerName, jobSeen, busySince, askedAt, times] of carried.runners) {
+    for (const [
+      suffix,
+      index,
+      state,
+      startedAt,
+      slot,
+      runnerName,
+      jobSeen,
+      busySince,
+      askedAt,
+      times,
+    ] of carried.runners) {
       const workflowId = runnerWorkflowId(set, suffix);
       const [generation, ephemeral] = carried.generations[index] ?? UNKNOWN_GENERATION;
       this.#runners.set(workflowId, {
@@ -72,12 +103,25 @@ export class SetRunners {
   }
 
   carry(): CarriedRunners {
-    const generations = [...new Map(this.all().map(({ generation, ephemeral }) => [generation, ephemeral]))];
+    const generations = [
+      ...new Map(this.all().map(({ generation, ephemeral }) => [generation, ephemeral])),
+    ];
     const index = new Map(generations.map(([generation], at) => [generation, at]));
     const suffix = (workflowId: string): string => suffixOf(this.#set, workflowId) ?? workflowId;
     return {
       generations,
-      runners: [...this.#runners.values()].map((one): CarriedRunner => [suffix(one.workflowId), index.get(one.generation) ?? -1, one.state, one.startedAt, one.slot ?? -1, one.runnerName ?? '', one.jobSeen, one.busySince ?? 0, one.asked?.at ?? 0, one.asked?.times ?? 0]),
+      runners: [...this.#runners.values()].map((one): CarriedRunner => [
+        suffix(one.workflowId),
+        index.get(one.generation) ?? -1,
+        one.state,
+        one.startedAt,
+        one.slot ?? -1,
+        one.runnerName ?? '',
+        one.jobSeen,
+        one.busySince ?? 0,
+        one.asked?.at ?? 0,
+        one.asked?.times ?? 0,
+      ]),
       ended: [...this.#ended].map(([workflowId, at]) => [suffix(workflowId), at]),
     };
   }
@@ -96,8 +140,21 @@ export class SetRunners {
     return this.#runners.get(nameOrId) ?? (named?.runnerName === nameOrId ? named : undefined);
   }
 
-  add({ workflowId, slot }: { workflowId: string; slot?: number }, generation: string, ephemeral: boolean, now: number): void {
-    this.#runners.set(workflowId, { workflowId, generation, ephemeral, startedAt: now, state: 'starting', jobSeen: false, ...defined({ slot }) });
+  add(
+    { workflowId, slot }: { workflowId: string; slot?: number },
+    generation: string,
+    ephemeral: boolean,
+    now: number,
+  ): void {
+    this.#runners.set(workflowId, {
+      workflowId,
+      generation,
+      ephemeral,
+      startedAt: now,
+      state: 'starting',
+      jobSeen: false,
+      ...defined({ slot }),
+    });
   }
 
   enter(runner: SetRunner, state: SetRunner['state'], now: number): void {
@@ -139,12 +196,16 @@ export class SetRunners {
   /** Those that visibility should list by now, and does not: whether they are gone is for Temporal itself to say. */
   missing(listed: readonly ListedRunner[], now: number): string[] {
     const seen = new Set(listed.map(({ workflowId }) => workflowId));
-    return this.all().flatMap(({ workflowId, startedAt }) => (!seen.has(workflowId) && startedAt < now - VISIBILITY_LAG_MS ? [workflowId] : []));
+    return this.all().flatMap(({ workflowId, startedAt }) =>
+      !seen.has(workflowId) && startedAt < now - VISIBILITY_LAG_MS ? [workflowId] : [],
+    );
   }
 
   /** Those listed that are not known, and may be this set's: one that is not there would keep another from being started. */
   strangers(listed: readonly ListedRunner[]): string[] {
-    return listed.flatMap(({ workflowId }) => (!this.#runners.has(workflowId) && this.#isOurs(workflowId) ? [workflowId] : []));
+    return listed.flatMap(({ workflowId }) =>
+      !this.#runners.has(workflowId) && this.#isOurs(workflowId) ? [workflowId] : [],
+    );
   }
 
   /** Not one that has ended meanwhile, or was started by hand with this set's name. */
@@ -156,32 +217,57 @@ export class SetRunners {
    * Takes in what visibility lists: each runner's own word on what it does.
    * @param hasJob - by job events, which are ahead of visibility
    */
-  list(listed: readonly ListedRunner[], now: number, hasJob: (runnerName: string) => boolean): void {
+  list(
+    listed: readonly ListedRunner[],
+    now: number,
+    hasJob: (runnerName: string) => boolean,
+  ): void {
     for (const one of listed) {
       if (!this.#isOurs(one.workflowId)) continue;
       const known = this.#runners.get(one.workflowId) ?? this.#adopt(one);
       // In the place of a runner that it lost, a life goes on with another, which has had no job yet.
-      if (one.runnerName !== undefined && one.runnerName !== known.runnerName) Object.assign(known, { runnerName: one.runnerName, jobSeen: false });
+      if (one.runnerName !== undefined && one.runnerName !== known.runnerName)
+        Object.assign(known, { runnerName: one.runnerName, jobSeen: false });
       const state = stateOf(one.phase, known, hasJob, now);
       if (state === 'draining') delete known.asked;
       if (known.asked === undefined) this.enter(known, state, now);
     }
   }
 
-  #adopt({ workflowId, generation = UNKNOWN_GENERATION[0], ephemeral = UNKNOWN_GENERATION[1], startedAt, slot }: ListedRunner): SetRunner {
-    const runner: SetRunner = { workflowId, generation, ephemeral, startedAt, state: 'starting', jobSeen: false, ...defined({ slot }) };
+  #adopt({
+    workflowId,
+    generation = UNKNOWN_GENERATION[0],
+    ephemeral = UNKNOWN_GENERATION[1],
+    startedAt,
+    slot,
+  }: ListedRunner): SetRunner {
+    const runner: SetRunner = {
+      workflowId,
+      generation,
+      ephemeral,
+      startedAt,
+      state: 'starting',
+      jobSeen: false,
+      ...defined({ slot }),
+    };
     this.#runners.set(workflowId, runner);
     return runner;
   }
 }
 
-function stateOf(phase: RunnerPhase, { runnerName, state, ephemeral, jobSeen, busySince }: SetRunner, hasJob: (runnerName: string) => boolean, now: number): SetRunner['state'] {
+function stateOf(
+  phase: RunnerPhase,
+  { runnerName, state, ephemeral, jobSeen, busySince }: SetRunner,
+  hasJob: (runnerName: string) => boolean,
+  now: number,
+): SetRunner['state'] {
   if (LEAVING.has(phase)) return 'draining';
   if (phase === 'Busy' || (runnerName !== undefined && hasJob(runnerName))) return 'busy';
   // An ephemeral runner that has had its job waits for no other.
   if (ephemeral && jobSeen) return 'busy';
   // Its own word that its job has started is ahead of visibility.
-  if (phase === 'Idle') return ephemeral && busySince !== undefined && now - busySince < BUSY_LAG_MS ? 'busy' : 'idle';
+  if (phase === 'Idle')
+    return ephemeral && busySince !== undefined && now - busySince < BUSY_LAG_MS ? 'busy' : 'idle';
   // One that was leaving is none that is lost: its life goes on with another runner.
   if (state === 'draining') return 'starting';
   // Its own signal that it is online is ahead of visibility.

@@ -1,5 +1,11 @@
 /** How many runners a set wants now, how many jobs it can serve, and how many of them are beyond that. Pure. */
-import { desiredSize, leastAndMost, runnersAskedFor, type Asking, type ScaleBounds } from '../../core/domain/scale.ts';
+import {
+  desiredSize,
+  leastAndMost,
+  runnersAskedFor,
+  type Asking,
+  type ScaleBounds,
+} from '../../core/domain/scale.ts';
 import type { SetFacts } from './carried.ts';
 import type { SetJobs } from './jobs.ts';
 import { isSpent, runnerTime, type JobLimits, type WithinLimits } from './limits.ts';
@@ -15,7 +21,10 @@ export interface SetParts {
 }
 
 /** What follows from it. */
-export type SetSize = Pick<SetFacts, 'desired' | 'asked' | 'askedQueued' | 'full' | 'roomAt' | 'heldBack' | 'time'>;
+export type SetSize = Pick<
+  SetFacts,
+  'desired' | 'asked' | 'askedQueued' | 'full' | 'roomAt' | 'heldBack' | 'time'
+>;
 
 /** Looks at every runner: once after all news of a moment. */
 export function sizeNow(parts: SetParts, now: number): SetSize {
@@ -26,13 +35,19 @@ export function sizeNow(parts: SetParts, now: number): SetSize {
   const asking: Asking = {
     queued,
     assigned,
-    finished: busy.filter(({ ephemeral, jobSeen, runnerName = '' }) => ephemeral && jobSeen && !jobs.assignedTo(runnerName)).length,
+    finished: busy.filter(
+      ({ ephemeral, jobSeen, runnerName = '' }) =>
+        ephemeral && jobSeen && !jobs.assignedTo(runnerName),
+    ).length,
     busyRunners: busy.length,
     confirmedQueued: Math.min(queued, jobs.confirmedSince(checkedAt)),
     busyBeforeCheck: busy.filter(({ busySince = checkedAt }) => busySince < checkedAt).length,
   };
   const wanted = facts.ending !== undefined ? 0 : desiredSize(bounds, asking);
-  const time = limits.of.maxRunnerHours === undefined ? undefined : runnerTime(facts.time, runners.all().length, now);
+  const time =
+    limits.of.maxRunnerHours === undefined
+      ? undefined
+      : runnerTime(facts.time, runners.all().length, now);
   const spent = isSpent(limits.of, time);
   // Who is busy ends with its job; who is idle would only use up more.
   const desired = spent ? Math.min(wanted, busy.length) : wanted;
@@ -43,38 +58,65 @@ export function sizeNow(parts: SetParts, now: number): SetSize {
     asked,
     askedQueued: queued,
     ...room(facts, asked >= places, now),
-    heldBack: { jobs: [...heldBack.values()].reduce((sum, count) => sum + count, 0), runners: wanted - desired },
+    heldBack: {
+      jobs: [...heldBack.values()].reduce((sum, count) => sum + count, 0),
+      runners: wanted - desired,
+    },
     ...(time === undefined ? {} : { time }),
   };
 }
 
 /** A set that was full has room again when it has had some for a while: what it says of itself must not change with every job. */
-function room({ full, roomAt, spec }: SetFacts, isFull: boolean, now: number): Pick<SetFacts, 'full' | 'roomAt'> {
+function room(
+  { full, roomAt, spec }: SetFacts,
+  isFull: boolean,
+  now: number,
+): Pick<SetFacts, 'full' | 'roomAt'> {
   if (isFull || !full) return { full: isFull };
   const at = roomAt ?? now + spec.passOnMs;
   return at <= now ? { full: false } : { full, roomAt: at };
 }
 
 /** The jobs that ask for a place of the set, and of those the ones that its limits let it have runners for. */
-export function withinLimits({ facts, jobs, runners, limits }: Pick<SetParts, 'facts' | 'jobs' | 'runners' | 'limits'>): WithinLimits {
+export function withinLimits({
+  facts,
+  jobs,
+  runners,
+  limits,
+}: Pick<SetParts, 'facts' | 'jobs' | 'runners' | 'limits'>): WithinLimits {
   const leaves = (workflowId: string): boolean => runners.get(workflowId)?.state === 'draining';
   if (!limits.any) return { ...jobs.count(leaves), heldBack: new Map() };
   const counts = jobs.byRepository(leaves);
   // Nobody is left to serve later what a set that ends holds back: one after the other goes to another set.
-  return limits.count(facts.ending === undefined ? counts : new Map([...counts].map(([repository, { queued, assigned }]) => [repository, { queued, assigned }])));
+  return limits.count(
+    facts.ending === undefined
+      ? counts
+      : new Map(
+          [...counts].map(([repository, { queued, assigned }]) => [
+            repository,
+            { queued, assigned },
+          ]),
+        ),
+  );
 }
 
 /** Queued jobs that it cannot serve now. Those that a limit holds back are none of them: another set would serve them against its will. */
 export function jobsBeyond(parts: SetParts): number {
   const { facts, limits } = parts;
   if (facts.spec.scope === undefined || facts.askedQueued === 0) return 0;
-  return Math.max(0, Math.min(facts.askedQueued, facts.asked - placesOf(parts, isSpent(limits.of, facts.time))));
+  return Math.max(
+    0,
+    Math.min(facts.askedQueued, facts.asked - placesOf(parts, isSpent(limits.of, facts.time))),
+  );
 }
 
 /** Jobs that it can have runners for at a time. One that starts no runner has those that are there; one that ends has none. */
 function placesOf({ facts, bounds, runners }: SetParts, spent: boolean): number {
   const { ending, pausedBy, health } = facts;
   if (ending !== undefined) return 0;
-  const startsNone = spent || pausedBy !== undefined || health.openedAt !== undefined || health.deprecated === true;
-  return startsNone ? runners.all().filter(({ state }) => state !== 'draining').length : leastAndMost(bounds).max;
+  const startsNone =
+    spent || pausedBy !== undefined || health.openedAt !== undefined || health.deprecated === true;
+  return startsNone
+    ? runners.all().filter(({ state }) => state !== 'draining').length
+    : leastAndMost(bounds).max;
 }

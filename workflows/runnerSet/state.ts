@@ -1,6 +1,12 @@
 /** All that a set knows, what each piece of news changes in it, and what follows from it. No Temporal here: it is tested as it is. */
 import { defined } from '../../core/defined.ts';
-import type { JobEvent, JobsSeen, RunnerEndedNews, RunnerNews, RunnerSetInput } from '../../core/contract/index.ts';
+import type {
+  JobEvent,
+  JobsSeen,
+  RunnerEndedNews,
+  RunnerNews,
+  RunnerSetInput,
+} from '../../core/contract/index.ts';
 import { HEALTHY, afterEnd, afterFailure, afterOnline } from './breaker.ts';
 import type { CarriedSet, SetFacts } from './carried.ts';
 import type { SetSpec } from '../../core/input/runnerSet.ts';
@@ -38,8 +44,25 @@ export class SetState {
     this.runners = new SetRunners(name, carried?.runners);
   }
 
-  static begin(spec: SetSpec, declaration: RunnerSetInput, schedule: ScheduleNow, now: number): SetState {
-    const state = new SetState({ spec, declaration, at: now, schedule, health: HEALTHY, desired: 0, asked: 0, askedQueued: 0, full: false, heldBack: { jobs: 0, runners: 0 }, lastScaleUpAt: now });
+  static begin(
+    spec: SetSpec,
+    declaration: RunnerSetInput,
+    schedule: ScheduleNow,
+    now: number,
+  ): SetState {
+    const state = new SetState({
+      spec,
+      declaration,
+      at: now,
+      schedule,
+      health: HEALTHY,
+      desired: 0,
+      asked: 0,
+      askedQueued: 0,
+      full: false,
+      heldBack: { jobs: 0, runners: 0 },
+      lastScaleUpAt: now,
+    });
     state.declare(spec, declaration, schedule, now, now);
     state.settle(now);
     return state;
@@ -53,13 +76,26 @@ export class SetState {
   }
 
   carry(): CarriedSet {
-    return { facts: this.facts, holds: [...this.holds], guards: [...this.guards], handingOn: this.passing.carry(), jobs: this.jobs.carry(), runners: this.runners.carry() };
+    return {
+      facts: this.facts,
+      holds: [...this.holds],
+      guards: [...this.guards],
+      handingOn: this.passing.carry(),
+      jobs: this.jobs.carry(),
+      runners: this.runners.carry(),
+    };
   }
 
   // -------------------------------------------------------------------------- news: each costs the same, however many runners and jobs there are
 
   /** Another declaration. A template that differs starts with a clean slate; holds and pauses that it does not mention stay as they are. */
-  declare(spec: SetSpec, { holds, paused, ...declaration }: RunnerSetInput, schedule: ScheduleNow, askedAt: number, now: number): void {
+  declare(
+    spec: SetSpec,
+    { holds, paused, ...declaration }: RunnerSetInput,
+    schedule: ScheduleNow,
+    askedAt: number,
+    now: number,
+  ): void {
     const { facts } = this;
     if (spec.generation !== facts.spec.generation) facts.health = HEALTHY;
     Object.assign(facts, { spec, declaration });
@@ -92,7 +128,9 @@ export class SetState {
     const { facts } = this;
     facts.schedule = schedule;
     if (schedule.until === undefined) delete facts.rescheduleAt;
-    else facts.rescheduleAt = now + Math.min(Math.max(schedule.until - askedAt, SOON_MS), facts.spec.relistMs);
+    else
+      facts.rescheduleAt =
+        now + Math.min(Math.max(schedule.until - askedAt, SOON_MS), facts.spec.relistMs);
   }
 
   pause(reason: string): void {
@@ -145,24 +183,29 @@ export class SetState {
     if (runner === undefined) {
       // It has ended: its place is accounted for, and its job is over. Before the first list nobody knows.
       this.guards.delete(workflowId);
-      if (facts.listedAt !== undefined && job?.state === 'assigned') this.jobs.runnerEnded(workflowId, now);
+      if (facts.listedAt !== undefined && job?.state === 'assigned')
+        this.jobs.runnerEnded(workflowId, now);
       return;
     }
     Object.assign(runner, { runnerName: name, jobSeen: true });
     if (runner.state === 'draining') return;
-    if (job?.state === 'assigned' || runner.ephemeral || this.jobs.assignedTo(name)) this.runners.enter(runner, 'busy', now);
-    else if (event.action === 'completed' && runner.state === 'busy') this.runners.enter(runner, 'idle', now);
+    if (job?.state === 'assigned' || runner.ephemeral || this.jobs.assignedTo(name))
+      this.runners.enter(runner, 'busy', now);
+    else if (event.action === 'completed' && runner.state === 'busy')
+      this.runners.enter(runner, 'idle', now);
   }
 
   online(news: RunnerNews, now: number): void {
     const runner = this.#up(news);
-    if (runner?.state === 'starting') this.runners.enter(runner, this.jobs.assignedTo(news.runnerName) ? 'busy' : 'idle', now);
+    if (runner?.state === 'starting')
+      this.runners.enter(runner, this.jobs.assignedTo(news.runnerName) ? 'busy' : 'idle', now);
   }
 
   /** Its job has started: by its own word, which may come before that it is online, and before the job's event. */
   busy(news: RunnerNews, now: number): void {
     const runner = this.#up(news);
-    if (runner?.state === 'starting' || runner?.state === 'idle') this.runners.enter(runner, 'busy', now);
+    if (runner?.state === 'starting' || runner?.state === 'idle')
+      this.runners.enter(runner, 'busy', now);
   }
 
   #up({ workflowId, runnerName }: RunnerNews): SetRunner | undefined {
@@ -170,7 +213,8 @@ export class SetState {
     const runner = this.runners.get(workflowId);
     if (runner === undefined) {
       // One that this set has not started, or has lost sight of: the list will tell.
-      if (suffixOf(facts.spec.name, workflowId) !== undefined && !this.runners.hasEnded(workflowId)) delete facts.listedAt;
+      if (suffixOf(facts.spec.name, workflowId) !== undefined && !this.runners.hasEnded(workflowId))
+        delete facts.listedAt;
       return undefined;
     }
     runner.runnerName = runnerName;
@@ -180,11 +224,16 @@ export class SetState {
 
   ended(news: RunnerEndedNews, now: number): void {
     const { facts } = this;
-    if (suffixOf(facts.spec.name, news.workflowId) === undefined || this.runners.hasEnded(news.workflowId)) return;
+    if (
+      suffixOf(facts.spec.name, news.workflowId) === undefined ||
+      this.runners.hasEnded(news.workflowId)
+    )
+      return;
     const runner = this.runners.remove(news.workflowId, now);
     this.#letGo(news.workflowId, runner?.runnerName ?? news.runnerName);
     const hadJob = this.jobs.runnerEnded(news.workflowId, now);
-    if (runner !== undefined && runner.generation === facts.spec.generation) facts.health = afterEnd(facts.health, news, runner.startedAt, now, facts.spec);
+    if (runner !== undefined && runner.generation === facts.spec.generation)
+      facts.health = afterEnd(facts.health, news, runner.startedAt, now, facts.spec);
     const unaccounted = news.ranJob && !hadJob && runner?.ephemeral === true && !runner.jobSeen;
     if (unaccounted && this.bounds.kind === 'elastic') this.guards.set(news.workflowId, now);
   }
@@ -212,17 +261,23 @@ export class SetState {
 
   /** Those of whom a list proves nothing: the missing, by the set's own time, which a clock that was ahead has brought ahead of others; and those that the set does not know. */
   doubtful(listed: readonly ListedRunner[], at: number): string[] {
-    return [...this.runners.missing(listed, Math.max(at, this.facts.at)), ...this.runners.strangers(listed)];
+    return [
+      ...this.runners.missing(listed, Math.max(at, this.facts.at)),
+      ...this.runners.strangers(listed),
+    ];
   }
 
   /** @param gone - those of the {@link doubtful} that do not run, by Temporal's own record */
   listed(listed: readonly ListedRunner[], gone: readonly string[], now: number): void {
     const { health, spec } = this.facts;
-    const starting = this.runners.all().filter(({ state, generation }) => state === 'starting' && generation === spec.generation);
+    const starting = this.runners
+      .all()
+      .filter(({ state, generation }) => state === 'starting' && generation === spec.generation);
     this.jobs.listed(listed, now);
     this.runners.list(listed, now, (name) => this.jobs.assignedTo(name));
     // Its own word that it is online was lost.
-    if (starting.some(({ state }) => state === 'idle' || state === 'busy')) this.facts.health = afterOnline(health);
+    if (starting.some(({ state }) => state === 'idle' || state === 'busy'))
+      this.facts.health = afterOnline(health);
     for (const workflowId of gone) this.#vanished(workflowId, now);
     this.facts.listedAt = now;
   }
@@ -274,7 +329,13 @@ export class SetState {
   /** Places that stay empty: no more than there are jobs that the missing events may be about. */
   guardedPlaces(): number {
     if (this.guards.size === 0) return 0;
-    return Math.max(0, Math.min(this.guards.size, this.jobs.queued - this.jobs.confirmedSince(Math.max(...this.guards.values()))));
+    return Math.max(
+      0,
+      Math.min(
+        this.guards.size,
+        this.jobs.queued - this.jobs.confirmedSince(Math.max(...this.guards.values())),
+      ),
+    );
   }
 
   /** Gone without a word: nobody knows what became of it. */
@@ -295,6 +356,7 @@ export class SetState {
   }
 
   #unguard(isOver: (endedAt: number) => boolean): void {
-    for (const [workflowId, endedAt] of this.guards) if (isOver(endedAt)) this.guards.delete(workflowId);
+    for (const [workflowId, endedAt] of this.guards)
+      if (isOver(endedAt)) this.guards.delete(workflowId);
   }
 }

@@ -28,15 +28,28 @@ export function setStatus(state: SetState, now: number): RunnerSetStatus {
     generation: spec.generation,
     desired: facts.desired,
     ...leastAndMost(state.bounds),
-    ...defined({ replicas: state.bounds.kind === 'fixed' ? state.bounds.replicas : undefined, warm: state.bounds.warm || undefined }),
+    ...defined({
+      replicas: state.bounds.kind === 'fixed' ? state.bounds.replicas : undefined,
+      warm: state.bounds.warm || undefined,
+    }),
     runners: state.runners.all().map((runner) => runnerStatus(runner, state.isHeld(runner))),
-    jobs: { ...state.demand(), startedTotal: jobs.startedTotal, completedTotal: jobs.completedTotal },
+    jobs: {
+      ...state.demand(),
+      startedTotal: jobs.startedTotal,
+      completedTotal: jobs.completedTotal,
+    },
     ...defined({
       passedOn: jobs.passedOn || undefined,
-      heldBack: facts.heldBack.jobs + facts.heldBack.runners > 0 ? { ...facts.heldBack } : undefined,
+      heldBack:
+        facts.heldBack.jobs + facts.heldBack.runners > 0 ? { ...facts.heldBack } : undefined,
       runnerHours: facts.time && runnerHours(facts.time),
     }),
-    ...defined({ paused, waitsFor: waitsFor === '' ? undefined : waitsFor, ending: facts.ending, scopeKind: spec.scope?.kind }),
+    ...defined({
+      paused,
+      waitsFor: waitsFor === '' ? undefined : waitsFor,
+      ending: facts.ending,
+      scopeKind: spec.scope?.kind,
+    }),
     labels: [...spec.labels],
     scope: spec.scope?.name ?? '',
     holds: [...state.holds],
@@ -46,13 +59,32 @@ export function setStatus(state: SetState, now: number): RunnerSetStatus {
 /** The answer to a command. */
 export function setAnswer(state: SetState, now: number): SetAnswer {
   const { runners, ...status } = setStatus(state, now);
-  const count = (wanted: SetRunnerStatus['state']): number => runners.filter((runner) => runner.state === wanted).length;
-  return { ...status, runners: { starting: count('starting'), idle: count('idle'), busy: count('busy'), draining: count('draining') } };
+  const count = (wanted: SetRunnerStatus['state']): number =>
+    runners.filter((runner) => runner.state === wanted).length;
+  return {
+    ...status,
+    runners: {
+      starting: count('starting'),
+      idle: count('idle'),
+      busy: count('busy'),
+      draining: count('draining'),
+    },
+  };
 }
 
-function runnerStatus(runner: ReturnType<SetState['runners']['all']>[number], held: boolean): SetRunnerStatus {
+function runnerStatus(
+  runner: ReturnType<SetState['runners']['all']>[number],
+  held: boolean,
+): SetRunnerStatus {
   const { workflowId, runnerName, generation, state, startedAt, slot, asked } = runner;
-  return { workflowId, generation, state, held, startedAt: isoTime(startedAt), ...defined({ runnerName, slot, asked: asked && { at: isoTime(asked.at), times: asked.times } }) };
+  return {
+    workflowId,
+    generation,
+    state,
+    held,
+    startedAt: isoTime(startedAt),
+    ...defined({ runnerName, slot, asked: asked && { at: isoTime(asked.at), times: asked.times } }),
+  };
 }
 
 function whyNoneStarted({ facts }: SetState, { allowance }: PlanNow): string | undefined {
@@ -66,31 +98,73 @@ function whatItWaitsFor(state: SetState, plan: PlanNow, now: number): string {
   const { spec } = facts;
   const until = (at: number): string => `until ${isoTime(at)}`;
   const old = state.runners.all().filter(({ generation }) => generation !== spec.generation).length;
-  const unheeding = state.runners.all().filter(({ asked }) => asked !== undefined && asked.times > 1).length;
+  const unheeding = state.runners
+    .all()
+    .filter(({ asked }) => asked !== undefined && asked.times > 1).length;
   const longQueued = jobs.queuedSince(now - LONG_QUEUED_MS);
   const guardUntil = Math.max(0, ...state.guards.values()) + spec.recreationGuardMs;
   return [
     ...(facts.ending === undefined ? [] : [`its runners to leave, then it ends: ${facts.ending}`]),
-    ...(facts.ending === undefined && old > 0 ? [`rollout: ${old} runners of an earlier template are left`] : []),
-    ...(unheeding > 0 ? [`${unheeding} runners that were asked to drain and do not: each is asked again every ${formatDuration(spec.relistMs)}`] : []),
-    ...(plan.excess > 0 ? [`scale-down of ${plan.excess} runners: not ${until(plan.scaleDownAt)}`] : []),
-    ...(plan.crowded > 0 ? [`places: ${plan.crowded} runners are not started before others are gone, because max counts those that leave`] : []),
-    ...(facts.passAgainAt !== undefined && facts.passAgainAt > now && jobsBeyond(state) > 0 ? [`another set with room for ${jobsBeyond(state)} jobs that it cannot serve now: asked again ${until(facts.passAgainAt)}`] : []),
+    ...(facts.ending === undefined && old > 0
+      ? [`rollout: ${old} runners of an earlier template are left`]
+      : []),
+    ...(unheeding > 0
+      ? [
+          `${unheeding} runners that were asked to drain and do not: each is asked again every ${formatDuration(spec.relistMs)}`,
+        ]
+      : []),
+    ...(plan.excess > 0
+      ? [`scale-down of ${plan.excess} runners: not ${until(plan.scaleDownAt)}`]
+      : []),
+    ...(plan.crowded > 0
+      ? [
+          `places: ${plan.crowded} runners are not started before others are gone, because max counts those that leave`,
+        ]
+      : []),
+    ...(facts.passAgainAt !== undefined && facts.passAgainAt > now && jobsBeyond(state) > 0
+      ? [
+          `another set with room for ${jobsBeyond(state)} jobs that it cannot serve now: asked again ${until(facts.passAgainAt)}`,
+        ]
+      : []),
     ...heldBackWords(state, now),
-    ...(plan.withheld > 0 && plan.guarded > 0 ? [`recreation guard: ${plan.guarded} places stay empty ${until(guardUntil)}, or until the jobs of their runners are accounted for`] : []),
-    ...(plan.withheld > 0 && plan.allowance.until !== undefined ? [`next try: not ${until(plan.allowance.until)}`] : []),
-    ...(longQueued > 0 ? [`runners: ${longQueued} jobs have been queued for more than ${formatDuration(LONG_QUEUED_MS)}`] : []),
-    ...(facts.schedule.index === undefined ? [] : [`schedule ${facts.schedule.index + 1} (${spec.schedules[facts.schedule.index]?.cron ?? ''}) holds${facts.schedule.until === undefined ? '' : ` ${until(facts.schedule.until)}`}`]),
+    ...(plan.withheld > 0 && plan.guarded > 0
+      ? [
+          `recreation guard: ${plan.guarded} places stay empty ${until(guardUntil)}, or until the jobs of their runners are accounted for`,
+        ]
+      : []),
+    ...(plan.withheld > 0 && plan.allowance.until !== undefined
+      ? [`next try: not ${until(plan.allowance.until)}`]
+      : []),
+    ...(longQueued > 0
+      ? [
+          `runners: ${longQueued} jobs have been queued for more than ${formatDuration(LONG_QUEUED_MS)}`,
+        ]
+      : []),
+    ...(facts.schedule.index === undefined
+      ? []
+      : [
+          `schedule ${facts.schedule.index + 1} (${spec.schedules[facts.schedule.index]?.cron ?? ''}) holds${facts.schedule.until === undefined ? '' : ` ${until(facts.schedule.until)}`}`,
+        ]),
   ].join('; ');
 }
 
 function heldBackWords(state: SetState, now: number): string[] {
   const { heldBack, spec, time } = state.facts;
-  const jobs = [...(heldBack.jobs === 0 ? [] : withinLimits(state).heldBack)].toSorted(([, a], [, b]) => b - a);
+  const jobs = [...(heldBack.jobs === 0 ? [] : withinLimits(state).heldBack)].toSorted(
+    ([, a], [, b]) => b - a,
+  );
   const most = jobs.slice(0, MAX_LIMITS).map(([what, count]) => `${count} of ${what}`);
   return [
-    ...(heldBack.jobs === 0 ? [] : [`limits: ${heldBack.jobs} jobs are held back (${most.join('; ')}${jobs.length > most.length ? '; …' : ''})`]),
-    ...(isSpent(spec.limits, time) ? [`maxRunnerHours: ${spec.limits.maxRunnerHours ?? 0} hours of today are used up; ${heldBack.runners} runners are held back until ${isoTime(nextDay(now))}`] : []),
+    ...(heldBack.jobs === 0
+      ? []
+      : [
+          `limits: ${heldBack.jobs} jobs are held back (${most.join('; ')}${jobs.length > most.length ? '; …' : ''})`,
+        ]),
+    ...(isSpent(spec.limits, time)
+      ? [
+          `maxRunnerHours: ${spec.limits.maxRunnerHours ?? 0} hours of today are used up; ${heldBack.runners} runners are held back until ${isoTime(nextDay(now))}`,
+        ]
+      : []),
   ];
 }
 
@@ -98,17 +172,35 @@ function heldBackWords(state: SetState, now: number): string[] {
 export function setDetails(state: SetState, now: number): string {
   const s = setStatus(state, now);
   const { facts } = state;
-  const count = (wanted: SetRunnerStatus['state']): number => s.runners.filter((runner) => runner.state === wanted).length;
-  const row = (name: string, value: string | number | undefined): string[] => (value === undefined || value === '' ? [] : [`| ${name} | ${markdownText(String(value))} |`]);
-  const runners = s.runners.slice(0, MAX_ROWS).map((runner) => `| ${markdownText(runner.workflowId)} | ${runner.state}${runner.asked === undefined ? '' : `, asked ×${runner.asked.times}`}${runner.held ? ', held' : ''} | ${runner.generation} | ${runner.startedAt} |`);
+  const count = (wanted: SetRunnerStatus['state']): number =>
+    s.runners.filter((runner) => runner.state === wanted).length;
+  const row = (name: string, value: string | number | undefined): string[] =>
+    value === undefined || value === '' ? [] : [`| ${name} | ${markdownText(String(value))} |`];
+  const runners = s.runners
+    .slice(0, MAX_ROWS)
+    .map(
+      (runner) =>
+        `| ${markdownText(runner.workflowId)} | ${runner.state}${runner.asked === undefined ? '' : `, asked ×${runner.asked.times}`}${runner.held ? ', held' : ''} | ${runner.generation} | ${runner.startedAt} |`,
+    );
   return [
     `| Set | ${markdownText(s.name)} |`,
     '|---|---|',
     ...row('Runners', `${s.runners.length} of ${s.desired} wanted (${s.min} to ${s.max})`),
-    ...row('', `${count('starting')} starting, ${count('idle')} idle, ${count('busy')} busy, ${count('draining')} leaving`),
-    ...row('Jobs', `${s.jobs.queued} queued, ${s.jobs.assigned} assigned; ${s.jobs.completedTotal} completed in all`),
+    ...row(
+      '',
+      `${count('starting')} starting, ${count('idle')} idle, ${count('busy')} busy, ${count('draining')} leaving`,
+    ),
+    ...row(
+      'Jobs',
+      `${s.jobs.queued} queued, ${s.jobs.assigned} assigned; ${s.jobs.completedTotal} completed in all`,
+    ),
     ...row('', s.passedOn === undefined ? undefined : `${s.passedOn} more wait in other sets`),
-    ...row('Runner-hours today', s.runnerHours === undefined ? undefined : `${s.runnerHours} of ${facts.spec.limits.maxRunnerHours ?? 0}`),
+    ...row(
+      'Runner-hours today',
+      s.runnerHours === undefined
+        ? undefined
+        : `${s.runnerHours} of ${facts.spec.limits.maxRunnerHours ?? 0}`,
+    ),
     ...row('Scope', s.scope),
     ...row('Labels', s.labels.join(', ')),
     ...row('Template', s.generation),
@@ -116,7 +208,9 @@ export function setDetails(state: SetState, now: number): string {
     ...row('Waits for', s.waitsFor),
     ...row('Holds', s.holds.join(', ')),
     ...row('Look at queued jobs', facts.queueCheckFailure),
-    ...(runners.length === 0 ? [] : ['', '| Runner | State | Template | Since |', '|---|---|---|---|', ...runners]),
+    ...(runners.length === 0
+      ? []
+      : ['', '| Runner | State | Template | Since |', '|---|---|---|---|', ...runners]),
     ...(s.runners.length > MAX_ROWS ? ['', `… and ${s.runners.length - MAX_ROWS} more`] : []),
   ].join('\n');
 }

@@ -5,10 +5,12 @@ import type { JobCount } from './limits.ts';
 type Live = ReadonlyMap<string, JobRecord>;
 
 /** Does it ask this set for a runner? */
-export const waitsHere = ({ state, passedTo }: JobRecord): boolean => state === 'queued' && passedTo === undefined;
+export const waitsHere = ({ state, passedTo }: JobRecord): boolean =>
+  state === 'queued' && passedTo === undefined;
 
 /** A job of its own that another set has now. What others have passed here is of their limits; and nobody tells the end of one that has gone back. */
-const isAway = ({ state, passedTo, passedHere }: JobRecord): boolean => passedTo !== undefined && passedHere === undefined && state !== 'left';
+const isAway = ({ state, passedTo, passedHere }: JobRecord): boolean =>
+  passedTo !== undefined && passedHere === undefined && state !== 'left';
 
 /** Does it wait in another set, to which this one has passed it? */
 export const waitsElsewhere = (job: JobRecord): boolean => job.state === 'queued' && isAway(job);
@@ -17,28 +19,53 @@ export const waitsElsewhere = (job: JobRecord): boolean => job.state === 'queued
  * Those that wait here, the last to come first: at the most so many.
  * @param asking - only so many of each repository, the first to come. @default all
  */
-export function lastQueued(live: Live, count: number, asking?: ReadonlyMap<string, number>): { key: string; repository: string; since: number }[] {
-  const waiting = [...live].flatMap(([key, job]) => (waitsHere(job) ? [{ key, repository: job.repository, since: job.since }] : []));
+export function lastQueued(
+  live: Live,
+  count: number,
+  asking?: ReadonlyMap<string, number>,
+): { key: string; repository: string; since: number }[] {
+  const waiting = [...live].flatMap(([key, job]) =>
+    waitsHere(job) ? [{ key, repository: job.repository, since: job.since }] : [],
+  );
   const oldestFirst = waiting.toSorted((a, b) => a.since - b.since || (a.key < b.key ? 1 : -1));
   const left = new Map(asking);
-  const may = asking === undefined ? oldestFirst : oldestFirst.filter(({ repository }) => {
-    const more = left.get(repository) ?? 0;
-    left.set(repository, more - 1);
-    return more > 0;
-  });
+  const may =
+    asking === undefined
+      ? oldestFirst
+      : oldestFirst.filter(({ repository }) => {
+          const more = left.get(repository) ?? 0;
+          left.set(repository, more - 1);
+          return more > 0;
+        });
   return may.toReversed().slice(0, count);
 }
 
 /** Of those that have waited here since before this time, the ones of which nothing was heard for longest: at the most so many. */
-export function overdue(live: Live, before: number, count: number): { key: string; repository: string }[] {
-  const waiting = [...live].flatMap(([key, job]) => (waitsHere(job) && job.seenAt < before ? [{ key, repository: job.repository, seenAt: job.seenAt }] : []));
-  return waiting.toSorted((a, b) => a.seenAt - b.seenAt).slice(0, count).map(({ key, repository }) => ({ key, repository }));
+export function overdue(
+  live: Live,
+  before: number,
+  count: number,
+): { key: string; repository: string }[] {
+  const waiting = [...live].flatMap(([key, job]) =>
+    waitsHere(job) && job.seenAt < before
+      ? [{ key, repository: job.repository, seenAt: job.seenAt }]
+      : [],
+  );
+  return waiting
+    .toSorted((a, b) => a.seenAt - b.seenAt)
+    .slice(0, count)
+    .map(({ key, repository }) => ({ key, repository }));
 }
 
 /** @param assigned - those of the live ones that ask for a place here because they run */
-export function countByRepository(live: Live, assigned: Iterable<JobRecord>): Map<string, JobCount> {
+export function countByRepository(
+  live: Live,
+  assigned: Iterable<JobRecord>,
+): Map<string, JobCount> {
   const counts = new Map<string, { queued: number; assigned: number; elsewhere: number }>();
-  const of = ({ repository }: JobRecord): { queued: number; assigned: number; elsewhere: number } => {
+  const of = ({
+    repository,
+  }: JobRecord): { queued: number; assigned: number; elsewhere: number } => {
     const count = counts.get(repository) ?? { queued: 0, assigned: 0, elsewhere: 0 };
     counts.set(repository, count);
     return count;

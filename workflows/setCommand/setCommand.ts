@@ -1,6 +1,23 @@
-import { ActivityFailure, ApplicationFailure, condition, getExternalWorkflowHandle, isCancellation, setCurrentDetails, setHandler, workflowInfo } from '@temporalio/workflow';
+import {
+  ActivityFailure,
+  ApplicationFailure,
+  condition,
+  getExternalWorkflowHandle,
+  isCancellation,
+  setCurrentDetails,
+  setHandler,
+  workflowInfo,
+} from '@temporalio/workflow';
 import { FAILURE_TYPES } from '../../core/calls/index.ts';
-import { setReplySignal, setRequestSignal, setWorkflowId, type SetAnswer, type SetCommandInput, type SetReply, type SetRequest } from '../../core/contract/index.ts';
+import {
+  setReplySignal,
+  setRequestSignal,
+  setWorkflowId,
+  type SetAnswer,
+  type SetCommandInput,
+  type SetReply,
+  type SetRequest,
+} from '../../core/contract/index.ts';
 import { formatDuration } from '../../core/domain/duration.ts';
 import { isObject } from '../../core/isObject.ts';
 import { markdownText } from '../../core/domain/shownText.ts';
@@ -21,19 +38,26 @@ const LOOKS = 6;
 export async function setCommand(input: SetCommandInput): Promise<SetAnswer> {
   const { workflowId: id } = workflowInfo();
   let reply: SetReply | undefined;
-  setHandler(setReplySignal, (told: unknown) => void (reply ??= readReply(told)), { description: "The set's answer" });
+  setHandler(setReplySignal, (told: unknown) => void (reply ??= readReply(told)), {
+    description: "The set's answer",
+  });
   const { set, ...command } = await admit(input);
   setCurrentDetails(`Tells the set **${markdownText(set)}**: ${command.command}`);
   await send(set, { id, command });
   for (let look = 0; look < LOOKS; look++) {
-    await condition(() => reply !== undefined, LOOK_MS, { summary: 'until the set answers, or is looked for' });
+    await condition(() => reply !== undefined, LOOK_MS, {
+      summary: 'until the set answers, or is looked for',
+    });
     if (reply !== undefined) return answerOf(reply);
     const isGone = await isOver(set);
     // What it said before it ended counts.
     if (reply !== undefined) return answerOf(reply);
     if (isGone) throw fail(FAILURE_TYPES.setNotFound, `the set ${set} ended before it answered`);
   }
-  throw fail(FAILURE_TYPES.setSilent, `the set ${set} has the command and did not answer within ${formatDuration(LOOKS * LOOK_MS)}: it takes effect when the set goes on; see what keeps it with "temporal workflow describe --workflow-id ${setWorkflowId(set)}"`);
+  throw fail(
+    FAILURE_TYPES.setSilent,
+    `the set ${set} has the command and did not answer within ${formatDuration(LOOKS * LOOK_MS)}: it takes effect when the set goes on; see what keeps it with "temporal workflow describe --workflow-id ${setWorkflowId(set)}"`,
+  );
 }
 
 /** No local activity: many at once in a worker that has no room for them in its cache would wait for its tasks to time out. */
@@ -42,7 +66,8 @@ async function admit(input: unknown): Promise<SetCommandInput> {
     return await workerCalls('check the command').admitSetCommand({ input });
   } catch (error) {
     // What is wrong, without the activity around it.
-    if (error instanceof ActivityFailure && error.cause instanceof ApplicationFailure) throw fail(error.cause.type ?? FAILURE_TYPES.invalidInput, error.cause.message);
+    if (error instanceof ActivityFailure && error.cause instanceof ApplicationFailure)
+      throw fail(error.cause.type ?? FAILURE_TYPES.invalidInput, error.cause.message);
     throw error;
   }
 }
@@ -53,19 +78,27 @@ async function send(set: string, request: SetRequest): Promise<void> {
     await getExternalWorkflowHandle(setWorkflowId(set)).signal(setRequestSignal, request);
   } catch (error) {
     if (isCancellation(error)) throw error;
-    if (await isOver(set)) throw fail(FAILURE_TYPES.setNotFound, `no set ${set} runs: see "holdfast set list"`);
-    throw fail(FAILURE_TYPES.setSilent, `the set ${set} takes no command now, and nothing was done: ${error instanceof Error ? error.message : String(error)}`);
+    if (await isOver(set))
+      throw fail(FAILURE_TYPES.setNotFound, `no set ${set} runs: see "holdfast set list"`);
+    throw fail(
+      FAILURE_TYPES.setSilent,
+      `the set ${set} takes no command now, and nothing was done: ${error instanceof Error ? error.message : String(error)}`,
+    );
   }
 }
 
 async function isOver(set: string): Promise<boolean> {
-  const { gone } = await temporalCalls('does the set run?').findGone({ workflowIds: [setWorkflowId(set)] });
+  const { gone } = await temporalCalls('does the set run?').findGone({
+    workflowIds: [setWorkflowId(set)],
+  });
   return gone.length > 0;
 }
 
 /** Whoever may send a signal can send anything. */
 function readReply(told: unknown): SetReply | undefined {
-  return isObject(told) && (isObject(told['answer']) || isObject(told['refused'])) ? (told as unknown as SetReply) : undefined;
+  return isObject(told) && (isObject(told['answer']) || isObject(told['refused']))
+    ? (told as unknown as SetReply)
+    : undefined;
 }
 
 function answerOf(reply: SetReply): SetAnswer {

@@ -1,12 +1,33 @@
 /** Traces lives: for the bundle's `workflowInterceptorModules`. */
 import type { Headers } from '@temporalio/common';
-import { workflowInfo, type WorkflowInboundCallsInterceptor, type WorkflowInterceptors, type WorkflowOutboundCallsInterceptor } from '@temporalio/workflow';
-import { DEREGISTRATION_WORKFLOW, JOB_DEFINITION_WORKFLOW, JOB_GROUP_WORKFLOW, JOB_WORKFLOW, RUNNER_SET_WORKFLOW, RUNNER_WORKFLOW } from '../../core/contract/index.ts';
+import {
+  workflowInfo,
+  type WorkflowInboundCallsInterceptor,
+  type WorkflowInterceptors,
+  type WorkflowOutboundCallsInterceptor,
+} from '@temporalio/workflow';
+import {
+  DEREGISTRATION_WORKFLOW,
+  JOB_DEFINITION_WORKFLOW,
+  JOB_GROUP_WORKFLOW,
+  JOB_WORKFLOW,
+  RUNNER_SET_WORKFLOW,
+  RUNNER_WORKFLOW,
+} from '../../core/contract/index.ts';
 import { Spans, senderOf } from './spans.ts';
 
 /** They end. What has no end of its own, as a set, is in no trace: only what it is told is. */
-const LIVES: ReadonlySet<string> = new Set([RUNNER_WORKFLOW, JOB_WORKFLOW, DEREGISTRATION_WORKFLOW]);
-const OURS: ReadonlySet<string> = new Set([...LIVES, RUNNER_SET_WORKFLOW, JOB_DEFINITION_WORKFLOW, JOB_GROUP_WORKFLOW]);
+const LIVES: ReadonlySet<string> = new Set([
+  RUNNER_WORKFLOW,
+  JOB_WORKFLOW,
+  DEREGISTRATION_WORKFLOW,
+]);
+const OURS: ReadonlySet<string> = new Set([
+  ...LIVES,
+  RUNNER_SET_WORKFLOW,
+  JOB_DEFINITION_WORKFLOW,
+  JOB_GROUP_WORKFLOW,
+]);
 
 /** One set of them for each workflow. Workflows of others, which may be in the same bundle, are not touched. */
 export function interceptors(): WorkflowInterceptors {
@@ -19,34 +40,57 @@ function inbound(spans: Spans): WorkflowInboundCallsInterceptor {
     execute(input, next) {
       const { workflowType } = workflowInfo();
       const sender = LIVES.has(workflowType) ? senderOf(input.headers) : undefined;
-      return sender === undefined ? next(input) : spans.run(`RunWorkflow:${workflowType}`, sender, async () => await next(input));
+      return sender === undefined
+        ? next(input)
+        : spans.run(`RunWorkflow:${workflowType}`, sender, async () => await next(input));
     },
     handleSignal(input, next) {
       const sender = OURS.has(workflowInfo().workflowType) ? senderOf(input.headers) : undefined;
-      return sender === undefined ? next(input) : spans.run(`HandleSignal:${input.signalName}`, sender, async () => await next(input));
+      return sender === undefined
+        ? next(input)
+        : spans.run(`HandleSignal:${input.signalName}`, sender, async () => await next(input));
     },
     handleUpdate(input, next) {
       const sender = OURS.has(workflowInfo().workflowType) ? senderOf(input.headers) : undefined;
-      return sender === undefined ? next(input) : spans.run(`HandleUpdate:${input.name}`, sender, async () => await next(input));
+      return sender === undefined
+        ? next(input)
+        : spans.run(`HandleUpdate:${input.name}`, sender, async () => await next(input));
     },
   };
 }
 
 function outbound(spans: Spans): WorkflowOutboundCallsInterceptor {
   /** In a span of its own, if this is done in one. */
-  const send = <I extends { readonly headers: Headers }, T>(name: string, input: I, next: (input: I) => Promise<T>): Promise<T> => {
+  const send = <I extends { readonly headers: Headers }, T>(
+    name: string,
+    input: I,
+    next: (input: I) => Promise<T>,
+  ): Promise<T> => {
     const active = spans.active();
-    return active === undefined ? next(input) : spans.run(name, active, async (headers) => await next({ ...input, headers: { ...input.headers, ...headers } }));
+    return active === undefined
+      ? next(input)
+      : spans.run(
+          name,
+          active,
+          async (headers) => await next({ ...input, headers: { ...input.headers, ...headers } }),
+        );
   };
   return {
     scheduleActivity: (input, next) => send(`StartActivity:${input.activityType}`, input, next),
-    scheduleLocalActivity: (input, next) => send(`StartActivity:${input.activityType}`, input, next),
-    startChildWorkflowExecution: (input, next) => send(`StartChildWorkflow:${input.workflowType}`, input, next),
+    scheduleLocalActivity: (input, next) =>
+      send(`StartActivity:${input.activityType}`, input, next),
+    startChildWorkflowExecution: (input, next) =>
+      send(`StartChildWorkflow:${input.workflowType}`, input, next),
     signalWorkflow: (input, next) => send(`SignalWorkflow:${input.signalName}`, input, next),
-    continueAsNew: (input, next) => send(`ContinueAsNew:${input.options.workflowType}`, input, next),
+    continueAsNew: (input, next) =>
+      send(`ContinueAsNew:${input.options.workflowType}`, input, next),
     getLogAttributes: (input, next) => {
       const active = spans.active();
-      return next(active === undefined ? input : { ...input, trace_id: active.traceId, span_id: active.spanId });
+      return next(
+        active === undefined
+          ? input
+          : { ...input, trace_id: active.traceId, span_id: active.spanId },
+      );
     },
   };
 }

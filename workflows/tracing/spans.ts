@@ -1,8 +1,18 @@
 import { defaultPayloadConverter, type Headers, type Payload } from '@temporalio/common';
-import { AsyncLocalStorage, ContinueAsNew, getRandomStream, isCancellation, proxySinks } from '@temporalio/workflow';
+import {
+  AsyncLocalStorage,
+  ContinueAsNew,
+  getRandomStream,
+  isCancellation,
+  proxySinks,
+} from '@temporalio/workflow';
 import { TRACE_HEADER, type TraceSinks } from '../../core/calls/index.ts';
 import { defined } from '../../core/defined.ts';
-import { readTraceparent, traceparentOf, type TraceContext } from '../../core/domain/traceContext.ts';
+import {
+  readTraceparent,
+  traceparentOf,
+  type TraceContext,
+} from '../../core/domain/traceContext.ts';
 
 /**
  * The spans of one workflow. Whether there are any follows from its history alone, that is from the headers in it: a worker that exports none
@@ -21,7 +31,11 @@ export class Spans {
   }
 
   /** Does it in a span, which ends with it. @param parent - of the span */
-  async run<T>(name: string, parent: TraceContext, act: (headers: Headers) => Promise<T>): Promise<T> {
+  async run<T>(
+    name: string,
+    parent: TraceContext,
+    act: (headers: Headers) => Promise<T>,
+  ): Promise<T> {
     this.#around ??= new AsyncLocalStorage<TraceContext>();
     const context: TraceContext = { traceId: parent.traceId, spanId: spanId(), sampled: true };
     const startMs = Date.now();
@@ -29,11 +43,20 @@ export class Spans {
     try {
       return await this.#around.run(context, async () => await act(headersOf(context)));
     } catch (error) {
-      if (!(error instanceof ContinueAsNew) && !isCancellation(error)) failure = error instanceof Error ? error.message : String(error);
+      if (!(error instanceof ContinueAsNew) && !isCancellation(error))
+        failure = error instanceof Error ? error.message : String(error);
       throw error;
     } finally {
       const { traceId, spanId: id } = context;
-      proxySinks<TraceSinks>().holdfastSpans.ended({ name, traceId, spanId: id, parentSpanId: parent.spanId, startMs, endMs: Date.now(), ...defined({ failure }) });
+      proxySinks<TraceSinks>().holdfastSpans.ended({
+        name,
+        traceId,
+        spanId: id,
+        parentSpanId: parent.spanId,
+        startMs,
+        endMs: Date.now(),
+        ...defined({ failure }),
+      });
     }
   }
 }
@@ -49,14 +72,17 @@ export function senderOf(headers: Headers): TraceContext | undefined {
 /** Whoever may send a signal may send any header with it: one that says nothing must not stop the workflow. */
 function traceparentIn(header: Payload): unknown {
   try {
-    return defaultPayloadConverter.fromPayload<{ traceparent?: unknown } | null>(header)?.traceparent;
+    return defaultPayloadConverter.fromPayload<{ traceparent?: unknown } | null>(header)
+      ?.traceparent;
   } catch {
     return undefined; // of no encoding that is known, or no JSON
   }
 }
 
 function headersOf(context: TraceContext): Headers {
-  return { [TRACE_HEADER]: defaultPayloadConverter.toPayload({ traceparent: traceparentOf(context) }) };
+  return {
+    [TRACE_HEADER]: defaultPayloadConverter.toPayload({ traceparent: traceparentOf(context) }),
+  };
 }
 
 /** From a stream of its own: a workflow that is traced makes the same random choices as one that is not. */

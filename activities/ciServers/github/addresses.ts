@@ -39,6 +39,8 @@ export function scopeRoute(scope: Scope): { prefix: string; parameters: Record<s
 
 /** The scope as a path, told to the runner's image as RUNNER_SCOPE: `orgs/acme`, `repos/acme/web`, `enterprises/big`. */
 export function scopePath(scope: Scope): string {
-  const collection = { organization: 'orgs', repository: 'repos', enterprise: 'enterprises' }[scope.kind];
+  const collection = { organization: 'orgs', repository: 'repos', enterprise: 'enterprises' }[
+    scope.kind
+  ];
   return `${collection}/${scope.name}`;
 }

@@ -10,28 +10,58 @@ export const runnerAnswer = z
     busy: z.boolean(),
     labels: z.array(z.object({ name: z.string() })),
   })
-  .transform(({ id, name, status, busy, labels }): CiRunner => ({ id, name, online: status === 'online', busy, labels: labels.map((label) => label.name) }));
+  .transform(({ id, name, status, busy, labels }): CiRunner => ({
+    id,
+    name,
+    online: status === 'online',
+    busy,
+    labels: labels.map((label) => label.name),
+  }));
 
-export const runnerListAnswer = z.object({ total_count: z.number().int(), runners: z.array(runnerAnswer) });
+export const runnerListAnswer = z.object({
+  total_count: z.number().int(),
+  runners: z.array(runnerAnswer),
+});
 
-export const jitAnswer = z.object({ runner: z.object({ id: z.number().int(), name: z.string() }), encoded_jit_config: z.string().min(1) });
+export const jitAnswer = z.object({
+  runner: z.object({ id: z.number().int(), name: z.string() }),
+  encoded_jit_config: z.string().min(1),
+});
 
-export const registrationTokenAnswer = z.object({ token: z.string().min(1), expires_at: z.string() });
+export const registrationTokenAnswer = z.object({
+  token: z.string().min(1),
+  expires_at: z.string(),
+});
 
 const runnerGroup = z.object({ id: z.number().int(), name: z.string().min(1) });
 export type RunnerGroup = z.output<typeof runnerGroup>;
-export const runnerGroupListAnswer = z.object({ total_count: z.number().int(), runner_groups: z.array(runnerGroup) });
+export const runnerGroupListAnswer = z.object({
+  total_count: z.number().int(),
+  runner_groups: z.array(runnerGroup),
+});
 
 /** Times of GitHub, as ms since the epoch. */
 const time = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
 
-const repository = z.object({ full_name: z.string(), archived: z.boolean().nullish(), disabled: z.boolean().nullish(), pushed_at: z.string().nullish() });
+const repository = z.object({
+  full_name: z.string(),
+  archived: z.boolean().nullish(),
+  disabled: z.boolean().nullish(),
+  pushed_at: z.string().nullish(),
+});
 
 export const repositoryListAnswer = z.array(repository);
 
-export const installationRepositoriesAnswer = z.object({ total_count: z.number().int(), repository_selection: z.string().nullish(), repositories: z.array(repository) });
+export const installationRepositoriesAnswer = z.object({
+  total_count: z.number().int(),
+  repository_selection: z.string().nullish(),
+  repositories: z.array(repository),
+});
 
-export const runListAnswer = z.object({ total_count: z.number().int(), workflow_runs: z.array(z.object({ id: z.number().int() })) });
+export const runListAnswer = z.object({
+  total_count: z.number().int(),
+  workflow_runs: z.array(z.object({ id: z.number().int() })),
+});
 
 export const jobAnswer = z.object({
   id: z.number().int(),
@@ -48,11 +78,22 @@ export const jobListAnswer = z.object({ total_count: z.number().int(), jobs: z.a
 /** Of what is written nothing is used; but it must be GitHub's answer. */
 export const statusAnswer = z.object({ id: z.number().int(), state: z.string() });
 export const checkRunAnswer = z.object({ id: z.number().int(), external_id: z.string().nullish() });
-export const checkRunListAnswer = z.object({ total_count: z.number().int(), check_runs: z.array(checkRunAnswer) });
+export const checkRunListAnswer = z.object({
+  total_count: z.number().int(),
+  check_runs: z.array(checkRunAnswer),
+});
 
-export const changedFilesAnswer = z.array(z.object({ filename: z.string(), previous_filename: z.string().nullish() }));
+export const changedFilesAnswer = z.array(
+  z.object({ filename: z.string(), previous_filename: z.string().nullish() }),
+);
 
 export const deliveryListAnswer = z.array(
-  z.object({ id: z.number().int(), guid: z.string(), delivered_at: time, status_code: z.number().int(), event: z.string() }),
+  z.object({
+    id: z.number().int(),
+    guid: z.string(),
+    delivered_at: time,
+    status_code: z.number().int(),
+    event: z.string(),
+  }),
 );
 export type ListedDelivery = z.output<typeof deliveryListAnswer>[number];

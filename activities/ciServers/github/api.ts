@@ -11,7 +11,14 @@ import { type Credential, pointsPerMinute } from '../credentials.ts';
 import type { RequestObserver } from '../requestObserver.ts';
 import { SecretSource } from '../secretSource.ts';
 import { AppTokens, PatTokens, type TokenSource } from './auth.ts';
-import { classifyAnswer, classifyFailure, type Classification, type GitHubCall, isConnectionReset, isOutage } from './classify.ts';
+import {
+  classifyAnswer,
+  classifyFailure,
+  type Classification,
+  type GitHubCall,
+  isConnectionReset,
+  isOutage,
+} from './classify.ts';
 import { type GatePass, RateLimitGate } from './rateLimitGate.ts';
 
 /** GitHub keeps a dated version of its REST API for at least two years. */
@@ -21,7 +28,11 @@ const API_VERSION = '2022-11-28';
 const MAX_RENEWALS = 2;
 
 /** What a call needs that is not about runners, in GitHub's words. */
-const RIGHTS: Partial<Record<GitHubCall, string>> = { status: 'commit statuses: write', check_run: 'checks: write', files: 'pull requests: read' };
+const RIGHTS: Partial<Record<GitHubCall, string>> = {
+  status: 'commit statuses: write',
+  check_run: 'checks: write',
+  files: 'pull requests: read',
+};
 
 export interface GitHubApiOptions {
   /** The credential's name. */
@@ -71,9 +82,19 @@ export class GitHubApi {
     const { name, credential, clock, logger } = options;
     this.#options = options;
     this.#dispatcher = dispatcherOf(name, credential);
-    this.#gate = new RateLimitGate(name, { maxInFlight: credential.maxInFlight, pointsPerMinute: pointsPerMinute(credential) }, clock);
+    this.#gate = new RateLimitGate(
+      name,
+      { maxInFlight: credential.maxInFlight, pointsPerMinute: pointsPerMinute(credential) },
+      clock,
+    );
     const host = new URL(credential.apiUrl).host;
-    this.#breaker = new CircuitBreaker(clock, (why) => new CiServerError('unavailable', `credential "${name}": not sent to ${host}: ${why}`, { retryAfterMs: OUTAGE_RETRY_MS }));
+    this.#breaker = new CircuitBreaker(
+      clock,
+      (why) =>
+        new CiServerError('unavailable', `credential "${name}": not sent to ${host}: ${why}`, {
+          retryAfterMs: OUTAGE_RETRY_MS,
+        }),
+    );
     const log = {
       debug: () => undefined,
       info: () => undefined,
@@ -84,11 +105,21 @@ export class GitHubApi {
       baseUrl: credential.apiUrl,
       userAgent: 'holdfast',
       log,
-      request: { log, fetch: (url: string, init: object) => fetch(url, { ...init, dispatcher: this.#dispatcher }) },
+      request: {
+        log,
+        fetch: (url: string, init: object) => fetch(url, { ...init, dispatcher: this.#dispatcher }),
+      },
     });
-    this.#octokit.hook.wrap('request', (send, sent) => this.#throughGate(send as unknown as Send, sent as Sent) as Promise<OctokitResponse>);
+    this.#octokit.hook.wrap(
+      'request',
+      (send, sent) =>
+        this.#throughGate(send as unknown as Send, sent as Sent) as Promise<OctokitResponse>,
+    );
     const secret = new SecretSource(name, credential);
-    this.#tokens = credential.type === 'pat' ? new PatTokens(secret) : new AppTokens(secret, credential, this.#octokit, clock);
+    this.#tokens =
+      credential.type === 'pat'
+        ? new PatTokens(secret)
+        : new AppTokens(secret, credential, this.#octokit, clock);
   }
 
   /**
@@ -101,13 +132,21 @@ export class GitHubApi {
         return answerOf(
           await this.#octokit.request(request.route, {
             ...request.parameters,
-            headers: defined({ authorization: `token ${token}`, 'x-github-api-version': API_VERSION, 'if-none-match': request.etag }),
+            headers: defined({
+              authorization: `token ${token}`,
+              'x-github-api-version': API_VERSION,
+              'if-none-match': request.etag,
+            }),
             request: defined({ signal }),
           }),
         );
       } catch (error) {
         signal?.throwIfAborted();
-        if (renewals < MAX_RENEWALS && (error as Failed).response?.status === 401 && (await this.#tokens.renew(token, signal))) {
+        if (
+          renewals < MAX_RENEWALS &&
+          (error as Failed).response?.status === 401 &&
+          (await this.#tokens.renew(token, signal))
+        ) {
           token = await this.#token(request, signal);
           continue;
         }
@@ -121,9 +160,14 @@ export class GitHubApi {
    * @throws as {@link request}; CiServerError `credentials` when the credential is no App
    */
   async requestAsApp(request: GitHubRequest, signal?: AbortSignal): Promise<GitHubAnswer> {
-    if (!(this.#tokens instanceof AppTokens)) throw this.error('credentials', request, 'only a GitHub App may ask this');
+    if (!(this.#tokens instanceof AppTokens))
+      throw this.error('credentials', request, 'only a GitHub App may ask this');
     try {
-      const parameters = { ...request.parameters, headers: { 'x-github-api-version': API_VERSION }, request: defined({ signal }) };
+      const parameters = {
+        ...request.parameters,
+        headers: { 'x-github-api-version': API_VERSION },
+        request: defined({ signal }),
+      };
       return answerOf(await this.#tokens.requestAsApp(request.route, parameters));
     } catch (error) {
       signal?.throwIfAborted();
@@ -134,24 +178,42 @@ export class GitHubApi {
   #noSuccess(request: GitHubRequest, error: unknown): GitHubAnswer {
     if ((error as Failed).response?.status === 304) return { status: 304, data: undefined };
     const { failure, status } = this.#classify(request.call, error);
-    if (failure.kind === 'not_found') return { status: 404, data: undefined, reason: failure.reason };
+    if (failure.kind === 'not_found')
+      return { status: 404, data: undefined, reason: failure.reason };
     throw this.#error(failure, request, status, error);
   }
 
   /** The answer's fields. @throws CiServerError `credentials` on a 404 that can only mean the scope, `unavailable` when this is not GitHub's answer */
   parse<T extends z.ZodType>(schema: T, answer: GitHubAnswer, request: GitHubRequest): z.output<T> {
     if (answer.status === 404) {
-      const enterprise = request.route.includes('{enterprise}') ? '; fine-grained tokens and GitHub Apps have no access to enterprises' : '';
-      throw this.error('credentials', request, `${answer.reason ?? 'Not Found'}: it does not exist, or the credential cannot see it${enterprise}`, 404);
+      const enterprise = request.route.includes('{enterprise}')
+        ? '; fine-grained tokens and GitHub Apps have no access to enterprises'
+        : '';
+      throw this.error(
+        'credentials',
+        request,
+        `${answer.reason ?? 'Not Found'}: it does not exist, or the credential cannot see it${enterprise}`,
+        404,
+      );
     }
     const result = schema.safeParse(answer.data);
     if (result.success) return result.data;
     const problem = result.error.issues[0];
-    throw this.error('unavailable', request, `not an answer of GitHub's API (${problem?.path.join('.') ?? ''} ${problem?.message ?? ''}); something in between?`, answer.status);
+    throw this.error(
+      'unavailable',
+      request,
+      `not an answer of GitHub's API (${problem?.path.join('.') ?? ''} ${problem?.message ?? ''}); something in between?`,
+      answer.status,
+    );
   }
 
   /** An error about this request in the words of all others. */
-  error(kind: CiServerError['kind'], request: GitHubRequest, reason: string, status?: number): CiServerError {
+  error(
+    kind: CiServerError['kind'],
+    request: GitHubRequest,
+    reason: string,
+    status?: number,
+  ): CiServerError {
     return this.#error({ kind, reason }, request, status);
   }
 
@@ -171,15 +233,37 @@ export class GitHubApi {
     } catch (error) {
       signal?.throwIfAborted();
       if (error instanceof CiServerError) throw error;
-      const exchange: GitHubRequest = { ...request, call: 'installation_token', route: 'POST /app/installations/{installation_id}/access_tokens' };
-      if (error instanceof z.ZodError) throw this.#error({ kind: 'unavailable', reason: 'not an answer of the API' }, exchange, undefined);
-      if (!isHttpError(error)) throw this.#error({ kind: 'credentials', reason: `no installation token: ${String(error)}` }, exchange, undefined);
+      const exchange: GitHubRequest = {
+        ...request,
+        call: 'installation_token',
+        route: 'POST /app/installations/{installation_id}/access_tokens',
+      };
+      if (error instanceof z.ZodError)
+        throw this.#error(
+          { kind: 'unavailable', reason: 'not an answer of the API' },
+          exchange,
+          undefined,
+        );
+      if (!isHttpError(error))
+        throw this.#error(
+          { kind: 'credentials', reason: `no installation token: ${String(error)}` },
+          exchange,
+          undefined,
+        );
       const { failure, status } = this.#classify('installation_token', error);
-      throw this.#error(failure.kind === 'not_found' ? { ...failure, kind: 'credentials' } : failure, exchange, status, error);
+      throw this.#error(
+        failure.kind === 'not_found' ? { ...failure, kind: 'credentials' } : failure,
+        exchange,
+        status,
+        error,
+      );
     }
   }
 
-  #classify(call: GitHubCall, error: unknown): { failure: Classification; status: number | undefined } {
+  #classify(
+    call: GitHubCall,
+    error: unknown,
+  ): { failure: Classification; status: number | undefined } {
     if (error instanceof CiServerError) {
       const { kind, message, retryAfterMs, status } = error;
       return { failure: { kind, reason: message, retryAfterMs }, status };
@@ -187,20 +271,36 @@ export class GitHubApi {
     const { response } = error as Failed;
     if (response === undefined) return { failure: classifyFailure(error), status: undefined };
     return {
-      failure: classifyAnswer({ call, status: response.status, headers: response.headers, body: response.data }, this.#options.clock.now()),
+      failure: classifyAnswer(
+        { call, status: response.status, headers: response.headers, body: response.data },
+        this.#options.clock.now(),
+      ),
       status: response.status,
     };
   }
 
-  #error(failure: Classification, request: GitHubRequest, status: number | undefined, cause?: unknown): CiServerError {
+  #error(
+    failure: Classification,
+    request: GitHubRequest,
+    status: number | undefined,
+    cause?: unknown,
+  ): CiServerError {
     if (cause instanceof CiServerError) return cause;
     const { name, credential } = this.#options;
     const kind = failure.kind === 'not_found' ? 'credentials' : failure.kind;
-    const advice = kind === 'credentials' ? `; check what credential "${name}" may do there (${RIGHTS[request.call] ?? 'self-hosted runners: read and write'})` : '';
+    const advice =
+      kind === 'credentials'
+        ? `; check what credential "${name}" may do there (${RIGHTS[request.call] ?? 'self-hosted runners: read and write'})`
+        : '';
     const what = status === undefined ? 'no answer from' : `${status} from`;
     const message = `${what} ${new URL(credential.apiUrl).host} to ${request.route} (${request.about}): ${failure.reason}${advice}`;
     // What a server that is away says of the wait (a maintenance page's hour) is no better than the breaker's own look at it.
-    const retryAfterMs = kind !== 'unavailable' ? failure.retryAfterMs : this.reachable() ? undefined : OUTAGE_RETRY_MS;
+    const retryAfterMs =
+      kind !== 'unavailable'
+        ? failure.retryAfterMs
+        : this.reachable()
+          ? undefined
+          : OUTAGE_RETRY_MS;
     return new CiServerError(kind, message, { status, retryAfterMs });
   }
 
@@ -211,14 +311,22 @@ export class GitHubApi {
     const signal = options.request.signal;
     for (let again = false; ; again = true) {
       const trial = await this.#breaker.enter(signal);
-      const pass = await this.#gate.enter(`${options.method} ${options.url}`, read ? 1 : 5, signal).catch((error: unknown) => {
-        trial.abandoned();
-        throw error;
-      });
+      const pass = await this.#gate
+        .enter(`${options.method} ${options.url}`, read ? 1 : 5, signal)
+        .catch((error: unknown) => {
+          trial.abandoned();
+          throw error;
+        });
       const timeout = AbortSignal.timeout(credential.requestTimeoutSeconds * 1000);
       const sentAt = clock.now();
       try {
-        const answer = await send({ ...options, request: { ...options.request, signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]) } });
+        const answer = await send({
+          ...options,
+          request: {
+            ...options.request,
+            signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
+          },
+        });
         pass.answered();
         this.#judge(trial, signal, answer);
         this.#observe(options, answer.status, answer.headers, sentAt);
@@ -228,14 +336,26 @@ export class GitHubApi {
         this.#observe(options, response?.status, response?.headers, sentAt);
         this.#judge(trial, signal, response, error);
         this.#settle(pass, options, error);
-        if (read && !again && response === undefined && signal?.aborted !== true && isConnectionReset(error)) continue;
+        if (
+          read &&
+          !again &&
+          response === undefined &&
+          signal?.aborted !== true &&
+          isConnectionReset(error)
+        )
+          continue;
         throw error;
       }
     }
   }
 
   /** Of a server that is away, an answer means no more than none. */
-  #judge(trial: Trial, signal: AbortSignal | undefined, answer: Answered | undefined, error?: unknown): void {
+  #judge(
+    trial: Trial,
+    signal: AbortSignal | undefined,
+    answer: Answered | undefined,
+    error?: unknown,
+  ): void {
     if (answer === undefined && signal?.aborted === true) return trial.abandoned();
     if (answer === undefined) return trial.failed(classifyFailure(error).reason);
     const { status, headers, data } = answer;
@@ -249,15 +369,35 @@ export class GitHubApi {
     if (response === undefined) return pass.failed();
     const { failure } = this.#classify('list', error); // limits look alike whatever the call
     if (failure.kind !== 'rate_limited') return pass.answered();
-    const request: GitHubRequest = { call: 'list', route: `${options.method} ${options.url}`, parameters: {}, about: `credential ${this.#options.name}` };
-    throw this.#error({ ...failure, retryAfterMs: pass.limited(failure.retryAfterMs) }, request, response.status);
+    const request: GitHubRequest = {
+      call: 'list',
+      route: `${options.method} ${options.url}`,
+      parameters: {},
+      about: `credential ${this.#options.name}`,
+    };
+    throw this.#error(
+      { ...failure, retryAfterMs: pass.limited(failure.retryAfterMs) },
+      request,
+      response.status,
+    );
   }
 
-  #observe(options: Sent, status: number | undefined, headers: Answered['headers'] | undefined, sentAt: number): void {
+  #observe(
+    options: Sent,
+    status: number | undefined,
+    headers: Answered['headers'] | undefined,
+    sentAt: number,
+  ): void {
     const { name, logger, clock, onRequest } = this.#options;
     const remaining = headers?.['x-ratelimit-remaining'];
     const rateLimitRemaining = remaining === undefined ? undefined : Number(remaining);
-    const seen = { credential: name, route: `${options.method} ${options.url}`, status, ms: clock.now() - sentAt, rateLimitRemaining };
+    const seen = {
+      credential: name,
+      route: `${options.method} ${options.url}`,
+      status,
+      ms: clock.now() - sentAt,
+      rateLimitRemaining,
+    };
     logger.debug(seen, 'CI server request');
     onRequest?.(seen);
   }

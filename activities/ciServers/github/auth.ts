@@ -55,7 +55,12 @@ export class AppTokens implements TokenSource {
   #tokens: ExpiringValue<string> | undefined;
   #madeAt = 0;
 
-  constructor(secret: SecretSource, app: Extract<Credential, { type: 'app' }>, octokit: Octokit, clock: Clock) {
+  constructor(
+    secret: SecretSource,
+    app: Extract<Credential, { type: 'app' }>,
+    octokit: Octokit,
+    clock: Clock,
+  ) {
     this.#secret = secret;
     this.#app = app;
     this.#octokit = octokit;
@@ -78,14 +83,22 @@ export class AppTokens implements TokenSource {
   }
 
   /** A request signed with the app's own key; auth-app knows which routes are such. */
-  async requestAsApp(route: string, parameters: Record<string, unknown>, privateKey?: string): Promise<Awaited<ReturnType<Octokit['request']>>> {
+  async requestAsApp(
+    route: string,
+    parameters: Record<string, unknown>,
+    privateKey?: string,
+  ): Promise<Awaited<ReturnType<Octokit['request']>>> {
     const key = privateKey ?? (await this.#secret.read());
     const auth = createAppAuth({ appId: this.#app.appId, privateKey: key, log: this.#octokit.log });
     return await auth.hook(this.#octokit.request, route, parameters);
   }
 
   async #exchange(privateKey: string): Promise<Expiring<string>> {
-    const answer = await this.requestAsApp('POST /app/installations/{installation_id}/access_tokens', { installation_id: this.#app.installationId }, privateKey);
+    const answer = await this.requestAsApp(
+      'POST /app/installations/{installation_id}/access_tokens',
+      { installation_id: this.#app.installationId },
+      privateKey,
+    );
     const { token, expires_at } = installationToken.parse(answer.data);
     this.#madeAt = this.#clock.now();
     return { value: token, expiresAtMs: Date.parse(expires_at) };

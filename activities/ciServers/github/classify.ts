@@ -1,7 +1,19 @@
 import type { CiServerErrorKind } from '../../ports.ts';
 
 /** Which call was answered: the same status means different things to different calls. */
-export type GitHubCall = 'jit' | 'registration_token' | 'installation_token' | 'runner' | 'remove' | 'list' | 'group' | 'jobs' | 'deliveries' | 'status' | 'check_run' | 'files';
+export type GitHubCall =
+  | 'jit'
+  | 'registration_token'
+  | 'installation_token'
+  | 'runner'
+  | 'remove'
+  | 'list'
+  | 'group'
+  | 'jobs'
+  | 'deliveries'
+  | 'status'
+  | 'check_run'
+  | 'files';
 
 /** One answer that is not a success, as it came in. */
 export interface ErrorAnswer {
@@ -34,7 +46,8 @@ const MAX_WAIT_MS = 24 * 60 * 60 * 1000;
  * #about-secondary-rate-limits).
  * https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api
  */
-const LIMIT_TEXT = /rate limit|abuse detection|temporarily blocked from content creation|submitted too quickly|too many requests/i;
+const LIMIT_TEXT =
+  /rate limit|abuse detection|temporarily blocked from content creation|submitted too quickly|too many requests/i;
 
 /** What is kept of the message of a server, or of a request without an answer, in characters: it goes into histories and logs. */
 const LONGEST_MESSAGE = 300;
@@ -43,7 +56,8 @@ const LONGEST_MESSAGE = 300;
 const BUSY_TEXT = /running a job/i;
 
 /** 403 to a JIT request that a better credential would not help: the group, or a setting of the organization or the repository. */
-const UNUSABLE_GROUP_TEXT = /runner group|self-hosted runners? (is|are) (disabled|not allowed)|runners are disabled/i;
+const UNUSABLE_GROUP_TEXT =
+  /runner group|self-hosted runners? (is|are) (disabled|not allowed)|runners are disabled/i;
 
 /** Classifies an answer by call, status, headers and message. @param nowMs this machine's clock, used when the answer has no date */
 export function classifyAnswer(answer: ErrorAnswer, nowMs: number): Classification {
@@ -58,29 +72,49 @@ function meaningOf(answer: ErrorAnswer, nowMs: number): Classification {
   const reason = message ?? `status ${status} without a message`;
 
   // First of all: a limit comes with the same 403 as a missing permission, and must never be read as one.
-  if (status === 429 || (status === 403 && isLimit(answer, message))) return { kind: 'rate_limited', retryAfterMs: waitOf(headers, nowMs), reason };
-  if (status >= 500 || status === 408 || status === 425) return { kind: 'unavailable', retryAfterMs: retryAfter(headers, nowMs), reason };
-  if (status === 407) return { kind: 'unavailable', reason: 'the proxy asks for authentication: check the credential\'s "proxy" setting' };
+  if (status === 429 || (status === 403 && isLimit(answer, message)))
+    return { kind: 'rate_limited', retryAfterMs: waitOf(headers, nowMs), reason };
+  if (status >= 500 || status === 408 || status === 425)
+    return { kind: 'unavailable', retryAfterMs: retryAfter(headers, nowMs), reason };
+  if (status === 407)
+    return {
+      kind: 'unavailable',
+      reason: 'the proxy asks for authentication: check the credential\'s "proxy" setting',
+    };
   if (message === undefined && isHtml(answer)) {
-    return { kind: 'unavailable', reason: `status ${status} with an HTML page instead of the API's JSON: something between here and GitHub answered (proxy, firewall, login page)` };
+    return {
+      kind: 'unavailable',
+      reason: `status ${status} with an HTML page instead of the API's JSON: something between here and GitHub answered (proxy, firewall, login page)`,
+    };
   }
   switch (status) {
     case 401:
       return { kind: 'credentials', reason };
     case 403:
-      return { kind: call === 'jit' && UNUSABLE_GROUP_TEXT.test(reason) ? 'rejected' : 'credentials', reason };
+      return {
+        kind: call === 'jit' && UNUSABLE_GROUP_TEXT.test(reason) ? 'rejected' : 'credentials',
+        reason,
+      };
     case 404:
       return { kind: 'not_found', reason };
     case 409:
       // Any other conflict is about the state at the server, which changes.
-      return { kind: call === 'jit' && /already exists/i.test(reason) ? 'name_taken' : 'unavailable', reason };
+      return {
+        kind: call === 'jit' && /already exists/i.test(reason) ? 'name_taken' : 'unavailable',
+        reason,
+      };
     case 422:
       if (call === 'remove' && BUSY_TEXT.test(reason)) return { kind: 'busy', reason };
       // An answer cut off on its way: it may have been either text.
       if (message === undefined) return { kind: 'unavailable', reason };
-      return { kind: call === 'jit' && /already exists/i.test(reason) ? 'name_taken' : 'rejected', reason };
+      return {
+        kind: call === 'jit' && /already exists/i.test(reason) ? 'name_taken' : 'rejected',
+        reason,
+      };
     default:
-      return status >= 400 ? { kind: 'rejected', reason } : { kind: 'unavailable', reason: `unexpected status ${status}` };
+      return status >= 400
+        ? { kind: 'rejected', reason }
+        : { kind: 'unavailable', reason: `unexpected status ${status}` };
   }
 }
 
@@ -92,22 +126,34 @@ export function isOutage(answer: ErrorAnswer): boolean {
 /** Classifies a request that got no answer (refused, reset, timed out, TLS, DNS, proxy). */
 export function classifyFailure(error: unknown): Classification {
   const causes = causeChain(error);
-  if (causes.some((cause) => cause.name === 'TimeoutError')) return { kind: 'unavailable', reason: 'no answer in time' };
+  if (causes.some((cause) => cause.name === 'TimeoutError'))
+    return { kind: 'unavailable', reason: 'no answer in time' };
   const code = causes.map((cause) => cause.code).findLast((each) => typeof each === 'string');
   const last = causes.at(-1);
   const text = (last?.message || last?.name || String(error)).slice(0, LONGEST_MESSAGE);
   const reason = code === undefined || text.includes(code) ? text : `${text} (${code})`;
   const tls = code !== undefined && /CERT|SELF_SIGNED|UNABLE_TO_|ERR_TLS|ERR_SSL/.test(code);
-  return { kind: 'unavailable', reason: tls ? `${reason}; if the server has a private certificate authority, name it in the credential's "caFile"` : reason };
+  return {
+    kind: 'unavailable',
+    reason: tls
+      ? `${reason}; if the server has a private certificate authority, name it in the credential's "caFile"`
+      : reason,
+  };
 }
 
 /** The connection was closed under the request, as it happens to kept-alive ones: worth one more try when the request only reads. */
 export function isConnectionReset(error: unknown): boolean {
-  return causeChain(error).some((cause) => ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'].includes(String(cause.code)));
+  return causeChain(error).some((cause) =>
+    ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'].includes(String(cause.code)),
+  );
 }
 
 function isLimit({ headers }: ErrorAnswer, message: string | undefined): boolean {
-  return headers['retry-after'] !== undefined || String(headers['x-ratelimit-remaining']) === '0' || LIMIT_TEXT.test(message ?? '');
+  return (
+    headers['retry-after'] !== undefined ||
+    String(headers['x-ratelimit-remaining']) === '0' ||
+    LIMIT_TEXT.test(message ?? '')
+  );
 }
 
 /** GitHub's rule: `retry-after`, else the reset when nothing remains, else at least a minute and longer each time. */
@@ -143,13 +189,23 @@ function messageOf(body: unknown): string | undefined {
     if (text === '' || text.startsWith('<')) return LIMIT_TEXT.exec(text)?.[0];
     return text;
   }
-  if (typeof body !== 'object' || body === null || !('message' in body) || typeof body.message !== 'string') return undefined;
-  const errors = 'errors' in body && Array.isArray(body.errors) ? body.errors.map((each) => (typeof each === 'string' ? each : JSON.stringify(each))) : [];
+  if (
+    typeof body !== 'object' ||
+    body === null ||
+    !('message' in body) ||
+    typeof body.message !== 'string'
+  )
+    return undefined;
+  const errors =
+    'errors' in body && Array.isArray(body.errors)
+      ? body.errors.map((each) => (typeof each === 'string' ? each : JSON.stringify(each)))
+      : [];
   return [body.message, ...errors].join(': ');
 }
 
 const isHtml = ({ headers, body }: ErrorAnswer): boolean =>
-  String(headers['content-type'] ?? '').includes('html') || (typeof body === 'string' && body.trimStart().startsWith('<'));
+  String(headers['content-type'] ?? '').includes('html') ||
+  (typeof body === 'string' && body.trimStart().startsWith('<'));
 
 /** Told by shape, not by class: errors of Node's own come from another realm in some runtimes. */
 function causeChain(error: unknown): { name?: string; message?: string; code?: unknown }[] {

@@ -23,7 +23,10 @@ export class CommitReports {
   /** The status comes last: each is another line of the commit's history, and is not to be written again because the check run could not be. */
   async report(report: CommitReport, signal?: AbortSignal): Promise<ReportTaken> {
     const withheld = this.#isApp ? await this.#checkRunOrWhyNot(report, signal) : undefined;
-    const request = this.#request('status', 'POST /repos/{owner}/{repo}/statuses/{sha}', report, { sha: report.commit, ...shownStatus(report) });
+    const request = this.#request('status', 'POST /repos/{owner}/{repo}/statuses/{sha}', report, {
+      sha: report.commit,
+      ...shownStatus(report),
+    });
     this.#api.parse(statusAnswer, await this.#api.request(request, signal), request);
     return defined({ withheld });
   }
@@ -45,24 +48,62 @@ export class CommitReports {
     const made = await this.#find(report, shown.name, shown.external_id, signal);
     const request =
       made === undefined
-        ? this.#request('check_run', 'POST /repos/{owner}/{repo}/check-runs', report, { head_sha: report.commit, ...shown })
-        : this.#request('check_run', 'PATCH /repos/{owner}/{repo}/check-runs/{check_run_id}', report, { check_run_id: made, ...shown });
+        ? this.#request('check_run', 'POST /repos/{owner}/{repo}/check-runs', report, {
+            head_sha: report.commit,
+            ...shown,
+          })
+        : this.#request(
+            'check_run',
+            'PATCH /repos/{owner}/{repo}/check-runs/{check_run_id}',
+            report,
+            { check_run_id: made, ...shown },
+          );
     this.#api.parse(checkRunAnswer, await this.#api.request(request, signal), request);
   }
 
-  async #find(report: CommitReport, name: string, externalId: string, signal?: AbortSignal): Promise<number | undefined> {
+  async #find(
+    report: CommitReport,
+    name: string,
+    externalId: string,
+    signal?: AbortSignal,
+  ): Promise<number | undefined> {
     for (let page = 1; page <= MAX_PAGES; page++) {
-      const parameters = { ref: report.commit, check_name: name, filter: 'all', per_page: PAGE, page };
-      const request = this.#request('check_run', 'GET /repos/{owner}/{repo}/commits/{ref}/check-runs', report, parameters);
-      const { check_runs: runs } = this.#api.parse(checkRunListAnswer, await this.#api.request(request, signal), request);
+      const parameters = {
+        ref: report.commit,
+        check_name: name,
+        filter: 'all',
+        per_page: PAGE,
+        page,
+      };
+      const request = this.#request(
+        'check_run',
+        'GET /repos/{owner}/{repo}/commits/{ref}/check-runs',
+        report,
+        parameters,
+      );
+      const { check_runs: runs } = this.#api.parse(
+        checkRunListAnswer,
+        await this.#api.request(request, signal),
+        request,
+      );
       const found = runs.find((run) => run.external_id === externalId);
       if (found !== undefined || runs.length < PAGE) return found?.id;
     }
     return undefined;
   }
 
-  #request(call: GitHubCall, route: string, { scope, commit }: CommitReport, parameters: Record<string, unknown>): GitHubRequest {
+  #request(
+    call: GitHubCall,
+    route: string,
+    { scope, commit }: CommitReport,
+    parameters: Record<string, unknown>,
+  ): GitHubRequest {
     const [owner, repo] = scope.name.split('/');
-    return { call, route, parameters: { owner, repo, ...parameters }, about: `repository ${scope.name}, commit ${commit}` };
+    return {
+      call,
+      route,
+      parameters: { owner, repo, ...parameters },
+      about: `repository ${scope.name}, commit ${commit}`,
+    };
   }
 }

@@ -26,7 +26,10 @@ export class Deliveries {
     this.#clock = clock;
   }
 
-  async redeliverFailed({ maxRedeliveries }: { maxRedeliveries: number }, signal?: AbortSignal): Promise<Redelivered> {
+  async redeliverFailed(
+    { maxRedeliveries }: { maxRedeliveries: number },
+    signal?: AbortSignal,
+  ): Promise<Redelivered> {
     const now = this.#clock.now();
     const failures = await this.#list('failure', undefined, signal);
     const due = planRedelivery(failures, this.#asked, now, maxRedeliveries).redeliver;
@@ -34,10 +37,21 @@ export class Deliveries {
     // Who asked for it before may have been this process in an earlier life, or another: GitHub's own record tells what has arrived since.
     const byId = new Map(failures.map((delivery) => [delivery.id, delivery]));
     const since = Math.min(...due.map((id) => byId.get(id)?.delivered_at ?? now));
-    for (const delivery of await this.#list(undefined, since, signal)) byId.set(delivery.id, delivery);
-    const { redeliver, left } = planRedelivery([...byId.values()], this.#asked, now, maxRedeliveries);
+    for (const delivery of await this.#list(undefined, since, signal))
+      byId.set(delivery.id, delivery);
+    const { redeliver, left } = planRedelivery(
+      [...byId.values()],
+      this.#asked,
+      now,
+      maxRedeliveries,
+    );
     for (const id of redeliver) {
-      const request: GitHubRequest = { call: 'deliveries', route: 'POST /app/hook/deliveries/{delivery_id}/attempts', parameters: { delivery_id: id }, about: `delivery ${id}` };
+      const request: GitHubRequest = {
+        call: 'deliveries',
+        route: 'POST /app/hook/deliveries/{delivery_id}/attempts',
+        parameters: { delivery_id: id },
+        about: `delivery ${id}`,
+      };
       await this.#api.requestAsApp(request, signal); // 404: it is too old by now
       this.#asked.set(id, true);
     }
@@ -45,12 +59,21 @@ export class Deliveries {
   }
 
   /** Newest first, to the end of the list or until that time. A server that does not know the filter lists the others, too. */
-  async #list(status: 'failure' | undefined, since = Number.NEGATIVE_INFINITY, signal?: AbortSignal): Promise<ListedDelivery[]> {
+  async #list(
+    status: 'failure' | undefined,
+    since = Number.NEGATIVE_INFINITY,
+    signal?: AbortSignal,
+  ): Promise<ListedDelivery[]> {
     const all: ListedDelivery[] = [];
     let cursor: string | undefined;
     for (let page = 0; page < MAX_PAGES; page++) {
       const parameters = defined({ status, per_page: PAGE, cursor });
-      const request: GitHubRequest = { call: 'deliveries', route: 'GET /app/hook/deliveries', parameters, about: status === undefined ? 'deliveries' : 'failed deliveries' };
+      const request: GitHubRequest = {
+        call: 'deliveries',
+        route: 'GET /app/hook/deliveries',
+        parameters,
+        about: status === undefined ? 'deliveries' : 'failed deliveries',
+      };
       const answer = await this.#api.requestAsApp(request, signal);
       const listed = this.#api.parse(deliveryListAnswer, answer, request);
       all.push(...listed);

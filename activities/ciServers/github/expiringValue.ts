@@ -26,7 +26,8 @@ export class ExpiringValue<T> {
 
   async get(signal?: AbortSignal): Promise<T> {
     signal?.throwIfAborted();
-    if (this.#kept !== undefined && this.#kept.expiresAtMs - this.#clock.now() >= this.#minLeftMs) return this.#kept.value;
+    if (this.#kept !== undefined && this.#kept.expiresAtMs - this.#clock.now() >= this.#minLeftMs)
+      return this.#kept.value;
     return (await this.#fetch.join(signal)).value;
   }
 

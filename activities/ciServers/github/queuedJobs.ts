@@ -1,12 +1,22 @@
 import pMap from 'p-map';
 import type { z } from 'zod';
 import { defined } from '../../../core/defined.ts';
-import { installationRepositoriesAnswer, jobListAnswer, type jobAnswer, repositoryListAnswer, runListAnswer, runnerListAnswer } from './answers.ts';
+import {
+  installationRepositoriesAnswer,
+  jobListAnswer,
+  type jobAnswer,
+  repositoryListAnswer,
+  runListAnswer,
+  runnerListAnswer,
+} from './answers.ts';
 import type { GitHubRequest } from './api.ts';
 import type { CiJob, CiJobs, Scope } from '../../../core/domain/ciServer.ts';
 
 /** Asks GitHub for a list; `undefined`: 404. @throws CiServerError */
-export type AskList = <T extends z.ZodType>(schema: T, request: GitHubRequest) => Promise<z.output<T> | undefined>;
+export type AskList = <T extends z.ZodType>(
+  schema: T,
+  request: GitHubRequest,
+) => Promise<z.output<T> | undefined>;
 
 const PAGE = 100;
 /** Of an organization, those pushed to last; three requests each. */
@@ -42,20 +52,30 @@ export class QueuedJobs {
   async of(scope: Scope): Promise<CiJobs> {
     // An enterprise's organizations cannot be listed over REST.
     if (scope.kind === 'enterprise') return { jobs: [], complete: false };
-    const repositories = scope.kind === 'repository' ? [scope.name] : await this.#repositories(scope.name);
-    const jobs = await pMap(repositories, async (repository) => await this.#jobsOf(repository), { concurrency: REPOSITORIES_AT_ONCE });
+    const repositories =
+      scope.kind === 'repository' ? [scope.name] : await this.#repositories(scope.name);
+    const jobs = await pMap(repositories, async (repository) => await this.#jobsOf(repository), {
+      concurrency: REPOSITORIES_AT_ONCE,
+    });
     return { jobs: jobs.flat(), complete: this.#complete };
   }
 
   async #repositories(organization: string): Promise<string[]> {
-    const found = this.#isApp ? await this.#installed(organization) : await this.#listed(organization);
+    const found = this.#isApp
+      ? await this.#installed(organization)
+      : await this.#listed(organization);
     const used = found.filter(({ archived, disabled }) => archived !== true && disabled !== true);
     if (used.length > MAX_REPOSITORIES) this.#complete = false;
     return used.slice(0, MAX_REPOSITORIES).map(({ full_name: name }) => name);
   }
 
   async #listed(organization: string): Promise<z.output<typeof repositoryListAnswer>> {
-    const request: GitHubRequest = { call: 'jobs', route: 'GET /orgs/{org}/repos', parameters: { org: organization, sort: 'pushed', direction: 'desc' }, about: `organization ${organization}` };
+    const request: GitHubRequest = {
+      call: 'jobs',
+      route: 'GET /orgs/{org}/repos',
+      parameters: { org: organization, sort: 'pushed', direction: 'desc' },
+      about: `organization ${organization}`,
+    };
     return await this.#pages(request, MAX_REPOSITORIES / PAGE + 1, async (page) => {
       const items = await this.#list(repositoryListAnswer, page);
       // The list does not tell how many there are: a page that is not full is the last.
@@ -67,22 +87,37 @@ export class QueuedJobs {
   async #installed(organization: string): Promise<z.output<typeof repositoryListAnswer>> {
     const about = `organization ${organization}`;
     // An installation that lost the organization has no repositories of it, either: that must not look like no jobs.
-    await this.#list(runnerListAnswer, { call: 'list', route: 'GET /orgs/{org}/actions/runners', parameters: { org: organization, per_page: 1 }, about });
-    const request: GitHubRequest = { call: 'jobs', route: 'GET /installation/repositories', parameters: {}, about };
+    await this.#list(runnerListAnswer, {
+      call: 'list',
+      route: 'GET /orgs/{org}/actions/runners',
+      parameters: { org: organization, per_page: 1 },
+      about,
+    });
+    const request: GitHubRequest = {
+      call: 'jobs',
+      route: 'GET /installation/repositories',
+      parameters: {},
+      about,
+    };
     const all = await this.#pages(request, MAX_INSTALLATION_PAGES, async (page) => {
       const answer = await this.#list(installationRepositoriesAnswer, page);
       if (answer && answer.repository_selection !== 'all') this.#complete = false;
       return answer && { total: answer.total_count, items: answer.repositories };
     });
     const owner = `${organization}/`.toLowerCase();
-    return all.filter(({ full_name: name }) => name.toLowerCase().startsWith(owner)).toSorted((a, b) => (b.pushed_at ?? '').localeCompare(a.pushed_at ?? ''));
+    return all
+      .filter(({ full_name: name }) => name.toLowerCase().startsWith(owner))
+      .toSorted((a, b) => (b.pushed_at ?? '').localeCompare(a.pushed_at ?? ''));
   }
 
   /** Ids of the runs that may have such jobs. In this order: a run that goes on meanwhile is in a later list if it was not in an earlier one. One of which a job waits for an approval has others that wait for runners. */
   async #runs(repository: string): Promise<number[]> {
     const ids = new Set<number>();
     for (const status of ['queued', 'waiting', 'in_progress']) {
-      const request = this.#inRepository(repository, '/actions/runs', { status, exclude_pull_requests: true });
+      const request = this.#inRepository(repository, '/actions/runs', {
+        status,
+        exclude_pull_requests: true,
+      });
       const runs = await this.#pages(request, MAX_RUN_PAGES, async (page) => {
         const answer = await this.#list(runListAnswer, page);
         return answer && { total: answer.total_count, items: answer.workflow_runs };
@@ -93,12 +128,19 @@ export class QueuedJobs {
   }
 
   async #jobsOf(repository: string): Promise<CiJob[]> {
-    const jobs = await pMap(await this.#runs(repository), async (run) => await this.#jobsOfRun(repository, run), { concurrency: RUNS_AT_ONCE });
+    const jobs = await pMap(
+      await this.#runs(repository),
+      async (run) => await this.#jobsOfRun(repository, run),
+      { concurrency: RUNS_AT_ONCE },
+    );
     return jobs.flat();
   }
 
   async #jobsOfRun(repository: string, run: number): Promise<CiJob[]> {
-    const request = this.#inRepository(repository, '/actions/runs/{run_id}/jobs', { run_id: run, filter: 'latest' });
+    const request = this.#inRepository(repository, '/actions/runs/{run_id}/jobs', {
+      run_id: run,
+      filter: 'latest',
+    });
     const jobs = await this.#pages(request, MAX_JOB_PAGES, async (page) => {
       const answer = await this.#list(jobListAnswer, page);
       return answer && { total: answer.total_count, items: answer.jobs };
@@ -106,23 +148,35 @@ export class QueuedJobs {
     return jobs.flatMap((job) => jobOf(job, repository) ?? []);
   }
 
-  async #pages<T>(request: GitHubRequest, maxPages: number, ask: (page: GitHubRequest) => Promise<{ total: number; items: T[] } | undefined>): Promise<T[]> {
+  async #pages<T>(
+    request: GitHubRequest,
+    maxPages: number,
+    ask: (page: GitHubRequest) => Promise<{ total: number; items: T[] } | undefined>,
+  ): Promise<T[]> {
     const all: T[] = [];
     let before = 0;
     for (let page = 1; page <= maxPages; page++) {
-      const answer = await ask({ ...request, parameters: { ...request.parameters, per_page: PAGE, page } });
+      const answer = await ask({
+        ...request,
+        parameters: { ...request.parameters, per_page: PAGE, page },
+      });
       all.push(...(answer?.items ?? []));
       // What left the list between two pages has moved others up, over the edge of a page that was read already.
-      if (answer !== undefined && Number.isFinite(before) && answer.total < before) this.#complete = false;
+      if (answer !== undefined && Number.isFinite(before) && answer.total < before)
+        this.#complete = false;
       before = answer?.total ?? 0;
-      if (answer === undefined || answer.items.length === 0 || page * PAGE >= answer.total) return all;
+      if (answer === undefined || answer.items.length === 0 || page * PAGE >= answer.total)
+        return all;
     }
     this.#complete = false;
     return all;
   }
 
   /** A 404 within an organization (a repository just deleted, or one that the credential cannot look into) spoils only completeness. */
-  async #list<T extends z.ZodType>(schema: T, request: GitHubRequest): Promise<z.output<T> | undefined> {
+  async #list<T extends z.ZodType>(
+    schema: T,
+    request: GitHubRequest,
+  ): Promise<z.output<T> | undefined> {
     if (this.#requests++ >= MAX_REQUESTS) {
       this.#complete = false;
       return undefined;
@@ -132,9 +186,18 @@ export class QueuedJobs {
     return answer;
   }
 
-  #inRepository(repository: string, path: string, parameters: Record<string, unknown>): GitHubRequest {
+  #inRepository(
+    repository: string,
+    path: string,
+    parameters: Record<string, unknown>,
+  ): GitHubRequest {
     const [owner, repo] = repository.split('/');
-    return { call: 'jobs', route: `GET /repos/{owner}/{repo}${path}`, parameters: { owner, repo, ...parameters }, about: `repository ${repository}` };
+    return {
+      call: 'jobs',
+      route: `GET /repos/{owner}/{repo}${path}`,
+      parameters: { owner, repo, ...parameters },
+      about: `repository ${repository}`,
+    };
   }
 }
 
@@ -144,5 +207,13 @@ export function jobOf(job: z.output<typeof jobAnswer>, repository: string): CiJo
   if (status !== 'queued' && status !== 'in_progress') return undefined;
   const startedAt = status === 'in_progress' ? (job.started_at ?? undefined) : undefined;
   const running = defined({ startedAt, runnerName: job.runner_name || undefined });
-  return { id, runAttempt: job.run_attempt ?? 1, repository, labels, status, queuedAt: job.created_at ?? job.started_at ?? 0, ...running };
+  return {
+    id,
+    runAttempt: job.run_attempt ?? 1,
+    repository,
+    labels,
+    status,
+    queuedAt: job.created_at ?? job.started_at ?? 0,
+    ...running,
+  };
 }

@@ -52,7 +52,12 @@ export class RateLimitGate {
   /** Waits since the last good answer. */
   #pausesInARow = 0;
 
-  constructor(credential: string, limits: GateLimits, clock: Clock, random: () => number = Math.random) {
+  constructor(
+    credential: string,
+    limits: GateLimits,
+    clock: Clock,
+    random: () => number = Math.random,
+  ) {
     this.#credential = credential;
     this.#limits = { maxLocalWaitMs: 10_000, ...limits };
     this.#clock = clock;
@@ -94,7 +99,9 @@ export class RateLimitGate {
           this.#pause += 1;
           this.#pausesInARow += 1;
         }
-        const own = retryAfterMs ?? Math.min(FIRST_PAUSE_MS * 2 ** Math.max(0, this.#pausesInARow - 1), LONGEST_PAUSE_MS);
+        const own =
+          retryAfterMs ??
+          Math.min(FIRST_PAUSE_MS * 2 ** Math.max(0, this.#pausesInARow - 1), LONGEST_PAUSE_MS);
         this.#pausedUntil = Math.max(this.#pausedUntil, this.#clock.elapsed() + own);
         for (const waiting of this.#queue) waiting.reject(this.#pausedError());
         this.#queue.clear();
@@ -109,12 +116,19 @@ export class RateLimitGate {
   }
 
   #pausedError(): CiServerError {
-    return this.#turnedAway(this.#pausedUntil - this.#clock.elapsed(), 'the server told another request of this credential to wait');
+    return this.#turnedAway(
+      this.#pausedUntil - this.#clock.elapsed(),
+      'the server told another request of this credential to wait',
+    );
   }
 
   #turnedAway(waitMs: number, why: string): CiServerError {
     const retryAfterMs = this.#withJitter(waitMs);
-    return new CiServerError('rate_limited', `credential "${this.#credential}": not sent, ${why}; next try in ${Math.ceil(retryAfterMs / 1000)} s`, { retryAfterMs });
+    return new CiServerError(
+      'rate_limited',
+      `credential "${this.#credential}": not sent, ${why}; next try in ${Math.ceil(retryAfterMs / 1000)} s`,
+      { retryAfterMs },
+    );
   }
 
   /** Up to a tenth more (1 s to 30 s), so that those who were turned away together do not come back in one instant. */
@@ -153,11 +167,18 @@ export class RateLimitGate {
     const waiting = Promise.withResolvers<void>();
     this.#queue.add(waiting);
     // Only who still waits: a slot that was handed over is not to be lost.
-    const leave = (error: unknown): void => void (this.#queue.delete(waiting) && waiting.reject(error));
+    const leave = (error: unknown): void =>
+      void (this.#queue.delete(waiting) && waiting.reject(error));
     const over = new AbortController();
-    signal?.addEventListener('abort', () => leave(signal.reason), { once: true, signal: over.signal });
+    signal?.addEventListener('abort', () => leave(signal.reason), {
+      once: true,
+      signal: over.signal,
+    });
     const deadline = this.#clock.sleep(this.#limits.maxLocalWaitMs, over.signal).then(
-      () => leave(this.#turnedAway(1000, `${this.#inFlight} requests of this credential are in flight`)),
+      () =>
+        leave(
+          this.#turnedAway(1000, `${this.#inFlight} requests of this credential are in flight`),
+        ),
       () => undefined, // admitted or refused before
     );
     try {

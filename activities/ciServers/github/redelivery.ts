@@ -22,13 +22,21 @@ const FINAL = [400, 413, 415, 422];
  * has. Each delivery is asked for once; if what comes of it fails too, that is another delivery.
  * @param asked - ids that were asked for before
  */
-export function planRedelivery(deliveries: readonly ListedDelivery[], asked: Pick<ReadonlySet<number>, 'has'>, nowMs: number, max: number): RedeliveryPlan {
+export function planRedelivery(
+  deliveries: readonly ListedDelivery[],
+  asked: Pick<ReadonlySet<number>, 'has'>,
+  nowMs: number,
+  max: number,
+): RedeliveryPlan {
   const due: ListedDelivery[] = [];
   for (const ofOneEvent of Map.groupBy(deliveries, ({ guid }) => guid).values()) {
-    const last = ofOneEvent.reduce((a, b) => (b.delivered_at > a.delivered_at || (b.delivered_at === a.delivered_at && b.id > a.id) ? b : a));
+    const last = ofOneEvent.reduce((a, b) =>
+      b.delivered_at > a.delivered_at || (b.delivered_at === a.delivered_at && b.id > a.id) ? b : a,
+    );
     const pause = PAUSES_MS[ofOneEvent.length - 1];
     const arrived = ofOneEvent.some(({ status_code: status }) => status >= 200 && status < 400);
-    const wanted = RECEIVED.has(last.event) && !FINAL.includes(last.status_code) && !asked.has(last.id);
+    const wanted =
+      RECEIVED.has(last.event) && !FINAL.includes(last.status_code) && !asked.has(last.id);
     const age = nowMs - last.delivered_at;
     if (!arrived && wanted && pause !== undefined && age >= pause && age < KEPT_MS) due.push(last);
   }

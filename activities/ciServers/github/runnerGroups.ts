@@ -38,16 +38,29 @@ export class RunnerGroups {
    */
   async idOf(scope: Scope, name: string, signal?: AbortSignal): Promise<number> {
     const wanted = name.toLowerCase();
-    const { found, groups } = await this.#find(scope, (group) => group.name.toLowerCase() === wanted, signal);
+    const { found, groups } = await this.#find(
+      scope,
+      (group) => group.name.toLowerCase() === wanted,
+      signal,
+    );
     if (found !== undefined) return found.id;
     const known = groups.map((group) => `"${group.name}"`).join(', ');
-    throw this.#api.error('rejected', this.#request(scope), `there is no runner group "${name}": check runnerGroup; the credential sees ${known === '' ? 'none' : shortened(known)}`);
+    throw this.#api.error(
+      'rejected',
+      this.#request(scope),
+      `there is no runner group "${name}": check runnerGroup; the credential sees ${known === '' ? 'none' : shortened(known)}`,
+    );
   }
 
   /** @throws CiServerError `rejected` when there is none of that id */
   async nameOf(scope: Scope, id: number, signal?: AbortSignal): Promise<string> {
     const { found } = await this.#find(scope, (group) => group.id === id, signal);
-    if (found === undefined) throw this.#api.error('rejected', this.#request(scope), `runner group ${id} does not exist: check runnerGroupId`);
+    if (found === undefined)
+      throw this.#api.error(
+        'rejected',
+        this.#request(scope),
+        `runner group ${id} does not exist: check runnerGroupId`,
+      );
     return found.name;
   }
 
@@ -56,7 +69,11 @@ export class RunnerGroups {
     this.#lists.delete(keyOf(scope));
   }
 
-  async #find(scope: Scope, matches: (group: RunnerGroup) => boolean, signal?: AbortSignal): Promise<{ found: RunnerGroup | undefined; groups: readonly RunnerGroup[] }> {
+  async #find(
+    scope: Scope,
+    matches: (group: RunnerGroup) => boolean,
+    signal?: AbortSignal,
+  ): Promise<{ found: RunnerGroup | undefined; groups: readonly RunnerGroup[] }> {
     const list = this.#listOf(scope);
     let read = await list.get(signal);
     let found = read.groups.find(matches);
@@ -85,16 +102,29 @@ export class RunnerGroups {
     const all: RunnerGroup[] = [];
     for (let page = 1; page <= MAX_PAGES; page++) {
       const request = this.#request(scope, page);
-      const { runner_groups, total_count } = this.#api.parse(runnerGroupListAnswer, await this.#api.request(request), request);
+      const { runner_groups, total_count } = this.#api.parse(
+        runnerGroupListAnswer,
+        await this.#api.request(request),
+        request,
+      );
       all.push(...runner_groups);
       if (runner_groups.length === 0 || page * PAGE >= total_count) return all;
     }
-    throw this.#api.error('unavailable', this.#request(scope), 'the list of runner groups does not end');
+    throw this.#api.error(
+      'unavailable',
+      this.#request(scope),
+      'the list of runner groups does not end',
+    );
   }
 
   #request(scope: Scope, page = 1): GitHubRequest {
     const { prefix, parameters } = scopeRoute(scope);
-    return { call: 'group', route: `GET ${prefix}/actions/runner-groups`, parameters: { ...parameters, per_page: PAGE, page }, about: `${scope.kind} ${scope.name}` };
+    return {
+      call: 'group',
+      route: `GET ${prefix}/actions/runner-groups`,
+      parameters: { ...parameters, per_page: PAGE, page },
+      about: `${scope.kind} ${scope.name}`,
+    };
   }
 }
 
@@ -105,4 +135,5 @@ export function hasNoGroupName(scope: Scope, group: number | string): boolean {
 
 const keyOf = ({ kind, name }: Scope): string => `${kind}:${name.toLowerCase()}`;
 const LONGEST = 300;
-const shortened = (text: string): string => (text.length <= LONGEST ? text : `${text.slice(0, LONGEST)}…`);
+const shortened = (text: string): string =>
+  text.length <= LONGEST ? text : `${text.slice(0, LONGEST)}…`;

@@ -23,7 +23,14 @@ export interface ShownCheckRun {
 }
 
 /** Its limits, in characters: of a status GitHub says 422 to more; the others are far beyond what people read. */
-const LONGEST = { context: 255, description: 140, externalId: 255, title: 200, line: 1_000, summary: 60_000 } as const;
+const LONGEST = {
+  context: 255,
+  description: 140,
+  externalId: 255,
+  title: 200,
+  line: 1_000,
+  summary: 60_000,
+} as const;
 
 /** A status has four colours for six states: what was aborted says as little of the commit as what had no infrastructure, and its words tell them apart. */
 const STATES: Readonly<Record<CommitReport['state'], ShownStatus['state']>> = {
@@ -36,7 +43,9 @@ const STATES: Readonly<Record<CommitReport['state'], ShownStatus['state']>> = {
 };
 
 /** Somebody has to do something about what is `errored`, and it is not who wrote the commit. */
-const CHECKS: Readonly<Record<CommitReport['state'], Pick<ShownCheckRun, 'status' | 'conclusion'>>> = {
+const CHECKS: Readonly<
+  Record<CommitReport['state'], Pick<ShownCheckRun, 'status' | 'conclusion'>>
+> = {
   queued: { status: 'queued' },
   running: { status: 'in_progress' },
   succeeded: { status: 'completed', conclusion: 'success' },
@@ -47,12 +56,29 @@ const CHECKS: Readonly<Record<CommitReport['state'], Pick<ShownCheckRun, 'status
 
 /** The commit status. Its description is shown as text; but GitHub takes no character beyond the first 65,536 there. */
 export function shownStatus({ state, context, description, link }: CommitReport): ShownStatus {
-  const text = shorten(printable(description).replaceAll(/[\u{10000}-\u{10FFFF}]/gu, '\uFFFD'), LONGEST.description);
-  return { state: STATES[state], context: context.slice(0, LONGEST.context), description: text, ...(link === undefined ? {} : { target_url: link }) };
+  const text = shorten(
+    printable(description).replaceAll(/[\u{10000}-\u{10FFFF}]/gu, '\uFFFD'),
+    LONGEST.description,
+  );
+  return {
+    state: STATES[state],
+    context: context.slice(0, LONGEST.context),
+    description: text,
+    ...(link === undefined ? {} : { target_url: link }),
+  };
 }
 
 /** The check run. Its summary is Markdown: all of it is a block of code, in which nothing has a meaning, neither `@somebody` nor `#1`. */
-export function shownCheckRun({ state, cause, context, run, at, description, details, link }: CommitReport): ShownCheckRun {
+export function shownCheckRun({
+  state,
+  cause,
+  context,
+  run,
+  at,
+  description,
+  details,
+  link,
+}: CommitReport): ShownCheckRun {
   const timedOut = state === 'aborted' && cause === 'run_timeout';
   const check = timedOut ? { ...CHECKS[state], conclusion: 'timed_out' as const } : CHECKS[state];
   return {
@@ -63,13 +89,19 @@ export function shownCheckRun({ state, cause, context, run, at, description, det
     ...check,
     ...(check.status === 'in_progress' ? { started_at: at } : {}),
     ...(check.status === 'completed' ? { completed_at: at } : {}),
-    output: { title: shorten(printable(description), LONGEST.title), summary: codeBlock([description, ...details]) },
+    output: {
+      title: shorten(printable(description), LONGEST.title),
+      summary: codeBlock([description, ...details]),
+    },
   };
 }
 
 /** With a fence that is longer than any in it: https://spec.commonmark.org/0.31.2/#fenced-code-blocks */
 function codeBlock(lines: readonly string[]): string {
-  const text = shorten(lines.map((line) => shorten(printable(line), LONGEST.line)).join('\n'), LONGEST.summary);
+  const text = shorten(
+    lines.map((line) => shorten(printable(line), LONGEST.line)).join('\n'),
+    LONGEST.summary,
+  );
   const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([ticks]) => ticks.length));
   const fence = '`'.repeat(longest + 1);
   return `${fence}text\n${text}\n${fence}`;

@@ -31,7 +31,9 @@ export class ApiObjects {
 
   /** Path of all objects of that kind that there can be. */
   allOf(resource: Resource): string {
-    return this.#namespaces.all ? `${rootOf(resource)}/${resource}` : this.pathOf(resource, undefined);
+    return this.#namespaces.all
+      ? `${rootOf(resource)}/${resource}`
+      : this.pathOf(resource, undefined);
   }
 
   /**
@@ -45,9 +47,21 @@ export class ApiObjects {
   }
 
   /** `undefined`: there is none, by the API server's own word. @throws ComputeError */
-  async get<T>(resource: Resource, namespace: string | undefined, name: string, metadataOnly = false, signal?: AbortSignal): Promise<T | undefined> {
+  async get<T>(
+    resource: Resource,
+    namespace: string | undefined,
+    name: string,
+    metadataOnly = false,
+    signal?: AbortSignal,
+  ): Promise<T | undefined> {
     try {
-      return await this.#api.call<T>({ verb: 'get', resource, path: this.pathOf(resource, namespace, name), metadataOnly, ...defined({ signal }) });
+      return await this.#api.call<T>({
+        verb: 'get',
+        resource,
+        path: this.pathOf(resource, namespace, name),
+        metadataOnly,
+        ...defined({ signal }),
+      });
     } catch (error) {
       if (isAbsence(error, name)) return undefined;
       throw toComputeError(error, `get ${this.#describe(resource, namespace, name)}`);
@@ -59,40 +73,75 @@ export class ApiObjects {
    * have gone: then it is created after all.
    * @throws ComputeError; `invalid` also when the name is taken by somebody else's
    */
-  async createOrGet<T extends V1Pod | V1Secret | V1PersistentVolumeClaim>(resource: Resource, namespace: string | undefined, object: T, identity: RunnerIdentity): Promise<T> {
+  async createOrGet<T extends V1Pod | V1Secret | V1PersistentVolumeClaim>(
+    resource: Resource,
+    namespace: string | undefined,
+    object: T,
+    identity: RunnerIdentity,
+  ): Promise<T> {
     const name = object.metadata?.name ?? '';
     const what = this.#describe(resource, namespace, name);
     for (let tries = 0; ; tries++) {
       try {
         // Strict: a misspelt field of a pod template is told, not dropped.
-        return await this.#api.call<T>({ verb: 'create', resource, path: this.pathOf(resource, namespace), query: { fieldValidation: 'Strict' }, body: object });
+        return await this.#api.call<T>({
+          verb: 'create',
+          resource,
+          path: this.pathOf(resource, namespace),
+          query: { fieldValidation: 'Strict' },
+          body: object,
+        });
       } catch (error) {
         const failure = apiFailure(error);
-        if (failure?.status !== 409 || failure.reason !== 'AlreadyExists' || tries === 2) throw toComputeError(error, `create ${what}`);
+        if (failure?.status !== 409 || failure.reason !== 'AlreadyExists' || tries === 2)
+          throw toComputeError(error, `create ${what}`);
       }
       const existing = await this.get<T>(resource, namespace, name);
       if (existing === undefined) continue;
       // What carries no name of an owner is meant to be shared: a claim that goes from runner to runner.
-      if (belongsTo(existing.metadata?.annotations, identity) || object.metadata?.annotations?.[WORKFLOW_ID_ANNOTATION] === undefined) return existing;
-      throw new ComputeError('invalid', `${what} exists and belongs to something else: delete it, or start the runner under another workflow id`);
+      if (
+        belongsTo(existing.metadata?.annotations, identity) ||
+        object.metadata?.annotations?.[WORKFLOW_ID_ANNOTATION] === undefined
+      )
+        return existing;
+      throw new ComputeError(
+        'invalid',
+        `${what} exists and belongs to something else: delete it, or start the runner under another workflow id`,
+      );
     }
   }
 
   /** Lays annotations over those there are; `null` takes one away. Absent: fine. @throws ComputeError */
-  async annotate(resource: Resource, namespace: string | undefined, name: string, annotations: Readonly<Record<string, string | null>>): Promise<void> {
+  async annotate(
+    resource: Resource,
+    namespace: string | undefined,
+    name: string,
+    annotations: Readonly<Record<string, string | null>>,
+  ): Promise<void> {
     try {
-      await this.#api.call({ verb: 'patch', resource, path: this.pathOf(resource, namespace, name), body: { metadata: { annotations } } });
+      await this.#api.call({
+        verb: 'patch',
+        resource,
+        path: this.pathOf(resource, namespace, name),
+        body: { metadata: { annotations } },
+      });
     } catch (error) {
-      if (!isAbsence(error, name)) throw toComputeError(error, `annotate ${this.#describe(resource, namespace, name)}`);
+      if (!isAbsence(error, name))
+        throw toComputeError(error, `annotate ${this.#describe(resource, namespace, name)}`);
     }
   }
 
   /** Absent: fine. @throws ComputeError */
   async delete(resource: Resource, namespace: string | undefined, name: string): Promise<void> {
     try {
-      await this.#api.call({ verb: 'delete', resource, path: this.pathOf(resource, namespace, name) });
+      await this.#api.call({
+        verb: 'delete',
+        resource,
+        path: this.pathOf(resource, namespace, name),
+      });
     } catch (error) {
-      if (!isAbsence(error, name)) throw toComputeError(error, `delete ${this.#describe(resource, namespace, name)}`);
+      if (!isAbsence(error, name))
+        throw toComputeError(error, `delete ${this.#describe(resource, namespace, name)}`);
     }
   }
 
@@ -104,7 +153,9 @@ export class ApiObjects {
   namespaceFaults(namespace: string | undefined): string[] {
     const { home, all } = this.#namespaces;
     if (namespace === undefined || namespace === home || all) return [];
-    return [`Namespace "${namespace}": this worker makes and watches runners in "${home}" only; leave it out, or let the worker use all namespaces`];
+    return [
+      `Namespace "${namespace}": this worker makes and watches runners in "${home}" only; leave it out, or let the worker use all namespaces`,
+    ];
   }
 
   #namespaceOf(namespace: string | undefined): string {

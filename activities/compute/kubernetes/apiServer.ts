@@ -72,7 +72,14 @@ export class ApiError extends Error {
 }
 
 const CONNECT_TIMEOUT_MS = 10_000;
-const METHODS: Readonly<Record<ApiVerb, Dispatcher.HttpMethod>> = { get: 'GET', list: 'GET', watch: 'GET', create: 'POST', patch: 'PATCH', delete: 'DELETE' };
+const METHODS: Readonly<Record<ApiVerb, Dispatcher.HttpMethod>> = {
+  get: 'GET',
+  list: 'GET',
+  watch: 'GET',
+  create: 'POST',
+  patch: 'PATCH',
+  delete: 'DELETE',
+};
 
 /** Requests go past a breaker: while the server does not answer, few are sent, and the others turned away. */
 export class ApiServer {
@@ -112,7 +119,10 @@ export class ApiServer {
     const startedAt = performance.now();
     let status: number | undefined;
     const limit = new AbortController();
-    const timer = setTimeout(() => limit.abort(new DOMException(`no answer within ${this.#timeoutMs} ms`, 'TimeoutError')), this.#timeoutMs);
+    const timer = setTimeout(
+      () => limit.abort(new DOMException(`no answer within ${this.#timeoutMs} ms`, 'TimeoutError')),
+      this.#timeoutMs,
+    );
     const signal = call.signal ? AbortSignal.any([limit.signal, call.signal]) : limit.signal;
     try {
       const answer = await this.#send(call, signal, {});
@@ -122,7 +132,12 @@ export class ApiServer {
       throw new ApiError(status, text, flat(answer.headers));
     } finally {
       clearTimeout(timer);
-      this.#onRequest({ verb: call.verb, resource: call.resource, status, ms: performance.now() - startedAt });
+      this.#onRequest({
+        verb: call.verb,
+        resource: call.resource,
+        status,
+        ms: performance.now() - startedAt,
+      });
     }
   }
 
@@ -130,21 +145,35 @@ export class ApiServer {
    * Opens a stream; the signal ends it.
    * @param quietMs the stream fails with undici's BodyTimeoutError when nothing came for so long
    */
-  async open(call: ApiCall & { readonly signal: AbortSignal }, quietMs: number): Promise<AsyncIterable<Buffer>> {
+  async open(
+    call: ApiCall & { readonly signal: AbortSignal },
+    quietMs: number,
+  ): Promise<AsyncIterable<Buffer>> {
     return await this.#pastBreaker(call, async () => await this.#open(call, quietMs));
   }
 
-  async #open(call: ApiCall & { readonly signal: AbortSignal }, quietMs: number): Promise<AsyncIterable<Buffer>> {
+  async #open(
+    call: ApiCall & { readonly signal: AbortSignal },
+    quietMs: number,
+  ): Promise<AsyncIterable<Buffer>> {
     const startedAt = performance.now();
     let status: number | undefined;
     try {
-      const answer = await this.#send(call, call.signal, { headersTimeout: this.#timeoutMs, bodyTimeout: quietMs });
+      const answer = await this.#send(call, call.signal, {
+        headersTimeout: this.#timeoutMs,
+        bodyTimeout: quietMs,
+      });
       status = answer.statusCode;
       // 204: there is nothing to stream, as of the log of a pod that no node has taken.
       if (status === 200 || status === 204) return answer.body;
       throw new ApiError(status, await answer.body.text(), flat(answer.headers));
     } finally {
-      this.#onRequest({ verb: call.verb, resource: call.resource, status, ms: performance.now() - startedAt });
+      this.#onRequest({
+        verb: call.verb,
+        resource: call.resource,
+        status,
+        ms: performance.now() - startedAt,
+      });
     }
   }
 
@@ -155,7 +184,10 @@ export class ApiServer {
       trial.answered();
       return answer;
     } catch (error) {
-      const outage = signal?.aborted === true || (ofNode && error instanceof ApiError) ? undefined : outageOf(error);
+      const outage =
+        signal?.aborted === true || (ofNode && error instanceof ApiError)
+          ? undefined
+          : outageOf(error);
       if (outage !== undefined) trial.failed(outage);
       else if (error instanceof ApiError) trial.answered();
       else trial.abandoned();
@@ -169,7 +201,11 @@ export class ApiServer {
     this.#dispatcher = undefined;
   }
 
-  async #send(call: ApiCall, signal: AbortSignal, limits: Partial<Dispatcher.RequestOptions>): Promise<Dispatcher.ResponseData> {
+  async #send(
+    call: ApiCall,
+    signal: AbortSignal,
+    limits: Partial<Dispatcher.RequestOptions>,
+  ): Promise<Dispatcher.ResponseData> {
     const cluster = this.#config.getCurrentCluster();
     if (!cluster) throw new Error('The kubeconfig names no current cluster');
     const url = new URL(cluster.server.replace(/\/+$/, '') + call.path);
@@ -179,7 +215,20 @@ export class ApiServer {
     const { dispatcher, headers } = await this.#authentication();
     return request(url, {
       method: METHODS[call.verb],
-      headers: { ...headers, accept: call.metadataOnly === true ? METADATA_ONLY[call.verb === 'list' ? 'list' : 'object'] : 'application/json', ...(call.body ? { 'content-type': call.verb === 'patch' ? 'application/merge-patch+json' : 'application/json' } : {}), 'user-agent': 'holdfast' },
+      headers: {
+        ...headers,
+        accept:
+          call.metadataOnly === true
+            ? METADATA_ONLY[call.verb === 'list' ? 'list' : 'object']
+            : 'application/json',
+        ...(call.body
+          ? {
+              'content-type':
+                call.verb === 'patch' ? 'application/merge-patch+json' : 'application/json',
+            }
+          : {}),
+        'user-agent': 'holdfast',
+      },
       ...(call.body ? { body: JSON.stringify(call.body) } : {}),
       signal,
       dispatcher,
@@ -192,9 +241,20 @@ export class ApiServer {
     const tls: https.RequestOptions = {};
     await this.#config.applyToHTTPSOptions(tls);
     const headers: Record<string, string> = {};
-    for (const [name, value] of Object.entries(tls.headers ?? {})) headers[name.toLowerCase()] = String(value);
+    for (const [name, value] of Object.entries(tls.headers ?? {}))
+      headers[name.toLowerCase()] = String(value);
     if (tls.auth) headers['authorization'] = `Basic ${Buffer.from(tls.auth).toString('base64')}`;
-    const identity = JSON.stringify([tls.ca, tls.cert, tls.key, tls.pfx, tls.passphrase, tls.servername, tls.rejectUnauthorized].map(String));
+    const identity = JSON.stringify(
+      [
+        tls.ca,
+        tls.cert,
+        tls.key,
+        tls.pfx,
+        tls.passphrase,
+        tls.servername,
+        tls.rejectUnauthorized,
+      ].map(String),
+    );
     if (this.#dispatcher?.identity !== identity) {
       // A rotated certificate: what is under way on the old connections may end on them.
       void this.#dispatcher?.agent.close();
@@ -212,22 +272,37 @@ export class ApiServer {
       case 'none':
         return new Agent(pool);
       case 'agent':
-        return new Agent({ ...pool, connect: connectOptions(options.connect as ConnectionOptions) });
+        return new Agent({
+          ...pool,
+          connect: connectOptions(options.connect as ConnectionOptions),
+        });
       case 'proxy':
-        return new ProxyAgent({ ...pool, uri: options.uri, requestTls: connectOptions(options.requestTls) });
+        return new ProxyAgent({
+          ...pool,
+          uri: options.uri,
+          requestTls: connectOptions(options.requestTls),
+        });
       case 'socks':
-        throw new Error(`The kubeconfig's proxy-url ${options.uri} is a SOCKS proxy, which is not supported: use an HTTP proxy`);
+        throw new Error(
+          `The kubeconfig's proxy-url ${options.uri} is a SOCKS proxy, which is not supported: use an HTTP proxy`,
+        );
     }
   }
 }
 
 function turnedAway(why: string): ComputeError {
-  return new ComputeError('unavailable', `The API server is away: ${why}`, { retryAfterMs: OUTAGE_RETRY_MS });
+  return new ComputeError('unavailable', `The API server is away: ${why}`, {
+    retryAfterMs: OUTAGE_RETRY_MS,
+  });
 }
 
 /** The same options in undici's type. The context is made once: parsing the certificates anew is half of a connection's CPU time. */
 function connectOptions(tls: ConnectionOptions): buildConnector.BuildOptions {
-  return { timeout: CONNECT_TIMEOUT_MS, ...tls, secureContext: createSecureContext(tls) } as buildConnector.BuildOptions;
+  return {
+    timeout: CONNECT_TIMEOUT_MS,
+    ...tls,
+    secureContext: createSecureContext(tls),
+  } as buildConnector.BuildOptions;
 }
 
 function parse(text: string): { readonly kind?: unknown } | null {
@@ -238,6 +313,13 @@ function parse(text: string): { readonly kind?: unknown } | null {
   }
 }
 
-function flat(headers: Readonly<Record<string, string | string[] | undefined>>): Record<string, string | undefined> {
-  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : value]));
+function flat(
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+): Record<string, string | undefined> {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [
+      name,
+      Array.isArray(value) ? value.join(', ') : value,
+    ]),
+  );
 }

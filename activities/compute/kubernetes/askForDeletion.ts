@@ -35,11 +35,27 @@ let waiting = 0;
  * @returns `gone` also when there is another pod of that name
  * @throws ComputeError; `unavailable` also for one that has changed: then it is to be read again
  */
-export async function askForDeletion(api: ApiServer, podPath: string, { name, uid }: PodRef, { gracePeriodSeconds, announce: announced }: DeletionOptions, resourceVersion?: string): Promise<PodDeletion> {
+export async function askForDeletion(
+  api: ApiServer,
+  podPath: string,
+  { name, uid }: PodRef,
+  { gracePeriodSeconds, announce: announced }: DeletionOptions,
+  resourceVersion?: string,
+): Promise<PodDeletion> {
   if (announced !== undefined) await announce(api, podPath, { name, uid }, announced);
-  const body = defined({ apiVersion: 'v1', kind: 'DeleteOptions', preconditions: defined({ uid, resourceVersion }), gracePeriodSeconds });
+  const body = defined({
+    apiVersion: 'v1',
+    kind: 'DeleteOptions',
+    preconditions: defined({ uid, resourceVersion }),
+    gracePeriodSeconds,
+  });
   try {
-    const answer = await api.call<V1Pod | V1Status>({ verb: 'delete', resource: 'pods', path: podPath, body });
+    const answer = await api.call<V1Pod | V1Status>({
+      verb: 'delete',
+      resource: 'pods',
+      path: podPath,
+      body,
+    });
     return isTerminating(answer) ? 'terminating' : 'gone';
   } catch (error) {
     if (isAbsence(error, name) || isOtherUid(error)) return 'gone';
@@ -48,7 +64,12 @@ export async function askForDeletion(api: ApiServer, podPath: string, { name, ui
 }
 
 /** Tells the supervisor why the pod will be stopped, where it can still read it, and gives it the time to: to one that is given an order, until its runner has ended. */
-async function announce(api: ApiServer, podPath: string, pod: PodRef, reason: StopReason): Promise<void> {
+async function announce(
+  api: ApiServer,
+  podPath: string,
+  pod: PodRef,
+  reason: StopReason,
+): Promise<void> {
   if (!(await canHear(api, podPath, pod, reason))) return;
   if (waitsForJob(reason)) return await delay(SHOWN_MS);
   const pauses = waiting < MANY ? AGAIN_MS : AGAIN_AMONG_MANY_MS;
@@ -64,11 +85,24 @@ async function announce(api: ApiServer, podPath: string, pod: PodRef, reason: St
 }
 
 /** States the reason. @returns whether the runner may come to know: it has not ended, and its pod is not terminating */
-async function canHear(api: ApiServer, podPath: string, { name, uid }: PodRef, reason: StopReason): Promise<boolean> {
+async function canHear(
+  api: ApiServer,
+  podPath: string,
+  { name, uid }: PodRef,
+  reason: StopReason,
+): Promise<boolean> {
   const now = new Date().toISOString();
-  const body = { metadata: { uid, annotations: { [STOP_REASON_ANNOTATION]: reason, [STOP_STATED_ANNOTATION]: now } } };
+  const body = {
+    metadata: {
+      uid,
+      annotations: { [STOP_REASON_ANNOTATION]: reason, [STOP_STATED_ANNOTATION]: now },
+    },
+  };
   try {
-    const { ended, exit, terminating } = viewOfPod(await api.call<V1Pod>({ verb: 'patch', resource: 'pods', path: podPath, body }), now);
+    const { ended, exit, terminating } = viewOfPod(
+      await api.call<V1Pod>({ verb: 'patch', resource: 'pods', path: podPath, body }),
+      now,
+    );
     return !ended && exit === undefined && !terminating;
   } catch (error) {
     if (isAbsence(error, name) || isOtherUid(error)) return false;
@@ -82,6 +116,10 @@ async function canHear(api: ApiServer, podPath: string, { name, uid }: PodRef, r
  */
 function isTerminating(answer: V1Pod | V1Status): boolean {
   if (answer.kind !== 'Pod') return false;
-  const { deletionTimestamp, deletionGracePeriodSeconds, finalizers } = (answer as V1Pod).metadata ?? {};
-  return deletionTimestamp !== undefined && (deletionGracePeriodSeconds !== 0 || (finalizers?.length ?? 0) > 0);
+  const { deletionTimestamp, deletionGracePeriodSeconds, finalizers } =
+    (answer as V1Pod).metadata ?? {};
+  return (
+    deletionTimestamp !== undefined &&
+    (deletionGracePeriodSeconds !== 0 || (finalizers?.length ?? 0) > 0)
+  );
 }

@@ -11,7 +11,11 @@ export const CLUSTER_ID_NAMESPACE = 'kube-system';
  */
 export async function clusterId(api: ApiServer): Promise<string> {
   try {
-    const { metadata } = await api.call<V1Namespace>({ verb: 'get', resource: 'namespaces', path: `/api/v1/namespaces/${CLUSTER_ID_NAMESPACE}` });
+    const { metadata } = await api.call<V1Namespace>({
+      verb: 'get',
+      resource: 'namespaces',
+      path: `/api/v1/namespaces/${CLUSTER_ID_NAMESPACE}`,
+    });
     if (!metadata?.uid) throw new Error('the namespace kube-system has no UID');
     return metadata.uid;
   } catch (error) {

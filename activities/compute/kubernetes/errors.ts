@@ -25,11 +25,16 @@ const MAX_MESSAGE = 500;
  */
 export function apiFailure(error: unknown): ApiFailure | undefined {
   // A DOMException has a numeric code, too: 23 for a TimeoutError.
-  if (!isObject(error) || typeof error['code'] !== 'number' || error['code'] < 100) return undefined;
+  if (!isObject(error) || typeof error['code'] !== 'number' || error['code'] < 100)
+    return undefined;
   const { code, headers } = error;
   const status = parseStatus(error['body']);
   const own = status.kind === 'Status';
-  const seconds = Number((isObject(headers) ? headers['retry-after'] : undefined) ?? status.details?.retryAfterSeconds ?? Number.NaN);
+  const seconds = Number(
+    (isObject(headers) ? headers['retry-after'] : undefined) ??
+      status.details?.retryAfterSeconds ??
+      Number.NaN,
+  );
   return {
     status: code,
     own,
@@ -50,7 +55,11 @@ export function isAbsence(error: unknown, name: string): boolean {
 export function isOtherUid(error: unknown): boolean {
   const failure = apiFailure(error);
   if (failure?.own !== true) return false;
-  return failure.status === 422 ? failure.message.includes('metadata.uid') : failure.status === 409 && failure.reason === 'Conflict' && /UID in (the )?precondition/.test(failure.message);
+  return failure.status === 422
+    ? failure.message.includes('metadata.uid')
+    : failure.status === 409 &&
+        failure.reason === 'Conflict' &&
+        /UID in (the )?precondition/.test(failure.message);
 }
 
 /** The API server's own word that it does not remember what happened since that resource version. */
@@ -94,7 +103,12 @@ export function toComputeError(error: unknown, action: string): Error {
     );
   }
   const network = networkFault(error);
-  if (network) return new ComputeError('unavailable', `Cannot ${action}: the API server was not reached: ${network}`, { cause: error });
+  if (network)
+    return new ComputeError(
+      'unavailable',
+      `Cannot ${action}: the API server was not reached: ${network}`,
+      { cause: error },
+    );
   return error instanceof Error ? error : new Error(`Cannot ${action}: ${String(error)}`);
 }
 
@@ -105,7 +119,8 @@ function kindOf({ status, own, reason, message }: ApiFailure): ComputeErrorKind 
   if (!own) return 'unavailable';
   // "Conflict" is two writers at once (a ResourceQuota's status, most often) and goes away; "AlreadyExists" does not.
   if (status === 409) return reason === 'AlreadyExists' ? 'invalid' : 'unavailable';
-  if (status === 408 || status === 410 || status === 425 || status === 429 || status >= 500) return 'unavailable';
+  if (status === 408 || status === 410 || status === 425 || status === 429 || status >= 500)
+    return 'unavailable';
   return 'invalid';
 }
 
@@ -119,7 +134,8 @@ function forbiddenKind(message: string): ComputeErrorKind {
   if (/exceeded quota/.test(message)) return 'quota_exceeded';
   // The quota controller has not looked at a new quota yet: "status unknown for quota: …".
   if (/status unknown for quota/.test(message)) return 'unavailable';
-  if (/is forbidden: (?!User )/.test(message) || /denied the request/.test(message)) return 'invalid';
+  if (/is forbidden: (?!User )/.test(message) || /denied the request/.test(message))
+    return 'invalid';
   return 'forbidden';
 }
 
@@ -131,7 +147,9 @@ function forbiddenKind(message: string): ComputeErrorKind {
 export function outageOf(error: unknown): string | undefined {
   const failure = apiFailure(error);
   if (failure === undefined) return networkFault(error);
-  return failure.status > 500 || (failure.status === 500 && failure.reason === '') ? `HTTP ${failure.status}` : undefined;
+  return failure.status > 500 || (failure.status === 500 && failure.reason === '')
+    ? `HTTP ${failure.status}`
+    : undefined;
 }
 
 /** Codes of Node's and undici's own complaints about how they were called. */
@@ -143,7 +161,9 @@ function networkFault(error: unknown): string | undefined {
   const { name, code, message, cause } = error;
   if (name === 'TimeoutError') return 'no answer in time';
   if (name === 'AbortError') return 'the call was aborted';
-  return typeof code === 'string' && !DEFECTS.test(code) ? `${code}: ${String(message)}` : networkFault(cause);
+  return typeof code === 'string' && !DEFECTS.test(code)
+    ? `${code}: ${String(message)}`
+    : networkFault(cause);
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -62,7 +62,10 @@ export class JobPods {
   readonly #end = new AbortController();
   /** UIDs of runners' pods by namespace and name. Those that are gone stay: what is given such an owner goes at once. */
   readonly #runners = new LRUCache<string, string>({ max: MOST_RUNNERS });
-  readonly #standings: Record<Kind['resource'], Map<string, Standing>> = { pods: new Map(), jobs: new Map() };
+  readonly #standings: Record<Kind['resource'], Map<string, Standing>> = {
+    pods: new Map(),
+    jobs: new Map(),
+  };
   #following: Promise<unknown> | undefined;
 
   constructor(api: ApiServer, objects: ApiObjects, options: JobPodsOptions) {
@@ -88,23 +91,38 @@ export class JobPods {
   async #follow({ resource, listKind }: Kind): Promise<void> {
     const { signal } = this.#end;
     const { logger, quietMs = 30_000 } = this.#options;
-    const all = { resource, path: this.#objects.allOf(resource), labelSelector: JOB_OF_LABEL, signal };
+    const all = {
+      resource,
+      path: this.#objects.allOf(resource),
+      labelSelector: JOB_OF_LABEL,
+      signal,
+    };
     let pauseMs = PAUSE_MS;
     while (!signal.aborted) {
       try {
         const listed: HookObject[] = [];
-        const resourceVersion = await listObjects<HookObject>(this.#api, listKind, { ...all, onObject: (object) => listed.push(object) });
+        const resourceVersion = await listObjects<HookObject>(this.#api, listKind, {
+          ...all,
+          onObject: (object) => listed.push(object),
+        });
         await this.#listed(resource, listed);
         const events = await openWatch<HookObject>(this.#api, { ...all, resourceVersion, quietMs });
         pauseMs = PAUSE_MS;
         for await (const { type, object } of events) {
           if (type === 'DELETED') this.#standings[resource].delete(object.metadata?.uid ?? '');
-          else if (type !== 'BOOKMARK' && !this.#standings[resource].has(object.metadata?.uid ?? '')) await this.#take(resource, object);
+          else if (
+            type !== 'BOOKMARK' &&
+            !this.#standings[resource].has(object.metadata?.uid ?? '')
+          )
+            await this.#take(resource, object);
           this.#tellCount();
         }
       } catch (error) {
         if (signal.aborted) return;
-        logger.warn({ err: toComputeError(error, `watch ${resource} of jobs`) }, `job pods: ${resource} cannot be watched; trying again`);
+        logger.warn(
+          { err: toComputeError(error, `watch ${resource} of jobs`) },
+          `job pods: ${resource} cannot be watched; trying again`,
+        );
         pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
       }
       // A server, or a proxy before it, that ends each watch at once must not be asked in a tight loop.
@@ -114,7 +132,8 @@ export class JobPods {
 
   async #listed(resource: Kind['resource'], listed: readonly HookObject[]): Promise<void> {
     const there = new Set(listed.map(({ metadata }) => metadata?.uid));
-    for (const uid of this.#standings[resource].keys()) if (!there.has(uid)) this.#standings[resource].delete(uid);
+    for (const uid of this.#standings[resource].keys())
+      if (!there.has(uid)) this.#standings[resource].delete(uid);
     for (const object of listed) await this.#take(resource, object);
     this.#tellCount();
   }
@@ -129,7 +148,10 @@ export class JobPods {
     } catch (error) {
       if (this.#end.signal.aborted) throw error;
       standings.set(uid, 'unowned');
-      this.#options.logger.warn({ err: toComputeError(error, `give ${resource} ${namespace}/${name} an owner`) }, 'job pods: one could not be given its runner for an owner; trying again');
+      this.#options.logger.warn(
+        { err: toComputeError(error, `give ${resource} ${namespace}/${name} an owner`) },
+        'job pods: one could not be given its runner for an owner; trying again',
+      );
     }
   }
 
@@ -143,23 +165,47 @@ export class JobPods {
     if (isHeld(annotations)) return 'unowned';
     const owner = { apiVersion: 'v1', kind: 'Pod', name: runner, uid };
     // Before what names them: while one of them is missing, all are tried again.
-    for (const secret of secretsIn(spec?.template?.spec ?? spec)) await this.#adoptSecret(namespace, secret, owner);
+    for (const secret of secretsIn(spec?.template?.spec ?? spec))
+      await this.#adoptSecret(namespace, secret, owner);
     await this.#setOwner(resource, metadata, owner);
     return 'owned';
   }
 
   /** A job may name any Secret: only what the hooks have made for this very runner is given its owner. */
   async #adoptSecret(namespace: string, name: string, owner: { name: string }): Promise<void> {
-    const secret = await this.#objects.get<{ metadata?: V1ObjectMeta }>('secrets', namespace, name, true, this.#end.signal);
+    const secret = await this.#objects.get<{ metadata?: V1ObjectMeta }>(
+      'secrets',
+      namespace,
+      name,
+      true,
+      this.#end.signal,
+    );
     const { labels = {}, annotations = {}, ownerReferences = [] } = secret?.metadata ?? {};
-    if (secret?.metadata === undefined || labels[JOB_OF_LABEL] !== owner.name || ownerReferences.length > 0 || isHeld(annotations)) return;
+    if (
+      secret?.metadata === undefined ||
+      labels[JOB_OF_LABEL] !== owner.name ||
+      ownerReferences.length > 0 ||
+      isHeld(annotations)
+    )
+      return;
     await this.#setOwner('secrets', secret.metadata, owner);
   }
 
-  async #setOwner(resource: Resource, { namespace, name = '', uid }: V1ObjectMeta, owner: object): Promise<void> {
+  async #setOwner(
+    resource: Resource,
+    { namespace, name = '', uid }: V1ObjectMeta,
+    owner: object,
+  ): Promise<void> {
     const body = { metadata: { uid, ownerReferences: [owner] } };
     try {
-      await this.#api.call({ verb: 'patch', resource, path: this.#objects.pathOf(resource, namespace, name), body, metadataOnly: true, signal: this.#end.signal });
+      await this.#api.call({
+        verb: 'patch',
+        resource,
+        path: this.#objects.pathOf(resource, namespace, name),
+        body,
+        metadataOnly: true,
+        signal: this.#end.signal,
+      });
     } catch (error) {
       if (!isAbsence(error, name) && !isOtherUid(error)) throw error;
     }
@@ -170,10 +216,19 @@ export class JobPods {
    * and with an owner that is no more this would be taken from its job.
    */
   async #runnerUid(namespace: string, name: string): Promise<string | undefined> {
-    const pod = await this.#objects.get<{ metadata?: V1ObjectMeta }>('pods', namespace, name, true, this.#end.signal);
+    const pod = await this.#objects.get<{ metadata?: V1ObjectMeta }>(
+      'pods',
+      namespace,
+      name,
+      true,
+      this.#end.signal,
+    );
     if (pod === undefined) return this.#runners.get(`${namespace}/${name}`);
     const { labels = {}, uid } = pod.metadata ?? {};
-    return labels[MANAGED_BY_LABEL] === 'holdfast' && labels[INSTALLATION_LABEL] === this.#options.installation ? uid : undefined;
+    return labels[MANAGED_BY_LABEL] === 'holdfast' &&
+      labels[INSTALLATION_LABEL] === this.#options.installation
+      ? uid
+      : undefined;
   }
 
   #tellCount(): void {
@@ -185,12 +240,19 @@ export class JobPods {
 
 /** The hooks do nothing in a pod that does not tell its name in this variable. */
 function makesJobPods({ spec }: V1Pod): boolean {
-  return spec?.containers.some(({ env = [] }) => env.some(({ name }) => name === 'ACTIONS_RUNNER_POD_NAME')) === true;
+  return (
+    spec?.containers.some(({ env = [] }) =>
+      env.some(({ name }) => name === 'ACTIONS_RUNNER_POD_NAME'),
+    ) === true
+  );
 }
 
 /** For images, and for what containers have in their environment. */
 function secretsIn(spec: V1PodSpec | undefined): Set<string> {
   const containers = [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])];
-  const names = [...(spec?.imagePullSecrets ?? []), ...containers.flatMap(({ envFrom = [] }) => envFrom.map(({ secretRef }) => secretRef))].map((secret) => secret?.name);
+  const names = [
+    ...(spec?.imagePullSecrets ?? []),
+    ...containers.flatMap(({ envFrom = [] }) => envFrom.map(({ secretRef }) => secretRef)),
+  ].map((secret) => secret?.name);
   return new Set(names.filter((name) => name !== undefined));
 }

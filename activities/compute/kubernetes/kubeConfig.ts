@@ -35,10 +35,15 @@ export function loadKubeConfig({ path, context }: KubeConfigSource = {}): KubeCo
   if (config.getCurrentCluster()) return config;
   const contexts = config.getContexts().map(({ name }) => name);
   if (contexts.length === 0) {
-    if (path ?? process.env['KUBECONFIG']) throw new KubeConfigError(`The kubeconfig ${from} has no contexts: is it the right file?`);
-    throw new KubeConfigError('No cluster: set KUBECONFIG, name a kubeconfig file, or run in a pod with a service account');
+    if (path ?? process.env['KUBECONFIG'])
+      throw new KubeConfigError(`The kubeconfig ${from} has no contexts: is it the right file?`);
+    throw new KubeConfigError(
+      'No cluster: set KUBECONFIG, name a kubeconfig file, or run in a pod with a service account',
+    );
   }
-  throw new KubeConfigError(`The kubeconfig ${from} has no context "${config.getCurrentContext()}" with a cluster; it has ${contexts.join(', ')}`);
+  throw new KubeConfigError(
+    `The kubeconfig ${from} has no context "${config.getCurrentContext()}" with a cluster; it has ${contexts.join(', ')}`,
+  );
 }
 
 /** KubeConfig.loadFromDefault would prefer ~/.kube/config in a pod, and without anything mean http://localhost:8080. */

@@ -1,5 +1,11 @@
 /** Runners as pods: what the port asks for, put together from the parts beside this file. */
-import type { KubeConfig, V1Node, V1PersistentVolumeClaim, V1Pod, V1Secret } from '@kubernetes/client-node';
+import type {
+  KubeConfig,
+  V1Node,
+  V1PersistentVolumeClaim,
+  V1Pod,
+  V1Secret,
+} from '@kubernetes/client-node';
 import { defined } from '../../../core/defined.ts';
 import type { PodRequest } from '../../../core/domain/pod.ts';
 import { podTemplateErrors } from '../../../core/input/podTemplate.ts';
@@ -21,7 +27,11 @@ import { podLogTail } from './podLogTail.ts';
 import { podFaults, podSpec, type PodDefaults } from './podSpec.ts';
 import { RESTRICTED, type PodPolicy } from './policy/podPolicy.ts';
 import { judgedPod, ownImages, ownStore, policyFaults } from './policy/policyFaults.ts';
-import { registrationAnnotations, registrationOf, registrationSecret } from './registrationSecret.ts';
+import {
+  registrationAnnotations,
+  registrationOf,
+  registrationSecret,
+} from './registrationSecret.ts';
 import { claimOf, persistentVolumeClaim, writerAnnotation, writersOf } from './volumeClaims.ts';
 
 export interface KubernetesComputeOptions extends ApiServerOptions {
@@ -54,17 +64,36 @@ export interface KubernetesCompute extends Compute {
 
 /** @throws Error when `installation` is no label value */
 export function createKubernetesCompute(options: KubernetesComputeOptions): KubernetesCompute {
-  const { installation, logger, kubeConfig, pod: defaults = {}, policy = RESTRICTED, quietMs, minBackoffMs } = options;
-  if (!isLabelValue(installation)) throw new Error(`The installation's name "${installation}" is no label value: use letters, digits, "-", "_" and "."`);
+  const {
+    installation,
+    logger,
+    kubeConfig,
+    pod: defaults = {},
+    policy = RESTRICTED,
+    quietMs,
+    minBackoffMs,
+  } = options;
+  if (!isLabelValue(installation))
+    throw new Error(
+      `The installation's name "${installation}" is no label value: use letters, digits, "-", "_" and "."`,
+    );
   const api = new ApiServer(kubeConfig, options);
   const home = namespaceOf(kubeConfig, options.namespace);
   const all = options.allNamespaces === true;
   const objects = new ApiObjects(api, { home, all });
-  const pods = new LivePods(api, objects, { labelSelector: ownSelector(installation), logger, quietMs, minBackoffMs });
+  const pods = new LivePods(api, objects, {
+    labelSelector: ownSelector(installation),
+    logger,
+    quietMs,
+    minBackoffMs,
+  });
   const asked = new AskedDeletions();
   const own = { images: ownImages(defaults), namespace: home, ...ownStore(defaults.store?.place) };
   // The template, too: by the names that are Holdfast's own its containers are known.
-  const judge = (pod: V1Pod, request: PodRequest): string[] => [...podTemplateErrors(request.template ?? {}).map((error) => `pod.${error}`), ...policyFaults(judgedPod(pod, request, home), policy, own)];
+  const judge = (pod: V1Pod, request: PodRequest): string[] => [
+    ...podTemplateErrors(request.template ?? {}).map((error) => `pod.${error}`),
+    ...policyFaults(judgedPod(pod, request, home), policy, own),
+  ];
   let cluster: string | undefined;
 
   return {
@@ -75,14 +104,25 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
 
     async place() {
       cluster ??= await clusterId(api);
-      return { compute: 'kubernetes', cluster, installation, namespace: home, ...(all ? { allNamespaces: true } : {}) };
+      return {
+        compute: 'kubernetes',
+        cluster,
+        installation,
+        namespace: home,
+        ...(all ? { allNamespaces: true } : {}),
+      };
     },
 
-    faults: (request) => [...objects.namespaceFaults(request.namespace), ...podFaults(request, defaults, installation, judge)],
+    faults: (request) => [
+      ...objects.namespaceFaults(request.namespace),
+      ...podFaults(request, defaults, installation, judge),
+    ],
 
     async readRegistrationSecret(identity, namespace) {
       const secret = await objects.get<V1Secret>('secrets', namespace, podName(identity));
-      return secret && belongsTo(secret.metadata?.annotations, identity) ? registrationOf(secret) : undefined;
+      return secret && belongsTo(secret.metadata?.annotations, identity)
+        ? registrationOf(secret)
+        : undefined;
     },
 
     async storeRegistrationSecret(identity, registration, namespace) {
@@ -96,14 +136,22 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
 
     async createPod(request, registration) {
       const { identity, namespace, volumeClaims = [] } = request;
-      const secret = registration && { secretName: podName(identity), keys: Object.keys(registration.env), annotations: registrationAnnotations(registration) };
+      const secret = registration && {
+        secretName: podName(identity),
+        keys: Object.keys(registration.env),
+        annotations: registrationAnnotations(registration),
+      };
       const pod = podSpec(request, defaults, installation, secret);
       // Once more: who can write to the Temporal namespace need not come by way of the admission.
       const [fault] = judge(pod, request);
       if (fault !== undefined) throw new ComputeError('invalid', fault);
       for (const wanted of volumeClaims) {
         const claim = persistentVolumeClaim(identity, wanted, installation);
-        if (claim !== undefined) await objects.createOrGet('persistentvolumeclaims', namespace, claim, { ...identity, attempt: 0 });
+        if (claim !== undefined)
+          await objects.createOrGet('persistentvolumeclaims', namespace, claim, {
+            ...identity,
+            attempt: 0,
+          });
       }
       return pods.created(await objects.createOrGet('pods', namespace, pod, identity));
     },
@@ -116,12 +164,20 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
       const { gracePeriodSeconds, announce, reason, unlessStarted } = how;
       const ask = async (resourceVersion?: string): Promise<PodDeletion> => {
         logger.info({ pod: name, uid, gracePeriodSeconds, reason }, 'deleting the pod');
-        return await askForDeletion(api, objects.pathOf('pods', namespace, name), pod, how, resourceVersion);
+        return await askForDeletion(
+          api,
+          objects.pathOf('pods', namespace, name),
+          pod,
+          how,
+          resourceVersion,
+        );
       };
       if (unlessStarted === true) {
         const live = await pods.read(pod);
         if (live === undefined) return 'gone';
-        return live.view.startedAt !== undefined && !live.view.terminating ? live.view : await ask(live.resourceVersion);
+        return live.view.startedAt !== undefined && !live.view.terminating
+          ? live.view
+          : await ask(live.resourceVersion);
       }
       // Without the watch nothing would tell that it is over.
       const isPlain = gracePeriodSeconds === undefined && announce === undefined && pods.watched;
@@ -130,27 +186,52 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
 
     async deleteClaims(identity, claims, namespace) {
       for (const claim of claims) {
-        if (claim.claim === undefined) await objects.delete('persistentvolumeclaims', namespace, claimOf(identity, claim));
+        if (claim.claim === undefined)
+          await objects.delete('persistentvolumeclaims', namespace, claimOf(identity, claim));
       }
     },
 
     async fenceClaims(identity, claims, writer, namespace) {
-      for (const claim of claims) await objects.annotate('persistentvolumeclaims', namespace, claimOf(identity, claim), writerAnnotation(writer));
+      for (const claim of claims)
+        await objects.annotate(
+          'persistentvolumeclaims',
+          namespace,
+          claimOf(identity, claim),
+          writerAnnotation(writer),
+        );
     },
 
     async claimWriters(identity, claims, namespace) {
-      const found = await Promise.all(claims.map(async (claim) => await objects.get<V1PersistentVolumeClaim>('persistentvolumeclaims', namespace, claimOf(identity, claim))));
+      const found = await Promise.all(
+        claims.map(
+          async (claim) =>
+            await objects.get<V1PersistentVolumeClaim>(
+              'persistentvolumeclaims',
+              namespace,
+              claimOf(identity, claim),
+            ),
+        ),
+      );
       return found.flatMap((claim) => (claim === undefined ? [] : writersOf(claim)));
     },
 
     async releaseClaims(identity, claims, { podUid }, namespace) {
-      const none = Object.fromEntries(Object.keys(writerAnnotation({ podUid, node: '' })).map((key) => [key, null]));
-      for (const claim of claims) await objects.annotate('persistentvolumeclaims', namespace, claimOf(identity, claim), none);
+      const none = Object.fromEntries(
+        Object.keys(writerAnnotation({ podUid, node: '' })).map((key) => [key, null]),
+      );
+      for (const claim of claims)
+        await objects.annotate('persistentvolumeclaims', namespace, claimOf(identity, claim), none);
     },
 
     async nodeState(name) {
       try {
-        return nodeState(await api.call<V1Node>({ verb: 'get', resource: 'nodes', path: `/api/v1/nodes/${encodeURIComponent(name)}` }));
+        return nodeState(
+          await api.call<V1Node>({
+            verb: 'get',
+            resource: 'nodes',
+            path: `/api/v1/nodes/${encodeURIComponent(name)}`,
+          }),
+        );
       } catch (error) {
         if (isAbsence(error, name)) return 'gone';
         throw toComputeError(error, `get node ${name}`);
@@ -164,12 +245,19 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
     owned: createOwnedObjects(api, objects, installation),
 
     async watch(listener) {
-      const jobPods = new JobPods(api, objects, { installation, logger, quietMs, ...defined({ onCount: options.onJobPods }) });
+      const jobPods = new JobPods(api, objects, {
+        installation,
+        logger,
+        quietMs,
+        ...defined({ onCount: options.onJobPods }),
+      });
       const changed: typeof listener.changed = (pod, previous) => {
         if (pod.gone) asked.over(pod.uid);
         listener.changed(pod, previous);
       };
-      const watch = pods.watch({ changed, relisted: (all) => listener.relisted(all) }, (pod) => jobPods.runnerSeen(pod));
+      const watch = pods.watch({ changed, relisted: (all) => listener.relisted(all) }, (pod) =>
+        jobPods.runnerSeen(pod),
+      );
       return {
         synced: () => watch.synced(),
         stop: async () => void (await Promise.all([watch.stop(), jobPods.stop()])),
@@ -182,5 +270,9 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
 
 /** The namespace that a worker uses when its settings name none: the context's (in a cluster its own), else `default`. */
 export function namespaceOf(kubeConfig: KubeConfig, configured: string | undefined): string {
-  return configured ?? kubeConfig.getContextObject(kubeConfig.getCurrentContext())?.namespace ?? 'default';
+  return (
+    configured ??
+    kubeConfig.getContextObject(kubeConfig.getCurrentContext())?.namespace ??
+    'default'
+  );
 }

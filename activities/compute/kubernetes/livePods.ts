@@ -47,7 +47,11 @@ export class LivePods {
   }
 
   /** A pod that the watch does not have may be new, or out of its sight: only the API server can tell. @throws ComputeError */
-  async observe({ name, uid, namespace }: Omit<PodRef, 'uid'> & Partial<PodRef>): Promise<PodView | undefined> {
+  async observe({
+    name,
+    uid,
+    namespace,
+  }: Omit<PodRef, 'uid'> & Partial<PodRef>): Promise<PodView | undefined> {
     if (uid !== undefined && this.#gone.has(uid)) return undefined;
     const known = this.#cache?.synced() === true ? this.#cache.get(name) : undefined;
     if (known && (uid === undefined || known.uid === uid)) return known;
@@ -62,12 +66,28 @@ export class LivePods {
   }
 
   /** By the API server's own word, with the version that it speaks of. @throws ComputeError */
-  async read({ name, uid, namespace }: PodRef): Promise<{ readonly view: PodView; readonly resourceVersion: string | undefined } | undefined> {
+  async read({
+    name,
+    uid,
+    namespace,
+  }: PodRef): Promise<
+    { readonly view: PodView; readonly resourceVersion: string | undefined } | undefined
+  > {
     const pod = await this.#objects.get<V1Pod>('pods', namespace, name);
-    return pod?.metadata?.uid === uid && pod !== undefined ? { view: this.#view(pod), resourceVersion: pod.metadata?.resourceVersion } : undefined;
+    return pod?.metadata?.uid === uid && pod !== undefined
+      ? { view: this.#view(pod), resourceVersion: pod.metadata?.resourceVersion }
+      : undefined;
   }
 
-  async #read({ name, uid, namespace }: { name: string; uid: string | undefined; namespace: string | undefined }): Promise<PodView | undefined> {
+  async #read({
+    name,
+    uid,
+    namespace,
+  }: {
+    name: string;
+    uid: string | undefined;
+    namespace: string | undefined;
+  }): Promise<PodView | undefined> {
     const pod = await this.#objects.get<V1Pod>('pods', namespace, name);
     return pod && (uid === undefined || pod.metadata?.uid === uid) ? this.#view(pod) : undefined;
   }
@@ -76,7 +96,11 @@ export class LivePods {
   async list(): Promise<PodView[]> {
     const views: PodView[] = [];
     try {
-      await listPods(this.#api, { path: this.#objects.allOf('pods'), labelSelector: this.#options.labelSelector, onPod: (pod) => views.push(this.#view(pod)) });
+      await listPods(this.#api, {
+        path: this.#objects.allOf('pods'),
+        labelSelector: this.#options.labelSelector,
+        onPod: (pod) => views.push(this.#view(pod)),
+      });
     } catch (error) {
       throw toComputeError(error, 'list pods');
     }
@@ -84,7 +108,10 @@ export class LivePods {
   }
 
   /** @param seen - told of each pod as it was listed or watched @throws Error when they are watched already */
-  watch(listener: PodListener, seen: (pod: V1Pod) => void): { stop(): Promise<void>; synced(): boolean } {
+  watch(
+    listener: PodListener,
+    seen: (pod: V1Pod) => void,
+  ): { stop(): Promise<void>; synced(): boolean } {
     if (this.#cache) throw new Error('The pods are watched already: one watch per process');
     const { labelSelector, logger, quietMs, minBackoffMs } = this.#options;
     const cache = new PodCache(this.#api, {
@@ -98,7 +125,8 @@ export class LivePods {
         },
         relisted: (pods) => listener.relisted(pods),
       },
-      isGone: async ({ name, uid, namespace }) => (await this.#read({ name, uid, namespace })) === undefined,
+      isGone: async ({ name, uid, namespace }) =>
+        (await this.#read({ name, uid, namespace })) === undefined,
       onError: (error, what) => logger.warn({ err: toComputeError(error, 'watch pods') }, what),
       ...defined({ quietMs, minBackoffMs }),
     });

@@ -18,8 +18,11 @@ export function merge(base: unknown, over: unknown, field = ''): unknown {
   if (over === undefined) return base;
   const key = MERGE_KEYS[field];
   if (key && Array.isArray(base) && Array.isArray(over)) {
-    const items = new Map<unknown, unknown>(base.map((item: Record<string, unknown>) => [item[key], item]));
-    for (const item of over as Record<string, unknown>[]) items.set(item[key], merge(items.get(item[key]), item));
+    const items = new Map<unknown, unknown>(
+      base.map((item: Record<string, unknown>) => [item[key], item]),
+    );
+    for (const item of over as Record<string, unknown>[])
+      items.set(item[key], merge(items.get(item[key]), item));
     return [...items.values()];
   }
   if (!isObject(base) || !isObject(over)) return over;

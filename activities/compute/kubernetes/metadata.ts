@@ -45,7 +45,10 @@ export const WORKFLOW_LABEL = `${RESERVED_METADATA_PREFIX}workflow`;
 const MAX_LABEL_VALUE = 63;
 
 /** Labels of everything that one installation owns. `more` never overrides them. */
-export function ownLabels(installation: string, more: Readonly<Record<string, string>> = {}): Record<string, string> {
+export function ownLabels(
+  installation: string,
+  more: Readonly<Record<string, string>> = {},
+): Record<string, string> {
   const labels: Record<string, string> = {};
   for (const [key, value] of Object.entries(more)) labels[key] = labelValue(value);
   return { ...labels, [MANAGED_BY_LABEL]: 'holdfast', [INSTALLATION_LABEL]: installation };
@@ -88,6 +91,11 @@ export function identityAnnotations(identity: RunnerIdentity): Record<string, st
 }
 
 /** True when the object of these annotations was made for exactly this runner. */
-export function belongsTo(annotations: Readonly<Record<string, string>> | undefined, identity: RunnerIdentity): boolean {
-  return Object.entries(identityAnnotations(identity)).every(([key, value]) => annotations?.[key] === value);
+export function belongsTo(
+  annotations: Readonly<Record<string, string>> | undefined,
+  identity: RunnerIdentity,
+): boolean {
+  return Object.entries(identityAnnotations(identity)).every(
+    ([key, value]) => annotations?.[key] === value,
+  );
 }

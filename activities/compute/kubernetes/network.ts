@@ -17,7 +17,11 @@ const CA_VOLUME = `${RESERVED_VOLUME_PREFIX}ca`;
 const CA_FILE = 'ca.crt';
 
 export function networkParts({ proxy = {}, ca }: Pick<PodRequest, 'proxy' | 'ca'>): NetworkParts {
-  const env = Object.entries(proxyVariables(proxy)).map(([name, variable]): V1EnvVar => ('value' in variable ? { name, value: variable.value } : { name, valueFrom: { secretKeyRef: { name: variable.secret, key: variable.key } } }));
+  const env = Object.entries(proxyVariables(proxy)).map(([name, variable]): V1EnvVar =>
+    'value' in variable
+      ? { name, value: variable.value }
+      : { name, valueFrom: { secretKeyRef: { name: variable.secret, key: variable.key } } },
+  );
   if (ca === undefined) return { env, mounts: [], volumes: [] };
   return {
     env: [...env, ...CA_VARIABLES.map((name) => ({ name, value: `${CA_PATH}/${CA_FILE}` }))],
@@ -27,6 +31,14 @@ export function networkParts({ proxy = {}, ca }: Pick<PodRequest, 'proxy' | 'ca'
 }
 
 function caSource({ configMapKeyRef, secretKeyRef }: CertificateAuthority): Omit<V1Volume, 'name'> {
-  if (secretKeyRef !== undefined) return { secret: { secretName: secretKeyRef.name, items: [{ key: secretKeyRef.key, path: CA_FILE }] } };
-  return { configMap: { name: configMapKeyRef?.name ?? '', items: [{ key: configMapKeyRef?.key ?? '', path: CA_FILE }] } };
+  if (secretKeyRef !== undefined)
+    return {
+      secret: { secretName: secretKeyRef.name, items: [{ key: secretKeyRef.key, path: CA_FILE }] },
+    };
+  return {
+    configMap: {
+      name: configMapKeyRef?.name ?? '',
+      items: [{ key: configMapKeyRef?.key ?? '', path: CA_FILE }],
+    },
+  };
 }

@@ -7,5 +7,7 @@ const OUT_OF_SERVICE = 'node.kubernetes.io/out-of-service';
 /** `unreachable`: nobody knows what its pods do. */
 export function nodeState({ spec, status }: V1Node): 'ready' | 'fenced' | 'unreachable' {
   if (spec?.taints?.some(({ key }) => key === OUT_OF_SERVICE)) return 'fenced';
-  return status?.conditions?.find(({ type }) => type === 'Ready')?.status === 'True' ? 'ready' : 'unreachable';
+  return status?.conditions?.find(({ type }) => type === 'Ready')?.status === 'True'
+    ? 'ready'
+    : 'unreachable';
 }

@@ -28,13 +28,27 @@ export interface ObjectListOptions<T> {
  * @returns the resource version from which a watch continues the list
  * @throws ApiError or a network error; also when the answer is no such list: an empty list must never stand in for a failed one
  */
-export async function listObjects<T>(api: ApiServer, listKind: string, { resource, path, labelSelector, metadataOnly = false, signal, onObject }: ObjectListOptions<T>): Promise<string> {
+export async function listObjects<T>(
+  api: ApiServer,
+  listKind: string,
+  { resource, path, labelSelector, metadataOnly = false, signal, onObject }: ObjectListOptions<T>,
+): Promise<string> {
   let token: string | undefined;
   for (;;) {
     const query = { limit: PAGE, continue: token, ...defined({ labelSelector }) };
-    const page = await api.call<Page<T>>({ verb: 'list', resource, path, query, metadataOnly, ...defined({ signal }) });
+    const page = await api.call<Page<T>>({
+      verb: 'list',
+      resource,
+      path,
+      query,
+      metadataOnly,
+      ...defined({ signal }),
+    });
     const resourceVersion = page.metadata?.resourceVersion;
-    if (page.kind !== listKind || !resourceVersion) throw new Error(`The API server answered a list of ${resource} with ${page.kind ?? 'something else'}`);
+    if (page.kind !== listKind || !resourceVersion)
+      throw new Error(
+        `The API server answered a list of ${resource} with ${page.kind ?? 'something else'}`,
+      );
     for (const object of page.items ?? []) onObject(object);
     token = page.metadata?.continue;
     if (!token) return resourceVersion;

@@ -30,7 +30,10 @@ export interface WatchOptions {
  * @throws ApiError with the code and the Status object of an ERROR event (410: the resource version is too old) or of the answer; undici's errors for
  *   a lost or quiet connection
  */
-export async function openWatch<T>(api: ApiServer, options: WatchOptions): Promise<AsyncIterable<WatchEvent<T>>> {
+export async function openWatch<T>(
+  api: ApiServer,
+  options: WatchOptions,
+): Promise<AsyncIterable<WatchEvent<T>>> {
   const stream = await api.open(
     {
       verb: 'watch',
@@ -62,7 +65,8 @@ async function* eventsOf<T>(stream: AsyncIterable<Buffer>): AsyncGenerator<Watch
 }
 
 function parse<T>(line: string): WatchEvent<T> {
-  const event = JSON.parse(line) as WatchEvent<T> | { readonly type: 'ERROR'; readonly object: { readonly code?: number } };
+  const event = JSON.parse(line) as
+    WatchEvent<T> | { readonly type: 'ERROR'; readonly object: { readonly code?: number } };
   if (event.type !== 'ERROR') return event;
   throw new ApiError(event.object.code ?? 500, JSON.stringify(event.object), {});
 }

@@ -5,32 +5,71 @@ import type { SweepMark } from '../../../core/contract/index.ts';
 import { defined } from '../../../core/defined.ts';
 import { parseDuration } from '../../../core/domain/duration.ts';
 import type { RunnerIdentity } from '../../../core/domain/pod.ts';
-import { JOB_OBJECT_KINDS, type OwnedKind, type OwnedObject, type OwnedRegistration } from '../../../core/sweep/ownedObject.ts';
+import {
+  JOB_OBJECT_KINDS,
+  type OwnedKind,
+  type OwnedObject,
+  type OwnedRegistration,
+} from '../../../core/sweep/ownedObject.ts';
 import type { OwnedObjects } from '../../ownedObjects.ts';
 import type { ApiObjects, Resource } from './apiObjects.ts';
 import type { ApiServer } from './apiServer.ts';
 import { askForDeletion } from './askForDeletion.ts';
 import { isAbsence, isOtherUid, toComputeError } from './errors.ts';
-import { ATTEMPT_ANNOTATION, FIRST_RUN_ID_ANNOTATION, INSTALLATION_LABEL, JOB_OF_LABEL, JOB_TIMEOUT_CAP_ANNOTATION, SWEEP_ANNOTATION, WORKFLOW_ID_ANNOTATION, isHeld, ownLabels, ownSelector } from './metadata.ts';
+import {
+  ATTEMPT_ANNOTATION,
+  FIRST_RUN_ID_ANNOTATION,
+  INSTALLATION_LABEL,
+  JOB_OF_LABEL,
+  JOB_TIMEOUT_CAP_ANNOTATION,
+  SWEEP_ANNOTATION,
+  WORKFLOW_ID_ANNOTATION,
+  isHeld,
+  ownLabels,
+  ownSelector,
+} from './metadata.ts';
 import { listObjects } from './objectList.ts';
 import { annotatedRegistration } from './registrationSecret.ts';
 import { viewOfPod } from './viewOfPod.ts';
 
-const RESOURCES = { pod: 'pods', secret: 'secrets', claim: 'persistentvolumeclaims', 'job pod': 'pods', 'container step': 'jobs', 'job secret': 'secrets' } as const satisfies Record<OwnedKind, Resource>;
+const RESOURCES = {
+  pod: 'pods',
+  secret: 'secrets',
+  claim: 'persistentvolumeclaims',
+  'job pod': 'pods',
+  'container step': 'jobs',
+  'job secret': 'secrets',
+} as const satisfies Record<OwnedKind, Resource>;
 const isJobs = (kind: OwnedKind): boolean => JOB_OBJECT_KINDS.some((each) => each === kind);
 
-const marks = z.array(z.object({ kind: z.enum(['ghost registration', 'zombie runner', 'hung runner', 'orphaned step']), key: z.string(), since: z.string(), unpolled: z.number().exactOptional() }));
+const marks = z.array(
+  z.object({
+    kind: z.enum(['ghost registration', 'zombie runner', 'hung runner', 'orphaned step']),
+    key: z.string(),
+    since: z.string(),
+    unpolled: z.number().exactOptional(),
+  }),
+);
 
 interface AnyObject {
   readonly metadata?: V1ObjectMeta;
 }
 
-export function createOwnedObjects(api: ApiServer, objects: ApiObjects, installation: string): OwnedObjects {
+export function createOwnedObjects(
+  api: ApiServer,
+  objects: ApiObjects,
+  installation: string,
+): OwnedObjects {
   const marksName = `holdfast-sweep-${installation.toLowerCase().replaceAll('_', '-')}`;
 
   /** Labelled as this installation's; of what is a job's: as a runner's, and without an owner. */
-  function isOf(kind: OwnedKind, { metadata: { labels = {}, ownerReferences = [] } = {} }: AnyObject): boolean {
-    return isJobs(kind) ? labels[JOB_OF_LABEL] !== undefined && ownerReferences.length === 0 : labels[INSTALLATION_LABEL] === installation;
+  function isOf(
+    kind: OwnedKind,
+    { metadata: { labels = {}, ownerReferences = [] } = {} }: AnyObject,
+  ): boolean {
+    return isJobs(kind)
+      ? labels[JOB_OF_LABEL] !== undefined && ownerReferences.length === 0
+      : labels[INSTALLATION_LABEL] === installation;
   }
 
   async function loadMarks(): Promise<SweepMark[]> {
@@ -47,9 +86,18 @@ export function createOwnedObjects(api: ApiServer, objects: ApiObjects, installa
       const onObject = (object: AnyObject): void => {
         if (isOf(kind, object)) found.push(ownedObject(kind, object));
       };
-      const options = { resource, path: objects.allOf(resource), labelSelector: isJobs(kind) ? JOB_OF_LABEL : ownSelector(installation), metadataOnly, onObject };
+      const options = {
+        resource,
+        path: objects.allOf(resource),
+        labelSelector: isJobs(kind) ? JOB_OF_LABEL : ownSelector(installation),
+        metadataOnly,
+        onObject,
+      };
       try {
-        await listObjects(api, metadataOnly ? 'PartialObjectMetadataList' : 'PodList', { ...options, ...defined({ signal }) });
+        await listObjects(api, metadataOnly ? 'PartialObjectMetadataList' : 'PodList', {
+          ...options,
+          ...defined({ signal }),
+        });
       } catch (error) {
         throw toComputeError(error, `list ${resource}`);
       }
@@ -58,16 +106,27 @@ export function createOwnedObjects(api: ApiServer, objects: ApiObjects, installa
 
     async look({ kind, name, namespace, uid }) {
       const object = await objects.get<AnyObject>(RESOURCES[kind], namespace, name, kind !== 'pod');
-      return object === undefined || !isOf(kind, object) || (uid !== undefined && object.metadata?.uid !== uid) ? undefined : ownedObject(kind, object);
+      return object === undefined ||
+        !isOf(kind, object) ||
+        (uid !== undefined && object.metadata?.uid !== uid)
+        ? undefined
+        : ownedObject(kind, object);
     },
 
     async mark({ kind, name, namespace, uid }, text) {
       const resource = RESOURCES[kind];
       const body = { metadata: { uid, annotations: { [SWEEP_ANNOTATION]: text } } };
       try {
-        await api.call({ verb: 'patch', resource, path: objects.pathOf(resource, namespace, name), body, metadataOnly: kind !== 'pod' });
+        await api.call({
+          verb: 'patch',
+          resource,
+          path: objects.pathOf(resource, namespace, name),
+          body,
+          metadataOnly: kind !== 'pod',
+        });
       } catch (error) {
-        if (!isAbsence(error, name) && !isOtherUid(error)) throw toComputeError(error, `mark ${resource} ${namespace}/${name}`);
+        if (!isAbsence(error, name) && !isOtherUid(error))
+          throw toComputeError(error, `mark ${resource} ${namespace}/${name}`);
       }
     },
 
@@ -76,7 +135,17 @@ export function createOwnedObjects(api: ApiServer, objects: ApiObjects, installa
       const path = objects.pathOf(resource, namespace, name);
       if (kind === 'pod') return await askForDeletion(api, path, { name, uid, namespace }, how);
       try {
-        await api.call({ verb: 'delete', resource, path, body: { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid, resourceVersion }, propagationPolicy: 'Background' } });
+        await api.call({
+          verb: 'delete',
+          resource,
+          path,
+          body: {
+            apiVersion: 'v1',
+            kind: 'DeleteOptions',
+            preconditions: { uid, resourceVersion },
+            propagationPolicy: 'Background',
+          },
+        });
         return 'gone';
       } catch (error) {
         if (isAbsence(error, name) || isOtherUid(error)) return 'gone';
@@ -87,11 +156,22 @@ export function createOwnedObjects(api: ApiServer, objects: ApiObjects, installa
     loadMarks,
 
     async saveMarks(kept) {
-      const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: marksName, labels: ownLabels(installation) }, data: { marks: JSON.stringify(kept) } };
+      const body = {
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { name: marksName, labels: ownLabels(installation) },
+        data: { marks: JSON.stringify(kept) },
+      };
       try {
-        await api.call({ verb: 'patch', resource: 'configmaps', path: objects.pathOf('configmaps', undefined, marksName), body: { data: body.data } });
+        await api.call({
+          verb: 'patch',
+          resource: 'configmaps',
+          path: objects.pathOf('configmaps', undefined, marksName),
+          body: { data: body.data },
+        });
       } catch (error) {
-        if (!isAbsence(error, marksName)) throw toComputeError(error, `keep the sweep's marks in configmap ${marksName}`);
+        if (!isAbsence(error, marksName))
+          throw toComputeError(error, `keep the sweep's marks in configmap ${marksName}`);
         await create(body);
       }
     },
@@ -99,7 +179,12 @@ export function createOwnedObjects(api: ApiServer, objects: ApiObjects, installa
 
   async function create(body: object): Promise<void> {
     try {
-      await api.call({ verb: 'create', resource: 'configmaps', path: objects.pathOf('configmaps', undefined), body });
+      await api.call({
+        verb: 'create',
+        resource: 'configmaps',
+        path: objects.pathOf('configmaps', undefined),
+        body,
+      });
     } catch (error) {
       throw toComputeError(error, `create configmap ${marksName} for the sweep's marks`);
     }
@@ -107,7 +192,16 @@ export function createOwnedObjects(api: ApiServer, objects: ApiObjects, installa
 }
 
 function ownedObject(kind: OwnedKind, object: AnyObject): OwnedObject {
-  const { name = '', namespace = '', uid = '', resourceVersion = '', creationTimestamp, deletionTimestamp, annotations = {}, labels = {} } = object.metadata ?? {};
+  const {
+    name = '',
+    namespace = '',
+    uid = '',
+    resourceVersion = '',
+    creationTimestamp,
+    deletionTimestamp,
+    annotations = {},
+    labels = {},
+  } = object.metadata ?? {};
   return {
     kind,
     name,
@@ -118,17 +212,34 @@ function ownedObject(kind: OwnedKind, object: AnyObject): OwnedObject {
     held: isHeld(annotations),
     terminating: deletionTimestamp !== undefined,
     ...defined({ mark: annotations[SWEEP_ANNOTATION] }),
-    ...(isJobs(kind) ? defined({ runnerPod: labels[JOB_OF_LABEL] }) : defined({ identity: identityIn(annotations), registration: registrationIn(annotations) })),
-    ...(kind === 'pod' ? { pod: viewOfPod(object as V1Pod, new Date().toISOString()), ...defined({ jobTimeoutCapMs: parseDuration(annotations[JOB_TIMEOUT_CAP_ANNOTATION] ?? '') }) } : {}),
+    ...(isJobs(kind)
+      ? defined({ runnerPod: labels[JOB_OF_LABEL] })
+      : defined({ identity: identityIn(annotations), registration: registrationIn(annotations) })),
+    ...(kind === 'pod'
+      ? {
+          pod: viewOfPod(object as V1Pod, new Date().toISOString()),
+          ...defined({
+            jobTimeoutCapMs: parseDuration(annotations[JOB_TIMEOUT_CAP_ANNOTATION] ?? ''),
+          }),
+        }
+      : {}),
   };
 }
 
 function identityIn(annotations: Readonly<Record<string, string>>): RunnerIdentity | undefined {
-  const { [WORKFLOW_ID_ANNOTATION]: workflowId, [FIRST_RUN_ID_ANNOTATION]: firstRunId, [ATTEMPT_ANNOTATION]: attempt } = annotations;
-  return workflowId === undefined || firstRunId === undefined ? undefined : { workflowId, firstRunId, attempt: Number(attempt) };
+  const {
+    [WORKFLOW_ID_ANNOTATION]: workflowId,
+    [FIRST_RUN_ID_ANNOTATION]: firstRunId,
+    [ATTEMPT_ANNOTATION]: attempt,
+  } = annotations;
+  return workflowId === undefined || firstRunId === undefined
+    ? undefined
+    : { workflowId, firstRunId, attempt: Number(attempt) };
 }
 
-function registrationIn(annotations: Readonly<Record<string, string>>): OwnedRegistration | undefined {
+function registrationIn(
+  annotations: Readonly<Record<string, string>>,
+): OwnedRegistration | undefined {
   const noted = annotatedRegistration(annotations);
   return noted && { name: noted.runnerName, ...defined({ id: noted.runnerId }), ...noted.at };
 }

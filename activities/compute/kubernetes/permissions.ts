@@ -19,7 +19,11 @@ export const requiredPermissions = {
 const GROUPS: Readonly<Record<string, string>> = { jobs: 'batch' };
 
 /** To tell which cluster this is, see clusterId.ts. To read a namespace is a permission in that namespace. */
-const CLUSTER_ID_PERMISSION = { resource: 'namespaces', verb: 'get', name: CLUSTER_ID_NAMESPACE } as const;
+const CLUSTER_ID_PERMISSION = {
+  resource: 'namespaces',
+  verb: 'get',
+  name: CLUSTER_ID_NAMESPACE,
+} as const;
 
 export interface Permission {
   readonly resource: string;
@@ -50,12 +54,20 @@ interface SelfSubjectAccessReview {
  * @param namespace `undefined`: all namespaces
  * @throws ComputeError `unavailable` when it is not reached, `forbidden` when it does not take the credentials
  */
-export async function checkPermissions(kubeConfig: KubeConfig, namespace: string | undefined): Promise<PermissionReport> {
+export async function checkPermissions(
+  kubeConfig: KubeConfig,
+  namespace: string | undefined,
+): Promise<PermissionReport> {
   const api = new ApiServer(kubeConfig, { connections: 4 });
   try {
-    const [user, answers] = await Promise.all([whoAmI(api), Promise.all(permissions().map((each) => isAllowed(api, each, namespace)))]);
+    const [user, answers] = await Promise.all([
+      whoAmI(api),
+      Promise.all(permissions().map((each) => isAllowed(api, each, namespace))),
+    ]);
     const missing = permissions().filter((_, index) => !answers[index]);
-    return missing.length === 0 ? { user, missing } : { user, missing, fix: permissionFix(user, namespace) };
+    return missing.length === 0
+      ? { user, missing }
+      : { user, missing, fix: permissionFix(user, namespace) };
   } catch (error) {
     throw toComputeError(error, 'ask the API server for our permissions');
   } finally {
@@ -66,22 +78,49 @@ export async function checkPermissions(kubeConfig: KubeConfig, namespace: string
 /** A command that grants what is required, and no more, to this user. Pure. */
 export function permissionFix(user: string, namespace: string | undefined): string {
   const apiVersion = 'rbac.authorization.k8s.io/v1';
-  const grant = (kind: 'Role' | 'ClusterRole', metadata: { name: string; namespace?: string }, rules: object[]): string[] => [
+  const grant = (
+    kind: 'Role' | 'ClusterRole',
+    metadata: { name: string; namespace?: string },
+    rules: object[],
+  ): string[] => [
     stringify({ apiVersion, kind, metadata, rules }),
-    stringify({ apiVersion, kind: `${kind}Binding`, metadata, roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind, name: metadata.name }, subjects: [subjectOf(user)] }),
+    stringify({
+      apiVersion,
+      kind: `${kind}Binding`,
+      metadata,
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind, name: metadata.name },
+      subjects: [subjectOf(user)],
+    }),
   ];
-  const rules = Object.entries(requiredPermissions).map(([resource, verbs]) => ({ apiGroups: [GROUPS[resource] ?? ''], resources: [resource], verbs: [...verbs] }));
+  const rules = Object.entries(requiredPermissions).map(([resource, verbs]) => ({
+    apiGroups: [GROUPS[resource] ?? ''],
+    resources: [resource],
+    verbs: [...verbs],
+  }));
   const { resource, verb, name } = CLUSTER_ID_PERMISSION;
-  const clusterId = { apiGroups: [''], resources: [resource], resourceNames: [name], verbs: [verb] };
+  const clusterId = {
+    apiGroups: [''],
+    resources: [resource],
+    resourceNames: [name],
+    verbs: [verb],
+  };
   const documents =
     namespace === undefined
       ? grant('ClusterRole', { name: ROLE }, [...rules, clusterId])
-      : [...grant('Role', { name: ROLE, namespace }, rules), ...grant('Role', { name: `${ROLE}-in-${namespace}`, namespace: name }, [clusterId])];
+      : [
+          ...grant('Role', { name: ROLE, namespace }, rules),
+          ...grant('Role', { name: `${ROLE}-in-${namespace}`, namespace: name }, [clusterId]),
+        ];
   return `kubectl apply -f - <<'END'\n${documents.join('---\n')}END`;
 }
 
 function permissions(): Permission[] {
-  return [...Object.entries(requiredPermissions).flatMap(([resource, verbs]) => verbs.map((verb) => ({ resource, verb }))), CLUSTER_ID_PERMISSION];
+  return [
+    ...Object.entries(requiredPermissions).flatMap(([resource, verbs]) =>
+      verbs.map((verb) => ({ resource, verb })),
+    ),
+    CLUSTER_ID_PERMISSION,
+  ];
 }
 
 async function whoAmI(api: ApiServer): Promise<string> {
@@ -94,7 +133,11 @@ async function whoAmI(api: ApiServer): Promise<string> {
   return review.status?.userInfo?.username ?? 'unknown';
 }
 
-async function isAllowed(api: ApiServer, { resource: path, verb, name }: Permission, namespace: string | undefined): Promise<boolean> {
+async function isAllowed(
+  api: ApiServer,
+  { resource: path, verb, name }: Permission,
+  namespace: string | undefined,
+): Promise<boolean> {
   const [resource, subresource] = path.split('/');
   const review = await api.call<SelfSubjectAccessReview>({
     verb: 'create',
@@ -103,7 +146,16 @@ async function isAllowed(api: ApiServer, { resource: path, verb, name }: Permiss
     body: {
       apiVersion: 'authorization.k8s.io/v1',
       kind: 'SelfSubjectAccessReview',
-      spec: { resourceAttributes: defined({ group: GROUPS[path], resource, verb, subresource, name, namespace: name ?? namespace }) },
+      spec: {
+        resourceAttributes: defined({
+          group: GROUPS[path],
+          resource,
+          verb,
+          subresource,
+          name,
+          namespace: name ?? namespace,
+        }),
+      },
     },
   });
   return review.status?.allowed === true;

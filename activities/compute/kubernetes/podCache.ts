@@ -87,12 +87,18 @@ export class PodCache {
     const expired = isExpired(error);
     if (expired) this.#resourceVersion = undefined;
     if (expired && this.#failures === 1) return;
-    const quiet = error instanceof Error && 'code' in error && error.code === 'UND_ERR_BODY_TIMEOUT';
+    const quiet =
+      error instanceof Error && 'code' in error && error.code === 'UND_ERR_BODY_TIMEOUT';
     if (quiet && this.#failures === 1) return;
     this.#options.onError(error, 'watch of pods lost');
-    const ceiling = Math.min(MAX_BACKOFF_MS, (this.#options.minBackoffMs ?? 500) * 2 ** Math.min(this.#failures - 1, 10));
+    const ceiling = Math.min(
+      MAX_BACKOFF_MS,
+      (this.#options.minBackoffMs ?? 500) * 2 ** Math.min(this.#failures - 1, 10),
+    );
     // Jitter: after an outage all workers come back at once otherwise.
-    await delay(ceiling * (0.5 + Math.random() / 2), undefined, { signal: this.#end.signal }).catch(() => undefined);
+    await delay(ceiling * (0.5 + Math.random() / 2), undefined, { signal: this.#end.signal }).catch(
+      () => undefined,
+    );
   }
 
   async #list(): Promise<string> {
@@ -107,7 +113,9 @@ export class PodCache {
       },
     });
     const before = this.#pods;
-    const gone = await this.#goneOf([...before.values()].filter(({ name, uid }) => listed.get(name)?.uid !== uid));
+    const gone = await this.#goneOf(
+      [...before.values()].filter(({ name, uid }) => listed.get(name)?.uid !== uid),
+    );
     this.#pods = listed;
     for (const last of gone) this.#tell(goneView(last), last);
     for (const view of listed.values()) {
@@ -130,7 +138,8 @@ export class PodCache {
     });
     this.#connected = true;
     for await (const event of events) await this.#apply(event);
-    if (performance.now() - startedAt < Math.min(SHORTEST_WATCH_MS, this.#quietMs / 2)) throw new Error('the server ended the watch at once');
+    if (performance.now() - startedAt < Math.min(SHORTEST_WATCH_MS, this.#quietMs / 2))
+      throw new Error('the server ended the watch at once');
     this.#failures = 0;
     // Ended as asked for. Not counted as a loss: the next one goes on from the same resource version within milliseconds, and
     // until the server refuses it the cache is as current as it was.
@@ -161,7 +170,11 @@ export class PodCache {
   async #goneOf(pods: readonly PodView[]): Promise<PodView[]> {
     const gone = await Promise.all(pods.map(async (pod) => await this.#options.isGone(pod)));
     for (const [index, { name }] of pods.entries()) {
-      if (gone[index] !== true) this.#options.onError(new Error(`${name} lives and is not listed: were its labels changed?`), 'a pod is out of sight');
+      if (gone[index] !== true)
+        this.#options.onError(
+          new Error(`${name} lives and is not listed: were its labels changed?`),
+          'a pod is out of sight',
+        );
     }
     return pods.filter((_, index) => gone[index]);
   }

@@ -9,6 +9,13 @@ export type PodListOptions = Pick<ObjectListOptions<V1Pod>, 'path' | 'labelSelec
 };
 
 /** As {@link listObjects}. */
-export async function listPods(api: ApiServer, { onPod, ...options }: PodListOptions): Promise<string> {
-  return await listObjects<V1Pod>(api, 'PodList', { ...options, resource: 'pods', onObject: onPod });
+export async function listPods(
+  api: ApiServer,
+  { onPod, ...options }: PodListOptions,
+): Promise<string> {
+  return await listObjects<V1Pod>(api, 'PodList', {
+    ...options,
+    resource: 'pods',
+    onObject: onPod,
+  });
 }

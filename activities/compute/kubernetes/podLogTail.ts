@@ -15,19 +15,44 @@ const TIMEOUT_MS = 30_000;
  * The last bytes of the runner container's log, or of the registration's that failed before it; `undefined` when there is none, or none any more.
  * @throws ComputeError
  */
-export async function podLogTail(api: ApiServer, objects: ApiObjects, pod: PodRef, maxBytes: number): Promise<string | undefined> {
-  return (await containerLogTail(api, objects, pod, RUNNER_CONTAINER, maxBytes)) ?? (await containerLogTail(api, objects, pod, REGISTER_CONTAINER, maxBytes));
+export async function podLogTail(
+  api: ApiServer,
+  objects: ApiObjects,
+  pod: PodRef,
+  maxBytes: number,
+): Promise<string | undefined> {
+  return (
+    (await containerLogTail(api, objects, pod, RUNNER_CONTAINER, maxBytes)) ??
+    (await containerLogTail(api, objects, pod, REGISTER_CONTAINER, maxBytes))
+  );
 }
 
-async function containerLogTail(api: ApiServer, objects: ApiObjects, { name, namespace }: PodRef, container: string, maxBytes: number): Promise<string | undefined> {
+async function containerLogTail(
+  api: ApiServer,
+  objects: ApiObjects,
+  { name, namespace }: PodRef,
+  container: string,
+  maxBytes: number,
+): Promise<string | undefined> {
   try {
     const query = { container, tailLines: TAIL_LINES, limitBytes: MOST_BYTES };
-    const log = await api.open({ verb: 'get', resource: 'pods/log', path: `${objects.pathOf('pods', namespace, name)}/log`, query, ofNode: true, signal: AbortSignal.timeout(TIMEOUT_MS) }, TIMEOUT_MS);
+    const log = await api.open(
+      {
+        verb: 'get',
+        resource: 'pods/log',
+        path: `${objects.pathOf('pods', namespace, name)}/log`,
+        query,
+        ofNode: true,
+        signal: AbortSignal.timeout(TIMEOUT_MS),
+      },
+      TIMEOUT_MS,
+    );
     return (await lastBytes(log, maxBytes)) || undefined;
   } catch (error) {
     const failure = apiFailure(error);
     // 400: the container has not started, its log is gone with it, or the pod has none of that name.
-    if (isAbsence(error, name) || (failure?.own === true && failure.status === 400)) return undefined;
+    if (isAbsence(error, name) || (failure?.own === true && failure.status === 400))
+      return undefined;
     throw toComputeError(error, `read the log of pod ${name}`);
   }
 }

@@ -14,10 +14,16 @@ export function podSecurity(template: V1PodSecurityContext | undefined): V1PodSe
  * `capabilities: {drop: []}`.
  * @param user - the image's, if it is known and not root
  */
-export function containerSecurity(template: V1SecurityContext | undefined, ofPod: V1PodSecurityContext | undefined, user?: number): V1SecurityContext {
+export function containerSecurity(
+  template: V1SecurityContext | undefined,
+  ofPod: V1PodSecurityContext | undefined,
+  user?: number,
+): V1SecurityContext {
   // The API server takes no other word beside this one.
   if (template?.privileged === true) return template;
-  const isUserOpen = [template, ofPod].every((said) => (said?.runAsUser ?? said?.runAsNonRoot) === undefined);
+  const isUserOpen = [template, ofPod].every(
+    (said) => (said?.runAsUser ?? said?.runAsNonRoot) === undefined,
+  );
   const defaults: V1SecurityContext = {
     capabilities: { drop: ['ALL'] },
     ...(mayEscalate(template) ? {} : { allowPrivilegeEscalation: false }),
@@ -39,5 +45,7 @@ export const NO_RIGHTS: V1SecurityContext = {
 
 /** To ask for this capability is to ask for that: https://github.com/kubernetes/kubernetes/blob/v1.34.3/pkg/apis/core/validation/validation.go (ValidateSecurityContext) */
 function mayEscalate(template: V1SecurityContext | undefined): boolean {
-  return [template?.capabilities?.add].flat().some((name) => name === 'SYS_ADMIN' || name === 'CAP_SYS_ADMIN');
+  return [template?.capabilities?.add]
+    .flat()
+    .some((name) => name === 'SYS_ADMIN' || name === 'CAP_SYS_ADMIN');
 }

@@ -1,16 +1,38 @@
 /** From what was asked for to the pod that is created. Pure. */
-import type { V1Container, V1EnvVar, V1Pod, V1PodSecurityContext, V1PodSpec } from '@kubernetes/client-node';
-import { REGISTER_CONTAINER, REGISTRATION_TOKEN_ENV, RUNNER_CONTAINER } from '../../../core/domain/podTemplate.ts';
+import type {
+  V1Container,
+  V1EnvVar,
+  V1Pod,
+  V1PodSecurityContext,
+  V1PodSpec,
+} from '@kubernetes/client-node';
+import {
+  REGISTER_CONTAINER,
+  REGISTRATION_TOKEN_ENV,
+  RUNNER_CONTAINER,
+} from '../../../core/domain/podTemplate.ts';
 import { formatDuration } from '../../../core/domain/duration.ts';
 import { podName } from '../naming.ts';
 import { ComputeError } from '../../ports.ts';
-import { JOB_TIMEOUT_CAP_ANNOTATION, TELLS_ANNOTATION, TELLS_BUSY, identityAnnotations, ownLabels, workflowLabel } from './metadata.ts';
+import {
+  JOB_TIMEOUT_CAP_ANNOTATION,
+  TELLS_ANNOTATION,
+  TELLS_BUSY,
+  identityAnnotations,
+  ownLabels,
+  workflowLabel,
+} from './metadata.ts';
 import { merge } from './mergeTemplates.ts';
 import { networkParts } from './network.ts';
 import { containerSecurity, podSecurity } from './podSecurity.ts';
 import { registered } from './registerContainer.ts';
 import { stored, type StoredParts, type StoreSettings } from './stepStorage.ts';
-import { attemptEnvironment, supervised, supervisionMode, type SupervisorSettings } from './supervision.ts';
+import {
+  attemptEnvironment,
+  supervised,
+  supervisionMode,
+  type SupervisorSettings,
+} from './supervision.ts';
 import { claimVolumes, withClaimMounts } from './volumeClaims.ts';
 import type { PodRequest, PodTemplate } from '../../../core/domain/pod.ts';
 
@@ -43,32 +65,81 @@ export interface SecretEnv {
  * may not say was refused when the runner was admitted (core/input/).
  * @throws ComputeError `invalid` when there is no image, or the supervisor cannot be put in
  */
-export function podSpec(request: PodRequest, defaults: PodDefaults, installation: string, secret: SecretEnv | undefined): V1Pod {
+export function podSpec(
+  request: PodRequest,
+  defaults: PodDefaults,
+  installation: string,
+  secret: SecretEnv | undefined,
+): V1Pod {
   const template = merge(defaults.template ?? {}, request.template ?? {}) as PodTemplate;
   const spec = (template.spec ?? {}) as Partial<V1PodSpec>;
   const containers = spec.containers ?? [];
-  const unregistered = runnerContainer(containers.find((container) => container.name === RUNNER_CONTAINER), request, defaults, spec.securityContext);
+  const unregistered = runnerContainer(
+    containers.find((container) => container.name === RUNNER_CONTAINER),
+    request,
+    defaults,
+    spec.securityContext,
+  );
   const network = networkParts(request);
   const [register] = (spec.initContainers ?? []).filter(isRegister);
-  const registration = registered(unregistered, register, [...(spec.volumes ?? []), ...network.volumes], fromSecret(secret));
+  const registration = registered(
+    unregistered,
+    register,
+    [...(spec.volumes ?? []), ...network.volumes],
+    fromSecret(secret),
+  );
   const bare = registration.runner;
-  const { mode, fault } = supervisionMode(request.supervision, defaults.supervisor, bare.command !== undefined);
+  const { mode, fault } = supervisionMode(
+    request.supervision,
+    defaults.supervisor,
+    bare.command !== undefined,
+  );
   if (fault !== undefined) throw new ComputeError('invalid', fault);
   const name = podName(request.identity);
   const parts =
     mode === 'none' || request.supervision === undefined
       ? { annotations: {}, initContainers: [], volumes: [], runner: bare, port: undefined }
-      : supervised(bare, { name, hostNetwork: spec.hostNetwork === true }, request.supervision, mode, defaults.supervisor);
+      : supervised(
+          bare,
+          { name, hostNetwork: spec.hostNetwork === true },
+          request.supervision,
+          mode,
+          defaults.supervisor,
+        );
   const { runner, ...kept } = keeping(parts, request, defaults, spec);
-  const initContainers = [...parts.initContainers, ...kept.initContainers, ...(spec.initContainers ?? []).filter((container) => !isRegister(container)), ...registration.initContainers];
-  const volumes = [...(spec.volumes ?? []), ...network.volumes, ...claimVolumes(request.identity, request.volumeClaims ?? []), ...parts.volumes, ...kept.volumes, ...registration.volumes];
+  const initContainers = [
+    ...parts.initContainers,
+    ...kept.initContainers,
+    ...(spec.initContainers ?? []).filter((container) => !isRegister(container)),
+    ...registration.initContainers,
+  ];
+  const volumes = [
+    ...(spec.volumes ?? []),
+    ...network.volumes,
+    ...claimVolumes(request.identity, request.volumeClaims ?? []),
+    ...parts.volumes,
+    ...kept.volumes,
+    ...registration.volumes,
+  ];
   return {
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: {
       name,
-      labels: ownLabels(installation, { ...template.metadata?.labels, ...request.labels, ...workflowLabel(request.identity) }),
-      annotations: { ...template.metadata?.annotations, ...identityAnnotations(request.identity), ...secret?.annotations, ...jobTimeoutCap(request), ...(request.tellsBusy === true ? { [TELLS_ANNOTATION]: TELLS_BUSY } : {}), ...parts.annotations, ...kept.annotations },
+      labels: ownLabels(installation, {
+        ...template.metadata?.labels,
+        ...request.labels,
+        ...workflowLabel(request.identity),
+      }),
+      annotations: {
+        ...template.metadata?.annotations,
+        ...identityAnnotations(request.identity),
+        ...secret?.annotations,
+        ...jobTimeoutCap(request),
+        ...(request.tellsBusy === true ? { [TELLS_ANNOTATION]: TELLS_BUSY } : {}),
+        ...parts.annotations,
+        ...kept.annotations,
+      },
     },
     spec: {
       // A CI job is other people's code: it gets a token of the cluster only where the template says so.
@@ -78,7 +149,11 @@ export function podSpec(request: PodRequest, defaults: PodDefaults, installation
       securityContext: podSecurity(spec.securityContext),
       restartPolicy: 'Never',
       terminationGracePeriodSeconds: request.terminationGracePeriodSeconds,
-      containers: [...kept.containers, { ...runner, name: RUNNER_CONTAINER }, ...containers.filter((container) => container.name !== RUNNER_CONTAINER)],
+      containers: [
+        ...kept.containers,
+        { ...runner, name: RUNNER_CONTAINER },
+        ...containers.filter((container) => container.name !== RUNNER_CONTAINER),
+      ],
       ...(initContainers.length === 0 ? {} : { initContainers }),
       ...(volumes.length === 0 ? {} : { volumes }),
     },
@@ -86,11 +161,21 @@ export function podSpec(request: PodRequest, defaults: PodDefaults, installation
 }
 
 /** Without the supervisor nobody could tell that a step has ended. */
-function keeping({ runner, port }: { runner: Partial<V1Container>; port: number | undefined }, { storage, identity }: PodRequest, { store }: PodDefaults, { volumes = [], securityContext, shareProcessNamespace, hostPID }: Partial<V1PodSpec>): StoredParts {
-  if (storage === undefined || store === undefined || port === undefined) return { annotations: {}, initContainers: [], containers: [], volumes: [], runner };
+function keeping(
+  { runner, port }: { runner: Partial<V1Container>; port: number | undefined },
+  { storage, identity }: PodRequest,
+  { store }: PodDefaults,
+  { volumes = [], securityContext, shareProcessNamespace, hostPID }: Partial<V1PodSpec>,
+): StoredParts {
+  if (storage === undefined || store === undefined || port === undefined)
+    return { annotations: {}, initContainers: [], containers: [], volumes: [], runner };
   // A step that sees its uploader's process reads what that has of the store, its key included.
   for (const [field, asked] of Object.entries({ shareProcessNamespace, hostPID })) {
-    if (asked === true) throw new ComputeError('invalid', `pod.spec.${field}: a step whose things are stored must not see its uploader's processes; remove it, or the worker's store`);
+    if (asked === true)
+      throw new ComputeError(
+        'invalid',
+        `pod.spec.${field}: a step whose things are stored must not see its uploader's processes; remove it, or the worker's store`,
+      );
   }
   return stored(runner, { storage, identity }, store, { port, volumes, ofPod: securityContext });
 }
@@ -98,15 +183,28 @@ function keeping({ runner, port }: { runner: Partial<V1Container>; port: number 
 const isRegister = ({ name }: V1Container): boolean => name === REGISTER_CONTAINER;
 
 function jobTimeoutCap({ jobTimeoutCapMs }: PodRequest): Record<string, string> {
-  return jobTimeoutCapMs === undefined ? {} : { [JOB_TIMEOUT_CAP_ANNOTATION]: formatDuration(jobTimeoutCapMs) };
+  return jobTimeoutCapMs === undefined
+    ? {}
+    : { [JOB_TIMEOUT_CAP_ANNOTATION]: formatDuration(jobTimeoutCapMs) };
 }
 
 /** Everything that would keep a request from ever being a pod: what {@link podSpec} throws, and what `judge` says of the pod. */
-export function podFaults(asked: Omit<PodRequest, 'identity'>, defaults: PodDefaults, installation: string, judge: (pod: V1Pod, request: PodRequest) => string[]): string[] {
+export function podFaults(
+  asked: Omit<PodRequest, 'identity'>,
+  defaults: PodDefaults,
+  installation: string,
+  judge: (pod: V1Pod, request: PodRequest) => string[],
+): string[] {
   const request = { ...asked, identity: { workflowId: '', firstRunId: '', attempt: 1 } };
   try {
     // As a static runner's, which has a container more than others.
-    return judge(podSpec(request, defaults, installation, { secretName: podName(request.identity), keys: [REGISTRATION_TOKEN_ENV] }), request);
+    return judge(
+      podSpec(request, defaults, installation, {
+        secretName: podName(request.identity),
+        keys: [REGISTRATION_TOKEN_ENV],
+      }),
+      request,
+    );
   } catch (error) {
     if (error instanceof ComputeError) return [error.message];
     throw error;
@@ -120,14 +218,27 @@ function runnerContainer(
   ofPod: V1PodSecurityContext | undefined,
 ): Partial<V1Container> {
   const image = request.image ?? fromTemplate?.image ?? defaults.image;
-  if (!image) throw new ComputeError('invalid', `No image for the runner container: set "image" in the input, or the worker's default image`);
+  if (!image)
+    throw new ComputeError(
+      'invalid',
+      `No image for the runner container: set "image" in the input, or the worker's default image`,
+    );
   // An image of the runner's own brings its own entry point.
-  const byDefault = request.image === undefined && fromTemplate?.image === undefined ? defaults : undefined;
+  const byDefault =
+    request.image === undefined && fromTemplate?.image === undefined ? defaults : undefined;
   const command = request.command ?? fromTemplate?.command ?? byDefault?.command;
   const args = request.args ?? fromTemplate?.args ?? byDefault?.args;
   const env = new Map<string, V1EnvVar>();
-  const resumable = request.supervision === undefined && request.volumeClaims === undefined ? {} : attemptEnvironment(request);
-  for (const entry of [...plain(defaults.env), ...(fromTemplate?.env ?? []), ...plain(request.env), ...plain(resumable)]) {
+  const resumable =
+    request.supervision === undefined && request.volumeClaims === undefined
+      ? {}
+      : attemptEnvironment(request);
+  for (const entry of [
+    ...plain(defaults.env),
+    ...(fromTemplate?.env ?? []),
+    ...plain(request.env),
+    ...plain(resumable),
+  ]) {
     env.set(entry.name, entry);
   }
   const network = networkParts(request);
@@ -136,7 +247,10 @@ function runnerContainer(
     env.delete(entry.name);
     env.set(entry.name, entry);
   }
-  const volumeMounts = [...withClaimMounts(fromTemplate?.volumeMounts ?? [], request.volumeClaims ?? []), ...network.mounts];
+  const volumeMounts = [
+    ...withClaimMounts(fromTemplate?.volumeMounts ?? [], request.volumeClaims ?? []),
+    ...network.mounts,
+  ];
   return {
     ...fromTemplate,
     image,
@@ -154,5 +268,8 @@ function plain(env: Readonly<Record<string, string>> | undefined): V1EnvVar[] {
 
 /** By reference, never in clear: whoever may read pods must not thereby be able to register as this runner. */
 function fromSecret(secret: SecretEnv | undefined): V1EnvVar[] {
-  return (secret?.keys ?? []).map((key) => ({ name: key, valueFrom: { secretKeyRef: { name: secret?.secretName ?? '', key } } }));
+  return (secret?.keys ?? []).map((key) => ({
+    name: key,
+    valueFrom: { secretKeyRef: { name: secret?.secretName ?? '', key } },
+  }));
 }

@@ -4,7 +4,11 @@
  */
 import type { V1Container, V1EnvVar, V1Volume } from '@kubernetes/client-node';
 import { defined } from '../../../core/defined.ts';
-import { REGISTER_CONTAINER, REGISTRATION_PATH, REGISTRATION_TOKEN_ENV } from '../../../core/domain/podTemplate.ts';
+import {
+  REGISTER_CONTAINER,
+  REGISTRATION_PATH,
+  REGISTRATION_TOKEN_ENV,
+} from '../../../core/domain/podTemplate.ts';
 import { merge } from './mergeTemplates.ts';
 
 const REGISTRATION_VOLUME = 'holdfast-registration';
@@ -52,26 +56,71 @@ export interface RegisteredParts {
  * @param volumes - the pod's, without claims
  * @param secretEnv - the registration
  */
-export function registered(runner: Partial<V1Container>, template: Partial<V1Container> | undefined, volumes: readonly V1Volume[], secretEnv: readonly V1EnvVar[]): RegisteredParts {
+export function registered(
+  runner: Partial<V1Container>,
+  template: Partial<V1Container> | undefined,
+  volumes: readonly V1Volume[],
+  secretEnv: readonly V1EnvVar[],
+): RegisteredParts {
   const shown = secretEnv.filter(({ name }) => name !== REGISTRATION_TOKEN_ENV);
-  if (shown.length === secretEnv.length) return { initContainers: [], volumes: [], runner: withEnv(runner, shown) };
+  if (shown.length === secretEnv.length)
+    return { initContainers: [], volumes: [], runner: withEnv(runner, shown) };
   return {
     initContainers: [registerContainer(runner, template, volumes, secretEnv)],
     volumes: [{ name: REGISTRATION_VOLUME, emptyDir: { medium: 'Memory', sizeLimit: '1Mi' } }],
-    runner: { ...withEnv(runner, [...shown, REGISTRATION_DIR]), volumeMounts: [...(runner.volumeMounts ?? []), { ...REGISTRATION_MOUNT, readOnly: true }] },
+    runner: {
+      ...withEnv(runner, [...shown, REGISTRATION_DIR]),
+      volumeMounts: [...(runner.volumeMounts ?? []), { ...REGISTRATION_MOUNT, readOnly: true }],
+    },
   };
 }
 
-function registerContainer(runner: Partial<V1Container>, template: Partial<V1Container> | undefined, volumes: readonly V1Volume[], secretEnv: readonly V1EnvVar[]): V1Container {
-  const { image, imagePullPolicy, env, envFrom, resources, securityContext, workingDir, volumeMounts = [] } = runner;
-  const fresh = new Set(volumes.filter((volume) => FRESH_VOLUMES.some((kind) => kind in volume)).map(({ name }) => name));
-  const inherited = defined({ image, imagePullPolicy, env, envFrom, resources, securityContext, workingDir, volumeMounts: volumeMounts.filter(({ name }) => fresh.has(name)) });
-  const container = merge({ command: [...REGISTER_COMMAND], ...inherited }, template ?? {}) as Partial<V1Container>;
-  return { ...withEnv(container, [...secretEnv, REGISTRATION_DIR]), volumeMounts: [...(container.volumeMounts ?? []), REGISTRATION_MOUNT], name: REGISTER_CONTAINER };
+function registerContainer(
+  runner: Partial<V1Container>,
+  template: Partial<V1Container> | undefined,
+  volumes: readonly V1Volume[],
+  secretEnv: readonly V1EnvVar[],
+): V1Container {
+  const {
+    image,
+    imagePullPolicy,
+    env,
+    envFrom,
+    resources,
+    securityContext,
+    workingDir,
+    volumeMounts = [],
+  } = runner;
+  const fresh = new Set(
+    volumes
+      .filter((volume) => FRESH_VOLUMES.some((kind) => kind in volume))
+      .map(({ name }) => name),
+  );
+  const inherited = defined({
+    image,
+    imagePullPolicy,
+    env,
+    envFrom,
+    resources,
+    securityContext,
+    workingDir,
+    volumeMounts: volumeMounts.filter(({ name }) => fresh.has(name)),
+  });
+  const container = merge(
+    { command: [...REGISTER_COMMAND], ...inherited },
+    template ?? {},
+  ) as Partial<V1Container>;
+  return {
+    ...withEnv(container, [...secretEnv, REGISTRATION_DIR]),
+    volumeMounts: [...(container.volumeMounts ?? []), REGISTRATION_MOUNT],
+    name: REGISTER_CONTAINER,
+  };
 }
 
 /** Holdfast's own replace others of the same name. */
 function withEnv(container: Partial<V1Container>, own: readonly V1EnvVar[]): Partial<V1Container> {
-  const env = new Map([...(container.env ?? []), ...own].map((variable) => [variable.name, variable]));
+  const env = new Map(
+    [...(container.env ?? []), ...own].map((variable) => [variable.name, variable]),
+  );
   return env.size === 0 ? container : { ...container, env: [...env.values()] };
 }

@@ -3,12 +3,24 @@ import type { V1Secret } from '@kubernetes/client-node';
 import { defined } from '../../../core/defined.ts';
 import { podName } from '../naming.ts';
 import type { Registration } from '../../ports.ts';
-import { CREDENTIAL_ANNOTATION, RUNNER_ID_ANNOTATION, RUNNER_NAME_ANNOTATION, SCOPE_ANNOTATION, identityAnnotations, ownLabels, workflowLabel } from './metadata.ts';
+import {
+  CREDENTIAL_ANNOTATION,
+  RUNNER_ID_ANNOTATION,
+  RUNNER_NAME_ANNOTATION,
+  SCOPE_ANNOTATION,
+  identityAnnotations,
+  ownLabels,
+  workflowLabel,
+} from './metadata.ts';
 import type { Scope } from '../../../core/domain/ciServer.ts';
 import type { RunnerIdentity } from '../../../core/domain/pod.ts';
 
 /** Named as the pod; immutable, so that the kubelet fetches it once and does not watch it. */
-export function registrationSecret(identity: RunnerIdentity, registration: Registration, installation: string): V1Secret {
+export function registrationSecret(
+  identity: RunnerIdentity,
+  registration: Registration,
+  installation: string,
+): V1Secret {
   return {
     apiVersion: 'v1',
     kind: 'Secret',
@@ -19,12 +31,21 @@ export function registrationSecret(identity: RunnerIdentity, registration: Regis
       labels: ownLabels(installation, workflowLabel(identity)),
       annotations: { ...identityAnnotations(identity), ...registrationAnnotations(registration) },
     },
-    data: Object.fromEntries(Object.entries(registration.env).map(([key, value]) => [key, Buffer.from(value, 'utf8').toString('base64')])),
+    data: Object.fromEntries(
+      Object.entries(registration.env).map(([key, value]) => [
+        key,
+        Buffer.from(value, 'utf8').toString('base64'),
+      ]),
+    ),
   };
 }
 
 /** What of a registration is no secret. */
-export function registrationAnnotations({ runnerName, runnerId, at }: Registration): Record<string, string> {
+export function registrationAnnotations({
+  runnerName,
+  runnerId,
+  at,
+}: Registration): Record<string, string> {
   return defined({
     [RUNNER_NAME_ANNOTATION]: runnerName,
     [RUNNER_ID_ANNOTATION]: runnerId?.toString(),
@@ -34,11 +55,19 @@ export function registrationAnnotations({ runnerName, runnerId, at }: Registrati
 }
 
 /** What {@link registrationAnnotations} wrote; `undefined` where that is nothing. */
-export function annotatedRegistration(annotations: Readonly<Record<string, string>> = {}): Omit<Registration, 'env'> | undefined {
-  const { [RUNNER_NAME_ANNOTATION]: runnerName, [RUNNER_ID_ANNOTATION]: runnerId, [SCOPE_ANNOTATION]: at = '', [CREDENTIAL_ANNOTATION]: credential } = annotations;
+export function annotatedRegistration(
+  annotations: Readonly<Record<string, string>> = {},
+): Omit<Registration, 'env'> | undefined {
+  const {
+    [RUNNER_NAME_ANNOTATION]: runnerName,
+    [RUNNER_ID_ANNOTATION]: runnerId,
+    [SCOPE_ANNOTATION]: at = '',
+    [CREDENTIAL_ANNOTATION]: credential,
+  } = annotations;
   if (runnerName === undefined) return undefined;
   const [, kind, name] = /^(organization|repository|enterprise)\/(.+)$/.exec(at) ?? [];
-  const scope = kind === undefined || name === undefined ? undefined : { kind: kind as Scope['kind'], name };
+  const scope =
+    kind === undefined || name === undefined ? undefined : { kind: kind as Scope['kind'], name };
   return defined({
     runnerName,
     runnerId: runnerId === undefined ? undefined : Number(runnerId),
@@ -51,6 +80,11 @@ export function registrationOf(secret: V1Secret): Registration {
   return {
     runnerName: '',
     ...annotatedRegistration(secret.metadata?.annotations),
-    env: Object.fromEntries(Object.entries(secret.data ?? {}).map(([key, value]) => [key, Buffer.from(value, 'base64').toString('utf8')])),
+    env: Object.fromEntries(
+      Object.entries(secret.data ?? {}).map(([key, value]) => [
+        key,
+        Buffer.from(value, 'base64').toString('utf8'),
+      ]),
+    ),
   };
 }

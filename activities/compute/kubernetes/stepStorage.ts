@@ -1,10 +1,21 @@
 /** What of a job's step outlives its pod: the folders that it shares with an uploader beside it, which stores them. Pure; docs/jobs.md has the rules. */
-import type { V1Container, V1PodSecurityContext, V1SecurityContext, V1Volume, V1VolumeMount } from '@kubernetes/client-node';
+import type {
+  V1Container,
+  V1PodSecurityContext,
+  V1SecurityContext,
+  V1Volume,
+  V1VolumeMount,
+} from '@kubernetes/client-node';
 import { defined } from '../../../core/defined.ts';
 import { sharedKey, sharedKeys, STORED, stepFolder } from '../../../core/domain/artifactLayout.ts';
 import { formatDuration } from '../../../core/domain/duration.ts';
 import type { PodRequest, StorageRequest } from '../../../core/domain/pod.ts';
-import { RUNNER_CONTAINER, SHARED_CONTAINER, STEP_PATHS, UPLOADER_CONTAINER } from '../../../core/domain/podTemplate.ts';
+import {
+  RUNNER_CONTAINER,
+  SHARED_CONTAINER,
+  STEP_PATHS,
+  UPLOADER_CONTAINER,
+} from '../../../core/domain/podTemplate.ts';
 import { merge } from './mergeTemplates.ts';
 import { UPLOAD_TIMEOUT_ANNOTATION } from './metadata.ts';
 import { NO_RIGHTS } from './podSecurity.ts';
@@ -19,9 +30,18 @@ export interface StoreSettings {
 
 const SECRETS_PATH = '/secrets';
 const IMAGE_FOLDER = '/opt/holdfast';
-const PROGRAM = [`${IMAGE_FOLDER}/ld.so`, '--library-path', `${IMAGE_FOLDER}/lib`, `${IMAGE_FOLDER}/node`, `${IMAGE_FOLDER}/uploader.mjs`];
+const PROGRAM = [
+  `${IMAGE_FOLDER}/ld.so`,
+  '--library-path',
+  `${IMAGE_FOLDER}/lib`,
+  `${IMAGE_FOLDER}/node`,
+  `${IMAGE_FOLDER}/uploader.mjs`,
+];
 /** A namespace with a quota demands both. On its way into a bucket each of several large files takes some 30 MB of memory. */
-const resourcesFor = (place: StorePlace): NonNullable<V1Container['resources']> => ({ requests: { cpu: '10m', memory: '64Mi' }, limits: { cpu: '1', memory: 'claim' in place ? '256Mi' : '512Mi' } });
+const resourcesFor = (place: StorePlace): NonNullable<V1Container['resources']> => ({
+  requests: { cpu: '10m', memory: '64Mi' },
+  limits: { cpu: '1', memory: 'claim' in place ? '256Mi' : '512Mi' },
+});
 const MOUNTS = {
   shared: { name: 'holdfast-shared', mountPath: STEP_PATHS.shared },
   artifacts: { name: 'holdfast-artifacts', mountPath: STEP_PATHS.artifacts },
@@ -42,11 +62,24 @@ export interface StoredParts {
  * @param runner - under the supervisor, whose probes listen on `port`
  * @param volumes - of the template: the Secrets among them that the runner mounts are hidden in what is stored
  */
-export function stored(runner: Partial<V1Container>, { storage, identity }: Pick<PodRequest, 'identity'> & { storage: StorageRequest }, settings: StoreSettings, { port, volumes, ofPod }: { port: number; volumes: readonly V1Volume[]; ofPod: V1PodSecurityContext | undefined }): StoredParts {
+export function stored(
+  runner: Partial<V1Container>,
+  { storage, identity }: Pick<PodRequest, 'identity'> & { storage: StorageRequest },
+  settings: StoreSettings,
+  {
+    port,
+    volumes,
+    ofPod,
+  }: { port: number; volumes: readonly V1Volume[]; ofPod: V1PodSecurityContext | undefined },
+): StoredParts {
   const { path, sharedFrom, timeoutMs } = storage;
   const secrets = secretMounts(runner, volumes);
   const access = storeAccess(settings.place, path, identity.attempt);
-  const own = { image: settings.image, resources: resourcesFor(settings.place), securityContext: rightsOf(runner.securityContext, ofPod) };
+  const own = {
+    image: settings.image,
+    resources: resourcesFor(settings.place),
+    securityContext: rightsOf(runner.securityContext, ofPod),
+  };
   const folders = { SHARED_DIR: STEP_PATHS.shared, ARTIFACT_DIR: STEP_PATHS.artifacts };
   const uploader: V1Container = {
     name: UPLOADER_CONTAINER,
@@ -64,30 +97,65 @@ export function stored(runner: Partial<V1Container>, { storage, identity }: Pick
       }),
       ...access.uploader.env,
     ],
-    volumeMounts: [...access.uploader.mounts, ...Object.values(MOUNTS).map((mount) => ({ ...mount, readOnly: true })), ...secrets],
+    volumeMounts: [
+      ...access.uploader.mounts,
+      ...Object.values(MOUNTS).map((mount) => ({ ...mount, readOnly: true })),
+      ...secrets,
+    ],
   };
   const restore: V1Container = {
     name: SHARED_CONTAINER,
     ...own,
     command: [...PROGRAM, 'restore'],
-    env: [...variables({ SHARED_DIR: STEP_PATHS.shared, HOLDFAST_UPLOAD_SHARED_SOURCES: [...sharedKeys(path, identity.attempt - 1), ...sharedFrom].join(' ') }), ...access.restorer.env],
+    env: [
+      ...variables({
+        SHARED_DIR: STEP_PATHS.shared,
+        HOLDFAST_UPLOAD_SHARED_SOURCES: [
+          ...sharedKeys(path, identity.attempt - 1),
+          ...sharedFrom,
+        ].join(' '),
+      }),
+      ...access.restorer.env,
+    ],
     volumeMounts: [...access.restorer.mounts, MOUNTS.shared],
   };
-  const notes = { HOLDFAST_START_NOTE_FILE: `${STEP_PATHS.records}/${STORED.started}`, HOLDFAST_MARKER_FILE: `${STEP_PATHS.records}/${STORED.finished}`, HOLDFAST_LOG_FILE: `${STEP_PATHS.records}/${STORED.log}` };
+  const notes = {
+    HOLDFAST_START_NOTE_FILE: `${STEP_PATHS.records}/${STORED.started}`,
+    HOLDFAST_MARKER_FILE: `${STEP_PATHS.records}/${STORED.finished}`,
+    HOLDFAST_LOG_FILE: `${STEP_PATHS.records}/${STORED.log}`,
+  };
   return {
-    annotations: { [UPLOAD_TIMEOUT_ANNOTATION]: formatDuration(timeoutMs), 'kubectl.kubernetes.io/default-container': RUNNER_CONTAINER },
+    annotations: {
+      [UPLOAD_TIMEOUT_ANNOTATION]: formatDuration(timeoutMs),
+      'kubectl.kubernetes.io/default-container': RUNNER_CONTAINER,
+    },
     initContainers: [restore],
     containers: [uploader],
-    volumes: [...access.volumes, ...Object.values(MOUNTS).map(({ name }): V1Volume => ({ name, emptyDir: {} }))],
-    runner: { ...runner, env: [...(runner.env ?? []), ...variables({ ...folders, ...notes })], volumeMounts: [...(runner.volumeMounts ?? []), ...Object.values(MOUNTS)] },
+    volumes: [
+      ...access.volumes,
+      ...Object.values(MOUNTS).map(({ name }): V1Volume => ({ name, emptyDir: {} })),
+    ],
+    runner: {
+      ...runner,
+      env: [...(runner.env ?? []), ...variables({ ...folders, ...notes })],
+      volumeMounts: [...(runner.volumeMounts ?? []), ...Object.values(MOUNTS)],
+    },
   };
 }
 
 /** Each Secret that the runner mounts, in a folder of its own. */
-function secretMounts({ volumeMounts = [] }: Partial<V1Container>, volumes: readonly V1Volume[]): V1VolumeMount[] {
+function secretMounts(
+  { volumeMounts = [] }: Partial<V1Container>,
+  volumes: readonly V1Volume[],
+): V1VolumeMount[] {
   const mounted = new Set(volumeMounts.map(({ name }) => name));
   return volumes
-    .filter(({ name, secret, projected }) => mounted.has(name) && (secret !== undefined || projected?.sources?.some((source) => source.secret !== undefined) === true))
+    .filter(
+      ({ name, secret, projected }) =>
+        mounted.has(name) &&
+        (secret !== undefined ||
+          projected?.sources?.some((source) => source.secret !== undefined) === true),
+    )
     .map(({ name }) => ({ name, mountPath: `${SECRETS_PATH}/${name}`, readOnly: true }));
 }
 
@@ -95,8 +163,15 @@ function secretMounts({ volumeMounts = [] }: Partial<V1Container>, volumes: read
  * The step's own user, as far as it is said, who may read all that the step writes. Most images that say none are root's: without capabilities root reads what root
  * wrote, and of others what they let everybody read.
  */
-function rightsOf(ofRunner: V1SecurityContext | undefined, ofPod: V1PodSecurityContext | undefined): V1SecurityContext {
+function rightsOf(
+  ofRunner: V1SecurityContext | undefined,
+  ofPod: V1PodSecurityContext | undefined,
+): V1SecurityContext {
   const user = ofRunner?.runAsUser ?? ofPod?.runAsUser;
-  const isRoot = user === 0 || (user === undefined && (ofRunner?.runAsNonRoot ?? ofPod?.runAsNonRoot) !== true);
-  return merge(NO_RIGHTS, isRoot ? { runAsNonRoot: false, runAsUser: 0 } : defined({ runAsUser: user })) as V1SecurityContext;
+  const isRoot =
+    user === 0 || (user === undefined && (ofRunner?.runAsNonRoot ?? ofPod?.runAsNonRoot) !== true);
+  return merge(
+    NO_RIGHTS,
+    isRoot ? { runAsNonRoot: false, runAsUser: 0 } : defined({ runAsUser: user }),
+  ) as V1SecurityContext;
 }

@@ -21,19 +21,42 @@ const STORE_PATH = '/store';
 const KEYS = ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY'];
 
 /** @param path - of the step, see core/domain/artifactLayout.ts */
-export function storeAccess(place: StorePlace, path: string, attempt: number): { readonly volumes: V1Volume[]; readonly uploader: StoreAccess; readonly restorer: StoreAccess } {
+export function storeAccess(
+  place: StorePlace,
+  path: string,
+  attempt: number,
+): {
+  readonly volumes: V1Volume[];
+  readonly uploader: StoreAccess;
+  readonly restorer: StoreAccess;
+} {
   if ('claim' in place) {
     const env = variables({ HOLDFAST_UPLOAD_DIRECTORY: STORE_PATH });
     return {
       volumes: [{ name: STORE_VOLUME, persistentVolumeClaim: { claimName: place.claim } }],
       uploader: { env, mounts: [part(stepFolder(path, attempt)), part(`shared/${path}`)] },
       // What other steps of the same run have left, too.
-      restorer: { env, mounts: [part(`shared/${runOfStep(path)?.path ?? path}`, { readOnly: true })] },
+      restorer: {
+        env,
+        mounts: [part(`shared/${runOfStep(path)?.path ?? path}`, { readOnly: true })],
+      },
     };
   }
   const { bucket, folder, endpoint, region, pathStyle, secret } = place;
-  const plain = defined({ HOLDFAST_UPLOAD_BUCKET: bucket, HOLDFAST_UPLOAD_FOLDER: folder, HOLDFAST_UPLOAD_ENDPOINT: endpoint, HOLDFAST_UPLOAD_REGION: region, HOLDFAST_UPLOAD_PATH_STYLE: pathStyle ? 'true' : undefined });
-  const access = { env: [...variables(plain), ...(secret === undefined ? [] : KEYS.map((key) => fromSecret(secret, key)))], mounts: [] };
+  const plain = defined({
+    HOLDFAST_UPLOAD_BUCKET: bucket,
+    HOLDFAST_UPLOAD_FOLDER: folder,
+    HOLDFAST_UPLOAD_ENDPOINT: endpoint,
+    HOLDFAST_UPLOAD_REGION: region,
+    HOLDFAST_UPLOAD_PATH_STYLE: pathStyle ? 'true' : undefined,
+  });
+  const access = {
+    env: [
+      ...variables(plain),
+      ...(secret === undefined ? [] : KEYS.map((key) => fromSecret(secret, key))),
+    ],
+    mounts: [],
+  };
   return { volumes: [], uploader: access, restorer: access };
 }
 
@@ -45,7 +68,10 @@ function part(folder: string, more: Pick<V1VolumeMount, 'readOnly'> = {}): V1Vol
 
 /** The kubelet would read `$(NAME)` in them as its own. */
 export function variables(values: Readonly<Record<string, string>>): V1EnvVar[] {
-  return Object.entries(values).map(([name, value]) => ({ name, value: value.replaceAll('$', '$$$$') }));
+  return Object.entries(values).map(([name, value]) => ({
+    name,
+    value: value.replaceAll('$', '$$$$'),
+  }));
 }
 
 function fromSecret(name: string, key: string): V1EnvVar {

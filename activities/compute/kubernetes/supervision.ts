@@ -4,7 +4,13 @@ import type { V1Container, V1EnvVar, V1Probe, V1Volume } from '@kubernetes/clien
 import { defined } from '../../../core/defined.ts';
 import { SUPERVISOR_CONTAINER } from '../../../core/domain/podTemplate.ts';
 import { STATE_CLAIM } from '../../../core/domain/pod.ts';
-import { COMMAND_PROBES, ONE_JOB_PROBES, PROBES_ANNOTATION, RUNNER_PROBES, STOP_REASON_ANNOTATION } from './metadata.ts';
+import {
+  COMMAND_PROBES,
+  ONE_JOB_PROBES,
+  PROBES_ANNOTATION,
+  RUNNER_PROBES,
+  STOP_REASON_ANNOTATION,
+} from './metadata.ts';
 import { NO_RIGHTS } from './podSecurity.ts';
 import type { PodRequest, Supervision } from '../../../core/domain/pod.ts';
 
@@ -20,7 +26,17 @@ const POD_INFO = '/etc/holdfast';
 const POD_INFO_VOLUME = 'holdfast-pod-info';
 const STOP_REASON_FILE = 'stop-reason';
 /** tini reaps; the loader and its libraries make Node run in an image without a C library. */
-const SUPERVISOR = [`${FOLDER}/tini`, '-s', '--', `${FOLDER}/ld.so`, '--library-path', `${FOLDER}/lib`, `${FOLDER}/node`, `${FOLDER}/supervisor.mjs`, '--'];
+const SUPERVISOR = [
+  `${FOLDER}/tini`,
+  '-s',
+  '--',
+  `${FOLDER}/ld.so`,
+  '--library-path',
+  `${FOLDER}/lib`,
+  `${FOLDER}/node`,
+  `${FOLDER}/supervisor.mjs`,
+  '--',
+];
 const PROBE_PORT = 8078;
 /** Ports above those that anybody registers, below those that kernels hand out by themselves (32768 and up). */
 const HOST_PORTS = { from: 20_000, count: 10_000 };
@@ -35,15 +51,31 @@ const STARTUP_MARGIN_SECONDS = 60;
 const NOT_FOR_THE_SUPERVISOR = /^(NODE_|LD_|MALLOC_|GLIBC_TUNABLES$|UV_|OPENSSL_|SSL_CERT_)/;
 
 /** Which way it takes with these settings, and what is wrong with that (a sentence with the fix). */
-export function supervisionMode(supervision: Supervision | undefined, settings: SupervisorSettings | undefined, commandKnown: boolean): { mode: 'inject' | 'image' | 'none'; fault?: string } {
+export function supervisionMode(
+  supervision: Supervision | undefined,
+  settings: SupervisorSettings | undefined,
+  commandKnown: boolean,
+): { mode: 'inject' | 'image' | 'none'; fault?: string } {
   if (supervision === undefined) return { mode: 'none' };
   const mode = supervision.mode ?? (settings === undefined ? 'none' : 'inject');
-  if (mode === 'inject' && settings === undefined) return { mode, fault: 'supervisor: "inject" needs an image to copy the supervisor from: set HOLDFAST_SUPERVISOR_IMAGE on the worker' };
+  if (mode === 'inject' && settings === undefined)
+    return {
+      mode,
+      fault:
+        'supervisor: "inject" needs an image to copy the supervisor from: set HOLDFAST_SUPERVISOR_IMAGE on the worker',
+    };
   if (mode === 'inject' && !commandKnown) {
-    return { mode, fault: 'supervisor: it cannot be put before the entry point of the image, which is not known here: give "command", or set "supervisor" to "image" or "none"' };
+    return {
+      mode,
+      fault:
+        'supervisor: it cannot be put before the entry point of the image, which is not known here: give "command", or set "supervisor" to "image" or "none"',
+    };
   }
   if (mode === 'none' && supervision.onTerm !== 'stop') {
-    return { mode, fault: `onTerm: "${supervision.onTerm}" needs the supervisor: set HOLDFAST_SUPERVISOR_IMAGE on the worker, or "supervisor" to "image" if the image has it` };
+    return {
+      mode,
+      fault: `onTerm: "${supervision.onTerm}" needs the supervisor: set HOLDFAST_SUPERVISOR_IMAGE on the worker, or "supervisor" to "image" if the image has it`,
+    };
   }
   return { mode };
 }
@@ -63,9 +95,25 @@ export interface SupervisedParts {
  * @param runner - the runner container as it would run bare
  * @param pod - its name, and whether it is on its node's network
  */
-export function supervised(runner: Partial<V1Container>, pod: { name: string; hostNetwork: boolean }, supervision: Supervision, mode: 'inject' | 'image', settings: SupervisorSettings | undefined): SupervisedParts {
+export function supervised(
+  runner: Partial<V1Container>,
+  pod: { name: string; hostNetwork: boolean },
+  supervision: Supervision,
+  mode: 'inject' | 'image',
+  settings: SupervisorSettings | undefined,
+): SupervisedParts {
   const port = pod.hostNetwork ? hostPort(pod.name) : PROBE_PORT;
-  const podInfo = { name: POD_INFO_VOLUME, downwardAPI: { items: [{ path: STOP_REASON_FILE, fieldRef: { fieldPath: `metadata.annotations['${STOP_REASON_ANNOTATION}']` } }] } };
+  const podInfo = {
+    name: POD_INFO_VOLUME,
+    downwardAPI: {
+      items: [
+        {
+          path: STOP_REASON_FILE,
+          fieldRef: { fieldPath: `metadata.annotations['${STOP_REASON_ANNOTATION}']` },
+        },
+      ],
+    },
+  };
   const injected = mode === 'inject' && settings !== undefined;
   return {
     annotations: { [PROBES_ANNOTATION]: probesOf(supervision) },
@@ -81,8 +129,16 @@ function probesOf({ watches, oneJob }: Supervision): string {
   return oneJob ? ONE_JOB_PROBES : RUNNER_PROBES;
 }
 
-function supervisedRunner({ command, args, ...rest }: Partial<V1Container>, supervision: Supervision, injected: boolean, port: number): Partial<V1Container> {
-  const mounts = [...(rest.volumeMounts ?? []), { name: POD_INFO_VOLUME, mountPath: POD_INFO, readOnly: true }];
+function supervisedRunner(
+  { command, args, ...rest }: Partial<V1Container>,
+  supervision: Supervision,
+  injected: boolean,
+  port: number,
+): Partial<V1Container> {
+  const mounts = [
+    ...(rest.volumeMounts ?? []),
+    { name: POD_INFO_VOLUME, mountPath: POD_INFO, readOnly: true },
+  ];
   const probe = (path: string, failureThreshold: number): V1Probe => ({
     httpGet: { path: `${path}?wait=${PROBE_WAIT}`, port },
     periodSeconds: PROBE_PERIOD_SECONDS,
@@ -91,10 +147,22 @@ function supervisedRunner({ command, args, ...rest }: Partial<V1Container>, supe
   });
   return {
     ...rest,
-    ...(injected ? { command: [...SUPERVISOR, ...(command ?? []), ...(args ?? [])] } : defined({ command, args })),
-    env: [...(rest.env ?? []).map((variable) => (NOT_FOR_THE_SUPERVISOR.test(variable.name) ? childOnly(variable) : variable)), ...environment(supervision, port, rest.terminationMessagePath)],
-    volumeMounts: injected ? [...mounts, { name: FOLDER_VOLUME, mountPath: FOLDER, readOnly: true }] : mounts,
-    startupProbe: probe('/startup', Math.ceil(supervision.startupMs / 1_000 / PROBE_PERIOD_SECONDS) + STARTUP_MARGIN_SECONDS),
+    ...(injected
+      ? { command: [...SUPERVISOR, ...(command ?? []), ...(args ?? [])] }
+      : defined({ command, args })),
+    env: [
+      ...(rest.env ?? []).map((variable) =>
+        NOT_FOR_THE_SUPERVISOR.test(variable.name) ? childOnly(variable) : variable,
+      ),
+      ...environment(supervision, port, rest.terminationMessagePath),
+    ],
+    volumeMounts: injected
+      ? [...mounts, { name: FOLDER_VOLUME, mountPath: FOLDER, readOnly: true }]
+      : mounts,
+    startupProbe: probe(
+      '/startup',
+      Math.ceil(supervision.startupMs / 1_000 / PROBE_PERIOD_SECONDS) + STARTUP_MARGIN_SECONDS,
+    ),
     readinessProbe: probe('/ready', 1),
   };
 }
@@ -103,8 +171,23 @@ function supervisedRunner({ command, args, ...rest }: Partial<V1Container>, supe
  * By variables, not options: so an image that brings its own supervisor is told the same way. The kubelet would read `$(NAME)` and `$$` in
  * them as its own: https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-environment-variables/
  */
-function environment(supervision: Supervision, port: number, terminationLog: string | undefined): V1EnvVar[] {
-  const { watches, oneJob, onTerm, drainTimeoutMs, signalTimeoutMs, cleanupTimeoutMs, signals, cleanupCommand, timeoutMs, stopTo } = supervision;
+function environment(
+  supervision: Supervision,
+  port: number,
+  terminationLog: string | undefined,
+): V1EnvVar[] {
+  const {
+    watches,
+    oneJob,
+    onTerm,
+    drainTimeoutMs,
+    signalTimeoutMs,
+    cleanupTimeoutMs,
+    signals,
+    cleanupCommand,
+    timeoutMs,
+    stopTo,
+  } = supervision;
   const values: Record<string, string | undefined> = {
     HOLDFAST_MODE: watches,
     HOLDFAST_ONE_JOB: watches === 'github' && oneJob ? '1' : undefined,
@@ -120,13 +203,21 @@ function environment(supervision: Supervision, port: number, terminationLog: str
     HOLDFAST_CLEANUP_COMMAND: cleanupCommand && JSON.stringify(cleanupCommand),
     HOLDFAST_TIMEOUT: timeoutMs === undefined ? undefined : `${timeoutMs}ms`,
   };
-  return Object.entries(values).flatMap(([name, value]) => (value === undefined ? [] : [{ name, value: value.replaceAll('$', '$$$$') }]));
+  return Object.entries(values).flatMap(([name, value]) =>
+    value === undefined ? [] : [{ name, value: value.replaceAll('$', '$$$$') }],
+  );
 }
 
 /** What a workload that resumes needs to know, under the supervisor or not. */
-export function attemptEnvironment({ identity, volumeClaims = [] }: PodRequest): Record<string, string> {
+export function attemptEnvironment({
+  identity,
+  volumeClaims = [],
+}: PodRequest): Record<string, string> {
   const state = volumeClaims.find(({ name }) => name === STATE_CLAIM);
-  return defined({ HOLDFAST_ATTEMPT: String(identity.attempt), HOLDFAST_STATE_DIR: state?.mountPath });
+  return defined({
+    HOLDFAST_ATTEMPT: String(identity.attempt),
+    HOLDFAST_STATE_DIR: state?.mountPath,
+  });
 }
 
 function childOnly({ name, value, valueFrom }: V1EnvVar): V1EnvVar {
@@ -147,5 +238,7 @@ function copier({ image }: SupervisorSettings): V1Container {
 
 /** On the node's network one port serves one pod: neighbours most likely get different ones. */
 function hostPort(name: string): number {
-  return HOST_PORTS.from + (createHash('sha256').update(name).digest().readUInt32BE() % HOST_PORTS.count);
+  return (
+    HOST_PORTS.from + (createHash('sha256').update(name).digest().readUInt32BE() % HOST_PORTS.count)
+  );
 }

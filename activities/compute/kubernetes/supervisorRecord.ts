@@ -17,8 +17,12 @@ export function recordedEnd(message: string | undefined): RecordedEnd | undefine
   const fields = parseObject(message);
   if (fields === undefined || !('reason' in fields)) return undefined;
   const { exitCode, error } = fields;
-  if (typeof exitCode !== 'number' || !Number.isInteger(exitCode) || exitCode < 0 || exitCode > 255) return undefined;
-  const record = defined({ reason: STOP_REASONS.find((known) => known === fields['reason']), job: JOBS.find((known) => known === fields['job']) });
+  if (typeof exitCode !== 'number' || !Number.isInteger(exitCode) || exitCode < 0 || exitCode > 255)
+    return undefined;
+  const record = defined({
+    reason: STOP_REASONS.find((known) => known === fields['reason']),
+    job: JOBS.find((known) => known === fields['job']),
+  });
   return { exitCode, record, ...defined({ error: typeof error === 'string' ? error : undefined }) };
 }
 

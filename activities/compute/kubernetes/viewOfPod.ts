@@ -2,8 +2,22 @@
 import type { V1ContainerStatus, V1Pod, V1PodCondition } from '@kubernetes/client-node';
 import { defined } from '../../../core/defined.ts';
 import { parseDuration } from '../../../core/domain/duration.ts';
-import { REGISTER_CONTAINER, RUNNER_CONTAINER, SHARED_CONTAINER, UPLOADER_CONTAINER } from '../../../core/domain/podTemplate.ts';
-import { COMMAND_PROBES, ONE_JOB_PROBES, PROBES_ANNOTATION, RUNNER_PROBES, TELLS_ANNOTATION, TELLS_BUSY, UPLOAD_TIMEOUT_ANNOTATION, WORKFLOW_ID_ANNOTATION } from './metadata.ts';
+import {
+  REGISTER_CONTAINER,
+  RUNNER_CONTAINER,
+  SHARED_CONTAINER,
+  UPLOADER_CONTAINER,
+} from '../../../core/domain/podTemplate.ts';
+import {
+  COMMAND_PROBES,
+  ONE_JOB_PROBES,
+  PROBES_ANNOTATION,
+  RUNNER_PROBES,
+  TELLS_ANNOTATION,
+  TELLS_BUSY,
+  UPLOAD_TIMEOUT_ANNOTATION,
+  WORKFLOW_ID_ANNOTATION,
+} from './metadata.ts';
 import { recordedEnd } from './supervisorRecord.ts';
 import type { PodView } from '../../../core/domain/pod.ts';
 
@@ -52,9 +66,15 @@ const UNKNOWN_END = 'ContainerStatusUnknown';
  */
 export function viewOfPod(pod: V1Pod, now: string, previous?: PodView): PodView {
   const { metadata, spec, status } = pod;
-  const runner = status?.containerStatuses?.find((container) => container.name === RUNNER_CONTAINER);
-  const register = status?.initContainerStatuses?.find((container) => container.name === REGISTER_CONTAINER);
-  const uploader = status?.containerStatuses?.find((container) => container.name === UPLOADER_CONTAINER);
+  const runner = status?.containerStatuses?.find(
+    (container) => container.name === RUNNER_CONTAINER,
+  );
+  const register = status?.initContainerStatuses?.find(
+    (container) => container.name === REGISTER_CONTAINER,
+  );
+  const uploader = status?.containerStatuses?.find(
+    (container) => container.name === UPLOADER_CONTAINER,
+  );
   const uploadingUntil = uploadEnd(pod, runner, uploader);
   const scheduledCondition = condition(pod, 'PodScheduled');
   const terminationDeadline = timestamp(metadata?.deletionTimestamp);
@@ -71,22 +91,33 @@ export function viewOfPod(pod: V1Pod, now: string, previous?: PodView): PodView 
     createdAt: timestamp(metadata?.creationTimestamp) ?? now,
     // Where the registration has a container of its own the runner begins with that: from then on it may be registered.
     startedAt: startOf(register) ?? (lostItsPort(pod, runner) ? undefined : startOf(runner)),
-    ended: (runner?.state?.terminated !== undefined && uploadingUntil === undefined) || status?.phase === 'Succeeded' || status?.phase === 'Failed',
+    ended:
+      (runner?.state?.terminated !== undefined && uploadingUntil === undefined) ||
+      status?.phase === 'Succeeded' ||
+      status?.phase === 'Failed',
     uploadingUntil,
     gone: false,
-    exit: lostItsPort(pod, runner) ? undefined : (exitOf(runner, uploader) ?? exitOf(failed(register))),
+    exit: lostItsPort(pod, runner)
+      ? undefined
+      : (exitOf(runner, uploader) ?? exitOf(failed(register))),
     terminating: terminationDeadline !== undefined,
     // The API server sets deletionTimestamp to the moment when the grace is over, not to that of the request.
     terminationDeadline,
     toldToGoAt: toldToGoAt(metadata, disruption),
     problem: problemOf(pod, now, known),
-    disruption: disruption?.status === 'True' ? (disruption.reason ?? 'DisruptionTarget') : undefined,
+    disruption:
+      disruption?.status === 'True' ? (disruption.reason ?? 'DisruptionTarget') : undefined,
     reason: status?.reason || undefined,
-    unschedulable: !scheduled && scheduledCondition?.status === 'False' ? (scheduledCondition.message ?? scheduledCondition.reason ?? 'not scheduled') : undefined,
+    unschedulable:
+      !scheduled && scheduledCondition?.status === 'False'
+        ? (scheduledCondition.message ?? scheduledCondition.reason ?? 'not scheduled')
+        : undefined,
     ...probesOf(pod, runner, uploadingUntil !== undefined, now, known),
     readinessChangedAt: timestamp(condition(pod, 'Ready')?.lastTransitionTime),
-    reusable: metadata?.annotations?.[PROBES_ANNOTATION] === RUNNER_PROBES ? (true as const) : undefined,
-    tellsBusy: metadata?.annotations?.[TELLS_ANNOTATION] === TELLS_BUSY ? (true as const) : undefined,
+    reusable:
+      metadata?.annotations?.[PROBES_ANNOTATION] === RUNNER_PROBES ? (true as const) : undefined,
+    tellsBusy:
+      metadata?.annotations?.[TELLS_ANNOTATION] === TELLS_BUSY ? (true as const) : undefined,
   });
 }
 
@@ -95,9 +126,17 @@ function condition(pod: V1Pod, type: string): V1PodCondition | undefined {
 }
 
 /** Whichever came first: an eviction sets the condition before it deletes, the kubelet sets it without deleting at all. */
-function toldToGoAt(metadata: V1Pod['metadata'], disruption: V1PodCondition | undefined): string | undefined {
-  const disruptedAt = disruption?.status === 'True' ? Date.parse(timestamp(disruption.lastTransitionTime) ?? '') : Number.NaN;
-  const deletedAt = Date.parse(timestamp(metadata?.deletionTimestamp) ?? '') - (metadata?.deletionGracePeriodSeconds ?? 0) * 1_000;
+function toldToGoAt(
+  metadata: V1Pod['metadata'],
+  disruption: V1PodCondition | undefined,
+): string | undefined {
+  const disruptedAt =
+    disruption?.status === 'True'
+      ? Date.parse(timestamp(disruption.lastTransitionTime) ?? '')
+      : Number.NaN;
+  const deletedAt =
+    Date.parse(timestamp(metadata?.deletionTimestamp) ?? '') -
+    (metadata?.deletionGracePeriodSeconds ?? 0) * 1_000;
   const times = [disruptedAt, deletedAt].filter((at) => !Number.isNaN(at));
   return times.length === 0 ? undefined : new Date(Math.min(...times)).toISOString();
 }
@@ -111,12 +150,17 @@ function failed(container: V1ContainerStatus | undefined): V1ContainerStatus | u
   return (container?.state?.terminated?.exitCode ?? 0) === 0 ? undefined : container;
 }
 
-function exitOf(runner: V1ContainerStatus | undefined, uploader?: V1ContainerStatus): Exit | undefined {
+function exitOf(
+  runner: V1ContainerStatus | undefined,
+  uploader?: V1ContainerStatus,
+): Exit | undefined {
   const terminated = runner?.state?.terminated;
   if (!terminated || terminated.reason === UNKNOWN_END) return undefined;
   const recorded = recordedEnd(terminated.message);
   const code = recorded?.exitCode ?? terminated.exitCode;
-  const message = (recorded === undefined ? terminated.message : recorded.error) ?? (plainReason(terminated.reason) ? undefined : terminated.reason);
+  const message =
+    (recorded === undefined ? terminated.message : recorded.error) ??
+    (plainReason(terminated.reason) ? undefined : terminated.reason);
   return defined({
     code,
     // The runtime gives this reason also to a container whose first process lives on when another one (the job's) was killed.
@@ -129,10 +173,15 @@ function exitOf(runner: V1ContainerStatus | undefined, uploader?: V1ContainerSta
 }
 
 /** It ends by itself; one that does not must not hold its pod for ever. */
-function uploadEnd({ metadata }: V1Pod, runner: V1ContainerStatus | undefined, uploader: V1ContainerStatus | undefined): string | undefined {
+function uploadEnd(
+  { metadata }: V1Pod,
+  runner: V1ContainerStatus | undefined,
+  uploader: V1ContainerStatus | undefined,
+): string | undefined {
   const endedAt = timestamp(runner?.state?.terminated?.finishedAt);
   const timeoutMs = parseDuration(metadata?.annotations?.[UPLOAD_TIMEOUT_ANNOTATION] ?? '');
-  if (endedAt === undefined || timeoutMs === undefined || uploader?.state?.running === undefined) return undefined;
+  if (endedAt === undefined || timeoutMs === undefined || uploader?.state?.running === undefined)
+    return undefined;
   return new Date(Date.parse(endedAt) + timeoutMs + UPLOAD_MARGIN_MS).toISOString();
 }
 
@@ -142,7 +191,13 @@ function notStored(uploader: V1ContainerStatus | undefined): Exit['notStored'] {
   if (terminated === undefined || terminated.exitCode === 0) return undefined;
   const { sharedDirFault, error } = wordOf(terminated.message);
   if (typeof sharedDirFault === 'string') return { by: 'step', why: sharedDirFault };
-  return { by: 'store', why: typeof error === 'string' ? error : `the uploader ended with exit code ${terminated.exitCode}` };
+  return {
+    by: 'store',
+    why:
+      typeof error === 'string'
+        ? error
+        : `the uploader ended with exit code ${terminated.exitCode}`,
+  };
 }
 
 function wordOf(message = ''): { sharedDirFault?: unknown; error?: unknown } {
@@ -160,22 +215,37 @@ function wordOf(message = ''): { sharedDirFault?: unknown; error?: unknown } {
  */
 function lostItsPort({ spec }: V1Pod, runner: V1ContainerStatus | undefined): boolean {
   const recorded = recordedEnd(runner?.state?.terminated?.message);
-  return spec?.hostNetwork === true && recorded?.exitCode === NOT_STARTED && recorded.error?.startsWith('listen EADDRINUSE') === true;
+  return (
+    spec?.hostNetwork === true &&
+    recorded?.exitCode === NOT_STARTED &&
+    recorded.error?.startsWith('listen EADDRINUSE') === true
+  );
 }
 
 /** Reasons that say no more than the exit code does. */
 function plainReason(reason: string | undefined): boolean {
-  return reason === undefined || reason === 'Completed' || reason === 'Error' || reason === 'OOMKilled';
+  return (
+    reason === undefined || reason === 'Completed' || reason === 'Error' || reason === 'OOMKilled'
+  );
 }
 
 /** Told by the probes only while the container runs; `ready` of a lost node's pod is not touched, its Ready condition is. */
-function probesOf(pod: V1Pod, runner: V1ContainerStatus | undefined, uploading: boolean, now: string, previous: PodView | undefined): Pick<PodView, 'online' | 'busy' | 'busyFrom'> {
+function probesOf(
+  pod: V1Pod,
+  runner: V1ContainerStatus | undefined,
+  uploading: boolean,
+  now: string,
+  previous: PodView | undefined,
+): Pick<PodView, 'online' | 'busy' | 'busyFrom'> {
   const told = pod.metadata?.annotations?.[PROBES_ANNOTATION];
   if (told !== RUNNER_PROBES && told !== ONE_JOB_PROBES && told !== COMMAND_PROBES) return {};
   const started = runner?.state?.running !== undefined && runner.started === true;
   // The kubelet calls every startup probe of a terminating pod a success, whatever it answers:
   // https://github.com/kubernetes/kubernetes/blob/v1.34.3/pkg/kubelet/prober/worker.go (doProbe)
-  const trusted = pod.metadata?.deletionTimestamp === undefined || previous?.online === true || runner?.ready === true;
+  const trusted =
+    pod.metadata?.deletionTimestamp === undefined ||
+    previous?.online === true ||
+    runner?.ready === true;
   if (started && !trusted) return previous?.online === false ? { online: false, busy: false } : {};
   // One whose pod is still storing was up.
   if (told === COMMAND_PROBES) return { online: started || uploading };
@@ -183,9 +253,12 @@ function probesOf(pod: V1Pod, runner: V1ContainerStatus | undefined, uploading: 
   if (!online) return { online, busy: false };
   if (runner?.ready === true) return { online, busy: false };
   if (previous?.online === true && previous.busy !== undefined) return { online, busy: true };
-  const busyFrom = previous?.busyFrom ?? new Date(Date.parse(now) + FIRST_READINESS_MS).toISOString();
+  const busyFrom =
+    previous?.busyFrom ?? new Date(Date.parse(now) + FIRST_READINESS_MS).toISOString();
   // One that is told to go before it was ever asked may end before it is.
-  return pod.metadata?.deletionTimestamp !== undefined && Date.parse(busyFrom) > Date.parse(now) ? { online } : { online, busyFrom };
+  return pod.metadata?.deletionTimestamp !== undefined && Date.parse(busyFrom) > Date.parse(now)
+    ? { online }
+    : { online, busyFrom };
 }
 
 function problemOf(pod: V1Pod, now: string, previous: PodView | undefined): Problem | undefined {
@@ -195,10 +268,17 @@ function problemOf(pod: V1Pod, now: string, previous: PodView | undefined): Prob
 }
 
 function waitingInVain({ status }: V1Pod): Omit<Problem, 'since'> | undefined {
-  for (const container of [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])]) {
+  for (const container of [
+    ...(status?.initContainerStatuses ?? []),
+    ...(status?.containerStatuses ?? []),
+  ]) {
     const waiting = container.state?.waiting;
     const kind = PROBLEMS[waiting?.reason ?? ''];
-    if (kind) return { kind, message: `container ${container.name}: ${waiting?.reason}: ${waiting?.message ?? 'no message'}` };
+    if (kind)
+      return {
+        kind,
+        message: `container ${container.name}: ${waiting?.reason}: ${waiting?.message ?? 'no message'}`,
+      };
   }
   return undefined;
 }
@@ -206,11 +286,20 @@ function waitingInVain({ status }: V1Pod): Omit<Problem, 'since'> | undefined {
 /** With restartPolicy Never an init container that fails fails the pod, and the runner never starts. A registration that does is the runner's own end. */
 function failedInit({ status }: V1Pod): Omit<Problem, 'since'> | undefined {
   if (status?.phase !== 'Failed') return undefined;
-  if (status.containerStatuses?.some(({ name, state }) => name === RUNNER_CONTAINER && state?.terminated)) return undefined;
+  if (
+    status.containerStatuses?.some(
+      ({ name, state }) => name === RUNNER_CONTAINER && state?.terminated,
+    )
+  )
+    return undefined;
   const init = status.initContainerStatuses?.find((container) => failed(container) !== undefined);
   const terminated = init?.state?.terminated;
-  if (!terminated || (init?.name === REGISTER_CONTAINER && startOf(init) !== undefined)) return undefined;
-  return { kind: init?.name === SHARED_CONTAINER ? 'store' : 'config', message: `init container ${init?.name} ended with exit code ${terminated.exitCode}: ${terminated.message ?? terminated.reason ?? 'no message'}` };
+  if (!terminated || (init?.name === REGISTER_CONTAINER && startOf(init) !== undefined))
+    return undefined;
+  return {
+    kind: init?.name === SHARED_CONTAINER ? 'store' : 'config',
+    message: `init container ${init?.name} ended with exit code ${terminated.exitCode}: ${terminated.message ?? terminated.reason ?? 'no message'}`,
+  };
 }
 
 /** ISO 8601 without fractions of a second that are zero; undefined for "never", which the kubelet also writes as 1970. */

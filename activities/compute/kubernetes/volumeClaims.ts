@@ -13,9 +13,16 @@ export function claimOf(identity: RunnerIdentity, request: VolumeClaim): string 
 }
 
 /** The claim to make where it does not exist; `undefined` for one that has to exist. */
-export function persistentVolumeClaim(identity: RunnerIdentity, request: VolumeClaim, installation: string): V1PersistentVolumeClaim | undefined {
+export function persistentVolumeClaim(
+  identity: RunnerIdentity,
+  request: VolumeClaim,
+  installation: string,
+): V1PersistentVolumeClaim | undefined {
   if (request.storage === undefined) return undefined;
-  const annotations = { ...request.annotations, ...(request.claim === undefined ? identityAnnotations({ ...identity, attempt: 0 }) : {}) };
+  const annotations = {
+    ...request.annotations,
+    ...(request.claim === undefined ? identityAnnotations({ ...identity, attempt: 0 }) : {}),
+  };
   return {
     apiVersion: 'v1',
     kind: 'PersistentVolumeClaim',
@@ -45,16 +52,24 @@ export function writerAnnotation({ podUid, node }: ClaimWriter): Record<string, 
 
 /** What {@link writerAnnotation} put there. */
 export function writersOf({ metadata }: V1PersistentVolumeClaim): ClaimWriter[] {
-  return Object.entries(metadata?.annotations ?? {}).flatMap(([key, node]) => (key.startsWith(WRITER_PREFIX) ? [{ podUid: key.slice(WRITER_PREFIX.length), node }] : []));
+  return Object.entries(metadata?.annotations ?? {}).flatMap(([key, node]) =>
+    key.startsWith(WRITER_PREFIX) ? [{ podUid: key.slice(WRITER_PREFIX.length), node }] : [],
+  );
 }
 
 /** The volumes of a pod's claims. */
 export function claimVolumes(identity: RunnerIdentity, claims: readonly VolumeClaim[]): V1Volume[] {
-  return claims.map((claim) => ({ name: volumeName(claim), persistentVolumeClaim: { claimName: claimOf(identity, claim) } }));
+  return claims.map((claim) => ({
+    name: volumeName(claim),
+    persistentVolumeClaim: { claimName: claimOf(identity, claim) },
+  }));
 }
 
 /** The runner container's mounts with those of its claims; a template's mount of the same path gives way. */
-export function withClaimMounts(mounts: readonly V1VolumeMount[], claims: readonly VolumeClaim[]): V1VolumeMount[] {
+export function withClaimMounts(
+  mounts: readonly V1VolumeMount[],
+  claims: readonly VolumeClaim[],
+): V1VolumeMount[] {
   const own = claims.map((claim) => ({ name: volumeName(claim), mountPath: claim.mountPath }));
   const paths = new Set(own.map(({ mountPath }) => mountPath));
   return [...mounts.filter(({ mountPath }) => !paths.has(mountPath)), ...own];

@@ -54,7 +54,8 @@ export async function readJson<T>(file: string): Promise<T | undefined> {
 /** Whether an error of the operating system has one of these codes (`ENOENT`, …). */
 export function hasCode(error: unknown, ...codes: readonly string[]): boolean {
   // By shape: `instanceof Error` is false for errors of another realm, such as Node's own under a test runner.
-  const code: unknown = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
+  const code: unknown =
+    typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
   return typeof code === 'string' && codes.includes(code);
 }
 

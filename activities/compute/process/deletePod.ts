@@ -3,27 +3,46 @@ import type { PodDeletion } from '../../../core/calls/index.ts';
 import type { DeletionOptions } from '../../ports.ts';
 import { createFile, hasCode, replaceFile } from './atomicFile.ts';
 import type { ObservePods } from './observePods.ts';
-import { POD_FILE, readPod, removePod, ring, type PodOwner, type StateFolders } from './podFolder.ts';
+import {
+  POD_FILE,
+  readPod,
+  removePod,
+  ring,
+  type PodOwner,
+  type StateFolders,
+} from './podFolder.ts';
 import { signalProcess } from './processIdentity.ts';
 import { mergeStopRequest } from './stopRequest.ts';
 import { viewOfRecord } from './viewOfRecord.ts';
 import type { PodRef, PodView } from '../../../core/domain/pod.ts';
 
 /** Removes a pod that has ended, or never started; has the runner of another stopped, whose wrapper then removes it. */
-export async function deletePod(folders: StateFolders, observe: ObservePods, pod: PodRef, options: DeletionOptions): Promise<PodDeletion | PodView> {
+export async function deletePod(
+  folders: StateFolders,
+  observe: ObservePods,
+  pod: PodRef,
+  options: DeletionOptions,
+): Promise<PodDeletion | PodView> {
   try {
     return await removeOrStop(folders, observe, pod, options);
   } catch (error) {
     // Somebody else removed the folder between two steps.
-    if (hasCode(error, 'ENOENT') && (await readPod(folders, pod.name))?.spec.uid !== pod.uid) return 'gone';
+    if (hasCode(error, 'ENOENT') && (await readPod(folders, pod.name))?.spec.uid !== pod.uid)
+      return 'gone';
     throw error;
   }
 }
 
-async function removeOrStop(folders: StateFolders, observe: ObservePods, { name, uid }: PodRef, { gracePeriodSeconds, reason, unlessStarted }: DeletionOptions): Promise<PodDeletion | PodView> {
+async function removeOrStop(
+  folders: StateFolders,
+  observe: ObservePods,
+  { name, uid }: PodRef,
+  { gracePeriodSeconds, reason, unlessStarted }: DeletionOptions,
+): Promise<PodDeletion | PodView> {
   const found = (await observe([name])).get(name);
   if (found?.spec.uid !== uid) return 'gone';
-  if (unlessStarted === true && found.started !== undefined && found.stop === undefined) return viewOfRecord(found);
+  if (unlessStarted === true && found.started !== undefined && found.stop === undefined)
+    return viewOfRecord(found);
   const folder = join(folders.pods, name);
   const remove = async (): Promise<'gone'> => {
     await removePod(folders, name, uid);
@@ -33,9 +52,15 @@ async function removeOrStop(folders: StateFolders, observe: ObservePods, { name,
   if (found.owner === undefined) {
     // Take the place of the wrapper, so that none that is just starting can start the runner.
     const nobody: PodOwner = {};
-    if (await createFile(join(folder, POD_FILE.owner), JSON.stringify(nobody))) return await remove();
+    if (await createFile(join(folder, POD_FILE.owner), JSON.stringify(nobody)))
+      return await remove();
   }
-  const stop = mergeStopRequest(found.stop, gracePeriodSeconds ?? found.spec.terminationGracePeriodSeconds, reason, Date.now());
+  const stop = mergeStopRequest(
+    found.stop,
+    gracePeriodSeconds ?? found.spec.terminationGracePeriodSeconds,
+    reason,
+    Date.now(),
+  );
   if (stop !== undefined) {
     await replaceFile(join(folder, POD_FILE.stop), JSON.stringify(stop));
     await ring(folder);
@@ -44,6 +69,7 @@ async function removeOrStop(folders: StateFolders, observe: ObservePods, { name,
   if (now?.spec.uid !== uid) return 'gone';
   // It ended in this moment; its wrapper may not have seen that somebody wants it removed.
   if (now.exit !== undefined) return await remove();
-  if (stop !== undefined && now.owner?.wrapper !== undefined) await signalProcess(now.owner.wrapper, 'SIGTERM');
+  if (stop !== undefined && now.owner?.wrapper !== undefined)
+    await signalProcess(now.owner.wrapper, 'SIGTERM');
   return 'terminating';
 }

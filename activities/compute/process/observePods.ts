@@ -22,13 +22,20 @@ export type ObservePods = (names: readonly string[]) => Promise<Map<string, PodR
  *
  * @returns the pods that exist, by name
  */
-export async function observePods(folders: StateFolders, names: readonly string[], lost: LostPodListener): Promise<Map<string, PodRecord>> {
+export async function observePods(
+  folders: StateFolders,
+  names: readonly string[],
+  lost: LostPodListener,
+): Promise<Map<string, PodRecord>> {
   const records = new Map<string, PodRecord>();
   for (const name of names) {
     const record = await readPod(folders, name);
     if (record !== undefined) records.set(name, record);
   }
-  const supervised = [...records].filter(([, { owner, exit, stop }]) => owner !== undefined && (exit === undefined || stop !== undefined));
+  const supervised = [...records].filter(
+    ([, { owner, exit, stop }]) =>
+      owner !== undefined && (exit === undefined || stop !== undefined),
+  );
   const alive = await startTimes(supervised.flatMap(([, { owner }]) => owner?.wrapper?.pid ?? []));
   for (const [name, { spec, owner }] of supervised) {
     const wrapper = owner?.wrapper;
@@ -47,11 +54,16 @@ export async function observePods(folders: StateFolders, names: readonly string[
   return records;
 }
 
-async function reap(folders: StateFolders, { spec, owner, started }: PodRecord, lost: LostPodListener): Promise<void> {
+async function reap(
+  folders: StateFolders,
+  { spec, owner, started }: PodRecord,
+  lost: LostPodListener,
+): Promise<void> {
   if (started !== undefined) await signalProcess(started.process, 'SIGKILL', { group: true });
   await killLeftovers(spec.uid);
   // Without a wrapper in it, the owner file says: deleted before it started. That is no loss.
-  if (owner?.wrapper !== undefined) lost({ name: spec.name, uid: spec.uid, wrapperLog: await wrapperLog(folders, spec.name) });
+  if (owner?.wrapper !== undefined)
+    lost({ name: spec.name, uid: spec.uid, wrapperLog: await wrapperLog(folders, spec.name) });
 }
 
 async function wrapperLog(folders: StateFolders, name: string): Promise<string> {

@@ -95,12 +95,19 @@ export interface StateFolders {
 }
 
 /** Where state lives unless the worker is told otherwise: `$XDG_STATE_HOME/holdfast/processes`, by default below `~/.local/state`. */
-export function defaultStateDir(env: Readonly<Record<string, string | undefined>> = process.env): string {
+export function defaultStateDir(
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): string {
   return join(env['XDG_STATE_HOME'] || join(homedir(), '.local', 'state'), 'holdfast', 'processes');
 }
 
 export function stateFolders(stateDir: string): StateFolders {
-  return { pods: join(stateDir, 'pods'), registrations: join(stateDir, 'registrations'), trash: join(stateDir, 'trash'), claims: join(stateDir, 'claims') };
+  return {
+    pods: join(stateDir, 'pods'),
+    registrations: join(stateDir, 'registrations'),
+    trash: join(stateDir, 'trash'),
+    claims: join(stateDir, 'claims'),
+  };
 }
 
 /** The folders of the state directory that a pod's folder lies in. */
@@ -110,7 +117,8 @@ export function stateFoldersOf(podFolder: string): StateFolders {
 
 /** Makes the folders, readable by their owner only. */
 export async function makeStateFolders(folders: StateFolders): Promise<void> {
-  for (const folder of [folders.pods, folders.registrations, folders.trash, folders.claims]) await mkdir(folder, { recursive: true, mode: 0o700 });
+  for (const folder of [folders.pods, folders.registrations, folders.trash, folders.claims])
+    await mkdir(folder, { recursive: true, mode: 0o700 });
 }
 
 /** Reads a pod's folder; `undefined` when there is none. */
@@ -125,7 +133,9 @@ export async function readPod(folders: StateFolders, name: string): Promise<PodR
     readJson<RunnerExit>(file(POD_FILE.exit)),
   ]);
   // A folder that goes to the trash between two reads takes with it what was written long before: that pod is gone, not without an end.
-  const torn = (started === undefined || exit === undefined) && (await readJson<ProcessPodSpec>(file(POD_FILE.spec)))?.uid !== spec.uid;
+  const torn =
+    (started === undefined || exit === undefined) &&
+    (await readJson<ProcessPodSpec>(file(POD_FILE.spec)))?.uid !== spec.uid;
   if (torn) return undefined;
   return defined({ spec, owner, started, stop, exit });
 }

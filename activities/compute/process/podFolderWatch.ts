@@ -100,7 +100,8 @@ export class PodFolderWatch {
     const names = await readdir(folders.pods);
     this.#dirty.clear();
     const records = await observe(names);
-    for (const name of new Set([...this.#known.keys(), ...names])) this.#report(name, records.get(name), afresh);
+    for (const name of new Set([...this.#known.keys(), ...names]))
+      this.#report(name, records.get(name), afresh);
     this.#synced = true;
     if (afresh) this.#tell('listener, relisted', () => listener.relisted(new Map(this.#known)));
   }
@@ -118,12 +119,15 @@ export class PodFolderWatch {
     const view = record && viewOfRecord(record);
     if (previous !== undefined && previous.uid !== view?.uid) {
       this.#known.delete(name);
-      this.#tell(`listener, pod ${name} gone`, () => listener.changed(goneView(previous), previous));
+      this.#tell(`listener, pod ${name} gone`, () =>
+        listener.changed(goneView(previous), previous),
+      );
     }
     if (view === undefined) return;
     const before = this.#known.get(name);
     this.#known.set(name, view);
-    if (always || JSON.stringify(before) !== JSON.stringify(view)) this.#tell(`listener, pod ${name}`, () => listener.changed(view, before));
+    if (always || JSON.stringify(before) !== JSON.stringify(view))
+      this.#tell(`listener, pod ${name}`, () => listener.changed(view, before));
   }
 
   #tell(what: string, call: () => void): void {
@@ -138,7 +142,11 @@ export class PodFolderWatch {
   async #watchFiles(): Promise<boolean> {
     const { folders, failed } = this.#options;
     await makeStateFolders(folders);
-    if (this.#events !== undefined && (await this.#folder?.stat())?.ino === (await stat(folders.pods)).ino) return false;
+    if (
+      this.#events !== undefined &&
+      (await this.#folder?.stat())?.ino === (await stat(folders.pods)).ino
+    )
+      return false;
     await this.#closeFiles();
     this.#folder = await open(folders.pods, 'r');
     const events = watch(folders.pods, (_event, name) => {

@@ -7,7 +7,13 @@ import { removeClaimFolders } from './claimFolders.ts';
 import { deletePod } from './deletePod.ts';
 import { logTail } from './logTail.ts';
 import { observePods, type ObservePods } from './observePods.ts';
-import { defaultStateDir, emptyTrash, makeStateFolders, POD_FILE, stateFolders } from './podFolder.ts';
+import {
+  defaultStateDir,
+  emptyTrash,
+  makeStateFolders,
+  POD_FILE,
+  stateFolders,
+} from './podFolder.ts';
 import { PodFolderWatch } from './podFolderWatch.ts';
 import { processFaults, runnerCommand } from './runnerCommand.ts';
 import { startPod } from './startPod.ts';
@@ -40,11 +46,23 @@ export interface ProcessComputeOptions {
  * `KillMode=process`.)
  */
 export function createProcessCompute(options: ProcessComputeOptions = {}): Compute {
-  const { stateDir = defaultStateDir(), installation = 'holdfast', rescanMs = 2_000, anyCommand = false, logger } = options;
+  const {
+    stateDir = defaultStateDir(),
+    installation = 'holdfast',
+    rescanMs = 2_000,
+    anyCommand = false,
+    logger,
+  } = options;
   const folders = stateFolders(stateDir);
-  const registrationFile = (identity: RunnerIdentity): string => join(folders.registrations, `${podName(identity)}.json`);
+  const registrationFile = (identity: RunnerIdentity): string =>
+    join(folders.registrations, `${podName(identity)}.json`);
   const observe: ObservePods = async (names) =>
-    await observePods(folders, names, (pod) => logger?.warn(pod, 'runner process lost: its wrapper died without telling how the runner ended; removed'));
+    await observePods(folders, names, (pod) =>
+      logger?.warn(
+        pod,
+        'runner process lost: its wrapper died without telling how the runner ended; removed',
+      ),
+    );
 
   let cluster: string | undefined;
 
@@ -60,7 +78,10 @@ export function createProcessCompute(options: ProcessComputeOptions = {}): Compu
 
     faults: (request) => processFaults(request, options.command, anyCommand),
 
-    readRegistrationSecret: (identity) => guard('read the registration of', podName(identity), () => readJson<Registration>(registrationFile(identity))),
+    readRegistrationSecret: (identity) =>
+      guard('read the registration of', podName(identity), () =>
+        readJson<Registration>(registrationFile(identity)),
+      ),
 
     storeRegistrationSecret: (identity, registration) =>
       guard('store the registration of', podName(identity), async () => {
@@ -82,18 +103,32 @@ export function createProcessCompute(options: ProcessComputeOptions = {}): Compu
         // Once more: who can write to the Temporal namespace need not come by way of the admission.
         const [fault] = processFaults(request, options.command, anyCommand);
         if (fault !== undefined) throw new ComputeError('invalid', fault);
-        return viewOfRecord(await startPod(folders, observe, request, runnerCommand(request, options.command), registration));
+        return viewOfRecord(
+          await startPod(
+            folders,
+            observe,
+            request,
+            runnerCommand(request, options.command),
+            registration,
+          ),
+        );
       }),
 
     observe: ({ name, uid }) =>
       guard('look at', name, async () => {
         const found = (await observe([name])).get(name);
-        return found === undefined || (uid !== undefined && found.spec.uid !== uid) ? undefined : viewOfRecord(found);
+        return found === undefined || (uid !== undefined && found.spec.uid !== uid)
+          ? undefined
+          : viewOfRecord(found);
       }),
 
-    deletePod: (pod, how = {}) => guard('delete', pod.name, () => deletePod(folders, observe, pod, how)),
+    deletePod: (pod, how = {}) =>
+      guard('delete', pod.name, () => deletePod(folders, observe, pod, how)),
 
-    deleteClaims: (identity, claims) => guard('delete the claims of', podName(identity), () => removeClaimFolders(folders, identity, claims)),
+    deleteClaims: (identity, claims) =>
+      guard('delete the claims of', podName(identity), () =>
+        removeClaimFolders(folders, identity, claims),
+      ),
 
     // One machine: what has ended here has ended, and nobody is cut off.
     fenceClaims: () => Promise.resolve(),
@@ -101,7 +136,10 @@ export function createProcessCompute(options: ProcessComputeOptions = {}): Compu
     releaseClaims: () => Promise.resolve(),
     nodeState: () => Promise.resolve('ready'),
 
-    tailLog: ({ name }, maxBytes) => guard('read the log of', name, () => logTail(join(folders.pods, name, POD_FILE.output), maxBytes)),
+    tailLog: ({ name }, maxBytes) =>
+      guard('read the log of', name, () =>
+        logTail(join(folders.pods, name, POD_FILE.output), maxBytes),
+      ),
 
     list: () =>
       guard('list', folders.pods, async () => {
@@ -113,7 +151,11 @@ export function createProcessCompute(options: ProcessComputeOptions = {}): Compu
       guard('watch', folders.pods, async () => {
         await makeStateFolders(folders);
         await emptyTrash(folders);
-        const failed = (error: unknown, what: string): void => logger?.warn({ err: error, what }, 'watch of the runner processes: a step failed, it goes on');
+        const failed = (error: unknown, what: string): void =>
+          logger?.warn(
+            { err: error, what },
+            'watch of the runner processes: a step failed, it goes on',
+          );
         const watch = new PodFolderWatch({ folders, listener, observe, rescanMs, failed });
         await watch.start();
         return watch;
@@ -128,6 +170,10 @@ async function guard<T>(what: string, name: string, work: () => Promise<T>): Pro
   } catch (error) {
     if (error instanceof ComputeError) throw error;
     const message = `cannot ${what} ${name}: ${error instanceof Error ? error.message : String(error)}`;
-    throw new ComputeError(hasCode(error, 'EACCES', 'EPERM', 'EROFS') ? 'forbidden' : 'unavailable', message, { cause: error });
+    throw new ComputeError(
+      hasCode(error, 'EACCES', 'EPERM', 'EROFS') ? 'forbidden' : 'unavailable',
+      message,
+      { cause: error },
+    );
   }
 }

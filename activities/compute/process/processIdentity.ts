@@ -32,14 +32,21 @@ export async function identify(pid: number): Promise<ProcessIdentity> {
 
 /** Whether exactly this process, not a later one with its pid, lives. */
 export async function isAlive(identity: ProcessIdentity): Promise<boolean> {
-  return identity.startTime !== undefined && (await startTimes([identity.pid])).get(identity.pid) === identity.startTime;
+  return (
+    identity.startTime !== undefined &&
+    (await startTimes([identity.pid])).get(identity.pid) === identity.startTime
+  );
 }
 
 /**
  * Sends a signal to exactly this process, or with `group` to the process group that it leads. Returns false, and sends
  * nothing, when the process has ended: its pid may be somebody else's by now.
  */
-export async function signalProcess(identity: ProcessIdentity, signal: NodeJS.Signals, options: { group?: boolean } = {}): Promise<boolean> {
+export async function signalProcess(
+  identity: ProcessIdentity,
+  signal: NodeJS.Signals,
+  options: { group?: boolean } = {},
+): Promise<boolean> {
   if (!(await isAlive(identity))) return false;
   return sendSignal(options.group === true ? -identity.pid : identity.pid, signal);
 }
@@ -96,7 +103,10 @@ async function startTimesFromProc(pids: readonly number[]): Promise<ReadonlyMap<
 export function parseProcStat(stat: string | undefined): string | undefined {
   if (stat === undefined) return undefined;
   // Field 2 is the command's name in parentheses; it may itself hold blanks and parentheses.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).trim().split(' ');
+  const fields = stat
+    .slice(stat.lastIndexOf(')') + 2)
+    .trim()
+    .split(' ');
   const state = fields[0];
   return state === 'Z' || state === 'X' || state === 'x' ? undefined : fields[19];
 }
@@ -113,9 +123,13 @@ async function readProc(file: string): Promise<string | undefined> {
 
 async function startTimesFromPs(pids: readonly number[]): Promise<ReadonlyMap<number, string>> {
   try {
-    const { stdout } = await promisify(execFile)('ps', ['-o', 'pid=,stat=,lstart=', '-p', pids.join(',')], {
-      env: { PATH: process.env['PATH'], LC_ALL: 'C', TZ: 'UTC' },
-    });
+    const { stdout } = await promisify(execFile)(
+      'ps',
+      ['-o', 'pid=,stat=,lstart=', '-p', pids.join(',')],
+      {
+        env: { PATH: process.env['PATH'], LC_ALL: 'C', TZ: 'UTC' },
+      },
+    );
     return parsePs(stdout);
   } catch (error) {
     // ps exits with 1 when none of the processes exists.

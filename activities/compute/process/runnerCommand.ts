@@ -6,29 +6,63 @@ import type { PodRequest } from '../../../core/domain/pod.ts';
  *
  * @throws ComputeError `invalid` when neither names a command, or when it cannot be passed to a process
  */
-export function runnerCommand(request: Pick<PodRequest, 'command' | 'args'>, byDefault: readonly string[] | undefined): readonly string[] {
+export function runnerCommand(
+  request: Pick<PodRequest, 'command' | 'args'>,
+  byDefault: readonly string[] | undefined,
+): readonly string[] {
   const command = request.command?.length ? request.command : (byDefault ?? []);
   if (command.length === 0 || command[0] === '') {
-    throw new ComputeError('invalid', "no command to run the runner with: set HOLDFAST_RUNNER_COMMAND for the worker, or the runner's `command`");
+    throw new ComputeError(
+      'invalid',
+      "no command to run the runner with: set HOLDFAST_RUNNER_COMMAND for the worker, or the runner's `command`",
+    );
   }
   const whole = [...command, ...(request.args ?? [])];
-  if (whole.some((word) => word.includes('\0'))) throw new ComputeError('invalid', "the runner's `command` or `args` hold a NUL character, which no process can be given");
+  if (whole.some((word) => word.includes('\0')))
+    throw new ComputeError(
+      'invalid',
+      "the runner's `command` or `args` hold a NUL character, which no process can be given",
+    );
   return whole;
 }
 
 /** Everything that keeps a request from ever being a process, each with the fix. */
-export function processFaults(request: Omit<PodRequest, 'identity'>, byDefault: readonly string[] | undefined, anyCommand: boolean): string[] {
+export function processFaults(
+  request: Omit<PodRequest, 'identity'>,
+  byDefault: readonly string[] | undefined,
+  anyCommand: boolean,
+): string[] {
   const { supervision } = request;
-  if (request.untrusted === true) return ["untrusted: processes run as the worker's own user, and an outsider's change would, too; run it on Kubernetes"];
-  const brought = (['command', 'args', 'env'] as const).filter((field) => request[field] !== undefined && Object.keys(request[field]).length > 0);
+  if (request.untrusted === true)
+    return [
+      "untrusted: processes run as the worker's own user, and an outsider's change would, too; run it on Kubernetes",
+    ];
+  const brought = (['command', 'args', 'env'] as const).filter(
+    (field) => request[field] !== undefined && Object.keys(request[field]).length > 0,
+  );
   if (brought.length > 0 && !anyCommand) {
-    return [`${brought.join(', ')}: this worker runs its own command only, on the machine itself; leave it out, or set HOLDFAST_ANY_COMMAND=true on the worker if whoever may start a workflow may run anything here`];
+    return [
+      `${brought.join(', ')}: this worker runs its own command only, on the machine itself; leave it out, or set HOLDFAST_ANY_COMMAND=true on the worker if whoever may start a workflow may run anything here`,
+    ];
   }
-  if (supervision?.mode === 'inject' || supervision?.mode === 'image') return ['supervisor: processes run without it; leave it out, or run on Kubernetes'];
-  if (supervision !== undefined && supervision.onTerm !== 'stop') return [`onTerm: "${supervision.onTerm}" needs the supervisor, and processes run without it; leave it out, or run on Kubernetes`];
-  if (request.proxy !== undefined || request.ca !== undefined) return ['proxy, ca: are put into pods; here a runner is a process, for which HOLDFAST_RUNNER_COMMAND may set the variables; leave them out, or run on Kubernetes'];
-  const ofCluster = request.volumeClaims?.findIndex(({ dataSource, selector }) => dataSource !== undefined || selector !== undefined) ?? -1;
-  if (ofCluster >= 0) return [`volumeClaims.${ofCluster}: dataSource and selector are a cluster's, and here a claim is a folder; leave them out, or run on Kubernetes`];
+  if (supervision?.mode === 'inject' || supervision?.mode === 'image')
+    return ['supervisor: processes run without it; leave it out, or run on Kubernetes'];
+  if (supervision !== undefined && supervision.onTerm !== 'stop')
+    return [
+      `onTerm: "${supervision.onTerm}" needs the supervisor, and processes run without it; leave it out, or run on Kubernetes`,
+    ];
+  if (request.proxy !== undefined || request.ca !== undefined)
+    return [
+      'proxy, ca: are put into pods; here a runner is a process, for which HOLDFAST_RUNNER_COMMAND may set the variables; leave them out, or run on Kubernetes',
+    ];
+  const ofCluster =
+    request.volumeClaims?.findIndex(
+      ({ dataSource, selector }) => dataSource !== undefined || selector !== undefined,
+    ) ?? -1;
+  if (ofCluster >= 0)
+    return [
+      `volumeClaims.${ofCluster}: dataSource and selector are a cluster's, and here a claim is a folder; leave them out, or run on Kubernetes`,
+    ];
   try {
     runnerCommand(request, byDefault);
     runnerEnvironment('env', request.env);
@@ -45,10 +79,21 @@ export function processFaults(request: Omit<PodRequest, 'identity'>, byDefault: 
  * @param source - where the entries come from, for the message
  * @throws ComputeError `invalid` for an entry that a process cannot be given
  */
-export function runnerEnvironment(source: string, env: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
+export function runnerEnvironment(
+  source: string,
+  env: Readonly<Record<string, string>> = {},
+): Readonly<Record<string, string>> {
   for (const [name, value] of Object.entries(env)) {
-    if (name === '' || /[=\0]/.test(name)) throw new ComputeError('invalid', `${source}: ${JSON.stringify(name)} is no name for an environment variable`);
-    if (value.includes('\0')) throw new ComputeError('invalid', `${source}: the value of ${name} holds a NUL character, which no process can be given`);
+    if (name === '' || /[=\0]/.test(name))
+      throw new ComputeError(
+        'invalid',
+        `${source}: ${JSON.stringify(name)} is no name for an environment variable`,
+      );
+    if (value.includes('\0'))
+      throw new ComputeError(
+        'invalid',
+        `${source}: the value of ${name} holds a NUL character, which no process can be given`,
+      );
   }
   return env;
 }
@@ -57,7 +102,9 @@ export function runnerEnvironment(source: string, env: Readonly<Record<string, s
  * All that a runner process inherits: where programs, files and the language are. Nothing else of the worker's environment,
  * which holds its credentials.
  */
-export function baseEnvironment(worker: Readonly<Record<string, string | undefined>>): Record<string, string> {
+export function baseEnvironment(
+  worker: Readonly<Record<string, string | undefined>>,
+): Record<string, string> {
   return {
     PATH: worker['PATH'] || '/usr/local/bin:/usr/bin:/bin',
     HOME: worker['HOME'] || '/',

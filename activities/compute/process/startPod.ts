@@ -10,26 +10,59 @@ import { podName } from '../naming.ts';
 import { hasCode, replaceFile } from './atomicFile.ts';
 import { makeClaimFolders } from './claimFolders.ts';
 import type { ObservePods } from './observePods.ts';
-import { makeStateFolders, POD_FILE, readPod, type PodRecord, type ProcessPodSpec, type StateFolders } from './podFolder.ts';
+import {
+  makeStateFolders,
+  POD_FILE,
+  readPod,
+  type PodRecord,
+  type ProcessPodSpec,
+  type StateFolders,
+} from './podFolder.ts';
 import { baseEnvironment, runnerEnvironment } from './runnerCommand.ts';
 import type { PodRequest } from '../../../core/domain/pod.ts';
 
-const WRAPPER = fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? './wrapper.ts' : './wrapper.js', import.meta.url));
+const WRAPPER = fileURLToPath(
+  new URL(import.meta.url.endsWith('.ts') ? './wrapper.ts' : './wrapper.js', import.meta.url),
+);
 
 /** Makes the pod's folder and starts its wrapper, unless an earlier try, or another worker, has. @throws ComputeError and errors of the system */
-export async function startPod(folders: StateFolders, observe: ObservePods, request: PodRequest, command: readonly string[], registration: Registration | undefined): Promise<PodRecord> {
+export async function startPod(
+  folders: StateFolders,
+  observe: ObservePods,
+  request: PodRequest,
+  command: readonly string[],
+  registration: Registration | undefined,
+): Promise<PodRecord> {
   const name = podName(request.identity);
   await makeStateFolders(folders);
   const secretEnv = runnerEnvironment('registration', registration?.env);
-  const env = { ...runnerEnvironment('env', request.env), ...(await makeClaimFolders(folders, request)) };
+  const env = {
+    ...runnerEnvironment('env', request.env),
+    ...(await makeClaimFolders(folders, request)),
+  };
   let pod = (await observe([name])).get(name);
   if (pod === undefined) {
     const { labels, terminationGracePeriodSeconds, identity } = request;
     const createdAt = new Date().toISOString();
-    await placeFolder(folders, { name, uid: randomUUID(), workflowId: identity.workflowId, node: hostname(), createdAt, command, env, labels, terminationGracePeriodSeconds }, secretEnv);
+    await placeFolder(
+      folders,
+      {
+        name,
+        uid: randomUUID(),
+        workflowId: identity.workflowId,
+        node: hostname(),
+        createdAt,
+        command,
+        env,
+        labels,
+        terminationGracePeriodSeconds,
+      },
+      secretEnv,
+    );
     // Ours, or that of another worker which was faster.
     pod = await readPod(folders, name);
-    if (pod === undefined) throw new ComputeError('unavailable', `${name} was removed while it was being created`);
+    if (pod === undefined)
+      throw new ComputeError('unavailable', `${name} was removed while it was being created`);
   }
   // Also when somebody else made the folder: they may have died before they started a wrapper. Of several exactly one goes on.
   if (pod.owner === undefined) await startWrapper(join(folders.pods, name), name);
@@ -37,10 +70,17 @@ export async function startPod(folders: StateFolders, observe: ObservePods, requ
 }
 
 /** Puts a complete folder in the pod's place, unless there is one: rename(2) does not replace a folder that has content. */
-async function placeFolder(folders: StateFolders, spec: ProcessPodSpec, secretEnv: Readonly<Record<string, string>>): Promise<void> {
+async function placeFolder(
+  folders: StateFolders,
+  spec: ProcessPodSpec,
+  secretEnv: Readonly<Record<string, string>>,
+): Promise<void> {
   const built = join(folders.trash, `new-${spec.uid}`);
   await mkdir(join(built, POD_FILE.work), { recursive: true, mode: 0o700 });
-  await writeFile(join(built, POD_FILE.secretEnv), JSON.stringify(secretEnv), { mode: 0o600, flush: true });
+  await writeFile(join(built, POD_FILE.secretEnv), JSON.stringify(secretEnv), {
+    mode: 0o600,
+    flush: true,
+  });
   await replaceFile(join(built, POD_FILE.spec), JSON.stringify(spec));
   try {
     await rename(built, join(folders.pods, spec.name));
@@ -54,7 +94,12 @@ async function startWrapper(folder: string, name: string): Promise<void> {
   const log = await open(join(folder, POD_FILE.wrapperLog), 'a', 0o600);
   try {
     // The name is there for people who read ps. The worker's own environment holds secrets: the wrapper gets a clean one.
-    const wrapper = spawn(process.execPath, [WRAPPER, name], { cwd: folder, env: baseEnvironment(process.env), detached: true, stdio: ['ignore', log.fd, log.fd] });
+    const wrapper = spawn(process.execPath, [WRAPPER, name], {
+      cwd: folder,
+      env: baseEnvironment(process.env),
+      detached: true,
+      stdio: ['ignore', log.fd, log.fd],
+    });
     wrapper.unref();
     await once(wrapper, 'spawn');
   } finally {

@@ -17,7 +17,8 @@ const DIGITS = 16;
 export async function stateFolderId(stateDir: string): Promise<string> {
   const file = join(stateDir, ID_FILE);
   await mkdir(stateDir, { recursive: true, mode: 0o700 });
-  if ((await readJson<string>(file)) === undefined) await createFile(file, JSON.stringify(randomUUID()));
+  if ((await readJson<string>(file)) === undefined)
+    await createFile(file, JSON.stringify(randomUUID()));
   const [folder, machine] = await Promise.all([readJson<string>(file), machineId()]);
   // Hashed, as machine-id(5) demands of whoever shows it.
   return createHash('sha256').update(`${machine}|${folder}`).digest('hex').slice(0, DIGITS);

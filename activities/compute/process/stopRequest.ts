@@ -15,9 +15,15 @@ export interface StopRequest {
  *
  * @returns the request to write, or `undefined` when the present one stands as it is
  */
-export function mergeStopRequest(present: StopRequest | undefined, gracePeriodSeconds: number, reason: string | undefined, nowMs: number): StopRequest | undefined {
+export function mergeStopRequest(
+  present: StopRequest | undefined,
+  gracePeriodSeconds: number,
+  reason: string | undefined,
+  nowMs: number,
+): StopRequest | undefined {
   const deadline = new Date(nowMs + gracePeriodSeconds * 1000).toISOString();
-  if (present === undefined) return defined({ at: new Date(nowMs).toISOString(), deadline, reason });
+  if (present === undefined)
+    return defined({ at: new Date(nowMs).toISOString(), deadline, reason });
   return deadline < present.deadline ? { ...present, deadline } : undefined;
 }
 

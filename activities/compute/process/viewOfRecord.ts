@@ -15,7 +15,14 @@ export function viewOfRecord({ spec, started, stop, exit }: PodRecord): PodView 
     ended: exit !== undefined,
     gone: false,
     // The kernel does not tell a local process's parent why SIGKILL came: an OOM kill shows as 137 only.
-    exit: exit && defined({ code: exit.code, oomKilled: false, finishedAt: exit.finishedAt, message: exit.message }),
+    exit:
+      exit &&
+      defined({
+        code: exit.code,
+        oomKilled: false,
+        finishedAt: exit.finishedAt,
+        message: exit.message,
+      }),
     terminating: stop !== undefined,
     terminationDeadline: stop?.deadline,
     reason: exit?.reason,

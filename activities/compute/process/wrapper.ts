@@ -17,7 +17,16 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { defined } from '../../../core/defined.ts';
 import { createFile, hasCode, readJson, replaceFile } from './atomicFile.ts';
-import { POD_FILE, removePod, ring, stateFoldersOf, type PodOwner, type ProcessPodSpec, type RunnerExit, type RunnerStarted } from './podFolder.ts';
+import {
+  POD_FILE,
+  removePod,
+  ring,
+  stateFoldersOf,
+  type PodOwner,
+  type ProcessPodSpec,
+  type RunnerExit,
+  type RunnerStarted,
+} from './podFolder.ts';
 import { identify, killLeftovers, POD_UID_VARIABLE, sendSignal } from './processIdentity.ts';
 import { graceLeftMs, type StopRequest } from './stopRequest.ts';
 
@@ -69,12 +78,16 @@ function armKill(group: number): void {
 
 async function onSignal(): Promise<void> {
   await obeyStopRequest();
-  if (stop !== undefined || finished || (await readJson<StopRequest>(POD_FILE.stop)) !== undefined) return;
+  if (stop !== undefined || finished || (await readJson<StopRequest>(POD_FILE.stop)) !== undefined)
+    return;
   // Nothing runs yet: the pod is lost, and was never started.
   if (child === undefined) process.exit(143);
   shuttingDown = true;
   const nowMs = Date.now();
-  stopRunner({ at: new Date(nowMs).toISOString(), deadline: new Date(nowMs + spec.terminationGracePeriodSeconds * 1000).toISOString() });
+  stopRunner({
+    at: new Date(nowMs).toISOString(),
+    deadline: new Date(nowMs + spec.terminationGracePeriodSeconds * 1000).toISOString(),
+  });
 }
 
 async function folderGone(): Promise<boolean> {
@@ -87,7 +100,10 @@ async function folderGone(): Promise<boolean> {
   }
 }
 
-function startRunner(env: NodeJS.ProcessEnv, log: number): { readonly pid?: number; readonly ended: Promise<Pick<RunnerExit, 'code' | 'message'>> } {
+function startRunner(
+  env: NodeJS.ProcessEnv,
+  log: number,
+): { readonly pid?: number; readonly ended: Promise<Pick<RunnerExit, 'code' | 'message'>> } {
   const [command, ...args] = spec.command as [string, ...string[]];
   // The codes of POSIX shells: 127 not found, 126 found but not executable.
   const notStarted = (error: unknown): Pick<RunnerExit, 'code' | 'message'> => {
@@ -95,7 +111,12 @@ function startRunner(env: NodeJS.ProcessEnv, log: number): { readonly pid?: numb
     return { code: code === 'ENOENT' ? 127 : 126, message: `cannot start ${command}: ${code}` };
   };
   try {
-    const spawned = spawn(command, args, { cwd: join(folder, POD_FILE.work), env, detached: true, stdio: ['ignore', log, log] });
+    const spawned = spawn(command, args, {
+      cwd: join(folder, POD_FILE.work),
+      env,
+      detached: true,
+      stdio: ['ignore', log, log],
+    });
     child = spawned;
     const ended = new Promise<Pick<RunnerExit, 'code' | 'message'>>((resolve) => {
       spawned.once('error', (error) => resolve(notStarted(error)));
@@ -103,7 +124,11 @@ function startRunner(env: NodeJS.ProcessEnv, log: number): { readonly pid?: numb
         // As with a container, nothing outlives its first process. The group's id is still ours: Node has reaped its leader in
         // this very moment, and Linux and macOS give pids in turn.
         if (spawned.pid !== undefined) sendSignal(-spawned.pid, 'SIGKILL');
-        resolve(signal === null ? { code: code ?? 1 } : { code: 128 + constants.signals[signal], message: `ended by ${signal}` });
+        resolve(
+          signal === null
+            ? { code: code ?? 1 }
+            : { code: 128 + constants.signals[signal], message: `ended by ${signal}` },
+        );
       });
     });
     return { ...defined({ pid: spawned.pid }), ended };
@@ -119,9 +144,15 @@ async function run(): Promise<RunnerExit> {
   await mkdir(POD_FILE.work, { recursive: true, mode: 0o700 });
   const log = await open(POD_FILE.output, 'a', 0o600);
   // What Holdfast sets comes last: it replaces entries of the same name.
-  const started = startRunner({ ...process.env, ...spec.env, ...secretEnv, [POD_UID_VARIABLE]: spec.uid }, log.fd);
+  const started = startRunner(
+    { ...process.env, ...spec.env, ...secretEnv, [POD_UID_VARIABLE]: spec.uid },
+    log.fd,
+  );
   if (started.pid !== undefined) {
-    const record: RunnerStarted = { process: await identify(started.pid), at: new Date().toISOString() };
+    const record: RunnerStarted = {
+      process: await identify(started.pid),
+      at: new Date().toISOString(),
+    };
     await replaceFile(POD_FILE.started, JSON.stringify(record));
     await ring(folder);
   }
@@ -135,12 +166,17 @@ async function run(): Promise<RunnerExit> {
   clearTimeout(killTimer);
   await killLeftovers(spec.uid).catch(complain);
   finished = true;
-  return defined({ code, finishedAt: new Date().toISOString(), message, reason: shuttingDown ? ('Shutdown' as const) : undefined });
+  return defined({
+    code,
+    finishedAt: new Date().toISOString(),
+    message,
+    reason: shuttingDown ? ('Shutdown' as const) : undefined,
+  });
 }
 
 /** Without this file nobody learns how the runner ended, so it is tried until it is written, as on a disk that is full for a while. */
 async function writeExit(exit: RunnerExit): Promise<void> {
-  for (let written = false; !written; ) {
+  for (let written = false; !written;) {
     try {
       await replaceFile(POD_FILE.exit, JSON.stringify(exit));
       written = true;
@@ -160,7 +196,8 @@ async function main(): Promise<void> {
   const owner: PodOwner = { wrapper: await identify(process.pid) };
   // Another wrapper runs this pod, or it was deleted before one had started.
   if (!(await createFile(POD_FILE.owner, JSON.stringify(owner)))) return;
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void onSignal().catch(complain));
+  for (const signal of ['SIGTERM', 'SIGINT'] as const)
+    process.on(signal, () => void onSignal().catch(complain));
   process.on('SIGHUP', () => undefined);
   if ((await readJson<StopRequest>(POD_FILE.stop)) === undefined) {
     await writeExit(await run());
@@ -178,13 +215,16 @@ function ignoreMissing(error: unknown): void {
 
 /** Into wrapper.log, which the next observer of a lost pod passes to the worker's log. */
 function complain(error: unknown): void {
-  process.stderr.write(`${new Date().toISOString()} ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+  process.stderr.write(
+    `${new Date().toISOString()} ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,
+  );
 }
 
 main().catch(async (error: unknown) => {
   // The folder went away under it: removed by force, nothing to tell. Else the pod is lost, and an observer will find it so.
   const removed = hasCode(error, 'ENOENT') && (await folderGone());
   if (!removed) complain(error);
-  if (child?.pid !== undefined && child.exitCode === null && child.signalCode === null) sendSignal(-child.pid, 'SIGKILL');
+  if (child?.pid !== undefined && child.exitCode === null && child.signalCode === null)
+    sendSignal(-child.pid, 'SIGKILL');
   process.exit(removed ? 0 : 1);
 });

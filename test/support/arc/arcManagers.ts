@@ -4,7 +4,12 @@ import { openSync } from 'node:fs';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { ApiextensionsV1Api, KubernetesObjectApi, type KubeConfig, type KubernetesObject } from '@kubernetes/client-node';
+import {
+  ApiextensionsV1Api,
+  KubernetesObjectApi,
+  type KubeConfig,
+  type KubernetesObject,
+} from '@kubernetes/client-node';
 import { end, track } from '../../../tools/bench/processes/child.ts';
 import { freePort } from '../../../tools/lab/ports.ts';
 import { resolveBinary } from '../../../tools/lab/resolve.ts';
@@ -32,8 +37,13 @@ export interface ArcFiles {
 
 /** @throws ComponentUnavailableError */
 export async function arcFiles(): Promise<ArcFiles> {
-  const program = await resolveBinary('actions-runner-controller', { progress: (line) => process.stderr.write(`[lab] ${line}\n`) });
-  return { program, module: await goModuleFolder(`github.com/actions/actions-runner-controller@v${ARC_VERSION}`) };
+  const program = await resolveBinary('actions-runner-controller', {
+    progress: (line) => process.stderr.write(`[lab] ${line}\n`),
+  });
+  return {
+    program,
+    module: await goModuleFolder(`github.com/actions/actions-runner-controller@v${ARC_VERSION}`),
+  };
 }
 
 export interface ArcPlace {
@@ -65,7 +75,9 @@ export class ArcManagers {
 
   static async open(files: ArcFiles, place: ArcPlace): Promise<ArcManagers> {
     const { home } = place;
-    const role = objectsOf(await readFile(join(files.module, 'config/rbac/role.yaml'), 'utf8')).map((each) => ({ ...each, metadata: { name: home.name } }));
+    const role = objectsOf(await readFile(join(files.module, 'config/rbac/role.yaml'), 'utf8')).map(
+      (each) => ({ ...each, metadata: { name: home.name } }),
+    );
     const binding = {
       apiVersion: 'rbac.authorization.k8s.io/v1',
       kind: 'ClusterRoleBinding',
@@ -73,8 +85,15 @@ export class ArcManagers {
       roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: home.name },
       subjects: [{ kind: 'ServiceAccount', name: ACCOUNT, namespace: home.name }],
     };
-    await home.core.createNamespacedServiceAccount({ namespace: home.name, body: { metadata: { name: ACCOUNT } } });
-    const account = await actAs(ACCOUNT, { namespace: home.name, core: home.core, kubeConfig: home.kubeConfig });
+    await home.core.createNamespacedServiceAccount({
+      namespace: home.name,
+      body: { metadata: { name: ACCOUNT } },
+    });
+    const account = await actAs(ACCOUNT, {
+      namespace: home.name,
+      core: home.core,
+      kubeConfig: home.kubeConfig,
+    });
     const managers = new ArcManagers(files, place, await startApiProxy(account));
     for (const object of [...role, binding]) await managers.#make(object);
     await managers.#define(home.kubeConfig);
@@ -90,7 +109,9 @@ export class ArcManagers {
   async logs(): Promise<string> {
     const { folder } = this.#place;
     const names = (await readdir(folder)).filter((name) => name.endsWith('.log'));
-    return (await Promise.all(names.map(async (name) => await readFile(join(folder, name), 'utf8')))).join('\n');
+    return (
+      await Promise.all(names.map(async (name) => await readFile(join(folder, name), 'utf8')))
+    ).join('\n');
   }
 
   /** The first mode (actions.summerwind.dev), admission webhooks included. */
@@ -98,27 +119,56 @@ export class ArcManagers {
     const { folder, githubUrl, token } = this.#place;
     const port = await freePort();
     const ca = await this.#certificate();
-    this.#start('first-mode', ['--port', String(port), '--github-url', githubUrl, '--github-token', token], { TMPDIR: folder });
-    await until('its webhook to listen', async () => await fetch(`http://127.0.0.1:${port}`).then(() => true, () => false));
-    for (const configuration of objectsOf(await readFile(join(this.#files.module, 'config/webhook/manifests.yaml'), 'utf8')) as WebhookConfiguration[]) {
+    this.#start(
+      'first-mode',
+      ['--port', String(port), '--github-url', githubUrl, '--github-token', token],
+      { TMPDIR: folder },
+    );
+    await until(
+      'its webhook to listen',
+      async () =>
+        await fetch(`http://127.0.0.1:${port}`).then(
+          () => true,
+          () => false,
+        ),
+    );
+    for (const configuration of objectsOf(
+      await readFile(join(this.#files.module, 'config/webhook/manifests.yaml'), 'utf8'),
+    ) as WebhookConfiguration[]) {
       const webhooks = configuration.webhooks.map((webhook) => ({
         ...webhook,
         // No Service leads anywhere in this cluster.
-        clientConfig: { url: `https://127.0.0.1:${port}${webhook.clientConfig.service.path}`, caBundle: ca },
-        namespaceSelector: { matchExpressions: [{ key: 'kubernetes.io/metadata.name', operator: 'In', values: this.#place.namespaces }] },
+        clientConfig: {
+          url: `https://127.0.0.1:${port}${webhook.clientConfig.service.path}`,
+          caBundle: ca,
+        },
+        namespaceSelector: {
+          matchExpressions: [
+            { key: 'kubernetes.io/metadata.name', operator: 'In', values: this.#place.namespaces },
+          ],
+        },
       }));
-      await this.#make({ ...configuration, metadata: { name: this.#place.home.name }, webhooks } as Manifest);
+      await this.#make({
+        ...configuration,
+        metadata: { name: this.#place.home.name },
+        webhooks,
+      } as Manifest);
     }
   }
 
   /** Scale sets (actions.github.com). */
   startScaleSets(): void {
-    this.#start('scale-sets', ['--auto-scaling-runner-set-only'], { CONTROLLER_MANAGER_POD_NAMESPACE: this.#place.home.name, CONTROLLER_MANAGER_CONTAINER_IMAGE: 'arc' });
+    this.#start('scale-sets', ['--auto-scaling-runner-set-only'], {
+      CONTROLLER_MANAGER_POD_NAMESPACE: this.#place.home.name,
+      CONTROLLER_MANAGER_CONTAINER_IMAGE: 'arc',
+    });
   }
 
   /** @throws Error when one of them has ended */
   check(): void {
-    for (const { exitCode, signalCode } of this.#processes) if (exitCode !== null || signalCode !== null) throw new Error(`a manager of ARC has ended: ${exitCode ?? signalCode}`);
+    for (const { exitCode, signalCode } of this.#processes)
+      if (exitCode !== null || signalCode !== null)
+        throw new Error(`a manager of ARC has ended: ${exitCode ?? signalCode}`);
   }
 
   async close(): Promise<void> {
@@ -130,8 +180,24 @@ export class ArcManagers {
   #start(name: string, args: readonly string[], env: Record<string, string>): void {
     const { folder } = this.#place;
     const log = openSync(join(folder, `${name}.log`), 'a');
-    const all = ['--kubeconfig', this.#kubeconfig, '--metrics-addr', '0', '--sync-period', SYNC_PERIOD, ...args];
-    this.#processes.push(track(spawn(this.#files.program, all, { cwd: folder, env: { HOME: folder, ...env }, stdio: ['ignore', log, log] })));
+    const all = [
+      '--kubeconfig',
+      this.#kubeconfig,
+      '--metrics-addr',
+      '0',
+      '--sync-period',
+      SYNC_PERIOD,
+      ...args,
+    ];
+    this.#processes.push(
+      track(
+        spawn(this.#files.program, all, {
+          cwd: folder,
+          env: { HOME: folder, ...env },
+          stdio: ['ignore', log, log],
+        }),
+      ),
+    );
   }
 
   /** Where the manager looks for it. @returns what is to be trusted, base64 */
@@ -139,7 +205,25 @@ export class ArcManagers {
     const folder = join(this.#place.folder, 'k8s-webhook-server', 'serving-certs');
     await mkdir(folder, { recursive: true });
     const [key, certificate] = [join(folder, 'tls.key'), join(folder, 'tls.crt')];
-    await promisify(execFile)('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2', '-keyout', key, '-out', certificate, '-subj', '/CN=arc', '-addext', 'subjectAltName=IP:127.0.0.1']);
+    await promisify(execFile)('openssl', [
+      'req',
+      '-x509',
+      '-newkey',
+      'ec',
+      '-pkeyopt',
+      'ec_paramgen_curve:prime256v1',
+      '-nodes',
+      '-days',
+      '2',
+      '-keyout',
+      key,
+      '-out',
+      certificate,
+      '-subj',
+      '/CN=arc',
+      '-addext',
+      'subjectAltName=IP:127.0.0.1',
+    ]);
     return (await readFile(certificate)).toString('base64');
   }
 
@@ -153,18 +237,27 @@ export class ArcManagers {
         names.push(definition.metadata.name ?? '');
       }
     }
-    const isEstablished = async (name: string): Promise<boolean> => (await extensions.readCustomResourceDefinition({ name })).status?.conditions?.some(({ type, status }) => type === 'Established' && status === 'True') === true;
-    await until("ARC's kinds to be served", async () => (await Promise.all(names.map(isEstablished))).every(Boolean));
+    const isEstablished = async (name: string): Promise<boolean> =>
+      (await extensions.readCustomResourceDefinition({ name })).status?.conditions?.some(
+        ({ type, status }) => type === 'Established' && status === 'True',
+      ) === true;
+    await until("ARC's kinds to be served", async () =>
+      (await Promise.all(names.map(isEstablished))).every(Boolean),
+    );
   }
 
   /** As it stands: the client that knows kinds would leave out what it does not know of them. */
   async #make(object: Manifest): Promise<void> {
-    const refusal = await new StrictApi(this.#place.home.kubeConfig).refusal(object, { dryRun: false });
+    const refusal = await new StrictApi(this.#place.home.kubeConfig).refusal(object, {
+      dryRun: false,
+    });
     if (refusal !== undefined) throw new Error(refusal);
     this.#made.push(object as KubernetesObject);
   }
 }
 
 interface WebhookConfiguration extends Manifest {
-  readonly webhooks: readonly { readonly clientConfig: { readonly service: { readonly path: string } } }[];
+  readonly webhooks: readonly {
+    readonly clientConfig: { readonly service: { readonly path: string } };
+  }[];
 }

@@ -12,11 +12,22 @@ export interface ArcObject extends KubernetesObject {
 }
 
 /** @param labels - of its pods */
-export const runnerDeployment = (namespace: string, name: string, replicas: number, labels: Labels = {}): ArcObject => ({
+export const runnerDeployment = (
+  namespace: string,
+  name: string,
+  replicas: number,
+  labels: Labels = {},
+): ArcObject => ({
   apiVersion: LEGACY,
   kind: 'RunnerDeployment',
   metadata: { namespace, name },
-  spec: { replicas, template: { metadata: { labels }, spec: { organization: 'acme', labels: ['linux'], image: IMAGE, dockerEnabled: false } } },
+  spec: {
+    replicas,
+    template: {
+      metadata: { labels },
+      spec: { organization: 'acme', labels: ['linux'], image: IMAGE, dockerEnabled: false },
+    },
+  },
 });
 
 /** By how many of its runners are busy. */
@@ -24,7 +35,20 @@ export const autoscaler = (namespace: string, name: string): ArcObject => ({
   apiVersion: LEGACY,
   kind: 'HorizontalRunnerAutoscaler',
   metadata: { namespace, name },
-  spec: { scaleTargetRef: { kind: 'RunnerDeployment', name }, minReplicas: 1, maxReplicas: 2, metrics: [{ type: 'PercentageRunnersBusy', scaleUpThreshold: '0.9', scaleDownThreshold: '0.1', scaleUpFactor: '2', scaleDownFactor: '0.5' }] },
+  spec: {
+    scaleTargetRef: { kind: 'RunnerDeployment', name },
+    minReplicas: 1,
+    maxReplicas: 2,
+    metrics: [
+      {
+        type: 'PercentageRunnersBusy',
+        scaleUpThreshold: '0.9',
+        scaleDownThreshold: '0.1',
+        scaleUpFactor: '2',
+        scaleDownFactor: '0.5',
+      },
+    ],
+  },
 });
 
 /** @param labels - of its pods, and what they are selected by */
@@ -44,9 +68,30 @@ export const runnerSet = (namespace: string, name: string, labels: Labels): ArcO
 });
 
 /** As its chart makes it. @param secret - with `github_token` */
-export const scaleSet = (namespace: string, name: string, githubConfigUrl: string, secret: string): ArcObject => ({
+export const scaleSet = (
+  namespace: string,
+  name: string,
+  githubConfigUrl: string,
+  secret: string,
+): ArcObject => ({
   apiVersion: SCALE_SETS,
   kind: 'AutoscalingRunnerSet',
-  metadata: { namespace, name, labels: { 'app.kubernetes.io/managed-by': 'Helm', 'app.kubernetes.io/name': name, 'app.kubernetes.io/part-of': 'gha-runner-scale-set', 'app.kubernetes.io/version': ARC_VERSION } },
-  spec: { githubConfigUrl, githubConfigSecret: secret, maxRunners: 5, template: { spec: { containers: [{ name: 'runner', image: IMAGE, command: ['/home/runner/run.sh'] }] } } },
+  metadata: {
+    namespace,
+    name,
+    labels: {
+      'app.kubernetes.io/managed-by': 'Helm',
+      'app.kubernetes.io/name': name,
+      'app.kubernetes.io/part-of': 'gha-runner-scale-set',
+      'app.kubernetes.io/version': ARC_VERSION,
+    },
+  },
+  spec: {
+    githubConfigUrl,
+    githubConfigSecret: secret,
+    maxRunners: 5,
+    template: {
+      spec: { containers: [{ name: 'runner', image: IMAGE, command: ['/home/runner/run.sh'] }] },
+    },
+  },
 });

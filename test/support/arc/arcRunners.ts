@@ -1,5 +1,12 @@
 /** Plays the runners in ARC's pods, on nodes that run nothing: each registers with what its pod was given, and its pod ends when it does. */
-import { makeInformer, PatchStrategy, setHeaderOptions, type CoreV1Api, type KubeConfig, type V1Pod } from '@kubernetes/client-node';
+import {
+  makeInformer,
+  PatchStrategy,
+  setHeaderOptions,
+  type CoreV1Api,
+  type KubeConfig,
+  type V1Pod,
+} from '@kubernetes/client-node';
 import { Fleet } from '../../../tools/simulator/fleet.ts';
 import type { SimulatedRunner } from '../../../tools/simulator/simulated-runner.ts';
 
@@ -24,11 +31,19 @@ export class ArcRunners {
     this.#fleet = new Fleet(url);
   }
 
-  static async start(kubeConfig: KubeConfig, core: CoreV1Api, namespaces: readonly string[], simulatorUrl: string): Promise<ArcRunners> {
+  static async start(
+    kubeConfig: KubeConfig,
+    core: CoreV1Api,
+    namespaces: readonly string[],
+    simulatorUrl: string,
+  ): Promise<ArcRunners> {
     const runners = new ArcRunners(core, simulatorUrl);
     for (const namespace of namespaces) {
-      const informer = makeInformer<V1Pod>(kubeConfig, `/api/v1/namespaces/${namespace}/pods`, () => core.listNamespacedPod({ namespace }));
-      for (const event of ['add', 'update'] as const) informer.on(event, (pod) => runners.#seen(pod));
+      const informer = makeInformer<V1Pod>(kubeConfig, `/api/v1/namespaces/${namespace}/pods`, () =>
+        core.listNamespacedPod({ namespace }),
+      );
+      for (const event of ['add', 'update'] as const)
+        informer.on(event, (pod) => runners.#seen(pod));
       informer.on('delete', ({ metadata }) => runners.#runners.get(metadata?.uid ?? '')?.kill());
       informer.on('error', (error) => void runners.errors.push(error));
       runners.#informers.push(informer);
@@ -54,8 +69,17 @@ export class ArcRunners {
 
   #seen(pod: V1Pod): void {
     const { uid = '', labels = {}, deletionTimestamp } = pod.metadata ?? {};
-    const runs = pod.status?.containerStatuses?.some(({ name, state }) => name === CONTAINER && state?.running !== undefined) === true;
-    if (!LABELS.some((label) => label in labels) || !runs || deletionTimestamp !== undefined || this.#taken.has(uid)) return;
+    const runs =
+      pod.status?.containerStatuses?.some(
+        ({ name, state }) => name === CONTAINER && state?.running !== undefined,
+      ) === true;
+    if (
+      !LABELS.some((label) => label in labels) ||
+      !runs ||
+      deletionTimestamp !== undefined ||
+      this.#taken.has(uid)
+    )
+      return;
     // It is seen again while it is waited for.
     this.#taken.add(uid);
     void this.#play(uid, pod).catch((error: unknown) => void this.errors.push(error));
@@ -64,16 +88,29 @@ export class ArcRunners {
   async #play(uid: string, pod: V1Pod): Promise<void> {
     const { name = '', namespace = '' } = pod.metadata ?? {};
     const env = await this.#environment(pod);
-    if (env['RUNNER_TOKEN'] === undefined && env['ACTIONS_RUNNER_INPUT_JITCONFIG'] === undefined) return;
+    if (env['RUNNER_TOKEN'] === undefined && env['ACTIONS_RUNNER_INPUT_JITCONFIG'] === undefined)
+      return;
     const runner = this.#fleet.start(env);
     this.#runners.set(uid, runner);
     if ((await runner.ended) === 'stopped') return;
     const container = pod.spec?.containers.find((each) => each.name === CONTAINER);
     const now = new Date();
-    const ended = { name: CONTAINER, image: container?.image ?? '', imageID: '', ready: false, restartCount: 0, state: { terminated: { exitCode: 0, reason: 'Completed', startedAt: now, finishedAt: now } } };
-    await this.#core.patchNamespacedPodStatus({ name, namespace, body: { status: { phase: 'Succeeded', containerStatuses: [ended] } } }, setHeaderOptions('Content-Type', PatchStrategy.MergePatch)).catch((error: { code?: number }) => {
-      if (error.code !== 404) throw error;
-    });
+    const ended = {
+      name: CONTAINER,
+      image: container?.image ?? '',
+      imageID: '',
+      ready: false,
+      restartCount: 0,
+      state: { terminated: { exitCode: 0, reason: 'Completed', startedAt: now, finishedAt: now } },
+    };
+    await this.#core
+      .patchNamespacedPodStatus(
+        { name, namespace, body: { status: { phase: 'Succeeded', containerStatuses: [ended] } } },
+        setHeaderOptions('Content-Type', PatchStrategy.MergePatch),
+      )
+      .catch((error: { code?: number }) => {
+        if (error.code !== 404) throw error;
+      });
   }
 
   async #environment({ metadata, spec }: V1Pod): Promise<Record<string, string>> {
@@ -82,7 +119,16 @@ export class ArcRunners {
     for (const { name, value, valueFrom } of container?.env ?? []) {
       const from = valueFrom?.secretKeyRef;
       if (value !== undefined) env[name] = value;
-      else if (from?.name !== undefined) env[name] = Buffer.from((await this.#core.readNamespacedSecret({ name: from.name, namespace: metadata?.namespace ?? '' })).data?.[from.key] ?? '', 'base64').toString();
+      else if (from?.name !== undefined)
+        env[name] = Buffer.from(
+          (
+            await this.#core.readNamespacedSecret({
+              name: from.name,
+              namespace: metadata?.namespace ?? '',
+            })
+          ).data?.[from.key] ?? '',
+          'base64',
+        ).toString();
     }
     return { ...env, RUNNER_URL: `${this.#url}/${env['RUNNER_ORG']}` };
   }

@@ -1,5 +1,12 @@
 /** Whose every object of some namespaces is, and what was asked of the API server about it. */
-import { KubernetesObjectApi, makeInformer, type KubeConfig, type KubernetesListObject, type KubernetesObject, type V1ObjectMeta } from '@kubernetes/client-node';
+import {
+  KubernetesObjectApi,
+  makeInformer,
+  type KubeConfig,
+  type KubernetesListObject,
+  type KubernetesObject,
+  type V1ObjectMeta,
+} from '@kubernetes/client-node';
 import { WORKFLOW_ID_ANNOTATION } from '../../../activities/compute/kubernetes/metadata.ts';
 import { MANAGED_BY_LABEL } from '../../../core/domain/podTemplate.ts';
 import type { ApiProxy } from '../apiProxy.ts';
@@ -46,8 +53,14 @@ export class ObjectLedger {
     for (const [apiVersion, kind, resource] of KINDS) {
       for (const namespace of namespaces) {
         const path = `/${apiVersion === 'v1' ? 'api' : 'apis'}/${apiVersion}/namespaces/${namespace}/${resource}`;
-        const informer = makeInformer<KubernetesObject>(kubeConfig, path, async () => (await api.list(apiVersion, kind, namespace)) as KubernetesListObject<KubernetesObject>);
-        for (const event of ['add', 'update'] as const) informer.on(event, ({ metadata }) => ledger.#note(resource, metadata ?? {}, false));
+        const informer = makeInformer<KubernetesObject>(
+          kubeConfig,
+          path,
+          async () =>
+            (await api.list(apiVersion, kind, namespace)) as KubernetesListObject<KubernetesObject>,
+        );
+        for (const event of ['add', 'update'] as const)
+          informer.on(event, ({ metadata }) => ledger.#note(resource, metadata ?? {}, false));
         informer.on('delete', ({ metadata }) => ledger.#note(resource, metadata ?? {}, true));
         informer.on('error', () => (ledger.#stopped ? undefined : void informer.start()));
         ledger.#informers.push(informer);
@@ -64,7 +77,10 @@ export class ObjectLedger {
 
   /** Those that are there. */
   present(holdfasts: boolean): string[] {
-    return this.all(holdfasts).filter(({ gone }) => !gone).map(({ key, uid }) => `${key} ${uid}`).toSorted();
+    return this.all(holdfasts)
+      .filter(({ gone }) => !gone)
+      .map(({ key, uid }) => `${key} ${uid}`)
+      .toSorted();
   }
 
   /** Whether one of that name has ever been Holdfast's. */
@@ -78,12 +94,30 @@ export class ObjectLedger {
   }
 
   #note(resource: string, metadata: V1ObjectMeta, gone: boolean): void {
-    const { uid = '', name, namespace, labels = {}, annotations = {}, finalizers = [], managedFields = [] } = metadata;
-    const holdfasts = labels[MANAGED_BY_LABEL] === 'holdfast' && annotations[WORKFLOW_ID_ANNOTATION] !== undefined;
-    const entry = this.entries.get(uid) ?? { key: `${resource} ${namespace}/${name}`, uid, holdfasts, writers: new Set(), finalizers: new Set(), metadataKeys: new Set(), gone };
+    const {
+      uid = '',
+      name,
+      namespace,
+      labels = {},
+      annotations = {},
+      finalizers = [],
+      managedFields = [],
+    } = metadata;
+    const holdfasts =
+      labels[MANAGED_BY_LABEL] === 'holdfast' && annotations[WORKFLOW_ID_ANNOTATION] !== undefined;
+    const entry = this.entries.get(uid) ?? {
+      key: `${resource} ${namespace}/${name}`,
+      uid,
+      holdfasts,
+      writers: new Set(),
+      finalizers: new Set(),
+      metadataKeys: new Set(),
+      gone,
+    };
     for (const { manager } of managedFields) entry.writers.add(manager ?? '');
     for (const finalizer of finalizers) entry.finalizers.add(finalizer);
-    for (const key of [...Object.keys(labels), ...Object.keys(annotations)]) entry.metadataKeys.add(key);
+    for (const key of [...Object.keys(labels), ...Object.keys(annotations)])
+      entry.metadataKeys.add(key);
     entry.gone = gone;
     this.entries.set(uid, entry);
   }
@@ -94,7 +128,12 @@ export function writesOf({ seen }: ApiProxy): NamedWrite[] {
   return seen
     .filter(({ method }) => method !== 'GET')
     .map(({ method, url: { pathname: path } }) => {
-      const [, namespace, resource, name] = /\/namespaces\/([^/]+)\/([^/]+)\/([^/]+)/.exec(path) ?? [];
-      return { method, path, ...(name !== undefined && { key: `${resource} ${namespace}/${name}` }) };
+      const [, namespace, resource, name] =
+        /\/namespaces\/([^/]+)\/([^/]+)\/([^/]+)/.exec(path) ?? [];
+      return {
+        method,
+        path,
+        ...(name !== undefined && { key: `${resource} ${namespace}/${name}` }),
+      };
     });
 }

@@ -26,7 +26,10 @@ const HOLDFASTS_NAME = /\/(holdfast-|sh\.helm\.release\.v1\.holdfast\.)/;
 /** ARC is not in a hurry. */
 const PATIENCE_MS = 120_000;
 
-interface Parts extends Pick<SharedCluster, 'world' | 'home' | 'other' | 'ledger' | 'arc' | 'service' | 'runners' | 'byAdmin'> {
+interface Parts extends Pick<
+  SharedCluster,
+  'world' | 'home' | 'other' | 'ledger' | 'arc' | 'service' | 'runners' | 'byAdmin'
+> {
   readonly agent: KwokAgentProcess;
   readonly byWorker: ApiProxy;
   readonly folder: string;
@@ -54,26 +57,71 @@ export class SharedCluster {
 
   private constructor(parts: Parts) {
     this.#parts = parts;
-    ({ world: this.world, home: this.home, other: this.other, ledger: this.ledger, arc: this.arc, service: this.service, runners: this.runners, byAdmin: this.byAdmin } = parts);
+    ({
+      world: this.world,
+      home: this.home,
+      other: this.other,
+      ledger: this.ledger,
+      arc: this.arc,
+      service: this.service,
+      runners: this.runners,
+      byAdmin: this.byAdmin,
+    } = parts);
     this.#objects = parts.home.kubeConfig.makeApiClient(KubernetesObjectApi);
   }
 
   /** Without any runner yet. */
   static async open(files: ArcFiles, lab: LabState): Promise<SharedCluster> {
     const folder = await mkdtemp(join(tmpdir(), 'holdfast-arc-'));
-    const world = await ClusterWorld.open(lab, { withoutWorker: true, simulator: { rateLimit: { limit: 1_000_000 }, offlineAfterMs: 1_000 } });
+    const world = await ClusterWorld.open(lab, {
+      withoutWorker: true,
+      simulator: { rateLimit: { limit: 1_000_000 }, offlineAfterMs: 1_000 },
+    });
     const { kubeconfig, simulator, namespace, settings } = world;
     simulator.addToken({ token: ARC_TOKEN, name: 'arc' });
-    const [home, other] = await Promise.all([createTestNamespace(kubeconfig, 'arc-system'), createTestNamespace(kubeconfig, 'arc-runners')]);
+    const [home, other] = await Promise.all([
+      createTestNamespace(kubeconfig, 'arc-system'),
+      createTestNamespace(kubeconfig, 'arc-runners'),
+    ]);
     const { kubeConfig, core } = home;
     const namespaces = [namespace.name, other.name];
     const service = await ScaleSetService.start(simulator.url, ARC_TOKEN, ORGANIZATION);
-    const arc = await ArcManagers.open(files, { home, namespaces, folder, githubUrl: service.url, token: ARC_TOKEN });
+    const arc = await ArcManagers.open(files, {
+      home,
+      namespaces,
+      folder,
+      githubUrl: service.url,
+      token: ARC_TOKEN,
+    });
     const ledger = await ObjectLedger.open(kubeConfig, [...namespaces, home.name]);
     const runners = await ArcRunners.start(kubeConfig, core, namespaces, simulator.url);
-    const agent = await KwokAgentProcess.start({ kubeconfig, namespace: namespace.name, labelSelector: ownSelector(namespace.name), simulatorUrl: simulator.url, startupMs: 100 }, () => undefined);
-    const [byWorker, byAdmin] = await Promise.all([startApiProxy(loadKubeConfig({ path: settings['HOLDFAST_KUBECONFIG'] ?? '' })), startApiProxy(kubeConfig)]);
-    const cluster = new SharedCluster({ world, home, other, ledger, arc, service, runners, agent, byWorker, byAdmin, folder });
+    const agent = await KwokAgentProcess.start(
+      {
+        kubeconfig,
+        namespace: namespace.name,
+        labelSelector: ownSelector(namespace.name),
+        simulatorUrl: simulator.url,
+        startupMs: 100,
+      },
+      () => undefined,
+    );
+    const [byWorker, byAdmin] = await Promise.all([
+      startApiProxy(loadKubeConfig({ path: settings['HOLDFAST_KUBECONFIG'] ?? '' })),
+      startApiProxy(kubeConfig),
+    ]);
+    const cluster = new SharedCluster({
+      world,
+      home,
+      other,
+      ledger,
+      arc,
+      service,
+      runners,
+      agent,
+      byWorker,
+      byAdmin,
+      folder,
+    });
     await writeFile(cluster.adminKubeconfig, byAdmin.kubeConfig.exportConfig());
     await writeFile(join(folder, 'worker.kubeconfig'), byWorker.kubeConfig.exportConfig());
     // Commands run in this process, and read their credential's token from the environment.
@@ -97,13 +145,18 @@ export class SharedCluster {
   }
 
   async startWorker(): Promise<void> {
-    await this.world.startWorker({ HOLDFAST_KUBECONFIG: join(this.#parts.folder, 'worker.kubeconfig') });
+    await this.world.startWorker({
+      HOLDFAST_KUBECONFIG: join(this.#parts.folder, 'worker.kubeconfig'),
+    });
   }
 
   /** The Secret that a scale set reads its credential from. */
   async makeScaleSetSecret(name: string): Promise<void> {
     const { core, name: namespace } = this.world.namespace;
-    await core.createNamespacedSecret({ namespace, body: { metadata: { name }, stringData: { github_token: ARC_TOKEN } } });
+    await core.createNamespacedSecret({
+      namespace,
+      body: { metadata: { name }, stringData: { github_token: ARC_TOKEN } },
+    });
   }
 
   async make(...objects: readonly KubernetesObject[]): Promise<void> {
@@ -121,12 +174,31 @@ export class SharedCluster {
 
   /** As ARC's listener, or its user, says how many there shall be. */
   async resize({ apiVersion, kind, metadata }: KubernetesObject, replicas: number): Promise<void> {
-    await this.#objects.patch({ apiVersion, kind, metadata: { name: metadata?.name, namespace: metadata?.namespace }, spec: { replicas } } as KubernetesObject, undefined, undefined, undefined, undefined, PatchStrategy.MergePatch);
+    await this.#objects.patch(
+      {
+        apiVersion,
+        kind,
+        metadata: { name: metadata?.name, namespace: metadata?.namespace },
+        spec: { replicas },
+      } as KubernetesObject,
+      undefined,
+      undefined,
+      undefined,
+      undefined,
+      PatchStrategy.MergePatch,
+    );
   }
 
   /** A registration that ARC has made, and whose runner never came. */
   async registerForArc(name: string): Promise<void> {
-    const answer = await fetch(`${this.world.simulator.url}/orgs/${ORGANIZATION}/actions/runners/generate-jitconfig`, { method: 'POST', headers: { authorization: `Bearer ${ARC_TOKEN}`, 'content-type': 'application/json' }, body: JSON.stringify({ name, runner_group_id: 1, labels: ['linux'] }) });
+    const answer = await fetch(
+      `${this.world.simulator.url}/orgs/${ORGANIZATION}/actions/runners/generate-jitconfig`,
+      {
+        method: 'POST',
+        headers: { authorization: `Bearer ${ARC_TOKEN}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ name, runner_group_id: 1, labels: ['linux'] }),
+      },
+    );
     expect(answer.status).toBe(201);
   }
 
@@ -137,16 +209,31 @@ export class SharedCluster {
 
   /** Names of the runners that wait for a job. */
   idle(holdfasts: boolean): string[] {
-    return this.registrations(holdfasts).filter(({ status, busy }) => status === 'online' && !busy).map(({ name }) => name).toSorted();
+    return this.registrations(holdfasts)
+      .filter(({ status, busy }) => status === 'online' && !busy)
+      .map(({ name }) => name)
+      .toSorted();
   }
 
-  async until(what: string, holds: () => Promise<boolean> | boolean, explain: () => string = () => ''): Promise<void> {
-    await until(what, async () => {
-      this.arc.check();
-      this.#parts.agent.check();
-      return await holds();
-    }, explain, PATIENCE_MS).catch(async (error: unknown) => {
-      throw new Error(`${(error as Error).message}\n${JSON.stringify(this.world.simulator.runners())}\n${this.runners.errors.join('\n')}\n${(await this.arc.logs()).slice(-6_000)}`, { cause: error });
+  async until(
+    what: string,
+    holds: () => Promise<boolean> | boolean,
+    explain: () => string = () => '',
+  ): Promise<void> {
+    await until(
+      what,
+      async () => {
+        this.arc.check();
+        this.#parts.agent.check();
+        return await holds();
+      },
+      explain,
+      PATIENCE_MS,
+    ).catch(async (error: unknown) => {
+      throw new Error(
+        `${(error as Error).message}\n${JSON.stringify(this.world.simulator.runners())}\n${this.runners.errors.join('\n')}\n${(await this.arc.logs()).slice(-6_000)}`,
+        { cause: error },
+      );
     });
   }
 
@@ -156,17 +243,35 @@ export class SharedCluster {
     const holdfasts = [byWorker, this.byAdmin].flatMap(writesOf);
     const arcs = writesOf(this.arc.proxy);
     const named = (writes: typeof arcs): string[] => writes.flatMap(({ key }) => key ?? []);
-    expect(named(holdfasts).filter((key) => !this.ledger.isHoldfasts(key) && !HOLDFASTS_NAME.test(key))).toEqual([]);
+    expect(
+      named(holdfasts).filter((key) => !this.ledger.isHoldfasts(key) && !HOLDFASTS_NAME.test(key)),
+    ).toEqual([]);
     expect(named(arcs).filter((key) => this.ledger.isHoldfasts(key))).toEqual([]);
-    for (const { method, path, key } of [...holdfasts, ...arcs]) if (method !== 'POST') expect({ path, key }).toEqual({ path, key: expect.any(String) });
+    for (const { method, path, key } of [...holdfasts, ...arcs])
+      if (method !== 'POST') expect({ path, key }).toEqual({ path, key: expect.any(String) });
 
     const [ours, theirs] = [this.ledger.all(true), this.ledger.all(false)];
-    expect(theirs.filter(({ key, writers }) => writers.has('holdfast') && !HOLDFASTS_NAME.test(key)).map(({ key }) => key)).toEqual([]);
-    expect(ours.filter(({ writers }) => writers.has(ARC_FIELD_MANAGER)).map(({ key }) => key)).toEqual([]);
-    for (const { key, finalizers, metadataKeys } of ours) expect({ key, marks: [...finalizers, ...metadataKeys].filter((each) => /actions[-.]/.test(each)) }).toEqual({ key, marks: [] });
+    expect(
+      theirs
+        .filter(({ key, writers }) => writers.has('holdfast') && !HOLDFASTS_NAME.test(key))
+        .map(({ key }) => key),
+    ).toEqual([]);
+    expect(
+      ours.filter(({ writers }) => writers.has(ARC_FIELD_MANAGER)).map(({ key }) => key),
+    ).toEqual([]);
+    for (const { key, finalizers, metadataKeys } of ours)
+      expect({
+        key,
+        marks: [...finalizers, ...metadataKeys].filter((each) => /actions[-.]/.test(each)),
+      }).toEqual({ key, marks: [] });
 
-    const removed = this.world.simulator.requests().filter(({ endpoint, status }) => endpoint.startsWith('DELETE ') && status === 204);
-    const whose = removed.map(({ path, credential }) => ({ by: credential, ...this.#registered.get(Number(path.split('/').at(-1))) }));
+    const removed = this.world.simulator
+      .requests()
+      .filter(({ endpoint, status }) => endpoint.startsWith('DELETE ') && status === 204);
+    const whose = removed.map(({ path, credential }) => ({
+      by: credential,
+      ...this.#registered.get(Number(path.split('/').at(-1))),
+    }));
     expect(whose.filter(({ by, holdfasts: isOurs }) => isOurs !== (by === 'default'))).toEqual([]);
     const registered = [...this.#registered.values()];
     return {
@@ -182,7 +287,8 @@ export class SharedCluster {
   }
 
   async close(): Promise<void> {
-    const { arc, runners, agent, ledger, world, service, byWorker, byAdmin, home, other, folder } = this.#parts;
+    const { arc, runners, agent, ledger, world, service, byWorker, byAdmin, home, other, folder } =
+      this.#parts;
     this.#over = true;
     await this.#noting;
     await arc.close();
@@ -198,7 +304,8 @@ export class SharedCluster {
 
   /** Looked at after every change. */
   #noteRegistrations(): boolean {
-    for (const each of this.world.simulator.runners()) this.#registered.set(each.id, { name: each.name, holdfasts: isHoldfasts(each) });
+    for (const each of this.world.simulator.runners())
+      this.#registered.set(each.id, { name: each.name, holdfasts: isHoldfasts(each) });
     return this.#over;
   }
 }

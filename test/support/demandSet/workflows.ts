@@ -1,10 +1,18 @@
 /** Stands for a set that has no memo: it answers the status query. */
 import { condition, setHandler } from '@temporalio/workflow';
-import { demandSignal, setStatusQuery, type JobEvent, type RunnerSetStatus } from '../../../core/contract/index.ts';
+import {
+  demandSignal,
+  setStatusQuery,
+  type JobEvent,
+  type RunnerSetStatus,
+} from '../../../core/contract/index.ts';
 
 export async function runnerSet(status: RunnerSetStatus): Promise<void> {
   const events: JobEvent[] = [];
-  setHandler(setStatusQuery, () => ({ ...status, jobs: { ...status.jobs, queued: events.length } }));
+  setHandler(setStatusQuery, () => ({
+    ...status,
+    jobs: { ...status.jobs, queued: events.length },
+  }));
   setHandler(demandSignal, ({ events: more }) => void events.push(...more));
   await condition(() => false);
 }

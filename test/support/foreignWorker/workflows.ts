@@ -3,7 +3,9 @@ import { proxyActivities } from '@temporalio/workflow';
 
 export * from '../../../workflows/index.ts';
 
-const { greet } = proxyActivities<{ greet(name: string): Promise<string> }>({ startToCloseTimeout: '10s' });
+const { greet } = proxyActivities<{ greet(name: string): Promise<string> }>({
+  startToCloseTimeout: '10s',
+});
 
 export async function greeting(name: string): Promise<string> {
   return await greet(name);

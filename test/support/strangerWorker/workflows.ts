@@ -7,7 +7,15 @@ export interface StrangersCall {
   readonly input: unknown;
 }
 
-export async function callActivity({ taskQueue, activity, input }: StrangersCall): Promise<unknown> {
-  const calls = proxyActivities<Record<string, (input: unknown) => Promise<unknown>>>({ taskQueue, startToCloseTimeout: '30s', retry: { maximumAttempts: 1 } });
+export async function callActivity({
+  taskQueue,
+  activity,
+  input,
+}: StrangersCall): Promise<unknown> {
+  const calls = proxyActivities<Record<string, (input: unknown) => Promise<unknown>>>({
+    taskQueue,
+    startToCloseTimeout: '30s',
+    retry: { maximumAttempts: 1 },
+  });
   return await calls[activity]?.(input);
 }

@@ -9,7 +9,16 @@ import type { PodView } from '../../../core/domain/pod.ts';
 import { FakeCiServer } from '../../support/fakeCiServer.ts';
 import { FakeCompute } from '../../support/fakeCompute.ts';
 
-const POD: PodView = { name: 'runner-a', uid: 'u', workflowId: 'a', scheduled: true, createdAt: '2026-01-01T00:00:00Z', ended: false, gone: false, terminating: false };
+const POD: PodView = {
+  name: 'runner-a',
+  uid: 'u',
+  workflowId: 'a',
+  scheduled: true,
+  createdAt: '2026-01-01T00:00:00Z',
+  ended: false,
+  gone: false,
+  terminating: false,
+};
 
 async function wait(until: PodCondition, seen: PodView | 'gone' | undefined): Promise<unknown> {
   const compute = Object.assign(new FakeCompute(), {
@@ -18,11 +27,15 @@ async function wait(until: PodCondition, seen: PodView | 'gone' | undefined): Pr
     observe: async () => await Promise.reject(new Error('it was asked')),
   });
   const ports: ActivityPorts = { compute, ciServers: new FakeCiServer() };
-  return await new MockActivityEnvironment().run(async () => await awaitPod(ports, async () => undefined, { pod: POD, until })).catch((error: unknown) => error);
+  return await new MockActivityEnvironment()
+    .run(async () => await awaitPod(ports, async () => undefined, { pod: POD, until }))
+    .catch((error: unknown) => error);
 }
 
 test('what the watch has told before is the answer: it does not tell it again', async () => {
-  expect(await wait('ended', { ...POD, ended: true, exit: { code: 0, oomKilled: false } })).toMatchObject({ uid: 'u', ended: true, exit: { code: 0 } });
+  expect(
+    await wait('ended', { ...POD, ended: true, exit: { code: 0, oomKilled: false } }),
+  ).toMatchObject({ uid: 'u', ended: true, exit: { code: 0 } });
   expect(await wait('ended', { ...POD, ended: true })).not.toHaveProperty('workflowId');
   expect(await wait('gone', 'gone')).toMatchObject({ uid: 'u', gone: true });
 });

@@ -74,7 +74,12 @@ test('who waits for longer than a probe takes is turned away', async () => {
   await clock.advance(2_000);
   await clock.advance(500);
   // One of them is the next probe.
-  const refused = { status: 'rejected', reason: new Error('no answer since 2026-03-01T12:00:00.000Z (still refused); one request at a time finds out when it is back') };
+  const refused = {
+    status: 'rejected',
+    reason: new Error(
+      'no answer since 2026-03-01T12:00:00.000Z (still refused); one request at a time finds out when it is back',
+    ),
+  };
   expect(await waiting).toEqual([expect.objectContaining({ status: 'fulfilled' }), refused]);
 });
 

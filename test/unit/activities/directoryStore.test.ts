@@ -35,10 +35,13 @@ describe('a directory as a store', () => {
     expect(await readdir(join(root, 'artifacts', 'run'))).toEqual(['build-log.txt']);
   });
 
-  test.each(['', '/etc/passwd', 'a//b', 'a/../../b', '.', 'a/./b', 'a\0b'])('%j is no key', async (key) => {
-    const root = join(await folder(), 'inner');
-    const store = createDirectoryStore(root);
-    await expect(store.put(key, [])).rejects.toThrow('No key of an artifact');
-    await expect(store.get(key)).rejects.toThrow('No key of an artifact');
-  });
+  test.each(['', '/etc/passwd', 'a//b', 'a/../../b', '.', 'a/./b', 'a\0b'])(
+    '%j is no key',
+    async (key) => {
+      const root = join(await folder(), 'inner');
+      const store = createDirectoryStore(root);
+      await expect(store.put(key, [])).rejects.toThrow('No key of an artifact');
+      await expect(store.get(key)).rejects.toThrow('No key of an artifact');
+    },
+  );
 });

@@ -6,8 +6,10 @@ import { CiServerError, ComputeError, UnknownCredentialError } from '../../../ac
 import { FAILURE_TYPES } from '../../../core/calls/index.ts';
 
 const pace = { credentialsRetryMs: 300_000 };
-const ci = (kind: CiServerError['kind'], more: { retryAfterMs?: number } = {}) => new CiServerError(kind, `what ${kind} says`, more);
-const compute = (kind: ComputeError['kind'], more: { retryAfterMs?: number } = {}) => new ComputeError(kind, `what ${kind} says`, more);
+const ci = (kind: CiServerError['kind'], more: { retryAfterMs?: number } = {}) =>
+  new CiServerError(kind, `what ${kind} says`, more);
+const compute = (kind: ComputeError['kind'], more: { retryAfterMs?: number } = {}) =>
+  new ComputeError(kind, `what ${kind} says`, more);
 
 afterEach(() => {
   jest.restoreAllMocks();
@@ -23,24 +25,53 @@ interface Expected {
 
 describe('every error, as Temporal gets it', () => {
   test.each<[what: string, error: Error, expected: Expected]>([
-    ['rate limited', ci('rate_limited', { retryAfterMs: 61_000 }), { type: 'RateLimited', delayMs: 61_000, benign: true }],
+    [
+      'rate limited',
+      ci('rate_limited', { retryAfterMs: 61_000 }),
+      { type: 'RateLimited', delayMs: 61_000, benign: true },
+    ],
     ['credentials refused', ci('credentials'), { type: 'CredentialsRefused', delayMs: 300_000 }],
     ['busy, no delay given', ci('busy'), { type: 'RunnerBusy', delayMs: 1_000, benign: true }],
     ['name taken', ci('name_taken'), { type: 'RunnerNameTaken', final: true }],
     ['rejected', ci('rejected'), { type: 'CiServerRejected', final: true }],
     ['CI server unavailable', ci('unavailable'), { type: 'CiServerUnavailable', delayMs: 1_000 }],
-    ['CI server away', ci('unavailable', { retryAfterMs: 1_500 }), { type: 'CiServerUnavailable', delayMs: 1_500 }],
-    ['unknown credential', new UnknownCredentialError('what unknown says'), { type: 'UnknownCredential', delayMs: 300_000 }],
+    [
+      'CI server away',
+      ci('unavailable', { retryAfterMs: 1_500 }),
+      { type: 'CiServerUnavailable', delayMs: 1_500 },
+    ],
+    [
+      'unknown credential',
+      new UnknownCredentialError('what unknown says'),
+      { type: 'UnknownCredential', delayMs: 300_000 },
+    ],
     ['quota exceeded', compute('quota_exceeded'), { type: 'QuotaExceeded', delayMs: 30_000 }],
     ['pod refused', compute('invalid'), { type: 'PodInvalid', final: true }],
     ['no permission', compute('forbidden'), { type: 'ComputeForbidden', delayMs: 1_000 }],
-    ['API server unavailable', compute('unavailable'), { type: 'ComputeUnavailable', delayMs: 1_000 }],
-    ['API server unavailable, with a time', compute('unavailable', { retryAfterMs: 7_000 }), { type: 'ComputeUnavailable', delayMs: 7_000 }],
-    ['quota exceeded, with a time', compute('quota_exceeded', { retryAfterMs: 1_000 }), { type: 'QuotaExceeded', delayMs: 1_000 }],
+    [
+      'API server unavailable',
+      compute('unavailable'),
+      { type: 'ComputeUnavailable', delayMs: 1_000 },
+    ],
+    [
+      'API server unavailable, with a time',
+      compute('unavailable', { retryAfterMs: 7_000 }),
+      { type: 'ComputeUnavailable', delayMs: 7_000 },
+    ],
+    [
+      'quota exceeded, with a time',
+      compute('quota_exceeded', { retryAfterMs: 1_000 }),
+      { type: 'QuotaExceeded', delayMs: 1_000 },
+    ],
   ])('%s', (_what, error, { type, delayMs, benign, final }) => {
     const failed = toFailure(error, pace, true) as ApplicationFailure;
     expect(failed).toBeInstanceOf(ApplicationFailure);
-    expect({ type: failed.type, delay: failed.nextRetryDelay, final: failed.nonRetryable, message: failed.message }).toEqual({
+    expect({
+      type: failed.type,
+      delay: failed.nextRetryDelay,
+      final: failed.nonRetryable,
+      message: failed.message,
+    }).toEqual({
       type,
       delay: delayMs,
       final: final === true,
@@ -52,47 +83,89 @@ describe('every error, as Temporal gets it', () => {
   });
 
   test('a refused request says nothing final where a runner is removed', () => {
-    expect(toFailure(ci('rejected'), pace, false)).toMatchObject({ type: 'CiServerRejected', nonRetryable: false, nextRetryDelay: 1_000 });
+    expect(toFailure(ci('rejected'), pace, false)).toMatchObject({
+      type: 'CiServerRejected',
+      nonRetryable: false,
+      nextRetryDelay: 1_000,
+    });
     expect(toFailure(ci('rejected'), pace, false, 10)).toMatchObject({ nextRetryDelay: 60_000 });
   });
 
-  test.each<ComputeError['kind']>(['quota_exceeded', 'invalid', 'forbidden', 'unavailable'])('nothing that the cluster answers is final where something has to be done: %s', (kind) => {
-    expect(toFailure(compute(kind), pace, false)).toMatchObject({ nonRetryable: false, message: `what ${kind} says` });
-  });
+  test.each<ComputeError['kind']>(['quota_exceeded', 'invalid', 'forbidden', 'unavailable'])(
+    'nothing that the cluster answers is final where something has to be done: %s',
+    (kind) => {
+      expect(toFailure(compute(kind), pace, false)).toMatchObject({
+        nonRetryable: false,
+        message: `what ${kind} says`,
+      });
+    },
+  );
 
   test('a denied deletion is asked for again every minute, under a name of its own', () => {
-    expect(toFailure(compute('invalid'), pace, false)).toMatchObject({ type: 'ClusterDenied', nextRetryDelay: 60_000 });
+    expect(toFailure(compute('invalid'), pace, false)).toMatchObject({
+      type: 'ClusterDenied',
+      nextRetryDelay: 60_000,
+    });
   });
 
   test('the cause of an error, which may hold a secret, is not passed on', () => {
-    const told = toFailure(new CiServerError('unavailable', 'no answer', { cause: new Error('Authorization: SECRET') }), pace, true) as Error;
+    const told = toFailure(
+      new CiServerError('unavailable', 'no answer', { cause: new Error('Authorization: SECRET') }),
+      pace,
+      true,
+    ) as Error;
     expect(inspect(told, { depth: null, showHidden: true })).not.toContain('SECRET');
   });
 
   test('the delay of a busy one is 10 % off at most, and not the same for all', () => {
-    const delays = Array.from({ length: 500 }, () => Number((toFailure(ci('busy'), { ...pace, busyRetryMs: 60_000 }, false) as ApplicationFailure).nextRetryDelay));
+    const delays = Array.from({ length: 500 }, () =>
+      Number(
+        (toFailure(ci('busy'), { ...pace, busyRetryMs: 60_000 }, false) as ApplicationFailure)
+          .nextRetryDelay,
+      ),
+    );
     expect(Math.min(...delays)).toBeGreaterThanOrEqual(54_000);
     expect(Math.max(...delays)).toBeLessThanOrEqual(66_000);
     expect(new Set(delays).size).toBeGreaterThan(10);
   });
 
-  test.each([ci('unavailable'), compute('unavailable'), compute('forbidden')])('the delay of what is often over a moment later doubles up to a minute: %p', (error) => {
-    const delays = [1, 2, 3, 6, 7, 2_000].map((times) => (toFailure(error, pace, false, times) as ApplicationFailure).nextRetryDelay);
-    expect(delays).toEqual([1_000, 2_000, 4_000, 32_000, 60_000, 60_000]);
-  });
+  test.each([ci('unavailable'), compute('unavailable'), compute('forbidden')])(
+    'the delay of what is often over a moment later doubles up to a minute: %p',
+    (error) => {
+      const delays = [1, 2, 3, 6, 7, 2_000].map(
+        (times) => (toFailure(error, pace, false, times) as ApplicationFailure).nextRetryDelay,
+      );
+      expect(delays).toEqual([1_000, 2_000, 4_000, 32_000, 60_000, 60_000]);
+    },
+  );
 
   test('the delay of a busy one doubles only where it may', () => {
     const delays = (more: object): unknown[] => {
       jest.spyOn(Math, 'random').mockReturnValue(0.5);
-      return [1, 2, 3, 5, 50].map((times) => (toFailure(ci('busy'), { ...pace, busyRetryMs: 60_000, ...more }, false, times) as ApplicationFailure).nextRetryDelay);
+      return [1, 2, 3, 5, 50].map(
+        (times) =>
+          (
+            toFailure(
+              ci('busy'),
+              { ...pace, busyRetryMs: 60_000, ...more },
+              false,
+              times,
+            ) as ApplicationFailure
+          ).nextRetryDelay,
+      );
     };
     expect(delays({})).toEqual([60_000, 60_000, 60_000, 60_000, 60_000]);
-    expect(delays({ longestBusyRetryMs: 900_000 })).toEqual([60_000, 120_000, 240_000, 900_000, 900_000]);
+    expect(delays({ longestBusyRetryMs: 900_000 })).toEqual([
+      60_000, 120_000, 240_000, 900_000, 900_000,
+    ]);
   });
 
-  test.each([new Error('a defect'), new TypeError('x'), 'a text', undefined])('anything else is passed on as it is: %p', (error) => {
-    expect(toFailure(error, pace, true)).toBe(error);
-  });
+  test.each([new Error('a defect'), new TypeError('x'), 'a text', undefined])(
+    'anything else is passed on as it is: %p',
+    (error) => {
+      expect(toFailure(error, pace, true)).toBe(error);
+    },
+  );
 });
 
 test('the types are stable: workflows, dashboards and people match on them', () => {
@@ -125,6 +198,14 @@ test('the types are stable: workflows, dashboards and people match on them', () 
 
 test('a failure is retried as the policy says, and is loud, unless told otherwise', () => {
   const plain = failure('m', 'T');
-  expect({ retry: !plain.nonRetryable, delay: plain.nextRetryDelay, category: plain.category }).toEqual({ retry: true, delay: undefined, category: undefined });
-  expect(failure('m', 'T', { nextRetryDelayMs: 5, expected: true, final: true })).toMatchObject({ nonRetryable: true, nextRetryDelay: 5, category: ApplicationFailureCategory.BENIGN });
+  expect({
+    retry: !plain.nonRetryable,
+    delay: plain.nextRetryDelay,
+    category: plain.category,
+  }).toEqual({ retry: true, delay: undefined, category: undefined });
+  expect(failure('m', 'T', { nextRetryDelayMs: 5, expected: true, final: true })).toMatchObject({
+    nonRetryable: true,
+    nextRetryDelay: 5,
+    category: ApplicationFailureCategory.BENIGN,
+  });
 });

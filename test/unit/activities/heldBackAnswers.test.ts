@@ -2,12 +2,27 @@ import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globa
 import { HeldBackAnswers, type HeldBackAnswer } from '../../../activities/heldBackAnswers.ts';
 import type { PodView } from '../../../core/domain/pod.ts';
 
-const POD: PodView = { name: 'runner-1-ab', uid: 'u1', workflowId: 'runner-1', scheduled: false, createdAt: '2026-01-01T00:00:00Z', ended: false, gone: false, terminating: false, online: false, busy: false };
+const POD: PodView = {
+  name: 'runner-1-ab',
+  uid: 'u1',
+  workflowId: 'runner-1',
+  scheduled: false,
+  createdAt: '2026-01-01T00:00:00Z',
+  ended: false,
+  gone: false,
+  terminating: false,
+  online: false,
+  busy: false,
+};
 const SCHEDULED = { ...POD, scheduled: true };
 const ONLINE = { ...SCHEDULED, startedAt: '2026-01-01T00:00:01Z', online: true };
 const TOKEN = new Uint8Array([1]);
 const seen = (pod: PodView | undefined): object => ({ seen: pod ?? 'nothing' });
-const answer = (pod?: PodView): HeldBackAnswer => ({ taskToken: TOKEN, podName: POD.name, result: seen(pod) });
+const answer = (pod?: PodView): HeldBackAnswer => ({
+  taskToken: TOKEN,
+  podName: POD.name,
+  result: seen(pod),
+});
 
 let waits: HeldBackAnswers;
 let answers: HeldBackAnswer[];
@@ -20,7 +35,8 @@ beforeEach(() => {
 });
 afterEach(() => void jest.useRealTimers());
 
-const hold = (withinMs = 5_000): boolean => waits.hold(waits.lookOut(POD, 'online'), TOKEN, seen, withinMs);
+const hold = (withinMs = 5_000): boolean =>
+  waits.hold(waits.lookOut(POD, 'online'), TOKEN, seen, withinMs);
 
 test('answers when the condition holds, with the pod as it is then, and only once', () => {
   expect(hold()).toBe(true);
@@ -44,7 +60,10 @@ test('answers after its time with what was last seen', () => {
 test.each([
   ['ended', { ended: true }],
   ['gone', { gone: true, ended: true }],
-  ['cannot start', { problem: { kind: 'invalid_image' as const, message: 'no such name', since: POD.createdAt } }],
+  [
+    'cannot start',
+    { problem: { kind: 'invalid_image' as const, message: 'no such name', since: POD.createdAt } },
+  ],
 ])('a pod that has %s will never be online: answered at once', (_what, fields) => {
   hold();
   expect(waits.changed({ ...POD, ...fields }, 'online')).toBe(true);
@@ -96,7 +115,10 @@ describe('waiting in place', () => {
   });
 
   test('until the time is over, or nobody watches any more: with what was last seen', async () => {
-    const [timed, closed] = [look(1_000), waits.until(waits.lookOut({ ...POD, name: 'runner-2-ab' }, 'gone'), 5_000)];
+    const [timed, closed] = [
+      look(1_000),
+      waits.until(waits.lookOut({ ...POD, name: 'runner-2-ab' }, 'gone'), 5_000),
+    ];
     waits.changed(ONLINE, 'gone');
     jest.advanceTimersByTime(1_000);
     expect(await timed).toEqual(ONLINE);

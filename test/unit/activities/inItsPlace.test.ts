@@ -2,11 +2,20 @@ import { describe, expect, test } from '@jest/globals';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { createActivities } from '../../../activities/index.ts';
 import type { ActivityPorts } from '../../../activities/ports.ts';
-import type { AdmitRunnerInput, AdmittedRunner, HoldfastActivities } from '../../../core/calls/index.ts';
+import type {
+  AdmitRunnerInput,
+  AdmittedRunner,
+  HoldfastActivities,
+} from '../../../core/calls/index.ts';
 import { placeOfLife, type ServedPlace } from '../../../core/domain/place.ts';
 import { FakeCompute } from '../../support/fakeCompute.ts';
 
-const HERE: ServedPlace = { compute: 'kubernetes', cluster: 'c1', installation: 'mine', namespace: 'ci' };
+const HERE: ServedPlace = {
+  compute: 'kubernetes',
+  cluster: 'c1',
+  installation: 'mine',
+  namespace: 'ci',
+};
 const THERE = { ...HERE, cluster: 'c2' };
 
 /** A compute of which nothing but its place is asked. */
@@ -35,8 +44,24 @@ class SealedCompute extends FakeCompute {
 const identity = { workflowId: 'w', firstRunId: 'r', attempt: 1 };
 const pod = { name: 'p', uid: 'u' };
 
-const CALLS: { readonly [A in 'provision' | 'findProvisioned' | 'awaitPod' | 'observePod' | 'tearDown' | 'fenceClaims' | 'awaitClaims']: Omit<Parameters<HoldfastActivities[A]>[0], 'place'> } = {
-  provision: { runnerName: 'n', pod: { identity, labels: {}, terminationGracePeriodSeconds: 1 }, credentialsRetryMs: 1, dueWithinMs: 1 },
+const CALLS: {
+  readonly [
+    A in
+      | 'provision'
+      | 'findProvisioned'
+      | 'awaitPod'
+      | 'observePod'
+      | 'tearDown'
+      | 'fenceClaims'
+      | 'awaitClaims'
+  ]: Omit<Parameters<HoldfastActivities[A]>[0], 'place'>;
+} = {
+  provision: {
+    runnerName: 'n',
+    pod: { identity, labels: {}, terminationGracePeriodSeconds: 1 },
+    credentialsRetryMs: 1,
+    dueWithinMs: 1,
+  },
   findProvisioned: { identity, registered: false },
   awaitPod: { pod, until: 'ended' },
   observePod: { pod },
@@ -47,14 +72,31 @@ const CALLS: { readonly [A in 'provision' | 'findProvisioned' | 'awaitPod' | 'ob
 
 describe('for a life of another place', () => {
   const compute = new SealedCompute();
-  const activities = createActivities({ compute, ciServers: { get: () => ({}) } } as unknown as ActivityPorts);
+  const activities = createActivities({
+    compute,
+    ciServers: { get: () => ({}) },
+  } as unknown as ActivityPorts);
   const run = async (name: keyof typeof CALLS, place: ServedPlace, refused = 0): Promise<unknown> =>
-    await new MockActivityEnvironment({ heartbeatDetails: { refusals: { WrongPlace: refused } } }).run(activities[name] as (input: unknown) => Promise<unknown>, { ...CALLS[name], place });
+    await new MockActivityEnvironment({
+      heartbeatDetails: { refusals: { WrongPlace: refused } },
+    }).run(activities[name] as (input: unknown) => Promise<unknown>, { ...CALLS[name], place });
 
-  test.each(Object.keys(CALLS) as (keyof typeof CALLS)[])('%s asks nothing and answers nothing: it fails until a worker of that place takes it, and names both', async (name) => {
-    await expect(run(name, THERE)).rejects.toMatchObject({ type: 'WrongPlace', nonRetryable: false, message: expect.stringMatching(/kubernetes\/c2\/mine\/ci.*kubernetes\/c1\/mine\/ci.*task queue of its own/) });
-    expect({ asked: compute.asked, created: compute.created }).toEqual({ asked: [], created: [] });
-  });
+  test.each(Object.keys(CALLS) as (keyof typeof CALLS)[])(
+    '%s asks nothing and answers nothing: it fails until a worker of that place takes it, and names both',
+    async (name) => {
+      await expect(run(name, THERE)).rejects.toMatchObject({
+        type: 'WrongPlace',
+        nonRetryable: false,
+        message: expect.stringMatching(
+          /kubernetes\/c2\/mine\/ci.*kubernetes\/c1\/mine\/ci.*task queue of its own/,
+        ),
+      });
+      expect({ asked: compute.asked, created: compute.created }).toEqual({
+        asked: [],
+        created: [],
+      });
+    },
+  );
 
   test.each([
     [0, 500],
@@ -74,14 +116,30 @@ describe('a life is admitted', () => {
   const admitted = async (served: ServedPlace, input: object): Promise<AdmittedRunner> => {
     const compute = new FakeCompute();
     compute.place = async () => served;
-    const activities = createActivities({ compute, ciServers: { get: () => ({}) } } as unknown as ActivityPorts);
-    return (await new MockActivityEnvironment().run(async (asked: AdmitRunnerInput) => await activities.admitRunner(asked), { input: { organization: 'acme', ...input }, workflowId: 'w', firstRunId: 'r' })) as AdmittedRunner;
+    const activities = createActivities({
+      compute,
+      ciServers: { get: () => ({}) },
+    } as unknown as ActivityPorts);
+    return (await new MockActivityEnvironment().run(
+      async (asked: AdmitRunnerInput) => await activities.admitRunner(asked),
+      { input: { organization: 'acme', ...input }, workflowId: 'w', firstRunId: 'r' },
+    )) as AdmittedRunner;
   };
 
   test.each<[string, ServedPlace, object, string | undefined]>([
     ['in the namespace of the worker', HERE, {}, 'ci'],
-    ['in the one that its input names', { ...HERE, allNamespaces: true }, { namespace: 'team-a' }, 'team-a'],
-    ['in none, where there are none', { compute: 'process', cluster: 'm', installation: 'mine' }, {}, undefined],
+    [
+      'in the one that its input names',
+      { ...HERE, allNamespaces: true },
+      { namespace: 'team-a' },
+      'team-a',
+    ],
+    [
+      'in none, where there are none',
+      { compute: 'process', cluster: 'm', installation: 'mine' },
+      {},
+      undefined,
+    ],
   ])('%s, which its pods then name', async (_, served, input, namespace) => {
     const { place, pod: request } = await admitted(served, input);
     expect(place).toEqual(placeOfLife(served, namespace));

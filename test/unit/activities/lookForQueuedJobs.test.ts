@@ -10,18 +10,42 @@ import type { LookForJobsInput } from '../../../core/calls/index.ts';
 import type { CiJob, CiJobs } from '../../../core/domain/ciServer.ts';
 
 const cover: SetCover = { labels: ['linux'], scope: 'acme', scopeKind: 'organization' };
-const input: LookForJobsInput = { set: 'linux', taskQueue: 'holdfast', scope: { kind: 'organization', name: 'acme' }, credential: 'default', labels: ['linux'], askedAt: 1_000_000, maxAgeMs: 0, overdue: [], passedHere: [], passedTo: [] };
-const job = (id: number, more: Partial<CiJob> = {}): CiJob => ({ id, runAttempt: 1, repository: 'acme/app', labels: ['linux'], status: 'queued', queuedAt: 1, ...more });
+const input: LookForJobsInput = {
+  set: 'linux',
+  taskQueue: 'holdfast',
+  scope: { kind: 'organization', name: 'acme' },
+  credential: 'default',
+  labels: ['linux'],
+  askedAt: 1_000_000,
+  maxAgeMs: 0,
+  overdue: [],
+  passedHere: [],
+  passedTo: [],
+};
+const job = (id: number, more: Partial<CiJob> = {}): CiJob => ({
+  id,
+  runAttempt: 1,
+  repository: 'acme/app',
+  labels: ['linux'],
+  status: 'queued',
+  queuedAt: 1,
+  ...more,
+});
 
 /** @returns what the set was told; `undefined`: nothing */
-async function look(server: Pick<CiServer, 'queuedJobs' | 'job'>, more: Partial<LookForJobsInput> = {}, sets: Record<string, SetCover> = { 'set-linux': cover }): Promise<JobsSeen | undefined> {
+async function look(
+  server: Pick<CiServer, 'queuedJobs' | 'job'>,
+  more: Partial<LookForJobsInput> = {},
+  sets: Record<string, SetCover> = { 'set-linux': cover },
+): Promise<JobsSeen | undefined> {
   const told: JobsSeen[] = [];
   const client = {
     withDeadline: async (_deadline: number, run: () => unknown) => await run(),
     withAbortSignal: async (_signal: AbortSignal, run: () => unknown) => await run(),
     workflow: {
       async *list() {
-        for (const [workflowId, covers] of Object.entries(sets)) yield { workflowId, memo: { [SET_COVER_MEMO]: covers } };
+        for (const [workflowId, covers] of Object.entries(sets))
+          yield { workflowId, memo: { [SET_COVER_MEMO]: covers } };
       },
       getHandle: (workflowId: string) => ({
         signal: async (_definition: unknown, seen: JobsSeen) => {
@@ -32,20 +56,46 @@ async function look(server: Pick<CiServer, 'queuedJobs' | 'job'>, more: Partial<
     },
   } as unknown as Client;
   const ports = { ciServers: { get: () => server } } as unknown as ActivityPorts;
-  const environment = new MockActivityEnvironment({ taskQueue: 'holdfast' }, { client, logger: new DefaultLogger('ERROR', () => undefined) });
-  const { supported } = await environment.run<[], { supported: boolean }, () => Promise<{ supported: boolean }>>(async () => await lookForQueuedJobs(ports, new RunningSets({ client: () => client, taskQueue: 'holdfast' }), { ...input, ...more }));
+  const environment = new MockActivityEnvironment(
+    { taskQueue: 'holdfast' },
+    { client, logger: new DefaultLogger('ERROR', () => undefined) },
+  );
+  const { supported } = await environment.run<
+    [],
+    { supported: boolean },
+    () => Promise<{ supported: boolean }>
+  >(
+    async () =>
+      await lookForQueuedJobs(
+        ports,
+        new RunningSets({ client: () => client, taskQueue: 'holdfast' }),
+        { ...input, ...more },
+      ),
+  );
   expect(supported).toBe(told.length === 1);
   return told[0];
 }
 
-const listing = (jobs: CiJob[], more: Partial<CiJobs> = {}): Pick<CiServer, 'queuedJobs'> => ({ queuedJobs: async () => ({ jobs, complete: true, ...more }) });
+const listing = (jobs: CiJob[], more: Partial<CiJobs> = {}): Pick<CiServer, 'queuedJobs'> => ({
+  queuedJobs: async () => ({ jobs, complete: true, ...more }),
+});
 
 describe('a set’s look at the CI server’s jobs', () => {
   test('tells it those that it has to serve, those that were passed on to it, and those of its runners', async () => {
     const sets = { 'set-linux': cover, 'set-gpu': { ...cover, labels: ['linux', 'gpu'] } };
-    const own = job(4, { labels: ['gpu'], status: 'in_progress', runnerName: 'linux-abcdefghij-0a1b2c3d4e' });
+    const own = job(4, {
+      labels: ['gpu'],
+      status: 'in_progress',
+      runnerName: 'linux-abcdefghij-0a1b2c3d4e',
+    });
     const jobs = [job(1), job(2, { labels: ['gpu'] }), job(3, { labels: ['gpu'] }), own];
-    expect(await look(listing(jobs), { passedHere: ['3/1'] }, sets)).toEqual({ checkedAt: 1_000_000, complete: true, jobs: [jobs[0], jobs[2], own], absent: [], gone: [] });
+    expect(await look(listing(jobs), { passedHere: ['3/1'] }, sets)).toEqual({
+      checkedAt: 1_000_000,
+      complete: true,
+      jobs: [jobs[0], jobs[2], own],
+      absent: [],
+      gone: [],
+    });
   });
 
   test('of equal sets each tells its own part, and all of them together every job', async () => {
@@ -61,12 +111,18 @@ describe('a set’s look at the CI server’s jobs', () => {
   });
 
   test('names the sets that have ended with jobs of this one', async () => {
-    expect(await look(listing([]), { passedTo: ['set-linux', 'set-gone'] })).toMatchObject({ gone: ['set-gone'] });
+    expect(await look(listing([]), { passedTo: ['set-linux', 'set-gone'] })).toMatchObject({
+      gone: ['set-gone'],
+    });
   });
 
   test('asks for overdue jobs one by one where the list leaves something out', async () => {
     const asked: number[] = [];
-    const answers: Record<number, CiJob | 'absent' | undefined> = { 7: job(7, { labels: ['gpu'] }), 8: 'absent', 9: undefined };
+    const answers: Record<number, CiJob | 'absent' | undefined> = {
+      7: job(7, { labels: ['gpu'] }),
+      8: 'absent',
+      9: undefined,
+    };
     const server: Pick<CiServer, 'queuedJobs' | 'job'> = {
       ...listing([job(6)], { complete: false }),
       job: async (scope, { id, repository }) => {
@@ -76,7 +132,13 @@ describe('a set’s look at the CI server’s jobs', () => {
       },
     };
     const overdue = [6, 7, 8, 9].map((id) => ({ key: `${id}/1`, repository: 'acme/app' }));
-    expect(await look(server, { overdue })).toEqual({ checkedAt: 1_000_000, complete: false, jobs: [job(6), job(7, { labels: ['gpu'] })], absent: ['8/1'], gone: [] });
+    expect(await look(server, { overdue })).toEqual({
+      checkedAt: 1_000_000,
+      complete: false,
+      jobs: [job(6), job(7, { labels: ['gpu'] })],
+      absent: ['8/1'],
+      gone: [],
+    });
     expect(asked).toEqual([7, 8, 9]);
     asked.length = 0;
     await look({ ...server, ...listing([job(6)]) }, { overdue });
@@ -84,13 +146,30 @@ describe('a set’s look at the CI server’s jobs', () => {
   });
 
   test('tells what it has found also when single jobs cannot be asked for', async () => {
-    const server = { ...listing([job(6)], { complete: false }), job: async () => await Promise.reject(new CiServerError('rate_limited', 'wait', { retryAfterMs: 1 })) };
-    expect(await look(server, { overdue: [{ key: '7/1', repository: 'acme/app' }, { key: '8/1', repository: 'acme/app' }] })).toMatchObject({ jobs: [{ id: 6 }], absent: [] });
+    const server = {
+      ...listing([job(6)], { complete: false }),
+      job: async () =>
+        await Promise.reject(new CiServerError('rate_limited', 'wait', { retryAfterMs: 1 })),
+    };
+    expect(
+      await look(server, {
+        overdue: [
+          { key: '7/1', repository: 'acme/app' },
+          { key: '8/1', repository: 'acme/app' },
+        ],
+      }),
+    ).toMatchObject({ jobs: [{ id: 6 }], absent: [] });
   });
 
   test('of an overdue job that another set has to serve by now, says that it is not there', async () => {
     const sets = { 'set-linux': { ...cover, labels: ['linux', 'big'] }, 'set-new': cover };
-    expect(await look(listing([job(5)], { complete: false }), { overdue: [{ key: '5/1', repository: 'acme/app' }] }, sets)).toMatchObject({ jobs: [], absent: ['5/1'] });
+    expect(
+      await look(
+        listing([job(5)], { complete: false }),
+        { overdue: [{ key: '5/1', repository: 'acme/app' }] },
+        sets,
+      ),
+    ).toMatchObject({ jobs: [], absent: ['5/1'] });
   });
 
   test('a CI server without a list is not asked', async () => {

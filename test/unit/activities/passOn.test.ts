@@ -9,7 +9,12 @@ import type { PassOnInput, PassedOn, Timed } from '../../../core/calls/index.ts'
 
 const cover: SetCover = { labels: ['linux'], scope: 'acme', scopeKind: 'organization' };
 const input: PassOnInput = { set: 'self', cover, jobs: [], ends: false, handingOn: [] };
-const jobs = (count: number): PassOnInput['jobs'] => Array.from({ length: count }, (_none, index) => ({ key: `${index}/2`, repository: 'acme/app', since: 7 }));
+const jobs = (count: number): PassOnInput['jobs'] =>
+  Array.from({ length: count }, (_none, index) => ({
+    key: `${index}/2`,
+    repository: 'acme/app',
+    since: 7,
+  }));
 
 interface World {
   readonly sets: Record<string, SetCover>;
@@ -17,7 +22,16 @@ interface World {
   readonly failing?: Record<string, Error>;
 }
 
-async function run({ sets, failing = {} }: World, more: Partial<PassOnInput>, told: Record<string, JobEvent[]> = {}): Promise<{ answer: Timed & PassedOn; told: Record<string, JobEvent[]>; signals: number; lists: number }> {
+async function run(
+  { sets, failing = {} }: World,
+  more: Partial<PassOnInput>,
+  told: Record<string, JobEvent[]> = {},
+): Promise<{
+  answer: Timed & PassedOn;
+  told: Record<string, JobEvent[]>;
+  signals: number;
+  lists: number;
+}> {
   let [signals, lists] = [0, 0];
   const client = {
     withDeadline: async (_deadline: number, call: () => unknown) => await call(),
@@ -25,10 +39,14 @@ async function run({ sets, failing = {} }: World, more: Partial<PassOnInput>, to
     workflow: {
       async *list() {
         lists++;
-        for (const [workflowId, covers] of Object.entries(sets)) yield { workflowId, memo: { [SET_COVER_MEMO]: covers } };
+        for (const [workflowId, covers] of Object.entries(sets))
+          yield { workflowId, memo: { [SET_COVER_MEMO]: covers } };
       },
       getHandle: (workflowId: string) => ({
-        signal: async (_definition: unknown, { events, at }: { events: JobEvent[]; at: number }) => {
+        signal: async (
+          _definition: unknown,
+          { events, at }: { events: JobEvent[]; at: number },
+        ) => {
           signals++;
           expect(Math.abs(Date.now() - at)).toBeLessThan(3_600_000);
           if (failing[workflowId] !== undefined) throw failing[workflowId];
@@ -37,59 +55,120 @@ async function run({ sets, failing = {} }: World, more: Partial<PassOnInput>, to
       }),
     },
   } as unknown as Client;
-  const environment = new MockActivityEnvironment({ taskQueue: 'holdfast' }, { client, logger: new DefaultLogger('ERROR', () => undefined) });
+  const environment = new MockActivityEnvironment(
+    { taskQueue: 'holdfast' },
+    { client, logger: new DefaultLogger('ERROR', () => undefined) },
+  );
   const running = new RunningSets({ client: () => client, taskQueue: 'holdfast' });
-  const answer = await environment.run<[], Timed & PassedOn, () => Promise<Timed & PassedOn>>(async () => await passOn(running, { ...input, ...more }));
+  const answer = await environment.run<[], Timed & PassedOn, () => Promise<Timed & PassedOn>>(
+    async () => await passOn(running, { ...input, ...more }),
+  );
   return { answer, told, signals, lists };
 }
 
-const ended = (workflowId: string): Error => new WorkflowNotFoundError('ended', workflowId, undefined);
+const ended = (workflowId: string): Error =>
+  new WorkflowNotFoundError('ended', workflowId, undefined);
 
 describe('passing jobs on', () => {
-  const sets = { 'set-self': cover, 'set-a': cover, 'set-b': cover, 'set-full': { ...cover, full: true as const }, 'set-gpu': { ...cover, labels: ['linux', 'gpu'] } };
+  const sets = {
+    'set-self': cover,
+    'set-a': cover,
+    'set-b': cover,
+    'set-full': { ...cover, full: true as const },
+    'set-gpu': { ...cover, labels: ['linux', 'gpu'] },
+  };
 
   test('each goes to one set with room, in as few signals as can be, with the name of who passes it on', async () => {
     const { answer, told, signals } = await run({ sets }, { jobs: jobs(500) });
     expect(Object.keys(told).toSorted()).toEqual(['set-a', 'set-b']);
     const all = Object.values(told).flat();
-    expect(all.map(({ jobId }) => jobId).toSorted((a, b) => a - b)).toEqual(jobs(500).map((_job, index) => index));
-    expect(all[0]).toEqual({ action: 'queued', jobId: expect.any(Number), runAttempt: 2, repository: 'acme/app', labels: [], at: 7, passedBy: 'set-self' });
+    expect(all.map(({ jobId }) => jobId).toSorted((a, b) => a - b)).toEqual(
+      jobs(500).map((_job, index) => index),
+    );
+    expect(all[0]).toEqual({
+      action: 'queued',
+      jobId: expect.any(Number),
+      runAttempt: 2,
+      repository: 'acme/app',
+      labels: [],
+      at: 7,
+      passedBy: 'set-self',
+    });
     expect(signals).toBeLessThanOrEqual(4);
     expect(answer.substitutes).toBe(3);
-    for (const { to, keys } of answer.passed) for (const key of keys) expect(told[to]?.map(({ jobId }) => `${jobId}/2`)).toContain(key);
+    for (const { to, keys } of answer.passed)
+      for (const key of keys) expect(told[to]?.map(({ jobId }) => `${jobId}/2`)).toContain(key);
     expect(answer.passed.flatMap(({ keys }) => keys)).toHaveLength(500);
   });
 
   test('none has room: they stay, and a set that ends passes them on all the same', async () => {
     const full = { 'set-self': cover, 'set-full': { ...cover, full: true as const } };
-    expect((await run({ sets: full }, { jobs: jobs(3) })).answer).toMatchObject({ passed: [], substitutes: 1 });
-    expect((await run({ sets: full }, { jobs: jobs(3), ends: true })).answer.passed).toEqual([{ to: 'set-full', keys: ['0/2', '1/2', '2/2'] }]);
+    expect((await run({ sets: full }, { jobs: jobs(3) })).answer).toMatchObject({
+      passed: [],
+      substitutes: 1,
+    });
+    expect((await run({ sets: full }, { jobs: jobs(3), ends: true })).answer.passed).toEqual([
+      { to: 'set-full', keys: ['0/2', '1/2', '2/2'] },
+    ]);
   });
 
   test('what a set that has ended does not take comes back', async () => {
-    const { answer, told } = await run({ sets, failing: { 'set-a': ended('set-a') } }, { jobs: jobs(50) });
-    expect(answer.passed).toEqual([{ to: 'set-b', keys: told['set-b']?.map(({ jobId }) => `${jobId}/2`) }]);
+    const { answer, told } = await run(
+      { sets, failing: { 'set-a': ended('set-a') } },
+      { jobs: jobs(50) },
+    );
+    expect(answer.passed).toEqual([
+      { to: 'set-b', keys: told['set-b']?.map(({ jobId }) => `${jobId}/2`) },
+    ]);
     expect(answer.passed[0]?.keys.length).toBeLessThan(50);
   });
 
   test('a failure after one has taken some is none: those must not be tried elsewhere. Where nobody has, it is tried again', async () => {
     const down = new Error('down');
-    expect((await run({ sets, failing: { 'set-a': down } }, { jobs: jobs(50) })).answer.passed.map(({ to }) => to)).toEqual(['set-b']);
-    await expect(run({ sets, failing: { 'set-a': down, 'set-b': down } }, { jobs: jobs(50) })).rejects.toThrow('down');
+    expect(
+      (await run({ sets, failing: { 'set-a': down } }, { jobs: jobs(50) })).answer.passed.map(
+        ({ to }) => to,
+      ),
+    ).toEqual(['set-b']);
+    await expect(
+      run({ sets, failing: { 'set-a': down, 'set-b': down } }, { jobs: jobs(50) }),
+    ).rejects.toThrow('down');
   });
 
   test('news that fails keeps the jobs: they are passed on when it is tried again, and may then go elsewhere', async () => {
-    const event: JobEvent = { action: 'completed', jobId: 1, runAttempt: 1, repository: 'acme/app', labels: [], at: 1 };
+    const event: JobEvent = {
+      action: 'completed',
+      jobId: 1,
+      runAttempt: 1,
+      repository: 'acme/app',
+      labels: [],
+      at: 1,
+    };
     const told: Record<string, JobEvent[]> = {};
-    await expect(run({ sets, failing: { 'set-gone': new Error('down') } }, { jobs: jobs(5), handingOn: [{ to: 'set-gone', event }] }, told)).rejects.toThrow('down');
+    await expect(
+      run(
+        { sets, failing: { 'set-gone': new Error('down') } },
+        { jobs: jobs(5), handingOn: [{ to: 'set-gone', event }] },
+        told,
+      ),
+    ).rejects.toThrow('down');
     expect(told).toEqual({});
   });
 
   test('news goes to who has the job; if that set has ended, to all that may have it now. Without need of it nobody is listed', async () => {
-    const event: JobEvent = { action: 'completed', jobId: 1, runAttempt: 1, repository: 'acme/app', labels: [], at: 1 };
+    const event: JobEvent = {
+      action: 'completed',
+      jobId: 1,
+      runAttempt: 1,
+      repository: 'acme/app',
+      labels: [],
+      at: 1,
+    };
     const handingOn = [{ to: 'set-a', event }];
     const { told, lists } = await run({ sets }, { handingOn });
     expect([told, lists]).toEqual([{ 'set-a': [event] }, 0]);
-    expect((await run({ sets, failing: { 'set-a': ended('set-a') } }, { handingOn })).told).toEqual({ 'set-b': [event], 'set-full': [event] });
+    expect((await run({ sets, failing: { 'set-a': ended('set-a') } }, { handingOn })).told).toEqual(
+      { 'set-b': [event], 'set-full': [event] },
+    );
   });
 });

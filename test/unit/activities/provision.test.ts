@@ -11,8 +11,21 @@ import { FakeCompute } from '../../support/fakeCompute.ts';
 const INPUT: Placed<ProvisionInput> = {
   place: { compute: 'process', cluster: 'c', installation: 'i' },
   runnerName: 'r',
-  ciServer: { credential: 'default', registration: { scope: { kind: 'organization', name: 'acme' }, labels: [], group: 1, ephemeral: true, mode: 'jit' } },
-  pod: { identity: { workflowId: 'w', firstRunId: 'f', attempt: 1 }, labels: {}, terminationGracePeriodSeconds: 30 },
+  ciServer: {
+    credential: 'default',
+    registration: {
+      scope: { kind: 'organization', name: 'acme' },
+      labels: [],
+      group: 1,
+      ephemeral: true,
+      mode: 'jit',
+    },
+  },
+  pod: {
+    identity: { workflowId: 'w', firstRunId: 'f', attempt: 1 },
+    labels: {},
+    terminationGracePeriodSeconds: 30,
+  },
   credentialsRetryMs: 1_000,
   dueWithinMs: 1_000,
 };
@@ -22,16 +35,23 @@ class SlowCiServer extends FakeCiServer {
   readonly asked = Promise.withResolvers<void>();
   readonly answered = Promise.withResolvers<void>();
 
-  override async register(request: Parameters<CiServer['register']>[0], signal?: AbortSignal): Promise<Registration> {
+  override async register(
+    request: Parameters<CiServer['register']>[0],
+    signal?: AbortSignal,
+  ): Promise<Registration> {
     this.asked.resolve();
-    const aborted = new Promise<never>((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason as Error)));
+    const aborted = new Promise<never>((_, reject) =>
+      signal?.addEventListener('abort', () => reject(signal.reason as Error)),
+    );
     await Promise.race([this.answered.promise, aborted]);
     return await super.register(request);
   }
 }
 
 describe('for whoever finds the registration after its life', () => {
-  async function provisioned(labels: readonly string[]): Promise<{ asked: readonly string[]; stored: Registration | undefined }> {
+  async function provisioned(
+    labels: readonly string[],
+  ): Promise<{ asked: readonly string[]; stored: Registration | undefined }> {
     let asked: readonly string[] = [];
     class NotingCiServer extends FakeCiServer {
       override async register(request: Parameters<CiServer['register']>[0]): Promise<Registration> {
@@ -41,15 +61,29 @@ describe('for whoever finds the registration after its life', () => {
     }
     const compute = new FakeCompute();
     const { ciServer } = INPUT;
-    const input = { ...INPUT, ...(ciServer && { ciServer: { ...ciServer, registration: { ...ciServer.registration, labels } } }) };
-    await new MockActivityEnvironment({ attempt: 1 }).run(async () => await provision({ compute, ciServers: new NotingCiServer() } as unknown as ActivityPorts, input));
+    const input = {
+      ...INPUT,
+      ...(ciServer && {
+        ciServer: { ...ciServer, registration: { ...ciServer.registration, labels } },
+      }),
+    };
+    await new MockActivityEnvironment({ attempt: 1 }).run(
+      async () =>
+        await provision(
+          { compute, ciServers: new NotingCiServer() } as unknown as ActivityPorts,
+          input,
+        ),
+    );
     return { asked, stored: await compute.readRegistrationSecret(INPUT.pod.identity) };
   }
 
   test('it has a label of its place, and its Secret says where it is', async () => {
     const { asked, stored } = await provisioned(['linux']);
     expect(asked).toEqual(['linux', placeLabel('process/c/i')]);
-    expect(stored).toMatchObject({ runnerName: 'r', at: { scope: { kind: 'organization', name: 'acme' }, credential: 'default' } });
+    expect(stored).toMatchObject({
+      runnerName: 'r',
+      at: { scope: { kind: 'organization', name: 'acme' }, credential: 'default' },
+    });
   });
 
   test('a runner with as many labels as it may have gets no other', async () => {
@@ -61,45 +95,85 @@ describe('for whoever finds the registration after its life', () => {
 describe('a retry that finds the Secret of an earlier try', () => {
   const { identity } = INPUT.pod;
 
-  async function retried(meanwhile: (world: { ci: FakeCiServer; compute: FakeCompute }) => void): Promise<{ error: unknown; ci: FakeCiServer; compute: FakeCompute }> {
+  async function retried(
+    meanwhile: (world: { ci: FakeCiServer; compute: FakeCompute }) => void,
+  ): Promise<{ error: unknown; ci: FakeCiServer; compute: FakeCompute }> {
     const [ci, compute] = [new FakeCiServer(), new FakeCompute()];
     const attempt = async (number: number): Promise<unknown> =>
-      await new MockActivityEnvironment({ attempt: number }).run(async () => await provision({ compute, ciServers: ci } as unknown as ActivityPorts, INPUT));
+      await new MockActivityEnvironment({ attempt: number }).run(
+        async () => await provision({ compute, ciServers: ci } as unknown as ActivityPorts, INPUT),
+      );
     await attempt(1);
     meanwhile({ ci, compute });
-    return { error: await attempt(2).then(() => undefined, (error: unknown) => error), ci, compute };
+    return {
+      error: await attempt(2).then(
+        () => undefined,
+        (error: unknown) => error,
+      ),
+      ci,
+      compute,
+    };
   }
-  const vanish = (compute: FakeCompute): void => void compute.pods.delete(compute.podName(identity));
+  const vanish = (compute: FakeCompute): void =>
+    void compute.pods.delete(compute.podName(identity));
 
   test('and the pod: both are its own', async () => {
     const { error, ci, compute } = await retried(() => undefined);
-    expect({ error, registered: ci.count('register'), found: ci.count('find'), pods: compute.pods.size }).toEqual({ error: undefined, registered: 1, found: 0, pods: 1 });
+    expect({
+      error,
+      registered: ci.count('register'),
+      found: ci.count('find'),
+      pods: compute.pods.size,
+    }).toEqual({ error: undefined, registered: 1, found: 0, pods: 1 });
   });
 
   test('and no pod, and a runner that never connected: a pod is made with it', async () => {
     const { error, ci, compute } = await retried((world) => vanish(world.compute));
-    expect({ error, registered: ci.count('register'), pods: compute.pods.size }).toEqual({ error: undefined, registered: 1, pods: 1 });
+    expect({ error, registered: ci.count('register'), pods: compute.pods.size }).toEqual({
+      error: undefined,
+      registered: 1,
+      pods: 1,
+    });
   });
 
   test.each([
     ['online', false],
     ['busy', true],
-  ])('and no pod, and a runner that is %s: nobody gets its registration a second time', async (word, busy) => {
-    const { error, ci, compute } = await retried((world) => {
-      vanish(world.compute);
-      world.ci.connect('r');
-      world.ci.setBusy('r', busy);
-    });
-    expect(error).toMatchObject({ type: 'CiServerUnavailable', message: expect.stringContaining(`r is ${word}, and its pod is gone`) });
-    expect({ registered: ci.count('register'), pods: compute.pods.size }).toEqual({ registered: 1, pods: 0 });
-  });
+  ])(
+    'and no pod, and a runner that is %s: nobody gets its registration a second time',
+    async (word, busy) => {
+      const { error, ci, compute } = await retried((world) => {
+        vanish(world.compute);
+        world.ci.connect('r');
+        world.ci.setBusy('r', busy);
+      });
+      expect(error).toMatchObject({
+        type: 'CiServerUnavailable',
+        message: expect.stringContaining(`r is ${word}, and its pod is gone`),
+      });
+      expect({ registered: ci.count('register'), pods: compute.pods.size }).toEqual({
+        registered: 1,
+        pods: 0,
+      });
+    },
+  );
 
   test('and neither pod nor registration: it registers anew', async () => {
     const { error, ci, compute } = await retried((world) => {
       vanish(world.compute);
       world.ci.registrations.clear();
     });
-    expect({ error, registered: ci.count('register'), pods: compute.pods.size, stored: (await compute.readRegistrationSecret(identity))?.runnerId }).toEqual({ error: undefined, registered: 2, pods: 1, stored: [...ci.registrations.keys()][0] });
+    expect({
+      error,
+      registered: ci.count('register'),
+      pods: compute.pods.size,
+      stored: (await compute.readRegistrationSecret(identity))?.runnerId,
+    }).toEqual({
+      error: undefined,
+      registered: 2,
+      pods: 1,
+      stored: [...ci.registrations.keys()][0],
+    });
   });
 });
 
@@ -110,18 +184,37 @@ test.each([
 ])('a retry that finds the name taken by %s', async (_whose, runnerName, labels, registered) => {
   const [ci, compute] = [new FakeCiServer(), new FakeCompute()];
   const theirs = ci.connect(runnerName, false, labels);
-  await new MockActivityEnvironment({ attempt: 2 }).run(async () => await provision({ compute, ciServers: ci } as unknown as ActivityPorts, { ...INPUT, runnerName }).catch(() => undefined));
-  expect({ registered: ci.count('register'), left: ci.registrations.has(theirs), pods: compute.pods.size }).toEqual({ registered, left: registered === 1, pods: registered - 1 });
+  await new MockActivityEnvironment({ attempt: 2 }).run(
+    async () =>
+      await provision({ compute, ciServers: ci } as unknown as ActivityPorts, {
+        ...INPUT,
+        runnerName,
+      }).catch(() => undefined),
+  );
+  expect({
+    registered: ci.count('register'),
+    left: ci.registrations.has(theirs),
+    pods: compute.pods.size,
+  }).toEqual({ registered, left: registered === 1, pods: registered - 1 });
 });
 
 describe('while the CI server registers', () => {
-  async function interrupted(reason: 'WORKER_SHUTDOWN' | 'CANCELLED', thenAnswers: boolean): Promise<{ error: unknown; ci: SlowCiServer; compute: FakeCompute }> {
+  async function interrupted(
+    reason: 'WORKER_SHUTDOWN' | 'CANCELLED',
+    thenAnswers: boolean,
+  ): Promise<{ error: unknown; ci: SlowCiServer; compute: FakeCompute }> {
     const [ci, compute] = [new SlowCiServer(), new FakeCompute()];
     const activity = new MockActivityEnvironment({ attempt: 1 });
-    const ended = activity.run(async (input: Placed<ProvisionInput>) => await provision({ compute, ciServers: ci } as unknown as ActivityPorts, input), INPUT).then(
-      () => undefined,
-      (error: unknown) => error,
-    );
+    const ended = activity
+      .run(
+        async (input: Placed<ProvisionInput>) =>
+          await provision({ compute, ciServers: ci } as unknown as ActivityPorts, input),
+        INPUT,
+      )
+      .then(
+        () => undefined,
+        (error: unknown) => error,
+      );
     await ci.asked.promise;
     activity.cancel(reason);
     if (thenAnswers) ci.answered.resolve();
@@ -131,12 +224,18 @@ describe('while the CI server registers', () => {
   test('a worker that has to go hands it back at once: nothing is final', async () => {
     const { error, ci, compute } = await interrupted('WORKER_SHUTDOWN', false);
     expect(error).toMatchObject({ name: 'CancelledFailure', message: 'WORKER_SHUTDOWN' });
-    expect({ registrations: ci.registrations.size, created: compute.created }).toEqual({ registrations: 0, created: [] });
+    expect({ registrations: ci.registrations.size, created: compute.created }).toEqual({
+      registrations: 0,
+      created: [],
+    });
   });
 
   test('called off, it is over once the answer is there, which is given back', async () => {
     const { error, ci, compute } = await interrupted('CANCELLED', true);
     expect(error).toMatchObject({ type: 'ProvisioningOvertaken', nonRetryable: true });
-    expect({ registrations: ci.registrations.size, created: compute.created }).toEqual({ registrations: 0, created: [] });
+    expect({ registrations: ci.registrations.size, created: compute.created }).toEqual({
+      registrations: 0,
+      created: [],
+    });
   });
 });

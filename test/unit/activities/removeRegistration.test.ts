@@ -17,19 +17,51 @@ beforeEach(() => {
 });
 
 async function remove(runner: RemoveRegistrationInput['runner']): Promise<RegistrationRemoval> {
-  const input: RemoveRegistrationInput = { scope: { kind: 'organization', name: 'acme' }, credential: 'default', runner, onBusy: 'return', credentialsRetryMs: 1_000 };
-  return await new MockActivityEnvironment({ attempt: 1 }).run(async () => await removeRegistration({ compute, ciServers: ci } as unknown as ActivityPorts, input));
+  const input: RemoveRegistrationInput = {
+    scope: { kind: 'organization', name: 'acme' },
+    credential: 'default',
+    runner,
+    onBusy: 'return',
+    credentialsRetryMs: 1_000,
+  };
+  return await new MockActivityEnvironment({ attempt: 1 }).run(
+    async () =>
+      await removeRegistration({ compute, ciServers: ci } as unknown as ActivityPorts, input),
+  );
 }
 
 describe('what is not ours stays', () => {
   test.each<[what: string, theirs: string, labels: string[], asked: string, why: string]>([
-    ["somebody else's runner", 'their-big-runner', [], 'their-big-runner', "is no runner of Holdfast's"],
-    ['the id of another runner', 'their-big-runner', [], 'linux-0123456789', 'is not that of linux-0123456789 but of their-big-runner'],
-    ['a runner of another place', 'linux-0123456789', ['holdfast-ffffffffff'], 'linux-0123456789', 'is a runner of another place'],
+    [
+      "somebody else's runner",
+      'their-big-runner',
+      [],
+      'their-big-runner',
+      "is no runner of Holdfast's",
+    ],
+    [
+      'the id of another runner',
+      'their-big-runner',
+      [],
+      'linux-0123456789',
+      'is not that of linux-0123456789 but of their-big-runner',
+    ],
+    [
+      'a runner of another place',
+      'linux-0123456789',
+      ['holdfast-ffffffffff'],
+      'linux-0123456789',
+      'is a runner of another place',
+    ],
   ])('%s, by its id and by its name', async (_what, theirs, labels, asked, why) => {
     const id = ci.connect(theirs, false, labels);
-    await expect(remove({ name: asked, id })).rejects.toMatchObject({ type: 'RegistrationNotOurs', nonRetryable: true, message: expect.stringContaining(why) });
-    if (asked === theirs) await expect(remove({ name: asked })).rejects.toMatchObject({ type: 'RegistrationNotOurs' });
+    await expect(remove({ name: asked, id })).rejects.toMatchObject({
+      type: 'RegistrationNotOurs',
+      nonRetryable: true,
+      message: expect.stringContaining(why),
+    });
+    if (asked === theirs)
+      await expect(remove({ name: asked })).rejects.toMatchObject({ type: 'RegistrationNotOurs' });
     expect(ci.registrations.has(id)).toBe(true);
     expect(ci.count('remove')).toBe(0);
   });
@@ -42,9 +74,16 @@ describe('what is ours goes', () => {
     const name = 'looked-at-0123456789';
     const id = ci.connect(name, true, [placeLabel(placeName(await compute.place()))]);
     ci.setBusy(name, true);
-    expect([await remove({ name, id }), await remove({ name, id })]).toEqual([expect.objectContaining({ answer: 'busy' }), expect.objectContaining({ answer: 'busy' })]);
+    expect([await remove({ name, id }), await remove({ name, id })]).toEqual([
+      expect.objectContaining({ answer: 'busy' }),
+      expect.objectContaining({ answer: 'busy' }),
+    ]);
     ci.setBusy(name, false);
-    expect(await remove({ name, id })).toMatchObject({ answer: 'removed', runnerId: id, attempts: 1 });
+    expect(await remove({ name, id })).toMatchObject({
+      answer: 'removed',
+      runnerId: id,
+      attempts: 1,
+    });
     expect(seen()).toEqual(['find', 'remove', 'remove', 'remove']);
   });
 
@@ -53,11 +92,16 @@ describe('what is ours goes', () => {
     const id = ci.connect(name);
     expect(await remove({ name, id })).toMatchObject({ answer: 'removed' });
     const theirs = ci.connect('their-big-runner');
-    await expect(remove({ name, id: theirs })).rejects.toMatchObject({ type: 'RegistrationNotOurs' });
+    await expect(remove({ name, id: theirs })).rejects.toMatchObject({
+      type: 'RegistrationNotOurs',
+    });
   });
 
   test('or has gone: only the answer to its removal says so', async () => {
-    expect(await remove({ name: 'gone-0123456789', id: 7 })).toMatchObject({ answer: 'absent', runnerId: 7 });
+    expect(await remove({ name: 'gone-0123456789', id: 7 })).toMatchObject({
+      answer: 'absent',
+      runnerId: 7,
+    });
     expect(await remove({ name: 'gone-0123456789' })).toMatchObject({ answer: 'unlisted' });
     expect(seen()).toEqual(['find', 'remove', 'find']);
   });

@@ -11,7 +11,12 @@ import { grpcError } from '../../support/grpcError.ts';
 
 const word = (kind: 'ended' | 'online' | 'busy', id: string, set = 'linux'): SetWord => ({
   set,
-  word: { kind, workflowId: id, runnerName: id, ...(kind === 'ended' ? { outcome: 'succeeded', wasOnline: true, ranJob: true } : {}) } as RunnerWord,
+  word: {
+    kind,
+    workflowId: id,
+    runnerName: id,
+    ...(kind === 'ended' ? { outcome: 'succeeded', wasOnline: true, ranJob: true } : {}),
+  } as RunnerWord,
 });
 
 beforeEach(() => void jest.useFakeTimers({ now: 1_000_000 }));
@@ -21,7 +26,9 @@ afterEach(() => void jest.useRealTimers());
 const CALLED_OFF_WITH = new AsyncLocalStorage<string>();
 
 /** Told in an activity whose client does with each signal what `signal` says. */
-function telling(signal: (to: string, news: TimedRunnerNews[]) => Promise<void> = async () => undefined) {
+function telling(
+  signal: (to: string, news: TimedRunnerNews[]) => Promise<void> = async () => undefined,
+) {
   const sent: string[] = [];
   let activities = 0;
   const batches = new RunnerNewsBatches({ pauseMs: 250, lazyMs: 500 });
@@ -29,7 +36,9 @@ function telling(signal: (to: string, news: TimedRunnerNews[]) => Promise<void> 
     getHandle: (to: string) => ({
       signal: async (_signal: unknown, { news }: { news: TimedRunnerNews[] }): Promise<void> => {
         expect(CALLED_OFF_WITH.getStore()).toBeUndefined();
-        sent.push(`${to} ${Date.now() - 1_000_000}: ${news.map(({ kind, workflowId, at }) => `${kind} ${workflowId} ${at - 1_000_000}`).join(', ')}`);
+        sent.push(
+          `${to} ${Date.now() - 1_000_000}: ${news.map(({ kind, workflowId, at }) => `${kind} ${workflowId} ${at - 1_000_000}`).join(', ')}`,
+        );
         await signal(to, news);
       },
     }),
@@ -37,10 +46,18 @@ function telling(signal: (to: string, news: TimedRunnerNews[]) => Promise<void> 
   const client = {
     workflow,
     withDeadline: async (_deadline: number, run: () => unknown) => await run(),
-    withAbortSignal: async (_signal: AbortSignal, run: () => unknown) => await CALLED_OFF_WITH.run(`activity ${++activities}`, run),
+    withAbortSignal: async (_signal: AbortSignal, run: () => unknown) =>
+      await CALLED_OFF_WITH.run(`activity ${++activities}`, run),
   } as unknown as Client;
-  const environment = new MockActivityEnvironment({}, { client, logger: new DefaultLogger('ERROR', () => undefined) });
-  return { sent, tell: async (told: SetWord): Promise<void> => await environment.run(async () => await batches.tell(told)) };
+  const environment = new MockActivityEnvironment(
+    {},
+    { client, logger: new DefaultLogger('ERROR', () => undefined) },
+  );
+  return {
+    sent,
+    tell: async (told: SetWord): Promise<void> =>
+      await environment.run(async () => await batches.tell(told)),
+  };
 }
 
 describe('a batch', () => {
@@ -63,7 +80,10 @@ describe('a batch', () => {
     const second = tell(word('online', 'c'));
     await jest.advanceTimersByTimeAsync(100);
     await Promise.all([second, tell(word('ended', 'a'))]);
-    expect(sent).toEqual(['set-linux 500: online a 0, online b 0', 'set-linux 600: online c 500, ended a 600']);
+    expect(sent).toEqual([
+      'set-linux 500: online a 0, online b 0',
+      'set-linux 600: online c 500, ended a 600',
+    ]);
   });
 
   test('each set has its own', async () => {
@@ -74,7 +94,9 @@ describe('a batch', () => {
 
   test('no signal is longer than Temporal likes', async () => {
     const { sent, tell } = telling();
-    const all = Promise.all(Array.from({ length: 450 }, async (_, index) => await tell(word('ended', `r${index}`))));
+    const all = Promise.all(
+      Array.from({ length: 450 }, async (_, index) => await tell(word('ended', `r${index}`))),
+    );
     await jest.advanceTimersByTimeAsync(2_000);
     await all;
     expect(sent.map((signal) => signal.split(',').length)).toEqual([1, 200, 200, 49]);
@@ -83,13 +105,17 @@ describe('a batch', () => {
 
 describe('news that does not arrive', () => {
   test('a set that is gone is nobody’s failure', async () => {
-    const { tell } = telling(async () => await Promise.reject(new WorkflowNotFoundError('gone', 'set-linux', undefined)));
+    const { tell } = telling(
+      async () => await Promise.reject(new WorkflowNotFoundError('gone', 'set-linux', undefined)),
+    );
     await expect(tell(word('ended', 'a'))).resolves.toBeUndefined();
   });
 
   test('Temporal that is away is: whoever told tells again', async () => {
     let away = true;
-    const { sent, tell } = telling(async () => (away ? await Promise.reject(grpcError(14)) : undefined));
+    const { sent, tell } = telling(async () =>
+      away ? await Promise.reject(grpcError(14)) : undefined,
+    );
     await expect(tell(word('ended', 'a'))).rejects.toThrow('refused');
     away = false;
     const again = tell(word('ended', 'a'));
@@ -100,7 +126,10 @@ describe('news that does not arrive', () => {
 
   test('whoever has waited too long tells again: its news does not go twice, nor before what is new', async () => {
     let answers = (): void => undefined;
-    const { sent, tell } = telling(async () => await (sent.length === 1 ? new Promise<void>((resolve) => (answers = resolve)) : undefined));
+    const { sent, tell } = telling(
+      async () =>
+        await (sent.length === 1 ? new Promise<void>((resolve) => (answers = resolve)) : undefined),
+    );
     const first = tell(word('ended', 'a'));
     const late = tell(word('ended', 'b')).catch(String);
     await jest.advanceTimersByTimeAsync(10_001);
@@ -113,11 +142,23 @@ describe('news that does not arrive', () => {
   });
 
   test('one that Temporal refuses for good keeps no other from being told', async () => {
-    const { sent, tell } = telling(async (_to, news) => (news.some(({ workflowId }) => workflowId === 'bad') ? await Promise.reject(grpcError(3)) : undefined));
+    const { sent, tell } = telling(async (_to, news) =>
+      news.some(({ workflowId }) => workflowId === 'bad')
+        ? await Promise.reject(grpcError(3))
+        : undefined,
+    );
     await tell(word('ended', 'a'));
-    const others = Promise.all([tell(word('ended', 'b')), tell(word('ended', 'bad')), tell(word('ended', 'c'))]);
+    const others = Promise.all([
+      tell(word('ended', 'b')),
+      tell(word('ended', 'bad')),
+      tell(word('ended', 'c')),
+    ]);
     await jest.advanceTimersByTimeAsync(250);
     await others;
-    expect(sent.slice(2)).toEqual(['set-linux 250: ended b 0', 'set-linux 250: ended bad 0', 'set-linux 250: ended c 0']);
+    expect(sent.slice(2)).toEqual([
+      'set-linux 250: ended b 0',
+      'set-linux 250: ended bad 0',
+      'set-linux 250: ended c 0',
+    ]);
   });
 });

@@ -9,22 +9,63 @@ const night = { cron: '30 2 * * *', timeZone: 'Europe/Berlin', durationMs: 2 * H
 describe('the schedule that holds', () => {
   test.each([
     ['before it begins', [office], '2026-11-23T06:59:59Z', { until: '2026-11-23T07:00:00Z' }],
-    ['the moment it begins', [office], '2026-11-23T07:00:00Z', { index: 0, until: '2026-11-23T17:00:00Z' }],
-    ['while it lasts', [office], '2026-11-23T12:34:56Z', { index: 0, until: '2026-11-23T17:00:00Z' }],
+    [
+      'the moment it begins',
+      [office],
+      '2026-11-23T07:00:00Z',
+      { index: 0, until: '2026-11-23T17:00:00Z' },
+    ],
+    [
+      'while it lasts',
+      [office],
+      '2026-11-23T12:34:56Z',
+      { index: 0, until: '2026-11-23T17:00:00Z' },
+    ],
     ['the moment it ends', [office], '2026-11-23T17:00:00Z', { until: '2026-11-24T07:00:00Z' }],
     ['at the weekend', [office], '2026-11-21T10:00:00Z', { until: '2026-11-23T07:00:00Z' }],
-    ['in summer, by the clock on the wall', [office], '2026-07-06T06:30:00Z', { index: 0, until: '2026-07-06T16:00:00Z' }],
-    ['the first that holds wins', [night, office], '2026-11-23T12:00:00Z', { index: 1, until: '2026-11-23T17:00:00Z' }],
-    ['of two the first, and it may begin meanwhile', [{ ...office, cron: '0 14 * * *', durationMs: HOUR }, office], '2026-11-23T12:00:00Z', { index: 1, until: '2026-11-23T13:00:00Z' }],
-    ['a time that the clock skips in spring', [night], '2026-03-29T01:30:00Z', { index: 0, until: '2026-03-29T03:00:00Z' }],
-    ['a time that the clock has twice in autumn is one start', [night], '2026-10-25T01:45:00Z', { index: 0, until: '2026-10-25T02:30:00Z' }],
-    ['starts that overlap hold on', [{ cron: '0 * * * *', timeZone: 'UTC', durationMs: 90 * 60_000 }], '2026-11-23T12:10:00Z', { index: 0 }],
+    [
+      'in summer, by the clock on the wall',
+      [office],
+      '2026-07-06T06:30:00Z',
+      { index: 0, until: '2026-07-06T16:00:00Z' },
+    ],
+    [
+      'the first that holds wins',
+      [night, office],
+      '2026-11-23T12:00:00Z',
+      { index: 1, until: '2026-11-23T17:00:00Z' },
+    ],
+    [
+      'of two the first, and it may begin meanwhile',
+      [{ ...office, cron: '0 14 * * *', durationMs: HOUR }, office],
+      '2026-11-23T12:00:00Z',
+      { index: 1, until: '2026-11-23T13:00:00Z' },
+    ],
+    [
+      'a time that the clock skips in spring',
+      [night],
+      '2026-03-29T01:30:00Z',
+      { index: 0, until: '2026-03-29T03:00:00Z' },
+    ],
+    [
+      'a time that the clock has twice in autumn is one start',
+      [night],
+      '2026-10-25T01:45:00Z',
+      { index: 0, until: '2026-10-25T02:30:00Z' },
+    ],
+    [
+      'starts that overlap hold on',
+      [{ cron: '0 * * * *', timeZone: 'UTC', durationMs: 90 * 60_000 }],
+      '2026-11-23T12:10:00Z',
+      { index: 0 },
+    ],
     ['none', [], '2026-11-23T12:00:00Z', {}],
   ])('%s', (_what, schedules, now, { until, ...expected }: { index?: number; until?: string }) => {
     const found = scheduleNow(schedules, at(now));
     expect(found).toMatchObject(expected);
     expect(found.index).toBe(expected.index);
-    if (until !== undefined) expect(new Date(found.until ?? 0).toISOString()).toBe(new Date(until).toISOString());
+    if (until !== undefined)
+      expect(new Date(found.until ?? 0).toISOString()).toBe(new Date(until).toISOString());
   });
 
   test('what overlaps without end is asked again, later', () => {

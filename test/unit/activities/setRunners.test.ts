@@ -1,5 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
-import { WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError, type Client, type WorkflowStartOptions } from '@temporalio/client';
+import {
+  WorkflowExecutionAlreadyStartedError,
+  WorkflowNotFoundError,
+  type Client,
+  type WorkflowStartOptions,
+} from '@temporalio/client';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
 import { drainRunners } from '../../../activities/sets/drainRunners.ts';
@@ -7,16 +12,26 @@ import { findGone } from '../../../activities/sets/findGone.ts';
 import { startRunners } from '../../../activities/sets/startRunners.ts';
 import { grpcError } from '../../support/grpcError.ts';
 
-
 /** Runs an activity whose client has these workflows. */
 async function withClient<T>(workflow: object, run: () => Promise<T>): Promise<T> {
-  const client = { workflow, withDeadline: async (_deadline: number, run: () => unknown) => await run(), withAbortSignal: async (_signal: AbortSignal, run: () => unknown) => await run() };
-  const environment = new MockActivityEnvironment({ taskQueue: 'holdfast' }, { client: client as unknown as Client, logger: new DefaultLogger('ERROR', () => undefined) });
+  const client = {
+    workflow,
+    withDeadline: async (_deadline: number, run: () => unknown) => await run(),
+    withAbortSignal: async (_signal: AbortSignal, run: () => unknown) => await run(),
+  };
+  const environment = new MockActivityEnvironment(
+    { taskQueue: 'holdfast' },
+    { client: client as unknown as Client, logger: new DefaultLogger('ERROR', () => undefined) },
+  );
   return await environment.run<[], T, () => Promise<T>>(run);
 }
 
 describe('starting the runners of a set', () => {
-  const start = async (outcome: (workflowId: string) => unknown, started: WorkflowStartOptions[] = [], tells = false): ReturnType<typeof startRunners> => {
+  const start = async (
+    outcome: (workflowId: string) => unknown,
+    started: WorkflowStartOptions[] = [],
+    tells = false,
+  ): ReturnType<typeof startRunners> => {
     const workflow = {
       start: async (_type: string, options: WorkflowStartOptions) => {
         started.push(options);
@@ -24,28 +39,62 @@ describe('starting the runners of a set', () => {
         if (error !== undefined) throw error;
       },
     };
-    const runners = [{ workflowId: 'runner-linux-a', slot: 0 }, { workflowId: 'runner-linux-b' }, { workflowId: 'runner-linux-c' }];
-    return await withClient(workflow, async () => await startRunners({ set: 'linux', generation: 'g1', ephemeral: true, tellsBusy: tells, tellsEndEarly: tells, priority: 'normal', template: { organization: 'acme' }, runners }));
+    const runners = [
+      { workflowId: 'runner-linux-a', slot: 0 },
+      { workflowId: 'runner-linux-b' },
+      { workflowId: 'runner-linux-c' },
+    ];
+    return await withClient(
+      workflow,
+      async () =>
+        await startRunners({
+          set: 'linux',
+          generation: 'g1',
+          ephemeral: true,
+          tellsBusy: tells,
+          tellsEndEarly: tells,
+          priority: 'normal',
+          template: { organization: 'acme' },
+          runners,
+        }),
+    );
   };
 
   test('each has its id, the queue of the set, its template and a memo', async () => {
     const started: WorkflowStartOptions[] = [];
     expect(await start(() => undefined, started)).toEqual({ at: expect.any(Number), refused: [] });
     expect(started).toHaveLength(3);
-    expect(started[0]).toMatchObject({ workflowId: 'runner-linux-a', taskQueue: 'holdfast', args: [{ organization: 'acme', set: 'linux' }], memo: { ofSet: { generation: 'g1', ephemeral: true, slot: 0 } }, requestEagerStart: true });
+    expect(started[0]).toMatchObject({
+      workflowId: 'runner-linux-a',
+      taskQueue: 'holdfast',
+      args: [{ organization: 'acme', set: 'linux' }],
+      memo: { ofSet: { generation: 'g1', ephemeral: true, slot: 0 } },
+      requestEagerStart: true,
+    });
     expect(started[1]?.memo).toEqual({ ofSet: { generation: 'g1', ephemeral: true } });
     await start(() => undefined, started, true);
-    expect(started.at(-1)?.memo).toEqual({ ofSet: { generation: 'g1', ephemeral: true, tellsBusy: true, tellsEndEarly: true } });
+    expect(started.at(-1)?.memo).toEqual({
+      ofSet: { generation: 'g1', ephemeral: true, tellsBusy: true, tellsEndEarly: true },
+    });
   });
 
   test('one that was started before is as good; one that Temporal refuses for good comes back with the reason', async () => {
-    const outcome = (id: string): unknown => ({ 'runner-linux-a': new WorkflowExecutionAlreadyStartedError('started', id, 'runner'), 'runner-linux-b': grpcError(3, 'memo too large') })[id];
-    expect(await start(outcome)).toMatchObject({ refused: ['runner-linux-b'], why: 'Temporal refused the runner: memo too large' });
+    const outcome = (id: string): unknown =>
+      ({
+        'runner-linux-a': new WorkflowExecutionAlreadyStartedError('started', id, 'runner'),
+        'runner-linux-b': grpcError(3, 'memo too large'),
+      })[id];
+    expect(await start(outcome)).toMatchObject({
+      refused: ['runner-linux-b'],
+      why: 'Temporal refused the runner: memo too large',
+    });
   });
 
   test('anything else is tried again, after all the others were tried', async () => {
     const started: WorkflowStartOptions[] = [];
-    await expect(start((id) => (id === 'runner-linux-a' ? grpcError(14, 'unavailable') : undefined), started)).rejects.toThrow('refused');
+    await expect(
+      start((id) => (id === 'runner-linux-a' ? grpcError(14, 'unavailable') : undefined), started),
+    ).rejects.toThrow('refused');
     expect(started).toHaveLength(3);
   });
 });
@@ -61,13 +110,20 @@ describe('draining a runner of a set', () => {
         if (failure !== undefined) throw failure;
       },
     };
-    const { gone } = await withClient({ getHandle: () => handle }, async () => await drainRunners({ runners: [{ workflowId: 'runner-linux-a', why: 'idle' }] }));
+    const { gone } = await withClient(
+      { getHandle: () => handle },
+      async () => await drainRunners({ runners: [{ workflowId: 'runner-linux-a', why: 'idle' }] }),
+    );
     return { gone, signalled };
   };
   const asked = [{ mode: 'drain', retire: true, reason: 'idle' }];
 
   test.each([
-    ['it is asked in a way that it cannot refuse, to leave in good order', undefined, { gone: [], signalled: asked }],
+    [
+      'it is asked in a way that it cannot refuse, to leave in good order',
+      undefined,
+      { gone: [], signalled: asked },
+    ],
     ['it has ended', ended, { gone: ['runner-linux-a'], signalled: asked }],
   ])('%s', async (_what, failure, expected) => {
     expect(await drain(failure)).toEqual(expected);
@@ -80,19 +136,30 @@ describe('draining a runner of a set', () => {
 
 describe('runners that no list has', () => {
   test('are gone when Temporal itself says that they have ended, or knows none', async () => {
-    const handles: Record<string, unknown> = { 'runner-a': { status: { name: 'RUNNING' } }, 'runner-b': { status: { name: 'COMPLETED' } }, 'runner-c': ended };
+    const handles: Record<string, unknown> = {
+      'runner-a': { status: { name: 'RUNNING' } },
+      'runner-b': { status: { name: 'COMPLETED' } },
+      'runner-c': ended,
+    };
     const getHandle = (workflowId: string) => ({
       describe: async () => {
         if (handles[workflowId] instanceof Error) throw handles[workflowId];
         return handles[workflowId];
       },
     });
-    const { gone } = await withClient({ getHandle }, async () => await findGone({ workflowIds: ['runner-a', 'runner-b', 'runner-c'] }));
+    const { gone } = await withClient(
+      { getHandle },
+      async () => await findGone({ workflowIds: ['runner-a', 'runner-b', 'runner-c'] }),
+    );
     expect(gone).toEqual(['runner-b', 'runner-c']);
   });
 
   test('are asked for again when Temporal does not answer', async () => {
-    const getHandle = () => ({ describe: async () => Promise.reject(grpcError(14, 'unavailable')) });
-    await expect(withClient({ getHandle }, async () => await findGone({ workflowIds: ['runner-a'] }))).rejects.toThrow('refused');
+    const getHandle = () => ({
+      describe: async () => Promise.reject(grpcError(14, 'unavailable')),
+    });
+    await expect(
+      withClient({ getHandle }, async () => await findGone({ workflowIds: ['runner-a'] })),
+    ).rejects.toThrow('refused');
   });
 });

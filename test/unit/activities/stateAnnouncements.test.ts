@@ -2,14 +2,26 @@
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import type { WaitCompleter } from '../../../activities/ports.ts';
 import { TaskQueue } from '../../../activities/taskQueue.ts';
-import { StateAnnouncements, type AnnouncementPace } from '../../../activities/watcher/stateAnnouncements.ts';
+import {
+  StateAnnouncements,
+  type AnnouncementPace,
+} from '../../../activities/watcher/stateAnnouncements.ts';
 import type { PodStateEvent } from '../../../core/contract/index.ts';
 import type { PodView } from '../../../core/domain/pod.ts';
 
 beforeEach(() => void jest.useFakeTimers({ now: Date.parse('2026-03-01T12:00:00Z') }));
 afterEach(() => void jest.useRealTimers());
 
-const POD: PodView = { name: 'p', uid: 'u', workflowId: 'w', scheduled: true, createdAt: '', ended: false, gone: false, terminating: false };
+const POD: PodView = {
+  name: 'p',
+  uid: 'u',
+  workflowId: 'w',
+  scheduled: true,
+  createdAt: '',
+  ended: false,
+  gone: false,
+  terminating: false,
+};
 
 function world(pace?: AnnouncementPace, heldMs = 0) {
   const told: string[] = [];
@@ -21,7 +33,16 @@ function world(pace?: AnnouncementPace, heldMs = 0) {
   const queue = new TaskQueue(64, (error) => {
     throw error;
   });
-  return { told, forMs, states: new StateAnnouncements(queue, { signalPodState } as unknown as WaitCompleter, heldMs, pace) };
+  return {
+    told,
+    forMs,
+    states: new StateAnnouncements(
+      queue,
+      { signalPodState } as unknown as WaitCompleter,
+      heldMs,
+      pace,
+    ),
+  };
 }
 
 test('a pod that flaps for an hour tells no more than its burst and one a minute, and in the end what it is', async () => {
@@ -45,7 +66,9 @@ test('a pod that has been quiet for an hour has its burst again, and is no other
     await jest.advanceTimersByTimeAsync(0);
     return told.length;
   };
-  expect([await flap(POD), await flap(POD), await flap({ ...POD, name: 'q', uid: 'v' })]).toEqual([2, 0, 2]);
+  expect([await flap(POD), await flap(POD), await flap({ ...POD, name: 'q', uid: 'v' })]).toEqual([
+    2, 0, 2,
+  ]);
   await jest.advanceTimersByTimeAsync(3_600_000);
   expect(await flap(POD)).toBe(2);
   states.stop();

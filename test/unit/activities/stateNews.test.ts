@@ -3,7 +3,17 @@ import { stateNews } from '../../../activities/watcher/stateAnnouncements.ts';
 import type { PodView } from '../../../core/domain/pod.ts';
 
 const NOW = Date.parse('2026-03-01T12:00:00Z');
-const seen = (fields: Partial<PodView>): PodView => ({ name: 'p', uid: 'u', workflowId: 'w', scheduled: true, createdAt: '', ended: false, gone: false, terminating: false, ...fields });
+const seen = (fields: Partial<PodView>): PodView => ({
+  name: 'p',
+  uid: 'u',
+  workflowId: 'w',
+  scheduled: true,
+  createdAt: '',
+  ended: false,
+  gone: false,
+  terminating: false,
+  ...fields,
+});
 const idle = seen({ online: true, busy: false });
 const busy = seen({ online: true, busy: true });
 const unknown = (busyFrom: string) => seen({ online: true, busyFrom });
@@ -16,11 +26,26 @@ describe('a state is news', () => {
     ['busy, as before', busy, busy, undefined],
     ['idle, after busy', idle, busy, 'idle'],
     ['idle, as before', idle, idle, undefined],
-    ['idle, when it comes online: its wait says so', idle, seen({ online: false, busy: false }), undefined],
+    [
+      'idle, when it comes online: its wait says so',
+      idle,
+      seen({ online: false, busy: false }),
+      undefined,
+    ],
     ['idle, seen for the first time', idle, undefined, undefined],
     ['idle, seen for the first time, and it may have had a job', reusableIdle, undefined, 'idle'],
-    ['not known yet', unknown('2026-03-01T12:00:01Z'), seen({ online: false, busy: false }), undefined],
-    ['busy for want of another word', unknown('2026-03-01T11:59:59Z'), seen({ online: false, busy: false }), 'busy'],
+    [
+      'not known yet',
+      unknown('2026-03-01T12:00:01Z'),
+      seen({ online: false, busy: false }),
+      undefined,
+    ],
+    [
+      'busy for want of another word',
+      unknown('2026-03-01T11:59:59Z'),
+      seen({ online: false, busy: false }),
+      'busy',
+    ],
     ['ended', seen({ online: true, busy: true, ended: true }), idle, undefined],
     ['it does not tell', seen({}), undefined, undefined],
   ])('%s', (_what, pod, previous, news) => {

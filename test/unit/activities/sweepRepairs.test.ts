@@ -3,7 +3,15 @@ import { describe, expect, test } from '@jest/globals';
 import type { OwnedDeletion, OwnedObjects } from '../../../activities/ownedObjects.ts';
 import { CiServerError, type CiRunner } from '../../../activities/ports.ts';
 import { carryOut } from '../../../activities/sweep/carryOut.ts';
-import { repairPod, repairRegistration, repairResource, replaceHung, stopStep, terminateLife, type RepairTools } from '../../../activities/sweep/repairs.ts';
+import {
+  repairPod,
+  repairRegistration,
+  repairResource,
+  replaceHung,
+  stopStep,
+  terminateLife,
+  type RepairTools,
+} from '../../../activities/sweep/repairs.ts';
 import type { LifeInput } from '../../../activities/sweep/temporalLives.ts';
 import { FORCED_TO_FAIL, type SweepMark } from '../../../core/contract/index.ts';
 import type { Finding } from '../../../core/sweep/decideSweep.ts';
@@ -12,7 +20,19 @@ import { objectMark } from '../../../core/sweep/objectMark.ts';
 import type { OwnedObject } from '../../../core/sweep/ownedObject.ts';
 import { FakeCiServer } from '../../support/fakeCiServer.ts';
 import { FakeCompute } from '../../support/fakeCompute.ts';
-import { MINUTE, NOW, RUNNING, SPEC, TERMINATED, UNKNOWN, ago, ghost, life, object, pod } from '../../support/sweptThings.ts';
+import {
+  MINUTE,
+  NOW,
+  RUNNING,
+  SPEC,
+  TERMINATED,
+  UNKNOWN,
+  ago,
+  ghost,
+  life,
+  object,
+  pod,
+} from '../../support/sweptThings.ts';
 
 /** What the repairs see now, and what they did. */
 class Seen {
@@ -22,9 +42,16 @@ class Seen {
   facts: LifeFacts = TERMINATED;
   /** The life has a running runner of the name that is asked for. */
   runs = false;
-  input: LifeInput | undefined = { resumes: false, at: { scope: { kind: 'organization', name: 'acme' }, credential: 'default' } };
+  input: LifeInput | undefined = {
+    resumes: false,
+    at: { scope: { kind: 'organization', name: 'acme' }, credential: 'default' },
+  };
   /** Of the life's workflow, as it is described. */
-  described = { status: { name: 'RUNNING' }, runId: 'r', raw: { pendingWorkflowTask: { scheduledTime: { seconds: 1 } } } };
+  described = {
+    status: { name: 'RUNNING' },
+    runId: 'r',
+    raw: { pendingWorkflowTask: { scheduledTime: { seconds: 1 } } },
+  };
   pollers: object[] = [];
   readonly deletions: OwnedDeletion[] = [];
   /** Of the step, if it is one. */
@@ -45,13 +72,42 @@ class Seen {
       withDeadline: async (_deadline: number, run: () => Promise<unknown>) => await run(),
       workflowService: { describeTaskQueue: async () => ({ pollers: this.pollers }) },
       workflow: {
-        start: async (_type: string, { workflowId, args, staticSummary }: { workflowId: string; args: unknown[]; staticSummary: string }) => void this.handedOn.push({ id: workflowId, input: args[0], summary: staticSummary }),
-        getHandle: () => ({ terminate: async (reason: string) => void this.terminations.push(reason), signal: async ({ name }: { name: string }, body: unknown) => void this.signals.push([name, body]) }),
+        start: async (
+          _type: string,
+          {
+            workflowId,
+            args,
+            staticSummary,
+          }: { workflowId: string; args: unknown[]; staticSummary: string },
+        ) => void this.handedOn.push({ id: workflowId, input: args[0], summary: staticSummary }),
+        getHandle: () => ({
+          terminate: async (reason: string) => void this.terminations.push(reason),
+          signal: async ({ name }: { name: string }, body: unknown) =>
+            void this.signals.push([name, body]),
+        }),
       },
     };
-    const lives = { life: async () => this.facts, runs: async () => this.runs, describe: async () => this.described, input: async () => this.input, job: async () => this.job };
+    const lives = {
+      life: async () => this.facts,
+      runs: async () => this.runs,
+      describe: async () => this.described,
+      input: async () => this.input,
+      job: async () => this.job,
+    };
     const logger = { info: () => undefined, warn: () => undefined };
-    return { sources: { compute: this.compute, ciServers: this.ciServer, client, taskQueue: 'q', logger, resources: 'required' }, spec: SPEC, owned, lives } as unknown as RepairTools;
+    return {
+      sources: {
+        compute: this.compute,
+        ciServers: this.ciServer,
+        client,
+        taskQueue: 'q',
+        logger,
+        resources: 'required',
+      },
+      spec: SPEC,
+      owned,
+      lives,
+    } as unknown as RepairTools;
   }
 }
 
@@ -61,14 +117,26 @@ const marked = { mark: objectMark('orphaned pod', 'why', NOW - MINUTE) };
 const aliveOrphan = pod({}, { ...marked, registration: undefined as never });
 
 describe('a pod', () => {
-  const repair = async (seen: Seen, found = aliveOrphan) => await repairPod(seen.tools(), { as: 'orphaned pod', reason: 'why', subject: 'object', object: found, step: 'repair' });
+  const repair = async (seen: Seen, found = aliveOrphan) =>
+    await repairPod(seen.tools(), {
+      as: 'orphaned pod',
+      reason: 'why',
+      subject: 'object',
+      object: found,
+      step: 'repair',
+    });
 
   test.each<[what: string, now: OwnedObject | undefined, facts: LifeFacts, expected: object]>([
     ['is gone', undefined, TERMINATED, CHANGED],
     ['has lost its mark', pod(), TERMINATED, CHANGED],
     ['has a running workflow after all: visibility was late', aliveOrphan, RUNNING, CHANGED],
     ['is held since', { ...aliveOrphan, held: true }, TERMINATED, { kind: 'skipped', why: 'held' }],
-    ['is being evicted since', pod({ disruption: 'EvictionByEvictionAPI' }, marked), TERMINATED, { kind: 'skipped', why: 'mid-flight' }],
+    [
+      'is being evicted since',
+      pod({ disruption: 'EvictionByEvictionAPI' }, marked),
+      TERMINATED,
+      { kind: 'skipped', why: 'mid-flight' },
+    ],
   ])('that %s is not touched', async (_what, now, facts, expected) => {
     const seen = new Seen();
     Object.assign(seen, { now, facts });
@@ -103,30 +171,94 @@ describe('a pod', () => {
     const seen = new Seen();
     seen.ciServer.connect('w-0123456789', false);
     seen.now = pod({}, { ...marked, registration: { name: 'w-0123456789' } });
-    expect(await repair(seen)).toMatchObject({ kind: 'repaired', note: expect.stringContaining('was removed') });
+    expect(await repair(seen)).toMatchObject({
+      kind: 'repaired',
+      note: expect.stringContaining('was removed'),
+    });
     expect(seen.ciServer.registrations.size).toBe(0);
-    expect(seen.handedOn).toEqual([{ id: 'deregistration-w-0123456789', summary: FORCED_TO_FAIL, input: { organization: 'acme', credential: 'default', runner: { name: 'w-0123456789' }, reason: FORCED_TO_FAIL } }]);
+    expect(seen.handedOn).toEqual([
+      {
+        id: 'deregistration-w-0123456789',
+        summary: FORCED_TO_FAIL,
+        input: {
+          organization: 'acme',
+          credential: 'default',
+          runner: { name: 'w-0123456789' },
+          reason: FORCED_TO_FAIL,
+        },
+      },
+    ]);
   });
 
   test('is stopped although the CI server does not answer, and its registration handed on', async () => {
     const seen = new Seen();
-    seen.ciServer.script.push({ method: 'remove', answer: new CiServerError('unavailable', 'no answer') });
-    seen.now = pod({ ended: true }, { ...marked, registration: { name: 'w-0123456789', id: 7, scope: { kind: 'organization', name: 'acme' }, credential: 'default' } });
-    expect(await repair(seen)).toMatchObject({ kind: 'repaired', note: expect.stringContaining('no answer') });
-    expect([seen.deletions, seen.handedOn.map(({ id }) => id)]).toEqual([[{}], ['deregistration-w-0123456789']]);
+    seen.ciServer.script.push({
+      method: 'remove',
+      answer: new CiServerError('unavailable', 'no answer'),
+    });
+    seen.now = pod(
+      { ended: true },
+      {
+        ...marked,
+        registration: {
+          name: 'w-0123456789',
+          id: 7,
+          scope: { kind: 'organization', name: 'acme' },
+          credential: 'default',
+        },
+      },
+    );
+    expect(await repair(seen)).toMatchObject({
+      kind: 'repaired',
+      note: expect.stringContaining('no answer'),
+    });
+    expect([seen.deletions, seen.handedOn.map(({ id }) => id)]).toEqual([
+      [{}],
+      ['deregistration-w-0123456789'],
+    ]);
   });
 
   test('whose workflow Temporal has forgotten: its registration is where its own notes say', async () => {
     const seen = new Seen();
     Object.assign(seen, { facts: UNKNOWN, input: undefined });
-    seen.now = pod({}, { ...marked, registration: { name: 'w-0123456789', id: 7, scope: { kind: 'repository', name: 'acme/app' }, credential: 'app' } });
+    seen.now = pod(
+      {},
+      {
+        ...marked,
+        registration: {
+          name: 'w-0123456789',
+          id: 7,
+          scope: { kind: 'repository', name: 'acme/app' },
+          credential: 'app',
+        },
+      },
+    );
     await repair(seen);
-    expect(seen.handedOn).toMatchObject([{ input: { repository: 'acme/app', credential: 'app', runner: { name: 'w-0123456789', id: 7 } } }]);
+    expect(seen.handedOn).toMatchObject([
+      {
+        input: {
+          repository: 'acme/app',
+          credential: 'app',
+          runner: { name: 'w-0123456789', id: 7 },
+        },
+      },
+    ]);
   });
 
   test('that had ended, and whose registration was removed: nothing is left to hand on', async () => {
     const seen = new Seen();
-    seen.now = pod({ ended: true }, { ...marked, registration: { name: 'w-0123456789', id: 7, scope: { kind: 'organization', name: 'acme' }, credential: 'default' } });
+    seen.now = pod(
+      { ended: true },
+      {
+        ...marked,
+        registration: {
+          name: 'w-0123456789',
+          id: 7,
+          scope: { kind: 'organization', name: 'acme' },
+          credential: 'default',
+        },
+      },
+    );
     expect(await repair(seen)).toEqual({ kind: 'repaired' });
     expect(seen.handedOn).toEqual([]);
   });
@@ -134,7 +266,12 @@ describe('a pod', () => {
 
 describe('a Secret', () => {
   const found = object({ mark: objectMark('orphaned resource', 'why', NOW - MINUTE) });
-  const repair = async (seen: Seen, pods: OwnedObject[] = []) => await repairResource(seen.tools(), { as: 'orphaned resource', reason: 'why', subject: 'object', object: found, step: 'repair' }, async () => pods);
+  const repair = async (seen: Seen, pods: OwnedObject[] = []) =>
+    await repairResource(
+      seen.tools(),
+      { as: 'orphaned resource', reason: 'why', subject: 'object', object: found, step: 'repair' },
+      async () => pods,
+    );
 
   test('is deleted', async () => {
     const seen = new Seen();
@@ -142,7 +279,15 @@ describe('a Secret', () => {
     expect([await repair(seen), seen.deletions]).toEqual([{ kind: 'repaired' }, [{}]]);
   });
 
-  test.each<[what: string, now: OwnedObject | undefined, facts: LifeFacts, pods: OwnedObject[], expected: object]>([
+  test.each<
+    [
+      what: string,
+      now: OwnedObject | undefined,
+      facts: LifeFacts,
+      pods: OwnedObject[],
+      expected: object,
+    ]
+  >([
     ['is gone', undefined, TERMINATED, [], CHANGED],
     ['has lost its mark', object(), TERMINATED, [], CHANGED],
     ['has a running workflow after all', found, RUNNING, [], CHANGED],
@@ -154,11 +299,32 @@ describe('a Secret', () => {
   });
 });
 
-const mark = (id: number): SweepMark => ({ kind: 'ghost registration', key: `organization acme#${id}`, since: ago(MINUTE) });
-const ghostFinding = (registration: SeenRegistration): Extract<Finding, { subject: 'registration' }> => ({ as: 'ghost registration', reason: 'why', subject: 'registration', registration, step: 'repair', mark: mark(registration.id) });
+const mark = (id: number): SweepMark => ({
+  kind: 'ghost registration',
+  key: `organization acme#${id}`,
+  since: ago(MINUTE),
+});
+const ghostFinding = (
+  registration: SeenRegistration,
+): Extract<Finding, { subject: 'registration' }> => ({
+  as: 'ghost registration',
+  reason: 'why',
+  subject: 'registration',
+  registration,
+  step: 'repair',
+  mark: mark(registration.id),
+});
 
 describe('a registration', () => {
-  test.each<[what: string, now: Partial<CiRunner> | undefined, runs: boolean, expected: object, removals: number]>([
+  test.each<
+    [
+      what: string,
+      now: Partial<CiRunner> | undefined,
+      runs: boolean,
+      expected: object,
+      removals: number,
+    ]
+  >([
     ['is still without a runner', {}, false, { kind: 'repaired', note: 'removed' }, 1],
     ['is gone', undefined, false, CHANGED, 0],
     ['is another one’s', { name: 'another' }, false, CHANGED, 0],
@@ -168,7 +334,14 @@ describe('a registration', () => {
   ])('that %s', async (_what, now, runs, expected, removals) => {
     const seen = new Seen();
     seen.runs = runs;
-    if (now !== undefined) seen.ciServer.registrations.set(7, { id: 7, name: 'w-0123456789', online: false, busy: false, ...now });
+    if (now !== undefined)
+      seen.ciServer.registrations.set(7, {
+        id: 7,
+        name: 'w-0123456789',
+        online: false,
+        busy: false,
+        ...now,
+      });
     expect(await repairRegistration(seen.tools(), ghostFinding(ghost()))).toEqual(expected);
     expect(seen.ciServer.count('remove')).toBe(removals);
   });
@@ -176,8 +349,14 @@ describe('a registration', () => {
   test('that turns out to be busy is left for the next sweep; what else is wrong is told', async () => {
     const seen = new Seen();
     seen.ciServer.registrations.set(7, { id: 7, name: 'w-0123456789', online: false, busy: false });
-    seen.ciServer.script.push({ method: 'remove', answer: new CiServerError('busy', '422') }, { method: 'remove', answer: new CiServerError('unavailable', '502') });
-    expect(await repairRegistration(seen.tools(), ghostFinding(ghost()))).toEqual({ kind: 'skipped', why: 'online or busy' });
+    seen.ciServer.script.push(
+      { method: 'remove', answer: new CiServerError('busy', '422') },
+      { method: 'remove', answer: new CiServerError('unavailable', '502') },
+    );
+    expect(await repairRegistration(seen.tools(), ghostFinding(ghost()))).toEqual({
+      kind: 'skipped',
+      why: 'online or busy',
+    });
     await expect(repairRegistration(seen.tools(), ghostFinding(ghost()))).rejects.toThrow('502');
   });
 });
@@ -185,7 +364,18 @@ describe('a registration', () => {
 describe('a zombie', () => {
   const zombie = life({ polled: false, pods: [], phase: 'Busy' });
   const terminate = async (seen: Seen, pods: OwnedObject[] = []) =>
-    await terminateLife(seen.tools(), { as: 'zombie runner', reason: 'why', subject: 'life', life: zombie, step: 'terminate', mark: { kind: 'zombie runner', key: 'w r', since: ago(MINUTE), unpolled: 3 } }, async () => pods);
+    await terminateLife(
+      seen.tools(),
+      {
+        as: 'zombie runner',
+        reason: 'why',
+        subject: 'life',
+        life: zombie,
+        step: 'terminate',
+        mark: { kind: 'zombie runner', key: 'w r', since: ago(MINUTE), unpolled: 3 },
+      },
+      async () => pods,
+    );
 
   test('is terminated', async () => {
     const seen = new Seen();
@@ -194,7 +384,11 @@ describe('a zombie', () => {
   });
 
   test.each<[what: string, change: (seen: Seen) => void, pods: OwnedObject[]]>([
-    ['has a worker now', (seen) => seen.pollers.push({ lastAccessTime: { seconds: Date.now() / 1_000 } }), []],
+    [
+      'has a worker now',
+      (seen) => seen.pollers.push({ lastAccessTime: { seconds: Date.now() / 1_000 } }),
+      [],
+    ],
     ['has a pod now', () => undefined, [pod()]],
     ['has ended', (seen) => (seen.described.status.name = 'COMPLETED'), []],
     ['is another run', (seen) => (seen.described.runId = 'r2'), []],
@@ -210,17 +404,34 @@ describe('a zombie', () => {
 describe('a runner that hangs', () => {
   const hung = life({ registration: ghost({ alive: true, hasPod: true }) });
   const replace = async (seen: Seen, pods: OwnedObject[] = [pod()]) =>
-    await replaceHung(seen.tools(), { as: 'hung runner', reason: 'why', subject: 'life', life: hung, step: 'repair', mark: { kind: 'hung runner', key: 'w-0123456789', since: ago(MINUTE) } }, async () => pods);
+    await replaceHung(
+      seen.tools(),
+      {
+        as: 'hung runner',
+        reason: 'why',
+        subject: 'life',
+        life: hung,
+        step: 'repair',
+        mark: { kind: 'hung runner', key: 'w-0123456789', since: ago(MINUTE) },
+      },
+      async () => pods,
+    );
   const listed = { id: 7, name: 'w-0123456789', online: false, busy: false };
 
   test('has its life put another in its place', async () => {
     const seen = new Seen();
     seen.ciServer.registrations.set(7, listed);
-    expect([await replace(seen), seen.signals, seen.terminations]).toEqual([{ kind: 'repaired' }, [['doubt', { runnerName: 'w-0123456789', reason: 'why' }]], []]);
+    expect([await replace(seen), seen.signals, seen.terminations]).toEqual([
+      { kind: 'repaired' },
+      [['doubt', { runnerName: 'w-0123456789', reason: 'why' }]],
+      [],
+    ]);
     expect(seen.ciServer.count('remove')).toBe(0);
   });
 
-  test.each<[what: string, now: Partial<CiRunner> | undefined, pods: OwnedObject[], expected: object]>([
+  test.each<
+    [what: string, now: Partial<CiRunner> | undefined, pods: OwnedObject[], expected: object]
+  >([
     ['is online now', { online: true }, [pod()], CHANGED],
     ['is busy now', { busy: true }, [pod()], CHANGED],
     ['is registered no more', undefined, [pod()], CHANGED],
@@ -241,18 +452,38 @@ describe('a step that outlived its job', () => {
   const job = { workflowId: 'job-a', ...TERMINATED };
   const step = life({ phase: 'Busy', job });
   const stop = async (seen: Seen, pods: OwnedObject[] = [pod()]) =>
-    await stopStep(seen.tools(), { as: 'orphaned step', reason: 'why', subject: 'life', life: step, step: 'repair', mark: { kind: 'orphaned step', key: 'w r', since: ago(MINUTE) } }, async () => pods);
+    await stopStep(
+      seen.tools(),
+      {
+        as: 'orphaned step',
+        reason: 'why',
+        subject: 'life',
+        life: step,
+        step: 'repair',
+        mark: { kind: 'orphaned step', key: 'w r', since: ago(MINUTE) },
+      },
+      async () => pods,
+    );
 
   test('is told to stop, and why', async () => {
     const seen = new Seen();
     seen.job = job;
-    expect([await stop(seen), seen.signals, seen.terminations]).toEqual([{ kind: 'repaired' }, [['cancel', { mode: 'stop', reason: 'why' }]], []]);
+    expect([await stop(seen), seen.signals, seen.terminations]).toEqual([
+      { kind: 'repaired' },
+      [['cancel', { mode: 'stop', reason: 'why' }]],
+      [],
+    ]);
   });
 
   test.each<[what: string, change: (seen: Seen) => void, pods: OwnedObject[], expected: object]>([
     ['has ended', (seen) => (seen.described.status.name = 'COMPLETED'), [pod()], CHANGED],
     ['is another run', (seen) => (seen.described.runId = 'r2'), [pod()], CHANGED],
-    ['has a job after all', (seen) => (seen.job = { workflowId: 'job-a', ...RUNNING }), [pod()], CHANGED],
+    [
+      'has a job after all',
+      (seen) => (seen.job = { workflowId: 'job-a', ...RUNNING }),
+      [pod()],
+      CHANGED,
+    ],
     ['is held since', () => undefined, [pod({}, { held: true })], { kind: 'skipped', why: 'held' }],
   ])('that %s is left alone', async (_what, change, pods, expected) => {
     const seen = new Seen();
@@ -263,7 +494,10 @@ describe('a step that outlived its job', () => {
 });
 
 describe('a plan', () => {
-  const ghosts = (count: number): Finding[] => Array.from({ length: count }, (_, index) => ghostFinding(ghost({ id: index, name: `w${index}-0123456789` })));
+  const ghosts = (count: number): Finding[] =>
+    Array.from({ length: count }, (_, index) =>
+      ghostFinding(ghost({ id: index, name: `w${index}-0123456789` })),
+    );
 
   test('of more than 200 repairs is done to the 200th; the others keep their marks', async () => {
     const seen = new Seen();
@@ -278,7 +512,12 @@ describe('a plan', () => {
     const tools = seen.tools();
     const stop = new AbortController();
     stop.abort(new Error('SIGTERM'));
-    await expect(carryOut({ ...tools, sources: { ...tools.sources, signal: stop.signal } }, { findings: ghosts(3), unmark: [], skipped: {} })).rejects.toThrow('SIGTERM');
+    await expect(
+      carryOut(
+        { ...tools, sources: { ...tools.sources, signal: stop.signal } },
+        { findings: ghosts(3), unmark: [], skipped: {} },
+      ),
+    ).rejects.toThrow('SIGTERM');
     expect(seen.ciServer.calls).toEqual([]);
   });
 });

@@ -3,7 +3,8 @@ import { TaskQueue } from '../../../activities/taskQueue.ts';
 
 describe('TaskQueue', () => {
   let failures: string[];
-  const queueOf = (limit: number) => new TaskQueue(limit, (error, what) => failures.push(`${what}: ${String(error)}`));
+  const queueOf = (limit: number) =>
+    new TaskQueue(limit, (error, what) => failures.push(`${what}: ${String(error)}`));
 
   beforeEach(() => {
     jest.useFakeTimers({ doNotFake: ['queueMicrotask', 'nextTick'] });
@@ -56,7 +57,11 @@ describe('TaskQueue', () => {
     expect({ at, next }).toEqual({ at: [0, 100, 600, 3_100], next: false });
     await jest.advanceTimersByTimeAsync(1);
     await queue.idle();
-    expect({ at, next, failures }).toEqual({ at: [0, 100, 600, 3_100, 8_100], next: true, failures: [] });
+    expect({ at, next, failures }).toEqual({
+      at: [0, 100, 600, 3_100, 8_100],
+      next: true,
+      failures: [],
+    });
   });
 
   test('reports one that fails five times, once, and goes on', async () => {

@@ -11,13 +11,20 @@ import { FakeCiServer } from '../../support/fakeCiServer.ts';
 import { FakeCompute } from '../../support/fakeCompute.ts';
 
 const identity = { workflowId: 'runner-linux-aaaaaaaaaa', firstRunId: 'run', attempt: 1 };
-const word: SetWord = { set: 'linux', word: { kind: 'online', workflowId: identity.workflowId, runnerName: 'linux-aaaaaaaaaa' } };
+const word: SetWord = {
+  set: 'linux',
+  word: { kind: 'online', workflowId: identity.workflowId, runnerName: 'linux-aaaaaaaaaa' },
+};
 
 function stage(tell: () => Promise<void> = async () => undefined) {
   const compute = new FakeCompute();
   const did: string[] = [];
   const ports: ActivityPorts = { compute, ciServers: new FakeCiServer() };
-  const inActivity = async <T>(attempt: number, run: () => Promise<T>): Promise<T> => await new MockActivityEnvironment({ attempt }, { logger: new DefaultLogger('ERROR', () => undefined) }).run<[], T, () => Promise<T>>(run);
+  const inActivity = async <T>(attempt: number, run: () => Promise<T>): Promise<T> =>
+    await new MockActivityEnvironment(
+      { attempt },
+      { logger: new DefaultLogger('ERROR', () => undefined) },
+    ).run<[], T, () => Promise<T>>(run);
   const telling = async ({ word: { kind } }: SetWord): Promise<void> => {
     did.push(`told ${kind}`);
     await tell();
@@ -26,10 +33,20 @@ function stage(tell: () => Promise<void> = async () => undefined) {
 }
 
 describe('a wait that tells what it begins with', () => {
-  const wait = async (attempt: number, tell?: () => Promise<void>): Promise<{ did: string[]; outcome: unknown }> => {
+  const wait = async (
+    attempt: number,
+    tell?: () => Promise<void>,
+  ): Promise<{ did: string[]; outcome: unknown }> => {
     const { compute, ports, did, inActivity, telling } = stage(tell);
-    const pod = await compute.createPod({ identity, labels: {}, terminationGracePeriodSeconds: 30 });
-    const outcome = await inActivity(attempt, async () => await awaitPod(ports, telling, { pod, until: 'ended', tells: word })).catch((error: unknown) => error);
+    const pod = await compute.createPod({
+      identity,
+      labels: {},
+      terminationGracePeriodSeconds: 30,
+    });
+    const outcome = await inActivity(
+      attempt,
+      async () => await awaitPod(ports, telling, { pod, until: 'ended', tells: word }),
+    ).catch((error: unknown) => error);
     return { did, outcome };
   };
 
@@ -46,21 +63,41 @@ describe('a wait that tells what it begins with', () => {
   });
 
   test('one that could not tell is tried again', async () => {
-    const { outcome } = await wait(1, async () => await Promise.reject(new Error('Temporal is away')));
+    const { outcome } = await wait(
+      1,
+      async () => await Promise.reject(new Error('Temporal is away')),
+    );
     expect(outcome).toMatchObject({ message: 'Temporal is away' });
   });
 });
 
 describe('a tear-down that tells of the end', () => {
-  const end = async (early: boolean, state: PodDeletion, tell?: () => Promise<void>): Promise<{ did: string[]; outcome: unknown }> => {
+  const end = async (
+    early: boolean,
+    state: PodDeletion,
+    tell?: () => Promise<void>,
+  ): Promise<{ did: string[]; outcome: unknown }> => {
     const { compute, ports, did, inActivity, telling } = stage(tell);
-    const ref = await compute.createPod({ identity, labels: {}, terminationGracePeriodSeconds: 30 });
+    const ref = await compute.createPod({
+      identity,
+      labels: {},
+      terminationGracePeriodSeconds: 30,
+    });
     compute.deletePod = async () => {
       await Promise.resolve();
       did.push('deleted');
       return state;
     };
-    const outcome = await inActivity(1, async () => await tearDown(ports, telling, { identity, pod: { ref }, secret: true, tells: { ...word, early } })).catch((error: unknown) => error);
+    const outcome = await inActivity(
+      1,
+      async () =>
+        await tearDown(ports, telling, {
+          identity,
+          pod: { ref },
+          secret: true,
+          tells: { ...word, early },
+        }),
+    ).catch((error: unknown) => error);
     return { did, outcome };
   };
 
@@ -72,9 +109,16 @@ describe('a tear-down that tells of the end', () => {
     expect(await end(early, state)).toEqual({ did: expected, outcome: state });
   });
 
-  test.each([true, false])('one that could not tell (early: %s) has failed, and what it did is done again', async (early) => {
-    const { did, outcome } = await end(early, 'gone', async () => await Promise.reject(new Error('Temporal is away')));
-    expect(did).toContain('deleted');
-    expect(outcome).toMatchObject({ message: 'Temporal is away' });
-  });
+  test.each([true, false])(
+    'one that could not tell (early: %s) has failed, and what it did is done again',
+    async (early) => {
+      const { did, outcome } = await end(
+        early,
+        'gone',
+        async () => await Promise.reject(new Error('Temporal is away')),
+      );
+      expect(did).toContain('deleted');
+      expect(outcome).toMatchObject({ message: 'Temporal is away' });
+    },
+  );
 });

@@ -33,7 +33,11 @@ class RecordingCompleter implements WaitCompleter {
     return true;
   }
 
-  async signalPodState(_workflowId: string, { state }: PodStateEvent, changeId?: string): Promise<void> {
+  async signalPodState(
+    _workflowId: string,
+    { state }: PodStateEvent,
+    changeId?: string,
+  ): Promise<void> {
     this.states.push(state);
     this.changes.push(changeId);
   }
@@ -42,19 +46,47 @@ class RecordingCompleter implements WaitCompleter {
     this.lookedAgain.push(activityId);
   }
 
-  async *pendingWaits(_place: ServedPlace, except: ReadonlySet<string>): AsyncGenerator<{ workflowId: string; activityId: string }> {
-    for (const [activityId, workflowId] of this.waits) if (!except.has(workflowId)) yield { workflowId, activityId };
+  async *pendingWaits(
+    _place: ServedPlace,
+    except: ReadonlySet<string>,
+  ): AsyncGenerator<{ workflowId: string; activityId: string }> {
+    for (const [activityId, workflowId] of this.waits)
+      if (!except.has(workflowId)) yield { workflowId, activityId };
   }
 }
 
-const ONE_JOB: Supervision = { watches: 'github', oneJob: true, onTerm: 'stop', drainTimeoutMs: 0, signalTimeoutMs: 10_000, cleanupTimeoutMs: 5_000, stopTo: 'group', startupMs: 600_000 };
+const ONE_JOB: Supervision = {
+  watches: 'github',
+  oneJob: true,
+  onTerm: 'stop',
+  drainTimeoutMs: 0,
+  signalTimeoutMs: 10_000,
+  cleanupTimeoutMs: 5_000,
+  stopTo: 'group',
+  startupMs: 600_000,
+};
 const DONE = { ended: true, exit: { code: 0, oomKilled: false, record: { job: 'done' as const } } };
 
-async function world(againMs: readonly number[] = [], logger: Logger = quiet, heldBackAnswers?: HeldBackAnswers) {
+async function world(
+  againMs: readonly number[] = [],
+  logger: Logger = quiet,
+  heldBackAnswers?: HeldBackAnswers,
+) {
   const compute = new FakeCompute();
   const completer = new RecordingCompleter();
-  const watcher = await startWatcher({ compute, completer, logger, againMs, ...(heldBackAnswers === undefined ? {} : { heldBackAnswers }) });
-  const { name } = await compute.createPod({ identity: { workflowId: 'runner-1', firstRunId: 'f', attempt: 1 }, labels: {}, terminationGracePeriodSeconds: 30, supervision: ONE_JOB });
+  const watcher = await startWatcher({
+    compute,
+    completer,
+    logger,
+    againMs,
+    ...(heldBackAnswers === undefined ? {} : { heldBackAnswers }),
+  });
+  const { name } = await compute.createPod({
+    identity: { workflowId: 'runner-1', firstRunId: 'f', attempt: 1 },
+    labels: {},
+    terminationGracePeriodSeconds: 30,
+    supervision: ONE_JOB,
+  });
   return { compute, completer, watcher, name };
 }
 
@@ -76,15 +108,41 @@ test('an answer that is held back is given instead of a wait’s, and at the sto
   const compute = new FakeCompute();
   const completer = new RecordingCompleter();
   const heldBackAnswers = new HeldBackAnswers();
-  const watcher = await startWatcher({ compute, completer, heldBackAnswers, logger: quiet, againMs: [] });
-  const [soon, never] = await Promise.all([1, 2].map(async (attempt) => await compute.createPod({ identity: { workflowId: 'runner-1', firstRunId: 'f', attempt }, labels: {}, terminationGracePeriodSeconds: 30 })));
-  for (const pod of [soon as PodView, never as PodView]) expect(heldBackAnswers.hold(heldBackAnswers.lookOut(pod, 'online'), new Uint8Array(), (seen) => [pod.name, seen?.online], 60_000)).toBe(true);
+  const watcher = await startWatcher({
+    compute,
+    completer,
+    heldBackAnswers,
+    logger: quiet,
+    againMs: [],
+  });
+  const [soon, never] = await Promise.all(
+    [1, 2].map(
+      async (attempt) =>
+        await compute.createPod({
+          identity: { workflowId: 'runner-1', firstRunId: 'f', attempt },
+          labels: {},
+          terminationGracePeriodSeconds: 30,
+        }),
+    ),
+  );
+  for (const pod of [soon as PodView, never as PodView])
+    expect(
+      heldBackAnswers.hold(
+        heldBackAnswers.lookOut(pod, 'online'),
+        new Uint8Array(),
+        (seen) => [pod.name, seen?.online],
+        60_000,
+      ),
+    ).toBe(true);
   compute.start(soon?.name ?? '');
   await watcher.idle();
   expect(completer.answered).toEqual([[soon?.name, true]]);
   expect(completer.offers).toEqual([]);
   await watcher.stop();
-  expect(completer.answered).toEqual([[soon?.name, true], [never?.name, undefined]]);
+  expect(completer.answered).toEqual([
+    [soon?.name, true],
+    [never?.name, undefined],
+  ]);
 });
 
 test('offers an answer again that came before its wait', async () => {
@@ -113,8 +171,16 @@ test('deletes a pod whose job is done as soon as its end is known to its workflo
 });
 
 test.each<[string, Partial<PodView>, string[]]>([
-  ['of a pod whose job is done nobody waits for that it is gone: it went with its workflow’s own tear-down', DONE, ['ended']],
-  ['any other is offered as gone', { ended: true, exit: { code: 3, oomKilled: false } }, ['ended', 'gone']],
+  [
+    'of a pod whose job is done nobody waits for that it is gone: it went with its workflow’s own tear-down',
+    DONE,
+    ['ended'],
+  ],
+  [
+    'any other is offered as gone',
+    { ended: true, exit: { code: 3, oomKilled: false } },
+    ['ended', 'gone'],
+  ],
 ])('%s', async (_what, end, offered) => {
   const { compute, completer, watcher, name } = await world([], quiet, new HeldBackAnswers());
   completer.waits.set(`online/${name}`, 'runner-1').set(`ended/${name}`, 'runner-1');
@@ -127,16 +193,22 @@ test.each<[string, Partial<PodView>, string[]]>([
   await watcher.stop();
 });
 
-test.each([true, undefined])('that a runner was busy (%s), and nobody was told, comes with its end', async (busy) => {
-  const { compute, completer, watcher, name } = await world([], quiet, new HeldBackAnswers());
-  completer.waits.set(`ended/${name}`, 'runner-1');
-  compute.start(name);
-  if (busy === true) compute.startJob(name);
-  compute.end(name, 0);
-  await watcher.idle();
-  expect([completer.answers.get(`ended/${name}`)?.endedBusy, completer.states]).toEqual([busy, []]);
-  await watcher.stop();
-});
+test.each([true, undefined])(
+  'that a runner was busy (%s), and nobody was told, comes with its end',
+  async (busy) => {
+    const { compute, completer, watcher, name } = await world([], quiet, new HeldBackAnswers());
+    completer.waits.set(`ended/${name}`, 'runner-1');
+    compute.start(name);
+    if (busy === true) compute.startJob(name);
+    compute.end(name, 0);
+    await watcher.idle();
+    expect([completer.answers.get(`ended/${name}`)?.endedBusy, completer.states]).toEqual([
+      busy,
+      [],
+    ]);
+    await watcher.stop();
+  },
+);
 
 test('leaves a pod that did not do its job to its workflow', async () => {
   const { compute, completer, watcher, name } = await world();
@@ -151,7 +223,10 @@ test('leaves a pod that did not do its job to its workflow', async () => {
 
 test('a pod that it cannot delete is left to its workflow', async () => {
   const warnings: string[] = [];
-  const { compute, completer, watcher, name } = await world([], { ...quiet, warn: (_fields, message) => warnings.push(message) });
+  const { compute, completer, watcher, name } = await world([], {
+    ...quiet,
+    warn: (_fields, message) => warnings.push(message),
+  });
   completer.waits.set(`ended/${name}`, 'runner-1');
   compute.start(name);
   compute.failures.push({ method: 'deletePod', error: new Error('forbidden') });
@@ -184,11 +259,23 @@ test('tells idle and busy as changes, not as the state at the start', async () =
 test('of two watchers one offers at once, and the other once it is needed', async () => {
   const compute = new FakeCompute();
   const completer = new RecordingCompleter();
-  const start = async () => await startWatcher({ compute, completer, logger: quiet, againMs: [], othersFirstMs: 1_000_000 });
+  const start = async () =>
+    await startWatcher({
+      compute,
+      completer,
+      logger: quiet,
+      againMs: [],
+      othersFirstMs: 1_000_000,
+    });
   const watchers = await Promise.all([start(), start()]);
   const runner = async (number: number): Promise<string> => {
     const workflowId = `runner-${number}`;
-    const { name } = await compute.createPod({ identity: { workflowId, firstRunId: 'f', attempt: 1 }, labels: {}, terminationGracePeriodSeconds: 30, supervision: ONE_JOB });
+    const { name } = await compute.createPod({
+      identity: { workflowId, firstRunId: 'f', attempt: 1 },
+      labels: {},
+      terminationGracePeriodSeconds: 30,
+      supervision: ONE_JOB,
+    });
     completer.waits.set(`ended/${name}`, workflowId);
     return name;
   };
@@ -205,10 +292,21 @@ test('of two watchers one offers at once, and the other once it is needed', asyn
 test('a watcher that let others go first takes over when nobody does', async () => {
   const compute = new FakeCompute();
   const completer = new RecordingCompleter();
-  const watcher = await startWatcher({ compute, completer, logger: quiet, againMs: [], othersFirstMs: 20 });
+  const watcher = await startWatcher({
+    compute,
+    completer,
+    logger: quiet,
+    againMs: [],
+    othersFirstMs: 20,
+  });
   const end = async (number: number, waited: boolean): Promise<string> => {
     const workflowId = `runner-${number}`;
-    const { name } = await compute.createPod({ identity: { workflowId, firstRunId: 'f', attempt: 1 }, labels: {}, terminationGracePeriodSeconds: 30, supervision: ONE_JOB });
+    const { name } = await compute.createPod({
+      identity: { workflowId, firstRunId: 'f', attempt: 1 },
+      labels: {},
+      terminationGracePeriodSeconds: 30,
+      supervision: ONE_JOB,
+    });
     if (waited) completer.waits.set(`ended/${name}`, workflowId);
     compute.end(name, 1);
     await watcher.idle();
@@ -227,8 +325,14 @@ test('two watchers tell of each change under one id, and of the next under anoth
   const { compute, completer, watcher, name } = await world();
   const second = await startWatcher({ compute, completer, logger: quiet, againMs: [] });
   compute.start(name);
-  const states: [boolean, string][] = [[true, '12:00:01'], [false, '12:00:02'], [true, '12:00:03'], [false, '12:00:04']];
-  for (const [busy, at] of states) compute.change(name, { busy, readinessChangedAt: `2026-03-01T${at}Z` });
+  const states: [boolean, string][] = [
+    [true, '12:00:01'],
+    [false, '12:00:02'],
+    [true, '12:00:03'],
+    [false, '12:00:04'],
+  ];
+  for (const [busy, at] of states)
+    compute.change(name, { busy, readinessChangedAt: `2026-03-01T${at}Z` });
   await Promise.all([watcher.idle(), second.idle()]);
   const times = new Map<string | undefined, number>();
   for (const change of completer.changes) times.set(change, (times.get(change) ?? 0) + 1);
@@ -280,7 +384,10 @@ test('a new watcher has the waits of pods that it does not find look again, and 
   compute.vanish(name);
   const next = await startWatcher({ compute, completer, logger: quiet, againMs: [] });
   await next.idle();
-  expect({ lookedAgain: completer.lookedAgain, offers: completer.offers }).toEqual({ lookedAgain: [`ended/${name}`], offers: [] });
+  expect({ lookedAgain: completer.lookedAgain, offers: completer.offers }).toEqual({
+    lookedAgain: [`ended/${name}`],
+    offers: [],
+  });
   await next.stop();
 });
 
@@ -288,7 +395,10 @@ test('an image problem that persists answers the wait by itself', async () => {
   const { compute, completer, watcher, name } = await world();
   completer.waits.set(`online/${name}`, 'runner-1');
   const since = new Date(Date.now() - 29_950).toISOString();
-  compute.change(name, { scheduled: true, problem: { kind: 'image_pull', message: 'ErrImagePull', since } });
+  compute.change(name, {
+    scheduled: true,
+    problem: { kind: 'image_pull', message: 'ErrImagePull', since },
+  });
   expect(completer.offers).toEqual([]);
   await until('the answer', () => completer.answers.has(`online/${name}`));
   await watcher.stop();

@@ -27,19 +27,34 @@ describe('a credential is used for its scopes and groups only', () => {
   ])('%j: %s', (scope, allowed) => {
     const refusal = bound(new FakeCiServer(), 'main', { scopes }).refuses?.(scope, 7);
     expect(refusal === undefined).toBe(allowed);
-    if (!allowed) expect(refusal).toMatch(/^credential "main" is not for .*: the worker's config has it for Acme, other\/Web, enterprises\/big$/);
+    if (!allowed)
+      expect(refusal).toMatch(
+        /^credential "main" is not for .*: the worker's config has it for Acme, other\/Web, enterprises\/big$/,
+      );
   });
 
   test('every call is refused before the server hears of it, whatever admission said', async () => {
     const server = new FakeCiServer();
     const main = bound(server, 'main', { scopes: ['acme'], groups: [3] });
-    const request: RegisterRequest = { scope: organization('victim'), name: 'r', labels: [], group: 3, ephemeral: true, mode: 'jit' };
+    const request: RegisterRequest = {
+      scope: organization('victim'),
+      name: 'r',
+      labels: [],
+      group: 3,
+      ephemeral: true,
+      mode: 'jit',
+    };
     const refused = { kind: 'rejected', message: expect.stringContaining('not for victim') };
     await expect(main.register(request)).rejects.toMatchObject(refused);
     await expect(main.find(organization('victim'), { name: 'r' })).rejects.toMatchObject(refused);
     await expect(main.listRunners(organization('victim'))).rejects.toMatchObject(refused);
     await expect(main.removeRegistration(organization('victim'), 1)).rejects.toMatchObject(refused);
-    await expect(main.register({ ...request, scope: organization('acme'), group: 1 })).rejects.toMatchObject({ kind: 'rejected', message: expect.stringContaining('not for runner group 1') });
+    await expect(
+      main.register({ ...request, scope: organization('acme'), group: 1 }),
+    ).rejects.toMatchObject({
+      kind: 'rejected',
+      message: expect.stringContaining('not for runner group 1'),
+    });
     expect(server.calls).toEqual([]);
     await main.register({ ...request, scope: organization('acme') });
     expect(server.calls).toMatchObject([{ method: 'register' }]);
@@ -48,36 +63,82 @@ describe('a credential is used for its scopes and groups only', () => {
   test('a group that is asked for by its name is judged by its id, and joined by that', async () => {
     const joined: unknown[] = [];
     const server = Object.assign(new FakeCiServer(), {
-      runnerGroupId: async (_scope: Scope, name: string) => await Promise.resolve(name === 'gpu' ? 3 : 4),
+      runnerGroupId: async (_scope: Scope, name: string) =>
+        await Promise.resolve(name === 'gpu' ? 3 : 4),
       register: async ({ group, name }: RegisterRequest) => {
         joined.push(group);
         return await Promise.resolve({ runnerName: name, env: {} });
       },
     });
     const main = bound(server, 'main', { groups: [3] });
-    const request: RegisterRequest = { scope: organization('acme'), name: 'r', labels: [], group: 'big', ephemeral: true, mode: 'jit' };
+    const request: RegisterRequest = {
+      scope: organization('acme'),
+      name: 'r',
+      labels: [],
+      group: 'big',
+      ephemeral: true,
+      mode: 'jit',
+    };
     expect(main.refuses?.(request.scope, 'big')).toBeUndefined();
-    await expect(main.register(request)).rejects.toMatchObject({ kind: 'rejected', message: 'credential "main" is not for runner group "big" (4): the worker\'s config has it for 3' });
+    await expect(main.register(request)).rejects.toMatchObject({
+      kind: 'rejected',
+      message:
+        'credential "main" is not for runner group "big" (4): the worker\'s config has it for 3',
+    });
     await main.register({ ...request, group: 'gpu' });
     expect(joined).toEqual([3]);
   });
 
   test('admission says so to the starter', async () => {
-    const ciServers = createCiServers(parseCredentials({ main: { type: 'pat', tokenEnv: 'T', scopes: ['acme'], groups: [2] }, any: { type: 'pat', tokenEnv: 'T' } }));
-    expect(credentialFault(ciServers, { credential: 'main', scope: organization('acme'), runnerGroup: 2 })).toBeUndefined();
-    expect(credentialFault(ciServers, { credential: 'main', scope: repository('victim/web'), runnerGroup: 2 })).toMatch(/^credential "main" is not for victim\/web/);
-    expect(credentialFault(ciServers, { credential: 'main', scope: organization('acme'), runnerGroup: 1 })).toMatch(/^credential "main" is not for runner group 1/);
-    expect(credentialFault(ciServers, { credential: 'any', scope: organization('victim') })).toBeUndefined();
-    expect(credentialFault(ciServers, { credential: 'none', scope: organization('acme') })).toMatch(/^unknown credential "none"/);
+    const ciServers = createCiServers(
+      parseCredentials({
+        main: { type: 'pat', tokenEnv: 'T', scopes: ['acme'], groups: [2] },
+        any: { type: 'pat', tokenEnv: 'T' },
+      }),
+    );
+    expect(
+      credentialFault(ciServers, {
+        credential: 'main',
+        scope: organization('acme'),
+        runnerGroup: 2,
+      }),
+    ).toBeUndefined();
+    expect(
+      credentialFault(ciServers, {
+        credential: 'main',
+        scope: repository('victim/web'),
+        runnerGroup: 2,
+      }),
+    ).toMatch(/^credential "main" is not for victim\/web/);
+    expect(
+      credentialFault(ciServers, {
+        credential: 'main',
+        scope: organization('acme'),
+        runnerGroup: 1,
+      }),
+    ).toMatch(/^credential "main" is not for runner group 1/);
+    expect(
+      credentialFault(ciServers, { credential: 'any', scope: organization('victim') }),
+    ).toBeUndefined();
+    expect(credentialFault(ciServers, { credential: 'none', scope: organization('acme') })).toMatch(
+      /^unknown credential "none"/,
+    );
     expect(credentialFault(ciServers, { credential: 'none' })).toBeUndefined();
     await ciServers.close();
   });
 
   test('of several credentials one without scopes is a warning', async () => {
     const readable = { type: 'pat', tokenEnv: 'PATH' } as const;
-    const warnings = async (raw: object): Promise<string[]> => (await checkCredentials(parseCredentials(raw))).filter(({ level }) => level === 'warning').map(({ what }) => what);
+    const warnings = async (raw: object): Promise<string[]> =>
+      (await checkCredentials(parseCredentials(raw)))
+        .filter(({ level }) => level === 'warning')
+        .map(({ what }) => what);
     expect(await warnings({ a: readable })).toEqual([]);
-    expect(await warnings({ a: readable, b: { ...readable, scopes: ['acme'] } })).toEqual(['whoever may start a workflow may use credential "a" wherever the secret reaches']);
-    expect(await warnings({ a: { ...readable, scopes: ['x'] }, b: { ...readable, scopes: ['acme'] } })).toEqual([]);
+    expect(await warnings({ a: readable, b: { ...readable, scopes: ['acme'] } })).toEqual([
+      'whoever may start a workflow may use credential "a" wherever the secret reaches',
+    ]);
+    expect(
+      await warnings({ a: { ...readable, scopes: ['x'] }, b: { ...readable, scopes: ['acme'] } }),
+    ).toEqual([]);
   });
 });

@@ -1,5 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
-import { createCiServers, CredentialsError, parseCredentials } from '../../../activities/ciServers/index.ts';
+import {
+  createCiServers,
+  CredentialsError,
+  parseCredentials,
+} from '../../../activities/ciServers/index.ts';
 import { pointsPerMinute } from '../../../activities/ciServers/credentials.ts';
 import { registrationUrl, webUrlOf } from '../../../activities/ciServers/github/addresses.ts';
 import { UnknownCredentialError } from '../../../activities/ports.ts';
@@ -17,16 +21,38 @@ function problemsOf(raw: unknown): readonly string[] {
 describe('credentials', () => {
   test('defaults', () => {
     const { main } = parseCredentials({ main: { type: 'pat', tokenEnv: 'TOKEN' } });
-    expect(main).toEqual({ type: 'pat', tokenEnv: 'TOKEN', server: 'github', apiUrl: 'https://api.github.com', requestTimeoutSeconds: 30, maxInFlight: 90 });
+    expect(main).toEqual({
+      type: 'pat',
+      tokenEnv: 'TOKEN',
+      server: 'github',
+      apiUrl: 'https://api.github.com',
+      requestTimeoutSeconds: 30,
+      maxInFlight: 90,
+    });
     expect(main && pointsPerMinute(main)).toBe(900);
   });
 
   test('an app of a GitHub Enterprise Server: ids may be strings, slashes at the end go, not paced unless told', () => {
     const { ghes, paced } = parseCredentials({
-      ghes: { type: 'app', appId: '12', installationId: 34, privateKeyFile: '/k.pem', apiUrl: 'https://ghe.example/api/v3/' },
-      paced: { type: 'pat', tokenFile: '/t', apiUrl: 'https://ghe.example/api/v3', pointsPerMinute: 500 },
+      ghes: {
+        type: 'app',
+        appId: '12',
+        installationId: 34,
+        privateKeyFile: '/k.pem',
+        apiUrl: 'https://ghe.example/api/v3/',
+      },
+      paced: {
+        type: 'pat',
+        tokenFile: '/t',
+        apiUrl: 'https://ghe.example/api/v3',
+        pointsPerMinute: 500,
+      },
     });
-    expect(ghes).toMatchObject({ appId: 12, installationId: 34, apiUrl: 'https://ghe.example/api/v3' });
+    expect(ghes).toMatchObject({
+      appId: 12,
+      installationId: 34,
+      apiUrl: 'https://ghe.example/api/v3',
+    });
     expect(ghes && pointsPerMinute(ghes)).toBeUndefined();
     expect(paced && pointsPerMinute(paced)).toBe(500);
   });
@@ -40,20 +66,30 @@ describe('credentials', () => {
       url: { type: 'pat', tokenEnv: 'T', apiUrl: 'ftp://x' },
       web: { type: 'pat', tokenEnv: 'T', apiUrl: 'https://github.com' },
       ids: { type: 'app', appId: 'x', privateKeyEnv: 'K' },
-      scopes: { type: 'pat', tokenEnv: 'T', scopes: ['acme', 'https://github.com/acme'], groups: ['Default'], taskQueues: [] },
+      scopes: {
+        type: 'pat',
+        tokenEnv: 'T',
+        scopes: ['acme', 'https://github.com/acme'],
+        groups: ['Default'],
+        taskQueues: [],
+      },
       'bad name': { type: 'pat', tokenEnv: 'T' },
     });
     expect(problems).toEqual(
       expect.arrayContaining([
         'credentials.none.tokenFile: has no secret: give exactly one of tokenFile and tokenEnv',
         'credentials.both.privateKeyFile: has two secrets: give exactly one of privateKeyFile and privateKeyEnv',
-        expect.stringMatching(/^credentials\.inline\.token: secrets do not belong in the configuration: .*tokenFile or tokenEnv/),
+        expect.stringMatching(
+          /^credentials\.inline\.token: secrets do not belong in the configuration: .*tokenFile or tokenEnv/,
+        ),
         'credentials.kind.type: must be "pat" or "app"',
         'credentials.url.apiUrl: must be an http:// or https:// URL',
         expect.stringMatching(/^credentials\.web\.apiUrl: .*https:\/\/api\.github\.com/),
         'credentials.ids.appId: must be a number',
         expect.stringMatching(/^credentials\.ids\.installationId: /),
-        expect.stringMatching(/^credentials\.scopes\.scopes\.1: is no scope: write an organization/),
+        expect.stringMatching(
+          /^credentials\.scopes\.scopes\.1: is no scope: write an organization/,
+        ),
         expect.stringMatching(/^credentials\.scopes\.groups\.0: /),
         'credentials.scopes.taskQueues: must name at least one',
         expect.stringMatching(/^credentials\.bad name: .*1 to 63/),
@@ -67,17 +103,25 @@ describe('credentials', () => {
   });
 
   test('an unknown credential is told with the known ones', () => {
-    const servers = createCiServers(parseCredentials({ a: { type: 'pat', tokenEnv: 'T' }, b: { type: 'pat', tokenEnv: 'T' } }));
+    const servers = createCiServers(
+      parseCredentials({ a: { type: 'pat', tokenEnv: 'T' }, b: { type: 'pat', tokenEnv: 'T' } }),
+    );
     expect(() => servers.get('c')).toThrow(UnknownCredentialError);
-    expect(() => servers.get('c')).toThrow('unknown credential "c": the worker\'s config names "a", "b"');
+    expect(() => servers.get('c')).toThrow(
+      'unknown credential "c": the worker\'s config names "a", "b"',
+    );
     expect(() => servers.get('toString')).toThrow(UnknownCredentialError);
     expect(servers.get('a')).toBe(servers.get('a'));
   });
 });
 
 test('a file of certificate authorities that cannot be read is told at start', () => {
-  const credentials = parseCredentials({ a: { type: 'pat', tokenEnv: 'T', caFile: '/nowhere/ca.pem' } });
-  expect(() => createCiServers(credentials)).toThrow('credentials.a.caFile: cannot read /nowhere/ca.pem (ENOENT)');
+  const credentials = parseCredentials({
+    a: { type: 'pat', tokenEnv: 'T', caFile: '/nowhere/ca.pem' },
+  });
+  expect(() => createCiServers(credentials)).toThrow(
+    'credentials.a.caFile: cannot read /nowhere/ca.pem (ENOENT)',
+  );
 });
 
 test.each([

@@ -31,18 +31,41 @@ class App {
     if (route.startsWith('POST')) {
       const id = Number(parameters['delivery_id']);
       this.asked.push(id);
-      this.sent.push({ id: 1_000_000 + id, guid: this.sent.find((one) => one.id === id)?.guid ?? '', ago: 0, status_code: 202 });
+      this.sent.push({
+        id: 1_000_000 + id,
+        guid: this.sent.find((one) => one.id === id)?.guid ?? '',
+        ago: 0,
+        status_code: 202,
+      });
       return { status: 202, data: {} };
     }
     this.pages++;
-    const all = this.sent.filter(({ status_code: code }) => parameters['status'] !== 'failure' || code >= 400).toSorted((a, b) => a.ago - b.ago || b.id - a.id);
+    const all = this.sent
+      .filter(({ status_code: code }) => parameters['status'] !== 'failure' || code >= 400)
+      .toSorted((a, b) => a.ago - b.ago || b.id - a.id);
     const from = Number(parameters['cursor'] ?? 0);
-    const data = all.slice(from, from + PAGE).map(({ ago, ...one }) => ({ ...one, event: 'workflow_job', delivered_at: new Date(NOW - ago).toISOString() }));
-    return { status: 200, data, ...(from + PAGE < all.length ? { next: `https://api.github.com/app/hook/deliveries?cursor=${from + PAGE}` } : {}) };
+    const data = all.slice(from, from + PAGE).map(({ ago, ...one }) => ({
+      ...one,
+      event: 'workflow_job',
+      delivered_at: new Date(NOW - ago).toISOString(),
+    }));
+    return {
+      status: 200,
+      data,
+      ...(from + PAGE < all.length
+        ? { next: `https://api.github.com/app/hook/deliveries?cursor=${from + PAGE}` }
+        : {}),
+    };
   }
 }
 
-const failures = (count: number): Sent[] => Array.from({ length: count }, (_none, index) => ({ id: index + 1, guid: `g${index + 1}`, ago: (count - index) * 1_000, status_code: 503 }));
+const failures = (count: number): Sent[] =>
+  Array.from({ length: count }, (_none, index) => ({
+    id: index + 1,
+    guid: `g${index + 1}`,
+    ago: (count - index) * 1_000,
+    status_code: 503,
+  }));
 const process = (app: App): Deliveries => new Deliveries(app, { now: () => NOW });
 
 describe('failed deliveries', () => {
@@ -50,7 +73,8 @@ describe('failed deliveries', () => {
     const app = new App(failures(2_500));
     const one = process(app);
     let left = 1;
-    for (let round = 0; round < 20 && left > 0; round++) ({ left } = await one.redeliverFailed({ maxRedeliveries: 150 }));
+    for (let round = 0; round < 20 && left > 0; round++)
+      ({ left } = await one.redeliverFailed({ maxRedeliveries: 150 }));
     expect(app.asked).toEqual(Array.from({ length: 2_500 }, (_none, index) => index + 1));
   });
 
@@ -58,12 +82,24 @@ describe('failed deliveries', () => {
     const app = new App(failures(300));
     await process(app).redeliverFailed({ maxRedeliveries: 150 });
     await process(app).redeliverFailed({ maxRedeliveries: 1_000 });
-    expect(await process(app).redeliverFailed({ maxRedeliveries: 1_000 })).toEqual({ redelivered: 0, left: 0 });
-    expect(app.asked.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 300 }, (_none, index) => index + 1));
+    expect(await process(app).redeliverFailed({ maxRedeliveries: 1_000 })).toEqual({
+      redelivered: 0,
+      left: 0,
+    });
+    expect(app.asked.toSorted((a, b) => a - b)).toEqual(
+      Array.from({ length: 300 }, (_none, index) => index + 1),
+    );
   });
 
   test('cost one list where there are none; what arrived at once is not read', async () => {
-    const app = new App(Array.from({ length: 5_000 }, (_none, index) => ({ id: index + 1, guid: `g${index + 1}`, ago: index, status_code: 202 })));
+    const app = new App(
+      Array.from({ length: 5_000 }, (_none, index) => ({
+        id: index + 1,
+        guid: `g${index + 1}`,
+        ago: index,
+        status_code: 202,
+      })),
+    );
     await process(app).redeliverFailed({ maxRedeliveries: 150 });
     expect(app.pages).toBe(1);
     app.sent.push({ id: 9_000, guid: 'late', ago: 250, status_code: 503 });

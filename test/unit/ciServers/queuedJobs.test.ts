@@ -10,7 +10,12 @@ function organizationWith(repositories: number): { ask: AskList; pages: () => nu
     if (!route.endsWith('/repos')) return schema.parse({ total_count: 0, workflow_runs: [] });
     pages++;
     const from = (Number(parameters['page']) - 1) * PAGE;
-    return schema.parse(Array.from({ length: Math.min(PAGE, Math.max(0, repositories - from)) }, (_, index) => ({ full_name: `acme/r${from + index}`, archived: index % 2 === 1 })));
+    return schema.parse(
+      Array.from({ length: Math.min(PAGE, Math.max(0, repositories - from)) }, (_, index) => ({
+        full_name: `acme/r${from + index}`,
+        archived: index % 2 === 1,
+      })),
+    );
   };
   return { ask, pages: () => pages };
 }
@@ -23,16 +28,30 @@ test.each([
   ['more than are looked at, although those in use are few enough', 400, 4, false],
 ])('repositories of an organization: %s', async (_what, repositories, pages, complete) => {
   const organization = organizationWith(repositories);
-  expect(await new QueuedJobs(organization.ask, false).of({ kind: 'organization', name: 'acme' })).toEqual({ jobs: [], complete });
+  expect(
+    await new QueuedJobs(organization.ask, false).of({ kind: 'organization', name: 'acme' }),
+  ).toEqual({ jobs: [], complete });
   expect(organization.pages()).toBe(pages);
 });
 
 test('of a run that waits for an approval the jobs that wait for runners are found', async () => {
   const ask: AskList = async (schema, { route, parameters }) => {
-    if (route.endsWith('/jobs')) return schema.parse({ total_count: 2, jobs: [{ id: 1, status: 'waiting', labels: ['linux'] }, { id: 2, status: 'queued', labels: ['linux'] }] });
-    return schema.parse({ total_count: 1, workflow_runs: parameters['status'] === 'waiting' ? [{ id: 9 }] : [] });
+    if (route.endsWith('/jobs'))
+      return schema.parse({
+        total_count: 2,
+        jobs: [
+          { id: 1, status: 'waiting', labels: ['linux'] },
+          { id: 2, status: 'queued', labels: ['linux'] },
+        ],
+      });
+    return schema.parse({
+      total_count: 1,
+      workflow_runs: parameters['status'] === 'waiting' ? [{ id: 9 }] : [],
+    });
   };
-  expect(await new QueuedJobs(ask, false).of({ kind: 'repository', name: 'acme/app' })).toMatchObject({ jobs: [{ id: 2, status: 'queued' }], complete: true });
+  expect(
+    await new QueuedJobs(ask, false).of({ kind: 'repository', name: 'acme/app' }),
+  ).toMatchObject({ jobs: [{ id: 2, status: 'queued' }], complete: true });
 });
 
 test.each([
@@ -41,10 +60,18 @@ test.each([
 ])('a list of 150 queued runs that %s', async (_what, leaving, jobs, complete) => {
   let queued = Array.from({ length: 150 }, (_, index) => ({ id: index + 1 }));
   const ask: AskList = async (schema, { route, parameters }) => {
-    if (route.endsWith('/jobs')) return schema.parse({ total_count: 1, jobs: [{ id: Number(parameters['run_id']), status: 'queued', labels: ['linux'] }] });
-    if (parameters['status'] !== 'queued') return schema.parse({ total_count: 0, workflow_runs: [] });
+    if (route.endsWith('/jobs'))
+      return schema.parse({
+        total_count: 1,
+        jobs: [{ id: Number(parameters['run_id']), status: 'queued', labels: ['linux'] }],
+      });
+    if (parameters['status'] !== 'queued')
+      return schema.parse({ total_count: 0, workflow_runs: [] });
     const from = (Number(parameters['page']) - 1) * PAGE;
-    const answer = schema.parse({ total_count: queued.length, workflow_runs: queued.slice(from, from + PAGE) });
+    const answer = schema.parse({
+      total_count: queued.length,
+      workflow_runs: queued.slice(from, from + PAGE),
+    });
     queued = queued.slice(leaving);
     return answer;
   };

@@ -1,5 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
-import { RateLimitGate, type GateLimits } from '../../../activities/ciServers/github/rateLimitGate.ts';
+import {
+  RateLimitGate,
+  type GateLimits,
+} from '../../../activities/ciServers/github/rateLimitGate.ts';
 import { CiServerError } from '../../../activities/ports.ts';
 import { ManualClock } from '../../support/manualClock.ts';
 
@@ -8,7 +11,15 @@ const POST = 'POST /orgs/{org}/actions/runners/generate-jitconfig';
 
 function gateOf(limits: Partial<GateLimits> = {}): { gate: RateLimitGate; clock: ManualClock } {
   const clock = new ManualClock();
-  return { clock, gate: new RateLimitGate('acme', { maxInFlight: 90, pointsPerMinute: 900, ...limits }, clock, () => 0) };
+  return {
+    clock,
+    gate: new RateLimitGate(
+      'acme',
+      { maxInFlight: 90, pointsPerMinute: 900, ...limits },
+      clock,
+      () => 0,
+    ),
+  };
 }
 
 async function refusal(promise: Promise<unknown>): Promise<CiServerError> {
@@ -16,7 +27,8 @@ async function refusal(promise: Promise<unknown>): Promise<CiServerError> {
     () => undefined,
     (reason: unknown) => reason,
   );
-  if (!(error instanceof CiServerError)) throw new Error(`expected a CiServerError, got ${String(error)}`);
+  if (!(error instanceof CiServerError))
+    throw new Error(`expected a CiServerError, got ${String(error)}`);
   return error;
 }
 
@@ -31,14 +43,20 @@ describe('when one request is told to wait', () => {
     expect(error.message).toContain('"acme"');
   });
 
-  test.each([-600_000, 600_000])('the wait is as long as the server said, although the machine’s time is set by %i ms meanwhile', async (byMs) => {
-    const { gate, clock } = gateOf();
-    expect((await gate.enter(GET, 1)).limited(5_000)).toBe(5_000);
-    clock.set(byMs);
-    expect(await refusal(gate.enter(POST, 5))).toMatchObject({ kind: 'rate_limited', retryAfterMs: 5_000 });
-    await clock.advance(5_000);
-    (await gate.enter(POST, 5)).answered();
-  });
+  test.each([-600_000, 600_000])(
+    'the wait is as long as the server said, although the machine’s time is set by %i ms meanwhile',
+    async (byMs) => {
+      const { gate, clock } = gateOf();
+      expect((await gate.enter(GET, 1)).limited(5_000)).toBe(5_000);
+      clock.set(byMs);
+      expect(await refusal(gate.enter(POST, 5))).toMatchObject({
+        kind: 'rate_limited',
+        retryAfterMs: 5_000,
+      });
+      await clock.advance(5_000);
+      (await gate.enter(POST, 5)).answered();
+    },
+  );
 
   test('those waiting for a slot are turned away at once', async () => {
     const { gate } = gateOf({ maxInFlight: 1 });
@@ -50,7 +68,12 @@ describe('when one request is told to wait', () => {
 
   test('what is given back is spread, by up to a tenth', async () => {
     const clock = new ManualClock();
-    const gate = new RateLimitGate('acme', { maxInFlight: 90, pointsPerMinute: undefined }, clock, () => 1);
+    const gate = new RateLimitGate(
+      'acme',
+      { maxInFlight: 90, pointsPerMinute: undefined },
+      clock,
+      () => 1,
+    );
     expect((await gate.enter(GET, 1)).limited(100_000)).toBe(110_000);
     expect(await refusal(gate.enter(GET, 1))).toMatchObject({ retryAfterMs: 110_000 });
   });
@@ -133,7 +156,10 @@ describe('pace per endpoint', () => {
     const { gate, clock } = gateOf();
     for (let i = 0; i < 180; i++) (await gate.enter(POST, 5)).answered();
     await clock.advance(20_000);
-    expect(await refusal(gate.enter(POST, 5))).toMatchObject({ kind: 'rate_limited', retryAfterMs: 41_000 });
+    expect(await refusal(gate.enter(POST, 5))).toMatchObject({
+      kind: 'rate_limited',
+      retryAfterMs: 41_000,
+    });
     (await gate.enter(GET, 1)).answered(); // another endpoint has its own budget
   });
 
@@ -144,7 +170,10 @@ describe('pace per endpoint', () => {
     for (let i = 0; i < 90; i++) (await gate.enter(POST, 5)).answered();
     await clock.advance(51_000);
     let through = 0;
-    const waiting = Array.from({ length: 90 }, async () => ((await gate.enter(POST, 5)).answered(), (through += 1)));
+    const waiting = Array.from(
+      { length: 90 },
+      async () => ((await gate.enter(POST, 5)).answered(), (through += 1)),
+    );
     await clock.advance(4_999);
     expect(through).toBe(0);
     await clock.advance(1);
@@ -186,7 +215,7 @@ describe('slots', () => {
     (await gate.enter(GET, 1)).answered(); // the one that left holds nothing
   });
 
-  test('an aborted wait ends with the signal\'s reason and takes no slot', async () => {
+  test("an aborted wait ends with the signal's reason and takes no slot", async () => {
     const { gate } = gateOf({ maxInFlight: 1 });
     const pass = await gate.enter(GET, 1);
     const abort = new AbortController();

@@ -5,7 +5,14 @@ import { planRedelivery } from '../../../activities/ciServers/github/redelivery.
 const NOW = Date.parse('2026-03-10T12:00:00Z');
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
-const failed = (id: number, agoMs: number, more: Partial<ListedDelivery> = {}): ListedDelivery => ({ id, guid: 'g', delivered_at: NOW - agoMs, status_code: 503, event: 'workflow_job', ...more });
+const failed = (id: number, agoMs: number, more: Partial<ListedDelivery> = {}): ListedDelivery => ({
+  id,
+  guid: 'g',
+  delivered_at: NOW - agoMs,
+  status_code: 503,
+  event: 'workflow_job',
+  ...more,
+});
 
 describe('what is sent again', () => {
   test.each<[what: string, deliveries: ListedDelivery[], redeliver: number[]]>([
@@ -28,18 +35,37 @@ describe('what is sent again', () => {
     ['failed again a moment ago', [failed(2, MINUTE - 1), failed(1, HOUR)], []],
     ['failed again a while ago: the last one', [failed(1, HOUR), failed(2, MINUTE)], [2]],
     ['failed three times', [failed(3, 9 * MINUTE), failed(2, 2 * HOUR), failed(1, 3 * HOUR)], []],
-    ['failed three times, ten minutes ago', [failed(3, 10 * MINUTE), failed(2, 2 * HOUR), failed(1, 3 * HOUR)], [3]],
-    ['failed six times, a day ago', [1, 2, 3, 4, 5, 6].map((id) => failed(id, 25 * HOUR - id)), [6]],
+    [
+      'failed three times, ten minutes ago',
+      [failed(3, 10 * MINUTE), failed(2, 2 * HOUR), failed(1, 3 * HOUR)],
+      [3],
+    ],
+    [
+      'failed six times, a day ago',
+      [1, 2, 3, 4, 5, 6].map((id) => failed(id, 25 * HOUR - id)),
+      [6],
+    ],
     ['failed seven times', [1, 2, 3, 4, 5, 6, 7].map((id) => failed(id, 48 * HOUR - id)), []],
     ['asked for before', [failed(70, MINUTE)], []],
     ['what was asked for has failed too', [failed(70, HOUR), failed(80, 30 * MINUTE)], [80]],
-    ['several events, the oldest first', [failed(3, MINUTE, { guid: 'c' }), failed(2, HOUR, { guid: 'b' }), failed(1, HOUR, { guid: 'a' })], [1, 2, 3]],
+    [
+      'several events, the oldest first',
+      [
+        failed(3, MINUTE, { guid: 'c' }),
+        failed(2, HOUR, { guid: 'b' }),
+        failed(1, HOUR, { guid: 'a' }),
+      ],
+      [1, 2, 3],
+    ],
   ])('%s', (_what, deliveries, redeliver) => {
-    for (const listed of [deliveries, deliveries.toReversed()]) expect(planRedelivery(listed, new Set([70]), NOW, 100)).toEqual({ redeliver, left: 0 });
+    for (const listed of [deliveries, deliveries.toReversed()])
+      expect(planRedelivery(listed, new Set([70]), NOW, 100)).toEqual({ redeliver, left: 0 });
   });
 
   test('no more than so many at once', () => {
-    const many = Array.from({ length: 10 }, (_, index) => failed(index + 10, HOUR - index, { guid: `g${index}` }));
+    const many = Array.from({ length: 10 }, (_, index) =>
+      failed(index + 10, HOUR - index, { guid: `g${index}` }),
+    );
     expect(planRedelivery(many, new Set(), NOW, 3)).toEqual({ redeliver: [10, 11, 12], left: 7 });
   });
 });

@@ -1,21 +1,58 @@
 import { describe, expect, test } from '@jest/globals';
-import { isJUnitReport, runOfStep, sharedKeys, stepFolder, storageFault, stepPath, type StoredRun } from '../../../core/domain/artifactLayout.ts';
+import {
+  isJUnitReport,
+  runOfStep,
+  sharedKeys,
+  stepFolder,
+  storageFault,
+  stepPath,
+  type StoredRun,
+} from '../../../core/domain/artifactLayout.ts';
 
 const RUN: StoredRun = { repository: 'Acme/Web', job: 'integration', buildId: '0198-run' };
 
 describe('the folder of a step', () => {
   test.each<[what: string, run: StoredRun, folder: string]>([
-    ['of a repository: its case is no difference', RUN, 'artifacts/repositories/acme/web/integration/0198-run/test-e2e/2/'],
-    ['of none', { job: 'nightly', buildId: '0198-run' }, 'artifacts/jobs/nightly/0198-run/test-e2e/2/'],
-    ['no way out of it', { job: '..', buildId: '../../x' }, 'artifacts/jobs/%2E%2E/%2E%2E%2F..%2Fx/test-e2e/2/'],
-    ['and not by a repository', { ...RUN, repository: '../..' }, 'artifacts/repositories/%2E%2E/%2E%2E/integration/0198-run/test-e2e/2/'],
+    [
+      'of a repository: its case is no difference',
+      RUN,
+      'artifacts/repositories/acme/web/integration/0198-run/test-e2e/2/',
+    ],
+    [
+      'of none',
+      { job: 'nightly', buildId: '0198-run' },
+      'artifacts/jobs/nightly/0198-run/test-e2e/2/',
+    ],
+    [
+      'no way out of it',
+      { job: '..', buildId: '../../x' },
+      'artifacts/jobs/%2E%2E/%2E%2E%2F..%2Fx/test-e2e/2/',
+    ],
+    [
+      'and not by a repository',
+      { ...RUN, repository: '../..' },
+      'artifacts/repositories/%2E%2E/%2E%2E/integration/0198-run/test-e2e/2/',
+    ],
   ])('%s', (_what, run, folder) => {
     const path = stepPath(run, 'test', 'e2e');
     expect(stepFolder(path, 2)).toBe(folder);
-    expect(runOfStep(path)).toEqual({ path: path.replace(/\/test-e2e$/, ''), buildId: path.split('/').at(-2) });
+    expect(runOfStep(path)).toEqual({
+      path: path.replace(/\/test-e2e$/, ''),
+      buildId: path.split('/').at(-2),
+    });
   });
 
-  test.each(['', 'jobs/x/0198-run', 'jobs/x/0198-run/test-e2e/1', 'repositories/acme/web/x/0198-run', 'repositories/acme/web/x/0198-run/test-e2e/1', 'other/x/0198-run/test-e2e', 'jobs//0198-run/test-e2e', '/jobs/x/0198-run/test-e2e', 'artifacts/jobs/x/0198-run/test-e2e'])('%j is none', (path) => {
+  test.each([
+    '',
+    'jobs/x/0198-run',
+    'jobs/x/0198-run/test-e2e/1',
+    'repositories/acme/web/x/0198-run',
+    'repositories/acme/web/x/0198-run/test-e2e/1',
+    'other/x/0198-run/test-e2e',
+    'jobs//0198-run/test-e2e',
+    '/jobs/x/0198-run/test-e2e',
+    'artifacts/jobs/x/0198-run/test-e2e',
+  ])('%j is none', (path) => {
     expect(runOfStep(path)).toBeUndefined();
     expect(storageFault({ path, sharedFrom: [] })).toContain("is no folder of a job's step");
   });
@@ -29,14 +66,21 @@ describe('a step may begin with', () => {
     ['nothing of another run', 'shared/jobs/x/0199-run/pre-rent/2.json', false],
     ['nothing of another job in that run', 'shared/jobs/y/0198-run/pre-rent/2.json', false],
     ['nothing of a repository', 'shared/repositories/x/0198-run/y/z/pre-rent/2.json', false],
-    ['nothing that a step has stored for people', 'artifacts/jobs/x/0198-run/pre-rent/1/build-log.txt', false],
+    [
+      'nothing that a step has stored for people',
+      'artifacts/jobs/x/0198-run/pre-rent/1/build-log.txt',
+      false,
+    ],
   ])('%s', (_what, key, may) => {
     expect(storageFault({ path, sharedFrom: [key] }) === undefined).toBe(may);
   });
 });
 
 test('what attempts at a step leave for the next is looked for in the last of them first', () => {
-  expect(sharedKeys('jobs/x/0198-run/test-e2e', 2)).toEqual(['shared/jobs/x/0198-run/test-e2e/2.json', 'shared/jobs/x/0198-run/test-e2e/1.json']);
+  expect(sharedKeys('jobs/x/0198-run/test-e2e', 2)).toEqual([
+    'shared/jobs/x/0198-run/test-e2e/2.json',
+    'shared/jobs/x/0198-run/test-e2e/1.json',
+  ]);
   expect(sharedKeys('jobs/x/0198-run/test-e2e', 0)).toEqual([]);
 });
 

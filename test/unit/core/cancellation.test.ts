@@ -1,12 +1,25 @@
 import { describe, expect, test } from '@jest/globals';
-import { readCancelRequest, readDrainRequest, upgradeCancellation, type Cancellation } from '../../../core/domain/cancellation.ts';
+import {
+  readCancelRequest,
+  readDrainRequest,
+  upgradeCancellation,
+  type Cancellation,
+} from '../../../core/domain/cancellation.ts';
 import type { CancelMode } from '../../../core/contract/index.ts';
 
 const MODES: readonly CancelMode[] = ['drain', 'stop', 'force'];
-const asked = (mode: CancelMode, reason: string = mode): Cancellation => ({ mode, reason, by: 'cancelled' });
+const asked = (mode: CancelMode, reason: string = mode): Cancellation => ({
+  mode,
+  reason,
+  by: 'cancelled',
+});
 
 describe('a stronger cancel upgrades, a weaker or an equal one changes nothing', () => {
-  test.each(MODES.flatMap((current, strength) => MODES.map((wanted, rank) => [current, wanted, rank > strength] as const)))('%s, then %s: upgraded %s', (current, wanted, upgraded) => {
+  test.each(
+    MODES.flatMap((current, strength) =>
+      MODES.map((wanted, rank) => [current, wanted, rank > strength] as const),
+    ),
+  )('%s, then %s: upgraded %s', (current, wanted, upgraded) => {
     const first = asked(current, 'first');
     const second = asked(wanted, 'second');
     expect(upgradeCancellation(first, second)).toBe(upgraded ? second : first);
@@ -20,9 +33,13 @@ describe('a stronger cancel upgrades, a weaker or an equal one changes nothing',
     for (const a of MODES) {
       for (const b of MODES) {
         for (const c of MODES) {
-          const result = [asked(a, '1'), asked(b, '2'), asked(c, '3')].reduce<Cancellation | undefined>(upgradeCancellation, undefined);
+          const result = [asked(a, '1'), asked(b, '2'), asked(c, '3')].reduce<
+            Cancellation | undefined
+          >(upgradeCancellation, undefined);
           const strongest = [a, b, c].toSorted((x, y) => MODES.indexOf(y) - MODES.indexOf(x))[0];
-          expect(result).toEqual(asked(strongest as CancelMode, String([a, b, c].indexOf(strongest as CancelMode) + 1)));
+          expect(result).toEqual(
+            asked(strongest as CancelMode, String([a, b, c].indexOf(strongest as CancelMode) + 1)),
+          );
         }
       }
     }

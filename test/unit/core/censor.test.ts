@@ -6,7 +6,10 @@ const bytes = (text: string): Uint8Array => new Uint8Array(Buffer.from(text));
 
 function censored(pieces: readonly string[], secrets: readonly string[]): string {
   const censor = new Censor(secrets);
-  return Buffer.concat([...pieces.map((piece) => censor.push(bytes(piece))), censor.end()]).toString();
+  return Buffer.concat([
+    ...pieces.map((piece) => censor.push(bytes(piece))),
+    censor.end(),
+  ]).toString();
 }
 
 describe('secrets are hidden', () => {
@@ -25,7 +28,12 @@ describe('secrets are hidden', () => {
     ['one within another, across borders', ['abc', 'd', 'efg'], ['bc', 'abcdef'], '******g'],
     ['the shorter, where the longer does not come', ['abc', 'dxx'], ['bc', 'abcdef'], 'a**dxx'],
     ['one after itself, sharing its end', ['abab', 'ab'], ['abab'], '******'],
-    ['several lines', ['-----\nline one\nline', ' two\n'], ['line one\nline two'], '-----\n*****************\n'],
+    [
+      'several lines',
+      ['-----\nline one\nline', ' two\n'],
+      ['line one\nline two'],
+      '-----\n*****************\n',
+    ],
     ['bytes of a character', ['pass=grü', 'ße!'], ['grüße'], 'pass=*******!'],
   ])('%s', (_what, pieces, secrets, expected) => {
     expect(censored(pieces, secrets)).toBe(expected);
@@ -33,13 +41,20 @@ describe('secrets are hidden', () => {
 
   test('however the bytes are cut into pieces', () => {
     const text = fc.string({ unit: fc.constantFrom('a', 'b', 'c'), maxLength: 40 });
-    const secrets = fc.array(fc.string({ unit: fc.constantFrom('a', 'b', 'c'), minLength: 1, maxLength: 6 }), { maxLength: 4 });
+    const secrets = fc.array(
+      fc.string({ unit: fc.constantFrom('a', 'b', 'c'), minLength: 1, maxLength: 6 }),
+      { maxLength: 4 },
+    );
     fc.assert(
       fc.property(fc.array(text, { maxLength: 6 }), secrets, (pieces, hidden) => {
         const whole = pieces.join('');
         const covered = new Set<number>();
-        for (const secret of hidden) for (let at = whole.indexOf(secret); at !== -1; at = whole.indexOf(secret, at + 1)) for (let index = 0; index < secret.length; index++) covered.add(at + index);
-        expect(censored(pieces, hidden)).toBe(Array.from(whole, (letter, at) => (covered.has(at) ? '*' : letter)).join(''));
+        for (const secret of hidden)
+          for (let at = whole.indexOf(secret); at !== -1; at = whole.indexOf(secret, at + 1))
+            for (let index = 0; index < secret.length; index++) covered.add(at + index);
+        expect(censored(pieces, hidden)).toBe(
+          Array.from(whole, (letter, at) => (covered.has(at) ? '*' : letter)).join(''),
+        );
       }),
       { numRuns: 500 },
     );
@@ -61,9 +76,17 @@ describe('secrets are hidden', () => {
 describe('the forms of a secret', () => {
   test.each<[what: string, secret: string, forms: string[]]>([
     ['as it is, and as Kubernetes shows it', 'hunter22', ['hunter22', 'aHVudGVyMjI=']],
-    ['without the line break of its file', 'hunter22\n', ['hunter22', 'aHVudGVyMjIK', 'aHVudGVyMjI=']],
+    [
+      'without the line break of its file',
+      'hunter22\n',
+      ['hunter22', 'aHVudGVyMjIK', 'aHVudGVyMjI='],
+    ],
     ['line by line', 'first\nlast', ['first\nlast', 'first', 'last', 'Zmlyc3QKbGFzdA==']],
-    ['short lines are none', '{\nlong enough\n}', ['{\nlong enough\n}', 'long enough', 'ewpsb25nIGVub3VnaAp9']],
+    [
+      'short lines are none',
+      '{\nlong enough\n}',
+      ['{\nlong enough\n}', 'long enough', 'ewpsb25nIGVub3VnaAp9'],
+    ],
     ['other characters than those of ASCII', 'grüße', ['grüße', 'Z3LDvMOfZQ==']],
   ])('%s', (_what, secret, forms) => {
     expect(formsOf(secret)).toEqual(forms);

@@ -2,7 +2,15 @@ import { expect, test } from '@jest/globals';
 import { defined } from '../../../core/defined.ts';
 
 test('leaves out what has no value, and nothing else', () => {
-  expect(Object.entries(defined({ a: undefined, b: null, c: 0, d: '', e: false, f: [undefined] }))).toEqual([['b', null], ['c', 0], ['d', ''], ['e', false], ['f', [undefined]]]);
+  expect(
+    Object.entries(defined({ a: undefined, b: null, c: 0, d: '', e: false, f: [undefined] })),
+  ).toEqual([
+    ['b', null],
+    ['c', 0],
+    ['d', ''],
+    ['e', false],
+    ['f', [undefined]],
+  ]);
 });
 
 test('a field that may be absent fits an optional one', () => {

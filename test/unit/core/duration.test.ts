@@ -18,12 +18,31 @@ describe('parseDuration', () => {
     expect(parseDuration(text)).toBe(ms);
   });
 
-  test.each(['', '5', '-5m', '+5m', '5 m', ' 5m', '5m ', '5x', 'm', 'PT5M', '5M', '1e3s', '1.s', '.5s', '3651d', '9'.repeat(400) + 's'])('%p is none', (text) => {
+  test.each([
+    '',
+    '5',
+    '-5m',
+    '+5m',
+    '5 m',
+    ' 5m',
+    '5m ',
+    '5x',
+    'm',
+    'PT5M',
+    '5M',
+    '1e3s',
+    '1.s',
+    '.5s',
+    '3651d',
+    '9'.repeat(400) + 's',
+  ])('%p is none', (text) => {
     expect(parseDuration(text)).toBeUndefined();
   });
 
   test('every duration makes a date', () => {
-    expect(new Date(Date.now() + (parseDuration('3650d') ?? Number.NaN)).toISOString()).toMatch(/^20\d\d-/);
+    expect(new Date(Date.now() + (parseDuration('3650d') ?? Number.NaN)).toISOString()).toMatch(
+      /^20\d\d-/,
+    );
   });
 });
 
@@ -46,10 +65,14 @@ describe('formatDuration', () => {
 
   test('what it prints is read back', () => {
     for (let ms = 0; ms < 1_000; ms += 7) expect(parseDuration(formatDuration(ms))).toBe(ms);
-    for (let s = 1; s < 400_000; s += 997) expect(parseDuration(formatDuration(s * 1_000))).toBe(s * 1_000);
+    for (let s = 1; s < 400_000; s += 997)
+      expect(parseDuration(formatDuration(s * 1_000))).toBe(s * 1_000);
   });
 });
 
 test('durations in ms, under names that say so; what has no value is left out', () => {
-  expect(milliseconds({ resync: '10m', idle: undefined, guard: '0s' })).toStrictEqual({ resyncMs: 600_000, guardMs: 0 });
+  expect(milliseconds({ resync: '10m', idle: undefined, guard: '0s' })).toStrictEqual({
+    resyncMs: 600_000,
+    guardMs: 0,
+  });
 });

@@ -4,7 +4,11 @@ import { matchesPattern, passesFilter, patternFault } from '../../../core/domain
 /** GitHub's own examples: https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-syntax#filter-pattern-cheat-sheet */
 const EXAMPLES: [pattern: string, matches: string[], others: string[]][] = [
   ['feature/*', ['feature/my-branch', 'feature/your-branch'], ['feature/a/b', 'feature']],
-  ['feature/**', ['feature/beta-a/my-branch', 'feature/your-branch', 'feature/mona/the/octocat'], ['features/a']],
+  [
+    'feature/**',
+    ['feature/beta-a/my-branch', 'feature/your-branch', 'feature/mona/the/octocat'],
+    ['features/a'],
+  ],
   ['main', ['main'], ['main2', 'Main', 'a/main']],
   ['releases/mona-the-octocat', ['releases/mona-the-octocat'], []],
   ['*', ['main', 'releases', '.hidden'], ['all/the/branches']],
@@ -16,12 +20,24 @@ const EXAMPLES: [pattern: string, matches: string[], others: string[]][] = [
   ['*.jsx?', ['page.js', 'page.jsx'], ['src/page.js', 'page.jsxx']],
   ['docs/*', ['docs/README.md', 'docs/file.txt'], ['docs/a/b.md']],
   ['docs/**', ['docs/README.md', 'docs/mona/octocat.txt'], ['doc/a']],
-  ['docs/**/*.md', ['docs/README.md', 'docs/mona/hello-world.md', 'docs/a/markdown/file.md'], ['docs/a.txt', 'docsREADME.md']],
-  ['**/docs/**', ['docs/hello.md', 'dir/docs/my-file.txt', 'space/docs/plan/space.doc'], ['mydocs/a']],
+  [
+    'docs/**/*.md',
+    ['docs/README.md', 'docs/mona/hello-world.md', 'docs/a/markdown/file.md'],
+    ['docs/a.txt', 'docsREADME.md'],
+  ],
+  [
+    '**/docs/**',
+    ['docs/hello.md', 'dir/docs/my-file.txt', 'space/docs/plan/space.doc'],
+    ['mydocs/a'],
+  ],
   ['**/README.md', ['README.md', 'js/README.md'], ['MYREADME.md']],
   ['**/*src/**', ['a/src/app.js', 'my-src/code/js/app.js'], ['srcs/a']],
   ['**/*-post.md', ['my-post.md', 'path/their-post.md'], ['post.md']],
-  ['**/migrate-*.sql', ['migrate-10909.sql', 'db/migrate-v1.0.sql', 'db/sept/migrate-v1.sql'], ['migrate.sql']],
+  [
+    '**/migrate-*.sql',
+    ['migrate-10909.sql', 'db/migrate-v1.0.sql', 'db/sept/migrate-v1.sql'],
+    ['migrate.sql'],
+  ],
   ['releases/**-alpha', ['releases/beta/3-alpha', 'releases/10-alpha'], ['releases/alpha']],
   ['\\[a\\]', ['[a]'], ['a']],
   ['a.b', ['a.b'], ['axb']],
@@ -48,7 +64,13 @@ describe('several patterns: the last that matches decides', () => {
   });
 });
 
-test.each([['', 'is empty'], ['!', 'is empty'], ['?a', 'begins with'], ['!+a', 'begins with'], ['[a', 'without its "]"']])('%j is no pattern', (pattern, fault) => {
+test.each([
+  ['', 'is empty'],
+  ['!', 'is empty'],
+  ['?a', 'begins with'],
+  ['!+a', 'begins with'],
+  ['[a', 'without its "]"'],
+])('%j is no pattern', (pattern, fault) => {
   expect(patternFault(pattern)).toContain(fault);
 });
 

@@ -5,7 +5,9 @@ import { parseDeregistrationInput } from '../../../core/input/deregistration.ts'
 describe('input of the deregistration workflow', () => {
   test('production defaults', () => {
     expect(DEREGISTRATION_PATIENCE).toEqual({ giveUpAfter: '24h', firstRetry: '1m' });
-    expect(parseDeregistrationInput({ repository: 'acme/app', runner: { name: 'r-1', id: 7 } })).toEqual({
+    expect(
+      parseDeregistrationInput({ repository: 'acme/app', runner: { name: 'r-1', id: 7 } }),
+    ).toEqual({
       ok: true,
       spec: {
         scope: { kind: 'repository', name: 'acme/app' },
@@ -20,7 +22,15 @@ describe('input of the deregistration workflow', () => {
 
   test('what a life hands on that never learnt its runner’s id', () => {
     const runner = { name: 'ci-0a1b2-r2' };
-    expect(parseDeregistrationInput({ organization: 'acme', credential: 'app', runner, reason: 'why', firstRetry: '150ms' })).toMatchObject({
+    expect(
+      parseDeregistrationInput({
+        organization: 'acme',
+        credential: 'app',
+        runner,
+        reason: 'why',
+        firstRetry: '150ms',
+      }),
+    ).toMatchObject({
       ok: true,
       spec: { runner, credential: 'app', reason: 'why', firstRetryMs: 150 },
     });
@@ -28,7 +38,11 @@ describe('input of the deregistration workflow', () => {
 
   test.each([
     ['no scope', { runner: { name: 'r' } }, 'organization'],
-    ['two scopes', { organization: 'a', enterprise: 'b', runner: { name: 'r' } }, 'organization, enterprise'],
+    [
+      'two scopes',
+      { organization: 'a', enterprise: 'b', runner: { name: 'r' } },
+      'organization, enterprise',
+    ],
     ['no runner', { organization: 'a' }, 'runner'],
     ['a runner without a name', { organization: 'a', runner: { id: 1 } }, 'runner.name'],
     ['an unknown field', { organization: 'a', runner: { name: 'r' }, giveUp: '1h' }, 'giveUp'],

@@ -48,12 +48,43 @@ test('the least that is a job: what it gets', () => {
 
 test('a step’s life has the grace of a step, and its stop goes to its command alone', () => {
   const [step] = admitted(JOB).steps;
-  expect(parseRunnerInput(step?.runner)).toMatchObject({ ok: true, spec: { job: 'job-web', pod: { terminationGracePeriodSeconds: 18, supervision: { stopTo: 'process', signalTimeoutMs: 15_000, cleanupTimeoutMs: 2_000, timeoutMs: 2 * HOUR } } } });
+  expect(parseRunnerInput(step?.runner)).toMatchObject({
+    ok: true,
+    spec: {
+      job: 'job-web',
+      pod: {
+        terminationGracePeriodSeconds: 18,
+        supervision: {
+          stopTo: 'process',
+          signalTimeoutMs: 15_000,
+          cleanupTimeoutMs: 2_000,
+          timeoutMs: 2 * HOUR,
+        },
+      },
+    },
+  });
 });
 
 test('steps run in the order of the stages, and are numbered in each', () => {
-  const { steps } = admitted({ ...JOB, post: [{ ...STEP, name: 'p1', bestEffort: true }, { ...STEP, name: 'p2', optionalOnSuccess: true }], pre: [{ ...STEP, name: 'a' }, { ...STEP, name: 'b' }] });
-  expect(steps.map(({ workflowId, name, bestEffort, optionalOnSuccess }) => [workflowId, name, bestEffort, optionalOnSuccess])).toEqual([
+  const { steps } = admitted({
+    ...JOB,
+    post: [
+      { ...STEP, name: 'p1', bestEffort: true },
+      { ...STEP, name: 'p2', optionalOnSuccess: true },
+    ],
+    pre: [
+      { ...STEP, name: 'a' },
+      { ...STEP, name: 'b' },
+    ],
+  });
+  expect(
+    steps.map(({ workflowId, name, bestEffort, optionalOnSuccess }) => [
+      workflowId,
+      name,
+      bestEffort,
+      optionalOnSuccess,
+    ]),
+  ).toEqual([
     ['job-web-pre-1', 'a', false, false],
     ['job-web-pre-2', 'b', false, false],
     ['job-web-test-1', 'unit', false, false],
@@ -69,7 +100,9 @@ test('everything that a step can say', () => {
     command: ['./run', '--all'],
     env: { A: 'b' },
     resources: { requests: { cpu: 1 }, limits: { memory: '2Gi' } },
-    volumes: [{ name: 'cloud', mountPath: '/cloud', readOnly: true, secret: { secretName: 'cloud' } }],
+    volumes: [
+      { name: 'cloud', mountPath: '/cloud', readOnly: true, secret: { secretName: 'cloud' } },
+    ],
     stop: { to: 'group' },
     onEviction: 'replace',
     timeout: '30m',
@@ -84,7 +117,13 @@ test('everything that a step can say', () => {
     env: { A: 'b', JOB_NAME: 'web', BUILD_ID: 'run-1' },
     pod: {
       spec: {
-        containers: [{ name: 'runner', resources: { requests: { cpu: '1' }, limits: { memory: '2Gi' } }, volumeMounts: [{ name: 'cloud', mountPath: '/cloud', readOnly: true }] }],
+        containers: [
+          {
+            name: 'runner',
+            resources: { requests: { cpu: '1' }, limits: { memory: '2Gi' } },
+            volumeMounts: [{ name: 'cloud', mountPath: '/cloud', readOnly: true }],
+          },
+        ],
         volumes: [{ name: 'cloud', secret: { secretName: 'cloud' } }],
       },
     },
@@ -95,7 +134,11 @@ test('everything that a step can say', () => {
 });
 
 test('a grace beyond what platforms honour is warned of, where somebody has asked for it', () => {
-  expect(admitted({ ...JOB, test: [{ ...STEP, gracePeriod: '3m' }] }).warnings).toEqual([expect.stringMatching(/^test unit: stop: the grace of 3m44s in all is longer than .*spot instance/)]);
+  expect(admitted({ ...JOB, test: [{ ...STEP, gracePeriod: '3m' }] }).warnings).toEqual([
+    expect.stringMatching(
+      /^test unit: stop: the grace of 3m44s in all is longer than .*spot instance/,
+    ),
+  ]);
 });
 
 describe('each of timeout and gracePeriod may be given alone', () => {
@@ -103,12 +146,16 @@ describe('each of timeout and gracePeriod may be given alone', () => {
     [{ timeout: '10m' }, { jobTimeout: '10m' }, '15s'],
     [{ gracePeriod: '1m' }, { jobTimeout: '2h' }, '1m'],
   ])('%j', (times, timeouts, gracePeriod) => {
-    expect(admitted({ ...JOB, test: [{ ...STEP, ...times }] }).steps[0]?.runner).toMatchObject({ timeouts, stop: { gracePeriod } });
+    expect(admitted({ ...JOB, test: [{ ...STEP, ...times }] }).steps[0]?.runner).toMatchObject({
+      timeouts,
+      stop: { gracePeriod },
+    });
   });
 });
 
 describe('what cannot work is named, all at once', () => {
-  const many = (count: number) => Array.from({ length: count }, (_none, index) => ({ ...STEP, name: `s${index}` }));
+  const many = (count: number) =>
+    Array.from({ length: count }, (_none, index) => ({ ...STEP, name: `s${index}` }));
   test.each<[object | null, (string | RegExp)[]]>([
     [null, [/^input /]],
     [{}, [/^name is missing/, /^test is missing: the list of steps/]],
@@ -120,24 +167,105 @@ describe('what cannot work is named, all at once', () => {
     [{ ...JOB, timeout: '25h' }, [/^timeout is over the cap of 24h; .*HOLDFAST_TIMEOUTS/]],
     [{ ...JOB, maxAge: '1h' }, [/^maxAge is shorter than the job's timeout of 4h0m0s/]],
     [{ ...JOB, test: [{ name: 'x' }] }, [/^test\.0\.commands is missing/]],
-    [{ ...JOB, test: [{ ...STEP, command: ['x'] }] }, [/^test\.0\.commands, command exclude each other/]],
-    [{ ...JOB, test: [{ ...STEP, bestEffort: true }] }, [/^test\.0\.bestEffort is for steps of post only/]],
-    [{ ...JOB, pre: [{ ...STEP, name: 'a', optionalOnSuccess: true }] }, [/^pre\.0\.optionalOnSuccess is for steps of post only/]],
+    [
+      { ...JOB, test: [{ ...STEP, command: ['x'] }] },
+      [/^test\.0\.commands, command exclude each other/],
+    ],
+    [
+      { ...JOB, test: [{ ...STEP, bestEffort: true }] },
+      [/^test\.0\.bestEffort is for steps of post only/],
+    ],
+    [
+      { ...JOB, pre: [{ ...STEP, name: 'a', optionalOnSuccess: true }] },
+      [/^pre\.0\.optionalOnSuccess is for steps of post only/],
+    ],
     [{ ...JOB, post: [STEP] }, [/^post\.0\.name is used twice: "unit"/]],
-    [{ ...JOB, test: [{ ...STEP, env: { JOB_NAME: 'x', BUILD_ID: 'x', JOB_SPEC: 'x', SHARED_DIR: 'x', ARTIFACT_DIR: 'x', JOB_STOP_REASON: 'x' } }] }, ['JOB_NAME', 'BUILD_ID', 'JOB_SPEC', 'SHARED_DIR', 'ARTIFACT_DIR', 'JOB_STOP_REASON'].map((name) => new RegExp(`^test\\.0\\.env\\.${name} is set by the job; remove it`))],
-    [{ ...JOB, test: [{ ...STEP, env: { HOLDFAST_X: 'x' } }] }, [/^test\.0\.env\.HOLDFAST_X is set by Holdfast/]],
+    [
+      {
+        ...JOB,
+        test: [
+          {
+            ...STEP,
+            env: {
+              JOB_NAME: 'x',
+              BUILD_ID: 'x',
+              JOB_SPEC: 'x',
+              SHARED_DIR: 'x',
+              ARTIFACT_DIR: 'x',
+              JOB_STOP_REASON: 'x',
+            },
+          },
+        ],
+      },
+      ['JOB_NAME', 'BUILD_ID', 'JOB_SPEC', 'SHARED_DIR', 'ARTIFACT_DIR', 'JOB_STOP_REASON'].map(
+        (name) => new RegExp(`^test\\.0\\.env\\.${name} is set by the job; remove it`),
+      ),
+    ],
+    [
+      { ...JOB, test: [{ ...STEP, env: { HOLDFAST_X: 'x' } }] },
+      [/^test\.0\.env\.HOLDFAST_X is set by Holdfast/],
+    ],
     [{ ...JOB, test: [{ ...STEP, timeout: '25h' }] }, [/^test\.0\.timeout is over the cap of 24h/]],
-    [{ ...JOB, test: [{ ...STEP, gracePeriod: '-1s' }] }, [/^test\.0\.gracePeriod is not a duration/]],
-    [{ ...JOB, test: [{ ...STEP, onEviction: 'resume' }] }, [/^test\.0\.onEviction must be "fail" or "replace"/]],
-    [{ ...JOB, test: [{ ...STEP, resources: { limits: { cpu: true } } }] }, [/^test\.0\.resources\.limits\.cpu must be a quantity, such as 2/]],
+    [
+      { ...JOB, test: [{ ...STEP, gracePeriod: '-1s' }] },
+      [/^test\.0\.gracePeriod is not a duration/],
+    ],
+    [
+      { ...JOB, test: [{ ...STEP, onEviction: 'resume' }] },
+      [/^test\.0\.onEviction must be "fail" or "replace"/],
+    ],
+    [
+      { ...JOB, test: [{ ...STEP, resources: { limits: { cpu: true } } }] },
+      [/^test\.0\.resources\.limits\.cpu must be a quantity, such as 2/],
+    ],
     [{ ...JOB, test: [{ ...STEP, stop: { to: 'all' } }] }, [/^test\.0\.stop\.to must be/]],
-    [{ ...JOB, test: [{ ...STEP, volumes: [{ name: 'a', mountPath: '/a' }] }] }, [/^test\.0\.volumes\.0 "a" must have exactly one source.* it has none/]],
-    [{ ...JOB, test: [{ ...STEP, volumes: [{ name: 'a', mountPath: '/a', secret: {}, emptyDir: {} }] }] }, [/^test\.0\.volumes\.0 .*it has secret, emptyDir/]],
-    [{ ...JOB, test: [{ ...STEP, volumes: [{ name: 'a', mountPath: '/holdfast', emptyDir: {} }] }] }, [/^test\.0\.volumes .*folder of Holdfast's own/]],
+    [
+      { ...JOB, test: [{ ...STEP, volumes: [{ name: 'a', mountPath: '/a' }] }] },
+      [/^test\.0\.volumes\.0 "a" must have exactly one source.* it has none/],
+    ],
+    [
+      {
+        ...JOB,
+        test: [{ ...STEP, volumes: [{ name: 'a', mountPath: '/a', secret: {}, emptyDir: {} }] }],
+      },
+      [/^test\.0\.volumes\.0 .*it has secret, emptyDir/],
+    ],
+    [
+      {
+        ...JOB,
+        test: [{ ...STEP, volumes: [{ name: 'a', mountPath: '/holdfast', emptyDir: {} }] }],
+      },
+      [/^test\.0\.volumes .*folder of Holdfast's own/],
+    ],
     [{ ...JOB, test: many(MAX_STEPS) }, []],
-    [{ ...JOB, test: many(MAX_STEPS), post: [STEP] }, [/^pre, test, post have 101 steps in all, and a job may have 100/]],
-    [{ ...JOB, test: [{ ...STEP, commands: 'x'.repeat(1_100_000) }] }, [/^input has \d+ bytes as JSON, and may have 1048576: put long scripts into the steps' images/]],
-    [{ ...JOB, test: [{ ...STEP, volumes: [{ name: 'a', mountPath: '/a', emptyDir: JSON.parse('['.repeat(20_000) + ']'.repeat(20_000)) as unknown }] }] }, [/^input is nested too deeply/]],
+    [
+      { ...JOB, test: many(MAX_STEPS), post: [STEP] },
+      [/^pre, test, post have 101 steps in all, and a job may have 100/],
+    ],
+    [
+      { ...JOB, test: [{ ...STEP, commands: 'x'.repeat(1_100_000) }] },
+      [
+        /^input has \d+ bytes as JSON, and may have 1048576: put long scripts into the steps' images/,
+      ],
+    ],
+    [
+      {
+        ...JOB,
+        test: [
+          {
+            ...STEP,
+            volumes: [
+              {
+                name: 'a',
+                mountPath: '/a',
+                emptyDir: JSON.parse('['.repeat(20_000) + ']'.repeat(20_000)) as unknown,
+              },
+            ],
+          },
+        ],
+      },
+      [/^input is nested too deeply/],
+    ],
   ])('%#', (input, expected) => {
     expect(refused(input)).toEqual(expected.map((message) => expect.stringMatching(message)));
   });
@@ -146,34 +274,74 @@ describe('what cannot work is named, all at once', () => {
 describe('defaults and caps of the worker’s config: the most specific wins', () => {
   const policy: TimeoutPolicy = {
     default: { jobs: { timeout: '3h', gracePeriod: '10m' } },
-    scopes: { Acme: { jobs: { timeout: '2h' } }, 'acme/slow': { jobs: { timeout: '5h', timeoutCap: '48h' } }, 'acme/strict': { jobs: { timeoutCap: '1h' } } },
+    scopes: {
+      Acme: { jobs: { timeout: '2h' } },
+      'acme/slow': { jobs: { timeout: '5h', timeoutCap: '48h' } },
+      'acme/strict': { jobs: { timeoutCap: '1h' } },
+    },
     jobs: { soak: { timeoutCap: '72h', timeout: '30h' } },
   };
   test.each<[string, object, object]>([
     ['every job’s', JOB, { timeoutMs: 3 * HOUR, gracePeriodMs: HOUR / 6, maxAgeMs: 7 * 24 * HOUR }],
-    ['an organization’s', { ...JOB, repository: 'acme/web' }, { timeoutMs: 2 * HOUR, gracePeriodMs: HOUR / 6 }],
+    [
+      'an organization’s',
+      { ...JOB, repository: 'acme/web' },
+      { timeoutMs: 2 * HOUR, gracePeriodMs: HOUR / 6 },
+    ],
     ['a repository’s', { ...JOB, repository: 'acme/slow' }, { timeoutMs: 5 * HOUR }],
     ['the job’s', { ...JOB, name: 'soak', repository: 'acme/slow' }, { timeoutMs: 30 * HOUR }],
     ['its own word', { ...JOB, name: 'soak', timeout: '1h' }, { timeoutMs: HOUR }],
-    ['its own word, up to the cap', { ...JOB, name: 'soak', timeout: '72h' }, { timeoutMs: 72 * HOUR }],
-    ['a default over the cap is lowered to it', { ...JOB, repository: 'acme/strict' }, { timeoutMs: HOUR }],
+    [
+      'its own word, up to the cap',
+      { ...JOB, name: 'soak', timeout: '72h' },
+      { timeoutMs: 72 * HOUR },
+    ],
+    [
+      'a default over the cap is lowered to it',
+      { ...JOB, repository: 'acme/strict' },
+      { timeoutMs: HOUR },
+    ],
   ])('%s', (_what, input, expected) => {
     expect(admitted(input, policy)).toMatchObject(expected);
   });
 
   test('how long its steps’ pods may take to come up: by its repository, too', () => {
-    const slow: TimeoutPolicy = { default: { podPending: '20m' }, scopes: { 'acme/slow': { podPending: '30m', podUnscheduled: '1h', registration: '15m', jobTimeout: '3h' } } };
-    expect(admitted({ ...JOB, repository: 'acme/slow' }, slow).steps[0]?.runner.timeouts).toEqual({ podPending: '30m', podUnscheduled: '1h', registration: '15m', jobTimeout: '2h' });
-    expect(admitted(JOB, slow).steps[0]?.runner.timeouts).toEqual({ podPending: '20m', jobTimeout: '2h' });
+    const slow: TimeoutPolicy = {
+      default: { podPending: '20m' },
+      scopes: {
+        'acme/slow': {
+          podPending: '30m',
+          podUnscheduled: '1h',
+          registration: '15m',
+          jobTimeout: '3h',
+        },
+      },
+    };
+    expect(admitted({ ...JOB, repository: 'acme/slow' }, slow).steps[0]?.runner.timeouts).toEqual({
+      podPending: '30m',
+      podUnscheduled: '1h',
+      registration: '15m',
+      jobTimeout: '2h',
+    });
+    expect(admitted(JOB, slow).steps[0]?.runner.timeouts).toEqual({
+      podPending: '20m',
+      jobTimeout: '2h',
+    });
     expect(admitted(JOB).steps[0]?.runner.timeouts).toEqual({ jobTimeout: '2h' });
   });
 
   test('only the worker’s config names jobs with a higher cap', () => {
-    expect(refused({ ...JOB, timeout: '30h' }, policy)).toEqual([expect.stringMatching(/^timeout is over the cap of 24h/)]);
-    expect(refused({ ...JOB, name: 'soak', timeout: '73h' }, policy)).toEqual([expect.stringMatching(/^timeout is over the cap of 72h/)]);
+    expect(refused({ ...JOB, timeout: '30h' }, policy)).toEqual([
+      expect.stringMatching(/^timeout is over the cap of 24h/),
+    ]);
+    expect(refused({ ...JOB, name: 'soak', timeout: '73h' }, policy)).toEqual([
+      expect.stringMatching(/^timeout is over the cap of 72h/),
+    ]);
   });
 
   test('a name that objects have by themselves is a job’s like any other', () => {
-    expect(admitted({ ...JOB, name: 'constructor' }, policy)).toMatchObject({ timeoutMs: 3 * HOUR });
+    expect(admitted({ ...JOB, name: 'constructor' }, policy)).toMatchObject({
+      timeoutMs: 3 * HOUR,
+    });
   });
 });

@@ -1,7 +1,16 @@
 import { describe, expect, test } from '@jest/globals';
 import type { z } from 'zod';
-import { RUNNER_INTERVALS, RUNNER_TIMEOUTS, STOP_TIMEOUTS, type RunnerInput } from '../../../core/contract/index.ts';
-import { parseRunnerInput, type runnerSchema, type RunnerSpec } from '../../../core/input/runner.ts';
+import {
+  RUNNER_INTERVALS,
+  RUNNER_TIMEOUTS,
+  STOP_TIMEOUTS,
+  type RunnerInput,
+} from '../../../core/contract/index.ts';
+import {
+  parseRunnerInput,
+  type runnerSchema,
+  type RunnerSpec,
+} from '../../../core/input/runner.ts';
 import type { TimeoutPolicy } from '../../../core/input/timeoutPolicy.ts';
 
 const MINUTE = 60_000;
@@ -36,7 +45,16 @@ describe('production defaults', () => {
     onEviction: 'fail',
     maxAttempts: 10,
     pod: {
-      supervision: { watches: 'github', oneJob: true, onTerm: 'stop', drainTimeoutMs: 0, signalTimeoutMs: 10_000, cleanupTimeoutMs: 5_000, stopTo: 'group', startupMs: 10 * MINUTE },
+      supervision: {
+        watches: 'github',
+        oneJob: true,
+        onTerm: 'stop',
+        drainTimeoutMs: 0,
+        signalTimeoutMs: 10_000,
+        cleanupTimeoutMs: 5_000,
+        stopTo: 'group',
+        startupMs: 10 * MINUTE,
+      },
       labels: {},
       terminationGracePeriodSeconds: 30,
       volumeClaims: [],
@@ -69,15 +87,41 @@ describe('production defaults', () => {
   };
 
   test('every one of them', () => {
-    expect(accepted(documented({ organization: 'acme' }), 'runner-a')).toEqual({ ...defaults, name: 'a', scope: { kind: 'organization', name: 'acme' } });
+    expect(accepted(documented({ organization: 'acme' }), 'runner-a')).toEqual({
+      ...defaults,
+      name: 'a',
+      scope: { kind: 'organization', name: 'acme' },
+    });
   });
 
   test('as they are documented', () => {
-    expect({ timeouts: RUNNER_TIMEOUTS, stop: STOP_TIMEOUTS, intervals: RUNNER_INTERVALS }).toEqual({
-      timeouts: { provisioning: '1h', podUnscheduled: '5m', podPending: '10m', registration: '10m', jobTimeout: '24h', unregistration: '1h', maxAge: '7d' },
-      stop: { signalTimeout: '10s', cleanupTimeout: '5s' },
-      intervals: { resync: '10m', busyRetry: '1m', busyRecheck: '10m', absentRecheck: '10s', credentialsRetry: '5m', onlineLookup: '2s', removalSettle: '2m', idleConfirm: '3s', stopPatience: '30s', listAge: '1m', lateCreation: '2m30s' },
-    });
+    expect({ timeouts: RUNNER_TIMEOUTS, stop: STOP_TIMEOUTS, intervals: RUNNER_INTERVALS }).toEqual(
+      {
+        timeouts: {
+          provisioning: '1h',
+          podUnscheduled: '5m',
+          podPending: '10m',
+          registration: '10m',
+          jobTimeout: '24h',
+          unregistration: '1h',
+          maxAge: '7d',
+        },
+        stop: { signalTimeout: '10s', cleanupTimeout: '5s' },
+        intervals: {
+          resync: '10m',
+          busyRetry: '1m',
+          busyRecheck: '10m',
+          absentRecheck: '10s',
+          credentialsRetry: '5m',
+          onlineLookup: '2s',
+          removalSettle: '2m',
+          idleConfirm: '3s',
+          stopPatience: '30s',
+          listAge: '1m',
+          lateCreation: '2m30s',
+        },
+      },
+    );
   });
 
   test.each([
@@ -88,7 +132,9 @@ describe('production defaults', () => {
     [{ signalTimeout: '2m', cleanupTimeout: '30s' }, 155],
     [{ signalTimeout: '30s', cleanupTimeout: '100ms' }, 36],
   ])('the grace period for stop %j is %d s', (stop, seconds) => {
-    expect(accepted({ organization: 'acme', ...(stop && { stop }) }).pod.terminationGracePeriodSeconds).toBe(seconds);
+    expect(
+      accepted({ organization: 'acme', ...(stop && { stop }) }).pod.terminationGracePeriodSeconds,
+    ).toBe(seconds);
   });
 
   test.each([
@@ -99,23 +145,49 @@ describe('production defaults', () => {
     ['1500ms', 4, 1_500, 1_500],
     ['10ms', 3, 10, 1_990],
     ['30m', 2_250, 1_800_000, 449_000],
-  ])('of a step, the grace period %s: the pod has %d s, the command %d ms, cleaning up %d ms, and the command alone gets the signal', (gracePeriod, podSeconds, signalTimeoutMs, cleanupTimeoutMs) => {
-    const { terminationGracePeriodSeconds, supervision } = accepted({ ciServer: 'none', command: ['x'], stop: { gracePeriod } }, '', { default: { signalTimeout: '7s', cleanupTimeout: '7s' } }).pod;
-    expect(terminationGracePeriodSeconds).toBe(podSeconds);
-    expect(supervision).toMatchObject({ signalTimeoutMs, cleanupTimeoutMs, stopTo: 'process', drainTimeoutMs: 0 });
-  });
+  ])(
+    'of a step, the grace period %s: the pod has %d s, the command %d ms, cleaning up %d ms, and the command alone gets the signal',
+    (gracePeriod, podSeconds, signalTimeoutMs, cleanupTimeoutMs) => {
+      const { terminationGracePeriodSeconds, supervision } = accepted(
+        { ciServer: 'none', command: ['x'], stop: { gracePeriod } },
+        '',
+        { default: { signalTimeout: '7s', cleanupTimeout: '7s' } },
+      ).pod;
+      expect(terminationGracePeriodSeconds).toBe(podSeconds);
+      expect(supervision).toMatchObject({
+        signalTimeoutMs,
+        cleanupTimeoutMs,
+        stopTo: 'process',
+        drainTimeoutMs: 0,
+      });
+    },
+  );
 
   test('of a step that drains: on top', () => {
-    const { terminationGracePeriodSeconds, supervision } = accepted({ ciServer: 'none', command: ['x'], onTerm: 'drain', stop: { gracePeriod: '15s', drainTimeout: '1m', to: 'group' } }).pod;
+    const { terminationGracePeriodSeconds, supervision } = accepted({
+      ciServer: 'none',
+      command: ['x'],
+      onTerm: 'drain',
+      stop: { gracePeriod: '15s', drainTimeout: '1m', to: 'group' },
+    }).pod;
     expect(terminationGracePeriodSeconds).toBe(78);
-    expect(supervision).toMatchObject({ signalTimeoutMs: 15_000, cleanupTimeoutMs: 2_000, drainTimeoutMs: 60_000, stopTo: 'group' });
+    expect(supervision).toMatchObject({
+      signalTimeoutMs: 15_000,
+      cleanupTimeoutMs: 2_000,
+      drainTimeoutMs: 60_000,
+      stopTo: 'group',
+    });
   });
 });
 
 describe('what is given is kept', () => {
   test('a runner group by its name', () => {
-    expect(accepted({ organization: 'acme', runnerGroup: 'GPU pool' }).runnerGroup).toBe('GPU pool');
-    expect(refused({ repository: 'acme/app', runnerGroup: 'GPU pool' })).toEqual(['runnerGroup has no meaning with a repository, which has no runner groups; remove it']);
+    expect(accepted({ organization: 'acme', runnerGroup: 'GPU pool' }).runnerGroup).toBe(
+      'GPU pool',
+    );
+    expect(refused({ repository: 'acme/app', runnerGroup: 'GPU pool' })).toEqual([
+      'runnerGroup has no meaning with a repository, which has no runner groups; remove it',
+    ]);
   });
 
   test('everything at once', () => {
@@ -173,25 +245,81 @@ describe('bad input names the field and the fix', () => {
 
   test.each<[what: string, fields: object, expected: string]>([
     ['an unknown field', { lables: ['x'] }, 'lables is not a known field; check the spelling'],
-    ['an unknown field of timeouts', { timeouts: { job: '1h' } }, 'timeouts.job is not a known field; check the spelling'],
-    ['an unknown field of stop', { stop: { timeout: '1h' } }, 'stop.timeout is not a known field; check the spelling'],
-    ['an unknown field of intervals', { intervals: { poll: '1h' } }, 'intervals.poll is not a known field; check the spelling'],
-    ['an unknown field of pod', { pod: { kind: 'Pod' } }, 'pod.kind is not a known field; check the spelling'],
-    ['an unknown field of pod.metadata', { pod: { metadata: { name: 'x' } } }, 'pod.metadata.name is not a known field; check the spelling'],
+    [
+      'an unknown field of timeouts',
+      { timeouts: { job: '1h' } },
+      'timeouts.job is not a known field; check the spelling',
+    ],
+    [
+      'an unknown field of stop',
+      { stop: { timeout: '1h' } },
+      'stop.timeout is not a known field; check the spelling',
+    ],
+    [
+      'an unknown field of intervals',
+      { intervals: { poll: '1h' } },
+      'intervals.poll is not a known field; check the spelling',
+    ],
+    [
+      'an unknown field of pod',
+      { pod: { kind: 'Pod' } },
+      'pod.kind is not a known field; check the spelling',
+    ],
+    [
+      'an unknown field of pod.metadata',
+      { pod: { metadata: { name: 'x' } } },
+      'pod.metadata.name is not a known field; check the spelling',
+    ],
 
-    ['two scopes', { repository: 'a/b' }, 'organization, repository exclude each other: give exactly one of organization, repository or enterprise'],
-    ['three scopes', { repository: 'a/b', enterprise: 'e' }, 'organization, repository, enterprise exclude each other: give exactly one of organization, repository or enterprise'],
+    [
+      'two scopes',
+      { repository: 'a/b' },
+      'organization, repository exclude each other: give exactly one of organization, repository or enterprise',
+    ],
+    [
+      'three scopes',
+      { repository: 'a/b', enterprise: 'e' },
+      'organization, repository, enterprise exclude each other: give exactly one of organization, repository or enterprise',
+    ],
 
-    ['a duration in words', { timeouts: { registration: 'ten minutes' } }, `timeouts.registration ${duration}`],
-    ['a duration without a unit', { timeouts: { podPending: '10' } }, `timeouts.podPending ${duration}`],
+    [
+      'a duration in words',
+      { timeouts: { registration: 'ten minutes' } },
+      `timeouts.registration ${duration}`,
+    ],
+    [
+      'a duration without a unit',
+      { timeouts: { podPending: '10' } },
+      `timeouts.podPending ${duration}`,
+    ],
     ['no time at all', { timeouts: { idle: '0s' } }, `timeouts.idle ${duration}`],
-    ['a duration beyond all dates', { timeouts: { provisioning: '9999999999h' } }, `timeouts.provisioning ${duration}`],
-    ['a bad duration of stop', { stop: { signalTimeout: '-1s' } }, `stop.signalTimeout ${duration}`],
-    ['a bad duration of intervals', { intervals: { resync: '0m' } }, `intervals.resync ${duration}`],
-    ['a job timeout over the cap', { timeouts: { jobTimeout: '24h1s' } }, 'timeouts.jobTimeout is over the cap of 24h; a runner may only lower it (the worker\'s HOLDFAST_TIMEOUTS names scopes with a higher cap)'],
+    [
+      'a duration beyond all dates',
+      { timeouts: { provisioning: '9999999999h' } },
+      `timeouts.provisioning ${duration}`,
+    ],
+    [
+      'a bad duration of stop',
+      { stop: { signalTimeout: '-1s' } },
+      `stop.signalTimeout ${duration}`,
+    ],
+    [
+      'a bad duration of intervals',
+      { intervals: { resync: '0m' } },
+      `intervals.resync ${duration}`,
+    ],
+    [
+      'a job timeout over the cap',
+      { timeouts: { jobTimeout: '24h1s' } },
+      "timeouts.jobTimeout is over the cap of 24h; a runner may only lower it (the worker's HOLDFAST_TIMEOUTS names scopes with a higher cap)",
+    ],
 
     ['no label', { labels: [] }, 'labels must have at least one label'],
-    ['101 labels', { labels: Array.from({ length: 101 }, (_, i) => `l${i}`) }, 'labels must have at most 100 labels'],
+    [
+      '101 labels',
+      { labels: Array.from({ length: 101 }, (_, i) => `l${i}`) },
+      'labels must have at most 100 labels',
+    ],
     ['an empty label', { labels: ['ok', ''] }, `labels.1 ${label}`],
     ['a label with a comma', { labels: ['a,b'] }, `labels.0 ${label}`],
     ['a label with a line break', { labels: ['a\nb'] }, `labels.0 ${label}`],
@@ -200,22 +328,86 @@ describe('bad input names the field and the fix', () => {
     ['a label that begins with a space', { labels: [' a'] }, `labels.0 ${label}`],
     ['a label of 257 characters', { labels: ['x'.repeat(257)] }, `labels.0 ${label}`],
 
-    ['a name of 51 characters', { name: 'n'.repeat(51) }, 'name must be at most 50 characters: a suffix is appended and GitHub allows 64'],
-    ['a name with a space', { name: 'my runner' }, 'name must consist of letters, digits, ".", "_" and "-"'],
+    [
+      'a name of 51 characters',
+      { name: 'n'.repeat(51) },
+      'name must be at most 50 characters: a suffix is appended and GitHub allows 64',
+    ],
+    [
+      'a name with a space',
+      { name: 'my runner' },
+      'name must consist of letters, digits, ".", "_" and "-"',
+    ],
     ['an empty name', { name: '' }, 'name must consist of letters, digits, ".", "_" and "-"'],
-    ['a bad credential', { credential: 'a/b' }, 'credential must be a credential name: letters, digits, ".", "_" and "-", at most 100'],
-    ['a bad set', { set: 'a b' }, 'set must be a set name: letters, digits, ".", "_" and "-", at most 100'],
-    ['a bad namespace', { namespace: 'CI' }, 'namespace must be a Kubernetes namespace: lower-case letters, digits and "-", at most 63'],
-    ['a bad onEviction', { onEviction: 'retry' }, 'onEviction must be "fail", "replace" or "resume"'],
-    ['an environment variable with a bad name', { env: { '1A': 'x' } }, 'env.1A must be a name of an environment variable'],
-    ['an environment variable with a dash', { env: { 'A-B': 'x' } }, 'env.A-B must be a name of an environment variable'],
-    ['a reserved environment variable', { env: { RUNNER_TOKEN: 'x' } }, 'env.RUNNER_TOKEN is set by Holdfast; remove it'],
-    ['a reserved environment variable of the pod', { pod: { spec: { containers: [{ name: 'runner', env: [{ name: 'RUNNER_NAME', value: 'x' }] }] } } }, 'pod spec.containers[0].env[0]: RUNNER_NAME is set by Holdfast; remove it'],
-    ['updates of one with a JIT config', { disableUpdate: true }, 'disableUpdate is for static runners (ephemeral false): for a JIT config GitHub takes no such wish; remove it'],
-    ['a group by name and by id', { runnerGroup: 'gpu', runnerGroupId: 3 }, 'runnerGroup, runnerGroupId exclude each other: give the name or the id'],
-    ['a reserved container', { pod: { spec: { initContainers: [{ name: 'runner' }] } } }, 'pod spec.initContainers[0]: the name runner is kept for the container of the CI runner; rename it'],
-    ['a reserved volume', { pod: { spec: { volumes: [{ name: 'holdfast-x' }] } } }, "pod spec.volumes[0]: volumes called holdfast-* are Holdfast's own; rename holdfast-x"],
-    ['a reserved label', { pod: { metadata: { labels: { 'holdfast.dev/set': 'x' } } } }, 'pod metadata.labels: holdfast.dev/set is set by Holdfast; remove it'],
+    [
+      'a bad credential',
+      { credential: 'a/b' },
+      'credential must be a credential name: letters, digits, ".", "_" and "-", at most 100',
+    ],
+    [
+      'a bad set',
+      { set: 'a b' },
+      'set must be a set name: letters, digits, ".", "_" and "-", at most 100',
+    ],
+    [
+      'a bad namespace',
+      { namespace: 'CI' },
+      'namespace must be a Kubernetes namespace: lower-case letters, digits and "-", at most 63',
+    ],
+    [
+      'a bad onEviction',
+      { onEviction: 'retry' },
+      'onEviction must be "fail", "replace" or "resume"',
+    ],
+    [
+      'an environment variable with a bad name',
+      { env: { '1A': 'x' } },
+      'env.1A must be a name of an environment variable',
+    ],
+    [
+      'an environment variable with a dash',
+      { env: { 'A-B': 'x' } },
+      'env.A-B must be a name of an environment variable',
+    ],
+    [
+      'a reserved environment variable',
+      { env: { RUNNER_TOKEN: 'x' } },
+      'env.RUNNER_TOKEN is set by Holdfast; remove it',
+    ],
+    [
+      'a reserved environment variable of the pod',
+      {
+        pod: {
+          spec: { containers: [{ name: 'runner', env: [{ name: 'RUNNER_NAME', value: 'x' }] }] },
+        },
+      },
+      'pod spec.containers[0].env[0]: RUNNER_NAME is set by Holdfast; remove it',
+    ],
+    [
+      'updates of one with a JIT config',
+      { disableUpdate: true },
+      'disableUpdate is for static runners (ephemeral false): for a JIT config GitHub takes no such wish; remove it',
+    ],
+    [
+      'a group by name and by id',
+      { runnerGroup: 'gpu', runnerGroupId: 3 },
+      'runnerGroup, runnerGroupId exclude each other: give the name or the id',
+    ],
+    [
+      'a reserved container',
+      { pod: { spec: { initContainers: [{ name: 'runner' }] } } },
+      'pod spec.initContainers[0]: the name runner is kept for the container of the CI runner; rename it',
+    ],
+    [
+      'a reserved volume',
+      { pod: { spec: { volumes: [{ name: 'holdfast-x' }] } } },
+      "pod spec.volumes[0]: volumes called holdfast-* are Holdfast's own; rename holdfast-x",
+    ],
+    [
+      'a reserved label',
+      { pod: { metadata: { labels: { 'holdfast.dev/set': 'x' } } } },
+      'pod metadata.labels: holdfast.dev/set is set by Holdfast; remove it',
+    ],
   ])('%s', (_what, fields, expected) => {
     expect(refused({ organization: 'acme', ...fields })).toEqual([expected]);
   });
@@ -238,23 +430,44 @@ describe('bad input names the field and the fix', () => {
     ['timeouts: a number', { timeouts: { idle: 5 } }, 'timeouts.idle'],
     ['pod: a text', { pod: 'x' }, 'pod'],
     ['pod.spec: a list', { pod: { spec: [] } }, 'pod.spec'],
-    ['pod.metadata.labels: a number', { pod: { metadata: { labels: { a: 1 } } } }, 'pod.metadata.labels.a'],
+    [
+      'pod.metadata.labels: a number',
+      { pod: { metadata: { labels: { a: 1 } } } },
+      'pod.metadata.labels.a',
+    ],
     ['name: null', { name: null }, 'name'],
   ])('a wrong type: %s', (_what, fields, field) => {
     const parsed = parseRunnerInput({ organization: 'acme', ...fields });
-    expect(parsed.ok ? [] : parsed.errors).toEqual([{ field, message: expect.stringMatching(/expected|at least/) }]);
+    expect(parsed.ok ? [] : parsed.errors).toEqual([
+      { field, message: expect.stringMatching(/expected|at least/) },
+    ]);
   });
 
   test('no scope', () => {
-    expect(refused({})).toEqual(['organization is missing: give exactly one of organization, repository or enterprise']);
+    expect(refused({})).toEqual([
+      'organization is missing: give exactly one of organization, repository or enterprise',
+    ]);
   });
 
-  test.each(['app', 'a/b/c', '/b', 'a/', 'a b/c', 'a/..', '../b', '../workflows', `a/${'x'.repeat(101)}`, 'https://github.com/a/b'])('the repository %p', (repository) => {
+  test.each([
+    'app',
+    'a/b/c',
+    '/b',
+    'a/',
+    'a b/c',
+    'a/..',
+    '../b',
+    '../workflows',
+    `a/${'x'.repeat(101)}`,
+    'https://github.com/a/b',
+  ])('the repository %p', (repository) => {
     expect(refused({ repository })).toEqual(['repository must be "owner/repo"']);
   });
 
   test.each(['a/b', '..', '.', '', 'x'.repeat(101)])('the organization %p', (organization) => {
-    expect(refused({ organization })).toEqual([expect.stringMatching(/^organization must be an organization: letters/)]);
+    expect(refused({ organization })).toEqual([
+      expect.stringMatching(/^organization must be an organization: letters/),
+    ]);
   });
 
   test.each([undefined, null, 'acme', 5, []])('the input %p', (input) => {
@@ -262,9 +475,21 @@ describe('bad input names the field and the fix', () => {
   });
 
   test('everything that is wrong is told at once', () => {
-    expect(refused({ organization: 'a b', labels: [], nonsense: 1, timeouts: { idle: 'x', y: 1 } }).map((line) => line.split(' ')[0])).toEqual(
+    expect(
+      refused({ organization: 'a b', labels: [], nonsense: 1, timeouts: { idle: 'x', y: 1 } }).map(
+        (line) => line.split(' ')[0],
+      ),
+    ).toEqual(
       expect.arrayContaining(['organization', 'labels', 'nonsense', 'timeouts.idle', 'timeouts.y']),
     );
-    expect(refused({ organization: 'a', repository: 'b/c', timeouts: { jobTimeout: '25h' }, env: { RUNNER_NAME: 'x' }, pod: { spec: { restartPolicy: 'Always' } } })).toHaveLength(4);
+    expect(
+      refused({
+        organization: 'a',
+        repository: 'b/c',
+        timeouts: { jobTimeout: '25h' },
+        env: { RUNNER_NAME: 'x' },
+        pod: { spec: { restartPolicy: 'Always' } },
+      }),
+    ).toHaveLength(4);
   });
 });

@@ -4,7 +4,11 @@ import { SET_DELAYS, SET_INTERVALS } from '../../../core/contract/index.ts';
 import { parseRunnerSetInput } from '../../../core/input/runnerSet.ts';
 import { needsSlots, runnerInput } from '../../../core/domain/slots.ts';
 
-const parse = (input: unknown) => parseRunnerSetInput(input, { hash: templateHash, checkSchedule: ({ cron }) => (cron === 'never' ? 'is wrong' : undefined) });
+const parse = (input: unknown) =>
+  parseRunnerSetInput(input, {
+    hash: templateHash,
+    checkSchedule: ({ cron }) => (cron === 'never' ? 'is wrong' : undefined),
+  });
 const template = { organization: 'acme', labels: ['linux'] };
 const set = { name: 'linux', replicas: 1, template };
 
@@ -12,21 +16,56 @@ describe('a set’s declaration', () => {
   // zod measures whatever has a length.
   test('an object in place of a text is refused, also where its length is no number', () => {
     const errors = [{ field: 'input', message: expect.stringContaining('"length"') as unknown }];
-    expect(parse({ ...set, name: { toString: 1, length: { toString: 1, length: -1 } } })).toEqual({ ok: false, errors });
+    expect(parse({ ...set, name: { toString: 1, length: { toString: 1, length: -1 } } })).toEqual({
+      ok: false,
+      errors,
+    });
   });
 
   test('the defaults', () => {
     expect(SET_DELAYS).toEqual({ scaleDownDelay: '10m', recreationGuard: '10m', queueCheck: '5m' });
-    expect(SET_INTERVALS).toEqual({ relist: '5m', firstRetry: '15s', longestRetry: '10m', guardLook: '30s', passOn: '15s' });
-    expect(parse({ ...set, schedules: [{ cron: '0 8 * * *', duration: '1h', max: 4 }] })).toMatchObject({
+    expect(SET_INTERVALS).toEqual({
+      relist: '5m',
+      firstRetry: '15s',
+      longestRetry: '10m',
+      guardLook: '30s',
+      passOn: '15s',
+    });
+    expect(
+      parse({ ...set, schedules: [{ cron: '0 8 * * *', duration: '1h', max: 4 }] }),
+    ).toMatchObject({
       ok: true,
-      spec: { maxSurge: 1, schedules: [{ timeZone: 'UTC', bounds: { kind: 'elastic', minIdle: 0, max: 4 } }], relistMs: 300_000, firstRetryMs: 15_000, longestRetryMs: 600_000, guardLookMs: 30_000 },
+      spec: {
+        maxSurge: 1,
+        schedules: [{ timeZone: 'UTC', bounds: { kind: 'elastic', minIdle: 0, max: 4 } }],
+        relistMs: 300_000,
+        firstRetryMs: 15_000,
+        longestRetryMs: 600_000,
+        guardLookMs: 30_000,
+      },
     });
   });
 
   test('everything, in ms', () => {
-    const limits = { perRepository: 20, repositories: [{ names: ['acme/web', 'acme/api-*'], max: 30 }], maxRunnerHours: 0.5 };
-    const parsed = parse({ name: 'linux', template: { ...template, runnerGroupId: 7 }, limits, priority: 'high', minIdle: 1, max: 9, warm: 2, scaleDownDelay: '0s', queueCheck: '1m', rollout: { maxSurge: 3 }, schedules: [{ cron: '0 8 * * *', duration: '1h', replicas: 4 }], paused: true });
+    const limits = {
+      perRepository: 20,
+      repositories: [{ names: ['acme/web', 'acme/api-*'], max: 30 }],
+      maxRunnerHours: 0.5,
+    };
+    const parsed = parse({
+      name: 'linux',
+      template: { ...template, runnerGroupId: 7 },
+      limits,
+      priority: 'high',
+      minIdle: 1,
+      max: 9,
+      warm: 2,
+      scaleDownDelay: '0s',
+      queueCheck: '1m',
+      rollout: { maxSurge: 3 },
+      schedules: [{ cron: '0 8 * * *', duration: '1h', replicas: 4 }],
+      paused: true,
+    });
     expect(parsed).toMatchObject({
       ok: true,
       spec: {
@@ -42,40 +81,153 @@ describe('a set’s declaration', () => {
         group: 7,
         limits,
         priority: 'high',
-        schedules: [{ cron: '0 8 * * *', timeZone: 'UTC', durationMs: 3_600_000, bounds: { kind: 'fixed', replicas: 4, warm: 2 } }],
+        schedules: [
+          {
+            cron: '0 8 * * *',
+            timeZone: 'UTC',
+            durationMs: 3_600_000,
+            bounds: { kind: 'fixed', replicas: 4, warm: 2 },
+          },
+        ],
       },
     });
   });
 
   test.each<[string, object, string[]]>([
-    ['an unknown field', { ...set, replica: 1 }, ['replica is not a known field; check the spelling']],
-    ['one of the template', { ...set, template: { ...template, imagee: 'x' } }, ['template.imagee is not a known field; check the spelling']],
-    ['no size', { name: 'linux', template }, ['replicas is missing: give replicas for a fixed number, or max and minIdle for one that follows demand']],
-    ['no upper bound', { name: 'linux', template, minIdle: 1 }, ['max is missing: give replicas for a fixed number, or max and minIdle for one that follows demand']],
-    ['two sizes', { ...set, max: 3 }, ['max and replicas exclude each other: give replicas, or max with minIdle']],
-    ['upside down', { name: 'linux', template, minIdle: 4, max: 3 }, ['minIdle is more than max (3)']],
-    ['too many', { ...set, replicas: 5_001 }, ['replicas must be at most 5000: make a larger fleet of several sets']],
-    ['the set’s own fields in the template', { ...set, template: { ...template, name: 'x', set: 'y' } }, ['template.name is given by the set; remove it', 'template.set is given by the set; remove it']],
-    ['a schedule', { ...set, schedules: [{ cron: 'never', duration: '1h', replicas: 1, max: 2 }] }, ['schedules.0.max and replicas exclude each other: give replicas, or max with minIdle', 'schedules.0.cron is wrong']],
-    ['replace-ahead beyond what a set may have', { ...set, replicas: 4_999, warm: 2 }, ['warm and replicas must be at most 5000 together: make a larger fleet of several sets']],
-    ['replace-ahead of static runners', { ...set, warm: 1, template: { ...template, ephemeral: false } }, ['warm is for ephemeral runners of a CI server: others need no successor when their job starts; remove it']],
-    ['replace-ahead beside slots', { ...set, warm: 1, template: { ...template, volumeClaims: [{ name: 'cache', mountPath: '/cache', claim: 'cache', storage: '1Gi' }] } }, ['warm has no place beside volumes of slots: a successor would need one more; remove it']],
+    [
+      'an unknown field',
+      { ...set, replica: 1 },
+      ['replica is not a known field; check the spelling'],
+    ],
+    [
+      'one of the template',
+      { ...set, template: { ...template, imagee: 'x' } },
+      ['template.imagee is not a known field; check the spelling'],
+    ],
+    [
+      'no size',
+      { name: 'linux', template },
+      [
+        'replicas is missing: give replicas for a fixed number, or max and minIdle for one that follows demand',
+      ],
+    ],
+    [
+      'no upper bound',
+      { name: 'linux', template, minIdle: 1 },
+      [
+        'max is missing: give replicas for a fixed number, or max and minIdle for one that follows demand',
+      ],
+    ],
+    [
+      'two sizes',
+      { ...set, max: 3 },
+      ['max and replicas exclude each other: give replicas, or max with minIdle'],
+    ],
+    [
+      'upside down',
+      { name: 'linux', template, minIdle: 4, max: 3 },
+      ['minIdle is more than max (3)'],
+    ],
+    [
+      'too many',
+      { ...set, replicas: 5_001 },
+      ['replicas must be at most 5000: make a larger fleet of several sets'],
+    ],
+    [
+      'the set’s own fields in the template',
+      { ...set, template: { ...template, name: 'x', set: 'y' } },
+      [
+        'template.name is given by the set; remove it',
+        'template.set is given by the set; remove it',
+      ],
+    ],
+    [
+      'a schedule',
+      { ...set, schedules: [{ cron: 'never', duration: '1h', replicas: 1, max: 2 }] },
+      [
+        'schedules.0.max and replicas exclude each other: give replicas, or max with minIdle',
+        'schedules.0.cron is wrong',
+      ],
+    ],
+    [
+      'replace-ahead beyond what a set may have',
+      { ...set, replicas: 4_999, warm: 2 },
+      ['warm and replicas must be at most 5000 together: make a larger fleet of several sets'],
+    ],
+    [
+      'replace-ahead of static runners',
+      { ...set, warm: 1, template: { ...template, ephemeral: false } },
+      [
+        'warm is for ephemeral runners of a CI server: others need no successor when their job starts; remove it',
+      ],
+    ],
+    [
+      'replace-ahead beside slots',
+      {
+        ...set,
+        warm: 1,
+        template: {
+          ...template,
+          volumeClaims: [{ name: 'cache', mountPath: '/cache', claim: 'cache', storage: '1Gi' }],
+        },
+      },
+      ['warm has no place beside volumes of slots: a successor would need one more; remove it'],
+    ],
     ['replace-ahead of less than none', { ...set, warm: -1 }, ['warm must be 0 or more']],
-    ['a limit below one', { ...set, limits: { perRepository: 0, maxRunnerHours: 0 } }, ['limits.perRepository must be 1 or more', 'limits.maxRunnerHours must be more than 0']],
-    ['names that are no repositories', { ...set, limits: { repositories: [{ names: ['acme', 'acme/[a'], max: 1 }] } }, ['limits.repositories.0.names.0 must be "owner/repo", or "acme/*" for all of acme', 'limits.repositories.0.names.1 has a "[" without its "]"; write "\\[" for the character itself']],
+    [
+      'a limit below one',
+      { ...set, limits: { perRepository: 0, maxRunnerHours: 0 } },
+      ['limits.perRepository must be 1 or more', 'limits.maxRunnerHours must be more than 0'],
+    ],
+    [
+      'names that are no repositories',
+      { ...set, limits: { repositories: [{ names: ['acme', 'acme/[a'], max: 1 }] } },
+      [
+        'limits.repositories.0.names.0 must be "owner/repo", or "acme/*" for all of acme',
+        'limits.repositories.0.names.1 has a "[" without its "]"; write "\\[" for the character itself',
+      ],
+    ],
     ['another priority', { ...set, priority: 'urgent' }, ['priority must be high, normal, low']],
-    ['durations', { ...set, scaleDownDelay: 'soon' }, ['scaleDownDelay is not a duration; write for example "30s", "10m" or "1h30m"']],
-    ['a surge of none would never roll out', { ...set, rollout: { maxSurge: 0 } }, ['rollout.maxSurge must be 1 or more']],
-    ['a long name', { ...set, name: 'x'.repeat(37) }, ['name must be at most 36 characters: suffixes are appended, and GitHub allows 64']],
-    ['a name that no label can have', { ...set, name: '-x' }, ['name must consist of letters, digits, ".", "_" and "-", and begin and end with a letter or a digit']],
-    ['no scope', { ...set, template: {} }, ['template.organization is missing: give exactly one of organization, repository or enterprise']],
+    [
+      'durations',
+      { ...set, scaleDownDelay: 'soon' },
+      ['scaleDownDelay is not a duration; write for example "30s", "10m" or "1h30m"'],
+    ],
+    [
+      'a surge of none would never roll out',
+      { ...set, rollout: { maxSurge: 0 } },
+      ['rollout.maxSurge must be 1 or more'],
+    ],
+    [
+      'a long name',
+      { ...set, name: 'x'.repeat(37) },
+      ['name must be at most 36 characters: suffixes are appended, and GitHub allows 64'],
+    ],
+    [
+      'a name that no label can have',
+      { ...set, name: '-x' },
+      [
+        'name must consist of letters, digits, ".", "_" and "-", and begin and end with a letter or a digit',
+      ],
+    ],
+    [
+      'no scope',
+      { ...set, template: {} },
+      [
+        'template.organization is missing: give exactly one of organization, repository or enterprise',
+      ],
+    ],
   ])('%s is refused', (_what, input, errors) => {
     const parsed = parse(input);
-    expect(parsed.ok ? [] : parsed.errors.map(({ field, message }) => `${field} ${message}`)).toEqual(errors);
+    expect(
+      parsed.ok ? [] : parsed.errors.map(({ field, message }) => `${field} ${message}`),
+    ).toEqual(errors);
   });
 
   test('a template’s hash is about what it says, not about how it is written', () => {
-    expect(templateHash({ organization: 'acme', labels: ['a'] })).toBe(templateHash({ labels: ['a'], organization: 'acme', image: undefined }));
+    expect(templateHash({ organization: 'acme', labels: ['a'] })).toBe(
+      templateHash({ labels: ['a'], organization: 'acme', image: undefined }),
+    );
     expect(templateHash({ labels: ['a', 'b'] })).not.toBe(templateHash({ labels: ['b', 'a'] }));
     expect(templateHash({})).toMatch(/^[0-9a-f]{10}$/);
   });
@@ -85,12 +237,24 @@ describe('slots', () => {
   const claim = { name: 'cache', mountPath: '/cache', claim: 'cache', storage: '10Gi' };
   test.each([
     ['a claim of its own for each runner at a time', claim, 'cache-2'],
-    ['one that exists already is shared', { name: 'cache', mountPath: '/cache', claim: 'cache' }, 'cache'],
+    [
+      'one that exists already is shared',
+      { name: 'cache', mountPath: '/cache', claim: 'cache' },
+      'cache',
+    ],
     ['so is one for many writers', { ...claim, accessModes: ['ReadWriteMany' as const] }, 'cache'],
-    ['one that goes with its runner needs no slot', { name: 'cache', mountPath: '/cache', storage: '10Gi' }, undefined],
+    [
+      'one that goes with its runner needs no slot',
+      { name: 'cache', mountPath: '/cache', storage: '10Gi' },
+      undefined,
+    ],
   ])('%s', (_what, one, name) => {
     const withClaim = { ...template, volumeClaims: [one] };
     expect(needsSlots(withClaim)).toBe(name === 'cache-2');
-    expect(runnerInput(withClaim, 'linux', 2)).toEqual({ ...template, set: 'linux', volumeClaims: [{ ...one, ...(name === undefined ? {} : { claim: name }) }] });
+    expect(runnerInput(withClaim, 'linux', 2)).toEqual({
+      ...template,
+      set: 'linux',
+      volumeClaims: [{ ...one, ...(name === undefined ? {} : { claim: name }) }],
+    });
   });
 });

@@ -19,15 +19,55 @@ describe('input of the setCommand workflow', () => {
   test.each([
     ['nothing', undefined, ['input'], 'must be an object with set, command'],
     ['no set', { command: 'pause' }, ['set'], 'is missing'],
-    ['a set of no name that one can have', { set: '../x', command: 'pause' }, ['set'], 'must consist of'],
-    ['no command', { set: 'linux' }, ['command'], 'must be one of scale, apply, setTemplate, pause, resume, hold and drain'],
-    ['an unknown command', { set: 'linux', command: 'explode' }, ['command'], 'must be one of scale'],
-    ['no size', { set: 'linux', command: 'scale' }, ['replicas'], 'give replicas, or minIdle and max'],
-    ['no number', { set: 'linux', command: 'scale', replicas: '3' }, ['replicas'], 'expected number'],
+    [
+      'a set of no name that one can have',
+      { set: '../x', command: 'pause' },
+      ['set'],
+      'must consist of',
+    ],
+    [
+      'no command',
+      { set: 'linux' },
+      ['command'],
+      'must be one of scale, apply, setTemplate, pause, resume, hold and drain',
+    ],
+    [
+      'an unknown command',
+      { set: 'linux', command: 'explode' },
+      ['command'],
+      'must be one of scale',
+    ],
+    [
+      'no size',
+      { set: 'linux', command: 'scale' },
+      ['replicas'],
+      'give replicas, or minIdle and max',
+    ],
+    [
+      'no number',
+      { set: 'linux', command: 'scale', replicas: '3' },
+      ['replicas'],
+      'expected number',
+    ],
     ['no declaration', { set: 'linux', command: 'apply' }, ['declaration'], 'is missing'],
-    ['no template', { set: 'linux', command: 'setTemplate', template: 'x' }, ['template'], 'is missing'],
-    ['no runner', { set: 'linux', command: 'hold' }, ['runner'], 'is missing: its name or workflow id'],
-    ['two faults', { set: 'linux', command: 'pause', reason: 7, until: 'noon' }, ['reason', 'until'], 'expected string'],
+    [
+      'no template',
+      { set: 'linux', command: 'setTemplate', template: 'x' },
+      ['template'],
+      'is missing',
+    ],
+    [
+      'no runner',
+      { set: 'linux', command: 'hold' },
+      ['runner'],
+      'is missing: its name or workflow id',
+    ],
+    [
+      'two faults',
+      { set: 'linux', command: 'pause', reason: 7, until: 'noon' },
+      ['reason', 'until'],
+      'expected string',
+    ],
   ])('%s is refused by name', (_what, input, fields, message) => {
     const parsed = parseSetCommandInput(input);
     expect(parsed).toMatchObject({ ok: false, errors: fields.map((field) => ({ field })) });

@@ -2,11 +2,22 @@ import { expect, test } from '@jest/globals';
 import { parseSweepInput } from '../../../core/input/sweep.ts';
 
 test('nothing at all is an input', () => {
-  expect([parseSweepInput(), parseSweepInput(null), parseSweepInput({})]).toEqual(Array.from({ length: 3 }, () => expect.objectContaining({ ok: true })));
+  expect([parseSweepInput(), parseSweepInput(null), parseSweepInput({})]).toEqual(
+    Array.from({ length: 3 }, () => expect.objectContaining({ ok: true })),
+  );
 });
 
 test('all of it', () => {
-  const input = { dryRun: true, force: true, minAge: '0s', maxPodAge: '1h', maxRunAge: '2d', listAge: '5s', hungAfter: '10m', scopes: [{ organization: 'acme' }, { repository: 'acme/app', credential: 'second' }] };
+  const input = {
+    dryRun: true,
+    force: true,
+    minAge: '0s',
+    maxPodAge: '1h',
+    maxRunAge: '2d',
+    listAge: '5s',
+    hungAfter: '10m',
+    scopes: [{ organization: 'acme' }, { repository: 'acme/app', credential: 'second' }],
+  };
   expect(parseSweepInput(input)).toEqual({
     ok: true,
     spec: {

@@ -1,9 +1,19 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { SetRouting, Substitutes, type CoveringSet, type RoutedJob } from '../../../core/domain/jobRouting.ts';
+import {
+  SetRouting,
+  Substitutes,
+  type CoveringSet,
+  type RoutedJob,
+} from '../../../core/domain/jobRouting.ts';
 import type { ScopeKind, SetCover } from '../../../core/contract/index.ts';
 
-const set = (name: string, scope: string, labels: string[], scopeKind: ScopeKind = scope.includes('/') ? 'repository' : 'organization'): CoveringSet => ({
+const set = (
+  name: string,
+  scope: string,
+  labels: string[],
+  scopeKind: ScopeKind = scope.includes('/') ? 'repository' : 'organization',
+): CoveringSet => ({
   workflowId: `set-${name}`,
   cover: { labels, scope, scopeKind },
 });
@@ -11,39 +21,102 @@ const SETS: CoveringSet[] = [
   set('plain', 'acme', ['self-hosted', 'linux']),
   set('gpu', 'acme', ['self-hosted', 'Linux', 'GPU']),
   set('app', 'acme/app', ['linux']),
-  { ...set('group-7', 'beta', ['linux']), cover: { labels: ['linux'], scope: 'beta', scopeKind: 'organization', group: 7 } },
-  { ...set('group-3', 'beta', ['linux']), cover: { labels: ['linux'], scope: 'beta', scopeKind: 'organization', group: 3 } },
+  {
+    ...set('group-7', 'beta', ['linux']),
+    cover: { labels: ['linux'], scope: 'beta', scopeKind: 'organization', group: 7 },
+  },
+  {
+    ...set('group-3', 'beta', ['linux']),
+    cover: { labels: ['linux'], scope: 'beta', scopeKind: 'organization', group: 3 },
+  },
   set('big', 'big', ['linux'], 'enterprise'),
   set('unlabelled', 'gamma', ['self-hosted']),
 ];
 
 describe('the set for a job', () => {
-  test.each<[what: string, repository: string, labels: string[], enterprise: string | undefined, chosen: string | undefined]>([
-    ['every label but self-hosted counts', 'acme/web', ['self-hosted', 'linux'], undefined, 'plain'],
+  test.each<
+    [
+      what: string,
+      repository: string,
+      labels: string[],
+      enterprise: string | undefined,
+      chosen: string | undefined,
+    ]
+  >([
+    [
+      'every label but self-hosted counts',
+      'acme/web',
+      ['self-hosted', 'linux'],
+      undefined,
+      'plain',
+    ],
     ['self-hosted need not be asked for', 'acme/web', ['linux'], undefined, 'plain'],
     ['upper and lower case are one', 'ACME/Web', ['SELF-HOSTED', 'gpu', 'LINUX'], undefined, 'gpu'],
     ['of equal sets the narrower one', 'acme/app', ['linux'], undefined, 'app'],
-    ['fewest labels beyond the job\'s before the narrower scope', 'acme/app', ['linux', 'gpu'], undefined, 'gpu'],
+    [
+      "fewest labels beyond the job's before the narrower scope",
+      'acme/app',
+      ['linux', 'gpu'],
+      undefined,
+      'gpu',
+    ],
     ['else of the group with the lowest id', 'beta/x', ['linux'], undefined, 'group-3'],
     ['a label that nobody has', 'acme/web', ['linux', 'arm64'], undefined, undefined],
-    ['GitHub\'s own runners', 'acme/web', ['ubuntu-latest'], undefined, undefined],
+    ["GitHub's own runners", 'acme/web', ['ubuntu-latest'], undefined, undefined],
     ['an unknown owner', 'other/web', ['linux'], undefined, undefined],
     ['an owner whose name begins alike', 'acme-labs/web', ['linux'], undefined, undefined],
     ['another repository of the same name', 'other/app', ['linux'], undefined, undefined],
     ['an enterprise', 'other/web', ['linux'], 'BIG', 'big'],
-    ['an enterprise with an organization\'s name is not the organization', 'other/web', ['linux'], 'acme', undefined],
-    ['an organization with the enterprise\'s name is not the enterprise', 'big/web', ['linux'], undefined, undefined],
+    [
+      "an enterprise with an organization's name is not the organization",
+      'other/web',
+      ['linux'],
+      'acme',
+      undefined,
+    ],
+    [
+      "an organization with the enterprise's name is not the enterprise",
+      'big/web',
+      ['linux'],
+      undefined,
+      undefined,
+    ],
     ['self-hosted alone is for any set', 'gamma/x', ['self-hosted'], undefined, 'unlabelled'],
-    ['no label at all (a group was asked for) is for any set', 'gamma/x', [], undefined, 'unlabelled'],
+    [
+      'no label at all (a group was asked for) is for any set',
+      'gamma/x',
+      [],
+      undefined,
+      'unlabelled',
+    ],
     ['a label twice is one', 'acme/web', ['linux', 'Linux'], undefined, 'plain'],
-    ['more labels than a runner can have', 'acme/web', Array.from({ length: 101 }, () => 'linux'), undefined, undefined],
+    [
+      'more labels than a runner can have',
+      'acme/web',
+      Array.from({ length: 101 }, () => 'linux'),
+      undefined,
+      undefined,
+    ],
   ])('%s', (_what, repository, labels, enterprise, chosen) => {
-    for (const sets of [SETS, SETS.toReversed()]) expect(new SetRouting(sets).homeOf({ jobId: 1, runAttempt: 1, repository, labels }, enterprise)?.workflowId).toBe(chosen && `set-${chosen}`);
+    for (const sets of [SETS, SETS.toReversed()])
+      expect(
+        new SetRouting(sets).homeOf({ jobId: 1, runAttempt: 1, repository, labels }, enterprise)
+          ?.workflowId,
+      ).toBe(chosen && `set-${chosen}`);
   });
 });
 
-const equals = (count: number, more: Partial<SetCover> = {}): CoveringSet[] => Array.from({ length: count }, (_none, index) => ({ workflowId: `set-linux-${index}`, cover: { labels: ['linux'], scope: 'acme', scopeKind: 'organization', ...more } }));
-const job = (jobId: number, runAttempt = 1): RoutedJob => ({ jobId, runAttempt, repository: 'acme/app', labels: ['linux'] });
+const equals = (count: number, more: Partial<SetCover> = {}): CoveringSet[] =>
+  Array.from({ length: count }, (_none, index) => ({
+    workflowId: `set-linux-${index}`,
+    cover: { labels: ['linux'], scope: 'acme', scopeKind: 'organization', ...more },
+  }));
+const job = (jobId: number, runAttempt = 1): RoutedJob => ({
+  jobId,
+  runAttempt,
+  repository: 'acme/app',
+  labels: ['linux'],
+});
 /** How many of these jobs each set has. */
 function shares(sets: readonly CoveringSet[], jobs: readonly RoutedJob[]): number[] {
   const routing = new SetRouting(sets);
@@ -62,7 +135,10 @@ describe('equal sets', () => {
     [200, 20_000],
   ])('%d share %d jobs, and none starves', (sets, jobs) => {
     const each = jobs / sets;
-    const has = shares(equals(sets), Array.from({ length: jobs }, (_none, index) => job(40_000_000_000 + index)));
+    const has = shares(
+      equals(sets),
+      Array.from({ length: jobs }, (_none, index) => job(40_000_000_000 + index)),
+    );
     // Of a fair throw of so many dice: five and a half standard deviations are left by one in 26 million.
     const spread = 5.5 * Math.sqrt(each);
     expect(Math.min(...has)).toBeGreaterThan(each - spread);
@@ -71,21 +147,35 @@ describe('equal sets', () => {
 
   test('ids that follow each other, or are a run’s all alike, are spread as well', () => {
     for (const step of [1, 2, 20, 64, 1_000, 65_536]) {
-      const has = shares(equals(20), Array.from({ length: 4_000 }, (_none, index) => job(index * step)));
+      const has = shares(
+        equals(20),
+        Array.from({ length: 4_000 }, (_none, index) => job(index * step)),
+      );
       expect(Math.min(...has)).toBeGreaterThan(100);
       expect(Math.max(...has)).toBeLessThan(300);
     }
   });
 
-  const ids = fc.uniqueArray(fc.stringMatching(/^[a-z0-9]{1,12}$/), { minLength: 1, maxLength: 30 });
-  const someJob = fc.tuple(fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }), fc.integer({ min: 1, max: 9 })).map(([jobId, runAttempt]) => job(jobId, runAttempt));
-  const named = (names: readonly string[]): CoveringSet[] => names.map((name) => ({ workflowId: `set-${name}`, cover: { labels: ['linux'], scope: 'acme', scopeKind: 'organization' } }));
+  const ids = fc.uniqueArray(fc.stringMatching(/^[a-z0-9]{1,12}$/), {
+    minLength: 1,
+    maxLength: 30,
+  });
+  const someJob = fc
+    .tuple(fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }), fc.integer({ min: 1, max: 9 }))
+    .map(([jobId, runAttempt]) => job(jobId, runAttempt));
+  const named = (names: readonly string[]): CoveringSet[] =>
+    names.map((name) => ({
+      workflowId: `set-${name}`,
+      cover: { labels: ['linux'], scope: 'acme', scopeKind: 'organization' },
+    }));
 
   test('every replica chooses the same, whatever the order of its list', () => {
     fc.assert(
       fc.property(ids, someJob, fc.func(fc.integer()), (names, one, order) => {
         const shuffled = named(names).toSorted((a, b) => order(a.workflowId) - order(b.workflowId));
-        expect(new SetRouting(shuffled).homeOf(one, undefined)).toEqual(new SetRouting(named(names)).homeOf(one, undefined));
+        expect(new SetRouting(shuffled).homeOf(one, undefined)).toEqual(
+          new SetRouting(named(names)).homeOf(one, undefined),
+        );
       }),
     );
   });
@@ -95,7 +185,9 @@ describe('equal sets', () => {
       fc.property(ids, someJob, fc.nat(), (names, one, which) => {
         const gone = `set-${names[which % names.length] ?? ''}`;
         const before = new SetRouting(named(names)).homeOf(one, undefined)?.workflowId;
-        const after = new SetRouting(named(names).filter(({ workflowId }) => workflowId !== gone)).homeOf(one, undefined)?.workflowId;
+        const after = new SetRouting(
+          named(names).filter(({ workflowId }) => workflowId !== gone),
+        ).homeOf(one, undefined)?.workflowId;
         if (before !== gone) expect(after).toBe(before);
         else expect(after === undefined).toBe(names.length === 1);
       }),
@@ -104,12 +196,26 @@ describe('equal sets', () => {
 
   test('that differ in labels which the job does not ask for, equally many, share it, too', () => {
     const sets = [set('one', 'acme', ['linux', 'one']), set('two', 'acme', ['linux', 'two'])];
-    expect(Math.min(...shares(sets, Array.from({ length: 100 }, (_none, index) => job(index))))).toBeGreaterThan(25);
+    expect(
+      Math.min(
+        ...shares(
+          sets,
+          Array.from({ length: 100 }, (_none, index) => job(index)),
+        ),
+      ),
+    ).toBeGreaterThan(25);
   });
 
   test('whose names have a hash in common share the jobs all the same', () => {
     const sets = ['linux-149599', 'linux-312382'].map((name) => set(name, 'acme', ['linux']));
-    expect(Math.min(...shares(sets, Array.from({ length: 100 }, (_none, index) => job(index))))).toBeGreaterThan(25);
+    expect(
+      Math.min(
+        ...shares(
+          sets,
+          Array.from({ length: 100 }, (_none, index) => job(index)),
+        ),
+      ),
+    ).toBeGreaterThan(25);
   });
 
   test('a full one keeps its share: it passes on what it cannot serve', () => {
@@ -119,24 +225,52 @@ describe('equal sets', () => {
 });
 
 describe('the set that a job is passed on to', () => {
-  const self: CoveringSet = { workflowId: 'set-self', cover: { labels: ['self-hosted', 'Linux'], scope: 'acme/app', scopeKind: 'repository' } };
-  const other = (name: string, more: Partial<SetCover> = {}): CoveringSet => ({ workflowId: `set-${name}`, cover: { ...self.cover, ...more } });
+  const self: CoveringSet = {
+    workflowId: 'set-self',
+    cover: { labels: ['self-hosted', 'Linux'], scope: 'acme/app', scopeKind: 'repository' },
+  };
+  const other = (name: string, more: Partial<SetCover> = {}): CoveringSet => ({
+    workflowId: `set-${name}`,
+    cover: { ...self.cover, ...more },
+  });
   const org: Partial<SetCover> = { scope: 'Acme', scopeKind: 'organization' };
 
   test.each<[what: string, others: CoveringSet[], chosen: string | undefined]>([
     ['not itself', [self], undefined],
-    ['an equal one; self-hosted and upper case count for nothing', [other('equal', { labels: ['linux'] })], 'equal'],
+    [
+      'an equal one; self-hosted and upper case count for nothing',
+      [other('equal', { labels: ['linux'] })],
+      'equal',
+    ],
     ['not one without room', [other('equal', { full: true })], undefined],
-    ['not one with more labels: it is left to the jobs that need it', [other('gpu', { labels: ['linux', 'gpu'] })], undefined],
+    [
+      'not one with more labels: it is left to the jobs that need it',
+      [other('gpu', { labels: ['linux', 'gpu'] })],
+      undefined,
+    ],
     ['not one with fewer', [other('any', { labels: [] })], undefined],
-    ['not one of another runner group, which may be closed to the repository', [other('group', { group: 7 })], undefined],
+    [
+      'not one of another runner group, which may be closed to the repository',
+      [other('group', { group: 7 })],
+      undefined,
+    ],
     ['not one of another repository', [other('other', { scope: 'acme/web' })], undefined],
     ['that of the organization', [other('wide', org)], 'wide'],
     ['an equal one before that', [other('wide', org), other('equal')], 'equal'],
-    ['that of the organization, where the equal one is full', [other('wide', org), other('equal', { full: true })], 'wide'],
-    ['not that of another organization', [other('wide', { scope: 'acme-labs', scopeKind: 'organization' })], undefined],
+    [
+      'that of the organization, where the equal one is full',
+      [other('wide', org), other('equal', { full: true })],
+      'wide',
+    ],
+    [
+      'not that of another organization',
+      [other('wide', { scope: 'acme-labs', scopeKind: 'organization' })],
+      undefined,
+    ],
   ])('%s', (_what, others, chosen) => {
-    expect(new Substitutes(self, others).next({ jobId: 1, runAttempt: 1 })?.workflowId).toBe(chosen && `set-${chosen}`);
+    expect(new Substitutes(self, others).next({ jobId: 1, runAttempt: 1 })?.workflowId).toBe(
+      chosen && `set-${chosen}`,
+    );
   });
 
   test('one of an organization is no substitute for the organization', () => {
@@ -145,18 +279,32 @@ describe('the set that a job is passed on to', () => {
 
   test('a set that ends would rather have one without room than none', () => {
     const substitutes = new Substitutes(self, [other('equal', { full: true })]);
-    expect([substitutes.size, substitutes.next({ jobId: 1, runAttempt: 1 })?.workflowId, substitutes.next({ jobId: 1, runAttempt: 1 }, true)?.workflowId]).toEqual([1, undefined, 'set-equal']);
+    expect([
+      substitutes.size,
+      substitutes.next({ jobId: 1, runAttempt: 1 })?.workflowId,
+      substitutes.next({ jobId: 1, runAttempt: 1 }, true)?.workflowId,
+    ]).toEqual([1, undefined, 'set-equal']);
   });
 
   test('no set that ends is one, and it hears of jobs all the same', () => {
-    const substitutes = new Substitutes(self, [other('ending', { full: true, ends: true }), other('idle', { ends: true })]);
-    expect([substitutes.size, substitutes.next({ jobId: 1, runAttempt: 1 }, true), substitutes.ids()]).toEqual([0, undefined, ['set-ending', 'set-idle']]);
+    const substitutes = new Substitutes(self, [
+      other('ending', { full: true, ends: true }),
+      other('idle', { ends: true }),
+    ]);
+    expect([
+      substitutes.size,
+      substitutes.next({ jobId: 1, runAttempt: 1 }, true),
+      substitutes.ids(),
+    ]).toEqual([0, undefined, ['set-ending', 'set-idle']]);
   });
 
   test('what one cannot serve is spread over all others', () => {
     const others = Array.from({ length: 10 }, (_none, index) => other(`linux-${index}`));
     const substitutes = new Substitutes(self, others);
-    const chosen = Array.from({ length: 200 }, (_none, jobId) => substitutes.next({ jobId, runAttempt: 1 })?.workflowId);
+    const chosen = Array.from(
+      { length: 200 },
+      (_none, jobId) => substitutes.next({ jobId, runAttempt: 1 })?.workflowId,
+    );
     expect(new Set(chosen).size).toBe(10);
   });
 });

@@ -1,8 +1,19 @@
 import { describe, expect, test } from '@jest/globals';
-import { placeName, placeOfLife, serves, type Place, type ServedPlace } from '../../../core/domain/place.ts';
+import {
+  placeName,
+  placeOfLife,
+  serves,
+  type Place,
+  type ServedPlace,
+} from '../../../core/domain/place.ts';
 import { runningRunnersIn } from '../../../core/domain/visibility.ts';
 
-const HOME: ServedPlace = { compute: 'kubernetes', cluster: 'c1', installation: 'mine', namespace: 'ci' };
+const HOME: ServedPlace = {
+  compute: 'kubernetes',
+  cluster: 'c1',
+  installation: 'mine',
+  namespace: 'ci',
+};
 const ALL: ServedPlace = { ...HOME, allNamespaces: true };
 const LAPTOP: ServedPlace = { compute: 'process', cluster: 'm1', installation: 'mine' };
 
@@ -22,7 +33,12 @@ describe('a worker serves', () => {
     ['its own machine', LAPTOP, LAPTOP, true],
     ['not another namespace', HOME, { ...HOME, namespace: 'team-a' }, false],
     ['not another installation', HOME, { ...HOME, installation: 'yours' }, false],
-    ['not another installation, all namespaces or not', ALL, { ...HOME, installation: 'yours' }, false],
+    [
+      'not another installation, all namespaces or not',
+      ALL,
+      { ...HOME, installation: 'yours' },
+      false,
+    ],
     ['not another cluster', HOME, { ...HOME, cluster: 'c2' }, false],
     ['not another cluster, all namespaces or not', ALL, { ...HOME, cluster: 'c2' }, false],
     ['not another compute', HOME, LAPTOP, false],
@@ -33,10 +49,18 @@ describe('a worker serves', () => {
 });
 
 test('names go from the whole to the part', () => {
-  expect([HOME, ALL, LAPTOP].map(placeName)).toEqual(['kubernetes/c1/mine/ci', 'kubernetes/c1/mine/*', 'process/m1/mine']);
+  expect([HOME, ALL, LAPTOP].map(placeName)).toEqual([
+    'kubernetes/c1/mine/ci',
+    'kubernetes/c1/mine/*',
+    'process/m1/mine',
+  ]);
 });
 
 test('the lives of a worker are found by the name of their place, or by the part that all of them share', () => {
-  expect(runningRunnersIn('q', HOME)).toMatch(/ AND TaskQueue = 'q' AND RunnerPlace = 'kubernetes\/c1\/mine\/ci'$/);
-  expect(runningRunnersIn('q', ALL)).toMatch(/ AND RunnerPlace STARTS_WITH 'kubernetes\/c1\/mine\/'$/);
+  expect(runningRunnersIn('q', HOME)).toMatch(
+    / AND TaskQueue = 'q' AND RunnerPlace = 'kubernetes\/c1\/mine\/ci'$/,
+  );
+  expect(runningRunnersIn('q', ALL)).toMatch(
+    / AND RunnerPlace STARTS_WITH 'kubernetes\/c1\/mine\/'$/,
+  );
 });

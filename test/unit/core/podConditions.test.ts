@@ -1,16 +1,46 @@
 import { describe, expect, test } from '@jest/globals';
-import { IMAGE_PROBLEM_GRACE_MS, POD_CONDITIONS, TERMINATION_OVERDUE_MS, dueAtMs, isMet, isSpent, parseWaitActivityId, waitActivityId, type PodCondition } from '../../../core/domain/podConditions.ts';
+import {
+  IMAGE_PROBLEM_GRACE_MS,
+  POD_CONDITIONS,
+  TERMINATION_OVERDUE_MS,
+  dueAtMs,
+  isMet,
+  isSpent,
+  parseWaitActivityId,
+  waitActivityId,
+  type PodCondition,
+} from '../../../core/domain/podConditions.ts';
 import type { PodView } from '../../../core/domain/pod.ts';
 
 const AT = Date.parse('2026-01-01T00:00:00Z');
 const iso = (ms: number) => new Date(ms).toISOString();
-const pending: PodView = { name: 'p', uid: 'u', workflowId: 'w', scheduled: false, createdAt: iso(AT), ended: false, gone: false, terminating: false };
+const pending: PodView = {
+  name: 'p',
+  uid: 'u',
+  workflowId: 'w',
+  scheduled: false,
+  createdAt: iso(AT),
+  ended: false,
+  gone: false,
+  terminating: false,
+};
 const running: PodView = { ...pending, scheduled: true, startedAt: iso(AT) };
-const problem = (kind: 'image_pull' | 'invalid_image' | 'config') => ({ ...pending, problem: { kind, message: 'no such image', since: iso(AT) } });
-const terminating = { ...running, online: false, terminating: true, terminationDeadline: iso(AT + 30_000) };
+const problem = (kind: 'image_pull' | 'invalid_image' | 'config') => ({
+  ...pending,
+  problem: { kind, message: 'no such image', since: iso(AT) },
+});
+const terminating = {
+  ...running,
+  online: false,
+  terminating: true,
+  terminationDeadline: iso(AT + 30_000),
+};
 
 test('the production graces', () => {
-  expect({ IMAGE_PROBLEM_GRACE_MS, TERMINATION_OVERDUE_MS }).toEqual({ IMAGE_PROBLEM_GRACE_MS: 30_000, TERMINATION_OVERDUE_MS: 60_000 });
+  expect({ IMAGE_PROBLEM_GRACE_MS, TERMINATION_OVERDUE_MS }).toEqual({
+    IMAGE_PROBLEM_GRACE_MS: 30_000,
+    TERMINATION_OVERDUE_MS: 60_000,
+  });
 });
 
 type Dues = Record<PodCondition, number | undefined>;
@@ -27,12 +57,30 @@ test.each<[what: string, pod: PodView, dues: Dues]>([
   ['an image name that is none', problem('invalid_image'), { ...never, online: 0 }],
   ['container ended', { ...running, ended: true }, { online: 0, ended: 0, gone: undefined }],
   ['ended and gone', { ...running, ended: true, gone: true }, { online: 0, ended: 0, gone: 0 }],
-  ['gone before it started', { ...pending, ended: true, gone: true }, { online: 0, ended: 0, gone: 0 }],
-  ['container ended, being stored', { ...running, online: true, uploadingUntil: iso(AT + 10_000) }, { online: 0, ended: AT + 10_000, gone: undefined }],
-  ['… and terminating', { ...terminating, online: true, uploadingUntil: iso(AT + 100_000) }, { online: 0, ended: AT + 90_000, gone: undefined }],
-  ['terminating: overdue a minute after its grace', terminating, { online: AT + 90_000, ended: AT + 90_000, gone: undefined }],
+  [
+    'gone before it started',
+    { ...pending, ended: true, gone: true },
+    { online: 0, ended: 0, gone: 0 },
+  ],
+  [
+    'container ended, being stored',
+    { ...running, online: true, uploadingUntil: iso(AT + 10_000) },
+    { online: 0, ended: AT + 10_000, gone: undefined },
+  ],
+  [
+    '… and terminating',
+    { ...terminating, online: true, uploadingUntil: iso(AT + 100_000) },
+    { online: 0, ended: AT + 90_000, gone: undefined },
+  ],
+  [
+    'terminating: overdue a minute after its grace',
+    terminating,
+    { online: AT + 90_000, ended: AT + 90_000, gone: undefined },
+  ],
 ])('%s', (_what, pod, dues) => {
-  expect(Object.fromEntries(POD_CONDITIONS.map((condition) => [condition, dueAtMs(condition, pod)]))).toEqual(dues);
+  expect(
+    Object.fromEntries(POD_CONDITIONS.map((condition) => [condition, dueAtMs(condition, pod)])),
+  ).toEqual(dues);
   for (const condition of POD_CONDITIONS) {
     const due = dues[condition];
     expect(isMet(condition, pod, due ?? Number.MAX_SAFE_INTEGER)).toBe(due !== undefined);
@@ -43,12 +91,18 @@ test.each<[what: string, pod: PodView, dues: Dues]>([
 describe('the activity id of a wait', () => {
   test.each(POD_CONDITIONS)('%s is read back', (condition) => {
     expect(waitActivityId(condition, 'runner-1')).toBe(`${condition}/runner-1`);
-    expect(parseWaitActivityId(waitActivityId(condition, 'runner-1'))).toEqual({ condition, podName: 'runner-1' });
+    expect(parseWaitActivityId(waitActivityId(condition, 'runner-1'))).toEqual({
+      condition,
+      podName: 'runner-1',
+    });
   });
 
-  test.each(['', '1', 'online', 'online/', 'online/a/b', 'started/a', '/a'])('%p is another activity’s', (id) => {
-    expect(parseWaitActivityId(id)).toBeUndefined();
-  });
+  test.each(['', '1', 'online', 'online/', 'online/a/b', 'started/a', '/a'])(
+    '%p is another activity’s',
+    (id) => {
+      expect(parseWaitActivityId(id)).toBeUndefined();
+    },
+  );
 });
 
 describe('a pod that nobody needs any more once its end is known', () => {

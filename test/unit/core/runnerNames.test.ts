@@ -1,33 +1,64 @@
 import { expect, test } from '@jest/globals';
 import { runnerName, workflowIdOfName } from '../../../core/domain/runnerName.ts';
-import { MAX_SET_NAME, freshSuffix, runnerWorkflowId, setOfRunner } from '../../../core/domain/setRunnerNames.ts';
+import {
+  MAX_SET_NAME,
+  freshSuffix,
+  runnerWorkflowId,
+  setOfRunner,
+} from '../../../core/domain/setRunnerNames.ts';
 import { parseRunnerInput } from '../../../core/input/runner.ts';
 import { randomOf, randomSeed } from '../../support/random.ts';
 
 /** As its life would call it. */
 function nameOf(workflowId: string, attempt: number, input: object = {}): string {
-  const parsed = parseRunnerInput({ organization: 'acme', ...input }, { workflowId, nameHash: '0a1b2c3d4e' });
+  const parsed = parseRunnerInput(
+    { organization: 'acme', ...input },
+    { workflowId, nameHash: '0a1b2c3d4e' },
+  );
   if (!parsed.ok) throw new Error(JSON.stringify(parsed.errors));
   return runnerName(parsed.spec.name, parsed.spec.nameHash, attempt);
 }
 
-const SETS = ['a', 'linux', 'Linux_x64.big', 'a-b-c', `x-${'abcdefghij'}-0a1b2c3d4e`, 'x'.repeat(MAX_SET_NAME)];
+const SETS = [
+  'a',
+  'linux',
+  'Linux_x64.big',
+  'a-b-c',
+  `x-${'abcdefghij'}-0a1b2c3d4e`,
+  'x'.repeat(MAX_SET_NAME),
+];
 
-test.each(SETS)('of a set called %s: workflow and set follow from the name, in whichever attempt', (set) => {
-  const random = randomOf(randomSeed());
-  for (const attempt of [1, 2, 9_999]) {
-    const workflowId = runnerWorkflowId(set, freshSuffix(() => random(1_000) / 1_000));
-    const name = nameOf(workflowId, attempt, { set });
-    expect([workflowIdOfName(name), setOfRunner(name)]).toEqual([workflowId, set]);
-  }
-});
+test.each(SETS)(
+  'of a set called %s: workflow and set follow from the name, in whichever attempt',
+  (set) => {
+    const random = randomOf(randomSeed());
+    for (const attempt of [1, 2, 9_999]) {
+      const workflowId = runnerWorkflowId(
+        set,
+        freshSuffix(() => random(1_000) / 1_000),
+      );
+      const name = nameOf(workflowId, attempt, { set });
+      expect([workflowIdOfName(name), setOfRunner(name)]).toEqual([workflowId, set]);
+    }
+  },
+);
 
-test.each([['runner-hello'], ['runner-brisk-otter-7f3a'], [`runner-${'x'.repeat(50)}`]])('of %s by itself', (workflowId) => {
-  const name = nameOf(workflowId, 2);
-  expect([workflowIdOfName(name), setOfRunner(name)]).toEqual([workflowId, undefined]);
-  expect(workflowIdOfName(nameOf(workflowId, 1, { name: workflowId.slice('runner-'.length) }))).toBe(workflowId);
-});
+test.each([['runner-hello'], ['runner-brisk-otter-7f3a'], [`runner-${'x'.repeat(50)}`]])(
+  'of %s by itself',
+  (workflowId) => {
+    const name = nameOf(workflowId, 2);
+    expect([workflowIdOfName(name), setOfRunner(name)]).toEqual([workflowId, undefined]);
+    expect(
+      workflowIdOfName(nameOf(workflowId, 1, { name: workflowId.slice('runner-'.length) })),
+    ).toBe(workflowId);
+  },
+);
 
-test.each(['linux-abcdefghij', 'linux-abcdefghijk-0a1b2c3d4e', '-abcdefghij-0a1b2c3d4e', 'GitHub Actions 7'])('%j is of no set', (name) => {
+test.each([
+  'linux-abcdefghij',
+  'linux-abcdefghijk-0a1b2c3d4e',
+  '-abcdefghij-0a1b2c3d4e',
+  'GitHub Actions 7',
+])('%j is of no set', (name) => {
   expect(setOfRunner(name)).toBeUndefined();
 });

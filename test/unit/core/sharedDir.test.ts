@@ -1,5 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
-import { SHARED_DIR_MAX_BYTES, sharedDirFault, type SharedEntry } from '../../../core/domain/sharedDir.ts';
+import {
+  SHARED_DIR_MAX_BYTES,
+  sharedDirFault,
+  type SharedEntry,
+} from '../../../core/domain/sharedDir.ts';
 
 const file = (name: string, bytes: number): SharedEntry => ({ name, kind: 'file', bytes });
 
@@ -8,11 +12,31 @@ describe('what steps leave for one another', () => {
     ['nothing', [], undefined],
     ['files', [file('kubeconfig', 5_000), file('.hidden', 0)], undefined],
     ['as much as there may be, in one', [file('a', SHARED_DIR_MAX_BYTES)], undefined],
-    ['as much as there may be, in all', [file('a', 1), file('b', SHARED_DIR_MAX_BYTES - 1)], undefined],
-    ['a byte more, in one', [file('a', SHARED_DIR_MAX_BYTES + 1)], 'SHARED_DIR holds 1048577 bytes, and may hold 1048576: put large files into ARTIFACT_DIR; the biggest is "a" with 1048577'],
-    ['a byte more, in all: the biggest is named', [file('a', 1), file('b', 1_000_000), file('c', 48_576)], 'SHARED_DIR holds 1048577 bytes, and may hold 1048576: put large files into ARTIFACT_DIR; the biggest is "b" with 1000000'],
-    ['a folder', [file('a', 1), { name: 'logs', kind: 'folder', bytes: 4096 }], 'SHARED_DIR holds flat files only, and "logs" is a folder: make one file of it (tar)'],
-    ['a link, a socket', [{ name: 'a\nb', kind: 'other', bytes: 9 }], 'SHARED_DIR holds flat files only, and "a\\nb" is no file: put a copy of what it leads to there'],
+    [
+      'as much as there may be, in all',
+      [file('a', 1), file('b', SHARED_DIR_MAX_BYTES - 1)],
+      undefined,
+    ],
+    [
+      'a byte more, in one',
+      [file('a', SHARED_DIR_MAX_BYTES + 1)],
+      'SHARED_DIR holds 1048577 bytes, and may hold 1048576: put large files into ARTIFACT_DIR; the biggest is "a" with 1048577',
+    ],
+    [
+      'a byte more, in all: the biggest is named',
+      [file('a', 1), file('b', 1_000_000), file('c', 48_576)],
+      'SHARED_DIR holds 1048577 bytes, and may hold 1048576: put large files into ARTIFACT_DIR; the biggest is "b" with 1000000',
+    ],
+    [
+      'a folder',
+      [file('a', 1), { name: 'logs', kind: 'folder', bytes: 4096 }],
+      'SHARED_DIR holds flat files only, and "logs" is a folder: make one file of it (tar)',
+    ],
+    [
+      'a link, a socket',
+      [{ name: 'a\nb', kind: 'other', bytes: 9 }],
+      'SHARED_DIR holds flat files only, and "a\\nb" is no file: put a copy of what it leads to there',
+    ],
   ])('%s', (_what, entries, fault) => {
     expect(sharedDirFault(entries)).toBe(fault);
   });

@@ -52,7 +52,11 @@ describe('in Markdown', () => {
     ['a link', '[click](https://evil.example)', '\\[click\\](https://evil.example)'],
     ['a picture', '![x](https://evil.example/p.gif)', '!\\[x\\](https://evil.example/p.gif)'],
     ['an address as a link', '<https://evil.example>', '\\<https://evil.example\\>'],
-    ['a link by reference', '[click][1]\n\n[1]: https://evil.example', '\\[click\\]\\[1\\] \\[1\\]: https://evil.example'],
+    [
+      'a link by reference',
+      '[click][1]\n\n[1]: https://evil.example',
+      '\\[click\\]\\[1\\] \\[1\\]: https://evil.example',
+    ],
     ['HTML', '<img src=x onerror=alert(1)>', '\\<img src=x onerror=alert(1)\\>'],
     ['an entity', '&lt;b&gt; &#124;', '\\&lt;b\\&gt; \\&#124;'],
     ['code', '`rm -rf /`', '\\`rm -rf /\\`'],
@@ -60,9 +64,17 @@ describe('in Markdown', () => {
     ['a bar that is escaped already', 'a \\| b', 'a \\\\\\| b'],
     ['a row of its own', 'a\n| Phase | Gone |', 'a \\| Phase \\| Gone \\|'],
     ['a heading', 'a\r\n# Approved', 'a # Approved'],
-    ['emphasis', '**Approved** _by_ ~~nobody~~', '\\*\\*Approved\\*\\* \\_by\\_ \\~\\~nobody\\~\\~'],
+    [
+      'emphasis',
+      '**Approved** _by_ ~~nobody~~',
+      '\\*\\*Approved\\*\\* \\_by\\_ \\~\\~nobody\\~\\~',
+    ],
     ["what Temporal's UI fills in", '{workflowId}', '\\{workflowId\\}'],
-    ['an escape of the terminal', '\u001B]8;;https://evil.example\u0007click', '\\]8;;https://evil.exampleclick'],
+    [
+      'an escape of the terminal',
+      '\u001B]8;;https://evil.example\u0007click',
+      '\\]8;;https://evil.exampleclick',
+    ],
     ['text from right to left', 'name\u202Etxt.exe', 'nametxt.exe'],
   ])('%s', (_what, text, expected) => {
     expect(markdownText(text)).toBe(expected);
@@ -76,7 +88,9 @@ describe('in Markdown', () => {
   test('whatever it is, no character has a meaning: each that might is escaped', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
-        expect(markdownText(text).replaceAll(/\\[\\`*_{}[\]<>|~&$]/g, '')).not.toMatch(/[\\`*_{}[\]<>|~&$\n\r]/);
+        expect(markdownText(text).replaceAll(/\\[\\`*_{}[\]<>|~&$]/g, '')).not.toMatch(
+          /[\\`*_{}[\]<>|~&$\n\r]/,
+        );
       }),
     );
   });

@@ -1,24 +1,67 @@
 /** From judgements and marks to what is done; and when nothing is. */
 import { describe, expect, test } from '@jest/globals';
 import type { SweepMark } from '../../../core/contract/index.ts';
-import { decideSweep, type SeenObject, type SweepFindings, type SweepPlan } from '../../../core/sweep/decideSweep.ts';
+import {
+  decideSweep,
+  type SeenObject,
+  type SweepFindings,
+  type SweepPlan,
+} from '../../../core/sweep/decideSweep.ts';
 import type { LifeFacts, RunningLife } from '../../../core/sweep/facts.ts';
 import { objectMark, parseObjectMark } from '../../../core/sweep/objectMark.ts';
 import type { OwnedObject } from '../../../core/sweep/ownedObject.ts';
-import { HOUR, MINUTE, NOW, RUNNING, SECOND, SPEC, TERMINATED, ago, ghost, life, object, pod, specOf } from '../../support/sweptThings.ts';
+import {
+  HOUR,
+  MINUTE,
+  NOW,
+  RUNNING,
+  SECOND,
+  SPEC,
+  TERMINATED,
+  ago,
+  ghost,
+  life,
+  object,
+  pod,
+  specOf,
+} from '../../support/sweptThings.ts';
 
-const seen = (it: OwnedObject, its: LifeFacts = TERMINATED): SeenObject => ({ object: it, life: its, used: false });
-const nothing: SweepFindings = { pods: [], resources: [], jobObjects: [], registrations: [], lives: [], knowsPlace: true };
-const decide = (found: Partial<SweepFindings>, marks: readonly SweepMark[] = [], input: object = {}): SweepPlan => decideSweep({ ...nothing, ...found }, marks, NOW, specOf(input));
+const seen = (it: OwnedObject, its: LifeFacts = TERMINATED): SeenObject => ({
+  object: it,
+  life: its,
+  used: false,
+});
+const nothing: SweepFindings = {
+  pods: [],
+  resources: [],
+  jobObjects: [],
+  registrations: [],
+  lives: [],
+  knowsPlace: true,
+};
+const decide = (
+  found: Partial<SweepFindings>,
+  marks: readonly SweepMark[] = [],
+  input: object = {},
+): SweepPlan => decideSweep({ ...nothing, ...found }, marks, NOW, specOf(input));
 const steps = ({ findings }: SweepPlan): string[] => findings.map(({ step }) => step);
 
 test('what is fine is no finding, and what is skipped is counted by reason', () => {
-  const plan = decide({ pods: [seen(pod(), RUNNING), seen(pod({}, { held: true })), seen(pod({}, { held: true }))], registrations: [{ ...ghost(), proof: undefined as never }], lives: [life({ startedAtMs: NOW - 8 * 24 * HOUR })] });
-  expect(plan).toEqual({ findings: [], unmark: [], skipped: { held: 2, 'not ours': 1, 'long life': 1 } });
+  const plan = decide({
+    pods: [seen(pod(), RUNNING), seen(pod({}, { held: true })), seen(pod({}, { held: true }))],
+    registrations: [{ ...ghost(), proof: undefined as never }],
+    lives: [life({ startedAtMs: NOW - 8 * 24 * HOUR })],
+  });
+  expect(plan).toEqual({
+    findings: [],
+    unmark: [],
+    skipped: { held: 2, 'not ours': 1, 'long life': 1 },
+  });
 });
 
 describe('an object', () => {
-  const marked = (kind: Parameters<typeof objectMark>[0]) => pod({}, { mark: objectMark(kind, 'why', NOW - MINUTE) });
+  const marked = (kind: Parameters<typeof objectMark>[0]) =>
+    pod({}, { mark: objectMark(kind, 'why', NOW - MINUTE) });
 
   test.each<[what: string, it: OwnedObject, step: string]>([
     ['found first is marked', pod(), 'mark'],
@@ -30,29 +73,50 @@ describe('an object', () => {
   });
 
   test('that is fine again, or left alone, loses its mark; but not what a person holds', () => {
-    const [well, young, held] = [marked('orphaned pod'), pod({}, { createdAtMs: NOW, mark: 'x' }), pod({}, { held: true, mark: 'x' })];
-    expect(decide({ pods: [seen(well, RUNNING), seen(young), seen(held), seen(pod(), RUNNING)] })).toMatchObject({ findings: [], unmark: [well, young] });
+    const [well, young, held] = [
+      marked('orphaned pod'),
+      pod({}, { createdAtMs: NOW, mark: 'x' }),
+      pod({}, { held: true, mark: 'x' }),
+    ];
+    expect(
+      decide({ pods: [seen(well, RUNNING), seen(young), seen(held), seen(pod(), RUNNING)] }),
+    ).toMatchObject({ findings: [], unmark: [well, young] });
   });
 
   test('its mark says when, as what and why, and is read back', () => {
     const text = objectMark('orphaned pod', 'its workflow ended:\nby hand', NOW);
     expect(text).toBe('2020-01-10T12:00:00.000Z orphaned pod: its workflow ended:\nby hand');
     expect(parseObjectMark(text)).toEqual({ atMs: NOW, kind: 'orphaned pod' });
-    expect([undefined, '', 'x', '2020-01-10T12:00:00Z something: else', 'never orphaned pod: x'].map(parseObjectMark)).toEqual(Array.from({ length: 5 }));
+    expect(
+      [undefined, '', 'x', '2020-01-10T12:00:00Z something: else', 'never orphaned pod: x'].map(
+        parseObjectMark,
+      ),
+    ).toEqual(Array.from({ length: 5 }));
   });
 });
 
 describe('a registration', () => {
-  const mark = (since: string, key = 'organization acme#7'): SweepMark => ({ kind: 'ghost registration', key, since });
+  const mark = (since: string, key = 'organization acme#7'): SweepMark => ({
+    kind: 'ghost registration',
+    key,
+    since,
+  });
 
   test.each<[what: string, marks: SweepMark[], step: string, since: string]>([
     ['found first', [], 'mark', ago(0)],
-    ['found again while lists may be as old as the mark', [mark(ago(MINUTE - 1))], 'wait', ago(MINUTE - 1)],
+    [
+      'found again while lists may be as old as the mark',
+      [mark(ago(MINUTE - 1))],
+      'wait',
+      ago(MINUTE - 1),
+    ],
     ['found again a minute later', [mark(ago(MINUTE))], 'repair', ago(MINUTE)],
     ['with the mark of another one', [mark(ago(HOUR), 'organization acme#8')], 'mark', ago(0)],
     ['with the mark of another scope', [mark(ago(HOUR), 'repository acme#7')], 'mark', ago(0)],
   ])('%s', (_what, marks, step, since) => {
-    expect(decide({ registrations: [ghost()] }, marks).findings).toMatchObject([{ step, mark: { kind: 'ghost registration', key: 'organization acme#7', since } }]);
+    expect(decide({ registrations: [ghost()] }, marks).findings).toMatchObject([
+      { step, mark: { kind: 'ghost registration', key: 'organization acme#7', since } },
+    ]);
   });
 });
 
@@ -70,13 +134,26 @@ test('a zombie goes from mark to mark until it is terminated', () => {
 
 test('a step that outlived its job is marked, then stopped, by a mark of its own kind', () => {
   const step = life({ phase: 'Busy', job: { workflowId: 'job-a', ...TERMINATED } });
-  const [first] = decide({ lives: [step] }, [{ kind: 'zombie runner', key: 'w r', since: ago(HOUR) }]).findings;
-  expect(first).toMatchObject({ as: 'orphaned step', step: 'mark', mark: { kind: 'orphaned step', key: 'w r', since: ago(0) } });
-  expect(steps(decide({ lives: [step] }, [{ kind: 'orphaned step', key: 'w r', since: ago(0) }]))).toEqual(['repair']);
+  const [first] = decide({ lives: [step] }, [
+    { kind: 'zombie runner', key: 'w r', since: ago(HOUR) },
+  ]).findings;
+  expect(first).toMatchObject({
+    as: 'orphaned step',
+    step: 'mark',
+    mark: { kind: 'orphaned step', key: 'w r', since: ago(0) },
+  });
+  expect(
+    steps(decide({ lives: [step] }, [{ kind: 'orphaned step', key: 'w r', since: ago(0) }])),
+  ).toEqual(['repair']);
 });
 
 describe('a runner that hangs', () => {
-  const hung = (name: string, online = false): RunningLife => life({ workflowId: name, pods: [pod({}, { registration: { name } })], registration: ghost({ name, online, alive: true, hasPod: true }) });
+  const hung = (name: string, online = false): RunningLife =>
+    life({
+      workflowId: name,
+      pods: [pod({}, { registration: { name } })],
+      registration: ghost({ name, online, alive: true, hasPod: true }),
+    });
   const mark = (since: string, key = 'a'): SweepMark => ({ kind: 'hung runner', key, since });
 
   test.each<[what: string, marks: SweepMark[], step: string, since: string]>([
@@ -85,7 +162,9 @@ describe('a runner that hangs', () => {
     ['found again four minutes later', [mark(ago(4 * MINUTE))], 'repair', ago(4 * MINUTE)],
     ['found first, after another one of its life', [mark(ago(HOUR), 'earlier')], 'mark', ago(0)],
   ])('%s', (_what, marks, step, since) => {
-    expect(decide({ lives: [hung('a')] }, marks).findings).toMatchObject([{ as: 'hung runner', step, mark: { kind: 'hung runner', key: 'a', since } }]);
+    expect(decide({ lives: [hung('a')] }, marks).findings).toMatchObject([
+      { as: 'hung runner', step, mark: { kind: 'hung runner', key: 'a', since } },
+    ]);
   });
 
   test('and was heard of in between is found anew: its mark is not handed on', () => {
@@ -96,20 +175,44 @@ describe('a runner that hangs', () => {
     ['three of three', [hung('a'), hung('b'), hung('c')], ['mark', 'mark', 'mark'], 0],
     ['two of four', [hung('a'), hung('b'), hung('c', true), hung('d', true)], ['mark', 'mark'], 0],
     ['three of four: it is not they', [hung('a'), hung('b'), hung('c'), hung('d', true)], [], 3],
-    ['three of four, one of them in another scope', [hung('a'), hung('b'), hung('c', true), life({ workflowId: 'd', registration: ghost({ scope: { kind: 'repository', name: 'acme/web' } }) })], ['mark', 'mark', 'mark'], 0],
+    [
+      'three of four, one of them in another scope',
+      [
+        hung('a'),
+        hung('b'),
+        hung('c', true),
+        life({
+          workflowId: 'd',
+          registration: ghost({ scope: { kind: 'repository', name: 'acme/web' } }),
+        }),
+      ],
+      ['mark', 'mark', 'mark'],
+      0,
+    ],
   ])('with others of its scope: %s', (_what, lives, expected, skipped) => {
     const plan = decide({ lives });
-    expect([steps(plan), plan.skipped]).toEqual([expected, skipped === 0 ? {} : { 'offline together': skipped }]);
+    expect([steps(plan), plan.skipped]).toEqual([
+      expected,
+      skipped === 0 ? {} : { 'offline together': skipped },
+    ]);
   });
 });
 
 test('that has continued as new in between is marked anew', () => {
-  const mark: SweepMark = { kind: 'zombie runner', key: 'w earlier', since: ago(HOUR), unpolled: 2 };
-  expect(steps(decide({ lives: [life({ polled: false, pods: [], taskWaitsSinceMs: NOW })] }, [mark]))).toEqual(['mark']);
+  const mark: SweepMark = {
+    kind: 'zombie runner',
+    key: 'w earlier',
+    since: ago(HOUR),
+    unpolled: 2,
+  };
+  expect(
+    steps(decide({ lives: [life({ polled: false, pods: [], taskWaitsSinceMs: NOW })] }, [mark])),
+  ).toEqual(['mark']);
 });
 
 describe('the whole', () => {
-  const many = (condemned: number, of: number): SeenObject[] => Array.from({ length: of }, (_, index) => seen(pod(), index < condemned ? TERMINATED : RUNNING));
+  const many = (condemned: number, of: number): SeenObject[] =>
+    Array.from({ length: of }, (_, index) => seen(pod(), index < condemned ? TERMINATED : RUNNING));
 
   test.each<[condemned: number, of: number, input: object, stopped: boolean]>([
     [5, 10, {}, false],
@@ -121,26 +224,50 @@ describe('the whole', () => {
     [51, 100, {}, true],
   ])('%i of %i pods condemned, %j: stops %p', (condemned, of, input, stopped) => {
     const plan = decide({ pods: many(condemned, of) }, [], input);
-    expect(plan.stopped).toEqual(stopped ? expect.stringContaining(`${condemned} of ${of} pods`) : undefined);
+    expect(plan.stopped).toEqual(
+      stopped ? expect.stringContaining(`${condemned} of ${of} pods`) : undefined,
+    );
     expect(plan.findings).toHaveLength(condemned);
   });
 
   test('aged pods count', () => {
-    const aged = Array.from({ length: 10 }, () => seen(pod({ ended: true }, { createdAtMs: NOW - 25 * HOUR }), { state: 'finished', closedAtMs: NOW - 25 * HOUR }));
+    const aged = Array.from({ length: 10 }, () =>
+      seen(pod({ ended: true }, { createdAtMs: NOW - 25 * HOUR }), {
+        state: 'finished',
+        closedAtMs: NOW - 25 * HOUR,
+      }),
+    );
     expect(decide({ pods: aged }).stopped).toContain('10 of 10 pods');
   });
 
   test('stops before pods of a place of which Temporal knows nothing: it may be the wrong server', () => {
-    expect(decide({ pods: many(1, 1), knowsPlace: false }).stopped).toContain('Temporal knows no runner of this place');
-    expect(decide({ pods: many(1, 1), knowsPlace: false }, [], { force: true }).stopped).toBeUndefined();
-    expect(decide({ pods: [seen(pod({}, { createdAtMs: NOW - SECOND }))], knowsPlace: false }).stopped).toBeUndefined();
+    expect(decide({ pods: many(1, 1), knowsPlace: false }).stopped).toContain(
+      'Temporal knows no runner of this place',
+    );
+    expect(
+      decide({ pods: many(1, 1), knowsPlace: false }, [], { force: true }).stopped,
+    ).toBeUndefined();
+    expect(
+      decide({ pods: [seen(pod({}, { createdAtMs: NOW - SECOND }))], knowsPlace: false }).stopped,
+    ).toBeUndefined();
   });
 
   test('nothing but pods is a reason to stop', () => {
-    expect(decide({ resources: Array.from({ length: 20 }, () => seen(object())) }).stopped).toBeUndefined();
+    expect(
+      decide({ resources: Array.from({ length: 20 }, () => seen(object())) }).stopped,
+    ).toBeUndefined();
   });
 });
 
 test('production’s limits', () => {
-  expect(SPEC).toEqual({ dryRun: false, force: false, scopes: [], minAgeMs: 30 * SECOND, maxPodAgeMs: 24 * HOUR, maxRunAgeMs: 7 * 24 * HOUR, listAgeMs: MINUTE, hungAfterMs: 4 * MINUTE });
+  expect(SPEC).toEqual({
+    dryRun: false,
+    force: false,
+    scopes: [],
+    minAgeMs: 30 * SECOND,
+    maxPodAgeMs: 24 * HOUR,
+    maxRunAgeMs: 7 * 24 * HOUR,
+    listAgeMs: MINUTE,
+    hungAfterMs: 4 * MINUTE,
+  });
 });

@@ -1,6 +1,12 @@
 /** The tables of the sweep: what is condemned, what is left alone and why, row by row. */
 import { describe, expect, test } from '@jest/globals';
-import { FORCED_TO_FAIL, STEP_WITHOUT_JOB, type RunnerPhase, type SweepSkip, type SweptKind } from '../../../core/contract/index.ts';
+import {
+  FORCED_TO_FAIL,
+  STEP_WITHOUT_JOB,
+  type RunnerPhase,
+  type SweepSkip,
+  type SweptKind,
+} from '../../../core/contract/index.ts';
 import type { LifeFacts, RunningLife, SeenRegistration } from '../../../core/sweep/facts.ts';
 import { judgeJobObject } from '../../../core/sweep/judgeJobObject.ts';
 import { judgePod } from '../../../core/sweep/judgePod.ts';
@@ -9,11 +15,33 @@ import { judgeResource } from '../../../core/sweep/judgeResource.ts';
 import { judgeRunner } from '../../../core/sweep/judgeRunner.ts';
 import type { OwnedObject } from '../../../core/sweep/ownedObject.ts';
 import { zombieStep } from '../../../core/sweep/zombieStep.ts';
-import { FINISHED, HOUR, MINUTE, NOW, RUNNING, SECOND, SPEC, TERMINATED, UNKNOWN, ago, ghost, life, object, pod, view } from '../../support/sweptThings.ts';
+import {
+  FINISHED,
+  HOUR,
+  MINUTE,
+  NOW,
+  RUNNING,
+  SECOND,
+  SPEC,
+  TERMINATED,
+  UNKNOWN,
+  ago,
+  ghost,
+  life,
+  object,
+  pod,
+  view,
+} from '../../support/sweptThings.ts';
 
 const FINE = { kind: 'fine' };
 const skips = (why: SweepSkip) => ({ kind: 'skip', why });
-const condemns = (as: SweptKind, ...words: string[]) => ({ kind: 'condemned', as, ...(words.length > 0 ? { reason: expect.stringMatching(new RegExp(words.map((word) => `(?=.*${word})`).join(''))) } : {}) });
+const condemns = (as: SweptKind, ...words: string[]) => ({
+  kind: 'condemned',
+  as,
+  ...(words.length > 0
+    ? { reason: expect.stringMatching(new RegExp(words.map((word) => `(?=.*${word})`).join(''))) }
+    : {}),
+});
 
 const GOING = { terminating: true, terminationDeadline: ago(MINUTE - 1) };
 const OVERDUE = { terminating: true, terminationDeadline: ago(MINUTE) };
@@ -22,43 +50,140 @@ const old = { createdAtMs: NOW - 24 * HOUR };
 describe('a pod', () => {
   test.each<[what: string, pod: OwnedObject, life: LifeFacts, expected: object]>([
     ['of a running life', pod(), RUNNING, FINE],
-    ['… that has ended, and is old: its life looks after it', pod({ ended: true }, old), RUNNING, FINE],
+    [
+      '… that has ended, and is old: its life looks after it',
+      pod({ ended: true }, old),
+      RUNNING,
+      FINE,
+    ],
     ['… that a person holds', pod({}, { held: true }), RUNNING, FINE],
     ['that says of no life', pod({}, { identity: undefined as never }), UNKNOWN, skips('not ours')],
     ['that a person holds', pod({}, { held: true }), TERMINATED, skips('held')],
-    ['younger than 30 s', pod({}, { createdAtMs: NOW - 30 * SECOND + 1 }), TERMINATED, skips('young')],
+    [
+      'younger than 30 s',
+      pod({}, { createdAtMs: NOW - 30 * SECOND + 1 }),
+      TERMINATED,
+      skips('young'),
+    ],
     ['30 s old', pod({}, { createdAtMs: NOW - 30 * SECOND }), TERMINATED, condemns('orphaned pod')],
-    ['whose workflow ended less than 30 s ago', pod(), { ...TERMINATED, closedAtMs: NOW - 30 * SECOND + 1 }, skips('young')],
+    [
+      'whose workflow ended less than 30 s ago',
+      pod(),
+      { ...TERMINATED, closedAtMs: NOW - 30 * SECOND + 1 },
+      skips('young'),
+    ],
     ['on its way out, within its grace and a minute', pod(GOING), TERMINATED, skips('mid-flight')],
     ['that has outlived its grace by a minute', pod(OVERDUE), TERMINATED, condemns('orphaned pod')],
-    ['that is being evicted', pod({ disruption: 'EvictionByEvictionAPI' }), TERMINATED, skips('mid-flight')],
-    ['that an eviction has ended', pod({ disruption: 'EvictionByEvictionAPI', ended: true }), TERMINATED, condemns('orphaned pod')],
+    [
+      'that is being evicted',
+      pod({ disruption: 'EvictionByEvictionAPI' }),
+      TERMINATED,
+      skips('mid-flight'),
+    ],
+    [
+      'that an eviction has ended',
+      pod({ disruption: 'EvictionByEvictionAPI', ended: true }),
+      TERMINATED,
+      condemns('orphaned pod'),
+    ],
 
-    ['alive, its workflow terminated', pod(), TERMINATED, condemns('orphaned pod', FORCED_TO_FAIL, 'workflow w was terminated by me: because')],
-    ['alive, its workflow ended with a verdict', pod(), FINISHED, condemns('orphaned pod', FORCED_TO_FAIL)],
-    ['alive, its workflow unknown to Temporal', pod(), UNKNOWN, condemns('orphaned pod', 'not known to Temporal')],
-    ['busy, its workflow terminated: a busy runner is not spared', pod({ busy: true }), TERMINATED, condemns('orphaned pod')],
-    ['ended, its workflow terminated', pod({ ended: true }), TERMINATED, condemns('orphaned pod', 'the runner has ended')],
-    ['ended, its workflow ended with a verdict', pod({ ended: true }, { createdAtMs: NOW - 24 * HOUR + 1 }), FINISHED, skips('kept')],
-    ['… and older than maxPodAge', pod({ ended: true }, old), FINISHED, condemns('aged pod', '24h0m0s old')],
+    [
+      'alive, its workflow terminated',
+      pod(),
+      TERMINATED,
+      condemns('orphaned pod', FORCED_TO_FAIL, 'workflow w was terminated by me: because'),
+    ],
+    [
+      'alive, its workflow ended with a verdict',
+      pod(),
+      FINISHED,
+      condemns('orphaned pod', FORCED_TO_FAIL),
+    ],
+    [
+      'alive, its workflow unknown to Temporal',
+      pod(),
+      UNKNOWN,
+      condemns('orphaned pod', 'not known to Temporal'),
+    ],
+    [
+      'busy, its workflow terminated: a busy runner is not spared',
+      pod({ busy: true }),
+      TERMINATED,
+      condemns('orphaned pod'),
+    ],
+    [
+      'ended, its workflow terminated',
+      pod({ ended: true }),
+      TERMINATED,
+      condemns('orphaned pod', 'the runner has ended'),
+    ],
+    [
+      'ended, its workflow ended with a verdict',
+      pod({ ended: true }, { createdAtMs: NOW - 24 * HOUR + 1 }),
+      FINISHED,
+      skips('kept'),
+    ],
+    [
+      '… and older than maxPodAge',
+      pod({ ended: true }, old),
+      FINISHED,
+      condemns('aged pod', '24h0m0s old'),
+    ],
   ])('%s', (_what, it, its, expected) => {
     expect(judgePod(it, its, NOW, SPEC)).toEqual(expect.objectContaining(expected));
   });
 });
 
 describe('a Secret or claim', () => {
-  const claim = (more: Partial<OwnedObject> = {}): OwnedObject => object({ kind: 'claim', ...more });
+  const claim = (more: Partial<OwnedObject> = {}): OwnedObject =>
+    object({ kind: 'claim', ...more });
   test.each<[what: string, it: OwnedObject, life: LifeFacts, used: boolean, expected: object]>([
     ['of a running life', object(), RUNNING, false, FINE],
-    ['a claim that is named in an input, such as a slot’s', claim({ identity: undefined as never }), UNKNOWN, false, skips('outlives its runner')],
-    ['a Secret that says of no life', object({ identity: undefined as never }), UNKNOWN, false, skips('not ours')],
+    [
+      'a claim that is named in an input, such as a slot’s',
+      claim({ identity: undefined as never }),
+      UNKNOWN,
+      false,
+      skips('outlives its runner'),
+    ],
+    [
+      'a Secret that says of no life',
+      object({ identity: undefined as never }),
+      UNKNOWN,
+      false,
+      skips('not ours'),
+    ],
     ['that a person holds', object({ held: true }), TERMINATED, false, skips('held')],
-    ['younger than 30 s', object({ createdAtMs: NOW - 30 * SECOND + 1 }), TERMINATED, false, skips('young')],
-    ['whose workflow ended less than 30 s ago', object(), { ...TERMINATED, closedAtMs: NOW - 30 * SECOND + 1 }, false, skips('young')],
+    [
+      'younger than 30 s',
+      object({ createdAtMs: NOW - 30 * SECOND + 1 }),
+      TERMINATED,
+      false,
+      skips('young'),
+    ],
+    [
+      'whose workflow ended less than 30 s ago',
+      object(),
+      { ...TERMINATED, closedAtMs: NOW - 30 * SECOND + 1 },
+      false,
+      skips('young'),
+    ],
     ['that is being deleted', claim({ terminating: true }), TERMINATED, false, skips('mid-flight')],
     ['whose pod is there', object(), TERMINATED, true, skips('in use')],
-    ['a Secret whose workflow was terminated', object(), TERMINATED, false, condemns('orphaned resource', 'the Secret', 'was terminated by me')],
-    ['a claim of a life that has ended', claim(), FINISHED, false, condemns('orphaned resource', 'the claim')],
+    [
+      'a Secret whose workflow was terminated',
+      object(),
+      TERMINATED,
+      false,
+      condemns('orphaned resource', 'the Secret', 'was terminated by me'),
+    ],
+    [
+      'a claim of a life that has ended',
+      claim(),
+      FINISHED,
+      false,
+      condemns('orphaned resource', 'the claim'),
+    ],
     ['… that Temporal does not know', claim(), UNKNOWN, false, condemns('orphaned resource')],
   ])('%s', (_what, it, its, used, expected) => {
     expect(judgeResource(it, its, used, NOW, SPEC)).toEqual(expect.objectContaining(expected));
@@ -66,17 +191,33 @@ describe('a Secret or claim', () => {
 });
 
 describe('what a job has made beside its runner', () => {
-  const of = (more: Partial<OwnedObject> = {}): OwnedObject => object({ kind: 'job pod', runnerPod: 'p', ...more });
+  const of = (more: Partial<OwnedObject> = {}): OwnedObject =>
+    object({ kind: 'job pod', runnerPod: 'p', ...more });
 
   test.each<[what: string, it: OwnedObject, used: boolean, expected: object]>([
     ["whose runner's pod is there", of(), true, skips('in use')],
     ['… though a person holds it', of({ held: true }), true, skips('in use')],
-    ['of a runner that is not proven ours', of({ identity: undefined as never }), false, skips('not ours')],
+    [
+      'of a runner that is not proven ours',
+      of({ identity: undefined as never }),
+      false,
+      skips('not ours'),
+    ],
     ['that a person holds', of({ held: true }), false, skips('held')],
     ['younger than 30 s', of({ createdAtMs: NOW - 30 * SECOND + 1 }), false, skips('young')],
     ['that is being deleted', of({ terminating: true }), false, skips('mid-flight')],
-    ['a pod without its runner', of(), false, condemns('orphaned resource', 'the job pod', 'whose pod p is gone')],
-    ['a Secret without its runner', of({ kind: 'job secret' }), false, condemns('orphaned resource', 'the job secret')],
+    [
+      'a pod without its runner',
+      of(),
+      false,
+      condemns('orphaned resource', 'the job pod', 'whose pod p is gone'),
+    ],
+    [
+      'a Secret without its runner',
+      of({ kind: 'job secret' }),
+      false,
+      condemns('orphaned resource', 'the job secret'),
+    ],
   ])('%s', (_what, it, used, expected) => {
     expect(judgeJobObject(it, used, NOW, SPEC)).toEqual(expected);
   });
@@ -86,12 +227,24 @@ describe('a registration', () => {
   test.each<[what: string, it: SeenRegistration, expected: object]>([
     ['whose life runs', ghost({ alive: true }), FINE],
     ['… and has no label of ours', { ...ghost({ alive: true }), proof: undefined as never }, FINE],
-    ['that nothing proves to be ours', { ...ghost(), proof: undefined as never }, skips('not ours')],
+    [
+      'that nothing proves to be ours',
+      { ...ghost(), proof: undefined as never },
+      skips('not ours'),
+    ],
     ['whose pod is there', ghost({ hasPod: true }), skips('in use')],
-    ['that a workflow removes already', ghost({ handedOn: 'deregistration-w' }), skips('handed on')],
+    [
+      'that a workflow removes already',
+      ghost({ handedOn: 'deregistration-w' }),
+      skips('handed on'),
+    ],
     ['that is online', ghost({ online: true }), skips('online or busy')],
     ['that is busy', ghost({ busy: true }), skips('online or busy')],
-    ['with our label, without workflow and pod', ghost(), condemns('ghost registration', 'neither a workflow nor a pod')],
+    [
+      'with our label, without workflow and pod',
+      ghost(),
+      condemns('ghost registration', 'neither a workflow nor a pod'),
+    ],
     ['that Temporal remembers as ours', ghost({ proof: 'record' }), condemns('ghost registration')],
   ])('%s', (_what, it, expected) => {
     expect(judgeRegistration(it)).toEqual(expect.objectContaining(expected));
@@ -101,59 +254,178 @@ describe('a registration', () => {
 describe('a running life', () => {
   const away = { polled: false };
   const busyFor = (ms: number): OwnedObject => pod({ busy: true, readinessChangedAt: ago(ms) });
-  const command = (ms: number): OwnedObject => pod({ busy: undefined as never, startedAt: ago(ms) }, { registration: undefined as never });
-  const step = (job: LifeFacts, more: Partial<RunningLife> = {}): RunningLife => life({ phase: 'Busy', job: { workflowId: 'job-a', ...job }, ...more });
-  const hung = (listed: Partial<SeenRegistration> = {}, more: Partial<RunningLife> = {}): RunningLife => life({ registration: ghost({ alive: true, hasPod: true, ...listed }), ...more });
-  const lost = (phase: RunnerPhase, more: Partial<RunningLife> = {}): RunningLife => life({ phase, pods: [], ...more });
+  const command = (ms: number): OwnedObject =>
+    pod({ busy: undefined as never, startedAt: ago(ms) }, { registration: undefined as never });
+  const step = (job: LifeFacts, more: Partial<RunningLife> = {}): RunningLife =>
+    life({ phase: 'Busy', job: { workflowId: 'job-a', ...job }, ...more });
+  const hung = (
+    listed: Partial<SeenRegistration> = {},
+    more: Partial<RunningLife> = {},
+  ): RunningLife =>
+    life({ registration: ghost({ alive: true, hasPod: true, ...listed }), ...more });
+  const lost = (phase: RunnerPhase, more: Partial<RunningLife> = {}): RunningLife =>
+    life({ phase, pods: [], ...more });
   test.each<[what: string, it: RunningLife, expected: object]>([
     ['with its pod, and a worker', life(), FINE],
-    ['younger than 30 s', lost('Idle', { ...away, startedAtMs: NOW - 30 * SECOND + 1 }), skips('young')],
-    ['whose pod a person holds', life({ ...away, pods: [pod({ ended: true }, { held: true })] }), skips('held')],
+    [
+      'younger than 30 s',
+      lost('Idle', { ...away, startedAtMs: NOW - 30 * SECOND + 1 }),
+      skips('young'),
+    ],
+    [
+      'whose pod a person holds',
+      life({ ...away, pods: [pod({ ended: true }, { held: true })] }),
+      skips('held'),
+    ],
 
     ['without a worker while its pod lives', life(away), skips('worker away')],
     ['… while its job runs', life({ ...away, pods: [busyFor(24 * HOUR)] }), skips('worker away')],
-    ['… when its job’s timeout is over', life({ ...away, pods: [busyFor(24 * HOUR + 1)] }), condemns('zombie runner', '24h0m0s, the most that it may', 'no worker polls')],
-    ['… that is idle for longer than a job may run: it may take one now', life({ ...away, pods: [pod({ readinessChangedAt: ago(48 * HOUR) })] }), skips('worker away')],
-    ['… and does not tell whether it is busy', life({ ...away, pods: [pod({ online: undefined as never, busy: undefined as never })] }), skips('worker away')],
-    ['… and nothing says how long a job may take', life({ ...away, pods: [object({ kind: 'pod', pod: { ...view, busy: true, readinessChangedAt: ago(480 * HOUR) }, registration: { name: 'w' } })] }), skips('worker away')],
+    [
+      '… when its job’s timeout is over',
+      life({ ...away, pods: [busyFor(24 * HOUR + 1)] }),
+      condemns('zombie runner', '24h0m0s, the most that it may', 'no worker polls'),
+    ],
+    [
+      '… that is idle for longer than a job may run: it may take one now',
+      life({ ...away, pods: [pod({ readinessChangedAt: ago(48 * HOUR) })] }),
+      skips('worker away'),
+    ],
+    [
+      '… and does not tell whether it is busy',
+      life({ ...away, pods: [pod({ online: undefined as never, busy: undefined as never })] }),
+      skips('worker away'),
+    ],
+    [
+      '… and nothing says how long a job may take',
+      life({
+        ...away,
+        pods: [
+          object({
+            kind: 'pod',
+            pod: { ...view, busy: true, readinessChangedAt: ago(480 * HOUR) },
+            registration: { name: 'w' },
+          }),
+        ],
+      }),
+      skips('worker away'),
+    ],
     ['… one of two', life({ ...away, pods: [busyFor(48 * HOUR), pod()] }), skips('worker away')],
-    ['… a plain command, while it may run', life({ ...away, pods: [command(24 * HOUR)] }), skips('worker away')],
-    ['… and when its timeout is over', life({ ...away, pods: [command(24 * HOUR + 1)] }), condemns('zombie runner', '24h0m0s, the most that it may')],
-    ['whose job’s timeout is over, with a worker: its own affair', life({ pods: [busyFor(48 * HOUR)] }), FINE],
+    [
+      '… a plain command, while it may run',
+      life({ ...away, pods: [command(24 * HOUR)] }),
+      skips('worker away'),
+    ],
+    [
+      '… and when its timeout is over',
+      life({ ...away, pods: [command(24 * HOUR + 1)] }),
+      condemns('zombie runner', '24h0m0s, the most that it may'),
+    ],
+    [
+      'whose job’s timeout is over, with a worker: its own affair',
+      life({ pods: [busyFor(48 * HOUR)] }),
+      FINE,
+    ],
 
-    ['that the CI server has offline, while its pod is online and idle', hung(), condemns('hung runner', '^the CI server has it offline, while its pod says that it is online and idle$')],
+    [
+      'that the CI server has offline, while its pod is online and idle',
+      hung(),
+      condemns(
+        'hung runner',
+        '^the CI server has it offline, while its pod says that it is online and idle$',
+      ),
+    ],
     ['… and busy: never', hung({ busy: true }), FINE],
     ['… and online', hung({ online: true }), FINE],
     ['… and that is not in its list', life(), FINE],
     ['… while its pod is busy', hung({}, { pods: [pod({ busy: true })] }), FINE],
-    ['… while its pod does not tell whether it is busy', hung({}, { pods: [pod({ busy: undefined as never })] }), FINE],
+    [
+      '… while its pod does not tell whether it is busy',
+      hung({}, { pods: [pod({ busy: undefined as never })] }),
+      FINE,
+    ],
     ['… while its pod comes up', hung({}, { pods: [pod({ online: false })] }), FINE],
-    ['… while its pod is being evicted', hung({}, { pods: [pod({ disruption: 'EvictionByEvictionAPI' })] }), FINE],
+    [
+      '… while its pod is being evicted',
+      hung({}, { pods: [pod({ disruption: 'EvictionByEvictionAPI' })] }),
+      FINE,
+    ],
     ['… while its pod is told to go', hung({}, { pods: [pod({ terminating: true })] }), FINE],
-    ['… while a person holds its pod', hung({}, { pods: [pod({}, { held: true })] }), skips('held')],
+    [
+      '… while a person holds its pod',
+      hung({}, { pods: [pod({}, { held: true })] }),
+      skips('held'),
+    ],
     ['… while it is leaving', hung({}, { phase: 'Draining' }), FINE],
     ['… without a worker, which would have to replace it', hung({}, away), skips('worker away')],
     ['… younger than 30 s', hung({}, { startedAtMs: NOW - 30 * SECOND + 1 }), skips('young')],
     ['… one of two', hung({}, { pods: [pod(), pod()] }), FINE],
 
     ['a step whose job runs', life({ job: { workflowId: 'job-a', ...RUNNING } }), FINE],
-    ['a step whose job was terminated', step(TERMINATED), condemns('orphaned step', STEP_WITHOUT_JOB, 'its job job-a was terminated by me: because')],
-    ['… and which has no pod yet', step(TERMINATED, { phase: 'Provisioning', pods: [] }), condemns('orphaned step')],
-    ['… less than 30 s ago', step({ ...TERMINATED, closedAtMs: NOW - 30 * SECOND + 1 }), skips('young')],
-    ['… and which is on its way out: it was told already', step(TERMINATED, { phase: 'TearingDown', pods: [] }), skips('mid-flight')],
-    ['… and whose pod a person holds', step(TERMINATED, { pods: [pod({}, { held: true })] }), skips('held')],
-    ['… without a worker: it would take that up much later', step(TERMINATED, away), skips('worker away')],
-    ['… without a worker and without a pod', step(TERMINATED, { ...away, phase: 'Busy', pods: [] }), condemns('zombie runner')],
+    [
+      'a step whose job was terminated',
+      step(TERMINATED),
+      condemns('orphaned step', STEP_WITHOUT_JOB, 'its job job-a was terminated by me: because'),
+    ],
+    [
+      '… and which has no pod yet',
+      step(TERMINATED, { phase: 'Provisioning', pods: [] }),
+      condemns('orphaned step'),
+    ],
+    [
+      '… less than 30 s ago',
+      step({ ...TERMINATED, closedAtMs: NOW - 30 * SECOND + 1 }),
+      skips('young'),
+    ],
+    [
+      '… and which is on its way out: it was told already',
+      step(TERMINATED, { phase: 'TearingDown', pods: [] }),
+      skips('mid-flight'),
+    ],
+    [
+      '… and whose pod a person holds',
+      step(TERMINATED, { pods: [pod({}, { held: true })] }),
+      skips('held'),
+    ],
+    [
+      '… without a worker: it would take that up much later',
+      step(TERMINATED, away),
+      skips('worker away'),
+    ],
+    [
+      '… without a worker and without a pod',
+      step(TERMINATED, { ...away, phase: 'Busy', pods: [] }),
+      condemns('zombie runner'),
+    ],
 
     ['not provisioned yet', lost('Provisioning'), skips('mid-flight')],
-    ['… and without a worker: a pod is still to come', lost('Requested', away), skips('mid-flight')],
-    ['whose pod has ended, with a worker', life({ pods: [pod({ ended: true })] }), skips('mid-flight')],
+    [
+      '… and without a worker: a pod is still to come',
+      lost('Requested', away),
+      skips('mid-flight'),
+    ],
+    [
+      'whose pod has ended, with a worker',
+      life({ pods: [pod({ ended: true })] }),
+      skips('mid-flight'),
+    ],
     ['whose pod went with its tear-down', lost('TearingDown'), skips('mid-flight')],
     ['that takes its work up again', lost('Busy', { ...away, resumes: true }), skips('resumes')],
 
-    ['that lost its pod, and has a worker', lost('Busy'), condemns('zombie runner', 'it is Busy, its pod is gone$')],
-    ['that lost its pod, without a worker', lost('Idle', away), condemns('zombie runner', 'its pod is gone, and no worker polls its task queue')],
-    ['whose pod has ended, without a worker', life({ ...away, phase: 'Provisioning', pods: [pod({ ended: true })] }), condemns('zombie runner', 'its pod has ended')],
+    [
+      'that lost its pod, and has a worker',
+      lost('Busy'),
+      condemns('zombie runner', 'it is Busy, its pod is gone$'),
+    ],
+    [
+      'that lost its pod, without a worker',
+      lost('Idle', away),
+      condemns('zombie runner', 'its pod is gone, and no worker polls its task queue'),
+    ],
+    [
+      'whose pod has ended, without a worker',
+      life({ ...away, phase: 'Provisioning', pods: [pod({ ended: true })] }),
+      condemns('zombie runner', 'its pod has ended'),
+    ],
     ['that was torn down, without a worker', lost('TearingDown', away), condemns('zombie runner')],
   ])('%s', (_what, it, expected) => {
     expect(judgeRunner(it, NOW, SPEC)).toEqual(expect.objectContaining(expected));
@@ -161,22 +433,76 @@ describe('a running life', () => {
 
   test('a new pod that has not told yet whether it is busy is not busy', () => {
     const { busy: _, ...new_ } = view;
-    expect(judgeRunner(life({ ...away, pods: [object({ kind: 'pod', pod: { ...new_, busyFrom: ago(-1), readinessChangedAt: ago(48 * HOUR) }, jobTimeoutCapMs: HOUR, registration: { name: 'w-0123456789' } })] }), NOW, SPEC)).toEqual(skips('worker away'));
+    expect(
+      judgeRunner(
+        life({
+          ...away,
+          pods: [
+            object({
+              kind: 'pod',
+              pod: { ...new_, busyFrom: ago(-1), readinessChangedAt: ago(48 * HOUR) },
+              jobTimeoutCapMs: HOUR,
+              registration: { name: 'w-0123456789' },
+            }),
+          ],
+        }),
+        NOW,
+        SPEC,
+      ),
+    ).toEqual(skips('worker away'));
   });
 });
 
 describe('a zombie', () => {
-  const mark = (unpolled: number) => ({ kind: 'zombie runner', key: 'w r', since: ago(HOUR), unpolled }) as const;
+  const mark = (unpolled: number) =>
+    ({ kind: 'zombie runner', key: 'w r', since: ago(HOUR), unpolled }) as const;
   const waits = { taskWaitsSinceMs: NOW - MINUTE };
-  test.each<[what: string, facts: Parameters<typeof zombieStep>[0], before: Parameters<typeof zombieStep>[1], expected: ReturnType<typeof zombieStep>]>([
-    ['found first, without a worker', { polled: false, ...waits }, undefined, { kind: 'mark', unpolled: 1 }],
+  test.each<
+    [
+      what: string,
+      facts: Parameters<typeof zombieStep>[0],
+      before: Parameters<typeof zombieStep>[1],
+      expected: ReturnType<typeof zombieStep>,
+    ]
+  >([
+    [
+      'found first, without a worker',
+      { polled: false, ...waits },
+      undefined,
+      { kind: 'mark', unpolled: 1 },
+    ],
     ['found first, with a worker', { polled: true }, undefined, { kind: 'mark', unpolled: 0 }],
     ['found again: woken', { polled: false }, mark(1), { kind: 'signal', unpolled: 2 }],
-    ['… once: what wakes it waits already', { polled: false, ...waits }, mark(1), { kind: 'wait', unpolled: 2 }],
-    ['the third time, and nobody has taken that up', { polled: false, ...waits }, mark(2), { kind: 'terminate', unpolled: 3 }],
-    ['the third time, and it has moved', { polled: false }, mark(2), { kind: 'signal', unpolled: 3 }],
-    ['with a worker again: counted anew', { polled: true, ...waits }, mark(2), { kind: 'wait', unpolled: 0 }],
-    ['with a worker: woken, and never terminated', { polled: true }, mark(0), { kind: 'signal', unpolled: 0 }],
+    [
+      '… once: what wakes it waits already',
+      { polled: false, ...waits },
+      mark(1),
+      { kind: 'wait', unpolled: 2 },
+    ],
+    [
+      'the third time, and nobody has taken that up',
+      { polled: false, ...waits },
+      mark(2),
+      { kind: 'terminate', unpolled: 3 },
+    ],
+    [
+      'the third time, and it has moved',
+      { polled: false },
+      mark(2),
+      { kind: 'signal', unpolled: 3 },
+    ],
+    [
+      'with a worker again: counted anew',
+      { polled: true, ...waits },
+      mark(2),
+      { kind: 'wait', unpolled: 0 },
+    ],
+    [
+      'with a worker: woken, and never terminated',
+      { polled: true },
+      mark(0),
+      { kind: 'signal', unpolled: 0 },
+    ],
   ])('%s', (_what, facts, before, expected) => {
     expect(zombieStep(facts, before)).toEqual(expected);
   });

@@ -14,7 +14,15 @@ describe('what came of a sweep', () => {
     ['found', { dryRun: true, counts: { 'aged pod': { found: 1 } } }],
     ['stopped', { stopped: 'too many', counts: { 'orphaned pod': { found: 10 } } }],
     ['stopped', { stopped: 'too many', dryRun: true, counts: { 'orphaned pod': { found: 10 } } }],
-    ['failed', { counts: { 'orphaned pod': { found: 2, repaired: 1 }, 'orphaned resource': { found: 1, failed: 1 } } }],
+    [
+      'failed',
+      {
+        counts: {
+          'orphaned pod': { found: 2, repaired: 1 },
+          'orphaned resource': { found: 1, failed: 1 },
+        },
+      },
+    ],
   ])('%s: %j', (outcome, report) => {
     expect(sweepOutcome(sweepReport(report))).toBe(outcome);
   });
@@ -24,14 +32,36 @@ describe('in one line', () => {
   test.each<[text: string, report: Parameters<typeof sweepReport>[0]]>([
     ['nothing to repair; looked at 120 lives, 119 pods', {}],
     ['nothing to repair (dry run); looked at nothing', { dryRun: true, lookedAt: {} }],
-    ['2 orphaned pods (1 marked, 1 repaired), 1 zombie runner; 14 left alone; looked at 120 lives, 119 pods', { counts: { 'orphaned pod': { found: 2, marked: 1, repaired: 1 }, 'zombie runner': { found: 1 } }, skipped: { young: 12, held: 2 } }],
-    ['1 orphaned resource (1 failed); looked at 120 lives, 119 pods', { counts: { 'orphaned resource': { found: 1, failed: 1 } } }],
-    ['stopped: 10 of 12 pods; 10 orphaned pods; looked at 120 lives, 119 pods', { stopped: '10 of 12 pods', counts: { 'orphaned pod': { found: 10 } } }],
+    [
+      '2 orphaned pods (1 marked, 1 repaired), 1 zombie runner; 14 left alone; looked at 120 lives, 119 pods',
+      {
+        counts: {
+          'orphaned pod': { found: 2, marked: 1, repaired: 1 },
+          'zombie runner': { found: 1 },
+        },
+        skipped: { young: 12, held: 2 },
+      },
+    ],
+    [
+      '1 orphaned resource (1 failed); looked at 120 lives, 119 pods',
+      { counts: { 'orphaned resource': { found: 1, failed: 1 } } },
+    ],
+    [
+      'stopped: 10 of 12 pods; 10 orphaned pods; looked at 120 lives, 119 pods',
+      { stopped: '10 of 12 pods', counts: { 'orphaned pod': { found: 10 } } },
+    ],
   ])('%s', (text, report) => {
     expect(sweepSummary(sweepReport(report))).toBe(text);
   });
 
   test('which lists could not be had', () => {
-    expect(incompleteText([{ list: 'pods', why: 'forbidden' }, { list: 'registrations of orgs/acme', why: '502' }])).toBe('nothing was touched, because a list could not be had: pods (forbidden); registrations of orgs/acme (502)');
+    expect(
+      incompleteText([
+        { list: 'pods', why: 'forbidden' },
+        { list: 'registrations of orgs/acme', why: '502' },
+      ]),
+    ).toBe(
+      'nothing was touched, because a list could not be had: pods (forbidden); registrations of orgs/acme (502)',
+    );
   });
 });

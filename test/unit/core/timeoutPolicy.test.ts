@@ -1,6 +1,10 @@
 import { expect, test } from '@jest/globals';
 import { parseRunnerInput } from '../../../core/input/runner.ts';
-import { timeoutsFor, type ScopeTimeouts, type TimeoutPolicy } from '../../../core/input/timeoutPolicy.ts';
+import {
+  timeoutsFor,
+  type ScopeTimeouts,
+  type TimeoutPolicy,
+} from '../../../core/input/timeoutPolicy.ts';
 import type { Scope } from '../../../core/domain/ciServer.ts';
 
 const POLICY: TimeoutPolicy = {
@@ -15,11 +19,31 @@ const HOUR = 3_600_000;
 
 test.each<[string, Scope | undefined, ScopeTimeouts]>([
   ['no scope', undefined, { jobTimeout: '6h', podPending: '20m', jobTimeoutCap: '12h' }],
-  ['an organization, in another case', { kind: 'organization', name: 'ACME' }, { jobTimeout: '4h', podPending: '20m', jobTimeoutCap: '12h', signalTimeout: '30s' }],
-  ['a repository: its own over its owner’s', { kind: 'repository', name: 'acme/slow' }, { jobTimeout: '30h', podPending: '20m', jobTimeoutCap: '72h', signalTimeout: '30s' }],
-  ['another repository of the owner', { kind: 'repository', name: 'acme/web' }, { jobTimeout: '4h', podPending: '20m', jobTimeoutCap: '12h', signalTimeout: '30s' }],
-  ['an enterprise', { kind: 'enterprise', name: 'big' }, { jobTimeout: '6h', podPending: '20m', jobTimeoutCap: '12h', registration: '3m' }],
-  ['an organization called as an enterprise', { kind: 'organization', name: 'big' }, { jobTimeout: '6h', podPending: '20m', jobTimeoutCap: '12h' }],
+  [
+    'an organization, in another case',
+    { kind: 'organization', name: 'ACME' },
+    { jobTimeout: '4h', podPending: '20m', jobTimeoutCap: '12h', signalTimeout: '30s' },
+  ],
+  [
+    'a repository: its own over its owner’s',
+    { kind: 'repository', name: 'acme/slow' },
+    { jobTimeout: '30h', podPending: '20m', jobTimeoutCap: '72h', signalTimeout: '30s' },
+  ],
+  [
+    'another repository of the owner',
+    { kind: 'repository', name: 'acme/web' },
+    { jobTimeout: '4h', podPending: '20m', jobTimeoutCap: '12h', signalTimeout: '30s' },
+  ],
+  [
+    'an enterprise',
+    { kind: 'enterprise', name: 'big' },
+    { jobTimeout: '6h', podPending: '20m', jobTimeoutCap: '12h', registration: '3m' },
+  ],
+  [
+    'an organization called as an enterprise',
+    { kind: 'organization', name: 'big' },
+    { jobTimeout: '6h', podPending: '20m', jobTimeoutCap: '12h' },
+  ],
 ])('%s', (_what, scope, expected) => {
   expect(timeoutsFor(POLICY, scope)).toEqual(expected);
 });
@@ -27,7 +51,11 @@ test.each<[string, Scope | undefined, ScopeTimeouts]>([
 test.each<[string, object, number]>([
   ['the scope’s default', { repository: 'acme/slow' }, 30 * HOUR],
   ['a runner’s own wins', { repository: 'acme/slow', timeouts: { jobTimeout: '1h' } }, HOUR],
-  ['up to the scope’s cap', { repository: 'acme/slow', timeouts: { jobTimeout: '72h' } }, 72 * HOUR],
+  [
+    'up to the scope’s cap',
+    { repository: 'acme/slow', timeouts: { jobTimeout: '72h' } },
+    72 * HOUR,
+  ],
   ['a plain command has the default', { ciServer: 'none', command: ['x'] }, 6 * HOUR],
 ])('job timeout: %s', (_what, input, expected) => {
   const parsed = parseRunnerInput(input, { policy: POLICY });
@@ -35,13 +63,25 @@ test.each<[string, object, number]>([
 });
 
 test('a default over the cap is lowered to it', () => {
-  expect(parseRunnerInput({ organization: 'a' }, { policy: { default: { jobTimeoutCap: '2h' } } })).toMatchObject({ spec: { timeouts: { jobTimeoutMs: 2 * HOUR } } });
+  expect(
+    parseRunnerInput({ organization: 'a' }, { policy: { default: { jobTimeoutCap: '2h' } } }),
+  ).toMatchObject({ spec: { timeouts: { jobTimeoutMs: 2 * HOUR } } });
 });
 
 test('the grace of the scope is part of the pod’s', () => {
-  expect(parseRunnerInput({ organization: 'acme' }, { policy: POLICY })).toMatchObject({ spec: { pod: { terminationGracePeriodSeconds: 40, supervision: { signalTimeoutMs: 30_000 } } } });
+  expect(parseRunnerInput({ organization: 'acme' }, { policy: POLICY })).toMatchObject({
+    spec: { pod: { terminationGracePeriodSeconds: 40, supervision: { signalTimeoutMs: 30_000 } } },
+  });
 });
 
 test('over the cap of its scope', () => {
-  expect(parseRunnerInput({ repository: 'acme/web', timeouts: { jobTimeout: '13h' } }, { policy: POLICY })).toMatchObject({ ok: false, errors: [{ field: 'timeouts.jobTimeout', message: expect.stringContaining('cap of 12h') }] });
+  expect(
+    parseRunnerInput(
+      { repository: 'acme/web', timeouts: { jobTimeout: '13h' } },
+      { policy: POLICY },
+    ),
+  ).toMatchObject({
+    ok: false,
+    errors: [{ field: 'timeouts.jobTimeout', message: expect.stringContaining('cap of 12h') }],
+  });
 });

@@ -13,23 +13,43 @@ import { judgeVersions } from '../../../worker/checks/versionCheck.ts';
 import { quoted } from '../../../core/domain/visibility.ts';
 
 const KEYWORD = 2;
-const ALL = { RunnerPhase: KEYWORD, RunnerSet: KEYWORD, RunnerScope: KEYWORD, RunnerOutcome: KEYWORD, RunnerCause: KEYWORD, RunnerName: KEYWORD, RunnerPlace: KEYWORD };
+const ALL = {
+  RunnerPhase: KEYWORD,
+  RunnerSet: KEYWORD,
+  RunnerScope: KEYWORD,
+  RunnerOutcome: KEYWORD,
+  RunnerCause: KEYWORD,
+  RunnerName: KEYWORD,
+  RunnerPlace: KEYWORD,
+};
 
 describe('search attributes', () => {
   test('all there', () => {
-    expect(judgeSearchAttributes({ ...ALL, Other: 1 }, '')).toEqual([{ level: 'ok', what: expect.stringContaining('RunnerPhase') }]);
+    expect(judgeSearchAttributes({ ...ALL, Other: 1 }, '')).toEqual([
+      { level: 'ok', what: expect.stringContaining('RunnerPhase') },
+    ]);
   });
 
   test('one missing', () => {
     const { RunnerSet: _missing, ...rest } = ALL;
     expect(judgeSearchAttributes(rest, ' --namespace n')).toEqual([
-      { level: 'error', what: 'Temporal search attribute missing: RunnerSet', fix: 'temporal operator search-attribute create --name RunnerSet --type Keyword --namespace n' },
+      {
+        level: 'error',
+        what: 'Temporal search attribute missing: RunnerSet',
+        fix: 'temporal operator search-attribute create --name RunnerSet --type Keyword --namespace n',
+      },
     ]);
   });
 
   test('one of the wrong type', () => {
     expect(judgeSearchAttributes({ ...ALL, RunnerPhase: 1 }, '')).toEqual([
-      { level: 'error', what: 'Temporal search attribute RunnerPhase has the type Text, not Keyword', fix: expect.stringMatching(/TEMPORAL_NAMESPACE.* search-attribute remove --name RunnerPhase$/) },
+      {
+        level: 'error',
+        what: 'Temporal search attribute RunnerPhase has the type Text, not Keyword',
+        fix: expect.stringMatching(
+          /TEMPORAL_NAMESPACE.* search-attribute remove --name RunnerPhase$/,
+        ),
+      },
     ]);
   });
 });
@@ -42,69 +62,148 @@ test.each([
   ['2.0.0-rc.1', 'ok'],
   ['', 'ok'],
 ])('fairness of a Temporal server %s: %s', (version, level) => {
-  expect(judgeFairness(version)).toMatchObject({ level, what: expect.stringContaining(version === '' ? 'unknown' : version) });
+  expect(judgeFairness(version)).toMatchObject({
+    level,
+    what: expect.stringContaining(version === '' ? 'unknown' : version),
+  });
 });
 
 describe('versions of workers', () => {
-  const [one, two] = ['one', 'two'].map((buildId) => ({ deploymentName: 'ns/holdfast-worker', buildId })) as [Version, Version];
+  const [one, two] = ['one', 'two'].map((buildId) => ({
+    deploymentName: 'ns/holdfast-worker',
+    buildId,
+  })) as [Version, Version];
   type Version = { deploymentName: string; buildId: string };
-  const SET_CURRENT = 'temporal worker deployment set-current-version --deployment-name ns/holdfast-worker --build-id';
+  const SET_CURRENT =
+    'temporal worker deployment set-current-version --deployment-name ns/holdfast-worker --build-id';
 
   test.each<[what: string, polling: (Version | undefined)[], current: Version | undefined]>([
     ['nobody', [], undefined],
     ['workers without one', [undefined], undefined],
-    ['workers without one, which are given everything, and a version that waits to be made current', [undefined, two], undefined],
+    [
+      'workers without one, which are given everything, and a version that waits to be made current',
+      [undefined, two],
+      undefined,
+    ],
   ])('nothing is said of %s', (_what, polling, current) => {
     expect(judgeVersions('q', polling, current, '')).toEqual([]);
   });
 
   test('the current one polls, whoever else does', () => {
-    expect(judgeVersions('q', [one, undefined, two], two, '')).toEqual([{ level: 'ok', what: 'task queue "q": what is new begins on version two of ns/holdfast-worker' }]);
+    expect(judgeVersions('q', [one, undefined, two], two, '')).toEqual([
+      {
+        level: 'ok',
+        what: 'task queue "q": what is new begins on version two of ns/holdfast-worker',
+      },
+    ]);
   });
 
   test('none is current', () => {
     expect(judgeVersions('q', [one, one, two], undefined, ' --namespace n')).toEqual([
-      { level: 'error', what: 'task queue "q": no version of its workers is current, so they are given nothing new (polling: one of ns/holdfast-worker, two of ns/holdfast-worker)', fix: `${SET_CURRENT} one --namespace n` },
+      {
+        level: 'error',
+        what: 'task queue "q": no version of its workers is current, so they are given nothing new (polling: one of ns/holdfast-worker, two of ns/holdfast-worker)',
+        fix: `${SET_CURRENT} one --namespace n`,
+      },
     ]);
   });
 
   test.each<[what: string, polling: (Version | undefined)[], seen: string, fix: string]>([
-    ['nobody', [], 'nobody', 'start workers of that version (kubectl get deployments -A -l temporal.io/build-id=two)'],
-    ['workers without a version', [undefined], 'without a version', 'start workers of that version (kubectl get deployments -A -l temporal.io/build-id=two)'],
-    ['another', [one], 'one of ns/holdfast-worker', `start workers of that version (kubectl get deployments -A -l temporal.io/build-id=two), or have it begin on another: ${SET_CURRENT} one`],
+    [
+      'nobody',
+      [],
+      'nobody',
+      'start workers of that version (kubectl get deployments -A -l temporal.io/build-id=two)',
+    ],
+    [
+      'workers without a version',
+      [undefined],
+      'without a version',
+      'start workers of that version (kubectl get deployments -A -l temporal.io/build-id=two)',
+    ],
+    [
+      'another',
+      [one],
+      'one of ns/holdfast-worker',
+      `start workers of that version (kubectl get deployments -A -l temporal.io/build-id=two), or have it begin on another: ${SET_CURRENT} one`,
+    ],
   ])('instead of the current one polls: %s', (_what, polling, seen, fix) => {
-    expect(judgeVersions('q', polling, two, '')).toEqual([{ level: 'error', what: `task queue "q": what is new begins on version two of ns/holdfast-worker, of which no worker polls (polling: ${seen})`, fix }]);
+    expect(judgeVersions('q', polling, two, '')).toEqual([
+      {
+        level: 'error',
+        what: `task queue "q": what is new begins on version two of ns/holdfast-worker, of which no worker polls (polling: ${seen})`,
+        fix,
+      },
+    ]);
   });
 });
 
 test('a task queue is used for the places of its lives: a worker of another one is told both, and how to go on', () => {
-  const served = { compute: 'kubernetes', cluster: 'c1', installation: 'mine', namespace: 'ci' } as const;
-  expect(judgePlace('q', served, undefined)).toEqual({ level: 'ok', what: 'task queue "q" for runners in kubernetes/c1/mine/ci' });
+  const served = {
+    compute: 'kubernetes',
+    cluster: 'c1',
+    installation: 'mine',
+    namespace: 'ci',
+  } as const;
+  expect(judgePlace('q', served, undefined)).toEqual({
+    level: 'ok',
+    what: 'task queue "q" for runners in kubernetes/c1/mine/ci',
+  });
   expect(judgePlace('q', served, { workflowId: 'runner-1', place: 'process/m1/mine' })).toEqual({
     level: 'error',
-    what: expect.stringMatching(/^HOLDFAST_TASK_QUEUE: .*"q" is used for runners in process\/m1\/mine \(runner-1\), .* in kubernetes\/c1\/mine\/ci /),
-    fix: expect.stringMatching(/a queue of this worker's own.*holdfast runner drain --query "RunnerPlace = 'process\/m1\/mine'" --yes --wait$/),
+    what: expect.stringMatching(
+      /^HOLDFAST_TASK_QUEUE: .*"q" is used for runners in process\/m1\/mine \(runner-1\), .* in kubernetes\/c1\/mine\/ci /,
+    ),
+    fix: expect.stringMatching(
+      /a queue of this worker's own.*holdfast runner drain --query "RunnerPlace = 'process\/m1\/mine'" --yes --wait$/,
+    ),
   });
 });
 
 describe('what a task queue is used for is asked of Temporal', () => {
-  const about = { taskQueue: 'q', temporal: { namespace: 'n' } } as Parameters<typeof checkPlace>[0];
+  const about = { taskQueue: 'q', temporal: { namespace: 'n' } } as Parameters<
+    typeof checkPlace
+  >[0];
   const place = { compute: 'process', cluster: 'm1', installation: 'mine' } as const;
   const answering = (...answers: (() => object)[]): ConnectionLike =>
-    ({ plugins: [], close: async () => undefined, ensureConnected: async () => undefined, workflowService: { listWorkflowExecutions: async () => (answers.length > 1 ? answers.shift() : answers[0])?.() } }) as unknown as ConnectionLike;
+    ({
+      plugins: [],
+      close: async () => undefined,
+      ensureConnected: async () => undefined,
+      workflowService: {
+        listWorkflowExecutions: async () => (answers.length > 1 ? answers.shift() : answers[0])?.(),
+      },
+    }) as unknown as ConnectionLike;
   const refuse = (): never => {
-    throw Object.assign(new Error('3 INVALID_ARGUMENT: no search attribute RunnerPlace'), { code: 3, details: 'no search attribute RunnerPlace', metadata: new Map() });
+    throw Object.assign(new Error('3 INVALID_ARGUMENT: no search attribute RunnerPlace'), {
+      code: 3,
+      details: 'no search attribute RunnerPlace',
+      metadata: new Map(),
+    });
   };
 
   test('again where it refuses the query at first: its search attributes may be new', async () => {
-    expect(await checkPlace(about, answering(refuse, refuse, () => ({ executions: [] })), async () => place)).toMatchObject({ level: 'ok' });
+    expect(
+      await checkPlace(
+        about,
+        answering(refuse, refuse, () => ({ executions: [] })),
+        async () => place,
+      ),
+    ).toMatchObject({ level: 'ok' });
   });
 
   test('what cannot be found out is told with its causes', async () => {
     const away = async (): Promise<never> => {
-      throw new Error('the cluster has no name', { cause: new Error('namespaces "kube-system" is forbidden') });
+      throw new Error('the cluster has no name', {
+        cause: new Error('namespaces "kube-system" is forbidden'),
+      });
     };
-    expect(await checkPlace(about, answering(refuse), away)).toMatchObject({ level: 'error', what: expect.stringMatching(/ cannot be found out: the cluster has no name: namespaces "kube-system" is forbidden$/) });
+    expect(await checkPlace(about, answering(refuse), away)).toMatchObject({
+      level: 'error',
+      what: expect.stringMatching(
+        / cannot be found out: the cluster has no name: namespaces "kube-system" is forbidden$/,
+      ),
+    });
   });
 });
 
@@ -118,7 +217,11 @@ describe('credentials', () => {
   test('one that cannot be read is a warning while another can', async () => {
     expect(await checkCredentials(parseCredentials({ good, bad }))).toEqual([
       { level: 'ok', what: 'credential "good" can be read' },
-      { level: 'warning', what: `credential "bad": cannot read file ${dir}/bad: ENOENT`, fix: expect.stringMatching(/^put the secret there/) },
+      {
+        level: 'warning',
+        what: `credential "bad": cannot read file ${dir}/bad: ENOENT`,
+        fix: expect.stringMatching(/^put the secret there/),
+      },
     ]);
   });
 
@@ -128,7 +231,16 @@ describe('credentials', () => {
 
   test("each has a task queue at its server's pace, never more than 90 at once", () => {
     const ghes = { apiUrl: 'https://ghes.test/api/v3' };
-    expect(ciQueuesOf(parseCredentials({ cloud: good, ghes: { ...good, ...ghes }, slow: { ...good, ...ghes, pointsPerMinute: 300, maxInFlight: 10 }, wide: { ...good, ...ghes, maxInFlight: 100 } }))).toEqual([
+    expect(
+      ciQueuesOf(
+        parseCredentials({
+          cloud: good,
+          ghes: { ...good, ...ghes },
+          slow: { ...good, ...ghes, pointsPerMinute: 300, maxInFlight: 10 },
+          wide: { ...good, ...ghes, maxInFlight: 100 },
+        }),
+      ),
+    ).toEqual([
       { credential: 'cloud', concurrency: 90, maxPerSecond: 3 },
       { credential: 'ghes', concurrency: 90 },
       { credential: 'slow', concurrency: 10, maxPerSecond: 1 },
@@ -147,8 +259,20 @@ test.each([
 
 test('metrics count what they are told', async () => {
   const metrics = createMetrics();
-  metrics.ciRequest({ credential: 'default', route: 'DELETE /x', status: 204, ms: 120, rateLimitRemaining: 4_999 });
-  metrics.ciRequest({ credential: 'default', route: 'DELETE /x', status: undefined, ms: 5, rateLimitRemaining: undefined });
+  metrics.ciRequest({
+    credential: 'default',
+    route: 'DELETE /x',
+    status: 204,
+    ms: 120,
+    rateLimitRemaining: 4_999,
+  });
+  metrics.ciRequest({
+    credential: 'default',
+    route: 'DELETE /x',
+    status: undefined,
+    ms: 5,
+    rateLimitRemaining: undefined,
+  });
   metrics.kubernetesRequest({ verb: 'create', resource: 'pods', status: 201, ms: 30 });
   metrics.kubernetesRequest({ verb: 'watch', resource: 'pods', status: 0, ms: 30 });
   metrics.completion(true);

@@ -1,5 +1,9 @@
 import { once } from 'node:events';
-import { createServer as createHttp2Server, type Http2Server, type ServerHttp2Session } from 'node:http2';
+import {
+  createServer as createHttp2Server,
+  type Http2Server,
+  type ServerHttp2Session,
+} from 'node:http2';
 import { createServer, type Server } from 'node:net';
 import { expect, test } from '@jest/globals';
 import { connectClient } from '../../../worker/clientConnection.ts';
@@ -18,7 +22,10 @@ function emptyAnswers(): { server: Http2Server; cut: () => void } {
   const sessions = new Set<ServerHttp2Session>();
   server.on('session', (session) => sessions.add(session));
   server.on('stream', (stream) => {
-    stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true });
+    stream.respond(
+      { ':status': 200, 'content-type': 'application/grpc' },
+      { waitForTrailers: true },
+    );
     stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }));
     stream.end(Buffer.alloc(5));
   });
@@ -33,7 +40,14 @@ function emptyAnswers(): { server: Http2Server; cut: () => void } {
 
 test('why there is no connection is told at once', async () => {
   const address = '127.0.0.1:1';
-  await expect(connectTemporal({ address, namespace: 'default', connectionOptions: { address } }, { connect: connectClient, timeoutMs: 0 })).rejects.toThrow(`TEMPORAL_ADDRESS: no Temporal server answers at ${address} within 0 s (ECONNREFUSED): set`);
+  await expect(
+    connectTemporal(
+      { address, namespace: 'default', connectionOptions: { address } },
+      { connect: connectClient, timeoutMs: 0 },
+    ),
+  ).rejects.toThrow(
+    `TEMPORAL_ADDRESS: no Temporal server answers at ${address} within 0 s (ECONNREFUSED): set`,
+  );
 });
 
 test('a server that is away is tried again twice a second, and answers as soon as it is back', async () => {
@@ -48,10 +62,19 @@ test('a server that is away is tried again twice a second, and answers as soon a
     socket.destroy();
   });
   await listening(away, port);
-  const call = async (): Promise<unknown> => await connection.withDeadline(Date.now() + 60_000, async () => await connection.workflowService.getSystemInfo({}));
+  const call = async (): Promise<unknown> =>
+    await connection.withDeadline(
+      Date.now() + 60_000,
+      async () => await connection.workflowService.getSystemInfo({}),
+    );
   const waiting = call();
   // gRPC's own pauses grow: it would have tried for the tenth time after more than half a minute.
-  await until('ten tries', () => tries >= 10, () => String(tries), 25_000);
+  await until(
+    'ten tries',
+    () => tries >= 10,
+    () => String(tries),
+    25_000,
+  );
   await new Promise((resolve) => away.close(resolve));
   const second = emptyAnswers();
   await listening(second.server, port);

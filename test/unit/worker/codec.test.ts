@@ -3,11 +3,21 @@ import { randomBytes } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
-import { ApplicationFailure, defaultPayloadConverter, type DataConverter, type LoadedDataConverter, type Payload } from '@temporalio/common';
+import {
+  ApplicationFailure,
+  defaultPayloadConverter,
+  type DataConverter,
+  type LoadedDataConverter,
+  type Payload,
+} from '@temporalio/common';
 import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { CodecKeyFile } from '../../../worker/codec/codecKeyFile.ts';
 import { parseCodecKeys } from '../../../worker/codec/codecKeys.ts';
-import { dataConverterOf, encryptedDataConverter, encrypts } from '../../../worker/codec/dataConverter.ts';
+import {
+  dataConverterOf,
+  encryptedDataConverter,
+  encrypts,
+} from '../../../worker/codec/dataConverter.ts';
 import { EncryptionCodec } from '../../../worker/codec/encryptionCodec.ts';
 import { failureMessage, failureText } from '../../../worker/cli/temporal/encodedFields.ts';
 
@@ -28,31 +38,54 @@ const codecWith = (...lines: string[]): EncryptionCodec => {
   return new EncryptionCodec(new CodecKeyFile(path));
 };
 /** As a client has it. */
-const loaded = (dataConverter: DataConverter): LoadedDataConverter => new Client({ connection: Connection.lazy(), dataConverter }).options.loadedDataConverter;
+const loaded = (dataConverter: DataConverter): LoadedDataConverter =>
+  new Client({ connection: Connection.lazy(), dataConverter }).options.loadedDataConverter;
 const plain = (value: unknown): Payload => defaultPayloadConverter.toPayload(value) as Payload;
-const value = (payload: Payload | undefined): unknown => defaultPayloadConverter.fromPayload(payload as Payload);
-const metadata = (payload: Payload | undefined): Record<string, string> => Object.fromEntries(Object.entries(payload?.metadata ?? {}).map(([name, bytes]) => [name, Buffer.from(bytes).toString()]));
+const value = (payload: Payload | undefined): unknown =>
+  defaultPayloadConverter.fromPayload(payload as Payload);
+const metadata = (payload: Payload | undefined): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(payload?.metadata ?? {}).map(([name, bytes]) => [
+      name,
+      Buffer.from(bytes).toString(),
+    ]),
+  );
 
 describe('the file of the keys', () => {
   test('a key a line, the first first; comments and empty lines say nothing', () => {
-    expect(parseCodecKeys(`# rotated in May\n\n${NEW}\r\n  ${OLD}  \n`).map(({ id }) => id)).toEqual(['new', 'old']);
+    expect(
+      parseCodecKeys(`# rotated in May\n\n${NEW}\r\n  ${OLD}  \n`).map(({ id }) => id),
+    ).toEqual(['new', 'old']);
   });
 
   test.each([
     ['nothing', '# none yet\n', /^has no key: write an id .*openssl rand -base64 32/],
     ['a key without an id', `${NEW}\n${newKey()}`, /^line 2 is no key of 32 bytes with its id: /],
-    ['a key that is too short', `a ${randomBytes(16).toString('base64')}`, /^line 1 is no key of 32 bytes/],
-    ['a key that is too long', `a ${randomBytes(33).toString('base64')}`, /^line 1 is no key of 32 bytes/],
+    [
+      'a key that is too short',
+      `a ${randomBytes(16).toString('base64')}`,
+      /^line 1 is no key of 32 bytes/,
+    ],
+    [
+      'a key that is too long',
+      `a ${randomBytes(33).toString('base64')}`,
+      /^line 1 is no key of 32 bytes/,
+    ],
     ['an id that is no word', `a/b ${newKey()}`, /^line 1 is no key/],
     ['an id twice', `a ${newKey()}\na ${newKey()}`, /^line 2 has the id of a line before it/],
   ])('%s: the error names the line, and never what is in it', (_what, text, message) => {
     expect(() => parseCodecKeys(text)).toThrow(message);
-    for (const word of text.split(/\s+/).filter((each) => each.length > 20)) expect(() => parseCodecKeys(text)).not.toThrow(word);
+    for (const word of text.split(/\s+/).filter((each) => each.length > 20))
+      expect(() => parseCodecKeys(text)).not.toThrow(word);
   });
 
   test('one that is not there: the error names it', () => {
-    expect(() => new CodecKeyFile(join(folder, 'none'))).toThrow(`cannot read ${join(folder, 'none')} (ENOENT): check the path and its permissions`);
-    expect(() => dataConverterOf(join(folder, 'none'))).toThrow('HOLDFAST_CODEC_KEY_FILE: cannot read ');
+    expect(() => new CodecKeyFile(join(folder, 'none'))).toThrow(
+      `cannot read ${join(folder, 'none')} (ENOENT): check the path and its permissions`,
+    );
+    expect(() => dataConverterOf(join(folder, 'none'))).toThrow(
+      'HOLDFAST_CODEC_KEY_FILE: cannot read ',
+    );
   });
 
   test('is read again when it changes; while it cannot be read the keys of before are used on, which is told once', () => {
@@ -66,7 +99,12 @@ describe('the file of the keys', () => {
     expect(ids()).toEqual(['old']);
     rmSync(path);
     expect(ids()).toEqual(['old']);
-    expect(told).toEqual([expect.stringMatching(/^HOLDFAST_CODEC_KEY_FILE: .*keys has no key: .*; the keys of before are used on$/), expect.stringMatching(/cannot read .*keys \(ENOENT\)/)]);
+    expect(told).toEqual([
+      expect.stringMatching(
+        /^HOLDFAST_CODEC_KEY_FILE: .*keys has no key: .*; the keys of before are used on$/,
+      ),
+      expect.stringMatching(/cannot read .*keys \(ENOENT\)/),
+    ]);
     write(NEW, OLD);
     expect(ids()).toEqual(['new', 'old']);
     expect(told).toHaveLength(2);
@@ -81,7 +119,11 @@ describe('the codec', () => {
   });
 
   test('encrypts what and how the payload was, and names the key beside it', async () => {
-    expect(metadata(encrypted)).toEqual({ encoding: 'binary/encrypted', 'encryption-cipher': 'aes-256-gcm', 'encryption-key-id': 'old' });
+    expect(metadata(encrypted)).toEqual({
+      encoding: 'binary/encrypted',
+      'encryption-cipher': 'aes-256-gcm',
+      'encryption-key-id': 'old',
+    });
     const raw = Buffer.from(encrypted?.data ?? []).toString('latin1');
     for (const marker of ['hunter2', 'TOKEN', 'json/plain']) expect(raw).not.toContain(marker);
     const [decrypted] = await codecWith(OLD).decode([encrypted as Payload]);
@@ -99,73 +141,132 @@ describe('the codec', () => {
     write(NEW, OLD);
     const [fresh] = await codec.encode([plain('now')]);
     expect(metadata(fresh)['encryption-key-id']).toBe('new');
-    expect((await codec.decode([encrypted as Payload, fresh as Payload])).map(value)).toEqual([secret, 'now']);
+    expect((await codec.decode([encrypted as Payload, fresh as Payload])).map(value)).toEqual([
+      secret,
+      'now',
+    ]);
   });
 
   test('what was not encrypted is read as it is, with keys and without', async () => {
-    for (const codec of [codecWith(NEW), new EncryptionCodec(undefined)]) expect((await codec.decode([plain('from before')])).map(value)).toEqual(['from before']);
+    for (const codec of [codecWith(NEW), new EncryptionCodec(undefined)])
+      expect((await codec.decode([plain('from before')])).map(value)).toEqual(['from before']);
   });
 
   test('a key that is not there: the error names its id and the setting', async () => {
-    await expect(codecWith(NEW).decode([encrypted as Payload])).rejects.toThrow('this is encrypted with the key "old", which the file of HOLDFAST_CODEC_KEY_FILE does not have: add it there, after the first');
+    await expect(codecWith(NEW).decode([encrypted as Payload])).rejects.toThrow(
+      'this is encrypted with the key "old", which the file of HOLDFAST_CODEC_KEY_FILE does not have: add it there, after the first',
+    );
   });
 
   test('no keys at all: nothing is encrypted, and the error names the setting', async () => {
     const none = new EncryptionCodec(undefined);
     expect(await none.encode([plain('x')])).toEqual([plain('x')]);
-    await expect(none.decode([encrypted as Payload])).rejects.toThrow('this is encrypted with the key "old": set HOLDFAST_CODEC_KEY_FILE to the file that has it');
+    await expect(none.decode([encrypted as Payload])).rejects.toThrow(
+      'this is encrypted with the key "old": set HOLDFAST_CODEC_KEY_FILE to the file that has it',
+    );
   });
 
   test('another key of the same id: the error says that', async () => {
-    await expect(codecWith(`old ${newKey()}`).decode([encrypted as Payload])).rejects.toThrow('this was encrypted with another key of the id "old" than the file of HOLDFAST_CODEC_KEY_FILE has, or was changed since');
+    await expect(codecWith(`old ${newKey()}`).decode([encrypted as Payload])).rejects.toThrow(
+      'this was encrypted with another key of the id "old" than the file of HOLDFAST_CODEC_KEY_FILE has, or was changed since',
+    );
   });
 
   test.each<[string, (payload: Payload) => Payload]>([
-    ['a bit of the data', ({ data, ...rest }) => ({ ...rest, data: Buffer.from(data ?? []).map((byte, index) => (index === 20 ? byte ^ 1 : byte)) })],
-    ['its end', ({ data, ...rest }) => ({ ...rest, data: Buffer.from(data ?? []).subarray(0, -1) })],
+    [
+      'a bit of the data',
+      ({ data, ...rest }) => ({
+        ...rest,
+        data: Buffer.from(data ?? []).map((byte, index) => (index === 20 ? byte ^ 1 : byte)),
+      }),
+    ],
+    [
+      'its end',
+      ({ data, ...rest }) => ({ ...rest, data: Buffer.from(data ?? []).subarray(0, -1) }),
+    ],
     ['all of it', (rest) => ({ ...rest, data: new Uint8Array() })],
-    ['the cipher', (payload) => ({ ...payload, metadata: { ...payload.metadata, 'encryption-cipher': Buffer.from('none') } })],
-    ['the id of the key', (payload) => ({ ...payload, metadata: { ...payload.metadata, 'encryption-key-id': Buffer.from('alias') } })],
+    [
+      'the cipher',
+      (payload) => ({
+        ...payload,
+        metadata: { ...payload.metadata, 'encryption-cipher': Buffer.from('none') },
+      }),
+    ],
+    [
+      'the id of the key',
+      (payload) => ({
+        ...payload,
+        metadata: { ...payload.metadata, 'encryption-key-id': Buffer.from('alias') },
+      }),
+    ],
   ])('%s was changed: it is not read', async (_what, change) => {
     const [, key = ''] = OLD.split(' ');
     // "alias" is the same key under another id: only what is authenticated tells them apart.
-    await expect(codecWith(OLD, `alias ${key}`).decode([change(encrypted as Payload)])).rejects.toThrow(/ or was changed since/);
+    await expect(
+      codecWith(OLD, `alias ${key}`).decode([change(encrypted as Payload)]),
+    ).rejects.toThrow(/ or was changed since/);
   });
 
   test('what stands beside it without meaning anything does not get through', async () => {
     const { metadata: beside = {}, data } = encrypted as Payload;
-    const [decrypted] = await codecWith(OLD).decode([{ metadata: { ...beside, encoded: Buffer.from('x') }, ...(data ? { data } : {}) }]);
+    const [decrypted] = await codecWith(OLD).decode([
+      { metadata: { ...beside, encoded: Buffer.from('x') }, ...(data ? { data } : {}) },
+    ]);
     expect(metadata(decrypted)).toEqual({ encoding: 'json/plain' });
   });
 });
 
 describe('failures', () => {
-  const failureOf = (message: string): Error => ApplicationFailure.create({ message, cause: new Error(`${message}, because of hunter2`) });
+  const failureOf = (message: string): Error =>
+    ApplicationFailure.create({ message, cause: new Error(`${message}, because of hunter2`) });
 
   test('with keys: message and stack trace are in a payload; the command reads them', async () => {
     write(OLD);
     const converter = loaded(encryptedDataConverter({ keyFile: path }));
-    const raw = converter.failureConverter.errorToFailure(failureOf('no node for hunter2'), converter.payloadConverter);
-    const [encodedAttributes] = await (converter.payloadCodecs[0] as EncryptionCodec).encode([raw.encodedAttributes as Payload]);
-    const [ofCause] = await (converter.payloadCodecs[0] as EncryptionCodec).encode([raw.cause?.encodedAttributes as Payload]);
-    const sent = { ...raw, encodedAttributes, cause: { ...raw.cause, encodedAttributes: ofCause } } as Parameters<typeof failureText>[1];
+    const raw = converter.failureConverter.errorToFailure(
+      failureOf('no node for hunter2'),
+      converter.payloadConverter,
+    );
+    const [encodedAttributes] = await (converter.payloadCodecs[0] as EncryptionCodec).encode([
+      raw.encodedAttributes as Payload,
+    ]);
+    const [ofCause] = await (converter.payloadCodecs[0] as EncryptionCodec).encode([
+      raw.cause?.encodedAttributes as Payload,
+    ]);
+    const sent = {
+      ...raw,
+      encodedAttributes,
+      cause: { ...raw.cause, encodedAttributes: ofCause },
+    } as Parameters<typeof failureText>[1];
     expect(JSON.stringify(sent)).not.toContain('hunter2');
-    expect(await failureText(converter, sent)).toBe('no node for hunter2: no node for hunter2, because of hunter2');
+    expect(await failureText(converter, sent)).toBe(
+      'no node for hunter2: no node for hunter2, because of hunter2',
+    );
     expect(await failureMessage(converter, sent ?? {})).toBe('no node for hunter2');
-    await expect(failureText(loaded(dataConverterOf(undefined)), sent)).rejects.toThrow('the key "old": set HOLDFAST_CODEC_KEY_FILE');
+    await expect(failureText(loaded(dataConverterOf(undefined)), sent)).rejects.toThrow(
+      'the key "old": set HOLDFAST_CODEC_KEY_FILE',
+    );
   });
 
   test('of the server itself, in clear: as they are', async () => {
     write(OLD);
     const converter = loaded(encryptedDataConverter({ keyFile: path }));
-    expect(await failureText(converter, { message: 'activity StartToClose timeout' })).toBe('activity StartToClose timeout');
+    expect(await failureText(converter, { message: 'activity StartToClose timeout' })).toBe(
+      'activity StartToClose timeout',
+    );
   });
 });
 
-test('what encrypts: a codec with keys, or any of somebody else\'s', () => {
+test("what encrypts: a codec with keys, or any of somebody else's", () => {
   write(OLD);
   expect(encrypts(undefined)).toBe(false);
   expect(encrypts(dataConverterOf(undefined))).toBe(false);
   expect(encrypts(dataConverterOf(path))).toBe(true);
-  expect(encrypts({ payloadCodecs: [{ encode: async (payloads) => payloads, decode: async (payloads) => payloads }] })).toBe(true);
+  expect(
+    encrypts({
+      payloadCodecs: [
+        { encode: async (payloads) => payloads, decode: async (payloads) => payloads },
+      ],
+    }),
+  ).toBe(true);
 });

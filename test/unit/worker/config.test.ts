@@ -29,7 +29,12 @@ function file(content: string): string {
 
 describe('configuration', () => {
   test('needs nothing but a credential, and pins every default', () => {
-    const { credentials, temporal, readTemporal: _readTemporal, ...config } = loadConfig({ ...GOOD, HOME: '/nowhere', XDG_STATE_HOME: '/state' });
+    const {
+      credentials,
+      temporal,
+      readTemporal: _readTemporal,
+      ...config
+    } = loadConfig({ ...GOOD, HOME: '/nowhere', XDG_STATE_HOME: '/state' });
     expect(config).toEqual({
       codecKeyFile: undefined,
       temporalUi: undefined,
@@ -66,7 +71,9 @@ describe('configuration', () => {
       warnings: [],
     });
     expect(temporal).toMatchObject({ address: 'localhost:7233', namespace: 'default' });
-    expect(credentials).toMatchObject({ default: { type: 'pat', tokenEnv: 'HOLDFAST_GITHUB_TOKEN', apiUrl: 'https://api.github.com' } });
+    expect(credentials).toMatchObject({
+      default: { type: 'pat', tokenEnv: 'HOLDFAST_GITHUB_TOKEN', apiUrl: 'https://api.github.com' },
+    });
   });
 
   test('reports every error at once, each with its setting and the fix', () => {
@@ -94,26 +101,99 @@ describe('configuration', () => {
   });
 
   test.each([
-    ['two sources of a token', { HOLDFAST_GITHUB_TOKEN_FILE: '/t' }, 'HOLDFAST_GITHUB_TOKEN: HOLDFAST_GITHUB_TOKEN_FILE is set too: keep one of the two'],
-    ['two sources of a webhook secret', { HOLDFAST_WEBHOOK_SECRET: 'x', HOLDFAST_WEBHOOK_SECRET_FILE: file('y') }, 'HOLDFAST_WEBHOOK_SECRET: HOLDFAST_WEBHOOK_SECRET_FILE is set too: keep one of the two'],
-    ['an empty webhook secret file', { HOLDFAST_WEBHOOK_SECRET_FILE: file('\n \n') }, /^HOLDFAST_WEBHOOK_SECRET_FILE: .* is empty: put the webhook's secret into it$/],
-    ['force before grace', { HOLDFAST_SHUTDOWN_GRACE: '1m' }, 'HOLDFAST_SHUTDOWN_FORCE: is shorter than HOLDFAST_SHUTDOWN_GRACE: make it at least as long'],
-    ['a server address that is none', { HOLDFAST_GITHUB_URL: 'github' }, /^HOLDFAST_GITHUB_URL: "github" is not a web address: write for example https:/],
-    ['the web address of GitHub', { HOLDFAST_GITHUB_URL: 'https://github.com' }, /^HOLDFAST_GITHUB_TOKEN: credentials\.default\.apiUrl: is the web address/],
-    ['credentials that are no JSON', { HOLDFAST_CREDENTIALS: '{ghp_secret' }, /^HOLDFAST_CREDENTIALS: is not JSON: write for example/],
-    ['a list of credentials', { HOLDFAST_CREDENTIALS: '[]' }, 'HOLDFAST_CREDENTIALS: is not an object from credential names to credentials'],
-    ['a secret among the credentials', { HOLDFAST_CREDENTIALS: '{"a":{"type":"pat","token":"ghp_secret"}}' }, /^HOLDFAST_CREDENTIALS: credentials\.a\.token: secrets do not belong in the configuration/],
-    ['a second default credential', { HOLDFAST_CREDENTIALS: '{"default":{"type":"pat","tokenFile":"/t"}}' }, /^HOLDFAST_GITHUB_TOKEN: makes the credential "default", and HOLDFAST_CREDENTIALS or its file has one/],
-    ['a credentials file that is not there', { HOLDFAST_CREDENTIALS_FILE: '/nowhere' }, 'HOLDFAST_CREDENTIALS_FILE: cannot read /nowhere (ENOENT): check the path and its permissions'],
-    ['a credentials file that is no YAML', { HOLDFAST_CREDENTIALS_FILE: file('a: [') }, /^HOLDFAST_CREDENTIALS_FILE: .* is neither YAML nor JSON: check its syntax$/],
-    ['a Temporal profile that is not there', { TEMPORAL_CONFIG_FILE: file('[profile.default]\naddress = "t:1"\n'), TEMPORAL_PROFILE: 'prod' }, /^TEMPORAL_\*: .*prod/],
-    ['a port that is too high', { HOLDFAST_HTTP_ADDRESS: '0.0.0.0:65536' }, /^HOLDFAST_HTTP_ADDRESS: /],
-    ['sweeps too often', { HOLDFAST_SWEEP_INTERVAL: '500ms' }, 'HOLDFAST_SWEEP_INTERVAL: "500ms" is neither a duration of at least 1s nor off: write for example 5m'],
-    ['sweeps at a time of day', { HOLDFAST_SWEEP_INTERVAL: 'noon' }, /^HOLDFAST_SWEEP_INTERVAL: "noon" is neither/],
-    ['a command that is an object', { HOLDFAST_RUNNER_COMMAND: '[1]' }, /^HOLDFAST_RUNNER_COMMAND: "\[1\]" is not a command/],
+    [
+      'two sources of a token',
+      { HOLDFAST_GITHUB_TOKEN_FILE: '/t' },
+      'HOLDFAST_GITHUB_TOKEN: HOLDFAST_GITHUB_TOKEN_FILE is set too: keep one of the two',
+    ],
+    [
+      'two sources of a webhook secret',
+      { HOLDFAST_WEBHOOK_SECRET: 'x', HOLDFAST_WEBHOOK_SECRET_FILE: file('y') },
+      'HOLDFAST_WEBHOOK_SECRET: HOLDFAST_WEBHOOK_SECRET_FILE is set too: keep one of the two',
+    ],
+    [
+      'an empty webhook secret file',
+      { HOLDFAST_WEBHOOK_SECRET_FILE: file('\n \n') },
+      /^HOLDFAST_WEBHOOK_SECRET_FILE: .* is empty: put the webhook's secret into it$/,
+    ],
+    [
+      'force before grace',
+      { HOLDFAST_SHUTDOWN_GRACE: '1m' },
+      'HOLDFAST_SHUTDOWN_FORCE: is shorter than HOLDFAST_SHUTDOWN_GRACE: make it at least as long',
+    ],
+    [
+      'a server address that is none',
+      { HOLDFAST_GITHUB_URL: 'github' },
+      /^HOLDFAST_GITHUB_URL: "github" is not a web address: write for example https:/,
+    ],
+    [
+      'the web address of GitHub',
+      { HOLDFAST_GITHUB_URL: 'https://github.com' },
+      /^HOLDFAST_GITHUB_TOKEN: credentials\.default\.apiUrl: is the web address/,
+    ],
+    [
+      'credentials that are no JSON',
+      { HOLDFAST_CREDENTIALS: '{ghp_secret' },
+      /^HOLDFAST_CREDENTIALS: is not JSON: write for example/,
+    ],
+    [
+      'a list of credentials',
+      { HOLDFAST_CREDENTIALS: '[]' },
+      'HOLDFAST_CREDENTIALS: is not an object from credential names to credentials',
+    ],
+    [
+      'a secret among the credentials',
+      { HOLDFAST_CREDENTIALS: '{"a":{"type":"pat","token":"ghp_secret"}}' },
+      /^HOLDFAST_CREDENTIALS: credentials\.a\.token: secrets do not belong in the configuration/,
+    ],
+    [
+      'a second default credential',
+      { HOLDFAST_CREDENTIALS: '{"default":{"type":"pat","tokenFile":"/t"}}' },
+      /^HOLDFAST_GITHUB_TOKEN: makes the credential "default", and HOLDFAST_CREDENTIALS or its file has one/,
+    ],
+    [
+      'a credentials file that is not there',
+      { HOLDFAST_CREDENTIALS_FILE: '/nowhere' },
+      'HOLDFAST_CREDENTIALS_FILE: cannot read /nowhere (ENOENT): check the path and its permissions',
+    ],
+    [
+      'a credentials file that is no YAML',
+      { HOLDFAST_CREDENTIALS_FILE: file('a: [') },
+      /^HOLDFAST_CREDENTIALS_FILE: .* is neither YAML nor JSON: check its syntax$/,
+    ],
+    [
+      'a Temporal profile that is not there',
+      {
+        TEMPORAL_CONFIG_FILE: file('[profile.default]\naddress = "t:1"\n'),
+        TEMPORAL_PROFILE: 'prod',
+      },
+      /^TEMPORAL_\*: .*prod/,
+    ],
+    [
+      'a port that is too high',
+      { HOLDFAST_HTTP_ADDRESS: '0.0.0.0:65536' },
+      /^HOLDFAST_HTTP_ADDRESS: /,
+    ],
+    [
+      'sweeps too often',
+      { HOLDFAST_SWEEP_INTERVAL: '500ms' },
+      'HOLDFAST_SWEEP_INTERVAL: "500ms" is neither a duration of at least 1s nor off: write for example 5m',
+    ],
+    [
+      'sweeps at a time of day',
+      { HOLDFAST_SWEEP_INTERVAL: 'noon' },
+      /^HOLDFAST_SWEEP_INTERVAL: "noon" is neither/,
+    ],
+    [
+      'a command that is an object',
+      { HOLDFAST_RUNNER_COMMAND: '[1]' },
+      /^HOLDFAST_RUNNER_COMMAND: "\[1\]" is not a command/,
+    ],
   ])('refuses %s', (_what, env: Record<string, string>, expected: string | RegExp) => {
     const problems = problemsOf({ ...GOOD, ...env });
-    expect(problems).toContainEqual(typeof expected === 'string' ? expected : expect.stringMatching(expected));
+    expect(problems).toContainEqual(
+      typeof expected === 'string' ? expected : expect.stringMatching(expected),
+    );
     expect(problems.join('\n')).not.toContain('ghp_secret');
   });
 
@@ -121,7 +201,14 @@ describe('configuration', () => {
     ['/opt/run.sh --once', ['/opt/run.sh', '--once']],
     ['["/opt/my runner/run.sh","--once"]', ['/opt/my runner/run.sh', '--once']],
   ])('a command may be %s', (value, expected) => {
-    expect(loadConfig({ ...GOOD, HOLDFAST_COMPUTE: 'process', HOLDFAST_RUNNER_COMMAND: value, HOLDFAST_STATE_DIR: '/s' }).compute).toEqual({
+    expect(
+      loadConfig({
+        ...GOOD,
+        HOLDFAST_COMPUTE: 'process',
+        HOLDFAST_RUNNER_COMMAND: value,
+        HOLDFAST_STATE_DIR: '/s',
+      }).compute,
+    ).toEqual({
       kind: 'process',
       stateDir: '/s',
       command: expected,
@@ -148,24 +235,40 @@ describe('configuration', () => {
   });
 
   test('an image of your own brings its own command', () => {
-    expect(loadConfig({ ...GOOD, HOLDFAST_RUNNER_IMAGE: 'runner:mine' }).compute).toMatchObject({ image: 'runner:mine', command: undefined });
+    expect(loadConfig({ ...GOOD, HOLDFAST_RUNNER_IMAGE: 'runner:mine' }).compute).toMatchObject({
+      image: 'runner:mine',
+      command: undefined,
+    });
   });
 
   test('an empty value counts as not set', () => {
-    expect(loadConfig({ ...GOOD, HOLDFAST_TASK_QUEUE: '', HOLDFAST_WEBHOOK_SECRET: ' ' })).toMatchObject({ taskQueue: 'holdfast', webhook: undefined });
+    expect(
+      loadConfig({ ...GOOD, HOLDFAST_TASK_QUEUE: '', HOLDFAST_WEBHOOK_SECRET: ' ' }),
+    ).toMatchObject({ taskQueue: 'holdfast', webhook: undefined });
   });
 
-  test('a credential of other task queues is not this worker\'s to use', () => {
-    const HOLDFAST_CREDENTIALS = JSON.stringify({ mine: { type: 'pat', tokenEnv: 'T', taskQueues: ['q', 'r'] }, theirs: { type: 'pat', tokenEnv: 'T', taskQueues: ['s'] } });
-    expect(Object.keys(loadConfig({ HOLDFAST_CREDENTIALS, HOLDFAST_TASK_QUEUE: 'q' }).credentials)).toEqual(['mine']);
+  test("a credential of other task queues is not this worker's to use", () => {
+    const HOLDFAST_CREDENTIALS = JSON.stringify({
+      mine: { type: 'pat', tokenEnv: 'T', taskQueues: ['q', 'r'] },
+      theirs: { type: 'pat', tokenEnv: 'T', taskQueues: ['s'] },
+    });
+    expect(
+      Object.keys(loadConfig({ HOLDFAST_CREDENTIALS, HOLDFAST_TASK_QUEUE: 'q' }).credentials),
+    ).toEqual(['mine']);
     expect(problemsOf({ HOLDFAST_CREDENTIALS })).toEqual([
       'HOLDFAST_CREDENTIALS: none of the credentials (mine, theirs) is for the task queue "holdfast": add it to the taskQueues of one, or set HOLDFAST_TASK_QUEUE',
     ]);
   });
 
   test('credentials come from a YAML file, beside the shorthand', () => {
-    const path = file('acme:\n  type: app\n  appId: 12\n  installationId: 34\n  privateKeyFile: /etc/key.pem\n');
-    const { credentials } = loadConfig({ HOLDFAST_GITHUB_TOKEN_FILE: '/etc/token', HOLDFAST_GITHUB_URL: 'https://ghes.test/api/v3/', HOLDFAST_CREDENTIALS_FILE: path });
+    const path = file(
+      'acme:\n  type: app\n  appId: 12\n  installationId: 34\n  privateKeyFile: /etc/key.pem\n',
+    );
+    const { credentials } = loadConfig({
+      HOLDFAST_GITHUB_TOKEN_FILE: '/etc/token',
+      HOLDFAST_GITHUB_URL: 'https://ghes.test/api/v3/',
+      HOLDFAST_CREDENTIALS_FILE: path,
+    });
     expect(credentials).toMatchObject({
       default: { type: 'pat', tokenFile: '/etc/token', apiUrl: 'https://ghes.test/api/v3' },
       acme: { type: 'app', appId: 12, installationId: 34 },
@@ -185,34 +288,93 @@ describe('configuration', () => {
     ['no webhook: nothing to heal', {}, 0],
     ['a webhook here', { HOLDFAST_WEBHOOK_SECRET: 's' }, 300_000],
     ['a webhook elsewhere, healed from here', { HOLDFAST_REDELIVERY_INTERVAL: '10m' }, 600_000],
-    ['a webhook here, healed elsewhere', { HOLDFAST_WEBHOOK_SECRET: 's', HOLDFAST_REDELIVERY_INTERVAL: '0s' }, 0],
+    [
+      'a webhook here, healed elsewhere',
+      { HOLDFAST_WEBHOOK_SECRET: 's', HOLDFAST_REDELIVERY_INTERVAL: '0s' },
+      0,
+    ],
   ])('redelivery with %s', (_what, env, expected) => {
     expect(loadConfig({ ...GOOD, ...env }).redeliveryIntervalMs).toBe(expected);
   });
 
   test.each<[string, Record<string, string>, object]>([
     ['a claim', { HOLDFAST_STORE_CLAIM: 'artifacts' }, { claim: 'artifacts' }],
-    ["a bucket of Amazon's", { HOLDFAST_STORE_BUCKET: 'artifacts', HOLDFAST_STORE_REGION: 'eu-west-1' }, { bucket: 'artifacts', region: 'eu-west-1', pathStyle: false }],
-    ['a bucket elsewhere', { HOLDFAST_STORE_BUCKET: 'artifacts', HOLDFAST_STORE_FOLDER: 'ci', HOLDFAST_STORE_ENDPOINT: 'https://s3.example.com/', HOLDFAST_STORE_SECRET: 'bucket.key' }, { bucket: 'artifacts', folder: 'ci', region: 'us-east-1', endpoint: 'https://s3.example.com', pathStyle: true, secret: 'bucket.key' }],
-    ['a bucket that is part of the host', { HOLDFAST_STORE_BUCKET: 'artifacts', HOLDFAST_STORE_ENDPOINT: 'https://oss.example.com', HOLDFAST_STORE_PATH_STYLE: 'false' }, { bucket: 'artifacts', region: 'us-east-1', endpoint: 'https://oss.example.com', pathStyle: false }],
+    [
+      "a bucket of Amazon's",
+      { HOLDFAST_STORE_BUCKET: 'artifacts', HOLDFAST_STORE_REGION: 'eu-west-1' },
+      { bucket: 'artifacts', region: 'eu-west-1', pathStyle: false },
+    ],
+    [
+      'a bucket elsewhere',
+      {
+        HOLDFAST_STORE_BUCKET: 'artifacts',
+        HOLDFAST_STORE_FOLDER: 'ci',
+        HOLDFAST_STORE_ENDPOINT: 'https://s3.example.com/',
+        HOLDFAST_STORE_SECRET: 'bucket.key',
+      },
+      {
+        bucket: 'artifacts',
+        folder: 'ci',
+        region: 'us-east-1',
+        endpoint: 'https://s3.example.com',
+        pathStyle: true,
+        secret: 'bucket.key',
+      },
+    ],
+    [
+      'a bucket that is part of the host',
+      {
+        HOLDFAST_STORE_BUCKET: 'artifacts',
+        HOLDFAST_STORE_ENDPOINT: 'https://oss.example.com',
+        HOLDFAST_STORE_PATH_STYLE: 'false',
+      },
+      {
+        bucket: 'artifacts',
+        region: 'us-east-1',
+        endpoint: 'https://oss.example.com',
+        pathStyle: false,
+      },
+    ],
   ])('the store may be %s', (_what, env, expected) => {
-    expect(loadConfig({ ...GOOD, HOLDFAST_SUPERVISOR_IMAGE: 'sup:1', ...env }).compute).toMatchObject({ store: expected });
+    expect(
+      loadConfig({ ...GOOD, HOLDFAST_SUPERVISOR_IMAGE: 'sup:1', ...env }).compute,
+    ).toMatchObject({ store: expected });
   });
 
   test.each<[string, Record<string, string>, string]>([
-    ['claim and bucket', { HOLDFAST_STORE_CLAIM: 'artifacts', HOLDFAST_STORE_BUCKET: 'artifacts' }, 'HOLDFAST_STORE_CLAIM: HOLDFAST_STORE_BUCKET is set too: keep one of the two'],
-    ['no bucket', { HOLDFAST_STORE_SECRET: 'key' }, 'HOLDFAST_STORE_SECRET: is about a bucket, and none is named: set HOLDFAST_STORE_BUCKET, or remove it'],
-    ['an address for a name', { HOLDFAST_STORE_BUCKET: 's3://artifacts' }, 'HOLDFAST_STORE_BUCKET: "s3://artifacts" is not a bucket\'s name: use 3 to 255 letters, digits, dots, dashes and underscores, and no s3:// before it'],
+    [
+      'claim and bucket',
+      { HOLDFAST_STORE_CLAIM: 'artifacts', HOLDFAST_STORE_BUCKET: 'artifacts' },
+      'HOLDFAST_STORE_CLAIM: HOLDFAST_STORE_BUCKET is set too: keep one of the two',
+    ],
+    [
+      'no bucket',
+      { HOLDFAST_STORE_SECRET: 'key' },
+      'HOLDFAST_STORE_SECRET: is about a bucket, and none is named: set HOLDFAST_STORE_BUCKET, or remove it',
+    ],
+    [
+      'an address for a name',
+      { HOLDFAST_STORE_BUCKET: 's3://artifacts' },
+      'HOLDFAST_STORE_BUCKET: "s3://artifacts" is not a bucket\'s name: use 3 to 255 letters, digits, dots, dashes and underscores, and no s3:// before it',
+    ],
   ])('no store: %s', (_what, env, expected) => {
     expect(problemsOf({ ...GOOD, HOLDFAST_SUPERVISOR_IMAGE: 'sup:1', ...env })).toEqual([expected]);
   });
 
-  test.each(['HOLDFAST_STORE_CLAIM', 'HOLDFAST_STORE_BUCKET'])('%s needs the image that has the uploader', (name) => {
-    expect(problemsOf({ ...GOOD, [name]: 'artifacts' })).toEqual([`${name}: needs the image that has the uploader: set HOLDFAST_SUPERVISOR_IMAGE`]);
-  });
+  test.each(['HOLDFAST_STORE_CLAIM', 'HOLDFAST_STORE_BUCKET'])(
+    '%s needs the image that has the uploader',
+    (name) => {
+      expect(problemsOf({ ...GOOD, [name]: 'artifacts' })).toEqual([
+        `${name}: needs the image that has the uploader: set HOLDFAST_SUPERVISOR_IMAGE`,
+      ]);
+    },
+  );
 
   test('worker versioning is on when the controller names both', () => {
-    expect(loadConfig({ ...GOOD, TEMPORAL_DEPLOYMENT_NAME: 'd', TEMPORAL_WORKER_BUILD_ID: 'b' }).versioning).toEqual({ deploymentName: 'd', buildId: 'b' });
+    expect(
+      loadConfig({ ...GOOD, TEMPORAL_DEPLOYMENT_NAME: 'd', TEMPORAL_WORKER_BUILD_ID: 'b' })
+        .versioning,
+    ).toEqual({ deploymentName: 'd', buildId: 'b' });
   });
 
   test('warns of a misspelt setting, but not of what Kubernetes puts into every pod', () => {
@@ -230,7 +392,11 @@ describe('configuration', () => {
   });
 
   test('no message repeats a secret', () => {
-    const problems = problemsOf({ HOLDFAST_GITHUB_TOKEN: 'ghp_secret', HOLDFAST_WEBHOOK_SECRET: 'whsec', HOLDFAST_COMPUTE: 'x' });
+    const problems = problemsOf({
+      HOLDFAST_GITHUB_TOKEN: 'ghp_secret',
+      HOLDFAST_WEBHOOK_SECRET: 'whsec',
+      HOLDFAST_COMPUTE: 'x',
+    });
     expect(problems).toHaveLength(1);
     expect(problems.join('\n')).not.toMatch(/ghp_secret|whsec/);
   });

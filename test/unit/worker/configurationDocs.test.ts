@@ -15,10 +15,16 @@ describe('docs/configuration.md', () => {
   const docs = readFileSync(new URL('../../../docs/configuration.md', import.meta.url), 'utf8');
 
   test('has exactly the settings of the schema, with their defaults', () => {
-    expect(docs.split('\n').filter((line) => /^\| `(HOLDFAST|TEMPORAL)_/.test(line))).toEqual(rows());
+    expect(docs.split('\n').filter((line) => /^\| `(HOLDFAST|TEMPORAL)_/.test(line))).toEqual(
+      rows(),
+    );
   });
 
   test('every setting says what it is for', () => {
-    for (const [name, schema] of Object.entries(settings.shape)) expect([name, schema.description ?? '']).toEqual([name, expect.stringMatching(/^[A-Z`].{20,}[.:]/)]);
+    for (const [name, schema] of Object.entries(settings.shape))
+      expect([name, schema.description ?? '']).toEqual([
+        name,
+        expect.stringMatching(/^[A-Z`].{20,}[.:]/),
+      ]);
   });
 });

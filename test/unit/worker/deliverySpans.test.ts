@@ -1,6 +1,10 @@
 import { context, trace } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
-import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base';
+import {
+  BasicTracerProvider,
+  InMemorySpanExporter,
+  SimpleSpanProcessor,
+} from '@opentelemetry/sdk-trace-base';
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import type { News } from '../../../worker/demand/webhook.ts';
 import { ACCEPTED, NOT_OURS, UNAVAILABLE } from '../../../worker/demand/webhookAnswers.ts';
@@ -9,43 +13,82 @@ import { TraceIds } from '../../../worker/tracing/traceIds.ts';
 
 const exported = new InMemorySpanExporter();
 const ids = new TraceIds();
-const tracer = new BasicTracerProvider({ idGenerator: ids, spanProcessors: [new SimpleSpanProcessor(exported)] }).getTracer('test');
+const tracer = new BasicTracerProvider({
+  idGenerator: ids,
+  spanProcessors: [new SimpleSpanProcessor(exported)],
+}).getTracer('test');
 const traces = deliverySpans(tracer, ids);
 
 /** By the collector's receiver of GitHub's webhook: sha256 of "17" + "2" + "t". */
 const TRACE_OF_RUN_17_2 = '86c9da7f8004732f43c483d449e20b9b';
 
-beforeAll(() => void context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable()));
+beforeAll(
+  () => void context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable()),
+);
 beforeEach(() => exported.reset());
 afterAll(() => context.disable());
 
 function job(action: 'queued' | 'completed', run?: number): News {
-  return { kind: 'job', news: { event: { action, jobId: 5, runAttempt: 2, repository: 'acme/app', labels: [], at: 1 }, ...(run === undefined ? {} : { run }) } };
+  return {
+    kind: 'job',
+    news: {
+      event: { action, jobId: 5, runAttempt: 2, repository: 'acme/app', labels: [], at: 1 },
+      ...(run === undefined ? {} : { run }),
+    },
+  };
 }
 
 test('all deliveries about a run are in the trace that its id says, whatever is told around them', async () => {
-  const stranger = { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), traceFlags: 1, isRemote: true };
+  const stranger = {
+    traceId: 'a'.repeat(32),
+    spanId: 'b'.repeat(16),
+    traceFlags: 1,
+    isRemote: true,
+  };
   await context.with(trace.setSpanContext(context.active(), stranger), async () => {
-    for (const action of ['queued', 'completed'] as const) expect(await traces(job(action, 17), 'd-1', async () => ACCEPTED)).toBe(ACCEPTED);
+    for (const action of ['queued', 'completed'] as const)
+      expect(await traces(job(action, 17), 'd-1', async () => ACCEPTED)).toBe(ACCEPTED);
   });
-  expect(exported.getFinishedSpans().map((span) => [span.name, span.parentSpanId, span.spanContext().traceId])).toEqual([
+  expect(
+    exported
+      .getFinishedSpans()
+      .map((span) => [span.name, span.parentSpanId, span.spanContext().traceId]),
+  ).toEqual([
     ['webhook workflow_job queued', undefined, TRACE_OF_RUN_17_2],
     ['webhook workflow_job completed', undefined, TRACE_OF_RUN_17_2],
   ]);
-  expect(exported.getFinishedSpans()[0]?.attributes).toEqual({ 'github.repository': 'acme/app', 'github.job.id': 5, 'github.run.id': 17, 'github.run.attempt': 2, 'github.delivery': 'd-1', 'http.response.status_code': 202 });
+  expect(exported.getFinishedSpans()[0]?.attributes).toEqual({
+    'github.repository': 'acme/app',
+    'github.job.id': 5,
+    'github.run.id': 17,
+    'github.run.attempt': 2,
+    'github.delivery': 'd-1',
+    'http.response.status_code': 202,
+  });
 });
 
 test('without the id of a run, and for a push, any trace; what is handed on is the span', async () => {
-  const change: News = { kind: 'change', news: { repository: 'acme/app', change: { event: 'push', commit: 'c', ref: 'refs/heads/main', at: '2026-01-01T00:00:00Z' } } };
+  const change: News = {
+    kind: 'change',
+    news: {
+      repository: 'acme/app',
+      change: { event: 'push', commit: 'c', ref: 'refs/heads/main', at: '2026-01-01T00:00:00Z' },
+    },
+  };
   const handed: (string | undefined)[] = [];
-  for (const news of [job('queued'), change]) await traces(news, 'd', async (given) => (handed.push(given), ACCEPTED));
+  for (const news of [job('queued'), change])
+    await traces(news, 'd', async (given) => (handed.push(given), ACCEPTED));
   const spans = exported.getFinishedSpans();
-  expect(handed).toEqual(spans.map((span) => `00-${span.spanContext().traceId}-${span.spanContext().spanId}-01`));
+  expect(handed).toEqual(
+    spans.map((span) => `00-${span.spanContext().traceId}-${span.spanContext().spanId}-01`),
+  );
   expect(new Set(spans.map((span) => span.spanContext().traceId)).size).toBe(2);
 });
 
 test('what is not taken is an error; what is not ours is not exported', async () => {
   await traces(job('queued', 17), 'd', async () => NOT_OURS);
   await traces(job('queued', 17), 'd', async () => UNAVAILABLE);
-  expect(exported.getFinishedSpans().map(({ status }) => status)).toEqual([{ code: 2, message: 'temporal_unavailable' }]);
+  expect(exported.getFinishedSpans().map(({ status }) => status)).toEqual([
+    { code: 2, message: 'temporal_unavailable' },
+  ]);
 });

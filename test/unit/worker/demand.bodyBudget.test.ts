@@ -18,7 +18,11 @@ describe('bodies on their way in', () => {
   }
   function begin(): Body {
     const stream = new PassThrough({ highWaterMark: 10 * BODY_LIMIT });
-    const read = budget.read(stream).catch((error: unknown) => (error instanceof BodyRefusedError ? error.answer.outcome : Promise.reject(error)));
+    const read = budget
+      .read(stream)
+      .catch((error: unknown) =>
+        error instanceof BodyRefusedError ? error.answer.outcome : Promise.reject(error),
+      );
     return { stream, read };
   }
   const send = async (stream: PassThrough, bytes: Buffer): Promise<void> => {
@@ -62,9 +66,16 @@ describe('bodies on their way in', () => {
     const delivery = begin();
     delivery.stream.end(Buffer.alloc(16 * KIB));
     expect(await delivery.read).toHaveLength(16 * KIB);
-    expect(await Promise.all(slow.slice(0, 2).map(async ({ read }) => await read))).toEqual(['overloaded', 'overloaded']);
+    expect(await Promise.all(slow.slice(0, 2).map(async ({ read }) => await read))).toEqual([
+      'overloaded',
+      'overloaded',
+    ]);
     for (const { stream } of slow.slice(2)) stream.end();
-    expect((await Promise.all(slow.slice(2).map(async ({ read }) => await read))).map((body) => body.length)).toEqual(Array.from({ length: 6 }, () => 8 * KIB));
+    expect(
+      (await Promise.all(slow.slice(2).map(async ({ read }) => await read))).map(
+        (body) => body.length,
+      ),
+    ).toEqual(Array.from({ length: 6 }, () => 8 * KIB));
     expect(budget.held).toBe(0);
   });
 

@@ -3,18 +3,48 @@ import { describe, expect, test } from '@jest/globals';
 import { readDelivery } from '../../../worker/demand/webhookDelivery.ts';
 
 /** GitHub's own examples. */
-const examples = createRequire(import.meta.url)('@octokit/webhooks-examples') as { name: string; examples: Record<string, unknown>[] }[];
-const examplesOf = (name: string): Record<string, unknown>[] => examples.find((each) => each.name === name)?.examples ?? [];
+const examples = createRequire(import.meta.url)('@octokit/webhooks-examples') as {
+  name: string;
+  examples: Record<string, unknown>[];
+}[];
+const examplesOf = (name: string): Record<string, unknown>[] =>
+  examples.find((each) => each.name === name)?.examples ?? [];
 
 const NOW = Date.parse('2026-03-01T12:00:00Z');
 const AT = '2026-03-01T11:00:00Z';
 const SHA = 'a'.repeat(40);
-const read = (event: string, body: unknown): ReturnType<typeof readDelivery> => readDelivery(event, body, NOW);
-const push = (more: object = {}, repository: object = {}): object => ({ ref: 'refs/heads/main', after: SHA, before: 'b'.repeat(40), deleted: false, forced: false, commits: [{ added: ['a'], removed: ['b'], modified: ['c', 'a'] }], repository: { full_name: 'acme/web', pushed_at: Date.parse(AT) / 1_000, ...repository }, ...more });
-const pull = (more: object = {}, action = 'opened'): object => ({ action, number: 7, pull_request: { number: 7, updated_at: AT, draft: false, author_association: 'MEMBER', head: { sha: SHA, ref: 'fix', repo: { full_name: 'acme/web' } }, base: { ref: 'main', sha: 'c'.repeat(40) }, ...more }, repository: { full_name: 'acme/web' } });
+const read = (event: string, body: unknown): ReturnType<typeof readDelivery> =>
+  readDelivery(event, body, NOW);
+const push = (more: object = {}, repository: object = {}): object => ({
+  ref: 'refs/heads/main',
+  after: SHA,
+  before: 'b'.repeat(40),
+  deleted: false,
+  forced: false,
+  commits: [{ added: ['a'], removed: ['b'], modified: ['c', 'a'] }],
+  repository: { full_name: 'acme/web', pushed_at: Date.parse(AT) / 1_000, ...repository },
+  ...more,
+});
+const pull = (more: object = {}, action = 'opened'): object => ({
+  action,
+  number: 7,
+  pull_request: {
+    number: 7,
+    updated_at: AT,
+    draft: false,
+    author_association: 'MEMBER',
+    head: { sha: SHA, ref: 'fix', repo: { full_name: 'acme/web' } },
+    base: { ref: 'main', sha: 'c'.repeat(40) },
+    ...more,
+  },
+  repository: { full_name: 'acme/web' },
+});
 
 test("GitHub's own examples are read, whatever they tell", () => {
-  const kinds = (name: string): string[] => examplesOf(name).map((example) => readDelivery(name, example, Date.parse('2019-05-15T15:20:00Z')).kind);
+  const kinds = (name: string): string[] =>
+    examplesOf(name).map(
+      (example) => readDelivery(name, example, Date.parse('2019-05-15T15:20:00Z')).kind,
+    );
   expect(kinds('push').length).toBeGreaterThan(2);
   expect(kinds('pull_request').length).toBeGreaterThan(5);
   for (const name of ['push', 'pull_request']) expect(kinds(name)).not.toContain('malformed');
@@ -24,7 +54,20 @@ test("GitHub's own examples are read, whatever they tell", () => {
 
 describe('a push', () => {
   test('to a branch', () => {
-    expect(read('push', push())).toEqual({ kind: 'change', news: { repository: 'acme/web', change: { event: 'push', commit: SHA, ref: 'refs/heads/main', branch: 'main', paths: ['a', 'b', 'c'], at: '2026-03-01T11:00:00.000Z' } } });
+    expect(read('push', push())).toEqual({
+      kind: 'change',
+      news: {
+        repository: 'acme/web',
+        change: {
+          event: 'push',
+          commit: SHA,
+          ref: 'refs/heads/main',
+          branch: 'main',
+          paths: ['a', 'b', 'c'],
+          at: '2026-03-01T11:00:00.000Z',
+        },
+      },
+    });
   });
 
   test('of a tag has no branch', () => {
@@ -34,28 +77,67 @@ describe('a push', () => {
   test.each<[string, object]>([
     ['by force', { forced: true }],
     ['of no commits', { commits: [] }],
-    ['of more commits than are told', { commits: Array.from({ length: 2_048 }, () => ({ added: ['a'], removed: [], modified: [] })) }],
+    [
+      'of more commits than are told',
+      {
+        commits: Array.from({ length: 2_048 }, () => ({ added: ['a'], removed: [], modified: [] })),
+      },
+    ],
     ['of commits without files', { commits: [{ id: 'x' }] }],
-    ['of very many files', { commits: [{ added: Array.from({ length: 2_000 }, (_, n) => `${'x'.repeat(100)}${n}`), removed: [], modified: [] }] }],
+    [
+      'of very many files',
+      {
+        commits: [
+          {
+            added: Array.from({ length: 2_000 }, (_, n) => `${'x'.repeat(100)}${n}`),
+            removed: [],
+            modified: [],
+          },
+        ],
+      },
+    ],
     ['that tells no commits', { commits: null }],
   ])('%s does not say which files are different', (_what, more) => {
     expect(read('push', push(more))).toMatchObject({ kind: 'change' });
     expect(read('push', push(more))).not.toHaveProperty('news.change.paths');
   });
 
-  test.each<[string, object]>([['deleted', { deleted: true }], ['without a commit', { after: '0'.repeat(40) }]])('%s is nothing to run', (_what, more) => {
+  test.each<[string, object]>([
+    ['deleted', { deleted: true }],
+    ['without a commit', { after: '0'.repeat(40) }],
+  ])('%s is nothing to run', (_what, more) => {
     expect(read('push', push(more))).toEqual({ kind: 'ignored', why: 'other_action' });
   });
 });
 
 describe('a pull request', () => {
   test.each(['opened', 'synchronize', 'reopened'])('%s is a change, a draft too', (action) => {
-    expect(read('pull_request', pull({ draft: true }, action))).toEqual({ kind: 'change', news: { repository: 'acme/web', change: { event: 'pull_request', commit: SHA, ref: 'refs/pull/7/merge', branch: 'main', pullRequest: 7, trusted: true, at: '2026-03-01T11:00:00.000Z' } } });
+    expect(read('pull_request', pull({ draft: true }, action))).toEqual({
+      kind: 'change',
+      news: {
+        repository: 'acme/web',
+        change: {
+          event: 'pull_request',
+          commit: SHA,
+          ref: 'refs/pull/7/merge',
+          branch: 'main',
+          pullRequest: 7,
+          trusted: true,
+          at: '2026-03-01T11:00:00.000Z',
+        },
+      },
+    });
   });
 
-  test.each(['closed', 'edited', 'labeled', 'ready_for_review', 'converted_to_draft'])('%s is none', (action) => {
-    expect(read('pull_request', pull({}, action))).toEqual({ kind: 'ignored', why: 'other_action' });
-  });
+  test.each(['closed', 'edited', 'labeled', 'ready_for_review', 'converted_to_draft'])(
+    '%s is none',
+    (action) => {
+      expect(read('pull_request', pull({}, action))).toEqual({
+        kind: 'ignored',
+        why: 'other_action',
+      });
+    },
+  );
 
   const head = (full_name: string): object => ({ head: { sha: SHA, repo: { full_name } } });
   test.each<[what: string, more: object, trusted: boolean]>([

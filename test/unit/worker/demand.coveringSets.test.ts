@@ -5,7 +5,9 @@ import { CoveringSets, SetsUnknownError } from '../../../worker/demand/coveringS
 import type { JobNews } from '../../../worker/demand/webhookDelivery.ts';
 
 const linux: SetCover = { labels: ['linux'], scope: 'acme', scopeKind: 'organization' };
-const job = (...labels: string[]): JobNews => ({ event: { action: 'queued', jobId: 1, runAttempt: 1, repository: 'acme/app', labels, at: 1 } });
+const job = (...labels: string[]): JobNews => ({
+  event: { action: 'queued', jobId: 1, runAttempt: 1, repository: 'acme/app', labels, at: 1 },
+});
 
 describe('the running sets', () => {
   let now: number;
@@ -20,14 +22,23 @@ describe('the running sets', () => {
   let sets: CoveringSets;
 
   beforeEach(() => {
-    [now, listed, answers, looks, queries, warnings, list] = [1_000_000, { 'set-linux': linux }, {}, 0, 0, 0, async () => undefined];
+    [now, listed, answers, looks, queries, warnings, list] = [
+      1_000_000,
+      { 'set-linux': linux },
+      {},
+      0,
+      0,
+      0,
+      async () => undefined,
+    ];
     const client = {
       withDeadline: async (_deadline: number, run: () => Promise<unknown>) => await run(),
       workflow: {
         async *list() {
           looks++;
           await list();
-          for (const [workflowId, cover] of Object.entries(listed)) yield { workflowId, memo: cover && { [SET_COVER_MEMO]: cover } };
+          for (const [workflowId, cover] of Object.entries(listed))
+            yield { workflowId, memo: cover && { [SET_COVER_MEMO]: cover } };
         },
         getHandle: (id: string) => ({
           query: async () => {
@@ -38,11 +49,18 @@ describe('the running sets', () => {
         }),
       },
     };
-    sets = new CoveringSets({ client: () => client as unknown as Client, taskQueue: 'holdfast', logger: { warn: () => void warnings++ }, now: () => now });
+    sets = new CoveringSets({
+      client: () => client as unknown as Client,
+      taskQueue: 'holdfast',
+      logger: { warn: () => void warnings++ },
+      now: () => now,
+    });
   });
 
   test('are looked at once for all who ask meanwhile, and for some seconds after', async () => {
-    const chosen = await Promise.all(Array.from({ length: 20 }, async () => (await sets.choose(job('linux'), false)).chosen));
+    const chosen = await Promise.all(
+      Array.from({ length: 20 }, async () => (await sets.choose(job('linux'), false)).chosen),
+    );
     expect(new Set(chosen)).toEqual(new Set(['set-linux']));
     now += 4_999;
     await sets.choose(job('linux'), false);
@@ -56,7 +74,10 @@ describe('the running sets', () => {
     await sets.choose(job('linux'), false);
     now += 2_001;
     listed['set-gpu'] = { ...linux, labels: ['gpu'] };
-    expect(await sets.choose(job('gpu'), false)).toEqual({ chosen: 'set-gpu', running: new Set(['set-linux', 'set-gpu']) });
+    expect(await sets.choose(job('gpu'), false)).toEqual({
+      chosen: 'set-gpu',
+      running: new Set(['set-linux', 'set-gpu']),
+    });
     expect(looks).toBe(2);
     delete listed['set-linux'];
     now += 1;
@@ -66,7 +87,8 @@ describe('the running sets', () => {
 
   test('one that is missing in a single list continues as new; one that is missing in two has ended', async () => {
     listed['set-gpu'] = { ...linux, labels: ['gpu'] };
-    const chosen = async (): Promise<string | undefined> => (await sets.choose(job('gpu'), false)).chosen;
+    const chosen = async (): Promise<string | undefined> =>
+      (await sets.choose(job('gpu'), false)).chosen;
     expect(await chosen()).toBe('set-gpu');
     delete listed['set-gpu'];
     now += 5_001;

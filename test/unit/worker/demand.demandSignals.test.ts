@@ -6,7 +6,14 @@ import type { JobEvent } from '../../../core/contract/index.ts';
 import { grpcError } from '../../support/grpcError.ts';
 import { until } from '../../support/until.ts';
 
-const event = (jobId: number, labels: string[] = []): JobEvent => ({ action: 'queued', jobId, runAttempt: 1, repository: 'acme/app', labels, at: 1 });
+const event = (jobId: number, labels: string[] = []): JobEvent => ({
+  action: 'queued',
+  jobId,
+  runAttempt: 1,
+  repository: 'acme/app',
+  labels,
+  at: 1,
+});
 const never = new AbortController().signal;
 
 interface Sent {
@@ -17,32 +24,59 @@ interface Sent {
 }
 
 /** Signals through a client that does with each what `signal` says. */
-function signals(signal: (to: string, events: JobEvent[]) => Promise<void>, limits: BatchLimits): DemandSignals {
+function signals(
+  signal: (to: string, events: JobEvent[]) => Promise<void>,
+  limits: BatchLimits,
+): DemandSignals {
   const client = {
     withDeadline: async (_deadline: number, run: () => Promise<void>) => await run(),
-    workflow: { getHandle: (to: string) => ({ signal: async (_signal: unknown, { events }: { events: JobEvent[] }) => await signal(to, events) }) },
+    workflow: {
+      getHandle: (to: string) => ({
+        signal: async (_signal: unknown, { events }: { events: JobEvent[] }) =>
+          await signal(to, events),
+      }),
+    },
   };
   return new DemandSignals(() => client as unknown as Client, limits);
 }
 
 function gated(limits: BatchLimits = {}): { batches: DemandSignals; sent: Sent[] } {
   const sent: Sent[] = [];
-  const batches = signals(async (to, events) => {
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    sent.push({ to, jobs: events.map(({ jobId }) => jobId), accept: resolve, refuse: reject });
-    await promise;
-  }, { pauseMs: 0, ...limits });
+  const batches = signals(
+    async (to, events) => {
+      const { promise, resolve, reject } = Promise.withResolvers<void>();
+      sent.push({ to, jobs: events.map(({ jobId }) => jobId), accept: resolve, refuse: reject });
+      await promise;
+    },
+    { pauseMs: 0, ...limits },
+  );
   return { batches, sent };
 }
-const isPending = async (promise: Promise<unknown>): Promise<boolean> => (await Promise.race([promise, new Promise((resolve) => setImmediate(() => resolve(isPending)))])) === isPending;
+const isPending = async (promise: Promise<unknown>): Promise<boolean> =>
+  (await Promise.race([
+    promise,
+    new Promise((resolve) => setImmediate(() => resolve(isPending))),
+  ])) === isPending;
 
 describe('batches of events', () => {
   test('each signal is sent in the context of its oldest event, not in that of the first of all', async () => {
     const around = new AsyncLocalStorage<string>();
     const sentIn: [number, string | undefined][] = [];
-    const batches = signals(async (_to, events) => void sentIn.push([events[0]?.jobId ?? 0, around.getStore()]), { pauseMs: 0, maxEvents: 2 });
-    await Promise.all([1, 2, 3, 4].map(async (id) => await around.run(`of ${id}`, async () => await batches.send('set-a', event(id), never))));
-    expect(sentIn).toEqual([[1, 'of 1'], [2, 'of 2'], [4, 'of 4']]);
+    const batches = signals(
+      async (_to, events) => void sentIn.push([events[0]?.jobId ?? 0, around.getStore()]),
+      { pauseMs: 0, maxEvents: 2 },
+    );
+    await Promise.all(
+      [1, 2, 3, 4].map(
+        async (id) =>
+          await around.run(`of ${id}`, async () => await batches.send('set-a', event(id), never)),
+      ),
+    );
+    expect(sentIn).toEqual([
+      [1, 'of 1'],
+      [2, 'of 2'],
+      [4, 'of 4'],
+    ]);
   });
 
   test('what comes while a signal is under way goes together in the next; each waits for its own', async () => {
@@ -84,7 +118,10 @@ describe('batches of events', () => {
 
   test('a set that has ended is told from one that cannot be reached', async () => {
     const { batches, sent } = gated();
-    const [one, two] = [batches.send('set-a', event(1), never), batches.send('set-b', event(1), never)];
+    const [one, two] = [
+      batches.send('set-a', event(1), never),
+      batches.send('set-b', event(1), never),
+    ];
     sent[0]?.refuse(new WorkflowNotFoundError('no such workflow', 'set-a', undefined));
     sent[1]?.accept();
     expect(await Promise.all([one, two])).toEqual([false, true]);
@@ -105,16 +142,24 @@ describe('batches of events', () => {
     expect(sent.map(({ jobs }) => jobs)).toEqual([[1], [2, 3]]);
     sent[1]?.accept();
     await third;
-    await expect(batches.send('set-a', event(4), AbortSignal.abort(new Error('too late')))).rejects.toThrow('too late');
+    await expect(
+      batches.send('set-a', event(4), AbortSignal.abort(new Error('too late'))),
+    ).rejects.toThrow('too late');
     expect(sent).toHaveLength(2);
   });
 
   describe('a set that takes nothing just now', () => {
-    const closing = grpcError(8, 'workflow operation can not be applied because workflow is closing');
+    const closing = grpcError(
+      8,
+      'workflow operation can not be applied because workflow is closing',
+    );
 
     async function refusedOnce(limits: BatchLimits = {}): Promise<ReturnType<typeof gated>> {
       const gate = gated({ retryPauseMs: 0, ...limits });
-      const [one, two] = [gate.batches.send('set-a', event(1), never), gate.batches.send('set-a', event(2), never)];
+      const [one, two] = [
+        gate.batches.send('set-a', event(1), never),
+        gate.batches.send('set-a', event(2), never),
+      ];
       gate.sent[0]?.refuse(closing);
       await expect(one).rejects.toBe(closing);
       await until('the next signal', () => gate.sent.length === 2);
@@ -181,7 +226,16 @@ describe('batches of events', () => {
   test('a signal has a size', async () => {
     const { batches, sent } = gated({ maxEvents: 3, maxSize: 1_000 });
     const labels = ['x'.repeat(400)];
-    const all = [event(1), event(2), event(3), event(4), event(5), event(6, labels), event(7, labels), event(8, ['x'.repeat(2_000)])].map((one) => batches.send('set-a', one, never));
+    const all = [
+      event(1),
+      event(2),
+      event(3),
+      event(4),
+      event(5),
+      event(6, labels),
+      event(7, labels),
+      event(8, ['x'.repeat(2_000)]),
+    ].map((one) => batches.send('set-a', one, never));
     for (let next = 0; next < 5; next++) {
       await until('the next signal', () => sent.length === next + 1);
       sent[next]?.accept();

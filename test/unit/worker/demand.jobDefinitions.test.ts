@@ -3,7 +3,13 @@ import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import { jobDefinitionId, type RepositoryChange } from '../../../core/contract/index.ts';
 import { JobDefinitions } from '../../../worker/demand/jobDefinitions.ts';
 
-const change: RepositoryChange = { event: 'push', commit: 'a'.repeat(40), ref: 'refs/heads/main', branch: 'main', at: '2026-11-23T08:00:00Z' };
+const change: RepositoryChange = {
+  event: 'push',
+  commit: 'a'.repeat(40),
+  ref: 'refs/heads/main',
+  branch: 'main',
+  at: '2026-11-23T08:00:00Z',
+};
 const [web, other] = [jobDefinitionId('acme/web', 'ci'), jobDefinitionId('acme/other', 'ci')];
 
 let now: number;
@@ -32,11 +38,16 @@ beforeEach(() => {
       }),
     },
   };
-  definitions = new JobDefinitions(() => client as unknown as Client, 'holdfast', () => now);
+  definitions = new JobDefinitions(
+    () => client as unknown as Client,
+    'holdfast',
+    () => now,
+  );
 });
 
 test('many changes of repositories that have none cost a look every two seconds', async () => {
-  for (let each = 0; each < 200; each++, now += 50) expect(await definitions.tell('acme/nobody', change)).toBe(false);
+  for (let each = 0; each < 200; each++, now += 50)
+    expect(await definitions.tell('acme/nobody', change)).toBe(false);
   expect(looks).toBeLessThanOrEqual(6);
   listed.push(jobDefinitionId('acme/nobody', 'ci'));
   running.add(jobDefinitionId('acme/nobody', 'ci'));

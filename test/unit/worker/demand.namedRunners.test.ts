@@ -13,7 +13,10 @@ async function tell(name: string, failure?: Error): Promise<{ told: boolean; ask
       if (failure !== undefined) throw failure;
     },
   });
-  return { told: await tellRunner({ workflow: { getHandle } } as unknown as Client, name, event), asked };
+  return {
+    told: await tellRunner({ workflow: { getHandle } } as unknown as Client, name, event),
+    asked,
+  };
 }
 
 test.each([
@@ -22,10 +25,24 @@ test.each([
   ['one by itself', 'brisk-otter-7f3a-0a1b2c3d4e', 'runner-brisk-otter-7f3a'],
 ])('%s is told by the name alone, without a look at any list', async (_what, name, workflowId) => {
   expect(await tell(name)).toEqual({ told: true, asked: [workflowId] });
-  expect(await tell(name, new WorkflowNotFoundError('not found', workflowId, undefined))).toEqual({ told: false, asked: [workflowId] });
+  expect(await tell(name, new WorkflowNotFoundError('not found', workflowId, undefined))).toEqual({
+    told: false,
+    asked: [workflowId],
+  });
   await expect(tell(name, new Error('down'))).rejects.toThrow('down');
 });
 
-test.each(['', 'GitHub Actions 7', 'linux', 'linux-0123456789x', '-0123456789', '../set-linux-0123456789', 'set linux-0123456789', `${'x'.repeat(51)}-0123456789`, 'linux-0123456789\n', 'linux-ABCDEF0123'])('%j is the name of none of ours: nobody is asked', async (name) => {
+test.each([
+  '',
+  'GitHub Actions 7',
+  'linux',
+  'linux-0123456789x',
+  '-0123456789',
+  '../set-linux-0123456789',
+  'set linux-0123456789',
+  `${'x'.repeat(51)}-0123456789`,
+  'linux-0123456789\n',
+  'linux-ABCDEF0123',
+])('%j is the name of none of ours: nobody is asked', async (name) => {
   expect(await tell(name)).toEqual({ told: false, asked: [] });
 });

@@ -7,7 +7,10 @@ interface Begun {
 }
 
 /** What was begun, for the test to end. */
-function runs(max = 10): { run: (key: string) => Promise<{ result: string; repeated: boolean }>; begun: Begun[] } {
+function runs(max = 10): {
+  run: (key: string) => Promise<{ result: string; repeated: boolean }>;
+  begun: Begun[];
+} {
   const once = new OncePerKey<string>(max, (result) => result === 'good');
   const begun: Begun[] = [];
   return {
@@ -21,15 +24,21 @@ function runs(max = 10): { run: (key: string) => Promise<{ result: string; repea
   };
 }
 
-test.each(['good', 'bad'])('two that come together are one, and both learn that it was %s', async (result) => {
-  const { run, begun } = runs();
-  const both = [run('a'), run('a')];
-  // Whatever either of them does before it begins, it has done by then.
-  await new Promise(setImmediate);
-  for (const { end } of begun) end(result);
-  expect(await Promise.all(both)).toEqual([{ result, repeated: false }, { result, repeated: true }]);
-  expect(begun).toHaveLength(1);
-});
+test.each(['good', 'bad'])(
+  'two that come together are one, and both learn that it was %s',
+  async (result) => {
+    const { run, begun } = runs();
+    const both = [run('a'), run('a')];
+    // Whatever either of them does before it begins, it has done by then.
+    await new Promise(setImmediate);
+    for (const { end } of begun) end(result);
+    expect(await Promise.all(both)).toEqual([
+      { result, repeated: false },
+      { result, repeated: true },
+    ]);
+    expect(begun).toHaveLength(1);
+  },
+);
 
 test('what was bad is tried again, what was good is not', async () => {
   const { run, begun } = runs();
@@ -50,6 +59,9 @@ test('one that was forgotten among many, and ends badly, does not take the next 
   await first;
   const third = run('a');
   begun[2]?.end('good');
-  expect(await Promise.all([second, third])).toEqual([{ result: 'good', repeated: false }, { result: 'good', repeated: true }]);
+  expect(await Promise.all([second, third])).toEqual([
+    { result: 'good', repeated: false },
+    { result: 'good', repeated: true },
+  ]);
   expect(begun.map(({ key }) => key)).toEqual(['a', 'b', 'a']);
 });

@@ -20,7 +20,11 @@ test.each<[string, Record<string, string | string[] | undefined>, number | undef
   ['another JSON', { 'content-type': 'application/json5' }, 415],
   ['a byte more', { 'content-length': '1048577' }, 413],
   ['no signature', { 'x-hub-signature-256': undefined }, 401],
-  ['two signatures', { 'x-hub-signature-256': `${GOOD['x-hub-signature-256']}, ${GOOD['x-hub-signature-256']}` }, 401],
+  [
+    'two signatures',
+    { 'x-hub-signature-256': `${GOOD['x-hub-signature-256']}, ${GOOD['x-hub-signature-256']}` },
+    401,
+  ],
   ['a signature that is longer', { 'x-hub-signature-256': `${GOOD['x-hub-signature-256']}0` }, 401],
   ['the SHA-1 signature', { 'x-hub-signature-256': `sha1=${'0a'.repeat(20)}` }, 401],
   ['no event', { 'x-github-event': undefined }, 400],

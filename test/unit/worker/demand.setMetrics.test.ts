@@ -5,12 +5,25 @@ import { statusOf } from '../../support/demandSets.ts';
 
 test('a set counts by itself: what it says is shown, however often it is asked, and no longer than it says it', async () => {
   const registry = new Registry();
-  let statuses = [statusOf('linux', { desired: 3, jobs: { queued: 1, assigned: 2, startedTotal: 7, completedTotal: 5 } })];
+  let statuses = [
+    statusOf('linux', {
+      desired: 3,
+      jobs: { queued: 1, assigned: 2, startedTotal: 7, completedTotal: 5 },
+    }),
+  ];
   registerSetMetrics(registry, async () => statuses);
   await registry.metrics();
   const scraped = await registry.metrics();
-  for (const [name, type, value] of [['assigned_jobs', 'gauge', 3], ['desired_runners', 'gauge', 3], ['paused', 'gauge', 0], ['started_jobs_total', 'counter', 7], ['completed_jobs_total', 'counter', 5]]) {
-    expect(scraped).toContain(`# TYPE holdfast_set_${name} ${type}\nholdfast_set_${name}{set="linux",scope="acme"} ${value}\n`);
+  for (const [name, type, value] of [
+    ['assigned_jobs', 'gauge', 3],
+    ['desired_runners', 'gauge', 3],
+    ['paused', 'gauge', 0],
+    ['started_jobs_total', 'counter', 7],
+    ['completed_jobs_total', 'counter', 5],
+  ]) {
+    expect(scraped).toContain(
+      `# TYPE holdfast_set_${name} ${type}\nholdfast_set_${name}{set="linux",scope="acme"} ${value}\n`,
+    );
   }
   statuses = [];
   expect(await registry.metrics()).not.toContain('linux');

@@ -2,16 +2,25 @@ import { createHmac } from 'node:crypto';
 import { expect, test } from '@jest/globals';
 import { isSigned } from '../../../worker/demand/signature.ts';
 
-const sign = (secret: string, body: Buffer): string => `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`;
+const sign = (secret: string, body: Buffer): string =>
+  `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`;
 
 // https://docs.github.com/webhooks/using-webhooks/validating-webhook-deliveries#testing-the-webhook-payload-validation
 test("GitHub's own example", () => {
-  expect(isSigned(Buffer.from('Hello, World!'), 'sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17', ["It's a Secret to Everybody"])).toBe(true);
+  expect(
+    isSigned(
+      Buffer.from('Hello, World!'),
+      'sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17',
+      ["It's a Secret to Everybody"],
+    ),
+  ).toBe(true);
 });
 
 test('any of the secrets will do, and no other', () => {
   const body = Buffer.from('{}');
-  expect(['new', 'old', 'other'].map((secret) => isSigned(body, sign(secret, body), ['new', 'old']))).toEqual([true, true, false]);
+  expect(
+    ['new', 'old', 'other'].map((secret) => isSigned(body, sign(secret, body), ['new', 'old'])),
+  ).toEqual([true, true, false]);
   expect(isSigned(body, sign('new', body).slice(0, -1), ['new'])).toBe(false);
   expect(isSigned(body, sign('new', body), [])).toBe(false);
 });

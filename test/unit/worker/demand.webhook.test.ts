@@ -22,22 +22,37 @@ describe('repeated deliveries', () => {
       signals++;
       await accept();
     };
-    const client = { withDeadline: async (_deadline: number, run: () => Promise<unknown>) => await run(), workflow: { getHandle: () => ({ signal }) } };
+    const client = {
+      withDeadline: async (_deadline: number, run: () => Promise<unknown>) => await run(),
+      workflow: { getHandle: () => ({ signal }) },
+    };
     const sets = { choose: async () => ({ chosen: 'set-linux', running: new Set(['set-linux']) }) };
     server = fastify();
-    await registerWebhook(server, { client: () => client as unknown as Client, secrets: () => [SECRET], taskQueue: 'holdfast', sets: sets as unknown as CoveringSets, logger: quiet, onDelivery: (outcome) => outcomes.push(outcome) });
+    await registerWebhook(server, {
+      client: () => client as unknown as Client,
+      secrets: () => [SECRET],
+      taskQueue: 'holdfast',
+      sets: sets as unknown as CoveringSets,
+      logger: quiet,
+      onDelivery: (outcome) => outcomes.push(outcome),
+    });
   });
   afterEach(async () => await server.close());
 
   async function deliver(id: string, event = 'workflow_job'): Promise<number> {
-    const payload = JSON.stringify({ action: 'queued', workflow_job: { id: 1, labels: ['linux'] }, repository: { full_name: 'acme/app' } });
+    const payload = JSON.stringify({
+      action: 'queued',
+      workflow_job: { id: 1, labels: ['linux'] },
+      repository: { full_name: 'acme/app' },
+    });
     const headers = {
       'content-type': 'application/json',
       'x-github-event': event,
       'x-hub-signature-256': `sha256=${createHmac('sha256', SECRET).update(payload).digest('hex')}`,
       'x-github-delivery': id,
     };
-    return (await server.inject({ method: 'POST', url: WEBHOOK_PATH, payload, headers })).statusCode;
+    return (await server.inject({ method: 'POST', url: WEBHOOK_PATH, payload, headers }))
+      .statusCode;
   }
 
   test('are passed on once', async () => {
@@ -53,8 +68,18 @@ describe('repeated deliveries', () => {
   });
 
   test.each([
-    ['accepted', (sent: PromiseWithResolvers<void>) => sent.resolve(), 202, ['ping', 'accepted', 'repeated']],
-    ['failed', (sent: PromiseWithResolvers<void>) => sent.reject(new Error('down')), 503, ['ping', 'temporal_unavailable', 'temporal_unavailable']],
+    [
+      'accepted',
+      (sent: PromiseWithResolvers<void>) => sent.resolve(),
+      202,
+      ['ping', 'accepted', 'repeated'],
+    ],
+    [
+      'failed',
+      (sent: PromiseWithResolvers<void>) => sent.reject(new Error('down')),
+      503,
+      ['ping', 'temporal_unavailable', 'temporal_unavailable'],
+    ],
   ])('share the fate of the one under way, which is %s', async (_what, end, status, expected) => {
     const sent = Promise.withResolvers<void>();
     accept = async () => await sent.promise;

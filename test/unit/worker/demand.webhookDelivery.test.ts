@@ -3,44 +3,88 @@ import { describe, expect, test } from '@jest/globals';
 import { readDelivery as read } from '../../../worker/demand/webhookDelivery.ts';
 
 /** GitHub's own examples. */
-const examples = createRequire(import.meta.url)('@octokit/webhooks-examples') as { name: string; examples: Record<string, unknown>[] }[];
+const examples = createRequire(import.meta.url)('@octokit/webhooks-examples') as {
+  name: string;
+  examples: Record<string, unknown>[];
+}[];
 const workflowJobs = examples.find(({ name }) => name === 'workflow_job')?.examples ?? [];
 
 const NOW = Date.parse('2026-03-01T12:00:00Z');
 const QUEUED = '2026-03-01T11:00:00Z';
 const STARTED = '2026-03-01T11:00:05Z';
 const COMPLETED = '2026-03-01T11:01:05Z';
-const readDelivery = (event: string, body: unknown): ReturnType<typeof read> => read(event, body, NOW);
+const readDelivery = (event: string, body: unknown): ReturnType<typeof read> =>
+  read(event, body, NOW);
 const body = (fields: object, action = 'in_progress'): object => ({
   action,
-  workflow_job: { id: 7, run_attempt: 2, labels: ['self-hosted', 'x64'], runner_name: 'acme-1', runner_id: 3, name: 'build', created_at: QUEUED, started_at: STARTED, completed_at: null, ...fields },
+  workflow_job: {
+    id: 7,
+    run_attempt: 2,
+    labels: ['self-hosted', 'x64'],
+    runner_name: 'acme-1',
+    runner_id: 3,
+    name: 'build',
+    created_at: QUEUED,
+    started_at: STARTED,
+    completed_at: null,
+    ...fields,
+  },
   repository: { full_name: 'acme/app' },
 });
 
 describe('reading a delivery', () => {
   test("GitHub's own examples are read, whatever their action", () => {
     expect(workflowJobs.length).toBeGreaterThan(3);
-    const readDelivery = (event: string, example: unknown): ReturnType<typeof read> => read(event, example, Date.parse('2021-06-16T00:00:00Z'));
-    const kinds = workflowJobs.map((example) => [example['action'], readDelivery('workflow_job', example).kind]);
+    const readDelivery = (event: string, example: unknown): ReturnType<typeof read> =>
+      read(event, example, Date.parse('2021-06-16T00:00:00Z'));
+    const kinds = workflowJobs.map((example) => [
+      example['action'],
+      readDelivery('workflow_job', example).kind,
+    ]);
     expect(kinds).toContainEqual(['queued', 'job']);
     expect(kinds).toContainEqual(['completed', 'job']);
     expect(kinds.map(([, kind]) => kind)).not.toContain('malformed');
   });
 
   test.each(['queued', 'in_progress', 'completed'])('action %s is news of a job', (action) => {
-    expect(readDelivery('workflow_job', body({}, action))).toMatchObject({ kind: 'job', news: { event: { action }, runner: { event: { action } } } });
+    expect(readDelivery('workflow_job', body({}, action))).toMatchObject({
+      kind: 'job',
+      news: { event: { action }, runner: { event: { action } } },
+    });
   });
 
   test.each(['waiting', 'something_new'])('action %s is ignored', (action) => {
-    expect(readDelivery('workflow_job', body({}, action))).toEqual({ kind: 'ignored', why: 'other_action' });
+    expect(readDelivery('workflow_job', body({}, action))).toEqual({
+      kind: 'ignored',
+      why: 'other_action',
+    });
   });
 
   test('passes on what the contracts name, and nothing else', () => {
     expect(readDelivery('workflow_job', body({ steps: [{}], extra: 'x' }))).toEqual({
       kind: 'job',
       news: {
-        event: { action: 'in_progress', jobId: 7, runAttempt: 2, repository: 'acme/app', labels: ['self-hosted', 'x64'], at: Date.parse(STARTED), runnerName: 'acme-1' },
-        runner: { name: 'acme-1', event: { action: 'in_progress', jobId: 7, runAttempt: 2, at: Date.parse(STARTED), runnerId: 3, runnerName: 'acme-1', jobName: 'build' } },
+        event: {
+          action: 'in_progress',
+          jobId: 7,
+          runAttempt: 2,
+          repository: 'acme/app',
+          labels: ['self-hosted', 'x64'],
+          at: Date.parse(STARTED),
+          runnerName: 'acme-1',
+        },
+        runner: {
+          name: 'acme-1',
+          event: {
+            action: 'in_progress',
+            jobId: 7,
+            runAttempt: 2,
+            at: Date.parse(STARTED),
+            runnerId: 3,
+            runnerName: 'acme-1',
+            jobName: 'build',
+          },
+        },
         startupMs: 5_000,
       },
     });
@@ -54,7 +98,9 @@ describe('reading a delivery', () => {
     ['completed', { completed_at: '1970-01-01T00:00:00Z' }, '2026-03-01T12:00:00Z'],
     ['queued', { created_at: 'yesterday' }, '2026-03-01T12:00:00Z'],
   ])('%s %j happened at %s', (action, fields, at) => {
-    expect(readDelivery('workflow_job', body(fields, action))).toMatchObject({ news: { event: { at: Date.parse(at) } } });
+    expect(readDelivery('workflow_job', body(fields, action))).toMatchObject({
+      news: { event: { at: Date.parse(at) } },
+    });
   });
 
   const DAYS = 24 * 3_600_000;
@@ -62,11 +108,36 @@ describe('reading a delivery', () => {
   test.each<[string, object, object, string]>([
     ['four days', { created_at: ago(4 * DAYS), started_at: null }, {}, 'job'],
     ['a second more', { created_at: ago(4 * DAYS + 1_000), started_at: null }, {}, 'stale'],
-    ['an old job that ended just now', { created_at: ago(20 * DAYS), started_at: ago(5 * DAYS), completed_at: ago(0) }, {}, 'job'],
-    ['an old end', { created_at: ago(20 * DAYS), started_at: ago(6 * DAYS), completed_at: ago(5 * DAYS) }, {}, 'stale'],
-    ['an old job whose environment was approved just now', { created_at: ago(20 * DAYS), started_at: ago(20 * DAYS) }, { deployment: { updated_at: ago(1_000) } }, 'job'],
-    ['one whose environment was approved long ago', { created_at: ago(20 * DAYS), started_at: ago(20 * DAYS) }, { deployment: { updated_at: ago(5 * DAYS) } }, 'stale'],
-    ['a deployment that tells no time', { created_at: ago(20 * DAYS), started_at: null }, { deployment: 7 }, 'stale'],
+    [
+      'an old job that ended just now',
+      { created_at: ago(20 * DAYS), started_at: ago(5 * DAYS), completed_at: ago(0) },
+      {},
+      'job',
+    ],
+    [
+      'an old end',
+      { created_at: ago(20 * DAYS), started_at: ago(6 * DAYS), completed_at: ago(5 * DAYS) },
+      {},
+      'stale',
+    ],
+    [
+      'an old job whose environment was approved just now',
+      { created_at: ago(20 * DAYS), started_at: ago(20 * DAYS) },
+      { deployment: { updated_at: ago(1_000) } },
+      'job',
+    ],
+    [
+      'one whose environment was approved long ago',
+      { created_at: ago(20 * DAYS), started_at: ago(20 * DAYS) },
+      { deployment: { updated_at: ago(5 * DAYS) } },
+      'stale',
+    ],
+    [
+      'a deployment that tells no time',
+      { created_at: ago(20 * DAYS), started_at: null },
+      { deployment: 7 },
+      'stale',
+    ],
     ['no time at all', { created_at: null, started_at: null }, {}, 'job'],
     ['a time to come', { created_at: ago(-DAYS), started_at: null }, {}, 'job'],
   ])('as old as %s', (_what, fields, more, kind) => {
@@ -74,41 +145,92 @@ describe('reading a delivery', () => {
   });
 
   test('a job whose environment had to be approved was queued then', () => {
-    expect(readDelivery('workflow_job', { ...body({ created_at: ago(DAYS) }, 'queued'), deployment: { updated_at: ago(1_000) } })).toMatchObject({ news: { event: { at: NOW - 1_000 } } });
+    expect(
+      readDelivery('workflow_job', {
+        ...body({ created_at: ago(DAYS) }, 'queued'),
+        deployment: { updated_at: ago(1_000) },
+      }),
+    ).toMatchObject({ news: { event: { at: NOW - 1_000 } } });
   });
 
   test('how a job ended, and how long it ran, is passed on', () => {
-    const read = readDelivery('workflow_job', body({ conclusion: 'cancelled', completed_at: COMPLETED }, 'completed'));
-    expect(read).toMatchObject({ news: { event: { conclusion: 'cancelled' }, runner: { event: { conclusion: 'cancelled' } }, executionMs: 60_000 } });
-    expect(readDelivery('workflow_job', body({ conclusion: null }))).not.toHaveProperty('news.event.conclusion');
+    const read = readDelivery(
+      'workflow_job',
+      body({ conclusion: 'cancelled', completed_at: COMPLETED }, 'completed'),
+    );
+    expect(read).toMatchObject({
+      news: {
+        event: { conclusion: 'cancelled' },
+        runner: { event: { conclusion: 'cancelled' } },
+        executionMs: 60_000,
+      },
+    });
+    expect(readDelivery('workflow_job', body({ conclusion: null }))).not.toHaveProperty(
+      'news.event.conclusion',
+    );
   });
 
   test('a job that no runner ran took no time', () => {
-    expect(readDelivery('workflow_job', body({ runner_id: null, runner_name: null, completed_at: COMPLETED }, 'completed'))).not.toHaveProperty('news.executionMs');
-    expect(readDelivery('workflow_job', body({ started_at: '2026-03-01T10:59:59Z' }))).toMatchObject({ news: { startupMs: 0 } });
+    expect(
+      readDelivery(
+        'workflow_job',
+        body({ runner_id: null, runner_name: null, completed_at: COMPLETED }, 'completed'),
+      ),
+    ).not.toHaveProperty('news.executionMs');
+    expect(
+      readDelivery('workflow_job', body({ started_at: '2026-03-01T10:59:59Z' })),
+    ).toMatchObject({ news: { startupMs: 0 } });
   });
 
   test.each([
     ['null', { runner_id: null, name: null }],
     ['0', { runner_id: 0, name: '' }],
   ])('a runner id of %s is none', (_what, fields) => {
-    expect(readDelivery('workflow_job', body(fields))).toMatchObject({ news: { runner: { event: { jobId: 7, runnerName: 'acme-1' } } } });
-    expect(readDelivery('workflow_job', body(fields))).not.toHaveProperty('news.runner.event.runnerId');
+    expect(readDelivery('workflow_job', body(fields))).toMatchObject({
+      news: { runner: { event: { jobId: 7, runnerName: 'acme-1' } } },
+    });
+    expect(readDelivery('workflow_job', body(fields))).not.toHaveProperty(
+      'news.runner.event.runnerId',
+    );
   });
 
   test('what is absent has a default', () => {
-    expect(readDelivery('workflow_job', body({ run_attempt: undefined, labels: null, runner_name: '' }, 'queued'))).toEqual({
+    expect(
+      readDelivery(
+        'workflow_job',
+        body({ run_attempt: undefined, labels: null, runner_name: '' }, 'queued'),
+      ),
+    ).toEqual({
       kind: 'job',
-      news: { event: { action: 'queued', jobId: 7, runAttempt: 1, repository: 'acme/app', labels: [], at: Date.parse(QUEUED) } },
+      news: {
+        event: {
+          action: 'queued',
+          jobId: 7,
+          runAttempt: 1,
+          repository: 'acme/app',
+          labels: [],
+          at: Date.parse(QUEUED),
+        },
+      },
     });
   });
 
   test('long texts are cut', () => {
     const long = 'x'.repeat(5_000);
-    expect(readDelivery('workflow_job', { ...body({ name: long, conclusion: long, runner_name: long }), enterprise: { slug: long } })).toMatchObject({
-      news: { enterprise: 'x'.repeat(100), event: { conclusion: 'x'.repeat(40), runnerName: 'x'.repeat(100) } },
+    expect(
+      readDelivery('workflow_job', {
+        ...body({ name: long, conclusion: long, runner_name: long }),
+        enterprise: { slug: long },
+      }),
+    ).toMatchObject({
+      news: {
+        enterprise: 'x'.repeat(100),
+        event: { conclusion: 'x'.repeat(40), runnerName: 'x'.repeat(100) },
+      },
     });
-    expect(readDelivery('workflow_job', body({ name: long }))).toMatchObject({ news: { runner: { event: { jobName: 'x'.repeat(200) } } } });
+    expect(readDelivery('workflow_job', body({ name: long }))).toMatchObject({
+      news: { runner: { event: { jobName: 'x'.repeat(200) } } },
+    });
   });
 
   test.each([

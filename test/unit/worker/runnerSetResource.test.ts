@@ -3,46 +3,174 @@ import { describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import type { RunnerSetStatus } from '../../../core/contract/index.ts';
 import { MAX_RUNNERS, setSchema } from '../../../core/input/runnerSet.ts';
-import { FAILED_RETRY_MS, nextStep, type Facts, type SetFacts } from '../../../worker/resources/nextStep.ts';
-import { RUNNER_SETS, statusOf, statusPatch, type RunnerSetResource } from '../../../worker/resources/runnerSetResource.ts';
+import {
+  FAILED_RETRY_MS,
+  nextStep,
+  type Facts,
+  type SetFacts,
+} from '../../../worker/resources/nextStep.ts';
+import {
+  RUNNER_SETS,
+  statusOf,
+  statusPatch,
+  type RunnerSetResource,
+} from '../../../worker/resources/runnerSetResource.ts';
 
 const running = { is: 'running', owner: 'this', ending: false, differs: false } as const;
-const ended = { is: 'ended', mine: true, how: 'the set failed: no credential', failed: true, agoMs: 1_000 } as const;
+const ended = {
+  is: 'ended',
+  mine: true,
+  how: 'the set failed: no credential',
+  failed: true,
+  agoMs: 1_000,
+} as const;
 const fresh = { name: 'linux', observed: false };
 const observed = { name: 'linux', observed: true };
 
 describe('the next step', () => {
   test.each<[string, Facts['resource'], SetFacts, string, string]>([
     ['no resource, no set', undefined, { is: 'absent' }, 'nothing', 'Deleted'],
-    ['no resource: its set is drained', undefined, { ...running, owner: 'earlier' }, 'end', 'Deleted'],
-    ['no resource: once', undefined, { ...running, owner: 'earlier', ending: true }, 'nothing', 'Deleted'],
-    ["no resource: another's set stays", undefined, { ...running, owner: 'other' }, 'nothing', 'Deleted'],
-    ['no resource: one that has ended stays so', undefined, { ...ended, mine: false }, 'nothing', 'Deleted'],
+    [
+      'no resource: its set is drained',
+      undefined,
+      { ...running, owner: 'earlier' },
+      'end',
+      'Deleted',
+    ],
+    [
+      'no resource: once',
+      undefined,
+      { ...running, owner: 'earlier', ending: true },
+      'nothing',
+      'Deleted',
+    ],
+    [
+      "no resource: another's set stays",
+      undefined,
+      { ...running, owner: 'other' },
+      'nothing',
+      'Deleted',
+    ],
+    [
+      'no resource: one that has ended stays so',
+      undefined,
+      { ...ended, mine: false },
+      'nothing',
+      'Deleted',
+    ],
     ['a new resource', fresh, { is: 'absent' }, 'start', 'Starting'],
-    ['a new resource, and a set of long ago', fresh, { ...ended, mine: false }, 'start', 'Starting'],
-    ['an invalid one', { ...fresh, invalid: 'spec.max: is missing' }, { is: 'absent' }, 'nothing', 'InvalidSpec'],
-    ['a change that is invalid: the set stays as it is', { ...fresh, invalid: 'spec.max: is missing' }, { ...running, differs: true }, 'nothing', 'InvalidSpec'],
+    [
+      'a new resource, and a set of long ago',
+      fresh,
+      { ...ended, mine: false },
+      'start',
+      'Starting',
+    ],
+    [
+      'an invalid one',
+      { ...fresh, invalid: 'spec.max: is missing' },
+      { is: 'absent' },
+      'nothing',
+      'InvalidSpec',
+    ],
+    [
+      'a change that is invalid: the set stays as it is',
+      { ...fresh, invalid: 'spec.max: is missing' },
+      { ...running, differs: true },
+      'nothing',
+      'InvalidSpec',
+    ],
     ['the set is as the spec says', observed, running, 'nothing', 'Applied'],
     ['the spec differs', fresh, { ...running, differs: true }, 'apply', 'Applying'],
-    ['the set was changed by a command', observed, { ...running, differs: true }, 'apply', 'Applying'],
+    [
+      'the set was changed by a command',
+      observed,
+      { ...running, differs: true },
+      'apply',
+      'Applying',
+    ],
     ['no worker answers', observed, { ...running, differs: undefined }, 'nothing', 'NoAnswer'],
     ['the set was told to end', observed, { ...running, ending: true }, 'nothing', 'Ending'],
-    ['a set that people have started', fresh, { ...running, owner: 'other' }, 'nothing', 'NameTaken'],
-    ['a set on another task queue', fresh, { ...running, owner: 'other', elsewhere: 'more' }, 'nothing', 'NameTaken'],
-    ["an invalid one whose name is somebody else's", { ...fresh, invalid: 'spec.max: is missing' }, { ...running, owner: 'other' }, 'nothing', 'NameTaken'],
-    ['deleted and made again: the earlier set first', fresh, { ...running, owner: 'earlier' }, 'end', 'EarlierEnding'],
-    ['deleted and made again: until it has ended', fresh, { ...running, owner: 'earlier', ending: true }, 'nothing', 'EarlierEnding'],
+    [
+      'a set that people have started',
+      fresh,
+      { ...running, owner: 'other' },
+      'nothing',
+      'NameTaken',
+    ],
+    [
+      'a set on another task queue',
+      fresh,
+      { ...running, owner: 'other', elsewhere: 'more' },
+      'nothing',
+      'NameTaken',
+    ],
+    [
+      "an invalid one whose name is somebody else's",
+      { ...fresh, invalid: 'spec.max: is missing' },
+      { ...running, owner: 'other' },
+      'nothing',
+      'NameTaken',
+    ],
+    [
+      'deleted and made again: the earlier set first',
+      fresh,
+      { ...running, owner: 'earlier' },
+      'end',
+      'EarlierEnding',
+    ],
+    [
+      'deleted and made again: until it has ended',
+      fresh,
+      { ...running, owner: 'earlier', ending: true },
+      'nothing',
+      'EarlierEnding',
+    ],
     ['the set has failed', observed, ended, 'nothing', 'Failed'],
-    ['the set has failed a while ago', observed, { ...ended, agoMs: FAILED_RETRY_MS }, 'start', 'Starting'],
+    [
+      'the set has failed a while ago',
+      observed,
+      { ...ended, agoMs: FAILED_RETRY_MS },
+      'start',
+      'Starting',
+    ],
     ['the set has failed, and the spec has changed', fresh, ended, 'start', 'Starting'],
     ['somebody ended the set', observed, { ...ended, failed: false }, 'nothing', 'Ended'],
-    ['somebody ended the set, long ago', observed, { ...ended, failed: false, agoMs: 10 * FAILED_RETRY_MS }, 'nothing', 'Ended'],
-    ['somebody ended the set, and Temporal has forgotten it', { ...observed, saidEnded: true }, { is: 'absent' }, 'nothing', 'Ended'],
-    ['somebody ended the set, and the spec has changed since Temporal forgot it', { ...fresh, saidEnded: true }, { is: 'absent' }, 'start', 'Starting'],
-    ['somebody ended the set, and the spec has changed', fresh, { ...ended, failed: false }, 'start', 'Starting'],
+    [
+      'somebody ended the set, long ago',
+      observed,
+      { ...ended, failed: false, agoMs: 10 * FAILED_RETRY_MS },
+      'nothing',
+      'Ended',
+    ],
+    [
+      'somebody ended the set, and Temporal has forgotten it',
+      { ...observed, saidEnded: true },
+      { is: 'absent' },
+      'nothing',
+      'Ended',
+    ],
+    [
+      'somebody ended the set, and the spec has changed since Temporal forgot it',
+      { ...fresh, saidEnded: true },
+      { is: 'absent' },
+      'start',
+      'Starting',
+    ],
+    [
+      'somebody ended the set, and the spec has changed',
+      fresh,
+      { ...ended, failed: false },
+      'start',
+      'Starting',
+    ],
   ])('%s', (_what, resource, set, step, reason) => {
     const next = nextStep({ resource, set });
-    expect({ do: next.do, reason: next.say.reason, ready: next.say.ready }).toEqual({ do: step, reason, ready: reason === 'Applied' });
+    expect({ do: next.do, reason: next.say.reason, ready: next.say.ready }).toEqual({
+      do: step,
+      reason,
+      ready: reason === 'Applied',
+    });
     expect(next.say.message).not.toBe('');
   });
 });
@@ -53,7 +181,11 @@ const status = (state: Partial<RunnerSetStatus> = {}): RunnerSetStatus => ({
   jobs: { queued: 1, assigned: 2, startedTotal: 9, completedTotal: 7 },
   ...state,
 }); // prettier-ignore
-const resource = (more: Partial<RunnerSetResource> = {}): RunnerSetResource => ({ metadata: { name: 'linux', uid: 'u', generation: 4 }, spec: { replicas: 3, template: {} }, ...more });
+const resource = (more: Partial<RunnerSetResource> = {}): RunnerSetResource => ({
+  metadata: { name: 'linux', uid: 'u', generation: 4 },
+  spec: { replicas: 3, template: {} },
+  ...more,
+});
 const applied = { ready: true, reason: 'Applied', message: 'so' };
 
 describe('the status', () => {
@@ -67,20 +199,53 @@ describe('the status', () => {
 
   test('keeps the numbers of a set that does not answer, and the time since which it is as it is', () => {
     const before = statusOf(resource(), applied, status(), 0);
-    const after = statusOf(resource({ status: before }), { ...applied, reason: 'Other' }, undefined, 5_000);
-    expect(after).toMatchObject({ replicas: 5, conditions: [{ status: 'True', reason: 'Other', lastTransitionTime: '1970-01-01T00:00:00Z' }] });
-    expect(statusOf(resource({ status: before }), { ...applied, ready: false }, undefined, 5_000)).toMatchObject({ conditions: [{ status: 'False', lastTransitionTime: '1970-01-01T00:00:05Z' }] });
+    const after = statusOf(
+      resource({ status: before }),
+      { ...applied, reason: 'Other' },
+      undefined,
+      5_000,
+    );
+    expect(after).toMatchObject({
+      replicas: 5,
+      conditions: [{ status: 'True', reason: 'Other', lastTransitionTime: '1970-01-01T00:00:00Z' }],
+    });
+    expect(
+      statusOf(resource({ status: before }), { ...applied, ready: false }, undefined, 5_000),
+    ).toMatchObject({
+      conditions: [{ status: 'False', lastTransitionTime: '1970-01-01T00:00:05Z' }],
+    });
   });
 
   test('is not about a change that comes while the set ends: that is for the set after it', () => {
     const before = { ...statusOf(resource(), applied, status(), 0), observedGeneration: 3 };
-    expect(statusOf(resource({ status: before }), { ready: false, reason: 'Ending', message: 'x' }, undefined, 0).observedGeneration).toBe(3);
-    expect(statusOf(resource({ status: before }), { ready: false, reason: 'Ended', message: 'x' }, undefined, 0).observedGeneration).toBe(4);
+    expect(
+      statusOf(
+        resource({ status: before }),
+        { ready: false, reason: 'Ending', message: 'x' },
+        undefined,
+        0,
+      ).observedGeneration,
+    ).toBe(3);
+    expect(
+      statusOf(
+        resource({ status: before }),
+        { ready: false, reason: 'Ended', message: 'x' },
+        undefined,
+        0,
+      ).observedGeneration,
+    ).toBe(4);
   });
 
   test('is written only where it differs, and what has gone is taken away', () => {
     const before = statusOf(resource(), applied, status({ paused: 'x' }), 0);
-    const reordered = JSON.parse(JSON.stringify({ ...before, conditions: before.conditions?.map((each) => Object.fromEntries(Object.entries(each).toReversed())) })) as typeof before;
+    const reordered = JSON.parse(
+      JSON.stringify({
+        ...before,
+        conditions: before.conditions?.map((each) =>
+          Object.fromEntries(Object.entries(each).toReversed()),
+        ),
+      }),
+    ) as typeof before;
     expect(statusPatch(reordered, before)).toBeUndefined();
     expect(statusPatch(undefined, before)).toEqual(before);
     const now = statusOf(resource({ status: before }), applied, status(), 0);
@@ -96,16 +261,38 @@ interface Schema {
 }
 
 test('the definition has the fields of a set, and its bounds', () => {
-  const text = readFileSync(new URL('../../../deploy/chart/crds/runnersets.holdfast.dev.yaml', import.meta.url), 'utf8');
-  const { metadata, spec } = parse(text) as { metadata: { name: string }; spec: { group: string; names: { plural: string; listKind: string }; versions: { name: string; schema: { openAPIV3Schema: Schema } }[] } };
+  const text = readFileSync(
+    new URL('../../../deploy/chart/crds/runnersets.holdfast.dev.yaml', import.meta.url),
+    'utf8',
+  );
+  const { metadata, spec } = parse(text) as {
+    metadata: { name: string };
+    spec: {
+      group: string;
+      names: { plural: string; listKind: string };
+      versions: { name: string; schema: { openAPIV3Schema: Schema } }[];
+    };
+  };
   const [version] = spec.versions;
-  expect({ group: spec.group, version: version?.name, plural: spec.names.plural, listKind: spec.names.listKind }).toEqual(RUNNER_SETS);
+  expect({
+    group: spec.group,
+    version: version?.name,
+    plural: spec.names.plural,
+    listKind: spec.names.listKind,
+  }).toEqual(RUNNER_SETS);
   expect(metadata.name).toBe(`${RUNNER_SETS.plural}.${RUNNER_SETS.group}`);
   const { spec: fields, status: told } = version!.schema.openAPIV3Schema.properties;
-  expect(Object.keys(fields!.properties).toSorted()).toEqual(Object.keys(setSchema.shape).filter((name) => name !== 'name').toSorted());
+  expect(Object.keys(fields!.properties).toSorted()).toEqual(
+    Object.keys(setSchema.shape)
+      .filter((name) => name !== 'name')
+      .toSorted(),
+  );
   const schedule = setSchema.shape.schedules.unwrap().element;
-  expect(Object.keys(fields!.properties['schedules']!.items!.properties).toSorted()).toEqual(Object.keys(schedule.shape).toSorted());
-  for (const name of ['replicas', 'minIdle', 'max', 'warm']) expect(fields!.properties[name]?.maximum).toBe(MAX_RUNNERS);
+  expect(Object.keys(fields!.properties['schedules']!.items!.properties).toSorted()).toEqual(
+    Object.keys(schedule.shape).toSorted(),
+  );
+  for (const name of ['replicas', 'minIdle', 'max', 'warm'])
+    expect(fields!.properties[name]?.maximum).toBe(MAX_RUNNERS);
   // The API server drops what the definition does not name.
   const whole = statusOf(resource(), applied, status({ paused: 'x', waitsFor: 'y' }), 0);
   expect(Object.keys(told!.properties).toSorted()).toEqual(Object.keys(whole).toSorted());

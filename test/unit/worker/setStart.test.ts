@@ -4,8 +4,16 @@ import { parseRunnerSetInput } from '../../../core/input/runnerSet.ts';
 import { setStartOptions } from '../../../worker/setStart.ts';
 
 test('a set is started before all runners, with what it covers, and time enough to be read anew', () => {
-  const input: RunnerSetInput = { name: 'linux', replicas: 1, template: { repository: 'acme/app', labels: ['linux'] } };
-  const parsed = parseRunnerSetInput(input, { hash: () => '', checkSchedule: () => undefined, policy: 'elsewhere' });
+  const input: RunnerSetInput = {
+    name: 'linux',
+    replicas: 1,
+    template: { repository: 'acme/app', labels: ['linux'] },
+  };
+  const parsed = parseRunnerSetInput(input, {
+    hash: () => '',
+    checkSchedule: () => undefined,
+    policy: 'elsewhere',
+  });
   if (!parsed.ok) throw new Error('the input is refused');
   expect(setStartOptions(input, parsed.spec, 'ours')).toMatchObject({
     workflowId: 'set-linux',

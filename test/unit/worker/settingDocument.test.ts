@@ -16,19 +16,40 @@ const file = (text: string): string => {
 
 function read(set: Record<string, string>): { policy: object; problems: string[] } {
   const problems: ConfigProblem[] = [];
-  return { policy: readDocument(set, { inline: 'HOLDFAST_TIMEOUTS', file: 'HOLDFAST_TIMEOUTS_FILE' }, timeoutPolicySchema, problems) ?? {}, problems: problems.map(({ setting, message }) => `${setting}: ${message}`) };
+  return {
+    policy:
+      readDocument(
+        set,
+        { inline: 'HOLDFAST_TIMEOUTS', file: 'HOLDFAST_TIMEOUTS_FILE' },
+        timeoutPolicySchema,
+        problems,
+      ) ?? {},
+    problems: problems.map(({ setting, message }) => `${setting}: ${message}`),
+  };
 }
 
 const POLICY = {
   default: { jobTimeout: '6h', jobTimeoutCap: '12h' },
-  scopes: { acme: { podUnscheduled: '1m', podPending: '2m', registration: '3m' }, 'acme/web': { signalTimeout: '10s' }, 'enterprises/big': { cleanupTimeout: '5s' } },
+  scopes: {
+    acme: { podUnscheduled: '1m', podPending: '2m', registration: '3m' },
+    'acme/web': { signalTimeout: '10s' },
+    'enterprises/big': { cleanupTimeout: '5s' },
+  },
 };
 
 test.each([
   ['nothing', {}, {}],
   ['the setting', { HOLDFAST_TIMEOUTS: JSON.stringify(POLICY) }, POLICY],
-  ['a file in YAML', { HOLDFAST_TIMEOUTS_FILE: file('default:\n  jobTimeout: 6h\n') }, { default: { jobTimeout: '6h' } }],
-  ['the setting before the file', { HOLDFAST_TIMEOUTS: '{}', HOLDFAST_TIMEOUTS_FILE: '/does/not/exist' }, {}],
+  [
+    'a file in YAML',
+    { HOLDFAST_TIMEOUTS_FILE: file('default:\n  jobTimeout: 6h\n') },
+    { default: { jobTimeout: '6h' } },
+  ],
+  [
+    'the setting before the file',
+    { HOLDFAST_TIMEOUTS: '{}', HOLDFAST_TIMEOUTS_FILE: '/does/not/exist' },
+    {},
+  ],
 ])('%s', (_what, set, policy) => {
   expect(read(set)).toEqual({ policy, problems: [] });
 });
@@ -37,19 +58,36 @@ test.each<[string, string[]]>([
   ['{', ['it is neither YAML nor JSON: check its syntax']],
   ['[]', ['input Invalid input: expected object, received array']],
   ['{"default": {"idle": "1m"}}', ['default.idle is not a known field; check the spelling']],
-  ['{"default": {"jobTimeout": "soon"}, "scopes": {"acme": {"registration": "0s"}}}', ['default.jobTimeout is not a duration; write for example "30s", "10m" or "1h30m"', 'scopes.acme.registration is not a duration; write for example "30s", "10m" or "1h30m"']],
-  ['{"scopes": {"a/b/c": {}}}', ['scopes.a/b/c is no scope: write an organization ("acme"), a repository ("acme/web") or "enterprises/NAME"']],
+  [
+    '{"default": {"jobTimeout": "soon"}, "scopes": {"acme": {"registration": "0s"}}}',
+    [
+      'default.jobTimeout is not a duration; write for example "30s", "10m" or "1h30m"',
+      'scopes.acme.registration is not a duration; write for example "30s", "10m" or "1h30m"',
+    ],
+  ],
+  [
+    '{"scopes": {"a/b/c": {}}}',
+    [
+      'scopes.a/b/c is no scope: write an organization ("acme"), a repository ("acme/web") or "enterprises/NAME"',
+    ],
+  ],
 ])('HOLDFAST_TIMEOUTS=%s is told in full', (value, problems) => {
-  expect(read({ HOLDFAST_TIMEOUTS: value }).problems).toEqual(problems.map((problem) => `HOLDFAST_TIMEOUTS: ${problem}`));
+  expect(read({ HOLDFAST_TIMEOUTS: value }).problems).toEqual(
+    problems.map((problem) => `HOLDFAST_TIMEOUTS: ${problem}`),
+  );
 });
 
 test('names of fields without an end are not repeated whole', () => {
   const long = 'a'.repeat(3_000);
   const told = `HOLDFAST_TIMEOUTS: ${'a'.repeat(253)}… is not a known field; check the spelling`;
   expect(read({ HOLDFAST_TIMEOUTS: JSON.stringify({ [long]: 1 }) }).problems).toEqual([told]);
-  expect(read({ HOLDFAST_TIMEOUTS: JSON.stringify({ scopes: { [long]: { idle: '1m' } } }) }).problems).toEqual([expect.stringMatching(/^HOLDFAST_TIMEOUTS: scopes\.a{253}…/)]);
+  expect(
+    read({ HOLDFAST_TIMEOUTS: JSON.stringify({ scopes: { [long]: { idle: '1m' } } }) }).problems,
+  ).toEqual([expect.stringMatching(/^HOLDFAST_TIMEOUTS: scopes\.a{253}…/)]);
 });
 
 test('a file that is not there', () => {
-  expect(read({ HOLDFAST_TIMEOUTS_FILE: '/does/not/exist' }).problems).toEqual(['HOLDFAST_TIMEOUTS_FILE: cannot read /does/not/exist (ENOENT): check the path and its permissions']);
+  expect(read({ HOLDFAST_TIMEOUTS_FILE: '/does/not/exist' }).problems).toEqual([
+    'HOLDFAST_TIMEOUTS_FILE: cannot read /does/not/exist (ENOENT): check the path and its permissions',
+  ]);
 });

@@ -8,14 +8,32 @@ import { spanSink } from '../../../worker/tracing/spanSink.ts';
 const LIFE = { workflowId: 'runner-a', runId: 'run-1' } as WorkflowInfo;
 
 function ended(spanId: string): EndedSpan {
-  return { name: 'RunWorkflow:runner', traceId: '4bf92f3577b34da6a3ce929d0e0e4736', spanId, parentSpanId: '00f067aa0ba902b7', startMs: 1_000, endMs: 2_500 };
+  return {
+    name: 'RunWorkflow:runner',
+    traceId: '4bf92f3577b34da6a3ce929d0e0e4736',
+    spanId,
+    parentSpanId: '00f067aa0ba902b7',
+    startMs: 1_000,
+    endMs: 2_500,
+  };
 }
 
 function sink(): { readonly end: (spanId: string) => void; readonly taken: () => string[] } {
   const spans: ReadableSpan[] = [];
-  const target = { resource: Resource.empty(), spanProcessor: { onStart: () => undefined, onEnd: (span: ReadableSpan) => void spans.push(span), shutdown: async () => undefined, forceFlush: async () => undefined } };
+  const target = {
+    resource: Resource.empty(),
+    spanProcessor: {
+      onStart: () => undefined,
+      onEnd: (span: ReadableSpan) => void spans.push(span),
+      shutdown: async () => undefined,
+      forceFlush: async () => undefined,
+    },
+  };
   const { holdfastSpans } = spanSink(target);
-  return { end: (spanId) => void holdfastSpans.ended.fn(LIFE, ended(spanId)), taken: () => spans.map((span) => span.spanContext().spanId) };
+  return {
+    end: (spanId) => void holdfastSpans.ended.fn(LIFE, ended(spanId)),
+    taken: () => spans.map((span) => span.spanContext().spanId),
+  };
 }
 
 test('a span that a task done again brings a second time is taken once', () => {

@@ -5,8 +5,16 @@ test('a log line of each kind a minute, with how many were left out', () => {
   let now = 0;
   const lines: string[] = [];
   const log = new SparseLog(60_000, () => now);
-  const line = (kind: string): void => log.line(kind, (leftOut) => lines.push(`${kind} ${leftOut}`));
-  for (const [at, kind] of [[0, 'a'], [1, 'a'], [2, 'b'], [59_999, 'a'], [60_000, 'a'], [120_000, 'a']] as const) {
+  const line = (kind: string): void =>
+    log.line(kind, (leftOut) => lines.push(`${kind} ${leftOut}`));
+  for (const [at, kind] of [
+    [0, 'a'],
+    [1, 'a'],
+    [2, 'b'],
+    [59_999, 'a'],
+    [60_000, 'a'],
+    [120_000, 'a'],
+  ] as const) {
     now = at;
     line(kind);
   }

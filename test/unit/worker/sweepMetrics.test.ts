@@ -11,12 +11,30 @@ const report = (more: Partial<SweepReport>): SweepReport => ({
 test('counts sweeps by how they went, findings by kind, and what was left alone by reason', async () => {
   const registry = new Registry();
   const swept = createSweepMetrics(registry);
-  swept(report({ counts: { ...report({}).counts, 'orphaned pod': { found: 3, marked: 1, repaired: 1, failed: 1 } }, skipped: { 'mid-flight': 2, held: 1 } }));
-  swept(report({ counts: { ...report({}).counts, 'orphaned pod': { found: 1, marked: 0, repaired: 1, failed: 0 } }, skipped: { held: 1 } }));
+  swept(
+    report({
+      counts: {
+        ...report({}).counts,
+        'orphaned pod': { found: 3, marked: 1, repaired: 1, failed: 1 },
+      },
+      skipped: { 'mid-flight': 2, held: 1 },
+    }),
+  );
+  swept(
+    report({
+      counts: {
+        ...report({}).counts,
+        'orphaned pod': { found: 1, marked: 0, repaired: 1, failed: 0 },
+      },
+      skipped: { held: 1 },
+    }),
+  );
   swept(report({ dryRun: true }));
   swept(report({ dryRun: true, stopped: 'too many' }));
   swept(report({ stopped: 'too many', incomplete: [{ list: 'pods', why: 'x' }] }));
-  const lines = (await registry.metrics()).split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  const lines = (await registry.metrics())
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('#'));
   expect(lines.sort()).toEqual([
     'holdfast_sweep_items_total{kind="orphaned_pod",done="failed"} 1',
     'holdfast_sweep_items_total{kind="orphaned_pod",done="found"} 4',

@@ -16,27 +16,62 @@ describe('traces are exported', () => {
     [{}, false],
     [ENDPOINT, true],
     [{ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'https://collector/v1/traces' }, true],
-    [{ ...ENDPOINT, OTEL_TRACES_EXPORTER: 'otlp', OTEL_EXPORTER_OTLP_PROTOCOL: 'http/protobuf' }, true],
-    [{ ...ENDPOINT, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc', OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'http/protobuf' }, true],
+    [
+      { ...ENDPOINT, OTEL_TRACES_EXPORTER: 'otlp', OTEL_EXPORTER_OTLP_PROTOCOL: 'http/protobuf' },
+      true,
+    ],
+    [
+      {
+        ...ENDPOINT,
+        OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc',
+        OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'http/protobuf',
+      },
+      true,
+    ],
     [{ ...ENDPOINT, OTEL_SDK_DISABLED: 'TRUE' }, false],
     [{ ...ENDPOINT, OTEL_TRACES_EXPORTER: 'none' }, false],
   ])('%j: %s', (env, expected) => expect(wanted(env)).toEqual([expected, []]));
 
   test.each<[Record<string, string>, string]>([
-    [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4318' }, 'OTEL_EXPORTER_OTLP_ENDPOINT: "collector:4318" is no address of a collector: write for example http://otel-collector:4318; no traces are exported'],
-    [{ ...ENDPOINT, OTEL_TRACES_EXPORTER: 'zipkin' }, 'OTEL_TRACES_EXPORTER: "zipkin" is not known here: write otlp, or none; no traces are exported'],
-    [{ ...ENDPOINT, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }, 'OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" is not spoken here: write http/protobuf, and give the collector\'s port for it (4318); no traces are exported'],
-  ])('not with %j, which is said', (env, warning) => expect(wanted(env)).toEqual([false, [warning]]));
+    [
+      { OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4318' },
+      'OTEL_EXPORTER_OTLP_ENDPOINT: "collector:4318" is no address of a collector: write for example http://otel-collector:4318; no traces are exported',
+    ],
+    [
+      { ...ENDPOINT, OTEL_TRACES_EXPORTER: 'zipkin' },
+      'OTEL_TRACES_EXPORTER: "zipkin" is not known here: write otlp, or none; no traces are exported',
+    ],
+    [
+      { ...ENDPOINT, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' },
+      'OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" is not spoken here: write http/protobuf, and give the collector\'s port for it (4318); no traces are exported',
+    ],
+  ])('not with %j, which is said', (env, warning) =>
+    expect(wanted(env)).toEqual([false, [warning]]),
+  );
 });
 
 describe('traceparent', () => {
   const [traceId, spanId] = ['0af7651916cd43dd8448eb211c80319c', 'b7ad6b7169203331'];
 
   test.each([true, false])('is written and read, recorded: %s', (sampled) => {
-    expect(readTraceparent(traceparentOf({ traceId, spanId, sampled }))).toEqual({ traceId, spanId, sampled });
+    expect(readTraceparent(traceparentOf({ traceId, spanId, sampled }))).toEqual({
+      traceId,
+      spanId,
+      sampled,
+    });
   });
 
-  test.each([undefined, 1, '', `00-${traceId}-${spanId}`, `ff-${traceId}-${spanId}-01`, `00-${'0'.repeat(32)}-${spanId}-01`, `00-${traceId}-${'0'.repeat(16)}-01`, `00-${traceId.toUpperCase()}-${spanId}-01`, ` 00-${traceId}-${spanId}-01`])('%j is none', (text) => {
+  test.each([
+    undefined,
+    1,
+    '',
+    `00-${traceId}-${spanId}`,
+    `ff-${traceId}-${spanId}-01`,
+    `00-${'0'.repeat(32)}-${spanId}-01`,
+    `00-${traceId}-${'0'.repeat(16)}-01`,
+    `00-${traceId.toUpperCase()}-${spanId}-01`,
+    ` 00-${traceId}-${spanId}-01`,
+  ])('%j is none', (text) => {
     expect(readTraceparent(text)).toBeUndefined();
   });
 });

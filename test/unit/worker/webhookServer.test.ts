@@ -6,11 +6,18 @@ import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import type { CoveringSets } from '../../../worker/demand/coveringSets.ts';
 import { WEBHOOK_PATH } from '../../../worker/demand/webhook.ts';
-import { createWebhookServer, type WebhookServerOptions } from '../../../worker/demand/webhookServer.ts';
+import {
+  createWebhookServer,
+  type WebhookServerOptions,
+} from '../../../worker/demand/webhookServer.ts';
 import { until } from '../../support/until.ts';
 
 const SECRET = 'secret';
-const BODY = JSON.stringify({ action: 'queued', workflow_job: { id: 1, labels: ['linux'] }, repository: { full_name: 'acme/app' } });
+const BODY = JSON.stringify({
+  action: 'queued',
+  workflow_job: { id: 1, labels: ['linux'] },
+  repository: { full_name: 'acme/app' },
+});
 
 describe("the webhook's server", () => {
   let server: FastifyInstance;
@@ -29,9 +36,22 @@ describe("the webhook's server", () => {
 
   async function start(more: Partial<WebhookServerOptions> = {}): Promise<void> {
     const told = outcomes; // of this server: one that was closed may still have something to tell
-    const client = { withDeadline: async (_deadline: number, run: () => Promise<unknown>) => await run(), workflow: { getHandle: () => ({ signal: async () => await accept() }) } };
-    const sets = { choose: async () => ({ chosen: 'set-linux', running: new Set(['set-linux']) }) } as unknown as CoveringSets;
-    server = await createWebhookServer({ client: () => client as unknown as Client, secrets: () => [SECRET], taskQueue: 'holdfast', sets, logger: pino({ level: 'silent' }), onDelivery: (outcome) => told.push(outcome), ...more });
+    const client = {
+      withDeadline: async (_deadline: number, run: () => Promise<unknown>) => await run(),
+      workflow: { getHandle: () => ({ signal: async () => await accept() }) },
+    };
+    const sets = {
+      choose: async () => ({ chosen: 'set-linux', running: new Set(['set-linux']) }),
+    } as unknown as CoveringSets;
+    server = await createWebhookServer({
+      client: () => client as unknown as Client,
+      secrets: () => [SECRET],
+      taskQueue: 'holdfast',
+      sets,
+      logger: pino({ level: 'silent' }),
+      onDelivery: (outcome) => told.push(outcome),
+      ...more,
+    });
     await server.listen({ host: '127.0.0.1', port: 0 });
   }
 
@@ -49,12 +69,29 @@ describe("the webhook's server", () => {
     socket.on('data', (bytes) => (answered += bytes.toString()));
     socket.on('error', () => undefined).on('close', () => (gone = true));
     await until('the connection', () => !socket.connecting);
-    return { answered: () => answered, gone: () => gone, send: (bytes) => void socket.write(bytes) };
+    return {
+      answered: () => answered,
+      gone: () => gone,
+      send: (bytes) => void socket.write(bytes),
+    };
   }
   const signature = `sha256=${createHmac('sha256', SECRET).update(BODY).digest('hex')}`;
-  const head = (more: Readonly<Record<string, string>> = {}, start = `POST ${WEBHOOK_PATH}`): string => {
-    const headers = { host: 'hooks', 'content-type': 'application/json', 'content-length': String(BODY.length), 'x-github-event': 'workflow_job', 'x-github-delivery': 'a', 'x-hub-signature-256': signature, ...more };
-    return `${start} HTTP/1.1\r\n${Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`;
+  const head = (
+    more: Readonly<Record<string, string>> = {},
+    start = `POST ${WEBHOOK_PATH}`,
+  ): string => {
+    const headers = {
+      host: 'hooks',
+      'content-type': 'application/json',
+      'content-length': String(BODY.length),
+      'x-github-event': 'workflow_job',
+      'x-github-delivery': 'a',
+      'x-hub-signature-256': signature,
+      ...more,
+    };
+    return `${start} HTTP/1.1\r\n${Object.entries(headers)
+      .map(([name, value]) => `${name}: ${value}\r\n`)
+      .join('')}\r\n`;
   };
   async function delivered(): Promise<string> {
     const github = await stranger();
@@ -70,13 +107,16 @@ describe("the webhook's server", () => {
     ['no signature', head({ 'x-hub-signature-256': '' }), '401'],
     ['a body of a gigabyte', head({ 'content-length': String(2 ** 30) }), '413'],
     ['a form', head({ 'content-type': 'application/x-www-form-urlencoded' }), '415'],
-  ])('%s is refused before a byte of the body was sent, and its connection closed if the body does not come', async (_what, bytes, status) => {
-    await start();
-    const one = await stranger();
-    one.send(bytes);
-    await until('the refusal', () => one.answered().startsWith(`HTTP/1.1 ${status} `));
-    await until('the end of the connection', () => one.gone() || bytes.startsWith('GET'));
-  });
+  ])(
+    '%s is refused before a byte of the body was sent, and its connection closed if the body does not come',
+    async (_what, bytes, status) => {
+      await start();
+      const one = await stranger();
+      one.send(bytes);
+      await until('the refusal', () => one.answered().startsWith(`HTTP/1.1 ${status} `));
+      await until('the end of the connection', () => one.gone() || bytes.startsWith('GET'));
+    },
+  );
 
   test('whoever comes costs the connection that has kept us waiting longest', async () => {
     await start({ maxConnections: 3 });
@@ -85,9 +125,15 @@ describe("the webhook's server", () => {
     expect(await delivered()).toBe('202');
     await until('the first to go', () => slow[0]?.gone() === true);
     expect(await delivered()).toBe('202');
-    await until('the delivery before, which waits since, to have made room, or the second', () => slow.filter((one) => one.gone()).length === 2);
+    await until(
+      'the delivery before, which waits since, to have made room, or the second',
+      () => slow.filter((one) => one.gone()).length === 2,
+    );
     slow[2]?.send(BODY);
-    await until('the last, which was in time', () => slow[2]?.answered().startsWith('HTTP/1.1 202 ') === true);
+    await until(
+      'the last, which was in time',
+      () => slow[2]?.answered().startsWith('HTTP/1.1 202 ') === true,
+    );
     expect(outcomes.filter((outcome) => outcome === 'incomplete')).toHaveLength(2);
   });
 

@@ -6,7 +6,10 @@ function faults(text: string): string[] {
     return yamlDocuments(text).map(({ value }) => JSON.stringify(value));
   } catch (error) {
     if (!(error instanceof YamlError)) throw error;
-    return [error.message, ...error.faults.map(({ document, message }) => `${document ?? 'all'}: ${message}`)];
+    return [
+      error.message,
+      ...error.faults.map(({ document, message }) => `${document ?? 'all'}: ${message}`),
+    ];
   }
 }
 
@@ -15,16 +18,54 @@ const deep = JSON.parse(`${'[{"a":'.repeat(150)}1${'}]'.repeat(150)}`) as unknow
 
 test.each<[string, string, string[]]>([
   ['documents', 'a: 1\n---\n[b]', ['{"a":1}', '["b"]']],
-  ['a key twice, in any depth', 'a:\n  - {b: 1, c: 2, b: 3}\n', [NO_YAML, '1: Map keys must be unique at line 2, column 18']],
-  ['a key twice in the second of two', 'a: 1\n---\na: 1\n"a": 2\n', [NO_YAML, '2: Map keys must be unique at line 4, column 1']],
+  [
+    'a key twice, in any depth',
+    'a:\n  - {b: 1, c: 2, b: 3}\n',
+    [NO_YAML, '1: Map keys must be unique at line 2, column 18'],
+  ],
+  [
+    'a key twice in the second of two',
+    'a: 1\n---\na: 1\n"a": 2\n',
+    [NO_YAML, '2: Map keys must be unique at line 4, column 1'],
+  ],
   ['keys that only look alike', '1: a\n"1": b\n~: c\n', ['{"1":"b","":"c"}']],
-  ['keys that are no text', 'a: &a [b]\n[c]: d\n*a : e\n', [NO_YAML, '1: Map keys must be text at line 2, column 1', '1: Map keys must be text at line 3, column 1']],
-  ['what several are merged into', 'a: &a {x: 1}\nb: &b {x: 2}\nc:\n  <<: *a\n  x: 3\n', ['{"a":{"x":1},"b":{"x":2},"c":{"x":3}}']],
-  ['no YAML in the second of two', 'a: 1\n---\nb: "\n', [NO_YAML, '2: Missing closing "quote at line 4, column 1']],
-  ['lists and maps in each other, as deep as nobody writes', `a: ${JSON.stringify(deep)}\n`, [NO_YAML, '1: it is nested too deeply at line 1, column 400']],
-  ['lists in lists without a bracket', '- '.repeat(300), [NO_YAML, '1: it is nested too deeply at line 1, column 401']],
+  [
+    'keys that are no text',
+    'a: &a [b]\n[c]: d\n*a : e\n',
+    [
+      NO_YAML,
+      '1: Map keys must be text at line 2, column 1',
+      '1: Map keys must be text at line 3, column 1',
+    ],
+  ],
+  [
+    'what several are merged into',
+    'a: &a {x: 1}\nb: &b {x: 2}\nc:\n  <<: *a\n  x: 3\n',
+    ['{"a":{"x":1},"b":{"x":2},"c":{"x":3}}'],
+  ],
+  [
+    'no YAML in the second of two',
+    'a: 1\n---\nb: "\n',
+    [NO_YAML, '2: Missing closing "quote at line 4, column 1'],
+  ],
+  [
+    'lists and maps in each other, as deep as nobody writes',
+    `a: ${JSON.stringify(deep)}\n`,
+    [NO_YAML, '1: it is nested too deeply at line 1, column 400'],
+  ],
+  [
+    'lists in lists without a bracket',
+    '- '.repeat(300),
+    [NO_YAML, '1: it is nested too deeply at line 1, column 401'],
+  ],
   // A pod of claims nested without an end, 2,000 times.
-  ['one that is too long', JSON.stringify({ template: { volumeClaims: Array.from({ length: 2_000 }, () => ({ name: deep })) } }), ['is 2366 KiB long: write at most 256 KiB into one file']],
+  [
+    'one that is too long',
+    JSON.stringify({
+      template: { volumeClaims: Array.from({ length: 2_000 }, () => ({ name: deep })) },
+    }),
+    ['is 2366 KiB long: write at most 256 KiB into one file'],
+  ],
 ])('%s', (_what, text, expected) => expect(faults(text)).toEqual(expected));
 
 test('one document where one is wanted', () => {

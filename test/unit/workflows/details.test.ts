@@ -36,15 +36,29 @@ test("a runner's", () => {
     `| Cancel | drain ${SHOWN} |`,
     `| Replaced | ${SHOWN} (evicted) |`,
   ]);
-  const ended = runnerDetails(parsed.spec, { ...status, phase: 'Gone' }, { outcome: 'errored', cause: 'evicted', message: HOSTILE }).split('\n');
-  expect(ended.slice(0, 4)).toEqual(['| Runner | Gone |', '|---|---|', '| Outcome | errored/evicted |', `| Message | ${SHOWN} |`]);
+  const ended = runnerDetails(
+    parsed.spec,
+    { ...status, phase: 'Gone' },
+    { outcome: 'errored', cause: 'evicted', message: HOSTILE },
+  ).split('\n');
+  expect(ended.slice(0, 4)).toEqual([
+    '| Runner | Gone |',
+    '|---|---|',
+    '| Outcome | errored/evicted |',
+    `| Message | ${SHOWN} |`,
+  ]);
 });
 
 describe("a set's", () => {
   const template = { organization: 'acme', labels: ['linux', '<b>x</b>', '`|`'] };
 
   test('labels, reasons, and what the CI server says', () => {
-    const state = SetState.begin(setSpec({ replicas: 0, template }), { name: 'linux', replicas: 0, template }, {}, 0);
+    const state = SetState.begin(
+      setSpec({ replicas: 0, template }),
+      { name: 'linux', replicas: 0, template },
+      {},
+      0,
+    );
     state.pause(HOSTILE);
     Object.assign(state.facts, { queueCheckFailure: HOSTILE });
     const lines = setDetails(state, 0).split('\n');

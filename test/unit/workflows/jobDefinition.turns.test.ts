@@ -1,9 +1,24 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { MAX_WAITING, NO_TURNS, ask, begin, end, type Turn, type Turns } from '../../../workflows/jobDefinition/turns.ts';
+import {
+  MAX_WAITING,
+  NO_TURNS,
+  ask,
+  begin,
+  end,
+  type Turn,
+  type Turns,
+} from '../../../workflows/jobDefinition/turns.ts';
 
-const turn = (group: string, atMs = 1, event: 'push' | 'schedule' = 'push'): Turn => ({ group, version: `${group}${atMs}`, atMs, source: { event }, since: 'then' });
-const asked = (...turns: Turn[]): Turns => turns.reduce((all, each) => ask(all, each).turns, NO_TURNS);
+const turn = (group: string, atMs = 1, event: 'push' | 'schedule' = 'push'): Turn => ({
+  group,
+  version: `${group}${atMs}`,
+  atMs,
+  source: { event },
+  since: 'then',
+});
+const asked = (...turns: Turn[]): Turns =>
+  turns.reduce((all, each) => ask(all, each).turns, NO_TURNS);
 const groups = (turns: readonly Turn[]): string[] => turns.map(({ version }) => version);
 
 test('at most so many at once; the others wait, the first come first', () => {
@@ -41,31 +56,54 @@ test('a time of a schedule passes by while the run before it is not over', () =>
 });
 
 test('what waits has an end', () => {
-  const full: Turns = { ...NO_TURNS, waiting: Array.from({ length: MAX_WAITING }, (_, n) => turn(`g${n}`)) };
+  const full: Turns = {
+    ...NO_TURNS,
+    waiting: Array.from({ length: MAX_WAITING }, (_, n) => turn(`g${n}`)),
+  };
   expect(ask(full, turn('more')).leftOut).toContain('1000');
   expect(ask(full, turn('g7', 2)).leftOut).toBeUndefined();
 });
 
 describe('whatever comes', () => {
   test('never more at once than may be, nobody is lost, nobody is overtaken', () => {
-    const event = fc.oneof(fc.record({ kind: fc.constant('ask' as const), group: fc.nat(5) }), fc.record({ kind: fc.constant('end' as const), group: fc.nat(5) }));
-    fc.assert(fc.property(fc.array(event, { maxLength: 60 }), fc.integer({ min: 1, max: 3 }), (events, most) => {
-      let turns = NO_TURNS;
-      let at = 0;
-      for (const { kind, group } of events) {
-        const before = turns.waiting.map((each) => each.group);
-        turns = kind === 'ask' ? ask(turns, turn(`g${group}`, ++at)).turns : end(turns, `g${group}`).turns;
-        const begun = begin(turns, most, 'now');
-        turns = begun.turns;
-        expect(turns.running.length).toBeLessThanOrEqual(most);
-        expect(new Set(turns.running.map((each) => each.group)).size).toBe(turns.running.length);
-        expect(turns.waiting.length === 0 || turns.running.length === most).toBe(true);
-        // Who waited before and waits still is in the same order, and who has begun of them was in front.
-        const still = before.filter((each) => turns.waiting.some((other) => other.group === each));
-        expect(turns.waiting.map((each) => each.group).filter((each) => still.includes(each))).toEqual(still);
-        const begunBefore = before.filter((each) => begun.hand.some((other) => other.group === each));
-        expect(before.slice(0, begunBefore.length)).toEqual(begunBefore);
-      }
-    }));
+    const event = fc.oneof(
+      fc.record({ kind: fc.constant('ask' as const), group: fc.nat(5) }),
+      fc.record({ kind: fc.constant('end' as const), group: fc.nat(5) }),
+    );
+    fc.assert(
+      fc.property(
+        fc.array(event, { maxLength: 60 }),
+        fc.integer({ min: 1, max: 3 }),
+        (events, most) => {
+          let turns = NO_TURNS;
+          let at = 0;
+          for (const { kind, group } of events) {
+            const before = turns.waiting.map((each) => each.group);
+            turns =
+              kind === 'ask'
+                ? ask(turns, turn(`g${group}`, ++at)).turns
+                : end(turns, `g${group}`).turns;
+            const begun = begin(turns, most, 'now');
+            turns = begun.turns;
+            expect(turns.running.length).toBeLessThanOrEqual(most);
+            expect(new Set(turns.running.map((each) => each.group)).size).toBe(
+              turns.running.length,
+            );
+            expect(turns.waiting.length === 0 || turns.running.length === most).toBe(true);
+            // Who waited before and waits still is in the same order, and who has begun of them was in front.
+            const still = before.filter((each) =>
+              turns.waiting.some((other) => other.group === each),
+            );
+            expect(
+              turns.waiting.map((each) => each.group).filter((each) => still.includes(each)),
+            ).toEqual(still);
+            const begunBefore = before.filter((each) =>
+              begun.hand.some((other) => other.group === each),
+            );
+            expect(before.slice(0, begunBefore.length)).toEqual(begunBefore);
+          }
+        },
+      ),
+    );
   });
 });

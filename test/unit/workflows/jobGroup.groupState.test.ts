@@ -2,21 +2,46 @@
 import fc from 'fast-check';
 import { describe, expect, test } from '@jest/globals';
 import { jobGroupId } from '../../../core/domain/changeSet.ts';
-import { NO_RUNS, begin, isToRun, step, type GroupAction, type GroupEvent, type GroupState } from '../../../workflows/jobGroup/groupState.ts';
+import {
+  NO_RUNS,
+  begin,
+  isToRun,
+  step,
+  type GroupAction,
+  type GroupEvent,
+  type GroupState,
+} from '../../../workflows/jobGroup/groupState.ts';
 
-const asked = (commit: string, atMs = 1_000, again = false): GroupEvent => ({ kind: 'asked', version: { commit, atMs }, again });
-const ended = (generation: number, outcome: 'succeeded' | 'aborted' | 'failed' = 'succeeded'): GroupEvent => ({ kind: 'ended', generation, outcome });
-const start = (generation: number, commit: string): GroupAction => ({ kind: 'start', generation, commit });
+const asked = (commit: string, atMs = 1_000, again = false): GroupEvent => ({
+  kind: 'asked',
+  version: { commit, atMs },
+  again,
+});
+const ended = (
+  generation: number,
+  outcome: 'succeeded' | 'aborted' | 'failed' = 'succeeded',
+): GroupEvent => ({ kind: 'ended', generation, outcome });
+const start = (generation: number, commit: string): GroupAction => ({
+  kind: 'start',
+  generation,
+  commit,
+});
 const supersede = (generation: number): GroupAction => ({ kind: 'supersede', generation });
 
 /** Events that are heard of together, and what follows then. */
-function hear(state: GroupState, events: readonly GroupEvent[]): { state: GroupState; actions: GroupAction[] } {
+function hear(
+  state: GroupState,
+  events: readonly GroupEvent[],
+): { state: GroupState; actions: GroupAction[] } {
   const actions: GroupAction[] = [];
   const take = (next: ReturnType<typeof step>): GroupState => {
     actions.push(...next.actions);
     return next.state;
   };
-  return { state: take(begin(events.reduce((before, event) => take(step(before, event)), state))), actions };
+  return {
+    state: take(begin(events.reduce((before, event) => take(step(before, event)), state))),
+    actions,
+  };
 }
 
 /** What each event leads to, one after the other. */
@@ -32,23 +57,89 @@ function play(events: readonly GroupEvent[]): GroupAction[][] {
 describe('a version of a change set', () => {
   test.each<[what: string, events: GroupEvent[], expected: GroupAction[][]]>([
     ['the first runs at once', [asked('a')], [[start(1, 'a')]]],
-    ['the next, with nothing running, too', [asked('a'), ended(1), asked('b')], [[start(1, 'a')], [], [start(2, 'b')]]],
-    ['a newer one ends the older first', [asked('a'), asked('b')], [[start(1, 'a')], [supersede(1)]]],
-    ['… and begins when that is over', [asked('a'), asked('b'), ended(1, 'aborted')], [[start(1, 'a')], [supersede(1)], [start(2, 'b')]]],
-    ['of several that wait the newest runs; the older is told once', [asked('a'), asked('b'), asked('c'), ended(1, 'aborted')], [[start(1, 'a')], [supersede(1)], [], [start(3, 'c')]]],
-    ['the same commit, while it runs: nothing', [asked('a'), asked('a', 2_000)], [[start(1, 'a')], []]],
-    ['… while it waits: nothing', [asked('a'), asked('b'), asked('b', 2_000)], [[start(1, 'a')], [supersede(1)], []]],
-    ['… when it has run: nothing', [asked('a'), ended(1), asked('a', 2_000)], [[start(1, 'a')], [], []]],
-    ['… unless somebody asks for it', [asked('a'), ended(1), asked('a', 1_000, true)], [[start(1, 'a')], [], [start(2, 'a')]]],
-    ['… who need not wait for its end', [asked('a'), asked('a', 1_000, true), ended(1, 'aborted')], [[start(1, 'a')], [supersede(1)], [start(2, 'a')]]],
-    ['a push back to an older commit is a newer version', [asked('a'), asked('b', 2_000), asked('a', 3_000), ended(1, 'aborted')], [[start(1, 'a')], [supersede(1)], [], [start(3, 'a')]]],
+    [
+      'the next, with nothing running, too',
+      [asked('a'), ended(1), asked('b')],
+      [[start(1, 'a')], [], [start(2, 'b')]],
+    ],
+    [
+      'a newer one ends the older first',
+      [asked('a'), asked('b')],
+      [[start(1, 'a')], [supersede(1)]],
+    ],
+    [
+      '… and begins when that is over',
+      [asked('a'), asked('b'), ended(1, 'aborted')],
+      [[start(1, 'a')], [supersede(1)], [start(2, 'b')]],
+    ],
+    [
+      'of several that wait the newest runs; the older is told once',
+      [asked('a'), asked('b'), asked('c'), ended(1, 'aborted')],
+      [[start(1, 'a')], [supersede(1)], [], [start(3, 'c')]],
+    ],
+    [
+      'the same commit, while it runs: nothing',
+      [asked('a'), asked('a', 2_000)],
+      [[start(1, 'a')], []],
+    ],
+    [
+      '… while it waits: nothing',
+      [asked('a'), asked('b'), asked('b', 2_000)],
+      [[start(1, 'a')], [supersede(1)], []],
+    ],
+    [
+      '… when it has run: nothing',
+      [asked('a'), ended(1), asked('a', 2_000)],
+      [[start(1, 'a')], [], []],
+    ],
+    [
+      '… unless somebody asks for it',
+      [asked('a'), ended(1), asked('a', 1_000, true)],
+      [[start(1, 'a')], [], [start(2, 'a')]],
+    ],
+    [
+      '… who need not wait for its end',
+      [asked('a'), asked('a', 1_000, true), ended(1, 'aborted')],
+      [[start(1, 'a')], [supersede(1)], [start(2, 'a')]],
+    ],
+    [
+      'a push back to an older commit is a newer version',
+      [asked('a'), asked('b', 2_000), asked('a', 3_000), ended(1, 'aborted')],
+      [[start(1, 'a')], [supersede(1)], [], [start(3, 'a')]],
+    ],
     ['what comes late is no news', [asked('b', 2_000), asked('a', 1_000)], [[start(1, 'b')], []]],
-    ['… also when nothing runs', [asked('b', 2_000), ended(1), asked('a', 1_000)], [[start(1, 'b')], [], []]],
-    ['… unless somebody asks for it', [asked('b', 2_000), ended(1), asked('a', 1_000, true)], [[start(1, 'b')], [], [start(2, 'a')]]],
-    ['… and what comes once more after that is still no news', [asked('a', 1_000), asked('b', 2_000), asked('a', 1_000, true), asked('b', 2_000), ended(1, 'aborted')], [[start(1, 'a')], [supersede(1)], [], [], [start(3, 'a')]]],
-    ['… nor the same commit, pushed meanwhile', [asked('b', 2_000), asked('a', 1_000, true), asked('a', 3_000), ended(1, 'aborted')], [[start(1, 'b')], [supersede(1)], [], [start(2, 'a')]]],
+    [
+      '… also when nothing runs',
+      [asked('b', 2_000), ended(1), asked('a', 1_000)],
+      [[start(1, 'b')], [], []],
+    ],
+    [
+      '… unless somebody asks for it',
+      [asked('b', 2_000), ended(1), asked('a', 1_000, true)],
+      [[start(1, 'b')], [], [start(2, 'a')]],
+    ],
+    [
+      '… and what comes once more after that is still no news',
+      [
+        asked('a', 1_000),
+        asked('b', 2_000),
+        asked('a', 1_000, true),
+        asked('b', 2_000),
+        ended(1, 'aborted'),
+      ],
+      [[start(1, 'a')], [supersede(1)], [], [], [start(3, 'a')]],
+    ],
+    [
+      '… nor the same commit, pushed meanwhile',
+      [asked('b', 2_000), asked('a', 1_000, true), asked('a', 3_000), ended(1, 'aborted')],
+      [[start(1, 'b')], [supersede(1)], [], [start(2, 'a')]],
+    ],
     ['an end that is told twice', [asked('a'), ended(1), ended(1)], [[start(1, 'a')], [], []]],
-    ['an end of one that is long over', [asked('a'), asked('b'), ended(1, 'aborted'), ended(1)], [[start(1, 'a')], [supersede(1)], [start(2, 'b')], []]],
+    [
+      'an end of one that is long over',
+      [asked('a'), asked('b'), ended(1, 'aborted'), ended(1)],
+      [[start(1, 'a')], [supersede(1)], [start(2, 'b')], []],
+    ],
   ])('%s', (_what, events, expected) => {
     expect(play(events)).toEqual(expected);
   });
@@ -59,24 +150,39 @@ describe('a version of a change set', () => {
     ['one that is no news', [asked('a'), ended(1)], [asked('a', 2_000)], false],
     ['the end of the run', [asked('a')], [ended(1)], false],
     ['the end of an older one', [asked('a'), asked('b')], [ended(1)], true],
-  ])('is to be run, as far as it is known, when it is asked before all was taken in: %s', (_what, taken, unread, expected) => {
-    const { state } = taken.reduce((before, event) => hear(before.state, [event]), { state: NO_RUNS });
-    expect(isToRun(state, unread)).toBe(expected);
-  });
+  ])(
+    'is to be run, as far as it is known, when it is asked before all was taken in: %s',
+    (_what, taken, unread, expected) => {
+      const { state } = taken.reduce((before, event) => hear(before.state, [event]), {
+        state: NO_RUNS,
+      });
+      expect(isToRun(state, unread)).toBe(expected);
+    },
+  );
 
   test.each<[what: string, events: GroupEvent[], expected: GroupState['outcome']]>([
     ['while it runs: none', [asked('a')], undefined],
     ['when it is over: its own', [asked('a'), ended(1, 'failed')], 'failed'],
     ['when a newer one has come: none', [asked('a'), ended(1, 'failed'), asked('b')], undefined],
     ['… and ended the older one first: none', [asked('a'), asked('b'), ended(1)], undefined],
-    ['… and is over: the newer one\'s', [asked('a'), asked('b'), ended(1, 'aborted'), ended(2)], 'succeeded'],
+    [
+      "… and is over: the newer one's",
+      [asked('a'), asked('b'), ended(1, 'aborted'), ended(2)],
+      'succeeded',
+    ],
   ])('the outcome %s', (_what, events, expected) => {
-    expect(events.reduce((state, event) => hear(state, [event]).state, NO_RUNS).outcome).toBe(expected);
+    expect(events.reduce((state, event) => hear(state, [event]).state, NO_RUNS).outcome).toBe(
+      expected,
+    );
   });
 
   test('20 pushes within a second: the last one runs to its end', () => {
     const pushes = Array.from({ length: 20 }, (_, index) => asked(`c${index}`, 1_000));
-    expect(play([...pushes, ended(1, 'aborted'), ended(20)]).flat()).toEqual([start(1, 'c0'), supersede(1), start(20, 'c19')]);
+    expect(play([...pushes, ended(1, 'aborted'), ended(20)]).flat()).toEqual([
+      start(1, 'c0'),
+      supersede(1),
+      start(20, 'c19'),
+    ]);
   });
 
   test('heard of at once, they are one run', () => {
@@ -86,9 +192,20 @@ describe('a version of a change set', () => {
 
   test('whatever comes, in whatever order: one at a time, each at most once, the newest at last, and its outcome alone', () => {
     const event = fc.oneof(
-      fc.record({ kind: fc.constant('asked' as const), version: fc.record({ commit: fc.constantFrom('a', 'b', 'c'), atMs: fc.integer({ min: 0, max: 5 }) }), again: fc.boolean() }),
+      fc.record({
+        kind: fc.constant('asked' as const),
+        version: fc.record({
+          commit: fc.constantFrom('a', 'b', 'c'),
+          atMs: fc.integer({ min: 0, max: 5 }),
+        }),
+        again: fc.boolean(),
+      }),
       fc.record({ kind: fc.constant('over' as const) }),
-      fc.record({ kind: fc.constant('ended' as const), generation: fc.integer({ min: 0, max: 8 }), outcome: fc.constant('succeeded' as const) }),
+      fc.record({
+        kind: fc.constant('ended' as const),
+        generation: fc.integer({ min: 0, max: 8 }),
+        outcome: fc.constant('succeeded' as const),
+      }),
     );
     fc.assert(
       fc.property(fc.array(event, { maxLength: 30 }), (events) => {
@@ -124,8 +241,16 @@ describe('a version of a change set', () => {
 
 describe('a change set', () => {
   test.each<[what: string, id: string, expected: string]>([
-    ['a pull request', jobGroupId({ job: 'unit', repository: 'Acme/Web', base: 'release/1.2', pullRequest: 7 }), 'job-group:unit:acme/web:release/1.2:pr-7'],
-    ['pushes to a branch', jobGroupId({ job: 'unit', repository: 'acme/web', base: 'main' }), 'job-group:unit:acme/web:main:push'],
+    [
+      'a pull request',
+      jobGroupId({ job: 'unit', repository: 'Acme/Web', base: 'release/1.2', pullRequest: 7 }),
+      'job-group:unit:acme/web:release/1.2:pr-7',
+    ],
+    [
+      'pushes to a branch',
+      jobGroupId({ job: 'unit', repository: 'acme/web', base: 'main' }),
+      'job-group:unit:acme/web:main:push',
+    ],
   ])('%s has one id, whatever its commit', (_what, id, expected) => {
     expect(id).toBe(expected);
   });

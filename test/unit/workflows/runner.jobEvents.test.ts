@@ -1,18 +1,34 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import type { CiEvent } from '../../../core/contract/index.ts';
 import { parseRunnerInput } from '../../../core/input/runner.ts';
-import { NO_JOBS, afterJobEvent, isAbout, type RunnerJobs } from '../../../workflows/runner/jobEvents.ts';
+import {
+  NO_JOBS,
+  afterJobEvent,
+  isAbout,
+  type RunnerJobs,
+} from '../../../workflows/runner/jobEvents.ts';
 import { RunnerLife } from '../../../workflows/runner/life.ts';
 import { see } from '../../../workflows/runner/podWaits.ts';
 import { seenNow, waitMs } from '../../../workflows/runner/unregister.ts';
-import { nothingHeard, type UnregistrationFacts } from '../../../workflows/runner/unregisterFacts.ts';
+import {
+  nothingHeard,
+  type UnregistrationFacts,
+} from '../../../workflows/runner/unregisterFacts.ts';
 import { decideEnding, endFacts } from '../../../workflows/runner/verdict.ts';
 import type { PodView } from '../../../core/domain/pod.ts';
 
 const NOW = Date.parse('2026-03-01T12:00:00Z');
 const HOUR = 3_600_000;
-const starts = (jobId: number, more: Partial<CiEvent> = {}): CiEvent => ({ action: 'in_progress', jobId, ...more });
-const ends = (jobId: number, more: Partial<CiEvent> = {}): CiEvent => ({ action: 'completed', jobId, ...more });
+const starts = (jobId: number, more: Partial<CiEvent> = {}): CiEvent => ({
+  action: 'in_progress',
+  jobId,
+  ...more,
+});
+const ends = (jobId: number, more: Partial<CiEvent> = {}): CiEvent => ({
+  action: 'completed',
+  jobId,
+  ...more,
+});
 const after = (...events: CiEvent[]): RunnerJobs => events.reduce(afterJobEvent, NO_JOBS);
 
 describe('the jobs of one runner, by events that come late, twice and out of order', () => {
@@ -22,16 +38,41 @@ describe('the jobs of one runner, by events that come late, twice and out of ord
     ['it started', [starts(1)], '1/1', []],
     ['it is over', [starts(1), ends(1)], undefined, ['1/1']],
     ['told twice that it is over', [starts(1), ends(1), ends(1)], undefined, ['1/1']],
-    ['told again that it started, after its end', [starts(1), ends(1), starts(1)], undefined, ['1/1']],
+    [
+      'told again that it started, after its end',
+      [starts(1), ends(1), starts(1)],
+      undefined,
+      ['1/1'],
+    ],
     ['its end overtook its start', [ends(1), starts(1)], undefined, ['1/1']],
     ['a re-run is another job', [starts(1), ends(1), starts(1, { runAttempt: 2 })], '1/2', ['1/1']],
     ['the next one', [starts(1), ends(1), starts(2)], '2/1', ['1/1']],
-    ['the next one, and the end of the one before it was lost', [starts(1), starts(2)], '2/1', ['1/1']],
+    [
+      'the next one, and the end of the one before it was lost',
+      [starts(1), starts(2)],
+      '2/1',
+      ['1/1'],
+    ],
     ['… and comes after all', [starts(1), starts(2), ends(1)], '2/1', ['1/1']],
     ['… and its start is told again', [starts(1), starts(2), starts(1)], '2/1', ['1/1']],
-    ['a start that is told first now, while the next job runs', [starts(2, { at: NOW + 60_000 }), starts(1, { at: NOW })], '2/1', ['1/1']],
-    ['… or when that one is over', [starts(2, { at: NOW + 60_000 }), ends(2, { at: NOW + 90_000 }), starts(1, { at: NOW })], undefined, ['2/1', '1/1']],
-    ['a start in the second of the end before it', [starts(1, { at: NOW }), ends(1, { at: NOW + 9_000 }), starts(2, { at: NOW + 8_000 })], '2/1', ['1/1']],
+    [
+      'a start that is told first now, while the next job runs',
+      [starts(2, { at: NOW + 60_000 }), starts(1, { at: NOW })],
+      '2/1',
+      ['1/1'],
+    ],
+    [
+      '… or when that one is over',
+      [starts(2, { at: NOW + 60_000 }), ends(2, { at: NOW + 90_000 }), starts(1, { at: NOW })],
+      undefined,
+      ['2/1', '1/1'],
+    ],
+    [
+      'a start in the second of the end before it',
+      [starts(1, { at: NOW }), ends(1, { at: NOW + 9_000 }), starts(2, { at: NOW + 8_000 })],
+      '2/1',
+      ['1/1'],
+    ],
   ])('%s', (_what, events, running, over) => {
     const jobs = after(...events);
     expect([jobs.running?.key, jobs.over]).toEqual([running, over]);
@@ -39,11 +80,15 @@ describe('the jobs of one runner, by events that come late, twice and out of ord
 
   test('what says nothing new changes nothing', () => {
     const jobs = after(starts(1), ends(1), starts(2));
-    for (const event of [starts(1), ends(1), starts(2), { action: 'queued', jobId: 3 } as const]) expect(afterJobEvent(jobs, event)).toBe(jobs);
+    for (const event of [starts(1), ends(1), starts(2), { action: 'queued', jobId: 3 } as const])
+      expect(afterJobEvent(jobs, event)).toBe(jobs);
   });
 
   test('a static runner that lives for months remembers no more than it needs', () => {
-    const months = Array.from({ length: 5_000 }, (_, job) => [starts(job, { at: NOW + job * 60_000 }), ends(job, { at: NOW + job * 60_000 + 30_000 })]).flat();
+    const months = Array.from({ length: 5_000 }, (_, job) => [
+      starts(job, { at: NOW + job * 60_000 }),
+      ends(job, { at: NOW + job * 60_000 + 30_000 }),
+    ]).flat();
     const jobs = after(...months);
     expect(JSON.stringify(jobs).length).toBeLessThan(2_000);
     // A redelivery of what is forgotten: its time tells.
@@ -57,11 +102,28 @@ describe('what a runner takes itself for', () => {
 
   const PROBES = { online: true, busy: false } as const;
   function life(ephemeral: boolean, told: Partial<PodView> = {}): RunnerLife {
-    const parsed = parseRunnerInput({ organization: 'acme', ephemeral, timeouts: { jobTimeout: '1h' } }, { workflowId: 'runner-1', nameHash: '0a1b2' });
+    const parsed = parseRunnerInput(
+      { organization: 'acme', ephemeral, timeouts: { jobTimeout: '1h' } },
+      { workflowId: 'runner-1', nameHash: '0a1b2' },
+    );
     if (!parsed.ok) throw new Error('a bad input');
     const it = new RunnerLife('runner-1', 'f', NOW);
-    it.admit({ ...parsed.spec, place: { compute: 'kubernetes', cluster: 'c', namespace: 'ci', installation: 'i' } });
-    it.runner.pod = { name: 'p', uid: 'u', workflowId: 'runner-1', scheduled: true, createdAt: '', startedAt: new Date(NOW).toISOString(), ended: false, gone: false, terminating: false, ...told };
+    it.admit({
+      ...parsed.spec,
+      place: { compute: 'kubernetes', cluster: 'c', namespace: 'ci', installation: 'i' },
+    });
+    it.runner.pod = {
+      name: 'p',
+      uid: 'u',
+      workflowId: 'runner-1',
+      scheduled: true,
+      createdAt: '',
+      startedAt: new Date(NOW).toISOString(),
+      ended: false,
+      gone: false,
+      terminating: false,
+      ...told,
+    };
     return it;
   }
   type Step = CiEvent | 'busy' | 'idle' | 'again';
@@ -70,58 +132,154 @@ describe('what a runner takes itself for', () => {
     for (const step of steps) {
       jest.advanceTimersByTime(60_000);
       if (typeof step === 'object') it.onCiEvent(step);
-      else it.onPodState({ uid: 'u', state: step === 'idle' ? 'idle' : 'busy', ...(step === 'again' ? { again: true } : {}) });
+      else
+        it.onPodState({
+          uid: 'u',
+          state: step === 'idle' ? 'idle' : 'busy',
+          ...(step === 'again' ? { again: true } : {}),
+        });
     }
     const { busySince, jobDeadline, job } = it.runner;
-    return [busySince !== undefined, jobDeadline === undefined ? undefined : (jobDeadline - HOUR - NOW) / 60_000, job, it.sawJob];
+    return [
+      busySince !== undefined,
+      jobDeadline === undefined ? undefined : (jobDeadline - HOUR - NOW) / 60_000,
+      job,
+      it.sawJob,
+    ];
   }
 
   test.each<[string, Step[], unknown[]]>([
     ['its job is over', [starts(1), ends(1)], [false, undefined, undefined, true]],
-    ['the start of a job that is over, delivered again', [starts(1), ends(1), starts(1)], [false, undefined, undefined, true]],
-    ['the end of one job while the next runs', [starts(1), starts(2), ends(1)], [true, 2, 'job (2)', true]],
-    ['the next job has its own deadline, although the end of the one before it was lost', [starts(1), starts(2)], [true, 2, 'job (2)', true]],
-    ['the start of the first, delivered again while the next runs', [starts(1), ends(1), starts(2), starts(1)], [true, 3, 'job (2)', true]],
-  ])('a static one that does not tell: %s', (_what, steps, expected) => expect(play(life(false), steps)).toEqual(expected));
+    [
+      'the start of a job that is over, delivered again',
+      [starts(1), ends(1), starts(1)],
+      [false, undefined, undefined, true],
+    ],
+    [
+      'the end of one job while the next runs',
+      [starts(1), starts(2), ends(1)],
+      [true, 2, 'job (2)', true],
+    ],
+    [
+      'the next job has its own deadline, although the end of the one before it was lost',
+      [starts(1), starts(2)],
+      [true, 2, 'job (2)', true],
+    ],
+    [
+      'the start of the first, delivered again while the next runs',
+      [starts(1), ends(1), starts(2), starts(1)],
+      [true, 3, 'job (2)', true],
+    ],
+  ])('a static one that does not tell: %s', (_what, steps, expected) =>
+    expect(play(life(false), steps)).toEqual(expected),
+  );
 
   test.each<[string, Step[], unknown[]]>([
     ['its job runs, and is named', ['busy', starts(1)], [true, 1, 'job (1)', true]],
     ['named before its pod tells', ['idle', starts(1), 'busy'], [true, 3, 'job (1)', true]],
-    ['the start of a job, told when its pod is idle again', ['busy', 'idle', starts(1)], [false, undefined, undefined, true]],
-    ['the end of one job while the next runs', ['busy', starts(1), 'idle', 'busy', starts(2), ends(1)], [true, 5, 'job (2)', true]],
-    ['the next job, between which and the one before nobody saw it idle', ['busy', starts(1), starts(2)], [true, 3, 'job (2)', true]],
-    ['the same, by the end of the one before', ['busy', starts(1), ends(1)], [true, 3, 'job (1)', true]],
-    ['the same, although nobody told which job that was', ['busy', 'busy', 'busy', starts(2, { at: NOW + 3 * 60_000 })], [true, 4, 'job (2)', true]],
-    ['its own job, told late', ['busy', 'busy', 'busy', starts(1, { at: NOW + 60_000 })], [true, 1, 'job (1)', true]],
+    [
+      'the start of a job, told when its pod is idle again',
+      ['busy', 'idle', starts(1)],
+      [false, undefined, undefined, true],
+    ],
+    [
+      'the end of one job while the next runs',
+      ['busy', starts(1), 'idle', 'busy', starts(2), ends(1)],
+      [true, 5, 'job (2)', true],
+    ],
+    [
+      'the next job, between which and the one before nobody saw it idle',
+      ['busy', starts(1), starts(2)],
+      [true, 3, 'job (2)', true],
+    ],
+    [
+      'the same, by the end of the one before',
+      ['busy', starts(1), ends(1)],
+      [true, 3, 'job (1)', true],
+    ],
+    [
+      'the same, although nobody told which job that was',
+      ['busy', 'busy', 'busy', starts(2, { at: NOW + 3 * 60_000 })],
+      [true, 4, 'job (2)', true],
+    ],
+    [
+      'its own job, told late',
+      ['busy', 'busy', 'busy', starts(1, { at: NOW + 60_000 })],
+      [true, 1, 'job (1)', true],
+    ],
     ['the same, by its pod', ['busy', 'again'], [true, 2, undefined, true]],
-  ])('a static one that tells: %s', (_what, steps, expected) => expect(play(life(false, PROBES), steps)).toEqual(expected));
+  ])('a static one that tells: %s', (_what, steps, expected) =>
+    expect(play(life(false, PROBES), steps)).toEqual(expected),
+  );
 
   test.each<[string, Step[], unknown[]]>([
     ['busy', ['busy'], [true, 1, undefined, true]],
     ['busy for one missed probe: no job', ['busy', 'idle'], [false, undefined, undefined, false]],
-    ['busy by the CI server’s word, which a probe does not take back', ['busy', starts(1), 'idle'], [true, 1, 'job (1)', true]],
-    ['its job is over: its deadline stands until its end', ['busy', starts(1), ends(1)], [true, 1, 'job (1)', true]],
-  ])('an ephemeral one: %s', (_what, steps, expected) => expect(play(life(true, PROBES), steps)).toEqual(expected));
+    [
+      'busy by the CI server’s word, which a probe does not take back',
+      ['busy', starts(1), 'idle'],
+      [true, 1, 'job (1)', true],
+    ],
+    [
+      'its job is over: its deadline stands until its end',
+      ['busy', starts(1), ends(1)],
+      [true, 1, 'job (1)', true],
+    ],
+  ])('an ephemeral one: %s', (_what, steps, expected) =>
+    expect(play(life(true, PROBES), steps)).toEqual(expected),
+  );
 
   // Three minutes are what one job may take at the most.
   test.each<[string, Step[], boolean, 'in a set' | 'alone' | 'ephemeral']>([
     ['two minutes, in two jobs', ['busy', 'idle', 'busy', 'idle'], false, 'in a set'],
-    ['three minutes, in three jobs', ['busy', 'idle', 'busy', 'idle', 'busy', 'idle'], true, 'in a set'],
+    [
+      'three minutes, in three jobs',
+      ['busy', 'idle', 'busy', 'idle', 'busy', 'idle'],
+      true,
+      'in a set',
+    ],
     ['three minutes, in one', ['busy', 'busy', 'busy', 'idle'], true, 'in a set'],
-    ['three minutes, in one that an event named', ['busy', starts(1), 'busy', 'idle'], false, 'in a set'],
-    ['three minutes, with an event in between', ['busy', 'idle', 'busy', 'idle', starts(1), ends(1), 'busy', 'idle'], false, 'in a set'],
-    ['an event, and then three minutes', [starts(1), ends(1), 'busy', 'idle', 'busy', 'idle', 'busy', 'idle'], true, 'in a set'],
+    [
+      'three minutes, in one that an event named',
+      ['busy', starts(1), 'busy', 'idle'],
+      false,
+      'in a set',
+    ],
+    [
+      'three minutes, with an event in between',
+      ['busy', 'idle', 'busy', 'idle', starts(1), ends(1), 'busy', 'idle'],
+      false,
+      'in a set',
+    ],
+    [
+      'an event, and then three minutes',
+      [starts(1), ends(1), 'busy', 'idle', 'busy', 'idle', 'busy', 'idle'],
+      true,
+      'in a set',
+    ],
     ['three minutes, alone', ['busy', 'busy', 'busy', 'idle'], true, 'alone'],
-    ['three minutes of missed probes of an ephemeral one', ['busy', 'busy', 'busy', 'idle'], false, 'ephemeral'],
+    [
+      'three minutes of missed probes of an ephemeral one',
+      ['busy', 'busy', 'busy', 'idle'],
+      false,
+      'ephemeral',
+    ],
   ])('busy by its own word for %s: is it doubted?', (_what, steps, expected, kind) => {
     const it = life(kind === 'ephemeral', PROBES);
-    it.admit({ ...it.spec, ...(kind === 'alone' ? {} : { set: 'linux' }), jobTimeoutCapMs: 3 * 60_000 });
+    it.admit({
+      ...it.spec,
+      ...(kind === 'alone' ? {} : { set: 'linux' }),
+      jobTimeoutCapMs: 3 * 60_000,
+    });
     play(it, steps);
     expect(it.isDoubtful).toBe(expected);
   });
 
   test('its deadline begins anew with each job, but not once it is unregistered: no other can begin', () => {
-    const facts = (it: RunnerLife, provenAtMs?: number): UnregistrationFacts => ({ ...seenNow(it), ...nothingHeard(provenAtMs) });
+    const facts = (it: RunnerLife, provenAtMs?: number): UnregistrationFacts => ({
+      ...seenNow(it),
+      ...nothingHeard(provenAtMs),
+    });
     const it = life(false, PROBES);
     play(it, ['busy', 'idle', 'busy']);
     expect(waitMs(it, 'jobDeadline', facts(it))).toBe(HOUR);
@@ -133,12 +291,19 @@ describe('what a runner takes itself for', () => {
   test('its own record, that it had no job, beats what a probe and an event told', () => {
     const it = life(true, PROBES);
     play(it, ['busy', starts(1)]);
-    see(it, { ...(it.runner.pod as PodView), ended: true, exit: { code: 0, oomKilled: false, record: { job: 'none' } } });
+    see(it, {
+      ...(it.runner.pod as PodView),
+      ended: true,
+      exit: { code: 0, oomKilled: false, record: { job: 'none' } },
+    });
     expect([it.sawJob, it.ownSignal()]).toEqual([false, 'idle']);
   });
 
   test('a plain command runs from its start, also before it is told to be up; one that did not come up is not waited for', () => {
-    const parsed = parseRunnerInput({ name: 'm', ciServer: 'none', image: 'i', command: ['work'] }, { nameHash: '0a1b2' });
+    const parsed = parseRunnerInput(
+      { name: 'm', ciServer: 'none', image: 'i', command: ['work'] },
+      { nameHash: '0a1b2' },
+    );
     if (!parsed.ok) throw new Error('a bad input');
     const it = life(false, { online: false });
     it.admit({ ...parsed.spec, place: it.spec.place });
@@ -151,27 +316,61 @@ describe('what a runner takes itself for', () => {
 
   test('a runner that had a job has started, whether or not its pod was seen again before it vanished', () => {
     const [told, called, neither] = [life(true), life(true), life(true)];
-    for (const it of [told, called, neither]) it.runner.pod = { ...(it.runner.pod as PodView), startedAt: undefined, ended: true, gone: true } as unknown as PodView;
+    for (const it of [told, called, neither])
+      it.runner.pod = {
+        ...(it.runner.pod as PodView),
+        startedAt: undefined,
+        ended: true,
+        gone: true,
+      } as unknown as PodView;
     told.onCiEvent(starts(1));
     const unregistered = { removedAlive: false, stoppedByUs: false };
-    expect([endFacts(told, unregistered), endFacts(called, { ...unregistered, removal: 'busy' }), endFacts(neither, unregistered)].map(({ started }) => started)).toEqual([true, true, false]);
-    expect(decideEnding(endFacts(called, { ...unregistered, removal: 'busy' }))).toMatchObject({ kind: 'end', outcome: 'errored', cause: 'deleted_externally' });
+    expect(
+      [
+        endFacts(told, unregistered),
+        endFacts(called, { ...unregistered, removal: 'busy' }),
+        endFacts(neither, unregistered),
+      ].map(({ started }) => started),
+    ).toEqual([true, true, false]);
+    expect(decideEnding(endFacts(called, { ...unregistered, removal: 'busy' }))).toMatchObject({
+      kind: 'end',
+      outcome: 'errored',
+      cause: 'deleted_externally',
+    });
   });
 
   test('a runner that came online after its deadline and ran a job was not lost to that', () => {
     const [worked, idle] = [life(true), life(true)];
     worked.onCiEvent(starts(1));
     const unregistered = { removedAlive: false, stoppedByUs: false };
-    for (const it of [worked, idle]) Object.assign(it, { failure: { message: 'late', cause: 'never_registered' } });
-    expect([worked, idle].map((it) => endFacts(it, unregistered).failure?.cause)).toEqual([undefined, 'never_registered']);
-    for (const it of [worked, idle]) Object.assign(it, { failure: { message: 'refused', cause: 'quota_exceeded' } });
-    expect([worked, idle].map((it) => endFacts(it, unregistered).failure?.cause)).toEqual(['quota_exceeded', 'quota_exceeded']);
+    for (const it of [worked, idle])
+      Object.assign(it, { failure: { message: 'late', cause: 'never_registered' } });
+    expect([worked, idle].map((it) => endFacts(it, unregistered).failure?.cause)).toEqual([
+      undefined,
+      'never_registered',
+    ]);
+    for (const it of [worked, idle])
+      Object.assign(it, { failure: { message: 'refused', cause: 'quota_exceeded' } });
+    expect([worked, idle].map((it) => endFacts(it, unregistered).failure?.cause)).toEqual([
+      'quota_exceeded',
+      'quota_exceeded',
+    ]);
   });
 
   test('events of another runner are not its own', () => {
     const it = life(false);
-    expect(play(it, [starts(1, { runnerName: 'somebody-else' })])).toEqual([false, undefined, undefined, false]);
-    expect(play(it, [starts(1, { runnerName: it.runnerName })])).toEqual([true, 2, 'job (1)', true]);
+    expect(play(it, [starts(1, { runnerName: 'somebody-else' })])).toEqual([
+      false,
+      undefined,
+      undefined,
+      false,
+    ]);
+    expect(play(it, [starts(1, { runnerName: it.runnerName })])).toEqual([
+      true,
+      2,
+      'job (1)',
+      true,
+    ]);
   });
 });
 
@@ -186,5 +385,7 @@ test.each<[object, boolean]>([
 });
 
 test('of a runner whose id nobody knows yet the name tells', () => {
-  expect(isAbout({ action: 'queued', jobId: 1, runnerName: 'r', runnerId: 8 }, 'r', undefined)).toBe(true);
+  expect(
+    isAbout({ action: 'queued', jobId: 1, runnerName: 'r', runnerId: 8 }, 'r', undefined),
+  ).toBe(true);
 });

@@ -1,13 +1,19 @@
 /** The life as a model, as far as a few seconds go; `npm run explore` goes further (docs/testing.md). */
 import { describe, expect, test } from '@jest/globals';
-import { decideUnregistration, type UnregistrationAction } from '../../../workflows/runner/unregisterTable.ts';
+import {
+  decideUnregistration,
+  type UnregistrationAction,
+} from '../../../workflows/runner/unregisterTable.ts';
 import { explore, keyOf, type Limits } from '../../model/explore.ts';
 import { isKnown } from '../../model/known.ts';
 import { TABLES } from '../../model/mind.ts';
 import { tell } from '../../model/story.ts';
 import { beginning, decode, encode } from '../../model/state.ts';
 
-const SMALL: Limits = { setups: ['ephemeral, silent', 'command', 'checkpointing command'], depth: 1 };
+const SMALL: Limits = {
+  setups: ['ephemeral, silent', 'command', 'checkpointing command'],
+  depth: 1,
+};
 
 test('every story with one mishap: nothing is wrong that is not known', () => {
   const { wrongs, mind, complete, states, ends } = explore(SMALL);
@@ -19,10 +25,23 @@ test('every story with one mishap: nothing is wrong that is not known', () => {
 
 describe('it finds what is wrong', () => {
   test('a table that tears down a runner which the CI server calls busy', () => {
-    const unregisterTable = { ...TABLES.unregisterTable, decideUnregistration: (...[facts]: Parameters<typeof decideUnregistration>) => (facts.answer === 'busy' ? { kind: 'tearDown', row: '6', why: 'broken by the test' } as const : decideUnregistration(facts)) };
-    const { wrongs, mind } = explore({ setups: ['ephemeral, silent'], depth: 1 }, { ...TABLES, unregisterTable });
-    const wrong = wrongs.find(({ what }) => what.startsWith('a pod was asked to go under a job, and nobody had asked for a stop'));
-    expect(wrong && tell(wrong, mind)).toMatch(/^\s*0\. the beginning[^]*job A starts[^]*broken by the test/m);
+    const unregisterTable = {
+      ...TABLES.unregisterTable,
+      decideUnregistration: (...[facts]: Parameters<typeof decideUnregistration>) =>
+        facts.answer === 'busy'
+          ? ({ kind: 'tearDown', row: '6', why: 'broken by the test' } as const)
+          : decideUnregistration(facts),
+    };
+    const { wrongs, mind } = explore(
+      { setups: ['ephemeral, silent'], depth: 1 },
+      { ...TABLES, unregisterTable },
+    );
+    const wrong = wrongs.find(({ what }) =>
+      what.startsWith('a pod was asked to go under a job, and nobody had asked for a stop'),
+    );
+    expect(wrong && tell(wrong, mind)).toMatch(
+      /^\s*0\. the beginning[^]*job A starts[^]*broken by the test/m,
+    );
   });
 
   test('a pod that is deleted because it never started, although it has by then', () => {
@@ -32,18 +51,38 @@ describe('it finds what is wrong', () => {
       const { unlessStarted: _dropped, ...unconditional } = action;
       return unconditional;
     };
-    const { wrongs } = explore({ setups: ['command'], depth: 1 }, { ...TABLES, unregisterTable: { ...TABLES.unregisterTable, decideUnregistration: decide } });
-    expect(wrongs.map(keyOf)).toContainEqual(expect.stringMatching(/^command: a pod was asked to go under a job, and nobody had asked for a stop .*never started/));
+    const { wrongs } = explore(
+      { setups: ['command'], depth: 1 },
+      { ...TABLES, unregisterTable: { ...TABLES.unregisterTable, decideUnregistration: decide } },
+    );
+    expect(wrongs.map(keyOf)).toContainEqual(
+      expect.stringMatching(
+        /^command: a pod was asked to go under a job, and nobody had asked for a stop .*never started/,
+      ),
+    );
   });
 
   test('a wait that nothing ends', () => {
-    const unregisterFacts = { ...TABLES.unregisterFacts, hear: (...[facts, news]: Parameters<typeof TABLES.unregisterFacts.hear>) => (news.kind === 'looked' ? TABLES.unregisterFacts.hear(facts, { kind: 'changed' }) : TABLES.unregisterFacts.hear(facts, news)) };
+    const unregisterFacts = {
+      ...TABLES.unregisterFacts,
+      hear: (...[facts, news]: Parameters<typeof TABLES.unregisterFacts.hear>) =>
+        news.kind === 'looked'
+          ? TABLES.unregisterFacts.hear(facts, { kind: 'changed' })
+          : TABLES.unregisterFacts.hear(facts, news),
+    };
     const { wrongs } = explore({ setups: ['command'], depth: 1 }, { ...TABLES, unregisterFacts });
     expect(wrongs.map(keyOf)).toContain('command: nothing that is promised leads on from here');
   });
 });
 
 test('a state is the same after it was written down', () => {
-  const state = { ...beginning('static'), pod: 'running', at: 'waiting', up: true, belief: 4_464, heard: 300 } as const;
+  const state = {
+    ...beginning('static'),
+    pod: 'running',
+    at: 'waiting',
+    up: true,
+    belief: 4_464,
+    heard: 300,
+  } as const;
   expect(decode(encode(state))).toEqual(state);
 });

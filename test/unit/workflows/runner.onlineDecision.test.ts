@@ -1,49 +1,167 @@
 import { describe, expect, test } from '@jest/globals';
-import { nextLookMs, decideComingUp, type ComingUp, type ComingUpDeadlines } from '../../../workflows/runner/onlineDecision.ts';
+import {
+  nextLookMs,
+  decideComingUp,
+  type ComingUp,
+  type ComingUpDeadlines,
+} from '../../../workflows/runner/onlineDecision.ts';
 import type { PodView } from '../../../core/domain/pod.ts';
 
 const MINUTE = 60_000;
 const NOW = Date.parse('2026-01-01T01:00:00Z');
 const ago = (ms: number) => new Date(NOW - ms).toISOString();
-const production: ComingUpDeadlines = { podUnscheduledMs: 5 * MINUTE, podPendingMs: 10 * MINUTE, registrationMs: 10 * MINUTE };
-const unscheduled: PodView = { name: 'p', uid: 'u', workflowId: 'w', scheduled: false, createdAt: ago(0), ended: false, gone: false, terminating: false };
+const production: ComingUpDeadlines = {
+  podUnscheduledMs: 5 * MINUTE,
+  podPendingMs: 10 * MINUTE,
+  registrationMs: 10 * MINUTE,
+};
+const unscheduled: PodView = {
+  name: 'p',
+  uid: 'u',
+  workflowId: 'w',
+  scheduled: false,
+  createdAt: ago(0),
+  ended: false,
+  gone: false,
+  terminating: false,
+};
 const scheduled: PodView = { ...unscheduled, scheduled: true };
 const started = (sinceMs: number): PodView => ({ ...scheduled, startedAt: ago(sinceMs) });
-const problem = (kind: 'image_pull' | 'invalid_image' | 'config', sinceMs: number) => ({ problem: { kind, message: 'back-off pulling image', since: ago(sinceMs) } });
+const problem = (kind: 'image_pull' | 'invalid_image' | 'config', sinceMs: number) => ({
+  problem: { kind, message: 'back-off pulling image', since: ago(sinceMs) },
+});
 
-type Row = [what: string, pod: PodView, ageMs: number, expected: { kind: ComingUp['kind']; [field: string]: unknown }];
+type Row = [
+  what: string,
+  pod: PodView,
+  ageMs: number,
+  expected: { kind: ComingUp['kind']; [field: string]: unknown },
+];
 
 test.each<Row>([
   ['just created', unscheduled, 0, { kind: 'wait', forMs: 5 * MINUTE, why: 'pod to be scheduled' }],
-  ['unscheduled for a moment less than allowed', unscheduled, 5 * MINUTE - 1, { kind: 'wait', forMs: 1 }],
-  ['unscheduled for too long', unscheduled, 5 * MINUTE, { kind: 'failed', cause: 'unschedulable', message: expect.stringContaining('5m0s: the scheduler gave no reason') }],
-  ['… with the scheduler’s words', { ...unscheduled, unschedulable: '0/3 nodes' }, 5 * MINUTE, { kind: 'failed', cause: 'unschedulable', message: expect.stringContaining('0/3 nodes') }],
-  ['scheduled', scheduled, 6 * MINUTE, { kind: 'wait', forMs: 4 * MINUTE, why: 'container to start' }],
+  [
+    'unscheduled for a moment less than allowed',
+    unscheduled,
+    5 * MINUTE - 1,
+    { kind: 'wait', forMs: 1 },
+  ],
+  [
+    'unscheduled for too long',
+    unscheduled,
+    5 * MINUTE,
+    {
+      kind: 'failed',
+      cause: 'unschedulable',
+      message: expect.stringContaining('5m0s: the scheduler gave no reason'),
+    },
+  ],
+  [
+    '… with the scheduler’s words',
+    { ...unscheduled, unschedulable: '0/3 nodes' },
+    5 * MINUTE,
+    { kind: 'failed', cause: 'unschedulable', message: expect.stringContaining('0/3 nodes') },
+  ],
+  [
+    'scheduled',
+    scheduled,
+    6 * MINUTE,
+    { kind: 'wait', forMs: 4 * MINUTE, why: 'container to start' },
+  ],
 
-  ['pending for too long', scheduled, 10 * MINUTE, { kind: 'failed', cause: 'pending_timeout', message: expect.stringContaining('10m0s') }],
-  ['pending for too long with a fresh image problem', { ...scheduled, ...problem('image_pull', 1_000) }, 10 * MINUTE, { kind: 'failed', cause: 'image_pull' }],
-  ['an image problem that may heal', { ...scheduled, ...problem('image_pull', 29_999) }, MINUTE, { kind: 'wait', forMs: 9 * MINUTE }],
-  ['an image problem that has lasted', { ...scheduled, ...problem('image_pull', 30_000) }, MINUTE, { kind: 'failed', cause: 'image_pull', message: expect.stringContaining('back-off pulling image') }],
-  ['an image name that is none', { ...scheduled, ...problem('invalid_image', 0) }, 0, { kind: 'failed', cause: 'image_pull' }],
-  ['a configuration problem that has lasted', { ...scheduled, ...problem('config', 30_000) }, MINUTE, { kind: 'failed' }],
+  [
+    'pending for too long',
+    scheduled,
+    10 * MINUTE,
+    { kind: 'failed', cause: 'pending_timeout', message: expect.stringContaining('10m0s') },
+  ],
+  [
+    'pending for too long with a fresh image problem',
+    { ...scheduled, ...problem('image_pull', 1_000) },
+    10 * MINUTE,
+    { kind: 'failed', cause: 'image_pull' },
+  ],
+  [
+    'an image problem that may heal',
+    { ...scheduled, ...problem('image_pull', 29_999) },
+    MINUTE,
+    { kind: 'wait', forMs: 9 * MINUTE },
+  ],
+  [
+    'an image problem that has lasted',
+    { ...scheduled, ...problem('image_pull', 30_000) },
+    MINUTE,
+    {
+      kind: 'failed',
+      cause: 'image_pull',
+      message: expect.stringContaining('back-off pulling image'),
+    },
+  ],
+  [
+    'an image name that is none',
+    { ...scheduled, ...problem('invalid_image', 0) },
+    0,
+    { kind: 'failed', cause: 'image_pull' },
+  ],
+  [
+    'a configuration problem that has lasted',
+    { ...scheduled, ...problem('config', 30_000) },
+    MINUTE,
+    { kind: 'failed' },
+  ],
   ['running, and does not tell: the CI server is asked', started(0), MINUTE, { kind: 'running' }],
   ['… however old the pod is', started(0), 60 * MINUTE, { kind: 'running' }],
-  ['running, not online yet', { ...started(4 * MINUTE), online: false }, 20 * MINUTE, { kind: 'wait', forMs: 6 * MINUTE, why: 'runner to come online' }],
-  ['not online in time, counted from the container’s start', { ...started(10 * MINUTE), online: false }, 10 * MINUTE, { kind: 'failed', cause: 'never_registered' }],
+  [
+    'running, not online yet',
+    { ...started(4 * MINUTE), online: false },
+    20 * MINUTE,
+    { kind: 'wait', forMs: 6 * MINUTE, why: 'runner to come online' },
+  ],
+  [
+    'not online in time, counted from the container’s start',
+    { ...started(10 * MINUTE), online: false },
+    10 * MINUTE,
+    { kind: 'failed', cause: 'never_registered' },
+  ],
   ['online', { ...started(0), online: true }, MINUTE, { kind: 'online' }],
-  ['online, later than allowed: it is here', { ...started(60 * MINUTE), online: true }, 60 * MINUTE, { kind: 'online' }],
+  [
+    'online, later than allowed: it is here',
+    { ...started(60 * MINUTE), online: true },
+    60 * MINUTE,
+    { kind: 'online' },
+  ],
   ['ended', { ...started(0), ended: true }, 0, { kind: 'ended' }],
-  ['ended before it started, deadlines out', { ...unscheduled, ended: true }, 60 * MINUTE, { kind: 'ended' }],
-  ['ended: that beats its last word', { ...started(0), online: true, ended: true }, 0, { kind: 'ended' }],
+  [
+    'ended before it started, deadlines out',
+    { ...unscheduled, ended: true },
+    60 * MINUTE,
+    { kind: 'ended' },
+  ],
+  [
+    'ended: that beats its last word',
+    { ...started(0), online: true, ended: true },
+    0,
+    { kind: 'ended' },
+  ],
 ])('%s', (_what, pod, ageMs, expected) => {
   expect(decideComingUp(pod, ageMs, NOW, production)).toMatchObject(expected);
 });
 
 test('a registration deadline shorter than the pod’s own is kept, though nobody tells of the container’s start', () => {
   const pod = { ...unscheduled, online: false };
-  expect(decideComingUp(unscheduled, 0, NOW, { ...production, registrationMs: 5_000 })).toMatchObject({ kind: 'wait', forMs: 5 * MINUTE });
-  expect(decideComingUp(pod, 0, NOW, { ...production, registrationMs: 5_000 })).toMatchObject({ kind: 'wait', forMs: 5_000 });
-  expect(decideComingUp({ ...pod, scheduled: true, startedAt: ago(4_000) }, 5_000, NOW, { ...production, registrationMs: 5_000 })).toMatchObject({ kind: 'wait', forMs: 1_000 });
+  expect(
+    decideComingUp(unscheduled, 0, NOW, { ...production, registrationMs: 5_000 }),
+  ).toMatchObject({ kind: 'wait', forMs: 5 * MINUTE });
+  expect(decideComingUp(pod, 0, NOW, { ...production, registrationMs: 5_000 })).toMatchObject({
+    kind: 'wait',
+    forMs: 5_000,
+  });
+  expect(
+    decideComingUp({ ...pod, scheduled: true, startedAt: ago(4_000) }, 5_000, NOW, {
+      ...production,
+      registrationMs: 5_000,
+    }),
+  ).toMatchObject({ kind: 'wait', forMs: 1_000 });
 });
 
 describe('every wait has an end', () => {
@@ -51,10 +169,20 @@ describe('every wait has an end', () => {
     for (const podUnscheduledMs of [1, 5_000, 50_000]) {
       for (const podPendingMs of [1, 5_000, 50_000]) {
         for (const age of [0, 1, 4_999, 5_000, 49_999, 50_000]) {
-          for (const pod of [unscheduled, scheduled, { ...started(age), online: false }, { ...scheduled, ...problem('image_pull', age) }]) {
-            const step = decideComingUp(pod, age, NOW, { podUnscheduledMs, podPendingMs, registrationMs: 5_000 });
+          for (const pod of [
+            unscheduled,
+            scheduled,
+            { ...started(age), online: false },
+            { ...scheduled, ...problem('image_pull', age) },
+          ]) {
+            const step = decideComingUp(pod, age, NOW, {
+              podUnscheduledMs,
+              podPendingMs,
+              registrationMs: 5_000,
+            });
             if (step.kind === 'wait') expect(step.forMs).toBeGreaterThan(0);
-            if (age >= 50_000 && step.kind === 'wait') throw new Error(`waits at ${age} ms: ${JSON.stringify(pod)}`);
+            if (age >= 50_000 && step.kind === 'wait')
+              throw new Error(`waits at ${age} ms: ${JSON.stringify(pod)}`);
           }
         }
       }
@@ -65,12 +193,21 @@ describe('every wait has an end', () => {
 test('a runner that may be about to register is looked for more and more rarely, and once when its deadline is over', () => {
   const looks = (registrationMs: number): number[] => {
     const at = [0];
-    while ((at.at(-1) ?? 0) < registrationMs) at.push((at.at(-1) ?? 0) + nextLookMs(at.at(-1) ?? 0, registrationMs, 10_000));
+    while ((at.at(-1) ?? 0) < registrationMs)
+      at.push((at.at(-1) ?? 0) + nextLookMs(at.at(-1) ?? 0, registrationMs, 10_000));
     return at;
   };
   const [minutes, day, month] = [600_000, 86_400_000, 30 * 86_400_000].map(looks);
-  expect(minutes?.slice(0, 11)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map((count) => count * 10_000));
-  expect([minutes?.at(-1), day?.at(-1), month?.at(-1)]).toEqual([600_000, 86_400_000, 30 * 86_400_000]);
+  expect(minutes?.slice(0, 11)).toEqual(
+    [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map((count) => count * 10_000),
+  );
+  expect([minutes?.at(-1), day?.at(-1), month?.at(-1)]).toEqual([
+    600_000,
+    86_400_000,
+    30 * 86_400_000,
+  ]);
   // Each is some eleven events of history, of which a workflow may have 51,200.
-  expect([minutes?.length, day?.length, month?.length].every((count = 0) => count < 150)).toBe(true);
+  expect([minutes?.length, day?.length, month?.length].every((count = 0) => count < 150)).toBe(
+    true,
+  );
 });

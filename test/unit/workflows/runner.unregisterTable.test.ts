@@ -1,97 +1,380 @@
 import { describe, expect, test } from '@jest/globals';
 import { defined } from '../../../core/defined.ts';
-import { hear, nothingHeard, type HeardFacts, type OwnWait, type SeenFacts, type UnregistrationFacts, type UnregistrationNews } from '../../../workflows/runner/unregisterFacts.ts';
-import { ROWS, decideUnregistration, type Row, type UnregistrationAction } from '../../../workflows/runner/unregisterTable.ts';
+import {
+  hear,
+  nothingHeard,
+  type HeardFacts,
+  type OwnWait,
+  type SeenFacts,
+  type UnregistrationFacts,
+  type UnregistrationNews,
+} from '../../../workflows/runner/unregisterFacts.ts';
+import {
+  ROWS,
+  decideUnregistration,
+  type Row,
+  type UnregistrationAction,
+} from '../../../workflows/runner/unregisterTable.ts';
 
 /** An ephemeral JIT runner, alive, that says nothing. */
-const seen: SeenFacts = { ephemeral: true, started: true, ended: false, sawJob: false, toldToGo: false, ownSignal: 'unknown', heldId: true, registrationOver: false };
+const seen: SeenFacts = {
+  ephemeral: true,
+  started: true,
+  ended: false,
+  sawJob: false,
+  toldToGo: false,
+  ownSignal: 'unknown',
+  heldId: true,
+  registrationOver: false,
+};
 /** … and that nothing was asked about yet. */
 const alive: UnregistrationFacts = { ...seen, ...nothingHeard() };
 /** A static runner that registers itself: its id is not held. */
 const ownRegistration = { ephemeral: false, heldId: false } as const;
-type Case = [what: string, facts: Partial<UnregistrationFacts>, expected: Partial<UnregistrationAction>];
+type Case = [
+  what: string,
+  facts: Partial<UnregistrationFacts>,
+  expected: Partial<UnregistrationAction>,
+];
 
 describe('the decision table, row by row', () => {
   test.each<Case>([
     ['1: proven, ended', { provenAtMs: 1, ended: true }, { kind: 'tearDown', row: '1' }],
-    ['1: proven, its container never started, as far as is known', { provenAtMs: 1, started: false }, { kind: 'look', row: '1' }],
-    ['1: … and it has not', { provenAtMs: 1, started: false, looked: true }, { kind: 'tearDown', row: '1', unlessStarted: true }],
-    ['1: proven, alive and idle by its own word', { provenAtMs: 1, ownSignal: 'idle', outOfTime: 'idleConfirmed', looked: true }, { kind: 'tearDown', row: '1' }],
-    ['1: proven, alive and busy', { provenAtMs: 1, ownSignal: 'busy' }, { kind: 'wait', until: 'jobDeadline' }],
+    [
+      '1: proven, its container never started, as far as is known',
+      { provenAtMs: 1, started: false },
+      { kind: 'look', row: '1' },
+    ],
+    [
+      '1: … and it has not',
+      { provenAtMs: 1, started: false, looked: true },
+      { kind: 'tearDown', row: '1', unlessStarted: true },
+    ],
+    [
+      '1: proven, alive and idle by its own word',
+      { provenAtMs: 1, ownSignal: 'idle', outOfTime: 'idleConfirmed', looked: true },
+      { kind: 'tearDown', row: '1' },
+    ],
+    [
+      '1: proven, alive and busy',
+      { provenAtMs: 1, ownSignal: 'busy' },
+      { kind: 'wait', until: 'jobDeadline' },
+    ],
     ['1: proven, alive and silent', { provenAtMs: 1 }, { kind: 'wait', until: 'settled' }],
-    ['1: proven, alive, silent, and its time to end is over', { provenAtMs: 1, outOfTime: 'settled' }, { kind: 'stopPod' }],
-    ['1: … that stop is asked for once', { provenAtMs: 1, outOfTime: 'settled', stopped: 'stop' }, { kind: 'wait', until: 'terminated' }],
-    ['1: proven, busy, and its time to end is over: the job goes on', { provenAtMs: 1, outOfTime: 'settled', ownSignal: 'busy' }, { kind: 'wait', until: 'jobDeadline' }],
-    ['1: proven, busy, stop accepted', { provenAtMs: 1, ownSignal: 'busy', stop: 'stop' }, { kind: 'stopPod', row: '1' }],
+    [
+      '1: proven, alive, silent, and its time to end is over',
+      { provenAtMs: 1, outOfTime: 'settled' },
+      { kind: 'stopPod' },
+    ],
+    [
+      '1: … that stop is asked for once',
+      { provenAtMs: 1, outOfTime: 'settled', stopped: 'stop' },
+      { kind: 'wait', until: 'terminated' },
+    ],
+    [
+      '1: proven, busy, and its time to end is over: the job goes on',
+      { provenAtMs: 1, outOfTime: 'settled', ownSignal: 'busy' },
+      { kind: 'wait', until: 'jobDeadline' },
+    ],
+    [
+      '1: proven, busy, stop accepted',
+      { provenAtMs: 1, ownSignal: 'busy', stop: 'stop' },
+      { kind: 'stopPod', row: '1' },
+    ],
 
-    ['2: ephemeral, exit 0 after a job', { ended: true, exitCode: 0, sawJob: true }, { kind: 'tearDown', row: '2' }],
-    ['2: … whatever the CI server said before', { ended: true, exitCode: 0, sawJob: true, answer: 'busy' }, { kind: 'tearDown', row: '2' }],
+    [
+      '2: ephemeral, exit 0 after a job',
+      { ended: true, exitCode: 0, sawJob: true },
+      { kind: 'tearDown', row: '2' },
+    ],
+    [
+      '2: … whatever the CI server said before',
+      { ended: true, exitCode: 0, sawJob: true, answer: 'busy' },
+      { kind: 'tearDown', row: '2' },
+    ],
     ['2 not: exit 0 without a job', { ended: true, exitCode: 0 }, { kind: 'remove' }],
     ['2 not: another exit code', { ended: true, exitCode: 1, sawJob: true }, { kind: 'remove' }],
     ['2 not: gone without an exit code', { ended: true, sawJob: true }, { kind: 'remove' }],
-    ['2 not: a static runner', { ended: true, exitCode: 0, sawJob: true, ephemeral: false }, { kind: 'remove' }],
-    ['2 not: told to go, it may have left its job with exit 0', { ended: true, exitCode: 0, sawJob: true, stop: 'stop', stopped: 'stop' }, { kind: 'remove' }],
+    [
+      '2 not: a static runner',
+      { ended: true, exitCode: 0, sawJob: true, ephemeral: false },
+      { kind: 'remove' },
+    ],
+    [
+      '2 not: told to go, it may have left its job with exit 0',
+      { ended: true, exitCode: 0, sawJob: true, stop: 'stop', stopped: 'stop' },
+      { kind: 'remove' },
+    ],
 
-    ['2 not: evicted, it may have left its job with exit 0', { ended: true, exitCode: 0, sawJob: true, toldToGo: true }, { kind: 'remove' }],
+    [
+      '2 not: evicted, it may have left its job with exit 0',
+      { ended: true, exitCode: 0, sawJob: true, toldToGo: true },
+      { kind: 'remove' },
+    ],
 
     ['3: 204, ended', { answer: 'removed', ended: true }, { kind: 'tearDown', row: '3' }],
-    ['3: 204, idle by its own word, which may be old', { answer: 'removed', ownSignal: 'idle' }, { kind: 'wait', row: '3', until: 'idleConfirmed' }],
-    ['3: … and still after a moment, as far as is known', { answer: 'removed', ownSignal: 'idle', outOfTime: 'idleConfirmed' }, { kind: 'look', row: '3' }],
-    ['3: … and it is', { answer: 'removed', ownSignal: 'idle', outOfTime: 'idleConfirmed', looked: true }, { kind: 'tearDown', row: '3' }],
-    ['3: 204, busy by its own word', { answer: 'removed', ownSignal: 'busy' }, { kind: 'wait', row: '3', until: 'jobDeadline' }],
-    ['3: 204, and no word of its own: it may have just started a job', { answer: 'removed' }, { kind: 'wait', row: '3', until: 'settled' }],
+    [
+      '3: 204, idle by its own word, which may be old',
+      { answer: 'removed', ownSignal: 'idle' },
+      { kind: 'wait', row: '3', until: 'idleConfirmed' },
+    ],
+    [
+      '3: … and still after a moment, as far as is known',
+      { answer: 'removed', ownSignal: 'idle', outOfTime: 'idleConfirmed' },
+      { kind: 'look', row: '3' },
+    ],
+    [
+      '3: … and it is',
+      { answer: 'removed', ownSignal: 'idle', outOfTime: 'idleConfirmed', looked: true },
+      { kind: 'tearDown', row: '3' },
+    ],
+    [
+      '3: 204, busy by its own word',
+      { answer: 'removed', ownSignal: 'busy' },
+      { kind: 'wait', row: '3', until: 'jobDeadline' },
+    ],
+    [
+      '3: 204, and no word of its own: it may have just started a job',
+      { answer: 'removed' },
+      { kind: 'wait', row: '3', until: 'settled' },
+    ],
     ['3: 204, stop accepted', { answer: 'removed', stop: 'stop' }, { kind: 'stopPod', row: '3' }],
 
-    ['4a: 404 of a held id, ended', { answer: 'absent', ended: true }, { kind: 'tearDown', row: '4a' }],
-    ['4a: 404 of an id that a list had, idle', { ...ownRegistration, answer: 'absent', ownSignal: 'idle', outOfTime: 'idleConfirmed', looked: true }, { kind: 'tearDown', row: '4a' }],
-    ['4a: 404 of a held id, idle', { answer: 'absent', ownSignal: 'idle', outOfTime: 'idleConfirmed', looked: true }, { kind: 'tearDown', row: '4a' }],
-    ['4a: 404 of a held id, busy', { answer: 'absent', ownSignal: 'busy' }, { kind: 'wait', until: 'jobDeadline' }],
-    ['4a: 404, never started', { ...ownRegistration, answer: 'absent', started: false, looked: true }, { kind: 'tearDown', row: '4a', unlessStarted: true }],
-    ['4a: 404, ended, whoever registered it', { ...ownRegistration, answer: 'absent', ended: true }, { kind: 'tearDown', row: '4a' }],
-    ['4a: not listed, its container never started, as far as is known', { ...ownRegistration, answer: 'unlisted', started: false }, { kind: 'look', row: '4a' }],
-    ['4a: … and it has not: stopped, and asked about once more', { ...ownRegistration, answer: 'unlisted', started: false, looked: true }, { kind: 'stopPod', row: '4a', unlessStarted: true }],
-    ['4b: not listed, registration deadline out, idle: stopped, and asked about once more', { ...ownRegistration, answer: 'unlisted', registrationOver: true, ownSignal: 'idle', outOfTime: 'idleConfirmed', looked: true }, { kind: 'stopPod', row: '4b' }],
-    ['4b: not listed, registration deadline out, silent', { ...ownRegistration, answer: 'unlisted', registrationOver: true }, { kind: 'wait', row: '4b', until: 'settled' }],
-    ['4c: not listed, may be about to register', { ...ownRegistration, answer: 'unlisted' }, { kind: 'wait', row: '4c', until: 'absentRecheck' }],
-    ['4c: … also when it says that it is idle', { ...ownRegistration, answer: 'unlisted', ownSignal: 'idle' }, { kind: 'wait', row: '4c', until: 'absentRecheck' }],
-    ['4d: not listed, ended: the list may be from before', { ...ownRegistration, answer: 'unlisted', ended: true }, { kind: 'wait', row: '4d', until: 'listRecheck' }],
-    ['4d: not listed, online: the list may be from before', { ...ownRegistration, heldId: true, answer: 'unlisted', ownSignal: 'idle' }, { kind: 'wait', row: '4d', until: 'listRecheck' }],
-    ['4: busy by its own signal beats any list', { ...ownRegistration, answer: 'unlisted', ownSignal: 'busy' }, { kind: 'wait', row: '4', until: 'jobDeadline' }],
-    ['4: … even with the registration deadline out', { ...ownRegistration, answer: 'unlisted', ownSignal: 'busy', registrationOver: true }, { kind: 'wait', row: '4', until: 'jobDeadline' }],
-    ['4: but not an accepted stop', { ...ownRegistration, answer: 'unlisted', ownSignal: 'busy', stop: 'stop' }, { kind: 'stopPod' }],
-    ['4: nor may it look again for ever under a stop', { ...ownRegistration, answer: 'unlisted', stop: 'stop' }, { kind: 'stopPod' }],
+    [
+      '4a: 404 of a held id, ended',
+      { answer: 'absent', ended: true },
+      { kind: 'tearDown', row: '4a' },
+    ],
+    [
+      '4a: 404 of an id that a list had, idle',
+      {
+        ...ownRegistration,
+        answer: 'absent',
+        ownSignal: 'idle',
+        outOfTime: 'idleConfirmed',
+        looked: true,
+      },
+      { kind: 'tearDown', row: '4a' },
+    ],
+    [
+      '4a: 404 of a held id, idle',
+      { answer: 'absent', ownSignal: 'idle', outOfTime: 'idleConfirmed', looked: true },
+      { kind: 'tearDown', row: '4a' },
+    ],
+    [
+      '4a: 404 of a held id, busy',
+      { answer: 'absent', ownSignal: 'busy' },
+      { kind: 'wait', until: 'jobDeadline' },
+    ],
+    [
+      '4a: 404, never started',
+      { ...ownRegistration, answer: 'absent', started: false, looked: true },
+      { kind: 'tearDown', row: '4a', unlessStarted: true },
+    ],
+    [
+      '4a: 404, ended, whoever registered it',
+      { ...ownRegistration, answer: 'absent', ended: true },
+      { kind: 'tearDown', row: '4a' },
+    ],
+    [
+      '4a: not listed, its container never started, as far as is known',
+      { ...ownRegistration, answer: 'unlisted', started: false },
+      { kind: 'look', row: '4a' },
+    ],
+    [
+      '4a: … and it has not: stopped, and asked about once more',
+      { ...ownRegistration, answer: 'unlisted', started: false, looked: true },
+      { kind: 'stopPod', row: '4a', unlessStarted: true },
+    ],
+    [
+      '4b: not listed, registration deadline out, idle: stopped, and asked about once more',
+      {
+        ...ownRegistration,
+        answer: 'unlisted',
+        registrationOver: true,
+        ownSignal: 'idle',
+        outOfTime: 'idleConfirmed',
+        looked: true,
+      },
+      { kind: 'stopPod', row: '4b' },
+    ],
+    [
+      '4b: not listed, registration deadline out, silent',
+      { ...ownRegistration, answer: 'unlisted', registrationOver: true },
+      { kind: 'wait', row: '4b', until: 'settled' },
+    ],
+    [
+      '4c: not listed, may be about to register',
+      { ...ownRegistration, answer: 'unlisted' },
+      { kind: 'wait', row: '4c', until: 'absentRecheck' },
+    ],
+    [
+      '4c: … also when it says that it is idle',
+      { ...ownRegistration, answer: 'unlisted', ownSignal: 'idle' },
+      { kind: 'wait', row: '4c', until: 'absentRecheck' },
+    ],
+    [
+      '4d: not listed, ended: the list may be from before',
+      { ...ownRegistration, answer: 'unlisted', ended: true },
+      { kind: 'wait', row: '4d', until: 'listRecheck' },
+    ],
+    [
+      '4d: not listed, online: the list may be from before',
+      { ...ownRegistration, heldId: true, answer: 'unlisted', ownSignal: 'idle' },
+      { kind: 'wait', row: '4d', until: 'listRecheck' },
+    ],
+    [
+      '4: busy by its own signal beats any list',
+      { ...ownRegistration, answer: 'unlisted', ownSignal: 'busy' },
+      { kind: 'wait', row: '4', until: 'jobDeadline' },
+    ],
+    [
+      '4: … even with the registration deadline out',
+      { ...ownRegistration, answer: 'unlisted', ownSignal: 'busy', registrationOver: true },
+      { kind: 'wait', row: '4', until: 'jobDeadline' },
+    ],
+    [
+      '4: but not an accepted stop',
+      { ...ownRegistration, answer: 'unlisted', ownSignal: 'busy', stop: 'stop' },
+      { kind: 'stopPod' },
+    ],
+    [
+      '4: nor may it look again for ever under a stop',
+      { ...ownRegistration, answer: 'unlisted', stop: 'stop' },
+      { kind: 'stopPod' },
+    ],
 
-    ['5: busy (422), stop accepted', { answer: 'busy', stop: 'stop' }, { kind: 'stopPod', row: '5' }],
-    ['5: busy (422), static, stop accepted', { answer: 'busy', stop: 'stop', ephemeral: false }, { kind: 'stopPod', row: '5' }],
-    ['5: … and asked for already', { answer: 'busy', stop: 'stop', stopped: 'stop' }, { kind: 'wait', row: '5', until: 'terminated' }],
+    [
+      '5: busy (422), stop accepted',
+      { answer: 'busy', stop: 'stop' },
+      { kind: 'stopPod', row: '5' },
+    ],
+    [
+      '5: busy (422), static, stop accepted',
+      { answer: 'busy', stop: 'stop', ephemeral: false },
+      { kind: 'stopPod', row: '5' },
+    ],
+    [
+      '5: … and asked for already',
+      { answer: 'busy', stop: 'stop', stopped: 'stop' },
+      { kind: 'wait', row: '5', until: 'terminated' },
+    ],
     ['5: stop accepted, nothing asked yet: unregister first', { stop: 'stop' }, { kind: 'remove' }],
     ['5: … also when a job runs', { stop: 'stop', ownSignal: 'busy' }, { kind: 'remove' }],
-    ['5: stop accepted, the CI server does not answer', { stop: 'stop', outOfTime: 'patience' }, { kind: 'stopPod', row: '5' }],
-    ['5: pod terminating', { stop: 'stop', stopped: 'stop' }, { kind: 'wait', row: '5', until: 'terminated' }],
-    ['5: pod terminating, although nobody had asked for a stop', { ephemeral: false, stopped: 'stop' }, { kind: 'wait', row: '5', until: 'terminated' }],
-    ['5: … for longer than its grace', { stop: 'stop', stopped: 'stop', outOfTime: 'terminated' }, { kind: 'stopPod', row: '5', mode: 'force', overdue: true }],
-    ['5: a stop that becomes a force', { stop: 'force', stopped: 'stop' }, { kind: 'stopPod', row: '5', mode: 'force', overdue: false }],
+    [
+      '5: stop accepted, the CI server does not answer',
+      { stop: 'stop', outOfTime: 'patience' },
+      { kind: 'stopPod', row: '5' },
+    ],
+    [
+      '5: pod terminating',
+      { stop: 'stop', stopped: 'stop' },
+      { kind: 'wait', row: '5', until: 'terminated' },
+    ],
+    [
+      '5: pod terminating, although nobody had asked for a stop',
+      { ephemeral: false, stopped: 'stop' },
+      { kind: 'wait', row: '5', until: 'terminated' },
+    ],
+    [
+      '5: … for longer than its grace',
+      { stop: 'stop', stopped: 'stop', outOfTime: 'terminated' },
+      { kind: 'stopPod', row: '5', mode: 'force', overdue: true },
+    ],
+    [
+      '5: a stop that becomes a force',
+      { stop: 'force', stopped: 'stop' },
+      { kind: 'stopPod', row: '5', mode: 'force', overdue: false },
+    ],
     ['5: force asks nobody', { stop: 'force' }, { kind: 'stopPod', row: '5' }],
-    ['5: force, pod terminating', { stop: 'force', stopped: 'force' }, { kind: 'wait', until: 'terminated' }],
-    ['5: force, ended: the registration still has to go', { stop: 'force', stopped: 'force', ended: true }, { kind: 'remove' }],
+    [
+      '5: force, pod terminating',
+      { stop: 'force', stopped: 'force' },
+      { kind: 'wait', until: 'terminated' },
+    ],
+    [
+      '5: force, ended: the registration still has to go',
+      { stop: 'force', stopped: 'force', ended: true },
+      { kind: 'remove' },
+    ],
 
-    ['6: busy (422), ephemeral, alive', { answer: 'busy' }, { kind: 'wait', row: '6', until: 'busyRecheck' }],
-    ['6: ephemeral, idle by its own word, which comes seconds late: looked at first', { ownSignal: 'idle' }, { kind: 'look', row: '6' }],
-    ['3-11: … and it is', { ownSignal: 'idle', looked: true }, { kind: 'remove', row: '3-11', onBusy: 'return' }],
-    ['6: ephemeral, busy by its own word: not even asked', { ownSignal: 'busy' }, { kind: 'wait', row: '6', until: 'busyRecheck' }],
-    ['7: static, alive: asked again for as long as it is busy (422)', { ephemeral: false }, { kind: 'remove', row: '7', onBusy: 'retry' }],
-    ['7: … also by its own word: 422 is the safe answer', { ownSignal: 'busy', ephemeral: false }, { kind: 'remove', row: '7', onBusy: 'retry' }],
-    ['7 not: under a stop it is asked once', { ephemeral: false, stop: 'stop' }, { kind: 'remove', onBusy: 'return' }],
-    ['7 not: ended, the answer decides', { ephemeral: false, ended: true }, { kind: 'remove', onBusy: 'return' }],
-    ['8: busy (422), ended', { answer: 'busy', ended: true, exitCode: 137 }, { kind: 'handOff', row: '8' }],
-    ['8: busy (422), static, gone without an exit code', { answer: 'busy', ended: true, ephemeral: false }, { kind: 'handOff', row: '8' }],
-    ['8: busy (422), ended by our stop', { answer: 'busy', ended: true, exitCode: 143, stop: 'stop', stopped: 'stop' }, { kind: 'handOff', row: '8' }],
+    [
+      '6: busy (422), ephemeral, alive',
+      { answer: 'busy' },
+      { kind: 'wait', row: '6', until: 'busyRecheck' },
+    ],
+    [
+      '6: ephemeral, idle by its own word, which comes seconds late: looked at first',
+      { ownSignal: 'idle' },
+      { kind: 'look', row: '6' },
+    ],
+    [
+      '3-11: … and it is',
+      { ownSignal: 'idle', looked: true },
+      { kind: 'remove', row: '3-11', onBusy: 'return' },
+    ],
+    [
+      '6: ephemeral, busy by its own word: not even asked',
+      { ownSignal: 'busy' },
+      { kind: 'wait', row: '6', until: 'busyRecheck' },
+    ],
+    [
+      '7: static, alive: asked again for as long as it is busy (422)',
+      { ephemeral: false },
+      { kind: 'remove', row: '7', onBusy: 'retry' },
+    ],
+    [
+      '7: … also by its own word: 422 is the safe answer',
+      { ownSignal: 'busy', ephemeral: false },
+      { kind: 'remove', row: '7', onBusy: 'retry' },
+    ],
+    [
+      '7 not: under a stop it is asked once',
+      { ephemeral: false, stop: 'stop' },
+      { kind: 'remove', onBusy: 'return' },
+    ],
+    [
+      '7 not: ended, the answer decides',
+      { ephemeral: false, ended: true },
+      { kind: 'remove', onBusy: 'return' },
+    ],
+    [
+      '8: busy (422), ended',
+      { answer: 'busy', ended: true, exitCode: 137 },
+      { kind: 'handOff', row: '8' },
+    ],
+    [
+      '8: busy (422), static, gone without an exit code',
+      { answer: 'busy', ended: true, ephemeral: false },
+      { kind: 'handOff', row: '8' },
+    ],
+    [
+      '8: busy (422), ended by our stop',
+      { answer: 'busy', ended: true, exitCode: 143, stop: 'stop', stopped: 'stop' },
+      { kind: 'handOff', row: '8' },
+    ],
 
-    ['8: no answer is to be had, ended', { answer: 'failed', ended: true }, { kind: 'handOff', row: '8' }],
-    ['10: no answer is to be had, alive', { answer: 'failed' }, { kind: 'wait', row: '10', until: 'credentialsRetry' }],
+    [
+      '8: no answer is to be had, ended',
+      { answer: 'failed', ended: true },
+      { kind: 'handOff', row: '8' },
+    ],
+    [
+      '10: no answer is to be had, alive',
+      { answer: 'failed' },
+      { kind: 'wait', row: '10', until: 'credentialsRetry' },
+    ],
     ['10: … and some time later', { outOfTime: 'credentialsRetry' }, { kind: 'remove' }],
-    ['10: … when none is to be had again: at the same pace', { answer: 'failed', outOfTime: 'credentialsRetry' }, { kind: 'wait', row: '10', until: 'credentialsRetry' }],
-    ['10 not: a stop waits for nobody', { answer: 'failed', stop: 'stop' }, { kind: 'stopPod', row: '5' }],
+    [
+      '10: … when none is to be had again: at the same pace',
+      { answer: 'failed', outOfTime: 'credentialsRetry' },
+      { kind: 'wait', row: '10', until: 'credentialsRetry' },
+    ],
+    [
+      '10 not: a stop waits for nobody',
+      { answer: 'failed', stop: 'stop' },
+      { kind: 'stopPod', row: '5' },
+    ],
 
     // Rows 9, 10 and 11 are retries inside the activity that asks; until it answers, the table asks.
     ['9-11: no answer yet, alive', {}, { kind: 'remove' }],
@@ -102,7 +385,12 @@ describe('the decision table, row by row', () => {
 });
 
 describe('what news does to the facts', () => {
-  type News = [what: string, before: Partial<UnregistrationFacts>, news: UnregistrationNews, after: Partial<HeardFacts>];
+  type News = [
+    what: string,
+    before: Partial<UnregistrationFacts>,
+    news: UnregistrationNews,
+    after: Partial<HeardFacts>,
+  ];
   const at = { atMs: 7, listAgeMs: 60_000 } as const;
   const removed = { kind: 'answered', answer: 'removed', retried: false, ...at } as const;
   const absent = { kind: 'answered', answer: 'absent', retried: false, ...at } as const;
@@ -110,56 +398,271 @@ describe('what news does to the facts', () => {
   const nothing = { removedAlive: false, unanswered: false, looked: false };
 
   test.each<News>([
-    ['204 proves it, and was under a runner that lived', {}, removed, { ...nothing, answer: 'removed', removal: 'removed', provenAtMs: 7, removedAlive: true }],
-    ['204 after the end', { ended: true }, removed, { ...nothing, answer: 'removed', removal: 'removed', provenAtMs: 7 }],
-    ['404 of a held id proves it', {}, absent, { ...nothing, answer: 'absent', removal: 'absent', provenAtMs: 7 }],
-    ['not listed, vanished, and nobody saw whether its container had started: the list may be from before', { heldId: false, started: false, ended: true, unseenEnd: true }, unlisted, { ...nothing, answer: 'unlisted', unlistedSinceMs: 7 }],
-    ['404 of an id that a list had proves it', { heldId: false }, absent, { ...nothing, answer: 'absent', removal: 'absent', provenAtMs: 7 }],
-    ['not listed, may be about to register: proves nothing, and nothing is over yet', { heldId: false }, unlisted, { ...nothing, answer: 'unlisted' }],
-    ['not listed after the end: the list may be from before', { heldId: false, ended: true }, unlisted, { ...nothing, answer: 'unlisted', unlistedSinceMs: 7 }],
-    ['not listed, online: the list may be from before', {}, unlisted, { ...nothing, answer: 'unlisted', unlistedSinceMs: 7 }],
-    ['… asked again too soon', { heldId: false, ended: true, unlistedSinceMs: 7 }, { ...unlisted, atMs: 60_006 }, { ...nothing, answer: 'unlisted', unlistedSinceMs: 7 }],
-    ['… asked again after the list’s age: absent', { heldId: false, ended: true, unlistedSinceMs: 7 }, { ...unlisted, atMs: 60_007 }, { ...nothing, answer: 'absent', removal: 'absent', provenAtMs: 60_007, unlistedSinceMs: 7 }],
-    ['… after a try that may have removed it: absent, perhaps by us', { heldId: false, ended: true, unlistedSinceMs: 7, removal: 'absentAfterRetry' }, { ...unlisted, atMs: 60_007 }, { ...nothing, answer: 'absent', removal: 'absentAfterRetry', provenAtMs: 60_007, unlistedSinceMs: 7 }],
-    ['not listed, after a try that may have removed it under a runner that lived', {}, { ...unlisted, retried: true }, { ...nothing, answer: 'unlisted', removal: 'absentAfterRetry', unanswered: true, unlistedSinceMs: 7 }],
-    ['not listed, ended before its container started: it cannot have registered', { heldId: false, started: false, ended: true }, unlisted, { ...nothing, answer: 'absent', removal: 'absent', provenAtMs: 7 }],
-    ['not listed, its container not started when it was seen last: it may have by now', { heldId: false, started: false }, unlisted, { ...nothing, answer: 'unlisted' }],
-    ['listed after all', { unlistedSinceMs: 7 }, { kind: 'answered', answer: 'busy', retried: false, ...at }, { ...nothing, answer: 'busy', removal: 'busy', unlistedSinceMs: 7 }],
-    ['404 to a repeated try: perhaps by us, under a runner that lived', {}, { ...absent, retried: true }, { ...nothing, answer: 'absent', removal: 'absentAfterRetry', provenAtMs: 7, removedAlive: true }],
-    ['404 after a try whose answer is not known: the same, although it has ended since', { ended: true, unanswered: true }, absent, { ...nothing, answer: 'absent', removal: 'absentAfterRetry', provenAtMs: 7, removedAlive: true, unanswered: true }],
-    ['404 to a repeated try, ended before any: nobody lived', { ended: true }, { ...absent, retried: true }, { ...nothing, answer: 'absent', removal: 'absentAfterRetry', provenAtMs: 7 }],
-    ['404 to a repeated try of an ephemeral runner after its job: it removed itself', { sawJob: true }, { ...absent, retried: true }, { ...nothing, answer: 'absent', removal: 'absentAfterRetry', provenAtMs: 7 }],
-    ['422 proves nothing', {}, { kind: 'answered', answer: 'busy', retried: false, ...at }, { ...nothing, answer: 'busy', removal: 'busy' }],
-    ['an answer does not end a wait that was out of time: what has not registered by then is stopped', { outOfTime: 'settled' }, { ...absent }, { ...nothing, answer: 'absent', removal: 'absent', provenAtMs: 7, outOfTime: 'settled' }],
-    ['called off while it lived: its answer is not known', {}, { kind: 'calledOff' }, { ...nothing, unanswered: true }],
+    [
+      '204 proves it, and was under a runner that lived',
+      {},
+      removed,
+      { ...nothing, answer: 'removed', removal: 'removed', provenAtMs: 7, removedAlive: true },
+    ],
+    [
+      '204 after the end',
+      { ended: true },
+      removed,
+      { ...nothing, answer: 'removed', removal: 'removed', provenAtMs: 7 },
+    ],
+    [
+      '404 of a held id proves it',
+      {},
+      absent,
+      { ...nothing, answer: 'absent', removal: 'absent', provenAtMs: 7 },
+    ],
+    [
+      'not listed, vanished, and nobody saw whether its container had started: the list may be from before',
+      { heldId: false, started: false, ended: true, unseenEnd: true },
+      unlisted,
+      { ...nothing, answer: 'unlisted', unlistedSinceMs: 7 },
+    ],
+    [
+      '404 of an id that a list had proves it',
+      { heldId: false },
+      absent,
+      { ...nothing, answer: 'absent', removal: 'absent', provenAtMs: 7 },
+    ],
+    [
+      'not listed, may be about to register: proves nothing, and nothing is over yet',
+      { heldId: false },
+      unlisted,
+      { ...nothing, answer: 'unlisted' },
+    ],
+    [
+      'not listed after the end: the list may be from before',
+      { heldId: false, ended: true },
+      unlisted,
+      { ...nothing, answer: 'unlisted', unlistedSinceMs: 7 },
+    ],
+    [
+      'not listed, online: the list may be from before',
+      {},
+      unlisted,
+      { ...nothing, answer: 'unlisted', unlistedSinceMs: 7 },
+    ],
+    [
+      '… asked again too soon',
+      { heldId: false, ended: true, unlistedSinceMs: 7 },
+      { ...unlisted, atMs: 60_006 },
+      { ...nothing, answer: 'unlisted', unlistedSinceMs: 7 },
+    ],
+    [
+      '… asked again after the list’s age: absent',
+      { heldId: false, ended: true, unlistedSinceMs: 7 },
+      { ...unlisted, atMs: 60_007 },
+      { ...nothing, answer: 'absent', removal: 'absent', provenAtMs: 60_007, unlistedSinceMs: 7 },
+    ],
+    [
+      '… after a try that may have removed it: absent, perhaps by us',
+      { heldId: false, ended: true, unlistedSinceMs: 7, removal: 'absentAfterRetry' },
+      { ...unlisted, atMs: 60_007 },
+      {
+        ...nothing,
+        answer: 'absent',
+        removal: 'absentAfterRetry',
+        provenAtMs: 60_007,
+        unlistedSinceMs: 7,
+      },
+    ],
+    [
+      'not listed, after a try that may have removed it under a runner that lived',
+      {},
+      { ...unlisted, retried: true },
+      {
+        ...nothing,
+        answer: 'unlisted',
+        removal: 'absentAfterRetry',
+        unanswered: true,
+        unlistedSinceMs: 7,
+      },
+    ],
+    [
+      'not listed, ended before its container started: it cannot have registered',
+      { heldId: false, started: false, ended: true },
+      unlisted,
+      { ...nothing, answer: 'absent', removal: 'absent', provenAtMs: 7 },
+    ],
+    [
+      'not listed, its container not started when it was seen last: it may have by now',
+      { heldId: false, started: false },
+      unlisted,
+      { ...nothing, answer: 'unlisted' },
+    ],
+    [
+      'listed after all',
+      { unlistedSinceMs: 7 },
+      { kind: 'answered', answer: 'busy', retried: false, ...at },
+      { ...nothing, answer: 'busy', removal: 'busy', unlistedSinceMs: 7 },
+    ],
+    [
+      '404 to a repeated try: perhaps by us, under a runner that lived',
+      {},
+      { ...absent, retried: true },
+      {
+        ...nothing,
+        answer: 'absent',
+        removal: 'absentAfterRetry',
+        provenAtMs: 7,
+        removedAlive: true,
+      },
+    ],
+    [
+      '404 after a try whose answer is not known: the same, although it has ended since',
+      { ended: true, unanswered: true },
+      absent,
+      {
+        ...nothing,
+        answer: 'absent',
+        removal: 'absentAfterRetry',
+        provenAtMs: 7,
+        removedAlive: true,
+        unanswered: true,
+      },
+    ],
+    [
+      '404 to a repeated try, ended before any: nobody lived',
+      { ended: true },
+      { ...absent, retried: true },
+      { ...nothing, answer: 'absent', removal: 'absentAfterRetry', provenAtMs: 7 },
+    ],
+    [
+      '404 to a repeated try of an ephemeral runner after its job: it removed itself',
+      { sawJob: true },
+      { ...absent, retried: true },
+      { ...nothing, answer: 'absent', removal: 'absentAfterRetry', provenAtMs: 7 },
+    ],
+    [
+      '422 proves nothing',
+      {},
+      { kind: 'answered', answer: 'busy', retried: false, ...at },
+      { ...nothing, answer: 'busy', removal: 'busy' },
+    ],
+    [
+      'an answer does not end a wait that was out of time: what has not registered by then is stopped',
+      { outOfTime: 'settled' },
+      { ...absent },
+      { ...nothing, answer: 'absent', removal: 'absent', provenAtMs: 7, outOfTime: 'settled' },
+    ],
+    [
+      'called off while it lived: its answer is not known',
+      {},
+      { kind: 'calledOff' },
+      { ...nothing, unanswered: true },
+    ],
     ['called off after the end', { ended: true }, { kind: 'calledOff' }, nothing],
     ['failed', {}, { kind: 'failed' }, { ...nothing, answer: 'failed', unanswered: true }],
-    ['out of patience: the answer may still come to pass', { stop: 'stop' }, { kind: 'outOfTime', wait: 'patience' }, { ...nothing, outOfTime: 'patience', unanswered: true }],
-    ['time to end by itself is over: asked again', { answer: 'absent', provenAtMs: 1 }, { kind: 'outOfTime', wait: 'settled' }, { ...nothing, provenAtMs: 1, outOfTime: 'settled' }],
-    ['idle for long enough: the answer stands', { answer: 'absent', looked: true }, { kind: 'outOfTime', wait: 'idleConfirmed' }, { ...nothing, answer: 'absent', outOfTime: 'idleConfirmed' }],
-    ['safety re-check: asked again', { answer: 'busy' }, { kind: 'outOfTime', wait: 'busyRecheck' }, { ...nothing, outOfTime: 'busyRecheck' }],
-    ['something changed: only what is proven, and done, stands', { answer: 'busy', provenAtMs: 1, outOfTime: 'settled', looked: true, stopped: 'stop', removal: 'busy', removedAlive: true, unanswered: true }, { kind: 'changed' }, { looked: false, provenAtMs: 1, stopped: 'stop', removal: 'busy', removedAlive: true, unanswered: true }],
-    ['looked: nothing else changes', { answer: 'removed', outOfTime: 'idleConfirmed' }, { kind: 'looked' }, { ...nothing, answer: 'removed', outOfTime: 'idleConfirmed', looked: true }],
-    ['stopped: the CI server is to be asked again', { answer: 'busy', stop: 'stop' }, { kind: 'stopped', mode: 'stop' }, { ...nothing, stopped: 'stop' }],
+    [
+      'out of patience: the answer may still come to pass',
+      { stop: 'stop' },
+      { kind: 'outOfTime', wait: 'patience' },
+      { ...nothing, outOfTime: 'patience', unanswered: true },
+    ],
+    [
+      'time to end by itself is over: asked again',
+      { answer: 'absent', provenAtMs: 1 },
+      { kind: 'outOfTime', wait: 'settled' },
+      { ...nothing, provenAtMs: 1, outOfTime: 'settled' },
+    ],
+    [
+      'idle for long enough: the answer stands',
+      { answer: 'absent', looked: true },
+      { kind: 'outOfTime', wait: 'idleConfirmed' },
+      { ...nothing, answer: 'absent', outOfTime: 'idleConfirmed' },
+    ],
+    [
+      'safety re-check: asked again',
+      { answer: 'busy' },
+      { kind: 'outOfTime', wait: 'busyRecheck' },
+      { ...nothing, outOfTime: 'busyRecheck' },
+    ],
+    [
+      'something changed: only what is proven, and done, stands',
+      {
+        answer: 'busy',
+        provenAtMs: 1,
+        outOfTime: 'settled',
+        looked: true,
+        stopped: 'stop',
+        removal: 'busy',
+        removedAlive: true,
+        unanswered: true,
+      },
+      { kind: 'changed' },
+      {
+        looked: false,
+        provenAtMs: 1,
+        stopped: 'stop',
+        removal: 'busy',
+        removedAlive: true,
+        unanswered: true,
+      },
+    ],
+    [
+      'looked: nothing else changes',
+      { answer: 'removed', outOfTime: 'idleConfirmed' },
+      { kind: 'looked' },
+      { ...nothing, answer: 'removed', outOfTime: 'idleConfirmed', looked: true },
+    ],
+    [
+      'stopped: the CI server is to be asked again',
+      { answer: 'busy', stop: 'stop' },
+      { kind: 'stopped', mode: 'stop' },
+      { ...nothing, stopped: 'stop' },
+    ],
   ])('%s', (_what, before, news, after) => {
     expect(hear({ ...alive, ...before }, news)).toEqual(after);
   });
 });
 
 describe('every row can be reached', () => {
-  const WAITS: readonly OwnWait[] = ['idleConfirmed', 'settled', 'terminated', 'jobDeadline', 'busyRecheck', 'absentRecheck', 'listRecheck', 'credentialsRetry'];
-  const KINDS = ['handOff', 'look', 'remove', 'stopPod', 'tearDown', ...WAITS.map((wait) => `wait for ${wait}`)];
+  const WAITS: readonly OwnWait[] = [
+    'idleConfirmed',
+    'settled',
+    'terminated',
+    'jobDeadline',
+    'busyRecheck',
+    'absentRecheck',
+    'listRecheck',
+    'credentialsRetry',
+  ];
+  const KINDS = [
+    'handOff',
+    'look',
+    'remove',
+    'stopPod',
+    'tearDown',
+    ...WAITS.map((wait) => `wait for ${wait}`),
+  ];
 
   /** What may come next of an action, by what carries it out (unregister.ts). */
   function newsOf(action: UnregistrationAction, facts: UnregistrationFacts): UnregistrationNews[] {
-    const answered = (['removed', 'absent', 'unlisted', 'busy'] as const).flatMap((answer) => [false, true].map((retried) => ({ kind: 'answered', answer, retried, atMs: 1, listAgeMs: 2 }) as const));
+    const answered = (['removed', 'absent', 'unlisted', 'busy'] as const).flatMap((answer) =>
+      [false, true].map(
+        (retried) => ({ kind: 'answered', answer, retried, atMs: 1, listAgeMs: 2 }) as const,
+      ),
+    );
     switch (action.kind) {
       case 'tearDown':
       case 'handOff':
         return [];
       case 'remove': {
-        const heard = answered.filter(({ answer }) => answer !== 'busy' || action.onBusy === 'return');
-        return [...heard, { kind: 'calledOff' }, { kind: 'failed' }, ...(facts.stop !== undefined && !facts.ended ? [{ kind: 'outOfTime', wait: 'patience' } as const] : [])];
+        const heard = answered.filter(
+          ({ answer }) => answer !== 'busy' || action.onBusy === 'return',
+        );
+        return [
+          ...heard,
+          { kind: 'calledOff' },
+          { kind: 'failed' },
+          ...(facts.stop !== undefined && !facts.ended
+            ? [{ kind: 'outOfTime', wait: 'patience' } as const]
+            : []),
+        ];
       }
       case 'stopPod':
         return [{ kind: 'stopped', mode: action.mode }];
@@ -176,7 +679,9 @@ describe('every row can be reached', () => {
     if (!now.started) yield { ...now, started: true };
     for (const ownSignal of ['idle', 'busy', 'unknown'] as const) yield { ...now, ownSignal };
     yield { ...now, sawJob: true, ownSignal: 'busy' };
-    if (!now.ended) for (const exitCode of [undefined, 0, 137]) yield { ...now, ended: true, ...(exitCode === undefined ? {} : { exitCode }) };
+    if (!now.ended)
+      for (const exitCode of [undefined, 0, 137])
+        yield { ...now, ended: true, ...(exitCode === undefined ? {} : { exitCode }) };
     yield { ...now, toldToGo: true };
     yield { ...now, registrationOver: true };
     if (now.stop === undefined) yield { ...now, stop: 'stop' };
@@ -187,7 +692,15 @@ describe('every row can be reached', () => {
     const rows = new Set<Row>();
     const kinds = new Set<string>();
     const known = new Set<string>();
-    const next: UnregistrationFacts[] = [true, false].flatMap((ephemeral) => [undefined, 1].map((provenAtMs) => ({ ...seen, ephemeral, started: false, heldId: ephemeral, ...nothingHeard(provenAtMs) })));
+    const next: UnregistrationFacts[] = [true, false].flatMap((ephemeral) =>
+      [undefined, 1].map((provenAtMs) => ({
+        ...seen,
+        ephemeral,
+        started: false,
+        heldId: ephemeral,
+        ...nothingHeard(provenAtMs),
+      })),
+    );
     // Breadth first, until nothing is missing.
     for (const facts of next) {
       if (rows.size === ROWS.length && kinds.size === KINDS.length) break;
@@ -197,56 +710,133 @@ describe('every row can be reached', () => {
       const action = decideUnregistration(facts);
       rows.add(action.row);
       kinds.add(action.kind === 'wait' ? `wait for ${action.until}` : action.kind);
-      for (const news of newsOf(action, facts)) for (const then of later(seenOf(facts))) next.push({ ...then, ...hear(facts, news) });
+      for (const news of newsOf(action, facts))
+        for (const then of later(seenOf(facts))) next.push({ ...then, ...hear(facts, news) });
     }
     expect([...rows].toSorted()).toEqual([...ROWS].toSorted());
     expect([...kinds].toSorted()).toEqual([...KINDS].toSorted());
   });
 });
 
-function seenOf({ ephemeral, started, ended, exitCode, sawJob, toldToGo, ownSignal, heldId, registrationOver, stop }: UnregistrationFacts): SeenFacts {
-  return { ephemeral, started, ended, sawJob, toldToGo, ownSignal, heldId, registrationOver, ...defined({ exitCode, stop }) };
+function seenOf({
+  ephemeral,
+  started,
+  ended,
+  exitCode,
+  sawJob,
+  toldToGo,
+  ownSignal,
+  heldId,
+  registrationOver,
+  stop,
+}: UnregistrationFacts): SeenFacts {
+  return {
+    ephemeral,
+    started,
+    ended,
+    sawJob,
+    toldToGo,
+    ownSignal,
+    heldId,
+    registrationOver,
+    ...defined({ exitCode, stop }),
+  };
 }
 
 describe('what holds for every combination of facts', () => {
-  const decided = [...everyCombination()].map((facts) => ({ facts, action: decideUnregistration(facts) }));
+  const decided = [...everyCombination()].map((facts) => ({
+    facts,
+    action: decideUnregistration(facts),
+  }));
   /** The combinations that break a rule: none, and the first few are shown if there are. */
-  const violations = (rule: (facts: UnregistrationFacts, action: UnregistrationAction) => boolean) =>
-    decided.filter(({ facts, action }) => !rule(facts, action)).slice(0, 3);
+  const violations = (
+    rule: (facts: UnregistrationFacts, action: UnregistrationAction) => boolean,
+  ) => decided.filter(({ facts, action }) => !rule(facts, action)).slice(0, 3);
 
   test('all of them are tried', () => {
     expect(decided).toHaveLength(2 ** 6 * 3 * 3 * 6 * 3 * 3 * 6);
   });
 
   test('there is a step, with a reason that an operator can read', () => {
-    expect(violations((_, action) => ROWS.includes(action.row) && action.why.length > 5)).toEqual([]);
+    expect(violations((_, action) => ROWS.includes(action.row) && action.why.length > 5)).toEqual(
+      [],
+    );
   });
 
   test('a pod with a job by its own word is never stopped or torn down unless a stop was accepted', () => {
-    const underJob = (f: UnregistrationFacts) => f.started && !f.ended && f.ownSignal === 'busy' && f.stop === undefined && f.stopped === undefined;
-    expect(violations((f, action) => !(underJob(f) && (action.kind === 'stopPod' || action.kind === 'tearDown')))).toEqual([]);
+    const underJob = (f: UnregistrationFacts) =>
+      f.started &&
+      !f.ended &&
+      f.ownSignal === 'busy' &&
+      f.stop === undefined &&
+      f.stopped === undefined;
+    expect(
+      violations(
+        (f, action) => !(underJob(f) && (action.kind === 'stopPod' || action.kind === 'tearDown')),
+      ),
+    ).toEqual([]);
     expect(decided.filter(({ facts }) => underJob(facts)).length).toBeGreaterThan(1_000);
   });
 
   test('a live pod is torn down only when its own word says idle, or when its container never started', () => {
-    expect(violations((f, action) => action.kind !== 'tearDown' || f.ended || !f.started || (f.ownSignal === 'idle' && f.outOfTime === 'idleConfirmed' && f.looked))).toEqual([]);
+    expect(
+      violations(
+        (f, action) =>
+          action.kind !== 'tearDown' ||
+          f.ended ||
+          !f.started ||
+          (f.ownSignal === 'idle' && f.outOfTime === 'idleConfirmed' && f.looked),
+      ),
+    ).toEqual([]);
   });
 
   test('a pod whose container never started goes unasked only if it still has not', () => {
-    const goes = (action: UnregistrationAction) => action.kind === 'tearDown' || (action.kind === 'stopPod' && !action.overdue);
-    const unstarted = (f: UnregistrationFacts) => !f.started && !f.ended && f.stop === undefined && f.stopped === undefined;
-    expect(violations((f, action) => !unstarted(f) || !goes(action) || (action.kind !== 'wait' && 'unlessStarted' in action))).toEqual([]);
-    expect(decided.filter(({ facts, action }) => unstarted(facts) && goes(action)).length).toBeGreaterThan(100);
+    const goes = (action: UnregistrationAction) =>
+      action.kind === 'tearDown' || (action.kind === 'stopPod' && !action.overdue);
+    const unstarted = (f: UnregistrationFacts) =>
+      !f.started && !f.ended && f.stop === undefined && f.stopped === undefined;
+    expect(
+      violations(
+        (f, action) =>
+          !unstarted(f) || !goes(action) || (action.kind !== 'wait' && 'unlessStarted' in action),
+      ),
+    ).toEqual([]);
+    expect(
+      decided.filter(({ facts, action }) => unstarted(facts) && goes(action)).length,
+    ).toBeGreaterThan(100);
   });
 
   test('a live pod that was not asked to go goes only once its registration is gone, or will never be', () => {
-    const unregistered = (f: UnregistrationFacts) => f.provenAtMs !== undefined || f.answer === 'removed' || f.answer === 'absent' || (f.answer === 'unlisted' && (f.registrationOver || (!f.started && f.looked)));
-    const goes = (action: UnregistrationAction) => action.kind === 'tearDown' || action.kind === 'stopPod';
-    expect(violations((f, action) => f.ended || f.stop !== undefined || f.stopped !== undefined || !goes(action) || unregistered(f))).toEqual([]);
+    const unregistered = (f: UnregistrationFacts) =>
+      f.provenAtMs !== undefined ||
+      f.answer === 'removed' ||
+      f.answer === 'absent' ||
+      (f.answer === 'unlisted' && (f.registrationOver || (!f.started && f.looked)));
+    const goes = (action: UnregistrationAction) =>
+      action.kind === 'tearDown' || action.kind === 'stopPod';
+    expect(
+      violations(
+        (f, action) =>
+          f.ended ||
+          f.stop !== undefined ||
+          f.stopped !== undefined ||
+          !goes(action) ||
+          unregistered(f),
+      ),
+    ).toEqual([]);
   });
 
   test('busy (422) never ends a live pod that was not asked to go', () => {
-    expect(violations((f, action) => f.provenAtMs !== undefined || f.answer !== 'busy' || f.ended || f.stop !== undefined || ['remove', 'wait'].includes(action.kind))).toEqual([]);
+    expect(
+      violations(
+        (f, action) =>
+          f.provenAtMs !== undefined ||
+          f.answer !== 'busy' ||
+          f.ended ||
+          f.stop !== undefined ||
+          ['remove', 'wait'].includes(action.kind),
+      ),
+    ).toEqual([]);
   });
 
   test('under a stop nothing waits for the CI server or for the job: only for the termination that was asked for', () => {
@@ -261,35 +851,92 @@ describe('what holds for every combination of facts', () => {
   });
 
   test('a stop is asked for once in each strength, and once more when the pod outlives its grace', () => {
-    const again = (f: UnregistrationFacts) => f.stopped === 'force' || (f.stopped === 'stop' && f.stop !== 'force');
-    expect(violations((f, action) => action.kind !== 'stopPod' || !again(f) || (f.outOfTime === 'terminated' && action.overdue))).toEqual([]);
+    const again = (f: UnregistrationFacts) =>
+      f.stopped === 'force' || (f.stopped === 'stop' && f.stop !== 'force');
+    expect(
+      violations(
+        (f, action) =>
+          action.kind !== 'stopPod' ||
+          !again(f) ||
+          (f.outOfTime === 'terminated' && action.overdue),
+      ),
+    ).toEqual([]);
   });
 
   test('an ended runner waits for nothing but the CI server', () => {
-    expect(violations((f, action) => !f.ended || ['tearDown', 'remove', 'handOff'].includes(action.kind) || action.row === '4d')).toEqual([]);
+    expect(
+      violations(
+        (f, action) =>
+          !f.ended ||
+          ['tearDown', 'remove', 'handOff'].includes(action.kind) ||
+          action.row === '4d',
+      ),
+    ).toEqual([]);
   });
 
   test('a registration is handed on only for an ended runner, of which the CI server says that it is busy, or nothing', () => {
-    expect(violations((f, action) => action.kind !== 'handOff' || (f.ended && (f.answer === 'busy' || f.answer === 'failed')))).toEqual([]);
+    expect(
+      violations(
+        (f, action) =>
+          action.kind !== 'handOff' || (f.ended && (f.answer === 'busy' || f.answer === 'failed')),
+      ),
+    ).toEqual([]);
   });
 
   test('a life without proof ends only on an answer, or on an ephemeral runner’s own exit 0', () => {
-    expect(violations((f, action) => action.kind !== 'tearDown' || f.provenAtMs !== undefined || f.answer === 'removed' || f.answer === 'absent' || (f.ephemeral && f.exitCode === 0 && f.sawJob))).toEqual([]);
+    expect(
+      violations(
+        (f, action) =>
+          action.kind !== 'tearDown' ||
+          f.provenAtMs !== undefined ||
+          f.answer === 'removed' ||
+          f.answer === 'absent' ||
+          (f.ephemeral && f.exitCode === 0 && f.sawJob),
+      ),
+    ).toEqual([]);
   });
 });
 
 function* everyCombination(): Generator<UnregistrationFacts> {
   const flags = ['ephemeral', 'started', 'ended', 'heldId', 'registrationOver', 'looked'] as const;
-  const ends = [{ sawJob: false, toldToGo: false }, { sawJob: true, toldToGo: false, exitCode: 0 }, { sawJob: true, toldToGo: true, exitCode: 0 }] as const;
+  const ends = [
+    { sawJob: false, toldToGo: false },
+    { sawJob: true, toldToGo: false, exitCode: 0 },
+    { sawJob: true, toldToGo: true, exitCode: 0 },
+  ] as const;
   for (let bits = 0; bits < 2 ** flags.length; bits++) {
-    const booleans = Object.fromEntries(flags.map((flag, index) => [flag, (bits & (1 << index)) !== 0])) as Record<(typeof flags)[number], boolean>;
+    const booleans = Object.fromEntries(
+      flags.map((flag, index) => [flag, (bits & (1 << index)) !== 0]),
+    ) as Record<(typeof flags)[number], boolean>;
     for (const end of ends) {
       for (const ownSignal of ['idle', 'busy', 'unknown'] as const) {
-        for (const answer of [undefined, 'removed', 'absent', 'unlisted', 'busy', 'failed'] as const) {
+        for (const answer of [
+          undefined,
+          'removed',
+          'absent',
+          'unlisted',
+          'busy',
+          'failed',
+        ] as const) {
           for (const stop of [undefined, 'stop', 'force'] as const) {
             for (const stopped of [undefined, 'stop', 'force'] as const) {
-              for (const waited of [{}, { provenAtMs: 1 }, { outOfTime: 'settled' }, { outOfTime: 'idleConfirmed' }, { outOfTime: 'patience' }, { outOfTime: 'terminated' }] as const) {
-                yield { ...booleans, ...end, ...waited, removedAlive: false, unanswered: false, ownSignal, ...defined({ answer, stop, stopped }) };
+              for (const waited of [
+                {},
+                { provenAtMs: 1 },
+                { outOfTime: 'settled' },
+                { outOfTime: 'idleConfirmed' },
+                { outOfTime: 'patience' },
+                { outOfTime: 'terminated' },
+              ] as const) {
+                yield {
+                  ...booleans,
+                  ...end,
+                  ...waited,
+                  removedAlive: false,
+                  unanswered: false,
+                  ownSignal,
+                  ...defined({ answer, stop, stopped }),
+                };
               }
             }
           }

@@ -1,17 +1,45 @@
 import { describe, expect, test } from '@jest/globals';
 import type { RunnerCause } from '../../../core/contract/index.ts';
 import { defined } from '../../../core/defined.ts';
-import { decideEnding, lossCause, type EndDecision, type EndFacts } from '../../../workflows/runner/verdict.ts';
+import {
+  decideEnding,
+  lossCause,
+  type EndDecision,
+  type EndFacts,
+} from '../../../workflows/runner/verdict.ts';
 import type { PodView } from '../../../core/domain/pod.ts';
 
 const ISO = '2026-01-01T00:00:00.000Z';
-const live: PodView = { name: 'p', uid: 'u', workflowId: 'w', scheduled: true, createdAt: ISO, startedAt: ISO, ended: false, gone: false, terminating: false };
+const live: PodView = {
+  name: 'p',
+  uid: 'u',
+  workflowId: 'w',
+  scheduled: true,
+  createdAt: ISO,
+  startedAt: ISO,
+  ended: false,
+  gone: false,
+  terminating: false,
+};
 const ended: PodView = { ...live, ended: true };
-const exited = (code: number, more: Partial<PodView> = {}): PodView => ({ ...ended, exit: { code, oomKilled: false }, ...more });
-const recordsJob = (job: 'none' | 'done', more: Partial<PodView> = {}): PodView => exited(0, { exit: { code: 0, oomKilled: false, record: { job } }, online: false, busy: false, ...more });
+const exited = (code: number, more: Partial<PodView> = {}): PodView => ({
+  ...ended,
+  exit: { code, oomKilled: false },
+  ...more,
+});
+const recordsJob = (job: 'none' | 'done', more: Partial<PodView> = {}): PodView =>
+  exited(0, {
+    exit: { code: 0, oomKilled: false, record: { job } },
+    online: false,
+    busy: false,
+    ...more,
+  });
 const killedForMemory: PodView = { ...ended, exit: { code: 137, oomKilled: true } };
 const { startedAt: _startedAt, ...neverStarted } = ended;
-const initFailed: PodView = { ...neverStarted, problem: { kind: 'config', message: 'init container prepare exited with code 1', since: ISO } };
+const initFailed: PodView = {
+  ...neverStarted,
+  problem: { kind: 'config', message: 'init container prepare exited with code 1', since: ISO },
+};
 const vanished: PodView = { ...ended, gone: true };
 const evicted = exited(143, { terminating: true, disruption: 'EvictionByEvictionAPI' });
 
@@ -35,7 +63,10 @@ const idle: EndFacts = {
 const { removal: _, ...unasked } = idle;
 const busy = { sawJob: true, ownBusyAtEnd: true, removal: 'busy' } as const;
 const drain = { mode: 'drain', reason: 'node maintenance', by: 'drain' } as const;
-const cancelled = (mode: 'drain' | 'stop' | 'force', by: 'cancelled' | 'superseded' | 'idle_timeout' | 'run_timeout' = 'cancelled') => ({ cancel: { mode, by, reason: 'why' } });
+const cancelled = (
+  mode: 'drain' | 'stop' | 'force',
+  by: 'cancelled' | 'superseded' | 'idle_timeout' | 'run_timeout' = 'cancelled',
+) => ({ cancel: { mode, by, reason: 'why' } });
 
 const end = (outcome: string, cause?: RunnerCause) => ({ kind: 'end', outcome, cause });
 const replace = (cause: RunnerCause, afterMs = 0) => ({ kind: 'replace', cause, afterMs });
@@ -51,33 +82,138 @@ function check([, facts, expected]: Row, base: EndFacts = idle): void {
 describe('the runner ended by itself', () => {
   test.each<Row>([
     ['exit 0 after a job', { pod: exited(0), sawJob: true }, end('succeeded')],
-    ['exit 0, and it is unregistered, of a pod that does not tell: it had a job', { pod: exited(0), removal: 'absent' }, end('succeeded')],
-    ['the same, over before it was seen online', { pod: exited(0), removal: 'absent', wasOnline: false }, end('succeeded')],
-    ['the same, and nobody knows of a registration', { pod: exited(0), removal: 'absent', wasOnline: false, heldId: false }, end('errored', 'never_registered')],
-    ['the same, perhaps removed by us', { pod: exited(0), removal: 'absentAfterRetry' }, end('errored', 'agent_lost')],
-    ['the same, of a pod that tells, and told of no job', { pod: exited(0, { online: false, busy: false }), removal: 'absent' }, end('errored', 'deleted_externally')],
-    ['exit 0, and its record says that it had no job: unregistered', { pod: recordsJob('none'), removal: 'absent' }, end('errored', 'deleted_externally')],
-    ['… unregistered, perhaps by us', { pod: recordsJob('none'), removal: 'absentAfterRetry' }, end('errored', 'agent_lost')],
-    ['… called busy by the CI server', { pod: recordsJob('none'), removal: 'busy' }, end('errored', 'agent_lost')],
-    ['… although an event told of one', { pod: recordsJob('none'), sawJob: true }, end('errored', 'agent_lost')],
-    ['exit 0, and its record says that its job is done', { pod: recordsJob('done'), sawJob: true }, end('succeeded')],
-    ['exit 0, and GitHub still calls it busy: it had a job', { pod: exited(0), removal: 'busy' }, end('succeeded')],
-    ['exit 0 while idle, still registered: no job', { pod: exited(0) }, end('errored', 'agent_lost')],
-    ['exit 0 before it was online', { pod: exited(0), wasOnline: false }, end('errored', 'never_registered')],
-    ['ended by its startup probe, never online', { pod: { ...ended, exit: { code: 143, oomKilled: false, record: { reason: 'cancelled', job: 'none' } } }, wasOnline: false }, end('errored', 'never_registered')],
-    ['exit 3 before it was online', { pod: { ...ended, exit: { code: 3, oomKilled: false, record: { job: 'none' } } }, wasOnline: false }, end('failed')],
-    ['a static one, exit 0', { pod: exited(0), ephemeral: false, sawJob: true }, end('errored', 'agent_lost')],
-    ['a static one, exit 0, unregistered by somebody', { pod: exited(0), ephemeral: false, removal: 'absent' }, end('errored', 'deleted_externally')],
-    ['a static one, exit 0, its job still running at the CI server', { pod: exited(0), ephemeral: false, removal: 'busy' }, end('errored', 'agent_lost')],
+    [
+      'exit 0, and it is unregistered, of a pod that does not tell: it had a job',
+      { pod: exited(0), removal: 'absent' },
+      end('succeeded'),
+    ],
+    [
+      'the same, over before it was seen online',
+      { pod: exited(0), removal: 'absent', wasOnline: false },
+      end('succeeded'),
+    ],
+    [
+      'the same, and nobody knows of a registration',
+      { pod: exited(0), removal: 'absent', wasOnline: false, heldId: false },
+      end('errored', 'never_registered'),
+    ],
+    [
+      'the same, perhaps removed by us',
+      { pod: exited(0), removal: 'absentAfterRetry' },
+      end('errored', 'agent_lost'),
+    ],
+    [
+      'the same, of a pod that tells, and told of no job',
+      { pod: exited(0, { online: false, busy: false }), removal: 'absent' },
+      end('errored', 'deleted_externally'),
+    ],
+    [
+      'exit 0, and its record says that it had no job: unregistered',
+      { pod: recordsJob('none'), removal: 'absent' },
+      end('errored', 'deleted_externally'),
+    ],
+    [
+      '… unregistered, perhaps by us',
+      { pod: recordsJob('none'), removal: 'absentAfterRetry' },
+      end('errored', 'agent_lost'),
+    ],
+    [
+      '… called busy by the CI server',
+      { pod: recordsJob('none'), removal: 'busy' },
+      end('errored', 'agent_lost'),
+    ],
+    [
+      '… although an event told of one',
+      { pod: recordsJob('none'), sawJob: true },
+      end('errored', 'agent_lost'),
+    ],
+    [
+      'exit 0, and its record says that its job is done',
+      { pod: recordsJob('done'), sawJob: true },
+      end('succeeded'),
+    ],
+    [
+      'exit 0, and GitHub still calls it busy: it had a job',
+      { pod: exited(0), removal: 'busy' },
+      end('succeeded'),
+    ],
+    [
+      'exit 0 while idle, still registered: no job',
+      { pod: exited(0) },
+      end('errored', 'agent_lost'),
+    ],
+    [
+      'exit 0 before it was online',
+      { pod: exited(0), wasOnline: false },
+      end('errored', 'never_registered'),
+    ],
+    [
+      'ended by its startup probe, never online',
+      {
+        pod: {
+          ...ended,
+          exit: { code: 143, oomKilled: false, record: { reason: 'cancelled', job: 'none' } },
+        },
+        wasOnline: false,
+      },
+      end('errored', 'never_registered'),
+    ],
+    [
+      'exit 3 before it was online',
+      {
+        pod: { ...ended, exit: { code: 3, oomKilled: false, record: { job: 'none' } } },
+        wasOnline: false,
+      },
+      end('failed'),
+    ],
+    [
+      'a static one, exit 0',
+      { pod: exited(0), ephemeral: false, sawJob: true },
+      end('errored', 'agent_lost'),
+    ],
+    [
+      'a static one, exit 0, unregistered by somebody',
+      { pod: exited(0), ephemeral: false, removal: 'absent' },
+      end('errored', 'deleted_externally'),
+    ],
+    [
+      'a static one, exit 0, its job still running at the CI server',
+      { pod: exited(0), ephemeral: false, removal: 'busy' },
+      end('errored', 'agent_lost'),
+    ],
     ['exit 1', { pod: exited(1) }, end('failed')],
     ['exit 1 in its job', { pod: exited(1), ...busy }, end('failed')],
     ['exit 7: version refused', { pod: exited(7) }, end('errored', 'runner_deprecated')],
     ['out of memory', { pod: killedForMemory }, end('failed', 'oom_killed')],
-    ['out of memory in its job, onEviction replace: never retried', { pod: killedForMemory, ...busy, onEviction: 'replace' }, end('failed', 'oom_killed')],
-    ['out of memory on a node that evicts', { pod: { ...killedForMemory, reason: 'Evicted' } }, end('failed', 'oom_killed')],
-    ['a deadline on the pod, idle: never retried', { pod: { ...ended, reason: 'DeadlineExceeded' } }, end('aborted', 'run_timeout')],
-    ['an init container failed', { pod: initFailed, started: false, wasOnline: false }, end('failed')],
-    ['an init container failed in an eviction: a loss', { pod: { ...initFailed, disruption: 'EvictionByEvictionAPI' }, started: false, wasOnline: false }, replace('evicted')],
+    [
+      'out of memory in its job, onEviction replace: never retried',
+      { pod: killedForMemory, ...busy, onEviction: 'replace' },
+      end('failed', 'oom_killed'),
+    ],
+    [
+      'out of memory on a node that evicts',
+      { pod: { ...killedForMemory, reason: 'Evicted' } },
+      end('failed', 'oom_killed'),
+    ],
+    [
+      'a deadline on the pod, idle: never retried',
+      { pod: { ...ended, reason: 'DeadlineExceeded' } },
+      end('aborted', 'run_timeout'),
+    ],
+    [
+      'an init container failed',
+      { pod: initFailed, started: false, wasOnline: false },
+      end('failed'),
+    ],
+    [
+      'an init container failed in an eviction: a loss',
+      {
+        pod: { ...initFailed, disruption: 'EvictionByEvictionAPI' },
+        started: false,
+        wasOnline: false,
+      },
+      replace('evicted'),
+    ],
     ['nothing says how', {}, end('errored', 'agent_lost')],
   ])('%s', (...row) => check(row));
 });
@@ -85,21 +221,83 @@ describe('the runner ended by itself', () => {
 describe('the runner was lost', () => {
   test.each<Row>([
     ['idle', { pod: vanished }, replace('deleted_externally')],
-    ['idle, a static one that had jobs before', { pod: vanished, ephemeral: false, sawJob: true }, replace('deleted_externally')],
+    [
+      'idle, a static one that had jobs before',
+      { pod: vanished, ephemeral: false, sawJob: true },
+      replace('deleted_externally'),
+    ],
     ['idle, evicted', { pod: evicted }, replace('evicted')],
-    ['busy by its own word', { pod: evicted, ownBusyAtEnd: true, sawJob: true }, end('errored', 'evicted')],
+    [
+      'busy by its own word',
+      { pod: evicted, ownBusyAtEnd: true, sawJob: true },
+      end('errored', 'evicted'),
+    ],
     ['busy by the CI server’s word', { pod: evicted, removal: 'busy' }, end('errored', 'evicted')],
-    ['unregistered by somebody, while its record says that it had no job', { pod: recordsJob('none', { disruption: 'EvictionByEvictionAPI' }), removal: 'absent' }, replace('evicted')],
-    ['unregistered by itself: an ephemeral one had taken a job', { pod: vanished, removal: 'absent' }, end('errored', 'deleted_externally')],
-    ['unregistered, perhaps by a try of ours whose worker died: no sign of a job', { pod: vanished, removal: 'absentAfterRetry' }, replace('deleted_externally')],
-    ['the same, busy by its own word', { pod: vanished, removal: 'absentAfterRetry', ownBusyAtEnd: true, sawJob: true }, end('errored', 'deleted_externally')],
-    ['a static one unregistered: no sign of a job', { pod: vanished, removal: 'absent', ephemeral: false }, replace('deleted_externally')],
-    ['busy, onEviction replace', { pod: evicted, ...busy, onEviction: 'replace' }, replace('evicted')],
-    ['evicted, yet its job was done', { pod: exited(0, { disruption: 'EvictionByEvictionAPI' }), sawJob: true, removal: 'absent' }, end('succeeded')],
-    ['told to go in its job, which ended by that', { pod: exited(0, { disruption: 'EvictionByEvictionAPI' }), sawJob: true, jobInterrupted: true, removal: 'absent' }, end('errored', 'evicted')],
-    ['the same, a static one', { pod: exited(0, { disruption: 'EvictionByEvictionAPI' }), ephemeral: false, sawJob: true, jobInterrupted: true }, end('errored', 'evicted')],
-    ['told to go in its job, exit 0 is no success', { pod: exited(0, { disruption: 'EvictionByEvictionAPI' }), ...busy }, end('errored', 'evicted')],
-    ['told to go, exit 0, and nothing told of a job', { pod: exited(0, { disruption: 'EvictionByEvictionAPI' }) }, replace('evicted')],
+    [
+      'unregistered by somebody, while its record says that it had no job',
+      { pod: recordsJob('none', { disruption: 'EvictionByEvictionAPI' }), removal: 'absent' },
+      replace('evicted'),
+    ],
+    [
+      'unregistered by itself: an ephemeral one had taken a job',
+      { pod: vanished, removal: 'absent' },
+      end('errored', 'deleted_externally'),
+    ],
+    [
+      'unregistered, perhaps by a try of ours whose worker died: no sign of a job',
+      { pod: vanished, removal: 'absentAfterRetry' },
+      replace('deleted_externally'),
+    ],
+    [
+      'the same, busy by its own word',
+      { pod: vanished, removal: 'absentAfterRetry', ownBusyAtEnd: true, sawJob: true },
+      end('errored', 'deleted_externally'),
+    ],
+    [
+      'a static one unregistered: no sign of a job',
+      { pod: vanished, removal: 'absent', ephemeral: false },
+      replace('deleted_externally'),
+    ],
+    [
+      'busy, onEviction replace',
+      { pod: evicted, ...busy, onEviction: 'replace' },
+      replace('evicted'),
+    ],
+    [
+      'evicted, yet its job was done',
+      { pod: exited(0, { disruption: 'EvictionByEvictionAPI' }), sawJob: true, removal: 'absent' },
+      end('succeeded'),
+    ],
+    [
+      'told to go in its job, which ended by that',
+      {
+        pod: exited(0, { disruption: 'EvictionByEvictionAPI' }),
+        sawJob: true,
+        jobInterrupted: true,
+        removal: 'absent',
+      },
+      end('errored', 'evicted'),
+    ],
+    [
+      'the same, a static one',
+      {
+        pod: exited(0, { disruption: 'EvictionByEvictionAPI' }),
+        ephemeral: false,
+        sawJob: true,
+        jobInterrupted: true,
+      },
+      end('errored', 'evicted'),
+    ],
+    [
+      'told to go in its job, exit 0 is no success',
+      { pod: exited(0, { disruption: 'EvictionByEvictionAPI' }), ...busy },
+      end('errored', 'evicted'),
+    ],
+    [
+      'told to go, exit 0, and nothing told of a job',
+      { pod: exited(0, { disruption: 'EvictionByEvictionAPI' }) },
+      replace('evicted'),
+    ],
   ])('%s', (...row) => check(row));
 
   const notStarted = { pod: { ...vanished, reason: 'Evicted' }, started: false };
@@ -108,38 +306,86 @@ describe('the runner was lost', () => {
     ['the 2nd', { ...notStarted, neverStartedInARow: 2 }, replace('evicted', 5_000)],
     ['the 3rd', { ...notStarted, neverStartedInARow: 3 }, replace('evicted', 10_000)],
     ['the 4th', { ...notStarted, neverStartedInARow: 4 }, end('errored', 'evicted')],
-    ['the 1st, whatever onEviction says about jobs', { ...notStarted, neverStartedInARow: 1, onEviction: 'replace' }, replace('evicted', 0)],
+    [
+      'the 1st, whatever onEviction says about jobs',
+      { ...notStarted, neverStartedInARow: 1, onEviction: 'replace' },
+      replace('evicted', 0),
+    ],
   ])('before its container started: %s', (...row) => check(row));
 
   test.each<Row>([
     ['idle, and torn down', { pod: vanished }, replace('run_timeout')],
     ['it has ended meanwhile', { pod: exited(1) }, replace('run_timeout')],
     ['evicted while idle', { pod: evicted }, replace('run_timeout')],
-    ['evicted under a job that came meanwhile', { pod: evicted, ...busy }, end('errored', 'evicted')],
+    [
+      'evicted under a job that came meanwhile',
+      { pod: evicted, ...busy },
+      end('errored', 'evicted'),
+    ],
     ['drained meanwhile', { pod: vanished, cancel: drain }, end('succeeded')],
-  ])('in doubt, of its own life: %s', (...row) => check(row, { ...idle, ephemeral: false, doubted: { cause: 'run_timeout', why: 'It was' } }));
+  ])('in doubt, of its own life: %s', (...row) =>
+    check(row, { ...idle, ephemeral: false, doubted: { cause: 'run_timeout', why: 'It was' } }),
+  );
 
   test.each<Row>([
-    ['it has done its job meanwhile, as it wrote down', { pod: exited(0), sawJob: true }, end('succeeded')],
-    ['… and its registration was removed under it', { pod: exited(0), sawJob: true, removal: 'removed' }, end('succeeded')],
-  ])('in doubt, of one job: %s', (...row) => check(row, { ...idle, ephemeral: true, doubted: { cause: 'agent_lost', why: 'It hangs' } }));
+    [
+      'it has done its job meanwhile, as it wrote down',
+      { pod: exited(0), sawJob: true },
+      end('succeeded'),
+    ],
+    [
+      '… and its registration was removed under it',
+      { pod: exited(0), sawJob: true, removal: 'removed' },
+      end('succeeded'),
+    ],
+  ])('in doubt, of one job: %s', (...row) =>
+    check(row, { ...idle, ephemeral: true, doubted: { cause: 'agent_lost', why: 'It hangs' } }),
+  );
 
-  test.each([[1, 0], [2, 5_000], [3, 10_000], [4, 20_000], [5, 40_000], [6, 80_000], [7, 160_000], [8, 300_000], [9, 300_000], [1_000, 300_000]])(
-    'idle, the %dth short-lived one in a row: another after %d ms',
-    (shortLivedInARow, afterMs) => expect(decideEnding({ ...idle, pod: vanished, shortLivedInARow })).toMatchObject(replace('deleted_externally', afterMs)),
+  test.each([
+    [1, 0],
+    [2, 5_000],
+    [3, 10_000],
+    [4, 20_000],
+    [5, 40_000],
+    [6, 80_000],
+    [7, 160_000],
+    [8, 300_000],
+    [9, 300_000],
+    [1_000, 300_000],
+  ])('idle, the %dth short-lived one in a row: another after %d ms', (shortLivedInARow, afterMs) =>
+    expect(decideEnding({ ...idle, pod: vanished, shortLivedInARow })).toMatchObject(
+      replace('deleted_externally', afterMs),
+    ),
   );
 });
 
 describe('it was ended on request', () => {
   test.each<Row>([
-    ['cancel stop', { ...cancelled('stop'), pod: exited(143), stoppedByUs: true }, end('aborted', 'cancelled')],
-    ['cancel force', { ...cancelled('force'), pod: vanished, stoppedByUs: true }, end('aborted', 'cancelled')],
-    ['cancel drain, its job finished', { ...cancelled('drain'), pod: exited(0), sawJob: true }, end('aborted', 'cancelled')],
+    [
+      'cancel stop',
+      { ...cancelled('stop'), pod: exited(143), stoppedByUs: true },
+      end('aborted', 'cancelled'),
+    ],
+    [
+      'cancel force',
+      { ...cancelled('force'), pod: vanished, stoppedByUs: true },
+      end('aborted', 'cancelled'),
+    ],
+    [
+      'cancel drain, its job finished',
+      { ...cancelled('drain'), pod: exited(0), sawJob: true },
+      end('aborted', 'cancelled'),
+    ],
     ['superseded', { ...cancelled('stop', 'superseded') }, end('aborted', 'superseded')],
     ['its job timeout', { ...cancelled('stop', 'run_timeout') }, end('aborted', 'run_timeout')],
     ['its idle timeout', { ...cancelled('drain', 'idle_timeout') }, end('aborted', 'idle_timeout')],
     ['before there was a pod', cancelled('stop'), end('aborted', 'cancelled')],
-    ['a cancel beats a failed step', { ...cancelled('stop'), failure: { message: 'it did not come up' } }, end('aborted', 'cancelled')],
+    [
+      'a cancel beats a failed step',
+      { ...cancelled('stop'), failure: { message: 'it did not come up' } },
+      end('aborted', 'cancelled'),
+    ],
   ])('%s', (...row) => {
     check(row);
     expect(decideEnding({ ...idle, ...row[1] }).message).toContain('why');
@@ -149,26 +395,68 @@ describe('it was ended on request', () => {
     ['idle', { pod: live }, end('succeeded')],
     ['before there was a pod', {}, end('succeeded')],
     ['busy, ephemeral: its job finished', { pod: exited(0), sawJob: true }, end('succeeded')],
-    ['… after a 422', { pod: exited(0), sawJob: true, ownBusyAtEnd: true, removal: 'busy' }, end('succeeded')],
-    ['static: stopped by its own teardown', { pod: exited(143, { terminating: true }), ephemeral: false, sawJob: true, ownBusyAtEnd: true }, end('succeeded')],
+    [
+      '… after a 422',
+      { pod: exited(0), sawJob: true, ownBusyAtEnd: true, removal: 'busy' },
+      end('succeeded'),
+    ],
+    [
+      'static: stopped by its own teardown',
+      {
+        pod: exited(143, { terminating: true }),
+        ephemeral: false,
+        sawJob: true,
+        ownBusyAtEnd: true,
+      },
+      end('succeeded'),
+    ],
     ['lost while idle: gone is gone', { pod: vanished }, end('succeeded')],
     ['lost with its job', { pod: evicted, ...busy }, end('errored', 'evicted')],
-    ['vanished with its job, static', { pod: vanished, ...busy, ephemeral: false }, end('errored', 'deleted_externally')],
-    ['told to go in its job, exit 0', { pod: exited(0, { disruption: 'EvictionByEvictionAPI' }), ...busy }, end('errored', 'evicted')],
+    [
+      'vanished with its job, static',
+      { pod: vanished, ...busy, ephemeral: false },
+      end('errored', 'deleted_externally'),
+    ],
+    [
+      'told to go in its job, exit 0',
+      { pod: exited(0, { disruption: 'EvictionByEvictionAPI' }), ...busy },
+      end('errored', 'evicted'),
+    ],
     ['out of memory in its job', { pod: killedForMemory, ...busy }, end('failed', 'oom_killed')],
     ['crashed', { pod: exited(3) }, end('failed')],
     ['version refused', { pod: exited(7) }, end('errored', 'runner_deprecated')],
-    ['its way up had failed before', { failure: { cause: 'image_pull', message: 'the image is not there' } }, end('errored', 'image_pull')],
+    [
+      'its way up had failed before',
+      { failure: { cause: 'image_pull', message: 'the image is not there' } },
+      end('errored', 'image_pull'),
+    ],
   ])('drained: %s', (...row) => check(row, { ...idle, cancel: drain }));
 });
 
 describe('a step failed', () => {
-  test.each<RunnerCause>(['image_pull', 'unschedulable', 'pending_timeout', 'never_registered', 'credentials', 'quota_exceeded', 'ci_server_unreachable'])('%s', (cause) => {
-    expect(decideEnding({ ...unasked, failure: { cause, message: 'what failed' } })).toEqual({ kind: 'end', outcome: 'errored', cause, message: 'what failed' });
+  test.each<RunnerCause>([
+    'image_pull',
+    'unschedulable',
+    'pending_timeout',
+    'never_registered',
+    'credentials',
+    'quota_exceeded',
+    'ci_server_unreachable',
+  ])('%s', (cause) => {
+    expect(decideEnding({ ...unasked, failure: { cause, message: 'what failed' } })).toEqual({
+      kind: 'end',
+      outcome: 'errored',
+      cause,
+      message: 'what failed',
+    });
   });
 
   test('without a cause of its own', () => {
-    expect(decideEnding({ ...unasked, failure: { message: 'what failed' } })).toEqual({ kind: 'end', outcome: 'errored', message: 'what failed' });
+    expect(decideEnding({ ...unasked, failure: { message: 'what failed' } })).toEqual({
+      kind: 'end',
+      outcome: 'errored',
+      message: 'what failed',
+    });
   });
 });
 
@@ -176,21 +464,49 @@ describe('a step failed', () => {
 describe('why a pod was lost', () => {
   test.each<[what: string, pod: PodView, cause: RunnerCause | undefined]>([
     ['Eviction API', exited(143, { disruption: 'EvictionByEvictionAPI' }), 'evicted'],
-    ['preempted by the scheduler', exited(143, { disruption: 'PreemptionByScheduler' }), 'preempted'],
-    ['… as older versions call it', exited(143, { disruption: 'PreemptionByKubeScheduler' }), 'preempted'],
+    [
+      'preempted by the scheduler',
+      exited(143, { disruption: 'PreemptionByScheduler' }),
+      'preempted',
+    ],
+    [
+      '… as older versions call it',
+      exited(143, { disruption: 'PreemptionByKubeScheduler' }),
+      'preempted',
+    ],
     ['taint', exited(143, { disruption: 'DeletionByTaintManager' }), 'node_lost'],
     ['collected with its node', { ...vanished, disruption: 'DeletionByPodGC' }, 'node_lost'],
-    ['kubelet: node pressure', exited(137, { disruption: 'TerminationByKubelet', reason: 'Evicted' }), 'evicted'],
-    ['kubelet: node shutdown', exited(143, { disruption: 'TerminationByKubelet', reason: 'Terminated' }), 'node_shutdown'],
-    ['kubelet: room for a critical pod', exited(137, { disruption: 'TerminationByKubelet', reason: 'Preempting' }), 'preempted'],
-    ['a reason that is not known yet', exited(143, { disruption: 'DeletionByStrangers' }), 'evicted'],
+    [
+      'kubelet: node pressure',
+      exited(137, { disruption: 'TerminationByKubelet', reason: 'Evicted' }),
+      'evicted',
+    ],
+    [
+      'kubelet: node shutdown',
+      exited(143, { disruption: 'TerminationByKubelet', reason: 'Terminated' }),
+      'node_shutdown',
+    ],
+    [
+      'kubelet: room for a critical pod',
+      exited(137, { disruption: 'TerminationByKubelet', reason: 'Preempting' }),
+      'preempted',
+    ],
+    [
+      'a reason that is not known yet',
+      exited(143, { disruption: 'DeletionByStrangers' }),
+      'evicted',
+    ],
     ['status Evicted alone', { ...ended, reason: 'Evicted' }, 'evicted'],
     ['status NodeLost alone', { ...ended, reason: 'NodeLost' }, 'node_lost'],
     ['status Shutdown alone', { ...ended, reason: 'Shutdown' }, 'node_shutdown'],
     ['status NodeShutdown alone', { ...ended, reason: 'NodeShutdown' }, 'node_shutdown'],
     ['status Terminated alone', { ...ended, reason: 'Terminated' }, 'node_shutdown'],
     ['status Preempting alone', { ...ended, reason: 'Preempting' }, 'preempted'],
-    ['deleted by somebody, with a goodbye', exited(143, { terminating: true }), 'deleted_externally'],
+    [
+      'deleted by somebody, with a goodbye',
+      exited(143, { terminating: true }),
+      'deleted_externally',
+    ],
     ['deleted by somebody, without one', vanished, 'deleted_externally'],
     ['final without an exit code', ended, 'agent_lost'],
     ['exited by itself', exited(1), undefined],
@@ -203,94 +519,340 @@ describe('why a pod was lost', () => {
 
 test('a drained runner that ends by itself once its registration is gone was drained, whatever its status; one that had a job is judged by it', () => {
   const facts = { ...idle, cancel: drain, pod: exited(1) } as EndFacts;
-  expect(decideEnding({ ...facts, removedAlive: true })).toMatchObject({ kind: 'end', outcome: 'succeeded' });
-  expect(decideEnding({ ...facts, removedAlive: true, ownBusyAtEnd: true })).toMatchObject({ outcome: 'failed' });
+  expect(decideEnding({ ...facts, removedAlive: true })).toMatchObject({
+    kind: 'end',
+    outcome: 'succeeded',
+  });
+  expect(decideEnding({ ...facts, removedAlive: true, ownBusyAtEnd: true })).toMatchObject({
+    outcome: 'failed',
+  });
   expect(decideEnding(facts)).toMatchObject({ outcome: 'failed' });
 });
 
 describe('a plain command, which is its own job', () => {
-  const recorded = (code: number, reason?: 'cancelled' | 'evicted' | 'drained' | 'timeout', more: Partial<PodView> = {}): PodView => ({ ...ended, exit: { code, oomKilled: false, record: reason === undefined ? {} : { reason } }, ...more });
+  const recorded = (
+    code: number,
+    reason?: 'cancelled' | 'evicted' | 'drained' | 'timeout',
+    more: Partial<PodView> = {},
+  ): PodView => ({
+    ...ended,
+    exit: { code, oomKilled: false, record: reason === undefined ? {} : { reason } },
+    ...more,
+  });
   const deleted = { terminating: true };
-  const { removal: _none, ...facts } = { ...idle, plainCommand: true, sawJob: true, ownBusyAtEnd: true };
+  const { removal: _none, ...facts } = {
+    ...idle,
+    plainCommand: true,
+    sawJob: true,
+    ownBusyAtEnd: true,
+  };
 
   test.each<Row>([
     ['exit 0', { pod: exited(0) }, end('succeeded')],
     ['exit 3', { pod: exited(3) }, end('failed')],
-    ['exit 0, and too much for the next step', { pod: exited(0, { exit: { code: 0, oomKilled: false, record: {}, notStored: { by: 'step', why: 'too much' } } }) }, end('failed')],
-    ['exit 0, and a store that was away', { pod: exited(0, { exit: { code: 0, oomKilled: false, record: {}, notStored: { by: 'store', why: 'away' } } }) }, end('errored')],
-    ['exit 0, and still being stored when its time was over', { pod: { ...exited(0), ended: false, uploadingUntil: '2026-01-01T00:00:00Z' } }, end('errored')],
-    ['a store that does not give what was left: once more', { pod: { ...neverStarted, problem: { kind: 'store', message: 'away', since: '2026-01-01T00:00:00Z' } }, started: false, neverStartedInARow: 1 }, replace('agent_lost')],
+    [
+      'exit 0, and too much for the next step',
+      {
+        pod: exited(0, {
+          exit: {
+            code: 0,
+            oomKilled: false,
+            record: {},
+            notStored: { by: 'step', why: 'too much' },
+          },
+        }),
+      },
+      end('failed'),
+    ],
+    [
+      'exit 0, and a store that was away',
+      {
+        pod: exited(0, {
+          exit: { code: 0, oomKilled: false, record: {}, notStored: { by: 'store', why: 'away' } },
+        }),
+      },
+      end('errored'),
+    ],
+    [
+      'exit 0, and still being stored when its time was over',
+      { pod: { ...exited(0), ended: false, uploadingUntil: '2026-01-01T00:00:00Z' } },
+      end('errored'),
+    ],
+    [
+      'a store that does not give what was left: once more',
+      {
+        pod: {
+          ...neverStarted,
+          problem: { kind: 'store', message: 'away', since: '2026-01-01T00:00:00Z' },
+        },
+        started: false,
+        neverStartedInARow: 1,
+      },
+      replace('agent_lost'),
+    ],
     ['its timeout', { pod: recorded(127, 'timeout') }, end('aborted', 'run_timeout')],
-    ['stopped from inside its pod, exit 0', { pod: recorded(0, 'cancelled') }, end('errored', 'agent_lost')],
-    ['… before it was seen to be up', { pod: recorded(0, 'cancelled'), wasOnline: false }, end('errored', 'agent_lost')],
-    ['lost before it was seen to be up', { pod: vanished, ownBusyAtEnd: false, sawJob: false }, end('errored', 'deleted_externally')],
-    ['deleted, exit 0, bare: half-way or complete, nobody knows', { pod: exited(0, deleted) }, end('errored', 'deleted_externally')],
-    ['deleted, exit 0 because it was told to go', { pod: recorded(0, 'cancelled', deleted) }, end('errored', 'deleted_externally')],
+    [
+      'stopped from inside its pod, exit 0',
+      { pod: recorded(0, 'cancelled') },
+      end('errored', 'agent_lost'),
+    ],
+    [
+      '… before it was seen to be up',
+      { pod: recorded(0, 'cancelled'), wasOnline: false },
+      end('errored', 'agent_lost'),
+    ],
+    [
+      'lost before it was seen to be up',
+      { pod: vanished, ownBusyAtEnd: false, sawJob: false },
+      end('errored', 'deleted_externally'),
+    ],
+    [
+      'deleted, exit 0, bare: half-way or complete, nobody knows',
+      { pod: exited(0, deleted) },
+      end('errored', 'deleted_externally'),
+    ],
+    [
+      'deleted, exit 0 because it was told to go',
+      { pod: recorded(0, 'cancelled', deleted) },
+      end('errored', 'deleted_externally'),
+    ],
     ['deleted, exit 0 in its drain', { pod: recorded(0, undefined, deleted) }, end('succeeded')],
-    ['deleted, stopped after its drain', { pod: recorded(143, 'drained', deleted) }, end('errored', 'deleted_externally')],
-    ['deleted after it had ended by itself with exit 3', { pod: recorded(3, undefined, deleted) }, end('failed')],
-    ['… which is no reason to run it again', { pod: recorded(3, undefined, deleted), onEviction: 'replace' }, end('failed')],
+    [
+      'deleted, stopped after its drain',
+      { pod: recorded(143, 'drained', deleted) },
+      end('errored', 'deleted_externally'),
+    ],
+    [
+      'deleted after it had ended by itself with exit 3',
+      { pod: recorded(3, undefined, deleted) },
+      end('failed'),
+    ],
+    [
+      '… which is no reason to run it again',
+      { pod: recorded(3, undefined, deleted), onEviction: 'replace' },
+      end('failed'),
+    ],
     ['… nor in a drain', { pod: recorded(3, undefined, deleted), cancel: drain }, end('failed')],
-    ['killed by the node that was about to evict it', { pod: recorded(137, undefined, { ...deleted, disruption: 'TerminationByKubelet', reason: 'Evicted' }) }, end('errored', 'evicted')],
-    ['evicted: replaced where that was asked for', { pod: evicted, onEviction: 'replace' }, replace('evicted')],
-    ['evicted at its checkpoint', { pod: recorded(143, 'evicted', deleted), checkpoints: true, onEviction: 'resume' }, replace('deleted_externally')],
-    ['evicted in its last attempt', { pod: recorded(143, 'evicted', deleted), checkpoints: true, onEviction: 'resume', lastAttempt: true }, end('errored', 'deleted_externally')],
-    ['evicted, and too old to be resumed', { pod: recorded(143, 'evicted', deleted), checkpoints: true, onEviction: 'resume', lastAttempt: true, tooOld: true }, end('aborted', 'run_timeout')],
-    ['evicted, too old, and complete', { pod: recorded(0, 'evicted', deleted), checkpoints: true, onEviction: 'resume', lastAttempt: true, tooOld: true }, end('succeeded')],
-    ['lost before it started, in its last attempt: that has a bound of its own', { pod: { ...neverStarted, gone: true }, started: false, onEviction: 'resume', lastAttempt: true, neverStartedInARow: 1 }, replace('deleted_externally')],
-    ['evicted, exit 0 from a command that checkpoints: complete', { pod: recorded(0, 'evicted', deleted), checkpoints: true, onEviction: 'resume' }, end('succeeded')],
-    ['cancelled at its checkpoint', { pod: recorded(143, 'cancelled', deleted), checkpoints: true, onEviction: 'resume', stoppedByUs: true, ...cancelled('stop') }, end('aborted', 'cancelled')],
-    ['lost in a drain', { pod: recorded(143, 'evicted', deleted), cancel: drain }, end('errored', 'deleted_externally')],
+    [
+      'killed by the node that was about to evict it',
+      {
+        pod: recorded(137, undefined, {
+          ...deleted,
+          disruption: 'TerminationByKubelet',
+          reason: 'Evicted',
+        }),
+      },
+      end('errored', 'evicted'),
+    ],
+    [
+      'evicted: replaced where that was asked for',
+      { pod: evicted, onEviction: 'replace' },
+      replace('evicted'),
+    ],
+    [
+      'evicted at its checkpoint',
+      { pod: recorded(143, 'evicted', deleted), checkpoints: true, onEviction: 'resume' },
+      replace('deleted_externally'),
+    ],
+    [
+      'evicted in its last attempt',
+      {
+        pod: recorded(143, 'evicted', deleted),
+        checkpoints: true,
+        onEviction: 'resume',
+        lastAttempt: true,
+      },
+      end('errored', 'deleted_externally'),
+    ],
+    [
+      'evicted, and too old to be resumed',
+      {
+        pod: recorded(143, 'evicted', deleted),
+        checkpoints: true,
+        onEviction: 'resume',
+        lastAttempt: true,
+        tooOld: true,
+      },
+      end('aborted', 'run_timeout'),
+    ],
+    [
+      'evicted, too old, and complete',
+      {
+        pod: recorded(0, 'evicted', deleted),
+        checkpoints: true,
+        onEviction: 'resume',
+        lastAttempt: true,
+        tooOld: true,
+      },
+      end('succeeded'),
+    ],
+    [
+      'lost before it started, in its last attempt: that has a bound of its own',
+      {
+        pod: { ...neverStarted, gone: true },
+        started: false,
+        onEviction: 'resume',
+        lastAttempt: true,
+        neverStartedInARow: 1,
+      },
+      replace('deleted_externally'),
+    ],
+    [
+      'evicted, exit 0 from a command that checkpoints: complete',
+      { pod: recorded(0, 'evicted', deleted), checkpoints: true, onEviction: 'resume' },
+      end('succeeded'),
+    ],
+    [
+      'cancelled at its checkpoint',
+      {
+        pod: recorded(143, 'cancelled', deleted),
+        checkpoints: true,
+        onEviction: 'resume',
+        stoppedByUs: true,
+        ...cancelled('stop'),
+      },
+      end('aborted', 'cancelled'),
+    ],
+    [
+      'lost in a drain',
+      { pod: recorded(143, 'evicted', deleted), cancel: drain },
+      end('errored', 'deleted_externally'),
+    ],
   ])('%s', (...row) => check(row, facts));
 });
 
 describe('what holds for every combination of facts', () => {
-  const decided: { facts: EndFacts; decision: EndDecision }[] = [...everyCombination()].map((facts) => ({ facts, decision: decideEnding(facts) }));
-  const violations = (rule: (facts: EndFacts, decision: EndDecision) => boolean) => decided.filter(({ facts, decision }) => !rule(facts, decision)).slice(0, 3);
-  const succeeds = (decision: EndDecision) => decision.kind === 'end' && decision.outcome === 'succeeded';
+  const decided: { facts: EndFacts; decision: EndDecision }[] = [...everyCombination()].map(
+    (facts) => ({ facts, decision: decideEnding(facts) }),
+  );
+  const violations = (rule: (facts: EndFacts, decision: EndDecision) => boolean) =>
+    decided.filter(({ facts, decision }) => !rule(facts, decision)).slice(0, 3);
+  const succeeds = (decision: EndDecision) =>
+    decision.kind === 'end' && decision.outcome === 'succeeded';
 
   test('all of them are tried', () => {
     expect(decided).toHaveLength(2 ** 8 * 13 * 5 * 4 * 2 * 2);
   });
 
   test('an unknown final state is never succeeded: only exit 0 of an ephemeral one, or a drain', () => {
-    expect(violations((f, decision) => !succeeds(decision) || f.cancel?.by === 'drain' || (f.ephemeral && f.pod?.exit?.code === 0))).toEqual([]);
+    expect(
+      violations(
+        (f, decision) =>
+          !succeeds(decision) ||
+          f.cancel?.by === 'drain' ||
+          (f.ephemeral && f.pod?.exit?.code === 0),
+      ),
+    ).toEqual([]);
   });
 
-  test('nor is one without a proof of a job: the CI server\'s word, the runner\'s own, or a registration that went by itself', () => {
-    const proven = (f: EndFacts): boolean => f.sawJob || f.removal === 'busy' || (f.heldId && f.removal === 'absent');
-    expect(violations((f, decision) => !succeeds(decision) || f.cancel?.by === 'drain' || proven(f))).toEqual([]);
-    expect(violations((f, decision) => !succeeds(decision) || f.cancel?.by === 'drain' || f.pod?.exit?.record?.job !== 'none')).toEqual([]);
+  test("nor is one without a proof of a job: the CI server's word, the runner's own, or a registration that went by itself", () => {
+    const proven = (f: EndFacts): boolean =>
+      f.sawJob || f.removal === 'busy' || (f.heldId && f.removal === 'absent');
+    expect(
+      violations((f, decision) => !succeeds(decision) || f.cancel?.by === 'drain' || proven(f)),
+    ).toEqual([]);
+    expect(
+      violations(
+        (f, decision) =>
+          !succeeds(decision) || f.cancel?.by === 'drain' || f.pod?.exit?.record?.job !== 'none',
+      ),
+    ).toEqual([]);
   });
 
   test('a lost job is never succeeded', () => {
-    expect(violations((f, decision) => !succeeds(decision) || f.removal !== 'busy' || f.pod?.exit?.code === 0)).toEqual([]);
+    expect(
+      violations(
+        (f, decision) => !succeeds(decision) || f.removal !== 'busy' || f.pod?.exit?.code === 0,
+      ),
+    ).toEqual([]);
   });
 
   test('a cancelled or drained life is never replaced, nor is one out of memory, nor one that ended by itself', () => {
-    expect(violations((f, decision) => decision.kind !== 'replace' || (f.cancel === undefined && f.failure === undefined && f.pod?.exit?.oomKilled !== true && f.pod !== undefined && lossCause(f.pod) !== undefined && !f.stoppedByUs))).toEqual([]);
+    expect(
+      violations(
+        (f, decision) =>
+          decision.kind !== 'replace' ||
+          (f.cancel === undefined &&
+            f.failure === undefined &&
+            f.pod?.exit?.oomKilled !== true &&
+            f.pod !== undefined &&
+            lossCause(f.pod) !== undefined &&
+            !f.stoppedByUs),
+      ),
+    ).toEqual([]);
   });
 
   test('every errored names a cause', () => {
-    expect(violations((_f, decision) => decision.kind !== 'end' || decision.outcome !== 'errored' || decision.cause !== undefined)).toEqual([]);
+    expect(
+      violations(
+        (_f, decision) =>
+          decision.kind !== 'end' || decision.outcome !== 'errored' || decision.cause !== undefined,
+      ),
+    ).toEqual([]);
   });
 
   test('a started runner with a job is replaced only where that was asked for', () => {
-    expect(violations((f, decision) => decision.kind !== 'replace' || !f.started || !(f.ownBusyAtEnd || f.jobInterrupted) || f.onEviction === 'replace')).toEqual([]);
+    expect(
+      violations(
+        (f, decision) =>
+          decision.kind !== 'replace' ||
+          !f.started ||
+          !(f.ownBusyAtEnd || f.jobInterrupted) ||
+          f.onEviction === 'replace',
+      ),
+    ).toEqual([]);
   });
 });
 
 function* everyCombination(): Generator<EndFacts> {
-  const pods = [undefined, live, ended, vanished, evicted, exited(0), exited(0, { terminating: true }), exited(1), exited(7), exited(143, { terminating: true }), recordsJob('none'), killedForMemory, { ...ended, reason: 'DeadlineExceeded' }];
-  const flags = ['stoppedByUs', 'ephemeral', 'started', 'wasOnline', 'heldId', 'sawJob', 'ownBusyAtEnd', 'jobInterrupted'] as const;
+  const pods = [
+    undefined,
+    live,
+    ended,
+    vanished,
+    evicted,
+    exited(0),
+    exited(0, { terminating: true }),
+    exited(1),
+    exited(7),
+    exited(143, { terminating: true }),
+    recordsJob('none'),
+    killedForMemory,
+    { ...ended, reason: 'DeadlineExceeded' },
+  ];
+  const flags = [
+    'stoppedByUs',
+    'ephemeral',
+    'started',
+    'wasOnline',
+    'heldId',
+    'sawJob',
+    'ownBusyAtEnd',
+    'jobInterrupted',
+  ] as const;
   for (let bits = 0; bits < 2 ** flags.length; bits++) {
-    const booleans = Object.fromEntries(flags.map((flag, index) => [flag, (bits & (1 << index)) !== 0])) as Record<(typeof flags)[number], boolean>;
+    const booleans = Object.fromEntries(
+      flags.map((flag, index) => [flag, (bits & (1 << index)) !== 0]),
+    ) as Record<(typeof flags)[number], boolean>;
     for (const pod of pods) {
       for (const removal of [undefined, 'removed', 'absent', 'absentAfterRetry', 'busy'] as const) {
-        for (const cancel of [undefined, drain, cancelled('drain').cancel, cancelled('stop').cancel]) {
+        for (const cancel of [
+          undefined,
+          drain,
+          cancelled('drain').cancel,
+          cancelled('stop').cancel,
+        ]) {
           for (const onEviction of ['fail', 'replace'] as const) {
             for (const neverStartedInARow of [1, 4]) {
-              yield { ...booleans, plainCommand: false, checkpoints: false, onEviction, neverStartedInARow, shortLivedInARow: 1, ...defined({ pod, removal, cancel }) };
+              yield {
+                ...booleans,
+                plainCommand: false,
+                checkpoints: false,
+                onEviction,
+                neverStartedInARow,
+                shortLivedInARow: 1,
+                ...defined({ pod, removal, cancel }),
+              };
             }
           }
         }

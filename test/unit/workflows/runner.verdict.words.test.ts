@@ -3,27 +3,86 @@ import type { PodView } from '../../../core/domain/pod.ts';
 import { decideEnding, type EndFacts } from '../../../workflows/runner/verdict.ts';
 
 const ISO = '2026-01-01T00:00:00.000Z';
-const ended: PodView = { name: 'p', uid: 'u', workflowId: 'w', scheduled: true, createdAt: ISO, startedAt: ISO, ended: true, gone: false, terminating: false };
-const exited = (code: number, message?: string): PodView => ({ ...ended, exit: { code, oomKilled: false, ...(message === undefined ? {} : { message }) } });
+const ended: PodView = {
+  name: 'p',
+  uid: 'u',
+  workflowId: 'w',
+  scheduled: true,
+  createdAt: ISO,
+  startedAt: ISO,
+  ended: true,
+  gone: false,
+  terminating: false,
+};
+const exited = (code: number, message?: string): PodView => ({
+  ...ended,
+  exit: { code, oomKilled: false, ...(message === undefined ? {} : { message }) },
+});
 const evicted: PodView = { ...exited(143), terminating: true, disruption: 'EvictionByEvictionAPI' };
 const facts: EndFacts = {
-  stoppedByUs: false, ephemeral: true, plainCommand: false, checkpoints: false, started: true, wasOnline: true, heldId: true, sawJob: false, ownBusyAtEnd: false,
-  jobInterrupted: false, removal: 'removed', onEviction: 'replace', neverStartedInARow: 0, shortLivedInARow: 1,
+  stoppedByUs: false,
+  ephemeral: true,
+  plainCommand: false,
+  checkpoints: false,
+  started: true,
+  wasOnline: true,
+  heldId: true,
+  sawJob: false,
+  ownBusyAtEnd: false,
+  jobInterrupted: false,
+  removal: 'removed',
+  onEviction: 'replace',
+  neverStartedInARow: 0,
+  shortLivedInARow: 1,
 };
 const cancel = (reason: string) => ({ cancel: { mode: 'stop', by: 'cancelled', reason } }) as const;
 
 test.each<[string, Partial<EndFacts>]>([
   ['The runner exited with code 3.', { pod: exited(3) }],
   ['The runner exited with code 3. disk full', { pod: exited(3, 'disk full') }],
-  ['The runner exited with code 3. What it left was not stored: too much', { pod: { ...ended, exit: { code: 3, oomKilled: false, notStored: { by: 'step', why: 'too much' } } } }],
-  ['The runner exited with code 0, but the CI server still has its job running.', { pod: { ...ended, exit: { code: 0, oomKilled: false, record: { job: 'none' } } }, removal: 'busy' }],
-  ['The runner exited with code 0 before it was ever online.', { pod: exited(0), wasOnline: false, heldId: false }],
-  ['The registration was removed from outside, and the runner ended.', { pod: { ...exited(0), online: false }, removal: 'absent' }],
-  ['The static runner exited with code 0, which nobody had asked it to.', { pod: exited(0), ephemeral: false }],
+  [
+    'The runner exited with code 3. What it left was not stored: too much',
+    {
+      pod: {
+        ...ended,
+        exit: { code: 3, oomKilled: false, notStored: { by: 'step', why: 'too much' } },
+      },
+    },
+  ],
+  [
+    'The runner exited with code 0, but the CI server still has its job running.',
+    {
+      pod: { ...ended, exit: { code: 0, oomKilled: false, record: { job: 'none' } } },
+      removal: 'busy',
+    },
+  ],
+  [
+    'The runner exited with code 0 before it was ever online.',
+    { pod: exited(0), wasOnline: false, heldId: false },
+  ],
+  [
+    'The registration was removed from outside, and the runner ended.',
+    { pod: { ...exited(0), online: false }, removal: 'absent' },
+  ],
+  [
+    'The static runner exited with code 0, which nobody had asked it to.',
+    { pod: exited(0), ephemeral: false },
+  ],
   ['The runner exited with code 0 without having run a job.', { pod: exited(0) }],
   ['The runner was lost while idle (evicted): another takes its place.', { pod: evicted }],
-  ['The runner was lost while it ran a job (evicted): another takes its place.', { pod: evicted, sawJob: true, ownBusyAtEnd: true, removal: 'busy' }],
-  ['The runner hangs (nobody hears of it): another takes its place.', { pod: evicted, doubted: { cause: 'agent_lost', why: 'The runner hangs (nobody hears of it)' } }],
+  [
+    'The runner was lost while it ran a job (evicted): another takes its place.',
+    { pod: evicted, sawJob: true, ownBusyAtEnd: true, removal: 'busy' },
+  ],
+  [
+    'The runner hangs (nobody hears of it): another takes its place.',
+    {
+      pod: evicted,
+      doubted: { cause: 'agent_lost', why: 'The runner hangs (nobody hears of it)' },
+    },
+  ],
   ['The runner was ended (cancelled, stop).', { pod: evicted, ...cancel('') }],
   ['The runner was ended (cancelled, stop): too late.', { pod: evicted, ...cancel('too late') }],
-])('people are told: %s', (message, heard) => expect(decideEnding({ ...facts, ...heard }).message).toBe(message));
+])('people are told: %s', (message, heard) =>
+  expect(decideEnding({ ...facts, ...heard }).message).toBe(message),
+);

@@ -27,7 +27,8 @@ function takeJobs(model: SetModel, count: number, heard: boolean): void {
   if (heard) for (const event of events) model.deliver(event);
   model.step();
 }
-const phases = (model: SetModel): string[] => [...model.runners.values()].map(({ phase }) => phase).toSorted();
+const phases = (model: SetModel): string[] =>
+  [...model.runners.values()].map(({ phase }) => phase).toSorted();
 
 describe.each([
   ['by its own word', false],
@@ -35,11 +36,29 @@ describe.each([
 ])('a job starts, as is told %s', (_how, heard) => {
   test.each<[string, Partial<RunnerSetInput>, number, number, string[]]>([
     ['a fixed number alone starts nobody', { replicas: 2 }, 2, 1, ['Busy', 'Idle']],
-    ['a fixed number with successors ahead', { replicas: 2, warm: 1 }, 2, 1, ['Busy', 'Idle', 'Provisioning']],
-    ['so many of them and no more', { replicas: 2, warm: 1 }, 2, 2, ['Busy', 'Busy', 'Provisioning']],
+    [
+      'a fixed number with successors ahead',
+      { replicas: 2, warm: 1 },
+      2,
+      1,
+      ['Busy', 'Idle', 'Provisioning'],
+    ],
+    [
+      'so many of them and no more',
+      { replicas: 2, warm: 1 },
+      2,
+      2,
+      ['Busy', 'Busy', 'Provisioning'],
+    ],
     ['idle ones that are kept', { minIdle: 1, max: 5 }, 1, 1, ['Busy', 'Provisioning']],
     ['the most holds', { minIdle: 2, max: 3 }, 2, 2, ['Busy', 'Busy', 'Provisioning']],
-    ['one kept, more ahead', { minIdle: 2, max: 9, warm: 3 }, 2, 2, ['Busy', 'Busy', 'Provisioning', 'Provisioning']],
+    [
+      'one kept, more ahead',
+      { minIdle: 2, max: 9, warm: 3 },
+      2,
+      2,
+      ['Busy', 'Busy', 'Provisioning', 'Provisioning'],
+    ],
   ])('%s', (_what, input, before, jobs, after) => {
     const model = ready(input);
     expect(model.count('Idle')).toBe(before);
@@ -67,7 +86,11 @@ test('a list that has not heard yet that its job has started does not make it id
   takeJobs(model, 1, false);
   const [busy] = model.state.runners.all();
   const list = (laterMs: number): string | undefined => {
-    model.state.listed([{ workflowId: busy?.workflowId ?? '', phase: 'Idle', startedAt: 0 }], [], model.now + laterMs);
+    model.state.listed(
+      [{ workflowId: busy?.workflowId ?? '', phase: 'Idle', startedAt: 0 }],
+      [],
+      model.now + laterMs,
+    );
     return busy?.state;
   };
   expect([list(0), list(20_000), list(30_000)]).toEqual(['busy', 'busy', 'idle']);
@@ -90,9 +113,21 @@ describe('who has to tell that its job starts', () => {
     ['those with successors ahead', { replicas: 1, warm: 1 }, true],
     ['those of which none is kept idle', { minIdle: 0, max: 3 }, false],
     ['those of which some are', { minIdle: 1, max: 3 }, true],
-    ['static ones, which would have to tell the end, too', { minIdle: 1, max: 3, template: { ...template, ephemeral: false } }, false],
-    ['those with slots', { minIdle: 1, max: 3, template: { ...template, volumeClaims: [claim] } }, false],
-    ['plain commands', { minIdle: 1, max: 3, template: { ciServer: 'none', command: ['true'] } as never }, false],
+    [
+      'static ones, which would have to tell the end, too',
+      { minIdle: 1, max: 3, template: { ...template, ephemeral: false } },
+      false,
+    ],
+    [
+      'those with slots',
+      { minIdle: 1, max: 3, template: { ...template, volumeClaims: [claim] } },
+      false,
+    ],
+    [
+      'plain commands',
+      { minIdle: 1, max: 3, template: { ciServer: 'none', command: ['true'] } as never },
+      false,
+    ],
   ])('%s: %s', (_what, input, tells) => {
     const { state, now } = new SetModel({ name: 'linux', template, ...input });
     expect(needsBusyNews(state, now)).toBe(tells);
@@ -101,14 +136,26 @@ describe('who has to tell that its job starts', () => {
   test('nobody where events tell; everybody again when none has come for a day', () => {
     const model = ready({ replicas: 1, warm: 1 });
     takeJobs(model, 1, true);
-    expect([0, 23 * HOUR, 24 * HOUR].map((later) => needsBusyNews(model.state, model.now + later))).toEqual([false, false, true]);
+    expect(
+      [0, 23 * HOUR, 24 * HOUR].map((later) => needsBusyNews(model.state, model.now + later)),
+    ).toEqual([false, false, true]);
   });
 });
 
 test.each<[string, Partial<RunnerSetInput>, boolean]>([
   ['a fixed number', { replicas: 2 }, true],
   ['a bound that counts pods', { minIdle: 0, max: 2 }, false],
-  ['slots, whose volumes the next runner has', { replicas: 2, template: { ...template, volumeClaims: [{ name: 'cache', mountPath: '/cache', claim: 'cache', storage: '1Gi' }] } }, false],
+  [
+    'slots, whose volumes the next runner has',
+    {
+      replicas: 2,
+      template: {
+        ...template,
+        volumeClaims: [{ name: 'cache', mountPath: '/cache', claim: 'cache', storage: '1Gi' }],
+      },
+    },
+    false,
+  ],
 ])('runners tell of their end before their pods are gone: %s', (_what, size, early) => {
   const { state } = new SetModel({ name: 'linux', template, ...size });
   expect(mayTellEndEarly(state)).toBe(early);

@@ -19,24 +19,51 @@ const suffixOf = (index: number): string => `r${String(index).padStart(9, '0')}`
 const idOf = (index: number): string => runnerWorkflowId('linux', suffixOf(index));
 const nameOf = (index: number): string => `linux-${suffixOf(index)}-0a1b2c3d4e`;
 const event = (action: JobEvent['action'], jobId: number, runnerName?: string): JobEvent => ({
-  action, jobId, runAttempt: 1, repository: 'acme/app', labels: [], at: AGO, ...(runnerName === undefined ? {} : { runnerName }),
+  action,
+  jobId,
+  runAttempt: 1,
+  repository: 'acme/app',
+  labels: [],
+  at: AGO,
+  ...(runnerName === undefined ? {} : { runnerName }),
 });
 
 /** One piece of news of or about the runner of this index, whose job has its number. */
 const NEWS = {
-  ended: (state: SetState, index: number) => state.ended({ workflowId: idOf(index), runnerName: nameOf(index), outcome: 'succeeded', wasOnline: true, ranJob: true }, NOW),
+  ended: (state: SetState, index: number) =>
+    state.ended(
+      {
+        workflowId: idOf(index),
+        runnerName: nameOf(index),
+        outcome: 'succeeded',
+        wasOnline: true,
+        ranJob: true,
+      },
+      NOW,
+    ),
   'ended before its completion': (state: SetState, index: number) => {
     NEWS.ended(state, index);
     NEWS.completed(state, index);
   },
-  online: (state: SetState, index: number) => state.online({ workflowId: idOf(index), runnerName: nameOf(index) }, NOW),
-  busy: (state: SetState, index: number) => state.busy({ workflowId: idOf(index), runnerName: nameOf(index) }, NOW),
-  'busy, of an unknown runner': (state: SetState, index: number) => state.busy({ workflowId: idOf(2_000_000 + index), runnerName: nameOf(2_000_000 + index) }, NOW),
-  completed: (state: SetState, index: number) => state.jobEvents([event('completed', index, nameOf(index))], NOW),
-  'in_progress again': (state: SetState, index: number) => state.jobEvents([event('in_progress', index, nameOf(index))], NOW),
-  'another job': (state: SetState, index: number) => state.jobEvents([event('queued', 1_000_000 + index), event('in_progress', 1_000_000 + index, nameOf(index))], NOW),
-  'a job of an unknown runner': (state: SetState, index: number) => state.jobEvents([event('in_progress', 2_000_000 + index, nameOf(2_000_000 + index))], NOW),
-  'a job of another set': (state: SetState, index: number) => state.jobEvents([event('in_progress', 3_000_000 + index, `mac-${index}`)], NOW),
+  online: (state: SetState, index: number) =>
+    state.online({ workflowId: idOf(index), runnerName: nameOf(index) }, NOW),
+  busy: (state: SetState, index: number) =>
+    state.busy({ workflowId: idOf(index), runnerName: nameOf(index) }, NOW),
+  'busy, of an unknown runner': (state: SetState, index: number) =>
+    state.busy({ workflowId: idOf(2_000_000 + index), runnerName: nameOf(2_000_000 + index) }, NOW),
+  completed: (state: SetState, index: number) =>
+    state.jobEvents([event('completed', index, nameOf(index))], NOW),
+  'in_progress again': (state: SetState, index: number) =>
+    state.jobEvents([event('in_progress', index, nameOf(index))], NOW),
+  'another job': (state: SetState, index: number) =>
+    state.jobEvents(
+      [event('queued', 1_000_000 + index), event('in_progress', 1_000_000 + index, nameOf(index))],
+      NOW,
+    ),
+  'a job of an unknown runner': (state: SetState, index: number) =>
+    state.jobEvents([event('in_progress', 2_000_000 + index, nameOf(2_000_000 + index))], NOW),
+  'a job of another set': (state: SetState, index: number) =>
+    state.jobEvents([event('in_progress', 3_000_000 + index, `mac-${index}`)], NOW),
   gone: (state: SetState, index: number) => state.draining([idOf(index)], [idOf(index)], NOW),
 } satisfies Record<string, (state: SetState, index: number) => void>;
 type Kind = keyof typeof NEWS;
@@ -56,13 +83,20 @@ function busySet(size: number, { ephemeral, heldEvery, untoldEvery }: Shape): Se
   const begun = SetState.begin(setSpec(input), { name: 'linux', ...input }, {}, AGO);
   begun.listed([], [], AGO);
   const over = Array.from({ length: MANY_OVER }, (_none, index) => `${4_000_000 + index}/1`);
-  const carried: CarriedSet = { ...begun.carry(), jobs: { live: [], names: [], over: [[AGO / 60_000, over]], startedTotal: 0, completedTotal: 0 } };
+  const carried: CarriedSet = {
+    ...begun.carry(),
+    jobs: { live: [], names: [], over: [[AGO / 60_000, over]], startedTotal: 0, completedTotal: 0 },
+  };
   const state = SetState.restore(carried);
   const indexes = Array.from({ length: size }, (_none, index) => index);
-  state.starting(indexes.map((index) => ({ workflowId: idOf(index) })), AGO);
+  state.starting(
+    indexes.map((index) => ({ workflowId: idOf(index) })),
+    AGO,
+  );
   for (const index of indexes) {
     state.online({ workflowId: idOf(index), runnerName: nameOf(index) }, AGO);
-    if (index % untoldEvery !== 0) state.jobEvents([event('queued', index), event('in_progress', index, nameOf(index))], AGO);
+    if (index % untoldEvery !== 0)
+      state.jobEvents([event('queued', index), event('in_progress', index, nameOf(index))], AGO);
     if (index % heldEvery === 0) state.holds.add(index % 2 === 0 ? idOf(index) : nameOf(index));
   }
   state.settle(AGO);
@@ -73,14 +107,19 @@ function busySet(size: number, { ephemeral, heldEvery, untoldEvery }: Shape): Se
 function visitsOf(size: number, shape: Shape, kinds: readonly Kind[]): number {
   const state = busySet(size, shape);
   return countVisits(() => {
-    for (let index = 0; index < size; index++) NEWS[kinds[index % kinds.length] as Kind](state, index);
+    for (let index = 0; index < size; index++)
+      NEWS[kinds[index % kinds.length] as Kind](state, index);
     state.settle(NOW);
     decideSet(state, NOW);
     setDetails(state, NOW);
   });
 }
 
-const shape = fc.record({ ephemeral: fc.boolean(), heldEvery: fc.integer({ min: 1, max: 20 }), untoldEvery: fc.integer({ min: 1, max: 20 }) });
+const shape = fc.record({
+  ephemeral: fc.boolean(),
+  heldEvery: fc.integer({ min: 1, max: 20 }),
+  untoldEvery: fc.integer({ min: 1, max: 20 }),
+});
 const PLAIN: Shape = { ephemeral: true, heldEvery: 10, untoldEvery: 10 };
 const KINDS = Object.keys(NEWS) as Kind[];
 
@@ -92,10 +131,17 @@ describe('a burst of news in one moment', () => {
 
   test('so does any mixture of it', () => {
     fc.assert(
-      fc.property(fc.integer({ min: 100, max: 200 }), shape, fc.array(fc.constantFrom(...KINDS), { minLength: 1, maxLength: 6 }), (size, like, kinds) => {
-        // What is left of a mixture, and shown, has bounds of its own; a walk over all for each piece would make each eight times as dear.
-        expect(visitsOf(size * 8, like, kinds) / (size * 8)).toBeLessThan((visitsOf(size, like, kinds) / size) * 2);
-      }),
+      fc.property(
+        fc.integer({ min: 100, max: 200 }),
+        shape,
+        fc.array(fc.constantFrom(...KINDS), { minLength: 1, maxLength: 6 }),
+        (size, like, kinds) => {
+          // What is left of a mixture, and shown, has bounds of its own; a walk over all for each piece would make each eight times as dear.
+          expect(visitsOf(size * 8, like, kinds) / (size * 8)).toBeLessThan(
+            (visitsOf(size, like, kinds) / size) * 2,
+          );
+        },
+      ),
       { numRuns: 15 },
     );
   });
@@ -106,8 +152,15 @@ describe('a burst of news in one moment', () => {
   ])('so does a list of all runners %s, a third of which are gone', (_what, phase) => {
     const visits = (size: number): number => {
       const state = busySet(size, PLAIN);
-      const listed = Array.from({ length: size }, (_none, index) => ({ workflowId: idOf(index), runnerName: nameOf(index), phase, startedAt: AGO }));
-      const gone = listed.filter((_one, index) => index % 3 === 0).map(({ workflowId }) => workflowId);
+      const listed = Array.from({ length: size }, (_none, index) => ({
+        workflowId: idOf(index),
+        runnerName: nameOf(index),
+        phase,
+        startedAt: AGO,
+      }));
+      const gone = listed
+        .filter((_one, index) => index % 3 === 0)
+        .map(({ workflowId }) => workflowId);
       return countVisits(() => {
         state.doubtful(listed.slice(0, size / 2), NOW);
         state.listed(listed, gone, NOW);
@@ -122,7 +175,8 @@ describe('a burst of news in one moment', () => {
     const visits = (size: number): number => {
       const state = busySet(size, { ...PLAIN, untoldEvery: 1 });
       return countVisits(() => {
-        for (const kind of ['ended', 'completed'] as const) for (let index = 0; index < size; index++) NEWS[kind](state, index);
+        for (const kind of ['ended', 'completed'] as const)
+          for (let index = 0; index < size; index++) NEWS[kind](state, index);
         state.settle(NOW);
         decideSet(state, NOW);
       });
@@ -133,7 +187,11 @@ describe('a burst of news in one moment', () => {
   test('and carrying all of it over, and taking it up again', () => {
     const visits = (size: number): number => {
       const state = busySet(size, PLAIN);
-      return countVisits(() => void SetState.restore(JSON.parse(JSON.stringify(state.carry())) as CarriedSet)) - MANY_OVER;
+      return (
+        countVisits(
+          () => void SetState.restore(JSON.parse(JSON.stringify(state.carry())) as CarriedSet),
+        ) - MANY_OVER
+      );
     };
     expect(visits(800) / 800).toBeLessThan((visits(100) / 100) * 1.2);
   });

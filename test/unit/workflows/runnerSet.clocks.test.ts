@@ -12,7 +12,17 @@ const BEGIN = Date.UTC(2026, 2, 1);
 const RELIST = 5 * MINUTE;
 /** Ten minutes in each hour. */
 const SCHEDULED = { cron: '30 * * * *', duration: '10m', replicas: 0 };
-const spec = { ...setSpec({ replicas: 0 }), schedules: [{ cron: SCHEDULED.cron, timeZone: 'UTC', durationMs: 10 * MINUTE, bounds: toBounds({ replicas: 0 }) }] };
+const spec = {
+  ...setSpec({ replicas: 0 }),
+  schedules: [
+    {
+      cron: SCHEDULED.cron,
+      timeZone: 'UTC',
+      durationMs: 10 * MINUTE,
+      bounds: toBounds({ replicas: 0 }),
+    },
+  ],
+};
 
 interface Course {
   /** Questions which schedule holds. */
@@ -30,7 +40,12 @@ function play(errorMs: (sinceBegin: number, answer: number) => number): Course {
   const clock = (): number => trueTime + errorMs(trueTime - BEGIN, answers++);
   const first = clock();
   let now = first;
-  const state = SetState.begin(spec, { name: 'linux', template: {}, replicas: 0, schedules: [SCHEDULED] }, scheduleNow(spec.schedules, first), now);
+  const state = SetState.begin(
+    spec,
+    { name: 'linux', template: {}, replicas: 0, schedules: [SCHEDULED] },
+    scheduleNow(spec.schedules, first),
+    now,
+  );
   let asked = 0;
   let atOnce = 0;
   let inARow = 0;
@@ -47,7 +62,8 @@ function play(errorMs: (sinceBegin: number, answer: number) => number): Course {
     } else {
       const until = trueTime + Math.max(1, wakeAt - now);
       for (; trueTime < until; trueTime = Math.min(until, trueTime + MINUTE)) {
-        if (state.facts.schedule.index !== scheduleNow(spec.schedules, trueTime).index) wrongMinutes.add(Math.floor((trueTime - BEGIN) / MINUTE));
+        if (state.facts.schedule.index !== scheduleNow(spec.schedules, trueTime).index)
+          wrongMinutes.add(Math.floor((trueTime - BEGIN) / MINUTE));
       }
       now = Math.max(now, wakeAt);
       inARow = 0;
@@ -59,18 +75,32 @@ function play(errorMs: (sinceBegin: number, answer: number) => number): Course {
 
 /** As often as the runners are listed, and at both ends of each time; and some more. */
 const MOST_ASKED = (8 * HOUR) / RELIST + 2 * 8 + 8;
-const during = (from: number, to: number, errorMs: number) => (since: number): number => (since >= from && since < to ? errorMs : 0);
+const during =
+  (from: number, to: number, errorMs: number) =>
+  (since: number): number =>
+    since >= from && since < to ? errorMs : 0;
 
 test.each<[string, (sinceBegin: number, answer: number) => number, number[]]>([
   ['right', () => 0, []],
   ['ahead by an hour in its first answer', (_since, answer) => (answer === 0 ? HOUR : 0), []],
-  ['ahead by forty minutes for three: the time that begins then is not skipped', during(28 * MINUTE, 31 * MINUTE, 40 * MINUTE), [30, 31, 32, 33, 34]],
+  [
+    'ahead by forty minutes for three: the time that begins then is not skipped',
+    during(28 * MINUTE, 31 * MINUTE, 40 * MINUTE),
+    [30, 31, 32, 33, 34],
+  ],
   ['ahead by a year for a moment', during(2 * HOUR, 2 * HOUR + MINUTE, 365 * 24 * HOUR), []],
   ['set back by an hour for a moment', during(2 * HOUR, 2 * HOUR + MINUTE, -HOUR), []],
-  ['set back within the time, for two minutes', during(2 * HOUR + 35 * MINUTE, 2 * HOUR + 37 * MINUTE, -20 * MINUTE), [155, 156, 157, 158, 159]],
+  [
+    'set back within the time, for two minutes',
+    during(2 * HOUR + 35 * MINUTE, 2 * HOUR + 37 * MINUTE, -20 * MINUTE),
+    [155, 156, 157, 158, 159],
+  ],
 ])('a clock that is %s', (_what, errorMs, mayBeWrong) => {
   const { asked, atOnce, wrongMinutes } = play(errorMs);
-  expect({ asked: asked <= MOST_ASKED || asked, atOnce: atOnce <= 3 || atOnce }).toEqual({ asked: true, atOnce: true });
+  expect({ asked: asked <= MOST_ASKED || asked, atOnce: atOnce <= 3 || atOnce }).toEqual({
+    asked: true,
+    atOnce: true,
+  });
   expect(wrongMinutes.filter((minute) => !mayBeWrong.includes(minute))).toEqual([]);
 });
 
@@ -78,9 +108,15 @@ test.each<[string, (sinceBegin: number, answer: number) => number]>([
   ['two workers answer in turn, one an hour ahead', (_since, answer) => (answer % 2) * HOUR],
   ['two workers, one 25 minutes behind', (_since, answer) => (answer % 2) * -25 * MINUTE],
   ['it goes half a second an hour too slow', (since) => -since / 7_200],
-  ['it stands still for a minute, one millisecond before a schedule begins', (since) => Math.max(-MINUTE, Math.min(0, 30 * MINUTE - 1 - since))],
+  [
+    'it stands still for a minute, one millisecond before a schedule begins',
+    (since) => Math.max(-MINUTE, Math.min(0, 30 * MINUTE - 1 - since)),
+  ],
   ['it steps back by a minute every seven', (since) => -Math.floor(since / (7 * MINUTE)) * MINUTE],
 ])('nor is it asked without end where %s', (_what, errorMs) => {
   const { asked, atOnce } = play(errorMs);
-  expect({ asked: asked <= 2 * MOST_ASKED || asked, atOnce: atOnce <= 3 || atOnce }).toEqual({ asked: true, atOnce: true });
+  expect({ asked: asked <= 2 * MOST_ASKED || asked, atOnce: atOnce <= 3 || atOnce }).toEqual({
+    asked: true,
+    atOnce: true,
+  });
 });

@@ -1,7 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
 import type { RunnerSetInput, SetCommand } from '../../../core/contract/index.ts';
 import { runnerWorkflowId } from '../../../core/domain/setRunnerNames.ts';
-import { carryOut, declare, declaredBy, readRequest, whyNot } from '../../../workflows/runnerSet/commandRules.ts';
+import {
+  carryOut,
+  declare,
+  declaredBy,
+  readRequest,
+  whyNot,
+} from '../../../workflows/runnerSet/commandRules.ts';
 import { SetState } from '../../../workflows/runnerSet/state.ts';
 import { setAnswer } from '../../../workflows/runnerSet/status.ts';
 import { setSpec } from '../../support/setModel.ts';
@@ -13,7 +19,12 @@ const template = { organization: 'acme' };
 
 /** A set with one idle runner. */
 function setOf(size: Partial<RunnerSetInput> = { minIdle: 1, max: 5 }): SetState {
-  const state = SetState.begin(setSpec({ ...size, template }), { name: 'linux', ...size, template }, {}, NOW);
+  const state = SetState.begin(
+    setSpec({ ...size, template }),
+    { name: 'linux', ...size, template },
+    {},
+    NOW,
+  );
   state.listed([], [], NOW);
   state.starting([{ workflowId }], NOW);
   state.online({ workflowId, runnerName }, NOW);
@@ -23,13 +34,41 @@ function setOf(size: Partial<RunnerSetInput> = { minIdle: 1, max: 5 }): SetState
 
 describe('what a command declares', () => {
   test.each<[Partial<RunnerSetInput>, SetCommand, object | undefined]>([
-    [{ minIdle: 1, max: 5 }, { command: 'scale', minIdle: 2 }, { name: 'linux', template, minIdle: 2, max: 5 }],
-    [{ minIdle: 1, max: 5 }, { command: 'scale', max: 9 }, { name: 'linux', template, minIdle: 1, max: 9 }],
-    [{ minIdle: 1, max: 5 }, { command: 'scale', replicas: 3 }, { name: 'linux', template, replicas: 3 }],
-    [{ replicas: 3 }, { command: 'scale', minIdle: 0, max: 4 }, { name: 'linux', template, minIdle: 0, max: 4 }],
-    [{ replicas: 3 }, { command: 'scale', replicas: 0, name: 'another' } as SetCommand, { name: 'linux', template, replicas: 0 }],
-    [{ replicas: 3 }, { command: 'setTemplate', template: { organization: 'other' } }, { name: 'linux', template: { organization: 'other' }, replicas: 3 }],
-    [{ replicas: 3 }, { command: 'apply', declaration: { name: 'linux', max: 2, template } }, { name: 'linux', max: 2, template }],
+    [
+      { minIdle: 1, max: 5 },
+      { command: 'scale', minIdle: 2 },
+      { name: 'linux', template, minIdle: 2, max: 5 },
+    ],
+    [
+      { minIdle: 1, max: 5 },
+      { command: 'scale', max: 9 },
+      { name: 'linux', template, minIdle: 1, max: 9 },
+    ],
+    [
+      { minIdle: 1, max: 5 },
+      { command: 'scale', replicas: 3 },
+      { name: 'linux', template, replicas: 3 },
+    ],
+    [
+      { replicas: 3 },
+      { command: 'scale', minIdle: 0, max: 4 },
+      { name: 'linux', template, minIdle: 0, max: 4 },
+    ],
+    [
+      { replicas: 3 },
+      { command: 'scale', replicas: 0, name: 'another' } as SetCommand,
+      { name: 'linux', template, replicas: 0 },
+    ],
+    [
+      { replicas: 3 },
+      { command: 'setTemplate', template: { organization: 'other' } },
+      { name: 'linux', template: { organization: 'other' }, replicas: 3 },
+    ],
+    [
+      { replicas: 3 },
+      { command: 'apply', declaration: { name: 'linux', max: 2, template } },
+      { name: 'linux', max: 2, template },
+    ],
     [{ replicas: 3 }, { command: 'pause' }, undefined],
     [{ replicas: 3 }, { command: 'hold', runner: runnerName }, undefined],
     [{ replicas: 3 }, { command: 'apply' } as SetCommand, undefined],
@@ -40,10 +79,39 @@ describe('what a command declares', () => {
   test('holds only under its own name', () => {
     const state = setOf();
     const at = NOW + 1;
-    expect(declare(state, { spec: setSpec({ name: 'other' }), declaration: { name: 'other', template }, schedule: {}, at }, at)).toEqual({ type: 'InvalidInput', message: 'Invalid input: declaration.name: this set is called linux' });
-    expect(declare(state, { spec: setSpec({ replicas: 4 }), declaration: { name: 'linux', replicas: 4, template }, schedule: {}, at }, at)).toBeUndefined();
+    expect(
+      declare(
+        state,
+        {
+          spec: setSpec({ name: 'other' }),
+          declaration: { name: 'other', template },
+          schedule: {},
+          at,
+        },
+        at,
+      ),
+    ).toEqual({
+      type: 'InvalidInput',
+      message: 'Invalid input: declaration.name: this set is called linux',
+    });
+    expect(
+      declare(
+        state,
+        {
+          spec: setSpec({ replicas: 4 }),
+          declaration: { name: 'linux', replicas: 4, template },
+          schedule: {},
+          at,
+        },
+        at,
+      ),
+    ).toBeUndefined();
     state.settle(at);
-    expect(setAnswer(state, at)).toMatchObject({ replicas: 4, desired: 4, runners: { starting: 0, idle: 1, busy: 0, draining: 0 } });
+    expect(setAnswer(state, at)).toMatchObject({
+      replicas: 4,
+      desired: 4,
+      runners: { starting: 0, idle: 1, busy: 0, draining: 0 },
+    });
   });
 });
 
@@ -53,30 +121,72 @@ describe('what a command does', () => {
     [[{ command: 'pause', reason: 'why' }], { paused: 'paused: why' }],
     [[{ command: 'pause' }, { command: 'resume' }], { paused: undefined }],
     [[{ command: 'hold', runner: runnerName }], { holds: [runnerName] }],
-    [[{ command: 'hold', runner: workflowId }, { command: 'hold', runner: runnerName, release: true }], { holds: [] }],
-    [[{ command: 'hold', runner: { toString: null } as never }], { refused: 'runner: give its name or workflow id' }],
+    [
+      [
+        { command: 'hold', runner: workflowId },
+        { command: 'hold', runner: runnerName, release: true },
+      ],
+      { holds: [] },
+    ],
+    [
+      [{ command: 'hold', runner: { toString: null } as never }],
+      { refused: 'runner: give its name or workflow id' },
+    ],
     [[{ command: 'hold', runner: 'nobody' }], { refused: 'runner: this set has no "nobody"' }],
-    [[{ command: 'hold', runner: runnerName, release: true }], { refused: `runner: this set holds no "${runnerName}"` }],
+    [
+      [{ command: 'hold', runner: runnerName, release: true }],
+      { refused: `runner: this set holds no "${runnerName}"` },
+    ],
     [[{ command: 'hold' } as SetCommand], { refused: 'runner: give its name or workflow id' }],
-    [[{ command: 'drain', reason: 'moved' }, { command: 'drain', reason: 'again' }], { ending: 'moved', desired: 0 }],
+    [
+      [
+        { command: 'drain', reason: 'moved' },
+        { command: 'drain', reason: 'again' },
+      ],
+      { ending: 'moved', desired: 0 },
+    ],
     [[{ command: 'drain' }, { command: 'resume' }], { refused: ENDS }],
     [[{ command: 'drain' }, { command: 'scale', replicas: 2 }], { refused: ENDS }],
-    [[{ command: 'apply' } as SetCommand], { refused: 'apply: does not say what the set is to be' }],
+    [
+      [{ command: 'apply' } as SetCommand],
+      { refused: 'apply: does not say what the set is to be' },
+    ],
   ])('%j', (commands, expected) => {
     const state = setOf();
     let refused: string | undefined;
-    for (const command of commands) refused = (whyNot(state, command) ?? carryOut(state, command))?.message;
+    for (const command of commands)
+      refused = (whyNot(state, command) ?? carryOut(state, command))?.message;
     state.settle(NOW);
-    expect({ ...setAnswer(state, NOW), paused: setAnswer(state, NOW).paused, ...(refused === undefined ? {} : { refused }) }).toMatchObject(expected);
+    expect({
+      ...setAnswer(state, NOW),
+      paused: setAnswer(state, NOW).paused,
+      ...(refused === undefined ? {} : { refused }),
+    }).toMatchObject(expected);
   });
 });
 
 describe('a request', () => {
-  test.each([undefined, null, 'pause', [], {}, { id: 'x' }, { id: 7, command: { command: 'pause' } }, { id: '', command: { command: 'pause' } }, { id: 'ä', command: { command: 'pause' } }, { id: 'x'.repeat(1_001), command: { command: 'pause' } }, { id: 'x', command: 'pause' }, { id: 'x', command: {} }, { id: 'x', command: { command: 'toString' } }])('%j is none', (request) => {
+  test.each([
+    undefined,
+    null,
+    'pause',
+    [],
+    {},
+    { id: 'x' },
+    { id: 7, command: { command: 'pause' } },
+    { id: '', command: { command: 'pause' } },
+    { id: 'ä', command: { command: 'pause' } },
+    { id: 'x'.repeat(1_001), command: { command: 'pause' } },
+    { id: 'x', command: 'pause' },
+    { id: 'x', command: {} },
+    { id: 'x', command: { command: 'toString' } },
+  ])('%j is none', (request) => {
     expect(readRequest(request)).toBeUndefined();
   });
 
   test('is its id and its command, and nothing else', () => {
-    expect(readRequest({ id: 'set-command:linux:1', command: { command: 'pause' }, more: 1 })).toEqual({ id: 'set-command:linux:1', command: { command: 'pause' } });
+    expect(
+      readRequest({ id: 'set-command:linux:1', command: { command: 'pause' }, more: 1 }),
+    ).toEqual({ id: 'set-command:linux:1', command: { command: 'pause' } });
   });
 });

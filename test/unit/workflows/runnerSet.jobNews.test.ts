@@ -3,17 +3,49 @@ import { expect, test } from '@jest/globals';
 import type { JobEvent } from '../../../core/contract/index.ts';
 import { readDemand, readJobsSeen } from '../../../workflows/runnerSet/jobNews.ts';
 
-const event: JobEvent = { action: 'queued', jobId: 1, runAttempt: 1, repository: 'acme/app', labels: ['linux'], at: 5 };
-const job = { id: 1, runAttempt: 1, repository: 'acme/app', labels: ['linux'], status: 'queued', queuedAt: 5 };
+const event: JobEvent = {
+  action: 'queued',
+  jobId: 1,
+  runAttempt: 1,
+  repository: 'acme/app',
+  labels: ['linux'],
+  at: 5,
+};
+const job = {
+  id: 1,
+  runAttempt: 1,
+  repository: 'acme/app',
+  labels: ['linux'],
+  status: 'queued',
+  queuedAt: 5,
+};
 /** What JSON can say and no text is. */
 const NO_TEXT = { toString: null };
 
 test('events are taken as they are, and when they were sent', () => {
-  const whole = { ...event, action: 'completed', runnerName: 'r', conclusion: 'success', passedBy: 'set-a', trace: 't' };
+  const whole = {
+    ...event,
+    action: 'completed',
+    runnerName: 'r',
+    conclusion: 'success',
+    passedBy: 'set-a',
+    trace: 't',
+  };
   expect(readDemand({ events: [event, whole], at: 7 })).toEqual({ events: [event, whole], at: 7 });
 });
 
-test.each([undefined, null, 7, 'x', [], {}, { events: null }, { events: { length: 3 } }, { events: [], at: NO_TEXT }, { events: [], at: '7' }])('%j tells of no job, at no time', (body) => {
+test.each([
+  undefined,
+  null,
+  7,
+  'x',
+  [],
+  {},
+  { events: null },
+  { events: { length: 3 } },
+  { events: [], at: NO_TEXT },
+  { events: [], at: '7' },
+])('%j tells of no job, at no time', (body) => {
   expect(readDemand(body)).toEqual({ events: [] });
 });
 
@@ -33,14 +65,44 @@ test.each<[string, unknown]>([
 });
 
 test('a look is taken as it is; one of which a job cannot be read is not complete', () => {
-  const seen = { checkedAt: 5, jobs: [job, { ...job, status: 'in_progress', startedAt: 6, runnerName: 'r' }], complete: true, absent: ['1/1'], gone: ['set-a'] };
+  const seen = {
+    checkedAt: 5,
+    jobs: [job, { ...job, status: 'in_progress', startedAt: 6, runnerName: 'r' }],
+    complete: true,
+    absent: ['1/1'],
+    gone: ['set-a'],
+  };
   expect(readJobsSeen(seen)).toEqual(seen);
-  for (const bad of [null, { ...job, id: NO_TEXT }, { ...job, status: 'done' }, { ...job, labels: [7] }, { ...job, queuedAt: null }, { ...job, startedAt: 'x' }, { ...job, runnerName: 7 }]) {
-    expect(readJobsSeen({ ...seen, jobs: [job, bad] })).toEqual({ ...seen, jobs: [job], complete: false });
+  for (const bad of [
+    null,
+    { ...job, id: NO_TEXT },
+    { ...job, status: 'done' },
+    { ...job, labels: [7] },
+    { ...job, queuedAt: null },
+    { ...job, startedAt: 'x' },
+    { ...job, runnerName: 7 },
+  ]) {
+    expect(readJobsSeen({ ...seen, jobs: [job, bad] })).toEqual({
+      ...seen,
+      jobs: [job],
+      complete: false,
+    });
   }
-  expect(readJobsSeen({ ...seen, absent: null, gone: [7, 'set-b'] })).toEqual({ ...seen, absent: [], gone: ['set-b'] });
+  expect(readJobsSeen({ ...seen, absent: null, gone: [7, 'set-b'] })).toEqual({
+    ...seen,
+    absent: [],
+    gone: ['set-b'],
+  });
 });
 
-test.each([undefined, null, 'x', {}, { checkedAt: 5 }, { checkedAt: NO_TEXT, jobs: [] }, { checkedAt: 5, jobs: {} }])('%j is no look', (body) => {
+test.each([
+  undefined,
+  null,
+  'x',
+  {},
+  { checkedAt: 5 },
+  { checkedAt: NO_TEXT, jobs: [] },
+  { checkedAt: 5, jobs: {} },
+])('%j is no look', (body) => {
   expect(readJobsSeen(body)).toBeUndefined();
 });

@@ -7,7 +7,15 @@ import { MAX_TRACES } from '../../../workflows/runnerSet/jobTraces.ts';
 
 const HOUR = 3_600_000;
 const RUNNER = 'linux-abcdefghij-0a1b2c3d4e';
-const event = (action: JobEvent['action'], more: Partial<JobEvent> = {}): JobEvent => ({ action, jobId: 7, runAttempt: 1, repository: 'acme/app', labels: ['linux'], at: 1_000, ...more });
+const event = (action: JobEvent['action'], more: Partial<JobEvent> = {}): JobEvent => ({
+  action,
+  jobId: 7,
+  runAttempt: 1,
+  repository: 'acme/app',
+  labels: ['linux'],
+  at: 1_000,
+  ...more,
+});
 const queued = event('queued');
 const started = event('in_progress', { at: 2_000, runnerName: RUNNER });
 const done = event('completed', { at: 3_000, runnerName: RUNNER, conclusion: 'success' });
@@ -18,10 +26,26 @@ describe('the last word on a job', () => {
     ['in order', [queued, started, done], { state: 'done', since: 1_000, runnerName: RUNNER }],
     ['queued comes last', [started, queued], { state: 'assigned', runnerName: RUNNER }],
     ['the end comes first', [done, queued, started], { state: 'done', runnerName: RUNNER }],
-    ['each comes twice', [queued, queued, started, started], { state: 'assigned', runnerName: RUNNER }],
-    ['cancelled before it started: no runner is named', [queued, event('completed', { conclusion: 'cancelled' })], { state: 'done' }],
-    ['skipped: nothing else is ever heard of it', [event('completed', { conclusion: 'skipped' })], { state: 'done' }],
-    ['only an overtaken event names the runner', [event('completed'), started], { state: 'done', runnerName: RUNNER }],
+    [
+      'each comes twice',
+      [queued, queued, started, started],
+      { state: 'assigned', runnerName: RUNNER },
+    ],
+    [
+      'cancelled before it started: no runner is named',
+      [queued, event('completed', { conclusion: 'cancelled' })],
+      { state: 'done' },
+    ],
+    [
+      'skipped: nothing else is ever heard of it',
+      [event('completed', { conclusion: 'skipped' })],
+      { state: 'done' },
+    ],
+    [
+      'only an overtaken event names the runner',
+      [event('completed'), started],
+      { state: 'done', runnerName: RUNNER },
+    ],
   ])('%s', (_what, events, expected) => {
     let job: JobRecord | undefined;
     for (const one of events) job = applyJobEvent(job, one, 5_000);
@@ -30,11 +54,16 @@ describe('the last word on a job', () => {
 
   test('whatever the order and however often, the state is the same', () => {
     fc.assert(
-      fc.property(fc.shuffledSubarray([queued, started, done, queued, started, done], { minLength: 1 }), (events) => {
-        let job: JobRecord | undefined;
-        for (const one of events) job = applyJobEvent(job, one, 5_000);
-        expect(job?.state).toBe(events.includes(done) ? 'done' : events.includes(started) ? 'assigned' : 'queued');
-      }),
+      fc.property(
+        fc.shuffledSubarray([queued, started, done, queued, started, done], { minLength: 1 }),
+        (events) => {
+          let job: JobRecord | undefined;
+          for (const one of events) job = applyJobEvent(job, one, 5_000);
+          expect(job?.state).toBe(
+            events.includes(done) ? 'done' : events.includes(started) ? 'assigned' : 'queued',
+          );
+        },
+      ),
     );
   });
 
@@ -45,8 +74,17 @@ describe('the last word on a job', () => {
 });
 
 describe('all jobs of a set', () => {
-  const trace = (id: number): string => `00-${String(id).padStart(32, '0')}-${String(id).padStart(16, '0')}-01`;
-  const traced = (jobId: number): JobEvent => ({ action: 'queued', jobId, runAttempt: 1, repository: 'acme/app', labels: [], at: jobId, trace: trace(jobId) });
+  const trace = (id: number): string =>
+    `00-${String(id).padStart(32, '0')}-${String(id).padStart(16, '0')}-01`;
+  const traced = (jobId: number): JobEvent => ({
+    action: 'queued',
+    jobId,
+    runAttempt: 1,
+    repository: 'acme/app',
+    labels: [],
+    at: jobId,
+    trace: trace(jobId),
+  });
 
   test('the runners that are started next are in the traces of the oldest jobs that wait, each once, in the next run too', () => {
     const jobs = new SetJobs('linux');
@@ -76,31 +114,73 @@ describe('all jobs of a set', () => {
 
   test('another attempt is another job; each is released once', () => {
     const jobs = new SetJobs('linux');
-    for (const one of [queued, event('queued', { runAttempt: 2 }), done, done, queued]) jobs.take(one, 1);
+    for (const one of [queued, event('queued', { runAttempt: 2 }), done, done, queued])
+      jobs.take(one, 1);
     expect(jobs.count(anywhere)).toEqual({ queued: 1, assigned: 0 });
     expect(jobs).toMatchObject({ startedTotal: 1, completedTotal: 1 });
   });
 
   test('a job that runs on somebody else’s runner asks for no place, nor does one on a runner that leaves', () => {
     const jobs = new SetJobs('linux');
-    for (const [jobId, runnerName] of [[1, 'mac-abcdefghij-0a1b2c3d4e'], [2, RUNNER], [3, undefined]] as const) jobs.take({ ...started, jobId, ...(runnerName === undefined ? { runnerName: '' } : { runnerName }) }, 1);
+    for (const [jobId, runnerName] of [
+      [1, 'mac-abcdefghij-0a1b2c3d4e'],
+      [2, RUNNER],
+      [3, undefined],
+    ] as const)
+      jobs.take(
+        { ...started, jobId, ...(runnerName === undefined ? { runnerName: '' } : { runnerName }) },
+        1,
+      );
     expect(jobs.count(anywhere)).toEqual({ queued: 0, assigned: 2 });
-    expect(jobs.count((workflowId) => workflowId === 'runner-linux-abcdefghij')).toEqual({ queued: 0, assigned: 1 });
+    expect(jobs.count((workflowId) => workflowId === 'runner-linux-abcdefghij')).toEqual({
+      queued: 0,
+      assigned: 1,
+    });
   });
 
   test('a runner’s end is that of the jobs under each of its names; a name is one runner’s', () => {
     const jobs = new SetJobs('linux');
-    for (const [jobId, runnerName] of [[1, RUNNER], [2, `${RUNNER}-r2`], [3, 'linux-bcdefghijk-0a1b2c3d4e']] as const) jobs.take({ ...started, jobId, runnerName }, 1);
+    for (const [jobId, runnerName] of [
+      [1, RUNNER],
+      [2, `${RUNNER}-r2`],
+      [3, 'linux-bcdefghijk-0a1b2c3d4e'],
+    ] as const)
+      jobs.take({ ...started, jobId, runnerName }, 1);
     expect([RUNNER, `${RUNNER}-r3`].map((name) => jobs.assignedTo(name))).toEqual([true, false]);
-    expect([jobs.runnerEnded('runner-linux-abcdefghij', 2), jobs.runnerEnded('runner-linux-abcdefghij', 2)]).toEqual([true, false]);
-    expect({ ...jobs.count(anywhere), over: jobs.completedTotal, left: jobs.assignedTo(RUNNER) }).toEqual({ queued: 0, assigned: 1, over: 2, left: false });
+    expect([
+      jobs.runnerEnded('runner-linux-abcdefghij', 2),
+      jobs.runnerEnded('runner-linux-abcdefghij', 2),
+    ]).toEqual([true, false]);
+    expect({
+      ...jobs.count(anywhere),
+      over: jobs.completedTotal,
+      left: jobs.assignedTo(RUNNER),
+    }).toEqual({ queued: 0, assigned: 1, over: 2, left: false });
   });
 
   const listed = { id: 7, runAttempt: 1, repository: 'acme/app', labels: [], queuedAt: 1_000 };
   test.each([
-    ['a queued job that no event told of is found', [], [{ ...listed, status: 'queued' as const }], true, { queued: 1, assigned: 0 }],
-    ['a running one, too', [], [{ ...listed, status: 'in_progress' as const, startedAt: 2_000, runnerName: RUNNER }], true, { queued: 0, assigned: 1 }],
-    ['what has started since the look began stays started', [queued, started], [{ ...listed, status: 'queued' as const }], true, { queued: 0, assigned: 1 }],
+    [
+      'a queued job that no event told of is found',
+      [],
+      [{ ...listed, status: 'queued' as const }],
+      true,
+      { queued: 1, assigned: 0 },
+    ],
+    [
+      'a running one, too',
+      [],
+      [{ ...listed, status: 'in_progress' as const, startedAt: 2_000, runnerName: RUNNER }],
+      true,
+      { queued: 0, assigned: 1 },
+    ],
+    [
+      'what has started since the look began stays started',
+      [queued, started],
+      [{ ...listed, status: 'queued' as const }],
+      true,
+      { queued: 0, assigned: 1 },
+    ],
     ['who is not listed waits no longer', [queued], [], true, { queued: 0, assigned: 0 }],
     ['nor runs any longer', [queued, started], [], true, { queued: 0, assigned: 0 }],
     ['unless the look left something out', [queued], [], false, { queued: 1, assigned: 0 }],
@@ -122,13 +202,22 @@ describe('all jobs of a set', () => {
     const jobs = new SetJobs('linux');
     jobs.take(queued, 1_000);
     jobs.takeQueueCheck({ jobs: [], complete: true }, 60_000, 60_500);
-    jobs.takeQueueCheck({ jobs: [{ ...listed, status: 'queued' }], complete: true }, 120_000, 120_500);
-    expect({ ...jobs.count(anywhere), confirmed: jobs.confirmedSince(120_000) }).toEqual({ queued: 1, assigned: 0, confirmed: 1 });
+    jobs.takeQueueCheck(
+      { jobs: [{ ...listed, status: 'queued' }], complete: true },
+      120_000,
+      120_500,
+    );
+    expect({ ...jobs.count(anywhere), confirmed: jobs.confirmedSince(120_000) }).toEqual({
+      queued: 1,
+      assigned: 0,
+      confirmed: 1,
+    });
   });
 
   test('100,000 jobs, each told of three times, leave no more than is allowed', () => {
     const jobs = new SetJobs('linux');
-    for (let jobId = 0; jobId < 100_000; jobId++) for (const one of [queued, started, done]) jobs.take({ ...one, jobId }, jobId * 100);
+    for (let jobId = 0; jobId < 100_000; jobId++)
+      for (const one of [queued, started, done]) jobs.take({ ...one, jobId }, jobId * 100);
     expect(jobs.size.live).toBe(0);
     expect(jobs.size.over).toBeLessThanOrEqual(20_000);
     expect(JSON.stringify(jobs.carry()).length).toBeLessThan(500_000);
@@ -139,7 +228,11 @@ describe('all jobs of a set', () => {
 
   test('as many as can wait fit into what continue-as-new carries over', () => {
     const jobs = new SetJobs('linux');
-    for (let jobId = 0; jobId < MAX_LIVE_JOBS + 5; jobId++) jobs.take({ ...queued, jobId: 40_000_000_000 + jobId, at: 1_800_000_000_000 }, 1_800_000_000_000);
+    for (let jobId = 0; jobId < MAX_LIVE_JOBS + 5; jobId++)
+      jobs.take(
+        { ...queued, jobId: 40_000_000_000 + jobId, at: 1_800_000_000_000 },
+        1_800_000_000_000,
+      );
     expect(jobs.size.live).toBe(MAX_LIVE_JOBS);
     const carried = JSON.stringify(jobs.carry());
     expect(carried.length).toBeLessThan(1_000_000);
@@ -154,7 +247,8 @@ describe('all jobs of a set', () => {
     jobs.forget(at + 7 * HOUR);
     const next = new SetJobs('linux', JSON.parse(JSON.stringify(jobs.carry())));
     for (const one of [jobs, next]) {
-      for (const event of [queued, started, done]) expect(one.mayBeForgotten({ ...event, at })).toBe(true);
+      for (const event of [queued, started, done])
+        expect(one.mayBeForgotten({ ...event, at })).toBe(true);
       expect(one.mayBeForgotten({ ...queued, jobId: 8, at: at + 1 })).toBe(false); // that one cannot have been over
     }
     next.take({ ...queued, jobId: 9, at }, at + 7 * HOUR); // a look found it

@@ -1,7 +1,15 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { SetLimits } from '../../../core/contract/index.ts';
-import { JobLimits, isSpent, nextDay, runnerHours, runnerTime, type JobCount, type RunnerTime } from '../../../workflows/runnerSet/limits.ts';
+import {
+  JobLimits,
+  isSpent,
+  nextDay,
+  runnerHours,
+  runnerTime,
+  type JobCount,
+  type RunnerTime,
+} from '../../../workflows/runnerSet/limits.ts';
 import { decideSet } from '../../../workflows/runnerSet/plan.ts';
 import { setStatus } from '../../../workflows/runnerSet/status.ts';
 import { SetModel } from '../../support/setModel.ts';
@@ -10,39 +18,133 @@ const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
 describe('jobs within limits', () => {
-  const both: SetLimits = { perRepository: 4, repositories: [{ names: ['acme/web', 'acme/api-*'], max: 6 }, { names: ['beta/*'], max: 0 }] };
+  const both: SetLimits = {
+    perRepository: 4,
+    repositories: [
+      { names: ['acme/web', 'acme/api-*'], max: 6 },
+      { names: ['beta/*'], max: 0 },
+    ],
+  };
   const row = (queued: number, assigned = 0): JobCount => ({ queued, assigned });
-  test.each<[what: string, limits: SetLimits, jobs: Record<string, JobCount>, counted: JobCount, heldBack: Record<string, number>]>([
+  test.each<
+    [
+      what: string,
+      limits: SetLimits,
+      jobs: Record<string, JobCount>,
+      counted: JobCount,
+      heldBack: Record<string, number>,
+    ]
+  >([
     ['without a limit all count', {}, { 'acme/web': row(9, 3) }, row(9, 3), {}],
-    ['of each repository so many', { perRepository: 4 }, { 'acme/web': row(9), 'acme/app': row(2) }, row(6), { 'acme/web': 5 }],
-    ['those that run among them', { perRepository: 4 }, { 'acme/web': row(9, 3) }, row(1, 3), { 'acme/web': 8 }],
-    ['more run than may: GitHub gave it runners of others, and none is started in their place', { perRepository: 4 }, { 'acme/web': row(2, 6) }, row(0, 4), { 'acme/web': 2 }],
-    ['several together', both, { 'acme/web': row(4), 'acme/api-1': row(4), 'acme/app': row(4) }, row(10), { 'acme/web, acme/api-*': 2 }],
-    ['each for itself first', both, { 'acme/web': row(9), 'acme/api-1': row(1) }, row(5), { 'acme/web': 5 }],
+    [
+      'of each repository so many',
+      { perRepository: 4 },
+      { 'acme/web': row(9), 'acme/app': row(2) },
+      row(6),
+      { 'acme/web': 5 },
+    ],
+    [
+      'those that run among them',
+      { perRepository: 4 },
+      { 'acme/web': row(9, 3) },
+      row(1, 3),
+      { 'acme/web': 8 },
+    ],
+    [
+      'more run than may: GitHub gave it runners of others, and none is started in their place',
+      { perRepository: 4 },
+      { 'acme/web': row(2, 6) },
+      row(0, 4),
+      { 'acme/web': 2 },
+    ],
+    [
+      'several together',
+      both,
+      { 'acme/web': row(4), 'acme/api-1': row(4), 'acme/app': row(4) },
+      row(10),
+      { 'acme/web, acme/api-*': 2 },
+    ],
+    [
+      'each for itself first',
+      both,
+      { 'acme/web': row(9), 'acme/api-1': row(1) },
+      row(5),
+      { 'acme/web': 5 },
+    ],
     ['none at all', both, { 'Beta/x': row(3) }, row(0), { 'beta/*': 3 }],
-    ['what was passed on is among them', { perRepository: 4 }, { 'acme/web': { ...row(9, 1), elsewhere: 2 }, 'acme/app': { ...row(3), elsewhere: 7 } }, row(1, 1), { 'acme/web': 8, 'acme/app': 3 }],
-    ['and among several together, whichever comes first', both, { 'acme/web': row(4), 'acme/api-1': { ...row(0), elsewhere: 3 }, 'beta/x': { ...row(1), elsewhere: 1 } }, row(3), { 'acme/web, acme/api-*': 1, 'beta/*': 1 }],
-    ['upper and lower case are one', both, { 'ACME/Web': row(4), 'acme/API-2': row(4) }, row(6), { 'acme/web, acme/api-*': 2 }],
+    [
+      'what was passed on is among them',
+      { perRepository: 4 },
+      { 'acme/web': { ...row(9, 1), elsewhere: 2 }, 'acme/app': { ...row(3), elsewhere: 7 } },
+      row(1, 1),
+      { 'acme/web': 8, 'acme/app': 3 },
+    ],
+    [
+      'and among several together, whichever comes first',
+      both,
+      {
+        'acme/web': row(4),
+        'acme/api-1': { ...row(0), elsewhere: 3 },
+        'beta/x': { ...row(1), elsewhere: 1 },
+      },
+      row(3),
+      { 'acme/web, acme/api-*': 1, 'beta/*': 1 },
+    ],
+    [
+      'upper and lower case are one',
+      both,
+      { 'ACME/Web': row(4), 'acme/API-2': row(4) },
+      row(6),
+      { 'acme/web, acme/api-*': 2 },
+    ],
   ])('%s', (_what, limits, jobs, counted, heldBack) => {
     const within = new JobLimits(limits).count(new Map(Object.entries(jobs)));
     const { asking = new Map(), ...rest } = within;
-    expect({ ...rest, heldBack: Object.fromEntries(within.heldBack) }).toEqual({ ...counted, heldBack });
+    expect({ ...rest, heldBack: Object.fromEntries(within.heldBack) }).toEqual({
+      ...counted,
+      heldBack,
+    });
     expect([...asking.values()].reduce((sum, one) => sum + one, 0)).toBe(counted.queued);
   });
 
   test('whatever the jobs: no limit is passed, what is not counted is held back or runs, and a limit that nobody reaches holds nothing back', () => {
     const count = fc.record({ queued: fc.nat(30), assigned: fc.nat(30) });
     const names = fc.constantFrom('acme/a', 'acme/b', 'acme/c', 'beta/a', 'beta/b');
-    const limits = fc.record({ perRepository: fc.integer({ min: 1, max: 40 }), repositories: fc.array(fc.record({ names: fc.array(fc.constantFrom('acme/*', 'beta/a', 'acme/b'), { minLength: 1 }), max: fc.nat(60) }), { maxLength: 3 }) });
+    const limits = fc.record({
+      perRepository: fc.integer({ min: 1, max: 40 }),
+      repositories: fc.array(
+        fc.record({
+          names: fc.array(fc.constantFrom('acme/*', 'beta/a', 'acme/b'), { minLength: 1 }),
+          max: fc.nat(60),
+        }),
+        { maxLength: 3 },
+      ),
+    });
     fc.assert(
       fc.property(limits, fc.dictionary(names, count), (of, jobs) => {
         const within = new JobLimits(of).count(new Map(Object.entries(jobs)));
-        const all = Object.values(jobs).reduce((sum, one) => ({ queued: sum.queued + one.queued, assigned: sum.assigned + one.assigned }), { queued: 0, assigned: 0 });
+        const all = Object.values(jobs).reduce(
+          (sum, one) => ({
+            queued: sum.queued + one.queued,
+            assigned: sum.assigned + one.assigned,
+          }),
+          { queued: 0, assigned: 0 },
+        );
         const held = [...within.heldBack.values()].reduce((sum, one) => sum + one, 0);
         expect(within.queued + held).toBe(all.queued);
         expect(within.assigned).toBeLessThanOrEqual(all.assigned);
-        expect(within.queued + within.assigned).toBeLessThanOrEqual(Object.keys(jobs).length * of.perRepository);
-        if (of.repositories.length === 0 && Object.values(jobs).every(({ queued, assigned }) => queued + assigned <= of.perRepository)) expect({ ...all, held }).toEqual({ queued: within.queued, assigned: within.assigned, held: 0 });
+        expect(within.queued + within.assigned).toBeLessThanOrEqual(
+          Object.keys(jobs).length * of.perRepository,
+        );
+        if (
+          of.repositories.length === 0 &&
+          Object.values(jobs).every(({ queued, assigned }) => queued + assigned <= of.perRepository)
+        )
+          expect({ ...all, held }).toEqual({
+            queued: within.queued,
+            assigned: within.assigned,
+            held: 0,
+          });
       }),
     );
   });
@@ -50,7 +152,11 @@ describe('jobs within limits', () => {
 
 describe('the runners’ time of a day', () => {
   const at = (hours: number): number => 20_000 * DAY + hours * HOUR;
-  const after = (...steps: [hours: number, runners: number][]): RunnerTime => steps.reduce<RunnerTime | undefined>((time, [hours, runners]) => runnerTime(time, runners, at(hours)), undefined) as RunnerTime;
+  const after = (...steps: [hours: number, runners: number][]): RunnerTime =>
+    steps.reduce<RunnerTime | undefined>(
+      (time, [hours, runners]) => runnerTime(time, runners, at(hours)),
+      undefined,
+    ) as RunnerTime;
 
   test('is that of all of them together', () => {
     expect(runnerHours(after([1, 10], [1.5, 4], [3.5, 0], [9, 1]))).toBe(5 + 8);
@@ -68,7 +174,9 @@ describe('the runners’ time of a day', () => {
 
   test('is used up when it is reached, and never without a limit', () => {
     const time = after([0, 1], [2, 1]);
-    expect([{ maxRunnerHours: 2 }, { maxRunnerHours: 2.1 }, {}].map((limits) => isSpent(limits, time))).toEqual([true, false, false]);
+    expect(
+      [{ maxRunnerHours: 2 }, { maxRunnerHours: 2.1 }, {}].map((limits) => isSpent(limits, time)),
+    ).toEqual([true, false, false]);
   });
 });
 
@@ -76,13 +184,25 @@ describe('a set with limits', () => {
   const template = { organization: 'acme' };
 
   test('has runners for what it may, says what it holds back, and goes on when there is room again', () => {
-    const model = new SetModel({ name: 'linux', minIdle: 0, max: 50, template, limits: { perRepository: 3 }, queueCheck: '0s' });
+    const model = new SetModel({
+      name: 'linux',
+      minIdle: 0,
+      max: 50,
+      template,
+      limits: { perRepository: 3 },
+      queueCheck: '0s',
+    });
     for (let job = 0; job < 10; job++) model.queueJob();
     for (const event of model.mail.splice(0)) model.deliver(event);
     model.step();
     expect(model.count()).toBe(3);
     const status = setStatus(model.state, model.now);
-    expect(status).toMatchObject({ desired: 3, jobs: { queued: 10 }, heldBack: { jobs: 7, runners: 0 }, waitsFor: 'limits: 7 jobs are held back (7 of acme/app)' });
+    expect(status).toMatchObject({
+      desired: 3,
+      jobs: { queued: 10 },
+      heldBack: { jobs: 7, runners: 0 },
+      waitsFor: 'limits: 7 jobs are held back (7 of acme/app)',
+    });
     let most = 0;
     for (let round = 0; round < 100 && (model.queue.length > 0 || model.count() > 0); round++) {
       for (const runner of model.runners.values()) {
@@ -95,12 +215,23 @@ describe('a set with limits', () => {
       for (const event of model.mail.splice(0)) model.deliver(event);
       model.step();
     }
-    expect({ left: model.queue.length, most, over: model.state.jobs.completedTotal }).toEqual({ left: 0, most: 3, over: 10 });
+    expect({ left: model.queue.length, most, over: model.state.jobs.completedTotal }).toEqual({
+      left: 0,
+      most: 3,
+      over: 10,
+    });
     expect(setStatus(model.state, model.now)).not.toHaveProperty('heldBack');
   });
 
   test('whose day is used up starts none and lets those that are busy finish; the next day it goes on', () => {
-    const model = new SetModel({ name: 'linux', minIdle: 2, max: 50, template, limits: { maxRunnerHours: 4 }, queueCheck: '0s' });
+    const model = new SetModel({
+      name: 'linux',
+      minIdle: 2,
+      max: 50,
+      template,
+      limits: { maxRunnerHours: 4 },
+      queueCheck: '0s',
+    });
     const midnight = nextDay(model.now);
     model.step(midnight - model.now);
     for (const runner of model.runners.values()) model.comeUp(runner);
@@ -111,7 +242,9 @@ describe('a set with limits', () => {
     model.pass(HOUR);
     expect(model.state.facts.heldBack.runners).toBeGreaterThan(0);
     expect({ runners: model.count(), busy: model.count('Busy') }).toEqual({ runners: 1, busy: 1 });
-    expect(setStatus(model.state, model.now).waitsFor).toContain(`maxRunnerHours: 4 hours of today are used up; 2 runners are held back until ${new Date(midnight + DAY).toISOString()}`);
+    expect(setStatus(model.state, model.now).waitsFor).toContain(
+      `maxRunnerHours: 4 hours of today are used up; 2 runners are held back until ${new Date(midnight + DAY).toISOString()}`,
+    );
     for (let job = 0; job < 5; job++) model.queueJob();
     for (const event of model.mail.splice(0)) model.deliver(event);
     model.step();

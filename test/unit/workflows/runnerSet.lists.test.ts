@@ -11,7 +11,14 @@ const NOW = 1_000_000;
 const MINUTE = 60_000;
 const idOf = (letter: string): string => runnerWorkflowId('linux', letter.repeat(10));
 const nameOf = (letter: string): string => `linux-${letter.repeat(10)}-0a1b2c3d4e`;
-const one = (letter: string, phase: RunnerPhase = 'Idle'): ListedRunner => ({ workflowId: idOf(letter), runnerName: nameOf(letter), phase, startedAt: NOW, generation: GENERATION, ephemeral: false });
+const one = (letter: string, phase: RunnerPhase = 'Idle'): ListedRunner => ({
+  workflowId: idOf(letter),
+  runnerName: nameOf(letter),
+  phase,
+  startedAt: NOW,
+  generation: GENERATION,
+  ephemeral: false,
+});
 
 const template = { organization: 'acme', ephemeral: false };
 const input = { replicas: 3, template };
@@ -21,41 +28,116 @@ const GENERATION = setSpec(input).generation;
 function setOf(letters: string): SetState {
   const state = SetState.begin(setSpec(input), { name: 'linux', ...input }, {}, NOW);
   state.listed([], [], NOW);
-  state.starting(letters.split('').map((letter) => ({ workflowId: idOf(letter) })), NOW);
-  for (const letter of letters) state.online({ workflowId: idOf(letter), runnerName: nameOf(letter) }, NOW);
+  state.starting(
+    letters.split('').map((letter) => ({ workflowId: idOf(letter) })),
+    NOW,
+  );
+  for (const letter of letters)
+    state.online({ workflowId: idOf(letter), runnerName: nameOf(letter) }, NOW);
   state.settle(NOW);
   return state;
 }
 
 /** The set's look: as RunningSet takes it, with Temporal's own record of whoever is asked about. */
-function look(state: SetState, listed: readonly ListedRunner[], running: string, now: number): { asked: string[]; start: number; drain: number; knows: string[] } {
+function look(
+  state: SetState,
+  listed: readonly ListedRunner[],
+  running: string,
+  now: number,
+): { asked: string[]; start: number; drain: number; knows: string[] } {
   const asked = state.doubtful(listed, now);
-  state.listed(listed, asked.filter((workflowId) => !running.split('').some((letter) => idOf(letter) === workflowId)), now);
+  state.listed(
+    listed,
+    asked.filter((workflowId) => !running.split('').some((letter) => idOf(letter) === workflowId)),
+    now,
+  );
   state.settle(now);
   const { start, drain } = decideSet(state, now);
-  return { asked, start, drain: drain.length, knows: state.runners.all().map(({ workflowId }) => workflowId) };
+  return {
+    asked,
+    start,
+    drain: drain.length,
+    knows: state.runners.all().map(({ workflowId }) => workflowId),
+  };
 }
 
-describe.each<[string, readonly ListedRunner[], { known: string; running: string; asked: string; start: number }]>([
-  ['as it is', [one('a'), one('b'), one('c')], { known: 'abc', running: 'abc', asked: '', start: 0 }],
-  ['a minute behind: nobody is there yet', [], { known: 'abc', running: 'abc', asked: 'abc', start: 0 }],
+describe.each<
+  [
+    string,
+    readonly ListedRunner[],
+    { known: string; running: string; asked: string; start: number },
+  ]
+>([
+  [
+    'as it is',
+    [one('a'), one('b'), one('c')],
+    { known: 'abc', running: 'abc', asked: '', start: 0 },
+  ],
+  [
+    'a minute behind: nobody is there yet',
+    [],
+    { known: 'abc', running: 'abc', asked: 'abc', start: 0 },
+  ],
   ['cut short', [one('a')], { known: 'abc', running: 'abc', asked: 'bc', start: 0 }],
-  ['cut short, and one has ended without a word', [one('a')], { known: 'abc', running: 'ac', asked: 'bc', start: 1 }],
-  ['with one that has ended, of which the set was told long ago', [one('a'), one('b'), one('c'), one('z')], { known: 'abc', running: 'abc', asked: 'z', start: 0 }],
-  ['with such a one while a place is free', [one('a'), one('b'), one('z')], { known: 'ab', running: 'ab', asked: 'z', start: 1 }],
-  ['with such ones alone', [one('x', 'Busy'), one('y', 'Draining'), one('z', 'Requested')], { known: '', running: '', asked: 'xyz', start: 3 }],
-  ['with one that the set had lost sight of, and that runs', [one('a'), one('b'), one('d')], { known: 'ab', running: 'abd', asked: 'd', start: 0 }],
-  ['with phases of a minute ago', [one('a', 'Registering'), one('b', 'Requested'), one('c', 'Provisioning')], { known: 'abc', running: 'abc', asked: '', start: 0 }],
+  [
+    'cut short, and one has ended without a word',
+    [one('a')],
+    { known: 'abc', running: 'ac', asked: 'bc', start: 1 },
+  ],
+  [
+    'with one that has ended, of which the set was told long ago',
+    [one('a'), one('b'), one('c'), one('z')],
+    { known: 'abc', running: 'abc', asked: 'z', start: 0 },
+  ],
+  [
+    'with such a one while a place is free',
+    [one('a'), one('b'), one('z')],
+    { known: 'ab', running: 'ab', asked: 'z', start: 1 },
+  ],
+  [
+    'with such ones alone',
+    [one('x', 'Busy'), one('y', 'Draining'), one('z', 'Requested')],
+    { known: '', running: '', asked: 'xyz', start: 3 },
+  ],
+  [
+    'with one that the set had lost sight of, and that runs',
+    [one('a'), one('b'), one('d')],
+    { known: 'ab', running: 'abd', asked: 'd', start: 0 },
+  ],
+  [
+    'with phases of a minute ago',
+    [one('a', 'Registering'), one('b', 'Requested'), one('c', 'Provisioning')],
+    { known: 'abc', running: 'abc', asked: '', start: 0 },
+  ],
 ])('a list %s', (_what, listed, { known, running, asked, start }) => {
   test('starts what is missing indeed, and drains nobody', () => {
     const looked = look(setOf(known), listed, running, NOW + MINUTE);
-    expect(looked).toEqual({ asked: asked.split('').map(idOf), start, drain: 0, knows: running.split('').map(idOf) });
+    expect(looked).toEqual({
+      asked: asked.split('').map(idOf),
+      start,
+      drain: 0,
+      knows: running.split('').map(idOf),
+    });
   });
 });
 
 test('who has just ended is not asked about again, however long lists have it within a minute', () => {
   const state = setOf('abc');
-  state.ended({ workflowId: idOf('a'), runnerName: nameOf('a'), outcome: 'succeeded', wasOnline: true, ranJob: false }, NOW);
+  state.ended(
+    {
+      workflowId: idOf('a'),
+      runnerName: nameOf('a'),
+      outcome: 'succeeded',
+      wasOnline: true,
+      ranJob: false,
+    },
+    NOW,
+  );
   state.settle(NOW);
-  expect(look(state, [one('a'), one('b'), one('c')], 'bc', NOW + MINUTE / 2)).toEqual({ asked: [], start: 1, drain: 0, knows: ['b', 'c'].map(idOf) });
+  expect(look(state, [one('a'), one('b'), one('c')], 'bc', NOW + MINUTE / 2)).toEqual({
+    asked: [],
+    start: 1,
+    drain: 0,
+    knows: ['b', 'c'].map(idOf),
+  });
 });

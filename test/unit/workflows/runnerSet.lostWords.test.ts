@@ -10,15 +10,26 @@ const BOUND = 25 * MINUTE;
 
 /** A set of three that rolls another template out, shrinks to one, and ends: at each stage the world is as wanted in bounded time, and the set knows. */
 function life(ephemeral: boolean, loses: (word: Word, index: number) => boolean): SetModel {
-  const model = new SetModel({ name: 'linux', replicas: 3, template: { organization: 'acme', ephemeral } }, loses);
+  const model = new SetModel(
+    { name: 'linux', replicas: 3, template: { organization: 'acme', ephemeral } },
+    loses,
+  );
   const comesTo = (wanted: number): void => {
     const isThere = (): boolean => {
       const { runners, paused } = setStatus(model.state, model.now);
-      const alike = runners.every(({ workflowId, state, generation }) => state === 'idle' && generation === model.state.facts.spec.generation && model.runners.get(workflowId)?.phase === 'Idle');
+      const alike = runners.every(
+        ({ workflowId, state, generation }) =>
+          state === 'idle' &&
+          generation === model.state.facts.spec.generation &&
+          model.runners.get(workflowId)?.phase === 'Idle',
+      );
       return alike && runners.length === wanted && model.count() === wanted && paused === undefined;
     };
     for (const since = model.now; !isThere(); model.pass(10_000)) {
-      if (model.now - since > BOUND) throw new Error(`not at ${wanted} runners: ${JSON.stringify({ knows: setStatus(model.state, model.now), there: [...model.runners.values()] })}`);
+      if (model.now - since > BOUND)
+        throw new Error(
+          `not at ${wanted} runners: ${JSON.stringify({ knows: setStatus(model.state, model.now), there: [...model.runners.values()] })}`,
+        );
       for (const runner of model.runners.values()) model.comeUp(runner);
     }
   };
@@ -33,12 +44,22 @@ function life(ephemeral: boolean, loses: (word: Word, index: number) => boolean)
   return model;
 }
 
-describe.each([['static', false], ['ephemeral', true]])('%s runners', (_kind, ephemeral) => {
+describe.each([
+  ['static', false],
+  ['ephemeral', true],
+])('%s runners', (_kind, ephemeral) => {
   const { said } = life(ephemeral, () => false);
-  test.each((Object.entries(said) as [Word, number][]).filter(([word]) => word !== 'busy'))('a lost "%s", the first, the second, … of %d; or two in a row', (word, count) => {
-    expect(count).toBeGreaterThan(3);
-    for (let lost = 0; lost < count; lost++) {
-      for (const inARow of [1, 2]) expect(life(ephemeral, (one, index) => one === word && index >= lost && index < lost + inARow).said[word]).toBeGreaterThanOrEqual(lost + 1);
-    }
-  });
+  test.each((Object.entries(said) as [Word, number][]).filter(([word]) => word !== 'busy'))(
+    'a lost "%s", the first, the second, … of %d; or two in a row',
+    (word, count) => {
+      expect(count).toBeGreaterThan(3);
+      for (let lost = 0; lost < count; lost++) {
+        for (const inARow of [1, 2])
+          expect(
+            life(ephemeral, (one, index) => one === word && index >= lost && index < lost + inARow)
+              .said[word],
+          ).toBeGreaterThanOrEqual(lost + 1);
+      }
+    },
+  );
 });

@@ -14,7 +14,9 @@ const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) 
 
 describe('equal sets', () => {
   test('with as many places as there are jobs: each job has one', () => {
-    const fleet = new Fleet(Array.from({ length: 20 }, (_none, index) => begin(`linux-${index}`, { max: 50 })));
+    const fleet = new Fleet(
+      Array.from({ length: 20 }, (_none, index) => begin(`linux-${index}`, { max: 50 })),
+    );
     for (let jobId = 0; jobId < 1_000; jobId++) fleet.tell(event('queued', jobId));
     expect(Math.max(...fleet.queued())).toBeGreaterThan(50);
     fleet.settle(60);
@@ -28,17 +30,34 @@ describe('equal sets', () => {
     fleet.settle();
     expect(sum(fleet.queued())).toBe(20);
     const [status] = [...fleet.states.values()].map((state) => setStatus(state, fleet.now));
-    expect(status?.waitsFor).toMatch(/^another set with room for \d+ jobs that it cannot serve now: asked again until /);
+    expect(status?.waitsFor).toMatch(
+      /^another set with room for \d+ jobs that it cannot serve now: asked again until /,
+    );
   });
 
   const STOPPED: [what: string, stop: (state: SetState) => void][] = [
     ['is paused', (state) => state.pause('node work')],
     ['ends', (state) => state.end('moved')],
-    ['does not get its runners up', (state) => Object.assign(state.facts, { health: { failures: 2, probes: 0, openedAt: NOW, cause: 'never_registered' } })],
-    ['has used up its day', (state) => Object.assign(state.facts, { time: { day: Math.floor(NOW / DAY_MS) * DAY_MS, used: 3_600_000, at: NOW, runners: 0 } })],
+    [
+      'does not get its runners up',
+      (state) =>
+        Object.assign(state.facts, {
+          health: { failures: 2, probes: 0, openedAt: NOW, cause: 'never_registered' },
+        }),
+    ],
+    [
+      'has used up its day',
+      (state) =>
+        Object.assign(state.facts, {
+          time: { day: Math.floor(NOW / DAY_MS) * DAY_MS, used: 3_600_000, at: NOW, runners: 0 },
+        }),
+    ],
   ];
   test.each(STOPPED)('one that %s leaves its jobs to another', (_what, stop) => {
-    const fleet = new Fleet([begin('a', { max: 20, limits: { maxRunnerHours: 1 } }), begin('b', { max: 20 })]);
+    const fleet = new Fleet([
+      begin('a', { max: 20, limits: { maxRunnerHours: 1 } }),
+      begin('b', { max: 20 }),
+    ]);
     const first = fleet.states.get('set-a') as SetState;
     stop(first);
     for (let jobId = 0; jobId < 10; jobId++) fleet.tell(event('queued', jobId));
@@ -53,8 +72,12 @@ describe('equal sets', () => {
     fleet.tell(event('queued', 1));
     fleet.look();
     const [before] = [fleet.queued()];
-    for (let round = 0; round < 2; round++) for (const workflowId of fleet.states.keys()) fleet.passOn(workflowId);
-    expect([fleet.queued(), ...[...fleet.states.values()].map((state) => decideSet(state, fleet.now).passOn)]).toEqual([before, false, false]);
+    for (let round = 0; round < 2; round++)
+      for (const workflowId of fleet.states.keys()) fleet.passOn(workflowId);
+    expect([
+      fleet.queued(),
+      ...[...fleet.states.values()].map((state) => decideSet(state, fleet.now).passOn),
+    ]).toEqual([before, false, false]);
   });
 
   test('a set without another of its kind looks for one no more often than for its runners', () => {
@@ -86,26 +109,56 @@ describe('equal sets', () => {
     settle(20);
     settle(34);
     settle(35);
-    expect(says).toEqual([[0, false], [1, true], [2, true], [16, true], [16, true], [20, true], [34, true], [35, false]]);
+    expect(says).toEqual([
+      [0, false],
+      [1, true],
+      [2, true],
+      [16, true],
+      [16, true],
+      [20, true],
+      [34, true],
+      [35, false],
+    ]);
     expect(decideSet(state, NOW + 35_000).wakeAt).toBeGreaterThan(NOW + 60_000);
   });
 
   test('what a limit holds back is passed to nobody', () => {
-    const fleet = new Fleet([begin('a', { max: 20, limits: { perRepository: 1 } }), begin('b', { max: 20, limits: { perRepository: 1 } })]);
+    const fleet = new Fleet([
+      begin('a', { max: 20, limits: { perRepository: 1 } }),
+      begin('b', { max: 20, limits: { perRepository: 1 } }),
+    ]);
     for (let jobId = 0; jobId < 10; jobId++) fleet.tell(event('queued', jobId));
     const before = fleet.queued();
     fleet.settle(3);
-    expect([fleet.queued(), ...[...fleet.states.values()].map(({ facts }) => facts.desired)]).toEqual([before, 1, 1]);
+    expect([
+      fleet.queued(),
+      ...[...fleet.states.values()].map(({ facts }) => facts.desired),
+    ]).toEqual([before, 1, 1]);
   });
 });
 
 describe('of jobs beyond what a set can serve', () => {
   /** Set a may serve two jobs of a repository, and has 10 of one, the newest, and one of each of five others. */
   function crowded(): { fleet: Fleet; a: SetState; at: (name: string) => number } {
-    const fleet = new Fleet([begin('a', { max: 3, limits: { perRepository: 2 } }), begin('b', { max: 20 })]);
+    const fleet = new Fleet([
+      begin('a', { max: 3, limits: { perRepository: 2 } }),
+      begin('b', { max: 20 }),
+    ]);
     const a = fleet.states.get('set-a') as SetState;
-    a.jobEvents(Array.from({ length: 15 }, (_none, jobId) => event('queued', jobId, { at: NOW + jobId, repository: jobId < 5 ? `acme/${jobId}` : 'acme/x' })), NOW);
-    const at = (name: string): number => fleet.states.get(`set-${name}`)?.jobs.byRepository(() => false).get('acme/x')?.queued ?? 0;
+    a.jobEvents(
+      Array.from({ length: 15 }, (_none, jobId) =>
+        event('queued', jobId, {
+          at: NOW + jobId,
+          repository: jobId < 5 ? `acme/${jobId}` : 'acme/x',
+        }),
+      ),
+      NOW,
+    );
+    const at = (name: string): number =>
+      fleet.states
+        .get(`set-${name}`)
+        ?.jobs.byRepository(() => false)
+        .get('acme/x')?.queued ?? 0;
     return { fleet, a, at };
   }
 
@@ -121,16 +174,27 @@ describe('of jobs beyond what a set can serve', () => {
   test('those that have gone are of its limit until they are over, and then the next may follow', () => {
     const { fleet, a, at } = crowded();
     const told = (action: JobEvent['action']): [number, number] => {
-      a.jobEvents([5, 6].map((jobId) => event(action, jobId, { repository: 'acme/x', runnerName: 'mac-abcdefghij-0a1b2c3d4e' })), fleet.now);
+      a.jobEvents(
+        [5, 6].map((jobId) =>
+          event(action, jobId, { repository: 'acme/x', runnerName: 'mac-abcdefghij-0a1b2c3d4e' }),
+        ),
+        fleet.now,
+      );
       fleet.settle(3);
       return [at('a'), at('b')];
     };
     fleet.passOn('set-a');
-    expect([told('in_progress'), told('completed')]).toEqual([[8, 0], [6, 2]]);
+    expect([told('in_progress'), told('completed')]).toEqual([
+      [8, 0],
+      [6, 2],
+    ]);
   });
 
   test('another’s that have gone on, or back, are not of its limit', () => {
-    const fleet = new Fleet([begin('a', { limits: { perRepository: 1 }, paused: true }), begin('b')]);
+    const fleet = new Fleet([
+      begin('a', { limits: { perRepository: 1 }, paused: true }),
+      begin('b'),
+    ]);
     const a = fleet.states.get('set-a') as SetState;
     a.jobEvents([event('queued', 1, { passedBy: 'set-b' })], NOW);
     fleet.passOn('set-a');
@@ -154,18 +218,33 @@ describe('news of a job that was passed on', () => {
     const fleet = new Fleet([begin('a', { max: 1 }), begin('b', { max: 100 })]);
     const [a, b] = [...fleet.states.values()] as [SetState, SetState];
     const routing = new SetRouting(fleet.listed);
-    const ids = Array.from({ length: 100 }, (_none, jobId) => jobId).filter((jobId) => routing.homeOf(event('queued', jobId), undefined)?.workflowId === 'set-a').slice(0, 2);
+    const ids = Array.from({ length: 100 }, (_none, jobId) => jobId)
+      .filter((jobId) => routing.homeOf(event('queued', jobId), undefined)?.workflowId === 'set-a')
+      .slice(0, 2);
     for (const jobId of ids) fleet.tell(event('queued', jobId));
     fleet.settle(1);
-    const passed = ids.find((jobId) => a.jobs.get(event('queued', jobId))?.passedTo !== undefined) ?? -1;
+    const passed =
+      ids.find((jobId) => a.jobs.get(event('queued', jobId))?.passedTo !== undefined) ?? -1;
     expect([a.jobs.queued, a.jobs.passedOn, b.jobs.queued]).toEqual([1, 1, 1]);
     return { fleet, a, b, kept: ids.find((jobId) => jobId !== passed) ?? -1, passed };
   }
 
   test.each<[what: string, news: Partial<JobEvent> & Pick<JobEvent, 'action'>, handedOn: boolean]>([
-    ['it runs on somebody else’s runner', { action: 'in_progress', runnerName: 'mac-abcdefghij-0a1b2c3d4e' }, true],
-    ['it runs on a runner of the set that passed it on', { action: 'in_progress', runnerName: 'a-abcdefghij-0a1b2c3d4e' }, true],
-    ['it runs on a runner of the set that has it, which hears of it anyway', { action: 'in_progress', runnerName: 'b-abcdefghij-0a1b2c3d4e' }, false],
+    [
+      'it runs on somebody else’s runner',
+      { action: 'in_progress', runnerName: 'mac-abcdefghij-0a1b2c3d4e' },
+      true,
+    ],
+    [
+      'it runs on a runner of the set that passed it on',
+      { action: 'in_progress', runnerName: 'a-abcdefghij-0a1b2c3d4e' },
+      true,
+    ],
+    [
+      'it runs on a runner of the set that has it, which hears of it anyway',
+      { action: 'in_progress', runnerName: 'b-abcdefghij-0a1b2c3d4e' },
+      false,
+    ],
     ['it was cancelled', { action: 'completed' }, true],
   ])('%s', (_what, news, handedOn) => {
     const { fleet, a, b, passed } = two();
@@ -184,9 +263,14 @@ describe('news of a job that was passed on', () => {
       const fleet = new Fleet([begin('a', { paused: true }), begin('b', { max: 100 })]);
       const [a, b] = [...fleet.states.values()] as [SetState, SetState];
       const routing = new SetRouting(fleet.listed);
-      const jobId = Array.from({ length: 100 }, (_none, index) => index).find((index) => routing.homeOf(event('queued', index), undefined)?.workflowId === 'set-a') ?? -1;
+      const jobId =
+        Array.from({ length: 100 }, (_none, index) => index).find(
+          (index) => routing.homeOf(event('queued', index), undefined)?.workflowId === 'set-a',
+        ) ?? -1;
       fleet.tell(event('queued', jobId));
-      fleet.passOn('set-a', () => a.jobEvents([event(action, jobId, { runnerName: 'mac-abcdefghij-0a1b2c3d4e' })], fleet.now));
+      fleet.passOn('set-a', () =>
+        a.jobEvents([event(action, jobId, { runnerName: 'mac-abcdefghij-0a1b2c3d4e' })], fleet.now),
+      );
       expect(b.jobs.queued).toBe(1);
       fleet.passOn('set-a');
       expect([a.jobs.queued, b.jobs.queued]).toEqual([0, 0]);
@@ -194,14 +278,20 @@ describe('news of a job that was passed on', () => {
   });
 
   test('that it is passed back while it is being passed on: it waits here again, and is not passed on at once', () => {
-    for (const names of [['a', 'b'], ['a', 'b', 'c']]) {
+    for (const names of [
+      ['a', 'b'],
+      ['a', 'b', 'c'],
+    ]) {
       const fleet = new Fleet(names.map((name) => begin(name)));
       const a = fleet.states.get('set-a') as SetState;
       a.jobEvents([event('queued', 1)], NOW);
       for (const state of fleet.states.values()) state.pause('');
       // Each takes the next for the only one with room.
       const pass = ([from = 'set-a', ...rest]: string[]): void => {
-        fleet.listed = [...fleet.states].map(([workflowId, { facts }]) => ({ workflowId, cover: setCover(facts.spec, workflowId !== (rest[0] ?? 'set-a')) }));
+        fleet.listed = [...fleet.states].map(([workflowId, { facts }]) => ({
+          workflowId,
+          cover: setCover(facts.spec, workflowId !== (rest[0] ?? 'set-a')),
+        }));
         fleet.passOn(from, () => (rest.length === 0 ? undefined : pass(rest)));
       };
       pass([...fleet.states.keys()]);
@@ -232,7 +322,26 @@ describe('news of a job that was passed on', () => {
 
   test('a look finds that the set which had it has ended: it waits here again', () => {
     const { fleet, a, passed } = two();
-    const look = (gone: string[]): void => a.queueChecked({ checkedAt: fleet.now, complete: true, absent: [], gone, jobs: [1, 2].map((one) => one === 1 ? passed : firstOf(a, passed)).map((id) => ({ id, runAttempt: 1, repository: 'acme/app', labels: [], status: 'queued' as const, queuedAt: NOW })) }, fleet.now);
+    const look = (gone: string[]): void =>
+      a.queueChecked(
+        {
+          checkedAt: fleet.now,
+          complete: true,
+          absent: [],
+          gone,
+          jobs: [1, 2]
+            .map((one) => (one === 1 ? passed : firstOf(a, passed)))
+            .map((id) => ({
+              id,
+              runAttempt: 1,
+              repository: 'acme/app',
+              labels: [],
+              status: 'queued' as const,
+              queuedAt: NOW,
+            })),
+        },
+        fleet.now,
+      );
     look([]);
     expect([a.jobs.queued, a.jobs.passedOn]).toEqual([1, 1]);
     look(['set-b']);
@@ -248,15 +357,41 @@ describe('news of a job that was passed on', () => {
     a.jobs.takeBack(new Set(['set-b']), NOW);
     expect(a.jobs.passed()).toEqual({ here: ['1/1'], to: [] });
   });
-  const firstOf = (a: SetState, passed: number): number => Number(a.jobs.lastQueued(10).map(({ key }) => key.split('/')[0]).find((id) => Number(id) !== passed));
+  const firstOf = (a: SetState, passed: number): number =>
+    Number(
+      a.jobs
+        .lastQueued(10)
+        .map(({ key }) => key.split('/')[0])
+        .find((id) => Number(id) !== passed),
+    );
 });
 
 test('whatever comes in whatever order: every job that waits waits in one set, and every other in none', () => {
   const step = fc.oneof(
     { weight: 5, arbitrary: fc.record({ kind: fc.constant('queued' as const), job: fc.nat(40) }) },
-    { weight: 3, arbitrary: fc.record({ kind: fc.constantFrom('in_progress' as const, 'completed' as const), job: fc.nat(40) }) },
-    { weight: 3, arbitrary: fc.record({ kind: fc.constantFrom('pass' as const, 'pause' as const, 'resume' as const, 'renew' as const), job: fc.nat(3) }) },
-    { weight: 2, arbitrary: fc.record({ kind: fc.constant('look' as const), job: fc.constant(0) }) },
+    {
+      weight: 3,
+      arbitrary: fc.record({
+        kind: fc.constantFrom('in_progress' as const, 'completed' as const),
+        job: fc.nat(40),
+      }),
+    },
+    {
+      weight: 3,
+      arbitrary: fc.record({
+        kind: fc.constantFrom(
+          'pass' as const,
+          'pause' as const,
+          'resume' as const,
+          'renew' as const,
+        ),
+        job: fc.nat(3),
+      }),
+    },
+    {
+      weight: 2,
+      arbitrary: fc.record({ kind: fc.constant('look' as const), job: fc.constant(0) }),
+    },
   );
   fc.assert(
     fc.property(fc.array(step, { maxLength: 120 }), (steps) => {
@@ -268,19 +403,25 @@ test('whatever comes in whatever order: every job that waits waits in one set, a
         if (kind === 'pass') fleet.passOn(workflowId);
         else if (kind === 'pause') state.pause('');
         else if (kind === 'resume') state.resume();
-        else if (kind === 'renew') fleet.states.set(workflowId, SetState.restore(JSON.parse(JSON.stringify(state.carry()))));
+        else if (kind === 'renew')
+          fleet.states.set(workflowId, SetState.restore(JSON.parse(JSON.stringify(state.carry()))));
         else if (kind === 'look') fleet.look();
         else {
           const known = truth.get(job);
-          if (known === undefined || ORDER.indexOf(kind) > ORDER.indexOf(known)) truth.set(job, kind);
-          fleet.tell(event(kind, job, kind === 'queued' ? {} : { runnerName: 'mac-abcdefghij-0a1b2c3d4e' }));
+          if (known === undefined || ORDER.indexOf(kind) > ORDER.indexOf(known))
+            truth.set(job, kind);
+          fleet.tell(
+            event(kind, job, kind === 'queued' ? {} : { runnerName: 'mac-abcdefghij-0a1b2c3d4e' }),
+          );
         }
         fleet.now += 1_000;
       }
       fleet.settle(12);
       const waiting = [...truth.values()].filter((action) => action === 'queued').length;
       expect(sum(fleet.queued())).toBe(waiting);
-      expect(sum([...fleet.states.values()].map(({ jobs }) => jobs.passedOn))).toBeLessThanOrEqual(waiting);
+      expect(sum([...fleet.states.values()].map(({ jobs }) => jobs.passedOn))).toBeLessThanOrEqual(
+        waiting,
+      );
     }),
     { numRuns: 150 },
   );

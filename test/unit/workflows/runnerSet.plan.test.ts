@@ -1,83 +1,341 @@
 import { describe, expect, test } from '@jest/globals';
-import { HEALTHY, afterEnd, afterOnline, startAllowance, type SetHealth } from '../../../workflows/runnerSet/breaker.ts';
+import {
+  HEALTHY,
+  afterEnd,
+  afterOnline,
+  startAllowance,
+  type SetHealth,
+} from '../../../workflows/runnerSet/breaker.ts';
 import { planSet, type PlanFacts, type PlannedRunner } from '../../../workflows/runnerSet/plan.ts';
 import { freshSuffix, suffixOf, workflowIdOfRunner } from '../../../core/domain/setRunnerNames.ts';
-import { desiredSize, keepsReady, leastAndMost, mostPods, toBounds } from '../../../core/domain/scale.ts';
+import {
+  desiredSize,
+  keepsReady,
+  leastAndMost,
+  mostPods,
+  toBounds,
+} from '../../../core/domain/scale.ts';
 
 /** `new/idle@3!`: generation/state@age, `!` held, `*` static, `?` asked to drain and not heard of. */
 function runners(...shorthand: string[]): PlannedRunner[] {
   return shorthand.map((text, index) => {
-    const [, generation = '', state = '', age = `${index}`, flags = ''] = /^(\w+)\/(\w+)(?:@(\d+))?([!*?]*)$/.exec(text) ?? [];
-    return { workflowId: `r${index}`, generation, state: state as PlannedRunner['state'], startedAt: 1_000 + Number(age), held: flags.includes('!'), ephemeral: !flags.includes('*'), unheeding: flags.includes('?') };
+    const [, generation = '', state = '', age = `${index}`, flags = ''] =
+      /^(\w+)\/(\w+)(?:@(\d+))?([!*?]*)$/.exec(text) ?? [];
+    return {
+      workflowId: `r${index}`,
+      generation,
+      state: state as PlannedRunner['state'],
+      startedAt: 1_000 + Number(age),
+      held: flags.includes('!'),
+      ephemeral: !flags.includes('*'),
+      unheeding: flags.includes('?'),
+    };
   });
 }
 
 const facts = (more: Partial<PlanFacts> & { runners?: readonly PlannedRunner[] }): PlanFacts => ({
-  now: 1_000_000, runners: [], generation: 'new', desired: 0, most: Number.POSITIVE_INFINITY, guardedPlaces: 0, mayStart: Number.POSITIVE_INFINITY, maxSurge: 1, scaleDownAt: 0, mode: 'run', ...more,
+  now: 1_000_000,
+  runners: [],
+  generation: 'new',
+  desired: 0,
+  most: Number.POSITIVE_INFINITY,
+  guardedPlaces: 0,
+  mayStart: Number.POSITIVE_INFINITY,
+  maxSurge: 1,
+  scaleDownAt: 0,
+  mode: 'run',
+  ...more,
 });
 
 describe('the plan of a set', () => {
   const NEVER = Number.POSITIVE_INFINITY;
-  test.each<[string, Partial<PlanFacts>, { start: number; drain: string[]; excess?: number; withheld?: number; crowded?: number }]>([
-    ['starts what is missing, at once', { desired: 3, runners: runners('new/busy'), scaleDownAt: NEVER }, { start: 2, drain: [] }],
-    ['those that leave have left, of a fixed number', { desired: 2, runners: runners('new/draining', 'new/idle') }, { start: 1, drain: [] }],
-    ['under a most they are there until they are gone', { desired: 2, most: 2, runners: runners('new/draining', 'new/idle') }, { start: 0, drain: [], crowded: 1 }],
-    ['so are those on their way, held or not', { desired: 4, most: 4, runners: runners('new/starting', 'new/starting!', 'new/draining') }, { start: 1, drain: [], crowded: 1 }],
-    ['a most that was lowered starts nothing', { desired: 2, most: 2, runners: runners('new/draining', 'new/draining', 'new/draining') }, { start: 0, drain: [], crowded: 2 }],
-    ['room first, then the guard', { desired: 4, most: 4, guardedPlaces: 1, runners: runners('new/draining', 'new/busy') }, { start: 1, drain: [], withheld: 1, crowded: 1 }],
-    ['one on its way counts', { desired: 1, runners: runners('new/starting') }, { start: 0, drain: [] }],
-    ['the guard keeps places empty', { desired: 3, guardedPlaces: 2 }, { start: 1, drain: [], withheld: 2 }],
-    ['a breaker lets one through', { desired: 3, mayStart: 1 }, { start: 1, drain: [], withheld: 2 }],
-    ['scales down the oldest idle ones', { desired: 1, runners: runners('new/idle@9', 'new/idle@1', 'new/idle@5') }, { start: 0, drain: ['r1', 'r2'] }],
-    ['before them those that are not up yet, the newest first', { desired: 2, runners: runners('new/idle@1', 'new/starting@2', 'new/starting@3', 'new/idle@4', 'new/starting@5') }, { start: 0, drain: ['r4', 'r2', 'r1'] }],
-    ['all of those when nothing is wanted', { desired: 0, runners: runners('new/starting', 'new/starting') }, { start: 0, drain: ['r1', 'r0'] }],
-    ['not before the delay is over either', { desired: 0, scaleDownAt: 1_000_001, runners: runners('new/starting', 'new/idle') }, { start: 0, drain: [], excess: 2 }],
-    ['nor one that is held', { desired: 0, runners: runners('new/starting!', 'new/starting') }, { start: 0, drain: ['r1'] }],
-    ['never a busy one', { desired: 0, runners: runners('new/busy', 'new/idle') }, { start: 0, drain: ['r1'] }],
-    ['never a held one', { desired: 0, runners: runners('new/idle!', 'new/idle') }, { start: 0, drain: ['r1'] }],
-    ['not before the delay is over', { desired: 0, scaleDownAt: 1_000_001, runners: runners('new/idle', 'new/idle') }, { start: 0, drain: [], excess: 2 }],
-    ['at the very moment it is', { desired: 0, scaleDownAt: 1_000_000, runners: runners('new/idle') }, { start: 0, drain: ['r0'] }],
-    ['rollout: a new one first', { desired: 3, runners: runners('old/idle', 'old/idle', 'old/idle') }, { start: 1, drain: [] }],
-    ['rollout: no more than the surge', { desired: 3, runners: runners('old/idle', 'old/idle', 'old/idle', 'new/starting') }, { start: 0, drain: [] }],
-    ['rollout: the surge comes on top of the most', { desired: 3, most: 3, runners: runners('old/idle', 'old/idle', 'old/idle') }, { start: 1, drain: [] }],
-    ['rollout: but no more than of the old ones are left', { desired: 3, most: 3, maxSurge: 5, runners: runners('old/busy', 'new/draining', 'new/draining', 'new/draining') }, { start: 0, drain: [], crowded: 3 }],
-    ['rollout: a larger surge', { desired: 3, maxSurge: 5, runners: runners('old/idle', 'old/idle', 'old/idle') }, { start: 3, drain: [] }],
-    ['rollout: one old leaves for each new one online', { desired: 3, runners: runners('old/busy', 'old/idle', 'old/idle', 'new/idle') }, { start: 0, drain: ['r1'] }],
-    ['rollout: who leaves is counted until gone', { desired: 3, runners: runners('old/draining', 'old/idle', 'old/idle', 'new/idle') }, { start: 0, drain: [] }],
-    ['rollout: then the next', { desired: 3, runners: runners('old/idle', 'old/idle', 'new/idle') }, { start: 1, drain: [] }],
-    ['rollout: an ephemeral runner that is busy ends by itself', { desired: 1, runners: runners('old/busy', 'new/idle') }, { start: 0, drain: [] }],
-    ['rollout: a static one is told to leave after its job', { desired: 1, runners: runners('old/busy*', 'new/idle') }, { start: 0, drain: ['r0'] }],
-    ['rollout: an idle one rather than it', { desired: 2, runners: runners('old/busy*', 'old/idle*', 'new/idle') }, { start: 0, drain: ['r1'] }],
-    ['rollout: those that are not up first', { desired: 2, runners: runners('old/idle', 'old/starting', 'new/idle') }, { start: 0, drain: ['r1'] }],
-    ['rollout: a held one keeps its place', { desired: 1, runners: runners('old/idle!') }, { start: 0, drain: [] }],
-    ['rollout: nothing wants the old ones', { desired: 0, runners: runners('old/idle', 'old/busy', 'old/idle!') }, { start: 0, drain: ['r0'] }],
-    ['rollout: with no way to start new ones the old ones stay', { desired: 1, mayStart: 0, runners: runners('old/idle', 'old/idle') }, { start: 0, drain: [] }],
-    ['rollout: the surge is not scaled down before the old ones have left', { desired: 2, runners: runners('new/idle', 'new/idle', 'old/busy') }, { start: 0, drain: [] }],
-    ['one that was asked and does not drain is asked again', { desired: 1, runners: runners('new/draining?', 'new/draining', 'new/idle'), scaleDownAt: NEVER }, { start: 0, drain: ['r0'] }],
-    ['not one that is held by now', { desired: 1, runners: runners('new/draining?!', 'new/idle') }, { start: 0, drain: [] }],
-    ['nor while the set is paused', { mode: 'leave', desired: 1, runners: runners('new/draining?', 'new/idle') }, { start: 0, drain: [] }],
-    ['the end: asked again, held or not', { mode: 'end', runners: runners('new/draining?!', 'new/draining', 'new/idle') }, { start: 0, drain: ['r2', 'r0'] }],
-    ['paused: those that run go on', { mode: 'leave', mayStart: 0, desired: 1, runners: runners('old/idle', 'new/idle', 'new/idle') }, { start: 0, drain: [] }],
-    ['the end: everybody goes, held or busy', { mode: 'end', runners: runners('new/idle!', 'old/busy', 'new/draining') }, { start: 0, drain: ['r0', 'r1'] }],
+  test.each<
+    [
+      string,
+      Partial<PlanFacts>,
+      { start: number; drain: string[]; excess?: number; withheld?: number; crowded?: number },
+    ]
+  >([
+    [
+      'starts what is missing, at once',
+      { desired: 3, runners: runners('new/busy'), scaleDownAt: NEVER },
+      { start: 2, drain: [] },
+    ],
+    [
+      'those that leave have left, of a fixed number',
+      { desired: 2, runners: runners('new/draining', 'new/idle') },
+      { start: 1, drain: [] },
+    ],
+    [
+      'under a most they are there until they are gone',
+      { desired: 2, most: 2, runners: runners('new/draining', 'new/idle') },
+      { start: 0, drain: [], crowded: 1 },
+    ],
+    [
+      'so are those on their way, held or not',
+      { desired: 4, most: 4, runners: runners('new/starting', 'new/starting!', 'new/draining') },
+      { start: 1, drain: [], crowded: 1 },
+    ],
+    [
+      'a most that was lowered starts nothing',
+      { desired: 2, most: 2, runners: runners('new/draining', 'new/draining', 'new/draining') },
+      { start: 0, drain: [], crowded: 2 },
+    ],
+    [
+      'room first, then the guard',
+      { desired: 4, most: 4, guardedPlaces: 1, runners: runners('new/draining', 'new/busy') },
+      { start: 1, drain: [], withheld: 1, crowded: 1 },
+    ],
+    [
+      'one on its way counts',
+      { desired: 1, runners: runners('new/starting') },
+      { start: 0, drain: [] },
+    ],
+    [
+      'the guard keeps places empty',
+      { desired: 3, guardedPlaces: 2 },
+      { start: 1, drain: [], withheld: 2 },
+    ],
+    [
+      'a breaker lets one through',
+      { desired: 3, mayStart: 1 },
+      { start: 1, drain: [], withheld: 2 },
+    ],
+    [
+      'scales down the oldest idle ones',
+      { desired: 1, runners: runners('new/idle@9', 'new/idle@1', 'new/idle@5') },
+      { start: 0, drain: ['r1', 'r2'] },
+    ],
+    [
+      'before them those that are not up yet, the newest first',
+      {
+        desired: 2,
+        runners: runners(
+          'new/idle@1',
+          'new/starting@2',
+          'new/starting@3',
+          'new/idle@4',
+          'new/starting@5',
+        ),
+      },
+      { start: 0, drain: ['r4', 'r2', 'r1'] },
+    ],
+    [
+      'all of those when nothing is wanted',
+      { desired: 0, runners: runners('new/starting', 'new/starting') },
+      { start: 0, drain: ['r1', 'r0'] },
+    ],
+    [
+      'not before the delay is over either',
+      { desired: 0, scaleDownAt: 1_000_001, runners: runners('new/starting', 'new/idle') },
+      { start: 0, drain: [], excess: 2 },
+    ],
+    [
+      'nor one that is held',
+      { desired: 0, runners: runners('new/starting!', 'new/starting') },
+      { start: 0, drain: ['r1'] },
+    ],
+    [
+      'never a busy one',
+      { desired: 0, runners: runners('new/busy', 'new/idle') },
+      { start: 0, drain: ['r1'] },
+    ],
+    [
+      'never a held one',
+      { desired: 0, runners: runners('new/idle!', 'new/idle') },
+      { start: 0, drain: ['r1'] },
+    ],
+    [
+      'not before the delay is over',
+      { desired: 0, scaleDownAt: 1_000_001, runners: runners('new/idle', 'new/idle') },
+      { start: 0, drain: [], excess: 2 },
+    ],
+    [
+      'at the very moment it is',
+      { desired: 0, scaleDownAt: 1_000_000, runners: runners('new/idle') },
+      { start: 0, drain: ['r0'] },
+    ],
+    [
+      'rollout: a new one first',
+      { desired: 3, runners: runners('old/idle', 'old/idle', 'old/idle') },
+      { start: 1, drain: [] },
+    ],
+    [
+      'rollout: no more than the surge',
+      { desired: 3, runners: runners('old/idle', 'old/idle', 'old/idle', 'new/starting') },
+      { start: 0, drain: [] },
+    ],
+    [
+      'rollout: the surge comes on top of the most',
+      { desired: 3, most: 3, runners: runners('old/idle', 'old/idle', 'old/idle') },
+      { start: 1, drain: [] },
+    ],
+    [
+      'rollout: but no more than of the old ones are left',
+      {
+        desired: 3,
+        most: 3,
+        maxSurge: 5,
+        runners: runners('old/busy', 'new/draining', 'new/draining', 'new/draining'),
+      },
+      { start: 0, drain: [], crowded: 3 },
+    ],
+    [
+      'rollout: a larger surge',
+      { desired: 3, maxSurge: 5, runners: runners('old/idle', 'old/idle', 'old/idle') },
+      { start: 3, drain: [] },
+    ],
+    [
+      'rollout: one old leaves for each new one online',
+      { desired: 3, runners: runners('old/busy', 'old/idle', 'old/idle', 'new/idle') },
+      { start: 0, drain: ['r1'] },
+    ],
+    [
+      'rollout: who leaves is counted until gone',
+      { desired: 3, runners: runners('old/draining', 'old/idle', 'old/idle', 'new/idle') },
+      { start: 0, drain: [] },
+    ],
+    [
+      'rollout: then the next',
+      { desired: 3, runners: runners('old/idle', 'old/idle', 'new/idle') },
+      { start: 1, drain: [] },
+    ],
+    [
+      'rollout: an ephemeral runner that is busy ends by itself',
+      { desired: 1, runners: runners('old/busy', 'new/idle') },
+      { start: 0, drain: [] },
+    ],
+    [
+      'rollout: a static one is told to leave after its job',
+      { desired: 1, runners: runners('old/busy*', 'new/idle') },
+      { start: 0, drain: ['r0'] },
+    ],
+    [
+      'rollout: an idle one rather than it',
+      { desired: 2, runners: runners('old/busy*', 'old/idle*', 'new/idle') },
+      { start: 0, drain: ['r1'] },
+    ],
+    [
+      'rollout: those that are not up first',
+      { desired: 2, runners: runners('old/idle', 'old/starting', 'new/idle') },
+      { start: 0, drain: ['r1'] },
+    ],
+    [
+      'rollout: a held one keeps its place',
+      { desired: 1, runners: runners('old/idle!') },
+      { start: 0, drain: [] },
+    ],
+    [
+      'rollout: nothing wants the old ones',
+      { desired: 0, runners: runners('old/idle', 'old/busy', 'old/idle!') },
+      { start: 0, drain: ['r0'] },
+    ],
+    [
+      'rollout: with no way to start new ones the old ones stay',
+      { desired: 1, mayStart: 0, runners: runners('old/idle', 'old/idle') },
+      { start: 0, drain: [] },
+    ],
+    [
+      'rollout: the surge is not scaled down before the old ones have left',
+      { desired: 2, runners: runners('new/idle', 'new/idle', 'old/busy') },
+      { start: 0, drain: [] },
+    ],
+    [
+      'one that was asked and does not drain is asked again',
+      {
+        desired: 1,
+        runners: runners('new/draining?', 'new/draining', 'new/idle'),
+        scaleDownAt: NEVER,
+      },
+      { start: 0, drain: ['r0'] },
+    ],
+    [
+      'not one that is held by now',
+      { desired: 1, runners: runners('new/draining?!', 'new/idle') },
+      { start: 0, drain: [] },
+    ],
+    [
+      'nor while the set is paused',
+      { mode: 'leave', desired: 1, runners: runners('new/draining?', 'new/idle') },
+      { start: 0, drain: [] },
+    ],
+    [
+      'the end: asked again, held or not',
+      { mode: 'end', runners: runners('new/draining?!', 'new/draining', 'new/idle') },
+      { start: 0, drain: ['r2', 'r0'] },
+    ],
+    [
+      'paused: those that run go on',
+      {
+        mode: 'leave',
+        mayStart: 0,
+        desired: 1,
+        runners: runners('old/idle', 'new/idle', 'new/idle'),
+      },
+      { start: 0, drain: [] },
+    ],
+    [
+      'the end: everybody goes, held or busy',
+      { mode: 'end', runners: runners('new/idle!', 'old/busy', 'new/draining') },
+      { start: 0, drain: ['r0', 'r1'] },
+    ],
   ])('%s', (_what, given, { start, drain, excess = 0, withheld = 0, crowded = 0 }) => {
     const plan = planSet(facts(given));
-    expect({ ...plan, drain: plan.drain.map(({ workflowId }) => workflowId) }).toEqual({ start, drain, excess, withheld, crowded });
+    expect({ ...plan, drain: plan.drain.map(({ workflowId }) => workflowId) }).toEqual({
+      start,
+      drain,
+      excess,
+      withheld,
+      crowded,
+    });
   });
 });
 
 describe('the size that is wanted', () => {
-  const quiet = { queued: 0, assigned: 0, finished: 0, confirmedQueued: 0, busyRunners: 0, busyBeforeCheck: 0 };
+  const quiet = {
+    queued: 0,
+    assigned: 0,
+    finished: 0,
+    confirmedQueued: 0,
+    busyRunners: 0,
+    busyBeforeCheck: 0,
+  };
   test.each([
     ['replicas, whatever the demand', { replicas: 4 }, { ...quiet, queued: 9 }, 4],
     ['idle ones only', { minIdle: 2, max: 10 }, quiet, 2],
     ['and one for each job', { minIdle: 2, max: 10 }, { ...quiet, queued: 3, assigned: 1 }, 6],
     ['never more than the most', { minIdle: 2, max: 5 }, { ...quiet, queued: 30 }, 5],
     ['busy ones of which no event told', { minIdle: 1, max: 10 }, { ...quiet, busyRunners: 2 }, 3],
-    ['one that is about to end takes no place from a queued job', { minIdle: 1, max: 10 }, { ...quiet, queued: 2, finished: 3, busyRunners: 3 }, 6],
-    ['but keeps its own place under the most', { minIdle: 1, max: 4 }, { ...quiet, queued: 2, finished: 3, busyRunners: 3 }, 4],
-    ['a busy one may have the queued job', { minIdle: 0, max: 10 }, { ...quiet, queued: 1, busyRunners: 1 }, 1],
-    ['even one that the CI server called queued before', { minIdle: 0, max: 10 }, { ...quiet, queued: 1, confirmedQueued: 1, busyRunners: 1 }, 1],
-    ['unless the CI server called it queued when the runner was busy', { minIdle: 0, max: 10 }, { ...quiet, queued: 1, confirmedQueued: 1, busyRunners: 1, busyBeforeCheck: 1 }, 2],
+    [
+      'one that is about to end takes no place from a queued job',
+      { minIdle: 1, max: 10 },
+      { ...quiet, queued: 2, finished: 3, busyRunners: 3 },
+      6,
+    ],
+    [
+      'but keeps its own place under the most',
+      { minIdle: 1, max: 4 },
+      { ...quiet, queued: 2, finished: 3, busyRunners: 3 },
+      4,
+    ],
+    [
+      'a busy one may have the queued job',
+      { minIdle: 0, max: 10 },
+      { ...quiet, queued: 1, busyRunners: 1 },
+      1,
+    ],
+    [
+      'even one that the CI server called queued before',
+      { minIdle: 0, max: 10 },
+      { ...quiet, queued: 1, confirmedQueued: 1, busyRunners: 1 },
+      1,
+    ],
+    [
+      'unless the CI server called it queued when the runner was busy',
+      { minIdle: 0, max: 10 },
+      { ...quiet, queued: 1, confirmedQueued: 1, busyRunners: 1, busyBeforeCheck: 1 },
+      2,
+    ],
     ['minIdle defaults to none', { max: 3 }, quiet, 0],
   ])('%s', (_what, scale, asking, wanted) => {
     expect(desiredSize(toBounds(scale), asking)).toBe(wanted);
@@ -85,13 +343,31 @@ describe('the size that is wanted', () => {
 
   test.each([
     ['nobody is busy: nothing', { replicas: 4 }, 2, quiet, 4],
-    ['a successor for each busy one', { replicas: 4 }, 2, { ...quiet, busyRunners: 1, assigned: 1 }, 5],
+    [
+      'a successor for each busy one',
+      { replicas: 4 },
+      2,
+      { ...quiet, busyRunners: 1, assigned: 1 },
+      5,
+    ],
     ['so many at the most', { replicas: 4 }, 2, { ...quiet, busyRunners: 4 }, 6],
     ['with a most: none without a job', { max: 10 }, 2, quiet, 0],
     ['on top of the jobs', { max: 10 }, 2, { ...quiet, busyRunners: 3, assigned: 3, queued: 2 }, 7],
     ['never beyond the most', { max: 4 }, 2, { ...quiet, busyRunners: 3, assigned: 3 }, 4],
-    ['idle ones that are kept anyway are enough', { minIdle: 2, max: 10 }, 2, { ...quiet, busyRunners: 3 }, 5],
-    ['and more of them more than enough', { minIdle: 5, max: 10 }, 2, { ...quiet, busyRunners: 3 }, 8],
+    [
+      'idle ones that are kept anyway are enough',
+      { minIdle: 2, max: 10 },
+      2,
+      { ...quiet, busyRunners: 3 },
+      5,
+    ],
+    [
+      'and more of them more than enough',
+      { minIdle: 5, max: 10 },
+      2,
+      { ...quiet, busyRunners: 3 },
+      8,
+    ],
     ['fewer are made up to it', { minIdle: 1, max: 10 }, 2, { ...quiet, busyRunners: 3 }, 5],
   ])('started ahead: %s', (_what, scale, warm, asking, wanted) => {
     expect(desiredSize(toBounds(scale, warm), asking)).toBe(wanted);
@@ -108,28 +384,63 @@ describe('the size that is wanted', () => {
   });
 
   test('its bounds', () => {
-    const [fixed, ahead, elastic] = [toBounds({ replicas: 3 }), toBounds({ replicas: 3 }, 2), toBounds({ minIdle: 1, max: 9 }, 2)];
-    expect([fixed, ahead, elastic].map(leastAndMost)).toEqual([{ min: 3, max: 3 }, { min: 3, max: 5 }, { min: 1, max: 9 }]);
-    expect([fixed, ahead, elastic].map(mostPods)).toEqual([Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY, 9]);
+    const [fixed, ahead, elastic] = [
+      toBounds({ replicas: 3 }),
+      toBounds({ replicas: 3 }, 2),
+      toBounds({ minIdle: 1, max: 9 }, 2),
+    ];
+    expect([fixed, ahead, elastic].map(leastAndMost)).toEqual([
+      { min: 3, max: 3 },
+      { min: 3, max: 5 },
+      { min: 1, max: 9 },
+    ]);
+    expect([fixed, ahead, elastic].map(mostPods)).toEqual([
+      Number.POSITIVE_INFINITY,
+      Number.POSITIVE_INFINITY,
+      9,
+    ]);
   });
 });
 
 describe('the breaker', () => {
   const pace = { firstRetryMs: 1_000, longestRetryMs: 10_000 };
-  const failed = (cause: 'never_registered' | 'quota_exceeded' | 'runner_deprecated') => ({ outcome: 'errored' as const, cause, wasOnline: false });
-  const after = (health: SetHealth, cause: Parameters<typeof failed>[0], startedAt: number, now: number) => afterEnd(health, failed(cause), startedAt, now, pace);
+  const failed = (cause: 'never_registered' | 'quota_exceeded' | 'runner_deprecated') => ({
+    outcome: 'errored' as const,
+    cause,
+    wasOnline: false,
+  });
+  const after = (
+    health: SetHealth,
+    cause: Parameters<typeof failed>[0],
+    startedAt: number,
+    now: number,
+  ) => afterEnd(health, failed(cause), startedAt, now, pace);
 
   test('opens at the second runner in a row, and is probed by one at a time, slower and slower', () => {
     let health = after(HEALTHY, 'never_registered', 0, 100);
     expect(startAllowance(health, 0, 100)).toEqual({ mayStart: Number.POSITIVE_INFINITY });
     health = after(health, 'never_registered', 0, 200);
-    expect(startAllowance(health, 0, 200)).toEqual({ mayStart: 0, paused: 'never_registered ×2', until: 1_200 });
-    expect(startAllowance(health, 0, 1_200)).toEqual({ mayStart: 1, paused: 'never_registered ×2' });
-    expect(startAllowance(health, 1, 1_200)).toEqual({ mayStart: 0, paused: 'never_registered ×2' });
+    expect(startAllowance(health, 0, 200)).toEqual({
+      mayStart: 0,
+      paused: 'never_registered ×2',
+      until: 1_200,
+    });
+    expect(startAllowance(health, 0, 1_200)).toEqual({
+      mayStart: 1,
+      paused: 'never_registered ×2',
+    });
+    expect(startAllowance(health, 1, 1_200)).toEqual({
+      mayStart: 0,
+      paused: 'never_registered ×2',
+    });
     // One that was on its way before is no probe.
     expect(after(health, 'never_registered', 100, 1_300).nextTryAt).toBe(1_200);
     health = after(health, 'never_registered', 1_200, 2_000);
-    expect(startAllowance(health, 0, 2_000)).toEqual({ mayStart: 0, paused: 'never_registered ×3', until: 4_000 });
+    expect(startAllowance(health, 0, 2_000)).toEqual({
+      mayStart: 0,
+      paused: 'never_registered ×3',
+      until: 4_000,
+    });
     for (let i = 0; i < 10; i++) health = after(health, 'never_registered', 5_000, 20_000);
     expect(health.nextTryAt).toBe(30_000);
     expect(afterOnline(health)).toEqual(HEALTHY);
@@ -137,18 +448,32 @@ describe('the breaker', () => {
 
   test('what would meet every runner is retried with a delay from the first', () => {
     const health = after(HEALTHY, 'quota_exceeded', 0, 100);
-    expect(startAllowance(health, 0, 100)).toEqual({ mayStart: 0, paused: 'quota_exceeded', until: 1_100 });
+    expect(startAllowance(health, 0, 100)).toEqual({
+      mayStart: 0,
+      paused: 'quota_exceeded',
+      until: 1_100,
+    });
     expect(startAllowance(health, 0, 1_100)).toEqual({ mayStart: Number.POSITIVE_INFINITY });
   });
 
   test('a runner that came up, or was told to go, is no failure', () => {
     const once = after(HEALTHY, 'never_registered', 0, 100);
-    expect(afterEnd(once, { outcome: 'aborted', cause: 'cancelled', wasOnline: false }, 0, 200, pace)).toBe(once);
-    expect(afterEnd(once, { outcome: 'errored', cause: 'evicted', wasOnline: true }, 0, 200, pace)).toEqual(HEALTHY);
+    expect(
+      afterEnd(once, { outcome: 'aborted', cause: 'cancelled', wasOnline: false }, 0, 200, pace),
+    ).toBe(once);
+    expect(
+      afterEnd(once, { outcome: 'errored', cause: 'evicted', wasOnline: true }, 0, 200, pace),
+    ).toEqual(HEALTHY);
   });
 
   test('a refused runner version stops everything, until the template changes', () => {
-    const health = afterEnd(HEALTHY, { outcome: 'errored', cause: 'runner_deprecated', wasOnline: false }, 0, 100, pace);
+    const health = afterEnd(
+      HEALTHY,
+      { outcome: 'errored', cause: 'runner_deprecated', wasOnline: false },
+      0,
+      100,
+      pace,
+    );
     expect(startAllowance(health, 0, 1e9)).toEqual({ mayStart: 0, paused: 'runner_deprecated' });
   });
 });
@@ -157,10 +482,21 @@ describe('names', () => {
   test('a runner tells its workflow, and no other set’s does', () => {
     const suffix = freshSuffix(() => 0.5);
     expect(suffix).toMatch(/^[a-z0-9]{10}$/);
-    expect(workflowIdOfRunner('linux', `linux-${suffix}-0a1b2c3d4e`)).toBe(`runner-linux-${suffix}`);
-    expect(workflowIdOfRunner('linux', `linux-${suffix}-0a1b2c3d4e-r3`)).toBe(`runner-linux-${suffix}`);
-    for (const foreign of [`linux-big-${suffix}-0a1b2c3d4e`, `linux-${suffix}`, 'linux-0a1b2c3d4e', `mac-${suffix}-0a1b2c3d4e`]) expect(workflowIdOfRunner('linux', foreign)).toBeUndefined();
+    expect(workflowIdOfRunner('linux', `linux-${suffix}-0a1b2c3d4e`)).toBe(
+      `runner-linux-${suffix}`,
+    );
+    expect(workflowIdOfRunner('linux', `linux-${suffix}-0a1b2c3d4e-r3`)).toBe(
+      `runner-linux-${suffix}`,
+    );
+    for (const foreign of [
+      `linux-big-${suffix}-0a1b2c3d4e`,
+      `linux-${suffix}`,
+      'linux-0a1b2c3d4e',
+      `mac-${suffix}-0a1b2c3d4e`,
+    ])
+      expect(workflowIdOfRunner('linux', foreign)).toBeUndefined();
     expect(suffixOf('linux', `runner-linux-${suffix}`)).toBe(suffix);
-    for (const foreign of ['runner-mac-1', 'runner-linux-big', `runner-linux-big-${suffix}`]) expect(suffixOf('linux', foreign)).toBeUndefined();
+    for (const foreign of ['runner-mac-1', 'runner-linux-big', `runner-linux-big-${suffix}`])
+      expect(suffixOf('linux', foreign)).toBeUndefined();
   });
 });

@@ -14,13 +14,65 @@ test('every set of few runners: never too many, nobody leaves who should not, an
 type Change = (plan: SetPlan, facts: Parameters<typeof planSet>[0]) => SetPlan;
 
 test.each<[string, Change, RegExp]>([
-  ['one that starts one too many', (plan) => (plan.start > 0 ? { ...plan, start: plan.start + 1 } : plan), /^more are started than wanted/m],
-  ['one that goes beyond the surge', (plan, { runners, desired }) => ({ ...plan, start: Math.max(0, desired - runners.filter(({ generation, state }) => generation === 'new' && state !== 'draining').length) }), /^more are started than the surge allows/m],
-  ['one that counts those that leave as gone', (plan) => (plan.crowded > 0 ? { ...plan, start: plan.start + plan.crowded } : plan), /^more are started than may be there/m],
-  ['one that scales idle ones down first', (plan, { runners }) => ({ ...plan, drain: plan.drain.length === 0 ? [] : runners.filter(({ state, held }) => state === 'idle' && !held).slice(0, plan.drain.length).map(({ workflowId }) => ({ workflowId, why: '' })) }), /^an idle runner is to leave while one that is not up yet could/m],
-  ['one that drains whoever comes first', (plan, { runners }) => ({ ...plan, drain: runners.filter(({ state }) => state !== 'draining').slice(0, plan.drain.length).map(({ workflowId }) => ({ workflowId, why: '' })) }), /^a busy runner /m],
+  [
+    'one that starts one too many',
+    (plan) => (plan.start > 0 ? { ...plan, start: plan.start + 1 } : plan),
+    /^more are started than wanted/m,
+  ],
+  [
+    'one that goes beyond the surge',
+    (plan, { runners, desired }) => ({
+      ...plan,
+      start: Math.max(
+        0,
+        desired -
+          runners.filter(({ generation, state }) => generation === 'new' && state !== 'draining')
+            .length,
+      ),
+    }),
+    /^more are started than the surge allows/m,
+  ],
+  [
+    'one that counts those that leave as gone',
+    (plan) => (plan.crowded > 0 ? { ...plan, start: plan.start + plan.crowded } : plan),
+    /^more are started than may be there/m,
+  ],
+  [
+    'one that scales idle ones down first',
+    (plan, { runners }) => ({
+      ...plan,
+      drain:
+        plan.drain.length === 0
+          ? []
+          : runners
+              .filter(({ state, held }) => state === 'idle' && !held)
+              .slice(0, plan.drain.length)
+              .map(({ workflowId }) => ({ workflowId, why: '' })),
+    }),
+    /^an idle runner is to leave while one that is not up yet could/m,
+  ],
+  [
+    'one that drains whoever comes first',
+    (plan, { runners }) => ({
+      ...plan,
+      drain: runners
+        .filter(({ state }) => state !== 'draining')
+        .slice(0, plan.drain.length)
+        .map(({ workflowId }) => ({ workflowId, why: '' })),
+    }),
+    /^a busy runner /m,
+  ],
   ['one that never drains', (plan) => ({ ...plan, drain: [] }), /^it rests with more than wanted/m],
-  ['one that drains and starts for ever', (plan, { runners }) => ({ ...plan, drain: runners.filter(({ state }) => state === 'idle').map(({ workflowId }) => ({ workflowId, why: '' })) }), /^it does not come to rest/m],
+  [
+    'one that drains and starts for ever',
+    (plan, { runners }) => ({
+      ...plan,
+      drain: runners
+        .filter(({ state }) => state === 'idle')
+        .map(({ workflowId }) => ({ workflowId, why: '' })),
+    }),
+    /^it does not come to rest/m,
+  ],
 ])('it finds what is wrong: %s', (_what, change, expected) => {
   const { wrongs } = explorePlan((facts) => change(planSet(facts), facts), SMALL);
   expect(wrongs.join('\n')).toMatch(expected);

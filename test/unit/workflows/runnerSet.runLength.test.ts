@@ -1,5 +1,10 @@
 import { expect, test } from '@jest/globals';
-import { FIRST, RunLength, COUNTED, type Reckoning } from '../../../workflows/runnerSet/runLength.ts';
+import {
+  FIRST,
+  RunLength,
+  COUNTED,
+  type Reckoning,
+} from '../../../workflows/runnerSet/runLength.ts';
 
 type Step = (length: RunLength) => void;
 const news: Step = (length) => length.news(1);
@@ -22,9 +27,15 @@ test.each<[string, Step[], { first: number; counted: number }]>([
   ['commands', [command, hearsay], { first: 56, counted: 112 }],
   ['activities and timers', [turn], { first: 112, counted: 112 }],
 ])('%s: so often in a run', (_what, steps, { first, counted }) => {
-  expect({ first: times(FIRST, ...steps), counted: times(COUNTED, ...steps) }).toEqual({ first, counted });
+  expect({ first: times(FIRST, ...steps), counted: times(COUNTED, ...steps) }).toEqual({
+    first,
+    counted,
+  });
 });
 
-test.each([FIRST, COUNTED])('jobs’ events end a run by their number, whichever signal they came with', (reckoning) => {
-  expect(times(reckoning, (length) => length.news(5_000))).toBe(3);
-});
+test.each([FIRST, COUNTED])(
+  'jobs’ events end a run by their number, whichever signal they came with',
+  (reckoning) => {
+    expect(times(reckoning, (length) => length.news(5_000))).toBe(3);
+  },
+);

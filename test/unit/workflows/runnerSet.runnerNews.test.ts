@@ -6,16 +6,34 @@ import { readRunnerNews, takeRunnerNews } from '../../../workflows/runnerSet/run
 import { setSpec } from '../../support/setModel.ts';
 
 const runner = { workflowId: 'runner-linux-aaaaaaaaaa', runnerName: 'linux-aaaaaaaaaa-0a1b2c3d4e' };
-const ended: TimedRunnerNews = { kind: 'ended', ...runner, at: 30, outcome: 'errored', cause: 'evicted', wasOnline: true, ranJob: false };
+const ended: TimedRunnerNews = {
+  kind: 'ended',
+  ...runner,
+  at: 30,
+  outcome: 'errored',
+  cause: 'evicted',
+  wasOnline: true,
+  ranJob: false,
+};
 
 test('news is taken in the order in which it was told', () => {
   const spec = setSpec({ replicas: 1 });
-  const state = SetState.begin(spec, { name: 'linux', template: { organization: 'acme' }, replicas: 1 }, {}, 1);
+  const state = SetState.begin(
+    spec,
+    { name: 'linux', template: { organization: 'acme' }, replicas: 1 },
+    {},
+    1,
+  );
   state.starting([{ workflowId: runner.workflowId }], 1);
-  const news = readRunnerNews({ news: [ended, { kind: 'busy', ...runner, at: 20 }, { kind: 'online', ...runner, at: 10 }] });
+  const news = readRunnerNews({
+    news: [ended, { kind: 'busy', ...runner, at: 20 }, { kind: 'online', ...runner, at: 10 }],
+  });
   expect(news.map(({ kind }) => kind)).toEqual(['online', 'busy', 'ended']);
   takeRunnerNews(state, news.slice(0, 2), 20);
-  expect(state.runners.get(runner.workflowId)).toMatchObject({ state: 'busy', runnerName: runner.runnerName });
+  expect(state.runners.get(runner.workflowId)).toMatchObject({
+    state: 'busy',
+    runnerName: runner.runnerName,
+  });
   takeRunnerNews(state, news.slice(2), 30);
   expect(state.runners.all()).toEqual([]);
 });
@@ -31,8 +49,19 @@ test.each<[string, unknown]>([
   ['no runner', { news: [{ kind: 'online', at: 1, runnerName: 'linux' }] }],
   ['a name that is none', { news: [{ kind: 'online', ...runner, runnerName: 7, at: 1 }] }],
   ['no time', { news: [{ kind: 'online', ...runner }] }],
-  ['a time that is none', { news: [{ kind: 'online', ...runner, at: '1' }, { kind: 'online', ...runner, at: Number.NaN }] }],
-  ['an end without an outcome', { news: [{ kind: 'ended', ...runner, at: 1, wasOnline: true, ranJob: true }] }],
+  [
+    'a time that is none',
+    {
+      news: [
+        { kind: 'online', ...runner, at: '1' },
+        { kind: 'online', ...runner, at: Number.NaN },
+      ],
+    },
+  ],
+  [
+    'an end without an outcome',
+    { news: [{ kind: 'ended', ...runner, at: 1, wasOnline: true, ranJob: true }] },
+  ],
   ['an outcome that is none', { news: [{ ...ended, outcome: 'won' }] }],
   ['a cause that is none', { news: [{ ...ended, cause: '| a table' }] }],
   ['a truth that is none', { news: [{ ...ended, ranJob: 'yes' }] }],

@@ -4,7 +4,10 @@ import fc from 'fast-check';
 import { ASKED_BEFORE } from '../../../workflows/runnerSet/plan.ts';
 import { SetModel } from '../../support/setModel.ts';
 
-type Touch = { kind: 'hold' | 'release' | 'online' | 'take' | 'finish' | 'lose' | 'fail'; which: number };
+type Touch = {
+  kind: 'hold' | 'release' | 'online' | 'take' | 'finish' | 'lose' | 'fail';
+  which: number;
+};
 type Command =
   | Touch
   | { kind: 'scale'; minIdle: number; max: number; replicas: number }
@@ -16,13 +19,56 @@ type Command =
 const which = fc.nat(1_000);
 const command: fc.Arbitrary<Command> = fc.oneof(
   { weight: 4, arbitrary: fc.constant<Command>({ kind: 'queue' }) },
-  { weight: 6, arbitrary: fc.record({ kind: fc.constantFrom('online', 'take', 'finish'), which }) as fc.Arbitrary<Command> },
-  { weight: 6, arbitrary: fc.record({ kind: fc.constant('deliver'), which }) as fc.Arbitrary<Command> },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constantFrom('redeliver', 'losePost', 'lose', 'fail', 'hold', 'release'), which }) as fc.Arbitrary<Command> },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant('scale'), minIdle: fc.nat(4), max: fc.integer({ min: 4, max: 12 }), replicas: fc.integer({ min: 1, max: 8 }) }) as fc.Arbitrary<Command> },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant('template'), labels: fc.nat(3) }) as fc.Arbitrary<Command> },
-  { weight: 1, arbitrary: fc.constantFrom<Command>({ kind: 'pause' }, { kind: 'resume' }, { kind: 'resume' }, { kind: 'nothing' }) },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant('wait'), ms: fc.integer({ min: 3_000, max: 900_000 }) }) as fc.Arbitrary<Command> },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      kind: fc.constantFrom('online', 'take', 'finish'),
+      which,
+    }) as fc.Arbitrary<Command>,
+  },
+  {
+    weight: 6,
+    arbitrary: fc.record({ kind: fc.constant('deliver'), which }) as fc.Arbitrary<Command>,
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constantFrom('redeliver', 'losePost', 'lose', 'fail', 'hold', 'release'),
+      which,
+    }) as fc.Arbitrary<Command>,
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constant('scale'),
+      minIdle: fc.nat(4),
+      max: fc.integer({ min: 4, max: 12 }),
+      replicas: fc.integer({ min: 1, max: 8 }),
+    }) as fc.Arbitrary<Command>,
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constant('template'),
+      labels: fc.nat(3),
+    }) as fc.Arbitrary<Command>,
+  },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom<Command>(
+      { kind: 'pause' },
+      { kind: 'resume' },
+      { kind: 'resume' },
+      { kind: 'nothing' },
+    ),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant('wait'),
+      ms: fc.integer({ min: 3_000, max: 900_000 }),
+    }) as fc.Arbitrary<Command>,
+  },
 );
 
 /** Which words between the set and its runners are lost, of each kind by their indexes. */
@@ -33,7 +79,9 @@ const losses = fc.record({ start: some, drain: some, online: some, busy: some, e
 function apply(model: SetModel, step: Command, fixed: boolean, history: { total: number }): void {
   switch (step.kind) {
     case 'scale':
-      return model.declare(fixed ? { replicas: step.replicas } : { minIdle: step.minIdle, max: step.max });
+      return model.declare(
+        fixed ? { replicas: step.replicas } : { minIdle: step.minIdle, max: step.max },
+      );
     case 'template':
       return model.declare({ template: { ...model.input.template, labels: [`v${step.labels}`] } });
     case 'queue':
@@ -76,8 +124,10 @@ function touch(model: SetModel, step: Touch): void {
   if (step.kind === 'online') model.comeUp(runner);
   else if (step.kind === 'take') model.takeJob(runner);
   else if (step.kind === 'finish') model.finishJob(runner);
-  else if (step.kind === 'hold' || step.kind === 'release') model.state.hold(runner.workflowId, step.kind === 'release');
-  else if (step.kind === 'fail' && runner.phase === 'Provisioning') model.end(runner, 'never_registered');
+  else if (step.kind === 'hold' || step.kind === 'release')
+    model.state.hold(runner.workflowId, step.kind === 'release');
+  else if (step.kind === 'fail' && runner.phase === 'Provisioning')
+    model.end(runner, 'never_registered');
   else if (step.kind === 'lose' && runner.job === undefined) model.end(runner);
 }
 
@@ -98,40 +148,64 @@ function quieten(model: SetModel): void {
 describe('a set under a random life', () => {
   for (const { title, fixed, ephemeral, warm = 0 } of [
     { title: 'ephemeral runners that follow demand', fixed: false, ephemeral: true },
-    { title: 'ephemeral runners that follow demand, replaced ahead', fixed: false, ephemeral: true, warm: 2 },
-    { title: 'a fixed number of ephemeral runners, replaced ahead', fixed: true, ephemeral: true, warm: 2 },
+    {
+      title: 'ephemeral runners that follow demand, replaced ahead',
+      fixed: false,
+      ephemeral: true,
+      warm: 2,
+    },
+    {
+      title: 'a fixed number of ephemeral runners, replaced ahead',
+      fixed: true,
+      ephemeral: true,
+      warm: 2,
+    },
     { title: 'static runners that follow demand', fixed: false, ephemeral: false },
     { title: 'a fixed number of ephemeral runners', fixed: true, ephemeral: true },
     { title: 'a fixed number of static runners', fixed: true, ephemeral: false },
   ]) {
     test(`${title}: no busy and no held runner is scaled down, the bounds hold, and it comes to rest where it should, whatever words are lost`, () => {
       fc.assert(
-        fc.property(fc.array(command, { minLength: 5, maxLength: 60 }), fc.boolean(), losses, (commands, renews, lost) => {
-          const scale = fixed ? { replicas: 3 } : { minIdle: 1, max: 6 };
-          const model = new SetModel({ name: 'linux', template: { organization: 'acme', ephemeral }, warm, ...scale }, (word, index) => lost[word].includes(index));
-          model.renews = renews;
-          const history = { total: 0 };
-          for (const step of commands) {
-            apply(model, step, fixed, history);
-            model.step();
-            const { max = (model.input.replicas ?? 0) + warm } = model.input;
-            expect(model.state.facts.desired).toBeLessThanOrEqual(max);
-            expect(model.overfull).toEqual([]);
-          }
-          for (const drain of model.drains) {
-            expect(drain.held).toBe(false);
-            if (drain.why === 'the template has changed' || drain.why === ASKED_BEFORE) continue;
-            expect(['Idle', 'Provisioning']).toContain(drain.phase);
-            expect(drain.at).toBeGreaterThanOrEqual(drain.lastScaleUpAt + 600_000);
-          }
-          quieten(model);
-          expect(model.queue).toEqual([]);
-          const wanted = fixed ? model.input.replicas : model.input.minIdle;
-          expect({ desired: model.state.facts.desired, runners: model.count(), known: model.state.runners.all().length }).toEqual({ desired: wanted, runners: wanted, known: wanted });
-          expect([...model.runners.values()].map(({ generation }) => generation)).toEqual(Array.from({ length: wanted ?? 0 }, () => model.state.facts.spec.generation));
-          expect(model.state.demand()).toEqual({ queued: 0, assigned: 0 });
-          expect(model.state.jobs.completedTotal).toBe(history.total);
-        }),
+        fc.property(
+          fc.array(command, { minLength: 5, maxLength: 60 }),
+          fc.boolean(),
+          losses,
+          (commands, renews, lost) => {
+            const scale = fixed ? { replicas: 3 } : { minIdle: 1, max: 6 };
+            const model = new SetModel(
+              { name: 'linux', template: { organization: 'acme', ephemeral }, warm, ...scale },
+              (word, index) => lost[word].includes(index),
+            );
+            model.renews = renews;
+            const history = { total: 0 };
+            for (const step of commands) {
+              apply(model, step, fixed, history);
+              model.step();
+              const { max = (model.input.replicas ?? 0) + warm } = model.input;
+              expect(model.state.facts.desired).toBeLessThanOrEqual(max);
+              expect(model.overfull).toEqual([]);
+            }
+            for (const drain of model.drains) {
+              expect(drain.held).toBe(false);
+              if (drain.why === 'the template has changed' || drain.why === ASKED_BEFORE) continue;
+              expect(['Idle', 'Provisioning']).toContain(drain.phase);
+              expect(drain.at).toBeGreaterThanOrEqual(drain.lastScaleUpAt + 600_000);
+            }
+            quieten(model);
+            expect(model.queue).toEqual([]);
+            const wanted = fixed ? model.input.replicas : model.input.minIdle;
+            expect({
+              desired: model.state.facts.desired,
+              runners: model.count(),
+              known: model.state.runners.all().length,
+            }).toEqual({ desired: wanted, runners: wanted, known: wanted });
+            expect([...model.runners.values()].map(({ generation }) => generation)).toEqual(
+              Array.from({ length: wanted ?? 0 }, () => model.state.facts.spec.generation),
+            );
+            expect(model.state.demand()).toEqual({ queued: 0, assigned: 0 });
+            expect(model.state.jobs.completedTotal).toBe(history.total);
+          },
+        ),
         { numRuns: 250 },
       );
     });

@@ -14,13 +14,24 @@ const workflowId = runnerWorkflowId('linux', SUFFIX);
 const runnerName = `linux-${SUFFIX}-0a1b2c3d4e`;
 
 const event = (action: JobEvent['action'], jobId: number, runner?: string): JobEvent => ({
-  action, jobId, runAttempt: 1, repository: 'acme/app', labels: [], at: NOW, ...(runner === undefined ? {} : { runnerName: runner }),
+  action,
+  jobId,
+  runAttempt: 1,
+  repository: 'acme/app',
+  labels: [],
+  at: NOW,
+  ...(runner === undefined ? {} : { runnerName: runner }),
 });
 
 /** A set whose one runner is at the first of two jobs. */
 function busySet(ephemeral: boolean): SetState {
   const template = { organization: 'acme', ephemeral };
-  const state = SetState.begin(setSpec({ minIdle: 0, max: 5, template }), { name: 'linux', minIdle: 0, max: 5, template }, {}, NOW);
+  const state = SetState.begin(
+    setSpec({ minIdle: 0, max: 5, template }),
+    { name: 'linux', minIdle: 0, max: 5, template },
+    {},
+    NOW,
+  );
   state.listed([], [], NOW);
   state.jobEvents([event('queued', 1)], NOW);
   state.starting([{ workflowId }], NOW);
@@ -35,30 +46,65 @@ test('a job does not wait for an ephemeral runner that has had its job to be gon
   expect(state.facts.desired).toBe(2);
   state.jobEvents([event('completed', 1, runnerName)], NOW);
   state.settle(NOW);
-  expect({ desired: state.facts.desired, runners: state.runners.all().map((runner) => runner.state) }).toEqual({ desired: 2, runners: ['busy'] });
+  expect({
+    desired: state.facts.desired,
+    runners: state.runners.all().map((runner) => runner.state),
+  }).toEqual({ desired: 2, runners: ['busy'] });
   state.ended({ workflowId, runnerName, outcome: 'succeeded', wasOnline: true, ranJob: true }, NOW);
   state.settle(NOW);
-  expect({ desired: state.facts.desired, runners: state.runners.all() }).toEqual({ desired: 1, runners: [] });
+  expect({ desired: state.facts.desired, runners: state.runners.all() }).toEqual({
+    desired: 1,
+    runners: [],
+  });
 });
 
 test('a static one takes it', () => {
   const state = busySet(false);
   state.jobEvents([event('completed', 1, runnerName)], NOW);
   state.settle(NOW);
-  expect({ desired: state.facts.desired, runners: state.runners.all().map((runner) => runner.state) }).toEqual({ desired: 1, runners: ['idle'] });
+  expect({
+    desired: state.facts.desired,
+    runners: state.runners.all().map((runner) => runner.state),
+  }).toEqual({ desired: 1, runners: ['idle'] });
 });
 
 test('a set of replicas looks at the queue while it takes a job for queued, whose end nobody has told it', () => {
   const template = { organization: 'acme', ephemeral: false };
-  const state = SetState.begin(setSpec({ replicas: 1, template }), { name: 'linux', replicas: 1, template }, {}, NOW);
+  const state = SetState.begin(
+    setSpec({ replicas: 1, template }),
+    { name: 'linux', replicas: 1, template },
+    {},
+    NOW,
+  );
   state.listed([], [], NOW);
   expect(decideSet(state, NOW).checkQueue).toBe(false);
   state.jobEvents([event('queued', 1)], NOW);
   expect(decideSet(state, NOW).checkQueue).toBe(true);
   state.queueCheckBegins(NOW);
-  state.queueChecked({ jobs: [{ id: 1, runAttempt: 1, status: 'queued', queuedAt: NOW, repository: 'acme/app', labels: [] }], complete: true, absent: [], gone: [], checkedAt: NOW }, NOW);
+  state.queueChecked(
+    {
+      jobs: [
+        {
+          id: 1,
+          runAttempt: 1,
+          status: 'queued',
+          queuedAt: NOW,
+          repository: 'acme/app',
+          labels: [],
+        },
+      ],
+      complete: true,
+      absent: [],
+      gone: [],
+      checkedAt: NOW,
+    },
+    NOW,
+  );
   const again = NOW + state.facts.spec.queueCheckMs;
-  expect([decideSet(state, again - 1).checkQueue, decideSet(state, again).checkQueue]).toEqual([false, true]);
+  expect([decideSet(state, again - 1).checkQueue, decideSet(state, again).checkQueue]).toEqual([
+    false,
+    true,
+  ]);
   state.queueCheckBegins(again);
   state.queueChecked({ jobs: [], complete: true, absent: [], gone: [], checkedAt: again }, again);
   expect(state.jobs.queued).toBe(0);
@@ -69,9 +115,24 @@ describe('a look that is older than the end of a runner', () => {
   const stale = (ephemeral: boolean, told: boolean): SetState => {
     const state = busySet(ephemeral);
     if (!told) state.jobEvents([event('completed', 1, runnerName), event('completed', 2)], NOW);
-    state.ended({ workflowId, runnerName, outcome: 'succeeded', wasOnline: true, ranJob: true }, NOW);
-    const job = { id: told ? 1 : 3, runAttempt: 1, repository: 'acme/app', labels: [], status: 'in_progress' as const, queuedAt: NOW, startedAt: NOW, runnerName };
-    state.queueChecked({ checkedAt: NOW, complete: true, absent: [], gone: [], jobs: [job] }, NOW + 1);
+    state.ended(
+      { workflowId, runnerName, outcome: 'succeeded', wasOnline: true, ranJob: true },
+      NOW,
+    );
+    const job = {
+      id: told ? 1 : 3,
+      runAttempt: 1,
+      repository: 'acme/app',
+      labels: [],
+      status: 'in_progress' as const,
+      queuedAt: NOW,
+      startedAt: NOW,
+      runnerName,
+    };
+    state.queueChecked(
+      { checkedAt: NOW, complete: true, absent: [], gone: [], jobs: [job] },
+      NOW + 1,
+    );
     state.settle(NOW + 1);
     return state;
   };
@@ -79,13 +140,21 @@ describe('a look that is older than the end of a runner', () => {
     ['a job that the set knew', true, 1],
     ['a job that it hears of for the first time', false, 0],
   ])('%s is not resurrected', (_what, told, queued) => {
-    for (const ephemeral of [true, false]) expect({ ...stale(ephemeral, told).demand(), desired: stale(ephemeral, told).facts.desired }).toEqual({ queued, assigned: 0, desired: queued });
+    for (const ephemeral of [true, false])
+      expect({
+        ...stale(ephemeral, told).demand(),
+        desired: stale(ephemeral, told).facts.desired,
+      }).toEqual({ queued, assigned: 0, desired: queued });
   });
 });
 
 describe('a delivery that is sent again', () => {
   const HOUR = 3_600_000;
-  const all = [event('queued', 1), event('in_progress', 1, runnerName), event('completed', 1, runnerName)];
+  const all = [
+    event('queued', 1),
+    event('in_progress', 1, runnerName),
+    event('completed', 1, runnerName),
+  ];
 
   test.each([
     ['a moment later', 1_000],
@@ -112,8 +181,15 @@ describe('a delivery that is sent again', () => {
 });
 
 describe('what a list says of a runner is its own word', () => {
-  const one = (phase: RunnerPhase, more: Partial<ListedRunner> = {}): ListedRunner => ({ workflowId, runnerName, phase, startedAt: NOW, ...more });
-  const known = (state: SetState): unknown => state.runners.all().map((runner) => [runner.workflowId, runner.state, runner.asked?.times]);
+  const one = (phase: RunnerPhase, more: Partial<ListedRunner> = {}): ListedRunner => ({
+    workflowId,
+    runnerName,
+    phase,
+    startedAt: NOW,
+    ...more,
+  });
+  const known = (state: SetState): unknown =>
+    state.runners.all().map((runner) => [runner.workflowId, runner.state, runner.asked?.times]);
 
   test('one that was leaving, and goes on with another runner, is one of the set again', () => {
     const state = busySet(true);
@@ -128,14 +204,17 @@ describe('what a list says of a runner is its own word', () => {
   test.each([
     ['has just been heard of', 29_999, { assigned: 1, state: 'busy' }],
     ['is old: its end was lost', 30_000, { assigned: 0, state: 'idle' }],
-  ])('a static one that says that it is idle, and whose job %s', (_what, laterMs, { assigned, state: expected }) => {
-    const state = busySet(false);
-    state.listed([one('Idle')], [], NOW + laterMs);
-    expect(known(state)).toEqual([[workflowId, expected, undefined]]);
-    expect(state.demand()).toEqual({ queued: 1, assigned });
-    state.listed([one('Busy')], [], NOW + laterMs + 1);
-    expect(known(state)).toEqual([[workflowId, 'busy', undefined]]);
-  });
+  ])(
+    'a static one that says that it is idle, and whose job %s',
+    (_what, laterMs, { assigned, state: expected }) => {
+      const state = busySet(false);
+      state.listed([one('Idle')], [], NOW + laterMs);
+      expect(known(state)).toEqual([[workflowId, expected, undefined]]);
+      expect(state.demand()).toEqual({ queued: 1, assigned });
+      state.listed([one('Busy')], [], NOW + laterMs + 1);
+      expect(known(state)).toEqual([[workflowId, 'busy', undefined]]);
+    },
+  );
 
   test('one that was asked to drain is not heard of until it says that it does', () => {
     const state = busySet(false);
@@ -143,7 +222,12 @@ describe('what a list says of a runner is its own word', () => {
     state.listed([one('Busy')], [], NOW);
     expect(known(state)).toEqual([[workflowId, 'draining', 1]]);
     state.draining([workflowId], [], NOW);
-    expect(setStatus(state, NOW)).toMatchObject({ runners: [{ asked: { at: '1970-01-01T00:16:40.000Z', times: 2 } }], waitsFor: expect.stringContaining('1 runners that were asked to drain and do not: each is asked again every 5m') });
+    expect(setStatus(state, NOW)).toMatchObject({
+      runners: [{ asked: { at: '1970-01-01T00:16:40.000Z', times: 2 } }],
+      waitsFor: expect.stringContaining(
+        '1 runners that were asked to drain and do not: each is asked again every 5m',
+      ),
+    });
     state.listed([one('Draining')], [], NOW);
     expect(known(state)).toEqual([[workflowId, 'draining', undefined]]);
   });
@@ -154,11 +238,25 @@ describe('what a list says of a runner is its own word', () => {
     for (const suffix of ['cdefghijkl', 'defghijklm']) {
       const id = runnerWorkflowId('linux', suffix);
       state.starting([{ workflowId: id }], NOW);
-      state.ended({ workflowId: id, runnerName: id, outcome: 'errored', cause: 'never_registered', wasOnline: false, ranJob: false }, NOW);
+      state.ended(
+        {
+          workflowId: id,
+          runnerName: id,
+          outcome: 'errored',
+          cause: 'never_registered',
+          wasOnline: false,
+          ranJob: false,
+        },
+        NOW,
+      );
     }
     state.starting([{ workflowId: other }], NOW);
     expect(setStatus(state, NOW).paused).toBe('never_registered ×2');
-    state.listed([one('Busy'), one('Registering', { workflowId: other, runnerName: 'other' })], [], NOW);
+    state.listed(
+      [one('Busy'), one('Registering', { workflowId: other, runnerName: 'other' })],
+      [],
+      NOW,
+    );
     expect(setStatus(state, NOW).paused).toBe('never_registered ×2');
     state.listed([one('Busy'), one('Idle', { workflowId: other, runnerName: 'other' })], [], NOW);
     expect(setStatus(state, NOW).paused).toBeUndefined();

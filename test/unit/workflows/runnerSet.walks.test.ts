@@ -47,21 +47,56 @@ interface Told {
 function walk(how: Walk, renews: boolean): Told {
   const begin = 1_000_000;
   const down = (): boolean => how.isDown?.(model.now - begin) ?? false;
-  const input: RunnerSetInput = { name: 'linux', minIdle: 0, max: 20, template: { organization: 'acme' }, ...how.input };
+  const input: RunnerSetInput = {
+    name: 'linux',
+    minIdle: 0,
+    max: 20,
+    template: { organization: 'acme' },
+    ...how.input,
+  };
   const model: SetModel = new SetModel(input, () => model !== undefined && down());
   model.renews = renews;
-  model.look = () => (how.answers?.(model.now - begin) === false ? undefined : { jobs: listed(), complete: true });
+  model.look = () =>
+    how.answers?.(model.now - begin) === false ? undefined : { jobs: listed(), complete: true };
   const queuedAt = new Map<number, number>();
   const startedAt = new Map<number, number>();
   const attempts = new Map<number, number>();
   const post: { event: JobEvent; at: number }[] = [];
-  const told: Told = { ran: 0, cancelled: 0, started: 0, longestWait: 0, left: { runners: 0, known: 0, queued: 0, assigned: 0 } };
+  const told: Told = {
+    ran: 0,
+    cancelled: 0,
+    started: 0,
+    longestWait: 0,
+    left: { runners: 0, known: 0, queued: 0, assigned: 0 },
+  };
   let made = 0;
 
   const attempt = (id: number): number => attempts.get(id) ?? 1;
   const listed = (): CiJob[] => [
-    ...model.queue.map((id): CiJob => ({ id, runAttempt: attempt(id), repository: 'acme/app', labels: [], status: 'queued', queuedAt: queuedAt.get(id) ?? 0 })),
-    ...[...model.runners.values()].flatMap(({ job, name }): CiJob[] => (job === undefined ? [] : [{ id: job, runAttempt: attempt(job), repository: 'acme/app', labels: [], status: 'in_progress', queuedAt: queuedAt.get(job) ?? 0, startedAt: model.now, runnerName: name }])),
+    ...model.queue.map((id): CiJob => ({
+      id,
+      runAttempt: attempt(id),
+      repository: 'acme/app',
+      labels: [],
+      status: 'queued',
+      queuedAt: queuedAt.get(id) ?? 0,
+    })),
+    ...[...model.runners.values()].flatMap(({ job, name }): CiJob[] =>
+      job === undefined
+        ? []
+        : [
+            {
+              id: job,
+              runAttempt: attempt(job),
+              repository: 'acme/app',
+              labels: [],
+              status: 'in_progress',
+              queuedAt: queuedAt.get(job) ?? 0,
+              startedAt: model.now,
+              runnerName: name,
+            },
+          ],
+    ),
   ];
   /** What the model has sent is on its way. */
   const collect = (): void => {
@@ -75,7 +110,14 @@ function walk(how: Walk, renews: boolean): Told {
     if (id === undefined) model.queueJob();
     else {
       model.queue.push(id);
-      model.mail.push({ action: 'queued', jobId: id, runAttempt: attempt(id), repository: 'acme/app', labels: [], at: model.now });
+      model.mail.push({
+        action: 'queued',
+        jobId: id,
+        runAttempt: attempt(id),
+        repository: 'acme/app',
+        labels: [],
+        at: model.now,
+      });
     }
     queuedAt.set(id ?? made, model.now);
   };
@@ -88,9 +130,22 @@ function walk(how: Walk, renews: boolean): Told {
     }
     for (const id of model.queue.slice()) {
       const { cancelled } = how;
-      if (cancelled === undefined || !cancelled.jobs(id) || model.now - (queuedAt.get(id) ?? 0) < cancelled.afterMs) continue;
+      if (
+        cancelled === undefined ||
+        !cancelled.jobs(id) ||
+        model.now - (queuedAt.get(id) ?? 0) < cancelled.afterMs
+      )
+        continue;
       model.queue.splice(model.queue.indexOf(id), 1);
-      model.mail.push({ action: 'completed', jobId: id, runAttempt: attempt(id), repository: 'acme/app', labels: [], at: model.now, conclusion: 'cancelled' });
+      model.mail.push({
+        action: 'completed',
+        jobId: id,
+        runAttempt: attempt(id),
+        repository: 'acme/app',
+        labels: [],
+        at: model.now,
+        conclusion: 'cancelled',
+      });
       told.cancelled++;
     }
     for (const runner of model.runners.values()) {
@@ -116,18 +171,29 @@ function walk(how: Walk, renews: boolean): Told {
     }
     collect();
     const isDown = down();
-    if (!isDown) for (const { event } of post.filter((one) => one.at <= model.now)) model.deliver(event);
+    if (!isDown)
+      for (const { event } of post.filter((one) => one.at <= model.now)) model.deliver(event);
     if (!isDown) post.splice(0, post.length, ...post.filter((one) => one.at > model.now));
     if (isDown) model.now += TICK;
     else model.step(TICK);
   }
   const demand = model.state.demand();
-  return { ...told, started: model.said.start, left: { runners: model.count(), known: model.state.runners.all().length, ...demand } };
+  return {
+    ...told,
+    started: model.said.start,
+    left: { runners: model.count(), known: model.state.runners.all().length, ...demand },
+  };
 }
 
 const never = (): number => Infinity;
-const action = (...lost: JobEvent['action'][]) => (event: JobEvent): number => (lost.includes(event.action) ? Infinity : 0);
-const between = (from: number, to: number) => (at: number): boolean => at >= from && at < to;
+const action =
+  (...lost: JobEvent['action'][]) =>
+  (event: JobEvent): number =>
+    lost.includes(event.action) ? Infinity : 0;
+const between =
+  (from: number, to: number) =>
+  (at: number): boolean =>
+    at >= from && at < to;
 const HOUR_DOWN = between(5 * MINUTE, 65 * MINUTE);
 
 interface Expected {
@@ -147,34 +213,111 @@ const LOOK = 5 * MINUTE + AT_ONCE;
 
 const WALKS: readonly (readonly [what: string, how: Walk, expected: Expected])[] = [
   ['every event arrives', {}, { started: JOBS, waits: AT_ONCE }],
-  ['no event of a queued job arrives', { arrives: action('queued') }, { startedAtMost: JOBS + 2, waits: LOOK }],
-  ['in_progress comes before queued, which is ten minutes late', { arrives: ({ action: one }) => (one === 'queued' ? 10 * MINUTE : 0) }, { startedAtMost: JOBS + 2, waits: LOOK }],
-  ['completed comes first, everything else half an hour later', { arrives: ({ action: one }) => (one === 'completed' ? 0 : 30 * MINUTE) }, { startedAtMost: JOBS + 2, waits: LOOK }],
-  ['no event of the end arrives', { arrives: action('completed') }, { started: JOBS, waits: AT_ONCE }],
-  ['no event of the start nor of the end arrives', { arrives: action('in_progress', 'completed') }, { startedAtMost: JOBS + 2, waits: AT_ONCE + 30 * SECOND }],
+  [
+    'no event of a queued job arrives',
+    { arrives: action('queued') },
+    { startedAtMost: JOBS + 2, waits: LOOK },
+  ],
+  [
+    'in_progress comes before queued, which is ten minutes late',
+    { arrives: ({ action: one }) => (one === 'queued' ? 10 * MINUTE : 0) },
+    { startedAtMost: JOBS + 2, waits: LOOK },
+  ],
+  [
+    'completed comes first, everything else half an hour later',
+    { arrives: ({ action: one }) => (one === 'completed' ? 0 : 30 * MINUTE) },
+    { startedAtMost: JOBS + 2, waits: LOOK },
+  ],
+  [
+    'no event of the end arrives',
+    { arrives: action('completed') },
+    { started: JOBS, waits: AT_ONCE },
+  ],
+  [
+    'no event of the start nor of the end arrives',
+    { arrives: action('in_progress', 'completed') },
+    { startedAtMost: JOBS + 2, waits: AT_ONCE + 30 * SECOND },
+  ],
   ['no event arrives at all', { arrives: never }, { startedAtMost: JOBS + 2, waits: LOOK }],
-  ['jobs are run again', { reruns: (id) => id % 2 === 0 }, { ran: JOBS * 1.5, started: JOBS * 1.5, waits: AT_ONCE }],
-  ['jobs are run again, and no event of it arrives', { reruns: (id) => id % 2 === 0, arrives: ({ runAttempt }) => (runAttempt === 1 ? 0 : Infinity) }, { ran: JOBS * 1.5, startedAtMost: JOBS * 1.5 + 2, waits: LOOK }],
-  ['jobs are cancelled while they are queued', { cancelled: { jobs: (id) => id % 3 === 0, afterMs: 0 } }, { ran: (JOBS * 2) / 3, cancelled: JOBS / 3, startedAtMost: JOBS, waits: AT_ONCE }],
-  ['jobs are cancelled while they are queued, and nobody tells', { cancelled: { jobs: (id) => id % 3 === 0, afterMs: 0 }, arrives: action('completed') }, { ran: (JOBS * 2) / 3, cancelled: JOBS / 3, startedAtMost: JOBS, waits: AT_ONCE }],
-  ['jobs wait two hours for an approval', { approvedAfterMs: 2 * HOUR }, { started: JOBS, waits: AT_ONCE }],
-  ['jobs wait two hours for an approval, of which no event arrives', { approvedAfterMs: 2 * HOUR, arrives: action('queued') }, { startedAtMost: JOBS + 2, waits: LOOK }],
-  ['the receiver is down for an hour; what it missed is sent again then', { arrives: (_event, at) => (HOUR_DOWN(at) ? 65 * MINUTE - at : 0) }, { startedAtMost: JOBS + 2, waits: LOOK }],
-  ['the receiver is down for an hour, and nothing is sent again', { arrives: (_event, at) => (HOUR_DOWN(at) ? Infinity : 0) }, { startedAtMost: JOBS + 2, waits: LOOK }],
-  ['the CI server turns looks away for an hour', { answers: (at) => !HOUR_DOWN(at) }, { started: JOBS, waits: AT_ONCE }],
-  ['it does, and the receiver is down meanwhile', { answers: (at) => !HOUR_DOWN(at), arrives: (_event, at) => (HOUR_DOWN(at) ? Infinity : 0) }, { startedAtMost: JOBS + 2, waits: HOUR + LOOK }],
-  ['Temporal is down for ten minutes', { isDown: between(5 * MINUTE, 15 * MINUTE), arrives: (_event, at) => (between(5 * MINUTE, 15 * MINUTE)(at) ? 10 * MINUTE : 0) }, { startedAtMost: JOBS + 3, waits: 10 * MINUTE + LOOK }],
+  [
+    'jobs are run again',
+    { reruns: (id) => id % 2 === 0 },
+    { ran: JOBS * 1.5, started: JOBS * 1.5, waits: AT_ONCE },
+  ],
+  [
+    'jobs are run again, and no event of it arrives',
+    {
+      reruns: (id) => id % 2 === 0,
+      arrives: ({ runAttempt }) => (runAttempt === 1 ? 0 : Infinity),
+    },
+    { ran: JOBS * 1.5, startedAtMost: JOBS * 1.5 + 2, waits: LOOK },
+  ],
+  [
+    'jobs are cancelled while they are queued',
+    { cancelled: { jobs: (id) => id % 3 === 0, afterMs: 0 } },
+    { ran: (JOBS * 2) / 3, cancelled: JOBS / 3, startedAtMost: JOBS, waits: AT_ONCE },
+  ],
+  [
+    'jobs are cancelled while they are queued, and nobody tells',
+    { cancelled: { jobs: (id) => id % 3 === 0, afterMs: 0 }, arrives: action('completed') },
+    { ran: (JOBS * 2) / 3, cancelled: JOBS / 3, startedAtMost: JOBS, waits: AT_ONCE },
+  ],
+  [
+    'jobs wait two hours for an approval',
+    { approvedAfterMs: 2 * HOUR },
+    { started: JOBS, waits: AT_ONCE },
+  ],
+  [
+    'jobs wait two hours for an approval, of which no event arrives',
+    { approvedAfterMs: 2 * HOUR, arrives: action('queued') },
+    { startedAtMost: JOBS + 2, waits: LOOK },
+  ],
+  [
+    'the receiver is down for an hour; what it missed is sent again then',
+    { arrives: (_event, at) => (HOUR_DOWN(at) ? 65 * MINUTE - at : 0) },
+    { startedAtMost: JOBS + 2, waits: LOOK },
+  ],
+  [
+    'the receiver is down for an hour, and nothing is sent again',
+    { arrives: (_event, at) => (HOUR_DOWN(at) ? Infinity : 0) },
+    { startedAtMost: JOBS + 2, waits: LOOK },
+  ],
+  [
+    'the CI server turns looks away for an hour',
+    { answers: (at) => !HOUR_DOWN(at) },
+    { started: JOBS, waits: AT_ONCE },
+  ],
+  [
+    'it does, and the receiver is down meanwhile',
+    { answers: (at) => !HOUR_DOWN(at), arrives: (_event, at) => (HOUR_DOWN(at) ? Infinity : 0) },
+    { startedAtMost: JOBS + 2, waits: HOUR + LOOK },
+  ],
+  [
+    'Temporal is down for ten minutes',
+    {
+      isDown: between(5 * MINUTE, 15 * MINUTE),
+      arrives: (_event, at) => (between(5 * MINUTE, 15 * MINUTE)(at) ? 10 * MINUTE : 0),
+    },
+    { startedAtMost: JOBS + 3, waits: 10 * MINUTE + LOOK },
+  ],
 ];
 
 describe.each([
   ['one run', false],
   ['continued as new at each step', true],
 ])('%s', (_what, renews) => {
-  test.each(WALKS)('%s', (_walk, how, { ran = JOBS, cancelled = 0, started, startedAtMost = Infinity, waits }) => {
-    const told = walk(how, renews);
-    expect(told).toMatchObject({ ran, cancelled, left: { runners: 0, known: 0, queued: 0, assigned: 0 } });
-    expect(told.longestWait).toBeLessThanOrEqual(waits);
-    expect(told.started).toBeLessThanOrEqual(startedAtMost);
-    if (started !== undefined) expect(told.started).toBe(started);
-  });
+  test.each(WALKS)(
+    '%s',
+    (_walk, how, { ran = JOBS, cancelled = 0, started, startedAtMost = Infinity, waits }) => {
+      const told = walk(how, renews);
+      expect(told).toMatchObject({
+        ran,
+        cancelled,
+        left: { runners: 0, known: 0, queued: 0, assigned: 0 },
+      });
+      expect(told.longestWait).toBeLessThanOrEqual(waits);
+      expect(told.started).toBeLessThanOrEqual(startedAtMost);
+      if (started !== undefined) expect(told.started).toBe(started);
+    },
+  );
 });

@@ -5,10 +5,15 @@ import { senderOf } from '../../../workflows/tracing/spans.ts';
 
 const TRACEPARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
-const json = (data: string): Payload => ({ metadata: { encoding: bytes('json/plain') }, data: bytes(data) });
+const json = (data: string): Payload => ({
+  metadata: { encoding: bytes('json/plain') },
+  data: bytes(data),
+});
 
 test('a header names the span in whose name something was sent', () => {
-  expect(senderOf({ [TRACE_HEADER]: defaultPayloadConverter.toPayload({ traceparent: TRACEPARENT }) })).toMatchObject({ spanId: '00f067aa0ba902b7' });
+  expect(
+    senderOf({ [TRACE_HEADER]: defaultPayloadConverter.toPayload({ traceparent: TRACEPARENT }) }),
+  ).toMatchObject({ spanId: '00f067aa0ba902b7' });
 });
 
 test.each<[what: string, header: Payload | undefined]>([

@@ -17,17 +17,48 @@ export const churn: WorldBenchmark = {
   severalWorkers: true,
   figures: {
     jobs: { unit: 'jobs', what: 'of 2 s' },
-    jobsPerSecond: { unit: '/s', what: 'from queueing all of them to the last one finished', compare: 'actions-runner-controller: 3.7 (scale set, default) to 11.5 (legacy, tuned)' },
-    goneP95Ms: { unit: 'ms', what: 'job finished → pod and registration gone, p95', compare: 'actions-runner-controller: 2,600 to 15,100' },
-    replacementP95Ms: { unit: 'ms', what: 'job finished → replacement online, p95', compare: 'actions-runner-controller: 3,800 to 17,000' },
-    cpuMsPerJob: { unit: 'ms', what: 'CPU of worker and Temporal, beyond what they take when idle' },
-    'floor.jobsPerSecond': { unit: '/s', what: 'the same pods by a bare script on this machine in this run' },
+    jobsPerSecond: {
+      unit: '/s',
+      what: 'from queueing all of them to the last one finished',
+      compare: 'actions-runner-controller: 3.7 (scale set, default) to 11.5 (legacy, tuned)',
+    },
+    goneP95Ms: {
+      unit: 'ms',
+      what: 'job finished → pod and registration gone, p95',
+      compare: 'actions-runner-controller: 2,600 to 15,100',
+    },
+    replacementP95Ms: {
+      unit: 'ms',
+      what: 'job finished → replacement online, p95',
+      compare: 'actions-runner-controller: 3,800 to 17,000',
+    },
+    cpuMsPerJob: {
+      unit: 'ms',
+      what: 'CPU of worker and Temporal, beyond what they take when idle',
+    },
+    'floor.jobsPerSecond': {
+      unit: '/s',
+      what: 'the same pods by a bare script on this machine in this run',
+    },
     'floor.goneP95Ms': { unit: 'ms', what: 'as goneP95Ms' },
     'floor.replacementP95Ms': { unit: 'ms', what: 'as replacementP95Ms' },
-    'floor.share': { unit: '', what: 'jobsPerSecond of the floor', budget: { kind: 'min', limit: 0.7 }, compare: 'actions-runner-controller: 0.2 to 0.63' },
+    'floor.share': {
+      unit: '',
+      what: 'jobsPerSecond of the floor',
+      budget: { kind: 'min', limit: 0.7 },
+      compare: 'actions-runner-controller: 0.2 to 0.63',
+    },
     goneTimes: { unit: '×', what: 'goneP95Ms of the floor', budget: { kind: 'max', limit: 2 } },
-    replacementTimes: { unit: '×', what: 'replacementP95Ms of the floor', budget: { kind: 'max', limit: 3 } },
-    cpuTimes: { unit: '×', what: "cpuMsPerJob of the CPU of API server, etcd, controllers and scheduler", budget: { kind: 'max', limit: 1.4 } },
+    replacementTimes: {
+      unit: '×',
+      what: 'replacementP95Ms of the floor',
+      budget: { kind: 'max', limit: 3 },
+    },
+    cpuTimes: {
+      unit: '×',
+      what: 'cpuMsPerJob of the CPU of API server, etcd, controllers and scheduler',
+      budget: { kind: 'max', limit: 1.4 },
+    },
   },
 
   async run(world, runners): Promise<Measured> {
@@ -40,8 +71,16 @@ export const churn: WorldBenchmark = {
     const idle = await world.idleCpu();
     const pods = await BarePods.open(world);
     progress(`queueing ${jobs} jobs of ${JOB_MS / 1000} s`);
-    const queue = async (job: () => Promise<unknown>): Promise<void> => void (await mapConcurrently(Array.from({ length: jobs }), 16, job));
-    const { gone, replaced, seconds, spent } = await churnSet(world, set, runners, jobs, queue, JOB_MS);
+    const queue = async (job: () => Promise<unknown>): Promise<void> =>
+      void (await mapConcurrently(Array.from({ length: jobs }), 16, job));
+    const { gone, replaced, seconds, spent } = await churnSet(
+      world,
+      set,
+      runners,
+      jobs,
+      queue,
+      JOB_MS,
+    );
     progress('the same by a bare script');
     const floor = await floorOfChurn(pods, runners, jobs, JOB_MS);
     const jobsPerSecond = round(jobs / seconds, 1);
@@ -63,7 +102,14 @@ export const churn: WorldBenchmark = {
         replacementTimes: round(replacementP95Ms / floor.replacementP95Ms, 2),
         cpuTimes: cpu.times,
       },
-      details: { cores: coresOf(spent), idleCores: coresOf(idle), runners, goneP50Ms: percentile(gone, 0.5), replacementP50Ms: percentile(replaced, 0.5), github: (await simulator.requestCounts()).byStatus },
+      details: {
+        cores: coresOf(spent),
+        idleCores: coresOf(idle),
+        runners,
+        goneP50Ms: percentile(gone, 0.5),
+        replacementP50Ms: percentile(replaced, 0.5),
+        github: (await simulator.requestCounts()).byStatus,
+      },
     };
   },
 };

@@ -14,16 +14,23 @@ const GIVE_UP_MS = 120_000;
 
 export const events: WorldBenchmark = {
   name: 'events',
-  summary: 'one set that lives through the three events of each of N jobs: its histories, what it carries from run to run, and the memory of its worker',
+  summary:
+    'one set that lives through the three events of each of N jobs: its histories, what it carries from run to run, and the memory of its worker',
   defaultRunners: 34_000,
   severalWorkers: true,
   figures: {
     events: { unit: 'events', what: 'of jobs: queued, started and ended' },
-    perSecond: { unit: '/s', what: 'taken in, from the first signal until the set has counted the last' },
+    perSecond: {
+      unit: '/s',
+      what: 'taken in, from the first signal until the set has counted the last',
+    },
     runs: { unit: 'runs', what: 'of the set: it continues as new' },
     longestHistory: { unit: 'events', what: 'in the longest history of them' },
     carriedKiB: { unit: 'KiB', what: 'taken over from one run to the next, the most' },
-    earlyRssMiB: { unit: 'MiB', what: "the worker's (the largest one's) resident memory, median of the second tenth" },
+    earlyRssMiB: {
+      unit: 'MiB',
+      what: "the worker's (the largest one's) resident memory, median of the second tenth",
+    },
     lateRssMiB: { unit: 'MiB', what: '… of the last tenth' },
   },
 
@@ -31,13 +38,25 @@ export const events: WorldBenchmark = {
     const { client, progress } = world;
     const workers = await world.startWorkers();
     // Paused: it counts its jobs, and starts nothing that would be measured with it.
-    const set = await startSet(world, 'told', { minIdle: 0, max: 1, paused: true, queueCheck: '0s' });
+    const set = await startSet(world, 'told', {
+      minIdle: 0,
+      max: 1,
+      paused: true,
+      queueCheck: '0s',
+    });
     const handle = client.workflow.getHandle(setWorkflowId(set));
     const cpu = await world.cpuAccount();
     const startedAt = performance.now();
     const rssMiB = await tell(world, set, jobs, workers);
-    for (const deadline = Date.now() + GIVE_UP_MS; (await statusOf(client, set)).jobs.completedTotal < jobs; await delay(100)) {
-      if (Date.now() > deadline) throw new Error(`of ${jobs} jobs the set has counted ${(await statusOf(client, set)).jobs.completedTotal}`);
+    for (
+      const deadline = Date.now() + GIVE_UP_MS;
+      (await statusOf(client, set)).jobs.completedTotal < jobs;
+      await delay(100)
+    ) {
+      if (Date.now() > deadline)
+        throw new Error(
+          `of ${jobs} jobs the set has counted ${(await statusOf(client, set)).jobs.completedTotal}`,
+        );
     }
     const seconds = (performance.now() - startedAt) / 1_000;
     const cores = await cpu.close();
@@ -55,24 +74,41 @@ export const events: WorldBenchmark = {
         earlyRssMiB: round(percentile(rssMiB.slice(tenth, 2 * tenth), 0.5)),
         lateRssMiB: round(percentile(rssMiB.slice(-tenth), 0.5)),
       },
-      details: { cores, carriedBytes: runs.map(({ carriedBytes }) => carriedBytes).toReversed(), rssMiB: rssMiB.map((each) => round(each)) },
+      details: {
+        cores,
+        carriedBytes: runs.map(({ carriedBytes }) => carriedBytes).toReversed(),
+        rssMiB: rssMiB.map((each) => round(each)),
+      },
     };
   },
 };
 
 /** @returns the memory of the largest worker after each burst of signals */
-async function tell({ client, progress }: World, set: string, jobs: number, workers: readonly WorkerProcess[]): Promise<number[]> {
+async function tell(
+  { client, progress }: World,
+  set: string,
+  jobs: number,
+  workers: readonly WorkerProcess[],
+): Promise<number[]> {
   const handle = client.workflow.getHandle(setWorkflowId(set));
   const rssMiB: number[] = [];
   const signals = Math.ceil(jobs / JOBS_PER_SIGNAL);
   let toldAt = Date.now();
-  for (let sent = 0; sent < signals; ) {
-    const burst = Array.from({ length: Math.min(SIGNALS_AT_ONCE, signals - sent) }, (_, index) => sent + index);
-    await Promise.all(burst.map(async (signal) => {
-      const from = signal * JOBS_PER_SIGNAL;
-      const ids = Array.from({ length: Math.min(JOBS_PER_SIGNAL, jobs - from) }, (_, index) => from + index + 1);
-      await handle.signal(demandSignal, { events: ids.flatMap((jobId) => eventsOf(set, jobId)) });
-    }));
+  for (let sent = 0; sent < signals;) {
+    const burst = Array.from(
+      { length: Math.min(SIGNALS_AT_ONCE, signals - sent) },
+      (_, index) => sent + index,
+    );
+    await Promise.all(
+      burst.map(async (signal) => {
+        const from = signal * JOBS_PER_SIGNAL;
+        const ids = Array.from(
+          { length: Math.min(JOBS_PER_SIGNAL, jobs - from) },
+          (_, index) => from + index + 1,
+        );
+        await handle.signal(demandSignal, { events: ids.flatMap((jobId) => eventsOf(set, jobId)) });
+      }),
+    );
     sent += burst.length;
     // The next when these were taken in: a backlog would measure the server.
     await statusOf(client, set);
@@ -85,7 +121,17 @@ async function tell({ client, progress }: World, set: string, jobs: number, work
 }
 
 function eventsOf(set: string, jobId: number): JobEvent[] {
-  const job = { jobId, runAttempt: 1, repository: REPOSITORY, labels: ['self-hosted', set], at: Date.now() };
+  const job = {
+    jobId,
+    runAttempt: 1,
+    repository: REPOSITORY,
+    labels: ['self-hosted', set],
+    at: Date.now(),
+  };
   const runnerName = `${set}-abcdefghij-0a1b2c3d4e`;
-  return [{ ...job, action: 'queued' }, { ...job, action: 'in_progress', runnerName }, { ...job, action: 'completed', runnerName, conclusion: 'success' }];
+  return [
+    { ...job, action: 'queued' },
+    { ...job, action: 'in_progress', runnerName },
+    { ...job, action: 'completed', runnerName, conclusion: 'success' },
+  ];
 }

@@ -18,11 +18,24 @@ export const finish: WorldBenchmark = {
   figures: {
     runners: { unit: 'runners', what: 'whose jobs end together' },
     p50Ms: { unit: 'ms', what: 'job finished → pod and registration gone, median' },
-    p95Ms: { unit: 'ms', what: 'the same, p95', budget: { kind: 'max', limit: 1_000 }, compare: 'actions-runner-controller: 2,600 (legacy, tuned) to 15,100 (scale set, default)' },
+    p95Ms: {
+      unit: 'ms',
+      what: 'the same, p95',
+      budget: { kind: 'max', limit: 1_000 },
+      compare: 'actions-runner-controller: 2,600 (legacy, tuned) to 15,100 (scale set, default)',
+    },
     p99Ms: { unit: 'ms', what: 'the same, p99' },
     perSecond: { unit: '/s', what: 'gone, from the first job finished to the last runner gone' },
-    'floor.p95Ms': { unit: 'ms', what: 'the same pods by a bare script on this machine in this run: containers that end together → gone, p95', compare: 'where the budget was set: 600' },
-    'floor.times': { unit: '×', what: 'p95Ms of that', compare: 'the budget where it was set: 1.7; actions-runner-controller there: 4.3 to 25' },
+    'floor.p95Ms': {
+      unit: 'ms',
+      what: 'the same pods by a bare script on this machine in this run: containers that end together → gone, p95',
+      compare: 'where the budget was set: 600',
+    },
+    'floor.times': {
+      unit: '×',
+      what: 'p95Ms of that',
+      compare: 'the budget where it was set: 1.7; actions-runner-controller there: 4.3 to 25',
+    },
   },
 
   async run(world, runners): Promise<Measured> {
@@ -35,9 +48,17 @@ export const finish: WorldBenchmark = {
     await untilPhase(world, 'Idle', runners);
     const pods = await BarePods.open(world);
     progress(`queueing ${runners} jobs of ${JOB_MS / 1000} s`);
-    await mapConcurrently(started, 16, async () => await simulator.queueJob({ repo: REPOSITORY, sleepMs: JOB_MS }));
+    await mapConcurrently(
+      started,
+      16,
+      async () => await simulator.queueJob({ repo: REPOSITORY, sleepMs: JOB_MS }),
+    );
     const cpu = await world.cpuAccount();
-    await agent.until('all jobs are running', () => agent.count('jobStarted') >= runners, GIVE_UP_MS);
+    await agent.until(
+      'all jobs are running',
+      () => agent.count('jobStarted') >= runners,
+      GIVE_UP_MS,
+    );
     const registrations = new RegistrationWatch(simulator);
     await agent.until('all pods are gone', () => agent.count('gone') >= runners, GIVE_UP_MS);
     await untilClosed(world, ended + runners);
@@ -62,7 +83,10 @@ export const finish: WorldBenchmark = {
         'floor.times': round(p95Ms / floorP95Ms, 1),
       },
       details: {
-        cores, allFinishedWithinMs: lastFinishedAt - firstAt, github: (await simulator.requestCounts()).byStatus },
+        cores,
+        allFinishedWithinMs: lastFinishedAt - firstAt,
+        github: (await simulator.requestCounts()).byStatus,
+      },
     };
   },
 };

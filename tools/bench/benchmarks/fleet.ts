@@ -22,15 +22,23 @@ const ONE_BY_ONE = 50;
 
 export const fleet: WorldBenchmark = {
   name: 'fleet',
-  summary: 'a set of at most N runners, none kept idle, that follows jobs of 1 s by webhooks: 1, 10 and 50 a second; then the webhook alone, with Temporal behind it',
+  summary:
+    'a set of at most N runners, none kept idle, that follows jobs of 1 s by webhooks: 1, 10 and 50 a second; then the webhook alone, with Temporal behind it',
   defaultRunners: 500,
   figures: {
     ...rateFigures(),
-    'webhook.deliveries': { unit: 'deliveries', what: `of jobs that one set covers, ${AT_ONCE} under way at any time` },
+    'webhook.deliveries': {
+      unit: 'deliveries',
+      what: `of jobs that one set covers, ${AT_ONCE} under way at any time`,
+    },
     'webhook.perSecond': { unit: '/s', what: 'answered 202: Temporal has them' },
     'webhook.p50Ms': { unit: 'ms', what: 'delivery sent → answered, median' },
     'webhook.p95Ms': { unit: 'ms', what: '… p95' },
-    'webhook.p99Ms': { unit: 'ms', what: "… p99; GitHub gives up after 10 s", budget: { kind: 'max', limit: 10_000 } },
+    'webhook.p99Ms': {
+      unit: 'ms',
+      what: '… p99; GitHub gives up after 10 s',
+      budget: { kind: 'max', limit: 10_000 },
+    },
   },
 
   async run(world, runners): Promise<Measured> {
@@ -44,46 +52,81 @@ export const fleet: WorldBenchmark = {
     for (const [rate, seconds] of Object.entries(RATES)) {
       progress(`${rate} jobs a second for ${seconds} s`);
       const cpu = await world.cpuAccount();
-      const { figures: measured, ...more } = await follow(world, set, Number(rate), Number(rate) * seconds);
+      const { figures: measured, ...more } = await follow(
+        world,
+        set,
+        Number(rate),
+        Number(rate) * seconds,
+      );
       details[`rate${rate}`] = { ...more, cores: await cpu.close() };
       for (const [key, value] of Object.entries(measured)) figures[`rates.${rate}.${key}`] = value;
     }
-    details['answers'] = Object.fromEntries([...Map.groupBy(await simulator.deliveries(), ({ status_code: code }) => code)].map(([code, { length }]) => [code, length]));
+    details['answers'] = Object.fromEntries(
+      [...Map.groupBy(await simulator.deliveries(), ({ status_code: code }) => code)].map(
+        ([code, { length }]) => [code, length],
+      ),
+    );
     const webhook = await measureWebhook(world, url);
-    return { figures: { ...figures, ...webhook.figures }, details: { ...details, webhook: webhook.details } };
+    return {
+      figures: { ...figures, ...webhook.figures },
+      details: { ...details, webhook: webhook.details },
+    };
   },
 };
 
 function rateFigures(): Record<string, FigureInfo> {
   const figures: Record<string, FigureInfo> = {};
   for (const [rate, seconds] of Object.entries(RATES)) {
-    figures[`rates.${rate}.jobs`] = { unit: 'jobs', what: `queued at ${rate} a second, for ${seconds} s` };
-    figures[`rates.${rate}.onlineP50Ms`] = { unit: 'ms', what: 'job queued, its webhook sent → the runner that took it online, median' };
+    figures[`rates.${rate}.jobs`] = {
+      unit: 'jobs',
+      what: `queued at ${rate} a second, for ${seconds} s`,
+    };
+    figures[`rates.${rate}.onlineP50Ms`] = {
+      unit: 'ms',
+      what: 'job queued, its webhook sent → the runner that took it online, median',
+    };
     figures[`rates.${rate}.onlineP95Ms`] = { unit: 'ms', what: '… p95' };
-    figures[`rates.${rate}.reachedPerSecond`] = { unit: '/s', what: 'runners that came online, from the first to the last' };
+    figures[`rates.${rate}.reachedPerSecond`] = {
+      unit: '/s',
+      what: 'runners that came online, from the first to the last',
+    };
   }
   return figures;
 }
 
 /** Queues jobs at that pace, and waits until all are over and the set is at rest. */
-async function follow(world: World, set: string, rate: number, count: number): Promise<{ figures: Figures; queuedWithinMs: number; allDoneMs: number; mostRunners: number }> {
+async function follow(
+  world: World,
+  set: string,
+  rate: number,
+  count: number,
+): Promise<{ figures: Figures; queuedWithinMs: number; allDoneMs: number; mostRunners: number }> {
   const { agent, client, simulator } = world;
   const before = { gone: agent.count('gone'), closed: await countClosed(world) };
   const startedAt = performance.now();
   const queued: Promise<SimulatedJob>[] = [];
   for (let number = 0; number < count; number++) {
     await delay(Math.max(0, startedAt + (number * 1_000) / rate - performance.now()));
-    queued.push(simulator.queueJob({ repo: REPOSITORY, labels: ['self-hosted', set], sleepMs: JOB_MS }));
+    queued.push(
+      simulator.queueJob({ repo: REPOSITORY, labels: ['self-hosted', set], sleepMs: JOB_MS }),
+    );
   }
   const ids = new Set((await Promise.all(queued)).map(({ id }) => id));
   const queuedWithinMs = round(performance.now() - startedAt);
-  await agent.until(`${count} jobs are done and their pods are gone`, () => agent.count('gone') >= before.gone + count, GIVE_UP_MS);
+  await agent.until(
+    `${count} jobs are done and their pods are gone`,
+    () => agent.count('gone') >= before.gone + count,
+    GIVE_UP_MS,
+  );
   const allDoneMs = round(performance.now() - startedAt);
   await untilAtRest(world, set, before.closed + count);
   const jobs = (await simulator.jobs()).filter(({ id }) => ids.has(id));
   const times = jobs.map((job): { queuedAt: number; onlineAt: number } => {
     const online = agent.of(workflowIdOfRunner(set, job.runner_name ?? '') ?? '').online;
-    if (job.conclusion !== 'success' || job.assignments !== 1 || online === undefined) throw new Error(`job ${job.id} was not run once by a runner of the set: ${JSON.stringify(job)}`);
+    if (job.conclusion !== 'success' || job.assignments !== 1 || online === undefined)
+      throw new Error(
+        `job ${job.id} was not run once by a runner of the set: ${JSON.stringify(job)}`,
+      );
     return { queuedAt: Date.parse(job.created_at), onlineAt: online };
   });
   const waited = times.map(({ queuedAt, onlineAt }) => onlineAt - queuedAt);
@@ -94,11 +137,17 @@ async function follow(world: World, set: string, rate: number, count: number): P
       jobs: count,
       onlineP50Ms: percentile(waited, 0.5),
       onlineP95Ms: percentile(waited, 0.95),
-      reachedPerSecond: round((count - 1) / ((Math.max(...online) - Math.min(...online)) / 1_000), 1),
+      reachedPerSecond: round(
+        (count - 1) / ((Math.max(...online) - Math.min(...online)) / 1_000),
+        1,
+      ),
     },
     queuedWithinMs,
     allDoneMs,
-    mostRunners: mostAtOnce(times.map(({ onlineAt }) => onlineAt), jobs.map(({ completed_at: end }) => Date.parse(end ?? ''))),
+    mostRunners: mostAtOnce(
+      times.map(({ onlineAt }) => onlineAt),
+      jobs.map(({ completed_at: end }) => Date.parse(end ?? '')),
+    ),
     ...counted,
   };
 }
@@ -108,8 +157,16 @@ async function untilAtRest(world: World, set: string, closed: number): Promise<v
   const deadline = Date.now() + GIVE_UP_MS;
   for (;;) {
     const { runners, jobs } = await statusOf(world.client, set);
-    if (runners.length === 0 && jobs.queued + jobs.assigned === 0 && (await countClosed(world)) >= closed) return;
-    if (Date.now() > deadline) throw new Error(`set ${set} has not come to rest: ${runners.length} runners, ${JSON.stringify(jobs)}`);
+    if (
+      runners.length === 0 &&
+      jobs.queued + jobs.assigned === 0 &&
+      (await countClosed(world)) >= closed
+    )
+      return;
+    if (Date.now() > deadline)
+      throw new Error(
+        `set ${set} has not come to rest: ${runners.length} runners, ${JSON.stringify(jobs)}`,
+      );
     await delay(250);
   }
 }
@@ -120,14 +177,18 @@ async function untilItKnows({ client }: World, set: string, jobs: number): Promi
   for (;;) {
     const { queued } = (await statusOf(client, set)).jobs;
     if (queued === jobs) return;
-    if (Date.now() > deadline) throw new Error(`the set knows of ${queued} jobs, and ${jobs} were accepted`);
+    if (Date.now() > deadline)
+      throw new Error(`the set knows of ${queued} jobs, and ${jobs} were accepted`);
     await delay(100);
   }
 }
 
 /** How many runners were online together at the most. */
 function mostAtOnce(begins: readonly number[], ends: readonly number[]): number {
-  const changes = [...begins.map((at) => ({ at, by: 1 })), ...ends.map((at) => ({ at, by: -1 }))].toSorted((a, b) => a.at - b.at);
+  const changes = [
+    ...begins.map((at) => ({ at, by: 1 })),
+    ...ends.map((at) => ({ at, by: -1 })),
+  ].toSorted((a, b) => a.at - b.at);
   let now = 0;
   return changes.reduce((most, { by }) => Math.max(most, (now += by)), 0);
 }
@@ -135,12 +196,25 @@ function mostAtOnce(begins: readonly number[], ends: readonly number[]): number 
 /** The set is paused: it counts its jobs, and starts no runner that would take the processors. */
 async function measureWebhook(world: World, url: URL): Promise<Measured> {
   const { client, simulator, progress } = world;
-  const set = await startSet(world, 'paused', { minIdle: 0, max: 1, paused: true, queueCheck: '0s' });
+  const set = await startSet(world, 'paused', {
+    minIdle: 0,
+    max: 1,
+    paused: true,
+    queueCheck: '0s',
+  });
   const [sent] = await simulator.deliveries();
   if (sent === undefined) throw new Error('the simulator has sent no delivery');
   const { workflow_job: job } = sent.payload as { workflow_job: object };
-  const payload = { ...(sent.payload as object), workflow_job: { ...job, labels: ['self-hosted', set] } };
-  const deliveries = queuedDeliveries(payload, WARM_UP + ONE_BY_ONE + DELIVERIES, 1_000_000, WEBHOOK_SECRET);
+  const payload = {
+    ...(sent.payload as object),
+    workflow_job: { ...job, labels: ['self-hosted', set] },
+  };
+  const deliveries = queuedDeliveries(
+    payload,
+    WARM_UP + ONE_BY_ONE + DELIVERIES,
+    1_000_000,
+    WEBHOOK_SECRET,
+  );
   await deliver(url, deliveries.splice(0, WARM_UP), AT_ONCE);
   progress(`${DELIVERIES} deliveries, ${AT_ONCE} at a time`);
   const alone = await deliver(url, deliveries.splice(0, ONE_BY_ONE), 1);
@@ -150,7 +224,8 @@ async function measureWebhook(world: World, url: URL): Promise<Measured> {
   await untilItKnows(world, set, WARM_UP + ONE_BY_ONE + DELIVERIES);
   const { historyLength, runId } = await client.workflow.getHandle(setWorkflowId(set)).describe();
   await client.workflow.getHandle(setWorkflowId(set)).terminate('the benchmark is over');
-  const ms = (values: readonly number[], share: number): number => round(percentile(values, share), 1);
+  const ms = (values: readonly number[], share: number): number =>
+    round(percentile(values, share), 1);
   return {
     figures: {
       'webhook.deliveries': DELIVERIES,

@@ -15,4 +15,19 @@ import { waiting } from './waiting.ts';
 import { webhook } from './webhook.ts';
 
 /** All benchmarks, in the order in which they are listed. */
-export const BENCHMARKS: readonly Benchmark[] = [lifecycle, scaleup, finish, waiting, churn, steady, fleet, shards, events, recovery, away, job, supervisor, webhook];
+export const BENCHMARKS: readonly Benchmark[] = [
+  lifecycle,
+  scaleup,
+  finish,
+  waiting,
+  churn,
+  steady,
+  fleet,
+  shards,
+  events,
+  recovery,
+  away,
+  job,
+  supervisor,
+  webhook,
+];

@@ -24,17 +24,25 @@ const STEP_MS = { least: 1_500, more: 1_000 } as const;
 
 export const job: LocalBenchmark = {
   name: 'job',
-  summary: "what a job adds to its steps, in pods of a real kubelet, against a script that makes the same pods one after the other (so many steps in jobs of five; Linux, root)",
+  summary:
+    'what a job adds to its steps, in pods of a real kubelet, against a script that makes the same pods one after the other (so many steps in jobs of five; Linux, root)',
   defaultRuns: 20,
   figures: {
     steps: { unit: 'steps', what: 'of jobs, and as many pods of the script' },
-    startOverheadP50Ms: { unit: 'ms', what: "a step's container started → its command's first line, median" },
+    startOverheadP50Ms: {
+      unit: 'ms',
+      what: "a step's container started → its command's first line, median",
+    },
     startOverheadP95Ms: { unit: 'ms', what: '… p95' },
     gapP50Ms: { unit: 'ms', what: "a step's command ended → the next step's pod is there, median" },
     gapP95Ms: { unit: 'ms', what: '… p95' },
     'floor.gapP50Ms': { unit: 'ms', what: '… of the script, median' },
     'floor.gapP95Ms': { unit: 'ms', what: '… of the script, p95' },
-    'floor.times': { unit: '×', what: "the jobs' median gap by the script's", budget: { kind: 'max', limit: 2 } },
+    'floor.times': {
+      unit: '×',
+      what: "the jobs' median gap by the script's",
+      budget: { kind: 'max', limit: 2 },
+    },
   },
 
   async run(options): Promise<Measured> {
@@ -45,14 +53,17 @@ export const job: LocalBenchmark = {
 async function measure(node: Node, { runs, progress }: LocalOptions): Promise<Measured> {
   const { stateDir, kubeconfig, temporal } = node;
   const record = await readRecord(stateDir);
-  if (record === undefined || temporal === undefined) throw new Error(`there is no lab with Temporal in ${stateDir}`);
+  if (record === undefined || temporal === undefined)
+    throw new Error(`there is no lab with Temporal in ${stateDir}`);
   const kubeConfig = loadKubeConfig({ path: kubeconfig });
   const core = kubeConfig.makeApiClient(CoreV1Api);
   const name = `bench-${randomUUID().slice(0, 8)}`;
   const logs = join(stateDir, 'logs');
   await mkdir(logs, { recursive: true });
   await createNamespace(core, name);
-  const closers: (() => Promise<unknown>)[] = [async () => await core.deleteNamespace({ name, body: { gracePeriodSeconds: 0 } })];
+  const closers: (() => Promise<unknown>)[] = [
+    async () => await core.deleteNamespace({ name, body: { gracePeriodSeconds: 0 } }),
+  ];
   try {
     const tasks = new TaskTimes(await resolveBinary('ctr'), containerdSocket({ record }));
     closers.unshift(async () => await tasks.stop());
@@ -60,30 +71,53 @@ async function measure(node: Node, { runs, progress }: LocalOptions): Promise<Me
     closers.unshift(async () => await pods.close());
     const connection = await Connection.connect({ address: temporal.address });
     closers.unshift(async () => await connection.close());
-    const worker = new WorkerProcess({ env: workerSettings(node, name), logFile: join(logs, 'worker.log') });
+    const worker = new WorkerProcess({
+      env: workerSettings(node, name),
+      logFile: join(logs, 'worker.log'),
+    });
     closers.unshift(async () => await worker.stop());
     await worker.ready();
     const client = new Client({ connection, namespace: temporal.namespace });
     const ofJobs: StepTimes[][] = [];
     const ofScript: StepTimes[][] = [];
     const runJob = async (id: string, steps: number): Promise<string[]> => {
-      const result = (await client.workflow.execute(JOB_WORKFLOW, { workflowId: `${name}-${id}`, taskQueue: name, args: [jobOf(id, steps)] })) as JobResult;
+      const result = (await client.workflow.execute(JOB_WORKFLOW, {
+        workflowId: `${name}-${id}`,
+        taskQueue: name,
+        args: [jobOf(id, steps)],
+      })) as JobResult;
       if (result.outcome !== 'succeeded') throw new Error(`job ${id}: ${result.message}`);
       return result.steps.map((step) => step.pod ?? '');
     };
-    const timesOf = async (names: readonly string[]): Promise<StepTimes[]> => await Promise.all(names.map(async (each) => await pods.times(each)));
-    progress('a job that is not measured: files are read from the disk, and the worker compiles its code');
+    const timesOf = async (names: readonly string[]): Promise<StepTimes[]> =>
+      await Promise.all(names.map(async (each) => await pods.times(each)));
+    progress(
+      'a job that is not measured: files are read from the disk, and the worker compiles its code',
+    );
     await runJob('first', 2);
     for (let left = runs, number = 1; left > 0; left -= STEPS, number++) {
       const steps = Math.min(left, STEPS);
       progress(`${left} steps left: a job of ${steps}, then the script`);
       const names = await runJob(`job-${number}`, steps);
       ofJobs.push(await timesOf(names));
-      ofScript.push(await timesOf(await runScript(core, pods, name, names.map((each) => pods.made(each)))));
+      ofScript.push(
+        await timesOf(
+          await runScript(
+            core,
+            pods,
+            name,
+            names.map((each) => pods.made(each)),
+          ),
+        ),
+      );
     }
-    return { figures: figuresOf(ofJobs, ofScript), details: { jobs: ofJobs.map(shown), script: ofScript.map(shown) } };
+    return {
+      figures: figuresOf(ofJobs, ofScript),
+      details: { jobs: ofJobs.map(shown), script: ofScript.map(shown) },
+    };
   } finally {
-    for (const close of closers) await close().catch((error: unknown) => progress(`cleaning up: ${String(error)}`));
+    for (const close of closers)
+      await close().catch((error: unknown) => progress(`cleaning up: ${String(error)}`));
   }
 }
 
@@ -105,12 +139,25 @@ function workerSettings({ kubeconfig, temporal }: Node, name: string): Record<st
 }
 
 function jobOf(name: string, steps: number): JobInput {
-  const commands = (): string => `echo up; sleep ${((STEP_MS.least + Math.random() * STEP_MS.more) / 1_000).toFixed(2)}`;
-  return { name, test: Array.from({ length: steps }, (_, index) => ({ name: `step-${index + 1}`, image: BUSYBOX_IMAGE, commands: commands() })) };
+  const commands = (): string =>
+    `echo up; sleep ${((STEP_MS.least + Math.random() * STEP_MS.more) / 1_000).toFixed(2)}`;
+  return {
+    name,
+    test: Array.from({ length: steps }, (_, index) => ({
+      name: `step-${index + 1}`,
+      image: BUSYBOX_IMAGE,
+      commands: commands(),
+    })),
+  };
 }
 
 /** The same pods without anything else: each is made when the one before it is seen to have ended, which is deleted meanwhile. */
-async function runScript(core: CoreV1Api, pods: StepPods, namespace: string, steps: readonly V1Pod[]): Promise<string[]> {
+async function runScript(
+  core: CoreV1Api,
+  pods: StepPods,
+  namespace: string,
+  steps: readonly V1Pod[],
+): Promise<string[]> {
   const names: string[] = [];
   const deletions: Promise<unknown>[] = [];
   for (const { metadata, spec } of steps) {
@@ -125,11 +172,20 @@ async function runScript(core: CoreV1Api, pods: StepPods, namespace: string, ste
   return names;
 }
 
-const shown = (steps: readonly StepTimes[]) => ({ gapMs: gaps(steps), startOverheadMs: steps.map(startOverhead), createdToFirstLineMs: steps.map(({ createdAt, firstLineAt }) => round(firstLineAt - createdAt)) });
-const startOverhead = ({ startedAt, firstLineAt }: StepTimes): number => round(firstLineAt - startedAt);
-const gaps = (steps: readonly StepTimes[]): number[] => steps.slice(1).map(({ createdAt }, index) => createdAt - (steps[index]?.endedAt ?? Number.NaN));
+const shown = (steps: readonly StepTimes[]) => ({
+  gapMs: gaps(steps),
+  startOverheadMs: steps.map(startOverhead),
+  createdToFirstLineMs: steps.map(({ createdAt, firstLineAt }) => round(firstLineAt - createdAt)),
+});
+const startOverhead = ({ startedAt, firstLineAt }: StepTimes): number =>
+  round(firstLineAt - startedAt);
+const gaps = (steps: readonly StepTimes[]): number[] =>
+  steps.slice(1).map(({ createdAt }, index) => createdAt - (steps[index]?.endedAt ?? Number.NaN));
 
-function figuresOf(ofJobs: readonly StepTimes[][], ofScript: readonly StepTimes[][]): Record<string, number> {
+function figuresOf(
+  ofJobs: readonly StepTimes[][],
+  ofScript: readonly StepTimes[][],
+): Record<string, number> {
   const starts = ofJobs.flat().map(startOverhead);
   const [ours, floor] = [ofJobs.flatMap(gaps), ofScript.flatMap(gaps)];
   return {

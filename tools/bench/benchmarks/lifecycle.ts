@@ -22,18 +22,51 @@ const WORKER_ONLY = [['create', 'pods'], ['create', 'secrets'], ['delete', 'pods
 
 export const lifecycle: WorldBenchmark = {
   name: 'lifecycle',
-  summary: 'what one uneventful ephemeral life costs, alone (with --runners N: N lives, one after the other; the dearest, and the mean of the requests); and as one of fifty of a set that follows webhooks',
+  summary:
+    'what one uneventful ephemeral life costs, alone (with --runners N: N lives, one after the other; the dearest, and the mean of the requests); and as one of fifty of a set that follows webhooks',
   defaultRunners: 1,
   figures: {
     workflowTasks: { unit: 'tasks', what: 'workflow tasks', budget: { kind: 'max', limit: 3 } },
-    workflowTasksInSet: { unit: 'tasks', what: 'workflow tasks of a life and of its share of the set', budget: { kind: 'max', limit: 7, note: 'aim: 4' } },
-    events: { unit: 'events', what: 'events in the workflow history', budget: { kind: 'max', limit: 22 } },
-    bytes: { unit: 'bytes', what: 'size of the workflow history', budget: { kind: 'max', limit: 6_800, note: 'aim: 6,144' } },
-    temporalRequests: { unit: 'requests', what: 'to Temporal, with the start, and with polls that were answered', budget: { kind: 'max', limit: 10, note: 'aim: 9' } },
-    temporalRequestsInSet: { unit: 'requests', what: '… of a life, of its share of the set, and of its webhooks', budget: { kind: 'max', limit: 24, note: 'aim: 12' } },
-    visibilityWrites: { unit: 'writes', what: 'of its record in lists: start, search attributes, end' },
-    githubRequests: { unit: 'requests', what: 'to the CI server', budget: { kind: 'max', limit: 1 } },
-    kubernetesRequests: { unit: 'requests', what: 'to the Kubernetes API, without the shared watch', budget: { kind: 'max', limit: 4 }, compare: 'actions-runner-controller: 13.6 to 16.6 for each job' },
+    workflowTasksInSet: {
+      unit: 'tasks',
+      what: 'workflow tasks of a life and of its share of the set',
+      budget: { kind: 'max', limit: 7, note: 'aim: 4' },
+    },
+    events: {
+      unit: 'events',
+      what: 'events in the workflow history',
+      budget: { kind: 'max', limit: 22 },
+    },
+    bytes: {
+      unit: 'bytes',
+      what: 'size of the workflow history',
+      budget: { kind: 'max', limit: 6_800, note: 'aim: 6,144' },
+    },
+    temporalRequests: {
+      unit: 'requests',
+      what: 'to Temporal, with the start, and with polls that were answered',
+      budget: { kind: 'max', limit: 10, note: 'aim: 9' },
+    },
+    temporalRequestsInSet: {
+      unit: 'requests',
+      what: '… of a life, of its share of the set, and of its webhooks',
+      budget: { kind: 'max', limit: 24, note: 'aim: 12' },
+    },
+    visibilityWrites: {
+      unit: 'writes',
+      what: 'of its record in lists: start, search attributes, end',
+    },
+    githubRequests: {
+      unit: 'requests',
+      what: 'to the CI server',
+      budget: { kind: 'max', limit: 1 },
+    },
+    kubernetesRequests: {
+      unit: 'requests',
+      what: 'to the Kubernetes API, without the shared watch',
+      budget: { kind: 'max', limit: 4 },
+      compare: 'actions-runner-controller: 13.6 to 16.6 for each job',
+    },
   },
 
   async run(world, runners): Promise<Measured> {
@@ -55,12 +88,18 @@ export const lifecycle: WorldBenchmark = {
       const servers = (after.done.apiServer[key] ?? 0) - (before.done.apiServer[key] ?? 0);
       // By then KWOK may have deleted what it has seen deleted.
       const others = key === 'delete pods' ? runners : 0;
-      if (servers < own || servers > own + others) throw new Error(`the worker counts ${own} requests "${key}", and the API server ${servers}: one of them is wrong`);
+      if (servers < own || servers > own + others)
+        throw new Error(
+          `the worker counts ${own} requests "${key}", and the API server ${servers}: one of them is wrong`,
+        );
     }
     const kubernetes = difference(before.worker, after.worker);
     const github = difference(before.github, after.github);
     // Whoever starts it is no worker.
-    const temporal = { ...difference(before.temporal, after.temporal), StartWorkflowExecution: runners };
+    const temporal = {
+      ...difference(before.temporal, after.temporal),
+      StartWorkflowExecution: runners,
+    };
     const inSet = await livesInSet(world, worker, runners);
     const dearest = (of: (life: Life) => number): number => Math.max(...lives.map(of));
     return {
@@ -92,37 +131,60 @@ async function lifeOf({ client }: World, workflowId: string): Promise<Life> {
   const { historyLength, historySize } = await handle.describe();
   const kinds = (await handle.fetchHistory()).events?.map(({ eventType }) => eventType) ?? [];
   const count = (wanted: number): number => kinds.filter((kind) => kind === wanted).length;
-  return { events: historyLength, bytes: historySize ?? Number.NaN, workflowTasks: count(EVENT.workflowTaskCompleted), visibilityWrites: 2 + count(EVENT.searchAttributes) };
+  return {
+    events: historyLength,
+    bytes: historySize ?? Number.NaN,
+    workflowTasks: count(EVENT.workflowTaskCompleted),
+    visibilityWrites: 2 + count(EVENT.searchAttributes),
+  };
 }
 
 /** Lives under way together: all jobs are queued at once, and GitHub's webhooks tell of them. */
-async function livesInSet(world: World, worker: WorkerProcess, before: number): Promise<{ workflowTasks: number; temporalRequests: number; details: unknown }> {
+async function livesInSet(
+  world: World,
+  worker: WorkerProcess,
+  before: number,
+): Promise<{ workflowTasks: number; temporalRequests: number; details: unknown }> {
   const { agent, client, simulator, taskQueue } = world;
   await simulator.setWebhook({ url: (await worker.webhook()).href, secret: WEBHOOK_SECRET });
   const set = await startSet(world, 'lives', { minIdle: 0, max: IN_SET });
   agent.startOver();
   const ofSet = async (): Promise<number> => {
     let tasks = 0;
-    for await (const { runId } of client.workflow.list({ query: `WorkflowId = '${setWorkflowId(set)}' AND TaskQueue = '${taskQueue}'` })) {
+    for await (const { runId } of client.workflow.list({
+      query: `WorkflowId = '${setWorkflowId(set)}' AND TaskQueue = '${taskQueue}'`,
+    })) {
       const { events } = await client.workflow.getHandle(setWorkflowId(set), runId).fetchHistory();
-      tasks += events?.filter(({ eventType }) => eventType === EVENT.workflowTaskCompleted).length ?? 0;
+      tasks +=
+        events?.filter(({ eventType }) => eventType === EVENT.workflowTaskCompleted).length ?? 0;
     }
     return tasks;
   };
   const tasksBefore = await ofSet();
   const requestsBefore = temporalRequests(await worker.metrics());
-  for (let job = 0; job < IN_SET; job++) await simulator.queueJob({ repo: REPOSITORY, labels: ['self-hosted', set], sleepMs: JOB_MS });
+  for (let job = 0; job < IN_SET; job++)
+    await simulator.queueJob({ repo: REPOSITORY, labels: ['self-hosted', set], sleepMs: JOB_MS });
   await untilClosed(world, before + IN_SET);
   const requests = difference(requestsBefore, temporalRequests(await worker.metrics()));
   const setTasks = (await ofSet()) - tasksBefore;
-  const lives = await Promise.all([...agent.all().keys()].map(async (workflowId) => await lifeOf(world, workflowId)));
-  if (lives.length !== IN_SET) throw new Error(`${IN_SET} jobs were queued, and ${lives.length} runners of the set had one`);
-  const sum = (of: (life: Life) => number): number => lives.reduce((all, life) => all + of(life), 0);
+  const lives = await Promise.all(
+    [...agent.all().keys()].map(async (workflowId) => await lifeOf(world, workflowId)),
+  );
+  if (lives.length !== IN_SET)
+    throw new Error(`${IN_SET} jobs were queued, and ${lives.length} runners of the set had one`);
+  const sum = (of: (life: Life) => number): number =>
+    lives.reduce((all, life) => all + of(life), 0);
   const tasks = sum(({ workflowTasks }) => workflowTasks);
   return {
     workflowTasks: round((tasks + setTasks) / IN_SET, 1),
     temporalRequests: round(total(requests) / IN_SET, 1),
-    details: { workflowTasksOfLife: round(tasks / IN_SET, 1), events: round(sum(({ events }) => events) / IN_SET, 1), bytes: round(sum(({ bytes }) => bytes) / IN_SET), setTasks, requests },
+    details: {
+      workflowTasksOfLife: round(tasks / IN_SET, 1),
+      events: round(sum(({ events }) => events) / IN_SET, 1),
+      bytes: round(sum(({ bytes }) => bytes) / IN_SET),
+      setTasks,
+      requests,
+    },
   };
 }
 
@@ -130,12 +192,18 @@ interface Counters {
   /** All requests of the worker, whatever the answer. */
   readonly worker: Record<string, number>;
   /** Those that were answered with success, by the worker's and by the API server's own count. */
-  readonly done: { readonly worker: Record<string, number>; readonly apiServer: Record<string, number> };
+  readonly done: {
+    readonly worker: Record<string, number>;
+    readonly apiServer: Record<string, number>;
+  };
   readonly github: Record<string, number>;
   readonly temporal: Record<string, number>;
 }
 
-async function readCounters({ kubeconfig, simulator }: World, ofWorker: readonly Sample[]): Promise<Counters> {
+async function readCounters(
+  { kubeconfig, simulator }: World,
+  ofWorker: readonly Sample[],
+): Promise<Counters> {
   const ofServer = await apiServerMetrics(kubeconfig);
   const { byStatus } = await simulator.requestCounts();
   const worker: Record<string, number> = {};
@@ -145,8 +213,16 @@ async function readCounters({ kubeconfig, simulator }: World, ofWorker: readonly
       const key = `${verb} ${resource}`;
       worker[key] = sum(ofWorker, OWN, { verb, resource });
       for (const code of ['200', '201', '202']) {
-        done.worker[key] = (done.worker[key] ?? 0) + sum(ofWorker, OWN, { verb, resource, status: code });
-        done.apiServer[key] = (done.apiServer[key] ?? 0) + sum(ofServer, 'apiserver_request_total', { verb: method, resource, subresource: '', code });
+        done.worker[key] =
+          (done.worker[key] ?? 0) + sum(ofWorker, OWN, { verb, resource, status: code });
+        done.apiServer[key] =
+          (done.apiServer[key] ?? 0) +
+          sum(ofServer, 'apiserver_request_total', {
+            verb: method,
+            resource,
+            subresource: '',
+            code,
+          });
       }
     }
   }
@@ -154,8 +230,14 @@ async function readCounters({ kubeconfig, simulator }: World, ofWorker: readonly
 }
 
 /** What has been added, without zeros. */
-function difference(before: Record<string, number>, after: Record<string, number>): Record<string, number> {
-  const added = Object.entries(after).map(([key, value]): [string, number] => [key, value - (before[key] ?? 0)]);
+function difference(
+  before: Record<string, number>,
+  after: Record<string, number>,
+): Record<string, number> {
+  const added = Object.entries(after).map(([key, value]): [string, number] => [
+    key,
+    value - (before[key] ?? 0),
+  ]);
   return Object.fromEntries(added.filter(([, value]) => value !== 0));
 }
 

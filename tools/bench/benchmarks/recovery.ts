@@ -6,7 +6,8 @@ import { answeredEndWait } from '../waits.ts';
 
 export const recovery: WorldBenchmark = {
   name: 'recovery',
-  summary: 'kill -9 of all workers with N runners waiting; half of the pods end before new ones are started, half after',
+  summary:
+    'kill -9 of all workers with N runners waiting; half of the pods end before new ones are started, half after',
   defaultRunners: 1_000,
   severalWorkers: true,
   figures: {
@@ -36,17 +37,21 @@ export const recovery: WorldBenchmark = {
     const cpu = await world.cpuAccount();
     const endedAfter = await agent.endAll(ids.slice(half));
     const lastInjectedAt = Date.now();
-    if (endedWhileAway + endedAfter !== runners) throw new Error(`only ${endedWhileAway + endedAfter} of ${runners} pods could be ended`);
+    if (endedWhileAway + endedAfter !== runners)
+      throw new Error(`only ${endedWhileAway + endedAfter} of ${runners} pods could be ended`);
     const readyAt = await starting;
     await untilClosed(world, runners);
     const cores = await cpu.close();
     const waits = await mapConcurrently(ids, 16, async (workflowId) => {
       const wait = await answeredEndWait(client, workflowId);
-      if (!wait) throw new Error(`the wait of ${workflowId} for its runner's end was never answered`);
+      if (!wait)
+        throw new Error(`the wait of ${workflowId} for its runner's end was never answered`);
       return wait;
     });
     const after = waits.map(({ completedAt }) => completedAt - startedAt);
-    const ofTheDead = waits.filter(({ startedBy }) => dead.some(({ identityPrefix }) => startedBy.startsWith(identityPrefix))).length;
+    const ofTheDead = waits.filter(({ startedBy }) =>
+      dead.some(({ identityPrefix }) => startedBy.startsWith(identityPrefix)),
+    ).length;
     return {
       figures: { runners, seconds: round(Math.max(...after) / 1_000, 1) },
       details: {

@@ -18,12 +18,27 @@ export const scaleup: WorldBenchmark = {
   severalWorkers: true,
   figures: {
     runners: { unit: 'runners', what: 'of the set' },
-    perSecond: { unit: '/s', what: "online, from the set's start to the last runner online", compare: 'actions-runner-controller: 2.5 (scale set) to 28 (legacy, tuned)' },
+    perSecond: {
+      unit: '/s',
+      what: "online, from the set's start to the last runner online",
+      compare: 'actions-runner-controller: 2.5 (scale set) to 28 (legacy, tuned)',
+    },
     createdP95Ms: { unit: 'ms', what: "the set's start → pod created, p95" },
     onlineP95Ms: { unit: 'ms', what: "the set's start → runner online at the CI server, p95" },
-    cpuMsPerRunner: { unit: 'ms', what: 'CPU of worker and Temporal, beyond what they take when idle' },
-    'floor.perSecond': { unit: '/s', what: 'the same pods, made by a bare script on this machine in this run' },
-    'floor.share': { unit: '', what: 'perSecond of that', budget: { kind: 'min', limit: 0.3 }, compare: 'actions-runner-controller: 0.02 to 0.18' },
+    cpuMsPerRunner: {
+      unit: 'ms',
+      what: 'CPU of worker and Temporal, beyond what they take when idle',
+    },
+    'floor.perSecond': {
+      unit: '/s',
+      what: 'the same pods, made by a bare script on this machine in this run',
+    },
+    'floor.share': {
+      unit: '',
+      what: 'perSecond of that',
+      budget: { kind: 'min', limit: 0.3 },
+      compare: 'actions-runner-controller: 0.02 to 0.18',
+    },
   },
 
   async run(world, runners): Promise<Measured> {
@@ -36,9 +51,14 @@ export const scaleup: WorldBenchmark = {
     progress(`a set of ${runners} runners`);
     const startedAt = Date.now();
     await startSet(world, 'scaled', { replicas: runners });
-    await agent.until(`${runners} runners are online`, () => agent.count('online') >= runners, GIVE_UP_MS);
+    await agent.until(
+      `${runners} runners are online`,
+      () => agent.count('online') >= runners,
+      GIVE_UP_MS,
+    );
     const spent = await account.spent();
-    const since = (step: 'created' | 'running' | 'online'): number[] => [...agent.all().values()].map((steps) => (steps[step] ?? Number.NaN) - startedAt);
+    const since = (step: 'created' | 'running' | 'online'): number[] =>
+      [...agent.all().values()].map((steps) => (steps[step] ?? Number.NaN) - startedAt);
     const allOnlineMs = Math.max(...since('online'));
     progress('all are online; waiting until all workflows know it');
     await untilPhase(world, 'Idle', runners);

@@ -16,18 +16,33 @@ const FLOOR_JOBS = 40;
 
 export const steady: WorldBenchmark = {
   name: 'steady',
-  summary: 'a set of N runners, and two jobs of 2 s a second for a minute: nothing waits for the processors',
+  summary:
+    'a set of N runners, and two jobs of 2 s a second for a minute: nothing waits for the processors',
   defaultRunners: 10,
   severalWorkers: true,
   figures: {
     goneP95Ms: { unit: 'ms', what: 'job finished → pod and registration gone, p95' },
     replacementP95Ms: { unit: 'ms', what: 'job finished → replacement online, p95' },
     onlineP95Ms: { unit: 'ms', what: 'pod of a replacement there → replacement online, p95' },
-    cpuMsPerJob: { unit: 'ms', what: 'CPU of worker and Temporal, beyond what they take when idle' },
-    'floor.goneP95Ms': { unit: 'ms', what: 'the same pods by a bare script on this machine in this run' },
+    cpuMsPerJob: {
+      unit: 'ms',
+      what: 'CPU of worker and Temporal, beyond what they take when idle',
+    },
+    'floor.goneP95Ms': {
+      unit: 'ms',
+      what: 'the same pods by a bare script on this machine in this run',
+    },
     'floor.replacementP95Ms': { unit: 'ms', what: 'as replacementP95Ms' },
-    goneTimes: { unit: '×', what: 'goneP95Ms of the floor', budget: { kind: 'max', limit: 1.5, note: 'or 100 ms' } },
-    replacementTimes: { unit: '×', what: 'replacementP95Ms of the floor', budget: { kind: 'max', limit: 1.5 } },
+    goneTimes: {
+      unit: '×',
+      what: 'goneP95Ms of the floor',
+      budget: { kind: 'max', limit: 1.5, note: 'or 100 ms' },
+    },
+    replacementTimes: {
+      unit: '×',
+      what: 'replacementP95Ms of the floor',
+      budget: { kind: 'max', limit: 1.5 },
+    },
   },
 
   async run(world, runners): Promise<Measured> {
@@ -46,7 +61,14 @@ export const steady: WorldBenchmark = {
         await job();
       }
     };
-    const { gone, replaced, online, spent } = await churnSet(world, set, runners, JOBS, queue, JOB_MS);
+    const { gone, replaced, online, spent } = await churnSet(
+      world,
+      set,
+      runners,
+      JOBS,
+      queue,
+      JOB_MS,
+    );
     progress('the same by a bare script');
     const floor = await floorOfSteady(pods, runners, FLOOR_JOBS, EVERY_MS);
     const goneP95Ms = percentile(gone, 0.95);
@@ -62,7 +84,15 @@ export const steady: WorldBenchmark = {
         goneTimes: round(goneP95Ms / floor.goneP95Ms, 2),
         replacementTimes: round(replacementP95Ms / floor.replacementP95Ms, 2),
       },
-      details: { cores: coresOf(spent), idleCores: coresOf(idle), runners, jobs: JOBS, goneP50Ms: percentile(gone, 0.5), replacementP50Ms: percentile(replaced, 0.5), cpuTimes: cpuOfJobs(spent, idle, JOBS).times },
+      details: {
+        cores: coresOf(spent),
+        idleCores: coresOf(idle),
+        runners,
+        jobs: JOBS,
+        goneP50Ms: percentile(gone, 0.5),
+        replacementP50Ms: percentile(replaced, 0.5),
+        cpuTimes: cpuOfJobs(spent, idle, JOBS).times,
+      },
     };
   },
 };

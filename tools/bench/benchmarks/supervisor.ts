@@ -24,18 +24,49 @@ type Variant = keyof typeof VARIANTS;
 
 export const supervisor: LocalBenchmark = {
   name: 'supervisor',
-  summary: 'what the supervisor adds to a program, against tini alone and nothing; with --kubelet also what a pod pays for getting it injected (a fifth as many pods as runs)',
+  summary:
+    'what the supervisor adds to a program, against tini alone and nothing; with --kubelet also what a pod pays for getting it injected (a fifth as many pods as runs)',
   defaultRuns: 50,
   figures: {
     runs: { unit: 'runs', what: 'of each variant, in turn' },
     ...variantFigures(),
-    'injection.pods': { unit: 'pods', what: 'with the supervisor injected, and as many without it', optional: true },
-    'injection.folderMB': { unit: 'MB', what: 'size of the folder', budget: { kind: 'max', limit: 120 }, optional: true },
-    'injection.initP50Ms': { unit: 'ms', what: 'the init container that copies the folder, from its start to its end, median', optional: true },
-    'injection.initP95Ms': { unit: 'ms', what: '… p95', budget: { kind: 'max', limit: 600 }, optional: true },
-    'injection.noticedP50Ms': { unit: 'ms', what: "its end → the runner's container started, median: the kubelet looks at its containers once a second", optional: true },
-    'injection.programP50Ms': { unit: 'ms', what: "container started → the program's first output, supervised, median", optional: true },
-    'injection.podP50Ms': { unit: 'ms', what: "pod created → the program's first output, supervised, median", optional: true },
+    'injection.pods': {
+      unit: 'pods',
+      what: 'with the supervisor injected, and as many without it',
+      optional: true,
+    },
+    'injection.folderMB': {
+      unit: 'MB',
+      what: 'size of the folder',
+      budget: { kind: 'max', limit: 120 },
+      optional: true,
+    },
+    'injection.initP50Ms': {
+      unit: 'ms',
+      what: 'the init container that copies the folder, from its start to its end, median',
+      optional: true,
+    },
+    'injection.initP95Ms': {
+      unit: 'ms',
+      what: '… p95',
+      budget: { kind: 'max', limit: 600 },
+      optional: true,
+    },
+    'injection.noticedP50Ms': {
+      unit: 'ms',
+      what: "its end → the runner's container started, median: the kubelet looks at its containers once a second",
+      optional: true,
+    },
+    'injection.programP50Ms': {
+      unit: 'ms',
+      what: "container started → the program's first output, supervised, median",
+      optional: true,
+    },
+    'injection.podP50Ms': {
+      unit: 'ms',
+      what: "pod created → the program's first output, supervised, median",
+      optional: true,
+    },
     'injection.plainPodP50Ms': { unit: 'ms', what: '… without the supervisor', optional: true },
   },
 
@@ -50,9 +81,17 @@ export const supervisor: LocalBenchmark = {
       const measured = figuresOfAll(samples);
       const details = { program: await realpath('/bin/sh') };
       if (!kubelet) return { figures: { runs, ...measured }, details };
-      const injection = await measureInjection(Math.max(FEWEST_PODS, Math.round(runs / RUNS_PER_POD)), options);
+      const injection = await measureInjection(
+        Math.max(FEWEST_PODS, Math.round(runs / RUNS_PER_POD)),
+        options,
+      );
       return {
-        figures: { runs, ...measured, 'injection.folderMB': await megabytes(folder), ...injection.figures },
+        figures: {
+          runs,
+          ...measured,
+          'injection.folderMB': await megabytes(folder),
+          ...injection.figures,
+        },
         details: { ...details, ...injection.details },
       };
     } finally {
@@ -62,17 +101,35 @@ export const supervisor: LocalBenchmark = {
 };
 
 /** All variants in each round, each time another one first: whatever else the machine does hits all of them alike. */
-async function sampleInTurn(folder: string, runs: number, progress: (line: string) => void): Promise<Map<Variant, Sample[]>> {
+async function sampleInTurn(
+  folder: string,
+  runs: number,
+  progress: (line: string) => void,
+): Promise<Map<Variant, Sample[]>> {
   const tini = [join(folder, 'tini'), '-s', '--'];
   const bundle = join(folder, 'supervisor.mjs');
   const inits: [Variant, readonly string[]][] = [
     ['direct', []],
     ['tini', tini],
     ['supervisor', [...tini, process.execPath, bundle, '--']],
-    ['injected', [...tini, join(folder, 'ld.so'), '--library-path', join(folder, 'lib'), join(folder, 'node'), bundle, '--']],
+    [
+      'injected',
+      [
+        ...tini,
+        join(folder, 'ld.so'),
+        '--library-path',
+        join(folder, 'lib'),
+        join(folder, 'node'),
+        bundle,
+        '--',
+      ],
+    ],
   ];
   // As in a pod: it answers probes, and leaves a termination message.
-  const env = { HOLDFAST_PROBE_PORT: '0', HOLDFAST_TERMINATION_LOG: join(folder, 'termination-log') };
+  const env = {
+    HOLDFAST_PROBE_PORT: '0',
+    HOLDFAST_TERMINATION_LOG: join(folder, 'termination-log'),
+  };
   const samples = new Map<Variant, Sample[]>(inits.map(([variant]) => [variant, []]));
   progress(`${runs} runs of each of ${inits.map(([variant]) => variant).join(', ')}`);
   for (const [, init] of inits) await sample(init, env); // reads the files from the disk
@@ -88,10 +145,19 @@ async function sampleInTurn(folder: string, runs: number, progress: (line: strin
 function variantFigures(): Record<string, FigureInfo> {
   const figures: Record<string, FigureInfo> = {};
   for (const [variant, what] of Object.entries(VARIANTS)) {
-    figures[`variants.${variant}.startP50Ms`] = { unit: 'ms', what: `${what}: started → the program's first output, median` };
+    figures[`variants.${variant}.startP50Ms`] = {
+      unit: 'ms',
+      what: `${what}: started → the program's first output, median`,
+    };
     figures[`variants.${variant}.startP95Ms`] = { unit: 'ms', what: '… p95' };
-    figures[`variants.${variant}.rssMiB`] = { unit: 'MiB', what: `${what}: resident, without the program, median` };
-    figures[`variants.${variant}.exitP50Ms`] = { unit: 'ms', what: `${what}: SIGTERM → all gone, with a program that ends at once, median` };
+    figures[`variants.${variant}.rssMiB`] = {
+      unit: 'MiB',
+      what: `${what}: resident, without the program, median`,
+    };
+    figures[`variants.${variant}.exitP50Ms`] = {
+      unit: 'ms',
+      what: `${what}: SIGTERM → all gone, with a program that ends at once, median`,
+    };
     figures[`variants.${variant}.exitP95Ms`] = { unit: 'ms', what: '… p95' };
   }
   return figures;
@@ -100,7 +166,14 @@ function variantFigures(): Record<string, FigureInfo> {
 function figuresOfAll(samples: ReadonlyMap<Variant, readonly Sample[]>): Figures {
   const figures: Record<string, number> = {};
   for (const [variant, all] of samples) {
-    const of = (key: keyof Sample, share: number): number => round(percentile(all.map((each) => each[key]), share), 1);
+    const of = (key: keyof Sample, share: number): number =>
+      round(
+        percentile(
+          all.map((each) => each[key]),
+          share,
+        ),
+        1,
+      );
     figures[`variants.${variant}.startP50Ms`] = of('startMs', 0.5);
     figures[`variants.${variant}.startP95Ms`] = of('startMs', 0.95);
     figures[`variants.${variant}.rssMiB`] = of('rssMiB', 0.5);

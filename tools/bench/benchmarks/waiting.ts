@@ -17,12 +17,21 @@ const GIVE_UP_MS = 120_000;
 
 export const waiting: WorldBenchmark = {
   name: 'waiting',
-  summary: 'what N runners that wait for a job cost the worker (the budget is for 10,000; HOLDFAST_BENCH_WINDOW=600 watches for 600 s, and so sees every wait look live again once; so does HOLDFAST_BENCH_RESYNC=1m in one minute)',
+  summary:
+    'what N runners that wait for a job cost the worker (the budget is for 10,000; HOLDFAST_BENCH_WINDOW=600 watches for 600 s, and so sees every wait look live again once; so does HOLDFAST_BENCH_RESYNC=1m in one minute)',
   defaultRunners: 1_000,
   figures: {
     runners: { unit: 'runners', what: 'waiting' },
-    workerRssMiB: { unit: 'MiB', what: 'resident memory of the worker, the highest in a minute', budget: { kind: 'max', limit: 1_024, note: 'with 10,000 runners' } },
-    workerCpuPercent: { unit: '% of a core', what: 'CPU time of the worker, mean', budget: { kind: 'max', limit: 5, note: 'with 10,000 runners' } },
+    workerRssMiB: {
+      unit: 'MiB',
+      what: 'resident memory of the worker, the highest in a minute',
+      budget: { kind: 'max', limit: 1_024, note: 'with 10,000 runners' },
+    },
+    workerCpuPercent: {
+      unit: '% of a core',
+      what: 'CPU time of the worker, mean',
+      budget: { kind: 'max', limit: 5, note: 'with 10,000 runners' },
+    },
   },
 
   async run(world, runners): Promise<Measured> {
@@ -60,17 +69,26 @@ export const waiting: WorldBenchmark = {
 
 /** The measured state is the waiting; thousands at once would overload the machine on the way there. */
 async function startInWaves(world: World, runners: number, options: StartOptions): Promise<void> {
-  for (let started = 0; started < runners; ) {
-    const wave = Array.from({ length: Math.min(WAVE, runners - started) }, (_, index) => started + index + 1);
+  for (let started = 0; started < runners;) {
+    const wave = Array.from(
+      { length: Math.min(WAVE, runners - started) },
+      (_, index) => started + index + 1,
+    );
     await Promise.all(wave.map(async (number) => await startRunner(world, number, options)));
     started += wave.length;
     if (started % PROGRESS_EVERY === 0) world.progress(`${started} of ${runners} runners`);
-    await world.agent.until(`${started} of ${runners} runners are online`, () => world.agent.count('online') >= started, GIVE_UP_MS);
+    await world.agent.until(
+      `${started} of ${runners} runners are online`,
+      () => world.agent.count('online') >= started,
+      GIVE_UP_MS,
+    );
   }
 }
 
 /** Activities of the main queue that ended in the window are waits that looked live again; nothing else happens. */
-async function readRequests(worker: WorkerProcess): Promise<{ resyncs: number; kubernetes: number }> {
+async function readRequests(
+  worker: WorkerProcess,
+): Promise<{ resyncs: number; kubernetes: number }> {
   const samples = await worker.metrics();
   return {
     resyncs: sum(samples, 'temporal_activity_task_received_total', { activity_type: 'awaitPod' }),
@@ -78,7 +96,10 @@ async function readRequests(worker: WorkerProcess): Promise<{ resyncs: number; k
   };
 }
 
-async function watch(worker: WorkerProcess, forMs: number): Promise<{ rssMiB: number; cpuPercent: number }> {
+async function watch(
+  worker: WorkerProcess,
+  forMs: number,
+): Promise<{ rssMiB: number; cpuPercent: number }> {
   const startedAt = performance.now();
   const cpuBefore = await worker.cpuSeconds();
   let rssMiB = 0;

@@ -4,7 +4,12 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Client, Connection } from '@temporalio/client';
-import { RUNNER_SET_WORKFLOW, SET_COVER_MEMO, setWorkflowId, type SetCover } from '../../../core/contract/index.ts';
+import {
+  RUNNER_SET_WORKFLOW,
+  SET_COVER_MEMO,
+  setWorkflowId,
+  type SetCover,
+} from '../../../core/contract/index.ts';
 import { down, kill, start, up, type LabState } from '../../lab/lab.ts';
 import type { Figures, LocalBenchmark, LocalOptions, Measured } from '../benchmark.ts';
 import { CpuAccount } from '../cpuAccount.ts';
@@ -27,16 +32,42 @@ export const webhook: LocalBenchmark = {
   summary: `\`holdfast webhook\` on Temporal alone: ${STRANGERS} strangers who send 1 MiB slowly, then ${FLOOD_PER_SECOND} signed deliveries a second, with Temporal killed for a sixth of the time`,
   defaultRuns: 60,
   figures: {
-    'attack.deliveries': { unit: 'deliveries', what: `signed, ${ATTACK.perSecond} a second, while ${STRANGERS} strangers send bodies of 1 MiB at 10 KiB a second each` },
-    'attack.refused': { unit: 'deliveries', what: 'of them not accepted', budget: { kind: 'max', limit: 0 } },
+    'attack.deliveries': {
+      unit: 'deliveries',
+      what: `signed, ${ATTACK.perSecond} a second, while ${STRANGERS} strangers send bodies of 1 MiB at 10 KiB a second each`,
+    },
+    'attack.refused': {
+      unit: 'deliveries',
+      what: 'of them not accepted',
+      budget: { kind: 'max', limit: 0 },
+    },
     'attack.p50Ms': { unit: 'ms', what: 'sent → answered, median' },
     'attack.p95Ms': { unit: 'ms', what: '… p95', budget: { kind: 'max', limit: 1_000 } },
-    'attack.rssMiB': { unit: 'MiB', what: 'resident memory of the process, the most', budget: { kind: 'max', limit: 300 } },
-    'flood.offeredPerSecond': { unit: '/s', what: 'signed deliveries sent: queued, started and ended of job after job' },
-    'flood.acceptedPerSecond': { unit: '/s', what: 'answered 202, over the whole time', budget: { kind: 'min', limit: 500 } },
+    'attack.rssMiB': {
+      unit: 'MiB',
+      what: 'resident memory of the process, the most',
+      budget: { kind: 'max', limit: 300 },
+    },
+    'flood.offeredPerSecond': {
+      unit: '/s',
+      what: 'signed deliveries sent: queued, started and ended of job after job',
+    },
+    'flood.acceptedPerSecond': {
+      unit: '/s',
+      what: 'answered 202, over the whole time',
+      budget: { kind: 'min', limit: 500 },
+    },
     'flood.comeAgain': { unit: 'deliveries', what: 'answered 503' },
-    'flood.otherwise': { unit: 'deliveries', what: 'answered otherwise, or not at all', budget: { kind: 'max', limit: 0 } },
-    'flood.lost': { unit: 'deliveries', what: 'accepted, and not in the history of their set', budget: { kind: 'max', limit: 0 } },
+    'flood.otherwise': {
+      unit: 'deliveries',
+      what: 'answered otherwise, or not at all',
+      budget: { kind: 'max', limit: 0 },
+    },
+    'flood.lost': {
+      unit: 'deliveries',
+      what: 'accepted, and not in the history of their set',
+      budget: { kind: 'max', limit: 0 },
+    },
     'flood.p95Ms': { unit: 'ms', what: 'sent → accepted, p95' },
     'flood.rssMiB': { unit: 'MiB', what: 'resident memory of the process, the most' },
   },
@@ -52,19 +83,40 @@ export const webhook: LocalBenchmark = {
   },
 };
 
-async function measure({ stateDir, temporal }: LabState, { runs: seconds, progress }: LocalOptions): Promise<Measured> {
+async function measure(
+  { stateDir, temporal }: LabState,
+  { runs: seconds, progress }: LocalOptions,
+): Promise<Measured> {
   if (temporal === undefined) throw new Error('the lab came up without Temporal');
   const taskQueue = `bench-${randomUUID().slice(0, 8)}`;
   const logs = join(stateDir, 'logs');
   await mkdir(logs, { recursive: true });
   const connection = await Connection.connect({ address: temporal.address });
   const client = new Client({ connection, namespace: temporal.namespace });
-  const env = { TEMPORAL_ADDRESS: temporal.address, TEMPORAL_NAMESPACE: temporal.namespace, HOLDFAST_TASK_QUEUE: taskQueue, HOLDFAST_WEBHOOK_SECRET: WEBHOOK_SECRET, HOLDFAST_HTTP_ADDRESS: '127.0.0.1:0', HOLDFAST_WEBHOOK_ADDRESS: '127.0.0.1:0' };
-  const receiver = new WorkerProcess({ env, logFile: join(logs, 'webhook.log'), main: CLI, args: ['webhook'] });
+  const env = {
+    TEMPORAL_ADDRESS: temporal.address,
+    TEMPORAL_NAMESPACE: temporal.namespace,
+    HOLDFAST_TASK_QUEUE: taskQueue,
+    HOLDFAST_WEBHOOK_SECRET: WEBHOOK_SECRET,
+    HOLDFAST_HTTP_ADDRESS: '127.0.0.1:0',
+    HOLDFAST_WEBHOOK_ADDRESS: '127.0.0.1:0',
+  };
+  const receiver = new WorkerProcess({
+    env,
+    logFile: join(logs, 'webhook.log'),
+    main: CLI,
+    args: ['webhook'],
+  });
   try {
     await receiver.ready();
     const url = await receiver.webhook();
-    const account = async (): Promise<CpuAccount> => await CpuAccount.open(new Map([['webhook', receiver.pid], ['benchmark', process.pid]]));
+    const account = async (): Promise<CpuAccount> =>
+      await CpuAccount.open(
+        new Map([
+          ['webhook', receiver.pid],
+          ['benchmark', process.pid],
+        ]),
+      );
     await startListedSet(client, taskQueue);
     await offer({ url, set: taskQueue, firstJob: 1, perSecond: 50, seconds: 5 }); // its code is compiled
 
@@ -74,7 +126,10 @@ async function measure({ stateDir, temporal }: LabState, { runs: seconds, progre
     let attack: Watched;
     try {
       while (strangers.now.begun < STRANGERS) await delay(100);
-      attack = await watched(receiver, offer({ url, set: taskQueue, firstJob: 1_000_000, ...ATTACK }));
+      attack = await watched(
+        receiver,
+        offer({ url, set: taskQueue, firstJob: 1_000_000, ...ATTACK }),
+      );
     } finally {
       await strangers.stop();
     }
@@ -82,15 +137,34 @@ async function measure({ stateDir, temporal }: LabState, { runs: seconds, progre
 
     progress(`${FLOOD_PER_SECOND} deliveries a second for ${seconds} s`);
     const floodCpu = await account();
-    const offered = watched(receiver, offer({ url, set: taskQueue, firstJob: 2_000_000, perSecond: FLOOD_PER_SECOND, seconds }));
-    const outage = downFor(stateDir, (seconds * 1_000 * 2) / SIXTHS, (seconds * 1_000) / SIXTHS, progress);
+    const offered = watched(
+      receiver,
+      offer({ url, set: taskQueue, firstJob: 2_000_000, perSecond: FLOOD_PER_SECOND, seconds }),
+    );
+    const outage = downFor(
+      stateDir,
+      (seconds * 1_000 * 2) / SIXTHS,
+      (seconds * 1_000) / SIXTHS,
+      progress,
+    );
     const [flood, downMs] = await Promise.all([offered, outage]);
     const cores = await floodCpu.close();
     progress('reading what the set was told');
     const told = await jobsTold(client, setWorkflowId(taskQueue));
     const lost = flood.accepted.filter((key) => !told.has(key)).length;
     await client.workflow.getHandle(setWorkflowId(taskQueue)).terminate('the benchmark is over');
-    return { figures: figures(attack, flood, lost, seconds), details: { attack: attackDetails, flood: { cores, downMs, statuses: flood.statuses, longestMs: round(percentile(flood.acceptedMs, 1)) } } };
+    return {
+      figures: figures(attack, flood, lost, seconds),
+      details: {
+        attack: attackDetails,
+        flood: {
+          cores,
+          downMs,
+          statuses: flood.statuses,
+          longestMs: round(percentile(flood.acceptedMs, 1)),
+        },
+      },
+    };
   } finally {
     await receiver.stop();
     await connection.close();
@@ -133,7 +207,12 @@ async function watched(receiver: WorkerProcess, offering: Promise<Offered>): Pro
 }
 
 /** @returns how long Temporal was down until it answered again, in ms */
-async function downFor(stateDir: string, afterMs: number, ms: number, progress: (line: string) => void): Promise<number> {
+async function downFor(
+  stateDir: string,
+  afterMs: number,
+  ms: number,
+  progress: (line: string) => void,
+): Promise<number> {
   await delay(afterMs);
   const downAt = performance.now();
   await kill(stateDir, 'temporal');
@@ -149,6 +228,12 @@ async function downFor(stateDir: string, afterMs: number, ms: number, progress: 
 async function startListedSet(client: Client, taskQueue: string): Promise<void> {
   const cover: SetCover = { labels: [taskQueue], scope: 'acme', scopeKind: 'organization' };
   const workflowId = setWorkflowId(taskQueue);
-  await client.workflow.start(RUNNER_SET_WORKFLOW, { taskQueue, workflowId, args: [], memo: { [SET_COVER_MEMO]: cover } });
-  while ((await client.workflow.count(`WorkflowId = '${workflowId}'`)).count === 0) await delay(100);
+  await client.workflow.start(RUNNER_SET_WORKFLOW, {
+    taskQueue,
+    workflowId,
+    args: [],
+    memo: { [SET_COVER_MEMO]: cover },
+  });
+  while ((await client.workflow.count(`WorkflowId = '${workflowId}'`)).count === 0)
+    await delay(100);
 }

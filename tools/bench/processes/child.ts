@@ -16,7 +16,11 @@ export function track<T extends ChildProcess>(child: T): T {
 }
 
 /** Sends the signal and waits for the end; SIGKILL after `patienceMs`. One that has ended already is fine. */
-export async function end(child: ChildProcess, signal: NodeJS.Signals, patienceMs = 10_000): Promise<void> {
+export async function end(
+  child: ChildProcess,
+  signal: NodeJS.Signals,
+  patienceMs = 10_000,
+): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const ended = once(child, 'exit');
   child.kill(signal);
@@ -27,5 +31,10 @@ export async function end(child: ChildProcess, signal: NodeJS.Signals, patienceM
 
 /** The environment for a child: ours without what would change it behind the benchmark's back. */
 export function cleanEnvironment(keep: RegExp): Record<string, string | undefined> {
-  return Object.fromEntries(Object.entries(process.env).filter(([name]) => keep.test(name) || !/^(HOLDFAST|TEMPORAL)_|^(NODE_OPTIONS|KUBECONFIG)$/.test(name)));
+  return Object.fromEntries(
+    Object.entries(process.env).filter(
+      ([name]) =>
+        keep.test(name) || !/^(HOLDFAST|TEMPORAL)_|^(NODE_OPTIONS|KUBECONFIG)$/.test(name),
+    ),
+  );
 }

@@ -21,17 +21,33 @@ const NAMESPACE = ['unshare', '--pid', '--fork', '--mount-proc', '--kill-child']
 const SETTLING_MS = 200;
 
 /** @param init what the program is started by, its own `--` included; empty: nothing. @throws Error where there are no namespaces */
-export async function sample(init: readonly string[], env: Readonly<Record<string, string>>): Promise<Sample> {
-  if (process.platform !== 'linux' || process.getuid?.() !== 0) throw new Error('a PID namespace of its own takes Linux and root');
+export async function sample(
+  init: readonly string[],
+  env: Readonly<Record<string, string>>,
+): Promise<Sample> {
+  if (process.platform !== 'linux' || process.getuid?.() !== 0)
+    throw new Error('a PID namespace of its own takes Linux and root');
   const [file = '', ...args] = [...NAMESPACE, ...init, ...PROGRAM];
   const startedAt = performance.now();
   // Its input stays open: the program waits for it.
-  const outer = track(spawn(file, args, { env: { ...cleanEnvironment(/^PATH$/), ...env }, stdio: ['pipe', 'pipe', 'pipe'] }));
+  const outer = track(
+    spawn(file, args, {
+      env: { ...cleanEnvironment(/^PATH$/), ...env },
+      stdio: ['pipe', 'pipe', 'pipe'],
+    }),
+  );
   let errors = '';
   outer.stderr.on('data', (text: Buffer) => (errors += text.toString()));
   const exited = once(outer, 'exit');
   try {
-    await Promise.race([once(outer.stdout, 'data'), exited.then(([status]) => Promise.reject(new Error(`${init[0] ?? PROGRAM[0]} ended with status ${status}: ${errors}`)))]);
+    await Promise.race([
+      once(outer.stdout, 'data'),
+      exited.then(([status]) =>
+        Promise.reject(
+          new Error(`${init[0] ?? PROGRAM[0]} ended with status ${status}: ${errors}`),
+        ),
+      ),
+    ]);
     const startMs = performance.now() - startedAt;
     await delay(SETTLING_MS);
     const [first] = childrenOf(outer.pid);
@@ -47,7 +63,10 @@ export async function sample(init: readonly string[], env: Readonly<Record<strin
 }
 
 function childrenOf(pid: number | undefined): number[] {
-  return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter((word) => word !== '').map(Number);
+  return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
+    .split(' ')
+    .filter((word) => word !== '')
+    .map(Number);
 }
 
 /** Of a process and all below it, without the program (which has nothing below it). */

@@ -7,7 +7,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { V1Secret } from '@kubernetes/client-node';
 import pRetry from 'p-retry';
-import { ApiError, ApiServer, type ApiCall } from '../../../activities/compute/kubernetes/apiServer.ts';
+import {
+  ApiError,
+  ApiServer,
+  type ApiCall,
+} from '../../../activities/compute/kubernetes/apiServer.ts';
 import { loadKubeConfig } from '../../../activities/compute/kubernetes/kubeConfig.ts';
 import { PodCache } from '../../../activities/compute/kubernetes/podCache.ts';
 import { Fleet } from '../../simulator/fleet.ts';
@@ -26,7 +30,8 @@ const CONTAINER = { name: RUNNER_CONTAINER, image: 'runner', imageID: '', restar
 /** A kubelet that the API server does not answer tries until it does. */
 const RETRY_MS = 200;
 /** What the supervisor writes at the end: docs/supervisor.md. */
-const record = (exitCode: number, hadJob: boolean): string => `{"exitCode":${exitCode},"signal":null,"reason":null,"startedAt":null,"endedAt":"2026-01-01T00:00:00.000Z","job":"${hadJob ? 'done' : 'none'}"}`;
+const record = (exitCode: number, hadJob: boolean): string =>
+  `{"exitCode":${exitCode},"signal":null,"reason":null,"startedAt":null,"endedAt":"2026-01-01T00:00:00.000Z","job":"${hadJob ? 'done' : 'none'}"}`;
 
 interface PlayedPod {
   view: PodView;
@@ -94,15 +99,28 @@ class KwokAgent {
     if (view.startedAt === undefined || previous?.startedAt !== undefined || view.ended) return;
     this.#step('running', view, at);
     // What a worker deletes meanwhile plays no part any more; that its pod is deleted, too, may be told later.
-    this.#play(view).catch((error: unknown) => (this.#pods.has(view.name) && !isNotFound(error) ? fail(`the runner in ${view.name}: ${String(error)}`) : undefined));
+    this.#play(view).catch((error: unknown) =>
+      this.#pods.has(view.name) && !isNotFound(error)
+        ? fail(`the runner in ${view.name}: ${String(error)}`)
+        : undefined,
+    );
   }
 
   async #play(view: PodView): Promise<void> {
     await delay(this.#options.startupMs);
     const pod = this.#pods.get(view.name);
     if (pod === undefined) return;
-    const secret = await this.#call<V1Secret>(view, { verb: 'get', resource: 'secrets', path: `/api/v1/namespaces/${this.#options.namespace}/secrets/${view.name}` });
-    const env = Object.fromEntries(Object.entries(secret.data ?? {}).map(([key, value]) => [key, Buffer.from(value, 'base64').toString()]));
+    const secret = await this.#call<V1Secret>(view, {
+      verb: 'get',
+      resource: 'secrets',
+      path: `/api/v1/namespaces/${this.#options.namespace}/secrets/${view.name}`,
+    });
+    const env = Object.fromEntries(
+      Object.entries(secret.data ?? {}).map(([key, value]) => [
+        key,
+        Buffer.from(value, 'base64').toString(),
+      ]),
+    );
     const runner = this.#fleet.start(env, {
       onOnline: () => {
         this.#step('online', view);
@@ -120,9 +138,11 @@ class KwokAgent {
     });
     pod.runner = runner;
     const end = await runner.ended;
-    if (end === 'refused') console.error(`KWOK agent: the CI server refused the runner in ${view.name}`);
+    if (end === 'refused')
+      console.error(`KWOK agent: the CI server refused the runner in ${view.name}`);
     // By `stop` or `kill` it is the pod that ends the runner, not the runner that ends the pod.
-    if (end !== 'stopped' && this.#pods.has(view.name)) await this.#exit(view, end === 'refused' ? 1 : 0);
+    if (end !== 'stopped' && this.#pods.has(view.name))
+      await this.#exit(view, end === 'refused' ? 1 : 0);
   }
 
   /** As the kubelet reports what a probe tells, which it asks once a second; only of a pod that has probes. */
@@ -136,12 +156,24 @@ class KwokAgent {
     // One after another: what is told late is not told after what came later.
     const report = async (): Promise<void> => {
       for (;;) {
-        await delay(Math.max(Math.random() * PROBE_PERIOD_MS, (pod.toldAtMs ?? 0) + PROBE_PERIOD_MS - Date.now()));
+        await delay(
+          Math.max(
+            Math.random() * PROBE_PERIOD_MS,
+            (pod.toldAtMs ?? 0) + PROBE_PERIOD_MS - Date.now(),
+          ),
+        );
         const { ready: now = ready } = pod;
         // Over before it was seen, as short jobs are.
         if (isOver() || pod.told === now) break;
         pod.toldAtMs = Date.now();
-        const containerStatuses = [{ ...CONTAINER, ready: now, started: true, state: { running: { startedAt: new Date(view.startedAt ?? Date.now()) } } }];
+        const containerStatuses = [
+          {
+            ...CONTAINER,
+            ready: now,
+            started: true,
+            state: { running: { startedAt: new Date(view.startedAt ?? Date.now()) } },
+          },
+        ];
         await this.#patch(view, { status: { containerStatuses, conditions: conditions(now) } });
         pod.told = now;
         if (pod.ready === now) break;
@@ -149,17 +181,32 @@ class KwokAgent {
       pod.reporting = false;
     };
     // Its container may have ended meanwhile, which the API server does not take back.
-    report().catch((error: unknown) => (isOver() || isNotFound(error) ? undefined : fail(`the probes of ${view.name}: ${String(error)}`)));
+    report().catch((error: unknown) =>
+      isOver() || isNotFound(error)
+        ? undefined
+        : fail(`the probes of ${view.name}: ${String(error)}`),
+    );
   }
 
   async #patch(view: PodView, body: object): Promise<void> {
-    await this.#call(view, { verb: 'patch', resource: 'pods', path: `/api/v1/namespaces/${this.#options.namespace}/pods/${view.name}/status`, body });
+    await this.#call(view, {
+      verb: 'patch',
+      resource: 'pods',
+      path: `/api/v1/namespaces/${this.#options.namespace}/pods/${view.name}/status`,
+      body,
+    });
   }
 
   /** Tried until the API server itself says yes or no, or the pod is gone. */
   async #call<T>({ name }: PodView, call: ApiCall): Promise<T> {
-    const isDecided = (error: Error): boolean => error instanceof ApiError && error.code < 500 && error.code !== 429;
-    return await pRetry(async () => await this.#api.call<T>(call), { retries: Infinity, minTimeout: RETRY_MS, factor: 1, shouldRetry: ({ error }) => this.#pods.has(name) && !isDecided(error) });
+    const isDecided = (error: Error): boolean =>
+      error instanceof ApiError && error.code < 500 && error.code !== 429;
+    return await pRetry(async () => await this.#api.call<T>(call), {
+      retries: Infinity,
+      minTimeout: RETRY_MS,
+      factor: 1,
+      shouldRetry: ({ error }) => this.#pods.has(name) && !isDecided(error),
+    });
   }
 
   /** As the kubelet reports a container that has exited. */
@@ -168,10 +215,22 @@ class KwokAgent {
     if (pod === undefined || pod.ended) return;
     pod.ended = true;
     const finishedAt = new Date(Math.floor(Date.now() / 1000) * 1000);
-    const message = view.online === undefined ? {} : { message: record(exitCode, pod.hadJob === true) };
+    const message =
+      view.online === undefined ? {} : { message: record(exitCode, pod.hadJob === true) };
     const [phase, reason] = exitCode === 0 ? ['Succeeded', 'Completed'] : ['Failed', 'Error'];
-    const terminated = { exitCode, reason, startedAt: new Date(view.startedAt ?? finishedAt), finishedAt, ...message };
-    await this.#patch(view, { status: { phase, containerStatuses: [{ ...CONTAINER, ready: false, started: false, state: { terminated } }] } });
+    const terminated = {
+      exitCode,
+      reason,
+      startedAt: new Date(view.startedAt ?? finishedAt),
+      finishedAt,
+      ...message,
+    };
+    await this.#patch(view, {
+      status: {
+        phase,
+        containerStatuses: [{ ...CONTAINER, ready: false, started: false, state: { terminated } }],
+      },
+    });
     this.#step('exited', view);
   }
 
@@ -184,7 +243,12 @@ class KwokAgent {
 function conditions(ready: boolean): object[] {
   const lastTransitionTime = new Date(Math.floor(Date.now() / 1_000) * 1_000);
   const status = ready ? 'True' : 'False';
-  return [{ type: 'PodScheduled', status: 'True' }, { type: 'Initialized', status: 'True' }, { type: 'ContainersReady', status, lastTransitionTime }, { type: 'Ready', status, lastTransitionTime }];
+  return [
+    { type: 'PodScheduled', status: 'True' },
+    { type: 'Initialized', status: 'True' },
+    { type: 'ContainersReady', status, lastTransitionTime },
+    { type: 'Ready', status, lastTransitionTime },
+  ];
 }
 
 function tell(message: AgentMessage): void {

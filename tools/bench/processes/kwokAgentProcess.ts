@@ -32,8 +32,16 @@ export class KwokAgentProcess {
     });
   }
 
-  static async start(options: KwokAgentOptions, progress: (line: string) => void): Promise<KwokAgentProcess> {
-    const child = track(fork(MAIN, [JSON.stringify(options)], { env: cleanEnvironment(/^$/), stdio: ['ignore', 'inherit', 'inherit', 'ipc'] }));
+  static async start(
+    options: KwokAgentOptions,
+    progress: (line: string) => void,
+  ): Promise<KwokAgentProcess> {
+    const child = track(
+      fork(MAIN, [JSON.stringify(options)], {
+        env: cleanEnvironment(/^$/),
+        stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      }),
+    );
     const agent = new KwokAgentProcess(child, progress);
     await agent.until('the KWOK agent is ready', () => agent.#ready, 30_000);
     return agent;
@@ -84,7 +92,10 @@ export class KwokAgentProcess {
     let toldAt = Date.now();
     while (!holds()) {
       this.check();
-      if (Date.now() > deadline) throw new Error(`waited ${Math.round(timeoutMs / 1000)} s in vain until ${what}: ${this.#tally()}`);
+      if (Date.now() > deadline)
+        throw new Error(
+          `waited ${Math.round(timeoutMs / 1000)} s in vain until ${what}: ${this.#tally()}`,
+        );
       if (Date.now() - toldAt > TELL_EVERY_MS) {
         this.#progress(`until ${what}: ${this.#tally()}`);
         toldAt = Date.now();
@@ -103,12 +114,15 @@ export class KwokAgentProcess {
 
   /** How many runners have taken each step. */
   #tally(): string {
-    return [...this.#counts].map(([step, count]) => `${step} ${count}`).join(', ') || 'no pod was seen';
+    return (
+      [...this.#counts].map(([step, count]) => `${step} ${count}`).join(', ') || 'no pod was seen'
+    );
   }
 
   #hear(message: AgentMessage): void {
     if (message.type === 'ready') this.#ready = true;
-    else if (message.type === 'failed') this.#failure ??= new Error(`the KWOK agent failed: ${message.message}`);
+    else if (message.type === 'failed')
+      this.#failure ??= new Error(`the KWOK agent failed: ${message.message}`);
     else if (message.type === 'allEnded') this.#allEnded = message.count;
     else {
       const steps = this.#steps.get(message.workflowId) ?? {};

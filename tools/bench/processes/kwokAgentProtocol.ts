@@ -18,7 +18,8 @@ export interface PodStep {
    * `created`, `running`, `gone`: the pod's watch said so. `online`: the runner has a session at the CI server. `jobStarted`,
    * `jobFinished`: the CI server has accepted the job's start and end. `exited`: the status patch that ends the container is accepted.
    */
-  readonly step: 'created' | 'running' | 'online' | 'jobStarted' | 'jobFinished' | 'exited' | 'gone';
+  readonly step:
+    'created' | 'running' | 'online' | 'jobStarted' | 'jobFinished' | 'exited' | 'gone';
   readonly workflowId: string;
   readonly pod: string;
   readonly at: number;

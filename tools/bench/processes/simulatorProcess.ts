@@ -24,13 +24,20 @@ export class SimulatorProcess {
 
   static async start(configFile: string, logFile: string): Promise<SimulatorProcess> {
     await writeFile(configFile, JSON.stringify(OPTIONS));
-    const child = track(spawn(process.execPath, [MAIN, '--config', configFile], { env: cleanEnvironment(/^$/), stdio: ['ignore', 'pipe', 'pipe'] }));
+    const child = track(
+      spawn(process.execPath, [MAIN, '--config', configFile], {
+        env: cleanEnvironment(/^$/),
+        stdio: ['ignore', 'pipe', 'pipe'],
+      }),
+    );
     if (!child.stdout || !child.stderr) throw new Error('the simulator has no output');
     child.stderr.pipe(createWriteStream(logFile, { flags: 'a' }));
     const lines = createInterface({ input: child.stdout });
     const url = await new Promise<string>((resolve, reject) => {
       lines.once('line', (line) => resolve((JSON.parse(line) as { url: string }).url));
-      child.once('exit', (code, signal) => reject(new Error(`the simulator ended (${code ?? signal}); see ${logFile}`)));
+      child.once('exit', (code, signal) =>
+        reject(new Error(`the simulator ended (${code ?? signal}); see ${logFile}`)),
+      );
     });
     return new SimulatorProcess(child, url);
   }

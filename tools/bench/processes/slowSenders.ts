@@ -20,9 +20,17 @@ export class SlowSenders {
   now: SlowSendersNow = { open: 0, begun: 0, answers: {} };
 
   constructor(url: URL, connections: number) {
-    this.#child = track(spawn(process.execPath, [MAIN, url.href, String(connections)], { env: cleanEnvironment(/^$/), stdio: ['ignore', 'pipe', 'inherit'] }));
+    this.#child = track(
+      spawn(process.execPath, [MAIN, url.href, String(connections)], {
+        env: cleanEnvironment(/^$/),
+        stdio: ['ignore', 'pipe', 'inherit'],
+      }),
+    );
     if (!this.#child.stdout) throw new Error('the slow senders have no output');
-    createInterface({ input: this.#child.stdout }).on('line', (line) => (this.now = JSON.parse(line) as SlowSendersNow));
+    createInterface({ input: this.#child.stdout }).on(
+      'line',
+      (line) => (this.now = JSON.parse(line) as SlowSendersNow),
+    );
   }
 
   async stop(): Promise<void> {

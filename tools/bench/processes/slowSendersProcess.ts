@@ -44,10 +44,12 @@ function begin(): void {
     answers[status] = (answers[status] ?? 0) + 1;
     socket.destroy();
   });
-  socket.on('error', () => undefined).once('close', () => {
-    clearInterval(sending);
-    setTimeout(begin, COMES_AGAIN_MS);
-  });
+  socket
+    .on('error', () => undefined)
+    .once('close', () => {
+      clearInterval(sending);
+      setTimeout(begin, COMES_AGAIN_MS);
+    });
 }
 
 for (let number = 0; number < Number(connections); number++) begin();

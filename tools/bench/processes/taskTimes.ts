@@ -18,11 +18,16 @@ export interface TaskEvent {
 
 /** A line of `ctr events`; undefined: of no interest. Of `exec`'s processes in a container, too, which are not it. */
 export function parseTaskEvent(line: string): TaskEvent | undefined {
-  const [, day, time, kind, json] = /^(\S+) (\S+) \+0000 UTC \S+ \/tasks\/(start|exit) (\{.*\})$/.exec(line) ?? [];
+  const [, day, time, kind, json] =
+    /^(\S+) (\S+) \+0000 UTC \S+ \/tasks\/(start|exit) (\{.*\})$/.exec(line) ?? [];
   if (json === undefined || (kind !== 'start' && kind !== 'exit')) return undefined;
   const event = JSON.parse(json) as { container_id: string; id?: string; exited_at?: string };
   if (event.id !== undefined && event.id !== event.container_id) return undefined;
-  return { container: event.container_id, kind, at: Date.parse(event.exited_at ?? `${day}T${time}Z`) };
+  return {
+    container: event.container_id,
+    kind,
+    at: Date.parse(event.exited_at ?? `${day}T${time}Z`),
+  };
 }
 
 /** Listens to the events of a containerd from now on. */
@@ -33,18 +38,27 @@ export class TaskTimes {
 
   /** @param ctr containerd's client */
   constructor(ctr: string, socket: string) {
-    const events = track(spawn(ctr, ['--address', socket, '--namespace', 'k8s.io', 'events'], { stdio: ['ignore', 'pipe', 'inherit'] }));
+    const events = track(
+      spawn(ctr, ['--address', socket, '--namespace', 'k8s.io', 'events'], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      }),
+    );
     this.#events = events;
     createInterface({ input: events.stdout }).on('line', (line) => {
       const event = parseTaskEvent(line);
-      if (event !== undefined) (event.kind === 'start' ? this.#starts : this.#ends).set(event.container, event.at);
+      if (event !== undefined)
+        (event.kind === 'start' ? this.#starts : this.#ends).set(event.container, event.at);
     });
   }
 
   /** Waits until both are known. @param containerId as in a pod's status */
   async of(containerId: string, withinMs = 10_000): Promise<TaskTime> {
     const id = containerId.replace(/^containerd:\/\//, '');
-    for (const deadline = performance.now() + withinMs; performance.now() < deadline; await delay(20)) {
+    for (
+      const deadline = performance.now() + withinMs;
+      performance.now() < deadline;
+      await delay(20)
+    ) {
       const startedAt = this.#starts.get(id);
       const endedAt = this.#ends.get(id);
       if (startedAt !== undefined && endedAt !== undefined) return { startedAt, endedAt };

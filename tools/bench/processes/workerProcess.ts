@@ -35,10 +35,25 @@ export class WorkerProcess {
   /** Settles when it has ended, however that was. */
   readonly ended: Promise<unknown>;
 
-  constructor({ env, logFile, cpuProfileDir, nodeFlags = [], main = MAIN, args = [] }: WorkerProcessOptions) {
-    const flags = [...nodeFlags, ...(cpuProfileDir === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${cpuProfileDir}`])];
+  constructor({
+    env,
+    logFile,
+    cpuProfileDir,
+    nodeFlags = [],
+    main = MAIN,
+    args = [],
+  }: WorkerProcessOptions) {
+    const flags = [
+      ...nodeFlags,
+      ...(cpuProfileDir === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${cpuProfileDir}`]),
+    ];
     const inherited = cleanEnvironment(/^HOLDFAST_(MAX_|LOG_LEVEL)/);
-    this.#child = track(spawn(process.execPath, [...flags, main, ...args], { env: { ...inherited, ...env }, stdio: ['ignore', 'pipe', 'pipe'] }));
+    this.#child = track(
+      spawn(process.execPath, [...flags, main, ...args], {
+        env: { ...inherited, ...env },
+        stdio: ['ignore', 'pipe', 'pipe'],
+      }),
+    );
     this.ended = once(this.#child, 'exit');
     const log = createWriteStream(logFile, { flags: 'a' });
     const { stdout, stderr } = this.#child;
@@ -49,7 +64,9 @@ export class WorkerProcess {
         log.write(`${line}\n`);
         if (/"(worker|webhook) started"/.test(line)) resolve(JSON.parse(line) as { http: string });
       });
-      this.#child.once('exit', (code, signal) => reject(new Error(`the worker ended (${code ?? signal}); see ${logFile}`)));
+      this.#child.once('exit', (code, signal) =>
+        reject(new Error(`the worker ended (${code ?? signal}); see ${logFile}`)),
+      );
     });
     this.#started.catch(() => undefined); // reported by ready()
   }
@@ -70,7 +87,10 @@ export class WorkerProcess {
     for (;;) {
       const answer = await fetch(`${url}/readyz`).catch(() => undefined);
       if (answer?.status === 200) return this;
-      if (Date.now() > deadline) throw new Error(`the worker was not ready within ${READY_WITHIN_MS / 1000} s: ${answer === undefined ? 'no answer' : await answer.text()}`);
+      if (Date.now() > deadline)
+        throw new Error(
+          `the worker was not ready within ${READY_WITHIN_MS / 1000} s: ${answer === undefined ? 'no answer' : await answer.text()}`,
+        );
       await delay(50);
     }
   }

@@ -5,19 +5,29 @@ import type { Fault } from './fault.ts';
 
 /** Below the age that the runners reckon with (`intervals.listAge` in users.ts). */
 const LIST_AGE_MS = 4_000;
-const HTML = { status: 502, body: '<html><body>Unicorn!</body></html>', headers: { 'content-type': 'text/html' } } as const;
+const HTML = {
+  status: 502,
+  body: '<html><body>Unicorn!</body></html>',
+  headers: { 'content-type': 'text/html' },
+} as const;
 
 /** Switches the simulator's fault on, and off again. */
-const switched = (...faults: readonly SimulatorFault[]): Fault => ({ simulator }) => {
-  const on = faults.map((fault) => simulator.addFault(fault));
-  return { end: () => on.forEach(({ id }) => simulator.clearFaults(id)) };
-};
+const switched =
+  (...faults: readonly SimulatorFault[]): Fault =>
+  ({ simulator }) => {
+    const on = faults.map((fault) => simulator.addFault(fault));
+    return { end: () => on.forEach(({ id }) => simulator.clearFaults(id)) };
+  };
 
 export const ciServerFaults = {
   ci_stale_lists: switched({ kind: 'stale_list', ageMs: LIST_AGE_MS }),
   ci_busy_lies: switched({ kind: 'busy_lies' }, { kind: 'offline_lies', probability: 0.5 }),
   ci_removes_busy: switched({ kind: 'delete_accepts_busy' }),
-  ci_slow: (world, planned) => switched({ kind: 'latency', ms: 500 + Math.round(planned.pick * 7_500), probability: 0.5 })(world, planned),
+  ci_slow: (world, planned) =>
+    switched({ kind: 'latency', ms: 500 + Math.round(planned.pick * 7_500), probability: 0.5 })(
+      world,
+      planned,
+    ),
   ci_errors: switched({ kind: 'status', status: 503, probability: 0.7 }),
   ci_html: switched({ kind: 'status', ...HTML, probability: 0.7 }),
   ci_drops_requests: switched({ kind: 'drop', when: 'before', probability: 0.5 }),
@@ -44,7 +54,9 @@ export const ciServerFaults = {
   webhooks_doubled: switched({ kind: 'webhook_doubled' }),
   webhooks_late: switched({ kind: 'webhook_delayed', ms: 5_000 }),
   webhooks_shuffled: (world, planned) => {
-    const { end } = switched({ kind: 'webhook_shuffled', of: 5 })(world, planned) as { end: () => void };
+    const { end } = switched({ kind: 'webhook_shuffled', of: 5 })(world, planned) as {
+      end: () => void;
+    };
     return {
       end: () => {
         end();

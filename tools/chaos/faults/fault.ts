@@ -10,7 +10,10 @@ export interface Ongoing {
 }
 
 /** Lets it begin. @returns `undefined`: there is nobody whom it could hit now */
-export type Fault = (world: ChaosWorld, planned: PlannedFault) => Promise<Ongoing | undefined> | Ongoing | undefined;
+export type Fault = (
+  world: ChaosWorld,
+  planned: PlannedFault,
+) => Promise<Ongoing | undefined> | Ongoing | undefined;
 
 /** One of them, the same for the same pick. */
 export function chosen<T>(items: readonly T[], pick: number): T | undefined {

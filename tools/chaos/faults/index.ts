@@ -7,4 +7,10 @@ import { serverFaults } from './serverFaults.ts';
 import { workerFaults } from './workerFaults.ts';
 
 /** How each kind begins, and ends. */
-export const FAULTS: Readonly<Record<FaultKind, Fault>> = { ...workerFaults, ...serverFaults, ...podFaults, ...lifeFaults, ...ciServerFaults };
+export const FAULTS: Readonly<Record<FaultKind, Fault>> = {
+  ...workerFaults,
+  ...serverFaults,
+  ...podFaults,
+  ...lifeFaults,
+  ...ciServerFaults,
+};

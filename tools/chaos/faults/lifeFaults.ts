@@ -4,7 +4,8 @@ import { chosen, type Fault } from './fault.ts';
 export const lifeFaults = {
   life_terminated: async ({ client, name, observer }, { pick }) => {
     const lives: string[] = [];
-    for await (const { workflowId } of client.workflow.list({ query: runningRunners(name) })) lives.push(workflowId);
+    for await (const { workflowId } of client.workflow.list({ query: runningRunners(name) }))
+      lives.push(workflowId);
     const life = chosen(lives.toSorted(), pick);
     if (life === undefined) return undefined;
     observer.add({ kind: 'told', life, how: 'terminated' });

@@ -4,19 +4,23 @@ import { WORKER_USER } from '../apiServerProxy.ts';
 import type { ChaosWorld } from '../world.ts';
 import type { Fault } from './fault.ts';
 
-const takenDown = (names: readonly ComponentName[], signal: 'SIGKILL' | 'SIGTERM'): Fault => async ({ lab: { stateDir } }) => {
-  for (const name of names) await kill(stateDir, name, { signal });
-  return {
-    end: async () => {
-      for (const name of names) await start(stateDir, name);
-    },
+const takenDown =
+  (names: readonly ComponentName[], signal: 'SIGKILL' | 'SIGTERM'): Fault =>
+  async ({ lab: { stateDir } }) => {
+    for (const name of names) await kill(stateDir, name, { signal });
+    return {
+      end: async () => {
+        for (const name of names) await start(stateDir, name);
+      },
+    };
   };
-};
 
-const late = (which: keyof ChaosWorld['proxy']['creations']): Fault => ({ proxy: { creations } }, { forMs }) => {
-  creations[which] = forMs;
-  return { whom: `by ${forMs} ms`, end: () => void (creations[which] = 0) };
-};
+const late =
+  (which: keyof ChaosWorld['proxy']['creations']): Fault =>
+  ({ proxy: { creations } }, { forMs }) => {
+    creations[which] = forMs;
+    return { whom: `by ${forMs} ms`, end: () => void (creations[which] = 0) };
+  };
 
 export const serverFaults = {
   temporal_killed: takenDown(['temporal'], 'SIGKILL'),
@@ -47,22 +51,47 @@ export const serverFaults = {
 } satisfies Record<string, Fault>;
 
 /** Denies the deletion of every pod of the run's namespace, as an administrator's rule. @returns what takes it back */
-async function denyDeletions({ objects, name: namespace }: ChaosWorld): Promise<() => Promise<void>> {
+async function denyDeletions({
+  objects,
+  name: namespace,
+}: ChaosWorld): Promise<() => Promise<void>> {
   const apiVersion = 'admissionregistration.k8s.io/v1';
   const matchConstraints = {
     namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } },
-    resourceRules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['DELETE'], resources: ['pods'] }],
+    resourceRules: [
+      { apiGroups: [''], apiVersions: ['v1'], operations: ['DELETE'], resources: ['pods'] },
+    ],
   };
   // Nodes are to remove the objects of pods that have gone.
-  const matchConditions = [{ name: 'a-worker', expression: `request.userInfo.username == "${WORKER_USER}"` }];
-  const policy = { apiVersion, kind: 'ValidatingAdmissionPolicy', metadata: { name: namespace }, spec: { failurePolicy: 'Fail', matchConstraints, matchConditions, validations: [{ expression: 'false', message: 'not on Sundays' }] } };
-  const binding = { apiVersion, kind: 'ValidatingAdmissionPolicyBinding', metadata: { name: namespace }, spec: { policyName: namespace, validationActions: ['Deny'] } };
+  const matchConditions = [
+    { name: 'a-worker', expression: `request.userInfo.username == "${WORKER_USER}"` },
+  ];
+  const policy = {
+    apiVersion,
+    kind: 'ValidatingAdmissionPolicy',
+    metadata: { name: namespace },
+    spec: {
+      failurePolicy: 'Fail',
+      matchConstraints,
+      matchConditions,
+      validations: [{ expression: 'false', message: 'not on Sundays' }],
+    },
+  };
+  const binding = {
+    apiVersion,
+    kind: 'ValidatingAdmissionPolicyBinding',
+    metadata: { name: namespace },
+    spec: { policyName: namespace, validationActions: ['Deny'] },
+  };
   await objects.create(policy);
   await objects.create(binding);
   return async () => {
     for (const object of [binding, policy]) {
       await until(`the ${object.kind} to be gone`, async () => {
-        const error: unknown = await objects.delete(object).then(() => undefined, (reason: unknown) => reason);
+        const error: unknown = await objects.delete(object).then(
+          () => undefined,
+          (reason: unknown) => reason,
+        );
         return error === undefined || (error as { code?: number }).code === 404;
       });
     }

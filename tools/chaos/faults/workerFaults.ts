@@ -5,19 +5,30 @@ import type { Fault } from './fault.ts';
 const MOST_OFF_MS = 600_000;
 
 const one = ({ workers }: ChaosWorld, pick: number): number[] => [Math.floor(pick * workers.count)];
-const all = ({ workers }: ChaosWorld): number[] => Array.from({ length: workers.count }, (_, number) => number);
+const all = ({ workers }: ChaosWorld): number[] =>
+  Array.from({ length: workers.count }, (_, number) => number);
 
-const takenDown = (whom: (world: ChaosWorld, pick: number) => number[], signal: 'SIGKILL' | 'SIGTERM'): Fault => async (world, { pick }) => {
-  const numbers = whom(world, pick);
-  await Promise.all(numbers.map(async (number) => await world.workers.takeDown(number, signal)));
-  return { whom: `worker ${numbers.join(' and ')}`, end: () => numbers.forEach((number) => world.workers.bringUp(number)) };
-};
+const takenDown =
+  (whom: (world: ChaosWorld, pick: number) => number[], signal: 'SIGKILL' | 'SIGTERM'): Fault =>
+  async (world, { pick }) => {
+    const numbers = whom(world, pick);
+    await Promise.all(numbers.map(async (number) => await world.workers.takeDown(number, signal)));
+    return {
+      whom: `worker ${numbers.join(' and ')}`,
+      end: () => numbers.forEach((number) => world.workers.bringUp(number)),
+    };
+  };
 
-const halted = (whom: (world: ChaosWorld, pick: number) => number[]): Fault => (world, { pick }) => {
-  const numbers = whom(world, pick);
-  for (const number of numbers) world.workers.signal(number, 'SIGSTOP');
-  return { whom: `worker ${numbers.join(' and ')}`, end: () => numbers.forEach((number) => world.workers.signal(number, 'SIGCONT')) };
-};
+const halted =
+  (whom: (world: ChaosWorld, pick: number) => number[]): Fault =>
+  (world, { pick }) => {
+    const numbers = whom(world, pick);
+    for (const number of numbers) world.workers.signal(number, 'SIGSTOP');
+    return {
+      whom: `worker ${numbers.join(' and ')}`,
+      end: () => numbers.forEach((number) => world.workers.signal(number, 'SIGCONT')),
+    };
+  };
 
 export const workerFaults = {
   worker_killed: takenDown(one, 'SIGKILL'),
@@ -30,6 +41,9 @@ export const workerFaults = {
     // What is left of the pick after the worker was chosen by it.
     const offsetMs = Math.round((((pick * world.workers.count) % 1) * 2 - 1) * MOST_OFF_MS);
     await world.workers.stepClock(number, offsetMs);
-    return { whom: `worker ${number}, by ${Math.round(offsetMs / 1_000)} s`, end: async () => await world.workers.stepClock(number, 0) };
+    return {
+      whom: `worker ${number}, by ${Math.round(offsetMs / 1_000)} s`,
+      end: async () => await world.workers.stepClock(number, 0),
+    };
   },
 } satisfies Record<string, Fault>;

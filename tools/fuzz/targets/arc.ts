@@ -10,21 +10,34 @@ import { ARC_EXAMPLES } from '../examples.ts';
 import { mutatedJson } from '../mutations.ts';
 import { target } from '../target.ts';
 
-export const arc = target('arc', 'objects of actions-runner-controller, for `holdfast migrate arc`', () => ({
-  inputs: mutatedJson(ARC_EXAMPLES),
-  run(value) {
-    const { sets, leftOut, faults } = convertArc([{ place: 'arc.yaml, document 1', value }], { release: 'linux', now: Date.parse('2026-03-01T00:00:00Z') });
-    for (const { field, message } of faults) mustBeClear(message, field);
-    for (const { label, reason } of leftOut) mustBeClear(reason, label);
-    for (const { notes } of sets) for (const { field, text } of notes) mustBeClear(text, field);
-    if (sets.length === 0) return;
-    const text = setsYaml(sets, migrationPlan(sets, leftOut, 'sets.yaml'));
-    try {
-      const read = admitSets(readSetDocuments(text, 'sets.yaml'), 'sets.yaml');
-      if (!isDeepStrictEqual(read.map(({ input }) => input), sets.map(({ input }) => input))) throw new Error('what was written is not what is read');
-    } catch (error) {
-      // It may have grown too long for one file.
-      if (!(error instanceof CliError) || !error.message.includes('KiB long')) throw error;
-    }
-  },
-}));
+export const arc = target(
+  'arc',
+  'objects of actions-runner-controller, for `holdfast migrate arc`',
+  () => ({
+    inputs: mutatedJson(ARC_EXAMPLES),
+    run(value) {
+      const { sets, leftOut, faults } = convertArc([{ place: 'arc.yaml, document 1', value }], {
+        release: 'linux',
+        now: Date.parse('2026-03-01T00:00:00Z'),
+      });
+      for (const { field, message } of faults) mustBeClear(message, field);
+      for (const { label, reason } of leftOut) mustBeClear(reason, label);
+      for (const { notes } of sets) for (const { field, text } of notes) mustBeClear(text, field);
+      if (sets.length === 0) return;
+      const text = setsYaml(sets, migrationPlan(sets, leftOut, 'sets.yaml'));
+      try {
+        const read = admitSets(readSetDocuments(text, 'sets.yaml'), 'sets.yaml');
+        if (
+          !isDeepStrictEqual(
+            read.map(({ input }) => input),
+            sets.map(({ input }) => input),
+          )
+        )
+          throw new Error('what was written is not what is read');
+      } catch (error) {
+        // It may have grown too long for one file.
+        if (!(error instanceof CliError) || !error.message.includes('KiB long')) throw error;
+      }
+    },
+  }),
+);

@@ -7,4 +7,12 @@ import { runners } from './runners.ts';
 import { sets } from './sets.ts';
 import { webhook } from './webhook.ts';
 
-export const TARGETS: readonly FuzzTarget[] = [webhook, sets, arc, runners, policies, gitHub, messages];
+export const TARGETS: readonly FuzzTarget[] = [
+  webhook,
+  sets,
+  arc,
+  runners,
+  policies,
+  gitHub,
+  messages,
+];

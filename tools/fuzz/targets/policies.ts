@@ -4,7 +4,10 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { stringify } from 'yaml';
 import { admissionPolicy } from '../../../activities/compute/kubernetes/policy/admissionPolicy.ts';
-import { judgedPod, policyFaults } from '../../../activities/compute/kubernetes/policy/policyFaults.ts';
+import {
+  judgedPod,
+  policyFaults,
+} from '../../../activities/compute/kubernetes/policy/policyFaults.ts';
 import { podSpec } from '../../../activities/compute/kubernetes/podSpec.ts';
 import { parseRunnerInput } from '../../../core/input/runner.ts';
 import type { ConfigProblem } from '../../../worker/settings/configError.ts';
@@ -14,33 +17,82 @@ import { POLICY_EXAMPLES, RUNNER_EXAMPLES } from '../examples.ts';
 import { mutatedJson, mutatedText } from '../mutations.ts';
 import { target } from '../target.ts';
 
-const YAML = ['\n---\n', '&a ', '*a', '<<: *a\n', '!!binary ', '? ', '- ', ': ', '"', "'", '{', '}', '[', ']', '~', '"*"', '["a*a*a*a*a*a*a*b"]', '0x1f', '*****'];
+const YAML = [
+  '\n---\n',
+  '&a ',
+  '*a',
+  '<<: *a\n',
+  '!!binary ',
+  '? ',
+  '- ',
+  ': ',
+  '"',
+  "'",
+  '{',
+  '}',
+  '[',
+  ']',
+  '~',
+  '"*"',
+  '["a*a*a*a*a*a*a*b"]',
+  '0x1f',
+  '*****',
+];
 const OWN = { images: ['holdfast-worker:1'], namespace: 'ci' };
 const identity = { workflowId: 'runner-a', firstRunId: 'x', attempt: 1 };
 /** Pods as runners ask for them, one of them with names that take long to match. */
-const REQUESTS = [...RUNNER_EXAMPLES, { ...RUNNER_EXAMPLES[2], image: 'a'.repeat(500) }].flatMap((example) => {
-  const parsed = parseRunnerInput(example);
-  return parsed.ok ? [{ ...parsed.spec.pod, identity }] : [];
-});
+const REQUESTS = [...RUNNER_EXAMPLES, { ...RUNNER_EXAMPLES[2], image: 'a'.repeat(500) }].flatMap(
+  (example) => {
+    const parsed = parseRunnerInput(example);
+    return parsed.ok ? [{ ...parsed.spec.pod, identity }] : [];
+  },
+);
 
-export const policies = target('policies', 'files of HOLDFAST_POD_POLICY_FILE, and pods before them', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'holdfast-fuzz-'));
-  const file = join(folder, 'policy.yaml');
-  const pods = REQUESTS.map((request) => judgedPod(podSpec(request, { image: 'a/b:1', supervisor: { image: 'holdfast-worker:1' }, command: ['x'] }, 'holdfast', undefined), request, OWN.namespace));
-  return {
-    inputs: fc.oneof(
-      { arbitrary: mutatedJson(POLICY_EXAMPLES).map((value) => JSON.stringify(value) ?? ''), weight: 4 },
-      { arbitrary: mutatedText(POLICY_EXAMPLES.map((example) => stringify(example)), YAML), weight: 1 },
-    ),
-    run(text) {
-      writeFileSync(file, text);
-      const problems: ConfigProblem[] = [];
-      const policy = readPodPolicy({ HOLDFAST_POD_POLICY_FILE: file }, problems);
-      for (const { setting, message } of problems) mustBeClear(message, setting);
-      if (problems.length > 0) return;
-      for (const pod of pods) for (const fault of policyFaults(pod, policy, OWN)) mustBeClear(fault, 'policy');
-      JSON.stringify(admissionPolicy(policy, OWN, { name: 'holdfast', serviceAccount: 'holdfast/worker' }));
-    },
-    close: () => rmSync(folder, { recursive: true }),
-  };
-});
+export const policies = target(
+  'policies',
+  'files of HOLDFAST_POD_POLICY_FILE, and pods before them',
+  () => {
+    const folder = mkdtempSync(join(tmpdir(), 'holdfast-fuzz-'));
+    const file = join(folder, 'policy.yaml');
+    const pods = REQUESTS.map((request) =>
+      judgedPod(
+        podSpec(
+          request,
+          { image: 'a/b:1', supervisor: { image: 'holdfast-worker:1' }, command: ['x'] },
+          'holdfast',
+          undefined,
+        ),
+        request,
+        OWN.namespace,
+      ),
+    );
+    return {
+      inputs: fc.oneof(
+        {
+          arbitrary: mutatedJson(POLICY_EXAMPLES).map((value) => JSON.stringify(value) ?? ''),
+          weight: 4,
+        },
+        {
+          arbitrary: mutatedText(
+            POLICY_EXAMPLES.map((example) => stringify(example)),
+            YAML,
+          ),
+          weight: 1,
+        },
+      ),
+      run(text) {
+        writeFileSync(file, text);
+        const problems: ConfigProblem[] = [];
+        const policy = readPodPolicy({ HOLDFAST_POD_POLICY_FILE: file }, problems);
+        for (const { setting, message } of problems) mustBeClear(message, setting);
+        if (problems.length > 0) return;
+        for (const pod of pods)
+          for (const fault of policyFaults(pod, policy, OWN)) mustBeClear(fault, 'policy');
+        JSON.stringify(
+          admissionPolicy(policy, OWN, { name: 'holdfast', serviceAccount: 'holdfast/worker' }),
+        );
+      },
+      close: () => rmSync(folder, { recursive: true }),
+    };
+  },
+);

@@ -1,7 +1,15 @@
 import fc from 'fast-check';
 import { podFaults, type PodDefaults } from '../../../activities/compute/kubernetes/podSpec.ts';
-import { podPolicySchema, RESTRICTED, type PodPolicy } from '../../../activities/compute/kubernetes/policy/podPolicy.ts';
-import { judgedPod, ownImages, policyFaults } from '../../../activities/compute/kubernetes/policy/policyFaults.ts';
+import {
+  podPolicySchema,
+  RESTRICTED,
+  type PodPolicy,
+} from '../../../activities/compute/kubernetes/policy/podPolicy.ts';
+import {
+  judgedPod,
+  ownImages,
+  policyFaults,
+} from '../../../activities/compute/kubernetes/policy/policyFaults.ts';
 import { processFaults } from '../../../activities/compute/process/runnerCommand.ts';
 import { parseDeregistrationInput } from '../../../core/input/deregistration.ts';
 import type { Parsed } from '../../../core/input/fields.ts';
@@ -14,8 +22,19 @@ import { mutatedJson } from '../mutations.ts';
 import { target } from '../target.ts';
 
 const OTHERS = [
-  { organization: 'acme', runner: { name: 'acme-1', id: 7 }, reason: 'gone', credential: 'default', patience: '1h' },
-  { dryRun: true, force: false, scopes: [{ repository: 'acme/app', credential: 'default' }], podAge: '1h' },
+  {
+    organization: 'acme',
+    runner: { name: 'acme-1', id: 7 },
+    reason: 'gone',
+    credential: 'default',
+    patience: '1h',
+  },
+  {
+    dryRun: true,
+    force: false,
+    scopes: [{ repository: 'acme/app', credential: 'default' }],
+    podAge: '1h',
+  },
 ];
 const JOBS = [
   {
@@ -24,35 +43,83 @@ const JOBS = [
     timeout: '2h',
     gracePeriod: '10m',
     maxAge: '1d',
-    pre: [{ name: 'rent', image: 'cloud:1', commands: './rent.sh', env: { A: 'a' }, volumes: [{ name: 'cloud', mountPath: '/cloud', readOnly: true, secret: { secretName: 'cloud' } }] }],
-    test: [{ name: 'unit', command: ['make', 'test'], resources: { requests: { cpu: 1 }, limits: { memory: '2Gi' } }, stop: { to: 'group' }, onEviction: 'replace', timeout: '1h', gracePeriod: '30s' }],
+    pre: [
+      {
+        name: 'rent',
+        image: 'cloud:1',
+        commands: './rent.sh',
+        env: { A: 'a' },
+        volumes: [
+          { name: 'cloud', mountPath: '/cloud', readOnly: true, secret: { secretName: 'cloud' } },
+        ],
+      },
+    ],
+    test: [
+      {
+        name: 'unit',
+        command: ['make', 'test'],
+        resources: { requests: { cpu: 1 }, limits: { memory: '2Gi' } },
+        stop: { to: 'group' },
+        onEviction: 'replace',
+        timeout: '1h',
+        gracePeriod: '30s',
+      },
+    ],
     post: [{ name: 'clean', commands: './clean.sh', bestEffort: true, optionalOnSuccess: true }],
   },
 ];
-const DEFAULTS: PodDefaults = { image: 'ghcr.io/acme/runner:1', command: ['/bin/bash'], supervisor: { image: 'holdfast-worker:1' }, template: { spec: { containers: [{ name: 'runner', env: [{ name: 'A', value: 'a' }] }] } } };
-const POLICIES: readonly PodPolicy[] = [RESTRICTED, ...POLICY_EXAMPLES.map((example) => podPolicySchema.parse(example))];
+const DEFAULTS: PodDefaults = {
+  image: 'ghcr.io/acme/runner:1',
+  command: ['/bin/bash'],
+  supervisor: { image: 'holdfast-worker:1' },
+  template: { spec: { containers: [{ name: 'runner', env: [{ name: 'A', value: 'a' }] }] } },
+};
+const POLICIES: readonly PodPolicy[] = [
+  RESTRICTED,
+  ...POLICY_EXAMPLES.map((example) => podPolicySchema.parse(example)),
+];
 const HOME = 'ci';
 
-export const runners = target('runners', 'inputs of workflows: a runner, to its pod before each policy; deregistration; sweep; a job, to the lives of its steps', () => ({
-  inputs: fc.oneof({ arbitrary: mutatedJson(RUNNER_EXAMPLES), weight: 8 }, { arbitrary: mutatedJson(JOBS), weight: 1 }, { arbitrary: mutatedJson(OTHERS), weight: 1 }),
-  run(raw) {
-    // As it comes from Temporal.
-    const input = JSON.parse(JSON.stringify(raw) ?? 'null') as unknown;
-    clearFaults(parseDeregistrationInput(input));
-    clearFaults(parseSweepInput(input));
-    const job = parseJobInput(input, { workflowId: 'job-a' });
-    clearFaults(job);
-    if (job.ok) for (const step of job.spec.steps) if (!parseRunnerInput(step.runner).ok) throw new Error(`admitted as a step of a job, and not as a life: ${JSON.stringify(step.runner)}`);
-    const runner = parseRunnerInput(input, { workflowId: 'runner-a' });
-    clearFaults(runner);
-    if (!runner.ok) return;
-    const { pod } = runner.spec;
-    const ofProcess = [...processFaults(pod, ['./run.sh'], true), ...processFaults(pod, ['./run.sh'], false)];
-    const own = { images: ownImages(DEFAULTS), namespace: HOME };
-    const ofPod = POLICIES.flatMap((policy) => podFaults(pod, DEFAULTS, 'holdfast', (made, request) => policyFaults(judgedPod(made, request, HOME), policy, own)));
-    for (const fault of [...ofProcess, ...ofPod]) mustBeClear(fault, 'admission');
-  },
-}));
+export const runners = target(
+  'runners',
+  'inputs of workflows: a runner, to its pod before each policy; deregistration; sweep; a job, to the lives of its steps',
+  () => ({
+    inputs: fc.oneof(
+      { arbitrary: mutatedJson(RUNNER_EXAMPLES), weight: 8 },
+      { arbitrary: mutatedJson(JOBS), weight: 1 },
+      { arbitrary: mutatedJson(OTHERS), weight: 1 },
+    ),
+    run(raw) {
+      // As it comes from Temporal.
+      const input = JSON.parse(JSON.stringify(raw) ?? 'null') as unknown;
+      clearFaults(parseDeregistrationInput(input));
+      clearFaults(parseSweepInput(input));
+      const job = parseJobInput(input, { workflowId: 'job-a' });
+      clearFaults(job);
+      if (job.ok)
+        for (const step of job.spec.steps)
+          if (!parseRunnerInput(step.runner).ok)
+            throw new Error(
+              `admitted as a step of a job, and not as a life: ${JSON.stringify(step.runner)}`,
+            );
+      const runner = parseRunnerInput(input, { workflowId: 'runner-a' });
+      clearFaults(runner);
+      if (!runner.ok) return;
+      const { pod } = runner.spec;
+      const ofProcess = [
+        ...processFaults(pod, ['./run.sh'], true),
+        ...processFaults(pod, ['./run.sh'], false),
+      ];
+      const own = { images: ownImages(DEFAULTS), namespace: HOME };
+      const ofPod = POLICIES.flatMap((policy) =>
+        podFaults(pod, DEFAULTS, 'holdfast', (made, request) =>
+          policyFaults(judgedPod(made, request, HOME), policy, own),
+        ),
+      );
+      for (const fault of [...ofProcess, ...ofPod]) mustBeClear(fault, 'admission');
+    },
+  }),
+);
 
 function clearFaults<T>(parsed: Parsed<T>): void {
   if (!parsed.ok) for (const { field, message } of parsed.errors) mustBeClear(message, field);

@@ -14,24 +14,61 @@ const SECRET = 'secret';
 const DELIVERY = '72d3162e-cc78-11e3-81ab-4c9367dc0958';
 
 /** GitHub's own examples: those of jobs and changes, as if they were of today, and one of each other event. */
-const examples = createRequire(import.meta.url)('@octokit/webhooks-examples') as { name: string; examples: object[] }[];
-const ofToday = (event: string): object[] => JSON.parse(JSON.stringify(examples.find(({ name }) => name === event)?.examples ?? []).replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/g, new Date().toISOString())) as object[];
+const examples = createRequire(import.meta.url)('@octokit/webhooks-examples') as {
+  name: string;
+  examples: object[];
+}[];
+const ofToday = (event: string): object[] =>
+  JSON.parse(
+    JSON.stringify(examples.find(({ name }) => name === event)?.examples ?? []).replaceAll(
+      /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/g,
+      new Date().toISOString(),
+    ),
+  ) as object[];
 const jobs = ofToday('workflow_job');
 const changes = ['push', 'pull_request'].flatMap(ofToday);
-const others = examples.flatMap(({ examples: [first] }) => (first === undefined ? [] : [first])).slice(0, 20);
+const others = examples
+  .flatMap(({ examples: [first] }) => (first === undefined ? [] : [first]))
+  .slice(0, 20);
 
 const body = fc.oneof(
-  { arbitrary: mutatedJson([...jobs, ...jobs, ...changes, ...others]).map((value) => JSON.stringify(value) ?? ''), weight: 4 },
-  { arbitrary: mutatedText(jobs.map((job) => JSON.stringify(job)), ['"', '\\', '\\u0000', '\\ud800', '{', '}', ',', ':', '1e999', '\uFEFF']), weight: 1 },
+  {
+    arbitrary: mutatedJson([...jobs, ...jobs, ...changes, ...others]).map(
+      (value) => JSON.stringify(value) ?? '',
+    ),
+    weight: 4,
+  },
+  {
+    arbitrary: mutatedText(
+      jobs.map((job) => JSON.stringify(job)),
+      ['"', '\\', '\\u0000', '\\ud800', '{', '}', ',', ':', '1e999', '\uFEFF'],
+    ),
+    weight: 1,
+  },
 );
 
-const header = mutatedText(['workflow_job', 'ping', 'application/json', 'application/x-www-form-urlencoded', DELIVERY, `sha256=${'0'.repeat(64)}`, 'sha1=0']);
+const header = mutatedText([
+  'workflow_job',
+  'ping',
+  'application/json',
+  'application/x-www-form-urlencoded',
+  DELIVERY,
+  `sha256=${'0'.repeat(64)}`,
+  'sha1=0',
+]);
 /** Absent: as GitHub sends it. Mostly all are: one that is wrong is enough for a refusal before the body is read. */
-const headers: Arbitrary<{ event?: string; delivery?: string; signature?: string; type?: string }> = fc.oneof(
-  { arbitrary: fc.constant({}), weight: 2 },
-  { arbitrary: fc.record({ event: fc.constantFrom('push', 'pull_request') }), weight: 1 },
-  { arbitrary: fc.record({ event: header, delivery: header, signature: header, type: header }, { requiredKeys: [] }), weight: 1 },
-);
+const headers: Arbitrary<{ event?: string; delivery?: string; signature?: string; type?: string }> =
+  fc.oneof(
+    { arbitrary: fc.constant({}), weight: 2 },
+    { arbitrary: fc.record({ event: fc.constantFrom('push', 'pull_request') }), weight: 1 },
+    {
+      arbitrary: fc.record(
+        { event: header, delivery: header, signature: header, type: header },
+        { requiredKeys: [] },
+      ),
+      weight: 1,
+    },
+  );
 
 /** What an answer may be, Temporal being away or not: nothing that a delivery holds is an error of ours. */
 const ANSWERS = [200, 202, 204, 400, 401, 413, 415, 422, 503];
@@ -42,14 +79,33 @@ export const webhook = target('webhook', 'deliveries of webhooks: bodies and hea
     withDeadline: async (_deadline: number, tell: () => Promise<unknown>) => await tell(),
     workflow: {
       list: async function* () {},
-      getHandle: () => ({ signal: async () => await (isAway ? Promise.reject(new Error('away')) : Promise.resolve()) }),
+      getHandle: () => ({
+        signal: async () => await (isAway ? Promise.reject(new Error('away')) : Promise.resolve()),
+      }),
     },
   } as unknown as Client;
-  const sets = { choose: async () => ({ chosen: 'set-linux', running: new Set(['set-linux']) }) } as unknown as CoveringSets;
-  const options = { client: () => client, secrets: () => [SECRET], taskQueue: 'holdfast', sets, logger: pino({ level: 'silent' }) };
+  const sets = {
+    choose: async () => ({ chosen: 'set-linux', running: new Set(['set-linux']) }),
+  } as unknown as CoveringSets;
+  const options = {
+    client: () => client,
+    secrets: () => [SECRET],
+    taskQueue: 'holdfast',
+    sets,
+    logger: pino({ level: 'silent' }),
+  };
   return {
     inputs: fc.record({ body, headers, away: fc.boolean() }),
-    async run({ body: payload, headers: { event = 'workflow_job', delivery = DELIVERY, signature = signed(payload), type = 'application/json' }, away }) {
+    async run({
+      body: payload,
+      headers: {
+        event = 'workflow_job',
+        delivery = DELIVERY,
+        signature = signed(payload),
+        type = 'application/json',
+      },
+      away,
+    }) {
       isAway = away;
       // Each its own: events of one server wait for each other on their way to a set.
       const server = await createWebhookServer(options);
@@ -57,13 +113,24 @@ export const webhook = target('webhook', 'deliveries of webhooks: bodies and hea
         method: 'POST',
         url: WEBHOOK_PATH,
         payload,
-        headers: { 'content-type': type, 'x-github-event': event, 'x-github-delivery': delivery, 'x-hub-signature-256': signature },
+        headers: {
+          'content-type': type,
+          'x-github-event': event,
+          'x-github-delivery': delivery,
+          'x-hub-signature-256': signature,
+        },
       });
       await server.close();
-      if (!ANSWERS.includes(answer.statusCode)) throw new Error(`answered ${answer.statusCode}: ${answer.body.slice(0, 500)}`);
-      if (answer.statusCode >= 400) mustBeClear((answer.json() as { message?: string }).message ?? '', `answer ${answer.statusCode}`);
+      if (!ANSWERS.includes(answer.statusCode))
+        throw new Error(`answered ${answer.statusCode}: ${answer.body.slice(0, 500)}`);
+      if (answer.statusCode >= 400)
+        mustBeClear(
+          (answer.json() as { message?: string }).message ?? '',
+          `answer ${answer.statusCode}`,
+        );
     },
   };
 });
 
-const signed = (payload: string): string => `sha256=${createHmac('sha256', SECRET).update(payload).digest('hex')}`;
+const signed = (payload: string): string =>
+  `sha256=${createHmac('sha256', SECRET).update(payload).digest('hex')}`;

@@ -30,7 +30,10 @@ export const containerd: Component = {
     await writeRecord(lab.dir, lab.record);
     await mkdir(runFolder(lab), { recursive: true, mode: 0o700 });
     await rm(containerdSocket(lab), { force: true });
-    await writeFile(join(folder, 'cni', '10-lab.conflist'), JSON.stringify(cniConfig(lab), undefined, 2));
+    await writeFile(
+      join(folder, 'cni', '10-lab.conflist'),
+      JSON.stringify(cniConfig(lab), undefined, 2),
+    );
     await writeFile(configPath(lab), await config(lab));
   },
   command: (lab) => ({ args: ['--config', configPath(lab), '--log-level', 'warn'] }),
@@ -106,7 +109,14 @@ async function overlayWorks(lab: Lab): Promise<boolean> {
   try {
     for (const name of ['lower', 'upper', 'work', 'merged']) await mkdir(join(work, name));
     const options = `lowerdir=${work}/lower,upperdir=${work}/upper,workdir=${work}/work`;
-    await promisify(execFile)('mount', ['-t', 'overlay', 'overlay', '-o', options, join(work, 'merged')]);
+    await promisify(execFile)('mount', [
+      '-t',
+      'overlay',
+      'overlay',
+      '-o',
+      options,
+      join(work, 'merged'),
+    ]);
     await promisify(execFile)('umount', [join(work, 'merged')]);
     return true;
   } catch {

@@ -9,7 +9,12 @@ import { kubeScheduler } from './kubeScheduler.ts';
 import { kwok } from './kwok.ts';
 import { postgres } from './postgres.ts';
 import { temporal } from './temporal.ts';
-import { temporalFrontend, temporalHistory, temporalMatching, temporalWorker } from './temporalCluster.ts';
+import {
+  temporalFrontend,
+  temporalHistory,
+  temporalMatching,
+  temporalWorker,
+} from './temporalCluster.ts';
 import { versitygw } from './versitygw.ts';
 
 /** All components; a component comes after those it needs. */
@@ -31,10 +36,14 @@ export const COMPONENTS: Readonly<Record<ComponentName, Component>> = {
 };
 
 /** The components a lab consists of, in the order of their start. */
-export function componentsOf(record: Pick<LabRecord, 'temporal' | 'kubernetes' | 'nodes' | 's3'>): Component[] {
+export function componentsOf(
+  record: Pick<LabRecord, 'temporal' | 'kubernetes' | 'nodes' | 's3'>,
+): Component[] {
   return [
     ...(record.temporal === 'dev' ? [temporal] : []),
-    ...(record.temporal === 'cluster' ? [postgres, temporalMatching, temporalFrontend, temporalHistory, temporalWorker] : []),
+    ...(record.temporal === 'cluster'
+      ? [postgres, temporalMatching, temporalFrontend, temporalHistory, temporalWorker]
+      : []),
     ...(record.kubernetes ? [etcd, kubeApiserver, kubeControllerManager, kubeScheduler] : []),
     ...(record.nodes === 'kubelet' ? [containerd, kubelet] : []),
     ...(record.nodes === 'kwok' ? [kwok] : []),

@@ -2,7 +2,12 @@ import { join } from 'node:path';
 import { existsSync } from 'node:fs';
 import { port, type Component } from '../component.ts';
 import { kubernetesApi } from '../kubernetesApi.ts';
-import { kubeletClient, kubernetesFolder, writeControlPlaneFiles, writeKubeconfigs } from '../kubernetesFiles.ts';
+import {
+  kubeletClient,
+  kubernetesFolder,
+  writeControlPlaneFiles,
+  writeKubeconfigs,
+} from '../kubernetesFiles.ts';
 import { etcdUrl } from './etcd.ts';
 
 export const kubeApiserver: Component = {

@@ -26,9 +26,13 @@ export const kubeControllerManager: Component = {
       ],
     }; // prettier-ignore
   },
-  healthy: (lab) => isOk(`https://127.0.0.1:${port(lab, 'kube-controller-manager')}/healthz`, { ca: false }),
+  healthy: (lab) =>
+    isOk(`https://127.0.0.1:${port(lab, 'kube-controller-manager')}/healthz`, { ca: false }),
   // A pod can be created once its namespace's default service account exists.
-  ready: async (lab) => (await kubeControllerManager.healthy(lab)) && (await kubernetesApi(lab, '/api/v1/namespaces/default/serviceaccounts/default'))?.status === 200,
+  ready: async (lab) =>
+    (await kubeControllerManager.healthy(lab)) &&
+    (await kubernetesApi(lab, '/api/v1/namespaces/default/serviceaccounts/default'))?.status ===
+      200,
   readyWithinMs: 60_000,
   stop: { signal: 'SIGTERM', withinMs: 10_000 },
   fix: 'see that the API server runs (`lab status`)',

@@ -25,12 +25,18 @@ export const kubelet: Component = {
   async check(lab) {
     await checkNodeRequirements();
     if (lab.dir.length > LONGEST_STATE_DIR) {
-      throw new ComponentUnavailableError('kubelet', `the state folder's path is too long for the kubelet's sockets (${lab.dir.length} characters, at most ${LONGEST_STATE_DIR}): choose another --state-dir`);
+      throw new ComponentUnavailableError(
+        'kubelet',
+        `the state folder's path is too long for the kubelet's sockets (${lab.dir.length} characters, at most ${LONGEST_STATE_DIR}): choose another --state-dir`,
+      );
     }
   },
   async prepare(lab) {
     if (!(await exists(kubeletClient(lab).certificate))) {
-      throw new ComponentUnavailableError('kubelet', 'this control plane was started without openssl: run `lab down`, then `lab up --nodes kubelet`');
+      throw new ComponentUnavailableError(
+        'kubelet',
+        'this control plane was started without openssl: run `lab down`, then `lab up --nodes kubelet`',
+      );
     }
     await mkdir(join(kubeletFolder(lab), 'pods-logs'), { recursive: true });
     await saveSysctls();
@@ -69,7 +75,11 @@ function config(lab: Lab): unknown {
     healthzPort: port(lab, 'kubelet-health'),
     readOnlyPort: 0,
     // Pods reach this address too: only the API server's certificate gets in.
-    authentication: { anonymous: { enabled: false }, webhook: { enabled: false }, x509: { clientCAFile: kubeletClient(lab).certificate } },
+    authentication: {
+      anonymous: { enabled: false },
+      webhook: { enabled: false },
+      x509: { clientCAFile: kubeletClient(lab).certificate },
+    },
     authorization: { mode: 'AlwaysAllow' },
     cgroupDriver: 'cgroupfs',
     cgroupRoot: `/${cgroupName(lab.record)}`,
@@ -84,7 +94,12 @@ function config(lab: Lab): unknown {
     // Images cannot be pulled again, and a developer's disk is often rather full.
     imageGCHighThresholdPercent: 100,
     imageGCLowThresholdPercent: 99,
-    evictionHard: { 'memory.available': '100Mi', 'nodefs.available': '500Mi', 'imagefs.available': '500Mi', 'nodefs.inodesFree': '1%' },
+    evictionHard: {
+      'memory.available': '100Mi',
+      'nodefs.available': '500Mi',
+      'imagefs.available': '500Mi',
+      'nodefs.inodesFree': '1%',
+    },
     serializeImagePulls: false,
   };
 }

@@ -22,11 +22,20 @@ export const kwok: Component = {
   async prepare(lab) {
     await writeFile(stagesPath(lab), KWOK_STAGES);
     for (const name of nodeNames) {
-      const resources = { cpu: '2000', memory: '8Ti', 'ephemeral-storage': '8Ti', pods: String(PODS_PER_NODE) };
+      const resources = {
+        cpu: '2000',
+        memory: '8Ti',
+        'ephemeral-storage': '8Ti',
+        pods: String(PODS_PER_NODE),
+      };
       await createObject(lab, '/api/v1/nodes', {
         apiVersion: 'v1',
         kind: 'Node',
-        metadata: { name, annotations: { [ANNOTATION]: 'fake' }, labels: { 'kubernetes.io/hostname': name, 'kubernetes.io/os': 'linux', type: 'kwok' } },
+        metadata: {
+          name,
+          annotations: { [ANNOTATION]: 'fake' },
+          labels: { 'kubernetes.io/hostname': name, 'kubernetes.io/os': 'linux', type: 'kwok' },
+        },
         status: { allocatable: resources, capacity: resources },
       });
     }
@@ -44,7 +53,9 @@ export const kwok: Component = {
     }; // prettier-ignore
   },
   healthy: (lab) => isOk(`http://127.0.0.1:${port(lab, 'kwok')}/healthz`),
-  ready: async (lab) => (await kwok.healthy(lab)) && (await Promise.all(nodeNames.map((name) => nodeIsReady(lab, name)))).every(Boolean),
+  ready: async (lab) =>
+    (await kwok.healthy(lab)) &&
+    (await Promise.all(nodeNames.map((name) => nodeIsReady(lab, name)))).every(Boolean),
   readyWithinMs: 60_000,
   stop: { signal: 'SIGTERM', withinMs: 10_000 },
   fix: 'see that the API server runs (`lab status`)',
@@ -58,5 +69,8 @@ export async function nodeIsReady(lab: Lab, name: string): Promise<boolean> {
     spec: { taints?: unknown[] };
     status: { conditions?: { type: string; status: string }[] };
   };
-  return (node.spec.taints ?? []).length === 0 && (node.status.conditions ?? []).some(({ type, status }) => type === 'Ready' && status === 'True');
+  return (
+    (node.spec.taints ?? []).length === 0 &&
+    (node.status.conditions ?? []).some(({ type, status }) => type === 'Ready' && status === 'True')
+  );
 }

@@ -1,5 +1,14 @@
 import { execFile } from 'node:child_process';
-import { chown, mkdir, readdir, readFile, readlink, realpath, rm, writeFile } from 'node:fs/promises';
+import {
+  chown,
+  mkdir,
+  readdir,
+  readFile,
+  readlink,
+  realpath,
+  rm,
+  writeFile,
+} from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { port, type Component, type Lab } from '../component.ts';
@@ -12,7 +21,14 @@ const run = promisify(execFile);
 const dataFolder = (lab: Lab): string => join(lab.dir, 'postgres');
 
 /** Of the database's owner. */
-export const postgresAccess = (lab: Lab): { host: string; port: number; user: string; password: string } => ({ host: '127.0.0.1', port: port(lab, 'postgres'), user: 'temporal', password: lab.record.tokens.admin });
+export const postgresAccess = (
+  lab: Lab,
+): { host: string; port: number; user: string; password: string } => ({
+  host: '127.0.0.1',
+  port: port(lab, 'postgres'),
+  user: 'temporal',
+  password: lab.record.tokens.admin,
+});
 
 /** Whom root starts it as: PostgreSQL refuses to run as root. */
 const ACCOUNT = 'postgres';
@@ -63,11 +79,15 @@ async function program(lab: Lab, name: string): Promise<string> {
 /** `undefined`: the one that this process runs as. */
 async function account(): Promise<User | undefined> {
   if (process.getuid?.() !== 0) return undefined;
-  const id = async (flag: string): Promise<number> => Number((await run('id', [flag, ACCOUNT])).stdout);
+  const id = async (flag: string): Promise<number> =>
+    Number((await run('id', [flag, ACCOUNT])).stdout);
   try {
     return { uid: await id('-u'), gid: await id('-g') };
   } catch (error) {
-    throw new Error(`PostgreSQL does not run as root, and this machine has no user "${ACCOUNT}": apt-get install postgresql, or run the lab as another user`, { cause: error });
+    throw new Error(
+      `PostgreSQL does not run as root, and this machine has no user "${ACCOUNT}": apt-get install postgresql, or run the lab as another user`,
+      { cause: error },
+    );
   }
 }
 
@@ -82,10 +102,27 @@ async function initialize(lab: Lab): Promise<void> {
   await writeFile(passwordFile, password, { mode: 0o600 });
   if (owner) for (const path of [folder, passwordFile]) await chown(path, owner.uid, owner.gid);
   try {
-    await run(await program(lab, 'initdb'), ['-D', folder, '--username', user, `--pwfile=${passwordFile}`, '--auth=scram-sha-256', '--encoding=UTF8', '--locale=C', '--no-sync'], { cwd: '/', ...owner });
+    await run(
+      await program(lab, 'initdb'),
+      [
+        '-D',
+        folder,
+        '--username',
+        user,
+        `--pwfile=${passwordFile}`,
+        '--auth=scram-sha-256',
+        '--encoding=UTF8',
+        '--locale=C',
+        '--no-sync',
+      ],
+      { cwd: '/', ...owner },
+    );
   } catch (error) {
     const { stderr = '', message } = error as Error & { stderr?: string };
-    throw new Error(`PostgreSQL's data cannot be made in ${folder}: ${stderr.trim() || message}\nfix: the user ${owner ? ACCOUNT : 'that runs this'} must be able to enter ${dirname(folder)}; else choose another folder with --state-dir`, { cause: error });
+    throw new Error(
+      `PostgreSQL's data cannot be made in ${folder}: ${stderr.trim() || message}\nfix: the user ${owner ? ACCOUNT : 'that runs this'} must be able to enter ${dirname(folder)}; else choose another folder with --state-dir`,
+      { cause: error },
+    );
   } finally {
     await rm(passwordFile);
   }
@@ -97,7 +134,11 @@ async function untilAlone(lab: Lab): Promise<void> {
   const alone = await becomesTrue(async () => {
     for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
       const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
-      if (command.startsWith('postgres: ') && (await readlink(`/proc/${pid}/cwd`).catch(() => '')) === dataFolder(lab)) return false;
+      if (
+        command.startsWith('postgres: ') &&
+        (await readlink(`/proc/${pid}/cwd`).catch(() => '')) === dataFolder(lab)
+      )
+        return false;
     }
     return true;
   }, 10_000);

@@ -45,7 +45,9 @@ export const temporal: Component = {
       env: { TEMPORAL_CONFIG_FILE: '/dev/null' },
     }; // prettier-ignore
   },
-  healthy: async (lab) => (await accepts({ port: port(lab, 'temporal') })) && (await accepts({ port: port(lab, 'temporal-ui') })),
+  healthy: async (lab) =>
+    (await accepts({ port: port(lab, 'temporal') })) &&
+    (await accepts({ port: port(lab, 'temporal-ui') })),
   ready: async (lab) => (await temporal.healthy(lab)) && (await servesNamespace(lab)),
   readyWithinMs: 60_000,
   stop: { signal: 'SIGTERM', withinMs: 15_000 },

@@ -15,7 +15,13 @@ const url = (lab: Lab, host = '127.0.0.1'): string => `http://${host}:${port(lab
 /** How it is got at from this machine, and from pods once they have a network. */
 export function s3Access(lab: Lab): S3Access {
   const { podNetwork, tokens } = lab.record;
-  return { endpoint: url(lab), ...(podNetwork !== undefined ? { endpointForPods: url(lab, hostAddress(lab.record)) } : {}), accessKeyId: 'lab', secretAccessKey: tokens.admin, folder: dataFolder(lab) };
+  return {
+    endpoint: url(lab),
+    ...(podNetwork !== undefined ? { endpointForPods: url(lab, hostAddress(lab.record)) } : {}),
+    accessKeyId: 'lab',
+    secretAccessKey: tokens.admin,
+    folder: dataFolder(lab),
+  };
 }
 
 /** A server that speaks S3, over a folder. */
@@ -25,13 +31,25 @@ export const versitygw: Component = {
   ports: ['s3'],
   after: [],
   async prepare(lab) {
-    for (const folder of [dataFolder(lab), metadataFolder(lab)]) await mkdir(folder, { recursive: true });
+    for (const folder of [dataFolder(lab), metadataFolder(lab)])
+      await mkdir(folder, { recursive: true });
   },
   command(lab) {
     const { accessKeyId, secretAccessKey } = s3Access(lab);
     return {
       // On all addresses: that of the pods' network may come later.
-      args: ['--port', `:${port(lab, 's3')}`, '--health', '/health', '--keep-alive', '--quiet', 'posix', '--sidecar', metadataFolder(lab), dataFolder(lab)],
+      args: [
+        '--port',
+        `:${port(lab, 's3')}`,
+        '--health',
+        '/health',
+        '--keep-alive',
+        '--quiet',
+        'posix',
+        '--sidecar',
+        metadataFolder(lab),
+        dataFolder(lab),
+      ],
       env: { ROOT_ACCESS_KEY: accessKeyId, ROOT_SECRET_KEY: secretAccessKey },
     };
   },

@@ -1,6 +1,16 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { chmod, cp, mkdir, readdir, readFile, realpath, stat, symlink, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  cp,
+  mkdir,
+  readdir,
+  readFile,
+  realpath,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -39,21 +49,54 @@ export const SUPERVISOR_IMAGE = 'holdfast.test/supervisor:1';
 /** The worker's, as deploy/images/worker.Dockerfile makes it, without its tag. */
 export const WORKER_REPOSITORY = 'holdfast.test/worker';
 
-const tini = (): string => find('tini', 'HOLDFAST_TINI_BIN', ['/usr/bin/tini-static', '/usr/bin/tini', '/sbin/tini'], 'apt-get install tini');
-const staticTini = (): string => find('tini-static', 'HOLDFAST_TINI_STATIC_BIN', ['/usr/bin/tini-static', '/sbin/tini-static'], 'apt-get install tini');
-const busybox = (): string => find('busybox', 'HOLDFAST_BUSYBOX_BIN', ['/bin/busybox', '/usr/bin/busybox', '/sbin/busybox'], 'apt-get install busybox-static');
-const bash = (): string => find('bash', 'HOLDFAST_BASH_BIN', ['/bin/bash', '/usr/bin/bash'], 'apt-get install bash');
+const tini = (): string =>
+  find(
+    'tini',
+    'HOLDFAST_TINI_BIN',
+    ['/usr/bin/tini-static', '/usr/bin/tini', '/sbin/tini'],
+    'apt-get install tini',
+  );
+const staticTini = (): string =>
+  find(
+    'tini-static',
+    'HOLDFAST_TINI_STATIC_BIN',
+    ['/usr/bin/tini-static', '/sbin/tini-static'],
+    'apt-get install tini',
+  );
+const busybox = (): string =>
+  find(
+    'busybox',
+    'HOLDFAST_BUSYBOX_BIN',
+    ['/bin/busybox', '/usr/bin/busybox', '/sbin/busybox'],
+    'apt-get install busybox-static',
+  );
+const bash = (): string =>
+  find('bash', 'HOLDFAST_BASH_BIN', ['/bin/bash', '/usr/bin/bash'], 'apt-get install bash');
 /** The Node of the lock file where it is installed, so that the runner runs on the same one everywhere. */
 const node = (): string => {
   const pinned = join(project, 'node_modules', 'node', 'bin', 'node');
   return existsSync(pinned) ? pinned : process.execPath;
 };
 
-const busyboxLayer: LayerDefinition = { fingerprint: () => fingerprintOf([busybox()]), fill: addBusybox };
+const busyboxLayer: LayerDefinition = {
+  fingerprint: () => fingerprintOf([busybox()]),
+  fill: addBusybox,
+};
 /** Also where the simulator's runner has its Node from: one copy of 100 MB is enough. */
 const supervisorLayer: LayerDefinition = {
-  fingerprint: () => fingerprintOf([staticTini(), node()], [supervisor, join(project, 'uploader'), join(project, 'activities', 'artifacts'), join(project, 'core', 'domain'), join(project, 'deploy', 'images')]),
-  fill: (root) => makeSupervisorFolder(join(root, 'opt/holdfast'), { tini: staticTini(), node: node() }),
+  fingerprint: () =>
+    fingerprintOf(
+      [staticTini(), node()],
+      [
+        supervisor,
+        join(project, 'uploader'),
+        join(project, 'activities', 'artifacts'),
+        join(project, 'core', 'domain'),
+        join(project, 'deploy', 'images'),
+      ],
+    ),
+  fill: (root) =>
+    makeSupervisorFolder(join(root, 'opt/holdfast'), { tini: staticTini(), node: node() }),
 };
 
 export const IMAGES: readonly ImageDefinition[] = [
@@ -72,11 +115,18 @@ export const IMAGES: readonly ImageDefinition[] = [
     ],
   },
   { reference: BUSYBOX_IMAGE, config: { command: ['/bin/sh'] }, layers: [busyboxLayer] },
-  { reference: SUPERVISOR_IMAGE, config: { command: ['/bin/sh'] }, layers: [busyboxLayer, supervisorLayer] },
+  {
+    reference: SUPERVISOR_IMAGE,
+    config: { command: ['/bin/sh'] },
+    layers: [busyboxLayer, supervisorLayer],
+  },
   {
     // The simulator's runner: stands in for ghcr.io/actions/actions-runner. With the shell that people write their scripts for.
     reference: RUNNER_IMAGE,
-    config: { entrypoint: ['/sbin/tini', '--', 'node', '/opt/holdfast/simulator/runner.ts'], workingDir: '/opt/holdfast' },
+    config: {
+      entrypoint: ['/sbin/tini', '--', 'node', '/opt/holdfast/simulator/runner.ts'],
+      workingDir: '/opt/holdfast',
+    },
     layers: [
       busyboxLayer,
       supervisorLayer,
@@ -88,12 +138,17 @@ export const IMAGES: readonly ImageDefinition[] = [
           await addLibraries(root, node());
           await symlinkAt(root, 'usr/local/bin/node', '/opt/holdfast/node');
           await mkdir(join(root, 'opt/holdfast'), { recursive: true });
-          if (existsSync(simulator)) await cp(simulator, join(root, 'opt/holdfast/simulator'), { recursive: true });
-          await writeFile(join(root, 'opt/holdfast/package.json'), JSON.stringify({ type: 'module' }));
+          if (existsSync(simulator))
+            await cp(simulator, join(root, 'opt/holdfast/simulator'), { recursive: true });
+          await writeFile(
+            join(root, 'opt/holdfast/package.json'),
+            JSON.stringify({ type: 'module' }),
+          );
           // Where GitHub's image has the real ones.
           await mkdir(join(root, 'home/runner'), { recursive: true });
           await chmod(join(root, 'home/runner'), 0o777);
-          for (const script of ['config.sh', 'run.sh']) await cp(join(simulator, 'runner', script), join(root, 'home/runner', script));
+          for (const script of ['config.sh', 'run.sh'])
+            await cp(join(simulator, 'runner', script), join(root, 'home/runner', script));
         },
       },
     ],
@@ -101,7 +156,11 @@ export const IMAGES: readonly ImageDefinition[] = [
 ];
 
 const workerLayer: LayerDefinition = {
-  fingerprint: () => fingerprintOf([node()], WORKER_SOURCES.map((source) => join(project, source))),
+  fingerprint: () =>
+    fingerprintOf(
+      [node()],
+      WORKER_SOURCES.map((source) => join(project, source)),
+    ),
   fill: async (root) => {
     await addLibraries(root, node());
     await symlinkAt(root, 'usr/local/bin/node', '/opt/holdfast/node');
@@ -117,20 +176,31 @@ export const workerImage = (tag: string): ImageDefinition => ({
 });
 
 /** Changes whenever the image would. */
-export async function fingerprintOfImage({ reference, config, layers }: ImageDefinition): Promise<string> {
+export async function fingerprintOfImage({
+  reference,
+  config,
+  layers,
+}: ImageDefinition): Promise<string> {
   const parts = await Promise.all(layers.map((layer) => layer.fingerprint()));
-  return createHash('sha256').update(JSON.stringify([reference, config, ...parts])).digest('hex');
+  return createHash('sha256')
+    .update(JSON.stringify([reference, config, ...parts]))
+    .digest('hex');
 }
 
 async function addBusybox(root: string): Promise<void> {
   const program = busybox();
   await addProgram(root, program, '/bin/busybox');
   const { stdout } = await promisify(execFile)(program, ['--list']);
-  for (const applet of stdout.split('\n').filter((line) => line !== '' && line !== 'busybox')) await symlink('/bin/busybox', join(root, 'bin', applet));
-  for (const folder of ['etc', 'root', 'tmp', 'var/tmp', 'home/runner']) await mkdir(join(root, folder), { recursive: true });
+  for (const applet of stdout.split('\n').filter((line) => line !== '' && line !== 'busybox'))
+    await symlink('/bin/busybox', join(root, 'bin', applet));
+  for (const folder of ['etc', 'root', 'tmp', 'var/tmp', 'home/runner'])
+    await mkdir(join(root, folder), { recursive: true });
   await chmod(join(root, 'tmp'), 0o1777);
   await chmod(join(root, 'home/runner'), 0o777);
-  await writeFile(join(root, 'etc/passwd'), 'root:x:0:0:root:/root:/bin/sh\nrunner:x:1001:1001:runner:/home/runner:/bin/sh\n');
+  await writeFile(
+    join(root, 'etc/passwd'),
+    'root:x:0:0:root:/root:/bin/sh\nrunner:x:1001:1001:runner:/home/runner:/bin/sh\n',
+  );
   await writeFile(join(root, 'etc/group'), 'root:x:0:\nrunner:x:1001:\n');
 }
 
@@ -141,13 +211,22 @@ async function symlinkAt(root: string, path: string, target: string): Promise<vo
 
 function find(name: string, env: string, candidates: readonly string[], fix: string): string {
   const explicit = process.env[env];
-  const found = (explicit === undefined || explicit === '' ? candidates : [explicit]).find((path) => existsSync(path));
-  if (found === undefined) throw new ComponentUnavailableError('kubelet', `${name}, needed for the images of the lab, is missing: ${fix}, or set ${env}`);
+  const found = (explicit === undefined || explicit === '' ? candidates : [explicit]).find((path) =>
+    existsSync(path),
+  );
+  if (found === undefined)
+    throw new ComponentUnavailableError(
+      'kubelet',
+      `${name}, needed for the images of the lab, is missing: ${fix}, or set ${env}`,
+    );
   return found;
 }
 
 /** Of the code of this folder, programs and folders. Of a program size and time of change: reading 100 MB on each `up` takes too long. */
-async function fingerprintOf(programs: readonly string[], folders: readonly string[] = []): Promise<string> {
+async function fingerprintOf(
+  programs: readonly string[],
+  folders: readonly string[] = [],
+): Promise<string> {
   const hash = createHash('sha256');
   for (const program of programs) {
     const { size, mtimeMs } = await stat(await realpath(program));
@@ -158,9 +237,12 @@ async function fingerprintOf(programs: readonly string[], folders: readonly stri
 }
 
 async function treeFacts(folder: string): Promise<string[]> {
-  if ((await stat(folder).catch(() => undefined))?.isFile() === true) return [folder, await readFile(folder, 'utf8')];
+  if ((await stat(folder).catch(() => undefined))?.isFile() === true)
+    return [folder, await readFile(folder, 'utf8')];
   const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
-  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  const files = entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name));
   const facts: string[] = [];
   for (const file of files.toSorted()) facts.push(file, await readFile(file, 'utf8'));
   return facts;

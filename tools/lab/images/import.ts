@@ -5,14 +5,22 @@ import { promisify } from 'node:util';
 import type { Lab } from '../component.ts';
 import { containerdFolder, containerdSocket } from '../nodeFiles.ts';
 import { readJson } from '../store.ts';
-import { fingerprintOfImage, IMAGES, type ImageDefinition, type LayerDefinition } from './definitions.ts';
+import {
+  fingerprintOfImage,
+  IMAGES,
+  type ImageDefinition,
+  type LayerDefinition,
+} from './definitions.ts';
 import { ImageLayout } from './ociImage.ts';
 
 /** Which content of each image the node has: `<reference>` → fingerprint. */
 const ledgerPath = (lab: Lab): string => join(containerdFolder(lab), 'images.json');
 
 /** Those of the images that the node lacks, or has in an older content (the simulator's runner was edited). */
-export async function staleImages(lab: Lab, images: readonly ImageDefinition[] = IMAGES): Promise<ImageDefinition[]> {
+export async function staleImages(
+  lab: Lab,
+  images: readonly ImageDefinition[] = IMAGES,
+): Promise<ImageDefinition[]> {
   const ledger = (await readJson<Record<string, string>>(ledgerPath(lab))) ?? {};
   const fingerprints = await Promise.all(images.map(fingerprintOfImage));
   return images.filter((image, index) => ledger[image.reference] !== fingerprints[index]);
@@ -24,23 +32,43 @@ export async function importImages(lab: Lab, images: readonly ImageDefinition[])
   if (ctr === undefined) throw new Error('ctr was not resolved');
   const started = performance.now();
   // Before the build: what changes meanwhile is built again.
-  const fingerprints = Object.fromEntries(await Promise.all(images.map(async (image) => [image.reference, await fingerprintOfImage(image)])));
+  const fingerprints = Object.fromEntries(
+    await Promise.all(
+      images.map(async (image) => [image.reference, await fingerprintOfImage(image)]),
+    ),
+  );
   const work = await mkdtemp(join(containerdFolder(lab), 'image-'));
   try {
     const archive = join(work, 'images.tar');
     await packImages(images, work, archive);
     const snapshotter = lab.record.snapshotter ?? 'overlayfs';
-    await promisify(execFile)(ctr, ['--address', containerdSocket(lab), '--namespace', 'k8s.io', 'images', 'import', '--snapshotter', snapshotter, archive]);
+    await promisify(execFile)(ctr, [
+      '--address',
+      containerdSocket(lab),
+      '--namespace',
+      'k8s.io',
+      'images',
+      'import',
+      '--snapshotter',
+      snapshotter,
+      archive,
+    ]);
   } finally {
     await rm(work, { recursive: true, force: true });
   }
   const ledger = (await readJson<Record<string, string>>(ledgerPath(lab))) ?? {};
   await writeFile(ledgerPath(lab), JSON.stringify({ ...ledger, ...fingerprints }));
-  lab.progress(`images ${images.map(({ reference }) => reference).join(', ')}: ready in ${((performance.now() - started) / 1000).toFixed(1)} s`);
+  lab.progress(
+    `images ${images.map(({ reference }) => reference).join(', ')}: ready in ${((performance.now() - started) / 1000).toFixed(1)} s`,
+  );
 }
 
 /** @param work an empty folder for what is in between */
-async function packImages(images: readonly ImageDefinition[], work: string, archive: string): Promise<void> {
+async function packImages(
+  images: readonly ImageDefinition[],
+  work: string,
+  archive: string,
+): Promise<void> {
   const layout = await ImageLayout.create(join(work, 'layout'));
   const layers = new Map<LayerDefinition, Awaited<ReturnType<ImageLayout['addLayer']>>>();
   for (const layer of new Set(images.flatMap((image) => image.layers))) {
@@ -50,7 +78,11 @@ async function packImages(images: readonly ImageDefinition[], work: string, arch
     layers.set(layer, await layout.addLayer(root));
   }
   for (const image of images) {
-    await layout.addImage(image.reference, image.config, image.layers.flatMap((layer) => layers.get(layer) ?? []));
+    await layout.addImage(
+      image.reference,
+      image.config,
+      image.layers.flatMap((layer) => layers.get(layer) ?? []),
+    );
   }
   await layout.pack(archive);
 }

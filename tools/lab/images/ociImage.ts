@@ -38,7 +38,18 @@ export class ImageLayout {
   async addLayer(root: string): Promise<Blob> {
     const file = join(this.#folder, 'layer.tar');
     // Nothing of the build's time or user: equal content gives an equal digest.
-    await promisify(execFile)('tar', ['--sort=name', '--mtime=@0', '--owner=0', '--group=0', '--numeric-owner', '-C', root, '-cf', file, '.']);
+    await promisify(execFile)('tar', [
+      '--sort=name',
+      '--mtime=@0',
+      '--owner=0',
+      '--group=0',
+      '--numeric-owner',
+      '-C',
+      root,
+      '-cf',
+      file,
+      '.',
+    ]);
     const hash = createHash('sha256');
     await pipeline(createReadStream(file), hash);
     const digest = hash.digest('hex');
@@ -65,15 +76,29 @@ export class ImageLayout {
       schemaVersion: 2,
       mediaType,
       config: { mediaType: 'application/vnd.oci.image.config.v1+json', ...imageConfig },
-      layers: layers.map((layer) => ({ mediaType: 'application/vnd.oci.image.layer.v1.tar', ...layer })),
+      layers: layers.map((layer) => ({
+        mediaType: 'application/vnd.oci.image.layer.v1.tar',
+        ...layer,
+      })),
     });
-    this.#manifests.push({ mediaType, ...manifest, platform, annotations: { 'io.containerd.image.name': reference } });
+    this.#manifests.push({
+      mediaType,
+      ...manifest,
+      platform,
+      annotations: { 'io.containerd.image.name': reference },
+    });
   }
 
   /** Writes the archive that `ctr images import` takes. */
   async pack(archive: string): Promise<void> {
-    await writeFile(join(this.#folder, 'index.json'), JSON.stringify({ schemaVersion: 2, manifests: this.#manifests }));
-    await writeFile(join(this.#folder, 'oci-layout'), JSON.stringify({ imageLayoutVersion: '1.0.0' }));
+    await writeFile(
+      join(this.#folder, 'index.json'),
+      JSON.stringify({ schemaVersion: 2, manifests: this.#manifests }),
+    );
+    await writeFile(
+      join(this.#folder, 'oci-layout'),
+      JSON.stringify({ imageLayoutVersion: '1.0.0' }),
+    );
     await promisify(execFile)('tar', ['-C', this.#folder, '-cf', archive, '.']);
   }
 

@@ -8,7 +8,15 @@ import { addLibraries } from './rootfs.ts';
 const run = promisify(execFile);
 
 /** What the worker in an image is made from. */
-export const WORKER_SOURCES = ['core', 'workflows', 'activities', 'worker', 'tsconfig.json', 'tsconfig.build.json', 'package-lock.json'];
+export const WORKER_SOURCES = [
+  'core',
+  'workflows',
+  'activities',
+  'worker',
+  'tsconfig.json',
+  'tsconfig.build.json',
+  'package-lock.json',
+];
 
 interface Lock {
   readonly packages: Readonly<Record<string, { readonly dev?: boolean }>>;
@@ -18,15 +26,38 @@ interface Lock {
 export async function addWorker(root: string, project: string, node: string): Promise<void> {
   const app = join(root, 'app');
   await mkdir(app, { recursive: true });
-  await run(node, [join(project, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', 'tsconfig.build.json', '--outDir', join(app, 'dist'), '--declaration', 'false', '--sourceMap', 'false'], { cwd: project });
+  await run(
+    node,
+    [
+      join(project, 'node_modules', 'typescript', 'bin', 'tsc'),
+      '-p',
+      'tsconfig.build.json',
+      '--outDir',
+      join(app, 'dist'),
+      '--declaration',
+      'false',
+      '--sourceMap',
+      'false',
+    ],
+    { cwd: project },
+  );
   await copyFile(join(project, 'package.json'), join(app, 'package.json'));
   // All packages that are there, for the bundle; then those of production alone.
   await symlink(join(project, 'node_modules'), join(app, 'node_modules'));
   await run(node, [join(app, 'dist', 'worker', 'workflowBundle.js')]);
   await rm(join(app, 'node_modules'));
-  const { packages } = JSON.parse(await readFile(join(project, 'package-lock.json'), 'utf8')) as Lock;
-  const wanted = Object.entries(packages).flatMap(([path, { dev }]) => (path !== '' && dev !== true && existsSync(join(project, path)) ? [path] : []));
-  for (const path of wanted) await cp(join(project, path), join(app, path), { recursive: true, filter: (source) => !isOther(source) && !source.slice(join(project, path).length).includes('/node_modules') });
+  const { packages } = JSON.parse(
+    await readFile(join(project, 'package-lock.json'), 'utf8'),
+  ) as Lock;
+  const wanted = Object.entries(packages).flatMap(([path, { dev }]) =>
+    path !== '' && dev !== true && existsSync(join(project, path)) ? [path] : [],
+  );
+  for (const path of wanted)
+    await cp(join(project, path), join(app, path), {
+      recursive: true,
+      filter: (source) =>
+        !isOther(source) && !source.slice(join(project, path).length).includes('/node_modules'),
+    });
   await addNativeLibraries(root, project);
 
   const main = join(app, 'dist', 'worker', 'cli', 'main.js');
@@ -45,7 +76,8 @@ const BRIDGE = join('node_modules', '@temporalio', 'core-bridge', 'releases');
 const PLATFORM = `${process.arch === 'arm64' ? 'aarch64' : 'x86_64'}-unknown-linux-gnu`;
 
 /** The SDK's native part for another platform: 30 MB each. */
-const isOther = (path: string): boolean => path.includes(`${BRIDGE}/`) && !path.includes(`${BRIDGE}/${PLATFORM}`);
+const isOther = (path: string): boolean =>
+  path.includes(`${BRIDGE}/`) && !path.includes(`${BRIDGE}/${PLATFORM}`);
 
 async function addNativeLibraries(root: string, project: string): Promise<void> {
   await addLibraries(root, join(project, BRIDGE, PLATFORM, 'index.node'));

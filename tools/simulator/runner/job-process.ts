@@ -19,9 +19,22 @@ export class JobProcess {
   /** Exit code; 128 + n would be the shell's, `null` when ended by a signal; -1 when it could not start. */
   readonly ended: Promise<number | null>;
 
-  constructor(file: string, args: string[], options: { env: NodeJS.ProcessEnv; cwd: string; times: StopTimes; onLine: (line: string) => void }) {
+  constructor(
+    file: string,
+    args: string[],
+    options: {
+      env: NodeJS.ProcessEnv;
+      cwd: string;
+      times: StopTimes;
+      onLine: (line: string) => void;
+    },
+  ) {
     this.#times = options.times;
-    this.#child = spawn(file, args, { env: options.env, cwd: options.cwd, stdio: ['ignore', 'pipe', 'pipe'] });
+    this.#child = spawn(file, args, {
+      env: options.env,
+      cwd: options.cwd,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     for (const stream of [this.#child.stdout, this.#child.stderr]) {
       if (stream) createInterface({ input: stream }).on('line', options.onLine);
     }
@@ -34,7 +47,9 @@ export class JobProcess {
         options.onLine(`Error: ${error.message}`);
         finish(-1);
       });
-      this.#child.once('exit', (code) => this.#timers.push(setTimeout(() => finish(code), DRAIN_MS)));
+      this.#child.once('exit', (code) =>
+        this.#timers.push(setTimeout(() => finish(code), DRAIN_MS)),
+      );
       this.#child.once('close', (code) => finish(code));
     });
   }

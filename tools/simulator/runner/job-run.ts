@@ -50,7 +50,10 @@ export class JobRun {
     this.#flush();
     try {
       await this.#flushing;
-      await this.#server.request('POST', `jobs/${this.job.id}/complete`, { body: { result } satisfies CompleteBody, signal: this.#leaving.signal });
+      await this.#server.request('POST', `jobs/${this.job.id}/complete`, {
+        body: { result } satisfies CompleteBody,
+        signal: this.#leaving.signal,
+      });
     } catch (error) {
       if (!this.#leaving.signal.aborted) throw error; // else the server is away and this runner must go: the lease will tell
     }
@@ -81,30 +84,58 @@ export class JobRun {
     return result === 'Succeeded' ? last : result;
   }
 
-  async #hook(when: 'started' | 'completed', path: string | undefined, env: NodeJS.ProcessEnv, cwd: string, always = false): Promise<Result> {
+  async #hook(
+    when: 'started' | 'completed',
+    path: string | undefined,
+    env: NodeJS.ProcessEnv,
+    cwd: string,
+    always = false,
+  ): Promise<Result> {
     if (path === undefined) return this.#stopping && !always ? 'Canceled' : 'Succeeded';
-    this.#lines.push(`A job ${when} hook has been configured by the self-hosted runner administrator`, `Run '${path}'`);
+    this.#lines.push(
+      `A job ${when} hook has been configured by the self-hosted runner administrator`,
+      `Run '${path}'`,
+    );
     const shell = existsSync('/bin/bash') ? '/bin/bash' : '/bin/sh';
     const result = await this.#execute(shell, ['-e', path], env, cwd, always);
     if (result === 'Failed') this.#lines.push(`Error: the job ${when} hook failed`);
     return result;
   }
 
-  async #execute(file: string, args: string[], env: NodeJS.ProcessEnv, cwd: string, always = false): Promise<Result> {
+  async #execute(
+    file: string,
+    args: string[],
+    env: NodeJS.ProcessEnv,
+    cwd: string,
+    always = false,
+  ): Promise<Result> {
     if (this.#stopping && !always) return 'Canceled';
     const before = this.#stopping;
-    this.#process = new JobProcess(file, args, { env, cwd, times: this.#settings.stopTimes, onLine: (line) => this.#lines.push(line) });
+    this.#process = new JobProcess(file, args, {
+      env,
+      cwd,
+      times: this.#settings.stopTimes,
+      onLine: (line) => this.#lines.push(line),
+    });
     const code = await this.#process.ended;
     this.#process = undefined;
     if (this.#stopping && !before) return 'Canceled';
     if (code === 0) return 'Succeeded';
-    this.#lines.push(code === null ? 'Error: The process was ended by a signal.' : `Error: Process completed with exit code ${code}.`);
+    this.#lines.push(
+      code === null
+        ? 'Error: The process was ended by a signal.'
+        : `Error: Process completed with exit code ${code}.`,
+    );
     return 'Failed';
   }
 
   /** The job's environment: the runner's own without its secrets, and the usual variables. */
   #environment(workspace: string): NodeJS.ProcessEnv {
-    const { RUNNER_TOKEN: _token, ACTIONS_RUNNER_INPUT_JITCONFIG: _config, ...inherited } = process.env;
+    const {
+      RUNNER_TOKEN: _token,
+      ACTIONS_RUNNER_INPUT_JITCONFIG: _config,
+      ...inherited
+    } = process.env;
     return {
       ...inherited,
       CI: 'true',
@@ -137,7 +168,10 @@ export class JobRun {
       if (lines.length === 0) return;
       const body: OutputBody = { from: this.#sent, lines };
       this.#sent += lines.length;
-      await this.#server.request('POST', `jobs/${this.job.id}/output`, { body, signal: this.#leaving.signal });
+      await this.#server.request('POST', `jobs/${this.job.id}/output`, {
+        body,
+        signal: this.#leaving.signal,
+      });
     });
     this.#flushing.catch(() => undefined); // awaited in run()
   }

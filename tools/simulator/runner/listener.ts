@@ -26,7 +26,10 @@ export class Listener {
     this.#settings = settings;
     this.#print = print;
     this.#ephemeral = settings.ephemeral;
-    this.#server = new ServerConnection(settings.serverUrl, settings.mode === 'registered' ? settings.credential : undefined);
+    this.#server = new ServerConnection(
+      settings.serverUrl,
+      settings.mode === 'registered' ? settings.credential : undefined,
+    );
   }
 
   /** @returns the exit code */
@@ -80,9 +83,16 @@ export class Listener {
   }
 
   async #openSession(): Promise<number | undefined> {
-    const body: SessionBody = { version: this.#settings.version, os: process.platform, arch: process.arch };
-    for (const startedMs = Date.now(); ; ) {
-      const answer = await this.#server.request('POST', 'session', { body, signal: this.#leave.signal });
+    const body: SessionBody = {
+      version: this.#settings.version,
+      os: process.platform,
+      arch: process.arch,
+    };
+    for (const startedMs = Date.now(); ;) {
+      const answer = await this.#server.request('POST', 'session', {
+        body,
+        signal: this.#leave.signal,
+      });
       if (answer.status === 200) {
         const session = answer.body as SessionAnswer;
         this.#sessionId = session.sessionId;
@@ -93,13 +103,17 @@ export class Listener {
       if (reason === 'deprecated') return sayDeprecated(this.#settings, this.#print);
       if (reason === 'deleted') {
         await this.#currentEnded;
-        this.#print('Failed to create a session. The runner registration has been deleted from the server, please re-configure. Runner registrations are automatically deleted for runners that have not connected to the service recently.');
+        this.#print(
+          'Failed to create a session. The runner registration has been deleted from the server, please re-configure. Runner registrations are automatically deleted for runners that have not connected to the service recently.',
+        );
         this.#print(TERMINATED);
         return 0;
       }
       this.#print(`${now()}: A session for this runner already exists.`);
       if (Date.now() - startedMs > CONFLICT_LIMIT_MS) {
-        this.#print('Runner listener exit with Session Conflict error, stop the service, no retry needed.');
+        this.#print(
+          'Runner listener exit with Session Conflict error, stop the service, no retry needed.',
+        );
         return 0;
       }
       await sleep(CONFLICT_RETRY_MS, undefined, { signal: this.#leave.signal });
@@ -107,7 +121,9 @@ export class Listener {
   }
 
   async #poll(): Promise<RunnerMessage | undefined> {
-    const answer = await this.#server.request('GET', `message/${this.#sessionId}`, { signal: this.#leave.signal });
+    const answer = await this.#server.request('GET', `message/${this.#sessionId}`, {
+      signal: this.#leave.signal,
+    });
     if (answer.status === 200) return answer.body as RunnerMessage;
     if (answer.status === 204) return undefined;
     return { type: 'refused', reason: (answer.body as Refusal).reason };
@@ -144,9 +160,11 @@ export class Listener {
     await this.#currentEnded;
     if (this.#sessionId !== '') {
       const limit = AbortSignal.timeout(2000);
-      await this.#server.request('DELETE', `session/${this.#sessionId}`, { signal: limit }).catch((error: unknown) => {
-        if (!limit.aborted) throw error;
-      });
+      await this.#server
+        .request('DELETE', `session/${this.#sessionId}`, { signal: limit })
+        .catch((error: unknown) => {
+          if (!limit.aborted) throw error;
+        });
     }
     this.#print('Runner listener exit with 0 return code, stop the service, no retry needed.');
     this.#print('Exiting runner...');

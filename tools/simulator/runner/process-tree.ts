@@ -4,7 +4,8 @@ import { readFileSync, readdirSync } from 'node:fs';
 /** A process and all its descendants, children before parents, so that none is missed when a parent dies first. */
 export function processTree(pid: number): number[] {
   const children = Map.groupBy(parents(), ([, parent]) => parent);
-  const below = (parent: number): number[] => (children.get(parent) ?? []).flatMap(([child]) => [...below(child), child]);
+  const below = (parent: number): number[] =>
+    (children.get(parent) ?? []).flatMap(([child]) => [...below(child), child]);
   return [...below(pid), pid];
 }
 
@@ -22,7 +23,9 @@ export function signalTree(pid: number, signal: NodeJS.Signals): void {
 /** [pid, parent's pid] of every process. */
 function parents(): [number, number][] {
   if (process.platform !== 'linux') {
-    const lines = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' }).trim().split('\n');
+    const lines = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' })
+      .trim()
+      .split('\n');
     return lines.map((line) => line.trim().split(/\s+/).map(Number) as [number, number]);
   }
   const pairs: [number, number][] = [];

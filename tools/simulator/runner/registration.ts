@@ -2,15 +2,38 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ServerConnection } from './server-connection.ts';
 import type { RunnerSettings, TokenSettings } from './settings.ts';
-import type { JitCredentialsFile, JitRunnerFile, RegisterAnswer, RegisterBody, Refusal } from './wire.ts';
+import type {
+  JitCredentialsFile,
+  JitRunnerFile,
+  RegisterAnswer,
+  RegisterBody,
+  Refusal,
+} from './wire.ts';
 
-export const TERMINATED = 'Runner listener exit with terminated error, stop the service, no retry needed.';
+export const TERMINATED =
+  'Runner listener exit with terminated error, stop the service, no retry needed.';
 
 /** Registers with a token. @returns the exit code where it was refused */
-export async function register(settings: TokenSettings, print: (line: string) => void, signal?: AbortSignal): Promise<RegisterAnswer | number> {
+export async function register(
+  settings: TokenSettings,
+  print: (line: string) => void,
+  signal?: AbortSignal,
+): Promise<RegisterAnswer | number> {
   const { serverUrl, scope, token, name, labels, group, ephemeral, replace, version } = settings;
-  const body: RegisterBody = { scope, token, name, labels, ephemeral, replace, version, ...(group === undefined ? {} : { group }) };
-  const answer = await new ServerConnection(serverUrl).request('POST', 'register', { body, ...(signal ? { signal } : {}) });
+  const body: RegisterBody = {
+    scope,
+    token,
+    name,
+    labels,
+    ephemeral,
+    replace,
+    version,
+    ...(group === undefined ? {} : { group }),
+  };
+  const answer = await new ServerConnection(serverUrl).request('POST', 'register', {
+    body,
+    ...(signal ? { signal } : {}),
+  });
   if (answer.status === 201) {
     print('√ Connected to GitHub');
     print('√ Runner successfully added');
@@ -19,18 +42,37 @@ export async function register(settings: TokenSettings, print: (line: string) =>
   const { reason } = answer.body as Refusal;
   if (reason === 'deprecated') return sayDeprecated(settings, print);
   // The real server says no more than 404 of a token that expired, was for another scope or never existed.
-  print(reason === 'conflict' ? `A runner exists with the same name ${name}.` : 'Http response code: NotFound from \'POST actions/runner-registration\'');
-  print(reason === 'conflict' ? 'Use --replace to replace it.' : '{"message":"Not Found","documentation_url":"https://docs.github.com/rest"}');
+  print(
+    reason === 'conflict'
+      ? `A runner exists with the same name ${name}.`
+      : "Http response code: NotFound from 'POST actions/runner-registration'",
+  );
+  print(
+    reason === 'conflict'
+      ? 'Use --replace to replace it.'
+      : '{"message":"Not Found","documentation_url":"https://docs.github.com/rest"}',
+  );
   print('Response status code does not indicate success: 404 (Not Found).');
   return 1;
 }
 
 /** What `config.sh` does: registers, and leaves in the folder what a later run needs. @returns the exit code */
-export async function configure(settings: TokenSettings, folder: string, print: (line: string) => void): Promise<number> {
+export async function configure(
+  settings: TokenSettings,
+  folder: string,
+  print: (line: string) => void,
+): Promise<number> {
   const answer = await register(settings, print);
   if (typeof answer === 'number') return answer;
   const { serverUrl, ephemeral } = settings;
-  const runner: JitRunnerFile = { agentId: answer.runnerId, agentName: answer.name, serverUrl, gitHubUrl: serverUrl, workFolder: '_work', ephemeral };
+  const runner: JitRunnerFile = {
+    agentId: answer.runnerId,
+    agentName: answer.name,
+    serverUrl,
+    gitHubUrl: serverUrl,
+    workFolder: '_work',
+    ephemeral,
+  };
   const credentials: JitCredentialsFile = { scheme: 'OAuth', data: { token: answer.credential } };
   writeFileSync(join(folder, '.runner'), JSON.stringify(runner));
   writeFileSync(join(folder, '.credentials'), JSON.stringify(credentials));
@@ -39,7 +81,10 @@ export async function configure(settings: TokenSettings, folder: string, print: 
 }
 
 /** @returns the exit code */
-export function sayDeprecated({ version, deprecatedExitCode }: RunnerSettings, print: (line: string) => void): number {
+export function sayDeprecated(
+  { version, deprecatedExitCode }: RunnerSettings,
+  print: (line: string) => void,
+): number {
   print(`Runner version v${version} is deprecated and cannot receive messages.`);
   if (deprecatedExitCode) return 7;
   print(TERMINATED);

@@ -12,15 +12,26 @@ const PATIENCE_MS = 2_000;
 const MOST = 200;
 
 /** None where Temporal does not answer soon: a shell has no place for an error while a line is typed. */
-export async function findIds(kind: Kind, flags: Readonly<Record<string, string>>, env: Readonly<Record<string, string | undefined>>): Promise<readonly Candidate[]> {
+export async function findIds(
+  kind: Kind,
+  flags: Readonly<Record<string, string>>,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<readonly Candidate[]> {
   return await Promise.race([ask(kind, flags, env).catch(() => []), delay(PATIENCE_MS, [])]);
 }
 
-async function ask(kind: Kind, flags: Readonly<Record<string, string>>, env: Readonly<Record<string, string | undefined>>): Promise<Candidate[]> {
+async function ask(
+  kind: Kind,
+  flags: Readonly<Record<string, string>>,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<Candidate[]> {
   const session = await Session.open(flags, env);
   try {
     if (kind === 'set') return await setNames(session);
-    const { rows } = kind === 'runner' ? await selectRunners(session, {}, MOST) : await selectJobs(session, {}, MOST);
+    const { rows } =
+      kind === 'runner'
+        ? await selectRunners(session, {}, MOST)
+        : await selectJobs(session, {}, MOST);
     return rows.map(({ id, phase = '' }) => ({ value: id, description: phase }));
   } finally {
     await session.close();
@@ -30,7 +41,11 @@ async function ask(kind: Kind, flags: Readonly<Record<string, string>>, env: Rea
 async function setNames(session: Session): Promise<Candidate[]> {
   return await session.call(async (client) => {
     const names: Candidate[] = [];
-    for await (const { workflowId } of client.workflow.list({ query: `WorkflowType = "${RUNNER_SET_WORKFLOW}" AND ExecutionStatus = "Running"`, pageSize: MOST })) if (names.push({ value: nameOf(workflowId), description: '' }) === MOST) break;
+    for await (const { workflowId } of client.workflow.list({
+      query: `WorkflowType = "${RUNNER_SET_WORKFLOW}" AND ExecutionStatus = "Running"`,
+      pageSize: MOST,
+    }))
+      if (names.push({ value: nameOf(workflowId), description: '' }) === MOST) break;
     return names;
   });
 }

@@ -16,15 +16,29 @@ export interface CancelOptions {
 }
 
 /** @returns the status to exit with: with `wait`, 1 if the job ends failed or errored @throws CliError */
-export async function cancelJob(session: Session, output: Output, id: string, { mode, reason = `cancel ${requestedBy()}`, wait = false }: CancelOptions): Promise<number> {
+export async function cancelJob(
+  session: Session,
+  output: Output,
+  id: string,
+  { mode, reason = `cancel ${requestedBy()}`, wait = false }: CancelOptions,
+): Promise<number> {
   const { workflowId, runId } = await describeJob(session, id);
   try {
-    await session.attempt((client) => client.workflow.getHandle(workflowId).signal(cancelSignal, { mode, reason }));
+    await session.attempt((client) =>
+      client.workflow.getHandle(workflowId).signal(cancelSignal, { mode, reason }),
+    );
   } catch (error) {
     throw jobError(error, session, workflowId);
   }
-  const end = wait ? await waitForEnd(session, workflowId, runId, new AbortController().signal) : undefined;
-  const text = end === undefined ? `cancel (${mode}) sent` : `${[end.outcome, end.cause].filter(Boolean).join('/')}: ${end.message}`;
+  const end = wait
+    ? await waitForEnd(session, workflowId, runId, new AbortController().signal)
+    : undefined;
+  const text =
+    end === undefined
+      ? `cancel (${mode}) sent`
+      : `${[end.outcome, end.cause].filter(Boolean).join('/')}: ${end.message}`;
   output.result({ id: workflowId, runId, mode, ...defined({ end }) }, [`${workflowId}: ${text}`]);
-  return end === undefined || ['succeeded', 'aborted', 'cancelled'].includes(end.outcome) ? EXIT.ok : EXIT.failed;
+  return end === undefined || ['succeeded', 'aborted', 'cancelled'].includes(end.outcome)
+    ? EXIT.ok
+    : EXIT.failed;
 }

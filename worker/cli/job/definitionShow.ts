@@ -1,6 +1,12 @@
 /** `holdfast job definitions` and `holdfast job definition`. */
 import pMap from 'p-map';
-import { jobDeclarationQuery, readJobDefinitionId, type JobDefinitionInput, type JobDefinitionStatus, type JobTurnStatus } from '../../../core/contract/index.ts';
+import {
+  jobDeclarationQuery,
+  readJobDefinitionId,
+  type JobDefinitionInput,
+  type JobDefinitionStatus,
+  type JobTurnStatus,
+} from '../../../core/contract/index.ts';
 import { defined } from '../../../core/defined.ts';
 import type { Session } from '../temporal/session.ts';
 import type { Output } from '../terminal/output.ts';
@@ -13,19 +19,33 @@ import { NO_WORKER } from './jobClient.ts';
 const AT_ONCE = 10;
 
 /** Those that have not ended, by repository and name. */
-export async function listDefinitions(session: Session, output: Output, limit: number): Promise<void> {
+export async function listDefinitions(
+  session: Session,
+  output: Output,
+  limit: number,
+): Promise<void> {
   const ids = await listDefinitionIds(session, limit + 1);
-  const rows = await pMap(ids.slice(0, limit).toSorted(), async (id) => ({ id, ...readJobDefinitionId(id), ...(await statusOf(session, id)) }), { concurrency: AT_ONCE });
+  const rows = await pMap(
+    ids.slice(0, limit).toSorted(),
+    async (id) => ({ id, ...readJobDefinitionId(id), ...(await statusOf(session, id)) }),
+    { concurrency: AT_ONCE },
+  );
   const more = ids.length > limit;
-  output.result({ definitions: rows, more }, rows.length === 0 ? [] : [listTable(COLUMNS, rows, output.wide)]);
+  output.result(
+    { definitions: rows, more },
+    rows.length === 0 ? [] : [listTable(COLUMNS, rows, output.wide)],
+  );
   if (output.json) return;
   if (rows.length === 0) output.note('none', 'no declared jobs; "holdfast job apply" makes them');
   if (more) output.note('more', `only ${limit} are shown: --limit shows more`);
 }
 
-const number = (all: readonly unknown[] | undefined): string => (all === undefined ? '?' : String(all.length));
+const number = (all: readonly unknown[] | undefined): string =>
+  all === undefined ? '?' : String(all.length);
 
-const COLUMNS: readonly Column<Partial<JobDefinitionStatus> & { readonly id: string; readonly note?: string }>[] = [
+const COLUMNS: readonly Column<
+  Partial<JobDefinitionStatus> & { readonly id: string; readonly note?: string }
+>[] = [
   { head: 'NAME', cell: ({ name, id }) => name ?? id },
   { head: 'REPOSITORY', cell: ({ repository }) => repository },
   { head: 'RUNNING', cell: ({ running }) => number(running) },
@@ -36,7 +56,10 @@ const COLUMNS: readonly Column<Partial<JobDefinitionStatus> & { readonly id: str
   { head: 'NOTE', cell: noteOf },
 ];
 
-async function statusOf(session: Session, id: string): Promise<Partial<JobDefinitionStatus> & { note?: string }> {
+async function statusOf(
+  session: Session,
+  id: string,
+): Promise<Partial<JobDefinitionStatus> & { note?: string }> {
   try {
     return (await askDefinition(session, id)) ?? { note: NO_WORKER };
   } catch (error) {
@@ -45,16 +68,47 @@ async function statusOf(session: Session, id: string): Promise<Partial<JobDefini
   }
 }
 
-function noteOf({ note, refused, paused, ending }: Partial<JobDefinitionStatus> & { readonly note?: string }): string | undefined {
-  return note ?? (ending !== undefined ? 'is being deleted' : paused !== undefined ? `paused${paused === '' ? '' : `: ${paused}`}` : refused && 'its last declaration was refused');
+function noteOf({
+  note,
+  refused,
+  paused,
+  ending,
+}: Partial<JobDefinitionStatus> & { readonly note?: string }): string | undefined {
+  return (
+    note ??
+    (ending !== undefined
+      ? 'is being deleted'
+      : paused !== undefined
+        ? `paused${paused === '' ? '' : `: ${paused}`}`
+        : refused && 'its last declaration was refused')
+  );
 }
 
 /** @returns whether it has ended */
-export async function getDefinition(session: Session, output: Output, nameOrId: string): Promise<boolean> {
+export async function getDefinition(
+  session: Session,
+  output: Output,
+  nameOrId: string,
+): Promise<boolean> {
   const { workflowId, runId, status } = await describeDefinition(session, nameOrId);
   const definition = await askDefinition(session, workflowId);
-  const declaration = definition === undefined ? undefined : ((await session.call((client) => client.workflow.getHandle(workflowId).query(jobDeclarationQuery), { workflowId })) ?? undefined);
-  const details = { id: workflowId, status: status.name, ...defined({ definition, declaration, note: definition === undefined ? NO_WORKER : undefined, ui: session.link(workflowId, runId) }) };
+  const declaration =
+    definition === undefined
+      ? undefined
+      : ((await session.call(
+          (client) => client.workflow.getHandle(workflowId).query(jobDeclarationQuery),
+          { workflowId },
+        )) ?? undefined);
+  const details = {
+    id: workflowId,
+    status: status.name,
+    ...defined({
+      definition,
+      declaration,
+      note: definition === undefined ? NO_WORKER : undefined,
+      ui: session.link(workflowId, runId),
+    }),
+  };
   output.result(details, definitionLines(details, Date.now()));
   return details.status !== 'RUNNING';
 }
@@ -71,29 +125,77 @@ interface Details {
 }
 
 /** @param now - ms since the epoch */
-export function definitionLines({ id, status, definition, declaration, note, ui }: Details, now: number): string[] {
-  const { name, repository, refused, paused, ending, maxConcurrency, nextScheduledAt, running = [], waiting = [], ended = [], leftOut = [] } = definition ?? {};
+export function definitionLines(
+  { id, status, definition, declaration, note, ui }: Details,
+  now: number,
+): string[] {
+  const {
+    name,
+    repository,
+    refused,
+    paused,
+    ending,
+    maxConcurrency,
+    nextScheduledAt,
+    running = [],
+    waiting = [],
+    ended = [],
+    leftOut = [],
+  } = definition ?? {};
   const rows: [string, string | undefined][] = [
     ['Job', name],
     ['Repository', repository],
     ['Id', id],
     ['Status', status.toLowerCase()],
     ['Started by', declaration && Object.keys(declaration.on).join(', ')],
-    ['Outsiders', declaration && (declaration.untrusted === true ? 'may start it' : 'start nothing')],
-    ['At once', maxConcurrency === undefined ? undefined : `${running.length} of ${maxConcurrency}`],
+    [
+      'Outsiders',
+      declaration && (declaration.untrusted === true ? 'may start it' : 'start nothing'),
+    ],
+    [
+      'At once',
+      maxConcurrency === undefined ? undefined : `${running.length} of ${maxConcurrency}`,
+    ],
     ['Scheduled next', nextScheduledAt],
     ['Begins nothing', paused === undefined ? undefined : paused || 'paused'],
-    ['Ends', ending === undefined ? undefined : `when its runs have${ending === '' ? '' : `: ${ending}`}`],
+    [
+      'Ends',
+      ending === undefined ? undefined : `when its runs have${ending === '' ? '' : `: ${ending}`}`,
+    ],
     ['Refused', refused && `${refused.why} (${refused.at})`],
     ['Link', ui],
     ['Note', note],
   ];
   const age = (iso: string): string => formatAge(now - Date.parse(iso));
-  const turn = (state: string) => (each: JobTurnStatus): string[] => [state, each.version, age(each.since), each.untrusted === true ? 'yes' : '-', each.group];
-  const turns = [...running.map(turn('running')), ...waiting.map(turn('waiting')), ...ended.map((each) => turn(each.outcome ?? 'over')(each))];
+  const turn =
+    (state: string) =>
+    (each: JobTurnStatus): string[] => [
+      state,
+      each.version,
+      age(each.since),
+      each.untrusted === true ? 'yes' : '-',
+      each.group,
+    ];
+  const turns = [
+    ...running.map(turn('running')),
+    ...waiting.map(turn('waiting')),
+    ...ended.map((each) => turn(each.outcome ?? 'over')(each)),
+  ];
   return [
-    ...rows.filter(([, value]) => value !== undefined && value !== '').map(([field, value]) => `${`${field}:`.padEnd(18)}${value}`),
-    ...(turns.length === 0 ? [] : ['', ...table(['STATE', 'VERSION', 'SINCE', 'OUTSIDER', 'RUNS'], turns).split('\n')]),
-    ...(leftOut.length === 0 ? [] : ['', ...table(['LEFT OUT', 'AGE', 'WHY'], leftOut.map(({ what, at, why }) => [what, age(at), why])).split('\n')]),
+    ...rows
+      .filter(([, value]) => value !== undefined && value !== '')
+      .map(([field, value]) => `${`${field}:`.padEnd(18)}${value}`),
+    ...(turns.length === 0
+      ? []
+      : ['', ...table(['STATE', 'VERSION', 'SINCE', 'OUTSIDER', 'RUNS'], turns).split('\n')]),
+    ...(leftOut.length === 0
+      ? []
+      : [
+          '',
+          ...table(
+            ['LEFT OUT', 'AGE', 'WHY'],
+            leftOut.map(({ what, at, why }) => [what, age(at), why]),
+          ).split('\n'),
+        ]),
   ];
 }

@@ -14,7 +14,12 @@ const REFRESH_MS = 1_000;
 
 /** A job, for who stays attached to it. */
 export const JOB: Followed = {
-  commands: { run: 'holdfast job run', attach: 'holdfast job logs --follow', get: 'holdfast job get', cancel: 'holdfast job cancel' },
+  commands: {
+    run: 'holdfast job run',
+    attach: 'holdfast job logs --follow',
+    get: 'holdfast job get',
+    cancel: 'holdfast job cancel',
+  },
   drains: 'the stage that runs may finish, and post runs',
   find: async (session, id) => {
     const { workflowId, runId } = await describeJob(session, id);
@@ -33,7 +38,12 @@ export const JOB: Followed = {
  * @param follow - until the job has ended
  * @throws CliError `failed` when no worker answers
  */
-export async function jobLogs(session: Session, output: Output, id: string, { follow = false, timestamps = false }: { follow?: boolean; timestamps?: boolean }): Promise<void> {
+export async function jobLogs(
+  session: Session,
+  output: Output,
+  id: string,
+  { follow = false, timestamps = false }: { follow?: boolean; timestamps?: boolean },
+): Promise<void> {
   const forever = new AbortController().signal;
   let told = 0;
   for (;;) {
@@ -41,11 +51,14 @@ export async function jobLogs(session: Session, output: Output, id: string, { fo
     const { workflowId, status } = description;
     const { job, end } = await seeJob(session, description);
     const log = job?.log;
-    if (log === undefined && end?.outcome === 'failed') throw new CliError('failed', `${workflowId} has no log: ${end.message}`);
+    if (log === undefined && end?.outcome === 'failed')
+      throw new CliError('failed', `${workflowId} has no log: ${end.message}`);
     if (log === undefined && !follow) throw new CliError('failed', `${workflowId}: ${NO_WORKER}`);
-    for (const { at, line } of (log ?? []).slice(told)) output.line(timestamps ? `${at} ${line}` : line);
+    for (const { at, line } of (log ?? []).slice(told))
+      output.line(timestamps ? `${at} ${line}` : line);
     told = Math.max(told, log?.length ?? 0);
-    if (!follow || status.name !== 'RUNNING') return output.json ? output.result({ id: workflowId, log: log ?? [] }, []) : undefined;
+    if (!follow || status.name !== 'RUNNING')
+      return output.json ? output.result({ id: workflowId, log: log ?? [] }, []) : undefined;
     await pause(REFRESH_MS, forever);
   }
 }

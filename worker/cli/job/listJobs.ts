@@ -28,21 +28,41 @@ export function jobsQuery({ name, scope, all = false }: JobSelection): string {
 }
 
 /** Newest first. */
-export async function selectJobs(session: Session, selection: JobSelection, limit: number): Promise<{ rows: RunnerRow[]; more: boolean }> {
-  const found = await session.call(async (client) => {
-    const rows: RunnerRow[] = [];
-    for await (const info of client.workflow.list({ query: jobsQuery(selection), pageSize: Math.min(limit + 1, 1_000) })) if (rows.push(toRow(info)) > limit) break;
-    return rows;
-  }, { timeoutMs: 60_000 });
+export async function selectJobs(
+  session: Session,
+  selection: JobSelection,
+  limit: number,
+): Promise<{ rows: RunnerRow[]; more: boolean }> {
+  const found = await session.call(
+    async (client) => {
+      const rows: RunnerRow[] = [];
+      for await (const info of client.workflow.list({
+        query: jobsQuery(selection),
+        pageSize: Math.min(limit + 1, 1_000),
+      }))
+        if (rows.push(toRow(info)) > limit) break;
+      return rows;
+    },
+    { timeoutMs: 60_000 },
+  );
   return { rows: found.slice(0, limit), more: found.length > limit };
 }
 
-export async function listJobs(session: Session, output: Output, selection: JobSelection, limit: number): Promise<void> {
+export async function listJobs(
+  session: Session,
+  output: Output,
+  selection: JobSelection,
+  limit: number,
+): Promise<void> {
   const { rows, more } = await selectJobs(session, selection, limit);
   const ui = session.listLink(jobsQuery(selection));
-  output.result({ jobs: rows, more, ...defined({ ui }) }, rows.length === 0 ? [] : [jobTable(rows, Date.now(), output.wide)]);
+  output.result(
+    { jobs: rows, more, ...defined({ ui }) },
+    rows.length === 0 ? [] : [jobTable(rows, Date.now(), output.wide)],
+  );
   if (output.json) return;
-  if (rows.length === 0) output.note('none', selection.all === true ? 'no jobs' : 'no jobs (ended ones: --all)');
+  if (rows.length === 0)
+    output.note('none', selection.all === true ? 'no jobs' : 'no jobs (ended ones: --all)');
   if (more) output.note('more', `only the newest ${limit} are shown: --limit shows more`);
   if (ui !== undefined && rows.length > 0) output.note('ui', `in Temporal's UI: ${ui}`);
 }

@@ -1,5 +1,10 @@
 /** `holdfast job run --commit`: hands a version to the runs of its change set (workflow `jobGroup`). */
-import { JOB_GROUP_WORKFLOW, jobVersionSignal, type JobGroupStatus, type JobVersion } from '../../../core/contract/index.ts';
+import {
+  JOB_GROUP_WORKFLOW,
+  jobVersionSignal,
+  type JobGroupStatus,
+  type JobVersion,
+} from '../../../core/contract/index.ts';
 import { jobGroupId } from '../../../core/domain/changeSet.ts';
 import { defined } from '../../../core/defined.ts';
 import { fairnessKey } from '../../../core/domain/fairnessKey.ts';
@@ -27,18 +32,44 @@ export interface VersionPlan {
 }
 
 /** @param at - when this version came to be, ISO 8601 @throws CliError `usage` */
-export function planVersion({ input, spec }: JobPlan, { commit, base, pullRequest, again = false }: VersionFlags, at: string): VersionPlan {
+export function planVersion(
+  { input, spec }: JobPlan,
+  { commit, base, pullRequest, again = false }: VersionFlags,
+  at: string,
+): VersionPlan {
   const { name, scope } = spec;
-  if (scope === undefined) throw new CliError('usage', '--commit: the job names no repository, whose commit it would be: add "repository: owner/repo" to its file');
-  if (base === undefined) throw new CliError('usage', '--commit: add --base, the branch that the commit is, or will be, part of');
-  if (!/^[0-9A-Za-z]{1,64}$/.test(commit)) throw new CliError('usage', `--commit: "${commit}" is no commit's id: at most 64 letters and digits`);
-  if (pullRequest !== undefined && !/^[1-9]\d{0,9}$/.test(pullRequest)) throw new CliError('usage', `--pull-request: "${pullRequest}" is no number of a pull request`);
-  const workflowId = jobGroupId({ job: name, repository: scope.name, base, ...(pullRequest === undefined ? {} : { pullRequest: Number(pullRequest) }) });
+  if (scope === undefined)
+    throw new CliError(
+      'usage',
+      '--commit: the job names no repository, whose commit it would be: add "repository: owner/repo" to its file',
+    );
+  if (base === undefined)
+    throw new CliError(
+      'usage',
+      '--commit: add --base, the branch that the commit is, or will be, part of',
+    );
+  if (!/^[0-9A-Za-z]{1,64}$/.test(commit))
+    throw new CliError(
+      'usage',
+      `--commit: "${commit}" is no commit's id: at most 64 letters and digits`,
+    );
+  if (pullRequest !== undefined && !/^[1-9]\d{0,9}$/.test(pullRequest))
+    throw new CliError('usage', `--pull-request: "${pullRequest}" is no number of a pull request`);
+  const workflowId = jobGroupId({
+    job: name,
+    repository: scope.name,
+    base,
+    ...(pullRequest === undefined ? {} : { pullRequest: Number(pullRequest) }),
+  });
   return { workflowId, version: { commit, at, job: input, ...(again ? { again } : {}) } };
 }
 
 /** @throws CliError `unreachable` */
-export async function runVersion(session: Session, output: Output, { workflowId, version }: VersionPlan): Promise<void> {
+export async function runVersion(
+  session: Session,
+  output: Output,
+  { workflowId, version }: VersionPlan,
+): Promise<void> {
   try {
     await session.attempt((client) =>
       client.workflow.signalWithStart(JOB_GROUP_WORKFLOW, {
@@ -54,14 +85,20 @@ export async function runVersion(session: Session, output: Output, { workflowId,
     throw jobError(error, session, workflowId);
   }
   const status = await queryStatus<JobGroupStatus>(session, workflowId);
-  output.result({ id: workflowId, ...defined({ status }) }, [`${workflowId}: ${status === undefined ? NO_WORKER : statusText(version.commit, status)}`]);
+  output.result({ id: workflowId, ...defined({ status }) }, [
+    `${workflowId}: ${status === undefined ? NO_WORKER : statusText(version.commit, status)}`,
+  ]);
 }
 
 /** What becomes of this commit. */
-function statusText(asked: string, { generation, commit = '', running, waits, outcome }: JobGroupStatus): string {
+function statusText(
+  asked: string,
+  { generation, commit = '', running, waits, outcome }: JobGroupStatus,
+): string {
   const newest = `version ${generation} (${commit})`;
   const told = commit === asked ? '' : `${asked} is not the newest; `;
-  if (waits) return `${told}${newest} waits${running === undefined ? '' : ` for ${running.workflowId} to end`}`;
+  if (waits)
+    return `${told}${newest} waits${running === undefined ? '' : ` for ${running.workflowId} to end`}`;
   if (running !== undefined) return `${told}${newest} runs as ${running.workflowId}`;
   return `${told}${newest} has been run: ${outcome}`;
 }

@@ -19,17 +19,29 @@ export interface JobPlan {
 
 /** Reads the file, and checks it with the parser that the worker has. @param id - of the workflow; default: a generated one @throws CliError `usage`, `invalid_input` */
 export async function planJob(path: string, id?: string): Promise<JobPlan> {
-  const raw = await readInputFile(path, '{"name": "web", "test": [{"name": "unit", "commands": "make test"}]}');
-  const workflowId = id ?? `job-${typeof raw['name'] === 'string' ? `${raw['name']}-` : ''}${readableName()}`;
+  const raw = await readInputFile(
+    path,
+    '{"name": "web", "test": [{"name": "unit", "commands": "make test"}]}',
+  );
+  const workflowId =
+    id ?? `job-${typeof raw['name'] === 'string' ? `${raw['name']}-` : ''}${readableName()}`;
   const parsed = parseJobInput(raw, { workflowId, policy: 'elsewhere' });
   if (parsed.ok) return { workflowId, input: raw as unknown as JobInput, spec: parsed.spec };
   const [first] = parsed.errors;
-  if (parsed.errors.length === 1 && first !== undefined) throw new CliError('invalid_input', `${shownPath(path)}: ${fieldText(first)}`);
-  throw new CliError('invalid_input', `nothing was started: the job in ${shownPath(path)} is invalid`, { fields: parsed.errors });
+  if (parsed.errors.length === 1 && first !== undefined)
+    throw new CliError('invalid_input', `${shownPath(path)}: ${fieldText(first)}`);
+  throw new CliError(
+    'invalid_input',
+    `nothing was started: the job in ${shownPath(path)} is invalid`,
+    { fields: parsed.errors },
+  );
 }
 
 /** @throws CliError `conflict` when a job with this id runs, `usage`, `unreachable` */
-export async function startJob(session: Session, { workflowId, input, spec }: JobPlan): Promise<StartedRunner> {
+export async function startJob(
+  session: Session,
+  { workflowId, input, spec }: JobPlan,
+): Promise<StartedRunner> {
   const { name, scope, steps } = spec;
   try {
     const handle = await session.attempt((client) =>
@@ -40,7 +52,10 @@ export async function startJob(session: Session, { workflowId, input, spec }: Jo
         workflowIdConflictPolicy: 'FAIL',
         workflowIdReusePolicy: 'ALLOW_DUPLICATE',
         staticSummary: workflowSummary(`job ${name}: ${steps.map((step) => step.name).join(', ')}`),
-        typedSearchAttributes: [{ key: SEARCH_ATTRIBUTES.name, value: name }, ...(scope === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.scope, value: scope.name }])],
+        typedSearchAttributes: [
+          { key: SEARCH_ATTRIBUTES.name, value: name },
+          ...(scope === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.scope, value: scope.name }]),
+        ],
         priority: { fairnessKey: fairnessKey(scope?.name ?? name) },
       }),
     );

@@ -14,7 +14,14 @@ export interface FoundValue {
 }
 
 /** The kinds that a set of runners is made of; `values` are those of the chart gha-runner-scale-set. */
-export type ArcKind = 'AutoscalingRunnerSet' | 'RunnerDeployment' | 'RunnerReplicaSet' | 'RunnerSet' | 'Runner' | 'HorizontalRunnerAutoscaler' | 'values';
+export type ArcKind =
+  | 'AutoscalingRunnerSet'
+  | 'RunnerDeployment'
+  | 'RunnerReplicaSet'
+  | 'RunnerSet'
+  | 'Runner'
+  | 'HorizontalRunnerAutoscaler'
+  | 'values';
 
 export interface ArcObject {
   /** For messages: `arc.yaml, document 2, RunnerDeployment ci/linux`. */
@@ -45,12 +52,23 @@ const KINDS: Readonly<Record<string, ArcKind>> = {
   [`${LEGACY_GROUP} HorizontalRunnerAutoscaler`]: 'HorizontalRunnerAutoscaler',
 };
 /** What values of the chart have at least one of. */
-const VALUES = ['githubConfigUrl', 'githubConfigSecret', 'runnerScaleSetName', 'minRunners', 'maxRunners', 'containerMode', 'template'];
+const VALUES = [
+  'githubConfigUrl',
+  'githubConfigSecret',
+  'runnerScaleSetName',
+  'minRunners',
+  'maxRunners',
+  'containerMode',
+  'template',
+];
 /** As much of a name as a message shows. */
 const LONGEST_NAME = 100;
 
 /** In the order in which they were found. */
-export function findArcObjects(found: readonly FoundValue[]): { objects: ArcObject[]; leftOut: LeftOut[] } {
+export function findArcObjects(found: readonly FoundValue[]): {
+  objects: ArcObject[];
+  leftOut: LeftOut[];
+} {
   const objects: ArcObject[] = [];
   const leftOut: LeftOut[] = [];
   for (const each of found.flatMap(itemsOf)) {
@@ -64,33 +82,70 @@ export function findArcObjects(found: readonly FoundValue[]): { objects: ArcObje
 /** What `kubectl get -o yaml` prints is one list. */
 function itemsOf({ place, value }: FoundValue): FoundValue[] {
   if (value === null || value === undefined) return [];
-  if (!isObject(value) || !plainText(value['kind']).endsWith('List') || !Array.isArray(value['items'])) return [{ place, value }];
-  return value['items'].map((item: unknown, index) => ({ place: `${place}, item ${index + 1}`, value: item }));
+  if (
+    !isObject(value) ||
+    !plainText(value['kind']).endsWith('List') ||
+    !Array.isArray(value['items'])
+  )
+    return [{ place, value }];
+  return value['items'].map((item: unknown, index) => ({
+    place: `${place}, item ${index + 1}`,
+    value: item,
+  }));
 }
 
 function readObject({ place, value }: FoundValue): ArcObject | LeftOut {
   if (!isObject(value)) return { label: place, reason: 'is no object' };
-  if (isDeeper(value)) return { label: place, reason: `is nested more than ${MAX_DEPTH} levels deep, as no such object is: sets made of it could not be read` };
+  if (isDeeper(value))
+    return {
+      label: place,
+      reason: `is nested more than ${MAX_DEPTH} levels deep, as no such object is: sets made of it could not be read`,
+    };
   const { apiVersion, kind } = value;
   if (apiVersion === undefined && kind === undefined) {
-    if (!VALUES.some((key) => key in value)) return { label: place, reason: 'neither an object of Kubernetes nor values of the chart gha-runner-scale-set' };
-    return { label: `${place}, values`, kind: 'values', name: '', namespace: textOf(value['namespaceOverride']), annotations: {}, fields: value };
+    if (!VALUES.some((key) => key in value))
+      return {
+        label: place,
+        reason: 'neither an object of Kubernetes nor values of the chart gha-runner-scale-set',
+      };
+    return {
+      label: `${place}, values`,
+      kind: 'values',
+      name: '',
+      namespace: textOf(value['namespaceOverride']),
+      annotations: {},
+      fields: value,
+    };
   }
   const metadata = isObject(value['metadata']) ? value['metadata'] : {};
   const [name = '', namespace] = [textOf(metadata['name']), textOf(metadata['namespace'])];
-  const label = `${place}, ${shown(kind)} ${namespace === undefined ? '' : `${shown(namespace)}/`}${shown(name)}`.trimEnd();
+  const label =
+    `${place}, ${shown(kind)} ${namespace === undefined ? '' : `${shown(namespace)}/`}${shown(name)}`.trimEnd();
   const group = typeof apiVersion === 'string' ? (apiVersion.split('/')[0] ?? '') : '';
-  const known = Object.hasOwn(KINDS, `${group} ${plainText(kind)}`) ? KINDS[`${group} ${plainText(kind)}`] : undefined;
+  const known = Object.hasOwn(KINDS, `${group} ${plainText(kind)}`)
+    ? KINDS[`${group} ${plainText(kind)}`]
+    : undefined;
   if (known === undefined) return { label, reason: reasonFor(group, plainText(kind)) };
-  if (Array.isArray(metadata['ownerReferences']) && metadata['ownerReferences'].length > 0) return { label, reason: 'made by ARC from the object that owns it' };
-  return { label, kind: known, name, namespace, annotations: isObject(metadata['annotations']) ? metadata['annotations'] : {}, fields: isObject(value['spec']) ? value['spec'] : {} };
+  if (Array.isArray(metadata['ownerReferences']) && metadata['ownerReferences'].length > 0)
+    return { label, reason: 'made by ARC from the object that owns it' };
+  return {
+    label,
+    kind: known,
+    name,
+    namespace,
+    annotations: isObject(metadata['annotations']) ? metadata['annotations'] : {},
+    fields: isObject(value['spec']) ? value['spec'] : {},
+  };
 }
 
 function reasonFor(group: string, kind: string): string {
   if (group === SCALE_SET_GROUP) return 'made by ARC from its AutoscalingRunnerSet';
   const meant = Object.keys(KINDS).find((known) => known.endsWith(` ${kind}`));
-  return meant === undefined ? 'no runners come from this kind: it stays as it is' : `its apiVersion is not that of ARC: ${meant.split(' ')[0]}/v1alpha1`;
+  return meant === undefined
+    ? 'no runners come from this kind: it stays as it is'
+    : `its apiVersion is not that of ARC: ${meant.split(' ')[0]}/v1alpha1`;
 }
 
-const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
+const textOf = (value: unknown): string | undefined =>
+  typeof value === 'string' && value !== '' ? value : undefined;
 const shown = (value: unknown): string => shorten(printable(plainText(value)), LONGEST_NAME);

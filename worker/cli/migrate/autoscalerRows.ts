@@ -1,26 +1,54 @@
 /** What becomes of a HorizontalRunnerAutoscaler: the size of the set that is made of what it scales. Pure. */
 import { isObject } from '../../../core/isObject.ts';
 import type { ArcObject } from './arcObjects.ts';
-import { convertFields, fieldOf, plainText, silent, without, type FieldRow, type FieldRows } from './fieldRows.ts';
+import {
+  convertFields,
+  fieldOf,
+  plainText,
+  silent,
+  without,
+  type FieldRow,
+  type FieldRows,
+} from './fieldRows.ts';
 import { credentialsFromRow } from './legacyRows.ts';
 import { convertOverride } from './scheduledOverride.ts';
 import type { SetDraft } from './setDraft.ts';
 
-const WEBHOOK = "left out: GitHub's webhook announces the jobs (event Workflow jobs, see docs/fleets.md), and the set looks for queued ones every queueCheck";
+const WEBHOOK =
+  "left out: GitHub's webhook announces the jobs (event Workflow jobs, see docs/fleets.md), and the set looks for queued ones every queueCheck";
 
 const minReplicasRow: FieldRow = (value, draft, field) => {
   draft.put('set', 'minIdle', value);
-  if (value !== 0) draft.note(field, 'it counted busy runners, too. minIdle counts idle ones, on top of those that have a job: it may be lower', 'set', 'minIdle');
+  if (value !== 0)
+    draft.note(
+      field,
+      'it counted busy runners, too. minIdle counts idle ones, on top of those that have a job: it may be lower',
+      'set',
+      'minIdle',
+    );
 };
 
-const delayRow: FieldRow = (value, draft, field) => (typeof value === 'number' ? draft.put('set', 'scaleDownDelay', `${value}s`) : draft.fault(field, 'must be a number of seconds'));
+const delayRow: FieldRow = (value, draft, field) =>
+  typeof value === 'number'
+    ? draft.put('set', 'scaleDownDelay', `${value}s`)
+    : draft.fault(field, 'must be a number of seconds');
 
 /** What there is of events apart from jobs. */
 const triggersRow: FieldRow = (value, draft, field) => {
-  const events = draft.objects(value, field).flatMap((trigger) => (isObject(trigger['githubEvent']) ? Object.keys(trigger['githubEvent']) : []));
+  const events = draft
+    .objects(value, field)
+    .flatMap((trigger) =>
+      isObject(trigger['githubEvent']) ? Object.keys(trigger['githubEvent']) : [],
+    );
   const others = [...new Set(events.filter((event) => event !== 'workflowJob'))];
   draft.note(field, WEBHOOK, 'set', 'max');
-  if (others.length > 0) draft.note(field, 'other events than workflowJob are left out: only jobs ask for runners here', 'set', 'max');
+  if (others.length > 0)
+    draft.note(
+      field,
+      'other events than workflowJob are left out: only jobs ask for runners here',
+      'set',
+      'max',
+    );
 };
 
 /** `now`: overrides that are over are left out. */
@@ -33,7 +61,9 @@ export const autoscalerRows = (now: number): FieldRows => ({
   scaleUpTriggers: triggersRow,
   capacityReservations: silent,
   scheduledOverrides: (value, draft, field) => {
-    const schedules = draft.objects(value, field).flatMap((override, index) => convertOverride(override, `${field}[${index}]`, draft, now));
+    const schedules = draft
+      .objects(value, field)
+      .flatMap((override, index) => convertOverride(override, `${field}[${index}]`, draft, now));
     if (schedules.length > 0) draft.put('set', 'schedules', schedules);
   },
   githubAPICredentialsFrom: credentialsFromRow,

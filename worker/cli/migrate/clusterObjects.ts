@@ -20,17 +20,29 @@ const RESOURCES = [
 const MOST = 10_000;
 
 /** @param namespace - absent: all of them @throws CliError `failed`, naming what could not be listed */
-export async function clusterObjects(config: KubeConfig, namespace: string | undefined): Promise<FoundValue[]> {
+export async function clusterObjects(
+  config: KubeConfig,
+  namespace: string | undefined,
+): Promise<FoundValue[]> {
   const server = new ApiServer(config);
   const found: FoundValue[] = [];
   try {
     for (const [apiVersion, kind, resource] of RESOURCES) {
       const path = `/apis/${apiVersion}${namespace === undefined ? '' : `/namespaces/${encodeURIComponent(namespace)}`}/${resource}`;
       const onObject = (object: object): void => {
-        if (found.length === MOST) throw new CliError('failed', `${resource}: with these there are more than ${MOST} objects; give --pod-namespace`);
+        if (found.length === MOST)
+          throw new CliError(
+            'failed',
+            `${resource}: with these there are more than ${MOST} objects; give --pod-namespace`,
+          );
         found.push({ place: 'cluster', value: { ...object, apiVersion, kind } });
       };
-      await listObjects(server, `${kind}List`, { resource, path, labelSelector: '', onObject }).catch((error: unknown) => notListed(error, resource));
+      await listObjects(server, `${kind}List`, {
+        resource,
+        path,
+        labelSelector: '',
+        onObject,
+      }).catch((error: unknown) => notListed(error, resource));
     }
   } finally {
     await server.close();
@@ -42,6 +54,11 @@ export async function clusterObjects(config: KubeConfig, namespace: string | und
 function notListed(error: unknown, resource: string): void {
   if (error instanceof CliError) throw error;
   if (error instanceof ApiError && error.code === 404) return;
-  const why = error instanceof ApiError && error.code === 403 ? 'the cluster does not allow it: ask for the verb "list", or give --pod-namespace' : error instanceof Error ? error.message : String(error);
+  const why =
+    error instanceof ApiError && error.code === 403
+      ? 'the cluster does not allow it: ask for the verb "list", or give --pod-namespace'
+      : error instanceof Error
+        ? error.message
+        : String(error);
   throw new CliError('failed', `${resource} could not be listed: ${why}`, { cause: error });
 }

@@ -21,20 +21,44 @@ export interface DockerDaemon {
 }
 
 /** A Docker daemon beside the runner, as a native sidecar that outlives it. @param field - of ARC's, for the note */
-export function addDockerDaemon(draft: SetDraft, field: string, { container, args, env, volumeMounts, socketVolume = {} }: DockerDaemon): void {
+export function addDockerDaemon(
+  draft: SetDraft,
+  field: string,
+  { container, args, env, volumeMounts, socketVolume = {} }: DockerDaemon,
+): void {
   const image = draft.parts.template['image'] ?? RUNNER_IMAGE;
   draft.initContainers.unshift(
-    { name: 'init-dind-externals', image, command: ['cp', '-r', '/home/runner/externals/.', '/home/runner/tmpDir/'], volumeMounts: [{ name: EXTERNALS, mountPath: '/home/runner/tmpDir' }] },
+    {
+      name: 'init-dind-externals',
+      image,
+      command: ['cp', '-r', '/home/runner/externals/.', '/home/runner/tmpDir/'],
+      volumeMounts: [{ name: EXTERNALS, mountPath: '/home/runner/tmpDir' }],
+    },
     {
       name: 'dind',
       image: 'docker:dind',
       securityContext: { privileged: true },
       restartPolicy: 'Always',
-      startupProbe: { exec: { command: ['docker', 'info'] }, initialDelaySeconds: 0, failureThreshold: 24, periodSeconds: 5 },
+      startupProbe: {
+        exec: { command: ['docker', 'info'] },
+        initialDelaySeconds: 0,
+        failureThreshold: 24,
+        periodSeconds: 5,
+      },
       ...container,
-      args: ['dockerd', '--host=unix:///var/run/docker.sock', '--group=$(DOCKER_GROUP_GID)', ...args],
+      args: [
+        'dockerd',
+        '--host=unix:///var/run/docker.sock',
+        '--group=$(DOCKER_GROUP_GID)',
+        ...args,
+      ],
       env: [{ name: 'DOCKER_GROUP_GID', value: '123' }, ...env],
-      volumeMounts: [{ ...WORK }, { ...SOCKET }, { name: EXTERNALS, mountPath: '/home/runner/externals' }, ...volumeMounts],
+      volumeMounts: [
+        { ...WORK },
+        { ...SOCKET },
+        { name: EXTERNALS, mountPath: '/home/runner/externals' },
+        ...volumeMounts,
+      ],
     },
   );
   draft.env({ name: 'DOCKER_HOST', value: 'unix:///var/run/docker.sock' });
@@ -44,21 +68,43 @@ export function addDockerDaemon(draft: SetDraft, field: string, { container, arg
   draft.volume({ name: 'work', emptyDir: {} });
   draft.volume({ name: SOCKET.name, emptyDir: socketVolume });
   draft.volume({ name: EXTERNALS, emptyDir: {} });
-  draft.note(field, "a Docker daemon beside the runner: it is privileged, which the worker's pod policy has to allow (privileged: true), and whoever gets out of it has the node. If no job needs Docker, leave out what is called dind, work and DOCKER", 'spec', 'initContainers');
+  draft.note(
+    field,
+    "a Docker daemon beside the runner: it is privileged, which the worker's pod policy has to allow (privileged: true), and whoever gets out of it has the node. If no job needs Docker, leave out what is called dind, work and DOCKER",
+    'spec',
+    'initContainers',
+  );
 }
 
 /** Jobs in pods of their own, which the runner's hooks make. @param workClaim - spec of the claim for the work folder; absent: without such a volume */
 export function addJobPods(draft: SetDraft, field: string, workClaim: unknown): void {
   const folder = workClaim === undefined ? 'k8s-novolume' : 'k8s';
   draft.env({ name: 'ACTIONS_RUNNER_CONTAINER_HOOKS', value: `/home/runner/${folder}/index.js` });
-  draft.env({ name: 'ACTIONS_RUNNER_POD_NAME', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } });
+  draft.env({
+    name: 'ACTIONS_RUNNER_POD_NAME',
+    valueFrom: { fieldRef: { fieldPath: 'metadata.name' } },
+  });
   draft.env({ name: 'ACTIONS_RUNNER_REQUIRE_JOB_CONTAINER', value: 'true' });
-  if (workClaim === undefined) draft.env({ name: 'ACTIONS_RUNNER_IMAGE', value: draft.parts.template['image'] ?? RUNNER_IMAGE });
+  if (workClaim === undefined)
+    draft.env({
+      name: 'ACTIONS_RUNNER_IMAGE',
+      value: draft.parts.template['image'] ?? RUNNER_IMAGE,
+    });
   else {
     draft.mount({ ...WORK });
     draft.volume({ name: 'work', ephemeral: { volumeClaimTemplate: { spec: workClaim } } });
   }
   draft.put('spec', 'automountServiceAccountToken', true);
-  draft.note(field, "jobs in pods of their own, made by the runner's hooks, which go when their runner's pod goes. The hooks need a service account that may make them (pods, pods/exec, pods/log, jobs, secrets) in the worker's namespace, and the worker's pod policy has to allow it (serviceAccounts)", 'spec', 'serviceAccountName');
-  if (draft.parts.spec['serviceAccountName'] === undefined) draft.decide(field, 'no service account is named, and that of the chart goes with its release: make one of your own, and name it in serviceAccountName', 'spec');
+  draft.note(
+    field,
+    "jobs in pods of their own, made by the runner's hooks, which go when their runner's pod goes. The hooks need a service account that may make them (pods, pods/exec, pods/log, jobs, secrets) in the worker's namespace, and the worker's pod policy has to allow it (serviceAccounts)",
+    'spec',
+    'serviceAccountName',
+  );
+  if (draft.parts.spec['serviceAccountName'] === undefined)
+    draft.decide(
+      field,
+      'no service account is named, and that of the chart goes with its release: make one of your own, and name it in serviceAccountName',
+      'spec',
+    );
 }

@@ -4,19 +4,40 @@ import type { CommandContext } from '../commandContext.ts';
 import type { MigrateFlags } from './migrateArc.ts';
 
 export function addMigrateCommands(program: Command, { output }: CommandContext): void {
-  const several = (value: string, before: readonly string[] | undefined): readonly string[] => [...(before ?? []), value];
+  const several = (value: string, before: readonly string[] | undefined): readonly string[] => [
+    ...(before ?? []),
+    value,
+  ];
   program
     .command('migrate')
     .description('from another controller of runners to sets of Holdfast')
     .command('arc')
-    .description('write the sets that correspond to what actions-runner-controller has, and the way over; apply nothing')
-    .option('-f, --file <path>', 'YAML or JSON of its objects, or values of the chart gha-runner-scale-set; - for standard input (may be repeated)', several)
+    .description(
+      'write the sets that correspond to what actions-runner-controller has, and the way over; apply nothing',
+    )
+    .option(
+      '-f, --file <path>',
+      'YAML or JSON of its objects, or values of the chart gha-runner-scale-set; - for standard input (may be repeated)',
+      several,
+    )
     .option('--cluster', 'its objects in a cluster; the permission to list them is enough')
-    .option('--kubeconfig <path>', 'with --cluster: a kubeconfig file (default: KUBECONFIG, the pod, ~/.kube/config)')
+    .option(
+      '--kubeconfig <path>',
+      'with --cluster: a kubeconfig file (default: KUBECONFIG, the pod, ~/.kube/config)',
+    )
     .option('--context <name>', 'with --cluster: a context of it (default: the current one)')
-    .option('--pod-namespace <name>', 'with --cluster: this Kubernetes namespace alone (default: all)')
-    .option('--release <name>', 'of Helm, for values without runnerScaleSetName: what the scale set is called')
-    .option('--out <path>', 'write the sets to this file, which must not exist, and the plan to standard output')
+    .option(
+      '--pod-namespace <name>',
+      'with --cluster: this Kubernetes namespace alone (default: all)',
+    )
+    .option(
+      '--release <name>',
+      'of Helm, for values without runnerScaleSetName: what the scale set is called',
+    )
+    .option(
+      '--out <path>',
+      'write the sets to this file, which must not exist, and the plan to standard output',
+    )
     .addHelpText('after', HELP)
     .action(async (flags: MigrateFlags) => {
       const { migrateArc } = await import('./migrateArc.ts');

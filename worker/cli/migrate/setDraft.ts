@@ -31,10 +31,23 @@ export interface MigrationNote {
 
 const LONGEST_SHOWN = 200;
 /** What a reader of a template looks for first. */
-const FIRST = ['enterprise', 'organization', 'repository', 'credential', 'labels', 'ephemeral', 'image', 'command', 'args'];
+const FIRST = [
+  'enterprise',
+  'organization',
+  'repository',
+  'credential',
+  'labels',
+  'ephemeral',
+  'image',
+  'command',
+  'args',
+];
 
 /** What of an object's own words goes into a note: one line, not too long. */
-export const quoted = (value: unknown): string => JSON.stringify(shorten(printable(typeof value === 'string' ? value : JSON.stringify(value)), LONGEST_SHOWN));
+export const quoted = (value: unknown): string =>
+  JSON.stringify(
+    shorten(printable(typeof value === 'string' ? value : JSON.stringify(value)), LONGEST_SHOWN),
+  );
 
 /** Collects fields, notes, and what is wrong. */
 export class SetDraft {
@@ -42,7 +55,13 @@ export class SetDraft {
   readonly label: string;
   readonly notes: MigrationNote[] = [];
   readonly faults: FieldError[] = [];
-  readonly parts: Readonly<Record<Part, Json>> = { set: {}, template: {}, runner: fields(), spec: fields(), metadata: fields() };
+  readonly parts: Readonly<Record<Part, Json>> = {
+    set: {},
+    template: {},
+    runner: fields(),
+    spec: fields(),
+    metadata: fields(),
+  };
   readonly containers: Json[] = [];
   readonly initContainers: Json[] = [];
   readonly volumes: Json[] = [];
@@ -56,16 +75,29 @@ export class SetDraft {
   }
 
   note(field: string, text: string, part: Part, key?: string): void {
-    this.notes.push({ field, text, at: [...PATHS[part], ...(key === undefined ? [] : [key])], decide: false });
+    this.notes.push({
+      field,
+      text,
+      at: [...PATHS[part], ...(key === undefined ? [] : [key])],
+      decide: false,
+    });
   }
 
   /** As {@link note}; the set is written paused. */
   decide(field: string, text: string, part: Part, key?: string): void {
-    this.notes.push({ field, text, at: [...PATHS[part], ...(key === undefined ? [] : [key])], decide: true });
+    this.notes.push({
+      field,
+      text,
+      at: [...PATHS[part], ...(key === undefined ? [] : [key])],
+      decide: true,
+    });
   }
 
   fault(field: string, message: string): void {
-    this.faults.push({ field: `${this.label}: ${shorten(printable(field), LONGEST_SHOWN)}`, message });
+    this.faults.push({
+      field: `${this.label}: ${shorten(printable(field), LONGEST_SHOWN)}`,
+      message,
+    });
   }
 
   /** The objects of a list; anything else is a fault. */
@@ -100,12 +132,22 @@ export class SetDraft {
   /** The set, as far as it is known; not validated. */
   input(): Json {
     const { set, template, runner, spec, metadata } = this.parts;
-    const containers = [...(Object.keys(runner).length === 0 ? [] : [{ name: RUNNER_CONTAINER, ...runner }]), ...this.containers];
-    const podSpec = filled({ ...spec, initContainers: this.initContainers, containers, volumes: this.volumes });
+    const containers = [
+      ...(Object.keys(runner).length === 0 ? [] : [{ name: RUNNER_CONTAINER, ...runner }]),
+      ...this.containers,
+    ];
+    const podSpec = filled({
+      ...spec,
+      initContainers: this.initContainers,
+      containers,
+      volumes: this.volumes,
+    });
     const pod = filled({ metadata: filled(metadata), spec: podSpec });
     const paused = this.notes.some(({ decide }) => decide) ? { paused: true } : {};
     const { name, ...scale } = set;
-    const first = Object.fromEntries(FIRST.flatMap((key) => (template[key] === undefined ? [] : [[key, template[key]]])));
+    const first = Object.fromEntries(
+      FIRST.flatMap((key) => (template[key] === undefined ? [] : [[key, template[key]]])),
+    );
     return { name, ...paused, ...scale, template: { ...first, ...template, ...filled({ pod }) } };
   }
 }
@@ -114,7 +156,13 @@ export class SetDraft {
 const fields = (): Json => Object.create(null) as Json;
 
 /** Without empty lists and objects. */
-const filled = (fields: Json): Json => Object.fromEntries(Object.entries(fields).filter(([, value]) => !(typeof value === 'object' && value !== null && Object.keys(value).length === 0)));
+const filled = (fields: Json): Json =>
+  Object.fromEntries(
+    Object.entries(fields).filter(
+      ([, value]) =>
+        !(typeof value === 'object' && value !== null && Object.keys(value).length === 0),
+    ),
+  );
 
 function addNamed(list: Json[], item: Json): void {
   if (!list.some(({ name }) => name === item['name'])) list.push(item);

@@ -6,11 +6,15 @@ import type { MigrationNote } from './setDraft.ts';
 
 const WIDTH = 140;
 /** What `escaped` may write otherwise: only a string in double quotes says the same then. */
-const needsQuotes = (text: string): boolean => escaped(text.replaceAll('\n', '')) !== text.replaceAll('\n', '');
+const needsQuotes = (text: string): boolean =>
+  escaped(text.replaceAll('\n', '')) !== text.replaceAll('\n', '');
 
 /** @param head - lines that come first, as comments */
 export function setsYaml(sets: readonly MigratedSet[], head: readonly string[]): string {
-  const first = head.map((line) => comment(line, 3)).join('\n').replaceAll(/^/gm, '#');
+  const first = head
+    .map((line) => comment(line, 3))
+    .join('\n')
+    .replaceAll(/^/gm, '#');
   return `${[first, ...sets.map(setText)].join('\n---\n')}\n`;
 }
 
@@ -18,7 +22,8 @@ function setText({ input, notes, from, autoscaler }: MigratedSet): string {
   const document = new Document(input);
   visit(document, {
     Scalar(_key, node) {
-      if (typeof node.value === 'string' && needsQuotes(node.value)) node.type = Scalar.QUOTE_DOUBLE;
+      if (typeof node.value === 'string' && needsQuotes(node.value))
+        node.type = Scalar.QUOTE_DOUBLE;
     },
   });
   const places = new Map<{ commentBefore?: string | null | undefined }, string[]>();
@@ -26,17 +31,24 @@ function setText({ input, notes, from, autoscaler }: MigratedSet): string {
     const place = placeOf(document, note.at);
     places.set(place, [...(places.get(place) ?? []), textOf(note)]);
   }
-  const origin = [from, autoscaler].flatMap((object) => (object === undefined ? [] : [object.label])).join('; size from ');
+  const origin = [from, autoscaler]
+    .flatMap((object) => (object === undefined ? [] : [object.label]))
+    .join('; size from ');
   places.set(document, [`From ${origin}`, ...(places.get(document) ?? [])]);
-  for (const [place, lines] of places) place.commentBefore = lines.map((line) => comment(line, 3)).join('\n');
+  for (const [place, lines] of places)
+    place.commentBefore = lines.map((line) => comment(line, 3)).join('\n');
   // Not more than the last line's end: the one before it may be a value's own.
   return document.toString({ lineWidth: 0 }).replace(/\n$/, '').split('\n').map(escaped).join('\n');
 }
 
-const textOf = ({ field, text, decide }: MigrationNote): string => `${decide ? 'DECIDE: ' : ''}${field}: ${text}`;
+const textOf = ({ field, text, decide }: MigrationNote): string =>
+  `${decide ? 'DECIDE: ' : ''}${field}: ${text}`;
 
 /** The key at the end of a path; or the deepest part of it that is written; at the beginning the document itself. */
-function placeOf(document: Document, path: readonly (string | number)[]): { commentBefore?: string | null | undefined } {
+function placeOf(
+  document: Document,
+  path: readonly (string | number)[],
+): { commentBefore?: string | null | undefined } {
   let place: { commentBefore?: string | null | undefined } = document;
   let node: unknown = document.contents;
   for (const part of path) {
@@ -44,7 +56,9 @@ function placeOf(document: Document, path: readonly (string | number)[]): { comm
       node = node.items[part];
       continue;
     }
-    const pair = isMap(node) ? node.items.find(({ key }) => isScalar(key) && key.value === part) : undefined;
+    const pair = isMap(node)
+      ? node.items.find(({ key }) => isScalar(key) && key.value === part)
+      : undefined;
     if (pair === undefined) break;
     if (isNode(pair.key)) place = pair.key;
     node = pair.value;
@@ -57,7 +71,8 @@ function comment(text: string, indent: number): string {
   const lines = [''];
   for (const word of escaped(text).split(' ')) {
     const line = lines.at(-1) ?? '';
-    if (line !== '' && line.length + word.length >= WIDTH) lines.push(`${' '.repeat(indent)}${word}`);
+    if (line !== '' && line.length + word.length >= WIDTH)
+      lines.push(`${' '.repeat(indent)}${word}`);
     else lines[lines.length - 1] = line === '' ? ` ${word}` : `${line} ${word}`;
   }
   return lines.join('\n');

@@ -5,13 +5,19 @@ import { withSession, type CommandContext } from '../commandContext.ts';
 export function addRetireCommand(program: Command, context: CommandContext): void {
   const command = program
     .command('retire')
-    .description('before the workers of a task queue go for good: end its sets and declared jobs, drain its other runners, remove the Schedule of its sweep, and wait until nothing runs')
+    .description(
+      'before the workers of a task queue go for good: end its sets and declared jobs, drain its other runners, remove the Schedule of its sweep, and wait until nothing runs',
+    )
     .option('-y, --yes', 'do not ask first')
     .option('--reason <text>', 'shown with the sets, declared jobs and runners')
     .addHelpText('after', HELP)
     .action(async (flags: { yes?: boolean; reason?: string }) => {
       const { retire } = await import('./retire.ts');
-      await withSession(command, context, async (session) => await retire(session, context.output, flags));
+      await withSession(
+        command,
+        context,
+        async (session) => await retire(session, context.output, flags),
+      );
     });
 }
 

@@ -19,7 +19,12 @@ const LAST_WORDS_MS = 1_500;
 /** What is followed, and how its commands are called. */
 export interface Followed {
   /** The words in front of its id. */
-  readonly commands: { readonly run: string; readonly attach: string; readonly get: string; readonly cancel: string };
+  readonly commands: {
+    readonly run: string;
+    readonly attach: string;
+    readonly get: string;
+    readonly cancel: string;
+  };
   /** What the first Ctrl-C lets happen. */
   readonly drains: string;
   /** @throws CliError `not_found`, `unreachable` */
@@ -30,7 +35,12 @@ export interface Followed {
 
 /** A runner. */
 export const RUNNER: Followed = {
-  commands: { run: 'holdfast run', attach: 'holdfast run --attach', get: 'holdfast runner get', cancel: 'holdfast runner cancel' },
+  commands: {
+    run: 'holdfast run',
+    attach: 'holdfast run --attach',
+    get: 'holdfast runner get',
+    cancel: 'holdfast runner cancel',
+  },
   drains: 'the job may finish',
   find: findRunner,
   look: async (session, workflowId) => {
@@ -39,7 +49,8 @@ export const RUNNER: Followed = {
   },
 };
 
-type Leave = { readonly kind: 'exit' } | { readonly kind: 'detach'; readonly signal: 'SIGTERM' | 'SIGHUP' };
+type Leave =
+  { readonly kind: 'exit' } | { readonly kind: 'detach'; readonly signal: 'SIGTERM' | 'SIGHUP' };
 
 /**
  * Starts one runner or job, if it does not run yet, and follows it. SIGINT drains, stops, and at the third leaves, from the very start on: a runner
@@ -49,11 +60,32 @@ type Leave = { readonly kind: 'exit' } | { readonly kind: 'detach'; readonly sig
  * @returns the status to exit with
  * @throws CliError if it cannot be started
  */
-export async function attach(session: Session, output: Output, workflowId: string, begin: () => Promise<StartedRunner>, followed: Followed = RUNNER): Promise<number> {
+export async function attach(
+  session: Session,
+  output: Output,
+  workflowId: string,
+  begin: () => Promise<StartedRunner>,
+  followed: Followed = RUNNER,
+): Promise<number> {
   const over = new AbortController();
   const line = new PhaseLine(output, workflowId, Date.now());
-  const requests = new CancelRequests(session, workflowId, followed.commands.run, over.signal, (mode, problem) => line.message('cancel_not_sent', `the ${mode} request is not delivered yet (${problem}); trying again`));
-  const signals = listen(line, requests, followed, samePressMs(output.terminal.env, process.stdin.isTTY));
+  const requests = new CancelRequests(
+    session,
+    workflowId,
+    followed.commands.run,
+    over.signal,
+    (mode, problem) =>
+      line.message(
+        'cancel_not_sent',
+        `the ${mode} request is not delivered yet (${problem}); trying again`,
+      ),
+  );
+  const signals = listen(
+    line,
+    requests,
+    followed,
+    samePressMs(output.terminal.env, process.stdin.isTTY),
+  );
   let lost = false;
   try {
     const starting = begun(session, workflowId, begin, requests, followed);
@@ -62,14 +94,31 @@ export async function attach(session: Session, output: Output, workflowId: strin
     if ('kind' in start) return await leaveEarly(line, workflowId, start, requests, followed);
     const runner = start;
     const ui = session.link(workflowId, runner.runId);
-    output.note(runner.attached ? 'attached' : 'started', `${runner.attached ? 'attached to' : 'started'} ${workflowId}${ui === undefined ? '' : `  ${ui}`}`, { id: workflowId, runId: runner.runId });
-    const ended = waitForEnd(session, runner.workflowId, runner.runId, over.signal, (now) => (lost = now));
+    output.note(
+      runner.attached ? 'attached' : 'started',
+      `${runner.attached ? 'attached to' : 'started'} ${workflowId}${ui === undefined ? '' : `  ${ui}`}`,
+      { id: workflowId, runId: runner.runId },
+    );
+    const ended = waitForEnd(
+      session,
+      runner.workflowId,
+      runner.runId,
+      over.signal,
+      (now) => (lost = now),
+    );
     const watching = watch(session, runner.workflowId, line, over.signal, () => lost, followed);
-    const first = await Promise.race([ended.then((end) => ({ kind: 'ended', end }) as const), signals.leave, watching]);
+    const first = await Promise.race([
+      ended.then((end) => ({ kind: 'ended', end }) as const),
+      signals.leave,
+      watching,
+    ]);
     if (first.kind === 'exit') return await leave(line, runner, requests, followed);
     if (first.kind === 'detach') {
       line.end();
-      line.message('detached', `detached (${first.signal}): ${runner.workflowId} goes on; re-attach with: ${followed.commands.attach} ${runner.workflowId}`);
+      line.message(
+        'detached',
+        `detached (${first.signal}): ${runner.workflowId} goes on; re-attach with: ${followed.commands.attach} ${runner.workflowId}`,
+      );
       return first.signal === 'SIGTERM' ? EXIT.sigterm : EXIT.sighup;
     }
     line.end();
@@ -84,25 +133,50 @@ export async function attach(session: Session, output: Output, workflowId: strin
 }
 
 /** A start whose answer is lost is looked for once somebody has asked for its end: it shall not be left behind. */
-async function begun(session: Session, workflowId: string, begin: () => Promise<StartedRunner>, requests: CancelRequests, followed: Followed): Promise<StartedRunner> {
+async function begun(
+  session: Session,
+  workflowId: string,
+  begin: () => Promise<StartedRunner>,
+  requests: CancelRequests,
+  followed: Followed,
+): Promise<StartedRunner> {
   try {
     return await begin();
   } catch (error) {
-    if (!requests.any || toCliError(error, session.about(workflowId)).code !== 'unreachable') throw error;
+    if (!requests.any || toCliError(error, session.about(workflowId)).code !== 'unreachable')
+      throw error;
   }
   try {
     return { ...(await followed.find(session, workflowId)), attached: false };
   } catch (error) {
     const known = toCliError(error, session.about(workflowId));
-    if (known.code === 'not_found') throw new CliError('unreachable', `${workflowId} was not started: Temporal did not answer in time`, { cause: error });
-    throw new CliError(known.code, `it is not known whether ${workflowId} was started, and no cancel request was delivered (${known.message}); once Temporal answers, send it with: ${followed.commands.cancel} ${workflowId}`, { cause: error });
+    if (known.code === 'not_found')
+      throw new CliError(
+        'unreachable',
+        `${workflowId} was not started: Temporal did not answer in time`,
+        { cause: error },
+      );
+    throw new CliError(
+      known.code,
+      `it is not known whether ${workflowId} was started, and no cancel request was delivered (${known.message}); once Temporal answers, send it with: ${followed.commands.cancel} ${workflowId}`,
+      { cause: error },
+    );
   }
 }
 
 /** Leaves before the start has been answered. */
-async function leaveEarly(line: PhaseLine, workflowId: string, how: Leave, requests: CancelRequests, { commands }: Followed): Promise<number> {
+async function leaveEarly(
+  line: PhaseLine,
+  workflowId: string,
+  how: Leave,
+  requests: CancelRequests,
+  { commands }: Followed,
+): Promise<number> {
   if (how.kind === 'detach') {
-    line.message('detached', `detached (${how.signal}) before the start of ${workflowId} was answered: if it was started it goes on; re-attach with: ${commands.attach} ${workflowId}`);
+    line.message(
+      'detached',
+      `detached (${how.signal}) before the start of ${workflowId} was answered: if it was started it goes on; re-attach with: ${commands.attach} ${workflowId}`,
+    );
     return how.signal === 'SIGTERM' ? EXIT.sigterm : EXIT.sighup;
   }
   const delivered = await requests.settled(LAST_WORDS_MS);
@@ -118,13 +192,24 @@ async function leaveEarly(line: PhaseLine, workflowId: string, how: Leave, reque
 function report(session: Session, output: Output, runner: StartedRunner, end: RunnerEnd): number {
   const ui = session.link(runner.workflowId, runner.runId);
   output.result(
-    { id: runner.workflowId, runId: runner.runId, attached: runner.attached, ...end, ...defined({ ui }) },
+    {
+      id: runner.workflowId,
+      runId: runner.runId,
+      attached: runner.attached,
+      ...end,
+      ...defined({ ui }),
+    },
     [`${runner.workflowId} ${[end.outcome, end.cause].filter(Boolean).join('/')}: ${end.message}`],
   );
   return exitStatusOf(end);
 }
 
-async function leave(line: PhaseLine, runner: StartedRunner, requests: CancelRequests, { commands }: Followed): Promise<number> {
+async function leave(
+  line: PhaseLine,
+  runner: StartedRunner,
+  requests: CancelRequests,
+  { commands }: Followed,
+): Promise<number> {
   const delivered = await requests.settled(LAST_WORDS_MS);
   line.end();
   line.message(
@@ -137,7 +222,12 @@ async function leave(line: PhaseLine, runner: StartedRunner, requests: CancelReq
 }
 
 /** Installs the signal handlers. They stay until `stop`, so that no signal between two of them kills us half-way. */
-function listen(line: PhaseLine, requests: CancelRequests, { drains }: Followed, sameMs: number): { leave: Promise<Leave>; stop: () => void } {
+function listen(
+  line: PhaseLine,
+  requests: CancelRequests,
+  { drains }: Followed,
+  sameMs: number,
+): { leave: Promise<Leave>; stop: () => void } {
   let presses = 0;
   let last: number | undefined;
   let resolve: (leave: Leave) => void;
@@ -150,15 +240,22 @@ function listen(line: PhaseLine, requests: CancelRequests, { drains }: Followed,
     last = now;
     if (kind === 'exit') return resolve({ kind: 'exit' });
     requests.send(kind);
-    const what = kind === 'drain' ? `draining: ${drains}; press Ctrl-C again to stop it` : 'stopping: the job gets its grace to end; press Ctrl-C again to leave it alone and exit';
-    line.message(kind, requests.isBegun ? what : `${what} (its start is not answered yet: the request follows it)`);
+    const what =
+      kind === 'drain'
+        ? `draining: ${drains}; press Ctrl-C again to stop it`
+        : 'stopping: the job gets its grace to end; press Ctrl-C again to leave it alone and exit';
+    line.message(
+      kind,
+      requests.isBegun ? what : `${what} (its start is not answered yet: the request follows it)`,
+    );
   };
   const onSigterm = (): void => resolve({ kind: 'detach', signal: 'SIGTERM' });
   const onSighup = (): void => resolve({ kind: 'detach', signal: 'SIGHUP' });
   process.on('SIGINT', onSigint).on('SIGTERM', onSigterm).on('SIGHUP', onSighup);
   return {
     leave: leaving,
-    stop: () => void process.off('SIGINT', onSigint).off('SIGTERM', onSigterm).off('SIGHUP', onSighup),
+    stop: () =>
+      void process.off('SIGINT', onSigint).off('SIGTERM', onSigterm).off('SIGHUP', onSighup),
   };
 }
 
@@ -173,7 +270,13 @@ class CancelRequests {
   private starting: Promise<unknown> = new Promise(() => {});
   private started = false;
 
-  constructor(session: Session, workflowId: string, command: string, over: AbortSignal, onProblem: (mode: CancelMode, problem: string) => void) {
+  constructor(
+    session: Session,
+    workflowId: string,
+    command: string,
+    over: AbortSignal,
+    onProblem: (mode: CancelMode, problem: string) => void,
+  ) {
     this.session = session;
     this.workflowId = workflowId;
     this.command = command;
@@ -204,13 +307,22 @@ class CancelRequests {
   /** Whether the last request, the strongest, was delivered within `ms`. */
   async settled(ms: number): Promise<boolean> {
     const giveUp = new AbortController();
-    const result = await Promise.race([this.sending.at(-1) ?? Promise.resolve(true), pause(ms, giveUp.signal).then(() => false)]);
+    const result = await Promise.race([
+      this.sending.at(-1) ?? Promise.resolve(true),
+      pause(ms, giveUp.signal).then(() => false),
+    ]);
     giveUp.abort();
     return result;
   }
 
   private async deliver(mode: CancelMode): Promise<boolean> {
-    if (!(await this.starting.then(() => true, () => false))) return false;
+    if (
+      !(await this.starting.then(
+        () => true,
+        () => false,
+      ))
+    )
+      return false;
     const handle = this.session.client.workflow.getHandle(this.workflowId);
     const reason = `${mode === 'drain' ? 'Ctrl-C' : 'Ctrl-C again'} in ${this.command}`;
     let told = false;
@@ -231,7 +343,14 @@ class CancelRequests {
 }
 
 /** Shows the phase again and again. Never resolves: the end is told by the result. @throws nothing; trouble is shown in the line */
-async function watch(session: Session, workflowId: string, line: PhaseLine, over: AbortSignal, lost: () => boolean, followed: Followed): Promise<never> {
+async function watch(
+  session: Session,
+  workflowId: string,
+  line: PhaseLine,
+  over: AbortSignal,
+  lost: () => boolean,
+  followed: Followed,
+): Promise<never> {
   let phase = 'Requested';
   while (!over.aborted) {
     const seen = await look(session, workflowId, phase, lost(), followed);
@@ -243,12 +362,24 @@ async function watch(session: Session, workflowId: string, line: PhaseLine, over
   return new Promise<never>(() => {});
 }
 
-async function look(session: Session, workflowId: string, phase: string, lost: boolean, followed: Followed): Promise<Seen> {
+async function look(
+  session: Session,
+  workflowId: string,
+  phase: string,
+  lost: boolean,
+  followed: Followed,
+): Promise<Seen> {
   try {
     const seen = await followed.look(session, workflowId);
     if (seen !== undefined) return seen;
-    const description = await session.attempt((client) => client.workflow.getHandle(workflowId).describe(), QUERY_TIMEOUT_MS);
-    return { phase: description.typedSearchAttributes.get(SEARCH_ATTRIBUTES.phase) ?? phase, problem: 'no worker answers' };
+    const description = await session.attempt(
+      (client) => client.workflow.getHandle(workflowId).describe(),
+      QUERY_TIMEOUT_MS,
+    );
+    return {
+      phase: description.typedSearchAttributes.get(SEARCH_ATTRIBUTES.phase) ?? phase,
+      problem: 'no worker answers',
+    };
   } catch (error) {
     if (lost || isConnectionLoss(error)) return { phase, problem: 'Temporal does not answer' };
     return { phase, problem: toCliError(error, session.about(workflowId)).message };

@@ -7,7 +7,10 @@ import type { Session } from '../temporal/session.ts';
 import { isConnectionLoss, toCliError } from '../temporal/temporalErrors.ts';
 
 /** The verdict, or what stands for it when the workflow gave none. */
-export interface RunnerEnd extends Partial<Omit<RunnerResult, 'outcome' | 'cause' | 'message'>>, Partial<Pick<JobResult, 'steps' | 'log'>> {
+export interface RunnerEnd
+  extends
+    Partial<Omit<RunnerResult, 'outcome' | 'cause' | 'message'>>,
+    Partial<Pick<JobResult, 'steps' | 'log'>> {
   /** One of the outcomes, or `cancelled`, `terminated`, `failed` (the workflow itself failed), `timed_out`. */
   readonly outcome: string;
   readonly cause?: string;
@@ -23,7 +26,13 @@ const RECONNECT_MS = 2_000;
 
 /** The end of a runner that has ended. @throws CliError */
 export function readEnd(session: Session, workflowId: string, runId?: string): Promise<RunnerEnd> {
-  return session.call((client) => endOf(() => client.workflow.getHandle<() => Promise<RunnerResult>>(workflowId, runId).result()), { workflowId });
+  return session.call(
+    (client) =>
+      endOf(() =>
+        client.workflow.getHandle<() => Promise<RunnerResult>>(workflowId, runId).result(),
+      ),
+    { workflowId },
+  );
 }
 
 /**
@@ -31,12 +40,22 @@ export function readEnd(session: Session, workflowId: string, runId?: string): P
  * @param runId - the first run to follow; runs that continue it are followed too
  * @throws CliError `not_found`, `usage`; the signal's reason when aborted
  */
-export async function waitForEnd(session: Session, workflowId: string, runId: string, signal: AbortSignal, onLoss: (lost: boolean) => void = () => {}): Promise<RunnerEnd> {
+export async function waitForEnd(
+  session: Session,
+  workflowId: string,
+  runId: string,
+  signal: AbortSignal,
+  onLoss: (lost: boolean) => void = () => {},
+): Promise<RunnerEnd> {
   for (;;) {
     signal.throwIfAborted();
     const { client } = session;
     try {
-      const end = await client.connection.withAbortSignal(signal, () => endOf(() => client.workflow.getHandle<() => Promise<RunnerResult>>(workflowId, runId).result()));
+      const end = await client.connection.withAbortSignal(signal, () =>
+        endOf(() =>
+          client.workflow.getHandle<() => Promise<RunnerResult>>(workflowId, runId).result(),
+        ),
+      );
       return end;
     } catch (error) {
       signal.throwIfAborted();
@@ -63,7 +82,8 @@ export function pause(ms: number, signal: AbortSignal): Promise<void> {
 }
 
 /** The status to exit with for an end. */
-export const exitStatusOf = (end: RunnerEnd): number => (end.outcome === 'succeeded' ? EXIT.ok : EXIT.failed);
+export const exitStatusOf = (end: RunnerEnd): number =>
+  end.outcome === 'succeeded' ? EXIT.ok : EXIT.failed;
 
 async function endOf(result: () => Promise<RunnerResult>): Promise<RunnerEnd> {
   try {
@@ -71,10 +91,26 @@ async function endOf(result: () => Promise<RunnerResult>): Promise<RunnerEnd> {
   } catch (error) {
     if (!(error instanceof WorkflowFailedError)) throw error;
     const { cause } = error;
-    if (cause instanceof CancelledFailure) return { outcome: 'cancelled', cause: 'cancelled', message: cause.message || 'the workflow was cancelled' };
-    if (cause instanceof TerminatedFailure) return { outcome: 'terminated', message: `the workflow was terminated${cause.message ? `: ${cause.message}` : ''}; what it had made may be left` };
-    if (cause instanceof TimeoutFailure) return { outcome: 'timed_out', message: 'the workflow timed out; what it had made may be left' };
-    return { outcome: 'failed', message: `the workflow failed: ${cause?.message ?? error.message}` };
+    if (cause instanceof CancelledFailure)
+      return {
+        outcome: 'cancelled',
+        cause: 'cancelled',
+        message: cause.message || 'the workflow was cancelled',
+      };
+    if (cause instanceof TerminatedFailure)
+      return {
+        outcome: 'terminated',
+        message: `the workflow was terminated${cause.message ? `: ${cause.message}` : ''}; what it had made may be left`,
+      };
+    if (cause instanceof TimeoutFailure)
+      return {
+        outcome: 'timed_out',
+        message: 'the workflow timed out; what it had made may be left',
+      };
+    return {
+      outcome: 'failed',
+      message: `the workflow failed: ${cause?.message ?? error.message}`,
+    };
   }
 }
 
@@ -85,5 +121,12 @@ function checked(result: unknown): RunnerEnd {
 }
 
 function isEnd(value: unknown): value is RunnerEnd {
-  return value !== null && typeof value === 'object' && 'outcome' in value && typeof value.outcome === 'string' && 'message' in value && typeof value.message === 'string';
+  return (
+    value !== null &&
+    typeof value === 'object' &&
+    'outcome' in value &&
+    typeof value.outcome === 'string' &&
+    'message' in value &&
+    typeof value.message === 'string'
+  );
 }

@@ -11,7 +11,12 @@ import type { Session } from '../temporal/session.ts';
 import { findRunner } from './startRunner.ts';
 import { table } from '../terminal/table.ts';
 import { formatAge } from '../terminal/text.ts';
-import { pollCheck, unpolledLines, unpolledQueues, type UnpolledQueue } from '../temporal/unpolledQueues.ts';
+import {
+  pollCheck,
+  unpolledLines,
+  unpolledQueues,
+  type UnpolledQueue,
+} from '../temporal/unpolledQueues.ts';
 
 /** Everything known about one runner. */
 export interface RunnerDetails extends RunnerRow {
@@ -26,7 +31,8 @@ export interface RunnerDetails extends RunnerRow {
   readonly ui?: string;
 }
 
-const LEFT_BEHIND = 'it had no chance to tidy up; what it has left the sweep takes away ("holdfast sweep")';
+const LEFT_BEHIND =
+  'it had no chance to tidy up; what it has left the sweep takes away ("holdfast sweep")';
 
 /** @returns whether it has ended */
 export async function getRunner(session: Session, output: Output, id: string): Promise<boolean> {
@@ -38,18 +44,40 @@ export async function getRunner(session: Session, output: Output, id: string): P
 /** @throws CliError `not_found`, `unreachable` */
 export async function readRunner(session: Session, id: string): Promise<RunnerDetails> {
   const { workflowId } = await findRunner(session, id);
-  const description = await session.call((client) => client.workflow.getHandle(workflowId).describe(), { workflowId });
-  if (description.type !== 'runner') throw new CliError('not_found', `${workflowId} is no runner but a workflow of type ${description.type}`);
+  const description = await session.call(
+    (client) => client.workflow.getHandle(workflowId).describe(),
+    { workflowId },
+  );
+  if (description.type !== 'runner')
+    throw new CliError(
+      'not_found',
+      `${workflowId} is no runner but a workflow of type ${description.type}`,
+    );
   const row = toRow(description);
   const ui = session.link(workflowId, row.runId);
   const pending = await pendingActivities(description.raw, session.converter);
-  const base = { ...row, pendingActivities: pending, unpolled: await unpolledQueues(pollCheck(session), description, pending), ...defined({ ui }) };
+  const base = {
+    ...row,
+    pendingActivities: pending,
+    unpolled: await unpolledQueues(pollCheck(session), description, pending),
+    ...defined({ ui }),
+  };
   const [ended] = await withRecordedEnds(session, [row]);
   const end = ended?.end;
-  if (end !== undefined) return { ...base, end, ...(end.outcome !== 'failed' && end.swept === undefined ? { note: LEFT_BEHIND } : {}) };
-  if (row.status !== 'RUNNING') return { ...base, end: await readEnd(session, workflowId, row.runId) };
+  if (end !== undefined)
+    return {
+      ...base,
+      end,
+      ...(end.outcome !== 'failed' && end.swept === undefined ? { note: LEFT_BEHIND } : {}),
+    };
+  if (row.status !== 'RUNNING')
+    return { ...base, end: await readEnd(session, workflowId, row.runId) };
   const runner = await queryStatus(session, workflowId);
-  if (runner === undefined) return { ...base, note: 'no worker answered within 3 s: this is what Temporal itself knows; check that a worker runs ("holdfast worker")' };
+  if (runner === undefined)
+    return {
+      ...base,
+      note: 'no worker answered within 3 s: this is what Temporal itself knows; check that a worker runs ("holdfast worker")',
+    };
   return { ...base, runner, phase: runner.phase };
 }
 
@@ -67,21 +95,37 @@ export function detailLines(details: RunnerDetails, now: number): string[] {
     ['Scope', details.scope],
     ['Set', details.set],
     ['Runner', runnerName(runner?.runnerName ?? details.name, runner?.runnerId)],
-    ['Pod', runner?.pod && [runner.pod, runner.node && `on ${runner.node}`].filter(Boolean).join(' ')],
+    [
+      'Pod',
+      runner?.pod && [runner.pod, runner.node && `on ${runner.node}`].filter(Boolean).join(' '),
+    ],
     ['Job', runner?.job],
     ['Attempt', runner && String(runner.attempt)],
-    ['Waits for', runner?.waitsFor && [runner.waitsFor, runner.waitsUntil && `until ${runner.waitsUntil}`].filter(Boolean).join(', ')],
+    [
+      'Waits for',
+      runner?.waitsFor &&
+        [runner.waitsFor, runner.waitsUntil && `until ${runner.waitsUntil}`]
+          .filter(Boolean)
+          .join(', '),
+    ],
     ['Cancel', runner?.cancel && `${runner.cancel.mode}: ${runner.cancel.reason}`],
-    ['Unregister tries', runner && runner.unregisterAttempts > 0 ? String(runner.unregisterAttempts) : undefined],
+    [
+      'Unregister tries',
+      runner && runner.unregisterAttempts > 0 ? String(runner.unregisterAttempts) : undefined,
+    ],
     ['Started', age(details.startedAt)],
     ['Ended', details.endedAt && age(details.endedAt)],
     ['Link', details.ui],
   ];
-  const lines = rows.filter(([, value]) => value !== undefined && value !== '').map(([name, value]) => `${`${name}:`.padEnd(18)}${value}`);
-  for (const each of runner?.replaced ?? []) lines.push(`Replaced:         ${each.runnerName} (${each.cause}) by ${each.replacedBy}`);
+  const lines = rows
+    .filter(([, value]) => value !== undefined && value !== '')
+    .map(([name, value]) => `${`${name}:`.padEnd(18)}${value}`);
+  for (const each of runner?.replaced ?? [])
+    lines.push(`Replaced:         ${each.runnerName} (${each.cause}) by ${each.replacedBy}`);
   lines.push(...unpolledLines(details.unpolled));
   if (details.note !== undefined) lines.push(`Note:             ${details.note}`);
-  if (details.pendingActivities.length > 0) lines.push('', activityTable(details.pendingActivities, now));
+  if (details.pendingActivities.length > 0)
+    lines.push('', activityTable(details.pendingActivities, now));
   return lines;
 }
 
@@ -90,9 +134,16 @@ function runnerName(name: string | undefined, id: number | undefined): string | 
 }
 
 function activityTable(activities: readonly PendingActivity[], now: number): string {
-  const retryIn = (iso: string | undefined): string => (iso === undefined ? '-' : `in ${formatAge(Date.parse(iso) - now)}`);
+  const retryIn = (iso: string | undefined): string =>
+    iso === undefined ? '-' : `in ${formatAge(Date.parse(iso) - now)}`;
   return table(
     ['ACTIVITY', 'STATE', 'ATTEMPT', 'NEXT RETRY', 'LAST FAILURE'],
-    activities.map((each) => [each.type, each.state, String(each.attempt), retryIn(each.nextRetryAt), each.lastFailure ?? '-']),
+    activities.map((each) => [
+      each.type,
+      each.state,
+      String(each.attempt),
+      retryIn(each.nextRetryAt),
+      each.lastFailure ?? '-',
+    ]),
   );
 }

@@ -16,24 +16,48 @@ export interface ListedRow extends RunnerRow {
 }
 
 /** Runners that a selection names, newest first. */
-export async function selectRunners(session: Session, selection: Selection, limit: number): Promise<{ rows: RunnerRow[]; more: boolean }> {
-  return session.call(async (client) => {
-    const rows: RunnerRow[] = [];
-    for await (const info of client.workflow.list({ query: selectionQuery(selection), pageSize: Math.min(limit + 1, 1_000) })) {
-      if (rows.length === limit) return { rows, more: true };
-      rows.push(toRow(info));
-    }
-    return { rows, more: false };
-  }, { timeoutMs: 60_000 });
+export async function selectRunners(
+  session: Session,
+  selection: Selection,
+  limit: number,
+): Promise<{ rows: RunnerRow[]; more: boolean }> {
+  return session.call(
+    async (client) => {
+      const rows: RunnerRow[] = [];
+      for await (const info of client.workflow.list({
+        query: selectionQuery(selection),
+        pageSize: Math.min(limit + 1, 1_000),
+      })) {
+        if (rows.length === limit) return { rows, more: true };
+        rows.push(toRow(info));
+      }
+      return { rows, more: false };
+    },
+    { timeoutMs: 60_000 },
+  );
 }
 
-export async function listRunners(session: Session, output: Output, selection: Selection, limit: number): Promise<void> {
+export async function listRunners(
+  session: Session,
+  output: Output,
+  selection: Selection,
+  limit: number,
+): Promise<void> {
   const { rows: found, more } = await selectRunners(session, selection, limit);
   const rows = await withRecordedEnds(session, found);
   const ui = session.listLink(selectionQuery(selection));
-  output.result({ runners: rows, more, ...defined({ ui }) }, rows.length === 0 ? [] : [runnerTable(rows, Date.now(), output.wide)]);
+  output.result(
+    { runners: rows, more, ...defined({ ui }) },
+    rows.length === 0 ? [] : [runnerTable(rows, Date.now(), output.wide)],
+  );
   if (output.json) return;
-  if (rows.length === 0) output.note('none', selection.all || selection.outcome !== undefined ? 'no runners' : 'no runners (ended ones: --all)');
+  if (rows.length === 0)
+    output.note(
+      'none',
+      selection.all || selection.outcome !== undefined
+        ? 'no runners'
+        : 'no runners (ended ones: --all)',
+    );
   if (more) output.note('more', `only the newest ${limit} are shown: --limit shows more`);
   if (ui !== undefined && rows.length > 0) output.note('ui', `in Temporal's UI: ${ui}`);
 }
@@ -58,8 +82,10 @@ export function runnerTable(rows: readonly ListedRow[], now: number, wide = fals
 
 /** `aborted/run_timeout`, or Temporal's word for an end without a verdict. */
 export function outcomeOf(row: RunnerRow): string {
-  if (row.outcome !== undefined) return row.cause === undefined ? row.outcome : `${row.outcome}/${row.cause}`;
+  if (row.outcome !== undefined)
+    return row.cause === undefined ? row.outcome : `${row.outcome}/${row.cause}`;
   return row.status === 'RUNNING' ? '-' : row.status.toLowerCase();
 }
 
-const noteOf = ({ end }: ListedRow): string | undefined => end && [end.message, end.swept].filter(Boolean).join('; ');
+const noteOf = ({ end }: ListedRow): string | undefined =>
+  end && [end.message, end.swept].filter(Boolean).join('; ');

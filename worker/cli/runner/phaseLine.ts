@@ -21,7 +21,8 @@ export function seenText({ phase, status, problem }: Seen): string {
     status?.runnerName && `runner ${status.runnerName}`,
     status?.job && `job ${status.job}`,
     status?.cancel && `cancel ${status.cancel.mode}`,
-    status?.waitsFor && `waits for ${status.waitsFor}${status.waitsUntil ? ` until ${status.waitsUntil}` : ''}`,
+    status?.waitsFor &&
+      `waits for ${status.waitsFor}${status.waitsUntil ? ` until ${status.waitsUntil}` : ''}`,
     problem && `(${problem})`,
   ]
     .filter(Boolean)
@@ -53,7 +54,12 @@ export class PhaseLine {
     const changed = text !== this.text;
     this.text = text;
     if (this.live) this.draw(now);
-    else if (changed && this.output.json) this.output.note('phase', `${this.id}  ${text}`, { at: new Date(now).toISOString(), id: this.id, ...seen });
+    else if (changed && this.output.json)
+      this.output.note('phase', `${this.id}  ${text}`, {
+        at: new Date(now).toISOString(),
+        id: this.id,
+        ...seen,
+      });
     else if (changed) this.output.line(`${new Date(now).toISOString()}  ${this.id}  ${text}`);
   }
 
@@ -66,7 +72,8 @@ export class PhaseLine {
   /** A message between the changes: it stays on the screen. */
   message(event: string, text: string, now: number = Date.now()): void {
     this.erase();
-    if (this.output.json) this.output.note(event, text, { at: new Date(now).toISOString(), id: this.id });
+    if (this.output.json)
+      this.output.note(event, text, { at: new Date(now).toISOString(), id: this.id });
     else this.output.line(this.live ? text : `${new Date(now).toISOString()}  ${this.id}  ${text}`);
     if (this.live && this.text !== undefined) this.draw(now);
   }
@@ -81,7 +88,9 @@ export class PhaseLine {
   private draw(now: number): void {
     const line = `${this.id}  ${formatAge(now - this.startedAt)}  ${this.text ?? ''}`;
     // A pseudo-terminal that nobody has given a size says 0 columns.
-    this.output.terminal.stdout.write(`\r\u001B[2K${shorten(line, (this.output.terminal.stdout.columns || 80) - 1)}`);
+    this.output.terminal.stdout.write(
+      `\r\u001B[2K${shorten(line, (this.output.terminal.stdout.columns || 80) - 1)}`,
+    );
     this.drawn = true;
   }
 

@@ -13,7 +13,10 @@ const WITHOUT_VERDICT: ReadonlySet<string> = new Set(['TERMINATED', 'FAILED', 'T
 
 /** As far as it is read here. What was not given is an empty string. */
 interface LastEvent {
-  readonly workflowExecutionTerminatedEventAttributes?: { readonly identity?: string | null; readonly reason?: string | null } | null;
+  readonly workflowExecutionTerminatedEventAttributes?: {
+    readonly identity?: string | null;
+    readonly reason?: string | null;
+  } | null;
   readonly workflowExecutionFailedEventAttributes?: object | null;
   readonly workflowExecutionTimedOutEventAttributes?: object | null;
 }
@@ -22,23 +25,49 @@ interface LastEvent {
 const AT_ONCE = 10;
 
 /** The rows, with the ends of those lives that gave no verdict, and what a sweep did about what they had left. @throws CliError `unreachable` */
-export async function withRecordedEnds<T extends RunnerRow>(session: Session, rows: readonly T[]): Promise<(T & { readonly end?: RunnerEnd })[]> {
-  const ends = await pMap(rows, async (row) => await readRecordedEnd(session, row), { concurrency: AT_ONCE });
-  const swept = await sweptLives(session, rows.filter((_, index) => ends[index] !== undefined));
+export async function withRecordedEnds<T extends RunnerRow>(
+  session: Session,
+  rows: readonly T[],
+): Promise<(T & { readonly end?: RunnerEnd })[]> {
+  const ends = await pMap(rows, async (row) => await readRecordedEnd(session, row), {
+    concurrency: AT_ONCE,
+  });
+  const swept = await sweptLives(
+    session,
+    rows.filter((_, index) => ends[index] !== undefined),
+  );
   return rows.map((row, index) => {
     const end = ends[index];
-    return end === undefined ? row : { ...row, end: { ...end, ...defined({ swept: swept.get(row.runId) }) } };
+    return end === undefined
+      ? row
+      : { ...row, end: { ...end, ...defined({ swept: swept.get(row.runId) }) } };
   });
 }
 
 /** @returns `undefined` of a life that goes on, gave its verdict, or is not kept any more */
-async function readRecordedEnd(session: Session, { id, runId, status }: RunnerRow): Promise<RunnerEnd | undefined> {
+async function readRecordedEnd(
+  session: Session,
+  { id, runId, status }: RunnerRow,
+): Promise<RunnerEnd | undefined> {
   if (!WITHOUT_VERDICT.has(status)) return undefined;
-  const request = { namespace: session.settings.namespace, execution: { workflowId: id, runId }, maximumPageSize: 1 };
+  const request = {
+    namespace: session.settings.namespace,
+    execution: { workflowId: id, runId },
+    maximumPageSize: 1,
+  };
   try {
-    const { history } = await session.call(async (client) => await client.workflowService.getWorkflowExecutionHistoryReverse(request), { workflowId: id });
+    const { history } = await session.call(
+      async (client) => await client.workflowService.getWorkflowExecutionHistoryReverse(request),
+      { workflowId: id },
+    );
     const last = history?.events?.[0] ?? {};
-    return toRecordedEnd(last, await failureMessage(session.converter, last.workflowExecutionFailedEventAttributes?.failure ?? {}));
+    return toRecordedEnd(
+      last,
+      await failureMessage(
+        session.converter,
+        last.workflowExecutionFailedEventAttributes?.failure ?? {},
+      ),
+    );
   } catch (error) {
     if (error instanceof CliError && error.code === 'not_found') return undefined;
     throw error;
@@ -47,10 +76,23 @@ async function readRecordedEnd(session: Session, { id, runId, status }: RunnerRo
 
 /** @param why - what the failure says, if it is one */
 export function toRecordedEnd(last: LastEvent, why?: string): RunnerEnd | undefined {
-  const { workflowExecutionTerminatedEventAttributes: terminated, workflowExecutionFailedEventAttributes: failed, workflowExecutionTimedOutEventAttributes: timedOut } = last;
-  if (terminated) return { outcome: 'terminated', message: sentence('the workflow was terminated', terminated.identity, terminated.reason), ...defined({ by: terminated.identity || undefined }) };
+  const {
+    workflowExecutionTerminatedEventAttributes: terminated,
+    workflowExecutionFailedEventAttributes: failed,
+    workflowExecutionTimedOutEventAttributes: timedOut,
+  } = last;
+  if (terminated)
+    return {
+      outcome: 'terminated',
+      message: sentence('the workflow was terminated', terminated.identity, terminated.reason),
+      ...defined({ by: terminated.identity || undefined }),
+    };
   if (failed) return { outcome: 'failed', message: sentence('the workflow failed', '', why) };
   return timedOut ? { outcome: 'timed_out', message: 'the workflow timed out' } : undefined;
 }
 
-const sentence = (what: string, by: string | null | undefined, why: string | null | undefined): string => `${what}${by ? ` by ${by}` : ''}${why ? `: ${why}` : ''}`;
+const sentence = (
+  what: string,
+  by: string | null | undefined,
+  why: string | null | undefined,
+): string => `${what}${by ? ` by ${by}` : ''}${why ? `: ${why}` : ''}`;

@@ -22,7 +22,12 @@ export interface RunnerRow {
 }
 
 /** Maps an entry of visibility, or a description. */
-export function toRow(info: Pick<WorkflowExecutionInfo, 'workflowId' | 'runId' | 'status' | 'startTime' | 'closeTime' | 'typedSearchAttributes'>): RunnerRow {
+export function toRow(
+  info: Pick<
+    WorkflowExecutionInfo,
+    'workflowId' | 'runId' | 'status' | 'startTime' | 'closeTime' | 'typedSearchAttributes'
+  >,
+): RunnerRow {
   const { phase, scope, set, name, outcome, cause } = SEARCH_ATTRIBUTES;
   const attributes = { phase, scope, set, name, outcome, cause };
   const values: Record<string, string> = {};
@@ -45,9 +50,16 @@ export function toRow(info: Pick<WorkflowExecutionInfo, 'workflowId' | 'runId' |
 export const QUERY_TIMEOUT_MS = 3_000;
 
 /** The workflow's own status, a runner's or a job's; `undefined` when no worker answers in time. @throws CliError `not_found`, `usage` */
-export async function queryStatus<Status = RunnerStatus>(session: Session, workflowId: string, timeoutMs: number = QUERY_TIMEOUT_MS): Promise<Status | undefined> {
+export async function queryStatus<Status = RunnerStatus>(
+  session: Session,
+  workflowId: string,
+  timeoutMs: number = QUERY_TIMEOUT_MS,
+): Promise<Status | undefined> {
   try {
-    return await session.attempt((client) => client.workflow.getHandle(workflowId).query<Status>(statusQuery.name), timeoutMs);
+    return await session.attempt(
+      (client) => client.workflow.getHandle(workflowId).query<Status>(statusQuery.name),
+      timeoutMs,
+    );
   } catch (error) {
     const known = toCliError(error, session.about(workflowId));
     // Temporal answers at once, with FAILED_PRECONDITION, when no worker has polled of late; else the deadline passes. A new workflow

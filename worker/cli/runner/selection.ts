@@ -27,12 +27,16 @@ export function selectionQuery(selection: Selection): string {
   if (!selection.all && selection.outcome === undefined) terms.push('ExecutionStatus = "Running"');
   if (selection.set !== undefined) terms.push(`RunnerSet = ${quoted(selection.set)}`);
   if (selection.scope !== undefined) terms.push(`RunnerScope = ${quoted(selection.scope)}`);
-  if (selection.phase !== undefined) terms.push(`RunnerPhase = ${quoted(oneOf('--phase', selection.phase, RUNNER_PHASES))}`);
-  if (selection.outcome !== undefined) terms.push(`RunnerOutcome = ${quoted(oneOf('--outcome', selection.outcome, RUNNER_OUTCOMES))}`);
+  if (selection.phase !== undefined)
+    terms.push(`RunnerPhase = ${quoted(oneOf('--phase', selection.phase, RUNNER_PHASES))}`);
+  if (selection.outcome !== undefined)
+    terms.push(`RunnerOutcome = ${quoted(oneOf('--outcome', selection.outcome, RUNNER_OUTCOMES))}`);
   if (selection.query !== undefined) {
-    if (selection.query.trim() === '') throw new CliError('usage', '--query: is empty; write for example RunnerCause = "evicted"');
+    if (selection.query.trim() === '')
+      throw new CliError('usage', '--query: is empty; write for example RunnerCause = "evicted"');
     // The brackets keep an OR in there from reaching beyond runners.
-    if (!balanced(selection.query)) throw new CliError('usage', '--query: brackets or quotes are not balanced');
+    if (!balanced(selection.query))
+      throw new CliError('usage', '--query: brackets or quotes are not balanced');
     terms.push(`(${selection.query})`);
   }
   return terms.join(' AND ');
@@ -40,7 +44,8 @@ export function selectionQuery(selection: Selection): string {
 
 function oneOf(flag: string, value: string, allowed: readonly string[]): string {
   const found = allowed.find((each) => each.toLowerCase() === value.toLowerCase());
-  if (found === undefined) throw new CliError('usage', `${flag}: "${value}" is none of ${allowed.join(', ')}`);
+  if (found === undefined)
+    throw new CliError('usage', `${flag}: "${value}" is none of ${allowed.join(', ')}`);
   return found;
 }
 

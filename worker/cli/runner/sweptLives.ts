@@ -11,36 +11,83 @@ const AT_ONCE = 10;
 const MAX_REPORTS = 100;
 
 /** @returns what was said, by the run that had left its pod @throws CliError `unreachable` */
-export async function sweptLives(session: Session, lives: readonly RunnerRow[]): Promise<ReadonlyMap<string, string>> {
+export async function sweptLives(
+  session: Session,
+  lives: readonly RunnerRow[],
+): Promise<ReadonlyMap<string, string>> {
   const since = lives.flatMap(({ endedAt }) => endedAt ?? []).toSorted()[0];
   if (since === undefined) return new Map();
   const reports = await reportsSince(session, since);
-  const words = await pMap(lives, async (life) => reported(life, reports) ?? (await handedOn(session, life)), { concurrency: AT_ONCE });
-  return new Map(lives.flatMap(({ runId }, index) => (words[index] === undefined ? [] : [[runId, words[index]]])));
+  const words = await pMap(
+    lives,
+    async (life) => reported(life, reports) ?? (await handedOn(session, life)),
+    { concurrency: AT_ONCE },
+  );
+  return new Map(
+    lives.flatMap(({ runId }, index) =>
+      words[index] === undefined ? [] : [[runId, words[index]]],
+    ),
+  );
 }
 
 async function reportsSince(session: Session, since: string): Promise<SweepReport[]> {
   const runs = await session.call(async (client) => {
     const found: { workflowId: string; runId: string }[] = [];
-    for await (const run of client.workflow.list({ query: sweepsThatRepaired(since), pageSize: MAX_REPORTS })) if (found.push(run) === MAX_REPORTS) break;
+    for await (const run of client.workflow.list({
+      query: sweepsThatRepaired(since),
+      pageSize: MAX_REPORTS,
+    }))
+      if (found.push(run) === MAX_REPORTS) break;
     return found;
   });
-  const reports = await pMap(runs, async ({ workflowId, runId }) => await unlessDropped(async () => await session.call(async (client) => await client.workflow.getHandle<() => Promise<SweepReport>>(workflowId, runId).result())), { concurrency: AT_ONCE });
+  const reports = await pMap(
+    runs,
+    async ({ workflowId, runId }) =>
+      await unlessDropped(
+        async () =>
+          await session.call(
+            async (client) =>
+              await client.workflow
+                .getHandle<() => Promise<SweepReport>>(workflowId, runId)
+                .result(),
+          ),
+      ),
+    { concurrency: AT_ONCE },
+  );
   return reports.filter((report) => report !== undefined);
 }
 
 /** Another life may have had this id before. */
-function reported({ id, endedAt = '' }: RunnerRow, reports: readonly SweepReport[]): string | undefined {
-  const isIts = ({ kind, done, workflowId }: SweptItem): boolean => kind === 'orphaned pod' && done === 'repaired' && workflowId === id;
-  return reports.filter(({ at }) => at >= endedAt).flatMap(({ items }) => items).find(isIts)?.reason;
+function reported(
+  { id, endedAt = '' }: RunnerRow,
+  reports: readonly SweepReport[],
+): string | undefined {
+  const isIts = ({ kind, done, workflowId }: SweptItem): boolean =>
+    kind === 'orphaned pod' && done === 'repaired' && workflowId === id;
+  return reports
+    .filter(({ at }) => at >= endedAt)
+    .flatMap(({ items }) => items)
+    .find(isIts)?.reason;
 }
 
 /** Also a sweep without a worker, which leaves no report at Temporal, has the removal of the registration say why. */
-async function handedOn(session: Session, { name, endedAt = '' }: RunnerRow): Promise<string | undefined> {
+async function handedOn(
+  session: Session,
+  { name, endedAt = '' }: RunnerRow,
+): Promise<string | undefined> {
   if (name === undefined) return undefined;
-  const removal = await unlessDropped(async () => await session.call(async (client) => await client.workflow.getHandle(`deregistration-${name}`).describe()));
+  const removal = await unlessDropped(
+    async () =>
+      await session.call(
+        async (client) => await client.workflow.getHandle(`deregistration-${name}`).describe(),
+      ),
+  );
   const summary = await removal?.staticSummary();
-  return removal !== undefined && removal.startTime.toISOString() >= endedAt && summary?.startsWith(FORCED_TO_FAIL) === true ? summary : undefined;
+  return removal !== undefined &&
+    removal.startTime.toISOString() >= endedAt &&
+    summary?.startsWith(FORCED_TO_FAIL) === true
+    ? summary
+    : undefined;
 }
 
 /** Lists may have what Temporal does not keep any more; and most lives leave no removal. */

@@ -16,7 +16,11 @@ export interface DocumentKind<Admitted> {
 }
 
 /** @param shown - the file's name, for messages @throws CliError `invalid_input` with every error of every document */
-export function admitDocuments<Admitted>(documents: readonly SetDocument[], shown: string, { what, fields, parse, key }: DocumentKind<Admitted>): Admitted[] {
+export function admitDocuments<Admitted>(
+  documents: readonly SetDocument[],
+  shown: string,
+  { what, fields, parse, key }: DocumentKind<Admitted>,
+): Admitted[] {
   const admitted: Admitted[] = [];
   const faults: FieldError[] = [];
   const places = new Map<string, string>();
@@ -25,7 +29,10 @@ export function admitDocuments<Admitted>(documents: readonly SetDocument[], show
     const { value, label, lineOf } = document;
     if (!isObject(value)) {
       bad++;
-      faults.push({ field: `${label}, line ${lineOf('')}`, message: `must be an object with ${fields}` });
+      faults.push({
+        field: `${label}, line ${lineOf('')}`,
+        message: `must be an object with ${fields}`,
+      });
       continue;
     }
     const parsed = parse(value);
@@ -37,15 +44,27 @@ export function admitDocuments<Admitted>(documents: readonly SetDocument[], show
     faults.push(...errors.map(({ field, message }) => at(document, field, message)));
   }
   if (faults.length === 0) return admitted;
-  throw new CliError('invalid_input', `nothing was applied: ${documents.length === 1 ? `the ${what} in ${shown} is` : `${bad} of ${documents.length} ${what}s in ${shown} are`} invalid`, { fields: faults });
+  throw new CliError(
+    'invalid_input',
+    `nothing was applied: ${documents.length === 1 ? `the ${what} in ${shown} is` : `${bad} of ${documents.length} ${what}s in ${shown} are`} invalid`,
+    { fields: faults },
+  );
 }
 
 /** Two documents of one name would undo each other. */
-function taken({ label, lineOf }: SetDocument, key: string | undefined, places: Map<string, string>, what: string): FieldError[] {
+function taken(
+  { label, lineOf }: SetDocument,
+  key: string | undefined,
+  places: Map<string, string>,
+  what: string,
+): FieldError[] {
   if (key === undefined) return [];
   const other = places.get(key);
-  if (other === undefined) places.set(key, `${label.replace(/ \(.*/s, '')}, line ${lineOf('name')}`);
-  return other === undefined ? [] : [{ field: 'name', message: `is that of ${other} too: give each ${what} a name of its own` }];
+  if (other === undefined)
+    places.set(key, `${label.replace(/ \(.*/s, '')}, line ${lineOf('name')}`);
+  return other === undefined
+    ? []
+    : [{ field: 'name', message: `is that of ${other} too: give each ${what} a name of its own` }];
 }
 
 function at({ label, lineOf }: SetDocument, field: string, message: string): FieldError {

@@ -21,10 +21,17 @@ export function admitSets(documents: readonly SetDocument[], shown: string): Adm
     key: ({ name }) => (typeof name === 'string' ? name : undefined),
     parse: (input) => {
       // The template's hash is the worker's to make.
-      const parsed = parseRunnerSetInput(input, { hash: () => '', checkSchedule: scheduleFault, policy: 'elsewhere' });
+      const parsed = parseRunnerSetInput(input, {
+        hash: () => '',
+        checkSchedule: scheduleFault,
+        policy: 'elsewhere',
+      });
       if (!parsed.ok) return parsed;
       const { runner, ...spec } = parsed.spec;
-      return { ok: true, spec: { input: input as unknown as RunnerSetInput, spec, warnings: runner.warnings } };
+      return {
+        ok: true,
+        spec: { input: input as unknown as RunnerSetInput, spec, warnings: runner.warnings },
+      };
     },
   });
 }

@@ -20,12 +20,15 @@ export interface SetDocument {
  */
 export function readSetDocuments(text: string, shown: string, otherwise = NO_SET): SetDocument[] {
   const lines = new LineCounter();
-  const found = parse(text, lines, shown).flatMap(({ document, value }, index) => split(document, value, index + 1, lines));
+  const found = parse(text, lines, shown).flatMap(({ document, value }, index) =>
+    split(document, value, index + 1, lines),
+  );
   if (found.length === 0) throw new CliError('invalid_input', `${shown} ${otherwise}`);
   return found;
 }
 
-const NO_SET = 'holds no set: write name, a template, and replicas or minIdle and max; see "holdfast set apply --help"';
+const NO_SET =
+  'holds no set: write name, a template, and replicas or minIdle and max; see "holdfast set apply --help"';
 
 function parse(text: string, lines: LineCounter, shown: string): YamlDocument[] {
   try {
@@ -33,15 +36,34 @@ function parse(text: string, lines: LineCounter, shown: string): YamlDocument[] 
   } catch (error) {
     if (!(error instanceof YamlError)) throw error;
     const { message, faults } = error;
-    if (faults.length === 0) throw new CliError('invalid_input', `${shown} ${message}`, { cause: error });
-    throw new CliError('invalid_input', `${shown} is neither YAML nor JSON: nothing was applied`, { fields: faults.map((fault) => ({ field: fault.document === undefined ? 'input' : `document ${fault.document}`, message: fault.message })), cause: error });
+    if (faults.length === 0)
+      throw new CliError('invalid_input', `${shown} ${message}`, { cause: error });
+    throw new CliError('invalid_input', `${shown} is neither YAML nor JSON: nothing was applied`, {
+      fields: faults.map((fault) => ({
+        field: fault.document === undefined ? 'input' : `document ${fault.document}`,
+        message: fault.message,
+      })),
+      cause: error,
+    });
   }
 }
 
-function split(document: Document.Parsed, value: unknown, number: number, lines: LineCounter): SetDocument[] {
+function split(
+  document: Document.Parsed,
+  value: unknown,
+  number: number,
+  lines: LineCounter,
+): SetDocument[] {
   if (value === null || value === undefined) return [];
   const lineAt = (path: readonly string[]): number => lines.linePos(startOf(document, path)).line;
-  if (!Array.isArray(value)) return [{ label: labelOf(`document ${number}`, value), value, lineOf: (field) => lineAt(field.split('.')) }];
+  if (!Array.isArray(value))
+    return [
+      {
+        label: labelOf(`document ${number}`, value),
+        value,
+        lineOf: (field) => lineAt(field.split('.')),
+      },
+    ];
   return value.map((item: unknown, index) => ({
     label: labelOf(`document ${number}, item ${index + 1}`, item),
     value: item,
@@ -50,7 +72,8 @@ function split(document: Document.Parsed, value: unknown, number: number, lines:
 }
 
 function labelOf(place: string, value: unknown): string {
-  const name = value !== null && typeof value === 'object' && 'name' in value ? value.name : undefined;
+  const name =
+    value !== null && typeof value === 'object' && 'name' in value ? value.name : undefined;
   return typeof name === 'string' && name !== '' ? `${place} (${name})` : place;
 }
 

@@ -16,18 +16,30 @@ export interface SetEnd {
 const RECONNECT_MS = 2_000;
 
 /** The end of a set; `undefined` while it runs. @throws CliError */
-export async function readSetEnd(session: Session, workflowId: string, runId: string): Promise<SetEnd | undefined> {
+export async function readSetEnd(
+  session: Session,
+  workflowId: string,
+  runId: string,
+): Promise<SetEnd | undefined> {
   try {
-    const { status } = await session.attempt((client) => client.workflow.getHandle(workflowId, runId).describe());
+    const { status } = await session.attempt((client) =>
+      client.workflow.getHandle(workflowId, runId).describe(),
+    );
     if (status.name === 'RUNNING' || status.name === 'CONTINUED_AS_NEW') return undefined;
-    return await session.attempt((client) => endOf(() => client.workflow.getHandle(workflowId, runId).result()));
+    return await session.attempt((client) =>
+      endOf(() => client.workflow.getHandle(workflowId, runId).result()),
+    );
   } catch (error) {
     throw setError(error, session, workflowId);
   }
 }
 
 /** Waits, however long, until the set has ended; a server that does not answer is asked again. @throws CliError */
-export async function waitForSetEnd(session: Session, workflowId: string, runId: string): Promise<SetEnd> {
+export async function waitForSetEnd(
+  session: Session,
+  workflowId: string,
+  runId: string,
+): Promise<SetEnd> {
   const forever = new AbortController().signal;
   for (;;) {
     try {
@@ -46,8 +58,13 @@ async function endOf(result: () => Promise<unknown>): Promise<SetEnd> {
   } catch (error) {
     if (!(error instanceof WorkflowFailedError)) throw error;
     const { cause } = error;
-    if (cause instanceof CancelledFailure) return { how: 'cancelled', message: 'it was cancelled, and its runners have left' };
-    if (cause instanceof TerminatedFailure) return { how: 'terminated', message: 'the workflow was terminated: its runners may be left; see "holdfast runner list"' };
+    if (cause instanceof CancelledFailure)
+      return { how: 'cancelled', message: 'it was cancelled, and its runners have left' };
+    if (cause instanceof TerminatedFailure)
+      return {
+        how: 'terminated',
+        message: 'the workflow was terminated: its runners may be left; see "holdfast runner list"',
+      };
     if (cause instanceof ApplicationFailure) return { how: 'failed', message: cause.message };
     return { how: 'failed', message: cause?.message ?? error.message };
   }

@@ -10,7 +10,12 @@ import { askSet, describeSet, nameOf } from './setClient.ts';
 import { readSetEnd, type SetEnd } from './setEnd.ts';
 import { table } from '../terminal/table.ts';
 import { formatAge } from '../terminal/text.ts';
-import { pollCheck, unpolledLines, unpolledQueues, type UnpolledQueue } from '../temporal/unpolledQueues.ts';
+import {
+  pollCheck,
+  unpolledLines,
+  unpolledQueues,
+  type UnpolledQueue,
+} from '../temporal/unpolledQueues.ts';
 
 /** Everything known about one set. */
 export interface SetDetails {
@@ -58,14 +63,25 @@ async function readSet(session: Session, nameOrId: string): Promise<SetDetails> 
     ...(closeTime === undefined ? {} : { endedAt: closeTime.toISOString() }),
     pendingActivities: pending,
     unpolled: await unpolledQueues(pollCheck(session), description, pending),
-    ...defined({ labels, scope, ui, troubleUi: session.listLink(`${selectionQuery({ set: nameOf(workflowId), all: true })} AND ${ENDED_BADLY}`) }),
+    ...defined({
+      labels,
+      scope,
+      ui,
+      troubleUi: session.listLink(
+        `${selectionQuery({ set: nameOf(workflowId), all: true })} AND ${ENDED_BADLY}`,
+      ),
+    }),
   };
   if (status.name !== 'RUNNING') {
     const end = await readSetEnd(session, workflowId, runId);
     return { ...base, ...defined({ end }) };
   }
   const set = await askSet<RunnerSetStatus>(session, workflowId, setStatusQuery.name);
-  if (set === undefined) return { ...base, note: 'no worker answered within 3 s: this is what Temporal itself knows; check that a worker runs ("holdfast worker")' };
+  if (set === undefined)
+    return {
+      ...base,
+      note: 'no worker answered within 3 s: this is what Temporal itself knows; check that a worker runs ("holdfast worker")',
+    };
   return { ...base, set };
 }
 
@@ -73,7 +89,8 @@ async function readSet(session: Session, nameOrId: string): Promise<SetDetails> 
 export function setLines(details: SetDetails, now: number): string[] {
   const { set, end } = details;
   const age = (iso: string): string => `${iso} (${formatAge(now - Date.parse(iso))} ago)`;
-  const count = (state: RunnerSetStatus['runners'][number]['state']): number => set?.runners.filter((runner) => runner.state === state).length ?? 0;
+  const count = (state: RunnerSetStatus['runners'][number]['state']): number =>
+    set?.runners.filter((runner) => runner.state === state).length ?? 0;
   const rows: [string, string | undefined][] = [
     ['Set', details.name],
     ['Id', details.id],
@@ -83,8 +100,16 @@ export function setLines(details: SetDetails, now: number): string[] {
     ['Labels', details.labels?.join(', ')],
     ['Template', set?.generation],
     ['Wanted', set && `${set.desired} (${boundsText(set)})`],
-    ['Runners', set && `${set.runners.length}: ${count('starting')} starting, ${count('idle')} idle, ${count('busy')} busy, ${count('draining')} leaving`],
-    ['Jobs', set && `${set.jobs.queued} queued, ${set.jobs.assigned} running; ${set.jobs.startedTotal} started and ${set.jobs.completedTotal} completed in all`],
+    [
+      'Runners',
+      set &&
+        `${set.runners.length}: ${count('starting')} starting, ${count('idle')} idle, ${count('busy')} busy, ${count('draining')} leaving`,
+    ],
+    [
+      'Jobs',
+      set &&
+        `${set.jobs.queued} queued, ${set.jobs.assigned} running; ${set.jobs.startedTotal} started and ${set.jobs.completedTotal} completed in all`,
+    ],
     ['Starts no runner', set?.paused],
     ['Waits for', set?.waitsFor],
     ['Holds', set?.holds.join(', ')],
@@ -94,15 +119,29 @@ export function setLines(details: SetDetails, now: number): string[] {
     ['Ended badly', details.troubleUi],
     ['Note', details.note],
   ];
-  const lines = rows.filter(([, value]) => value !== undefined && value !== '').map(([name, value]) => `${`${name}:`.padEnd(18)}${value}`);
+  const lines = rows
+    .filter(([, value]) => value !== undefined && value !== '')
+    .map(([name, value]) => `${`${name}:`.padEnd(18)}${value}`);
   lines.push(...unpolledLines(details.unpolled));
   if (set !== undefined && set.runners.length > 0) lines.push('', runnersTable(set, now));
-  if (details.pendingActivities.length > 0) lines.push('', ...details.pendingActivities.map((each) => `${each.type}: ${each.state}, attempt ${each.attempt}${each.lastFailure === undefined ? '' : `, last failure: ${each.lastFailure}`}`));
+  if (details.pendingActivities.length > 0)
+    lines.push(
+      '',
+      ...details.pendingActivities.map(
+        (each) =>
+          `${each.type}: ${each.state}, attempt ${each.attempt}${each.lastFailure === undefined ? '' : `, last failure: ${each.lastFailure}`}`,
+      ),
+    );
   return lines;
 }
 
 /** `3 to 20`, or `fixed` */
-export function boundsText({ min, max, replicas, warm }: Pick<RunnerSetStatus, 'min' | 'max' | 'replicas' | 'warm'>): string {
+export function boundsText({
+  min,
+  max,
+  replicas,
+  warm,
+}: Pick<RunnerSetStatus, 'min' | 'max' | 'replicas' | 'warm'>): string {
   return `${replicas === undefined ? `at least ${min} idle, at most ${max}` : `fixed at ${replicas}`}${warm === undefined ? '' : `, ${warm} started ahead`}`;
 }
 

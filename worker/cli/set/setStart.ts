@@ -1,12 +1,25 @@
 /** Starts the workflow of a set, and says how large it is. */
-import { RUNNER_SET_WORKFLOW, type RunnerSetInput, type SetScale } from '../../../core/contract/index.ts';
+import {
+  RUNNER_SET_WORKFLOW,
+  type RunnerSetInput,
+  type SetScale,
+} from '../../../core/contract/index.ts';
 import type { SetSpec } from '../../../core/input/runnerSet.ts';
 import { setStartOptions } from '../../setStart.ts';
 import type { Session } from '../temporal/session.ts';
 
 /** @returns the id of its run @throws what the client throws: `WorkflowExecutionAlreadyStartedError` among others */
-export async function startSet(session: Session, input: RunnerSetInput, spec: SetSpec): Promise<string> {
-  const handle = await session.attempt((client) => client.workflow.start(RUNNER_SET_WORKFLOW, setStartOptions(input, spec, session.settings.taskQueue)));
+export async function startSet(
+  session: Session,
+  input: RunnerSetInput,
+  spec: SetSpec,
+): Promise<string> {
+  const handle = await session.attempt((client) =>
+    client.workflow.start(
+      RUNNER_SET_WORKFLOW,
+      setStartOptions(input, spec, session.settings.taskQueue),
+    ),
+  );
   return handle.firstExecutionRunId;
 }
 

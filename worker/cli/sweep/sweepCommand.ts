@@ -16,40 +16,85 @@ export interface SweepFlags {
 }
 
 /** @param environment - the worker's settings, with the connection's options written into them */
-export function addSweepCommand(program: Command, context: CommandContext, environment: () => Record<string, string | undefined>): void {
-  const several = (value: string, before: readonly string[] | undefined): readonly string[] => [...(before ?? []), value];
+export function addSweepCommand(
+  program: Command,
+  context: CommandContext,
+  environment: () => Record<string, string | undefined>,
+): void {
+  const several = (value: string, before: readonly string[] | undefined): readonly string[] => [
+    ...(before ?? []),
+    value,
+  ];
   const command = program
     .command('sweep')
-    .description('find what workflows, pods and registrations have left behind; mark it, and repair what was marked before and still is so')
+    .description(
+      'find what workflows, pods and registrations have left behind; mark it, and repair what was marked before and still is so',
+    )
     .option('--dry-run', 'look and report; mark and repair nothing')
-    .option('--standalone', "in this process, without any worker: needs the worker's settings, and the permissions of deploy/sweep.yaml")
-    .option('--force', 'go on where it would stop: when more than half of ten or more pods are condemned, or Temporal knows no runner of this place')
+    .option(
+      '--standalone',
+      "in this process, without any worker: needs the worker's settings, and the permissions of deploy/sweep.yaml",
+    )
+    .option(
+      '--force',
+      'go on where it would stop: when more than half of ten or more pods are condemned, or Temporal knows no runner of this place',
+    )
     .option('--org <name>', 'look at this organization, too (may be repeated)', several)
     .option('--repo <owner/name>', 'look at this repository, too (may be repeated)', several)
     .option('--enterprise <name>', 'look at this enterprise, too (may be repeated)', several)
     .option('--credential <name>', 'the credential for these scopes (default "default")')
     .addHelpText('after', HELP)
     .action(async (flags: SweepFlags) => {
-      const [{ parseSweepInput }, { showSweep }] = await Promise.all([import('../../../core/input/sweep.ts'), import('./sweepReport.ts')]);
+      const [{ parseSweepInput }, { showSweep }] = await Promise.all([
+        import('../../../core/input/sweep.ts'),
+        import('./sweepReport.ts'),
+      ]);
       const input = sweepInput(flags);
       const parsed = parseSweepInput(input);
-      if (!parsed.ok) throw new CliError('invalid_input', 'the scopes to look at are invalid', { fields: parsed.errors });
+      if (!parsed.ok)
+        throw new CliError('invalid_input', 'the scopes to look at are invalid', {
+          fields: parsed.errors,
+        });
       const show = (report: SweepReport): void => context.exit(showSweep(context.output, report));
       if (flags.standalone !== true) {
         const { sweepByWorker } = await import('./sweepByWorker.ts');
-        return await withSession(command, context, async (session) => show(await sweepByWorker(session, context.output, input)));
+        return await withSession(command, context, async (session) =>
+          show(await sweepByWorker(session, context.output, input)),
+        );
       }
       const { standaloneConfig, sweepStandalone } = await import('./sweepStandalone.ts');
       const config = standaloneConfig(environment());
-      await withSession(command, context, async (session) => show(await sweepStandalone(session, context.output, config, parsed.spec)));
+      await withSession(command, context, async (session) =>
+        show(await sweepStandalone(session, context.output, config, parsed.spec)),
+      );
     });
 }
 
 /** What the flags ask for, as the workflow is given it. @throws CliError usage */
-export function sweepInput({ dryRun, force, org = [], repo = [], enterprise = [], credential }: SweepFlags): SweepInput {
-  const named = [...org.map((organization) => ({ organization })), ...repo.map((repository) => ({ repository })), ...enterprise.map((each) => ({ enterprise: each }))];
-  if (credential !== undefined && named.length === 0) throw new CliError('usage', '--credential: is for the scopes of --org, --repo and --enterprise; give one of them');
-  return { ...defined({ dryRun, force }), ...(named.length === 0 ? {} : { scopes: named.map((scope) => ({ ...scope, ...defined({ credential }) })) }) };
+export function sweepInput({
+  dryRun,
+  force,
+  org = [],
+  repo = [],
+  enterprise = [],
+  credential,
+}: SweepFlags): SweepInput {
+  const named = [
+    ...org.map((organization) => ({ organization })),
+    ...repo.map((repository) => ({ repository })),
+    ...enterprise.map((each) => ({ enterprise: each })),
+  ];
+  if (credential !== undefined && named.length === 0)
+    throw new CliError(
+      'usage',
+      '--credential: is for the scopes of --org, --repo and --enterprise; give one of them',
+    );
+  return {
+    ...defined({ dryRun, force }),
+    ...(named.length === 0
+      ? {}
+      : { scopes: named.map((scope) => ({ ...scope, ...defined({ credential }) })) }),
+  };
 }
 
 const HELP = `

@@ -26,11 +26,43 @@ export function sweepLines(report: SweepReport): string[] {
   const { place, counts, skipped, items, moreItems, unseen } = report;
   const found = SWEPT_KINDS.filter((kind) => counts[kind].found > 0);
   const lines = [`${place}: ${sweepSummary(report)}`];
-  if (found.length > 0) lines.push('', table(['FOUND', 'KIND', 'MARKED', 'REPAIRED', 'FAILED'], found.map((kind) => [String(counts[kind].found), kind, ...[counts[kind].marked, counts[kind].repaired, counts[kind].failed].map(String)])));
-  if (items.length > 0) lines.push('', table(['DONE', 'KIND', 'WHAT', 'WHERE', 'WHY'], items.map(({ done, kind, what, where, reason, note }) => [done, kind, what, where, note === undefined ? reason : `${reason}; ${note}`])));
+  if (found.length > 0)
+    lines.push(
+      '',
+      table(
+        ['FOUND', 'KIND', 'MARKED', 'REPAIRED', 'FAILED'],
+        found.map((kind) => [
+          String(counts[kind].found),
+          kind,
+          ...[counts[kind].marked, counts[kind].repaired, counts[kind].failed].map(String),
+        ]),
+      ),
+    );
+  if (items.length > 0)
+    lines.push(
+      '',
+      table(
+        ['DONE', 'KIND', 'WHAT', 'WHERE', 'WHY'],
+        items.map(({ done, kind, what, where, reason, note }) => [
+          done,
+          kind,
+          what,
+          where,
+          note === undefined ? reason : `${reason}; ${note}`,
+        ]),
+      ),
+    );
   if (moreItems > 0) lines.push(`and ${moreItems} more`);
   const left = Object.entries(skipped).toSorted(([, a], [, b]) => b - a);
-  if (left.length > 0) lines.push('', table(['LEFT ALONE', 'WHY'], left.map(([why, count]) => [String(count), why])));
-  if (unseen.length > 0) lines.push('', ...unseen.map(({ list, why }) => `Not looked at: ${list} (${why})`));
+  if (left.length > 0)
+    lines.push(
+      '',
+      table(
+        ['LEFT ALONE', 'WHY'],
+        left.map(([why, count]) => [String(count), why]),
+      ),
+    );
+  if (unseen.length > 0)
+    lines.push('', ...unseen.map(({ list, why }) => `Not looked at: ${list} (${why})`));
   return lines;
 }

@@ -14,11 +14,18 @@ import { CliError } from '../terminal/exit.ts';
 import type { Output } from '../terminal/output.ts';
 
 /** The worker's settings: those of the place to be swept, and of the credentials that see its scopes. @throws CliError usage */
-export function standaloneConfig(env: Readonly<Record<string, string | undefined>>): HoldfastConfig {
+export function standaloneConfig(
+  env: Readonly<Record<string, string | undefined>>,
+): HoldfastConfig {
   try {
     return loadConfig(env);
   } catch (error) {
-    if (error instanceof ConfigError) throw new CliError('usage', `--standalone reads the worker's settings, and they are wrong: ${error.message.replaceAll('\n', '; ')}`, { cause: error });
+    if (error instanceof ConfigError)
+      throw new CliError(
+        'usage',
+        `--standalone reads the worker's settings, and they are wrong: ${error.message.replaceAll('\n', '; ')}`,
+        { cause: error },
+      );
     throw error;
   }
 }
@@ -27,9 +34,17 @@ export function standaloneConfig(env: Readonly<Record<string, string | undefined
  * The marks of registrations and workflows are kept in the cluster between two of these.
  * @throws CliError `interrupted` by SIGINT or SIGTERM: nothing more was begun; ComputeError
  */
-export async function sweepStandalone(session: Session, output: Output, config: HoldfastConfig, spec: SweepSpec): Promise<SweepReport> {
+export async function sweepStandalone(
+  session: Session,
+  output: Output,
+  config: HoldfastConfig,
+  spec: SweepSpec,
+): Promise<SweepReport> {
   // Standard output is for the report.
-  const logger = createLogger({ ...config.log, format: output.json ? 'json' : 'text' }, pino.destination({ dest: 2, sync: true }));
+  const logger = createLogger(
+    { ...config.log, format: output.json ? 'json' : 'text' },
+    pino.destination({ dest: 2, sync: true }),
+  );
   const ports = await createPorts(config, { logger, metrics: createMetrics() });
   const stop = listenForStop();
   let told: string | undefined;
@@ -40,13 +55,27 @@ export async function sweepStandalone(session: Session, output: Output, config: 
   try {
     const { compute, ciServers } = ports;
     const marks = (await compute.owned?.loadMarks()) ?? [];
-    const sources = { compute, ciServers, client: session.client, taskQueue: config.taskQueue, logger, resources: 'required', progress, signal: stop.signal } as const;
+    const sources = {
+      compute,
+      ciServers,
+      client: session.client,
+      taskQueue: config.taskQueue,
+      logger,
+      resources: 'required',
+      progress,
+      signal: stop.signal,
+    } as const;
     const report = await sweep(sources, spec, marks);
-    if (!spec.dryRun && report.incomplete.length === 0) await compute.owned?.saveMarks(report.marks);
+    if (!spec.dryRun && report.incomplete.length === 0)
+      await compute.owned?.saveMarks(report.marks);
     return report;
   } catch (error) {
     if (stop.name === undefined) throw error;
-    throw new CliError('interrupted', `interrupted (${stop.name}): nothing more was begun; the next sweep goes on`, { cause: error });
+    throw new CliError(
+      'interrupted',
+      `interrupted (${stop.name}): nothing more was begun; the next sweep goes on`,
+      { cause: error },
+    );
   } finally {
     stop.dispose();
     await ports.close();

@@ -9,14 +9,20 @@ interface RawFailure {
 }
 
 /** The first of the payloads, decrypted. @throws PayloadKeyError */
-export async function firstPayload({ payloadCodecs }: LoadedDataConverter, payloads: readonly Payload[] | null | undefined): Promise<Payload | undefined> {
+export async function firstPayload(
+  { payloadCodecs }: LoadedDataConverter,
+  payloads: readonly Payload[] | null | undefined,
+): Promise<Payload | undefined> {
   let read = (payloads ?? []).slice(0, 1);
   for (const codec of payloadCodecs.toReversed()) read = await codec.decode(read);
   return read[0];
 }
 
 /** Message of a failure and of its causes, each once. @throws PayloadKeyError */
-export async function failureText(converter: LoadedDataConverter, failure: RawFailure | null | undefined): Promise<string | undefined> {
+export async function failureText(
+  converter: LoadedDataConverter,
+  failure: RawFailure | null | undefined,
+): Promise<string | undefined> {
   const messages: string[] = [];
   for (let each = failure; each; each = each.cause) {
     const message = await failureMessage(converter, each);
@@ -26,9 +32,13 @@ export async function failureText(converter: LoadedDataConverter, failure: RawFa
 }
 
 /** Where failures are encoded, the message in clear says only that. @throws PayloadKeyError */
-export async function failureMessage(converter: LoadedDataConverter, { message, encodedAttributes }: RawFailure): Promise<string | undefined> {
+export async function failureMessage(
+  converter: LoadedDataConverter,
+  { message, encodedAttributes }: RawFailure,
+): Promise<string | undefined> {
   if (!encodedAttributes) return message ?? undefined;
   const payload = await firstPayload(converter, [encodedAttributes]);
-  const attributes = payload && converter.payloadConverter.fromPayload<{ message?: unknown } | null>(payload);
+  const attributes =
+    payload && converter.payloadConverter.fromPayload<{ message?: unknown } | null>(payload);
   return typeof attributes?.message === 'string' ? attributes.message : (message ?? undefined);
 }

@@ -26,27 +26,40 @@ type RawActivity = NonNullable<DescribeWorkflowExecutionResponse['pendingActivit
 const STATES = ['unknown', 'scheduled', 'started', 'cancel requested', 'paused', 'pause requested'];
 
 /** @throws PayloadKeyError */
-export async function pendingActivities(description: DescribeWorkflowExecutionResponse, converter: LoadedDataConverter): Promise<PendingActivity[]> {
-  return await Promise.all((description.pendingActivities ?? []).map(async (raw) => {
-    const lastFailure = await failureText(converter, raw.lastFailure);
-    const doing = doingOf(await firstPayload(converter, raw.heartbeatDetails?.payloads));
-    const taskQueue = raw.activityOptions?.taskQueue?.name ?? undefined;
-    const lastStartedAt = toIso(raw.lastStartedTime);
-    const nextRetryAt = raw.state === 1 && (raw.attempt ?? 1) > 1 ? (toIso(raw.nextAttemptScheduleTime) ?? toIso(raw.scheduledTime)) : undefined;
-    return {
-      id: raw.activityId ?? '',
-      type: raw.activityType?.name ?? '',
-      state: STATES[raw.state ?? 0] ?? 'unknown',
-      attempt: raw.attempt ?? 1,
-      ...defined({ taskQueue, doing, lastFailure, lastStartedAt, nextRetryAt }),
-    };
-  }));
+export async function pendingActivities(
+  description: DescribeWorkflowExecutionResponse,
+  converter: LoadedDataConverter,
+): Promise<PendingActivity[]> {
+  return await Promise.all(
+    (description.pendingActivities ?? []).map(async (raw) => {
+      const lastFailure = await failureText(converter, raw.lastFailure);
+      const doing = doingOf(await firstPayload(converter, raw.heartbeatDetails?.payloads));
+      const taskQueue = raw.activityOptions?.taskQueue?.name ?? undefined;
+      const lastStartedAt = toIso(raw.lastStartedTime);
+      const nextRetryAt =
+        raw.state === 1 && (raw.attempt ?? 1) > 1
+          ? (toIso(raw.nextAttemptScheduleTime) ?? toIso(raw.scheduledTime))
+          : undefined;
+      return {
+        id: raw.activityId ?? '',
+        type: raw.activityType?.name ?? '',
+        state: STATES[raw.state ?? 0] ?? 'unknown',
+        attempt: raw.attempt ?? 1,
+        ...defined({ taskQueue, doing, lastFailure, lastStartedAt, nextRetryAt }),
+      };
+    }),
+  );
 }
 
 /** Our activities' heartbeats have it; what others send says nothing here. */
 function doingOf(payload: Payload | undefined): string | undefined {
-  if (!payload?.data || Buffer.from(payload.metadata?.['encoding'] ?? []).toString() !== 'json/plain') return undefined;
-  const doing = (JSON.parse(Buffer.from(payload.data).toString()) as { doing?: unknown } | null)?.doing;
+  if (
+    !payload?.data ||
+    Buffer.from(payload.metadata?.['encoding'] ?? []).toString() !== 'json/plain'
+  )
+    return undefined;
+  const doing = (JSON.parse(Buffer.from(payload.data).toString()) as { doing?: unknown } | null)
+    ?.doing;
   return typeof doing === 'string' ? doing : undefined;
 }
 

@@ -59,13 +59,27 @@ export function connectionSettings(flags: ConnectionFlags, env: Env): Connection
   }
   let profile: ReturnType<typeof toClientOptions>;
   try {
-    profile = toClientOptions(loadClientConfigProfile({ overrideEnvVars, ...defined({ profile: flags.profile }) }));
+    profile = toClientOptions(
+      loadClientConfigProfile({ overrideEnvVars, ...defined({ profile: flags.profile }) }),
+    );
   } catch (error) {
-    const setting = flags.profile === undefined ? 'TEMPORAL_PROFILE, TEMPORAL_CONFIG_FILE' : '--profile';
-    throw new CliError('usage', `${setting}: ${error instanceof Error ? error.message : String(error)}; "temporal config list" shows the profiles`, { cause: error });
+    const setting =
+      flags.profile === undefined ? 'TEMPORAL_PROFILE, TEMPORAL_CONFIG_FILE' : '--profile';
+    throw new CliError(
+      'usage',
+      `${setting}: ${error instanceof Error ? error.message : String(error)}; "temporal config list" shows the profiles`,
+      { cause: error },
+    );
   }
   const address = flags.address ?? profile.connectionOptions.address ?? 'localhost:7233';
-  const source = flags.address !== undefined ? '--address' : overrideEnvVars['TEMPORAL_ADDRESS'] !== undefined ? 'TEMPORAL_ADDRESS' : profile.connectionOptions.address !== undefined ? 'the profile' : 'the default';
+  const source =
+    flags.address !== undefined
+      ? '--address'
+      : overrideEnvVars['TEMPORAL_ADDRESS'] !== undefined
+        ? 'TEMPORAL_ADDRESS'
+        : profile.connectionOptions.address !== undefined
+          ? 'the profile'
+          : 'the default';
   checkAddress(address, source);
   const { apiKey, tls, metadata } = profile.connectionOptions;
   return {
@@ -79,30 +93,51 @@ export function connectionSettings(flags: ConnectionFlags, env: Env): Connection
     server: `${address} (from ${source})`,
     namespace: flags.namespace ?? profile.namespace ?? 'default',
     taskQueue: flags.taskQueue ?? (env['HOLDFAST_TASK_QUEUE'] || 'holdfast'),
-    ui: uiBase(flags.uiUrl ?? (env['HOLDFAST_TEMPORAL_UI'] || undefined), flags.uiUrl === undefined ? 'HOLDFAST_TEMPORAL_UI' : '--ui-url'),
+    ui: uiBase(
+      flags.uiUrl ?? (env['HOLDFAST_TEMPORAL_UI'] || undefined),
+      flags.uiUrl === undefined ? 'HOLDFAST_TEMPORAL_UI' : '--ui-url',
+    ),
   };
 }
 
 function checkAddress(address: string, source: string): void {
-  const [, port] = /^(?:\[[0-9a-fA-F:.]+\]|[A-Za-z0-9_.-]+)(?::(\d{1,5}))?$/.exec(address) ?? [undefined, 'none'];
+  const [, port] = /^(?:\[[0-9a-fA-F:.]+\]|[A-Za-z0-9_.-]+)(?::(\d{1,5}))?$/.exec(address) ?? [
+    undefined,
+    'none',
+  ];
   if (port === 'none' || Number(port ?? 1) > 65_535 || Number(port ?? 1) < 1) {
-    throw new CliError('usage', `${source}: "${address}" is no address of a Temporal server; write host:port, such as localhost:7233, without a scheme`);
+    throw new CliError(
+      'usage',
+      `${source}: "${address}" is no address of a Temporal server; write host:port, such as localhost:7233, without a scheme`,
+    );
   }
 }
 
 function uiBase(url: string | undefined, source: string): string | undefined {
   if (url === undefined) return undefined;
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
-    throw new CliError('usage', `${source}: "${url}" is no address of Temporal's UI; write for example http://localhost:8233`);
+    throw new CliError(
+      'usage',
+      `${source}: "${url}" is no address of Temporal's UI; write for example http://localhost:8233`,
+    );
   }
   return url.replace(/\/+$/, '');
 }
 
 /** A connection as the settings say, and the client on it. @throws CliError */
-async function connect(settings: ConnectionSettings, dataConverter: DataConverter, tracing: Tracing | undefined): Promise<Client> {
+async function connect(
+  settings: ConnectionSettings,
+  dataConverter: DataConverter,
+  tracing: Tracing | undefined,
+): Promise<Client> {
   try {
     const connection = await Connection.connect(settings.options);
-    return new Client({ connection, namespace: settings.namespace, dataConverter, ...defined({ interceptors: tracing?.client }) });
+    return new Client({
+      connection,
+      namespace: settings.namespace,
+      dataConverter,
+      ...defined({ interceptors: tracing?.client }),
+    });
   } catch (error) {
     const known = toCliError(error, settings);
     // Before there is a connection, whatever went wrong is about reaching the server, unless it refused us.
@@ -120,11 +155,18 @@ function dataConverterIn(env: Env): DataConverter {
 }
 
 /** @returns `undefined`: nothing is traced, and nothing of it is loaded */
-async function tracingIn(env: Env, onTrouble: SessionOptions['onTrouble']): Promise<Tracing | undefined> {
+async function tracingIn(
+  env: Env,
+  onTrouble: SessionOptions['onTrouble'],
+): Promise<Tracing | undefined> {
   const warnings: ConfigProblem[] = [];
   const wanted = tracesWanted(env, warnings);
   for (const { setting, message } of warnings) onTrouble?.(`${setting}: ${message}`);
-  return wanted ? (await import('../../tracing/startTracing.ts')).startTracing('holdfast', (message) => onTrouble?.(message)) : undefined;
+  return wanted
+    ? (await import('../../tracing/startTracing.ts')).startTracing('holdfast', (message) =>
+        onTrouble?.(message),
+      )
+    : undefined;
 }
 
 interface Opened {
@@ -159,7 +201,10 @@ export class Session {
   #checking = false;
   #told: string | undefined;
 
-  private constructor({ client, settings, dataConverter, tracing, trace, read }: Opened, { onTrouble, checkMs = CREDENTIALS_CHECK_MS }: SessionOptions) {
+  private constructor(
+    { client, settings, dataConverter, tracing, trace, read }: Opened,
+    { onTrouble, checkMs = CREDENTIALS_CHECK_MS }: SessionOptions,
+  ) {
     this.settings = settings;
     this.#client = client;
     this.#dataConverter = dataConverter;
@@ -167,17 +212,27 @@ export class Session {
     this.#trace = trace;
     this.#options = settings.options;
     this.#read = read;
-    this.#checks = setInterval(() => void this.#check().catch((error: unknown) => this.#tell(error, onTrouble)), checkMs).unref();
+    this.#checks = setInterval(
+      () => void this.#check().catch((error: unknown) => this.#tell(error, onTrouble)),
+      checkMs,
+    ).unref();
   }
 
   /** @throws CliError `usage` or `unreachable`, within {@link CONNECT_TIMEOUT_MS} */
-  static async open(flags: ConnectionFlags, env: Env, options: SessionOptions = {}): Promise<Session> {
+  static async open(
+    flags: ConnectionFlags,
+    env: Env,
+    options: SessionOptions = {},
+  ): Promise<Session> {
     const read = (): ConnectionSettings => connectionSettings(flags, env);
     const settings = read();
     const dataConverter = dataConverterIn(env);
     const tracing = await tracingIn(env, options.onTrouble);
     const client = await connect(settings, dataConverter, tracing);
-    return new Session({ client, settings, dataConverter, tracing, trace: env['TRACEPARENT'], read }, options);
+    return new Session(
+      { client, settings, dataConverter, tracing, trace: env['TRACEPARENT'], read },
+      options,
+    );
   }
 
   /** The one of now: another when certificates were rotated. Who stays long asks for it again. */
@@ -199,9 +254,14 @@ export class Session {
       const { apiKey: _apiKey, tls: _tls, ...server } = this.#options;
       const options: ClientOptions = { ...server, ...defined({ apiKey, tls }) };
       const change = credentialsChange(this.#options, options);
-      if (change.kind === 'apiKey') (this.#client.connection as Connection).setApiKey(change.apiKey);
+      if (change.kind === 'apiKey')
+        (this.#client.connection as Connection).setApiKey(change.apiKey);
       if (change.kind === 'reconnect') {
-        const client = await connect({ ...this.settings, options }, this.#dataConverter, this.#tracing);
+        const client = await connect(
+          { ...this.settings, options },
+          this.#dataConverter,
+          this.#tracing,
+        );
         this.#retired.push(this.#client);
         this.#client = client;
       }
@@ -212,7 +272,10 @@ export class Session {
   }
 
   /** Runs calls that shall answer soon. @param timeoutMs - for all of them together @throws CliError */
-  async call<T>(fn: (client: Client) => Promise<T>, more: { workflowId?: string; timeoutMs?: number } = {}): Promise<T> {
+  async call<T>(
+    fn: (client: Client) => Promise<T>,
+    more: { workflowId?: string; timeoutMs?: number } = {},
+  ): Promise<T> {
     try {
       return await this.attempt(fn, more.timeoutMs);
     } catch (error) {
@@ -222,7 +285,8 @@ export class Session {
 
   /** Like {@link call}, throwing what the client throws. */
   attempt<T>(fn: (client: Client) => Promise<T>, timeoutMs = CALL_TIMEOUT_MS): Promise<T> {
-    const call = (): Promise<T> => this.client.connection.withDeadline(Date.now() + timeoutMs, () => fn(this.client));
+    const call = (): Promise<T> =>
+      this.client.connection.withDeadline(Date.now() + timeoutMs, () => fn(this.client));
     return this.#tracing === undefined ? call() : this.#tracing.within(this.#trace, call);
   }
 
@@ -245,11 +309,19 @@ export class Session {
   /** Sends an update, {@link attemptUntilHeard}. */
   async update<T>(workflowId: string, name: string, body: unknown, timeoutMs: number): Promise<T> {
     // By name: the SDK's types have no place for an argument that may be left out.
-    return await this.attemptUntilHeard((client) => client.workflow.getHandle(workflowId).executeUpdate<T, [unknown]>(name, { args: [body] }), timeoutMs);
+    return await this.attemptUntilHeard(
+      (client) =>
+        client.workflow.getHandle(workflowId).executeUpdate<T, [unknown]>(name, { args: [body] }),
+      timeoutMs,
+    );
   }
 
   about(workflowId?: string): ErrorSubject {
-    return { server: this.settings.server, namespace: this.settings.namespace, ...defined({ workflowId }) };
+    return {
+      server: this.settings.server,
+      namespace: this.settings.namespace,
+      ...defined({ workflowId }),
+    };
   }
 
   /** Address of a workflow's page, where the UI is known. */
@@ -266,7 +338,8 @@ export class Session {
 
   #tell(error: unknown, onTrouble: SessionOptions['onTrouble']): void {
     const { message } = error as Error;
-    if (message !== this.#told) onTrouble?.(`other credentials for Temporal cannot be used, those of before are: ${message}`);
+    if (message !== this.#told)
+      onTrouble?.(`other credentials for Temporal cannot be used, those of before are: ${message}`);
     this.#told = message;
   }
 

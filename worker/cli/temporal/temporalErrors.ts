@@ -1,6 +1,14 @@
 /** What the Temporal client throws, as errors for people. */
-import { QueryNotRegisteredError, WorkflowFailedError, WorkflowUpdateFailedError } from '@temporalio/client';
-import { NamespaceNotFoundError, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/common';
+import {
+  QueryNotRegisteredError,
+  WorkflowFailedError,
+  WorkflowUpdateFailedError,
+} from '@temporalio/client';
+import {
+  NamespaceNotFoundError,
+  WorkflowExecutionAlreadyStartedError,
+  WorkflowNotFoundError,
+} from '@temporalio/common';
 import { grpcStatus } from '../../../activities/grpcStatus.ts';
 import { PayloadKeyError } from '../../codec/encryptionCodec.ts';
 import { CliError } from '../terminal/exit.ts';
@@ -32,19 +40,44 @@ export function toCliError(error: unknown, about: ErrorSubject): CliError {
   if (error instanceof NamespaceNotFoundError) return namespaceNotFound(about, error);
   if (error instanceof WorkflowNotFoundError) return runnerNotFound(error, about);
   if (error instanceof WorkflowExecutionAlreadyStartedError) {
-    return new CliError('conflict', `${error.workflowId} exists already: see it with "holdfast runner get ${error.workflowId}", attach to it with "holdfast run --attach ${error.workflowId}", or choose another --name`, { cause: error });
+    return new CliError(
+      'conflict',
+      `${error.workflowId} exists already: see it with "holdfast runner get ${error.workflowId}", attach to it with "holdfast run --attach ${error.workflowId}", or choose another --name`,
+      { cause: error },
+    );
   }
   const unreadable = payloadKeyError(error);
-  if (unreadable !== undefined) return new CliError('usage', `${about.workflowId === undefined ? '' : `${about.workflowId}: `}${unreadable.message}`, { cause: error });
-  if (error instanceof WorkflowFailedError) return new CliError('failed', `${about.workflowId ?? 'the runner'}: ${error.cause?.message ?? error.message}`, { cause: error });
+  if (unreadable !== undefined)
+    return new CliError(
+      'usage',
+      `${about.workflowId === undefined ? '' : `${about.workflowId}: `}${unreadable.message}`,
+      { cause: error },
+    );
+  if (error instanceof WorkflowFailedError)
+    return new CliError(
+      'failed',
+      `${about.workflowId ?? 'the runner'}: ${error.cause?.message ?? error.message}`,
+      { cause: error },
+    );
   const { code, details = '' } = grpcStatus(error) ?? {};
   if (NO_ANSWER.includes(code)) return unreachable(about, details, error);
   if (code === PERMISSION_DENIED || code === UNAUTHENTICATED) {
-    return new CliError('usage', `Temporal at ${about.server} refuses the credential for namespace ${about.namespace}: set TEMPORAL_API_KEY or the TEMPORAL_TLS_* settings, or choose another --profile`, { cause: error });
+    return new CliError(
+      'usage',
+      `Temporal at ${about.server} refuses the credential for namespace ${about.namespace}: set TEMPORAL_API_KEY or the TEMPORAL_TLS_* settings, or choose another --profile`,
+      { cause: error },
+    );
   }
-  if (code === NOT_FOUND) return /namespace/i.test(details) ? namespaceNotFound(about, error) : new CliError('not_found', details, { cause: error });
+  if (code === NOT_FOUND)
+    return /namespace/i.test(details)
+      ? namespaceNotFound(about, error)
+      : new CliError('not_found', details, { cause: error });
   if (code === INVALID_ARGUMENT) return invalidArgument(details, error);
-  return new CliError('failed', details || (error instanceof Error ? error.message : String(error)), { cause: error });
+  return new CliError(
+    'failed',
+    details || (error instanceof Error ? error.message : String(error)),
+    { cause: error },
+  );
 }
 
 /** Temporal does not answer now, which is no verdict: asking again may help. */
@@ -59,35 +92,61 @@ export function isConnectionLoss(error: unknown): boolean {
  */
 export function isUnheard(error: unknown): boolean {
   if (error instanceof QueryNotRegisteredError) return true;
-  if (error instanceof WorkflowUpdateFailedError) return error.cause?.message.startsWith('No registered handler for update') === true;
+  if (error instanceof WorkflowUpdateFailedError)
+    return error.cause?.message.startsWith('No registered handler for update') === true;
   const { code, details = '' } = grpcStatus(error) ?? {};
   return code === FAILED_PRECONDITION && /workflow task failure/i.test(details);
 }
 
 /** @param why - what the transport said */
 export function unreachable(about: ErrorSubject, why: string, cause: unknown): CliError {
-  const hint = /ECONNREFUSED/.test(why) ? 'connection refused' : /ENOTFOUND|EAI_AGAIN|[Nn]ame resolution/.test(why) ? 'unknown host' : /certificate|SSL|TLS|wrong version/i.test(why) ? 'the TLS handshake failed' : 'no answer';
-  return new CliError('unreachable', `cannot reach Temporal at ${about.server}: ${hint}; set --address, TEMPORAL_ADDRESS or --profile to a running server (for a local one: temporal server start-dev)`, { cause });
+  const hint = /ECONNREFUSED/.test(why)
+    ? 'connection refused'
+    : /ENOTFOUND|EAI_AGAIN|[Nn]ame resolution/.test(why)
+      ? 'unknown host'
+      : /certificate|SSL|TLS|wrong version/i.test(why)
+        ? 'the TLS handshake failed'
+        : 'no answer';
+  return new CliError(
+    'unreachable',
+    `cannot reach Temporal at ${about.server}: ${hint}; set --address, TEMPORAL_ADDRESS or --profile to a running server (for a local one: temporal server start-dev)`,
+    { cause },
+  );
 }
 
 function namespaceNotFound(about: ErrorSubject, cause: unknown): CliError {
-  return new CliError('usage', `namespace "${about.namespace}" does not exist at Temporal ${about.server}: set --namespace or TEMPORAL_NAMESPACE, or create it with "temporal operator namespace create -n ${about.namespace}"`, { cause });
+  return new CliError(
+    'usage',
+    `namespace "${about.namespace}" does not exist at Temporal ${about.server}: set --namespace or TEMPORAL_NAMESPACE, or create it with "temporal operator namespace create -n ${about.namespace}"`,
+    { cause },
+  );
 }
 
 function runnerNotFound(error: WorkflowNotFoundError, about: ErrorSubject): CliError {
   const id = about.workflowId ?? error.workflowId;
   return /already completed/i.test(error.message)
-    ? new CliError('not_found', `${id} has ended already: see it with "holdfast runner get ${id}"`, { cause: error })
-    : new CliError('not_found', `no runner ${id} in namespace ${about.namespace}: see "holdfast runner list --all"`, { cause: error });
+    ? new CliError(
+        'not_found',
+        `${id} has ended already: see it with "holdfast runner get ${id}"`,
+        { cause: error },
+      )
+    : new CliError(
+        'not_found',
+        `no runner ${id} in namespace ${about.namespace}: see "holdfast runner list --all"`,
+        { cause: error },
+      );
 }
 
 function invalidArgument(details: string, cause: unknown): CliError {
-  const hint = /search attribute|Runner(Phase|Set|Scope|Outcome|Cause|Name|Place)\b/i.test(details) ? '; "holdfast doctor" prints the commands that register the search attributes' : '';
+  const hint = /search attribute|Runner(Phase|Set|Scope|Outcome|Cause|Name|Place)\b/i.test(details)
+    ? '; "holdfast doctor" prints the commands that register the search attributes'
+    : '';
   return new CliError('usage', `Temporal refuses the request: ${details}${hint}`, { cause });
 }
 
 /** What is missing to read what was encrypted, somewhere in the chain of causes. */
 function payloadKeyError(error: unknown): PayloadKeyError | undefined {
-  for (let each: unknown = error; each instanceof Error; each = each.cause) if (each instanceof PayloadKeyError) return each;
+  for (let each: unknown = error; each instanceof Error; each = each.cause)
+    if (each instanceof PayloadKeyError) return each;
   return undefined;
 }

@@ -8,7 +8,8 @@ import type { Output } from './output.ts';
  * @throws CliError `usage` where nobody can answer, `failed` on a no, `interrupted` on Ctrl-C: nothing was done
  */
 export async function confirm(output: Output, what: string): Promise<void> {
-  if (!output.terminal.interactive || output.json) throw new CliError('usage', `would ${what}; add --yes to do it`);
+  if (!output.terminal.interactive || output.json)
+    throw new CliError('usage', `would ${what}; add --yes to do it`);
   const questions = createInterface({ input: process.stdin, output: process.stderr });
   const interrupted = new AbortController();
   questions.once('SIGINT', () => interrupted.abort());
@@ -17,7 +18,8 @@ export async function confirm(output: Output, what: string): Promise<void> {
     const answer = await questions.question('go on? [y/N] ', { signal: interrupted.signal });
     if (!/^y(es)?$/i.test(answer.trim())) throw new CliError('failed', 'nothing was done');
   } catch (error) {
-    if (interrupted.signal.aborted) throw new CliError('interrupted', 'interrupted: nothing was done', { cause: error });
+    if (interrupted.signal.aborted)
+      throw new CliError('interrupted', 'interrupted: nothing was done', { cause: error });
     throw error;
   } finally {
     questions.close();

@@ -19,7 +19,8 @@ export const EXIT = {
   sigterm: 143,
 } as const;
 
-export type ErrorCode = 'failed' | 'usage' | 'invalid_input' | 'not_found' | 'unreachable' | 'conflict' | 'interrupted';
+export type ErrorCode =
+  'failed' | 'usage' | 'invalid_input' | 'not_found' | 'unreachable' | 'conflict' | 'interrupted';
 
 /** One invalid field of a runner's input. */
 export interface FieldError {
@@ -43,7 +44,11 @@ export class CliError extends Error {
   readonly code: ErrorCode;
   readonly fields: readonly FieldError[] | undefined;
 
-  constructor(code: ErrorCode, message: string, more: { fields?: readonly FieldError[]; cause?: unknown } = {}) {
+  constructor(
+    code: ErrorCode,
+    message: string,
+    more: { fields?: readonly FieldError[]; cause?: unknown } = {},
+  ) {
     super(message, { cause: more.cause });
     this.code = code;
     this.fields = more.fields;

@@ -50,46 +50,67 @@ export class Output {
   result(document: unknown, lines: readonly string[]): void {
     const { stdout } = this.terminal;
     if (this.form === 'json') stdout.write(`${JSON.stringify(cleanDeep(document))}\n`);
-    else if (this.form === 'yaml') stdout.write(stringify(cleanDeep(document), { lineWidth: 0, aliasDuplicateObjects: false }));
-    else if (this.form === 'name') for (const name of namesIn(document)) stdout.write(`${printable(name)}\n`);
+    else if (this.form === 'yaml')
+      stdout.write(stringify(cleanDeep(document), { lineWidth: 0, aliasDuplicateObjects: false }));
+    else if (this.form === 'name')
+      for (const name of namesIn(document)) stdout.write(`${printable(name)}\n`);
     else for (const line of lines) this.line(line);
   }
 
   /** A line of a result for people; nothing in the other forms. */
   line(text: string): void {
     // A table's own line breaks stay; its cells were cleaned one by one.
-    if (this.form === 'text' || this.form === 'wide') this.terminal.stdout.write(`${text.split('\n').map(cleanLine).join('\n')}\n`);
+    if (this.form === 'text' || this.form === 'wide')
+      this.terminal.stdout.write(`${text.split('\n').map(cleanLine).join('\n')}\n`);
   }
 
   /** Progress or a warning: text on stderr, or where the result is a document an object on one line of stderr. */
   note(event: string, text: string, more: Readonly<Record<string, unknown>> = {}): void {
-    if (this.json) this.terminal.stderr.write(`${JSON.stringify(cleanDeep({ event, message: text, ...more }))}\n`);
+    if (this.json)
+      this.terminal.stderr.write(
+        `${JSON.stringify(cleanDeep({ event, message: text, ...more }))}\n`,
+      );
     else this.terminal.stderr.write(`${printable(text)}\n`);
   }
 
   /** Prints an error and gives the status to exit with. */
   error(error: unknown): number {
-    const known = error instanceof CliError ? error : new CliError('failed', error instanceof Error ? error.message : String(error));
+    const known =
+      error instanceof CliError
+        ? error
+        : new CliError('failed', error instanceof Error ? error.message : String(error));
     if (this.json) {
       const { code, message, fields } = known;
-      this.terminal.stderr.write(`${JSON.stringify({ error: cleanDeep({ code, message, ...(fields ? { fields } : {}) }) })}\n`);
+      this.terminal.stderr.write(
+        `${JSON.stringify({ error: cleanDeep({ code, message, ...(fields ? { fields } : {}) }) })}\n`,
+      );
     } else {
       this.terminal.stderr.write(`error: ${printable(known.message)}\n`);
-      for (const field of known.fields ?? []) this.terminal.stderr.write(`  ${printable(fieldText(field))}\n`);
+      for (const field of known.fields ?? [])
+        this.terminal.stderr.write(`  ${printable(fieldText(field))}\n`);
     }
     return known.exitStatus ?? EXIT.failed;
   }
 }
 
 /** Like {@link printable}, but keeps the spaces that align columns. */
-const cleanLine = (line: string): string => line.split(/( +)/).map((part) => (/^ +$/.test(part) ? part : printable(part))).join('').trimEnd();
+const cleanLine = (line: string): string =>
+  line
+    .split(/( +)/)
+    .map((part) => (/^ +$/.test(part) ? part : printable(part)))
+    .join('')
+    .trimEnd();
 
 /** The id of what a document is about, or the ids of what it lists; their names, where they have no ids. */
 function namesIn(document: unknown): string[] {
   if (!isObject(document)) return [];
   const own = nameOf(document);
   if (own !== undefined) return [own];
-  return Object.values(document).flatMap((value) => (Array.isArray(value) ? value.flatMap((each: unknown) => (isObject(each) ? (nameOf(each) ?? []) : [])) : []));
+  return Object.values(document).flatMap((value) =>
+    Array.isArray(value)
+      ? value.flatMap((each: unknown) => (isObject(each) ? (nameOf(each) ?? []) : []))
+      : [],
+  );
 }
 
 function nameOf({ id, name }: Readonly<Record<string, unknown>>): string | undefined {

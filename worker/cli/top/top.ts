@@ -51,8 +51,15 @@ async function readTop(session: Session, limit: number, now: number): Promise<To
 }
 
 /** @param now - ms since the epoch */
-export function topLines({ at, sets, runners, jobs, more, endedBadly: { count, ui } }: Top, now: number, wide = false): string[] {
-  const phases = RUNNER_PHASES.map((phase) => ({ phase, number: runners.filter((runner) => runner.phase === phase).length })).filter(({ number }) => number > 0);
+export function topLines(
+  { at, sets, runners, jobs, more, endedBadly: { count, ui } }: Top,
+  now: number,
+  wide = false,
+): string[] {
+  const phases = RUNNER_PHASES.map((phase) => ({
+    phase,
+    number: runners.filter((runner) => runner.phase === phase).length,
+  })).filter(({ number }) => number > 0);
   return [
     `${at}  runners: ${runners.length}${phases.length === 0 ? '' : ` (${phases.map(({ phase, number }) => `${number} ${phase}`).join(', ')})`}, sets: ${sets.length}, jobs: ${jobs.length}${more ? '; there are more: --limit' : ''}`,
     `${count} ended badly within an hour${count === 0 || ui === undefined ? '' : `: ${ui}`}`,

@@ -1,5 +1,8 @@
 /** The same policy for the API server, which holds the worker's service account to it: so it also holds for who has stolen the worker's token. */
-import type { V1ValidatingAdmissionPolicy, V1ValidatingAdmissionPolicyBinding } from '@kubernetes/client-node';
+import type {
+  V1ValidatingAdmissionPolicy,
+  V1ValidatingAdmissionPolicyBinding,
+} from '@kubernetes/client-node';
 import type { OwnParts, PodPolicy } from './podPolicy.ts';
 import { POD_RULES, takesNothing } from './podRules.ts';
 
@@ -14,18 +17,33 @@ export interface AdmissionPolicyOptions {
  * ValidatingAdmissionPolicies and their bindings: pods and claims that this service account creates, in whatever namespace, are as the policy says.
  * https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/ (Kubernetes 1.30 or newer)
  */
-export function admissionPolicy(policy: PodPolicy, own: OwnParts, { name, serviceAccount }: AdmissionPolicyOptions): [...AdmissionPair, ...AdmissionPair] {
+export function admissionPolicy(
+  policy: PodPolicy,
+  own: OwnParts,
+  { name, serviceAccount }: AdmissionPolicyOptions,
+): [...AdmissionPair, ...AdmissionPair] {
   const user = `system:serviceaccount:${serviceAccount.replace('/', ':')}`;
-  const claims = { field: 'claims', expression: takesNothing('object.spec', 'object.metadata.name', policy.claims) };
+  const claims = {
+    field: 'claims',
+    expression: takesNothing('object.spec', 'object.metadata.name', policy.claims),
+  };
   return [
-    ...policyOver('pods', POD_RULES.map(({ field, cel }) => ({ field, expression: cel(policy, own) })), { name, user }),
+    ...policyOver(
+      'pods',
+      POD_RULES.map(({ field, cel }) => ({ field, expression: cel(policy, own) })),
+      { name, user },
+    ),
     ...policyOver('persistentvolumeclaims', [claims], { name: `${name}-claims`, user }),
   ];
 }
 
 type AdmissionPair = [V1ValidatingAdmissionPolicy, V1ValidatingAdmissionPolicyBinding];
 
-function policyOver(resource: string, rules: readonly { readonly field: string; readonly expression: string }[], { name, user }: { readonly name: string; readonly user: string }): AdmissionPair {
+function policyOver(
+  resource: string,
+  rules: readonly { readonly field: string; readonly expression: string }[],
+  { name, user }: { readonly name: string; readonly user: string },
+): AdmissionPair {
   return [
     {
       apiVersion: 'admissionregistration.k8s.io/v1',
@@ -33,9 +51,22 @@ function policyOver(resource: string, rules: readonly { readonly field: string; 
       metadata: { name },
       spec: {
         failurePolicy: 'Fail',
-        matchConstraints: { resourceRules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: [resource] }] },
-        matchConditions: [{ name: 'by-the-worker', expression: `request.userInfo.username == ${JSON.stringify(user)}` }],
-        validations: rules.map(({ field, expression }) => ({ expression, message: `not allowed by "${field}" of Holdfast's pod policy`, reason: 'Forbidden' })),
+        matchConstraints: {
+          resourceRules: [
+            { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: [resource] },
+          ],
+        },
+        matchConditions: [
+          {
+            name: 'by-the-worker',
+            expression: `request.userInfo.username == ${JSON.stringify(user)}`,
+          },
+        ],
+        validations: rules.map(({ field, expression }) => ({
+          expression,
+          message: `not allowed by "${field}" of Holdfast's pod policy`,
+          reason: 'Forbidden',
+        })),
       },
     },
     {

@@ -2,7 +2,12 @@
 
 /** A regular expression that matches exactly the texts that one of the patterns covers. */
 export function patternSource(patterns: readonly string[]): string {
-  const each = patterns.map((pattern) => pattern.split('*').map((text) => text.replaceAll(/[\\^$.|?+()[\]{}]/g, String.raw`\$&`)).join('.*'));
+  const each = patterns.map((pattern) =>
+    pattern
+      .split('*')
+      .map((text) => text.replaceAll(/[\\^$.|?+()[\]{}]/g, String.raw`\$&`))
+      .join('.*'),
+  );
   return `^(?:${each.join('|')})$`;
 }
 

@@ -2,8 +2,17 @@
  * The rules of a pod policy, each said twice side by side: as our own check, which names the field and the fix before anything is made, and in
  * CEL, for the API server, which holds a worker to it that is not itself any more. test/integration/kubernetes.policy has both judge the same pods.
  */
-import type { V1Container, V1PersistentVolumeClaimSpec, V1PodSpec, V1Volume } from '@kubernetes/client-node';
-import { SHARED_CONTAINER, STORE_VOLUME, UPLOADER_CONTAINER } from '../../../../core/domain/podTemplate.ts';
+import type {
+  V1Container,
+  V1PersistentVolumeClaimSpec,
+  V1PodSpec,
+  V1Volume,
+} from '@kubernetes/client-node';
+import {
+  SHARED_CONTAINER,
+  STORE_VOLUME,
+  UPLOADER_CONTAINER,
+} from '../../../../core/domain/podTemplate.ts';
 import { covered, patternSource } from './patterns.ts';
 import type { OwnParts, PodPolicy } from './podPolicy.ts';
 import { quantityOf } from './quantity.ts';
@@ -42,23 +51,39 @@ interface Rule {
 
 type Refusal = string | undefined | false;
 
-const said = (refusals: readonly Refusal[]): string[] => refusals.filter((each) => typeof each === 'string');
+const said = (refusals: readonly Refusal[]): string[] =>
+  refusals.filter((each) => typeof each === 'string');
 
-function ofContainers({ spec }: JudgedPod, judge: (container: V1Container, path: string) => readonly Refusal[]): string[] {
+function ofContainers(
+  { spec }: JudgedPod,
+  judge: (container: V1Container, path: string) => readonly Refusal[],
+): string[] {
   const lists = { initContainers: spec.initContainers, containers: spec.containers };
-  return Object.entries(lists).flatMap(([list, containers = []]) => containers.flatMap((container, index) => said(judge(container, `${list}[${index}]`))));
+  return Object.entries(lists).flatMap(([list, containers = []]) =>
+    containers.flatMap((container, index) => said(judge(container, `${list}[${index}]`))),
+  );
 }
 
-function ofVolumes({ spec }: JudgedPod, judge: (volume: V1Volume, path: string) => readonly Refusal[]): string[] {
+function ofVolumes(
+  { spec }: JudgedPod,
+  judge: (volume: V1Volume, path: string) => readonly Refusal[],
+): string[] {
   return (spec.volumes ?? []).flatMap((volume, index) => said(judge(volume, `volumes[${index}]`)));
 }
 
 /** Of something that may be absent. */
-const all = (list: string, item: string, condition: string): string => `(!has(${list}) || ${list}.all(${item}, ${condition}))`;
-const everyContainer = (condition: string): string => ['initContainers', 'containers'].map((list) => all(`object.spec.${list}`, 'c', condition)).join(' && ');
+const all = (list: string, item: string, condition: string): string =>
+  `(!has(${list}) || ${list}.all(${item}, ${condition}))`;
+const everyContainer = (condition: string): string =>
+  ['initContainers', 'containers']
+    .map((list) => all(`object.spec.${list}`, 'c', condition))
+    .join(' && ');
 const everyVolume = (condition: string): string => all('object.spec.volumes', 'v', condition);
 /** What `matches` takes: a string of CEL is escaped as one of JSON is. */
-const isCovered = (value: string, patterns: readonly string[]): string => (patterns.length === 0 ? 'false' : `${value}.matches(${JSON.stringify(`(?s)${patternSource(patterns)}`)})`);
+const isCovered = (value: string, patterns: readonly string[]): string =>
+  patterns.length === 0
+    ? 'false'
+    : `${value}.matches(${JSON.stringify(`(?s)${patternSource(patterns)}`)})`;
 const list = (values: readonly string[]): string => JSON.stringify(values);
 
 /** Containers that Holdfast adds to a step's pod: no template has one of these names. */
@@ -73,22 +98,36 @@ const HOST = { network: 'hostNetwork', pid: 'hostPID', ipc: 'hostIPC' } as const
 export const POD_RULES: readonly Rule[] = [
   {
     field: 'images',
-    refused: (pod, { images }, own) => ofContainers(pod, ({ image = '' }, path) => [!covered([...images, ...own.images], image) && `${path}.image: "${image}"`]),
+    refused: (pod, { images }, own) =>
+      ofContainers(pod, ({ image = '' }, path) => [
+        !covered([...images, ...own.images], image) && `${path}.image: "${image}"`,
+      ]),
     cel: ({ images }, own) => everyContainer(isCovered('c.image', [...images, ...own.images])),
   },
   {
     field: 'namespaces',
-    refused: ({ namespace }, { namespaces }, own) => said([!covered([own.namespace, ...namespaces], namespace) && `namespace: "${namespace}"`]),
+    refused: ({ namespace }, { namespaces }, own) =>
+      said([!covered([own.namespace, ...namespaces], namespace) && `namespace: "${namespace}"`]),
     cel: ({ namespaces }, own) => isCovered('request.namespace', [own.namespace, ...namespaces]),
   },
   {
     field: 'serviceAccounts',
     refused: (pod, { serviceAccounts }) => {
-      const { serviceAccountName: name = pod.spec.serviceAccount ?? 'default', automountServiceAccountToken: token } = pod.spec;
+      const {
+        serviceAccountName: name = pod.spec.serviceAccount ?? 'default',
+        automountServiceAccountToken: token,
+      } = pod.spec;
       if (covered(serviceAccounts, name)) return [];
       return [
-        ...said([name !== 'default' && `serviceAccountName: "${name}"`, token !== false && 'automountServiceAccountToken: its token']),
-        ...ofVolumes(pod, ({ projected }, path) => [projected?.sources?.some(({ serviceAccountToken }) => serviceAccountToken !== undefined) === true && `${path}.projected: a token of the service account "${name}"`]),
+        ...said([
+          name !== 'default' && `serviceAccountName: "${name}"`,
+          token !== false && 'automountServiceAccountToken: its token',
+        ]),
+        ...ofVolumes(pod, ({ projected }, path) => [
+          projected?.sources?.some(
+            ({ serviceAccountToken }) => serviceAccountToken !== undefined,
+          ) === true && `${path}.projected: a token of the service account "${name}"`,
+        ]),
       ];
     },
     // The API server fills the name in before it judges.
@@ -101,34 +140,76 @@ export const POD_RULES: readonly Rule[] = [
   {
     field: 'secrets',
     refused: (pod, { secrets }, { storeSecret }) => {
-      const allowed = (name: string | undefined): boolean => name === undefined || covered(secrets, name);
+      const allowed = (name: string | undefined): boolean =>
+        name === undefined || covered(secrets, name);
       return [
         ...ofContainers(pod, ({ name: container, env = [], envFrom = [] }, path) => [
-          ...env.map(({ valueFrom }, i) => valueFrom?.secretKeyRef?.name !== pod.name && !(BESIDE_A_STEP.includes(container) && valueFrom?.secretKeyRef?.name === storeSecret) && !allowed(valueFrom?.secretKeyRef?.name) && `${path}.env[${i}]: the Secret "${valueFrom?.secretKeyRef?.name}"`),
-          ...envFrom.map(({ secretRef }, i) => !allowed(secretRef?.name) && `${path}.envFrom[${i}]: the Secret "${secretRef?.name}"`),
+          ...env.map(
+            ({ valueFrom }, i) =>
+              valueFrom?.secretKeyRef?.name !== pod.name &&
+              !(
+                BESIDE_A_STEP.includes(container) && valueFrom?.secretKeyRef?.name === storeSecret
+              ) &&
+              !allowed(valueFrom?.secretKeyRef?.name) &&
+              `${path}.env[${i}]: the Secret "${valueFrom?.secretKeyRef?.name}"`,
+          ),
+          ...envFrom.map(
+            ({ secretRef }, i) =>
+              !allowed(secretRef?.name) && `${path}.envFrom[${i}]: the Secret "${secretRef?.name}"`,
+          ),
         ]),
         ...ofVolumes(pod, ({ secret, projected }, path) => [
-          secret !== undefined && !allowed(secret.secretName ?? '') && `${path}.secret: the Secret "${secret.secretName}"`,
-          ...(projected?.sources ?? []).map(({ secret: source }) => !allowed(source?.name) && `${path}.projected: the Secret "${source?.name}"`),
+          secret !== undefined &&
+            !allowed(secret.secretName ?? '') &&
+            `${path}.secret: the Secret "${secret.secretName}"`,
+          ...(projected?.sources ?? []).map(
+            ({ secret: source }) =>
+              !allowed(source?.name) && `${path}.projected: the Secret "${source?.name}"`,
+          ),
         ]),
-        ...said((pod.spec.imagePullSecrets ?? []).map(({ name = '' }, i) => !allowed(name) && `imagePullSecrets[${i}]: the Secret "${name}"`)),
+        ...said(
+          (pod.spec.imagePullSecrets ?? []).map(
+            ({ name = '' }, i) => !allowed(name) && `imagePullSecrets[${i}]: the Secret "${name}"`,
+          ),
+        ),
       ];
     },
     cel: ({ secrets }, { storeSecret }) => {
       const has = (name: string): string => isCovered(name, secrets);
-      const ofStore = storeSecret === undefined ? '' : `(c.name in ${list(BESIDE_A_STEP)} && e.valueFrom.secretKeyRef.name == "${storeSecret}") || `;
-      const env = all('c.env', 'e', `!has(e.valueFrom) || !has(e.valueFrom.secretKeyRef) || e.valueFrom.secretKeyRef.name == object.metadata.name || ${ofStore}${has('e.valueFrom.secretKeyRef.name')}`);
+      const ofStore =
+        storeSecret === undefined
+          ? ''
+          : `(c.name in ${list(BESIDE_A_STEP)} && e.valueFrom.secretKeyRef.name == "${storeSecret}") || `;
+      const env = all(
+        'c.env',
+        'e',
+        `!has(e.valueFrom) || !has(e.valueFrom.secretKeyRef) || e.valueFrom.secretKeyRef.name == object.metadata.name || ${ofStore}${has('e.valueFrom.secretKeyRef.name')}`,
+      );
       const envFrom = all('c.envFrom', 'e', `!has(e.secretRef) || ${has('e.secretRef.name')}`);
       const projected = `!has(v.projected) || !has(v.projected.sources) || v.projected.sources.all(s, !has(s.secret) || ${has('s.secret.name')})`;
-      const volumes = everyVolume(`(!has(v.secret) || (has(v.secret.secretName) && ${has('v.secret.secretName')})) && (${projected})`);
+      const volumes = everyVolume(
+        `(!has(v.secret) || (has(v.secret.secretName) && ${has('v.secret.secretName')})) && (${projected})`,
+      );
       return `${everyContainer(`${env} && ${envFrom}`)} && ${volumes} && ${all('object.spec.imagePullSecrets', 's', has('s.name'))}`;
     },
   },
   {
     field: 'claims',
     refused: (pod, { claims }, own) => [
-      ...ofVolumes(pod, ({ name, persistentVolumeClaim: claim }, path) => [claim !== undefined && !(name === STORE_VOLUME && claim.claimName === own.store) && !pod.claims.includes(claim.claimName) && !covered(claims, claim.claimName) && `${path}.persistentVolumeClaim: the claim "${claim.claimName}"`]),
-      ...ofVolumes(pod, ({ name, ephemeral }, path) => takenBy(ephemeral?.volumeClaimTemplate?.spec, { path: `${path}.ephemeral.volumeClaimTemplate.spec`, name: `${pod.name}-${name}` }, claims)),
+      ...ofVolumes(pod, ({ name, persistentVolumeClaim: claim }, path) => [
+        claim !== undefined &&
+          !(name === STORE_VOLUME && claim.claimName === own.store) &&
+          !pod.claims.includes(claim.claimName) &&
+          !covered(claims, claim.claimName) &&
+          `${path}.persistentVolumeClaim: the claim "${claim.claimName}"`,
+      ]),
+      ...ofVolumes(pod, ({ name, ephemeral }, path) =>
+        takenBy(
+          ephemeral?.volumeClaimTemplate?.spec,
+          { path: `${path}.ephemeral.volumeClaimTemplate.spec`, name: `${pod.name}-${name}` },
+          claims,
+        ),
+      ),
       ...(pod.made ?? []).flatMap((claim) => said(takenBy(claim, claim, claims))),
     ],
     // A life's own claims are known by their names only (activities/compute/naming.ts).
@@ -137,24 +218,59 @@ export const POD_RULES: readonly Rule[] = [
   },
   {
     field: 'volumes',
-    refused: (pod, { volumes }) => ofVolumes(pod, (volume, path) => [kindsOf(volume).some((kind) => !OWN_KINDS.includes(kind) && !volumes.includes(kind)) && `${path}: a volume of the kind ${kindsOf(volume).join()}`]),
-    cel: ({ volumes }) => everyVolume([...OWN_KINDS, ...volumes].map((kind) => `has(v.${kind})`).join(' || ')),
+    refused: (pod, { volumes }) =>
+      ofVolumes(pod, (volume, path) => [
+        kindsOf(volume).some((kind) => !OWN_KINDS.includes(kind) && !volumes.includes(kind)) &&
+          `${path}: a volume of the kind ${kindsOf(volume).join()}`,
+      ]),
+    cel: ({ volumes }) =>
+      everyVolume([...OWN_KINDS, ...volumes].map((kind) => `has(v.${kind})`).join(' || ')),
   },
   {
     field: 'hostPaths',
-    refused: (pod, { hostPaths }) => ofVolumes(pod, ({ hostPath }, path) => [hostPath !== undefined && !isUnder(hostPaths, hostPath.path) && `${path}.hostPath: the node's "${hostPath.path}"`]),
-    cel: ({ hostPaths }) => everyVolume(`!has(v.hostPath) || ${list(hostPaths.map(trimmed))}.exists(p, v.hostPath.path == p || v.hostPath.path.startsWith(p + "/"))`),
+    refused: (pod, { hostPaths }) =>
+      ofVolumes(pod, ({ hostPath }, path) => [
+        hostPath !== undefined &&
+          !isUnder(hostPaths, hostPath.path) &&
+          `${path}.hostPath: the node's "${hostPath.path}"`,
+      ]),
+    cel: ({ hostPaths }) =>
+      everyVolume(
+        `!has(v.hostPath) || ${list(hostPaths.map(trimmed))}.exists(p, v.hostPath.path == p || v.hostPath.path.startsWith(p + "/"))`,
+      ),
   },
   {
     field: 'host',
     refused: (pod, { host }) => [
-      ...said(Object.entries(HOST).map(([name, field]) => pod.spec[field] === true && !host.includes(name as keyof typeof HOST) && `${field}: the node's ${name}`)),
-      ...(host.includes('network') ? [] : ofContainers(pod, ({ ports = [] }, path) => ports.map(({ hostPort }, i) => hostPort !== undefined && hostPort !== 0 && `${path}.ports[${i}].hostPort: a port of the node`))),
+      ...said(
+        Object.entries(HOST).map(
+          ([name, field]) =>
+            pod.spec[field] === true &&
+            !host.includes(name as keyof typeof HOST) &&
+            `${field}: the node's ${name}`,
+        ),
+      ),
+      ...(host.includes('network')
+        ? []
+        : ofContainers(pod, ({ ports = [] }, path) =>
+            ports.map(
+              ({ hostPort }, i) =>
+                hostPort !== undefined &&
+                hostPort !== 0 &&
+                `${path}.ports[${i}].hostPort: a port of the node`,
+            ),
+          )),
     ],
     cel: ({ host }) =>
       [
-        ...Object.entries(HOST).map(([name, field]) => (host.includes(name as keyof typeof HOST) ? 'true' : `(!has(object.spec.${field}) || !object.spec.${field})`)),
-        host.includes('network') ? 'true' : everyContainer(all('c.ports', 'p', '!has(p.hostPort) || p.hostPort == 0')),
+        ...Object.entries(HOST).map(([name, field]) =>
+          host.includes(name as keyof typeof HOST)
+            ? 'true'
+            : `(!has(object.spec.${field}) || !object.spec.${field})`,
+        ),
+        host.includes('network')
+          ? 'true'
+          : everyContainer(all('c.ports', 'p', '!has(p.hostPort) || p.hostPort == 0')),
       ].join(' && '),
   },
   {
@@ -163,10 +279,15 @@ export const POD_RULES: readonly Rule[] = [
       if (privileged) return [];
       const { securityContext: ofPod = {} } = pod.spec;
       return [
-        ...said([(ofPod.sysctls?.length ?? 0) > 0 && 'securityContext.sysctls: settings of the node', ...profiles(ofPod, 'securityContext')]),
+        ...said([
+          (ofPod.sysctls?.length ?? 0) > 0 && 'securityContext.sysctls: settings of the node',
+          ...profiles(ofPod, 'securityContext'),
+        ]),
         ...ofContainers(pod, ({ securityContext: own = {} }, path) => [
           own.privileged === true && `${path}.securityContext.privileged: a privileged container`,
-          own.procMount !== undefined && !covered(['Default'], own.procMount) && `${path}.securityContext.procMount: "${own.procMount}"`,
+          own.procMount !== undefined &&
+            !covered(['Default'], own.procMount) &&
+            `${path}.securityContext.procMount: "${own.procMount}"`,
           ...profiles(own, `${path}.securityContext`),
         ]),
       ];
@@ -184,14 +305,26 @@ export const POD_RULES: readonly Rule[] = [
   {
     field: 'capabilities',
     refused: (pod, { capabilities }) =>
-      ofContainers(pod, ({ securityContext }, path) => (securityContext?.capabilities?.add ?? []).map((name) => !covered(capabilities, name) && `${path}.securityContext.capabilities: ${name}`)),
+      ofContainers(pod, ({ securityContext }, path) =>
+        (securityContext?.capabilities?.add ?? []).map(
+          (name) => !covered(capabilities, name) && `${path}.securityContext.capabilities: ${name}`,
+        ),
+      ),
     cel: ({ capabilities }) =>
-      everyContainer(`!has(c.securityContext) || !has(c.securityContext.capabilities) || ${all('c.securityContext.capabilities.add', 'a', isCovered('a', capabilities))}`),
+      everyContainer(
+        `!has(c.securityContext) || !has(c.securityContext.capabilities) || ${all('c.securityContext.capabilities.add', 'a', isCovered('a', capabilities))}`,
+      ),
   },
   {
     field: 'runtimeClasses',
-    refused: ({ spec }, { runtimeClasses }) => said([spec.runtimeClassName !== undefined && !covered(runtimeClasses, spec.runtimeClassName) && `runtimeClassName: "${spec.runtimeClassName}"`]),
-    cel: ({ runtimeClasses }) => `!has(object.spec.runtimeClassName) || ${isCovered('object.spec.runtimeClassName', runtimeClasses)}`,
+    refused: ({ spec }, { runtimeClasses }) =>
+      said([
+        spec.runtimeClassName !== undefined &&
+          !covered(runtimeClasses, spec.runtimeClassName) &&
+          `runtimeClassName: "${spec.runtimeClassName}"`,
+      ]),
+    cel: ({ runtimeClasses }) =>
+      `!has(object.spec.runtimeClassName) || ${isCovered('object.spec.runtimeClassName', runtimeClasses)}`,
   },
   {
     field: 'resources',
@@ -199,26 +332,46 @@ export const POD_RULES: readonly Rule[] = [
       ofContainers(pod, ({ resources: own }, path) =>
         ceilings(resources).map(([name, most]) => {
           const limit = own?.limits?.[name];
-          if (limit === undefined) return `${path}.resources.limits.${name}: none, where at most ${most} is allowed`;
+          if (limit === undefined)
+            return `${path}.resources.limits.${name}: none, where at most ${most} is allowed`;
           const [asked, ceiling] = [quantityOf(limit), quantityOf(most)];
           // What cannot be compared is not within it.
-          return !(asked !== undefined && ceiling !== undefined && asked <= ceiling) && `${path}.resources.limits.${name}: ${asked === undefined ? 'no quantity' : limit}, where at most ${most} is allowed`;
+          return (
+            !(asked !== undefined && ceiling !== undefined && asked <= ceiling) &&
+            `${path}.resources.limits.${name}: ${asked === undefined ? 'no quantity' : limit}, where at most ${most} is allowed`
+          );
         }),
       ),
     cel: ({ resources }) => {
-      const within = ceilings(resources).map(([name, most]) => `"${name}" in c.resources.limits && !quantity(c.resources.limits["${name}"]).isGreaterThan(quantity("${most}"))`);
-      return within.length === 0 ? 'true' : everyContainer(`has(c.resources) && has(c.resources.limits) && ${within.join(' && ')}`);
+      const within = ceilings(resources).map(
+        ([name, most]) =>
+          `"${name}" in c.resources.limits && !quantity(c.resources.limits["${name}"]).isGreaterThan(quantity("${most}"))`,
+      );
+      return within.length === 0
+        ? 'true'
+        : everyContainer(`has(c.resources) && has(c.resources.limits) && ${within.join(' && ')}`);
     },
   },
 ];
 
 /** What it begins with is a copy of somebody's, and a volume that is chosen by its labels may hold what somebody has put there. */
-function takenBy({ dataSource, dataSourceRef, selector }: Claimed = {}, { path, name }: Pick<MadeClaim, 'path' | 'name'>, claims: readonly string[]): Refusal[] {
-  const isAllowed = ({ name: of, namespace }: { name: string; namespace?: string }): boolean => covered(claims, namespace === undefined ? of : `${namespace}/${of}`);
+function takenBy(
+  { dataSource, dataSourceRef, selector }: Claimed = {},
+  { path, name }: Pick<MadeClaim, 'path' | 'name'>,
+  claims: readonly string[],
+): Refusal[] {
+  const isAllowed = ({ name: of, namespace }: { name: string; namespace?: string }): boolean =>
+    covered(claims, namespace === undefined ? of : `${namespace}/${of}`);
   return [
-    dataSource !== undefined && !isAllowed(dataSource) && `${path}.dataSource: the ${dataSource.kind} "${dataSource.name}"`,
-    dataSourceRef !== undefined && !isAllowed(dataSourceRef) && `${path}.dataSourceRef: the ${dataSourceRef.kind} "${dataSourceRef.name}"`,
-    selector !== undefined && !covered(claims, name) && `${path}.selector: volumes by their labels, for the claim "${name}"`,
+    dataSource !== undefined &&
+      !isAllowed(dataSource) &&
+      `${path}.dataSource: the ${dataSource.kind} "${dataSource.name}"`,
+    dataSourceRef !== undefined &&
+      !isAllowed(dataSourceRef) &&
+      `${path}.dataSourceRef: the ${dataSourceRef.kind} "${dataSourceRef.name}"`,
+    selector !== undefined &&
+      !covered(claims, name) &&
+      `${path}.selector: volumes by their labels, for the claim "${name}"`,
   ];
 }
 
@@ -234,14 +387,27 @@ export function takesNothing(spec: string, name: string, claims: readonly string
 }
 
 function ceilings(resources: PodPolicy['resources']): [string, string][] {
-  return Object.entries(resources).flatMap(([name, most]) => (most === undefined ? [] : [[name, most]]));
+  return Object.entries(resources).flatMap(([name, most]) =>
+    most === undefined ? [] : [[name, most]],
+  );
 }
 
-function profiles({ seccompProfile, appArmorProfile, windowsOptions }: Pick<NonNullable<V1Container['securityContext']>, 'seccompProfile' | 'appArmorProfile' | 'windowsOptions'>, path: string): Refusal[] {
+function profiles(
+  {
+    seccompProfile,
+    appArmorProfile,
+    windowsOptions,
+  }: Pick<
+    NonNullable<V1Container['securityContext']>,
+    'seccompProfile' | 'appArmorProfile' | 'windowsOptions'
+  >,
+  path: string,
+): Refusal[] {
   return [
     seccompProfile?.type === 'Unconfined' && `${path}.seccompProfile: Unconfined`,
     appArmorProfile?.type === 'Unconfined' && `${path}.appArmorProfile: Unconfined`,
-    windowsOptions?.hostProcess === true && `${path}.windowsOptions.hostProcess: a process of the node`,
+    windowsOptions?.hostProcess === true &&
+      `${path}.windowsOptions.hostProcess: a process of the node`,
   ];
 }
 

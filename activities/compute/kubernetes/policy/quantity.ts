@@ -1,8 +1,22 @@
 /** Sizes and amounts as Kubernetes writes them. Pure. */
 
 const FACTORS: Readonly<Record<string, number>> = {
-  n: 1e-9, u: 1e-6, m: 1e-3, '': 1, k: 1e3, M: 1e6, G: 1e9, T: 1e12, P: 1e15, E: 1e18,
-  Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30, Ti: 2 ** 40, Pi: 2 ** 50, Ei: 2 ** 60,
+  n: 1e-9,
+  u: 1e-6,
+  m: 1e-3,
+  '': 1,
+  k: 1e3,
+  M: 1e6,
+  G: 1e9,
+  T: 1e12,
+  P: 1e15,
+  E: 1e18,
+  Ki: 2 ** 10,
+  Mi: 2 ** 20,
+  Gi: 2 ** 30,
+  Ti: 2 ** 40,
+  Pi: 2 ** 50,
+  Ei: 2 ** 60,
 };
 const QUANTITY = /^([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)([A-Za-z]{0,2})$/;
 
@@ -14,7 +28,10 @@ const QUANTITY = /^([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)([A-Za-z]{0,2})$/;
  */
 export function quantityOf(quantity: unknown): number | undefined {
   // Without quotes YAML makes `2` a number; the API server takes it.
-  const [, amount, suffix = ''] = (typeof quantity === 'string' || typeof quantity === 'number' ? QUANTITY.exec(String(quantity)) : null) ?? [];
+  const [, amount, suffix = ''] =
+    (typeof quantity === 'string' || typeof quantity === 'number'
+      ? QUANTITY.exec(String(quantity))
+      : null) ?? [];
   const factor = Object.hasOwn(FACTORS, suffix) ? FACTORS[suffix] : undefined;
   return amount === undefined || factor === undefined ? undefined : Number(amount) * factor;
 }
