@@ -1,21 +1,21 @@
 /** Everything workflows may ask of the world, built from the ports. */
-import type { HoldfastActivities } from '../core/calls/index.ts';
-import { admitDeregistration, admitRunner } from './admit.ts';
-import { admitJob } from './admitJob.ts';
-import { admitReport } from './admitReport.ts';
-import { awaitClaims, fenceClaims } from './claims.ts';
+import type { HoldfastActivities } from '../core/activities/index.ts';
+import { admitDeregistration, admitRunner } from './runner/admit.ts';
+import { admitJob } from './job/admitJob.ts';
+import { admitReport } from './job/admitReport.ts';
+import { awaitClaims, fenceClaims } from './runner/claims.ts';
 import { createDefinitionActivities } from './definitions/createDefinitionActivities.ts';
-import { lookUpRunner } from './lookUp.ts';
-import { inItsPlace } from './onCluster.ts';
-import { awaitPod, observePod } from './pods.ts';
+import { lookUpRunner } from './runner/awaitRunnerOnline.ts';
+import { inItsPlace } from './shared/clusterActivity.ts';
+import { awaitPod, observePod } from './runner/pods.ts';
 import type { ActivityPorts } from './ports.ts';
-import { findProvisioned, provision } from './provision.ts';
-import { removeRegistration } from './removeRegistration.ts';
-import { reportStatus } from './reportStatus.ts';
-import { createSetActivities } from './sets/createSetActivities.ts';
-import { RunnerNewsBatches, type TellSet } from './sets/runnerNews.ts';
-import { sweepPlace } from './sweep/sweepPlace.ts';
-import { tearDown } from './tearDown.ts';
+import { findProvisioned, provision } from './runner/provision.ts';
+import { removeRegistration } from './runner/removeRegistration.ts';
+import { reportStatus } from './job/reportStatus.ts';
+import { createSetActivities } from './runnerSet/createSetActivities.ts';
+import { RunnerNewsBatches, type TellSet } from './runnerSet/runnerEventBatcher.ts';
+import { sweepPlace } from './sweep/sweepLocation.ts';
+import { tearDown } from './runner/tearDown.ts';
 
 /** Builds the activities. Pass the result to a Temporal Worker, or let `HoldfastPlugin` do it. */
 export function createActivities(ports: ActivityPorts): HoldfastActivities {

@@ -2,12 +2,12 @@
  * The interfaces between the activities and the world, and the closed set of errors their adapters throw.
  * Adapters implement these; activities depend on nothing else.
  */
-import type { HeldBackAnswers } from './heldBackAnswers.ts';
-import type { OwnedObjects } from './ownedObjects.ts';
-import type { PodDeletion } from '../core/calls/index.ts';
+import type { HeldBackAnswers } from './watcher/deferredCompletions.ts';
+import type { OwnedObjects } from './shared/ownedObjects.ts';
+import type { PodDeletion } from '../core/activities/index.ts';
 import type { TimeoutPolicy } from '../core/input/timeoutPolicy.ts';
 import type { PodStateEvent, SweepReport, VolumeClaim } from '../core/contract/index.ts';
-import type { ServedPlace } from '../core/domain/place.ts';
+import type { ServedPlace } from '../core/domain/location.ts';
 import type {
   ClaimWriter,
   PodRef,

@@ -1,7 +1,7 @@
 /** What the audience sees while the demo plays: one line per runner, kept up to date on a terminal; one line per change elsewhere. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { shorten } from '../core/domain/shownText.ts';
-import { table } from '../worker/cli/terminal/table.ts';
+import { shorten } from '../core/domain/displayText.ts';
+import { table } from '../cli/shared/table.ts';
 import type { Act } from './scenarios.ts';
 
 const HEAD = ['RUNNER', 'PHASE', 'WAITS FOR', 'TRIES', 'NAME AT THE CI SERVER'];

@@ -6,10 +6,10 @@ import { join, resolve } from 'node:path';
 import { Command } from 'commander';
 import { SUPERVISOR_IMAGE } from '../tools/lab/images/definitions.ts';
 import { down, up, type LabState } from '../tools/lab/lab.ts';
-import { table } from '../worker/cli/terminal/table.ts';
+import { table } from '../cli/shared/table.ts';
 import { drawWhile } from './liveTable.ts';
 import { Act, SCENARIOS, play, type DemoRunner } from './scenarios.ts';
-import { Stage } from './stage.ts';
+import { Stage } from './environment.ts';
 import { kubernetesTarget, processTarget, type Target } from './target.ts';
 
 interface DemoOptions {

@@ -10,7 +10,7 @@ import {
   type RunnerResult,
   type RunnerStatus,
 } from '../core/contract/index.ts';
-import type { Stage } from './stage.ts';
+import type { Stage } from './environment.ts';
 
 /** What a life has come to, for people and for `--json`. */
 export interface DemoRunner {

@@ -7,7 +7,7 @@ import {
   POD_FILE,
   type PodOwner,
   type RunnerStarted,
-} from '../activities/compute/process/podFolder.ts';
+} from '../activities/compute/process/podDirectory.ts';
 import { createProcessCompute } from '../activities/compute/process/processCompute.ts';
 import { readJson } from '../activities/compute/process/atomicFile.ts';
 import { signalProcess } from '../activities/compute/process/processIdentity.ts';

@@ -1,11 +1,11 @@
-import type { StoppingSignal } from './events.ts';
-import { NOT_RUN } from './exitStatus.ts';
-import { eventLog } from './eventLog.ts';
-import { readOptions, UsageError } from './options.ts';
-import { Output } from './output.ts';
-import { Pending } from './pending.ts';
-import { helpText } from './settings.ts';
-import { Supervisor } from './supervisor.ts';
+import type { StoppingSignal } from './signals/events.ts';
+import { NOT_RUN } from './process/exitStatus.ts';
+import { eventLog } from './records/eventLog.ts';
+import { readOptions, UsageError } from './settings/options.ts';
+import { Output } from './records/output.ts';
+import { Pending } from './process/pending.ts';
+import { helpText } from './settings/settings.ts';
+import { Supervisor } from './process/supervisor.ts';
 
 const STOPPING: readonly StoppingSignal[] = ['SIGTERM', 'SIGINT', 'SIGQUIT', 'SIGHUP'];
 /** The command's own business; SIGUSR1 would start Node's debugger in the supervisor. */

@@ -2,7 +2,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createDirectoryStore } from '../activities/artifacts/directoryStore.ts';
 import type { ArtifactStore } from '../activities/artifacts/artifactStore.ts';
-import { formsOf } from '../core/domain/censor.ts';
+import { formsOf } from '../core/domain/secretMasker.ts';
 import { parseDuration } from '../core/domain/duration.ts';
 import type { UploaderOptions } from './uploader.ts';
 

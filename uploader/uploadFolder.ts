@@ -4,7 +4,7 @@ import { join, relative } from 'node:path';
 import pMap from 'p-map';
 import type { ArtifactStore } from '../activities/artifacts/artifactStore.ts';
 import { isJUnitReport, STORED } from '../core/domain/artifactLayout.ts';
-import { Censor } from '../core/domain/censor.ts';
+import { Censor } from '../core/domain/secretMasker.ts';
 
 /** So many at once: a folder may have thousands of small files. */
 const CONCURRENCY = 8;

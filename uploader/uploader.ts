@@ -22,7 +22,7 @@ export interface UploaderOptions {
   /** The step's folder in the store, with a slash at its end. */
   readonly to: string;
   readonly sharedKey: string;
-  /** Of the secrets that the step has (core/domain/censor.ts). */
+  /** Of the secrets that the step has (core/domain/secretMasker.ts). */
   readonly forms: readonly string[];
   /** How long storing is tried, in ms, from the step's end. */
   readonly timeoutMs: number;

@@ -9,14 +9,14 @@ export {
   workflowsPath,
   type HoldfastPluginOptions,
   type HoldfastPluginStatus,
-} from './plugin.ts';
+} from './plugin/plugin.ts';
 export { ciQueuesOf, type CiQueue } from './settings/ciQueues.ts';
 export {
   encryptedDataConverter,
   type EncryptedDataConverterOptions,
 } from './codec/dataConverter.ts';
 export type { SpanTarget } from './tracing/spanSink.ts';
-export { keepSweepSchedule, type SweepScheduleOptions } from './sweepSchedule.ts';
+export { keepSweepSchedule, type SweepScheduleOptions } from './temporal/sweepSchedule.ts';
 export {
   createCiServers,
   credentialsFor,
@@ -36,7 +36,7 @@ export {
   type KubernetesCompute,
   type KubernetesComputeOptions,
 } from '../activities/compute/kubernetes/kubernetesCompute.ts';
-export type { OwnedObjects } from '../activities/ownedObjects.ts';
+export type { OwnedObjects } from '../activities/shared/ownedObjects.ts';
 export type { PodDefaults } from '../activities/compute/kubernetes/podSpec.ts';
 export {
   createProcessCompute,
@@ -56,10 +56,10 @@ export type {
   Redelivered,
   Registration,
 } from '../activities/ports.ts';
-export type { PodDeletion } from '../core/calls/runner.ts';
+export type { PodDeletion } from '../core/activities/runner.ts';
 export type { CiJob, CiJobs, RegisterRequest, Scope } from '../core/domain/ciServer.ts';
 export type { CommitReport, ReportTaken } from '../core/domain/commitReport.ts';
-export type { ServedPlace } from '../core/domain/place.ts';
+export type { ServedPlace } from '../core/domain/location.ts';
 export type {
   ClaimWriter,
   PodExit,

@@ -1,4 +1,4 @@
 /** Entry point of the worker's process: `node worker/main.ts`, or `holdfast worker`. */
-import { runWorkerProcess } from './run.ts';
+import { runWorkerProcess } from './process/run.ts';
 
 process.exit(await runWorkerProcess());

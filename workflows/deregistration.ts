@@ -1,10 +1,10 @@
 import { ApplicationFailure, setCurrentDetails, sleep } from '@temporalio/workflow';
-import { admission, ciCalls, settle } from './calls.ts';
-import { FAILURE_TYPES } from '../core/calls/index.ts';
+import { admission, ciCalls, settle } from './shared/activityProxies.ts';
+import { FAILURE_TYPES } from '../core/activities/index.ts';
 import type { DeregistrationInput, DeregistrationResult } from '../core/contract/index.ts';
-import { markdownText } from '../core/domain/shownText.ts';
+import { markdownText } from '../core/domain/displayText.ts';
 import { formatDuration } from '../core/domain/duration.ts';
-import { countDeregistration } from './metrics.ts';
+import { countDeregistration } from './shared/metrics.ts';
 
 /** GitHub frees a runner that died with its job in 10 to 15 minutes, sometimes in hours. */
 const LONGEST_RETRY_FACTOR = 15;

@@ -12,7 +12,7 @@ import {
   type SweepReport,
 } from '../core/contract/index.ts';
 import { sweepOutcome, sweepSummary } from '../core/domain/sweepSummary.ts';
-import { sweepCalls } from './calls.ts';
+import { sweepCalls } from './shared/activityProxies.ts';
 
 /**
  * One sweep: looks at workflows, pods and registrations, and marks or repairs what disagrees. A Schedule starts it every few minutes; what it

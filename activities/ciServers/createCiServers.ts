@@ -1,9 +1,9 @@
 import { pino, type Logger } from 'pino';
 import { type CiServer, type CiServers, UnknownCredentialError } from '../ports.ts';
-import { bound } from './boundCiServer.ts';
+import { bound } from './restrictedCiServer.ts';
 import { type Clock, systemClock } from './clock.ts';
 import type { Credentials } from './credentials.ts';
-import { GitHub } from './github/github.ts';
+import { GitHub } from './github/gitHubCiServer.ts';
 import type { RequestObserver } from './requestObserver.ts';
 
 export interface CiServersOptions {

@@ -1,12 +1,12 @@
-import type { AdmittedDefinition } from '../../core/calls/index.ts';
+import type { AdmittedDefinition } from '../../core/activities/index.ts';
 import { jobDefinitionId, type JobDefinitionInput } from '../../core/contract/index.ts';
-import { defined } from '../../core/defined.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
 import { jobOf } from '../../core/domain/declaredJob.ts';
 import { parseJobDefinition } from '../../core/input/jobDefinition.ts';
-import { credentialFault, invalid } from '../admit.ts';
-import { admitJob } from '../admitJob.ts';
+import { credentialFault, invalid } from '../runner/admit.ts';
+import { admitJob } from '../job/admitJob.ts';
 import type { ActivityPorts } from '../ports.ts';
-import { nextStart, scheduleFault } from '../sets/schedules.ts';
+import { nextStart, scheduleFault } from '../runnerSet/schedules.ts';
 
 /** @throws ApplicationFailure `InvalidInput` (non-retryable), naming every bad field */
 export function admitDefinition(

@@ -1,8 +1,8 @@
 import { cancellationSignal } from '@temporalio/activity';
-import type { DefinitionActivities } from '../../core/calls/index.ts';
-import { withHeartbeats } from '../heartbeats.ts';
+import type { DefinitionActivities } from '../../core/activities/index.ts';
+import { withHeartbeats } from '../shared/heartbeats.ts';
 import type { ActivityPorts } from '../ports.ts';
-import { refusal } from '../refusals.ts';
+import { refusal } from '../shared/rejections.ts';
 
 export async function changedPaths(
   { ciServers }: ActivityPorts,

@@ -1,12 +1,12 @@
 /** What a declared job's workflow may ask of the world. */
 import { activityInfo, getClient } from '@temporalio/activity';
-import type { DefinitionActivities } from '../../core/calls/index.ts';
+import type { DefinitionActivities } from '../../core/activities/index.ts';
 import { JOB_GROUP_WORKFLOW, jobVersionSignal } from '../../core/contract/index.ts';
-import { defined } from '../../core/defined.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
 import { fairnessKey } from '../../core/domain/fairnessKey.ts';
-import { withHeartbeats } from '../heartbeats.ts';
+import { withHeartbeats } from '../shared/heartbeats.ts';
 import type { ActivityPorts } from '../ports.ts';
-import { nextStart } from '../sets/schedules.ts';
+import { nextStart } from '../runnerSet/schedules.ts';
 import { admitDefinition } from './admitDefinition.ts';
 import { changedPaths } from './changedPaths.ts';
 import { findOver } from './findOver.ts';

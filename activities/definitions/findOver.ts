@@ -1,11 +1,11 @@
 /** For which change sets nothing runs any more: by Temporal's own record of each, in case a word of theirs was lost or they were ended from outside. */
 import { getClient, log } from '@temporalio/activity';
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
-import type { DefinitionActivities, OverTurn } from '../../core/calls/index.ts';
+import type { DefinitionActivities, OverTurn } from '../../core/activities/index.ts';
 import { jobGroupStatusQuery, type JobGroupStatus } from '../../core/contract/index.ts';
-import { defined } from '../../core/defined.ts';
-import { withHeartbeats } from '../heartbeats.ts';
-import { each } from '../sets/each.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
+import { withHeartbeats } from '../shared/heartbeats.ts';
+import { each } from '../runnerSet/forEachLimited.ts';
 
 /** A group that nobody answers for now says nothing about its runs. */
 const QUERY_DEADLINE_MS = 5_000;

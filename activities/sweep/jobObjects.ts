@@ -1,11 +1,11 @@
-/** What jobs have left beside runners' pods, as a sweep sees it; see activities/compute/kubernetes/jobPods.ts. */
+/** What jobs have left beside runners' pods, as a sweep sees it; see activities/compute/kubernetes/jobPodOwnership.ts. */
 import pMap from 'p-map';
-import { defined } from '../../core/defined.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
 import type { SeenJobObject } from '../../core/sweep/decideSweep.ts';
 import type { OwnedObject } from '../../core/sweep/ownedObject.ts';
 import { workflowIdInPodName } from '../compute/naming.ts';
 import type { Compute } from '../ports.ts';
-import type { TemporalLives } from './temporalLives.ts';
+import type { TemporalLives } from './runnerWorkflows.ts';
 
 const AT_ONCE = 5;
 

@@ -1,10 +1,10 @@
 /** The registrations at the CI server, scope by scope. */
 import pMap from 'p-map';
 import { UnknownCredentialError, CiServerError, type CiRunner } from '../ports.ts';
-import { defined } from '../../core/defined.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
 import type { SeenScope, SweepSpec } from '../../core/input/sweep.ts';
 import type { SweepSources } from './sweepSources.ts';
-import type { TemporalLives } from './temporalLives.ts';
+import type { TemporalLives } from './runnerWorkflows.ts';
 
 /** Lists asked for at once: others need the CI server, too. */
 const AT_ONCE = 4;

@@ -7,25 +7,25 @@ import {
   podStateSignal,
   type SweepSkip,
 } from '../../core/contract/index.ts';
-import { defined } from '../../core/defined.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
 import type { SweepSpec } from '../../core/input/sweep.ts';
 import type { Finding } from '../../core/sweep/decideSweep.ts';
 import type { Judgement, RunningLife } from '../../core/sweep/facts.ts';
-import { judgeJobObject } from '../../core/sweep/judgeJobObject.ts';
-import { isOverdue, judgePod } from '../../core/sweep/judgePod.ts';
-import { judgeResource } from '../../core/sweep/judgeResource.ts';
-import { judgeRunner } from '../../core/sweep/judgeRunner.ts';
+import { judgeJobObject } from '../../core/sweep/assessJobObject.ts';
+import { isOverdue, judgePod } from '../../core/sweep/assessPod.ts';
+import { judgeResource } from '../../core/sweep/assessResource.ts';
+import { judgeRunner } from '../../core/sweep/assessRunner.ts';
 import { objectMark } from '../../core/sweep/objectMark.ts';
 import type { OwnedObject, OwnedRegistration } from '../../core/sweep/ownedObject.ts';
-import { zombieStep } from '../../core/sweep/zombieStep.ts';
-import type { OwnedObjects } from '../ownedObjects.ts';
+import { zombieStep } from '../../core/sweep/stuckRunnerStep.ts';
+import type { OwnedObjects } from '../shared/ownedObjects.ts';
 import { CiServerError } from '../ports.ts';
 import { seeJobObject } from './jobObjects.ts';
-import { closerLook, isOfSameRunner } from './look.ts';
-import { handOn } from './handOn.ts';
+import { closerLook, isOfSameRunner } from './inventory.ts';
+import { handOn } from './handOff.ts';
 import { PolledQueues } from './polledQueues.ts';
 import type { SweepSources } from './sweepSources.ts';
-import type { TemporalLives } from './temporalLives.ts';
+import type { TemporalLives } from './runnerWorkflows.ts';
 
 /** What a repair came to. */
 export type Repaired =

@@ -8,14 +8,14 @@ import {
   type SweptItem,
   type SweptKind,
 } from '../../core/contract/index.ts';
-import { placeName } from '../../core/domain/place.ts';
+import { placeName } from '../../core/domain/location.ts';
 import type { SweepSpec } from '../../core/input/sweep.ts';
 import { decideSweep } from '../../core/sweep/decideSweep.ts';
 import { ComputeError } from '../ports.ts';
-import { carryOut, sweptItem } from './carryOut.ts';
-import { look } from './look.ts';
+import { carryOut, sweptItem } from './executePlan.ts';
+import { look } from './inventory.ts';
 import type { SweepSources } from './sweepSources.ts';
-import { TemporalLives } from './temporalLives.ts';
+import { TemporalLives } from './runnerWorkflows.ts';
 
 export type { SweepSources } from './sweepSources.ts';
 

@@ -1,6 +1,6 @@
 import { waitActivityId, type PodCondition } from '../../core/domain/podConditions.ts';
 import type { WaitCompleter } from '../ports.ts';
-import type { TaskQueue } from '../taskQueue.ts';
+import type { TaskQueue } from './retryQueue.ts';
 import type { PodView } from '../../core/domain/pod.ts';
 
 export interface CompletionsOptions {

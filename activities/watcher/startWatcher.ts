@@ -9,14 +9,14 @@ import {
   isSpent,
   type PodCondition,
 } from '../../core/domain/podConditions.ts';
-import { deleteEarly } from '../earlyDeletion.ts';
-import { LONGEST_LOCAL_MS, type HeldBackAnswers } from '../heldBackAnswers.ts';
+import { deleteEarly } from '../runner/deleteCompletedPod.ts';
+import { LONGEST_LOCAL_MS, type HeldBackAnswers } from './deferredCompletions.ts';
 import type { Compute, Logger, WaitCompleter } from '../ports.ts';
-import { TaskQueue } from '../taskQueue.ts';
+import { TaskQueue } from './retryQueue.ts';
 import { Completions } from './completions.ts';
-import { DueTimers } from './dueTimers.ts';
-import { StateAnnouncements, stateNews } from './stateAnnouncements.ts';
-import { lookForVanished } from './lookForVanished.ts';
+import { DueTimers } from './podTimers.ts';
+import { StateAnnouncements, stateNews } from './podStateNotifier.ts';
+import { lookForVanished } from './recheckMissingPods.ts';
 import type { PodView } from '../../core/domain/pod.ts';
 
 export interface WatcherOptions {

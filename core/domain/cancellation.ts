@@ -1,5 +1,5 @@
 /** Cancel requests: what people and policies may ask for, and how two of them combine. Pure. */
-import { printable, shorten } from './shownText.ts';
+import { printable, shorten } from './displayText.ts';
 import type { CancelMode, CancelRequest, RunnerCause } from '../contract/index.ts';
 import type { StopReason } from './pod.ts';
 

@@ -1,6 +1,6 @@
 /** From a declared job to one run of it. Pure. */
 import type { JobDefinitionInput, JobInput, JobSource } from '../contract/index.ts';
-import { forOutsiders } from './outsiders.ts';
+import { forOutsiders } from './untrustedJobs.ts';
 
 /** What each run is started with, without what it is for. */
 export function jobOf({

@@ -1,5 +1,5 @@
 /** Durations at the edge are strings such as `30s`, `10m`, `1h30m` (Go's notation, as Kubernetes and Prow print them); inside, ms. */
-import { defined, type Defined } from '../defined.ts';
+import { defined, type Defined } from './omitUndefined.ts';
 
 const UNIT_MS: Readonly<Record<string, number>> = {
   ms: 1,

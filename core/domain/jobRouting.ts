@@ -1,6 +1,6 @@
 /** Which set a job is for. Pure: every replica sends every event of a job to the same set, and a look at the CI server finds it there, too. */
 import { MAX_LABELS, comparable } from './labels.ts';
-import { jobKey } from './jobSteps.ts';
+import { jobKey } from './ciJobState.ts';
 import type { JobEvent, ScopeKind, SetCover } from '../contract/index.ts';
 
 /** A running set, as far as the choice needs it. */

@@ -1,6 +1,6 @@
 /** `stop.signals`: what a stop sends in place of one signal. Read by admission and by the supervisor alike: what the one lets pass the other takes. */
 import { parseDuration } from './duration.ts';
-import { shorten } from './shownText.ts';
+import { shorten } from './displayText.ts';
 
 /** Signals that a Linux container's process can be sent by name: of the machine that runs the pod, not of the one that reads this. */
 const SIGNALS = [

@@ -8,7 +8,7 @@ import {
   SWEEP_WORKFLOW,
   type SweepOutcome,
 } from '../contract/index.ts';
-import { placeName, type ServedPlace } from './place.ts';
+import { placeName, type ServedPlace } from './location.ts';
 
 /** A string literal of a list filter. */
 export function quoted(value: string): string {

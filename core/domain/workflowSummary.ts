@@ -1,4 +1,4 @@
-import { markdownText } from './shownText.ts';
+import { markdownText } from './displayText.ts';
 
 /** Bytes of UTF-8: what the SDK's documentation allows a workflow's summary; the server refuses one of twice as many, encrypted or not. */
 const LONGEST = 200;

@@ -14,7 +14,7 @@ import {
   type StepResources,
   type StepStorage,
 } from '../contract/index.ts';
-import { defined } from '../defined.ts';
+import { defined } from '../domain/omitUndefined.ts';
 import { stepPath } from '../domain/artifactLayout.ts';
 import type { Scope } from '../domain/ciServer.ts';
 import {
@@ -23,7 +23,7 @@ import {
   parseDuration,
   type Milliseconds,
 } from '../domain/duration.ts';
-import { OUTSIDERS_VOLUMES, volumeKinds } from '../domain/outsiders.ts';
+import { OUTSIDERS_VOLUMES, volumeKinds } from '../domain/untrustedJobs.ts';
 import { COMMIT, REF } from '../domain/gitNames.ts';
 import { RUNNER_CONTAINER } from '../domain/podTemplate.ts';
 import {

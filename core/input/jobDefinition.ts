@@ -7,10 +7,10 @@ import {
   type JobSchedule,
   type JobTriggers,
 } from '../contract/index.ts';
-import { defined } from '../defined.ts';
+import { defined } from '../domain/omitUndefined.ts';
 import { jobOf } from '../domain/declaredJob.ts';
 import { milliseconds, type Milliseconds } from '../domain/duration.ts';
-import { isForOutsiders, volumeKinds } from '../domain/outsiders.ts';
+import { isForOutsiders, volumeKinds } from '../domain/untrustedJobs.ts';
 import { patternFault } from '../domain/filterPattern.ts';
 import {
   durationFields,

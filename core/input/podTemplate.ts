@@ -13,8 +13,8 @@ import {
   SUPERVISOR_CONTAINER,
   UPLOADER_CONTAINER,
 } from '../domain/podTemplate.ts';
-import { isDeeper, MAX_DEPTH } from '../isDeeper.ts';
-import { isObject } from '../isObject.ts';
+import { isDeeper, MAX_DEPTH } from '../domain/maxDepth.ts';
+import { isObject } from '../domain/isObject.ts';
 
 /** Fields of the pod's spec that follow from the runner's own settings, with what to write instead. */
 const RESERVED_SPEC: Readonly<Record<string, string>> = {

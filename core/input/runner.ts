@@ -10,7 +10,7 @@ import {
   type OnEviction,
   type RunnerInput,
 } from '../contract/index.ts';
-import { defined } from '../defined.ts';
+import { defined } from '../domain/omitUndefined.ts';
 import { DEFAULT_GROUP_ID, type Scope } from '../domain/ciServer.ts';
 import { milliseconds, parseDuration, type Milliseconds } from '../domain/duration.ts';
 import type { PodRequest, Supervision } from '../domain/pod.ts';
@@ -30,7 +30,7 @@ import {
   type FieldsOf,
   type Parsed,
 } from './fields.ts';
-import { graceLedger, type GraceLedger } from './graceLedger.ts';
+import { graceLedger, type GraceLedger } from './graceBudget.ts';
 import { caSchema, proxySchema } from './network.ts';
 import { runnerErrors, runnerWarnings } from './runnerChecks.ts';
 import {

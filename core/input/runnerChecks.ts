@@ -1,6 +1,6 @@
 /** What the fields of a runner's input mean together: combinations that cannot work, and those that will disappoint. Pure. */
 import { RUNNER_TIMEOUTS, type RunnerInput } from '../contract/index.ts';
-import { defined } from '../defined.ts';
+import { defined } from '../domain/omitUndefined.ts';
 import { storageFault } from '../domain/artifactLayout.ts';
 import { formatDuration, parseDuration } from '../domain/duration.ts';
 import { STATE_CLAIM } from '../domain/pod.ts';

@@ -9,14 +9,14 @@ import {
   type SetPriority,
   type SetScale,
 } from '../contract/index.ts';
-import { defined } from '../defined.ts';
+import { defined } from '../domain/omitUndefined.ts';
 import type { Scope } from '../domain/ciServer.ts';
 import { patternFault } from '../domain/filterPattern.ts';
 import { milliseconds, type Milliseconds } from '../domain/duration.ts';
 import { toBounds, type ScaleBounds } from '../domain/scale.ts';
 import { MAX_SET_NAME, runnerWorkflowId } from '../domain/setRunnerNames.ts';
-import { needsSlots } from '../domain/slots.ts';
-import { isObject } from '../isObject.ts';
+import { needsSlots } from '../domain/volumeSlots.ts';
+import { isObject } from '../domain/isObject.ts';
 import {
   duration,
   durationFields,

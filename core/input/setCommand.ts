@@ -1,7 +1,7 @@
 /** The `setCommand` workflow's input. What a declaration says is for the set's own admission (runnerSet.ts): part of it stands in the set alone. */
 import { z } from 'zod';
 import type { RunnerSetInput, SetCommandInput } from '../contract/index.ts';
-import { isObject } from '../isObject.ts';
+import { isObject } from '../domain/isObject.ts';
 import { readInput, type Parsed } from './fields.ts';
 import { setSchema } from './runnerSet.ts';
 

@@ -1,6 +1,6 @@
 /** What a sweep does about what it has found: the judgements of all, the marks of the sweep before, and the rules about the whole. Pure. */
 import type { SweepMark, SweepSkip, SweptKind } from '../contract/index.ts';
-import { defined } from '../defined.ts';
+import { defined } from '../domain/omitUndefined.ts';
 import type { SweepSpec } from '../input/sweep.ts';
 import {
   skip,
@@ -9,15 +9,15 @@ import {
   type RunningLife,
   type SeenRegistration,
 } from './facts.ts';
-import { scopeOf, scopesOffline } from './hungRunner.ts';
-import { judgeJobObject } from './judgeJobObject.ts';
-import { judgePod } from './judgePod.ts';
-import { judgeRegistration } from './judgeRegistration.ts';
-import { judgeResource } from './judgeResource.ts';
-import { judgeRunner } from './judgeRunner.ts';
+import { scopeOf, scopesOffline } from './unresponsiveRunner.ts';
+import { judgeJobObject } from './assessJobObject.ts';
+import { judgePod } from './assessPod.ts';
+import { judgeRegistration } from './assessRegistration.ts';
+import { judgeResource } from './assessResource.ts';
+import { judgeRunner } from './assessRunner.ts';
 import { parseObjectMark } from './objectMark.ts';
 import type { OwnedObject } from './ownedObject.ts';
-import { zombieStep, type ZombieStep } from './zombieStep.ts';
+import { zombieStep, type ZombieStep } from './stuckRunnerStep.ts';
 
 /** An object, and the life that it was made for. */
 export interface SeenObject {

@@ -43,7 +43,7 @@ COPY --from=supervisor /opt/holdfast /opt/holdfast
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist dist
-RUN ln -s /opt/holdfast/node /usr/local/bin/node && ln -s /app/dist/worker/cli/main.js /usr/local/bin/holdfast && chmod +x dist/worker/cli/main.js && holdfast --version
+RUN ln -s /opt/holdfast/node /usr/local/bin/node && ln -s /app/dist/cli/main.js /usr/local/bin/holdfast && chmod +x dist/cli/main.js && holdfast --version
 # `holdfast`. By its number Kubernetes sees that it is not root.
 USER 1000
 # Health and metrics; deliveries of GitHub's webhook.

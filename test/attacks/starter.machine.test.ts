@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { createProcessCompute } from '../../activities/compute/process/processCompute.ts';
 import type { Compute } from '../../activities/ports.ts';
-import type { ProvisionInput } from '../../core/calls/index.ts';
+import type { ProvisionInput } from '../../core/activities/index.ts';
 import { clusterTaskQueue, type RunnerInput } from '../../core/contract/index.ts';
 import { FakeCiServer } from '../support/fakeCiServer.ts';
 import { holdfastWorld, type HoldfastWorld } from '../support/holdfastWorld.ts';

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { Client, Connection } from '@temporalio/client';
 import pMap from 'p-map';
-import { SlowSenders } from '../../tools/bench/processes/slowSenders.ts';
+import { SlowSenders } from '../../tools/bench/processes/slowClients.ts';
 import { queued, startToldSet } from '../support/demandSets.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { terminateAll } from '../support/terminateAll.ts';

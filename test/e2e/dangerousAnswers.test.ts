@@ -1,5 +1,5 @@
 import { expect } from '@jest/globals';
-import { REGISTER_COMMAND } from '../../activities/compute/kubernetes/registerContainer.ts';
+import { REGISTER_COMMAND } from '../../activities/compute/kubernetes/registrationContainer.ts';
 import { cancelSignal } from '../../core/contract/index.ts';
 import { ClusterWorld } from '../support/clusterWorld.ts';
 import { HELD_JOB, type ClusterRun } from '../support/clusterRun.ts';

@@ -1,7 +1,7 @@
 /** The bucket as a store, on a real server that speaks S3. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import type { BucketPlace } from '../../activities/artifacts/bucketPlace.ts';
+import type { BucketPlace } from '../../activities/artifacts/bucketConfig.ts';
 import { createBucketStore } from '../../activities/artifacts/bucketStore.ts';
 import { artifactStoreContract } from '../support/artifactStoreContract.ts';
 import { freePort } from '../../tools/lab/ports.ts';

@@ -2,7 +2,7 @@
 import { ScheduleNotFoundError } from '@temporalio/client';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { groupedJobId, sweepScheduleId } from '../../core/contract/index.ts';
-import { keepSweepSchedule } from '../../worker/sweepSchedule.ts';
+import { keepSweepSchedule } from '../../worker/temporal/sweepSchedule.ts';
 import { runCli, type CliRun } from '../support/cli.ts';
 import { DefinitionRun } from '../support/definitionRun.ts';
 import { FakeCiServer } from '../support/fakeCiServer.ts';

@@ -3,11 +3,11 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { Output } from '../../worker/cli/terminal/output.ts';
-import { Session } from '../../worker/cli/temporal/session.ts';
-import { admitSets } from '../../worker/cli/set/setAdmission.ts';
-import { applySets } from '../../worker/cli/set/setApply.ts';
-import { readSetDocuments } from '../../worker/cli/set/setDocuments.ts';
+import { Output } from '../../cli/shared/output.ts';
+import { Session } from '../../cli/shared/session.ts';
+import { admitSets } from '../../cli/set/setAdmission.ts';
+import { applySets } from '../../cli/set/setApply.ts';
+import { readSetDocuments } from '../../cli/set/setDocuments.ts';
 import {
   SET_COVER_MEMO,
   setDeclarationQuery,

@@ -10,13 +10,13 @@ import {
   policyFaults,
   judgedPod,
   ownImages,
-} from '../../activities/compute/kubernetes/policy/policyFaults.ts';
+} from '../../activities/compute/kubernetes/podPolicy/policyViolations.ts';
 import {
   podPolicySchema,
   RESTRICTED,
   type PodPolicy,
-} from '../../activities/compute/kubernetes/policy/podPolicy.ts';
-import { scheduleFault } from '../../activities/sets/schedules.ts';
+} from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
+import { scheduleFault } from '../../activities/runnerSet/schedules.ts';
 import { REGISTRATION_TOKEN_ENV } from '../../core/domain/podTemplate.ts';
 import type { PodRequest } from '../../core/domain/pod.ts';
 import { parseJobInput } from '../../core/input/job.ts';

@@ -1,7 +1,7 @@
 import type { VolumeClaim } from '../../core/contract/index.ts';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { V1Node } from '@kubernetes/client-node';
-import { RESTRICTED } from '../../activities/compute/kubernetes/policy/podPolicy.ts';
+import { RESTRICTED } from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
 import { startKubernetesHarness, type KubernetesHarness } from '../support/kubernetesHarness.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { until } from '../support/until.ts';

@@ -1,7 +1,7 @@
 /** What jobs have of their own beside runners' pods is given an owner, and counted. The garbage collector's part is in test/e2e/sidecars.test.ts. */
 import { PatchStrategy, setHeaderOptions } from '@kubernetes/client-node';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { JobPodCount } from '../../activities/compute/kubernetes/jobPods.ts';
+import type { JobPodCount } from '../../activities/compute/kubernetes/jobPodOwnership.ts';
 import type { KubernetesComputeOptions } from '../../activities/compute/kubernetes/kubernetesCompute.ts';
 import { HOLD_ANNOTATION } from '../../activities/compute/kubernetes/metadata.ts';
 import type { PodView } from '../../core/domain/pod.ts';

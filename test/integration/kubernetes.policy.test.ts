@@ -9,8 +9,8 @@ import {
 } from '@kubernetes/client-node';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { loadKubeConfig } from '../../activities/compute/kubernetes/kubeConfig.ts';
-import { admissionPolicy } from '../../activities/compute/kubernetes/policy/admissionPolicy.ts';
-import { RESTRICTED } from '../../activities/compute/kubernetes/policy/podPolicy.ts';
+import { admissionPolicy } from '../../activities/compute/kubernetes/podPolicy/admissionPolicy.ts';
+import { RESTRICTED } from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
 import { startKubernetesHarness, type KubernetesHarness } from '../support/kubernetesHarness.ts';
 import { describeWithLab } from '../support/lab.ts';
 import {

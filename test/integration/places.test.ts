@@ -18,9 +18,9 @@ import {
   type RunnerStatus,
 } from '../../core/contract/index.ts';
 import type { PodView } from '../../core/domain/pod.ts';
-import { placeName } from '../../core/domain/place.ts';
+import { placeName } from '../../core/domain/location.ts';
 import { up } from '../../tools/lab/lab.ts';
-import { HoldfastPlugin } from '../../worker/plugin.ts';
+import { HoldfastPlugin } from '../../worker/plugin/plugin.ts';
 import { startKubernetesHarness, type KubernetesHarness } from '../support/kubernetesHarness.ts';
 import { describeIf, ensureLab } from '../support/lab.ts';
 import { otherClusterFolder } from '../support/labFolder.ts';

@@ -9,10 +9,10 @@ import {
 } from '@kubernetes/client-node';
 import { ApiServer } from '../../activities/compute/kubernetes/apiServer.ts';
 import type { RunnerSetInput } from '../../core/contract/index.ts';
-import { ResourceApi } from '../../worker/resources/resourceApi.ts';
-import { RunnerSetController } from '../../worker/resources/runnerSetController.ts';
-import { RUNNER_SETS, type RunnerSetResource } from '../../worker/resources/runnerSetResource.ts';
-import { SetWorkflows } from '../../worker/resources/setWorkflows.ts';
+import { ResourceApi } from '../../worker/controller/resourceApi.ts';
+import { RunnerSetController } from '../../worker/controller/runnerSetController.ts';
+import { RUNNER_SETS, type RunnerSetResource } from '../../worker/controller/runnerSetResource.ts';
+import { SetWorkflows } from '../../worker/controller/setWorkflows.ts';
 import { objectsOf } from '../support/chart.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { memoryWorld, type MemoryWorld } from '../support/memoryWorld.ts';

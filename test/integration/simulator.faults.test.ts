@@ -2,7 +2,7 @@ import { afterEach, expect, test } from '@jest/globals';
 import type { Fault } from '../../tools/simulator/faults.ts';
 import { Fleet } from '../../tools/simulator/fleet.ts';
 import type { SimulatorOptions } from '../../tools/simulator/options.ts';
-import type { SimulatedRunner } from '../../tools/simulator/simulated-runner.ts';
+import type { SimulatedRunner } from '../../tools/simulator/simulatedRunner.ts';
 import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
 import { asOwner, jitEnv, tokenEnv } from '../support/runnerProcess.ts';
 

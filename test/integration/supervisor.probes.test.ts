@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { expect, test } from '@jest/globals';
-import { serveProbes } from '../../supervisor/probes.ts';
+import { serveProbes } from '../../supervisor/ciRunner/probes.ts';
 import { until } from '../support/until.ts';
 
 /** As long as the server holds an answer at most. */

@@ -4,9 +4,9 @@ import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { Pending } from '../../supervisor/pending.ts';
-import { StopReasonFiles } from '../../supervisor/stopReasonFiles.ts';
-import { readName, readProcess } from '../../supervisor/processTable.ts';
+import { Pending } from '../../supervisor/process/pending.ts';
+import { StopReasonFiles } from '../../supervisor/signals/stopReasonFiles.ts';
+import { readName, readProcess } from '../../supervisor/process/processTable.ts';
 import {
   childrenOf,
   handles,

@@ -7,7 +7,7 @@ import { Client, Connection, type WorkflowHandle } from '@temporalio/client';
 import { freePort } from '../../tools/lab/ports.ts';
 import { resolveBinary } from '../../tools/lab/resolve.ts';
 import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
-import { TRACE_HEADER } from '../../core/calls/index.ts';
+import { TRACE_HEADER } from '../../core/activities/index.ts';
 import {
   RUNNER_SET_WORKFLOW,
   setStatusQuery,

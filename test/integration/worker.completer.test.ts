@@ -6,12 +6,12 @@ import { Client, Connection, type WorkflowHandle } from '@temporalio/client';
 import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
 import type { WaitCompleter } from '../../activities/ports.ts';
 import { MockActivityEnvironment } from '@temporalio/testing';
-import { createCompleter } from '../../worker/completer.ts';
-import { drainRunners } from '../../activities/sets/drainRunners.ts';
+import { createCompleter } from '../../worker/plugin/waitCompleter.ts';
+import { drainRunners } from '../../activities/runnerSet/drainRunners.ts';
 import { RUNNER_WORKFLOW, SEARCH_ATTRIBUTES } from '../../core/contract/index.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { until } from '../support/until.ts';
-import { placeName, type ServedPlace } from '../../core/domain/place.ts';
+import { placeName, type ServedPlace } from '../../core/domain/location.ts';
 import type { PodView } from '../../core/domain/pod.ts';
 
 Runtime.install({

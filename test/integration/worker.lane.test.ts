@@ -5,7 +5,7 @@ import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/wo
 import { createCiServers, parseCredentials } from '../../activities/ciServers/index.ts';
 import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
 import { ciQueuesOf } from '../../worker/settings/ciQueues.ts';
-import { HoldfastPlugin } from '../../worker/plugin.ts';
+import { HoldfastPlugin } from '../../worker/plugin/plugin.ts';
 import { RUNNER_WORKFLOW, type RunnerInput } from '../../core/contract/index.ts';
 import { FakeCompute } from '../support/fakeCompute.ts';
 import { describeWithLab } from '../support/lab.ts';

@@ -26,7 +26,7 @@ import { createProcessCompute } from '../../activities/compute/process/processCo
 import type { Compute } from '../../activities/ports.ts';
 import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
 import { ciQueuesOf } from '../../worker/settings/ciQueues.ts';
-import { HoldfastPlugin, type HoldfastPluginOptions } from '../../worker/plugin.ts';
+import { HoldfastPlugin, type HoldfastPluginOptions } from '../../worker/plugin/plugin.ts';
 import { TracingClientInterceptor } from '../../worker/tracing/interceptors.ts';
 import {
   RUNNER_WORKFLOW,

@@ -9,7 +9,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import { Client, Connection, type WorkflowHandle } from '@temporalio/client';
 import { resolveBinary } from '../../tools/lab/resolve.ts';
 import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
-import { PHASE_SECONDS } from '../../core/domain/phaseSeconds.ts';
+import { PHASE_SECONDS } from '../../core/domain/phaseDurationMetric.ts';
 import {
   JOB_WORKFLOW,
   RUNNER_WORKFLOW,

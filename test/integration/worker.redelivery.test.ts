@@ -11,9 +11,9 @@ import {
 import type { CiServers } from '../../activities/ports.ts';
 import { freePort } from '../../tools/lab/ports.ts';
 import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
-import { startRedelivery } from '../../worker/demand/redelivery.ts';
-import { CoveringSets } from '../../worker/demand/coveringSets.ts';
-import { WEBHOOK_PATH, registerWebhook } from '../../worker/demand/webhook.ts';
+import { startRedelivery } from '../../worker/webhook/redelivery.ts';
+import { CoveringSets } from '../../worker/webhook/setDirectory.ts';
+import { WEBHOOK_PATH, registerWebhook } from '../../worker/webhook/webhook.ts';
 import { startToldSet, type ToldSet } from '../support/demandSets.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { until } from '../support/until.ts';

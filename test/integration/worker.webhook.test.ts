@@ -9,10 +9,14 @@ import { fastify, type FastifyInstance, type LightMyRequestResponse } from 'fast
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import type { ScopeKind } from '../../core/contract/index.ts';
-import { registerSetMetrics } from '../../worker/demand/setMetrics.ts';
-import { CoveringSets } from '../../worker/demand/coveringSets.ts';
-import { SetStatuses } from '../../worker/demand/setStatuses.ts';
-import { WEBHOOK_PATH, registerWebhook, type WebhookOptions } from '../../worker/demand/webhook.ts';
+import { registerSetMetrics } from '../../worker/webhook/setMetrics.ts';
+import { CoveringSets } from '../../worker/webhook/setDirectory.ts';
+import { SetStatuses } from '../../worker/webhook/setStatuses.ts';
+import {
+  WEBHOOK_PATH,
+  registerWebhook,
+  type WebhookOptions,
+} from '../../worker/webhook/webhook.ts';
 import {
   AT,
   queued,

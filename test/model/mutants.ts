@@ -9,7 +9,7 @@ import { TABLES, type Tables } from './mind.ts';
 const FILES: Readonly<Record<keyof Tables, string>> = {
   unregisterTable: 'workflows/runner/unregisterTable.ts',
   unregisterFacts: 'workflows/runner/unregisterFacts.ts',
-  onlineDecision: 'workflows/runner/onlineDecision.ts',
+  onlineDecision: 'workflows/runner/startupDecision.ts',
   verdicts: 'workflows/runner/verdict.ts',
   cancellation: 'core/domain/cancellation.ts',
 };

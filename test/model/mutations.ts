@@ -1,5 +1,5 @@
 /** Is every row of the tables needed? Each is taken away, and turned round, in turn: the exploration, or a test of the table's own, has to find something wrong then. */
-import { defined } from '../../core/defined.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
 import { DEPTHS, explore, keyOf, SETUPS, type Limits } from './explore.ts';
 import type { Question, Tables } from './mind.ts';
 import { mutantsOf, type Mutant } from './mutants.ts';

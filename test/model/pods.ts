@@ -1,6 +1,6 @@
 /** From the model's pod to what the API server shows of it, and what the adapter makes of that. */
-import { gonePod } from '../../activities/pods.ts';
-import { goneView } from '../../activities/compute/goneView.ts';
+import { gonePod } from '../../activities/runner/pods.ts';
+import { goneView } from '../../activities/compute/deletedPodView.ts';
 import {
   COMMAND_PROBES,
   ONE_JOB_PROBES,
@@ -8,7 +8,7 @@ import {
   RUNNER_PROBES,
   WORKFLOW_ID_ANNOTATION,
 } from '../../activities/compute/kubernetes/metadata.ts';
-import { viewOfPod } from '../../activities/compute/kubernetes/viewOfPod.ts';
+import { viewOfPod } from '../../activities/compute/kubernetes/podView.ts';
 import type { PodView } from '../../core/domain/pod.ts';
 import { hasJob, isCommand, isDone, isLost, isSilent, isStatic, type State } from './state.ts';
 

@@ -1,6 +1,6 @@
 /** What a life believes, without what makes no difference: so there are fewer beliefs. */
 import type { PodView } from '../../core/domain/pod.ts';
-import type { RunnerState } from '../../workflows/runner/carried.ts';
+import type { RunnerState } from '../../workflows/runner/carriedState.ts';
 import { sorted } from './numbers.ts';
 import { STARTED_MS } from './pods.ts';
 

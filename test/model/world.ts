@@ -9,7 +9,7 @@
  * - the API server shows a container's start as it happens;
  * - what has not registered when the registration deadline is out never will.
  */
-import { stateNews } from '../../activities/watcher/stateAnnouncements.ts';
+import { stateNews } from '../../activities/watcher/podStateNotifier.ts';
 import type { Mind } from './mind.ts';
 import { clockOf } from './pods.ts';
 import {

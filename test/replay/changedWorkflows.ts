@@ -2,7 +2,7 @@ import { cp, mkdtemp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { WorkflowBundle } from '@temporalio/worker';
-import { bundleWorkflows } from '../../worker/workflowBundle.ts';
+import { bundleWorkflows } from '../../worker/plugin/workflowBundle.ts';
 import type { RecordedHistory } from './histories.ts';
 
 /** A change of the workflows as a careless commit might make it, and the histories that it must break. */

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { DefaultLogger, Runtime, Worker, type ReplayWorkerOptions } from '@temporalio/worker';
-import { workflowsFor } from '../../worker/workflowBundle.ts';
+import { workflowsFor } from '../../worker/plugin/workflowBundle.ts';
 import { CHANGES, bundleChanged } from './changedWorkflows.ts';
 import { DEFINITION_SCENARIOS } from './definitionScenarios.ts';
 import { readHistories, versionFolder } from './histories.ts';

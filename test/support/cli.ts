@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import type { Terminal } from '../../worker/cli/terminal/output.ts';
-import { holdfast } from '../../worker/cli/program.ts';
+import type { Terminal } from '../../cli/shared/output.ts';
+import { holdfast } from '../../cli/program.ts';
 import { until } from './until.ts';
 
 /** What a command printed and how it ended. */
@@ -46,7 +46,7 @@ export class CliProcess {
   constructor(args: readonly string[], env: Record<string, string> = {}) {
     this.child = spawn(
       process.execPath,
-      [fileURLToPath(new URL('../../worker/cli/main.ts', import.meta.url)), ...args],
+      [fileURLToPath(new URL('../../cli/main.ts', import.meta.url)), ...args],
       {
         env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...env },
         stdio: ['ignore', 'pipe', 'pipe'],

@@ -7,8 +7,8 @@ import type {
   Registration,
 } from '../../activities/ports.ts';
 import type { VolumeClaim } from '../../core/contract/index.ts';
-import { defined } from '../../core/defined.ts';
-import type { ServedPlace } from '../../core/domain/place.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
+import type { ServedPlace } from '../../core/domain/location.ts';
 import type {
   ClaimWriter,
   PodRequest,

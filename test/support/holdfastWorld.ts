@@ -10,8 +10,8 @@ import {
   type WorkerOptions,
 } from '@temporalio/worker';
 import type { ActivityPorts } from '../../activities/ports.ts';
-import type { HoldfastActivities } from '../../core/calls/index.ts';
-import { HoldfastPlugin } from '../../worker/plugin.ts';
+import type { HoldfastActivities } from '../../core/activities/index.ts';
+import { HoldfastPlugin } from '../../worker/plugin/plugin.ts';
 import {
   RUNNER_WORKFLOW,
   statusQuery,

@@ -13,7 +13,7 @@ import {
   type KubernetesCompute,
   type KubernetesComputeOptions,
 } from '../../activities/compute/kubernetes/kubernetesCompute.ts';
-import { podPolicySchema } from '../../activities/compute/kubernetes/policy/podPolicy.ts';
+import { podPolicySchema } from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
 import type { ComputeContractHarness } from './computeContract.ts';
 import { until } from './until.ts';
 import type { PodRef, PodRequest, RunnerIdentity } from '../../core/domain/pod.ts';

@@ -1,6 +1,6 @@
 /** Objects of ARC, and the sets that are made of them; a test for each row of a table. */
 import { describe, expect, test } from '@jest/globals';
-import { convertArc, type MigratedSet } from '../../worker/cli/migrate/convertArc.ts';
+import { convertArc, type MigratedSet } from '../../cli/migrate/convertArc.ts';
 
 export type Fields = Record<string, unknown>;
 export const NOW = Date.parse('2026-03-01T00:00:00Z');

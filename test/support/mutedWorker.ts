@@ -5,12 +5,12 @@
 import { NativeConnection, Worker } from '@temporalio/worker';
 import type { Compute } from '../../activities/ports.ts';
 import { loadConfig } from '../../worker/settings/config.ts';
-import { createHttpServer } from '../../worker/httpServer.ts';
-import { createLogger } from '../../worker/logger.ts';
-import { createMetrics } from '../../worker/metrics.ts';
-import { HoldfastPlugin } from '../../worker/plugin.ts';
-import { createPorts } from '../../worker/createPorts.ts';
-import { installTemporalRuntime } from '../../worker/temporalRuntime.ts';
+import { createHttpServer } from '../../worker/process/httpServer.ts';
+import { createLogger } from '../../worker/process/logger.ts';
+import { createMetrics } from '../../worker/process/metrics.ts';
+import { HoldfastPlugin } from '../../worker/plugin/plugin.ts';
+import { createPorts } from '../../worker/plugin/createPorts.ts';
+import { installTemporalRuntime } from '../../worker/temporal/temporalRuntime.ts';
 
 const config = loadConfig();
 if (config.webhook !== undefined) throw new Error('this worker takes no job events');

@@ -3,7 +3,7 @@ import type { V1PodSpec } from '@kubernetes/client-node';
 import {
   podPolicySchema,
   type PodPolicy,
-} from '../../activities/compute/kubernetes/policy/podPolicy.ts';
+} from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
 
 export const OWN_IMAGE = 'ghcr.io/acme/runner:1';
 /** The pod's name, and its registration's Secret's. */

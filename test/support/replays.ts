@@ -1,6 +1,6 @@
 import type { Client } from '@temporalio/client';
 import { Worker } from '@temporalio/worker';
-import { workflowsFor } from '../../worker/workflowBundle.ts';
+import { workflowsFor } from '../../worker/plugin/workflowBundle.ts';
 import type { RecordedEvent } from '../replay/histories.ts';
 import { historyFromJson, historyToJson, type History } from '../replay/historyJson.ts';
 

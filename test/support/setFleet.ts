@@ -1,6 +1,6 @@
 import { setWorkflowId, type JobEvent, type RunnerSetInput } from '../../core/contract/index.ts';
 import { SetRouting, Substitutes, type CoveringSet } from '../../core/domain/jobRouting.ts';
-import { setCover } from '../../core/domain/setCover.ts';
+import { setCover } from '../../core/domain/routingInfo.ts';
 import { decideSet } from '../../workflows/runnerSet/plan.ts';
 import { SetState } from '../../workflows/runnerSet/state.ts';
 import { setSpec } from './setModel.ts';

@@ -1,9 +1,9 @@
 import type { SweepInput } from '../../core/contract/index.ts';
 import { parseSweepInput } from '../../core/input/sweep.ts';
-import { showSweep } from '../../worker/cli/sweep/sweepReport.ts';
-import { standaloneConfig, sweepStandalone } from '../../worker/cli/sweep/sweepStandalone.ts';
-import { Session } from '../../worker/cli/temporal/session.ts';
-import { Output } from '../../worker/cli/terminal/output.ts';
+import { showSweep } from '../../cli/sweep/sweepReport.ts';
+import { standaloneConfig, sweepStandalone } from '../../cli/sweep/sweepStandalone.ts';
+import { Session } from '../../cli/shared/session.ts';
+import { Output } from '../../cli/shared/output.ts';
 import { recordingTerminal, type CliRun } from './cli.ts';
 
 /** For which nothing is too young, and no list too old. */

@@ -6,7 +6,7 @@ import type { LabState } from '../../tools/lab/lab.ts';
 import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
 import { createCiServers, parseCredentials } from '../../activities/ciServers/index.ts';
 import { placeLabel, runnerHash } from '../../activities/compute/naming.ts';
-import type { OwnedObjects } from '../../activities/ownedObjects.ts';
+import type { OwnedObjects } from '../../activities/shared/ownedObjects.ts';
 import type { CiServer, Compute, Registration } from '../../activities/ports.ts';
 import { sweep, type SweepSources } from '../../activities/sweep/sweep.ts';
 import {
@@ -20,7 +20,7 @@ import {
 } from '../../core/contract/index.ts';
 import type { Scope } from '../../core/domain/ciServer.ts';
 import type { PodRequest, PodView, RunnerIdentity } from '../../core/domain/pod.ts';
-import { placeName } from '../../core/domain/place.ts';
+import { placeName } from '../../core/domain/location.ts';
 import { runnerName } from '../../core/domain/runnerName.ts';
 import { parseSweepInput } from '../../core/input/sweep.ts';
 import type { OwnedKind, OwnedObject } from '../../core/sweep/ownedObject.ts';

@@ -2,7 +2,7 @@ import { createHmac, randomUUID } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { startWorkerProcess, type WorkerProcess } from './workerProcess.ts';
 
-const CLI = fileURLToPath(new URL('../../worker/cli/main.ts', import.meta.url));
+const CLI = fileURLToPath(new URL('../../cli/main.ts', import.meta.url));
 export const WEBHOOK_SECRET = 'shh';
 
 /** `holdfast webhook` as users run it, with nothing in its environment but what it needs. */

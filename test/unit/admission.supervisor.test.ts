@@ -6,7 +6,7 @@ import { parseStopSignals } from '../../core/domain/stopSignals.ts';
 import { parseRunnerInput } from '../../core/input/runner.ts';
 import type { TimeoutPolicy } from '../../core/input/timeoutPolicy.ts';
 import type { RunnerInput, StopInput } from '../../core/contract/index.ts';
-import { readOptions, UsageError } from '../../supervisor/options.ts';
+import { readOptions, UsageError } from '../../supervisor/settings/options.ts';
 
 const COMMAND: RunnerInput = { ciServer: 'none', image: 'img', command: ['work'] };
 const identity = { workflowId: 'runner-a', firstRunId: 'r', attempt: 1 };

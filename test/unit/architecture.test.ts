@@ -38,8 +38,8 @@ describe('the walks of docs/architecture.md', () => {
 
   test("a webhook's event passes 12 files at most until its runner is started", () => {
     const visited = files.get("From a webhook's event to the started runner") ?? [];
-    expect(visited[0]).toBe('worker/demand/webhook.ts');
-    expect(visited.at(-1)).toBe('activities/sets/startRunners.ts');
+    expect(visited[0]).toBe('worker/webhook/webhook.ts');
+    expect(visited.at(-1)).toBe('activities/runnerSet/startRunners.ts');
     expect(visited.length).toBeLessThanOrEqual(12);
   });
 
@@ -48,9 +48,9 @@ describe('the walks of docs/architecture.md', () => {
     const imported = (file: string): boolean =>
       visited.some((other) => other !== file && read(other).includes(`/${basename(file)}'`));
     expect(visited.filter((file) => !imported(file))).toEqual([
-      'worker/demand/webhook.ts',
+      'worker/webhook/webhook.ts',
       'workflows/runnerSet/handlers.ts',
-      'activities/sets/startRunners.ts',
+      'activities/runnerSet/startRunners.ts',
     ]);
   });
 });

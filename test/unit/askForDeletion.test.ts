@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import type { V1Pod } from '@kubernetes/client-node';
-import { askForDeletion } from '../../activities/compute/kubernetes/askForDeletion.ts';
+import { askForDeletion } from '../../activities/compute/kubernetes/requestDeletion.ts';
 import type { ApiServer } from '../../activities/compute/kubernetes/apiServer.ts';
 
 const RUNNING: V1Pod = {

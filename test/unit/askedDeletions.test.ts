@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { AskedDeletions } from '../../activities/compute/kubernetes/askedDeletions.ts';
+import { AskedDeletions } from '../../activities/compute/kubernetes/pendingDeletions.ts';
 
 function counted(answer: () => Promise<'gone' | 'terminating'>) {
   const asked = { times: 0 };

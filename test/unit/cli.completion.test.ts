@@ -4,7 +4,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { SCRIPTS } from '../../worker/cli/completion/scripts.ts';
+import { SCRIPTS } from '../../cli/completion/scripts.ts';
 import { runCli } from '../support/cli.ts';
 import { PROJECT } from '../support/markdown.ts';
 import { until } from '../support/until.ts';
@@ -78,7 +78,7 @@ describe('in a shell', () => {
     folder = mkdtempSync(join(tmpdir(), 'holdfast-shell-'));
     writeFileSync(
       join(folder, 'holdfast'),
-      `#!/bin/sh\nexec '${process.execPath}' '${join(PROJECT, 'worker/cli/main.ts')}' "$@"\n`,
+      `#!/bin/sh\nexec '${process.execPath}' '${join(PROJECT, 'cli/main.ts')}' "$@"\n`,
     );
     chmodSync(join(folder, 'holdfast'), 0o755);
     writeFileSync(join(folder, 'sets.yaml'), '');

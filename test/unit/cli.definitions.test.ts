@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { scheduleFault } from '../../activities/sets/schedules.ts';
+import { scheduleFault } from '../../activities/runnerSet/schedules.ts';
 import { parseJobDefinition } from '../../core/input/jobDefinition.ts';
-import { definitionLines } from '../../worker/cli/job/definitionShow.ts';
+import { definitionLines } from '../../cli/job/definitionShow.ts';
 import { runCli } from '../support/cli.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'hf-cli-definitions-'));

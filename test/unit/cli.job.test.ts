@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { jobLines, type JobDetails } from '../../worker/cli/job/getJob.ts';
-import { planJob } from '../../worker/cli/job/startJob.ts';
+import { jobLines, type JobDetails } from '../../cli/job/getJob.ts';
+import { planJob } from '../../cli/job/startJob.ts';
 import { runCli } from '../support/cli.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'hf-cli-job-'));

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { stringify } from 'yaml';
-import { admitSets } from '../../worker/cli/set/setAdmission.ts';
-import { readSetDocuments } from '../../worker/cli/set/setDocuments.ts';
+import { admitSets } from '../../cli/set/setAdmission.ts';
+import { readSetDocuments } from '../../cli/set/setDocuments.ts';
 import type { RunnerSetInput } from '../../core/contract/index.ts';
 import { runCli, type CliRun } from '../support/cli.ts';
 

@@ -1,15 +1,15 @@
 /** `--output` and `--watch`: one layer for all commands. */
 import { describe, expect, test } from '@jest/globals';
 import { parse, parseAllDocuments } from 'yaml';
-import { workflowPage, workflowsPage } from '../../core/domain/workflowPage.ts';
-import { jobTable } from '../../worker/cli/job/listJobs.ts';
-import { outputForm } from '../../worker/cli/outputOption.ts';
-import { runnerTable } from '../../worker/cli/runner/listRunners.ts';
-import { setTable } from '../../worker/cli/set/setList.ts';
-import { CliError } from '../../worker/cli/terminal/exit.ts';
-import { Output, type OutputForm } from '../../worker/cli/terminal/output.ts';
-import { watchFrames } from '../../worker/cli/terminal/watch.ts';
-import { topLines } from '../../worker/cli/top/top.ts';
+import { workflowPage, workflowsPage } from '../../core/domain/temporalUiLinks.ts';
+import { jobTable } from '../../cli/job/listJobs.ts';
+import { outputForm } from '../../cli/shared/outputOption.ts';
+import { runnerTable } from '../../cli/runner/listRunners.ts';
+import { setTable } from '../../cli/set/setList.ts';
+import { CliError } from '../../cli/shared/exit.ts';
+import { Output, type OutputForm } from '../../cli/shared/output.ts';
+import { watchFrames } from '../../cli/shared/watch.ts';
+import { topLines } from '../../cli/top/top.ts';
 import { recordingTerminal, runCli } from '../support/cli.ts';
 
 function printed(form: OutputForm, document: unknown, lines: string[] = ['a line']): string {

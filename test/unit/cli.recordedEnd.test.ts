@@ -1,8 +1,8 @@
 import { TypedSearchAttributes } from '@temporalio/common';
 import { describe, expect, test } from '@jest/globals';
 import { SEARCH_ATTRIBUTES, WORKER_NEVER_CAME_BACK } from '../../core/contract/index.ts';
-import { toRecordedEnd } from '../../worker/cli/runner/recordedEnd.ts';
-import { toRow } from '../../worker/cli/runner/runnerState.ts';
+import { toRecordedEnd } from '../../cli/shared/terminationDetails.ts';
+import { toRow } from '../../cli/shared/runnerRow.ts';
 
 describe('an end without a verdict, by the last event of the history', () => {
   test.each<[what: string, event: Parameters<typeof toRecordedEnd>[0], end: object | undefined]>([

@@ -3,7 +3,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { podPolicySchema } from '../../activities/compute/kubernetes/policy/podPolicy.ts';
+import { podPolicySchema } from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
 import { parseRunnerInput } from '../../core/input/runner.ts';
 import { parseAllDocuments } from 'yaml';
 import { schemaFiles } from '../../tools/schemas/schemaFiles.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import { sweepInput } from '../../worker/cli/sweep/sweepCommand.ts';
-import { showSweep, sweepLines } from '../../worker/cli/sweep/sweepReport.ts';
-import { Output } from '../../worker/cli/terminal/output.ts';
+import { sweepInput } from '../../cli/sweep/sweepCommand.ts';
+import { showSweep, sweepLines } from '../../cli/sweep/sweepReport.ts';
+import { Output } from '../../cli/shared/output.ts';
 import { recordingTerminal, runCli } from '../support/cli.ts';
 import { sweepReport } from '../support/sweepReports.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { ServiceError } from '@temporalio/client';
-import { isConnectionLoss, toCliError } from '../../worker/cli/temporal/temporalErrors.ts';
+import { isConnectionLoss, toCliError } from '../../cli/shared/temporalErrors.ts';
 
 const ABOUT = { server: '127.0.0.1:7233 (from --address)', namespace: 'default' };
 

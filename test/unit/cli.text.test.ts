@@ -1,12 +1,12 @@
 import { defaultDataConverter } from '@temporalio/common';
 import { describe, expect, test } from '@jest/globals';
-import { outcomeOf, runnerTable } from '../../worker/cli/runner/listRunners.ts';
-import { Output, OUTPUT_FORMS } from '../../worker/cli/terminal/output.ts';
-import { pendingActivities } from '../../worker/cli/temporal/pendingActivities.ts';
+import { outcomeOf, runnerTable } from '../../cli/runner/listRunners.ts';
+import { Output, OUTPUT_FORMS } from '../../cli/shared/output.ts';
+import { pendingActivities } from '../../cli/shared/pendingActivities.ts';
 import { workflowSummary } from '../../core/domain/workflowSummary.ts';
-import { PhaseLine, seenText } from '../../worker/cli/runner/phaseLine.ts';
-import { cleanDeep, formatAge } from '../../worker/cli/terminal/text.ts';
-import { CliError } from '../../worker/cli/terminal/exit.ts';
+import { PhaseLine, seenText } from '../../cli/shared/phaseLine.ts';
+import { cleanDeep, formatAge } from '../../cli/shared/text.ts';
+import { CliError } from '../../cli/shared/exit.ts';
 import { recordingTerminal } from '../support/cli.ts';
 
 test.each([

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { hasPolledOfLate } from '../../core/domain/pollers.ts';
-import { fixOf, unpolledQueues } from '../../worker/cli/temporal/unpolledQueues.ts';
+import { fixOf, unpolledQueues } from '../../cli/shared/unpolledQueues.ts';
 
 const NOW = Date.parse('2026-03-01T12:00:00Z');
 

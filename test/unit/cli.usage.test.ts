@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { runProgram } from '../../worker/cli/demo.ts';
+import { runProgram } from '../../cli/installation/demo.ts';
 import { runCli, CliProcess } from '../support/cli.ts';
 
 describe('help and usage', () => {

@@ -18,7 +18,7 @@ import { parse, parseAllDocuments } from 'yaml';
 import { makeSupervisorFolder } from '../../deploy/images/supervisorFolder.ts';
 import { parseDuration } from '../../core/domain/duration.ts';
 import { SEARCH_ATTRIBUTES } from '../../core/contract/index.ts';
-import { REGISTER_COMMAND } from '../../activities/compute/kubernetes/registerContainer.ts';
+import { REGISTER_COMMAND } from '../../activities/compute/kubernetes/registrationContainer.ts';
 import { loadConfig } from '../../worker/settings/config.ts';
 import { RUNNER_IMAGE, RUNNER_IMAGE_COMMAND } from '../../worker/settings/runnerImage.ts';
 import { settings } from '../../worker/settings/settings.ts';

@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { parseAllDocuments } from 'yaml';
 import { BINARIES } from '../../tools/lab/versions.ts';
-import { CHILD_ENV_PREFIX } from '../../supervisor/settings.ts';
-import { scheduleFault } from '../../activities/sets/schedules.ts';
-import { admitSets } from '../../worker/cli/set/setAdmission.ts';
-import { readSetDocuments } from '../../worker/cli/set/setDocuments.ts';
-import { inputOf, type RunnerSetResource } from '../../worker/resources/runnerSetResource.ts';
+import { CHILD_ENV_PREFIX } from '../../supervisor/settings/settings.ts';
+import { scheduleFault } from '../../activities/runnerSet/schedules.ts';
+import { admitSets } from '../../cli/set/setAdmission.ts';
+import { readSetDocuments } from '../../cli/set/setDocuments.ts';
+import { inputOf, type RunnerSetResource } from '../../worker/controller/runnerSetResource.ts';
 import { settings } from '../../worker/settings/settings.ts';
 import * as contract from '../../core/contract/index.ts';
 import { jobSchema, MAX_STEPS, parseJobInput } from '../../core/input/job.ts';
@@ -78,8 +78,8 @@ describe.each(each)('%s', (path, page) => {
     ]);
     // What others than the worker read, with the file that reads it.
     const others: Record<string, string> = {
-      HOLDFAST_TEMPORAL_UI: 'worker/cli/temporal/session.ts',
-      HOLDFAST_REGISTRATION_DIR: 'activities/compute/kubernetes/registerContainer.ts',
+      HOLDFAST_TEMPORAL_UI: 'cli/shared/session.ts',
+      HOLDFAST_REGISTRATION_DIR: 'activities/compute/kubernetes/registrationContainer.ts',
       HOLDFAST_REQUIRE: 'test/support/lab.ts',
       HOLDFAST_TEST_BUSY_RUNNERS: 'test/e2e/chart.test.ts',
       HOLDFAST_TEST_TEMPORAL: 'test/support/lab.ts',
@@ -88,13 +88,13 @@ describe.each(each)('%s', (path, page) => {
       HOLDFAST_TEST_WORKERS: 'test/support/clusterWorld.ts',
       HOLDFAST_LAB_KEEP: 'test/support/globalTeardown.ts',
       HOLDFAST_BENCH_DIR: 'tools/bench/main.ts',
-      HOLDFAST_BENCH_WINDOW: 'tools/bench/benchmarks/waiting.ts',
-      HOLDFAST_BENCH_RESYNC: 'tools/bench/benchmarks/waiting.ts',
+      HOLDFAST_BENCH_WINDOW: 'tools/bench/benchmarks/idleRunners.ts',
+      HOLDFAST_BENCH_RESYNC: 'tools/bench/benchmarks/idleRunners.ts',
       HOLDFAST_LAB_DIR: 'tools/lab/main.ts',
     };
     for (const [name, file] of Object.entries(others))
       if (read(file).includes(name)) known.add(name);
-    for (const name of variables(read('supervisor/settings.ts'))) known.add(name);
+    for (const name of variables(read('supervisor/settings/settings.ts'))) known.add(name);
     expect(
       variables(page.text).filter((name) => !known.has(name) && !name.startsWith(CHILD_ENV_PREFIX)),
     ).toEqual([]);
@@ -230,10 +230,10 @@ describe('docs/lifecycle.md', () => {
   test('names every phase and every cause that a verdict has today', () => {
     const sources = [
       'workflows/runner/verdict.ts',
-      'workflows/runner/comeUp.ts',
-      'workflows/runner/onlineDecision.ts',
+      'workflows/runner/bringUp.ts',
+      'workflows/runner/startupDecision.ts',
       'core/domain/cancellation.ts',
-      'workflows/runner/serve.ts',
+      'workflows/runner/serveJobs.ts',
       'workflows/runner/runner.ts',
       'workflows/runner/unregister.ts',
     ]
@@ -389,7 +389,9 @@ describe('docs/fleets.md', () => {
   });
 
   test('names metrics that there are', () => {
-    const sources = ['worker/demand/setMetrics.ts', 'worker/metrics.ts'].map(read).join('\n');
+    const sources = ['worker/webhook/setMetrics.ts', 'worker/process/metrics.ts']
+      .map(read)
+      .join('\n');
     const named = [...new Set(page.text.match(/\bholdfast_[a-z_]+/g))];
     expect(named.length).toBeGreaterThan(5);
     expect(named.filter((name) => !sources.includes(name))).toEqual([]);

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { mustBeClear } from '../../tools/fuzz/clearMessage.ts';
+import { mustBeClear } from '../../tools/fuzz/readableMessage.ts';
 import { fuzz, type TargetReport } from '../../tools/fuzz/fuzz.ts';
 import { fuzzInThread } from '../../tools/fuzz/fuzzInThread.ts';
 import { target } from '../../tools/fuzz/target.ts';

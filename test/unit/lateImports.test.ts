@@ -38,8 +38,8 @@ const ofS3 = (packages: readonly string[]): string[] =>
 
 test.each([
   'worker/main.ts',
-  'worker/startWebhook.ts',
-  'worker/cli/main.ts',
+  'worker/webhook/startWebhook.ts',
+  'cli/main.ts',
   'worker/index.ts',
   'uploader/main.ts',
 ])('the SDK for buckets is not loaded with %s', async (entry) => {
@@ -53,10 +53,10 @@ test('the uploader and the command load it when there is a bucket; workers, webh
     '@aws-sdk/client-s3',
     '@aws-sdk/lib-storage',
   ]);
-  expect(ofS3(await packagesOf('worker/cli/main.ts', true))).toEqual([
+  expect(ofS3(await packagesOf('cli/main.ts', true))).toEqual([
     '@aws-sdk/client-s3',
     '@aws-sdk/lib-storage',
   ]);
-  for (const entry of ['worker/main.ts', 'worker/startWebhook.ts', 'workflows/index.ts'])
+  for (const entry of ['worker/main.ts', 'worker/webhook/startWebhook.ts', 'workflows/index.ts'])
     expect(ofS3(await packagesOf(entry, true))).toEqual([]);
 });

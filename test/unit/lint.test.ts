@@ -4,7 +4,7 @@ import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { bundleWorkflows } from '../../worker/workflowBundle.ts';
+import { bundleWorkflows } from '../../worker/plugin/workflowBundle.ts';
 import { PROJECT } from '../support/markdown.ts';
 
 interface Diagnostic {
@@ -22,24 +22,9 @@ const forbidden = (file: string, says: string, lines: readonly string[]): Case[]
 
 const FORBIDDEN: readonly Case[] = [
   ...forbidden(
-    'core/a.ts',
-    'core/ is the ground floor',
-    imports(
-      '../workflows/x.ts',
-      '../activities/x.ts',
-      '../worker/x.ts',
-      '../supervisor/x.ts',
-      '../uploader/x.ts',
-      '../tools/lab/x.ts',
-      '../demo/x.ts',
-      '../test/x.ts',
-    ),
-  ),
-  ...forbidden('core/a.ts', 'core/ is pure', imports('node:fs', '@temporalio/client')),
-  ...forbidden(
     'core/contract/a.ts',
     'core/contract/ is what users read',
-    imports('../input/x.ts', '../calls/x.ts', '../defined.ts', '../../worker/x.ts'),
+    imports('../input/x.ts', '../activities/x.ts', '../../worker/x.ts'),
   ),
   ...forbidden('core/contract/a.ts', 'core/contract/ is what users read', [
     "export type { X } from '../input/x.ts';",
@@ -52,7 +37,7 @@ const FORBIDDEN: readonly Case[] = [
   ...forbidden(
     'core/domain/a.ts',
     'core/domain/ imports core/contract/',
-    imports('../input/x.ts', '../calls/x.ts', '../../activities/x.ts'),
+    imports('../input/x.ts', '../activities/x.ts', '../../activities/x.ts'),
   ),
   ...forbidden('core/domain/a.ts', 'core/domain/ imports core/contract/', [
     "export type { X } from '../input/x.ts';",
@@ -62,13 +47,25 @@ const FORBIDDEN: readonly Case[] = [
     'core/domain/ is in the workflow bundle',
     imports('zod', 'node:fs'),
   ),
-  ...forbidden('core/calls/a.ts', 'of core/input/ it takes types alone', imports('../input/x.ts')),
-  ...forbidden('core/calls/a.ts', 'core/calls/ is in the workflow bundle', imports('zod')),
-  ...forbidden('core/calls/a.ts', 'core/ is the ground floor', imports('../../workflows/x.ts')),
+  ...forbidden(
+    'core/activities/a.ts',
+    'of core/input/ it takes types alone',
+    imports('../input/x.ts'),
+  ),
+  ...forbidden(
+    'core/activities/a.ts',
+    'core/activities/ is in the workflow bundle',
+    imports('zod'),
+  ),
+  ...forbidden(
+    'core/activities/a.ts',
+    'core/ imports nothing else of ours',
+    imports('../../workflows/x.ts'),
+  ),
   ...forbidden(
     'core/sweep/a.ts',
     'core/sweep/ imports core/contract/',
-    imports('../calls/x.ts', '../../activities/x.ts'),
+    imports('../activities/x.ts', '../../activities/x.ts'),
   ),
   ...forbidden('core/sweep/a.ts', 'of core/input/ it takes types alone', imports('../input/x.ts')),
   ...forbidden(
@@ -76,14 +73,24 @@ const FORBIDDEN: readonly Case[] = [
     'core/sweep/ is pure',
     imports('zod', 'node:fs', '@temporalio/client'),
   ),
-  ...forbidden('core/input/a.ts', 'core/calls/ reads core/input/', imports('../calls/x.ts')),
-  ...forbidden('core/input/a.ts', 'core/ is the ground floor', imports('../../activities/x.ts')),
+  ...forbidden('core/input/a.ts', 'core/ is pure', imports('node:fs', '@temporalio/client')),
+  ...forbidden(
+    'core/input/a.ts',
+    'core/activities/ reads core/input/',
+    imports('../activities/x.ts'),
+  ),
+  ...forbidden(
+    'core/input/a.ts',
+    'core/ imports nothing else of ours',
+    imports('../../activities/x.ts'),
+  ),
   ...forbidden(
     'workflows/runner/a.ts',
     'workflows/ imports core/',
     imports(
       '../../activities/x.ts',
       '../../worker/x.ts',
+      '../../cli/x.ts',
       '../../supervisor/x.ts',
       '../../uploader/x.ts',
       '../../tools/lab/x.ts',
@@ -111,11 +118,12 @@ const FORBIDDEN: readonly Case[] = [
     'export const now = globalThis.Date.now();',
   ]),
   ...forbidden(
-    'activities/sets/a.ts',
+    'activities/runnerSet/a.ts',
     'activities/ imports core/',
     imports(
       '../../workflows/x.ts',
       '../../worker/x.ts',
+      '../../cli/x.ts',
       '../../supervisor/x.ts',
       '../../uploader/x.ts',
       '../../tools/lab/x.ts',
@@ -123,11 +131,16 @@ const FORBIDDEN: readonly Case[] = [
       '../../test/x.ts',
     ),
   ),
-  ...forbidden('worker/cli/a.ts', 'worker/ bundles workflows/', imports('../../workflows/x.ts')),
   ...forbidden(
-    'worker/cli/a.ts',
+    'worker/webhook/a.ts',
+    'worker/ bundles workflows/',
+    imports('../../workflows/x.ts'),
+  ),
+  ...forbidden(
+    'worker/webhook/a.ts',
     'worker/ imports core/ and activities/',
     imports(
+      '../../cli/x.ts',
       '../../supervisor/x.ts',
       '../../uploader/x.ts',
       '../../tools/lab/x.ts',
@@ -138,12 +151,23 @@ const FORBIDDEN: readonly Case[] = [
   ...forbidden(
     'worker/settings/a.ts',
     'worker/settings/ is read by the rest',
-    imports('../x.ts', '../demand/x.ts'),
+    imports('../x.ts', '../webhook/x.ts'),
   ),
   ...forbidden(
     'worker/settings/a.ts',
     'worker/ imports core/ and activities/',
     imports('../../test/x.ts'),
+  ),
+  ...forbidden('cli/set/a.ts', 'cli/ starts workflows', imports('../../workflows/x.ts')),
+  ...forbidden(
+    'cli/set/a.ts',
+    'cli/ imports core/, activities/ and worker/',
+    imports('../../supervisor/x.ts', '../../tools/lab/x.ts', '../../demo/x.ts', '../../test/x.ts'),
+  ),
+  ...forbidden(
+    'supervisor/process/a.ts',
+    'supervisor/ runs alone',
+    imports('../../core/input/x.ts', '../../worker/x.ts', '../../cli/x.ts'),
   ),
   ...forbidden(
     'supervisor/a.ts',
@@ -189,6 +213,7 @@ const FORBIDDEN: readonly Case[] = [
       '../../core/domain/x.ts',
       '../../activities/x.ts',
       '../../worker/x.ts',
+      '../../cli/x.ts',
       '../../supervisor/x.ts',
       '../simulator/x.ts',
     ),
@@ -204,15 +229,20 @@ const FORBIDDEN: readonly Case[] = [
 const ALLOWED: readonly (readonly [file: string, line: string])[] = [
   ['core/contract/a.ts', "export * from '../domain/x.ts';"],
   ['core/domain/a.ts', "export * from '../contract/x.ts';"],
-  ['core/calls/a.ts', "export type { X } from '../input/x.ts';"],
+  ['core/activities/a.ts', "export type { X } from '../input/x.ts';"],
   ['core/sweep/a.ts', "export type { X } from '../input/x.ts';"],
   ['core/sweep/a.ts', "export * from '../domain/x.ts';"],
   ['core/input/a.ts', "export * from 'zod';"],
   ['workflows/runner/a.ts', "export type { X } from '../../core/input/x.ts';"],
   ['workflows/runner/a.ts', 'export const now = Date.now();'],
   ['workflows/runnerSet/a.ts', 'export type Now = Date;'],
-  ['activities/sets/a.ts', "export * from '../../core/input/x.ts';"],
-  ['worker/cli/a.ts', "export * from '../../activities/x.ts';"],
+  ['activities/runnerSet/a.ts', "export * from '../../core/input/x.ts';"],
+  ['worker/webhook/a.ts', "export * from '../../activities/x.ts';"],
+  ['cli/set/a.ts', "export * from '../../worker/x.ts';"],
+  ['workflows/runner/a.ts', "export * from '../../core/activities/x.ts';"],
+  ['supervisor/process/a.ts', "export * from '../signals/x.ts';"],
+  ['supervisor/process/a.ts', "export * from '../../core/domain/x.ts';"],
+  ['supervisor/a.ts', "export * from './process/x.ts';"],
   ['supervisor/a.ts', "export * from '../core/domain/x.ts';"],
   ['uploader/a.ts', "export * from '../core/domain/x.ts';"],
   ['uploader/a.ts', "export * from '../activities/artifacts/x.ts';"],
@@ -321,9 +351,7 @@ test('the workflow bundle is made of workflows/, core/ without core/input/, and 
     ]),
   );
   expect(
-    ours.filter(
-      (path) => !/^(workflows|core\/(contract|domain|calls|(defined|isObject)\.ts))\b/.test(path),
-    ),
+    ours.filter((path) => !/^(workflows|core\/(contract|domain|activities))\b/.test(path)),
   ).toEqual([]);
   expect([...packages].filter((name) => !name.startsWith('@temporalio/')).toSorted()).toEqual([
     'long',

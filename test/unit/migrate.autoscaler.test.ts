@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { autoscalerRows } from '../../worker/cli/migrate/autoscalerRows.ts';
-import { CRON_OF_FREQUENCY } from '../../worker/cli/migrate/scheduledOverride.ts';
+import { autoscalerRows } from '../../cli/migrate/autoscalerRows.ts';
+import { CRON_OF_FREQUENCY } from '../../cli/migrate/scheduledOverride.ts';
 import {
   autoscaler,
   convert,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { convertArc } from '../../worker/cli/migrate/convertArc.ts';
+import { convertArc } from '../../cli/migrate/convertArc.ts';
 import {
   autoscaler,
   deployment,

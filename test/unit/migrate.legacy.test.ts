@@ -4,9 +4,9 @@ import {
   RUNNER_DEPLOYMENT_ROWS,
   RUNNER_POD_ROWS,
   RUNNER_SET_ROWS,
-} from '../../worker/cli/migrate/legacyRows.ts';
-import { POD_SPEC_ROWS } from '../../worker/cli/migrate/podRows.ts';
-import type { MigratedSet } from '../../worker/cli/migrate/convertArc.ts';
+} from '../../cli/migrate/legacyRows.ts';
+import { POD_SPEC_ROWS } from '../../cli/migrate/podRows.ts';
+import type { MigratedSet } from '../../cli/migrate/convertArc.ts';
 import {
   convert,
   deployment,

@@ -5,8 +5,8 @@ import {
   POD_SPEC_ROWS,
   POD_TEMPLATE_ROWS,
   RUNNER_CONTAINER_ROWS,
-} from '../../worker/cli/migrate/podRows.ts';
-import { SCALE_SET_ROWS, VALUES_ROWS } from '../../worker/cli/migrate/scaleSetRows.ts';
+} from '../../cli/migrate/podRows.ts';
+import { SCALE_SET_ROWS, VALUES_ROWS } from '../../cli/migrate/scaleSetRows.ts';
 import {
   convert,
   describeRows,

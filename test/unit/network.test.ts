@@ -4,8 +4,8 @@ import { podSpec, type PodDefaults } from '../../activities/compute/kubernetes/p
 import {
   policyFaults,
   judgedPod,
-} from '../../activities/compute/kubernetes/policy/policyFaults.ts';
-import { podPolicySchema } from '../../activities/compute/kubernetes/policy/podPolicy.ts';
+} from '../../activities/compute/kubernetes/podPolicy/policyViolations.ts';
+import { podPolicySchema } from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
 import { podName } from '../../activities/compute/naming.ts';
 import { processFaults } from '../../activities/compute/process/runnerCommand.ts';
 import type { RunnerProxy } from '../../core/contract/index.ts';

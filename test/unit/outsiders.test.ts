@@ -1,11 +1,11 @@
 /** The pod of an outsider's run, whatever its job, the worker's template and the worker's policy say. */
 import type { V1PodSpec } from '@kubernetes/client-node';
 import { describe, expect, test } from '@jest/globals';
-import { podPolicySchema } from '../../activities/compute/kubernetes/policy/podPolicy.ts';
+import { podPolicySchema } from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
 import {
   judgedPod,
   policyFaults,
-} from '../../activities/compute/kubernetes/policy/policyFaults.ts';
+} from '../../activities/compute/kubernetes/podPolicy/policyViolations.ts';
 import {
   podFaults,
   podSpec,

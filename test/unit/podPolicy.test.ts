@@ -1,17 +1,17 @@
 import type { V1PodSpec } from '@kubernetes/client-node';
 import { describe, expect, test } from '@jest/globals';
-import { covered, patternSource } from '../../activities/compute/kubernetes/policy/patterns.ts';
+import { covered, patternSource } from '../../activities/compute/kubernetes/podPolicy/patterns.ts';
 import {
   podPolicySchema,
   RESTRICTED,
-} from '../../activities/compute/kubernetes/policy/podPolicy.ts';
-import { POD_RULES } from '../../activities/compute/kubernetes/policy/podRules.ts';
+} from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
+import { POD_RULES } from '../../activities/compute/kubernetes/podPolicy/podRules.ts';
 import {
   judgedPod,
   ownImages,
   policyFaults,
-} from '../../activities/compute/kubernetes/policy/policyFaults.ts';
-import { quantityOf } from '../../activities/compute/kubernetes/policy/quantity.ts';
+} from '../../activities/compute/kubernetes/podPolicy/policyViolations.ts';
+import { quantityOf } from '../../activities/compute/kubernetes/podPolicy/quantity.ts';
 import {
   OWN_CLAIM,
   OWN_IMAGE,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { podSpec, type PodDefaults } from '../../activities/compute/kubernetes/podSpec.ts';
-import { viewOfPod } from '../../activities/compute/kubernetes/viewOfPod.ts';
-import { REGISTER_COMMAND } from '../../activities/compute/kubernetes/registerContainer.ts';
+import { viewOfPod } from '../../activities/compute/kubernetes/podView.ts';
+import { REGISTER_COMMAND } from '../../activities/compute/kubernetes/registrationContainer.ts';
 import {
   annotatedRegistration,
   registrationAnnotations,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { defaultStateDir, type PodRecord } from '../../activities/compute/process/podFolder.ts';
-import { viewOfRecord } from '../../activities/compute/process/viewOfRecord.ts';
+import { defaultStateDir, type PodRecord } from '../../activities/compute/process/podDirectory.ts';
+import { viewOfRecord } from '../../activities/compute/process/podView.ts';
 import { parseProcStat, parsePs } from '../../activities/compute/process/processIdentity.ts';
 import { baseEnvironment } from '../../activities/compute/process/runnerCommand.ts';
 import {

@@ -10,8 +10,8 @@ import {
   readPod,
   stateFolders,
   type StateFolders,
-} from '../../activities/compute/process/podFolder.ts';
-import { PodFolderWatch } from '../../activities/compute/process/podFolderWatch.ts';
+} from '../../activities/compute/process/podDirectory.ts';
+import { PodFolderWatch } from '../../activities/compute/process/podDirectoryWatch.ts';
 import { until } from '../support/until.ts';
 
 let folder: string;

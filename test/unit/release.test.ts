@@ -7,7 +7,7 @@ import {
   changelogSection,
   releaseFaults,
   type ReleaseFiles,
-} from '../../tools/release/releaseFaults.ts';
+} from '../../tools/release/releaseErrors.ts';
 import { folderToRecord } from '../replay/histories.ts';
 import { PROJECT } from '../support/markdown.ts';
 

@@ -2,7 +2,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { encodeJitConfig } from '../../tools/simulator/jit-config.ts';
+import { encodeJitConfig } from '../../tools/simulator/jitConfig.ts';
 import { Registrations } from '../../tools/simulator/registrations.ts';
 import { readConfiguration, readSettings } from '../../tools/simulator/runner/settings.ts';
 

@@ -1,12 +1,12 @@
 /** Pods of jobs' steps whose worker has a store. */
 import { describe, expect, test } from '@jest/globals';
 import type { V1Container, V1Pod } from '@kubernetes/client-node';
-import { admissionPolicy } from '../../activities/compute/kubernetes/policy/admissionPolicy.ts';
-import { RESTRICTED } from '../../activities/compute/kubernetes/policy/podPolicy.ts';
+import { admissionPolicy } from '../../activities/compute/kubernetes/podPolicy/admissionPolicy.ts';
+import { RESTRICTED } from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
 import {
   judgedPod,
   policyFaults,
-} from '../../activities/compute/kubernetes/policy/policyFaults.ts';
+} from '../../activities/compute/kubernetes/podPolicy/policyViolations.ts';
 import { podSpec, type PodDefaults } from '../../activities/compute/kubernetes/podSpec.ts';
 import type { PodRequest, PodTemplate } from '../../core/domain/pod.ts';
 import { parseJobInput } from '../../core/input/job.ts';

@@ -1,17 +1,22 @@
 import { describe, expect, test } from '@jest/globals';
-import { childEnvironment } from '../../supervisor/childEnvironment.ts';
-import { formatDuration, parseDuration } from '../../supervisor/duration.ts';
-import { exitCodeOf, exitStatusOf } from '../../supervisor/exitStatus.ts';
-import { familyOf } from '../../supervisor/family.ts';
-import { hookScript } from '../../supervisor/hookScript.ts';
-import { isReady, type JobSign, jobStateAfter, NO_JOB_YET } from '../../supervisor/jobState.ts';
-import { type Surroundings, killScope } from '../../supervisor/killScope.ts';
-import { LONGEST_MESSAGE, markerText } from '../../supervisor/marker.ts';
-import { readOptions, UsageError } from '../../supervisor/options.ts';
-import type { ProcessRow } from '../../supervisor/processTable.ts';
-import { RunnerLog } from '../../supervisor/runnerLog.ts';
-import { helpText, SETTINGS } from '../../supervisor/settings.ts';
-import { parseStopReason } from '../../supervisor/stopReason.ts';
+import { childEnvironment } from '../../supervisor/process/childEnvironment.ts';
+import { formatDuration, parseDuration } from '../../supervisor/settings/duration.ts';
+import { exitCodeOf, exitStatusOf } from '../../supervisor/process/exitStatus.ts';
+import { familyOf } from '../../supervisor/process/descendants.ts';
+import { hookScript } from '../../supervisor/ciRunner/hookScript.ts';
+import {
+  isReady,
+  type JobSign,
+  jobStateAfter,
+  NO_JOB_YET,
+} from '../../supervisor/ciRunner/jobState.ts';
+import { type Surroundings, killScope } from '../../supervisor/process/killScope.ts';
+import { LONGEST_MESSAGE, markerText } from '../../supervisor/records/marker.ts';
+import { readOptions, UsageError } from '../../supervisor/settings/options.ts';
+import type { ProcessRow } from '../../supervisor/process/processTable.ts';
+import { RunnerLog } from '../../supervisor/ciRunner/runnerLog.ts';
+import { helpText, SETTINGS } from '../../supervisor/settings/settings.ts';
+import { parseStopReason } from '../../supervisor/signals/stopReason.ts';
 
 describe('durations', () => {
   test.each([

@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
-import type { SupervisorAction } from '../../supervisor/actions.ts';
-import type { StoppingSignal, SupervisorEvent } from '../../supervisor/events.ts';
-import { INITIAL_STATE, type LifecycleState, step } from '../../supervisor/lifecycle.ts';
-import type { Plan } from '../../supervisor/plan.ts';
+import type { SupervisorAction } from '../../supervisor/signals/actions.ts';
+import type { StoppingSignal, SupervisorEvent } from '../../supervisor/signals/events.ts';
+import { INITIAL_STATE, type LifecycleState, step } from '../../supervisor/signals/lifecycle.ts';
+import type { Plan } from '../../supervisor/signals/stopPolicy.ts';
 import type { StopReason } from '../../core/domain/pod.ts';
 
 const PLAN: Plan = {

@@ -1,7 +1,7 @@
 /** How a runner's container ended, where the supervisor's record and the kubelet tell it in different ways. */
 import type { V1Pod } from '@kubernetes/client-node';
 import { describe, expect, test } from '@jest/globals';
-import { viewOfPod } from '../../activities/compute/kubernetes/viewOfPod.ts';
+import { viewOfPod } from '../../activities/compute/kubernetes/podView.ts';
 import { lossCause } from '../../workflows/runner/verdict.ts';
 
 const NOW = '2026-03-01T12:00:00Z';

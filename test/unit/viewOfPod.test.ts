@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { V1ContainerStatus, V1Pod } from '@kubernetes/client-node';
-import { goneView } from '../../activities/compute/goneView.ts';
-import { viewOfPod } from '../../activities/compute/kubernetes/viewOfPod.ts';
+import { goneView } from '../../activities/compute/deletedPodView.ts';
+import { viewOfPod } from '../../activities/compute/kubernetes/podView.ts';
 import { isBusy } from '../../core/domain/podConditions.ts';
 import type { PodView } from '../../core/domain/pod.ts';
 

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { Client, type WorkflowHandle } from '@temporalio/client';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
-import { failure } from '../../activities/failures.ts';
+import { failure } from '../../activities/shared/failures.ts';
 import {
   RUNNER_WORKFLOW,
   SET_COVER_MEMO,
@@ -19,7 +19,7 @@ import { CodecKeyFile } from '../../worker/codec/codecKeyFile.ts';
 import { createCodecServer } from '../../worker/codec/codecServer.ts';
 import { dataConverterOf, encryptedDataConverter } from '../../worker/codec/dataConverter.ts';
 import { EncryptionCodec } from '../../worker/codec/encryptionCodec.ts';
-import { workflowsFor } from '../../worker/workflowBundle.ts';
+import { workflowsFor } from '../../worker/plugin/workflowBundle.ts';
 import { runCli, type CliRun } from '../support/cli.ts';
 import { FakeCiServer } from '../support/fakeCiServer.ts';
 import { FakeCompute } from '../support/fakeCompute.ts';

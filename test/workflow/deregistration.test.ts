@@ -8,7 +8,7 @@ import {
   type DeregistrationInput,
   type DeregistrationResult,
 } from '../../core/contract/index.ts';
-import { placeName } from '../../core/domain/place.ts';
+import { placeName } from '../../core/domain/location.ts';
 import type { FakeCiServer } from '../support/fakeCiServer.ts';
 import type { FakeCompute } from '../support/fakeCompute.ts';
 import type { HoldfastWorld } from '../support/holdfastWorld.ts';

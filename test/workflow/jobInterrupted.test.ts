@@ -2,7 +2,7 @@
 import { Worker } from '@temporalio/worker';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { JobResult } from '../../core/contract/index.ts';
-import { workflowsFor } from '../../worker/workflowBundle.ts';
+import { workflowsFor } from '../../worker/plugin/workflowBundle.ts';
 import {
   JobRun,
   THREE,

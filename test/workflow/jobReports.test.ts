@@ -11,7 +11,7 @@ import {
   type JobInput,
   type JobVersion,
 } from '../../core/contract/index.ts';
-import { failure } from '../../activities/failures.ts';
+import { failure } from '../../activities/shared/failures.ts';
 import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
 import { FakeCompute } from '../support/fakeCompute.ts';
 import { holdfastWorld, type HoldfastWorld } from '../support/holdfastWorld.ts';

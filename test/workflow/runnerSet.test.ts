@@ -8,7 +8,7 @@ import { chainOf, faultsOf, withTaskAfterLocalActivity } from '../support/replay
 import type { History } from '../replay/historyJson.ts';
 import { SetRun } from '../support/setRun.ts';
 import { until } from '../support/until.ts';
-import type { StartRunnersInput } from '../../core/calls/index.ts';
+import type { StartRunnersInput } from '../../core/activities/index.ts';
 import { SET_TASK_TIMEOUT_MS } from '../../core/domain/setPriority.ts';
 import {
   runnerNewsSignal,

@@ -3,7 +3,7 @@
  * (unit/workflows/runnerSet.lostWords); here it is carried out.
  */
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { StartRunnersInput } from '../../core/calls/index.ts';
+import type { StartRunnersInput } from '../../core/activities/index.ts';
 import {
   RUNNER_WORKFLOW,
   SEARCH_ATTRIBUTES,

@@ -1,7 +1,7 @@
 /** Equal sets share the jobs: that the choice is fair is in unit/core/jobRouting, what a set passes on in unit/workflows/runnerSet.passing; here it is carried out. */
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { DemandSignals } from '../../worker/demand/demandSignals.ts';
-import { CoveringSets } from '../../worker/demand/coveringSets.ts';
+import { DemandSignals } from '../../worker/webhook/jobEventBatcher.ts';
+import { CoveringSets } from '../../worker/webhook/setDirectory.ts';
 import {
   setWorkflowId,
   type JobEvent,

@@ -1,7 +1,7 @@
 import { ScheduleOverlapPolicy, WorkflowFailedError } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { FAILURE_TYPES, type SweepPlaceInput } from '../../core/calls/index.ts';
+import { FAILURE_TYPES, type SweepPlaceInput } from '../../core/activities/index.ts';
 import {
   SEARCH_ATTRIBUTES,
   SWEEP_WORKFLOW,
@@ -15,7 +15,7 @@ import { describeWithLab } from '../support/lab.ts';
 import { memoryWorld } from '../support/memoryWorld.ts';
 import { sweepReport } from '../support/sweepReports.ts';
 import { until } from '../support/until.ts';
-import { keepSweepSchedule } from '../../worker/sweepSchedule.ts';
+import { keepSweepSchedule } from '../../worker/temporal/sweepSchedule.ts';
 
 /** A year, counted from 1970: none of its times falls into this test, as those of an hour may. */
 const FAR_MS = 365 * 86_400_000;

@@ -16,8 +16,8 @@ import {
   type RunnerStatus,
 } from '../../core/contract/index.ts';
 import { checkVersions } from '../../worker/checks/versionCheck.ts';
-import { HoldfastPlugin } from '../../worker/plugin.ts';
-import { workerDeploymentOptions } from '../../worker/versioning.ts';
+import { HoldfastPlugin } from '../../worker/plugin/plugin.ts';
+import { workerDeploymentOptions } from '../../worker/plugin/versioning.ts';
 import { FakeCiServer } from '../support/fakeCiServer.ts';
 import { FakeCompute } from '../support/fakeCompute.ts';
 import { playsByItself, step } from '../support/jobRun.ts';

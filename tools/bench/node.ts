@@ -1,6 +1,6 @@
 /** A real node for pods: this machine. */
 import { down, status, up, type LabState } from '../lab/lab.ts';
-import { defined } from '../../core/defined.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
 import { interruption } from './interruption.ts';
 import type { WorldOptions } from './world.ts';
 

@@ -8,7 +8,7 @@ import {
 } from '../../core/contract/index.ts';
 import { mapConcurrently } from './concurrency.ts';
 import type { World } from './world.ts';
-import { untilAnswered } from './untilAnswered.ts';
+import { untilAnswered } from './retryUntilAvailable.ts';
 
 /** Start calls under way at once. */
 const START_CONCURRENCY = 16;

@@ -4,11 +4,11 @@ import type { Ongoing } from './faults/fault.ts';
 import { FAULTS } from './faults/index.ts';
 import type { FaultKind } from './faultKinds.ts';
 import { violationsOf, type Violation } from './invariants.ts';
-import type { Obstacle } from './obstacle.ts';
-import { leftovers, readEnds, underWay, unsettled } from './remains.ts';
+import type { Obstacle } from './unmetCondition.ts';
+import { leftovers, readEnds, underWay, unsettled } from './leftovers.ts';
 import { scheduleOf, type PlannedFault, type ScheduleOptions } from './schedule.ts';
 import { timelineWithHistory } from './timelineWithHistory.ts';
-import { Users } from './users.ts';
+import { Users } from './workload.ts';
 import { openChaosWorld, type ChaosWorld, type ChaosWorldOptions } from './world.ts';
 
 export type ChaosOptions = ScheduleOptions & ChaosWorldOptions;
@@ -31,7 +31,7 @@ export interface ChaosReport {
 /** What waited for a fault's end is over so soon after it. @see docs/lifecycle.md, When a server is away */
 const SOON_MS = 10_000;
 /**
- * A worker's death is over for what it had in its hands when Temporal has noticed: its calls after HEARTBEAT_TIMEOUT (workflows/calls.ts), and then
+ * A worker's death is over for what it had in its hands when Temporal has noticed: its calls after HEARTBEAT_TIMEOUT (workflows/shared/activityProxies.ts), and then
  * the workflow's task, for which its own workers are preferred, after the SDK's 10 s.
  */
 const DEATH_MS = 25_000;

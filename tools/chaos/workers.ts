@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { defined } from '../../core/defined.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
 import { WorkerProcess } from '../bench/processes/workerProcess.ts';
 import { freePort } from '../lab/ports.ts';
 import { compiledWorker } from './compiledWorker.ts';

@@ -1,7 +1,7 @@
 /** The JSON Schema of the chart's values, which Helm holds them to: types from the defaults, and what a default cannot say from here. */
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { podPolicySchema } from '../../activities/compute/kubernetes/policy/podPolicy.ts';
+import { podPolicySchema } from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
 import { MAX_RUNNERS } from '../../core/input/runnerSet.ts';
 import { MAX_SET_NAME } from '../../core/domain/setRunnerNames.ts';
 import { settings } from '../../worker/settings/settings.ts';

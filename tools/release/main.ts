@@ -1,6 +1,6 @@
 /** `npm run release:check -- TAG`: may it be released? Prints its part of the changelog; with status 1 what keeps it. */
 import { readFileSync } from 'node:fs';
-import { changelogSection, releaseFaults } from './releaseFaults.ts';
+import { changelogSection, releaseFaults } from './releaseErrors.ts';
 
 const read = (path: string): string =>
   readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { jsonSchema, SCHEMA_FILES, type SchemaOf } from '../../worker/cli/jsonSchemas.ts';
+import { jsonSchema, SCHEMA_FILES, type SchemaOf } from '../../cli/installation/jsonSchemas.ts';
 
 /** What `schemas/` has: the schemas that the command prints, for editors that cannot run it. */
 export function schemaFiles(): { path: string; text: string }[] {

@@ -1,6 +1,6 @@
 import { createVerify, randomBytes } from 'node:crypto';
-import type { Answer } from './answers.ts';
-import * as answers from './answers.ts';
+import type { Answer } from './responses.ts';
+import * as answers from './responses.ts';
 import type { Settings, SimulatedApp, SimulatedInstallation, SimulatedToken } from './options.ts';
 import { matchesGlob } from './scope.ts';
 import type { ScopePath } from './types.ts';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { SecondaryForm } from './answers.ts';
+import type { SecondaryForm } from './responses.ts';
 import { matchesGlob } from './scope.ts';
 
 /** What may go wrong. Times in ms. */

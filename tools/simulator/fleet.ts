@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ChannelMessage, RunnerMessage } from './runner/wire.ts';
-import { SimulatedRunner, type FleetLink, type SimulatedRunnerHooks } from './simulated-runner.ts';
+import { SimulatedRunner, type FleetLink, type SimulatedRunnerHooks } from './simulatedRunner.ts';
 
 const RECONNECT_MS = 200;
 

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Answer } from './answers.ts';
-import * as answers from './answers.ts';
+import type { Answer } from './responses.ts';
+import * as answers from './responses.ts';
 import { sees, type Credential } from './credentials.ts';
 import type { FaultTarget } from './faults.ts';
 import type { SimulatedApp } from './options.ts';
-import { whose } from './rate-limits.ts';
+import { whose } from './rateLimits.ts';
 import type { ScopePath } from './types.ts';
 import type { World } from './world.ts';
 

@@ -1,15 +1,15 @@
 import { fastify, type FastifyInstance } from 'fastify';
 import type { AddressInfo } from 'node:net';
-import * as answers from './answers.ts';
-import { serveAppEndpoints } from './app-endpoints.ts';
-import { serveCommitEndpoints } from './commit-endpoints.ts';
+import * as answers from './responses.ts';
+import { serveAppEndpoints } from './appEndpoints.ts';
+import { serveCommitEndpoints } from './commitEndpoints.ts';
 import { Control } from './control.ts';
-import { serveControl } from './control-endpoints.ts';
-import { serveJobEndpoints } from './job-endpoints.ts';
+import { serveControl } from './controlEndpoints.ts';
+import { serveJobEndpoints } from './jobEndpoints.ts';
 import { withDefaults, type SimulatorOptions } from './options.ts';
-import { serveRunnerEndpoints } from './runner-endpoints.ts';
-import { serveRunnerProtocol } from './runner-protocol.ts';
-import { StateFile } from './state-file.ts';
+import { serveRunnerEndpoints } from './runnerEndpoints.ts';
+import { serveRunnerProtocol } from './runnerProtocol.ts';
+import { StateFile } from './stateFile.ts';
 import { World } from './world.ts';
 
 export type { SimulatorOptions } from './options.ts';

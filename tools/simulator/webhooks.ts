@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Changes } from './changes.ts';
 import type { JobAction } from './dispatch.ts';
 import type { Faults } from './faults.ts';
-import { idOf, jobJson, repositoryJson, userJson } from './github-json.ts';
+import { idOf, jobJson, repositoryJson, userJson } from './githubJson.ts';
 import type { WebhookTarget } from './options.ts';
 import type { SimulatedJob, WebhookDelivery } from './types.ts';
 

@@ -5,10 +5,10 @@ import { Dispatch } from './dispatch.ts';
 import { Faults } from './faults.ts';
 import { Jobs } from './jobs.ts';
 import type { Settings } from './options.ts';
-import { RateLimits } from './rate-limits.ts';
+import { RateLimits } from './rateLimits.ts';
 import { Registrations, type Registration } from './registrations.ts';
-import { RegistrationTokens } from './registration-tokens.ts';
-import { RequestLog } from './request-log.ts';
+import { RegistrationTokens } from './registrationTokens.ts';
+import { RequestLog } from './requestLog.ts';
 import type { SimulatedRegistration } from './types.ts';
 import { Webhooks } from './webhooks.ts';
 

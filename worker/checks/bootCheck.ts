@@ -1,15 +1,15 @@
 /** Everything around the worker that must be right before runners can work. The worker checks it at start, `holdfast doctor` at any time. */
 import type { ConnectionLike } from '@temporalio/client';
-import type { ServedPlace } from '../../core/domain/place.ts';
-import { connectTemporal } from '../connect.ts';
-import { createCompute } from '../createPorts.ts';
-import { connectNative } from '../nativeConnection.ts';
+import type { ServedPlace } from '../../core/domain/location.ts';
+import { connectTemporal } from '../temporal/connect.ts';
+import { createCompute } from '../plugin/createPorts.ts';
+import { connectNative } from '../temporal/nativeConnection.ts';
 import { oneLine, type HoldfastConfig } from '../settings/config.ts';
 import { checkCodec } from './codecCheck.ts';
 import { checkCompute } from './computeCheck.ts';
 import { checkCredentials } from './credentialCheck.ts';
 import type { Finding } from './finding.ts';
-import { checkPlace } from './placeCheck.ts';
+import { checkPlace } from './locationCheck.ts';
 import { checkTemporal } from './temporalCheck.ts';
 import { checkVersions } from './versionCheck.ts';
 

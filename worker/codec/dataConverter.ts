@@ -1,7 +1,7 @@
 /** Temporal's data converter with Holdfast's codec: the same for Worker and Client. */
 import { fileURLToPath } from 'node:url';
 import type { DataConverter } from '@temporalio/common';
-import { defined } from '../../core/defined.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
 import { CODEC_KEY_FILE, CodecKeyFile, type OnUnreadable } from './codecKeyFile.ts';
 import { EncryptionCodec } from './encryptionCodec.ts';
 

@@ -1,18 +1,18 @@
 /** From the environment to one checked configuration: every error at once, each naming the setting, what is wrong and the fix. */
 import type { Credentials } from '../../activities/ciServers/credentials.ts';
-import { defaultStateDir } from '../../activities/compute/process/podFolder.ts';
+import { defaultStateDir } from '../../activities/compute/process/podDirectory.ts';
 import { ConfigError, type ConfigProblem } from './configError.ts';
 import { readCredentials } from './credentialSettings.ts';
 import { RUNNER_IMAGE, RUNNER_IMAGE_COMMAND, RUNNER_IMAGE_USER } from './runnerImage.ts';
 import { settings, type SettingName, type Settings } from './settings.ts';
-import { storePlace } from './storePlace.ts';
+import { storePlace } from './artifactStore.ts';
 import { timeoutPolicySchema, type TimeoutPolicy } from '../../core/input/timeoutPolicy.ts';
 import type { StorePlace } from '../../activities/compute/kubernetes/storeAccess.ts';
 import {
   RESTRICTED,
   podPolicySchema,
   type PodPolicy,
-} from '../../activities/compute/kubernetes/policy/podPolicy.ts';
+} from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
 import { readDocument } from './settingDocument.ts';
 import { loadTemporalConfig, type TemporalConfig } from './temporalConfig.ts';
 import { tracesWanted } from './traces.ts';

@@ -1,5 +1,5 @@
 import type { KubeConfigSource } from '../../activities/compute/kubernetes/kubeConfig.ts';
-import { defined } from '../../core/defined.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
 import type { HoldfastConfig } from './config.ts';
 
 /** The settings of the worker in the words of the Kubernetes adapter. */

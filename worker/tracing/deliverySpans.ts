@@ -10,8 +10,8 @@ import {
   type Tracer,
 } from '@opentelemetry/api';
 import { traceparentOf } from '../../core/domain/traceContext.ts';
-import { NOT_OURS } from '../demand/webhookAnswers.ts';
-import type { DeliveryTraces, News } from '../demand/webhook.ts';
+import { NOT_OURS } from '../webhook/webhookResponses.ts';
+import type { DeliveryTraces, News } from '../webhook/webhook.ts';
 import type { TraceIds } from './traceIds.ts';
 
 /**

@@ -21,7 +21,7 @@ import type {
   ActivityInboundCallsInterceptor,
   ActivityInterceptorsFactory,
 } from '@temporalio/worker';
-import { TRACE_HEADER } from '../../core/calls/index.ts';
+import { TRACE_HEADER } from '../../core/activities/index.ts';
 
 /** Starts, signals and updates bear the trace that they are in, if it is recorded. */
 export class TracingClientInterceptor extends OpenTelemetryWorkflowClientInterceptor {

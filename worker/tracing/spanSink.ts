@@ -8,7 +8,7 @@ import {
 } from '@temporalio/interceptors-opentelemetry/lib/instrumentation.js';
 import type { InjectedSinks } from '@temporalio/worker';
 import type { WorkflowInfo } from '@temporalio/workflow';
-import type { EndedSpan, TraceSinks } from '../../core/calls/index.ts';
+import type { EndedSpan, TraceSinks } from '../../core/activities/index.ts';
 
 /** Where spans go. */
 export interface SpanTarget {

@@ -1,6 +1,6 @@
 import type { InjectedSinks, ReplayWorkerOptions, WorkerOptions } from '@temporalio/worker';
-import type { TraceSinks } from '../../core/calls/index.ts';
-import { workflowInterceptorsPath } from '../workflowBundle.ts';
+import type { TraceSinks } from '../../core/activities/index.ts';
+import { workflowInterceptorsPath } from '../plugin/workflowBundle.ts';
 import type { SpanTarget } from './spanSink.ts';
 
 /** A life that another worker traces may come here. */

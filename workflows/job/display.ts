@@ -1,7 +1,7 @@
 /** How people see a job: search attributes for lists and filters, details for the one who looks. */
 import { setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
 import { SEARCH_ATTRIBUTES, type JobStage, type JobStatus } from '../../core/contract/index.ts';
-import { markdownText } from '../../core/domain/shownText.ts';
+import { markdownText } from '../../core/domain/displayText.ts';
 import type { JobSpec } from '../../core/input/job.ts';
 import type { JobVerdict } from './plan.ts';
 

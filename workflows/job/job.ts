@@ -16,12 +16,12 @@ import {
   type JobResult,
   type JobStage,
 } from '../../core/contract/index.ts';
-import { defined } from '../../core/defined.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
 import { readCancelRequest } from '../../core/domain/cancellation.ts';
 import type { JobSpec } from '../../core/input/job.ts';
-import { settle, workerCalls } from '../calls.ts';
-import { announceJobEnds, countJobEnd } from '../metrics.ts';
-import { endsWhereItBegan } from '../upgrades.ts';
+import { settle, workerCalls } from '../shared/activityProxies.ts';
+import { announceJobEnds, countJobEnd } from '../shared/metrics.ts';
+import { endsWhereItBegan } from '../shared/versioning.ts';
 import { listJob, listStage, listVerdict } from './display.ts';
 import { JobRun, type RunningStep } from './jobRun.ts';
 import { nextAction, type JobAction } from './plan.ts';

@@ -9,7 +9,7 @@ import type {
   StepPodNews,
   StepStatus,
 } from '../../core/contract/index.ts';
-import { defined } from '../../core/defined.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
 import { sharedKeys, stepFolder } from '../../core/domain/artifactLayout.ts';
 import { upgradeCancellation, type Cancellation } from '../../core/domain/cancellation.ts';
 import { formatDuration } from '../../core/domain/duration.ts';

@@ -6,7 +6,7 @@ import type {
   RunnerOutcome,
   StepState,
 } from '../../core/contract/index.ts';
-import { defined } from '../../core/defined.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
 import type { Cancellation } from '../../core/domain/cancellation.ts';
 
 /** A step, as far as the plan goes by it. */

@@ -1,5 +1,5 @@
 /** What a continue-as-new carries over of a declared job; plain data. */
-import type { AdmittedDefinition } from '../../core/calls/index.ts';
+import type { AdmittedDefinition } from '../../core/activities/index.ts';
 import type { EndedTurn, JobDefinitionStatus, LeftOut } from '../../core/contract/index.ts';
 import { NO_TURNS, type Turns } from './turns.ts';
 

@@ -9,7 +9,7 @@ import {
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { AdmittedDefinition, OverTurn } from '../../core/calls/index.ts';
+import type { AdmittedDefinition, OverTurn } from '../../core/activities/index.ts';
 import {
   SEARCH_ATTRIBUTES,
   type JobDefinitionInput,
@@ -21,7 +21,12 @@ import { scheduleGroupId } from '../../core/domain/changeSet.ts';
 import { runOf } from '../../core/domain/declaredJob.ts';
 import { isoTime } from '../../core/domain/isoTime.ts';
 import type { Scope } from '../../core/domain/ciServer.ts';
-import { changedPathsCalls, settle, temporalCalls, workerCalls } from '../calls.ts';
+import {
+  changedPathsCalls,
+  settle,
+  temporalCalls,
+  workerCalls,
+} from '../shared/activityProxies.ts';
 import type { CarriedDefinition } from './carried.ts';
 import { definitionDetails, definitionStatus } from './display.ts';
 import { changeText, decideChange, readChange } from './triggers.ts';

@@ -4,9 +4,9 @@ import {
   type JobDefinitionStatus,
   type JobTurnStatus,
 } from '../../core/contract/index.ts';
-import { defined } from '../../core/defined.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
 import { isoTime } from '../../core/domain/isoTime.ts';
-import { markdownText } from '../../core/domain/shownText.ts';
+import { markdownText } from '../../core/domain/displayText.ts';
 import type { CarriedDefinition } from './carried.ts';
 import type { Turn } from './turns.ts';
 

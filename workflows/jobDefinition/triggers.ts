@@ -1,7 +1,7 @@
 /** What a change of the repository means to a declared job. Pure. */
 import type { ChangeFilter, JobSource, RepositoryChange } from '../../core/contract/index.ts';
 import { jobGroupId } from '../../core/domain/changeSet.ts';
-import { defined } from '../../core/defined.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
 import { passesFilter } from '../../core/domain/filterPattern.ts';
 import { COMMIT, REF } from '../../core/domain/gitNames.ts';
 import type { DefinitionSpec } from '../../core/input/jobDefinition.ts';

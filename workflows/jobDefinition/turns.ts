@@ -3,7 +3,7 @@
  * version of one that is under way has its turn, and takes the place of the older there; one that waits keeps its place. Pure; plain data, for a continue-as-new.
  */
 import type { JobSource } from '../../core/contract/index.ts';
-import { defined } from '../../core/defined.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
 
 /** The newest version of a change set. */
 export interface Turn {

@@ -25,7 +25,7 @@ import {
   type JobVersion,
   type TurnEndedNews,
 } from '../../core/contract/index.ts';
-import { defined } from '../../core/defined.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
 import { COMMIT } from '../../core/domain/gitNames.ts';
 import {
   NO_RUNS,

@@ -1,6 +1,6 @@
 /** What is reported of the newest version, and of those before it, and in which words. Pure. */
 import type { JobResult, ReportedState, StepStatus } from '../../core/contract/index.ts';
-import { defined } from '../../core/defined.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
 import type { CommitReport } from '../../core/domain/commitReport.ts';
 import type { GroupState } from './groupState.ts';
 

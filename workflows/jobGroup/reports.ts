@@ -5,11 +5,11 @@ import {
   type JobReport,
   type JobReportStatus,
 } from '../../core/contract/index.ts';
-import type { ReportRefusal } from '../../core/calls/index.ts';
-import { defined } from '../../core/defined.ts';
+import type { ReportRefusal } from '../../core/activities/index.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
 import { reportName } from '../../core/domain/changeSet.ts';
 import type { ReportSpec } from '../../core/input/jobReport.ts';
-import { callUnless, reportCalls, workerCalls } from '../calls.ts';
+import { callUnless, reportCalls, workerCalls } from '../shared/activityProxies.ts';
 import type { GroupState } from './groupState.ts';
 import {
   reportWords,

@@ -1,7 +1,7 @@
 /** The fence around a life's claims: nobody mounts one while a runner that nobody saw end may still write to it, whichever life that was. */
-import { defined } from '../../core/defined.ts';
-import { callUnless, clusterCalls } from '../calls.ts';
-import type { RunnerLife } from './life.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
+import { callUnless, clusterCalls } from '../shared/activityProxies.ts';
+import type { RunnerLife } from './state.ts';
 
 /** A claim that is not free by then is told in the details, in ms. */
 const SOON_MS = 10_000;

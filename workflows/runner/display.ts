@@ -7,9 +7,9 @@ import {
   type RunnerPhase,
   type RunnerStatus,
 } from '../../core/contract/index.ts';
-import type { AdmittedRunner } from '../../core/calls/index.ts';
-import { placeName } from '../../core/domain/place.ts';
-import { markdownText } from '../../core/domain/shownText.ts';
+import type { AdmittedRunner } from '../../core/activities/index.ts';
+import { placeName } from '../../core/domain/location.ts';
+import { markdownText } from '../../core/domain/displayText.ts';
 import type { RunnerSpec } from '../../core/input/runner.ts';
 
 /** The verdict, once there is one. */

@@ -15,9 +15,9 @@ import {
 } from '../../core/contract/index.ts';
 import { readCancelRequest, readDrainRequest } from '../../core/domain/cancellation.ts';
 import { formatDuration, parseDuration } from '../../core/domain/duration.ts';
-import { printable, shorten } from '../../core/domain/shownText.ts';
-import { isObject } from '../../core/isObject.ts';
-import type { RunnerLife } from './life.ts';
+import { printable, shorten } from '../../core/domain/displayText.ts';
+import { isObject } from '../../core/domain/isObject.ts';
+import type { RunnerLife } from './state.ts';
 
 /** In characters. */
 const MAX_REASON = 500;

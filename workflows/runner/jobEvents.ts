@@ -1,6 +1,6 @@
-/** The jobs of one runner, by the CI server's events: which one runs, and which are over. Their order is that of core/domain/jobSteps.ts. Pure. */
+/** The jobs of one runner, by the CI server's events: which one runs, and which are over. Their order is that of core/domain/ciJobState.ts. Pure. */
 import type { CiEvent } from '../../core/contract/index.ts';
-import { isFurther, jobKey, stateOf, type JobState } from '../../core/domain/jobSteps.ts';
+import { isFurther, jobKey, stateOf, type JobState } from '../../core/domain/ciJobState.ts';
 
 export interface RunnerJobs {
   /** The job that runs, as far as events tell. */

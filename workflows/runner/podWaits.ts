@@ -2,12 +2,12 @@
 import { condition, sleep } from '@temporalio/workflow';
 import type { PodRef, SeenPod } from '../../core/domain/pod.ts';
 import { isBusy, waitActivityId, type PodCondition } from '../../core/domain/podConditions.ts';
-import { defined } from '../../core/defined.ts';
-import type { SetWord } from '../../core/calls/index.ts';
-import { clusterCalls, podWaitCalls, settle, type Called } from '../calls.ts';
-import type { RunnerState } from './carried.ts';
-import type { RunnerLife } from './life.ts';
-import { onlineWord } from './tellSet.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
+import type { SetWord } from '../../core/activities/index.ts';
+import { clusterCalls, podWaitCalls, settle, type Called } from '../shared/activityProxies.ts';
+import type { RunnerState } from './carriedState.ts';
+import type { RunnerLife } from './state.ts';
+import { onlineWord } from './notifySet.ts';
 
 /** Between two waits for a runner's end, the first of which told nothing; doubles, in ms. */
 const FIRST_AGAIN_MS = 1_000;

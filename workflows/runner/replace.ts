@@ -1,8 +1,8 @@
 /** Between a runner that was lost and the one that takes its place. */
 import { condition } from '@temporalio/workflow';
 import { formatDuration } from '../../core/domain/duration.ts';
-import { countReplacement } from '../metrics.ts';
-import type { RunnerLife } from './life.ts';
+import { countReplacement } from '../shared/metrics.ts';
+import type { RunnerLife } from './state.ts';
 import type { EndDecision } from './verdict.ts';
 
 /** A life may lose an idle runner every few minutes for weeks: the oldest are forgotten. */

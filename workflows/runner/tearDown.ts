@@ -1,15 +1,15 @@
 /** The end of what runs: the pod's stop, and the tear-down of pod, Secret and claims. Both are one activity, which deletes what it is told to. */
-import type { Placed, PodDeletion, SetWord, TearDownInput } from '../../core/calls/index.ts';
-import { defined } from '../../core/defined.ts';
+import type { Placed, PodDeletion, SetWord, TearDownInput } from '../../core/activities/index.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
 import { STOP_REASON } from '../../core/domain/cancellation.ts';
 import type { SeenPod } from '../../core/domain/pod.ts';
 import { TERMINATION_OVERDUE_MS, isSpent } from '../../core/domain/podConditions.ts';
 import type { RunnerSpec } from '../../core/input/runner.ts';
-import { callUnless, clusterCalls, localTearDown, settle } from '../calls.ts';
+import { callUnless, clusterCalls, localTearDown, settle } from '../shared/activityProxies.ts';
 import { fenceClaims } from './claims.ts';
-import type { RunnerLife } from './life.ts';
+import type { RunnerLife } from './state.ts';
 import { awaitPod, podRef, see } from './podWaits.ts';
-import { memoOfSet } from './tellSet.ts';
+import { memoOfSet } from './notifySet.ts';
 import type { UnregistrationAction } from './unregisterTable.ts';
 
 /**
@@ -230,7 +230,7 @@ async function deleteWhatRan(life: RunnerLife, word: SetWord | undefined): Promi
     pod?.startedAt !== undefined && !pod.gone && (pod.exit?.code !== 0 || cancel !== undefined);
   const what = whatRan(life, { untilGone: true, ...(keepLog ? { keepLog } : {}) });
   if (pod !== undefined && isSpent(pod)) {
-    // It was deleted when its end was seen (activities/earlyDeletion.ts): there is little left to do, or to wait for.
+    // It was deleted when its end was seen (activities/runner/deleteCompletedPod.ts): there is little left to do, or to wait for.
     const early = memoOfSet().tellsEndEarly === true;
     const soon = await settle(
       localTearDown({ ...what, ...defined({ tells: word && { ...word, early } }) }),

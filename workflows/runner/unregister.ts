@@ -6,11 +6,11 @@ import {
   type DeregistrationInput,
   type RunnerInput,
 } from '../../core/contract/index.ts';
-import { defined } from '../../core/defined.ts';
-import { callUnless, ciCalls } from '../calls.ts';
-import { continueWhenLong } from './continue.ts';
-import type { RunnerLife } from './life.ts';
-import { nextLookMs } from './onlineDecision.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
+import { callUnless, ciCalls } from '../shared/activityProxies.ts';
+import { continueWhenLong } from './continueAsNew.ts';
+import type { RunnerLife } from './state.ts';
+import { nextLookMs } from './startupDecision.ts';
 import { lookAtPod } from './podWaits.ts';
 import {
   FORCED_OVERDUE_MS,

@@ -1,6 +1,6 @@
 /** What the unregistration of a runner knows, and how it changes with what is heard. Pure; what follows is for unregisterTable.ts to decide. */
 import type { RemovalAnswer } from '../../core/domain/ciServer.ts';
-import { defined } from '../../core/defined.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
 
 /** As the life sees its runner now. */
 export interface SeenFacts {

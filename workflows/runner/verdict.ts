@@ -2,9 +2,9 @@
 import type { Cancellation } from '../../core/domain/cancellation.ts';
 import type { OnEviction, RunnerCause, RunnerOutcome } from '../../core/contract/index.ts';
 import type { SeenPod } from '../../core/domain/pod.ts';
-import { defined } from '../../core/defined.ts';
-import type { AttemptFailure, Doubt } from './carried.ts';
-import type { RunnerLife } from './life.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
+import type { AttemptFailure, Doubt } from './carriedState.ts';
+import type { RunnerLife } from './state.ts';
 import type { Unregistered } from './unregister.ts';
 
 export interface EndFacts {

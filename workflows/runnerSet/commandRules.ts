@@ -1,5 +1,5 @@
 /** What each command does to a set, and which are refused. No Temporal here: it is tested as it is. */
-import { FAILURE_TYPES, type AdmittedSet } from '../../core/calls/index.ts';
+import { FAILURE_TYPES, type AdmittedSet } from '../../core/activities/index.ts';
 import type {
   RunnerSetInput,
   SetCommand,
@@ -7,9 +7,9 @@ import type {
   SetRequest,
   SetScale,
 } from '../../core/contract/index.ts';
-import { defined } from '../../core/defined.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
 import { readReason } from '../../core/domain/cancellation.ts';
-import { isObject } from '../../core/isObject.ts';
+import { isObject } from '../../core/domain/isObject.ts';
 import type { SetState } from './state.ts';
 
 export type Refusal = Extract<SetReply, { refused: unknown }>['refused'];

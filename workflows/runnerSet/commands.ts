@@ -7,7 +7,7 @@ import {
   type SetReply,
   type SetRequest,
 } from '../../core/contract/index.ts';
-import { settle, workerCalls } from '../calls.ts';
+import { settle, workerCalls } from '../shared/activityProxies.ts';
 import {
   carryOut,
   declare,

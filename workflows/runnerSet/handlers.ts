@@ -1,6 +1,6 @@
 /** What a set can be told, and asked. */
 import { setHandler } from '@temporalio/workflow';
-import { defined } from '../../core/defined.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
 import {
   demandSignal,
   jobsSeenSignal,
@@ -9,9 +9,9 @@ import {
   setRequestSignal,
   setStatusQuery,
 } from '../../core/contract/index.ts';
-import { readDemand, readJobsSeen } from './jobNews.ts';
+import { readDemand, readJobsSeen } from './jobSignals.ts';
 import type { RunningSet } from './reconcile.ts';
-import { readRunnerNews, takeRunnerNews } from './runnerNews.ts';
+import { readRunnerNews, takeRunnerNews } from './runnerEvents.ts';
 
 /**
  * Sets all handlers. A set takes no updates: one that reaches a worker together with other news, and not the workflow in its cache, is put in

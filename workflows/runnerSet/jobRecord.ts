@@ -1,7 +1,7 @@
 /** What is known of one job, and what each piece of news makes of it. Pure. */
 import type { JobEvent } from '../../core/contract/index.ts';
 import type { CiJob } from '../../core/domain/ciServer.ts';
-import { isFurther, stateOf, type JobState } from '../../core/domain/jobSteps.ts';
+import { isFurther, stateOf, type JobState } from '../../core/domain/ciJobState.ts';
 
 /** One job of one attempt. Times in ms since the epoch. */
 export interface JobRecord {

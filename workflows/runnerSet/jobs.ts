@@ -1,12 +1,12 @@
 /**
- * All jobs that a set knows of, in whatever order their events come: that of core/domain/jobSteps.ts counts. Bounded: jobs that are over are
+ * All jobs that a set knows of, in whatever order their events come: that of core/domain/ciJobState.ts counts. Bounded: jobs that are over are
  * forgotten after a time, and in any case when they are many.
  */
-import type { ListedRunner } from '../../core/calls/index.ts';
+import type { ListedRunner } from '../../core/activities/index.ts';
 import type { JobEvent } from '../../core/contract/index.ts';
 import type { CiJobs } from '../../core/domain/ciServer.ts';
-import { jobKey, type JobState } from '../../core/domain/jobSteps.ts';
-import { AssignedJobs } from './assignedJobs.ts';
+import { jobKey, type JobState } from '../../core/domain/ciJobState.ts';
+import { AssignedJobs } from './runningJobs.ts';
 import { JobTraces } from './jobTraces.ts';
 import {
   applyJobEvent,

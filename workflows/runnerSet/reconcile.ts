@@ -1,4 +1,4 @@
-import { defined } from '../../core/defined.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
 import {
   CancellationScope,
   condition,
@@ -9,7 +9,7 @@ import {
   upsertMemo,
   workflowInfo,
 } from '@temporalio/workflow';
-import { queueCheckCalls, settle, temporalCalls, workerCalls } from '../calls.ts';
+import { queueCheckCalls, settle, temporalCalls, workerCalls } from '../shared/activityProxies.ts';
 import {
   SET_COVER_MEMO,
   type RunnerSetInput,
@@ -23,15 +23,15 @@ import {
   needsBusyNews,
   type SetDecision,
 } from './plan.ts';
-import { setCover } from '../../core/domain/setCover.ts';
+import { setCover } from '../../core/domain/routingInfo.ts';
 import { SET_TASK_TIMEOUT_MS } from '../../core/domain/setPriority.ts';
 import { freshSuffix, runnerWorkflowId } from '../../core/domain/setRunnerNames.ts';
-import type { CarriedSet } from './carried.ts';
+import type { CarriedSet } from './carriedState.ts';
 import { SetCommands } from './commands.ts';
 import { RunLength, type Reckoning } from './runLength.ts';
 import type { SetState } from './state.ts';
 import { setDetails, setStatus } from './status.ts';
-import type { Timed } from '../../core/calls/index.ts';
+import type { Timed } from '../../core/activities/index.ts';
 
 /** Runners started by one activity. */
 const BATCH = 100;

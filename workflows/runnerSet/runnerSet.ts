@@ -9,10 +9,10 @@ import {
   type RunnerSetInput,
   type RunnerSetStatus,
 } from '../../core/contract/index.ts';
-import { admission } from '../calls.ts';
+import { admission } from '../shared/activityProxies.ts';
 import { RunningSet } from './reconcile.ts';
 import { listen } from './handlers.ts';
-import type { CarriedSet } from './carried.ts';
+import type { CarriedSet } from './carriedState.ts';
 import { FIRST, COUNTED } from './runLength.ts';
 import { SetState } from './state.ts';
 

@@ -1,12 +1,12 @@
 /** The runners of a set, as far as it knows: from its own starts, their signals, job events and Temporal's visibility. */
-import { defined } from '../../core/defined.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
 import type { RunnerPhase, SetRunnerStatus } from '../../core/contract/index.ts';
 import {
   runnerWorkflowId,
   suffixOf,
   workflowIdOfRunner,
 } from '../../core/domain/setRunnerNames.ts';
-import type { ListedRunner } from '../../core/calls/index.ts';
+import type { ListedRunner } from '../../core/activities/index.ts';
 import { BUSY_LAG_MS } from './jobs.ts';
 
 export interface SetRunner {

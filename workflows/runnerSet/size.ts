@@ -6,7 +6,7 @@ import {
   type Asking,
   type ScaleBounds,
 } from '../../core/domain/scale.ts';
-import type { SetFacts } from './carried.ts';
+import type { SetFacts } from './carriedState.ts';
 import type { SetJobs } from './jobs.ts';
 import { isSpent, runnerTime, type JobLimits, type WithinLimits } from './limits.ts';
 import type { SetRunners } from './runners.ts';

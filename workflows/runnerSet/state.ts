@@ -1,5 +1,5 @@
 /** All that a set knows, what each piece of news changes in it, and what follows from it. No Temporal here: it is tested as it is. */
-import { defined } from '../../core/defined.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
 import type {
   JobEvent,
   JobsSeen,
@@ -8,16 +8,16 @@ import type {
   RunnerSetInput,
 } from '../../core/contract/index.ts';
 import { HEALTHY, afterEnd, afterFailure, afterOnline } from './breaker.ts';
-import type { CarriedSet, SetFacts } from './carried.ts';
+import type { CarriedSet, SetFacts } from './carriedState.ts';
 import type { SetSpec } from '../../core/input/runnerSet.ts';
 import { SetJobs } from './jobs.ts';
 import { JobLimits } from './limits.ts';
-import { Passing } from './passing.ts';
+import { Passing } from './rerouting.ts';
 import { sizeNow } from './size.ts';
 import { suffixOf, workflowIdOfRunner } from '../../core/domain/setRunnerNames.ts';
 import { SetRunners, type SetRunner } from './runners.ts';
 import type { ScaleBounds } from '../../core/domain/scale.ts';
-import type { ListedRunner, ScheduleNow } from '../../core/calls/index.ts';
+import type { ListedRunner, ScheduleNow } from '../../core/activities/index.ts';
 
 /** So long a clock's next answer may be the same: it is not asked more often. */
 const SOON_MS = 1_000;

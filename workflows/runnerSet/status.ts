@@ -1,8 +1,8 @@
 /** How people see a set: the `status` query, and the details in Temporal's UI. */
-import { defined } from '../../core/defined.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
 import { formatDuration } from '../../core/domain/duration.ts';
 import { isoTime } from '../../core/domain/isoTime.ts';
-import { markdownText } from '../../core/domain/shownText.ts';
+import { markdownText } from '../../core/domain/displayText.ts';
 import type { RunnerSetStatus, SetAnswer, SetRunnerStatus } from '../../core/contract/index.ts';
 import { isSpent, nextDay, runnerHours } from './limits.ts';
 import { planNow, type PlanNow } from './plan.ts';

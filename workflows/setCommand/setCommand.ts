@@ -8,7 +8,7 @@ import {
   setHandler,
   workflowInfo,
 } from '@temporalio/workflow';
-import { FAILURE_TYPES } from '../../core/calls/index.ts';
+import { FAILURE_TYPES } from '../../core/activities/index.ts';
 import {
   setReplySignal,
   setRequestSignal,
@@ -19,9 +19,9 @@ import {
   type SetRequest,
 } from '../../core/contract/index.ts';
 import { formatDuration } from '../../core/domain/duration.ts';
-import { isObject } from '../../core/isObject.ts';
-import { markdownText } from '../../core/domain/shownText.ts';
-import { temporalCalls, workerCalls } from '../calls.ts';
+import { isObject } from '../../core/domain/isObject.ts';
+import { markdownText } from '../../core/domain/displayText.ts';
+import { temporalCalls, workerCalls } from '../shared/activityProxies.ts';
 
 /** A set that is silent for this long may be gone. */
 const LOOK_MS = 10_000;

@@ -6,8 +6,8 @@ import {
   isCancellation,
   proxySinks,
 } from '@temporalio/workflow';
-import { TRACE_HEADER, type TraceSinks } from '../../core/calls/index.ts';
-import { defined } from '../../core/defined.ts';
+import { TRACE_HEADER, type TraceSinks } from '../../core/activities/index.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
 import {
   readTraceparent,
   traceparentOf,

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { Clock } from '../clock.ts';
 import type { Credential } from '../credentials.ts';
 import type { SecretSource } from '../secretSource.ts';
-import { ExpiringValue, type Expiring } from './expiringValue.ts';
+import { ExpiringValue, type Expiring } from './expiringCache.ts';
 
 /** Gives the token requests are sent with. */
 export interface TokenSource {

@@ -1,6 +1,6 @@
 import type { Scope } from '../../../core/domain/ciServer.ts';
 import { scopeRoute } from './addresses.ts';
-import { changedFilesAnswer } from './answers.ts';
+import { changedFilesAnswer } from './responses.ts';
 import type { GitHubApi, GitHubRequest } from './api.ts';
 
 const PAGE = 100;

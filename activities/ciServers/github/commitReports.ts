@@ -1,7 +1,7 @@
-import { defined } from '../../../core/defined.ts';
+import { defined } from '../../../core/domain/omitUndefined.ts';
 import type { CommitReport, ReportTaken } from '../../../core/domain/commitReport.ts';
 import { isStanding } from '../../ports.ts';
-import { checkRunAnswer, checkRunListAnswer, statusAnswer } from './answers.ts';
+import { checkRunAnswer, checkRunListAnswer, statusAnswer } from './responses.ts';
 import type { GitHubApi, GitHubRequest } from './api.ts';
 import type { GitHubCall } from './classify.ts';
 import { shownCheckRun, shownStatus } from './shownRun.ts';

@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache';
-import { defined } from '../../../core/defined.ts';
+import { defined } from '../../../core/domain/omitUndefined.ts';
 import type { Redelivered } from '../../ports.ts';
 import type { Clock } from '../clock.ts';
-import { deliveryListAnswer, type ListedDelivery } from './answers.ts';
+import { deliveryListAnswer, type ListedDelivery } from './responses.ts';
 import type { GitHubApi, GitHubRequest } from './api.ts';
 import { planRedelivery } from './redelivery.ts';
 

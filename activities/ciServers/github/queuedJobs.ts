@@ -1,6 +1,6 @@
 import pMap from 'p-map';
 import type { z } from 'zod';
-import { defined } from '../../../core/defined.ts';
+import { defined } from '../../../core/domain/omitUndefined.ts';
 import {
   installationRepositoriesAnswer,
   jobListAnswer,
@@ -8,7 +8,7 @@ import {
   repositoryListAnswer,
   runListAnswer,
   runnerListAnswer,
-} from './answers.ts';
+} from './responses.ts';
 import type { GitHubRequest } from './api.ts';
 import type { CiJob, CiJobs, Scope } from '../../../core/domain/ciServer.ts';
 

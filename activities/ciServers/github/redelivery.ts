@@ -1,4 +1,4 @@
-import type { ListedDelivery } from './answers.ts';
+import type { ListedDelivery } from './responses.ts';
 
 /** What to do with the failed deliveries that were found. */
 export interface RedeliveryPlan {

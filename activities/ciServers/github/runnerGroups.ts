@@ -1,9 +1,9 @@
 import { DEFAULT_GROUP_ID, type Scope } from '../../../core/domain/ciServer.ts';
 import type { Clock } from '../clock.ts';
 import { scopeRoute } from './addresses.ts';
-import { runnerGroupListAnswer, type RunnerGroup } from './answers.ts';
+import { runnerGroupListAnswer, type RunnerGroup } from './responses.ts';
 import type { GitHubApi, GitHubRequest } from './api.ts';
-import { ExpiringValue } from './expiringValue.ts';
+import { ExpiringValue } from './expiringCache.ts';
 
 /** Groups are made and renamed by hand, once in a while. */
 const KEPT_MS = 10 * 60_000;

@@ -1,6 +1,6 @@
 /** How GitHub shows the run of a job: its words and colours, in its limits. Pure. */
 import type { CommitReport } from '../../../core/domain/commitReport.ts';
-import { printable, shorten } from '../../../core/domain/shownText.ts';
+import { printable, shorten } from '../../../core/domain/displayText.ts';
 
 /** https://docs.github.com/en/rest/commits/statuses */
 export interface ShownStatus {

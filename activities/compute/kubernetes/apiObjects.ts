@@ -1,5 +1,5 @@
 import type { V1PersistentVolumeClaim, V1Pod, V1Secret } from '@kubernetes/client-node';
-import { defined } from '../../../core/defined.ts';
+import { defined } from '../../../core/domain/omitUndefined.ts';
 import { ComputeError } from '../../ports.ts';
 import type { ApiServer } from './apiServer.ts';
 import { apiFailure, isAbsence, toComputeError } from './errors.ts';

@@ -10,7 +10,7 @@ import { createSecureContext, type ConnectionOptions } from 'node:tls';
 import type { KubeConfig } from '@kubernetes/client-node';
 import { Agent, ProxyAgent, request, type buildConnector, type Dispatcher } from 'undici';
 import { systemClock } from '../../ciServers/clock.ts';
-import { CircuitBreaker, OUTAGE_RETRY_MS } from '../../circuitBreaker.ts';
+import { CircuitBreaker, OUTAGE_RETRY_MS } from '../../shared/circuitBreaker.ts';
 import { ComputeError } from '../../ports.ts';
 import { outageOf } from './errors.ts';
 

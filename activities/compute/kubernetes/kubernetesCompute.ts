@@ -6,27 +6,27 @@ import type {
   V1Pod,
   V1Secret,
 } from '@kubernetes/client-node';
-import { defined } from '../../../core/defined.ts';
+import { defined } from '../../../core/domain/omitUndefined.ts';
 import type { PodRequest } from '../../../core/domain/pod.ts';
 import { podTemplateErrors } from '../../../core/input/podTemplate.ts';
 import { podName } from '../naming.ts';
 import { ComputeError, type Compute, type Logger } from '../../ports.ts';
-import type { PodDeletion } from '../../../core/calls/index.ts';
+import type { PodDeletion } from '../../../core/activities/index.ts';
 import { ApiObjects } from './apiObjects.ts';
 import { ApiServer, type ApiServerOptions } from './apiServer.ts';
-import { AskedDeletions } from './askedDeletions.ts';
-import { askForDeletion } from './askForDeletion.ts';
+import { AskedDeletions } from './pendingDeletions.ts';
+import { askForDeletion } from './requestDeletion.ts';
 import { clusterId } from './clusterId.ts';
 import { isAbsence, toComputeError } from './errors.ts';
-import { JobPods, type JobPodCount } from './jobPods.ts';
-import { LivePods } from './livePods.ts';
+import { JobPods, type JobPodCount } from './jobPodOwnership.ts';
+import { LivePods } from './podReader.ts';
 import { belongsTo, isLabelValue, ownSelector } from './metadata.ts';
 import { nodeState } from './nodeState.ts';
 import { createOwnedObjects } from './ownedObjects.ts';
 import { podLogTail } from './podLogTail.ts';
 import { podFaults, podSpec, type PodDefaults } from './podSpec.ts';
-import { RESTRICTED, type PodPolicy } from './policy/podPolicy.ts';
-import { judgedPod, ownImages, ownStore, policyFaults } from './policy/policyFaults.ts';
+import { RESTRICTED, type PodPolicy } from './podPolicy/podPolicy.ts';
+import { judgedPod, ownImages, ownStore, policyFaults } from './podPolicy/policyViolations.ts';
 import {
   registrationAnnotations,
   registrationOf,

@@ -1,5 +1,5 @@
 /** Pod templates laid upon each other, as a strategic merge patch of Kubernetes would. Pure. */
-import { isObject } from '../../../core/isObject.ts';
+import { isObject } from '../../../core/domain/isObject.ts';
 
 /** Lists that Kubernetes itself merges by a key ("patchMergeKey" in its API description); all others are replaced as a whole. */
 const MERGE_KEYS: Readonly<Record<string, string>> = {

@@ -1,5 +1,5 @@
 /** Lists objects page by page. */
-import { defined } from '../../../core/defined.ts';
+import { defined } from '../../../core/domain/omitUndefined.ts';
 import type { ApiServer } from './apiServer.ts';
 
 /** Objects per request. */

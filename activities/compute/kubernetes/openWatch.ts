@@ -1,6 +1,6 @@
 /** One watch request on objects of a kind, from a resource version on. */
 import { StringDecoder } from 'node:string_decoder';
-import { defined } from '../../../core/defined.ts';
+import { defined } from '../../../core/domain/omitUndefined.ts';
 import { ApiError, type ApiServer } from './apiServer.ts';
 
 export interface WatchEvent<T> {

@@ -2,7 +2,7 @@
 import type { V1ConfigMap, V1ObjectMeta, V1Pod } from '@kubernetes/client-node';
 import { z } from 'zod';
 import type { SweepMark } from '../../../core/contract/index.ts';
-import { defined } from '../../../core/defined.ts';
+import { defined } from '../../../core/domain/omitUndefined.ts';
 import { parseDuration } from '../../../core/domain/duration.ts';
 import type { RunnerIdentity } from '../../../core/domain/pod.ts';
 import {
@@ -11,10 +11,10 @@ import {
   type OwnedObject,
   type OwnedRegistration,
 } from '../../../core/sweep/ownedObject.ts';
-import type { OwnedObjects } from '../../ownedObjects.ts';
+import type { OwnedObjects } from '../../shared/ownedObjects.ts';
 import type { ApiObjects, Resource } from './apiObjects.ts';
 import type { ApiServer } from './apiServer.ts';
-import { askForDeletion } from './askForDeletion.ts';
+import { askForDeletion } from './requestDeletion.ts';
 import { isAbsence, isOtherUid, toComputeError } from './errors.ts';
 import {
   ATTEMPT_ANNOTATION,
@@ -30,7 +30,7 @@ import {
 } from './metadata.ts';
 import { listObjects } from './objectList.ts';
 import { annotatedRegistration } from './registrationSecret.ts';
-import { viewOfPod } from './viewOfPod.ts';
+import { viewOfPod } from './podView.ts';
 
 const RESOURCES = {
   pod: 'pods',

@@ -1,7 +1,7 @@
 /** What the worker must be allowed to do, whether it is, and what to run if it is not. */
 import type { KubeConfig } from '@kubernetes/client-node';
 import { stringify } from 'yaml';
-import { defined } from '../../../core/defined.ts';
+import { defined } from '../../../core/domain/omitUndefined.ts';
 import { ApiServer } from './apiServer.ts';
 import { CLUSTER_ID_NAMESPACE } from './clusterId.ts';
 import { toComputeError } from './errors.ts';

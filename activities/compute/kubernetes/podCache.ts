@@ -4,12 +4,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { V1Pod } from '@kubernetes/client-node';
 import type { PodListener } from '../../ports.ts';
-import { goneView } from '../goneView.ts';
+import { goneView } from '../deletedPodView.ts';
 import type { ApiServer } from './apiServer.ts';
 import { isExpired } from './errors.ts';
 import { listPods } from './podList.ts';
 import { openWatch, type WatchEvent } from './openWatch.ts';
-import { viewOfPod } from './viewOfPod.ts';
+import { viewOfPod } from './podView.ts';
 import type { PodRef, PodView } from '../../../core/domain/pod.ts';
 
 export interface PodCacheOptions {

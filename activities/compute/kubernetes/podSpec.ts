@@ -25,14 +25,14 @@ import {
 import { merge } from './mergeTemplates.ts';
 import { networkParts } from './network.ts';
 import { containerSecurity, podSecurity } from './podSecurity.ts';
-import { registered } from './registerContainer.ts';
+import { registered } from './registrationContainer.ts';
 import { stored, type StoredParts, type StoreSettings } from './stepStorage.ts';
 import {
   attemptEnvironment,
   supervised,
   supervisionMode,
   type SupervisorSettings,
-} from './supervision.ts';
+} from './supervisorInjection.ts';
 import { claimVolumes, withClaimMounts } from './volumeClaims.ts';
 import type { PodRequest, PodTemplate } from '../../../core/domain/pod.ts';
 

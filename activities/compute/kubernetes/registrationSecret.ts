@@ -1,6 +1,6 @@
 /** The Secret that carries one runner's registration to its pod. Pure. */
 import type { V1Secret } from '@kubernetes/client-node';
-import { defined } from '../../../core/defined.ts';
+import { defined } from '../../../core/domain/omitUndefined.ts';
 import { podName } from '../naming.ts';
 import type { Registration } from '../../ports.ts';
 import {

@@ -6,7 +6,7 @@ import type {
   V1Volume,
   V1VolumeMount,
 } from '@kubernetes/client-node';
-import { defined } from '../../../core/defined.ts';
+import { defined } from '../../../core/domain/omitUndefined.ts';
 import { sharedKey, sharedKeys, STORED, stepFolder } from '../../../core/domain/artifactLayout.ts';
 import { formatDuration } from '../../../core/domain/duration.ts';
 import type { PodRequest, StorageRequest } from '../../../core/domain/pod.ts';

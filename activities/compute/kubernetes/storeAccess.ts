@@ -1,7 +1,7 @@
 /** How the containers beside a step get at the store: as far as that step, and no further where the store can be cut. Pure. */
 import type { V1EnvVar, V1Volume, V1VolumeMount } from '@kubernetes/client-node';
-import type { BucketPlace } from '../../artifacts/bucketPlace.ts';
-import { defined } from '../../../core/defined.ts';
+import type { BucketPlace } from '../../artifacts/bucketConfig.ts';
+import { defined } from '../../../core/domain/omitUndefined.ts';
 import { runOfStep, stepFolder } from '../../../core/domain/artifactLayout.ts';
 import { STORE_VOLUME } from '../../../core/domain/podTemplate.ts';
 

@@ -1,5 +1,5 @@
 /** The supervisor's termination message, as docs/supervisor.md gives it. Pure. */
-import { defined } from '../../../core/defined.ts';
+import { defined } from '../../../core/domain/omitUndefined.ts';
 import { STOP_REASONS, type SupervisorRecord } from '../../../core/domain/pod.ts';
 
 const JOBS = ['none', 'running', 'interrupted', 'done'] as const;

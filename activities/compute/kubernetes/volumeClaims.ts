@@ -1,6 +1,6 @@
 /** PersistentVolumeClaims of a runner. Pure. */
 import type { V1PersistentVolumeClaim, V1Volume, V1VolumeMount } from '@kubernetes/client-node';
-import { defined } from '../../../core/defined.ts';
+import { defined } from '../../../core/domain/omitUndefined.ts';
 import { claimName } from '../naming.ts';
 import { identityAnnotations, ownLabels, workflowLabel } from './metadata.ts';
 import type { VolumeClaim } from '../../../core/contract/index.ts';

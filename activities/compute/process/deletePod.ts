@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { PodDeletion } from '../../../core/calls/index.ts';
+import type { PodDeletion } from '../../../core/activities/index.ts';
 import type { DeletionOptions } from '../../ports.ts';
 import { createFile, hasCode, replaceFile } from './atomicFile.ts';
 import type { ObservePods } from './observePods.ts';
@@ -10,10 +10,10 @@ import {
   ring,
   type PodOwner,
   type StateFolders,
-} from './podFolder.ts';
+} from './podDirectory.ts';
 import { signalProcess } from './processIdentity.ts';
 import { mergeStopRequest } from './stopRequest.ts';
-import { viewOfRecord } from './viewOfRecord.ts';
+import { viewOfRecord } from './podView.ts';
 import type { PodRef, PodView } from '../../../core/domain/pod.ts';
 
 /** Removes a pod that has ended, or never started; has the runner of another stopped, whose wrapper then removes it. */

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { hasCode } from './atomicFile.ts';
-import { POD_FILE, readPod, removePod, type PodRecord, type StateFolders } from './podFolder.ts';
+import { POD_FILE, readPod, removePod, type PodRecord, type StateFolders } from './podDirectory.ts';
 import { killLeftovers, signalProcess, startTimes } from './processIdentity.ts';
 
 /** Told of pods that were found lost. `wrapperLog` is what their wrapper complained about, often nothing. */

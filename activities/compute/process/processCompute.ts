@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { ComputeError, type Compute, type Registration } from '../../ports.ts';
 import { podName } from '../naming.ts';
 import { createFile, hasCode, readJson } from './atomicFile.ts';
-import { removeClaimFolders } from './claimFolders.ts';
+import { removeClaimFolders } from './claimDirectories.ts';
 import { deletePod } from './deletePod.ts';
 import { logTail } from './logTail.ts';
 import { observePods, type ObservePods } from './observePods.ts';
@@ -13,12 +13,12 @@ import {
   makeStateFolders,
   POD_FILE,
   stateFolders,
-} from './podFolder.ts';
-import { PodFolderWatch } from './podFolderWatch.ts';
+} from './podDirectory.ts';
+import { PodFolderWatch } from './podDirectoryWatch.ts';
 import { processFaults, runnerCommand } from './runnerCommand.ts';
 import { startPod } from './startPod.ts';
-import { stateFolderId } from './stateFolderId.ts';
-import { viewOfRecord } from './viewOfRecord.ts';
+import { stateFolderId } from './stateDirectoryId.ts';
+import { viewOfRecord } from './podView.ts';
 import type { RunnerIdentity } from '../../../core/domain/pod.ts';
 
 export interface ProcessComputeOptions {

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { ComputeError, type Registration } from '../../ports.ts';
 import { podName } from '../naming.ts';
 import { hasCode, replaceFile } from './atomicFile.ts';
-import { makeClaimFolders } from './claimFolders.ts';
+import { makeClaimFolders } from './claimDirectories.ts';
 import type { ObservePods } from './observePods.ts';
 import {
   makeStateFolders,
@@ -17,7 +17,7 @@ import {
   type PodRecord,
   type ProcessPodSpec,
   type StateFolders,
-} from './podFolder.ts';
+} from './podDirectory.ts';
 import { baseEnvironment, runnerEnvironment } from './runnerCommand.ts';
 import type { PodRequest } from '../../../core/domain/pod.ts';
 

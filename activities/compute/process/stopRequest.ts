@@ -1,4 +1,4 @@
-import { defined } from '../../../core/defined.ts';
+import { defined } from '../../../core/domain/omitUndefined.ts';
 
 /** stop.json: a deletion that was requested. It is durable: the wrapper keeps the grace although the worker may have died. */
 export interface StopRequest {

@@ -15,7 +15,7 @@ import { access, mkdir, open, unlink } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { defined } from '../../../core/defined.ts';
+import { defined } from '../../../core/domain/omitUndefined.ts';
 import { createFile, hasCode, readJson, replaceFile } from './atomicFile.ts';
 import {
   POD_FILE,
@@ -26,7 +26,7 @@ import {
   type ProcessPodSpec,
   type RunnerExit,
   type RunnerStarted,
-} from './podFolder.ts';
+} from './podDirectory.ts';
 import { identify, killLeftovers, POD_UID_VARIABLE, sendSignal } from './processIdentity.ts';
 import { graceLeftMs, type StopRequest } from './stopRequest.ts';
 

@@ -8,7 +8,7 @@ import {
   type V1Pod,
 } from '@kubernetes/client-node';
 import { Fleet } from '../../../tools/simulator/fleet.ts';
-import type { SimulatedRunner } from '../../../tools/simulator/simulated-runner.ts';
+import type { SimulatedRunner } from '../../../tools/simulator/simulatedRunner.ts';
 
 const CONTAINER = 'runner';
 /** By which its two modes know their pods. */

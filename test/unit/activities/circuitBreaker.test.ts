@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { CircuitBreaker } from '../../../activities/circuitBreaker.ts';
+import { CircuitBreaker } from '../../../activities/shared/circuitBreaker.ts';
 import { ManualClock } from '../../support/manualClock.ts';
 
 function breakerOf(): { breaker: CircuitBreaker; clock: ManualClock } {

@@ -1,9 +1,9 @@
 import { inspect } from 'node:util';
 import { ApplicationFailure, ApplicationFailureCategory } from '@temporalio/common';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
-import { failure, toFailure } from '../../../activities/failures.ts';
+import { failure, toFailure } from '../../../activities/shared/failures.ts';
 import { CiServerError, ComputeError, UnknownCredentialError } from '../../../activities/ports.ts';
-import { FAILURE_TYPES } from '../../../core/calls/index.ts';
+import { FAILURE_TYPES } from '../../../core/activities/index.ts';
 
 const pace = { credentialsRetryMs: 300_000 };
 const ci = (kind: CiServerError['kind'], more: { retryAfterMs?: number } = {}) =>

@@ -1,5 +1,8 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
-import { HeldBackAnswers, type HeldBackAnswer } from '../../../activities/heldBackAnswers.ts';
+import {
+  HeldBackAnswers,
+  type HeldBackAnswer,
+} from '../../../activities/watcher/deferredCompletions.ts';
 import type { PodView } from '../../../core/domain/pod.ts';
 
 const POD: PodView = {

@@ -6,8 +6,8 @@ import type {
   AdmitRunnerInput,
   AdmittedRunner,
   HoldfastActivities,
-} from '../../../core/calls/index.ts';
-import { placeOfLife, type ServedPlace } from '../../../core/domain/place.ts';
+} from '../../../core/activities/index.ts';
+import { placeOfLife, type ServedPlace } from '../../../core/domain/location.ts';
 import { FakeCompute } from '../../support/fakeCompute.ts';
 
 const HERE: ServedPlace = {

@@ -3,10 +3,10 @@ import type { Client } from '@temporalio/client';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
 import { CiServerError, type ActivityPorts, type CiServer } from '../../../activities/ports.ts';
-import { lookForQueuedJobs } from '../../../activities/sets/lookForQueuedJobs.ts';
-import { RunningSets } from '../../../activities/sets/runningSets.ts';
+import { lookForQueuedJobs } from '../../../activities/runnerSet/checkQueuedJobs.ts';
+import { RunningSets } from '../../../activities/runnerSet/runningSets.ts';
 import { SET_COVER_MEMO, type JobsSeen, type SetCover } from '../../../core/contract/index.ts';
-import type { LookForJobsInput } from '../../../core/calls/index.ts';
+import type { LookForJobsInput } from '../../../core/activities/index.ts';
 import type { CiJob, CiJobs } from '../../../core/domain/ciServer.ts';
 
 const cover: SetCover = { labels: ['linux'], scope: 'acme', scopeKind: 'organization' };

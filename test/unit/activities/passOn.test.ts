@@ -2,10 +2,10 @@ import { describe, expect, test } from '@jest/globals';
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
-import { passOn } from '../../../activities/sets/passOn.ts';
-import { RunningSets } from '../../../activities/sets/runningSets.ts';
+import { passOn } from '../../../activities/runnerSet/rerouteJobs.ts';
+import { RunningSets } from '../../../activities/runnerSet/runningSets.ts';
 import { SET_COVER_MEMO, type JobEvent, type SetCover } from '../../../core/contract/index.ts';
-import type { PassOnInput, PassedOn, Timed } from '../../../core/calls/index.ts';
+import type { PassOnInput, PassedOn, Timed } from '../../../core/activities/index.ts';
 
 const cover: SetCover = { labels: ['linux'], scope: 'acme', scopeKind: 'organization' };
 const input: PassOnInput = { set: 'self', cover, jobs: [], ends: false, handingOn: [] };

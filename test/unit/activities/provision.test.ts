@@ -3,8 +3,8 @@ import { describe, expect, test } from '@jest/globals';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import type { ActivityPorts, CiServer, Registration } from '../../../activities/ports.ts';
 import { placeLabel } from '../../../activities/compute/naming.ts';
-import { provision } from '../../../activities/provision.ts';
-import type { Placed, ProvisionInput } from '../../../core/calls/index.ts';
+import { provision } from '../../../activities/runner/provision.ts';
+import type { Placed, ProvisionInput } from '../../../core/activities/index.ts';
 import { FakeCiServer } from '../../support/fakeCiServer.ts';
 import { FakeCompute } from '../../support/fakeCompute.ts';
 

@@ -3,9 +3,12 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { placeLabel } from '../../../activities/compute/naming.ts';
 import type { ActivityPorts } from '../../../activities/ports.ts';
-import { removeRegistration } from '../../../activities/removeRegistration.ts';
-import type { RegistrationRemoval, RemoveRegistrationInput } from '../../../core/calls/index.ts';
-import { placeName } from '../../../core/domain/place.ts';
+import { removeRegistration } from '../../../activities/runner/removeRegistration.ts';
+import type {
+  RegistrationRemoval,
+  RemoveRegistrationInput,
+} from '../../../core/activities/index.ts';
+import { placeName } from '../../../core/domain/location.ts';
 import { FakeCiServer } from '../../support/fakeCiServer.ts';
 import { FakeCompute } from '../../support/fakeCompute.ts';
 

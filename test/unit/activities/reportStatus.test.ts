@@ -2,11 +2,11 @@
 import { describe, expect, test } from '@jest/globals';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import type { ApplicationFailure } from '@temporalio/common';
-import { admitReport } from '../../../activities/admitReport.ts';
-import { bound } from '../../../activities/ciServers/boundCiServer.ts';
+import { admitReport } from '../../../activities/job/admitReport.ts';
+import { bound } from '../../../activities/ciServers/restrictedCiServer.ts';
 import { CiServerError, type ActivityPorts } from '../../../activities/ports.ts';
-import { reportStatus } from '../../../activities/reportStatus.ts';
-import type { ReportStatusInput } from '../../../core/calls/index.ts';
+import { reportStatus } from '../../../activities/job/reportStatus.ts';
+import type { ReportStatusInput } from '../../../core/activities/index.ts';
 import type { CommitReport, ReportTaken } from '../../../core/domain/commitReport.ts';
 import { FakeCiServer } from '../../support/fakeCiServer.ts';
 

@@ -4,8 +4,8 @@ import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globa
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
-import { RunnerNewsBatches } from '../../../activities/sets/runnerNews.ts';
-import type { SetWord } from '../../../core/calls/index.ts';
+import { RunnerNewsBatches } from '../../../activities/runnerSet/runnerEventBatcher.ts';
+import type { SetWord } from '../../../core/activities/index.ts';
 import type { RunnerWord, TimedRunnerNews } from '../../../core/contract/index.ts';
 import { grpcError } from '../../support/grpcError.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { scheduleFault, scheduleNow } from '../../../activities/sets/schedules.ts';
+import { scheduleFault, scheduleNow } from '../../../activities/runnerSet/schedules.ts';
 
 const HOUR = 3_600_000;
 const at = (iso: string): number => Date.parse(iso);

@@ -7,9 +7,9 @@ import {
 } from '@temporalio/client';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
-import { drainRunners } from '../../../activities/sets/drainRunners.ts';
-import { findGone } from '../../../activities/sets/findGone.ts';
-import { startRunners } from '../../../activities/sets/startRunners.ts';
+import { drainRunners } from '../../../activities/runnerSet/drainRunners.ts';
+import { findGone } from '../../../activities/runnerSet/findEndedRunners.ts';
+import { startRunners } from '../../../activities/runnerSet/startRunners.ts';
 import { grpcError } from '../../support/grpcError.ts';
 
 /** Runs an activity whose client has these workflows. */

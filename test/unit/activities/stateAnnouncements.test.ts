@@ -1,11 +1,11 @@
 /** How much of a pod's changes between idle and busy is told. */
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import type { WaitCompleter } from '../../../activities/ports.ts';
-import { TaskQueue } from '../../../activities/taskQueue.ts';
+import { TaskQueue } from '../../../activities/watcher/retryQueue.ts';
 import {
   StateAnnouncements,
   type AnnouncementPace,
-} from '../../../activities/watcher/stateAnnouncements.ts';
+} from '../../../activities/watcher/podStateNotifier.ts';
 import type { PodStateEvent } from '../../../core/contract/index.ts';
 import type { PodView } from '../../../core/domain/pod.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { stateNews } from '../../../activities/watcher/stateAnnouncements.ts';
+import { stateNews } from '../../../activities/watcher/podStateNotifier.ts';
 import type { PodView } from '../../../core/domain/pod.ts';
 
 const NOW = Date.parse('2026-03-01T12:00:00Z');

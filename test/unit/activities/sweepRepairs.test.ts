@@ -1,8 +1,8 @@
 /** Repairs look live before they do anything: what they see then decides, and how gently. What the real components make of it is in test/integration/sweep.test.ts. */
 import { describe, expect, test } from '@jest/globals';
-import type { OwnedDeletion, OwnedObjects } from '../../../activities/ownedObjects.ts';
+import type { OwnedDeletion, OwnedObjects } from '../../../activities/shared/ownedObjects.ts';
 import { CiServerError, type CiRunner } from '../../../activities/ports.ts';
-import { carryOut } from '../../../activities/sweep/carryOut.ts';
+import { carryOut } from '../../../activities/sweep/executePlan.ts';
 import {
   repairPod,
   repairRegistration,
@@ -12,7 +12,7 @@ import {
   terminateLife,
   type RepairTools,
 } from '../../../activities/sweep/repairs.ts';
-import type { LifeInput } from '../../../activities/sweep/temporalLives.ts';
+import type { LifeInput } from '../../../activities/sweep/runnerWorkflows.ts';
 import { FORCED_TO_FAIL, type SweepMark } from '../../../core/contract/index.ts';
 import type { Finding } from '../../../core/sweep/decideSweep.ts';
 import type { LifeFacts, RunningLife, SeenRegistration } from '../../../core/sweep/facts.ts';

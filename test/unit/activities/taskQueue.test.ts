@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
-import { TaskQueue } from '../../../activities/taskQueue.ts';
+import { TaskQueue } from '../../../activities/watcher/retryQueue.ts';
 
 describe('TaskQueue', () => {
   let failures: string[];

@@ -3,10 +3,10 @@ import { describe, expect, test } from '@jest/globals';
 import { CompleteAsyncError } from '@temporalio/activity';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
-import { awaitPod } from '../../../activities/pods.ts';
+import { awaitPod } from '../../../activities/runner/pods.ts';
 import type { ActivityPorts } from '../../../activities/ports.ts';
-import { tearDown } from '../../../activities/tearDown.ts';
-import type { PodDeletion, SetWord } from '../../../core/calls/index.ts';
+import { tearDown } from '../../../activities/runner/tearDown.ts';
+import type { PodDeletion, SetWord } from '../../../core/activities/index.ts';
 import { FakeCiServer } from '../../support/fakeCiServer.ts';
 import { FakeCompute } from '../../support/fakeCompute.ts';
 

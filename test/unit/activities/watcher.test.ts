@@ -1,11 +1,11 @@
 import { expect, test } from '@jest/globals';
-import { HeldBackAnswers } from '../../../activities/heldBackAnswers.ts';
+import { HeldBackAnswers } from '../../../activities/watcher/deferredCompletions.ts';
 import { startWatcher } from '../../../activities/watcher/startWatcher.ts';
 import type { Logger, WaitCompleter } from '../../../activities/ports.ts';
 import { FakeCompute } from '../../support/fakeCompute.ts';
 import { until } from '../../support/until.ts';
 import type { PodStateEvent } from '../../../core/contract/index.ts';
-import type { ServedPlace } from '../../../core/domain/place.ts';
+import type { ServedPlace } from '../../../core/domain/location.ts';
 import type { PodView, Supervision } from '../../../core/domain/pod.ts';
 
 const quiet = { info: () => undefined, warn: () => undefined };

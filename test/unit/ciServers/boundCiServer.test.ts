@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { credentialFault } from '../../../activities/admit.ts';
-import { bound } from '../../../activities/ciServers/boundCiServer.ts';
+import { credentialFault } from '../../../activities/runner/admit.ts';
+import { bound } from '../../../activities/ciServers/restrictedCiServer.ts';
 import { createCiServers, parseCredentials } from '../../../activities/ciServers/index.ts';
 import { checkCredentials } from '../../../worker/checks/credentialCheck.ts';
 import type { RegisterRequest, Scope } from '../../../core/domain/ciServer.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { LookBudget } from '../../../activities/ciServers/github/lookBudget.ts';
+import { LookBudget } from '../../../activities/ciServers/github/pollBudget.ts';
 import { ManualClock } from '../../support/manualClock.ts';
 
 test('so many requests in a span of time, whoever asks; then none until the next', async () => {

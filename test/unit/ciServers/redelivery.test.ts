@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import type { ListedDelivery } from '../../../activities/ciServers/github/answers.ts';
+import type { ListedDelivery } from '../../../activities/ciServers/github/responses.ts';
 import { planRedelivery } from '../../../activities/ciServers/github/redelivery.ts';
 
 const NOW = Date.parse('2026-03-10T12:00:00Z');

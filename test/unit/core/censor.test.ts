@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from '@jest/globals';
-import { Censor, formsOf } from '../../../core/domain/censor.ts';
+import { Censor, formsOf } from '../../../core/domain/secretMasker.ts';
 
 const bytes = (text: string): Uint8Array => new Uint8Array(Buffer.from(text));
 

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { defined } from '../../../core/defined.ts';
+import { defined } from '../../../core/domain/omitUndefined.ts';
 
 test('leaves out what has no value, and nothing else', () => {
   expect(

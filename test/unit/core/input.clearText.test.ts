@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { RunnerInput } from '../../../core/contract/index.ts';
-import { clearTextWarnings } from '../../../core/input/clearText.ts';
+import { clearTextWarnings } from '../../../core/input/plaintext.ts';
 import { runCli } from '../../support/cli.ts';
 
 const pod = (...containers: object[]): Pick<RunnerInput, 'pod'> => ({

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { scheduleFault } from '../../../activities/sets/schedules.ts';
+import { scheduleFault } from '../../../activities/runnerSet/schedules.ts';
 import { jobOf, runOf } from '../../../core/domain/declaredJob.ts';
 import { parseJobDefinition } from '../../../core/input/jobDefinition.ts';
 import { parseJobInput } from '../../../core/input/job.ts';

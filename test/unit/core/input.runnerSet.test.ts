@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
-import { templateHash } from '../../../activities/sets/admitSet.ts';
+import { templateHash } from '../../../activities/runnerSet/admitSet.ts';
 import { SET_DELAYS, SET_INTERVALS } from '../../../core/contract/index.ts';
 import { parseRunnerSetInput } from '../../../core/input/runnerSet.ts';
-import { needsSlots, runnerInput } from '../../../core/domain/slots.ts';
+import { needsSlots, runnerInput } from '../../../core/domain/volumeSlots.ts';
 
 const parse = (input: unknown) =>
   parseRunnerSetInput(input, {

@@ -5,7 +5,7 @@ import {
   serves,
   type Place,
   type ServedPlace,
-} from '../../../core/domain/place.ts';
+} from '../../../core/domain/location.ts';
 import { runningRunnersIn } from '../../../core/domain/visibility.ts';
 
 const HOME: ServedPlace = {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from '@jest/globals';
-import { escaped, markdownText, printable, shorten } from '../../../core/domain/shownText.ts';
+import { escaped, markdownText, printable, shorten } from '../../../core/domain/displayText.ts';
 
 describe('on a terminal', () => {
   test.each([

@@ -8,13 +8,13 @@ import {
   type SweptKind,
 } from '../../../core/contract/index.ts';
 import type { LifeFacts, RunningLife, SeenRegistration } from '../../../core/sweep/facts.ts';
-import { judgeJobObject } from '../../../core/sweep/judgeJobObject.ts';
-import { judgePod } from '../../../core/sweep/judgePod.ts';
-import { judgeRegistration } from '../../../core/sweep/judgeRegistration.ts';
-import { judgeResource } from '../../../core/sweep/judgeResource.ts';
-import { judgeRunner } from '../../../core/sweep/judgeRunner.ts';
+import { judgeJobObject } from '../../../core/sweep/assessJobObject.ts';
+import { judgePod } from '../../../core/sweep/assessPod.ts';
+import { judgeRegistration } from '../../../core/sweep/assessRegistration.ts';
+import { judgeResource } from '../../../core/sweep/assessResource.ts';
+import { judgeRunner } from '../../../core/sweep/assessRunner.ts';
 import type { OwnedObject } from '../../../core/sweep/ownedObject.ts';
-import { zombieStep } from '../../../core/sweep/zombieStep.ts';
+import { zombieStep } from '../../../core/sweep/stuckRunnerStep.ts';
 import {
   FINISHED,
   HOUR,

@@ -6,9 +6,9 @@ import {
 } from 'node:http2';
 import { createServer, type Server } from 'node:net';
 import { expect, test } from '@jest/globals';
-import { connectClient } from '../../../worker/clientConnection.ts';
+import { connectClient } from '../../../worker/temporal/clientConnection.ts';
 import { freePort } from '../../../tools/lab/ports.ts';
-import { connectTemporal } from '../../../worker/connect.ts';
+import { connectTemporal } from '../../../worker/temporal/connect.ts';
 import { until } from '../../support/until.ts';
 
 async function listening(server: Server | Http2Server, port: number): Promise<void> {

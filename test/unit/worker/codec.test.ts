@@ -19,7 +19,7 @@ import {
   encrypts,
 } from '../../../worker/codec/dataConverter.ts';
 import { EncryptionCodec } from '../../../worker/codec/encryptionCodec.ts';
-import { failureMessage, failureText } from '../../../worker/cli/temporal/encodedFields.ts';
+import { failureMessage, failureText } from '../../../cli/shared/encodedFields.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'holdfast-codec-'));
 afterAll(() => rmSync(folder, { recursive: true }));

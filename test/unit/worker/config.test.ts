@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { ConfigError } from '../../../worker/settings/configError.ts';
-import { RESTRICTED } from '../../../activities/compute/kubernetes/policy/podPolicy.ts';
+import { RESTRICTED } from '../../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
 import { loadConfig } from '../../../worker/settings/config.ts';
 
 const GOOD = { HOLDFAST_GITHUB_TOKEN: 'ghp_secret' };

@@ -6,8 +6,8 @@ import {
   SimpleSpanProcessor,
 } from '@opentelemetry/sdk-trace-base';
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
-import type { News } from '../../../worker/demand/webhook.ts';
-import { ACCEPTED, NOT_OURS, UNAVAILABLE } from '../../../worker/demand/webhookAnswers.ts';
+import type { News } from '../../../worker/webhook/webhook.ts';
+import { ACCEPTED, NOT_OURS, UNAVAILABLE } from '../../../worker/webhook/webhookResponses.ts';
 import { deliverySpans } from '../../../worker/tracing/deliverySpans.ts';
 import { TraceIds } from '../../../worker/tracing/traceIds.ts';
 

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { BodyBudget, BodyRefusedError } from '../../../worker/demand/bodyBudget.ts';
-import { BODY_LIMIT } from '../../../worker/demand/webhookAnswers.ts';
+import { BodyBudget, BodyRefusedError } from '../../../worker/webhook/bodyMemoryLimit.ts';
+import { BODY_LIMIT } from '../../../worker/webhook/webhookResponses.ts';
 
 const KIB = 1_024;
 

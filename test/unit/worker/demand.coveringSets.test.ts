@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { Client } from '@temporalio/client';
 import { SET_COVER_MEMO, type SetCover } from '../../../core/contract/index.ts';
-import { CoveringSets, SetsUnknownError } from '../../../worker/demand/coveringSets.ts';
-import type { JobNews } from '../../../worker/demand/webhookDelivery.ts';
+import { CoveringSets, SetsUnknownError } from '../../../worker/webhook/setDirectory.ts';
+import type { JobNews } from '../../../worker/webhook/webhookDelivery.ts';
 
 const linux: SetCover = { labels: ['linux'], scope: 'acme', scopeKind: 'organization' };
 const job = (...labels: string[]): JobNews => ({

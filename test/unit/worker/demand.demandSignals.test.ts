@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { describe, expect, test } from '@jest/globals';
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
-import { DemandSignals, type BatchLimits } from '../../../worker/demand/demandSignals.ts';
+import { DemandSignals, type BatchLimits } from '../../../worker/webhook/jobEventBatcher.ts';
 import type { JobEvent } from '../../../core/contract/index.ts';
 import { grpcError } from '../../support/grpcError.ts';
 import { until } from '../../support/until.ts';

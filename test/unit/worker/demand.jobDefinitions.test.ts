@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import { jobDefinitionId, type RepositoryChange } from '../../../core/contract/index.ts';
-import { JobDefinitions } from '../../../worker/demand/jobDefinitions.ts';
+import { JobDefinitions } from '../../../worker/webhook/jobDefinitions.ts';
 
 const change: RepositoryChange = {
   event: 'push',

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import type { CiEvent } from '../../../core/contract/index.ts';
-import { tellRunner } from '../../../worker/demand/namedRunners.ts';
+import { tellRunner } from '../../../worker/webhook/signalRunner.ts';
 
 const event: CiEvent = { action: 'in_progress', jobId: 7, runnerName: 'x' };
 

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { OncePerKey } from '../../../worker/demand/oncePerKey.ts';
+import { OncePerKey } from '../../../worker/webhook/deduplicatedCalls.ts';
 
 interface Begun {
   readonly key: string;

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { refusalOf } from '../../../worker/demand/refusal.ts';
+import { refusalOf } from '../../../worker/webhook/headerRejection.ts';
 
 const GOOD = {
   'content-type': 'application/json',

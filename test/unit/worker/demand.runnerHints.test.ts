@@ -1,7 +1,7 @@
 /** What the runner of a set is told of its job, and when. */
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import type { CiEvent } from '../../../core/contract/index.ts';
-import { RunnerHints } from '../../../worker/demand/runnerHints.ts';
+import { RunnerHints } from '../../../worker/webhook/delayedRunnerSignals.ts';
 
 beforeEach(() => void jest.useFakeTimers());
 afterEach(() => void jest.useRealTimers());

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
-import { registerSetMetrics } from '../../../worker/demand/setMetrics.ts';
+import { registerSetMetrics } from '../../../worker/webhook/setMetrics.ts';
 import { statusOf } from '../../support/demandSets.ts';
 
 test('a set counts by itself: what it says is shown, however often it is asked, and no longer than it says it', async () => {

@@ -2,8 +2,8 @@ import { createHmac } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Client } from '@temporalio/client';
 import { fastify, type FastifyInstance } from 'fastify';
-import type { CoveringSets } from '../../../worker/demand/coveringSets.ts';
-import { WEBHOOK_PATH, registerWebhook } from '../../../worker/demand/webhook.ts';
+import type { CoveringSets } from '../../../worker/webhook/setDirectory.ts';
+import { WEBHOOK_PATH, registerWebhook } from '../../../worker/webhook/webhook.ts';
 import { until } from '../../support/until.ts';
 
 const SECRET = 'secret';

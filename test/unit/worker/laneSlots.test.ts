@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { LaneSlots } from '../../../worker/laneSlots.ts';
+import { LaneSlots } from '../../../worker/plugin/gatedSlotSupplier.ts';
 import { ManualClock } from '../../support/manualClock.ts';
 import { until } from '../../support/until.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { createLogger } from '../../../worker/logger.ts';
+import { createLogger } from '../../../worker/process/logger.ts';
 
 /** As a job may leave it: it clears the screen, and would like to be a line of the worker's. */
 const TAIL = 'done\n12:00:00 ERROR credential refused\u001B[2J\u009B31m\u202E';

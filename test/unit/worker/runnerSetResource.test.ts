@@ -8,13 +8,13 @@ import {
   nextStep,
   type Facts,
   type SetFacts,
-} from '../../../worker/resources/nextStep.ts';
+} from '../../../worker/controller/nextStep.ts';
 import {
   RUNNER_SETS,
   statusOf,
   statusPatch,
   type RunnerSetResource,
-} from '../../../worker/resources/runnerSetResource.ts';
+} from '../../../worker/controller/runnerSetResource.ts';
 
 const running = { is: 'running', owner: 'this', ending: false, differs: false } as const;
 const ended = {

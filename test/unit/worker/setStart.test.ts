@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { SET_COVER_MEMO, type RunnerSetInput } from '../../../core/contract/index.ts';
 import { parseRunnerSetInput } from '../../../core/input/runnerSet.ts';
-import { setStartOptions } from '../../../worker/setStart.ts';
+import { setStartOptions } from '../../../worker/temporal/setStart.ts';
 
 test('a set is started before all runners, with what it covers, and time enough to be read anew', () => {
   const input: RunnerSetInput = {

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
 import { Resource } from '@opentelemetry/resources';
 import type { WorkflowInfo } from '@temporalio/workflow';
-import type { EndedSpan } from '../../../core/calls/index.ts';
+import type { EndedSpan } from '../../../core/activities/index.ts';
 import { spanSink } from '../../../worker/tracing/spanSink.ts';
 
 const LIFE = { workflowId: 'runner-a', runId: 'run-1' } as WorkflowInfo;

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { SparseLog } from '../../../worker/sparseLog.ts';
+import { SparseLog } from '../../../worker/process/rateLimitedLogger.ts';
 
 test('a log line of each kind a minute, with how many were left out', () => {
   let now = 0;

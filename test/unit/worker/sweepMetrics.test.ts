@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 import { SWEPT_KINDS, type SweepReport } from '../../../core/contract/index.ts';
-import { createSweepMetrics } from '../../../worker/sweepMetrics.ts';
+import { createSweepMetrics } from '../../../worker/process/sweepMetrics.ts';
 
 const none = { found: 0, marked: 0, repaired: 0, failed: 0 };
 const report = (more: Partial<SweepReport>): SweepReport => ({

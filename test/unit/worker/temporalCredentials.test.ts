@@ -3,7 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { loadTemporalConfig } from '../../../worker/settings/temporalConfig.ts';
-import { credentialsChange, withCredentials } from '../../../worker/temporalCredentials.ts';
+import {
+  credentialsChange,
+  withCredentials,
+} from '../../../worker/temporal/temporalCredentials.ts';
 
 const bytes = (text: string): Uint8Array => Uint8Array.from(Buffer.from(text));
 const pair = (

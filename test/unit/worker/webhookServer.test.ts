@@ -4,12 +4,12 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Client } from '@temporalio/client';
 import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
-import type { CoveringSets } from '../../../worker/demand/coveringSets.ts';
-import { WEBHOOK_PATH } from '../../../worker/demand/webhook.ts';
+import type { CoveringSets } from '../../../worker/webhook/setDirectory.ts';
+import { WEBHOOK_PATH } from '../../../worker/webhook/webhook.ts';
 import {
   createWebhookServer,
   type WebhookServerOptions,
-} from '../../../worker/demand/webhookServer.ts';
+} from '../../../worker/webhook/webhookServer.ts';
 import { until } from '../../support/until.ts';
 
 const SECRET = 'secret';

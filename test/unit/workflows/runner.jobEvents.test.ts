@@ -7,7 +7,7 @@ import {
   isAbout,
   type RunnerJobs,
 } from '../../../workflows/runner/jobEvents.ts';
-import { RunnerLife } from '../../../workflows/runner/life.ts';
+import { RunnerLife } from '../../../workflows/runner/state.ts';
 import { see } from '../../../workflows/runner/podWaits.ts';
 import { seenNow, waitMs } from '../../../workflows/runner/unregister.ts';
 import {

@@ -4,7 +4,7 @@ import {
   decideComingUp,
   type ComingUp,
   type ComingUpDeadlines,
-} from '../../../workflows/runner/onlineDecision.ts';
+} from '../../../workflows/runner/startupDecision.ts';
 import type { PodView } from '../../../core/domain/pod.ts';
 
 const MINUTE = 60_000;

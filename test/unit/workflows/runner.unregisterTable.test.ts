@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { defined } from '../../../core/defined.ts';
+import { defined } from '../../../core/domain/omitUndefined.ts';
 import {
   hear,
   nothingHeard,

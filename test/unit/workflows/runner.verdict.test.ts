@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { RunnerCause } from '../../../core/contract/index.ts';
-import { defined } from '../../../core/defined.ts';
+import { defined } from '../../../core/domain/omitUndefined.ts';
 import {
   decideEnding,
   lossCause,

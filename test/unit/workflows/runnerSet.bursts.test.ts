@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import type { JobEvent } from '../../../core/contract/index.ts';
 import { runnerWorkflowId } from '../../../core/domain/setRunnerNames.ts';
 import { decideSet } from '../../../workflows/runnerSet/plan.ts';
-import type { CarriedSet } from '../../../workflows/runnerSet/carried.ts';
+import type { CarriedSet } from '../../../workflows/runnerSet/carriedState.ts';
 import { SetState } from '../../../workflows/runnerSet/state.ts';
 import { setDetails } from '../../../workflows/runnerSet/status.ts';
 import { countVisits } from '../../support/countVisits.ts';

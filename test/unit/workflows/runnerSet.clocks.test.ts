@@ -1,6 +1,6 @@
 /** A set whose workers' clocks are wrong, are set, and differ: it asks which schedule holds neither for ever nor too late. */
 import { expect, test } from '@jest/globals';
-import { scheduleNow } from '../../../activities/sets/schedules.ts';
+import { scheduleNow } from '../../../activities/runnerSet/schedules.ts';
 import { toBounds } from '../../../core/domain/scale.ts';
 import { decideSet } from '../../../workflows/runnerSet/plan.ts';
 import { SetState } from '../../../workflows/runnerSet/state.ts';

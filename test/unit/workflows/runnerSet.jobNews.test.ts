@@ -1,7 +1,7 @@
 /** What is no news of jobs stops no set. */
 import { expect, test } from '@jest/globals';
 import type { JobEvent } from '../../../core/contract/index.ts';
-import { readDemand, readJobsSeen } from '../../../workflows/runnerSet/jobNews.ts';
+import { readDemand, readJobsSeen } from '../../../workflows/runnerSet/jobSignals.ts';
 
 const event: JobEvent = {
   action: 'queued',

@@ -1,6 +1,6 @@
 /** What visibility lists is no proof: lists that are a minute behind, cut short, or have those that have ended start nothing and stop nothing. */
 import { describe, expect, test } from '@jest/globals';
-import type { ListedRunner } from '../../../core/calls/index.ts';
+import type { ListedRunner } from '../../../core/activities/index.ts';
 import type { RunnerPhase } from '../../../core/contract/index.ts';
 import { runnerWorkflowId } from '../../../core/domain/setRunnerNames.ts';
 import { decideSet } from '../../../workflows/runnerSet/plan.ts';

@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { JobEvent } from '../../../core/contract/index.ts';
 import { SetRouting } from '../../../core/domain/jobRouting.ts';
-import { setCover } from '../../../core/domain/setCover.ts';
+import { setCover } from '../../../core/domain/routingInfo.ts';
 import { decideSet } from '../../../workflows/runnerSet/plan.ts';
 import { SetState } from '../../../workflows/runnerSet/state.ts';
 import { setStatus } from '../../../workflows/runnerSet/status.ts';

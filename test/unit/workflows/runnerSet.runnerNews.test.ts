@@ -2,7 +2,7 @@
 import { expect, test } from '@jest/globals';
 import type { TimedRunnerNews } from '../../../core/contract/index.ts';
 import { SetState } from '../../../workflows/runnerSet/state.ts';
-import { readRunnerNews, takeRunnerNews } from '../../../workflows/runnerSet/runnerNews.ts';
+import { readRunnerNews, takeRunnerNews } from '../../../workflows/runnerSet/runnerEvents.ts';
 import { setSpec } from '../../support/setModel.ts';
 
 const runner = { workflowId: 'runner-linux-aaaaaaaaaa', runnerName: 'linux-aaaaaaaaaa-0a1b2c3d4e' };

@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
-import type { ListedRunner } from '../../../core/calls/index.ts';
+import type { ListedRunner } from '../../../core/activities/index.ts';
 import type { JobEvent, RunnerPhase } from '../../../core/contract/index.ts';
 import { runnerWorkflowId } from '../../../core/domain/setRunnerNames.ts';
 import { decideSet } from '../../../workflows/runnerSet/plan.ts';
-import type { CarriedSet } from '../../../workflows/runnerSet/carried.ts';
+import type { CarriedSet } from '../../../workflows/runnerSet/carriedState.ts';
 import { SetState } from '../../../workflows/runnerSet/state.ts';
 import { setStatus } from '../../../workflows/runnerSet/status.ts';
 import { setSpec } from '../../support/setModel.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { defaultPayloadConverter, type Payload } from '@temporalio/common';
-import { TRACE_HEADER } from '../../../core/calls/index.ts';
+import { TRACE_HEADER } from '../../../core/activities/index.ts';
 import { senderOf } from '../../../workflows/tracing/spans.ts';
 
 const TRACEPARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';

@@ -2,7 +2,7 @@ import type { Measured, WorldBenchmark } from '../benchmark.ts';
 import { BarePods } from '../barePods.ts';
 import { mapConcurrently } from '../concurrency.ts';
 import { coresOf, cpuOfJobs } from '../cpuAccount.ts';
-import { floorOfChurn } from '../floor.ts';
+import { floorOfChurn } from '../baseline.ts';
 import { churnSet, startFullSet } from '../setChurn.ts';
 import { percentile, round } from '../statistics.ts';
 import { warmUp } from '../warmUp.ts';

@@ -1,17 +1,17 @@
 import type { Benchmark } from '../benchmark.ts';
-import { away } from './away.ts';
+import { away } from './workerRestart.ts';
 import { churn } from './churn.ts';
 import { events } from './events.ts';
-import { finish } from './finish.ts';
+import { finish } from './jobCompletion.ts';
 import { fleet } from './fleet.ts';
 import { job } from './job.ts';
 import { lifecycle } from './lifecycle.ts';
 import { recovery } from './recovery.ts';
 import { scaleup } from './scaleup.ts';
 import { shards } from './shards.ts';
-import { steady } from './steady.ts';
+import { steady } from './steadyLoad.ts';
 import { supervisor } from './supervisor.ts';
-import { waiting } from './waiting.ts';
+import { waiting } from './idleRunners.ts';
 import { webhook } from './webhook.ts';
 
 /** All benchmarks, in the order in which they are listed. */

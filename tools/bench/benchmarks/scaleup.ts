@@ -1,7 +1,7 @@
 import type { Measured, WorldBenchmark } from '../benchmark.ts';
 import { BarePods } from '../barePods.ts';
 import { coresOf, cpuOfJobs } from '../cpuAccount.ts';
-import { floorOfScaleup } from '../floor.ts';
+import { floorOfScaleup } from '../baseline.ts';
 import { untilPhase } from '../runners.ts';
 import { startSet } from '../sets.ts';
 import { percentile, round } from '../statistics.ts';

@@ -6,7 +6,7 @@ import { mapConcurrently } from '../concurrency.ts';
 import { ORGANIZATION, REPOSITORY, countClosed } from '../runners.ts';
 import { lostTasksOf, runsOf, startSet, statusOf } from '../sets.ts';
 import { percentile, round } from '../statistics.ts';
-import { untilAnswered } from '../untilAnswered.ts';
+import { untilAnswered } from '../retryUntilAvailable.ts';
 import { WEBHOOK_SECRET, type World } from '../world.ts';
 import { setWorkflowId } from '../../../core/contract/index.ts';
 

@@ -14,13 +14,13 @@ import { down, kill, start, up, type LabState } from '../../lab/lab.ts';
 import type { Figures, LocalBenchmark, LocalOptions, Measured } from '../benchmark.ts';
 import { CpuAccount } from '../cpuAccount.ts';
 import { jobsTold, offer, type Offered } from '../offeredDeliveries.ts';
-import { SlowSenders } from '../processes/slowSenders.ts';
+import { SlowSenders } from '../processes/slowClients.ts';
 import { WorkerProcess } from '../processes/workerProcess.ts';
 import { interruption } from '../interruption.ts';
 import { percentile, round } from '../statistics.ts';
 import { WEBHOOK_SECRET } from '../world.ts';
 
-const CLI = fileURLToPath(new URL('../../../worker/cli/main.ts', import.meta.url));
+const CLI = fileURLToPath(new URL('../../../cli/main.ts', import.meta.url));
 const STRANGERS = 2_000;
 const ATTACK = { perSecond: 20, seconds: 30 } as const;
 const FLOOD_PER_SECOND = 1_000;

@@ -15,7 +15,7 @@ import {
 import { loadKubeConfig } from '../../../activities/compute/kubernetes/kubeConfig.ts';
 import { PodCache } from '../../../activities/compute/kubernetes/podCache.ts';
 import { Fleet } from '../../simulator/fleet.ts';
-import type { SimulatedRunner } from '../../simulator/simulated-runner.ts';
+import type { SimulatedRunner } from '../../simulator/simulatedRunner.ts';
 import { RUNNER_CONTAINER } from '../../../core/domain/podTemplate.ts';
 import { mapConcurrently } from '../concurrency.ts';
 import type { AgentMessage, EndAll, KwokAgentOptions, PodStep } from './kwokAgentProtocol.ts';
@@ -24,7 +24,7 @@ import type { PodView } from '../../../core/domain/pod.ts';
 /** Status patches under way at once while many containers are ended together. */
 const END_CONCURRENCY = 32;
 
-/** The supervisor's probes: activities/compute/kubernetes/supervision.ts. */
+/** The supervisor's probes: activities/compute/kubernetes/supervisorInjection.ts. */
 const PROBE_PERIOD_MS = 1_000;
 const CONTAINER = { name: RUNNER_CONTAINER, image: 'runner', imageID: '', restartCount: 0 };
 /** A kubelet that the API server does not answer tries until it does. */

@@ -1,4 +1,4 @@
-import { until } from '../until.ts';
+import { until } from '../waitUntil.ts';
 import { kill, start, status, type ComponentName } from '../../lab/lab.ts';
 import { WORKER_USER } from '../apiServerProxy.ts';
 import type { ChaosWorld } from '../world.ts';

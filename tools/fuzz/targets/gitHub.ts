@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { createCiServers, parseCredentials } from '../../../activities/ciServers/index.ts';
 import { CiServerError, type CiServer } from '../../../activities/ports.ts';
 import type { RegisterRequest, Scope } from '../../../core/domain/ciServer.ts';
-import { mustBeClear } from '../clearMessage.ts';
+import { mustBeClear } from '../readableMessage.ts';
 import { mutatedJson, mutatedText } from '../mutations.ts';
 import { target } from '../target.ts';
 

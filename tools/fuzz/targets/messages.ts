@@ -1,15 +1,15 @@
 import type { V1Pod } from '@kubernetes/client-node';
 import fc from 'fast-check';
 import { recordedEnd } from '../../../activities/compute/kubernetes/supervisorRecord.ts';
-import { viewOfPod } from '../../../activities/compute/kubernetes/viewOfPod.ts';
+import { viewOfPod } from '../../../activities/compute/kubernetes/podView.ts';
 import { STOP_REASONS, type PodView } from '../../../core/domain/pod.ts';
-import { escaped, markdownText, printable } from '../../../core/domain/shownText.ts';
-import { LONGEST_MESSAGE, markerText, type Marker } from '../../../supervisor/marker.ts';
-import { readOptions, UsageError } from '../../../supervisor/options.ts';
-import { RunnerLog } from '../../../supervisor/runnerLog.ts';
-import { SETTINGS } from '../../../supervisor/settings.ts';
-import { parseStopReason } from '../../../supervisor/stopReason.ts';
-import { mustBeClear } from '../clearMessage.ts';
+import { escaped, markdownText, printable } from '../../../core/domain/displayText.ts';
+import { LONGEST_MESSAGE, markerText, type Marker } from '../../../supervisor/records/marker.ts';
+import { readOptions, UsageError } from '../../../supervisor/settings/options.ts';
+import { RunnerLog } from '../../../supervisor/ciRunner/runnerLog.ts';
+import { SETTINGS } from '../../../supervisor/settings/settings.ts';
+import { parseStopReason } from '../../../supervisor/signals/stopReason.ts';
+import { mustBeClear } from '../readableMessage.ts';
 import { mutatedJson, mutatedText } from '../mutations.ts';
 import { target } from '../target.ts';
 

@@ -3,16 +3,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { stringify } from 'yaml';
-import { admissionPolicy } from '../../../activities/compute/kubernetes/policy/admissionPolicy.ts';
+import { admissionPolicy } from '../../../activities/compute/kubernetes/podPolicy/admissionPolicy.ts';
 import {
   judgedPod,
   policyFaults,
-} from '../../../activities/compute/kubernetes/policy/policyFaults.ts';
+} from '../../../activities/compute/kubernetes/podPolicy/policyViolations.ts';
 import { podSpec } from '../../../activities/compute/kubernetes/podSpec.ts';
 import { parseRunnerInput } from '../../../core/input/runner.ts';
 import type { ConfigProblem } from '../../../worker/settings/configError.ts';
 import { readPodPolicy } from '../../../worker/settings/config.ts';
-import { mustBeClear } from '../clearMessage.ts';
+import { mustBeClear } from '../readableMessage.ts';
 import { POLICY_EXAMPLES, RUNNER_EXAMPLES } from '../examples.ts';
 import { mutatedJson, mutatedText } from '../mutations.ts';
 import { target } from '../target.ts';

@@ -4,19 +4,19 @@ import {
   podPolicySchema,
   RESTRICTED,
   type PodPolicy,
-} from '../../../activities/compute/kubernetes/policy/podPolicy.ts';
+} from '../../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
 import {
   judgedPod,
   ownImages,
   policyFaults,
-} from '../../../activities/compute/kubernetes/policy/policyFaults.ts';
+} from '../../../activities/compute/kubernetes/podPolicy/policyViolations.ts';
 import { processFaults } from '../../../activities/compute/process/runnerCommand.ts';
 import { parseDeregistrationInput } from '../../../core/input/deregistration.ts';
 import type { Parsed } from '../../../core/input/fields.ts';
 import { parseJobInput } from '../../../core/input/job.ts';
 import { parseRunnerInput } from '../../../core/input/runner.ts';
 import { parseSweepInput } from '../../../core/input/sweep.ts';
-import { mustBeClear } from '../clearMessage.ts';
+import { mustBeClear } from '../readableMessage.ts';
 import { POLICY_EXAMPLES, RUNNER_EXAMPLES } from '../examples.ts';
 import { mutatedJson } from '../mutations.ts';
 import { target } from '../target.ts';

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { stringify } from 'yaml';
-import { admitSets } from '../../../worker/cli/set/setAdmission.ts';
-import { readSetDocuments } from '../../../worker/cli/set/setDocuments.ts';
-import { CliError } from '../../../worker/cli/terminal/exit.ts';
-import { mustBeClear } from '../clearMessage.ts';
+import { admitSets } from '../../../cli/set/setAdmission.ts';
+import { readSetDocuments } from '../../../cli/set/setDocuments.ts';
+import { CliError } from '../../../cli/shared/exit.ts';
+import { mustBeClear } from '../readableMessage.ts';
 import { SET_EXAMPLES } from '../examples.ts';
 import { mutatedJson, mutatedText } from '../mutations.ts';
 import { target } from '../target.ts';

@@ -3,11 +3,11 @@ import { createRequire } from 'node:module';
 import type { Client } from '@temporalio/client';
 import fc, { type Arbitrary } from 'fast-check';
 import { pino } from 'pino';
-import type { CoveringSets } from '../../../worker/demand/coveringSets.ts';
-import { WEBHOOK_PATH } from '../../../worker/demand/webhook.ts';
-import { createWebhookServer } from '../../../worker/demand/webhookServer.ts';
+import type { CoveringSets } from '../../../worker/webhook/setDirectory.ts';
+import { WEBHOOK_PATH } from '../../../worker/webhook/webhook.ts';
+import { createWebhookServer } from '../../../worker/webhook/webhookServer.ts';
 import { mutatedJson, mutatedText } from '../mutations.ts';
-import { mustBeClear } from '../clearMessage.ts';
+import { mustBeClear } from '../readableMessage.ts';
 import { target } from '../target.ts';
 
 const SECRET = 'secret';

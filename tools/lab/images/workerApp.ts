@@ -64,7 +64,7 @@ export async function addWorker(root: string, project: string, node: string): Pr
   await chmod(main, 0o755);
   await mkdir(join(root, 'usr', 'local', 'bin'), { recursive: true });
   await mkdir(join(root, 'usr', 'bin'), { recursive: true });
-  await symlink('/app/dist/worker/cli/main.js', join(root, 'usr', 'local', 'bin', 'holdfast'));
+  await symlink('/app/dist/cli/main.js', join(root, 'usr', 'local', 'bin', 'holdfast'));
   // Of its first line.
   await symlink('/bin/busybox', join(root, 'usr', 'bin', 'env'));
   await mkdir(join(root, 'etc'), { recursive: true });

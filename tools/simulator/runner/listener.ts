@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { JobRun } from './job-run.ts';
+import { JobRun } from './jobRun.ts';
 import { register, sayDeprecated, TERMINATED } from './registration.ts';
-import { ServerConnection } from './server-connection.ts';
+import { ServerConnection } from './serverConnection.ts';
 import type { RunnerSettings } from './settings.ts';
 import type { JobMessage, Refusal, RunnerMessage, SessionAnswer, SessionBody } from './wire.ts';
 

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ServerConnection } from './server-connection.ts';
+import { ServerConnection } from './serverConnection.ts';
 import type { RunnerSettings, TokenSettings } from './settings.ts';
 import type {
   JitCredentialsFile,

@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { RUNNER_VERSION, type JitCredentialsFile, type JitRunnerFile } from './wire.ts';
-import type { StopTimes } from './job-process.ts';
+import type { StopTimes } from './jobProcess.ts';
 
 interface CommonSettings {
   version: string;

@@ -1,0 +1,413 @@
+import { LRUCache } from 'lru-cache';
+import type { z } from 'zod';
+import { defined } from '../../../core/domain/omitUndefined.ts';
+import type { CiRunner, CiServer, CiServerError, Registration } from '../../ports.ts';
+import type { CommitReport, ReportTaken } from '../../../core/domain/commitReport.ts';
+import { labelsCover } from '../../../core/domain/labels.ts';
+import { SingleFlight } from '../singleFlight.ts';
+import { registrationUrl, scopePath, scopeRoute, webUrlOf } from './addresses.ts';
+import {
+  jitAnswer,
+  jobAnswer,
+  registrationTokenAnswer,
+  runnerAnswer,
+  runnerListAnswer,
+} from './responses.ts';
+import { GitHubApi, type GitHubAnswer, type GitHubApiOptions, type GitHubRequest } from './api.ts';
+import type { GitHubCall } from './classify.ts';
+import { changedFiles } from './changedFiles.ts';
+import { CommitReports } from './commitReports.ts';
+import { Deliveries } from './deliveries.ts';
+import { ExpiringValue, type Expiring } from './expiringCache.ts';
+import { LookBudget } from './pollBudget.ts';
+import { QueuedJobs, jobOf } from './queuedJobs.ts';
+import { hasNoGroupName, RunnerGroups } from './runnerGroups.ts';
+import type { CiJob, CiJobs, RegisterRequest, Scope } from '../../../core/domain/ciServer.ts';
+
+/** A registration token lives an hour; a pod that gets one may need long to come up. */
+const MIN_REGISTRATION_TOKEN_LIFE_MS = 30 * 60_000;
+const PAGE = 100;
+/** 10,000 runners is the most a group may hold; a list that goes on for longer is no list. */
+const MAX_PAGES = 200;
+/** Lists kept with their ETags: of an organization with hundreds of repositories, those of all runs under way. */
+const MAX_KEPT_LISTS = 5_000;
+/** In each process; with those for single jobs a fifth of what GitHub allows the poorest credential. */
+const LOOKS_AT_LISTS = { requests: 700, everyMs: 3_600_000 };
+/** Apart from the lists, which thousands of runs can use up; in short spans, lest jobs that merely wait for long leave nothing for those whose end was lost. */
+const LOOKS_AT_JOBS = { requests: 25, everyMs: 300_000 };
+
+/** What a search has found, and when it began (ms, by the clock that nobody sets). */
+type JobSearch = CiJobs & { readonly beganAt: number };
+
+/** GitHub (github.com, *.ghe.com, Enterprise Server) seen with one credential. */
+export class GitHub implements CiServer {
+  readonly #api: GitHubApi;
+  readonly #options: GitHubApiOptions;
+  readonly #webUrl: string;
+  readonly #reports: CommitReports;
+  readonly #groups: RunnerGroups;
+  readonly #registrationTokens = new Map<string, ExpiringValue<string>>();
+  /** The parsed part only: GitHub's lists of runs are megabytes, of which some ids are wanted. */
+  readonly #keptLists = new LRUCache<string, { readonly etag: string; readonly value: unknown }>({
+    max: MAX_KEPT_LISTS,
+  });
+  readonly #jobSearches = new Map<string, SingleFlight<JobSearch>>();
+  /** The last of each scope. */
+  readonly #jobsFound = new Map<string, JobSearch>();
+  readonly #lookBudgets: { readonly lists: LookBudget; readonly jobs: LookBudget };
+  readonly redeliverFailed?: NonNullable<CiServer['redeliverFailed']>;
+
+  constructor(options: GitHubApiOptions) {
+    this.#options = options;
+    this.#api = new GitHubApi(options);
+    this.#lookBudgets = {
+      lists: new LookBudget(LOOKS_AT_LISTS, options.clock),
+      jobs: new LookBudget(LOOKS_AT_JOBS, options.clock),
+    };
+    this.#reports = new CommitReports(this.#api, options.credential.type === 'app');
+    this.#groups = new RunnerGroups(this.#api, options.clock);
+    this.#webUrl = options.credential.webUrl ?? webUrlOf(options.credential.apiUrl);
+    if (options.credential.type !== 'app') return;
+    const deliveries = new Deliveries(this.#api, options.clock);
+    this.redeliverFailed = async (limits, signal) =>
+      await deliveries.redeliverFailed(limits, signal);
+  }
+
+  reachable(): boolean {
+    return this.#api.reachable();
+  }
+
+  async reportStatus(report: CommitReport, signal?: AbortSignal): Promise<ReportTaken> {
+    return await this.#reports.report(report, signal);
+  }
+
+  async changedPaths(
+    scope: Scope,
+    pullRequest: number,
+    signal?: AbortSignal,
+  ): Promise<string[] | undefined> {
+    return await changedFiles(this.#api, scope, pullRequest, signal);
+  }
+
+  async register(request: RegisterRequest, signal?: AbortSignal): Promise<Registration> {
+    return request.mode === 'jit'
+      ? this.#registerJit(request, signal)
+      : this.#registerWithToken(request, signal);
+  }
+
+  async find(
+    scope: Scope,
+    runner: { id?: number; name: string },
+    signal?: AbortSignal,
+  ): Promise<CiRunner | undefined> {
+    return runner.id === undefined
+      ? this.#findByName(scope, runner.name, signal)
+      : this.#findById(scope, runner.id, signal);
+  }
+
+  async removeRegistration(
+    scope: Scope,
+    runnerId: number,
+    signal?: AbortSignal,
+  ): Promise<'removed' | 'absent'> {
+    const request = this.#request('remove', 'DELETE', scope, '/actions/runners/{runner_id}', {
+      runner_id: runnerId,
+    });
+    const answer = await this.#ask(request, scope, signal);
+    if (answer.status === 204) return 'removed';
+    if (answer.status === 404) return 'absent';
+    throw this.#api.error(
+      'unavailable',
+      request,
+      'a removal is answered 204; this was something else (proxy, login page?)',
+      answer.status,
+    );
+  }
+
+  /** Of several who ask for a scope at once, all get the answer of one search; it is not aborted for one of them. */
+  async queuedJobs(
+    scope: Scope,
+    labels?: readonly string[],
+    signal?: AbortSignal,
+    maxAgeMs = 0,
+  ): Promise<CiJobs> {
+    signal?.throwIfAborted();
+    const key = `${scope.kind}:${scope.name}`;
+    const search =
+      this.#jobSearches.get(key) ?? new SingleFlight(async () => await this.#search(key, scope));
+    this.#jobSearches.set(key, search);
+    const askedAt = this.#options.clock.elapsed();
+    const isFresh = (found: JobSearch | undefined): found is JobSearch =>
+      found !== undefined && found.beganAt >= askedAt - maxAgeMs;
+    let found = this.#jobsFound.get(key);
+    if (!isFresh(found) && maxAgeMs > 0) found = await search.join(signal);
+    if (!isFresh(found)) found = await search.next(signal);
+    const { jobs, complete, beganAt } = found;
+    const wanted =
+      labels === undefined ? jobs : jobs.filter((job) => labelsCover(labels, job.labels));
+    return {
+      jobs: wanted,
+      complete,
+      ...defined({ ageMs: beganAt < askedAt ? askedAt - beganAt : undefined }),
+    };
+  }
+
+  async job(
+    scope: Scope,
+    { id, repository }: { readonly id: number; readonly repository: string },
+    signal?: AbortSignal,
+  ): Promise<CiJob | 'absent' | undefined> {
+    const [owner = '', repo = ''] = repository.split('/');
+    const isWithin =
+      scope.kind === 'enterprise' ||
+      [repository, owner].some((name) => name.toLowerCase() === scope.name.toLowerCase());
+    if (!isWithin || !this.#lookBudgets.jobs.left) return undefined;
+    const request: GitHubRequest = {
+      call: 'jobs',
+      route: 'GET /repos/{owner}/{repo}/actions/jobs/{job_id}',
+      parameters: { owner, repo, job_id: id },
+      about: `job ${id} of ${repository}`,
+    };
+    this.#lookBudgets.jobs.spend();
+    const answer = await this.#api.request(request, signal);
+    // It may be gone with its run, or the credential does not see the repository.
+    if (answer.status === 404) return undefined;
+    return jobOf(this.#api.parse(jobAnswer, answer, request), repository) ?? 'absent';
+  }
+
+  async #search(key: string, scope: Scope): Promise<JobSearch> {
+    const beganAt = this.#options.clock.elapsed();
+    const found = { ...(await this.#searchJobs(scope)), beganAt };
+    this.#jobsFound.set(key, found);
+    return found;
+  }
+
+  async #searchJobs(scope: Scope): Promise<CiJobs> {
+    // A 404 of the scope itself is the credential's.
+    const tolerant = scope.kind === 'organization' ? '/repos/{owner}/{repo}' : '/runs/{run_id}';
+    return await new QueuedJobs(
+      (schema, request) => this.#askList(schema, request, request.route.includes(tolerant)),
+      this.#options.credential.type === 'app',
+    ).of(scope);
+  }
+
+  /** A list that is often as it was. `undefined`: it may not be seen, or not now. */
+  async #askList<T extends z.ZodType>(
+    schema: T,
+    request: GitHubRequest,
+    mayBeGone: boolean,
+  ): Promise<z.output<T> | undefined> {
+    const key = `${request.route} ${JSON.stringify(request.parameters)}`;
+    const kept = this.#keptLists.get(key);
+    if (!this.#lookBudgets.lists.left) return undefined;
+    const answer = await this.#api.request({ ...request, ...defined({ etag: kept?.etag }) });
+    if (kept && answer.status === 304) return kept.value as z.output<T>;
+    this.#lookBudgets.lists.spend();
+    if (mayBeGone && answer.status === 404) return undefined;
+    const value = this.#api.parse(schema, answer, request);
+    if (answer.etag !== undefined) this.#keptLists.set(key, { etag: answer.etag, value });
+    return value;
+  }
+
+  /** Closes the connections. */
+  close(): Promise<void> {
+    return this.#api.close();
+  }
+
+  async #registerJit(wanted: RegisterRequest, signal?: AbortSignal): Promise<Registration> {
+    const { scope, name, group, labels } = wanted;
+    const groupId =
+      typeof group === 'number' ? group : await this.#groups.idOf(scope, group, signal);
+    const request = this.#request('jit', 'POST', scope, '/actions/runners/generate-jitconfig', {
+      name,
+      runner_group_id: groupId,
+      labels,
+      work_folder: '_work',
+    });
+    if (!wanted.ephemeral)
+      throw this.#api.error(
+        'rejected',
+        request,
+        'a just-in-time runner is always ephemeral: register a static runner with a token',
+      );
+    const answer = await this.#ask(request, scope, signal);
+    if (answer.status === 404) {
+      this.#groups.forget(scope);
+      const what =
+        typeof group === 'number'
+          ? `${group} does not exist or may not be used: check runnerGroupId`
+          : `"${group}" (${groupId}) may not be used, or is gone: check runnerGroup`;
+      throw this.#api.error('rejected', request, `runner group ${what}`, 404);
+    }
+    const jit = this.#api.parse(jitAnswer, answer, request);
+    return {
+      runnerName: jit.runner.name,
+      runnerId: jit.runner.id,
+      env: { ...RUNNER_ENV, ACTIONS_RUNNER_INPUT_JITCONFIG: jit.encoded_jit_config },
+    };
+  }
+
+  async #registerWithToken(wanted: RegisterRequest, signal?: AbortSignal): Promise<Registration> {
+    const { scope, name, labels, ephemeral, disableUpdate } = wanted;
+    const group = await this.#groupName(wanted, signal);
+    const token = await this.#registrationToken(scope).get(signal);
+    return {
+      runnerName: name,
+      env: defined({
+        ...RUNNER_ENV,
+        RUNNER_TOKEN: token,
+        RUNNER_URL: registrationUrl(this.#webUrl, scope),
+        RUNNER_SCOPE: scopePath(scope),
+        RUNNER_NAME: name,
+        RUNNER_LABELS: labels.join(','),
+        RUNNER_EPHEMERAL: String(ephemeral),
+        RUNNER_GROUP: group,
+        RUNNER_DISABLE_UPDATE: disableUpdate === true ? 'true' : undefined,
+      }),
+    };
+  }
+
+  #registrationToken(scope: Scope): ExpiringValue<string> {
+    const key = `${scope.kind}:${scope.name}`;
+    const known = this.#registrationTokens.get(key);
+    if (known !== undefined) return known;
+    const request = this.#request(
+      'registration_token',
+      'POST',
+      scope,
+      '/actions/runners/registration-token',
+      {},
+    );
+    const fetch = async (): Promise<Expiring<string>> => {
+      const { token, expires_at } = this.#api.parse(
+        registrationTokenAnswer,
+        await this.#api.request(request),
+        request,
+      );
+      return { value: token, expiresAtMs: Date.parse(expires_at) };
+    };
+    const value = new ExpiringValue(fetch, MIN_REGISTRATION_TOKEN_LIFE_MS, this.#options.clock);
+    this.#registrationTokens.set(key, value);
+    return value;
+  }
+
+  async runnerGroupId(scope: Scope, name: string, signal?: AbortSignal): Promise<number> {
+    return await this.#groups.idOf(scope, name, signal);
+  }
+
+  /** `config.sh` takes the group's name, not its id; of a name it is better known here that there is no such group. */
+  async #groupName(
+    { scope, group }: RegisterRequest,
+    signal?: AbortSignal,
+  ): Promise<string | undefined> {
+    if (hasNoGroupName(scope, group)) return undefined;
+    return await this.#groups.nameOf(
+      scope,
+      typeof group === 'number' ? group : await this.#groups.idOf(scope, group, signal),
+      signal,
+    );
+  }
+
+  async #findById(scope: Scope, id: number, signal?: AbortSignal): Promise<CiRunner | undefined> {
+    const request = this.#request('runner', 'GET', scope, '/actions/runners/{runner_id}', {
+      runner_id: id,
+    });
+    const answer = await this.#ask(request, scope, signal);
+    return answer.status === 404 ? undefined : this.#api.parse(runnerAnswer, answer, request);
+  }
+
+  async listRunners(scope: Scope, signal?: AbortSignal): Promise<CiRunner[]> {
+    const found = new Map<number, CiRunner>();
+    let rows = 0;
+    for (let page = 1; page <= MAX_PAGES; page++) {
+      const request = this.#request('list', 'GET', scope, '/actions/runners', {
+        per_page: PAGE,
+        page,
+      });
+      const { runners, total_count } = this.#api.parse(
+        runnerListAnswer,
+        await this.#api.request(request, signal),
+        request,
+      );
+      rows += runners.length;
+      // One that comes or goes meanwhile moves others to another page: they are seen twice, or next time.
+      for (const runner of runners) found.set(runner.id, runner);
+      if (rows >= total_count) return [...found.values()];
+      if (runners.length === 0)
+        throw this.#api.error(
+          'unavailable',
+          request,
+          `the list of runners ends after ${rows} of ${total_count}`,
+        );
+    }
+    throw this.#endless(scope);
+  }
+
+  /** One request where the server filters by name; servers that do not know the filter are read to the end of their list. */
+  async #findByName(
+    scope: Scope,
+    name: string,
+    signal?: AbortSignal,
+  ): Promise<CiRunner | undefined> {
+    for (let page = 1; page <= MAX_PAGES; page++) {
+      const request = this.#request('list', 'GET', scope, '/actions/runners', {
+        name,
+        per_page: PAGE,
+        ...(page === 1 ? {} : { page }),
+      });
+      const { runners, total_count } = this.#api.parse(
+        runnerListAnswer,
+        await this.#api.request(request, signal),
+        request,
+      );
+      const found = runners.find((runner) => runner.name === name);
+      if (found !== undefined) return found;
+      if (runners.length === 0 || page * PAGE >= total_count) return undefined;
+    }
+    throw this.#endless(scope);
+  }
+
+  #endless(scope: Scope): CiServerError {
+    return this.#api.error(
+      'unavailable',
+      this.#request('list', 'GET', scope, '/actions/runners', {}),
+      'the list of runners does not end',
+    );
+  }
+
+  /**
+   * A 404 of what this answers speaks of what was asked for: the credential sees the scope. It may have got the scope back since the 404 that made us
+   * look, so that one does not count, but the next.
+   * @throws CiServerError `credentials` when it does not, or what the answer means otherwise
+   */
+  async #ask(request: GitHubRequest, scope: Scope, signal?: AbortSignal): Promise<GitHubAnswer> {
+    const answer = await this.#api.request(request, signal);
+    if (answer.status !== 404) return answer;
+    const look = this.#request('list', 'GET', scope, '/actions/runners', { per_page: 1 });
+    this.#api.parse(runnerListAnswer, await this.#api.request(look, signal), look);
+    return await this.#api.request(request, signal);
+  }
+
+  #request(
+    call: GitHubCall,
+    method: string,
+    scope: Scope,
+    path: string,
+    parameters: Record<string, unknown>,
+  ): GitHubRequest {
+    const { prefix, parameters: scopeParameters } = scopeRoute(scope);
+    const about =
+      'name' in parameters
+        ? `${scope.kind} ${scope.name}, runner ${String(parameters['name'])}`
+        : `${scope.kind} ${scope.name}`;
+    return {
+      call,
+      route: `${method} ${prefix}${path}`,
+      parameters: { ...scopeParameters, ...parameters },
+      about,
+    };
+  }
+}
+
+/** Makes the runner exit with 7, and say so, when GitHub no longer accepts its version. */
+const RUNNER_ENV = { ACTIONS_RUNNER_RETURN_VERSION_DEPRECATED_EXIT_CODE: '1' } as const;

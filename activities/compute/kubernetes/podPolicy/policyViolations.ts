@@ -1,0 +1,103 @@
+/** A pod before its policy, for admission and creation. Pure. */
+import type { V1Pod, V1PodSpec } from '@kubernetes/client-node';
+import { OUTSIDERS_VOLUMES } from '../../../../core/domain/untrustedJobs.ts';
+import type { PodRequest } from '../../../../core/domain/pod.ts';
+import { defined } from '../../../../core/domain/omitUndefined.ts';
+import type { PodDefaults } from '../podSpec.ts';
+import type { StorePlace } from '../storeAccess.ts';
+import { claimOf } from '../volumeClaims.ts';
+import type { OwnParts, PodPolicy } from './podPolicy.ts';
+import { POD_RULES, type JudgedPod } from './podRules.ts';
+
+/** Of what a refusal repeats of the pod, in characters: no name that may be is as long. */
+const LONGEST = 500;
+
+/** What of a pod the policy does not allow, one sentence each, with the rule and the fix; empty for a pod that may be. */
+export function policyFaults(pod: JudgedPod, policy: PodPolicy, own: OwnParts): string[] {
+  try {
+    return pod.untrusted
+      ? refusals(pod, outsidersPolicy(policy), own, OUTSIDERS)
+      : refusals(pod, policy, own);
+  } catch (error) {
+    // A starter's template is anybody's text: what cannot be judged is not allowed.
+    if (error instanceof TypeError)
+      return [
+        `pod: a part of it does not have the shape of Kubernetes' PodSpec, and cannot be judged by the worker's pod policy; look for a list that is none, an object that is none, or a name that is no text`,
+      ];
+    throw error;
+  }
+}
+
+function refusals(pod: JudgedPod, policy: PodPolicy, own: OwnParts, why = WHY): string[] {
+  return POD_RULES.flatMap((rule) =>
+    rule
+      .refused(pod, policy, own)
+      .map(
+        (what) =>
+          `${what.length > LONGEST ? `${what.slice(0, LONGEST)} …` : what} is not allowed ${why(rule.field)}`,
+      ),
+  );
+}
+
+const WHY = (field: string): string =>
+  `by "${field}" of the worker's pod policy; leave it out, or have it allowed there (HOLDFAST_POD_POLICY_FILE)`;
+const OUTSIDERS = (field: string): string =>
+  `in the run of an outsider's change ("${field}" of the pod policy, of which most is not for those); leave it out, also of the worker's own template`;
+
+/** Nothing by which they would get at something of others', whatever others may. */
+function outsidersPolicy(policy: PodPolicy): PodPolicy {
+  return {
+    ...policy,
+    serviceAccounts: [],
+    secrets: [],
+    claims: [],
+    volumes: [...OUTSIDERS_VOLUMES],
+    hostPaths: [],
+    host: [],
+    privileged: false,
+    capabilities: [],
+  };
+}
+
+/** @param home - the worker's namespace */
+export function judgedPod(
+  { metadata, spec }: V1Pod,
+  { identity, namespace, volumeClaims = [], untrusted }: PodRequest,
+  home: string,
+): JudgedPod {
+  const claims = volumeClaims
+    .filter(({ claim }) => claim === undefined)
+    .map((claim) => claimOf(identity, claim));
+  const present = JSON.parse(JSON.stringify(spec), (_field, value: unknown) =>
+    value === null ? undefined : value,
+  ) as V1PodSpec;
+  const made = volumeClaims.map(({ dataSource, selector, ...claim }, index) => ({
+    path: `volumeClaims[${index}]`,
+    name: claimOf(identity, claim),
+    ...defined({ dataSource, selector }),
+  }));
+  return {
+    spec: present,
+    namespace: namespace ?? home,
+    name: metadata?.name ?? '',
+    claims,
+    made,
+    ...(untrusted ? { untrusted } : {}),
+  };
+}
+
+/** Of the store what a pod refers to. */
+export function ownStore(place: StorePlace | undefined): Pick<OwnParts, 'store' | 'storeSecret'> {
+  if (place === undefined) return {};
+  return 'claim' in place ? { store: place.claim } : defined({ storeSecret: place.secret });
+}
+
+/** The images that the worker's settings name. */
+export function ownImages({ image, template, supervisor }: PodDefaults): string[] {
+  const { containers = [], initContainers = [] } = (template?.spec ?? {}) as Partial<V1PodSpec>;
+  return [
+    image,
+    supervisor?.image,
+    ...[...containers, ...initContainers].map((container) => container.image),
+  ].filter((name) => name !== undefined);
+}

@@ -1,0 +1,173 @@
+import { watch, type FSWatcher } from 'node:fs';
+import { open, readdir, stat, type FileHandle } from 'node:fs/promises';
+import type { PodListener } from '../../ports.ts';
+import { goneView } from '../deletedPodView.ts';
+import type { ObservePods } from './observePods.ts';
+import { makeStateFolders, type PodRecord, type StateFolders } from './podDirectory.ts';
+import { viewOfRecord } from './podView.ts';
+import type { PodView } from '../../../core/domain/pod.ts';
+
+export interface PodFolderWatchOptions {
+  readonly folders: StateFolders;
+  readonly listener: PodListener;
+  readonly observe: ObservePods;
+  /** Between two complete scans, in ms. They find what makes no file event (a killed wrapper), and what was missed. */
+  readonly rescanMs: number;
+  /** A scan or a listener failed; the watch goes on. */
+  readonly failed: (error: unknown, what: string) => void;
+}
+
+/**
+ * Watches the pods of a state directory: file events for speed, a slow complete scan for certainty. One scan at a time, so a
+ * listener hears of each pod's changes in order, and exactly once of its end.
+ */
+export class PodFolderWatch {
+  readonly #options: PodFolderWatchOptions;
+  readonly #known = new Map<string, PodView>();
+  /** Names of pods that file events told of. */
+  readonly #dirty = new Set<string>();
+  #events: FSWatcher | undefined;
+  /** The folder that is watched. Held open, because a removed folder's inode number may else be given to the one made after it. */
+  #folder: FileHandle | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #synced = false;
+  #stopped = false;
+  #rescanDue = false;
+  #scanning: Promise<void> | undefined;
+
+  constructor(options: PodFolderWatchOptions) {
+    this.#options = options;
+  }
+
+  /** @throws whatever the first scan fails with: a state directory that cannot be used is a wrong setting, and must be heard of */
+  async start(): Promise<void> {
+    this.#scanning = this.#scanAll();
+    try {
+      await this.#scanning;
+    } catch (error) {
+      this.#stopped = true;
+      await this.#closeFiles();
+      throw error;
+    } finally {
+      this.#scanning = undefined;
+    }
+    this.#timer = setInterval(() => this.#rescan(), this.#options.rescanMs);
+    this.#wake();
+  }
+
+  synced(): boolean {
+    return this.#synced;
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    clearInterval(this.#timer);
+    await this.#scanning;
+    await this.#closeFiles();
+  }
+
+  #rescan(): void {
+    this.#rescanDue = true;
+    this.#wake();
+  }
+
+  #wake(): void {
+    if (this.#stopped || this.#scanning !== undefined) return;
+    this.#scanning = this.#scanWhileDue().finally(() => {
+      this.#scanning = undefined;
+      // An event between the loop's last test and here.
+      if (this.#rescanDue || this.#dirty.size > 0) this.#wake();
+    });
+  }
+
+  async #scanWhileDue(): Promise<void> {
+    while (!this.#stopped && (this.#rescanDue || this.#dirty.size > 0)) {
+      try {
+        if (this.#rescanDue) await this.#scanAll();
+        else await this.#scanDirty();
+      } catch (error) {
+        // The next complete scan makes up for it.
+        this.#options.failed(error, 'look at the state directory');
+      }
+    }
+  }
+
+  async #scanAll(): Promise<void> {
+    const { folders, observe, listener } = this.#options;
+    this.#rescanDue = false;
+    const afresh = await this.#watchFiles();
+    // A failed listing throws: an empty list must never stand in for it.
+    const names = await readdir(folders.pods);
+    this.#dirty.clear();
+    const records = await observe(names);
+    for (const name of new Set([...this.#known.keys(), ...names]))
+      this.#report(name, records.get(name), afresh);
+    this.#synced = true;
+    if (afresh) this.#tell('listener, relisted', () => listener.relisted(new Map(this.#known)));
+  }
+
+  async #scanDirty(): Promise<void> {
+    const names = [...this.#dirty];
+    this.#dirty.clear();
+    const records = await this.#options.observe(names);
+    for (const name of names) this.#report(name, records.get(name), false);
+  }
+
+  #report(name: string, record: PodRecord | undefined, always: boolean): void {
+    const { listener } = this.#options;
+    const previous = this.#known.get(name);
+    const view = record && viewOfRecord(record);
+    if (previous !== undefined && previous.uid !== view?.uid) {
+      this.#known.delete(name);
+      this.#tell(`listener, pod ${name} gone`, () =>
+        listener.changed(goneView(previous), previous),
+      );
+    }
+    if (view === undefined) return;
+    const before = this.#known.get(name);
+    this.#known.set(name, view);
+    if (always || JSON.stringify(before) !== JSON.stringify(view))
+      this.#tell(`listener, pod ${name}`, () => listener.changed(view, before));
+  }
+
+  #tell(what: string, call: () => void): void {
+    try {
+      call();
+    } catch (error) {
+      this.#options.failed(error, what);
+    }
+  }
+
+  /** Watches the folder; again if it was removed and made anew, or if watching had failed. Returns whether events may have been missed. */
+  async #watchFiles(): Promise<boolean> {
+    const { folders, failed } = this.#options;
+    await makeStateFolders(folders);
+    if (
+      this.#events !== undefined &&
+      (await this.#folder?.stat())?.ino === (await stat(folders.pods)).ino
+    )
+      return false;
+    await this.#closeFiles();
+    this.#folder = await open(folders.pods, 'r');
+    const events = watch(folders.pods, (_event, name) => {
+      if (name === null) return this.#rescan();
+      this.#dirty.add(name);
+      this.#wake();
+    });
+    events.on('error', (error) => {
+      failed(error, 'file watch');
+      events.close();
+      // The next complete scan opens another.
+      if (this.#events === events) this.#events = undefined;
+    });
+    this.#events = events;
+    return true;
+  }
+
+  async #closeFiles(): Promise<void> {
+    this.#events?.close();
+    this.#events = undefined;
+    await this.#folder?.close();
+    this.#folder = undefined;
+  }
+}

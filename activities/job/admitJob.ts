@@ -1,0 +1,44 @@
+import type { AdmitJobInput } from '../../core/activities/index.ts';
+import type { RunnerInput } from '../../core/contract/index.ts';
+import { clearTextWarnings } from '../../core/input/plaintext.ts';
+import type { InputError } from '../../core/input/fields.ts';
+import { JOB_ENV, parseJobInput, type JobSpec } from '../../core/input/job.ts';
+import { parseRunnerInput } from '../../core/input/runner.ts';
+import { invalid } from '../runner/admit.ts';
+import type { ActivityPorts } from '../ports.ts';
+
+/**
+ * Checks a job before anything of it is started, each step as its own admission will: what this worker's compute would refuse later is told now.
+ * @throws ApplicationFailure `InvalidInput` (non-retryable), naming every bad field
+ */
+export function admitJob(
+  { compute, timeoutPolicy: policy, encrypted = false }: ActivityPorts,
+  { input, workflowId, runId }: AdmitJobInput,
+): JobSpec {
+  const parsed = parseJobInput(input, { workflowId, runId, policy });
+  if (!parsed.ok) throw invalid(parsed.errors);
+  const { spec } = parsed;
+  const faults = spec.steps.flatMap(({ stage, name, runner }): InputError[] => {
+    const step = parseRunnerInput(runner, { policy });
+    return step.ok
+      ? compute.faults(step.spec.pod).map((message) => ({ field: `${stage} ${name}:`, message }))
+      : step.errors;
+  });
+  if (faults.length > 0) throw invalid(faults);
+  return encrypted
+    ? spec
+    : {
+        ...spec,
+        warnings: [
+          ...spec.warnings,
+          ...spec.steps.flatMap(({ stage, name, runner }) =>
+            clearTextWarnings(ownEnv(runner)).map((warning) => `${stage} ${name}: ${warning}`),
+          ),
+        ],
+      };
+}
+
+/** Without the variables that are the job's, which are no secret. */
+function ownEnv({ env = {} }: RunnerInput): RunnerInput {
+  return { env: Object.fromEntries(Object.entries(env).filter(([name]) => !JOB_ENV.has(name))) };
+}

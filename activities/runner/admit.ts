@@ -1,0 +1,100 @@
+/**
+ * The first step of a workflow: its input is checked and completed before anything is done. Local activities, so that a worker does not
+ * carry a validator in each of thousands of cached workflows, and so that the defaults of the day a life began are in its history: a
+ * later release with other defaults does not change it.
+ */
+import {
+  parseDeregistrationInput,
+  type DeregistrationSpec,
+} from '../../core/input/deregistration.ts';
+import type { RunnerInput } from '../../core/contract/index.ts';
+import { clearTextWarnings } from '../../core/input/plaintext.ts';
+import { parseRunnerInput } from '../../core/input/runner.ts';
+import { placeOfLife } from '../../core/domain/location.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
+import type { Scope } from '../../core/domain/ciServer.ts';
+import type { InputError, Parsed } from '../../core/input/fields.ts';
+import { runnerHash } from '../compute/naming.ts';
+import { failure } from '../shared/failures.ts';
+import { onCluster } from '../shared/clusterActivity.ts';
+import { UnknownCredentialError, type ActivityPorts, type CiServers } from '../ports.ts';
+import {
+  FAILURE_TYPES,
+  type AdmitRunnerInput,
+  type AdmittedRunner,
+} from '../../core/activities/index.ts';
+
+/**
+ * The life is lived in this worker's place from now on, whichever worker goes on with it.
+ * @throws ApplicationFailure `InvalidInput` (non-retryable), naming every bad field
+ */
+export async function admitRunner(
+  ports: ActivityPorts,
+  { input, workflowId, firstRunId }: AdmitRunnerInput,
+): Promise<AdmittedRunner> {
+  const parsed = parseRunnerInput(input, {
+    workflowId,
+    nameHash: runnerHash({ workflowId, firstRunId }),
+    policy: ports.timeoutPolicy,
+  });
+  const spec = admit(ports, parsed);
+  const faults = ports.compute.faults(spec.pod);
+  if (faults.length > 0) throw invalid(faults.map((message) => ({ field: '', message })));
+  const place = placeOfLife(
+    await onCluster('which place is this?', async () => await ports.compute.place()),
+    spec.pod.namespace,
+  );
+  const inClear = ports.encrypted === true ? [] : clearTextWarnings(input as RunnerInput);
+  return {
+    ...spec,
+    warnings: [...spec.warnings, ...inClear],
+    place,
+    pod: { ...spec.pod, ...defined({ namespace: place.namespace }) },
+  };
+}
+
+/** @throws ApplicationFailure `InvalidInput` (non-retryable), naming every bad field */
+export function admitDeregistration(
+  ports: ActivityPorts,
+  { input }: { input: unknown },
+): DeregistrationSpec {
+  return admit(ports, parseDeregistrationInput(input));
+}
+
+function admit<T extends CredentialUse>({ ciServers }: ActivityPorts, parsed: Parsed<T>): T {
+  if (!parsed.ok) throw invalid(parsed.errors);
+  const fault = credentialFault(ciServers, parsed.spec);
+  if (fault !== undefined) throw invalid([{ field: 'credential:', message: fault }]);
+  return parsed.spec;
+}
+
+interface CredentialUse {
+  readonly credential: string;
+  /** Absent: no CI server is asked. */
+  readonly scope?: Scope;
+  readonly runnerGroup?: number | string;
+}
+
+/** What keeps the worker from using that credential there. */
+export function credentialFault(
+  ciServers: CiServers,
+  { credential, scope, runnerGroup }: CredentialUse,
+): string | undefined {
+  if (scope === undefined) return undefined;
+  try {
+    // Calls with a credential run on its own task queue, which nobody polls when no worker knows it: they would wait in silence.
+    return ciServers.get(credential).refuses?.(scope, runnerGroup);
+  } catch (error) {
+    if (error instanceof UnknownCredentialError) return error.message;
+    throw error;
+  }
+}
+
+/** The failure of input that no retry makes better. */
+export function invalid(errors: readonly InputError[]): Error {
+  return failure(
+    `Invalid input: ${errors.map(({ field, message }) => `${field} ${message}`.trim()).join('; ')}`,
+    FAILURE_TYPES.invalidInput,
+    { final: true },
+  );
+}

@@ -1,0 +1,66 @@
+/** What the workflows ask about pods. */
+import { CompleteAsyncError, activityInfo } from '@temporalio/activity';
+import type { AwaitPodInput, PodInput } from '../../core/activities/index.ts';
+import type { PodRef, PodView, SeenPod } from '../../core/domain/pod.ts';
+import { isMet } from '../../core/domain/podConditions.ts';
+import { onCluster } from '../shared/clusterActivity.ts';
+import type { ActivityPorts } from '../ports.ts';
+import type { TellSet } from '../runnerSet/runnerEventBatcher.ts';
+
+/** Tries of a wait that tell what it begins with. */
+const TELLING_TRIES = 3;
+
+/**
+ * Looks at the live state once; where the condition does not hold yet, gives its slot back: the watcher completes the activity
+ * when it does (`startWatcher`). Its start-to-close timeout is the re-sync: the next attempt looks live again.
+ */
+export async function awaitPod(
+  ports: ActivityPorts,
+  tell: TellSet,
+  { tells, ...input }: AwaitPodInput,
+): Promise<SeenPod> {
+  // Not in each re-sync: a try or two may have died before Temporal had it, and after those the set's own list tells.
+  const told =
+    tells !== undefined && activityInfo().attempt <= TELLING_TRIES ? tell(tells) : undefined;
+  const [looked] = await Promise.all([lookForIt(ports, input), told]);
+  if (looked === undefined) throw new CompleteAsyncError();
+  return looked;
+}
+
+/** @returns `undefined`: it is to be waited for */
+async function lookForIt(ports: ActivityPorts, input: AwaitPodInput): Promise<SeenPod | undefined> {
+  const pod =
+    ports.compute.reachable?.() === false ? lastSeen(ports, input) : await observePod(ports, input);
+  return pod !== undefined && isMet(input.until, pod, Date.now()) ? pod : undefined;
+}
+
+/** While the API server is away a look tells nothing; what comes true tells the watch, as soon as it is back. What it has told it does not tell again. */
+function lastSeen({ compute }: ActivityPorts, { pod }: PodInput): SeenPod | undefined {
+  const seen = compute.lastSeen?.(pod);
+  return seen === 'gone' ? gonePod(pod) : seen && asItsLifeSees(seen);
+}
+
+export async function observePod({ compute }: ActivityPorts, { pod }: PodInput): Promise<SeenPod> {
+  return await onCluster(`looking at ${pod.name}`, async () =>
+    asItsLifeSees((await compute.observe(pod)) ?? gonePod(pod)),
+  );
+}
+
+/** Each life knows whose pod it looks at: histories need not say it again. */
+export function asItsLifeSees(pod: SeenPod): SeenPod {
+  const { workflowId: _its, ...seen } = pod as PodView;
+  return seen;
+}
+
+/** What is known of a pod that does not exist any more and that nobody saw go. */
+export function gonePod(pod: PodRef): SeenPod {
+  return {
+    ...pod,
+    scheduled: false,
+    createdAt: new Date(0).toISOString(),
+    ended: true,
+    gone: true,
+    unseenEnd: true,
+    terminating: false,
+  };
+}

@@ -1,0 +1,74 @@
+import { activityInfo, cancellationSignal } from '@temporalio/activity';
+import { LRUCache } from 'lru-cache';
+import {
+  FAILURE_TYPES,
+  type RegistrationRemoval,
+  type RemoveRegistrationInput,
+} from '../../core/activities/index.ts';
+import { failure } from '../shared/failures.ts';
+import { isKnownOurs, noteOurs, whyNotOurs } from './registrationOwnership.ts';
+import { refusal } from '../shared/rejections.ts';
+import { withHeartbeats } from '../shared/heartbeats.ts';
+import { finalWhenOutOfTime } from '../shared/deadline.ts';
+import { CiServerError, type ActivityPorts, type CiServer, type Compute } from '../ports.ts';
+
+/**
+ * Tries that were refused, by runner. A retry that the workflow calls off while it backs off (the job has ended, by the runner's own
+ * word) leaves no trace in history; what is told to people as the number of tries is kept here, in this process.
+ */
+const refusals = new LRUCache<string, number>({ max: 20_000 });
+
+/** Asks the CI server to remove a registration, and does nothing else: the CI server is the authority on whether a runner may go. */
+export async function removeRegistration(
+  { ciServers, compute }: ActivityPorts,
+  input: RemoveRegistrationInput,
+): Promise<RegistrationRemoval> {
+  const key = `${input.credential}/${input.scope.name}/${input.runner.name}`;
+  const { attempt } = activityInfo();
+  const refused = refusals.get(key) ?? 0;
+  try {
+    const removal = await withHeartbeats(
+      `removing the registration of ${input.runner.name}`,
+      async () => await remove(ciServers.get(input.credential), compute, input),
+    );
+    refusals.delete(key);
+    return {
+      ...removal,
+      attempts: Math.max(attempt, refused + 1),
+      ...(attempt > 1 ? { retried: true as const } : {}),
+    };
+  } catch (error) {
+    refusals.set(key, refused + 1);
+    // An unknown refusal is no verdict on the runner: it is asked again.
+    throw finalWhenOutOfTime(refusal(error, input, false));
+  }
+}
+
+/** Looks first whether it is one of Holdfast's, and of this place. Nobody can ask it not to: who can write to the Temporal namespace asks with an input of their own making. */
+async function remove(
+  ciServer: CiServer,
+  compute: Compute,
+  input: RemoveRegistrationInput,
+): Promise<Pick<RegistrationRemoval, 'answer' | 'runnerId'>> {
+  const { credential, scope, runner, onBusy } = input;
+  const signal = cancellationSignal();
+  const registered = { credential, scope, name: runner.name };
+  const found =
+    runner.id !== undefined && isKnownOurs(registered, runner.id)
+      ? undefined
+      : await ciServer.find(scope, runner, signal);
+  if (found !== undefined) {
+    const fault = whyNotOurs(found, runner.name, await compute.place());
+    if (fault !== undefined) throw failure(fault, FAILURE_TYPES.notOurs, { final: true });
+    noteOurs(registered, found.id);
+  }
+  const runnerId = runner.id ?? found?.id;
+  if (runnerId === undefined) return { answer: 'unlisted' };
+  try {
+    return { answer: await ciServer.removeRegistration(scope, runnerId, signal), runnerId };
+  } catch (error) {
+    if (onBusy === 'return' && error instanceof CiServerError && error.kind === 'busy')
+      return { answer: 'busy', runnerId };
+    throw error;
+  }
+}

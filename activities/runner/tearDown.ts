@@ -1,0 +1,86 @@
+/**
+ * The one way out of what ran: its pod, its registration's Secret, its claims. Everybody who wants a pod gone comes here; the only other
+ * place that deletes one is earlyDeletion.ts.
+ */
+import type { PodDeletion, TearDownInput } from '../../core/activities/index.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
+import type { PodView } from '../../core/domain/pod.ts';
+import { answerSoon, type LookOut } from '../watcher/deferredCompletions.ts';
+import { keepLog } from './saveLogTail.ts';
+import { onCluster } from '../shared/clusterActivity.ts';
+import type { ActivityPorts } from '../ports.ts';
+import type { TellSet } from '../runnerSet/runnerEventBatcher.ts';
+
+/** Deletes what the input names. What does not exist (any more) is as good as deleted; of a pod that is to be left alone, nothing is. */
+export async function tearDown(
+  ports: ActivityPorts,
+  tell: TellSet,
+  { tells, ...input }: TearDownInput,
+): Promise<PodDeletion | PodView> {
+  if (tells === undefined) return await deleteAll(ports, input);
+  const telling = tells.early ? tell(tells) : undefined;
+  // Thrown below, where it is awaited: what is to go goes all the same.
+  telling?.catch(() => undefined);
+  const state = await deleteAll(ports, input);
+  await (telling ?? (state === 'gone' ? tell(tells) : undefined));
+  return state;
+}
+
+async function deleteAll(
+  ports: ActivityPorts,
+  input: TearDownInput,
+): Promise<PodDeletion | PodView> {
+  const { compute, heldBackAnswers } = ports;
+  const { identity, namespace } = input;
+  const { state, lookOut } = await onCluster(
+    `deleting what ran of ${compute.podName(identity)}`,
+    async () => {
+      const deleted = await deletePod(ports, input);
+      if (isLeft(deleted.state)) return deleted;
+      try {
+        // Not before the pod: while its deletion is refused, a container that has not started yet needs its Secret.
+        await Promise.all([
+          input.secret === true ? compute.deleteRegistrationSecret(identity, namespace) : undefined,
+          input.claims === undefined
+            ? undefined
+            : compute.deleteClaims(identity, input.claims, namespace),
+        ]);
+      } catch (error) {
+        if (deleted.lookOut !== undefined) heldBackAnswers?.forget(deleted.lookOut);
+        throw error;
+      }
+      return deleted;
+    },
+  );
+  return await answerSoon(heldBackAnswers, lookOut, (seen) =>
+    seen?.gone === true ? 'gone' : state,
+  );
+}
+
+const isLeft = (state: PodDeletion | PodView): state is PodView => typeof state === 'object';
+
+async function deletePod(
+  ports: ActivityPorts,
+  { identity, namespace, pod: wanted }: TearDownInput,
+): Promise<{ state: PodDeletion | PodView; lookOut?: LookOut }> {
+  const { compute, heldBackAnswers } = ports;
+  if (wanted === undefined) return { state: 'gone' };
+  const pod =
+    wanted.ref ??
+    (await compute.observe({ name: compute.podName(identity), ...defined({ namespace }) }));
+  if (pod === undefined) return { state: 'gone' };
+  const { gracePeriodSeconds, reason, announce, unlessStarted } = wanted;
+  if (wanted.keepLog === true) await keepLog(ports, pod, identity.workflowId);
+  // From before the deletion: its end may be told of sooner than the request is answered.
+  const lookOut = wanted.untilGone === true ? heldBackAnswers?.lookOut(pod, 'gone') : undefined;
+  let state: PodDeletion | PodView = 'gone';
+  try {
+    state = await compute.deletePod(
+      pod,
+      defined({ gracePeriodSeconds, reason, announce, unlessStarted }),
+    );
+  } finally {
+    if (state !== 'terminating' && lookOut !== undefined) heldBackAnswers?.forget(lookOut);
+  }
+  return state === 'terminating' ? { state, ...defined({ lookOut }) } : { state };
+}

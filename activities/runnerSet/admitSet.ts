@@ -1,0 +1,49 @@
+/** The first step of a set, and of every change of its declaration: see admit.ts. */
+import { createHash } from 'node:crypto';
+import type { RunnerSetInput } from '../../core/contract/index.ts';
+import { parseRunnerSetInput } from '../../core/input/runnerSet.ts';
+import { credentialFault, invalid } from '../runner/admit.ts';
+import type { ActivityPorts } from '../ports.ts';
+import { scheduleFault, scheduleNow } from './schedules.ts';
+import type { AdmittedSet } from '../../core/activities/index.ts';
+
+const GENERATION_DIGITS = 10;
+
+/** @throws ApplicationFailure `InvalidInput` (non-retryable), naming every bad field */
+export function admitSet(
+  { compute, ciServers, timeoutPolicy }: ActivityPorts,
+  { input }: { input: unknown },
+): AdmittedSet {
+  const parsed = parseRunnerSetInput(input, {
+    hash: templateHash,
+    checkSchedule: scheduleFault,
+    policy: timeoutPolicy,
+  });
+  if (!parsed.ok) throw invalid(parsed.errors);
+  const { runner, ...spec } = parsed.spec;
+  const faults = compute.faults(runner.pod);
+  if (faults.length > 0) throw invalid(faults.map((message) => ({ field: 'template:', message })));
+  const fault = credentialFault(ciServers, runner);
+  if (fault !== undefined) throw invalid([{ field: 'template.credential:', message: fault }]);
+  const at = Date.now();
+  return {
+    spec,
+    declaration: input as RunnerSetInput,
+    schedule: scheduleNow(spec.schedules, at),
+    at,
+  };
+}
+
+/** The same for templates that say the same, in whatever order their fields are written. */
+export function templateHash(template: unknown): string {
+  return createHash('sha256').update(canonical(template)).digest('hex').slice(0, GENERATION_DIGITS);
+}
+
+function canonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const fields = Object.entries(value)
+    .filter(([, field]) => field !== undefined)
+    .toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return `{${fields.map(([key, field]) => `${JSON.stringify(key)}:${canonical(field)}`).join(',')}}`;
+}

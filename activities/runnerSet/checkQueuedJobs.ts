@@ -1,0 +1,123 @@
+/** The set's look at the CI server's own list of jobs, in case an event was lost. */
+import { Context, getClient, log } from '@temporalio/activity';
+import { jobsSeenSignal, setWorkflowId, type JobsSeen } from '../../core/contract/index.ts';
+import type { LookForJobsInput } from '../../core/activities/index.ts';
+import type { CiJob, CiJobs } from '../../core/domain/ciServer.ts';
+import { jobKey } from '../../core/domain/ciJobState.ts';
+import { workflowIdOfRunner } from '../../core/domain/setRunnerNames.ts';
+import { refusal } from '../shared/rejections.ts';
+import { withHeartbeats } from '../shared/heartbeats.ts';
+import { CiServerError, type ActivityPorts, type CiServer } from '../ports.ts';
+import type { RunningSets } from './runningSets.ts';
+
+/** How old the sets may be: those of a large fleet look at their jobs all the time. */
+const SETS_AGE_MS = 10_000;
+
+export async function lookForQueuedJobs(
+  { ciServers }: ActivityPorts,
+  running: RunningSets,
+  input: LookForJobsInput,
+): Promise<{ supported: boolean }> {
+  const { scope, credential, labels, maxAgeMs } = input;
+  const stop = unlessRunIsOver();
+  try {
+    const server = ciServers.get(credential);
+    const seen = await withHeartbeats('list of queued jobs', async () => {
+      const listed = await server.queuedJobs?.(scope, labels, stop, maxAgeMs);
+      return listed && { ...listed, ...(await lookAtOverdue(server, input, listed, stop)) };
+    });
+    if (seen === undefined) return { supported: false };
+    const { jobs, complete, ageMs = 0, found, absent } = seen;
+    // Requests to Temporal end with their activity else, and this one may be that of a run that is over.
+    await getClient().withAbortSignal(stop, async () => {
+      const { mine, others, gone } = await ofSet(running, input, jobs);
+      const look: JobsSeen = {
+        checkedAt: input.askedAt - ageMs,
+        complete,
+        jobs: [...mine, ...found],
+        absent: [...absent, ...others],
+        gone,
+      };
+      await getClient().workflow.getHandle(setWorkflowId(input.set)).signal(jobsSeenSignal, look);
+    });
+    return { supported: true };
+  } catch (error) {
+    throw refusal(error, { credentialsRetryMs: 60_000 }, false);
+  }
+}
+
+/** A set that continues as new ends the run that asked: the look is the set's all the same, and goes on. */
+function unlessRunIsOver(): AbortSignal {
+  const [context, stop] = [Context.current(), new AbortController()];
+  const { cancellationSignal: signal } = context;
+  signal.addEventListener('abort', () => {
+    if (context.cancellationDetails?.notFound !== true) stop.abort(signal.reason);
+  });
+  return stop.signal;
+}
+
+/** The overdue jobs that the list has left out, each for itself. What cannot be asked now is still overdue at the next look. */
+async function lookAtOverdue(
+  server: CiServer,
+  { scope, overdue }: LookForJobsInput,
+  { jobs, complete }: CiJobs,
+  stop: AbortSignal,
+): Promise<{ found: CiJob[]; absent: string[] }> {
+  const found: CiJob[] = [];
+  const absent: string[] = [];
+  const listed = new Set(jobs.map(keyOf));
+  for (const { key, repository } of complete ? [] : overdue) {
+    if (listed.has(key)) continue;
+    try {
+      const job = await server.job?.(scope, { id: Number.parseInt(key, 10), repository }, stop);
+      if (job === 'absent') absent.push(key);
+      else if (job !== undefined) found.push(job);
+    } catch (error) {
+      if (!(error instanceof CiServerError)) throw error;
+      log.warn(
+        'jobs of which nothing was heard for long cannot be looked at; trying again at the next look',
+        { err: error },
+      );
+      break;
+    }
+  }
+  return { found, absent };
+}
+
+const keyOf = ({ id, runAttempt }: CiJob): string => jobKey({ jobId: id, runAttempt });
+
+/** Of these jobs, those that are this set's to serve when all running sets are looked at, those that others have passed on to it, and those that its own runners run. `others`: keys of overdue jobs that are not. */
+async function ofSet(
+  running: RunningSets,
+  { set, scope, overdue, passedHere, passedTo }: LookForJobsInput,
+  jobs: readonly CiJob[],
+): Promise<{ mine: CiJob[]; others: string[]; gone: string[] }> {
+  if (jobs.length === 0 && passedTo.length === 0) return { mine: [], others: [], gone: [] };
+  const { routing, ids } = await running.list(SETS_AGE_MS);
+  const enterprise = scope.kind === 'enterprise' ? scope.name : undefined;
+  const here = new Set(passedHere);
+  const isMine = (job: CiJob): boolean => {
+    const routed = {
+      jobId: job.id,
+      runAttempt: job.runAttempt,
+      repository: job.repository,
+      labels: [...job.labels],
+    };
+    if (
+      here.has(jobKey(routed)) ||
+      (job.runnerName !== undefined && workflowIdOfRunner(set, job.runnerName) !== undefined)
+    )
+      return true;
+    return routing.homeOf(routed, enterprise)?.workflowId === setWorkflowId(set);
+  };
+  const [mine, others] = [
+    jobs.filter(isMine),
+    new Set(jobs.filter((job) => !isMine(job)).map(keyOf)),
+  ];
+  // A set that came since has taken them over.
+  return {
+    mine,
+    others: overdue.flatMap(({ key }) => (others.has(key) ? [key] : [])),
+    gone: passedTo.filter((workflowId) => !ids.has(workflowId)),
+  };
+}

@@ -1,0 +1,42 @@
+/** What a set's workflow may ask of the world. */
+import { activityInfo, getClient } from '@temporalio/activity';
+import type { SetActivities } from '../../core/activities/index.ts';
+import type { ActivityPorts } from '../ports.ts';
+import { admitSet } from './admitSet.ts';
+import { admitSetCommand } from './admitSetCommand.ts';
+import { drainRunners } from './drainRunners.ts';
+import { findGone } from './findEndedRunners.ts';
+import { listRunners } from './listRunners.ts';
+import { lookForQueuedJobs } from './checkQueuedJobs.ts';
+import { passOn } from './rerouteJobs.ts';
+import { RunningSets } from './runningSets.ts';
+import { scheduleNow } from './schedules.ts';
+import type { RunnerNewsBatches } from './runnerEventBatcher.ts';
+import { startRunners } from './startRunners.ts';
+
+/** Those about runners go to Temporal with the client of the Worker that runs them. */
+export function createSetActivities(ports: ActivityPorts, news: RunnerNewsBatches): SetActivities {
+  const lists = new Map<string, RunningSets>();
+  /** One list for all sets of the worker. */
+  const running = (taskQueue: string): RunningSets => {
+    const list = lists.get(taskQueue) ?? new RunningSets({ client: getClient, taskQueue });
+    lists.set(taskQueue, list);
+    return list;
+  };
+  return {
+    admitSetCommand: async ({ input }) => admitSetCommand(input),
+    admitSet: async (input) => admitSet(ports, input),
+    clock: async () => ({ at: Date.now() }),
+    evaluateSchedules: async ({ schedules }) => {
+      const at = Date.now();
+      return { at, schedule: scheduleNow(schedules, at) };
+    },
+    startRunners,
+    drainRunners,
+    listRunners,
+    findGone,
+    tellSet: async (input) => await news.tell(input),
+    lookForQueuedJobs: (input) => lookForQueuedJobs(ports, running(input.taskQueue), input),
+    passOn: (input) => passOn(running(activityInfo().taskQueue), input),
+  };
+}

@@ -1,0 +1,18 @@
+/** Which runners have ended, or were never there: by Temporal's own record of each, because a list by visibility may be late. */
+import { getClient } from '@temporalio/activity';
+import type { SetActivities } from '../../core/activities/index.ts';
+import { withHeartbeats } from '../shared/heartbeats.ts';
+import { each } from './forEachLimited.ts';
+import { isRunning } from './isRunning.ts';
+
+export const findGone: SetActivities['findGone'] = async ({ workflowIds }) => {
+  const gone: string[] = [];
+  await withHeartbeats(
+    `${workflowIds.length} runners that were not listed`,
+    async () =>
+      await each(workflowIds, async (workflowId) => {
+        if (!(await isRunning(getClient(), workflowId))) gone.push(workflowId);
+      }),
+  );
+  return { at: Date.now(), gone };
+};

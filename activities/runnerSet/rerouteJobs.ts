@@ -1,0 +1,98 @@
+/** Passes jobs that a set cannot serve on to others, and hands on what is heard of such jobs. */
+import { getClient } from '@temporalio/activity';
+import { WorkflowNotFoundError } from '@temporalio/client';
+import { demandSignal, setWorkflowId, type JobEvent } from '../../core/contract/index.ts';
+import type { PassOnInput, PassedOn, Timed } from '../../core/activities/index.ts';
+import { Substitutes, type CoveringSet } from '../../core/domain/jobRouting.ts';
+import { withHeartbeats } from '../shared/heartbeats.ts';
+import { each } from './forEachLimited.ts';
+import type { RunningSets } from './runningSets.ts';
+
+/** How old the sets may be: what they say of their room changes with their jobs. */
+const SETS_AGE_MS = 1_000;
+/** Events in one signal, as of the webhook. */
+const MAX_EVENTS = 200;
+
+interface Told {
+  readonly to: string;
+  readonly events: readonly JobEvent[];
+}
+
+/** A set that has ended takes nothing: what was for it comes back. A failure is one of the whole only where no job was taken yet: one that a set has must not be tried elsewhere. News bears being told twice. */
+export async function passOn(
+  running: RunningSets,
+  { set, cover, jobs, ends, handingOn }: PassOnInput,
+): Promise<Timed & PassedOn> {
+  return await withHeartbeats(`${jobs.length} jobs to pass on`, async () => {
+    const self = { workflowId: setWorkflowId(set), cover };
+    const others = async (): Promise<Substitutes<CoveringSet>> =>
+      new Substitutes(self, (await running.list(SETS_AGE_MS)).sets);
+    const news = new Map<string, JobEvent[]>();
+    for (const { to, event } of handingOn) gather(news, to, event);
+    await each(signals(news), async (told) => {
+      if (await tell(told)) return;
+      // It has ended, and has passed its jobs on before: only who has them knows it.
+      for (const to of (await others()).ids()) await tell({ ...told, to });
+    });
+
+    const substitutes = jobs.length === 0 ? undefined : await others();
+    const targets = new Map<string, JobEvent[]>();
+    for (const { key, repository, since } of jobs) {
+      const [jobId = Number.NaN, runAttempt = 1] = key.split('/').map(Number);
+      const to = substitutes?.next({ jobId, runAttempt }, ends)?.workflowId;
+      if (to !== undefined)
+        gather(targets, to, {
+          action: 'queued',
+          jobId,
+          runAttempt,
+          repository,
+          labels: [],
+          at: since,
+          passedBy: self.workflowId,
+        });
+    }
+    const taken: Told[] = [];
+    const failures: unknown[] = [];
+    await each(signals(targets), async (told) => {
+      try {
+        if (await tell(told)) taken.push(told);
+      } catch (error) {
+        failures.push(error);
+      }
+    });
+    if (failures.length > 0 && taken.length === 0) throw failures[0];
+    const passed = taken.map(({ to, events }) => ({
+      to,
+      keys: events.map(({ jobId, runAttempt }) => `${jobId}/${runAttempt}`),
+    }));
+    return { at: Date.now(), passed, substitutes: substitutes?.size ?? 0 };
+  });
+}
+
+function gather(by: Map<string, JobEvent[]>, to: string, event: JobEvent): void {
+  const events = by.get(to) ?? [];
+  by.set(to, events);
+  events.push(event);
+}
+
+function signals(by: ReadonlyMap<string, readonly JobEvent[]>): Told[] {
+  return [...by].flatMap(([to, events]) =>
+    Array.from({ length: Math.ceil(events.length / MAX_EVENTS) }, (_none, index) => ({
+      to,
+      events: events.slice(index * MAX_EVENTS, (index + 1) * MAX_EVENTS),
+    })),
+  );
+}
+
+/** @returns whether the set has it; `false`: it has ended */
+async function tell({ to, events }: Told): Promise<boolean> {
+  try {
+    await getClient()
+      .workflow.getHandle(to)
+      .signal(demandSignal, { events: [...events], at: Date.now() });
+    return true;
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,151 @@
+/** News of runners on their way to their sets: one signal at a time to each set, with everything that came meanwhile. */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { setTimeout as delay } from 'node:timers/promises';
+import { getClient, log } from '@temporalio/activity';
+import { WorkflowNotFoundError, type Client } from '@temporalio/client';
+import {
+  runnerNewsSignal,
+  setWorkflowId,
+  type TimedRunnerNews,
+} from '../../core/contract/index.ts';
+import type { SetWord } from '../../core/activities/index.ts';
+import { isFinal } from '../shared/grpcStatus.ts';
+
+/** One signal; the client tries again meanwhile. */
+const SIGNAL_DEADLINE_MS = 6_000;
+/** The timeout of the activity that tells (workflows/shared/activityProxies.ts). */
+const PATIENCE_MS = 10_000;
+/** 300 bytes each; Temporal warns at 512 KiB. */
+const MAX_NEWS = 200;
+
+export interface NewsPace {
+  /** From the begin of one signal to a set to that of the next, in ms. @default 250 */
+  readonly pauseMs?: number;
+  /** How long news waits for other news with which it could go, where nothing follows from it at once, in ms. @default 500 */
+  readonly lazyMs?: number;
+}
+
+/** How activities tell sets. */
+export type TellSet = (word: SetWord) => Promise<void>;
+
+interface Waiting {
+  readonly news: TimedRunnerNews;
+  readonly client: Client;
+  /** @param refusal - why the set does not take it, if it does not */
+  readonly resolve: (refusal?: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+interface Lane {
+  readonly waiting: Waiting[];
+  /** Something waits that is not to wait for other news. */
+  hurried: boolean;
+  /** Ends the wait for other news. */
+  hurry: () => void;
+}
+
+/**
+ * Bounds what a burst costs a set: each signal is four events of its history, a task for its worker and perhaps a turn of its own, and a run
+ * of a workflow may get 10,000. A lone end is told at once; what comes while a signal is under way, or shortly after, is gathered for the
+ * next. Whoever tells learns when Temporal has it.
+ */
+export class RunnerNewsBatches {
+  readonly #pace: Required<NewsPace>;
+  /** By set, while anything waits, is under way, or pauses. */
+  readonly #lanes = new Map<string, Lane>();
+  /** A signal is its senders' together: it must not be called off with the activity that happened to be the first. */
+  readonly #outsideOfActivities = AsyncLocalStorage.snapshot();
+
+  constructor(pace: NewsPace = {}) {
+    this.#pace = { pauseMs: 250, lazyMs: 500, ...pace };
+  }
+
+  /**
+   * Resolves when Temporal has it. A set that is gone, or refuses it, is tolerated: one that is there reads its runners from a list, too.
+   * @throws what the signal failed with that may succeed at another try
+   */
+  async tell({ set, word }: SetWord): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    const entry: Waiting = {
+      news: { ...word, at: Date.now() },
+      client: getClient(),
+      resolve,
+      reject,
+    };
+    const lane = this.#lanes.get(set);
+    // That it is up changes little: nothing is started for it.
+    const lazy = word.kind === 'online';
+    if (lane === undefined) {
+      const fresh: Lane = { waiting: [entry], hurried: !lazy, hurry: () => undefined };
+      this.#lanes.set(set, fresh);
+      void this.#outsideOfActivities(async () => await this.#run(set, fresh));
+    } else {
+      lane.waiting.push(entry);
+      if (!lazy) {
+        lane.hurried = true;
+        lane.hurry();
+      }
+    }
+    const refusal = await promise;
+    if (refusal !== undefined)
+      log.warn('A set does not take news of its runner: it will see for itself, in its list', {
+        set,
+        error: refusal,
+      });
+  }
+
+  async #run(set: string, lane: Lane): Promise<void> {
+    while (lane.waiting.length > 0) {
+      if (!lane.hurried) await this.#untilHurried(lane);
+      dropLate(lane);
+      const batch = lane.waiting.splice(0, MAX_NEWS);
+      const pauses = lane.hurried
+        ? delay(this.#pace.pauseMs, undefined, { ref: false })
+        : undefined;
+      lane.hurried = lane.waiting.length > 0;
+      await send(set, batch);
+      await pauses;
+    }
+    this.#lanes.delete(set);
+  }
+
+  async #untilHurried(lane: Lane): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, this.#pace.lazyMs);
+      lane.hurry = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+}
+
+/** Whoever told it has given up by now, and tells it again: it must not go before what is new. */
+function dropLate({ waiting }: Lane): void {
+  const tooLate = Date.now() - PATIENCE_MS;
+  let late = 0;
+  while ((waiting[late]?.news.at ?? Number.POSITIVE_INFINITY) < tooLate) late++;
+  for (const { reject } of waiting.splice(0, late))
+    reject(new Error('the news waited too long for its set'));
+}
+
+/** What one piece of news is refused for is no other's failure: then each goes by itself. */
+async function send(set: string, batch: readonly Waiting[]): Promise<void> {
+  const [first] = batch;
+  if (first === undefined) return;
+  try {
+    await first.client.withDeadline(
+      Date.now() + SIGNAL_DEADLINE_MS,
+      async () =>
+        await first.client.workflow
+          .getHandle(setWorkflowId(set))
+          .signal(runnerNewsSignal, { news: batch.map(({ news }) => news) }),
+    );
+    for (const { resolve } of batch) resolve();
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) for (const { resolve } of batch) resolve();
+    else if (!isFinal(error)) for (const { reject } of batch) reject(error);
+    else if (batch.length > 1) for (const one of batch) await send(set, [one]);
+    else first.resolve(error);
+  }
+}

@@ -1,0 +1,100 @@
+/** The running sets and the jobs that each is for: one list by visibility for all who ask within some seconds. */
+import type { Client } from '@temporalio/client';
+import { SingleFlight } from '../ciServers/singleFlight.ts';
+import type { SetCover } from '../../core/contract/index.ts';
+import { SetRouting, type CoveringSet } from '../../core/domain/jobRouting.ts';
+import { listCovers, PAGE } from './listRoutingInfo.ts';
+
+export interface RunningSetsOptions {
+  /** The client of now. @throws Error while there is no connection to Temporal */
+  readonly client: () => Client;
+  /** Sets of this task queue are ours. */
+  readonly taskQueue: string;
+  /** Fills in what sets cover whose memos do not say so. @default they are unknown */
+  readonly ask?: (covers: Map<string, SetCover | undefined>, at: number) => Promise<void>;
+  readonly now?: () => number;
+}
+
+/** The sets at one moment. */
+export interface SetsNow {
+  /** When the look began (ms since the epoch). */
+  readonly at: number;
+  readonly sets: readonly CoveringSet[];
+  readonly routing: SetRouting<CoveringSet>;
+  /** Running sets of which nobody knows what they cover (they are just starting, or no worker answers): they may cover anything. */
+  readonly unknown: readonly string[];
+  /** Workflow ids of all of them. */
+  readonly ids: ReadonlySet<string>;
+}
+
+/** More sets than this are not looked at. */
+const MAX_SETS = 5_000;
+/** Whoever comes meanwhile waits for the same look: one that hangs must not keep them all. */
+const LIST_DEADLINE_MS = 3_000;
+
+export class RunningSets {
+  readonly #options: RunningSetsOptions;
+  readonly #now: () => number;
+  readonly #looks = new SingleFlight(async () => (this.#kept = await this.#look()));
+  #kept: SetsNow | undefined;
+  /** What was listed, and the sets of it that were missing since. */
+  #listed = new Map<string, SetCover | undefined>();
+  #missed: ReadonlySet<string> = new Set();
+  #afresh = false;
+
+  constructor(options: RunningSetsOptions) {
+    this.#options = options;
+    this.#now = options.now ?? Date.now;
+  }
+
+  /**
+   * The sets as they were at most `maxAgeMs` ago; as many times that as it takes requests to list them.
+   * @param maxAgeMs - 0: as they are now, without those that were there before and are not listed
+   * @throws what Temporal's client throws when the sets cannot be listed
+   */
+  async list(maxAgeMs: number): Promise<SetsNow> {
+    if (maxAgeMs === 0) this.#afresh = true;
+    const since = this.#now() - maxAgeMs * Math.max(1, Math.ceil(this.#listed.size / PAGE));
+    const kept = (): SetsNow | undefined =>
+      this.#kept !== undefined && this.#kept.at >= since ? this.#kept : undefined;
+    // A look that is under way may have begun too early, or have met an outage that is over.
+    if (kept() === undefined) await this.#looks.join().catch(() => undefined);
+    return kept() ?? (await this.#looks.join());
+  }
+
+  async #look(): Promise<SetsNow> {
+    const at = this.#now();
+    const client = this.#options.client();
+    const covers = await client.withDeadline(
+      Date.now() + LIST_DEADLINE_MS,
+      async () => await listCovers(client, this.#options.taskQueue, MAX_SETS),
+    );
+    this.#keepMissing(covers);
+    await this.#options.ask?.(covers, at);
+    this.#listed = covers;
+    const sets = [...covers].flatMap(([workflowId, cover]) =>
+      cover === undefined ? [] : [{ workflowId, cover }],
+    );
+    return {
+      at,
+      sets,
+      routing: new SetRouting(sets),
+      unknown: [...covers].flatMap(([workflowId, cover]) =>
+        cover === undefined ? [workflowId] : [],
+      ),
+      ids: new Set(covers.keys()),
+    };
+  }
+
+  /** A set that continues as new may be missing for a moment, between the end of one run and the begin of the next in visibility: its jobs are not another's for that. */
+  #keepMissing(covers: Map<string, SetCover | undefined>): void {
+    const missing = this.#afresh
+      ? []
+      : [...this.#listed].filter(
+          ([workflowId]) => !covers.has(workflowId) && !this.#missed.has(workflowId),
+        );
+    this.#afresh = false;
+    for (const [workflowId, cover] of missing) covers.set(workflowId, cover);
+    this.#missed = new Set(missing.map(([workflowId]) => workflowId));
+  }
+}

@@ -1,0 +1,81 @@
+/** Starts the runners of a set, as workflows on the task queue of the set. */
+import { activityInfo, getClient } from '@temporalio/activity';
+import { WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
+import {
+  RUNNER_WORKFLOW,
+  SEARCH_ATTRIBUTES,
+  SET_RUNNER_MEMO,
+  type SetRunnerMemo,
+} from '../../core/contract/index.ts';
+import type { StartRunnersInput, Timed } from '../../core/activities/index.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
+import { PRIORITY_KEYS } from '../../core/domain/setPriority.ts';
+import { runnerInput } from '../../core/domain/volumeSlots.ts';
+import { grpcStatus } from '../shared/grpcStatus.ts';
+import { withHeartbeats } from '../shared/heartbeats.ts';
+import { inTrace } from '../shared/withTraceparent.ts';
+import { each } from './forEachLimited.ts';
+
+/** gRPC codes of a request that is wrong in itself: invalid argument, not found (the namespace), permission denied, failed precondition, unauthenticated. */
+const FINAL_CODES: ReadonlySet<number> = new Set([3, 5, 7, 9, 16]);
+
+/** Those that Temporal refuses for good come back; of anything else the first failure is thrown when all have been tried. */
+export async function startRunners(
+  input: StartRunnersInput,
+): Promise<Timed & { refused: string[]; why?: string }> {
+  const refused: string[] = [];
+  let why: string | undefined;
+  await withHeartbeats(
+    `${input.runners.length} runners to start`,
+    async () =>
+      await each(input.runners, async (runner) => {
+        const refusal = await start(input, runner);
+        if (refusal === undefined) return;
+        refused.push(runner.workflowId);
+        why = refusal;
+      }),
+  );
+  return { at: Date.now(), refused, ...defined({ why }) };
+}
+
+/** One that was started already under this id, and may have ended, is as good. @returns why Temporal does not take it as it is */
+async function start(
+  { set, generation, ephemeral, template, tellsBusy, tellsEndEarly, priority }: StartRunnersInput,
+  { workflowId, slot, trace }: StartRunnersInput['runners'][number],
+): Promise<string | undefined> {
+  const memo: SetRunnerMemo = {
+    generation,
+    ephemeral,
+    ...defined({
+      slot,
+      tellsBusy: tellsBusy || undefined,
+      tellsEndEarly: tellsEndEarly || undefined,
+    }),
+  };
+  try {
+    await inTrace(
+      trace,
+      async () =>
+        await getClient().workflow.start(RUNNER_WORKFLOW, {
+          workflowId,
+          taskQueue: activityInfo().taskQueue,
+          args: [runnerInput(template, set, slot)],
+          workflowIdReusePolicy: 'REJECT_DUPLICATE',
+          memo: { [SET_RUNNER_MEMO]: memo },
+          priority: { priorityKey: PRIORITY_KEYS[priority] },
+          // From the start, so that no list of the set's runners misses it.
+          typedSearchAttributes: [{ key: SEARCH_ATTRIBUTES.set, value: set }],
+          staticSummary: `runner of the set ${set}`,
+          // Its first task comes with the answer, where this worker has room for it.
+          requestEagerStart: true,
+        }),
+    );
+    return undefined;
+  } catch (error) {
+    if (error instanceof WorkflowExecutionAlreadyStartedError) return undefined;
+    const status = grpcStatus(error);
+    if (status !== undefined && FINAL_CODES.has(status.code))
+      return `Temporal refused the runner: ${status.details}`;
+    throw error;
+  }
+}

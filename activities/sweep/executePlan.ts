@@ -1,0 +1,185 @@
+/** Does what a sweep has decided, some of it at a time; one item that fails keeps no other from being done. */
+import pMap from 'p-map';
+import type { SweepMark, SweepSkip, SweptItem } from '../../core/contract/index.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
+import type { Finding, SweepPlan } from '../../core/sweep/decideSweep.ts';
+import { objectMark } from '../../core/sweep/objectMark.ts';
+import type { OwnedObject } from '../../core/sweep/ownedObject.ts';
+import {
+  repairJobObject,
+  repairPod,
+  repairRegistration,
+  repairResource,
+  replaceHung,
+  stopStep,
+  terminateLife,
+  wakeLife,
+  type Repaired,
+  type RepairTools,
+} from './repairs.ts';
+
+/** Items under way at once: each is a few requests, and others need the servers, too. */
+const AT_ONCE = 5;
+/** Of many there may be a cause that is not understood yet, and the CI server has a pace: the rest is the next sweep's. */
+const MOST_REPAIRS = 200;
+
+/** What became of the plan. */
+export interface CarriedOut {
+  readonly items: SweptItem[];
+  readonly marks: SweepMark[];
+  readonly skipped: SweepSkip[];
+}
+
+type Outcome =
+  | { readonly item: SweptItem; readonly keepsMark: boolean }
+  | { readonly skipped: SweepSkip; readonly keepsMark: boolean };
+
+export async function carryOut(
+  tools: RepairTools,
+  { findings, unmark }: SweepPlan,
+): Promise<CarriedOut> {
+  const { sources, owned } = tools;
+  let repairs = 0;
+  const pods = once(async () => await owned.list('pod', sources.signal));
+  const items: SweptItem[] = [];
+  const marks: SweepMark[] = [];
+  const skipped: SweepSkip[] = [];
+  const signal = defined({ signal: sources.signal });
+  await pMap(
+    findings,
+    async (finding) => {
+      sources.progress?.(`${finding.step} ${nameOf(finding)}`);
+      const isRepair = finding.step === 'repair' || finding.step === 'terminate';
+      const outcome =
+        isRepair && ++repairs > MOST_REPAIRS
+          ? { skipped: 'left for the next sweep' as const, keepsMark: true }
+          : await attempt(tools, finding, pods);
+      if ('item' in outcome) items.push(outcome.item);
+      else skipped.push(outcome.skipped);
+      if (outcome.keepsMark && finding.subject !== 'object') marks.push(finding.mark);
+    },
+    { concurrency: AT_ONCE, ...signal },
+  );
+  await pMap(unmark, async (object) => await takeMarkAway(tools, object), {
+    concurrency: AT_ONCE,
+    ...signal,
+  });
+  return { items, marks, skipped };
+}
+
+async function attempt(
+  tools: RepairTools,
+  finding: Finding,
+  pods: () => Promise<readonly OwnedObject[]>,
+): Promise<Outcome> {
+  try {
+    const outcome = await act(tools, finding, pods);
+    if (typeof outcome === 'string') return { item: sweptItem(finding, outcome), keepsMark: true };
+    if (outcome.kind === 'skipped')
+      return { skipped: outcome.why, keepsMark: outcome.why !== 'changed' };
+    return { item: sweptItem(finding, 'repaired', outcome.note), keepsMark: false };
+  } catch (error) {
+    tools.sources.signal?.throwIfAborted();
+    tools.sources.logger.warn(
+      { err: error, what: nameOf(finding) },
+      `sweep: ${finding.step} failed; the next sweep tries again`,
+    );
+    return {
+      item: sweptItem(finding, 'failed', error instanceof Error ? error.message : String(error)),
+      keepsMark: true,
+    };
+  }
+}
+
+async function act(
+  tools: RepairTools,
+  finding: Finding,
+  pods: () => Promise<readonly OwnedObject[]>,
+): Promise<Repaired | 'marked' | 'waits'> {
+  switch (finding.subject) {
+    case 'object':
+      if (finding.step === 'repair') return await repairObject(tools, finding, pods);
+      await tools.owned.mark(finding.object, objectMark(finding.as, finding.reason, Date.now()));
+      return 'marked';
+    case 'registration':
+      if (finding.step === 'repair') return await repairRegistration(tools, finding);
+      return finding.step === 'mark' ? 'marked' : 'waits';
+    case 'life':
+      if (finding.step === 'repair')
+        return finding.as === 'hung runner'
+          ? await replaceHung(tools, finding, pods)
+          : await stopStep(tools, finding, pods);
+      if (finding.step === 'terminate') return await terminateLife(tools, finding, pods);
+      if (finding.step === 'signal') await wakeLife(tools, finding.life);
+      return finding.step === 'mark' ? 'marked' : 'waits';
+  }
+}
+
+async function repairObject(
+  tools: RepairTools,
+  finding: Extract<Finding, { subject: 'object' }>,
+  pods: () => Promise<readonly OwnedObject[]>,
+): Promise<Repaired> {
+  if (finding.object.kind === 'pod') return await repairPod(tools, finding);
+  return finding.object.runnerPod === undefined
+    ? await repairResource(tools, finding, pods)
+    : await repairJobObject(tools, finding);
+}
+
+async function takeMarkAway({ owned, sources }: RepairTools, object: OwnedObject): Promise<void> {
+  try {
+    await owned.mark(object, null);
+  } catch (error) {
+    // It is judged again before anything is done to it.
+    sources.logger.warn(
+      { err: error, name: object.name },
+      'sweep: a mark that is no longer right could not be taken away; the next sweep tries again',
+    );
+  }
+}
+
+/** @param done - what became of it */
+export function sweptItem(finding: Finding, done: SweptItem['done'], note?: string): SweptItem {
+  return {
+    kind: finding.as,
+    what: nameOf(finding),
+    where: whereIs(finding),
+    reason: finding.reason,
+    done,
+    ...defined({ workflowId: workflowOf(finding), note }),
+  };
+}
+
+function nameOf(finding: Finding): string {
+  switch (finding.subject) {
+    case 'object':
+      return finding.object.kind === 'pod'
+        ? finding.object.name
+        : `${finding.object.kind} ${finding.object.name}`;
+    case 'registration':
+      return finding.registration.name;
+    case 'life':
+      return finding.life.workflowId;
+  }
+}
+
+function whereIs(finding: Finding): string {
+  switch (finding.subject) {
+    case 'object':
+      return finding.object.namespace;
+    case 'registration':
+      return `${finding.registration.scope.kind} ${finding.registration.scope.name}`;
+    case 'life':
+      return finding.life.taskQueue;
+  }
+}
+
+function workflowOf(finding: Finding): string | undefined {
+  if (finding.subject === 'life') return finding.life.workflowId;
+  return finding.subject === 'object' ? finding.object.identity?.workflowId : undefined;
+}
+
+function once<T>(run: () => Promise<T>): () => Promise<T> {
+  let running: Promise<T> | undefined;
+  return async () => await (running ??= run());
+}

@@ -1,0 +1,356 @@
+/** What a sweep looks at: the three lists, put together. */
+import pMap from 'p-map';
+import type { WorkflowExecutionInfo } from '@temporalio/client';
+import {
+  SEARCH_ATTRIBUTES,
+  type RunnerPhase,
+  type SweepReport,
+} from '../../core/contract/index.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
+import { placeName, placeOfLife, type ServedPlace } from '../../core/domain/location.ts';
+import { hashInRunnerName } from '../../core/domain/runnerName.ts';
+import type { SweepSpec } from '../../core/input/sweep.ts';
+import type { SeenObject, SweepFindings } from '../../core/sweep/decideSweep.ts';
+import type { LifeFacts, RunningLife, SeenRegistration } from '../../core/sweep/facts.ts';
+import { judgeRunner } from '../../core/sweep/assessRunner.ts';
+import { JOB_OBJECT_KINDS, type OwnedObject } from '../../core/sweep/ownedObject.ts';
+import { isPlaceLabel, placeLabel, runnerHash } from '../compute/naming.ts';
+import type { OwnedObjects } from '../shared/ownedObjects.ts';
+import { ComputeError } from '../ports.ts';
+import { seeJobObjects } from './jobObjects.ts';
+import { listScopes, type ListedScope } from './listScopes.ts';
+import { PolledQueues } from './polledQueues.ts';
+import type { SweepSources } from './sweepSources.ts';
+import type { TemporalLives } from './runnerWorkflows.ts';
+
+/** Requests to Temporal under way at once. */
+const AT_ONCE = 10;
+/** Registrations without our label that Temporal's record is asked for in one sweep: it answers few such questions a second. */
+const MOST_RECORDS = 20;
+
+/** Lists that a worker may not have. */
+const CAN_DO_WITHOUT: ReadonlySet<string> = new Set([
+  'secrets',
+  'claims',
+  'container steps',
+  'job secrets',
+]);
+
+/** What was seen; `findings` only where nothing is missing. */
+export interface Look extends Pick<SweepReport, 'lookedAt' | 'incomplete' | 'unseen'> {
+  readonly findings?: SweepFindings;
+  /** Scopes that nobody can look at any more. */
+  readonly outOfSight: number;
+}
+
+type Lists = Record<'pod' | 'secret' | 'claim', OwnedObject[]> & {
+  readonly running: WorkflowExecutionInfo[];
+  readonly deregistrations: { workflowId: string; taskQueue: string }[];
+};
+
+/** @throws the signal's reason; whatever else goes wrong is a list that is incomplete */
+export async function look(
+  sources: SweepSources,
+  spec: SweepSpec,
+  served: ServedPlace,
+  owned: OwnedObjects,
+  lives: TemporalLives,
+  nowMs: number,
+): Promise<Look> {
+  const { signal, progress } = sources;
+  const incomplete: SweepReport['incomplete'] = [];
+  const unseen: SweepReport['unseen'] = [];
+  const lookedAt: SweepReport['lookedAt'] = {};
+  const attempt = async <T>(list: string, run: () => Promise<T>): Promise<T | undefined> => {
+    try {
+      return await run();
+    } catch (error) {
+      signal?.throwIfAborted();
+      const why = error instanceof Error ? error.message : String(error);
+      const canDoWithout =
+        sources.resources === 'where permitted' &&
+        CAN_DO_WITHOUT.has(list) &&
+        error instanceof ComputeError &&
+        error.kind === 'forbidden';
+      (canDoWithout ? unseen : incomplete).push({ list, why });
+      return undefined;
+    }
+  };
+
+  await attempt('workflows', async () => await lives.answers());
+  if (incomplete.length > 0) return { lookedAt, incomplete, unseen, outOfSight: 0 };
+  progress?.('listing pods, workflows and what belongs to them');
+  // The pods first: a life that begins meanwhile is in the list of lives then.
+  const pods = await attempt('pods', async () => await owned.list('pod', signal));
+  const [secrets = [], claims = [], jobObjects, running, deregistrations] = await Promise.all([
+    attempt('secrets', async () => await owned.list('secret', signal)),
+    attempt('claims', async () => await owned.list('claim', signal)),
+    Promise.all(
+      JOB_OBJECT_KINDS.map(
+        async (kind) => await attempt(`${kind}s`, async () => await owned.list(kind, signal)),
+      ),
+    ),
+    attempt('workflows', async () => await lives.running()),
+    attempt('workflows that remove registrations', async () => await lives.deregistrations()),
+  ]);
+  const wasUnseen = (list: string): boolean =>
+    [...unseen, ...incomplete].some((each) => each.list === list);
+  Object.assign(
+    lookedAt,
+    defined({
+      pods: pods?.length,
+      lives: running?.length,
+      secrets: wasUnseen('secrets') ? undefined : secrets.length,
+      claims: wasUnseen('claims') ? undefined : claims.length,
+    }),
+  );
+  if (
+    pods === undefined ||
+    running === undefined ||
+    deregistrations === undefined ||
+    incomplete.length > 0
+  )
+    return { lookedAt, incomplete, unseen, outOfSight: 0 };
+  const lists: Lists = { pod: pods, secret: secrets, claim: claims, running, deregistrations };
+
+  progress?.('asking Temporal for the lives of what was listed');
+  const queues = new PolledQueues(sources.client);
+  const seen = await attempt('workflows', async () => {
+    const lifeOf = await livesOf(lists, lives);
+    const left = jobObjects.flatMap((listed) => listed ?? []);
+    return {
+      lifeOf,
+      jobObjects: await seeJobObjects(left, pods, sources.compute, lives),
+      lives: await runningLives(lists, lives, queues, nowMs, spec),
+      knowsPlace: running.length > 0 || (await lives.knowsPlace()),
+    };
+  });
+  progress?.('listing registrations');
+  const noted = [...pods, ...secrets].flatMap(({ registration }) =>
+    registration?.scope && registration.credential !== undefined
+      ? [{ scope: registration.scope, credential: registration.credential }]
+      : [],
+  );
+  const scopes = await attempt('scopes', async () => await listScopes(sources, spec, lives, noted));
+  incomplete.push(...(scopes?.incomplete ?? []));
+  const registrations =
+    seen &&
+    scopes &&
+    (await attempt(
+      'workflows',
+      async () => await registrationsOf(scopes.listed, lists, seen.lifeOf, served, lives, queues),
+    ));
+  Object.assign(
+    lookedAt,
+    defined({ scopes: scopes?.listed.length, registrations: registrations?.length }),
+  );
+  if (seen === undefined || registrations === undefined || incomplete.length > 0)
+    return { lookedAt, incomplete, unseen, outOfSight: scopes?.outOfSight ?? 0 };
+  const podsOf = Map.groupBy(pods, ({ identity }) => identity?.workflowId);
+  const seenObject = (object: OwnedObject): SeenObject => ({
+    object,
+    life: seen.lifeOf(object),
+    used: (podsOf.get(object.identity?.workflowId) ?? []).some((pod) =>
+      isOfSameRunner(object, pod),
+    ),
+  });
+  const findings = {
+    pods: pods.map(seenObject),
+    resources: [...secrets, ...claims].map(seenObject),
+    jobObjects: seen.jobObjects,
+    registrations,
+    lives: withRegistrations(seen.lives, registrations),
+    knowsPlace: seen.knowsPlace,
+  };
+  return { lookedAt, incomplete, unseen, findings, outOfSight: scopes?.outOfSight ?? 0 };
+}
+
+/** By what is noted on the pod, which its worker has written. */
+function withRegistrations(
+  lives: readonly RunningLife[],
+  registrations: readonly SeenRegistration[],
+): RunningLife[] {
+  const keyOf = ({ scope, name }: Pick<SeenRegistration, 'scope' | 'name'>): string =>
+    `${scope.kind} ${scope.name} ${name}`;
+  const listed = new Map(registrations.map((registration) => [keyOf(registration), registration]));
+  return lives.map((life) => {
+    const [noted] = life.pods.flatMap(({ registration }) =>
+      registration?.scope === undefined
+        ? []
+        : [{ scope: registration.scope, name: registration.name }],
+    );
+    return { ...life, ...defined({ registration: noted && listed.get(keyOf(noted)) }) };
+  });
+}
+
+/** Has that pod any use for this Secret, or claim? */
+export function isOfSameRunner({ kind, identity }: OwnedObject, pod: OwnedObject): boolean {
+  const isSameLife =
+    identity?.workflowId === pod.identity?.workflowId &&
+    identity?.firstRunId === pod.identity?.firstRunId;
+  return isSameLife && (kind === 'claim' || identity?.attempt === pod.identity?.attempt);
+}
+
+const lifeKey = ({
+  workflowId,
+  firstRunId,
+}: {
+  readonly workflowId: string;
+  readonly firstRunId: string;
+}): string => `${workflowId} ${firstRunId}`;
+const nameOf = ({ typedSearchAttributes }: WorkflowExecutionInfo): string =>
+  typedSearchAttributes.get(SEARCH_ATTRIBUTES.name) ?? '';
+
+/** The life of each object. Of one that the list of running lives does not have, or has under another's name, Temporal's own record says. */
+async function livesOf(
+  { running, ...lists }: Lists,
+  lives: TemporalLives,
+): Promise<(object: OwnedObject) => LifeFacts> {
+  const hashes = new Map(running.map((life) => [life.workflowId, hashInRunnerName(nameOf(life))]));
+  const identities = new Map(
+    [...lists.pod, ...lists.secret, ...lists.claim].flatMap(({ identity }) =>
+      identity ? [[lifeKey(identity), identity] as const] : [],
+    ),
+  );
+  const known = new Map<string, LifeFacts>();
+  await pMap(
+    identities,
+    async ([key, identity]) => {
+      known.set(
+        key,
+        hashes.get(identity.workflowId) === runnerHash(identity)
+          ? { state: 'running' }
+          : await lives.life(identity),
+      );
+    },
+    { concurrency: AT_ONCE },
+  );
+  return ({ identity }) => (identity && known.get(lifeKey(identity))) ?? { state: 'unknown' };
+}
+
+async function runningLives(
+  { running, pod: pods }: Lists,
+  lives: TemporalLives,
+  queues: PolledQueues,
+  nowMs: number,
+  spec: SweepSpec,
+): Promise<RunningLife[]> {
+  const podsOf = Map.groupBy(pods, ({ identity }) => identity?.workflowId ?? '');
+  const found = await pMap(
+    running,
+    async (listed): Promise<RunningLife[]> => {
+      const { workflowId, runId, taskQueue, startTime, parentExecution, typedSearchAttributes } =
+        listed;
+      const phase = (typedSearchAttributes.get(SEARCH_ATTRIBUTES.phase) ??
+        'Requested') as RunnerPhase;
+      const job = parentExecution?.workflowId
+        ? await lives.job(parentExecution.workflowId)
+        : undefined;
+      const life = {
+        workflowId,
+        runId,
+        taskQueue,
+        phase,
+        startedAtMs: startTime.getTime(),
+        runnerName: nameOf(listed),
+        pods: podsOf.get(workflowId) ?? [],
+        polled: await queues.isPolled(taskQueue),
+        resumes: false,
+        ...defined({ job }),
+      };
+      return judgeRunner(life, nowMs, spec).kind === 'condemned'
+        ? await closerLook(life, lives)
+        : [life];
+    },
+    { concurrency: AT_ONCE },
+  );
+  return found.flat();
+}
+
+/** Of one that seems to have lost its pod. @returns nothing where it has ended since it was listed */
+export async function closerLook(life: RunningLife, lives: TemporalLives): Promise<RunningLife[]> {
+  const description = await lives.describe(life.workflowId);
+  if (description?.status.name !== 'RUNNING') return [];
+  const { scheduledTime, originalScheduledTime } = description.raw.pendingWorkflowTask ?? {};
+  const waits = originalScheduledTime ?? scheduledTime;
+  const taskWaitsSinceMs = waits ? Number(waits.seconds ?? 0) * 1_000 : undefined;
+  const { runId } = description;
+  const input = await lives.input({ workflowId: life.workflowId, runId });
+  return [{ ...life, runId, resumes: input?.resumes === true, ...defined({ taskWaitsSinceMs }) }];
+}
+
+async function registrationsOf(
+  listed: readonly ListedScope[],
+  lists: Lists,
+  lifeOf: (object: OwnedObject) => LifeFacts,
+  served: ServedPlace,
+  lives: TemporalLives,
+  queues: PolledQueues,
+): Promise<SeenRegistration[]> {
+  const ofRunning = [...lists.pod, ...lists.secret].filter(
+    (object) => lifeOf(object).state === 'running',
+  );
+  const hashesOf = (objects: readonly OwnedObject[]): (string | undefined)[] =>
+    objects.map(({ identity }) => identity && runnerHash(identity));
+  const alive = new Set([
+    ...lists.running.map((life) => hashInRunnerName(nameOf(life))),
+    ...hashesOf(ofRunning),
+  ]);
+  const withPod = new Set(hashesOf(lists.pod));
+  const labels = ourLabels(lists, served);
+  const removals = new Map(
+    lists.deregistrations.map(({ workflowId, taskQueue }) => [workflowId, taskQueue]),
+  );
+  const found: SeenRegistration[] = [];
+  let records = 0;
+  for (const { scope, credential, runners } of listed) {
+    for (const { id, name, online, busy, labels: has } of runners) {
+      const hash = hashInRunnerName(name);
+      const isAlive = hash !== undefined && alive.has(hash);
+      const isLabelled = hash !== undefined && has.some((label) => labels.has(label.toLowerCase()));
+      const isRecorded =
+        hash !== undefined &&
+        !isAlive &&
+        !isLabelled &&
+        !online &&
+        !busy &&
+        !has.some(isPlaceLabel) &&
+        records++ < MOST_RECORDS &&
+        (await lives.knowsRunner(name));
+      const removal = `deregistration-${name}`;
+      const queue = removals.get(removal);
+      const handedOn = queue !== undefined && (await queues.isPolled(queue)) ? removal : undefined;
+      const proof = isLabelled ? ('label' as const) : isRecorded ? ('record' as const) : undefined;
+      found.push({
+        scope,
+        credential,
+        id,
+        name,
+        online,
+        busy,
+        alive: isAlive,
+        hasPod: hash !== undefined && withPod.has(hash),
+        ...defined({ proof, handedOn }),
+      });
+    }
+  }
+  return found;
+}
+
+/** The labels of the places that this sweep serves: one, or with all namespaces those of each namespace that is in use. */
+function ourLabels(
+  { pod, secret, claim, running }: Lists,
+  served: ServedPlace,
+): ReadonlySet<string> {
+  const namespaces =
+    served.allNamespaces === true
+      ? [...pod, ...secret, ...claim].map(({ namespace }) => namespace)
+      : [];
+  const places = [undefined, ...namespaces].map((namespace) =>
+    placeName(placeOfLife(served, namespace)),
+  );
+  const ofLives = running.flatMap(
+    ({ typedSearchAttributes }) => typedSearchAttributes.get(SEARCH_ATTRIBUTES.place) ?? [],
+  );
+  return new Set([...places, ...ofLives].map(placeLabel));
+}

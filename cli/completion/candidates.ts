@@ -1,0 +1,143 @@
+/** What may come next on a command line, by what the commands say of themselves. */
+import type { Command, Option } from 'commander';
+import { RUNNER_OUTCOMES, RUNNER_PHASES } from '../../core/contract/index.ts';
+
+export interface Candidate {
+  readonly value: string;
+  readonly description: string;
+}
+
+/** Whose ids or names fit: who asks Temporal for them. */
+export type Kind = 'runner' | 'set' | 'job';
+
+export interface Completion {
+  readonly candidates: readonly Candidate[];
+  /** Ids that would fit as well. */
+  readonly ids?: Kind;
+  /** Values of options that were given already, by their attribute's name. */
+  readonly flags: Readonly<Record<string, string>>;
+}
+
+/** Values of options that are checked by their commands, in their own words. */
+const VALUES: Readonly<Record<string, readonly string[]>> = {
+  phase: RUNNER_PHASES,
+  outcome: RUNNER_OUTCOMES,
+};
+
+/** @param words - those after the program's name; the last one is being typed, and may be empty */
+export function complete(program: Command, words: readonly string[]): Completion {
+  const { command, waiting, positionals, flags, over } = walk(program, words.slice(0, -1));
+  const typed = words.at(-1) ?? '';
+  const only = (candidates: readonly Candidate[]): Candidate[] =>
+    candidates.filter(({ value }) => value.startsWith(typed));
+  if (over) return { candidates: [], flags };
+  if (waiting !== undefined)
+    return {
+      candidates: only(valuesOf(waiting)),
+      flags,
+      ...(waiting.attributeName() === 'set' ? { ids: 'set' as const } : {}),
+    };
+  const [, name, prefix] = /^(--[\w-]+)(=)/.exec(typed) ?? [];
+  const joined = name === undefined ? undefined : findOption(command, name);
+  if (joined !== undefined)
+    return {
+      candidates: only(
+        valuesOf(joined).map((each) => ({ ...each, value: `${name}${prefix}${each.value}` })),
+      ),
+      flags,
+    };
+  if (typed.startsWith('-')) return { candidates: only(optionsOf(command)), flags };
+  const commands =
+    positionals > 0
+      ? []
+      : command
+          .createHelp()
+          .visibleCommands(command)
+          .map((each) => ({ value: each.name(), description: each.description() }));
+  const argument = command.registeredArguments[positionals];
+  const choices = (argument?.argChoices ?? []).map((value) => ({ value, description: '' }));
+  const ids = argument === undefined ? undefined : kindOf(command, argument.name());
+  return {
+    candidates: only([...commands, ...choices]),
+    flags,
+    ...(ids === undefined ? {} : { ids }),
+  };
+}
+
+interface Walked {
+  command: Command;
+  /** The option whose value comes next. */
+  waiting: Option | undefined;
+  /** Arguments that were given already. */
+  positionals: number;
+  flags: Record<string, string>;
+  /** After `--`, where anything may stand. */
+  over: boolean;
+}
+
+function walk(program: Command, words: readonly string[]): Walked {
+  const at: Walked = {
+    command: program,
+    waiting: undefined,
+    positionals: 0,
+    flags: {},
+    over: false,
+  };
+  for (const word of words) {
+    if (word === '--') return { ...at, over: true };
+    // bash has the sign between an option and its value as a word.
+    if (word === '=') continue;
+    if (at.waiting !== undefined) {
+      at.flags[at.waiting.attributeName()] = word;
+      at.waiting = undefined;
+    } else if (word.startsWith('-')) {
+      const [name = '', value] = word.split(/=(.*)/s);
+      const option = findOption(at.command, name);
+      if (option?.required !== true) continue;
+      if (value === undefined) at.waiting = option;
+      else at.flags[option.attributeName()] = value;
+    } else {
+      const inner =
+        at.positionals === 0
+          ? at.command.commands.find(
+              (each) => each.name() === word || each.aliases().includes(word),
+            )
+          : undefined;
+      if (inner === undefined) at.positionals += 1;
+      else at.command = inner;
+    }
+  }
+  return at;
+}
+
+/** The command, and those that it is part of: their options hold for it. */
+function lineage(command: Command): Command[] {
+  return command.parent === null ? [command] : [command, ...lineage(command.parent)];
+}
+
+function optionsOf(command: Command): Candidate[] {
+  const all = lineage(command)
+    .flatMap((each) => each.createHelp().visibleOptions(each))
+    .map(({ long, short, description }) => ({ value: long ?? short ?? '', description }));
+  // Each of them has a --help of its own.
+  return [...new Map(all.map((each) => [each.value, each])).values()];
+}
+
+function findOption(command: Command, name: string): Option | undefined {
+  return lineage(command)
+    .flatMap(({ options }) => options)
+    .find(({ long, short }) => name === long || name === short);
+}
+
+function valuesOf(option: Option): Candidate[] {
+  return (option.argChoices ?? VALUES[option.attributeName()] ?? []).map((value) => ({
+    value,
+    description: '',
+  }));
+}
+
+function kindOf({ parent }: Command, argument: string): Kind | undefined {
+  const group = parent?.name();
+  if (group === 'runner' || group === 'job') return argument === 'id' ? group : undefined;
+  return group === 'set' && argument === 'name' ? 'set' : undefined;
+}

@@ -1,0 +1,35 @@
+/** `holdfast completion bash|zsh|fish`, and what its scripts ask: `holdfast complete -- WORDS…`. */
+import { Argument, type Command } from 'commander';
+import type { CommandContext } from '../shared/commandContext.ts';
+import { printable } from '../../core/domain/displayText.ts';
+import { SCRIPTS, type Shell } from './scripts.ts';
+
+/** Of a description, in characters: shells put it beside what they complete. */
+const MOST_DESCRIBED = 80;
+
+export function addCompletionCommands(program: Command, { terminal }: CommandContext): void {
+  program
+    .command('completion')
+    .description('print the script that has a shell complete commands, options and ids')
+    .addArgument(new Argument('<shell>', 'whose script').choices(Object.keys(SCRIPTS)))
+    .addHelpText(
+      'after',
+      '\nExamples:\n  $ source <(holdfast completion bash)\n  $ source <(holdfast completion zsh)\n  $ holdfast completion fish | source',
+    )
+    .action((shell: Shell) => void terminal.stdout.write(SCRIPTS[shell]));
+  program
+    .command('complete', { hidden: true })
+    .argument('[words...]')
+    .action(async (words: string[]) => {
+      const { complete } = await import('./candidates.ts');
+      const { candidates, ids, flags } = complete(program, words);
+      const typed = words.at(-1) ?? '';
+      const found =
+        ids === undefined ? [] : await (await import('./ids.ts')).findIds(ids, flags, terminal.env);
+      const lines = [...candidates, ...found.filter(({ value }) => value.startsWith(typed))].map(
+        ({ value, description }) =>
+          `${printable(value)}\t${printable(description).slice(0, MOST_DESCRIBED)}`,
+      );
+      if (lines.length > 0) terminal.stdout.write(`${lines.join('\n')}\n`);
+    });
+}

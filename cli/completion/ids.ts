@@ -1,0 +1,51 @@
+/** Ids and names for a shell that completes them, as Temporal lists them. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { RUNNER_SET_WORKFLOW } from '../../core/contract/index.ts';
+import { selectJobs } from '../job/listJobs.ts';
+import { selectRunners } from '../runner/listRunners.ts';
+import { nameOf } from '../set/setClient.ts';
+import { Session } from '../shared/session.ts';
+import type { Candidate, Kind } from './candidates.ts';
+
+/** A person waits at a prompt. In ms. */
+const PATIENCE_MS = 2_000;
+const MOST = 200;
+
+/** None where Temporal does not answer soon: a shell has no place for an error while a line is typed. */
+export async function findIds(
+  kind: Kind,
+  flags: Readonly<Record<string, string>>,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<readonly Candidate[]> {
+  return await Promise.race([ask(kind, flags, env).catch(() => []), delay(PATIENCE_MS, [])]);
+}
+
+async function ask(
+  kind: Kind,
+  flags: Readonly<Record<string, string>>,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<Candidate[]> {
+  const session = await Session.open(flags, env);
+  try {
+    if (kind === 'set') return await setNames(session);
+    const { rows } =
+      kind === 'runner'
+        ? await selectRunners(session, {}, MOST)
+        : await selectJobs(session, {}, MOST);
+    return rows.map(({ id, phase = '' }) => ({ value: id, description: phase }));
+  } finally {
+    await session.close();
+  }
+}
+
+async function setNames(session: Session): Promise<Candidate[]> {
+  return await session.call(async (client) => {
+    const names: Candidate[] = [];
+    for await (const { workflowId } of client.workflow.list({
+      query: `WorkflowType = "${RUNNER_SET_WORKFLOW}" AND ExecutionStatus = "Running"`,
+      pageSize: MOST,
+    }))
+      if (names.push({ value: nameOf(workflowId), description: '' }) === MOST) break;
+    return names;
+  });
+}

@@ -1,0 +1,198 @@
+/** Ends what a task queue has, so that its workers may go for good. */
+import { setTimeout as delay } from 'node:timers/promises';
+import pMap from 'p-map';
+import {
+  DEREGISTRATION_WORKFLOW,
+  JOB_DEFINITION_WORKFLOW,
+  JOB_GROUP_WORKFLOW,
+  JOB_WORKFLOW,
+  RUNNER_SET_WORKFLOW,
+  RUNNER_WORKFLOW,
+  SEARCH_ATTRIBUTES,
+  SET_COMMAND_WORKFLOW,
+  SWEEP_WORKFLOW,
+  deleteDefinitionSignal,
+  jobGroupStatusQuery,
+  setWorkflowId,
+} from '../../core/contract/index.ts';
+import { quoted } from '../../core/domain/visibility.ts';
+import { keepSweepSchedule } from '../../worker/temporal/sweepSchedule.ts';
+import { requestStop } from '../runner/stopRunners.ts';
+import { askToEnd } from '../set/setChange.ts';
+import type { Session } from '../shared/session.ts';
+import { requestedBy } from '../shared/requestedBy.ts';
+import { confirm } from '../shared/confirm.ts';
+import { CliError } from '../shared/exit.ts';
+import type { Output } from '../shared/output.ts';
+
+export interface RetireOptions {
+  /** Do not ask. */
+  readonly yes?: boolean;
+  readonly reason?: string;
+}
+
+/** What runs on the task queue. */
+interface Running {
+  readonly id: string;
+  readonly type: string;
+  /** Workflow ids of what may look after it: its set, or the job whose step it is. */
+  readonly owners: readonly string[];
+}
+
+/** All of Holdfast's, by who is looked at first. */
+const TYPES = [
+  RUNNER_SET_WORKFLOW,
+  JOB_DEFINITION_WORKFLOW,
+  JOB_GROUP_WORKFLOW,
+  JOB_WORKFLOW,
+  RUNNER_WORKFLOW,
+  DEREGISTRATION_WORKFLOW,
+  SET_COMMAND_WORKFLOW,
+  SWEEP_WORKFLOW,
+];
+
+/** Between two looks, in ms. Visibility is a moment behind: it has to say twice that nothing runs. */
+const LOOK_MS = 2_000;
+const AT_ONCE = 10;
+
+/** @throws CliError `unreachable`, `usage` */
+export async function retire(
+  session: Session,
+  output: Output,
+  { yes, reason = requestedBy() }: RetireOptions,
+): Promise<void> {
+  const { taskQueue } = session.settings;
+  const found = await runningOn(session, taskQueue);
+  if (!yes && found.length > 0)
+    await confirm(output, `end what runs on the task queue ${taskQueue}: ${summary(found)}`);
+  // First: what it would start nobody will run.
+  const schedule = await session.call(
+    async (client) => await keepSweepSchedule({ client, taskQueue, intervalMs: 0 }),
+  );
+
+  const asked = new Set<string>();
+  let told = '';
+  for (
+    let running = found, idle = running.length === 0 ? 1 : 0;
+    idle < 2;
+    idle = running.length === 0 ? idle + 1 : 0
+  ) {
+    const ids = new Set(running.map(({ id }) => id));
+    const mine = running.filter(
+      ({ id, owners }) => !asked.has(id) && !owners.some((owner) => ids.has(owner)),
+    );
+    await pMap(
+      mine,
+      async (each) => (await ask(session, output, each, reason)) && asked.add(each.id),
+      { concurrency: AT_ONCE },
+    );
+    const now = summary(running);
+    if (now !== told && running.length > 0) output.note('waiting', `still there: ${(told = now)}`);
+    await delay(LOOK_MS);
+    running = await runningOn(session, taskQueue);
+  }
+  output.result(
+    {
+      taskQueue,
+      asked: [...asked].toSorted(),
+      schedule: schedule === 'removed' ? 'removed' : 'none',
+    },
+    [`${taskQueue}: nothing runs any more${schedule === 'removed' ? ', and no sweep will' : ''}`],
+  );
+}
+
+async function runningOn(session: Session, taskQueue: string): Promise<Running[]> {
+  const query = `TaskQueue = ${quoted(taskQueue)} AND ExecutionStatus = "Running" AND WorkflowType IN (${TYPES.map((type) => quoted(type)).join(', ')})`;
+  return await session.call(
+    async (client) => {
+      const running: Running[] = [];
+      for await (const {
+        workflowId: id,
+        type,
+        parentExecution,
+        typedSearchAttributes,
+      } of client.workflow.list({ query, pageSize: 1_000 })) {
+        // A set has its own name there.
+        const set =
+          type === RUNNER_WORKFLOW ? typedSearchAttributes.get(SEARCH_ATTRIBUTES.set) : undefined;
+        const parent = parentExecution?.workflowId;
+        running.push({
+          id,
+          type,
+          owners: [
+            ...(typeof parent === 'string' ? [parent] : []),
+            ...(set === undefined ? [] : [setWorkflowId(set)]),
+          ],
+        });
+      }
+      return running;
+    },
+    { timeoutMs: 60_000 },
+  );
+}
+
+/** Jobs, removals, commands and sweeps end by themselves. @returns whether it was told to end */
+async function ask(
+  session: Session,
+  output: Output,
+  { id, type }: Running,
+  reason: string,
+): Promise<boolean> {
+  try {
+    switch (type) {
+      case RUNNER_SET_WORKFLOW: {
+        const { note, line } = await askToEnd(
+          session,
+          output,
+          { workflowId: id, taskQueue: session.settings.taskQueue },
+          { yes: true, reason },
+        );
+        output.note('set', note === undefined ? line : `${id}: ${note}`);
+        return true;
+      }
+      case RUNNER_WORKFLOW:
+        output.note(
+          'runner',
+          `${id}: ${(await requestStop(session, id, { action: 'drain', mode: 'drain', reason })) ?? 'drain accepted'}`,
+        );
+        return true;
+      case JOB_DEFINITION_WORKFLOW:
+        await session.call(
+          async (client) =>
+            await client.workflow.getHandle(id).signal(deleteDefinitionSignal, { reason }),
+          { workflowId: id },
+        );
+        output.note('declared job', `${id}: it ends when its runs have`);
+        return true;
+      case JOB_GROUP_WORKFLOW:
+        return await endQuietGroup(session, id);
+      default:
+        return false;
+    }
+  } catch (error) {
+    // It has ended meanwhile.
+    if (!(error instanceof CliError && error.code === 'not_found')) throw error;
+    return true;
+  }
+}
+
+/** Left alone it waits a week for another version. @returns whether nothing was left for it to do */
+async function endQuietGroup(session: Session, workflowId: string): Promise<boolean> {
+  return await session.call(
+    async (client) => {
+      const group = client.workflow.getHandle(workflowId);
+      const { running, waits, report } = await group.query(jobGroupStatusQuery);
+      if (running !== undefined || waits || report?.pending !== undefined) return false;
+      await group.cancel();
+      return true;
+    },
+    { workflowId },
+  );
+}
+
+/** `2 runnerSet, 14 runner` */
+const summary = (running: readonly Running[]): string =>
+  TYPES.map((type) => [running.filter((each) => each.type === type).length, type] as const)
+    .filter(([count]) => count > 0)
+    .map(([count, type]) => `${count} ${type}`)
+    .join(', ');

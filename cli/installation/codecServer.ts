@@ -1,0 +1,121 @@
+/** `holdfast codec-server`: lets Temporal's UI and command line show what is encrypted. */
+import { readFileSync } from 'node:fs';
+import { pino } from 'pino';
+import { CODEC_KEY_FILE, CodecKeyFile } from '../../worker/codec/codecKeyFile.ts';
+import { createCodecServer, isLoopback } from '../../worker/codec/codecServer.ts';
+import { EncryptionCodec } from '../../worker/codec/encryptionCodec.ts';
+import { EXIT_STATUS } from '../../worker/process/exitStatus.ts';
+import { createLogger } from '../../worker/process/logger.ts';
+import { listenAddress } from '../../worker/settings/settingTypes.ts';
+import { listenForStop } from '../../worker/process/stopSignal.ts';
+import { CliError } from '../shared/exit.ts';
+import type { Output } from '../shared/output.ts';
+
+export interface CodecServerFlags {
+  readonly listen: string;
+  /** Default: that of the UI, where it is known, else of `temporal server start-dev`. */
+  readonly origin?: readonly string[];
+  readonly tokenFile?: string;
+}
+
+const DEV_SERVER_UI = ['http://localhost:8233', 'http://127.0.0.1:8233'];
+
+/** Answers until SIGTERM or SIGINT. @param ui - address of Temporal's UI, if known @throws CliError `usage` @returns the status to exit with */
+export async function codecServer(
+  output: Output,
+  env: Readonly<Record<string, string | undefined>>,
+  flags: CodecServerFlags,
+  ui: string | undefined,
+): Promise<number> {
+  const logger = createLogger(
+    { level: 'info', format: output.json ? 'json' : 'text' },
+    pino.destination({ dest: 2, sync: true }),
+  );
+  const { host, port } = addressOf(flags.listen);
+  if (flags.tokenFile === undefined && !isLoopback(host)) {
+    throw new CliError(
+      'usage',
+      `--listen: ${flags.listen} is for others than this machine, and whoever gets there may read everything: name a file with a token (--token-file), or listen on 127.0.0.1`,
+    );
+  }
+  const server = createCodecServer({
+    codec: new EncryptionCodec(keysIn(env, (message) => logger.error(message))),
+    origins: (flags.origin ?? (ui === undefined ? DEV_SERVER_UI : [ui])).map(originOf),
+    tokens: tokensIn(flags.tokenFile),
+    logger,
+  });
+  const stop = listenForStop();
+  try {
+    const address = await server.listen({ host, port });
+    output.note('listening', `codec server at ${address}: temporal --codec-endpoint ${address} …`, {
+      address,
+    });
+    if (!stop.signal.aborted)
+      await new Promise((resolve) => stop.signal.addEventListener('abort', resolve));
+    return EXIT_STATUS[stop.name ?? 'SIGTERM'];
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === undefined) throw error;
+    throw new CliError(
+      'usage',
+      `--listen: cannot listen on ${flags.listen} (${code}): choose another address or port`,
+      { cause: error },
+    );
+  } finally {
+    stop.dispose();
+    await server.close();
+  }
+}
+
+function addressOf(listen: string): { host: string; port: number } {
+  const { data, error } = listenAddress.safeParse(listen);
+  if (data === undefined)
+    throw new CliError('usage', `--listen: ${error?.issues[0]?.message ?? ''}`);
+  return data;
+}
+
+function originOf(address: string): string {
+  const origin = URL.parse(address)?.origin;
+  if (origin === undefined || !/^https?:/.test(origin))
+    throw new CliError(
+      'usage',
+      `--origin: "${address}" is no address of Temporal's UI; write for example http://localhost:8233`,
+    );
+  return origin;
+}
+
+function keysIn(
+  env: Readonly<Record<string, string | undefined>>,
+  onError: (message: string) => void,
+): CodecKeyFile {
+  const path = env[CODEC_KEY_FILE];
+  if (path === undefined || path === '')
+    throw new CliError(
+      'usage',
+      `${CODEC_KEY_FILE} is not set: set it to the file that the workers have`,
+    );
+  try {
+    return new CodecKeyFile(path, ({ message }) => onError(message));
+  } catch (error) {
+    throw new CliError('usage', `${CODEC_KEY_FILE}: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+/** Read anew for each request, so that a token may be rotated: each line of the file is one. */
+function tokensIn(file: string | undefined): (() => string[]) | undefined {
+  if (file === undefined) return undefined;
+  const read = (): string[] => {
+    const tokens = readFileSync(file, 'utf8')
+      .split('\n')
+      .map((line) => line.trim())
+      .filter((line) => line !== '');
+    if (tokens.length === 0) throw new Error(`${file} is empty: put a token into it`);
+    return tokens;
+  };
+  try {
+    read(); // a missing file is an error of now, not of the first request
+  } catch (error) {
+    throw new CliError('usage', `--token-file: ${(error as Error).message}`, { cause: error });
+  }
+  return read;
+}

@@ -1,0 +1,42 @@
+/** `holdfast demo`: a program of its own, which the product knows only by its place. */
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { constants } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { CliError } from '../shared/exit.ts';
+
+/** From cli/ in the sources as well as in dist/. */
+const CANDIDATES = ['../../demo/main.js', '../../demo/main.ts'];
+
+/** Runs the demo on this terminal. @returns its exit status, or 128 + the number of the signal that ended it @throws CliError */
+export function demo(args: readonly string[]): Promise<number> {
+  const program = CANDIDATES.map((path) => fileURLToPath(new URL(path, import.meta.url))).find(
+    existsSync,
+  );
+  if (program === undefined)
+    throw new CliError(
+      'failed',
+      'the demo is not part of this installation: run "npm run demo" in a checkout of the sources',
+    );
+  return runProgram(process.execPath, [program, ...args]);
+}
+
+export function runProgram(command: string, args: readonly string[]): Promise<number> {
+  const child = spawn(command, args, { stdio: 'inherit' });
+  const pass = (signal: NodeJS.Signals): void => {
+    // Ctrl-C reaches the child through the terminal; passed on, it would arrive twice.
+    if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal);
+  };
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+  for (const signal of signals) process.on(signal, pass);
+  return new Promise<number>((resolve, reject) => {
+    child.once('error', (error) =>
+      reject(new CliError('failed', `cannot start ${command}: ${error.message}`, { cause: error })),
+    );
+    child.once('exit', (code, signal) =>
+      resolve(code ?? 128 + (signal === null ? 0 : constants.signals[signal])),
+    );
+  }).finally(() => {
+    for (const signal of signals) process.off(signal, pass);
+  });
+}

@@ -1,0 +1,49 @@
+/** `holdfast doctor`: what is right and wrong around the worker, with the command that mends it. */
+import { checkAll } from '../../worker/checks/bootCheck.ts';
+import { loadConfig } from '../../worker/settings/config.ts';
+import { ConfigError } from '../../worker/settings/configError.ts';
+import type { Finding } from '../../worker/checks/finding.ts';
+import { EXIT } from '../shared/exit.ts';
+import type { Output } from '../shared/output.ts';
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+const MARK = { ok: 'ok      ', warning: 'warning ', error: 'error   ' } as const;
+
+/** @returns 0: runners can work; 1: they cannot; 2: the settings themselves are wrong */
+export async function doctor(output: Output, env: Env): Promise<number> {
+  const { findings, status } = await findAll(env);
+  output.result(
+    { ok: status === EXIT.ok, findings },
+    findings.flatMap(({ level, what, fix }) => [
+      `${MARK[level]}${what}`,
+      ...(fix === undefined ? [] : [`        fix: ${fix}`]),
+    ]),
+  );
+  return status;
+}
+
+async function findAll(env: Env): Promise<{ findings: Finding[]; status: number }> {
+  let config;
+  try {
+    config = loadConfig(env);
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return {
+      findings: error.problems.map(({ setting, message }) => ({
+        level: 'error',
+        what: `${setting}: ${message}`,
+      })),
+      status: EXIT.usage,
+    };
+  }
+  const warnings = config.warnings.map(({ setting, message }): Finding => ({
+    level: 'warning',
+    what: `${setting}: ${message}`,
+  }));
+  const findings = [...warnings, ...(await checkAll(config))];
+  return {
+    findings,
+    status: findings.some(({ level }) => level === 'error') ? EXIT.failed : EXIT.ok,
+  };
+}

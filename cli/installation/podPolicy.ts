@@ -1,0 +1,77 @@
+/** `holdfast pod-policy`: the worker's pod policy for the API server, as objects to apply. */
+import { stringify } from 'yaml';
+import { admissionPolicy } from '../../activities/compute/kubernetes/podPolicy/admissionPolicy.ts';
+import { ownImages } from '../../activities/compute/kubernetes/podPolicy/policyViolations.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
+import { readPodPolicy, settingsIn } from '../../worker/settings/config.ts';
+import type { ConfigProblem } from '../../worker/settings/configError.ts';
+import { settings } from '../../worker/settings/settings.ts';
+import { CliError } from '../shared/exit.ts';
+import type { Output } from '../shared/output.ts';
+
+export interface PodPolicyOptions {
+  /** `namespace/name` of the worker's. Not marked as required for the command line, which would ask `schema` for it, too. */
+  readonly serviceAccount?: string;
+  /** Of the two objects. */
+  readonly name: string;
+}
+
+/** All that the policy depends on; a token need not be at hand. */
+const parts = settings.pick({
+  HOLDFAST_KUBERNETES_NAMESPACE: true,
+  HOLDFAST_RUNNER_IMAGE: true,
+  HOLDFAST_SUPERVISOR_IMAGE: true,
+  HOLDFAST_STORE_CLAIM: true,
+  HOLDFAST_STORE_SECRET: true,
+});
+
+/** @throws CliError `usage` for settings that are wrong, each named */
+export function podPolicy(
+  output: Output,
+  env: Readonly<Record<string, string | undefined>>,
+  { serviceAccount, name }: PodPolicyOptions,
+): void {
+  if (serviceAccount === undefined)
+    throw new CliError(
+      'usage',
+      "required option '--service-account <namespace/name>' not specified; see --help",
+    );
+  const [home = '', account, ...more] = serviceAccount.split('/');
+  if (home === '' || account === undefined || account === '' || more.length > 0)
+    throw new CliError(
+      'usage',
+      `--service-account: "${serviceAccount}" is not namespace/name: write for example holdfast/holdfast-worker`,
+    );
+  const problems: ConfigProblem[] = [];
+  const set = settingsIn(env);
+  const policy = readPodPolicy(set, problems);
+  const read = parts.safeParse(set);
+  for (const { path, message } of read.error?.issues ?? [])
+    problems.push({ setting: path.join('.'), message });
+  if (!read.success || problems.length > 0)
+    throw new CliError('usage', 'the settings are wrong', {
+      fields: problems.map(({ setting, message }) => ({ field: `${setting}:`, message })),
+    });
+  const {
+    HOLDFAST_KUBERNETES_NAMESPACE: namespace = home,
+    HOLDFAST_RUNNER_IMAGE: image,
+    HOLDFAST_SUPERVISOR_IMAGE: supervisor,
+    HOLDFAST_STORE_CLAIM: store,
+    HOLDFAST_STORE_SECRET: storeSecret,
+  } = read.data;
+  const images = ownImages({
+    image,
+    ...defined({ supervisor: supervisor === undefined ? undefined : { image: supervisor } }),
+  });
+  const objects = admissionPolicy(
+    policy,
+    { images, namespace, ...defined({ store, storeSecret }) },
+    { name, serviceAccount },
+  );
+  output.result(objects, [
+    objects
+      .map((object) => stringify(object, { lineWidth: 0 }))
+      .join('---\n')
+      .trimEnd(),
+  ]);
+}

@@ -1,0 +1,44 @@
+/** `holdfast job cancel` */
+import { cancelSignal, type CancelMode } from '../../core/contract/index.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
+import { waitForEnd } from '../shared/followRunner.ts';
+import { requestedBy } from '../shared/requestedBy.ts';
+import type { Session } from '../shared/session.ts';
+import { EXIT } from '../shared/exit.ts';
+import type { Output } from '../shared/output.ts';
+import { describeJob, jobError } from './jobClient.ts';
+
+export interface CancelOptions {
+  readonly mode: CancelMode;
+  readonly reason?: string;
+  /** Until it has ended. */
+  readonly wait?: boolean;
+}
+
+/** @returns the status to exit with: with `wait`, 1 if the job ends failed or errored @throws CliError */
+export async function cancelJob(
+  session: Session,
+  output: Output,
+  id: string,
+  { mode, reason = `cancel ${requestedBy()}`, wait = false }: CancelOptions,
+): Promise<number> {
+  const { workflowId, runId } = await describeJob(session, id);
+  try {
+    await session.attempt((client) =>
+      client.workflow.getHandle(workflowId).signal(cancelSignal, { mode, reason }),
+    );
+  } catch (error) {
+    throw jobError(error, session, workflowId);
+  }
+  const end = wait
+    ? await waitForEnd(session, workflowId, runId, new AbortController().signal)
+    : undefined;
+  const text =
+    end === undefined
+      ? `cancel (${mode}) sent`
+      : `${[end.outcome, end.cause].filter(Boolean).join('/')}: ${end.message}`;
+  output.result({ id: workflowId, runId, mode, ...defined({ end }) }, [`${workflowId}: ${text}`]);
+  return end === undefined || ['succeeded', 'aborted', 'cancelled'].includes(end.outcome)
+    ? EXIT.ok
+    : EXIT.failed;
+}

@@ -1,0 +1,64 @@
+/** Follows a job that runs: its own log and what it waits for. */
+import type { JobStatus } from '../../core/contract/index.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
+import type { Followed } from '../shared/attach.ts';
+import { pause } from '../shared/followRunner.ts';
+import { queryStatus } from '../shared/runnerRow.ts';
+import type { Output } from '../shared/output.ts';
+import { CliError } from '../shared/exit.ts';
+import type { Session } from '../shared/session.ts';
+import { describeJob, NO_WORKER, seeJob } from './jobClient.ts';
+
+/** How often it is looked at, in ms. */
+const REFRESH_MS = 1_000;
+
+/** A job, for who stays attached to it. */
+export const JOB: Followed = {
+  commands: {
+    run: 'holdfast job run',
+    attach: 'holdfast job logs --follow',
+    get: 'holdfast job get',
+    cancel: 'holdfast job cancel',
+  },
+  drains: 'the stage that runs may finish, and post runs',
+  find: async (session, id) => {
+    const { workflowId, runId } = await describeJob(session, id);
+    return { workflowId, runId, attached: true };
+  },
+  look: async (session, workflowId) => {
+    const status = await queryStatus<JobStatus>(session, workflowId);
+    if (status === undefined) return undefined;
+    const { stage = 'ending', waitsFor, waitsUntil, cancel, log } = status;
+    return { phase: stage, status: defined({ waitsFor, waitsUntil, cancel }), log };
+  },
+};
+
+/**
+ * `holdfast job logs`: the exact lines of the job's own log, or with `timestamps` each behind its time.
+ * @param follow - until the job has ended
+ * @throws CliError `failed` when no worker answers
+ */
+export async function jobLogs(
+  session: Session,
+  output: Output,
+  id: string,
+  { follow = false, timestamps = false }: { follow?: boolean; timestamps?: boolean },
+): Promise<void> {
+  const forever = new AbortController().signal;
+  let told = 0;
+  for (;;) {
+    const description = await describeJob(session, id);
+    const { workflowId, status } = description;
+    const { job, end } = await seeJob(session, description);
+    const log = job?.log;
+    if (log === undefined && end?.outcome === 'failed')
+      throw new CliError('failed', `${workflowId} has no log: ${end.message}`);
+    if (log === undefined && !follow) throw new CliError('failed', `${workflowId}: ${NO_WORKER}`);
+    for (const { at, line } of (log ?? []).slice(told))
+      output.line(timestamps ? `${at} ${line}` : line);
+    told = Math.max(told, log?.length ?? 0);
+    if (!follow || status.name !== 'RUNNING')
+      return output.json ? output.result({ id: workflowId, log: log ?? [] }, []) : undefined;
+    await pause(REFRESH_MS, forever);
+  }
+}

@@ -1,0 +1,200 @@
+/** `holdfast job get`: a job as a tree. */
+import {
+  JOB_STAGES,
+  type JobGroupStatus,
+  type JobReport,
+  type JobReportStatus,
+  type RunnerPhase,
+  type RunnerStatus,
+  type StepStatus,
+} from '../../core/contract/index.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
+import { queryStatus, toRow, type RunnerRow } from '../shared/runnerRow.ts';
+import { pendingActivities, type PendingActivity } from '../shared/pendingActivities.ts';
+import type { Session } from '../shared/session.ts';
+import {
+  pollCheck,
+  unpolledLines,
+  unpolledQueues,
+  type UnpolledQueue,
+} from '../shared/unpolledQueues.ts';
+import { CliError } from '../shared/exit.ts';
+import type { Output } from '../shared/output.ts';
+import { table } from '../shared/table.ts';
+import { formatAge } from '../shared/text.ts';
+import { describeJob, NO_WORKER, seeJob, type JobSeen } from './jobClient.ts';
+
+/** Everything known about one job. */
+export interface JobDetails extends RunnerRow, JobSeen {
+  /** What the step that runs waits for itself. Absent when none runs, or no worker answers. */
+  readonly step?: Pick<RunnerStatus, 'waitsFor' | 'waitsUntil'>;
+  /** What its group has reported of the newest version, if it is one of a group. */
+  readonly report?: JobReportStatus;
+  /** Why `job` is absent. */
+  readonly note?: string;
+  readonly pendingActivities: readonly PendingActivity[];
+  /** What it waits on that no worker takes up. */
+  readonly unpolled: readonly UnpolledQueue[];
+  readonly ui?: string;
+}
+
+/** @returns whether it has ended */
+export async function getJob(session: Session, output: Output, id: string): Promise<boolean> {
+  const description = await describeJob(session, id);
+  const { workflowId, runId } = description;
+  const pending = await pendingActivities(description.raw, session.converter);
+  const ui = session.link(workflowId, runId);
+  const seen = await seeJob(session, description);
+  const running =
+    seen.end === undefined ? seen.job?.steps.find(({ state }) => state === 'running') : undefined;
+  const step = running && (await stepWaits(session, running));
+  const report = await groupReport(
+    session,
+    description.raw.workflowExecutionInfo?.parentExecution?.workflowId,
+  );
+  const details: JobDetails = {
+    ...toRow(description),
+    ...seen,
+    ...(seen.job === undefined && seen.end === undefined ? { note: NO_WORKER } : {}),
+    pendingActivities: pending,
+    unpolled: await unpolledQueues(pollCheck(session), description, pending),
+    ...defined({ step, report, ui }),
+  };
+  output.result(details, jobLines(details, Date.now()));
+  return seen.end !== undefined;
+}
+
+const ON_ITS_WAY_OUT: readonly RunnerPhase[] = ['Draining', 'Unregistering', 'TearingDown', 'Gone'];
+
+async function stepWaits(
+  session: Session,
+  { workflowId }: StepStatus,
+): Promise<JobDetails['step']> {
+  const status = await statusIfThere<RunnerStatus>(session, workflowId);
+  // A step has no registration: what a runner waits for then says nothing here.
+  if (status !== undefined && ON_ITS_WAY_OUT.includes(status.phase))
+    return { waitsFor: 'its pod to be gone' };
+  return status && defined({ waitsFor: status.waitsFor, waitsUntil: status.waitsUntil });
+}
+
+/** @param parent - who has started the job: its group, or a workflow of somebody else's */
+async function groupReport(
+  session: Session,
+  parent: string | null | undefined,
+): Promise<JobReportStatus | undefined> {
+  return typeof parent === 'string'
+    ? (await statusIfThere<Partial<JobGroupStatus>>(session, parent))?.report
+    : undefined;
+}
+
+/** One that begins or ends at this moment may have no answer, and an old one is forgotten. */
+async function statusIfThere<T>(session: Session, workflowId: string): Promise<T | undefined> {
+  try {
+    return await queryStatus<T>(session, workflowId);
+  } catch (error) {
+    if (error instanceof CliError && error.code === 'not_found') return undefined;
+    throw error;
+  }
+}
+
+/** @param now - ms since the epoch */
+export function jobLines(
+  {
+    id,
+    name,
+    scope,
+    status,
+    startedAt,
+    endedAt,
+    job,
+    step,
+    end,
+    report,
+    note,
+    unpolled,
+    ui,
+  }: JobDetails,
+  now: number,
+): string[] {
+  const rows: [string, string | undefined][] = [
+    ['Id', id],
+    ['Job', name],
+    ['Scope', scope],
+    ['Status', status.toLowerCase()],
+    ['Outcome', end && [end.outcome, end.cause].filter(Boolean).join('/')],
+    ['Message', end?.message],
+    [
+      'Waits for',
+      job?.waitsFor &&
+        [job.waitsFor, job.waitsUntil && `until ${job.waitsUntil}`].filter(Boolean).join(', '),
+    ],
+    ['Cancel', job?.cancel && `${job.cancel.mode}: ${job.cancel.reason}`],
+    ['Started', `${startedAt} (${formatAge(now - Date.parse(startedAt))} ago)`],
+    ['Ended', endedAt],
+    ['Reported', report?.last && reportText(report.last)],
+    ['To be reported', report?.pending && reportText(report.pending)],
+    ['Held back', report?.heldBack],
+    ['Link', ui],
+    ['Note', note],
+  ];
+  const lines = rows
+    .filter(([, value]) => value !== undefined && value !== '')
+    .map(([field, value]) => `${`${field}:`.padEnd(18)}${value}`);
+  return [...lines, ...unpolledLines(unpolled), ...stageLines(job?.steps ?? [], step, now)];
+}
+
+function reportText({ generation, commit, state, at }: JobReport): string {
+  return `version ${generation} (${commit}) ${state}, since ${at}`;
+}
+
+/** Stages, and under each its steps; one that runs says what it waits for itself. */
+function stageLines(
+  steps: readonly StepStatus[],
+  waiting: JobDetails['step'],
+  now: number,
+): string[] {
+  if (steps.length === 0) return [];
+  const rows = JOB_STAGES.flatMap((stage) => {
+    const own = steps.filter((step) => step.stage === stage);
+    return own.length === 0
+      ? []
+      : [
+          [stage],
+          ...own.map((step, index) => [
+            `${index === own.length - 1 ? '└─' : '├─'} ${step.name}`,
+            ...stepCells(step, waiting, now),
+          ]),
+        ];
+  });
+  return ['', ...table(['STEP', 'STATE', 'STARTED', 'TOOK', 'POD', 'WHY'], rows).split('\n')];
+}
+
+function stepCells(step: StepStatus, waiting: JobDetails['step'], now: number): string[] {
+  const { state, outcome, cause, startedAt, endedAt, pod = '-', message = '-' } = step;
+  const took =
+    startedAt === undefined
+      ? '-'
+      : formatAge((endedAt === undefined ? now : Date.parse(endedAt)) - Date.parse(startedAt));
+  const why =
+    state === 'running' && waiting !== undefined
+      ? waitsText(waiting) || '-'
+      : outcome === 'succeeded'
+        ? '-'
+        : message;
+  return [
+    [outcome ?? state, cause].filter(Boolean).join('/'),
+    startedAt?.slice(11, 19) ?? '-',
+    took,
+    pod,
+    why,
+  ];
+}
+
+function waitsText({
+  waitsFor,
+  waitsUntil,
+}: Pick<RunnerStatus, 'waitsFor' | 'waitsUntil'>): string {
+  return waitsFor === undefined
+    ? ''
+    : `waits for ${waitsFor}${waitsUntil === undefined ? '' : `, until ${waitsUntil}`}`;
+}

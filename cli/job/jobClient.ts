@@ -1,0 +1,82 @@
+/** How the commands find jobs, ask them and tell errors about them. */
+import type { WorkflowExecutionDescription } from '@temporalio/client';
+import { WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/common';
+import { JOB_WORKFLOW, type JobStatus } from '../../core/contract/index.ts';
+import { readEnd, type RunnerEnd } from '../shared/followRunner.ts';
+import { queryStatus } from '../shared/runnerRow.ts';
+import { CliError } from '../shared/exit.ts';
+import type { Session } from '../shared/session.ts';
+import { toCliError } from '../shared/temporalErrors.ts';
+
+/** A job by its workflow id; `job-` may be left out. @throws CliError `not_found`, `conflict`, `unreachable` */
+export async function describeJob(
+  session: Session,
+  id: string,
+): Promise<WorkflowExecutionDescription> {
+  for (const workflowId of id.startsWith('job-') ? [id] : [id, `job-${id}`]) {
+    try {
+      const description = await session.attempt((client) =>
+        client.workflow.getHandle(workflowId).describe(),
+      );
+      if (description.type !== JOB_WORKFLOW)
+        throw new CliError(
+          'not_found',
+          `${workflowId} is no job but a workflow of type ${description.type}`,
+        );
+      return description;
+    } catch (error) {
+      if (!(error instanceof WorkflowNotFoundError)) throw jobError(error, session, workflowId);
+    }
+  }
+  throw new CliError(
+    'not_found',
+    `no job ${id} in namespace ${session.settings.namespace}: see "holdfast job list --all"`,
+  );
+}
+
+/** What a job says of itself, and how it ended. */
+export interface JobSeen {
+  /** Absent when no worker answers. */
+  readonly job?: Pick<JobStatus, 'steps' | 'log'> & Partial<JobStatus>;
+  /** Absent while it runs. */
+  readonly end?: RunnerEnd;
+}
+
+/** Of a job that gave no verdict (it was terminated, say) its workflow is asked all the same, and says how far it had come. @throws CliError */
+export async function seeJob(
+  session: Session,
+  { workflowId, runId, status }: WorkflowExecutionDescription,
+): Promise<JobSeen> {
+  if (status.name === 'RUNNING') return withJob(await queryStatus<JobStatus>(session, workflowId));
+  const end = await readEnd(session, workflowId, runId);
+  const { steps, log, ...verdict } = end;
+  if (steps !== undefined && log !== undefined) return { job: { steps, log }, end: verdict };
+  // Nobody was asked to run one whose input was invalid.
+  return {
+    ...(end.outcome === 'failed' ? {} : withJob(await queryStatus<JobStatus>(session, workflowId))),
+    end,
+  };
+}
+
+const withJob = (job: JobStatus | undefined): JobSeen => (job === undefined ? {} : { job });
+
+/** Any error of the client, in the words of jobs. */
+export function jobError(error: unknown, session: Session, workflowId: string): CliError {
+  if (error instanceof WorkflowExecutionAlreadyStartedError) {
+    return new CliError(
+      'conflict',
+      `job ${workflowId} runs already: see it with "holdfast job get ${workflowId}", or choose another --id`,
+      { cause: error },
+    );
+  }
+  if (error instanceof WorkflowNotFoundError)
+    return new CliError(
+      'not_found',
+      `job ${workflowId} has ended already: see it with "holdfast job get ${workflowId}"`,
+      { cause: error },
+    );
+  return toCliError(error, session.about(workflowId));
+}
+
+export const NO_WORKER =
+  'no worker answered within 3 s; check that a worker runs ("holdfast worker")';

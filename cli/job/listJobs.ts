@@ -1,0 +1,84 @@
+/** `holdfast job list` */
+import { JOB_WORKFLOW } from '../../core/contract/index.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
+import { quoted } from '../../core/domain/visibility.ts';
+import { outcomeOf } from '../runner/listRunners.ts';
+import { toRow, type RunnerRow } from '../shared/runnerRow.ts';
+import type { Session } from '../shared/session.ts';
+import type { Output } from '../shared/output.ts';
+import { listTable, type Column } from '../shared/table.ts';
+import { formatAge } from '../shared/text.ts';
+
+/** Which jobs are listed. */
+export interface JobSelection {
+  readonly name?: string;
+  readonly scope?: string;
+  /** Ended jobs too. */
+  readonly all?: boolean;
+}
+
+/** The list filter for a selection. */
+export function jobsQuery({ name, scope, all = false }: JobSelection): string {
+  return [
+    `WorkflowType = ${quoted(JOB_WORKFLOW)}`,
+    ...(all ? [] : ["ExecutionStatus = 'Running'"]),
+    ...(name === undefined ? [] : [`RunnerName = ${quoted(name)}`]),
+    ...(scope === undefined ? [] : [`RunnerScope = ${quoted(scope)}`]),
+  ].join(' AND ');
+}
+
+/** Newest first. */
+export async function selectJobs(
+  session: Session,
+  selection: JobSelection,
+  limit: number,
+): Promise<{ rows: RunnerRow[]; more: boolean }> {
+  const found = await session.call(
+    async (client) => {
+      const rows: RunnerRow[] = [];
+      for await (const info of client.workflow.list({
+        query: jobsQuery(selection),
+        pageSize: Math.min(limit + 1, 1_000),
+      }))
+        if (rows.push(toRow(info)) > limit) break;
+      return rows;
+    },
+    { timeoutMs: 60_000 },
+  );
+  return { rows: found.slice(0, limit), more: found.length > limit };
+}
+
+export async function listJobs(
+  session: Session,
+  output: Output,
+  selection: JobSelection,
+  limit: number,
+): Promise<void> {
+  const { rows, more } = await selectJobs(session, selection, limit);
+  const ui = session.listLink(jobsQuery(selection));
+  output.result(
+    { jobs: rows, more, ...defined({ ui }) },
+    rows.length === 0 ? [] : [jobTable(rows, Date.now(), output.wide)],
+  );
+  if (output.json) return;
+  if (rows.length === 0)
+    output.note('none', selection.all === true ? 'no jobs' : 'no jobs (ended ones: --all)');
+  if (more) output.note('more', `only the newest ${limit} are shown: --limit shows more`);
+  if (ui !== undefined && rows.length > 0) output.note('ui', `in Temporal's UI: ${ui}`);
+}
+
+/** @param now - ms since the epoch, for the age */
+export function jobTable(rows: readonly RunnerRow[], now: number, wide = false): string {
+  const columns: Column<RunnerRow>[] = [
+    { head: 'ID', cell: ({ id }) => id },
+    { head: 'JOB', cell: ({ name }) => name },
+    { head: 'STAGE', cell: ({ phase }) => phase },
+    { head: 'SCOPE', cell: ({ scope }) => scope },
+    { head: 'AGE', cell: ({ startedAt }) => formatAge(now - Date.parse(startedAt)) },
+    { head: 'OUTCOME', cell: outcomeOf },
+    { head: 'STATUS', cell: ({ status }) => status.toLowerCase(), wide: true },
+    { head: 'STARTED', cell: ({ startedAt }) => startedAt, wide: true },
+    { head: 'ENDED', cell: ({ endedAt }) => endedAt, wide: true },
+  ];
+  return listTable(columns, rows, wide);
+}

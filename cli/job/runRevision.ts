@@ -1,0 +1,104 @@
+/** `holdfast job run --commit`: hands a version to the runs of its change set (workflow `jobGroup`). */
+import {
+  JOB_GROUP_WORKFLOW,
+  jobVersionSignal,
+  type JobGroupStatus,
+  type JobVersion,
+} from '../../core/contract/index.ts';
+import { jobGroupId } from '../../core/domain/changeSet.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
+import { fairnessKey } from '../../core/domain/fairnessKey.ts';
+import { queryStatus } from '../shared/runnerRow.ts';
+import type { Session } from '../shared/session.ts';
+import { CliError } from '../shared/exit.ts';
+import type { Output } from '../shared/output.ts';
+import { jobError, NO_WORKER } from './jobClient.ts';
+import type { JobPlan } from './startJob.ts';
+
+/** Which version of what. */
+export interface VersionFlags {
+  readonly commit: string;
+  /** Branch. */
+  readonly base?: string;
+  /** Number. */
+  readonly pullRequest?: string;
+  readonly again?: boolean;
+}
+
+/** A version, and the workflow that takes it. */
+export interface VersionPlan {
+  readonly workflowId: string;
+  readonly version: JobVersion;
+}
+
+/** @param at - when this version came to be, ISO 8601 @throws CliError `usage` */
+export function planVersion(
+  { input, spec }: JobPlan,
+  { commit, base, pullRequest, again = false }: VersionFlags,
+  at: string,
+): VersionPlan {
+  const { name, scope } = spec;
+  if (scope === undefined)
+    throw new CliError(
+      'usage',
+      '--commit: the job names no repository, whose commit it would be: add "repository: owner/repo" to its file',
+    );
+  if (base === undefined)
+    throw new CliError(
+      'usage',
+      '--commit: add --base, the branch that the commit is, or will be, part of',
+    );
+  if (!/^[0-9A-Za-z]{1,64}$/.test(commit))
+    throw new CliError(
+      'usage',
+      `--commit: "${commit}" is no commit's id: at most 64 letters and digits`,
+    );
+  if (pullRequest !== undefined && !/^[1-9]\d{0,9}$/.test(pullRequest))
+    throw new CliError('usage', `--pull-request: "${pullRequest}" is no number of a pull request`);
+  const workflowId = jobGroupId({
+    job: name,
+    repository: scope.name,
+    base,
+    ...(pullRequest === undefined ? {} : { pullRequest: Number(pullRequest) }),
+  });
+  return { workflowId, version: { commit, at, job: input, ...(again ? { again } : {}) } };
+}
+
+/** @throws CliError `unreachable` */
+export async function runVersion(
+  session: Session,
+  output: Output,
+  { workflowId, version }: VersionPlan,
+): Promise<void> {
+  try {
+    await session.attempt((client) =>
+      client.workflow.signalWithStart(JOB_GROUP_WORKFLOW, {
+        workflowId,
+        taskQueue: session.settings.taskQueue,
+        args: [],
+        signal: jobVersionSignal,
+        signalArgs: [version],
+        priority: { fairnessKey: fairnessKey(version.job.repository ?? version.job.name) },
+      }),
+    );
+  } catch (error) {
+    throw jobError(error, session, workflowId);
+  }
+  const status = await queryStatus<JobGroupStatus>(session, workflowId);
+  output.result({ id: workflowId, ...defined({ status }) }, [
+    `${workflowId}: ${status === undefined ? NO_WORKER : statusText(version.commit, status)}`,
+  ]);
+}
+
+/** What becomes of this commit. */
+function statusText(
+  asked: string,
+  { generation, commit = '', running, waits, outcome }: JobGroupStatus,
+): string {
+  const newest = `version ${generation} (${commit})`;
+  const told = commit === asked ? '' : `${asked} is not the newest; `;
+  if (waits)
+    return `${told}${newest} waits${running === undefined ? '' : ` for ${running.workflowId} to end`}`;
+  if (running !== undefined) return `${told}${newest} runs as ${running.workflowId}`;
+  return `${told}${newest} has been run: ${outcome}`;
+}

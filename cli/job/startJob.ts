@@ -1,0 +1,66 @@
+/** Starts a job from a file. */
+import { JOB_WORKFLOW, SEARCH_ATTRIBUTES, type JobInput } from '../../core/contract/index.ts';
+import { fairnessKey } from '../../core/domain/fairnessKey.ts';
+import { parseJobInput, type JobSpec } from '../../core/input/job.ts';
+import { readableName } from '../shared/generateName.ts';
+import { fieldText, readInputFile, shownPath } from '../runner/runnerFlags.ts';
+import type { StartedRunner } from '../runner/startRunner.ts';
+import { CliError } from '../shared/exit.ts';
+import type { Session } from '../shared/session.ts';
+import { workflowSummary } from '../../core/domain/workflowSummary.ts';
+import { jobError } from './jobClient.ts';
+
+/** Everything that a start needs, decided before Temporal is asked. */
+export interface JobPlan {
+  readonly workflowId: string;
+  readonly input: JobInput;
+  readonly spec: JobSpec;
+}
+
+/** Reads the file, and checks it with the parser that the worker has. @param id - of the workflow; default: a generated one @throws CliError `usage`, `invalid_input` */
+export async function planJob(path: string, id?: string): Promise<JobPlan> {
+  const raw = await readInputFile(
+    path,
+    '{"name": "web", "test": [{"name": "unit", "commands": "make test"}]}',
+  );
+  const workflowId =
+    id ?? `job-${typeof raw['name'] === 'string' ? `${raw['name']}-` : ''}${readableName()}`;
+  const parsed = parseJobInput(raw, { workflowId, policy: 'elsewhere' });
+  if (parsed.ok) return { workflowId, input: raw as unknown as JobInput, spec: parsed.spec };
+  const [first] = parsed.errors;
+  if (parsed.errors.length === 1 && first !== undefined)
+    throw new CliError('invalid_input', `${shownPath(path)}: ${fieldText(first)}`);
+  throw new CliError(
+    'invalid_input',
+    `nothing was started: the job in ${shownPath(path)} is invalid`,
+    { fields: parsed.errors },
+  );
+}
+
+/** @throws CliError `conflict` when a job with this id runs, `usage`, `unreachable` */
+export async function startJob(
+  session: Session,
+  { workflowId, input, spec }: JobPlan,
+): Promise<StartedRunner> {
+  const { name, scope, steps } = spec;
+  try {
+    const handle = await session.attempt((client) =>
+      client.workflow.start(JOB_WORKFLOW, {
+        workflowId,
+        taskQueue: session.settings.taskQueue,
+        args: [input],
+        workflowIdConflictPolicy: 'FAIL',
+        workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+        staticSummary: workflowSummary(`job ${name}: ${steps.map((step) => step.name).join(', ')}`),
+        typedSearchAttributes: [
+          { key: SEARCH_ATTRIBUTES.name, value: name },
+          ...(scope === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.scope, value: scope.name }]),
+        ],
+        priority: { fairnessKey: fairnessKey(scope?.name ?? name) },
+      }),
+    );
+    return { workflowId, runId: handle.firstExecutionRunId, attached: false };
+  } catch (error) {
+    throw jobError(error, session, workflowId);
+  }
+}

@@ -1,0 +1,79 @@
+/** `holdfast job logs --step`: what a step has printed, from the store; its pod need not be there any more. */
+import type { ArtifactStore } from '../../activities/artifacts/artifactStore.ts';
+import { createDirectoryStore } from '../../activities/artifacts/directoryStore.ts';
+import { STORED } from '../../core/domain/artifactLayout.ts';
+import type { Session } from '../shared/session.ts';
+import { CliError } from '../shared/exit.ts';
+import type { Output } from '../shared/output.ts';
+import { describeJob, NO_WORKER, seeJob } from './jobClient.ts';
+
+/** @param store - folder in which the worker's store is mounted here, or `s3://bucket/folder` @throws CliError `not_found`, `unreachable` */
+export async function stepLog(
+  session: Session,
+  output: Output,
+  id: string,
+  name: string,
+  store: string,
+): Promise<void> {
+  const description = await describeJob(session, id);
+  const { job } = await seeJob(session, description);
+  if (job === undefined)
+    throw new CliError('unreachable', `${description.workflowId}: ${NO_WORKER}`);
+  const step = job.steps.find((each) => each.name === name);
+  if (step === undefined)
+    throw new CliError(
+      'not_found',
+      `${description.workflowId} has no step "${name}": it has ${job.steps.map((each) => each.name).join(', ')}`,
+    );
+  const { folder, pod, state } = step;
+  const log = folder === undefined ? undefined : await read(store, `${folder}${STORED.log}`);
+  if (folder === undefined || log === undefined) {
+    const live = pod === undefined ? '' : `; while its pod is there: kubectl logs ${pod}`;
+    throw new CliError(
+      'not_found',
+      `nothing is stored of what ${name} has printed (${state}${folder === undefined ? '' : `, ${folder} in ${store}`})${live}`,
+    );
+  }
+  const text = Buffer.from(log).toString();
+  output.result(
+    { id: description.workflowId, step: name, folder, log: text },
+    text.replace(/\n$/, '').split('\n'),
+  );
+}
+
+async function read(store: string, key: string): Promise<Uint8Array | undefined> {
+  const kept = await storeAt(store);
+  try {
+    return await kept.get(key);
+  } catch (error) {
+    throw new CliError(
+      'unreachable',
+      `--store ${store}: ${error instanceof Error ? error.message : String(error)}`,
+    );
+  }
+}
+
+/** A bucket is got at as the AWS command line does, by its variables and profiles. */
+async function storeAt(store: string): Promise<ArtifactStore> {
+  const [, bucket, folder = ''] = /^s3:\/\/([^/]+)(?:\/(.*))?$/.exec(store) ?? [];
+  if (bucket === undefined) {
+    if (store.startsWith('s3:'))
+      throw new CliError(
+        'usage',
+        `--store: "${store}" names no bucket; write for example s3://artifacts/ci`,
+      );
+    return createDirectoryStore(store);
+  }
+  const { createBucketStore } = await import('../../activities/artifacts/bucketStore.ts');
+  const {
+    AWS_REGION: region = 'us-east-1',
+    AWS_ENDPOINT_URL,
+    AWS_ENDPOINT_URL_S3 = AWS_ENDPOINT_URL,
+  } = process.env;
+  return createBucketStore({
+    bucket,
+    folder,
+    region,
+    pathStyle: AWS_ENDPOINT_URL_S3 !== undefined,
+  });
+}

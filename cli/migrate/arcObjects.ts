@@ -1,0 +1,151 @@
+/** Which of the objects that were handed in are those of actions-runner-controller (ARC) that runners come from. Pure; what they say is not validated. */
+import { printable, shorten } from '../../core/domain/displayText.ts';
+import { isDeeper, MAX_DEPTH } from '../../core/domain/maxDepth.ts';
+import { isObject } from '../../core/domain/isObject.ts';
+import { plainText } from './fieldRows.ts';
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** What a document or an item of a list holds. */
+export interface FoundValue {
+  /** For messages: `arc.yaml, document 2`. */
+  readonly place: string;
+  readonly value: unknown;
+}
+
+/** The kinds that a set of runners is made of; `values` are those of the chart gha-runner-scale-set. */
+export type ArcKind =
+  | 'AutoscalingRunnerSet'
+  | 'RunnerDeployment'
+  | 'RunnerReplicaSet'
+  | 'RunnerSet'
+  | 'Runner'
+  | 'HorizontalRunnerAutoscaler'
+  | 'values';
+
+export interface ArcObject {
+  /** For messages: `arc.yaml, document 2, RunnerDeployment ci/linux`. */
+  readonly label: string;
+  readonly kind: ArcKind;
+  /** Empty: values of a chart, whose release is named elsewhere. */
+  readonly name: string;
+  readonly namespace: string | undefined;
+  readonly annotations: Fields;
+  /** The spec; of a chart its values. */
+  readonly fields: Fields;
+}
+
+/** An object that no set is made of, and why. */
+export interface LeftOut {
+  readonly label: string;
+  readonly reason: string;
+}
+
+const LEGACY_GROUP = 'actions.summerwind.dev';
+const SCALE_SET_GROUP = 'actions.github.com';
+const KINDS: Readonly<Record<string, ArcKind>> = {
+  [`${SCALE_SET_GROUP} AutoscalingRunnerSet`]: 'AutoscalingRunnerSet',
+  [`${LEGACY_GROUP} RunnerDeployment`]: 'RunnerDeployment',
+  [`${LEGACY_GROUP} RunnerReplicaSet`]: 'RunnerReplicaSet',
+  [`${LEGACY_GROUP} RunnerSet`]: 'RunnerSet',
+  [`${LEGACY_GROUP} Runner`]: 'Runner',
+  [`${LEGACY_GROUP} HorizontalRunnerAutoscaler`]: 'HorizontalRunnerAutoscaler',
+};
+/** What values of the chart have at least one of. */
+const VALUES = [
+  'githubConfigUrl',
+  'githubConfigSecret',
+  'runnerScaleSetName',
+  'minRunners',
+  'maxRunners',
+  'containerMode',
+  'template',
+];
+/** As much of a name as a message shows. */
+const LONGEST_NAME = 100;
+
+/** In the order in which they were found. */
+export function findArcObjects(found: readonly FoundValue[]): {
+  objects: ArcObject[];
+  leftOut: LeftOut[];
+} {
+  const objects: ArcObject[] = [];
+  const leftOut: LeftOut[] = [];
+  for (const each of found.flatMap(itemsOf)) {
+    const read = readObject(each);
+    if ('reason' in read) leftOut.push(read);
+    else objects.push(read);
+  }
+  return { objects, leftOut };
+}
+
+/** What `kubectl get -o yaml` prints is one list. */
+function itemsOf({ place, value }: FoundValue): FoundValue[] {
+  if (value === null || value === undefined) return [];
+  if (
+    !isObject(value) ||
+    !plainText(value['kind']).endsWith('List') ||
+    !Array.isArray(value['items'])
+  )
+    return [{ place, value }];
+  return value['items'].map((item: unknown, index) => ({
+    place: `${place}, item ${index + 1}`,
+    value: item,
+  }));
+}
+
+function readObject({ place, value }: FoundValue): ArcObject | LeftOut {
+  if (!isObject(value)) return { label: place, reason: 'is no object' };
+  if (isDeeper(value))
+    return {
+      label: place,
+      reason: `is nested more than ${MAX_DEPTH} levels deep, as no such object is: sets made of it could not be read`,
+    };
+  const { apiVersion, kind } = value;
+  if (apiVersion === undefined && kind === undefined) {
+    if (!VALUES.some((key) => key in value))
+      return {
+        label: place,
+        reason: 'neither an object of Kubernetes nor values of the chart gha-runner-scale-set',
+      };
+    return {
+      label: `${place}, values`,
+      kind: 'values',
+      name: '',
+      namespace: textOf(value['namespaceOverride']),
+      annotations: {},
+      fields: value,
+    };
+  }
+  const metadata = isObject(value['metadata']) ? value['metadata'] : {};
+  const [name = '', namespace] = [textOf(metadata['name']), textOf(metadata['namespace'])];
+  const label =
+    `${place}, ${shown(kind)} ${namespace === undefined ? '' : `${shown(namespace)}/`}${shown(name)}`.trimEnd();
+  const group = typeof apiVersion === 'string' ? (apiVersion.split('/')[0] ?? '') : '';
+  const known = Object.hasOwn(KINDS, `${group} ${plainText(kind)}`)
+    ? KINDS[`${group} ${plainText(kind)}`]
+    : undefined;
+  if (known === undefined) return { label, reason: reasonFor(group, plainText(kind)) };
+  if (Array.isArray(metadata['ownerReferences']) && metadata['ownerReferences'].length > 0)
+    return { label, reason: 'made by ARC from the object that owns it' };
+  return {
+    label,
+    kind: known,
+    name,
+    namespace,
+    annotations: isObject(metadata['annotations']) ? metadata['annotations'] : {},
+    fields: isObject(value['spec']) ? value['spec'] : {},
+  };
+}
+
+function reasonFor(group: string, kind: string): string {
+  if (group === SCALE_SET_GROUP) return 'made by ARC from its AutoscalingRunnerSet';
+  const meant = Object.keys(KINDS).find((known) => known.endsWith(` ${kind}`));
+  return meant === undefined
+    ? 'no runners come from this kind: it stays as it is'
+    : `its apiVersion is not that of ARC: ${meant.split(' ')[0]}/v1alpha1`;
+}
+
+const textOf = (value: unknown): string | undefined =>
+  typeof value === 'string' && value !== '' ? value : undefined;
+const shown = (value: unknown): string => shorten(printable(plainText(value)), LONGEST_NAME);

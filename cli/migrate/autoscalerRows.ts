@@ -1,0 +1,87 @@
+/** What becomes of a HorizontalRunnerAutoscaler: the size of the set that is made of what it scales. Pure. */
+import { isObject } from '../../core/domain/isObject.ts';
+import type { ArcObject } from './arcObjects.ts';
+import {
+  convertFields,
+  fieldOf,
+  plainText,
+  silent,
+  without,
+  type FieldRow,
+  type FieldRows,
+} from './fieldRows.ts';
+import { credentialsFromRow } from './legacyRows.ts';
+import { convertOverride } from './scheduledOverride.ts';
+import type { SetDraft } from './setDraft.ts';
+
+const WEBHOOK =
+  "left out: GitHub's webhook announces the jobs (event Workflow jobs, see docs/fleets.md), and the set looks for queued ones every queueCheck";
+
+const minReplicasRow: FieldRow = (value, draft, field) => {
+  draft.put('set', 'minIdle', value);
+  if (value !== 0)
+    draft.note(
+      field,
+      'it counted busy runners, too. minIdle counts idle ones, on top of those that have a job: it may be lower',
+      'set',
+      'minIdle',
+    );
+};
+
+const delayRow: FieldRow = (value, draft, field) =>
+  typeof value === 'number'
+    ? draft.put('set', 'scaleDownDelay', `${value}s`)
+    : draft.fault(field, 'must be a number of seconds');
+
+/** What there is of events apart from jobs. */
+const triggersRow: FieldRow = (value, draft, field) => {
+  const events = draft
+    .objects(value, field)
+    .flatMap((trigger) =>
+      isObject(trigger['githubEvent']) ? Object.keys(trigger['githubEvent']) : [],
+    );
+  const others = [...new Set(events.filter((event) => event !== 'workflowJob'))];
+  draft.note(field, WEBHOOK, 'set', 'max');
+  if (others.length > 0)
+    draft.note(
+      field,
+      'other events than workflowJob are left out: only jobs ask for runners here',
+      'set',
+      'max',
+    );
+};
+
+/** `now`: overrides that are over are left out. */
+export const autoscalerRows = (now: number): FieldRows => ({
+  scaleTargetRef: silent,
+  minReplicas: minReplicasRow,
+  maxReplicas: (value, draft) => draft.put('set', 'max', value),
+  scaleDownDelaySecondsAfterScaleOut: delayRow,
+  metrics: without(WEBHOOK, 'set', 'max'),
+  scaleUpTriggers: triggersRow,
+  capacityReservations: silent,
+  scheduledOverrides: (value, draft, field) => {
+    const schedules = draft
+      .objects(value, field)
+      .flatMap((override, index) => convertOverride(override, `${field}[${index}]`, draft, now));
+    if (schedules.length > 0) draft.put('set', 'schedules', schedules);
+  },
+  githubAPICredentialsFrom: credentialsFromRow,
+});
+
+/** @param draft - of what it scales @param now - ms since the epoch */
+export function convertAutoscaler({ name, fields }: ArcObject, draft: SetDraft, now: number): void {
+  const rows = autoscalerRows(now);
+  const at = `HorizontalRunnerAutoscaler ${name}: spec`;
+  // Schedules have bounds of their own, beside those of the set.
+  const { scheduledOverrides, ...first } = fields;
+  convertFields(first, rows, at, draft);
+  if (draft.parts.set['max'] === undefined) draft.fault(`${at}.maxReplicas`, 'is missing');
+  if (scheduledOverrides !== undefined) convertFields({ scheduledOverrides }, rows, at, draft);
+}
+
+/** `kind/name` of what it scales. */
+export function targetOf({ fields }: ArcObject): string {
+  const [kind, name] = ['kind', 'name'].map((key) => fieldOf(fields, 'scaleTargetRef', key));
+  return `${plainText(kind) || 'RunnerDeployment'}/${plainText(name)}`;
+}

@@ -1,0 +1,64 @@
+/** The objects of ARC that a cluster has. Nothing is changed, and no Secret is read. */
+import type { KubeConfig } from '@kubernetes/client-node';
+import { ApiError, ApiServer } from '../../activities/compute/kubernetes/apiServer.ts';
+import { listObjects } from '../../activities/compute/kubernetes/objectList.ts';
+import { CliError } from '../shared/exit.ts';
+import type { FoundValue } from './arcObjects.ts';
+
+const SCALE_SETS = 'actions.github.com/v1alpha1';
+const LEGACY = 'actions.summerwind.dev/v1alpha1';
+/** With the plural of each kind, which is its path. */
+const RESOURCES = [
+  [SCALE_SETS, 'AutoscalingRunnerSet', 'autoscalingrunnersets'],
+  [LEGACY, 'RunnerDeployment', 'runnerdeployments'],
+  [LEGACY, 'RunnerReplicaSet', 'runnerreplicasets'],
+  [LEGACY, 'RunnerSet', 'runnersets'],
+  [LEGACY, 'Runner', 'runners'],
+  [LEGACY, 'HorizontalRunnerAutoscaler', 'horizontalrunnerautoscalers'],
+] as const;
+/** In all. Most of them are runners, which others own. */
+const MOST = 10_000;
+
+/** @param namespace - absent: all of them @throws CliError `failed`, naming what could not be listed */
+export async function clusterObjects(
+  config: KubeConfig,
+  namespace: string | undefined,
+): Promise<FoundValue[]> {
+  const server = new ApiServer(config);
+  const found: FoundValue[] = [];
+  try {
+    for (const [apiVersion, kind, resource] of RESOURCES) {
+      const path = `/apis/${apiVersion}${namespace === undefined ? '' : `/namespaces/${encodeURIComponent(namespace)}`}/${resource}`;
+      const onObject = (object: object): void => {
+        if (found.length === MOST)
+          throw new CliError(
+            'failed',
+            `${resource}: with these there are more than ${MOST} objects; give --pod-namespace`,
+          );
+        found.push({ place: 'cluster', value: { ...object, apiVersion, kind } });
+      };
+      await listObjects(server, `${kind}List`, {
+        resource,
+        path,
+        labelSelector: '',
+        onObject,
+      }).catch((error: unknown) => notListed(error, resource));
+    }
+  } finally {
+    await server.close();
+  }
+  return found;
+}
+
+/** A kind that is not installed has no objects. */
+function notListed(error: unknown, resource: string): void {
+  if (error instanceof CliError) throw error;
+  if (error instanceof ApiError && error.code === 404) return;
+  const why =
+    error instanceof ApiError && error.code === 403
+      ? 'the cluster does not allow it: ask for the verb "list", or give --pod-namespace'
+      : error instanceof Error
+        ? error.message
+        : String(error);
+  throw new CliError('failed', `${resource} could not be listed: ${why}`, { cause: error });
+}

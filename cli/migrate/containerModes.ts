@@ -1,0 +1,110 @@
+/**
+ * What ARC adds to a pod for a mode of its own, written out: Holdfast has no such modes, a pod template says all. The parts are those that the chart
+ * gha-runner-scale-set makes: https://github.com/actions/actions-runner-controller/blob/master/charts/gha-runner-scale-set/values.yaml. Pure.
+ */
+import { RUNNER_IMAGE } from '../../worker/settings/runnerImage.ts';
+import type { Json, SetDraft } from './setDraft.ts';
+
+const WORK = { name: 'work', mountPath: '/home/runner/_work' };
+const SOCKET = { name: 'dind-sock', mountPath: '/var/run' };
+const EXTERNALS = 'dind-externals';
+
+/** What was said of the Docker daemon beside the runner. */
+export interface DockerDaemon {
+  /** Fields of its container, laid over those of the chart; `args`, `env` and `volumeMounts` are added to them. */
+  readonly container: Json;
+  readonly args: readonly string[];
+  readonly env: readonly Json[];
+  readonly volumeMounts: readonly Json[];
+  /** Of the volume with its socket. @default an emptyDir */
+  readonly socketVolume?: Json;
+}
+
+/** A Docker daemon beside the runner, as a native sidecar that outlives it. @param field - of ARC's, for the note */
+export function addDockerDaemon(
+  draft: SetDraft,
+  field: string,
+  { container, args, env, volumeMounts, socketVolume = {} }: DockerDaemon,
+): void {
+  const image = draft.parts.template['image'] ?? RUNNER_IMAGE;
+  draft.initContainers.unshift(
+    {
+      name: 'init-dind-externals',
+      image,
+      command: ['cp', '-r', '/home/runner/externals/.', '/home/runner/tmpDir/'],
+      volumeMounts: [{ name: EXTERNALS, mountPath: '/home/runner/tmpDir' }],
+    },
+    {
+      name: 'dind',
+      image: 'docker:dind',
+      securityContext: { privileged: true },
+      restartPolicy: 'Always',
+      startupProbe: {
+        exec: { command: ['docker', 'info'] },
+        initialDelaySeconds: 0,
+        failureThreshold: 24,
+        periodSeconds: 5,
+      },
+      ...container,
+      args: [
+        'dockerd',
+        '--host=unix:///var/run/docker.sock',
+        '--group=$(DOCKER_GROUP_GID)',
+        ...args,
+      ],
+      env: [{ name: 'DOCKER_GROUP_GID', value: '123' }, ...env],
+      volumeMounts: [
+        { ...WORK },
+        { ...SOCKET },
+        { name: EXTERNALS, mountPath: '/home/runner/externals' },
+        ...volumeMounts,
+      ],
+    },
+  );
+  draft.env({ name: 'DOCKER_HOST', value: 'unix:///var/run/docker.sock' });
+  draft.env({ name: 'RUNNER_WAIT_FOR_DOCKER_IN_SECONDS', value: '120' });
+  draft.mount({ ...WORK });
+  draft.mount({ ...SOCKET });
+  draft.volume({ name: 'work', emptyDir: {} });
+  draft.volume({ name: SOCKET.name, emptyDir: socketVolume });
+  draft.volume({ name: EXTERNALS, emptyDir: {} });
+  draft.note(
+    field,
+    "a Docker daemon beside the runner: it is privileged, which the worker's pod policy has to allow (privileged: true), and whoever gets out of it has the node. If no job needs Docker, leave out what is called dind, work and DOCKER",
+    'spec',
+    'initContainers',
+  );
+}
+
+/** Jobs in pods of their own, which the runner's hooks make. @param workClaim - spec of the claim for the work folder; absent: without such a volume */
+export function addJobPods(draft: SetDraft, field: string, workClaim: unknown): void {
+  const folder = workClaim === undefined ? 'k8s-novolume' : 'k8s';
+  draft.env({ name: 'ACTIONS_RUNNER_CONTAINER_HOOKS', value: `/home/runner/${folder}/index.js` });
+  draft.env({
+    name: 'ACTIONS_RUNNER_POD_NAME',
+    valueFrom: { fieldRef: { fieldPath: 'metadata.name' } },
+  });
+  draft.env({ name: 'ACTIONS_RUNNER_REQUIRE_JOB_CONTAINER', value: 'true' });
+  if (workClaim === undefined)
+    draft.env({
+      name: 'ACTIONS_RUNNER_IMAGE',
+      value: draft.parts.template['image'] ?? RUNNER_IMAGE,
+    });
+  else {
+    draft.mount({ ...WORK });
+    draft.volume({ name: 'work', ephemeral: { volumeClaimTemplate: { spec: workClaim } } });
+  }
+  draft.put('spec', 'automountServiceAccountToken', true);
+  draft.note(
+    field,
+    "jobs in pods of their own, made by the runner's hooks, which go when their runner's pod goes. The hooks need a service account that may make them (pods, pods/exec, pods/log, jobs, secrets) in the worker's namespace, and the worker's pod policy has to allow it (serviceAccounts)",
+    'spec',
+    'serviceAccountName',
+  );
+  if (draft.parts.spec['serviceAccountName'] === undefined)
+    draft.decide(
+      field,
+      'no service account is named, and that of the chart goes with its release: make one of your own, and name it in serviceAccountName',
+      'spec',
+    );
+}

@@ -1,0 +1,152 @@
+/** From objects of ARC to runner sets. Pure. */
+import { scheduleFault } from '../../activities/runnerSet/schedules.ts';
+import type { RunnerSetInput } from '../../core/contract/index.ts';
+import { MAX_SET_NAME } from '../../core/domain/setRunnerNames.ts';
+import { parseRunnerSetInput } from '../../core/input/runnerSet.ts';
+import type { FieldError } from '../shared/exit.ts';
+import { findArcObjects, type ArcObject, type FoundValue, type LeftOut } from './arcObjects.ts';
+import { convertAutoscaler, targetOf } from './autoscalerRows.ts';
+import { convertLegacy } from './legacyRows.ts';
+import { policyNeeds } from './policyNeeds.ts';
+import { convertScaleSet } from './scaleSetRows.ts';
+import { quoted, SetDraft, type MigrationNote } from './setDraft.ts';
+
+export interface MigrationOptions {
+  /** Of Helm: what a scale set is called whose values do not say. */
+  readonly release?: string;
+  /** Ms since the epoch: what is over by then is left out. */
+  readonly now: number;
+}
+
+/** A set, valid, and what its reader has to know. */
+export interface MigratedSet {
+  readonly from: ArcObject;
+  /** Of what its size comes from, where that is another object. */
+  readonly autoscaler?: ArcObject;
+  readonly input: RunnerSetInput;
+  readonly notes: readonly MigrationNote[];
+  readonly warnings: readonly string[];
+  /** Fields of the worker's pod policy that have to allow something. */
+  readonly policy: readonly string[];
+}
+
+export interface Migration {
+  readonly sets: readonly MigratedSet[];
+  readonly leftOut: readonly LeftOut[];
+  /** Everything that is wrong, at once; each names object and field. */
+  readonly faults: readonly FieldError[];
+}
+
+export function convertArc(
+  found: readonly FoundValue[],
+  { release, now }: MigrationOptions,
+): Migration {
+  const { objects, leftOut } = findArcObjects(found);
+  const { autoscalers, unused } = pairAutoscalers(objects);
+  const taken = new Set<string>();
+  const sets: MigratedSet[] = [];
+  const faults: FieldError[] = [];
+  for (const from of objects.filter(({ kind }) => kind !== 'HorizontalRunnerAutoscaler')) {
+    const draft = new SetDraft(from.label);
+    const autoscaler = autoscalers.get(from);
+    convert(from, autoscaler, draft, { release, now, taken });
+    const migrated = draft.faults.length === 0 ? validated(from, draft) : undefined;
+    if (migrated !== undefined)
+      sets.push({ ...migrated, ...(autoscaler === undefined ? {} : { autoscaler }) });
+    faults.push(...draft.faults);
+  }
+  return { sets, leftOut: [...leftOut, ...unused], faults };
+}
+
+function convert(
+  from: ArcObject,
+  autoscaler: ArcObject | undefined,
+  draft: SetDraft,
+  { release, now, taken }: { release: string | undefined; now: number; taken: Set<string> },
+): void {
+  const isScaleSet = from.kind === 'values' || from.kind === 'AutoscalingRunnerSet';
+  const name = (isScaleSet && from.fields['runnerScaleSetName']) || from.name || release;
+  if (typeof name !== 'string' || name === '') {
+    return draft.fault(
+      'runnerScaleSetName',
+      'is missing: give it, or the name of the Helm release (--release), which is what jobs say in runs-on',
+    );
+  }
+  draft.put('set', 'name', setName(name, taken, draft));
+  if (isScaleSet) return convertScaleSet(from, draft, name);
+  if (autoscaler !== undefined) convertAutoscaler(autoscaler, draft, now);
+  convertLegacy(from, draft, autoscaler !== undefined);
+}
+
+/** An autoscaler scales what has its name, in its namespace. */
+function pairAutoscalers(objects: readonly ArcObject[]): {
+  autoscalers: Map<ArcObject, ArcObject>;
+  unused: LeftOut[];
+} {
+  const autoscalers = new Map<ArcObject, ArcObject>();
+  const unused: LeftOut[] = [];
+  for (const autoscaler of objects.filter(({ kind }) => kind === 'HorizontalRunnerAutoscaler')) {
+    const wanted = targetOf(autoscaler);
+    const target = objects.find(
+      ({ kind, name, namespace }) =>
+        `${kind}/${name}` === wanted && namespace === autoscaler.namespace,
+    );
+    if (target === undefined)
+      unused.push({
+        label: autoscaler.label,
+        reason: `what it scales, ${quoted(wanted)}, is not here`,
+      });
+    else if (autoscalers.has(target))
+      unused.push({ label: autoscaler.label, reason: `${quoted(wanted)} has another autoscaler` });
+    else autoscalers.set(target, autoscaler);
+  }
+  return { autoscalers, unused };
+}
+
+/** As ARC's, where a set may have that name, and no other one has. */
+function setName(name: string, taken: Set<string>, draft: SetDraft): string {
+  const clean = name.replaceAll(/[^A-Za-z0-9_.-]/g, '-').replace(/^[^A-Za-z0-9]+/, '');
+  const cut = (length: number): string => clean.slice(0, length).replace(/[^A-Za-z0-9]+$/, '');
+  let chosen = cut(MAX_SET_NAME) || 'set';
+  for (let count = 2; taken.has(chosen); count++)
+    chosen = `${cut(MAX_SET_NAME - String(count).length - 1)}-${count}`;
+  taken.add(chosen);
+  if (chosen !== name)
+    draft.note(
+      'name',
+      `${quoted(name)} is too long for a set, has other characters, or is taken (at most ${MAX_SET_NAME}: letters, digits, ".", "_" and "-")`,
+      'set',
+      'name',
+    );
+  return chosen;
+}
+
+/** With the parser that the worker has, too. */
+function validated(from: ArcObject, draft: SetDraft): MigratedSet | undefined {
+  const input = draft.input();
+  // The template's hash is the worker's to make.
+  const parsed = parseRunnerSetInput(input, {
+    hash: () => '',
+    checkSchedule: scheduleFault,
+    policy: 'elsewhere',
+  });
+  if (!parsed.ok) {
+    for (const { field, message } of parsed.errors) draft.fault(`${field} of the set`, message);
+    return undefined;
+  }
+  const { pod, warnings } = parsed.spec.runner;
+  const policy = policyNeeds(pod);
+  if (policy !== undefined)
+    return {
+      from,
+      input: input as unknown as RunnerSetInput,
+      notes: draft.notes,
+      warnings,
+      policy,
+    };
+  draft.fault(
+    'template.pod of the set',
+    "does not have the shape of Kubernetes' PodSpec; look for a list that is none, an object that is none, or a name that is no text",
+  );
+  return undefined;
+}

@@ -1,0 +1,307 @@
+/** What becomes of a RunnerDeployment, RunnerReplicaSet, RunnerSet or Runner of ARC's first mode (actions.summerwind.dev). Pure. */
+import { parseDuration } from '../../core/domain/duration.ts';
+import { RUNNER_CONTAINER } from '../../core/domain/podTemplate.ts';
+import type { ArcObject, Fields } from './arcObjects.ts';
+import { addDockerDaemon, addJobPods } from './containerModes.ts';
+import {
+  convertFields,
+  fieldOf,
+  inside,
+  plainText,
+  silent,
+  to,
+  without,
+  type FieldRow,
+  type FieldRows,
+} from './fieldRows.ts';
+import {
+  envRow,
+  POD_SPEC_ROWS,
+  podMetadataRow,
+  RUNNER_CONTAINER_ROWS,
+  sameField,
+  serviceAccountRow,
+} from './podRows.ts';
+import { credentialFromSecret, groupRow } from './scaleSetRows.ts';
+import { quoted, type Json, type SetDraft } from './setDraft.ts';
+import { convertClaims } from './volumeClaims.ts';
+
+const SELF_HOSTED = 'self-hosted';
+/** How long the entry point of ARC's images lets a job go on after SIGTERM, in seconds. */
+const GRACEFUL_STOP = 'RUNNER_GRACEFUL_STOP_TIMEOUT';
+const USUAL_IMAGE =
+  /^(docker\.io\/)?(summerwind|ghcr\.io\/actions-runner-controller\/actions-runner-controller)\/actions-runner(-dind)?(:|$)/;
+
+const labelsRow: FieldRow = (value, draft, field) => {
+  if (!Array.isArray(value)) return draft.fault(field, 'must be a list');
+  draft.put('template', 'labels', [...new Set([SELF_HOSTED, ...(value as unknown[])])]);
+};
+
+const imageRow: FieldRow = (value, draft, field) => {
+  const why = `${quoted(value)} is left out: the images of this mode register themselves with a token when they start, and Holdfast gives none to a container that a job runs in`;
+  if (typeof value === 'string' && USUAL_IMAGE.test(value))
+    return draft.note(
+      field,
+      `${why}. The worker's own is used (HOLDFAST_RUNNER_IMAGE)`,
+      'template',
+    );
+  draft.decide(
+    field,
+    `${why}. Build your tools on GitHub's image (deploy/images/runner.Dockerfile shows how), and name that: image`,
+    'template',
+  );
+};
+
+export const credentialsFromRow: FieldRow = (value, draft, field) => {
+  const secret = fieldOf(value, 'secretRef', 'name');
+  if (typeof secret !== 'string' || secret === '')
+    return draft.fault(`${field}.secretRef.name`, 'is missing');
+  credentialFromSecret(secret, draft, `${field}.secretRef.name`);
+};
+
+/** Fields that a Runner, the template of a RunnerDeployment, and the spec of a RunnerSet have. */
+export const RUNNER_CONFIG_ROWS: FieldRows = {
+  enterprise: to('template', 'enterprise'),
+  organization: to('template', 'organization'),
+  repository: to('template', 'repository'),
+  labels: labelsRow,
+  group: groupRow,
+  ephemeral: (value, draft) =>
+    value === true ? undefined : draft.put('template', 'ephemeral', value),
+  image: imageRow,
+  workDir: without(
+    "left out: jobs run in /home/runner/_work of GitHub's image. Mount there what they need",
+    'template',
+  ),
+  githubAPICredentialsFrom: credentialsFromRow,
+  // These are read together: addDocker and addWorkFolder.
+  dockerEnabled: silent,
+  dockerdWithinRunnerContainer: silent,
+  dockerMTU: silent,
+  dockerRegistryMirror: silent,
+  dockerVarRunVolumeSizeLimit: silent,
+  volumeSizeLimit: silent,
+  volumeStorageMedium: silent,
+  containerMode: silent,
+  workVolumeClaimTemplate: silent,
+};
+
+const legacyEnvRow: FieldRow = (value, draft, field, key) => {
+  const all = draft.objects(value, field);
+  const grace = all.find(({ name }) => name === GRACEFUL_STOP);
+  envRow(
+    all.filter((variable) => variable !== grace),
+    draft,
+    field,
+    key,
+  );
+  const timeout = `${plainText(grace?.['value'])}s`;
+  if (grace === undefined || (parseDuration(timeout) ?? 0) <= 0) return;
+  draft.put('template', 'onTerm', 'drain');
+  draft.put('template', 'stop', {
+    ...(draft.parts.template['stop'] as Json | undefined),
+    drainTimeout: timeout,
+  });
+  draft.note(
+    `${field}.${GRACEFUL_STOP}`,
+    "how long a job may go on after SIGTERM: onTerm drain, and stop.drainTimeout. It needs the supervisor (the worker's HOLDFAST_SUPERVISOR_IMAGE)",
+    'template',
+    'onTerm',
+  );
+};
+
+const legacyMountsRow: FieldRow = (value, draft, field) => {
+  const mounts = draft.objects(value, field);
+  draft.runnerList('volumeMounts').push(...mounts);
+  if (
+    mounts.some(
+      ({ mountPath }) => typeof mountPath === 'string' && /^\/runner(\/|$)/.test(mountPath),
+    )
+  )
+    draft.note(
+      field,
+      "a path in /runner, where ARC's images have the runner: in GitHub's it is /home/runner, and jobs run in /home/runner/_work",
+      'runner',
+      'volumeMounts',
+    );
+};
+
+const LEGACY_CONTAINER_ROWS: FieldRows = {
+  ...RUNNER_CONTAINER_ROWS,
+  image: imageRow,
+  env: legacyEnvRow,
+  volumeMounts: legacyMountsRow,
+};
+
+/** Fields of the pod that this mode has beside those of a Runner. All others are those of a pod's spec. */
+export const RUNNER_POD_ROWS: FieldRows = {
+  ...POD_SPEC_ROWS,
+  containers: (value, draft, field) => {
+    for (const [index, container] of draft.objects(value, field).entries()) {
+      if (container['name'] === RUNNER_CONTAINER)
+        convertFields(
+          container,
+          LEGACY_CONTAINER_ROWS,
+          `${field}[${index}]`,
+          draft,
+          sameField('runner'),
+        );
+      // The daemon's: addDocker.
+      else if (container['name'] !== 'docker') draft.containers.push(container);
+    }
+  },
+  sidecarContainers: (value, draft, field) =>
+    void draft.containers.push(...draft.objects(value, field)),
+  env: legacyEnvRow,
+  envFrom: sameField('runner'),
+  resources: sameField('runner'),
+  imagePullPolicy: sameField('runner'),
+  volumeMounts: legacyMountsRow,
+  dockerdContainerResources: silent,
+  dockerEnv: silent,
+  dockerVolumeMounts: silent,
+};
+
+const runnerSpecRow: FieldRow = inside(
+  { ...RUNNER_POD_ROWS, ...RUNNER_CONFIG_ROWS },
+  sameField('spec'),
+);
+const REPLICAS: FieldRow = to('set', 'replicas');
+
+export const RUNNER_DEPLOYMENT_ROWS: FieldRows = {
+  replicas: REPLICAS,
+  effectiveTime: silent,
+  selector: silent,
+  template: inside({ metadata: podMetadataRow, spec: runnerSpecRow }),
+};
+
+export const RUNNER_SET_ROWS: FieldRows = {
+  ...RUNNER_CONFIG_ROWS,
+  replicas: REPLICAS,
+  effectiveTime: silent,
+  selector: silent,
+  serviceName: silent,
+  podManagementPolicy: silent,
+  revisionHistoryLimit: silent,
+  minReadySeconds: silent,
+  updateStrategy: without(
+    'left out: a new template replaces the runners one after the other (rollout.maxSurge), and a busy one finishes its job',
+    'set',
+  ),
+  persistentVolumeClaimRetentionPolicy: without(
+    'left out: claims of a set are never deleted',
+    'template',
+    'volumeClaims',
+  ),
+  ordinals: silent,
+  serviceAccountName: serviceAccountRow,
+  template: inside({ metadata: podMetadataRow, spec: inside(RUNNER_POD_ROWS, sameField('spec')) }),
+  // Read when the mounts are known.
+  volumeClaimTemplates: silent,
+};
+
+/** @param scaled - an autoscaler says how many runners there are */
+export function convertLegacy(object: ArcObject, draft: SetDraft, scaled: boolean): void {
+  const { kind, fields } = object;
+  draft.put('template', 'labels', [SELF_HOSTED]);
+  if (kind === 'Runner') runnerSpecRow(fields, draft, 'spec', 'spec');
+  else
+    convertFields(
+      fields,
+      kind === 'RunnerSet' ? RUNNER_SET_ROWS : RUNNER_DEPLOYMENT_ROWS,
+      'spec',
+      draft,
+    );
+  if (scaled) delete draft.parts.set['replicas'];
+  else if (draft.parts.set['replicas'] === undefined) draft.put('set', 'replicas', 1);
+  if (kind === 'RunnerSet') convertClaims(fields['volumeClaimTemplates'], draft);
+  const config =
+    kind === 'Runner' || kind === 'RunnerSet' ? fields : fieldOf(fields, 'template', 'spec');
+  const pod = kind === 'Runner' ? fields : fieldOf(fields, 'template', 'spec');
+  const at = config === fields ? 'spec' : 'spec.template.spec';
+  addDocker((config ?? {}) as Fields, (pod ?? {}) as Fields, draft, at);
+  restOfGrace(draft);
+}
+
+/** Unless it says otherwise, a runner of this mode has a Docker daemon beside it. */
+function addDocker(config: Fields, pod: Fields, draft: SetDraft, at: string): void {
+  if (config['containerMode'] === 'kubernetes')
+    return addJobPods(draft, `${at}.containerMode`, config['workVolumeClaimTemplate'] ?? undefined);
+  addWorkFolder(config, draft);
+  if (config['dockerEnabled'] === false && config['dockerdWithinRunnerContainer'] !== true) return;
+  const listOf = (value: unknown, field: string): Json[] =>
+    value === undefined || value === null ? [] : draft.objects(value, field);
+  const own = (Array.isArray(pod['containers']) ? pod['containers'] : []).find(
+    (container) => fieldOf(container, 'name') === 'docker',
+  ) as Json | undefined;
+  const {
+    name: _name,
+    env: ownEnv,
+    volumeMounts: ownMounts,
+    args: ownArgs,
+    ...container
+  } = own ?? {};
+  const [mtu, mirror, size] = [
+    config['dockerMTU'],
+    config['dockerRegistryMirror'],
+    config['dockerVarRunVolumeSizeLimit'],
+  ];
+  addDockerDaemon(
+    draft,
+    config['dockerdWithinRunnerContainer'] === true
+      ? `${at}.dockerdWithinRunnerContainer`
+      : `${at}.dockerEnabled`,
+    {
+      container: {
+        ...container,
+        ...(pod['dockerdContainerResources'] === undefined
+          ? {}
+          : { resources: pod['dockerdContainerResources'] }),
+      },
+      args: [
+        ...(typeof mtu === 'number' ? ['--mtu', String(mtu)] : []),
+        ...(typeof mirror === 'string' && mirror !== '' ? [`--registry-mirror=${mirror}`] : []),
+        ...(Array.isArray(ownArgs) ? ownArgs.map(plainText) : []),
+      ],
+      env: [
+        ...listOf(ownEnv, `${at}.containers[docker].env`),
+        ...listOf(pod['dockerEnv'], `${at}.dockerEnv`),
+      ].filter(({ name }) => name !== GRACEFUL_STOP),
+      volumeMounts: [
+        ...listOf(ownMounts, `${at}.containers[docker].volumeMounts`),
+        ...listOf(pod['dockerVolumeMounts'], `${at}.dockerVolumeMounts`),
+      ],
+      ...(size === undefined || size === null
+        ? {}
+        : { socketVolume: { medium: 'Memory', sizeLimit: size } }),
+    },
+  );
+}
+
+/** Where ARC bounds the volume that the runner and its work folder are in. */
+function addWorkFolder(
+  { volumeSizeLimit: sizeLimit, volumeStorageMedium: medium }: Fields,
+  draft: SetDraft,
+): void {
+  if (
+    (sizeLimit ?? medium) === undefined ||
+    (sizeLimit ?? medium) === null ||
+    plainText(sizeLimit) === '0'
+  )
+    return;
+  draft.mount({ name: 'work', mountPath: '/home/runner/_work' });
+  draft.volume({
+    name: 'work',
+    emptyDir: { ...(sizeLimit ? { sizeLimit } : {}), ...(medium ? { medium } : {}) },
+  });
+}
+
+/** Of the pod's grace, what is left when the job has had its time. */
+function restOfGrace(draft: SetDraft): void {
+  const stop = draft.parts.template['stop'] as
+    { drainTimeout?: string; signalTimeout?: string } | undefined;
+  if (stop?.drainTimeout === undefined || stop.signalTimeout === undefined) return;
+  const left = (parseDuration(stop.signalTimeout) ?? 0) - (parseDuration(stop.drainTimeout) ?? 0);
+  const { signalTimeout: _all, ...rest } = stop;
+  draft.put('template', 'stop', left > 0 ? { ...rest, signalTimeout: `${left / 1_000}s` } : rest);
+}

@@ -1,0 +1,126 @@
+/** `holdfast migrate arc`: reads what ARC has, writes sets and the way over. Nothing is applied. */
+import { writeFileSync } from 'node:fs';
+import { loadKubeConfig, KubeConfigError } from '../../activities/compute/kubernetes/kubeConfig.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
+import { YamlError, yamlDocuments } from '../../worker/settings/yamlDocuments.ts';
+import { readFileText, shownPath } from '../runner/runnerFlags.ts';
+import { admitSets } from '../set/setAdmission.ts';
+import { readSetDocuments } from '../set/setDocuments.ts';
+import { CliError } from '../shared/exit.ts';
+import type { Output } from '../shared/output.ts';
+import type { FoundValue } from './arcObjects.ts';
+import { clusterObjects } from './clusterObjects.ts';
+import { convertArc, type MigratedSet } from './convertArc.ts';
+import { migrationPlan } from './migrationPlan.ts';
+import { setsYaml } from './setsYaml.ts';
+
+export interface MigrateFlags {
+  readonly file?: readonly string[];
+  readonly cluster?: boolean;
+  readonly kubeconfig?: string;
+  readonly context?: string;
+  readonly podNamespace?: string;
+  readonly release?: string;
+  readonly out?: string;
+}
+
+/** More says only that there is more. */
+const MOST_FAULTS = 50;
+
+/** @param now - ms since the epoch @throws CliError `usage`; `invalid_input` with everything that is wrong; `failed` where a list cannot be had */
+export async function migrateArc(output: Output, flags: MigrateFlags, now: number): Promise<void> {
+  const { file = [], cluster, podNamespace, release, out } = flags;
+  if (file.length === 0 && cluster !== true)
+    throw new CliError(
+      'usage',
+      "say where ARC's objects are: -f FILE, -f - for standard input, or --cluster",
+    );
+  const found = [
+    ...file.flatMap(documentsOf),
+    ...(cluster === true ? await clusterObjects(kubeConfigOf(flags), podNamespace) : []),
+  ];
+  const { sets, leftOut, faults } = convertArc(found, { now, ...defined({ release }) });
+  if (faults.length > 0) {
+    const more =
+      faults.length > MOST_FAULTS
+        ? [{ field: 'input', message: `has ${faults.length - MOST_FAULTS} more of them` }]
+        : [];
+    throw new CliError(
+      'invalid_input',
+      'nothing was written: of what is here no sets can be made',
+      { fields: [...faults.slice(0, MOST_FAULTS), ...more] },
+    );
+  }
+  if (sets.length === 0)
+    throw new CliError('invalid_input', 'there is nothing here that runners come from', {
+      fields: leftOut
+        .slice(0, MOST_FAULTS)
+        .map(({ label, reason }) => ({ field: `${label}:`, message: reason })),
+    });
+  const plan = migrationPlan(sets, leftOut, out ?? 'sets.yaml');
+  const text = setsYaml(sets, plan);
+  // As "set apply" reads it: what is written can be applied.
+  admitSets(readSetDocuments(text, out ?? 'the output'), out ?? 'the output');
+  if (out !== undefined) write(out, text);
+  if (output.json) output.result({ sets: sets.map(shown), leftOut, plan, ...defined({ out }) }, []);
+  // Every character that a terminal might obey is escaped in it already.
+  else if (out === undefined) output.terminal.stdout.write(text);
+  else
+    output.result(undefined, [
+      `${out}: ${sets.length} ${sets.length === 1 ? 'set' : 'sets'}`,
+      ...plan,
+    ]);
+  for (const { input, warnings } of sets)
+    for (const warning of warnings) output.note('warning', `warning: ${input.name}: ${warning}`);
+}
+
+function documentsOf(path: string): FoundValue[] {
+  const shownAs = shownPath(path);
+  try {
+    return yamlDocuments(readFileText(path)).map(({ value }, index) => ({
+      place: `${shownAs}, document ${index + 1}`,
+      value,
+    }));
+  } catch (error) {
+    if (!(error instanceof YamlError)) throw error;
+    throw new CliError('invalid_input', `${shownAs} ${error.message}`, {
+      fields: error.faults.map(({ document, message }) => ({
+        field: document === undefined ? 'input' : `document ${document}`,
+        message,
+      })),
+      cause: error,
+    });
+  }
+}
+
+function kubeConfigOf({ kubeconfig, context }: MigrateFlags): ReturnType<typeof loadKubeConfig> {
+  try {
+    return loadKubeConfig(defined({ path: kubeconfig, context }));
+  } catch (error) {
+    if (error instanceof KubeConfigError)
+      throw new CliError('usage', `--cluster: ${error.message}`, { cause: error });
+    throw error;
+  }
+}
+
+/** Never over a file that somebody may have worked on. */
+function write(path: string, text: string): void {
+  try {
+    writeFileSync(path, text, { flag: 'wx' });
+  } catch (error) {
+    const reason =
+      (error as NodeJS.ErrnoException).code === 'EEXIST'
+        ? 'it exists already: name another file, or remove it'
+        : (error as Error).message;
+    throw new CliError('usage', `--out: cannot write ${path}: ${reason}`, { cause: error });
+  }
+}
+
+function shown({ from, autoscaler, input, notes }: MigratedSet): object {
+  return {
+    from: from.label,
+    ...(autoscaler === undefined ? {} : { autoscaler: autoscaler.label }),
+    notes: notes.map(({ field, text, decide }) => ({ field, text, decide })),
+    set: input,
+  };
+}

@@ -1,0 +1,175 @@
+/** The way over from ARC, in words: which steps, in which order, with the names of what is here. Pure. */
+import type { Fields, LeftOut } from './arcObjects.ts';
+import type { MigratedSet } from './convertArc.ts';
+import { isObject } from '../../core/domain/isObject.ts';
+
+/** Only what is a name of Kubernetes may stand in a command that somebody copies to a shell. */
+const inCommand = (name: string | undefined, otherwise: string): string =>
+  name !== undefined && /^[a-z0-9][a-z0-9.-]{0,252}$/.test(name) ? name : otherwise;
+
+/** One paragraph each. @param file - where the sets are */
+export function migrationPlan(
+  sets: readonly MigratedSet[],
+  leftOut: readonly LeftOut[],
+  file: string,
+): string[] {
+  const steps = [
+    decide(sets),
+    prepare(sets),
+    webhook(sets),
+    sideBySide(sets, file),
+    ...labels(sets),
+    verify(sets),
+    drain(sets),
+    remove(sets),
+  ];
+  return [
+    'The way over from actions-runner-controller (ARC). Nothing has been applied or changed.',
+    ...unique(leftOut.map(({ reason }) => reason)).map(
+      (reason) =>
+        `Left out (${reason}): ${some(leftOut.filter((each) => each.reason === reason).map(({ label }) => label))}`,
+    ),
+    ...steps.filter((step) => step !== undefined).map((step, index) => `${index + 1}. ${step}`),
+  ];
+}
+
+function decide(sets: readonly MigratedSet[]): string {
+  const open = sets
+    .filter(({ notes }) => notes.some((note) => note.decide))
+    .map(({ input }) => input.name);
+  const read =
+    'Read the comments: each is a field of ARC that means something else here, or nothing.';
+  return open.length === 0
+    ? read
+    : `${read} ${some(open)} ${open.length === 1 ? 'is' : 'are'} written "paused: true": settle what says DECIDE, then remove that line.`;
+}
+
+function prepare(sets: readonly MigratedSet[]): string {
+  const credentials = unique(
+    sets.flatMap(({ input: { template } }) =>
+      template.credential === undefined ? [] : [template.credential],
+    ),
+  );
+  const pods = sets.map(({ input: { template } }) => template.pod?.spec ?? {});
+  const objects = unique(pods.flatMap((spec) => namedObjects(spec)));
+  const policy = unique(sets.flatMap((set) => set.policy));
+  return [
+    'Give a worker of Holdfast what the sets need ("holdfast doctor" checks the rest).',
+    credentials.length === 0
+      ? 'Credential: "default".'
+      : `Credentials (HOLDFAST_CREDENTIALS_FILE): ${some(credentials)}; where one is not named: "default".`,
+    ...(objects.length === 0
+      ? []
+      : [`In the namespace of its pods, which need not be ARC's: ${some(objects)}.`]),
+    ...(policy.length === 0
+      ? []
+      : [`Its pod policy (HOLDFAST_POD_POLICY_FILE) has to allow more by: ${policy.join(', ')}.`]),
+    "Jobs that use sudo need securityContext: {allowPrivilegeEscalation: true, capabilities: {drop: []}} of the container called runner: ARC's pods allow it by default.",
+  ].join(' ');
+}
+
+function webhook(sets: readonly MigratedSet[]): string | undefined {
+  if (sets.every(({ input }) => input.max === undefined)) return undefined;
+  return 'At GitHub add a webhook for Holdfast, event Workflow jobs (docs/fleets.md), beside one that ARC may have. Without it a set finds a job only by its look every queueCheck (5m).';
+}
+
+function sideBySide(sets: readonly MigratedSet[], file: string): string {
+  const ofStatic = sets.some(({ input }) => input.template.ephemeral === false)
+    ? ' A static runner keeps its registration until it is drained.'
+    : '';
+  return `Run both side by side: "holdfast set apply -f ${file} --dry-run", then without --dry-run. They may share cluster and namespace: neither touches what the other has made, and no runner has the other's name.${ofStatic}`;
+}
+
+function labels(sets: readonly MigratedSet[]): string[] {
+  const [scaleSets, legacy] = [sets.filter(isScaleSet), sets.filter((set) => !isScaleSet(set))];
+  return [
+    ...(legacy.length === 0
+      ? []
+      : [
+          `Labels of ${some(legacy.map(nameOf))} may be shared with ARC's runners: GitHub gives a job to any idle runner that has its labels. Each queued job then asks both for a runner, and one of the two is left over: lower ARC's maximum as you raise ours.`,
+        ]),
+    ...(scaleSets.length === 0
+      ? []
+      : [
+          `The names of ARC's scale sets are labels of ${some(scaleSets.map(nameOf))}, so that jobs need no change in the end. Do not share them meanwhile: GitHub assigns a job to a scale set by its name, and says nowhere who gets it if a runner has that label too. Give each set another label for the trial, let a workflow ask for it in runs-on, and put the name back when ARC's is gone. Unlike a scale set's, our runners also take jobs that ask for no more than self-hosted.`,
+        ]),
+  ];
+}
+
+function verify(sets: readonly MigratedSet[]): string {
+  return `Look: "holdfast set get ${sets[0]?.input.name ?? 'NAME'}" shows runners, jobs, and why none is started; let a job of each set run to its end.`;
+}
+
+function drain(sets: readonly MigratedSet[]): string {
+  const left = [
+    ...(sets.some(isScaleSet) ? ['kubectl get ephemeralrunners -A'] : []),
+    ...(sets.every(isScaleSet) ? [] : ['kubectl get pods -A -l actions-runner']),
+  ];
+  return `Drain ARC: ${unique(sets.flatMap(drainCommands)).join('; ')}. Busy runners finish their job. Wait until none is left: ${left.join('; ')}.`;
+}
+
+function drainCommands({ from, autoscaler }: MigratedSet): string[] {
+  const at = from.namespace === undefined ? '' : `-n ${inCommand(from.namespace, 'NAMESPACE')} `;
+  const name = inCommand(from.name, 'NAME');
+  const zero = (kind: string, spec: string): string =>
+    `kubectl ${at}patch ${kind} ${name} --type merge -p '{"spec":${spec}}'`;
+  if (from.kind === 'values')
+    return [
+      'helm upgrade RELEASE oci://ghcr.io/actions/actions-runner-controller-charts/gha-runner-scale-set --reuse-values --set minRunners=0 --set maxRunners=0',
+    ];
+  if (from.kind === 'AutoscalingRunnerSet')
+    return [zero('autoscalingrunnerset', '{"minRunners":0,"maxRunners":0}')];
+  if (from.kind === 'Runner') return [`kubectl ${at}delete runner ${name}`];
+  // An autoscaler would scale it up again.
+  return [
+    ...(autoscaler === undefined
+      ? []
+      : [`kubectl ${at}delete horizontalrunnerautoscaler ${inCommand(autoscaler.name, 'NAME')}`]),
+    zero(from.kind.toLowerCase(), '{"replicas":0}'),
+  ];
+}
+
+function remove(sets: readonly MigratedSet[]): string {
+  const first = sets.some(isScaleSet)
+    ? 'uninstall the releases of its scale sets before that of its controller (which removes their finalizers)'
+    : 'delete its objects before its controller (which removes their finalizers)';
+  return `Remove ARC: ${first}, then its CRDs, Secrets and webhook. At GitHub, offline runners that are left go by themselves within a day (ephemeral) or two weeks; "holdfast sweep --dry-run" shows what Holdfast itself has left.`;
+}
+
+const isScaleSet = ({ from }: MigratedSet): boolean =>
+  from.kind === 'values' || from.kind === 'AutoscalingRunnerSet';
+const nameOf = ({ input }: MigratedSet): string => input.name;
+const unique = (texts: readonly string[]): string[] => [...new Set(texts)];
+/** As many as a line has room for. */
+const some = (names: readonly string[]): string =>
+  names.length > 20
+    ? `${names.slice(0, 20).join('; ')} and ${names.length - 20} more`
+    : names.join('; ');
+
+/** Secrets and ConfigMaps that a pod names. */
+function namedObjects(spec: unknown): string[] {
+  const found: string[] = [];
+  walk(spec, (fields) => {
+    for (const [key, kind, name] of [
+      ['secretKeyRef', 'Secret', 'name'],
+      ['secretRef', 'Secret', 'name'],
+      ['secret', 'Secret', 'secretName'],
+      ['configMapKeyRef', 'ConfigMap', 'name'],
+      ['configMapRef', 'ConfigMap', 'name'],
+      ['configMap', 'ConfigMap', 'name'],
+    ] as const) {
+      const reference = fields[key];
+      if (isObject(reference) && typeof reference[name] === 'string')
+        found.push(`${kind} ${reference[name]}`);
+    }
+  });
+  return found;
+}
+
+function walk(value: unknown, visit: (fields: Fields) => void): void {
+  if (Array.isArray(value)) for (const item of value) walk(item, visit);
+  else if (isObject(value)) {
+    visit(value);
+    for (const inner of Object.values(value)) walk(inner, visit);
+  }
+}

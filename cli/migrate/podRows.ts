@@ -1,0 +1,212 @@
+/** What becomes of a pod template, and of the runner's container in it. Pure. */
+import {
+  isArcLabel,
+  isReservedEnv,
+  isReservedMetadata,
+  RUNNER_CONTAINER,
+} from '../../core/domain/podTemplate.ts';
+import { isObject } from '../../core/domain/isObject.ts';
+import {
+  convertFields,
+  inside,
+  silent,
+  to,
+  without,
+  type FieldRow,
+  type FieldRows,
+} from './fieldRows.ts';
+import { quoted, type Json, type SetDraft } from './setDraft.ts';
+
+/** Of a pod's grace, what Holdfast keeps for cleaning up: the default of `stop.cleanupTimeout`. */
+const CLEANUP_SECONDS = 5;
+/** GitHub's own image, where it is whatever is newest. */
+const NEWEST_IMAGE = /^ghcr\.io\/actions\/actions-runner(:latest)?$/;
+const RUN = '/home/runner/run.sh';
+
+const metadataRow =
+  (part: 'labels' | 'annotations'): FieldRow =>
+  (value, draft, field) => {
+    if (!isObject(value)) return draft.fault(field, 'must be an object');
+    for (const key of Object.keys(value).filter(isReservedMetadata))
+      draft.note(field, `${quoted(key)} is left out: Holdfast sets it itself`, 'metadata', part);
+    const isArcs = (key: string): boolean => part === 'labels' && isArcLabel(key);
+    for (const key of Object.keys(value).filter(isArcs))
+      draft.note(
+        field,
+        `${quoted(key)} is left out: by it ARC would take the pod for its own`,
+        'metadata',
+        part,
+      );
+    draft.put(
+      'metadata',
+      part,
+      Object.fromEntries(
+        Object.entries(value).filter(([key]) => !isReservedMetadata(key) && !isArcs(key)),
+      ),
+    );
+  };
+
+export const POD_METADATA_ROWS: FieldRows = {
+  labels: metadataRow('labels'),
+  annotations: metadataRow('annotations'),
+  creationTimestamp: silent,
+};
+
+const OTHER_METADATA = without(
+  'left out: a pod of Holdfast takes labels and annotations from its template, nothing else',
+  'metadata',
+);
+
+/** `env` without what Holdfast sets itself. */
+export const envRow: FieldRow = (value, draft, field) => {
+  for (const variable of draft.objects(value, field)) {
+    if (typeof variable['name'] === 'string' && isReservedEnv(variable['name']))
+      draft.note(
+        field,
+        `${quoted(variable['name'])} is left out: Holdfast sets it itself`,
+        'runner',
+        'env',
+      );
+    else draft.runnerList('env').push(variable);
+  }
+};
+
+const LIFECYCLE_ROWS: FieldRows = {
+  preStop: without(
+    'left out: its time would be taken out of the grace before anybody is told to stop. stop.cleanupCommand runs after the end, stop.signals is a sequence of signals',
+    'template',
+    'stop',
+  ),
+  stopSignal: without('left out: stop.signals says what the runner gets', 'template', 'stop'),
+};
+
+export const RUNNER_CONTAINER_ROWS: FieldRows = {
+  name: silent,
+  image: to('template', 'image'),
+  command: to('template', 'command'),
+  args: to('template', 'args'),
+  env: envRow,
+  volumeMounts: (value, draft, field) =>
+    void draft.runnerList('volumeMounts').push(...draft.objects(value, field)),
+  lifecycle: inside(LIFECYCLE_ROWS, (value, draft, _field, key) =>
+    draft.put('runner', 'lifecycle', {
+      ...(draft.parts.runner['lifecycle'] as Json | undefined),
+      [key]: value,
+    }),
+  ),
+  startupProbe: without("left out: Holdfast's own probes tell when the runner is online", 'runner'),
+  readinessProbe: without("left out: Holdfast's own probes tell when the runner is busy", 'runner'),
+};
+
+/** A field of the container, or of the pod, that Kubernetes knows and Holdfast has no opinion on. */
+export const sameField =
+  (part: 'runner' | 'spec'): FieldRow =>
+  (value, draft, _field, key) =>
+    draft.put(part, key, value);
+
+/** The container called `runner`, and those beside it. */
+export const containersRow: FieldRow = (value, draft, field) => {
+  for (const [index, container] of draft.objects(value, field).entries()) {
+    if (container['name'] === RUNNER_CONTAINER)
+      convertFields(
+        container,
+        RUNNER_CONTAINER_ROWS,
+        `${field}[${index}]`,
+        draft,
+        sameField('runner'),
+      );
+    else draft.containers.push(container);
+  }
+};
+
+const gracePeriodRow: FieldRow = (value, draft, field) => {
+  if (typeof value !== 'number') return draft.fault(field, 'must be a number of seconds');
+  if (value <= CLEANUP_SECONDS)
+    return draft.note(
+      field,
+      `${value} s, left out: the job's grace stays at its default, 10 s, and ${CLEANUP_SECONDS} s for cleaning up`,
+      'template',
+      'stop',
+    );
+  draft.put('template', 'stop', {
+    ...(draft.parts.template['stop'] as Json | undefined),
+    signalTimeout: `${value - CLEANUP_SECONDS}s`,
+  });
+  draft.note(
+    field,
+    `${value} s, of which ${CLEANUP_SECONDS} s are stop.cleanupTimeout, for cleaning up after the job`,
+    'template',
+    'stop',
+  );
+};
+
+export const serviceAccountRow: FieldRow = (value, draft, field) => {
+  draft.put('spec', 'serviceAccountName', value);
+  draft.note(
+    field,
+    `the worker's pod policy has to allow it (serviceAccounts: [${quoted(value)}]), and pods run in the worker's namespace: it has to be there. Jobs get its token; leave automountServiceAccountToken out if none of them needs it`,
+    'spec',
+    'serviceAccountName',
+  );
+  if (draft.parts.spec['automountServiceAccountToken'] === undefined)
+    draft.put('spec', 'automountServiceAccountToken', true);
+};
+
+export const POD_SPEC_ROWS: FieldRows = {
+  containers: containersRow,
+  initContainers: (value, draft, field) =>
+    void draft.initContainers.push(...draft.objects(value, field)),
+  volumes: (value, draft, field) => void draft.volumes.push(...draft.objects(value, field)),
+  restartPolicy: (value, draft, field) =>
+    value === 'Never'
+      ? undefined
+      : draft.note(
+          field,
+          'left out: a registration is good for one start, so it is always Never',
+          'spec',
+        ),
+  terminationGracePeriodSeconds: gracePeriodRow,
+  activeDeadlineSeconds: without(
+    'left out: it counts from before the image is pulled, and kills. timeouts.jobTimeout bounds the job instead, timeouts.podPending what comes before',
+    'template',
+    'timeouts',
+  ),
+  serviceAccountName: serviceAccountRow,
+  ephemeralContainers: without(
+    'left out: the API server takes none when a pod is made. Make it a container of the pod',
+    'spec',
+  ),
+};
+
+/** All other fields of a pod's spec stay as they are: the API server judges them. */
+export const podSpecRow: FieldRow = inside(POD_SPEC_ROWS, sameField('spec'));
+export const podMetadataRow: FieldRow = inside(POD_METADATA_ROWS, OTHER_METADATA);
+export const POD_TEMPLATE_ROWS: FieldRows = { metadata: podMetadataRow, spec: podSpecRow };
+
+/** GitHub's image without a version, or with a start that is the image's usual one, is what the worker brings by itself. */
+export function leaveOutUsualImage(draft: SetDraft): void {
+  const { template } = draft.parts;
+  const { image, command, args } = template;
+  if (typeof image !== 'string') return;
+  if (!NEWEST_IMAGE.test(image)) {
+    if (command === undefined)
+      draft.note(
+        'image',
+        `it brings its own start. Where the worker has HOLDFAST_SUPERVISOR_IMAGE, give command as well: ["${RUN}"] in an image built on GitHub's`,
+        'template',
+        'image',
+      );
+    return;
+  }
+  const isUsual =
+    command === undefined || JSON.stringify([command, args]) === JSON.stringify([[RUN], undefined]);
+  // What the daemon's container copies out of the image has to be of the runner's own version.
+  if (!isUsual || draft.initContainers.some((container) => container['image'] === image)) return;
+  delete template['image'];
+  delete template['command'];
+  draft.note(
+    'image',
+    `${quoted(image)} is left out: the worker's own is GitHub's, of a version that is pinned (HOLDFAST_RUNNER_IMAGE)`,
+    'template',
+  );
+}

@@ -1,0 +1,288 @@
+/** What becomes of an AutoscalingRunnerSet, and of the values of the chart gha-runner-scale-set that make one. Pure. */
+import { MAX_RUNNERS } from '../../core/input/runnerSet.ts';
+import { isObject } from '../../core/domain/isObject.ts';
+import type { ArcObject } from './arcObjects.ts';
+import { addDockerDaemon, addJobPods } from './containerModes.ts';
+import {
+  convertFields,
+  fieldOf,
+  inside,
+  silent,
+  to,
+  without,
+  type FieldRow,
+  type FieldRows,
+} from './fieldRows.ts';
+import {
+  leaveOutUsualImage,
+  POD_SPEC_ROWS,
+  POD_TEMPLATE_ROWS,
+  podMetadataRow,
+  sameField,
+  serviceAccountRow,
+} from './podRows.ts';
+import { quoted, type Json, type SetDraft } from './setDraft.ts';
+
+/** Where ARC sets no bound; a set has to have one. */
+const USUAL_MAX = 100;
+const CHART_ACCOUNTS = [
+  'actions.github.com/cleanup-no-permission-service-account-name',
+  'actions.github.com/cleanup-kubernetes-mode-service-account-name',
+] as const;
+
+/** `https://github.com/acme/app`: https://docs.github.com/en/actions/how-tos/manage-runners/use-actions-runner-controller/deploy-runner-scale-sets */
+const configUrlRow: FieldRow = (value, draft, field) => {
+  const url = typeof value === 'string' && URL.canParse(value) ? new URL(value) : undefined;
+  const parts = (url?.pathname ?? '').split('/').filter((part) => part !== '');
+  const [first = '', second] = parts;
+  if (
+    url === undefined ||
+    !/^https?:$/.test(url.protocol) ||
+    parts.length === 0 ||
+    parts.length > 2
+  )
+    return draft.fault(
+      field,
+      'must be the address of an organization, a repository or an enterprise, such as https://github.com/acme',
+    );
+  if (first === 'enterprises' && second !== undefined) draft.put('template', 'enterprise', second);
+  else if (second !== undefined) draft.put('template', 'repository', `${first}/${second}`);
+  else draft.put('template', 'organization', first);
+  if (/^(www\.)?github\.com$/i.test(url.hostname)) return;
+  const api = url.hostname.endsWith('.ghe.com')
+    ? `https://api.${url.host}`
+    : `https://${url.host}/api/v3`;
+  draft.note(
+    field,
+    `the server is the credential's to name: apiUrl: ${api}, in the worker's HOLDFAST_CREDENTIALS_FILE`,
+    'template',
+    'credential',
+  );
+};
+
+const secretRow: FieldRow = (value, draft, field) => {
+  if (typeof value === 'string') return credentialFromSecret(value, draft, field);
+  if (!isObject(value)) return draft.fault(field, 'must be the name of a Secret, or an object');
+  const kind = fieldOf(value, 'github_app_id')
+    ? 'type: app, with appId, installationId and privateKeyFile'
+    : 'type: pat, with tokenFile';
+  draft.note(
+    field,
+    `secrets are not copied. The worker's credential "default" is used, or one that you name here (credential: NAME): in HOLDFAST_CREDENTIALS_FILE ${kind}`,
+    'template',
+  );
+};
+
+/** A credential of the worker, called as ARC's Secret. */
+export function credentialFromSecret(secret: string, draft: SetDraft, field: string): void {
+  draft.put('template', 'credential', secret);
+  draft.note(
+    field,
+    `the worker needs a credential of this name, with what is in that Secret (HOLDFAST_CREDENTIALS_FILE); leave the line out for the credential "default"`,
+    'template',
+    'credential',
+  );
+}
+
+export const groupRow: FieldRow = (value, draft) => {
+  if (typeof value !== 'string' || value.toLowerCase() !== 'default')
+    draft.put('template', 'runnerGroup', value);
+};
+
+const labelsRow: FieldRow = (value, draft, field) => {
+  if (!Array.isArray(value)) return draft.fault(field, 'must be a list');
+  draft.put('template', 'labels', [
+    ...new Set([
+      ...((draft.parts.template['labels'] as unknown[] | undefined) ?? []),
+      ...(value as unknown[]),
+    ]),
+  ]);
+};
+
+/** The same field. Of a Secret's password ARC makes the part of a URL itself. */
+const proxyRow: FieldRow = (value, draft, field) => {
+  if (!isObject(value)) return draft.fault(field, 'must be an object');
+  draft.put('template', 'proxy', value);
+  draft.note(
+    field,
+    'for the runner alone: the worker goes by the proxy of its credential (proxy), else by https_proxy and no_proxy in its environment',
+    'template',
+    'proxy',
+  );
+  for (const scheme of ['http', 'https']) {
+    const secret = fieldOf(value, scheme, 'credentialSecretRef');
+    if (secret !== undefined)
+      draft.note(
+        `${field}.${scheme}.credentialSecretRef`,
+        `what the Secret ${quoted(secret)} has under username and password stands in a URL as it is: write characters such as @, : and / there as %40, %3A and %2F`,
+        'template',
+        'proxy',
+      );
+  }
+};
+
+const tlsRow: FieldRow = (value, draft, field) => {
+  const [name, key, path] = [
+    fieldOf(value, 'certificateFrom', 'configMapKeyRef', 'name'),
+    fieldOf(value, 'certificateFrom', 'configMapKeyRef', 'key'),
+    fieldOf(value, 'runnerMountPath'),
+  ];
+  draft.note(
+    field,
+    'for the runner alone: the worker goes by the certificates of its credential (caFile)',
+    'template',
+  );
+  // Without a path ARC's runners do not get it.
+  if (typeof path !== 'string') return;
+  if (typeof name !== 'string' || typeof key !== 'string')
+    return draft.fault(`${field}.certificateFrom.configMapKeyRef`, 'must have a name and a key');
+  draft.put('template', 'ca', { configMapKeyRef: { name, key } });
+};
+
+const VAULT = without(
+  'left out: secrets of credentials are files of the worker (tokenFile, privateKeyFile), which an agent or the Secrets Store CSI driver may fill',
+  'template',
+);
+const LISTENER = without(
+  "left out: there is no listener. Jobs are announced by GitHub's webhook",
+  'set',
+);
+const METRICS = without('left out: the metrics of sets are in docs/configuration.md', 'set');
+const METADATA = without('left out: these are labels of objects that only ARC makes', 'set');
+
+/** What both have. */
+const COMMON_ROWS: FieldRows = {
+  githubConfigUrl: configUrlRow,
+  githubConfigSecret: secretRow,
+  runnerGroup: groupRow,
+  // The name of the scale set is what jobs ask for: convertArc.ts.
+  runnerScaleSetName: silent,
+  minRunners: to('set', 'minIdle'),
+  maxRunners: to('set', 'max'),
+  proxy: proxyRow,
+  githubServerTLS: tlsRow,
+  listenerTemplate: LISTENER,
+  listenerMetrics: METRICS,
+};
+
+/** All but the template: {@link rowsFor}. */
+export const SCALE_SET_ROWS: FieldRows = {
+  ...COMMON_ROWS,
+  runnerScaleSetLabels: labelsRow,
+  vaultConfig: VAULT,
+  autoscalingListener: METADATA,
+  listenerServiceAccountMetadata: METADATA,
+  listenerRoleMetadata: METADATA,
+  listenerRoleBindingMetadata: METADATA,
+  listenerConfigSecretMetadata: METADATA,
+  ephemeralRunnerSetMetadata: METADATA,
+  ephemeralRunnerMetadata: METADATA,
+  ephemeralRunnerConfigSecretMetadata: METADATA,
+};
+
+export const VALUES_ROWS: FieldRows = {
+  ...COMMON_ROWS,
+  scaleSetLabels: labelsRow,
+  keyVault: VAULT,
+  template: inside(POD_TEMPLATE_ROWS),
+  // Read when the template is known.
+  containerMode: silent,
+  controllerServiceAccount: silent,
+  namespaceOverride: silent,
+  annotations: METADATA,
+  labels: METADATA,
+  resourceMeta: METADATA,
+};
+
+/** The rows of an object that the chart has made: its own service account is none to keep. */
+function rowsFor({ annotations }: ArcObject): FieldRows {
+  const [none, ofHooks] = CHART_ACCOUNTS.map((key) => annotations[key]);
+  const serviceAccountName: FieldRow = (value, draft, field, key) => {
+    if (value === none) return;
+    if (value !== ofHooks) return serviceAccountRow(value, draft, field, key);
+    draft.put('spec', 'automountServiceAccountToken', true);
+    draft.decide(
+      field,
+      `${quoted(value)} is of the chart, and goes with its release: make one of your own with the same rights, and name it in serviceAccountName`,
+      'spec',
+    );
+  };
+  const spec = inside({ ...POD_SPEC_ROWS, serviceAccountName }, sameField('spec'));
+  return { ...SCALE_SET_ROWS, template: inside({ metadata: podMetadataRow, spec }) };
+}
+
+/** @param name - of the scale set, which jobs say in `runs-on` */
+export function convertScaleSet(object: ArcObject, draft: SetDraft, name: string): void {
+  const { kind, fields } = object;
+  const ofChart = kind === 'values';
+  const at = ofChart ? '' : 'spec.';
+  if (fields['githubConfigUrl'] === undefined || fields['githubConfigUrl'] === '')
+    draft.fault(
+      `${at}githubConfigUrl`,
+      'is missing: the organization, repository or enterprise that the runners are for',
+    );
+  draft.put('template', 'labels', [name]);
+  convertFields(fields, ofChart ? VALUES_ROWS : rowsFor(object), ofChart ? '' : 'spec', draft);
+  bound(draft, `${at}maxRunners`);
+  if (
+    draft.containers.length > 0 &&
+    Object.keys(draft.parts.runner).length === 0 &&
+    draft.parts.template['image'] === undefined
+  )
+    draft.note(
+      `${at}template.spec.containers`,
+      "none is called runner: the worker's own image runs it",
+      'template',
+    );
+  leaveOutUsualImage(draft);
+  if (ofChart) addContainerMode(fields['containerMode'], draft);
+}
+
+function addContainerMode(mode: unknown, draft: SetDraft): void {
+  const type = fieldOf(mode, 'type');
+  if (mode === undefined || mode === null || type === undefined || type === '' || type === 'none')
+    return;
+  const field = 'containerMode';
+  if (type === 'dind') {
+    const [own] = draft.containers.filter(({ name }) => name === 'dind');
+    if (own !== undefined) draft.containers.splice(draft.containers.indexOf(own), 1);
+    return addDockerDaemon(draft, field, { container: {}, args: [], env: [], volumeMounts: [] });
+  }
+  if (type === 'kubernetes' || type === 'kubernetes-novolume') {
+    const claim = fieldOf(mode, 'kubernetesModeWorkVolumeClaim') ?? {
+      accessModes: ['ReadWriteOnce'],
+      resources: { requests: { storage: '1Gi' } },
+    };
+    addJobPods(draft, field, type === 'kubernetes' ? claim : undefined);
+    if (fieldOf(mode, 'kubernetesModeAdditionalRoleRules') !== undefined)
+      draft.note(
+        `${field}.kubernetesModeAdditionalRoleRules`,
+        'left out: give these rules to the role of your service account',
+        'spec',
+      );
+    return;
+  }
+  draft.fault(`${field}.type`, 'must be "dind", "kubernetes" or "kubernetes-novolume"');
+}
+
+function bound(draft: SetDraft, field: string): void {
+  const { set } = draft.parts as { set: Json };
+  const least = typeof set['minIdle'] === 'number' ? set['minIdle'] : 0;
+  if (set['max'] === undefined) {
+    draft.put('set', 'max', Math.max(USUAL_MAX, least));
+    draft.note(
+      field,
+      `not set, which is no bound at all: choose one, up to ${MAX_RUNNERS}`,
+      'set',
+      'max',
+    );
+  } else if (typeof set['max'] === 'number' && set['max'] > MAX_RUNNERS) {
+    draft.note(
+      field,
+      `was ${set['max']}: a set has at most ${MAX_RUNNERS} runners; make a larger fleet of several`,
+      'set',
+      'max',
+    );
+    draft.put('set', 'max', MAX_RUNNERS);
+  }
+}

@@ -1,0 +1,107 @@
+/** From a scheduled override, which recurs as a calendar does, to a schedule of cron. Pure. */
+import { formatDuration } from '../../core/domain/duration.ts';
+import { fieldOf, plainText } from './fieldRows.ts';
+import { quoted, type Json, type SetDraft } from './setDraft.ts';
+
+/** When it begins, in its own time zone. */
+interface Start {
+  readonly minute: number;
+  readonly hour: number;
+  readonly day: number;
+  readonly month: number;
+  readonly weekday: number;
+}
+
+/** ARC's frequencies, as cron says them. */
+export const CRON_OF_FREQUENCY: Readonly<Record<string, (start: Start) => string>> = {
+  Daily: ({ minute, hour }) => `${minute} ${hour} * * *`,
+  Weekly: ({ minute, hour, weekday }) => `${minute} ${hour} * * ${weekday}`,
+  Monthly: ({ minute, hour, day }) => `${minute} ${hour} ${day} * *`,
+  Yearly: ({ minute, hour, day, month }) => `${minute} ${hour} ${day} ${month} *`,
+};
+
+/** @returns the schedule, or none where it cannot be said, with a note that says why @param now - ms since the epoch */
+export function convertOverride(
+  override: Json,
+  field: string,
+  draft: SetDraft,
+  now: number,
+): Json[] {
+  const leftOut = (text: string): Json[] => {
+    draft.note(field, `left out: ${text}`, 'set', 'schedules');
+    return [];
+  };
+  const startTime = plainText(override['startTime']);
+  const [start, end] = [Date.parse(startTime), Date.parse(plainText(override['endTime']))];
+  if (Number.isNaN(start) || Number.isNaN(end) || end <= start) {
+    draft.fault(
+      field,
+      'must have a startTime and a later endTime, such as 2026-03-01T09:00:00+01:00',
+    );
+    return [];
+  }
+  const { minReplicas } = override;
+  if (minReplicas === undefined || minReplicas === null)
+    return leftOut('it has no minReplicas, so it changes nothing');
+  const given = fieldOf(override, 'recurrenceRule', 'frequency') ?? '';
+  const frequency = typeof given === 'string' ? given : 'none';
+  if (frequency === '')
+    return leftOut(
+      end <= now
+        ? 'it is over'
+        : 'it happens once, and a schedule recurs: "holdfast set scale" when it is time',
+    );
+  const until = fieldOf(override, 'recurrenceRule', 'untilTime');
+  const last = typeof until === 'string' ? Date.parse(until) : Number.NaN;
+  if (last <= now) return leftOut('it has recurred for the last time');
+  const cronOf = Object.hasOwn(CRON_OF_FREQUENCY, frequency)
+    ? CRON_OF_FREQUENCY[frequency]
+    : undefined;
+  if (cronOf === undefined) {
+    draft.fault(`${field}.recurrenceRule.frequency`, 'must be Daily, Weekly, Monthly or Yearly');
+    return [];
+  }
+  const offset = offsetOf(startTime);
+  if (offset === undefined && /^(Monthly|Yearly)$/.test(frequency))
+    return leftOut(
+      'its time zone is no whole number of hours east or west: write cron and timeZone (Asia/Kolkata) yourself',
+    );
+  if (!Number.isNaN(last))
+    draft.note(
+      `${field}.recurrenceRule.untilTime`,
+      `${quoted(until)}: a schedule has no end. Remove it then`,
+      'set',
+      'schedules',
+    );
+  return [
+    {
+      cron: cronOf(startAt(start + (offset ?? 0) * 60_000)),
+      timeZone: zoneOf(offset ?? 0),
+      duration: formatDuration(end - start),
+      minIdle: minReplicas,
+      max: draft.parts.set['max'],
+    },
+  ];
+}
+
+/** Minutes east of UTC; `undefined` of what is no whole number of hours, which has no time zone that keeps it, and is told in UTC where that is the same. */
+function offsetOf(time: string): number | undefined {
+  const [, sign, hours, minutes] = /T.*([+-])(\d{2}):?(\d{2})$/.exec(time) ?? [];
+  if (sign === undefined) return 0;
+  return minutes === '00' ? Number(`${sign}${Number(hours) * 60}`) : undefined;
+}
+
+/** These names have the sign of POSIX: Etc/GMT-9 is nine hours east. https://data.iana.org/time-zones/tzdb/etcetera */
+const zoneOf = (offset: number): string =>
+  offset === 0 ? 'UTC' : `Etc/GMT${offset > 0 ? '-' : '+'}${Math.abs(offset) / 60}`;
+
+function startAt(ms: number): Start {
+  const time = new Date(ms);
+  return {
+    minute: time.getUTCMinutes(),
+    hour: time.getUTCHours(),
+    day: time.getUTCDate(),
+    month: time.getUTCMonth() + 1,
+    weekday: time.getUTCDay(),
+  };
+}

@@ -1,0 +1,169 @@
+/** A set as it comes into being from an object of ARC, field by field. */
+import { printable, shorten } from '../../core/domain/displayText.ts';
+import { isObject } from '../../core/domain/isObject.ts';
+import { RUNNER_CONTAINER } from '../../core/domain/podTemplate.ts';
+import type { FieldError } from '../shared/exit.ts';
+
+export type Json = Record<string, unknown>;
+
+/** The part of a set that a field goes to: the set itself, its template, the runner's container, the pod's spec or metadata. */
+export type Part = 'set' | 'template' | 'runner' | 'spec' | 'metadata';
+
+/** Where it stands in the set. */
+const PATHS: Readonly<Record<Part, readonly (string | number)[]>> = {
+  set: [],
+  template: ['template'],
+  runner: ['template', 'pod', 'spec', 'containers', 0],
+  spec: ['template', 'pod', 'spec'],
+  metadata: ['template', 'pod', 'metadata'],
+};
+
+/** What a reader of the set has to know about a field of ARC's: what it meant, and what to do instead. */
+export interface MigrationNote {
+  /** ARC's field, `spec.template.spec.workDir`. */
+  readonly field: string;
+  readonly text: string;
+  /** Where it is told: a path of the set, of which only the beginning need be there. */
+  readonly at: readonly (string | number)[];
+  /** The set must not start runners before somebody has decided. */
+  readonly decide: boolean;
+}
+
+const LONGEST_SHOWN = 200;
+/** What a reader of a template looks for first. */
+const FIRST = [
+  'enterprise',
+  'organization',
+  'repository',
+  'credential',
+  'labels',
+  'ephemeral',
+  'image',
+  'command',
+  'args',
+];
+
+/** What of an object's own words goes into a note: one line, not too long. */
+export const quoted = (value: unknown): string =>
+  JSON.stringify(
+    shorten(printable(typeof value === 'string' ? value : JSON.stringify(value)), LONGEST_SHOWN),
+  );
+
+/** Collects fields, notes, and what is wrong. */
+export class SetDraft {
+  /** Of the object that it comes from. */
+  readonly label: string;
+  readonly notes: MigrationNote[] = [];
+  readonly faults: FieldError[] = [];
+  readonly parts: Readonly<Record<Part, Json>> = {
+    set: {},
+    template: {},
+    runner: fields(),
+    spec: fields(),
+    metadata: fields(),
+  };
+  readonly containers: Json[] = [];
+  readonly initContainers: Json[] = [];
+  readonly volumes: Json[] = [];
+
+  constructor(label: string) {
+    this.label = label;
+  }
+
+  put(part: Part, key: string, value: unknown): void {
+    this.parts[part][key] = value;
+  }
+
+  note(field: string, text: string, part: Part, key?: string): void {
+    this.notes.push({
+      field,
+      text,
+      at: [...PATHS[part], ...(key === undefined ? [] : [key])],
+      decide: false,
+    });
+  }
+
+  /** As {@link note}; the set is written paused. */
+  decide(field: string, text: string, part: Part, key?: string): void {
+    this.notes.push({
+      field,
+      text,
+      at: [...PATHS[part], ...(key === undefined ? [] : [key])],
+      decide: true,
+    });
+  }
+
+  fault(field: string, message: string): void {
+    this.faults.push({
+      field: `${this.label}: ${shorten(printable(field), LONGEST_SHOWN)}`,
+      message,
+    });
+  }
+
+  /** The objects of a list; anything else is a fault. */
+  objects(value: unknown, field: string): Json[] {
+    if (Array.isArray(value) && value.every(isObject)) return value;
+    this.fault(field, 'must be a list of objects');
+    return [];
+  }
+
+  /** A list of the runner's container, which is there afterwards. */
+  runnerList(key: 'env' | 'volumeMounts'): Json[] {
+    const list = (this.parts.runner[key] ?? []) as Json[];
+    this.parts.runner[key] = list;
+    return list;
+  }
+
+  /** A variable of the runner's container, unless it has one of this name. */
+  env(variable: Json): void {
+    addNamed(this.runnerList('env'), variable);
+  }
+
+  /** A mount of the runner's container, unless it has one of this volume. */
+  mount(mount: Json): void {
+    addNamed(this.runnerList('volumeMounts'), mount);
+  }
+
+  /** A volume, unless there is one of this name. */
+  volume(volume: Json): void {
+    addNamed(this.volumes, volume);
+  }
+
+  /** The set, as far as it is known; not validated. */
+  input(): Json {
+    const { set, template, runner, spec, metadata } = this.parts;
+    const containers = [
+      ...(Object.keys(runner).length === 0 ? [] : [{ name: RUNNER_CONTAINER, ...runner }]),
+      ...this.containers,
+    ];
+    const podSpec = filled({
+      ...spec,
+      initContainers: this.initContainers,
+      containers,
+      volumes: this.volumes,
+    });
+    const pod = filled({ metadata: filled(metadata), spec: podSpec });
+    const paused = this.notes.some(({ decide }) => decide) ? { paused: true } : {};
+    const { name, ...scale } = set;
+    const first = Object.fromEntries(
+      FIRST.flatMap((key) => (template[key] === undefined ? [] : [[key, template[key]]])),
+    );
+    return { name, ...paused, ...scale, template: { ...first, ...template, ...filled({ pod }) } };
+  }
+}
+
+/** Whatever a key is called, it is a field of this object and nothing else. */
+const fields = (): Json => Object.create(null) as Json;
+
+/** Without empty lists and objects. */
+const filled = (fields: Json): Json =>
+  Object.fromEntries(
+    Object.entries(fields).filter(
+      ([, value]) =>
+        !(typeof value === 'object' && value !== null && Object.keys(value).length === 0),
+    ),
+  );
+
+function addNamed(list: Json[], item: Json): void {
+  if (!list.some(({ name }) => name === item['name'])) list.push(item);
+}

@@ -1,0 +1,86 @@
+/** What becomes of the claims of a RunnerSet: each of Holdfast's runners has a slot, and with it a claim of its own. Pure. */
+import { isObject } from '../../core/domain/isObject.ts';
+import { fieldOf, plainText } from './fieldRows.ts';
+import type { Json, SetDraft } from './setDraft.ts';
+
+const MODES = ['ReadWriteOnce', 'ReadWriteMany', 'ReadWriteOncePod'];
+const FIELD = 'spec.volumeClaimTemplates';
+
+/** Takes the mounts of the claims out of the runner's container, too. */
+export function convertClaims(value: unknown, draft: SetDraft): void {
+  if (value === undefined || value === null) return;
+  const claims = draft
+    .objects(value, FIELD)
+    .flatMap((template, index) => claimOf(template, `${FIELD}[${index}]`, draft));
+  if (claims.length === 0) return;
+  draft.put('template', 'volumeClaims', claims);
+  draft.note(
+    FIELD,
+    "each runner of the set has a slot, and in it a claim of its own (NAME-0, NAME-1, …), which starts empty: what is on ARC's claims is not taken over. The worker's pod policy has to allow the names (claims)",
+    'template',
+    'volumeClaims',
+  );
+}
+
+function claimOf(template: Json, field: string, draft: SetDraft): Json[] {
+  const name = fieldOf(template, 'metadata', 'name');
+  const mounts = (draft.parts.runner['volumeMounts'] ?? []) as Json[];
+  const own = mounts.filter((mount) => mount['name'] === name);
+  draft.put(
+    'runner',
+    'volumeMounts',
+    mounts.filter((mount) => mount['name'] !== name),
+  );
+  const [mount, second] = own;
+  if (mount === undefined) {
+    draft.note(field, 'left out: the runner mounts it nowhere', 'template', 'volumeClaims');
+    return [];
+  }
+  if (second !== undefined || mount['subPath'] !== undefined)
+    draft.note(
+      field,
+      'mounted whole, and once: mount each part of it as a claim of its own',
+      'template',
+      'volumeClaims',
+    );
+  const modes = fieldOf(template, 'spec', 'accessModes');
+  const accessModes = Array.isArray(modes)
+    ? modes.filter((mode) => MODES.includes(mode as string))
+    : [];
+  const storageClass = fieldOf(template, 'spec', 'storageClassName');
+  const storage = fieldOf(template, 'spec', 'resources', 'requests', 'storage');
+  const kept = {
+    dataSource: fieldOf(template, 'spec', 'dataSource'),
+    selector: fieldOf(template, 'spec', 'selector'),
+    annotations: fieldOf(template, 'metadata', 'annotations'),
+  };
+  for (const other of Object.keys(isObject(template['spec']) ? template['spec'] : {}).filter(
+    (key) =>
+      ![
+        'accessModes',
+        'storageClassName',
+        'resources',
+        'volumeMode',
+        'dataSource',
+        'selector',
+      ].includes(key),
+  )) {
+    draft.note(
+      `${field}.spec.${other}`,
+      'left out: a claim that Holdfast makes has a size, a class, access modes, a data source and a selector. Make the claims yourself, and name them without storage',
+      'template',
+      'volumeClaims',
+    );
+  }
+  return [
+    {
+      name,
+      mountPath: mount['mountPath'],
+      claim: `${plainText(draft.parts.set['name'])}-${plainText(name)}`,
+      storage,
+      ...(storageClass === undefined ? {} : { storageClass }),
+      ...(accessModes.length === 0 ? {} : { accessModes }),
+      ...Object.fromEntries(Object.entries(kept).filter(([, each]) => isObject(each))),
+    },
+  ];
+}

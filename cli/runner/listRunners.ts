@@ -1,0 +1,91 @@
+/** `holdfast runner list` */
+import { defined } from '../../core/domain/omitUndefined.ts';
+import type { RunnerEnd } from '../shared/followRunner.ts';
+import type { Output } from '../shared/output.ts';
+import { withRecordedEnds } from '../shared/terminationDetails.ts';
+import { toRow, type RunnerRow } from '../shared/runnerRow.ts';
+import { selectionQuery, type Selection } from '../shared/selection.ts';
+import type { Session } from '../shared/session.ts';
+import { listTable, type Column } from '../shared/table.ts';
+import { formatAge } from '../shared/text.ts';
+
+/** What a list tells of a runner. */
+export interface ListedRow extends RunnerRow {
+  /** How it ended, if it gave no verdict. */
+  readonly end?: RunnerEnd;
+}
+
+/** Runners that a selection names, newest first. */
+export async function selectRunners(
+  session: Session,
+  selection: Selection,
+  limit: number,
+): Promise<{ rows: RunnerRow[]; more: boolean }> {
+  return session.call(
+    async (client) => {
+      const rows: RunnerRow[] = [];
+      for await (const info of client.workflow.list({
+        query: selectionQuery(selection),
+        pageSize: Math.min(limit + 1, 1_000),
+      })) {
+        if (rows.length === limit) return { rows, more: true };
+        rows.push(toRow(info));
+      }
+      return { rows, more: false };
+    },
+    { timeoutMs: 60_000 },
+  );
+}
+
+export async function listRunners(
+  session: Session,
+  output: Output,
+  selection: Selection,
+  limit: number,
+): Promise<void> {
+  const { rows: found, more } = await selectRunners(session, selection, limit);
+  const rows = await withRecordedEnds(session, found);
+  const ui = session.listLink(selectionQuery(selection));
+  output.result(
+    { runners: rows, more, ...defined({ ui }) },
+    rows.length === 0 ? [] : [runnerTable(rows, Date.now(), output.wide)],
+  );
+  if (output.json) return;
+  if (rows.length === 0)
+    output.note(
+      'none',
+      selection.all || selection.outcome !== undefined
+        ? 'no runners'
+        : 'no runners (ended ones: --all)',
+    );
+  if (more) output.note('more', `only the newest ${limit} are shown: --limit shows more`);
+  if (ui !== undefined && rows.length > 0) output.note('ui', `in Temporal's UI: ${ui}`);
+}
+
+/** @param now - ms since the epoch, for the age */
+export function runnerTable(rows: readonly ListedRow[], now: number, wide = false): string {
+  const columns: Column<ListedRow>[] = [
+    { head: 'ID', cell: ({ id }) => id },
+    { head: 'PHASE', cell: ({ phase }) => phase },
+    { head: 'SCOPE', cell: ({ scope }) => scope },
+    { head: 'SET', cell: ({ set }) => set },
+    { head: 'AGE', cell: ({ startedAt }) => formatAge(now - Date.parse(startedAt)) },
+    { head: 'OUTCOME', cell: outcomeOf },
+    { head: 'NAME', cell: ({ name }) => name, wide: true },
+    { head: 'STATUS', cell: ({ status }) => status.toLowerCase(), wide: true },
+    { head: 'STARTED', cell: ({ startedAt }) => startedAt, wide: true },
+    { head: 'ENDED', cell: ({ endedAt }) => endedAt, wide: true },
+    ...(rows.some(({ end }) => end !== undefined) ? [{ head: 'NOTE', cell: noteOf }] : []),
+  ];
+  return listTable(columns, rows, wide);
+}
+
+/** `aborted/run_timeout`, or Temporal's word for an end without a verdict. */
+export function outcomeOf(row: RunnerRow): string {
+  if (row.outcome !== undefined)
+    return row.cause === undefined ? row.outcome : `${row.outcome}/${row.cause}`;
+  return row.status === 'RUNNING' ? '-' : row.status.toLowerCase();
+}
+
+const noteOf = ({ end }: ListedRow): string | undefined =>
+  end && [end.message, end.swept].filter(Boolean).join('; ');

@@ -1,0 +1,233 @@
+/** `holdfast runner …` and `holdfast run`: their options and help. */
+import { Option, type Command } from 'commander';
+import { defined } from '../../core/domain/omitUndefined.ts';
+import { readLimit, warn, withSession, type CommandContext } from '../shared/commandContext.ts';
+import { CliError, EXIT } from '../shared/exit.ts';
+import { addWatchOptions, showWatched, type WatchFlags } from '../shared/watch.ts';
+import { RUNNER_FLAGS, type RunnerFlags } from './runnerFlags.ts';
+import type { Selection } from '../shared/selection.ts';
+
+/** Adds the commands. Each opens a session of its own and closes it. */
+export function addRunnerCommands(program: Command, context: CommandContext): void {
+  const runner = program
+    .command('runner')
+    .description('start, list, look at, drain and cancel runners');
+  addStart(runner, context);
+  addList(runner, context);
+  addGet(runner, context);
+  addStop(runner, context, 'drain');
+  addStop(runner, context, 'cancel');
+  addSchema(runner, context);
+  addRun(program, context);
+}
+
+function addStart(runner: Command, context: CommandContext): void {
+  const command = runner
+    .command('start [command...]')
+    .description('start a runner, or a plain command, and return');
+  addSpecOptions(command);
+  command
+    .addHelpText('after', SPEC_HELP)
+    .addHelpText(
+      'after',
+      '\nExamples:\n  $ holdfast runner start --repo acme/app --labels linux,x64\n  $ holdfast runner start -f runner.yaml --name nightly --job-timeout 2h',
+    )
+    .action(async (words: string[], flags: RunnerFlags) => {
+      const { planStart, startRunner } = await import('./startRunner.ts');
+      const plan = await planStart(flags, words);
+      warn(context, plan.warnings, plan.input);
+      await withSession(command, context, async (session) => {
+        const started = await startRunner(session, plan);
+        const ui = session.link(started.workflowId, started.runId);
+        context.output.result(
+          { id: started.workflowId, runId: started.runId, ...defined({ ui }) },
+          [started.workflowId, ...(ui === undefined ? [] : [ui])],
+        );
+      });
+    });
+}
+
+function addSchema(runner: Command, { output }: CommandContext): void {
+  runner
+    .command('schema')
+    .description("print the JSON Schema of a runner's file, for editors")
+    .addHelpText('after', '\nExample:\n  $ holdfast runner schema > runner.schema.json')
+    .action(async () =>
+      (await import('../installation/jsonSchemas.ts')).printJsonSchema(output, 'A runner'),
+    );
+}
+
+function addList(runner: Command, context: CommandContext): void {
+  const command = addWatchOptions(
+    addSelectionOptions(runner.command('list').description('list runners, newest first')),
+  )
+    .option('--scope <name>', 'organisation, owner/repo or enterprise')
+    .option(
+      '--phase <phase>',
+      'Requested, Provisioning, Registering, Idle, Busy, Draining, Unregistering, TearingDown or Gone',
+    )
+    .option(
+      '--outcome <outcome>',
+      'ended ones with this outcome: succeeded, failed, errored or aborted',
+    )
+    .option('--all', 'ended runners too')
+    .option('--limit <n>', 'at most this many', '100')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  $ holdfast runner list --set linux --phase Busy\n  $ holdfast runner list --all -q \'RunnerCause = "evicted" AND StartTime > "2026-01-01T00:00:00Z"\'\n\nWhat it shows may be a second old.',
+    )
+    .action(async (flags: Selection & WatchFlags & { limit: string }) => {
+      const limit = readLimit(flags.limit);
+      const { selectionQuery } = await import('../shared/selection.ts');
+      selectionQuery(flags); // bad usage is told before Temporal is looked for
+      const { listRunners } = await import('./listRunners.ts');
+      await withSession(command, context, (session) =>
+        showWatched(context.output, flags, (output) => listRunners(session, output, flags, limit)),
+      );
+    });
+}
+
+function addGet(runner: Command, context: CommandContext): void {
+  const command = addWatchOptions(runner.command('get <id>'))
+    .description('show one runner: phase, pod, job, what it waits for, and what it is trying')
+    .addHelpText(
+      'after',
+      '\nThe id is the workflow\'s; its "runner-" may be left out.\n\nExample:\n  $ holdfast runner get runner-big',
+    )
+    .action(async (id: string, flags: WatchFlags) => {
+      const { getRunner } = await import('./getRunner.ts');
+      await withSession(command, context, (session) =>
+        showWatched(context.output, flags, (output) => getRunner(session, output, id)),
+      );
+    });
+}
+
+function addStop(runner: Command, context: CommandContext, action: 'drain' | 'cancel'): void {
+  const command = addSelectionOptions(
+    runner
+      .command(`${action} [id]`)
+      .description(
+        action === 'drain'
+          ? 'retire runners in good order: a job that runs may finish'
+          : 'end runners; without --mode: graceful stop of the job within its grace',
+      ),
+  );
+  if (action === 'cancel')
+    command.addOption(
+      new Option('--mode <mode>', 'drain: let the job finish; stop: graceful stop; force: now')
+        .choices(['drain', 'stop', 'force'])
+        .default('stop'),
+    );
+  command
+    .option('--reason <text>', 'shown with the runner')
+    .option('--wait', 'until they have ended; exit status 1 if one ends failed or errored')
+    .option('-y, --yes', 'do not ask before many are ended')
+    .addHelpText(
+      'after',
+      `\nA stronger request upgrades a weaker one; a weaker one changes nothing.\n\nExamples:\n  $ holdfast runner ${action} runner-big --reason "new image" --wait\n  $ holdfast runner ${action} --set linux --yes`,
+    )
+    .action(
+      async (
+        id: string | undefined,
+        flags: Selection & {
+          mode?: 'drain' | 'stop' | 'force';
+          reason?: string;
+          wait?: boolean;
+          yes?: boolean;
+        },
+      ) => {
+        if ((id === undefined) === (flags.set === undefined && flags.query === undefined)) {
+          throw new CliError(
+            'usage',
+            `name one runner, or select many with --set or --query; see "holdfast runner ${action} --help"`,
+          );
+        }
+        const { stopRunners } = await import('./stopRunners.ts');
+        await withSession(command, context, async (session) => {
+          context.exit(
+            await stopRunners(
+              session,
+              context.output,
+              { ...defined({ id }), selection: flags },
+              { ...flags, action, mode: action === 'drain' ? 'drain' : (flags.mode ?? 'stop') },
+            ),
+          );
+        });
+      },
+    );
+}
+
+function addRun(program: Command, context: CommandContext): void {
+  const command = program
+    .command('run [command...]')
+    .description(
+      'start a runner, or a plain command, or attach to the one with this id, and stay until it ends',
+    );
+  addSpecOptions(command);
+  command
+    .option('--attach <id>', 'attach to this runner; start none')
+    .option(
+      '--once',
+      'if the runner with this id has ended, report its outcome rather than start another',
+    )
+    .addHelpText('after', SPEC_HELP)
+    .addHelpText('after', RUN_HELP)
+    .action(async (words: string[], flags: RunnerFlags & { attach?: string; once?: boolean }) => {
+      const { planStart, startRunner, findRunner } = await import('./startRunner.ts');
+      const plan = flags.attach === undefined ? await planStart(flags, words) : undefined;
+      if (plan !== undefined) warn(context, plan.warnings, plan.input);
+      if (
+        flags.attach !== undefined &&
+        (words.length > 0 || Object.keys(flags).some((flag) => flag !== 'attach'))
+      )
+        throw new CliError('usage', '--attach takes no other option of the runner: it starts none');
+      await withSession(command, context, async (session) => {
+        const { attach } = await import('../shared/attach.ts');
+        if (plan !== undefined)
+          return context.exit(
+            await attach(
+              session,
+              context.output,
+              plan.workflowId,
+              async () => await startRunner(session, plan, flags.once ? 'attachEnded' : 'attach'),
+            ),
+          );
+        const found = await findRunner(session, flags.attach ?? '');
+        context.exit(await attach(session, context.output, found.workflowId, async () => found));
+      });
+    });
+}
+
+function addSelectionOptions(command: Command): Command {
+  return command
+    .option('--set <name>', 'runners of this set')
+    .option('-q, --query <filter>', 'a Temporal list filter, e.g. \'RunnerScope = "acme"\'');
+}
+
+function addSpecOptions(command: Command): void {
+  command.option(
+    '-f, --file <path>',
+    'the whole input as YAML or JSON; - for standard input; options win',
+  );
+  for (const { option, help } of RUNNER_FLAGS) {
+    const flag = new Option(option, help);
+    if (option === '--static') flag.conflicts('ephemeral');
+    if (option.startsWith('--env'))
+      flag.argParser((pair: string, before: string[] | undefined) => [...(before ?? []), pair]);
+    command.addOption(flag);
+  }
+}
+
+const SPEC_HELP =
+  '\nExactly one of --org, --repo and --enterprise is needed, here or in the file; or none of them, and a command to run: -- COMMAND [ARGUMENTS].\nDurations: 30s, 10m, 1h30m.';
+
+const RUN_HELP = `
+Ctrl-C once drains: the job may finish. Twice stops the job within its grace. Three times leaves at once, with status ${EXIT.failed}; the
+runner keeps its cancel request. SIGTERM detaches, with status ${EXIT.sigterm}, and does nothing to the runner: the same command with the
+same --name attaches to it again.
+
+Examples:
+  $ holdfast run --repo acme/app --labels linux,x64
+  $ holdfast run --org acme --static --name big
+  $ holdfast run --image alpine:3 --name migrate -- ./migrate.sh --all
+  $ holdfast run --attach runner-big`;

@@ -1,0 +1,124 @@
+/** Starts a runner's workflow from a validated input. */
+import type { WorkflowHandle } from '@temporalio/client';
+import { WorkflowExecutionAlreadyStartedError, type SearchAttributePair } from '@temporalio/common';
+import { RUNNER_WORKFLOW, SEARCH_ATTRIBUTES, type RunnerInput } from '../../core/contract/index.ts';
+import { fairnessKey } from '../../core/domain/fairnessKey.ts';
+import { parseRunnerInput, type RunnerSpec } from '../../core/input/runner.ts';
+import { inputFromFlags, invalidInput, readInputFile, type RunnerFlags } from './runnerFlags.ts';
+import { readableName } from '../shared/generateName.ts';
+import type { Session } from '../shared/session.ts';
+import { workflowSummary } from '../../core/domain/workflowSummary.ts';
+import { toCliError } from '../shared/temporalErrors.ts';
+
+/** Everything that a start needs, decided before Temporal is asked. */
+export interface StartPlan {
+  readonly workflowId: string;
+  readonly input: RunnerInput;
+  readonly summary: string;
+  readonly searchAttributes: SearchAttributePair[];
+  /** Scope of the runner: tasks of different organisations take turns (https://docs.temporal.io/task-queue-priority-fairness). */
+  readonly fairnessKey: string;
+  /** What will not do what its author may expect. */
+  readonly warnings: readonly string[];
+}
+
+/** A runner that was started, or found. */
+export interface StartedRunner {
+  readonly workflowId: string;
+  readonly runId: string;
+  /** It existed already. */
+  readonly attached: boolean;
+}
+
+/** Reads and validates what a runner shall be. @throws CliError `usage` or `invalid_input` */
+export async function planStart(
+  flags: RunnerFlags,
+  command: readonly string[] = [],
+  name: () => string = readableName,
+): Promise<StartPlan> {
+  const raw = inputFromFlags(
+    flags,
+    flags.file === undefined ? {} : await readInputFile(flags.file),
+    command,
+  );
+  const parts = [raw['set'], raw['name'] ?? name()].filter((part) => typeof part === 'string');
+  const workflowId = `runner-${parts.join('-')}`;
+  const parsed = parseRunnerInput(raw, { workflowId, policy: 'elsewhere' });
+  if (!parsed.ok) throw invalidInput(parsed.errors);
+  const { spec } = parsed;
+  return {
+    workflowId,
+    input: raw as RunnerInput,
+    summary: summaryOf(spec),
+    searchAttributes: searchAttributesOf(spec),
+    warnings: spec.warnings,
+    fairnessKey: fairnessKey(spec.scope?.name ?? spec.name),
+  };
+}
+
+/**
+ * @param existing - `fail` when a runner with this id runs; `attach` to it; `attachEnded`: also to one that has ended, rather than start another
+ * @throws CliError `conflict`, `usage`, `unreachable`
+ */
+export async function startRunner(
+  session: Session,
+  plan: StartPlan,
+  existing: 'fail' | 'attach' | 'attachEnded' = 'fail',
+): Promise<StartedRunner> {
+  const { workflowId } = plan;
+  try {
+    const handle: WorkflowHandle & { firstExecutionRunId: string } = await session.attempt(
+      (client) =>
+        client.workflow.start(RUNNER_WORKFLOW, {
+          workflowId,
+          taskQueue: session.settings.taskQueue,
+          args: [plan.input],
+          workflowIdConflictPolicy: 'FAIL',
+          workflowIdReusePolicy:
+            existing === 'attachEnded' ? 'REJECT_DUPLICATE' : 'ALLOW_DUPLICATE',
+          staticSummary: plan.summary,
+          typedSearchAttributes: plan.searchAttributes,
+          priority: { fairnessKey: plan.fairnessKey },
+        }),
+    );
+    return { workflowId, runId: handle.firstExecutionRunId, attached: false };
+  } catch (error) {
+    if (existing === 'fail' || !(error instanceof WorkflowExecutionAlreadyStartedError))
+      throw toCliError(error, session.about(workflowId));
+    return findRunner(session, workflowId);
+  }
+}
+
+/** A runner by its workflow id, or by its name: `runner-` may be left out. @throws CliError `not_found`, `unreachable` */
+export async function findRunner(session: Session, id: string): Promise<StartedRunner> {
+  const candidates = id.startsWith('runner-') ? [id] : [id, `runner-${id}`];
+  let missing: unknown;
+  for (const workflowId of candidates) {
+    try {
+      const { runId } = await session.call(
+        (client) => client.workflow.getHandle(workflowId).describe(),
+        { workflowId: id },
+      );
+      return { workflowId, runId, attached: true };
+    } catch (error) {
+      if (toCliError(error, session.about(id)).code !== 'not_found') throw error;
+      missing ??= error;
+    }
+  }
+  throw missing;
+}
+
+function summaryOf({ ephemeral, scope, labels, pod }: RunnerSpec): string {
+  if (scope === undefined) return workflowSummary((pod.command ?? []).join(' '));
+  return workflowSummary(
+    `${ephemeral ? 'ephemeral' : 'static'} runner for ${scope.name} (${labels.join(', ')})`,
+  );
+}
+
+function searchAttributesOf(spec: RunnerSpec): SearchAttributePair[] {
+  return [
+    { key: SEARCH_ATTRIBUTES.phase, value: 'Requested' },
+    ...(spec.scope === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.scope, value: spec.scope.name }]),
+    ...(spec.set === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.set, value: spec.set }]),
+  ];
+}

@@ -1,0 +1,182 @@
+/** `holdfast runner drain` and `holdfast runner cancel`: one runner by id, or many by selection. */
+import {
+  WorkflowUpdateFailedError,
+  WorkflowUpdateRPCTimeoutOrCancelledError,
+} from '@temporalio/client';
+import pMap from 'p-map';
+import { cancelSignal, drainUpdate, type CancelMode } from '../../core/contract/index.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
+import { confirm } from '../shared/confirm.ts';
+import { CliError, EXIT } from '../shared/exit.ts';
+import { waitForEnd, type RunnerEnd } from '../shared/followRunner.ts';
+import { selectRunners } from './listRunners.ts';
+import type { Output } from '../shared/output.ts';
+import { requestedBy } from '../shared/requestedBy.ts';
+import type { Selection } from '../shared/selection.ts';
+import type { Session } from '../shared/session.ts';
+import { findRunner } from './startRunner.ts';
+import { toCliError } from '../shared/temporalErrors.ts';
+
+export interface StopOptions {
+  readonly action: 'drain' | 'cancel';
+  readonly mode: CancelMode;
+  readonly reason?: string;
+  /** Wait until the runners have ended. */
+  readonly wait?: boolean;
+  /** Do not ask. */
+  readonly yes?: boolean;
+}
+
+/** What became of the request for one runner. */
+interface Stopped {
+  readonly id: string;
+  readonly runId: string;
+  readonly accepted: boolean;
+  readonly mode: CancelMode;
+  readonly note?: string;
+  readonly end?: RunnerEnd;
+}
+
+/** More than these at once would only queue up at the server; waiting for more than that hits a namespace's poller limit. */
+const CONCURRENCY = 10;
+const MAX_SELECTED = 10_000;
+/** A worker that runs answers an update within this, in ms. */
+const UPDATE_TIMEOUT_MS = 5_000;
+
+/** @returns the status to exit with @throws CliError */
+export async function stopRunners(
+  session: Session,
+  output: Output,
+  target: { id?: string; selection: Selection },
+  options: StopOptions,
+): Promise<number> {
+  const { id, selection } = target;
+  const many = selection.set !== undefined || selection.query !== undefined;
+  if ((id === undefined) !== many)
+    throw new CliError(
+      'usage',
+      `name one runner, or select many with --set or --query; see "holdfast runner ${options.action} --help"`,
+    );
+  const runners =
+    id === undefined
+      ? await confirmed(session, output, selection, options)
+      : [await findRunner(session, id)];
+  const results = await pMap(
+    runners,
+    async ({ workflowId, runId }) =>
+      await stopOne(session, workflowId, runId, options, id !== undefined),
+    { concurrency: CONCURRENCY },
+  );
+  if (id === undefined)
+    output.result(
+      { runners: results },
+      results.length === 0
+        ? ['no running runner matches']
+        : results.map((each) => describe(each, options.action)),
+    );
+  else
+    output.result(
+      results[0],
+      results.map((each) => describe(each, options.action)),
+    );
+  return results.every((each) => each.accepted && !isBad(each.end)) ? EXIT.ok : EXIT.failed;
+}
+
+/** After a request to stop, `aborted` is what was asked for. */
+const isBad = (end: RunnerEnd | undefined): boolean =>
+  end !== undefined && !['succeeded', 'aborted', 'cancelled'].includes(end.outcome);
+
+async function stopOne(
+  session: Session,
+  workflowId: string,
+  runId: string,
+  options: StopOptions,
+  alone: boolean,
+): Promise<Stopped> {
+  const base = { id: workflowId, runId, mode: options.mode };
+  let note: string | undefined;
+  try {
+    note = await requestStop(session, workflowId, options);
+  } catch (error) {
+    // One of many may have ended meanwhile, and its failure must not hide the others.
+    if (alone) throw error;
+    return {
+      ...base,
+      accepted: false,
+      note: error instanceof Error ? error.message : String(error),
+    };
+  }
+  const end = options.wait
+    ? await waitForEnd(session, workflowId, runId, new AbortController().signal)
+    : undefined;
+  return { ...base, accepted: true, ...defined({ note, end }) };
+}
+
+/** @returns what there is to say of how it was taken @throws CliError */
+export async function requestStop(
+  session: Session,
+  workflowId: string,
+  options: StopOptions,
+): Promise<string | undefined> {
+  const reason = options.reason ?? `${options.action} ${requestedBy()}`;
+  const handle = session.client.workflow.getHandle(workflowId);
+  if (options.action === 'drain') {
+    try {
+      await session.update(workflowId, drainUpdate.name, { reason }, UPDATE_TIMEOUT_MS);
+      return undefined;
+    } catch (error) {
+      if (error instanceof WorkflowUpdateFailedError)
+        throw new CliError(
+          'failed',
+          `${workflowId} refuses to drain: ${error.cause?.message ?? error.message}`,
+          { cause: error },
+        );
+      if (!(error instanceof WorkflowUpdateRPCTimeoutOrCancelledError))
+        throw toCliError(error, session.about(workflowId));
+    }
+  }
+  await session.call(
+    () =>
+      handle.signal(cancelSignal, {
+        mode: options.mode,
+        reason,
+        retire: options.action === 'drain',
+      }),
+    { workflowId },
+  );
+  // An update is not kept before a worker has accepted it; a signal is.
+  return options.action === 'drain'
+    ? 'no worker answered: the request is kept as a signal and takes effect once a worker runs'
+    : undefined;
+}
+
+async function confirmed(
+  session: Session,
+  output: Output,
+  selection: Selection,
+  options: StopOptions,
+): Promise<{ workflowId: string; runId: string }[]> {
+  const { rows, more } = await selectRunners(session, selection, MAX_SELECTED);
+  if (more)
+    throw new CliError(
+      'usage',
+      `more than ${MAX_SELECTED} runners match: narrow the selection with --query`,
+    );
+  if (rows.length > 0 && !options.yes)
+    await confirm(
+      output,
+      `${options.action}${options.action === 'cancel' ? ` (${options.mode})` : ''} ${rows.length} runner${rows.length === 1 ? '' : 's'}: ${rows
+        .slice(0, 5)
+        .map((row) => row.id)
+        .join(', ')}${rows.length > 5 ? ', …' : ''}`,
+    );
+  return rows.map((row) => ({ workflowId: row.id, runId: row.runId }));
+}
+
+function describe(stopped: Stopped, action: 'drain' | 'cancel'): string {
+  const { end } = stopped;
+  if (!stopped.accepted) return `${stopped.id}: not accepted: ${stopped.note}`;
+  if (end !== undefined)
+    return `${stopped.id}: ${[end.outcome, end.cause].filter(Boolean).join('/')}: ${end.message}`;
+  return `${stopped.id}: ${action === 'drain' ? 'drain' : `cancel (${stopped.mode})`} ${stopped.note === undefined ? 'accepted' : `sent; ${stopped.note}`}`;
+}

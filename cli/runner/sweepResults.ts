@@ -1,0 +1,101 @@
+/** What sweeps did about the pods of lives that were ended from outside: their reports say it, and the removals of registrations that they started. */
+import pMap from 'p-map';
+import { FORCED_TO_FAIL, type SweepReport, type SweptItem } from '../../core/contract/index.ts';
+import { sweepsThatRepaired } from '../../core/domain/visibility.ts';
+import type { Session } from '../shared/session.ts';
+import { CliError } from '../shared/exit.ts';
+import type { RunnerRow } from '../shared/runnerRow.ts';
+
+/** Reports and histories read at once, and reports read at the most: newest first. */
+const AT_ONCE = 10;
+const MAX_REPORTS = 100;
+
+/** @returns what was said, by the run that had left its pod @throws CliError `unreachable` */
+export async function sweptLives(
+  session: Session,
+  lives: readonly RunnerRow[],
+): Promise<ReadonlyMap<string, string>> {
+  const since = lives.flatMap(({ endedAt }) => endedAt ?? []).toSorted()[0];
+  if (since === undefined) return new Map();
+  const reports = await reportsSince(session, since);
+  const words = await pMap(
+    lives,
+    async (life) => reported(life, reports) ?? (await handedOn(session, life)),
+    { concurrency: AT_ONCE },
+  );
+  return new Map(
+    lives.flatMap(({ runId }, index) =>
+      words[index] === undefined ? [] : [[runId, words[index]]],
+    ),
+  );
+}
+
+async function reportsSince(session: Session, since: string): Promise<SweepReport[]> {
+  const runs = await session.call(async (client) => {
+    const found: { workflowId: string; runId: string }[] = [];
+    for await (const run of client.workflow.list({
+      query: sweepsThatRepaired(since),
+      pageSize: MAX_REPORTS,
+    }))
+      if (found.push(run) === MAX_REPORTS) break;
+    return found;
+  });
+  const reports = await pMap(
+    runs,
+    async ({ workflowId, runId }) =>
+      await unlessDropped(
+        async () =>
+          await session.call(
+            async (client) =>
+              await client.workflow
+                .getHandle<() => Promise<SweepReport>>(workflowId, runId)
+                .result(),
+          ),
+      ),
+    { concurrency: AT_ONCE },
+  );
+  return reports.filter((report) => report !== undefined);
+}
+
+/** Another life may have had this id before. */
+function reported(
+  { id, endedAt = '' }: RunnerRow,
+  reports: readonly SweepReport[],
+): string | undefined {
+  const isIts = ({ kind, done, workflowId }: SweptItem): boolean =>
+    kind === 'orphaned pod' && done === 'repaired' && workflowId === id;
+  return reports
+    .filter(({ at }) => at >= endedAt)
+    .flatMap(({ items }) => items)
+    .find(isIts)?.reason;
+}
+
+/** Also a sweep without a worker, which leaves no report at Temporal, has the removal of the registration say why. */
+async function handedOn(
+  session: Session,
+  { name, endedAt = '' }: RunnerRow,
+): Promise<string | undefined> {
+  if (name === undefined) return undefined;
+  const removal = await unlessDropped(
+    async () =>
+      await session.call(
+        async (client) => await client.workflow.getHandle(`deregistration-${name}`).describe(),
+      ),
+  );
+  const summary = await removal?.staticSummary();
+  return removal !== undefined &&
+    removal.startTime.toISOString() >= endedAt &&
+    summary?.startsWith(FORCED_TO_FAIL) === true
+    ? summary
+    : undefined;
+}
+
+/** Lists may have what Temporal does not keep any more; and most lives leave no removal. */
+async function unlessDropped<T>(ask: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await ask();
+  } catch (error) {
+    if (error instanceof CliError && error.code === 'not_found') return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,74 @@
+/** Validates the documents of a file with the workflow's own parser, all of them before anything is applied. */
+import type { Parsed } from '../../core/input/fields.ts';
+import { isObject } from '../../core/domain/isObject.ts';
+import { CliError, type FieldError } from '../shared/exit.ts';
+import type { SetDocument } from './setDocuments.ts';
+
+/** What the documents are to be. */
+export interface DocumentKind<Admitted> {
+  /** `set` */
+  readonly what: string;
+  /** `the fields of a set: name, …` */
+  readonly fields: string;
+  readonly parse: (value: Record<string, unknown>) => Parsed<Admitted>;
+  /** What no two of them may have in common; `undefined`: it says none. */
+  readonly key: (value: Record<string, unknown>) => string | undefined;
+}
+
+/** @param shown - the file's name, for messages @throws CliError `invalid_input` with every error of every document */
+export function admitDocuments<Admitted>(
+  documents: readonly SetDocument[],
+  shown: string,
+  { what, fields, parse, key }: DocumentKind<Admitted>,
+): Admitted[] {
+  const admitted: Admitted[] = [];
+  const faults: FieldError[] = [];
+  const places = new Map<string, string>();
+  let bad = 0;
+  for (const document of documents) {
+    const { value, label, lineOf } = document;
+    if (!isObject(value)) {
+      bad++;
+      faults.push({
+        field: `${label}, line ${lineOf('')}`,
+        message: `must be an object with ${fields}`,
+      });
+      continue;
+    }
+    const parsed = parse(value);
+    const errors: FieldError[] = [];
+    if (parsed.ok) admitted.push(parsed.spec);
+    else errors.push(...parsed.errors);
+    errors.push(...taken(document, key(value), places, what));
+    if (errors.length > 0) bad++;
+    faults.push(...errors.map(({ field, message }) => at(document, field, message)));
+  }
+  if (faults.length === 0) return admitted;
+  throw new CliError(
+    'invalid_input',
+    `nothing was applied: ${documents.length === 1 ? `the ${what} in ${shown} is` : `${bad} of ${documents.length} ${what}s in ${shown} are`} invalid`,
+    { fields: faults },
+  );
+}
+
+/** Two documents of one name would undo each other. */
+function taken(
+  { label, lineOf }: SetDocument,
+  key: string | undefined,
+  places: Map<string, string>,
+  what: string,
+): FieldError[] {
+  if (key === undefined) return [];
+  const other = places.get(key);
+  if (other === undefined)
+    places.set(key, `${label.replace(/ \(.*/s, '')}, line ${lineOf('name')}`);
+  return other === undefined
+    ? []
+    : [{ field: 'name', message: `is that of ${other} too: give each ${what} a name of its own` }];
+}
+
+function at({ label, lineOf }: SetDocument, field: string, message: string): FieldError {
+  // Some errors name several fields; the first says where to look.
+  const line = lineOf(field.split(', ')[0]?.replace(/:$/, '') ?? '');
+  return { field: `${label}, line ${line}: ${field}`, message };
+}

@@ -1,0 +1,208 @@
+/** `holdfast set apply`: brings the running sets to what a file says. */
+import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
+import pMap from 'p-map';
+import {
+  setDeclarationQuery,
+  setStatusQuery,
+  setWorkflowId,
+  type RunnerSetInput,
+  type RunnerSetStatus,
+} from '../../core/contract/index.ts';
+import { CliError, EXIT } from '../shared/exit.ts';
+import type { Output } from '../shared/output.ts';
+import type { Session } from '../shared/session.ts';
+import { summaryOf } from '../../worker/temporal/setStart.ts';
+import type { AdmittedDocument } from './setAdmission.ts';
+import { askSet, describeSetById, setError, tellSet } from './setClient.ts';
+import { changeText, diffSets, startsRollout, type SetChange } from '../../core/domain/setDiff.ts';
+import { readSetEnd } from './setEnd.ts';
+import { countText, sizeText, startSet } from './setStart.ts';
+
+/** What is to be done for one document, and what became of it. */
+interface Application {
+  readonly name: string;
+  readonly id: string;
+  /** Absent: it could not be found out. */
+  action?: 'start' | 'change' | 'none';
+  changes: readonly SetChange[];
+  /** The template differs: the runners are replaced. */
+  rollout: boolean;
+  result?: 'started' | 'changed' | 'unchanged' | 'failed';
+  error?: string;
+  desired?: number;
+  ui?: string;
+}
+
+/** Requests under way at once. */
+const AT_ONCE = 10;
+
+/**
+ * Shows what would change, and without `dryRun` does it. One set's failure does not keep the others from being applied.
+ * @returns the status to exit with
+ * @throws CliError `usage`, `unreachable` before anything was applied
+ */
+export async function applySets(
+  session: Session,
+  output: Output,
+  documents: readonly AdmittedDocument[],
+  { dryRun }: { dryRun: boolean },
+): Promise<number> {
+  const pairs = documents.map((document) => ({ document, set: toApplication(document) }));
+  await pMap(
+    pairs,
+    async ({ document, set }) =>
+      await collect(set, async () => await plan(session, document, set), [
+        'failed',
+        'not_found',
+        'conflict',
+      ]),
+    { concurrency: AT_ONCE },
+  );
+  for (const { document, set } of pairs)
+    for (const line of planLines(set, document)) output.line(line);
+  if (!dryRun) {
+    const planned = pairs.filter(({ set }) => set.result !== 'failed');
+    await pMap(
+      planned,
+      async ({ document, set }) =>
+        await collect(set, async () => await apply(session, document, set)),
+      { concurrency: AT_ONCE },
+    );
+    for (const { set } of pairs) output.line(resultLine(set));
+  }
+  output.result({ dryRun, sets: pairs.map(({ set }) => set) }, []);
+  return pairs.some(({ set }) => set.result === 'failed') ? EXIT.failed : EXIT.ok;
+}
+
+function toApplication({ input: { name } }: AdmittedDocument): Application {
+  return { name, id: setWorkflowId(name), changes: [], rollout: false };
+}
+
+/** Notes a failure with the set it is about. @param codes - those that are about this set; absent: all */
+async function collect(
+  set: Application,
+  work: () => Promise<void>,
+  codes?: readonly string[],
+): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (codes !== undefined && !(error instanceof CliError && codes.includes(error.code)))
+      throw error;
+    Object.assign(set, {
+      result: 'failed',
+      error: error instanceof Error ? error.message : String(error),
+    });
+  }
+}
+
+async function plan(
+  session: Session,
+  { input }: AdmittedDocument,
+  set: Application,
+): Promise<void> {
+  const { name, id } = set;
+  const found = await describeSetById(session, id);
+  if (found === undefined || found.status.name !== 'RUNNING') {
+    set.action = 'start';
+    return;
+  }
+  if (found.taskQueue !== session.settings.taskQueue) {
+    throw new CliError(
+      'conflict',
+      `set ${name} runs on task queue ${found.taskQueue}, not on ${session.settings.taskQueue}: give --task-queue ${found.taskQueue}, or the set another name`,
+    );
+  }
+  const [before, status] = await Promise.all([
+    askSet<RunnerSetInput>(session, id, setDeclarationQuery.name),
+    askSet<RunnerSetStatus>(session, id, setStatusQuery.name),
+  ]);
+  if (before === undefined || status === undefined) {
+    throw new CliError(
+      'failed',
+      `set ${name}: no worker answered within 3 s, so what it is now is not known; check that a worker runs on task queue ${found.taskQueue} ("holdfast worker")`,
+    );
+  }
+  if (status.ending !== undefined)
+    throw new CliError(
+      'conflict',
+      `set ${name} is being deleted: its runners leave, then it ends; apply again after that ("holdfast set delete ${name} --wait" waits for it)`,
+    );
+  set.changes = diffSets(before, input);
+  set.rollout = startsRollout(set.changes);
+  set.action = set.changes.length === 0 ? 'none' : 'change';
+}
+
+async function apply(
+  session: Session,
+  { input, spec }: AdmittedDocument,
+  set: Application,
+): Promise<void> {
+  if (set.action === 'none') {
+    set.result = 'unchanged';
+    return;
+  }
+  const ui = session.link(set.id, undefined);
+  if (ui !== undefined) set.ui = ui;
+  try {
+    if (set.action === 'change') {
+      set.desired = (
+        await tellSet(
+          session,
+          { workflowId: set.id, taskQueue: session.settings.taskQueue },
+          { command: 'apply', declaration: input },
+        )
+      ).desired;
+      set.result = 'changed';
+      return;
+    }
+    const runId = await startSet(session, input, spec);
+    await confirmStart(session, set, runId);
+  } catch (error) {
+    if (error instanceof WorkflowExecutionAlreadyStartedError)
+      throw new CliError(
+        'conflict',
+        `set ${set.name} was started by somebody else meanwhile: apply again to see what would change`,
+        { cause: error },
+      );
+    const known = setError(error, session, set.id);
+    if (known.code === 'not_found' && set.action === 'change')
+      throw new CliError(
+        'not_found',
+        `set ${set.name} ended meanwhile: apply again to start it anew`,
+        { cause: error },
+      );
+    throw known;
+  }
+}
+
+/** A worker may refuse what we could not know: a credential that it has not, a timeout beyond its cap. */
+async function confirmStart(session: Session, set: Application, runId: string): Promise<void> {
+  const status = await askSet<RunnerSetStatus>(session, set.id, setStatusQuery.name);
+  if (status === undefined) {
+    const end = await readSetEnd(session, set.id, runId);
+    if (end !== undefined)
+      throw new CliError('failed', `set ${set.name} ended at once: ${end.message}`);
+  } else set.desired = status.desired;
+  set.result = 'started';
+}
+
+function planLines(set: Application, { spec, input }: AdmittedDocument): string[] {
+  if (set.action === 'start') return [`+ ${set.name}: new, ${sizeText(input)}, ${summaryOf(spec)}`];
+  if (set.action === 'none') return [`= ${set.name}: unchanged`];
+  if (set.action === undefined) return [`! ${set.name}: ${set.error}`];
+  return [
+    `~ ${set.name}: ${set.rollout ? 'changed; the template differs, so its runners are replaced' : 'changed'}`,
+    ...set.changes.map((change) => `    ${changeText(change)}`),
+  ];
+}
+
+function resultLine({ name, result, error, desired, ui }: Application): string {
+  if (result === 'failed') return `${name}: not applied: ${error}`;
+  if (result === 'unchanged') return `${name}: unchanged`;
+  const wanted =
+    desired === undefined
+      ? '; no worker has looked at it yet'
+      : `, ${countText(desired)} wanted now`;
+  return `${name}: ${result}${wanted}${ui === undefined ? '' : `  ${ui}`}`;
+}

@@ -1,0 +1,190 @@
+/** `holdfast set scale|pause|resume|hold|delete`: what an operator tells one set. */
+import {
+  setStatusQuery,
+  type RunnerSetStatus,
+  type SetAnswer,
+  type SetScale,
+} from '../../core/contract/index.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
+import { confirm } from '../shared/confirm.ts';
+import { CliError, EXIT } from '../shared/exit.ts';
+import type { Output } from '../shared/output.ts';
+import { requestedBy } from '../shared/requestedBy.ts';
+import type { Session } from '../shared/session.ts';
+import {
+  askSet,
+  leaveCommand,
+  nameOf,
+  runningSet,
+  tellSet,
+  type CommandedSet,
+} from './setClient.ts';
+import { waitForSetEnd } from './setEnd.ts';
+import { boundsText } from './setGet.ts';
+import { countText } from './setStart.ts';
+
+/** More runners than this are not drained unasked. */
+const MANY = 10;
+
+/** @throws CliError as {@link tellSet} */
+export async function scaleSet(
+  session: Session,
+  output: Output,
+  name: string,
+  scale: SetScale,
+): Promise<void> {
+  const status = await tellSet(session, await runningSet(session, name), {
+    command: 'scale',
+    ...scale,
+  });
+  const now = `${countText(status.desired)} wanted now (${boundsText(status)})`;
+  output.result(status, [`${status.name}: ${now}`]);
+  if (!saysSo(status, scale))
+    output.note(
+      'schedule',
+      `${status.name}: a schedule holds now; the new size counts when it is over`,
+    );
+}
+
+const saysSo = (
+  { min, max, replicas: fixed }: SetAnswer,
+  { replicas, minIdle, max: most }: SetScale,
+): boolean =>
+  (replicas === undefined || replicas === fixed) &&
+  (minIdle === undefined || minIdle === min) &&
+  (most === undefined || most === max);
+
+export async function pauseSet(
+  session: Session,
+  output: Output,
+  name: string,
+  reason: string = requestedBy(),
+): Promise<void> {
+  const status = await tellSet(session, await runningSet(session, name), {
+    command: 'pause',
+    reason,
+  });
+  output.result(status, [
+    `${status.name}: paused: no runner is started and none is drained; those that run go on`,
+  ]);
+}
+
+export async function resumeSet(session: Session, output: Output, name: string): Promise<void> {
+  const status = await tellSet(session, await runningSet(session, name), { command: 'resume' });
+  output.result(status, [`${status.name}: resumed, ${countText(status.desired)} wanted now`]);
+}
+
+/** @param runner - its workflow id, also without `runner-`, or its name at the CI server */
+export async function holdRunner(
+  session: Session,
+  output: Output,
+  name: string,
+  runner: string,
+  { release }: { release: boolean },
+): Promise<void> {
+  const set = await runningSet(session, name);
+  const found = findIn(await statusOf(session, set.workflowId), runner, release);
+  const status = await tellSet(session, set, { command: 'hold', runner: found, release });
+  output.result(status, [
+    `${status.name}: ${found} ${release ? 'is held no longer' : 'is held: no scale-down and no rollout touches it'}`,
+  ]);
+}
+
+/** How the set calls this runner. @throws CliError not_found */
+function findIn(
+  { name, runners, holds }: RunnerSetStatus,
+  runner: string,
+  release: boolean,
+): string {
+  const found = runners.find(
+    ({ workflowId, runnerName }) =>
+      workflowId === runner || workflowId === `runner-${runner}` || runnerName === runner,
+  );
+  if (release) {
+    const names = [runner, found?.workflowId, found?.runnerName];
+    const held = holds.find((each) => names.includes(each));
+    if (held === undefined)
+      throw new CliError(
+        'not_found',
+        `set ${name} holds no ${runner}; it holds ${holds.length === 0 ? 'none' : holds.join(', ')}`,
+      );
+    return held;
+  }
+  if (found === undefined)
+    throw new CliError(
+      'not_found',
+      `set ${name} has no runner ${runner}: see "holdfast set get ${name}"`,
+    );
+  return found.workflowId;
+}
+
+/** @returns the status to exit with */
+export async function deleteSet(
+  session: Session,
+  output: Output,
+  name: string,
+  options: { wait?: boolean; yes?: boolean; reason?: string },
+): Promise<number> {
+  const set = await runningSet(session, name);
+  const { workflowId, runId } = set;
+  const asked = await askToEnd(session, output, set, options);
+  if (!options.wait) {
+    output.result(
+      {
+        ...asked.status,
+        name: nameOf(workflowId),
+        deleted: false,
+        ...defined({ note: asked.note }),
+      },
+      [asked.line],
+    );
+    return EXIT.ok;
+  }
+  output.note('waiting', asked.line);
+  const end = await waitForSetEnd(session, workflowId, runId);
+  // A set that is cancelled ends after its runners, too.
+  const deleted = end.how === 'ended' || end.how === 'cancelled';
+  output.result({ name: nameOf(workflowId), deleted, end }, [
+    `${nameOf(workflowId)}: ${end.how}: ${end.message}`,
+  ]);
+  return deleted ? EXIT.ok : EXIT.failed;
+}
+
+/** Has a set drain its runners and end. @param set - one that runs @throws CliError as {@link tellSet} */
+export async function askToEnd(
+  session: Session,
+  output: Output,
+  set: CommandedSet,
+  { yes, reason = requestedBy() }: { yes?: boolean; reason?: string },
+): Promise<{ line: string; note?: string; status?: SetAnswer }> {
+  const name = nameOf(set.workflowId);
+  const before = await askSet<RunnerSetStatus>(session, set.workflowId, setStatusQuery.name);
+  if (before === undefined) {
+    if (!yes)
+      throw new CliError(
+        'failed',
+        `set ${name}: no worker answered within 3 s, so nobody knows how many runners it has, and nothing was done; add --yes to have it deleted once a worker runs`,
+      );
+    await leaveCommand(session, set, { command: 'drain', reason });
+    const note = 'no worker answered: the request is kept, and takes effect once a worker runs';
+    return { line: `${name}: ${note}`, note };
+  }
+  if (before.runners.length > MANY && !yes)
+    await confirm(output, `drain ${countText(before.runners.length)} and end the set ${name}`);
+  const status = await tellSet(session, set, { command: 'drain', reason });
+  const { starting, idle, busy, draining } = status.runners;
+  return {
+    line: `${name}: ${countText(starting + idle + busy + draining)} to leave; jobs that run may finish, then the set ends`,
+    status,
+  };
+}
+
+/** @throws CliError when no worker answers */
+async function statusOf(session: Session, workflowId: string): Promise<RunnerSetStatus> {
+  const status = await askSet<RunnerSetStatus>(session, workflowId, setStatusQuery.name);
+  if (status !== undefined) return status;
+  throw new CliError(
+    'failed',
+    `set ${nameOf(workflowId)}: no worker answered within 3 s, so nothing was done; check that a worker runs ("holdfast worker")`,
+  );
+}

@@ -1,0 +1,198 @@
+/** What `holdfast set` asks of a set's workflow, and its errors in the words of sets. */
+import { setTimeout as delay } from 'node:timers/promises';
+import {
+  WorkflowFailedError,
+  type WorkflowExecutionDescription,
+  type WorkflowStartOptions,
+} from '@temporalio/client';
+import { ApplicationFailure, WorkflowNotFoundError } from '@temporalio/common';
+import { FAILURE_TYPES } from '../../core/activities/index.ts';
+import {
+  RUNNER_SET_WORKFLOW,
+  SET_COMMAND_WORKFLOW,
+  setWorkflowId,
+  type SetAnswer,
+  type SetCommand,
+} from '../../core/contract/index.ts';
+import { setCommandOptions } from '../../worker/temporal/setCommand.ts';
+import { CliError } from '../shared/exit.ts';
+import { QUERY_TIMEOUT_MS } from '../shared/runnerRow.ts';
+import type { Session } from '../shared/session.ts';
+import { isConnectionLoss, toCliError } from '../shared/temporalErrors.ts';
+
+/** A set whose worker runs answers a command within this, in ms: two workflows, and an activity or two. */
+const COMMAND_TIMEOUT_MS = 10_000;
+/** How long to leave a server that does not answer, in ms. */
+const RECONNECT_MS = 200;
+
+/** A set that a command is for. */
+export type CommandedSet = Pick<WorkflowExecutionDescription, 'workflowId' | 'taskQueue'>;
+
+/** A set by its name, or by its workflow id: one that runs, or the last one that did. @throws CliError `not_found`, `usage`, `unreachable` */
+export async function describeSet(
+  session: Session,
+  nameOrId: string,
+): Promise<WorkflowExecutionDescription> {
+  const ids = [
+    setWorkflowId(nameOrId),
+    ...(nameOrId.startsWith(setWorkflowId('')) ? [nameOrId] : []),
+  ];
+  for (const id of ids) {
+    const found = await describeSetById(session, id);
+    if (found !== undefined) return found;
+  }
+  throw new CliError(
+    'not_found',
+    `no set ${nameOrId} in namespace ${session.settings.namespace}: see "holdfast set list"`,
+  );
+}
+
+/** @returns `undefined` when there never was one @throws CliError `conflict` when the id is not a set's, `usage`, `unreachable` */
+export async function describeSetById(
+  session: Session,
+  workflowId: string,
+): Promise<WorkflowExecutionDescription | undefined> {
+  try {
+    const description = await session.attempt((client) =>
+      client.workflow.getHandle(workflowId).describe(),
+    );
+    if (description.type !== RUNNER_SET_WORKFLOW)
+      throw new CliError(
+        'conflict',
+        `${workflowId} is no set but a workflow of type ${description.type}`,
+      );
+    return description;
+  } catch (error) {
+    const known = setError(error, session, workflowId);
+    if (known.code === 'not_found') return undefined;
+    throw known;
+  }
+}
+
+/** A set that runs. @throws CliError `not_found` also when it has ended */
+export async function runningSet(
+  session: Session,
+  nameOrId: string,
+): Promise<WorkflowExecutionDescription> {
+  const found = await describeSet(session, nameOrId);
+  if (found.status.name !== 'RUNNING') throw ended(nameOf(found.workflowId));
+  return found;
+}
+
+/** Asks the workflow; `undefined` when no worker answers in time. @throws CliError `not_found`, `usage` */
+export async function askSet<T>(
+  session: Session,
+  workflowId: string,
+  query: string,
+  timeoutMs: number = QUERY_TIMEOUT_MS,
+): Promise<T | undefined> {
+  try {
+    return await session.attemptUntilHeard(
+      (client) => client.workflow.getHandle(workflowId).query<T>(query),
+      timeoutMs,
+    );
+  } catch (error) {
+    const known = setError(error, session, workflowId);
+    if (known.code === 'not_found' || known.code === 'usage') throw known;
+    return undefined;
+  }
+}
+
+/** Has the set carry out a command, and waits for its answer. @throws CliError; `invalid_input` and `failed` with the set's own words, `not_found` when it has ended */
+export async function tellSet(
+  session: Session,
+  set: CommandedSet,
+  command: SetCommand,
+): Promise<SetAnswer> {
+  const deadline = performance.now() + COMMAND_TIMEOUT_MS;
+  const left = (): number => Math.max(1, deadline - performance.now());
+  const name = nameOf(set.workflowId);
+  const options = optionsFor(set, command);
+  let isKept = false;
+  for (;;) {
+    try {
+      if (!isKept)
+        await session.attempt(
+          (client) => client.workflow.start(SET_COMMAND_WORKFLOW, options),
+          left(),
+        );
+      isKept = true;
+      return await session.attempt(
+        (client) => client.workflow.getHandle(options.workflowId).result() as Promise<SetAnswer>,
+        left(),
+      );
+    } catch (error) {
+      if (error instanceof WorkflowFailedError) throw refusal(error, name);
+      if (!isConnectionLoss(error)) throw setError(error, session, set.workflowId);
+      if (left() > RECONNECT_MS) await delay(RECONNECT_MS);
+      else throw isKept ? noAnswer(name, error) : setError(error, session, set.workflowId);
+    }
+  }
+}
+
+/** Leaves a command with Temporal, which keeps it until a worker runs. @throws CliError */
+export async function leaveCommand(
+  session: Session,
+  set: CommandedSet,
+  command: SetCommand,
+): Promise<void> {
+  await session.call(
+    (client) => client.workflow.start(SET_COMMAND_WORKFLOW, optionsFor(set, command)),
+    { workflowId: set.workflowId },
+  );
+}
+
+const optionsFor = (
+  { workflowId, taskQueue }: CommandedSet,
+  command: SetCommand,
+): WorkflowStartOptions => setCommandOptions(nameOf(workflowId), command, taskQueue);
+
+/** Any error of the client, in the words of sets. */
+export function setError(error: unknown, session: Session, workflowId: string): CliError {
+  const name = nameOf(workflowId);
+  if (error instanceof WorkflowNotFoundError) {
+    return /already completed/i.test(error.message)
+      ? ended(name, error)
+      : new CliError(
+          'not_found',
+          `no set ${name} in namespace ${session.settings.namespace}: see "holdfast set list"`,
+          { cause: error },
+        );
+  }
+  return toCliError(error, session.about(workflowId));
+}
+
+const ended = (name: string, cause?: unknown): CliError =>
+  new CliError(
+    'not_found',
+    `set ${name} has ended already: see it with "holdfast set get ${name}"`,
+    { cause },
+  );
+
+function refusal(error: WorkflowFailedError, name: string): CliError {
+  const { cause } = error;
+  const type = cause instanceof ApplicationFailure ? cause.type : undefined;
+  const message = cause?.message ?? error.message;
+  if (type === FAILURE_TYPES.setNotFound) return ended(name, error);
+  if (type === FAILURE_TYPES.setSilent) return new CliError('failed', message, { cause: error });
+  return new CliError(
+    type === FAILURE_TYPES.invalidInput ? 'invalid_input' : 'failed',
+    `set ${name} refuses: ${message}`,
+    { cause: error },
+  );
+}
+
+/** A worker is needed, and none answers. */
+function noAnswer(name: string, cause: unknown): CliError {
+  return new CliError(
+    'failed',
+    `set ${name}: no worker answered within ${COMMAND_TIMEOUT_MS / 1_000} s; Temporal keeps the command, and it takes effect once a worker runs ("holdfast worker"): see "holdfast set get ${name}"`,
+    { cause },
+  );
+}
+
+/** `set-linux` → `linux` */
+export const nameOf = (workflowId: string): string =>
+  workflowId.startsWith(setWorkflowId(''))
+    ? workflowId.slice(setWorkflowId('').length)
+    : workflowId;

@@ -1,0 +1,100 @@
+/** The documents of `holdfast set apply -f` and `holdfast job apply -f`: YAML, of several documents or with lists in them, or JSON. */
+import { isAlias, isNode, LineCounter, type Document, type Node } from 'yaml';
+import {
+  YamlError,
+  yamlDocuments,
+  type YamlDocument,
+} from '../../worker/settings/yamlDocuments.ts';
+import { CliError } from '../shared/exit.ts';
+
+/** One set or job, as it is written; not validated. */
+export interface SetDocument {
+  /** For messages: `document 2 (linux)`, `document 1, item 3`. */
+  readonly label: string;
+  readonly value: unknown;
+  /** The line where a field of it stands, counted from 1; of what is missing, the line of what it is missing from. @param field - `template.labels.0` */
+  readonly lineOf: (field: string) => number;
+}
+
+/**
+ * Splits a file into its documents. Empty ones do not count; the items of a list count as documents.
+ * @param shown - the file's name, for messages
+ * @param otherwise - what is said of a file that holds none
+ * @throws CliError `invalid_input`, with everything that is no YAML, or when it is too long
+ */
+export function readSetDocuments(text: string, shown: string, otherwise = NO_SET): SetDocument[] {
+  const lines = new LineCounter();
+  const found = parse(text, lines, shown).flatMap(({ document, value }, index) =>
+    split(document, value, index + 1, lines),
+  );
+  if (found.length === 0) throw new CliError('invalid_input', `${shown} ${otherwise}`);
+  return found;
+}
+
+const NO_SET =
+  'holds no set: write name, a template, and replicas or minIdle and max; see "holdfast set apply --help"';
+
+function parse(text: string, lines: LineCounter, shown: string): YamlDocument[] {
+  try {
+    return yamlDocuments(text, lines);
+  } catch (error) {
+    if (!(error instanceof YamlError)) throw error;
+    const { message, faults } = error;
+    if (faults.length === 0)
+      throw new CliError('invalid_input', `${shown} ${message}`, { cause: error });
+    throw new CliError('invalid_input', `${shown} is neither YAML nor JSON: nothing was applied`, {
+      fields: faults.map((fault) => ({
+        field: fault.document === undefined ? 'input' : `document ${fault.document}`,
+        message: fault.message,
+      })),
+      cause: error,
+    });
+  }
+}
+
+function split(
+  document: Document.Parsed,
+  value: unknown,
+  number: number,
+  lines: LineCounter,
+): SetDocument[] {
+  if (value === null || value === undefined) return [];
+  const lineAt = (path: readonly string[]): number => lines.linePos(startOf(document, path)).line;
+  if (!Array.isArray(value))
+    return [
+      {
+        label: labelOf(`document ${number}`, value),
+        value,
+        lineOf: (field) => lineAt(field.split('.')),
+      },
+    ];
+  return value.map((item: unknown, index) => ({
+    label: labelOf(`document ${number}, item ${index + 1}`, item),
+    value: item,
+    lineOf: (field) => lineAt([String(index), ...field.split('.')]),
+  }));
+}
+
+function labelOf(place: string, value: unknown): string {
+  const name =
+    value !== null && typeof value === 'object' && 'name' in value ? value.name : undefined;
+  return typeof name === 'string' && name !== '' ? `${place} (${name})` : place;
+}
+
+/** Where the deepest part of a path begins that is written there. */
+function startOf(document: Document.Parsed, path: readonly string[]): number {
+  let start = document.contents?.range?.[0] ?? document.range[0];
+  for (let depth = 1; depth <= path.length; depth++) {
+    const keys = path.slice(0, depth).map((key) => (/^\d+$/.test(key) ? Number(key) : key));
+    const node = nodeAt(document, keys);
+    if (node === undefined) break;
+    start = node.range?.[0] ?? start;
+  }
+  return start;
+}
+
+function nodeAt(document: Document.Parsed, path: readonly (string | number)[]): Node | undefined {
+  const node = document.hasIn(path) ? document.getIn(path, true) : undefined;
+  // What an alias stands for is written elsewhere.
+  return isNode(node) && !isAlias(node) ? node : undefined;
+}

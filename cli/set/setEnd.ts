@@ -1,0 +1,71 @@
+/** How a set ended, asked now or waited for. */
+import { WorkflowFailedError } from '@temporalio/client';
+import { ApplicationFailure, CancelledFailure, TerminatedFailure } from '@temporalio/common';
+import { pause } from '../shared/followRunner.ts';
+import type { Session } from '../shared/session.ts';
+import { setError } from './setClient.ts';
+import { isConnectionLoss } from '../shared/temporalErrors.ts';
+
+/** `ended`: all its runners have left. Otherwise some may be there. */
+export interface SetEnd {
+  readonly how: 'ended' | 'cancelled' | 'terminated' | 'failed';
+  readonly message: string;
+}
+
+/** How often we look again for Temporal when it does not answer, in ms. */
+const RECONNECT_MS = 2_000;
+
+/** The end of a set; `undefined` while it runs. @throws CliError */
+export async function readSetEnd(
+  session: Session,
+  workflowId: string,
+  runId: string,
+): Promise<SetEnd | undefined> {
+  try {
+    const { status } = await session.attempt((client) =>
+      client.workflow.getHandle(workflowId, runId).describe(),
+    );
+    if (status.name === 'RUNNING' || status.name === 'CONTINUED_AS_NEW') return undefined;
+    return await session.attempt((client) =>
+      endOf(() => client.workflow.getHandle(workflowId, runId).result()),
+    );
+  } catch (error) {
+    throw setError(error, session, workflowId);
+  }
+}
+
+/** Waits, however long, until the set has ended; a server that does not answer is asked again. @throws CliError */
+export async function waitForSetEnd(
+  session: Session,
+  workflowId: string,
+  runId: string,
+): Promise<SetEnd> {
+  const forever = new AbortController().signal;
+  for (;;) {
+    try {
+      return await endOf(() => session.client.workflow.getHandle(workflowId, runId).result());
+    } catch (error) {
+      if (!isConnectionLoss(error)) throw setError(error, session, workflowId);
+      await pause(RECONNECT_MS, forever);
+    }
+  }
+}
+
+async function endOf(result: () => Promise<unknown>): Promise<SetEnd> {
+  try {
+    await result();
+    return { how: 'ended', message: 'its runners have left' };
+  } catch (error) {
+    if (!(error instanceof WorkflowFailedError)) throw error;
+    const { cause } = error;
+    if (cause instanceof CancelledFailure)
+      return { how: 'cancelled', message: 'it was cancelled, and its runners have left' };
+    if (cause instanceof TerminatedFailure)
+      return {
+        how: 'terminated',
+        message: 'the workflow was terminated: its runners may be left; see "holdfast runner list"',
+      };
+    if (cause instanceof ApplicationFailure) return { how: 'failed', message: cause.message };
+    return { how: 'failed', message: cause?.message ?? error.message };
+  }
+}

@@ -1,0 +1,161 @@
+/** `holdfast set get` */
+import { coverOf } from '../../activities/runnerSet/listRoutingInfo.ts';
+import { setStatusQuery, type RunnerSetStatus } from '../../core/contract/index.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
+import type { Output } from '../shared/output.ts';
+import { pendingActivities, type PendingActivity } from '../shared/pendingActivities.ts';
+import type { Session } from '../shared/session.ts';
+import { ENDED_BADLY, selectionQuery } from '../shared/selection.ts';
+import { askSet, describeSet, nameOf } from './setClient.ts';
+import { readSetEnd, type SetEnd } from './setEnd.ts';
+import { table } from '../shared/table.ts';
+import { formatAge } from '../shared/text.ts';
+import {
+  pollCheck,
+  unpolledLines,
+  unpolledQueues,
+  type UnpolledQueue,
+} from '../shared/unpolledQueues.ts';
+
+/** Everything known about one set. */
+export interface SetDetails {
+  readonly id: string;
+  readonly name: string;
+  readonly runId: string;
+  /** Temporal's: RUNNING, COMPLETED, … */
+  readonly status: string;
+  readonly startedAt: string;
+  readonly endedAt?: string;
+  readonly scope?: string;
+  readonly labels?: readonly string[];
+  /** From the workflow itself; absent when no worker answered in time, or when the set has ended. */
+  readonly set?: RunnerSetStatus;
+  /** Why `set` is absent. */
+  readonly note?: string;
+  readonly end?: SetEnd;
+  readonly pendingActivities: readonly PendingActivity[];
+  /** What it waits on that no worker takes up. */
+  readonly unpolled: readonly UnpolledQueue[];
+  readonly ui?: string;
+  /** Address of the page that lists those of its runners that ended badly. */
+  readonly troubleUi?: string;
+}
+
+/** @returns whether it has ended @throws CliError `not_found`, `unreachable` */
+export async function getSet(session: Session, output: Output, name: string): Promise<boolean> {
+  const details = await readSet(session, name);
+  output.result(details, setLines(details, Date.now()));
+  return details.status !== 'RUNNING';
+}
+
+async function readSet(session: Session, nameOrId: string): Promise<SetDetails> {
+  const description = await describeSet(session, nameOrId);
+  const { workflowId, runId, status, startTime, closeTime, memo, raw } = description;
+  const pending = await pendingActivities(raw, session.converter);
+  const ui = session.link(workflowId, runId);
+  const { labels, scope } = coverOf(memo) ?? {};
+  const base = {
+    id: workflowId,
+    name: nameOf(workflowId),
+    runId,
+    status: status.name,
+    startedAt: startTime.toISOString(),
+    ...(closeTime === undefined ? {} : { endedAt: closeTime.toISOString() }),
+    pendingActivities: pending,
+    unpolled: await unpolledQueues(pollCheck(session), description, pending),
+    ...defined({
+      labels,
+      scope,
+      ui,
+      troubleUi: session.listLink(
+        `${selectionQuery({ set: nameOf(workflowId), all: true })} AND ${ENDED_BADLY}`,
+      ),
+    }),
+  };
+  if (status.name !== 'RUNNING') {
+    const end = await readSetEnd(session, workflowId, runId);
+    return { ...base, ...defined({ end }) };
+  }
+  const set = await askSet<RunnerSetStatus>(session, workflowId, setStatusQuery.name);
+  if (set === undefined)
+    return {
+      ...base,
+      note: 'no worker answered within 3 s: this is what Temporal itself knows; check that a worker runs ("holdfast worker")',
+    };
+  return { ...base, set };
+}
+
+/** @param now - ms since the epoch */
+export function setLines(details: SetDetails, now: number): string[] {
+  const { set, end } = details;
+  const age = (iso: string): string => `${iso} (${formatAge(now - Date.parse(iso))} ago)`;
+  const count = (state: RunnerSetStatus['runners'][number]['state']): number =>
+    set?.runners.filter((runner) => runner.state === state).length ?? 0;
+  const rows: [string, string | undefined][] = [
+    ['Set', details.name],
+    ['Id', details.id],
+    ['Status', details.status.toLowerCase()],
+    ['End', end && `${end.how}: ${end.message}`],
+    ['Scope', details.scope],
+    ['Labels', details.labels?.join(', ')],
+    ['Template', set?.generation],
+    ['Wanted', set && `${set.desired} (${boundsText(set)})`],
+    [
+      'Runners',
+      set &&
+        `${set.runners.length}: ${count('starting')} starting, ${count('idle')} idle, ${count('busy')} busy, ${count('draining')} leaving`,
+    ],
+    [
+      'Jobs',
+      set &&
+        `${set.jobs.queued} queued, ${set.jobs.assigned} running; ${set.jobs.startedTotal} started and ${set.jobs.completedTotal} completed in all`,
+    ],
+    ['Starts no runner', set?.paused],
+    ['Waits for', set?.waitsFor],
+    ['Holds', set?.holds.join(', ')],
+    ['Started', age(details.startedAt)],
+    ['Ended', details.endedAt && age(details.endedAt)],
+    ['Link', details.ui],
+    ['Ended badly', details.troubleUi],
+    ['Note', details.note],
+  ];
+  const lines = rows
+    .filter(([, value]) => value !== undefined && value !== '')
+    .map(([name, value]) => `${`${name}:`.padEnd(18)}${value}`);
+  lines.push(...unpolledLines(details.unpolled));
+  if (set !== undefined && set.runners.length > 0) lines.push('', runnersTable(set, now));
+  if (details.pendingActivities.length > 0)
+    lines.push(
+      '',
+      ...details.pendingActivities.map(
+        (each) =>
+          `${each.type}: ${each.state}, attempt ${each.attempt}${each.lastFailure === undefined ? '' : `, last failure: ${each.lastFailure}`}`,
+      ),
+    );
+  return lines;
+}
+
+/** `3 to 20`, or `fixed` */
+export function boundsText({
+  min,
+  max,
+  replicas,
+  warm,
+}: Pick<RunnerSetStatus, 'min' | 'max' | 'replicas' | 'warm'>): string {
+  return `${replicas === undefined ? `at least ${min} idle, at most ${max}` : `fixed at ${replicas}`}${warm === undefined ? '' : `, ${warm} started ahead`}`;
+}
+
+function runnersTable({ runners, generation }: RunnerSetStatus, now: number): string {
+  return table(
+    ['RUNNER', 'STATE', 'TEMPLATE', 'AGE', 'HELD', 'SLOT', 'NAME'],
+    runners.map((runner) => [
+      runner.workflowId,
+      runner.asked === undefined ? runner.state : `${runner.state}, asked ×${runner.asked.times}`,
+      runner.generation === generation ? runner.generation : `${runner.generation} (old)`,
+      formatAge(now - Date.parse(runner.startedAt)),
+      runner.held ? 'held' : '-',
+      runner.slot === undefined ? '-' : String(runner.slot),
+      runner.runnerName ?? '-',
+    ]),
+  );
+}

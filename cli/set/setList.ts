@@ -1,0 +1,206 @@
+/** `holdfast set list` */
+import pMap from 'p-map';
+import { coverOf } from '../../activities/runnerSet/listRoutingInfo.ts';
+import {
+  RUNNER_SET_WORKFLOW,
+  setStatusQuery,
+  type RunnerSetStatus,
+  type SetRunnerStatus,
+} from '../../core/contract/index.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
+import type { Output } from '../shared/output.ts';
+import type { Session } from '../shared/session.ts';
+import { pendingActivities } from '../shared/pendingActivities.ts';
+import {
+  pollCheck,
+  unpolledLines,
+  unpolledQueues,
+  type PollCheck,
+  type UnpolledQueue,
+} from '../shared/unpolledQueues.ts';
+import { askSet, describeSetById, nameOf } from './setClient.ts';
+import { listTable, type Column } from '../shared/table.ts';
+import { formatAge } from '../shared/text.ts';
+
+/** A running set. What only a worker can say is absent when none answers; `note` says so then. */
+export interface SetRow extends Partial<
+  Pick<
+    RunnerSetStatus,
+    'generation' | 'desired' | 'min' | 'max' | 'jobs' | 'paused' | 'waitsFor' | 'ending'
+  >
+> {
+  readonly id: string;
+  readonly name: string;
+  readonly runId: string;
+  readonly startedAt: string;
+  readonly scope?: string;
+  readonly labels?: readonly string[];
+  readonly runners?: Readonly<Record<SetRunnerStatus['state'], number>>;
+  /** What it waits on that no worker takes up. */
+  readonly unpolled: readonly UnpolledQueue[];
+  readonly note?: string;
+}
+
+const RUNNING_SETS = `WorkflowType = "${RUNNER_SET_WORKFLOW}" AND ExecutionStatus = "Running"`;
+
+/** Sets asked at once. */
+const AT_ONCE = 10;
+
+/** Lists the running sets of the namespace, by name. @throws CliError `unreachable`, `usage` */
+export async function listSets(session: Session, output: Output, limit: number): Promise<void> {
+  const { rows, more } = await readSets(session, limit);
+  const ui = session.listLink(RUNNING_SETS);
+  output.result(
+    { sets: rows, more, ...defined({ ui }) },
+    rows.length === 0
+      ? []
+      : [setTable(rows, Date.now(), output.wide), ...unpolledLines(distinct(rows))],
+  );
+  if (output.json) return;
+  if (rows.length === 0) output.note('none', 'no sets; "holdfast set apply" makes them');
+  if (more) output.note('more', `only ${limit} are shown: --limit shows more`);
+  const silent = rows.filter(({ note }) => note !== undefined).length;
+  if (silent > 0)
+    output.note(
+      'silent',
+      `${silent} of ${rows.length} sets did not answer: check that a worker runs ("holdfast worker")`,
+    );
+  if (ui !== undefined && rows.length > 0) output.note('ui', `in Temporal's UI: ${ui}`);
+}
+
+/** The running sets of the namespace, by name. @throws CliError */
+export async function readSets(
+  session: Session,
+  limit: number,
+): Promise<{ rows: SetRow[]; more: boolean }> {
+  const found: Omit<SetRow, 'unpolled'>[] = [];
+  const polled = pollCheck(session);
+  const more = await session.call(
+    async (client) => {
+      for await (const { workflowId, runId, startTime, memo } of client.workflow.list({
+        query: RUNNING_SETS,
+        pageSize: Math.min(limit + 1, 1_000),
+      })) {
+        if (found.length === limit) return true;
+        const { labels, scope } = coverOf(memo) ?? {};
+        found.push({
+          id: workflowId,
+          name: nameOf(workflowId),
+          runId,
+          startedAt: startTime.toISOString(),
+          ...defined({ labels, scope }),
+        });
+      }
+      return false;
+    },
+    { timeoutMs: 60_000 },
+  );
+  const rows = await pMap(found, async (row) => await withStatus(session, polled, row), {
+    concurrency: AT_ONCE,
+  });
+  return { rows: rows.toSorted((a, b) => (a.name < b.name ? -1 : 1)), more };
+}
+
+async function withStatus(
+  session: Session,
+  polled: PollCheck,
+  row: Omit<SetRow, 'unpolled'>,
+): Promise<SetRow> {
+  try {
+    const description = await describeSetById(session, row.id);
+    const unpolled =
+      description === undefined
+        ? []
+        : await unpolledQueues(
+            polled,
+            description,
+            await pendingActivities(description.raw, session.converter),
+          );
+    const status = await askSet<RunnerSetStatus>(session, row.id, setStatusQuery.name);
+    return status === undefined
+      ? { ...row, unpolled, note: 'no worker answered within 3 s' }
+      : { ...row, unpolled, ...summarized(status) };
+  } catch (error) {
+    // It has ended since it was listed, or does not understand the question: the others are listed all the same.
+    return { ...row, unpolled: [], note: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+/** Sets share their queues. */
+function distinct(rows: readonly SetRow[]): UnpolledQueue[] {
+  return [
+    ...new Map(
+      rows.flatMap(({ unpolled }) => unpolled).map((queue) => [queue.taskQueue, queue]),
+    ).values(),
+  ];
+}
+
+function summarized({
+  generation,
+  desired,
+  min,
+  max,
+  jobs,
+  paused,
+  waitsFor,
+  ending,
+  labels,
+  scope,
+  runners,
+}: RunnerSetStatus): Partial<SetRow> {
+  const count = (state: SetRunnerStatus['state']): number =>
+    runners.filter((runner) => runner.state === state).length;
+  return {
+    generation,
+    desired,
+    min,
+    max,
+    runners: {
+      starting: count('starting'),
+      idle: count('idle'),
+      busy: count('busy'),
+      draining: count('draining'),
+    },
+    jobs,
+    labels,
+    ...(scope === '' ? {} : { scope }),
+    ...defined({ paused, waitsFor, ending }),
+  };
+}
+
+const number = (value: number | undefined): string => (value === undefined ? '?' : String(value));
+const bounds = ({ min, max }: SetRow): string =>
+  min === undefined || max === undefined ? '?' : min === max ? String(max) : `${min}-${max}`;
+
+/** @param now - ms since the epoch, for the age */
+export function setTable(rows: readonly SetRow[], now: number, wide = false): string {
+  const columns: Column<SetRow>[] = [
+    { head: 'NAME', cell: ({ name }) => name },
+    { head: 'WANTED', cell: ({ desired }) => number(desired) },
+    { head: 'BOUNDS', cell: bounds },
+    { head: 'STARTING', cell: ({ runners }) => number(runners?.starting) },
+    { head: 'IDLE', cell: ({ runners }) => number(runners?.idle) },
+    { head: 'BUSY', cell: ({ runners }) => number(runners?.busy) },
+    { head: 'LEAVING', cell: ({ runners }) => number(runners?.draining) },
+    { head: 'QUEUED', cell: ({ jobs }) => number(jobs?.queued) },
+    { head: 'RUNNING', cell: ({ jobs }) => number(jobs?.assigned) },
+    { head: 'SCOPE', cell: ({ scope }) => scope },
+    { head: 'AGE', cell: ({ startedAt }) => formatAge(now - Date.parse(startedAt)) },
+    { head: 'ID', cell: ({ id }) => id, wide: true },
+    { head: 'LABELS', cell: ({ labels }) => labels?.join(','), wide: true },
+    { head: 'TEMPLATE', cell: ({ generation }) => generation, wide: true },
+    { head: 'WAITS FOR', cell: ({ waitsFor }) => waitsFor, wide: true },
+    {
+      head: 'NOTE',
+      cell: (row) =>
+        row.note ??
+        (row.ending === undefined
+          ? (row.paused ?? unpolledNote(row.unpolled))
+          : 'is being deleted'),
+    },
+  ];
+  return listTable(columns, rows, wide);
+}
+
+const unpolledNote = ([first]: readonly UnpolledQueue[]): string | undefined =>
+  first && `nobody polls ${first.taskQueue}`;

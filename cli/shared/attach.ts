@@ -1,0 +1,387 @@
+/** Stays attached to a runner, or a job, until it ends: a live phase line, and Ctrl-C. */
+import { cancelSignal, SEARCH_ATTRIBUTES, type CancelMode } from '../../core/contract/index.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
+import { CliError, EXIT } from './exit.ts';
+import { exitStatusOf, pause, waitForEnd, type RunnerEnd } from './followRunner.ts';
+import { onInterrupt, samePressMs } from './interrupts.ts';
+import type { Output } from './output.ts';
+import { PhaseLine, type Seen } from './phaseLine.ts';
+import { QUERY_TIMEOUT_MS, queryStatus } from './runnerRow.ts';
+import type { Session } from './session.ts';
+import { findRunner, type StartedRunner } from '../runner/startRunner.ts';
+import { isConnectionLoss, toCliError } from './temporalErrors.ts';
+
+/** How often the line is brought up to date, in ms. */
+const REFRESH_MS = 1_000;
+/** How long leaving waits for a cancel request that is still under way, in ms. */
+const LAST_WORDS_MS = 1_500;
+
+/** What is followed, and how its commands are called. */
+export interface Followed {
+  /** The words in front of its id. */
+  readonly commands: {
+    readonly run: string;
+    readonly attach: string;
+    readonly get: string;
+    readonly cancel: string;
+  };
+  /** What the first Ctrl-C lets happen. */
+  readonly drains: string;
+  /** @throws CliError `not_found`, `unreachable` */
+  readonly find: (session: Session, id: string) => Promise<StartedRunner>;
+  /** What its workflow says; `undefined` when no worker answers. @throws CliError */
+  readonly look: (session: Session, workflowId: string) => Promise<Seen | undefined>;
+}
+
+/** A runner. */
+export const RUNNER: Followed = {
+  commands: {
+    run: 'holdfast run',
+    attach: 'holdfast run --attach',
+    get: 'holdfast runner get',
+    cancel: 'holdfast runner cancel',
+  },
+  drains: 'the job may finish',
+  find: findRunner,
+  look: async (session, workflowId) => {
+    const status = await queryStatus(session, workflowId);
+    return status && { phase: status.phase, status };
+  },
+};
+
+type Leave =
+  { readonly kind: 'exit' } | { readonly kind: 'detach'; readonly signal: 'SIGTERM' | 'SIGHUP' };
+
+/**
+ * Starts one runner or job, if it does not run yet, and follows it. SIGINT drains, stops, and at the third leaves, from the very start on: a runner
+ * whose start is still under way is cancelled as soon as it is there. SIGTERM and SIGHUP leave at once and touch nothing: whoever stops this
+ * process (a node drain, a closed terminal) does not thereby mean the runner.
+ * @param begin - starts it, or has found it
+ * @returns the status to exit with
+ * @throws CliError if it cannot be started
+ */
+export async function attach(
+  session: Session,
+  output: Output,
+  workflowId: string,
+  begin: () => Promise<StartedRunner>,
+  followed: Followed = RUNNER,
+): Promise<number> {
+  const over = new AbortController();
+  const line = new PhaseLine(output, workflowId, Date.now());
+  const requests = new CancelRequests(
+    session,
+    workflowId,
+    followed.commands.run,
+    over.signal,
+    (mode, problem) =>
+      line.message(
+        'cancel_not_sent',
+        `the ${mode} request is not delivered yet (${problem}); trying again`,
+      ),
+  );
+  const signals = listen(
+    line,
+    requests,
+    followed,
+    samePressMs(output.terminal.env, process.stdin.isTTY),
+  );
+  let lost = false;
+  try {
+    const starting = begun(session, workflowId, begin, requests, followed);
+    requests.follow(starting);
+    const start = await Promise.race([starting, signals.leave]);
+    if ('kind' in start) return await leaveEarly(line, workflowId, start, requests, followed);
+    const runner = start;
+    const ui = session.link(workflowId, runner.runId);
+    output.note(
+      runner.attached ? 'attached' : 'started',
+      `${runner.attached ? 'attached to' : 'started'} ${workflowId}${ui === undefined ? '' : `  ${ui}`}`,
+      { id: workflowId, runId: runner.runId },
+    );
+    const ended = waitForEnd(
+      session,
+      runner.workflowId,
+      runner.runId,
+      over.signal,
+      (now) => (lost = now),
+    );
+    const watching = watch(session, runner.workflowId, line, over.signal, () => lost, followed);
+    const first = await Promise.race([
+      ended.then((end) => ({ kind: 'ended', end }) as const),
+      signals.leave,
+      watching,
+    ]);
+    if (first.kind === 'exit') return await leave(line, runner, requests, followed);
+    if (first.kind === 'detach') {
+      line.end();
+      line.message(
+        'detached',
+        `detached (${first.signal}): ${runner.workflowId} goes on; re-attach with: ${followed.commands.attach} ${runner.workflowId}`,
+      );
+      return first.signal === 'SIGTERM' ? EXIT.sigterm : EXIT.sighup;
+    }
+    line.end();
+    // What it said last may not have been looked at.
+    line.tell(first.end.log);
+    return report(session, output, runner, first.end);
+  } finally {
+    over.abort();
+    line.end();
+    signals.stop();
+  }
+}
+
+/** A start whose answer is lost is looked for once somebody has asked for its end: it shall not be left behind. */
+async function begun(
+  session: Session,
+  workflowId: string,
+  begin: () => Promise<StartedRunner>,
+  requests: CancelRequests,
+  followed: Followed,
+): Promise<StartedRunner> {
+  try {
+    return await begin();
+  } catch (error) {
+    if (!requests.any || toCliError(error, session.about(workflowId)).code !== 'unreachable')
+      throw error;
+  }
+  try {
+    return { ...(await followed.find(session, workflowId)), attached: false };
+  } catch (error) {
+    const known = toCliError(error, session.about(workflowId));
+    if (known.code === 'not_found')
+      throw new CliError(
+        'unreachable',
+        `${workflowId} was not started: Temporal did not answer in time`,
+        { cause: error },
+      );
+    throw new CliError(
+      known.code,
+      `it is not known whether ${workflowId} was started, and no cancel request was delivered (${known.message}); once Temporal answers, send it with: ${followed.commands.cancel} ${workflowId}`,
+      { cause: error },
+    );
+  }
+}
+
+/** Leaves before the start has been answered. */
+async function leaveEarly(
+  line: PhaseLine,
+  workflowId: string,
+  how: Leave,
+  requests: CancelRequests,
+  { commands }: Followed,
+): Promise<number> {
+  if (how.kind === 'detach') {
+    line.message(
+      'detached',
+      `detached (${how.signal}) before the start of ${workflowId} was answered: if it was started it goes on; re-attach with: ${commands.attach} ${workflowId}`,
+    );
+    return how.signal === 'SIGTERM' ? EXIT.sigterm : EXIT.sighup;
+  }
+  const delivered = await requests.settled(LAST_WORDS_MS);
+  line.message(
+    'left',
+    delivered
+      ? `left: ${workflowId} was started, and keeps its cancel request; see it with: ${commands.get} ${workflowId}`
+      : `left before the start of ${workflowId} was answered, and no cancel request was delivered: see whether it runs with: ${commands.get} ${workflowId}; cancel it with: ${commands.cancel} ${workflowId}`,
+  );
+  return EXIT.failed;
+}
+
+function report(session: Session, output: Output, runner: StartedRunner, end: RunnerEnd): number {
+  const ui = session.link(runner.workflowId, runner.runId);
+  output.result(
+    {
+      id: runner.workflowId,
+      runId: runner.runId,
+      attached: runner.attached,
+      ...end,
+      ...defined({ ui }),
+    },
+    [`${runner.workflowId} ${[end.outcome, end.cause].filter(Boolean).join('/')}: ${end.message}`],
+  );
+  return exitStatusOf(end);
+}
+
+async function leave(
+  line: PhaseLine,
+  runner: StartedRunner,
+  requests: CancelRequests,
+  { commands }: Followed,
+): Promise<number> {
+  const delivered = await requests.settled(LAST_WORDS_MS);
+  line.end();
+  line.message(
+    'left',
+    delivered
+      ? `left: ${runner.workflowId} keeps its cancel request; see it with: ${commands.get} ${runner.workflowId}`
+      : `left, and the cancel request was not delivered: Temporal does not answer; send it with: ${commands.cancel} ${runner.workflowId}`,
+  );
+  return EXIT.failed;
+}
+
+/** Installs the signal handlers. They stay until `stop`, so that no signal between two of them kills us half-way. */
+function listen(
+  line: PhaseLine,
+  requests: CancelRequests,
+  { drains }: Followed,
+  sameMs: number,
+): { leave: Promise<Leave>; stop: () => void } {
+  let presses = 0;
+  let last: number | undefined;
+  let resolve: (leave: Leave) => void;
+  const leaving = new Promise<Leave>((done) => (resolve = done));
+  const onSigint = (): void => {
+    const now = performance.now();
+    const { kind } = onInterrupt(presses, last === undefined ? undefined : now - last, sameMs);
+    if (kind === 'ignore') return;
+    presses += 1;
+    last = now;
+    if (kind === 'exit') return resolve({ kind: 'exit' });
+    requests.send(kind);
+    const what =
+      kind === 'drain'
+        ? `draining: ${drains}; press Ctrl-C again to stop it`
+        : 'stopping: the job gets its grace to end; press Ctrl-C again to leave it alone and exit';
+    line.message(
+      kind,
+      requests.isBegun ? what : `${what} (its start is not answered yet: the request follows it)`,
+    );
+  };
+  const onSigterm = (): void => resolve({ kind: 'detach', signal: 'SIGTERM' });
+  const onSighup = (): void => resolve({ kind: 'detach', signal: 'SIGHUP' });
+  process.on('SIGINT', onSigint).on('SIGTERM', onSigterm).on('SIGHUP', onSighup);
+  return {
+    leave: leaving,
+    stop: () =>
+      void process.off('SIGINT', onSigint).off('SIGTERM', onSigterm).off('SIGHUP', onSighup),
+  };
+}
+
+/** Cancel requests on their way. A server that does not answer is asked until it does. */
+class CancelRequests {
+  private readonly session: Session;
+  private readonly workflowId: string;
+  private readonly command: string;
+  private readonly over: AbortSignal;
+  private readonly onProblem: (mode: CancelMode, problem: string) => void;
+  private readonly sending: Promise<boolean>[] = [];
+  private starting: Promise<unknown> = new Promise(() => {});
+  private started = false;
+
+  constructor(
+    session: Session,
+    workflowId: string,
+    command: string,
+    over: AbortSignal,
+    onProblem: (mode: CancelMode, problem: string) => void,
+  ) {
+    this.session = session;
+    this.workflowId = workflowId;
+    this.command = command;
+    this.over = over;
+    this.onProblem = onProblem;
+  }
+
+  /** Nothing is sent before there is somebody to hear it. */
+  follow(starting: Promise<StartedRunner>): void {
+    this.starting = starting;
+    // Its failure is for who waits for it.
+    starting.then(() => (this.started = true)).catch(() => undefined);
+  }
+
+  get isBegun(): boolean {
+    return this.started;
+  }
+
+  /** The runner's end was asked for. */
+  get any(): boolean {
+    return this.sending.length > 0;
+  }
+
+  send(mode: CancelMode): void {
+    this.sending.push(this.deliver(mode));
+  }
+
+  /** Whether the last request, the strongest, was delivered within `ms`. */
+  async settled(ms: number): Promise<boolean> {
+    const giveUp = new AbortController();
+    const result = await Promise.race([
+      this.sending.at(-1) ?? Promise.resolve(true),
+      pause(ms, giveUp.signal).then(() => false),
+    ]);
+    giveUp.abort();
+    return result;
+  }
+
+  private async deliver(mode: CancelMode): Promise<boolean> {
+    if (
+      !(await this.starting.then(
+        () => true,
+        () => false,
+      ))
+    )
+      return false;
+    const handle = this.session.client.workflow.getHandle(this.workflowId);
+    const reason = `${mode === 'drain' ? 'Ctrl-C' : 'Ctrl-C again'} in ${this.command}`;
+    let told = false;
+    while (!this.over.aborted) {
+      try {
+        await this.session.attempt(() => handle.signal(cancelSignal, { mode, reason }), 5_000);
+        return true;
+      } catch (error) {
+        const known = toCliError(error, this.session.about(this.workflowId));
+        if (known.code === 'not_found') return true; // it has ended meanwhile
+        if (!told) this.onProblem(mode, known.message);
+        told = true;
+        await pause(REFRESH_MS, this.over);
+      }
+    }
+    return false;
+  }
+}
+
+/** Shows the phase again and again. Never resolves: the end is told by the result. @throws nothing; trouble is shown in the line */
+async function watch(
+  session: Session,
+  workflowId: string,
+  line: PhaseLine,
+  over: AbortSignal,
+  lost: () => boolean,
+  followed: Followed,
+): Promise<never> {
+  let phase = 'Requested';
+  while (!over.aborted) {
+    const seen = await look(session, workflowId, phase, lost(), followed);
+    if (over.aborted) break;
+    phase = seen.phase;
+    line.show(seen);
+    await pause(REFRESH_MS, over);
+  }
+  return new Promise<never>(() => {});
+}
+
+async function look(
+  session: Session,
+  workflowId: string,
+  phase: string,
+  lost: boolean,
+  followed: Followed,
+): Promise<Seen> {
+  try {
+    const seen = await followed.look(session, workflowId);
+    if (seen !== undefined) return seen;
+    const description = await session.attempt(
+      (client) => client.workflow.getHandle(workflowId).describe(),
+      QUERY_TIMEOUT_MS,
+    );
+    return {
+      phase: description.typedSearchAttributes.get(SEARCH_ATTRIBUTES.phase) ?? phase,
+      problem: 'no worker answers',
+    };
+  } catch (error) {
+    if (lost || isConnectionLoss(error)) return { phase, problem: 'Temporal does not answer' };
+    return { phase, problem: toCliError(error, session.about(workflowId)).message };
+  }
+}

@@ -1,0 +1,51 @@
+/** What every command is given, and how it gets to Temporal. */
+import type { Command } from 'commander';
+import { clearTextWarnings } from '../../core/input/plaintext.ts';
+import { CODEC_KEY_FILE } from '../../worker/codec/codecKeyFile.ts';
+import { CliError } from './exit.ts';
+import type { Output, Terminal } from './output.ts';
+import type { ConnectionFlags, Session } from './session.ts';
+
+/** What the commands share. */
+export interface CommandContext {
+  readonly terminal: Terminal;
+  readonly output: Output;
+  /** Takes the status to exit with. */
+  readonly exit: (status: number) => void;
+}
+
+/** Tells what its author may not expect of an input, values of variables that go to Temporal in clear among it. @param of - whose, where there are several */
+export function warn(
+  { output, terminal }: CommandContext,
+  warnings: readonly string[],
+  input: Parameters<typeof clearTextWarnings>[0],
+  of = '',
+): void {
+  const inClear = terminal.env[CODEC_KEY_FILE] ? [] : clearTextWarnings(input);
+  for (const warning of [...warnings, ...inClear])
+    output.note('warning', `warning: ${of === '' ? '' : `${of}: `}${warning}`);
+}
+
+/** The value of a list's option `--limit`. @throws CliError `usage` */
+export function readLimit(limit: string): number {
+  if (!/^[1-9]\d{0,5}$/.test(limit))
+    throw new CliError('usage', `--limit: "${limit}" is not a number from 1 to 999999`);
+  return Number(limit);
+}
+
+/** Opens a session for one command, and closes it. The Temporal SDK is loaded here, not before. */
+export async function withSession(
+  command: Command,
+  { terminal, output }: CommandContext,
+  use: (session: Session) => Promise<void>,
+): Promise<void> {
+  const { Session } = await import('./session.ts');
+  const session = await Session.open(command.optsWithGlobals<ConnectionFlags>(), terminal.env, {
+    onTrouble: (message) => output.note('warning', `warning: ${message}`),
+  });
+  try {
+    await use(session);
+  } finally {
+    await session.close();
+  }
+}

@@ -1,0 +1,132 @@
+/** How a runner's life, or a job, ended, asked now or waited for. */
+import { WorkflowFailedError } from '@temporalio/client';
+import { CancelledFailure, TerminatedFailure, TimeoutFailure } from '@temporalio/common';
+import type { JobResult, RunnerResult } from '../../core/contract/index.ts';
+import { EXIT } from './exit.ts';
+import type { Session } from './session.ts';
+import { isConnectionLoss, toCliError } from './temporalErrors.ts';
+
+/** The verdict, or what stands for it when the workflow gave none. */
+export interface RunnerEnd
+  extends
+    Partial<Omit<RunnerResult, 'outcome' | 'cause' | 'message'>>,
+    Partial<Pick<JobResult, 'steps' | 'log'>> {
+  /** One of the outcomes, or `cancelled`, `terminated`, `failed` (the workflow itself failed), `timed_out`. */
+  readonly outcome: string;
+  readonly cause?: string;
+  readonly message: string;
+  /** Who terminated the workflow, as far as it is known: the identity that the client gave, such as `4711@host`. */
+  readonly by?: string;
+  /** What a sweep did about the pod that it had left. */
+  readonly swept?: string;
+}
+
+/** How often we look again for Temporal when it does not answer, in ms. */
+const RECONNECT_MS = 2_000;
+
+/** The end of a runner that has ended. @throws CliError */
+export function readEnd(session: Session, workflowId: string, runId?: string): Promise<RunnerEnd> {
+  return session.call(
+    (client) =>
+      endOf(() =>
+        client.workflow.getHandle<() => Promise<RunnerResult>>(workflowId, runId).result(),
+      ),
+    { workflowId },
+  );
+}
+
+/**
+ * Waits, however long, for the end; a server that does not answer is asked again.
+ * @param runId - the first run to follow; runs that continue it are followed too
+ * @throws CliError `not_found`, `usage`; the signal's reason when aborted
+ */
+export async function waitForEnd(
+  session: Session,
+  workflowId: string,
+  runId: string,
+  signal: AbortSignal,
+  onLoss: (lost: boolean) => void = () => {},
+): Promise<RunnerEnd> {
+  for (;;) {
+    signal.throwIfAborted();
+    const { client } = session;
+    try {
+      const end = await client.connection.withAbortSignal(signal, () =>
+        endOf(() =>
+          client.workflow.getHandle<() => Promise<RunnerResult>>(workflowId, runId).result(),
+        ),
+      );
+      return end;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!isConnectionLoss(error)) throw toCliError(error, session.about(workflowId));
+      onLoss(true);
+      await pause(RECONNECT_MS, signal);
+      onLoss(false);
+    }
+  }
+}
+
+/** Resolves after `ms`, or early when aborted. */
+export function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    signal.addEventListener('abort', done, { once: true });
+    if (signal.aborted) done();
+  });
+}
+
+/** The status to exit with for an end. */
+export const exitStatusOf = (end: RunnerEnd): number =>
+  end.outcome === 'succeeded' ? EXIT.ok : EXIT.failed;
+
+async function endOf(result: () => Promise<RunnerResult>): Promise<RunnerEnd> {
+  try {
+    return checked(await result());
+  } catch (error) {
+    if (!(error instanceof WorkflowFailedError)) throw error;
+    const { cause } = error;
+    if (cause instanceof CancelledFailure)
+      return {
+        outcome: 'cancelled',
+        cause: 'cancelled',
+        message: cause.message || 'the workflow was cancelled',
+      };
+    if (cause instanceof TerminatedFailure)
+      return {
+        outcome: 'terminated',
+        message: `the workflow was terminated${cause.message ? `: ${cause.message}` : ''}; what it had made may be left`,
+      };
+    if (cause instanceof TimeoutFailure)
+      return {
+        outcome: 'timed_out',
+        message: 'the workflow timed out; what it had made may be left',
+      };
+    return {
+      outcome: 'failed',
+      message: `the workflow failed: ${cause?.message ?? error.message}`,
+    };
+  }
+}
+
+/** A result is data of whatever worker ran the workflow: never take a foreign shape for success. */
+function checked(result: unknown): RunnerEnd {
+  if (isEnd(result)) return result;
+  return { outcome: 'unknown', message: 'the workflow ended without a verdict' };
+}
+
+function isEnd(value: unknown): value is RunnerEnd {
+  return (
+    value !== null &&
+    typeof value === 'object' &&
+    'outcome' in value &&
+    typeof value.outcome === 'string' &&
+    'message' in value &&
+    typeof value.message === 'string'
+  );
+}

@@ -1,0 +1,118 @@
+/** Where a command's results go: text for people, or one document on stdout and errors as JSON on stderr. */
+import { stringify } from 'yaml';
+import { CliError, EXIT } from './exit.ts';
+import { printable } from '../../core/domain/displayText.ts';
+import { isObject } from '../../core/domain/isObject.ts';
+import { cleanDeep } from './text.ts';
+import { fieldText } from '../runner/runnerFlags.ts';
+
+/** What a command needs of its process; tests hand in their own. */
+export interface Terminal {
+  readonly stdout: Stream;
+  readonly stderr: Stream;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** A person can answer questions. */
+  readonly interactive: boolean;
+}
+
+interface Stream {
+  write(text: string): unknown;
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+  readonly rows?: number;
+}
+
+/** What `--output` may say. `text`: for people. `wide`: with more columns. `name`: ids alone, one a line. */
+export const OUTPUT_FORMS = ['text', 'wide', 'name', 'json', 'yaml'] as const;
+export type OutputForm = (typeof OUTPUT_FORMS)[number];
+
+/** Writes results in the form that was asked for. Lines given to it are cleaned of control characters, one by one. */
+export class Output {
+  readonly form: OutputForm;
+  readonly terminal: Terminal;
+
+  constructor(terminal: Terminal, form: OutputForm) {
+    this.terminal = terminal;
+    this.form = form;
+  }
+
+  /** The result is a document, as JSON or as YAML, and not text. */
+  get json(): boolean {
+    return this.form === 'json' || this.form === 'yaml';
+  }
+
+  /** Tables have all their columns. */
+  get wide(): boolean {
+    return this.form === 'wide';
+  }
+
+  /** The command's result: `document` as JSON or YAML, the ids in it, or `lines`. Call it once. */
+  result(document: unknown, lines: readonly string[]): void {
+    const { stdout } = this.terminal;
+    if (this.form === 'json') stdout.write(`${JSON.stringify(cleanDeep(document))}\n`);
+    else if (this.form === 'yaml')
+      stdout.write(stringify(cleanDeep(document), { lineWidth: 0, aliasDuplicateObjects: false }));
+    else if (this.form === 'name')
+      for (const name of namesIn(document)) stdout.write(`${printable(name)}\n`);
+    else for (const line of lines) this.line(line);
+  }
+
+  /** A line of a result for people; nothing in the other forms. */
+  line(text: string): void {
+    // A table's own line breaks stay; its cells were cleaned one by one.
+    if (this.form === 'text' || this.form === 'wide')
+      this.terminal.stdout.write(`${text.split('\n').map(cleanLine).join('\n')}\n`);
+  }
+
+  /** Progress or a warning: text on stderr, or where the result is a document an object on one line of stderr. */
+  note(event: string, text: string, more: Readonly<Record<string, unknown>> = {}): void {
+    if (this.json)
+      this.terminal.stderr.write(
+        `${JSON.stringify(cleanDeep({ event, message: text, ...more }))}\n`,
+      );
+    else this.terminal.stderr.write(`${printable(text)}\n`);
+  }
+
+  /** Prints an error and gives the status to exit with. */
+  error(error: unknown): number {
+    const known =
+      error instanceof CliError
+        ? error
+        : new CliError('failed', error instanceof Error ? error.message : String(error));
+    if (this.json) {
+      const { code, message, fields } = known;
+      this.terminal.stderr.write(
+        `${JSON.stringify({ error: cleanDeep({ code, message, ...(fields ? { fields } : {}) }) })}\n`,
+      );
+    } else {
+      this.terminal.stderr.write(`error: ${printable(known.message)}\n`);
+      for (const field of known.fields ?? [])
+        this.terminal.stderr.write(`  ${printable(fieldText(field))}\n`);
+    }
+    return known.exitStatus ?? EXIT.failed;
+  }
+}
+
+/** Like {@link printable}, but keeps the spaces that align columns. */
+const cleanLine = (line: string): string =>
+  line
+    .split(/( +)/)
+    .map((part) => (/^ +$/.test(part) ? part : printable(part)))
+    .join('')
+    .trimEnd();
+
+/** The id of what a document is about, or the ids of what it lists; their names, where they have no ids. */
+function namesIn(document: unknown): string[] {
+  if (!isObject(document)) return [];
+  const own = nameOf(document);
+  if (own !== undefined) return [own];
+  return Object.values(document).flatMap((value) =>
+    Array.isArray(value)
+      ? value.flatMap((each: unknown) => (isObject(each) ? (nameOf(each) ?? []) : []))
+      : [],
+  );
+}
+
+function nameOf({ id, name }: Readonly<Record<string, unknown>>): string | undefined {
+  return [id, name].find((value) => typeof value === 'string');
+}

@@ -1,0 +1,39 @@
+/** `--output`, which every command has. */
+import type { Command } from 'commander';
+import { CliError } from './exit.ts';
+import { OUTPUT_FORMS, type Output, type OutputForm } from './output.ts';
+
+/** The form that the arguments ask for: read before they are parsed, so that parsing errors take it too. What follows `--` is no option. */
+export function outputForm(args: readonly string[]): OutputForm {
+  const end = args.indexOf('--');
+  const own = end < 0 ? args : args.slice(0, end);
+  if (own.includes('--json')) return 'json';
+  const asked = own
+    .map(
+      (arg, index) =>
+        /^(?:--output=|-o=?)(.+)$/.exec(arg)?.[1] ??
+        (arg === '--output' || arg === '-o' ? own[index + 1] : undefined),
+    )
+    .findLast((form) => form !== undefined);
+  return OUTPUT_FORMS.find((form) => form === asked) ?? 'text';
+}
+
+/** Groups whose commands are about things with ids; and those of their commands that are not. */
+const WITH_IDS = ['runner', 'set', 'job'];
+const WITHOUT = ['schema', 'logs'];
+
+/** @throws CliError `usage`, before anything was done, where `--output name` has nothing to print */
+export function refuseNames({ form }: Output, command: Command): void {
+  if (form !== 'name') return;
+  const group = command.parent?.name() ?? '';
+  if (
+    command.name() === 'run' ||
+    command.name() === 'top' ||
+    (WITH_IDS.includes(group) && !WITHOUT.includes(command.name()))
+  )
+    return;
+  throw new CliError(
+    'usage',
+    `--output name: "${group === 'holdfast' ? '' : `${group} `}${command.name()}" has no ids to print`,
+  );
+}

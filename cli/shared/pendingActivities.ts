@@ -1,0 +1,70 @@
+/** What a runner is busy trying: its pending activities, with attempts, the last failure and the next retry. */
+import type { DescribeWorkflowExecutionResponse } from '@temporalio/client';
+import type { LoadedDataConverter, Payload } from '@temporalio/common';
+import { defined } from '../../core/domain/omitUndefined.ts';
+import { failureText, firstPayload } from './encodedFields.ts';
+
+/** Times in ISO 8601. */
+export interface PendingActivity {
+  readonly id: string;
+  readonly type: string;
+  readonly state: string;
+  /** Where a worker takes it from. */
+  readonly taskQueue?: string;
+  readonly attempt: number;
+  /** What it says that it is at. */
+  readonly doing?: string;
+  readonly lastFailure?: string;
+  readonly lastStartedAt?: string;
+  /** When it is tried again, while it waits for that. */
+  readonly nextRetryAt?: string;
+}
+
+type RawActivity = NonNullable<DescribeWorkflowExecutionResponse['pendingActivities']>[number];
+
+// temporal.api.enums.v1.PendingActivityState
+const STATES = ['unknown', 'scheduled', 'started', 'cancel requested', 'paused', 'pause requested'];
+
+/** @throws PayloadKeyError */
+export async function pendingActivities(
+  description: DescribeWorkflowExecutionResponse,
+  converter: LoadedDataConverter,
+): Promise<PendingActivity[]> {
+  return await Promise.all(
+    (description.pendingActivities ?? []).map(async (raw) => {
+      const lastFailure = await failureText(converter, raw.lastFailure);
+      const doing = doingOf(await firstPayload(converter, raw.heartbeatDetails?.payloads));
+      const taskQueue = raw.activityOptions?.taskQueue?.name ?? undefined;
+      const lastStartedAt = toIso(raw.lastStartedTime);
+      const nextRetryAt =
+        raw.state === 1 && (raw.attempt ?? 1) > 1
+          ? (toIso(raw.nextAttemptScheduleTime) ?? toIso(raw.scheduledTime))
+          : undefined;
+      return {
+        id: raw.activityId ?? '',
+        type: raw.activityType?.name ?? '',
+        state: STATES[raw.state ?? 0] ?? 'unknown',
+        attempt: raw.attempt ?? 1,
+        ...defined({ taskQueue, doing, lastFailure, lastStartedAt, nextRetryAt }),
+      };
+    }),
+  );
+}
+
+/** Our activities' heartbeats have it; what others send says nothing here. */
+function doingOf(payload: Payload | undefined): string | undefined {
+  if (
+    !payload?.data ||
+    Buffer.from(payload.metadata?.['encoding'] ?? []).toString() !== 'json/plain'
+  )
+    return undefined;
+  const doing = (JSON.parse(Buffer.from(payload.data).toString()) as { doing?: unknown } | null)
+    ?.doing;
+  return typeof doing === 'string' ? doing : undefined;
+}
+
+function toIso(time: RawActivity['scheduledTime']): string | undefined {
+  if (!time) return undefined;
+  const ms = Number(time.seconds ?? 0) * 1_000 + Math.floor((time.nanos ?? 0) / 1_000_000);
+  return ms <= 0 ? undefined : new Date(ms).toISOString();
+}

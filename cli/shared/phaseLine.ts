@@ -1,0 +1,101 @@
+/** One line about a runner, or a job, that is being watched, and where it is written. */
+import type { JobLogLine, RunnerStatus } from '../../core/contract/index.ts';
+import type { Output } from './output.ts';
+import { printable, shorten } from '../../core/domain/displayText.ts';
+import { formatAge } from './text.ts';
+
+/** What is known at one moment. `status` is absent while no worker answers. */
+export interface Seen {
+  readonly phase: string;
+  readonly status?: Partial<RunnerStatus>;
+  /** All that a job has said itself. */
+  readonly log?: readonly JobLogLine[];
+  /** Why less is known than should be. */
+  readonly problem?: string;
+}
+
+/** What the line says about a runner, without its id and times. */
+export function seenText({ phase, status, problem }: Seen): string {
+  return [
+    phase,
+    status?.runnerName && `runner ${status.runnerName}`,
+    status?.job && `job ${status.job}`,
+    status?.cancel && `cancel ${status.cancel.mode}`,
+    status?.waitsFor &&
+      `waits for ${status.waitsFor}${status.waitsUntil ? ` until ${status.waitsUntil}` : ''}`,
+    problem && `(${problem})`,
+  ]
+    .filter(Boolean)
+    .map((part) => printable(String(part)))
+    .join('  ');
+}
+
+/** On a terminal one line that is rewritten; else a line for each change; with --json an object for each change, on stderr. */
+export class PhaseLine {
+  private readonly output: Output;
+  private readonly id: string;
+  private readonly startedAt: number;
+  private readonly live: boolean;
+  private text: string | undefined;
+  private drawn = false;
+  private told = 0;
+
+  /** @param startedAt - ms since the epoch, for the time that has passed */
+  constructor(output: Output, id: string, startedAt: number) {
+    this.output = output;
+    this.id = printable(id);
+    this.startedAt = startedAt;
+    this.live = !output.json && output.terminal.stdout.isTTY === true;
+  }
+
+  show({ log, ...seen }: Seen, now: number = Date.now()): void {
+    this.tell(log);
+    const text = seenText(seen);
+    const changed = text !== this.text;
+    this.text = text;
+    if (this.live) this.draw(now);
+    else if (changed && this.output.json)
+      this.output.note('phase', `${this.id}  ${text}`, {
+        at: new Date(now).toISOString(),
+        id: this.id,
+        ...seen,
+      });
+    else if (changed) this.output.line(`${new Date(now).toISOString()}  ${this.id}  ${text}`);
+  }
+
+  /** Lines of a log that have not been told yet. @param log - all of it */
+  tell(log: readonly JobLogLine[] = []): void {
+    for (const { at, line } of log.slice(this.told)) this.message('log', line, Date.parse(at));
+    this.told = Math.max(this.told, log.length);
+  }
+
+  /** A message between the changes: it stays on the screen. */
+  message(event: string, text: string, now: number = Date.now()): void {
+    this.erase();
+    if (this.output.json)
+      this.output.note(event, text, { at: new Date(now).toISOString(), id: this.id });
+    else this.output.line(this.live ? text : `${new Date(now).toISOString()}  ${this.id}  ${text}`);
+    if (this.live && this.text !== undefined) this.draw(now);
+  }
+
+  /** Leaves the last line on the screen. */
+  end(): void {
+    if (this.drawn) this.output.terminal.stdout.write('\n');
+    this.drawn = false;
+    this.text = undefined;
+  }
+
+  private draw(now: number): void {
+    const line = `${this.id}  ${formatAge(now - this.startedAt)}  ${this.text ?? ''}`;
+    // A pseudo-terminal that nobody has given a size says 0 columns.
+    this.output.terminal.stdout.write(
+      `\r\u001B[2K${shorten(line, (this.output.terminal.stdout.columns || 80) - 1)}`,
+    );
+    this.drawn = true;
+  }
+
+  private erase(): void {
+    if (this.drawn) this.output.terminal.stdout.write('\r\u001B[2K');
+    this.drawn = false;
+  }
+}

@@ -1,0 +1,70 @@
+/** Reads how a runner is: from its workflow where a worker answers, else from what Temporal itself knows. */
+import type { WorkflowExecutionInfo } from '@temporalio/client';
+import { SEARCH_ATTRIBUTES, statusQuery, type RunnerStatus } from '../../core/contract/index.ts';
+import type { Session } from './session.ts';
+import { toCliError } from './temporalErrors.ts';
+
+/** What visibility says of a runner. Times in ISO 8601. */
+export interface RunnerRow {
+  readonly id: string;
+  readonly runId: string;
+  /** Temporal's: RUNNING, COMPLETED, FAILED, CANCELLED, TERMINATED, … */
+  readonly status: string;
+  /** Where it is in its life. Absent when that was ended from outside: what it said last is not true any more. */
+  readonly phase?: string;
+  readonly scope?: string;
+  readonly set?: string;
+  readonly name?: string;
+  readonly outcome?: string;
+  readonly cause?: string;
+  readonly startedAt: string;
+  readonly endedAt?: string;
+}
+
+/** Maps an entry of visibility, or a description. */
+export function toRow(
+  info: Pick<
+    WorkflowExecutionInfo,
+    'workflowId' | 'runId' | 'status' | 'startTime' | 'closeTime' | 'typedSearchAttributes'
+  >,
+): RunnerRow {
+  const { phase, scope, set, name, outcome, cause } = SEARCH_ATTRIBUTES;
+  const attributes = { phase, scope, set, name, outcome, cause };
+  const values: Record<string, string> = {};
+  for (const [field, key] of Object.entries(attributes)) {
+    const value = info.typedSearchAttributes.get(key);
+    if (value !== undefined) values[field] = value;
+  }
+  if (info.status.name !== 'RUNNING' && values['phase'] !== 'Gone') delete values['phase'];
+  return {
+    id: info.workflowId,
+    runId: info.runId,
+    status: info.status.name,
+    ...values,
+    startedAt: info.startTime.toISOString(),
+    ...(info.closeTime === undefined ? {} : { endedAt: info.closeTime.toISOString() }),
+  };
+}
+
+/** How long the status query may take before we stop believing in a worker, in ms. */
+export const QUERY_TIMEOUT_MS = 3_000;
+
+/** The workflow's own status, a runner's or a job's; `undefined` when no worker answers in time. @throws CliError `not_found`, `usage` */
+export async function queryStatus<Status = RunnerStatus>(
+  session: Session,
+  workflowId: string,
+  timeoutMs: number = QUERY_TIMEOUT_MS,
+): Promise<Status | undefined> {
+  try {
+    return await session.attempt(
+      (client) => client.workflow.getHandle(workflowId).query<Status>(statusQuery.name),
+      timeoutMs,
+    );
+  } catch (error) {
+    const known = toCliError(error, session.about(workflowId));
+    // Temporal answers at once, with FAILED_PRECONDITION, when no worker has polled of late; else the deadline passes. A new workflow
+    // that no worker has seen yet cannot answer either.
+    if (known.code === 'not_found' || known.code === 'usage') throw known;
+    return undefined;
+  }
+}

@@ -1,0 +1,66 @@
+/** From flags to a visibility query (https://docs.temporal.io/list-filter). */
+import { RUNNER_OUTCOMES, RUNNER_PHASES } from '../../core/contract/index.ts';
+import { quoted } from '../../core/domain/visibility.ts';
+import { CliError } from './exit.ts';
+
+/** Of runners and jobs: those that somebody should look at. */
+export const ENDED_BADLY = "RunnerOutcome IN ('errored', 'failed')";
+
+/** Which runners are meant. */
+export interface Selection {
+  readonly set?: string;
+  readonly scope?: string;
+  readonly phase?: string;
+  readonly outcome?: string;
+  /** A list filter, for what the flags cannot say. */
+  readonly query?: string;
+  /** Ended runners too. */
+  readonly all?: boolean;
+}
+
+/**
+ * The query for a selection: running runners, unless `all` or an outcome (which only ended ones have) is asked for.
+ * @throws CliError usage
+ */
+export function selectionQuery(selection: Selection): string {
+  const terms = ['WorkflowType = "runner"'];
+  if (!selection.all && selection.outcome === undefined) terms.push('ExecutionStatus = "Running"');
+  if (selection.set !== undefined) terms.push(`RunnerSet = ${quoted(selection.set)}`);
+  if (selection.scope !== undefined) terms.push(`RunnerScope = ${quoted(selection.scope)}`);
+  if (selection.phase !== undefined)
+    terms.push(`RunnerPhase = ${quoted(oneOf('--phase', selection.phase, RUNNER_PHASES))}`);
+  if (selection.outcome !== undefined)
+    terms.push(`RunnerOutcome = ${quoted(oneOf('--outcome', selection.outcome, RUNNER_OUTCOMES))}`);
+  if (selection.query !== undefined) {
+    if (selection.query.trim() === '')
+      throw new CliError('usage', '--query: is empty; write for example RunnerCause = "evicted"');
+    // The brackets keep an OR in there from reaching beyond runners.
+    if (!balanced(selection.query))
+      throw new CliError('usage', '--query: brackets or quotes are not balanced');
+    terms.push(`(${selection.query})`);
+  }
+  return terms.join(' AND ');
+}
+
+function oneOf(flag: string, value: string, allowed: readonly string[]): string {
+  const found = allowed.find((each) => each.toLowerCase() === value.toLowerCase());
+  if (found === undefined)
+    throw new CliError('usage', `${flag}: "${value}" is none of ${allowed.join(', ')}`);
+  return found;
+}
+
+/** Whether no bracket closes what the query itself did not open: such a one would end ours. */
+function balanced(query: string): boolean {
+  let depth = 0;
+  let open: string | undefined;
+  for (let i = 0; i < query.length; i++) {
+    const character = query.charAt(i);
+    if (open !== undefined) {
+      if (character === '\\') i++;
+      else if (character === open) open = undefined;
+    } else if (character === '"' || character === "'" || character === '`') open = character;
+    else if (character === '(') depth++;
+    else if (character === ')' && --depth < 0) return false;
+  }
+  return depth === 0 && open === undefined;
+}

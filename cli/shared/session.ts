@@ -1,0 +1,354 @@
+/** A connection to Temporal for one command. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { Client, Connection, type ConnectionOptions } from '@temporalio/client';
+import type { DataConverter, LoadedDataConverter } from '@temporalio/common';
+import { loadClientConfigProfile, toClientOptions } from '@temporalio/envconfig';
+import { defined } from '../../core/domain/omitUndefined.ts';
+import { workflowPage, workflowsPage } from '../../core/domain/temporalUiLinks.ts';
+import { CODEC_KEY_FILE } from '../../worker/codec/codecKeyFile.ts';
+import { dataConverterOf } from '../../worker/codec/dataConverter.ts';
+import type { ConfigProblem } from '../../worker/settings/configError.ts';
+import { temporalVariables } from '../../worker/settings/temporalConfig.ts';
+import { tracesWanted } from '../../worker/settings/traces.ts';
+import {
+  CREDENTIALS_CHECK_MS,
+  credentialsChange,
+} from '../../worker/temporal/temporalCredentials.ts';
+import type { Tracing } from '../../worker/tracing/startTracing.ts';
+import { CliError } from './exit.ts';
+import { isUnheard, toCliError, unreachable, type ErrorSubject } from './temporalErrors.ts';
+
+/** The options that every command has. */
+export interface ConnectionFlags {
+  readonly address?: string;
+  readonly namespace?: string;
+  readonly profile?: string;
+  readonly uiUrl?: string;
+  readonly taskQueue?: string;
+}
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+type ClientOptions = ConnectionOptions & { readonly apiKey?: string };
+
+/** Where Temporal is, and which setting said so. */
+export interface ConnectionSettings {
+  readonly options: ClientOptions;
+  readonly server: string;
+  readonly namespace: string;
+  readonly taskQueue: string;
+  /** Base address of Temporal's UI, without a slash at its end. */
+  readonly ui: string | undefined;
+}
+
+/** How long connecting may take, in ms: a wrong address is an error of seconds. */
+const CONNECT_TIMEOUT_MS = 4_000;
+/** How long one call may take, in ms. */
+const CALL_TIMEOUT_MS = 10_000;
+/** How long to leave a workflow that has not heard, as a new one before its input has been checked, in ms. */
+const HEARING_MS = 100;
+
+/**
+ * Flags win over the environment, that over the profile's file, that over the defaults
+ * (https://docs.temporal.io/develop/environment-configuration).
+ * @throws CliError usage
+ */
+export function connectionSettings(flags: ConnectionFlags, env: Env): ConnectionSettings {
+  let overrideEnvVars: Record<string, string>;
+  try {
+    overrideEnvVars = temporalVariables(env);
+  } catch (error) {
+    throw new CliError('usage', (error as Error).message, { cause: error });
+  }
+  let profile: ReturnType<typeof toClientOptions>;
+  try {
+    profile = toClientOptions(
+      loadClientConfigProfile({ overrideEnvVars, ...defined({ profile: flags.profile }) }),
+    );
+  } catch (error) {
+    const setting =
+      flags.profile === undefined ? 'TEMPORAL_PROFILE, TEMPORAL_CONFIG_FILE' : '--profile';
+    throw new CliError(
+      'usage',
+      `${setting}: ${error instanceof Error ? error.message : String(error)}; "temporal config list" shows the profiles`,
+      { cause: error },
+    );
+  }
+  const address = flags.address ?? profile.connectionOptions.address ?? 'localhost:7233';
+  const source =
+    flags.address !== undefined
+      ? '--address'
+      : overrideEnvVars['TEMPORAL_ADDRESS'] !== undefined
+        ? 'TEMPORAL_ADDRESS'
+        : profile.connectionOptions.address !== undefined
+          ? 'the profile'
+          : 'the default';
+  checkAddress(address, source);
+  const { apiKey, tls, metadata } = profile.connectionOptions;
+  return {
+    options: {
+      address,
+      connectTimeout: CONNECT_TIMEOUT_MS,
+      ...defined({ tls }),
+      ...(typeof apiKey === 'string' ? { apiKey } : {}),
+      ...(metadata === undefined ? {} : { metadata: metadata as Record<string, string> }),
+    },
+    server: `${address} (from ${source})`,
+    namespace: flags.namespace ?? profile.namespace ?? 'default',
+    taskQueue: flags.taskQueue ?? (env['HOLDFAST_TASK_QUEUE'] || 'holdfast'),
+    ui: uiBase(
+      flags.uiUrl ?? (env['HOLDFAST_TEMPORAL_UI'] || undefined),
+      flags.uiUrl === undefined ? 'HOLDFAST_TEMPORAL_UI' : '--ui-url',
+    ),
+  };
+}
+
+function checkAddress(address: string, source: string): void {
+  const [, port] = /^(?:\[[0-9a-fA-F:.]+\]|[A-Za-z0-9_.-]+)(?::(\d{1,5}))?$/.exec(address) ?? [
+    undefined,
+    'none',
+  ];
+  if (port === 'none' || Number(port ?? 1) > 65_535 || Number(port ?? 1) < 1) {
+    throw new CliError(
+      'usage',
+      `${source}: "${address}" is no address of a Temporal server; write host:port, such as localhost:7233, without a scheme`,
+    );
+  }
+}
+
+function uiBase(url: string | undefined, source: string): string | undefined {
+  if (url === undefined) return undefined;
+  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
+    throw new CliError(
+      'usage',
+      `${source}: "${url}" is no address of Temporal's UI; write for example http://localhost:8233`,
+    );
+  }
+  return url.replace(/\/+$/, '');
+}
+
+/** A connection as the settings say, and the client on it. @throws CliError */
+async function connect(
+  settings: ConnectionSettings,
+  dataConverter: DataConverter,
+  tracing: Tracing | undefined,
+): Promise<Client> {
+  try {
+    const connection = await Connection.connect(settings.options);
+    return new Client({
+      connection,
+      namespace: settings.namespace,
+      dataConverter,
+      ...defined({ interceptors: tracing?.client }),
+    });
+  } catch (error) {
+    const known = toCliError(error, settings);
+    // Before there is a connection, whatever went wrong is about reaching the server, unless it refused us.
+    throw known.code === 'failed' ? unreachable(settings, known.message, error) : known;
+  }
+}
+
+/** @throws CliError `usage` */
+function dataConverterIn(env: Env): DataConverter {
+  try {
+    return dataConverterOf(env[CODEC_KEY_FILE] || undefined);
+  } catch (error) {
+    throw new CliError('usage', (error as Error).message, { cause: error });
+  }
+}
+
+/** @returns `undefined`: nothing is traced, and nothing of it is loaded */
+async function tracingIn(
+  env: Env,
+  onTrouble: SessionOptions['onTrouble'],
+): Promise<Tracing | undefined> {
+  const warnings: ConfigProblem[] = [];
+  const wanted = tracesWanted(env, warnings);
+  for (const { setting, message } of warnings) onTrouble?.(`${setting}: ${message}`);
+  return wanted
+    ? (await import('../../worker/tracing/startTracing.ts')).startTracing('holdfast', (message) =>
+        onTrouble?.(message),
+      )
+    : undefined;
+}
+
+interface Opened {
+  readonly client: Client;
+  readonly settings: ConnectionSettings;
+  readonly dataConverter: DataConverter;
+  readonly tracing: Tracing | undefined;
+  /** What `TRACEPARENT` of the environment says: whoever started the command is in this trace (https://opentelemetry.io/docs/specs/otel/context/env-carriers/). */
+  readonly trace: string | undefined;
+  readonly read: () => ConnectionSettings;
+}
+
+export interface SessionOptions {
+  /** Told when an API key or certificates were rotated and cannot be used (those of before are), and when traces cannot be exported. @default nobody is */
+  readonly onTrouble?: (message: string) => void;
+  /** How often their files are looked at, in ms. @default 10000 */
+  readonly checkMs?: number;
+}
+
+/** An open connection. Close it. */
+export class Session {
+  readonly settings: ConnectionSettings;
+  readonly #read: () => ConnectionSettings;
+  readonly #dataConverter: DataConverter;
+  readonly #tracing: Tracing | undefined;
+  readonly #trace: string | undefined;
+  readonly #checks: NodeJS.Timeout;
+  /** The connections of before: calls may be under way on them. */
+  readonly #retired: Client[] = [];
+  #options: ClientOptions;
+  #client: Client;
+  #checking = false;
+  #told: string | undefined;
+
+  private constructor(
+    { client, settings, dataConverter, tracing, trace, read }: Opened,
+    { onTrouble, checkMs = CREDENTIALS_CHECK_MS }: SessionOptions,
+  ) {
+    this.settings = settings;
+    this.#client = client;
+    this.#dataConverter = dataConverter;
+    this.#tracing = tracing;
+    this.#trace = trace;
+    this.#options = settings.options;
+    this.#read = read;
+    this.#checks = setInterval(
+      () => void this.#check().catch((error: unknown) => this.#tell(error, onTrouble)),
+      checkMs,
+    ).unref();
+  }
+
+  /** @throws CliError `usage` or `unreachable`, within {@link CONNECT_TIMEOUT_MS} */
+  static async open(
+    flags: ConnectionFlags,
+    env: Env,
+    options: SessionOptions = {},
+  ): Promise<Session> {
+    const read = (): ConnectionSettings => connectionSettings(flags, env);
+    const settings = read();
+    const dataConverter = dataConverterIn(env);
+    const tracing = await tracingIn(env, options.onTrouble);
+    const client = await connect(settings, dataConverter, tracing);
+    return new Session(
+      { client, settings, dataConverter, tracing, trace: env['TRACEPARENT'], read },
+      options,
+    );
+  }
+
+  /** The one of now: another when certificates were rotated. Who stays long asks for it again. */
+  get client(): Client {
+    return this.#client;
+  }
+
+  /** Reads what the client hands on as Temporal has it. */
+  get converter(): LoadedDataConverter {
+    return this.#client.options.loadedDataConverter;
+  }
+
+  /** Takes up what was rotated. @throws CliError */
+  async #check(): Promise<void> {
+    if (this.#checking) return;
+    this.#checking = true;
+    try {
+      const { apiKey, tls } = this.#read().options;
+      const { apiKey: _apiKey, tls: _tls, ...server } = this.#options;
+      const options: ClientOptions = { ...server, ...defined({ apiKey, tls }) };
+      const change = credentialsChange(this.#options, options);
+      if (change.kind === 'apiKey')
+        (this.#client.connection as Connection).setApiKey(change.apiKey);
+      if (change.kind === 'reconnect') {
+        const client = await connect(
+          { ...this.settings, options },
+          this.#dataConverter,
+          this.#tracing,
+        );
+        this.#retired.push(this.#client);
+        this.#client = client;
+      }
+      this.#options = options;
+    } finally {
+      this.#checking = false;
+    }
+  }
+
+  /** Runs calls that shall answer soon. @param timeoutMs - for all of them together @throws CliError */
+  async call<T>(
+    fn: (client: Client) => Promise<T>,
+    more: { workflowId?: string; timeoutMs?: number } = {},
+  ): Promise<T> {
+    try {
+      return await this.attempt(fn, more.timeoutMs);
+    } catch (error) {
+      throw toCliError(error, this.about(more.workflowId));
+    }
+  }
+
+  /** Like {@link call}, throwing what the client throws. */
+  attempt<T>(fn: (client: Client) => Promise<T>, timeoutMs = CALL_TIMEOUT_MS): Promise<T> {
+    const call = (): Promise<T> =>
+      this.client.connection.withDeadline(Date.now() + timeoutMs, () => fn(this.client));
+    return this.#tracing === undefined ? call() : this.#tracing.within(this.#trace, call);
+  }
+
+  /**
+   * Like {@link attempt}, again while the workflow has not heard.
+   * @param timeoutMs - for all tries together
+   */
+  async attemptUntilHeard<T>(fn: (client: Client) => Promise<T>, timeoutMs: number): Promise<T> {
+    const deadline = performance.now() + timeoutMs;
+    for (;;) {
+      try {
+        return await this.attempt(fn, deadline - performance.now());
+      } catch (error) {
+        if (!isUnheard(error) || performance.now() + HEARING_MS >= deadline) throw error;
+        await delay(HEARING_MS);
+      }
+    }
+  }
+
+  /** Sends an update, {@link attemptUntilHeard}. */
+  async update<T>(workflowId: string, name: string, body: unknown, timeoutMs: number): Promise<T> {
+    // By name: the SDK's types have no place for an argument that may be left out.
+    return await this.attemptUntilHeard(
+      (client) =>
+        client.workflow.getHandle(workflowId).executeUpdate<T, [unknown]>(name, { args: [body] }),
+      timeoutMs,
+    );
+  }
+
+  about(workflowId?: string): ErrorSubject {
+    return {
+      server: this.settings.server,
+      namespace: this.settings.namespace,
+      ...defined({ workflowId }),
+    };
+  }
+
+  /** Address of a workflow's page, where the UI is known. */
+  link(workflowId: string, runId: string | undefined): string | undefined {
+    const { ui, namespace } = this.settings;
+    return ui === undefined ? undefined : workflowPage(ui, namespace, workflowId, runId);
+  }
+
+  /** Address of the page that lists what a filter selects, where the UI is known. @param query - https://docs.temporal.io/list-filter */
+  listLink(query: string): string | undefined {
+    const { ui, namespace } = this.settings;
+    return ui === undefined ? undefined : workflowsPage(ui, namespace, query);
+  }
+
+  #tell(error: unknown, onTrouble: SessionOptions['onTrouble']): void {
+    const { message } = error as Error;
+    if (message !== this.#told)
+      onTrouble?.(`other credentials for Temporal cannot be used, those of before are: ${message}`);
+    this.#told = message;
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#checks);
+    for (const { connection } of [...this.#retired, this.#client]) await connection.close();
+    await this.#tracing?.close();
+  }
+}

@@ -1,0 +1,56 @@
+import Table from 'cli-table3';
+import { printable } from '../../core/domain/displayText.ts';
+
+const NO_LINES = {
+  top: '',
+  'top-mid': '',
+  'top-left': '',
+  'top-right': '',
+  bottom: '',
+  'bottom-mid': '',
+  'bottom-left': '',
+  'bottom-right': '',
+  left: '',
+  'left-mid': '',
+  mid: '',
+  'mid-mid': '',
+  right: '',
+  'right-mid': '',
+  middle: '  ',
+};
+
+/** A column of a list. */
+export interface Column<Row> {
+  readonly head: string;
+  readonly cell: (row: Row) => string | undefined;
+  /** Only in `--output wide`. */
+  readonly wide?: true;
+}
+
+/** A list's rows in its columns; `-` stands for what is not known. */
+export function listTable<Row>(
+  columns: readonly Column<Row>[],
+  rows: readonly Row[],
+  wide: boolean,
+): string {
+  const shown = columns.filter((column) => wide || column.wide !== true);
+  return table(
+    shown.map(({ head }) => head),
+    rows.map((row) => shown.map(({ cell }) => cell(row) ?? '-')),
+  );
+}
+
+/** Aligned columns without lines: easy to read, easy to cut. Cells are cleaned of control characters. */
+export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const drawn = new Table({
+    head: [...head],
+    chars: NO_LINES,
+    style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 },
+  });
+  for (const row of rows) drawn.push(row.map(printable));
+  return drawn
+    .toString()
+    .split('\n')
+    .map((line) => line.trimEnd())
+    .join('\n');
+}

@@ -1,0 +1,152 @@
+/** What the Temporal client throws, as errors for people. */
+import {
+  QueryNotRegisteredError,
+  WorkflowFailedError,
+  WorkflowUpdateFailedError,
+} from '@temporalio/client';
+import {
+  NamespaceNotFoundError,
+  WorkflowExecutionAlreadyStartedError,
+  WorkflowNotFoundError,
+} from '@temporalio/common';
+import { grpcStatus } from '../../activities/shared/grpcStatus.ts';
+import { PayloadKeyError } from '../../worker/codec/encryptionCodec.ts';
+import { CliError } from './exit.ts';
+
+// https://grpc.github.io/grpc/core/md_doc_statuscodes.html
+const CANCELLED = 1;
+const INVALID_ARGUMENT = 3;
+const DEADLINE_EXCEEDED = 4;
+const NOT_FOUND = 5;
+const PERMISSION_DENIED = 7;
+const FAILED_PRECONDITION = 9;
+const UNAVAILABLE = 14;
+const UNAUTHENTICATED = 16;
+
+/** No verdict of Temporal's. A call whose deadline the server was the first to notice is reset by it, and counts as cancelled here. */
+const NO_ANSWER: readonly (number | undefined)[] = [UNAVAILABLE, DEADLINE_EXCEEDED, CANCELLED];
+
+/** What an error is about, to name it. */
+export interface ErrorSubject {
+  /** For messages: `127.0.0.1:7233 (from TEMPORAL_ADDRESS)`. */
+  readonly server: string;
+  readonly namespace: string;
+  readonly workflowId?: string;
+}
+
+/** The same error in the words of the CLI; one that is such an error already is returned as it is. */
+export function toCliError(error: unknown, about: ErrorSubject): CliError {
+  if (error instanceof CliError) return error;
+  if (error instanceof NamespaceNotFoundError) return namespaceNotFound(about, error);
+  if (error instanceof WorkflowNotFoundError) return runnerNotFound(error, about);
+  if (error instanceof WorkflowExecutionAlreadyStartedError) {
+    return new CliError(
+      'conflict',
+      `${error.workflowId} exists already: see it with "holdfast runner get ${error.workflowId}", attach to it with "holdfast run --attach ${error.workflowId}", or choose another --name`,
+      { cause: error },
+    );
+  }
+  const unreadable = payloadKeyError(error);
+  if (unreadable !== undefined)
+    return new CliError(
+      'usage',
+      `${about.workflowId === undefined ? '' : `${about.workflowId}: `}${unreadable.message}`,
+      { cause: error },
+    );
+  if (error instanceof WorkflowFailedError)
+    return new CliError(
+      'failed',
+      `${about.workflowId ?? 'the runner'}: ${error.cause?.message ?? error.message}`,
+      { cause: error },
+    );
+  const { code, details = '' } = grpcStatus(error) ?? {};
+  if (NO_ANSWER.includes(code)) return unreachable(about, details, error);
+  if (code === PERMISSION_DENIED || code === UNAUTHENTICATED) {
+    return new CliError(
+      'usage',
+      `Temporal at ${about.server} refuses the credential for namespace ${about.namespace}: set TEMPORAL_API_KEY or the TEMPORAL_TLS_* settings, or choose another --profile`,
+      { cause: error },
+    );
+  }
+  if (code === NOT_FOUND)
+    return /namespace/i.test(details)
+      ? namespaceNotFound(about, error)
+      : new CliError('not_found', details, { cause: error });
+  if (code === INVALID_ARGUMENT) return invalidArgument(details, error);
+  return new CliError(
+    'failed',
+    details || (error instanceof Error ? error.message : String(error)),
+    { cause: error },
+  );
+}
+
+/** Temporal does not answer now, which is no verdict: asking again may help. */
+export function isConnectionLoss(error: unknown): boolean {
+  return NO_ANSWER.includes(grpcStatus(error)?.code);
+}
+
+/**
+ * The query or update has not reached the workflow, which is no verdict: it has only begun and knows none yet, or the task that took the
+ * update was thrown away, because something else came in while the workflow ended
+ * (https://docs.temporal.io/references/errors#unhandled-command).
+ */
+export function isUnheard(error: unknown): boolean {
+  if (error instanceof QueryNotRegisteredError) return true;
+  if (error instanceof WorkflowUpdateFailedError)
+    return error.cause?.message.startsWith('No registered handler for update') === true;
+  const { code, details = '' } = grpcStatus(error) ?? {};
+  return code === FAILED_PRECONDITION && /workflow task failure/i.test(details);
+}
+
+/** @param why - what the transport said */
+export function unreachable(about: ErrorSubject, why: string, cause: unknown): CliError {
+  const hint = /ECONNREFUSED/.test(why)
+    ? 'connection refused'
+    : /ENOTFOUND|EAI_AGAIN|[Nn]ame resolution/.test(why)
+      ? 'unknown host'
+      : /certificate|SSL|TLS|wrong version/i.test(why)
+        ? 'the TLS handshake failed'
+        : 'no answer';
+  return new CliError(
+    'unreachable',
+    `cannot reach Temporal at ${about.server}: ${hint}; set --address, TEMPORAL_ADDRESS or --profile to a running server (for a local one: temporal server start-dev)`,
+    { cause },
+  );
+}
+
+function namespaceNotFound(about: ErrorSubject, cause: unknown): CliError {
+  return new CliError(
+    'usage',
+    `namespace "${about.namespace}" does not exist at Temporal ${about.server}: set --namespace or TEMPORAL_NAMESPACE, or create it with "temporal operator namespace create -n ${about.namespace}"`,
+    { cause },
+  );
+}
+
+function runnerNotFound(error: WorkflowNotFoundError, about: ErrorSubject): CliError {
+  const id = about.workflowId ?? error.workflowId;
+  return /already completed/i.test(error.message)
+    ? new CliError(
+        'not_found',
+        `${id} has ended already: see it with "holdfast runner get ${id}"`,
+        { cause: error },
+      )
+    : new CliError(
+        'not_found',
+        `no runner ${id} in namespace ${about.namespace}: see "holdfast runner list --all"`,
+        { cause: error },
+      );
+}
+
+function invalidArgument(details: string, cause: unknown): CliError {
+  const hint = /search attribute|Runner(Phase|Set|Scope|Outcome|Cause|Name|Place)\b/i.test(details)
+    ? '; "holdfast doctor" prints the commands that register the search attributes'
+    : '';
+  return new CliError('usage', `Temporal refuses the request: ${details}${hint}`, { cause });
+}
+
+/** What is missing to read what was encrypted, somewhere in the chain of causes. */
+function payloadKeyError(error: unknown): PayloadKeyError | undefined {
+  for (let each: unknown = error; each instanceof Error; each = each.cause)
+    if (each instanceof PayloadKeyError) return each;
+  return undefined;
+}

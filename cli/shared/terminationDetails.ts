@@ -1,0 +1,98 @@
+/** How a life ended that gave no verdict: by Temporal's own record, the last event of its history. */
+import pMap from 'p-map';
+import { defined } from '../../core/domain/omitUndefined.ts';
+import { failureMessage } from './encodedFields.ts';
+import { CliError } from './exit.ts';
+import type { Session } from './session.ts';
+import type { RunnerEnd } from './followRunner.ts';
+import type { RunnerRow } from './runnerRow.ts';
+import { sweptLives } from '../runner/sweepResults.ts';
+
+/** Temporal's words for an end that no workflow chooses; nor does a runner's fail but for an invalid input, or a defect. */
+const WITHOUT_VERDICT: ReadonlySet<string> = new Set(['TERMINATED', 'FAILED', 'TIMED_OUT']);
+
+/** As far as it is read here. What was not given is an empty string. */
+interface LastEvent {
+  readonly workflowExecutionTerminatedEventAttributes?: {
+    readonly identity?: string | null;
+    readonly reason?: string | null;
+  } | null;
+  readonly workflowExecutionFailedEventAttributes?: object | null;
+  readonly workflowExecutionTimedOutEventAttributes?: object | null;
+}
+
+/** Histories read at once. */
+const AT_ONCE = 10;
+
+/** The rows, with the ends of those lives that gave no verdict, and what a sweep did about what they had left. @throws CliError `unreachable` */
+export async function withRecordedEnds<T extends RunnerRow>(
+  session: Session,
+  rows: readonly T[],
+): Promise<(T & { readonly end?: RunnerEnd })[]> {
+  const ends = await pMap(rows, async (row) => await readRecordedEnd(session, row), {
+    concurrency: AT_ONCE,
+  });
+  const swept = await sweptLives(
+    session,
+    rows.filter((_, index) => ends[index] !== undefined),
+  );
+  return rows.map((row, index) => {
+    const end = ends[index];
+    return end === undefined
+      ? row
+      : { ...row, end: { ...end, ...defined({ swept: swept.get(row.runId) }) } };
+  });
+}
+
+/** @returns `undefined` of a life that goes on, gave its verdict, or is not kept any more */
+async function readRecordedEnd(
+  session: Session,
+  { id, runId, status }: RunnerRow,
+): Promise<RunnerEnd | undefined> {
+  if (!WITHOUT_VERDICT.has(status)) return undefined;
+  const request = {
+    namespace: session.settings.namespace,
+    execution: { workflowId: id, runId },
+    maximumPageSize: 1,
+  };
+  try {
+    const { history } = await session.call(
+      async (client) => await client.workflowService.getWorkflowExecutionHistoryReverse(request),
+      { workflowId: id },
+    );
+    const last = history?.events?.[0] ?? {};
+    return toRecordedEnd(
+      last,
+      await failureMessage(
+        session.converter,
+        last.workflowExecutionFailedEventAttributes?.failure ?? {},
+      ),
+    );
+  } catch (error) {
+    if (error instanceof CliError && error.code === 'not_found') return undefined;
+    throw error;
+  }
+}
+
+/** @param why - what the failure says, if it is one */
+export function toRecordedEnd(last: LastEvent, why?: string): RunnerEnd | undefined {
+  const {
+    workflowExecutionTerminatedEventAttributes: terminated,
+    workflowExecutionFailedEventAttributes: failed,
+    workflowExecutionTimedOutEventAttributes: timedOut,
+  } = last;
+  if (terminated)
+    return {
+      outcome: 'terminated',
+      message: sentence('the workflow was terminated', terminated.identity, terminated.reason),
+      ...defined({ by: terminated.identity || undefined }),
+    };
+  if (failed) return { outcome: 'failed', message: sentence('the workflow failed', '', why) };
+  return timedOut ? { outcome: 'timed_out', message: 'the workflow timed out' } : undefined;
+}
+
+const sentence = (
+  what: string,
+  by: string | null | undefined,
+  why: string | null | undefined,
+): string => `${what}${by ? ` by ${by}` : ''}${why ? `: ${why}` : ''}`;

@@ -1,0 +1,125 @@
+/** Task queues that something waits on and no worker polls: a wait that would else say nothing. */
+import type { WorkflowExecutionDescription } from '@temporalio/client';
+import { ciTaskQueue } from '../../core/contract/index.ts';
+import { hasPolledOfLate } from '../../core/domain/pollers.ts';
+import type { PendingActivity } from './pendingActivities.ts';
+import type { Session } from './session.ts';
+
+export interface UnpolledQueue {
+  readonly taskQueue: string;
+  readonly fix: string;
+}
+
+/** temporal.api.enums.v1.TaskQueueType */
+const TYPES = { workflow: 1, activity: 2 } as const;
+
+/** temporal.api.enums.v1.VersioningBehavior */
+const PINNED = 1;
+
+/** Of a Worker Deployment. */
+interface Version {
+  readonly deploymentName?: string | null;
+  readonly buildId?: string | null;
+}
+
+/** Whether a worker polls a task queue, each queue asked about once. @param version - only workers of it count */
+export type PollCheck = (
+  name: string,
+  type: keyof typeof TYPES,
+  version?: Version,
+) => Promise<boolean>;
+
+/** @throws CliError, in each call */
+export function pollCheck(session: Session): PollCheck {
+  const answers = new Map<string, Promise<boolean>>();
+  return async (name, type, version) => {
+    const key = `${type} ${name} ${version?.buildId}`;
+    const answer = answers.get(key) ?? isPolled(session, name, type, version);
+    answers.set(key, answer);
+    return await answer;
+  };
+}
+
+/** @returns at most one per queue; none of the others where the workflow's own has no worker */
+export async function unpolledQueues(
+  polled: PollCheck,
+  {
+    taskQueue,
+    status,
+    workflowId,
+    raw,
+  }: Pick<WorkflowExecutionDescription, 'taskQueue' | 'status' | 'workflowId' | 'raw'>,
+  activities: readonly PendingActivity[],
+): Promise<UnpolledQueue[]> {
+  if (status.name !== 'RUNNING') return [];
+  if (!(await polled(taskQueue, 'workflow')))
+    return [{ taskQueue, fix: fixOf(taskQueue, taskQueue) }];
+  const version = pinnedTo(raw);
+  if (version !== undefined && !(await polled(taskQueue, 'workflow', version)))
+    return [{ taskQueue, fix: fixOfVersion(version, workflowId) }];
+  const queues = new Set(
+    activities.flatMap((each) =>
+      each.state === 'scheduled' && each.taskQueue !== undefined ? [each.taskQueue] : [],
+    ),
+  );
+  const answers = await Promise.all(
+    [...queues].map(async (queue) => await polled(queue, 'activity')),
+  );
+  return [...queues]
+    .filter((_, index) => answers[index] === false)
+    .map((queue) => ({ taskQueue: queue, fix: fixOf(queue, taskQueue) }));
+}
+
+/** What an operator has overridden is not Holdfast's to explain. */
+function pinnedTo({
+  workflowExecutionInfo,
+}: WorkflowExecutionDescription['raw']): Version | undefined {
+  const { behavior, deploymentVersion, versioningOverride } =
+    workflowExecutionInfo?.versioningInfo ?? {};
+  return Number(behavior) === PINNED && !versioningOverride
+    ? (deploymentVersion ?? undefined)
+    : undefined;
+}
+
+function fixOfVersion({ buildId, deploymentName }: Version, workflowId: string): string {
+  return `it stays on version ${buildId} of ${deploymentName}, whose workers are gone: start them again (kubectl get deployments -A -l temporal.io/build-id=${buildId}), or have it go on with those of now: temporal workflow update-options --workflow-id ${workflowId} --versioning-override-behavior auto_upgrade`;
+}
+
+async function isPolled(
+  session: Session,
+  name: string,
+  type: keyof typeof TYPES,
+  version: Version | undefined,
+): Promise<boolean> {
+  const { namespace } = session.settings;
+  const { pollers } = await session.call(
+    async (client) =>
+      await client.workflowService.describeTaskQueue({
+        namespace,
+        taskQueue: { name },
+        taskQueueType: TYPES[type],
+      }),
+  );
+  const those = (pollers ?? []).filter(
+    ({ deploymentOptions }) =>
+      version === undefined ||
+      (deploymentOptions?.buildId === version.buildId &&
+        deploymentOptions?.deploymentName === version.deploymentName),
+  );
+  return hasPolledOfLate(
+    those.map(({ lastAccessTime }) => Number(lastAccessTime?.seconds ?? 0) * 1_000),
+    Date.now(),
+  );
+}
+
+/** What makes a worker poll the queue. @param taskQueue - the workflow's own */
+export function fixOf(queue: string, taskQueue: string): string {
+  const ofCredentials = ciTaskQueue(taskQueue, '');
+  if (!queue.startsWith(ofCredentials))
+    return `start a worker with HOLDFAST_TASK_QUEUE=${taskQueue} ("holdfast worker")`;
+  return `no worker with HOLDFAST_TASK_QUEUE=${taskQueue} has the credential "${queue.slice(ofCredentials.length)}": add it to HOLDFAST_CREDENTIALS, and restart that worker`;
+}
+
+export function unpolledLines(queues: readonly UnpolledQueue[]): string[] {
+  return queues.map(({ taskQueue, fix }) => `Nobody polls:     task queue ${taskQueue}: ${fix}`);
+}

@@ -1,0 +1,138 @@
+/** `--watch`: a command's answer again and again, redrawn on a terminal, elsewhere each time it has changed. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { Option, type Command } from 'commander';
+import { defined } from '../../core/domain/omitUndefined.ts';
+import { parseDuration } from '../../core/domain/duration.ts';
+import { CliError } from './exit.ts';
+import { Output } from './output.ts';
+
+/** The options that {@link addWatchOptions} adds. */
+export interface WatchFlags {
+  readonly watch?: boolean;
+  /** Between two looks, in ms. */
+  readonly interval: number;
+}
+
+/** Prints one answer. @returns whether there will be no other: what it is about has ended */
+export type Show = (output: Output) => Promise<boolean | void>;
+
+/** Waits before the next look. */
+export type Pause = () => Promise<unknown>;
+
+const LEAST_MS = 500;
+const MOST_MS = 3_600_000;
+
+export function addWatchOptions(command: Command): Command {
+  return command
+    .option('-w, --watch', 'look again and again, until Ctrl-C, or until what is shown has ended')
+    .addOption(intervalOption('with --watch: time between two looks', '2s'));
+}
+
+/** `--interval`, whose value is in ms. */
+export function intervalOption(description: string, preset: string): Option {
+  return new Option('--interval <duration>', description)
+    .argParser(readInterval)
+    .default(readInterval(preset), preset);
+}
+
+/** @throws CliError `usage` */
+function readInterval(interval: string): number {
+  const ms = parseDuration(interval);
+  if (ms === undefined || ms < LEAST_MS || ms > MOST_MS)
+    throw new CliError(
+      'usage',
+      `--interval: "${interval}" is no duration from 500ms to 1h, such as 5s`,
+    );
+  return ms;
+}
+
+/** Shows once, or with `--watch` until it has ended. */
+export async function showWatched(
+  output: Output,
+  { watch = false, interval }: WatchFlags,
+  show: Show,
+): Promise<void> {
+  if (watch) await watchFrames(output, show, () => delay(interval));
+  else await show(output);
+}
+
+/** @throws what the first look throws, and whatever is no loss of the connection */
+export async function watchFrames(output: Output, show: Show, pause: Pause): Promise<void> {
+  const screen =
+    output.form !== 'json' && output.form !== 'yaml' && output.terminal.stdout.isTTY === true;
+  let last: string | undefined;
+  let lost: string | undefined;
+  for (;;) {
+    const frame = new Frame(output);
+    let over: boolean | void = false;
+    try {
+      over = await show(frame);
+      lost = undefined;
+    } catch (error) {
+      if (last === undefined || !(error instanceof CliError && error.code === 'unreachable'))
+        throw error;
+      if (lost !== error.message) output.note('unreachable', error.message);
+      lost = error.message;
+      await pause();
+      continue;
+    }
+    if (screen)
+      output.terminal.stdout.write(
+        onScreen(`${frame.written.out}${frame.written.err}`, output.terminal.stdout),
+      );
+    else if (frame.key !== last) {
+      if (output.form === 'yaml') output.terminal.stdout.write('---\n');
+      else if (last !== undefined && !output.json) output.terminal.stdout.write('\n');
+      output.terminal.stdout.write(frame.written.out);
+      output.terminal.stderr.write(frame.written.err);
+    }
+    last = frame.key;
+    if (over === true) return;
+    await pause();
+  }
+}
+
+/** What one look prints, and the document by which it is told from the one before: texts have ages, which never are the same. */
+class Frame extends Output {
+  document: unknown;
+  readonly written: { readonly out: string; readonly err: string };
+
+  constructor({ terminal, form }: Output) {
+    const written = { out: '', err: '' };
+    const size = defined({ isTTY: terminal.stdout.isTTY, columns: terminal.stdout.columns });
+    super(
+      {
+        ...terminal,
+        stdout: { ...size, write: (text: string) => void (written.out += text) },
+        stderr: { ...size, write: (text: string) => void (written.err += text) },
+      },
+      form,
+    );
+    this.written = written;
+  }
+
+  override result(document: unknown, lines: readonly string[]): void {
+    this.document = document;
+    super.result(document, lines);
+  }
+
+  get key(): string {
+    return JSON.stringify(this.document) + this.written.err;
+  }
+}
+
+/** From the top of the terminal, no line wrapped and none beyond its end: each takes the place of the one before. */
+function onScreen(text: string, { columns, rows }: Output['terminal']['stdout']): string {
+  const lines = text
+    .trimEnd()
+    .split('\n')
+    .map((line) =>
+      line.length < (columns || 80) ? line : `${line.slice(0, (columns || 80) - 2)}…`,
+    );
+  const most = (rows || 24) - 1;
+  const shown =
+    lines.length <= most
+      ? lines
+      : [...lines.slice(0, most - 1), `… and ${lines.length - most + 1} more lines`];
+  return `\u001B[H\u001B[2J${shown.join('\n')}\n`;
+}

@@ -1,0 +1,155 @@
+/** `holdfast sweep`: has a worker do it, and waits for the report. */
+import { WorkflowFailedError } from '@temporalio/client';
+import { ApplicationFailure, WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
+import { FAILURE_TYPES } from '../../core/activities/index.ts';
+import {
+  clusterTaskQueue,
+  SWEEP_WORKFLOW,
+  sweepWorkflowId,
+  type SweepInput,
+  type SweepMark,
+  type SweepReport,
+} from '../../core/contract/index.ts';
+import { completedSweeps } from '../../core/domain/visibility.ts';
+import { pause } from '../shared/followRunner.ts';
+import { pendingActivities } from '../shared/pendingActivities.ts';
+import { requestedBy } from '../shared/requestedBy.ts';
+import type { Session } from '../shared/session.ts';
+import { toCliError } from '../shared/temporalErrors.ts';
+import { fixOf, pollCheck } from '../shared/unpolledQueues.ts';
+import { CliError } from '../shared/exit.ts';
+import type { Output } from '../shared/output.ts';
+
+/** How often the sweep is asked what it is at, in ms. */
+const REFRESH_MS = 1_000;
+
+/**
+ * @returns the report, also where a list could not be had
+ * @throws CliError `failed` without a worker, and when the sweep itself failed; `conflict` while another one that was asked for runs; `unreachable`
+ */
+export async function sweepByWorker(
+  session: Session,
+  output: Output,
+  input: SweepInput,
+): Promise<SweepReport> {
+  const { taskQueue } = session.settings;
+  const workflowId = sweepWorkflowId(taskQueue);
+  await requireWorker(session, taskQueue);
+  const marks = await lastMarks(session, taskQueue);
+  const runId = await start(session, workflowId, [input, marks]);
+  const ui = session.link(workflowId, runId);
+  output.note('started', `a worker sweeps: ${workflowId}${ui === undefined ? '' : `  ${ui}`}`, {
+    id: workflowId,
+    runId,
+  });
+  const over = new AbortController();
+  const watching = watch(session, output, workflowId, over.signal);
+  try {
+    return await session.client.workflow
+      .getHandle<() => Promise<SweepReport>>(workflowId, runId)
+      .result();
+  } catch (error) {
+    const report = reportOf(error);
+    if (report === undefined) throw failedSweep(error, session, workflowId);
+    return report;
+  } finally {
+    over.abort();
+    await watching;
+  }
+}
+
+async function requireWorker(session: Session, taskQueue: string): Promise<void> {
+  const polled = pollCheck(session);
+  const cluster = clusterTaskQueue(taskQueue);
+  const unpolled = !(await polled(taskQueue, 'workflow'))
+    ? taskQueue
+    : !(await polled(cluster, 'activity'))
+      ? cluster
+      : undefined;
+  if (unpolled !== undefined)
+    throw new CliError(
+      'failed',
+      `no worker polls the task queue ${unpolled}, so nobody would sweep: ${fixOf(unpolled, taskQueue)}, or do it without one ("holdfast sweep --standalone")`,
+    );
+}
+
+/** What the last sweep has marked, by whomever it was started. */
+async function lastMarks(session: Session, taskQueue: string): Promise<readonly SweepMark[]> {
+  return await session.call(async (client) => {
+    for await (const { workflowId, runId } of client.workflow.list({
+      query: completedSweeps(taskQueue),
+      pageSize: 1,
+    })) {
+      return (
+        await client.workflow.getHandle<() => Promise<SweepReport>>(workflowId, runId).result()
+      ).marks;
+    }
+    return [];
+  });
+}
+
+async function start(
+  session: Session,
+  workflowId: string,
+  args: [SweepInput, readonly SweepMark[]],
+): Promise<string> {
+  const { taskQueue } = session.settings;
+  try {
+    const handle = await session.attempt(
+      async (client) =>
+        await client.workflow.start(SWEEP_WORKFLOW, {
+          workflowId,
+          taskQueue,
+          args,
+          workflowIdConflictPolicy: 'FAIL',
+          staticSummary: requestedBy(),
+        }),
+    );
+    return handle.firstExecutionRunId;
+  } catch (error) {
+    if (error instanceof WorkflowExecutionAlreadyStartedError)
+      throw new CliError(
+        'conflict',
+        `somebody else's sweep runs just now (${workflowId}): ask again when it is done`,
+        { cause: error },
+      );
+    throw toCliError(error, session.about(workflowId));
+  }
+}
+
+/** Tells what the sweep is at, and why it was tried again. That is for show: what cannot be had just now is told next time. */
+async function watch(
+  session: Session,
+  output: Output,
+  workflowId: string,
+  signal: AbortSignal,
+): Promise<void> {
+  for (let told: string | undefined; !signal.aborted; await pause(REFRESH_MS, signal)) {
+    const description = await session
+      .attempt(async (client) => await client.workflow.getHandle(workflowId).describe())
+      .catch(() => undefined);
+    const [activity] =
+      description === undefined ? [] : await pendingActivities(description.raw, session.converter);
+    const doing = activity?.state === 'started' ? activity.doing : activity?.lastFailure;
+    if (doing !== undefined && doing !== told && !signal.aborted)
+      output.note('progress', doing, { id: workflowId });
+    told = doing ?? told;
+  }
+}
+
+/** The failure has the report with it. */
+function reportOf(error: unknown): SweepReport | undefined {
+  const cause = error instanceof WorkflowFailedError ? error.cause : undefined;
+  return cause instanceof ApplicationFailure && cause.type === FAILURE_TYPES.sweepIncomplete
+    ? (cause.details?.[0] as SweepReport | undefined)
+    : undefined;
+}
+
+function failedSweep(error: unknown, session: Session, workflowId: string): CliError {
+  if (!(error instanceof WorkflowFailedError)) return toCliError(error, session.about(workflowId));
+  return new CliError(
+    'failed',
+    `the sweep failed: ${error.cause?.message ?? error.message}; what it did before, the worker's log says`,
+    { cause: error },
+  );
+}

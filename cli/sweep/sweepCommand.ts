@@ -1,0 +1,108 @@
+/** `holdfast sweep`: its options and help. */
+import type { Command } from 'commander';
+import type { SweepInput, SweepReport } from '../../core/contract/index.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
+import { withSession, type CommandContext } from '../shared/commandContext.ts';
+import { CliError } from '../shared/exit.ts';
+
+export interface SweepFlags {
+  readonly dryRun?: boolean;
+  readonly force?: boolean;
+  readonly standalone?: boolean;
+  readonly org?: readonly string[];
+  readonly repo?: readonly string[];
+  readonly enterprise?: readonly string[];
+  readonly credential?: string;
+}
+
+/** @param environment - the worker's settings, with the connection's options written into them */
+export function addSweepCommand(
+  program: Command,
+  context: CommandContext,
+  environment: () => Record<string, string | undefined>,
+): void {
+  const several = (value: string, before: readonly string[] | undefined): readonly string[] => [
+    ...(before ?? []),
+    value,
+  ];
+  const command = program
+    .command('sweep')
+    .description(
+      'find what workflows, pods and registrations have left behind; mark it, and repair what was marked before and still is so',
+    )
+    .option('--dry-run', 'look and report; mark and repair nothing')
+    .option(
+      '--standalone',
+      "in this process, without any worker: needs the worker's settings, and the permissions of deploy/sweep.yaml",
+    )
+    .option(
+      '--force',
+      'go on where it would stop: when more than half of ten or more pods are condemned, or Temporal knows no runner of this place',
+    )
+    .option('--org <name>', 'look at this organization, too (may be repeated)', several)
+    .option('--repo <owner/name>', 'look at this repository, too (may be repeated)', several)
+    .option('--enterprise <name>', 'look at this enterprise, too (may be repeated)', several)
+    .option('--credential <name>', 'the credential for these scopes (default "default")')
+    .addHelpText('after', HELP)
+    .action(async (flags: SweepFlags) => {
+      const [{ parseSweepInput }, { showSweep }] = await Promise.all([
+        import('../../core/input/sweep.ts'),
+        import('./sweepReport.ts'),
+      ]);
+      const input = sweepInput(flags);
+      const parsed = parseSweepInput(input);
+      if (!parsed.ok)
+        throw new CliError('invalid_input', 'the scopes to look at are invalid', {
+          fields: parsed.errors,
+        });
+      const show = (report: SweepReport): void => context.exit(showSweep(context.output, report));
+      if (flags.standalone !== true) {
+        const { sweepByWorker } = await import('./sweepByWorker.ts');
+        return await withSession(command, context, async (session) =>
+          show(await sweepByWorker(session, context.output, input)),
+        );
+      }
+      const { standaloneConfig, sweepStandalone } = await import('./sweepStandalone.ts');
+      const config = standaloneConfig(environment());
+      await withSession(command, context, async (session) =>
+        show(await sweepStandalone(session, context.output, config, parsed.spec)),
+      );
+    });
+}
+
+/** What the flags ask for, as the workflow is given it. @throws CliError usage */
+export function sweepInput({
+  dryRun,
+  force,
+  org = [],
+  repo = [],
+  enterprise = [],
+  credential,
+}: SweepFlags): SweepInput {
+  const named = [
+    ...org.map((organization) => ({ organization })),
+    ...repo.map((repository) => ({ repository })),
+    ...enterprise.map((each) => ({ enterprise: each })),
+  ];
+  if (credential !== undefined && named.length === 0)
+    throw new CliError(
+      'usage',
+      '--credential: is for the scopes of --org, --repo and --enterprise; give one of them',
+    );
+  return {
+    ...defined({ dryRun, force }),
+    ...(named.length === 0
+      ? {}
+      : { scopes: named.map((scope) => ({ ...scope, ...defined({ credential }) })) }),
+  };
+}
+
+const HELP = `
+Without --standalone a worker does it (the workflow "sweep"), and this command waits for the report. What is found first is marked; the next sweep, by
+this command or by the Schedule, repairs it. Exit status 0: all is well, marked or repaired; 1: something could not be repaired, a list could not be had,
+or it stopped; 4: Temporal does not answer. Where a list could not be had, where it stopped, and without Temporal, nothing was touched.
+
+Examples:
+  $ holdfast sweep --dry-run
+  $ holdfast sweep
+  $ holdfast sweep --standalone --json`;

@@ -1,0 +1,68 @@
+/** A sweep's report for people, and the status to exit with. */
+import { SWEPT_KINDS, type SweepReport } from '../../core/contract/index.ts';
+import { incompleteText, sweepOutcome, sweepSummary } from '../../core/domain/sweepSummary.ts';
+import { CliError, EXIT } from '../shared/exit.ts';
+import type { Output } from '../shared/output.ts';
+import { table } from '../shared/table.ts';
+
+/** Prints the report. @returns the status to exit with */
+export function showSweep(output: Output, report: SweepReport): number {
+  output.result(report, sweepLines(report));
+  const trouble = troubleOf(report);
+  return trouble === undefined ? EXIT.ok : output.error(new CliError('failed', trouble));
+}
+
+/** Why the sweep is not as it should be; `undefined` when it is. */
+export function troubleOf(report: SweepReport): string | undefined {
+  const { incomplete, stopped, counts } = report;
+  if (incomplete.length > 0) return incompleteText(incomplete);
+  const outcome = sweepOutcome(report);
+  if (outcome === 'stopped') return `nothing was touched: ${stopped ?? ''} (--force)`;
+  if (outcome !== 'failed') return undefined;
+  return `${SWEPT_KINDS.reduce((sum, kind) => sum + counts[kind].failed, 0)} could not be repaired; the next sweep tries again`;
+}
+
+export function sweepLines(report: SweepReport): string[] {
+  const { place, counts, skipped, items, moreItems, unseen } = report;
+  const found = SWEPT_KINDS.filter((kind) => counts[kind].found > 0);
+  const lines = [`${place}: ${sweepSummary(report)}`];
+  if (found.length > 0)
+    lines.push(
+      '',
+      table(
+        ['FOUND', 'KIND', 'MARKED', 'REPAIRED', 'FAILED'],
+        found.map((kind) => [
+          String(counts[kind].found),
+          kind,
+          ...[counts[kind].marked, counts[kind].repaired, counts[kind].failed].map(String),
+        ]),
+      ),
+    );
+  if (items.length > 0)
+    lines.push(
+      '',
+      table(
+        ['DONE', 'KIND', 'WHAT', 'WHERE', 'WHY'],
+        items.map(({ done, kind, what, where, reason, note }) => [
+          done,
+          kind,
+          what,
+          where,
+          note === undefined ? reason : `${reason}; ${note}`,
+        ]),
+      ),
+    );
+  if (moreItems > 0) lines.push(`and ${moreItems} more`);
+  const left = Object.entries(skipped).toSorted(([, a], [, b]) => b - a);
+  if (left.length > 0)
+    lines.push(
+      '',
+      table(
+        ['LEFT ALONE', 'WHY'],
+        left.map(([why, count]) => [String(count), why]),
+      ),
+    );
+  if (unseen.length > 0)
+    lines.push('', ...unseen.map(({ list, why }) => `Not looked at: ${list} (${why})`));
+  return lines;
+}

@@ -1,0 +1,83 @@
+/** `holdfast sweep --standalone`: in this process, so that the cleaner does not die with what it cleans up after. */
+import { pino } from 'pino';
+import { sweep } from '../../activities/sweep/sweep.ts';
+import type { SweepReport } from '../../core/contract/index.ts';
+import type { SweepSpec } from '../../core/input/sweep.ts';
+import { createPorts } from '../../worker/plugin/createPorts.ts';
+import { createLogger } from '../../worker/process/logger.ts';
+import { createMetrics } from '../../worker/process/metrics.ts';
+import { loadConfig, type HoldfastConfig } from '../../worker/settings/config.ts';
+import { ConfigError } from '../../worker/settings/configError.ts';
+import { listenForStop } from '../../worker/process/stopSignal.ts';
+import type { Session } from '../shared/session.ts';
+import { CliError } from '../shared/exit.ts';
+import type { Output } from '../shared/output.ts';
+
+/** The worker's settings: those of the place to be swept, and of the credentials that see its scopes. @throws CliError usage */
+export function standaloneConfig(
+  env: Readonly<Record<string, string | undefined>>,
+): HoldfastConfig {
+  try {
+    return loadConfig(env);
+  } catch (error) {
+    if (error instanceof ConfigError)
+      throw new CliError(
+        'usage',
+        `--standalone reads the worker's settings, and they are wrong: ${error.message.replaceAll('\n', '; ')}`,
+        { cause: error },
+      );
+    throw error;
+  }
+}
+
+/**
+ * The marks of registrations and workflows are kept in the cluster between two of these.
+ * @throws CliError `interrupted` by SIGINT or SIGTERM: nothing more was begun; ComputeError
+ */
+export async function sweepStandalone(
+  session: Session,
+  output: Output,
+  config: HoldfastConfig,
+  spec: SweepSpec,
+): Promise<SweepReport> {
+  // Standard output is for the report.
+  const logger = createLogger(
+    { ...config.log, format: output.json ? 'json' : 'text' },
+    pino.destination({ dest: 2, sync: true }),
+  );
+  const ports = await createPorts(config, { logger, metrics: createMetrics() });
+  const stop = listenForStop();
+  let told: string | undefined;
+  const progress = (doing: string): void => {
+    if (doing !== told) output.note('progress', doing);
+    told = doing;
+  };
+  try {
+    const { compute, ciServers } = ports;
+    const marks = (await compute.owned?.loadMarks()) ?? [];
+    const sources = {
+      compute,
+      ciServers,
+      client: session.client,
+      taskQueue: config.taskQueue,
+      logger,
+      resources: 'required',
+      progress,
+      signal: stop.signal,
+    } as const;
+    const report = await sweep(sources, spec, marks);
+    if (!spec.dryRun && report.incomplete.length === 0)
+      await compute.owned?.saveMarks(report.marks);
+    return report;
+  } catch (error) {
+    if (stop.name === undefined) throw error;
+    throw new CliError(
+      'interrupted',
+      `interrupted (${stop.name}): nothing more was begun; the next sweep goes on`,
+      { cause: error },
+    );
+  } finally {
+    stop.dispose();
+    await ports.close();
+  }
+}

@@ -1,0 +1,20 @@
+import { CHILD_ENV_PREFIX, SETTINGS, type Setting } from '../settings/settings.ts';
+
+/** The command's environment: the container's, without the supervisor's settings, with what the supervisor has to say. */
+export function childEnvironment(
+  env: NodeJS.ProcessEnv,
+  said: Readonly<Record<string, string>>,
+): NodeJS.ProcessEnv {
+  const ours = new Set(
+    SETTINGS.filter((setting: Setting) => setting.passedOn !== true).map(
+      (setting) => setting.env as string,
+    ),
+  );
+  const result: NodeJS.ProcessEnv = {};
+  const only: NodeJS.ProcessEnv = {};
+  for (const [name, value] of Object.entries(env)) {
+    if (name.startsWith(CHILD_ENV_PREFIX)) only[name.slice(CHILD_ENV_PREFIX.length)] = value;
+    else if (!ours.has(name)) result[name] = value;
+  }
+  return { ...result, ...only, ...said };
+}

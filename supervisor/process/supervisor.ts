@@ -1,0 +1,367 @@
+import { existsSync } from 'node:fs';
+import { mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { SupervisorAction, Verdict } from '../signals/actions.ts';
+import { startChild } from './child.ts';
+import { childEnvironment } from './childEnvironment.ts';
+import { CommandProcesses, send } from './commandProcesses.ts';
+import { type Log, eventLog } from '../records/eventLog.ts';
+import type { StoppingSignal, SupervisorEvent } from '../signals/events.ts';
+import { NOT_RUN } from './exitStatus.ts';
+import { JobHooks } from '../ciRunner/jobHooks.ts';
+import { isReady, jobRecord } from '../ciRunner/jobState.ts';
+import { JobWatch } from '../ciRunner/jobWatch.ts';
+import { leave } from './exitProcess.ts';
+import { INITIAL_STATE, type LifecycleState, step } from '../signals/lifecycle.ts';
+import { markerText, writeMarker, writeTerminationMessage } from '../records/marker.ts';
+import type { Options } from '../settings/options.ts';
+import { Output } from '../records/output.ts';
+import { Pending } from './pending.ts';
+import { passOn } from '../records/forwardOutput.ts';
+import { type Probes, serveProbes } from '../ciRunner/probes.ts';
+import { StopReasonFiles } from '../signals/stopReasonFiles.ts';
+import { temporaryFolder } from './temporaryDirectory.ts';
+import { Timers } from './timers.ts';
+import { untilQuiet } from '../records/outputDrained.ts';
+import { within } from './withTimeout.ts';
+
+/** Where the kubelet looks for a container's termination message. */
+const TERMINATION_LOG = '/dev/termination-log';
+/** What an abandoned record may still take, in ms. */
+const LAST_MOMENT_MS = 200;
+/** How long a file operation may take at the end until it counts as one that hangs, in ms. */
+const SETTLE_MS = 2_000;
+/** How often the reason that somebody outside may state is looked for, in ms. */
+const LOOK_MS = 500;
+const MARK = 'HOLDFAST_SUPERVISOR';
+
+/** Does what the lifecycle orders, and tells it what happens. Ends the process. */
+export class Supervisor {
+  readonly #options: Options;
+  readonly #pending = new Pending();
+  readonly #stdout = new Output(1, this.#pending);
+  readonly #stderr = new Output(2, this.#pending);
+  #file: Output | undefined; // to which both are copied
+  readonly #log: Log = eventLog(this.#stderr);
+  /** Tells this supervisor's processes from another's. Not from node:crypto, which would cost 1.5 MB for no secret. */
+  readonly #id = `${process.pid}-${Date.now()}-${Math.random()}`;
+  readonly #processes: CommandProcesses;
+  readonly #timers = new Timers((name) => this.#happened({ kind: 'timer', name }));
+  readonly #job = new JobWatch(
+    () => this.#happened({ kind: 'jobEnded' }),
+    () => this.#probes?.changed(),
+  );
+  readonly #over = new AbortController();
+  #state: LifecycleState = INITIAL_STATE;
+  #reasons: StopReasonFiles | undefined;
+  #probes: Probes | undefined;
+  #env: NodeJS.ProcessEnv = {};
+  /** A folder of ours that is to go with us. */
+  #temporary: string | undefined;
+  #output: Promise<unknown> = Promise.resolve();
+  #startedAt: string | null = null;
+  #startNoted: Promise<void> = Promise.resolve();
+  #endedAt: string | undefined;
+  #sweeping: Promise<number[]> | undefined;
+  #immortal = '';
+  /** A job was running when the stop's first signal was sent; undefined while none was. */
+  #busyWhenSignalled: boolean | undefined;
+  #failing = false;
+
+  constructor(options: Options) {
+    this.#options = options;
+    this.#processes = new CommandProcesses(`${MARK}=${this.#id}`, options.vouched);
+  }
+
+  /** A signal from outside. */
+  stop(signal: StoppingSignal): void {
+    this.#happened({
+      kind: 'stopSignal',
+      signal,
+      idle: this.#options.mode === 'github' && !this.#job.state.busy,
+    });
+  }
+
+  passOn(signal: NodeJS.Signals): void {
+    this.#happened({ kind: 'otherSignal', signal });
+  }
+
+  /** A defect of the supervisor itself: leaves nothing behind, and says so. */
+  failed(error: unknown): void {
+    this.#log(
+      'error',
+      `Supervisor failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`,
+    );
+    const status = { kind: 'code', code: NOT_RUN } as const;
+    if (this.#failing) return leave(status, this.#pending);
+    this.#failing = true;
+    this.#state = { ...this.#state, phase: 'done' };
+    this.#do({
+      kind: 'abandon',
+      status,
+      unrecorded: { exitCode: NOT_RUN, signal: null, reason: this.#state.reason },
+    });
+  }
+
+  async start(): Promise<void> {
+    try {
+      await this.#prepare();
+    } catch (error) {
+      return this.#happened({ kind: 'startFailed', message: (error as Error).message });
+    }
+    this.#happened({ kind: 'ready' });
+  }
+
+  async #prepare(): Promise<void> {
+    const { mode, probes, stateDir, attempt, stopReasonFrom, logFile } = this.#options;
+    if (stateDir !== undefined) await this.#pending.track(mkdir(stateDir, { recursive: true }));
+    const folder = await this.#pending.track(this.#runDir());
+    const reasons = new StopReasonFiles(join(folder, 'stop-reason'), stopReasonFrom, this.#pending);
+    await this.#pending.track(rm(reasons.forChild, { force: true }));
+    this.#reasons = reasons;
+    if (stopReasonFrom !== undefined) setInterval(() => this.#look(), LOOK_MS);
+    const said: Record<string, string> = {
+      [MARK]: this.#id,
+      HOLDFAST_STOP_REASON_FILE: reasons.forChild,
+      HOLDFAST_ATTEMPT: String(attempt),
+    };
+    if (stateDir !== undefined) said['HOLDFAST_STATE_DIR'] = stateDir;
+    this.#env = childEnvironment(process.env, said);
+    if (mode === 'github') {
+      const hooks = new JobHooks(folder, this.#pending);
+      Object.assign(this.#env, await hooks.install(this.#env));
+      this.#job.hooks(hooks, (error) =>
+        this.#log('error', `Could not read what the job hooks noted: ${(error as Error).message}`),
+      );
+    }
+    if (probes !== undefined) this.#probes = await this.#serve(probes);
+    // After the probes: who finds the file knows that they listen, or did.
+    if (logFile !== undefined) this.#file = await Output.appendingTo(logFile, this.#pending);
+    if (this.#file !== undefined)
+      for (const output of [this.#stdout, this.#stderr]) output.copyTo(this.#file);
+    if (this.#probes !== undefined) this.#log('info', `Probes listen on port ${this.#probes.port}`);
+  }
+
+  async #serve(probes: NonNullable<Options['probes']>): Promise<Probes> {
+    const { mode, oneJob } = this.#options;
+    const runs = (): boolean => this.#startedAt !== null && this.#state.end === undefined;
+    return await serveProbes(
+      {
+        startup: () => runs() && (mode === 'command' || this.#job.state.online),
+        // Also when the runner has ended: "not ready" is to say that a job runs, and nothing else.
+        ready: () => mode === 'github' && isReady(this.#job.state, oneJob),
+      },
+      probes,
+    );
+  }
+
+  async #runDir(): Promise<string> {
+    const { runDir } = this.#options;
+    if (runDir === undefined) return (this.#temporary = await temporaryFolder());
+    await mkdir(runDir, { recursive: true });
+    return runDir;
+  }
+
+  #look(): void {
+    const reason = this.#reasons?.stated();
+    if (reason !== undefined) this.#step({ kind: 'stated', reason });
+  }
+
+  #happened(event: SupervisorEvent): void {
+    this.#look();
+    this.#step(event);
+    this.#probes?.changed();
+  }
+
+  #step(event: SupervisorEvent): void {
+    const { state, actions } = step(this.#state, event, this.#options.plan);
+    this.#state = state;
+    for (const action of actions) this.#do(action);
+  }
+
+  #do(action: SupervisorAction): void {
+    switch (action.kind) {
+      case 'log':
+        return this.#log(action.level, action.msg);
+      case 'spawn':
+        return this.#spawn();
+      case 'startTimer':
+        return this.#timers.start(action.name, action.ms);
+      case 'stopTimers':
+        return this.#timers.stop(action.except);
+      case 'tellReason':
+        return this.#reasons?.tell(action.reason, (error) =>
+          this.#log('error', `Could not write the stop reason: ${(error as Error).message}`),
+        );
+      case 'sendStop':
+        return this.#background(this.#sendStop(action));
+      case 'signalChild':
+        if (this.#processes.child !== undefined) send(this.#processes.child, action.signal);
+        return;
+      case 'awaitGroup':
+        return this.#background(this.#awaitGroup());
+      case 'sweep':
+        return this.#background(this.#sweep());
+      case 'record':
+        return this.#background(
+          this.#record(action.verdict).then(() => this.#happened({ kind: 'recorded' })),
+        );
+      case 'cleanup':
+        return this.#cleanup(action.verdict);
+      case 'exit':
+        return this.#background(this.#exit(action));
+      case 'abandon':
+        return this.#background(this.#abandon(action));
+    }
+  }
+
+  #spawn(): void {
+    const { command, mode, logFile } = this.#options;
+    const piped = mode === 'github' ? 'stdout' : 'nothing';
+    const { stdout, stderr } = startChild(
+      command,
+      this.#env,
+      logFile === undefined ? piped : 'both',
+      {
+        spawned: (pid) => {
+          this.#processes.child = pid;
+          this.#startedAt = new Date().toISOString();
+          this.#startNoted = this.#noteStart(this.#startedAt);
+          this.#happened({ kind: 'spawned' });
+        },
+        failed: (message) => this.#happened({ kind: 'startFailed', message }),
+        exited: (end) => {
+          this.#endedAt = new Date().toISOString();
+          this.#happened({ kind: 'childExited', end });
+        },
+      },
+    );
+    this.#output = Promise.all([
+      stdout &&
+        (mode === 'github' ? this.#job.follow(stdout, this.#stdout) : passOn(stdout, this.#stdout)),
+      stderr && passOn(stderr, this.#stderr),
+    ]);
+  }
+
+  /** The group's leader may be gone while the group lives; what is gone may have left its number to a stranger. */
+  async #sendStop({ signal, to }: SupervisorAction & { kind: 'sendStop' }): Promise<void> {
+    await this.#reasons?.told();
+    this.#busyWhenSignalled ??= this.#job.state.busy;
+    const { child } = this.#processes;
+    if (child === undefined) return;
+    if (this.#state.end === undefined) send(to === 'group' ? -child : child, signal);
+    else if (to === 'group' && this.#processes.groupAlive()) send(-child, signal);
+  }
+
+  async #awaitGroup(): Promise<void> {
+    if (await this.#processes.groupEmpty(this.#over.signal)) this.#happened({ kind: 'groupEmpty' });
+  }
+
+  async #sweep(): Promise<void> {
+    // One at a time: a sweep that is still under way when the next is ordered would kill the cleanup command.
+    this.#sweeping ??= this.#processes.sweep().finally(() => (this.#sweeping = undefined));
+    const left = (await this.#sweeping).join(', ');
+    if (left !== '' && left !== this.#immortal)
+      this.#log('error', `Could not kill processes ${left}`);
+    this.#immortal = left;
+    this.#happened({ kind: 'swept' });
+  }
+
+  async #record(verdict: Verdict): Promise<void> {
+    const {
+      mode,
+      marker,
+      terminationLog = existsSync(TERMINATION_LOG) ? TERMINATION_LOG : undefined,
+    } = this.#options;
+    const job =
+      mode === 'github'
+        ? { job: jobRecord(this.#job.state, this.#busyWhenSignalled === true) }
+        : {};
+    const text = markerText({
+      ...verdict,
+      startedAt: this.#startedAt,
+      endedAt: this.#endedAt ?? new Date().toISOString(),
+      ...job,
+    });
+    const written = [this.#startNoted];
+    if (marker !== undefined)
+      written.push(this.#writing('marker', writeMarker(marker, text, this.#pending)));
+    if (terminationLog !== undefined)
+      written.push(
+        this.#writing(
+          'termination message',
+          writeTerminationMessage(terminationLog, text, this.#pending),
+        ),
+      );
+    await Promise.all(written);
+  }
+
+  async #noteStart(startedAt: string): Promise<void> {
+    const { startNote } = this.#options;
+    if (startNote !== undefined)
+      await this.#writing(
+        'start note',
+        writeMarker(startNote, `${JSON.stringify({ startedAt })}\n`, this.#pending),
+      );
+  }
+
+  async #writing(what: string, write: Promise<void>): Promise<void> {
+    await write.catch((error: unknown) =>
+      this.#log('error', `Could not write the ${what}: ${(error as Error).message}`),
+    );
+  }
+
+  #cleanup({ exitCode, signal, reason }: Verdict): void {
+    const env = {
+      ...this.#env,
+      HOLDFAST_STOP_REASON: reason ?? '',
+      HOLDFAST_EXIT_CODE: String(exitCode),
+      HOLDFAST_EXIT_SIGNAL: signal ?? '',
+    };
+    startChild(this.#options.cleanupCommand ?? [], env, 'nothing', {
+      spawned: (pid) => (this.#processes.child = pid),
+      failed: (message) => {
+        this.#log('error', `Could not start the cleanup command: ${message}`);
+        this.#happened({ kind: 'cleanupEnded' });
+      },
+      exited: ({ code, signal: by }) => {
+        if (code !== 0) this.#log('error', `Cleanup command ended with ${by ?? `status ${code}`}`);
+        this.#happened({ kind: 'cleanupEnded' });
+      },
+    });
+  }
+
+  /** The dead-man's switch stays armed while the last lines are being written. */
+  async #exit({ status }: SupervisorAction & { kind: 'exit' }): Promise<void> {
+    this.#over.abort();
+    this.#probes?.release();
+    if (this.#options.plan.cleanup) await this.#processes.sweep();
+    await untilQuiet(this.#output, this.#file ?? this.#stdout);
+    await Promise.all([this.#stdout.flushed(), this.#stderr.flushed()]);
+    await this.#tidy();
+    // A look at a file, say, that is just being taken: leaving under it would cost the status.
+    if (status.kind === 'code') await within(SETTLE_MS, this.#pending.settled());
+    leave(status, this.#pending);
+  }
+
+  async #abandon({ status, unrecorded }: SupervisorAction & { kind: 'abandon' }): Promise<void> {
+    this.#over.abort();
+    if (unrecorded !== undefined && !this.#pending.any)
+      await within(LAST_MOMENT_MS, this.#record(unrecorded));
+    this.#processes.killAll();
+    await within(
+      LAST_MOMENT_MS,
+      Promise.all([this.#tidy(), this.#stderr.flushed()]).then(() => this.#pending.settled()),
+    );
+    leave(status, this.#pending);
+  }
+
+  async #tidy(): Promise<void> {
+    if (this.#temporary !== undefined)
+      await this.#pending.track(rm(this.#temporary, { recursive: true, force: true }));
+  }
+
+  #background(work: Promise<unknown>): void {
+    work.catch((error: unknown) => this.failed(error));
+  }
+}

@@ -1,0 +1,78 @@
+import { open, write } from 'node:fs';
+import { promisify } from 'node:util';
+import type { Pending } from '../process/pending.ts';
+
+const writeSome = promisify(write);
+
+/** How long to wait when a descriptor that somebody made non-blocking is full, in ms. */
+const FULL_MS = 5;
+
+/**
+ * Writes to one of our own descriptors, in order and whole, without ever blocking the event loop: Node's own process.stdout writes
+ * pipes synchronously, so a reader that stalls would stop signal handling, too.
+ */
+export class Output {
+  readonly #fd: number;
+  readonly #pending: Pending;
+  #last: Promise<void> = Promise.resolve();
+  #copy: Output | undefined;
+  #given = 0;
+  #written = 0;
+
+  constructor(fd: number, pending: Pending) {
+    this.#fd = fd;
+    this.#pending = pending;
+  }
+
+  /** To the end of a file, which is made where there is none. @throws Error when it cannot be opened */
+  static async appendingTo(path: string, pending: Pending): Promise<Output> {
+    return new Output(await pending.track(promisify(open)(path, 'a', 0o644)), pending);
+  }
+
+  /** Whatever is written from now on is written there, too. */
+  copyTo(other: Output): void {
+    this.#copy = other;
+  }
+
+  /** @returns when these bytes are written, or nobody reads them any more */
+  write(bytes: Uint8Array): Promise<void> {
+    this.#given++;
+    const copied = this.#copy?.write(bytes);
+    this.#last = this.#last
+      .then(() => this.#writeAll(bytes))
+      .then(() => copied)
+      .then(() => void this.#written++);
+    return this.#last;
+  }
+
+  /** How many times something was given to be written. */
+  get given(): number {
+    return this.#given;
+  }
+
+  /** Something of it is not written yet. */
+  get writing(): boolean {
+    return this.#written < this.#given;
+  }
+
+  /** When everything given so far is written. */
+  flushed(): Promise<void> {
+    return this.#last;
+  }
+
+  async #writeAll(bytes: Uint8Array): Promise<void> {
+    for (let offset = 0; offset < bytes.length;) {
+      try {
+        const { bytesWritten } = await this.#pending.track(
+          writeSome(this.#fd, bytes, offset, bytes.length - offset),
+        );
+        offset += bytesWritten;
+      } catch (error) {
+        const { code } = error as NodeJS.ErrnoException;
+        // The descriptor is shared with our child and whoever started us; any of them may have set O_NONBLOCK.
+        if (code !== 'EAGAIN') return; // EPIPE, EBADF: there is no reader, and nowhere to say so
+        await new Promise((resolve) => setTimeout(resolve, FULL_MS));
+      }
+    }
+  }
+}

@@ -1,0 +1,158 @@
+import { parseArgs } from 'node:util';
+import { parseStopSignals } from '../../core/domain/stopSignals.ts';
+import { parseDuration } from './duration.ts';
+import type { OnTerm, Plan, StopTo } from '../signals/stopPolicy.ts';
+import { SETTINGS, type Setting, type SettingName } from './settings.ts';
+
+/** What to run, and how. Paths that are absent are not used. */
+export interface Options {
+  readonly command: readonly [string, ...string[]];
+  readonly plan: Plan;
+  readonly mode: 'command' | 'github';
+  readonly oneJob: boolean;
+  readonly cleanupCommand?: readonly string[];
+  readonly probes?: { readonly port: number; readonly host?: string };
+  readonly startNote?: string;
+  readonly logFile?: string;
+  readonly marker?: string;
+  readonly terminationLog?: string;
+  readonly runDir?: string;
+  readonly stopReasonFrom?: string;
+  readonly stateDir?: string;
+  readonly attempt: number;
+  readonly vouched: boolean;
+}
+
+/** What is wrong with the options: all of it at once. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super(problems.join('; '));
+    this.problems = problems;
+  }
+}
+
+/** Reads options and environment; an option beats its variable. @returns undefined when help is asked for @throws UsageError */
+export function readOptions(argv: readonly string[], env: NodeJS.ProcessEnv): Options | undefined {
+  const { flags, command } = split(argv);
+  if (flags['help'] === true) return undefined;
+  const problems: string[] = [];
+  const text = (name: SettingName): string | undefined => {
+    const setting: Setting = SETTINGS.find(({ flag }) => flag === name) ?? fail(name);
+    const given = flags[name] ?? env[setting.env];
+    return typeof given === 'string' && given !== '' ? given : setting.fallback;
+  };
+  const read = <T>(name: SettingName, parse: (value: string) => T): T | undefined => {
+    const value = text(name);
+    if (value === undefined) return undefined;
+    try {
+      return parse(value);
+    } catch (error) {
+      problems.push(
+        `--${name} (${SETTINGS.find(({ flag }) => flag === name)?.env}): ${(error as Error).message}`,
+      );
+      return undefined;
+    }
+  };
+
+  if (command[0] === undefined || command[0] === '')
+    problems.push('nothing to run: supervisor [options] -- COMMAND [ARGUMENTS]');
+  const timeoutMs = read('timeout', parseDuration);
+  const signalTimeoutMs = read('signal-timeout', parseDuration) ?? 0;
+  const cleanupCommand = read('cleanup-command', parseCommand);
+  const plan: Plan = {
+    ...(timeoutMs ? { timeoutMs } : {}),
+    signalTimeoutMs,
+    cleanupTimeoutMs: read('cleanup-timeout', parseDuration) ?? 0,
+    drainTimeoutMs: read('drain-timeout', parseDuration) ?? 0,
+    onTerm: read('on-term', oneOf<OnTerm>('drain', 'stop', 'checkpoint')) ?? 'stop',
+    stopSignals: read('stop-signals', (value) => parseStopSignals(value, signalTimeoutMs)) ?? [],
+    stopTo: read('stop-to', oneOf<StopTo>('group', 'process')) ?? 'group',
+    cleanup: cleanupCommand !== undefined,
+  };
+  const port = read('probe-port', wholeNumber(0, 65_535));
+  const host = text('probe-host');
+  const options = {
+    command: command as unknown as Options['command'],
+    plan,
+    mode: read('mode', oneOf('command', 'github')) ?? 'command',
+    oneJob: text('one-job') === '1',
+    ...defined({
+      cleanupCommand,
+      startNote: text('start-note'),
+      logFile: text('log-file'),
+      marker: text('marker'),
+      terminationLog: text('termination-log'),
+      runDir: text('run-dir'),
+    }),
+    ...defined({ stopReasonFrom: text('stop-reason-from'), stateDir: text('state-dir') }),
+    ...(port === undefined ? {} : { probes: { port, ...defined({ host }) } }),
+    attempt: read('attempt', wholeNumber(1, Number.MAX_SAFE_INTEGER)) ?? 1,
+    vouched: text('pid1') === '1',
+  };
+  if (problems.length > 0) throw new UsageError(problems);
+  return options;
+}
+
+/** Our options end at `--`; where the first word is none of ours, there are none: the command's own options are never ours. */
+function split(argv: readonly string[]): {
+  flags: Record<string, string | boolean | undefined>;
+  command: readonly string[];
+} {
+  if (argv[0] !== undefined && !argv[0].startsWith('-')) return { flags: {}, command: argv };
+  const dashes = argv.indexOf('--');
+  const end = dashes >= 0 ? dashes : argv.length;
+  const types = Object.fromEntries(SETTINGS.map(({ flag }) => [flag, { type: 'string' as const }]));
+  try {
+    const { values } = parseArgs({
+      args: argv.slice(0, end),
+      options: { ...types, help: { type: 'boolean', short: 'h' } },
+      strict: true,
+    });
+    return { flags: values, command: argv.slice(end + 1) };
+  } catch (error) {
+    throw new UsageError([(error as Error).message]);
+  }
+}
+
+function parseCommand(text: string): string[] {
+  if (!text.trimStart().startsWith('[')) return text.split(' ').filter((word) => word !== '');
+  const words: unknown = JSON.parse(text);
+  if (
+    !Array.isArray(words) ||
+    words.length === 0 ||
+    !words.every((word) => typeof word === 'string')
+  )
+    throw new TypeError('not a JSON array of words');
+  return words;
+}
+
+function oneOf<T extends string>(...allowed: readonly T[]): (value: string) => T {
+  return (value) => {
+    const found = allowed.find((word) => word === value);
+    if (found === undefined) throw new RangeError(`"${value}" is none of ${allowed.join(', ')}`);
+    return found;
+  };
+}
+
+function wholeNumber(least: number, most: number): (value: string) => number {
+  return (value) => {
+    const number = Number(value);
+    if (!/^\d+$/.test(value) || number < least || number > most)
+      throw new RangeError(`"${value}" is not a whole number from ${least} to ${most}`);
+    return number;
+  };
+}
+
+type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
+function defined<T extends object>(record: T): Defined<T> {
+  return Object.fromEntries(
+    Object.entries(record).filter(([, value]) => value !== undefined),
+  ) as Defined<T>;
+}
+
+function fail(name: string): never {
+  throw new Error(`no setting ${name}`);
+}

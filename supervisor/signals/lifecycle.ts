@@ -1,0 +1,388 @@
+import type { SupervisorAction, Verdict } from './actions.ts';
+import { formatDuration } from '../settings/duration.ts';
+import type { StoppingSignal, SupervisorEvent, TimerName } from './events.ts';
+import {
+  type ChildEnd,
+  type ExitStatus,
+  exitCodeOf,
+  exitStatusOf,
+  NOT_RUN,
+} from '../process/exitStatus.ts';
+import type { Plan } from './stopPolicy.ts';
+import { type StopReason, waitsForJob } from '../../core/domain/pod.ts';
+
+/**
+ * `starting` until the child runs; `draining`: it may finish; `stopping`: it has got its signal and its grace runs; `killing`: the
+ * grace is over, and the child's end is not known; `recording`: it is, and is written down before anything that it left behind is killed
+ * (`sweeping`), because that may take longer than there is time; then the cleanup command, and out.
+ */
+export type Phase =
+  | 'starting'
+  | 'running'
+  | 'draining'
+  | 'stopping'
+  | 'killing'
+  | 'recording'
+  | 'sweeping'
+  | 'cleaning'
+  | 'done';
+
+export interface LifecycleState {
+  readonly phase: Phase;
+  /** Why it is being stopped. */
+  readonly reason: StopReason | null;
+  /** What somebody outside has said about that. */
+  readonly stated?: StopReason;
+  readonly timedOut: boolean;
+  /** Set once the child was reaped. */
+  readonly end?: ChildEnd;
+  /** How the supervisor will end; set with the verdict. */
+  readonly status?: ExitStatus;
+  readonly verdict?: Verdict;
+}
+
+export interface Transition {
+  readonly state: LifecycleState;
+  readonly actions: readonly SupervisorAction[];
+}
+
+export const INITIAL_STATE: LifecycleState = { phase: 'starting', reason: null, timedOut: false };
+
+/** The records need a moment even when no time for cleanup was given, in ms. */
+const LEAST_CLEANUP_MS = 1000;
+
+/** Go's words, which Prow's log lines use. */
+const SIGNAL_WORDS: Readonly<Record<StoppingSignal, string>> = {
+  SIGTERM: 'terminated',
+  SIGINT: 'interrupt',
+  SIGQUIT: 'quit',
+  SIGHUP: 'hangup',
+};
+
+/** The whole lifecycle of a supervised command: from what happened to what is to be done. Pure; the table is docs/supervisor.md. */
+export function step(state: LifecycleState, event: SupervisorEvent, plan: Plan): Transition {
+  switch (event.kind) {
+    case 'ready':
+      return state.phase === 'starting' ? { state, actions: [{ kind: 'spawn' }] } : stay(state);
+    case 'startFailed':
+      if (state.phase !== 'starting') return stay(state);
+      return then(
+        [error(`Could not start the process: ${event.message}`)],
+        conclude(state, { kind: 'code', code: NOT_RUN }, plan, event.message),
+      );
+    case 'spawned':
+      if (state.phase !== 'starting') return stay(state);
+      return {
+        state: { ...state, phase: 'running' },
+        actions: plan.timeoutMs === undefined ? [] : [timer('timeout', plan.timeoutMs)],
+      };
+    case 'stated':
+      return onStated({ ...state, stated: event.reason }, event.reason, plan);
+    case 'stopSignal':
+      return onStopSignal(state, event, plan);
+    case 'otherSignal':
+      return running(state)
+        ? { state, actions: [{ kind: 'signalChild', signal: event.signal }] }
+        : stay(state);
+    case 'timer':
+      return onTimer(state, event.name, plan);
+    case 'jobEnded':
+      return state.phase === 'draining'
+        ? stop(state, 'SIGTERM', drainReason(state), plan)
+        : stay(state);
+    case 'childExited':
+      return onChildExited(state, event.end, plan);
+    case 'groupEmpty':
+      if (state.phase !== 'stopping') return stay(state);
+      return then(
+        [
+          error(
+            `Process gracefully exited before ${formatDuration(plan.signalTimeoutMs)} grace period`,
+          ),
+        ],
+        ended(state, plan),
+      );
+    case 'swept':
+      return onSwept(state, plan);
+    case 'recorded':
+      return onRecorded(state);
+    case 'cleanupEnded':
+      return state.phase === 'cleaning' ? leave(state) : stay(state);
+  }
+}
+
+/**
+ * A reason that does not wait for the job is an order, heard before the signal, after it (a drain is cut short) or without it: whoever stops
+ * the pod may wait with the signal until this is done.
+ */
+function onStated(state: LifecycleState, reason: StopReason, plan: Plan): Transition {
+  if (!running(state) || waitsForJob(reason)) return stay(state);
+  const line =
+    state.phase === 'draining'
+      ? `Process may not finish any more: ${reason}`
+      : `Process is told to stop: ${reason}`;
+  return then([{ kind: 'log', level: 'info', msg: line }], stop(state, 'SIGTERM', reason, plan));
+}
+
+function onStopSignal(
+  state: LifecycleState,
+  event: SupervisorEvent & { kind: 'stopSignal' },
+  plan: Plan,
+): Transition {
+  const { signal } = event;
+  const line = `Entrypoint received interrupt: ${SIGNAL_WORDS[signal]}`;
+  const reason = state.stated ?? derivedReason(signal, plan);
+  switch (state.phase) {
+    case 'starting':
+      return then(
+        [error(line)],
+        conclude({ ...state, reason }, exitStatusOf({ code: null, signal }), plan),
+      );
+    case 'running':
+      if (mayDrain(event, state.stated, plan))
+        return then([error(line)], drain(state, reason, plan));
+      return then([error(line)], stop(state, signal, reason, plan));
+    case 'draining':
+      // Nothing was passed on yet: a signal of another kind asks for more than the drain that runs.
+      if (signal !== 'SIGTERM')
+        return then([error(line)], stop(state, signal, drainReason(state), plan));
+      return { state, actions: [error(`${line} (already draining)`)] };
+    case 'stopping':
+    case 'killing':
+      return { state, actions: [error(`${line} (already stopping, not passed on)`)] };
+    case 'sweeping':
+    case 'recording':
+    case 'cleaning':
+    case 'done':
+      return { state, actions: [error(`${line} (the process has ended already)`)] };
+  }
+}
+
+function onTimer(state: LifecycleState, name: TimerName, plan: Plan): Transition {
+  switch (name) {
+    case 'timeout':
+      if (!running(state)) return stay(state);
+      return then(
+        [error(`Process did not finish before ${formatDuration(plan.timeoutMs ?? 0)} timeout`)],
+        stop({ ...state, timedOut: true }, 'SIGINT', 'timeout', plan),
+      );
+    case 'drain':
+      if (state.phase !== 'draining') return stay(state);
+      return then(
+        [
+          error(
+            `Process did not finish before ${formatDuration(plan.drainTimeoutMs)} drain timeout`,
+          ),
+        ],
+        stop(state, 'SIGTERM', drainReason(state), plan),
+      );
+    case 'grace':
+      if (state.phase !== 'stopping') return stay(state);
+      return then(
+        [error(`Process did not exit before ${formatDuration(plan.signalTimeoutMs)} grace period`)],
+        state.end === undefined ? sweep(state, 'killing') : ended(state, plan),
+      );
+    case 'cleanup':
+      return state.phase === 'cleaning' ? then([cleanupOverrun(plan)], leave(state)) : stay(state);
+    case 'deadMan':
+      return onDeadMan(state, plan);
+    default: {
+      const next = plan.stopSignals[Number(name.slice('signal'.length))];
+      return state.phase === 'stopping' && next !== undefined
+        ? { state, actions: [{ kind: 'sendStop', signal: next.signal, to: plan.stopTo }] }
+        : stay(state);
+    }
+  }
+}
+
+function onChildExited(state: LifecycleState, end: ChildEnd, plan: Plan): Transition {
+  const reaped = { ...state, end };
+  switch (state.phase) {
+    case 'running':
+    case 'draining':
+      // It ended by itself, also in a drain: what it leaves behind has no claim to a grace, as in any container.
+      return then(
+        [timer('deadMan', leastCleanupMs(plan))],
+        ended({ ...reaped, reason: null }, plan),
+      );
+    case 'stopping':
+      // `sh -c "…"` dies of its signal at once while the program it started still saves its work: the group keeps the grace.
+      return { state: reaped, actions: [{ kind: 'awaitGroup' }] };
+    case 'killing':
+      return ended(reaped, plan);
+    case 'starting':
+    case 'sweeping':
+    case 'recording':
+    case 'cleaning':
+    case 'done':
+      return stay(reaped);
+  }
+}
+
+function onRecorded(state: LifecycleState): Transition {
+  if (state.phase !== 'recording') return stay(state);
+  return state.end === undefined ? leave(state) : sweep(state, 'sweeping');
+}
+
+function onSwept(state: LifecycleState, plan: Plan): Transition {
+  // SIGKILL is on its way to the child; one that cannot die (stuck in the kernel) is left to the dead-man's switch.
+  if (state.phase === 'killing') return { state, actions: [{ kind: 'sweep' }] };
+  if (state.phase !== 'sweeping') return stay(state);
+  if (!plan.cleanup || state.verdict === undefined) return leave(state);
+  return {
+    state: { ...state, phase: 'cleaning' },
+    actions: [timer('cleanup', plan.cleanupTimeoutMs), { kind: 'cleanup', verdict: state.verdict }],
+  };
+}
+
+function onDeadMan(state: LifecycleState, plan: Plan): Transition {
+  const status =
+    state.status ??
+    (state.timedOut
+      ? { kind: 'code' as const, code: NOT_RUN }
+      : exitStatusOf(state.end ?? { code: null, signal: 'SIGKILL' }));
+  const verdict: Verdict = state.verdict ?? {
+    exitCode: exitCodeOf(status),
+    signal: state.end?.signal ?? null,
+    reason: state.reason,
+  };
+  const unrecorded = ['sweeping', 'cleaning', 'done'].includes(state.phase)
+    ? {}
+    : { unrecorded: verdict };
+  const line =
+    state.phase === 'cleaning'
+      ? cleanupOverrun(plan)
+      : error(
+          state.end === undefined
+            ? 'Could not kill process after grace period'
+            : 'Could not finish before the end of the budget',
+        );
+  return {
+    state: { ...state, phase: 'done', status, verdict },
+    actions: [line, { kind: 'abandon', status, ...unrecorded }],
+  };
+}
+
+/** The one place where a stop begins: t0 of the grace ledger. */
+function stop(
+  state: LifecycleState,
+  received: NodeJS.Signals,
+  reason: StopReason,
+  plan: Plan,
+): Transition {
+  const [first, ...more] = plan.stopSignals;
+  return {
+    state: { ...state, phase: 'stopping', reason },
+    actions: [
+      { kind: 'stopTimers', except: [] },
+      { kind: 'tellReason', reason },
+      { kind: 'sendStop', signal: first?.signal ?? received, to: plan.stopTo },
+      ...more.map((next, index) => timer(`signal${index + 1}`, next.afterMs)),
+      timer('grace', plan.signalTimeoutMs),
+      timer('deadMan', plan.signalTimeoutMs + leastCleanupMs(plan)),
+    ],
+  };
+}
+
+function drain(state: LifecycleState, reason: StopReason, plan: Plan): Transition {
+  return {
+    state: { ...state, phase: 'draining', reason },
+    actions: [
+      {
+        kind: 'log',
+        level: 'info',
+        msg: `Process may finish within ${formatDuration(plan.drainTimeoutMs)} drain timeout`,
+      },
+      { kind: 'tellReason', reason },
+      timer('drain', plan.drainTimeoutMs),
+      timer('deadMan', plan.drainTimeoutMs + plan.signalTimeoutMs + leastCleanupMs(plan)),
+    ],
+  };
+}
+
+function sweep(state: LifecycleState, phase: 'sweeping' | 'killing'): Transition {
+  return {
+    state: { ...state, phase },
+    actions: [{ kind: 'stopTimers', except: ['deadMan'] }, { kind: 'sweep' }],
+  };
+}
+
+/** The child has ended, and nothing of it has a claim to more time. */
+function ended(state: LifecycleState, plan: Plan): Transition {
+  const reason =
+    state.reason === null || state.timedOut ? state.reason : (state.stated ?? state.reason);
+  const status: ExitStatus = state.timedOut
+    ? { kind: 'code', code: NOT_RUN }
+    : exitStatusOf(state.end ?? { code: null, signal: null });
+  return then(
+    [{ kind: 'stopTimers', except: ['deadMan'] }],
+    conclude({ ...state, reason }, status, plan),
+  );
+}
+
+/** @param failed - why the command could not be started */
+function conclude(
+  state: LifecycleState,
+  status: ExitStatus,
+  plan: Plan,
+  failed?: string,
+): Transition {
+  const verdict: Verdict = {
+    exitCode: exitCodeOf(status),
+    signal: state.end?.signal ?? null,
+    reason: state.reason,
+    ...(failed === undefined ? {} : { error: failed }),
+  };
+  const record: SupervisorAction = { kind: 'record', verdict };
+  // Without a child no earlier event has set the switch.
+  const actions =
+    state.end === undefined ? [timer('deadMan', leastCleanupMs(plan)), record] : [record];
+  return { state: { ...state, phase: 'recording', status, verdict }, actions };
+}
+
+function leave(state: LifecycleState): Transition {
+  const status = state.status ?? { kind: 'code' as const, code: NOT_RUN };
+  return {
+    state: { ...state, phase: 'done' },
+    actions: [
+      { kind: 'stopTimers', except: ['deadMan'] },
+      { kind: 'exit', status },
+    ],
+  };
+}
+
+/** When nobody wrote the reason down. A pod that checkpoints is never marked cancelled; a drain is a drain. */
+function derivedReason(signal: StoppingSignal, plan: Plan): StopReason {
+  if (signal !== 'SIGTERM') return 'cancelled';
+  return plan.onTerm === 'checkpoint'
+    ? 'evicted'
+    : plan.onTerm === 'drain'
+      ? 'drained'
+      : 'cancelled';
+}
+
+function mayDrain(
+  { signal, idle }: SupervisorEvent & { kind: 'stopSignal' },
+  stated: StopReason | undefined,
+  plan: Plan,
+): boolean {
+  if (signal !== 'SIGTERM' || plan.onTerm !== 'drain' || plan.drainTimeoutMs <= 0 || idle)
+    return false;
+  return stated === undefined || waitsForJob(stated);
+}
+
+const drainReason = ({ stated, reason }: LifecycleState): StopReason =>
+  stated ?? reason ?? 'drained';
+
+const running = (state: LifecycleState): boolean =>
+  state.phase === 'running' || state.phase === 'draining';
+const leastCleanupMs = (plan: Plan): number => Math.max(plan.cleanupTimeoutMs, LEAST_CLEANUP_MS);
+const cleanupOverrun = (plan: Plan): SupervisorAction =>
+  error(`Cleanup did not finish before ${formatDuration(plan.cleanupTimeoutMs)} cleanup timeout`);
+const error = (msg: string): SupervisorAction => ({ kind: 'log', level: 'error', msg });
+const timer = (name: TimerName, ms: number): SupervisorAction => ({ kind: 'startTimer', name, ms });
+const stay = (state: LifecycleState): Transition => ({ state, actions: [] });
+const then = (first: readonly SupervisorAction[], { state, actions }: Transition): Transition => ({
+  state,
+  actions: [...first, ...actions],
+});

@@ -1,0 +1,92 @@
+import type { Measured, WorldBenchmark } from '../benchmark.ts';
+import { BarePods } from '../barePods.ts';
+import { mapConcurrently } from '../concurrency.ts';
+import { floorOfFinish } from '../baseline.ts';
+import { jobEnds } from '../jobEnds.ts';
+import { RegistrationWatch } from '../registrations.ts';
+import { REPOSITORY, countClosed, startRunners, untilClosed, untilPhase } from '../runners.ts';
+import { percentile, round } from '../statistics.ts';
+import { warmUp } from '../warmUp.ts';
+
+const JOB_MS = 2_000;
+const GIVE_UP_MS = 600_000;
+
+export const finish: WorldBenchmark = {
+  name: 'finish',
+  summary: 'N jobs that end together: job finished → pod and registration gone',
+  defaultRunners: 50,
+  figures: {
+    runners: { unit: 'runners', what: 'whose jobs end together' },
+    p50Ms: { unit: 'ms', what: 'job finished → pod and registration gone, median' },
+    p95Ms: {
+      unit: 'ms',
+      what: 'the same, p95',
+      budget: { kind: 'max', limit: 1_000 },
+      compare: 'actions-runner-controller: 2,600 (legacy, tuned) to 15,100 (scale set, default)',
+    },
+    p99Ms: { unit: 'ms', what: 'the same, p99' },
+    perSecond: { unit: '/s', what: 'gone, from the first job finished to the last runner gone' },
+    'floor.p95Ms': {
+      unit: 'ms',
+      what: 'the same pods by a bare script on this machine in this run: containers that end together → gone, p95',
+      compare: 'where the budget was set: 600',
+    },
+    'floor.times': {
+      unit: '×',
+      what: 'p95Ms of that',
+      compare: 'the budget where it was set: 1.7; actions-runner-controller there: 4.3 to 25',
+    },
+  },
+
+  async run(world, runners): Promise<Measured> {
+    const { agent, simulator, progress } = world;
+    await world.startWorker().ready();
+    await warmUp(world);
+    const ended = await countClosed(world);
+    progress(`starting ${runners} runners`);
+    const started = await startRunners(world, runners);
+    await untilPhase(world, 'Idle', runners);
+    const pods = await BarePods.open(world);
+    progress(`queueing ${runners} jobs of ${JOB_MS / 1000} s`);
+    await mapConcurrently(
+      started,
+      16,
+      async () => await simulator.queueJob({ repo: REPOSITORY, sleepMs: JOB_MS }),
+    );
+    const cpu = await world.cpuAccount();
+    await agent.until(
+      'all jobs are running',
+      () => agent.count('jobStarted') >= runners,
+      GIVE_UP_MS,
+    );
+    const registrations = new RegistrationWatch(simulator);
+    await agent.until('all pods are gone', () => agent.count('gone') >= runners, GIVE_UP_MS);
+    await untilClosed(world, ended + runners);
+    const cores = await cpu.close();
+    await registrations.stop();
+    const ends = [...(await jobEnds(world, registrations, started)).values()];
+    const took = ends.map(({ finishedAt, goneAt }) => goneAt - finishedAt);
+    progress(`the same ${runners} pods by a bare script`);
+    const floorP95Ms = await floorOfFinish(pods, runners);
+    const p95Ms = percentile(took, 0.95);
+    const firstAt = Math.min(...ends.map(({ finishedAt }) => finishedAt));
+    const lastFinishedAt = Math.max(...ends.map(({ finishedAt }) => finishedAt));
+    const lastGoneAt = Math.max(...ends.map(({ goneAt }) => goneAt));
+    return {
+      figures: {
+        runners,
+        p50Ms: percentile(took, 0.5),
+        p95Ms,
+        p99Ms: percentile(took, 0.99),
+        perSecond: round(runners / ((lastGoneAt - firstAt) / 1_000), 1),
+        'floor.p95Ms': floorP95Ms,
+        'floor.times': round(p95Ms / floorP95Ms, 1),
+      },
+      details: {
+        cores,
+        allFinishedWithinMs: lastFinishedAt - firstAt,
+        github: (await simulator.requestCounts()).byStatus,
+      },
+    };
+  },
+};

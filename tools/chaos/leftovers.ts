@@ -1,0 +1,192 @@
+import {
+  RUNNER_WORKFLOW,
+  SEARCH_ATTRIBUTES,
+  SWEEP_WORKFLOW,
+  statusQuery,
+  type RunnerStatus,
+} from '../../core/contract/index.ts';
+import { runningRunners } from '../../core/domain/visibility.ts';
+import type { Violation } from './invariants.ts';
+import { lifeOfPod, lifeOfRunner } from './observer.ts';
+import type { Obstacle } from './unmetCondition.ts';
+import type { Users } from './workload.ts';
+import type { ChaosWorld } from './world.ts';
+
+/** Of one run of a workflow; beyond it, Temporal would end it at some time. */
+const MOST_EVENTS = 10_000;
+const CALL_MS = 5_000;
+/** Waits on purpose, which a fault's end does not end: as long as something may still be created (`intervals.lateCreation`), and a minute after each refusal. */
+const ON_PURPOSE = [
+  'what the interrupted provisioning may still make',
+  'the cluster to take a deletion',
+];
+
+/** Who is not at rest: idle in its set, which is as large as it shall be. */
+export async function unsettled(world: ChaosWorld, users: Users): Promise<Obstacle[]> {
+  const { client, name } = world;
+  const sets = await users.sets();
+  const idle = new Set(
+    sets.flatMap(({ runners }) =>
+      runners.filter(({ state }) => state === 'idle').map(({ workflowId }) => workflowId),
+    ),
+  );
+  const known = sets.flatMap(({ runners }) => runners.map(({ workflowId }) => workflowId));
+  const obstacles: Obstacle[] = sets.flatMap(
+    ({
+      name: set,
+      generation: now,
+      jobs: { queued, assigned },
+      runners,
+      min,
+      paused,
+      waitsFor,
+    }) => {
+      const ready = runners.filter(
+        ({ state, generation }) => state === 'idle' && generation === now,
+      ).length;
+      return queued + assigned === 0 && ready === min
+        ? []
+        : [
+            {
+              what: `set ${set}: ${ready} of ${min} idle, ${queued + assigned} jobs, ${paused ?? ''} ${waitsFor ?? ''}`,
+            },
+          ];
+    },
+  );
+  const lives = new Set([...known, ...users.singles()]);
+  for await (const { workflowId } of client.workflow.list({ query: runningRunners(name) }))
+    lives.add(workflowId);
+  for (const life of lives) {
+    if (idle.has(life)) continue;
+    const seen = await statusOf(world, life);
+    if (seen !== undefined && !isOnPurpose(seen)) obstacles.push({ what: told(life, seen), life });
+  }
+  return obstacles;
+}
+
+/** Who neither waits for a job nor has one: it comes up, or goes. Not one whose pod the cluster itself has not started yet, or still takes away. */
+export async function underWay(world: ChaosWorld): Promise<Obstacle[]> {
+  const { client, name, observer } = world;
+  const excused = new Set(
+    observer
+      .openJobs()
+      .flatMap(({ runner_name: runner, status }) =>
+        runner === null || status === 'queued' ? [] : [lifeOfRunner(runner)],
+      ),
+  );
+  for (const { life, started, stopping } of observer.pods())
+    if (!started || stopping) excused.add(life);
+  const lives: string[] = [];
+  for await (const { workflowId, typedSearchAttributes: found } of client.workflow.list({
+    query: runningRunners(name),
+  })) {
+    if (!atRest(found.get(SEARCH_ATTRIBUTES.phase)) && !excused.has(workflowId))
+      lives.push(workflowId);
+  }
+  const seen = await Promise.all(
+    lives.map(async (life) => ({ life, status: await statusOf(world, life) })),
+  );
+  return seen.flatMap(({ life, status }) =>
+    status === undefined || atRest(status.phase) || isOnPurpose(status)
+      ? []
+      : [{ what: told(life, status), life }],
+  );
+}
+
+const isOnPurpose = ({ waitsFor }: RunnerStatus): boolean =>
+  ON_PURPOSE.some((wait) => waitsFor?.startsWith(wait));
+
+const atRest = (phase: string | undefined): boolean => phase === 'Idle' || phase === 'Busy';
+
+const told = (life: string, { phase, waitsFor }: RunnerStatus): string =>
+  `${life} is ${phase}${waitsFor === undefined ? '' : `, waits for ${waitsFor}`}`;
+
+/** `undefined`: it has ended. */
+async function statusOf({ client }: ChaosWorld, life: string): Promise<RunnerStatus | undefined> {
+  const handle = client.workflow.getHandle(life);
+  return await client.withDeadline(Date.now() + CALL_MS, async () =>
+    (await handle.describe()).status.name === 'RUNNING'
+      ? await handle.query(statusQuery)
+      : undefined,
+  );
+}
+
+/** What all lives have left: nothing, when all is well. */
+export async function leftovers({
+  core,
+  name: namespace,
+  client,
+  simulator,
+}: ChaosWorld): Promise<Obstacle[]> {
+  const [pods, secrets, claims] = await Promise.all([
+    core.listNamespacedPod({ namespace }),
+    core.listNamespacedSecret({ namespace }),
+    core.listNamespacedPersistentVolumeClaim({ namespace }),
+  ]);
+  const left: Obstacle[] = [
+    ...pods.items.map(({ metadata }) => ({
+      what: `pod ${metadata?.name}`,
+      life: lifeOfPod(metadata?.name ?? ''),
+    })),
+    ...secrets.items.map(({ metadata }) => ({ what: `Secret ${metadata?.name}` })),
+    ...claims.items.map(({ metadata }) => ({ what: `claim ${metadata?.name}` })),
+    ...simulator.runners().map(({ name, status, busy }) => ({
+      what: `registration ${name} (${status}${busy ? ', busy' : ''})`,
+    })),
+  ];
+  for await (const { workflowId, type } of client.workflow.list({
+    query: `TaskQueue = '${namespace}' AND ExecutionStatus = 'Running' AND WorkflowType != '${SWEEP_WORKFLOW}'`,
+  })) {
+    left.push({
+      what: `${type} ${workflowId}`,
+      ...(type === RUNNER_WORKFLOW ? { life: workflowId } : {}),
+    });
+  }
+  return left;
+}
+
+/** Writes down how every life ended, and finds histories that grew too long. @returns how many lives there were */
+export async function readEnds({
+  client,
+  name,
+  observer,
+}: ChaosWorld): Promise<{ lives: number; violations: Violation[] }> {
+  const violations: Violation[] = [];
+  let lives = 0;
+  for await (const {
+    workflowId: life,
+    type,
+    status,
+    historyLength,
+    typedSearchAttributes: found,
+  } of client.workflow.list({ query: `TaskQueue = '${name}'` })) {
+    if (historyLength > MOST_EVENTS)
+      violations.push({
+        rule: 'histories stay short',
+        message: `${type} ${life} has ${historyLength} events in one run`,
+        life,
+      });
+    if (status.name === 'CONTINUED_AS_NEW' || status.name === 'RUNNING') continue;
+    if (type !== RUNNER_WORKFLOW) {
+      // A sweep that cannot see everything touches nothing, and says so by failing.
+      if (status.name !== 'COMPLETED' && type !== SWEEP_WORKFLOW)
+        violations.push({
+          rule: 'every workflow completes',
+          message: `${type} ${life} ended as ${status.name}`,
+          life,
+        });
+      continue;
+    }
+    lives += 1;
+    const outcome = found.get(SEARCH_ATTRIBUTES.outcome);
+    const cause = found.get(SEARCH_ATTRIBUTES.cause);
+    observer.add({
+      kind: 'end',
+      life,
+      status: status.name,
+      ...(outcome === undefined ? {} : { outcome }),
+      ...(cause === undefined ? {} : { cause }),
+    });
+  }
+  return { lives, violations };
+}

@@ -1,0 +1,137 @@
+import type { FastifyInstance } from 'fastify';
+import * as answers from './responses.ts';
+import { sees } from './credentials.ts';
+import { jobJson, repositoryJson, runJson } from './githubJson.ts';
+import { paginate } from './pages.ts';
+import { serve, type Call } from './rest.ts';
+import type { SimulatedJob } from './types.ts';
+import type { World } from './world.ts';
+
+const scope = ({ owner, repo }: Record<string, string>): string => `repos/${owner}/${repo}`;
+
+/** Workflow runs and their jobs, as far as those who look for demand need them: https://docs.github.com/rest/actions/workflow-jobs */
+export function serveJobEndpoints(server: FastifyInstance, world: World): void {
+  const jobs = `${answers.DOCS}/actions/workflow-jobs`;
+  const runs = `${answers.DOCS}/actions/workflow-runs`;
+  serve(server, world, {
+    method: 'GET',
+    path: '/repos/{owner}/{repo}/actions/jobs/{job_id}',
+    scope,
+    docs: `${jobs}#get-a-job-for-a-workflow-run`,
+    answer: (call) => {
+      const job = jobsOf(world, call).find(({ id }) => id === Number(call.params['job_id']));
+      return job ? { status: 200, body: jobJson(job) } : answers.notFound(call.docs);
+    },
+  });
+  serve(server, world, {
+    method: 'GET',
+    path: '/repos/{owner}/{repo}/actions/runs',
+    scope,
+    docs: `${runs}#list-workflow-runs-for-a-repository`,
+    answer: (call) => {
+      const all = runsOf(world, call).filter(
+        (run) => call.query['status'] === undefined || run['status'] === call.query['status'],
+      );
+      const { items, headers } = paginate(all.toReversed(), call);
+      return { status: 200, body: { total_count: all.length, workflow_runs: items }, headers };
+    },
+  });
+  serve(server, world, {
+    method: 'GET',
+    path: '/repos/{owner}/{repo}/actions/runs/{run_id}/jobs',
+    scope,
+    docs: `${jobs}#list-jobs-for-a-workflow-run`,
+    answer: (call) => {
+      const ofRun = jobsOf(world, call).filter(
+        (job) => job.run_id === Number(call.params['run_id']),
+      );
+      const latest = Math.max(...ofRun.map((job) => job.run_attempt));
+      const found =
+        call.query['filter'] === 'all' ? ofRun : ofRun.filter((job) => job.run_attempt === latest);
+      if (found.length === 0) return answers.notFound(call.docs);
+      const { items, headers } = paginate(found, call);
+      return {
+        status: 200,
+        body: { total_count: found.length, jobs: items.map(jobJson) },
+        headers,
+      };
+    },
+  });
+  serve(server, world, {
+    method: 'GET',
+    path: '/orgs/{org}/repos',
+    scope: ({ org }) => `orgs/${org}`,
+    docs: `${answers.DOCS}/repos/repos#list-organization-repositories`,
+    answer: (call) => {
+      const { items, headers } = paginate(repositoriesOf(world, `${call.params['org']}/`), call);
+      return { status: 200, body: items.map(repositoryJson), headers };
+    },
+  });
+  serve(server, world, {
+    method: 'GET',
+    path: '/installation/repositories',
+    docs: `${answers.DOCS}/apps/installations#list-repositories-accessible-to-the-app-installation`,
+    answer: (call) => {
+      const { credential } = call;
+      if (credential?.kind !== 'app') return answers.forbidden('app', call.docs);
+      const all = repositoriesOf(world, '').filter((repo) => sees(credential, `repos/${repo}`));
+      const { items, headers } = paginate(all, call);
+      const selection = credential.scopes.some(
+        (scope) => scope.startsWith('repos/') && scope.endsWith('/*'),
+      )
+        ? 'all'
+        : 'selected';
+      return {
+        status: 200,
+        body: {
+          total_count: all.length,
+          repository_selection: selection,
+          repositories: items.map(repositoryJson),
+        },
+        headers,
+      };
+    },
+  });
+  serve(server, world, {
+    method: 'GET',
+    path: '/rate_limit',
+    auth: 'optional',
+    docs: `${answers.DOCS}/rate-limit/rate-limit#get-rate-limit-status-for-the-authenticated-user`,
+    answer: (call) => {
+      const core = world.limits.status(call.credential?.name ?? 'anonymous');
+      const other = { ...core, limit: 30, used: 0, remaining: 30 };
+      const registration = { ...core, limit: 10_000, used: 0, remaining: 10_000 };
+      return {
+        status: 200,
+        body: {
+          resources: {
+            core,
+            search: other,
+            graphql: other,
+            actions_runner_registration: registration,
+          },
+          rate: core,
+        },
+      };
+    },
+  });
+}
+
+function jobsOf(world: World, call: Call): SimulatedJob[] {
+  const repo = `${call.params['owner']}/${call.params['repo']}`.toLowerCase();
+  return world.jobs.all().filter((job) => job.repo.toLowerCase() === repo);
+}
+
+/** Those that have had a job, the last one first: here, a push and its job are one. */
+function repositoriesOf(world: World, owner: string): string[] {
+  const names = world.jobs
+    .all()
+    .map(({ repo }) => repo)
+    .filter((repo) => repo.toLowerCase().startsWith(owner.toLowerCase()));
+  return [...new Set(names.toReversed())];
+}
+
+function runsOf(world: World, call: Call): Record<string, unknown>[] {
+  const byRun = Map.groupBy(jobsOf(world, call), (job) => job.run_id);
+  return [...byRun.values()].map((jobs) => runJson(jobs)).filter((run) => run !== undefined);
+}

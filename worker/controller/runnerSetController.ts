@@ -1,0 +1,308 @@
+/**
+ * Keeps sets as RunnerSet resources say, and the resources' status as the sets are. Level-triggered and without a memory that matters: it may stop at any time,
+ * and run in every worker at once, since each step is the same whoever takes it. It holds no finalizer: a resource goes at once, also while no worker runs, and
+ * its set is drained when one looks.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { ApplicationFailure, WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
+import { WorkflowFailedError } from '@temporalio/client';
+import pMap from 'p-map';
+import type { Logger } from 'pino';
+import { scheduleFault } from '../../activities/runnerSet/schedules.ts';
+import { FAILURE_TYPES } from '../../core/activities/index.ts';
+import type { RunnerSetInput } from '../../core/contract/index.ts';
+import { parseRunnerSetInput, type SetSpec } from '../../core/input/runnerSet.ts';
+import { diffSets } from '../../core/domain/setDiff.ts';
+import { SparseLog } from '../process/rateLimitedLogger.ts';
+import { FAILED_RETRY_MS, nextStep, type SetFacts, type Step } from './nextStep.ts';
+import type { ResourceApi } from './resourceApi.ts';
+import {
+  inputOf,
+  statusOf,
+  statusPatch,
+  type RunnerSetResource,
+  type Standing,
+} from './runnerSetResource.ts';
+import type { FoundSet, SetWorkflows } from './setWorkflows.ts';
+
+export interface RunnerSetControllerOptions {
+  readonly api: ResourceApi;
+  readonly sets: SetWorkflows;
+  /** Of the resources. */
+  readonly namespace: string;
+  readonly taskQueue: string;
+  readonly logger: Pick<Logger, 'info' | 'warn'>;
+  /** How often every resource and its set are looked at, in ms, besides at once after a change. @default 15000 */
+  readonly lookMs?: number;
+  /** After a step that is to be seen done, and after one that failed. @default 2000 */
+  readonly soonMs?: number;
+}
+
+const AT_ONCE = 10;
+
+export class RunnerSetController {
+  readonly #options: RunnerSetControllerOptions;
+  readonly #end = new AbortController();
+  readonly #log = new SparseLog();
+  readonly #running: Promise<unknown>;
+  #resources = new Map<string, RunnerSetResource>();
+  /** Names that are to be looked at. */
+  readonly #due = new Set<string>();
+  #wake: () => void = () => undefined;
+  /** What a set has refused, by the resource's UID. */
+  readonly #refused = new Map<
+    string,
+    { readonly generation: number; readonly at: number; readonly why: string }
+  >();
+
+  /** Starts at once, and goes on until {@link stop}. */
+  constructor(options: RunnerSetControllerOptions) {
+    this.#options = options;
+    this.#running = Promise.all([this.#watch(), this.#work()]);
+  }
+
+  async stop(): Promise<void> {
+    this.#end.abort();
+    this.#wake();
+    await this.#running;
+  }
+
+  /** A list, and a watch for as long as until the next list is due. */
+  async #watch(): Promise<void> {
+    const { api, lookMs = 15_000, soonMs = 2_000 } = this.#options;
+    const { signal } = this.#end;
+    while (!signal.aborted) {
+      try {
+        const { resources, resourceVersion } = await api.list(signal);
+        const before = [...this.#resources.keys()];
+        this.#resources = new Map(resources.map((resource) => [resource.metadata.name, resource]));
+        this.#mark([
+          ...before,
+          ...this.#resources.keys(),
+          ...(await this.#options.sets.namesOf(this.#options.namespace)),
+        ]);
+        for await (const { type, object } of await api.watch(
+          resourceVersion,
+          lookMs * 1.2,
+          signal,
+        )) {
+          if (type === 'BOOKMARK') continue;
+          const { name, generation, uid } = object.metadata;
+          const known = this.#resources.get(name);
+          if (type === 'DELETED') this.#resources.delete(name);
+          else this.#resources.set(name, object);
+          // A status that was written, by us or by another worker, is no reason to look.
+          if (
+            type === 'DELETED' ||
+            known?.metadata.uid !== uid ||
+            known.metadata.generation !== generation
+          )
+            this.#mark([name]);
+        }
+      } catch (error) {
+        if (signal.aborted) return;
+        this.#log.line('watch', (leftOut) =>
+          this.#options.logger.warn(
+            { err: error, leftOut },
+            'RunnerSet resources cannot be watched; trying again',
+          ),
+        );
+        await this.#pause(soonMs);
+      }
+    }
+  }
+
+  async #work(): Promise<void> {
+    while (!this.#end.signal.aborted) {
+      if (this.#due.size === 0) await new Promise<void>((resolve) => (this.#wake = resolve));
+      const names = [...this.#due];
+      this.#due.clear();
+      await pMap(names, async (name) => await this.#look(name), { concurrency: AT_ONCE });
+    }
+  }
+
+  #mark(names: readonly string[]): void {
+    for (const name of names) this.#due.add(name);
+    this.#wake();
+  }
+
+  #markSoon(name: string): void {
+    void this.#pause(this.#options.soonMs ?? 2_000).then(() =>
+      this.#end.signal.aborted ? undefined : this.#mark([name]),
+    );
+  }
+
+  async #pause(ms: number): Promise<void> {
+    await delay(ms, undefined, { signal: this.#end.signal, ref: false }).catch(() => undefined);
+  }
+
+  async #look(name: string): Promise<void> {
+    try {
+      if (await this.#settle(name)) return;
+    } catch (error) {
+      if (this.#end.signal.aborted) return;
+      this.#log.line('look', (leftOut) =>
+        this.#options.logger.warn(
+          { err: error, runnerSet: name, leftOut },
+          'a RunnerSet resource and its set cannot be compared; trying again',
+        ),
+      );
+    }
+    this.#markSoon(name);
+  }
+
+  /** @returns whether there is nothing to wait for but a change, or the next look at all */
+  async #settle(name: string): Promise<boolean> {
+    const { api, sets, logger } = this.#options;
+    const found = await sets.find(name);
+    let resource = this.#resources.get(name);
+    let { do: what, say } = this.#next(name, found, resource);
+    if (what !== 'nothing') {
+      // What is there now, and not what the watch last told.
+      resource = await api.get(name);
+      ({ do: what, say } = this.#next(name, found, resource));
+    }
+    if (what !== 'nothing') {
+      logger.info(
+        { runnerSet: name, step: what, why: say.message },
+        'a RunnerSet resource and its set differ',
+      );
+      say = (await this.#carryOut(what, name, resource, found)) ?? say;
+    }
+    if (resource !== undefined) {
+      const told = found.is === 'running' ? found.told?.status : undefined;
+      const patch = statusPatch(resource.status, statusOf(resource, say, told, Date.now()));
+      if (patch !== undefined) await api.patchStatus(name, patch);
+    }
+    return what === 'nothing' && say.reason !== 'NoAnswer';
+  }
+
+  #next(name: string, found: FoundSet, resource: RunnerSetResource | undefined): Step {
+    // One that waits for somebody's finalizer is as good as gone.
+    if (resource === undefined || resource.metadata.deletionTimestamp !== undefined)
+      return nextStep({ resource: undefined, set: this.#factsOf(found, undefined) });
+    const { generation, uid } = resource.metadata;
+    const wanted = admit(resource);
+    const observed = resource.status?.observedGeneration === generation;
+    const saidEnded =
+      resource.status?.conditions?.some(({ reason }) => reason === 'Ended') ?? false;
+    const step = nextStep({
+      resource: {
+        name,
+        observed,
+        saidEnded,
+        ...(typeof wanted === 'string' ? { invalid: wanted } : {}),
+      },
+      set: this.#factsOf(found, resource),
+    });
+    // What a set has refused it refuses again, until the spec changes or the worker's settings do.
+    const refused = this.#refused.get(uid);
+    if (
+      step.do !== 'apply' ||
+      refused?.generation !== generation ||
+      Date.now() - refused.at >= FAILED_RETRY_MS
+    )
+      return step;
+    return { do: 'nothing', say: { ready: false, reason: 'Refused', message: refused.why } };
+  }
+
+  #factsOf(found: FoundSet, resource: RunnerSetResource | undefined): SetFacts {
+    const { namespace, taskQueue } = this.#options;
+    if (found.is === 'absent') return found;
+    const mine = found.resource?.uid === resource?.metadata.uid && resource !== undefined;
+    if (found.is === 'ended')
+      return {
+        is: 'ended',
+        mine,
+        how: found.how,
+        failed: found.failed,
+        agoMs: Date.now() - found.at,
+      };
+    const told = found.told;
+    return {
+      is: 'running',
+      owner: mine
+        ? 'this'
+        : found.resource?.namespace === namespace && found.taskQueue === taskQueue
+          ? 'earlier'
+          : 'other',
+      ...(found.taskQueue === taskQueue ? {} : { elsewhere: found.taskQueue }),
+      ending: told?.status.ending !== undefined,
+      differs:
+        told === undefined || resource === undefined
+          ? undefined
+          : diffSets(told.declaration, inputOf(resource)).length > 0,
+    };
+  }
+
+  /** @returns how the resource stands after it, where that is otherwise than was expected */
+  async #carryOut(
+    what: 'start' | 'apply' | 'end',
+    name: string,
+    resource: RunnerSetResource | undefined,
+    found: FoundSet,
+  ): Promise<Standing | undefined> {
+    const { sets, namespace } = this.#options;
+    if (what === 'end' && found.is === 'running' && found.resource !== undefined)
+      await sets.end(
+        name,
+        found.chain,
+        `its RunnerSet resource in namespace ${namespace} was deleted`,
+      );
+    const wanted = resource && admit(resource);
+    if (
+      what === 'end' ||
+      resource === undefined ||
+      wanted === undefined ||
+      typeof wanted === 'string'
+    )
+      return undefined;
+    const { uid, generation } = resource.metadata;
+    try {
+      await (what === 'start'
+        ? sets.start(wanted.input, wanted.spec, { namespace, name, uid })
+        : sets.apply(wanted.input));
+      this.#refused.delete(uid);
+    } catch (error) {
+      // Another worker's controller, most likely: the next look tells.
+      if (error instanceof WorkflowExecutionAlreadyStartedError) return undefined;
+      const why = refusalIn(error);
+      if (why === undefined) throw error;
+      this.#refused.set(uid, { generation, at: Date.now(), why });
+      return { ready: false, reason: 'Refused', message: why };
+    }
+    return undefined;
+  }
+}
+
+/** What a set says against a declaration; `undefined`: something else is amiss, and may not be next time. */
+function refusalIn(error: unknown): string | undefined {
+  const cause = error instanceof WorkflowFailedError ? error.cause : undefined;
+  const refusals: readonly unknown[] = [FAILURE_TYPES.invalidInput, FAILURE_TYPES.setRefuses];
+  return cause instanceof ApplicationFailure && refusals.includes(cause.type)
+    ? cause.message
+    : undefined;
+}
+
+interface Admitted {
+  readonly input: RunnerSetInput;
+  readonly spec: SetSpec;
+}
+
+/** @returns what is wrong with it, if something is; the worker that takes the set up knows more: policy, credentials, caps of timeouts */
+function admit(resource: RunnerSetResource): Admitted | string {
+  const input = inputOf(resource);
+  const parsed = parseRunnerSetInput(input, {
+    hash: () => '',
+    checkSchedule: scheduleFault,
+    policy: 'elsewhere',
+  });
+  if (!parsed.ok)
+    return parsed.errors
+      .map(
+        ({ field, message }) =>
+          `${field === 'name' ? 'metadata.name' : `spec.${field}`}: ${message}`,
+      )
+      .join('; ');
+  return { input, spec: parsed.spec };
+}

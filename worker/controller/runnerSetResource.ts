@@ -1,0 +1,188 @@
+/** A runner set as a Kubernetes resource, deploy/chart/crds: what of it is read, and what is written into its status. Pure. */
+import type {
+  RunnerSetInput,
+  RunnerSetStatus,
+  SetRunnerStatus,
+} from '../../core/contract/index.ts';
+import { setWorkflowId } from '../../core/contract/index.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
+import { SET_LABEL } from '../../core/domain/podTemplate.ts';
+import { labelValue } from '../../activities/compute/kubernetes/metadata.ts';
+
+/** Resources of this kind, as in a path of the API. */
+export const RUNNER_SETS = {
+  group: 'holdfast.dev',
+  version: 'v1alpha1',
+  plural: 'runnersets',
+  listKind: 'RunnerSetList',
+} as const;
+
+/** https://github.com/kubernetes/community/blob/master/contributors/devel/sig-architecture/api-conventions.md#typical-status-properties */
+export interface Condition {
+  readonly type: string;
+  readonly status: 'True' | 'False' | 'Unknown';
+  /** One word for machines. */
+  readonly reason: string;
+  readonly message: string;
+  readonly observedGeneration?: number;
+  /** ISO 8601, in whole seconds. */
+  readonly lastTransitionTime: string;
+}
+
+export interface RunnerSetResourceStatus {
+  /** The generation that `conditions` are about. */
+  readonly observedGeneration?: number;
+  readonly desired?: number;
+  /** Runners that are there, in whatever state. */
+  readonly replicas?: number;
+  readonly starting?: number;
+  readonly idle?: number;
+  readonly busy?: number;
+  readonly draining?: number;
+  readonly jobs?: { readonly queued: number; readonly assigned: number };
+  /** Of the runners' pods, for autoscalers. */
+  readonly selector?: string;
+  readonly paused?: string;
+  readonly waitsFor?: string;
+  readonly workflowId?: string;
+  readonly conditions?: readonly Condition[];
+}
+
+export interface RunnerSetResource {
+  readonly metadata: {
+    readonly name: string;
+    readonly uid: string;
+    readonly generation: number;
+    readonly deletionTimestamp?: string;
+  };
+  readonly spec: Omit<RunnerSetInput, 'name'>;
+  readonly status?: RunnerSetResourceStatus;
+}
+
+/** How the resource stands: what its `Ready` condition says. */
+export interface Standing {
+  readonly ready: boolean;
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** Bounded, as Kubernetes' own controllers do: https://pkg.go.dev/k8s.io/apimachinery/pkg/apis/meta/v1#Condition */
+const MAX_MESSAGE = 32_768;
+
+/** The input of the set's workflow. */
+export function inputOf({ metadata, spec }: RunnerSetResource): RunnerSetInput {
+  return { ...spec, name: metadata.name };
+}
+
+/**
+ * What the status is to be. What a set that does not answer has said last stays.
+ * @param now - ms since the epoch
+ */
+export function statusOf(
+  { metadata, status: before = {} }: RunnerSetResource,
+  standing: Standing,
+  set: RunnerSetStatus | undefined,
+  now: number,
+): RunnerSetResourceStatus {
+  return {
+    ...(set === undefined ? counted(before) : told(set)),
+    // A change that comes while the set ends is for the set after it.
+    observedGeneration:
+      standing.reason === 'Ending'
+        ? (before.observedGeneration ?? metadata.generation)
+        : metadata.generation,
+    selector: `${SET_LABEL}=${labelValue(metadata.name)}`,
+    workflowId: setWorkflowId(metadata.name),
+    conditions: [
+      ready(
+        before.conditions?.find(({ type }) => type === 'Ready'),
+        standing,
+        metadata.generation,
+        now,
+      ),
+    ],
+  };
+}
+
+function ready(
+  before: Condition | undefined,
+  { ready: isReady, reason, message }: Standing,
+  observedGeneration: number,
+  now: number,
+): Condition {
+  const status = isReady ? 'True' : 'False';
+  const lastTransitionTime =
+    before?.status === status
+      ? before.lastTransitionTime
+      : `${new Date(now).toISOString().slice(0, 19)}Z`;
+  return {
+    type: 'Ready',
+    status,
+    reason,
+    message: message.slice(0, MAX_MESSAGE),
+    observedGeneration,
+    lastTransitionTime,
+  };
+}
+
+function told({
+  desired,
+  runners,
+  jobs,
+  paused,
+  waitsFor,
+}: RunnerSetStatus): RunnerSetResourceStatus {
+  const count = (wanted: SetRunnerStatus['state']): number =>
+    runners.filter(({ state }) => state === wanted).length;
+  return {
+    desired,
+    replicas: runners.length,
+    starting: count('starting'),
+    idle: count('idle'),
+    busy: count('busy'),
+    draining: count('draining'),
+    jobs: { queued: jobs.queued, assigned: jobs.assigned },
+    ...defined({ paused, waitsFor }),
+  };
+}
+
+function counted({
+  desired,
+  replicas,
+  starting,
+  idle,
+  busy,
+  draining,
+  jobs,
+  paused,
+  waitsFor,
+}: RunnerSetResourceStatus): RunnerSetResourceStatus {
+  return defined({ desired, replicas, starting, idle, busy, draining, jobs, paused, waitsFor });
+}
+
+/** What has to be sent so that the status is this one, as a JSON merge patch (RFC 7386): what it has no more is `null`. `undefined`: it is so already. */
+export function statusPatch(
+  before: RunnerSetResourceStatus | undefined,
+  after: RunnerSetResourceStatus,
+): object | undefined {
+  const gone = Object.fromEntries(
+    Object.keys(before ?? {})
+      .filter((key) => !(key in after))
+      .map((key) => [key, null]),
+  );
+  const same =
+    Object.keys(gone).length === 0 &&
+    Object.entries(after).every(([key, value]) =>
+      isSame((before as Record<string, unknown> | undefined)?.[key], value),
+    );
+  return same ? undefined : { ...gone, ...after };
+}
+
+/** The API server answers an object's fields in an order of its own. */
+function isSame(a: unknown, b: unknown): boolean {
+  if (a === null || b === null || typeof a !== 'object' || typeof b !== 'object') return a === b;
+  const keys = new Set([...Object.keys(a), ...Object.keys(b)]);
+  return [...keys].every((key) =>
+    isSame((a as Record<string, unknown>)[key], (b as Record<string, unknown>)[key]),
+  );
+}

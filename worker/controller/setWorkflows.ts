@@ -1,0 +1,191 @@
+/** The sets of RunnerSet resources at Temporal: found, started, changed and ended. */
+import {
+  WorkflowFailedError,
+  type Client,
+  type WorkflowExecutionDescription,
+} from '@temporalio/client';
+import {
+  TerminatedFailure,
+  WorkflowExecutionAlreadyStartedError,
+  WorkflowNotFoundError,
+} from '@temporalio/common';
+import { z } from 'zod';
+import {
+  RUNNER_SET_WORKFLOW,
+  SET_COMMAND_WORKFLOW,
+  SET_RESOURCE_MEMO,
+  setDeclarationQuery,
+  setStatusQuery,
+  setWorkflowId,
+  type RunnerSetInput,
+  type RunnerSetStatus,
+  type SetResource,
+} from '../../core/contract/index.ts';
+import { runningSets } from '../../core/domain/visibility.ts';
+import type { SetSpec } from '../../core/input/runnerSet.ts';
+import { setCommandOptions } from '../temporal/setCommand.ts';
+import { setStartOptions } from '../temporal/setStart.ts';
+
+export interface SetWorkflowsOptions {
+  /** The client of now. @throws Error while there is no connection to Temporal */
+  readonly client: () => Client;
+  readonly taskQueue: string;
+}
+
+/** A set as Temporal knows it. */
+export type FoundSet =
+  | { readonly is: 'absent' }
+  | {
+      readonly is: 'ended';
+      readonly resource: SetResource | undefined;
+      readonly how: string;
+      readonly failed: boolean;
+      readonly at: number;
+    }
+  | {
+      readonly is: 'running';
+      readonly resource: SetResource | undefined;
+      /** Of the set that runs now, and of no other of its name. */
+      readonly chain: string;
+      readonly taskQueue: string;
+      /** `undefined`: no worker has answered. */
+      readonly told:
+        { readonly status: RunnerSetStatus; readonly declaration: RunnerSetInput } | undefined;
+    };
+
+/** A set whose worker is away must not hold up the others, in ms. */
+const QUERY_DEADLINE_MS = 3_000;
+/** A set that answers its queries carries a command out within this, in ms. */
+const COMMAND_DEADLINE_MS = 15_000;
+
+const resourceMemo = z.object({ namespace: z.string(), name: z.string(), uid: z.string() });
+const resourceOf = (memo: Record<string, unknown> | undefined): SetResource | undefined =>
+  resourceMemo.safeParse(memo?.[SET_RESOURCE_MEMO]).data;
+
+export class SetWorkflows {
+  readonly #options: SetWorkflowsOptions;
+
+  constructor(options: SetWorkflowsOptions) {
+    this.#options = options;
+  }
+
+  /** @throws what the client throws when Temporal does not answer */
+  async find(name: string): Promise<FoundSet> {
+    const described = await this.#describe(name);
+    if (described === undefined || described.type !== RUNNER_SET_WORKFLOW) return { is: 'absent' };
+    const { memo, status, taskQueue, raw } = described;
+    const resource = resourceOf(memo);
+    if (status.name === 'RUNNING')
+      return {
+        is: 'running',
+        resource,
+        chain: raw.workflowExecutionInfo?.firstRunId ?? '',
+        taskQueue,
+        told: taskQueue === this.#options.taskQueue ? await this.#ask(name) : undefined,
+      };
+    return {
+      is: 'ended',
+      resource,
+      at: described.closeTime?.getTime() ?? 0,
+      ...(await this.#endOf(described)),
+    };
+  }
+
+  /** Names of the running sets that resources of this namespace have made. */
+  async namesOf(namespace: string): Promise<string[]> {
+    const names: string[] = [];
+    for await (const { memo } of this.#options
+      .client()
+      .workflow.list({ query: runningSets(this.#options.taskQueue), pageSize: 1_000 })) {
+      const resource = resourceOf(memo);
+      if (resource?.namespace === namespace) names.push(resource.name);
+    }
+    return names;
+  }
+
+  /** @throws WorkflowExecutionAlreadyStartedError when somebody else was faster */
+  async start(input: RunnerSetInput, spec: SetSpec, resource: SetResource): Promise<void> {
+    const { client, taskQueue } = this.#options;
+    const { memo, ...options } = setStartOptions(input, spec, taskQueue);
+    await client().workflow.start(RUNNER_SET_WORKFLOW, {
+      ...options,
+      memo: { ...memo, [SET_RESOURCE_MEMO]: resource },
+    });
+  }
+
+  /** @throws WorkflowFailedError when the set refuses, or does not answer */
+  async apply(input: RunnerSetInput): Promise<void> {
+    const client = this.#options.client();
+    await client.withDeadline(
+      Date.now() + COMMAND_DEADLINE_MS,
+      async () =>
+        await client.workflow.execute(
+          SET_COMMAND_WORKFLOW,
+          setCommandOptions(
+            input.name,
+            { command: 'apply', declaration: input },
+            this.#options.taskQueue,
+          ),
+        ),
+    );
+  }
+
+  /** Temporal keeps it until the set hears it, and takes it once: a set of the same name that comes after it is not meant. @param chain - see {@link FoundSet} */
+  async end(name: string, chain: string, reason: string): Promise<void> {
+    const { client, taskQueue } = this.#options;
+    try {
+      await client().workflow.start(SET_COMMAND_WORKFLOW, {
+        ...setCommandOptions(name, { command: 'drain', reason }, taskQueue, chain),
+        workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY',
+      });
+    } catch (error) {
+      if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+    }
+  }
+
+  async #describe(name: string): Promise<WorkflowExecutionDescription | undefined> {
+    try {
+      return await this.#handle(name).describe();
+    } catch (error) {
+      if (error instanceof WorkflowNotFoundError) return undefined;
+      throw error;
+    }
+  }
+
+  async #ask(
+    name: string,
+  ): Promise<{ status: RunnerSetStatus; declaration: RunnerSetInput } | undefined> {
+    const client = this.#options.client();
+    try {
+      return await client.withDeadline(Date.now() + QUERY_DEADLINE_MS, async () => {
+        const [status, declaration] = await Promise.all([
+          this.#handle(name).query(setStatusQuery),
+          this.#handle(name).query(setDeclarationQuery),
+        ]);
+        return { status, declaration };
+      });
+    } catch {
+      return undefined; // the resource's status says so
+    }
+  }
+
+  async #endOf({
+    workflowId,
+    runId,
+  }: WorkflowExecutionDescription): Promise<{ how: string; failed: boolean }> {
+    try {
+      await this.#options.client().workflow.getHandle(workflowId, runId).result();
+      return { how: 'the set was ended, and its runners have left', failed: false };
+    } catch (error) {
+      if (!(error instanceof WorkflowFailedError)) throw error;
+      const { cause } = error;
+      if (cause instanceof TerminatedFailure)
+        return { how: 'the workflow of the set was terminated', failed: false };
+      return { how: `the set failed: ${cause?.message ?? error.message}`, failed: true };
+    }
+  }
+
+  #handle(name: string): ReturnType<Client['workflow']['getHandle']> {
+    return this.#options.client().workflow.getHandle(setWorkflowId(name));
+  }
+}

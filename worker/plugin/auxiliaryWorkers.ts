@@ -1,0 +1,216 @@
+/** What runs beside a Worker that has the plugin: an activity-only Worker for each lane (the cluster, each CI server credential), and the watcher of the pods. */
+import type { Client } from '@temporalio/client';
+import { Worker, type NativeConnection, type WorkerOptions } from '@temporalio/worker';
+import type { HeldBackAnswers } from '../../activities/watcher/deferredCompletions.ts';
+import {
+  UnknownCredentialError,
+  type CiServer,
+  type CiServers,
+  type Compute,
+  type Logger,
+} from '../../activities/ports.ts';
+import { startWatcher, type Watcher } from '../../activities/watcher/startWatcher.ts';
+import { ciTaskQueue, clusterTaskQueue } from '../../core/contract/index.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
+import { createCompleter } from './waitCompleter.ts';
+import { LaneSlots, type LaneSlotsOptions } from './gatedSlotSupplier.ts';
+import type { CiQueue } from '../settings/ciQueues.ts';
+
+export interface CompanionsOptions {
+  readonly compute: Compute;
+  readonly ciServers: CiServers;
+  readonly heldBackAnswers: HeldBackAnswers;
+  readonly ciQueues: readonly CiQueue[];
+  readonly logger: Logger;
+  readonly onCompletion?: (completed: boolean) => void;
+  /** Options of the Worker beside which they run; `activities` are Holdfast's alone. */
+  readonly workerOptions: WorkerOptions;
+}
+
+/** A task queue whose activities all need one server, and how they are taken from it. */
+interface Lane extends LaneSlotsOptions {
+  readonly taskQueue: string;
+  /** Activities a second, over all workers; absent: no limit. */
+  readonly maxPerSecond?: number | undefined;
+}
+
+/** A Worker's own default. */
+const DEFAULT_ACTIVITIES = 100;
+
+const COMPANION = Symbol('holdfast companion');
+
+/** Are these the options of a Worker that the plugin makes itself? */
+export function isCompanion(options: WorkerOptions): boolean {
+  return COMPANION in options;
+}
+
+export class Companions {
+  readonly #options: CompanionsOptions;
+  readonly #lanes: readonly Lane[];
+  readonly #workers: Worker[] = [];
+  readonly #stopping = new AbortController();
+  #watcher: Watcher | undefined;
+  #connection: NativeConnection | undefined;
+
+  constructor(options: CompanionsOptions) {
+    this.#options = options;
+    this.#lanes = lanesOf(options);
+    this.#connection = options.workerOptions.connection;
+  }
+
+  status(): { polling: boolean; watchSynced: boolean; activitiesInFlight: number } {
+    const statuses = this.#workers.map((worker) => worker.getStatus());
+    return {
+      polling:
+        statuses.length === this.#lanes.length + 1 &&
+        statuses.every((status) => status.runState === 'RUNNING'),
+      watchSynced: this.#watcher?.synced() ?? false,
+      activitiesInFlight: statuses.reduce((sum, status) => sum + status.numInFlightActivities, 0),
+    };
+  }
+
+  /** All Workers go on with this connection; what is under way may end on the one before. */
+  useConnection(connection: NativeConnection): void {
+    this.#connection = connection;
+    for (const worker of this.#workers) worker.connection = connection;
+  }
+
+  /**
+   * Runs the Worker and everything beside it until it is shut down, or until one of them fails: then all stop, and the first
+   * failure is thrown. All stop polling at once; the watcher goes last, because an activity may still give its slot back.
+   */
+  async runWith(main: Worker, next: (worker: Worker) => Promise<void>): Promise<void> {
+    this.#workers.push(main);
+    // A Worker has no event for "shutdown was asked for", and `next` resolves only after the grace: too late for the others.
+    const shutdown = main.shutdown.bind(main);
+    main.shutdown = () => {
+      shutdown();
+      this.#stop();
+    };
+    // The Worker polls at once: whoever calls runUntil() may shut it down before the rest is up.
+    const run = next(main);
+    const others = [
+      ...this.#lanes.map(async (lane) => await this.#runLane(lane)),
+      this.#startWatcher(main),
+    ];
+    run.then(
+      () => this.#stop(),
+      () => this.#stop(),
+    );
+    for (const other of others) other.catch(() => this.#stop());
+    const results = await Promise.allSettled([run, ...others]);
+    await this.#watcher?.stop();
+    for (const result of results) if (result.status === 'rejected') throw result.reason;
+  }
+
+  async #runLane(lane: Lane): Promise<void> {
+    const worker = await Worker.create(this.#laneWorkerOptions(lane));
+    // It may have changed meanwhile.
+    if (this.#connection) worker.connection = this.#connection;
+    this.#workers.push(worker);
+    const run = worker.run();
+    if (this.#stopping.signal.aborted) worker.shutdown();
+    await run;
+  }
+
+  async #startWatcher(main: Worker): Promise<void> {
+    const { compute, heldBackAnswers, logger, onCompletion, workerOptions } = this.#options;
+    const client = (): Client => {
+      // Of now: another connection brings another client.
+      if (!main.client) throw new Error('the Worker has no connection to Temporal');
+      return main.client;
+    };
+    client();
+    const completer = createCompleter({ client, taskQueue: workerOptions.taskQueue });
+    const starting = startWatcher({
+      compute,
+      completer,
+      heldBackAnswers,
+      logger,
+      ...defined({ onCompletion }),
+    });
+    const { signal } = this.#stopping;
+    void starting
+      .then(async (watcher) => (signal.aborted ? await watcher.stop() : undefined))
+      .catch(() => undefined);
+    // A cluster that does not answer must not keep the worker from stopping.
+    const stopped = new Promise<undefined>((resolve) =>
+      signal.addEventListener('abort', () => resolve(undefined)),
+    );
+    this.#watcher = await Promise.race([starting, stopped]);
+  }
+
+  #stop(): void {
+    if (this.#stopping.signal.aborted) return;
+    this.#stopping.abort();
+    for (const worker of this.#workers) if (worker.getState() === 'RUNNING') worker.shutdown();
+  }
+
+  #laneWorkerOptions(lane: Lane): WorkerOptions {
+    const {
+      connection,
+      namespace,
+      identity,
+      dataConverter,
+      interceptors,
+      activities,
+      workerDeploymentOptions,
+    } = this.#options.workerOptions;
+    const { shutdownGraceTime, shutdownForceTime } = this.#options.workerOptions;
+    const inherited = {
+      connection,
+      namespace,
+      identity,
+      dataConverter,
+      interceptors,
+      activities,
+      workerDeploymentOptions,
+      shutdownGraceTime,
+      shutdownForceTime,
+    };
+    const none = { type: 'fixed-size', numSlots: 1 } as const;
+    const options: WorkerOptions = {
+      ...defined(inherited),
+      taskQueue: lane.taskQueue,
+      tuner: {
+        activityTaskSlotSupplier: new LaneSlots(lane),
+        workflowTaskSlotSupplier: none,
+        localActivityTaskSlotSupplier: none,
+        nexusTaskSlotSupplier: none,
+      },
+      // Not autoscaling: that gives polls up while the lane is held back, and each of the queue's partitions has a quarter of the pace,
+      // used only while it is polled. Measured with 150 calls at 3 a second: 2.1 a second with autoscaling polls, 2.8 with these.
+      activityTaskPollerBehavior: { type: 'simple-maximum', maximum: 10 },
+      ...defined({ maxTaskQueueActivitiesPerSecond: lane.maxPerSecond }),
+    };
+    return Object.assign(options, { [COMPANION]: true });
+  }
+}
+
+function lanesOf({ compute, ciServers, ciQueues, workerOptions }: CompanionsOptions): Lane[] {
+  const { taskQueue, maxConcurrentActivityTaskExecutions: limit = DEFAULT_ACTIVITIES } =
+    workerOptions;
+  const clusterReachable = (): boolean => compute.reachable?.() !== false;
+  const cluster = { taskQueue: clusterTaskQueue(taskQueue), limit, reachable: clusterReachable };
+  const ci = ciQueues.map(({ credential, concurrency = 90, maxPerSecond }) => {
+    const server = knownServer(ciServers, credential);
+    // Most of what it is asked for is for pods: while there can be none it is slow, and removals come first.
+    return {
+      taskQueue: ciTaskQueue(taskQueue, credential),
+      limit: concurrency,
+      maxPerSecond,
+      reachable: () => server?.reachable?.() !== false && clusterReachable(),
+    };
+  });
+  return [cluster, ...ci];
+}
+
+/** One that is not known says so in every call. */
+function knownServer(ciServers: CiServers, credential: string): CiServer | undefined {
+  try {
+    return ciServers.get(credential);
+  } catch (error) {
+    if (error instanceof UnknownCredentialError) return undefined;
+    throw error;
+  }
+}

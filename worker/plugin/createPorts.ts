@@ -1,0 +1,115 @@
+/** Builds, from the configuration, what the activities work with. */
+import type { Logger } from 'pino';
+import { createCiServers } from '../../activities/ciServers/index.ts';
+import type { PodDefaults } from '../../activities/compute/kubernetes/podSpec.ts';
+import { createProcessCompute } from '../../activities/compute/process/processCompute.ts';
+import type {
+  CiServers,
+  Compute,
+  Logger as ActivityLogger,
+  PodLogs,
+} from '../../activities/ports.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
+import { ciQueuesOf, type CiQueue } from '../settings/ciQueues.ts';
+import type { HoldfastConfig } from '../settings/config.ts';
+import { kubeConfigSource } from '../settings/kubeConfigSource.ts';
+import type { Metrics } from '../process/metrics.ts';
+import { createPodLogs } from './podLogs.ts';
+import type { TimeoutPolicy } from '../../core/input/timeoutPolicy.ts';
+
+export interface Ports {
+  readonly compute: Compute;
+  readonly ciServers: CiServers;
+  readonly timeoutPolicy: TimeoutPolicy;
+  readonly podLogs?: PodLogs;
+  readonly ciQueues: readonly CiQueue[];
+  close(): Promise<void>;
+}
+
+export interface PortsOptions {
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+}
+
+/** A compute, and what its owner does with it at the end. */
+interface OwnedCompute {
+  readonly compute: Compute;
+  readonly close?: () => Promise<void>;
+}
+
+export async function createPorts(
+  config: HoldfastConfig,
+  { logger, metrics }: PortsOptions,
+): Promise<Ports> {
+  const { compute, close } = await createCompute(config, {
+    logger: logger.child({ component: 'compute' }),
+    metrics,
+  });
+  const ciServers = createCiServers(config.credentials, {
+    logger: logger.child({ component: 'ci' }),
+    onRequest: metrics.ciRequest,
+  });
+  return {
+    compute,
+    ciServers,
+    timeoutPolicy: config.timeouts,
+    ...(config.podLogs && {
+      podLogs: createPodLogs(config.podLogs, logger.child({ component: 'podLogs' })),
+    }),
+    ciQueues: ciQueuesOf(config.credentials),
+    async close() {
+      await Promise.all([ciServers.close(), close?.()]);
+    },
+  };
+}
+
+function supervised({
+  supervisorImage: image,
+  store: place,
+}: Extract<HoldfastConfig['compute'], { kind: 'kubernetes' }>): Partial<
+  Pick<PodDefaults, 'supervisor' | 'store'>
+> {
+  if (image === undefined) return {};
+  return { supervisor: { image }, ...(place === undefined ? {} : { store: { image, place } }) };
+}
+
+/** @throws KubeConfigError when the cluster cannot be found */
+export async function createCompute(
+  { compute, installation }: HoldfastConfig,
+  {
+    logger,
+    metrics,
+  }: { logger: ActivityLogger; metrics?: Pick<Metrics, 'kubernetesRequest' | 'jobPods'> },
+): Promise<OwnedCompute> {
+  if (compute.kind === 'process') {
+    return {
+      compute: createProcessCompute({
+        stateDir: compute.stateDir,
+        installation,
+        logger,
+        anyCommand: compute.anyCommand,
+        ...defined({ command: compute.command }),
+      }),
+    };
+  }
+  // Loaded where it is needed: the Kubernetes client takes most of a second.
+  const [{ createKubernetesCompute }, { loadKubeConfig }] = await Promise.all([
+    import('../../activities/compute/kubernetes/kubernetesCompute.ts'),
+    import('../../activities/compute/kubernetes/kubeConfig.ts'),
+  ]);
+  const kubernetes = createKubernetesCompute({
+    kubeConfig: loadKubeConfig(kubeConfigSource(compute)),
+    ...defined({ namespace: compute.namespace }),
+    allNamespaces: compute.allNamespaces,
+    installation,
+    policy: compute.policy,
+    pod: {
+      image: compute.image,
+      ...defined({ command: compute.command, user: compute.user }),
+      ...supervised(compute),
+    },
+    logger,
+    ...defined({ onRequest: metrics?.kubernetesRequest, onJobPods: metrics?.jobPods }),
+  });
+  return { compute: kubernetes, close: async () => await kubernetes.close() };
+}

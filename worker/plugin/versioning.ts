@@ -1,0 +1,19 @@
+/** What a versioned Worker has to say of workflows that say nothing themselves (workflows/shared/versioning.ts). */
+import type { WorkerDeploymentOptions } from '@temporalio/worker';
+
+/** Runners and jobs stay on the version that they began on; all else moves on. */
+export function workerDeploymentOptions(version: {
+  readonly deploymentName: string;
+  readonly buildId: string;
+}): WorkerDeploymentOptions {
+  return { useWorkerVersioning: true, version, defaultVersioningBehavior: 'AUTO_UPGRADE' };
+}
+
+/** @throws Error where sets and declared jobs, which have no end, would keep to the version that they began on */
+export function checkWorkerDeploymentOptions(options: WorkerDeploymentOptions | undefined): void {
+  if (options?.useWorkerVersioning !== true || options.defaultVersioningBehavior === 'AUTO_UPGRADE')
+    return;
+  throw new Error(
+    "workerDeploymentOptions.defaultVersioningBehavior: Holdfast's sets need 'AUTO_UPGRADE'; give workflows of yours that shall stay on their version the behavior 'PINNED' by setWorkflowOptions()",
+  );
+}

@@ -1,0 +1,138 @@
+/** Answers, through Temporal's API, the activities that gave their slot back. */
+import { randomUUID } from 'node:crypto';
+import {
+  ActivityNotFoundError,
+  WorkflowNotFoundError,
+  isGrpcServiceError,
+  type Client,
+} from '@temporalio/client';
+import { failure } from '../../activities/shared/failures.ts';
+import { asItsLifeSees } from '../../activities/runner/pods.ts';
+import type { WaitCompleter } from '../../activities/ports.ts';
+import { FAILURE_TYPES } from '../../core/activities/index.ts';
+import { podStateSignal } from '../../core/contract/index.ts';
+import { parseWaitActivityId } from '../../core/domain/podConditions.ts';
+import { runningRunnersIn } from '../../core/domain/visibility.ts';
+
+/** gRPC status codes (https://grpc.io/docs/guides/status-codes). */
+const NOT_FOUND = 5;
+/** `describe` calls under way at once while looking for waits that a dead worker left behind. */
+const DESCRIBE_CONCURRENCY = 32;
+/** Pending activity states, from temporal.api.enums.v1.PendingActivityState: only a started activity can be completed from outside. */
+const STARTED = 2;
+
+export interface CompleterOptions {
+  /** The client of now. */
+  readonly client: () => Client;
+  /** Waits are looked for among the runners of this task queue only: another installation's pods are not ours to miss. */
+  readonly taskQueue: string;
+}
+
+export function createCompleter({ client, taskQueue }: CompleterOptions): WaitCompleter {
+  return {
+    complete: async (workflowId, activityId, result) =>
+      await wasPending(
+        client().activity.complete({ workflowId, activityId }, asItsLifeSees(result)),
+      ),
+    async lookAgain(workflowId, activityId, why): Promise<void> {
+      // A failure is what has the server schedule the next try; part of the plan, and not waited for.
+      const again = failure(why, FAILURE_TYPES.outOfSight, { nextRetryDelayMs: 1, expected: true });
+      await wasPending(client().activity.fail({ workflowId, activityId }, again));
+    },
+    answer: async (taskToken, result) =>
+      await wasPending(client().activity.complete(taskToken, result)),
+
+    async signalPodState(workflowId, state, changeId = randomUUID()): Promise<void> {
+      try {
+        await signalOnce(client(), {
+          workflowId,
+          signalName: podStateSignal.name,
+          arg: state,
+          requestId: changeId,
+        });
+      } catch (error) {
+        if (!isGrpcServiceError(error) || error.code !== NOT_FOUND) throw error;
+      }
+    },
+
+    async *pendingWaits(place, except): AsyncGenerator<{ workflowId: string; activityId: string }> {
+      let batch: string[] = [];
+      for await (const { workflowId } of client().workflow.list({
+        query: runningRunnersIn(taskQueue, place),
+        pageSize: 1000,
+      })) {
+        if (except.has(workflowId)) continue;
+        batch.push(workflowId);
+        if (batch.length < DESCRIBE_CONCURRENCY) continue;
+        yield* await waitsOf(client(), batch);
+        batch = [];
+      }
+      yield* await waitsOf(client(), batch);
+    },
+  };
+}
+
+/**
+ * A signal that the server drops if the same run had one under this id: several workers see the same change, and a signal that is told
+ * again is an event of history, which no handler can undo. The client's own call makes up an id of its own for each.
+ */
+async function signalOnce(
+  client: Client,
+  {
+    workflowId,
+    signalName,
+    arg,
+    requestId,
+  }: { workflowId: string; signalName: string; arg: unknown; requestId: string },
+): Promise<void> {
+  const { namespace, identity, loadedDataConverter } = client.options;
+  let payloads = [loadedDataConverter.payloadConverter.toPayload(arg)];
+  for (const codec of loadedDataConverter.payloadCodecs) payloads = await codec.encode(payloads);
+  await client.workflowService.signalWorkflowExecution({
+    namespace,
+    identity,
+    requestId,
+    signalName,
+    workflowExecution: { workflowId },
+    input: { payloads },
+  });
+}
+
+async function wasPending(completion: Promise<void>): Promise<boolean> {
+  try {
+    await completion;
+    return true;
+  } catch (error) {
+    if (error instanceof ActivityNotFoundError) return false;
+    throw error;
+  }
+}
+
+async function waitsOf(
+  client: Client,
+  workflowIds: readonly string[],
+): Promise<{ workflowId: string; activityId: string }[]> {
+  const found = await Promise.all(
+    workflowIds.map(async (workflowId) => {
+      const pending = await pendingActivities(client, workflowId);
+      return pending.map((activityId) => ({ workflowId, activityId }));
+    }),
+  );
+  return found.flat();
+}
+
+async function pendingActivities(client: Client, workflowId: string): Promise<string[]> {
+  try {
+    const { raw } = await client.workflow.getHandle(workflowId).describe();
+    return (raw.pendingActivities ?? [])
+      .filter(
+        (activity) =>
+          activity.state === STARTED &&
+          parseWaitActivityId(activity.activityId ?? '') !== undefined,
+      )
+      .map((activity) => activity.activityId ?? '');
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return []; // ended and deleted since the list was taken
+    throw error;
+  }
+}

@@ -1,0 +1,129 @@
+/** Holdfast's workflows as one file, made ahead: bundling takes seconds and a hundred megabytes at each start of a worker. */
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { dirname, extname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import {
+  DefaultLogger,
+  bundleWorkflowCode,
+  type WorkerOptions,
+  type WorkflowBundleWithSourceMap,
+} from '@temporalio/worker';
+import { FAILURE_CONVERTER_PATH } from '../codec/dataConverter.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+/** The published package has JavaScript, and the bundle that `npm run build` made of it. */
+const COMPILED = import.meta.url.endsWith('.js');
+const PUBLISHED = {
+  clear: join(ROOT, 'workflow-bundle.js'),
+  encrypted: join(ROOT, 'workflow-bundle-encrypted.js'),
+};
+/** In a checkout: what the bundle depends on, and where bundles are kept. */
+const SOURCES = [
+  'core',
+  'workflows',
+  'package-lock.json',
+  'worker/plugin/workflowBundle.ts',
+  'worker/codec/failureConverter.cts',
+];
+const KEPT = join(ROOT, '.holdfast', 'workflow-bundles');
+const KEPT_MS = 24 * 3_600_000;
+
+/** Path of the workflows, for whoever bundles them ahead: TypeScript in the repository, JavaScript in the published package. */
+export function workflowsPath(): string {
+  return join(ROOT, 'workflows', COMPILED ? 'index.js' : 'index.ts');
+}
+
+/** Path of the module that traces lives: for `workflowInterceptorModules` of whoever bundles the workflows ahead. */
+export function workflowInterceptorsPath(workflows = workflowsPath()): string {
+  return join(dirname(workflows), 'tracing', `interceptors${extname(workflows)}`);
+}
+
+/** Options that put something of the user's own into the bundle. */
+type BundleShaping = Pick<
+  WorkerOptions,
+  'workflowsPath' | 'workflowBundle' | 'interceptors' | 'bundlerOptions' | 'dataConverter'
+>;
+
+/** What gives a Worker with these options the workflows: nothing where it has its own, a bundle made ahead where that will do. */
+export async function workflowsFor(
+  options: BundleShaping,
+): Promise<Pick<WorkerOptions, 'workflowsPath' | 'workflowBundle'>> {
+  if (options.workflowsPath !== undefined || options.workflowBundle !== undefined) return {};
+  const { interceptors, bundlerOptions, dataConverter } = options;
+  const { payloadConverterPath, failureConverterPath } = dataConverter ?? {};
+  const own =
+    (interceptors?.workflowModules?.length ?? 0) > 0 ||
+    bundlerOptions !== undefined ||
+    payloadConverterPath !== undefined ||
+    ![undefined, FAILURE_CONVERTER_PATH].includes(failureConverterPath);
+  if (own) return { workflowsPath: workflowsPath() };
+  const failures = failureConverterPath === undefined ? 'clear' : 'encrypted';
+  return {
+    workflowBundle: { codePath: COMPILED ? PUBLISHED[failures] : await keptBundle(failures) },
+  };
+}
+
+/** How the messages of failures leave a workflow: the one thing that a data converter changes in the bundle. */
+type Failures = keyof typeof PUBLISHED;
+
+/**
+ * Bundles the workflows. Their modules are evaluated once in a worker, not for each workflow: they keep no state.
+ * @param path - of the module that exports them
+ */
+export async function bundleWorkflows(
+  path = workflowsPath(),
+  failures: Failures = 'clear',
+): Promise<WorkflowBundleWithSourceMap> {
+  const interceptors = workflowInterceptorsPath(path);
+  const converter = failures === 'clear' ? {} : { failureConverterPath: FAILURE_CONVERTER_PATH };
+  return await bundleWorkflowCode({
+    workflowsPath: path,
+    workflowInterceptorModules: [interceptors],
+    preloadModules: [path, interceptors],
+    logger: new DefaultLogger('ERROR'),
+    ...converter,
+  });
+}
+
+/** Writes the bundle. @param path - appears when it is complete */
+export async function writeBundle(path: string, failures: Failures = 'clear'): Promise<void> {
+  const { code } = await bundleWorkflows(workflowsPath(), failures);
+  await mkdir(dirname(path), { recursive: true });
+  const temporary = `${path}.${process.pid}.tmp`;
+  await writeFile(temporary, code);
+  await rename(temporary, path);
+}
+
+/** The bundle of the sources as they are, from an earlier start or made now. */
+async function keptBundle(failures: Failures): Promise<string> {
+  const path = join(KEPT, `${await fingerprint()}-${failures}.js`);
+  if (existsSync(path)) return path;
+  await writeBundle(path, failures);
+  for (const file of await readdir(KEPT)) {
+    const other = join(KEPT, file);
+    if (Date.now() - (await stat(other)).mtimeMs > KEPT_MS) await rm(other, { force: true });
+  }
+  return path;
+}
+
+async function fingerprint(): Promise<string> {
+  const hash = createHash('sha256');
+  for (const source of SOURCES) {
+    const files = source.includes('.')
+      ? [source]
+      : (await readdir(join(ROOT, source), { recursive: true }))
+          .filter((file) => file.endsWith('.ts'))
+          .map((file) => join(source, file));
+    for (const file of files.toSorted((a, b) => a.localeCompare(b)))
+      hash.update(`${file}\0`).update(await readFile(join(ROOT, file)));
+  }
+  return hash.digest('hex').slice(0, 20);
+}
+
+// Started as a program by `npm run build`.
+if (COMPILED && process.argv[1] === fileURLToPath(import.meta.url)) {
+  await writeBundle(PUBLISHED.clear, 'clear');
+  await writeBundle(PUBLISHED.encrypted, 'encrypted');
+}

@@ -1,0 +1,41 @@
+/** The worker's log: pino. */
+import { pino, stdSerializers, type DestinationStream, type Logger } from 'pino';
+import { escaped } from '../../core/domain/displayText.ts';
+
+export interface LogOptions {
+  readonly level: string;
+  readonly format: 'json' | 'text';
+}
+
+/** @param destination - @default standard output, written at once, so that the last line before an exit is not lost */
+export function createLogger(
+  options: LogOptions,
+  destination: DestinationStream = pino.destination({ dest: 1, sync: true }),
+): Logger {
+  const form = options.format === 'text' ? asText : (line: string): string => line.trimEnd();
+  // What a runner or a server says forges no line, and gives no orders to the terminal of whoever reads it.
+  const target = { write: (line: string) => destination.write(`${escaped(form(line))}\n`) };
+  return pino(
+    {
+      level: options.level,
+      base: null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+      serializers: { err: stdSerializers.err },
+    },
+    target,
+  );
+}
+
+/** `12:34:56 INFO  message key=value` */
+function asText(line: string): string {
+  const { level, time, msg, ...fields } = JSON.parse(line) as {
+    level: string;
+    time: string;
+    msg?: string;
+  };
+  const rest = Object.entries(fields).map(
+    ([key, value]) => ` ${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
+  );
+  return `${time.slice(11, 19)} ${level.toUpperCase().padEnd(5)} ${msg ?? ''}${rest.join('')}`;
+}

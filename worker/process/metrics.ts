@@ -1,0 +1,111 @@
+/** What the worker counts. Temporal's own metrics come from its runtime; these are about CI servers, Kubernetes, waits and webhooks. */
+import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
+import type { RequestObserver } from '../../activities/ciServers/index.ts';
+import type { ApiMeasure } from '../../activities/compute/kubernetes/apiServer.ts';
+import type { JobPodCount } from '../../activities/compute/kubernetes/jobPodOwnership.ts';
+import type { SweepReport } from '../../core/contract/index.ts';
+import { createJobDurations } from '../webhook/setMetrics.ts';
+import type { JobNews } from '../webhook/webhookDelivery.ts';
+import { createSweepMetrics } from './sweepMetrics.ts';
+
+export interface Metrics {
+  readonly registry: Registry;
+  readonly ciRequest: RequestObserver;
+  readonly kubernetesRequest: (measure: ApiMeasure) => void;
+  /** Pods that jobs have of their own. */
+  readonly jobPods: (count: JobPodCount) => void;
+  /** A wait was completed (`true`), or nobody waited (`false`). */
+  readonly completion: (completed: boolean) => void;
+  readonly webhook: (outcome: string) => void;
+  /** An event of a job that a runner of this set runs. */
+  readonly job: (set: string, news: JobNews) => void;
+  /** Deliveries that GitHub was asked to send again. */
+  readonly redelivered: (credential: string, count: number) => void;
+  /** A sweep is over. */
+  readonly swept: (report: SweepReport) => void;
+}
+
+const SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+
+export function createMetrics(): Metrics {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const registers = [registry];
+  const ciRequests = new Counter({
+    name: 'holdfast_ci_requests_total',
+    help: 'Requests to the CI server',
+    labelNames: ['credential', 'route', 'status'],
+    registers,
+  });
+  const ciSeconds = new Histogram({
+    name: 'holdfast_ci_request_duration_seconds',
+    help: 'Duration of requests to the CI server, without the wait for a turn',
+    labelNames: ['credential', 'route'],
+    buckets: SECONDS,
+    registers,
+  });
+  const ciRemaining = new Gauge({
+    name: 'holdfast_ci_rate_limit_remaining',
+    help: 'Requests left in the current window of the primary rate limit',
+    labelNames: ['credential'],
+    registers,
+  });
+  const kubernetesRequests = new Counter({
+    name: 'holdfast_kubernetes_requests_total',
+    help: 'Requests to the Kubernetes API',
+    labelNames: ['verb', 'resource', 'status'],
+    registers,
+  });
+  const kubernetesSeconds = new Histogram({
+    name: 'holdfast_kubernetes_request_duration_seconds',
+    help: 'Duration of requests to the Kubernetes API; of a watch: until it was opened',
+    labelNames: ['verb', 'resource'],
+    buckets: SECONDS,
+    registers,
+  });
+  const jobPods = new Gauge({
+    name: 'holdfast_job_pods',
+    help: 'Pods, and Jobs of container steps, that GitHub\'s hooks have made for runners; owned="false": they would outlive their runner',
+    labelNames: ['owned'],
+    registers,
+  });
+  const completions = new Counter({
+    name: 'holdfast_wait_completions_total',
+    help: 'Pod events that the watcher reported; answered="false": nobody waited for it',
+    labelNames: ['answered'],
+    registers,
+  });
+  const webhooks = new Counter({
+    name: 'holdfast_webhook_deliveries_total',
+    help: 'Webhook deliveries by what became of them',
+    labelNames: ['outcome'],
+    registers,
+  });
+  const redeliveries = new Counter({
+    name: 'holdfast_webhook_redeliveries_total',
+    help: 'Failed webhook deliveries that the CI server was asked to send again',
+    labelNames: ['credential'],
+    registers,
+  });
+  return {
+    registry,
+    ciRequest({ credential, route, status, ms, rateLimitRemaining }) {
+      ciRequests.inc({ credential, route, status: String(status ?? 'none') });
+      ciSeconds.observe({ credential, route }, ms / 1_000);
+      if (rateLimitRemaining !== undefined) ciRemaining.set({ credential }, rateLimitRemaining);
+    },
+    kubernetesRequest({ verb, resource, status, ms }) {
+      kubernetesRequests.inc({ verb, resource, status: status === 0 ? 'none' : String(status) });
+      kubernetesSeconds.observe({ verb, resource }, ms / 1_000);
+    },
+    jobPods({ owned, unowned }) {
+      jobPods.set({ owned: 'true' }, owned);
+      jobPods.set({ owned: 'false' }, unowned);
+    },
+    completion: (completed) => completions.inc({ answered: String(completed) }),
+    webhook: (outcome) => webhooks.inc({ outcome }),
+    job: createJobDurations(registry),
+    redelivered: (credential, count) => redeliveries.inc({ credential }, count),
+    swept: createSweepMetrics(registry),
+  };
+}

@@ -1,0 +1,240 @@
+/** The worker as a process: from its settings to its exit status. */
+import { setFlagsFromString } from 'node:v8';
+import type { Client } from '@temporalio/client';
+import {
+  GracefulShutdownPeriodExpiredError,
+  Worker,
+  type NativeConnection,
+  type WorkerOptions,
+} from '@temporalio/worker';
+import type { Logger } from 'pino';
+import { defined } from '../../core/domain/omitUndefined.ts';
+import { checkSurroundings } from '../checks/bootCheck.ts';
+import { checkPlace } from '../checks/locationCheck.ts';
+import { loadConfig, type HoldfastConfig } from '../settings/config.ts';
+import { EXIT_STATUS } from './exitStatus.ts';
+import { boundHeapGrowth } from './heapGrowth.ts';
+import { createHttpServer } from './httpServer.ts';
+import { registerSetMetrics } from '../webhook/setMetrics.ts';
+import { startRedelivery } from '../webhook/redelivery.ts';
+import { CoveringSets } from '../webhook/setDirectory.ts';
+import { SetStatuses } from '../webhook/setStatuses.ts';
+import { createMetrics } from './metrics.ts';
+import { connectNative } from '../temporal/nativeConnection.ts';
+import { packageVersion } from './packageVersion.ts';
+import { HoldfastPlugin } from '../plugin/plugin.ts';
+import { createPorts } from '../plugin/createPorts.ts';
+import {
+  answers,
+  complainOf,
+  linkTemporal,
+  listen,
+  readDataConverter,
+  runService,
+  traceProcess,
+  type RunOptions,
+} from './serviceProcess.ts';
+import type { StopSignal } from './stopSignal.ts';
+import { keepSweepSchedule } from '../temporal/sweepSchedule.ts';
+import type { TemporalLink } from '../temporal/rotatingTemporalClient.ts';
+import { installTemporalRuntime } from '../temporal/temporalRuntime.ts';
+import { workerDeploymentOptions } from '../plugin/versioning.ts';
+import { startRunnerSetController } from '../controller/startRunnerSetController.ts';
+import { startWebhook } from '../webhook/startWebhook.ts';
+
+/**
+ * Runs the worker until SIGTERM or SIGINT. A worker's end is never a runner's end: what is in flight is handed back to Temporal.
+ * @returns the exit status, see {@link EXIT_STATUS}
+ */
+export async function runWorkerProcess(options: RunOptions = {}): Promise<number> {
+  return await runService({ name: 'worker', load: loadConfig, serve }, options);
+}
+
+function tuneV8({ workflowStacks }: HoldfastConfig): void {
+  boundHeapGrowth();
+  // The SDK takes a stack trace of every promise that a workflow makes, and keeps it as long as the promise is pending.
+  if (!workflowStacks) setFlagsFromString('--stack-trace-limit=0');
+}
+
+async function serve(
+  config: HoldfastConfig,
+  logger: Logger,
+  stop: StopSignal,
+  onClose: (close: () => Promise<unknown>) => void,
+): Promise<number> {
+  tuneV8(config);
+  const dataConverter = readDataConverter(config, logger);
+  const metrics = createMetrics();
+  const tracing = await traceProcess('holdfast-worker', config, logger, onClose);
+  const temporalMetrics = await installTemporalRuntime(logger);
+  let link: TemporalLink<NativeConnection> | undefined;
+  let plugin: HoldfastPlugin | undefined;
+  stop.signal.addEventListener('abort', () => {
+    // Its wording is a promise: people and tests look for it.
+    logger.info(
+      `received ${stop.description}: handing ${plugin?.status().activitiesInFlight ?? 0} activities back; no runner is cancelled`,
+    );
+  });
+
+  // First, so that the liveness probe is answered while the Temporal server is still coming up.
+  const http = createHttpServer({
+    logger,
+    registry: metrics.registry,
+    temporalMetrics,
+    ready: {
+      temporal: async () => link !== undefined && (await answers(link.connection)),
+      polling: () => plugin?.status().polling ?? false,
+      watch: () => plugin?.status().watchSynced ?? false,
+    },
+  });
+  const client = (): Client => {
+    if (!link) throw new Error('not connected to Temporal yet');
+    return link.client;
+  };
+  const sets = new CoveringSets({ client, taskQueue: config.taskQueue, logger });
+  const statuses = new SetStatuses(sets, logger);
+  registerSetMetrics(metrics.registry, async () => (link ? await statuses.now() : []));
+  onClose(async () => await http.close());
+  const address = await listen(http, config.http, 'HOLDFAST_HTTP_ADDRESS');
+  const webhook =
+    config.webhook &&
+    (await startWebhook(config.webhook, {
+      client,
+      taskQueue: config.taskQueue,
+      sets,
+      logger,
+      metrics,
+      traces: tracing?.deliveries,
+    }));
+  onClose(async () => await webhook?.close());
+
+  link = await linkTemporal(
+    connectNative,
+    config,
+    dataConverter,
+    logger,
+    stop.signal,
+    tracing?.client,
+  );
+  const { connection } = link;
+  onClose(async () => {
+    await webhook?.close(); // what it has received is passed on before the connection goes
+    await link?.close();
+  });
+  complainOf(await checkSurroundings(config, connection), logger);
+  const ports = await createPorts(config, { logger, metrics });
+  onClose(async () => await ports.close());
+  complainOf(
+    [await checkPlace(config, connection, async () => await ports.compute.place())],
+    logger,
+  );
+
+  if (config.redeliveryIntervalMs > 0) {
+    const ready = async (): Promise<boolean> =>
+      !stop.signal.aborted && link !== undefined && (await answers(link.connection));
+    const { credentials, redeliveryIntervalMs: intervalMs } = config;
+    const redelivery = startRedelivery({
+      credentials,
+      ciServers: ports.ciServers,
+      intervalMs,
+      ready,
+      logger,
+      onRedelivered: metrics.redelivered,
+    });
+    onClose(async () => await redelivery.stop());
+  }
+  plugin = new HoldfastPlugin({
+    ...ports,
+    ...defined({ temporalUi: config.temporalUi, tracing }),
+    logger,
+    onCompletion: metrics.completion,
+    onSweep: metrics.swept,
+  });
+  await keepSweeps(config, link.client, ports.compute.owned !== undefined, logger);
+  const worker = await Worker.create({
+    ...workerOptions(config, connection, plugin),
+    dataConverter,
+  });
+  const running = worker.run();
+  link.follow((next) => plugin?.useConnection(next));
+  // A Worker that was made must run and be shut down, or its connection cannot be closed: also when the signal came first.
+  if (stop.signal.aborted) worker.shutdown();
+  else stop.signal.addEventListener('abort', () => worker.shutdown());
+  const resources = await startRunnerSetController(config, {
+    client,
+    logger: logger.child({ component: 'runnerSets' }),
+    onRequest: metrics.kubernetesRequest,
+  });
+  onClose(async () => await resources?.stop());
+  logger.info(
+    {
+      taskQueue: config.taskQueue,
+      compute: config.compute.kind,
+      credentials: Object.keys(config.credentials),
+      http: address,
+      ...defined({ webhook: webhook?.address }),
+    },
+    'worker started',
+  );
+  try {
+    await running;
+  } catch (error) {
+    if (!stop.name || !(error instanceof GracefulShutdownPeriodExpiredError)) throw error;
+    logger.warn(
+      'some activities did not end within HOLDFAST_SHUTDOWN_FORCE; Temporal gives them to another worker when their timeouts are over',
+    );
+  }
+  if (!stop.name) throw new Error('the worker stopped by itself');
+  return EXIT_STATUS[stop.name];
+}
+
+/** Runners do well without the Schedule: a worker that may not change it takes care of them all the same. */
+async function keepSweeps(
+  { taskQueue, sweepIntervalMs }: HoldfastConfig,
+  client: Client,
+  canSweep: boolean,
+  logger: Logger,
+): Promise<void> {
+  try {
+    const schedule = await keepSweepSchedule({
+      client,
+      taskQueue,
+      intervalMs: canSweep ? sweepIntervalMs : 0,
+    });
+    logger.debug({ schedule, intervalMs: sweepIntervalMs }, "the sweep's Schedule");
+  } catch (error) {
+    logger.warn(
+      { err: error },
+      'the sweep\'s Schedule could not be brought up to date (HOLDFAST_SWEEP_INTERVAL): it stays as it was, and if there is none nothing sweeps; allow this worker to change Schedules, or run "holdfast sweep" by other means',
+    );
+  }
+}
+
+/** The plugin alone brings workflows and activities: a Worker of yours has what this one has. */
+function workerOptions(
+  config: HoldfastConfig,
+  connection: NativeConnection,
+  plugin: HoldfastPlugin,
+): WorkerOptions {
+  return {
+    connection,
+    namespace: config.temporal.namespace,
+    taskQueue: config.taskQueue,
+    // The SDK's own name for a build is a hundred bytes long, and stands in each event of a workflow task.
+    ...(config.versioning === undefined ? { buildId: `holdfast@${packageVersion()}` } : {}),
+    plugins: [plugin],
+    maxCachedWorkflows: config.maxCachedWorkflows,
+    maxConcurrentWorkflowTaskExecutions: config.maxWorkflowTasks,
+    maxConcurrentActivityTaskExecutions: config.maxActivities,
+    // Measured (docs/benchmarks.md): a fixed few polls, most of them for new runners, bring a scale-up online a quarter faster than
+    // autoscaling polls do, and cost a steady turnover nothing. What is under way already keeps its share.
+    workflowTaskPollerBehavior: { type: 'simple-maximum', maximum: 10 },
+    nonStickyToStickyPollRatio: 0.7,
+    activityTaskPollerBehavior: { type: 'simple-maximum', maximum: 10 },
+    shutdownGraceTime: config.shutdownGraceMs,
+    shutdownForceTime: config.shutdownForceMs,
+    ...(config.versioning && {
+      workerDeploymentOptions: workerDeploymentOptions(config.versioning),
+    }),
+  };
+}

@@ -1,0 +1,187 @@
+/** What the worker's process and the webhook's have in common: from settings to an exit status. */
+import type { FastifyInstance } from 'fastify';
+import type { ClientInterceptors, ConnectionLike } from '@temporalio/client';
+import type { DataConverter } from '@temporalio/common';
+import type { Logger } from 'pino';
+import type { Finding } from '../checks/finding.ts';
+import { dataConverterOf } from '../codec/dataConverter.ts';
+import {
+  TemporalUnreachableError,
+  connectTemporal,
+  type Connect,
+  type TemporalConnection,
+} from '../temporal/connect.ts';
+import { EXIT_STATUS } from './exitStatus.ts';
+import { createLogger } from './logger.ts';
+import { oneLine, type HoldfastConfig } from '../settings/config.ts';
+import { ConfigError } from '../settings/configError.ts';
+import { listenForStop, type StopSignal } from './stopSignal.ts';
+import { TemporalLink } from '../temporal/rotatingTemporalClient.ts';
+import type { Tracing } from '../tracing/startTracing.ts';
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+export interface RunOptions {
+  /** @default process.env */
+  readonly env?: Env;
+  /** Takes one line that says why the process cannot start. @default standard error */
+  readonly complain?: (line: string) => void;
+}
+
+/** The process cannot start; each line names a setting or a thing, and the fix. */
+export class CannotStart extends Error {
+  override readonly name = 'CannotStart';
+  readonly lines: readonly string[];
+
+  constructor(lines: readonly string[]) {
+    super(lines.join('\n'));
+    this.lines = lines;
+  }
+}
+
+export interface Service<C> {
+  /** For its lines on standard error. */
+  readonly name: string;
+  /** @throws ConfigError */
+  readonly load: (env: Env) => C;
+  /** @param onClose - takes what is to be closed in the end, last first @throws CannotStart */
+  readonly serve: (
+    config: C,
+    logger: Logger,
+    stop: StopSignal,
+    onClose: (close: () => Promise<unknown>) => void,
+  ) => Promise<number>;
+}
+
+/**
+ * Runs a service until SIGTERM or SIGINT.
+ * @returns the exit status, see {@link EXIT_STATUS}
+ */
+export async function runService<C extends Pick<HoldfastConfig, 'log' | 'warnings'>>(
+  service: Service<C>,
+  { env = process.env, complain = (line) => process.stderr.write(`${line}\n`) }: RunOptions,
+): Promise<number> {
+  try {
+    return await run(service, readConfig(service, env));
+  } catch (error) {
+    if (!(error instanceof CannotStart)) throw error;
+    for (const line of error.lines) complain(`holdfast ${service.name}: ${line}`);
+    return EXIT_STATUS.cannotStart;
+  }
+}
+
+function readConfig<C>({ load }: Service<C>, env: Env): C {
+  try {
+    return load(env);
+  } catch (error) {
+    if (error instanceof ConfigError) throw new CannotStart(error.message.split('\n'));
+    throw error;
+  }
+}
+
+async function run<C extends Pick<HoldfastConfig, 'log' | 'warnings'>>(
+  { serve }: Service<C>,
+  config: C,
+): Promise<number> {
+  const logger = createLogger(config.log);
+  for (const { setting, message } of config.warnings) logger.warn(`${setting}: ${message}`);
+  const closers: (() => Promise<unknown>)[] = [];
+  const stop = listenForStop();
+  try {
+    return await serve(config, logger, stop, (close) => closers.unshift(close));
+  } catch (error) {
+    if (stop.name && stop.signal.aborted) return EXIT_STATUS[stop.name];
+    throw error;
+  } finally {
+    for (const close of closers)
+      await close().catch((error: unknown) => logger.warn({ err: error }, 'closing failed'));
+    stop.dispose();
+  }
+}
+
+/** @param setting - that named the address @returns the URL @throws CannotStart */
+export async function listen(
+  server: FastifyInstance,
+  address: HoldfastConfig['http'],
+  setting: string,
+): Promise<string> {
+  try {
+    return await server.listen(address);
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? String(error);
+    throw new CannotStart([
+      `${setting}: cannot listen on ${address.host}:${address.port} (${code}): set another address or port`,
+    ]);
+  }
+}
+
+/** @throws CannotStart */
+export function readDataConverter(
+  { codecKeyFile }: Pick<HoldfastConfig, 'codecKeyFile'>,
+  logger: Logger,
+): DataConverter {
+  try {
+    return dataConverterOf(codecKeyFile, (error) => logger.error(error.message));
+  } catch (error) {
+    throw new CannotStart([oneLine(error)]);
+  }
+}
+
+/** @returns `undefined`: none is wanted; nothing of it is loaded then */
+export async function traceProcess(
+  service: string,
+  { traces }: Pick<HoldfastConfig, 'traces'>,
+  logger: Logger,
+  onClose: (close: () => Promise<unknown>) => void,
+): Promise<Tracing | undefined> {
+  if (!traces) return undefined;
+  const { startTracing } = await import('../tracing/startTracing.ts');
+  const tracing = startTracing(service, (message) => logger.warn(message));
+  onClose(async () => await tracing.close());
+  return tracing;
+}
+
+/** @throws CannotStart */
+export async function linkTemporal<C extends TemporalConnection>(
+  connect: Connect<C>,
+  config: Pick<HoldfastConfig, 'temporal' | 'readTemporal' | 'connectTimeoutMs'>,
+  dataConverter: DataConverter,
+  logger: Logger,
+  signal: AbortSignal,
+  interceptors?: ClientInterceptors,
+): Promise<TemporalLink<C>> {
+  const { temporal, readTemporal, connectTimeoutMs: timeoutMs } = config;
+  try {
+    const connection = await connectTemporal(temporal, { connect, timeoutMs, logger, signal });
+    return new TemporalLink({
+      connect,
+      connection,
+      temporal,
+      readTemporal,
+      dataConverter,
+      interceptors,
+      logger,
+    });
+  } catch (error) {
+    if (error instanceof TemporalUnreachableError) throw new CannotStart([error.message]);
+    throw error;
+  }
+}
+
+/** Does Temporal answer? @throws what the connection throws when it does not */
+export async function answers(connection: ConnectionLike): Promise<boolean> {
+  await connection.withDeadline(
+    Date.now() + 2_000,
+    async () => await connection.workflowService.getSystemInfo({}),
+  );
+  return true;
+}
+
+/** @throws CannotStart where one of them is an error */
+export function complainOf(findings: readonly Finding[], logger: Logger): void {
+  const text = (finding: { what: string; fix?: string }): string =>
+    finding.fix === undefined ? finding.what : `${finding.what}; fix: ${finding.fix}`;
+  for (const finding of findings) if (finding.level === 'warning') logger.warn(text(finding));
+  const errors = findings.filter((finding) => finding.level === 'error');
+  if (errors.length > 0) throw new CannotStart(errors.map(text));
+}

@@ -1,0 +1,21 @@
+import type { StorePlace } from '../../activities/compute/kubernetes/storeAccess.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
+import type { Settings } from './settings.ts';
+
+/** Where what steps leave is kept, by the settings; `undefined`: nothing is. */
+export function storePlace(
+  s: Pick<
+    Settings,
+    `HOLDFAST_STORE_${'CLAIM' | 'BUCKET' | 'FOLDER' | 'ENDPOINT' | 'REGION' | 'PATH_STYLE' | 'SECRET'}`
+  >,
+): StorePlace | undefined {
+  if (s.HOLDFAST_STORE_CLAIM !== undefined) return { claim: s.HOLDFAST_STORE_CLAIM };
+  if (s.HOLDFAST_STORE_BUCKET === undefined) return undefined;
+  const { HOLDFAST_STORE_ENDPOINT: endpoint, HOLDFAST_STORE_PATH_STYLE: pathStyle } = s;
+  return {
+    bucket: s.HOLDFAST_STORE_BUCKET,
+    region: s.HOLDFAST_STORE_REGION ?? 'us-east-1',
+    pathStyle: pathStyle === undefined ? endpoint !== undefined : pathStyle === 'true',
+    ...defined({ folder: s.HOLDFAST_STORE_FOLDER, endpoint, secret: s.HOLDFAST_STORE_SECRET }),
+  };
+}

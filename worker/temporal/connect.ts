@@ -1,0 +1,96 @@
+/** Connecting to Temporal at start, with patience: at boot the server may come up after the worker. */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { ConnectionLike } from '@temporalio/client';
+import type { Logger } from 'pino';
+import { oneLine } from '../settings/config.ts';
+import type { TemporalConfig } from '../settings/temporalConfig.ts';
+
+/** No Temporal server answered in time. The message is one line that names the setting and the fix. */
+export class TemporalUnreachableError extends Error {
+  override readonly name = 'TemporalUnreachableError';
+}
+
+/** A connection of either kind that the SDK has. */
+export interface TemporalConnection extends ConnectionLike {
+  setApiKey(apiKey: string): void | Promise<void>;
+}
+
+/** Tries once. */
+export type Connect<C extends TemporalConnection> = (
+  options: TemporalConfig['connectionOptions'],
+) => Promise<C>;
+
+export interface ConnectOptions<C extends TemporalConnection> {
+  readonly connect: Connect<C>;
+  /** Give up after this long, in ms; 0: after the first try. */
+  readonly timeoutMs: number;
+  readonly logger?: Pick<Logger, 'warn'>;
+  readonly signal?: AbortSignal;
+}
+
+/** One try may take this long: a wrong address often just swallows packets. */
+const TRY_MS = 10_000;
+
+/** @throws TemporalUnreachableError */
+export async function connectTemporal<C extends TemporalConnection>(
+  temporal: TemporalConfig,
+  { connect, timeoutMs, logger, signal }: ConnectOptions<C>,
+): Promise<C> {
+  const deadline = Date.now() + timeoutMs;
+  for (let pauseMs = 500; ; pauseMs = Math.min(pauseMs * 2, 5_000)) {
+    try {
+      return await within(
+        Math.min(TRY_MS, Math.max(1_000, deadline - Date.now())),
+        connect(temporal.connectionOptions),
+      );
+    } catch (error) {
+      signal?.throwIfAborted();
+      const why = reason(error);
+      const leftMs = deadline - Date.now();
+      if (leftMs <= 0) throw unreachable(temporal, why, timeoutMs);
+      logger?.warn(
+        { address: temporal.address },
+        `no Temporal server answers at ${temporal.address} (${why}); trying for another ${Math.ceil(leftMs / 1_000)} s`,
+      );
+      await delay(Math.min(pauseMs, leftMs), undefined, signal ? { signal } : {});
+    }
+  }
+}
+
+function unreachable(
+  { address }: TemporalConfig,
+  why: string,
+  timeoutMs: number,
+): TemporalUnreachableError {
+  return new TemporalUnreachableError(
+    `TEMPORAL_ADDRESS: no Temporal server answers at ${address} within ${timeoutMs / 1_000} s (${why}): set TEMPORAL_ADDRESS to your server's host:port, or start one with "temporal server start-dev"`,
+  );
+}
+
+async function within<T>(ms: number, promise: Promise<T>): Promise<T> {
+  const timeout = new AbortController();
+  try {
+    return await Promise.race([
+      promise,
+      delay(ms, undefined, { signal: timeout.signal }).then(() => {
+        throw new Error(`no answer in ${ms / 1_000} s`);
+      }),
+    ]);
+  } finally {
+    timeout.abort();
+  }
+}
+
+/** The innermost of the nested reasons that gRPC's transports give is the one that says something; of the client's, in JavaScript, it is a code of the system. */
+function reason(error: unknown): string {
+  const text = oneLine(error);
+  const [code] =
+    /\b(?:ECONNREFUSED|ECONNRESET|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|ETIMEDOUT)\b/.exec(
+      text,
+    ) ?? [];
+  const known =
+    /(connection refused|dns error|failed to lookup address|certificate[^,"')]*|unauthorized|permission denied|invalid (?:uri|url|port)[^,"')]*|no answer in [\d.]+ s)/i.exec(
+      text,
+    );
+  return code ?? known?.[1]?.toLowerCase() ?? text.slice(0, 160);
+}

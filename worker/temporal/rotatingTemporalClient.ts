@@ -1,0 +1,129 @@
+/** The worker's connection to Temporal and the client on it, kept good while API keys and certificates are rotated. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { Client, type ClientInterceptors } from '@temporalio/client';
+import type { DataConverter } from '@temporalio/common';
+import type { Logger } from 'pino';
+import { defined } from '../../core/domain/omitUndefined.ts';
+import { connectTemporal, type Connect, type TemporalConnection } from './connect.ts';
+import { oneLine } from '../settings/config.ts';
+import type { TemporalConfig } from '../settings/temporalConfig.ts';
+import { CREDENTIALS_CHECK_MS, credentialsChange, withCredentials } from './temporalCredentials.ts';
+
+export interface TemporalLinkOptions<C extends TemporalConnection> {
+  /** Makes another one. */
+  readonly connect: Connect<C>;
+  readonly connection: C;
+  /** What it was made with. */
+  readonly temporal: TemporalConfig;
+  /** Reads the same anew. @throws Error on one line */
+  readonly readTemporal: () => TemporalConfig;
+  readonly dataConverter: DataConverter;
+  /** @default none */
+  readonly interceptors?: ClientInterceptors | undefined;
+  readonly logger: Pick<Logger, 'info' | 'warn'>;
+  /** Between two looks at the files, in ms. @default 10000 */
+  readonly intervalMs?: number;
+}
+
+/** How long another connection may take, in ms, before the files are looked at again. */
+const RECONNECT_MS = 10_000;
+
+export class TemporalLink<C extends TemporalConnection> {
+  readonly #options: TemporalLinkOptions<C>;
+  readonly #stopping = new AbortController();
+  #temporal: TemporalConfig;
+  #connection: C;
+  #client: Client;
+  /** The connection before this one, on which calls may still be under way. */
+  #retired: C | undefined;
+  #following: Promise<void> | undefined;
+
+  constructor(options: TemporalLinkOptions<C>) {
+    this.#options = options;
+    this.#temporal = options.temporal;
+    this.#connection = options.connection;
+    this.#client = this.#clientOn(options.connection);
+  }
+
+  /** The one of now. */
+  get connection(): C {
+    return this.#connection;
+  }
+
+  /** The one of now. */
+  get client(): Client {
+    return this.#client;
+  }
+
+  /** From now on what changes in the files is used. @param onConnection - takes another connection into use */
+  follow(onConnection: (connection: C) => void): void {
+    this.#following ??= this.#follow(onConnection);
+  }
+
+  async close(): Promise<void> {
+    this.#stopping.abort();
+    await this.#following;
+    await this.#retired?.close();
+    await this.#connection.close();
+  }
+
+  async #follow(onConnection: (connection: C) => void): Promise<void> {
+    const { logger, intervalMs = CREDENTIALS_CHECK_MS } = this.#options;
+    const { signal } = this.#stopping;
+    let told: string | undefined;
+    for (;;) {
+      await delay(intervalMs, undefined, { signal }).catch(() => undefined);
+      if (signal.aborted) return;
+      try {
+        await this.#look(onConnection);
+        told = undefined;
+      } catch (error) {
+        // They may be half written, or not valid yet.
+        const why = oneLine(error);
+        if (why !== told && !signal.aborted)
+          logger.warn(
+            `other credentials for Temporal cannot be used (${why}): those of before are, and the files are looked at again every ${intervalMs / 1_000} s`,
+          );
+        told = why;
+      }
+    }
+  }
+
+  async #look(onConnection: (connection: C) => void): Promise<void> {
+    const { readTemporal, logger } = this.#options;
+    const next = withCredentials(this.#temporal, readTemporal());
+    const change = credentialsChange(this.#temporal.connectionOptions, next.connectionOptions);
+    if (change.kind === 'none') return;
+    if (change.kind === 'apiKey') await this.#connection.setApiKey(change.apiKey);
+    else await this.#reconnect(next, onConnection);
+    this.#temporal = next;
+    logger.info(
+      change.kind === 'apiKey'
+        ? 'Temporal is spoken to with another API key'
+        : 'Temporal is spoken to over another connection: its certificates have changed',
+    );
+  }
+
+  async #reconnect(temporal: TemporalConfig, onConnection: (connection: C) => void): Promise<void> {
+    const connection = await connectTemporal(temporal, {
+      connect: this.#options.connect,
+      timeoutMs: RECONNECT_MS,
+      signal: this.#stopping.signal,
+    });
+    onConnection(connection);
+    await this.#retired?.close();
+    this.#retired = this.#connection;
+    this.#connection = connection;
+    this.#client = this.#clientOn(connection);
+  }
+
+  #clientOn(connection: C): Client {
+    const { temporal, dataConverter, interceptors } = this.#options;
+    return new Client({
+      connection,
+      namespace: temporal.namespace,
+      dataConverter,
+      ...defined({ interceptors }),
+    });
+  }
+}

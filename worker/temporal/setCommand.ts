@@ -1,0 +1,25 @@
+/** How a command to a set is started, whoever gives it. */
+import { randomUUID } from 'node:crypto';
+import type { WorkflowStartOptions } from '@temporalio/client';
+import { setCommandId, type SetCommand, type SetCommandInput } from '../../core/contract/index.ts';
+import { SETS_PRIORITY_KEY } from '../../core/domain/setPriority.ts';
+import { workflowSummary } from '../../core/domain/workflowSummary.ts';
+
+/** @param request - see {@link setCommandId}. @default one of its own */
+export function setCommandOptions(
+  set: string,
+  command: SetCommand,
+  taskQueue: string,
+  request: string = randomUUID(),
+): WorkflowStartOptions {
+  const input: SetCommandInput = { set, ...command };
+  return {
+    workflowId: setCommandId(set, request),
+    taskQueue,
+    args: [input],
+    // The same one where the answer to the start before was lost.
+    workflowIdConflictPolicy: 'USE_EXISTING',
+    priority: { priorityKey: SETS_PRIORITY_KEY },
+    staticSummary: workflowSummary(`${command.command} the set ${set}`),
+  };
+}

@@ -1,0 +1,51 @@
+/** How the workflow of a set is started, whoever does it. */
+import type { WorkflowStartOptions } from '@temporalio/client';
+import {
+  SEARCH_ATTRIBUTES,
+  SET_COVER_MEMO,
+  setWorkflowId,
+  type RunnerSetInput,
+} from '../../core/contract/index.ts';
+import { fairnessKey } from '../../core/domain/fairnessKey.ts';
+import { setCover } from '../../core/domain/routingInfo.ts';
+import { SETS_PRIORITY_KEY, SET_TASK_TIMEOUT_MS } from '../../core/domain/setPriority.ts';
+import { printable } from '../../core/domain/displayText.ts';
+import { workflowSummary } from '../../core/domain/workflowSummary.ts';
+import type { SetSpec } from '../../core/input/runnerSet.ts';
+
+/** @param spec - what `input` is parsed to */
+export function setStartOptions(
+  input: RunnerSetInput,
+  spec: SetSpec,
+  taskQueue: string,
+): WorkflowStartOptions & { memo: Record<string, unknown> } {
+  return {
+    workflowId: setWorkflowId(spec.name),
+    taskQueue,
+    args: [input],
+    workflowTaskTimeout: SET_TASK_TIMEOUT_MS,
+    workflowIdConflictPolicy: 'FAIL',
+    workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+    staticSummary: workflowSummary(`set of ${summaryOf(spec)}`),
+    // From the start, so that the webhook finds it before a worker does.
+    memo: { [SET_COVER_MEMO]: setCover(spec) },
+    typedSearchAttributes: [
+      { key: SEARCH_ATTRIBUTES.set, value: spec.name },
+      ...(spec.scope === undefined
+        ? []
+        : [{ key: SEARCH_ATTRIBUTES.scope, value: spec.scope.name }]),
+    ],
+    priority: {
+      priorityKey: SETS_PRIORITY_KEY,
+      fairnessKey: fairnessKey(spec.scope?.name ?? spec.name),
+    },
+  };
+}
+
+/** `ephemeral runners for acme (linux, x64)` */
+export function summaryOf({ ephemeral, scope, labels, template }: SetSpec): string {
+  if (scope === undefined) return printable((template.command ?? []).join(' '));
+  return printable(
+    `${ephemeral ? 'ephemeral' : 'static'} runners for ${scope.name} (${labels.join(', ')})`,
+  );
+}

@@ -1,0 +1,61 @@
+/** The Temporal SDK's process-wide runtime: its log goes to ours, its metrics to our `/metrics`, its signal handling off. */
+import { createServer } from 'node:net';
+import { Runtime } from '@temporalio/worker';
+import type { Logger } from 'pino';
+import { PHASE_BUCKETS, PHASE_SECONDS } from '../../core/domain/phaseDurationMetric.ts';
+import { temporalLogger } from './temporalLogger.ts';
+
+/**
+ * Installs the runtime; call it before any connection is made.
+ * @returns the SDK's metrics, as Prometheus text, whenever called
+ */
+export async function installTemporalRuntime(logger: Logger): Promise<() => Promise<string>> {
+  const { address } = await installOnFreePort(logger);
+  return async () => {
+    const response = await fetch(`http://${address}/metrics`, {
+      signal: AbortSignal.timeout(2_000),
+    });
+    if (!response.ok) throw new Error(`the Temporal SDK's metrics answered ${response.status}`);
+    return await response.text();
+  };
+}
+
+/** The SDK serves its metrics on a port of its own and cannot tell which it got for port 0, so we look for a free one ourselves. */
+async function installOnFreePort(logger: Logger): Promise<{ address: string }> {
+  for (let tries = 1; ; tries++) {
+    const address = `127.0.0.1:${await freePort()}`;
+    try {
+      Runtime.install({
+        logger: temporalLogger(logger),
+        telemetryOptions: {
+          logging: { filter: { core: 'WARN', other: 'ERROR' }, forward: {} },
+          metrics: {
+            prometheus: {
+              bindAddress: address,
+              useSecondsForDurations: true,
+              countersTotalSuffix: true,
+              histogramBucketOverrides: { [PHASE_SECONDS]: [...PHASE_BUCKETS] },
+            },
+          },
+        },
+        // We decide what SIGTERM means: see run.ts.
+        shutdownSignals: [],
+      });
+      return { address };
+    } catch (error) {
+      if (tries >= 5 || !(error instanceof Error) || !/address.*in use/i.test(error.message))
+        throw error;
+    }
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject).listen(0, '127.0.0.1', resolve);
+  });
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  if (typeof address !== 'object' || address === null) throw new Error('no free port on 127.0.0.1');
+  return address.port;
+}

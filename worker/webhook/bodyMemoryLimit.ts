@@ -1,0 +1,91 @@
+/** Bodies on their way in, and the memory that all of them together may take. */
+import type { Readable } from 'node:stream';
+import { BODY_LIMIT, INCOMPLETE, OVERLOADED, TOO_LARGE, type Answer } from './webhookResponses.ts';
+
+/** A body that is not read to its end. */
+export class BodyRefusedError extends Error {
+  override readonly name = 'BodyRefusedError';
+  readonly answer: Answer;
+
+  constructor(answer: Answer) {
+    super(answer.message);
+    this.answer = answer;
+  }
+}
+
+interface Reading {
+  /** Bytes. */
+  held: number;
+  readonly refuse: (error: BodyRefusedError) => void;
+}
+
+/** The least that is set aside for a body, in bytes. One that comes in one go takes no more than it has. */
+const LEAST_BYTES = 1_024;
+
+/**
+ * When the budget is used up, the body that has been under way longest has to go, not the one that comes: GitHub's arrives in one go, and whoever wants to
+ * hold the memory sends slowly.
+ */
+export class BodyBudget {
+  readonly #maxBytes: number;
+  /** The longest under way first. */
+  readonly #readings = new Set<Reading>();
+  #held = 0;
+
+  /** @param maxBytes - of all bodies that are being read */
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  /** Bytes that are held now. */
+  get held(): number {
+    return this.#held;
+  }
+
+  /** @throws BodyRefusedError for a body over {@link BODY_LIMIT}, one that had to go, and one that broke off; the rest of it is thrown away */
+  async read(stream: Readable): Promise<Buffer> {
+    const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+    const reading: Reading = { held: 0, refuse: reject };
+    this.#readings.add(reading);
+    // Kept in one piece: of a body that comes byte by byte, the pieces would take a hundred times as much. What is moved or refused is given back at once:
+    // garbage that lies outside of its heap V8 lets pile up to several times the budget.
+    let kept = new ArrayBuffer(0);
+    let length = 0;
+    const onData = (piece: Buffer): void => {
+      const needed = length + piece.length;
+      if (needed > BODY_LIMIT) return reject(new BodyRefusedError(TOO_LARGE));
+      if (needed > kept.byteLength) {
+        kept = kept.transfer(
+          Math.min(BODY_LIMIT, Math.max(LEAST_BYTES, 2 * kept.byteLength, needed)),
+        );
+        this.#hold(reading, kept.byteLength);
+      }
+      length += piece.copy(Buffer.from(kept), length);
+    };
+    const onEnd = (): void => resolve(Buffer.from(kept, 0, length));
+    const onBreak = (): void => reject(new BodyRefusedError(INCOMPLETE));
+    stream.on('data', onData).once('end', onEnd).once('error', onBreak).once('close', onBreak);
+    try {
+      return await promise;
+    } catch (error) {
+      kept.transfer(0);
+      throw error;
+    } finally {
+      stream.off('data', onData).off('end', onEnd).off('close', onBreak).resume();
+      this.#readings.delete(reading);
+      this.#held -= reading.held;
+    }
+  }
+
+  #hold(reading: Reading, bytes: number): void {
+    this.#held += bytes - reading.held;
+    reading.held = bytes;
+    for (const longest of this.#readings) {
+      if (this.#held <= this.#maxBytes) return;
+      this.#readings.delete(longest);
+      this.#held -= longest.held;
+      longest.held = 0;
+      longest.refuse(new BodyRefusedError(OVERLOADED));
+    }
+  }
+}

@@ -1,0 +1,177 @@
+/** Events on their way to sets: one signal at a time to each set, with everything that came meanwhile. */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { setTimeout as delay } from 'node:timers/promises';
+import { WorkflowNotFoundError, type Client } from '@temporalio/client';
+import { isFinal } from '../../activities/shared/grpcStatus.ts';
+import { demandSignal, type JobEvent } from '../../core/contract/index.ts';
+
+export interface BatchLimits {
+  /** Events in one signal. @default 200 */
+  readonly maxEvents?: number;
+  /** Size of one signal's events as JSON, in characters; one event is never too many. @default 262144 (Temporal warns at 512 KiB) */
+  readonly maxSize?: number;
+  /** From the begin of one signal to a set to that of the next, in ms. @default 50 */
+  readonly pauseMs?: number;
+  /** After a signal that failed, before the next to the same set, in ms. @default 1000 */
+  readonly retryPauseMs?: number;
+  /** How long an event is tried on after it came, although whoever has added it was told that it failed, in ms. @default 60000 */
+  readonly lingerMs?: number;
+  /** Events that are tried on, of all sets together. @default 10000 */
+  readonly maxLingering?: number;
+}
+
+/** One signal; the SDK tries again meanwhile. */
+const SIGNAL_DEADLINE_MS = 6_000;
+
+interface Waiting {
+  readonly event: JobEvent;
+  readonly size: number;
+  readonly since: number;
+  /** Whoever has added it has been told that it failed. */
+  lingers: boolean;
+  /** Runs something as if whoever has added the event did: in its span. */
+  readonly inItsContext: <T>(act: () => T) => T;
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * Bounds what a burst costs a set: each signal is four events of its history and a task for its worker, and a run of a workflow may get
+ * 10,000. A lone event is sent at once; what arrives while a signal is under way, or shortly after, is gathered for the next. Whoever
+ * adds an event learns how its own signal ended.
+ *
+ * An event that fails for something that passes is tried on for a while, as long as the process lives: GitHub sends a refused delivery again only
+ * when an App asks for it (https://docs.github.com/en/webhooks/using-webhooks/handling-failed-webhook-deliveries), and sets bear being told twice.
+ */
+export class DemandSignals {
+  readonly #client: () => Client;
+  readonly #limits: Required<BatchLimits>;
+  /** What waits, by workflow id; an entry without anything waiting has its signal under way, or its pause. */
+  readonly #lanes = new Map<string, Waiting[]>();
+  #lingering = 0;
+  #closed = false;
+
+  /** @param client - the client of now. @throws Error while there is no connection to Temporal */
+  constructor(client: () => Client, limits: BatchLimits = {}) {
+    this.#client = client;
+    this.#limits = {
+      maxEvents: 200,
+      maxSize: 262_144,
+      pauseMs: 50,
+      retryPauseMs: 1_000,
+      lingerMs: 60_000,
+      maxLingering: 10_000,
+      ...limits,
+    };
+  }
+
+  /**
+   * Resolves when Temporal has the event; with `false` when the set has ended.
+   * @param signal - gives up waiting; the event is tried on
+   * @throws what its signal failed with, or the reason of `signal`
+   */
+  async send(workflowId: string, event: JobEvent, signal: AbortSignal): Promise<boolean> {
+    signal.throwIfAborted();
+    const sent = Promise.withResolvers<void>();
+    const entry: Waiting = {
+      event,
+      size: JSON.stringify(event).length,
+      since: performance.now(),
+      lingers: false,
+      inItsContext: AsyncLocalStorage.snapshot(),
+      resolve: sent.resolve,
+      reject: sent.reject,
+    };
+    const giveUp = (): void => {
+      const lane = this.#lanes.get(workflowId);
+      const place = lane?.indexOf(entry) ?? -1;
+      if (place >= 0 && !this.#linger(entry)) lane?.splice(place, 1);
+      sent.reject(signal.reason);
+    };
+    signal.addEventListener('abort', giveUp, { once: true });
+    const lane = this.#lanes.get(workflowId);
+    if (lane) lane.push(entry);
+    else void this.#run(workflowId, [entry]);
+    try {
+      await sent.promise;
+      return true;
+    } catch (error) {
+      if (error instanceof WorkflowNotFoundError) return false;
+      throw error;
+    } finally {
+      signal.removeEventListener('abort', giveUp);
+    }
+  }
+
+  /** Ends the trying on. */
+  close(): void {
+    this.#closed = true;
+  }
+
+  async #run(workflowId: string, lane: Waiting[]): Promise<void> {
+    this.#lanes.set(workflowId, lane);
+    while (lane.length > 0) {
+      const batch = lane.splice(0, this.#fitting(lane));
+      const [oldest] = batch;
+      if (oldest === undefined) break;
+      let pause = delay(this.#limits.pauseMs, undefined, { ref: false });
+      try {
+        await oldest.inItsContext(
+          async () =>
+            await this.#signal(
+              workflowId,
+              batch.map(({ event }) => event),
+            ),
+        );
+        for (const entry of batch) this.#leave(entry).resolve();
+      } catch (error) {
+        for (const { reject } of batch) reject(error);
+        const again = isFinal(error) ? [] : batch.filter((entry) => this.#linger(entry));
+        for (const entry of batch) if (!again.includes(entry)) this.#leave(entry);
+        lane.unshift(...again);
+        if (again.length > 0) pause = delay(this.#limits.retryPauseMs, undefined, { ref: false });
+      }
+      await pause;
+    }
+    this.#lanes.delete(workflowId);
+  }
+
+  /** @returns whether it may be tried on */
+  #linger(entry: Waiting): boolean {
+    if (this.#closed || performance.now() - entry.since > this.#limits.lingerMs) return false;
+    if (entry.lingers) return true;
+    if (this.#lingering >= this.#limits.maxLingering) return false;
+    entry.lingers = true;
+    this.#lingering++;
+    return true;
+  }
+
+  #leave(entry: Waiting): Waiting {
+    if (entry.lingers) this.#lingering--;
+    entry.lingers = false;
+    return entry;
+  }
+
+  async #signal(workflowId: string, events: JobEvent[]): Promise<void> {
+    const client = this.#client();
+    await client.withDeadline(
+      Date.now() + SIGNAL_DEADLINE_MS,
+      async () =>
+        await client.workflow
+          .getHandle(workflowId)
+          .signal(demandSignal, { events, at: Date.now() }),
+    );
+  }
+
+  /** How many of those that wait longest go together. */
+  #fitting(lane: readonly Waiting[]): number {
+    let size = lane[0]?.size ?? 0;
+    let count = 1;
+    while (
+      count < this.#limits.maxEvents &&
+      (size += lane[count]?.size ?? Infinity) <= this.#limits.maxSize
+    )
+      count++;
+    return count;
+  }
+}

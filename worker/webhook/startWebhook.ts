@@ -1,0 +1,35 @@
+import type { Logger } from 'pino';
+import { createWebhookServer } from './webhookServer.ts';
+import type { WebhookOptions } from './webhook.ts';
+import type { Metrics } from '../process/metrics.ts';
+import { listen } from '../process/serviceProcess.ts';
+import type { WebhookEndpoint } from '../settings/webhookSecrets.ts';
+
+/** A webhook that receives. */
+export interface Webhook {
+  /** Its URL, without the path. */
+  readonly address: string;
+  /** Receives nothing more; resolves when all that was received is answered. */
+  close(): Promise<void>;
+}
+
+/** Receives deliveries, in the worker's process or in one of its own; before there is a connection to Temporal each is asked to come again. @throws CannotStart */
+export async function startWebhook(
+  { secrets, host, port }: WebhookEndpoint,
+  options: Pick<WebhookOptions, 'client' | 'taskQueue' | 'sets' | 'traces'> & {
+    logger: Logger;
+    metrics: Metrics;
+  },
+): Promise<Webhook> {
+  const { metrics, ...rest } = options;
+  const server = await createWebhookServer({
+    ...rest,
+    secrets,
+    onDelivery: metrics.webhook,
+    onJob: metrics.job,
+  });
+  return {
+    address: await listen(server, { host, port }, 'HOLDFAST_WEBHOOK_ADDRESS'),
+    close: async () => await server.close(),
+  };
+}

@@ -1,0 +1,367 @@
+/**
+ * Receives GitHub's deliveries about jobs, pushes and pull requests. Answers 2xx only after Temporal has accepted the event for all whom it concerns, and 503
+ * otherwise, so that GitHub shows the delivery as failed and it can be delivered again. Keeps nothing that anybody counts on: any number of replicas may receive.
+ */
+import type { IncomingMessage } from 'node:http';
+import type { Client } from '@temporalio/client';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Logger } from 'pino';
+import { setWorkflowId } from '../../core/contract/index.ts';
+import { setOfRunner } from '../../core/domain/setRunnerNames.ts';
+import { SparseLog } from '../process/rateLimitedLogger.ts';
+import { BodyBudget, BodyRefusedError } from './bodyMemoryLimit.ts';
+import { SetsUnknownError, type CoveringSets } from './setDirectory.ts';
+import { DemandSignals } from './jobEventBatcher.ts';
+import { JobDefinitions } from './jobDefinitions.ts';
+import { tellRunner } from './signalRunner.ts';
+import { OncePerKey } from './deduplicatedCalls.ts';
+import { header, refusalOf, type Headers } from './headerRejection.ts';
+import { RunnerHints } from './delayedRunnerSignals.ts';
+import { isSigned } from './signature.ts';
+import {
+  ACCEPTED,
+  BAD_SIGNATURE,
+  BODY_LIMIT,
+  NOT_OURS,
+  NO_EVENT,
+  NO_JSON,
+  OVERLOADED,
+  PONG,
+  REPEATED,
+  STALE,
+  UNAVAILABLE,
+  type Answer,
+} from './webhookResponses.ts';
+import { readDelivery, type Delivery, type JobNews } from './webhookDelivery.ts';
+
+export const WEBHOOK_PATH = '/webhooks/github';
+
+export interface WebhookOptions {
+  /** The client of now. @throws Error while there is no connection to Temporal */
+  readonly client: () => Client;
+  /** The secrets of now; a delivery signed with any of them is good. */
+  readonly secrets: () => readonly string[];
+  /** Runners, sets and declared jobs of this task queue are ours. */
+  readonly taskQueue: string;
+  readonly sets: CoveringSets;
+  readonly logger: Pick<Logger, 'info' | 'warn' | 'error'>;
+  /** Told what became of each delivery, for metrics. */
+  readonly onDelivery?: (outcome: string) => void;
+  /** Told of each event of a job that a runner of a set runs, for metrics. */
+  readonly onJob?: (set: string, news: JobNews) => void;
+  /** How long the runner of a set waits for an event that its set has, in ms; see {@link RunnerHints}. @default 5000 */
+  readonly hintsHeldMs?: number;
+  /** How long Temporal may take, in ms. @default 8000 (GitHub gives up on a delivery after 10 s) */
+  readonly deadlineMs?: number;
+  /** Deliveries on their way to Temporal at once; what is beyond is asked to come again. @default 1000 */
+  readonly maxInFlight?: number;
+  /** Of all bodies that are being read, in bytes. @default 16777216 */
+  readonly bodyBudget?: number;
+  /** @default nothing is traced */
+  readonly traces?: DeliveryTraces | undefined;
+}
+
+/** What a delivery tells that is to be passed on. */
+export type News = Extract<Delivery, { kind: 'job' | 'change' }>;
+
+/** Does what has to be done with a delivery in a span of its own. `pass` takes the span, as a `traceparent`, where it is recorded. */
+export type DeliveryTraces = (
+  news: News,
+  delivery: string,
+  pass: (trace?: string) => Promise<Answer>,
+) => Promise<Answer>;
+
+/** GitHub gives up on a delivery after 10 s. */
+const DEADLINE_MS = 8_000;
+/** Deliveries. */
+const REMEMBERED = 10_000;
+/** Bodies that are being read, all together: two thousand deliveries of 8 KiB, as GitHub sends them. */
+const BODY_BUDGET = 16 * 1024 * 1024;
+/** When to come again after a 503, in seconds (RFC 9110, 10.2.3). */
+const RETRY_AFTER_S = 10;
+
+/** Adds the route to the server. */
+export async function registerWebhook(
+  server: FastifyInstance,
+  options: WebhookOptions,
+): Promise<void> {
+  const receiver = new Receiver(options);
+  server.addHook('onClose', async () => await receiver.close());
+  const bodies = new BodyBudget(options.bodyBudget ?? BODY_BUDGET);
+  const finish = async (
+    reply: FastifyReply,
+    { outcome, status, message }: Answer,
+  ): Promise<FastifyReply> => {
+    options.onDelivery?.(outcome);
+    if (status === 503) reply.header('retry-after', RETRY_AFTER_S);
+    return message === undefined
+      ? await reply.code(status).send()
+      : await reply.code(status).type('application/json').send({ message });
+  };
+  // In a scope of its own: here a body is the bytes that were signed, not what they mean.
+  await server.register(async (scope) => {
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser(
+      '*',
+      async (_request: FastifyRequest, payload: IncomingMessage) => await bodies.read(payload),
+    );
+    scope.addHook('onRequest', async ({ headers }, reply) => {
+      const refusal = refusalOf(headers);
+      return refusal === undefined
+        ? undefined
+        : await finish(reply, receiver.refused(refusal, headers));
+    });
+    scope.setErrorHandler(async (error, { headers }, reply) => {
+      if (!(error instanceof BodyRefusedError)) throw error;
+      return await finish(
+        reply.removeHeader('connection'),
+        receiver.refused(error.answer, headers),
+      );
+    });
+    scope.post(WEBHOOK_PATH, { bodyLimit: BODY_LIMIT }, async (request, reply) => {
+      const { headers, body } = request;
+      request.body = undefined; // what waits for Temporal need not keep it
+      return await finish(reply, await receiver.receive(headers, body));
+    });
+  });
+}
+
+class Receiver {
+  readonly #options: WebhookOptions;
+  readonly #signals: DemandSignals;
+  readonly #definitions: JobDefinitions;
+  readonly #hints: RunnerHints;
+  /**
+   * Deliveries that this process passes on or has passed on: one that arrives again while the first is under way shares its fate. What
+   * another replica has passed on is not known here: the sets bear repetitions.
+   */
+  readonly #passed = new OncePerKey<Answer>(REMEMBERED, (answer) => answer === ACCEPTED);
+  readonly #log = new SparseLog();
+  #inFlight = 0;
+
+  constructor(options: WebhookOptions) {
+    this.#options = options;
+    this.#signals = new DemandSignals(options.client);
+    this.#definitions = new JobDefinitions(options.client, options.taskQueue);
+    this.#hints = new RunnerHints(
+      // Its own time: that of the delivery, which it would have without a word, is over by then.
+      async (name, event) =>
+        await options
+          .client()
+          .withDeadline(
+            Date.now() + (options.deadlineMs ?? DEADLINE_MS),
+            async () => await tellRunner(options.client(), name, event),
+          ),
+      (error) =>
+        this.#log.line('hint', (leftOut) =>
+          options.logger.warn(
+            { err: error, leftOut },
+            'a runner of a set was not told of its job; its set was',
+          ),
+        ),
+      options.hintsHeldMs,
+    );
+  }
+
+  /** Tells what waits to be told. */
+  async close(): Promise<void> {
+    this.#signals.close();
+    await this.#hints.close();
+  }
+
+  /** Says in the log why a delivery is refused. */
+  refused(answer: Answer, headers: Headers): Answer {
+    const hint =
+      answer === BAD_SIGNATURE
+        ? '; is its secret the one of HOLDFAST_WEBHOOK_SECRET or HOLDFAST_WEBHOOK_SECRET_FILE?'
+        : '';
+    this.#log.line(answer.outcome, (leftOut) =>
+      this.#options.logger.warn(
+        { delivery: header(headers, 'x-github-delivery'), leftOut },
+        `webhook delivery refused: ${answer.message}${hint}`,
+      ),
+    );
+    return answer;
+  }
+
+  async receive(headers: Headers, body: unknown): Promise<Answer> {
+    const read = this.#read(headers, body);
+    if (!('kind' in read)) return read;
+    const { maxInFlight = 1_000 } = this.#options;
+    if (this.#inFlight >= maxInFlight) return this.refused(OVERLOADED, headers);
+    this.#inFlight++;
+    try {
+      // The id is not signed. With the signature it stands for this body alone, and nobody can make us miss another.
+      const delivery = header(headers, 'x-github-delivery');
+      const { result, repeated } = await this.#passed.do(
+        `${delivery} ${header(headers, 'x-hub-signature-256')}`,
+        async () => await this.#passTraced(read, delivery),
+      );
+      return repeated && result === ACCEPTED ? REPEATED : result;
+    } finally {
+      this.#inFlight--;
+    }
+  }
+
+  #read(headers: Headers, body: unknown): News | Answer {
+    if (!Buffer.isBuffer(body) || !this.#isSigned(body, header(headers, 'x-hub-signature-256')))
+      return this.refused(BAD_SIGNATURE, headers);
+    const event = header(headers, 'x-github-event');
+    if (event === 'ping') return PONG;
+    const json = parse(body.toString('utf8'));
+    if (json === undefined) return this.refused(NO_JSON, headers);
+    const read = readDelivery(event, json, Date.now());
+    if (read.kind === 'job' || read.kind === 'change') return read;
+    if (read.kind === 'ignored') return { outcome: read.why, status: 204 };
+    return this.refused(read.kind === 'stale' ? STALE : NO_EVENT, headers);
+  }
+
+  async #passTraced(read: News, delivery: string): Promise<Answer> {
+    const { traces } = this.#options;
+    return traces === undefined
+      ? await this.#pass(read, delivery)
+      : await traces(
+          read,
+          delivery,
+          async (trace) => await this.#pass(traced(read, trace), delivery),
+        );
+  }
+
+  /** Never throws: that Temporal does not accept the event is an answer. */
+  async #pass({ kind, news }: News, delivery: string): Promise<Answer> {
+    const { client, logger, deadlineMs = DEADLINE_MS } = this.#options;
+    const deadline = AbortSignal.timeout(deadlineMs);
+    try {
+      const telling = client().withDeadline(Date.now() + deadlineMs, async () =>
+        kind === 'job'
+          ? await this.#passJob(news, deadline)
+          : await this.#definitions.tell(news.repository, news.change),
+      );
+      if (await within(deadline, telling)) return ACCEPTED;
+      if (kind === 'job') this.#sayNotOurs(news);
+      return NOT_OURS;
+    } catch (error) {
+      this.#log.line('temporal_unavailable', (leftOut) =>
+        logger.error(
+          { err: error, delivery, leftOut },
+          'webhook delivery not passed on: Temporal does not accept it',
+        ),
+      );
+      return UNAVAILABLE;
+    }
+  }
+
+  async #passJob(news: JobNews, signal: AbortSignal): Promise<boolean> {
+    const { told, runBy } = await this.#tell(news, signal);
+    if (runBy !== undefined) this.#options.onJob?.(runBy, news);
+    return told;
+  }
+
+  #sayNotOurs({ event: { repository, labels } }: JobNews): void {
+    this.#log.line('not_ours', (leftOut) =>
+      this.#options.logger.info(
+        { repository, labels: labels.slice(0, 20).map((label) => label.slice(0, 100)), leftOut },
+        'webhook event of a job that no runner set covers and no runner of ours runs: nothing to do',
+      ),
+    );
+  }
+
+  /**
+   * Resolves when Temporal has the event for all whom it concerns: the runner that runs the job, the set that has to serve it, and the set
+   * whose runner runs it.
+   * @throws SetsUnknownError, what Temporal's client throws, or the reason of `signal`; some may have been told then: they all bear being
+   *   told again
+   */
+  async #tell(
+    news: JobNews,
+    signal: AbortSignal,
+  ): Promise<{ told: boolean; runBy: string | undefined }> {
+    const { runner } = news;
+    const set = runner === undefined ? undefined : setOfRunner(runner.name);
+    const sets = await this.#tellSets(news, set, signal);
+    // When a job failed tells whether it was interrupted.
+    const mayWait =
+      sets.isOwnTold &&
+      (runner?.event.action !== 'completed' || runner.event.conclusion === 'success');
+    if (runner !== undefined && mayWait) this.#hints.later(runner.name, runner.event);
+    const toldRunner =
+      runner !== undefined &&
+      !mayWait &&
+      (await tellRunner(this.#options.client(), runner.name, runner.event));
+    return { told: sets.told || toldRunner, runBy: sets.isOwnThere ? set : undefined };
+  }
+
+  /**
+   * @param own - the set whose runner may run the job: it learns that it is busy, or free again
+   * @returns whether any has the event, whether that set is there, and whether it has the event
+   */
+  async #tellSets(
+    news: JobNews,
+    own: string | undefined,
+    signal: AbortSignal,
+  ): Promise<{ told: boolean; isOwnThere: boolean; isOwnTold: boolean }> {
+    const ownId = own === undefined ? undefined : setWorkflowId(own);
+    for (let again = false; ; again = true) {
+      const { chosen, running } = await this.#options.sets.choose(news, again);
+      const isOwnThere = ownId !== undefined && running.has(ownId);
+      const ids = [
+        ...new Set([...(chosen === undefined ? [] : [chosen]), ...(isOwnThere ? [ownId] : [])]),
+      ];
+      const told = await Promise.all(
+        ids.map(async (id) => await this.#signals.send(id, news.event, signal)),
+      );
+      // A list that is behind: it is to come again.
+      if (again && chosen !== undefined && !told.includes(true))
+        throw new SetsUnknownError(`${chosen} is listed, and has ended`);
+      // Ended since it was listed: the job is for whichever set covers it now.
+      if (again || chosen === undefined || told[0])
+        return {
+          told: told.includes(true),
+          isOwnThere,
+          isOwnTold: ownId !== undefined && told[ids.indexOf(ownId)] === true,
+        };
+    }
+  }
+
+  #isSigned(body: Buffer, signature: string): boolean {
+    let secrets: readonly string[];
+    try {
+      secrets = this.#options.secrets();
+    } catch (error) {
+      this.#log.line('no_secret', () =>
+        this.#options.logger.error(
+          { err: error },
+          'the webhook secret cannot be read: deliveries are refused until it can',
+        ),
+      );
+      return false;
+    }
+    return isSigned(body, signature, secrets);
+  }
+}
+
+/** A set starts a runner for a job that is queued: in the job's trace. */
+function traced(read: News, trace: string | undefined): News {
+  if (trace === undefined || read.kind !== 'job' || read.news.event.action !== 'queued')
+    return read;
+  return { ...read, news: { ...read.news, event: { ...read.news.event, trace } } };
+}
+
+async function within<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const onAbort = (): void => late.reject(signal.reason);
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    return await Promise.race([promise, late.promise]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,80 @@
+/** The webhook as a process of its own: it needs its secret and Temporal, and has neither a credential nor a cluster. */
+import { once } from 'node:events';
+import type { Client, Connection } from '@temporalio/client';
+import type { Logger } from 'pino';
+import { checkTemporal } from '../checks/temporalCheck.ts';
+import { connectClient } from '../temporal/clientConnection.ts';
+import { CoveringSets } from './setDirectory.ts';
+import { EXIT_STATUS } from '../process/exitStatus.ts';
+import { boundHeapGrowth } from '../process/heapGrowth.ts';
+import { createHttpServer } from '../process/httpServer.ts';
+import { createMetrics } from '../process/metrics.ts';
+import {
+  answers,
+  complainOf,
+  linkTemporal,
+  listen,
+  readDataConverter,
+  runService,
+  traceProcess,
+  type RunOptions,
+} from '../process/serviceProcess.ts';
+import { loadWebhookConfig, type WebhookConfig } from '../settings/webhookConfig.ts';
+import { startWebhook } from './startWebhook.ts';
+import type { StopSignal } from '../process/stopSignal.ts';
+import type { TemporalLink } from '../temporal/rotatingTemporalClient.ts';
+
+/**
+ * Receives deliveries until SIGTERM or SIGINT; those that have been received by then are still passed on.
+ * @returns the exit status, see {@link EXIT_STATUS}
+ */
+export async function runWebhookProcess(options: RunOptions = {}): Promise<number> {
+  return await runService({ name: 'webhook', load: loadWebhookConfig, serve }, options);
+}
+
+async function serve(
+  config: WebhookConfig,
+  logger: Logger,
+  stop: StopSignal,
+  onClose: (close: () => Promise<unknown>) => void,
+): Promise<number> {
+  boundHeapGrowth();
+  const dataConverter = readDataConverter(config, logger);
+  const metrics = createMetrics();
+  const tracing = await traceProcess('holdfast-webhook', config, logger, onClose);
+  let link: TemporalLink<Connection> | undefined;
+  const ready = { temporal: async () => link !== undefined && (await answers(link.connection)) };
+  const http = createHttpServer({ logger, registry: metrics.registry, ready });
+  onClose(async () => await http.close());
+  const address = await listen(http, config.http, 'HOLDFAST_HTTP_ADDRESS');
+
+  const linked = (link = await linkTemporal(
+    connectClient,
+    config,
+    dataConverter,
+    logger,
+    stop.signal,
+    tracing?.client,
+  ));
+  onClose(async () => await linked.close());
+  complainOf(await checkTemporal(linked.connection, config.temporal), logger);
+  linked.follow(() => undefined); // nothing here keeps a connection
+  const client = (): Client => linked.client;
+  const sets = new CoveringSets({ client, taskQueue: config.taskQueue, logger });
+  const webhook = await startWebhook(config.webhook, {
+    client,
+    taskQueue: config.taskQueue,
+    sets,
+    logger,
+    metrics,
+    traces: tracing?.deliveries,
+  });
+  onClose(async () => await webhook.close());
+  logger.info(
+    { taskQueue: config.taskQueue, http: address, webhook: webhook.address },
+    'webhook started',
+  );
+  if (!stop.signal.aborted) await once(stop.signal, 'abort');
+  logger.info(`received ${stop.description}: passing on what was received`);
+  return EXIT_STATUS[stop.name ?? 'SIGTERM'];
+}

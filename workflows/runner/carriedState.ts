@@ -1,0 +1,69 @@
+/** What a life knows of its present runner, and what it carries from one run of its workflow to the next. Plain data. */
+import type { AdmittedRunner } from '../../core/activities/index.ts';
+import type { RunnerCause, RunnerResult, RunnerStatus } from '../../core/contract/index.ts';
+import type { Cancellation } from '../../core/domain/cancellation.ts';
+import type { SeenPod, RunnerIdentity } from '../../core/domain/pod.ts';
+import type { RunnerJobs } from './jobEvents.ts';
+import type { HeardFacts } from './unregisterFacts.ts';
+
+/** What is known of the present runner of a life. */
+export interface RunnerState {
+  readonly identity: RunnerIdentity;
+  id?: number;
+  /** The pod as last seen. */
+  pod?: SeenPod;
+  /** The pod once it has ended: what everything else waits for. */
+  ended?: SeenPod;
+  online: boolean;
+  /** A job ran, by a word that nothing takes back: the CI server's, or the runner's own record. */
+  sawJob: boolean;
+  /** By the pod's own probes, since it is online; `undefined` when it does not tell, or has not told yet. */
+  podBusy?: boolean;
+  /** By job events. */
+  jobs: RunnerJobs;
+  /** For people. */
+  job?: string;
+  /** When its last job was said to have ended otherwise than in success (ms since the epoch). */
+  jobFailedAt?: number;
+  /** ms since the epoch. */
+  busySince?: number;
+  /** Key of the job that it has been busy with since then, once an event told. */
+  busyWith?: string;
+  /** ms since the epoch; moved by `extendDeadline`. */
+  jobDeadline?: number;
+  /** How long it was busy by its pod's word alone, since an event last told of a job of its own (ms). */
+  unconfirmedMs?: number;
+  /** Idle, and of no use: another takes its place. */
+  doubted?: Doubt;
+}
+
+/** Why nobody else but its own life wants an idle runner gone. */
+export interface Doubt {
+  readonly cause: RunnerCause;
+  /** What is wrong with it, as the beginning of a sentence. */
+  readonly why: string;
+}
+
+/** What continue-as-new carries over. */
+export interface CarriedLife {
+  readonly spec: AdmittedRunner;
+  /** When the life's first run began (ms since the epoch). */
+  readonly bornAtMs: number;
+  readonly runner: RunnerState;
+  readonly phases: RunnerStatus['phases'];
+  readonly replaced: RunnerResult['replaced'];
+  readonly unregisterAttempts: number;
+  readonly neverStartedInARow: number;
+  readonly shortLivedInARow: number;
+  readonly cancel?: Cancellation;
+  readonly toldOnline: boolean;
+  readonly toldBusy?: true;
+  readonly failure?: AttemptFailure;
+  readonly heard?: HeardFacts;
+}
+
+/** A deadline or a failed step that ended an attempt before its runner did. */
+export interface AttemptFailure {
+  readonly cause?: RunnerCause;
+  readonly message: string;
+}

@@ -1,0 +1,46 @@
+/** What a step tells its job: that it has a pod, with the first of which the job's clock starts, and that it is over. A job that is gone costs the step nothing. */
+import { getExternalWorkflowHandle } from '@temporalio/workflow';
+import { stepEndedSignal, stepPodSignal } from '../../core/contract/index.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
+import type { RunnerLife } from './state.ts';
+import { tolerate } from './notifySet.ts';
+import type { Unregistered } from './unregister.ts';
+import { decideEnding, endFacts } from './verdict.ts';
+
+/** Each time that it has a pod. */
+export async function tellJobOfPod({ workflowId, spec, runner }: RunnerLife): Promise<void> {
+  const { job } = spec;
+  const { pod } = runner;
+  if (job === undefined || pod === undefined) return;
+  await tolerate(
+    { job },
+    async () =>
+      await getExternalWorkflowHandle(job).signal(stepPodSignal, { workflowId, pod: pod.name }),
+  );
+}
+
+/**
+ * Once nothing of the step runs any more, ahead of its result, which comes when its pod is gone: a kubelet takes seconds for that. Told only where the pod itself says how the
+ * command ended: one that is merely overdue may run on.
+ */
+export async function tellJobOfEnd(life: RunnerLife, unregistered: Unregistered): Promise<void> {
+  const { workflowId, spec, runner } = life;
+  const { job } = spec;
+  const { pod } = runner;
+  if (job === undefined || pod?.exit === undefined || !pod.ended) return;
+  const decision = decideEnding(endFacts(life, unregistered));
+  if (decision.kind !== 'end') return;
+  const { outcome, cause, message } = decision;
+  const news = {
+    workflowId,
+    outcome,
+    message,
+    exitCode: pod.exit.code,
+    attempt: runner.identity.attempt,
+    ...defined({ cause }),
+  };
+  await tolerate(
+    { job },
+    async () => await getExternalWorkflowHandle(job).signal(stepEndedSignal, news),
+  );
+}

@@ -1,0 +1,72 @@
+/** The long part of a runner's life: it is online, and waits for its job, or runs it. */
+import { condition } from '@temporalio/workflow';
+import type { RunnerInput } from '../../core/contract/index.ts';
+import { formatDuration } from '../../core/domain/duration.ts';
+import { continueWhenLong, mayContinueAsNew } from './continueAsNew.ts';
+import type { RunnerLife } from './state.ts';
+import { lookAtPod } from './podWaits.ts';
+import { tellSetBusy } from './notifySet.ts';
+
+/** Serves until the runner has ended, somebody wants it gone, or it is in doubt. It continues as new in between, when the server suggests it. */
+export async function serve(life: RunnerLife, input: RunnerInput): Promise<void> {
+  const { spec, runner } = life;
+  const over = () =>
+    runner.ended !== undefined || life.cancel !== undefined || runner.doubted !== undefined;
+  while (!over()) {
+    const busy = runner.busySince !== undefined;
+    life.enter(busy ? 'Busy' : 'Idle', {}, runner.busySince);
+    if (!busy && life.isDoubtful) {
+      if (spec.set !== undefined)
+        life.requestCancel({
+          mode: 'drain',
+          reason: `it was busy for ${formatDuration(runner.unconfirmedMs ?? 0)} in all, and no event of the CI server named a job: its set makes another`,
+          by: 'drain',
+        });
+      else
+        runner.doubted = {
+          cause: 'run_timeout',
+          why: 'The runner was busy for as long as one job may be, and no event of the CI server named a job',
+        };
+      return;
+    }
+    if (busy) void tellSetBusy(life);
+    const deadline = runner.jobDeadline;
+    const timeoutMs = busy ? (deadline ?? Number.NaN) - Date.now() : spec.timeouts.idleMs;
+    life.waitFor(
+      busy ? 'its job to end' : 'a job',
+      timeoutMs === undefined ? undefined : Date.now() + timeoutMs,
+    );
+    const changed = () =>
+      over() ||
+      (runner.busySince !== undefined) !== busy ||
+      runner.jobDeadline !== deadline ||
+      mayContinueAsNew(life);
+    // What woke it may be over by now (a job that came and went in one step): it was no timeout all the same.
+    const woken =
+      timeoutMs === undefined
+        ? await always(condition(changed))
+        : await condition(changed, Math.max(1, timeoutMs), {
+            summary: busy ? 'job timeout' : 'idle timeout',
+          });
+    await continueWhenLong(life, input);
+    if (woken) continue;
+    // Nothing is stopped on an old view: that it is idle again may have been lost, and that it is busy is told some seconds later.
+    if (spec.scope !== undefined && (!busy || runner.podBusy === true))
+      await lookAtPod(life, busy ? 'does its job still run?' : 'has it taken no job?');
+    if (runner.pod?.ended === true) runner.ended ??= runner.pod;
+    if (over() || (runner.busySince !== undefined) !== busy || runner.jobDeadline !== deadline)
+      continue;
+    if (busy) life.requestCancel({ mode: 'stop', reason: life.whyOutOfTime(), by: 'run_timeout' });
+    else
+      life.requestCancel({
+        mode: 'drain',
+        reason: `it was idle for ${formatDuration(spec.timeouts.idleMs ?? 0)}`,
+        by: 'idle_timeout',
+      });
+  }
+}
+
+async function always(wait: Promise<void>): Promise<true> {
+  await wait;
+  return true;
+}

@@ -1,0 +1,379 @@
+/** The state of one runner's life, and what news does to it. */
+import { ApplicationFailure } from '@temporalio/workflow';
+import type { AdmittedRunner, PodDeletion } from '../../core/activities/index.ts';
+import type {
+  CiEvent,
+  PodStateEvent,
+  RunnerPhase,
+  RunnerResult,
+  RunnerStatus,
+} from '../../core/contract/index.ts';
+import { defined } from '../../core/domain/omitUndefined.ts';
+import { upgradeCancellation, type Cancellation } from '../../core/domain/cancellation.ts';
+import type { Scope } from '../../core/domain/ciServer.ts';
+import { formatDuration } from '../../core/domain/duration.ts';
+import { untoldMs } from '../../core/domain/podConditions.ts';
+import type { SeenPod } from '../../core/domain/pod.ts';
+import { runnerName } from '../../core/domain/runnerName.ts';
+import type { Called } from '../shared/activityProxies.ts';
+import { observePhase } from '../shared/metrics.ts';
+import { RunnerDisplay, type ShownVerdict } from './display.ts';
+import type { AttemptFailure, CarriedLife, RunnerState } from './carriedState.ts';
+import { NO_JOBS, afterJobEvent, isAbout } from './jobEvents.ts';
+import type { HeardFacts } from './unregisterFacts.ts';
+
+/** After the supervisor should have ended a command that ran into its timeout. */
+const BACKSTOP_MS = 60_000;
+/** A job that began so much later than the runner turned busy is not the one that made it so: clocks, and probes, are some seconds apart. */
+const ANOTHER_JOB_MS = 60_000;
+
+/** A static runner may change between idle and busy thousands of times: the oldest entries go. */
+const MAX_PHASES = 60;
+
+/**
+ * Its clock is the workflow's own, for deadlines and for show. In the workflow task in which a local activity has ended (the admission, a
+ * short tear-down) that one says another time in a replay: nothing may be decided by it then.
+ */
+export class RunnerLife {
+  readonly workflowId: string;
+  readonly firstRunId: string;
+  /** When its first run began (ms since the epoch). */
+  readonly bornAtMs: number;
+  runner: RunnerState;
+  cancel: Cancellation | undefined;
+  /** Plain cancellation was requested: the workflow ends Cancelled. */
+  plainlyCancelled = false;
+  /** Its set knows that a runner of this life was online; that its job has started, where it asks for that; and that this life has ended. */
+  toldOnline = false;
+  toldBusy?: true;
+  toldEnded?: true;
+  /** Of the present attempt. */
+  failure: AttemptFailure | undefined;
+  /** What the present runner's unregistration has heard, while it goes on. */
+  heard: HeardFacts | undefined;
+  /** The present runner's pod and Secret were asked to be deleted. */
+  deletion: Promise<PodDeletion> | undefined;
+  /** Why the cluster refused that last, for as long as it does. */
+  deletionRefused: string | undefined;
+  /** Waits for a condition of a pod that have no answer yet, by activity id. */
+  readonly podWaits = new Map<string, Promise<Called<SeenPod>>>();
+  unregisterAttempts = 0;
+  replaced: RunnerResult['replaced'] = [];
+  neverStartedInARow = 0;
+  shortLivedInARow = 0;
+  phases: RunnerStatus['phases'] = [];
+  #spec: AdmittedRunner | undefined;
+  #phase: RunnerPhase = 'Requested';
+  readonly #display = new RunnerDisplay();
+  #waits: Pick<RunnerStatus, 'waitsFor' | 'waitsUntil'> = {};
+
+  /** @param startedAtMs - when this run began (ms since the epoch) */
+  constructor(workflowId: string, firstRunId: string, startedAtMs: number, carried?: CarriedLife) {
+    this.workflowId = workflowId;
+    this.firstRunId = firstRunId;
+    this.bornAtMs = carried?.bornAtMs ?? startedAtMs;
+    this.runner = carried?.runner ?? this.#newRunner(1);
+    if (carried === undefined) return;
+    const { spec, runner: _, ...rest } = carried;
+    Object.assign(this, rest);
+    this.#spec = spec;
+    this.#phase = carried.phases.at(-1)?.phase ?? 'Idle';
+  }
+
+  /** Its input was checked: from now on it has a name. */
+  admit(spec: AdmittedRunner): void {
+    this.#spec = spec;
+  }
+
+  /** @throws ApplicationFailure before it is admitted */
+  get spec(): AdmittedRunner {
+    if (this.#spec === undefined)
+      throw ApplicationFailure.nonRetryable('The runner was not admitted yet', 'Defect');
+    return this.#spec;
+  }
+
+  /** Where it is registered. @throws ApplicationFailure for a plain command, which is registered nowhere */
+  get scope(): Scope {
+    if (this.spec.scope === undefined)
+      throw ApplicationFailure.nonRetryable('A plain command has no scope', 'Defect');
+    return this.spec.scope;
+  }
+
+  get phase(): RunnerPhase {
+    return this.#phase;
+  }
+
+  /** The next runner of this life: a new name, a new registration, a new pod. */
+  replaceRunner(): void {
+    this.runner = this.#newRunner(this.runner.identity.attempt + 1);
+    this.deletion = undefined;
+    this.heard = undefined;
+  }
+
+  #newRunner(attempt: number): RunnerState {
+    const { workflowId, firstRunId } = this;
+    return {
+      identity: { workflowId, firstRunId, attempt },
+      online: false,
+      sawJob: false,
+      jobs: NO_JOBS,
+    };
+  }
+
+  /**
+   * The present runner's name at the CI server, under which its job events are known: also before it is known to be registered, because a
+   * job that waited for it may start before that.
+   */
+  get runnerName(): string {
+    return runnerName(this.spec.name, this.spec.nameHash, this.runner.identity.attempt);
+  }
+
+  /** What the CI server is asked for. */
+  get registration(): { readonly name: string; readonly id?: number } {
+    return { name: this.runnerName, ...defined({ id: this.runner.id }) };
+  }
+
+  /** Moves to a phase, and shows it. @param sinceMs - when it began, if that was told later (ms since the epoch) */
+  enter(phase: RunnerPhase, verdict: ShownVerdict = {}, sinceMs = Date.now()): void {
+    if (phase === this.#phase) return;
+    this.pass(phase, sinceMs);
+    this.#display.list(this.spec, phase, this.runnerName, verdict);
+    this.waitFor(undefined);
+  }
+
+  /** Notes a phase that is over by the time it is known, or soon after: in the record, not worth an event. */
+  pass(phase: RunnerPhase, sinceMs = Date.now()): void {
+    if (phase === this.#phase) return;
+    const lastAt = Date.parse(this.phases.at(-1)?.at ?? new Date(this.bornAtMs).toISOString());
+    const at = Math.max(lastAt, sinceMs);
+    observePhase(this.#phase, at - lastAt);
+    this.#phase = phase;
+    this.phases.push({ phase, at: new Date(at).toISOString() });
+    if (this.phases.length > MAX_PHASES) this.phases.splice(1, 1);
+  }
+
+  /** Shows the present phase in lists, where it was only passed until now. */
+  linger(): void {
+    if (this.#phase !== this.#display.shownPhase)
+      this.#display.list(this.spec, this.#phase, this.runnerName);
+  }
+
+  /** Says what the life waits for, and until when (ms since the epoch). */
+  waitFor(waitsFor: string | undefined, untilMs?: number): void {
+    this.#waits = defined({
+      waitsFor,
+      waitsUntil: untilMs === undefined ? undefined : new Date(untilMs).toISOString(),
+    });
+    this.#display.detail(this.spec, this.status());
+  }
+
+  /** Counts how many runners in a row went the same bad way, the present one included. */
+  countLoss(shortLived: boolean): void {
+    this.neverStartedInARow =
+      this.runner.pod?.startedAt === undefined ? this.neverStartedInARow + 1 : 0;
+    this.shortLivedInARow = shortLived ? this.shortLivedInARow + 1 : 1;
+  }
+
+  requestCancel(wanted: Cancellation): void {
+    this.cancel = upgradeCancellation(this.cancel, wanted);
+    if (this.#spec !== undefined) this.#display.detail(this.#spec, this.status());
+  }
+
+  /** A job event from the CI server: an early hint. Events about other runners, and those that say nothing new, change nothing. */
+  onCiEvent(event: CiEvent): void {
+    const { runner, spec } = this;
+    if (!isAbout(event, this.runnerName, runner.id)) return;
+    const jobs = afterJobEvent(runner.jobs, event);
+    if (jobs === runner.jobs) return;
+    // An event that overtook its own in_progress, or that comes late, still proves that a job ran.
+    Object.assign(runner, { jobs, online: true, sawJob: true });
+    delete runner.unconfirmedMs;
+    if (
+      event.action === 'completed' &&
+      event.conclusion !== undefined &&
+      event.conclusion !== 'success'
+    )
+      runner.jobFailedAt = Date.now();
+    // A pod that tells is not made busy by an event, which may be late: it has only one job that an event can be about if it takes but one.
+    if (jobs.running !== undefined && (runner.podBusy === undefined || spec.ephemeral))
+      this.#becameBusy();
+    else if (jobs.running === undefined && runner.podBusy !== true) this.#becameIdle();
+    this.#nameJob(event.at);
+  }
+
+  /** The pod's own word on idle and busy. */
+  onPodState({ uid, state, again, forMs }: PodStateEvent): void {
+    const { runner } = this;
+    if (runner.pod === undefined || uid !== runner.pod.uid) return;
+    if (again === true) this.heardPod(false);
+    this.heardPod(state === 'busy', untoldMs(forMs));
+  }
+
+  /** What the runner's pod says, however it was heard, and for how long that has been so (ms). */
+  heardPod(busy: boolean, forMs = 0): void {
+    this.runner.podBusy = busy;
+    if (busy) this.#becameBusy(forMs);
+    else this.#becameIdle();
+    this.#nameJob();
+  }
+
+  /** A plain command is its own job. */
+  commandRuns(): void {
+    this.heardPod(true);
+  }
+
+  #becameBusy(forMs = 0): void {
+    this.runner.online = true;
+    if (this.runner.busySince === undefined) this.#beginJob(forMs);
+  }
+
+  #beginJob(forMs = 0): void {
+    const { runner, spec } = this;
+    // Under the supervisor a plain command's timeout is kept in the pod, and the workflow's is the backstop.
+    const backstopMs =
+      spec.scope === undefined && runner.pod?.online !== undefined
+        ? spec.pod.terminationGracePeriodSeconds * 1_000 +
+          (spec.pod.storage?.timeoutMs ?? 0) +
+          BACKSTOP_MS
+        : 0;
+    runner.busySince = Date.now() - forMs;
+    runner.jobDeadline = Math.min(
+      runner.busySince + spec.timeouts.jobTimeoutMs + backstopMs,
+      this.endsAtMs,
+    );
+    delete runner.busyWith;
+  }
+
+  /** When a life that resumes has had its time, however often it lost its pod (ms since the epoch); no other has such a time. */
+  get endsAtMs(): number {
+    return this.spec.onEviction === 'resume'
+      ? this.bornAtMs + this.spec.timeouts.maxAgeMs
+      : Number.POSITIVE_INFINITY;
+  }
+
+  /** How late the job's deadline may be moved (ms since the epoch). */
+  get latestDeadlineMs(): number {
+    return Math.min(
+      (this.runner.busySince ?? Number.NaN) + this.spec.jobTimeoutCapMs,
+      this.endsAtMs,
+    );
+  }
+
+  /** Of a job that ran into its deadline, or of a life that is too old. */
+  whyOutOfTime(): string {
+    if (Date.now() >= this.endsAtMs)
+      return `it is ${formatDuration(this.spec.timeouts.maxAgeMs)} old (timeouts.maxAge), in attempt ${this.runner.identity.attempt}`;
+    return `its job ran for ${formatDuration(Date.now() - (this.runner.busySince ?? Number.NaN))}`;
+  }
+
+  /**
+   * Whose job is it? One must not be stopped at the deadline of the one before it, between which and itself nobody saw the runner idle.
+   * @param toldMs - of the event that tells, by the CI server's clock (ms since the epoch)
+   */
+  #nameJob(toldMs = 0): void {
+    const { runner, spec } = this;
+    const { running } = runner.jobs;
+    if (runner.busySince === undefined) return;
+    const isAnother =
+      runner.busyWith === undefined
+        ? toldMs - runner.busySince > ANOTHER_JOB_MS
+        : runner.busyWith !== running?.key;
+    if (isAnother && !spec.ephemeral) this.#beginJob();
+    if (running !== undefined) Object.assign(runner, { busyWith: running.key, job: running.label });
+  }
+
+  #becameIdle(): void {
+    const { runner, spec } = this;
+    // An ephemeral runner does not come back from its job: until it ends, its job's deadline stands. One that never had any was taken for busy.
+    if (spec.ephemeral && runner.sawJob) return;
+    if (runner.busySince !== undefined && runner.busyWith === undefined)
+      runner.unconfirmedMs = (runner.unconfirmedMs ?? 0) + Date.now() - runner.busySince;
+    delete runner.busySince;
+    delete runner.busyWith;
+    delete runner.jobDeadline;
+    delete runner.job;
+  }
+
+  /**
+   * It has been busy for as long as one job may be, by its pod's word alone: what a job has left behind can say so, on and off, for ever. Another
+   * runner takes its place when it is idle, at no cost for a job.
+   */
+  get isDoubtful(): boolean {
+    const { ephemeral, jobTimeoutCapMs } = this.spec;
+    return !ephemeral && (this.runner.unconfirmedMs ?? 0) >= jobTimeoutCapMs;
+  }
+
+  /** A job ran, or runs. A pod that was taken for busy, and then tells that it is not, takes it back; so does the runner's own record. */
+  get sawJob(): boolean {
+    const { sawJob, podBusy, pod } = this.runner;
+    return pod?.exit?.record?.job !== 'none' && (sawJob || podBusy === true);
+  }
+
+  /** What the runner itself says, by its pod or by job events; never what the CI server's lists say. */
+  ownSignal(): 'idle' | 'busy' | 'unknown' {
+    const { podBusy, jobs, pod } = this.runner;
+    if (podBusy !== undefined) return podBusy ? 'busy' : 'idle';
+    // A plain command is its own job from its start, also where a cancel came before anybody had told that it is up.
+    if (
+      this.#spec?.scope === undefined &&
+      pod?.startedAt !== undefined &&
+      this.failure === undefined
+    )
+      return 'busy';
+    if (jobs.running !== undefined) return 'busy';
+    // A pod that tells has told of no job.
+    return pod?.busy === false || pod?.busyFrom !== undefined ? 'idle' : 'unknown';
+  }
+
+  carry(): CarriedLife {
+    const {
+      spec,
+      bornAtMs,
+      runner,
+      phases,
+      replaced,
+      unregisterAttempts,
+      neverStartedInARow,
+      shortLivedInARow,
+      cancel,
+      toldOnline,
+      toldBusy,
+      failure,
+      heard,
+    } = this;
+    return {
+      spec,
+      bornAtMs,
+      runner,
+      phases,
+      replaced,
+      unregisterAttempts,
+      neverStartedInARow,
+      shortLivedInARow,
+      toldOnline,
+      ...defined({ cancel, toldBusy, failure, heard }),
+    };
+  }
+
+  status(): RunnerStatus {
+    const { runner, cancel, phases, replaced, unregisterAttempts } = this;
+    const { id: runnerId, job, pod } = runner;
+    return {
+      phase: this.#phase,
+      runnerName: this.runnerName,
+      attempt: runner.identity.attempt,
+      unregisterAttempts,
+      phases,
+      replaced,
+      ...defined({
+        runnerId,
+        pod: pod?.name,
+        podUid: pod?.uid,
+        node: pod?.node,
+        job,
+        cancel: cancel && { mode: cancel.mode, reason: cancel.reason },
+      }),
+      ...this.#waits,
+    };
+  }
+}

@@ -1,0 +1,65 @@
+/** What continue-as-new carries over of a set. */
+import type { ScheduleNow } from '../../core/activities/index.ts';
+import type { RunnerSetInput } from '../../core/contract/index.ts';
+import type { SetSpec } from '../../core/input/runnerSet.ts';
+import type { SetHealth } from './breaker.ts';
+import type { RunnerTime } from './limits.ts';
+import type { HandedOn } from '../../core/activities/index.ts';
+import type { CarriedJobs } from './jobs.ts';
+import type { CarriedRunners } from './runners.ts';
+
+/** What a set's state keeps besides runners and jobs; plain data. */
+export interface SetFacts {
+  spec: SetSpec;
+  /** What the set was last told to be. Holds and pauses are an operator's as well, and stand below. */
+  declaration: Omit<RunnerSetInput, 'holds' | 'paused'>;
+  /** The time of the last change (ms since the epoch). */
+  at: number;
+  schedule: ScheduleNow;
+  /** When to ask again which schedule holds (ms since the epoch); absent: never. */
+  rescheduleAt?: number;
+  health: SetHealth;
+  /** An operator's reason to start no runner. */
+  pausedBy?: string;
+  /** The set ends when its runners have. */
+  ending?: string;
+  /** By plain cancellation. */
+  cancelled?: true;
+  desired: number;
+  /** Jobs that asked for runners, and of them those that wait; without those that a limit holds back. */
+  asked: number;
+  askedQueued: number;
+  /** It has as many jobs as it can serve. */
+  full: boolean;
+  /** When it says that it has room again (ms since the epoch). */
+  roomAt?: number;
+  /** Jobs and runners that limits hold back. */
+  heldBack: { jobs: number; runners: number };
+  /** Its runners' time; with a limit of it. */
+  time?: RunnerTime;
+  /** No other set had room for its jobs: not before this time is one looked for again (ms since the epoch). */
+  passAgainAt?: number;
+  /** When `desired` last rose (ms since the epoch). */
+  lastScaleUpAt: number;
+  /** When the runners were last read from visibility. */
+  listedAt?: number;
+  /** When the last job event happened, by the CI server's clock (ms since the epoch). */
+  jobHeardAt?: number;
+  /** When the last look at the jobs of the CI server began, and the last that had an answer. */
+  queueCheckAskedAt?: number;
+  checkedAt?: number;
+  /** Why the last look had no answer; `unsupported`: the CI server has no such look. */
+  queueCheckFailure?: string;
+}
+
+export interface CarriedSet {
+  readonly facts: SetFacts;
+  readonly holds: readonly string[];
+  readonly guards: readonly (readonly [string, number])[];
+  /** News of jobs that were passed on, for the sets that have them. */
+  readonly handingOn: readonly HandedOn[];
+  readonly jobs: CarriedJobs;
+  readonly runners: CarriedRunners;
+  /** Ids of the commands that were carried out last. */
+  readonly commandsDone?: readonly string[];
+}

@@ -1,0 +1,72 @@
+/** What a set is told of jobs. Whoever may send a signal can send anything: what is no news is left out, because what a set cannot read would stop it for good. Pure. */
+import type { JobEvent, JobsSeen } from '../../core/contract/index.ts';
+import type { CiJob } from '../../core/domain/ciServer.ts';
+import { isObject } from '../../core/domain/isObject.ts';
+
+/** All of it is carried on, and no CI server has names so long. */
+const MAX_TEXT = 1_000;
+const ACTIONS: readonly unknown[] = [
+  'queued',
+  'in_progress',
+  'completed',
+] satisfies JobEvent['action'][];
+const STATES: readonly unknown[] = ['queued', 'in_progress'] satisfies CiJob['status'][];
+
+const isText = (value: unknown): value is string =>
+  typeof value === 'string' && value.length <= MAX_TEXT;
+const isOptional = (is: (value: unknown) => boolean, value: unknown): boolean =>
+  value === undefined || is(value);
+const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
+
+/** The events of a signal. `at`: when it was sent, if it says so. */
+export function readDemand(body: unknown): { readonly events: JobEvent[]; readonly at?: number } {
+  const { events, at } = isObject(body) ? body : {};
+  return {
+    events: listOf(events).filter(isJobEvent),
+    ...(typeof at === 'number' && Number.isFinite(at) ? { at } : {}),
+  };
+}
+
+function isJobEvent(event: unknown): event is JobEvent {
+  if (!isObject(event)) return false;
+  const { action, jobId, runAttempt, repository, at, runnerName, passedBy, trace } = event;
+  return (
+    ACTIONS.includes(action) &&
+    Number.isSafeInteger(jobId) &&
+    Number.isSafeInteger(runAttempt) &&
+    isText(repository) &&
+    Number.isFinite(at) &&
+    [runnerName, passedBy, trace].every((text) => isOptional(isText, text))
+  );
+}
+
+/** @returns `undefined`: it is no look. One of which something cannot be read is not complete */
+export function readJobsSeen(body: unknown): JobsSeen | undefined {
+  if (!isObject(body)) return undefined;
+  const { checkedAt, jobs, complete, absent, gone } = body;
+  if (typeof checkedAt !== 'number' || !Number.isFinite(checkedAt) || !Array.isArray(jobs))
+    return undefined;
+  const read = jobs.filter(isCiJob);
+  return {
+    checkedAt,
+    jobs: read,
+    complete: complete === true && read.length === jobs.length,
+    absent: listOf(absent).filter(isText),
+    gone: listOf(gone).filter(isText),
+  };
+}
+
+function isCiJob(job: unknown): job is CiJob {
+  if (!isObject(job)) return false;
+  const { id, runAttempt, repository, labels, status, queuedAt, startedAt, runnerName } = job;
+  return (
+    Number.isSafeInteger(id) &&
+    Number.isSafeInteger(runAttempt) &&
+    isText(repository) &&
+    listOf(labels).every(isText) &&
+    STATES.includes(status) &&
+    Number.isFinite(queuedAt) &&
+    isOptional(Number.isFinite, startedAt) &&
+    isOptional(isText, runnerName)
+  );
+}

@@ -1,0 +1,115 @@
+/** Jobs that a set cannot serve, in other sets: each is another's from the moment that it has it, and what is heard of it is handed on. */
+import { setNameOf, type JobEvent } from '../../core/contract/index.ts';
+import type { HandedOn, PassOnInput, PassedOn } from '../../core/activities/index.ts';
+import { jobKey } from '../../core/domain/ciJobState.ts';
+import { setCover } from '../../core/domain/routingInfo.ts';
+import { workflowIdOfRunner } from '../../core/domain/setRunnerNames.ts';
+import type { SetFacts } from './carriedState.ts';
+import type { JobRecord } from './jobRecord.ts';
+import type { SetJobs } from './jobs.ts';
+import { jobsBeyond, withinLimits, type SetParts } from './size.ts';
+
+/** Jobs and pieces of news in one activity: each is some 100 bytes. */
+const BATCH = 1_000;
+
+export class Passing {
+  /** News of jobs that were passed on, for the sets that have them. */
+  readonly #handingOn: HandedOn[];
+  /** Keys of the jobs that are being passed on, and of those the ones that another set has meanwhile passed to this one. */
+  readonly #trying = new Set<string>();
+  readonly #back = new Set<string>();
+
+  constructor(handingOn: readonly HandedOn[] = []) {
+    this.#handingOn = [...handingOn];
+  }
+
+  carry(): readonly HandedOn[] {
+    return this.#handingOn;
+  }
+
+  /** @returns when something is to be passed on (ms since the epoch) */
+  dueAt(parts: SetParts): number {
+    if (this.#handingOn.length > 0) return 0;
+    return jobsBeyond(parts) === 0 ? Number.POSITIVE_INFINITY : (parts.facts.passAgainAt ?? 0);
+  }
+
+  /** What is to be passed on now. */
+  next(parts: SetParts, now: number): PassOnInput {
+    const { spec, ending, passAgainAt = 0 } = parts.facts;
+    const jobs =
+      passAgainAt > now
+        ? []
+        : parts.jobs.lastQueued(Math.min(BATCH, jobsBeyond(parts)), withinLimits(parts).asking);
+    this.#trying.clear();
+    this.#back.clear();
+    for (const { key } of jobs) this.#trying.add(key);
+    return {
+      set: spec.name,
+      cover: setCover(spec),
+      jobs,
+      ends: ending !== undefined,
+      handingOn: this.#handingOn.slice(0, BATCH),
+    };
+  }
+
+  /** It was tried. */
+  done(
+    tried: PassOnInput,
+    { passed, substitutes }: PassedOn,
+    { facts, jobs }: { facts: SetFacts; jobs: SetJobs },
+    now: number,
+  ): void {
+    this.#handingOn.splice(0, tried.handingOn.length);
+    const repositories = new Map(tried.jobs.map(({ key, repository }) => [key, repository]));
+    let count = 0;
+    for (const { to, keys } of passed) {
+      for (const key of keys) {
+        // Whoever has passed it here asks for no runner any more. Who did is not asked: it may have gone through several sets.
+        if (this.#back.has(key)) continue;
+        count++;
+        const job = jobs.passOn(key, to, now);
+        // Heard of while it was under way: whoever has it now has not.
+        if (job?.state !== 'queued')
+          this.#handOn(to, eventOf(key, job, repositories.get(key) ?? '', now));
+      }
+    }
+    if (count < tried.jobs.length)
+      facts.passAgainAt = now + (substitutes > 0 ? facts.spec.passOnMs : facts.spec.relistMs);
+    else if (count > 0) delete facts.passAgainAt;
+  }
+
+  /** Something was heard of a job. @param before - what was known of it */
+  heard(event: JobEvent, before: JobRecord | undefined, job: JobRecord | undefined): void {
+    if (
+      event.action === 'queued' &&
+      event.passedBy !== undefined &&
+      this.#trying.has(jobKey(event))
+    )
+      this.#back.add(jobKey(event));
+    if (before?.passedTo !== undefined && job !== before && event.action !== 'queued')
+      this.#handOn(before.passedTo, event);
+  }
+
+  /** The set whose runner runs the job hears of it anyway. */
+  #handOn(to: string, event: JobEvent): void {
+    if (workflowIdOfRunner(setNameOf(to), event.runnerName ?? '') === undefined)
+      this.#handingOn.push({ to, event });
+  }
+}
+
+/** What is known of a job, as news; `undefined`: it is over. */
+function eventOf(
+  key: string,
+  job: JobRecord | undefined,
+  repository: string,
+  now: number,
+): JobEvent {
+  const [jobId = Number.NaN, runAttempt = 1] = key.split('/').map(Number);
+  const event = { jobId, runAttempt, repository, labels: [], at: job?.since ?? now };
+  if (job === undefined || job.state === 'left') return { ...event, action: 'completed' };
+  return {
+    ...event,
+    action: 'in_progress',
+    ...(job.runnerName === undefined ? {} : { runnerName: job.runnerName }),
+  };
+}

@@ -1,0 +1,69 @@
+/** Metrics of lives, in the worker that runs their workflow; a replay counts nothing. In Prometheus counters end in `_total`. */
+import { metricMeter } from '@temporalio/workflow';
+import {
+  RUNNER_OUTCOMES,
+  type DeregistrationResult,
+  type RunnerCause,
+  type RunnerOutcome,
+  type RunnerPhase,
+} from '../../core/contract/index.ts';
+import { PHASE_SECONDS } from '../../core/domain/phaseDurationMetric.ts';
+
+/** Prometheus sees no step from nothing to one: every outcome is there, with 0, before the first job ends. */
+export function announceJobEnds(): void {
+  for (const outcome of RUNNER_OUTCOMES) countJobs(outcome, 0);
+}
+
+export function countJobEnd(outcome: RunnerOutcome): void {
+  countJobs(outcome, 1);
+}
+
+function countJobs(outcome: RunnerOutcome, value: number): void {
+  metricMeter
+    .createCounter('holdfast_jobs', undefined, 'Jobs of several steps that have ended, by outcome')
+    .add(value, { outcome });
+}
+
+/** Not announced: outcome and cause are too many for each life. */
+export function countRunnerEnd(outcome: RunnerOutcome, cause: RunnerCause | undefined): void {
+  metricMeter
+    .createCounter(
+      'holdfast_runners',
+      undefined,
+      'Lives of runners that have ended, by outcome and cause',
+    )
+    .add(1, { outcome, cause: cause ?? 'none' });
+}
+
+/** Another takes a runner's place. */
+export function countReplacement(cause: RunnerCause): void {
+  metricMeter
+    .createCounter(
+      'holdfast_runner_replacements',
+      undefined,
+      'Runners that were lost and replaced within their life, by cause',
+    )
+    .add(1, { cause });
+}
+
+/** @param ms - how long a life was in a phase that is over */
+export function observePhase(phase: RunnerPhase, ms: number): void {
+  metricMeter
+    .createHistogram(
+      PHASE_SECONDS,
+      'float',
+      undefined,
+      'How long runners were in a phase that is over',
+    )
+    .record(ms / 1_000, { phase });
+}
+
+export function countDeregistration(outcome: DeregistrationResult['outcome']): void {
+  metricMeter
+    .createCounter(
+      'holdfast_deregistrations',
+      undefined,
+      'Registrations that were removed after their runner, by outcome',
+    )
+    .add(1, { outcome });
+}
