@@ -1,6 +1,6 @@
 /**
  * The one way out of what ran: its pod, its registration's Secret, its claims. Everybody who wants a pod gone comes here; the only other
- * place that deletes one is earlyDeletion.ts.
+ * place that deletes one is deleteCompletedPod.ts.
  */
 import type { PodDeletion, TearDownInput } from '../../core/activities/index.ts';
 import { defined } from '../../core/domain/omitUndefined.ts';

@@ -17,7 +17,7 @@ export interface Change {
 export const CHANGES: readonly Change[] = [
   {
     what: 'an activity has another name (a registration’s; a plain command has none)',
-    file: 'runner/comeUp.ts',
+    file: 'runner/bringUp.ts',
     from: 'calls.provision(',
     to: '(calls as any).provisionRunner(',
     breaks: ({ events }) =>

@@ -22,7 +22,7 @@ import { viewOfRecord } from './podView.ts';
 import type { RunnerIdentity } from '../../../core/domain/pod.ts';
 
 export interface ProcessComputeOptions {
-  /** Where all state is; one per installation and machine, see podFolder.ts. Default: `defaultStateDir`. */
+  /** Where all state is; one per installation and machine, see podDirectory.ts. Default: `defaultStateDir`. */
   readonly stateDir?: string;
   /** Name of the installation, a part of its runners' place. @default "holdfast" */
   readonly installation?: string;

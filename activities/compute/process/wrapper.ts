@@ -2,7 +2,7 @@
  * Runs one runner process for a pod folder, outside the worker: in a session of its own it survives the worker's SIGKILL, its
  * process group's, and the closing of its terminal. It is to a process pod what the kubelet is to a pod.
  *
- * Started with the pod's folder as working directory, where all its state is (podFolder.ts). It never reads a path from the
+ * Started with the pod's folder as working directory, where all its state is (podDirectory.ts). It never reads a path from the
  * outside, so a folder that was renamed away cannot be confused with a new one of the same name.
  *
  * Signals: SIGTERM means "look at stop.json", which is also looked at each second in case the signal was lost. SIGTERM

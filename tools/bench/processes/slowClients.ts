@@ -14,7 +14,7 @@ export interface SlowSendersNow {
   readonly answers: Readonly<Record<string, number>>;
 }
 
-/** Strangers at the webhook: see slowSendersProcess.ts. */
+/** Strangers at the webhook: see slowClientsProcess.ts. */
 export class SlowSenders {
   readonly #child: ChildProcess;
   now: SlowSendersNow = { open: 0, begun: 0, answers: {} };

@@ -1,7 +1,7 @@
 /**
  * Strangers at the webhook, in a process of their own: each begins a delivery of 1 MiB whose head is as it should be but for whose signature it is, and sends
  * the body slowly. One that is cut off comes again a second later.
- *   node slowSendersProcess.ts URL CONNECTIONS
+ *   node slowClientsProcess.ts URL CONNECTIONS
  * Prints a line as JSON each second: `open`, connections that are open now; `begun`, deliveries so far; `answers`, by status.
  */
 import { connect } from 'node:net';
