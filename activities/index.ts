@@ -2,16 +2,13 @@
 import type { HoldfastActivities } from '../core/activities/index.ts';
 import { admitDeregistration, admitRunner } from './runner/admit.ts';
 import { admitJob } from './job/admitJob.ts';
-import { admitReport } from './job/admitReport.ts';
 import { awaitClaims, fenceClaims } from './runner/claims.ts';
-import { createDefinitionActivities } from './definitions/createDefinitionActivities.ts';
 import { lookUpRunner } from './runner/awaitRunnerOnline.ts';
 import { inItsPlace } from './shared/clusterActivity.ts';
 import { awaitPod, observePod } from './runner/pods.ts';
 import type { ActivityPorts } from './ports.ts';
 import { findProvisioned, provision } from './runner/provision.ts';
 import { removeRegistration } from './runner/removeRegistration.ts';
-import { reportStatus } from './job/reportStatus.ts';
 import { createSetActivities } from './runnerSet/createSetActivities.ts';
 import { RunnerNewsBatches, type TellSet } from './runnerSet/runnerEventBatcher.ts';
 import { sweepPlace } from './sweep/sweepLocation.ts';
@@ -23,11 +20,8 @@ export function createActivities(ports: ActivityPorts): HoldfastActivities {
   const tell: TellSet = async (word) => await news.tell(word);
   return {
     ...createSetActivities(ports, news),
-    ...createDefinitionActivities(ports),
     admitRunner: (input) => admitRunner(ports, input),
     admitJob: async (input) => admitJob(ports, input),
-    admitReport: async (input) => admitReport(ports, input),
-    reportStatus: (input) => reportStatus(ports, input),
     admitDeregistration: async (input) => admitDeregistration(ports, input),
     provision: inItsPlace(ports, provision),
     findProvisioned: inItsPlace(ports, findProvisioned),

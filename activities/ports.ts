@@ -17,7 +17,6 @@ import type {
   StopReason,
 } from '../core/domain/pod.ts';
 import type { Scope, RegisterRequest, CiJob, CiJobs } from '../core/domain/ciServer.ts';
-import type { CommitReport, ReportTaken } from '../core/domain/commitReport.ts';
 import type { SeenScope } from '../core/input/sweep.ts';
 
 // ---------------------------------------------------------------------------------------------------- CI server
@@ -98,17 +97,6 @@ export interface CiServer {
     job: { readonly id: number; readonly repository: string },
     signal?: AbortSignal,
   ): Promise<CiJob | 'absent' | undefined>;
-  /**
-   * Shows beside a commit how a run is. Said again, it is shown once. Of what comes together the last to arrive is shown: one after the other is the caller's part.
-   * @throws CiServerError `credentials` and `rejected` (which a commit that was pushed just now may be, too), `rate_limited`, `unavailable`
-   */
-  reportStatus(report: CommitReport, signal?: AbortSignal): Promise<ReportTaken>;
-  /** The files that a pull request changes, with those that it moves by both names; `undefined`: they are too many for the CI server to tell. Absent: it cannot tell any. */
-  changedPaths?(
-    scope: Scope,
-    pullRequest: number,
-    signal?: AbortSignal,
-  ): Promise<string[] | undefined>;
   /**
    * Has deliveries of webhooks that failed sent again, each of them once: GitHub does not do that by itself, and keeps them for three days.
    * Absent where the server or the credential cannot (GitHub: only an App can).
@@ -309,8 +297,6 @@ export interface ActivityPorts {
   readonly timeoutPolicy?: TimeoutPolicy;
   /** What goes to Temporal is encrypted. @default it lies there in clear, and inputs that may suffer by that are warned about */
   readonly encrypted?: boolean;
-  /** Base address of Temporal's UI, to which reports link. @default they link to nothing */
-  readonly temporalUi?: string;
   /** Told of every sweep, for metrics. */
   readonly onSweep?: (report: SweepReport) => void;
   /** Absent: every activity is answered when it has done its part. */

@@ -58,7 +58,6 @@ export type {
 } from '../activities/ports.ts';
 export type { PodDeletion } from '../core/activities/runner.ts';
 export type { CiJob, CiJobs, RegisterRequest, Scope } from '../core/domain/ciServer.ts';
-export type { CommitReport, ReportTaken } from '../core/domain/commitReport.ts';
 export type { ServedPlace } from '../core/domain/location.ts';
 export type {
   ClaimWriter,

@@ -5,7 +5,6 @@
  */
 export { runner } from './runner/runner.ts';
 export { job } from './job/job.ts';
-export { jobDefinition } from './jobDefinition/jobDefinition.ts';
 export { jobGroup } from './jobGroup/jobGroup.ts';
 export { deregistration } from './deregistration.ts';
 export { runnerSet } from './runnerSet/runnerSet.ts';

@@ -72,12 +72,6 @@ export function bound(
         return await server.job?.(scope, job, signal);
       },
     }),
-    ...(server.changedPaths && {
-      async changedPaths(scope, pullRequest, signal) {
-        check(scope);
-        return await server.changedPaths?.(scope, pullRequest, signal);
-      },
-    }),
     async register(request, signal) {
       return await server.register(await withGroupId(request, signal), signal);
     },
@@ -88,10 +82,6 @@ export function bound(
     async listRunners(scope, signal) {
       check(scope);
       return await server.listRunners(scope, signal);
-    },
-    async reportStatus(report, signal) {
-      check(report.scope);
-      return await server.reportStatus(report, signal);
     },
     async removeRegistration(scope, runnerId, signal) {
       check(scope);

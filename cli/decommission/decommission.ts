@@ -3,7 +3,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import pMap from 'p-map';
 import {
   DEREGISTRATION_WORKFLOW,
-  JOB_DEFINITION_WORKFLOW,
   JOB_GROUP_WORKFLOW,
   JOB_WORKFLOW,
   RUNNER_SET_WORKFLOW,
@@ -11,7 +10,6 @@ import {
   SEARCH_ATTRIBUTES,
   SET_COMMAND_WORKFLOW,
   SWEEP_WORKFLOW,
-  deleteDefinitionSignal,
   jobGroupStatusQuery,
   setWorkflowId,
 } from '../../core/contract/index.ts';
@@ -42,7 +40,6 @@ interface Running {
 /** All of Holdfast's, by who is looked at first. */
 const TYPES = [
   RUNNER_SET_WORKFLOW,
-  JOB_DEFINITION_WORKFLOW,
   JOB_GROUP_WORKFLOW,
   JOB_WORKFLOW,
   RUNNER_WORKFLOW,
@@ -156,14 +153,6 @@ async function ask(
           `${id}: ${(await requestStop(session, id, { action: 'drain', mode: 'drain', reason })) ?? 'drain accepted'}`,
         );
         return true;
-      case JOB_DEFINITION_WORKFLOW:
-        await session.call(
-          async (client) =>
-            await client.workflow.getHandle(id).signal(deleteDefinitionSignal, { reason }),
-          { workflowId: id },
-        );
-        output.note('declared job', `${id}: it ends when its runs have`);
-        return true;
       case JOB_GROUP_WORKFLOW:
         return await endQuietGroup(session, id);
       default:
@@ -181,8 +170,8 @@ async function endQuietGroup(session: Session, workflowId: string): Promise<bool
   return await session.call(
     async (client) => {
       const group = client.workflow.getHandle(workflowId);
-      const { running, waits, report } = await group.query(jobGroupStatusQuery);
-      if (running !== undefined || waits || report?.pending !== undefined) return false;
+      const { running, waits } = await group.query(jobGroupStatusQuery);
+      if (running !== undefined || waits) return false;
       await group.cancel();
       return true;
     },

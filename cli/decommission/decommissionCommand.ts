@@ -6,10 +6,10 @@ export function addRetireCommand(program: Command, context: CommandContext): voi
   const command = program
     .command('retire')
     .description(
-      'before the workers of a task queue go for good: end its sets and declared jobs, drain its other runners, remove the Schedule of its sweep, and wait until nothing runs',
+      'before the workers of a task queue go for good: end its sets, drain its other runners, remove the Schedule of its sweep, and wait until nothing runs',
     )
     .option('-y, --yes', 'do not ask first')
-    .option('--reason <text>', 'shown with the sets, declared jobs and runners')
+    .option('--reason <text>', 'shown with the sets and runners')
     .addHelpText('after', HELP)
     .action(async (flags: { yes?: boolean; reason?: string }) => {
       const { retire } = await import('./decommission.ts');

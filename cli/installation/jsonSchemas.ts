@@ -2,7 +2,6 @@
 import { z } from 'zod';
 import { podPolicySchema } from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
 import { jobSchema } from '../../core/input/job.ts';
-import { jobDefinitionSchema } from '../../core/input/jobDefinition.ts';
 import { runnerSchema } from '../../core/input/runner.ts';
 import { setSchema } from '../../core/input/runnerSet.ts';
 import type { Output } from '../shared/output.ts';
@@ -14,7 +13,6 @@ const SCHEMAS = {
   'A runner': runnerSchema,
   'Runner sets': z.union([set, z.array(set)]),
   'A job of several steps': jobSchema,
-  'Declared jobs': z.union([jobDefinitionSchema, z.array(jobDefinitionSchema)]),
   'A pod policy': podPolicySchema,
 } as const;
 
@@ -25,7 +23,6 @@ export const SCHEMA_FILES: Readonly<Record<SchemaOf, string>> = {
   'A runner': 'runner.schema.json',
   'Runner sets': 'sets.schema.json',
   'A job of several steps': 'job.schema.json',
-  'Declared jobs': 'jobs.schema.json',
   'A pod policy': 'pod-policy.schema.json',
 };
 

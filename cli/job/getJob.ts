@@ -1,9 +1,6 @@
 /** `holdfast job get`: a job as a tree. */
 import {
   JOB_STAGES,
-  type JobGroupStatus,
-  type JobReport,
-  type JobReportStatus,
   type RunnerPhase,
   type RunnerStatus,
   type StepStatus,
@@ -28,8 +25,6 @@ import { describeJob, NO_WORKER, seeJob, type JobSeen } from './jobClient.ts';
 export interface JobDetails extends RunnerRow, JobSeen {
   /** What the step that runs waits for itself. Absent when none runs, or no worker answers. */
   readonly step?: Pick<RunnerStatus, 'waitsFor' | 'waitsUntil'>;
-  /** What its group has reported of the newest version, if it is one of a group. */
-  readonly report?: JobReportStatus;
   /** Why `job` is absent. */
   readonly note?: string;
   readonly pendingActivities: readonly PendingActivity[];
@@ -48,17 +43,13 @@ export async function getJob(session: Session, output: Output, id: string): Prom
   const running =
     seen.end === undefined ? seen.job?.steps.find(({ state }) => state === 'running') : undefined;
   const step = running && (await stepWaits(session, running));
-  const report = await groupReport(
-    session,
-    description.raw.workflowExecutionInfo?.parentExecution?.workflowId,
-  );
   const details: JobDetails = {
     ...toRow(description),
     ...seen,
     ...(seen.job === undefined && seen.end === undefined ? { note: NO_WORKER } : {}),
     pendingActivities: pending,
     unpolled: await unpolledQueues(pollCheck(session), description, pending),
-    ...defined({ step, report, ui }),
+    ...defined({ step, ui }),
   };
   output.result(details, jobLines(details, Date.now()));
   return seen.end !== undefined;
@@ -77,16 +68,6 @@ async function stepWaits(
   return status && defined({ waitsFor: status.waitsFor, waitsUntil: status.waitsUntil });
 }
 
-/** @param parent - who has started the job: its group, or a workflow of somebody else's */
-async function groupReport(
-  session: Session,
-  parent: string | null | undefined,
-): Promise<JobReportStatus | undefined> {
-  return typeof parent === 'string'
-    ? (await statusIfThere<Partial<JobGroupStatus>>(session, parent))?.report
-    : undefined;
-}
-
 /** One that begins or ends at this moment may have no answer, and an old one is forgotten. */
 async function statusIfThere<T>(session: Session, workflowId: string): Promise<T | undefined> {
   try {
@@ -99,21 +80,7 @@ async function statusIfThere<T>(session: Session, workflowId: string): Promise<T
 
 /** @param now - ms since the epoch */
 export function jobLines(
-  {
-    id,
-    name,
-    scope,
-    status,
-    startedAt,
-    endedAt,
-    job,
-    step,
-    end,
-    report,
-    note,
-    unpolled,
-    ui,
-  }: JobDetails,
+  { id, name, scope, status, startedAt, endedAt, job, step, end, note, unpolled, ui }: JobDetails,
   now: number,
 ): string[] {
   const rows: [string, string | undefined][] = [
@@ -131,9 +98,6 @@ export function jobLines(
     ['Cancel', job?.cancel && `${job.cancel.mode}: ${job.cancel.reason}`],
     ['Started', `${startedAt} (${formatAge(now - Date.parse(startedAt))} ago)`],
     ['Ended', endedAt],
-    ['Reported', report?.last && reportText(report.last)],
-    ['To be reported', report?.pending && reportText(report.pending)],
-    ['Held back', report?.heldBack],
     ['Link', ui],
     ['Note', note],
   ];
@@ -141,10 +105,6 @@ export function jobLines(
     .filter(([, value]) => value !== undefined && value !== '')
     .map(([field, value]) => `${`${field}:`.padEnd(18)}${value}`);
   return [...lines, ...unpolledLines(unpolled), ...stageLines(job?.steps ?? [], step, now)];
-}
-
-function reportText({ generation, commit, state, at }: JobReport): string {
-  return `version ${generation} (${commit}) ${state}, since ${at}`;
 }
 
 /** Stages, and under each its steps; one that runs says what it waits for itself. */

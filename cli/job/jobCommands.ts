@@ -5,7 +5,6 @@ import { defined } from '../../core/domain/omitUndefined.ts';
 import { readLimit, warn, withSession, type CommandContext } from '../shared/commandContext.ts';
 import { CliError } from '../shared/exit.ts';
 import { addWatchOptions, showWatched, type WatchFlags } from '../shared/watch.ts';
-import { addDefinitionCommands } from './definitionCommands.ts';
 import type { JobSelection } from './listJobs.ts';
 import type { VersionFlags } from './runRevision.ts';
 
@@ -13,27 +12,20 @@ import type { VersionFlags } from './runRevision.ts';
 export function addJobCommands(program: Command, context: CommandContext): void {
   const job = program
     .command('job')
-    .description(
-      'run, list, look at and cancel jobs of several steps (pre, test, post), and declare what starts them',
-    );
+    .description('run, list, look at and cancel jobs of several steps (pre, test, post)');
   addRun(job, context);
   addList(job, context);
   addGet(job, context);
   addCancel(job, context);
   addLogs(job, context);
-  addDefinitionCommands(job, context);
   job
     .command('schema')
     .description('print the JSON Schema of a job, for editors')
-    .option('--declared', 'of a file of declared jobs')
-    .addHelpText(
-      'after',
-      '\nExamples:\n  $ holdfast job schema > job.schema.json\n  $ holdfast job schema --declared > jobs.schema.json',
-    )
-    .action(async ({ declared = false }: { declared?: boolean }) =>
+    .addHelpText('after', '\nExample:\n  $ holdfast job schema > job.schema.json')
+    .action(async () =>
       (await import('../installation/jsonSchemas.ts')).printJsonSchema(
         context.output,
-        declared ? 'Declared jobs' : 'A job of several steps',
+        'A job of several steps',
       ),
     );
 }

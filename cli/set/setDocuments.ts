@@ -1,4 +1,4 @@
-/** The documents of `holdfast set apply -f` and `holdfast job apply -f`: YAML, of several documents or with lists in them, or JSON. */
+/** The documents of `holdfast set apply -f`: YAML, of several documents or with lists in them, or JSON. */
 import { isAlias, isNode, LineCounter, type Document, type Node } from 'yaml';
 import {
   YamlError,

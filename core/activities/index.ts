@@ -1,13 +1,11 @@
 /** The line between workflows and activities: what is asked, with what, and what is answered. */
 import type { JobActivities } from './job.ts';
-import type { DefinitionActivities } from './jobDefinition.ts';
 import type { RunnerActivities } from './runner.ts';
 import type { SetActivities } from './runnerSet.ts';
 import type { SweepActivities } from './sweep.ts';
 
 export * from './failureTypes.ts';
 export * from './job.ts';
-export * from './jobDefinition.ts';
 export * from './retryBackoff.ts';
 export * from './runner.ts';
 export * from './runnerSet.ts';
@@ -16,4 +14,4 @@ export * from './tracing.ts';
 
 /** The activities of Holdfast. All are idempotent: killing a worker between a side effect and its completion changes nothing in the end. */
 export interface HoldfastActivities
-  extends RunnerActivities, JobActivities, DefinitionActivities, SetActivities, SweepActivities {}
+  extends RunnerActivities, JobActivities, SetActivities, SweepActivities {}

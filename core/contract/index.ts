@@ -6,8 +6,6 @@
  */
 export * from './deregistration.ts';
 export * from './job.ts';
-export * from './jobDefinition.ts';
-export * from './jobDefinitionInput.ts';
 export * from './jobGroup.ts';
 export * from './jobInput.ts';
 export * from './runner.ts';

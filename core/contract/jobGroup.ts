@@ -16,37 +16,6 @@ export interface JobVersion {
   job: JobInput;
   /** Runs it once more, and whatever its age. @default false */
   again?: boolean;
-  /** Of a declared job: whom to tell (`turnEnded`) when nothing runs any more and nothing waits. */
-  turn?: JobTurn;
-}
-
-/** In whose turn a version is run. */
-export interface JobTurn {
-  /** Workflow id of the declared job. */
-  definition: string;
-  /** Counts the versions that it has handed over. */
-  number: number;
-}
-
-/** How a run is, beside its commit at the CI server. `queued`: it waits. */
-export type ReportedState = 'queued' | 'running' | RunnerOutcome;
-
-export interface JobReport {
-  generation: number;
-  commit: string;
-  state: ReportedState;
-  /** When it came to be so, ISO 8601. */
-  at: string;
-}
-
-/** What the CI server knows of the runs, and what it does not. */
-export interface JobReportStatus {
-  /** What it took last. */
-  last?: JobReport;
-  /** What it has not taken yet: it is asked again until it does, or something newer is to be told. */
-  pending?: JobReport;
-  /** Why something is not reported, or not all of it. */
-  heldBack?: string;
 }
 
 export interface JobGroupStatus {
@@ -60,8 +29,6 @@ export interface JobGroupStatus {
   outcome?: RunnerOutcome;
   /** The newest waits until the run before it is over. */
   waits: boolean;
-  /** Absent: nothing is reported. */
-  report?: JobReportStatus;
 }
 
 /** A version has come: send it with start. */

@@ -28,13 +28,9 @@ export interface JobInput extends Durations<typeof JOB_TIMEOUTS> {
   name: string;
   /** For which it runs, `owner/repo`: shown, and what the worker's timeouts go by. */
   repository?: string;
-  /** Reports the versions of a change set to the CI server, beside their commits in `repository`. @default true */
-  report?: boolean;
-  /** Name of the worker's credential that reports. @default "default" */
-  credential?: string;
   /** Kubernetes namespace of the steps' pods. Default: the worker's. */
   namespace?: string;
-  /** What has started it, if something of the repository's has: steps find it in variables. A declared job gives it itself. */
+  /** What has started it, if something of the repository's has: steps find it in variables. */
   source?: JobSource;
   /** Before `test`; the first that does not succeed ends this stage, and there is no `test`. */
   pre?: StepInput[];

@@ -22,16 +22,6 @@ const FOLDERS: Token = { takes: () => false, least: 0, many: false, skips: 3 };
 /** In characters; a longer text matches nothing. */
 const LONGEST_TEXT = 4_096;
 
-/** Is the text let through? The last pattern that matches decides, and one with `!` lets nothing through. */
-export function passesFilter(patterns: readonly string[], text: string): boolean {
-  let passes = false;
-  for (const pattern of patterns) {
-    const isNegative = pattern.startsWith('!');
-    if (matchesPattern(isNegative ? pattern.slice(1) : pattern, text)) passes = !isNegative;
-  }
-  return passes;
-}
-
 /** In time that grows with the text times the pattern. @param pattern - one that {@link patternFault} finds nothing wrong with */
 export function matchesPattern(pattern: string, text: string): boolean {
   if (text.length > LONGEST_TEXT) return false;
@@ -53,11 +43,12 @@ export function matchesPattern(pattern: string, text: string): boolean {
 
 /** What keeps a text from being a pattern; `undefined`: nothing. */
 export function patternFault(pattern: string): string | undefined {
-  const positive = pattern.replace(/^!/, '');
-  if (positive === '') return 'is empty';
-  if (/^[?+]/.test(positive))
+  if (pattern === '') return 'is empty';
+  if (pattern.startsWith('!'))
+    return 'begins with a "!", which excludes nothing here; write "\\!" for the character itself';
+  if (/^[?+]/.test(pattern))
     return 'begins with a "?" or "+", which stand for the character before; write "\\?" for the character itself';
-  const open = positive.replaceAll(/\\./gs, '').replaceAll(/\[[^\]]+\]/g, '');
+  const open = pattern.replaceAll(/\\./gs, '').replaceAll(/\[[^\]]+\]/g, '');
   if (open.includes('[')) return 'has a "[" without its "]"; write "\\[" for the character itself';
   return undefined;
 }

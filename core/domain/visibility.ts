@@ -1,7 +1,6 @@
 /** Queries to Temporal's visibility (https://docs.temporal.io/list-filter). */
 import {
   DEREGISTRATION_WORKFLOW,
-  JOB_DEFINITION_WORKFLOW,
   RUNNER_WORKFLOW,
   SEARCH_ATTRIBUTES,
   RUNNER_SET_WORKFLOW,
@@ -43,11 +42,6 @@ function isThere(served: ServedPlace): string {
 /** The running sets of one task queue. */
 export function runningSets(taskQueue: string): string {
   return `WorkflowType = ${quoted(RUNNER_SET_WORKFLOW)} AND ExecutionStatus = 'Running' AND TaskQueue = ${quoted(taskQueue)}`;
-}
-
-/** The declared jobs of one task queue that have not ended. */
-export function runningJobDefinitions(taskQueue: string): string {
-  return `WorkflowType = ${quoted(JOB_DEFINITION_WORKFLOW)} AND ExecutionStatus = 'Running' AND TaskQueue = ${quoted(taskQueue)}`;
 }
 
 /** The sweeps of one task queue that gave a report. */

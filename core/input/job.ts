@@ -27,7 +27,6 @@ import { OUTSIDERS_VOLUMES, volumeKinds } from '../domain/untrustedJobs.ts';
 import { COMMIT, REF } from '../domain/gitNames.ts';
 import { RUNNER_CONTAINER } from '../domain/podTemplate.ts';
 import {
-  credentialName,
   dnsLabel,
   durationFields,
   envFields,
@@ -163,8 +162,6 @@ export const jobSchema = z.strictObject({
       'must consist of letters, digits, ".", "_" and "-", at most 63, and begin and end with a letter or a digit',
     ),
   repository: scopeFields.repository,
-  report: z.boolean('must be true or false').exactOptional(),
-  credential: credentialName.exactOptional(),
   namespace: dnsLabel('a Kubernetes namespace').exactOptional(),
   source: z
     .strictObject({

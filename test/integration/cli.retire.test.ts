@@ -1,14 +1,19 @@
 /** `holdfast retire` on a real Temporal server with the real workflows. */
 import { ScheduleNotFoundError } from '@temporalio/client';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { groupedJobId, sweepScheduleId } from '../../core/contract/index.ts';
+import {
+  JOB_GROUP_WORKFLOW,
+  groupedJobId,
+  jobGroupStatusQuery,
+  jobVersionSignal,
+  sweepScheduleId,
+} from '../../core/contract/index.ts';
 import { keepSweepSchedule } from '../../worker/temporal/sweepSchedule.ts';
 import { runCli, type CliRun } from '../support/cli.ts';
-import { DefinitionRun } from '../support/definitionRun.ts';
 import { FakeCiServer } from '../support/fakeCiServer.ts';
 import { FakeCompute } from '../support/fakeCompute.ts';
 import { holdfastWorld, type HoldfastWorld } from '../support/holdfastWorld.ts';
-import { JobRun } from '../support/jobRun.ts';
+import { JobRun, step } from '../support/jobRun.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { SetRun } from '../support/setRun.ts';
 import { until } from '../support/until.ts';
@@ -84,26 +89,39 @@ await describeWithLab('holdfast retire', { temporal: true }, (lab) => {
     expect(await running()).toEqual([]);
   });
 
-  test('ends declared jobs when their runs have, and what waits for more versions of a change set', async () => {
-    const job = new DefinitionRun({ world });
-    await job.apply();
-    await job.push('main', 'aaa1');
-    await JobRun.of({ world, compute }, groupedJobId(job.group('main'), 1)).ends('test-1');
-    await job.reaches('the first to be over', ({ ended }) => ended.length === 1);
-    await job.push('dev', 'bbb2');
-    const held = JobRun.of({ world, compute }, groupedJobId(job.group('dev'), 1));
+  test('ends what waits for more versions of a change set, and awaits the runs of others', async () => {
+    const group = (base: string): string => `job-group:unit:acme/web:${base}:push`;
+    const pushed = async (base: string): Promise<JobRun> => {
+      const job = { name: 'unit', repository: 'acme/web', test: [step('unit')] };
+      await world.client.workflow.signalWithStart(JOB_GROUP_WORKFLOW, {
+        workflowId: group(base),
+        taskQueue: world.taskQueue,
+        args: [],
+        signal: jobVersionSignal,
+        signalArgs: [{ commit: 'aaa1', at: '2026-11-22T10:00:00Z', job }],
+      });
+      return JobRun.of({ world, compute }, groupedJobId(group(base), 1));
+    };
+    await (await pushed('main')).ends('test-1');
+    await until(
+      'the first to be over',
+      async () =>
+        (await world.client.workflow.getHandle(group('main')).query(jobGroupStatusQuery))
+          .outcome !== undefined,
+    );
+    const held = await pushed('dev');
     await held.runs('test-1');
-    await until('all to be seen', async () => (await running()).length === 5);
+    await until('all to be seen', async () => (await running()).length === 4);
 
     let ended: CliRun | undefined;
     const run = cli('--yes', '--json').then((result) => (ended = result));
     let left: string[] = [];
     await until(
       'the first group to end',
-      async () => !(left = await running()).includes(job.group('main')),
+      async () => !(left = await running()).includes(group('main')),
       () => `${left.join()} ${JSON.stringify(ended)}`,
     );
-    expect(left).toEqual(expect.arrayContaining([job.id, job.group('dev'), held.id]));
+    expect(left).toEqual(expect.arrayContaining([group('dev'), held.id]));
     expect(ended).toBeUndefined();
 
     await held.ends('test-1');
@@ -112,7 +130,7 @@ await describeWithLab('holdfast retire', { temporal: true }, (lab) => {
       status: 0,
       document: {
         taskQueue: world.taskQueue,
-        asked: [job.id, job.group('main'), job.group('dev')].toSorted(),
+        asked: [group('main'), group('dev')].toSorted(),
         schedule: 'none',
       },
     });

@@ -85,26 +85,6 @@ async function fixtureOf(
       });
       return { id, cancel: async () => void simulator.cancelJob(id) };
     },
-    shown: async (repository, commit) => {
-      const statuses = new Map(
-        simulator.statuses(repository, commit).map((status) => [status.context, status]),
-      );
-      const checks = simulator.checkRuns(repository, commit);
-      return [...statuses.values()].map(({ context, state, description, target_url: link }) => ({
-        context,
-        state,
-        description: description ?? '',
-        link,
-        checks: checks
-          .filter(({ name }) => name === context)
-          .map((check) => ({
-            conclusion: check.conclusion ?? check.status,
-            title: check.title ?? '',
-            text: check.summary ?? '',
-            link: check.details_url,
-          })),
-      }));
-    },
     loseScopes: async () => simulator.setAccess(name, { scopes: [] }),
     loseWrite: async () => simulator.setAccess(name, { permission: 'read' }),
     revoke: async () => simulator.revokeToken(TOKEN),

@@ -250,61 +250,6 @@ test('jobs and runs', async () => {
   });
 });
 
-test('files of a pull request', async () => {
-  simulator.addPullRequest('acme/widgets', 7, [
-    { filename: 'src/a b.ts' },
-    { filename: 'b.ts', previous_filename: 'a.ts' },
-  ]);
-  const [template, path] = [
-    '/repos/{owner}/{repo}/pulls/{pull_number}/files',
-    '/repos/acme/widgets/pulls/7/files',
-  ];
-  const { body } = await ask('GET', template, path, 200);
-  expect(body).toMatchObject([
-    { filename: 'src/a b.ts', status: 'modified' },
-    { filename: 'b.ts', previous_filename: 'a.ts', status: 'renamed' },
-  ]);
-  await ask('GET', template, '/repos/acme/widgets/pulls/8/files', 404);
-});
-
-test('commit statuses', async () => {
-  const sha = '6dcb09b5b57875f334f61aebed695e2e4193db5e';
-  const [template, path] = [
-    '/repos/{owner}/{repo}/statuses/{sha}',
-    `/repos/acme/widgets/statuses/${sha}`,
-  ];
-  for (const state of ['pending', 'success'])
-    await ask('POST', template, path, 201, {
-      body: { state, context: 'ci', description: 'Words.', target_url: 'https://example.com/1' },
-    });
-  const { body } = await ask(
-    'GET',
-    '/repos/{owner}/{repo}/commits/{ref}/statuses',
-    `/repos/acme/widgets/commits/${sha}/statuses`,
-    200,
-  );
-  expect(body.map(({ state }: { state: string }) => state)).toEqual(['success', 'pending']);
-  const bad = [
-    { state: 'done' },
-    { state: 'error', description: 'x'.repeat(141) },
-    { state: 'error', description: 'a 🪗' },
-    { state: 'error', context: 'x'.repeat(256) },
-  ];
-  for (const each of bad)
-    expect((await ask('POST', template, path, 422, { body: each })).body.message).toBe(
-      'Validation Failed',
-    );
-  expect(
-    (
-      await ask('POST', template, '/repos/acme/widgets/statuses/6dcb09b', 422, {
-        body: { state: 'error' },
-      })
-    ).body.message,
-  ).toBe('No commit found for SHA: 6dcb09b');
-  await ask('POST', template, path, 403, { token: 'reader', body: { state: 'error' } });
-  await ask('POST', template, path, 404, { token: 'stranger', body: { state: 'error' } });
-});
-
 test('rate_limit is free of the primary limit', async () => {
   const before = await ask('GET', '/rate_limit', '/rate_limit', 200);
   const after = await ask('GET', '/rate_limit', '/rate_limit', 200);
@@ -394,73 +339,6 @@ describe('GitHub App', () => {
       '/app/installations/71/access_tokens',
       404,
     );
-  });
-
-  test('makes, changes and lists check runs, which nobody else may', async () => {
-    const { body: made } = await ok(
-      'POST',
-      '/app/installations/{installation_id}/access_tokens',
-      '/app/installations/70/access_tokens',
-      201,
-    );
-    const token = made.token as string;
-    const head_sha = 'a'.repeat(40);
-    const [template, path] = ['/repos/{owner}/{repo}/check-runs', '/repos/acme/widgets/check-runs'];
-    const { body: first } = await ask('POST', template, path, 201, {
-      token,
-      body: {
-        name: 'ci',
-        head_sha,
-        external_id: 'one',
-        status: 'in_progress',
-        output: { title: 'T', summary: 'S' },
-      },
-    });
-    const { body: second } = await ask('POST', template, path, 201, {
-      token,
-      body: { name: 'ci', head_sha, external_id: 'two' },
-    });
-    const { body: changed } = await ask(
-      'PATCH',
-      `${template}/{check_run_id}`,
-      `${path}/${first.id}`,
-      200,
-      { token, body: { conclusion: 'action_required', completed_at: '2026-11-22T10:00:00Z' } },
-    );
-    expect(changed).toMatchObject({
-      id: first.id,
-      external_id: 'one',
-      status: 'completed',
-      conclusion: 'action_required',
-      output: { title: 'T' },
-    });
-    const list = async (query: string): Promise<number[]> => {
-      const { body } = await ask(
-        'GET',
-        '/repos/{owner}/{repo}/commits/{ref}/check-runs',
-        `/repos/acme/widgets/commits/${head_sha}/check-runs?${query}`,
-        200,
-        { token },
-      );
-      return body.check_runs.map(({ id }: { id: number }) => id);
-    };
-    expect(await list('check_name=ci&filter=all')).toEqual([second.id, first.id]);
-    expect(await list('check_name=ci')).toEqual([second.id]);
-    expect(await list('check_name=other')).toEqual([]);
-    await ask('PATCH', `${template}/{check_run_id}`, `${path}/1`, 404, {
-      token,
-      body: { status: 'queued' },
-    });
-    for (const body of [
-      { name: 'ci', head_sha, status: 'completed' },
-      { name: 'ci', head_sha, conclusion: 'stale' },
-      { head_sha },
-      { name: 'ci', head_sha: 'b' },
-    ])
-      await ask('POST', template, path, 422, { token, body });
-    expect(
-      (await ask('POST', template, path, 403, { body: { name: 'ci', head_sha } })).body.message,
-    ).toBe('You must authenticate via a GitHub App.');
   });
 
   test.each([

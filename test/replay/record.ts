@@ -12,12 +12,10 @@ import { fileURLToPath } from 'node:url';
 import { WorkflowFailedError, type Client } from '@temporalio/client';
 import { CancelledFailure } from '@temporalio/common';
 import { setWorkflowId } from '../../core/contract/index.ts';
-import { DefinitionRun } from '../support/definitionRun.ts';
 import { FakeCiServer } from '../support/fakeCiServer.ts';
 import { FakeCompute } from '../support/fakeCompute.ts';
 import { holdfastWorld } from '../support/holdfastWorld.ts';
 import { temporalWithShortHistories } from '../support/shortHistories.ts';
-import { DEFINITION_SCENARIOS, type DefinitionScenario } from './definitionScenarios.ts';
 import { HISTORIES, folderToRecord, type RecordedEvent } from './histories.ts';
 import { historyToJson } from './historyJson.ts';
 import { JOB_SCENARIOS, type JobScenario } from './jobScenarios.ts';
@@ -29,7 +27,6 @@ const SUGGEST_CONTINUE_AS_NEW_AT = 150;
 const NAMES = [
   ...Object.keys(SCENARIOS),
   ...Object.keys(JOB_SCENARIOS),
-  ...Object.keys(DEFINITION_SCENARIOS),
   ...Object.keys(SET_SCENARIOS),
 ];
 const PROJECT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
@@ -59,14 +56,9 @@ async function main(names: readonly string[]): Promise<void> {
 
 /** Plays one scenario. @returns the histories of its workflows, by file name */
 async function recordNamed(address: string, name: string): Promise<Map<string, string>> {
-  const [jobs, definition, set] = [
-    JOB_SCENARIOS[name],
-    DEFINITION_SCENARIOS[name],
-    SET_SCENARIOS[name],
-  ];
+  const [jobs, set] = [JOB_SCENARIOS[name], SET_SCENARIOS[name]];
   if (set !== undefined) return await recordSet(address, name, set);
   if (jobs !== undefined) return await recordJob(address, name, jobs);
-  if (definition !== undefined) return await recordDefinition(address, name, definition);
   return await record(address, name, SCENARIOS[name] as Scenario);
 }
 
@@ -102,25 +94,6 @@ async function record(
       }
     }
     await addRuns(files, world.client, run.handle.workflowId, name, scenario.runs);
-    return files;
-  } finally {
-    await world.close();
-  }
-}
-
-/** One of a declared job. */
-async function recordDefinition(
-  address: string,
-  name: string,
-  { play, runs }: DefinitionScenario,
-): Promise<Map<string, string>> {
-  const [compute, ci] = [new FakeCompute(), new FakeCiServer()];
-  const world = await holdfastWorld(address, { compute, ciServers: ci });
-  try {
-    const job = new DefinitionRun({ world }, name);
-    await play({ world, compute, ci, job });
-    const files = new Map<string, string>();
-    await addRuns(files, world.client, job.id, name, runs);
     return files;
   } finally {
     await world.close();

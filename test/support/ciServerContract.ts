@@ -2,10 +2,10 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { CiServer, Registration } from '../../activities/ports.ts';
 import { ciServerError } from './ciServers.ts';
 import type { CiJobs, RegisterRequest, Scope } from '../../core/domain/ciServer.ts';
-import { commitReport, reportContract, type ReportFixture } from './reportContract.ts';
 
 /** A CI server to hold an adapter against, as the contract tests steer it and look at the truth in it. */
-export interface CiServerFixture extends ReportFixture {
+export interface CiServerFixture {
+  readonly server: CiServer;
   /** Names of the runners registered there, from the CI server itself and not through the adapter. */
   registered(scope: Scope): Promise<string[]>;
   /** Starts a runner with what the adapter gave; resolves with its id when the CI server has it online. */
@@ -150,11 +150,6 @@ export function ciServerContract(
       });
     });
 
-    reportContract(
-      options.scopes.find(({ kind }) => kind === 'repository') as Scope,
-      () => fixture,
-    );
-
     test('a name that is the beginning of another is not taken for it', async () => {
       await online({ name: 'r-10' });
       expect(await server.find(scope, { name: 'r-1' })).toBeUndefined();
@@ -211,7 +206,6 @@ export function ciServerContract(
       const calls: (() => Promise<unknown>)[] = [
         () => server.removeRegistration(scope, runner.id),
         () => server.register(request({ name: 'r-2' })),
-        () => server.reportStatus(commitReport(scope)),
       ];
       if (how === 'may only look') await fixture.loseWrite();
       else {
@@ -240,7 +234,6 @@ export function ciServerContract(
           () => server.find(scope, { name: 'never-was' }),
           () => server.register(request({ name: 'r-2' })),
           () => server.removeRegistration(scope, 999_999),
-          () => server.reportStatus(commitReport(scope)),
           ...(server.queuedJobs ? [async () => await server.queuedJobs?.(scope)] : []),
         ];
         for (const call of calls) {
@@ -261,7 +254,6 @@ export function ciServerContract(
         () => server.find(scope, runner),
         () => server.find(scope, { name: 'never-was' }),
         () => server.register(request({ name: 'r-2' })),
-        () => server.reportStatus(commitReport(scope)),
       ];
       for (const call of calls)
         expect(await ciServerError(call())).toMatchObject({ kind: 'unavailable' });
@@ -272,7 +264,6 @@ export function ciServerContract(
       await expect(server.find(scope, { name: 'r-1' }, signal)).rejects.toThrow('cancelled');
       await expect(server.removeRegistration(scope, 1, signal)).rejects.toThrow('cancelled');
       await expect(server.register(request(), signal)).rejects.toThrow('cancelled');
-      await expect(server.reportStatus(commitReport(scope), signal)).rejects.toThrow('cancelled');
     });
   });
 }

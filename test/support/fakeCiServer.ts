@@ -7,9 +7,8 @@ import {
   type Registration,
 } from '../../activities/ports.ts';
 import type { RegisterRequest, Scope } from '../../core/domain/ciServer.ts';
-import type { CommitReport, ReportTaken } from '../../core/domain/commitReport.ts';
 
-type Method = 'register' | 'find' | 'remove' | 'report';
+type Method = 'register' | 'find' | 'remove';
 interface Entry {
   id: number;
   name: string;
@@ -25,12 +24,6 @@ export class FakeCiServer implements CiServer, CiServers {
   /** Answers of the next calls of a method, before the truth is told again; `repeat` goes on for ever. */
   readonly script: { method: Method; answer: Error | 'removed' | 'absent'; repeat?: boolean }[] =
     [];
-  /** What was reported of jobs, the oldest first. */
-  readonly reports: CommitReport[] = [];
-  /** What a report waits for before it is answered. */
-  reportHeld: Promise<void> | undefined;
-  /** The files that pull requests change, by number. */
-  readonly changedFiles = new Map<number, string[]>();
   /** DELETE answers 204 although a job is running, as GitHub does in a job's first minute. */
   lies = false;
   /** How those look who have the names that are asked for next. */
@@ -88,18 +81,6 @@ export class FakeCiServer implements CiServer, CiServers {
     if (entry.busy && !this.lies) throw busy(entry.name);
     this.registrations.delete(id);
     return 'removed';
-  }
-
-  async reportStatus(report: CommitReport): Promise<ReportTaken> {
-    this.calls.push({ method: 'report', name: `${report.context} ${report.state}` });
-    this.#scripted('report');
-    await this.reportHeld;
-    this.reports.push(report);
-    return {};
-  }
-
-  async changedPaths(_scope: Scope, pullRequest: number): Promise<string[] | undefined> {
-    return this.changedFiles.get(pullRequest);
   }
 
   // ------------------------------------------------------------------------------------------ what the test does

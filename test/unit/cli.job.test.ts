@@ -153,29 +153,6 @@ describe('the JSON Schema', () => {
   });
 });
 
-test('what its group has reported is shown with it', () => {
-  const details: JobDetails = {
-    id: 'job-group:web:acme/web:main:pr-7:2',
-    runId: 'r',
-    status: 'RUNNING',
-    startedAt: '2026-01-01T00:00:00.000Z',
-    pendingActivities: [],
-    unpolled: [],
-    report: {
-      last: { generation: 1, commit: 'a1', state: 'succeeded', at: '2026-01-01T00:00:00Z' },
-      pending: { generation: 2, commit: 'b2', state: 'running', at: '2026-01-01T00:01:00Z' },
-      heldBack: 'no check run: 403',
-    },
-  };
-  expect(jobLines(details, Date.parse('2026-01-01T00:02:00Z'))).toEqual(
-    expect.arrayContaining([
-      'Reported:         version 1 (a1) succeeded, since 2026-01-01T00:00:00Z',
-      'To be reported:   version 2 (b2) running, since 2026-01-01T00:01:00Z',
-      'Held back:        no check run: 403',
-    ]),
-  );
-});
-
 test('one job is shown as its stages, with its steps under them', () => {
   const at = '2026-01-01T00:00:00.000Z';
   const details: JobDetails = {

@@ -12,11 +12,10 @@ import {
   type PodDefaults,
 } from '../../activities/compute/kubernetes/podSpec.ts';
 import { processFaults } from '../../activities/compute/process/runnerCommand.ts';
-import { runOf } from '../../core/domain/declaredJob.ts';
 import type { PodRequest } from '../../core/domain/pod.ts';
 import { parseJobInput } from '../../core/input/job.ts';
 import { parseRunnerInput } from '../../core/input/runner.ts';
-import type { JobDefinitionInput } from '../../core/contract/index.ts';
+import type { StepVolume } from '../../core/contract/index.ts';
 
 /** Allows others everything that outsiders are not to have. */
 const GENEROUS = podPolicySchema.parse({
@@ -38,27 +37,20 @@ const DEFAULTS: PodDefaults = {
 };
 const identity = { workflowId: 'job-x-test-1', firstRunId: 'r', attempt: 1 };
 
-const JOB: JobDefinitionInput = {
-  name: 'unit',
-  repository: 'acme/web',
-  on: { pull_request: {} },
-  untrusted: true,
-  test: [
-    {
-      name: 'unit',
-      commands: 'make test',
-      volumes: [
-        { name: 'cloud', mountPath: '/cloud', secret: { secretName: 'cloud' } },
-        { name: 'cache', mountPath: '/cache', persistentVolumeClaim: { claimName: 'cache' } },
-      ],
-    },
-  ],
-};
+const OTHERS: StepVolume[] = [
+  { name: 'cloud', mountPath: '/cloud', secret: { secretName: 'cloud' } },
+  { name: 'cache', mountPath: '/cache', persistentVolumeClaim: { claimName: 'cache' } },
+];
 
-/** What the compute is asked for, from the declaration on. */
+/** What the compute is asked for, from the job's input on; an outsider's cannot name what is others'. */
 function requestOf(untrusted: boolean): PodRequest {
   const job = parseJobInput(
-    runOf(JOB, { event: 'pull_request', pullRequest: 7, ...(untrusted ? { untrusted } : {}) }),
+    {
+      name: 'unit',
+      repository: 'acme/web',
+      source: { event: 'pull_request', pullRequest: 7, ...(untrusted ? { untrusted } : {}) },
+      test: [{ name: 'unit', commands: 'make test', ...(untrusted ? {} : { volumes: OTHERS }) }],
+    },
     { workflowId: 'job-x', runId: 'run' },
   );
   if (!job.ok) throw new Error(JSON.stringify(job.errors));

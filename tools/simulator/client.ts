@@ -5,10 +5,8 @@ import type {
   RecordedRequest,
   RequestCounts,
   ScopePath,
-  SimulatedCheckRun,
   SimulatedJob,
   SimulatedRegistration,
-  SimulatedStatus,
   WebhookDelivery,
 } from './types.ts';
 
@@ -37,13 +35,6 @@ export class SimulatorClient {
   }
   jobs(): Promise<SimulatedJob[]> {
     return this.#get('jobs');
-  }
-  async statuses(repo: string, sha: string): Promise<SimulatedStatus[]> {
-    return (await this.#get<{ statuses: SimulatedStatus[] }>(`commits/${repo}/${sha}`)).statuses;
-  }
-  async checkRuns(repo: string, sha: string): Promise<SimulatedCheckRun[]> {
-    return (await this.#get<{ checkRuns: SimulatedCheckRun[] }>(`commits/${repo}/${sha}`))
-      .checkRuns;
   }
   runners(): Promise<SimulatedRegistration[]> {
     return this.#get('runners');

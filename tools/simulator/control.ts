@@ -1,15 +1,12 @@
 import type { ActiveFault, Fault } from './faults.ts';
 import type { SimulatedToken, WebhookTarget } from './options.ts';
 import type {
-  ChangedFile,
   JobSpec,
   RecordedRequest,
   RequestCounts,
   ScopePath,
-  SimulatedCheckRun,
   SimulatedJob,
   SimulatedRegistration,
-  SimulatedStatus,
   WebhookDelivery,
 } from './types.ts';
 import type { World } from './world.ts';
@@ -43,21 +40,6 @@ export class Control {
   /** All jobs, the oldest first. */
   jobs(): SimulatedJob[] {
     return structuredClone(this.world.jobs.all());
-  }
-
-  /** All statuses of a commit, the oldest first: of each context the last is shown. */
-  statuses(repo: string, sha: string): SimulatedStatus[] {
-    return structuredClone(this.world.commits.statuses(repo, sha));
-  }
-
-  /** All check runs of a commit, the oldest first. */
-  checkRuns(repo: string, sha: string): SimulatedCheckRun[] {
-    return structuredClone(this.world.commits.checkRuns(repo, sha));
-  }
-
-  /** Opens a pull request that changes these files. */
-  addPullRequest(repo: string, number: number, files: readonly ChangedFile[]): void {
-    this.world.commits.addPullRequest(repo, number, files);
   }
 
   /** All registrations, whatever the REST API says of them. */

@@ -46,10 +46,6 @@ export function serveControl(server: FastifyInstance, world: World): void {
   route('POST', 'jobs', ({ body }) => control.queueJob(body as JobSpec));
   route('GET', 'jobs/:id', ({ params }) => control.job(Number(params['id'])));
   route('POST', 'jobs/:id/cancel', ({ params }) => control.cancelJob(Number(params['id'])));
-  route('GET', 'commits/:owner/:repo/:sha', ({ params }) => {
-    const [repo, sha] = [`${params['owner']}/${params['repo']}`, params['sha'] ?? ''] as const;
-    return { statuses: control.statuses(repo, sha), checkRuns: control.checkRuns(repo, sha) };
-  });
   route('GET', 'runners', () => control.runners());
   route('DELETE', 'runners/:id', ({ params }) => ({
     removed: control.removeRunner(Number(params['id'])),

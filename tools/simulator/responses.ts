@@ -36,23 +36,6 @@ export const forbidden = (kind: 'token' | 'app', docs: string = DOCS): Answer =>
   );
 export const nameTaken = (name: string, docs: string): Answer =>
   error(409, `Already exists - A runner with the name ${name} already exists.`, docs);
-/** Of check runs. */
-export const needsApp = (docs: string): Answer =>
-  error(403, 'You must authenticate via a GitHub App.', docs);
-export const invalidFields = (
-  resource: string,
-  problems: readonly (readonly [field: string, message: string])[],
-  docs: string,
-): Answer => {
-  const answer = error(422, 'Validation Failed', docs);
-  return {
-    ...answer,
-    body: {
-      ...(answer.body as object),
-      errors: problems.map(([field, message]) => ({ resource, code: 'custom', field, message })),
-    },
-  };
-};
 export const invalid = (message: string, docs: string): Answer => error(422, message, docs);
 
 /** Both texts of DELETE on a busy runner have been seen; the stray quote of the older one is real. */

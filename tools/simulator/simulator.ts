@@ -2,7 +2,6 @@ import { fastify, type FastifyInstance } from 'fastify';
 import type { AddressInfo } from 'node:net';
 import * as answers from './responses.ts';
 import { serveAppEndpoints } from './appEndpoints.ts';
-import { serveCommitEndpoints } from './commitEndpoints.ts';
 import { Control } from './control.ts';
 import { serveControl } from './controlEndpoints.ts';
 import { serveJobEndpoints } from './jobEndpoints.ts';
@@ -64,7 +63,6 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   );
   serveRunnerEndpoints(server, world);
   serveJobEndpoints(server, world);
-  serveCommitEndpoints(server, world);
   serveAppEndpoints(server, world);
   serveRunnerProtocol(server, world);
   serveControl(server, world);

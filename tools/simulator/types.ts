@@ -76,42 +76,6 @@ export interface SimulatedRegistration {
   version: string | null;
 }
 
-/** A commit status, as the control API shows it. */
-export interface SimulatedStatus {
-  id: number;
-  repo: string;
-  sha: string;
-  state: 'error' | 'failure' | 'pending' | 'success';
-  context: string;
-  description: string | null;
-  target_url: string | null;
-  created_at: string;
-}
-
-/** A check run, as the control API shows it. */
-export interface SimulatedCheckRun {
-  id: number;
-  repo: string;
-  sha: string;
-  name: string;
-  external_id: string;
-  details_url: string | null;
-  status: 'queued' | 'in_progress' | 'completed';
-  conclusion:
-    | 'action_required'
-    | 'cancelled'
-    | 'failure'
-    | 'neutral'
-    | 'success'
-    | 'skipped'
-    | 'timed_out'
-    | null;
-  started_at: string | null;
-  completed_at: string | null;
-  title: string | null;
-  summary: string | null;
-}
-
 /** One request to the REST API (the runner protocol and the control API are not counted). */
 export interface RecordedRequest {
   /** ISO 8601. */
@@ -154,10 +118,4 @@ export interface WebhookDelivery {
   payload: unknown;
   /** Dropped by a fault: never sent. */
   lost: boolean;
-}
-
-/** A file that a pull request changes; with `previous_filename` it was moved. */
-export interface ChangedFile {
-  readonly filename: string;
-  readonly previous_filename?: string;
 }

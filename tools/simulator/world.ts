@@ -1,5 +1,4 @@
 import { Changes } from './changes.ts';
-import { Commits } from './commits.ts';
 import { Credentials } from './credentials.ts';
 import { Dispatch } from './dispatch.ts';
 import { Faults } from './faults.ts';
@@ -19,7 +18,6 @@ export class World {
   readonly registrations = new Registrations();
   readonly registrationTokens = new RegistrationTokens();
   readonly jobs = new Jobs();
-  readonly commits = new Commits();
   readonly requests = new RequestLog();
   readonly faults: Faults;
   readonly credentials: Credentials;

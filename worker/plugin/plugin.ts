@@ -31,8 +31,6 @@ export interface HoldfastPluginOptions {
   readonly podLogs?: PodLogs;
   /** Timeouts by scope, under those of a runner's own input. @default none */
   readonly timeoutPolicy?: TimeoutPolicy;
-  /** Base address of Temporal's UI, to which reports to the CI server link. @default they link to nothing */
-  readonly temporalUi?: string;
   /** How long an activity may hold its answer back for what comes soon after it, in ms; see activities/watcher/deferredCompletions.ts. @default 5000 @internal */
   readonly answersHeldBackMs?: number;
   /** Where spans of lives go; the process then has a tracer provider of OpenTelemetry's, as its own SDK registers it. @default none are exported */
@@ -102,15 +100,14 @@ export class HoldfastPlugin implements WorkerPlugin {
     if (this.#workerOptions)
       throw new Error('this HoldfastPlugin is in use by another Worker: make one for each Worker');
     checkWorkerDeploymentOptions(given.workerDeploymentOptions);
-    const { compute, ciServers, podLogs, timeoutPolicy, temporalUi, onSweep, tracing } =
-      this.#options;
+    const { compute, ciServers, podLogs, timeoutPolicy, onSweep, tracing } = this.#options;
     const options = await withTracing(given, tracing);
     const activities = createActivities({
       compute,
       ciServers,
       heldBackAnswers: this.#heldBackAnswers,
       encrypted: encrypts(options.dataConverter),
-      ...defined({ podLogs, timeoutPolicy, temporalUi, onSweep }),
+      ...defined({ podLogs, timeoutPolicy, onSweep }),
     });
     const taken = Object.keys(activities).filter((name) => name in (options.activities ?? {}));
     if (taken.length > 0)

@@ -9,7 +9,7 @@ export function workerDeploymentOptions(version: {
   return { useWorkerVersioning: true, version, defaultVersioningBehavior: 'AUTO_UPGRADE' };
 }
 
-/** @throws Error where sets and declared jobs, which have no end, would keep to the version that they began on */
+/** @throws Error where sets, which have no end, would keep to the version that they began on */
 export function checkWorkerDeploymentOptions(options: WorkerDeploymentOptions | undefined): void {
   if (options?.useWorkerVersioning !== true || options.defaultVersioningBehavior === 'AUTO_UPGRADE')
     return;

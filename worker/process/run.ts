@@ -145,7 +145,7 @@ async function serve(
   }
   plugin = new HoldfastPlugin({
     ...ports,
-    ...defined({ temporalUi: config.temporalUi, tracing }),
+    ...defined({ tracing }),
     logger,
     onCompletion: metrics.completion,
     onSweep: metrics.swept,

@@ -28,8 +28,6 @@ export interface HoldfastConfig {
   readonly readTemporal: () => TemporalConfig;
   /** `undefined`: nothing is encrypted. */
   readonly codecKeyFile: string | undefined;
-  /** Base address of Temporal's UI. `undefined`: reports link to nothing. */
-  readonly temporalUi: string | undefined;
   readonly taskQueue: string;
   readonly installation: string;
   readonly compute:
@@ -164,7 +162,6 @@ function assemble(s: Settings, read: Read): HoldfastConfig {
     temporal: read.temporal,
     readTemporal: () => loadTemporalConfig(read.set),
     codecKeyFile: s.HOLDFAST_CODEC_KEY_FILE,
-    temporalUi: s.HOLDFAST_TEMPORAL_UI,
     taskQueue: s.HOLDFAST_TASK_QUEUE,
     installation: s.HOLDFAST_INSTALLATION,
     compute:

@@ -51,7 +51,7 @@ export const settings = z.object({
   HOLDFAST_TEMPORAL_UI: httpUrl
     .optional()
     .describe(
-      "Address of Temporal's UI, to which [reports to the CI server](jobs.md#what-is-reported) link, such as `https://temporal.example.com`. Without it they link to nothing.",
+      "Address of Temporal's UI, such as `https://temporal.example.com`, to which the `holdfast` command links where it runs in the worker's container. The worker itself does not use it.",
     ),
 
   // -------------------------------------------------------------------------------------------- compute: kubernetes

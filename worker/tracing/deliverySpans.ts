@@ -11,7 +11,8 @@ import {
 } from '@opentelemetry/api';
 import { traceparentOf } from '../../core/domain/traceContext.ts';
 import { NOT_OURS } from '../webhook/webhookResponses.ts';
-import type { DeliveryTraces, News } from '../webhook/webhook.ts';
+import type { DeliveryTraces } from '../webhook/webhook.ts';
+import type { JobNews } from '../webhook/webhookDelivery.ts';
 import type { TraceIds } from './traceIds.ts';
 
 /**
@@ -21,13 +22,13 @@ import type { TraceIds } from './traceIds.ts';
  * the same trace. What a delivery's headers say of traces is anybody's word, and is not read.
  */
 export function deliverySpans(tracer: Tracer, ids: TraceIds): DeliveryTraces {
-  return async (read, delivery, pass) => {
-    const span = ids.startIn(traceIdOf(read), () =>
+  return async (news, delivery, pass) => {
+    const span = ids.startIn(traceIdOf(news), () =>
       tracer.startSpan(
-        nameOf(read),
+        `webhook workflow_job ${news.event.action}`,
         {
           kind: SpanKind.SERVER,
-          attributes: { ...attributesOf(read), 'github.delivery': delivery.slice(0, 64) },
+          attributes: { ...attributesOf(news), 'github.delivery': delivery.slice(0, 64) },
         },
         ROOT_CONTEXT,
       ),
@@ -46,16 +47,7 @@ export function deliverySpans(tracer: Tracer, ids: TraceIds): DeliveryTraces {
   };
 }
 
-function nameOf(read: News): string {
-  return read.kind === 'job'
-    ? `webhook workflow_job ${read.news.event.action}`
-    : `webhook ${read.news.change.event}`;
-}
-
-function attributesOf(read: News): Record<string, string | number> {
-  if (read.kind === 'change')
-    return { 'github.repository': read.news.repository, 'github.ref': read.news.change.ref };
-  const { event, run } = read.news;
+function attributesOf({ event, run }: JobNews): Record<string, string | number> {
   return {
     'github.repository': event.repository,
     'github.job.id': event.jobId,
@@ -65,12 +57,9 @@ function attributesOf(read: News): Record<string, string | number> {
 }
 
 /** @returns `undefined`: any will do */
-function traceIdOf(read: News): string | undefined {
-  if (read.kind !== 'job' || read.news.run === undefined) return undefined;
-  return createHash('sha256')
-    .update(`${read.news.run}${read.news.event.runAttempt}t`)
-    .digest('hex')
-    .slice(0, 32);
+function traceIdOf({ event, run }: JobNews): string | undefined {
+  if (run === undefined) return undefined;
+  return createHash('sha256').update(`${run}${event.runAttempt}t`).digest('hex').slice(0, 32);
 }
 
 function traceOf(span: Span): string | undefined {

@@ -1,5 +1,5 @@
 /**
- * Receives GitHub's deliveries about jobs, pushes and pull requests. Answers 2xx only after Temporal has accepted the event for all whom it concerns, and 503
+ * Receives GitHub's deliveries about jobs. Answers 2xx only after Temporal has accepted the event for all whom it concerns, and 503
  * otherwise, so that GitHub shows the delivery as failed and it can be delivered again. Keeps nothing that anybody counts on: any number of replicas may receive.
  */
 import type { IncomingMessage } from 'node:http';
@@ -12,7 +12,6 @@ import { SparseLog } from '../process/rateLimitedLogger.ts';
 import { BodyBudget, BodyRefusedError } from './bodyMemoryLimit.ts';
 import { SetsUnknownError, type CoveringSets } from './setDirectory.ts';
 import { DemandSignals } from './jobEventBatcher.ts';
-import { JobDefinitions } from './jobDefinitions.ts';
 import { tellRunner } from './signalRunner.ts';
 import { OncePerKey } from './deduplicatedCalls.ts';
 import { header, refusalOf, type Headers } from './headerRejection.ts';
@@ -32,7 +31,7 @@ import {
   UNAVAILABLE,
   type Answer,
 } from './webhookResponses.ts';
-import { readDelivery, type Delivery, type JobNews } from './webhookDelivery.ts';
+import { readDelivery, type JobNews } from './webhookDelivery.ts';
 
 export const WEBHOOK_PATH = '/webhooks/github';
 
@@ -41,7 +40,7 @@ export interface WebhookOptions {
   readonly client: () => Client;
   /** The secrets of now; a delivery signed with any of them is good. */
   readonly secrets: () => readonly string[];
-  /** Runners, sets and declared jobs of this task queue are ours. */
+  /** Runners and sets of this task queue are ours. */
   readonly taskQueue: string;
   readonly sets: CoveringSets;
   readonly logger: Pick<Logger, 'info' | 'warn' | 'error'>;
@@ -61,12 +60,9 @@ export interface WebhookOptions {
   readonly traces?: DeliveryTraces | undefined;
 }
 
-/** What a delivery tells that is to be passed on. */
-export type News = Extract<Delivery, { kind: 'job' | 'change' }>;
-
 /** Does what has to be done with a delivery in a span of its own. `pass` takes the span, as a `traceparent`, where it is recorded. */
 export type DeliveryTraces = (
-  news: News,
+  news: JobNews,
   delivery: string,
   pass: (trace?: string) => Promise<Answer>,
 ) => Promise<Answer>;
@@ -129,7 +125,6 @@ export async function registerWebhook(
 class Receiver {
   readonly #options: WebhookOptions;
   readonly #signals: DemandSignals;
-  readonly #definitions: JobDefinitions;
   readonly #hints: RunnerHints;
   /**
    * Deliveries that this process passes on or has passed on: one that arrives again while the first is under way shares its fate. What
@@ -142,7 +137,6 @@ class Receiver {
   constructor(options: WebhookOptions) {
     this.#options = options;
     this.#signals = new DemandSignals(options.client);
-    this.#definitions = new JobDefinitions(options.client, options.taskQueue);
     this.#hints = new RunnerHints(
       // Its own time: that of the delivery, which it would have without a word, is over by then.
       async (name, event) =>
@@ -186,7 +180,7 @@ class Receiver {
 
   async receive(headers: Headers, body: unknown): Promise<Answer> {
     const read = this.#read(headers, body);
-    if (!('kind' in read)) return read;
+    if (!('event' in read)) return read;
     const { maxInFlight = 1_000 } = this.#options;
     if (this.#inFlight >= maxInFlight) return this.refused(OVERLOADED, headers);
     this.#inFlight++;
@@ -203,7 +197,7 @@ class Receiver {
     }
   }
 
-  #read(headers: Headers, body: unknown): News | Answer {
+  #read(headers: Headers, body: unknown): JobNews | Answer {
     if (!Buffer.isBuffer(body) || !this.#isSigned(body, header(headers, 'x-hub-signature-256')))
       return this.refused(BAD_SIGNATURE, headers);
     const event = header(headers, 'x-github-event');
@@ -211,34 +205,33 @@ class Receiver {
     const json = parse(body.toString('utf8'));
     if (json === undefined) return this.refused(NO_JSON, headers);
     const read = readDelivery(event, json, Date.now());
-    if (read.kind === 'job' || read.kind === 'change') return read;
+    if (read.kind === 'job') return read.news;
     if (read.kind === 'ignored') return { outcome: read.why, status: 204 };
     return this.refused(read.kind === 'stale' ? STALE : NO_EVENT, headers);
   }
 
-  async #passTraced(read: News, delivery: string): Promise<Answer> {
+  async #passTraced(news: JobNews, delivery: string): Promise<Answer> {
     const { traces } = this.#options;
     return traces === undefined
-      ? await this.#pass(read, delivery)
+      ? await this.#pass(news, delivery)
       : await traces(
-          read,
+          news,
           delivery,
-          async (trace) => await this.#pass(traced(read, trace), delivery),
+          async (trace) => await this.#pass(traced(news, trace), delivery),
         );
   }
 
   /** Never throws: that Temporal does not accept the event is an answer. */
-  async #pass({ kind, news }: News, delivery: string): Promise<Answer> {
+  async #pass(news: JobNews, delivery: string): Promise<Answer> {
     const { client, logger, deadlineMs = DEADLINE_MS } = this.#options;
     const deadline = AbortSignal.timeout(deadlineMs);
     try {
-      const telling = client().withDeadline(Date.now() + deadlineMs, async () =>
-        kind === 'job'
-          ? await this.#passJob(news, deadline)
-          : await this.#definitions.tell(news.repository, news.change),
+      const telling = client().withDeadline(
+        Date.now() + deadlineMs,
+        async () => await this.#passJob(news, deadline),
       );
       if (await within(deadline, telling)) return ACCEPTED;
-      if (kind === 'job') this.#sayNotOurs(news);
+      this.#sayNotOurs(news);
       return NOT_OURS;
     } catch (error) {
       this.#log.line('temporal_unavailable', (leftOut) =>
@@ -341,10 +334,9 @@ class Receiver {
 }
 
 /** A set starts a runner for a job that is queued: in the job's trace. */
-function traced(read: News, trace: string | undefined): News {
-  if (trace === undefined || read.kind !== 'job' || read.news.event.action !== 'queued')
-    return read;
-  return { ...read, news: { ...read.news, event: { ...read.news.event, trace } } };
+function traced(news: JobNews, trace: string | undefined): JobNews {
+  if (trace === undefined || news.event.action !== 'queued') return news;
+  return { ...news, event: { ...news.event, trace } };
 }
 
 async function within<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {

@@ -1,11 +1,13 @@
 /** What a delivery of GitHub's webhook says, in the words of the workflows. Its content is untrusted, signature or not. */
 import { z } from 'zod';
 import type { CiEvent, JobEvent } from '../../core/contract/index.ts';
-import { readChangeDelivery, type ChangeDelivery } from './repositoryDelivery.ts';
 import { repositoryField, short, STALE_AFTER_MS, time } from './deliveryFields.ts';
 
 /** What a delivery asks for. */
-export type Delivery = { readonly kind: 'job'; readonly news: JobNews } | ChangeDelivery;
+export type Delivery =
+  | { readonly kind: 'job'; readonly news: JobNews }
+  | { readonly kind: 'ignored'; readonly why: 'other_event' | 'other_action' }
+  | { readonly kind: 'stale' | 'malformed' };
 
 /** One event of one job, for the set that has to serve it and for the runner that runs it. */
 export interface JobNews {
@@ -60,7 +62,7 @@ const OUR_RUNNER_NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
  * @param nowMs - stands for a time that the event should have and has not
  */
 export function readDelivery(eventName: string, body: unknown, nowMs: number): Delivery {
-  if (eventName !== 'workflow_job') return readChangeDelivery(eventName, body, nowMs);
+  if (eventName !== 'workflow_job') return { kind: 'ignored', why: 'other_event' };
   const parsed = workflowJobEvent.safeParse(body);
   if (!parsed.success) return { kind: 'malformed' };
   const { workflow_job: job, deployment, enterprise } = parsed.data;

@@ -12,7 +12,7 @@ export const BODY_LIMIT = 1024 * 1024;
 export const ACCEPTED: Answer = { outcome: 'accepted', status: 202, message: 'accepted' };
 export const REPEATED: Answer = { outcome: 'repeated', status: 202, message: 'accepted before' };
 export const PONG: Answer = { outcome: 'ping', status: 200, message: 'pong' };
-/** No runner of ours runs the job, and no set covers it; or the repository has no declared job. */
+/** No runner of ours runs the job, and no set covers it. */
 export const NOT_OURS: Answer = { outcome: 'not_ours', status: 204 };
 
 export const BAD_SIGNATURE: Answer = {
@@ -38,7 +38,7 @@ export const NO_JSON: Answer = {
 export const NO_EVENT: Answer = {
   outcome: 'malformed',
   status: 400,
-  message: 'this is not a workflow_job, push or pull_request event as GitHub sends it',
+  message: 'this is not a workflow_job event as GitHub sends it',
 };
 export const WRONG_TYPE: Answer = {
   outcome: 'malformed',
@@ -48,7 +48,7 @@ export const WRONG_TYPE: Answer = {
 export const TOO_LARGE: Answer = {
   outcome: 'too_large',
   status: 413,
-  message: `the body is over ${BODY_LIMIT / 1024} KiB, which is more than is taken: subscribe the webhook to workflow jobs, and to pushes and pull requests for declared jobs; a push of thousands of commits has to be run by hand`,
+  message: `the body is over ${BODY_LIMIT / 1024} KiB, which is more than is taken: subscribe the webhook to workflow jobs alone`,
 };
 export const STALE: Answer = {
   outcome: 'stale',

@@ -4,7 +4,6 @@ import {
   ParentClosePolicy,
   condition,
   continueAsNew,
-  getExternalWorkflowHandle,
   log,
   setHandler,
   startChild,
@@ -17,13 +16,11 @@ import {
   groupedJobId,
   jobGroupStatusQuery,
   jobVersionSignal,
-  turnEndedSignal,
   type JobGroupStatus,
   type JobInput,
   type JobResult,
-  type JobTurn,
   type JobVersion,
-  type TurnEndedNews,
+  type RunnerOutcome,
 } from '../../core/contract/index.ts';
 import { defined } from '../../core/domain/omitUndefined.ts';
 import { COMMIT } from '../../core/domain/gitNames.ts';
@@ -36,39 +33,28 @@ import {
   type GroupEvent,
   type GroupState,
 } from './groupState.ts';
-import type { RunEnd } from './reportWords.ts';
-import { Reports, type CarriedReports } from './reports.ts';
 
 /** How long it stays when nothing runs: until then the same commit is not run a second time. */
 const QUIET = '7d';
 /** Nothing is begun before it was quiet for so long: of pushes one after the other the last is run, and no other. */
 const SETTLED = '1s';
 
-/** What has come, and the job that goes with it; or how it has ended. */
+/** What has come, and the job that goes with it. */
 interface Heard {
   readonly event: GroupEvent;
   readonly job?: JobInput;
-  readonly end?: RunEnd;
-  readonly turn?: JobTurn;
 }
 
 /**
  * The runs of one job for one change set, whose id it has (core/domain/changeSet.ts): to be started together with its first signal `version`. A newer
  * version has the older run ended first. Ends by itself when nothing has run for a week.
  * @param carried - what this workflow knew before it went on as a new one
- * @param reported - the same, of what the CI server was told
  */
-export async function jobGroup(
-  carried: GroupState = NO_RUNS,
-  reported: CarriedReports = {},
-): Promise<void> {
+export async function jobGroup(carried: GroupState = NO_RUNS): Promise<void> {
   const group = workflowInfo().workflowId;
   const heard: Heard[] = [];
   let state = carried;
   let job: JobInput | undefined;
-  let lastEnd: RunEnd | undefined;
-  let turn: JobTurn | undefined;
-  const reports = new Reports(group, reported);
   let run: ChildWorkflowHandle<(input: JobInput) => Promise<JobResult>> | undefined;
   setHandler(jobVersionSignal, (body) => void heard.push(...readVersion(body)), {
     description: 'A version of the change set has come: {commit, at, job, again}',
@@ -81,7 +67,6 @@ export async function jobGroup(
         state,
         heard.map(({ event }) => event),
       ),
-      ...defined({ report: reports.status() }),
     }),
     { description: 'The newest version, and the run that is under way' },
   );
@@ -89,8 +74,8 @@ export async function jobGroup(
   const carryOut = async (action: GroupAction): Promise<void> => {
     if (action.kind === 'supersede') return await supersede(run);
     const { generation, commit } = action;
-    run = await start(groupedJobId(group, generation), commit, job, (end) =>
-      heard.push({ event: { kind: 'ended', generation, outcome: end.outcome }, end }),
+    run = await start(groupedJobId(group, generation), commit, job, (outcome) =>
+      heard.push({ event: { kind: 'ended', generation, outcome } }),
     );
   };
 
@@ -99,9 +84,7 @@ export async function jobGroup(
     if (state.running === undefined) await condition(isNews, QUIET);
     else await condition(isNews);
     if (!isNews()) return;
-    for (const { event, job: asked, end, turn: inTurn } of heard.splice(0)) {
-      lastEnd = end ?? lastEnd;
-      turn = inTurn ?? turn;
+    for (const { event, job: asked } of heard.splice(0)) {
       const next = step(state, event);
       if (next.state.generation !== state.generation) job = asked;
       ({ state } = next);
@@ -111,18 +94,9 @@ export async function jobGroup(
     const next = begin(state);
     ({ state } = next);
     for (const action of next.actions) await carryOut(action);
-    reports.tell(state, job, lastEnd);
-    if (turn !== undefined && state.running === undefined && !isNews()) {
-      const { definition, number } = turn;
-      turn = undefined;
-      await tellDefinition(definition, { group, number, ...defined({ outcome: state.outcome }) });
-    }
     // The end of a run comes to the one that has begun it.
-    if (state.running === undefined && !isNews() && workflowInfo().continueAsNewSuggested) {
-      const told = await reports.stop();
-      if (!isNews()) await continueAsNew<typeof jobGroup>(state, told);
-      reports.resume();
-    }
+    if (state.running === undefined && !isNews() && workflowInfo().continueAsNewSuggested)
+      await continueAsNew<typeof jobGroup>(state);
   }
 }
 
@@ -143,7 +117,6 @@ function readVersion(body: JobVersion): Heard[] {
           again: body.again === true,
         },
         job: body.job,
-        ...defined({ turn: readTurn(body.turn) }),
       },
     ];
   }
@@ -154,28 +127,12 @@ function readVersion(body: JobVersion): Heard[] {
   return [];
 }
 
-function readTurn(turn: JobVersion['turn']): JobTurn | undefined {
-  return typeof turn?.definition === 'string' && typeof turn.number === 'number' ? turn : undefined;
-}
-
-/** Without this word it looks for itself, sooner or later. */
-async function tellDefinition(definition: string, news: TurnEndedNews): Promise<void> {
-  try {
-    await getExternalWorkflowHandle(definition).signal(turnEndedSignal, news);
-  } catch (error) {
-    log.info('The declared job was not told that nothing runs any more', {
-      definition,
-      why: String(error),
-    });
-  }
-}
-
 /** Its input is checked by the job itself. @param ended - told once, when nothing of the run is left */
 async function start(
   workflowId: string,
   commit: string,
   job: JobInput | undefined,
-  ended: (end: RunEnd) => void,
+  ended: (outcome: RunnerOutcome) => void,
 ): Promise<ChildWorkflowHandle<(input: JobInput) => Promise<JobResult>> | undefined> {
   try {
     const run = await startChild<(input: JobInput) => Promise<JobResult>>(JOB_WORKFLOW, {
@@ -185,27 +142,24 @@ async function start(
       parentClosePolicy: ParentClosePolicy.ABANDON,
       staticSummary: commit,
     });
-    void run.result().then(ended, (error: unknown) => ended(withoutVerdict(error)));
+    void run.result().then(
+      ({ outcome }) => ended(outcome),
+      (error: unknown) => ended(withoutVerdict(error)),
+    );
     return run;
   } catch (error) {
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
     log.warn('A run of this id is under way already: it is not one of this group', { workflowId });
-    ended({
-      outcome: 'errored',
-      message: `${workflowId} runs already, and is not of this group.`,
-      steps: [],
-    });
+    ended('errored');
     return undefined;
   }
 }
 
 /** It was cancelled, terminated, or refused. */
-function withoutVerdict(error: unknown): RunEnd {
-  const cause = error instanceof ChildWorkflowFailure ? error.cause : undefined;
-  const message = cause?.message ?? String(error);
-  return cause instanceof CancelledFailure
-    ? { outcome: 'aborted', cause: 'cancelled', message, steps: [] }
-    : { outcome: 'errored', message: `The job gave no verdict: ${message}`, steps: [] };
+function withoutVerdict(error: unknown): RunnerOutcome {
+  return error instanceof ChildWorkflowFailure && error.cause instanceof CancelledFailure
+    ? 'aborted'
+    : 'errored';
 }
 
 async function supersede(

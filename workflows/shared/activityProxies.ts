@@ -38,8 +38,8 @@ const RETRY = {
 /** A worker that dies under a short activity is noticed after this long. */
 const HEARTBEAT_TIMEOUT = '15s';
 
-/** Removing comes before provisioning: what ends frees what others wait for. Reports and the check of a queue come after both. */
-const PRIORITY = { remove: 2, provision: 4, report: 5, queueCheck: 5 } as const;
+/** Removing comes before provisioning: what ends frees what others wait for. The check of a queue comes after both. */
+const PRIORITY = { remove: 2, provision: 4, queueCheck: 5 } as const;
 
 interface CallOptions {
   readonly summary: string;
@@ -156,14 +156,7 @@ export function workerCalls(
   summary: string,
 ): Pick<
   HoldfastActivities,
-  | 'admitJob'
-  | 'admitReport'
-  | 'admitDefinition'
-  | 'nextScheduled'
-  | 'admitSet'
-  | 'admitSetCommand'
-  | 'evaluateSchedules'
-  | 'clock'
+  'admitJob' | 'admitSet' | 'admitSetCommand' | 'evaluateSchedules' | 'clock'
 > {
   return proxyActivities<HoldfastActivities>({ summary, startToCloseTimeout: '10s', retry: RETRY });
 }
@@ -173,13 +166,7 @@ export function temporalCalls(
   summary: string,
 ): Pick<
   HoldfastActivities,
-  | 'startRunners'
-  | 'drainRunners'
-  | 'listRunners'
-  | 'findGone'
-  | 'passOn'
-  | 'handVersion'
-  | 'findOver'
+  'startRunners' | 'drainRunners' | 'listRunners' | 'findGone' | 'passOn'
 > {
   return proxyActivities<HoldfastActivities>({
     summary,
@@ -202,38 +189,6 @@ export function queueCheckCalls(
     heartbeatTimeout: HEARTBEAT_TIMEOUT,
     retry: { ...RETRY, maximumAttempts: QUEUE_CHECK_TRIES },
     priority: { priorityKey: PRIORITY.queueCheck, fairnessKey: fairnessKey(scope.name) },
-  });
-}
-
-/** Which files a pull request changes: on the rate-limited queue of the credential. What waits for it is begun without an answer, too. */
-export function changedPathsCalls(
-  credential: string,
-  scope: Scope,
-): Pick<HoldfastActivities, 'changedPaths'> {
-  return proxyActivities<HoldfastActivities>({
-    summary: 'which files does the pull request change?',
-    taskQueue: ciTaskQueue(workflowInfo().taskQueue, credential),
-    startToCloseTimeout: '1m',
-    scheduleToCloseTimeout: '5m',
-    heartbeatTimeout: HEARTBEAT_TIMEOUT,
-    retry: RETRY,
-    priority: { priorityKey: PRIORITY.report, fairnessKey: fairnessKey(scope.name) },
-  });
-}
-
-/** Reports to the CI server: tried until it takes them, on the rate-limited queue of the credential. One under way is heard out: it may have told already. No heartbeats: activities/job/reportStatus.ts. */
-export function reportCalls(
-  credential: string,
-  scope: Scope,
-  summary: string,
-): Pick<HoldfastActivities, 'reportStatus'> {
-  return proxyActivities<HoldfastActivities>({
-    summary,
-    taskQueue: ciTaskQueue(workflowInfo().taskQueue, credential),
-    startToCloseTimeout: '1m',
-    retry: RETRY,
-    cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
-    priority: { priorityKey: PRIORITY.report, fairnessKey: fairnessKey(scope.name) },
   });
 }
 

@@ -8,7 +8,6 @@ import {
 } from '@temporalio/workflow';
 import {
   DEREGISTRATION_WORKFLOW,
-  JOB_DEFINITION_WORKFLOW,
   JOB_GROUP_WORKFLOW,
   JOB_WORKFLOW,
   RUNNER_SET_WORKFLOW,
@@ -22,12 +21,7 @@ const LIVES: ReadonlySet<string> = new Set([
   JOB_WORKFLOW,
   DEREGISTRATION_WORKFLOW,
 ]);
-const OURS: ReadonlySet<string> = new Set([
-  ...LIVES,
-  RUNNER_SET_WORKFLOW,
-  JOB_DEFINITION_WORKFLOW,
-  JOB_GROUP_WORKFLOW,
-]);
+const OURS: ReadonlySet<string> = new Set([...LIVES, RUNNER_SET_WORKFLOW, JOB_GROUP_WORKFLOW]);
 
 /** One set of them for each workflow. Workflows of others, which may be in the same bundle, are not touched. */
 export function interceptors(): WorkflowInterceptors {

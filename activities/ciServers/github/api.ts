@@ -27,13 +27,6 @@ const API_VERSION = '2022-11-28';
 /** Of an app: a new token, and a moment for it to become known. */
 const MAX_RENEWALS = 2;
 
-/** What a call needs that is not about runners, in GitHub's words. */
-const RIGHTS: Partial<Record<GitHubCall, string>> = {
-  status: 'commit statuses: write',
-  check_run: 'checks: write',
-  files: 'pull requests: read',
-};
-
 export interface GitHubApiOptions {
   /** The credential's name. */
   readonly name: string;
@@ -290,7 +283,7 @@ export class GitHubApi {
     const kind = failure.kind === 'not_found' ? 'credentials' : failure.kind;
     const advice =
       kind === 'credentials'
-        ? `; check what credential "${name}" may do there (${RIGHTS[request.call] ?? 'self-hosted runners: read and write'})`
+        ? `; check what credential "${name}" may do there (self-hosted runners: read and write)`
         : '';
     const what = status === undefined ? 'no answer from' : `${status} from`;
     const message = `${what} ${new URL(credential.apiUrl).host} to ${request.route} (${request.about}): ${failure.reason}${advice}`;

@@ -10,10 +10,7 @@ export type GitHubCall =
   | 'list'
   | 'group'
   | 'jobs'
-  | 'deliveries'
-  | 'status'
-  | 'check_run'
-  | 'files';
+  | 'deliveries';
 
 /** One answer that is not a success, as it came in. */
 export interface ErrorAnswer {

@@ -2,7 +2,6 @@ import { LRUCache } from 'lru-cache';
 import type { z } from 'zod';
 import { defined } from '../../../core/domain/omitUndefined.ts';
 import type { CiRunner, CiServer, CiServerError, Registration } from '../../ports.ts';
-import type { CommitReport, ReportTaken } from '../../../core/domain/commitReport.ts';
 import { labelsCover } from '../../../core/domain/labels.ts';
 import { SingleFlight } from '../singleFlight.ts';
 import { registrationUrl, scopePath, scopeRoute, webUrlOf } from './addresses.ts';
@@ -15,8 +14,6 @@ import {
 } from './responses.ts';
 import { GitHubApi, type GitHubAnswer, type GitHubApiOptions, type GitHubRequest } from './api.ts';
 import type { GitHubCall } from './classify.ts';
-import { changedFiles } from './changedFiles.ts';
-import { CommitReports } from './commitReports.ts';
 import { Deliveries } from './deliveries.ts';
 import { ExpiringValue, type Expiring } from './expiringCache.ts';
 import { LookBudget } from './pollBudget.ts';
@@ -44,7 +41,6 @@ export class GitHub implements CiServer {
   readonly #api: GitHubApi;
   readonly #options: GitHubApiOptions;
   readonly #webUrl: string;
-  readonly #reports: CommitReports;
   readonly #groups: RunnerGroups;
   readonly #registrationTokens = new Map<string, ExpiringValue<string>>();
   /** The parsed part only: GitHub's lists of runs are megabytes, of which some ids are wanted. */
@@ -64,7 +60,6 @@ export class GitHub implements CiServer {
       lists: new LookBudget(LOOKS_AT_LISTS, options.clock),
       jobs: new LookBudget(LOOKS_AT_JOBS, options.clock),
     };
-    this.#reports = new CommitReports(this.#api, options.credential.type === 'app');
     this.#groups = new RunnerGroups(this.#api, options.clock);
     this.#webUrl = options.credential.webUrl ?? webUrlOf(options.credential.apiUrl);
     if (options.credential.type !== 'app') return;
@@ -75,18 +70,6 @@ export class GitHub implements CiServer {
 
   reachable(): boolean {
     return this.#api.reachable();
-  }
-
-  async reportStatus(report: CommitReport, signal?: AbortSignal): Promise<ReportTaken> {
-    return await this.#reports.report(report, signal);
-  }
-
-  async changedPaths(
-    scope: Scope,
-    pullRequest: number,
-    signal?: AbortSignal,
-  ): Promise<string[] | undefined> {
-    return await changedFiles(this.#api, scope, pullRequest, signal);
   }
 
   async register(request: RegisterRequest, signal?: AbortSignal): Promise<Registration> {

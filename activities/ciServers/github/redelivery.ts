@@ -13,7 +13,7 @@ const KEPT_MS = 3 * 24 * 3_600_000;
 /** How long after the last failure of an event it is sent again, by how often it was sent; after that never. A receiver that is back has been told by the first. */
 const PAUSES_MS = [0, 60_000, 10 * 60_000, 3_600_000, 6 * 3_600_000, 24 * 3_600_000] as const;
 /** What the receiver has a use for. */
-const RECEIVED: ReadonlySet<string> = new Set(['workflow_job', 'push', 'pull_request']);
+const RECEIVED: ReadonlySet<string> = new Set(['workflow_job']);
 /** The receiver did not want it: not JSON, too large, too old. It would not want it again. */
 const FINAL = [400, 413, 415, 422];
 

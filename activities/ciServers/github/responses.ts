@@ -75,18 +75,6 @@ export const jobAnswer = z.object({
 
 export const jobListAnswer = z.object({ total_count: z.number().int(), jobs: z.array(jobAnswer) });
 
-/** Of what is written nothing is used; but it must be GitHub's answer. */
-export const statusAnswer = z.object({ id: z.number().int(), state: z.string() });
-export const checkRunAnswer = z.object({ id: z.number().int(), external_id: z.string().nullish() });
-export const checkRunListAnswer = z.object({
-  total_count: z.number().int(),
-  check_runs: z.array(checkRunAnswer),
-});
-
-export const changedFilesAnswer = z.array(
-  z.object({ filename: z.string(), previous_filename: z.string().nullish() }),
-);
-
 export const deliveryListAnswer = z.array(
   z.object({
     id: z.number().int(),

@@ -345,3 +345,41 @@ describe('defaults and caps of the worker’s config: the most specific wins', (
     });
   });
 });
+
+describe("an outsider's run", () => {
+  const SCRATCH = { name: 'scratch', mountPath: '/scratch', emptyDir: {} };
+  const OTHERS = [
+    ...['secret', 'persistentVolumeClaim', 'projected', 'hostPath', 'csi', 'nfs', 'ephemeral'].map(
+      (kind) => ({ name: kind.toLowerCase(), mountPath: `/${kind}`, [kind]: {} }),
+    ),
+    { name: 'two', mountPath: '/two', emptyDir: {}, secret: { secretName: 'cloud' } },
+  ];
+  const job = (volumes: object[], source: object = { untrusted: true }): object => {
+    const step = { commands: 'a', volumes };
+    return {
+      ...JOB,
+      pre: [{ ...step, name: 'a' }],
+      test: [{ ...step, name: 'b' }],
+      post: [{ ...step, name: 'c' }],
+      source: { event: 'pull_request', pullRequest: 7, ...source },
+    };
+  };
+
+  test('has what is harmless alone, in every stage: what else it names is refused', () => {
+    expect(
+      refused(job([SCRATCH, ...OTHERS])).filter((error) => error.includes("outsider's")),
+    ).toHaveLength(3 * OTHERS.length);
+    expect(
+      refused(job([SCRATCH, ...OTHERS], {})).filter((error) => error.includes("outsider's")),
+    ).toEqual([]);
+  });
+
+  test('has all its steps run as such', () => {
+    expect(admitted(job([SCRATCH])).steps.map(({ runner }) => runner.untrusted)).toEqual([
+      true,
+      true,
+      true,
+    ]);
+    expect(admitted(job([SCRATCH], {})).steps[0]?.runner).not.toHaveProperty('untrusted');
+  });
+});

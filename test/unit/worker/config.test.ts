@@ -37,7 +37,6 @@ describe('configuration', () => {
     } = loadConfig({ ...GOOD, HOME: '/nowhere', XDG_STATE_HOME: '/state' });
     expect(config).toEqual({
       codecKeyFile: undefined,
-      temporalUi: undefined,
       taskQueue: 'holdfast',
       installation: 'holdfast',
       compute: {

@@ -6,7 +6,7 @@ import {
   SimpleSpanProcessor,
 } from '@opentelemetry/sdk-trace-base';
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
-import type { News } from '../../../worker/webhook/webhook.ts';
+import type { JobNews } from '../../../worker/webhook/webhookDelivery.ts';
 import { ACCEPTED, NOT_OURS, UNAVAILABLE } from '../../../worker/webhook/webhookResponses.ts';
 import { deliverySpans } from '../../../worker/tracing/deliverySpans.ts';
 import { TraceIds } from '../../../worker/tracing/traceIds.ts';
@@ -28,13 +28,10 @@ beforeAll(
 beforeEach(() => exported.reset());
 afterAll(() => context.disable());
 
-function job(action: 'queued' | 'completed', run?: number): News {
+function job(action: 'queued' | 'completed', run?: number): JobNews {
   return {
-    kind: 'job',
-    news: {
-      event: { action, jobId: 5, runAttempt: 2, repository: 'acme/app', labels: [], at: 1 },
-      ...(run === undefined ? {} : { run }),
-    },
+    event: { action, jobId: 5, runAttempt: 2, repository: 'acme/app', labels: [], at: 1 },
+    ...(run === undefined ? {} : { run }),
   };
 }
 
@@ -67,16 +64,9 @@ test('all deliveries about a run are in the trace that its id says, whatever is 
   });
 });
 
-test('without the id of a run, and for a push, any trace; what is handed on is the span', async () => {
-  const change: News = {
-    kind: 'change',
-    news: {
-      repository: 'acme/app',
-      change: { event: 'push', commit: 'c', ref: 'refs/heads/main', at: '2026-01-01T00:00:00Z' },
-    },
-  };
+test('without the id of a run any trace; what is handed on is the span', async () => {
   const handed: (string | undefined)[] = [];
-  for (const news of [job('queued'), change])
+  for (const news of [job('queued'), job('completed')])
     await traces(news, 'd', async (given) => (handed.push(given), ACCEPTED));
   const spans = exported.getFinishedSpans();
   expect(handed).toEqual(
