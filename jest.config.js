@@ -1,8 +1,8 @@
-/** Tests of one kind: what they run on is told in docs/testing.md. */
-const project = (displayName, ...folders) => ({
+/** Tests of one kind: what they need is told in docs/testing.md. */
+const project = (displayName, folders, more = {}) => ({
   displayName,
   testEnvironment: 'node',
-  roots: folders.map((folder) => `<rootDir>/test/${folder}`),
+  roots: folders.map((folder) => `<rootDir>/${folder}`),
   testMatch: ['**/*.test.ts'],
   extensionsToTreatAsEsm: ['.ts'],
   transform: {
@@ -15,28 +15,50 @@ const project = (displayName, ...folders) => ({
       },
     ],
   },
+  ...more,
 });
 
-/** Those that use the lab take it down at their end; a run of the others leaves alone what a run beside it uses. */
-const labProject = (...names) => ({
-  ...project(...names),
-  globalTeardown: '<rootDir>/test/support/globalTeardown.ts',
-});
+/**
+ * Tests that use the lab. What they need is fetched before the first of them (`setup` is a file of test/support/setup), and the lab
+ * is taken down after the last. A run of other projects leaves alone the lab that a run at the same time uses.
+ */
+const labProject = (displayName, folders, setup, more = {}) =>
+  project(displayName, folders, {
+    globalSetup: `<rootDir>/test/support/setup/${setup}.ts`,
+    globalTeardown: '<rootDir>/test/support/globalTeardown.ts',
+    ...more,
+  });
+
+/** The part of test/temporal that `npm test` plays: one way through each workflow, and what a CI server is owed at a runner's end. */
+const SLICE = [
+  'life',
+  'unregistration',
+  'deregistration',
+  'runnerSetDemand',
+  'jobInterrupted',
+  'sweep',
+];
 
 /** @type {import('jest').Config} */
 export default {
+  // Which of them a command runs: tools/test/tiers.ts.
   projects: [
-    project('unit', 'unit'),
-    project('replay', 'replay'),
-    labProject('temporal', 'workflow'),
-    labProject('integration', 'integration'),
-    labProject('e2e', 'e2e', 'chaos', 'attacks'),
-    // By hand: `npm run beside-arc`.
-    ...(process.env.HOLDFAST_TEST_ARC === '1' ? [labProject('arc', 'arc')] : []),
+    project('unit', ['test/unit']),
+    project('replay', ['test/replay']),
+    project('process', ['test/process']),
+    labProject('slice', ['test/temporal'], 'temporal', {
+      testMatch: SLICE.map((name) => `**/${name}.test.ts`),
+    }),
+    labProject('temporal', ['test/temporal'], 'temporal'),
+    labProject('cluster', ['test/cluster'], 'cluster'),
+    labProject('attacks', ['test/attacks'], 'node'),
+    labProject('node', ['test/node'], 'node'),
+    labProject('tools', ['tools'], 'node'),
+    labProject('nightly', ['test/nightly'], 'nightly'),
   ],
   // Longer than what waits in a test by itself, so that it says for what.
   testTimeout: 120_000,
-  // Two files beside each other, however many cores there are: they share one lab, and most of what they do is wait for it.
+  // Two files at a time, however many cores there are: they share one lab, and most of what they do is wait for it.
   maxWorkers: 2,
   // Each in a process that is replaced when it has grown, because what test files import is not always freed
   // (https://github.com/jestjs/jest/issues/14605).

@@ -8,14 +8,9 @@ import {
   type TemporalServer,
 } from '../../tools/lab/lab.ts';
 import { testLabFolder } from './labFolder.ts';
+import { isRequired, tiersOf, type LabNeeds } from './labNeeds.ts';
 
-/** What a suite needs; the tiers that HOLDFAST_REQUIRE names are `temporal`, `kubernetes`, `kubelet`, `kwok`, `s3`, or `all`. */
-export interface LabNeeds {
-  temporal?: boolean;
-  kubernetes?: boolean;
-  nodes?: 'kubelet' | 'kwok';
-  s3?: boolean;
-}
+export type { LabNeeds } from './labNeeds.ts';
 
 /**
  * Brings up what a test needs, and keeps it for the whole run (globalTeardown takes it down). Quick when it is up.
@@ -83,19 +78,4 @@ export async function describeIf<T>(
   describe(name, () => {
     body(prepared);
   });
-}
-
-/** Whether HOLDFAST_REQUIRE (comma-separated tiers, or `all`) demands one of the tiers that a suite needs. */
-export function isRequired(needs: LabNeeds, required: string | undefined): boolean {
-  const named = (required ?? '').split(',').map((tier) => tier.trim());
-  return named.includes('all') || tiersOf(needs).some((tier) => named.includes(tier));
-}
-
-function tiersOf(needs: LabNeeds): string[] {
-  return [
-    ...(needs.temporal === true ? ['temporal'] : []),
-    ...(needs.kubernetes === true || needs.nodes !== undefined ? ['kubernetes'] : []),
-    ...(needs.nodes === undefined ? [] : [needs.nodes]),
-    ...(needs.s3 === true ? ['s3'] : []),
-  ];
 }

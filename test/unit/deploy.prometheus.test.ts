@@ -1,4 +1,4 @@
-/** Alerts and dashboards go by what there is. That Prometheus reads them: test/integration/prometheus.test.ts. */
+/** Alerts and dashboards go by what there is. That Prometheus reads them: test/cluster/prometheus.test.ts. */
 import { readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
 import {

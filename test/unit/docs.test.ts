@@ -79,7 +79,7 @@ describe.each(each)('%s', (path, page) => {
       HOLDFAST_TEMPORAL_UI: 'cli/shared/session.ts',
       HOLDFAST_REGISTRATION_DIR: 'activities/compute/kubernetes/registrationContainer.ts',
       HOLDFAST_REQUIRE: 'test/support/lab.ts',
-      HOLDFAST_TEST_BUSY_RUNNERS: 'test/e2e/chart.test.ts',
+      HOLDFAST_TEST_BUSY_RUNNERS: 'test/node/chart.test.ts',
       HOLDFAST_TEST_TEMPORAL: 'test/support/lab.ts',
       HOLDFAST_TEMPORAL_WORKER_CONTROLLER_BIN: 'test/support/workerController.ts',
       HOLDFAST_TEMPORAL_WORKER_CONTROLLER_CRDS: 'test/support/workerController.ts',
@@ -290,8 +290,10 @@ test('docs/testing.md lists every folder of test/, with its project', async () =
     default: { projects: { displayName: string; roots: string[] }[] };
   };
   const projectOf = (folder: string): string =>
-    jest.projects.find(({ roots }) => roots.includes(`<rootDir>/test/${folder}`))?.displayName ??
-    '–';
+    jest.projects.find(
+      ({ displayName, roots }) =>
+        displayName !== 'slice' && roots.includes(`<rootDir>/test/${folder}`),
+    )?.displayName ?? '–';
   const folders = readdirSync(join(PROJECT, 'test'), { withFileTypes: true }).filter((entry) =>
     entry.isDirectory(),
   );

@@ -1,4 +1,4 @@
-/** Repairs look live before they do anything: what they see then decides, and how gently. What the real components make of it is in test/integration/sweep.test.ts. */
+/** Repairs look live before they do anything: what they see then decides, and how gently. What the real components make of it is in test/cluster/sweep.test.ts. */
 import { describe, expect, test } from '@jest/globals';
 import type { OwnedDeletion, OwnedObjects } from '../../../activities/shared/ownedObjects.ts';
 import { CiServerError, type CiRunner } from '../../../activities/ports.ts';

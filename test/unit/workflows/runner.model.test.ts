@@ -4,11 +4,11 @@ import {
   decideUnregistration,
   type UnregistrationAction,
 } from '../../../workflows/runner/unregisterTable.ts';
-import { explore, keyOf, type Limits } from '../../model/explore.ts';
-import { isKnown } from '../../model/known.ts';
-import { TABLES } from '../../model/mind.ts';
-import { tell } from '../../model/story.ts';
-import { beginning, decode, encode } from '../../model/state.ts';
+import { explore, keyOf, type Limits } from '../../../tools/model/explore.ts';
+import { isKnown } from '../../../tools/model/known.ts';
+import { TABLES } from '../../../tools/model/mind.ts';
+import { tell } from '../../../tools/model/story.ts';
+import { beginning, decode, encode } from '../../../tools/model/state.ts';
 
 const SMALL: Limits = {
   setups: ['ephemeral, silent', 'command', 'checkpointing command'],

@@ -1,7 +1,7 @@
-/** What a set's plan comes to, whatever its runners do (test/model/plan.ts). */
+/** What a set's plan comes to, whatever its runners do (tools/model/plan.ts). */
 import { expect, test } from '@jest/globals';
 import { planSet, type SetPlan } from '../../../workflows/runnerSet/plan.ts';
-import { explorePlan, type PlanLimits } from '../../model/plan.ts';
+import { explorePlan, type PlanLimits } from '../../../tools/model/plan.ts';
 
 const SMALL: PlanLimits = { largest: 2, runners: 4 };
 

@@ -1,6 +1,6 @@
 /**
  * The rules of a pod policy, each said twice side by side: as our own check, which names the field and the fix before anything is made, and in
- * CEL, for the API server, which holds a worker to it that is not itself any more. test/integration/kubernetes.policy has both judge the same pods.
+ * CEL, for the API server, which holds a worker to it that is not itself any more. test/cluster/kubernetes.policy has both judge the same pods.
  */
 import type {
   V1Container,

@@ -1,0 +1,105 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { sign } from '@octokit/webhooks-methods';
+import { afterAll, expect, test } from '@jest/globals';
+import { Client } from '@temporalio/client';
+import { NativeConnection } from '@temporalio/worker';
+import { fastify } from 'fastify';
+import { pino } from 'pino';
+import { down, kill, start, up } from '../../../tools/lab/lab.ts';
+import { CoveringSets } from '../../../worker/webhook/setDirectory.ts';
+import { WEBHOOK_PATH, registerWebhook } from '../../../worker/webhook/webhook.ts';
+import { queued, startToldSet } from '../../support/demandSets.ts';
+import { describeIf } from '../../support/lab.ts';
+import { until } from '../../support/until.ts';
+
+const SECRET = 'shh';
+const SENDERS = 50;
+
+/** In a lab of its own: others use the shared one. */
+const stateDir = await mkdtemp(join(tmpdir(), 'holdfast-webhook-'));
+const prepare = async (): Promise<string> =>
+  (await up({ stateDir, temporal: true, progress: () => undefined })).temporal?.address ?? '';
+
+await describeIf('the webhook while Temporal is killed', prepare, { temporal: true }, (address) => {
+  afterAll(async () => {
+    await down({ stateDir, purge: true });
+    await rm(stateDir, { recursive: true, force: true });
+  });
+
+  test('what was accepted is there afterwards; what was refused is accepted when it is sent again; nobody is left without an answer', async () => {
+    const connection = await NativeConnection.connect({ address });
+    const taskQueue = `test-${randomUUID().slice(0, 8)}`;
+    const ports = {
+      client: () => new Client({ connection }),
+      taskQueue,
+      logger: pino({ level: 'silent' }),
+    };
+    const server = fastify();
+    await registerWebhook(server, {
+      ...ports,
+      sets: new CoveringSets(ports),
+      secrets: () => [SECRET],
+      deadlineMs: 1_000,
+    });
+    const set = await startToldSet(ports.client(), taskQueue, `set-${taskQueue}`, {
+      labels: ['linux'],
+      scope: 'acme',
+      scopeKind: 'organization',
+    });
+
+    const accepted = new Set<number>();
+    const refused = new Map<number, string>();
+    const deliver = async (job: number, id: string = randomUUID()): Promise<void> => {
+      const payload = JSON.stringify(queued(job, ['linux']));
+      const headers = {
+        'content-type': 'application/json',
+        'x-github-event': 'workflow_job',
+        'x-github-delivery': id,
+        'x-hub-signature-256': await sign(SECRET, payload),
+      };
+      const { statusCode } = await server.inject({
+        method: 'POST',
+        url: WEBHOOK_PATH,
+        payload,
+        headers,
+      });
+      if (statusCode === 202) {
+        accepted.add(job);
+        refused.delete(job);
+      } else {
+        expect(statusCode).toBe(503);
+        refused.set(job, id);
+      }
+    };
+    let jobs = 0;
+    let over = false;
+    const sender = async (): Promise<void> => {
+      while (!over) await deliver(++jobs);
+    };
+    const senders = Array.from({ length: SENDERS }, sender);
+    await until('many to be accepted', () => accepted.size >= 200);
+    await kill(stateDir, 'temporal');
+    await until('some to be refused', () => refused.size >= SENDERS);
+    await start(stateDir, 'temporal');
+    const before = accepted.size;
+    await until('others to be accepted', () => accepted.size > before + 200);
+    over = true;
+    await Promise.all(senders);
+
+    const again = new Map(refused);
+    for (const [job, id] of again) {
+      await until(`job ${job} to be accepted`, async () => {
+        await deliver(job, id);
+        return !refused.has(job);
+      });
+    }
+    const told = new Set((await set.events()).map(({ jobId }) => jobId));
+    expect([...accepted].filter((job) => !told.has(job))).toEqual([]);
+    expect(accepted.size).toBe(jobs);
+    await server.close();
+    await connection.close();
+  }, 120_000);
+});

@@ -1,0 +1,23 @@
+/** What a suite needs; the tiers that HOLDFAST_REQUIRE names are `temporal`, `kubernetes`, `kubelet`, `kwok`, `s3`, or `all`. */
+export interface LabNeeds {
+  temporal?: boolean;
+  kubernetes?: boolean;
+  nodes?: 'kubelet' | 'kwok';
+  s3?: boolean;
+}
+
+/** Whether HOLDFAST_REQUIRE (comma-separated tiers, or `all`) demands one of the tiers that a suite needs. */
+export function isRequired(needs: LabNeeds, required: string | undefined): boolean {
+  const named = (required ?? '').split(',').map((tier) => tier.trim());
+  return named.includes('all') || tiersOf(needs).some((tier) => named.includes(tier));
+}
+
+/** Names of the tiers that a suite needs, as HOLDFAST_REQUIRE has them. */
+export function tiersOf(needs: LabNeeds): string[] {
+  return [
+    ...(needs.temporal === true ? ['temporal'] : []),
+    ...(needs.kubernetes === true || needs.nodes !== undefined ? ['kubernetes'] : []),
+    ...(needs.nodes === undefined ? [] : [needs.nodes]),
+    ...(needs.s3 === true ? ['s3'] : []),
+  ];
+}

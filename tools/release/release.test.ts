@@ -1,0 +1,134 @@
+/** May a tag be released? And the workflow that does so. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+import { parse } from 'yaml';
+import { changelogSection, releaseFaults, type ReleaseFiles } from './releaseErrors.ts';
+import { folderToRecord } from '../../test/replay/histories.ts';
+import { PROJECT } from '../../test/support/markdown.ts';
+
+const read = (path: string): string => readFileSync(join(PROJECT, path), 'utf8');
+const REAL: ReleaseFiles = {
+  packageJson: read('package.json'),
+  packageLock: read('package-lock.json'),
+  changelog: read('CHANGELOG.md'),
+  chart: read('deploy/chart/Chart.yaml'),
+};
+const { version } = JSON.parse(REAL.packageJson) as { version: string };
+
+const GOOD: ReleaseFiles = {
+  packageJson: '{"version": "1.2.3", "repository": "github:acme/holdfast"}',
+  packageLock: '{"version": "1.2.3"}',
+  changelog:
+    '# Changelog\n\n## [Unreleased]\n\n## [1.2.3] - 2027-01-31\n\n### Added\n\n- A thing.\n\n## [1.2.2] - 2027-01-01\n\n- Another.\n',
+  chart: 'version: 1.2.3\nappVersion: "1.2.3"\n',
+};
+
+test('one whose tag, version, changelog and chart agree', () => {
+  expect(releaseFaults('v1.2.3', GOOD)).toEqual([]);
+  expect(changelogSection(GOOD.changelog, '1.2.3')).toBe('### Added\n\n- A thing.');
+});
+
+test.each<[what: string, tag: string, files: Partial<ReleaseFiles>, fault: RegExp]>([
+  [
+    'another tag',
+    'v1.2.4',
+    {},
+    /^the tag is v1\.2\.4, and package\.json has version 1\.2\.3: tag v1\.2\.3, or run "npm version 1\.2\.4/,
+  ],
+  ['a tag without a v', '1.2.3', {}, /^the tag is 1\.2\.3/],
+  [
+    'another version in the lock file',
+    'v1.2.3',
+    { packageLock: '{"version": "1.2.2"}' },
+    /^package-lock\.json has version 1\.2\.2/,
+  ],
+  [
+    'another version of the chart itself',
+    'v1.2.3',
+    { chart: 'version: 1.2.2\nappVersion: 1.2.3\n' },
+    /^deploy\/chart\/Chart\.yaml has version 1\.2\.2 and appVersion 1\.2\.3/,
+  ],
+  [
+    'another version of what the chart installs',
+    'v1.2.3',
+    { chart: 'version: 1.2.3\nappVersion: 1.2.2\n' },
+    /^deploy\/chart\/Chart\.yaml has version 1\.2\.3 and appVersion 1\.2\.2/,
+  ],
+  [
+    'no section',
+    'v1.2.3',
+    { changelog: '## [Unreleased]\n\n- A thing.\n' },
+    /^CHANGELOG\.md has no section "## \[1\.2\.3\] - YYYY-MM-DD"/,
+  ],
+  [
+    'a section without a date',
+    'v1.2.3',
+    { changelog: '## [1.2.3]\n\n- A thing.\n' },
+    /^CHANGELOG\.md has no section/,
+  ],
+  [
+    'an empty section',
+    'v1.2.3',
+    { changelog: '## [1.2.3] - 2027-01-31\n\n## [1.2.2] - 2027-01-01\n\n- Another.\n' },
+    /^CHANGELOG\.md says nothing under \[1\.2\.3\]/,
+  ],
+  [
+    'no repository',
+    'v1.2.3',
+    { packageJson: '{"version": "1.2.3"}' },
+    /^package\.json has no "repository"/,
+  ],
+])('not one with %s', (_what, tag, files, fault) => {
+  expect(releaseFaults(tag, { ...GOOD, ...files })).toEqual([expect.stringMatching(fault)]);
+});
+
+test('of what is here, version, lock file and chart agree at any time', () => {
+  const faults = releaseFaults(`v${version}`, {
+    ...REAL,
+    packageJson: JSON.stringify({ version, repository: 'github:acme/holdfast' }),
+    changelog: `## [${version}] - 2027-01-31\n\n- A thing.\n`,
+  });
+  expect(faults).toEqual([]);
+});
+
+test('histories are recorded only for a version that is not released', () => {
+  const packageJson = '{"version": "1.2.3"}';
+  expect(
+    folderToRecord({ packageJson, changelog: '## [Unreleased]\n\n## [1.1.9] - 2027-01-31\n' }),
+  ).toBe('v1.2');
+  expect(() =>
+    folderToRecord({ packageJson, changelog: '## [Unreleased]\n\n## [1.2.0] - 2027-01-31\n' }),
+  ).toThrow(/^\[1\.2\.0\] - 2027-01-31 is released/);
+});
+
+describe('the workflow', () => {
+  const { on, jobs } = parse(read('.github/workflows/release.yaml')) as {
+    on: { push: { tags: string[] } };
+    jobs: { publish: { permissions: object; steps: { run?: string; uses?: string }[] } };
+  };
+  const commands = jobs.publish.steps.flatMap(({ run }) => run ?? []);
+
+  test('checks the tag before it publishes, with provenance', () => {
+    expect(on.push.tags).toEqual(['v*']);
+    expect(jobs.publish.permissions).toEqual({ contents: 'read', 'id-token': 'write' });
+    expect(commands.indexOf('npm run release:check -- "$GITHUB_REF_NAME"')).toBeGreaterThan(-1);
+    expect(commands.at(-1)).toBe('npm publish --provenance --access public');
+  });
+
+  test('takes actions by their commit: a tag may be moved, and these may publish', () => {
+    for (const { uses } of jobs.publish.steps)
+      if (uses !== undefined) expect(uses).toMatch(/^actions\/[\w-]+@[0-9a-f]{40}$/);
+  });
+
+  test('names scripts that there are', () => {
+    const { scripts } = JSON.parse(REAL.packageJson) as { scripts: Record<string, string> };
+    expect(
+      commands
+        .flatMap((command) =>
+          [...command.matchAll(/npm run ([\w:-]+)/g)].map(([, name = '']) => name),
+        )
+        .filter((name) => scripts[name] === undefined),
+    ).toEqual([]);
+  });
+});
