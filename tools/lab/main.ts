@@ -59,7 +59,7 @@ const program = new Command('lab')
   .addHelpText(
     'after',
     `
-Each component is looked for in this order: HOLDFAST_<COMPONENT>_BIN, PATH, the cache (~/.cache/holdfast), official download,
+Each component is looked for in this order: HOLDFAST_<COMPONENT>_BIN, PATH, the cache (~/.cache/holdfast), official download, wheel,
 build from Go modules (needs Go; some minutes, once).
 
 Exit status: 0 all well; 1 something failed; 3 (status) something that should run does not.

