@@ -28,6 +28,6 @@ export async function compiledWorker(): Promise<string> {
     '--outDir',
     FOLDER,
   );
-  await run(join(FOLDER, 'worker', 'workflowBundle.js'));
+  await run(join(FOLDER, 'worker', 'plugin', 'workflowBundle.js'));
   return join(FOLDER, 'worker', 'main.js');
 }

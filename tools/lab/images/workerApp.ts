@@ -44,7 +44,7 @@ export async function addWorker(root: string, project: string, node: string): Pr
   await copyFile(join(project, 'package.json'), join(app, 'package.json'));
   // All packages that are there, for the bundle; then those of production alone.
   await symlink(join(project, 'node_modules'), join(app, 'node_modules'));
-  await run(node, [join(app, 'dist', 'worker', 'workflowBundle.js')]);
+  await run(node, [join(app, 'dist', 'worker', 'plugin', 'workflowBundle.js')]);
   await rm(join(app, 'node_modules'));
   const { packages } = JSON.parse(
     await readFile(join(project, 'package-lock.json'), 'utf8'),
@@ -60,7 +60,7 @@ export async function addWorker(root: string, project: string, node: string): Pr
     });
   await addNativeLibraries(root, project);
 
-  const main = join(app, 'dist', 'worker', 'cli', 'main.js');
+  const main = join(app, 'dist', 'cli', 'main.js');
   await chmod(main, 0o755);
   await mkdir(join(root, 'usr', 'local', 'bin'), { recursive: true });
   await mkdir(join(root, 'usr', 'bin'), { recursive: true });
