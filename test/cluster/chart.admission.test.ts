@@ -1,8 +1,14 @@
 /** What the chart makes, before a real API server that takes no unknown field, with the custom resources' own definitions. */
+import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { ApiextensionsV1Api, CoreV1Api } from '@kubernetes/client-node';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { cpSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { ApiextensionsV1Api, CoreV1Api, CustomObjectsApi } from '@kubernetes/client-node';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { loadKubeConfig } from '../../activities/compute/kubernetes/kubeConfig.ts';
+import { resolveBinary } from '../../tools/lab/resolve.ts';
 import { CHART, FULL_VALUES, Helm, PLAIN_VALUES, type Manifest } from '../support/chart.ts';
 import { runCli } from '../support/cli.ts';
 import { customResourceDefinitions } from '../support/customResources.ts';
@@ -14,6 +20,9 @@ const prepare = async (): Promise<{ kubeconfig: string; definitions: Manifest[] 
   definitions: await customResourceDefinitions(),
   kubeconfig: (await ensureLab({ kubernetes: true })).kubernetes!.kubeconfig,
 });
+
+const RUNNER_SETS = 'runnersets.holdfast.dev';
+const DEFINITION = join(CHART, 'crds', `${RUNNER_SETS}.yaml`);
 
 interface PodTemplate {
   readonly metadata: object;
@@ -33,6 +42,14 @@ await describeIf(
     const api = new StrictApi(kubeConfig);
     let helm: Helm;
     let full: Manifest[];
+    const kubectl = async (...args: readonly string[]): Promise<string> =>
+      (
+        await promisify(execFile)(
+          await resolveBinary('kubectl', { progress: () => undefined }),
+          [...args],
+          { env: { ...process.env, KUBECONFIG: kubeconfig } },
+        )
+      ).stdout;
 
     beforeAll(async () => {
       helm = await Helm.find(kubeconfig);
@@ -44,7 +61,9 @@ await describeIf(
         });
       for (const definition of definitions)
         expect(await api.refusal(definition, { dryRun: false })).toBeUndefined();
-      const names = definitions.map(({ metadata }) => metadata.name ?? '');
+      // Other tests of the same cluster may have made this one.
+      await kubectl('apply', '--server-side', '--force-conflicts', '-f', DEFINITION);
+      const names = [...definitions.map(({ metadata }) => metadata.name ?? ''), RUNNER_SETS];
       await until('the custom resources to be served', async () =>
         (
           await Promise.all(
@@ -101,6 +120,7 @@ await describeIf(
           'PrometheusRule',
           'Role',
           'RoleBinding',
+          'RunnerSet',
           'ScaledObject',
           'Secret',
           'Service',
@@ -149,7 +169,7 @@ await describeIf(
         metadata: { ...metadata, name: `pod-${index}`, namespace },
         spec,
       }));
-      expect(pods).toHaveLength(5);
+      expect(pods).toHaveLength(4);
       expect(await refusals(pods)).toEqual([]);
     });
 
@@ -174,6 +194,96 @@ await describeIf(
         ),
       );
       expect(await refusals(policies)).toEqual([]);
+    });
+
+    describe('sets', () => {
+      const release = (): string[] => ['fleet', '--namespace', namespace];
+      const values = (...sets: readonly object[]): string[] =>
+        helm.values({
+          ...PLAIN_VALUES,
+          runnersNamespace,
+          githubConfigUrl: 'https://github.com/acme',
+          sets,
+        });
+      /** Names and sizes, as the API server has them. */
+      const there = async (): Promise<Record<string, unknown>> => {
+        const { items } = (await kubeConfig
+          .makeApiClient(CustomObjectsApi)
+          .listNamespacedCustomObject({
+            group: 'holdfast.dev',
+            version: 'v1alpha1',
+            namespace: runnersNamespace,
+            plural: 'runnersets',
+          })) as { items: { metadata: { name: string }; spec: { max: number } }[] };
+        return Object.fromEntries(items.map(({ metadata, spec }) => [metadata.name, spec.max]));
+      };
+      let copy: string;
+
+      beforeAll(async () => {
+        copy = join(mkdtempSync(join(tmpdir(), 'holdfast-chart-')), 'holdfast');
+        cpSync(CHART, copy, { recursive: true });
+        await helm.run('install', ...release(), CHART, ...values({ name: 'a', maxRunners: 1 }));
+      });
+      afterAll(async () => {
+        await helm.run('uninstall', ...release(), '--no-hooks');
+        await kubectl('apply', '--server-side', '--force-conflicts', '-f', DEFINITION);
+        rmSync(join(copy, '..'), { recursive: true });
+      });
+
+      test('are resources, which an upgrade changes, adds and takes away', async () => {
+        expect(await there()).toEqual({ a: 1 });
+        const more = [
+          { name: 'a', maxRunners: 2 },
+          { name: 'b.c', maxRunners: 3 },
+        ] as const;
+        await helm.run('upgrade', ...release(), CHART, ...values(...more));
+        expect(await there()).toEqual({ a: 2, 'b.c': 3 });
+        await helm.run('upgrade', ...release(), CHART, ...values({ name: 'a', maxRunners: 2 }));
+        expect(await there()).toEqual({ a: 2 });
+      });
+
+      test('are not made where their definition is older than the chart: it says the command, which helps', async () => {
+        const file = join(copy, 'crds', `${RUNNER_SETS}.yaml`);
+        writeFileSync(
+          file,
+          readFileSync(file, 'utf8').replace(/(holdfast\.dev\/revision: ')\d+/, '$1999'),
+        );
+        const upgrade = async (): Promise<unknown> =>
+          await helm.run('upgrade', ...release(), copy, ...values({ name: 'a', maxRunners: 4 }));
+        const refusal = await upgrade().then(
+          () => '',
+          (error: Error) => error.message,
+        );
+        expect(refusal).toMatch(/has revision \d+ and this chart needs 999/);
+        const [command = ''] = /helm show crds CHART.*?-f -/.exec(refusal) ?? [];
+        const [show = '', apply = ''] = command.split(' | ');
+        const shown = join(copy, 'shown.yaml');
+        writeFileSync(
+          shown,
+          (await helm.run(...show.replace('CHART', copy).split(' ').slice(1))).stdout,
+        );
+        await kubectl(...apply.replace('-f -', `-f ${shown}`).split(' ').slice(1));
+        await upgrade();
+        expect(await there()).toEqual({ a: 4 });
+      });
+
+      test('nor where it is missing', async () => {
+        const other = join(copy, '..', 'missing');
+        cpSync(CHART, other, { recursive: true });
+        // As if the definition had this name.
+        renameSync(
+          join(other, 'crds', `${RUNNER_SETS}.yaml`),
+          join(other, 'crds', 'missing.holdfast.dev.yaml'),
+        );
+        const template = join(other, 'templates', '_sets.tpl');
+        writeFileSync(
+          template,
+          readFileSync(template, 'utf8').replace(RUNNER_SETS, 'missing.holdfast.dev'),
+        );
+        await expect(
+          helm.run('upgrade', ...release(), other, ...values({ name: 'a', maxRunners: 5 })),
+        ).rejects.toThrow('missing.holdfast.dev has revision 0 and this chart needs');
+      });
     });
 
     test("says what to do where the runners' namespace is missing, and installs nothing", async () => {

@@ -4,7 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { parse, stringify } from 'yaml';
+import { scheduleFault } from '../../activities/runnerSet/schedules.ts';
+import { parseRunnerSetInput } from '../../core/input/runnerSet.ts';
 import { OTHERWISE_SET } from '../../tools/chart/schema.ts';
+import { inputOf, type RunnerSetResource } from '../../worker/controller/runnerSetResource.ts';
 import { loadConfig } from '../../worker/settings/config.ts';
 import { settings } from '../../worker/settings/settings.ts';
 import { loadWebhookConfig } from '../../worker/settings/webhookConfig.ts';
@@ -185,6 +188,8 @@ await describeIf(
         helm.template(
           {
             ...FULL_VALUES,
+            // Sets have the names that the values give them.
+            runnerSetNamespace: 'other-sets',
             podPolicy: { privileged: true, serviceAccounts: ['ci-holdfast-job-pods'] },
           },
           { release: 'ci', namespace: 'ci' },
@@ -374,6 +379,14 @@ await describeIf(
           'one excludes the other',
         ],
         [
+          'a set whose name no resource can have',
+          {
+            githubConfigUrl: 'https://github.com/acme',
+            sets: [{ name: 'Linux_X64', maxRunners: 1 }],
+          },
+          "'Linux_X64' does not match pattern",
+        ],
+        [
           'an address with too much in it',
           { githubConfigUrl: 'https://github.com/a/b/c' },
           'does not match pattern',
@@ -410,12 +423,8 @@ await describeIf(
         folder = mkdtempSync(join(tmpdir(), 'holdfast-chart-'));
       });
       afterAll(() => rmSync(folder, { recursive: true }));
-      const setsOf = (objects: readonly Manifest[]): string =>
-        (
-          objects.find(
-            ({ kind, metadata }) => kind === 'ConfigMap' && metadata.name === 'holdfast-sets',
-          ) as unknown as { data: { 'sets.yaml': string } }
-        ).data['sets.yaml'];
+      const setsOf = (objects: readonly Manifest[]): RunnerSetResource[] =>
+        objects.filter(({ kind }) => kind === 'RunnerSet') as unknown as RunnerSetResource[];
 
       test('are those that ARC’s values become by `holdfast migrate arc`', async () => {
         const modes = [
@@ -480,30 +489,59 @@ await describeIf(
             podPolicy: { privileged: true, serviceAccounts: ['holdfast-job-pods'] },
             sets: [{ ...shared, name }],
           });
-          expect(sortedLists(parse(setsOf(objects)))).toEqual(sortedLists(set));
+          expect(sortedLists(setsOf(objects).map(inputOf))).toEqual(sortedLists([set]));
         }
       });
 
-      test('pass the validation of the command that applies them', async () => {
-        const file = join(folder, 'sets.yaml');
-        writeFileSync(file, setsOf(await helm.template(FULL_VALUES)));
-        // Everything is checked before Temporal is asked.
-        expect(
-          await runCli(['set', 'apply', '-f', file], { TEMPORAL_ADDRESS: '127.0.0.1:1' }),
-        ).toMatchObject({ status: 4 });
-        writeFileSync(
-          file,
-          setsOf(
-            await helm.template({
-              ...PLAIN_VALUES,
-              githubConfigUrl: 'https://github.com/acme',
-              sets: [{ name: 'a', maxRunners: 1, set: { template: { labls: [] } } }],
-            }),
-          ),
+      test('are beside their runners, or where the values say, and workers look there', async () => {
+        const values = {
+          ...PLAIN_VALUES,
+          githubConfigUrl: 'https://github.com/acme',
+          runnersNamespace: 'ci-runners',
+          sets: [{ name: 'a', maxRunners: 1 }],
+        };
+        const placesOf = async (more: object): Promise<unknown[]> => {
+          const objects = await helm.template({ ...values, ...more });
+          const { spec } = objects.find(({ kind }) => kind === 'Deployment') as unknown as {
+            spec: {
+              template: { spec: { containers: { env: { name: string; value?: string }[] }[] } };
+            };
+          };
+          return [
+            objects.find(({ kind }) => kind === 'RunnerSet')?.metadata.namespace,
+            objects.find(
+              ({ kind, metadata }) => kind === 'Role' && metadata.name?.endsWith('-runner-sets'),
+            )?.metadata.namespace,
+            spec.template.spec.containers[0]?.env.find(
+              ({ name }) => name === 'HOLDFAST_RUNNER_SET_NAMESPACE',
+            )?.value,
+          ];
+        };
+        expect(await placesOf({})).toEqual(Array(3).fill('ci-runners'));
+        expect(await placesOf({ runnerSetNamespace: 'ci-sets' })).toEqual(Array(3).fill('ci-sets'));
+        expect(await placesOf({ sets: [] })).toEqual([undefined, undefined, undefined]);
+      });
+
+      test('pass the validation of the worker that starts them, which names what is wrong', async () => {
+        const faultsOf = (resource: RunnerSetResource): string[] => {
+          const parsed = parseRunnerSetInput(inputOf(resource), {
+            hash: () => '',
+            checkSchedule: scheduleFault,
+            policy: 'elsewhere',
+          });
+          return parsed.ok ? [] : parsed.errors.map(({ field }) => field);
+        };
+        const sets = setsOf(await helm.template(FULL_VALUES));
+        expect(sets.map(({ metadata }) => metadata.name)).toEqual(
+          FULL_VALUES.sets.map(({ name }) => name),
         );
-        expect(
-          await runCli(['set', 'apply', '-f', file], { TEMPORAL_ADDRESS: '127.0.0.1:1' }),
-        ).toMatchObject({ status: 2, stderr: expect.stringContaining('labls') });
+        expect(sets.flatMap(faultsOf)).toEqual([]);
+        const wrong = await helm.template({
+          ...PLAIN_VALUES,
+          githubConfigUrl: 'https://github.com/acme',
+          sets: [{ name: 'a', maxRunners: 1, set: { template: { labls: [] } } }],
+        });
+        expect(setsOf(wrong).flatMap(faultsOf)).toEqual(['template.labls']);
       });
     });
   },

@@ -122,8 +122,9 @@ await describeWithLab('the chart on a real node', { temporal: true, nodes: 'kube
       for (const part of ['worker', 'webhook'])
         expect(imagesOf(await world.pods(part))).toEqual(Array(2).fill('holdfast.test/worker:2'));
       await world.leadWebhook();
-      expect(await world.client.workflow.getHandle('set-linux').query('status')).toMatchObject({
-        max: BUSY + 1,
+      await until('the set to be of the new size', async () => {
+        const status = await world.client.workflow.getHandle('set-linux').query('status');
+        return (status as { max: number }).max === BUSY + 1;
       });
       expect(await world.running()).toEqual(before);
       const podsAfter = await runnerPods();

@@ -1,4 +1,5 @@
 /** The Helm chart's files, as far as Helm is not needed. */
+import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -23,6 +24,18 @@ test.each(derivedFiles().map(({ path, text }) => [path.slice(PROJECT.length), te
 test('the chart has the version of the package, and so has what it installs', () => {
   const { version } = JSON.parse(read('package.json')) as { version: string };
   expect(parse(read('deploy/chart/Chart.yaml'))).toMatchObject({ version, appVersion: version });
+});
+
+test('the definition of RunnerSet has another revision when it is another: the chart refuses an older one', () => {
+  const { metadata, spec } = parse(read('deploy/chart/crds/runnersets.holdfast.dev.yaml')) as {
+    metadata: { annotations: Record<string, string> };
+    spec: object;
+  };
+  // Changed it? Raise the revision in the file, and write both here.
+  expect([
+    metadata.annotations['holdfast.dev/revision'],
+    createHash('sha256').update(JSON.stringify(spec)).digest('hex').slice(0, 12),
+  ]).toEqual(['1', 'c9f84461e75f']);
 });
 
 test("containerMode takes GitHub's runner image where no other is named", () => {

@@ -68,7 +68,12 @@ const githubServerTLS = closed({
 
 const set: Schema = closed(
   {
-    name: { type: 'string', pattern: '^[A-Za-z0-9._-]+$', maxLength: MAX_SET_NAME },
+    // Of the resource.
+    name: {
+      type: 'string',
+      pattern: '^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$',
+      maxLength: MAX_SET_NAME,
+    },
     githubConfigUrl: githubUrl,
     minRunners: { ...count(0), maximum: MAX_RUNNERS },
     maxRunners: { ...count(0), maximum: MAX_RUNNERS },
@@ -86,7 +91,7 @@ const set: Schema = closed(
       },
       ['type'],
     ),
-    // What is in it the command checks that applies it, before anything is applied.
+    // What is in it the worker checks; the resource's condition says what is wrong.
     set: object,
   },
   ['name'],

@@ -88,7 +88,7 @@ function explained(error: unknown, what: string): Error {
   const failure = apiFailure(error);
   if (failure?.status === 404)
     return new Error(
-      `${known.message}; apply the definition of RunnerSet: kubectl apply --server-side -f deploy/chart/crds`,
+      `${known.message}; apply the definition of RunnerSet: kubectl apply --server-side --force-conflicts -f deploy/chart/crds`,
       { cause: error },
     );
   if (failure?.status === 403)

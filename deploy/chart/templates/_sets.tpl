@@ -1,4 +1,24 @@
-{{/* One set as `holdfast set apply` takes it. Arguments: the root, and the set of the values. */}}
+{{/* Namespace of the RunnerSets. Those of `sets` are in that of their runners unless another is named; empty: the workers watch none. */}}
+{{- define "holdfast.runnerSetNamespace" -}}
+{{- .Values.runnerSetNamespace | default (ternary .Values.runnersNamespace "" (not (empty .Values.sets))) }}
+{{- end }}
+
+{{/* Fails where the cluster's CustomResourceDefinition is older than the chart's: Helm installs what is in crds/ once and never upgrades it. `helm template` cannot know. */}}
+{{- define "holdfast.checkDefinition" -}}
+{{- $name := "runnersets.holdfast.dev" }}
+{{- $annotation := "holdfast.dev/revision" }}
+{{- if lookup "v1" "Namespace" "" "kube-system" }}
+{{- $own := fromYaml (.Files.Get (printf "crds/%s.yaml" $name)) }}
+{{- $there := lookup "apiextensions.k8s.io/v1" "CustomResourceDefinition" "" $name }}
+{{- $needed := index $own.metadata.annotations $annotation | int }}
+{{- $has := index (($there.metadata | default dict).annotations | default dict) $annotation | default 0 | int }}
+{{- if and (lt $has $needed) (or $there .Release.IsUpgrade) }}
+{{- fail (printf "the CustomResourceDefinition %s has revision %d and this chart needs %d, because Helm never upgrades it: helm show crds CHART | kubectl apply --server-side --force-conflicts -f -" $name $has $needed) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* The spec of one RunnerSet. Arguments: the root, and the set of the values. */}}
 {{- define "holdfast.set" -}}
 {{- $root := index . 0 }}
 {{- $set := index . 1 }}
@@ -17,7 +37,7 @@
 {{- else }}
 {{- $size = dict "minIdle" (int ($set.minRunners | default 0)) "max" (int (required (printf "sets: %s needs maxRunners, or replicas" $set.name) $set.maxRunners)) }}
 {{- end }}
-{{- toYaml (mergeOverwrite (merge (dict "name" $set.name "template" $template) $size) (deepCopy ($set.set | default dict))) }}
+{{- toYaml (mergeOverwrite (merge (dict "template" $template) $size) (deepCopy ($set.set | default dict))) }}
 {{- end }}
 
 {{/* `https://github.com/acme/app`, `https://github.com/acme`, `https://github.com/enterprises/big`. */}}
@@ -132,7 +152,7 @@ env:
   - { name: ACTIONS_RUNNER_REQUIRE_JOB_CONTAINER, value: "true" }
 {{- end }}
 
-{{/* What a process for one command has. Arguments: root, name of the container, arguments of holdfast, more mounts and volumes. */}}
+{{/* What a process for one command has. Arguments: root, name of the container, arguments of holdfast. */}}
 {{- define "holdfast.commandPod" -}}
 {{- $secrets := fromYaml (include "holdfast.temporalSecrets" .root) -}}
 automountServiceAccountToken: false
@@ -147,19 +167,12 @@ containers:
       {{- include "holdfast.temporalEnv" .root | trim | nindent 6 }}
     resources:
       {{- toYaml .root.Values.hooks.resources | nindent 6 }}
-    {{- if or $secrets .configMap }}
+    {{- if $secrets }}
     volumeMounts:
       {{- include "holdfast.secretMounts" $secrets | nindent 6 }}
-      {{- with .configMap }}
-      - { name: file, mountPath: /etc/holdfast/file, readOnly: true }
-      {{- end }}
     {{- end }}
-{{- if or $secrets .configMap }}
+{{- if $secrets }}
 volumes:
   {{- include "holdfast.secretVolumes" $secrets | nindent 2 }}
-  {{- with .configMap }}
-  - name: file
-    configMap: { name: {{ . }} }
-  {{- end }}
 {{- end }}
 {{- end }}

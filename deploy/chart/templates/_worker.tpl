@@ -120,7 +120,7 @@ containers:
       {{- if ne .Values.supervisorImage "none" }}
       - { name: HOLDFAST_SUPERVISOR_IMAGE, value: {{ .Values.supervisorImage | default (include "holdfast.image" .) | quote }} }
       {{- end }}
-      {{- with .Values.runnerSetNamespace }}
+      {{- with include "holdfast.runnerSetNamespace" . }}
       - { name: HOLDFAST_RUNNER_SET_NAMESPACE, value: {{ . | quote }} }
       {{- end }}
       {{- if .Values.podPolicy }}
