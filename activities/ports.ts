@@ -145,15 +145,6 @@ export class CiServerError extends Error {
   }
 }
 
-/** A refusal that only somebody can change who gives the credential more rights, or asks for something else: not a secret that is being rotated. */
-export function isStanding(error: unknown): error is CiServerError {
-  return (
-    error instanceof CiServerError &&
-    (error.kind === 'rejected' ||
-      (error.kind === 'credentials' && (error.status === 403 || error.status === 404)))
-  );
-}
-
 /** Gives the CI server client of a credential named in the worker's config. @throws UnknownCredentialError */
 export interface CiServers {
   get(credential: string): CiServer;

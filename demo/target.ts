@@ -29,7 +29,7 @@ export interface Target {
 }
 
 /** The simulator's runner program: it uses nothing but Node. */
-export const RUNNER_PROGRAM = fileURLToPath(
+const RUNNER_PROGRAM = fileURLToPath(
   new URL(
     import.meta.url.endsWith('.ts')
       ? '../tools/simulator/runner.ts'

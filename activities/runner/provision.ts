@@ -28,7 +28,7 @@ import {
  * A try begins to create nothing later than this after it began itself, in ms: another worker may have the provisioning by then, or its life
  * may be over. `intervals.lateCreation` counts on it.
  */
-export const CREATION_WINDOW_MS = 60_000;
+const CREATION_WINDOW_MS = 60_000;
 
 /**
  * Registration, Secret and pod, answered when the pod is online if that is soon. A retry finds what an earlier try made: the Secret's

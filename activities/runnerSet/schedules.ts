@@ -28,17 +28,6 @@ export function scheduleFault({
   return undefined;
 }
 
-/** When the next of these times comes, after that one (ms since the epoch). */
-export function nextStart(
-  schedules: readonly { readonly cron: string; readonly timeZone: string }[],
-  afterMs: number,
-): number | undefined {
-  const times = schedules.flatMap(
-    ({ cron, timeZone }) => read(cron, timeZone).nextRun(new Date(afterMs))?.getTime() ?? [],
-  );
-  return times.length === 0 ? undefined : Math.min(...times);
-}
-
 /** The first schedule that holds now, and when the answer may be another. */
 export function scheduleNow(
   schedules: readonly Pick<SetScheduleSpec, 'cron' | 'timeZone' | 'durationMs'>[],

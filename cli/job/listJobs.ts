@@ -18,7 +18,7 @@ export interface JobSelection {
 }
 
 /** The list filter for a selection. */
-export function jobsQuery({ name, scope, all = false }: JobSelection): string {
+function jobsQuery({ name, scope, all = false }: JobSelection): string {
   return [
     `WorkflowType = ${quoted(JOB_WORKFLOW)}`,
     ...(all ? [] : ["ExecutionStatus = 'Running'"]),

@@ -105,7 +105,7 @@ export const sameField =
     draft.put(part, key, value);
 
 /** The container called `runner`, and those beside it. */
-export const containersRow: FieldRow = (value, draft, field) => {
+const containersRow: FieldRow = (value, draft, field) => {
   for (const [index, container] of draft.objects(value, field).entries()) {
     if (container['name'] === RUNNER_CONTAINER)
       convertFields(
@@ -179,7 +179,7 @@ export const POD_SPEC_ROWS: FieldRows = {
 };
 
 /** All other fields of a pod's spec stay as they are: the API server judges them. */
-export const podSpecRow: FieldRow = inside(POD_SPEC_ROWS, sameField('spec'));
+const podSpecRow: FieldRow = inside(POD_SPEC_ROWS, sameField('spec'));
 export const podMetadataRow: FieldRow = inside(POD_METADATA_ROWS, OTHER_METADATA);
 export const POD_TEMPLATE_ROWS: FieldRows = { metadata: podMetadataRow, spec: podSpecRow };
 

@@ -42,7 +42,7 @@ export async function getRunner(session: Session, output: Output, id: string): P
 }
 
 /** @throws CliError `not_found`, `unreachable` */
-export async function readRunner(session: Session, id: string): Promise<RunnerDetails> {
+async function readRunner(session: Session, id: string): Promise<RunnerDetails> {
   const { workflowId } = await findRunner(session, id);
   const description = await session.call(
     (client) => client.workflow.getHandle(workflowId).describe(),
@@ -82,7 +82,7 @@ export async function readRunner(session: Session, id: string): Promise<RunnerDe
 }
 
 /** @param now - ms since the epoch */
-export function detailLines(details: RunnerDetails, now: number): string[] {
+function detailLines(details: RunnerDetails, now: number): string[] {
   const { runner, end } = details;
   const age = (iso: string): string => `${iso} (${formatAge(now - Date.parse(iso))} ago)`;
   const rows: [string, string | undefined][] = [

@@ -34,7 +34,7 @@ export interface Followed {
 }
 
 /** A runner. */
-export const RUNNER: Followed = {
+const RUNNER: Followed = {
   commands: {
     run: 'holdfast run',
     attach: 'holdfast run --attach',

@@ -13,7 +13,7 @@ export function showSweep(output: Output, report: SweepReport): number {
 }
 
 /** Why the sweep is not as it should be; `undefined` when it is. */
-export function troubleOf(report: SweepReport): string | undefined {
+function troubleOf(report: SweepReport): string | undefined {
   const { incomplete, stopped, counts } = report;
   if (incomplete.length > 0) return incompleteText(incomplete);
   const outcome = sweepOutcome(report);

@@ -1,7 +1,7 @@
 /** Hides secrets in bytes that come in pieces: what a step has printed and made, before it is stored or shown. Pure, but for what {@link Censor} holds back. */
 
 /** A shorter one (`1`, `yes`) would hide half of a log, and is none. In bytes. */
-export const SHORTEST_SECRET = 4;
+const SHORTEST_SECRET = 4;
 
 const STAR = '*'.charCodeAt(0);
 

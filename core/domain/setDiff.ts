@@ -27,7 +27,7 @@ export function diffSets(before: RunnerSetInput, after: RunnerSetInput): SetChan
 }
 
 /** @param isHidden - tells fields whose values may be what nobody is to read */
-export function diffDeclarations(
+function diffDeclarations(
   before: object,
   after: object,
   isHidden: (field: string) => boolean,

@@ -69,7 +69,7 @@ export const envFields = z.record(
 );
 
 /** `owner/repo`. @param missing - what is said where there is none */
-export const repositoryName = (missing?: string) =>
+const repositoryName = (missing?: string) =>
   z
     .string(missing)
     .regex(

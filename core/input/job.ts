@@ -278,7 +278,7 @@ export function parseJobInput(raw: unknown, admission: JobAdmission): Parsed<Job
 }
 
 /** What is written as JSON again and again is to have room, and an end. */
-export function inputSizeError(raw: unknown): string | undefined {
+function inputSizeError(raw: unknown): string | undefined {
   let text: string;
   try {
     text = JSON.stringify(raw) ?? '';

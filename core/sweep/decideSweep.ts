@@ -219,7 +219,7 @@ function whyStopped(
 }
 
 /** {@link SweepMark.key} of a registration. */
-export function registrationKey({ scope, id }: SeenRegistration): string {
+function registrationKey({ scope, id }: SeenRegistration): string {
   return `${scope.kind} ${scope.name}#${id}`;
 }
 

@@ -2,7 +2,7 @@ import type { SweepMark } from '../contract/index.ts';
 import type { RunningLife } from './facts.ts';
 
 /** Sweeps in a row that find nobody at a zombie's task queues before it is terminated. */
-export const ZOMBIE_SWEEPS = 3;
+const ZOMBIE_SWEEPS = 3;
 
 /** What is next for a life that has lost its pod. */
 export type ZombieStep = {

@@ -15,7 +15,7 @@ export const LEAVING: ReadonlySet<RunnerPhase> = new Set([
 const MANY_IDLE = 4;
 
 /** The pod of a life whose runner is idle, by that pod's own word. A runner without the supervisor does not tell. */
-export function idlePod({ phase, polled, pods }: RunningLife): OwnedObject | undefined {
+function idlePod({ phase, polled, pods }: RunningLife): OwnedObject | undefined {
   const [only] = pods;
   if (
     !polled ||

@@ -127,7 +127,7 @@ export class JobRun {
 }
 
 /** As the supervisor's pods are: they tell that the command runs, and how it ended. */
-export function commandStarts(compute: FakeCompute, pod: string): void {
+function commandStarts(compute: FakeCompute, pod: string): void {
   compute.change(pod, {
     scheduled: true,
     node: 'node-1',

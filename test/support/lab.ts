@@ -28,7 +28,7 @@ export function ensureLab(needs: LabNeeds): Promise<LabState> {
 }
 
 /** HOLDFAST_TEST_TEMPORAL: on which of Temporal's servers the tests run. @default dev */
-export function temporalServer(wanted = 'dev'): TemporalServer {
+function temporalServer(wanted = 'dev'): TemporalServer {
   const server = TEMPORAL_SERVERS.find((each) => each === wanted);
   if (server === undefined)
     throw new Error(

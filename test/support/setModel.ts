@@ -34,7 +34,7 @@ export interface ModelDrain {
   readonly lastScaleUpAt: number;
 }
 
-export const hash = (template: unknown): string =>
+const hash = (template: unknown): string =>
   createHash('sha256').update(JSON.stringify(template)).digest('hex').slice(0, 10);
 
 export function setSpec(input: Partial<RunnerSetInput> = {}): SetSpec {

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { startWorkerProcess, type WorkerProcess } from './workerProcess.ts';
 
 const CLI = fileURLToPath(new URL('../../cli/main.ts', import.meta.url));
-export const WEBHOOK_SECRET = 'shh';
+const WEBHOOK_SECRET = 'shh';
 
 /** `holdfast webhook` as users run it, with nothing in its environment but what it needs. */
 export function startWebhookProcess(

@@ -44,7 +44,7 @@ export type {
   LabStatus,
   TemporalServer,
 } from './options.ts';
-export { ComponentFailedError, ComponentUnavailableError, TEMPORAL_SERVERS } from './options.ts';
+export { ComponentUnavailableError, TEMPORAL_SERVERS } from './options.ts';
 
 const silent = (): void => undefined;
 

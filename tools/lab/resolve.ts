@@ -109,7 +109,7 @@ export async function resolve(spec: BinarySpec, context: ResolveContext): Promis
 }
 
 /** `${XDG_CACHE_HOME:-~/.cache}/holdfast` */
-export function cacheFolder(env: NodeJS.ProcessEnv = process.env): string {
+function cacheFolder(env: NodeJS.ProcessEnv = process.env): string {
   return join(env['XDG_CACHE_HOME'] || join(env['HOME'] || homedir(), '.cache'), 'holdfast');
 }
 

@@ -9,7 +9,7 @@ import { Mind, type Tables } from './mind.ts';
 import { beginning, decode, encode, FIELDS, type Setup, type State } from './state.ts';
 import { isMishap, isPromised, WORLD, type Move } from './world.ts';
 
-export const MOVES: readonly Move[] = [...LIFE, ...WORLD];
+const MOVES: readonly Move[] = [...LIFE, ...WORLD];
 /** The numbers of the moves that there are at each place of a life. */
 const MOVES_AT = Object.fromEntries(
   FIELDS.at.map((at) => [

@@ -118,7 +118,7 @@ export class Credentials {
 }
 
 /** Name under which an installation's tokens are counted and limited. */
-export const installationName = (app: SimulatedApp, installation: SimulatedInstallation): string =>
+const installationName = (app: SimulatedApp, installation: SimulatedInstallation): string =>
   `app-${app.id}-${installation.id}`;
 
 export const sees = (credential: Credential, scope: ScopePath): boolean =>

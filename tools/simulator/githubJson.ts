@@ -2,8 +2,8 @@ import type { Registration } from './registrations.ts';
 import type { SimulatedJob } from './types.ts';
 
 /** Address of the REST API that answers name: GitHub's own, as in its examples; clients follow none of these. */
-export const API = 'https://api.github.com';
-export const WEB = 'https://github.com';
+const API = 'https://api.github.com';
+const WEB = 'https://github.com';
 
 /** A stable small number for a name. */
 export function idOf(name: string): number {

@@ -108,7 +108,7 @@ export interface Settings extends Required<
   rateLimit: { limit: number; windowMs: number };
 }
 
-export const DEFAULT_TOKEN = 'ghp_simulator';
+const DEFAULT_TOKEN = 'ghp_simulator';
 
 export function withDefaults(options: SimulatorOptions): Settings {
   const leaseMs = options.leaseMs ?? 600_000;

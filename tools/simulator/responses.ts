@@ -1,8 +1,7 @@
 /** The exact bodies GitHub answers with. Sources: GitHub's REST documentation and recorded answers quoted in public issues. */
 
 export const DOCS = 'https://docs.github.com/rest';
-export const RATE_DOCS =
-  'https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api';
+const RATE_DOCS = 'https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api';
 
 export interface Answer {
   status: number;

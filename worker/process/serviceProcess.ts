@@ -29,7 +29,7 @@ export interface RunOptions {
 }
 
 /** The process cannot start; each line names a setting or a thing, and the fix. */
-export class CannotStart extends Error {
+class CannotStart extends Error {
   override readonly name = 'CannotStart';
   readonly lines: readonly string[];
 

@@ -76,7 +76,7 @@ export async function checkPermissions(
 }
 
 /** A command that grants what is required, and no more, to this user. Pure. */
-export function permissionFix(user: string, namespace: string | undefined): string {
+function permissionFix(user: string, namespace: string | undefined): string {
   const apiVersion = 'rbac.authorization.k8s.io/v1';
   const grant = (
     kind: 'Role' | 'ClusterRole',

@@ -7,7 +7,7 @@ import type { VolumeClaim } from '../../../core/contract/index.ts';
 import type { PodRequest, RunnerIdentity } from '../../../core/domain/pod.ts';
 
 /** A volume claim is a folder here; `mountPath` has no meaning, because a process sees the machine's own files. */
-export function claimFolder(
+function claimFolder(
   folders: StateFolders,
   identity: RunnerIdentity,
   { claim, name }: VolumeClaim,

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
 
 /** A process and all its descendants, children before parents, so that none is missed when a parent dies first. */
-export function processTree(pid: number): number[] {
+function processTree(pid: number): number[] {
   const children = Map.groupBy(parents(), ([, parent]) => parent);
   const below = (parent: number): number[] =>
     (children.get(parent) ?? []).flatMap(([child]) => [...below(child), child]);
