@@ -5,7 +5,7 @@ import { PROJECT } from './markdown.ts';
 /** A block of docs/quickstart.md, as it stands there. @throws Error there is none of that name */
 export function quickstartBlock(name: string, language = 'sh'): string {
   const [, block] =
-    new RegExp(`<!-- quickstart: ${name} -->\\n\`\`\`${language}\\n([^]*?)\`\`\``).exec(
+    new RegExp(`<!-- quickstart: ${name} -->\\n+\`\`\`${language}\\n([^]*?)\`\`\``).exec(
       readFileSync(join(PROJECT, 'docs/quickstart.md'), 'utf8'),
     ) ?? [];
   if (block === undefined)
