@@ -23,6 +23,7 @@ COPY core core
 COPY workflows workflows
 COPY activities activities
 COPY worker worker
+COPY cli cli
 COPY supervisor supervisor
 COPY tools tools
 COPY demo demo

@@ -2,7 +2,7 @@
  * Records the histories of every scenario: `npm run record-histories [-- SCENARIO…]`. Real workflows and activities on a Temporal
  * dev server of its own; only compute and CI server are in memory, so that everything that can happen happens in seconds.
  *
- * A history that is committed is a promise: the code goes on understanding it. Record a version's histories again only until it is released.
+ * A history that is committed is a promise: the code goes on understanding it. Record a version's histories again only until it is on a registry.
  */
 import assert from 'node:assert/strict';
 import { mkdir, rm, writeFile } from 'node:fs/promises';

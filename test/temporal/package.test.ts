@@ -1,5 +1,6 @@
 /** The package as npm would publish it: made by its own scripts, judged by the field's tools, installed in an empty project, and used there. */
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { randomUUID } from 'node:crypto';
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -16,6 +17,7 @@ const SOURCES = [
   'workflows',
   'activities',
   'worker',
+  'cli',
   'supervisor',
   'uploader',
   'deploy',
@@ -48,6 +50,30 @@ async function run(cwd: string, program: string, ...args: string[]): Promise<Ran
   }
 }
 
+/** A project that has nothing but the package and, of each package of Temporal's SDK that it needs, this version. */
+async function makeProject(folder: string, tarball: string, sdk: string): Promise<void> {
+  await cp(join(PROJECT, 'test/support/foreignProject'), folder, { recursive: true });
+  await writeFile(join(folder, 'package.json'), JSON.stringify({ private: true, type: 'module' }));
+  const { peerDependencies } = await manifest();
+  const packages = Object.keys(peerDependencies).map((name) => `${name}@${sdk}`);
+  const options = ['--prefer-offline', '--no-audit', '--no-fund'];
+  await run(folder, 'npm', 'install', ...options, tarball, ...packages);
+}
+
+async function manifest(): Promise<{
+  version: string;
+  peerDependencies: Record<string, string>;
+}> {
+  return JSON.parse(await readFile(join(PROJECT, 'package.json'), 'utf8'));
+}
+
+/** The last line that a program printed, parsed. */
+function lastLine({ stdout }: Ran): unknown {
+  return JSON.parse(stdout.trim().split('\n').at(-1) ?? '');
+}
+
+const newQueue = (): string => `test-${randomUUID().slice(0, 8)}`;
+
 await describeWithLab('the package', { temporal: true }, (lab) => {
   let folder: string;
   let project: string;
@@ -70,12 +96,14 @@ await describeWithLab('the package', { temporal: true }, (lab) => {
     tarball = join(folder, packed?.filename ?? 'none');
     unpackedSize = packed?.unpackedSize ?? 0;
     project = join(folder, 'project');
-    await cp(join(PROJECT, 'test/support/foreignProject'), project, { recursive: true });
-    await writeFile(
-      join(project, 'package.json'),
-      JSON.stringify({ private: true, type: 'module' }),
+    const { packages } = JSON.parse(await readFile(join(PROJECT, 'package-lock.json'), 'utf8')) as {
+      packages: Record<string, { version: string }>;
+    };
+    await makeProject(
+      project,
+      tarball,
+      packages['node_modules/@temporalio/worker']?.version ?? 'none',
     );
-    await run(project, 'npm', 'install', '--prefer-offline', '--no-audit', '--no-fund', tarball);
   }, 240_000);
   afterAll(async () => await rm(folder, { recursive: true, force: true }));
 
@@ -114,7 +142,14 @@ await describeWithLab('the package', { temporal: true }, (lab) => {
     ).toEqual([]);
   });
 
-  test('a project of somebody else compiles with it, and sees one copy of the Temporal SDK', async () => {
+  test('a project of somebody else and the samples of docs/plugin.md compile with it, and see one copy of the Temporal SDK', async () => {
+    const page = await readFile(join(PROJECT, 'docs/plugin.md'), 'utf8');
+    const samples = [...page.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code = '']) => code);
+    expect(samples.length).toBeGreaterThan(0);
+    // As an ES module and as a CommonJS one.
+    for (const [index, code] of samples.entries())
+      for (const extension of ['mts', 'cts'])
+        await writeFile(join(project, `sample${index}.${extension}`), code);
     await writeFile(
       join(project, 'tsconfig.json'),
       JSON.stringify({
@@ -128,7 +163,7 @@ await describeWithLab('the package', { temporal: true }, (lab) => {
           types: ['node'],
           typeRoots: [join(PROJECT, 'node_modules/@types')],
         },
-        include: ['*.ts'],
+        include: ['*.ts', '*.mts', '*.cts'],
       }),
     );
     await run(
@@ -150,25 +185,74 @@ await describeWithLab('the package', { temporal: true }, (lab) => {
   });
 
   test('its Worker runs workflows of its own, and a runner', async () => {
-    const taskQueue = `test-${randomUUID().slice(0, 8)}`;
-    const { stdout } = await run(
+    const ran = await run(
       project,
       process.execPath,
       'main.ts',
       lab.temporal?.address ?? '',
-      taskQueue,
+      newQueue(),
       join(folder, 'state'),
     );
-    expect(JSON.parse(stdout.trim().split('\n').at(-1) ?? '')).toEqual({
-      greeted: 'hello you',
+    expect(lastLine(ran)).toEqual({ greeted: 'hello you', outcome: 'succeeded' });
+  });
+
+  // Both take Holdfast's workflows from the package: the bundle that was made ahead.
+  test.each(['imported.mjs', 'required.cjs'])(
+    'a Worker without workflows of its own runs a runner: %s',
+    async (program) => await runOne(project, program),
+  );
+
+  /** Has a program of the project run one runner. */
+  async function runOne(cwd: string, program: string): Promise<void> {
+    const options = [lab.temporal?.address ?? '', newQueue(), join(folder, 'state')];
+    expect(lastLine(await run(cwd, process.execPath, program, ...options))).toEqual({
       outcome: 'succeeded',
     });
+  }
+
+  test('at the low end of the range of the Temporal SDK both run a runner, too', async () => {
+    const { peerDependencies } = await manifest();
+    const ranges = new Set(Object.values(peerDependencies));
+    expect([...ranges]).toEqual([expect.stringMatching(/^\^\d+\.\d+\.\d+$/)]);
+    const lowest = [...ranges][0]?.slice(1) ?? '';
+    const low = join(folder, 'low');
+    await makeProject(low, tarball, lowest);
+    const worker = join(low, 'node_modules/@temporalio/worker/package.json');
+    expect(JSON.parse(await readFile(worker, 'utf8'))).toMatchObject({ version: lowest });
+    await runOne(low, 'imported.mjs');
+    await runOne(low, 'required.cjs');
+  }, 240_000);
+
+  test('its worker command, and its command, run a plain command', async () => {
+    const env = {
+      ...process.env,
+      TEMPORAL_ADDRESS: lab.temporal?.address ?? '',
+      HOLDFAST_TASK_QUEUE: newQueue(),
+      HOLDFAST_COMPUTE: 'process',
+      HOLDFAST_ANY_COMMAND: 'true',
+      HOLDFAST_STATE_DIR: join(folder, 'workerState'),
+      HOLDFAST_HTTP_ADDRESS: '127.0.0.1:0',
+      HOLDFAST_CREDENTIALS: JSON.stringify({ default: { type: 'pat', tokenEnv: 'TOKEN' } }),
+      TOKEN: 'unused',
+    };
+    const command = join(project, 'node_modules/.bin/holdfast');
+    const worker = spawn(command, ['worker'], { cwd: project, env, stdio: 'ignore' });
+    const ended = once(worker, 'exit');
+    try {
+      const { stdout } = await promisify(execFile)(command, ['run', '--json', '--', 'true'], {
+        cwd: project,
+        env,
+        timeout: 60_000,
+      });
+      expect(JSON.parse(stdout)).toMatchObject({ outcome: 'succeeded' });
+    } finally {
+      worker.kill('SIGTERM');
+    }
+    expect(await ended).toEqual([143, null]);
   });
 
   test('the command is there, and the schemas for editors', async () => {
-    const { version } = JSON.parse(await readFile(join(PROJECT, 'package.json'), 'utf8')) as {
-      version: string;
-    };
+    const { version } = await manifest();
     expect((await run(project, 'npx', '--no-install', 'holdfast', '--version')).stdout.trim()).toBe(
       version,
     );

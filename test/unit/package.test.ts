@@ -84,6 +84,8 @@ describe('the package', () => {
           (name) => `dist/supervisor/${name}`,
         ),
         'dist/sbom.cdx.json',
+        'dist/workflow-bundle-1.0.0.js',
+        'dist/workflow-bundle-1.0.0-encrypted.js',
       ];
       const others = [
         'dist/demo/main.js',
@@ -128,10 +130,13 @@ describe('the package', () => {
     const code = files.filter((path) => path.startsWith('dist/')).toSorted();
     expect(code).toEqual([
       'dist/activities/a.js',
+      'dist/cli/a.js',
       'dist/core/a.js',
       'dist/sbom.cdx.json',
       'dist/supervisor/supervisor.mjs',
       'dist/worker/a.js',
+      'dist/workflow-bundle-1.0.0-encrypted.js',
+      'dist/workflow-bundle-1.0.0.js',
       'dist/workflows/a.js',
     ]);
     const others = files.filter((path) => !path.startsWith('dist/'));

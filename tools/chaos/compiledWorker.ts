@@ -28,6 +28,6 @@ export async function compiledWorker(): Promise<string> {
     '--outDir',
     FOLDER,
   );
-  await run(join(FOLDER, 'worker', 'plugin', 'workflowBundle.js'));
+  await run('deploy/images/buildWorkflowBundles.ts', FOLDER);
   return join(FOLDER, 'worker', 'main.js');
 }

@@ -1,17 +1,40 @@
-/** `npm run release:check -- TAG`: may it be released? Prints its part of the changelog; with status 1 what keeps it. */
+/** `npm run release:check -- TAG`: builds the package and checks whether the tag may be released. Prints its section of the changelog, or with status 1 the reasons against it. */
+import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { packedErrors } from './packedErrors.ts';
 import { changelogSection, releaseFaults } from './releaseErrors.ts';
 
 const read = (path: string): string =>
   readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 const [tag = ''] = process.argv.slice(2);
 const changelog = read('CHANGELOG.md');
-const faults = releaseFaults(tag, {
-  packageJson: read('package.json'),
-  packageLock: read('package-lock.json'),
-  changelog,
-  chart: read('deploy/chart/Chart.yaml'),
-});
+const faults = [
+  ...releaseFaults(tag, {
+    packageJson: read('package.json'),
+    packageLock: read('package-lock.json'),
+    changelog,
+    chart: read('deploy/chart/Chart.yaml'),
+  }),
+  ...packedErrors({ files: packedFiles(), read }),
+];
 for (const fault of faults) process.stderr.write(`error: ${fault}\n`);
 if (faults.length > 0) process.exit(1);
 process.stdout.write(`${changelogSection(changelog, tag.slice(1))}\n`);
+
+/** The paths of the files that npm would publish, after a build. */
+function packedFiles(): string[] {
+  const cwd = fileURLToPath(new URL('../..', import.meta.url));
+  // The output of the build is not part of the release's notes.
+  execFileSync('npm', ['run', 'build'], { cwd, stdio: ['ignore', 2, 'inherit'] });
+  const options = ['--dry-run', '--json', '--ignore-scripts'];
+  const [packed] = JSON.parse(
+    execFileSync('npm', ['pack', ...options], {
+      cwd,
+      encoding: 'utf8',
+      maxBuffer: 2 ** 26,
+      stdio: ['ignore', 'pipe', 'ignore'],
+    }),
+  ) as { files: { path: string }[] }[];
+  return packed?.files.map(({ path }) => path) ?? [];
+}

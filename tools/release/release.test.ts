@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
+import { packedErrors } from './packedErrors.ts';
 import { changelogSection, releaseFaults, type ReleaseFiles } from './releaseErrors.ts';
 import { folderToRecord } from '../../test/replay/histories.ts';
 import { PROJECT } from '../../test/support/markdown.ts';
@@ -100,6 +101,41 @@ test('histories are recorded only for a version that is not released', () => {
   expect(() =>
     folderToRecord({ packageJson, changelog: '## [Unreleased]\n\n## [1.2.0] - 2027-01-31\n' }),
   ).toThrow(/^\[1\.2\.0\] - 2027-01-31 is released/);
+});
+
+describe('what the package contains', () => {
+  const FILES: Record<string, string> = {
+    'package.json': JSON.stringify({
+      bin: { holdfast: './dist/cli/main.js' },
+      exports: { '.': './dist/worker/index.js', './schemas/*': './schemas/*' },
+    }),
+    'dist/cli/main.js': "import { run } from '../worker/index.js';\nawait import('./late.js');\n",
+    'dist/cli/late.js': "export * from 'node:fs';\n",
+    'dist/worker/index.js': '',
+    'dist/worker/codec/failureConverter.cjs': '',
+    'dist/workflow-bundle-1.24.0.js': "require('./not/a/file.js')",
+    'dist/workflow-bundle-1.24.0-encrypted.js': '',
+    'dist/workflows/tracing/interceptors.js': '',
+    'dist/supervisor/supervisor.mjs': '',
+  };
+  const errorsWithout = (...left: string[]): string[] =>
+    packedErrors({
+      files: Object.keys(FILES).filter((path) => !left.includes(path)),
+      read: (path) => FILES[path] ?? '',
+    });
+
+  test('is everything that it exports, executes, imports and reads', () => {
+    expect(errorsWithout()).toEqual([]);
+  });
+
+  test.each(Object.keys(FILES).filter((path) => path !== 'package.json'))(
+    'is an error without %s',
+    (path) => {
+      const errors = errorsWithout(path);
+      expect(errors.length).toBeGreaterThan(0);
+      for (const error of errors) expect(error).toMatch(/^the package lacks .+; add it to "files"/);
+    },
+  );
 });
 
 describe('the workflow', () => {

@@ -1,6 +1,10 @@
 /** Holdfast as a Temporal plugin: put it on any Worker of yours, and that Worker runs runners. */
+import type { ClientOptions, ClientPlugin } from '@temporalio/client';
+import type { DataConverter } from '@temporalio/common';
 import {
   NativeConnection,
+  type BundleOptions,
+  type BundlerPlugin,
   type ReplayWorkerOptions,
   type Worker,
   type WorkerOptions,
@@ -16,7 +20,8 @@ import { encrypts } from '../codec/dataConverter.ts';
 import { workflowInterceptorsPath, workflowsFor, workflowsPath } from './workflowBundle.ts';
 import { Companions, isCompanion } from './auxiliaryWorkers.ts';
 import type { SpanTarget } from '../tracing/spanSink.ts';
-import { withLivesTraced, withTracing } from '../tracing/withTracing.ts';
+import { withLivesTraced, withTracedWorkflows, withTracing } from '../tracing/withTracing.ts';
+import { checkSdkCopies } from './sdkCopies.ts';
 import { checkWorkerDeploymentOptions } from './versioning.ts';
 import type { CiQueue } from '../settings/ciQueues.ts';
 
@@ -33,6 +38,8 @@ export interface HoldfastPluginOptions {
   readonly timeoutPolicy?: TimeoutPolicy;
   /** How long an activity may hold its answer back for what comes soon after it, in ms; see activities/watcher/deferredCompletions.ts. @default 5000 @internal */
   readonly answersHeldBackMs?: number;
+  /** Data converter of the Worker, of Clients that have this plugin, and of bundles. @default their own */
+  readonly dataConverter?: DataConverter;
   /** Where spans of lives go; the process then has a tracer provider of OpenTelemetry's, as its own SDK registers it. @default none are exported */
   readonly tracing?: SpanTarget;
   /** @default no logging */
@@ -63,17 +70,21 @@ const QUIET: Logger = { info: () => undefined, warn: () => undefined };
  * `export * from 'holdfast/workflows';`. Activities are added to its own; a name in both is an error.
  * The Workers beside it get the data converter and the interceptors that are set by then: name this plugin after those that set them.
  *
- * One instance serves one Worker.
+ * One instance serves one Worker, and any number of Clients and bundles.
+ *
+ * @experimental Temporal's plugin interfaces are experimental; `configureClient`, `configureBundler` and `dataConverter` may change with them.
  */
-export class HoldfastPlugin implements WorkerPlugin {
-  readonly name = 'holdfast';
+export class HoldfastPlugin implements WorkerPlugin, ClientPlugin, BundlerPlugin {
+  readonly name = 'holdfast.HoldfastPlugin';
   readonly #options: HoldfastPluginOptions;
   readonly #heldBackAnswers: HeldBackAnswers;
   #workerOptions: WorkerOptions | undefined;
   #ownConnection: NativeConnection | undefined;
   #companions: Companions | undefined;
 
+  /** @throws Error when the process has loaded two copies of Temporal's SDK, which names both versions and the fix */
   constructor(options: HoldfastPluginOptions) {
+    checkSdkCopies();
     this.#options = options;
     this.#heldBackAnswers = new HeldBackAnswers(options.answersHeldBackMs);
   }
@@ -101,7 +112,7 @@ export class HoldfastPlugin implements WorkerPlugin {
       throw new Error('this HoldfastPlugin is in use by another Worker: make one for each Worker');
     checkWorkerDeploymentOptions(given.workerDeploymentOptions);
     const { compute, ciServers, podLogs, timeoutPolicy, onSweep, tracing } = this.#options;
-    const options = await withTracing(given, tracing);
+    const options = await withTracing(this.#withDataConverter(given), tracing);
     const activities = createActivities({
       compute,
       ciServers,
@@ -125,7 +136,41 @@ export class HoldfastPlugin implements WorkerPlugin {
     });
   }
 
-  configureReplayWorker(options: ReplayWorkerOptions): ReplayWorkerOptions {
+  /**
+   * Gives a Client the data converter of this plugin.
+   * @throws Error when the Client has another one
+   */
+  configureClient(options: ClientOptions): ClientOptions {
+    return this.#withDataConverter(options);
+  }
+
+  /** Puts into a bundle what Holdfast's workflows need: the workflows themselves if it names none, their interceptors and the failure converter. */
+  configureBundler(options: BundleOptions): BundleOptions {
+    const { workflowInterceptorModules = [], ...others } = options;
+    // Without types, and as a plugin alone is passed, it can be absent.
+    const path = (options.workflowsPath as string | undefined) ?? workflowsPath();
+    const { payloadConverterPath, failureConverterPath } = this.#options.dataConverter ?? {};
+    return {
+      ...defined({ payloadConverterPath, failureConverterPath }),
+      ...others,
+      workflowsPath: path,
+      workflowInterceptorModules: withTracedWorkflows(workflowInterceptorModules),
+    };
+  }
+
+  #withDataConverter<O extends { dataConverter?: DataConverter }>(options: O): O {
+    const { dataConverter } = this.#options;
+    if (dataConverter === undefined || options.dataConverter === dataConverter) return options;
+    // Taking either one in silence could send in clear what the other would have encrypted.
+    if (options.dataConverter !== undefined)
+      throw new Error(
+        'dataConverter: must be set once, got one of the HoldfastPlugin and another one of the Worker or Client; remove one of them',
+      );
+    return { ...options, dataConverter };
+  }
+
+  configureReplayWorker(given: ReplayWorkerOptions): ReplayWorkerOptions {
+    const options = this.#withDataConverter(given);
     return withLivesTraced(
       options.workflowsPath !== undefined || options.workflowBundle !== undefined
         ? options

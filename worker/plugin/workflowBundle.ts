@@ -1,6 +1,7 @@
 /** Holdfast's workflows as one file, made ahead: bundling takes seconds and a hundred megabytes at each start of a worker. */
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -15,9 +16,13 @@ import { FAILURE_CONVERTER_PATH } from '../codec/dataConverter.ts';
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** The published package has JavaScript, and the bundle that `npm run build` made of it. */
 const COMPILED = import.meta.url.endsWith('.js');
+/** A bundle has the SDK's own workflow code in it, so that it is named by the version of the SDK, which alone runs it. */
+const { version: SDK_VERSION } = createRequire(import.meta.url)(
+  '@temporalio/worker/package.json',
+) as { version: string };
 const PUBLISHED = {
-  clear: join(ROOT, 'workflow-bundle.js'),
-  encrypted: join(ROOT, 'workflow-bundle-encrypted.js'),
+  clear: join(ROOT, `workflow-bundle-${SDK_VERSION}.js`),
+  encrypted: join(ROOT, `workflow-bundle-${SDK_VERSION}-encrypted.js`),
 };
 /** In a checkout: what the bundle depends on, and where bundles are kept. */
 const SOURCES = [
@@ -60,9 +65,10 @@ export async function workflowsFor(
     ![undefined, FAILURE_CONVERTER_PATH].includes(failureConverterPath);
   if (own) return { workflowsPath: workflowsPath() };
   const failures = failureConverterPath === undefined ? 'clear' : 'encrypted';
-  return {
-    workflowBundle: { codePath: COMPILED ? PUBLISHED[failures] : await keptBundle(failures) },
-  };
+  const codePath = COMPILED ? PUBLISHED[failures] : await keptBundle(failures);
+  return existsSync(codePath)
+    ? { workflowBundle: { codePath } }
+    : { workflowsPath: workflowsPath() };
 }
 
 /** How the messages of failures leave a workflow: the one thing that a data converter changes in the bundle. */
@@ -96,6 +102,18 @@ export async function writeBundle(path: string, failures: Failures = 'clear'): P
   await rename(temporary, path);
 }
 
+/**
+ * Writes the bundles that the published package has, next to its compiled files.
+ * @returns their paths
+ */
+export async function writePublishedBundles(): Promise<string[]> {
+  for (const file of await readdir(ROOT))
+    if (file.startsWith('workflow-bundle')) await rm(join(ROOT, file));
+  await writeBundle(PUBLISHED.clear, 'clear');
+  await writeBundle(PUBLISHED.encrypted, 'encrypted');
+  return Object.values(PUBLISHED);
+}
+
 /** The bundle of the sources as they are, from an earlier start or made now. */
 async function keptBundle(failures: Failures): Promise<string> {
   const path = join(KEPT, `${await fingerprint()}-${failures}.js`);
@@ -120,10 +138,4 @@ async function fingerprint(): Promise<string> {
       hash.update(`${file}\0`).update(await readFile(join(ROOT, file)));
   }
   return hash.digest('hex').slice(0, 20);
-}
-
-// Started as a program by `npm run build`.
-if (COMPILED && process.argv[1] === fileURLToPath(import.meta.url)) {
-  await writeBundle(PUBLISHED.clear, 'clear');
-  await writeBundle(PUBLISHED.encrypted, 'encrypted');
 }

@@ -40,15 +40,21 @@ export async function withTracing(
  */
 export function withLivesTraced<O extends WorkerOptions | ReplayWorkerOptions>(options: O): O {
   const { workflowBundle, interceptors, sinks } = options;
-  const modules = interceptors?.workflowModules ?? [];
-  if (
-    workflowBundle !== undefined ||
-    modules.some((path) => path.includes('interceptors-opentelemetry'))
-  )
-    return { ...options, sinks: { ...NOWHERE, ...sinks } };
+  if (workflowBundle !== undefined) return { ...options, sinks: { ...NOWHERE, ...sinks } };
   return {
     ...options,
     sinks: { ...NOWHERE, ...sinks },
-    interceptors: { ...interceptors, workflowModules: [...modules, workflowInterceptorsPath()] },
+    interceptors: {
+      ...interceptors,
+      workflowModules: withTracedWorkflows(interceptors?.workflowModules ?? []),
+    },
   };
+}
+
+/** Adds the module that traces workflows to those of a bundle, unless it is there or the SDK's own traces all of them. */
+export function withTracedWorkflows(modules: readonly string[]): string[] {
+  const own = workflowInterceptorsPath();
+  return modules.some((path) => path === own || path.includes('interceptors-opentelemetry'))
+    ? [...modules]
+    : [...modules, own];
 }

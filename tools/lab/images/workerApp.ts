@@ -13,6 +13,8 @@ export const WORKER_SOURCES = [
   'workflows',
   'activities',
   'worker',
+  'cli',
+  'deploy/images/buildWorkflowBundles.ts',
   'tsconfig.json',
   'tsconfig.build.json',
   'package-lock.json',
@@ -44,7 +46,7 @@ export async function addWorker(root: string, project: string, node: string): Pr
   await copyFile(join(project, 'package.json'), join(app, 'package.json'));
   // All packages that are there, for the bundle; then those of production alone.
   await symlink(join(project, 'node_modules'), join(app, 'node_modules'));
-  await run(node, [join(app, 'dist', 'worker', 'plugin', 'workflowBundle.js')]);
+  await run(node, [join(project, 'deploy/images/buildWorkflowBundles.ts'), join(app, 'dist')]);
   await rm(join(app, 'node_modules'));
   const { packages } = JSON.parse(
     await readFile(join(project, 'package-lock.json'), 'utf8'),
