@@ -1,16 +1,17 @@
-// A test file that failed is run once more, by itself: what fails again is broken, what passes then is a flake, which the report names.
-//   secondTry.mjs files RESULTS          prints the files that failed, a line each; none where they are too many for flakes
-//   secondTry.mjs merge RESULTS SECOND   puts the second try's results in the place of the first's, and names what only passed then
+// A quarantined test file that failed is run once more, by itself: what passes then is a flake, which the report names.
+//   secondTry.mjs files RESULTS QUARANTINE   prints the files that failed and are quarantined, a line each
+//   secondTry.mjs merge RESULTS SECOND       puts the second try's results in the place of the first's, and names what only passed then
 import { readFileSync, writeFileSync } from 'node:fs';
 import { relative } from 'node:path';
-
-const MOST_FILES = 4;
+import { readQuarantine } from './quarantine.mjs';
 
 const [what, first, second] = process.argv.slice(2);
 const results = JSON.parse(readFileSync(first, 'utf8'));
 const failed = failedFiles(results);
-if (what === 'files') print(failed.length > MOST_FILES ? [] : failed);
-else merge(results, JSON.parse(readFileSync(second, 'utf8')));
+if (what === 'files') {
+  const quarantined = new Set(readQuarantine(second).map(({ file }) => file));
+  print(failed.filter((file) => quarantined.has(file)));
+} else merge(results, JSON.parse(readFileSync(second, 'utf8')));
 
 function merge(before, after) {
   const again = new Map(after.testResults.map((file) => [file.name, file]));

@@ -1,8 +1,10 @@
 import { execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { readQuarantine } from './quarantine.mjs';
 
 let folder: string;
 beforeEach(async () => void (folder = await mkdtemp(join(tmpdir(), 'second-try-'))));
@@ -27,6 +29,12 @@ const secondTry = (...args: string[]): string[] =>
     .split('\n')
     .filter(Boolean);
 
+async function quarantine(text: string): Promise<string> {
+  const path = join(folder, 'quarantine');
+  await writeFile(path, text);
+  return path;
+}
+
 test.each<[what: string, Run, string[]]>([
   ['none failed', { a: ['passed'], b: ['pending'] }, []],
   [
@@ -34,13 +42,23 @@ test.each<[what: string, Run, string[]]>([
     { a: ['passed', 'failed'], b: ['passed'], c: [] },
     ['a', 'c'],
   ],
-  [
-    'too many for flakes',
-    { a: ['failed'], b: ['failed'], c: ['failed'], d: ['failed'], e: [] },
-    [],
-  ],
+  ['not what is not quarantined', { a: ['failed'], b: ['failed'], d: ['failed'] }, ['a', 'b']],
 ])('files to be run once more: %s', async (_what, run, files) => {
-  expect(secondTry('files', await write('first', run))).toEqual(files);
+  const list = await quarantine(
+    '# why\n2026-01-02  a  slow\n2026-01-02  b  slow\n2026-01-02  c  x\n',
+  );
+  expect(secondTry('files', await write('first', run), list)).toEqual(files);
+});
+
+test('a line of the list without a reason is an error', async () => {
+  const list = await quarantine('2026-01-02  a\n');
+  const first = await write('first', { a: ['failed'] });
+  expect(() => secondTry('files', first, list)).toThrow('must be a date, a test file and a reason');
+});
+
+test('the files of the list are there', () => {
+  const missing = readQuarantine('.ci/quarantine').filter(({ file }) => !existsSync(file));
+  expect(missing).toEqual([]);
 });
 
 test('the second try counts; what passed only then is named, and what failed again stays failed', async () => {

@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { readQuarantine } from '../ci/quarantine.mjs';
 import { packedErrors } from './packedErrors.ts';
 import { changelogSection, releaseFaults } from './releaseErrors.ts';
 
@@ -15,6 +16,9 @@ const faults = [
     packageLock: read('package-lock.json'),
     changelog,
     chart: read('deploy/chart/Chart.yaml'),
+    quarantined: readQuarantine(new URL('../../.ci/quarantine', import.meta.url)).map(
+      ({ file }) => file,
+    ),
   }),
   ...packedErrors({ files: packedFiles(), read }),
 ];

@@ -14,6 +14,7 @@ const REAL: ReleaseFiles = {
   packageLock: read('package-lock.json'),
   changelog: read('CHANGELOG.md'),
   chart: read('deploy/chart/Chart.yaml'),
+  quarantined: [],
 };
 const { version } = JSON.parse(REAL.packageJson) as { version: string };
 
@@ -23,6 +24,7 @@ const GOOD: ReleaseFiles = {
   changelog:
     '# Changelog\n\n## [Unreleased]\n\n## [1.2.3] - 2027-01-31\n\n### Added\n\n- A thing.\n\n## [1.2.2] - 2027-01-01\n\n- Another.\n',
   chart: 'version: 1.2.3\nappVersion: "1.2.3"\n',
+  quarantined: [],
 };
 
 test('one whose tag, version, changelog and chart agree', () => {
@@ -79,6 +81,12 @@ test.each<[what: string, tag: string, files: Partial<ReleaseFiles>, fault: RegEx
     'v1.2.3',
     { packageJson: '{"version": "1.2.3"}' },
     /^package\.json has no "repository"/,
+  ],
+  [
+    'a quarantined test',
+    'v1.2.3',
+    { quarantined: ['test/unit/x.test.ts'] },
+    /^\.ci\/quarantine must be empty, got test\/unit\/x\.test\.ts/,
   ],
 ])('not one with %s', (_what, tag, files, fault) => {
   expect(releaseFaults(tag, { ...GOOD, ...files })).toEqual([expect.stringMatching(fault)]);

@@ -7,12 +7,14 @@ export interface ReleaseFiles {
   readonly changelog: string;
   /** deploy/chart/Chart.yaml */
   readonly chart: string;
+  /** Files of .ci/quarantine. */
+  readonly quarantined: readonly string[];
 }
 
 /** What keeps a tag from being released, each with its fix; none: it may be. @param tag - `v` and the version */
 export function releaseFaults(
   tag: string,
-  { packageJson, packageLock, changelog, chart }: ReleaseFiles,
+  { packageJson, packageLock, changelog, chart, quarantined }: ReleaseFiles,
 ): string[] {
   const { version, repository } = JSON.parse(packageJson) as {
     version: string;
@@ -50,6 +52,9 @@ export function releaseFaults(
           'package.json has no "repository": name the one that this is published from; npm takes no provenance that says another',
         ]
       : []),
+    ...(quarantined.length === 0
+      ? []
+      : [`.ci/quarantine must be empty, got ${quarantined.join(', ')}; fix these tests`]),
   ];
 }
 
