@@ -202,7 +202,7 @@ describe('deletion', () => {
       'all are gone',
       () => harness.compute.list(),
       (left) => left.length === 0,
-      40_000,
+      100_000,
     );
     // Some went before the watch had looked. Of the others, it tells each end, and once.
     const ends = (pod: PodView): number => watch.of(pod).filter((event) => event.pod.gone).length;

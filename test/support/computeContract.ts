@@ -11,15 +11,15 @@ export interface ComputeContractHarness {
   /** Another instance over the same state, as another worker process has. */
   readonly second: Compute;
   newIdentity(): RunnerIdentity;
-  /** A pod whose runner runs until {@link end}, and ends soon after a SIGTERM. */
-  request(identity: RunnerIdentity): PodRequest;
+  /** A pod whose runner runs until {@link end}, and ends soon after a SIGTERM, or only by {@link finishTermination} if it lingers. */
+  request(identity: RunnerIdentity, options?: { lingers?: boolean }): PodRequest;
   /** Resolves when the runner has started, or makes it so where no node would. */
   makeRunning(pod: PodView): Promise<void>;
   /** Ends the runner process with this exit code. */
   end(pod: PodView, exitCode: number): Promise<void>;
   /** Somebody removes the pod by force: no goodbye, nothing of it remains. */
   vanish(pod: PodView): Promise<void>;
-  /** Lets a pod that got its SIGTERM end; nothing to do where a runner really gets one. */
+  /** Lets a pod that got its SIGTERM end. */
   finishTermination(pod: PodView): Promise<void>;
   /** Ends and removes everything. */
   close(): Promise<void>;
@@ -54,13 +54,14 @@ export function describeComputeContract(
     async function create(
       identity = harness.newIdentity(),
       compute = harness.compute,
+      options?: { lingers?: boolean },
     ): Promise<PodView> {
       const stored = await compute.storeRegistrationSecret(identity, registration());
-      return compute.createPod(harness.request(identity), stored);
+      return compute.createPod(harness.request(identity, options), stored);
     }
 
-    async function createRunning(): Promise<PodView> {
-      const pod = await create();
+    async function createRunning(options?: { lingers?: boolean }): Promise<PodView> {
+      const pod = await create(harness.newIdentity(), harness.compute, options);
       await harness.makeRunning(pod);
       return pod;
     }
@@ -304,7 +305,7 @@ export function describeComputeContract(
       });
 
       test('twice, from two workers, is the same deletion; nor is one that goes already left alone', async () => {
-        const pod = await createRunning();
+        const pod = await createRunning({ lingers: true });
         await Promise.all([harness.compute.deletePod(pod), harness.second.deletePod(pod)]);
         expect(await harness.compute.deletePod(pod, { unlessStarted: true })).toBe('terminating');
         await harness.finishTermination(pod);

@@ -19,11 +19,11 @@ export interface ProcessHarness extends ComputeContractHarness {
   output(pod: PodView): Promise<string>;
 }
 
-/** Runs until the file $END holds an exit code; SIGTERM ends it with 143. */
+/** Runs until the file $END holds an exit code; SIGTERM ends it with 143, unless $STAY is set. */
 const RUNNER = [
   'sh',
   '-c',
-  'trap "echo got TERM; exit 143" TERM; echo running; while [ ! -s "$END" ]; do sleep 0.02; done; exit "$(cat "$END")"',
+  'trap "echo got TERM; [ -n \\"\\$STAY\\" ] || exit 143" TERM; echo running; while [ ! -s "$END" ]; do sleep 0.02; done; exit "$(cat "$END")"',
 ];
 
 /** Process compute in a state directory of its own. */
@@ -72,10 +72,10 @@ export async function startProcessHarness(rescanMs = 200): Promise<ProcessHarnes
       firstRunId: randomUUID(),
       attempt: 1,
     }),
-    request: (identity): PodRequest => ({
+    request: (identity, { lingers = false } = {}): PodRequest => ({
       identity,
       command: RUNNER,
-      env: { END: endFile(compute.podName(identity)) },
+      env: { END: endFile(compute.podName(identity)), STAY: lingers ? '1' : '' },
       labels: { 'holdfast.dev/set': 'test' },
       terminationGracePeriodSeconds: 20,
     }),
@@ -98,7 +98,7 @@ export async function startProcessHarness(rescanMs = 200): Promise<ProcessHarnes
       process.kill(wrapper, 'SIGKILL');
       process.kill(runner, 'SIGKILL');
     },
-    finishTermination: async () => undefined,
+    finishTermination: ({ name }) => writeFile(endFile(name), '143'),
     async close() {
       for (const watch of watches) await watch.stop();
       for (const pod of await compute.list())
