@@ -119,6 +119,7 @@ export async function holdfastWorld(
         dataConverter: another,
         plugins: [plugin],
         interceptors: { activity: [pretending] },
+        ...cachedWorkflows(),
         ...more,
       });
       running = { worker, done: worker.run() };
@@ -152,4 +153,10 @@ function runnerRun(handle: WorkflowHandle): RunnerRun {
       (await run.reaches('a pod', (status) => status.pod !== undefined)).pod as string,
   };
   return run;
+}
+
+/** HOLDFAST_TEST_CACHED_WORKFLOWS: how many workflows a test's worker keeps. With 0 each of their tasks is a replay. */
+function cachedWorkflows(): Pick<WorkerOptions, 'maxCachedWorkflows'> {
+  const wanted = process.env['HOLDFAST_TEST_CACHED_WORKFLOWS'];
+  return wanted === undefined ? {} : { maxCachedWorkflows: Number(wanted) };
 }
