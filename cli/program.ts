@@ -1,5 +1,6 @@
 /** The commands of `holdfast`. Whatever a command needs is imported when it runs: `--help` loads no Temporal SDK. */
 import { Command, CommanderError, Option } from 'commander';
+import { demoProgram } from './installation/demoProgram.ts';
 import { defined } from '../core/domain/omitUndefined.ts';
 import { packageVersion } from '../worker/process/packageVersion.ts';
 import { addCompletionCommands } from './completion/completionCommand.ts';
@@ -241,13 +242,14 @@ function createProgram(
       );
     });
 
-  program
-    .command('demo')
-    .description(
-      'show everything on this machine, with a simulated CI server; its own options: holdfast demo --help',
-    )
-    .allowUnknownOption()
-    .allowExcessArguments();
+  if (demoProgram() !== undefined)
+    program
+      .command('demo')
+      .description(
+        'show everything on this machine, with a simulated CI server; its own options: holdfast demo --help',
+      )
+      .allowUnknownOption()
+      .allowExcessArguments();
   addCompletionCommands(program, { terminal, output, exit });
   return program;
 }

@@ -23,6 +23,7 @@ export {
   parseCredentials,
   type Credential,
   type Credentials,
+  type SecretProvider,
 } from '../activities/ciServers/index.ts';
 export type { CiServersOptions } from '../activities/ciServers/createCiServers.ts';
 export type { RequestObserver } from '../activities/ciServers/requestObserver.ts';

@@ -46,12 +46,22 @@ const serverSettings = {
   pointsPerMinute: z.number().int().min(0).optional(),
 };
 
+/** Gives a secret that the process has in memory. It is called for every request, so that the secret may be rotated at any time. */
+export type SecretProvider = () => string | Promise<string>;
+
+// A function cannot be written in JSON or YAML: only code passes one, and a settings file still names where its secret is.
+const secretProvider = z.custom<SecretProvider>((value) => typeof value === 'function', {
+  error: 'must be a function that returns the secret',
+});
+
 const patCredential = z.strictObject({
   type: z.literal('pat'),
   /** File with the token; read again for every request, so it may be rotated at any time. */
   tokenFile: nonEmpty.optional(),
   /** Environment variable with the token. */
   tokenEnv: nonEmpty.optional(),
+  /** Function that returns the token. */
+  tokenProvider: secretProvider.optional(),
   ...usage,
   ...serverSettings,
 });
@@ -64,28 +74,29 @@ const appCredential = z.strictObject({
   privateKeyFile: nonEmpty.optional(),
   /** Environment variable with the app's private key (PEM; line breaks may be written `\n`). */
   privateKeyEnv: nonEmpty.optional(),
+  /** Function that returns the app's private key (PEM). */
+  privateKeyProvider: secretProvider.optional(),
   ...usage,
   ...serverSettings,
 });
 
 const sourceFields = {
-  pat: ['tokenFile', 'tokenEnv'],
-  app: ['privateKeyFile', 'privateKeyEnv'],
+  pat: ['tokenFile', 'tokenEnv', 'tokenProvider'],
+  app: ['privateKeyFile', 'privateKeyEnv', 'privateKeyProvider'],
 } as const;
 
 const credential = z
   .discriminatedUnion('type', [patCredential, appCredential])
   .superRefine((value, context) => {
-    const [file, env] = sourceFields[value.type];
-    const given = [file, env].filter(
-      (field) => (value as Record<string, unknown>)[field] !== undefined,
-    );
+    const fields = sourceFields[value.type];
+    const [file, env] = fields;
+    const given = fields.filter((field) => (value as Record<string, unknown>)[field] !== undefined);
     if (given.length !== 1) {
-      const problem = given.length === 0 ? 'has no secret' : 'has two secrets';
+      const problem = given.length === 0 ? 'has no secret' : 'has more than one secret';
       context.addIssue({
         code: 'custom',
         path: [file],
-        message: `${problem}: give exactly one of ${file} and ${env}`,
+        message: `${problem}: give exactly one of ${file} and ${env}, or in code ${value.type === 'pat' ? 'tokenProvider' : 'privateKeyProvider'}`,
       });
     }
     if (/^https?:\/\/(www\.)?github\.com(\/|$)/.test(value.apiUrl)) {

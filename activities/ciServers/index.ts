@@ -2,6 +2,7 @@ export { createCiServers, type CiServersOptions } from './createCiServers.ts';
 export {
   type Credential,
   type Credentials,
+  type SecretProvider,
   CredentialsError,
   credentialsFor,
   credentialsSchema,

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { CiServerError } from '../ports.ts';
-import type { Credential } from './credentials.ts';
+import type { Credential, SecretProvider } from './credentials.ts';
 
 /**
  * Where a secret comes from. It is read anew at every use (a few bytes): whatever rotates the file, a changed Kubernetes Secret
@@ -10,20 +10,35 @@ export class SecretSource {
   readonly #credential: string;
   readonly #file: string | undefined;
   readonly #variable: string | undefined;
+  readonly #provider: SecretProvider | undefined;
 
   constructor(name: string, credential: Credential) {
     this.#credential = name;
     this.#file = credential.type === 'pat' ? credential.tokenFile : credential.privateKeyFile;
     this.#variable = credential.type === 'pat' ? credential.tokenEnv : credential.privateKeyEnv;
+    this.#provider =
+      credential.type === 'pat' ? credential.tokenProvider : credential.privateKeyProvider;
   }
 
   /** @throws CiServerError `credentials` when there is nothing to read: it may come with the next rotation */
   async read(): Promise<string> {
-    const { text, place } =
-      this.#file === undefined ? this.#readVariable() : await this.#readFile(this.#file);
+    const { text, place } = await this.#find();
     const secret = text.trim();
     if (secret === '') throw this.#missing(`${place} is empty`);
     return secret;
+  }
+
+  async #find(): Promise<{ text: string; place: string }> {
+    if (this.#provider !== undefined) return await this.#ask(this.#provider);
+    return this.#file === undefined ? this.#readVariable() : await this.#readFile(this.#file);
+  }
+
+  async #ask(provider: SecretProvider): Promise<{ text: string; place: string }> {
+    try {
+      return { text: await provider(), place: "the provider's answer" };
+    } catch (error) {
+      throw this.#missing(`its provider failed: ${(error as Error).message}`);
+    }
   }
 
   #readVariable(): { text: string; place: string } {

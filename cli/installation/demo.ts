@@ -1,18 +1,12 @@
 /** `holdfast demo`: a program of its own, which the product knows only by its place. */
 import { spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
-import { fileURLToPath } from 'node:url';
 import { CliError } from '../shared/exit.ts';
-
-/** From cli/ in the sources as well as in dist/. */
-const CANDIDATES = ['../../demo/main.js', '../../demo/main.ts'];
+import { demoProgram } from './demoProgram.ts';
 
 /** Runs the demo on this terminal. @returns its exit status, or 128 + the number of the signal that ended it @throws CliError */
 export function demo(args: readonly string[]): Promise<number> {
-  const program = CANDIDATES.map((path) => fileURLToPath(new URL(path, import.meta.url))).find(
-    existsSync,
-  );
+  const program = demoProgram();
   if (program === undefined)
     throw new CliError(
       'failed',

@@ -31,6 +31,9 @@ const SOURCES = [
   'README.md',
   'LICENSE',
   'CHANGELOG.md',
+  'CONTRIBUTING.md',
+  'SECURITY.md',
+  'examples',
 ];
 
 interface Ran {
@@ -62,6 +65,7 @@ async function makeProject(folder: string, tarball: string, sdk: string): Promis
 
 async function manifest(): Promise<{
   version: string;
+  engines: { node: string };
   peerDependencies: Record<string, string>;
 }> {
   return JSON.parse(await readFile(join(PROJECT, 'package.json'), 'utf8'));
@@ -203,9 +207,9 @@ await describeWithLab('the package', { temporal: true }, (lab) => {
   );
 
   /** Has a program of the project run one runner. */
-  async function runOne(cwd: string, program: string): Promise<void> {
+  async function runOne(cwd: string, program: string, node = process.execPath): Promise<void> {
     const options = [lab.temporal?.address ?? '', newQueue(), join(folder, 'state')];
-    expect(lastLine(await run(cwd, process.execPath, program, ...options))).toEqual({
+    expect(lastLine(await run(cwd, node, program, ...options))).toEqual({
       outcome: 'succeeded',
     });
   }
@@ -221,6 +225,21 @@ await describeWithLab('the package', { temporal: true }, (lab) => {
     expect(JSON.parse(await readFile(worker, 'utf8'))).toMatchObject({ version: lowest });
     await runOne(low, 'imported.mjs');
     await runOne(low, 'required.cjs');
+  }, 240_000);
+
+  test('on the oldest Node that it says it runs on both run a runner, too', async () => {
+    const { engines } = await manifest();
+    const floor = join(folder, 'floor');
+    await mkdir(floor);
+    // Its script brings the binary for this machine.
+    const settings = { private: true, allowScripts: { node: true } };
+    await writeFile(join(floor, 'package.json'), JSON.stringify(settings));
+    const version = engines.node.replace('>=', '');
+    await run(floor, 'npm', 'install', '--prefer-offline', '--no-audit', `node@~${version}.0`);
+    const node = join(floor, 'node_modules/node/bin/node');
+    expect((await run(floor, node, '--version')).stdout).toMatch(`v${version}.`);
+    await runOne(project, 'imported.mjs', node);
+    await runOne(project, 'required.cjs', node);
   }, 240_000);
 
   test('its worker command, and its command, run a plain command', async () => {
@@ -256,6 +275,9 @@ await describeWithLab('the package', { temporal: true }, (lab) => {
     expect((await run(project, 'npx', '--no-install', 'holdfast', '--version')).stdout.trim()).toBe(
       version,
     );
+    const { stdout: help } = await run(project, 'npx', '--no-install', 'holdfast', '--help');
+    expect(help).toMatch(/^ {2}doctor /m);
+    expect(help).not.toMatch(/^ {2}demo /m);
     expect(
       JSON.parse(
         await readFile(join(project, 'node_modules/holdfast/schemas/sets.schema.json'), 'utf8'),

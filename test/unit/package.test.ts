@@ -107,8 +107,11 @@ describe('the package', () => {
         'README.md',
         'LICENSE',
         'CHANGELOG.md',
+        'CONTRIBUTING.md',
+        'SECURITY.md',
         'deploy',
         'docs',
+        'examples',
         'schemas',
       ])
         cpSync(join(PROJECT, real), join(folder, real), { recursive: true });
@@ -143,7 +146,7 @@ describe('the package', () => {
     expect(
       others.filter(
         (path) =>
-          !/^(CHANGELOG\.md|LICENSE|README\.md|package\.json|docs\/.+|deploy\/.+\.(yaml|sh|Dockerfile)|deploy\/(chart\/files\/)?grafana\/[^/]+\.json|schemas\/[a-z-]+\.schema\.json|deploy\/chart\/(\.helmignore|values\.schema\.json|templates\/[^/]+\.(tpl|txt)))$/.test(
+          !/^(CHANGELOG\.md|CONTRIBUTING\.md|SECURITY\.md|examples\/.+|LICENSE|README\.md|package\.json|docs\/.+|deploy\/.+\.(yaml|sh|Dockerfile)|deploy\/(chart\/files\/)?grafana\/[^/]+\.json|schemas\/[a-z-]+\.schema\.json|deploy\/chart\/(\.helmignore|values\.schema\.json|templates\/[^/]+\.(tpl|txt)))$/.test(
             path,
           ),
       ),

@@ -35,6 +35,10 @@ export function packedErrors({ files, read }: PackedPackage): string[] {
     for (const target of relativeImports(read(file)))
       if (!packed.has(posix.join(posix.dirname(file), target)))
         missing.add(`${posix.join(posix.dirname(file), target)}, which ${file} imports`);
+  for (const file of files.filter((path) => path.endsWith('.md')))
+    for (const target of relativeLinks(read(file)))
+      if (!exists(packed, posix.join(posix.dirname(file), target)))
+        missing.add(`${posix.join(posix.dirname(file), target)}, to which ${file} links`);
   return [
     ...[...missing].map(String),
     ...READ_BY_PATH.filter((form) => !files.some((path) => form.test(path))).map(
@@ -48,4 +52,15 @@ function relativeImports(code: string): string[] {
   return [...code.matchAll(/(?:^|\s)(?:from|import)\s*\(?\s*'(\.{1,2}\/[^']+)'/gm)].flatMap(
     ([, path]) => path ?? [],
   );
+}
+
+/** The relative links of a page, without their anchors. */
+function relativeLinks(page: string): string[] {
+  return [...page.matchAll(/\]\((?![a-z]+:|#)([^)#\s]+)/g)].flatMap(([, path]) => path ?? []);
+}
+
+/** Whether a path is one of the files, or a folder of them. */
+function exists(files: ReadonlySet<string>, path: string): boolean {
+  const folder = path.endsWith('/') ? path : `${path}/`;
+  return files.has(path) || [...files].some((file) => file.startsWith(folder));
 }

@@ -125,6 +125,9 @@ describe('what the package contains', () => {
     'dist/workflow-bundle-1.24.0-encrypted.js': '',
     'dist/workflows/tracing/interceptors.js': '',
     'dist/supervisor/supervisor.mjs': '',
+    'README.md': 'See [the page](docs/page.md#part), [this](#part), [that](https://example.com/x).',
+    'docs/page.md': '[Examples](../examples)',
+    'examples/one.yaml': '',
   };
   const errorsWithout = (...left: string[]): string[] =>
     packedErrors({
@@ -136,7 +139,7 @@ describe('what the package contains', () => {
     expect(errorsWithout()).toEqual([]);
   });
 
-  test.each(Object.keys(FILES).filter((path) => path !== 'package.json'))(
+  test.each(Object.keys(FILES).filter((path) => !['package.json', 'README.md'].includes(path)))(
     'is an error without %s',
     (path) => {
       const errors = errorsWithout(path);

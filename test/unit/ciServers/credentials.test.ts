@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { describe, expect, test } from '@jest/globals';
 import {
   createCiServers,
@@ -6,6 +7,7 @@ import {
 } from '../../../activities/ciServers/index.ts';
 import { pointsPerMinute } from '../../../activities/ciServers/credentials.ts';
 import { registrationUrl, webUrlOf } from '../../../activities/ciServers/github/addresses.ts';
+import { SecretSource } from '../../../activities/ciServers/secretSource.ts';
 import { UnknownCredentialError } from '../../../activities/ports.ts';
 
 function problemsOf(raw: unknown): readonly string[] {
@@ -57,6 +59,30 @@ describe('credentials', () => {
     expect(paced && pointsPerMinute(paced)).toBe(500);
   });
 
+  test('a secret in memory comes from a function, which is called at every use', async () => {
+    let token = 'first';
+    const { main } = parseCredentials({ main: { type: 'pat', tokenProvider: () => token } });
+    assert(main);
+    const secret = new SecretSource('main', main);
+    expect(await secret.read()).toBe('first');
+    token = 'second';
+    expect(await secret.read()).toBe('second');
+    token = '';
+    await expect(secret.read()).rejects.toMatchObject({ kind: 'credentials' });
+    const failing = async (): Promise<string> => await Promise.reject(new Error('vault sealed'));
+    const { app } = parseCredentials({
+      app: { type: 'app', appId: 1, installationId: 2, privateKeyProvider: failing },
+    });
+    assert(app);
+    await expect(new SecretSource('app', app).read()).rejects.toMatchObject({
+      kind: 'credentials',
+      message: expect.stringContaining('vault sealed'),
+    });
+    expect(problemsOf({ text: { type: 'pat', tokenProvider: 'ghp_x' } })).toEqual([
+      'credentials.text.tokenProvider: must be a function that returns the secret',
+    ]);
+  });
+
   test('every problem is told at once, with the field and the fix', () => {
     const problems = problemsOf({
       none: { type: 'pat' },
@@ -77,8 +103,8 @@ describe('credentials', () => {
     });
     expect(problems).toEqual(
       expect.arrayContaining([
-        'credentials.none.tokenFile: has no secret: give exactly one of tokenFile and tokenEnv',
-        'credentials.both.privateKeyFile: has two secrets: give exactly one of privateKeyFile and privateKeyEnv',
+        'credentials.none.tokenFile: has no secret: give exactly one of tokenFile and tokenEnv, or in code tokenProvider',
+        'credentials.both.privateKeyFile: has more than one secret: give exactly one of privateKeyFile and privateKeyEnv, or in code privateKeyProvider',
         expect.stringMatching(
           /^credentials\.inline\.token: secrets do not belong in the configuration: .*tokenFile or tokenEnv/,
         ),
