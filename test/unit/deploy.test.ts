@@ -15,6 +15,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from '@jest/globals';
 import { Ajv } from 'ajv';
 import { parse, parseAllDocuments } from 'yaml';
+import { TEMPORAL_SERVER } from '../../tools/lab/versions.ts';
 import { makeSupervisorFolder } from '../../deploy/images/supervisorFolder.ts';
 import { parseDuration } from '../../core/domain/duration.ts';
 import { SEARCH_ATTRIBUTES } from '../../core/contract/index.ts';
@@ -454,4 +455,12 @@ describe('the images', () => {
       });
     },
   );
+});
+
+test("Docker Compose and the documentation name the version of Temporal's server that the lab has as a cluster", () => {
+  const compose = readFileSync(join(PROJECT, 'docker-compose.yml'), 'utf8');
+  const named = [...compose.matchAll(/temporalio\/(?:server|admin-tools):(\S+)/g)];
+  expect(named.length).toBeGreaterThan(0);
+  expect(new Set(named.map(([, version]) => version))).toEqual(new Set([TEMPORAL_SERVER]));
+  expect(readFileSync(join(PROJECT, 'docs/operations.md'), 'utf8')).toContain(TEMPORAL_SERVER);
 });

@@ -238,7 +238,7 @@ describe('what a node needs', () => {
   test('CI and docs/testing.md install all of it', async () => {
     const packages = new Set([...NODE_PROGRAMS.map((each) => each.package), CNI_PACKAGE]);
     packages.delete('mount'); // essential
-    for (const path of ['.ci/run', 'docs/testing.md']) {
+    for (const path of ['tools/ci/packages.sh', 'docs/testing.md']) {
       const text = await readFile(new URL(`../../${path}`, import.meta.url), 'utf8');
       const [, list = ''] =
         /^packages=\((.*)\)$/m.exec(text) ?? /`apt-get install ([^`]*)`/.exec(text) ?? [];

@@ -16,7 +16,6 @@ const [PAGE] = pages().filter(({ path }) => path === 'docs/scale.md');
 const stateDir = await mkdtemp(join(tmpdir(), 'hf-cluster-'));
 await chmod(stateDir, 0o755); // PostgreSQL does not run as root
 const prepare = async () => {
-  await resolveBinary('temporal'); // where it has to be built, the server's modules are compiled with it
   return await up({
     stateDir,
     temporal: 'cluster',

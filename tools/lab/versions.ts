@@ -57,8 +57,8 @@ export type GoBuild =
     };
 
 const TEMPORAL = '1.5.1';
-/** The one in the CLI above. */
-const TEMPORAL_SERVER = '1.29.1';
+/** The one that Docker Compose and the documentation name, and that the lab has as a cluster; the dev server in the CLI above is 1.29.1, the oldest supported. */
+export const TEMPORAL_SERVER = '1.31.2';
 const ETCD = '3.6.6';
 const KUBERNETES = '1.34.3';
 const KWOK = '0.7.0';
@@ -156,8 +156,7 @@ function kubernetesBinary(name: string, env: string): BinarySpec {
   };
 }
 
-/** With the CLI's versions of all modules, so that what was compiled for the CLI need not be compiled again. */
-const TEMPORAL_SERVER_GO_MOD = `module build\ngo 1.25\nrequire github.com/temporalio/cli v${TEMPORAL}\nrequire go.temporal.io/server v${TEMPORAL_SERVER}\n`;
+const TEMPORAL_SERVER_GO_MOD = `module build\ngo 1.25\nrequire go.temporal.io/server v${TEMPORAL_SERVER}\n`;
 
 function temporalServerBinary(name: string, env: string, goPackage: string): BinarySpec {
   const release = `https://github.com/temporalio/temporal/releases/download/v${TEMPORAL_SERVER}`;
@@ -166,7 +165,7 @@ function temporalServerBinary(name: string, env: string, goPackage: string): Bin
     release: 'temporal-server',
     version: TEMPORAL_SERVER,
     env,
-    versionCheck: { args: ['--version'], accept: /version 1\.29\./ },
+    versionCheck: { args: ['--version'], accept: /version 1\.31\./ },
     download: {
       url: `${release}/temporal_${TEMPORAL_SERVER}_\${os}_\${arch}.tar.gz`,
       checksumUrl: `${release}/checksums.txt`,
@@ -178,7 +177,7 @@ function temporalServerBinary(name: string, env: string, goPackage: string): Bin
       goMod: TEMPORAL_SERVER_GO_MOD,
       ldflags: '-s -w',
     },
-    fix: `install Temporal's server ${TEMPORAL_SERVER} (https://github.com/temporalio/temporal/releases), or Go >= 1.25 so that the lab can build it`,
+    fix: `install Temporal's server ${TEMPORAL_SERVER} (https://github.com/temporalio/temporal/releases), or Go >= 1.26 so that the lab can build it`,
   };
 }
 
