@@ -308,6 +308,13 @@ export interface Logger {
   warn(fields: object, message: string): void;
 }
 
+/** The part of a pino logger that the adapters of CI servers use. */
+export interface RequestLogger {
+  debug(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
 // ------------------------------------------------------------------------------------- waits that hold no slot
 
 /** How the watcher answers activities that gave their slot back, and finds those that a dead worker left waiting. */

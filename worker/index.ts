@@ -56,6 +56,7 @@ export type {
   PodLogs,
   Redelivered,
   Registration,
+  RequestLogger,
 } from '../activities/ports.ts';
 export type { PodDeletion } from '../core/activities/runner.ts';
 export type { CiJob, CiJobs, RegisterRequest, Scope } from '../core/domain/ciServer.ts';

@@ -1,14 +1,24 @@
-import { pino, type Logger } from 'pino';
-import { type CiServer, type CiServers, UnknownCredentialError } from '../ports.ts';
+import {
+  type CiServer,
+  type CiServers,
+  type RequestLogger,
+  UnknownCredentialError,
+} from '../ports.ts';
 import { bound } from './restrictedCiServer.ts';
 import { type Clock, systemClock } from './clock.ts';
 import type { Credentials } from './credentials.ts';
 import { GitHub } from './github/gitHubCiServer.ts';
 import type { RequestObserver } from './requestObserver.ts';
 
+const QUIET: RequestLogger = {
+  debug: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+};
+
 export interface CiServersOptions {
   /** Requests are logged at debug level. @default silent */
-  readonly logger?: Logger;
+  readonly logger?: RequestLogger;
   readonly clock?: Clock;
   /** Called after every request, for metrics. */
   readonly onRequest?: RequestObserver;
@@ -23,7 +33,7 @@ export function createCiServers(
   credentials: Credentials,
   options: CiServersOptions = {},
 ): CiServers & { close(): Promise<void> } {
-  const { logger = pino({ level: 'silent' }), clock = systemClock, onRequest } = options;
+  const { logger = QUIET, clock = systemClock, onRequest } = options;
   const gitHubs = Object.entries(credentials).map(([name, credential]) => ({
     name,
     credential,

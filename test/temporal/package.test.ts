@@ -71,6 +71,14 @@ async function manifest(): Promise<{
   return JSON.parse(await readFile(join(PROJECT, 'package.json'), 'utf8'));
 }
 
+/** The version of Temporal's SDK that the checkout has. */
+async function lockedSdk(): Promise<string> {
+  const { packages } = JSON.parse(await readFile(join(PROJECT, 'package-lock.json'), 'utf8')) as {
+    packages: Record<string, { version: string } | undefined>;
+  };
+  return packages['node_modules/@temporalio/worker']?.version ?? 'none';
+}
+
 /** The last line that a program printed, parsed. */
 function lastLine({ stdout }: Ran): unknown {
   return JSON.parse(stdout.trim().split('\n').at(-1) ?? '');
@@ -100,14 +108,7 @@ await describeWithLab('the package', { temporal: true }, (lab) => {
     tarball = join(folder, packed?.filename ?? 'none');
     unpackedSize = packed?.unpackedSize ?? 0;
     project = join(folder, 'project');
-    const { packages } = JSON.parse(await readFile(join(PROJECT, 'package-lock.json'), 'utf8')) as {
-      packages: Record<string, { version: string }>;
-    };
-    await makeProject(
-      project,
-      tarball,
-      packages['node_modules/@temporalio/worker']?.version ?? 'none',
-    );
+    await makeProject(project, tarball, process.env['HOLDFAST_TEST_SDK'] ?? (await lockedSdk()));
   }, 240_000);
   afterAll(async () => await rm(folder, { recursive: true, force: true }));
 

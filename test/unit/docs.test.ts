@@ -80,6 +80,7 @@ describe.each(each)('%s', (path, page) => {
       HOLDFAST_REGISTRATION_DIR: 'activities/compute/kubernetes/registrationContainer.ts',
       HOLDFAST_REQUIRE: 'test/support/lab.ts',
       HOLDFAST_TEST_BUSY_RUNNERS: 'test/node/chart.test.ts',
+      HOLDFAST_TEST_SDK: 'test/temporal/package.test.ts',
       HOLDFAST_TEST_TEMPORAL: 'test/support/lab.ts',
       HOLDFAST_TEST_CACHED_WORKFLOWS: 'test/support/holdfastWorld.ts',
       HOLDFAST_TEMPORAL_WORKER_CONTROLLER_BIN: 'test/support/workerController.ts',

@@ -60,3 +60,25 @@ test('the uploader and the command load it when there is a bucket; workers, webh
   for (const entry of ['worker/main.ts', 'worker/webhook/startWebhook.ts', 'workflows/index.ts'])
     expect(ofS3(await packagesOf(entry, true))).toEqual([]);
 });
+
+test('the plugin loads no more packages than a guest should, and none of the command, the HTTP server or the log', async () => {
+  const packages = new Set(
+    (await packagesOf('worker/index.ts', true))
+      .filter((path) => !path.startsWith('node:'))
+      .map((path) => path.split('/', path.startsWith('@') ? 2 : 1).join('/'))
+      // Those of the host, and those of tracing, which is loaded when it is asked for.
+      .filter((name) => !/^@(temporalio|opentelemetry)\//.test(name)),
+  );
+  expect([...packages].toSorted()).toEqual([
+    '@kubernetes/client-node',
+    '@octokit/auth-app',
+    '@octokit/core',
+    'croner',
+    'lru-cache',
+    'p-map',
+    'p-queue',
+    'p-retry',
+    'undici',
+    'zod',
+  ]);
+});

@@ -1,10 +1,9 @@
 import { Octokit } from '@octokit/core';
-import type { Logger } from 'pino';
 import { type Dispatcher, fetch } from 'undici';
 import { z } from 'zod';
 import { defined } from '../../../core/domain/omitUndefined.ts';
 import { CircuitBreaker, OUTAGE_RETRY_MS, type Trial } from '../../shared/circuitBreaker.ts';
-import { CiServerError } from '../../ports.ts';
+import { CiServerError, type RequestLogger } from '../../ports.ts';
 import type { Clock } from '../clock.ts';
 import { dispatcherOf } from '../connections.ts';
 import { type Credential, pointsPerMinute } from '../credentials.ts';
@@ -31,7 +30,7 @@ export interface GitHubApiOptions {
   /** The credential's name. */
   readonly name: string;
   readonly credential: Credential;
-  readonly logger: Logger;
+  readonly logger: RequestLogger;
   readonly clock: Clock;
   readonly onRequest?: RequestObserver | undefined;
 }
