@@ -8,7 +8,7 @@ import { missed, nested, reportTable } from './report.ts';
 import { describeMachine, saveResult } from './results.ts';
 import { inWorld, type WorldOptions } from './world.ts';
 
-const RESULTS = fileURLToPath(new URL('./results', import.meta.url));
+const RESULTS = fileURLToPath(new URL('../../.holdfast/bench', import.meta.url));
 
 interface Flags {
   readonly runners?: number;
@@ -140,7 +140,7 @@ const program = new Command('bench')
   )
   .addOption(new Option('--check', 'exit with status 3 when a budget is missed'))
   .addOption(
-    new Option('--save', 'also write the result, with date and machine, into bench/results'),
+    new Option('--save', 'also write the result, with date and machine, into .holdfast/bench'),
   )
   .addOption(new Option('--note <text>', 'a remark to save with it'))
   .addOption(
