@@ -3,35 +3,35 @@ import type { HoldfastActivities } from '../core/activities/index.ts';
 import { admitDeregistration, admitRunner } from './runner/admit.ts';
 import { admitJob } from './job/admitJob.ts';
 import { awaitClaims, fenceClaims } from './runner/claims.ts';
-import { lookUpRunner } from './runner/awaitRunnerOnline.ts';
-import { inItsPlace } from './shared/clusterActivity.ts';
+import { awaitRunnerOnline } from './runner/awaitRunnerOnline.ts';
+import { requireLocation } from './shared/clusterActivity.ts';
 import { awaitPod, observePod } from './runner/pods.ts';
 import type { ActivityPorts } from './ports.ts';
 import { findProvisioned, provision } from './runner/provision.ts';
 import { removeRegistration } from './runner/removeRegistration.ts';
 import { createSetActivities } from './runnerSet/createSetActivities.ts';
-import { RunnerNewsBatches, type TellSet } from './runnerSet/runnerEventBatcher.ts';
-import { sweepPlace } from './sweep/sweepLocation.ts';
+import { RunnerEventBatcher, type NotifySet } from './runnerSet/runnerEventBatcher.ts';
+import { sweepLocation } from './sweep/sweepLocation.ts';
 import { tearDown } from './runner/tearDown.ts';
 
 /** Builds the activities. Pass the result to a Temporal Worker, or let `HoldfastPlugin` do it. */
 export function createActivities(ports: ActivityPorts): HoldfastActivities {
-  const news = new RunnerNewsBatches();
-  const tell: TellSet = async (word) => await news.tell(word);
+  const news = new RunnerEventBatcher();
+  const tell: NotifySet = async (word) => await news.tell(word);
   return {
     ...createSetActivities(ports, news),
     admitRunner: (input) => admitRunner(ports, input),
     admitJob: async (input) => admitJob(ports, input),
     admitDeregistration: async (input) => admitDeregistration(ports, input),
-    provision: inItsPlace(ports, provision),
-    findProvisioned: inItsPlace(ports, findProvisioned),
-    awaitPod: inItsPlace(ports, async (_ports, input) => await awaitPod(ports, tell, input)),
-    observePod: inItsPlace(ports, observePod),
-    lookUpRunner: (input) => lookUpRunner(ports, input),
+    provision: requireLocation(ports, provision),
+    findProvisioned: requireLocation(ports, findProvisioned),
+    awaitPod: requireLocation(ports, async (_ports, input) => await awaitPod(ports, tell, input)),
+    observePod: requireLocation(ports, observePod),
+    lookUpRunner: (input) => awaitRunnerOnline(ports, input),
     removeRegistration: (input) => removeRegistration(ports, input),
-    tearDown: inItsPlace(ports, async (_ports, input) => await tearDown(ports, tell, input)),
-    fenceClaims: inItsPlace(ports, fenceClaims),
-    awaitClaims: inItsPlace(ports, awaitClaims),
-    sweepPlace: (input) => sweepPlace(ports, input),
+    tearDown: requireLocation(ports, async (_ports, input) => await tearDown(ports, tell, input)),
+    fenceClaims: requireLocation(ports, fenceClaims),
+    awaitClaims: requireLocation(ports, awaitClaims),
+    sweepPlace: (input) => sweepLocation(ports, input),
   };
 }

@@ -2,12 +2,12 @@
  * The interfaces between the activities and the world, and the closed set of errors their adapters throw.
  * Adapters implement these; activities depend on nothing else.
  */
-import type { HeldBackAnswers } from './watcher/deferredCompletions.ts';
+import type { DeferredCompletions } from './watcher/deferredCompletions.ts';
 import type { OwnedObjects } from './shared/ownedObjects.ts';
 import type { PodDeletion } from '../core/activities/index.ts';
 import type { TimeoutPolicy } from '../core/input/timeoutPolicy.ts';
 import type { PodStateEvent, SweepReport, VolumeClaim } from '../core/contract/index.ts';
-import type { ServedPlace } from '../core/domain/location.ts';
+import type { ServedLocation } from '../core/domain/location.ts';
 import type {
   ClaimWriter,
   PodRef,
@@ -16,8 +16,8 @@ import type {
   RunnerIdentity,
   StopReason,
 } from '../core/domain/pod.ts';
-import type { Scope, RegisterRequest, CiJob, CiJobs } from '../core/domain/ciServer.ts';
-import type { SeenScope } from '../core/input/sweep.ts';
+import type { Scope, RegisterRequest, CiJob, CiJobList } from '../core/domain/ciServer.ts';
+import type { CredentialScope } from '../core/input/sweep.ts';
 
 // ---------------------------------------------------------------------------------------------------- CI server
 
@@ -39,7 +39,7 @@ export interface Registration {
   /** Known at once with JIT; with a token only after the runner has registered itself. */
   readonly runnerId?: number;
   /** Where it was made, for whoever finds it after its life: noted by who asked for it, and no part of the CI server's answer. */
-  readonly at?: SeenScope;
+  readonly at?: CredentialScope;
   /** Environment of the runner process, secret values included (e.g. ACTIONS_RUNNER_INPUT_JITCONFIG, RUNNER_TOKEN). */
   readonly env: Readonly<Record<string, string>>;
 }
@@ -87,7 +87,7 @@ export interface CiServer {
     labels?: readonly string[],
     signal?: AbortSignal,
     maxAgeMs?: number,
-  ): Promise<CiJobs>;
+  ): Promise<CiJobList>;
   /**
    * One job, where the scope has too many to list. `absent`: it neither waits for a runner nor runs. `undefined`: that cannot be told now.
    * @param job - by its id, and its `owner/repo`
@@ -181,7 +181,7 @@ export interface Compute {
   /** As {@link CiServer.reachable}. */
   reachable?(): boolean;
   /** Where its pods are. Found out once: it is the same for as long as the compute. */
-  place(): Promise<ServedPlace>;
+  place(): Promise<ServedLocation>;
   /** The deterministic name of this runner's pod and Secret (DNS-1123 label). */
   podName(identity: RunnerIdentity): string;
   /** Everything that keeps a request from ever being a pod here, each with the fix; empty when it is sound. Asks nobody. */
@@ -291,7 +291,7 @@ export interface ActivityPorts {
   /** Told of every sweep, for metrics. */
   readonly onSweep?: (report: SweepReport) => void;
   /** Absent: every activity is answered when it has done its part. */
-  readonly heldBackAnswers?: HeldBackAnswers;
+  readonly heldBackAnswers?: DeferredCompletions;
 }
 
 /** Where the log's tail of a runner goes that did not succeed. */
@@ -332,7 +332,7 @@ export interface WaitCompleter {
   lookAgain(workflowId: string, activityId: string, why: string): Promise<void>;
   /** Activity ids of waits pending in running runner workflows of that place, without those of the workflows in `except`. */
   pendingWaits(
-    place: ServedPlace,
+    place: ServedLocation,
     except: ReadonlySet<string>,
   ): AsyncIterable<{ workflowId: string; activityId: string }>;
 }

@@ -1,7 +1,7 @@
 /** The commands of `holdfast`. Whatever a command needs is imported when it runs: `--help` loads no Temporal SDK. */
 import { Command, CommanderError, Option } from 'commander';
 import { demoProgram } from './installation/demoProgram.ts';
-import { defined } from '../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../core/domain/omitUndefined.ts';
 import { packageVersion } from '../worker/process/packageVersion.ts';
 import { addCompletionCommands } from './completion/completionCommand.ts';
 import { outputForm, refuseNames } from './shared/outputOption.ts';
@@ -266,7 +266,7 @@ function environment(program: Command, { env }: Terminal): Record<string, string
   const { HOLDFAST_TEMPORAL_UI: _ui, ...shared } = env;
   return {
     ...shared,
-    ...defined({
+    ...omitUndefined({
       TEMPORAL_ADDRESS: address,
       TEMPORAL_NAMESPACE: namespace,
       TEMPORAL_PROFILE: profile,

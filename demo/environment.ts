@@ -17,7 +17,7 @@ const CLI = fileURLToPath(
   new URL(import.meta.url.endsWith('.ts') ? '../cli/main.ts' : '../cli/main.js', import.meta.url),
 );
 
-export interface StageOptions {
+export interface DemoEnvironmentOptions {
   readonly stateDir: string;
   readonly target: Target;
   readonly temporalAddress: string;
@@ -25,12 +25,12 @@ export interface StageOptions {
 }
 
 /** A set-up demo. `close` ends all that it started. */
-export class Stage {
+export class DemoEnvironment {
   readonly client: Client;
   readonly simulator: Simulator;
   readonly target: Target;
   readonly taskQueue: string;
-  readonly #options: StageOptions;
+  readonly #options: DemoEnvironmentOptions;
   readonly #connection: Connection;
   readonly #port: number;
   readonly #webhookPort: number;
@@ -40,7 +40,7 @@ export class Stage {
   #workers = 0;
 
   private constructor(
-    options: StageOptions,
+    options: DemoEnvironmentOptions,
     parts: {
       connection: Connection;
       simulator: Simulator;
@@ -62,7 +62,7 @@ export class Stage {
     this.#githubUrl = parts.githubUrl;
   }
 
-  static async set(options: StageOptions): Promise<Stage> {
+  static async set(options: DemoEnvironmentOptions): Promise<DemoEnvironment> {
     const port = await freePort();
     const webhookPort = await freePort();
     const simulatorPort = await freePort();
@@ -77,7 +77,7 @@ export class Stage {
       webhook: { url: `http://127.0.0.1:${webhookPort}/webhooks/github`, secret: webhookSecret },
     });
     const connection = await Connection.connect({ address: options.temporalAddress });
-    return new Stage(options, {
+    return new DemoEnvironment(options, {
       connection,
       simulator,
       port,

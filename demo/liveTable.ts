@@ -1,14 +1,14 @@
 /** What the audience sees while the demo plays: one line per runner, kept up to date on a terminal; one line per change elsewhere. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { shorten } from '../core/domain/displayText.ts';
+import { truncate } from '../core/domain/displayText.ts';
 import { table } from '../cli/shared/table.ts';
-import type { Act } from './scenarios.ts';
+import type { ScenarioRun } from './scenarios.ts';
 
 const HEAD = ['RUNNER', 'PHASE', 'WAITS FOR', 'TRIES', 'NAME AT THE CI SERVER'];
 
 /** Draws until `signal` aborts. */
 export async function drawWhile(
-  acts: readonly Act[],
+  acts: readonly ScenarioRun[],
   signal: AbortSignal,
   out: NodeJS.WriteStream,
 ): Promise<void> {
@@ -45,7 +45,7 @@ export async function drawWhile(
   draw();
 }
 
-function row({ id, status, result }: Act): string[] {
+function row({ id, status, result }: ScenarioRun): string[] {
   if (result !== undefined)
     return [
       id,
@@ -57,7 +57,7 @@ function row({ id, status, result }: Act): string[] {
   return [
     id,
     status?.phase ?? 'Requested',
-    shorten(status?.waitsFor ?? '', 60),
+    truncate(status?.waitsFor ?? '', 60),
     String(status?.unregisterAttempts ?? 0),
     status?.runnerName ?? '',
   ];

@@ -8,8 +8,8 @@ import { SUPERVISOR_IMAGE } from '../tools/lab/images/definitions.ts';
 import { down, up, type LabState } from '../tools/lab/lab.ts';
 import { table } from '../cli/shared/table.ts';
 import { drawWhile } from './liveTable.ts';
-import { Act, SCENARIOS, play, type DemoRunner } from './scenarios.ts';
-import { Stage } from './environment.ts';
+import { ScenarioRun, SCENARIOS, runScenario, type DemoRunner } from './scenarios.ts';
+import { DemoEnvironment } from './environment.ts';
 import { kubernetesTarget, processTarget, type Target } from './target.ts';
 
 interface DemoOptions {
@@ -70,7 +70,7 @@ async function main(options: DemoOptions): Promise<number> {
 
   const stateDir = resolve(options.stateDir);
   const labDir = join(stateDir, 'lab');
-  let stage: Stage | undefined;
+  let stage: DemoEnvironment | undefined;
   try {
     const ownNode = options.kubernetes === true && process.env['KUBECONFIG'] === undefined;
     const lab = await up({
@@ -82,7 +82,7 @@ async function main(options: DemoOptions): Promise<number> {
     });
     const { address = '', uiUrl = '' } = lab.temporal ?? {};
     const taskQueue = `demo-${randomBytes(3).toString('hex')}`;
-    stage = await Stage.set({
+    stage = await DemoEnvironment.set({
       stateDir,
       target: await targetOf(options, lab, stateDir),
       temporalAddress: address,
@@ -92,7 +92,7 @@ async function main(options: DemoOptions): Promise<number> {
     say('starting the worker …');
     await stage.startWorker();
     const played = await playAll(stage, options, stopped.signal).catch(async (error: unknown) => {
-      await abandon(stage as Stage, say);
+      await abandon(stage as DemoEnvironment, say);
       if (!stopped.signal.aborted) throw error;
     });
     if (played === undefined) return 130;
@@ -134,17 +134,17 @@ async function targetOf(options: DemoOptions, lab: LabState, stateDir: string): 
 }
 
 async function playAll(
-  stage: Stage,
+  stage: DemoEnvironment,
   options: DemoOptions,
   signal: AbortSignal,
 ): Promise<DemoRunner[]> {
   const run = randomBytes(2).toString('hex');
   const over = new AbortController();
   const ends = AbortSignal.any([over.signal, signal]);
-  const acts = SCENARIOS.map((scenario) => new Act(stage, scenario, run, ends));
+  const acts = SCENARIOS.map((scenario) => new ScenarioRun(stage, scenario, run, ends));
   await Promise.all(acts.map(async (act) => await act.start()));
   const drawing = drawWhile(acts, ends, options.json === true ? process.stderr : process.stdout);
-  const plays = acts.map(play);
+  const plays = acts.map(runScenario);
   try {
     return await Promise.all(plays);
   } finally {
@@ -155,7 +155,7 @@ async function playAll(
 
 /** @returns how many things did not go as told */
 async function report(
-  stage: Stage,
+  stage: DemoEnvironment,
   played: readonly DemoRunner[],
   temporalUi: string,
   options: DemoOptions,
@@ -195,7 +195,7 @@ async function report(
 }
 
 /** Interrupted in the middle: what was started is not left behind. */
-async function abandon(stage: Stage, say: (line: string) => void): Promise<void> {
+async function abandon(stage: DemoEnvironment, say: (line: string) => void): Promise<void> {
   say('stopping: the runners are cancelled first …');
   const ids = await stage.runningWorkflows();
   await Promise.all(

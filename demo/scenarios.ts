@@ -10,7 +10,7 @@ import {
   type RunnerResult,
   type RunnerStatus,
 } from '../core/contract/index.ts';
-import type { Stage } from './environment.ts';
+import type { DemoEnvironment } from './environment.ts';
 
 /** What a life has come to, for people and for `--json`. */
 export interface DemoRunner {
@@ -29,9 +29,9 @@ interface Scenario {
   readonly key: string;
   readonly story: string;
   readonly input?: Partial<RunnerInput>;
-  play(act: Act, others: readonly Act[]): Promise<void>;
+  play(act: ScenarioRun, others: readonly ScenarioRun[]): Promise<void>;
   /** What is wrong with how it ended. */
-  check(result: RunnerResult, stage: Stage): string[];
+  check(result: RunnerResult, stage: DemoEnvironment): string[];
 }
 
 const REPO = 'acme/widgets';
@@ -40,10 +40,10 @@ const TIMEOUT_MS = 180_000;
 const LOOK_MS = 2_000;
 
 /** One runner on the stage. */
-export class Act {
+export class ScenarioRun {
   readonly id: string;
   readonly scenario: Scenario;
-  readonly stage: Stage;
+  readonly stage: DemoEnvironment;
   readonly #label: string;
   #job: number | undefined;
   /** Last status seen, for the live table. */
@@ -53,7 +53,7 @@ export class Act {
   readonly #signal: AbortSignal;
 
   /** @param signal - ends all waiting: the play is over before its end */
-  constructor(stage: Stage, scenario: Scenario, run: string, signal: AbortSignal) {
+  constructor(stage: DemoEnvironment, scenario: Scenario, run: string, signal: AbortSignal) {
     this.stage = stage;
     this.#signal = signal;
     this.scenario = scenario;
@@ -230,7 +230,7 @@ export const SCENARIOS: readonly Scenario[] = [
   },
 ];
 
-function registeredOnce({ runnerName }: RunnerResult, { simulator }: Stage): string[] {
+function registeredOnce({ runnerName }: RunnerResult, { simulator }: DemoEnvironment): string[] {
   const jobs = simulator.jobs().filter((job) => job.runner_name === runnerName);
   const survived =
     jobs.length === 1 &&
@@ -240,7 +240,11 @@ function registeredOnce({ runnerName }: RunnerResult, { simulator }: Stage): str
 }
 
 /** Plays one life to its end. */
-export async function play(act: Act, _index: number, acts: readonly Act[]): Promise<DemoRunner> {
+export async function runScenario(
+  act: ScenarioRun,
+  _index: number,
+  acts: readonly ScenarioRun[],
+): Promise<DemoRunner> {
   const { scenario, stage } = act;
   await scenario.play(act, acts);
   const result = await act.ends();

@@ -1,5 +1,5 @@
 import type { StoppingSignal } from './signals/events.ts';
-import { NOT_RUN } from './process/exitStatus.ts';
+import { EXIT_NOT_RUN } from './process/exitStatus.ts';
 import { eventLog } from './records/eventLog.ts';
 import { readOptions, UsageError } from './settings/options.ts';
 import { Output } from './records/output.ts';
@@ -16,7 +16,7 @@ async function main(): Promise<void> {
   if (options === undefined) return new Output(1, new Pending()).write(Buffer.from(helpText()));
   const supervisor = new Supervisor(options);
   for (const signal of STOPPING) process.on(signal, () => supervisor.stop(signal));
-  for (const signal of OTHERS) process.on(signal, () => supervisor.passOn(signal));
+  for (const signal of OTHERS) process.on(signal, () => supervisor.forwardSignal(signal));
   process.on('uncaughtException', (error) => supervisor.failed(error));
   await supervisor.start();
 }
@@ -27,6 +27,6 @@ main().catch(async (error: unknown) => {
   const problems =
     error instanceof UsageError ? error.problems : [(error as Error).stack ?? String(error)];
   for (const problem of problems) log('error', `Could not start the process: ${problem}`);
-  await output.flushed();
-  process.exit(NOT_RUN);
+  await output.drained();
+  process.exit(EXIT_NOT_RUN);
 });

@@ -2,7 +2,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createDirectoryStore } from '../activities/artifacts/directoryStore.ts';
 import type { ArtifactStore } from '../activities/artifacts/artifactStore.ts';
-import { formsOf } from '../core/domain/secretMasker.ts';
+import { secretVariants } from '../core/domain/secretMasker.ts';
 import { parseDuration } from '../core/domain/duration.ts';
 import type { UploaderOptions } from './uploader.ts';
 
@@ -38,22 +38,22 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /** @throws Error that names a variable which is missing or wrong */
 export async function uploaderOptions(env: Environment): Promise<UploaderOptions> {
-  const port = Number(said(env, 'probePort'));
+  const port = Number(required(env, 'probePort'));
   if (!Number.isInteger(port) || port < 1 || port > 65_535)
     throw new Error(`${UPLOADER_ENV.probePort} is no port`);
-  const timeoutMs = parseDuration(said(env, 'timeout'));
+  const timeoutMs = parseDuration(required(env, 'timeout'));
   if (timeoutMs === undefined)
     throw new Error(`${UPLOADER_ENV.timeout} is no duration such as 10m`);
   const secrets = env[UPLOADER_ENV.secrets];
   return {
-    records: said(env, 'records'),
-    artifactDir: said(env, 'artifactDir'),
-    sharedDir: said(env, 'sharedDir'),
+    records: required(env, 'records'),
+    artifactDir: required(env, 'artifactDir'),
+    sharedDir: required(env, 'sharedDir'),
     port,
-    store: await storeOf(env),
-    to: said(env, 'to'),
-    sharedKey: said(env, 'sharedKey'),
-    forms: secrets === undefined ? [] : await formsIn(secrets),
+    store: await createStore(env),
+    to: required(env, 'to'),
+    sharedKey: required(env, 'sharedKey'),
+    forms: secrets === undefined ? [] : await readSecretVariants(secrets),
     timeoutMs,
   };
 }
@@ -63,41 +63,42 @@ export async function restoreOptions(
   env: Environment,
 ): Promise<{ folder: string; store: ArtifactStore; sources: readonly string[] }> {
   return {
-    folder: said(env, 'sharedDir'),
-    store: await storeOf(env),
+    folder: required(env, 'sharedDir'),
+    store: await createStore(env),
     sources: (env[UPLOADER_ENV.sources] ?? '').split(' ').filter((key) => key !== ''),
   };
 }
 
-async function storeOf(env: Environment): Promise<ArtifactStore> {
-  if ((env[UPLOADER_ENV.bucket] ?? '') === '') return createDirectoryStore(said(env, 'directory'));
+async function createStore(env: Environment): Promise<ArtifactStore> {
+  if ((env[UPLOADER_ENV.bucket] ?? '') === '')
+    return createDirectoryStore(required(env, 'directory'));
   const { createBucketStore } = await import('../activities/artifacts/bucketStore.ts');
   const [folder, endpoint] = [env[UPLOADER_ENV.folder], env[UPLOADER_ENV.endpoint]];
   return createBucketStore({
-    bucket: said(env, 'bucket'),
-    region: said(env, 'region'),
+    bucket: required(env, 'bucket'),
+    region: required(env, 'region'),
     pathStyle: env[UPLOADER_ENV.pathStyle] === 'true',
     ...(folder === undefined ? {} : { folder }),
     ...(endpoint === undefined ? {} : { endpoint }),
   });
 }
 
-function said(env: Environment, name: keyof typeof UPLOADER_ENV): string {
+function required(env: Environment, name: keyof typeof UPLOADER_ENV): string {
   const value = env[UPLOADER_ENV[name]];
   if (value === undefined || value === '') throw new Error(`${UPLOADER_ENV[name]} is missing`);
   return value;
 }
 
 /** A mounted Secret has its files behind links, beside a folder with a time in its name, which is theirs: `..2026_…`, `..data`. */
-async function formsIn(folder: string): Promise<string[]> {
+async function readSecretVariants(folder: string): Promise<string[]> {
   const paths = (await readdir(folder))
     .filter((name) => !name.startsWith('..'))
     .map((name) => join(folder, name));
   const forms = await Promise.all(
     paths.map(async (path) =>
       (await stat(path)).isDirectory()
-        ? await formsIn(path)
-        : formsOf(await readFile(path, 'utf8')),
+        ? await readSecretVariants(path)
+        : secretVariants(await readFile(path, 'utf8')),
     ),
   );
   return [...new Set(forms.flat())];

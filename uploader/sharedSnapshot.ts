@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { lstat, open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { sharedDirFault, type SharedEntry } from '../core/domain/sharedDir.ts';
+import { sharedDirError, type SharedDirEntry } from '../core/domain/sharedDir.ts';
 
 /** The step left what cannot be handed on. Its message is for the job's author. */
 export class SharedDirError extends Error {
@@ -15,10 +15,10 @@ type Snapshot = Record<string, { readonly mode: number; readonly base64: string 
  * SHARED_DIR as one object, also where it is empty: its files may have been removed on purpose. To be taken when nothing writes there any more.
  * @throws SharedDirError when there is too much of it, or something that is no file
  */
-export async function takeSnapshot(folder: string): Promise<Uint8Array> {
+export async function createSnapshot(folder: string): Promise<Uint8Array> {
   const names = await readdir(folder);
   const entries = await Promise.all(names.map(async (name) => await entryOf(folder, name)));
-  const fault = sharedDirFault(entries);
+  const fault = sharedDirError(entries);
   if (fault !== undefined) throw new SharedDirError(fault);
   const files = await Promise.all(
     names
@@ -28,7 +28,7 @@ export async function takeSnapshot(folder: string): Promise<Uint8Array> {
   return Buffer.from(JSON.stringify(Object.fromEntries(files) satisfies Snapshot));
 }
 
-async function entryOf(folder: string, name: string): Promise<SharedEntry> {
+async function entryOf(folder: string, name: string): Promise<SharedDirEntry> {
   const found = await lstat(join(folder, name));
   return {
     name,

@@ -3,8 +3,8 @@ import { open, readdir } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import pMap from 'p-map';
 import type { ArtifactStore } from '../activities/artifacts/artifactStore.ts';
-import { isJUnitReport, STORED } from '../core/domain/artifactLayout.ts';
-import { Censor } from '../core/domain/secretMasker.ts';
+import { isJUnitReport, ARTIFACT_NAMES } from '../core/domain/artifactLayout.ts';
+import { SecretMasker } from '../core/domain/secretMasker.ts';
 
 /** So many at once: a folder may have thousands of small files. */
 const CONCURRENCY = 8;
@@ -20,19 +20,19 @@ const UNREADABLE: ReadonlySet<string | undefined> = new Set(['EACCES', 'ELOOP', 
  * @returns paths of what was left out: no files, or unreadable
  * @throws Error the first that could not be stored; others may have been
  */
-export async function uploadFolder(
+export async function uploadDirectory(
   folder: string,
   store: ArtifactStore,
   to: string,
   forms: readonly string[],
 ): Promise<string[]> {
   const leftOut = await pMap(
-    await thingsIn(folder),
+    await listFiles(folder),
     async ({ from, isFile }) => {
       const path = relative(folder, from);
       const keys = [
-        `${to}${STORED.artifacts}${path}`,
-        ...(isJUnitReport(path) ? [`${to}${STORED.junit}${path}`] : []),
+        `${to}${ARTIFACT_NAMES.artifacts}${path}`,
+        ...(isJUnitReport(path) ? [`${to}${ARTIFACT_NAMES.junit}${path}`] : []),
       ];
       for (const key of keys)
         if (!isFile || !(await uploadFile(from, store, key, forms))) return path;
@@ -44,11 +44,11 @@ export async function uploadFolder(
 }
 
 /** All but folders, other than those that cannot be read. */
-async function thingsIn(folder: string): Promise<{ from: string; isFile: boolean }[]> {
+async function listFiles(folder: string): Promise<{ from: string; isFile: boolean }[]> {
   const things: { from: string; isFile: boolean }[] = [];
   for (const entry of await readdir(folder, { withFileTypes: true })) {
     const from = join(folder, entry.name);
-    const within = entry.isDirectory() ? await orUnreadable(thingsIn(from)) : undefined;
+    const within = entry.isDirectory() ? await skipUnreadable(listFiles(from)) : undefined;
     things.push(...(within ?? [{ from, isFile: entry.isFile() }]));
   }
   return things;
@@ -61,17 +61,20 @@ export async function uploadFile(
   key: string,
   forms: readonly string[],
 ): Promise<boolean> {
-  const file = await orUnreadable(open(path, constants.O_RDONLY | constants.O_NOFOLLOW));
+  const file = await skipUnreadable(open(path, constants.O_RDONLY | constants.O_NOFOLLOW));
   if (file === undefined) return false;
   try {
-    await store.put(key, censored(file.createReadStream({ autoClose: false }), new Censor(forms)));
+    await store.put(
+      key,
+      maskSecrets(file.createReadStream({ autoClose: false }), new SecretMasker(forms)),
+    );
     return true;
   } finally {
     await file.close();
   }
 }
 
-async function orUnreadable<T>(reading: Promise<T>): Promise<T | undefined> {
+async function skipUnreadable<T>(reading: Promise<T>): Promise<T | undefined> {
   try {
     return await reading;
   } catch (error) {
@@ -80,9 +83,9 @@ async function orUnreadable<T>(reading: Promise<T>): Promise<T | undefined> {
   }
 }
 
-async function* censored(
+async function* maskSecrets(
   pieces: AsyncIterable<Uint8Array>,
-  censor: Censor,
+  censor: SecretMasker,
 ): AsyncGenerator<Uint8Array> {
   for await (const piece of pieces) yield censor.push(piece);
   yield censor.end();

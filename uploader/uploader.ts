@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pRetry from 'p-retry';
 import type { ArtifactStore } from '../activities/artifacts/artifactStore.ts';
-import { STORED } from '../core/domain/artifactLayout.ts';
+import { ARTIFACT_NAMES } from '../core/domain/artifactLayout.ts';
 import { formatDuration } from '../core/domain/duration.ts';
-import { SharedDirError, takeSnapshot } from './sharedSnapshot.ts';
+import { SharedDirError, createSnapshot } from './sharedSnapshot.ts';
 import { uploadAction } from './uploadDecision.ts';
-import { uploadFile, uploadFolder } from './uploadFolder.ts';
+import { uploadFile, uploadDirectory } from './uploadFolder.ts';
 
 export interface UploaderOptions {
   /** Where the step's supervisor notes its start and its record, and what the step prints: `started.json`, `finished.json`, `build-log.txt`. */
@@ -48,7 +48,7 @@ export async function runUploader(
   toldToGo: AbortSignal,
 ): Promise<UploadRecord> {
   const { timeoutMs } = options;
-  if ((await stepIsOver(options, toldToGo)) === 'leave') return { end: 'nothing', leftOut: [] };
+  if ((await stepEnded(options, toldToGo)) === 'leave') return { end: 'nothing', leftOut: [] };
   let last: unknown = 'the store does not answer';
   const late = new AbortController();
   const timer = setTimeout(() => late.abort(), timeoutMs);
@@ -62,7 +62,7 @@ export async function runUploader(
       ),
     );
   });
-  const stored = pRetry(async () => await storeAll(options), {
+  const stored = pRetry(async () => await uploadAll(options), {
     retries: Number.POSITIVE_INFINITY,
     minTimeout: 200,
     maxTimeout: 5_000,
@@ -74,18 +74,18 @@ export async function runUploader(
   return await Promise.race([tooLate, stored]).finally(() => clearTimeout(timer));
 }
 
-async function stepIsOver(
+async function stepEnded(
   { records, port, lookMs = 500 }: UploaderOptions,
   toldToGo: AbortSignal,
 ): Promise<'upload' | 'leave'> {
   for (;;) {
     // In this order: whoever has begun a log, or noted a start, or that there could be none, listened by then.
-    const started = [STORED.log, STORED.started, STORED.finished].some((note) =>
-      existsSync(join(records, note)),
+    const started = [ARTIFACT_NAMES.log, ARTIFACT_NAMES.started, ARTIFACT_NAMES.finished].some(
+      (note) => existsSync(join(records, note)),
     );
     const action = uploadAction({
       started,
-      listens: await listens(port),
+      listens: await isProbeListening(port),
       toldToGo: toldToGo.aborted,
     });
     if (action !== 'wait') return action;
@@ -94,7 +94,7 @@ async function stepIsOver(
 }
 
 /** Refused by the kernel: nobody has the port. A slow answer is one; a reset is one of somebody who is just going, of which the next look tells. */
-async function listens(port: number): Promise<boolean> {
+async function isProbeListening(port: number): Promise<boolean> {
   const socket = connect({ port, host: '127.0.0.1' });
   return await new Promise<boolean>((resolve, reject) => {
     socket.once('connect', () => resolve(true));
@@ -107,7 +107,7 @@ async function listens(port: number): Promise<boolean> {
 }
 
 /** What the next step needs comes first; its record last: a step that has one there is complete. */
-async function storeAll({
+async function uploadAll({
   records,
   artifactDir,
   sharedDir,
@@ -117,11 +117,21 @@ async function storeAll({
   forms,
 }: UploaderOptions): Promise<UploadRecord> {
   const sharedDirFault = await storeSnapshot(sharedDir, store, sharedKey);
-  await uploadFile(join(records, STORED.log), store, `${to}${STORED.log}`, forms);
-  const leftOut = await uploadFolder(artifactDir, store, to, forms);
+  await uploadFile(join(records, ARTIFACT_NAMES.log), store, `${to}${ARTIFACT_NAMES.log}`, forms);
+  const leftOut = await uploadDirectory(artifactDir, store, to, forms);
   // Without the one its command could not be started; without the other its container was killed, its supervisor included.
-  await uploadFile(join(records, STORED.started), store, `${to}${STORED.started}`, forms);
-  await uploadFile(join(records, STORED.finished), store, `${to}${STORED.finished}`, forms);
+  await uploadFile(
+    join(records, ARTIFACT_NAMES.started),
+    store,
+    `${to}${ARTIFACT_NAMES.started}`,
+    forms,
+  );
+  await uploadFile(
+    join(records, ARTIFACT_NAMES.finished),
+    store,
+    `${to}${ARTIFACT_NAMES.finished}`,
+    forms,
+  );
   return { end: 'stored', leftOut, ...(sharedDirFault === undefined ? {} : { sharedDirFault }) };
 }
 
@@ -131,7 +141,7 @@ async function storeSnapshot(
   key: string,
 ): Promise<string | undefined> {
   try {
-    await store.put(key, [await takeSnapshot(sharedDir)]);
+    await store.put(key, [await createSnapshot(sharedDir)]);
     return undefined;
   } catch (error) {
     if (error instanceof SharedDirError) return error.message;

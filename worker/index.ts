@@ -12,11 +12,14 @@ export {
 } from './plugin/plugin.ts';
 export { ciQueuesOf, type CiQueue } from './settings/ciQueues.ts';
 export {
-  encryptedDataConverter,
+  createEncryptedDataConverter as encryptedDataConverter,
   type EncryptedDataConverterOptions,
 } from './codec/dataConverter.ts';
-export type { SpanTarget } from './tracing/spanSink.ts';
-export { keepSweepSchedule, type SweepScheduleOptions } from './temporal/sweepSchedule.ts';
+export type { SpanExportTarget as SpanTarget } from './tracing/spanSink.ts';
+export {
+  ensureSweepSchedule as keepSweepSchedule,
+  type SweepScheduleOptions,
+} from './temporal/sweepSchedule.ts';
 export {
   createCiServers,
   credentialsFor,
@@ -27,7 +30,10 @@ export {
 } from '../activities/ciServers/index.ts';
 export type { CiServersOptions } from '../activities/ciServers/createCiServers.ts';
 export type { RequestObserver } from '../activities/ciServers/requestObserver.ts';
-export type { ApiMeasure, ApiVerb } from '../activities/compute/kubernetes/apiServer.ts';
+export type {
+  ApiRequestMetrics as ApiMeasure,
+  ApiVerb,
+} from '../activities/compute/kubernetes/apiServer.ts';
 export {
   loadKubeConfig,
   type KubeConfigSource,
@@ -59,8 +65,13 @@ export type {
   RequestLogger,
 } from '../activities/ports.ts';
 export type { PodDeletion } from '../core/activities/runner.ts';
-export type { CiJob, CiJobs, RegisterRequest, Scope } from '../core/domain/ciServer.ts';
-export type { ServedPlace } from '../core/domain/location.ts';
+export type {
+  CiJob,
+  CiJobList as CiJobs,
+  RegisterRequest,
+  Scope,
+} from '../core/domain/ciServer.ts';
+export type { ServedLocation as ServedPlace } from '../core/domain/location.ts';
 export type {
   ClaimWriter,
   PodExit,
@@ -70,7 +81,7 @@ export type {
   PodView,
   RunnerIdentity,
   StorageRequest,
-  Supervision,
+  SupervisorConfig as Supervision,
   SupervisorRecord,
 } from '../core/domain/pod.ts';
 export type { TimeoutPolicy } from '../core/input/timeoutPolicy.ts';

@@ -1,8 +1,8 @@
 import { ApplicationFailure, setCurrentDetails, sleep } from '@temporalio/workflow';
-import { admission, ciCalls, settle } from './shared/activityProxies.ts';
+import { admissionActivities, ciActivities, toCallResult } from './shared/activityProxies.ts';
 import { FAILURE_TYPES } from '../core/activities/index.ts';
 import type { DeregistrationInput, DeregistrationResult } from '../core/contract/index.ts';
-import { markdownText } from '../core/domain/displayText.ts';
+import { escapeMarkdown } from '../core/domain/displayText.ts';
 import { formatDuration } from '../core/domain/duration.ts';
 import { countDeregistration } from './shared/metrics.ts';
 
@@ -15,15 +15,15 @@ const LONGEST_RETRY_FACTOR = 15;
  */
 export async function deregistration(input: DeregistrationInput): Promise<DeregistrationResult> {
   const { scope, credential, runner, reason, giveUpAfterMs, firstRetryMs } =
-    await admission().admitDeregistration({ input });
+    await admissionActivities().admitDeregistration({ input });
   const { name } = runner;
   setCurrentDetails(`Removing the registration of **${name}**: ${reason}`);
-  const { removeRegistration } = ciCalls(credential, scope, 'remove', {
+  const { removeRegistration } = ciActivities(credential, scope, 'remove', {
     summary: 'unregister (again while the CI server calls it busy)',
     withinMs: giveUpAfterMs,
   });
   const remove = async () =>
-    await settle(
+    await toCallResult(
       removeRegistration({
         scope,
         credential,
@@ -60,6 +60,6 @@ export async function deregistration(input: DeregistrationInput): Promise<Deregi
 
 /** Shows the result in the UI, too. */
 function ended(result: DeregistrationResult): DeregistrationResult {
-  setCurrentDetails(markdownText(result.message));
+  setCurrentDetails(escapeMarkdown(result.message));
   return result;
 }

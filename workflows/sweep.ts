@@ -12,7 +12,7 @@ import {
   type SweepReport,
 } from '../core/contract/index.ts';
 import { sweepOutcome, sweepSummary } from '../core/domain/sweepSummary.ts';
-import { sweepCalls } from './shared/activityProxies.ts';
+import { sweepActivities } from './shared/activityProxies.ts';
 
 /**
  * One sweep: looks at workflows, pods and registrations, and marks or repairs what disagrees. A Schedule starts it every few minutes; what it
@@ -37,10 +37,10 @@ export async function sweep(
 
 /** The activity's own failure is the workflow's: what went wrong is read at first sight. */
 async function sweepPlace(
-  input: Parameters<ReturnType<typeof sweepCalls>['sweepPlace']>[0],
+  input: Parameters<ReturnType<typeof sweepActivities>['sweepPlace']>[0],
 ): Promise<SweepReport> {
   try {
-    return await sweepCalls().sweepPlace(input);
+    return await sweepActivities().sweepPlace(input);
   } catch (error) {
     if (!(error instanceof ActivityFailure) || !(error.cause instanceof ApplicationFailure))
       throw error;

@@ -1,5 +1,5 @@
 /** A bucket of a server that speaks S3, and how to get at it. Free of secrets. */
-export interface BucketPlace {
+export interface BucketConfig {
   readonly bucket: string;
   /** Of the bucket, in which everything is: before every key, with a slash between. @default none */
   readonly folder?: string;

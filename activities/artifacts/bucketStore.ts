@@ -2,9 +2,9 @@
 import { Readable } from 'node:stream';
 import { GetObjectCommand, NoSuchKey, S3Client } from '@aws-sdk/client-s3';
 import { Upload } from '@aws-sdk/lib-storage';
-import { defined } from '../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type { ArtifactStore } from './artifactStore.ts';
-import type { BucketPlace } from './bucketConfig.ts';
+import type { BucketConfig } from './bucketConfig.ts';
 
 /** A server that takes nothing or says nothing for so long is given up, in ms; the SDK then tries again. */
 const SILENCE_MS = 30_000;
@@ -22,11 +22,11 @@ export function createBucketStore({
   endpoint,
   region,
   pathStyle,
-}: BucketPlace): ArtifactStore {
+}: BucketConfig): ArtifactStore {
   const client = new S3Client({
     region,
     forcePathStyle: pathStyle,
-    ...defined({ endpoint }),
+    ...omitUndefined({ endpoint }),
     requestHandler: {
       connectionTimeout: CONNECT_MS,
       requestTimeout: SILENCE_MS,

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { defined } from '../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 
 /** Time as the adapters see it; injected so that tests need not wait. */
 export interface Clock {
@@ -16,7 +16,7 @@ export const systemClock: Clock = {
   elapsed: () => performance.now(),
   async sleep(ms, signal) {
     try {
-      await delay(ms, undefined, defined({ signal }));
+      await delay(ms, undefined, omitUndefined({ signal }));
     } catch (error) {
       signal?.throwIfAborted();
       throw error;

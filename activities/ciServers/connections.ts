@@ -7,7 +7,7 @@ import { type Credential, CredentialsError } from './credentials.ts';
  * Connections of one credential: through its proxy, else the environment's, else direct.
  * @throws CredentialsError when the `caFile` cannot be read
  */
-export function dispatcherOf(name: string, credential: Credential): Dispatcher {
+export function createDispatcher(name: string, credential: Credential): Dispatcher {
   const { proxy } = credential;
   // One request per connection: what is in flight on a connection that breaks is one request, not ninety.
   const tls = { ...certificateAuthorities(name, credential), allowH2: false };

@@ -4,10 +4,10 @@ import {
   type RequestLogger,
   UnknownCredentialError,
 } from '../ports.ts';
-import { bound } from './restrictedCiServer.ts';
+import { restrictCiServer } from './restrictedCiServer.ts';
 import { type Clock, systemClock } from './clock.ts';
 import type { Credentials } from './credentials.ts';
-import { GitHub } from './github/gitHubCiServer.ts';
+import { GitHubCiServer } from './github/gitHubCiServer.ts';
 import type { RequestObserver } from './requestObserver.ts';
 
 const QUIET: RequestLogger = {
@@ -37,10 +37,13 @@ export function createCiServers(
   const gitHubs = Object.entries(credentials).map(([name, credential]) => ({
     name,
     credential,
-    server: new GitHub({ name, credential, logger, clock, onRequest }),
+    server: new GitHubCiServer({ name, credential, logger, clock, onRequest }),
   }));
   const servers = new Map(
-    gitHubs.map(({ name, credential, server }) => [name, bound(server, name, credential)]),
+    gitHubs.map(({ name, credential, server }) => [
+      name,
+      restrictCiServer(server, name, credential),
+    ]),
   );
   return {
     get(name: string): CiServer {

@@ -162,7 +162,7 @@ export function parseCredentials(raw: unknown): Credentials {
 }
 
 /** Those that the workers of a task queue may have. */
-export function credentialsFor(credentials: Credentials, taskQueue: string): Credentials {
+export function credentialsForTaskQueue(credentials: Credentials, taskQueue: string): Credentials {
   return Object.fromEntries(
     Object.entries(credentials).filter(
       ([, { taskQueues }]) => taskQueues?.includes(taskQueue) !== false,

@@ -4,8 +4,8 @@ export {
   type Credentials,
   type SecretProvider,
   CredentialsError,
-  credentialsFor,
+  credentialsForTaskQueue as credentialsFor,
   credentialsSchema,
   parseCredentials,
 } from './credentials.ts';
-export type { ObservedRequest, RequestObserver } from './requestObserver.ts';
+export type { CiRequestMetrics as ObservedRequest, RequestObserver } from './requestObserver.ts';

@@ -1,5 +1,5 @@
 /** One request to a CI server, as metrics see it. */
-export interface ObservedRequest {
+export interface CiRequestMetrics {
   /** Name of the credential in the worker's config. */
   readonly credential: string;
   /** Method and route template: few distinct values. */
@@ -13,4 +13,4 @@ export interface ObservedRequest {
 }
 
 /** Called after every request. Must not throw. */
-export type RequestObserver = (request: ObservedRequest) => void;
+export type RequestObserver = (request: CiRequestMetrics) => void;

@@ -7,7 +7,7 @@ import type { Credential } from './credentials.ts';
  * The same server, bound to the credential's `scopes` and `groups`. Checked at admission, where the error is the starter's to read, and again
  * with every call: who can write to the Temporal namespace can have activities run with an input of their own making.
  */
-export function bound(
+export function restrictCiServer(
   server: CiServer,
   name: string,
   { scopes, groups }: Pick<Credential, 'scopes' | 'groups'>,

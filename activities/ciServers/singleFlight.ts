@@ -12,13 +12,13 @@ export class SingleFlight<T> {
   }
 
   /** Shares the call under way, or makes one. @throws the signal's reason when aborted; what the call failed with */
-  async join(signal?: AbortSignal): Promise<T> {
+  async run(signal?: AbortSignal): Promise<T> {
     return await unlessAborted(this.#join(), signal);
   }
 
-  /** Shares a call that begins now or later: the one under way may have passed what is asked for. @throws as {@link join} */
-  async next(signal?: AbortSignal): Promise<T> {
-    if (this.#flight === undefined) return await this.join(signal);
+  /** Shares a call that begins now or later: the one under way may have passed what is asked for. @throws as {@link run} */
+  async runFresh(signal?: AbortSignal): Promise<T> {
+    if (this.#flight === undefined) return await this.run(signal);
     const afterwards = async (): Promise<T> => {
       this.#next = undefined;
       return await this.#join();

@@ -1,6 +1,6 @@
 import type { PodView } from '../../core/domain/pod.ts';
 
 /** The last view of a pod that is there no more. */
-export function goneView(last: PodView): PodView {
+export function deletedPodView(last: PodView): PodView {
   return { ...last, ended: true, gone: true };
 }

@@ -59,12 +59,12 @@ export function claimName(
  * a label more keeps no job from a runner.
  * @param place - see `placeName`
  */
-export function placeLabel(place: string): string {
+export function locationLabel(place: string): string {
   return `holdfast-${sha256(place).slice(0, RUNNER_HASH)}`;
 }
 
 /** Whatever place it is of. */
-export const isPlaceLabel = (label: string): boolean => /^holdfast-[0-9a-f]{10}$/i.test(label);
+export const isLocationLabel = (label: string): boolean => /^holdfast-[0-9a-f]{10}$/i.test(label);
 
 /** 10 hex digits of the life, whichever attempt: see core/domain/runnerName.ts. */
 export function runnerHash({ workflowId, firstRunId }: Omit<RunnerIdentity, 'attempt'>): string {

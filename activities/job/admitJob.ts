@@ -1,10 +1,10 @@
 import type { AdmitJobInput } from '../../core/activities/index.ts';
 import type { RunnerInput } from '../../core/contract/index.ts';
-import { clearTextWarnings } from '../../core/input/plaintext.ts';
+import { plaintextWarnings } from '../../core/input/plaintext.ts';
 import type { InputError } from '../../core/input/fields.ts';
 import { JOB_ENV, parseJobInput, type JobSpec } from '../../core/input/job.ts';
 import { parseRunnerInput } from '../../core/input/runner.ts';
-import { invalid } from '../runner/admit.ts';
+import { invalidInput } from '../runner/admit.ts';
 import type { ActivityPorts } from '../ports.ts';
 
 /**
@@ -16,7 +16,7 @@ export function admitJob(
   { input, workflowId, runId }: AdmitJobInput,
 ): JobSpec {
   const parsed = parseJobInput(input, { workflowId, runId, policy });
-  if (!parsed.ok) throw invalid(parsed.errors);
+  if (!parsed.ok) throw invalidInput(parsed.errors);
   const { spec } = parsed;
   const faults = spec.steps.flatMap(({ stage, name, runner }): InputError[] => {
     const step = parseRunnerInput(runner, { policy });
@@ -24,7 +24,7 @@ export function admitJob(
       ? compute.faults(step.spec.pod).map((message) => ({ field: `${stage} ${name}:`, message }))
       : step.errors;
   });
-  if (faults.length > 0) throw invalid(faults);
+  if (faults.length > 0) throw invalidInput(faults);
   return encrypted
     ? spec
     : {
@@ -32,7 +32,7 @@ export function admitJob(
         warnings: [
           ...spec.warnings,
           ...spec.steps.flatMap(({ stage, name, runner }) =>
-            clearTextWarnings(ownEnv(runner)).map((warning) => `${stage} ${name}: ${warning}`),
+            plaintextWarnings(ownEnv(runner)).map((warning) => `${stage} ${name}: ${warning}`),
           ),
         ],
       };

@@ -8,15 +8,15 @@ import {
   type DeregistrationSpec,
 } from '../../core/input/deregistration.ts';
 import type { RunnerInput } from '../../core/contract/index.ts';
-import { clearTextWarnings } from '../../core/input/plaintext.ts';
+import { plaintextWarnings } from '../../core/input/plaintext.ts';
 import { parseRunnerInput } from '../../core/input/runner.ts';
-import { placeOfLife } from '../../core/domain/location.ts';
-import { defined } from '../../core/domain/omitUndefined.ts';
+import { runnerLocation } from '../../core/domain/location.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type { Scope } from '../../core/domain/ciServer.ts';
 import type { InputError, Parsed } from '../../core/input/fields.ts';
 import { runnerHash } from '../compute/naming.ts';
-import { failure } from '../shared/failures.ts';
-import { onCluster } from '../shared/clusterActivity.ts';
+import { applicationFailure } from '../shared/failures.ts';
+import { withClusterErrors } from '../shared/clusterActivity.ts';
 import { UnknownCredentialError, type ActivityPorts, type CiServers } from '../ports.ts';
 import {
   FAILURE_TYPES,
@@ -39,17 +39,17 @@ export async function admitRunner(
   });
   const spec = admit(ports, parsed);
   const faults = ports.compute.faults(spec.pod);
-  if (faults.length > 0) throw invalid(faults.map((message) => ({ field: '', message })));
-  const place = placeOfLife(
-    await onCluster('which place is this?', async () => await ports.compute.place()),
+  if (faults.length > 0) throw invalidInput(faults.map((message) => ({ field: '', message })));
+  const place = runnerLocation(
+    await withClusterErrors('which place is this?', async () => await ports.compute.place()),
     spec.pod.namespace,
   );
-  const inClear = ports.encrypted === true ? [] : clearTextWarnings(input as RunnerInput);
+  const inClear = ports.encrypted === true ? [] : plaintextWarnings(input as RunnerInput);
   return {
     ...spec,
     warnings: [...spec.warnings, ...inClear],
     place,
-    pod: { ...spec.pod, ...defined({ namespace: place.namespace }) },
+    pod: { ...spec.pod, ...omitUndefined({ namespace: place.namespace }) },
   };
 }
 
@@ -62,9 +62,9 @@ export function admitDeregistration(
 }
 
 function admit<T extends CredentialUse>({ ciServers }: ActivityPorts, parsed: Parsed<T>): T {
-  if (!parsed.ok) throw invalid(parsed.errors);
-  const fault = credentialFault(ciServers, parsed.spec);
-  if (fault !== undefined) throw invalid([{ field: 'credential:', message: fault }]);
+  if (!parsed.ok) throw invalidInput(parsed.errors);
+  const fault = credentialError(ciServers, parsed.spec);
+  if (fault !== undefined) throw invalidInput([{ field: 'credential:', message: fault }]);
   return parsed.spec;
 }
 
@@ -76,7 +76,7 @@ interface CredentialUse {
 }
 
 /** What keeps the worker from using that credential there. */
-export function credentialFault(
+export function credentialError(
   ciServers: CiServers,
   { credential, scope, runnerGroup }: CredentialUse,
 ): string | undefined {
@@ -91,8 +91,8 @@ export function credentialFault(
 }
 
 /** The failure of input that no retry makes better. */
-export function invalid(errors: readonly InputError[]): Error {
-  return failure(
+export function invalidInput(errors: readonly InputError[]): Error {
+  return applicationFailure(
     `Invalid input: ${errors.map(({ field, message }) => `${field} ${message}`.trim()).join('; ')}`,
     FAILURE_TYPES.invalidInput,
     { final: true },

@@ -4,9 +4,9 @@ import {
   type ClaimsInput,
   type FenceClaimsInput,
 } from '../../core/activities/index.ts';
-import { failure } from '../shared/failures.ts';
-import { onCluster } from '../shared/clusterActivity.ts';
-import { finalWhenOutOfTime } from '../shared/deadline.ts';
+import { applicationFailure } from '../shared/failures.ts';
+import { withClusterErrors } from '../shared/clusterActivity.ts';
+import { nonRetryableAfterDeadline } from '../shared/deadline.ts';
 import type { ActivityPorts } from '../ports.ts';
 
 const NODE_RECHECK_MS = 10_000;
@@ -16,7 +16,7 @@ export async function fenceClaims(
   { compute }: ActivityPorts,
   { identity, claims, namespace, writer }: FenceClaimsInput,
 ): Promise<void> {
-  await onCluster(
+  await withClusterErrors(
     `fencing the claims of ${compute.podName(identity)}`,
     async () => await compute.fenceClaims(identity, claims, writer, namespace),
   );
@@ -27,7 +27,7 @@ export async function awaitClaims(
   { compute }: ActivityPorts,
   { identity, claims, namespace }: ClaimsInput,
 ): Promise<void> {
-  const held = await onCluster(
+  const held = await withClusterErrors(
     `looking at the claims of ${compute.podName(identity)}`,
     async () => {
       const writers = await compute.claimWriters(identity, claims, namespace);
@@ -40,8 +40,8 @@ export async function awaitClaims(
   );
   if (held === undefined) return;
   const message = `node ${held.node} does not answer: pod ${held.podUid} may still write to a claim from there; the node has to be Ready again, gone, or tainted out-of-service`;
-  throw finalWhenOutOfTime(
-    failure(message, FAILURE_TYPES.nodeNotReleased, {
+  throw nonRetryableAfterDeadline(
+    applicationFailure(message, FAILURE_TYPES.nodeNotReleased, {
       nextRetryDelayMs: NODE_RECHECK_MS,
       expected: true,
     }),

@@ -13,13 +13,17 @@
  * again. Nor can it delete too much: only the pod of this very UID, and only when its workflow holds its exit code and the supervisor's
  * record, so that no decision needs the pod any more (`isSpent`).
  */
-import { isSpent } from '../../core/domain/podConditions.ts';
+import { isCompletedEphemeral } from '../../core/domain/podConditions.ts';
 import type { PodView } from '../../core/domain/pod.ts';
 import type { Compute, Logger } from '../ports.ts';
 
 /** Deletes the pod if its job is done. Call it when the pod's workflow knows of its end; it never throws. */
-export async function deleteEarly(compute: Compute, logger: Logger, pod: PodView): Promise<void> {
-  if (!isSpent(pod)) return;
+export async function deleteCompletedPod(
+  compute: Compute,
+  logger: Logger,
+  pod: PodView,
+): Promise<void> {
+  if (!isCompletedEphemeral(pod)) return;
   try {
     await compute.deletePod(pod, { reason: 'its job is done, and its workflow knows' });
   } catch (error) {

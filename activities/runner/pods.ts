@@ -1,11 +1,11 @@
 /** What the workflows ask about pods. */
 import { CompleteAsyncError, activityInfo } from '@temporalio/activity';
 import type { AwaitPodInput, PodInput } from '../../core/activities/index.ts';
-import type { PodRef, PodView, SeenPod } from '../../core/domain/pod.ts';
-import { isMet } from '../../core/domain/podConditions.ts';
-import { onCluster } from '../shared/clusterActivity.ts';
+import type { PodRef, PodView, PodSnapshot } from '../../core/domain/pod.ts';
+import { conditionMet } from '../../core/domain/podConditions.ts';
+import { withClusterErrors } from '../shared/clusterActivity.ts';
 import type { ActivityPorts } from '../ports.ts';
-import type { TellSet } from '../runnerSet/runnerEventBatcher.ts';
+import type { NotifySet } from '../runnerSet/runnerEventBatcher.ts';
 
 /** Tries of a wait that tell what it begins with. */
 const TELLING_TRIES = 3;
@@ -16,44 +16,50 @@ const TELLING_TRIES = 3;
  */
 export async function awaitPod(
   ports: ActivityPorts,
-  tell: TellSet,
+  tell: NotifySet,
   { tells, ...input }: AwaitPodInput,
-): Promise<SeenPod> {
+): Promise<PodSnapshot> {
   // Not in each re-sync: a try or two may have died before Temporal had it, and after those the set's own list tells.
   const told =
     tells !== undefined && activityInfo().attempt <= TELLING_TRIES ? tell(tells) : undefined;
-  const [looked] = await Promise.all([lookForIt(ports, input), told]);
+  const [looked] = await Promise.all([findPod(ports, input), told]);
   if (looked === undefined) throw new CompleteAsyncError();
   return looked;
 }
 
 /** @returns `undefined`: it is to be waited for */
-async function lookForIt(ports: ActivityPorts, input: AwaitPodInput): Promise<SeenPod | undefined> {
+async function findPod(
+  ports: ActivityPorts,
+  input: AwaitPodInput,
+): Promise<PodSnapshot | undefined> {
   const pod =
     ports.compute.reachable?.() === false ? lastSeen(ports, input) : await observePod(ports, input);
-  return pod !== undefined && isMet(input.until, pod, Date.now()) ? pod : undefined;
+  return pod !== undefined && conditionMet(input.until, pod, Date.now()) ? pod : undefined;
 }
 
 /** While the API server is away a look tells nothing; what comes true tells the watch, as soon as it is back. What it has told it does not tell again. */
-function lastSeen({ compute }: ActivityPorts, { pod }: PodInput): SeenPod | undefined {
+function lastSeen({ compute }: ActivityPorts, { pod }: PodInput): PodSnapshot | undefined {
   const seen = compute.lastSeen?.(pod);
-  return seen === 'gone' ? gonePod(pod) : seen && asItsLifeSees(seen);
+  return seen === 'gone' ? deletedPod(pod) : seen && withoutWorkflowId(seen);
 }
 
-export async function observePod({ compute }: ActivityPorts, { pod }: PodInput): Promise<SeenPod> {
-  return await onCluster(`looking at ${pod.name}`, async () =>
-    asItsLifeSees((await compute.observe(pod)) ?? gonePod(pod)),
+export async function observePod(
+  { compute }: ActivityPorts,
+  { pod }: PodInput,
+): Promise<PodSnapshot> {
+  return await withClusterErrors(`looking at ${pod.name}`, async () =>
+    withoutWorkflowId((await compute.observe(pod)) ?? deletedPod(pod)),
   );
 }
 
 /** Each life knows whose pod it looks at: histories need not say it again. */
-export function asItsLifeSees(pod: SeenPod): SeenPod {
+export function withoutWorkflowId(pod: PodSnapshot): PodSnapshot {
   const { workflowId: _its, ...seen } = pod as PodView;
   return seen;
 }
 
 /** What is known of a pod that does not exist any more and that nobody saw go. */
-export function gonePod(pod: PodRef): SeenPod {
+export function deletedPod(pod: PodRef): PodSnapshot {
   return {
     ...pod,
     scheduled: false,

@@ -1,34 +1,34 @@
 import { CancelledFailure, activityInfo, cancellationSignal } from '@temporalio/activity';
-import { defined } from '../../core/domain/omitUndefined.ts';
-import { placeLabel } from '../compute/naming.ts';
-import { failure } from '../shared/failures.ts';
-import { onCluster } from '../shared/clusterActivity.ts';
-import { refuseForeignFolder } from './storagePath.ts';
-import { noteOurs, whyNotOurs } from './registrationOwnership.ts';
-import { finalWhenOutOfTime } from '../shared/deadline.ts';
-import { asItsLifeSees } from './pods.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
+import { locationLabel } from '../compute/naming.ts';
+import { applicationFailure } from '../shared/failures.ts';
+import { withClusterErrors } from '../shared/clusterActivity.ts';
+import { assertOwnStoragePath } from './storagePath.ts';
+import { markOwned, ownershipError } from './registrationOwnership.ts';
+import { nonRetryableAfterDeadline } from '../shared/deadline.ts';
+import { withoutWorkflowId } from './pods.ts';
 import { refusal } from '../shared/rejections.ts';
 import { withHeartbeats } from '../shared/heartbeats.ts';
 import { CiServerError, ComputeError, type ActivityPorts, type Registration } from '../ports.ts';
-import { answerSoon } from '../watcher/deferredCompletions.ts';
+import { completeOrDefer } from '../watcher/deferredCompletions.ts';
 import { MAX_LABELS } from '../../core/domain/labels.ts';
-import { isMet } from '../../core/domain/podConditions.ts';
-import { placeName, type Place } from '../../core/domain/location.ts';
+import { conditionMet } from '../../core/domain/podConditions.ts';
+import { formatLocation, type Location } from '../../core/domain/location.ts';
 import type { PodView } from '../../core/domain/pod.ts';
 import {
   FAILURE_TYPES,
   type FindProvisionedInput,
-  type Found,
-  type Placed,
+  type FoundProvision,
+  type WithLocation,
   type ProvisionInput,
-  type Provisioned,
+  type ProvisionResult,
 } from '../../core/activities/index.ts';
 
 /**
  * A try begins to create nothing later than this after it began itself, in ms: another worker may have the provisioning by then, or its life
  * may be over. `intervals.lateCreation` counts on it.
  */
-const CREATION_WINDOW_MS = 60_000;
+const MAX_CREATION_DELAY_MS = 60_000;
 
 /**
  * Registration, Secret and pod, answered when the pod is online if that is soon. A retry finds what an earlier try made: the Secret's
@@ -36,32 +36,37 @@ const CREATION_WINDOW_MS = 60_000;
  */
 export async function provision(
   ports: ActivityPorts,
-  input: Placed<ProvisionInput>,
-): Promise<Provisioned> {
-  const provisioned = await make(ports, input);
-  const lookOut = isMet('online', provisioned.pod, Date.now())
+  input: WithLocation<ProvisionInput>,
+): Promise<ProvisionResult> {
+  const provisioned = await create(ports, input);
+  const lookOut = conditionMet('online', provisioned.pod, Date.now())
     ? undefined
-    : ports.heldBackAnswers?.lookOut(provisioned.pod, 'online');
-  return await answerSoon(
+    : ports.heldBackAnswers?.addWaiter(provisioned.pod, 'online');
+  return await completeOrDefer(
     ports.heldBackAnswers,
     lookOut,
-    (pod) => ({ ...provisioned, pod: asItsLifeSees(pod ?? provisioned.pod) }),
+    (pod) => ({ ...provisioned, pod: withoutWorkflowId(pod ?? provisioned.pod) }),
     input.dueWithinMs,
   );
 }
 
-async function make(ports: ActivityPorts, input: Placed<ProvisionInput>): Promise<Provisioned> {
+async function create(
+  ports: ActivityPorts,
+  input: WithLocation<ProvisionInput>,
+): Promise<ProvisionResult> {
   const { compute } = ports;
   const { identity } = input.pod;
   try {
     return await withHeartbeats(`provisioning ${compute.podName(identity)}`, async () => {
       const mayCreate = creationFence();
       if (compute.storesSteps === true && input.pod.storage !== undefined)
-        await refuseForeignFolder(input.pod.storage);
+        await assertOwnStoragePath(input.pod.storage);
       const { ciServer } = input;
       if (ciServer === undefined) return { pod: await compute.createPod(input.pod, undefined) };
       const earlier =
-        activityInfo().attempt > 1 ? await unspent(ports, { ...input, ciServer }) : undefined;
+        activityInfo().attempt > 1
+          ? await findUnusedRegistration(ports, { ...input, ciServer })
+          : undefined;
       const registration =
         earlier ?? (await registerAndStore(ports, { ...input, ciServer }, mayCreate));
       mayCreate();
@@ -69,7 +74,7 @@ async function make(ports: ActivityPorts, input: Placed<ProvisionInput>): Promis
       return { pod, ...runnerIdOf(registration) };
     });
   } catch (error) {
-    throw finalWhenOutOfTime(refusal(error, input, true));
+    throw nonRetryableAfterDeadline(refusal(error, input, true));
   }
 }
 
@@ -78,38 +83,38 @@ function creationFence(): () => void {
   const begunAt = performance.now();
   const calledOff = cancellationSignal();
   return () => {
-    if (isHandedBack(calledOff)) throw calledOff.reason;
+    if (isReleased(calledOff)) throw calledOff.reason;
     if (calledOff.aborted)
-      throw failure(
+      throw applicationFailure(
         'The provisioning was called off; it creates nothing more',
         FAILURE_TYPES.overtaken,
         { final: true, expected: true },
       );
-    if (performance.now() - begunAt > CREATION_WINDOW_MS)
-      throw failure(
-        `This try took longer than ${CREATION_WINDOW_MS / 1_000} s; it creates nothing more`,
+    if (performance.now() - begunAt > MAX_CREATION_DELAY_MS)
+      throw applicationFailure(
+        `This try took longer than ${MAX_CREATION_DELAY_MS / 1_000} s; it creates nothing more`,
         FAILURE_TYPES.overtaken,
       );
   };
 }
 
 /** The worker has to be gone: the next try is another worker's, and nothing is called off. */
-function isHandedBack({ reason }: AbortSignal): boolean {
+function isReleased({ reason }: AbortSignal): boolean {
   return reason instanceof CancelledFailure && reason.message === 'WORKER_SHUTDOWN';
 }
 
 /** Aborted when the activity is handed back, and not when it is called off. */
-function handingBack(): AbortSignal {
+function releaseRegistration(): AbortSignal {
   const cancelled = cancellationSignal();
   const handedBack = new AbortController();
   const judge = (): void =>
-    isHandedBack(cancelled) ? handedBack.abort(cancelled.reason) : undefined;
+    isReleased(cancelled) ? handedBack.abort(cancelled.reason) : undefined;
   if (cancelled.aborted) judge();
   else cancelled.addEventListener('abort', judge, { once: true });
   return handedBack.signal;
 }
 
-type CiProvisionInput = Placed<ProvisionInput> & {
+type CiProvisionInput = WithLocation<ProvisionInput> & {
   readonly ciServer: NonNullable<ProvisionInput['ciServer']>;
 };
 
@@ -127,7 +132,7 @@ async function registerAndStore(
     at: { scope: request.scope, credential },
   };
   if (registration.runnerId !== undefined)
-    noteOurs({ credential, scope: request.scope, name: input.runnerName }, registration.runnerId);
+    markOwned({ credential, scope: request.scope, name: input.runnerName }, registration.runnerId);
   const drop = async (): Promise<void> => {
     if (registration.runnerId !== undefined)
       await ciServers.get(credential).removeRegistration(request.scope, registration.runnerId);
@@ -149,7 +154,7 @@ async function registerAndStore(
  * The registration that an earlier try has stored, for as long as a pod may still be made with it. A single-use one that has been in a pod
  * which is gone may have had its job there: while its runner is at work it is waited for, and one that is gone is forgotten.
  */
-async function unspent(
+async function findUnusedRegistration(
   { compute, ciServers }: Pick<ActivityPorts, 'compute' | 'ciServers'>,
   {
     runnerName,
@@ -160,8 +165,10 @@ async function unspent(
   const stored = await compute.readRegistrationSecret(identity, namespace);
   if (stored?.runnerId === undefined) return stored;
   if (
-    (await compute.observe({ name: compute.podName(identity), ...defined({ namespace }) })) !==
-    undefined
+    (await compute.observe({
+      name: compute.podName(identity),
+      ...omitUndefined({ namespace }),
+    })) !== undefined
   )
     return stored;
   const runner = await ciServers
@@ -194,15 +201,18 @@ async function register(
   const server = ciServers.get(ciServer.credential);
   const request = {
     ...ciServer.registration,
-    labels: withPlaceLabel(ciServer.registration.labels, place),
+    labels: withLocationLabel(ciServer.registration.labels, place),
     name: runnerName,
   };
-  const handedBack = handingBack();
+  const handedBack = releaseRegistration();
   try {
     return await server.register(request, handedBack);
   } catch (error) {
     if (!(error instanceof CiServerError) || error.kind !== 'name_taken') throw error;
-    const stored = await unspent({ compute, ciServers }, { runnerName, ciServer, pod });
+    const stored = await findUnusedRegistration(
+      { compute, ciServers },
+      { runnerName, ciServer, pod },
+    );
     if (stored !== undefined) return stored;
     if (activityInfo().attempt === 1) throw error;
     const lost = await server.find(request.scope, { name: runnerName });
@@ -211,7 +221,7 @@ async function register(
     if (
       lost.online ||
       lost.busy ||
-      whyNotOurs(lost, runnerName, await compute.place()) !== undefined
+      ownershipError(lost, runnerName, await compute.place()) !== undefined
     )
       throw error;
     await server.removeRegistration(request.scope, lost.id);
@@ -220,26 +230,29 @@ async function register(
 }
 
 /** By that label the sweep knows a registration for this place's. Where a runner has as many labels as it may have, its name has to do. */
-function withPlaceLabel(labels: readonly string[], place: Place): readonly string[] {
-  return labels.length < MAX_LABELS ? [...labels, placeLabel(placeName(place))] : labels;
+function withLocationLabel(labels: readonly string[], place: Location): readonly string[] {
+  return labels.length < MAX_LABELS ? [...labels, locationLabel(formatLocation(place))] : labels;
 }
 
 /** What a provisioning made whose answer was lost. */
 export async function findProvisioned(
   { compute }: ActivityPorts,
   { identity, namespace, registered }: FindProvisionedInput,
-): Promise<Found> {
+): Promise<FoundProvision> {
   const name = compute.podName(identity);
-  return await onCluster(`looking for ${name}`, async () => {
-    const pod: PodView | undefined = await compute.observe({ name, ...defined({ namespace }) });
+  return await withClusterErrors(`looking for ${name}`, async () => {
+    const pod: PodView | undefined = await compute.observe({
+      name,
+      ...omitUndefined({ namespace }),
+    });
     const registration = registered
       ? await compute.readRegistrationSecret(identity, namespace)
       : undefined;
-    return { ...defined({ pod }), ...(registration && runnerIdOf(registration)) };
+    return { ...omitUndefined({ pod }), ...(registration && runnerIdOf(registration)) };
   });
 }
 
 /** Free of secrets. */
 function runnerIdOf({ runnerId }: Registration): { readonly runnerId?: number } {
-  return defined({ runnerId });
+  return omitUndefined({ runnerId });
 }

@@ -5,11 +5,11 @@ import {
   type RegistrationRemoval,
   type RemoveRegistrationInput,
 } from '../../core/activities/index.ts';
-import { failure } from '../shared/failures.ts';
-import { isKnownOurs, noteOurs, whyNotOurs } from './registrationOwnership.ts';
+import { applicationFailure } from '../shared/failures.ts';
+import { isKnownOwned, markOwned, ownershipError } from './registrationOwnership.ts';
 import { refusal } from '../shared/rejections.ts';
 import { withHeartbeats } from '../shared/heartbeats.ts';
-import { finalWhenOutOfTime } from '../shared/deadline.ts';
+import { nonRetryableAfterDeadline } from '../shared/deadline.ts';
 import { CiServerError, type ActivityPorts, type CiServer, type Compute } from '../ports.ts';
 
 /**
@@ -40,7 +40,7 @@ export async function removeRegistration(
   } catch (error) {
     refusals.set(key, refused + 1);
     // An unknown refusal is no verdict on the runner: it is asked again.
-    throw finalWhenOutOfTime(refusal(error, input, false));
+    throw nonRetryableAfterDeadline(refusal(error, input, false));
   }
 }
 
@@ -54,13 +54,14 @@ async function remove(
   const signal = cancellationSignal();
   const registered = { credential, scope, name: runner.name };
   const found =
-    runner.id !== undefined && isKnownOurs(registered, runner.id)
+    runner.id !== undefined && isKnownOwned(registered, runner.id)
       ? undefined
       : await ciServer.find(scope, runner, signal);
   if (found !== undefined) {
-    const fault = whyNotOurs(found, runner.name, await compute.place());
-    if (fault !== undefined) throw failure(fault, FAILURE_TYPES.notOurs, { final: true });
-    noteOurs(registered, found.id);
+    const fault = ownershipError(found, runner.name, await compute.place());
+    if (fault !== undefined)
+      throw applicationFailure(fault, FAILURE_TYPES.notOurs, { final: true });
+    markOwned(registered, found.id);
   }
   const runnerId = runner.id ?? found?.id;
   if (runnerId === undefined) return { answer: 'unlisted' };

@@ -6,7 +6,7 @@ import type { PodRef } from '../../core/domain/pod.ts';
 const PATIENCE_MS = 5_000;
 
 /** Reads the tail of the pod's log and hands it to the store. A log that cannot be had is noted there, and costs nothing else. */
-export async function keepLog(
+export async function saveLogTail(
   { compute, podLogs }: ActivityPorts,
   pod: PodRef,
   workflowId: string,

@@ -1,6 +1,6 @@
 /** What jobs' steps leave is kept apart by run: only the steps of a run have its folder. */
 import { activityInfo, getClient } from '@temporalio/activity';
-import { runOfStep, storageFault } from '../../core/domain/artifactLayout.ts';
+import { jobRunOfStep, storagePathError } from '../../core/domain/artifactLayout.ts';
 import type { StorageRequest } from '../../core/domain/pod.ts';
 import { ComputeError } from '../ports.ts';
 
@@ -9,12 +9,12 @@ import { ComputeError } from '../ports.ts';
  * can be anybody's.
  * @throws ComputeError `invalid`: it is another's
  */
-export async function refuseForeignFolder(storage: StorageRequest): Promise<void> {
-  const fault = storageFault(storage);
+export async function assertOwnStoragePath(storage: StorageRequest): Promise<void> {
+  const fault = storagePathError(storage);
   if (fault !== undefined) throw new ComputeError('invalid', `storage: ${fault}`);
   const { workflowExecution } = activityInfo();
   const parent = workflowExecution && (await describe(workflowExecution)).parentExecution;
-  const buildId = runOfStep(storage.path)?.buildId;
+  const buildId = jobRunOfStep(storage.path)?.buildId;
   // A job that was reset goes on as another run, and keeps its folder.
   if (
     parent?.runId === buildId ||

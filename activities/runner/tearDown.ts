@@ -3,18 +3,18 @@
  * place that deletes one is deleteCompletedPod.ts.
  */
 import type { PodDeletion, TearDownInput } from '../../core/activities/index.ts';
-import { defined } from '../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type { PodView } from '../../core/domain/pod.ts';
-import { answerSoon, type LookOut } from '../watcher/deferredCompletions.ts';
-import { keepLog } from './saveLogTail.ts';
-import { onCluster } from '../shared/clusterActivity.ts';
+import { completeOrDefer, type PodWaiter } from '../watcher/deferredCompletions.ts';
+import { saveLogTail } from './saveLogTail.ts';
+import { withClusterErrors } from '../shared/clusterActivity.ts';
 import type { ActivityPorts } from '../ports.ts';
-import type { TellSet } from '../runnerSet/runnerEventBatcher.ts';
+import type { NotifySet } from '../runnerSet/runnerEventBatcher.ts';
 
 /** Deletes what the input names. What does not exist (any more) is as good as deleted; of a pod that is to be left alone, nothing is. */
 export async function tearDown(
   ports: ActivityPorts,
-  tell: TellSet,
+  tell: NotifySet,
   { tells, ...input }: TearDownInput,
 ): Promise<PodDeletion | PodView> {
   if (tells === undefined) return await deleteAll(ports, input);
@@ -32,7 +32,7 @@ async function deleteAll(
 ): Promise<PodDeletion | PodView> {
   const { compute, heldBackAnswers } = ports;
   const { identity, namespace } = input;
-  const { state, lookOut } = await onCluster(
+  const { state, lookOut } = await withClusterErrors(
     `deleting what ran of ${compute.podName(identity)}`,
     async () => {
       const deleted = await deletePod(ports, input);
@@ -52,7 +52,7 @@ async function deleteAll(
       return deleted;
     },
   );
-  return await answerSoon(heldBackAnswers, lookOut, (seen) =>
+  return await completeOrDefer(heldBackAnswers, lookOut, (seen) =>
     seen?.gone === true ? 'gone' : state,
   );
 }
@@ -62,25 +62,25 @@ const isLeft = (state: PodDeletion | PodView): state is PodView => typeof state 
 async function deletePod(
   ports: ActivityPorts,
   { identity, namespace, pod: wanted }: TearDownInput,
-): Promise<{ state: PodDeletion | PodView; lookOut?: LookOut }> {
+): Promise<{ state: PodDeletion | PodView; lookOut?: PodWaiter }> {
   const { compute, heldBackAnswers } = ports;
   if (wanted === undefined) return { state: 'gone' };
   const pod =
     wanted.ref ??
-    (await compute.observe({ name: compute.podName(identity), ...defined({ namespace }) }));
+    (await compute.observe({ name: compute.podName(identity), ...omitUndefined({ namespace }) }));
   if (pod === undefined) return { state: 'gone' };
   const { gracePeriodSeconds, reason, announce, unlessStarted } = wanted;
-  if (wanted.keepLog === true) await keepLog(ports, pod, identity.workflowId);
+  if (wanted.keepLog === true) await saveLogTail(ports, pod, identity.workflowId);
   // From before the deletion: its end may be told of sooner than the request is answered.
-  const lookOut = wanted.untilGone === true ? heldBackAnswers?.lookOut(pod, 'gone') : undefined;
+  const lookOut = wanted.untilGone === true ? heldBackAnswers?.addWaiter(pod, 'gone') : undefined;
   let state: PodDeletion | PodView = 'gone';
   try {
     state = await compute.deletePod(
       pod,
-      defined({ gracePeriodSeconds, reason, announce, unlessStarted }),
+      omitUndefined({ gracePeriodSeconds, reason, announce, unlessStarted }),
     );
   } finally {
     if (state !== 'terminating' && lookOut !== undefined) heldBackAnswers?.forget(lookOut);
   }
-  return state === 'terminating' ? { state, ...defined({ lookOut }) } : { state };
+  return state === 'terminating' ? { state, ...omitUndefined({ lookOut }) } : { state };
 }

@@ -2,9 +2,9 @@
 import { createHash } from 'node:crypto';
 import type { RunnerSetInput } from '../../core/contract/index.ts';
 import { parseRunnerSetInput } from '../../core/input/runnerSet.ts';
-import { credentialFault, invalid } from '../runner/admit.ts';
+import { credentialError, invalidInput } from '../runner/admit.ts';
 import type { ActivityPorts } from '../ports.ts';
-import { scheduleFault, scheduleNow } from './schedules.ts';
+import { scheduleError, activeSchedule } from './schedules.ts';
 import type { AdmittedSet } from '../../core/activities/index.ts';
 
 const GENERATION_DIGITS = 10;
@@ -16,20 +16,21 @@ export function admitSet(
 ): AdmittedSet {
   const parsed = parseRunnerSetInput(input, {
     hash: templateHash,
-    checkSchedule: scheduleFault,
+    checkSchedule: scheduleError,
     policy: timeoutPolicy,
   });
-  if (!parsed.ok) throw invalid(parsed.errors);
+  if (!parsed.ok) throw invalidInput(parsed.errors);
   const { runner, ...spec } = parsed.spec;
   const faults = compute.faults(runner.pod);
-  if (faults.length > 0) throw invalid(faults.map((message) => ({ field: 'template:', message })));
-  const fault = credentialFault(ciServers, runner);
-  if (fault !== undefined) throw invalid([{ field: 'template.credential:', message: fault }]);
+  if (faults.length > 0)
+    throw invalidInput(faults.map((message) => ({ field: 'template:', message })));
+  const fault = credentialError(ciServers, runner);
+  if (fault !== undefined) throw invalidInput([{ field: 'template.credential:', message: fault }]);
   const at = Date.now();
   return {
     spec,
     declaration: input as RunnerSetInput,
-    schedule: scheduleNow(spec.schedules, at),
+    schedule: activeSchedule(spec.schedules, at),
     at,
   };
 }

@@ -1,10 +1,10 @@
 /** The set's look at the CI server's own list of jobs, in case an event was lost. */
 import { Context, getClient, log } from '@temporalio/activity';
-import { jobsSeenSignal, setWorkflowId, type JobsSeen } from '../../core/contract/index.ts';
-import type { LookForJobsInput } from '../../core/activities/index.ts';
-import type { CiJob, CiJobs } from '../../core/domain/ciServer.ts';
+import { jobsSeenSignal, setWorkflowId, type QueueCheckResult } from '../../core/contract/index.ts';
+import type { CheckQueuedJobsInput } from '../../core/activities/index.ts';
+import type { CiJob, CiJobList } from '../../core/domain/ciServer.ts';
 import { jobKey } from '../../core/domain/ciJobState.ts';
-import { workflowIdOfRunner } from '../../core/domain/setRunnerNames.ts';
+import { runnerWorkflowIdFromName } from '../../core/domain/setRunnerNames.ts';
 import { refusal } from '../shared/rejections.ts';
 import { withHeartbeats } from '../shared/heartbeats.ts';
 import { CiServerError, type ActivityPorts, type CiServer } from '../ports.ts';
@@ -13,25 +13,25 @@ import type { RunningSets } from './runningSets.ts';
 /** How old the sets may be: those of a large fleet look at their jobs all the time. */
 const SETS_AGE_MS = 10_000;
 
-export async function lookForQueuedJobs(
+export async function checkQueuedJobs(
   { ciServers }: ActivityPorts,
   running: RunningSets,
-  input: LookForJobsInput,
+  input: CheckQueuedJobsInput,
 ): Promise<{ supported: boolean }> {
   const { scope, credential, labels, maxAgeMs } = input;
-  const stop = unlessRunIsOver();
+  const stop = unlessCancelled();
   try {
     const server = ciServers.get(credential);
     const seen = await withHeartbeats('list of queued jobs', async () => {
       const listed = await server.queuedJobs?.(scope, labels, stop, maxAgeMs);
-      return listed && { ...listed, ...(await lookAtOverdue(server, input, listed, stop)) };
+      return listed && { ...listed, ...(await checkStaleJobs(server, input, listed, stop)) };
     });
     if (seen === undefined) return { supported: false };
     const { jobs, complete, ageMs = 0, found, absent } = seen;
     // Requests to Temporal end with their activity else, and this one may be that of a run that is over.
     await getClient().withAbortSignal(stop, async () => {
-      const { mine, others, gone } = await ofSet(running, input, jobs);
-      const look: JobsSeen = {
+      const { mine, others, gone } = await jobsOfSet(running, input, jobs);
+      const look: QueueCheckResult = {
         checkedAt: input.askedAt - ageMs,
         complete,
         jobs: [...mine, ...found],
@@ -47,7 +47,7 @@ export async function lookForQueuedJobs(
 }
 
 /** A set that continues as new ends the run that asked: the look is the set's all the same, and goes on. */
-function unlessRunIsOver(): AbortSignal {
+function unlessCancelled(): AbortSignal {
   const [context, stop] = [Context.current(), new AbortController()];
   const { cancellationSignal: signal } = context;
   signal.addEventListener('abort', () => {
@@ -57,10 +57,10 @@ function unlessRunIsOver(): AbortSignal {
 }
 
 /** The overdue jobs that the list has left out, each for itself. What cannot be asked now is still overdue at the next look. */
-async function lookAtOverdue(
+async function checkStaleJobs(
   server: CiServer,
-  { scope, overdue }: LookForJobsInput,
-  { jobs, complete }: CiJobs,
+  { scope, overdue }: CheckQueuedJobsInput,
+  { jobs, complete }: CiJobList,
   stop: AbortSignal,
 ): Promise<{ found: CiJob[]; absent: string[] }> {
   const found: CiJob[] = [];
@@ -87,9 +87,9 @@ async function lookAtOverdue(
 const keyOf = ({ id, runAttempt }: CiJob): string => jobKey({ jobId: id, runAttempt });
 
 /** Of these jobs, those that are this set's to serve when all running sets are looked at, those that others have passed on to it, and those that its own runners run. `others`: keys of overdue jobs that are not. */
-async function ofSet(
+async function jobsOfSet(
   running: RunningSets,
-  { set, scope, overdue, passedHere, passedTo }: LookForJobsInput,
+  { set, scope, overdue, passedHere, passedTo }: CheckQueuedJobsInput,
   jobs: readonly CiJob[],
 ): Promise<{ mine: CiJob[]; others: string[]; gone: string[] }> {
   if (jobs.length === 0 && passedTo.length === 0) return { mine: [], others: [], gone: [] };
@@ -105,7 +105,7 @@ async function ofSet(
     };
     if (
       here.has(jobKey(routed)) ||
-      (job.runnerName !== undefined && workflowIdOfRunner(set, job.runnerName) !== undefined)
+      (job.runnerName !== undefined && runnerWorkflowIdFromName(set, job.runnerName) !== undefined)
     )
       return true;
     return routing.homeOf(routed, enterprise)?.workflowId === setWorkflowId(set);

@@ -5,17 +5,17 @@ import type { ActivityPorts } from '../ports.ts';
 import { admitSet } from './admitSet.ts';
 import { admitSetCommand } from './admitSetCommand.ts';
 import { drainRunners } from './drainRunners.ts';
-import { findGone } from './findEndedRunners.ts';
+import { findEndedRunners } from './findEndedRunners.ts';
 import { listRunners } from './listRunners.ts';
-import { lookForQueuedJobs } from './checkQueuedJobs.ts';
-import { passOn } from './rerouteJobs.ts';
+import { checkQueuedJobs } from './checkQueuedJobs.ts';
+import { rerouteJobs } from './rerouteJobs.ts';
 import { RunningSets } from './runningSets.ts';
-import { scheduleNow } from './schedules.ts';
-import type { RunnerNewsBatches } from './runnerEventBatcher.ts';
+import { activeSchedule } from './schedules.ts';
+import type { RunnerEventBatcher } from './runnerEventBatcher.ts';
 import { startRunners } from './startRunners.ts';
 
 /** Those about runners go to Temporal with the client of the Worker that runs them. */
-export function createSetActivities(ports: ActivityPorts, news: RunnerNewsBatches): SetActivities {
+export function createSetActivities(ports: ActivityPorts, news: RunnerEventBatcher): SetActivities {
   const lists = new Map<string, RunningSets>();
   /** One list for all sets of the worker. */
   const running = (taskQueue: string): RunningSets => {
@@ -29,14 +29,14 @@ export function createSetActivities(ports: ActivityPorts, news: RunnerNewsBatche
     clock: async () => ({ at: Date.now() }),
     evaluateSchedules: async ({ schedules }) => {
       const at = Date.now();
-      return { at, schedule: scheduleNow(schedules, at) };
+      return { at, schedule: activeSchedule(schedules, at) };
     },
     startRunners,
     drainRunners,
     listRunners,
-    findGone,
+    findGone: findEndedRunners,
     tellSet: async (input) => await news.tell(input),
-    lookForQueuedJobs: (input) => lookForQueuedJobs(ports, running(input.taskQueue), input),
-    passOn: (input) => passOn(running(activityInfo().taskQueue), input),
+    lookForQueuedJobs: (input) => checkQueuedJobs(ports, running(input.taskQueue), input),
+    passOn: (input) => rerouteJobs(running(activityInfo().taskQueue), input),
   };
 }

@@ -4,7 +4,7 @@ import { WorkflowNotFoundError } from '@temporalio/client';
 import { cancelSignal, type CancelRequest } from '../../core/contract/index.ts';
 import type { SetActivities } from '../../core/activities/index.ts';
 import { withHeartbeats } from '../shared/heartbeats.ts';
-import { each } from './forEachLimited.ts';
+import { forEachLimited } from './forEachLimited.ts';
 
 /**
  * By a signal, not by the update `drain`: no runner can refuse it, and none misses it because no worker takes its tasks now. One that is being
@@ -15,7 +15,7 @@ export const drainRunners: SetActivities['drainRunners'] = async ({ runners }) =
   await withHeartbeats(
     `${runners.length} runners to drain`,
     async () =>
-      await each(runners, async ({ workflowId, why }) => {
+      await forEachLimited(runners, async ({ workflowId, why }) => {
         const request: CancelRequest = { mode: 'drain', retire: true, reason: why };
         try {
           await getClient().workflow.getHandle(workflowId).signal(cancelSignal, request);

@@ -2,15 +2,15 @@
 import { getClient } from '@temporalio/activity';
 import type { SetActivities } from '../../core/activities/index.ts';
 import { withHeartbeats } from '../shared/heartbeats.ts';
-import { each } from './forEachLimited.ts';
+import { forEachLimited } from './forEachLimited.ts';
 import { isRunning } from './isRunning.ts';
 
-export const findGone: SetActivities['findGone'] = async ({ workflowIds }) => {
+export const findEndedRunners: SetActivities['findGone'] = async ({ workflowIds }) => {
   const gone: string[] = [];
   await withHeartbeats(
     `${workflowIds.length} runners that were not listed`,
     async () =>
-      await each(workflowIds, async (workflowId) => {
+      await forEachLimited(workflowIds, async (workflowId) => {
         if (!(await isRunning(getClient(), workflowId))) gone.push(workflowId);
       }),
   );

@@ -1,8 +1,8 @@
 /** Which jobs sets are for, as their memos say: known also while no worker answers. */
 import type { Client } from '@temporalio/client';
 import { z } from 'zod';
-import { SET_COVER_MEMO, type SetCover } from '../../core/contract/index.ts';
-import { runningSets } from '../../core/domain/visibility.ts';
+import { SET_COVER_MEMO, type SetRoutingInfo } from '../../core/contract/index.ts';
+import { runningSetsQuery } from '../../core/domain/visibility.ts';
 
 const coverMemo = z.object({
   labels: z.array(z.string()),
@@ -17,7 +17,9 @@ const coverMemo = z.object({
 export const PAGE = 1_000;
 
 /** @returns `undefined` when the memo of a set's workflow does not say what it covers */
-export function coverOf(memo: Record<string, unknown> | undefined): SetCover | undefined {
+export function parseRoutingMemo(
+  memo: Record<string, unknown> | undefined,
+): SetRoutingInfo | undefined {
   return coverMemo.safeParse(memo?.[SET_COVER_MEMO]).data;
 }
 
@@ -25,17 +27,17 @@ export function coverOf(memo: Record<string, unknown> | undefined): SetCover | u
  * The running sets of a task queue, by workflow id; `undefined`: the memo does not say what it covers.
  * @param max - more are not looked at. @default all
  */
-export async function listCovers(
+export async function listRoutingInfo(
   { workflow }: Client,
   taskQueue: string,
   max = Infinity,
-): Promise<Map<string, SetCover | undefined>> {
-  const covers = new Map<string, SetCover | undefined>();
+): Promise<Map<string, SetRoutingInfo | undefined>> {
+  const covers = new Map<string, SetRoutingInfo | undefined>();
   for await (const { workflowId, memo } of workflow.list({
-    query: runningSets(taskQueue),
+    query: runningSetsQuery(taskQueue),
     pageSize: PAGE,
   })) {
-    covers.set(workflowId, coverOf(memo));
+    covers.set(workflowId, parseRoutingMemo(memo));
     if (covers.size === max) break;
   }
   return covers;

@@ -3,8 +3,8 @@ import { activityInfo, getClient } from '@temporalio/activity';
 import { z } from 'zod';
 import { SEARCH_ATTRIBUTES, SET_RUNNER_MEMO, type RunnerPhase } from '../../core/contract/index.ts';
 import type { ListedRunner, SetActivities } from '../../core/activities/index.ts';
-import { defined } from '../../core/domain/omitUndefined.ts';
-import { quoted, runningRunners } from '../../core/domain/visibility.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
+import { quoteLiteral, runningRunnersQuery } from '../../core/domain/visibility.ts';
 import { withHeartbeats } from '../shared/heartbeats.ts';
 
 const runnerMemo = z.object({
@@ -20,7 +20,7 @@ export const listRunners: SetActivities['listRunners'] = async ({ set }) => {
 
 async function list(set: string): Promise<ListedRunner[]> {
   const runners: ListedRunner[] = [];
-  const query = `${runningRunners(activityInfo().taskQueue)} AND ${SEARCH_ATTRIBUTES.set.name} = ${quoted(set)}`;
+  const query = `${runningRunnersQuery(activityInfo().taskQueue)} AND ${SEARCH_ATTRIBUTES.set.name} = ${quoteLiteral(set)}`;
   for await (const {
     workflowId,
     startTime,
@@ -33,7 +33,7 @@ async function list(set: string): Promise<ListedRunner[]> {
       workflowId,
       phase: (typedSearchAttributes.get(SEARCH_ATTRIBUTES.phase) ?? 'Requested') as RunnerPhase,
       startedAt: startTime.getTime(),
-      ...defined({
+      ...omitUndefined({
         runnerName: typedSearchAttributes.get(SEARCH_ATTRIBUTES.name),
         generation,
         ephemeral,

@@ -2,10 +2,14 @@
 import { getClient } from '@temporalio/activity';
 import { WorkflowNotFoundError } from '@temporalio/client';
 import { demandSignal, setWorkflowId, type JobEvent } from '../../core/contract/index.ts';
-import type { PassOnInput, PassedOn, Timed } from '../../core/activities/index.ts';
-import { Substitutes, type CoveringSet } from '../../core/domain/jobRouting.ts';
+import type {
+  RerouteJobsInput,
+  RerouteJobsResult,
+  Timestamped,
+} from '../../core/activities/index.ts';
+import { RerouteTargets, type RoutableSet } from '../../core/domain/jobRouting.ts';
 import { withHeartbeats } from '../shared/heartbeats.ts';
-import { each } from './forEachLimited.ts';
+import { forEachLimited } from './forEachLimited.ts';
 import type { RunningSets } from './runningSets.ts';
 
 /** How old the sets may be: what they say of their room changes with their jobs. */
@@ -19,17 +23,17 @@ interface Told {
 }
 
 /** A set that has ended takes nothing: what was for it comes back. A failure is one of the whole only where no job was taken yet: one that a set has must not be tried elsewhere. News bears being told twice. */
-export async function passOn(
+export async function rerouteJobs(
   running: RunningSets,
-  { set, cover, jobs, ends, handingOn }: PassOnInput,
-): Promise<Timed & PassedOn> {
+  { set, cover, jobs, ends, handingOn }: RerouteJobsInput,
+): Promise<Timestamped & RerouteJobsResult> {
   return await withHeartbeats(`${jobs.length} jobs to pass on`, async () => {
     const self = { workflowId: setWorkflowId(set), cover };
-    const others = async (): Promise<Substitutes<CoveringSet>> =>
-      new Substitutes(self, (await running.list(SETS_AGE_MS)).sets);
+    const others = async (): Promise<RerouteTargets<RoutableSet>> =>
+      new RerouteTargets(self, (await running.list(SETS_AGE_MS)).sets);
     const news = new Map<string, JobEvent[]>();
     for (const { to, event } of handingOn) gather(news, to, event);
-    await each(signals(news), async (told) => {
+    await forEachLimited(signals(news), async (told) => {
       if (await tell(told)) return;
       // It has ended, and has passed its jobs on before: only who has them knows it.
       for (const to of (await others()).ids()) await tell({ ...told, to });
@@ -53,7 +57,7 @@ export async function passOn(
     }
     const taken: Told[] = [];
     const failures: unknown[] = [];
-    await each(signals(targets), async (told) => {
+    await forEachLimited(signals(targets), async (told) => {
       try {
         if (await tell(told)) taken.push(told);
       } catch (error) {

@@ -6,10 +6,10 @@ import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import {
   runnerNewsSignal,
   setWorkflowId,
-  type TimedRunnerNews,
+  type TimedRunnerEvent,
 } from '../../core/contract/index.ts';
-import type { SetWord } from '../../core/activities/index.ts';
-import { isFinal } from '../shared/grpcStatus.ts';
+import type { SetNotification } from '../../core/activities/index.ts';
+import { isNonRetryable } from '../shared/grpcStatus.ts';
 
 /** One signal; the client tries again meanwhile. */
 const SIGNAL_DEADLINE_MS = 6_000;
@@ -18,7 +18,7 @@ const PATIENCE_MS = 10_000;
 /** 300 bytes each; Temporal warns at 512 KiB. */
 const MAX_NEWS = 200;
 
-export interface NewsPace {
+export interface BatchTiming {
   /** From the begin of one signal to a set to that of the next, in ms. @default 250 */
   readonly pauseMs?: number;
   /** How long news waits for other news with which it could go, where nothing follows from it at once, in ms. @default 500 */
@@ -26,10 +26,10 @@ export interface NewsPace {
 }
 
 /** How activities tell sets. */
-export type TellSet = (word: SetWord) => Promise<void>;
+export type NotifySet = (word: SetNotification) => Promise<void>;
 
 interface Waiting {
-  readonly news: TimedRunnerNews;
+  readonly news: TimedRunnerEvent;
   readonly client: Client;
   /** @param refusal - why the set does not take it, if it does not */
   readonly resolve: (refusal?: unknown) => void;
@@ -49,14 +49,14 @@ interface Lane {
  * of a workflow may get 10,000. A lone end is told at once; what comes while a signal is under way, or shortly after, is gathered for the
  * next. Whoever tells learns when Temporal has it.
  */
-export class RunnerNewsBatches {
-  readonly #pace: Required<NewsPace>;
+export class RunnerEventBatcher {
+  readonly #pace: Required<BatchTiming>;
   /** By set, while anything waits, is under way, or pauses. */
   readonly #lanes = new Map<string, Lane>();
   /** A signal is its senders' together: it must not be called off with the activity that happened to be the first. */
   readonly #outsideOfActivities = AsyncLocalStorage.snapshot();
 
-  constructor(pace: NewsPace = {}) {
+  constructor(pace: BatchTiming = {}) {
     this.#pace = { pauseMs: 250, lazyMs: 500, ...pace };
   }
 
@@ -64,7 +64,7 @@ export class RunnerNewsBatches {
    * Resolves when Temporal has it. A set that is gone, or refuses it, is tolerated: one that is there reads its runners from a list, too.
    * @throws what the signal failed with that may succeed at another try
    */
-  async tell({ set, word }: SetWord): Promise<void> {
+  async tell({ set, word }: SetNotification): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     const entry: Waiting = {
       news: { ...word, at: Date.now() },
@@ -144,7 +144,7 @@ async function send(set: string, batch: readonly Waiting[]): Promise<void> {
     for (const { resolve } of batch) resolve();
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) for (const { resolve } of batch) resolve();
-    else if (!isFinal(error)) for (const { reject } of batch) reject(error);
+    else if (!isNonRetryable(error)) for (const { reject } of batch) reject(error);
     else if (batch.length > 1) for (const one of batch) await send(set, [one]);
     else first.resolve(error);
   }

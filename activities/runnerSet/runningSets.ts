@@ -1,9 +1,9 @@
 /** The running sets and the jobs that each is for: one list by visibility for all who ask within some seconds. */
 import type { Client } from '@temporalio/client';
 import { SingleFlight } from '../ciServers/singleFlight.ts';
-import type { SetCover } from '../../core/contract/index.ts';
-import { SetRouting, type CoveringSet } from '../../core/domain/jobRouting.ts';
-import { listCovers, PAGE } from './listRoutingInfo.ts';
+import type { SetRoutingInfo } from '../../core/contract/index.ts';
+import { JobRouter, type RoutableSet } from '../../core/domain/jobRouting.ts';
+import { listRoutingInfo, PAGE } from './listRoutingInfo.ts';
 
 export interface RunningSetsOptions {
   /** The client of now. @throws Error while there is no connection to Temporal */
@@ -11,16 +11,16 @@ export interface RunningSetsOptions {
   /** Sets of this task queue are ours. */
   readonly taskQueue: string;
   /** Fills in what sets cover whose memos do not say so. @default they are unknown */
-  readonly ask?: (covers: Map<string, SetCover | undefined>, at: number) => Promise<void>;
+  readonly ask?: (covers: Map<string, SetRoutingInfo | undefined>, at: number) => Promise<void>;
   readonly now?: () => number;
 }
 
 /** The sets at one moment. */
-export interface SetsNow {
+export interface SetsSnapshot {
   /** When the look began (ms since the epoch). */
   readonly at: number;
-  readonly sets: readonly CoveringSet[];
-  readonly routing: SetRouting<CoveringSet>;
+  readonly sets: readonly RoutableSet[];
+  readonly routing: JobRouter<RoutableSet>;
   /** Running sets of which nobody knows what they cover (they are just starting, or no worker answers): they may cover anything. */
   readonly unknown: readonly string[];
   /** Workflow ids of all of them. */
@@ -35,12 +35,12 @@ const LIST_DEADLINE_MS = 3_000;
 export class RunningSets {
   readonly #options: RunningSetsOptions;
   readonly #now: () => number;
-  readonly #looks = new SingleFlight(async () => (this.#kept = await this.#look()));
-  #kept: SetsNow | undefined;
+  readonly #lists = new SingleFlight(async () => (this.#cached = await this.#look()));
+  #cached: SetsSnapshot | undefined;
   /** What was listed, and the sets of it that were missing since. */
-  #listed = new Map<string, SetCover | undefined>();
-  #missed: ReadonlySet<string> = new Set();
-  #afresh = false;
+  #listed = new Map<string, SetRoutingInfo | undefined>();
+  #missing: ReadonlySet<string> = new Set();
+  #refresh = false;
 
   constructor(options: RunningSetsOptions) {
     this.#options = options;
@@ -52,22 +52,22 @@ export class RunningSets {
    * @param maxAgeMs - 0: as they are now, without those that were there before and are not listed
    * @throws what Temporal's client throws when the sets cannot be listed
    */
-  async list(maxAgeMs: number): Promise<SetsNow> {
-    if (maxAgeMs === 0) this.#afresh = true;
+  async list(maxAgeMs: number): Promise<SetsSnapshot> {
+    if (maxAgeMs === 0) this.#refresh = true;
     const since = this.#now() - maxAgeMs * Math.max(1, Math.ceil(this.#listed.size / PAGE));
-    const kept = (): SetsNow | undefined =>
-      this.#kept !== undefined && this.#kept.at >= since ? this.#kept : undefined;
+    const kept = (): SetsSnapshot | undefined =>
+      this.#cached !== undefined && this.#cached.at >= since ? this.#cached : undefined;
     // A look that is under way may have begun too early, or have met an outage that is over.
-    if (kept() === undefined) await this.#looks.join().catch(() => undefined);
-    return kept() ?? (await this.#looks.join());
+    if (kept() === undefined) await this.#lists.run().catch(() => undefined);
+    return kept() ?? (await this.#lists.run());
   }
 
-  async #look(): Promise<SetsNow> {
+  async #look(): Promise<SetsSnapshot> {
     const at = this.#now();
     const client = this.#options.client();
     const covers = await client.withDeadline(
       Date.now() + LIST_DEADLINE_MS,
-      async () => await listCovers(client, this.#options.taskQueue, MAX_SETS),
+      async () => await listRoutingInfo(client, this.#options.taskQueue, MAX_SETS),
     );
     this.#keepMissing(covers);
     await this.#options.ask?.(covers, at);
@@ -78,7 +78,7 @@ export class RunningSets {
     return {
       at,
       sets,
-      routing: new SetRouting(sets),
+      routing: new JobRouter(sets),
       unknown: [...covers].flatMap(([workflowId, cover]) =>
         cover === undefined ? [workflowId] : [],
       ),
@@ -87,14 +87,14 @@ export class RunningSets {
   }
 
   /** A set that continues as new may be missing for a moment, between the end of one run and the begin of the next in visibility: its jobs are not another's for that. */
-  #keepMissing(covers: Map<string, SetCover | undefined>): void {
-    const missing = this.#afresh
+  #keepMissing(covers: Map<string, SetRoutingInfo | undefined>): void {
+    const missing = this.#refresh
       ? []
       : [...this.#listed].filter(
-          ([workflowId]) => !covers.has(workflowId) && !this.#missed.has(workflowId),
+          ([workflowId]) => !covers.has(workflowId) && !this.#missing.has(workflowId),
         );
-    this.#afresh = false;
+    this.#refresh = false;
     for (const [workflowId, cover] of missing) covers.set(workflowId, cover);
-    this.#missed = new Set(missing.map(([workflowId]) => workflowId));
+    this.#missing = new Set(missing.map(([workflowId]) => workflowId));
   }
 }

@@ -1,13 +1,13 @@
 /** Which schedule of a set holds at a moment: cron expressions in time zones. */
 import { Cron } from 'croner';
 import type { SetScheduleSpec } from '../../core/input/runnerSet.ts';
-import type { ScheduleNow } from '../../core/activities/index.ts';
+import type { ActiveSchedule } from '../../core/activities/index.ts';
 
 /** Starts that follow so closely that their times overlap are followed so far; then the schedule is asked again. */
 const MAX_OVERLAPS = 100;
 
 /** @returns what is wrong with an expression or a time zone; `undefined` when nothing is */
-export function scheduleFault({
+export function scheduleError({
   cron,
   timeZone,
 }: {
@@ -29,10 +29,10 @@ export function scheduleFault({
 }
 
 /** The first schedule that holds now, and when the answer may be another. */
-export function scheduleNow(
+export function activeSchedule(
   schedules: readonly Pick<SetScheduleSpec, 'cron' | 'timeZone' | 'durationMs'>[],
   nowMs: number,
-): ScheduleNow {
+): ActiveSchedule {
   let until = Number.POSITIVE_INFINITY;
   for (const [index, { cron, timeZone, durationMs }] of schedules.entries()) {
     const pattern = read(cron, timeZone);

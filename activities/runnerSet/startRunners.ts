@@ -7,14 +7,14 @@ import {
   SET_RUNNER_MEMO,
   type SetRunnerMemo,
 } from '../../core/contract/index.ts';
-import type { StartRunnersInput, Timed } from '../../core/activities/index.ts';
-import { defined } from '../../core/domain/omitUndefined.ts';
+import type { StartRunnersInput, Timestamped } from '../../core/activities/index.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { PRIORITY_KEYS } from '../../core/domain/setPriority.ts';
-import { runnerInput } from '../../core/domain/volumeSlots.ts';
+import { withSlotClaims } from '../../core/domain/volumeSlots.ts';
 import { grpcStatus } from '../shared/grpcStatus.ts';
 import { withHeartbeats } from '../shared/heartbeats.ts';
-import { inTrace } from '../shared/withTraceparent.ts';
-import { each } from './forEachLimited.ts';
+import { withTraceparent } from '../shared/withTraceparent.ts';
+import { forEachLimited } from './forEachLimited.ts';
 
 /** gRPC codes of a request that is wrong in itself: invalid argument, not found (the namespace), permission denied, failed precondition, unauthenticated. */
 const FINAL_CODES: ReadonlySet<number> = new Set([3, 5, 7, 9, 16]);
@@ -22,20 +22,20 @@ const FINAL_CODES: ReadonlySet<number> = new Set([3, 5, 7, 9, 16]);
 /** Those that Temporal refuses for good come back; of anything else the first failure is thrown when all have been tried. */
 export async function startRunners(
   input: StartRunnersInput,
-): Promise<Timed & { refused: string[]; why?: string }> {
+): Promise<Timestamped & { refused: string[]; why?: string }> {
   const refused: string[] = [];
   let why: string | undefined;
   await withHeartbeats(
     `${input.runners.length} runners to start`,
     async () =>
-      await each(input.runners, async (runner) => {
+      await forEachLimited(input.runners, async (runner) => {
         const refusal = await start(input, runner);
         if (refusal === undefined) return;
         refused.push(runner.workflowId);
         why = refusal;
       }),
   );
-  return { at: Date.now(), refused, ...defined({ why }) };
+  return { at: Date.now(), refused, ...omitUndefined({ why }) };
 }
 
 /** One that was started already under this id, and may have ended, is as good. @returns why Temporal does not take it as it is */
@@ -46,20 +46,20 @@ async function start(
   const memo: SetRunnerMemo = {
     generation,
     ephemeral,
-    ...defined({
+    ...omitUndefined({
       slot,
       tellsBusy: tellsBusy || undefined,
       tellsEndEarly: tellsEndEarly || undefined,
     }),
   };
   try {
-    await inTrace(
+    await withTraceparent(
       trace,
       async () =>
         await getClient().workflow.start(RUNNER_WORKFLOW, {
           workflowId,
           taskQueue: activityInfo().taskQueue,
-          args: [runnerInput(template, set, slot)],
+          args: [withSlotClaims(template, set, slot)],
           workflowIdReusePolicy: 'REJECT_DUPLICATE',
           memo: { [SET_RUNNER_MEMO]: memo },
           priority: { priorityKey: PRIORITY_KEYS[priority] },

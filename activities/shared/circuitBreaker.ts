@@ -1,7 +1,7 @@
 import type { Clock } from '../ciServers/clock.ts';
 
 /** One request that may be sent. Exactly one of its methods is called, once, when the request is over. */
-export interface Trial {
+export interface BreakerPermit {
   /** The server answered; what it said is no matter of the breaker's. */
   answered(): void;
   /** No answer, or one of something before the server. @param reason - for people */
@@ -40,7 +40,7 @@ const PATIENCE_MS = 2_500;
  */
 export class CircuitBreaker {
   readonly #clock: Clock;
-  readonly #turnedAway: (why: string) => Error;
+  readonly #rejection: (why: string) => Error;
   #failuresInARow = 0;
   /** Counts beginnings and ends of outages: what became of a request sent before the last one says nothing about now. */
   #changes = 0;
@@ -49,7 +49,7 @@ export class CircuitBreaker {
   /** @param turnedAway - makes the error of a request that is not to be sent now, which shall come back after {@link OUTAGE_RETRY_MS} */
   constructor(clock: Clock, turnedAway: (why: string) => Error) {
     this.#clock = clock;
-    this.#turnedAway = turnedAway;
+    this.#rejection = turnedAway;
   }
 
   /** The server answers, as far as this process knows. */
@@ -61,7 +61,7 @@ export class CircuitBreaker {
    * Waits for the right to send a request.
    * @throws what it was given for requests that are turned away; the signal's reason when aborted
    */
-  async enter(signal?: AbortSignal): Promise<Trial> {
+  async enter(signal?: AbortSignal): Promise<BreakerPermit> {
     signal?.throwIfAborted();
     const deadline = this.#clock.elapsed() + PATIENCE_MS;
     for (;;) {
@@ -70,21 +70,21 @@ export class CircuitBreaker {
       if (outage === undefined) return this.#trial();
       if (now >= outage.nextProbeMs) return this.#probe(outage, now);
       if (now >= deadline)
-        throw this.#turnedAway(
+        throw this.#rejection(
           `no answer since ${new Date(outage.sinceMs).toISOString()} (${outage.reason}); one request at a time finds out when it is back`,
         );
       await this.#pause(outage.over.promise, Math.min(deadline, outage.nextProbeMs) - now, signal);
     }
   }
 
-  #probe(outage: Outage, now: number): Trial {
+  #probe(outage: Outage, now: number): BreakerPermit {
     outage.probes += 1;
     outage.nextProbeMs =
       now + (PROBE_PAUSES_MS[Math.min(outage.probes, PROBE_PAUSES_MS.length - 1)] ?? 0);
     return this.#trial();
   }
 
-  #trial(): Trial {
+  #trial(): BreakerPermit {
     const changes = this.#changes;
     const unlessStale = (then: () => void) => (): void =>
       changes === this.#changes ? then() : undefined;

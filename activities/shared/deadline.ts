@@ -1,7 +1,7 @@
 import { activityInfo } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import { RETRY_BACKOFF } from '../../core/activities/index.ts';
-import { doubled } from './failures.ts';
+import { exponentialBackoff } from './failures.ts';
 
 /** A try needs some time itself. */
 const MARGIN_MS = 10_000;
@@ -10,11 +10,11 @@ const MARGIN_MS = 10_000;
  * Makes a failure final when its retry would come too late for the activity's schedule-to-close timeout. Temporal would otherwise report
  * a bare timeout, and with it lose the one thing that people want to know: what went wrong all the time.
  */
-export function finalWhenOutOfTime(error: unknown): unknown {
+export function nonRetryableAfterDeadline(error: unknown): unknown {
   if (!(error instanceof ApplicationFailure) || error.nonRetryable === true) return error;
   const { attempt, scheduleToCloseTimeoutMs, scheduledTimestampMs } = activityInfo();
   if (scheduleToCloseTimeoutMs <= 0) return error;
-  const backoffMs = doubled(RETRY_BACKOFF.firstMs, attempt, RETRY_BACKOFF.longestMs);
+  const backoffMs = exponentialBackoff(RETRY_BACKOFF.firstMs, attempt, RETRY_BACKOFF.longestMs);
   const delayMs =
     error.nextRetryDelay === undefined || error.nextRetryDelay === null
       ? backoffMs

@@ -1,6 +1,6 @@
 /** How the errors of the ports become Temporal failures: which are retried, when, and how loudly. */
 import { ApplicationFailure, ApplicationFailureCategory } from '@temporalio/common';
-import { defined } from '../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import {
   CiServerError,
   ComputeError,
@@ -11,7 +11,7 @@ import {
 import { FAILURE_TYPES } from '../../core/activities/index.ts';
 
 /** Delays of retries that are not the retry policy's own backoff, in ms. */
-export interface RetryPace {
+export interface RetryDelays {
   readonly credentialsRetryMs: number;
   readonly busyRetryMs?: number;
   /** Up to which the delay of a busy one doubles. @default busyRetryMs: it does not */
@@ -49,22 +49,22 @@ const COMPUTE_FAILURE: Readonly<Record<ComputeErrorKind, { type: string; retryMs
  */
 export function toFailure(
   error: unknown,
-  pace: RetryPace,
+  pace: RetryDelays,
   refusalIsFinal: boolean,
   times = 1,
 ): unknown {
   if (error instanceof CiServerError) return ciFailure(error, pace, refusalIsFinal, times);
   if (error instanceof ComputeError) {
     if (error.kind === 'invalid' && refusalIsFinal)
-      return failure(error.message, FAILURE_TYPES.invalid, { final: true });
+      return applicationFailure(error.message, FAILURE_TYPES.invalid, { final: true });
     const { type, retryMs } = COMPUTE_FAILURE[error.kind];
-    return failure(error.message, type, {
+    return applicationFailure(error.message, type, {
       nextRetryDelayMs: error.retryAfterMs ?? retryMs ?? unavailableRetryMs(times),
     });
   }
   if (error instanceof UnknownCredentialError) {
     // Retried: the credential may be added to the config and the worker restarted while the runner waits.
-    return failure(error.message, FAILURE_TYPES.unknownCredential, {
+    return applicationFailure(error.message, FAILURE_TYPES.unknownCredential, {
       nextRetryDelayMs: pace.credentialsRetryMs,
     });
   }
@@ -73,7 +73,7 @@ export function toFailure(
 
 function ciFailure(
   error: CiServerError,
-  pace: RetryPace,
+  pace: RetryDelays,
   refusalIsFinal: boolean,
   times: number,
 ): ApplicationFailure {
@@ -82,13 +82,13 @@ function ciFailure(
     busy:
       busyRetryMs === undefined
         ? undefined
-        : jitter(doubled(busyRetryMs, times, longestBusyRetryMs)),
+        : jitter(exponentialBackoff(busyRetryMs, times, longestBusyRetryMs)),
     rate_limited: error.retryAfterMs,
     credentials: pace.credentialsRetryMs,
     unavailable: error.retryAfterMs ?? unavailableRetryMs(times),
   };
   const final = FINAL.includes(error.kind) && refusalIsFinal;
-  return failure(error.message, FAILURE_TYPES[error.kind], {
+  return applicationFailure(error.message, FAILURE_TYPES[error.kind], {
     nextRetryDelayMs: delays[error.kind] ?? (final ? undefined : unavailableRetryMs(times)),
     expected: EXPECTED.includes(error.kind),
     final,
@@ -96,11 +96,11 @@ function ciFailure(
 }
 
 function unavailableRetryMs(times: number): number {
-  return doubled(FIRST_UNAVAILABLE_RETRY_MS, times, LONGEST_UNAVAILABLE_RETRY_MS);
+  return exponentialBackoff(FIRST_UNAVAILABLE_RETRY_MS, times, LONGEST_UNAVAILABLE_RETRY_MS);
 }
 
 /** The delay after so many times, in ms. */
-export function doubled(firstMs: number, times: number, longestMs = firstMs): number {
+export function exponentialBackoff(firstMs: number, times: number, longestMs = firstMs): number {
   return Math.min(firstMs * 2 ** Math.max(0, times - 1), Math.max(firstMs, longestMs));
 }
 
@@ -110,7 +110,7 @@ function jitter(ms: number): number {
 }
 
 /** A retryable (unless `final`) application failure. */
-export function failure(
+export function applicationFailure(
   message: string,
   type: string,
   options: {
@@ -124,7 +124,7 @@ export function failure(
     message,
     type,
     nonRetryable: options.final === true,
-    ...defined({
+    ...omitUndefined({
       nextRetryDelay: options.nextRetryDelayMs,
       details: options.details,
       category: options.expected === true ? ApplicationFailureCategory.BENIGN : undefined,

@@ -19,7 +19,7 @@ export function grpcStatus(error: unknown): GrpcStatus | undefined {
 const FINAL_CODES: ReadonlySet<number> = new Set([3, 7, 9]);
 
 /** Has a signal failed for something that no other try makes better? Not where its workflow is continuing as new (resource exhausted), nor without a connection. Pure. */
-export function isFinal(error: unknown): boolean {
+export function isNonRetryable(error: unknown): boolean {
   return (
     error instanceof WorkflowNotFoundError || FINAL_CODES.has(grpcStatus(error)?.code ?? Number.NaN)
   );

@@ -8,7 +8,7 @@ export interface HeartbeatDetails {
 }
 
 /** How often each reason refused the tries before this one. */
-export function earlierRefusals(): HeartbeatDetails['refusals'] {
+export function previousRejections(): HeartbeatDetails['refusals'] {
   return (activityInfo().heartbeatDetails as HeartbeatDetails | undefined)?.refusals ?? {};
 }
 
@@ -23,7 +23,7 @@ export async function withHeartbeats<T>(
 ): Promise<T> {
   const timeoutMs = activityInfo().heartbeatTimeoutMs;
   if (timeoutMs === undefined || timeoutMs <= 0) return await run();
-  const refusals = earlierRefusals();
+  const refusals = previousRejections();
   const beat = (): void =>
     heartbeat({
       doing: typeof doing === 'string' ? doing : doing(),

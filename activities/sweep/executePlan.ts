@@ -1,7 +1,7 @@
 /** Does what a sweep has decided, some of it at a time; one item that fails keeps no other from being done. */
 import pMap from 'p-map';
-import type { SweepMark, SweepSkip, SweptItem } from '../../core/contract/index.ts';
-import { defined } from '../../core/domain/omitUndefined.ts';
+import type { SweepMark, SweepSkip, SweepFinding } from '../../core/contract/index.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type { Finding, SweepPlan } from '../../core/sweep/decideSweep.ts';
 import { objectMark } from '../../core/sweep/objectMark.ts';
 import type { OwnedObject } from '../../core/sweep/ownedObject.ts';
@@ -10,10 +10,10 @@ import {
   repairPod,
   repairRegistration,
   repairResource,
-  replaceHung,
+  replaceUnresponsive,
   stopStep,
-  terminateLife,
-  wakeLife,
+  terminateStuckRunner,
+  wakeRunner,
   type Repaired,
   type RepairTools,
 } from './repairs.ts';
@@ -24,27 +24,27 @@ const AT_ONCE = 5;
 const MOST_REPAIRS = 200;
 
 /** What became of the plan. */
-export interface CarriedOut {
-  readonly items: SweptItem[];
+export interface PlanResult {
+  readonly items: SweepFinding[];
   readonly marks: SweepMark[];
   readonly skipped: SweepSkip[];
 }
 
 type Outcome =
-  | { readonly item: SweptItem; readonly keepsMark: boolean }
+  | { readonly item: SweepFinding; readonly keepsMark: boolean }
   | { readonly skipped: SweepSkip; readonly keepsMark: boolean };
 
-export async function carryOut(
+export async function executePlan(
   tools: RepairTools,
   { findings, unmark }: SweepPlan,
-): Promise<CarriedOut> {
+): Promise<PlanResult> {
   const { sources, owned } = tools;
   let repairs = 0;
-  const pods = once(async () => await owned.list('pod', sources.signal));
-  const items: SweptItem[] = [];
+  const pods = memoize(async () => await owned.list('pod', sources.signal));
+  const items: SweepFinding[] = [];
   const marks: SweepMark[] = [];
   const skipped: SweepSkip[] = [];
-  const signal = defined({ signal: sources.signal });
+  const signal = omitUndefined({ signal: sources.signal });
   await pMap(
     findings,
     async (finding) => {
@@ -60,7 +60,7 @@ export async function carryOut(
     },
     { concurrency: AT_ONCE, ...signal },
   );
-  await pMap(unmark, async (object) => await takeMarkAway(tools, object), {
+  await pMap(unmark, async (object) => await removeMark(tools, object), {
     concurrency: AT_ONCE,
     ...signal,
   });
@@ -107,10 +107,10 @@ async function act(
     case 'life':
       if (finding.step === 'repair')
         return finding.as === 'hung runner'
-          ? await replaceHung(tools, finding, pods)
+          ? await replaceUnresponsive(tools, finding, pods)
           : await stopStep(tools, finding, pods);
-      if (finding.step === 'terminate') return await terminateLife(tools, finding, pods);
-      if (finding.step === 'signal') await wakeLife(tools, finding.life);
+      if (finding.step === 'terminate') return await terminateStuckRunner(tools, finding, pods);
+      if (finding.step === 'signal') await wakeRunner(tools, finding.life);
       return finding.step === 'mark' ? 'marked' : 'waits';
   }
 }
@@ -126,7 +126,7 @@ async function repairObject(
     : await repairJobObject(tools, finding);
 }
 
-async function takeMarkAway({ owned, sources }: RepairTools, object: OwnedObject): Promise<void> {
+async function removeMark({ owned, sources }: RepairTools, object: OwnedObject): Promise<void> {
   try {
     await owned.mark(object, null);
   } catch (error) {
@@ -139,14 +139,18 @@ async function takeMarkAway({ owned, sources }: RepairTools, object: OwnedObject
 }
 
 /** @param done - what became of it */
-export function sweptItem(finding: Finding, done: SweptItem['done'], note?: string): SweptItem {
+export function sweptItem(
+  finding: Finding,
+  done: SweepFinding['done'],
+  note?: string,
+): SweepFinding {
   return {
     kind: finding.as,
     what: nameOf(finding),
-    where: whereIs(finding),
+    where: locationOf(finding),
     reason: finding.reason,
     done,
-    ...defined({ workflowId: workflowOf(finding), note }),
+    ...omitUndefined({ workflowId: workflowOf(finding), note }),
   };
 }
 
@@ -163,7 +167,7 @@ function nameOf(finding: Finding): string {
   }
 }
 
-function whereIs(finding: Finding): string {
+function locationOf(finding: Finding): string {
   switch (finding.subject) {
     case 'object':
       return finding.object.namespace;
@@ -179,7 +183,7 @@ function workflowOf(finding: Finding): string | undefined {
   return finding.subject === 'object' ? finding.object.identity?.workflowId : undefined;
 }
 
-function once<T>(run: () => Promise<T>): () => Promise<T> {
+function memoize<T>(run: () => Promise<T>): () => Promise<T> {
   let running: Promise<T> | undefined;
   return async () => await (running ??= run());
 }

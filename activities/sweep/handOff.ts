@@ -1,7 +1,7 @@
 import { WorkflowExecutionAlreadyStartedError, type Client } from '@temporalio/client';
 import { DEREGISTRATION_WORKFLOW, type DeregistrationInput } from '../../core/contract/index.ts';
-import { defined } from '../../core/domain/omitUndefined.ts';
-import type { SeenScope } from '../../core/input/sweep.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
+import type { CredentialScope } from '../../core/input/sweep.ts';
 
 /**
  * Has a workflow of its own go on removing a registration. It also keeps why its runner went, for as long as Temporal keeps workflows: the
@@ -9,18 +9,18 @@ import type { SeenScope } from '../../core/input/sweep.ts';
  * @param reason - shown to people
  * @returns its id
  */
-export async function handOn(
+export async function handOff(
   client: Client,
   taskQueue: string,
   runner: DeregistrationInput['runner'],
-  { scope, credential }: SeenScope,
+  { scope, credential }: CredentialScope,
   reason: string,
 ): Promise<string> {
   const workflowId = `deregistration-${runner.name}`;
   const input: DeregistrationInput = {
     [scope.kind]: scope.name,
     credential,
-    runner: { name: runner.name, ...defined({ id: runner.id }) },
+    runner: { name: runner.name, ...omitUndefined({ id: runner.id }) },
     reason,
   };
   try {

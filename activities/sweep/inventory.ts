@@ -6,22 +6,26 @@ import {
   type RunnerPhase,
   type SweepReport,
 } from '../../core/contract/index.ts';
-import { defined } from '../../core/domain/omitUndefined.ts';
-import { placeName, placeOfLife, type ServedPlace } from '../../core/domain/location.ts';
-import { hashInRunnerName } from '../../core/domain/runnerName.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
+import { formatLocation, runnerLocation, type ServedLocation } from '../../core/domain/location.ts';
+import { parseRunnerNameHash } from '../../core/domain/runnerName.ts';
 import type { SweepSpec } from '../../core/input/sweep.ts';
-import type { SeenObject, SweepFindings } from '../../core/sweep/decideSweep.ts';
-import type { LifeFacts, RunningLife, SeenRegistration } from '../../core/sweep/facts.ts';
+import type { ObjectWithOwner, SweepInventory } from '../../core/sweep/decideSweep.ts';
+import type {
+  OwnerWorkflow,
+  RunnerWorkflow,
+  ObservedRegistration,
+} from '../../core/sweep/facts.ts';
 import { judgeRunner } from '../../core/sweep/assessRunner.ts';
 import { JOB_OBJECT_KINDS, type OwnedObject } from '../../core/sweep/ownedObject.ts';
-import { isPlaceLabel, placeLabel, runnerHash } from '../compute/naming.ts';
+import { isLocationLabel, locationLabel, runnerHash } from '../compute/naming.ts';
 import type { OwnedObjects } from '../shared/ownedObjects.ts';
 import { ComputeError } from '../ports.ts';
-import { seeJobObjects } from './jobObjects.ts';
+import { inspectJobObjects } from './jobObjects.ts';
 import { listScopes, type ListedScope } from './listScopes.ts';
-import { PolledQueues } from './polledQueues.ts';
+import { TaskQueuePollers } from './polledQueues.ts';
 import type { SweepSources } from './sweepSources.ts';
-import type { TemporalLives } from './runnerWorkflows.ts';
+import type { RunnerWorkflows } from './runnerWorkflows.ts';
 
 /** Requests to Temporal under way at once. */
 const AT_ONCE = 10;
@@ -37,8 +41,8 @@ const CAN_DO_WITHOUT: ReadonlySet<string> = new Set([
 ]);
 
 /** What was seen; `findings` only where nothing is missing. */
-export interface Look extends Pick<SweepReport, 'lookedAt' | 'incomplete' | 'unseen'> {
-  readonly findings?: SweepFindings;
+export interface Inventory extends Pick<SweepReport, 'lookedAt' | 'incomplete' | 'unseen'> {
+  readonly findings?: SweepInventory;
   /** Scopes that nobody can look at any more. */
   readonly outOfSight: number;
 }
@@ -49,14 +53,14 @@ type Lists = Record<'pod' | 'secret' | 'claim', OwnedObject[]> & {
 };
 
 /** @throws the signal's reason; whatever else goes wrong is a list that is incomplete */
-export async function look(
+export async function collectInventory(
   sources: SweepSources,
   spec: SweepSpec,
-  served: ServedPlace,
+  served: ServedLocation,
   owned: OwnedObjects,
-  lives: TemporalLives,
+  lives: RunnerWorkflows,
   nowMs: number,
-): Promise<Look> {
+): Promise<Inventory> {
   const { signal, progress } = sources;
   const incomplete: SweepReport['incomplete'] = [];
   const unseen: SweepReport['unseen'] = [];
@@ -97,7 +101,7 @@ export async function look(
     [...unseen, ...incomplete].some((each) => each.list === list);
   Object.assign(
     lookedAt,
-    defined({
+    omitUndefined({
       pods: pods?.length,
       lives: running?.length,
       secrets: wasUnseen('secrets') ? undefined : secrets.length,
@@ -114,14 +118,14 @@ export async function look(
   const lists: Lists = { pod: pods, secret: secrets, claim: claims, running, deregistrations };
 
   progress?.('asking Temporal for the lives of what was listed');
-  const queues = new PolledQueues(sources.client);
+  const queues = new TaskQueuePollers(sources.client);
   const seen = await attempt('workflows', async () => {
-    const lifeOf = await livesOf(lists, lives);
+    const lifeOf = await ownerWorkflows(lists, lives);
     const left = jobObjects.flatMap((listed) => listed ?? []);
     return {
       lifeOf,
-      jobObjects: await seeJobObjects(left, pods, sources.compute, lives),
-      lives: await runningLives(lists, lives, queues, nowMs, spec),
+      jobObjects: await inspectJobObjects(left, pods, sources.compute, lives),
+      lives: await runningRunners(lists, lives, queues, nowMs, spec),
       knowsPlace: running.length > 0 || (await lives.knowsPlace()),
     };
   });
@@ -142,12 +146,12 @@ export async function look(
     ));
   Object.assign(
     lookedAt,
-    defined({ scopes: scopes?.listed.length, registrations: registrations?.length }),
+    omitUndefined({ scopes: scopes?.listed.length, registrations: registrations?.length }),
   );
   if (seen === undefined || registrations === undefined || incomplete.length > 0)
     return { lookedAt, incomplete, unseen, outOfSight: scopes?.outOfSight ?? 0 };
   const podsOf = Map.groupBy(pods, ({ identity }) => identity?.workflowId);
-  const seenObject = (object: OwnedObject): SeenObject => ({
+  const seenObject = (object: OwnedObject): ObjectWithOwner => ({
     object,
     life: seen.lifeOf(object),
     used: (podsOf.get(object.identity?.workflowId) ?? []).some((pod) =>
@@ -167,10 +171,10 @@ export async function look(
 
 /** By what is noted on the pod, which its worker has written. */
 function withRegistrations(
-  lives: readonly RunningLife[],
-  registrations: readonly SeenRegistration[],
-): RunningLife[] {
-  const keyOf = ({ scope, name }: Pick<SeenRegistration, 'scope' | 'name'>): string =>
+  lives: readonly RunnerWorkflow[],
+  registrations: readonly ObservedRegistration[],
+): RunnerWorkflow[] {
+  const keyOf = ({ scope, name }: Pick<ObservedRegistration, 'scope' | 'name'>): string =>
     `${scope.kind} ${scope.name} ${name}`;
   const listed = new Map(registrations.map((registration) => [keyOf(registration), registration]));
   return lives.map((life) => {
@@ -179,7 +183,7 @@ function withRegistrations(
         ? []
         : [{ scope: registration.scope, name: registration.name }],
     );
-    return { ...life, ...defined({ registration: noted && listed.get(keyOf(noted)) }) };
+    return { ...life, ...omitUndefined({ registration: noted && listed.get(keyOf(noted)) }) };
   });
 }
 
@@ -202,17 +206,19 @@ const nameOf = ({ typedSearchAttributes }: WorkflowExecutionInfo): string =>
   typedSearchAttributes.get(SEARCH_ATTRIBUTES.name) ?? '';
 
 /** The life of each object. Of one that the list of running lives does not have, or has under another's name, Temporal's own record says. */
-async function livesOf(
+async function ownerWorkflows(
   { running, ...lists }: Lists,
-  lives: TemporalLives,
-): Promise<(object: OwnedObject) => LifeFacts> {
-  const hashes = new Map(running.map((life) => [life.workflowId, hashInRunnerName(nameOf(life))]));
+  lives: RunnerWorkflows,
+): Promise<(object: OwnedObject) => OwnerWorkflow> {
+  const hashes = new Map(
+    running.map((life) => [life.workflowId, parseRunnerNameHash(nameOf(life))]),
+  );
   const identities = new Map(
     [...lists.pod, ...lists.secret, ...lists.claim].flatMap(({ identity }) =>
       identity ? [[lifeKey(identity), identity] as const] : [],
     ),
   );
-  const known = new Map<string, LifeFacts>();
+  const known = new Map<string, OwnerWorkflow>();
   await pMap(
     identities,
     async ([key, identity]) => {
@@ -228,17 +234,17 @@ async function livesOf(
   return ({ identity }) => (identity && known.get(lifeKey(identity))) ?? { state: 'unknown' };
 }
 
-async function runningLives(
+async function runningRunners(
   { running, pod: pods }: Lists,
-  lives: TemporalLives,
-  queues: PolledQueues,
+  lives: RunnerWorkflows,
+  queues: TaskQueuePollers,
   nowMs: number,
   spec: SweepSpec,
-): Promise<RunningLife[]> {
+): Promise<RunnerWorkflow[]> {
   const podsOf = Map.groupBy(pods, ({ identity }) => identity?.workflowId ?? '');
   const found = await pMap(
     running,
-    async (listed): Promise<RunningLife[]> => {
+    async (listed): Promise<RunnerWorkflow[]> => {
       const { workflowId, runId, taskQueue, startTime, parentExecution, typedSearchAttributes } =
         listed;
       const phase = (typedSearchAttributes.get(SEARCH_ATTRIBUTES.phase) ??
@@ -256,10 +262,10 @@ async function runningLives(
         pods: podsOf.get(workflowId) ?? [],
         polled: await queues.isPolled(taskQueue),
         resumes: false,
-        ...defined({ job }),
+        ...omitUndefined({ job }),
       };
       return judgeRunner(life, nowMs, spec).kind === 'condemned'
-        ? await closerLook(life, lives)
+        ? await recheckRunner(life, lives)
         : [life];
     },
     { concurrency: AT_ONCE },
@@ -268,7 +274,10 @@ async function runningLives(
 }
 
 /** Of one that seems to have lost its pod. @returns nothing where it has ended since it was listed */
-export async function closerLook(life: RunningLife, lives: TemporalLives): Promise<RunningLife[]> {
+export async function recheckRunner(
+  life: RunnerWorkflow,
+  lives: RunnerWorkflows,
+): Promise<RunnerWorkflow[]> {
   const description = await lives.describe(life.workflowId);
   if (description?.status.name !== 'RUNNING') return [];
   const { scheduledTime, originalScheduledTime } = description.raw.pendingWorkflowTask ?? {};
@@ -276,24 +285,26 @@ export async function closerLook(life: RunningLife, lives: TemporalLives): Promi
   const taskWaitsSinceMs = waits ? Number(waits.seconds ?? 0) * 1_000 : undefined;
   const { runId } = description;
   const input = await lives.input({ workflowId: life.workflowId, runId });
-  return [{ ...life, runId, resumes: input?.resumes === true, ...defined({ taskWaitsSinceMs }) }];
+  return [
+    { ...life, runId, resumes: input?.resumes === true, ...omitUndefined({ taskWaitsSinceMs }) },
+  ];
 }
 
 async function registrationsOf(
   listed: readonly ListedScope[],
   lists: Lists,
-  lifeOf: (object: OwnedObject) => LifeFacts,
-  served: ServedPlace,
-  lives: TemporalLives,
-  queues: PolledQueues,
-): Promise<SeenRegistration[]> {
+  lifeOf: (object: OwnedObject) => OwnerWorkflow,
+  served: ServedLocation,
+  lives: RunnerWorkflows,
+  queues: TaskQueuePollers,
+): Promise<ObservedRegistration[]> {
   const ofRunning = [...lists.pod, ...lists.secret].filter(
     (object) => lifeOf(object).state === 'running',
   );
   const hashesOf = (objects: readonly OwnedObject[]): (string | undefined)[] =>
     objects.map(({ identity }) => identity && runnerHash(identity));
   const alive = new Set([
-    ...lists.running.map((life) => hashInRunnerName(nameOf(life))),
+    ...lists.running.map((life) => parseRunnerNameHash(nameOf(life))),
     ...hashesOf(ofRunning),
   ]);
   const withPod = new Set(hashesOf(lists.pod));
@@ -301,11 +312,11 @@ async function registrationsOf(
   const removals = new Map(
     lists.deregistrations.map(({ workflowId, taskQueue }) => [workflowId, taskQueue]),
   );
-  const found: SeenRegistration[] = [];
+  const found: ObservedRegistration[] = [];
   let records = 0;
   for (const { scope, credential, runners } of listed) {
     for (const { id, name, online, busy, labels: has } of runners) {
-      const hash = hashInRunnerName(name);
+      const hash = parseRunnerNameHash(name);
       const isAlive = hash !== undefined && alive.has(hash);
       const isLabelled = hash !== undefined && has.some((label) => labels.has(label.toLowerCase()));
       const isRecorded =
@@ -314,7 +325,7 @@ async function registrationsOf(
         !isLabelled &&
         !online &&
         !busy &&
-        !has.some(isPlaceLabel) &&
+        !has.some(isLocationLabel) &&
         records++ < MOST_RECORDS &&
         (await lives.knowsRunner(name));
       const removal = `deregistration-${name}`;
@@ -330,7 +341,7 @@ async function registrationsOf(
         busy,
         alive: isAlive,
         hasPod: hash !== undefined && withPod.has(hash),
-        ...defined({ proof, handedOn }),
+        ...omitUndefined({ proof, handedOn }),
       });
     }
   }
@@ -340,17 +351,17 @@ async function registrationsOf(
 /** The labels of the places that this sweep serves: one, or with all namespaces those of each namespace that is in use. */
 function ourLabels(
   { pod, secret, claim, running }: Lists,
-  served: ServedPlace,
+  served: ServedLocation,
 ): ReadonlySet<string> {
   const namespaces =
     served.allNamespaces === true
       ? [...pod, ...secret, ...claim].map(({ namespace }) => namespace)
       : [];
   const places = [undefined, ...namespaces].map((namespace) =>
-    placeName(placeOfLife(served, namespace)),
+    formatLocation(runnerLocation(served, namespace)),
   );
   const ofLives = running.flatMap(
     ({ typedSearchAttributes }) => typedSearchAttributes.get(SEARCH_ATTRIBUTES.place) ?? [],
   );
-  return new Set([...places, ...ofLives].map(placeLabel));
+  return new Set([...places, ...ofLives].map(locationLabel));
 }

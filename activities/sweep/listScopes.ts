@@ -1,22 +1,22 @@
 /** The registrations at the CI server, scope by scope. */
 import pMap from 'p-map';
 import { UnknownCredentialError, CiServerError, type CiRunner } from '../ports.ts';
-import { defined } from '../../core/domain/omitUndefined.ts';
-import type { SeenScope, SweepSpec } from '../../core/input/sweep.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
+import type { CredentialScope, SweepSpec } from '../../core/input/sweep.ts';
 import type { SweepSources } from './sweepSources.ts';
-import type { TemporalLives } from './runnerWorkflows.ts';
+import type { RunnerWorkflows } from './runnerWorkflows.ts';
 
 /** Lists asked for at once: others need the CI server, too. */
 const AT_ONCE = 4;
 
 /** A scope to look at. */
-interface WantedScope extends SeenScope {
+interface WantedScope extends CredentialScope {
   /** A pod or a Secret that is there names it, or whoever asked for the sweep; else only lives do, whose inputs anybody may have written. */
   readonly isNoted: boolean;
 }
 
 /** All runners of one scope. */
-export interface ListedScope extends SeenScope {
+export interface ListedScope extends CredentialScope {
   readonly runners: readonly CiRunner[];
 }
 
@@ -31,8 +31,8 @@ export interface ListedScopes {
 export async function listScopes(
   { ciServers, signal }: SweepSources,
   spec: SweepSpec,
-  lives: TemporalLives,
-  noted: readonly SeenScope[],
+  lives: RunnerWorkflows,
+  noted: readonly CredentialScope[],
 ): Promise<ListedScopes> {
   const scopes = await wantedScopes(spec, lives, noted);
   const listed: ListedScope[] = [];
@@ -57,15 +57,15 @@ export async function listScopes(
           });
       }
     },
-    { concurrency: AT_ONCE, ...defined({ signal }) },
+    { concurrency: AT_ONCE, ...omitUndefined({ signal }) },
   );
   return { listed, outOfSight, incomplete };
 }
 
 async function wantedScopes(
   spec: SweepSpec,
-  lives: TemporalLives,
-  noted: readonly SeenScope[],
+  lives: RunnerWorkflows,
+  noted: readonly CredentialScope[],
 ): Promise<WantedScope[]> {
   const wanted = new Map<string, WantedScope>();
   for (const each of [...spec.scopes, ...noted])

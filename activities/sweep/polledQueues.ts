@@ -1,13 +1,13 @@
 import type { Client } from '@temporalio/client';
 import { clusterTaskQueue } from '../../core/contract/index.ts';
-import { hasPolledOfLate } from '../../core/domain/pollers.ts';
+import { hasRecentPoller } from '../../core/domain/pollers.ts';
 
 /** temporal.api.enums.v1.TaskQueueType */
 const TYPES = { workflow: 1, activity: 2 } as const;
 const LOOK_MS = 10_000;
 
 /** Which task queues have a worker, each asked for once. */
-export class PolledQueues {
+export class TaskQueuePollers {
   readonly #client: Client;
   readonly #asked = new Map<string, Promise<boolean>>();
 
@@ -42,7 +42,7 @@ export class PolledQueues {
           taskQueueType: TYPES[type],
         }),
     );
-    return hasPolledOfLate(
+    return hasRecentPoller(
       (pollers ?? []).map(({ lastAccessTime }) => Number(lastAccessTime?.seconds ?? 0) * 1_000),
       Date.now(),
     );

@@ -1,31 +1,31 @@
 /** How each finding is repaired. All look live first, and judge again: what was seen minutes ago, or listed just now, is no reason to delete. */
 import {
-  FORCED_TO_FAIL,
-  WORKER_NEVER_CAME_BACK,
+  ORPHANED_POD_MESSAGE,
+  STUCK_RUNNER_MESSAGE,
   cancelSignal,
   doubtSignal,
   podStateSignal,
   type SweepSkip,
 } from '../../core/contract/index.ts';
-import { defined } from '../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type { SweepSpec } from '../../core/input/sweep.ts';
 import type { Finding } from '../../core/sweep/decideSweep.ts';
-import type { Judgement, RunningLife } from '../../core/sweep/facts.ts';
-import { judgeJobObject } from '../../core/sweep/assessJobObject.ts';
+import type { Assessment, RunnerWorkflow } from '../../core/sweep/facts.ts';
+import { assessJobObject } from '../../core/sweep/assessJobObject.ts';
 import { isOverdue, judgePod } from '../../core/sweep/assessPod.ts';
 import { judgeResource } from '../../core/sweep/assessResource.ts';
 import { judgeRunner } from '../../core/sweep/assessRunner.ts';
 import { objectMark } from '../../core/sweep/objectMark.ts';
 import type { OwnedObject, OwnedRegistration } from '../../core/sweep/ownedObject.ts';
-import { zombieStep } from '../../core/sweep/stuckRunnerStep.ts';
+import { stuckRunnerStep } from '../../core/sweep/stuckRunnerStep.ts';
 import type { OwnedObjects } from '../shared/ownedObjects.ts';
 import { CiServerError } from '../ports.ts';
-import { seeJobObject } from './jobObjects.ts';
-import { closerLook, isOfSameRunner } from './inventory.ts';
-import { handOn } from './handOff.ts';
-import { PolledQueues } from './polledQueues.ts';
+import { inspectJobObject } from './jobObjects.ts';
+import { recheckRunner, isOfSameRunner } from './inventory.ts';
+import { handOff } from './handOff.ts';
+import { TaskQueuePollers } from './polledQueues.ts';
 import type { SweepSources } from './sweepSources.ts';
-import type { TemporalLives } from './runnerWorkflows.ts';
+import type { RunnerWorkflows } from './runnerWorkflows.ts';
 
 /** What a repair came to. */
 export type Repaired =
@@ -40,7 +40,7 @@ export interface RepairTools {
   readonly sources: SweepSources;
   readonly spec: SweepSpec;
   readonly owned: OwnedObjects;
-  readonly lives: TemporalLives;
+  readonly lives: RunnerWorkflows;
 }
 
 /** Stops a pod that nobody looks after any more; its registration goes first, so that no further job comes. */
@@ -51,7 +51,7 @@ export async function repairPod(
   const pod = await owned.look(object);
   if (pod?.identity === undefined || pod.mark === undefined) return CHANGED;
   const judgement = judgePod(pod, await lives.life(pod.identity), Date.now(), spec);
-  if (!isStill(judgement, as)) return left(judgement);
+  if (!isStill(judgement, as)) return resultNote(judgement);
   const { logger, compute } = sources;
   const wasAlive = pod.pod?.ended === false;
   const at = await registrationOf(pod, lives);
@@ -66,13 +66,13 @@ export async function repairPod(
       workflowId: pod.identity.workflowId,
       registration: removal,
     },
-    wasAlive ? FORCED_TO_FAIL : `deleting the pod: ${reason}`,
+    wasAlive ? ORPHANED_POD_MESSAGE : `deleting the pod: ${reason}`,
   );
   // Handed on before the pod goes: whoever dies in between has left somebody who sees to it.
   const isLeft = removal !== undefined && removal !== 'removed' && removal !== 'absent';
   const note =
     at !== undefined && (wasAlive || isLeft)
-      ? `its registration ${isLeft ? `could not be removed yet (${removal})` : 'was removed'}; ${await handOn(sources.client, sources.taskQueue, at, at, wasAlive ? FORCED_TO_FAIL : reason)}`
+      ? `its registration ${isLeft ? `could not be removed yet (${removal})` : 'was removed'}; ${await handOff(sources.client, sources.taskQueue, at, at, wasAlive ? ORPHANED_POD_MESSAGE : reason)}`
       : undefined;
   const isTold = wasAlive && pod.pod?.online !== undefined;
   await owned.delete(pod, {
@@ -80,23 +80,23 @@ export async function repairPod(
     ...(isTold && !overdue ? { announce: 'cancelled' as const } : {}),
   });
   await compute.deleteRegistrationSecret(pod.identity, pod.namespace);
-  return { kind: 'repaired', ...defined({ note }) };
+  return { kind: 'repaired', ...omitUndefined({ note }) };
 }
 
 /** Where the pod's runner is registered: as is noted on it, else as its life was started. */
 async function registrationOf(
   { registration, identity }: OwnedObject,
-  lives: TemporalLives,
+  lives: RunnerWorkflows,
 ): Promise<
   (OwnedRegistration & Required<Pick<OwnedRegistration, 'scope' | 'credential'>>) | undefined
 > {
   if (registration === undefined || identity === undefined) return undefined;
   const { name, id, scope, credential } = registration;
   if (scope !== undefined && credential !== undefined)
-    return { name, scope, credential, ...defined({ id }) };
+    return { name, scope, credential, ...omitUndefined({ id }) };
   const description = await lives.describe(identity.workflowId);
   const at = description && (await lives.input(description))?.at;
-  return at && { name, ...at, ...defined({ id }) };
+  return at && { name, ...at, ...omitUndefined({ id }) };
 }
 
 /** A runner that the CI server has removed takes no further job. It may call it busy, or not answer: that does not spare a runner whose workflow has ended. */
@@ -128,9 +128,9 @@ export async function repairJobObject(
 ): Promise<Repaired> {
   const now = await owned.look(object);
   if (now?.mark === undefined) return CHANGED;
-  const { object: proven, used } = await seeJobObject(now, sources.compute, lives);
-  const judgement = judgeJobObject(proven, used, Date.now(), spec);
-  if (!isStill(judgement, as)) return left(judgement);
+  const { object: proven, used } = await inspectJobObject(now, sources.compute, lives);
+  const judgement = assessJobObject(proven, used, Date.now(), spec);
+  if (!isStill(judgement, as)) return resultNote(judgement);
   sources.logger.warn(
     {
       kind: now.kind,
@@ -155,7 +155,7 @@ export async function repairResource(
   if (now?.identity === undefined || now.mark === undefined) return CHANGED;
   const used = (await pods()).some((pod) => isOfSameRunner(now, pod));
   const judgement = judgeResource(now, await lives.life(now.identity), used, Date.now(), spec);
-  if (!isStill(judgement, as)) return left(judgement);
+  if (!isStill(judgement, as)) return resultNote(judgement);
   sources.logger.warn(
     {
       kind: now.kind,
@@ -194,9 +194,9 @@ export async function repairRegistration(
 }
 
 /** Has a life look for its pod. The hint is about no pod at all: it wakes, and changes nothing. */
-export async function wakeLife(
+export async function wakeRunner(
   { sources }: RepairTools,
-  { workflowId, runId }: RunningLife,
+  { workflowId, runId }: RunnerWorkflow,
 ): Promise<void> {
   await sources.client.workflow
     .getHandle(workflowId, runId)
@@ -212,17 +212,17 @@ export async function stopStep(
   const { workflowId, runId } = life;
   const { job: before, ...rest } = life;
   const job = before && (await lives.job(before.workflowId));
-  const [now] = await closerLook(
+  const [now] = await recheckRunner(
     {
       ...rest,
-      ...defined({ job }),
+      ...omitUndefined({ job }),
       pods: (await pods()).filter(({ identity }) => identity?.workflowId === workflowId),
     },
     lives,
   );
   if (now === undefined || now.runId !== runId) return CHANGED;
   const judgement = judgeRunner(now, Date.now(), spec);
-  if (!isStill(judgement, as)) return left(judgement);
+  if (!isStill(judgement, as)) return resultNote(judgement);
   sources.logger.warn({ workflowId, runId, job: job?.workflowId }, reason);
   await sources.client.workflow
     .getHandle(workflowId, runId)
@@ -231,7 +231,7 @@ export async function stopStep(
 }
 
 /** Has a life put another runner in the place of one that hangs, if it still does so by its pod, and by the CI server's own answer, which is no list. */
-export async function replaceHung(
+export async function replaceUnresponsive(
   { sources, spec }: RepairTools,
   { life, as, reason }: Extract<Finding, { subject: 'life' }>,
   pods: () => Promise<readonly OwnedObject[]>,
@@ -249,7 +249,7 @@ export async function replaceHung(
   };
   if (now.pods.some((pod) => pod.registration?.name !== name)) return CHANGED;
   const judgement = judgeRunner(now, Date.now(), spec);
-  if (!isStill(judgement, as)) return left(judgement);
+  if (!isStill(judgement, as)) return resultNote(judgement);
   sources.logger.warn(
     { workflowId, runId, runner: name, scope: `${scope.kind} ${scope.name}` },
     `replacing the runner: ${reason}`,
@@ -261,14 +261,14 @@ export async function replaceHung(
 }
 
 /** Ends a life that lost its pod and that no worker takes up. */
-export async function terminateLife(
+export async function terminateStuckRunner(
   { sources, spec, lives }: RepairTools,
   { life, mark }: Extract<Finding, { subject: 'life' }>,
   pods: () => Promise<readonly OwnedObject[]>,
 ): Promise<Repaired> {
   const { workflowId, runId, taskQueue, runnerName } = life;
-  const polled = await new PolledQueues(sources.client).isPolled(taskQueue);
-  const [now] = await closerLook(
+  const polled = await new TaskQueuePollers(sources.client).isPolled(taskQueue);
+  const [now] = await recheckRunner(
     {
       ...life,
       polled,
@@ -282,25 +282,25 @@ export async function terminateLife(
     judgeRunner(now, Date.now(), spec).kind !== 'condemned'
   )
     return CHANGED;
-  if (zombieStep(now, { ...mark, unpolled: (mark.unpolled ?? 1) - 1 }).kind !== 'terminate')
+  if (stuckRunnerStep(now, { ...mark, unpolled: (mark.unpolled ?? 1) - 1 }).kind !== 'terminate')
     return CHANGED;
   const at = (await lives.input({ workflowId, runId }))?.at;
-  sources.logger.warn({ workflowId, runId, taskQueue, runner: runnerName }, WORKER_NEVER_CAME_BACK);
-  await sources.client.workflow.getHandle(workflowId, runId).terminate(WORKER_NEVER_CAME_BACK);
+  sources.logger.warn({ workflowId, runId, taskQueue, runner: runnerName }, STUCK_RUNNER_MESSAGE);
+  await sources.client.workflow.getHandle(workflowId, runId).terminate(STUCK_RUNNER_MESSAGE);
   const removal =
     at === undefined || runnerName === ''
       ? undefined
-      : await handOn(sources.client, taskQueue, { name: runnerName }, at, WORKER_NEVER_CAME_BACK);
+      : await handOff(sources.client, taskQueue, { name: runnerName }, at, STUCK_RUNNER_MESSAGE);
   return {
     kind: 'repaired',
-    ...defined({ note: removal && `its registration was handed on to ${removal}` }),
+    ...omitUndefined({ note: removal && `its registration was handed on to ${removal}` }),
   };
 }
 
-function isStill(judgement: Judgement, as: Finding['as']): boolean {
+function isStill(judgement: Assessment, as: Finding['as']): boolean {
   return judgement.kind === 'condemned' && judgement.as === as;
 }
 
-function left(judgement: Judgement): Repaired {
+function resultNote(judgement: Assessment): Repaired {
   return judgement.kind === 'skip' ? { kind: 'skipped', why: judgement.why } : CHANGED;
 }

@@ -6,14 +6,18 @@ import {
 } from '@temporalio/client';
 import { z } from 'zod';
 import { JOB_WORKFLOW, RUNNER_WORKFLOW, SEARCH_ATTRIBUTES } from '../../core/contract/index.ts';
-import { defined } from '../../core/domain/omitUndefined.ts';
-import { quoted, runnersIn, runningDeregistrations } from '../../core/domain/visibility.ts';
-import { DEFAULT_CREDENTIAL, toScope } from '../../core/input/fields.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
+import {
+  quoteLiteral,
+  runnersInQuery,
+  runningDeregistrationsQuery,
+} from '../../core/domain/visibility.ts';
+import { DEFAULT_CREDENTIAL, resolveScope } from '../../core/input/fields.ts';
 import type { RunnerIdentity } from '../../core/domain/pod.ts';
-import { hashInRunnerName } from '../../core/domain/runnerName.ts';
-import type { ServedPlace } from '../../core/domain/location.ts';
-import type { SeenScope } from '../../core/input/sweep.ts';
-import type { LifeFacts, RunningLife } from '../../core/sweep/facts.ts';
+import { parseRunnerNameHash } from '../../core/domain/runnerName.ts';
+import type { ServedLocation } from '../../core/domain/location.ts';
+import type { CredentialScope } from '../../core/input/sweep.ts';
+import type { OwnerWorkflow, RunnerWorkflow } from '../../core/sweep/facts.ts';
 import { podName, runnerHash, workflowIdInPodName } from '../compute/naming.ts';
 
 /** How long one look may take, its retries included, in ms. */
@@ -28,7 +32,7 @@ const MOST_NAMESAKES = 5;
 const MOST_ATTEMPTS = 1_000;
 
 /** How a life has ended, by the status of its workflow; all others run. */
-const ENDED: Readonly<Record<string, LifeFacts>> = {
+const ENDED: Readonly<Record<string, OwnerWorkflow>> = {
   COMPLETED: { state: 'finished', how: 'has ended' },
   CANCELLED: { state: 'finished', how: 'was cancelled' },
   FAILED: { state: 'broken off', how: 'has failed' },
@@ -45,18 +49,18 @@ const writtenInput = z.object({
 });
 
 /** What a life was started with. */
-export interface LifeInput {
+export interface RunnerWorkflowInput {
   /** Absent: a plain command. */
-  readonly at?: SeenScope;
+  readonly at?: CredentialScope;
   readonly resumes: boolean;
 }
 
 /** The lives of one place, by Temporal's own word. */
-export class TemporalLives {
+export class RunnerWorkflows {
   readonly #client: Client;
-  readonly #served: ServedPlace;
+  readonly #served: ServedLocation;
 
-  constructor(client: Client, served: ServedPlace) {
+  constructor(client: Client, served: ServedLocation) {
     this.#client = client;
     this.#served = served;
   }
@@ -68,12 +72,12 @@ export class TemporalLives {
 
   /** By visibility, which may be late: an absence counts only once {@link life} says so. */
   async running(): Promise<WorkflowExecutionInfo[]> {
-    return await this.#list(`${runnersIn(this.#served)} AND ExecutionStatus = 'Running'`);
+    return await this.#list(`${runnersInQuery(this.#served)} AND ExecutionStatus = 'Running'`);
   }
 
   /** Temporal has a record of some life of this place. */
   async knowsPlace(): Promise<boolean> {
-    return (await this.#list(runnersIn(this.#served), 1)).length > 0;
+    return (await this.#list(runnersInQuery(this.#served), 1)).length > 0;
   }
 
   /**
@@ -82,12 +86,12 @@ export class TemporalLives {
    */
   async knowsRunner(name: string): Promise<boolean> {
     for (const { workflowId, runId } of await this.#list(
-      `${runnersIn(this.#served)} AND ${SEARCH_ATTRIBUTES.name.name} = ${quoted(name)}`,
+      `${runnersInQuery(this.#served)} AND ${SEARCH_ATTRIBUTES.name.name} = ${quoteLiteral(name)}`,
       MOST_NAMESAKES,
     )) {
       const firstRunId = (await this.describe(workflowId, runId))?.raw.workflowExecutionInfo
         ?.firstRunId;
-      if (runnerHash({ workflowId, firstRunId: firstRunId || runId }) === hashInRunnerName(name))
+      if (runnerHash({ workflowId, firstRunId: firstRunId || runId }) === parseRunnerNameHash(name))
         return true;
     }
     return false;
@@ -114,7 +118,7 @@ export class TemporalLives {
     return (
       (
         await this.#list(
-          `WorkflowType = ${quoted(RUNNER_WORKFLOW)} AND ExecutionStatus = 'Running' AND ${SEARCH_ATTRIBUTES.name.name} = ${quoted(name)}`,
+          `WorkflowType = ${quoteLiteral(RUNNER_WORKFLOW)} AND ExecutionStatus = 'Running' AND ${SEARCH_ATTRIBUTES.name.name} = ${quoteLiteral(name)}`,
           1,
         )
       ).length > 0
@@ -123,7 +127,7 @@ export class TemporalLives {
 
   /** Ids and task queues of the running removals of registrations. */
   async deregistrations(): Promise<{ workflowId: string; taskQueue: string }[]> {
-    return (await this.#list(runningDeregistrations())).map(({ workflowId, taskQueue }) => ({
+    return (await this.#list(runningDeregistrationsQuery())).map(({ workflowId, taskQueue }) => ({
       workflowId,
       taskQueue,
     }));
@@ -137,9 +141,9 @@ export class TemporalLives {
       const others =
         found.length === 0
           ? ''
-          : ` AND ${name} NOT IN (${found.map(({ scope }) => quoted(scope)).join(', ')})`;
+          : ` AND ${name} NOT IN (${found.map(({ scope }) => quoteLiteral(scope)).join(', ')})`;
       const [life] = await this.#list(
-        `${runnersIn(this.#served)} AND ${name} IS NOT NULL${others}`,
+        `${runnersInQuery(this.#served)} AND ${name} IS NOT NULL${others}`,
         1,
       );
       const scope = life?.typedSearchAttributes.get(SEARCH_ATTRIBUTES.scope);
@@ -152,7 +156,7 @@ export class TemporalLives {
   async life({
     workflowId,
     firstRunId,
-  }: Pick<RunnerIdentity, 'workflowId' | 'firstRunId'>): Promise<LifeFacts> {
+  }: Pick<RunnerIdentity, 'workflowId' | 'firstRunId'>): Promise<OwnerWorkflow> {
     const latest = await this.describe(workflowId);
     if (latest === undefined) return { state: 'unknown', how: 'is not known to Temporal' };
     const first = latest.raw.workflowExecutionInfo?.firstRunId;
@@ -162,7 +166,7 @@ export class TemporalLives {
   }
 
   /** What has become of the job that started a life. @returns nothing where what started it is no job, or forgotten */
-  async job(workflowId: string): Promise<RunningLife['job']> {
+  async job(workflowId: string): Promise<RunnerWorkflow['job']> {
     const latest = await this.describe(workflowId);
     return latest?.type === JOB_WORKFLOW
       ? { workflowId, ...(await this.#factsOf(latest)) }
@@ -192,7 +196,7 @@ export class TemporalLives {
   }: {
     readonly workflowId: string;
     readonly runId: string;
-  }): Promise<LifeInput | undefined> {
+  }): Promise<RunnerWorkflowInput | undefined> {
     const { namespace, loadedDataConverter } = this.#client.options;
     const { history } = await this.#within(
       LOOK_MS,
@@ -220,13 +224,13 @@ export class TemporalLives {
     return {
       resumes: data.onEviction === 'resume',
       ...(isNamed
-        ? { at: { scope: toScope(data), credential: data.credential ?? DEFAULT_CREDENTIAL } }
+        ? { at: { scope: resolveScope(data), credential: data.credential ?? DEFAULT_CREDENTIAL } }
         : {}),
     };
   }
 
-  async #factsOf(latest: WorkflowExecutionDescription): Promise<LifeFacts> {
-    const closed = defined({ closedAtMs: latest.closeTime?.getTime() });
+  async #factsOf(latest: WorkflowExecutionDescription): Promise<OwnerWorkflow> {
+    const closed = omitUndefined({ closedAtMs: latest.closeTime?.getTime() });
     if (latest.status.name === 'TERMINATED')
       return { ...closed, state: 'broken off', how: await this.#howTerminated(latest) };
     const ended = ENDED[latest.status.name];

@@ -1,21 +1,21 @@
 /** The sweep: looks at workflows, pods and registrations, compares them, and marks or repairs what disagrees. */
 import {
-  SWEPT_KINDS,
+  FINDING_KINDS,
   type SweepCounts,
   type SweepMark,
   type SweepReport,
   type SweepSkip,
-  type SweptItem,
+  type SweepFinding,
   type SweptKind,
 } from '../../core/contract/index.ts';
-import { placeName } from '../../core/domain/location.ts';
+import { formatLocation } from '../../core/domain/location.ts';
 import type { SweepSpec } from '../../core/input/sweep.ts';
 import { decideSweep } from '../../core/sweep/decideSweep.ts';
 import { ComputeError } from '../ports.ts';
-import { carryOut, sweptItem } from './executePlan.ts';
-import { look } from './inventory.ts';
+import { executePlan, sweptItem } from './executePlan.ts';
+import { collectInventory } from './inventory.ts';
 import type { SweepSources } from './sweepSources.ts';
-import { TemporalLives } from './runnerWorkflows.ts';
+import { RunnerWorkflows } from './runnerWorkflows.ts';
 
 export type { SweepSources } from './sweepSources.ts';
 
@@ -24,7 +24,7 @@ const MOST_ITEMS = 200;
 const MOST_MARKS = 500;
 const MOST_INCOMPLETE = 50;
 /** What comes first in a report. */
-const ORDER: readonly SweptItem['done'][] = ['failed', 'repaired', 'found', 'waits', 'marked'];
+const ORDER: readonly SweepFinding['done'][] = ['failed', 'repaired', 'found', 'waits', 'marked'];
 
 /**
  * One sweep. A list that cannot be had is in the report, and nothing is touched then; so is an item that failed.
@@ -47,7 +47,7 @@ export async function sweep(
   const startedMs = Date.now();
   const report: SweepReport = {
     place: '', at: new Date(startedMs).toISOString(), tookMs: 0, dryRun: spec.dryRun, lookedAt: {}, incomplete: [], unseen: [],
-    counts: Object.fromEntries(SWEPT_KINDS.map((kind): [SweptKind, SweepCounts] => [kind, { found: 0, marked: 0, repaired: 0, failed: 0 }])) as SweepReport['counts'],
+    counts: Object.fromEntries(FINDING_KINDS.map((kind): [SweptKind, SweepCounts] => [kind, { found: 0, marked: 0, repaired: 0, failed: 0 }])) as SweepReport['counts'],
     skipped: {}, items: [], moreItems: 0, marks: [...marks],
   }; // prettier-ignore
   const finish = (): SweepReport => ({
@@ -71,9 +71,9 @@ export async function sweep(
     });
     return finish();
   }
-  report.place = placeName(served);
-  const lives = new TemporalLives(client, served);
-  const { findings, outOfSight, ...seen } = await look(
+  report.place = formatLocation(served);
+  const lives = new RunnerWorkflows(client, served);
+  const { findings, outOfSight, ...seen } = await collectInventory(
     sources,
     spec,
     served,
@@ -87,11 +87,11 @@ export async function sweep(
   Object.assign(report.skipped, plan.skipped);
   skip('scope out of sight', outOfSight);
   if (plan.stopped !== undefined) report.stopped = plan.stopped;
-  let items: SweptItem[];
+  let items: SweepFinding[];
   if (spec.dryRun || plan.stopped !== undefined) {
     items = plan.findings.map((finding) => sweptItem(finding, 'found'));
   } else {
-    const done = await carryOut({ sources, spec, owned, lives }, plan);
+    const done = await executePlan({ sources, spec, owned, lives }, plan);
     ({ items } = done);
     report.marks = done.marks;
     for (const why of done.skipped) skip(why);

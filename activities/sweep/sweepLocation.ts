@@ -1,11 +1,11 @@
 /** The sweep as an activity: of the place that this worker serves, with its ports and the Worker's client. */
 import { cancellationSignal, getClient, log } from '@temporalio/activity';
-import { FAILURE_TYPES, type SweepPlaceInput } from '../../core/activities/index.ts';
+import { FAILURE_TYPES, type SweepLocationInput } from '../../core/activities/index.ts';
 import type { SweepReport } from '../../core/contract/index.ts';
-import { incompleteText } from '../../core/domain/sweepSummary.ts';
+import { incompleteMessage } from '../../core/domain/sweepSummary.ts';
 import { parseSweepInput } from '../../core/input/sweep.ts';
-import { invalid } from '../runner/admit.ts';
-import { failure } from '../shared/failures.ts';
+import { invalidInput } from '../runner/admit.ts';
+import { applicationFailure } from '../shared/failures.ts';
 import { withHeartbeats } from '../shared/heartbeats.ts';
 import type { ActivityPorts, Logger } from '../ports.ts';
 import { refusal } from '../shared/rejections.ts';
@@ -23,12 +23,12 @@ const LOGGER: Logger = {
 };
 
 /** @throws ApplicationFailure `InvalidInput`; `SweepIncomplete` with the report as its detail, to be tried again */
-export async function sweepPlace(
+export async function sweepLocation(
   { compute, ciServers, onSweep }: ActivityPorts,
-  { input, marks, taskQueue }: SweepPlaceInput,
+  { input, marks, taskQueue }: SweepLocationInput,
 ): Promise<SweepReport> {
   const parsed = parseSweepInput(input);
-  if (!parsed.ok) throw invalid(parsed.errors);
+  if (!parsed.ok) throw invalidInput(parsed.errors);
   let doing = 'sweeping';
   const progress = (now: string): void => void (doing = now);
   const sources = {
@@ -52,7 +52,7 @@ export async function sweepPlace(
   }
   onSweep?.(report);
   if (report.incomplete.length === 0) return report;
-  throw failure(incompleteText(report.incomplete), FAILURE_TYPES.sweepIncomplete, {
+  throw applicationFailure(incompleteMessage(report.incomplete), FAILURE_TYPES.sweepIncomplete, {
     nextRetryDelayMs: INCOMPLETE_RETRY_MS,
     details: [report],
   });

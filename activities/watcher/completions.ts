@@ -1,6 +1,6 @@
 import { waitActivityId, type PodCondition } from '../../core/domain/podConditions.ts';
 import type { WaitCompleter } from '../ports.ts';
-import type { TaskQueue } from './retryQueue.ts';
+import type { RetryQueue } from './retryQueue.ts';
 import type { PodView } from '../../core/domain/pod.ts';
 
 export interface CompletionsOptions {
@@ -24,14 +24,14 @@ const OVERTAKEN = 3;
  * Where several watch, one is enough, and which one shows by itself: whose offers of an end find nobody waiting lets the others go first, and
  * offers once, later. The first offer of its own that is taken shows that they are gone, or behind: it goes first again.
  */
-export class Completions {
-  readonly #queue: TaskQueue;
+export class WaitCompletions {
+  readonly #queue: RetryQueue;
   readonly #options: CompletionsOptions;
   readonly #later = new Set<NodeJS.Timeout>();
   /** Ends in a row that nobody waited for when they were offered. */
   #late = 0;
 
-  constructor(queue: TaskQueue, options: CompletionsOptions) {
+  constructor(queue: RetryQueue, options: CompletionsOptions) {
     this.#queue = queue;
     this.#options = options;
   }

@@ -9,17 +9,17 @@
  * workflow wait as it would have without this. A cancel that comes meanwhile is acted upon when the answer is there.
  */
 import { CompleteAsyncError, activityInfo } from '@temporalio/activity';
-import { isMet, type PodCondition } from '../../core/domain/podConditions.ts';
+import { conditionMet, type PodCondition } from '../../core/domain/podConditions.ts';
 import type { PodRef, PodView } from '../../core/domain/pod.ts';
 
-export interface HeldBackAnswer {
+export interface DeferredCompletion {
   readonly taskToken: Uint8Array;
   readonly podName: string;
   readonly result: unknown;
 }
 
 /** Somebody who wants to know when a pod's condition holds; told of every change from the start. */
-export interface LookOut {
+export interface PodWaiter {
   readonly pod: PodRef;
   readonly until: PodCondition;
   /** The pod as it was last seen since. */
@@ -31,12 +31,12 @@ export interface LookOut {
 /** Shorter than the heartbeat timeout of the activities concerned (15 s, workflows/shared/activityProxies.ts), which counts on meanwhile. */
 const LONGEST_MS = 5_000;
 /** In a local activity, which keeps its workflow's queries and updates waiting. */
-export const LONGEST_LOCAL_MS = 2_000;
+export const MAX_LOCAL_DEFER_MS = 2_000;
 
-export class HeldBackAnswers {
+export class DeferredCompletions {
   readonly longestMs: number;
-  readonly #lookOuts = new Map<string, LookOut>();
-  #answer: ((answer: HeldBackAnswer) => void) | undefined;
+  readonly #lookOuts = new Map<string, PodWaiter>();
+  #answer: ((answer: DeferredCompletion) => void) | undefined;
 
   /** @param longestMs - for which an answer is held back @default 5000 */
   constructor(longestMs: number = LONGEST_MS) {
@@ -44,7 +44,7 @@ export class HeldBackAnswers {
   }
 
   /** From now on answers can be given. */
-  open(answer: (answer: HeldBackAnswer) => void): void {
+  open(answer: (answer: DeferredCompletion) => void): void {
     this.#answer = answer;
   }
 
@@ -54,8 +54,8 @@ export class HeldBackAnswers {
     this.#answer = undefined;
   }
 
-  lookOut(pod: PodRef, until: PodCondition): LookOut {
-    const lookOut: LookOut = { pod, until };
+  addWaiter(pod: PodRef, until: PodCondition): PodWaiter {
+    const lookOut: PodWaiter = { pod, until };
     this.#lookOuts.set(keyOf(until, pod), lookOut);
     return lookOut;
   }
@@ -64,8 +64,8 @@ export class HeldBackAnswers {
    * Holds the answer back until the condition holds.
    * @returns false where that cannot be, or need not, be waited for
    */
-  hold(
-    lookOut: LookOut,
+  defer(
+    lookOut: PodWaiter,
     taskToken: Uint8Array,
     resultOf: (pod: PodView | undefined) => unknown,
     withinMs: number,
@@ -78,14 +78,14 @@ export class HeldBackAnswers {
   }
 
   /** @returns the pod as it was last seen, when the condition holds or the time is over */
-  async until(lookOut: LookOut, withinMs: number): Promise<PodView | undefined> {
+  async until(lookOut: PodWaiter, withinMs: number): Promise<PodView | undefined> {
     return await new Promise((resolve) => {
       if (!this.#hold(lookOut, resolve, withinMs)) resolve(lookOut.seen);
     });
   }
 
-  #hold(lookOut: LookOut, give: (seen: PodView | undefined) => void, withinMs: number): boolean {
-    if (this.#answer === undefined || withinMs <= 0 || isSeen(lookOut)) {
+  #hold(lookOut: PodWaiter, give: (seen: PodView | undefined) => void, withinMs: number): boolean {
+    if (this.#answer === undefined || withinMs <= 0 || conditionSeen(lookOut)) {
       this.forget(lookOut);
       return false;
     }
@@ -99,10 +99,10 @@ export class HeldBackAnswers {
     const lookOut = this.#lookOuts.get(keyOf(until, pod));
     if (lookOut === undefined || lookOut.pod.uid !== pod.uid) return false;
     lookOut.seen = pod;
-    return isSeen(lookOut) && this.#settle(lookOut);
+    return conditionSeen(lookOut) && this.#settle(lookOut);
   }
 
-  #settle(lookOut: LookOut): boolean {
+  #settle(lookOut: PodWaiter): boolean {
     this.forget(lookOut);
     const { held, seen } = lookOut;
     if (held === undefined) return false;
@@ -112,7 +112,7 @@ export class HeldBackAnswers {
   }
 
   /** Nobody wants to know any more. */
-  forget(lookOut: LookOut): void {
+  forget(lookOut: PodWaiter): void {
     const key = keyOf(lookOut.until, lookOut.pod);
     if (this.#lookOuts.get(key) === lookOut) this.#lookOuts.delete(key);
   }
@@ -122,8 +122,8 @@ function keyOf(until: PodCondition, { name }: { readonly name: string }): string
   return `${until}/${name}`;
 }
 
-function isSeen({ seen, until }: LookOut): boolean {
-  return seen !== undefined && isMet(until, seen, Date.now());
+function conditionSeen({ seen, until }: PodWaiter): boolean {
+  return seen !== undefined && conditionMet(until, seen, Date.now());
 }
 
 /**
@@ -132,9 +132,9 @@ function isSeen({ seen, until }: LookOut): boolean {
  * @param dueWithinMs - when the workflow has something else to do
  * @throws CompleteAsyncError when the result will be given later: when the condition holds, or after a while
  */
-export async function answerSoon<T>(
-  heldBackAnswers: HeldBackAnswers | undefined,
-  lookOut: LookOut | undefined,
+export async function completeOrDefer<T>(
+  heldBackAnswers: DeferredCompletions | undefined,
+  lookOut: PodWaiter | undefined,
   resultOf: (pod: PodView | undefined) => T,
   dueWithinMs = Number.POSITIVE_INFINITY,
 ): Promise<T> {
@@ -148,7 +148,7 @@ export async function answerSoon<T>(
   const wantedMs = Math.min(heldBackAnswers.longestMs, dueWithinMs);
   const heldMs = wantedMs < leftMs / 2 ? wantedMs : 0;
   if (isLocal)
-    return resultOf(await heldBackAnswers.until(lookOut, Math.min(heldMs, LONGEST_LOCAL_MS)));
-  if (heldBackAnswers.hold(lookOut, taskToken, resultOf, heldMs)) throw new CompleteAsyncError();
+    return resultOf(await heldBackAnswers.until(lookOut, Math.min(heldMs, MAX_LOCAL_DEFER_MS)));
+  if (heldBackAnswers.defer(lookOut, taskToken, resultOf, heldMs)) throw new CompleteAsyncError();
   return resultOf(lookOut.seen);
 }

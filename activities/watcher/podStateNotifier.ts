@@ -2,19 +2,19 @@ import { LRUCache } from 'lru-cache';
 import type { PodStateEvent } from '../../core/contract/index.ts';
 import { isBusy } from '../../core/domain/podConditions.ts';
 import type { WaitCompleter } from '../ports.ts';
-import type { TaskQueue } from './retryQueue.ts';
+import type { RetryQueue } from './retryQueue.ts';
 import type { PodView } from '../../core/domain/pod.ts';
 
 type State = PodStateEvent['state'];
 
 /** How much is told of one pod. Each announcement is some seven events of its workflow's history. */
-export interface AnnouncementPace {
+export interface NotificationLimits {
   /** Told at once, where nothing was told for long. Thirty jobs of a static runner. @default 60 */
   readonly burst: number;
   /** After those: one in so long, in ms. @default a minute */
   readonly everyMs: number;
 }
-const PACE: AnnouncementPace = { burst: 60, everyMs: 60_000 };
+const PACE: NotificationLimits = { burst: 60, everyMs: 60_000 };
 /** Pods whose pace is kept; one that is forgotten has its burst again. */
 const MAX_PODS = 20_000;
 
@@ -36,10 +36,10 @@ interface Announced {
  * That a runner for one job is busy is held back for a moment, in which a short job is over: its end is all that its workflow has to know, and
  * a signal, a task and a timer are saved. Not where its set waits for the word.
  */
-export class StateAnnouncements {
-  readonly #queue: TaskQueue;
+export class PodStateNotifier {
+  readonly #queue: RetryQueue;
   readonly #completer: WaitCompleter;
-  readonly #pace: AnnouncementPace;
+  readonly #pace: NotificationLimits;
   readonly #heldMs: number;
   /** By UID. */
   readonly #pods = new LRUCache<string, Announced>({
@@ -49,10 +49,10 @@ export class StateAnnouncements {
 
   /** @param heldMs - for how long the first word of a runner for one job is held back */
   constructor(
-    queue: TaskQueue,
+    queue: RetryQueue,
     completer: WaitCompleter,
     heldMs = 0,
-    pace: AnnouncementPace = PACE,
+    pace: NotificationLimits = PACE,
   ) {
     this.#heldMs = heldMs;
     this.#queue = queue;
@@ -139,7 +139,7 @@ export class StateAnnouncements {
  * @param previous - as it was seen before; `undefined`: never
  * @returns `undefined`: no news
  */
-export function stateNews(
+export function podStateChange(
   pod: PodView,
   previous: PodView | undefined,
   nowMs: number,

@@ -1,8 +1,8 @@
-import { POD_CONDITIONS, dueAtMs } from '../../core/domain/podConditions.ts';
+import { POD_CONDITIONS, conditionDueAtMs } from '../../core/domain/podConditions.ts';
 import type { PodView } from '../../core/domain/pod.ts';
 
 /** What time alone brings: an image problem that persists, a termination that is overdue, a new runner that stays not ready. One timer per pod. */
-export class DueTimers {
+export class PodTimers {
   readonly #timers = new Map<string, NodeJS.Timeout>();
 
   /** Calls `due` when something about the pod will be true that is not yet, if it does not change before. */
@@ -12,7 +12,7 @@ export class DueTimers {
     const busyFrom = Date.parse(pod.busyFrom ?? '');
     const dues = [
       busyFrom,
-      ...POD_CONDITIONS.map((condition) => dueAtMs(condition, pod) ?? 0),
+      ...POD_CONDITIONS.map((condition) => conditionDueAtMs(condition, pod) ?? 0),
     ].filter((at) => at > nowMs);
     if (dues.length === 0) return;
     const timer = setTimeout(

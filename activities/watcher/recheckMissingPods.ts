@@ -6,7 +6,7 @@ import type { Compute, WaitCompleter } from '../ports.ts';
  * is no more than that, because a list may be older than a pod, or its selector not find it.
  * @param listed - the watch's own list
  */
-export async function lookForVanished(
+export async function recheckMissingPods(
   compute: Compute,
   completer: WaitCompleter,
   listed: Iterable<PodView>,

@@ -5,7 +5,7 @@ import pRetry from 'p-retry';
 const RETRIES = { retries: 4, minTimeout: 100, factor: 5, maxTimeout: 5_000 } as const;
 
 /** Runs small jobs a few at a time, retrying each for a while; what still fails is reported, never thrown. */
-export class TaskQueue {
+export class RetryQueue {
   readonly #queue: PQueue;
   readonly #onFailure: (error: unknown, what: string) => void;
   #stopped = false;

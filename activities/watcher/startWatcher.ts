@@ -5,18 +5,18 @@
 import { LRUCache } from 'lru-cache';
 import {
   POD_CONDITIONS,
-  isMet,
-  isSpent,
+  conditionMet,
+  isCompletedEphemeral,
   type PodCondition,
 } from '../../core/domain/podConditions.ts';
-import { deleteEarly } from '../runner/deleteCompletedPod.ts';
-import { LONGEST_LOCAL_MS, type HeldBackAnswers } from './deferredCompletions.ts';
+import { deleteCompletedPod } from '../runner/deleteCompletedPod.ts';
+import { MAX_LOCAL_DEFER_MS, type DeferredCompletions } from './deferredCompletions.ts';
 import type { Compute, Logger, WaitCompleter } from '../ports.ts';
-import { TaskQueue } from './retryQueue.ts';
-import { Completions } from './completions.ts';
-import { DueTimers } from './podTimers.ts';
-import { StateAnnouncements, stateNews } from './podStateNotifier.ts';
-import { lookForVanished } from './recheckMissingPods.ts';
+import { RetryQueue } from './retryQueue.ts';
+import { WaitCompletions } from './completions.ts';
+import { PodTimers } from './podTimers.ts';
+import { PodStateNotifier, podStateChange } from './podStateNotifier.ts';
+import { recheckMissingPods } from './recheckMissingPods.ts';
 import type { PodView } from '../../core/domain/pod.ts';
 
 export interface WatcherOptions {
@@ -24,12 +24,12 @@ export interface WatcherOptions {
   readonly completer: WaitCompleter;
   readonly logger: Logger;
   /** Activities of this process that hold their answer back. */
-  readonly heldBackAnswers?: HeldBackAnswers;
+  readonly heldBackAnswers?: DeferredCompletions;
   /** Completions under way at once. @default 64 */
   readonly concurrency?: number;
   /** When to offer an answer again for which nobody waited, in ms after one another. @default 5 s, 30 s */
   readonly againMs?: readonly number[];
-  /** How long another watcher that is quicker has for its offer, in ms; see {@link Completions}. @default 5000 */
+  /** How long another watcher that is quicker has for its offer, in ms; see {@link WaitCompletions}. @default 5000 */
   readonly othersFirstMs?: number;
   /** Told of every completion, for metrics. */
   readonly onCompletion?: (completed: boolean) => void;
@@ -60,23 +60,23 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
     againMs = [5_000, 30_000],
     othersFirstMs = 5_000,
   } = options;
-  const queue = new TaskQueue(concurrency, (error, what) =>
+  const queue = new RetryQueue(concurrency, (error, what) =>
     logger.warn({ err: error }, `${what} failed; the wait's own re-sync makes up for it`),
   );
-  const timers = new DueTimers();
+  const timers = new PodTimers();
   /** When workflows were told of the end of a pod whose job is done (ms since the epoch), by its UID. */
   const toldEnds = new LRUCache<string, number>({ max: MAX_TOLD_ENDS });
-  const tearDownMs = Math.min(heldBackAnswers?.longestMs ?? 0, LONGEST_LOCAL_MS);
-  const states = new StateAnnouncements(queue, completer, heldBackAnswers?.longestMs);
-  const completions = new Completions(queue, {
+  const tearDownMs = Math.min(heldBackAnswers?.longestMs ?? 0, MAX_LOCAL_DEFER_MS);
+  const states = new PodStateNotifier(queue, completer, heldBackAnswers?.longestMs);
+  const completions = new WaitCompletions(queue, {
     completer,
     againMs,
     othersFirstMs,
     async offered(completed, pod) {
       options.onCompletion?.(completed);
       if (!completed) return;
-      if (isSpent(pod)) toldEnds.set(pod.uid, Date.now());
-      await deleteEarly(compute, logger, pod);
+      if (isCompletedEphemeral(pod)) toldEnds.set(pod.uid, Date.now());
+      await deleteCompletedPod(compute, logger, pod);
     },
   });
   // Its workflow's tear-down takes so long before it waits for the pod to be gone, and that wait looks live itself.
@@ -89,9 +89,9 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
   const timeHasCome = (pod: PodView, seenMs: number): void => {
     const nowMs = Date.now();
     for (const condition of POD_CONDITIONS)
-      if (isMet(condition, pod, nowMs) && !isMet(condition, pod, seenMs))
+      if (conditionMet(condition, pod, nowMs) && !conditionMet(condition, pod, seenMs))
         completions.offer(condition, pod);
-    tellState(pod, stateNews(pod, pod, nowMs));
+    tellState(pod, podStateChange(pod, pod, nowMs));
   };
 
   heldBackAnswers?.open(({ taskToken, podName, result }) => {
@@ -114,18 +114,18 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
         const answered = heldBackAnswers?.changed(pod, condition) === true;
         if (
           !answered &&
-          isNews(condition, pod, previous, nowMs) &&
+          isTransition(condition, pod, previous, nowMs) &&
           !isTooSoon(condition, pod, nowMs)
         )
           completions.offer(condition, pod);
       }
       timers.set(pod, nowMs, () => timeHasCome(pod, nowMs));
-      if (!pod.ended) tellState(pod, stateNews(pod, previous, nowMs));
+      if (!pod.ended) tellState(pod, podStateChange(pod, previous, nowMs));
     },
     relisted(pods) {
       void queue.add(
         'search for waits whose pod vanished',
-        async () => await lookForVanished(compute, completer, pods.values()),
+        async () => await recheckMissingPods(compute, completer, pods.values()),
       );
     },
   });
@@ -144,14 +144,15 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
 }
 
 /** Has the condition come true with this change? */
-function isNews(
+function isTransition(
   condition: PodCondition,
   pod: PodView,
   previous: PodView | undefined,
   nowMs: number,
 ): boolean {
-  if (!isMet(condition, pod, nowMs)) return false;
-  if (previous !== undefined) return pod.uid !== previous.uid || !isMet(condition, previous, nowMs);
+  if (!conditionMet(condition, pod, nowMs)) return false;
+  if (previous !== undefined)
+    return pod.uid !== previous.uid || !conditionMet(condition, previous, nowMs);
   return (
     condition !== 'online' ||
     pod.ended ||

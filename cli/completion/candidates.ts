@@ -25,8 +25,8 @@ const VALUES: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** @param words - those after the program's name; the last one is being typed, and may be empty */
-export function complete(program: Command, words: readonly string[]): Completion {
-  const { command, waiting, positionals, flags, over } = walk(program, words.slice(0, -1));
+export function completeWords(program: Command, words: readonly string[]): Completion {
+  const { command, waiting, positionals, flags, over } = walkCommands(program, words.slice(0, -1));
   const typed = words.at(-1) ?? '';
   const only = (candidates: readonly Candidate[]): Candidate[] =>
     candidates.filter(({ value }) => value.startsWith(typed));
@@ -75,7 +75,7 @@ interface Walked {
   over: boolean;
 }
 
-function walk(program: Command, words: readonly string[]): Walked {
+function walkCommands(program: Command, words: readonly string[]): Walked {
   const at: Walked = {
     command: program,
     waiting: undefined,
@@ -111,12 +111,12 @@ function walk(program: Command, words: readonly string[]): Walked {
 }
 
 /** The command, and those that it is part of: their options hold for it. */
-function lineage(command: Command): Command[] {
-  return command.parent === null ? [command] : [command, ...lineage(command.parent)];
+function ancestors(command: Command): Command[] {
+  return command.parent === null ? [command] : [command, ...ancestors(command.parent)];
 }
 
 function optionsOf(command: Command): Candidate[] {
-  const all = lineage(command)
+  const all = ancestors(command)
     .flatMap((each) => each.createHelp().visibleOptions(each))
     .map(({ long, short, description }) => ({ value: long ?? short ?? '', description }));
   // Each of them has a --help of its own.
@@ -124,7 +124,7 @@ function optionsOf(command: Command): Candidate[] {
 }
 
 function findOption(command: Command, name: string): Option | undefined {
-  return lineage(command)
+  return ancestors(command)
     .flatMap(({ options }) => options)
     .find(({ long, short }) => name === long || name === short);
 }

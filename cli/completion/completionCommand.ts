@@ -1,7 +1,7 @@
 /** `holdfast completion bash|zsh|fish`, and what its scripts ask: `holdfast complete -- WORDS…`. */
 import { Argument, type Command } from 'commander';
 import type { CommandContext } from '../shared/commandContext.ts';
-import { printable } from '../../core/domain/displayText.ts';
+import { stripControlCharacters } from '../../core/domain/displayText.ts';
 import { SCRIPTS, type Shell } from './scripts.ts';
 
 /** Of a description, in characters: shells put it beside what they complete. */
@@ -21,14 +21,14 @@ export function addCompletionCommands(program: Command, { terminal }: CommandCon
     .command('complete', { hidden: true })
     .argument('[words...]')
     .action(async (words: string[]) => {
-      const { complete } = await import('./candidates.ts');
+      const { completeWords: complete } = await import('./candidates.ts');
       const { candidates, ids, flags } = complete(program, words);
       const typed = words.at(-1) ?? '';
       const found =
         ids === undefined ? [] : await (await import('./ids.ts')).findIds(ids, flags, terminal.env);
       const lines = [...candidates, ...found.filter(({ value }) => value.startsWith(typed))].map(
         ({ value, description }) =>
-          `${printable(value)}\t${printable(description).slice(0, MOST_DESCRIBED)}`,
+          `${stripControlCharacters(value)}\t${stripControlCharacters(description).slice(0, MOST_DESCRIBED)}`,
       );
       if (lines.length > 0) terminal.stdout.write(`${lines.join('\n')}\n`);
     });

@@ -13,10 +13,10 @@ import {
   jobGroupStatusQuery,
   setWorkflowId,
 } from '../../core/contract/index.ts';
-import { quoted } from '../../core/domain/visibility.ts';
-import { keepSweepSchedule } from '../../worker/temporal/sweepSchedule.ts';
+import { quoteLiteral } from '../../core/domain/visibility.ts';
+import { ensureSweepSchedule } from '../../worker/temporal/sweepSchedule.ts';
 import { requestStop } from '../runner/stopRunners.ts';
-import { askToEnd } from '../set/setChange.ts';
+import { requestDeletion } from '../set/setChange.ts';
 import type { Session } from '../shared/session.ts';
 import { requestedBy } from '../shared/requestedBy.ts';
 import { confirm } from '../shared/confirm.ts';
@@ -53,7 +53,7 @@ const LOOK_MS = 2_000;
 const AT_ONCE = 10;
 
 /** @throws CliError `unreachable`, `usage` */
-export async function retire(
+export async function decommission(
   session: Session,
   output: Output,
   { yes, reason = requestedBy() }: RetireOptions,
@@ -64,7 +64,7 @@ export async function retire(
     await confirm(output, `end what runs on the task queue ${taskQueue}: ${summary(found)}`);
   // First: what it would start nobody will run.
   const schedule = await session.call(
-    async (client) => await keepSweepSchedule({ client, taskQueue, intervalMs: 0 }),
+    async (client) => await ensureSweepSchedule({ client, taskQueue, intervalMs: 0 }),
   );
 
   const asked = new Set<string>();
@@ -80,7 +80,7 @@ export async function retire(
     );
     await pMap(
       mine,
-      async (each) => (await ask(session, output, each, reason)) && asked.add(each.id),
+      async (each) => (await requestEnd(session, output, each, reason)) && asked.add(each.id),
       { concurrency: AT_ONCE },
     );
     const now = summary(running);
@@ -99,7 +99,7 @@ export async function retire(
 }
 
 async function runningOn(session: Session, taskQueue: string): Promise<Running[]> {
-  const query = `TaskQueue = ${quoted(taskQueue)} AND ExecutionStatus = "Running" AND WorkflowType IN (${TYPES.map((type) => quoted(type)).join(', ')})`;
+  const query = `TaskQueue = ${quoteLiteral(taskQueue)} AND ExecutionStatus = "Running" AND WorkflowType IN (${TYPES.map((type) => quoteLiteral(type)).join(', ')})`;
   return await session.call(
     async (client) => {
       const running: Running[] = [];
@@ -129,7 +129,7 @@ async function runningOn(session: Session, taskQueue: string): Promise<Running[]
 }
 
 /** Jobs, removals, commands and sweeps end by themselves. @returns whether it was told to end */
-async function ask(
+async function requestEnd(
   session: Session,
   output: Output,
   { id, type }: Running,
@@ -138,7 +138,7 @@ async function ask(
   try {
     switch (type) {
       case RUNNER_SET_WORKFLOW: {
-        const { note, line } = await askToEnd(
+        const { note, line } = await requestDeletion(
           session,
           output,
           { workflowId: id, taskQueue: session.settings.taskQueue },
@@ -154,7 +154,7 @@ async function ask(
         );
         return true;
       case JOB_GROUP_WORKFLOW:
-        return await endQuietGroup(session, id);
+        return await endIdleGroup(session, id);
       default:
         return false;
     }
@@ -166,7 +166,7 @@ async function ask(
 }
 
 /** Left alone it waits a week for another version. @returns whether nothing was left for it to do */
-async function endQuietGroup(session: Session, workflowId: string): Promise<boolean> {
+async function endIdleGroup(session: Session, workflowId: string): Promise<boolean> {
   return await session.call(
     async (client) => {
       const group = client.workflow.getHandle(workflowId);

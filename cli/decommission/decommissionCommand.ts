@@ -12,7 +12,7 @@ export function addRetireCommand(program: Command, context: CommandContext): voi
     .option('--reason <text>', 'shown with the sets and runners')
     .addHelpText('after', HELP)
     .action(async (flags: { yes?: boolean; reason?: string }) => {
-      const { retire } = await import('./decommission.ts');
+      const { decommission: retire } = await import('./decommission.ts');
       await withSession(
         command,
         context,

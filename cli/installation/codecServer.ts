@@ -7,7 +7,7 @@ import { EncryptionCodec } from '../../worker/codec/encryptionCodec.ts';
 import { EXIT_STATUS } from '../../worker/process/exitStatus.ts';
 import { createLogger } from '../../worker/process/logger.ts';
 import { listenAddress } from '../../worker/settings/settingTypes.ts';
-import { listenForStop } from '../../worker/process/stopSignal.ts';
+import { listenForShutdown } from '../../worker/process/stopSignal.ts';
 import { CliError } from '../shared/exit.ts';
 import type { Output } from '../shared/output.ts';
 
@@ -44,7 +44,7 @@ export async function codecServer(
     tokens: tokensIn(flags.tokenFile),
     logger,
   });
-  const stop = listenForStop();
+  const stop = listenForShutdown();
   try {
     const address = await server.listen({ host, port });
     output.note('listening', `codec server at ${address}: temporal --codec-endpoint ${address} …`, {

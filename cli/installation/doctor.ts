@@ -1,5 +1,5 @@
 /** `holdfast doctor`: what is right and wrong around the worker, with the command that mends it. */
-import { checkAll } from '../../worker/checks/bootCheck.ts';
+import { runAllChecks } from '../../worker/checks/bootCheck.ts';
 import { loadConfig } from '../../worker/settings/config.ts';
 import { ConfigError } from '../../worker/settings/configError.ts';
 import type { Finding } from '../../worker/checks/finding.ts';
@@ -12,7 +12,7 @@ const MARK = { ok: 'ok      ', warning: 'warning ', error: 'error   ' } as const
 
 /** @returns 0: runners can work; 1: they cannot; 2: the settings themselves are wrong */
 export async function doctor(output: Output, env: Env): Promise<number> {
-  const { findings, status } = await findAll(env);
+  const { findings, status } = await runChecks(env);
   output.result(
     { ok: status === EXIT.ok, findings },
     findings.flatMap(({ level, what, fix }) => [
@@ -23,7 +23,7 @@ export async function doctor(output: Output, env: Env): Promise<number> {
   return status;
 }
 
-async function findAll(env: Env): Promise<{ findings: Finding[]; status: number }> {
+async function runChecks(env: Env): Promise<{ findings: Finding[]; status: number }> {
   let config;
   try {
     config = loadConfig(env);
@@ -41,7 +41,7 @@ async function findAll(env: Env): Promise<{ findings: Finding[]; status: number 
     level: 'warning',
     what: `${setting}: ${message}`,
   }));
-  const findings = [...warnings, ...(await checkAll(config))];
+  const findings = [...warnings, ...(await runAllChecks(config))];
   return {
     findings,
     status: findings.some(({ level }) => level === 'error') ? EXIT.failed : EXIT.ok,

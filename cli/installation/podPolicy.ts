@@ -1,9 +1,9 @@
 /** `holdfast pod-policy`: the worker's pod policy for the API server, as objects to apply. */
 import { stringify } from 'yaml';
 import { admissionPolicy } from '../../activities/compute/kubernetes/podPolicy/admissionPolicy.ts';
-import { ownImages } from '../../activities/compute/kubernetes/podPolicy/policyViolations.ts';
-import { defined } from '../../core/domain/omitUndefined.ts';
-import { readPodPolicy, settingsIn } from '../../worker/settings/config.ts';
+import { installationImages } from '../../activities/compute/kubernetes/podPolicy/policyViolations.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
+import { readPodPolicy, nonEmptySettings } from '../../worker/settings/config.ts';
 import type { ConfigProblem } from '../../worker/settings/configError.ts';
 import { settings } from '../../worker/settings/settings.ts';
 import { CliError } from '../shared/exit.ts';
@@ -43,7 +43,7 @@ export function podPolicy(
       `--service-account: "${serviceAccount}" is not namespace/name: write for example holdfast/holdfast-worker`,
     );
   const problems: ConfigProblem[] = [];
-  const set = settingsIn(env);
+  const set = nonEmptySettings(env);
   const policy = readPodPolicy(set, problems);
   const read = parts.safeParse(set);
   for (const { path, message } of read.error?.issues ?? [])
@@ -59,13 +59,13 @@ export function podPolicy(
     HOLDFAST_STORE_CLAIM: store,
     HOLDFAST_STORE_SECRET: storeSecret,
   } = read.data;
-  const images = ownImages({
+  const images = installationImages({
     image,
-    ...defined({ supervisor: supervisor === undefined ? undefined : { image: supervisor } }),
+    ...omitUndefined({ supervisor: supervisor === undefined ? undefined : { image: supervisor } }),
   });
   const objects = admissionPolicy(
     policy,
-    { images, namespace, ...defined({ store, storeSecret }) },
+    { images, namespace, ...omitUndefined({ store, storeSecret }) },
     { name, serviceAccount },
   );
   output.result(objects, [

@@ -1,7 +1,7 @@
 /** `holdfast job cancel` */
 import { cancelSignal, type CancelMode } from '../../core/contract/index.ts';
-import { defined } from '../../core/domain/omitUndefined.ts';
-import { waitForEnd } from '../shared/followRunner.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
+import { waitForResult } from '../shared/followRunner.ts';
 import { requestedBy } from '../shared/requestedBy.ts';
 import type { Session } from '../shared/session.ts';
 import { EXIT } from '../shared/exit.ts';
@@ -31,13 +31,15 @@ export async function cancelJob(
     throw jobError(error, session, workflowId);
   }
   const end = wait
-    ? await waitForEnd(session, workflowId, runId, new AbortController().signal)
+    ? await waitForResult(session, workflowId, runId, new AbortController().signal)
     : undefined;
   const text =
     end === undefined
       ? `cancel (${mode}) sent`
       : `${[end.outcome, end.cause].filter(Boolean).join('/')}: ${end.message}`;
-  output.result({ id: workflowId, runId, mode, ...defined({ end }) }, [`${workflowId}: ${text}`]);
+  output.result({ id: workflowId, runId, mode, ...omitUndefined({ end }) }, [
+    `${workflowId}: ${text}`,
+  ]);
   return end === undefined || ['succeeded', 'aborted', 'cancelled'].includes(end.outcome)
     ? EXIT.ok
     : EXIT.failed;

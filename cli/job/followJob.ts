@@ -1,19 +1,19 @@
 /** Follows a job that runs: its own log and what it waits for. */
 import type { JobStatus } from '../../core/contract/index.ts';
-import { defined } from '../../core/domain/omitUndefined.ts';
-import type { Followed } from '../shared/attach.ts';
-import { pause } from '../shared/followRunner.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
+import type { AttachTarget } from '../shared/attach.ts';
+import { sleep } from '../shared/followRunner.ts';
 import { queryStatus } from '../shared/runnerRow.ts';
 import type { Output } from '../shared/output.ts';
 import { CliError } from '../shared/exit.ts';
 import type { Session } from '../shared/session.ts';
-import { describeJob, NO_WORKER, seeJob } from './jobClient.ts';
+import { describeJob, NO_WORKER, readJob } from './jobClient.ts';
 
 /** How often it is looked at, in ms. */
 const REFRESH_MS = 1_000;
 
 /** A job, for who stays attached to it. */
-export const JOB: Followed = {
+export const JOB: AttachTarget = {
   commands: {
     run: 'holdfast job run',
     attach: 'holdfast job logs --follow',
@@ -29,7 +29,7 @@ export const JOB: Followed = {
     const status = await queryStatus<JobStatus>(session, workflowId);
     if (status === undefined) return undefined;
     const { stage = 'ending', waitsFor, waitsUntil, cancel, log } = status;
-    return { phase: stage, status: defined({ waitsFor, waitsUntil, cancel }), log };
+    return { phase: stage, status: omitUndefined({ waitsFor, waitsUntil, cancel }), log };
   },
 };
 
@@ -49,7 +49,7 @@ export async function jobLogs(
   for (;;) {
     const description = await describeJob(session, id);
     const { workflowId, status } = description;
-    const { job, end } = await seeJob(session, description);
+    const { job, end } = await readJob(session, description);
     const log = job?.log;
     if (log === undefined && end?.outcome === 'failed')
       throw new CliError('failed', `${workflowId} has no log: ${end.message}`);
@@ -59,6 +59,6 @@ export async function jobLogs(
     told = Math.max(told, log?.length ?? 0);
     if (!follow || status.name !== 'RUNNING')
       return output.json ? output.result({ id: workflowId, log: log ?? [] }, []) : undefined;
-    await pause(REFRESH_MS, forever);
+    await sleep(REFRESH_MS, forever);
   }
 }

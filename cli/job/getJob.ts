@@ -5,12 +5,12 @@ import {
   type RunnerStatus,
   type StepStatus,
 } from '../../core/contract/index.ts';
-import { defined } from '../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { queryStatus, toRow, type RunnerRow } from '../shared/runnerRow.ts';
 import { pendingActivities, type PendingActivity } from '../shared/pendingActivities.ts';
 import type { Session } from '../shared/session.ts';
 import {
-  pollCheck,
+  createPollerCheck,
   unpolledLines,
   unpolledQueues,
   type UnpolledQueue,
@@ -19,10 +19,10 @@ import { CliError } from '../shared/exit.ts';
 import type { Output } from '../shared/output.ts';
 import { table } from '../shared/table.ts';
 import { formatAge } from '../shared/text.ts';
-import { describeJob, NO_WORKER, seeJob, type JobSeen } from './jobClient.ts';
+import { describeJob, NO_WORKER, readJob, type JobSnapshot } from './jobClient.ts';
 
 /** Everything known about one job. */
-export interface JobDetails extends RunnerRow, JobSeen {
+export interface JobDetails extends RunnerRow, JobSnapshot {
   /** What the step that runs waits for itself. Absent when none runs, or no worker answers. */
   readonly step?: Pick<RunnerStatus, 'waitsFor' | 'waitsUntil'>;
   /** Why `job` is absent. */
@@ -39,7 +39,7 @@ export async function getJob(session: Session, output: Output, id: string): Prom
   const { workflowId, runId } = description;
   const pending = await pendingActivities(description.raw, session.converter);
   const ui = session.link(workflowId, runId);
-  const seen = await seeJob(session, description);
+  const seen = await readJob(session, description);
   const running =
     seen.end === undefined ? seen.job?.steps.find(({ state }) => state === 'running') : undefined;
   const step = running && (await stepWaits(session, running));
@@ -48,8 +48,8 @@ export async function getJob(session: Session, output: Output, id: string): Prom
     ...seen,
     ...(seen.job === undefined && seen.end === undefined ? { note: NO_WORKER } : {}),
     pendingActivities: pending,
-    unpolled: await unpolledQueues(pollCheck(session), description, pending),
-    ...defined({ step, ui }),
+    unpolled: await unpolledQueues(createPollerCheck(session), description, pending),
+    ...omitUndefined({ step, ui }),
   };
   output.result(details, jobLines(details, Date.now()));
   return seen.end !== undefined;
@@ -61,15 +61,15 @@ async function stepWaits(
   session: Session,
   { workflowId }: StepStatus,
 ): Promise<JobDetails['step']> {
-  const status = await statusIfThere<RunnerStatus>(session, workflowId);
+  const status = await statusIfReachable<RunnerStatus>(session, workflowId);
   // A step has no registration: what a runner waits for then says nothing here.
   if (status !== undefined && ON_ITS_WAY_OUT.includes(status.phase))
     return { waitsFor: 'its pod to be gone' };
-  return status && defined({ waitsFor: status.waitsFor, waitsUntil: status.waitsUntil });
+  return status && omitUndefined({ waitsFor: status.waitsFor, waitsUntil: status.waitsUntil });
 }
 
 /** One that begins or ends at this moment may have no answer, and an old one is forgotten. */
-async function statusIfThere<T>(session: Session, workflowId: string): Promise<T | undefined> {
+async function statusIfReachable<T>(session: Session, workflowId: string): Promise<T | undefined> {
   try {
     return await queryStatus<T>(session, workflowId);
   } catch (error) {

@@ -2,7 +2,7 @@
 import type { WorkflowExecutionDescription } from '@temporalio/client';
 import { WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/common';
 import { JOB_WORKFLOW, type JobStatus } from '../../core/contract/index.ts';
-import { readEnd, type RunnerEnd } from '../shared/followRunner.ts';
+import { getResult, type RunnerEnd } from '../shared/followRunner.ts';
 import { queryStatus } from '../shared/runnerRow.ts';
 import { CliError } from '../shared/exit.ts';
 import type { Session } from '../shared/session.ts';
@@ -35,7 +35,7 @@ export async function describeJob(
 }
 
 /** What a job says of itself, and how it ended. */
-export interface JobSeen {
+export interface JobSnapshot {
   /** Absent when no worker answers. */
   readonly job?: Pick<JobStatus, 'steps' | 'log'> & Partial<JobStatus>;
   /** Absent while it runs. */
@@ -43,12 +43,12 @@ export interface JobSeen {
 }
 
 /** Of a job that gave no verdict (it was terminated, say) its workflow is asked all the same, and says how far it had come. @throws CliError */
-export async function seeJob(
+export async function readJob(
   session: Session,
   { workflowId, runId, status }: WorkflowExecutionDescription,
-): Promise<JobSeen> {
+): Promise<JobSnapshot> {
   if (status.name === 'RUNNING') return withJob(await queryStatus<JobStatus>(session, workflowId));
-  const end = await readEnd(session, workflowId, runId);
+  const end = await getResult(session, workflowId, runId);
   const { steps, log, ...verdict } = end;
   if (steps !== undefined && log !== undefined) return { job: { steps, log }, end: verdict };
   // Nobody was asked to run one whose input was invalid.
@@ -58,7 +58,7 @@ export async function seeJob(
   };
 }
 
-const withJob = (job: JobStatus | undefined): JobSeen => (job === undefined ? {} : { job });
+const withJob = (job: JobStatus | undefined): JobSnapshot => (job === undefined ? {} : { job });
 
 /** Any error of the client, in the words of jobs. */
 export function jobError(error: unknown, session: Session, workflowId: string): CliError {
@@ -75,7 +75,7 @@ export function jobError(error: unknown, session: Session, workflowId: string): 
       `job ${workflowId} has ended already: see it with "holdfast job get ${workflowId}"`,
       { cause: error },
     );
-  return toCliError(error, session.about(workflowId));
+  return toCliError(error, session.errorSubject(workflowId));
 }
 
 export const NO_WORKER =

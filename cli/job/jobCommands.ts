@@ -1,12 +1,12 @@
 /** `holdfast job …`: its options and help. */
 import { Option, type Command } from 'commander';
 import type { CancelMode } from '../../core/contract/index.ts';
-import { defined } from '../../core/domain/omitUndefined.ts';
-import { readLimit, warn, withSession, type CommandContext } from '../shared/commandContext.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
+import { parseLimit, warn, withSession, type CommandContext } from '../shared/commandContext.ts';
 import { CliError } from '../shared/exit.ts';
-import { addWatchOptions, showWatched, type WatchFlags } from '../shared/watch.ts';
+import { addWatchOptions, printOrWatch, type WatchFlags } from '../shared/watch.ts';
 import type { JobSelection } from './listJobs.ts';
-import type { VersionFlags } from './runRevision.ts';
+import type { RevisionFlags } from './runRevision.ts';
 
 /** Adds the commands. Each opens a session of its own and closes it. */
 export function addJobCommands(program: Command, context: CommandContext): void {
@@ -30,7 +30,7 @@ export function addJobCommands(program: Command, context: CommandContext): void 
     );
 }
 
-interface RunFlags extends Partial<VersionFlags> {
+interface RunFlags extends Partial<RevisionFlags> {
   readonly file: string;
   readonly id?: string;
   readonly attach?: boolean;
@@ -64,17 +64,15 @@ function addRun(job: Command, context: CommandContext): void {
             `--${name}: is for a version of a change set; add --commit, or leave it out`,
           );
       }
-      const [{ planJob, startJob }, { planVersion, runVersion }] = await Promise.all([
-        import('./startJob.ts'),
-        import('./runRevision.ts'),
-      ]);
+      const [{ planJob, startJob }, { planRevision: planVersion, runRevision: runVersion }] =
+        await Promise.all([import('./startJob.ts'), import('./runRevision.ts')]);
       const plan = await planJob(flags.file, flags.id);
       const version =
         commit === undefined
           ? undefined
           : planVersion(
               plan,
-              { commit, ...defined({ base, pullRequest, again }) },
+              { commit, ...omitUndefined({ base, pullRequest, again }) },
               new Date().toISOString(),
             );
       for (const each of [
@@ -90,7 +88,7 @@ function addRun(job: Command, context: CommandContext): void {
           const started = await startJob(session, plan);
           const ui = session.link(started.workflowId, started.runId);
           return context.output.result(
-            { id: started.workflowId, runId: started.runId, ...defined({ ui }) },
+            { id: started.workflowId, runId: started.runId, ...omitUndefined({ ui }) },
             [started.workflowId, ...(ui === undefined ? [] : [ui])],
           );
         }
@@ -123,10 +121,10 @@ function addList(job: Command, context: CommandContext): void {
       '\nExample:\n  $ holdfast job list --name web --all\n\nWhat it shows may be a second old.',
     )
     .action(async (flags: JobSelection & WatchFlags & { limit: string }) => {
-      const limit = readLimit(flags.limit);
+      const limit = parseLimit(flags.limit);
       const { listJobs } = await import('./listJobs.ts');
       await withSession(command, context, (session) =>
-        showWatched(context.output, flags, (output) => listJobs(session, output, flags, limit)),
+        printOrWatch(context.output, flags, (output) => listJobs(session, output, flags, limit)),
       );
     });
 }
@@ -143,7 +141,7 @@ function addGet(job: Command, context: CommandContext): void {
     .action(async (id: string, flags: WatchFlags) => {
       const { getJob } = await import('./getJob.ts');
       await withSession(command, context, (session) =>
-        showWatched(context.output, flags, (output) => getJob(session, output, id)),
+        printOrWatch(context.output, flags, (output) => getJob(session, output, id)),
       );
     });
 }

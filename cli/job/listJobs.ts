@@ -1,7 +1,7 @@
 /** `holdfast job list` */
 import { JOB_WORKFLOW } from '../../core/contract/index.ts';
-import { defined } from '../../core/domain/omitUndefined.ts';
-import { quoted } from '../../core/domain/visibility.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
+import { quoteLiteral } from '../../core/domain/visibility.ts';
 import { outcomeOf } from '../runner/listRunners.ts';
 import { toRow, type RunnerRow } from '../shared/runnerRow.ts';
 import type { Session } from '../shared/session.ts';
@@ -20,10 +20,10 @@ export interface JobSelection {
 /** The list filter for a selection. */
 function jobsQuery({ name, scope, all = false }: JobSelection): string {
   return [
-    `WorkflowType = ${quoted(JOB_WORKFLOW)}`,
+    `WorkflowType = ${quoteLiteral(JOB_WORKFLOW)}`,
     ...(all ? [] : ["ExecutionStatus = 'Running'"]),
-    ...(name === undefined ? [] : [`RunnerName = ${quoted(name)}`]),
-    ...(scope === undefined ? [] : [`RunnerScope = ${quoted(scope)}`]),
+    ...(name === undefined ? [] : [`RunnerName = ${quoteLiteral(name)}`]),
+    ...(scope === undefined ? [] : [`RunnerScope = ${quoteLiteral(scope)}`]),
   ].join(' AND ');
 }
 
@@ -57,7 +57,7 @@ export async function listJobs(
   const { rows, more } = await selectJobs(session, selection, limit);
   const ui = session.listLink(jobsQuery(selection));
   output.result(
-    { jobs: rows, more, ...defined({ ui }) },
+    { jobs: rows, more, ...omitUndefined({ ui }) },
     rows.length === 0 ? [] : [jobTable(rows, Date.now(), output.wide)],
   );
   if (output.json) return;

@@ -3,10 +3,10 @@ import {
   JOB_GROUP_WORKFLOW,
   jobVersionSignal,
   type JobGroupStatus,
-  type JobVersion,
+  type JobRevision,
 } from '../../core/contract/index.ts';
 import { jobGroupId } from '../../core/domain/changeSet.ts';
-import { defined } from '../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { fairnessKey } from '../../core/domain/fairnessKey.ts';
 import { queryStatus } from '../shared/runnerRow.ts';
 import type { Session } from '../shared/session.ts';
@@ -16,7 +16,7 @@ import { jobError, NO_WORKER } from './jobClient.ts';
 import type { JobPlan } from './startJob.ts';
 
 /** Which version of what. */
-export interface VersionFlags {
+export interface RevisionFlags {
   readonly commit: string;
   /** Branch. */
   readonly base?: string;
@@ -26,17 +26,17 @@ export interface VersionFlags {
 }
 
 /** A version, and the workflow that takes it. */
-export interface VersionPlan {
+export interface RevisionPlan {
   readonly workflowId: string;
-  readonly version: JobVersion;
+  readonly version: JobRevision;
 }
 
 /** @param at - when this version came to be, ISO 8601 @throws CliError `usage` */
-export function planVersion(
+export function planRevision(
   { input, spec }: JobPlan,
-  { commit, base, pullRequest, again = false }: VersionFlags,
+  { commit, base, pullRequest, again = false }: RevisionFlags,
   at: string,
-): VersionPlan {
+): RevisionPlan {
   const { name, scope } = spec;
   if (scope === undefined)
     throw new CliError(
@@ -65,10 +65,10 @@ export function planVersion(
 }
 
 /** @throws CliError `unreachable` */
-export async function runVersion(
+export async function runRevision(
   session: Session,
   output: Output,
-  { workflowId, version }: VersionPlan,
+  { workflowId, version }: RevisionPlan,
 ): Promise<void> {
   try {
     await session.attempt((client) =>
@@ -85,7 +85,7 @@ export async function runVersion(
     throw jobError(error, session, workflowId);
   }
   const status = await queryStatus<JobGroupStatus>(session, workflowId);
-  output.result({ id: workflowId, ...defined({ status }) }, [
+  output.result({ id: workflowId, ...omitUndefined({ status }) }, [
     `${workflowId}: ${status === undefined ? NO_WORKER : statusText(version.commit, status)}`,
   ]);
 }

@@ -2,8 +2,8 @@
 import { JOB_WORKFLOW, SEARCH_ATTRIBUTES, type JobInput } from '../../core/contract/index.ts';
 import { fairnessKey } from '../../core/domain/fairnessKey.ts';
 import { parseJobInput, type JobSpec } from '../../core/input/job.ts';
-import { readableName } from '../shared/generateName.ts';
-import { fieldText, readInputFile, shownPath } from '../runner/runnerFlags.ts';
+import { generateName } from '../shared/generateName.ts';
+import { formatFieldError, readInputFile, displayPath } from '../runner/runnerFlags.ts';
 import type { StartedRunner } from '../runner/startRunner.ts';
 import { CliError } from '../shared/exit.ts';
 import type { Session } from '../shared/session.ts';
@@ -24,15 +24,15 @@ export async function planJob(path: string, id?: string): Promise<JobPlan> {
     '{"name": "web", "test": [{"name": "unit", "commands": "make test"}]}',
   );
   const workflowId =
-    id ?? `job-${typeof raw['name'] === 'string' ? `${raw['name']}-` : ''}${readableName()}`;
+    id ?? `job-${typeof raw['name'] === 'string' ? `${raw['name']}-` : ''}${generateName()}`;
   const parsed = parseJobInput(raw, { workflowId, policy: 'elsewhere' });
   if (parsed.ok) return { workflowId, input: raw as unknown as JobInput, spec: parsed.spec };
   const [first] = parsed.errors;
   if (parsed.errors.length === 1 && first !== undefined)
-    throw new CliError('invalid_input', `${shownPath(path)}: ${fieldText(first)}`);
+    throw new CliError('invalid_input', `${displayPath(path)}: ${formatFieldError(first)}`);
   throw new CliError(
     'invalid_input',
-    `nothing was started: the job in ${shownPath(path)} is invalid`,
+    `nothing was started: the job in ${displayPath(path)} is invalid`,
     { fields: parsed.errors },
   );
 }

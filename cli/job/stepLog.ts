@@ -1,11 +1,11 @@
 /** `holdfast job logs --step`: what a step has printed, from the store; its pod need not be there any more. */
 import type { ArtifactStore } from '../../activities/artifacts/artifactStore.ts';
 import { createDirectoryStore } from '../../activities/artifacts/directoryStore.ts';
-import { STORED } from '../../core/domain/artifactLayout.ts';
+import { ARTIFACT_NAMES } from '../../core/domain/artifactLayout.ts';
 import type { Session } from '../shared/session.ts';
 import { CliError } from '../shared/exit.ts';
 import type { Output } from '../shared/output.ts';
-import { describeJob, NO_WORKER, seeJob } from './jobClient.ts';
+import { describeJob, NO_WORKER, readJob } from './jobClient.ts';
 
 /** @param store - folder in which the worker's store is mounted here, or `s3://bucket/folder` @throws CliError `not_found`, `unreachable` */
 export async function stepLog(
@@ -16,7 +16,7 @@ export async function stepLog(
   store: string,
 ): Promise<void> {
   const description = await describeJob(session, id);
-  const { job } = await seeJob(session, description);
+  const { job } = await readJob(session, description);
   if (job === undefined)
     throw new CliError('unreachable', `${description.workflowId}: ${NO_WORKER}`);
   const step = job.steps.find((each) => each.name === name);
@@ -26,7 +26,8 @@ export async function stepLog(
       `${description.workflowId} has no step "${name}": it has ${job.steps.map((each) => each.name).join(', ')}`,
     );
   const { folder, pod, state } = step;
-  const log = folder === undefined ? undefined : await read(store, `${folder}${STORED.log}`);
+  const log =
+    folder === undefined ? undefined : await read(store, `${folder}${ARTIFACT_NAMES.log}`);
   if (folder === undefined || log === undefined) {
     const live = pod === undefined ? '' : `; while its pod is there: kubectl logs ${pod}`;
     throw new CliError(

@@ -1,8 +1,8 @@
 /** Which of the objects that were handed in are those of actions-runner-controller (ARC) that runners come from. Pure; what they say is not validated. */
-import { printable, shorten } from '../../core/domain/displayText.ts';
-import { isDeeper, MAX_DEPTH } from '../../core/domain/maxDepth.ts';
+import { stripControlCharacters, truncate } from '../../core/domain/displayText.ts';
+import { exceedsMaxDepth, MAX_DEPTH } from '../../core/domain/maxDepth.ts';
 import { isObject } from '../../core/domain/isObject.ts';
-import { plainText } from './fieldRows.ts';
+import { toText } from './fieldRows.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
 
@@ -36,7 +36,7 @@ export interface ArcObject {
 }
 
 /** An object that no set is made of, and why. */
-export interface LeftOut {
+export interface SkippedObject {
   readonly label: string;
   readonly reason: string;
 }
@@ -67,10 +67,10 @@ const LONGEST_NAME = 100;
 /** In the order in which they were found. */
 export function findArcObjects(found: readonly FoundValue[]): {
   objects: ArcObject[];
-  leftOut: LeftOut[];
+  leftOut: SkippedObject[];
 } {
   const objects: ArcObject[] = [];
-  const leftOut: LeftOut[] = [];
+  const leftOut: SkippedObject[] = [];
   for (const each of found.flatMap(itemsOf)) {
     const read = readObject(each);
     if ('reason' in read) leftOut.push(read);
@@ -82,11 +82,7 @@ export function findArcObjects(found: readonly FoundValue[]): {
 /** What `kubectl get -o yaml` prints is one list. */
 function itemsOf({ place, value }: FoundValue): FoundValue[] {
   if (value === null || value === undefined) return [];
-  if (
-    !isObject(value) ||
-    !plainText(value['kind']).endsWith('List') ||
-    !Array.isArray(value['items'])
-  )
+  if (!isObject(value) || !toText(value['kind']).endsWith('List') || !Array.isArray(value['items']))
     return [{ place, value }];
   return value['items'].map((item: unknown, index) => ({
     place: `${place}, item ${index + 1}`,
@@ -94,9 +90,9 @@ function itemsOf({ place, value }: FoundValue): FoundValue[] {
   }));
 }
 
-function readObject({ place, value }: FoundValue): ArcObject | LeftOut {
+function readObject({ place, value }: FoundValue): ArcObject | SkippedObject {
   if (!isObject(value)) return { label: place, reason: 'is no object' };
-  if (isDeeper(value))
+  if (exceedsMaxDepth(value))
     return {
       label: place,
       reason: `is nested more than ${MAX_DEPTH} levels deep, as no such object is: sets made of it could not be read`,
@@ -122,10 +118,10 @@ function readObject({ place, value }: FoundValue): ArcObject | LeftOut {
   const label =
     `${place}, ${shown(kind)} ${namespace === undefined ? '' : `${shown(namespace)}/`}${shown(name)}`.trimEnd();
   const group = typeof apiVersion === 'string' ? (apiVersion.split('/')[0] ?? '') : '';
-  const known = Object.hasOwn(KINDS, `${group} ${plainText(kind)}`)
-    ? KINDS[`${group} ${plainText(kind)}`]
+  const known = Object.hasOwn(KINDS, `${group} ${toText(kind)}`)
+    ? KINDS[`${group} ${toText(kind)}`]
     : undefined;
-  if (known === undefined) return { label, reason: reasonFor(group, plainText(kind)) };
+  if (known === undefined) return { label, reason: reasonFor(group, toText(kind)) };
   if (Array.isArray(metadata['ownerReferences']) && metadata['ownerReferences'].length > 0)
     return { label, reason: 'made by ARC from the object that owns it' };
   return {
@@ -148,4 +144,5 @@ function reasonFor(group: string, kind: string): string {
 
 const textOf = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined;
-const shown = (value: unknown): string => shorten(printable(plainText(value)), LONGEST_NAME);
+const shown = (value: unknown): string =>
+  truncate(stripControlCharacters(toText(value)), LONGEST_NAME);

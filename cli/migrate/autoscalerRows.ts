@@ -3,10 +3,10 @@ import { isObject } from '../../core/domain/isObject.ts';
 import type { ArcObject } from './arcObjects.ts';
 import {
   convertFields,
-  fieldOf,
-  plainText,
-  silent,
-  without,
+  getPath,
+  toText,
+  ignored,
+  unsupported,
   type FieldRow,
   type FieldRows,
 } from './fieldRows.ts';
@@ -31,7 +31,7 @@ const minReplicasRow: FieldRow = (value, draft, field) => {
 const delayRow: FieldRow = (value, draft, field) =>
   typeof value === 'number'
     ? draft.put('set', 'scaleDownDelay', `${value}s`)
-    : draft.fault(field, 'must be a number of seconds');
+    : draft.addError(field, 'must be a number of seconds');
 
 /** What there is of events apart from jobs. */
 const triggersRow: FieldRow = (value, draft, field) => {
@@ -53,13 +53,13 @@ const triggersRow: FieldRow = (value, draft, field) => {
 
 /** `now`: overrides that are over are left out. */
 export const autoscalerRows = (now: number): FieldRows => ({
-  scaleTargetRef: silent,
+  scaleTargetRef: ignored,
   minReplicas: minReplicasRow,
   maxReplicas: (value, draft) => draft.put('set', 'max', value),
   scaleDownDelaySecondsAfterScaleOut: delayRow,
-  metrics: without(WEBHOOK, 'set', 'max'),
+  metrics: unsupported(WEBHOOK, 'set', 'max'),
   scaleUpTriggers: triggersRow,
-  capacityReservations: silent,
+  capacityReservations: ignored,
   scheduledOverrides: (value, draft, field) => {
     const schedules = draft
       .objects(value, field)
@@ -76,12 +76,12 @@ export function convertAutoscaler({ name, fields }: ArcObject, draft: SetDraft, 
   // Schedules have bounds of their own, beside those of the set.
   const { scheduledOverrides, ...first } = fields;
   convertFields(first, rows, at, draft);
-  if (draft.parts.set['max'] === undefined) draft.fault(`${at}.maxReplicas`, 'is missing');
+  if (draft.parts.set['max'] === undefined) draft.addError(`${at}.maxReplicas`, 'is missing');
   if (scheduledOverrides !== undefined) convertFields({ scheduledOverrides }, rows, at, draft);
 }
 
 /** `kind/name` of what it scales. */
 export function targetOf({ fields }: ArcObject): string {
-  const [kind, name] = ['kind', 'name'].map((key) => fieldOf(fields, 'scaleTargetRef', key));
-  return `${plainText(kind) || 'RunnerDeployment'}/${plainText(name)}`;
+  const [kind, name] = ['kind', 'name'].map((key) => getPath(fields, 'scaleTargetRef', key));
+  return `${toText(kind) || 'RunnerDeployment'}/${toText(name)}`;
 }

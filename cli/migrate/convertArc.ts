@@ -1,10 +1,15 @@
 /** From objects of ARC to runner sets. Pure. */
-import { scheduleFault } from '../../activities/runnerSet/schedules.ts';
+import { scheduleError } from '../../activities/runnerSet/schedules.ts';
 import type { RunnerSetInput } from '../../core/contract/index.ts';
 import { MAX_SET_NAME } from '../../core/domain/setRunnerNames.ts';
 import { parseRunnerSetInput } from '../../core/input/runnerSet.ts';
 import type { FieldError } from '../shared/exit.ts';
-import { findArcObjects, type ArcObject, type FoundValue, type LeftOut } from './arcObjects.ts';
+import {
+  findArcObjects,
+  type ArcObject,
+  type FoundValue,
+  type SkippedObject,
+} from './arcObjects.ts';
 import { convertAutoscaler, targetOf } from './autoscalerRows.ts';
 import { convertLegacy } from './legacyRows.ts';
 import { policyNeeds } from './policyNeeds.ts';
@@ -32,7 +37,7 @@ export interface MigratedSet {
 
 export interface Migration {
   readonly sets: readonly MigratedSet[];
-  readonly leftOut: readonly LeftOut[];
+  readonly leftOut: readonly SkippedObject[];
   /** Everything that is wrong, at once; each names object and field. */
   readonly faults: readonly FieldError[];
 }
@@ -67,7 +72,7 @@ function convert(
   const isScaleSet = from.kind === 'values' || from.kind === 'AutoscalingRunnerSet';
   const name = (isScaleSet && from.fields['runnerScaleSetName']) || from.name || release;
   if (typeof name !== 'string' || name === '') {
-    return draft.fault(
+    return draft.addError(
       'runnerScaleSetName',
       'is missing: give it, or the name of the Helm release (--release), which is what jobs say in runs-on',
     );
@@ -81,10 +86,10 @@ function convert(
 /** An autoscaler scales what has its name, in its namespace. */
 function pairAutoscalers(objects: readonly ArcObject[]): {
   autoscalers: Map<ArcObject, ArcObject>;
-  unused: LeftOut[];
+  unused: SkippedObject[];
 } {
   const autoscalers = new Map<ArcObject, ArcObject>();
-  const unused: LeftOut[] = [];
+  const unused: SkippedObject[] = [];
   for (const autoscaler of objects.filter(({ kind }) => kind === 'HorizontalRunnerAutoscaler')) {
     const wanted = targetOf(autoscaler);
     const target = objects.find(
@@ -127,11 +132,11 @@ function validated(from: ArcObject, draft: SetDraft): MigratedSet | undefined {
   // The template's hash is the worker's to make.
   const parsed = parseRunnerSetInput(input, {
     hash: () => '',
-    checkSchedule: scheduleFault,
+    checkSchedule: scheduleError,
     policy: 'elsewhere',
   });
   if (!parsed.ok) {
-    for (const { field, message } of parsed.errors) draft.fault(`${field} of the set`, message);
+    for (const { field, message } of parsed.errors) draft.addError(`${field} of the set`, message);
     return undefined;
   }
   const { pod, warnings } = parsed.spec.runner;
@@ -144,7 +149,7 @@ function validated(from: ArcObject, draft: SetDraft): MigratedSet | undefined {
       warnings,
       policy,
     };
-  draft.fault(
+  draft.addError(
     'template.pod of the set',
     "does not have the shape of Kubernetes' PodSpec; look for a list that is none, an object that is none, or a name that is no text",
   );

@@ -7,22 +7,22 @@ export type FieldRow = (value: unknown, draft: SetDraft, field: string, key: str
 export type FieldRows = Readonly<Record<string, FieldRow>>;
 
 /** The same field, in another place. Whether its value is one is for the set's validation. */
-export const to =
+export const copyTo =
   (part: Part, key: string): FieldRow =>
   (value, draft) =>
     draft.put(part, key, value);
 
 /** Has no counterpart: the note says what it meant and what to do instead. */
-export const without =
+export const unsupported =
   (text: string, part: Part, key?: string): FieldRow =>
   (_value, draft, field) =>
     draft.note(field, text, part, key);
 
 /** Needs no word: bookkeeping of ARC's, or read together with another field. */
-export const silent: FieldRow = () => undefined;
+export const ignored: FieldRow = () => undefined;
 
 /** An object whose fields have rows of their own. */
-export const inside =
+export const nested =
   (rows: FieldRows, otherwise?: FieldRow): FieldRow =>
   (value, draft, field) =>
     convertFields(value, rows, field, draft, otherwise);
@@ -46,7 +46,7 @@ export function convertFields(
   draft: SetDraft,
   otherwise: FieldRow = unknown,
 ): void {
-  if (!isObject(source)) return draft.fault(at, 'must be an object');
+  if (!isObject(source)) return draft.addError(at, 'must be an object');
   for (const [key, value] of Object.entries(source)) {
     if (value === null || value === undefined || value === '') continue;
     const row = Object.hasOwn(rows, key) ? rows[key] : undefined;
@@ -55,7 +55,7 @@ export function convertFields(
 }
 
 /** A plain value as text; of anything else nothing: an object may be whatever it says it is. */
-export const plainText = (value: unknown): string =>
+export const toText = (value: unknown): string =>
   typeof value === 'string'
     ? value
     : typeof value === 'number' || typeof value === 'boolean'
@@ -63,7 +63,7 @@ export const plainText = (value: unknown): string =>
       : '';
 
 /** A field of an object that may have none, or be none. */
-export const fieldOf = (source: unknown, ...path: readonly string[]): unknown =>
+export const getPath = (source: unknown, ...path: readonly string[]): unknown =>
   path.reduce<unknown>(
     (value, key) => (isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined),
     source,

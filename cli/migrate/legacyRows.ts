@@ -5,12 +5,12 @@ import type { ArcObject, Fields } from './arcObjects.ts';
 import { addDockerDaemon, addJobPods } from './containerModes.ts';
 import {
   convertFields,
-  fieldOf,
-  inside,
-  plainText,
-  silent,
-  to,
-  without,
+  getPath,
+  nested,
+  toText,
+  ignored,
+  copyTo,
+  unsupported,
   type FieldRow,
   type FieldRows,
 } from './fieldRows.ts';
@@ -33,7 +33,7 @@ const USUAL_IMAGE =
   /^(docker\.io\/)?(summerwind|ghcr\.io\/actions-runner-controller\/actions-runner-controller)\/actions-runner(-dind)?(:|$)/;
 
 const labelsRow: FieldRow = (value, draft, field) => {
-  if (!Array.isArray(value)) return draft.fault(field, 'must be a list');
+  if (!Array.isArray(value)) return draft.addError(field, 'must be a list');
   draft.put('template', 'labels', [...new Set([SELF_HOSTED, ...(value as unknown[])])]);
 };
 
@@ -53,37 +53,37 @@ const imageRow: FieldRow = (value, draft, field) => {
 };
 
 export const credentialsFromRow: FieldRow = (value, draft, field) => {
-  const secret = fieldOf(value, 'secretRef', 'name');
+  const secret = getPath(value, 'secretRef', 'name');
   if (typeof secret !== 'string' || secret === '')
-    return draft.fault(`${field}.secretRef.name`, 'is missing');
+    return draft.addError(`${field}.secretRef.name`, 'is missing');
   credentialFromSecret(secret, draft, `${field}.secretRef.name`);
 };
 
 /** Fields that a Runner, the template of a RunnerDeployment, and the spec of a RunnerSet have. */
 export const RUNNER_CONFIG_ROWS: FieldRows = {
-  enterprise: to('template', 'enterprise'),
-  organization: to('template', 'organization'),
-  repository: to('template', 'repository'),
+  enterprise: copyTo('template', 'enterprise'),
+  organization: copyTo('template', 'organization'),
+  repository: copyTo('template', 'repository'),
   labels: labelsRow,
   group: groupRow,
   ephemeral: (value, draft) =>
     value === true ? undefined : draft.put('template', 'ephemeral', value),
   image: imageRow,
-  workDir: without(
+  workDir: unsupported(
     "left out: jobs run in /home/runner/_work of GitHub's image. Mount there what they need",
     'template',
   ),
   githubAPICredentialsFrom: credentialsFromRow,
   // These are read together: addDocker and addWorkFolder.
-  dockerEnabled: silent,
-  dockerdWithinRunnerContainer: silent,
-  dockerMTU: silent,
-  dockerRegistryMirror: silent,
-  dockerVarRunVolumeSizeLimit: silent,
-  volumeSizeLimit: silent,
-  volumeStorageMedium: silent,
-  containerMode: silent,
-  workVolumeClaimTemplate: silent,
+  dockerEnabled: ignored,
+  dockerdWithinRunnerContainer: ignored,
+  dockerMTU: ignored,
+  dockerRegistryMirror: ignored,
+  dockerVarRunVolumeSizeLimit: ignored,
+  volumeSizeLimit: ignored,
+  volumeStorageMedium: ignored,
+  containerMode: ignored,
+  workVolumeClaimTemplate: ignored,
 };
 
 const legacyEnvRow: FieldRow = (value, draft, field, key) => {
@@ -95,7 +95,7 @@ const legacyEnvRow: FieldRow = (value, draft, field, key) => {
     field,
     key,
   );
-  const timeout = `${plainText(grace?.['value'])}s`;
+  const timeout = `${toText(grace?.['value'])}s`;
   if (grace === undefined || (parseDuration(timeout) ?? 0) <= 0) return;
   draft.put('template', 'onTerm', 'drain');
   draft.put('template', 'stop', {
@@ -157,47 +157,47 @@ export const RUNNER_POD_ROWS: FieldRows = {
   resources: sameField('runner'),
   imagePullPolicy: sameField('runner'),
   volumeMounts: legacyMountsRow,
-  dockerdContainerResources: silent,
-  dockerEnv: silent,
-  dockerVolumeMounts: silent,
+  dockerdContainerResources: ignored,
+  dockerEnv: ignored,
+  dockerVolumeMounts: ignored,
 };
 
-const runnerSpecRow: FieldRow = inside(
+const runnerSpecRow: FieldRow = nested(
   { ...RUNNER_POD_ROWS, ...RUNNER_CONFIG_ROWS },
   sameField('spec'),
 );
-const REPLICAS: FieldRow = to('set', 'replicas');
+const REPLICAS: FieldRow = copyTo('set', 'replicas');
 
 export const RUNNER_DEPLOYMENT_ROWS: FieldRows = {
   replicas: REPLICAS,
-  effectiveTime: silent,
-  selector: silent,
-  template: inside({ metadata: podMetadataRow, spec: runnerSpecRow }),
+  effectiveTime: ignored,
+  selector: ignored,
+  template: nested({ metadata: podMetadataRow, spec: runnerSpecRow }),
 };
 
 export const RUNNER_SET_ROWS: FieldRows = {
   ...RUNNER_CONFIG_ROWS,
   replicas: REPLICAS,
-  effectiveTime: silent,
-  selector: silent,
-  serviceName: silent,
-  podManagementPolicy: silent,
-  revisionHistoryLimit: silent,
-  minReadySeconds: silent,
-  updateStrategy: without(
+  effectiveTime: ignored,
+  selector: ignored,
+  serviceName: ignored,
+  podManagementPolicy: ignored,
+  revisionHistoryLimit: ignored,
+  minReadySeconds: ignored,
+  updateStrategy: unsupported(
     'left out: a new template replaces the runners one after the other (rollout.maxSurge), and a busy one finishes its job',
     'set',
   ),
-  persistentVolumeClaimRetentionPolicy: without(
+  persistentVolumeClaimRetentionPolicy: unsupported(
     'left out: claims of a set are never deleted',
     'template',
     'volumeClaims',
   ),
-  ordinals: silent,
+  ordinals: ignored,
   serviceAccountName: serviceAccountRow,
-  template: inside({ metadata: podMetadataRow, spec: inside(RUNNER_POD_ROWS, sameField('spec')) }),
+  template: nested({ metadata: podMetadataRow, spec: nested(RUNNER_POD_ROWS, sameField('spec')) }),
   // Read when the mounts are known.
-  volumeClaimTemplates: silent,
+  volumeClaimTemplates: ignored,
 };
 
 /** @param scaled - an autoscaler says how many runners there are */
@@ -216,8 +216,8 @@ export function convertLegacy(object: ArcObject, draft: SetDraft, scaled: boolea
   else if (draft.parts.set['replicas'] === undefined) draft.put('set', 'replicas', 1);
   if (kind === 'RunnerSet') convertClaims(fields['volumeClaimTemplates'], draft);
   const config =
-    kind === 'Runner' || kind === 'RunnerSet' ? fields : fieldOf(fields, 'template', 'spec');
-  const pod = kind === 'Runner' ? fields : fieldOf(fields, 'template', 'spec');
+    kind === 'Runner' || kind === 'RunnerSet' ? fields : getPath(fields, 'template', 'spec');
+  const pod = kind === 'Runner' ? fields : getPath(fields, 'template', 'spec');
   const at = config === fields ? 'spec' : 'spec.template.spec';
   addDocker((config ?? {}) as Fields, (pod ?? {}) as Fields, draft, at);
   restOfGrace(draft);
@@ -232,7 +232,7 @@ function addDocker(config: Fields, pod: Fields, draft: SetDraft, at: string): vo
   const listOf = (value: unknown, field: string): Json[] =>
     value === undefined || value === null ? [] : draft.objects(value, field);
   const own = (Array.isArray(pod['containers']) ? pod['containers'] : []).find(
-    (container) => fieldOf(container, 'name') === 'docker',
+    (container) => getPath(container, 'name') === 'docker',
   ) as Json | undefined;
   const {
     name: _name,
@@ -261,7 +261,7 @@ function addDocker(config: Fields, pod: Fields, draft: SetDraft, at: string): vo
       args: [
         ...(typeof mtu === 'number' ? ['--mtu', String(mtu)] : []),
         ...(typeof mirror === 'string' && mirror !== '' ? [`--registry-mirror=${mirror}`] : []),
-        ...(Array.isArray(ownArgs) ? ownArgs.map(plainText) : []),
+        ...(Array.isArray(ownArgs) ? ownArgs.map(toText) : []),
       ],
       env: [
         ...listOf(ownEnv, `${at}.containers[docker].env`),
@@ -286,7 +286,7 @@ function addWorkFolder(
   if (
     (sizeLimit ?? medium) === undefined ||
     (sizeLimit ?? medium) === null ||
-    plainText(sizeLimit) === '0'
+    toText(sizeLimit) === '0'
   )
     return;
   draft.mount({ name: 'work', mountPath: '/home/runner/_work' });

@@ -1,9 +1,9 @@
 /** `holdfast migrate arc`: reads what ARC has, writes sets and the way over. Nothing is applied. */
 import { writeFileSync } from 'node:fs';
 import { loadKubeConfig, KubeConfigError } from '../../activities/compute/kubernetes/kubeConfig.ts';
-import { defined } from '../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { YamlError, yamlDocuments } from '../../worker/settings/yamlDocuments.ts';
-import { readFileText, shownPath } from '../runner/runnerFlags.ts';
+import { readFileText, displayPath } from '../runner/runnerFlags.ts';
 import { admitSets } from '../set/setAdmission.ts';
 import { readSetDocuments } from '../set/setDocuments.ts';
 import { CliError } from '../shared/exit.ts';
@@ -39,7 +39,7 @@ export async function migrateArc(output: Output, flags: MigrateFlags, now: numbe
     ...file.flatMap(documentsOf),
     ...(cluster === true ? await clusterObjects(kubeConfigOf(flags), podNamespace) : []),
   ];
-  const { sets, leftOut, faults } = convertArc(found, { now, ...defined({ release }) });
+  const { sets, leftOut, faults } = convertArc(found, { now, ...omitUndefined({ release }) });
   if (faults.length > 0) {
     const more =
       faults.length > MOST_FAULTS
@@ -62,7 +62,8 @@ export async function migrateArc(output: Output, flags: MigrateFlags, now: numbe
   // As "set apply" reads it: what is written can be applied.
   admitSets(readSetDocuments(text, out ?? 'the output'), out ?? 'the output');
   if (out !== undefined) write(out, text);
-  if (output.json) output.result({ sets: sets.map(shown), leftOut, plan, ...defined({ out }) }, []);
+  if (output.json)
+    output.result({ sets: sets.map(shown), leftOut, plan, ...omitUndefined({ out }) }, []);
   // Every character that a terminal might obey is escaped in it already.
   else if (out === undefined) output.terminal.stdout.write(text);
   else
@@ -75,7 +76,7 @@ export async function migrateArc(output: Output, flags: MigrateFlags, now: numbe
 }
 
 function documentsOf(path: string): FoundValue[] {
-  const shownAs = shownPath(path);
+  const shownAs = displayPath(path);
   try {
     return yamlDocuments(readFileText(path)).map(({ value }, index) => ({
       place: `${shownAs}, document ${index + 1}`,
@@ -95,7 +96,7 @@ function documentsOf(path: string): FoundValue[] {
 
 function kubeConfigOf({ kubeconfig, context }: MigrateFlags): ReturnType<typeof loadKubeConfig> {
   try {
-    return loadKubeConfig(defined({ path: kubeconfig, context }));
+    return loadKubeConfig(omitUndefined({ path: kubeconfig, context }));
   } catch (error) {
     if (error instanceof KubeConfigError)
       throw new CliError('usage', `--cluster: ${error.message}`, { cause: error });

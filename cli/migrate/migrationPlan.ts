@@ -1,5 +1,5 @@
 /** The way over from ARC, in words: which steps, in which order, with the names of what is here. Pure. */
-import type { Fields, LeftOut } from './arcObjects.ts';
+import type { Fields, SkippedObject } from './arcObjects.ts';
 import type { MigratedSet } from './convertArc.ts';
 import { isObject } from '../../core/domain/isObject.ts';
 
@@ -10,7 +10,7 @@ const inCommand = (name: string | undefined, otherwise: string): string =>
 /** One paragraph each. @param file - where the sets are */
 export function migrationPlan(
   sets: readonly MigratedSet[],
-  leftOut: readonly LeftOut[],
+  leftOut: readonly SkippedObject[],
   file: string,
 ): string[] {
   const steps = [

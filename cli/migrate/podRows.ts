@@ -8,10 +8,10 @@ import {
 import { isObject } from '../../core/domain/isObject.ts';
 import {
   convertFields,
-  inside,
-  silent,
-  to,
-  without,
+  nested,
+  ignored,
+  copyTo,
+  unsupported,
   type FieldRow,
   type FieldRows,
 } from './fieldRows.ts';
@@ -26,7 +26,7 @@ const RUN = '/home/runner/run.sh';
 const metadataRow =
   (part: 'labels' | 'annotations'): FieldRow =>
   (value, draft, field) => {
-    if (!isObject(value)) return draft.fault(field, 'must be an object');
+    if (!isObject(value)) return draft.addError(field, 'must be an object');
     for (const key of Object.keys(value).filter(isReservedMetadata))
       draft.note(field, `${quoted(key)} is left out: Holdfast sets it itself`, 'metadata', part);
     const isArcs = (key: string): boolean => part === 'labels' && isArcLabel(key);
@@ -49,10 +49,10 @@ const metadataRow =
 export const POD_METADATA_ROWS: FieldRows = {
   labels: metadataRow('labels'),
   annotations: metadataRow('annotations'),
-  creationTimestamp: silent,
+  creationTimestamp: ignored,
 };
 
-const OTHER_METADATA = without(
+const OTHER_METADATA = unsupported(
   'left out: a pod of Holdfast takes labels and annotations from its template, nothing else',
   'metadata',
 );
@@ -72,30 +72,36 @@ export const envRow: FieldRow = (value, draft, field) => {
 };
 
 const LIFECYCLE_ROWS: FieldRows = {
-  preStop: without(
+  preStop: unsupported(
     'left out: its time would be taken out of the grace before anybody is told to stop. stop.cleanupCommand runs after the end, stop.signals is a sequence of signals',
     'template',
     'stop',
   ),
-  stopSignal: without('left out: stop.signals says what the runner gets', 'template', 'stop'),
+  stopSignal: unsupported('left out: stop.signals says what the runner gets', 'template', 'stop'),
 };
 
 export const RUNNER_CONTAINER_ROWS: FieldRows = {
-  name: silent,
-  image: to('template', 'image'),
-  command: to('template', 'command'),
-  args: to('template', 'args'),
+  name: ignored,
+  image: copyTo('template', 'image'),
+  command: copyTo('template', 'command'),
+  args: copyTo('template', 'args'),
   env: envRow,
   volumeMounts: (value, draft, field) =>
     void draft.runnerList('volumeMounts').push(...draft.objects(value, field)),
-  lifecycle: inside(LIFECYCLE_ROWS, (value, draft, _field, key) =>
+  lifecycle: nested(LIFECYCLE_ROWS, (value, draft, _field, key) =>
     draft.put('runner', 'lifecycle', {
       ...(draft.parts.runner['lifecycle'] as Json | undefined),
       [key]: value,
     }),
   ),
-  startupProbe: without("left out: Holdfast's own probes tell when the runner is online", 'runner'),
-  readinessProbe: without("left out: Holdfast's own probes tell when the runner is busy", 'runner'),
+  startupProbe: unsupported(
+    "left out: Holdfast's own probes tell when the runner is online",
+    'runner',
+  ),
+  readinessProbe: unsupported(
+    "left out: Holdfast's own probes tell when the runner is busy",
+    'runner',
+  ),
 };
 
 /** A field of the container, or of the pod, that Kubernetes knows and Holdfast has no opinion on. */
@@ -120,7 +126,7 @@ const containersRow: FieldRow = (value, draft, field) => {
 };
 
 const gracePeriodRow: FieldRow = (value, draft, field) => {
-  if (typeof value !== 'number') return draft.fault(field, 'must be a number of seconds');
+  if (typeof value !== 'number') return draft.addError(field, 'must be a number of seconds');
   if (value <= CLEANUP_SECONDS)
     return draft.note(
       field,
@@ -166,25 +172,25 @@ export const POD_SPEC_ROWS: FieldRows = {
           'spec',
         ),
   terminationGracePeriodSeconds: gracePeriodRow,
-  activeDeadlineSeconds: without(
+  activeDeadlineSeconds: unsupported(
     'left out: it counts from before the image is pulled, and kills. timeouts.jobTimeout bounds the job instead, timeouts.podPending what comes before',
     'template',
     'timeouts',
   ),
   serviceAccountName: serviceAccountRow,
-  ephemeralContainers: without(
+  ephemeralContainers: unsupported(
     'left out: the API server takes none when a pod is made. Make it a container of the pod',
     'spec',
   ),
 };
 
 /** All other fields of a pod's spec stay as they are: the API server judges them. */
-const podSpecRow: FieldRow = inside(POD_SPEC_ROWS, sameField('spec'));
-export const podMetadataRow: FieldRow = inside(POD_METADATA_ROWS, OTHER_METADATA);
+const podSpecRow: FieldRow = nested(POD_SPEC_ROWS, sameField('spec'));
+export const podMetadataRow: FieldRow = nested(POD_METADATA_ROWS, OTHER_METADATA);
 export const POD_TEMPLATE_ROWS: FieldRows = { metadata: podMetadataRow, spec: podSpecRow };
 
 /** GitHub's image without a version, or with a start that is the image's usual one, is what the worker brings by itself. */
-export function leaveOutUsualImage(draft: SetDraft): void {
+export function omitDefaultImage(draft: SetDraft): void {
   const { template } = draft.parts;
   const { image, command, args } = template;
   if (typeof image !== 'string') return;

@@ -1,7 +1,7 @@
 /** Which parts of a pod policy have to allow something before a set's pods may be. Pure. */
 import { podSpec } from '../../activities/compute/kubernetes/podSpec.ts';
-import { RESTRICTED } from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
-import { judgedPod } from '../../activities/compute/kubernetes/podPolicy/policyViolations.ts';
+import { DEFAULT_POD_POLICY } from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
+import { toPolicyInput } from '../../activities/compute/kubernetes/podPolicy/policyViolations.ts';
 import { POD_RULES } from '../../activities/compute/kubernetes/podPolicy/podRules.ts';
 import { ComputeError } from '../../activities/ports.ts';
 import type { PodRequest } from '../../core/domain/pod.ts';
@@ -23,9 +23,10 @@ export function policyNeeds({
     identity: { workflowId: '', firstRunId: '', attempt: 1 },
   };
   try {
-    const pod = judgedPod(podSpec(asked, DEFAULTS, '', undefined), asked, '');
+    const pod = toPolicyInput(podSpec(asked, DEFAULTS, '', undefined), asked, '');
     return POD_RULES.filter(
-      (rule) => rule.refused(pod, RESTRICTED, { images: [RUNNER_IMAGE], namespace: '' }).length > 0,
+      (rule) =>
+        rule.refused(pod, DEFAULT_POD_POLICY, { images: [RUNNER_IMAGE], namespace: '' }).length > 0,
     ).map(({ field }) => field);
   } catch (error) {
     // As the worker judges a template that is anybody's text.

@@ -5,16 +5,16 @@ import type { ArcObject } from './arcObjects.ts';
 import { addDockerDaemon, addJobPods } from './containerModes.ts';
 import {
   convertFields,
-  fieldOf,
-  inside,
-  silent,
-  to,
-  without,
+  getPath,
+  nested,
+  ignored,
+  copyTo,
+  unsupported,
   type FieldRow,
   type FieldRows,
 } from './fieldRows.ts';
 import {
-  leaveOutUsualImage,
+  omitDefaultImage,
   POD_SPEC_ROWS,
   POD_TEMPLATE_ROWS,
   podMetadataRow,
@@ -41,7 +41,7 @@ const configUrlRow: FieldRow = (value, draft, field) => {
     parts.length === 0 ||
     parts.length > 2
   )
-    return draft.fault(
+    return draft.addError(
       field,
       'must be the address of an organization, a repository or an enterprise, such as https://github.com/acme',
     );
@@ -62,8 +62,8 @@ const configUrlRow: FieldRow = (value, draft, field) => {
 
 const secretRow: FieldRow = (value, draft, field) => {
   if (typeof value === 'string') return credentialFromSecret(value, draft, field);
-  if (!isObject(value)) return draft.fault(field, 'must be the name of a Secret, or an object');
-  const kind = fieldOf(value, 'github_app_id')
+  if (!isObject(value)) return draft.addError(field, 'must be the name of a Secret, or an object');
+  const kind = getPath(value, 'github_app_id')
     ? 'type: app, with appId, installationId and privateKeyFile'
     : 'type: pat, with tokenFile';
   draft.note(
@@ -90,7 +90,7 @@ export const groupRow: FieldRow = (value, draft) => {
 };
 
 const labelsRow: FieldRow = (value, draft, field) => {
-  if (!Array.isArray(value)) return draft.fault(field, 'must be a list');
+  if (!Array.isArray(value)) return draft.addError(field, 'must be a list');
   draft.put('template', 'labels', [
     ...new Set([
       ...((draft.parts.template['labels'] as unknown[] | undefined) ?? []),
@@ -101,7 +101,7 @@ const labelsRow: FieldRow = (value, draft, field) => {
 
 /** The same field. Of a Secret's password ARC makes the part of a URL itself. */
 const proxyRow: FieldRow = (value, draft, field) => {
-  if (!isObject(value)) return draft.fault(field, 'must be an object');
+  if (!isObject(value)) return draft.addError(field, 'must be an object');
   draft.put('template', 'proxy', value);
   draft.note(
     field,
@@ -110,7 +110,7 @@ const proxyRow: FieldRow = (value, draft, field) => {
     'proxy',
   );
   for (const scheme of ['http', 'https']) {
-    const secret = fieldOf(value, scheme, 'credentialSecretRef');
+    const secret = getPath(value, scheme, 'credentialSecretRef');
     if (secret !== undefined)
       draft.note(
         `${field}.${scheme}.credentialSecretRef`,
@@ -123,9 +123,9 @@ const proxyRow: FieldRow = (value, draft, field) => {
 
 const tlsRow: FieldRow = (value, draft, field) => {
   const [name, key, path] = [
-    fieldOf(value, 'certificateFrom', 'configMapKeyRef', 'name'),
-    fieldOf(value, 'certificateFrom', 'configMapKeyRef', 'key'),
-    fieldOf(value, 'runnerMountPath'),
+    getPath(value, 'certificateFrom', 'configMapKeyRef', 'name'),
+    getPath(value, 'certificateFrom', 'configMapKeyRef', 'key'),
+    getPath(value, 'runnerMountPath'),
   ];
   draft.note(
     field,
@@ -135,20 +135,20 @@ const tlsRow: FieldRow = (value, draft, field) => {
   // Without a path ARC's runners do not get it.
   if (typeof path !== 'string') return;
   if (typeof name !== 'string' || typeof key !== 'string')
-    return draft.fault(`${field}.certificateFrom.configMapKeyRef`, 'must have a name and a key');
+    return draft.addError(`${field}.certificateFrom.configMapKeyRef`, 'must have a name and a key');
   draft.put('template', 'ca', { configMapKeyRef: { name, key } });
 };
 
-const VAULT = without(
+const VAULT = unsupported(
   'left out: secrets of credentials are files of the worker (tokenFile, privateKeyFile), which an agent or the Secrets Store CSI driver may fill',
   'template',
 );
-const LISTENER = without(
+const LISTENER = unsupported(
   "left out: there is no listener. Jobs are announced by GitHub's webhook",
   'set',
 );
-const METRICS = without('left out: the metrics of sets are in docs/configuration.md', 'set');
-const METADATA = without('left out: these are labels of objects that only ARC makes', 'set');
+const METRICS = unsupported('left out: the metrics of sets are in docs/configuration.md', 'set');
+const METADATA = unsupported('left out: these are labels of objects that only ARC makes', 'set');
 
 /** What both have. */
 const COMMON_ROWS: FieldRows = {
@@ -156,9 +156,9 @@ const COMMON_ROWS: FieldRows = {
   githubConfigSecret: secretRow,
   runnerGroup: groupRow,
   // The name of the scale set is what jobs ask for: convertArc.ts.
-  runnerScaleSetName: silent,
-  minRunners: to('set', 'minIdle'),
-  maxRunners: to('set', 'max'),
+  runnerScaleSetName: ignored,
+  minRunners: copyTo('set', 'minIdle'),
+  maxRunners: copyTo('set', 'max'),
   proxy: proxyRow,
   githubServerTLS: tlsRow,
   listenerTemplate: LISTENER,
@@ -184,11 +184,11 @@ export const VALUES_ROWS: FieldRows = {
   ...COMMON_ROWS,
   scaleSetLabels: labelsRow,
   keyVault: VAULT,
-  template: inside(POD_TEMPLATE_ROWS),
+  template: nested(POD_TEMPLATE_ROWS),
   // Read when the template is known.
-  containerMode: silent,
-  controllerServiceAccount: silent,
-  namespaceOverride: silent,
+  containerMode: ignored,
+  controllerServiceAccount: ignored,
+  namespaceOverride: ignored,
   annotations: METADATA,
   labels: METADATA,
   resourceMeta: METADATA,
@@ -207,8 +207,8 @@ function rowsFor({ annotations }: ArcObject): FieldRows {
       'spec',
     );
   };
-  const spec = inside({ ...POD_SPEC_ROWS, serviceAccountName }, sameField('spec'));
-  return { ...SCALE_SET_ROWS, template: inside({ metadata: podMetadataRow, spec }) };
+  const spec = nested({ ...POD_SPEC_ROWS, serviceAccountName }, sameField('spec'));
+  return { ...SCALE_SET_ROWS, template: nested({ metadata: podMetadataRow, spec }) };
 }
 
 /** @param name - of the scale set, which jobs say in `runs-on` */
@@ -217,7 +217,7 @@ export function convertScaleSet(object: ArcObject, draft: SetDraft, name: string
   const ofChart = kind === 'values';
   const at = ofChart ? '' : 'spec.';
   if (fields['githubConfigUrl'] === undefined || fields['githubConfigUrl'] === '')
-    draft.fault(
+    draft.addError(
       `${at}githubConfigUrl`,
       'is missing: the organization, repository or enterprise that the runners are for',
     );
@@ -234,12 +234,12 @@ export function convertScaleSet(object: ArcObject, draft: SetDraft, name: string
       "none is called runner: the worker's own image runs it",
       'template',
     );
-  leaveOutUsualImage(draft);
+  omitDefaultImage(draft);
   if (ofChart) addContainerMode(fields['containerMode'], draft);
 }
 
 function addContainerMode(mode: unknown, draft: SetDraft): void {
-  const type = fieldOf(mode, 'type');
+  const type = getPath(mode, 'type');
   if (mode === undefined || mode === null || type === undefined || type === '' || type === 'none')
     return;
   const field = 'containerMode';
@@ -249,12 +249,12 @@ function addContainerMode(mode: unknown, draft: SetDraft): void {
     return addDockerDaemon(draft, field, { container: {}, args: [], env: [], volumeMounts: [] });
   }
   if (type === 'kubernetes' || type === 'kubernetes-novolume') {
-    const claim = fieldOf(mode, 'kubernetesModeWorkVolumeClaim') ?? {
+    const claim = getPath(mode, 'kubernetesModeWorkVolumeClaim') ?? {
       accessModes: ['ReadWriteOnce'],
       resources: { requests: { storage: '1Gi' } },
     };
     addJobPods(draft, field, type === 'kubernetes' ? claim : undefined);
-    if (fieldOf(mode, 'kubernetesModeAdditionalRoleRules') !== undefined)
+    if (getPath(mode, 'kubernetesModeAdditionalRoleRules') !== undefined)
       draft.note(
         `${field}.kubernetesModeAdditionalRoleRules`,
         'left out: give these rules to the role of your service account',
@@ -262,7 +262,7 @@ function addContainerMode(mode: unknown, draft: SetDraft): void {
       );
     return;
   }
-  draft.fault(`${field}.type`, 'must be "dind", "kubernetes" or "kubernetes-novolume"');
+  draft.addError(`${field}.type`, 'must be "dind", "kubernetes" or "kubernetes-novolume"');
 }
 
 function bound(draft: SetDraft, field: string): void {

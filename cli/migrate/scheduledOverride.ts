@@ -1,6 +1,6 @@
 /** From a scheduled override, which recurs as a calendar does, to a schedule of cron. Pure. */
 import { formatDuration } from '../../core/domain/duration.ts';
-import { fieldOf, plainText } from './fieldRows.ts';
+import { getPath, toText } from './fieldRows.ts';
 import { quoted, type Json, type SetDraft } from './setDraft.ts';
 
 /** When it begins, in its own time zone. */
@@ -31,10 +31,10 @@ export function convertOverride(
     draft.note(field, `left out: ${text}`, 'set', 'schedules');
     return [];
   };
-  const startTime = plainText(override['startTime']);
-  const [start, end] = [Date.parse(startTime), Date.parse(plainText(override['endTime']))];
+  const startTime = toText(override['startTime']);
+  const [start, end] = [Date.parse(startTime), Date.parse(toText(override['endTime']))];
   if (Number.isNaN(start) || Number.isNaN(end) || end <= start) {
-    draft.fault(
+    draft.addError(
       field,
       'must have a startTime and a later endTime, such as 2026-03-01T09:00:00+01:00',
     );
@@ -43,7 +43,7 @@ export function convertOverride(
   const { minReplicas } = override;
   if (minReplicas === undefined || minReplicas === null)
     return leftOut('it has no minReplicas, so it changes nothing');
-  const given = fieldOf(override, 'recurrenceRule', 'frequency') ?? '';
+  const given = getPath(override, 'recurrenceRule', 'frequency') ?? '';
   const frequency = typeof given === 'string' ? given : 'none';
   if (frequency === '')
     return leftOut(
@@ -51,14 +51,14 @@ export function convertOverride(
         ? 'it is over'
         : 'it happens once, and a schedule recurs: "holdfast set scale" when it is time',
     );
-  const until = fieldOf(override, 'recurrenceRule', 'untilTime');
+  const until = getPath(override, 'recurrenceRule', 'untilTime');
   const last = typeof until === 'string' ? Date.parse(until) : Number.NaN;
   if (last <= now) return leftOut('it has recurred for the last time');
   const cronOf = Object.hasOwn(CRON_OF_FREQUENCY, frequency)
     ? CRON_OF_FREQUENCY[frequency]
     : undefined;
   if (cronOf === undefined) {
-    draft.fault(`${field}.recurrenceRule.frequency`, 'must be Daily, Weekly, Monthly or Yearly');
+    draft.addError(`${field}.recurrenceRule.frequency`, 'must be Daily, Weekly, Monthly or Yearly');
     return [];
   }
   const offset = offsetOf(startTime);

@@ -1,5 +1,5 @@
 /** A set as it comes into being from an object of ARC, field by field. */
-import { printable, shorten } from '../../core/domain/displayText.ts';
+import { stripControlCharacters, truncate } from '../../core/domain/displayText.ts';
 import { isObject } from '../../core/domain/isObject.ts';
 import { RUNNER_CONTAINER } from '../../core/domain/podTemplate.ts';
 import type { FieldError } from '../shared/exit.ts';
@@ -46,7 +46,10 @@ const FIRST = [
 /** What of an object's own words goes into a note: one line, not too long. */
 export const quoted = (value: unknown): string =>
   JSON.stringify(
-    shorten(printable(typeof value === 'string' ? value : JSON.stringify(value)), LONGEST_SHOWN),
+    truncate(
+      stripControlCharacters(typeof value === 'string' ? value : JSON.stringify(value)),
+      LONGEST_SHOWN,
+    ),
   );
 
 /** Collects fields, notes, and what is wrong. */
@@ -93,9 +96,9 @@ export class SetDraft {
     });
   }
 
-  fault(field: string, message: string): void {
+  addError(field: string, message: string): void {
     this.faults.push({
-      field: `${this.label}: ${shorten(printable(field), LONGEST_SHOWN)}`,
+      field: `${this.label}: ${truncate(stripControlCharacters(field), LONGEST_SHOWN)}`,
       message,
     });
   }
@@ -103,7 +106,7 @@ export class SetDraft {
   /** The objects of a list; anything else is a fault. */
   objects(value: unknown, field: string): Json[] {
     if (Array.isArray(value) && value.every(isObject)) return value;
-    this.fault(field, 'must be a list of objects');
+    this.addError(field, 'must be a list of objects');
     return [];
   }
 

@@ -1,13 +1,13 @@
 /** Sets as YAML for `holdfast set apply`, with a comment at each field that has something to be said of. Pure. */
 import { Document, isMap, isNode, isScalar, isSeq, Scalar, visit } from 'yaml';
-import { escaped } from '../../core/domain/displayText.ts';
+import { escapeControlCharacters } from '../../core/domain/displayText.ts';
 import type { MigratedSet } from './convertArc.ts';
 import type { MigrationNote } from './setDraft.ts';
 
 const WIDTH = 140;
 /** What `escaped` may write otherwise: only a string in double quotes says the same then. */
 const needsQuotes = (text: string): boolean =>
-  escaped(text.replaceAll('\n', '')) !== text.replaceAll('\n', '');
+  escapeControlCharacters(text.replaceAll('\n', '')) !== text.replaceAll('\n', '');
 
 /** @param head - lines that come first, as comments */
 export function setsYaml(sets: readonly MigratedSet[], head: readonly string[]): string {
@@ -38,7 +38,12 @@ function setText({ input, notes, from, autoscaler }: MigratedSet): string {
   for (const [place, lines] of places)
     place.commentBefore = lines.map((line) => comment(line, 3)).join('\n');
   // Not more than the last line's end: the one before it may be a value's own.
-  return document.toString({ lineWidth: 0 }).replace(/\n$/, '').split('\n').map(escaped).join('\n');
+  return document
+    .toString({ lineWidth: 0 })
+    .replace(/\n$/, '')
+    .split('\n')
+    .map(escapeControlCharacters)
+    .join('\n');
 }
 
 const textOf = ({ field, text, decide }: MigrationNote): string =>
@@ -69,7 +74,7 @@ function placeOf(
 /** Wrapped, each line after a space; those that go on are indented. */
 function comment(text: string, indent: number): string {
   const lines = [''];
-  for (const word of escaped(text).split(' ')) {
+  for (const word of escapeControlCharacters(text).split(' ')) {
     const line = lines.at(-1) ?? '';
     if (line !== '' && line.length + word.length >= WIDTH)
       lines.push(`${' '.repeat(indent)}${word}`);

@@ -1,6 +1,6 @@
 /** What becomes of the claims of a RunnerSet: each of Holdfast's runners has a slot, and with it a claim of its own. Pure. */
 import { isObject } from '../../core/domain/isObject.ts';
-import { fieldOf, plainText } from './fieldRows.ts';
+import { getPath, toText } from './fieldRows.ts';
 import type { Json, SetDraft } from './setDraft.ts';
 
 const MODES = ['ReadWriteOnce', 'ReadWriteMany', 'ReadWriteOncePod'];
@@ -23,7 +23,7 @@ export function convertClaims(value: unknown, draft: SetDraft): void {
 }
 
 function claimOf(template: Json, field: string, draft: SetDraft): Json[] {
-  const name = fieldOf(template, 'metadata', 'name');
+  const name = getPath(template, 'metadata', 'name');
   const mounts = (draft.parts.runner['volumeMounts'] ?? []) as Json[];
   const own = mounts.filter((mount) => mount['name'] === name);
   draft.put(
@@ -43,16 +43,16 @@ function claimOf(template: Json, field: string, draft: SetDraft): Json[] {
       'template',
       'volumeClaims',
     );
-  const modes = fieldOf(template, 'spec', 'accessModes');
+  const modes = getPath(template, 'spec', 'accessModes');
   const accessModes = Array.isArray(modes)
     ? modes.filter((mode) => MODES.includes(mode as string))
     : [];
-  const storageClass = fieldOf(template, 'spec', 'storageClassName');
-  const storage = fieldOf(template, 'spec', 'resources', 'requests', 'storage');
+  const storageClass = getPath(template, 'spec', 'storageClassName');
+  const storage = getPath(template, 'spec', 'resources', 'requests', 'storage');
   const kept = {
-    dataSource: fieldOf(template, 'spec', 'dataSource'),
-    selector: fieldOf(template, 'spec', 'selector'),
-    annotations: fieldOf(template, 'metadata', 'annotations'),
+    dataSource: getPath(template, 'spec', 'dataSource'),
+    selector: getPath(template, 'spec', 'selector'),
+    annotations: getPath(template, 'metadata', 'annotations'),
   };
   for (const other of Object.keys(isObject(template['spec']) ? template['spec'] : {}).filter(
     (key) =>
@@ -76,7 +76,7 @@ function claimOf(template: Json, field: string, draft: SetDraft): Json[] {
     {
       name,
       mountPath: mount['mountPath'],
-      claim: `${plainText(draft.parts.set['name'])}-${plainText(name)}`,
+      claim: `${toText(draft.parts.set['name'])}-${toText(name)}`,
       storage,
       ...(storageClass === undefined ? {} : { storageClass }),
       ...(accessModes.length === 0 ? {} : { accessModes }),

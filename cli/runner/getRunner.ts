@@ -1,10 +1,10 @@
 /** `holdfast runner get` */
 import type { RunnerStatus } from '../../core/contract/index.ts';
-import { defined } from '../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { CliError } from '../shared/exit.ts';
-import { readEnd, type RunnerEnd } from '../shared/followRunner.ts';
+import { getResult, type RunnerEnd } from '../shared/followRunner.ts';
 import type { Output } from '../shared/output.ts';
-import { withRecordedEnds } from '../shared/terminationDetails.ts';
+import { withTerminationDetails } from '../shared/terminationDetails.ts';
 import { pendingActivities, type PendingActivity } from '../shared/pendingActivities.ts';
 import { queryStatus, toRow, type RunnerRow } from '../shared/runnerRow.ts';
 import type { Session } from '../shared/session.ts';
@@ -12,7 +12,7 @@ import { findRunner } from './startRunner.ts';
 import { table } from '../shared/table.ts';
 import { formatAge } from '../shared/text.ts';
 import {
-  pollCheck,
+  createPollerCheck,
   unpolledLines,
   unpolledQueues,
   type UnpolledQueue,
@@ -59,10 +59,10 @@ async function readRunner(session: Session, id: string): Promise<RunnerDetails> 
   const base = {
     ...row,
     pendingActivities: pending,
-    unpolled: await unpolledQueues(pollCheck(session), description, pending),
-    ...defined({ ui }),
+    unpolled: await unpolledQueues(createPollerCheck(session), description, pending),
+    ...omitUndefined({ ui }),
   };
-  const [ended] = await withRecordedEnds(session, [row]);
+  const [ended] = await withTerminationDetails(session, [row]);
   const end = ended?.end;
   if (end !== undefined)
     return {
@@ -71,7 +71,7 @@ async function readRunner(session: Session, id: string): Promise<RunnerDetails> 
       ...(end.outcome !== 'failed' && end.swept === undefined ? { note: LEFT_BEHIND } : {}),
     };
   if (row.status !== 'RUNNING')
-    return { ...base, end: await readEnd(session, workflowId, row.runId) };
+    return { ...base, end: await getResult(session, workflowId, row.runId) };
   const runner = await queryStatus(session, workflowId);
   if (runner === undefined)
     return {

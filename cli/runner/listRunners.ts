@@ -1,8 +1,8 @@
 /** `holdfast runner list` */
-import { defined } from '../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type { RunnerEnd } from '../shared/followRunner.ts';
 import type { Output } from '../shared/output.ts';
-import { withRecordedEnds } from '../shared/terminationDetails.ts';
+import { withTerminationDetails } from '../shared/terminationDetails.ts';
 import { toRow, type RunnerRow } from '../shared/runnerRow.ts';
 import { selectionQuery, type Selection } from '../shared/selection.ts';
 import type { Session } from '../shared/session.ts';
@@ -44,10 +44,10 @@ export async function listRunners(
   limit: number,
 ): Promise<void> {
   const { rows: found, more } = await selectRunners(session, selection, limit);
-  const rows = await withRecordedEnds(session, found);
+  const rows = await withTerminationDetails(session, found);
   const ui = session.listLink(selectionQuery(selection));
   output.result(
-    { runners: rows, more, ...defined({ ui }) },
+    { runners: rows, more, ...omitUndefined({ ui }) },
     rows.length === 0 ? [] : [runnerTable(rows, Date.now(), output.wide)],
   );
   if (output.json) return;

@@ -1,9 +1,9 @@
 /** `holdfast runner …` and `holdfast run`: their options and help. */
 import { Option, type Command } from 'commander';
-import { defined } from '../../core/domain/omitUndefined.ts';
-import { readLimit, warn, withSession, type CommandContext } from '../shared/commandContext.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
+import { parseLimit, warn, withSession, type CommandContext } from '../shared/commandContext.ts';
 import { CliError, EXIT } from '../shared/exit.ts';
-import { addWatchOptions, showWatched, type WatchFlags } from '../shared/watch.ts';
+import { addWatchOptions, printOrWatch, type WatchFlags } from '../shared/watch.ts';
 import { RUNNER_FLAGS, type RunnerFlags } from './runnerFlags.ts';
 import type { Selection } from '../shared/selection.ts';
 
@@ -40,7 +40,7 @@ function addStart(runner: Command, context: CommandContext): void {
         const started = await startRunner(session, plan);
         const ui = session.link(started.workflowId, started.runId);
         context.output.result(
-          { id: started.workflowId, runId: started.runId, ...defined({ ui }) },
+          { id: started.workflowId, runId: started.runId, ...omitUndefined({ ui }) },
           [started.workflowId, ...(ui === undefined ? [] : [ui])],
         );
       });
@@ -77,12 +77,12 @@ function addList(runner: Command, context: CommandContext): void {
       '\nExamples:\n  $ holdfast runner list --set linux --phase Busy\n  $ holdfast runner list --all -q \'RunnerCause = "evicted" AND StartTime > "2026-01-01T00:00:00Z"\'\n\nWhat it shows may be a second old.',
     )
     .action(async (flags: Selection & WatchFlags & { limit: string }) => {
-      const limit = readLimit(flags.limit);
+      const limit = parseLimit(flags.limit);
       const { selectionQuery } = await import('../shared/selection.ts');
       selectionQuery(flags); // bad usage is told before Temporal is looked for
       const { listRunners } = await import('./listRunners.ts');
       await withSession(command, context, (session) =>
-        showWatched(context.output, flags, (output) => listRunners(session, output, flags, limit)),
+        printOrWatch(context.output, flags, (output) => listRunners(session, output, flags, limit)),
       );
     });
 }
@@ -97,7 +97,7 @@ function addGet(runner: Command, context: CommandContext): void {
     .action(async (id: string, flags: WatchFlags) => {
       const { getRunner } = await import('./getRunner.ts');
       await withSession(command, context, (session) =>
-        showWatched(context.output, flags, (output) => getRunner(session, output, id)),
+        printOrWatch(context.output, flags, (output) => getRunner(session, output, id)),
       );
     });
 }
@@ -148,7 +148,7 @@ function addStop(runner: Command, context: CommandContext, action: 'drain' | 'ca
             await stopRunners(
               session,
               context.output,
-              { ...defined({ id }), selection: flags },
+              { ...omitUndefined({ id }), selection: flags },
               { ...flags, action, mode: action === 'drain' ? 'drain' : (flags.mode ?? 'stop') },
             ),
           );

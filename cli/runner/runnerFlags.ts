@@ -217,20 +217,20 @@ export function readFileText(path: string): string {
   } catch (error) {
     throw new CliError(
       'usage',
-      `--file: cannot read ${shownPath(path)}: ${reason(error)}; give a YAML or JSON file, or - for standard input`,
+      `--file: cannot read ${displayPath(path)}: ${reason(error)}; give a YAML or JSON file, or - for standard input`,
       { cause: error },
     );
   }
 }
 
-export const shownPath = (path: string): string => (path === '-' ? 'standard input' : path);
+export const displayPath = (path: string): string => (path === '-' ? 'standard input' : path);
 
 /** Reads the object of `-f`: YAML or JSON (which is YAML). @param example - what it may look like @throws CliError usage */
 export async function readInputFile(
   path: string,
   example = '{"organization": "acme"}',
 ): Promise<Json> {
-  const shown = shownPath(path);
+  const shown = displayPath(path);
   const text = readFileText(path);
   const { yamlValue, YamlError } = await import('../../worker/settings/yamlDocuments.ts');
   let value: unknown;
@@ -254,14 +254,14 @@ export async function readInputFile(
 export function invalidInput(errors: readonly FieldError[]): CliError {
   const fields = errors.map(({ field, message }) => ({ field: withFlags(field), message }));
   const [first] = fields;
-  if (fields.length === 1 && first) return new CliError('invalid_input', fieldText(first));
+  if (fields.length === 1 && first) return new CliError('invalid_input', formatFieldError(first));
   return new CliError('invalid_input', 'the runner was not started: its input is invalid', {
     fields,
   });
 }
 
 /** `repository (--repo) must be "owner/repo"`. Most messages go on where the field's name ended; the others get a colon. */
-export function fieldText({ field, message }: FieldError): string {
+export function formatFieldError({ field, message }: FieldError): string {
   return `${field}${/^[a-z]/.test(message) ? ' ' : ': '}${message}`;
 }
 

@@ -5,7 +5,7 @@ import { RUNNER_WORKFLOW, SEARCH_ATTRIBUTES, type RunnerInput } from '../../core
 import { fairnessKey } from '../../core/domain/fairnessKey.ts';
 import { parseRunnerInput, type RunnerSpec } from '../../core/input/runner.ts';
 import { inputFromFlags, invalidInput, readInputFile, type RunnerFlags } from './runnerFlags.ts';
-import { readableName } from '../shared/generateName.ts';
+import { generateName } from '../shared/generateName.ts';
 import type { Session } from '../shared/session.ts';
 import { workflowSummary } from '../../core/domain/workflowSummary.ts';
 import { toCliError } from '../shared/temporalErrors.ts';
@@ -34,7 +34,7 @@ export interface StartedRunner {
 export async function planStart(
   flags: RunnerFlags,
   command: readonly string[] = [],
-  name: () => string = readableName,
+  name: () => string = generateName,
 ): Promise<StartPlan> {
   const raw = inputFromFlags(
     flags,
@@ -84,7 +84,7 @@ export async function startRunner(
     return { workflowId, runId: handle.firstExecutionRunId, attached: false };
   } catch (error) {
     if (existing === 'fail' || !(error instanceof WorkflowExecutionAlreadyStartedError))
-      throw toCliError(error, session.about(workflowId));
+      throw toCliError(error, session.errorSubject(workflowId));
     return findRunner(session, workflowId);
   }
 }
@@ -101,7 +101,7 @@ export async function findRunner(session: Session, id: string): Promise<StartedR
       );
       return { workflowId, runId, attached: true };
     } catch (error) {
-      if (toCliError(error, session.about(id)).code !== 'not_found') throw error;
+      if (toCliError(error, session.errorSubject(id)).code !== 'not_found') throw error;
       missing ??= error;
     }
   }

@@ -5,10 +5,10 @@ import {
 } from '@temporalio/client';
 import pMap from 'p-map';
 import { cancelSignal, drainUpdate, type CancelMode } from '../../core/contract/index.ts';
-import { defined } from '../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { confirm } from '../shared/confirm.ts';
 import { CliError, EXIT } from '../shared/exit.ts';
-import { waitForEnd, type RunnerEnd } from '../shared/followRunner.ts';
+import { waitForResult, type RunnerEnd } from '../shared/followRunner.ts';
 import { selectRunners } from './listRunners.ts';
 import type { Output } from '../shared/output.ts';
 import { requestedBy } from '../shared/requestedBy.ts';
@@ -107,9 +107,9 @@ async function stopOne(
     };
   }
   const end = options.wait
-    ? await waitForEnd(session, workflowId, runId, new AbortController().signal)
+    ? await waitForResult(session, workflowId, runId, new AbortController().signal)
     : undefined;
-  return { ...base, accepted: true, ...defined({ note, end }) };
+  return { ...base, accepted: true, ...omitUndefined({ note, end }) };
 }
 
 /** @returns what there is to say of how it was taken @throws CliError */
@@ -132,7 +132,7 @@ export async function requestStop(
           { cause: error },
         );
       if (!(error instanceof WorkflowUpdateRPCTimeoutOrCancelledError))
-        throw toCliError(error, session.about(workflowId));
+        throw toCliError(error, session.errorSubject(workflowId));
     }
   }
   await session.call(

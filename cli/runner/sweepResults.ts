@@ -1,7 +1,11 @@
 /** What sweeps did about the pods of lives that were ended from outside: their reports say it, and the removals of registrations that they started. */
 import pMap from 'p-map';
-import { FORCED_TO_FAIL, type SweepReport, type SweptItem } from '../../core/contract/index.ts';
-import { sweepsThatRepaired } from '../../core/domain/visibility.ts';
+import {
+  ORPHANED_POD_MESSAGE,
+  type SweepReport,
+  type SweepFinding,
+} from '../../core/contract/index.ts';
+import { repairingSweepsQuery } from '../../core/domain/visibility.ts';
 import type { Session } from '../shared/session.ts';
 import { CliError } from '../shared/exit.ts';
 import type { RunnerRow } from '../shared/runnerRow.ts';
@@ -11,7 +15,7 @@ const AT_ONCE = 10;
 const MAX_REPORTS = 100;
 
 /** @returns what was said, by the run that had left its pod @throws CliError `unreachable` */
-export async function sweptLives(
+export async function sweepResults(
   session: Session,
   lives: readonly RunnerRow[],
 ): Promise<ReadonlyMap<string, string>> {
@@ -34,7 +38,7 @@ async function reportsSince(session: Session, since: string): Promise<SweepRepor
   const runs = await session.call(async (client) => {
     const found: { workflowId: string; runId: string }[] = [];
     for await (const run of client.workflow.list({
-      query: sweepsThatRepaired(since),
+      query: repairingSweepsQuery(since),
       pageSize: MAX_REPORTS,
     }))
       if (found.push(run) === MAX_REPORTS) break;
@@ -62,7 +66,7 @@ function reported(
   { id, endedAt = '' }: RunnerRow,
   reports: readonly SweepReport[],
 ): string | undefined {
-  const isIts = ({ kind, done, workflowId }: SweptItem): boolean =>
+  const isIts = ({ kind, done, workflowId }: SweepFinding): boolean =>
     kind === 'orphaned pod' && done === 'repaired' && workflowId === id;
   return reports
     .filter(({ at }) => at >= endedAt)
@@ -85,7 +89,7 @@ async function handedOn(
   const summary = await removal?.staticSummary();
   return removal !== undefined &&
     removal.startTime.toISOString() >= endedAt &&
-    summary?.startsWith(FORCED_TO_FAIL) === true
+    summary?.startsWith(ORPHANED_POD_MESSAGE) === true
     ? summary
     : undefined;
 }

@@ -16,7 +16,7 @@ export interface DocumentKind<Admitted> {
 }
 
 /** @param shown - the file's name, for messages @throws CliError `invalid_input` with every error of every document */
-export function admitDocuments<Admitted>(
+export function validateDocuments<Admitted>(
   documents: readonly SetDocument[],
   shown: string,
   { what, fields, parse, key }: DocumentKind<Admitted>,
@@ -39,9 +39,9 @@ export function admitDocuments<Admitted>(
     const errors: FieldError[] = [];
     if (parsed.ok) admitted.push(parsed.spec);
     else errors.push(...parsed.errors);
-    errors.push(...taken(document, key(value), places, what));
+    errors.push(...duplicateErrors(document, key(value), places, what));
     if (errors.length > 0) bad++;
-    faults.push(...errors.map(({ field, message }) => at(document, field, message)));
+    faults.push(...errors.map(({ field, message }) => location(document, field, message)));
   }
   if (faults.length === 0) return admitted;
   throw new CliError(
@@ -52,7 +52,7 @@ export function admitDocuments<Admitted>(
 }
 
 /** Two documents of one name would undo each other. */
-function taken(
+function duplicateErrors(
   { label, lineOf }: SetDocument,
   key: string | undefined,
   places: Map<string, string>,
@@ -67,7 +67,7 @@ function taken(
     : [{ field: 'name', message: `is that of ${other} too: give each ${what} a name of its own` }];
 }
 
-function at({ label, lineOf }: SetDocument, field: string, message: string): FieldError {
+function location({ label, lineOf }: SetDocument, field: string, message: string): FieldError {
   // Some errors name several fields; the first says where to look.
   const line = lineOf(field.split(', ')[0]?.replace(/:$/, '') ?? '');
   return { field: `${label}, line ${line}: ${field}`, message };

@@ -1,8 +1,8 @@
 /** Validates the documents of `holdfast set apply`. */
-import { scheduleFault } from '../../activities/runnerSet/schedules.ts';
+import { scheduleError } from '../../activities/runnerSet/schedules.ts';
 import type { RunnerSetInput } from '../../core/contract/index.ts';
 import { parseRunnerSetInput, type SetSpec } from '../../core/input/runnerSet.ts';
-import { admitDocuments } from './admitDocuments.ts';
+import { validateDocuments } from './admitDocuments.ts';
 import type { SetDocument } from './setDocuments.ts';
 
 /** A document that is a set. */
@@ -15,7 +15,7 @@ export interface AdmittedDocument {
 
 /** @param shown - the file's name, for messages @throws CliError `invalid_input` with every error of every document */
 export function admitSets(documents: readonly SetDocument[], shown: string): AdmittedDocument[] {
-  return admitDocuments<AdmittedDocument>(documents, shown, {
+  return validateDocuments<AdmittedDocument>(documents, shown, {
     what: 'set',
     fields: 'the fields of a set: name, template, and replicas or minIdle and max',
     key: ({ name }) => (typeof name === 'string' ? name : undefined),
@@ -23,7 +23,7 @@ export function admitSets(documents: readonly SetDocument[], shown: string): Adm
       // The template's hash is the worker's to make.
       const parsed = parseRunnerSetInput(input, {
         hash: () => '',
-        checkSchedule: scheduleFault,
+        checkSchedule: scheduleError,
         policy: 'elsewhere',
       });
       if (!parsed.ok) return parsed;

@@ -11,9 +11,9 @@ import {
 import { CliError, EXIT } from '../shared/exit.ts';
 import type { Output } from '../shared/output.ts';
 import type { Session } from '../shared/session.ts';
-import { summaryOf } from '../../worker/temporal/setStart.ts';
+import { setSummary } from '../../worker/temporal/setStart.ts';
 import type { AdmittedDocument } from './setAdmission.ts';
-import { askSet, describeSetById, setError, tellSet } from './setClient.ts';
+import { querySet, describeSetById, setError, runSetCommand } from './setClient.ts';
 import { changeText, diffSets, startsRollout, type SetChange } from '../../core/domain/setDiff.ts';
 import { readSetEnd } from './setEnd.ts';
 import { countText, sizeText, startSet } from './setStart.ts';
@@ -114,8 +114,8 @@ async function plan(
     );
   }
   const [before, status] = await Promise.all([
-    askSet<RunnerSetInput>(session, id, setDeclarationQuery.name),
-    askSet<RunnerSetStatus>(session, id, setStatusQuery.name),
+    querySet<RunnerSetInput>(session, id, setDeclarationQuery.name),
+    querySet<RunnerSetStatus>(session, id, setStatusQuery.name),
   ]);
   if (before === undefined || status === undefined) {
     throw new CliError(
@@ -147,7 +147,7 @@ async function apply(
   try {
     if (set.action === 'change') {
       set.desired = (
-        await tellSet(
+        await runSetCommand(
           session,
           { workflowId: set.id, taskQueue: session.settings.taskQueue },
           { command: 'apply', declaration: input },
@@ -178,7 +178,7 @@ async function apply(
 
 /** A worker may refuse what we could not know: a credential that it has not, a timeout beyond its cap. */
 async function confirmStart(session: Session, set: Application, runId: string): Promise<void> {
-  const status = await askSet<RunnerSetStatus>(session, set.id, setStatusQuery.name);
+  const status = await querySet<RunnerSetStatus>(session, set.id, setStatusQuery.name);
   if (status === undefined) {
     const end = await readSetEnd(session, set.id, runId);
     if (end !== undefined)
@@ -188,7 +188,8 @@ async function confirmStart(session: Session, set: Application, runId: string): 
 }
 
 function planLines(set: Application, { spec, input }: AdmittedDocument): string[] {
-  if (set.action === 'start') return [`+ ${set.name}: new, ${sizeText(input)}, ${summaryOf(spec)}`];
+  if (set.action === 'start')
+    return [`+ ${set.name}: new, ${sizeText(input)}, ${setSummary(spec)}`];
   if (set.action === 'none') return [`= ${set.name}: unchanged`];
   if (set.action === undefined) return [`! ${set.name}: ${set.error}`];
   return [

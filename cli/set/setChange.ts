@@ -2,21 +2,21 @@
 import {
   setStatusQuery,
   type RunnerSetStatus,
-  type SetAnswer,
+  type SetCommandResult,
   type SetScale,
 } from '../../core/contract/index.ts';
-import { defined } from '../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { confirm } from '../shared/confirm.ts';
 import { CliError, EXIT } from '../shared/exit.ts';
 import type { Output } from '../shared/output.ts';
 import { requestedBy } from '../shared/requestedBy.ts';
 import type { Session } from '../shared/session.ts';
 import {
-  askSet,
-  leaveCommand,
+  querySet,
+  submitSetCommand,
   nameOf,
   runningSet,
-  tellSet,
+  runSetCommand,
   type CommandedSet,
 } from './setClient.ts';
 import { waitForSetEnd } from './setEnd.ts';
@@ -26,14 +26,14 @@ import { countText } from './setStart.ts';
 /** More runners than this are not drained unasked. */
 const MANY = 10;
 
-/** @throws CliError as {@link tellSet} */
+/** @throws CliError as {@link runSetCommand} */
 export async function scaleSet(
   session: Session,
   output: Output,
   name: string,
   scale: SetScale,
 ): Promise<void> {
-  const status = await tellSet(session, await runningSet(session, name), {
+  const status = await runSetCommand(session, await runningSet(session, name), {
     command: 'scale',
     ...scale,
   });
@@ -47,7 +47,7 @@ export async function scaleSet(
 }
 
 const saysSo = (
-  { min, max, replicas: fixed }: SetAnswer,
+  { min, max, replicas: fixed }: SetCommandResult,
   { replicas, minIdle, max: most }: SetScale,
 ): boolean =>
   (replicas === undefined || replicas === fixed) &&
@@ -60,7 +60,7 @@ export async function pauseSet(
   name: string,
   reason: string = requestedBy(),
 ): Promise<void> {
-  const status = await tellSet(session, await runningSet(session, name), {
+  const status = await runSetCommand(session, await runningSet(session, name), {
     command: 'pause',
     reason,
   });
@@ -70,7 +70,9 @@ export async function pauseSet(
 }
 
 export async function resumeSet(session: Session, output: Output, name: string): Promise<void> {
-  const status = await tellSet(session, await runningSet(session, name), { command: 'resume' });
+  const status = await runSetCommand(session, await runningSet(session, name), {
+    command: 'resume',
+  });
   output.result(status, [`${status.name}: resumed, ${countText(status.desired)} wanted now`]);
 }
 
@@ -84,7 +86,7 @@ export async function holdRunner(
 ): Promise<void> {
   const set = await runningSet(session, name);
   const found = findIn(await statusOf(session, set.workflowId), runner, release);
-  const status = await tellSet(session, set, { command: 'hold', runner: found, release });
+  const status = await runSetCommand(session, set, { command: 'hold', runner: found, release });
   output.result(status, [
     `${status.name}: ${found} ${release ? 'is held no longer' : 'is held: no scale-down and no rollout touches it'}`,
   ]);
@@ -127,14 +129,14 @@ export async function deleteSet(
 ): Promise<number> {
   const set = await runningSet(session, name);
   const { workflowId, runId } = set;
-  const asked = await askToEnd(session, output, set, options);
+  const asked = await requestDeletion(session, output, set, options);
   if (!options.wait) {
     output.result(
       {
         ...asked.status,
         name: nameOf(workflowId),
         deleted: false,
-        ...defined({ note: asked.note }),
+        ...omitUndefined({ note: asked.note }),
       },
       [asked.line],
     );
@@ -150,28 +152,28 @@ export async function deleteSet(
   return deleted ? EXIT.ok : EXIT.failed;
 }
 
-/** Has a set drain its runners and end. @param set - one that runs @throws CliError as {@link tellSet} */
-export async function askToEnd(
+/** Has a set drain its runners and end. @param set - one that runs @throws CliError as {@link runSetCommand} */
+export async function requestDeletion(
   session: Session,
   output: Output,
   set: CommandedSet,
   { yes, reason = requestedBy() }: { yes?: boolean; reason?: string },
-): Promise<{ line: string; note?: string; status?: SetAnswer }> {
+): Promise<{ line: string; note?: string; status?: SetCommandResult }> {
   const name = nameOf(set.workflowId);
-  const before = await askSet<RunnerSetStatus>(session, set.workflowId, setStatusQuery.name);
+  const before = await querySet<RunnerSetStatus>(session, set.workflowId, setStatusQuery.name);
   if (before === undefined) {
     if (!yes)
       throw new CliError(
         'failed',
         `set ${name}: no worker answered within 3 s, so nobody knows how many runners it has, and nothing was done; add --yes to have it deleted once a worker runs`,
       );
-    await leaveCommand(session, set, { command: 'drain', reason });
+    await submitSetCommand(session, set, { command: 'drain', reason });
     const note = 'no worker answered: the request is kept, and takes effect once a worker runs';
     return { line: `${name}: ${note}`, note };
   }
   if (before.runners.length > MANY && !yes)
     await confirm(output, `drain ${countText(before.runners.length)} and end the set ${name}`);
-  const status = await tellSet(session, set, { command: 'drain', reason });
+  const status = await runSetCommand(session, set, { command: 'drain', reason });
   const { starting, idle, busy, draining } = status.runners;
   return {
     line: `${name}: ${countText(starting + idle + busy + draining)} to leave; jobs that run may finish, then the set ends`,
@@ -181,7 +183,7 @@ export async function askToEnd(
 
 /** @throws CliError when no worker answers */
 async function statusOf(session: Session, workflowId: string): Promise<RunnerSetStatus> {
-  const status = await askSet<RunnerSetStatus>(session, workflowId, setStatusQuery.name);
+  const status = await querySet<RunnerSetStatus>(session, workflowId, setStatusQuery.name);
   if (status !== undefined) return status;
   throw new CliError(
     'failed',

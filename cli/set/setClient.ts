@@ -11,7 +11,7 @@ import {
   RUNNER_SET_WORKFLOW,
   SET_COMMAND_WORKFLOW,
   setWorkflowId,
-  type SetAnswer,
+  type SetCommandResult,
   type SetCommand,
 } from '../../core/contract/index.ts';
 import { setCommandOptions } from '../../worker/temporal/setCommand.ts';
@@ -80,14 +80,14 @@ export async function runningSet(
 }
 
 /** Asks the workflow; `undefined` when no worker answers in time. @throws CliError `not_found`, `usage` */
-export async function askSet<T>(
+export async function querySet<T>(
   session: Session,
   workflowId: string,
   query: string,
   timeoutMs: number = QUERY_TIMEOUT_MS,
 ): Promise<T | undefined> {
   try {
-    return await session.attemptUntilHeard(
+    return await session.attemptUntilDelivered(
       (client) => client.workflow.getHandle(workflowId).query<T>(query),
       timeoutMs,
     );
@@ -99,11 +99,11 @@ export async function askSet<T>(
 }
 
 /** Has the set carry out a command, and waits for its answer. @throws CliError; `invalid_input` and `failed` with the set's own words, `not_found` when it has ended */
-export async function tellSet(
+export async function runSetCommand(
   session: Session,
   set: CommandedSet,
   command: SetCommand,
-): Promise<SetAnswer> {
+): Promise<SetCommandResult> {
   const deadline = performance.now() + COMMAND_TIMEOUT_MS;
   const left = (): number => Math.max(1, deadline - performance.now());
   const name = nameOf(set.workflowId);
@@ -118,20 +118,21 @@ export async function tellSet(
         );
       isKept = true;
       return await session.attempt(
-        (client) => client.workflow.getHandle(options.workflowId).result() as Promise<SetAnswer>,
+        (client) =>
+          client.workflow.getHandle(options.workflowId).result() as Promise<SetCommandResult>,
         left(),
       );
     } catch (error) {
-      if (error instanceof WorkflowFailedError) throw refusal(error, name);
+      if (error instanceof WorkflowFailedError) throw rejection(error, name);
       if (!isConnectionLoss(error)) throw setError(error, session, set.workflowId);
       if (left() > RECONNECT_MS) await delay(RECONNECT_MS);
-      else throw isKept ? noAnswer(name, error) : setError(error, session, set.workflowId);
+      else throw isKept ? timeoutError(name, error) : setError(error, session, set.workflowId);
     }
   }
 }
 
 /** Leaves a command with Temporal, which keeps it until a worker runs. @throws CliError */
-export async function leaveCommand(
+export async function submitSetCommand(
   session: Session,
   set: CommandedSet,
   command: SetCommand,
@@ -159,7 +160,7 @@ export function setError(error: unknown, session: Session, workflowId: string): 
           { cause: error },
         );
   }
-  return toCliError(error, session.about(workflowId));
+  return toCliError(error, session.errorSubject(workflowId));
 }
 
 const ended = (name: string, cause?: unknown): CliError =>
@@ -169,7 +170,7 @@ const ended = (name: string, cause?: unknown): CliError =>
     { cause },
   );
 
-function refusal(error: WorkflowFailedError, name: string): CliError {
+function rejection(error: WorkflowFailedError, name: string): CliError {
   const { cause } = error;
   const type = cause instanceof ApplicationFailure ? cause.type : undefined;
   const message = cause?.message ?? error.message;
@@ -183,7 +184,7 @@ function refusal(error: WorkflowFailedError, name: string): CliError {
 }
 
 /** A worker is needed, and none answers. */
-function noAnswer(name: string, cause: unknown): CliError {
+function timeoutError(name: string, cause: unknown): CliError {
   return new CliError(
     'failed',
     `set ${name}: no worker answered within ${COMMAND_TIMEOUT_MS / 1_000} s; Temporal keeps the command, and it takes effect once a worker runs ("holdfast worker"): see "holdfast set get ${name}"`,

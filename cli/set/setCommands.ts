@@ -1,9 +1,9 @@
 /** `holdfast set …`: its options and help. */
 import type { Command } from 'commander';
-import { defined } from '../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { warn, withSession, type CommandContext } from '../shared/commandContext.ts';
 import { CliError } from '../shared/exit.ts';
-import { addWatchOptions, showWatched, type WatchFlags } from '../shared/watch.ts';
+import { addWatchOptions, printOrWatch, type WatchFlags } from '../shared/watch.ts';
 
 /** Adds the commands. Each opens a session of its own and closes it. */
 export function addSetCommands(program: Command, context: CommandContext): void {
@@ -31,13 +31,17 @@ function addApply(set: Command, context: CommandContext): void {
     .option('--dry-run', 'show what would change; change nothing')
     .addHelpText('after', APPLY_HELP)
     .action(async (flags: { file: string; dryRun?: boolean }) => {
-      const [{ readFileText, shownPath }, { readSetDocuments }, { admitSets }, { applySets }] =
-        await Promise.all([
-          import('../runner/runnerFlags.ts'),
-          import('./setDocuments.ts'),
-          import('./setAdmission.ts'),
-          import('./setApply.ts'),
-        ]);
+      const [
+        { readFileText, displayPath: shownPath },
+        { readSetDocuments },
+        { admitSets },
+        { applySets },
+      ] = await Promise.all([
+        import('../runner/runnerFlags.ts'),
+        import('./setDocuments.ts'),
+        import('./setAdmission.ts'),
+        import('./setApply.ts'),
+      ]);
       const shown = shownPath(flags.file);
       const documents = admitSets(readSetDocuments(readFileText(flags.file), shown), shown);
       for (const { warnings, input } of documents)
@@ -62,7 +66,7 @@ function addList(set: Command, context: CommandContext): void {
       const limit = whole('--limit', flags.limit, 1);
       const { listSets } = await import('./setList.ts');
       await withSession(command, context, (session) =>
-        showWatched(context.output, flags, (output) => listSets(session, output, limit)),
+        printOrWatch(context.output, flags, (output) => listSets(session, output, limit)),
       );
     });
 }
@@ -74,7 +78,7 @@ function addGet(set: Command, context: CommandContext): void {
     .action(async (name: string, flags: WatchFlags) => {
       const { getSet } = await import('./setGet.ts');
       await withSession(command, context, (session) =>
-        showWatched(context.output, flags, (output) => getSet(session, output, name)),
+        printOrWatch(context.output, flags, (output) => getSet(session, output, name)),
       );
     });
 }
@@ -104,7 +108,7 @@ function addScale(set: Command, context: CommandContext): void {
         );
       const number = (option: string, text: string | undefined): number | undefined =>
         text === undefined ? undefined : whole(option, text);
-      const scale = defined({
+      const scale = omitUndefined({
         replicas: number('--replicas', replicas),
         minIdle: number('--min-idle', minIdle),
         max: number('--max', max),

@@ -1,7 +1,7 @@
 /** How a set ended, asked now or waited for. */
 import { WorkflowFailedError } from '@temporalio/client';
 import { ApplicationFailure, CancelledFailure, TerminatedFailure } from '@temporalio/common';
-import { pause } from '../shared/followRunner.ts';
+import { sleep } from '../shared/followRunner.ts';
 import type { Session } from '../shared/session.ts';
 import { setError } from './setClient.ts';
 import { isConnectionLoss } from '../shared/temporalErrors.ts';
@@ -46,7 +46,7 @@ export async function waitForSetEnd(
       return await endOf(() => session.client.workflow.getHandle(workflowId, runId).result());
     } catch (error) {
       if (!isConnectionLoss(error)) throw setError(error, session, workflowId);
-      await pause(RECONNECT_MS, forever);
+      await sleep(RECONNECT_MS, forever);
     }
   }
 }

@@ -1,17 +1,17 @@
 /** `holdfast set get` */
-import { coverOf } from '../../activities/runnerSet/listRoutingInfo.ts';
+import { parseRoutingMemo } from '../../activities/runnerSet/listRoutingInfo.ts';
 import { setStatusQuery, type RunnerSetStatus } from '../../core/contract/index.ts';
-import { defined } from '../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type { Output } from '../shared/output.ts';
 import { pendingActivities, type PendingActivity } from '../shared/pendingActivities.ts';
 import type { Session } from '../shared/session.ts';
-import { ENDED_BADLY, selectionQuery } from '../shared/selection.ts';
-import { askSet, describeSet, nameOf } from './setClient.ts';
+import { FAILED_OR_ERRORED, selectionQuery } from '../shared/selection.ts';
+import { querySet, describeSet, nameOf } from './setClient.ts';
 import { readSetEnd, type SetEnd } from './setEnd.ts';
 import { table } from '../shared/table.ts';
 import { formatAge } from '../shared/text.ts';
 import {
-  pollCheck,
+  createPollerCheck,
   unpolledLines,
   unpolledQueues,
   type UnpolledQueue,
@@ -53,7 +53,7 @@ async function readSet(session: Session, nameOrId: string): Promise<SetDetails> 
   const { workflowId, runId, status, startTime, closeTime, memo, raw } = description;
   const pending = await pendingActivities(raw, session.converter);
   const ui = session.link(workflowId, runId);
-  const { labels, scope } = coverOf(memo) ?? {};
+  const { labels, scope } = parseRoutingMemo(memo) ?? {};
   const base = {
     id: workflowId,
     name: nameOf(workflowId),
@@ -62,21 +62,21 @@ async function readSet(session: Session, nameOrId: string): Promise<SetDetails> 
     startedAt: startTime.toISOString(),
     ...(closeTime === undefined ? {} : { endedAt: closeTime.toISOString() }),
     pendingActivities: pending,
-    unpolled: await unpolledQueues(pollCheck(session), description, pending),
-    ...defined({
+    unpolled: await unpolledQueues(createPollerCheck(session), description, pending),
+    ...omitUndefined({
       labels,
       scope,
       ui,
       troubleUi: session.listLink(
-        `${selectionQuery({ set: nameOf(workflowId), all: true })} AND ${ENDED_BADLY}`,
+        `${selectionQuery({ set: nameOf(workflowId), all: true })} AND ${FAILED_OR_ERRORED}`,
       ),
     }),
   };
   if (status.name !== 'RUNNING') {
     const end = await readSetEnd(session, workflowId, runId);
-    return { ...base, ...defined({ end }) };
+    return { ...base, ...omitUndefined({ end }) };
   }
-  const set = await askSet<RunnerSetStatus>(session, workflowId, setStatusQuery.name);
+  const set = await querySet<RunnerSetStatus>(session, workflowId, setStatusQuery.name);
   if (set === undefined)
     return {
       ...base,

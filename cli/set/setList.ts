@@ -1,24 +1,24 @@
 /** `holdfast set list` */
 import pMap from 'p-map';
-import { coverOf } from '../../activities/runnerSet/listRoutingInfo.ts';
+import { parseRoutingMemo } from '../../activities/runnerSet/listRoutingInfo.ts';
 import {
   RUNNER_SET_WORKFLOW,
   setStatusQuery,
   type RunnerSetStatus,
   type SetRunnerStatus,
 } from '../../core/contract/index.ts';
-import { defined } from '../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type { Output } from '../shared/output.ts';
 import type { Session } from '../shared/session.ts';
 import { pendingActivities } from '../shared/pendingActivities.ts';
 import {
-  pollCheck,
+  createPollerCheck,
   unpolledLines,
   unpolledQueues,
   type PollCheck,
   type UnpolledQueue,
 } from '../shared/unpolledQueues.ts';
-import { askSet, describeSetById, nameOf } from './setClient.ts';
+import { querySet, describeSetById, nameOf } from './setClient.ts';
 import { listTable, type Column } from '../shared/table.ts';
 import { formatAge } from '../shared/text.ts';
 
@@ -51,7 +51,7 @@ export async function listSets(session: Session, output: Output, limit: number):
   const { rows, more } = await readSets(session, limit);
   const ui = session.listLink(RUNNING_SETS);
   output.result(
-    { sets: rows, more, ...defined({ ui }) },
+    { sets: rows, more, ...omitUndefined({ ui }) },
     rows.length === 0
       ? []
       : [setTable(rows, Date.now(), output.wide), ...unpolledLines(distinct(rows))],
@@ -74,7 +74,7 @@ export async function readSets(
   limit: number,
 ): Promise<{ rows: SetRow[]; more: boolean }> {
   const found: Omit<SetRow, 'unpolled'>[] = [];
-  const polled = pollCheck(session);
+  const polled = createPollerCheck(session);
   const more = await session.call(
     async (client) => {
       for await (const { workflowId, runId, startTime, memo } of client.workflow.list({
@@ -82,13 +82,13 @@ export async function readSets(
         pageSize: Math.min(limit + 1, 1_000),
       })) {
         if (found.length === limit) return true;
-        const { labels, scope } = coverOf(memo) ?? {};
+        const { labels, scope } = parseRoutingMemo(memo) ?? {};
         found.push({
           id: workflowId,
           name: nameOf(workflowId),
           runId,
           startedAt: startTime.toISOString(),
-          ...defined({ labels, scope }),
+          ...omitUndefined({ labels, scope }),
         });
       }
       return false;
@@ -116,7 +116,7 @@ async function withStatus(
             description,
             await pendingActivities(description.raw, session.converter),
           );
-    const status = await askSet<RunnerSetStatus>(session, row.id, setStatusQuery.name);
+    const status = await querySet<RunnerSetStatus>(session, row.id, setStatusQuery.name);
     return status === undefined
       ? { ...row, unpolled, note: 'no worker answered within 3 s' }
       : { ...row, unpolled, ...summarized(status) };
@@ -164,7 +164,7 @@ function summarized({
     jobs,
     labels,
     ...(scope === '' ? {} : { scope }),
-    ...defined({ paused, waitsFor, ending }),
+    ...omitUndefined({ paused, waitsFor, ending }),
   };
 }
 

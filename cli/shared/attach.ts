@@ -1,11 +1,11 @@
 /** Stays attached to a runner, or a job, until it ends: a live phase line, and Ctrl-C. */
 import { cancelSignal, SEARCH_ATTRIBUTES, type CancelMode } from '../../core/contract/index.ts';
-import { defined } from '../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { CliError, EXIT } from './exit.ts';
-import { exitStatusOf, pause, waitForEnd, type RunnerEnd } from './followRunner.ts';
-import { onInterrupt, samePressMs } from './interrupts.ts';
+import { exitStatusOf, sleep, waitForResult, type RunnerEnd } from './followRunner.ts';
+import { interruptAction, debounceMs } from './interrupts.ts';
 import type { Output } from './output.ts';
-import { PhaseLine, type Seen } from './phaseLine.ts';
+import { ProgressLine, type Observation } from './phaseLine.ts';
 import { QUERY_TIMEOUT_MS, queryStatus } from './runnerRow.ts';
 import type { Session } from './session.ts';
 import { findRunner, type StartedRunner } from '../runner/startRunner.ts';
@@ -17,7 +17,7 @@ const REFRESH_MS = 1_000;
 const LAST_WORDS_MS = 1_500;
 
 /** What is followed, and how its commands are called. */
-export interface Followed {
+export interface AttachTarget {
   /** The words in front of its id. */
   readonly commands: {
     readonly run: string;
@@ -30,11 +30,11 @@ export interface Followed {
   /** @throws CliError `not_found`, `unreachable` */
   readonly find: (session: Session, id: string) => Promise<StartedRunner>;
   /** What its workflow says; `undefined` when no worker answers. @throws CliError */
-  readonly look: (session: Session, workflowId: string) => Promise<Seen | undefined>;
+  readonly look: (session: Session, workflowId: string) => Promise<Observation | undefined>;
 }
 
 /** A runner. */
-const RUNNER: Followed = {
+const RUNNER: AttachTarget = {
   commands: {
     run: 'holdfast run',
     attach: 'holdfast run --attach',
@@ -49,7 +49,7 @@ const RUNNER: Followed = {
   },
 };
 
-type Leave =
+type ExitReason =
   { readonly kind: 'exit' } | { readonly kind: 'detach'; readonly signal: 'SIGTERM' | 'SIGHUP' };
 
 /**
@@ -65,10 +65,10 @@ export async function attach(
   output: Output,
   workflowId: string,
   begin: () => Promise<StartedRunner>,
-  followed: Followed = RUNNER,
+  followed: AttachTarget = RUNNER,
 ): Promise<number> {
   const over = new AbortController();
-  const line = new PhaseLine(output, workflowId, Date.now());
+  const line = new ProgressLine(output, workflowId, Date.now());
   const requests = new CancelRequests(
     session,
     workflowId,
@@ -80,18 +80,18 @@ export async function attach(
         `the ${mode} request is not delivered yet (${problem}); trying again`,
       ),
   );
-  const signals = listen(
+  const signals = handleSignals(
     line,
     requests,
     followed,
-    samePressMs(output.terminal.env, process.stdin.isTTY),
+    debounceMs(output.terminal.env, process.stdin.isTTY),
   );
   let lost = false;
   try {
-    const starting = begun(session, workflowId, begin, requests, followed);
+    const starting = startOrAttach(session, workflowId, begin, requests, followed);
     requests.follow(starting);
     const start = await Promise.race([starting, signals.leave]);
-    if ('kind' in start) return await leaveEarly(line, workflowId, start, requests, followed);
+    if ('kind' in start) return await exitBeforeStart(line, workflowId, start, requests, followed);
     const runner = start;
     const ui = session.link(workflowId, runner.runId);
     output.note(
@@ -99,7 +99,7 @@ export async function attach(
       `${runner.attached ? 'attached to' : 'started'} ${workflowId}${ui === undefined ? '' : `  ${ui}`}`,
       { id: workflowId, runId: runner.runId },
     );
-    const ended = waitForEnd(
+    const ended = waitForResult(
       session,
       runner.workflowId,
       runner.runId,
@@ -112,7 +112,7 @@ export async function attach(
       signals.leave,
       watching,
     ]);
-    if (first.kind === 'exit') return await leave(line, runner, requests, followed);
+    if (first.kind === 'exit') return await exit(line, runner, requests, followed);
     if (first.kind === 'detach') {
       line.end();
       line.message(
@@ -133,23 +133,23 @@ export async function attach(
 }
 
 /** A start whose answer is lost is looked for once somebody has asked for its end: it shall not be left behind. */
-async function begun(
+async function startOrAttach(
   session: Session,
   workflowId: string,
   begin: () => Promise<StartedRunner>,
   requests: CancelRequests,
-  followed: Followed,
+  followed: AttachTarget,
 ): Promise<StartedRunner> {
   try {
     return await begin();
   } catch (error) {
-    if (!requests.any || toCliError(error, session.about(workflowId)).code !== 'unreachable')
+    if (!requests.any || toCliError(error, session.errorSubject(workflowId)).code !== 'unreachable')
       throw error;
   }
   try {
     return { ...(await followed.find(session, workflowId)), attached: false };
   } catch (error) {
-    const known = toCliError(error, session.about(workflowId));
+    const known = toCliError(error, session.errorSubject(workflowId));
     if (known.code === 'not_found')
       throw new CliError(
         'unreachable',
@@ -165,12 +165,12 @@ async function begun(
 }
 
 /** Leaves before the start has been answered. */
-async function leaveEarly(
-  line: PhaseLine,
+async function exitBeforeStart(
+  line: ProgressLine,
   workflowId: string,
-  how: Leave,
+  how: ExitReason,
   requests: CancelRequests,
-  { commands }: Followed,
+  { commands }: AttachTarget,
 ): Promise<number> {
   if (how.kind === 'detach') {
     line.message(
@@ -197,18 +197,18 @@ function report(session: Session, output: Output, runner: StartedRunner, end: Ru
       runId: runner.runId,
       attached: runner.attached,
       ...end,
-      ...defined({ ui }),
+      ...omitUndefined({ ui }),
     },
     [`${runner.workflowId} ${[end.outcome, end.cause].filter(Boolean).join('/')}: ${end.message}`],
   );
   return exitStatusOf(end);
 }
 
-async function leave(
-  line: PhaseLine,
+async function exit(
+  line: ProgressLine,
   runner: StartedRunner,
   requests: CancelRequests,
-  { commands }: Followed,
+  { commands }: AttachTarget,
 ): Promise<number> {
   const delivered = await requests.settled(LAST_WORDS_MS);
   line.end();
@@ -222,19 +222,19 @@ async function leave(
 }
 
 /** Installs the signal handlers. They stay until `stop`, so that no signal between two of them kills us half-way. */
-function listen(
-  line: PhaseLine,
+function handleSignals(
+  line: ProgressLine,
   requests: CancelRequests,
-  { drains }: Followed,
+  { drains }: AttachTarget,
   sameMs: number,
-): { leave: Promise<Leave>; stop: () => void } {
+): { leave: Promise<ExitReason>; stop: () => void } {
   let presses = 0;
   let last: number | undefined;
-  let resolve: (leave: Leave) => void;
-  const leaving = new Promise<Leave>((done) => (resolve = done));
+  let resolve: (leave: ExitReason) => void;
+  const leaving = new Promise<ExitReason>((done) => (resolve = done));
   const onSigint = (): void => {
     const now = performance.now();
-    const { kind } = onInterrupt(presses, last === undefined ? undefined : now - last, sameMs);
+    const { kind } = interruptAction(presses, last === undefined ? undefined : now - last, sameMs);
     if (kind === 'ignore') return;
     presses += 1;
     last = now;
@@ -309,7 +309,7 @@ class CancelRequests {
     const giveUp = new AbortController();
     const result = await Promise.race([
       this.sending.at(-1) ?? Promise.resolve(true),
-      pause(ms, giveUp.signal).then(() => false),
+      sleep(ms, giveUp.signal).then(() => false),
     ]);
     giveUp.abort();
     return result;
@@ -331,11 +331,11 @@ class CancelRequests {
         await this.session.attempt(() => handle.signal(cancelSignal, { mode, reason }), 5_000);
         return true;
       } catch (error) {
-        const known = toCliError(error, this.session.about(this.workflowId));
+        const known = toCliError(error, this.session.errorSubject(this.workflowId));
         if (known.code === 'not_found') return true; // it has ended meanwhile
         if (!told) this.onProblem(mode, known.message);
         told = true;
-        await pause(REFRESH_MS, this.over);
+        await sleep(REFRESH_MS, this.over);
       }
     }
     return false;
@@ -346,10 +346,10 @@ class CancelRequests {
 async function watch(
   session: Session,
   workflowId: string,
-  line: PhaseLine,
+  line: ProgressLine,
   over: AbortSignal,
   lost: () => boolean,
-  followed: Followed,
+  followed: AttachTarget,
 ): Promise<never> {
   let phase = 'Requested';
   while (!over.aborted) {
@@ -357,7 +357,7 @@ async function watch(
     if (over.aborted) break;
     phase = seen.phase;
     line.show(seen);
-    await pause(REFRESH_MS, over);
+    await sleep(REFRESH_MS, over);
   }
   return new Promise<never>(() => {});
 }
@@ -367,8 +367,8 @@ async function look(
   workflowId: string,
   phase: string,
   lost: boolean,
-  followed: Followed,
-): Promise<Seen> {
+  followed: AttachTarget,
+): Promise<Observation> {
   try {
     const seen = await followed.look(session, workflowId);
     if (seen !== undefined) return seen;
@@ -382,6 +382,6 @@ async function look(
     };
   } catch (error) {
     if (lost || isConnectionLoss(error)) return { phase, problem: 'Temporal does not answer' };
-    return { phase, problem: toCliError(error, session.about(workflowId)).message };
+    return { phase, problem: toCliError(error, session.errorSubject(workflowId)).message };
   }
 }

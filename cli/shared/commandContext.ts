@@ -1,6 +1,6 @@
 /** What every command is given, and how it gets to Temporal. */
 import type { Command } from 'commander';
-import { clearTextWarnings } from '../../core/input/plaintext.ts';
+import { plaintextWarnings } from '../../core/input/plaintext.ts';
 import { CODEC_KEY_FILE } from '../../worker/codec/codecKeyFile.ts';
 import { CliError } from './exit.ts';
 import type { Output, Terminal } from './output.ts';
@@ -18,16 +18,16 @@ export interface CommandContext {
 export function warn(
   { output, terminal }: CommandContext,
   warnings: readonly string[],
-  input: Parameters<typeof clearTextWarnings>[0],
+  input: Parameters<typeof plaintextWarnings>[0],
   of = '',
 ): void {
-  const inClear = terminal.env[CODEC_KEY_FILE] ? [] : clearTextWarnings(input);
+  const inClear = terminal.env[CODEC_KEY_FILE] ? [] : plaintextWarnings(input);
   for (const warning of [...warnings, ...inClear])
     output.note('warning', `warning: ${of === '' ? '' : `${of}: `}${warning}`);
 }
 
 /** The value of a list's option `--limit`. @throws CliError `usage` */
-export function readLimit(limit: string): number {
+export function parseLimit(limit: string): number {
   if (!/^[1-9]\d{0,5}$/.test(limit))
     throw new CliError('usage', `--limit: "${limit}" is not a number from 1 to 999999`);
   return Number(limit);

@@ -9,7 +9,7 @@ interface RawFailure {
 }
 
 /** The first of the payloads, decrypted. @throws PayloadKeyError */
-export async function firstPayload(
+export async function decodeFirstPayload(
   { payloadCodecs }: LoadedDataConverter,
   payloads: readonly Payload[] | null | undefined,
 ): Promise<Payload | undefined> {
@@ -37,7 +37,7 @@ export async function failureMessage(
   { message, encodedAttributes }: RawFailure,
 ): Promise<string | undefined> {
   if (!encodedAttributes) return message ?? undefined;
-  const payload = await firstPayload(converter, [encodedAttributes]);
+  const payload = await decodeFirstPayload(converter, [encodedAttributes]);
   const attributes =
     payload && converter.payloadConverter.fromPayload<{ message?: unknown } | null>(payload);
   return typeof attributes?.message === 'string' ? attributes.message : (message ?? undefined);

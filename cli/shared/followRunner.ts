@@ -25,7 +25,11 @@ export interface RunnerEnd
 const RECONNECT_MS = 2_000;
 
 /** The end of a runner that has ended. @throws CliError */
-export function readEnd(session: Session, workflowId: string, runId?: string): Promise<RunnerEnd> {
+export function getResult(
+  session: Session,
+  workflowId: string,
+  runId?: string,
+): Promise<RunnerEnd> {
   return session.call(
     (client) =>
       endOf(() =>
@@ -40,7 +44,7 @@ export function readEnd(session: Session, workflowId: string, runId?: string): P
  * @param runId - the first run to follow; runs that continue it are followed too
  * @throws CliError `not_found`, `usage`; the signal's reason when aborted
  */
-export async function waitForEnd(
+export async function waitForResult(
   session: Session,
   workflowId: string,
   runId: string,
@@ -59,16 +63,16 @@ export async function waitForEnd(
       return end;
     } catch (error) {
       signal.throwIfAborted();
-      if (!isConnectionLoss(error)) throw toCliError(error, session.about(workflowId));
+      if (!isConnectionLoss(error)) throw toCliError(error, session.errorSubject(workflowId));
       onLoss(true);
-      await pause(RECONNECT_MS, signal);
+      await sleep(RECONNECT_MS, signal);
       onLoss(false);
     }
   }
 }
 
 /** Resolves after `ms`, or early when aborted. */
-export function pause(ms: number, signal: AbortSignal): Promise<void> {
+export function sleep(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
       clearTimeout(timer);

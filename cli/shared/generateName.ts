@@ -66,6 +66,6 @@ const NOUNS = [
 ];
 
 /** A name that people can say and type, such as `brisk-otter-7f3a`: one of 59 million. */
-export function readableName(random: (below: number) => number = randomInt): string {
+export function generateName(random: (below: number) => number = randomInt): string {
   return `${ADJECTIVES[random(ADJECTIVES.length)]}-${NOUNS[random(NOUNS.length)]}-${random(0x1_0000).toString(16).padStart(4, '0')}`;
 }

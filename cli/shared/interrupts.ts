@@ -12,7 +12,7 @@ export type Interrupt =
  * `npm run` and `npx`, being in it, pass on what they got (npm's run-script/lib/signal-manager.js): one press arrives twice.
  * Everywhere else each signal counts.
  */
-export function samePressMs(
+export function debounceMs(
   env: Readonly<Record<string, string | undefined>>,
   onTerminal: boolean,
 ): number {
@@ -23,9 +23,9 @@ export function samePressMs(
  * The n-th press decides: drain, stop, exit.
  * @param presses - how many counted before
  * @param sinceLastMs - since the last signal that counted; undefined for the first
- * @param sameMs - see {@link samePressMs}
+ * @param sameMs - see {@link debounceMs}
  */
-export function onInterrupt(
+export function interruptAction(
   presses: number,
   sinceLastMs: number | undefined,
   sameMs: number,

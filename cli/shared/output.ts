@@ -1,10 +1,10 @@
 /** Where a command's results go: text for people, or one document on stdout and errors as JSON on stderr. */
 import { stringify } from 'yaml';
 import { CliError, EXIT } from './exit.ts';
-import { printable } from '../../core/domain/displayText.ts';
+import { stripControlCharacters } from '../../core/domain/displayText.ts';
 import { isObject } from '../../core/domain/isObject.ts';
 import { cleanDeep } from './text.ts';
-import { fieldText } from '../runner/runnerFlags.ts';
+import { formatFieldError } from '../runner/runnerFlags.ts';
 
 /** What a command needs of its process; tests hand in their own. */
 export interface Terminal {
@@ -53,7 +53,7 @@ export class Output {
     else if (this.form === 'yaml')
       stdout.write(stringify(cleanDeep(document), { lineWidth: 0, aliasDuplicateObjects: false }));
     else if (this.form === 'name')
-      for (const name of namesIn(document)) stdout.write(`${printable(name)}\n`);
+      for (const name of namesIn(document)) stdout.write(`${stripControlCharacters(name)}\n`);
     else for (const line of lines) this.line(line);
   }
 
@@ -70,7 +70,7 @@ export class Output {
       this.terminal.stderr.write(
         `${JSON.stringify(cleanDeep({ event, message: text, ...more }))}\n`,
       );
-    else this.terminal.stderr.write(`${printable(text)}\n`);
+    else this.terminal.stderr.write(`${stripControlCharacters(text)}\n`);
   }
 
   /** Prints an error and gives the status to exit with. */
@@ -85,19 +85,19 @@ export class Output {
         `${JSON.stringify({ error: cleanDeep({ code, message, ...(fields ? { fields } : {}) }) })}\n`,
       );
     } else {
-      this.terminal.stderr.write(`error: ${printable(known.message)}\n`);
+      this.terminal.stderr.write(`error: ${stripControlCharacters(known.message)}\n`);
       for (const field of known.fields ?? [])
-        this.terminal.stderr.write(`  ${printable(fieldText(field))}\n`);
+        this.terminal.stderr.write(`  ${stripControlCharacters(formatFieldError(field))}\n`);
     }
     return known.exitStatus ?? EXIT.failed;
   }
 }
 
-/** Like {@link printable}, but keeps the spaces that align columns. */
+/** Like {@link stripControlCharacters}, but keeps the spaces that align columns. */
 const cleanLine = (line: string): string =>
   line
     .split(/( +)/)
-    .map((part) => (/^ +$/.test(part) ? part : printable(part)))
+    .map((part) => (/^ +$/.test(part) ? part : stripControlCharacters(part)))
     .join('')
     .trimEnd();
 

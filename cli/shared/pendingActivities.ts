@@ -1,8 +1,8 @@
 /** What a runner is busy trying: its pending activities, with attempts, the last failure and the next retry. */
 import type { DescribeWorkflowExecutionResponse } from '@temporalio/client';
 import type { LoadedDataConverter, Payload } from '@temporalio/common';
-import { defined } from '../../core/domain/omitUndefined.ts';
-import { failureText, firstPayload } from './encodedFields.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
+import { failureText, decodeFirstPayload } from './encodedFields.ts';
 
 /** Times in ISO 8601. */
 export interface PendingActivity {
@@ -33,7 +33,7 @@ export async function pendingActivities(
   return await Promise.all(
     (description.pendingActivities ?? []).map(async (raw) => {
       const lastFailure = await failureText(converter, raw.lastFailure);
-      const doing = doingOf(await firstPayload(converter, raw.heartbeatDetails?.payloads));
+      const doing = doingOf(await decodeFirstPayload(converter, raw.heartbeatDetails?.payloads));
       const taskQueue = raw.activityOptions?.taskQueue?.name ?? undefined;
       const lastStartedAt = toIso(raw.lastStartedTime);
       const nextRetryAt =
@@ -45,7 +45,7 @@ export async function pendingActivities(
         type: raw.activityType?.name ?? '',
         state: STATES[raw.state ?? 0] ?? 'unknown',
         attempt: raw.attempt ?? 1,
-        ...defined({ taskQueue, doing, lastFailure, lastStartedAt, nextRetryAt }),
+        ...omitUndefined({ taskQueue, doing, lastFailure, lastStartedAt, nextRetryAt }),
       };
     }),
   );

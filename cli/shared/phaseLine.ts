@@ -1,11 +1,11 @@
 /** One line about a runner, or a job, that is being watched, and where it is written. */
 import type { JobLogLine, RunnerStatus } from '../../core/contract/index.ts';
 import type { Output } from './output.ts';
-import { printable, shorten } from '../../core/domain/displayText.ts';
+import { stripControlCharacters, truncate } from '../../core/domain/displayText.ts';
 import { formatAge } from './text.ts';
 
 /** What is known at one moment. `status` is absent while no worker answers. */
-export interface Seen {
+export interface Observation {
   readonly phase: string;
   readonly status?: Partial<RunnerStatus>;
   /** All that a job has said itself. */
@@ -15,7 +15,7 @@ export interface Seen {
 }
 
 /** What the line says about a runner, without its id and times. */
-export function seenText({ phase, status, problem }: Seen): string {
+export function describeObservation({ phase, status, problem }: Observation): string {
   return [
     phase,
     status?.runnerName && `runner ${status.runnerName}`,
@@ -26,12 +26,12 @@ export function seenText({ phase, status, problem }: Seen): string {
     problem && `(${problem})`,
   ]
     .filter(Boolean)
-    .map((part) => printable(String(part)))
+    .map((part) => stripControlCharacters(String(part)))
     .join('  ');
 }
 
 /** On a terminal one line that is rewritten; else a line for each change; with --json an object for each change, on stderr. */
-export class PhaseLine {
+export class ProgressLine {
   private readonly output: Output;
   private readonly id: string;
   private readonly startedAt: number;
@@ -43,14 +43,14 @@ export class PhaseLine {
   /** @param startedAt - ms since the epoch, for the time that has passed */
   constructor(output: Output, id: string, startedAt: number) {
     this.output = output;
-    this.id = printable(id);
+    this.id = stripControlCharacters(id);
     this.startedAt = startedAt;
     this.live = !output.json && output.terminal.stdout.isTTY === true;
   }
 
-  show({ log, ...seen }: Seen, now: number = Date.now()): void {
+  show({ log, ...seen }: Observation, now: number = Date.now()): void {
     this.tell(log);
-    const text = seenText(seen);
+    const text = describeObservation(seen);
     const changed = text !== this.text;
     this.text = text;
     if (this.live) this.draw(now);
@@ -89,7 +89,7 @@ export class PhaseLine {
     const line = `${this.id}  ${formatAge(now - this.startedAt)}  ${this.text ?? ''}`;
     // A pseudo-terminal that nobody has given a size says 0 columns.
     this.output.terminal.stdout.write(
-      `\r\u001B[2K${shorten(line, (this.output.terminal.stdout.columns || 80) - 1)}`,
+      `\r\u001B[2K${truncate(line, (this.output.terminal.stdout.columns || 80) - 1)}`,
     );
     this.drawn = true;
   }

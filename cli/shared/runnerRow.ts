@@ -61,7 +61,7 @@ export async function queryStatus<Status = RunnerStatus>(
       timeoutMs,
     );
   } catch (error) {
-    const known = toCliError(error, session.about(workflowId));
+    const known = toCliError(error, session.errorSubject(workflowId));
     // Temporal answers at once, with FAILED_PRECONDITION, when no worker has polled of late; else the deadline passes. A new workflow
     // that no worker has seen yet cannot answer either.
     if (known.code === 'not_found' || known.code === 'usage') throw known;

@@ -1,10 +1,10 @@
 /** From flags to a visibility query (https://docs.temporal.io/list-filter). */
 import { RUNNER_OUTCOMES, RUNNER_PHASES } from '../../core/contract/index.ts';
-import { quoted } from '../../core/domain/visibility.ts';
+import { quoteLiteral } from '../../core/domain/visibility.ts';
 import { CliError } from './exit.ts';
 
 /** Of runners and jobs: those that somebody should look at. */
-export const ENDED_BADLY = "RunnerOutcome IN ('errored', 'failed')";
+export const FAILED_OR_ERRORED = "RunnerOutcome IN ('errored', 'failed')";
 
 /** Which runners are meant. */
 export interface Selection {
@@ -25,12 +25,14 @@ export interface Selection {
 export function selectionQuery(selection: Selection): string {
   const terms = ['WorkflowType = "runner"'];
   if (!selection.all && selection.outcome === undefined) terms.push('ExecutionStatus = "Running"');
-  if (selection.set !== undefined) terms.push(`RunnerSet = ${quoted(selection.set)}`);
-  if (selection.scope !== undefined) terms.push(`RunnerScope = ${quoted(selection.scope)}`);
+  if (selection.set !== undefined) terms.push(`RunnerSet = ${quoteLiteral(selection.set)}`);
+  if (selection.scope !== undefined) terms.push(`RunnerScope = ${quoteLiteral(selection.scope)}`);
   if (selection.phase !== undefined)
-    terms.push(`RunnerPhase = ${quoted(oneOf('--phase', selection.phase, RUNNER_PHASES))}`);
+    terms.push(`RunnerPhase = ${quoteLiteral(oneOf('--phase', selection.phase, RUNNER_PHASES))}`);
   if (selection.outcome !== undefined)
-    terms.push(`RunnerOutcome = ${quoted(oneOf('--outcome', selection.outcome, RUNNER_OUTCOMES))}`);
+    terms.push(
+      `RunnerOutcome = ${quoteLiteral(oneOf('--outcome', selection.outcome, RUNNER_OUTCOMES))}`,
+    );
   if (selection.query !== undefined) {
     if (selection.query.trim() === '')
       throw new CliError('usage', '--query: is empty; write for example RunnerCause = "evicted"');

@@ -3,20 +3,20 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Client, Connection, type ConnectionOptions } from '@temporalio/client';
 import type { DataConverter, LoadedDataConverter } from '@temporalio/common';
 import { loadClientConfigProfile, toClientOptions } from '@temporalio/envconfig';
-import { defined } from '../../core/domain/omitUndefined.ts';
-import { workflowPage, workflowsPage } from '../../core/domain/temporalUiLinks.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
+import { workflowUrl, workflowListUrl } from '../../core/domain/temporalUiLinks.ts';
 import { CODEC_KEY_FILE } from '../../worker/codec/codecKeyFile.ts';
 import { dataConverterOf } from '../../worker/codec/dataConverter.ts';
 import type { ConfigProblem } from '../../worker/settings/configError.ts';
 import { temporalVariables } from '../../worker/settings/temporalConfig.ts';
-import { tracesWanted } from '../../worker/settings/traces.ts';
+import { tracingEnabled } from '../../worker/settings/traces.ts';
 import {
   CREDENTIALS_CHECK_MS,
   credentialsChange,
 } from '../../worker/temporal/temporalCredentials.ts';
 import type { Tracing } from '../../worker/tracing/startTracing.ts';
 import { CliError } from './exit.ts';
-import { isUnheard, toCliError, unreachable, type ErrorSubject } from './temporalErrors.ts';
+import { isUndelivered, toCliError, unreachable, type ErrorSubject } from './temporalErrors.ts';
 
 /** The options that every command has. */
 export interface ConnectionFlags {
@@ -63,7 +63,7 @@ export function connectionSettings(flags: ConnectionFlags, env: Env): Connection
   let profile: ReturnType<typeof toClientOptions>;
   try {
     profile = toClientOptions(
-      loadClientConfigProfile({ overrideEnvVars, ...defined({ profile: flags.profile }) }),
+      loadClientConfigProfile({ overrideEnvVars, ...omitUndefined({ profile: flags.profile }) }),
     );
   } catch (error) {
     const setting =
@@ -89,7 +89,7 @@ export function connectionSettings(flags: ConnectionFlags, env: Env): Connection
     options: {
       address,
       connectTimeout: CONNECT_TIMEOUT_MS,
-      ...defined({ tls }),
+      ...omitUndefined({ tls }),
       ...(typeof apiKey === 'string' ? { apiKey } : {}),
       ...(metadata === undefined ? {} : { metadata: metadata as Record<string, string> }),
     },
@@ -139,7 +139,7 @@ async function connect(
       connection,
       namespace: settings.namespace,
       dataConverter,
-      ...defined({ interceptors: tracing?.client }),
+      ...omitUndefined({ interceptors: tracing?.client }),
     });
   } catch (error) {
     const known = toCliError(error, settings);
@@ -163,7 +163,7 @@ async function tracingIn(
   onTrouble: SessionOptions['onTrouble'],
 ): Promise<Tracing | undefined> {
   const warnings: ConfigProblem[] = [];
-  const wanted = tracesWanted(env, warnings);
+  const wanted = tracingEnabled(env, warnings);
   for (const { setting, message } of warnings) onTrouble?.(`${setting}: ${message}`);
   return wanted
     ? (await import('../../worker/tracing/startTracing.ts')).startTracing('holdfast', (message) =>
@@ -216,7 +216,7 @@ export class Session {
     this.#options = settings.options;
     this.#read = read;
     this.#checks = setInterval(
-      () => void this.#check().catch((error: unknown) => this.#tell(error, onTrouble)),
+      () => void this.#check().catch((error: unknown) => this.#reportTrouble(error, onTrouble)),
       checkMs,
     ).unref();
   }
@@ -255,7 +255,7 @@ export class Session {
     try {
       const { apiKey, tls } = this.#read().options;
       const { apiKey: _apiKey, tls: _tls, ...server } = this.#options;
-      const options: ClientOptions = { ...server, ...defined({ apiKey, tls }) };
+      const options: ClientOptions = { ...server, ...omitUndefined({ apiKey, tls }) };
       const change = credentialsChange(this.#options, options);
       if (change.kind === 'apiKey')
         (this.#client.connection as Connection).setApiKey(change.apiKey);
@@ -282,7 +282,7 @@ export class Session {
     try {
       return await this.attempt(fn, more.timeoutMs);
     } catch (error) {
-      throw toCliError(error, this.about(more.workflowId));
+      throw toCliError(error, this.errorSubject(more.workflowId));
     }
   }
 
@@ -297,49 +297,52 @@ export class Session {
    * Like {@link attempt}, again while the workflow has not heard.
    * @param timeoutMs - for all tries together
    */
-  async attemptUntilHeard<T>(fn: (client: Client) => Promise<T>, timeoutMs: number): Promise<T> {
+  async attemptUntilDelivered<T>(
+    fn: (client: Client) => Promise<T>,
+    timeoutMs: number,
+  ): Promise<T> {
     const deadline = performance.now() + timeoutMs;
     for (;;) {
       try {
         return await this.attempt(fn, deadline - performance.now());
       } catch (error) {
-        if (!isUnheard(error) || performance.now() + HEARING_MS >= deadline) throw error;
+        if (!isUndelivered(error) || performance.now() + HEARING_MS >= deadline) throw error;
         await delay(HEARING_MS);
       }
     }
   }
 
-  /** Sends an update, {@link attemptUntilHeard}. */
+  /** Sends an update, {@link attemptUntilDelivered}. */
   async update<T>(workflowId: string, name: string, body: unknown, timeoutMs: number): Promise<T> {
     // By name: the SDK's types have no place for an argument that may be left out.
-    return await this.attemptUntilHeard(
+    return await this.attemptUntilDelivered(
       (client) =>
         client.workflow.getHandle(workflowId).executeUpdate<T, [unknown]>(name, { args: [body] }),
       timeoutMs,
     );
   }
 
-  about(workflowId?: string): ErrorSubject {
+  errorSubject(workflowId?: string): ErrorSubject {
     return {
       server: this.settings.server,
       namespace: this.settings.namespace,
-      ...defined({ workflowId }),
+      ...omitUndefined({ workflowId }),
     };
   }
 
   /** Address of a workflow's page, where the UI is known. */
   link(workflowId: string, runId: string | undefined): string | undefined {
     const { ui, namespace } = this.settings;
-    return ui === undefined ? undefined : workflowPage(ui, namespace, workflowId, runId);
+    return ui === undefined ? undefined : workflowUrl(ui, namespace, workflowId, runId);
   }
 
   /** Address of the page that lists what a filter selects, where the UI is known. @param query - https://docs.temporal.io/list-filter */
   listLink(query: string): string | undefined {
     const { ui, namespace } = this.settings;
-    return ui === undefined ? undefined : workflowsPage(ui, namespace, query);
+    return ui === undefined ? undefined : workflowListUrl(ui, namespace, query);
   }
 
-  #tell(error: unknown, onTrouble: SessionOptions['onTrouble']): void {
+  #reportTrouble(error: unknown, onTrouble: SessionOptions['onTrouble']): void {
     const { message } = error as Error;
     if (message !== this.#told)
       onTrouble?.(`other credentials for Temporal cannot be used, those of before are: ${message}`);

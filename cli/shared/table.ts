@@ -1,5 +1,5 @@
 import Table from 'cli-table3';
-import { printable } from '../../core/domain/displayText.ts';
+import { stripControlCharacters } from '../../core/domain/displayText.ts';
 
 const NO_LINES = {
   top: '',
@@ -47,7 +47,7 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
     chars: NO_LINES,
     style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 },
   });
-  for (const row of rows) drawn.push(row.map(printable));
+  for (const row of rows) drawn.push(row.map(stripControlCharacters));
   return drawn
     .toString()
     .split('\n')

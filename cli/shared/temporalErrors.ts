@@ -90,7 +90,7 @@ export function isConnectionLoss(error: unknown): boolean {
  * update was thrown away, because something else came in while the workflow ended
  * (https://docs.temporal.io/references/errors#unhandled-command).
  */
-export function isUnheard(error: unknown): boolean {
+export function isUndelivered(error: unknown): boolean {
   if (error instanceof QueryNotRegisteredError) return true;
   if (error instanceof WorkflowUpdateFailedError)
     return error.cause?.message.startsWith('No registered handler for update') === true;

@@ -1,12 +1,12 @@
 /** How a life ended that gave no verdict: by Temporal's own record, the last event of its history. */
 import pMap from 'p-map';
-import { defined } from '../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { failureMessage } from './encodedFields.ts';
 import { CliError } from './exit.ts';
 import type { Session } from './session.ts';
 import type { RunnerEnd } from './followRunner.ts';
 import type { RunnerRow } from './runnerRow.ts';
-import { sweptLives } from '../runner/sweepResults.ts';
+import { sweepResults } from '../runner/sweepResults.ts';
 
 /** Temporal's words for an end that no workflow chooses; nor does a runner's fail but for an invalid input, or a defect. */
 const WITHOUT_VERDICT: ReadonlySet<string> = new Set(['TERMINATED', 'FAILED', 'TIMED_OUT']);
@@ -25,14 +25,14 @@ interface LastEvent {
 const AT_ONCE = 10;
 
 /** The rows, with the ends of those lives that gave no verdict, and what a sweep did about what they had left. @throws CliError `unreachable` */
-export async function withRecordedEnds<T extends RunnerRow>(
+export async function withTerminationDetails<T extends RunnerRow>(
   session: Session,
   rows: readonly T[],
 ): Promise<(T & { readonly end?: RunnerEnd })[]> {
   const ends = await pMap(rows, async (row) => await readRecordedEnd(session, row), {
     concurrency: AT_ONCE,
   });
-  const swept = await sweptLives(
+  const swept = await sweepResults(
     session,
     rows.filter((_, index) => ends[index] !== undefined),
   );
@@ -40,7 +40,7 @@ export async function withRecordedEnds<T extends RunnerRow>(
     const end = ends[index];
     return end === undefined
       ? row
-      : { ...row, end: { ...end, ...defined({ swept: swept.get(row.runId) }) } };
+      : { ...row, end: { ...end, ...omitUndefined({ swept: swept.get(row.runId) }) } };
   });
 }
 
@@ -85,7 +85,7 @@ export function toRecordedEnd(last: LastEvent, why?: string): RunnerEnd | undefi
     return {
       outcome: 'terminated',
       message: sentence('the workflow was terminated', terminated.identity, terminated.reason),
-      ...defined({ by: terminated.identity || undefined }),
+      ...omitUndefined({ by: terminated.identity || undefined }),
     };
   if (failed) return { outcome: 'failed', message: sentence('the workflow failed', '', why) };
   return timedOut ? { outcome: 'timed_out', message: 'the workflow timed out' } : undefined;

@@ -1,14 +1,14 @@
 /** Values for terminals: what comes from outside is made harmless before it is printed. */
-import { printable } from '../../core/domain/displayText.ts';
+import { stripControlCharacters } from '../../core/domain/displayText.ts';
 
-/** {@link printable} for every string of a value, keys included; what a number or a boolean is stays as it is. */
+/** {@link stripControlCharacters} for every string of a value, keys included; what a number or a boolean is stays as it is. */
 export function cleanDeep(value: unknown): unknown {
-  if (typeof value === 'string') return printable(value);
+  if (typeof value === 'string') return stripControlCharacters(value);
   if (Array.isArray(value)) return value.map(cleanDeep);
   if (value instanceof Date) return value.toISOString();
   if (value !== null && typeof value === 'object') {
     return Object.fromEntries(
-      Object.entries(value).map(([key, inner]) => [printable(key), cleanDeep(inner)]),
+      Object.entries(value).map(([key, inner]) => [stripControlCharacters(key), cleanDeep(inner)]),
     );
   }
   return value;

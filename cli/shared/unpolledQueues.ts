@@ -1,7 +1,7 @@
 /** Task queues that something waits on and no worker polls: a wait that would else say nothing. */
 import type { WorkflowExecutionDescription } from '@temporalio/client';
 import { ciTaskQueue } from '../../core/contract/index.ts';
-import { hasPolledOfLate } from '../../core/domain/pollers.ts';
+import { hasRecentPoller } from '../../core/domain/pollers.ts';
 import type { PendingActivity } from './pendingActivities.ts';
 import type { Session } from './session.ts';
 
@@ -30,7 +30,7 @@ export type PollCheck = (
 ) => Promise<boolean>;
 
 /** @throws CliError, in each call */
-export function pollCheck(session: Session): PollCheck {
+export function createPollerCheck(session: Session): PollCheck {
   const answers = new Map<string, Promise<boolean>>();
   return async (name, type, version) => {
     const key = `${type} ${name} ${version?.buildId}`;
@@ -53,7 +53,7 @@ export async function unpolledQueues(
 ): Promise<UnpolledQueue[]> {
   if (status.name !== 'RUNNING') return [];
   if (!(await polled(taskQueue, 'workflow')))
-    return [{ taskQueue, fix: fixOf(taskQueue, taskQueue) }];
+    return [{ taskQueue, fix: fixFor(taskQueue, taskQueue) }];
   const version = pinnedTo(raw);
   if (version !== undefined && !(await polled(taskQueue, 'workflow', version)))
     return [{ taskQueue, fix: fixOfVersion(version, workflowId) }];
@@ -67,7 +67,7 @@ export async function unpolledQueues(
   );
   return [...queues]
     .filter((_, index) => answers[index] === false)
-    .map((queue) => ({ taskQueue: queue, fix: fixOf(queue, taskQueue) }));
+    .map((queue) => ({ taskQueue: queue, fix: fixFor(queue, taskQueue) }));
 }
 
 /** What an operator has overridden is not Holdfast's to explain. */
@@ -106,14 +106,14 @@ async function isPolled(
       (deploymentOptions?.buildId === version.buildId &&
         deploymentOptions?.deploymentName === version.deploymentName),
   );
-  return hasPolledOfLate(
+  return hasRecentPoller(
     those.map(({ lastAccessTime }) => Number(lastAccessTime?.seconds ?? 0) * 1_000),
     Date.now(),
   );
 }
 
 /** What makes a worker poll the queue. @param taskQueue - the workflow's own */
-export function fixOf(queue: string, taskQueue: string): string {
+export function fixFor(queue: string, taskQueue: string): string {
   const ofCredentials = ciTaskQueue(taskQueue, '');
   if (!queue.startsWith(ofCredentials))
     return `start a worker with HOLDFAST_TASK_QUEUE=${taskQueue} ("holdfast worker")`;

@@ -1,7 +1,7 @@
 /** `--watch`: a command's answer again and again, redrawn on a terminal, elsewhere each time it has changed. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Option, type Command } from 'commander';
-import { defined } from '../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { parseDuration } from '../../core/domain/duration.ts';
 import { CliError } from './exit.ts';
 import { Output } from './output.ts';
@@ -47,17 +47,17 @@ function readInterval(interval: string): number {
 }
 
 /** Shows once, or with `--watch` until it has ended. */
-export async function showWatched(
+export async function printOrWatch(
   output: Output,
   { watch = false, interval }: WatchFlags,
   show: Show,
 ): Promise<void> {
-  if (watch) await watchFrames(output, show, () => delay(interval));
+  if (watch) await renderLoop(output, show, () => delay(interval));
   else await show(output);
 }
 
 /** @throws what the first look throws, and whatever is no loss of the connection */
-export async function watchFrames(output: Output, show: Show, pause: Pause): Promise<void> {
+export async function renderLoop(output: Output, show: Show, pause: Pause): Promise<void> {
   const screen =
     output.form !== 'json' && output.form !== 'yaml' && output.terminal.stdout.isTTY === true;
   let last: string | undefined;
@@ -78,7 +78,7 @@ export async function watchFrames(output: Output, show: Show, pause: Pause): Pro
     }
     if (screen)
       output.terminal.stdout.write(
-        onScreen(`${frame.written.out}${frame.written.err}`, output.terminal.stdout),
+        fitToScreen(`${frame.written.out}${frame.written.err}`, output.terminal.stdout),
       );
     else if (frame.key !== last) {
       if (output.form === 'yaml') output.terminal.stdout.write('---\n');
@@ -99,7 +99,7 @@ class Frame extends Output {
 
   constructor({ terminal, form }: Output) {
     const written = { out: '', err: '' };
-    const size = defined({ isTTY: terminal.stdout.isTTY, columns: terminal.stdout.columns });
+    const size = omitUndefined({ isTTY: terminal.stdout.isTTY, columns: terminal.stdout.columns });
     super(
       {
         ...terminal,
@@ -122,7 +122,7 @@ class Frame extends Output {
 }
 
 /** From the top of the terminal, no line wrapped and none beyond its end: each takes the place of the one before. */
-function onScreen(text: string, { columns, rows }: Output['terminal']['stdout']): string {
+function fitToScreen(text: string, { columns, rows }: Output['terminal']['stdout']): string {
   const lines = text
     .trimEnd()
     .split('\n')

@@ -10,13 +10,13 @@ import {
   type SweepMark,
   type SweepReport,
 } from '../../core/contract/index.ts';
-import { completedSweeps } from '../../core/domain/visibility.ts';
-import { pause } from '../shared/followRunner.ts';
+import { completedSweepsQuery } from '../../core/domain/visibility.ts';
+import { sleep } from '../shared/followRunner.ts';
 import { pendingActivities } from '../shared/pendingActivities.ts';
 import { requestedBy } from '../shared/requestedBy.ts';
 import type { Session } from '../shared/session.ts';
 import { toCliError } from '../shared/temporalErrors.ts';
-import { fixOf, pollCheck } from '../shared/unpolledQueues.ts';
+import { fixFor, createPollerCheck } from '../shared/unpolledQueues.ts';
 import { CliError } from '../shared/exit.ts';
 import type { Output } from '../shared/output.ts';
 
@@ -59,7 +59,7 @@ export async function sweepByWorker(
 }
 
 async function requireWorker(session: Session, taskQueue: string): Promise<void> {
-  const polled = pollCheck(session);
+  const polled = createPollerCheck(session);
   const cluster = clusterTaskQueue(taskQueue);
   const unpolled = !(await polled(taskQueue, 'workflow'))
     ? taskQueue
@@ -69,7 +69,7 @@ async function requireWorker(session: Session, taskQueue: string): Promise<void>
   if (unpolled !== undefined)
     throw new CliError(
       'failed',
-      `no worker polls the task queue ${unpolled}, so nobody would sweep: ${fixOf(unpolled, taskQueue)}, or do it without one ("holdfast sweep --standalone")`,
+      `no worker polls the task queue ${unpolled}, so nobody would sweep: ${fixFor(unpolled, taskQueue)}, or do it without one ("holdfast sweep --standalone")`,
     );
 }
 
@@ -77,7 +77,7 @@ async function requireWorker(session: Session, taskQueue: string): Promise<void>
 async function lastMarks(session: Session, taskQueue: string): Promise<readonly SweepMark[]> {
   return await session.call(async (client) => {
     for await (const { workflowId, runId } of client.workflow.list({
-      query: completedSweeps(taskQueue),
+      query: completedSweepsQuery(taskQueue),
       pageSize: 1,
     })) {
       return (
@@ -113,7 +113,7 @@ async function start(
         `somebody else's sweep runs just now (${workflowId}): ask again when it is done`,
         { cause: error },
       );
-    throw toCliError(error, session.about(workflowId));
+    throw toCliError(error, session.errorSubject(workflowId));
   }
 }
 
@@ -124,7 +124,7 @@ async function watch(
   workflowId: string,
   signal: AbortSignal,
 ): Promise<void> {
-  for (let told: string | undefined; !signal.aborted; await pause(REFRESH_MS, signal)) {
+  for (let told: string | undefined; !signal.aborted; await sleep(REFRESH_MS, signal)) {
     const description = await session
       .attempt(async (client) => await client.workflow.getHandle(workflowId).describe())
       .catch(() => undefined);
@@ -146,7 +146,8 @@ function reportOf(error: unknown): SweepReport | undefined {
 }
 
 function failedSweep(error: unknown, session: Session, workflowId: string): CliError {
-  if (!(error instanceof WorkflowFailedError)) return toCliError(error, session.about(workflowId));
+  if (!(error instanceof WorkflowFailedError))
+    return toCliError(error, session.errorSubject(workflowId));
   return new CliError(
     'failed',
     `the sweep failed: ${error.cause?.message ?? error.message}; what it did before, the worker's log says`,

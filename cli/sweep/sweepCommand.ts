@@ -1,7 +1,7 @@
 /** `holdfast sweep`: its options and help. */
 import type { Command } from 'commander';
 import type { SweepInput, SweepReport } from '../../core/contract/index.ts';
-import { defined } from '../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { withSession, type CommandContext } from '../shared/commandContext.ts';
 import { CliError } from '../shared/exit.ts';
 
@@ -45,7 +45,7 @@ export function addSweepCommand(
     .option('--credential <name>', 'the credential for these scopes (default "default")')
     .addHelpText('after', HELP)
     .action(async (flags: SweepFlags) => {
-      const [{ parseSweepInput }, { showSweep }] = await Promise.all([
+      const [{ parseSweepInput }, { printSweep: showSweep }] = await Promise.all([
         import('../../core/input/sweep.ts'),
         import('./sweepReport.ts'),
       ]);
@@ -90,10 +90,10 @@ export function sweepInput({
       '--credential: is for the scopes of --org, --repo and --enterprise; give one of them',
     );
   return {
-    ...defined({ dryRun, force }),
+    ...omitUndefined({ dryRun, force }),
     ...(named.length === 0
       ? {}
-      : { scopes: named.map((scope) => ({ ...scope, ...defined({ credential }) })) }),
+      : { scopes: named.map((scope) => ({ ...scope, ...omitUndefined({ credential }) })) }),
   };
 }
 

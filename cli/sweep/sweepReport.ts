@@ -1,30 +1,30 @@
 /** A sweep's report for people, and the status to exit with. */
-import { SWEPT_KINDS, type SweepReport } from '../../core/contract/index.ts';
-import { incompleteText, sweepOutcome, sweepSummary } from '../../core/domain/sweepSummary.ts';
+import { FINDING_KINDS, type SweepReport } from '../../core/contract/index.ts';
+import { incompleteMessage, sweepOutcome, sweepSummary } from '../../core/domain/sweepSummary.ts';
 import { CliError, EXIT } from '../shared/exit.ts';
 import type { Output } from '../shared/output.ts';
 import { table } from '../shared/table.ts';
 
 /** Prints the report. @returns the status to exit with */
-export function showSweep(output: Output, report: SweepReport): number {
+export function printSweep(output: Output, report: SweepReport): number {
   output.result(report, sweepLines(report));
-  const trouble = troubleOf(report);
+  const trouble = sweepProblem(report);
   return trouble === undefined ? EXIT.ok : output.error(new CliError('failed', trouble));
 }
 
 /** Why the sweep is not as it should be; `undefined` when it is. */
-function troubleOf(report: SweepReport): string | undefined {
+function sweepProblem(report: SweepReport): string | undefined {
   const { incomplete, stopped, counts } = report;
-  if (incomplete.length > 0) return incompleteText(incomplete);
+  if (incomplete.length > 0) return incompleteMessage(incomplete);
   const outcome = sweepOutcome(report);
   if (outcome === 'stopped') return `nothing was touched: ${stopped ?? ''} (--force)`;
   if (outcome !== 'failed') return undefined;
-  return `${SWEPT_KINDS.reduce((sum, kind) => sum + counts[kind].failed, 0)} could not be repaired; the next sweep tries again`;
+  return `${FINDING_KINDS.reduce((sum, kind) => sum + counts[kind].failed, 0)} could not be repaired; the next sweep tries again`;
 }
 
 export function sweepLines(report: SweepReport): string[] {
   const { place, counts, skipped, items, moreItems, unseen } = report;
-  const found = SWEPT_KINDS.filter((kind) => counts[kind].found > 0);
+  const found = FINDING_KINDS.filter((kind) => counts[kind].found > 0);
   const lines = [`${place}: ${sweepSummary(report)}`];
   if (found.length > 0)
     lines.push(

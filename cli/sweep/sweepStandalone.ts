@@ -8,7 +8,7 @@ import { createLogger } from '../../worker/process/logger.ts';
 import { createMetrics } from '../../worker/process/metrics.ts';
 import { loadConfig, type HoldfastConfig } from '../../worker/settings/config.ts';
 import { ConfigError } from '../../worker/settings/configError.ts';
-import { listenForStop } from '../../worker/process/stopSignal.ts';
+import { listenForShutdown } from '../../worker/process/stopSignal.ts';
 import type { Session } from '../shared/session.ts';
 import { CliError } from '../shared/exit.ts';
 import type { Output } from '../shared/output.ts';
@@ -46,7 +46,7 @@ export async function sweepStandalone(
     pino.destination({ dest: 2, sync: true }),
   );
   const ports = await createPorts(config, { logger, metrics: createMetrics() });
-  const stop = listenForStop();
+  const stop = listenForShutdown();
   let told: string | undefined;
   const progress = (doing: string): void => {
     if (doing !== told) output.note('progress', doing);

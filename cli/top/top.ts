@@ -1,11 +1,11 @@
 /** `holdfast top`: one look at everything that runs. */
 import { JOB_WORKFLOW, RUNNER_PHASES, RUNNER_WORKFLOW } from '../../core/contract/index.ts';
-import { defined } from '../../core/domain/omitUndefined.ts';
-import { quoted } from '../../core/domain/visibility.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
+import { quoteLiteral } from '../../core/domain/visibility.ts';
 import { jobTable, selectJobs } from '../job/listJobs.ts';
 import { runnerTable, selectRunners } from '../runner/listRunners.ts';
 import type { RunnerRow } from '../shared/runnerRow.ts';
-import { ENDED_BADLY } from '../shared/selection.ts';
+import { FAILED_OR_ERRORED } from '../shared/selection.ts';
 import { readSets, setTable, type SetRow } from '../set/setList.ts';
 import type { Session } from '../shared/session.ts';
 import type { Output } from '../shared/output.ts';
@@ -33,7 +33,7 @@ export async function showTop(session: Session, output: Output, limit: number): 
 
 async function readTop(session: Session, limit: number, now: number): Promise<Top> {
   const since = new Date(now - LOOK_BACK_MS).toISOString();
-  const query = `WorkflowType IN (${quoted(RUNNER_WORKFLOW)}, ${quoted(JOB_WORKFLOW)}) AND ${ENDED_BADLY} AND CloseTime > ${quoted(since)}`;
+  const query = `WorkflowType IN (${quoteLiteral(RUNNER_WORKFLOW)}, ${quoteLiteral(JOB_WORKFLOW)}) AND ${FAILED_OR_ERRORED} AND CloseTime > ${quoteLiteral(since)}`;
   const [sets, runners, jobs, count] = await Promise.all([
     readSets(session, limit),
     selectRunners(session, {}, limit),
@@ -46,7 +46,7 @@ async function readTop(session: Session, limit: number, now: number): Promise<To
     runners: runners.rows,
     jobs: jobs.rows,
     more: sets.more || runners.more || jobs.more,
-    endedBadly: { since, count, ...defined({ ui: session.listLink(query) }) },
+    endedBadly: { since, count, ...omitUndefined({ ui: session.listLink(query) }) },
   };
 }
 

@@ -1,7 +1,7 @@
 /** `holdfast top`: its options and help. */
 import type { Command } from 'commander';
-import { readLimit, withSession, type CommandContext } from '../shared/commandContext.ts';
-import { intervalOption, showWatched } from '../shared/watch.ts';
+import { parseLimit, withSession, type CommandContext } from '../shared/commandContext.ts';
+import { intervalOption, printOrWatch } from '../shared/watch.ts';
 
 export function addTopCommand(program: Command, context: CommandContext): void {
   const command = program
@@ -24,13 +24,13 @@ export function addTopCommand(program: Command, context: CommandContext): void {
         once?: boolean;
         limit: string;
       }) => {
-        const limit = readLimit(text);
+        const limit = parseLimit(text);
         const { showTop } = await import('./top.ts');
         const { output } = context;
         const watch =
           !once && !output.json && output.form !== 'name' && output.terminal.stdout.isTTY === true;
         await withSession(command, context, (session) =>
-          showWatched(output, { watch, interval }, (frame) => showTop(session, frame, limit)),
+          printOrWatch(output, { watch, interval }, (frame) => showTop(session, frame, limit)),
         );
       },
     );

@@ -1,27 +1,27 @@
 /** What the workflows `runner` and `deregistration` may ask of the world. */
-import type { RegisterRequest, RemovalAnswer, Scope } from '../domain/ciServer.ts';
+import type { RegisterRequest, RemovalResult, Scope } from '../domain/ciServer.ts';
 import type { VolumeClaim } from '../contract/index.ts';
 import type {
   ClaimWriter,
   PodRef,
   PodRequest,
-  SeenPod,
+  PodSnapshot,
   RunnerIdentity,
   StopReason,
 } from '../domain/pod.ts';
-import type { Place } from '../domain/location.ts';
+import type { Location } from '../domain/location.ts';
 import type { PodCondition } from '../domain/podConditions.ts';
-import type { SetWord } from './runnerSet.ts';
+import type { SetNotification } from './runnerSet.ts';
 import type { DeregistrationSpec } from '../input/deregistration.ts';
 import type { RunnerSpec } from '../input/runner.ts';
 
 /** A runner's spec, and where its life is lived: on whichever worker, for as long as it lasts. */
 export interface AdmittedRunner extends RunnerSpec {
-  readonly place: Place;
+  readonly place: Location;
 }
 
 /** What is asked of the cluster is asked of the one in which the life is lived: a worker of another place does not answer. */
-export type Placed<T> = T & { readonly place: Place };
+export type WithLocation<T> = T & { readonly place: Location };
 
 /** All are idempotent: killing a worker between a side effect and its completion changes nothing in the end. */
 export interface RunnerActivities {
@@ -30,26 +30,26 @@ export interface RunnerActivities {
   /** Checks and completes the input of a deregistration; asks nobody. A local activity. */
   admitDeregistration(input: { input: unknown }): Promise<DeregistrationSpec>;
   /** Registers the runner, stores the registration in its Secret and creates its pod, in one. */
-  provision(input: Placed<ProvisionInput>): Promise<Provisioned>;
+  provision(input: WithLocation<ProvisionInput>): Promise<ProvisionResult>;
   /** What an interrupted {@link provision} has left. */
-  findProvisioned(input: Placed<FindProvisionedInput>): Promise<Found>;
+  findProvisioned(input: WithLocation<FindProvisionedInput>): Promise<FoundProvision>;
   /** Waits until the pod is online, has ended or is gone; holds no slot meanwhile. */
-  awaitPod(input: Placed<AwaitPodInput>): Promise<SeenPod>;
+  awaitPod(input: WithLocation<AwaitPodInput>): Promise<PodSnapshot>;
   /** The pod as it is now. */
-  observePod(input: Placed<PodInput>): Promise<SeenPod>;
+  observePod(input: WithLocation<PodInput>): Promise<PodSnapshot>;
   /** Looks at the CI server until the runner is online there. */
-  lookUpRunner(input: LookUpInput): Promise<Sighting>;
+  lookUpRunner(input: AwaitRunnerOnlineInput): Promise<OnlineRunner>;
   /** Removes the registration of a runner, and nothing else. */
   removeRegistration(input: RemoveRegistrationInput): Promise<RegistrationRemoval>;
   /**
    * Deletes what ran: pod, registration Secret and claims, whichever are named. The one way out for all of them. Of a pod that was to go only
    * unless it had started, and has, the answer is how it looks: then nothing was deleted.
    */
-  tearDown(input: Placed<TearDownInput>): Promise<PodDeletion | SeenPod>;
+  tearDown(input: WithLocation<TearDownInput>): Promise<PodDeletion | PodSnapshot>;
   /** Notes on claims that a pod may still write to them. */
-  fenceClaims(input: Placed<FenceClaimsInput>): Promise<void>;
+  fenceClaims(input: WithLocation<FenceClaimsInput>): Promise<void>;
   /** Waits until nothing can write to the claims any more from a node that was lost, by {@link fenceClaims}. */
-  awaitClaims(input: Placed<ClaimsInput>): Promise<void>;
+  awaitClaims(input: WithLocation<ClaimsInput>): Promise<void>;
 }
 
 export interface AdmitRunnerInput {
@@ -73,13 +73,13 @@ export interface ProvisionInput {
 }
 
 /** Free of secrets: those stay in the runner's Secret. */
-export interface Provisioned {
+export interface ProvisionResult {
   readonly runnerId?: number;
-  readonly pod: SeenPod;
+  readonly pod: PodSnapshot;
 }
 
-/** What there is of a {@link Provisioned}; an id without a pod: it is registered, and no pod was made for it. */
-export type Found = Partial<Provisioned>;
+/** What there is of a {@link ProvisionResult}; an id without a pod: it is registered, and no pod was made for it. */
+export type FoundProvision = Partial<ProvisionResult>;
 
 export interface FindProvisionedInput {
   readonly identity: RunnerIdentity;
@@ -95,10 +95,10 @@ export interface PodInput {
 export interface AwaitPodInput extends PodInput {
   readonly until: PodCondition;
   /** Told as the wait begins. */
-  readonly tells?: SetWord;
+  readonly tells?: SetNotification;
 }
 
-export interface LookUpInput {
+export interface AwaitRunnerOnlineInput {
   readonly scope: Scope;
   readonly credential: string;
   readonly runner: { readonly id?: number; readonly name: string };
@@ -108,7 +108,7 @@ export interface LookUpInput {
 }
 
 /** A runner seen online at the CI server. */
-export interface Sighting {
+export interface OnlineRunner {
   readonly runnerId: number;
   readonly busy: boolean;
 }
@@ -128,7 +128,7 @@ export interface RemoveRegistrationInput {
 }
 
 export interface RegistrationRemoval {
-  readonly answer: RemovalAnswer;
+  readonly answer: RemovalResult;
   /** This is not the first try: an absent runner may have been removed by an earlier one whose answer was lost, as with its worker. */
   readonly retried?: true;
   /** Tries for this runner, this one included. A lower bound: a worker that died took its count with it. */
@@ -157,7 +157,7 @@ export interface TearDownInput {
     readonly unlessStarted?: boolean;
   };
   /** Told when the pod is gone, or with `early` at once. Of a local activity only, which does not end before. */
-  readonly tells?: SetWord & { readonly early: boolean };
+  readonly tells?: SetNotification & { readonly early: boolean };
   /** The Secret with the registration. */
   readonly secret?: boolean;
   /** Of these claims, those that are the life's own. */

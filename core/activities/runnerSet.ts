@@ -3,9 +3,9 @@ import type {
   JobEvent,
   RunnerPhase,
   RunnerSetInput,
-  RunnerWord,
+  RunnerEvent,
   SetCommandInput,
-  SetCover,
+  SetRoutingInfo,
   SetPriority,
 } from '../contract/index.ts';
 import type { Scope } from '../domain/ciServer.ts';
@@ -17,37 +17,39 @@ export interface SetActivities {
   /** Checks and completes the declaration of a set; asks nobody. */
   admitSet(input: { input: unknown }): Promise<AdmittedSet>;
   /** What time it is. */
-  clock(): Promise<Timed>;
+  clock(): Promise<Timestamped>;
   /** Which schedule holds now. */
   evaluateSchedules(input: {
     schedules: readonly SetScheduleSpec[];
-  }): Promise<Timed & { schedule: ScheduleNow }>;
+  }): Promise<Timestamped & { schedule: ActiveSchedule }>;
   /** Starts runners' workflows. Those that Temporal refuses come back; everything else is tried again. */
-  startRunners(input: StartRunnersInput): Promise<Timed & { refused: string[]; why?: string }>;
+  startRunners(
+    input: StartRunnersInput,
+  ): Promise<Timestamped & { refused: string[]; why?: string }>;
   /** Asks runners to drain. @returns those that have ended already */
   drainRunners(input: {
     runners: readonly { workflowId: string; why: string }[];
-  }): Promise<Timed & { gone: string[] }>;
+  }): Promise<Timestamped & { gone: string[] }>;
   /** The running runners of a set, by Temporal's visibility: which may be late, and proves no runner's absence. */
-  listRunners(input: { set: string }): Promise<Timed & { runners: ListedRunner[] }>;
+  listRunners(input: { set: string }): Promise<Timestamped & { runners: ListedRunner[] }>;
   /** Which of these runners have ended, or were never there. */
-  findGone(input: { workflowIds: readonly string[] }): Promise<Timed & { gone: string[] }>;
+  findGone(input: { workflowIds: readonly string[] }): Promise<Timestamped & { gone: string[] }>;
   /** Tells a set of its runner, together with what others tell it just then. Done when Temporal has it; a set that is gone is tolerated. A local activity. */
-  tellSet(input: SetWord): Promise<void>;
+  tellSet(input: SetNotification): Promise<void>;
   /** Tells the set which jobs it has to serve, by the CI server's own list ({@link JobsSeen}). `supported`: the CI server has such a list. */
-  lookForQueuedJobs(input: LookForJobsInput): Promise<{ supported: boolean }>;
+  lookForQueuedJobs(input: CheckQueuedJobsInput): Promise<{ supported: boolean }>;
   /** Passes jobs on to other sets that have room for them, and hands on what was heard of such jobs since. */
-  passOn(input: PassOnInput): Promise<Timed & PassedOn>;
+  passOn(input: RerouteJobsInput): Promise<Timestamped & RerouteJobsResult>;
 }
 
 /** What a runner tells its set. */
-export interface SetWord {
+export interface SetNotification {
   readonly set: string;
-  readonly word: RunnerWord;
+  readonly word: RunnerEvent;
 }
 
 /** A set goes by the time that its activities tell: see workflows/runnerSet/reconcile.ts. */
-export interface Timed {
+export interface Timestamped {
   /** When it was done (ms since the epoch). */
   readonly at: number;
 }
@@ -56,7 +58,7 @@ export interface AdmittedSet {
   readonly spec: SetSpec;
   /** What was handed in. */
   readonly declaration: RunnerSetInput;
-  readonly schedule: ScheduleNow;
+  readonly schedule: ActiveSchedule;
   /** When this was (ms since the epoch). */
   readonly at: number;
 }
@@ -79,7 +81,7 @@ export interface StartRunnersInput {
   }[];
 }
 
-export interface LookForJobsInput {
+export interface CheckQueuedJobsInput {
   readonly set: string;
   /** Where the sets are that the jobs may be for; the look itself is taken on the queue of the credential. */
   readonly taskQueue: string;
@@ -99,15 +101,15 @@ export interface LookForJobsInput {
 }
 
 /** News of a job, for the set that it was passed on to. */
-export interface HandedOn {
+export interface ForwardedJobEvent {
   /** Workflow id. */
   readonly to: string;
   readonly event: JobEvent;
 }
 
-export interface PassOnInput {
+export interface RerouteJobsInput {
   readonly set: string;
-  readonly cover: SetCover;
+  readonly cover: SetRoutingInfo;
   /** Jobs that the set cannot serve. */
   readonly jobs: readonly {
     readonly key: string;
@@ -116,10 +118,10 @@ export interface PassOnInput {
   }[];
   /** The set ends: better a set without room than none. */
   readonly ends: boolean;
-  readonly handingOn: readonly HandedOn[];
+  readonly handingOn: readonly ForwardedJobEvent[];
 }
 
-export interface PassedOn {
+export interface RerouteJobsResult {
   /** Keys of the jobs, by the set that has them now. */
   readonly passed: readonly { readonly to: string; readonly keys: readonly string[] }[];
   /** Sets that could serve the jobs, with room or without. */
@@ -138,7 +140,7 @@ export interface ListedRunner {
 }
 
 /** The schedule that holds now, by its index, and when that has to be asked again (ms since the epoch). */
-export interface ScheduleNow {
+export interface ActiveSchedule {
   readonly index?: number;
   readonly until?: number;
 }

@@ -6,10 +6,10 @@ export interface SweepActivities {
    * One sweep of the place that this worker serves. Fails with `SweepIncomplete`, the report as its detail, where a list could not be had:
    * nothing was touched then.
    */
-  sweepPlace(input: SweepPlaceInput): Promise<SweepReport>;
+  sweepPlace(input: SweepLocationInput): Promise<SweepReport>;
 }
 
-export interface SweepPlaceInput {
+export interface SweepLocationInput {
   /** What people wrote. */
   readonly input: unknown;
   /** Of the sweep before. */

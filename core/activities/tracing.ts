@@ -5,7 +5,7 @@ import type { Sinks } from '@temporalio/workflow';
 export const TRACE_HEADER = '_tracer-data';
 
 /** A span of a workflow that is over. Times in ms since the epoch, by the workflow's clock. */
-export interface EndedSpan {
+export interface CompletedSpan {
   readonly name: string;
   readonly traceId: string;
   readonly spanId: string;
@@ -18,5 +18,5 @@ export interface EndedSpan {
 
 /** Each worker has it, whether it exports spans or not: a life that is traced may come to any. */
 export interface TraceSinks extends Sinks {
-  holdfastSpans: { ended(span: EndedSpan): void };
+  holdfastSpans: { ended(span: CompletedSpan): void };
 }

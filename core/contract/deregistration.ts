@@ -4,7 +4,7 @@ import type { Durations } from '../domain/duration.ts';
 export const DEREGISTRATION_WORKFLOW = 'deregistration';
 
 /** How long, and how often at first, a removal is tried, with the defaults. */
-export const DEREGISTRATION_PATIENCE = {
+export const DEREGISTRATION_TIMEOUTS = {
   /** How long to keep trying. @default "24h" */
   giveUpAfter: '24h',
   /** First retry delay, doubles up to 15 times itself. @default "1m" */
@@ -12,7 +12,7 @@ export const DEREGISTRATION_PATIENCE = {
 } as const;
 
 /** Input of the `deregistration` workflow. */
-export interface DeregistrationInput extends Durations<typeof DEREGISTRATION_PATIENCE> {
+export interface DeregistrationInput extends Durations<typeof DEREGISTRATION_TIMEOUTS> {
   /** Exactly one of these three. */
   organization?: string;
   repository?: string;

@@ -72,13 +72,13 @@ export interface JobResult {
 }
 
 /** What a step tells its job each time it has a pod. */
-export interface StepPodNews {
+export interface StepPodCreatedEvent {
   workflowId: string;
   pod: string;
 }
 
 /** What a step tells its job when its command is over and what it leaves is stored: the next begins while the pod of this one goes. */
-export interface StepEndNews extends Pick<StepStatus, 'cause' | 'exitCode'> {
+export interface StepEndedEvent extends Pick<StepStatus, 'cause' | 'exitCode'> {
   workflowId: string;
   outcome: RunnerOutcome;
   message: string;
@@ -87,5 +87,5 @@ export interface StepEndNews extends Pick<StepStatus, 'cause' | 'exitCode'> {
 }
 
 export const jobStatusQuery = defineQuery<JobStatus>('status');
-export const stepPodSignal = defineSignal<[StepPodNews]>('stepPod');
-export const stepEndedSignal = defineSignal<[StepEndNews]>('stepEnded');
+export const stepPodSignal = defineSignal<[StepPodCreatedEvent]>('stepPod');
+export const stepEndedSignal = defineSignal<[StepEndedEvent]>('stepEnded');

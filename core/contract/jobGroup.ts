@@ -9,7 +9,7 @@ export const JOB_GROUP_WORKFLOW = 'jobGroup';
 export const groupedJobId = (group: string, generation: number): string => `${group}:${generation}`;
 
 /** One version of the change set, and what is run for it. */
-export interface JobVersion {
+export interface JobRevision {
   commit: string;
   /** When the change set came to be so, by the CI server's clock (ISO 8601): what comes later and was earlier is no news. */
   at: string;
@@ -32,5 +32,5 @@ export interface JobGroupStatus {
 }
 
 /** A version has come: send it with start. */
-export const jobVersionSignal = defineSignal<[JobVersion]>('version');
+export const jobVersionSignal = defineSignal<[JobRevision]>('version');
 export const jobGroupStatusQuery = defineQuery<JobGroupStatus>('status');

@@ -1,6 +1,6 @@
 /** Input of the `job` workflow. The tables of durations are where each is written: its name, its default and what it means. */
 import type { Durations } from '../domain/duration.ts';
-import type { OnEviction, StopTo } from './runnerInput.ts';
+import type { OnEviction, SignalTarget } from './runnerInput.ts';
 
 /** Deadlines of a job, with their defaults. */
 export const JOB_TIMEOUTS = {
@@ -31,7 +31,7 @@ export interface JobInput extends Durations<typeof JOB_TIMEOUTS> {
   /** Kubernetes namespace of the steps' pods. Default: the worker's. */
   namespace?: string;
   /** What has started it, if something of the repository's has: steps find it in variables. */
-  source?: JobSource;
+  source?: JobTrigger;
   /** Before `test`; the first that does not succeed ends this stage, and there is no `test`. */
   pre?: StepInput[];
   /** The first that does not succeed ends this stage. */
@@ -41,7 +41,7 @@ export interface JobInput extends Durations<typeof JOB_TIMEOUTS> {
 }
 
 /** What a run is for. */
-export interface JobSource {
+export interface JobTrigger {
   /** Steps find it as JOB_EVENT. */
   event: 'push' | 'pull_request' | 'schedule';
   /** Steps find it as JOB_COMMIT. */
@@ -77,7 +77,7 @@ export interface StepInput extends Durations<typeof STEP_TIMEOUTS> {
 
 export interface StepStop {
   /** Who gets a stop's signals: the command alone, whose own trap may pass them on, or its whole process group. @default "process" */
-  to?: StopTo;
+  to?: SignalTarget;
 }
 
 export interface PostStepInput extends StepInput {

@@ -60,7 +60,7 @@ export interface CancelRequest {
 }
 
 /** A job event about this runner, from the CI server's webhook: an early hint, never the only source. */
-export interface CiEvent {
+export interface RunnerJobEvent {
   action: 'queued' | 'in_progress' | 'completed';
   jobId: number;
   /** Of the workflow run: a re-run is another job. @default 1 */
@@ -85,7 +85,7 @@ export interface PodStateEvent {
 }
 
 /** Somebody who sees what the life does not has found its runner to be of no use. */
-export interface DoubtEvent {
+export interface ReplaceIdleRequest {
   /** At the CI server: another runner of this life is not meant. */
   runnerName: string;
   /** For people. */
@@ -130,10 +130,10 @@ export interface RunnerResult {
 
 /** Body: nothing, `"reason"`, or `{reason, mode, retire, by}`; without a mode: stop. A stronger one upgrades; a weaker one never downgrades. */
 export const cancelSignal = defineSignal<[(CancelRequest | string)?]>('cancel');
-export const ciEventSignal = defineSignal<[CiEvent]>('ciEvent');
+export const ciEventSignal = defineSignal<[RunnerJobEvent]>('ciEvent');
 export const podStateSignal = defineSignal<[PodStateEvent]>('podState');
 /** Has another runner of the life take the place of an idle one; a busy one is left alone. */
-export const doubtSignal = defineSignal<[DoubtEvent]>('doubt');
+export const doubtSignal = defineSignal<[ReplaceIdleRequest]>('doubt');
 export const statusQuery = defineQuery<RunnerStatus>('status');
 export const drainUpdate = defineUpdate<
   { accepted: true; phase: RunnerPhase },

@@ -184,10 +184,10 @@ export interface StopInput extends Durations<typeof STOP_TIMEOUTS> {
    * Who gets a stop's signals: the command's whole process `group`, or the command's `process` alone, whose own trap may pass them on. At the
    * end of the grace SIGKILL is for all. @default "process" with `gracePeriod`, else "group"
    */
-  to?: StopTo;
+  to?: SignalTarget;
 }
 
-export type StopTo = 'process' | 'group';
+export type SignalTarget = 'process' | 'group';
 
 export type SupervisorMode = 'inject' | 'image' | 'none';
 /** `drain`: the job may finish within `stop.drainTimeout`; `stop`: signal, grace, kill; `checkpoint`: as stop, and the next attempt goes on. */

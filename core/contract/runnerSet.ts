@@ -10,7 +10,8 @@ export const RUNNER_SET_WORKFLOW = 'runnerSet';
 export const setWorkflowId = (name: string): string => `set-${name}`;
 
 /** The name of a set, from its workflow id. */
-export const setNameOf = (workflowId: string): string => workflowId.slice(setWorkflowId('').length);
+export const parseSetWorkflowId = (workflowId: string): string =>
+  workflowId.slice(setWorkflowId('').length);
 
 /** One event of one job, as a set hears of it. Times are the CI server's own, ms since the epoch. */
 export interface JobEvent {
@@ -32,11 +33,11 @@ export interface JobEvent {
 }
 
 /** What a runner tells the set it belongs to. */
-export interface RunnerNews {
+export interface RunnerRef {
   workflowId: string;
   runnerName: string;
 }
-export interface RunnerEndedNews extends RunnerNews {
+export interface RunnerEndedEvent extends RunnerRef {
   outcome: RunnerOutcome;
   cause?: RunnerCause;
   /** It was online at some time. */
@@ -44,10 +45,10 @@ export interface RunnerEndedNews extends RunnerNews {
   /** It ran a job. */
   ranJob: boolean;
 }
-export type RunnerWord =
-  ({ kind: 'online' | 'busy' } & RunnerNews) | ({ kind: 'ended' } & RunnerEndedNews);
+export type RunnerEvent =
+  ({ kind: 'online' | 'busy' } & RunnerRef) | ({ kind: 'ended' } & RunnerEndedEvent);
 /** With the time at which it was told, by the worker's clock (ms since the epoch). */
-export type TimedRunnerNews = RunnerWord & { at: number };
+export type TimedRunnerEvent = RunnerEvent & { at: number };
 
 export interface SetRunnerStatus {
   workflowId: string;
@@ -103,7 +104,7 @@ export type ScopeKind = 'organization' | 'repository' | 'enterprise';
  * Which jobs a set is for, as a memo of its workflow under {@link SET_COVER_MEMO}: so the webhook finds it in the one list of all sets,
  * also while no worker can answer a query. Without the memo the `status` query is asked.
  */
-export interface SetCover {
+export interface SetRoutingInfo {
   labels: string[];
   scope: string;
   scopeKind: ScopeKind;
@@ -117,7 +118,7 @@ export interface SetCover {
 export const SET_COVER_MEMO = 'covers';
 
 /** The RunnerSet resource that a set was started for, as a memo of its workflow under {@link SET_RESOURCE_MEMO}. */
-export interface SetResource {
+export interface RunnerSetRef {
   namespace: string;
   name: string;
   uid: string;
@@ -140,7 +141,7 @@ export const SET_RUNNER_MEMO = 'ofSet';
 /** Events of jobs whose labels this set covers; each may come late, twice and out of order. `at`: when they are sent, by the sender's clock (ms since the epoch). */
 export const demandSignal = defineSignal<[{ events: JobEvent[]; at?: number }]>('demand');
 /** What a look at the CI server's own list of jobs has found: told so, because the run that asked may have continued as new meanwhile. */
-export interface JobsSeen {
+export interface QueueCheckResult {
   /** When the look began, by the set's clock (ms since the epoch). */
   checkedAt: number;
   /** Those of the jobs that this set has to serve, and those that its runners run. */
@@ -152,9 +153,9 @@ export interface JobsSeen {
   /** Of the sets that jobs were passed on to, those that have ended. */
   gone: string[];
 }
-export const jobsSeenSignal = defineSignal<[JobsSeen]>('jobsSeen');
+export const jobsSeenSignal = defineSignal<[QueueCheckResult]>('jobsSeen');
 /** News of this set's runners, gathered by the workers; each may come late and twice. `busy`: only of an ephemeral runner whose memo asks for it. */
-export const runnerNewsSignal = defineSignal<[{ news: TimedRunnerNews[] }]>('runnerNews');
+export const runnerNewsSignal = defineSignal<[{ news: TimedRunnerEvent[] }]>('runnerNews');
 export const setStatusQuery = defineQuery<RunnerSetStatus>('status');
 /** What the set was last told to be, with every command since. */
 export const setDeclarationQuery = defineQuery<RunnerSetInput>('declaration');

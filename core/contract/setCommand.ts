@@ -40,21 +40,22 @@ export type SetCommandInput = SetCommand & {
 };
 
 /** Result of the `setCommand` workflow: what the set says of itself then. Its runners are counted; the query `status` has each. */
-export interface SetAnswer extends Omit<RunnerSetStatus, 'runners'> {
+export interface SetCommandResult extends Omit<RunnerSetStatus, 'runners'> {
   runners: Record<SetRunnerStatus['state'], number>;
 }
 
 /** What a command's workflow sends to its set. */
-export interface SetRequest {
+export interface SetCommandRequest {
   /** Workflow id of the command: the answer goes there. */
   id: string;
   command: SetCommand;
 }
 
 /** What the set sends back. */
-export type SetReply = { answer: SetAnswer } | { refused: { type: string; message: string } };
+export type SetCommandReply =
+  { answer: SetCommandResult } | { refused: { type: string; message: string } };
 
 /** To a set. Start a `setCommand` rather than sending it: that checks the command, and has the answer. */
-export const setRequestSignal = defineSignal<[SetRequest]>('request');
+export const setRequestSignal = defineSignal<[SetCommandRequest]>('request');
 /** To a command. */
-export const setReplySignal = defineSignal<[SetReply]>('reply');
+export const setReplySignal = defineSignal<[SetCommandReply]>('reply');

@@ -4,20 +4,20 @@ import type { Durations } from '../domain/duration.ts';
 export const SWEEP_WORKFLOW = 'sweep';
 
 /** Why a runner's pod was stopped whose workflow had ended before it. */
-export const FORCED_TO_FAIL =
+export const ORPHANED_POD_MESSAGE =
   'the runner was still alive although its workflow had ended; forced to fail';
 /** Why a runner's workflow was terminated whose pod was gone, and which no worker took up again. */
-export const WORKER_NEVER_CAME_BACK = 'worker never came back; forced to fail';
+export const STUCK_RUNNER_MESSAGE = 'worker never came back; forced to fail';
 
 /** Why a job's step was stopped that had outlived its job. */
-export const STEP_WITHOUT_JOB = 'the step was still alive although its job had ended; stopped';
+export const ORPHANED_STEP_MESSAGE = 'the step was still alive although its job had ended; stopped';
 
 /** Why a runner was replaced that was idle by its own word. */
-export const NOT_HEARD_OF =
+export const UNRESPONSIVE_RUNNER_MESSAGE =
   'the CI server has it offline, while its pod says that it is online and idle';
 
 /** What a sweep repairs. */
-export const SWEPT_KINDS = [
+export const FINDING_KINDS = [
   'orphaned pod',
   'ghost registration',
   'zombie runner',
@@ -26,7 +26,7 @@ export const SWEPT_KINDS = [
   'aged pod',
   'orphaned resource',
 ] as const;
-export type SweptKind = (typeof SWEPT_KINDS)[number];
+export type SweptKind = (typeof FINDING_KINDS)[number];
 
 /** Why something that was looked at was left alone. */
 export const SWEEP_SKIPS = [
@@ -113,7 +113,7 @@ export interface SweepMark {
 }
 
 /** One finding, and what was done about it. */
-export interface SweptItem {
+export interface SweepFinding {
   kind: SweptKind;
   /** Its name. */
   what: string;
@@ -165,7 +165,7 @@ export interface SweepReport {
   counts: Record<SweptKind, SweepCounts>;
   skipped: Partial<Record<SweepSkip, number>>;
   /** At most 200: failed ones first. */
-  items: SweptItem[];
+  items: SweepFinding[];
   /** Findings beyond those. */
   moreItems: number;
   /** To be handed to the next sweep, at most 500. */

@@ -5,7 +5,7 @@
 import type { JobStage } from '../contract/index.ts';
 
 /** One run of a job. */
-export interface StoredRun {
+export interface JobRunPath {
   /** `owner/repo`. @default none */
   readonly repository?: string;
   readonly job: string;
@@ -14,7 +14,7 @@ export interface StoredRun {
 }
 
 /** In a step's folder. The names are those that viewers of CI artifacts look for. */
-export const STORED = {
+export const ARTIFACT_NAMES = {
   /** When its command started. */
   started: 'started.json',
   /** How it ended: the supervisor's record. Last of all: what has it is complete. */
@@ -31,7 +31,7 @@ const STEP_PATH = /^((?:jobs|repositories\/[^/]+\/[^/]+)\/[^/]+\/([^/]+))\/[^/]+
 
 /** Of a step in the store: `repositories/acme/web/unit/<build>/test-e2e`. */
 export function stepPath(
-  { repository, job, buildId }: StoredRun,
+  { repository, job, buildId }: JobRunPath,
   stage: JobStage,
   name: string,
 ): string {
@@ -48,7 +48,7 @@ export function stepPath(
 }
 
 /** The run of a job that a step's path is of: BUILD_ID, and where all its steps are. `undefined`: it is no path of a step. @param path - see {@link stepPath} */
-export function runOfStep(
+export function jobRunOfStep(
   path: string,
 ): { readonly buildId: string; readonly path: string } | undefined {
   const [, run, buildId] = STEP_PATH.exec(path) ?? [];
@@ -56,17 +56,17 @@ export function runOfStep(
 }
 
 /** What keeps a step from having its things there: it has one folder, and what was left for it lies beside that, in the same run of the job. `undefined`: nothing does. */
-export function storageFault({
+export function storagePathError({
   path,
   sharedFrom,
 }: {
   readonly path: string;
   readonly sharedFrom: readonly string[];
 }): string | undefined {
-  const run = runOfStep(path);
+  const run = jobRunOfStep(path);
   if (run === undefined) return `"${path}" is no folder of a job's step: leave storage to the job`;
   const foreign = sharedFrom.find(
-    (key) => runOfStep(/^shared\/(.+)\/[0-9]+\.json$/.exec(key)?.[1] ?? '')?.path !== run.path,
+    (key) => jobRunOfStep(/^shared\/(.+)\/[0-9]+\.json$/.exec(key)?.[1] ?? '')?.path !== run.path,
   );
   return foreign === undefined
     ? undefined
@@ -78,12 +78,12 @@ export function storageFault({
  * @param path - see {@link stepPath}
  * @param attempt - 1 for the first
  */
-export function stepFolder(path: string, attempt: number): string {
+export function stepPrefix(path: string, attempt: number): string {
   return `artifacts/${path}/${attempt}/`;
 }
 
 /** What an attempt left in SHARED_DIR: one object, so that it is there whole or not at all. */
-export function sharedKey(path: string, attempt: number): string {
+export function sharedDirKey(path: string, attempt: number): string {
   return `shared/${path}/${attempt}.json`;
 }
 
@@ -91,8 +91,8 @@ export function sharedKey(path: string, attempt: number): string {
  * Keys of what so many attempts at a step left, the last first: where SHARED_DIR of who comes after them may come from. One whose node was lost, or which left
  * more than it may, has left none.
  */
-export function sharedKeys(path: string, attempts: number): string[] {
-  return Array.from({ length: attempts }, (_, before) => sharedKey(path, attempts - before));
+export function sharedDirKeys(path: string, attempts: number): string[] {
+  return Array.from({ length: attempts }, (_, before) => sharedDirKey(path, attempts - before));
 }
 
 /** JUnit reports are known by their names: `junit*.xml`, in whatever folder of ARTIFACT_DIR. @param path - with slashes */

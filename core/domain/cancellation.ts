@@ -1,5 +1,5 @@
 /** Cancel requests: what people and policies may ask for, and how two of them combine. Pure. */
-import { printable, shorten } from './displayText.ts';
+import { stripControlCharacters, truncate } from './displayText.ts';
 import type { CancelMode, CancelRequest, RunnerCause } from '../contract/index.ts';
 import type { StopReason } from './pod.ts';
 
@@ -13,7 +13,7 @@ export interface Cancellation {
 }
 
 /** What the one who is stopped for it is told. */
-export const STOP_REASON: Readonly<Record<Cancellation['by'], StopReason>> = {
+export const STOP_REASON_BY_CAUSE: Readonly<Record<Cancellation['by'], StopReason>> = {
   cancelled: 'cancelled',
   superseded: 'superseded',
   run_timeout: 'timeout',
@@ -34,12 +34,12 @@ export function upgradeCancellation(
 }
 
 /** Reads the body of the `cancel` signal; anything unreadable is a plain stop, because a cancel must not be lost to a typo. */
-export function readCancelRequest(body: CancelRequest | string | undefined): Cancellation {
+export function parseCancelRequest(body: CancelRequest | string | undefined): Cancellation {
   if (typeof body === 'string') return { mode: 'stop', reason: clean(body), by: 'cancelled' };
   const mode = body?.mode;
   return {
     mode: mode === 'drain' || mode === 'force' ? mode : 'stop',
-    reason: readReason(body),
+    reason: parseReason(body),
     by: mode === 'drain' && body?.retire === true ? 'drain' : readBy(body?.by),
   };
 }
@@ -49,14 +49,14 @@ function readBy(by: CancelRequest['by']): Cancellation['by'] {
 }
 
 /** Reads the body of the update `drain`. */
-export function readDrainRequest(body: { reason?: string } | undefined): Cancellation {
-  return { mode: 'drain', reason: readReason(body), by: 'drain' };
+export function parseDrainRequest(body: { reason?: string } | undefined): Cancellation {
+  return { mode: 'drain', reason: parseReason(body), by: 'drain' };
 }
 
 /** The reason that a body gives, or `''`. */
-export function readReason(body: { reason?: string } | undefined): string {
+export function parseReason(body: { reason?: string } | undefined): string {
   return clean(typeof body?.reason === 'string' ? body.reason : '');
 }
 
 /** A reason comes from outside and is shown to people. */
-const clean = (reason: string): string => shorten(printable(reason), MAX_REASON);
+const clean = (reason: string): string => truncate(stripControlCharacters(reason), MAX_REASON);

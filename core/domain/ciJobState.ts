@@ -8,10 +8,10 @@ import type { JobEvent } from '../contract/index.ts';
  * `queued`: waits for a runner. `left`: waits no longer, by a look at the CI server; no event has said yet where it went.
  * `assigned`: runs on a runner. `done`: over, whatever its conclusion.
  */
-export type JobState = 'queued' | 'left' | 'assigned' | 'done';
+export type CiJobState = 'queued' | 'left' | 'assigned' | 'done';
 
-const STEP: Readonly<Record<JobState, number>> = { queued: 0, left: 1, assigned: 2, done: 3 };
-const STATE_OF: Readonly<Record<JobEvent['action'], JobState>> = {
+const STEP: Readonly<Record<CiJobState, number>> = { queued: 0, left: 1, assigned: 2, done: 3 };
+const STATE_OF: Readonly<Record<JobEvent['action'], CiJobState>> = {
   queued: 'queued',
   in_progress: 'assigned',
   completed: 'done',
@@ -23,11 +23,11 @@ export function jobKey({ jobId, runAttempt }: Pick<JobEvent, 'jobId' | 'runAttem
 }
 
 /** The state that an event tells of. */
-export function stateOf({ action }: Pick<JobEvent, 'action'>): JobState {
+export function ciJobStateOf({ action }: Pick<JobEvent, 'action'>): CiJobState {
   return STATE_OF[action];
 }
 
 /** Is this a step beyond what is known? @param known - `undefined`: nothing */
-export function isFurther(state: JobState, known: JobState | undefined): boolean {
+export function isLaterState(state: CiJobState, known: CiJobState | undefined): boolean {
   return known === undefined || STEP[state] > STEP[known];
 }

@@ -20,7 +20,7 @@ export function scopeKeys({ kind, name }: Scope): string[] {
 }
 
 /** Id of GitHub's group for runners that name none. */
-export const DEFAULT_GROUP_ID = 1;
+export const DEFAULT_RUNNER_GROUP_ID = 1;
 
 export interface RegisterRequest {
   readonly scope: Scope;
@@ -49,7 +49,7 @@ export interface CiJob {
   readonly runnerName?: string;
 }
 
-export interface CiJobs {
+export interface CiJobList {
   readonly jobs: readonly CiJob[];
   /** Nothing was left out: a job that is not listed neither waits nor runs. False where there was more than one look may read. */
   readonly complete: boolean;
@@ -61,4 +61,4 @@ export interface CiJobs {
  * The last answer of the CI server to a removal, since anything else changed. `absent`: by the runner's id, which proves it; `unlisted`: its id
  * is not known, and no list has its name, which may be as old as lists are.
  */
-export type RemovalAnswer = 'removed' | 'absent' | 'unlisted' | 'busy';
+export type RemovalResult = 'removed' | 'absent' | 'unlisted' | 'busy';

@@ -11,24 +11,24 @@ const MARKDOWN = /[\\`*_{}[\]<>|~&$]/g;
 const LONGEST_MARKDOWN = 500;
 
 /** For a terminal: without control characters and invisible or direction-changing ones; line breaks and tabs become spaces. */
-export function printable(text: string): string {
+export function stripControlCharacters(text: string): string {
   return text.replaceAll(/\s+/g, ' ').replaceAll(UNPRINTABLE, '').trim();
 }
 
 /** For a log: such characters as JSON writes them (`\n`, `\u001b`), so that nothing is lost, and a line stays one. */
-export function escaped(text: string): string {
+export function escapeControlCharacters(text: string): string {
   return text.replaceAll(UNPRINTABLE, (character) =>
     character < ' ' ? JSON.stringify(character).slice(1, -1) : codeUnits(character),
   );
 }
 
 /** For a line or a table's cell of Markdown: as it reads, with neither links nor HTML nor code; cut if long. An address is at most a link to what it says. */
-export function markdownText(text: string): string {
-  return shorten(printable(text), LONGEST_MARKDOWN).replaceAll(MARKDOWN, '\\$&');
+export function escapeMarkdown(text: string): string {
+  return truncate(stripControlCharacters(text), LONGEST_MARKDOWN).replaceAll(MARKDOWN, '\\$&');
 }
 
 /** `s` shortened to `width` characters, the last one an ellipsis. */
-export function shorten(s: string, width: number): string {
+export function truncate(s: string, width: number): string {
   const characters = Array.from(s);
   return characters.length <= width
     ? s

@@ -1,5 +1,5 @@
 /** Durations at the edge are strings such as `30s`, `10m`, `1h30m` (Go's notation, as Kubernetes and Prow print them); inside, ms. */
-import { defined, type Defined } from './omitUndefined.ts';
+import { omitUndefined, type OmitUndefined } from './omitUndefined.ts';
 
 const UNIT_MS: Readonly<Record<string, number>> = {
   ms: 1,
@@ -37,18 +37,18 @@ export function formatDuration(ms: number): string {
 export type Durations<Defaults> = { -readonly [Field in keyof Defaults]?: string };
 
 /** The same durations in ms, under names that say so. */
-export type Milliseconds<T> = Defined<{
+export type Milliseconds<T> = OmitUndefined<{
   readonly [Field in keyof T & string as `${Field}Ms`]: undefined extends T[Field]
     ? number | undefined
     : number;
 }>;
 
 /** `{resync: '10m'}` → `{resyncMs: 600_000}`; what has no value is left out. @param durations - valid ones */
-export function milliseconds<T extends Readonly<Record<string, string | undefined>>>(
+export function toMilliseconds<T extends Readonly<Record<string, string | undefined>>>(
   durations: T,
 ): Milliseconds<T> {
   return Object.fromEntries(
-    Object.entries<string>(defined(durations)).map(([field, text]) => [
+    Object.entries<string>(omitUndefined(durations)).map(([field, text]) => [
       `${field}Ms`,
       parseDuration(text) ?? Number.NaN,
     ]),

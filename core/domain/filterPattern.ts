@@ -22,7 +22,7 @@ const FOLDERS: Token = { takes: () => false, least: 0, many: false, skips: 3 };
 /** In characters; a longer text matches nothing. */
 const LONGEST_TEXT = 4_096;
 
-/** In time that grows with the text times the pattern. @param pattern - one that {@link patternFault} finds nothing wrong with */
+/** In time that grows with the text times the pattern. @param pattern - one that {@link patternError} finds nothing wrong with */
 export function matchesPattern(pattern: string, text: string): boolean {
   if (text.length > LONGEST_TEXT) return false;
   const tokens = readPattern(pattern);
@@ -42,7 +42,7 @@ export function matchesPattern(pattern: string, text: string): boolean {
 }
 
 /** What keeps a text from being a pattern; `undefined`: nothing. */
-export function patternFault(pattern: string): string | undefined {
+export function patternError(pattern: string): string | undefined {
   if (pattern === '') return 'is empty';
   if (pattern.startsWith('!'))
     return 'begins with a "!", which excludes nothing here; write "\\!" for the character itself';

@@ -1,26 +1,26 @@
 /** Which set a job is for. Pure: every replica sends every event of a job to the same set, and a look at the CI server finds it there, too. */
-import { MAX_LABELS, comparable } from './labels.ts';
+import { MAX_LABELS, normalizeLabels } from './labels.ts';
 import { jobKey } from './ciJobState.ts';
-import type { JobEvent, ScopeKind, SetCover } from '../contract/index.ts';
+import type { JobEvent, ScopeKind, SetRoutingInfo } from '../contract/index.ts';
 
 /** A running set, as far as the choice needs it. */
-export interface CoveringSet {
+export interface RoutableSet {
   readonly workflowId: string;
-  readonly cover: SetCover;
+  readonly cover: SetRoutingInfo;
 }
 
 /** A job, as far as the choice needs it. */
 export type RoutedJob = Pick<JobEvent, 'jobId' | 'runAttempt' | 'repository' | 'labels'>;
 
 /** Sets that cover the same: of the same scope, labels and runner group. */
-interface Kind<T> {
+interface RoutingGroup<T> {
   readonly rank: number;
   readonly labels: ReadonlySet<string>;
   readonly group: string;
-  readonly members: Member<T>[];
+  readonly members: RoutingMember<T>[];
 }
 
-interface Member<T> {
+interface RoutingMember<T> {
   readonly set: T;
   /** Two hashes of its id: sets that have one in common must not be one to all jobs. */
   readonly hashes: readonly [number, number];
@@ -38,8 +38,8 @@ const DEFAULT_GROUP = 1;
  *
  * The job's own runner group decides nothing: GitHub names it only once a runner has the job, and then it would be another choice than before.
  */
-export class SetRouting<T extends CoveringSet> {
-  readonly #kinds = new Map<string, Map<string, Kind<T>>>();
+export class JobRouter<T extends RoutableSet> {
+  readonly #groups = new Map<string, Map<string, RoutingGroup<T>>>();
 
   constructor(sets: readonly T[]) {
     for (const set of sets) this.#add(set);
@@ -48,15 +48,15 @@ export class SetRouting<T extends CoveringSet> {
   /** @param enterprise - slug of the one that the repository's owner belongs to */
   homeOf(job: RoutedJob, enterprise: string | undefined): T | undefined {
     if (job.labels.length > MAX_LABELS) return undefined;
-    const wanted = [...comparable(job.labels)];
+    const wanted = [...normalizeLabels(job.labels)];
     const scopes = {
       repository: job.repository,
       organization: job.repository.split('/')[0],
       enterprise,
     };
-    let best: Kind<T>[] = [];
+    let best: RoutingGroup<T>[] = [];
     for (const scopeKind of NARROWEST_FIRST) {
-      for (const kind of this.#kinds.get(scopeKey(scopeKind, scopes[scopeKind] ?? ''))?.values() ??
+      for (const kind of this.#groups.get(scopeKey(scopeKind, scopes[scopeKind] ?? ''))?.values() ??
         []) {
         if (!wanted.every((label) => kind.labels.has(label))) continue;
         const better = best[0] === undefined ? -1 : compare(kind, best[0]);
@@ -73,10 +73,10 @@ export class SetRouting<T extends CoveringSet> {
 
   #add(set: T): void {
     const { scope, scopeKind, labels, group: named = DEFAULT_GROUP } = set.cover;
-    const covered = comparable(labels);
+    const covered = normalizeLabels(labels);
     const scoped = scopeKey(scopeKind, scope);
-    const kinds = this.#kinds.get(scoped) ?? new Map<string, Kind<T>>();
-    this.#kinds.set(scoped, kinds);
+    const kinds = this.#groups.get(scoped) ?? new Map<string, RoutingGroup<T>>();
+    this.#groups.set(scoped, kinds);
     const group = String(named);
     const key = `${group} ${JSON.stringify([...covered].toSorted())}`;
     const kind = kinds.get(key) ?? {
@@ -94,15 +94,15 @@ export class SetRouting<T extends CoveringSet> {
  * The sets to which one passes the jobs that it cannot serve: they have the same labels and the same runner group, and the same scope, or the organization that
  * the repository is in. So each covers whatever the other does; one with more labels does too, and is left to the jobs that need it.
  */
-export class Substitutes<T extends CoveringSet> {
-  readonly #near: Member<T>[];
-  readonly #wider: Member<T>[];
+export class RerouteTargets<T extends RoutableSet> {
+  readonly #near: RoutingMember<T>[];
+  readonly #wider: RoutingMember<T>[];
   readonly #ids: string[];
 
-  constructor(self: CoveringSet, sets: readonly T[]) {
+  constructor(self: RoutableSet, sets: readonly T[]) {
     const { cover } = self;
     const others = sets.filter(
-      (set) => set.workflowId !== self.workflowId && isAlike(set.cover, cover),
+      (set) => set.workflowId !== self.workflowId && haveSameRouting(set.cover, cover),
     );
     const inScope = (kind: ScopeKind, name: string): T[] =>
       others.filter(
@@ -115,7 +115,7 @@ export class Substitutes<T extends CoveringSet> {
         : [];
     this.#ids = [...near, ...wider].map(({ workflowId }) => workflowId);
     // Two that end would pass a job to and fro.
-    const staying = (sets: readonly T[]): Member<T>[] =>
+    const staying = (sets: readonly T[]): RoutingMember<T>[] =>
       sets.filter((set) => set.cover.ends !== true).map(memberOf);
     this.#near = staying(near);
     this.#wider = staying(wider);
@@ -132,7 +132,7 @@ export class Substitutes<T extends CoveringSet> {
 
   /** The next set for a job: by its hash, so that what one cannot serve is spread over all others. `undefined`: none has room. @param evenFull - better one without room than none */
   next(job: Pick<RoutedJob, 'jobId' | 'runAttempt'>, evenFull = false): T | undefined {
-    const open = (members: Member<T>[]): Member<T>[] =>
+    const open = (members: RoutingMember<T>[]): RoutingMember<T>[] =>
       members.filter(({ set }) => set.cover.full !== true);
     return (
       firstOf(open(this.#near), job) ??
@@ -142,8 +142,8 @@ export class Substitutes<T extends CoveringSet> {
   }
 }
 
-function isAlike(one: SetCover, other: SetCover): boolean {
-  const [labels, others] = [comparable(one.labels), comparable(other.labels)];
+function haveSameRouting(one: SetRoutingInfo, other: SetRoutingInfo): boolean {
+  const [labels, others] = [normalizeLabels(one.labels), normalizeLabels(other.labels)];
   return (
     labels.size === others.size &&
     [...labels].every((label) => others.has(label)) &&
@@ -154,19 +154,19 @@ function isAlike(one: SetCover, other: SetCover): boolean {
 const scopeKey = (kind: ScopeKind, name: string): string => `${kind} ${name.toLowerCase()}`;
 
 /** Both cover the job: who has fewer labels has fewer that it does not ask for. */
-const compare = <T>(a: Kind<T>, b: Kind<T>): number =>
+const compare = <T>(a: RoutingGroup<T>, b: RoutingGroup<T>): number =>
   a.labels.size - b.labels.size ||
   a.rank - b.rank ||
   a.group.localeCompare(b.group, 'en', { numeric: true });
 
-const memberOf = <T extends CoveringSet>(set: T): Member<T> => ({
+const memberOf = <T extends RoutableSet>(set: T): RoutingMember<T> => ({
   set,
   hashes: [hashOf(set.workflowId, 0x811c9dc5), hashOf(set.workflowId, 0x9747b28c)],
 });
 
 /** The member with the highest score for this job (rendezvous hashing). */
-function firstOf<T extends CoveringSet>(
-  members: readonly Member<T>[],
+function firstOf<T extends RoutableSet>(
+  members: readonly RoutingMember<T>[],
   job: Pick<RoutedJob, 'jobId' | 'runAttempt'>,
 ): T | undefined {
   const [lone] = members;

@@ -4,18 +4,18 @@
 export const MAX_LABELS = 100;
 
 /** Labels of a runner, or of a job, as they are compared. Without `self-hosted`: each of our runners is that. */
-export function comparable(labels: readonly string[]): ReadonlySet<string> {
+export function normalizeLabels(labels: readonly string[]): ReadonlySet<string> {
   const set = new Set(labels.map((label) => label.toLowerCase()));
   set.delete('self-hosted');
   return set;
 }
 
 /** Has a runner with these labels every label that the job asks for? */
-export function labelsCover(
+export function labelsMatch(
   runnerLabels: readonly string[],
   jobLabels: readonly string[],
 ): boolean {
   if (jobLabels.length > MAX_LABELS) return false;
-  const has = comparable(runnerLabels);
-  return [...comparable(jobLabels)].every((label) => has.has(label));
+  const has = normalizeLabels(runnerLabels);
+  return [...normalizeLabels(jobLabels)].every((label) => has.has(label));
 }

@@ -2,10 +2,10 @@
  * Where a life's pods are. It is fixed when the life is admitted, because a pod that a worker does not find has not ended: that worker may
  * look in another cluster, in another namespace, or for another installation's pods. Pure.
  */
-import { defined } from './omitUndefined.ts';
+import { omitUndefined } from './omitUndefined.ts';
 
 /** One place for pods. */
-export interface Place {
+export interface Location {
   readonly compute: 'kubernetes' | 'process';
   /** `kubernetes`: UID of the namespace kube-system, which is as old as its cluster. `process`: a hash of the machine and its state directory. */
   readonly cluster: string;
@@ -16,26 +16,26 @@ export interface Place {
 }
 
 /** What one worker serves. Its `namespace` is that of runners that name none. */
-export interface ServedPlace extends Place {
+export interface ServedLocation extends Location {
   /** Runners may name other namespaces, too. */
   readonly allNamespaces?: true;
 }
 
 /** The place of a new life. @param namespace - the one that its input names */
-export function placeOfLife(
-  { compute, cluster, installation, namespace: home }: ServedPlace,
+export function runnerLocation(
+  { compute, cluster, installation, namespace: home }: ServedLocation,
   namespace: string | undefined,
-): Place {
+): Location {
   return {
     compute,
     cluster,
     installation,
-    ...defined({ namespace: home === undefined ? undefined : (namespace ?? home) }),
+    ...omitUndefined({ namespace: home === undefined ? undefined : (namespace ?? home) }),
   };
 }
 
 /** May this worker look after the pods of that place? */
-export function serves(served: ServedPlace, place: Place): boolean {
+export function servesLocation(served: ServedLocation, place: Location): boolean {
   const isThere =
     served.compute === place.compute &&
     served.cluster === place.cluster &&
@@ -44,13 +44,13 @@ export function serves(served: ServedPlace, place: Place): boolean {
 }
 
 /** The place in one word, the value of the search attribute `RunnerPlace`: `compute/cluster/installation/namespace`. */
-export function placeName({
+export function formatLocation({
   compute,
   cluster,
   installation,
   namespace,
   allNamespaces,
-}: ServedPlace): string {
+}: ServedLocation): string {
   const last = allNamespaces === true ? '*' : namespace;
   return [compute, cluster, installation, ...(last === undefined ? [] : [last])].join('/');
 }

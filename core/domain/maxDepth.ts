@@ -2,7 +2,7 @@
 export const MAX_DEPTH = 100;
 
 /** Is it nested more than {@link MAX_DEPTH} levels deep? Level by level: its own stack has no bound either. */
-export function isDeeper(value: unknown): boolean {
+export function exceedsMaxDepth(value: unknown): boolean {
   let level = [value];
   for (let left = MAX_DEPTH; level.length > 0; left--) {
     if (left < 0) return true;

@@ -1,5 +1,5 @@
 /** The histogram of how long runners are in a phase: written by workflows, its buckets set by the worker's runtime. */
-export const PHASE_SECONDS = 'holdfast_runner_phase_duration_seconds';
+export const PHASE_DURATION_METRIC = 'holdfast_runner_phase_duration_seconds';
 
 /** Upper bounds (s): from a pod that is up at once to a job of a day. */
 export const PHASE_BUCKETS: readonly number[] = [

@@ -1,5 +1,10 @@
 /** Pods as the workflows and activities see them: what is asked for, and what is seen. Plain data, the same for every compute. */
-import type { CertificateAuthority, RunnerProxy, StopTo, VolumeClaim } from '../contract/index.ts';
+import type {
+  CertificateAuthority,
+  RunnerProxy,
+  SignalTarget,
+  VolumeClaim,
+} from '../contract/index.ts';
 
 /**
  * Identity of one runner of one life: everything that is created for it is named from a hash of these three,
@@ -28,7 +33,7 @@ export interface PodRequest {
   readonly labels: Readonly<Record<string, string>>;
   readonly terminationGracePeriodSeconds: number;
   /** Absent: the command runs bare. */
-  readonly supervision?: Supervision;
+  readonly supervision?: SupervisorConfig;
   /** @default none */
   readonly volumeClaims?: readonly VolumeClaim[];
   /** Of a job's step. @default nothing of it is kept */
@@ -52,7 +57,7 @@ export interface StorageRequest {
 }
 
 /** How the supervisor runs the command; see docs/supervisor.md. Durations in ms. */
-export interface Supervision {
+export interface SupervisorConfig {
   /** How it gets to be the container's first process. Absent: as this compute does it. */
   readonly mode?: 'inject' | 'image' | 'none';
   /** What it watches: GitHub's runner, or a plain command. */
@@ -66,7 +71,7 @@ export interface Supervision {
   /** A sequence in place of the one signal. */
   readonly signals?: string;
   /** Who gets a stop's signals. */
-  readonly stopTo: StopTo;
+  readonly stopTo: SignalTarget;
   readonly cleanupCommand?: readonly string[];
   /** How long a plain command may run. Absent: the supervisor keeps no timeout. */
   readonly timeoutMs?: number;
@@ -99,12 +104,12 @@ export interface PodRef {
 }
 
 /** The fields of a pod that decisions need, at one moment. */
-export interface PodView extends SeenPod {
+export interface PodView extends PodSnapshot {
   readonly workflowId: string;
 }
 
 /** As its own life sees it. */
-export interface SeenPod extends PodRef {
+export interface PodSnapshot extends PodRef {
   /** A node was chosen. */
   readonly scheduled: boolean;
   readonly node?: string;
@@ -174,7 +179,7 @@ export const STOP_REASONS = ['timeout', 'cancelled', 'superseded', 'evicted', 'd
 export type StopReason = (typeof STOP_REASONS)[number];
 
 /** Does the reason leave a job its time? Each of the others is an order to stop at once, in whatever way it reaches the supervisor. */
-export const waitsForJob = (reason: StopReason): boolean =>
+export const allowsJobToFinish = (reason: StopReason): boolean =>
   reason === 'drained' || reason === 'evicted';
 
 /** The part of the supervisor's termination message that decisions need. A job may have forged it: it never makes an `errored`. */

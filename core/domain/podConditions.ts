@@ -1,5 +1,5 @@
 /** The conditions of a pod that a runner's life waits for. All are one-shot and monotonic, so a late completion is never wrong. Pure. */
-import type { SeenPod } from './pod.ts';
+import type { PodSnapshot } from './pod.ts';
 
 export const POD_CONDITIONS = ['online', 'ended', 'gone'] as const;
 export type PodCondition = (typeof POD_CONDITIONS)[number];
@@ -28,15 +28,15 @@ export function parseWaitActivityId(
 /**
  * Does the condition hold?
  * `online`: the pod says so itself, or its container runs and the CI server must be asked; also when it will never be.
- * `ended`: see {@link SeenPod.ended}; also when the node does not answer any more.
+ * `ended`: see {@link PodSnapshot.ended}; also when the node does not answer any more.
  */
-export function isMet(condition: PodCondition, pod: SeenPod, nowMs: number): boolean {
-  const due = dueAtMs(condition, pod);
+export function conditionMet(condition: PodCondition, pod: PodSnapshot, nowMs: number): boolean {
+  const due = conditionDueAtMs(condition, pod);
   return due !== undefined && due <= nowMs;
 }
 
 /** Is a job running, by the pod's own word? `undefined`: it does not tell, or not yet. */
-export function isBusy({ busy, busyFrom }: SeenPod, nowMs: number): boolean | undefined {
+export function isBusy({ busy, busyFrom }: PodSnapshot, nowMs: number): boolean | undefined {
   return busy ?? (busyFrom !== undefined && Date.parse(busyFrom) <= nowMs ? true : undefined);
 }
 
@@ -44,7 +44,7 @@ export function isBusy({ busy, busyFrom }: SeenPod, nowMs: number): boolean | un
 const LONGEST_UNTOLD_MS = 60_000;
 
 /** For how long a pod has been what it says it is, in ms. Whoever may send a signal can say anything. */
-export function untoldMs(forMs: unknown): number {
+export function stateAgeMs(forMs: unknown): number {
   return typeof forMs === 'number' && forMs > 0 ? Math.min(forMs, LONGEST_UNTOLD_MS) : 0;
 }
 
@@ -52,7 +52,13 @@ export function untoldMs(forMs: unknown): number {
  * A runner for one job that did it, and ended by itself: once its end is known to its workflow, no decision needs its pod any more, nor its
  * log (docs/lifecycle.md, rule 2). What was told to go, or is being taken away, is for its workflow to judge.
  */
-export function isSpent({ exit, gone, terminating, disruption, reusable }: SeenPod): boolean {
+export function isCompletedEphemeral({
+  exit,
+  gone,
+  terminating,
+  disruption,
+  reusable,
+}: PodSnapshot): boolean {
   const { record } = exit ?? {};
   return (
     exit?.code === 0 &&
@@ -66,7 +72,7 @@ export function isSpent({ exit, gone, terminating, disruption, reusable }: SeenP
 }
 
 /** When the condition will hold if nothing changes (ms since the epoch; 0: it holds), or `undefined` when only a change can bring it. */
-export function dueAtMs(condition: PodCondition, pod: SeenPod): number | undefined {
+export function conditionDueAtMs(condition: PodCondition, pod: PodSnapshot): number | undefined {
   if (pod.gone) return 0;
   if (condition === 'gone') return undefined;
   if (pod.ended) return 0;
@@ -82,7 +88,7 @@ export function dueAtMs(condition: PodCondition, pod: SeenPod): number | undefin
   return overdueAtMs(pod);
 }
 
-function overdueAtMs({ terminationDeadline }: SeenPod): number | undefined {
+function overdueAtMs({ terminationDeadline }: PodSnapshot): number | undefined {
   return terminationDeadline === undefined
     ? undefined
     : Date.parse(terminationDeadline) + TERMINATION_OVERDUE_MS;

@@ -9,7 +9,7 @@ export const REGISTER_CONTAINER = 'holdfast-register';
 /** Beside a job's step: stores what that leaves. */
 export const UPLOADER_CONTAINER = 'holdfast-uploader';
 /** The init container that gets what the steps before have left. */
-export const SHARED_CONTAINER = 'holdfast-shared';
+export const SHARED_DIR_CONTAINER = 'holdfast-shared';
 /** Labels and annotations under this prefix belong to Holdfast. */
 export const RESERVED_METADATA_PREFIX = 'holdfast.dev/';
 /** Name of the set that a runner belongs to. */

@@ -2,6 +2,6 @@
 const POLL_MS = 75_000;
 
 /** @param accessesMs - when each poller of a task queue began its last poll (ms since the epoch) */
-export function hasPolledOfLate(accessesMs: readonly number[], nowMs: number): boolean {
+export function hasRecentPoller(accessesMs: readonly number[], nowMs: number): boolean {
   return accessesMs.some((ms) => nowMs - ms < POLL_MS);
 }

@@ -1,10 +1,10 @@
 /** What a set's workflow says of the jobs that it is for. */
-import type { SetCover } from '../contract/index.ts';
-import { defined } from './omitUndefined.ts';
+import type { SetRoutingInfo } from '../contract/index.ts';
+import { omitUndefined } from './omitUndefined.ts';
 import type { Scope } from './ciServer.ts';
 
 /** @param spec - plain commands have no scope, and no job is for them */
-export function setCover(
+export function routingInfo(
   {
     labels,
     scope,
@@ -16,12 +16,12 @@ export function setCover(
   },
   full = false,
   ends = false,
-): SetCover {
+): SetRoutingInfo {
   return {
     labels: [...labels],
     scope: scope?.name ?? '',
     scopeKind: scope?.kind ?? 'organization',
-    ...defined({
+    ...omitUndefined({
       group,
       full: full ? (true as const) : undefined,
       ends: ends ? (true as const) : undefined,

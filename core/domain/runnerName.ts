@@ -2,7 +2,7 @@
 const MAX_RUNNER_NAME = 64;
 
 /** The hash in a name that {@link runnerName} has made; `undefined`: it did not make this one. Pure. */
-export function hashInRunnerName(name: string): string | undefined {
+export function parseRunnerNameHash(name: string): string | undefined {
   return /-([0-9a-f]{10})(?:-r\d+)?$/.exec(name)?.[1];
 }
 
@@ -11,7 +11,7 @@ export function hashInRunnerName(name: string): string | undefined {
  * is anybody's: whether there is such a runner, and whether the name is its own, is for that workflow to say. Pure.
  * @returns `undefined`: none of ours has such a name
  */
-export function workflowIdOfName(name: string): string | undefined {
+export function workflowIdFromRunnerName(name: string): string | undefined {
   const [, base] =
     /^([A-Za-z0-9][A-Za-z0-9_.-]{0,49})-[0-9a-f]{10}(?:-r\d{1,9})?$/.exec(name) ?? [];
   return base === undefined ? undefined : `runner-${base}`;

@@ -8,7 +8,7 @@ export type ScaleBounds = { readonly warm: number } & (
 );
 
 /** What asks for runners. */
-export interface Asking {
+export interface Demand {
   readonly queued: number;
   readonly assigned: number;
   /** Ephemeral runners that have had their job and have not ended yet: they take no other. */
@@ -27,19 +27,19 @@ export function toBounds({ replicas, minIdle = 0, max = 0 }: SetScale, warm = 0)
 }
 
 /** Least and most runners of these bounds. */
-export function leastAndMost(bounds: ScaleBounds): { min: number; max: number } {
+export function minAndMax(bounds: ScaleBounds): { min: number; max: number } {
   return bounds.kind === 'fixed'
     ? { min: bounds.replicas, max: bounds.replicas + bounds.warm }
     : { min: bounds.minIdle, max: bounds.max };
 }
 
 /** Runners that there may be at a time, those that leave included. A fixed number is one of runners that serve: who leaves has a successor at once. */
-export function mostPods(bounds: ScaleBounds): number {
+export function maxPods(bounds: ScaleBounds): number {
   return bounds.kind === 'fixed' ? Number.POSITIVE_INFINITY : bounds.max;
 }
 
 /** Are runners kept ready beyond those that are busy? Then the set has to hear at once that one has become busy. */
-export function keepsReady(bounds: ScaleBounds): boolean {
+export function keepsIdleRunners(bounds: ScaleBounds): boolean {
   return bounds.warm > 0 || (bounds.kind === 'elastic' && bounds.minIdle > 0);
 }
 
@@ -48,20 +48,20 @@ export function keepsReady(bounds: ScaleBounds): boolean {
  * from these. Runners that are busy with jobs of which no event has told count as well, so that the ones kept ready are idle ones.
  * A fixed number, and elastic sets with fewer idle ones, have a successor ahead for each busy runner, `warm` at the most.
  */
-export function desiredSize(bounds: ScaleBounds, asking: Asking): number {
+export function desiredSize(bounds: ScaleBounds, asking: Demand): number {
   const ahead = Math.min(bounds.warm, asking.busyRunners);
   if (bounds.kind === 'fixed') return bounds.replicas + ahead;
-  return Math.min(bounds.max, Math.max(bounds.minIdle, ahead) + runnersAskedFor(asking));
+  return Math.min(bounds.max, Math.max(bounds.minIdle, ahead) + runnersForJobs(asking));
 }
 
 /** Runners that jobs need, told or not. */
-export function runnersAskedFor({
+export function runnersForJobs({
   queued,
   assigned,
   finished,
   busyRunners,
   confirmedQueued,
   busyBeforeCheck,
-}: Asking): number {
+}: Demand): number {
   return Math.max(queued + assigned + finished, busyRunners, busyBeforeCheck + confirmedQueued);
 }

@@ -1,7 +1,7 @@
-/** Hides secrets in bytes that come in pieces: what a step has printed and made, before it is stored or shown. Pure, but for what {@link Censor} holds back. */
+/** Hides secrets in bytes that come in pieces: what a step has printed and made, before it is stored or shown. Pure, but for what {@link SecretMasker} holds back. */
 
 /** A shorter one (`1`, `yes`) would hide half of a log, and is none. In bytes. */
-const SHORTEST_SECRET = 4;
+const MIN_SECRET_LENGTH = 4;
 
 const STAR = '*'.charCodeAt(0);
 
@@ -9,20 +9,20 @@ const STAR = '*'.charCodeAt(0);
  * The texts by which a secret's value is known where it is printed: without the white space around it (a file's last line break is none of it), each of its
  * lines (a key is seldom printed as one), and in base64, as Kubernetes shows it.
  */
-export function formsOf(secret: string): string[] {
+export function secretVariants(secret: string): string[] {
   if (!isLong(secret.trim())) return [];
   const forms = [secret, ...secret.split('\n')].map((text) => text.trim());
   return [...new Set([...forms, base64(secret), base64(secret.trim())])].filter(isLong);
 }
 
 /** Each byte of a secret becomes `*`: sizes and offsets stay what they were. Give it the pieces in their order. */
-export class Censor {
+export class SecretMasker {
   readonly #secrets: ReadonlyMap<number, readonly Uint8Array[]>;
   #held = new Uint8Array();
   /** How many of the bytes held belong to a secret that began before them. */
   #covered = 0;
 
-  /** @param forms - see {@link formsOf} */
+  /** @param forms - see {@link secretVariants} */
   constructor(forms: readonly string[]) {
     this.#secrets = Map.groupBy(
       forms.map(utf8).filter((bytes) => bytes.length > 0),
@@ -78,6 +78,6 @@ function joined(first: Uint8Array, second: Uint8Array): Uint8Array {
 }
 
 const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text);
-const isLong = (text: string): boolean => utf8(text).length >= SHORTEST_SECRET;
+const isLong = (text: string): boolean => utf8(text).length >= MIN_SECRET_LENGTH;
 const base64 = (text: string): string =>
   btoa(Array.from(utf8(text), (byte) => String.fromCharCode(byte)).join(''));

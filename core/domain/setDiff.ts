@@ -1,6 +1,6 @@
 /** What would change in a set, field by field. Pure. */
 import type { RunnerSetInput } from '../contract/index.ts';
-import { defined } from './omitUndefined.ts';
+import { omitUndefined } from './omitUndefined.ts';
 
 /** One field that differs. Without `from` it is new, without `to` it goes. */
 export interface SetChange {
@@ -21,7 +21,7 @@ export function diffSets(before: RunnerSetInput, after: RunnerSetInput): SetChan
   const { holds, paused } = before;
   return diffDeclarations(
     before,
-    { ...defined({ holds, paused }), ...defined(after) },
+    { ...omitUndefined({ holds, paused }), ...omitUndefined(after) },
     isEnvironment,
   );
 }
@@ -46,7 +46,7 @@ function diffDeclarations(
           hidden: true as const,
         },
       ];
-    return [{ field, ...defined({ from, to }) }];
+    return [{ field, ...omitUndefined({ from, to }) }];
   });
 }
 

@@ -14,7 +14,7 @@ export const SETS_PRIORITY_KEY = 1;
 export const SET_TASK_TIMEOUT_MS = 30_000;
 
 /** By how much what is done for a runner comes before (or after) the same for others. @param key - of the runner's workflow */
-export const priorityShift = (key: number | undefined): number =>
+export const priorityOffset = (key: number | undefined): number =>
   key === undefined || key < PRIORITY_KEYS.high || key > PRIORITY_KEYS.low
     ? 0
     : key - PRIORITY_KEYS.normal;

@@ -8,7 +8,7 @@ const ALPHABET = 'abcdefghijklmnopqrstuvwxyz0123456789';
 export const MAX_SET_NAME = 36;
 
 /** A fresh suffix: 36^10 of them, so that none meets an earlier runner's workflow id. @param random - 0 to 1, the workflow's own */
-export function freshSuffix(random: () => number): string {
+export function randomSuffix(random: () => number): string {
   return Array.from(
     { length: SUFFIX },
     () => ALPHABET[Math.floor(random() * ALPHABET.length)] ?? 'a',
@@ -24,7 +24,7 @@ export function runnerWorkflowId(set: string, suffix: string): string {
  * The workflow of a runner of this set, from its name at the CI server: `<set>-<suffix>-<10 hex digits>`, with `-r2` and so on after a
  * replacement. `undefined`: not one of this set's.
  */
-export function workflowIdOfRunner(set: string, runnerName: string): string | undefined {
+export function runnerWorkflowIdFromName(set: string, runnerName: string): string | undefined {
   if (!runnerName.startsWith(`${set}-`)) return undefined;
   const [, suffix] =
     /^([a-z0-9]{10})-[0-9a-f]{10}(?:-r\d+)?$/.exec(runnerName.slice(set.length + 1)) ?? [];
@@ -32,7 +32,7 @@ export function workflowIdOfRunner(set: string, runnerName: string): string | un
 }
 
 /** Name of the set that a runner of this name at the CI server may be of, whether there is such a set or not; `undefined`: it is no set's. */
-export function setOfRunner(runnerName: string): string | undefined {
+export function setNameFromRunnerName(runnerName: string): string | undefined {
   const [, set] =
     /^([A-Za-z0-9][A-Za-z0-9_.-]{0,35})-[a-z0-9]{10}-[0-9a-f]{10}(?:-r\d+)?$/.exec(runnerName) ??
     [];
@@ -40,7 +40,7 @@ export function setOfRunner(runnerName: string): string | undefined {
 }
 
 /** The suffix of a runner's workflow id, if it is one that this set has started: one that somebody else started by hand is not its to touch. */
-export function suffixOf(set: string, workflowId: string): string | undefined {
+export function runnerSuffix(set: string, workflowId: string): string | undefined {
   const prefix = runnerWorkflowId(set, '');
   const suffix = workflowId.slice(prefix.length);
   return workflowId.startsWith(prefix) && /^[a-z0-9]{10}$/.test(suffix) ? suffix : undefined;

@@ -8,14 +8,14 @@
 export const SHARED_DIR_MAX_BYTES = 1_048_576;
 
 /** One thing in the folder, as it is there: a link is not followed. */
-export interface SharedEntry {
+export interface SharedDirEntry {
   readonly name: string;
   readonly kind: 'file' | 'folder' | 'other';
   readonly bytes: number;
 }
 
 /** What keeps these from the next step, with the fix; `undefined`: nothing does. */
-export function sharedDirFault(entries: readonly SharedEntry[]): string | undefined {
+export function sharedDirError(entries: readonly SharedDirEntry[]): string | undefined {
   const strange = entries.find(({ kind }) => kind !== 'file');
   if (strange !== undefined)
     return `SHARED_DIR holds flat files only, and ${JSON.stringify(strange.name)} is ${strange.kind === 'folder' ? 'a folder: make one file of it (tar)' : 'no file: put a copy of what it leads to there'}`;

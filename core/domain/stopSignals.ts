@@ -1,6 +1,6 @@
 /** `stop.signals`: what a stop sends in place of one signal. Read by admission and by the supervisor alike: what the one lets pass the other takes. */
 import { parseDuration } from './duration.ts';
-import { shorten } from './displayText.ts';
+import { truncate } from './displayText.ts';
 
 /** Signals that a Linux container's process can be sent by name: of the machine that runs the pod, not of the one that reads this. */
 const SIGNALS = [
@@ -66,7 +66,7 @@ export function parseStopSignals(text: string, signalTimeoutMs: number): StopSig
     const signal = SIGNALS.find((known) => known === name);
     if (signal === undefined)
       throw new RangeError(
-        `"${shorten(name, QUOTED)}" is not a signal: write for example SIGINT,SIGTERM@5s`,
+        `"${truncate(name, QUOTED)}" is not a signal: write for example SIGINT,SIGTERM@5s`,
       );
     const afterMs =
       times.length === 0
@@ -74,7 +74,7 @@ export function parseStopSignals(text: string, signalTimeoutMs: number): StopSig
         : parseDuration(times.join('@'));
     if (afterMs === undefined)
       throw new RangeError(
-        `"${shorten(times.join('@'), QUOTED)}" is not a time: write for example ${name}@5s`,
+        `"${truncate(times.join('@'), QUOTED)}" is not a time: write for example ${name}@5s`,
       );
     if (index === 0 && afterMs !== 0)
       throw new RangeError(

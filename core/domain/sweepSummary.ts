@@ -1,6 +1,6 @@
 /** A sweep's report in few words. Pure. */
 import {
-  SWEPT_KINDS,
+  FINDING_KINDS,
   type SweepCounts,
   type SweepOutcome,
   type SweepReport,
@@ -15,7 +15,7 @@ export function sweepOutcome({
   stopped,
 }: Counts & Pick<SweepReport, 'dryRun' | 'stopped'>): SweepOutcome {
   const sum = (field: keyof SweepCounts): number =>
-    SWEPT_KINDS.reduce((total, kind) => total + counts[kind][field], 0);
+    FINDING_KINDS.reduce((total, kind) => total + counts[kind][field], 0);
   if (sum('failed') > 0) return 'failed';
   if (stopped !== undefined) return 'stopped';
   if (dryRun) return sum('found') > 0 ? 'found' : 'clean';
@@ -25,7 +25,7 @@ export function sweepOutcome({
 
 /** One line: `2 orphaned pods (1 marked, 1 repaired), 1 zombie runner (1 failed); 14 left alone; looked at 120 lives, 119 pods`. */
 export function sweepSummary({ counts, skipped, stopped, lookedAt, dryRun }: SweepReport): string {
-  const findings = SWEPT_KINDS.flatMap((kind) =>
+  const findings = FINDING_KINDS.flatMap((kind) =>
     counts[kind].found === 0 ? [] : [finding(kind, counts[kind])],
   );
   const left = Object.values(skipped).reduce((sum, count) => sum + count, 0);
@@ -46,6 +46,6 @@ function finding(kind: string, { found, marked, repaired, failed }: SweepCounts)
 }
 
 /** Why nothing was touched: the lists that could not be had. */
-export function incompleteText(incomplete: SweepReport['incomplete']): string {
+export function incompleteMessage(incomplete: SweepReport['incomplete']): string {
   return `nothing was touched, because a list could not be had: ${incomplete.map(({ list, why }) => `${list} (${why})`).join('; ')}`;
 }

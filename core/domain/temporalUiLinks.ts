@@ -1,5 +1,5 @@
 /** Address of a workflow in Temporal's UI. @param ui - its base, without a slash at the end @param runId - default: the last run */
-export function workflowPage(
+export function workflowUrl(
   ui: string,
   namespace: string,
   workflowId: string,
@@ -15,6 +15,6 @@ export function workflowPage(
 }
 
 /** Address of the page of Temporal's UI that lists what a filter selects. @param query - https://docs.temporal.io/list-filter */
-export function workflowsPage(ui: string, namespace: string, query: string): string {
+export function workflowListUrl(ui: string, namespace: string, query: string): string {
   return `${ui}/namespaces/${encodeURIComponent(namespace)}/workflows?query=${encodeURIComponent(query)}`;
 }

@@ -11,12 +11,12 @@ export interface TraceContext {
 const TRACEPARENT = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})$/;
 
 /** @returns `undefined`: it is none */
-export function readTraceparent(text: unknown): TraceContext | undefined {
+export function parseTraceparent(text: unknown): TraceContext | undefined {
   const [, traceId, spanId, flags] = (typeof text === 'string' && TRACEPARENT.exec(text)) || [];
   if (traceId === undefined || spanId === undefined || flags === undefined) return undefined;
   return { traceId, spanId, sampled: (Number.parseInt(flags, 16) & 1) === 1 };
 }
 
-export function traceparentOf({ traceId, spanId, sampled }: TraceContext): string {
+export function formatTraceparent({ traceId, spanId, sampled }: TraceContext): string {
   return `00-${traceId}-${spanId}-${sampled ? '01' : '00'}`;
 }

@@ -2,10 +2,10 @@
 import type { StepVolume } from '../contract/index.ts';
 
 /** Kinds of volumes that hold nothing of others: neither a Secret, nor a token, nor a folder that a trusted run reads later. */
-export const OUTSIDERS_VOLUMES: readonly string[] = ['configMap', 'downwardAPI', 'emptyDir'];
+export const UNTRUSTED_VOLUME_SOURCES: readonly string[] = ['configMap', 'downwardAPI', 'emptyDir'];
 
 /** The kinds of a volume, by its fields; one that is sound has one. */
-export function volumeKinds({
+export function volumeSources({
   name: _name,
   mountPath: _path,
   readOnly: _readOnly,

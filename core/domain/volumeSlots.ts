@@ -2,7 +2,7 @@
 import type { RunnerInput, VolumeClaim, RunnerSetInput } from '../contract/index.ts';
 
 /** What a runner of the set is started with: `<claim>-<slot>` for every claim that is one runner's at a time. */
-export function runnerInput(
+export function withSlotClaims(
   template: RunnerSetInput['template'],
   set: string,
   slot: number | undefined,
@@ -14,7 +14,7 @@ export function runnerInput(
 }
 
 /** Do the runners of this template need slots? */
-export function needsSlots(template: RunnerSetInput['template']): boolean {
+export function needsVolumeSlots(template: RunnerSetInput['template']): boolean {
   return template.volumeClaims?.some(isPerSlot) ?? false;
 }
 

@@ -1,22 +1,22 @@
 /** The `deregistration` workflow's input: from what people write, or a runner's life hands on, to a {@link DeregistrationSpec}. */
 import { z } from 'zod';
-import { DEREGISTRATION_PATIENCE, type DeregistrationInput } from '../contract/index.ts';
+import { DEREGISTRATION_TIMEOUTS, type DeregistrationInput } from '../contract/index.ts';
 import type { Scope } from '../domain/ciServer.ts';
-import { milliseconds, type Milliseconds } from '../domain/duration.ts';
+import { toMilliseconds, type Milliseconds } from '../domain/duration.ts';
 import {
   credentialName,
   DEFAULT_CREDENTIAL,
   durationFields,
-  readInput,
+  parseInput,
   scopeErrors,
   scopeFields,
-  toScope,
+  resolveScope,
   type FieldsOf,
   type Parsed,
 } from './fields.ts';
 
 /** A validated removal. */
-export interface DeregistrationSpec extends Milliseconds<typeof DEREGISTRATION_PATIENCE> {
+export interface DeregistrationSpec extends Milliseconds<typeof DEREGISTRATION_TIMEOUTS> {
   readonly scope: Scope;
   readonly credential: string;
   readonly runner: DeregistrationInput['runner'];
@@ -25,7 +25,7 @@ export interface DeregistrationSpec extends Milliseconds<typeof DEREGISTRATION_P
 
 const schema = z.strictObject({
   ...scopeFields,
-  ...durationFields(DEREGISTRATION_PATIENCE),
+  ...durationFields(DEREGISTRATION_TIMEOUTS),
   credential: credentialName.exactOptional(),
   runner: z.strictObject(
     { name: z.string().min(1).max(64), id: z.number().int().positive().exactOptional() },
@@ -36,7 +36,7 @@ const schema = z.strictObject({
 
 /** Every error is reported at once. */
 export function parseDeregistrationInput(raw: unknown): Parsed<DeregistrationSpec> {
-  const parsed = readInput(schema, raw);
+  const parsed = parseInput(schema, raw);
   if (!parsed.ok) return parsed;
   const errors = scopeErrors(parsed.spec);
   if (errors.length > 0) return { ok: false, errors };
@@ -52,11 +52,11 @@ export function parseDeregistrationInput(raw: unknown): Parsed<DeregistrationSpe
   return {
     ok: true,
     spec: {
-      scope: toScope(parsed.spec),
+      scope: resolveScope(parsed.spec),
       credential,
       runner,
       reason,
-      ...milliseconds({ ...DEREGISTRATION_PATIENCE, ...patience }),
+      ...toMilliseconds({ ...DEREGISTRATION_TIMEOUTS, ...patience }),
     },
   };
 }

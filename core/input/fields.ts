@@ -22,16 +22,18 @@ export type FieldsOf<T> = {
 
 const NO_DURATION = 'is not a duration; write for example "30s", "10m" or "1h30m"';
 /** A duration string, longer than nothing. */
-export const duration = z.string().refine((text) => (parseDuration(text) ?? 0) > 0, NO_DURATION);
+export const durationString = z
+  .string()
+  .refine((text) => (parseDuration(text) ?? 0) > 0, NO_DURATION);
 /** A duration string; `0s` for not at all. */
-export const durationOrNone = z
+export const durationOrZero = z
   .string()
   .refine((text) => parseDuration(text) !== undefined, NO_DURATION);
 
 /** The fields of a table of durations; each may be left out. */
 export function durationFields<Defaults extends object>(
   defaults: Defaults,
-  field = duration,
+  field = durationString,
 ): { [Field in keyof Defaults]: z.ZodExactOptional<z.ZodString> } {
   return Object.fromEntries(Object.keys(defaults).map((name) => [name, field.exactOptional()])) as {
     [Field in keyof Defaults]: z.ZodExactOptional<z.ZodString>;
@@ -39,7 +41,7 @@ export function durationFields<Defaults extends object>(
 }
 
 /** A short name. One of dots alone would leave its place in a URL's path. */
-export const word = (what: string) =>
+export const identifier = (what: string) =>
   z
     .string()
     .regex(
@@ -57,7 +59,7 @@ export const dnsLabel = (what: string) =>
     );
 
 /** A program and its arguments. */
-export const words = z
+export const commandLine = z
   .array(z.string())
   .min(1)
   .refine(([first]) => first !== '', 'must begin with the program to run, which is empty');
@@ -79,13 +81,13 @@ const repositoryName = (missing?: string) =>
 
 /** Exactly one of these three; see {@link scopeErrors}. */
 export const scopeFields = {
-  organization: word('an organization').exactOptional(),
+  organization: identifier('an organization').exactOptional(),
   repository: repositoryName().exactOptional(),
-  enterprise: word('an enterprise').exactOptional(),
+  enterprise: identifier('an enterprise').exactOptional(),
 };
 
 /** A credential of the worker's config. */
-export const credentialName = word('a credential name');
+export const credentialName = identifier('a credential name');
 /** The credential of an input that names none. */
 export const DEFAULT_CREDENTIAL = 'default';
 
@@ -101,7 +103,7 @@ const nameOf = (key: PropertyKey): string =>
   String(key).length > LONGEST_NAME ? `${String(key).slice(0, LONGEST_NAME)}…` : String(key);
 
 /** The input as the schema has it, or every error at once. @param raw - what somebody has written */
-export function readInput<Schema extends z.ZodType>(
+export function parseInput<Schema extends z.ZodType>(
   schema: Schema,
   raw: unknown,
 ): Parsed<z.output<Schema>> {
@@ -161,7 +163,7 @@ export function scopeErrors(input: ScopeInput): InputError[] {
 }
 
 /** The scope of an input that was checked to name exactly one. */
-export function toScope(input: ScopeInput): Scope {
+export function resolveScope(input: ScopeInput): Scope {
   if (input.repository !== undefined) return { kind: 'repository', name: input.repository };
   if (input.enterprise !== undefined) return { kind: 'enterprise', name: input.enterprise };
   return { kind: 'organization', name: input.organization ?? '' };

@@ -1,11 +1,11 @@
 /** How long each part of a runner's stop may take, and the pod's grace that follows from it. Pure. */
 import { STOP_TIMEOUTS, type StopInput } from '../contract/index.ts';
-import { defined } from '../domain/omitUndefined.ts';
-import { milliseconds } from '../domain/duration.ts';
+import { omitUndefined } from '../domain/omitUndefined.ts';
+import { toMilliseconds } from '../domain/duration.ts';
 import type { ScopeTimeouts } from './timeoutPolicy.ts';
 
 /** All of it is additive. */
-export interface GraceLedger {
+export interface GraceBudget {
   readonly drainTimeoutMs: number;
   readonly signalTimeoutMs: number;
   readonly cleanupTimeoutMs: number;
@@ -20,16 +20,20 @@ const LEAST_SECONDS = 30;
 const STEP_MARGIN_MS = 1_000;
 
 /** @param stop - valid, and either with `gracePeriod` or without @param byScope - what the worker's config sets */
-export function graceLedger(
+export function graceBudget(
   stop: StopInput,
   { signalTimeout, cleanupTimeout }: Pick<ScopeTimeouts, 'signalTimeout' | 'cleanupTimeout'>,
-): GraceLedger {
+): GraceBudget {
   const { signals: _signals, to: _to, cleanupCommand: _command, ...asked } = stop;
   const {
     gracePeriodMs,
     drainTimeoutMs = 0,
     ...parts
-  } = milliseconds({ ...STOP_TIMEOUTS, ...defined({ signalTimeout, cleanupTimeout }), ...asked });
+  } = toMilliseconds({
+    ...STOP_TIMEOUTS,
+    ...omitUndefined({ signalTimeout, cleanupTimeout }),
+    ...asked,
+  });
   if (gracePeriodMs !== undefined) return stepLedger(gracePeriodMs, drainTimeoutMs);
   const wholeMs = drainTimeoutMs + parts.signalTimeoutMs + parts.cleanupTimeoutMs;
   return {
@@ -40,7 +44,7 @@ export function graceLedger(
 }
 
 /** Of a step: 80 % of the pod's grace to make artifacts, 20 % to upload them (15 s: 18 s, 100 s: 125 s). */
-function stepLedger(gracePeriodMs: number, drainTimeoutMs: number): GraceLedger {
+function stepLedger(gracePeriodMs: number, drainTimeoutMs: number): GraceBudget {
   const seconds = gracePeriodMs / 1_000;
   const stopSeconds = Math.max(Math.floor(1.25 * seconds), Math.ceil(seconds + 2));
   return {

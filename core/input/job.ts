@@ -6,7 +6,7 @@ import {
   STEP_TIMEOUTS,
   stepWorkflowId,
   type JobInput,
-  type JobSource,
+  type JobTrigger,
   type JobStage,
   type PostStepInput,
   type RunnerInput,
@@ -14,26 +14,26 @@ import {
   type StepResources,
   type StepStorage,
 } from '../contract/index.ts';
-import { defined } from '../domain/omitUndefined.ts';
+import { omitUndefined } from '../domain/omitUndefined.ts';
 import { stepPath } from '../domain/artifactLayout.ts';
 import type { Scope } from '../domain/ciServer.ts';
 import {
   formatDuration,
-  milliseconds,
+  toMilliseconds,
   parseDuration,
   type Milliseconds,
 } from '../domain/duration.ts';
-import { OUTSIDERS_VOLUMES, volumeKinds } from '../domain/untrustedJobs.ts';
+import { UNTRUSTED_VOLUME_SOURCES, volumeSources } from '../domain/untrustedJobs.ts';
 import { COMMIT, REF } from '../domain/gitNames.ts';
 import { RUNNER_CONTAINER } from '../domain/podTemplate.ts';
 import {
   dnsLabel,
   durationFields,
   envFields,
-  readInput,
+  parseInput,
   scopeFields,
-  toScope,
-  words,
+  resolveScope,
+  commandLine,
   type FieldsOf,
   type InputError,
   type Parsed,
@@ -41,7 +41,7 @@ import {
 import { parseRunnerInput } from './runner.ts';
 import {
   jobTimeoutsFor,
-  LONGEST_JOB_TIMEOUT,
+  MAX_JOB_TIMEOUT,
   timeoutsFor,
   type ScopeTimeouts,
   type TimeoutPolicy,
@@ -70,7 +70,7 @@ export interface StepSpec {
 }
 
 /** Who asks, and what holds there. */
-export interface JobAdmission {
+export interface JobValidationContext {
   readonly workflowId: string;
   /** Steps find it as BUILD_ID. @default "" */
   readonly runId?: string;
@@ -123,7 +123,7 @@ const stepFields = {
     ),
   image: z.string().min(1).max(500).exactOptional(),
   commands: z.string().min(1, 'is empty').exactOptional(),
-  command: words.exactOptional(),
+  command: commandLine.exactOptional(),
   env: envFields.exactOptional(),
   resources: z.strictObject({ requests: quantities, limits: quantities }).exactOptional(),
   volumes: z.array(volume).max(20, 'must have at most 20 volumes').exactOptional(),
@@ -177,7 +177,7 @@ export const jobSchema = z.strictObject({
       base: gitRef.exactOptional(),
       pullRequest: z.number().int().positive().exactOptional(),
       untrusted: z.boolean('must be true or false').exactOptional(),
-    } satisfies FieldsOf<JobSource>)
+    } satisfies FieldsOf<JobTrigger>)
     .exactOptional(),
   pre: z.array(step).exactOptional(),
   test: z
@@ -189,27 +189,27 @@ export const jobSchema = z.strictObject({
 });
 
 /** Every error is reported at once. @param raw - the workflow's only argument */
-export function parseJobInput(raw: unknown, admission: JobAdmission): Parsed<JobSpec> {
+export function parseJobInput(raw: unknown, admission: JobValidationContext): Parsed<JobSpec> {
   const tooLarge = inputSizeError(raw);
   if (tooLarge !== undefined) return { ok: false, errors: [{ field: 'input', message: tooLarge }] };
-  const parsed = readInput(jobSchema, raw);
+  const parsed = parseInput(jobSchema, raw);
   if (!parsed.ok) return parsed;
   const input = parsed.spec as JobInput;
   const { policy = {}, workflowId } = admission;
   const scope =
-    input.repository === undefined ? undefined : toScope({ repository: input.repository });
-  const { timeoutCap = LONGEST_JOB_TIMEOUT, ...byPolicy } =
+    input.repository === undefined ? undefined : resolveScope({ repository: input.repository });
+  const { timeoutCap = MAX_JOB_TIMEOUT, ...byPolicy } =
     policy === 'elsewhere' ? {} : jobTimeoutsFor(policy, scope, input.name);
   const { timeout, gracePeriod, maxAge } = input;
-  const asked = milliseconds({
+  const asked = toMilliseconds({
     ...JOB_TIMEOUTS,
     ...byPolicy,
-    ...defined({ timeout, gracePeriod, maxAge }),
+    ...omitUndefined({ timeout, gracePeriod, maxAge }),
   });
   const times = { ...asked, timeoutMs: Math.min(asked.timeoutMs, ms(timeoutCap)) };
   const { podUnscheduled, podPending, registration } =
     policy === 'elsewhere' ? {} : timeoutsFor(policy, scope);
-  const comeUp = defined({ podUnscheduled, podPending, registration });
+  const comeUp = omitUndefined({ podUnscheduled, podPending, registration });
   const placed = JOB_STAGES.flatMap((stage) =>
     (input[stage] ?? []).map((each, index) => ({
       each: each as PostStepInput,
@@ -269,7 +269,7 @@ export function parseJobInput(raw: unknown, admission: JobAdmission): Parsed<Job
     ok: true,
     spec: {
       name: input.name,
-      ...defined({ scope }),
+      ...omitUndefined({ scope }),
       ...times,
       steps: placed.map(({ spec }) => spec),
       warnings,
@@ -310,7 +310,7 @@ function stepErrors({ commands, command, env = {}, volumes = [] }: StepInput): I
     if (JOB_ENV.has(name))
       errors.push({ field: `env.${name}`, message: 'is set by the job; remove it' });
   volumes.forEach((volume, index) => {
-    const sources = volumeKinds(volume);
+    const sources = volumeSources(volume);
     if (sources.length !== 1)
       errors.push({
         field: `volumes.${index}`,
@@ -324,13 +324,13 @@ function stepErrors({ commands, command, env = {}, volumes = [] }: StepInput): I
 function outsidersErrors({ source }: JobInput, { volumes = [] }: StepInput): InputError[] {
   if (source?.untrusted !== true) return [];
   return volumes.flatMap((volume, index) => {
-    const kind = volumeKinds(volume).find((each) => !OUTSIDERS_VOLUMES.includes(each));
+    const kind = volumeSources(volume).find((each) => !UNTRUSTED_VOLUME_SOURCES.includes(each));
     return kind === undefined
       ? []
       : [
           {
             field: `volumes.${index}`,
-            message: `"${volume.name}" is a ${kind}, which is not for the run of an outsider's change: it may have ${OUTSIDERS_VOLUMES.join(', ')}`,
+            message: `"${volume.name}" is a ${kind}, which is not for the run of an outsider's change: it may have ${UNTRUSTED_VOLUME_SOURCES.join(', ')}`,
           },
         ];
   });
@@ -351,7 +351,7 @@ function stepSpec(
   stage: JobStage,
   workflowId: string,
   comeUp: Pick<ScopeTimeouts, 'podUnscheduled' | 'podPending' | 'registration'>,
-  admission: JobAdmission,
+  admission: JobValidationContext,
 ): StepSpec {
   const {
     name,
@@ -378,10 +378,14 @@ function stepSpec(
     timeouts: { ...comeUp, jobTimeout: timeout },
     stop: { gracePeriod, ...input.stop },
     ...(job.source?.untrusted === true ? { untrusted: true } : {}),
-    ...defined({ image, onEviction, namespace: job.namespace, pod: podOf(input) }),
+    ...omitUndefined({ image, onEviction, namespace: job.namespace, pod: podOf(input) }),
   };
   const path = stepPath(
-    { ...defined({ repository: job.repository }), job: job.name, buildId: admission.runId ?? '-' },
+    {
+      ...omitUndefined({ repository: job.repository }),
+      job: job.name,
+      buildId: admission.runId ?? '-',
+    },
     stage,
     name,
   );
@@ -396,10 +400,10 @@ function stepSpec(
   };
 }
 
-function sourceEnv(source: JobSource | undefined): Record<string, string> {
+function sourceEnv(source: JobTrigger | undefined): Record<string, string> {
   if (source === undefined) return {};
   const { event, commit, ref, base, pullRequest } = source;
-  return defined({
+  return omitUndefined({
     JOB_EVENT: event,
     JOB_COMMIT: commit,
     JOB_REF: ref,
@@ -413,7 +417,7 @@ function podOf({ resources, volumes = [] }: StepInput): RunnerInput['pod'] {
   const volumeMounts = volumes.map(({ name, mountPath, readOnly }) => ({
     name,
     mountPath,
-    ...defined({ readOnly }),
+    ...omitUndefined({ readOnly }),
   }));
   const sources = volumes.map(({ mountPath: _path, readOnly: _readOnly, ...source }) => source);
   return {

@@ -9,7 +9,7 @@ interface Container {
 }
 
 /** For an input that goes to Temporal as it is written; the values themselves are never told. @param input - valid, or the template of a valid set */
-export function clearTextWarnings({ env = {}, pod }: Pick<RunnerInput, 'env' | 'pod'>): string[] {
+export function plaintextWarnings({ env = {}, pod }: Pick<RunnerInput, 'env' | 'pod'>): string[] {
   const { containers = [], initContainers = [] } = (pod?.spec ?? {}) as {
     containers?: readonly Container[];
     initContainers?: readonly Container[];

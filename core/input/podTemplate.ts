@@ -8,12 +8,12 @@ import {
   REGISTER_CONTAINER,
   RESERVED_VOLUME_PREFIX,
   RUNNER_CONTAINER,
-  SHARED_CONTAINER,
+  SHARED_DIR_CONTAINER,
   STORE_VOLUME,
   SUPERVISOR_CONTAINER,
   UPLOADER_CONTAINER,
 } from '../domain/podTemplate.ts';
-import { isDeeper, MAX_DEPTH } from '../domain/maxDepth.ts';
+import { exceedsMaxDepth, MAX_DEPTH } from '../domain/maxDepth.ts';
 import { isObject } from '../domain/isObject.ts';
 
 /** Fields of the pod's spec that follow from the runner's own settings, with what to write instead. */
@@ -29,7 +29,7 @@ export function podTemplateErrors({
   metadata = {},
   spec = {},
 }: NonNullable<RunnerInput['pod']>): string[] {
-  if (isDeeper(spec))
+  if (exceedsMaxDepth(spec))
     return [
       `spec: is nested more than ${MAX_DEPTH} levels deep, which no pod is; look for a list or an object within itself`,
     ];
@@ -77,7 +77,7 @@ function specErrors(spec: Readonly<Record<string, unknown>>): string[] {
       );
   }
   for (const { name, path } of [...containers, ...initContainers]) {
-    if (name === UPLOADER_CONTAINER || name === SHARED_CONTAINER)
+    if (name === UPLOADER_CONTAINER || name === SHARED_DIR_CONTAINER)
       errors.push(`${path}: the name ${name} is Holdfast's own; rename it`);
   }
   for (const { path, item } of [...containers, ...initContainers])

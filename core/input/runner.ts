@@ -10,31 +10,31 @@ import {
   type OnEviction,
   type RunnerInput,
 } from '../contract/index.ts';
-import { defined } from '../domain/omitUndefined.ts';
-import { DEFAULT_GROUP_ID, type Scope } from '../domain/ciServer.ts';
-import { milliseconds, parseDuration, type Milliseconds } from '../domain/duration.ts';
-import type { PodRequest, Supervision } from '../domain/pod.ts';
+import { omitUndefined } from '../domain/omitUndefined.ts';
+import { DEFAULT_RUNNER_GROUP_ID, type Scope } from '../domain/ciServer.ts';
+import { toMilliseconds, parseDuration, type Milliseconds } from '../domain/duration.ts';
+import type { PodRequest, SupervisorConfig } from '../domain/pod.ts';
 import { SET_LABEL } from '../domain/podTemplate.ts';
 import {
   credentialName,
   DEFAULT_CREDENTIAL,
   dnsLabel,
-  duration,
+  durationString,
   durationFields,
   envFields,
-  readInput,
+  parseInput,
   scopeFields,
-  toScope,
-  word,
-  words,
+  resolveScope,
+  identifier,
+  commandLine,
   type FieldsOf,
   type Parsed,
 } from './fields.ts';
-import { graceLedger, type GraceLedger } from './graceBudget.ts';
+import { graceBudget, type GraceBudget } from './graceBudget.ts';
 import { caSchema, proxySchema } from './network.ts';
 import { runnerErrors, runnerWarnings } from './runnerChecks.ts';
 import {
-  LONGEST_JOB_TIMEOUT,
+  MAX_JOB_TIMEOUT,
   timeoutsFor,
   type ScopeTimeouts,
   type TimeoutPolicy,
@@ -73,7 +73,7 @@ export interface RunnerSpec {
 }
 
 /** Who asks, and what holds there. */
-export interface RunnerAdmission {
+export interface RunnerValidationContext {
   /** Names the runner where the input does not. @default "" */
   readonly workflowId?: string;
   /** See {@link RunnerSpec.nameHash}. @default "" */
@@ -135,7 +135,7 @@ const stop = z.strictObject({
   ...durationFields(STOP_TIMEOUTS),
   signals: z.string().exactOptional(),
   to: z.enum(['process', 'group'], 'must be "process" or "group"').exactOptional(),
-  cleanupCommand: words.exactOptional(),
+  cleanupCommand: commandLine.exactOptional(),
 });
 
 /** Of what is stored: segments with slashes between them, none of which leads elsewhere. */
@@ -149,7 +149,7 @@ const storageKey = z
 const storage = z.strictObject({
   path: storageKey,
   sharedFrom: z.array(storageKey).max(100, 'must have at most 100 keys'),
-  timeout: duration,
+  timeout: durationString,
 });
 
 /** Field by field. Unknown fields are errors. */
@@ -174,13 +174,13 @@ export const runnerSchema = z.strictObject({
     .exactOptional(),
   ephemeral: z.boolean().exactOptional(),
   disableUpdate: z.boolean().exactOptional(),
-  set: word('a set name').exactOptional(),
+  set: identifier('a set name').exactOptional(),
   job: z.string().min(1).max(1_000).exactOptional(),
   storage: storage.exactOptional(),
   untrusted: z.boolean('must be true or false').exactOptional(),
   namespace: dnsLabel('a Kubernetes namespace').exactOptional(),
   image: z.string().min(1).max(500).exactOptional(),
-  command: words.exactOptional(),
+  command: commandLine.exactOptional(),
   args: z.array(z.string()).exactOptional(),
   env: envFields.exactOptional(),
   pod: z
@@ -212,18 +212,18 @@ export const runnerSchema = z.strictObject({
 /** Every error is reported at once. @param raw - the workflow's only argument */
 export function parseRunnerInput(
   raw: unknown,
-  admission: RunnerAdmission = {},
+  admission: RunnerValidationContext = {},
 ): Parsed<RunnerSpec> {
-  const parsed = readInput(runnerSchema, raw);
+  const parsed = parseInput(runnerSchema, raw);
   if (!parsed.ok) return parsed;
   const input: RunnerInput = parsed.spec;
-  const scope = input.ciServer === 'none' ? undefined : toScope(input);
+  const scope = input.ciServer === 'none' ? undefined : resolveScope(input);
   const { policy = {} } = admission;
   const byScope =
     policy === 'elsewhere'
-      ? { jobTimeoutCap: LONGEST_JOB_TIMEOUT }
+      ? { jobTimeoutCap: MAX_JOB_TIMEOUT }
       : { jobTimeoutCap: RUNNER_TIMEOUTS.jobTimeout, ...timeoutsFor(policy, scope) };
-  const grace = graceLedger(input.stop ?? {}, byScope);
+  const grace = graceBudget(input.stop ?? {}, byScope);
   const isGraceKnown =
     policy !== 'elsewhere' ||
     input.stop?.signalTimeout !== undefined ||
@@ -241,12 +241,12 @@ function toSpec(
   input: RunnerInput,
   scope: Scope | undefined,
   byScope: ScopeTimeouts & { jobTimeoutCap: string },
-  { podSeconds, ...grace }: GraceLedger,
-  { workflowId = '', nameHash = '' }: RunnerAdmission,
+  { podSeconds, ...grace }: GraceBudget,
+  { workflowId = '', nameHash = '' }: RunnerValidationContext,
 ): RunnerSpec {
   const {
     credential = DEFAULT_CREDENTIAL,
-    runnerGroup = input.runnerGroupId ?? DEFAULT_GROUP_ID,
+    runnerGroup = input.runnerGroupId ?? DEFAULT_RUNNER_GROUP_ID,
     labels = ['self-hosted'],
     ephemeral = true,
     onEviction = 'fail',
@@ -260,7 +260,7 @@ function toSpec(
     jobTimeoutCap,
     ...timeoutsOfScope
   } = byScope;
-  const asked = milliseconds({ ...RUNNER_TIMEOUTS, ...timeoutsOfScope, ...input.timeouts });
+  const asked = toMilliseconds({ ...RUNNER_TIMEOUTS, ...timeoutsOfScope, ...input.timeouts });
   const jobTimeoutCapMs = parseDuration(jobTimeoutCap) ?? Number.NaN;
   const timeouts = { ...asked, jobTimeoutMs: Math.min(asked.jobTimeoutMs, jobTimeoutCapMs) };
   const {
@@ -269,8 +269,8 @@ function toSpec(
     gracePeriod,
     to = gracePeriod === undefined ? 'group' : 'process',
   } = input.stop ?? {};
-  const supervision: Supervision = {
-    ...defined({ mode: input.supervisor, signals, cleanupCommand }),
+  const supervision: SupervisorConfig = {
+    ...omitUndefined({ mode: input.supervisor, signals, cleanupCommand }),
     ...grace,
     stopTo: to,
     watches: scope === undefined ? 'command' : 'github',
@@ -295,7 +295,7 @@ function toSpec(
   return {
     name: input.name ?? nameFromWorkflowId(workflowId),
     nameHash,
-    ...defined({ scope, set, job }),
+    ...omitUndefined({ scope, set, job }),
     credential,
     runnerGroup,
     labels,
@@ -306,7 +306,7 @@ function toSpec(
     onEviction,
     maxAttempts,
     pod: {
-      ...defined({ namespace, image, command, args, env: environment, template, proxy, ca }),
+      ...omitUndefined({ namespace, image, command, args, env: environment, template, proxy, ca }),
       labels: set === undefined ? {} : { [SET_LABEL]: set },
       terminationGracePeriodSeconds: podSeconds,
       supervision,
@@ -325,7 +325,7 @@ function toSpec(
     },
     timeouts,
     jobTimeoutCapMs,
-    intervals: milliseconds({ ...RUNNER_INTERVALS, ...input.intervals }),
+    intervals: toMilliseconds({ ...RUNNER_INTERVALS, ...input.intervals }),
     warnings: runnerWarnings(
       input,
       grace.drainTimeoutMs + grace.signalTimeoutMs + grace.cleanupTimeoutMs,

@@ -1,7 +1,7 @@
 /** What the fields of a runner's input mean together: combinations that cannot work, and those that will disappoint. Pure. */
 import { RUNNER_TIMEOUTS, type RunnerInput } from '../contract/index.ts';
-import { defined } from '../domain/omitUndefined.ts';
-import { storageFault } from '../domain/artifactLayout.ts';
+import { omitUndefined } from '../domain/omitUndefined.ts';
+import { storagePathError } from '../domain/artifactLayout.ts';
 import { formatDuration, parseDuration } from '../domain/duration.ts';
 import { STATE_CLAIM } from '../domain/pod.ts';
 import { parseStopSignals } from '../domain/stopSignals.ts';
@@ -124,7 +124,7 @@ function storageErrors({ storage, job }: RunnerInput): InputError[] {
   if (storage === undefined) return [];
   if (job === undefined)
     return [{ field: 'storage', message: 'is for the steps of a job; remove it' }];
-  const fault = storageFault(storage);
+  const fault = storagePathError(storage);
   return fault === undefined ? [] : [{ field: 'storage', message: fault }];
 }
 
@@ -179,7 +179,7 @@ function gracePeriodErrors({ ciServer, stop = {} }: RunnerInput): InputError[] {
           'is for plain commands (ciServer "none"): give stop.signalTimeout and stop.cleanupTimeout instead',
       },
     ];
-  return Object.keys(defined({ signalTimeout, cleanupTimeout })).map((other) => ({
+  return Object.keys(omitUndefined({ signalTimeout, cleanupTimeout })).map((other) => ({
     field,
     message: `and stop.${other} exclude each other: gracePeriod sets both signalTimeout and cleanupTimeout; remove one of the two`,
   }));

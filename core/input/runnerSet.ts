@@ -9,24 +9,24 @@ import {
   type SetPriority,
   type SetScale,
 } from '../contract/index.ts';
-import { defined } from '../domain/omitUndefined.ts';
+import { omitUndefined } from '../domain/omitUndefined.ts';
 import type { Scope } from '../domain/ciServer.ts';
-import { patternFault } from '../domain/filterPattern.ts';
-import { milliseconds, type Milliseconds } from '../domain/duration.ts';
+import { patternError } from '../domain/filterPattern.ts';
+import { toMilliseconds, type Milliseconds } from '../domain/duration.ts';
 import { toBounds, type ScaleBounds } from '../domain/scale.ts';
 import { MAX_SET_NAME, runnerWorkflowId } from '../domain/setRunnerNames.ts';
-import { needsSlots } from '../domain/volumeSlots.ts';
+import { needsVolumeSlots } from '../domain/volumeSlots.ts';
 import { isObject } from '../domain/isObject.ts';
 import {
-  duration,
+  durationString,
   durationFields,
-  durationOrNone,
-  readInput,
+  durationOrZero,
+  parseInput,
   type FieldsOf,
   type InputError,
   type Parsed,
 } from './fields.ts';
-import { parseRunnerInput, type RunnerAdmission, type RunnerSpec } from './runner.ts';
+import { parseRunnerInput, type RunnerValidationContext, type RunnerSpec } from './runner.ts';
 
 /** A validated set, with every default filled in. A delay of 0: not at all. */
 export interface SetSpec
@@ -87,7 +87,7 @@ export const setSchema = z.strictObject({
     ),
   ...scaleFields,
   warm: size.exactOptional(),
-  ...durationFields(SET_DELAYS, durationOrNone),
+  ...durationFields(SET_DELAYS, durationOrZero),
   // Parsed apart, so that what is wrong with it is told together with what is wrong with the set.
   template: z.custom<RunnerSetInput['template']>(
     isObject,
@@ -99,7 +99,7 @@ export const setSchema = z.strictObject({
         ...scaleFields,
         cron: z.string().min(1).max(200),
         timeZone: z.string().min(1).max(100).exactOptional(),
-        duration,
+        duration: durationString,
       }),
     )
     .max(50, 'must be at most 50')
@@ -143,25 +143,25 @@ export const setSchema = z.strictObject({
 } satisfies FieldsOf<RunnerSetInput>);
 
 /** Fails with what is wrong with a schedule, if something is; knowing cron and time zones is the activity's part. */
-export type CheckSchedule = (schedule: {
+export type ScheduleValidator = (schedule: {
   readonly cron: string;
   readonly timeZone: string;
 }) => string | undefined;
 
 /** What a set's admission takes from who asks. */
-export interface SetAdmission {
+export interface SetValidationContext {
   readonly hash: (template: unknown) => string;
-  readonly checkSchedule: CheckSchedule;
+  readonly checkSchedule: ScheduleValidator;
   /** As of a runner's admission. @default none */
-  readonly policy?: RunnerAdmission['policy'];
+  readonly policy?: RunnerValidationContext['policy'];
 }
 
 /** Every error is reported at once; those of the template under `template`. */
 export function parseRunnerSetInput(
   raw: unknown,
-  { hash, checkSchedule, policy }: SetAdmission,
+  { hash, checkSchedule, policy }: SetValidationContext,
 ): Parsed<SetSpec & { readonly runner: RunnerSpec }> {
-  const parsed = readInput(setSchema, raw);
+  const parsed = parseInput(setSchema, raw);
   if (!parsed.ok) return parsed;
   const input: RunnerSetInput = parsed.spec;
   const errors = [
@@ -188,7 +188,7 @@ export function parseRunnerSetInput(
 
 function scaleErrors({ replicas, minIdle, max }: SetScale, at: string): InputError[] {
   if (replicas !== undefined) {
-    const also = Object.keys(defined({ minIdle, max })).map((field) => at + field);
+    const also = Object.keys(omitUndefined({ minIdle, max })).map((field) => at + field);
     return also.length === 0
       ? []
       : [
@@ -211,7 +211,10 @@ function scaleErrors({ replicas, minIdle, max }: SetScale, at: string): InputErr
     : [];
 }
 
-function scheduleErrors({ schedules = [] }: RunnerSetInput, check: CheckSchedule): InputError[] {
+function scheduleErrors(
+  { schedules = [] }: RunnerSetInput,
+  check: ScheduleValidator,
+): InputError[] {
   return schedules.flatMap((schedule, index) => {
     const wrong = check({ cron: schedule.cron, timeZone: schedule.timeZone ?? UTC });
     return [
@@ -225,7 +228,7 @@ function limitErrors({ limits: { repositories = [] } = {} }: RunnerSetInput): In
   return repositories.flatMap(({ names }, entry) =>
     names.flatMap((name, index) => {
       const fault =
-        patternFault(name) ??
+        patternError(name) ??
         (name.includes('/')
           ? undefined
           : `must be "owner/repo", or "${name}/*" for all of ${name}`);
@@ -253,7 +256,7 @@ function warmErrors(
       : [
           'is for ephemeral runners of a CI server: others need no successor when their job starts; remove it',
         ]),
-    ...(needsSlots(template)
+    ...(needsVolumeSlots(template)
       ? ['has no place beside volumes of slots: a successor would need one more; remove it']
       : []),
     ...(replicas + warm > MAX_RUNNERS
@@ -284,24 +287,27 @@ function toSpec(
     name,
     template,
     generation,
-    ...defined({ scope, group: runnerGroup === 1 ? undefined : runnerGroup }),
+    ...omitUndefined({ scope, group: runnerGroup === 1 ? undefined : runnerGroup }),
     credential,
     labels,
     ephemeral,
-    slots: needsSlots(template),
+    slots: needsVolumeSlots(template),
     bounds: toBounds(input, warm),
     schedules: (input.schedules ?? []).map(
       ({ cron, timeZone = UTC, duration: lasts, ...scale }) => ({
         cron,
         timeZone,
-        ...milliseconds({ duration: lasts }),
+        ...toMilliseconds({ duration: lasts }),
         bounds: toBounds(scale, warm),
       }),
     ),
     maxSurge: input.rollout?.maxSurge ?? 1,
     limits,
     priority,
-    ...milliseconds({ ...SET_DELAYS, ...defined({ scaleDownDelay, recreationGuard, queueCheck }) }),
-    ...milliseconds({ ...SET_INTERVALS, ...input.intervals }),
+    ...toMilliseconds({
+      ...SET_DELAYS,
+      ...omitUndefined({ scaleDownDelay, recreationGuard, queueCheck }),
+    }),
+    ...toMilliseconds({ ...SET_INTERVALS, ...input.intervals }),
   };
 }

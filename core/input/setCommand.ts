@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { RunnerSetInput, SetCommandInput } from '../contract/index.ts';
 import { isObject } from '../domain/isObject.ts';
-import { readInput, type Parsed } from './fields.ts';
+import { parseInput, type Parsed } from './fields.ts';
 import { setSchema } from './runnerSet.ts';
 
 const { name, template, replicas, minIdle, max } = setSchema.shape;
@@ -42,7 +42,7 @@ const schema = z.discriminatedUnion(
 
 /** Every error is reported at once. */
 export function parseSetCommandInput(raw: unknown): Parsed<SetCommandInput> {
-  return readInput(
+  return parseInput(
     isObject(raw)
       ? schema
       : z.custom<SetCommandInput>(

@@ -2,16 +2,16 @@
 import { z } from 'zod';
 import { SWEEP_LIMITS, type SweepInput, type SweepScope } from '../contract/index.ts';
 import type { Scope } from '../domain/ciServer.ts';
-import { milliseconds, type Milliseconds } from '../domain/duration.ts';
+import { toMilliseconds, type Milliseconds } from '../domain/duration.ts';
 import {
   credentialName,
   DEFAULT_CREDENTIAL,
   durationFields,
-  durationOrNone,
-  readInput,
+  durationOrZero,
+  parseInput,
   scopeErrors,
   scopeFields,
-  toScope,
+  resolveScope,
   type FieldsOf,
   type Parsed,
 } from './fields.ts';
@@ -20,7 +20,7 @@ import {
 export type SweepLimits = Milliseconds<typeof SWEEP_LIMITS>;
 
 /** A scope, seen with a credential. */
-export interface SeenScope {
+export interface CredentialScope {
   readonly scope: Scope;
   readonly credential: string;
 }
@@ -29,7 +29,7 @@ export interface SeenScope {
 export interface SweepSpec extends SweepLimits {
   readonly dryRun: boolean;
   readonly force: boolean;
-  readonly scopes: readonly SeenScope[];
+  readonly scopes: readonly CredentialScope[];
 }
 
 const scope = z.strictObject({
@@ -38,7 +38,7 @@ const scope = z.strictObject({
 } satisfies FieldsOf<SweepScope>);
 
 const schema = z.strictObject({
-  ...durationFields(SWEEP_LIMITS, durationOrNone),
+  ...durationFields(SWEEP_LIMITS, durationOrZero),
   dryRun: z.boolean().exactOptional(),
   force: z.boolean().exactOptional(),
   scopes: z.array(scope).max(1_000, 'must have at most 1000 scopes').exactOptional(),
@@ -46,7 +46,7 @@ const schema = z.strictObject({
 
 /** Every error is reported at once. @param raw - the workflow's only argument; absent: the defaults */
 export function parseSweepInput(raw: unknown = {}): Parsed<SweepSpec> {
-  const parsed = readInput(schema, raw ?? {});
+  const parsed = parseInput(schema, raw ?? {});
   if (!parsed.ok) return parsed;
   const { dryRun = false, force = false, scopes = [], ...limits } = parsed.spec;
   const errors = scopes.flatMap((each, index) =>
@@ -59,10 +59,10 @@ export function parseSweepInput(raw: unknown = {}): Parsed<SweepSpec> {
       dryRun,
       force,
       scopes: scopes.map((each) => ({
-        scope: toScope(each),
+        scope: resolveScope(each),
         credential: each.credential ?? DEFAULT_CREDENTIAL,
       })),
-      ...milliseconds({ ...SWEEP_LIMITS, ...limits }),
+      ...toMilliseconds({ ...SWEEP_LIMITS, ...limits }),
     },
   };
 }

@@ -9,7 +9,7 @@ import {
   type StopInput,
 } from '../contract/index.ts';
 import { scopeKeys, type Scope } from '../domain/ciServer.ts';
-import { duration, durationFields, type FieldsOf } from './fields.ts';
+import { durationString, durationFields, type FieldsOf } from './fields.ts';
 
 /** Duration strings; what is absent is left to the next less specific entry. */
 export interface ScopeTimeouts
@@ -44,20 +44,20 @@ export interface TimeoutPolicy {
 const JOB_TIMEOUT_CAP = '24h';
 
 /** As long as a duration may be. */
-export const LONGEST_JOB_TIMEOUT = '3650d';
+export const MAX_JOB_TIMEOUT = '3650d';
 
 const { podUnscheduled, podPending, registration, jobTimeout } = durationFields(RUNNER_TIMEOUTS);
 const { signalTimeout, cleanupTimeout } = durationFields(STOP_TIMEOUTS);
 const jobTimeouts = z.strictObject({
   ...durationFields(JOB_TIMEOUTS),
-  timeoutCap: duration.exactOptional(),
+  timeoutCap: durationString.exactOptional(),
 } satisfies FieldsOf<JobTimeouts>);
 const scopeEntry = z.strictObject({
   podUnscheduled,
   podPending,
   registration,
   jobTimeout,
-  jobTimeoutCap: duration.exactOptional(),
+  jobTimeoutCap: durationString.exactOptional(),
   signalTimeout,
   cleanupTimeout,
   jobs: jobTimeouts.exactOptional(),

@@ -1,5 +1,5 @@
 import type { SweepLimits } from '../input/sweep.ts';
-import { condemned, skip, type Judgement } from './facts.ts';
+import { finding, skip, type Assessment } from './facts.ts';
 import type { OwnedObject } from './ownedObject.ts';
 
 /**
@@ -7,18 +7,18 @@ import type { OwnedObject } from './ownedObject.ts';
  * @param object - with the identity of the runner that it was made for, where that is proven
  * @param used - its runner's pod is there: that life's worker gives it its owner
  */
-export function judgeJobObject(
+export function assessJobObject(
   object: OwnedObject,
   used: boolean,
   nowMs: number,
   { minAgeMs }: SweepLimits,
-): Judgement {
+): Assessment {
   if (used) return skip('in use');
   if (object.identity === undefined) return skip('not ours');
   if (object.held) return skip('held');
   if (nowMs - object.createdAtMs < minAgeMs) return skip('young');
   if (object.terminating) return skip('mid-flight');
-  return condemned(
+  return finding(
     'orphaned resource',
     `the ${object.kind} of a runner whose pod ${object.runnerPod} is gone`,
   );

@@ -1,8 +1,8 @@
-import { FORCED_TO_FAIL } from '../contract/index.ts';
+import { ORPHANED_POD_MESSAGE } from '../contract/index.ts';
 import { TERMINATION_OVERDUE_MS } from '../domain/podConditions.ts';
 import { formatDuration } from '../domain/duration.ts';
 import type { SweepLimits } from '../input/sweep.ts';
-import { condemned, FINE, skip, type Judgement, type LifeFacts } from './facts.ts';
+import { finding, OK, skip, type Assessment, type OwnerWorkflow } from './facts.ts';
 import type { OwnedObject } from './ownedObject.ts';
 
 /**
@@ -12,13 +12,13 @@ import type { OwnedObject } from './ownedObject.ts';
  */
 export function judgePod(
   object: OwnedObject,
-  life: LifeFacts,
+  life: OwnerWorkflow,
   nowMs: number,
   { minAgeMs, maxPodAgeMs }: SweepLimits,
-): Judgement {
+): Assessment {
   const { pod, identity } = object;
   if (pod === undefined || identity === undefined) return skip('not ours');
-  if (life.state === 'running') return FINE;
+  if (life.state === 'running') return OK;
   if (object.held) return skip('held');
   if (nowMs - object.createdAtMs < minAgeMs || nowMs - (life.closedAtMs ?? 0) < minAgeMs)
     return skip('young');
@@ -26,13 +26,13 @@ export function judgePod(
   // What is left of an eviction has ended.
   if (pod.disruption !== undefined && !pod.ended) return skip('mid-flight');
   const whose = `its workflow ${identity.workflowId} ${life.how ?? 'has ended'}`;
-  if (!pod.ended) return condemned('orphaned pod', `${FORCED_TO_FAIL} (${whose})`);
+  if (!pod.ended) return finding('orphaned pod', `${ORPHANED_POD_MESSAGE} (${whose})`);
   if (life.state !== 'finished')
-    return condemned('orphaned pod', `the runner has ended, and ${whose}`);
+    return finding('orphaned pod', `the runner has ended, and ${whose}`);
   const ageMs = nowMs - object.createdAtMs;
   return ageMs < maxPodAgeMs
     ? skip('kept')
-    : condemned('aged pod', `it is ${formatDuration(ageMs)} old, and ${whose}`);
+    : finding('aged pod', `it is ${formatDuration(ageMs)} old, and ${whose}`);
 }
 
 /** It was told to go, and has outlived its grace: only a deletion without grace helps. */

@@ -1,5 +1,5 @@
 import type { SweepLimits } from '../input/sweep.ts';
-import { condemned, FINE, skip, type Judgement, type LifeFacts } from './facts.ts';
+import { finding, OK, skip, type Assessment, type OwnerWorkflow } from './facts.ts';
 import type { OwnedObject } from './ownedObject.ts';
 
 /**
@@ -9,20 +9,20 @@ import type { OwnedObject } from './ownedObject.ts';
  */
 export function judgeResource(
   object: OwnedObject,
-  life: LifeFacts,
+  life: OwnerWorkflow,
   used: boolean,
   nowMs: number,
   { minAgeMs }: SweepLimits,
-): Judgement {
+): Assessment {
   const { identity, kind } = object;
   if (identity === undefined) return skip(kind === 'claim' ? 'outlives its runner' : 'not ours');
-  if (life.state === 'running') return FINE;
+  if (life.state === 'running') return OK;
   if (object.held) return skip('held');
   if (nowMs - object.createdAtMs < minAgeMs || nowMs - (life.closedAtMs ?? 0) < minAgeMs)
     return skip('young');
   if (object.terminating) return skip('mid-flight');
   if (used) return skip('in use');
-  return condemned(
+  return finding(
     'orphaned resource',
     `${kind === 'claim' ? 'the claim' : 'the Secret'} of a runner that is gone: its workflow ${identity.workflowId} ${life.how ?? 'has ended'}`,
   );

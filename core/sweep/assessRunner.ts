@@ -1,9 +1,13 @@
-import { NOT_HEARD_OF, STEP_WITHOUT_JOB, type RunnerPhase } from '../contract/index.ts';
+import {
+  UNRESPONSIVE_RUNNER_MESSAGE,
+  ORPHANED_STEP_MESSAGE,
+  type RunnerPhase,
+} from '../contract/index.ts';
 import { isBusy } from '../domain/podConditions.ts';
 import { formatDuration } from '../domain/duration.ts';
 import type { SweepLimits } from '../input/sweep.ts';
-import { condemned, FINE, skip, type Judgement, type RunningLife } from './facts.ts';
-import { isHung, LEAVING } from './unresponsiveRunner.ts';
+import { finding, OK, skip, type Assessment, type RunnerWorkflow } from './facts.ts';
+import { isUnresponsive, TEARDOWN_PHASES } from './unresponsiveRunner.ts';
 import type { OwnedObject } from './ownedObject.ts';
 
 /** A pod is still to come. */
@@ -14,38 +18,39 @@ const COMING_UP: ReadonlySet<RunnerPhase> = new Set(['Requested', 'Provisioning'
  * whose pod lives, for its job may run; nor one that is going to have another pod.
  */
 export function judgeRunner(
-  life: RunningLife,
+  life: RunnerWorkflow,
   nowMs: number,
   { minAgeMs }: SweepLimits,
-): Judgement {
+): Assessment {
   const { phase, polled, pods, job } = life;
   if (nowMs - life.startedAtMs < minAgeMs) return skip('young');
   if (pods.some(({ held }) => held)) return skip('held');
   // Nobody else would stop it before its own timeout. It stops itself, so that its worker has to be there.
-  if (polled && job !== undefined && job.state !== 'running' && !LEAVING.has(phase)) {
+  if (polled && job !== undefined && job.state !== 'running' && !TEARDOWN_PHASES.has(phase)) {
     return nowMs - (job.closedAtMs ?? 0) < minAgeMs
       ? skip('young')
-      : condemned(
+      : finding(
           'orphaned step',
-          `${STEP_WITHOUT_JOB} (its job ${job.workflowId} ${job.how ?? 'has ended'})`,
+          `${ORPHANED_STEP_MESSAGE} (its job ${job.workflowId} ${job.how ?? 'has ended'})`,
         );
   }
   const living = pods.filter(({ pod }) => pod?.ended === false);
   const whose = polled ? '' : ', and no worker polls its task queue';
   if (living.length > 0) {
-    if (polled) return isHung(life) ? condemned('hung runner', NOT_HEARD_OF) : FINE;
+    if (polled)
+      return isUnresponsive(life) ? finding('hung runner', UNRESPONSIVE_RUNNER_MESSAGE) : OK;
     const overdue = living.every((pod) => jobIsOverdue(pod, nowMs));
     return overdue
-      ? condemned(
+      ? finding(
           'zombie runner',
           `its job has run for longer than ${formatDuration(living[0]?.jobTimeoutCapMs ?? 0)}, the most that it may${whose}`,
         )
       : skip('worker away');
   }
   if (pods.length === 0 && COMING_UP.has(phase)) return skip('mid-flight');
-  if (polled && (pods.length > 0 || LEAVING.has(phase))) return skip('mid-flight');
+  if (polled && (pods.length > 0 || TEARDOWN_PHASES.has(phase))) return skip('mid-flight');
   if (life.resumes) return skip('resumes');
-  return condemned(
+  return finding(
     'zombie runner',
     `it is ${phase}, its pod ${pods.length > 0 ? 'has ended' : 'is gone'}${whose}`,
   );

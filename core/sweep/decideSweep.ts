@@ -1,46 +1,46 @@
 /** What a sweep does about what it has found: the judgements of all, the marks of the sweep before, and the rules about the whole. Pure. */
 import type { SweepMark, SweepSkip, SweptKind } from '../contract/index.ts';
-import { defined } from '../domain/omitUndefined.ts';
+import { omitUndefined } from '../domain/omitUndefined.ts';
 import type { SweepSpec } from '../input/sweep.ts';
 import {
   skip,
-  type Judgement,
-  type LifeFacts,
-  type RunningLife,
-  type SeenRegistration,
+  type Assessment,
+  type OwnerWorkflow,
+  type RunnerWorkflow,
+  type ObservedRegistration,
 } from './facts.ts';
-import { scopeOf, scopesOffline } from './unresponsiveRunner.ts';
-import { judgeJobObject } from './assessJobObject.ts';
+import { scopeOf, massOfflineScopes } from './unresponsiveRunner.ts';
+import { assessJobObject } from './assessJobObject.ts';
 import { judgePod } from './assessPod.ts';
 import { judgeRegistration } from './assessRegistration.ts';
 import { judgeResource } from './assessResource.ts';
 import { judgeRunner } from './assessRunner.ts';
 import { parseObjectMark } from './objectMark.ts';
 import type { OwnedObject } from './ownedObject.ts';
-import { zombieStep, type ZombieStep } from './stuckRunnerStep.ts';
+import { stuckRunnerStep, type StuckRunnerStep } from './stuckRunnerStep.ts';
 
 /** An object, and the life that it was made for. */
-export interface SeenObject {
+export interface ObjectWithOwner {
   readonly object: OwnedObject;
-  readonly life: LifeFacts;
+  readonly life: OwnerWorkflow;
   /** Of a Secret or claim: a pod of that life is there. */
   readonly used: boolean;
 }
 
 /** What a job has made beside its runner's pod. */
-export interface SeenJobObject {
+export interface JobObjectUse {
   readonly object: OwnedObject;
   /** Its runner's pod is there. */
   readonly used: boolean;
 }
 
-export interface SweepFindings {
-  readonly pods: readonly SeenObject[];
-  readonly resources: readonly SeenObject[];
+export interface SweepInventory {
+  readonly pods: readonly ObjectWithOwner[];
+  readonly resources: readonly ObjectWithOwner[];
   /** Those without an owner. */
-  readonly jobObjects: readonly SeenJobObject[];
-  readonly registrations: readonly SeenRegistration[];
-  readonly lives: readonly RunningLife[];
+  readonly jobObjects: readonly JobObjectUse[];
+  readonly registrations: readonly ObservedRegistration[];
+  readonly lives: readonly RunnerWorkflow[];
   /** Temporal has a record of some life of this place, running or not. */
   readonly knowsPlace: boolean;
 }
@@ -50,14 +50,14 @@ export type Finding = { readonly as: SweptKind; readonly reason: string } & (
   | { readonly subject: 'object'; readonly object: OwnedObject; readonly step: 'mark' | 'repair' }
   | {
       readonly subject: 'registration';
-      readonly registration: SeenRegistration;
+      readonly registration: ObservedRegistration;
       readonly step: 'mark' | 'wait' | 'repair';
       readonly mark: SweepMark;
     }
   | {
       readonly subject: 'life';
-      readonly life: RunningLife;
-      readonly step: ZombieStep['kind'] | 'repair';
+      readonly life: RunnerWorkflow;
+      readonly step: StuckRunnerStep['kind'] | 'repair';
       readonly mark: SweepMark;
     }
 );
@@ -76,7 +76,7 @@ const MANY_PODS = 10;
 
 /** @param marks - of the last sweep, for what carries none itself */
 export function decideSweep(
-  found: SweepFindings,
+  found: SweepInventory,
   marks: readonly SweepMark[],
   nowMs: number,
   spec: SweepSpec,
@@ -90,7 +90,7 @@ export function decideSweep(
   const markOf = new Map(marks.map((mark) => [`${mark.kind} ${mark.key}`, mark]));
   const judged = <T>(
     subject: T,
-    judgement: Judgement,
+    judgement: Assessment,
     finding: (as: SweptKind, reason: string) => Finding,
     otherwise: (subject: T) => void = () => undefined,
   ): void => {
@@ -99,7 +99,7 @@ export function decideSweep(
     if (judgement.kind === 'skip') count(judgement.why);
     otherwise(subject);
   };
-  const seenObject = (object: OwnedObject, judgement: Judgement): void =>
+  const seenObject = (object: OwnedObject, judgement: Assessment): void =>
     judged(
       object,
       judgement,
@@ -118,7 +118,7 @@ export function decideSweep(
   for (const { object, life, used } of found.resources)
     seenObject(object, judgeResource(object, life, used, nowMs, spec));
   for (const { object, used } of found.jobObjects)
-    seenObject(object, judgeJobObject(object, used, nowMs, spec));
+    seenObject(object, assessJobObject(object, used, nowMs, spec));
   for (const registration of found.registrations) {
     judged(registration, judgeRegistration(registration), (as, reason) => {
       const earlier = markOf.get(`${as} ${registrationKey(registration)}`);
@@ -137,7 +137,7 @@ export function decideSweep(
       return { as, reason, subject: 'registration', registration, step, mark };
     });
   }
-  const offline = scopesOffline(found.lives);
+  const offline = massOfflineScopes(found.lives);
   for (const life of found.lives) {
     if (nowMs - life.startedAtMs > spec.maxRunAgeMs) count('long life');
     const judgement = judgeRunner(life, nowMs, spec);
@@ -154,8 +154,8 @@ export function decideSweep(
           nowMs,
           spec,
         );
-      const earlier = markOf.get(`${as} ${lifeKey(life)}`);
-      const mark = { key: lifeKey(life), since: earlier?.since ?? new Date(nowMs).toISOString() };
+      const earlier = markOf.get(`${as} ${runnerKey(life)}`);
+      const mark = { key: runnerKey(life), since: earlier?.since ?? new Date(nowMs).toISOString() };
       if (as === 'orphaned step')
         return {
           as,
@@ -165,7 +165,7 @@ export function decideSweep(
           step: earlier === undefined ? 'mark' : 'repair',
           mark: { kind: as, ...mark },
         };
-      const { kind: step, unpolled } = zombieStep(life, earlier);
+      const { kind: step, unpolled } = stuckRunnerStep(life, earlier);
       return {
         as,
         reason,
@@ -180,13 +180,13 @@ export function decideSweep(
     findings,
     unmark,
     skipped,
-    ...defined({ stopped: spec.force ? undefined : whyStopped(found, findings) }),
+    ...omitUndefined({ stopped: spec.force ? undefined : abortReason(found, findings) }),
   };
 }
 
 /** Found at two looks, so far apart that neither an old list nor a moment's silence explains both. */
 function hungFinding(
-  life: RunningLife,
+  life: RunnerWorkflow,
   reason: string,
   earlier: SweepMark | undefined,
   nowMs: number,
@@ -206,8 +206,8 @@ function hungFinding(
   return { as: 'hung runner', reason, subject: 'life', life, step, mark };
 }
 
-function whyStopped(
-  { pods, knowsPlace }: SweepFindings,
+function abortReason(
+  { pods, knowsPlace }: SweepInventory,
   findings: readonly Finding[],
 ): string | undefined {
   const condemned = findings.filter(({ as }) => as === 'orphaned pod' || as === 'aged pod').length;
@@ -219,10 +219,10 @@ function whyStopped(
 }
 
 /** {@link SweepMark.key} of a registration. */
-function registrationKey({ scope, id }: SeenRegistration): string {
+function registrationKey({ scope, id }: ObservedRegistration): string {
   return `${scope.kind} ${scope.name}#${id}`;
 }
 
-function lifeKey({ workflowId, runId }: RunningLife): string {
+function runnerKey({ workflowId, runId }: RunnerWorkflow): string {
   return `${workflowId} ${runId}`;
 }

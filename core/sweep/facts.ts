@@ -1,13 +1,13 @@
 /** What a sweep knows, from its three lists. Plain data. */
 import type { RunnerPhase, SweepSkip, SweptKind } from '../contract/index.ts';
-import type { SeenScope } from '../input/sweep.ts';
+import type { CredentialScope } from '../input/sweep.ts';
 import type { OwnedObject } from './ownedObject.ts';
 
 /**
  * The life that an object was made for, by Temporal's own record of it. `finished`: with a verdict; `broken off`: terminated, failed or timed
  * out; `unknown`: Temporal has no record of it.
  */
-export interface LifeFacts {
+export interface OwnerWorkflow {
   readonly state: 'running' | 'finished' | 'broken off' | 'unknown';
   /** ms since the epoch. */
   readonly closedAtMs?: number;
@@ -16,7 +16,7 @@ export interface LifeFacts {
 }
 
 /** A running life of this place. Times in ms since the epoch. */
-export interface RunningLife {
+export interface RunnerWorkflow {
   readonly workflowId: string;
   /** Of the run that runs. */
   readonly runId: string;
@@ -31,9 +31,9 @@ export interface RunningLife {
   /** Does any worker poll its task queues? */
   readonly polled: boolean;
   /** Of a step: its job. A later run with that job's id counts as that job. */
-  readonly job?: LifeFacts & { readonly workflowId: string };
+  readonly job?: OwnerWorkflow & { readonly workflowId: string };
   /** That of its pod's runner, in the CI server's list. */
-  readonly registration?: SeenRegistration;
+  readonly registration?: ObservedRegistration;
   /** What it was running is taken up again by another pod of this life. */
   readonly resumes: boolean;
   /** Since when its workflow task waits for a worker; absent: none does. */
@@ -41,7 +41,7 @@ export interface RunningLife {
 }
 
 /** A registration at the CI server, in the list of a scope. */
-export interface SeenRegistration extends SeenScope {
+export interface ObservedRegistration extends CredentialScope {
   readonly id: number;
   readonly name: string;
   readonly online: boolean;
@@ -57,15 +57,15 @@ export interface SeenRegistration extends SeenScope {
 }
 
 /** What is thought of one thing that was looked at. */
-export type Judgement =
+export type Assessment =
   /** Nothing is wrong with it. */
   | { readonly kind: 'fine' }
   | { readonly kind: 'skip'; readonly why: SweepSkip }
   | { readonly kind: 'condemned'; readonly as: SweptKind; readonly reason: string };
 
-export const FINE: Judgement = { kind: 'fine' };
-export const skip = (why: SweepSkip): Judgement => ({ kind: 'skip', why });
-export const condemned = (as: SweptKind, reason: string): Judgement => ({
+export const OK: Assessment = { kind: 'fine' };
+export const skip = (why: SweepSkip): Assessment => ({ kind: 'skip', why });
+export const finding = (as: SweptKind, reason: string): Assessment => ({
   kind: 'condemned',
   as,
   reason,

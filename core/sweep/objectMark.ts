@@ -1,5 +1,5 @@
 /** The text that a sweep leaves on a pod, Job, Secret or claim: for people, and for the next sweep. Pure. */
-import { SWEPT_KINDS, type SweptKind } from '../contract/index.ts';
+import { FINDING_KINDS, type SweptKind } from '../contract/index.ts';
 
 export interface ObjectMark {
   /** ms since the epoch. */
@@ -16,6 +16,6 @@ export function objectMark(kind: SweptKind, reason: string, nowMs: number): stri
 export function parseObjectMark(text: string | undefined): ObjectMark | undefined {
   const [, at = '', rest = ''] = /^(\S+) (.*)$/s.exec(text ?? '') ?? [];
   const atMs = Date.parse(at);
-  const kind = SWEPT_KINDS.find((each) => rest.startsWith(`${each}: `));
+  const kind = FINDING_KINDS.find((each) => rest.startsWith(`${each}: `));
   return Number.isNaN(atMs) || kind === undefined ? undefined : { atMs, kind };
 }

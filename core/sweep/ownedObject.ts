@@ -1,6 +1,6 @@
 /** What one installation owns in a cluster, as the sweep sees it. Plain data. */
 import type { PodView, RunnerIdentity } from '../domain/pod.ts';
-import type { SeenScope } from '../input/sweep.ts';
+import type { CredentialScope } from '../input/sweep.ts';
 
 export type OwnedKind = 'pod' | 'secret' | 'claim' | JobObjectKind;
 
@@ -38,7 +38,7 @@ export interface OwnedObject {
   readonly jobTimeoutCapMs?: number;
 }
 
-export interface OwnedRegistration extends Partial<SeenScope> {
+export interface OwnedRegistration extends Partial<CredentialScope> {
   readonly name: string;
   readonly id?: number;
 }

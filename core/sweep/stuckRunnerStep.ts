@@ -1,11 +1,11 @@
 import type { SweepMark } from '../contract/index.ts';
-import type { RunningLife } from './facts.ts';
+import type { RunnerWorkflow } from './facts.ts';
 
 /** Sweeps in a row that find nobody at a zombie's task queues before it is terminated. */
-const ZOMBIE_SWEEPS = 3;
+const STUCK_RUNNER_SWEEPS = 3;
 
 /** What is next for a life that has lost its pod. */
-export type ZombieStep = {
+export type StuckRunnerStep = {
   /** `signal`: wake it, so that it looks for its pod. `wait`: it was woken, and no worker has taken that up yet. */
   readonly kind: 'mark' | 'signal' | 'wait' | 'terminate';
   /** {@link SweepMark.unpolled}, this sweep included. */
@@ -13,12 +13,12 @@ export type ZombieStep = {
 };
 
 /** Found, woken, and then given up, if nobody has taken notice and no worker was there in three sweeps. @param mark - the last sweep's */
-export function zombieStep(
-  { polled, taskWaitsSinceMs }: Pick<RunningLife, 'polled' | 'taskWaitsSinceMs'>,
+export function stuckRunnerStep(
+  { polled, taskWaitsSinceMs }: Pick<RunnerWorkflow, 'polled' | 'taskWaitsSinceMs'>,
   mark: SweepMark | undefined,
-): ZombieStep {
+): StuckRunnerStep {
   const unpolled = polled ? 0 : (mark?.unpolled ?? 0) + 1;
   if (mark === undefined) return { kind: 'mark', unpolled };
   if (taskWaitsSinceMs === undefined) return { kind: 'signal', unpolled };
-  return { kind: unpolled >= ZOMBIE_SWEEPS ? 'terminate' : 'wait', unpolled };
+  return { kind: unpolled >= STUCK_RUNNER_SWEEPS ? 'terminate' : 'wait', unpolled };
 }

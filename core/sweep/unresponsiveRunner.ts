@@ -1,10 +1,10 @@
 /** Runners that hang: their pods say that they listen, and the CI server does not hear of them. Pure. */
 import type { RunnerPhase } from '../contract/index.ts';
-import type { RunningLife } from './facts.ts';
+import type { RunnerWorkflow } from './facts.ts';
 import type { OwnedObject } from './ownedObject.ts';
 
 /** Its pod goes, or has gone, by its own doing. */
-export const LEAVING: ReadonlySet<RunnerPhase> = new Set([
+export const TEARDOWN_PHASES: ReadonlySet<RunnerPhase> = new Set([
   'Draining',
   'Unregistering',
   'TearingDown',
@@ -15,11 +15,11 @@ export const LEAVING: ReadonlySet<RunnerPhase> = new Set([
 const MANY_IDLE = 4;
 
 /** The pod of a life whose runner is idle, by that pod's own word. A runner without the supervisor does not tell. */
-function idlePod({ phase, polled, pods }: RunningLife): OwnedObject | undefined {
+function idlePodOf({ phase, polled, pods }: RunnerWorkflow): OwnedObject | undefined {
   const [only] = pods;
   if (
     !polled ||
-    LEAVING.has(phase) ||
+    TEARDOWN_PHASES.has(phase) ||
     pods.length !== 1 ||
     only?.pod === undefined ||
     only.held ||
@@ -33,27 +33,27 @@ function idlePod({ phase, polled, pods }: RunningLife): OwnedObject | undefined 
 }
 
 /** By one list, which may be old: nothing follows from it alone. */
-export function isHung(life: RunningLife): boolean {
+export function isUnresponsive(life: RunnerWorkflow): boolean {
   return (
-    idlePod(life) !== undefined && life.registration?.online === false && !life.registration.busy
+    idlePodOf(life) !== undefined && life.registration?.online === false && !life.registration.busy
   );
 }
 
 /** The scopes of which so many idle runners are offline at once that none of them is to be replaced for it. */
-export function scopesOffline(lives: readonly RunningLife[]): ReadonlySet<string> {
+export function massOfflineScopes(lives: readonly RunnerWorkflow[]): ReadonlySet<string> {
   const idle = Map.groupBy(
-    lives.filter((life) => life.registration !== undefined && idlePod(life) !== undefined),
+    lives.filter((life) => life.registration !== undefined && idlePodOf(life) !== undefined),
     scopeOf,
   );
   return new Set(
     [...idle]
       .filter(
         ([, ofScope]) =>
-          ofScope.length >= MANY_IDLE && ofScope.filter(isHung).length * 2 > ofScope.length,
+          ofScope.length >= MANY_IDLE && ofScope.filter(isUnresponsive).length * 2 > ofScope.length,
       )
       .map(([scope]) => scope),
   );
 }
 
-export const scopeOf = ({ registration }: RunningLife): string =>
+export const scopeOf = ({ registration }: RunnerWorkflow): string =>
   `${registration?.scope.kind} ${registration?.scope.name}`;

@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { open, writeFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import { hookScript } from './hookScript.ts';
-import type { JobSign } from './jobState.ts';
+import type { JobSignal } from './jobState.ts';
 import type { Pending } from '../process/pending.ts';
 
 const HOOKS = {
@@ -46,21 +46,21 @@ export class JobHooks {
 
   /** Tells of every hook that has run, in order, for as long as somebody needs it. */
   watch(
-    tell: (sign: JobSign) => void,
+    tell: (sign: JobSignal) => void,
     failed: (error: unknown) => void,
     needed: () => boolean,
   ): void {
     setTimeout(() => {
       if (!needed()) return;
-      this.look(tell)
+      this.readNew(tell)
         .catch(failed)
         .finally(() => this.watch(tell, failed, needed));
     }, LOOK_MS);
   }
 
   /** Tells of what was noted since the last look. */
-  async look(tell: (sign: JobSign) => void): Promise<void> {
-    const text = await this.#pending.track(this.#unread());
+  async readNew(tell: (sign: JobSignal) => void): Promise<void> {
+    const text = await this.#pending.track(this.#offset());
     const end = text.lastIndexOf('\n') + 1;
     // What has no line's end in so many bytes is no note.
     this.#read += end === 0 && text.length === MOST_BYTES ? MOST_BYTES : end;
@@ -71,7 +71,7 @@ export class JobHooks {
   }
 
   /** Neither a link is followed nor a pipe waited for that a job has put in the file's place. */
-  async #unread(): Promise<string> {
+  async #offset(): Promise<string> {
     const file = await open(
       this.#file,
       constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK,

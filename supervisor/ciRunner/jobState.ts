@@ -9,16 +9,16 @@ export interface JobState {
   readonly byLog: boolean;
 }
 
-export const NO_JOB_YET: JobState = { online: false, busy: false, ran: false, byLog: false };
+export const INITIAL: JobState = { online: false, busy: false, ran: false, byLog: false };
 
 /** `log…`: a line of the runner's log. `hook…`: a job hook of ours ran. */
-export type JobSign = 'logListening' | 'logStarted' | 'logEnded' | 'hookStarted' | 'hookEnded';
+export type JobSignal = 'logListening' | 'logStarted' | 'logEnded' | 'hookStarted' | 'hookEnded';
 
 /**
  * A runner that has shown that it writes a log is believed by its log alone: the completed hook runs while the job is still being finished (its logs
  * uploaded, its result reported), and into the hooks' file any job can write.
  */
-export function jobStateAfter(state: JobState, sign: JobSign): JobState {
+export function jobStateAfter(state: JobState, sign: JobSignal): JobState {
   switch (sign) {
     case 'logListening':
       return { ...state, online: true, byLog: true };

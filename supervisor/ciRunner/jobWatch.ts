@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { JobHooks } from './jobHooks.ts';
-import { type JobSign, type JobState, jobStateAfter, NO_JOB_YET } from './jobState.ts';
+import { type JobSignal, type JobState, jobStateAfter, INITIAL } from './jobState.ts';
 import type { Output } from '../records/output.ts';
 import { RunnerLog } from './runnerLog.ts';
 
@@ -9,7 +9,7 @@ const REPORT_MS = 5000;
 
 /** Watches a CI runner's log and hooks, for the probes and for a drain that waits for the job's end. */
 export class JobWatch {
-  state: JobState = NO_JOB_YET;
+  state: JobState = INITIAL;
   readonly #ended: () => void;
   readonly #changed: () => void;
   #settle: NodeJS.Timeout | undefined;
@@ -27,20 +27,20 @@ export class JobWatch {
   async follow(stdout: Readable, output: Output): Promise<void> {
     const log = new RunnerLog();
     for await (const bytes of stdout as AsyncIterable<Buffer>) {
-      for (const sign of log.read(bytes)) this.tell(sign);
+      for (const sign of log.read(bytes)) this.record(sign);
       await output.write(bytes);
     }
   }
 
   hooks(hooks: JobHooks, failed: (error: unknown) => void): void {
     hooks.watch(
-      (sign) => this.tell(sign),
+      (sign) => this.record(sign),
       failed,
       () => !this.state.byLog,
     );
   }
 
-  tell(sign: JobSign): void {
+  record(sign: JobSignal): void {
     this.state = jobStateAfter(this.state, sign);
     this.#changed();
     if (this.state.busy) clearTimeout(this.#settle);

@@ -18,7 +18,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { parseDuration } from '../settings/duration.ts';
 
 /** Answers now: 200 or 503. */
-export interface ProbeAnswers {
+export interface ProbeResults {
   /** The command is up; for a CI runner: registered and listening. */
   startup(): boolean;
   /** No job is running. */
@@ -34,13 +34,13 @@ export interface Probes {
 }
 
 /** One path: its answer, and what the last one who would have waited for news was told. */
-interface Check {
+interface ProbeCheck {
   readonly answer: () => boolean;
   told?: boolean;
 }
 
 /** An answer that is held back until it is news. */
-interface Held {
+interface PendingProbe {
   /** It may be news now. */
   lookAgain(): void;
   /** Gives the answer as it is. */
@@ -57,16 +57,16 @@ const LONGEST_REQUEST = 4096;
 
 /** Serves the probes until the process ends. @throws Error EADDRINUSE and the like */
 export async function serveProbes(
-  answers: ProbeAnswers,
+  answers: ProbeResults,
   at: { port: number; host?: string },
 ): Promise<Probes> {
-  const checks: Readonly<Record<string, Check>> = {
+  const checks: Readonly<Record<string, ProbeCheck>> = {
     '/startup': { answer: () => answers.startup(), told: false },
     '/ready': { answer: () => answers.ready() },
     '/live': { answer: () => true },
   };
   const open = new Set<Socket>();
-  const held = new Map<Socket, Held>();
+  const held = new Map<Socket, PendingProbe>();
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     open.add(socket);
     const [oldest] = open;
@@ -117,8 +117,8 @@ function readHead(socket: Socket, then: (head: string) => void): void {
 function answer(
   socket: Socket,
   head: string,
-  checks: Readonly<Record<string, Check>>,
-  held: Map<Socket, Held>,
+  checks: Readonly<Record<string, ProbeCheck>>,
+  held: Map<Socket, PendingProbe>,
 ): void {
   const [method = '', target = ''] = head.split(/\s/, 2);
   const [path = '', query = ''] = target.split('?', 2);
@@ -126,7 +126,7 @@ function answer(
   if (method !== 'GET' && method !== 'HEAD')
     return void socket.end(response('405 Method Not Allowed', ''));
   if (check === undefined) return void socket.end(response('404 Not Found', ''));
-  const waitMs = waitOf(query);
+  const waitMs = parseWait(query);
   const tell = (): void => {
     const yes = check.answer();
     if (waitMs > 0) check.told = yes;
@@ -150,7 +150,7 @@ function answer(
 }
 
 /** ms; 0 where none, or no duration, is asked for. */
-function waitOf(query: string): number {
+function parseWait(query: string): number {
   const text = /(?:^|&)wait=([^&]*)/.exec(query)?.[1];
   if (text === undefined) return 0;
   try {

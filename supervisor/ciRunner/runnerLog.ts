@@ -1,4 +1,4 @@
-import type { JobSign } from './jobState.ts';
+import type { JobSignal } from './jobState.ts';
 
 /** A line longer than this tells nothing, in bytes: the runner's own lines are short. */
 const LONGEST_LINE = 4096;
@@ -11,14 +11,14 @@ export class RunnerLog {
   #line = '';
 
   /** @returns what the lines that these bytes complete tell, in order */
-  read(bytes: Uint8Array): JobSign[] {
+  read(bytes: Uint8Array): JobSignal[] {
     const lines = (this.#line + Buffer.from(bytes).toString('latin1')).split('\n');
     this.#line = (lines.pop() ?? '').slice(0, LONGEST_LINE);
-    return lines.flatMap((line) => signIn(line) ?? []);
+    return lines.flatMap((line) => parseSignal(line) ?? []);
   }
 }
 
-function signIn(line: string): JobSign | undefined {
+function parseSignal(line: string): JobSignal | undefined {
   const text = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ: (.*?)\r?$/.exec(line)?.[1];
   if (text === undefined) return undefined;
   if (text === 'Listening for Jobs') return 'logListening';

@@ -17,15 +17,15 @@ export interface ChildHandlers {
 }
 
 /** `null`: it goes where ours goes, or there is no process. */
-export interface Pipes {
+export interface OutputPipes {
   readonly stdout: Readable | null;
   readonly stderr: Readable | null;
 }
 
-const NO_PIPES: Pipes = { stdout: null, stderr: null };
+const NO_PIPES: OutputPipes = { stdout: null, stderr: null };
 
 /** What of a process' output comes back to us instead of going where ours goes. */
-export type Piped = 'nothing' | 'stdout' | 'both';
+export type OutputMode = 'nothing' | 'stdout' | 'both';
 
 /**
  * Starts a process as the leader of a session, hence of a process group, of its own.
@@ -34,9 +34,9 @@ export type Piped = 'nothing' | 'stdout' | 'both';
 export function startChild(
   command: readonly string[],
   env: NodeJS.ProcessEnv,
-  piped: Piped,
+  piped: OutputMode,
   handlers: ChildHandlers,
-): Pipes {
+): OutputPipes {
   const [file = '', ...args] = command;
   let child: ChildProcess;
   try {

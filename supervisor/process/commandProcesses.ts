@@ -1,4 +1,4 @@
-import { familyOf } from './descendants.ts';
+import { descendantProcesses } from './descendants.ts';
 import { type KillScope, killScope } from './killScope.ts';
 import {
   hasInEnvironment,
@@ -19,11 +19,11 @@ const KILL_MS = 2000;
 export class CommandProcesses {
   readonly #scope: KillScope;
   /** NAME=value in the environment of everything the supervisor starts. */
-  readonly #mark: string;
+  readonly #markerEnv: string;
   child: number | undefined;
 
   constructor(mark: string, vouched: boolean) {
-    this.#mark = mark;
+    this.#markerEnv = mark;
     this.#scope = killScope({
       ppid: process.ppid,
       parentName: readName(process.ppid),
@@ -43,11 +43,11 @@ export class CommandProcesses {
     if (this.#scope.kind === 'namespace')
       return table.filter(({ pid, zombie }) => pid !== 1 && pid !== process.pid && !zombie);
     const root = this.#scope.root === 'self' ? process.pid : this.#scope.root;
-    return familyOf(table, {
+    return descendantProcesses(table, {
       root,
       supervisor: process.pid,
       child: this.child,
-      marked: (pid) => hasInEnvironment(pid, this.#mark),
+      marked: (pid) => hasInEnvironment(pid, this.#markerEnv),
     });
   }
 
@@ -64,8 +64,8 @@ export class CommandProcesses {
 
   /** SIGKILL to all of them, once. In a PID namespace of our own the kernel does it in one go: nothing can fork its way out. */
   killAll(): void {
-    if (this.#scope.kind === 'namespace') return void send(-1, 'SIGKILL');
-    for (const { pid } of this.alive()) send(pid, 'SIGKILL');
+    if (this.#scope.kind === 'namespace') return void sendSignal(-1, 'SIGKILL');
+    for (const { pid } of this.alive()) sendSignal(pid, 'SIGKILL');
   }
 
   /** Kills until nothing is alive that can be killed. @returns the ids of those that would not die: another user's, or stuck in the kernel */
@@ -79,7 +79,7 @@ export class CommandProcesses {
       await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
       const left = this.alive();
       // Waiting does not make another user's die.
-      if (performance.now() > endMs || !left.some(({ pid }) => send(pid, 0)))
+      if (performance.now() > endMs || !left.some(({ pid }) => sendSignal(pid, 0)))
         return this.alive().map(({ pid }) => pid);
     }
   }
@@ -95,7 +95,7 @@ export class CommandProcesses {
 }
 
 /** Sends a signal, or with 0 none; a process that has gone or is another user's is no error. @returns whether it was delivered, or could have been, to any */
-export function send(pid: number, signal: NodeJS.Signals | 0): boolean {
+export function sendSignal(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(pid, signal);
   } catch (error) {

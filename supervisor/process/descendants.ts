@@ -1,7 +1,7 @@
 import type { ProcessRow } from './processTable.ts';
 
 /** What makes a process one of ours. */
-export interface FamilyTies {
+export interface ProcessTreeRoots {
   /** Its descendants are ours; itself and the supervisor are not. */
   readonly root: number;
   readonly supervisor: number;
@@ -12,7 +12,10 @@ export interface FamilyTies {
 }
 
 /** The living processes of the command: its descendants, its session, all that carry our mark, and all that descend from any of these. */
-export function familyOf(table: readonly ProcessRow[], ties: FamilyTies): ProcessRow[] {
+export function descendantProcesses(
+  table: readonly ProcessRow[],
+  ties: ProcessTreeRoots,
+): ProcessRow[] {
   const children = new Map<number, ProcessRow[]>();
   for (const row of table) {
     const siblings = children.get(row.ppid);

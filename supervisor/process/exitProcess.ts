@@ -9,7 +9,7 @@ const SELF_SIGNAL_MS = 200;
  * Ends this process with the status. A child's signal becomes our own, with the default handler, so that a waiting parent sees the
  * same wait status as the child's.
  */
-export function leave(status: ExitStatus, pending: Pending): void {
+export function exitProcess(status: ExitStatus, pending: Pending): void {
   if (status.kind === 'signal') {
     process.removeAllListeners(status.signal);
     process.kill(process.pid, status.signal);

@@ -12,7 +12,7 @@ export type ExitStatus =
   | { readonly kind: 'signal'; readonly signal: NodeJS.Signals };
 
 /** Could not be started, or did not finish before its timeout. */
-export const NOT_RUN = 127;
+export const EXIT_NOT_RUN = 127;
 
 /**
  * Signals whose default action writes a core dump. The supervisor says 128+n for these instead of dying of them: a core of the
@@ -34,7 +34,7 @@ const DUMPING: ReadonlySet<NodeJS.Signals> = new Set([
 
 /** The supervisor's own end after a child that ended so; the child's own status, in the form a waiting parent can see. */
 export function exitStatusOf(end: ChildEnd): ExitStatus {
-  if (end.signal === null) return { kind: 'code', code: end.code ?? NOT_RUN };
+  if (end.signal === null) return { kind: 'code', code: end.code ?? EXIT_NOT_RUN };
   return DUMPING.has(end.signal)
     ? { kind: 'code', code: 128 + constants.signals[end.signal] }
     : { kind: 'signal', signal: end.signal };

@@ -1,5 +1,5 @@
 /** What the supervisor knows of where it runs, at its start. */
-export interface Surroundings {
+export interface ProcessContext {
   readonly ppid: number;
   readonly parentName: string | undefined;
   readonly parentCommandLine: readonly string[] | undefined;
@@ -22,7 +22,7 @@ export type KillScope =
  * A tini that is not PID 1 but runs exactly us is still of use: with `-s` it adopts every orphan, so that its descendants are
  * complete.
  */
-export function killScope(facts: Surroundings): KillScope {
+export function killScope(facts: ProcessContext): KillScope {
   const tini = /^tini(-static)?$/.test(facts.parentName ?? '');
   const runsUs = tini && endsWith(facts.parentCommandLine, facts.ownCommandLine);
   if (facts.ppid === 1 && (runsUs || (tini && facts.vouched))) return { kind: 'namespace' };

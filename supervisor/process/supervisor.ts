@@ -1,29 +1,29 @@
 import { existsSync } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { SupervisorAction, Verdict } from '../signals/actions.ts';
+import type { SupervisorAction, EndRecord } from '../signals/actions.ts';
 import { startChild } from './child.ts';
 import { childEnvironment } from './childEnvironment.ts';
-import { CommandProcesses, send } from './commandProcesses.ts';
+import { CommandProcesses, sendSignal } from './commandProcesses.ts';
 import { type Log, eventLog } from '../records/eventLog.ts';
 import type { StoppingSignal, SupervisorEvent } from '../signals/events.ts';
-import { NOT_RUN } from './exitStatus.ts';
+import { EXIT_NOT_RUN } from './exitStatus.ts';
 import { JobHooks } from '../ciRunner/jobHooks.ts';
 import { isReady, jobRecord } from '../ciRunner/jobState.ts';
 import { JobWatch } from '../ciRunner/jobWatch.ts';
-import { leave } from './exitProcess.ts';
+import { exitProcess } from './exitProcess.ts';
 import { INITIAL_STATE, type LifecycleState, step } from '../signals/lifecycle.ts';
-import { markerText, writeMarker, writeTerminationMessage } from '../records/marker.ts';
+import { markerText, writeEndRecord, writeTerminationMessage } from '../records/marker.ts';
 import type { Options } from '../settings/options.ts';
 import { Output } from '../records/output.ts';
 import { Pending } from './pending.ts';
-import { passOn } from '../records/forwardOutput.ts';
+import { forwardOutput } from '../records/forwardOutput.ts';
 import { type Probes, serveProbes } from '../ciRunner/probes.ts';
 import { StopReasonFiles } from '../signals/stopReasonFiles.ts';
 import { temporaryFolder } from './temporaryDirectory.ts';
 import { Timers } from './timers.ts';
-import { untilQuiet } from '../records/outputDrained.ts';
-import { within } from './withTimeout.ts';
+import { outputDrained } from '../records/outputDrained.ts';
+import { withTimeout } from './withTimeout.ts';
 
 /** Where the kubelet looks for a container's termination message. */
 const TERMINATION_LOG = '/dev/termination-log';
@@ -46,12 +46,12 @@ export class Supervisor {
   /** Tells this supervisor's processes from another's. Not from node:crypto, which would cost 1.5 MB for no secret. */
   readonly #id = `${process.pid}-${Date.now()}-${Math.random()}`;
   readonly #processes: CommandProcesses;
-  readonly #timers = new Timers((name) => this.#happened({ kind: 'timer', name }));
+  readonly #timers = new Timers((name) => this.#onEvent({ kind: 'timer', name }));
   readonly #job = new JobWatch(
-    () => this.#happened({ kind: 'jobEnded' }),
+    () => this.#onEvent({ kind: 'jobEnded' }),
     () => this.#probes?.changed(),
   );
-  readonly #over = new AbortController();
+  readonly #finished = new AbortController();
   #state: LifecycleState = INITIAL_STATE;
   #reasons: StopReasonFiles | undefined;
   #probes: Probes | undefined;
@@ -63,10 +63,10 @@ export class Supervisor {
   #startNoted: Promise<void> = Promise.resolve();
   #endedAt: string | undefined;
   #sweeping: Promise<number[]> | undefined;
-  #immortal = '';
+  #unkillable = '';
   /** A job was running when the stop's first signal was sent; undefined while none was. */
   #busyWhenSignalled: boolean | undefined;
-  #failing = false;
+  #isFailing = false;
 
   constructor(options: Options) {
     this.#options = options;
@@ -75,15 +75,15 @@ export class Supervisor {
 
   /** A signal from outside. */
   stop(signal: StoppingSignal): void {
-    this.#happened({
+    this.#onEvent({
       kind: 'stopSignal',
       signal,
       idle: this.#options.mode === 'github' && !this.#job.state.busy,
     });
   }
 
-  passOn(signal: NodeJS.Signals): void {
-    this.#happened({ kind: 'otherSignal', signal });
+  forwardSignal(signal: NodeJS.Signals): void {
+    this.#onEvent({ kind: 'otherSignal', signal });
   }
 
   /** A defect of the supervisor itself: leaves nothing behind, and says so. */
@@ -92,14 +92,14 @@ export class Supervisor {
       'error',
       `Supervisor failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`,
     );
-    const status = { kind: 'code', code: NOT_RUN } as const;
-    if (this.#failing) return leave(status, this.#pending);
-    this.#failing = true;
+    const status = { kind: 'code', code: EXIT_NOT_RUN } as const;
+    if (this.#isFailing) return exitProcess(status, this.#pending);
+    this.#isFailing = true;
     this.#state = { ...this.#state, phase: 'done' };
-    this.#do({
+    this.#execute({
       kind: 'abandon',
       status,
-      unrecorded: { exitCode: NOT_RUN, signal: null, reason: this.#state.reason },
+      unrecorded: { exitCode: EXIT_NOT_RUN, signal: null, reason: this.#state.reason },
     });
   }
 
@@ -107,9 +107,9 @@ export class Supervisor {
     try {
       await this.#prepare();
     } catch (error) {
-      return this.#happened({ kind: 'startFailed', message: (error as Error).message });
+      return this.#onEvent({ kind: 'startFailed', message: (error as Error).message });
     }
-    this.#happened({ kind: 'ready' });
+    this.#onEvent({ kind: 'ready' });
   }
 
   async #prepare(): Promise<void> {
@@ -163,11 +163,11 @@ export class Supervisor {
   }
 
   #look(): void {
-    const reason = this.#reasons?.stated();
+    const reason = this.#reasons?.readStated();
     if (reason !== undefined) this.#step({ kind: 'stated', reason });
   }
 
-  #happened(event: SupervisorEvent): void {
+  #onEvent(event: SupervisorEvent): void {
     this.#look();
     this.#step(event);
     this.#probes?.changed();
@@ -176,10 +176,10 @@ export class Supervisor {
   #step(event: SupervisorEvent): void {
     const { state, actions } = step(this.#state, event, this.#options.plan);
     this.#state = state;
-    for (const action of actions) this.#do(action);
+    for (const action of actions) this.#execute(action);
   }
 
-  #do(action: SupervisorAction): void {
+  #execute(action: SupervisorAction): void {
     switch (action.kind) {
       case 'log':
         return this.#log(action.level, action.msg);
@@ -190,13 +190,13 @@ export class Supervisor {
       case 'stopTimers':
         return this.#timers.stop(action.except);
       case 'tellReason':
-        return this.#reasons?.tell(action.reason, (error) =>
+        return this.#reasons?.writeForChild(action.reason, (error) =>
           this.#log('error', `Could not write the stop reason: ${(error as Error).message}`),
         );
       case 'sendStop':
         return this.#background(this.#sendStop(action));
       case 'signalChild':
-        if (this.#processes.child !== undefined) send(this.#processes.child, action.signal);
+        if (this.#processes.child !== undefined) sendSignal(this.#processes.child, action.signal);
         return;
       case 'awaitGroup':
         return this.#background(this.#awaitGroup());
@@ -204,14 +204,14 @@ export class Supervisor {
         return this.#background(this.#sweep());
       case 'record':
         return this.#background(
-          this.#record(action.verdict).then(() => this.#happened({ kind: 'recorded' })),
+          this.#record(action.verdict).then(() => this.#onEvent({ kind: 'recorded' })),
         );
       case 'cleanup':
         return this.#cleanup(action.verdict);
       case 'exit':
         return this.#background(this.#exit(action));
       case 'abandon':
-        return this.#background(this.#abandon(action));
+        return this.#background(this.#giveUp(action));
     }
   }
 
@@ -227,47 +227,50 @@ export class Supervisor {
           this.#processes.child = pid;
           this.#startedAt = new Date().toISOString();
           this.#startNoted = this.#noteStart(this.#startedAt);
-          this.#happened({ kind: 'spawned' });
+          this.#onEvent({ kind: 'spawned' });
         },
-        failed: (message) => this.#happened({ kind: 'startFailed', message }),
+        failed: (message) => this.#onEvent({ kind: 'startFailed', message }),
         exited: (end) => {
           this.#endedAt = new Date().toISOString();
-          this.#happened({ kind: 'childExited', end });
+          this.#onEvent({ kind: 'childExited', end });
         },
       },
     );
     this.#output = Promise.all([
       stdout &&
-        (mode === 'github' ? this.#job.follow(stdout, this.#stdout) : passOn(stdout, this.#stdout)),
-      stderr && passOn(stderr, this.#stderr),
+        (mode === 'github'
+          ? this.#job.follow(stdout, this.#stdout)
+          : forwardOutput(stdout, this.#stdout)),
+      stderr && forwardOutput(stderr, this.#stderr),
     ]);
   }
 
   /** The group's leader may be gone while the group lives; what is gone may have left its number to a stranger. */
   async #sendStop({ signal, to }: SupervisorAction & { kind: 'sendStop' }): Promise<void> {
-    await this.#reasons?.told();
+    await this.#reasons?.written();
     this.#busyWhenSignalled ??= this.#job.state.busy;
     const { child } = this.#processes;
     if (child === undefined) return;
-    if (this.#state.end === undefined) send(to === 'group' ? -child : child, signal);
-    else if (to === 'group' && this.#processes.groupAlive()) send(-child, signal);
+    if (this.#state.end === undefined) sendSignal(to === 'group' ? -child : child, signal);
+    else if (to === 'group' && this.#processes.groupAlive()) sendSignal(-child, signal);
   }
 
   async #awaitGroup(): Promise<void> {
-    if (await this.#processes.groupEmpty(this.#over.signal)) this.#happened({ kind: 'groupEmpty' });
+    if (await this.#processes.groupEmpty(this.#finished.signal))
+      this.#onEvent({ kind: 'groupEmpty' });
   }
 
   async #sweep(): Promise<void> {
     // One at a time: a sweep that is still under way when the next is ordered would kill the cleanup command.
     this.#sweeping ??= this.#processes.sweep().finally(() => (this.#sweeping = undefined));
     const left = (await this.#sweeping).join(', ');
-    if (left !== '' && left !== this.#immortal)
+    if (left !== '' && left !== this.#unkillable)
       this.#log('error', `Could not kill processes ${left}`);
-    this.#immortal = left;
-    this.#happened({ kind: 'swept' });
+    this.#unkillable = left;
+    this.#onEvent({ kind: 'swept' });
   }
 
-  async #record(verdict: Verdict): Promise<void> {
+  async #record(verdict: EndRecord): Promise<void> {
     const {
       mode,
       marker,
@@ -285,7 +288,7 @@ export class Supervisor {
     });
     const written = [this.#startNoted];
     if (marker !== undefined)
-      written.push(this.#writing('marker', writeMarker(marker, text, this.#pending)));
+      written.push(this.#writing('marker', writeEndRecord(marker, text, this.#pending)));
     if (terminationLog !== undefined)
       written.push(
         this.#writing(
@@ -301,7 +304,7 @@ export class Supervisor {
     if (startNote !== undefined)
       await this.#writing(
         'start note',
-        writeMarker(startNote, `${JSON.stringify({ startedAt })}\n`, this.#pending),
+        writeEndRecord(startNote, `${JSON.stringify({ startedAt })}\n`, this.#pending),
       );
   }
 
@@ -311,7 +314,7 @@ export class Supervisor {
     );
   }
 
-  #cleanup({ exitCode, signal, reason }: Verdict): void {
+  #cleanup({ exitCode, signal, reason }: EndRecord): void {
     const env = {
       ...this.#env,
       HOLDFAST_STOP_REASON: reason ?? '',
@@ -322,41 +325,43 @@ export class Supervisor {
       spawned: (pid) => (this.#processes.child = pid),
       failed: (message) => {
         this.#log('error', `Could not start the cleanup command: ${message}`);
-        this.#happened({ kind: 'cleanupEnded' });
+        this.#onEvent({ kind: 'cleanupEnded' });
       },
       exited: ({ code, signal: by }) => {
         if (code !== 0) this.#log('error', `Cleanup command ended with ${by ?? `status ${code}`}`);
-        this.#happened({ kind: 'cleanupEnded' });
+        this.#onEvent({ kind: 'cleanupEnded' });
       },
     });
   }
 
   /** The dead-man's switch stays armed while the last lines are being written. */
   async #exit({ status }: SupervisorAction & { kind: 'exit' }): Promise<void> {
-    this.#over.abort();
+    this.#finished.abort();
     this.#probes?.release();
     if (this.#options.plan.cleanup) await this.#processes.sweep();
-    await untilQuiet(this.#output, this.#file ?? this.#stdout);
-    await Promise.all([this.#stdout.flushed(), this.#stderr.flushed()]);
-    await this.#tidy();
+    await outputDrained(this.#output, this.#file ?? this.#stdout);
+    await Promise.all([this.#stdout.drained(), this.#stderr.drained()]);
+    await this.#removeTemporary();
     // A look at a file, say, that is just being taken: leaving under it would cost the status.
-    if (status.kind === 'code') await within(SETTLE_MS, this.#pending.settled());
-    leave(status, this.#pending);
+    if (status.kind === 'code') await withTimeout(SETTLE_MS, this.#pending.settled());
+    exitProcess(status, this.#pending);
   }
 
-  async #abandon({ status, unrecorded }: SupervisorAction & { kind: 'abandon' }): Promise<void> {
-    this.#over.abort();
+  async #giveUp({ status, unrecorded }: SupervisorAction & { kind: 'abandon' }): Promise<void> {
+    this.#finished.abort();
     if (unrecorded !== undefined && !this.#pending.any)
-      await within(LAST_MOMENT_MS, this.#record(unrecorded));
+      await withTimeout(LAST_MOMENT_MS, this.#record(unrecorded));
     this.#processes.killAll();
-    await within(
+    await withTimeout(
       LAST_MOMENT_MS,
-      Promise.all([this.#tidy(), this.#stderr.flushed()]).then(() => this.#pending.settled()),
+      Promise.all([this.#removeTemporary(), this.#stderr.drained()]).then(() =>
+        this.#pending.settled(),
+      ),
     );
-    leave(status, this.#pending);
+    exitProcess(status, this.#pending);
   }
 
-  async #tidy(): Promise<void> {
+  async #removeTemporary(): Promise<void> {
     if (this.#temporary !== undefined)
       await this.#pending.track(rm(this.#temporary, { recursive: true, force: true }));
   }

@@ -1,11 +1,11 @@
 import { open, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import type { Verdict } from '../signals/actions.ts';
+import type { EndRecord } from '../signals/actions.ts';
 import type { JobRecord } from '../ciRunner/jobState.ts';
 import type { Pending } from '../process/pending.ts';
 
 /** What the marker file and the termination message say. Times ISO 8601; `startedAt` null: it never started. */
-export interface Marker extends Verdict {
+export interface EndRecordFile extends EndRecord {
   readonly startedAt: string | null;
   readonly endedAt: string;
   /** Only of a CI runner. */
@@ -13,7 +13,7 @@ export interface Marker extends Verdict {
 }
 
 /** The kubelet keeps 4 KiB of a termination message, shared by the pod's containers; ours is a tenth of this, in bytes. */
-export const LONGEST_MESSAGE = 2048;
+export const MAX_MESSAGE_BYTES = 2048;
 /** What of an error's text is kept: the record is to be read whole, in characters. */
 const LONGEST_ERROR = 300;
 
@@ -26,12 +26,12 @@ export function markerText({
   endedAt,
   job,
   error,
-}: Marker): string {
+}: EndRecordFile): string {
   return `${JSON.stringify({ exitCode, signal, reason, startedAt, endedAt, job, error: error?.slice(0, LONGEST_ERROR) })}\n`;
 }
 
 /** Writes the file whole or not at all, and on the disk when it is there: whoever sees it can rely on it. @throws Error */
-export async function writeMarker(path: string, text: string, pending: Pending): Promise<void> {
+export async function writeEndRecord(path: string, text: string, pending: Pending): Promise<void> {
   const temporary = `${path}.${process.pid}.tmp`;
   await pending.track(
     (async () => {
@@ -64,5 +64,5 @@ export async function writeTerminationMessage(
   text: string,
   pending: Pending,
 ): Promise<void> {
-  await pending.track(writeFile(path, text.slice(0, LONGEST_MESSAGE)));
+  await pending.track(writeFile(path, text.slice(0, MAX_MESSAGE_BYTES)));
 }

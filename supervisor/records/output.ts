@@ -56,7 +56,7 @@ export class Output {
   }
 
   /** When everything given so far is written. */
-  flushed(): Promise<void> {
+  drained(): Promise<void> {
     return this.#last;
   }
 

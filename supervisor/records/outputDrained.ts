@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Output } from './output.ts';
-import { within } from '../process/withTimeout.ts';
+import { withTimeout } from '../process/withTimeout.ts';
 
 /** What a process that has ended wrote is there to be read: silence for so long says that all of it has been, in ms. */
 const QUIET_MS = 100;
@@ -11,10 +11,10 @@ const QUIET_MS = 100;
  * @param passing - resolves at the end of the output
  * @param output - where it is passed on to; a reader that is slow is no silence
  */
-export async function untilQuiet(passing: Promise<unknown>, output: Output): Promise<void> {
+export async function outputDrained(passing: Promise<unknown>, output: Output): Promise<void> {
   for (;;) {
     const { given } = output;
-    if (await within(QUIET_MS, passing)) return;
+    if (await withTimeout(QUIET_MS, passing)) return;
     await turn(); // on a busy machine the time may be over before anybody has looked at what there is to read
     if (output.given === given && !output.writing) return;
   }

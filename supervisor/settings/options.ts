@@ -1,13 +1,13 @@
 import { parseArgs } from 'node:util';
 import { parseStopSignals } from '../../core/domain/stopSignals.ts';
 import { parseDuration } from './duration.ts';
-import type { OnTerm, Plan, StopTo } from '../signals/stopPolicy.ts';
+import type { OnTerm, StopPolicy, StopTo } from '../signals/stopPolicy.ts';
 import { SETTINGS, type Setting, type SettingName } from './settings.ts';
 
 /** What to run, and how. Paths that are absent are not used. */
 export interface Options {
   readonly command: readonly [string, ...string[]];
-  readonly plan: Plan;
+  readonly plan: StopPolicy;
   readonly mode: 'command' | 'github';
   readonly oneJob: boolean;
   readonly cleanupCommand?: readonly string[];
@@ -62,7 +62,7 @@ export function readOptions(argv: readonly string[], env: NodeJS.ProcessEnv): Op
   const timeoutMs = read('timeout', parseDuration);
   const signalTimeoutMs = read('signal-timeout', parseDuration) ?? 0;
   const cleanupCommand = read('cleanup-command', parseCommand);
-  const plan: Plan = {
+  const plan: StopPolicy = {
     ...(timeoutMs ? { timeoutMs } : {}),
     signalTimeoutMs,
     cleanupTimeoutMs: read('cleanup-timeout', parseDuration) ?? 0,

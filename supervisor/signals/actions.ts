@@ -4,7 +4,7 @@ import type { StopTo } from './stopPolicy.ts';
 import type { StopReason } from '../../core/domain/pod.ts';
 
 /** What is written down about the end: into the marker, the termination message and the cleanup command's environment. */
-export interface Verdict {
+export interface EndRecord {
   /** The supervisor's exit status, 128+n for a signal. */
   readonly exitCode: number;
   /** The signal that ended the child. */
@@ -33,9 +33,9 @@ export type SupervisorAction =
   /** Kills every process of the command, in whatever session; ends in `swept`. */
   | { readonly kind: 'sweep' }
   /** Ends in `recorded`. */
-  | { readonly kind: 'record'; readonly verdict: Verdict }
+  | { readonly kind: 'record'; readonly verdict: EndRecord }
   /** Ends in `cleanupEnded`. */
-  | { readonly kind: 'cleanup'; readonly verdict: Verdict }
+  | { readonly kind: 'cleanup'; readonly verdict: EndRecord }
   | { readonly kind: 'exit'; readonly status: ExitStatus }
   /** The budget is over: leave, whatever still hangs. `unrecorded`: the verdict that could not be written yet. */
-  | { readonly kind: 'abandon'; readonly status: ExitStatus; readonly unrecorded?: Verdict };
+  | { readonly kind: 'abandon'; readonly status: ExitStatus; readonly unrecorded?: EndRecord };

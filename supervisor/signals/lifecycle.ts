@@ -1,4 +1,4 @@
-import type { SupervisorAction, Verdict } from './actions.ts';
+import type { SupervisorAction, EndRecord } from './actions.ts';
 import { formatDuration } from '../settings/duration.ts';
 import type { StoppingSignal, SupervisorEvent, TimerName } from './events.ts';
 import {
@@ -6,10 +6,10 @@ import {
   type ExitStatus,
   exitCodeOf,
   exitStatusOf,
-  NOT_RUN,
+  EXIT_NOT_RUN,
 } from '../process/exitStatus.ts';
-import type { Plan } from './stopPolicy.ts';
-import { type StopReason, waitsForJob } from '../../core/domain/pod.ts';
+import type { StopPolicy } from './stopPolicy.ts';
+import { type StopReason, allowsJobToFinish } from '../../core/domain/pod.ts';
 
 /**
  * `starting` until the child runs; `draining`: it may finish; `stopping`: it has got its signal and its grace runs; `killing`: the
@@ -38,7 +38,7 @@ export interface LifecycleState {
   readonly end?: ChildEnd;
   /** How the supervisor will end; set with the verdict. */
   readonly status?: ExitStatus;
-  readonly verdict?: Verdict;
+  readonly verdict?: EndRecord;
 }
 
 export interface Transition {
@@ -60,7 +60,7 @@ const SIGNAL_WORDS: Readonly<Record<StoppingSignal, string>> = {
 };
 
 /** The whole lifecycle of a supervised command: from what happened to what is to be done. Pure; the table is docs/supervisor.md. */
-export function step(state: LifecycleState, event: SupervisorEvent, plan: Plan): Transition {
+export function step(state: LifecycleState, event: SupervisorEvent, plan: StopPolicy): Transition {
   switch (event.kind) {
     case 'ready':
       return state.phase === 'starting' ? { state, actions: [{ kind: 'spawn' }] } : stay(state);
@@ -68,7 +68,7 @@ export function step(state: LifecycleState, event: SupervisorEvent, plan: Plan):
       if (state.phase !== 'starting') return stay(state);
       return then(
         [error(`Could not start the process: ${event.message}`)],
-        conclude(state, { kind: 'code', code: NOT_RUN }, plan, event.message),
+        finish(state, { kind: 'code', code: EXIT_NOT_RUN }, plan, event.message),
       );
     case 'spawned':
       if (state.phase !== 'starting') return stay(state);
@@ -77,7 +77,7 @@ export function step(state: LifecycleState, event: SupervisorEvent, plan: Plan):
         actions: plan.timeoutMs === undefined ? [] : [timer('timeout', plan.timeoutMs)],
       };
     case 'stated':
-      return onStated({ ...state, stated: event.reason }, event.reason, plan);
+      return onStopReasonStated({ ...state, stated: event.reason }, event.reason, plan);
     case 'stopSignal':
       return onStopSignal(state, event, plan);
     case 'otherSignal':
@@ -107,7 +107,7 @@ export function step(state: LifecycleState, event: SupervisorEvent, plan: Plan):
     case 'recorded':
       return onRecorded(state);
     case 'cleanupEnded':
-      return state.phase === 'cleaning' ? leave(state) : stay(state);
+      return state.phase === 'cleaning' ? exit(state) : stay(state);
   }
 }
 
@@ -115,8 +115,12 @@ export function step(state: LifecycleState, event: SupervisorEvent, plan: Plan):
  * A reason that does not wait for the job is an order, heard before the signal, after it (a drain is cut short) or without it: whoever stops
  * the pod may wait with the signal until this is done.
  */
-function onStated(state: LifecycleState, reason: StopReason, plan: Plan): Transition {
-  if (!running(state) || waitsForJob(reason)) return stay(state);
+function onStopReasonStated(
+  state: LifecycleState,
+  reason: StopReason,
+  plan: StopPolicy,
+): Transition {
+  if (!running(state) || allowsJobToFinish(reason)) return stay(state);
   const line =
     state.phase === 'draining'
       ? `Process may not finish any more: ${reason}`
@@ -127,16 +131,16 @@ function onStated(state: LifecycleState, reason: StopReason, plan: Plan): Transi
 function onStopSignal(
   state: LifecycleState,
   event: SupervisorEvent & { kind: 'stopSignal' },
-  plan: Plan,
+  plan: StopPolicy,
 ): Transition {
   const { signal } = event;
   const line = `Entrypoint received interrupt: ${SIGNAL_WORDS[signal]}`;
-  const reason = state.stated ?? derivedReason(signal, plan);
+  const reason = state.stated ?? reasonFromSignal(signal, plan);
   switch (state.phase) {
     case 'starting':
       return then(
         [error(line)],
-        conclude({ ...state, reason }, exitStatusOf({ code: null, signal }), plan),
+        finish({ ...state, reason }, exitStatusOf({ code: null, signal }), plan),
       );
     case 'running':
       if (mayDrain(event, state.stated, plan))
@@ -158,7 +162,7 @@ function onStopSignal(
   }
 }
 
-function onTimer(state: LifecycleState, name: TimerName, plan: Plan): Transition {
+function onTimer(state: LifecycleState, name: TimerName, plan: StopPolicy): Transition {
   switch (name) {
     case 'timeout':
       if (!running(state)) return stay(state);
@@ -183,7 +187,7 @@ function onTimer(state: LifecycleState, name: TimerName, plan: Plan): Transition
         state.end === undefined ? sweep(state, 'killing') : ended(state, plan),
       );
     case 'cleanup':
-      return state.phase === 'cleaning' ? then([cleanupOverrun(plan)], leave(state)) : stay(state);
+      return state.phase === 'cleaning' ? then([cleanupOverrun(plan)], exit(state)) : stay(state);
     case 'deadMan':
       return onDeadMan(state, plan);
     default: {
@@ -195,7 +199,7 @@ function onTimer(state: LifecycleState, name: TimerName, plan: Plan): Transition
   }
 }
 
-function onChildExited(state: LifecycleState, end: ChildEnd, plan: Plan): Transition {
+function onChildExited(state: LifecycleState, end: ChildEnd, plan: StopPolicy): Transition {
   const reaped = { ...state, end };
   switch (state.phase) {
     case 'running':
@@ -221,27 +225,27 @@ function onChildExited(state: LifecycleState, end: ChildEnd, plan: Plan): Transi
 
 function onRecorded(state: LifecycleState): Transition {
   if (state.phase !== 'recording') return stay(state);
-  return state.end === undefined ? leave(state) : sweep(state, 'sweeping');
+  return state.end === undefined ? exit(state) : sweep(state, 'sweeping');
 }
 
-function onSwept(state: LifecycleState, plan: Plan): Transition {
+function onSwept(state: LifecycleState, plan: StopPolicy): Transition {
   // SIGKILL is on its way to the child; one that cannot die (stuck in the kernel) is left to the dead-man's switch.
   if (state.phase === 'killing') return { state, actions: [{ kind: 'sweep' }] };
   if (state.phase !== 'sweeping') return stay(state);
-  if (!plan.cleanup || state.verdict === undefined) return leave(state);
+  if (!plan.cleanup || state.verdict === undefined) return exit(state);
   return {
     state: { ...state, phase: 'cleaning' },
     actions: [timer('cleanup', plan.cleanupTimeoutMs), { kind: 'cleanup', verdict: state.verdict }],
   };
 }
 
-function onDeadMan(state: LifecycleState, plan: Plan): Transition {
+function onDeadMan(state: LifecycleState, plan: StopPolicy): Transition {
   const status =
     state.status ??
     (state.timedOut
-      ? { kind: 'code' as const, code: NOT_RUN }
+      ? { kind: 'code' as const, code: EXIT_NOT_RUN }
       : exitStatusOf(state.end ?? { code: null, signal: 'SIGKILL' }));
-  const verdict: Verdict = state.verdict ?? {
+  const verdict: EndRecord = state.verdict ?? {
     exitCode: exitCodeOf(status),
     signal: state.end?.signal ?? null,
     reason: state.reason,
@@ -268,7 +272,7 @@ function stop(
   state: LifecycleState,
   received: NodeJS.Signals,
   reason: StopReason,
-  plan: Plan,
+  plan: StopPolicy,
 ): Transition {
   const [first, ...more] = plan.stopSignals;
   return {
@@ -284,7 +288,7 @@ function stop(
   };
 }
 
-function drain(state: LifecycleState, reason: StopReason, plan: Plan): Transition {
+function drain(state: LifecycleState, reason: StopReason, plan: StopPolicy): Transition {
   return {
     state: { ...state, phase: 'draining', reason },
     actions: [
@@ -308,26 +312,26 @@ function sweep(state: LifecycleState, phase: 'sweeping' | 'killing'): Transition
 }
 
 /** The child has ended, and nothing of it has a claim to more time. */
-function ended(state: LifecycleState, plan: Plan): Transition {
+function ended(state: LifecycleState, plan: StopPolicy): Transition {
   const reason =
     state.reason === null || state.timedOut ? state.reason : (state.stated ?? state.reason);
   const status: ExitStatus = state.timedOut
-    ? { kind: 'code', code: NOT_RUN }
+    ? { kind: 'code', code: EXIT_NOT_RUN }
     : exitStatusOf(state.end ?? { code: null, signal: null });
   return then(
     [{ kind: 'stopTimers', except: ['deadMan'] }],
-    conclude({ ...state, reason }, status, plan),
+    finish({ ...state, reason }, status, plan),
   );
 }
 
 /** @param failed - why the command could not be started */
-function conclude(
+function finish(
   state: LifecycleState,
   status: ExitStatus,
-  plan: Plan,
+  plan: StopPolicy,
   failed?: string,
 ): Transition {
-  const verdict: Verdict = {
+  const verdict: EndRecord = {
     exitCode: exitCodeOf(status),
     signal: state.end?.signal ?? null,
     reason: state.reason,
@@ -340,8 +344,8 @@ function conclude(
   return { state: { ...state, phase: 'recording', status, verdict }, actions };
 }
 
-function leave(state: LifecycleState): Transition {
-  const status = state.status ?? { kind: 'code' as const, code: NOT_RUN };
+function exit(state: LifecycleState): Transition {
+  const status = state.status ?? { kind: 'code' as const, code: EXIT_NOT_RUN };
   return {
     state: { ...state, phase: 'done' },
     actions: [
@@ -352,7 +356,7 @@ function leave(state: LifecycleState): Transition {
 }
 
 /** When nobody wrote the reason down. A pod that checkpoints is never marked cancelled; a drain is a drain. */
-function derivedReason(signal: StoppingSignal, plan: Plan): StopReason {
+function reasonFromSignal(signal: StoppingSignal, plan: StopPolicy): StopReason {
   if (signal !== 'SIGTERM') return 'cancelled';
   return plan.onTerm === 'checkpoint'
     ? 'evicted'
@@ -364,11 +368,11 @@ function derivedReason(signal: StoppingSignal, plan: Plan): StopReason {
 function mayDrain(
   { signal, idle }: SupervisorEvent & { kind: 'stopSignal' },
   stated: StopReason | undefined,
-  plan: Plan,
+  plan: StopPolicy,
 ): boolean {
   if (signal !== 'SIGTERM' || plan.onTerm !== 'drain' || plan.drainTimeoutMs <= 0 || idle)
     return false;
-  return stated === undefined || waitsForJob(stated);
+  return stated === undefined || allowsJobToFinish(stated);
 }
 
 const drainReason = ({ stated, reason }: LifecycleState): StopReason =>
@@ -376,8 +380,9 @@ const drainReason = ({ stated, reason }: LifecycleState): StopReason =>
 
 const running = (state: LifecycleState): boolean =>
   state.phase === 'running' || state.phase === 'draining';
-const leastCleanupMs = (plan: Plan): number => Math.max(plan.cleanupTimeoutMs, LEAST_CLEANUP_MS);
-const cleanupOverrun = (plan: Plan): SupervisorAction =>
+const leastCleanupMs = (plan: StopPolicy): number =>
+  Math.max(plan.cleanupTimeoutMs, LEAST_CLEANUP_MS);
+const cleanupOverrun = (plan: StopPolicy): SupervisorAction =>
   error(`Cleanup did not finish before ${formatDuration(plan.cleanupTimeoutMs)} cleanup timeout`);
 const error = (msg: string): SupervisorAction => ({ kind: 'log', level: 'error', msg });
 const timer = (name: TimerName, ms: number): SupervisorAction => ({ kind: 'startTimer', name, ms });

@@ -7,7 +7,7 @@ export type OnTerm = 'drain' | 'stop' | 'checkpoint';
 export type StopTo = 'group' | 'process';
 
 /** The budgets and policies of one supervised command: everything its lifecycle decides by. Times in ms. */
-export interface Plan {
+export interface StopPolicy {
   /** How long the command may run; absent: for ever. */
   readonly timeoutMs?: number;
   /** From the stop's first signal to SIGKILL. */

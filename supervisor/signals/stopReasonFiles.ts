@@ -3,7 +3,7 @@ import { rename, writeFile } from 'node:fs/promises';
 import type { Pending } from '../process/pending.ts';
 import { parseStopReason } from './stopReason.ts';
 import type { StopReason } from '../../core/domain/pod.ts';
-import { within } from '../process/withTimeout.ts';
+import { withTimeout } from '../process/withTimeout.ts';
 
 /** How long the command's signal waits for the file that tells it why, in ms. */
 const TELL_MS = 500;
@@ -23,7 +23,7 @@ export class StopReasonFiles {
   }
 
   /** What somebody outside has stated, if anything. */
-  stated(): StopReason | undefined {
+  readStated(): StopReason | undefined {
     if (this.#from === undefined) return undefined;
     try {
       return parseStopReason(readFileSync(this.#from, 'utf8'));
@@ -32,7 +32,7 @@ export class StopReasonFiles {
     }
   }
 
-  tell(reason: StopReason, failed: (error: unknown) => void): void {
+  writeForChild(reason: StopReason, failed: (error: unknown) => void): void {
     const write = async (): Promise<void> => {
       await writeFile(`${this.forChild}.tmp`, `${reason}\n`);
       await rename(`${this.forChild}.tmp`, this.forChild);
@@ -42,7 +42,7 @@ export class StopReasonFiles {
   }
 
   /** When the reason told last is there to be read, or it takes too long. */
-  async told(): Promise<void> {
-    await within(TELL_MS, this.#told);
+  async written(): Promise<void> {
+    await withTimeout(TELL_MS, this.#told);
   }
 }

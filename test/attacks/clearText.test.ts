@@ -7,7 +7,7 @@ import { Client, Connection } from '@temporalio/client';
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { RUNNER_WORKFLOW, type RunnerInput } from '../../core/contract/index.ts';
 import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
-import { encryptedDataConverter } from '../../worker/codec/dataConverter.ts';
+import { createEncryptedDataConverter } from '../../worker/codec/dataConverter.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { readable } from '../support/secretSearch.ts';
 import {
@@ -108,7 +108,7 @@ await describeWithLab('who reads Temporal', { temporal: true }, (lab) => {
     const { text, secrets } = await live(
       true,
       { HOLDFAST_CODEC_KEY_FILE: keyFile },
-      new Client({ connection, dataConverter: encryptedDataConverter({ keyFile }) }),
+      new Client({ connection, dataConverter: createEncryptedDataConverter({ keyFile }) }),
     );
     expect(seen(text, [...MARKS, ...secrets])).toEqual([]);
   });

@@ -3,10 +3,10 @@ import { randomUUID } from 'node:crypto';
 import type { V1Container, V1Pod } from '@kubernetes/client-node';
 import { WorkflowNotFoundError, type WorkflowHandle } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { StorePlace } from '../../activities/compute/kubernetes/storeAccess.ts';
+import type { ArtifactStoreLocation } from '../../activities/compute/kubernetes/storeAccess.ts';
 import { createCiServers } from '../../activities/ciServers/index.ts';
 import type { KubernetesCompute } from '../../activities/compute/kubernetes/kubernetesCompute.ts';
-import { RESTRICTED } from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
+import { DEFAULT_POD_POLICY } from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
 import type { ProvisionInput } from '../../core/activities/index.ts';
 import { clusterTaskQueue, JOB_WORKFLOW, type StepStorage } from '../../core/contract/index.ts';
 import { holdfastWorld, type HoldfastWorld } from '../support/holdfastWorld.ts';
@@ -15,8 +15,8 @@ import { describeWithLab } from '../support/lab.ts';
 import { startStranger, type Stranger } from '../support/stranger.ts';
 import { until } from '../support/until.ts';
 
-const CLAIM: StorePlace = { claim: 'artifacts' };
-const BUCKET: StorePlace = {
+const CLAIM: ArtifactStoreLocation = { claim: 'artifacts' };
+const BUCKET: ArtifactStoreLocation = {
   bucket: 'artifacts',
   region: 'us-east-1',
   pathStyle: false,
@@ -46,7 +46,7 @@ await describeWithLab('who may start workflows', { temporal: true, kubernetes: t
       const address = lab.temporal?.address ?? '';
       harness = await startKubernetesHarness(lab.kubernetes!.kubeconfig);
       compute = harness.instance({
-        policy: RESTRICTED,
+        policy: DEFAULT_POD_POLICY,
         pod: {
           image: 'img',
           supervisor: { image: 'sup:1' },
@@ -181,7 +181,7 @@ await describeWithLab('who may start workflows', { temporal: true, kubernetes: t
 });
 
 /** The parts of the store that a pod of a step gets at, or with a bucket where its uploader writes. */
-function reachOf(pod: V1Pod | undefined, place: StorePlace): string[] {
+function reachOf(pod: V1Pod | undefined, place: ArtifactStoreLocation): string[] {
   const containers: V1Container[] = [
     ...(pod?.spec?.initContainers ?? []),
     ...(pod?.spec?.containers ?? []),

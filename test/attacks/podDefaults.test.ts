@@ -13,7 +13,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { parseAllDocuments } from 'yaml';
 import { loadKubeConfig } from '../../activities/compute/kubernetes/kubeConfig.ts';
 import { podSpec } from '../../activities/compute/kubernetes/podSpec.ts';
-import type { PodTemplate, Supervision } from '../../core/domain/pod.ts';
+import type { PodTemplate, SupervisorConfig } from '../../core/domain/pod.ts';
 import {
   RUNNER_IMAGE,
   RUNNER_IMAGE_COMMAND,
@@ -22,7 +22,7 @@ import {
 import { describeWithLab } from '../support/lab.ts';
 import { until } from '../support/until.ts';
 
-const SUPERVISION: Supervision = {
+const SUPERVISION: SupervisorConfig = {
   watches: 'github',
   oneJob: false,
   onTerm: 'stop',

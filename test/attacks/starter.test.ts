@@ -3,10 +3,10 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createCiServers, parseCredentials } from '../../activities/ciServers/index.ts';
 import type { KubernetesCompute } from '../../activities/compute/kubernetes/kubernetesCompute.ts';
 import type { CiServers } from '../../activities/ports.ts';
-import { RESTRICTED } from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
+import { DEFAULT_POD_POLICY } from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
 import type { ProvisionInput, RemoveRegistrationInput } from '../../core/activities/index.ts';
 import { ciTaskQueue, clusterTaskQueue } from '../../core/contract/index.ts';
-import { defined } from '../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type { Scope } from '../../core/domain/ciServer.ts';
 import type { PodTemplate } from '../../core/domain/pod.ts';
 import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
@@ -55,7 +55,7 @@ await describeWithLab('who may start workflows', { temporal: true, kubernetes: t
     const address = lab.temporal?.address ?? '';
     harness = await startKubernetesHarness(lab.kubernetes!.kubeconfig);
     simulator = await startSimulator();
-    compute = harness.instance({ policy: RESTRICTED });
+    compute = harness.instance({ policy: DEFAULT_POD_POLICY });
     ciServers = createCiServers(
       parseCredentials({
         default: {
@@ -162,7 +162,7 @@ await describeWithLab('who may start workflows', { temporal: true, kubernetes: t
         const removal: RemoveRegistrationInput = {
           scope,
           credential: 'default',
-          runner: { name, ...defined({ id }) },
+          runner: { name, ...omitUndefined({ id }) },
           onBusy: 'return',
           credentialsRetryMs: 1_000,
         };

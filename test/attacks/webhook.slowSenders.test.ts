@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { Client, Connection } from '@temporalio/client';
 import pMap from 'p-map';
-import { SlowSenders } from '../../tools/bench/processes/slowClients.ts';
+import { SlowClients } from '../../tools/bench/processes/slowClients.ts';
 import { queued, startToldSet } from '../support/demandSets.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { terminateAll } from '../support/terminateAll.ts';
@@ -21,7 +21,7 @@ await describeWithLab(
     const address = lab.temporal?.address ?? '';
     const taskQueue = `test-${randomUUID().slice(0, 8)}`;
     let client: Client;
-    let strangers: SlowSenders | undefined;
+    let strangers: SlowClients | undefined;
 
     beforeAll(async () => {
       client = new Client({ connection: await Connection.connect({ address }) });
@@ -44,7 +44,7 @@ await describeWithLab(
       });
       const webhook = startWebhookProcess(address, taskQueue);
       await webhook.started();
-      const senders = (strangers = new SlowSenders(webhook.webhook(), STRANGERS));
+      const senders = (strangers = new SlowClients(webhook.webhook(), STRANGERS));
       await until(
         'all of them to be there',
         () => senders.now.begun >= STRANGERS,

@@ -1,7 +1,7 @@
 /** The bucket as a store, on a real server that speaks S3. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import type { BucketPlace } from '../../activities/artifacts/bucketConfig.ts';
+import type { BucketConfig } from '../../activities/artifacts/bucketConfig.ts';
 import { createBucketStore } from '../../activities/artifacts/bucketStore.ts';
 import { artifactStoreContract } from '../support/artifactStoreContract.ts';
 import { freePort } from '../../tools/lab/ports.ts';
@@ -12,7 +12,7 @@ await describeWithLab('a bucket as a store', { s3: true }, ({ s3 }) => {
   const { endpoint, secretAccessKey } = s3!;
   const before = { ...process.env };
   let bucket: TestBucket;
-  let place: BucketPlace;
+  let place: BucketConfig;
 
   beforeAll(async () => {
     bucket = await createBucket(s3!);

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { parse, stringify } from 'yaml';
-import { scheduleFault } from '../../activities/runnerSet/schedules.ts';
+import { scheduleError } from '../../activities/runnerSet/schedules.ts';
 import { parseRunnerSetInput } from '../../core/input/runnerSet.ts';
-import { OTHERWISE_SET } from '../../tools/chart/schema.ts';
+import { SETTINGS_FROM_OTHER_VALUES } from '../../tools/chart/schema.ts';
 import { inputOf, type RunnerSetResource } from '../../worker/controller/runnerSetResource.ts';
 import { loadConfig } from '../../worker/settings/config.ts';
 import { settings } from '../../worker/settings/settings.ts';
@@ -319,7 +319,7 @@ await describeIf(
             properties: { settings: { properties: object } };
           }
         ).properties.settings;
-        expect([...Object.keys(properties), ...OTHERWISE_SET].toSorted()).toEqual(
+        expect([...Object.keys(properties), ...SETTINGS_FROM_OTHER_VALUES].toSorted()).toEqual(
           Object.keys(settings.shape).toSorted(),
         );
       });
@@ -526,7 +526,7 @@ await describeIf(
         const faultsOf = (resource: RunnerSetResource): string[] => {
           const parsed = parseRunnerSetInput(inputOf(resource), {
             hash: () => '',
-            checkSchedule: scheduleFault,
+            checkSchedule: scheduleError,
             policy: 'elsewhere',
           });
           return parsed.ok ? [] : parsed.errors.map(({ field }) => field);

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import {
-  FORCED_TO_FAIL,
+  ORPHANED_POD_MESSAGE,
   SEARCH_ATTRIBUTES,
   SWEEP_WORKFLOW,
   sweepScheduleId,
@@ -73,7 +73,7 @@ await describeWithLab(
       expect(first.status).toBe(0);
       expect(first.stdout).toMatch(
         new RegExp(
-          `^marked +orphaned pod +${pod.name} +${world.harness.namespace} +${FORCED_TO_FAIL}`,
+          `^marked +orphaned pod +${pod.name} +${world.harness.namespace} +${ORPHANED_POD_MESSAGE}`,
           'm',
         ),
       );
@@ -103,18 +103,18 @@ await describeWithLab(
         outcome: 'terminated',
         by: identity,
         message: `the workflow was terminated by ${identity}: tidying up`,
-        swept: FORCED_TO_FAIL,
+        swept: ORPHANED_POD_MESSAGE,
       };
       const details = await json<object>('runner', 'get', life.identity.workflowId);
       expect(details).toMatchObject({ status: 'TERMINATED', end });
       expect(details).not.toHaveProperty('phase');
       expect((await cli('runner', 'get', life.identity.workflowId)).stdout).toContain(
-        `Swept:            ${FORCED_TO_FAIL}\n`,
+        `Swept:            ${ORPHANED_POD_MESSAGE}\n`,
       );
       const listed = await cli('runner', 'list', '--all', '--scope', world.scope.name);
       expect(listed.stdout).toMatch(
         new RegExp(
-          `^${life.identity.workflowId} +- .* terminated +${end.message}; ${FORCED_TO_FAIL}$`,
+          `^${life.identity.workflowId} +- .* terminated +${end.message}; ${ORPHANED_POD_MESSAGE}$`,
           'm',
         ),
       );
@@ -260,7 +260,7 @@ await describeWithLab(
       });
       await until('its end to be told', async () =>
         (await cli('runner', 'get', life.identity.workflowId)).stdout.includes(
-          `Swept:            ${FORCED_TO_FAIL}`,
+          `Swept:            ${ORPHANED_POD_MESSAGE}`,
         ),
       );
 

@@ -7,16 +7,16 @@ import { parse } from 'yaml';
 import { loadKubeConfig } from '../../activities/compute/kubernetes/kubeConfig.ts';
 import { podSpec } from '../../activities/compute/kubernetes/podSpec.ts';
 import {
-  policyFaults,
-  judgedPod,
-  ownImages,
+  policyViolations,
+  toPolicyInput,
+  installationImages,
 } from '../../activities/compute/kubernetes/podPolicy/policyViolations.ts';
 import {
   podPolicySchema,
-  RESTRICTED,
+  DEFAULT_POD_POLICY,
   type PodPolicy,
 } from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
-import { scheduleFault } from '../../activities/runnerSet/schedules.ts';
+import { scheduleError } from '../../activities/runnerSet/schedules.ts';
 import { REGISTRATION_TOKEN_ENV } from '../../core/domain/podTemplate.ts';
 import type { PodRequest } from '../../core/domain/pod.ts';
 import { parseJobInput } from '../../core/input/job.ts';
@@ -45,7 +45,7 @@ const DEFAULTS = {
 function requestOf(file: string): PodRequest {
   const parsed = parseRunnerSetInput(read(`sets/${file}`), {
     hash: () => '',
-    checkSchedule: scheduleFault,
+    checkSchedule: scheduleError,
     policy: {},
   });
   if (!parsed.ok) throw new Error(JSON.stringify(parsed.errors));
@@ -58,10 +58,10 @@ function requestOf(file: string): PodRequest {
 
 function refusals(file: string, policy: PodPolicy): string[] {
   const request = requestOf(file);
-  return policyFaults(
-    judgedPod(podSpec(request, DEFAULTS, 'holdfast', undefined), request, 'holdfast'),
+  return policyViolations(
+    toPolicyInput(podSpec(request, DEFAULTS, 'holdfast', undefined), request, 'holdfast'),
     policy,
-    { images: ownImages(DEFAULTS), namespace: 'holdfast' },
+    { images: installationImages(DEFAULTS), namespace: 'holdfast' },
   );
 }
 
@@ -97,9 +97,9 @@ await describeWithLab('examples', { kubernetes: true }, (lab) => {
   test.each(SETS)('%s may be by the policy beside it, and needs it', (file) => {
     const policy = existsSync(new URL(`policies/${file}`, EXAMPLES))
       ? podPolicySchema.parse(read(`policies/${file}`))
-      : RESTRICTED;
+      : DEFAULT_POD_POLICY;
     expect(refusals(file, policy)).toEqual([]);
-    if (policy !== RESTRICTED) expect(refusals(file, RESTRICTED)).not.toEqual([]);
+    if (policy !== DEFAULT_POD_POLICY) expect(refusals(file, DEFAULT_POD_POLICY)).not.toEqual([]);
   });
 
   test.each(filesIn('jobs/'))('%s is a job', (file) => {

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { KubeConfig } from '@kubernetes/client-node';
 import { parseAllDocuments } from 'yaml';
-import type { ApiMeasure } from '../../activities/compute/kubernetes/apiServer.ts';
+import type { ApiRequestMetrics } from '../../activities/compute/kubernetes/apiServer.ts';
 import {
   checkPermissions,
   requiredPermissions,
@@ -37,7 +37,7 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
   });
 
   test('an uneventful life takes four requests, beside the shared watch', async () => {
-    const measures: ApiMeasure[] = [];
+    const measures: ApiRequestMetrics[] = [];
     const compute = harness.instance({ onRequest: (measure) => measures.push(measure) });
     const watch = await recordWatch(compute);
     await until('synced', () => watch.synced());

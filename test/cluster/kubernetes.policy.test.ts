@@ -10,7 +10,7 @@ import {
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { loadKubeConfig } from '../../activities/compute/kubernetes/kubeConfig.ts';
 import { admissionPolicy } from '../../activities/compute/kubernetes/podPolicy/admissionPolicy.ts';
-import { RESTRICTED } from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
+import { DEFAULT_POD_POLICY } from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
 import { startKubernetesHarness, type KubernetesHarness } from '../support/kubernetesHarness.ts';
 import { describeWithLab } from '../support/lab.ts';
 import {
@@ -178,7 +178,7 @@ await describeWithLab('a compute and its pod policy', { kubernetes: true }, (lab
 
   test('what it does not allow is a fault at admission, and no pod whoever asks for one', async () => {
     const { core, namespace } = harness;
-    const compute = harness.instance({ policy: RESTRICTED });
+    const compute = harness.instance({ policy: DEFAULT_POD_POLICY });
     const request = {
       ...harness.request(harness.newIdentity()),
       template: {

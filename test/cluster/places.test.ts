@@ -18,7 +18,7 @@ import {
   type RunnerStatus,
 } from '../../core/contract/index.ts';
 import type { PodView } from '../../core/domain/pod.ts';
-import { placeName } from '../../core/domain/location.ts';
+import { formatLocation } from '../../core/domain/location.ts';
 import { up } from '../../tools/lab/lab.ts';
 import { HoldfastPlugin } from '../../worker/plugin/plugin.ts';
 import { startKubernetesHarness, type KubernetesHarness } from '../support/kubernetesHarness.ts';
@@ -187,7 +187,10 @@ await describeIf(
         const stopWrong = await startWorker(wrong);
         const refused = async () =>
           (await waits()).map(({ type, failure }) => (type === 'WrongPlace' ? failure : ''));
-        const both = [placeName(await harness.compute.place()), placeName(await wrong.place())];
+        const both = [
+          formatLocation(await harness.compute.place()),
+          formatLocation(await wrong.place()),
+        ];
         await until(
           'each wait was refused',
           async () =>
@@ -215,7 +218,7 @@ await describeIf(
     );
 
     test('a life says in lists where it is, and a worker of another place refuses to start and names both; one of the same place starts', async () => {
-      const here = placeName(await harness.compute.place());
+      const here = formatLocation(await harness.compute.place());
       for (const life of lives)
         expect((await life.describe()).typedSearchAttributes.get(SEARCH_ATTRIBUTES.place)).toBe(
           here,
@@ -238,7 +241,7 @@ await describeIf(
         `HOLDFAST_TASK_QUEUE: the task queue "${taskQueue}" is used for runners in ${here} (`,
       );
       expect(wrong.errors.join('\n')).toContain(
-        `this worker's are in ${placeName(await elsewhere.compute.place())} (`,
+        `this worker's are in ${formatLocation(await elsewhere.compute.place())} (`,
       );
       const same = startWorkerProcess(settings);
       await same.started();

@@ -3,13 +3,13 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { SWEEP_ANNOTATION } from '../../activities/compute/kubernetes/metadata.ts';
 import {
   DEREGISTRATION_WORKFLOW,
-  FORCED_TO_FAIL,
-  NOT_HEARD_OF,
-  WORKER_NEVER_CAME_BACK,
+  ORPHANED_POD_MESSAGE,
+  UNRESPONSIVE_RUNNER_MESSAGE,
+  STUCK_RUNNER_MESSAGE,
   doubtSignal,
   podStateSignal,
 } from '../../core/contract/index.ts';
-import type { Supervision } from '../../core/domain/pod.ts';
+import type { SupervisorConfig } from '../../core/domain/pod.ts';
 import { signalsOf } from '../support/demandSets.ts';
 import { lookAtJobObjects, makeJobObjects, type JobObjects } from '../support/jobObjects.ts';
 import { describeWithLab } from '../support/lab.ts';
@@ -76,11 +76,11 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     expect(metadata).toMatchObject({
       uid: pod.uid,
       deletionGracePeriodSeconds: 20,
-      annotations: { [SWEEP_ANNOTATION]: expect.stringContaining(FORCED_TO_FAIL) },
+      annotations: { [SWEEP_ANNOTATION]: expect.stringContaining(ORPHANED_POD_MESSAGE) },
     });
     expect(world.log).toEqual([
       {
-        message: FORCED_TO_FAIL,
+        message: ORPHANED_POD_MESSAGE,
         fields: expect.objectContaining({
           pod: pod.name,
           workflowId: life.identity.workflowId,
@@ -95,7 +95,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
         organization: world.scope.name,
         credential: 'default',
         runner: { name: life.runnerName, id: registration.runnerId },
-        reason: FORCED_TO_FAIL,
+        reason: ORPHANED_POD_MESSAGE,
       },
     });
 
@@ -124,7 +124,9 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
       ],
     });
     expect(await world.object('pod', pod.name)).toMatchObject({ terminating: true });
-    expect(await handedOn(life.runnerName)).toMatchObject({ input: { reason: FORCED_TO_FAIL } });
+    expect(await handedOn(life.runnerName)).toMatchObject({
+      input: { reason: ORPHANED_POD_MESSAGE },
+    });
     // Its runner is still online, its pod still there; and then, somebody is at it.
     expect(await world.sweep()).toMatchObject({
       items: [],
@@ -217,7 +219,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     expect(await life.handle.describe()).toMatchObject({ status: { name: 'TERMINATED' } });
     const { events } = await life.handle.fetchHistory();
     expect(events?.at(-1)?.workflowExecutionTerminatedEventAttributes?.reason).toBe(
-      WORKER_NEVER_CAME_BACK,
+      STUCK_RUNNER_MESSAGE,
     );
     expect(await handedOn(listedName ?? '')).toEqual({
       type: DEREGISTRATION_WORKFLOW,
@@ -225,7 +227,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
         organization: world.scope.name,
         credential: 'default',
         runner: { name: listedName },
-        reason: WORKER_NEVER_CAME_BACK,
+        reason: STUCK_RUNNER_MESSAGE,
       },
     });
   });
@@ -247,7 +249,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     const compute = world.harness.instance({
       pod: { image: 'busybox', command: ['work'], supervisor: { image: 'supervisor:1' } },
     });
-    const supervision: Supervision = {
+    const supervision: SupervisorConfig = {
       watches: 'github',
       oneJob: true,
       onTerm: 'stop',
@@ -265,7 +267,11 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
       () => world.simulator.runner(well.runnerName)?.status === 'online',
       'it to be online',
     );
-    const item = { kind: 'hung runner', what: hung.identity.workflowId, reason: NOT_HEARD_OF };
+    const item = {
+      kind: 'hung runner',
+      what: hung.identity.workflowId,
+      reason: UNRESPONSIVE_RUNNER_MESSAGE,
+    };
     expect(await world.sweep()).toMatchObject({
       items: [{ ...item, done: 'marked' }],
       marks: [{ kind: 'hung runner', key: hung.runnerName }],
@@ -277,7 +283,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
       marks: [],
     });
     expect(await signalsOf(hung.handle, doubtSignal.name)).toEqual([
-      { runnerName: hung.runnerName, reason: NOT_HEARD_OF },
+      { runnerName: hung.runnerName, reason: UNRESPONSIVE_RUNNER_MESSAGE },
     ]);
     runner.stop();
   });

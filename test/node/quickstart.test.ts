@@ -4,7 +4,7 @@ import { ScheduleNotFoundError } from '@temporalio/client';
 import { parse, stringify } from 'yaml';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { setStatusQuery, sweepScheduleId } from '../../core/contract/index.ts';
-import { workflowIdOfRunner } from '../../core/domain/setRunnerNames.ts';
+import { runnerWorkflowIdFromName } from '../../core/domain/setRunnerNames.ts';
 import type { SimulatedJob } from '../../tools/simulator/types.ts';
 import { Browser, findChromium } from '../support/browser.ts';
 import { CHART_TOKEN, ChartWorld, RUNNER_SECURITY } from '../support/chartWorld.ts';
@@ -122,7 +122,7 @@ await describeIf('docs/quickstart.md, in a cluster', prepare, NEEDS, (lab) => {
       () => JSON.stringify(now(job)),
       120_000,
     );
-    const runner = workflowIdOfRunner('linux', now(job).runner_name ?? '') ?? '';
+    const runner = runnerWorkflowIdFromName('linux', now(job).runner_name ?? '') ?? '';
     told(`a job runs on ${runner}`);
     const seen = await untilSeen(
       'its runner to be listed as busy',

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { SWEEP_ANNOTATION } from '../../activities/compute/kubernetes/metadata.ts';
 import {
-  FORCED_TO_FAIL,
-  STEP_WITHOUT_JOB,
+  ORPHANED_POD_MESSAGE,
+  ORPHANED_STEP_MESSAGE,
   SWEEP_WORKFLOW,
   sweepWorkflowId,
   type SweepReport,
@@ -69,7 +69,7 @@ await describeWithLab(
       const [marked] = await run.pods();
       expect(marked?.metadata).toMatchObject({
         uid: pod?.metadata?.uid,
-        annotations: { [SWEEP_ANNOTATION]: expect.stringContaining(FORCED_TO_FAIL) },
+        annotations: { [SWEEP_ANNOTATION]: expect.stringContaining(ORPHANED_POD_MESSAGE) },
       });
       expect(marked?.metadata?.deletionTimestamp).toBeUndefined();
       expect(run.job(job)).toMatchObject({ status: 'in_progress' });
@@ -98,7 +98,7 @@ await describeWithLab(
         ['list', '--all', '--scope', run.key],
       ]) {
         const { stdout } = await runCli(['runner', ...args], world.settings);
-        expect(stdout).toContain(FORCED_TO_FAIL);
+        expect(stdout).toContain(ORPHANED_POD_MESSAGE);
         expect(stdout).toContain('by hand');
         expect(stdout).not.toContain('Busy');
       }
@@ -127,7 +127,7 @@ await describeWithLab(
       ]);
       expect(await life.result()).toMatchObject({
         outcome: 'aborted',
-        message: expect.stringContaining(STEP_WITHOUT_JOB),
+        message: expect.stringContaining(ORPHANED_STEP_MESSAGE),
       });
       expect((await log.complete()).text).toContain('cleaned up');
       await until(

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { CiServer } from '../../activities/ports.ts';
 import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
 import { ciServerError, ciServerOf } from '../support/ciServers.ts';
-import type { CiJobs, Scope } from '../../core/domain/ciServer.ts';
+import type { CiJobList, Scope } from '../../core/domain/ciServer.ts';
 
 const ORGANIZATION: Scope = { kind: 'organization', name: 'acme' };
 process.env['HOLDFAST_JOBS_TOKEN'] = 'ghp_simulator';
@@ -27,9 +27,9 @@ afterEach(async () => {
 
 const queue = (repo: string, run_id: number): number =>
   simulator.queueJob({ repo, run_id, labels: ['nobody'] }).id;
-const look = async (scope = ORGANIZATION): Promise<CiJobs> =>
-  (await server.queuedJobs?.(scope)) as CiJobs;
-const idsOf = ({ jobs }: CiJobs): number[] => jobs.map(({ id }) => id).toSorted((a, b) => a - b);
+const look = async (scope = ORGANIZATION): Promise<CiJobList> =>
+  (await server.queuedJobs?.(scope)) as CiJobList;
+const idsOf = ({ jobs }: CiJobList): number[] => jobs.map(({ id }) => id).toSorted((a, b) => a - b);
 const statuses = (): Record<number, number> =>
   Object.fromEntries(
     [...Map.groupBy(simulator.requests(), ({ status }) => status)].map(([status, all]) => [
@@ -120,7 +120,7 @@ test('an App looks into the repositories it is installed on; if those are not al
     (repo) => github.queueJob({ repo, labels: ['nobody'] }).id,
   );
   github.queueJob({ repo: 'beta/web', labels: ['nobody'] });
-  const lookAs = async (installationId: number): Promise<CiJobs> => {
+  const lookAs = async (installationId: number): Promise<CiJobList> => {
     const app = ciServerOf({
       type: 'app',
       appId: 12,
@@ -129,7 +129,7 @@ test('an App looks into the repositories it is installed on; if those are not al
       apiUrl: github.url,
     });
     try {
-      return (await app.server.queuedJobs?.(ORGANIZATION)) as CiJobs;
+      return (await app.server.queuedJobs?.(ORGANIZATION)) as CiJobList;
     } finally {
       await app.close();
     }

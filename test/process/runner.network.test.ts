@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
-import { networkParts } from '../../activities/compute/kubernetes/network.ts';
+import { networkPodParts } from '../../activities/compute/kubernetes/network.ts';
 import { CA_PATH } from '../../core/domain/podTemplate.ts';
 import { ForwardProxy } from '../support/forwardProxy.ts';
 
@@ -74,9 +74,9 @@ afterAll(async () => {
 });
 
 /** What the kubelet makes of them: https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-environment-variables/ */
-function environment(parts: Parameters<typeof networkParts>[0]): Record<string, string> {
+function environment(parts: Parameters<typeof networkPodParts>[0]): Record<string, string> {
   const env: Record<string, string> = {};
-  for (const { name, value, valueFrom } of networkParts(parts).env)
+  for (const { name, value, valueFrom } of networkPodParts(parts).env)
     env[name] = (value ?? SECRET[valueFrom?.secretKeyRef?.key ?? ''] ?? '')
       .replaceAll(/\$\((\w+)\)/g, (whole, other: string) => env[other] ?? whole)
       .replace(CA_PATH, folder);

@@ -195,9 +195,9 @@ describe('the reason', () => {
     for (let round = 0; round < 50; round++) {
       const failures: unknown[] = [];
       const files = new StopReasonFiles(join(folder(), 'reason'), undefined, new Pending());
-      files.tell('drained', (error) => failures.push(error));
-      files.tell('cancelled', (error) => failures.push(error));
-      await files.told();
+      files.writeForChild('drained', (error) => failures.push(error));
+      files.writeForChild('cancelled', (error) => failures.push(error));
+      await files.written();
       expect([readFileSync(files.forChild, 'utf8'), failures]).toEqual(['cancelled\n', []]);
     }
   });

@@ -38,14 +38,14 @@ export const CHANGES: readonly Change[] = [
   {
     what: 'a timer comes first',
     file: 'runner/runner.ts',
-    from: '  takeUpdates(life);',
-    to: '  await CancellationScope.withTimeout(1, async () => await new Promise(() => undefined)).catch(() => undefined);\n  takeUpdates(life);',
+    from: '  registerUpdateHandlers(life);',
+    to: '  await CancellationScope.withTimeout(1, async () => await new Promise(() => undefined)).catch(() => undefined);\n  registerUpdateHandlers(life);',
     breaks: ({ workflowType }) => workflowType === 'runner',
   },
   {
     what: 'a registration is not removed before the life ends',
     file: 'runner/unregister.ts',
-    from: 'return await remove(life, action.onBusy, facts);',
+    from: 'return await removeRegistration(life, action.onBusy, facts);',
     to: "return { kind: 'answered', answer: 'removed', retried: false, atMs: 1 };",
     breaks: ({ workflowType, events }) =>
       workflowType === 'runner' &&
@@ -57,15 +57,15 @@ export const CHANGES: readonly Change[] = [
   {
     what: 'a deadline of a job has no timer',
     file: 'job/job.ts',
-    from: 'if (untilMs !== undefined && !run.timers.has(untilMs)) void wake(run, untilMs);',
+    from: 'if (untilMs !== undefined && !run.timers.has(untilMs)) void startDeadlineTimer(run, untilMs);',
     to: '',
     breaks: ({ workflowType }) => workflowType === 'job',
   },
   {
     what: 'a set asks for the time before it starts runners',
     file: 'runnerSet/reconcile.ts',
-    from: 'this.state.starting(runners, this.#now);',
-    to: 'this.state.starting(runners, (await workerCalls("what time is it?").clock()).at);',
+    from: 'this.state.onRunnersStarting(runners, this.#now);',
+    to: 'this.state.onRunnersStarting(runners, (await workerActivities("what time is it?").clock()).at);',
     breaks: ({ events }) =>
       events.some(
         (event) => event.activityTaskScheduledEventAttributes?.activityType.name === 'startRunners',

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { DefaultLogger, Runtime, Worker, type ReplayWorkerOptions } from '@temporalio/worker';
-import { workflowsFor } from '../../worker/plugin/workflowBundle.ts';
+import { workflowSourceOptions } from '../../worker/plugin/workflowBundle.ts';
 import { CHANGES, bundleChanged } from './changedWorkflows.ts';
 import { readHistories, versionFolder } from './histories.ts';
 import { historyFromJson } from './historyJson.ts';
@@ -44,7 +44,7 @@ describe('the histories of every version', () => {
   let results: Map<string, Error | undefined>;
 
   beforeAll(async () => {
-    results = await replay(await workflowsFor({}));
+    results = await replay(await workflowSourceOptions({}));
   });
 
   test.each(histories.map(({ file }) => file))('%s replays', (file) => {

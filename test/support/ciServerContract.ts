@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { CiServer, Registration } from '../../activities/ports.ts';
 import { ciServerError } from './ciServers.ts';
-import type { CiJobs, RegisterRequest, Scope } from '../../core/domain/ciServer.ts';
+import type { CiJobList, RegisterRequest, Scope } from '../../core/domain/ciServer.ts';
 
 /** A CI server to hold an adapter against, as the contract tests steer it and look at the truth in it. */
 export interface CiServerFixture {
@@ -104,7 +104,7 @@ export function ciServerContract(
     (options.jobs === true ? describe : describe.skip).each(
       options.scopes.filter(({ kind }) => kind !== 'enterprise'),
     )('jobs of $kind $name', (at) => {
-      const queuedJobs = async (labels?: string[]): Promise<CiJobs | undefined> =>
+      const queuedJobs = async (labels?: string[]): Promise<CiJobList | undefined> =>
         await server.queuedJobs?.(at, labels);
 
       test('those that wait are listed until they wait no longer', async () => {

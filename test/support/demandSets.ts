@@ -6,10 +6,10 @@ import {
   SET_COVER_MEMO,
   type JobEvent,
   type RunnerSetStatus,
-  type SetCover,
+  type SetRoutingInfo,
 } from '../../core/contract/index.ts';
-import { workflowIdOfName } from '../../core/domain/runnerName.ts';
-import { runningSets } from '../../core/domain/visibility.ts';
+import { workflowIdFromRunnerName } from '../../core/domain/runnerName.ts';
+import { runningSetsQuery } from '../../core/domain/visibility.ts';
 import { until } from './until.ts';
 
 export interface ToldSet {
@@ -37,7 +37,7 @@ export async function startToldSet(
   client: Client,
   taskQueue: string,
   workflowId: string,
-  cover: SetCover | undefined,
+  cover: SetRoutingInfo | undefined,
   status?: RunnerSetStatus,
 ): Promise<ToldSet> {
   const handle = await client.workflow.start(RUNNER_SET_WORKFLOW, {
@@ -49,8 +49,11 @@ export async function startToldSet(
   await until(
     'the set to be listed',
     async () =>
-      (await client.workflow.count(`${runningSets(taskQueue)} AND WorkflowId = '${workflowId}'`))
-        .count === 1,
+      (
+        await client.workflow.count(
+          `${runningSetsQuery(taskQueue)} AND WorkflowId = '${workflowId}'`,
+        )
+      ).count === 1,
   );
   const batches = async (): Promise<JobEvent[][]> =>
     ((await signalsOf(handle, 'demand')) as { events: JobEvent[] }[]).map(({ events }) => events);
@@ -87,7 +90,7 @@ export async function startToldRunner(
 ): Promise<ToldRunner> {
   const handle = await client.workflow.start(RUNNER_WORKFLOW, {
     taskQueue,
-    workflowId: workflowIdOfName(name) ?? '',
+    workflowId: workflowIdFromRunnerName(name) ?? '',
   });
   return {
     told: async () => await signalsOf(handle, 'ciEvent'),

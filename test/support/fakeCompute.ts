@@ -7,8 +7,8 @@ import type {
   Registration,
 } from '../../activities/ports.ts';
 import type { VolumeClaim } from '../../core/contract/index.ts';
-import { defined } from '../../core/domain/omitUndefined.ts';
-import type { ServedPlace } from '../../core/domain/location.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
+import type { ServedLocation } from '../../core/domain/location.ts';
 import type {
   ClaimWriter,
   PodRequest,
@@ -98,7 +98,7 @@ export class FakeCompute implements Compute {
     return this.logs.get(name);
   }
 
-  async place(): Promise<ServedPlace> {
+  async place(): Promise<ServedLocation> {
     return { compute: 'process', cluster: 'memory', installation: 'test' };
   }
 
@@ -132,7 +132,7 @@ export class FakeCompute implements Compute {
           online: false,
           busy: false,
           ...(request.supervision?.oneJob === true ? {} : { reusable: true as const }),
-          ...defined({ tellsBusy: request.tellsBusy }),
+          ...omitUndefined({ tellsBusy: request.tellsBusy }),
         }
       : {};
     const pod: PodView = {

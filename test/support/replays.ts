@@ -1,6 +1,6 @@
 import type { Client } from '@temporalio/client';
 import { Worker } from '@temporalio/worker';
-import { workflowsFor } from '../../worker/plugin/workflowBundle.ts';
+import { workflowSourceOptions } from '../../worker/plugin/workflowBundle.ts';
 import type { RecordedEvent } from '../replay/histories.ts';
 import { historyFromJson, historyToJson, type History } from '../replay/historyJson.ts';
 
@@ -42,7 +42,7 @@ export async function faultsOf(
 ): Promise<string[]> {
   const faults: string[] = [];
   for await (const { workflowId, error } of Worker.runReplayHistories(
-    await workflowsFor({}),
+    await workflowSourceOptions({}),
     histories,
   ))
     if (error) faults.push(`${workflowId}: ${String(error)}`);

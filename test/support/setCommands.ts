@@ -4,7 +4,7 @@ import {
   SET_COMMAND_WORKFLOW,
   setCommandId,
   setWorkflowId,
-  type SetAnswer,
+  type SetCommandResult,
   type SetCommand,
   type SetCommandInput,
 } from '../../core/contract/index.ts';
@@ -15,9 +15,9 @@ export async function tellSet(
   set: string,
   command: SetCommand,
   request: string = randomUUID(),
-): Promise<SetAnswer> {
+): Promise<SetCommandResult> {
   const { taskQueue } = await workflow.getHandle(setWorkflowId(set)).describe();
-  return await workflow.execute<(input: SetCommandInput) => Promise<SetAnswer>>(
+  return await workflow.execute<(input: SetCommandInput) => Promise<SetCommandResult>>(
     SET_COMMAND_WORKFLOW,
     { taskQueue, workflowId: setCommandId(set, request), args: [{ set, ...command }] },
   );

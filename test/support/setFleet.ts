@@ -1,6 +1,6 @@
 import { setWorkflowId, type JobEvent, type RunnerSetInput } from '../../core/contract/index.ts';
-import { SetRouting, Substitutes, type CoveringSet } from '../../core/domain/jobRouting.ts';
-import { setCover } from '../../core/domain/routingInfo.ts';
+import { JobRouter, RerouteTargets, type RoutableSet } from '../../core/domain/jobRouting.ts';
+import { routingInfo } from '../../core/domain/routingInfo.ts';
 import { decideSet } from '../../workflows/runnerSet/plan.ts';
 import { SetState } from '../../workflows/runnerSet/state.ts';
 import { setSpec } from './setModel.ts';
@@ -17,8 +17,8 @@ export function begin(name: string, more: Partial<RunnerSetInput> = {}): SetStat
     ...more,
   };
   const state = SetState.begin(setSpec(input), input, {}, NOW);
-  state.listed([], [], NOW);
-  state.settle(NOW);
+  state.onRunnersListed([], [], NOW);
+  state.updateDemand(NOW);
   return state;
 }
 
@@ -41,7 +41,7 @@ export class Fleet {
   now = NOW;
   readonly states: Map<string, SetState>;
   /** What each says of itself, as visibility had it when it was last looked at. */
-  listed: CoveringSet[] = [];
+  listed: RoutableSet[] = [];
 
   constructor(states: readonly SetState[]) {
     this.states = new Map(states.map((state) => [setWorkflowId(state.facts.spec.name), state]));
@@ -51,23 +51,23 @@ export class Fleet {
   look(): void {
     this.listed = [...this.states].map(([workflowId, { facts }]) => ({
       workflowId,
-      cover: setCover(facts.spec, facts.full, facts.ending !== undefined),
+      cover: routingInfo(facts.spec, facts.full, facts.ending !== undefined),
     }));
   }
 
   /** As the webhook does. */
   tell(one: JobEvent): void {
-    const home = new SetRouting(this.listed).homeOf(one, undefined)?.workflowId ?? '';
+    const home = new JobRouter(this.listed).homeOf(one, undefined)?.workflowId ?? '';
     this.#at(home, [one]);
   }
 
   /** One set does what is due. @param meanwhile - happens while it is under way */
   passOn(workflowId: string, meanwhile: () => void = () => undefined): void {
     const state = this.states.get(workflowId) as SetState;
-    state.settle(this.now);
+    state.updateDemand(this.now);
     if (!decideSet(state, this.now).passOn) return;
     const next = state.passing.next(state, this.now);
-    const substitutes = new Substitutes({ workflowId, cover: next.cover }, this.listed);
+    const substitutes = new RerouteTargets({ workflowId, cover: next.cover }, this.listed);
     const passed = new Map<string, string[]>();
     for (const { key, repository, since } of next.jobs) {
       const [jobId = 0, runAttempt = 1] = key.split('/').map(Number);
@@ -86,7 +86,7 @@ export class Fleet {
       state,
       this.now,
     );
-    state.settle(this.now);
+    state.updateDemand(this.now);
   }
 
   /** Time passes, and all do what is due. */
@@ -105,6 +105,6 @@ export class Fleet {
   #at(workflowId: string, events: JobEvent[]): void {
     const state = this.states.get(workflowId);
     state?.jobEvents(events, this.now);
-    state?.settle(this.now);
+    state?.updateDemand(this.now);
   }
 }

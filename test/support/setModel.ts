@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { JobEvent, RunnerSetInput } from '../../core/contract/index.ts';
-import { decideSet, needsBusyNews } from '../../workflows/runnerSet/plan.ts';
+import { decideSet, needsBusyEvents } from '../../workflows/runnerSet/plan.ts';
 import type { CiJob } from '../../core/domain/ciServer.ts';
 import { parseRunnerSetInput, type SetSpec } from '../../core/input/runnerSet.ts';
-import { freshSuffix, runnerWorkflowId } from '../../core/domain/setRunnerNames.ts';
+import { randomSuffix, runnerWorkflowId } from '../../core/domain/setRunnerNames.ts';
 import { SetState } from '../../workflows/runnerSet/state.ts';
 import { randomOf } from './random.ts';
 
@@ -87,15 +87,18 @@ export class SetModel {
     this.now += ms;
     if (this.renews) this.state = SetState.restore(JSON.parse(JSON.stringify(this.state.carry())));
     for (let round = 0; round < 50; round++) {
-      this.state.settle(this.now);
+      this.state.updateDemand(this.now);
       const decision = decideSet(this.state, this.now);
       if (decision.list) this.#list();
       else if (decision.checkQueue) {
-        this.state.queueCheckBegins(this.now);
+        this.state.onQueueCheckStarted(this.now);
         const seen = this.look?.();
-        if (seen === undefined) this.state.queueNotChecked('not in this world');
+        if (seen === undefined) this.state.onQueueCheckFailed('not in this world');
         else
-          this.state.queueChecked({ ...seen, checkedAt: this.now, absent: [], gone: [] }, this.now);
+          this.state.onQueueChecked(
+            { ...seen, checkedAt: this.now, absent: [], gone: [] },
+            this.now,
+          );
       } else if (decision.start > 0) this.#start(decision.start);
       else if (decision.drain.length > 0) this.#drain(decision.drain);
       else return;
@@ -136,7 +139,10 @@ export class SetModel {
     if (runner.phase !== 'Provisioning') return;
     runner.phase = 'Idle';
     if (this.#arrives('online'))
-      this.state.online({ workflowId: runner.workflowId, runnerName: runner.name }, this.now);
+      this.state.onRunnerOnline(
+        { workflowId: runner.workflowId, runnerName: runner.name },
+        this.now,
+      );
   }
 
   takeJob(runner: ModelRunner): void {
@@ -146,7 +152,7 @@ export class SetModel {
     Object.assign(runner, { phase: 'Busy', job, ranJob: true });
     this.#send('in_progress', job, runner.name);
     if (runner.tellsBusy && this.#arrives('busy'))
-      this.state.busy({ workflowId: runner.workflowId, runnerName: runner.name }, this.now);
+      this.state.onRunnerBusy({ workflowId: runner.workflowId, runnerName: runner.name }, this.now);
   }
 
   finishJob(runner: ModelRunner): void {
@@ -165,7 +171,7 @@ export class SetModel {
     }
     const wasOnline = runner.phase !== 'Provisioning';
     const outcome = cause === undefined ? 'succeeded' : 'errored';
-    this.state.ended(
+    this.state.onRunnerEnded(
       {
         workflowId: runner.workflowId,
         runnerName: runner.name,
@@ -218,9 +224,9 @@ export class SetModel {
         ephemeral,
       }),
     );
-    this.state.listed(
+    this.state.onRunnersListed(
       listed,
-      this.state.doubtful(listed, this.now).filter((id) => !this.runners.has(id)),
+      this.state.unverified(listed, this.now).filter((id) => !this.runners.has(id)),
       this.now,
     );
   }
@@ -228,10 +234,10 @@ export class SetModel {
   #start(count: number): void {
     const { name, generation, ephemeral, maxSurge } = this.state.facts.spec;
     const started = Array.from({ length: count }, () => ({
-      workflowId: runnerWorkflowId(name, freshSuffix(this.#random)),
+      workflowId: runnerWorkflowId(name, randomSuffix(this.#random)),
     }));
-    const tellsBusy = needsBusyNews(this.state, this.now);
-    this.state.starting(started, this.now);
+    const tellsBusy = needsBusyEvents(this.state, this.now);
+    this.state.onRunnersStarting(started, this.now);
     for (const { workflowId } of started) {
       if (!this.#arrives('start')) {
         this.#someUnknown = true;
@@ -263,7 +269,7 @@ export class SetModel {
       if (known === undefined || (runner === undefined && !this.#someUnknown))
         throw new Error(`${workflowId} is to be drained and does not exist`);
       if (runner === undefined) {
-        this.state.draining([workflowId], [workflowId], this.now);
+        this.state.onDrainRequested([workflowId], [workflowId], this.now);
         continue;
       }
       this.drains.push({
@@ -274,7 +280,7 @@ export class SetModel {
         at: this.now,
         lastScaleUpAt: this.state.facts.lastScaleUpAt,
       });
-      this.state.draining([workflowId], [], this.now);
+      this.state.onDrainRequested([workflowId], [], this.now);
       if (!this.#arrives('drain')) continue;
       if (runner.phase !== 'Busy') this.end(runner);
       else runner.phase = 'Draining';

@@ -8,7 +8,7 @@ import {
   type JobEvent,
   type RunnerSetInput,
   type RunnerSetStatus,
-  type SetAnswer,
+  type SetCommandResult,
   type SetCommand,
 } from '../../core/contract/index.ts';
 import { runnerWorkflowId } from '../../core/domain/setRunnerNames.ts';
@@ -153,7 +153,7 @@ export class SetRun {
   }
 
   /** Has the set carry out a command. @throws WorkflowFailedError when it does not */
-  async command(command: SetCommand, request?: string): Promise<SetAnswer> {
+  async command(command: SetCommand, request?: string): Promise<SetCommandResult> {
     return await tellSet(this.#stage.world.client, this.name, command, request);
   }
 

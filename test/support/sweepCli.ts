@@ -1,6 +1,6 @@
 import type { SweepInput } from '../../core/contract/index.ts';
 import { parseSweepInput } from '../../core/input/sweep.ts';
-import { showSweep } from '../../cli/sweep/sweepReport.ts';
+import { printSweep } from '../../cli/sweep/sweepReport.ts';
 import { standaloneConfig, sweepStandalone } from '../../cli/sweep/sweepStandalone.ts';
 import { Session } from '../../cli/shared/session.ts';
 import { Output } from '../../cli/shared/output.ts';
@@ -17,7 +17,7 @@ export async function sweepAtOnce(env: Record<string, string>, json = false): Pr
   if (!parsed.ok) throw new Error(JSON.stringify(parsed.errors));
   const session = await Session.open({}, env);
   try {
-    const status = showSweep(
+    const status = printSweep(
       output,
       await sweepStandalone(session, output, standaloneConfig(env), parsed.spec),
     );

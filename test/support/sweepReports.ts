@@ -1,5 +1,5 @@
 import {
-  SWEPT_KINDS,
+  FINDING_KINDS,
   type SweepCounts,
   type SweepReport,
   type SweptKind,
@@ -27,7 +27,7 @@ export function sweepReport({
     marks: [],
     ...more,
     counts: Object.fromEntries(
-      SWEPT_KINDS.map((kind) => [kind, { ...none, ...counts[kind] }]),
+      FINDING_KINDS.map((kind) => [kind, { ...none, ...counts[kind] }]),
     ) as SweepReport['counts'],
   };
 }

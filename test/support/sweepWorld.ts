@@ -5,7 +5,7 @@ import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/wo
 import type { LabState } from '../../tools/lab/lab.ts';
 import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
 import { createCiServers, parseCredentials } from '../../activities/ciServers/index.ts';
-import { placeLabel, runnerHash } from '../../activities/compute/naming.ts';
+import { locationLabel, runnerHash } from '../../activities/compute/naming.ts';
 import type { OwnedObjects } from '../../activities/shared/ownedObjects.ts';
 import type { CiServer, Compute, Registration } from '../../activities/ports.ts';
 import { sweep, type SweepSources } from '../../activities/sweep/sweep.ts';
@@ -20,7 +20,7 @@ import {
 } from '../../core/contract/index.ts';
 import type { Scope } from '../../core/domain/ciServer.ts';
 import type { PodRequest, PodView, RunnerIdentity } from '../../core/domain/pod.ts';
-import { placeName } from '../../core/domain/location.ts';
+import { formatLocation } from '../../core/domain/location.ts';
 import { runnerName } from '../../core/domain/runnerName.ts';
 import { parseSweepInput } from '../../core/input/sweep.ts';
 import type { OwnedKind, OwnedObject } from '../../core/sweep/ownedObject.ts';
@@ -93,7 +93,7 @@ export class SweepWorld {
       simulator,
       new Client({ connection }),
       address,
-      placeName(await harness.compute.place()),
+      formatLocation(await harness.compute.place()),
     );
   }
 
@@ -199,7 +199,7 @@ export class SweepWorld {
   /** Registers a runner as a provisioning does. */
   async register(
     name: string,
-    labels: readonly string[] = ['self-hosted', placeLabel(this.place)],
+    labels: readonly string[] = ['self-hosted', locationLabel(this.place)],
   ): Promise<Registration> {
     const registration = await this.ciServer.register({
       scope: this.scope,

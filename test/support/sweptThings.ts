@@ -1,6 +1,10 @@
 /** What sweeps look at, for tables: as it is when nothing is wrong with it. */
 import type { PodView } from '../../core/domain/pod.ts';
-import type { LifeFacts, RunningLife, SeenRegistration } from '../../core/sweep/facts.ts';
+import type {
+  OwnerWorkflow,
+  RunnerWorkflow,
+  ObservedRegistration,
+} from '../../core/sweep/facts.ts';
 import { parseSweepInput, type SweepSpec } from '../../core/input/sweep.ts';
 import type { OwnedObject } from '../../core/sweep/ownedObject.ts';
 
@@ -48,20 +52,24 @@ export const pod = (seen: Partial<PodView> = {}, more: Partial<OwnedObject> = {}
     ...more,
   });
 
-export const RUNNING: LifeFacts = { state: 'running' };
-export const FINISHED: LifeFacts = { state: 'finished', closedAtMs: NOW - HOUR, how: 'has ended' };
-export const TERMINATED: LifeFacts = {
+export const RUNNING: OwnerWorkflow = { state: 'running' };
+export const FINISHED: OwnerWorkflow = {
+  state: 'finished',
+  closedAtMs: NOW - HOUR,
+  how: 'has ended',
+};
+export const TERMINATED: OwnerWorkflow = {
   state: 'broken off',
   closedAtMs: NOW - HOUR,
   how: 'was terminated by me: because',
 };
-export const UNKNOWN: LifeFacts = { state: 'unknown', how: 'is not known to Temporal' };
+export const UNKNOWN: OwnerWorkflow = { state: 'unknown', how: 'is not known to Temporal' };
 
-export const life = (more: Partial<RunningLife> = {}): RunningLife => ({
+export const life = (more: Partial<RunnerWorkflow> = {}): RunnerWorkflow => ({
   workflowId: 'w', runId: 'r', taskQueue: 'q', startedAtMs: NOW - HOUR, phase: 'Idle', runnerName: 'w-0123456789', pods: [pod()], polled: true, resumes: false, ...more,
 }); // prettier-ignore
 
 /** One that has neither a workflow nor a pod. */
-export const ghost = (more: Partial<SeenRegistration> = {}): SeenRegistration => ({
+export const ghost = (more: Partial<ObservedRegistration> = {}): ObservedRegistration => ({
   scope: { kind: 'organization', name: 'acme' }, credential: 'default', id: 7, name: 'w-0123456789', online: false, busy: false, proof: 'label', alive: false, hasPod: false, ...more,
 }); // prettier-ignore

@@ -1,9 +1,9 @@
 import type { Registration } from '../../activities/ports.ts';
 import type {
   JobMessage,
-  RegisterAnswer,
+  RegisterResponse,
   RunnerMessage,
-  SessionAnswer,
+  SessionResponse,
 } from '../../tools/simulator/runner/wire.ts';
 
 /**
@@ -29,11 +29,17 @@ export class WireRunner {
     { env }: Registration,
   ): Promise<{ runner: WireRunner; id: number }> {
     const credential = await credentialOf(url, env);
-    const { sessionId, runnerId } = await call<SessionAnswer>(url, credential, 'POST', 'session', {
-      version: '2.330.0',
-      os: 'linux',
-      arch: 'x64',
-    });
+    const { sessionId, runnerId } = await call<SessionResponse>(
+      url,
+      credential,
+      'POST',
+      'session',
+      {
+        version: '2.330.0',
+        os: 'linux',
+        arch: 'x64',
+      },
+    );
     return { runner: new WireRunner(url, credential, sessionId), id: runnerId };
   }
 
@@ -84,7 +90,7 @@ async function credentialOf(url: string, env: Registration['env']): Promise<stri
       version: '2.330.0',
       ...(group && { group }),
     };
-    return (await call<RegisterAnswer>(url, '', 'POST', 'register', body)).credential;
+    return (await call<RegisterResponse>(url, '', 'POST', 'register', body)).credential;
   }
   const files = JSON.parse(Buffer.from(jit, 'base64').toString()) as Record<string, string>;
   const credentials = JSON.parse(Buffer.from(files['.credentials'] ?? '', 'base64').toString()) as {

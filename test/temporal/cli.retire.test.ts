@@ -8,7 +8,7 @@ import {
   jobVersionSignal,
   sweepScheduleId,
 } from '../../core/contract/index.ts';
-import { keepSweepSchedule } from '../../worker/temporal/sweepSchedule.ts';
+import { ensureSweepSchedule } from '../../worker/temporal/sweepSchedule.ts';
 import { runCli, type CliRun } from '../support/cli.ts';
 import { FakeCiServer } from '../support/fakeCiServer.ts';
 import { FakeCompute } from '../support/fakeCompute.ts';
@@ -54,7 +54,7 @@ await describeWithLab('holdfast retire', { temporal: true }, (lab) => {
     ci.connect(runnerName);
     await busy.reaches('Idle', ({ phase }) => phase === 'Idle');
     ci.setBusy(runnerName, true);
-    await keepSweepSchedule({
+    await ensureSweepSchedule({
       client: world.client,
       taskQueue: world.taskQueue,
       intervalMs: 3_600_000,

@@ -15,7 +15,7 @@ import {
   setWorkflowId,
   type RunnerSetInput,
   type RunnerSetStatus,
-  type SetAnswer,
+  type SetCommandResult,
 } from '../../core/contract/index.ts';
 import { recordingTerminal, runCli, type CliRun } from '../support/cli.ts';
 import { FakeCiServer } from '../support/fakeCiServer.ts';
@@ -354,9 +354,9 @@ await describeWithLab(
         status: 0,
         stdout: `${name}: ${held.workflowId} is held: no scale-down and no rollout touches it\n`,
       });
-      expect(await json<SetAnswer>('pause', name, '--reason', 'node\u001B[31m work')).toMatchObject(
-        { paused: 'paused: node[31m work', holds: [held.workflowId] },
-      );
+      expect(
+        await json<SetCommandResult>('pause', name, '--reason', 'node\u001B[31m work'),
+      ).toMatchObject({ paused: 'paused: node[31m work', holds: [held.workflowId] });
       // A file that does not mention an operator's hand leaves it where it is.
       expect((await apply(setOf({ minIdle: 3 }))).stdout).toBe(
         `= ${name}: unchanged\n${name}: unchanged\n`,

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { Client, type WorkflowHandle } from '@temporalio/client';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
-import { failure } from '../../activities/shared/failures.ts';
+import { applicationFailure } from '../../activities/shared/failures.ts';
 import {
   RUNNER_WORKFLOW,
   SET_COVER_MEMO,
@@ -17,9 +17,9 @@ import {
 import { resolveBinary } from '../../tools/lab/resolve.ts';
 import { CodecKeyFile } from '../../worker/codec/codecKeyFile.ts';
 import { createCodecServer } from '../../worker/codec/codecServer.ts';
-import { dataConverterOf, encryptedDataConverter } from '../../worker/codec/dataConverter.ts';
+import { dataConverterOf, createEncryptedDataConverter } from '../../worker/codec/dataConverter.ts';
 import { EncryptionCodec } from '../../worker/codec/encryptionCodec.ts';
-import { workflowsFor } from '../../worker/plugin/workflowBundle.ts';
+import { workflowSourceOptions } from '../../worker/plugin/workflowBundle.ts';
 import { runCli, type CliRun } from '../support/cli.ts';
 import { FakeCiServer } from '../support/fakeCiServer.ts';
 import { FakeCompute } from '../support/fakeCompute.ts';
@@ -35,7 +35,7 @@ await describeWithLab('what of a life lies in Temporal', { temporal: true }, (la
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-codec-'));
   const keyFile = join(folder, 'keys');
   writeFileSync(keyFile, `first ${randomBytes(32).toString('base64')}\n`);
-  const ENCRYPTED = encryptedDataConverter({ keyFile });
+  const ENCRYPTED = createEncryptedDataConverter({ keyFile });
   const CLEAR = dataConverterOf(undefined);
   let compute: FakeCompute;
   let ci: FakeCiServer;
@@ -49,7 +49,10 @@ await describeWithLab('what of a life lies in Temporal', { temporal: true }, (la
   // Made once for all workers to come, which takes its time.
   beforeAll(
     async () =>
-      void (await Promise.all([workflowsFor({ dataConverter: ENCRYPTED }), workflowsFor({})])),
+      void (await Promise.all([
+        workflowSourceOptions({ dataConverter: ENCRYPTED }),
+        workflowSourceOptions({}),
+      ])),
     300_000,
   );
   afterEach(async () => await world.close());
@@ -250,7 +253,7 @@ await describeWithLab('what of a life lies in Temporal', { temporal: true }, (la
 
   test.each([
     ['no keys', () => CLEAR],
-    ['other keys', () => encryptedDataConverter({ keyFile: keysOf('other') })],
+    ['other keys', () => createEncryptedDataConverter({ keyFile: keysOf('other') })],
   ])(
     'a worker with %s does nothing to a life, and says which key is missing; one that has it goes on',
     async (_what, another) => {
@@ -292,7 +295,9 @@ await describeWithLab('what of a life lies in Temporal', { temporal: true }, (la
     world.pretences.push({
       activity: 'provision',
       answer: () => {
-        throw failure('no node for marked-trouble', 'SomeTrouble', { nextRetryDelayMs: 3_600_000 });
+        throw applicationFailure('no node for marked-trouble', 'SomeTrouble', {
+          nextRetryDelayMs: 3_600_000,
+        });
       },
     });
     const waiting = await start();

@@ -124,7 +124,7 @@ await describeWithLab('from webhooks to runners', { temporal: true }, (lab) => {
     ids.push(...queue(JOBS / 2));
     const successor = startReceiver();
     await until('every job to be done', () => done() === JOBS, seen, 120_000);
-    github.world.webhooks.releaseHeldBack();
+    github.world.webhooks.releaseDelayed();
     // What was lost on its way is sent again, also after the last runner has gone.
     await until(
       'the set to be at rest',

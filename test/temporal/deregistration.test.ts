@@ -2,13 +2,13 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { WorkflowFailedError } from '@temporalio/client';
-import { placeLabel } from '../../activities/compute/naming.ts';
+import { locationLabel } from '../../activities/compute/naming.ts';
 import {
   DEREGISTRATION_WORKFLOW,
   type DeregistrationInput,
   type DeregistrationResult,
 } from '../../core/contract/index.ts';
-import { placeName } from '../../core/domain/location.ts';
+import { formatLocation } from '../../core/domain/location.ts';
 import type { FakeCiServer } from '../support/fakeCiServer.ts';
 import type { FakeCompute } from '../support/fakeCompute.ts';
 import type { HoldfastWorld } from '../support/holdfastWorld.ts';
@@ -35,7 +35,7 @@ await describeWithLab('a removal by hand', { temporal: true }, (lab) => {
   const name = (): string => `linux-${randomUUID().replaceAll('-', '').slice(0, 10)}`;
 
   test('of a runner of this place, by its name or by its id', async () => {
-    const here = placeLabel(placeName(await compute.place()));
+    const here = locationLabel(formatLocation(await compute.place()));
     const [one, other, old] = [name(), name(), name()];
     ci.connect(one, false, ['linux', here]);
     const id = ci.connect(other, false, [here]);

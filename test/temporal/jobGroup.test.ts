@@ -7,7 +7,7 @@ import {
   jobGroupStatusQuery,
   jobVersionSignal,
   type JobGroupStatus,
-  type JobVersion,
+  type JobRevision,
 } from '../../core/contract/index.ts';
 import { JobRun, commandEnds, playsByItself, step } from '../support/jobRun.ts';
 import { describeWithLab } from '../support/lab.ts';
@@ -24,7 +24,7 @@ await describeWithLab('a group of runs', { temporal: true }, (lab) => {
   });
   afterEach(async () => await all.world.close());
 
-  const version = (commit: string, more: Partial<JobVersion> = {}): JobVersion => ({
+  const version = (commit: string, more: Partial<JobRevision> = {}): JobRevision => ({
     commit,
     at: '2026-11-22T10:00:00Z',
     job: { name: 'web', test: [step('unit')] },

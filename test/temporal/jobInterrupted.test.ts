@@ -2,7 +2,7 @@
 import { Worker } from '@temporalio/worker';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { JobResult } from '../../core/contract/index.ts';
-import { workflowsFor } from '../../worker/plugin/workflowBundle.ts';
+import { workflowSourceOptions } from '../../worker/plugin/workflowBundle.ts';
 import {
   JobRun,
   THREE,
@@ -291,7 +291,7 @@ await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
   test('each of these histories replays: a worker that goes on with one decides as the one before it', async () => {
     const faults: string[] = [];
     for await (const { workflowId, error } of Worker.runReplayHistories(
-      await workflowsFor({}),
+      await workflowSourceOptions({}),
       histories,
     ))
       if (error) faults.push(`${workflowId}: ${String(error)}`);

@@ -5,7 +5,7 @@ import {
   jobGroupStatusQuery,
   jobVersionSignal,
   type JobGroupStatus,
-  type JobVersion,
+  type JobRevision,
 } from '../../core/contract/index.ts';
 import { FakeCiServer } from '../support/fakeCiServer.ts';
 import { FakeCompute } from '../support/fakeCompute.ts';
@@ -116,7 +116,7 @@ await describeIf(
         taskQueue: world.taskQueue,
         args: [],
         signal: jobVersionSignal,
-        signalArgs: [{ commit, at, job, again: true }] as [JobVersion],
+        signalArgs: [{ commit, at, job, again: true }] as [JobRevision],
       };
       await world.client.workflow.signalWithStart(JOB_GROUP_WORKFLOW, again);
       const first = await runId();

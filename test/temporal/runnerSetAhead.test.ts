@@ -10,7 +10,7 @@ import { SetRun } from '../support/setRun.ts';
 import {
   runnerNewsSignal,
   type RunnerSetInput,
-  type TimedRunnerNews,
+  type TimedRunnerEvent,
 } from '../../core/contract/index.ts';
 
 await describeWithLab('a set that replaces ahead', { temporal: true }, (lab) => {
@@ -29,7 +29,7 @@ await describeWithLab('a set that replaces ahead', { temporal: true }, (lab) => 
     const told = (events ?? []).flatMap(({ workflowExecutionSignaledEventAttributes: signal }) => {
       if (signal?.signalName !== runnerNewsSignal.name) return [];
       const [{ news }] = arrayFromPayloads(defaultPayloadConverter, signal.input?.payloads) as [
-        { news: TimedRunnerNews[] },
+        { news: TimedRunnerEvent[] },
       ];
       return news.filter((one) => one.workflowId === workflowId).map(({ kind }) => kind);
     });

@@ -13,7 +13,7 @@ import {
   type RunnerSetInput,
   type SetRunnerStatus,
 } from '../../core/contract/index.ts';
-import type { CiJob, CiJobs, Scope } from '../../core/domain/ciServer.ts';
+import type { CiJob, CiJobList, Scope } from '../../core/domain/ciServer.ts';
 
 /** A CI server with a list of its jobs. */
 class ListingCiServer extends FakeCiServer {
@@ -23,7 +23,7 @@ class ListingCiServer extends FakeCiServer {
   /** What a look waits for. */
   held: Promise<void> | undefined;
 
-  async queuedJobs(_scope: Scope, _labels?: readonly string[]): Promise<CiJobs> {
+  async queuedJobs(_scope: Scope, _labels?: readonly string[]): Promise<CiJobList> {
     this.looks++;
     await this.held;
     if (this.failure) throw this.failure;

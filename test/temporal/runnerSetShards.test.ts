@@ -1,7 +1,7 @@
 /** Equal sets share the jobs: that the choice is fair is in unit/core/jobRouting, what a set passes on in unit/workflows/runnerSet.passing; here it is carried out. */
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { DemandSignals } from '../../worker/webhook/jobEventBatcher.ts';
-import { CoveringSets } from '../../worker/webhook/setDirectory.ts';
+import { JobEventBatcher } from '../../worker/webhook/jobEventBatcher.ts';
+import { SetDirectory } from '../../worker/webhook/setDirectory.ts';
 import {
   setWorkflowId,
   type JobEvent,
@@ -24,18 +24,18 @@ await describeWithLab('equal sets', { temporal: true }, (lab) => {
   let compute: FakeCompute;
   let ci: FakeCiServer;
   let world: HoldfastWorld;
-  let covering: CoveringSets;
-  let signals: DemandSignals;
+  let covering: SetDirectory;
+  let signals: JobEventBatcher;
 
   beforeEach(async () => {
     ({ compute, ci, world } = await memoryWorld(lab));
     const { taskQueue } = world;
-    covering = new CoveringSets({
+    covering = new SetDirectory({
       client: () => world.client,
       taskQueue,
       logger: { warn: () => undefined },
     });
-    signals = new DemandSignals(() => world.client);
+    signals = new JobEventBatcher(() => world.client);
   });
   afterEach(async () => await world.close());
 
@@ -76,7 +76,7 @@ await describeWithLab('equal sets', { temporal: true }, (lab) => {
   });
   /** As the webhook tells: the job's set, and the one whose runner runs it. */
   async function deliver(one: JobEvent, own?: SetRun): Promise<void> {
-    const { chosen } = await covering.choose({ event: one }, false);
+    const { chosen } = await covering.route({ event: one }, false);
     const told = new Set([chosen ?? '', ...(own === undefined ? [] : [setWorkflowId(own.name)])]);
     await Promise.all(
       [...told].map(async (id) => await signals.send(id, one, AbortSignal.timeout(30_000))),
@@ -176,7 +176,7 @@ await describeWithLab('equal sets', { temporal: true }, (lab) => {
       (all) => total(all, ({ jobs }) => jobs.queued) === ids.length,
     );
     const homes = await Promise.all(
-      ids.map(async (id) => (await covering.choose({ event: event('queued', id) }, false)).chosen),
+      ids.map(async (id) => (await covering.route({ event: event('queued', id) }, false)).chosen),
     );
     await ends.end();
     // The paused one still knows whom it has passed jobs on to: they went on from there.

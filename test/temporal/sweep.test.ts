@@ -1,7 +1,7 @@
 import { ScheduleOverlapPolicy, WorkflowFailedError } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { FAILURE_TYPES, type SweepPlaceInput } from '../../core/activities/index.ts';
+import { FAILURE_TYPES, type SweepLocationInput } from '../../core/activities/index.ts';
 import {
   SEARCH_ATTRIBUTES,
   SWEEP_WORKFLOW,
@@ -15,7 +15,7 @@ import { describeWithLab } from '../support/lab.ts';
 import { memoryWorld } from '../support/memoryWorld.ts';
 import { sweepReport } from '../support/sweepReports.ts';
 import { until } from '../support/until.ts';
-import { keepSweepSchedule } from '../../worker/temporal/sweepSchedule.ts';
+import { ensureSweepSchedule } from '../../worker/temporal/sweepSchedule.ts';
 
 /** A year, counted from 1970: none of its times falls into this test, as those of an hour may. */
 const FAR_MS = 365 * 86_400_000;
@@ -28,7 +28,7 @@ const GHOST: SweepMark = {
 await describeWithLab('the sweep as a workflow', { temporal: true }, (lab) => {
   let world: HoldfastWorld;
   /** What the sweeps were given. */
-  let asked: SweepPlaceInput[];
+  let asked: SweepLocationInput[];
 
   beforeEach(async () => {
     ({ world } = await memoryWorld(lab));
@@ -41,7 +41,7 @@ await describeWithLab('the sweep as a workflow', { temporal: true }, (lab) => {
     for (const answer of answered) {
       world.pretences.push({
         activity: 'sweepPlace',
-        answer: (input: SweepPlaceInput) => {
+        answer: (input: SweepLocationInput) => {
           asked.push(input);
           if (answer instanceof Error) throw answer;
           return answer;
@@ -111,7 +111,7 @@ await describeWithLab('the sweep as a workflow', { temporal: true }, (lab) => {
   });
 
   test('a sweep by the Schedule is given the marks of the last one that completed', async () => {
-    await keepSweepSchedule({
+    await ensureSweepSchedule({
       client: world.client,
       taskQueue: world.taskQueue,
       intervalMs: FAR_MS,

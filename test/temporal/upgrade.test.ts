@@ -11,7 +11,7 @@ import {
   setStatusQuery,
   setWorkflowId,
   statusQuery,
-  type JobVersion,
+  type JobRevision,
   type RunnerSetInput,
   type RunnerStatus,
 } from '../../core/contract/index.ts';
@@ -227,7 +227,7 @@ await describeWithLab('worker versions', { temporal: true }, (lab) => {
     playsByItself(compute, 'end');
     const group = `job-group:web:acme/web:main:push-${randomUUID().slice(0, 8)}`;
     const hand = async (commit: string): Promise<void> => {
-      const version: JobVersion = {
+      const version: JobRevision = {
         commit,
         at: new Date().toISOString(),
         job: { name: 'web', test: [step('unit')] },

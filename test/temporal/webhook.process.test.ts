@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { Client, Connection } from '@temporalio/client';
-import type { SetCover } from '../../core/contract/index.ts';
+import type { SetRoutingInfo } from '../../core/contract/index.ts';
 import { CodecKeyFile } from '../../worker/codec/codecKeyFile.ts';
-import { encryptedDataConverter } from '../../worker/codec/dataConverter.ts';
+import { createEncryptedDataConverter } from '../../worker/codec/dataConverter.ts';
 import { EncryptionCodec } from '../../worker/codec/encryptionCodec.ts';
 import { queued, startToldSet } from '../support/demandSets.ts';
 import { describeWithLab } from '../support/lab.ts';
@@ -18,7 +18,7 @@ import { until } from '../support/until.ts';
 import { deliverSigned, startWebhookProcess } from '../support/webhookProcess.ts';
 import { killWorkerProcesses } from '../support/workerProcess.ts';
 
-const COVER: SetCover = { labels: ['linux'], scope: 'acme', scopeKind: 'organization' };
+const COVER: SetRoutingInfo = { labels: ['linux'], scope: 'acme', scopeKind: 'organization' };
 
 await describeWithLab('the webhook as a process', { temporal: true }, (lab) => {
   const address = lab.temporal?.address ?? '';
@@ -33,7 +33,7 @@ await describeWithLab('the webhook as a process', { temporal: true }, (lab) => {
   beforeAll(async () => {
     const connection = await Connection.connect({ address });
     client = new Client({ connection });
-    keyed = new Client({ connection, dataConverter: encryptedDataConverter({ keyFile }) });
+    keyed = new Client({ connection, dataConverter: createEncryptedDataConverter({ keyFile }) });
   });
   beforeEach(() => {
     taskQueue = `test-${randomUUID().slice(0, 8)}`;

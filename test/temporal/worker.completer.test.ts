@@ -6,12 +6,12 @@ import { Client, Connection, type WorkflowHandle } from '@temporalio/client';
 import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
 import type { WaitCompleter } from '../../activities/ports.ts';
 import { MockActivityEnvironment } from '@temporalio/testing';
-import { createCompleter } from '../../worker/plugin/waitCompleter.ts';
+import { createWaitCompleter } from '../../worker/plugin/waitCompleter.ts';
 import { drainRunners } from '../../activities/runnerSet/drainRunners.ts';
 import { RUNNER_WORKFLOW, SEARCH_ATTRIBUTES } from '../../core/contract/index.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { until } from '../support/until.ts';
-import { placeName, type ServedPlace } from '../../core/domain/location.ts';
+import { formatLocation, type ServedLocation } from '../../core/domain/location.ts';
 import type { PodView } from '../../core/domain/pod.ts';
 
 Runtime.install({
@@ -31,7 +31,7 @@ const POD: PodView = {
 
 /** As its workflow gets it, which knows that it is its own. */
 const { workflowId: _its, ...SEEN } = POD;
-const PLACE: ServedPlace = {
+const PLACE: ServedLocation = {
   compute: 'kubernetes',
   cluster: randomUUID(),
   installation: 'mine',
@@ -51,7 +51,7 @@ await describeWithLab('completing waits', { temporal: true }, (lab) => {
     client = new Client({
       connection: await Connection.connect({ address: lab.temporal?.address ?? '' }),
     });
-    completer = createCompleter({ client: () => client, taskQueue });
+    completer = createWaitCompleter({ client: () => client, taskQueue });
     const wait = async (): Promise<never> => await Promise.reject(new CompleteAsyncError());
     worker = await Worker.create({
       connection,
@@ -74,7 +74,7 @@ await describeWithLab('completing waits', { temporal: true }, (lab) => {
       await client.workflow.start(RUNNER_WORKFLOW, {
         taskQueue,
         workflowId: `runner-${randomUUID().slice(0, 8)}`,
-        typedSearchAttributes: [{ key: SEARCH_ATTRIBUTES.place, value: placeName(place) }],
+        typedSearchAttributes: [{ key: SEARCH_ATTRIBUTES.place, value: formatLocation(place) }],
       });
     const handles = await Promise.all(Array.from({ length: count }, start));
     let found: string[] = [];
@@ -128,7 +128,7 @@ await describeWithLab('completing waits', { temporal: true }, (lab) => {
       await pending(
         new Set(),
         PLACE,
-        createCompleter({ client: () => client, taskQueue: 'another' }),
+        createWaitCompleter({ client: () => client, taskQueue: 'another' }),
       ),
     ).toEqual([]);
     for (const other of [
@@ -142,7 +142,7 @@ await describeWithLab('completing waits', { temporal: true }, (lab) => {
   });
 
   test('who serves all namespaces finds those of each, of its own installation only', async () => {
-    const all: ServedPlace = {
+    const all: ServedLocation = {
       ...PLACE,
       cluster: randomUUID(),
       namespace: 'home',
@@ -176,7 +176,7 @@ await describeWithLab('completing waits', { temporal: true }, (lab) => {
 
   test('a change that several workers see is one event of history; the next is another, and so is one that nothing tells from others', async () => {
     const handle = await waitingRunner();
-    const second = createCompleter({ client: () => client, taskQueue });
+    const second = createWaitCompleter({ client: () => client, taskQueue });
     for (const id of ['u-1/busy/12:00:01', 'u-1/busy/12:00:03', undefined]) {
       await Promise.all(
         [completer, second].map(
@@ -213,7 +213,7 @@ await describeWithLab('completing waits', { temporal: true }, (lab) => {
 
   test('while Temporal is away it throws, so that the watcher tries again', async () => {
     const lost = new Client({ connection: Connection.lazy({ address: '127.0.0.1:1' }) });
-    const away = createCompleter({ client: () => lost, taskQueue });
+    const away = createWaitCompleter({ client: () => lost, taskQueue });
     // The client itself tries for a while first.
     const soon = async (call: () => Promise<unknown>): Promise<unknown> =>
       await lost.withDeadline(Date.now() + 300, call);

@@ -28,7 +28,7 @@ import { createProcessCompute } from '../../activities/compute/process/processCo
 import type { Compute } from '../../activities/ports.ts';
 import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
 import { ciQueuesOf } from '../../worker/settings/ciQueues.ts';
-import { encryptedDataConverter } from '../../worker/codec/dataConverter.ts';
+import { createEncryptedDataConverter } from '../../worker/codec/dataConverter.ts';
 import { HoldfastPlugin, type HoldfastPluginOptions } from '../../worker/plugin/plugin.ts';
 import { TracingClientInterceptor } from '../../worker/tracing/interceptors.ts';
 import {
@@ -250,7 +250,7 @@ await describeWithLab('the plugin on a Worker of somebody else', { temporal: tru
   test('its data converter holds for Worker, Client and bundle, and no other one at the same time', async () => {
     const keyFile = join(stateDir, 'codec.keys');
     await writeFile(keyFile, `one ${randomBytes(32).toString('base64')}\n`);
-    const dataConverter = encryptedDataConverter({ keyFile });
+    const dataConverter = createEncryptedDataConverter({ keyFile });
     const plugin = new HoldfastPlugin(pluginOptions({ dataConverter }));
     const { failureConverterPath } = dataConverter;
     expect(plugin.configureBundler({ workflowsPath: 'own.ts' })).toMatchObject({

@@ -9,7 +9,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import { Client, Connection, type WorkflowHandle } from '@temporalio/client';
 import { resolveBinary } from '../../tools/lab/resolve.ts';
 import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
-import { PHASE_SECONDS } from '../../core/domain/phaseDurationMetric.ts';
+import { PHASE_DURATION_METRIC } from '../../core/domain/phaseDurationMetric.ts';
 import {
   JOB_WORKFLOW,
   RUNNER_WORKFLOW,
@@ -116,8 +116,12 @@ await describeWithLab('the worker as a process', { temporal: true }, (lab) => {
     const [life] = /^holdfast_runners_total\{.*outcome="failed".*\} \d+$/m.exec(text) ?? [];
     expect(life).toMatch(/cause="\w+".* 1$/);
     for (const phase of ['Requested', 'Provisioning', 'Busy'])
-      expect(text).toMatch(new RegExp(`^${PHASE_SECONDS}_count\\{.*phase="${phase}".*\\} 1$`, 'm'));
-    expect(text).toMatch(new RegExp(`^${PHASE_SECONDS}_bucket\\{.*le="86400".*\\} 1$`, 'm'));
+      expect(text).toMatch(
+        new RegExp(`^${PHASE_DURATION_METRIC}_count\\{.*phase="${phase}".*\\} 1$`, 'm'),
+      );
+    expect(text).toMatch(
+      new RegExp(`^${PHASE_DURATION_METRIC}_bucket\\{.*le="86400".*\\} 1$`, 'm'),
+    );
   });
 
   test('SIGINT ends it with status 130', async () => {

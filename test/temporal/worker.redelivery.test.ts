@@ -12,7 +12,7 @@ import type { CiServers } from '../../activities/ports.ts';
 import { freePort } from '../../tools/lab/ports.ts';
 import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
 import { startRedelivery } from '../../worker/webhook/redelivery.ts';
-import { CoveringSets } from '../../worker/webhook/setDirectory.ts';
+import { SetDirectory } from '../../worker/webhook/setDirectory.ts';
 import { WEBHOOK_PATH, registerWebhook } from '../../worker/webhook/webhook.ts';
 import { startToldSet, type ToldSet } from '../support/demandSets.ts';
 import { describeWithLab } from '../support/lab.ts';
@@ -88,7 +88,7 @@ await describeWithLab('redelivery', { temporal: true }, (lab) => {
     const ports = { client: () => new Client({ connection }), taskQueue, logger };
     await registerWebhook(server, {
       ...ports,
-      sets: new CoveringSets(ports),
+      sets: new SetDirectory(ports),
       secrets: () => [SECRET],
     });
     servers.push(server);

@@ -8,7 +8,7 @@ import { RUNNER_WORKFLOW } from '../../core/contract/index.ts';
 import { Session } from '../../cli/shared/session.ts';
 import { loadTemporalConfig } from '../../worker/settings/temporalConfig.ts';
 import { connectNative } from '../../worker/temporal/nativeConnection.ts';
-import { TemporalLink } from '../../worker/temporal/rotatingTemporalClient.ts';
+import { RotatingTemporalClient } from '../../worker/temporal/rotatingTemporalClient.ts';
 import { HoldfastPlugin } from '../../worker/plugin/plugin.ts';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { FakeCiServer } from '../support/fakeCiServer.ts';
@@ -69,7 +69,7 @@ await describeWithLab('credentials for Temporal that are rotated', { temporal: t
       warn: (line: unknown) => void told.push(String(line)),
     };
     const connection = await NativeConnection.connect(temporal.connectionOptions);
-    const link = new TemporalLink({
+    const link = new RotatingTemporalClient({
       connect: connectNative,
       connection,
       temporal,
@@ -88,7 +88,7 @@ await describeWithLab('credentials for Temporal that are rotated', { temporal: t
     const worker = await Worker.create({ connection, taskQueue, plugins: [plugin] });
     const running = worker.run();
     try {
-      link.follow((next) => plugin.useConnection(next));
+      link.watchCredentials((next) => plugin.useConnection(next));
       const handle = await raw.workflow.start(RUNNER_WORKFLOW, {
         workflowId: `runner-${taskQueue}`,
         taskQueue,

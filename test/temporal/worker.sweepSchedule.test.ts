@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Client, Connection, type ScheduleDescription } from '@temporalio/client';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { sweepScheduleId } from '../../core/contract/index.ts';
-import { keepSweepSchedule } from '../../worker/temporal/sweepSchedule.ts';
+import { ensureSweepSchedule } from '../../worker/temporal/sweepSchedule.ts';
 import { describeWithLab } from '../support/lab.ts';
 
 await describeWithLab("the sweep's Schedule, as the workers keep it", { temporal: true }, (lab) => {
@@ -19,7 +19,7 @@ await describeWithLab("the sweep's Schedule, as the workers keep it", { temporal
   afterEach(async () => void (await keep(0)));
 
   const keep = async (intervalMs: number): Promise<string> =>
-    await keepSweepSchedule({ client, taskQueue, intervalMs });
+    await ensureSweepSchedule({ client, taskQueue, intervalMs });
   const described = async (): Promise<ScheduleDescription> =>
     await client.schedule.getHandle(sweepScheduleId(taskQueue)).describe();
 

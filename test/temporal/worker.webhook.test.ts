@@ -10,7 +10,7 @@ import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import type { ScopeKind } from '../../core/contract/index.ts';
 import { registerSetMetrics } from '../../worker/webhook/setMetrics.ts';
-import { CoveringSets } from '../../worker/webhook/setDirectory.ts';
+import { SetDirectory } from '../../worker/webhook/setDirectory.ts';
 import { SetStatuses } from '../../worker/webhook/setStatuses.ts';
 import {
   WEBHOOK_PATH,
@@ -68,7 +68,7 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
     const ports = { client: () => client(), taskQueue, logger };
     await registerWebhook(one, {
       ...ports,
-      sets: new CoveringSets(ports),
+      sets: new SetDirectory(ports),
       secrets: () => secrets(),
       onDelivery: (outcome) => outcomes.push(outcome),
       onJob: (set, { event }) => jobs.push(`${set} ${event.action}`),
@@ -250,7 +250,7 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
       );
       expect((await deliver({ body: queued(2, ['elsewhere']) })).statusCode).toBe(204);
       await until('the gauge', async () =>
-        (await scrape(new CoveringSets({ client, taskQueue, logger }))).includes(
+        (await scrape(new SetDirectory({ client, taskQueue, logger }))).includes(
           'holdfast_set_queued_jobs{set="asked",scope="acme"} 1',
         ),
       );
@@ -259,22 +259,22 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
     expect(outcomes.at(-1)).toBe('not_ours');
   });
 
-  async function scrape(sets: CoveringSets): Promise<string> {
+  async function scrape(sets: SetDirectory): Promise<string> {
     const registry = new Registry();
     const statuses = new SetStatuses(sets, logger);
-    registerSetMetrics(registry, async () => await statuses.now());
+    registerSetMetrics(registry, async () => await statuses.get());
     return await registry.metrics();
   }
 
   test('a scrape never fails for the sets: not without a worker, not without Temporal', async () => {
     await ownSet('silent', ['linux']);
-    expect(await scrape(new CoveringSets({ client, taskQueue, logger }))).not.toContain(
+    expect(await scrape(new SetDirectory({ client, taskQueue, logger }))).not.toContain(
       'set="silent',
     );
     const nobody = (): Client => {
       throw new Error('not connected to Temporal yet');
     };
-    expect(await scrape(new CoveringSets({ client: nobody, taskQueue, logger }))).toContain(
+    expect(await scrape(new SetDirectory({ client: nobody, taskQueue, logger }))).toContain(
       '# TYPE holdfast_set_desired_runners gauge',
     );
   });
@@ -445,7 +445,7 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
       secrets: () => [SECRET],
       sets: {
         choose: async () => (await promise, { chosen: undefined, running: new Set() }),
-      } as unknown as CoveringSets,
+      } as unknown as SetDirectory,
     });
     const first = [1, 2].map(
       async (id) => await deliver({ body: queued(id, ['linux']), to: busy }),

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import type { V1Pod } from '@kubernetes/client-node';
-import { askForDeletion } from '../../activities/compute/kubernetes/requestDeletion.ts';
+import { requestDeletion } from '../../activities/compute/kubernetes/requestDeletion.ts';
 import type { ApiServer } from '../../activities/compute/kubernetes/apiServer.ts';
 
 const RUNNING: V1Pod = {
@@ -35,7 +35,7 @@ test('of many orders at once that no kubelet shows, most are stated for three se
   const stops = Array.from(
     { length: 300 },
     async (_none, index) =>
-      await askForDeletion(
+      await requestDeletion(
         api,
         `/p${index}`,
         { name: 'p', uid: 'u', namespace: 'ci' },

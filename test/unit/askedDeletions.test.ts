@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { AskedDeletions } from '../../activities/compute/kubernetes/pendingDeletions.ts';
+import { PendingDeletions } from '../../activities/compute/kubernetes/pendingDeletions.ts';
 
 function counted(answer: () => Promise<'gone' | 'terminating'>) {
   const asked = { times: 0 };
@@ -13,7 +13,7 @@ function counted(answer: () => Promise<'gone' | 'terminating'>) {
 }
 
 test('what is asked for twice is asked once, under way and afterwards, for each pod', async () => {
-  const deletions = new AskedDeletions();
+  const deletions = new PendingDeletions();
   const { asked, ask } = counted(async () => 'terminating');
   expect(await Promise.all([deletions.once('u1', ask), deletions.once('u1', ask)])).toEqual([
     'terminating',
@@ -26,7 +26,7 @@ test('what is asked for twice is asked once, under way and afterwards, for each 
 });
 
 test('gone once the watch has lost it, and only if its deletion was asked for', async () => {
-  const deletions = new AskedDeletions();
+  const deletions = new PendingDeletions();
   const { asked, ask } = counted(async () => 'terminating');
   deletions.over('u1');
   expect(await deletions.once('u1', ask)).toBe('terminating');
@@ -36,7 +36,7 @@ test('gone once the watch has lost it, and only if its deletion was asked for', 
 });
 
 test('forgets the oldest of very many', async () => {
-  const deletions = new AskedDeletions();
+  const deletions = new PendingDeletions();
   const { asked, ask } = counted(async () => 'gone');
   for (let pod = 0; pod <= 20_000; pod++) await deletions.once(`u${pod}`, ask);
   await deletions.once('u1', ask);
@@ -46,7 +46,7 @@ test('forgets the oldest of very many', async () => {
 });
 
 test('asked again after a failure', async () => {
-  const deletions = new AskedDeletions();
+  const deletions = new PendingDeletions();
   await expect(
     deletions.once('u1', async () => await Promise.reject(new Error('503'))),
   ).rejects.toThrow('503');

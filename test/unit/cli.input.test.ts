@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { CliError } from '../../cli/shared/exit.ts';
-import { onInterrupt, samePressMs } from '../../cli/shared/interrupts.ts';
-import { readableName } from '../../cli/shared/generateName.ts';
+import { interruptAction, debounceMs } from '../../cli/shared/interrupts.ts';
+import { generateName } from '../../cli/shared/generateName.ts';
 import { inputFromFlags, type RunnerFlags } from '../../cli/runner/runnerFlags.ts';
 import { selectionQuery, type Selection } from '../../cli/shared/selection.ts';
 import { connectionSettings } from '../../cli/shared/session.ts';
@@ -157,7 +157,7 @@ describe('what is started', () => {
 
   test('generated names are what GitHub and Kubernetes take as a name', () => {
     for (let i = 0; i < 200; i++)
-      expect(readableName()).toMatch(/^[a-z]{3,8}-[a-z]{3,8}-[0-9a-f]{4}$/);
+      expect(generateName()).toMatch(/^[a-z]{3,8}-[a-z]{3,8}-[0-9a-f]{4}$/);
   });
 });
 
@@ -350,7 +350,7 @@ describe('Ctrl-C', () => {
     [2, 5_000, 'exit'],
     [7, 5_000, 'exit'],
   ])('after %i presses, %p ms since the last: %s', (presses, since, kind) => {
-    expect(onInterrupt(presses, since, 150)).toEqual({ kind });
+    expect(interruptAction(presses, since, 150)).toEqual({ kind });
   });
 
   test.each([
@@ -358,10 +358,10 @@ describe('Ctrl-C', () => {
     [{ npm_lifecycle_event: 'holdfast' }, true, 150],
     [{ npm_lifecycle_event: 'test' }, false, 0],
   ])('arrives twice only below npm on a terminal: %j, %p', (env, terminal, ms) => {
-    expect(samePressMs(env, terminal)).toBe(ms);
+    expect(debounceMs(env, terminal)).toBe(ms);
   });
 
   test('each signal counts elsewhere, however quickly they come', () => {
-    expect(onInterrupt(1, 0, 0)).toEqual({ kind: 'stop' });
+    expect(interruptAction(1, 0, 0)).toEqual({ kind: 'stop' });
   });
 });

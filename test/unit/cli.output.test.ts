@@ -1,14 +1,14 @@
 /** `--output` and `--watch`: one layer for all commands. */
 import { describe, expect, test } from '@jest/globals';
 import { parse, parseAllDocuments } from 'yaml';
-import { workflowPage, workflowsPage } from '../../core/domain/temporalUiLinks.ts';
+import { workflowUrl, workflowListUrl } from '../../core/domain/temporalUiLinks.ts';
 import { jobTable } from '../../cli/job/listJobs.ts';
 import { outputForm } from '../../cli/shared/outputOption.ts';
 import { runnerTable } from '../../cli/runner/listRunners.ts';
 import { setTable } from '../../cli/set/setList.ts';
 import { CliError } from '../../cli/shared/exit.ts';
 import { Output, type OutputForm } from '../../cli/shared/output.ts';
-import { watchFrames } from '../../cli/shared/watch.ts';
+import { renderLoop } from '../../cli/shared/watch.ts';
 import { topLines } from '../../cli/top/top.ts';
 import { recordingTerminal, runCli } from '../support/cli.ts';
 
@@ -125,7 +125,7 @@ describe('--watch', () => {
     const terminal = recordingTerminal({}, tty);
     const left = [...documents];
     let pauses = 0;
-    await watchFrames(
+    await renderLoop(
       new Output(terminal, form),
       async (output) => {
         const document = left.shift();
@@ -169,7 +169,7 @@ describe('--watch', () => {
       { ...terminal, stdout: { ...terminal.stdout, columns: 10, rows: 4 } },
       'text',
     );
-    await watchFrames(
+    await renderLoop(
       output,
       async (frame) => (frame.result({}, ['123456789', '1234567890', '3', '4', '5']), true),
       async () => {},
@@ -235,11 +235,11 @@ test('top: how many of what, and each table where there is something', () => {
 });
 
 test('links into the UI', () => {
-  expect(workflowPage('http://ui', 'a b', 'job-x', 'r')).toBe(
+  expect(workflowUrl('http://ui', 'a b', 'job-x', 'r')).toBe(
     'http://ui/namespaces/a%20b/workflows/job-x/r/history',
   );
   const link = new URL(
-    workflowsPage(
+    workflowListUrl(
       'http://ui/base',
       'default',
       "RunnerOutcome IN ('errored', 'failed') AND RunnerSet = 'a&b'",

@@ -1,6 +1,6 @@
 import { TypedSearchAttributes } from '@temporalio/common';
 import { describe, expect, test } from '@jest/globals';
-import { SEARCH_ATTRIBUTES, WORKER_NEVER_CAME_BACK } from '../../core/contract/index.ts';
+import { SEARCH_ATTRIBUTES, STUCK_RUNNER_MESSAGE } from '../../core/contract/index.ts';
 import { toRecordedEnd } from '../../cli/shared/terminationDetails.ts';
 import { toRow } from '../../cli/shared/runnerRow.ts';
 
@@ -22,7 +22,7 @@ describe('an end without a verdict, by the last event of the history', () => {
       {
         workflowExecutionTerminatedEventAttributes: {
           identity: '1@sweep',
-          reason: WORKER_NEVER_CAME_BACK,
+          reason: STUCK_RUNNER_MESSAGE,
         },
       },
       {

@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { CliError } from '../../cli/shared/exit.ts';
-import { fieldText } from '../../cli/runner/runnerFlags.ts';
+import { formatFieldError } from '../../cli/runner/runnerFlags.ts';
 import { admitSets } from '../../cli/set/setAdmission.ts';
 import { changeText, diffSets, startsRollout } from '../../core/domain/setDiff.ts';
 import { readSetDocuments } from '../../cli/set/setDocuments.ts';
 import { setLines } from '../../cli/set/setGet.ts';
-import { coverOf } from '../../activities/runnerSet/listRoutingInfo.ts';
+import { parseRoutingMemo } from '../../activities/runnerSet/listRoutingInfo.ts';
 import { setTable } from '../../cli/set/setList.ts';
 import type { RunnerSetInput } from '../../core/contract/index.ts';
 import { CliProcess, runCli } from '../support/cli.ts';
@@ -33,7 +33,7 @@ function faults(text: string): string[] {
   } catch (error) {
     if (!(error instanceof CliError)) throw error;
     expect(error.exitStatus).toBe(2);
-    return [error.message, ...(error.fields ?? []).map(fieldText)];
+    return [error.message, ...(error.fields ?? []).map(formatFieldError)];
   }
   throw new Error('nothing is wrong with it');
 }
@@ -491,7 +491,7 @@ stuck  3       1-20    1         0     2     0        1       2        acme   2d
     ],
     [{ covers: { labels: ['a'], scope: 'acme' } }, undefined],
   ])('what the memo %j says', (memo, expected) => {
-    expect(coverOf(memo)).toEqual(expected);
+    expect(parseRoutingMemo(memo)).toEqual(expected);
   });
 });
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { sweepInput } from '../../cli/sweep/sweepCommand.ts';
-import { showSweep, sweepLines } from '../../cli/sweep/sweepReport.ts';
+import { printSweep, sweepLines } from '../../cli/sweep/sweepReport.ts';
 import { Output } from '../../cli/shared/output.ts';
 import { recordingTerminal, runCli } from '../support/cli.ts';
 import { sweepReport } from '../support/sweepReports.ts';
@@ -43,7 +43,7 @@ describe('the status to exit with, and the error', () => {
     const report = sweepReport(changes);
     for (const json of [false, true]) {
       const terminal = recordingTerminal();
-      expect(showSweep(new Output(terminal, json ? 'json' : 'text'), report)).toBe(status);
+      expect(printSweep(new Output(terminal, json ? 'json' : 'text'), report)).toBe(status);
       if (json) expect(JSON.parse(terminal.written.stdout)).toEqual(report);
       else if (error === '') expect(terminal.written.stderr).toBe('');
       else expect(terminal.written.stderr).toMatch(error);

@@ -4,7 +4,7 @@ import { outcomeOf, runnerTable } from '../../cli/runner/listRunners.ts';
 import { Output, OUTPUT_FORMS } from '../../cli/shared/output.ts';
 import { pendingActivities } from '../../cli/shared/pendingActivities.ts';
 import { workflowSummary } from '../../core/domain/workflowSummary.ts';
-import { PhaseLine, seenText } from '../../cli/shared/phaseLine.ts';
+import { ProgressLine, describeObservation } from '../../cli/shared/phaseLine.ts';
 import { cleanDeep, formatAge } from '../../cli/shared/text.ts';
 import { CliError } from '../../cli/shared/exit.ts';
 import { recordingTerminal } from '../support/cli.ts';
@@ -41,7 +41,7 @@ describe('text from outside', () => {
       output.error(
         new CliError('invalid_input', nasty, { fields: [{ field: nasty, message: nasty }] }),
       );
-      const line = new PhaseLine(output, nasty, 0);
+      const line = new ProgressLine(output, nasty, 0);
       line.show(
         {
           phase: 'Busy',
@@ -153,17 +153,17 @@ describe('the phase line', () => {
   };
 
   test('says what is known', () => {
-    expect(seenText({ phase: 'Busy', status })).toBe(
+    expect(describeObservation({ phase: 'Busy', status })).toBe(
       'Busy  runner big-1  waits for the job until 2026-01-01T00:00:00Z',
     );
-    expect(seenText({ phase: 'Idle', problem: 'no worker answers' })).toBe(
+    expect(describeObservation({ phase: 'Idle', problem: 'no worker answers' })).toBe(
       'Idle  (no worker answers)',
     );
   });
 
   test('without a terminal: one line for each change', () => {
     const terminal = recordingTerminal();
-    const line = new PhaseLine(new Output(terminal, 'text'), 'runner-a', 0);
+    const line = new ProgressLine(new Output(terminal, 'text'), 'runner-a', 0);
     for (const phase of ['Idle', 'Idle', 'Busy', 'Busy']) line.show({ phase }, 0);
     expect(terminal.written.stdout).toBe(
       '1970-01-01T00:00:00.000Z  runner-a  Idle\n1970-01-01T00:00:00.000Z  runner-a  Busy\n',
@@ -172,7 +172,7 @@ describe('the phase line', () => {
 
   test('on a terminal: one line, rewritten, no wider than the terminal; messages stay', () => {
     const terminal = recordingTerminal({}, true);
-    const line = new PhaseLine(new Output(terminal, 'text'), 'runner-a', 0);
+    const line = new ProgressLine(new Output(terminal, 'text'), 'runner-a', 0);
     line.show({ phase: 'Busy', status: { ...status, waitsFor: 'x'.repeat(200) } }, 61_000);
     line.message('drain', 'draining', 61_000);
     line.end();
@@ -185,7 +185,7 @@ describe('the phase line', () => {
 
   test('on a terminal without a size: as if it had 80 columns', () => {
     const terminal = recordingTerminal({}, true);
-    const line = new PhaseLine(
+    const line = new ProgressLine(
       new Output({ ...terminal, stdout: { ...terminal.stdout, columns: 0 } }, 'text'),
       'runner-a',
       0,
@@ -196,7 +196,7 @@ describe('the phase line', () => {
 
   test('with --json: objects on stderr, stdout left to the result', () => {
     const terminal = recordingTerminal({}, true);
-    const line = new PhaseLine(new Output(terminal, 'json'), 'runner-a', 0);
+    const line = new ProgressLine(new Output(terminal, 'json'), 'runner-a', 0);
     line.show({ phase: 'Busy', status }, 0);
     expect(terminal.written.stdout).toBe('');
     expect(JSON.parse(terminal.written.stderr)).toMatchObject({

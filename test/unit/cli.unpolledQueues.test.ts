@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { hasPolledOfLate } from '../../core/domain/pollers.ts';
-import { fixOf, unpolledQueues } from '../../cli/shared/unpolledQueues.ts';
+import { hasRecentPoller } from '../../core/domain/pollers.ts';
+import { fixFor, unpolledQueues } from '../../cli/shared/unpolledQueues.ts';
 
 const NOW = Date.parse('2026-03-01T12:00:00Z');
 
@@ -12,7 +12,7 @@ test.each<[what: string, secondsAgo: number[], polled: boolean]>([
   ['one that has gone, and another', [200, 5], true],
 ])('is it polled: %s', (_what, secondsAgo, polled) => {
   expect(
-    hasPolledOfLate(
+    hasRecentPoller(
       secondsAgo.map((seconds) => NOW - seconds * 1_000),
       NOW,
     ),
@@ -24,7 +24,7 @@ test.each<[queue: string, fix: RegExp]>([
   ['holdfast-cluster', /^start a worker with HOLDFAST_TASK_QUEUE=holdfast /],
   ['holdfast-ci-ghes', /has the credential "ghes": add it to HOLDFAST_CREDENTIALS/],
 ])('what makes one poll %s', (queue, fix) => {
-  expect(fixOf(queue, 'holdfast')).toMatch(fix);
+  expect(fixFor(queue, 'holdfast')).toMatch(fix);
 });
 
 test.each<

@@ -5,7 +5,7 @@ import { describe, expect, test } from '@jest/globals';
 import { parseAllDocuments } from 'yaml';
 import { BINARIES } from '../../tools/lab/versions.ts';
 import { CHILD_ENV_PREFIX } from '../../supervisor/settings/settings.ts';
-import { scheduleFault } from '../../activities/runnerSet/schedules.ts';
+import { scheduleError } from '../../activities/runnerSet/schedules.ts';
 import { admitSets } from '../../cli/set/setAdmission.ts';
 import { readSetDocuments } from '../../cli/set/setDocuments.ts';
 import { inputOf, type RunnerSetResource } from '../../worker/controller/runnerSetResource.ts';
@@ -18,7 +18,7 @@ import { parseSweepInput } from '../../core/input/sweep.ts';
 import { RUNNER_SET_WORKFLOW } from '../../core/contract/index.ts';
 import { MAX_RUNNERS, parseRunnerSetInput } from '../../core/input/runnerSet.ts';
 import { ROWS } from '../../workflows/runner/unregisterTable.ts';
-import { MAX_LIVE_JOBS } from '../../workflows/runnerSet/jobs.ts';
+import { MAX_ACTIVE_JOBS } from '../../workflows/runnerSet/jobs.ts';
 import { MAX_SET_NAME } from '../../core/domain/setRunnerNames.ts';
 import { parseDuration } from '../../core/domain/duration.ts';
 import { runCli } from '../support/cli.ts';
@@ -26,7 +26,7 @@ import { PROJECT, pages, resolveLink, type Page } from '../support/markdown.ts';
 
 const read = (path: string): string => readFileSync(join(PROJECT, path), 'utf8');
 const parseSet = (raw: unknown): ReturnType<typeof parseRunnerSetInput> =>
-  parseRunnerSetInput(raw, { hash: () => '', checkSchedule: scheduleFault });
+  parseRunnerSetInput(raw, { hash: () => '', checkSchedule: scheduleError });
 /** The variables of ours that a text names; not the beginnings of names. */
 const variables = (text: string): string[] =>
   [...text.matchAll(/\b(HOLDFAST_[A-Z_]*[A-Z])\b(?![_<*…])/g)].map(([, name = '']) => name);
@@ -203,7 +203,7 @@ test('the contract documents the default that each duration has', () => {
     contract.STEP_TIMEOUTS,
     contract.SET_DELAYS,
     contract.SET_INTERVALS,
-    contract.DEREGISTRATION_PATIENCE,
+    contract.DEREGISTRATION_TIMEOUTS,
     contract.SWEEP_LIMITS,
   ];
   expect(rows.map(([, , field = '']) => field).toSorted()).toEqual(
@@ -373,7 +373,7 @@ describe('docs/fleets.md', () => {
     for (const limit of [
       `at most ${MAX_SET_NAME} letters`,
       `${MAX_RUNNERS.toLocaleString('en')} runners`,
-      `${MAX_LIVE_JOBS.toLocaleString('en')} jobs`,
+      `${MAX_ACTIVE_JOBS.toLocaleString('en')} jobs`,
     ])
       expect(page.text).toContain(limit);
   });

@@ -3,10 +3,10 @@ import { ApiException } from '@kubernetes/client-node';
 import { ApiError } from '../../activities/compute/kubernetes/apiServer.ts';
 import {
   apiFailure,
-  isAbsence,
-  isExpired,
-  isOtherUid,
-  outageOf,
+  isNotFound,
+  isResourceVersionExpired,
+  isUidMismatch,
+  toOutage,
   toComputeError,
 } from '../../activities/compute/kubernetes/errors.ts';
 import { ComputeError, type ComputeErrorKind } from '../../activities/ports.ts';
@@ -196,7 +196,7 @@ describe('what an answer proves', () => {
     ['a proxy that says nothing', 404, '', false],
     ['410 of the API server', 410, status(410, 'Gone', 'gone', { details: { name: 'a' } }), false],
   ])('absence: %s', (_, code, body, expected) => {
-    expect(isAbsence(new ApiError(code, body, {}), 'a')).toBe(expected);
+    expect(isNotFound(new ApiError(code, body, {}), 'a')).toBe(expected);
   });
 
   test.each<[string, number, string, boolean]>([
@@ -228,7 +228,7 @@ describe('what an answer proves', () => {
       false,
     ],
   ])('another UID: %s', (_, code, body, expected) => {
-    expect(isOtherUid(new ApiError(code, body, {}))).toBe(expected);
+    expect(isUidMismatch(new ApiError(code, body, {}))).toBe(expected);
   });
 
   test.each<[string, number, string, boolean]>([
@@ -241,7 +241,7 @@ describe('what an answer proves', () => {
     ['the same of an older server', 410, status(410, 'Gone', 'too old resource version'), true],
     ["a proxy's page", 410, '<html>Gone</html>', false],
   ])('expired: %s', (_, code, body, expected) => {
-    expect(isExpired(new ApiError(code, body, {}))).toBe(expected);
+    expect(isResourceVersionExpired(new ApiError(code, body, {}))).toBe(expected);
   });
 });
 
@@ -381,6 +381,6 @@ describe('outageOf', () => {
     ],
     ['a defect', new TypeError('x is not a function'), undefined],
   ])('%s', (_what, error, outage) => {
-    expect(outageOf(error)).toBe(outage);
+    expect(toOutage(error)).toBe(outage);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { placeLabel, podName, runnerHash } from '../../activities/compute/naming.ts';
-import { hashInRunnerName, runnerName } from '../../core/domain/runnerName.ts';
+import { locationLabel, podName, runnerHash } from '../../activities/compute/naming.ts';
+import { parseRunnerNameHash, runnerName } from '../../core/domain/runnerName.ts';
 
 const identity = { workflowId: 'runner-blue-7', firstRunId: '0197-aa', attempt: 1 };
 const DNS_1123_LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
@@ -32,7 +32,7 @@ describe('podName', () => {
 });
 
 test('placeLabel: another for another place', () => {
-  expect(placeLabel('kubernetes/1/main/ci')).toMatch(/^holdfast-[0-9a-f]{10}$/);
+  expect(locationLabel('kubernetes/1/main/ci')).toMatch(/^holdfast-[0-9a-f]{10}$/);
   expect(
     new Set(
       [
@@ -40,7 +40,7 @@ test('placeLabel: another for another place', () => {
         'kubernetes/2/main/ci',
         'kubernetes/1/other/ci',
         'kubernetes/1/main/other',
-      ].map(placeLabel),
+      ].map(locationLabel),
     ).size,
   ).toBe(4);
 });
@@ -56,7 +56,7 @@ describe('runnerName', () => {
         'blue-7',
         `${hash}-x`,
         `blue${hash}`,
-      ].map(hashInRunnerName),
+      ].map(parseRunnerNameHash),
     ).toEqual([hash, hash, undefined, undefined, undefined]);
   });
 

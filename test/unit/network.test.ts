@@ -2,12 +2,12 @@ import { describe, expect, test } from '@jest/globals';
 import type { V1Pod } from '@kubernetes/client-node';
 import { podSpec, type PodDefaults } from '../../activities/compute/kubernetes/podSpec.ts';
 import {
-  policyFaults,
-  judgedPod,
+  policyViolations,
+  toPolicyInput,
 } from '../../activities/compute/kubernetes/podPolicy/policyViolations.ts';
 import { podPolicySchema } from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
 import { podName } from '../../activities/compute/naming.ts';
-import { processFaults } from '../../activities/compute/process/runnerCommand.ts';
+import { processErrors } from '../../activities/compute/process/runnerCommand.ts';
 import type { RunnerProxy } from '../../core/contract/index.ts';
 import { REGISTRATION_TOKEN_ENV } from '../../core/domain/podTemplate.ts';
 import type { PodRequest } from '../../core/domain/pod.ts';
@@ -185,10 +185,14 @@ describe('certificate authorities', () => {
 test('the pod policy judges the Secrets, and outsiders get none', () => {
   const judge = (input: object, policy: object): string[] => {
     const request = requestOf(input);
-    return policyFaults(judgedPod(podOf(input), request, 'ci'), podPolicySchema.parse(policy), {
-      images: ['runner:1'],
-      namespace: 'ci',
-    });
+    return policyViolations(
+      toPolicyInput(podOf(input), request, 'ci'),
+      podPolicySchema.parse(policy),
+      {
+        images: ['runner:1'],
+        namespace: 'ci',
+      },
+    );
   };
   const input = { proxy: PROXY, ca: { secretKeyRef: { name: 'acme-ca', key: 'root.pem' } } };
   expect(judge(input, {})).toEqual(
@@ -202,7 +206,7 @@ test('the pod policy judges the Secrets, and outsiders get none', () => {
 });
 
 test('processes are refused what only a pod can have', () => {
-  expect(processFaults(requestOf({ proxy: PROXY }), ['run'], true)).toEqual([
+  expect(processErrors(requestOf({ proxy: PROXY }), ['run'], true)).toEqual([
     expect.stringMatching(/^proxy, ca: are put into pods/),
   ]);
 });

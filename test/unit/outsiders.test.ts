@@ -3,15 +3,15 @@ import type { V1PodSpec } from '@kubernetes/client-node';
 import { describe, expect, test } from '@jest/globals';
 import { podPolicySchema } from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
 import {
-  judgedPod,
-  policyFaults,
+  toPolicyInput,
+  policyViolations,
 } from '../../activities/compute/kubernetes/podPolicy/policyViolations.ts';
 import {
-  podFaults,
+  podErrors,
   podSpec,
   type PodDefaults,
 } from '../../activities/compute/kubernetes/podSpec.ts';
-import { processFaults } from '../../activities/compute/process/runnerCommand.ts';
+import { processErrors } from '../../activities/compute/process/runnerCommand.ts';
 import type { PodRequest } from '../../core/domain/pod.ts';
 import { parseJobInput } from '../../core/input/job.ts';
 import { parseRunnerInput } from '../../core/input/runner.ts';
@@ -64,11 +64,11 @@ function requestOf(untrusted: boolean): PodRequest {
 }
 
 const faultsWith = (untrusted: boolean, spec: Partial<V1PodSpec>): string[] =>
-  podFaults(
+  podErrors(
     requestOf(untrusted),
     { ...DEFAULTS, template: { spec } as never },
     'ci',
-    (pod, request) => policyFaults(judgedPod(pod, request, 'ci'), GENEROUS, own),
+    (pod, request) => policyViolations(toPolicyInput(pod, request, 'ci'), GENEROUS, own),
   );
 
 test('it has neither Secret, nor claim, nor token, and its step nothing of the store; a trusted one has what its job says', () => {
@@ -86,7 +86,9 @@ test('it has neither Secret, nor claim, nor token, and its step nothing of the s
   expect(JSON.stringify(trusted)).toMatch(
     /"secretName":"cloud".*"claimName":"cache"|"claimName":"cache".*"secretName":"cloud"/,
   );
-  expect(policyFaults(judgedPod(outsiders, requestOf(true), 'ci'), GENEROUS, own)).toEqual([]);
+  expect(policyViolations(toPolicyInput(outsiders, requestOf(true), 'ci'), GENEROUS, own)).toEqual(
+    [],
+  );
 });
 
 describe("what it may not have is refused when the worker's own template gives it to all", () => {
@@ -155,7 +157,7 @@ describe("what it may not have is refused when the worker's own template gives i
 });
 
 test("on the worker's own machine it is not run at all", () => {
-  expect(processFaults({ ...requestOf(true) }, undefined, true).join()).toContain(
+  expect(processErrors({ ...requestOf(true) }, undefined, true).join()).toContain(
     'run it on Kubernetes',
   );
 });

@@ -1,17 +1,20 @@
 import type { V1PodSpec } from '@kubernetes/client-node';
 import { describe, expect, test } from '@jest/globals';
-import { covered, patternSource } from '../../activities/compute/kubernetes/podPolicy/patterns.ts';
+import {
+  matchesAny,
+  patternSource,
+} from '../../activities/compute/kubernetes/podPolicy/patterns.ts';
 import {
   podPolicySchema,
-  RESTRICTED,
+  DEFAULT_POD_POLICY,
 } from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
 import { POD_RULES } from '../../activities/compute/kubernetes/podPolicy/podRules.ts';
 import {
-  judgedPod,
-  ownImages,
-  policyFaults,
+  toPolicyInput,
+  installationImages,
+  policyViolations,
 } from '../../activities/compute/kubernetes/podPolicy/policyViolations.ts';
-import { quantityOf } from '../../activities/compute/kubernetes/podPolicy/quantity.ts';
+import { parseQuantity } from '../../activities/compute/kubernetes/podPolicy/quantity.ts';
 import {
   OWN_CLAIM,
   OWN_IMAGE,
@@ -38,7 +41,7 @@ describe('what a pod may be', () => {
         ({ field }) => field,
       ),
     ).toEqual(each.refusedBy);
-    for (const fault of policyFaults(pod, policyOf(each), own))
+    for (const fault of policyViolations(pod, policyOf(each), own))
       expect(fault).toMatch(
         /^[A-Za-z[\]0-9.]+: .+ is not allowed by "\w+" of the worker's pod policy; leave it out, or have it allowed there \(HOLDFAST_POD_POLICY_FILE\)$/,
       );
@@ -51,7 +54,7 @@ describe('what a pod may be', () => {
       'runtimeClasses',
     ]);
     expect(POD_RULES.map(({ field }) => field).toSorted()).toEqual(
-      Object.keys(RESTRICTED).toSorted(),
+      Object.keys(DEFAULT_POD_POLICY).toSorted(),
     );
   });
 
@@ -63,14 +66,14 @@ describe('what a pod may be', () => {
       claims: [OWN_CLAIM],
     };
     expect(
-      policyFaults(
+      policyViolations(
         pod,
         podPolicySchema.parse({ namespaces: ['ci-*'], runtimeClasses: ['gvisor'] }),
         own,
       ).map((fault) => fault.split(' is not')[0]),
     ).toEqual(['namespace: "kube-system"', 'runtimeClassName: "host"']);
     expect(
-      policyFaults(
+      policyViolations(
         { ...pod, namespace: 'ci-web' },
         podPolicySchema.parse({ namespaces: ['ci-*'], runtimeClasses: ['host'] }),
         own,
@@ -106,8 +109,8 @@ test('a claim that is made may be a copy, or bound to a volume by its labels, on
       volumeClaims: [claim, named],
       ...(untrusted && { untrusted }),
     };
-    return policyFaults(
-      judgedPod({ metadata: { name: POD }, spec: podOf({ volumes: [] }) }, request, 'ci'),
+    return policyViolations(
+      toPolicyInput({ metadata: { name: POD }, spec: podOf({ volumes: [] }) }, request, 'ci'),
       podPolicySchema.parse(policy),
       own,
     ).filter((fault) => fault.startsWith('volumeClaims'));
@@ -132,9 +135,9 @@ test('a template that is no PodSpec is not allowed, and fields that are null are
     labels: {},
   };
   const judge = (spec: object): string[] =>
-    policyFaults(
-      judgedPod({ metadata: { name: POD }, spec: { ...spec } as V1PodSpec }, request, 'ci'),
-      RESTRICTED,
+    policyViolations(
+      toPolicyInput({ metadata: { name: POD }, spec: { ...spec } as V1PodSpec }, request, 'ci'),
+      DEFAULT_POD_POLICY,
       own,
     );
   const runner = { name: 'runner', image: OWN_IMAGE };
@@ -173,13 +176,13 @@ test.each([
   [['*a*b*c'], 'abxc', true],
   [['*a*b*c'], 'bac', false],
 ])('the patterns %j and %j: %s, and the API server agrees', (patterns, name, is) => {
-  expect(covered(patterns, name)).toBe(is);
+  expect(matchesAny(patterns, name)).toBe(is);
   if (patterns.length > 0) expect(new RegExp(patternSource(patterns), 's').test(name)).toBe(is);
 });
 
 test('no name keeps a pattern busy', () => {
   const before = process.threadCpuUsage();
-  expect(covered(['a*a*a*a*a*a*a*b'], 'a'.repeat(500))).toBe(false);
+  expect(matchesAny(['a*a*a*a*a*a*a*b'], 'a'.repeat(500))).toBe(false);
   const { user, system } = process.threadCpuUsage(before);
   expect(user + system).toBeLessThan(1e6);
 });
@@ -198,7 +201,7 @@ test.each([
   ['toString', undefined],
   [null, undefined],
   [{}, undefined],
-])('the quantity %j is %s', (quantity, expected) => expect(quantityOf(quantity)).toBe(expected));
+])('the quantity %j is %s', (quantity, expected) => expect(parseQuantity(quantity)).toBe(expected));
 
 test.each([
   ['1.5Gi', '2Gi', []],
@@ -216,7 +219,7 @@ test.each([
   ],
 ])('a limit of %j under a ceiling of %s', (memory, most, expected) => {
   const spec = podOf({ container: { resources: { limits: { memory: memory as string } } } });
-  const faults = policyFaults(
+  const faults = policyViolations(
     { spec, name: POD, namespace: 'ci', claims: [OWN_CLAIM] },
     podPolicySchema.parse({ resources: { memory: most } }),
     own,
@@ -230,7 +233,7 @@ test.each<[string, Parameters<typeof podOf>[0]]>([
   ['procMount', { container: { securityContext: { procMount: {} as string } } }],
 ])("a %s that is no text is nobody's", (_what, parts) => {
   expect(
-    policyFaults(
+    policyViolations(
       { spec: podOf(parts), name: POD, namespace: 'ci', claims: [] },
       podPolicySchema.parse({ claims: ['*'] }),
       own,
@@ -239,7 +242,7 @@ test.each<[string, Parameters<typeof podOf>[0]]>([
 });
 
 test('a name without an end is not repeated whole', () => {
-  const faults = policyFaults(
+  const faults = policyViolations(
     {
       spec: podOf({ volumes: [{ name: 'a', secret: { secretName: 'x'.repeat(5_000) } }] }),
       name: POD,
@@ -282,7 +285,7 @@ test("the images of the worker's settings are its own", () => {
       initContainers: [{ name: 'init', image: 'init:1' }],
     },
   };
-  expect(ownImages({ image: 'a', template, supervisor: { image: 's' } })).toEqual([
+  expect(installationImages({ image: 'a', template, supervisor: { image: 's' } })).toEqual([
     'a',
     's',
     'dind:1',

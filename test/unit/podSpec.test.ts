@@ -1,11 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import { podSpec, type PodDefaults } from '../../activities/compute/kubernetes/podSpec.ts';
-import { viewOfPod } from '../../activities/compute/kubernetes/podView.ts';
+import { toPodView } from '../../activities/compute/kubernetes/podView.ts';
 import { REGISTER_COMMAND } from '../../activities/compute/kubernetes/registrationContainer.ts';
 import {
-  annotatedRegistration,
+  parseRegistrationAnnotations,
   registrationAnnotations,
-  registrationOf,
+  parseRegistrationSecret,
   registrationSecret,
 } from '../../activities/compute/kubernetes/registrationSecret.ts';
 import type { PodRequest } from '../../core/domain/pod.ts';
@@ -70,8 +70,8 @@ describe('podSpec', () => {
   });
 
   test('notes that its set waits for the word that it is busy, which its view tells again', () => {
-    expect(viewOfPod(build({ tellsBusy: true }), '').tellsBusy).toBe(true);
-    expect(viewOfPod(build(), '').tellsBusy).toBeUndefined();
+    expect(toPodView(build({ tellsBusy: true }), '').tellsBusy).toBe(true);
+    expect(toPodView(build(), '').tellsBusy).toBeUndefined();
   });
 
   test('notes what the sweep has to know when nobody else is left', () => {
@@ -89,7 +89,11 @@ describe('podSpec', () => {
       env: { TOKEN: 'secret' },
     });
     expect(annotations).toEqual(noted);
-    expect(annotatedRegistration(annotations)).toEqual({ runnerName: 'r-1', runnerId: 7, at });
+    expect(parseRegistrationAnnotations(annotations)).toEqual({
+      runnerName: 'r-1',
+      runnerId: 7,
+      at,
+    });
     expect(
       podSpec({ ...request, jobTimeoutCapMs: 5_400_000 }, {}, 'main', {
         secretName: 's',
@@ -514,7 +518,7 @@ describe('registrationSecret', () => {
     ['token', { runnerName: 'r', env: { RUNNER_TOKEN: 'AAAABBBB', RUNNER_URL: 'https://x' } }],
   ])('is read back as it was stored: %s', (_, registration) => {
     const secret = registrationSecret(identity, registration, 'main');
-    expect(registrationOf(secret)).toEqual(registration);
+    expect(parseRegistrationSecret(secret)).toEqual(registration);
     expect(secret.metadata!.name).toBe(build().metadata!.name);
     expect(JSON.stringify(secret.metadata)).not.toContain(Object.values(registration.env)[0]);
   });

@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import { defaultStateDir, type PodRecord } from '../../activities/compute/process/podDirectory.ts';
-import { viewOfRecord } from '../../activities/compute/process/podView.ts';
+import { toPodView } from '../../activities/compute/process/podView.ts';
 import { parseProcStat, parsePs } from '../../activities/compute/process/processIdentity.ts';
 import { baseEnvironment } from '../../activities/compute/process/runnerCommand.ts';
 import {
-  graceLeftMs,
+  remainingGraceMs,
   mergeStopRequest,
   type StopRequest,
 } from '../../activities/compute/process/stopRequest.ts';
@@ -37,7 +37,7 @@ describe('a repeated deletion shortens the grace, never extends it', () => {
   });
 
   test('the grace that is left is never negative', () => {
-    expect([graceLeftMs(present, nowMs), graceLeftMs(present, nowMs + 60_000)]).toEqual([
+    expect([remainingGraceMs(present, nowMs), remainingGraceMs(present, nowMs + 60_000)]).toEqual([
       20_000, 0,
     ]);
   });
@@ -107,7 +107,7 @@ describe('the view of a process pod', () => {
       },
     ],
   ])('%s', (_what, record, expected) => {
-    expect(viewOfRecord(record)).toEqual(expected);
+    expect(toPodView(record)).toEqual(expected);
   });
 });
 

@@ -9,13 +9,13 @@ import {
   POD_FILE,
   readPod,
   stateFolders,
-  type StateFolders,
+  type StateDirectories,
 } from '../../activities/compute/process/podDirectory.ts';
 import { PodFolderWatch } from '../../activities/compute/process/podDirectoryWatch.ts';
 import { until } from '../support/until.ts';
 
 let folder: string;
-let folders: StateFolders;
+let folders: StateDirectories;
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'holdfast-pods-'));

@@ -2,10 +2,10 @@
 import { describe, expect, test } from '@jest/globals';
 import type { V1Container, V1Pod } from '@kubernetes/client-node';
 import { admissionPolicy } from '../../activities/compute/kubernetes/podPolicy/admissionPolicy.ts';
-import { RESTRICTED } from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
+import { DEFAULT_POD_POLICY } from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
 import {
-  judgedPod,
-  policyFaults,
+  toPolicyInput,
+  policyViolations,
 } from '../../activities/compute/kubernetes/podPolicy/policyViolations.ts';
 import { podSpec, type PodDefaults } from '../../activities/compute/kubernetes/podSpec.ts';
 import type { PodRequest, PodTemplate } from '../../core/domain/pod.ts';
@@ -179,7 +179,7 @@ describe('with a bucket', () => {
   test('the key is allowed to these containers, and to no other', () => {
     const own = { images: ['img', 'sup:1'], namespace: 'ci', storeSecret: 'bucket-key' };
     const judge = (pod: V1Pod): string[] =>
-      policyFaults(judgedPod(pod, requestOf(), 'ci'), RESTRICTED, own);
+      policyViolations(toPolicyInput(pod, requestOf(), 'ci'), DEFAULT_POD_POLICY, own);
     expect(judge(podOf({}, bucketOf({ secret: 'bucket-key' })))).toEqual([]);
     expect(
       judge(
@@ -234,7 +234,7 @@ test.each<[what: string, defaults: PodDefaults]>([
 
 describe("the store's claim is allowed to the uploader alone", () => {
   const judge = (pod: V1Pod): string[] =>
-    policyFaults(judgedPod(pod, requestOf(), 'ci'), RESTRICTED, OWN);
+    policyViolations(toPolicyInput(pod, requestOf(), 'ci'), DEFAULT_POD_POLICY, OWN);
 
   test("to a step's pod, and to none that mounts it for itself", () => {
     expect(judge(podOf())).toEqual([]);
@@ -250,7 +250,10 @@ describe("the store's claim is allowed to the uploader alone", () => {
   });
 
   test('the API server is told so, too', () => {
-    const [policy] = admissionPolicy(RESTRICTED, OWN, { name: 'p', serviceAccount: 'ci/worker' });
+    const [policy] = admissionPolicy(DEFAULT_POD_POLICY, OWN, {
+      name: 'p',
+      serviceAccount: 'ci/worker',
+    });
     expect(JSON.stringify(policy.spec)).toContain(
       'v.name == \\"holdfast-store\\" && v.persistentVolumeClaim.claimName == \\"artifacts\\"',
     );

@@ -2,16 +2,16 @@ import { describe, expect, test } from '@jest/globals';
 import { childEnvironment } from '../../supervisor/process/childEnvironment.ts';
 import { formatDuration, parseDuration } from '../../supervisor/settings/duration.ts';
 import { exitCodeOf, exitStatusOf } from '../../supervisor/process/exitStatus.ts';
-import { familyOf } from '../../supervisor/process/descendants.ts';
+import { descendantProcesses } from '../../supervisor/process/descendants.ts';
 import { hookScript } from '../../supervisor/ciRunner/hookScript.ts';
 import {
   isReady,
-  type JobSign,
+  type JobSignal,
   jobStateAfter,
-  NO_JOB_YET,
+  INITIAL,
 } from '../../supervisor/ciRunner/jobState.ts';
-import { type Surroundings, killScope } from '../../supervisor/process/killScope.ts';
-import { LONGEST_MESSAGE, markerText } from '../../supervisor/records/marker.ts';
+import { type ProcessContext, killScope } from '../../supervisor/process/killScope.ts';
+import { MAX_MESSAGE_BYTES, markerText } from '../../supervisor/records/marker.ts';
 import { readOptions, UsageError } from '../../supervisor/settings/options.ts';
 import type { ProcessRow } from '../../supervisor/process/processTable.ts';
 import { RunnerLog } from '../../supervisor/ciRunner/runnerLog.ts';
@@ -71,14 +71,14 @@ test.each([
 
 describe('kill scope', () => {
   const own = ['node', 'supervisor.mjs', '--', 'run.sh'];
-  const inPod: Surroundings = {
+  const inPod: ProcessContext = {
     ppid: 1,
     parentName: 'tini',
     parentCommandLine: ['/tini', '-s', '--', ...own],
     ownCommandLine: own,
     vouched: false,
   };
-  test.each<{ what: string; facts: Partial<Surroundings>; scope: ReturnType<typeof killScope> }>([
+  test.each<{ what: string; facts: Partial<ProcessContext>; scope: ReturnType<typeof killScope> }>([
     { what: 'PID 1 is a tini that runs us', facts: {}, scope: { kind: 'namespace' } },
     { what: 'the static one', facts: { parentName: 'tini-static' }, scope: { kind: 'namespace' } },
     {
@@ -156,7 +156,7 @@ describe('family', () => {
     rows: ProcessRow[],
     more: { root?: number; child?: number | undefined; marked?: number[] } = {},
   ): number[] =>
-    familyOf(rows, {
+    descendantProcesses(rows, {
       root: more.root ?? 10,
       supervisor: 10,
       child: 'child' in more ? more.child : 20,
@@ -218,7 +218,7 @@ describe('family', () => {
 });
 
 describe('job state', () => {
-  test.each<{ signs: JobSign[]; online: boolean; busy: boolean }>([
+  test.each<{ signs: JobSignal[]; online: boolean; busy: boolean }>([
     { signs: [], online: false, busy: false },
     { signs: ['logListening'], online: true, busy: false },
     { signs: ['logListening', 'logStarted'], online: true, busy: true },
@@ -236,17 +236,23 @@ describe('job state', () => {
     { signs: ['hookStarted', 'logListening', 'logEnded'], online: true, busy: false },
     { signs: ['logListening', 'logStarted', 'logEnded', 'logStarted'], online: true, busy: true },
   ])('$signs: online $online, busy $busy', ({ signs, online, busy }) => {
-    const state = signs.reduce(jobStateAfter, NO_JOB_YET);
+    const state = signs.reduce(jobStateAfter, INITIAL);
     expect(state).toMatchObject({ online, busy });
     expect(isReady(state, false)).toBe(online && !busy);
   });
 
   test('a runner that takes one job only is ready until its job starts, and never again', () => {
-    const signs: JobSign[] = ['logListening', 'logStarted', 'hookStarted', 'hookEnded', 'logEnded'];
+    const signs: JobSignal[] = [
+      'logListening',
+      'logStarted',
+      'hookStarted',
+      'hookEnded',
+      'logEnded',
+    ];
     expect(
       [
-        NO_JOB_YET,
-        ...signs.map((_, count) => signs.slice(0, count + 1).reduce(jobStateAfter, NO_JOB_YET)),
+        INITIAL,
+        ...signs.map((_, count) => signs.slice(0, count + 1).reduce(jobStateAfter, INITIAL)),
       ].map((state) => isReady(state, true)),
     ).toEqual([false, true, false, false, false, false]);
   });
@@ -258,7 +264,7 @@ describe("the runner's log", () => {
   test('is read whole, and in pieces of any size', () => {
     for (const size of [LINES.length, 1, 7, 64]) {
       const log = new RunnerLog();
-      const signs: JobSign[] = [];
+      const signs: JobSignal[] = [];
       const bytes = Buffer.from(LINES);
       for (let at = 0; at < bytes.length; at += size)
         signs.push(...log.read(bytes.subarray(at, at + size)));
@@ -414,5 +420,5 @@ test('a marker is one line with the five fields, and fits a termination message'
   expect(text).toBe(
     '{"exitCode":127,"signal":"SIGKILL","reason":"superseded","startedAt":"2026-01-02T03:04:05.678Z","endedAt":"2026-01-02T03:04:05.678Z"}\n',
   );
-  expect(text.length).toBeLessThan(LONGEST_MESSAGE);
+  expect(text.length).toBeLessThan(MAX_MESSAGE_BYTES);
 });

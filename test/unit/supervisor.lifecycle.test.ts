@@ -2,10 +2,10 @@ import { describe, expect, test } from '@jest/globals';
 import type { SupervisorAction } from '../../supervisor/signals/actions.ts';
 import type { StoppingSignal, SupervisorEvent } from '../../supervisor/signals/events.ts';
 import { INITIAL_STATE, type LifecycleState, step } from '../../supervisor/signals/lifecycle.ts';
-import type { Plan } from '../../supervisor/signals/stopPolicy.ts';
+import type { StopPolicy } from '../../supervisor/signals/stopPolicy.ts';
 import type { StopReason } from '../../core/domain/pod.ts';
 
-const PLAN: Plan = {
+const PLAN: StopPolicy = {
   timeoutMs: 4 * 3_600_000,
   signalTimeoutMs: 1_800_000,
   cleanupTimeoutMs: 60_000,
@@ -46,7 +46,7 @@ function brief(action: SupervisorAction): string {
 
 function play(
   events: readonly SupervisorEvent[],
-  plan: Partial<Plan> = {},
+  plan: Partial<StopPolicy> = {},
 ): { state: LifecycleState; did: string[][] } {
   let state = INITIAL_STATE;
   const did = events.map((event) => {
@@ -97,7 +97,12 @@ const RECORD = (what: string): string[] => ['no timers but deadMan', `record ${w
 const EXIT = (how: string): string[] => ['no timers but deadMan', `exit ${how}`];
 
 describe('a life, step by step', () => {
-  test.each<{ what: string; events: SupervisorEvent[]; did: string[][]; plan?: Partial<Plan> }>([
+  test.each<{
+    what: string;
+    events: SupervisorEvent[];
+    did: string[][];
+    plan?: Partial<StopPolicy>;
+  }>([
     {
       what: 'ends by itself',
       events: [ready, spawned, exited(3), recorded, swept],
@@ -484,39 +489,41 @@ describe('a life, step by step', () => {
 });
 
 describe("the dead-man's switch", () => {
-  test.each<{ what: string; events: SupervisorEvent[]; did: string[]; plan?: Partial<Plan> }>([
-    {
-      what: 'a child that cannot be killed',
-      events: [ready, spawned, signal('SIGTERM'), timer('grace'), timer('deadMan')],
-      did: ['Could not kill process after grace period', 'abandon SIGKILL unrecorded 137'],
-    },
-    {
-      what: 'the same after a timeout',
-      events: [ready, spawned, timer('timeout'), timer('grace'), timer('deadMan')],
-      did: ['Could not kill process after grace period', 'abandon 127 unrecorded 127'],
-    },
-    {
-      what: 'a marker that cannot be written',
-      events: [ready, spawned, exited(4), timer('deadMan')],
-      did: ['Could not finish before the end of the budget', 'abandon 4 unrecorded 4'],
-    },
-    {
-      what: 'what cannot be killed: the marker is there',
-      events: [ready, spawned, exited(4), recorded, timer('deadMan')],
-      did: ['Could not finish before the end of the budget', 'abandon 4'],
-    },
-    {
-      what: 'cleanup: the marker is there',
-      events: [ready, spawned, exited(4), recorded, swept, timer('deadMan')],
-      plan: { cleanup: true },
-      did: ['Cleanup did not finish before 1m0s cleanup timeout', 'abandon 4'],
-    },
-    {
-      what: 'output that nobody takes',
-      events: [ready, spawned, exited(4), recorded, swept, timer('deadMan')],
-      did: ['Could not finish before the end of the budget', 'abandon 4'],
-    },
-  ])('$what', ({ events, did, plan }) => {
+  test.each<{ what: string; events: SupervisorEvent[]; did: string[]; plan?: Partial<StopPolicy> }>(
+    [
+      {
+        what: 'a child that cannot be killed',
+        events: [ready, spawned, signal('SIGTERM'), timer('grace'), timer('deadMan')],
+        did: ['Could not kill process after grace period', 'abandon SIGKILL unrecorded 137'],
+      },
+      {
+        what: 'the same after a timeout',
+        events: [ready, spawned, timer('timeout'), timer('grace'), timer('deadMan')],
+        did: ['Could not kill process after grace period', 'abandon 127 unrecorded 127'],
+      },
+      {
+        what: 'a marker that cannot be written',
+        events: [ready, spawned, exited(4), timer('deadMan')],
+        did: ['Could not finish before the end of the budget', 'abandon 4 unrecorded 4'],
+      },
+      {
+        what: 'what cannot be killed: the marker is there',
+        events: [ready, spawned, exited(4), recorded, timer('deadMan')],
+        did: ['Could not finish before the end of the budget', 'abandon 4'],
+      },
+      {
+        what: 'cleanup: the marker is there',
+        events: [ready, spawned, exited(4), recorded, swept, timer('deadMan')],
+        plan: { cleanup: true },
+        did: ['Cleanup did not finish before 1m0s cleanup timeout', 'abandon 4'],
+      },
+      {
+        what: 'output that nobody takes',
+        events: [ready, spawned, exited(4), recorded, swept, timer('deadMan')],
+        did: ['Could not finish before the end of the budget', 'abandon 4'],
+      },
+    ],
+  )('$what', ({ events, did, plan }) => {
     const played = play(events, plan);
     expect(played.did.at(-1)).toEqual(did);
     expect(played.state.phase).toBe('done');
@@ -533,7 +540,12 @@ describe("the dead-man's switch", () => {
 });
 
 describe('the reason', () => {
-  test.each<{ by: StoppingSignal; onTerm: Plan['onTerm']; said?: StopReason; reason: StopReason }>([
+  test.each<{
+    by: StoppingSignal;
+    onTerm: StopPolicy['onTerm'];
+    said?: StopReason;
+    reason: StopReason;
+  }>([
     { by: 'SIGTERM', onTerm: 'stop', reason: 'cancelled' },
     { by: 'SIGTERM', onTerm: 'drain', reason: 'drained' },
     { by: 'SIGTERM', onTerm: 'checkpoint', reason: 'evicted' },

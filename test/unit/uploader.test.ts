@@ -16,7 +16,7 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import type { ArtifactStore } from '../../activities/artifacts/artifactStore.ts';
 import { createDirectoryStore } from '../../activities/artifacts/directoryStore.ts';
 import { SHARED_DIR_MAX_BYTES } from '../../core/domain/sharedDir.ts';
-import { restoreSnapshot, takeSnapshot } from '../../uploader/sharedSnapshot.ts';
+import { restoreSnapshot, createSnapshot } from '../../uploader/sharedSnapshot.ts';
 import { uploadAction } from '../../uploader/uploadDecision.ts';
 import { runUploader, type UploaderOptions } from '../../uploader/uploader.ts';
 import { until } from '../support/until.ts';
@@ -273,7 +273,7 @@ describe('SHARED_DIR from step to step', () => {
     await chmod(join(from, 'kubeconfig'), 0o600);
     await writeFile(join(from, 'run.sh'), '');
     await chmod(join(from, 'run.sh'), 0o777);
-    await restoreSnapshot(await takeSnapshot(from), to);
+    await restoreSnapshot(await createSnapshot(from), to);
     expect((await readdir(to)).toSorted()).toEqual(['binary', 'kubeconfig', 'run.sh']);
     expect((await readFile(join(to, 'binary'))).equals(content)).toBe(true);
     expect(await readFile(join(to, 'kubeconfig'), 'utf8')).toBe('grüße');
@@ -285,14 +285,14 @@ describe('SHARED_DIR from step to step', () => {
 
   test('what was removed stays removed', async () => {
     const [from, to] = [await folder(), await folder()];
-    await restoreSnapshot(await takeSnapshot(from), to);
+    await restoreSnapshot(await createSnapshot(from), to);
     expect(await readdir(to)).toEqual([]);
   });
 
   test('a link is refused, wherever it leads to', async () => {
     const from = await folder();
     await symlink('/etc/passwd', join(from, 'link'));
-    await expect(takeSnapshot(from)).rejects.toThrow('"link" is no file');
+    await expect(createSnapshot(from)).rejects.toThrow('"link" is no file');
   });
 
   test.each(['../x', 'a/b', '..', '.'])('a snapshot with the file %j is none', async (name) => {

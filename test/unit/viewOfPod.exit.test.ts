@@ -1,7 +1,7 @@
 /** How a runner's container ended, where the supervisor's record and the kubelet tell it in different ways. */
 import type { V1Pod } from '@kubernetes/client-node';
 import { describe, expect, test } from '@jest/globals';
-import { viewOfPod } from '../../activities/compute/kubernetes/podView.ts';
+import { toPodView } from '../../activities/compute/kubernetes/podView.ts';
 import { lossCause } from '../../workflows/runner/verdict.ts';
 
 const NOW = '2026-03-01T12:00:00Z';
@@ -62,12 +62,12 @@ describe('the recorded exit status', () => {
     ['is none that no process can have', ended(137, { exitCode: 256 }), { code: 137 }],
     ['is none that is no number of a process', ended(137, { exitCode: -0.5 }), { code: 137 }],
   ])('%s', (_, pod, exit) => {
-    expect(viewOfPod(pod, NOW).exit).toMatchObject(exit);
+    expect(toPodView(pod, NOW).exit).toMatchObject(exit);
   });
 
   test('why it could not be started is told', () => {
     expect(
-      viewOfPod(ended(127, { exitCode: 127, startedAt: null, error: 'spawn /nope ENOENT' }), NOW)
+      toPodView(ended(127, { exitCode: 127, startedAt: null, error: 'spawn /nope ENOENT' }), NOW)
         .exit,
     ).toMatchObject({ code: 127, message: 'spawn /nope ENOENT', record: {} });
   });
@@ -81,7 +81,7 @@ describe("the port of its probes is somebody else's", () => {
   };
 
   test("on the node's network: it never started, and is lost, not failed: another has another port", () => {
-    const view = viewOfPod(ended(127, record, { spec: { hostNetwork: true } }), NOW);
+    const view = toPodView(ended(127, record, { spec: { hostNetwork: true } }), NOW);
     expect(view).toMatchObject({ ended: true });
     expect([view.exit, view.startedAt, lossCause(view)]).toEqual([
       undefined,
@@ -101,6 +101,6 @@ describe("the port of its probes is somebody else's", () => {
       ended(127, { exitCode: 127 }, { spec: { hostNetwork: true } }),
     ],
   ])('%s', (_, pod) => {
-    expect(viewOfPod(pod, NOW)).toMatchObject({ startedAt: NOW, exit: { code: 127 } });
+    expect(toPodView(pod, NOW)).toMatchObject({ startedAt: NOW, exit: { code: 127 } });
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { V1ContainerStatus, V1Pod } from '@kubernetes/client-node';
-import { goneView } from '../../activities/compute/deletedPodView.ts';
-import { viewOfPod } from '../../activities/compute/kubernetes/podView.ts';
+import { deletedPodView } from '../../activities/compute/deletedPodView.ts';
+import { toPodView } from '../../activities/compute/kubernetes/podView.ts';
 import { isBusy } from '../../core/domain/podConditions.ts';
 import type { PodView } from '../../core/domain/pod.ts';
 
@@ -592,7 +592,7 @@ const CASES: [string, V1Pod, Partial<PodView>, (keyof PodView)[]?][] = [
 
 describe('viewOfPod', () => {
   test.each(CASES)('%s', (_, given, expected, absent = []) => {
-    const view = viewOfPod(given, NOW);
+    const view = toPodView(given, NOW);
     expect(view).toMatchObject({
       name: 'runner-a-0123456789',
       namespace: 'ci',
@@ -635,7 +635,7 @@ describe('viewOfPod', () => {
     ['ended', probes, runnerIs(terminated(0), { started: false, ready: false }), false, false],
     ['no status yet', probes, {}, false, false],
   ])('online and busy: %s', (_, more, status, online, busy) => {
-    const view = viewOfPod(pod({ phase: 'Running', ...status }, more as { metadata?: Json }), NOW);
+    const view = toPodView(pod({ phase: 'Running', ...status }, more as { metadata?: Json }), NOW);
     expect([view.online, view.busy]).toEqual([online, busy]);
   });
 
@@ -647,52 +647,52 @@ describe('viewOfPod', () => {
     );
 
   test('a runner that stays not ready from its start has had a job for that long: 1.5 s make it sure', () => {
-    const first = viewOfPod(probed('runner', false), NOW);
+    const first = toPodView(probed('runner', false), NOW);
     expect([first.busy, first.busyFrom, isBusy(first, Date.parse(at(1)))]).toEqual([
       undefined,
       at(1.5),
       undefined,
     ]);
     // Another event of the pod does not begin anew.
-    const later = viewOfPod(probed('runner', false), at(1), first);
+    const later = toPodView(probed('runner', false), at(1), first);
     expect([later.busyFrom, isBusy(later, Date.parse(at(1.5)))]).toEqual([at(1.5), true]);
   });
 
   test('one that is told to go before that may never be asked: it does not tell', () => {
-    const first = viewOfPod(probed('runner', false), NOW);
-    const going = viewOfPod(probed('runner', false, { deletionTimestamp: at(30) }), at(1), first);
+    const first = toPodView(probed('runner', false), NOW);
+    const going = toPodView(probed('runner', false, { deletionTimestamp: at(30) }), at(1), first);
     expect(going).toMatchObject({ online: true });
-    const still = viewOfPod(probed('runner', false, { deletionTimestamp: at(30) }), at(2), going);
+    const still = toPodView(probed('runner', false, { deletionTimestamp: at(30) }), at(2), going);
     expect([isBusy(going, Date.parse(at(2))), isBusy(still, Date.parse(at(2)))]).toEqual([
       undefined,
       undefined,
     ]);
-    const busy = viewOfPod(probed('runner', false), at(1.6), first);
+    const busy = toPodView(probed('runner', false), at(1.6), first);
     expect(
       isBusy(
-        viewOfPod(probed('runner', false, { deletionTimestamp: at(30) }), at(2), busy),
+        toPodView(probed('runner', false, { deletionTimestamp: at(30) }), at(2), busy),
         Date.parse(at(2)),
       ),
     ).toBe(true);
   });
 
   test('once it was seen ready, not ready is busy at once, and ready is idle again', () => {
-    const idle = viewOfPod(probed('runner', true), at(1), viewOfPod(probed('runner', false), NOW));
+    const idle = toPodView(probed('runner', true), at(1), toPodView(probed('runner', false), NOW));
     expect(idle).toMatchObject({ busy: false });
     expect(idle).not.toHaveProperty('busyFrom');
-    const busy = viewOfPod(probed('runner', false), at(2), idle);
+    const busy = toPodView(probed('runner', false), at(2), idle);
     expect(busy).toMatchObject({ busy: true });
-    expect(viewOfPod(probed('runner', true), at(3), busy)).toMatchObject({ busy: false });
+    expect(toPodView(probed('runner', true), at(3), busy)).toMatchObject({ busy: false });
   });
 
   test('one missed probe is not a job: ready again is idle again, also of a runner that takes one job only', () => {
-    const missed = viewOfPod(
+    const missed = toPodView(
       probed('one-job-runner', false),
       at(1),
-      viewOfPod(probed('one-job-runner', true), NOW),
+      toPodView(probed('one-job-runner', true), NOW),
     );
     expect(missed).toMatchObject({ online: true, busy: true });
-    expect(viewOfPod(probed('one-job-runner', true), at(2), missed)).toMatchObject({
+    expect(toPodView(probed('one-job-runner', true), at(2), missed)).toMatchObject({
       online: true,
       busy: false,
     });
@@ -711,14 +711,14 @@ describe('viewOfPod', () => {
       const previous =
         before === undefined
           ? undefined
-          : { ...viewOfPod(probed('runner', true), NOW), online: before, busy: false };
-      const view = viewOfPod(terminating, at(1), previous);
+          : { ...toPodView(probed('runner', true), NOW), online: before, busy: false };
+      const view = toPodView(terminating, at(1), previous);
       expect([view.online, view.busy]).toEqual([online, busy]);
     },
   );
 
   test('a plain command tells that it runs, and nothing of jobs', () => {
-    const view = viewOfPod(probed('command', false), NOW);
+    const view = toPodView(probed('command', false), NOW);
     expect(view.online).toBe(true);
     expect(isBusy(view, Date.parse(at(60)))).toBeUndefined();
   });
@@ -747,7 +747,7 @@ describe('viewOfPod', () => {
     ["somebody else's JSON", '{"exitCode":1}', { message: '{"exitCode":1}' }],
     ['plain text', 'out of disk', { message: 'out of disk' }],
   ])("the supervisor's record: %s", (_, message, more) => {
-    expect(viewOfPod(pod({ phase: 'Failed', ...recorded(message) }), NOW).exit).toEqual({
+    expect(toPodView(pod({ phase: 'Failed', ...recorded(message) }), NOW).exit).toEqual({
       code: 143,
       oomKilled: false,
       finishedAt: expect.any(String),
@@ -756,20 +756,20 @@ describe('viewOfPod', () => {
   });
 
   test('a problem keeps the time at which it was first seen, as long as it is of the same kind and pod', () => {
-    const pulling = viewOfPod(
+    const pulling = toPodView(
       pod({ phase: 'Pending', ...runnerIs(waiting('ErrImagePull', 'a')) }),
       NOW,
     );
     const later = '2026-03-01T12:05:00Z';
     const backOff = pod({ phase: 'Pending', ...runnerIs(waiting('ImagePullBackOff', 'b')) });
-    expect(viewOfPod(backOff, later, pulling).problem).toEqual({
+    expect(toPodView(backOff, later, pulling).problem).toEqual({
       kind: 'image_pull',
       message: 'container runner: ImagePullBackOff: b',
       since: NOW,
     });
-    expect(viewOfPod(backOff, later, { ...pulling, uid: 'u-0' }).problem?.since).toBe(later);
+    expect(toPodView(backOff, later, { ...pulling, uid: 'u-0' }).problem?.since).toBe(later);
     const config = pod({ phase: 'Pending', ...runnerIs(waiting('CreateContainerConfigError')) });
-    expect(viewOfPod(config, later, pulling).problem?.since).toBe(later);
+    expect(toPodView(config, later, pulling).problem?.since).toBe(later);
   });
 
   test('reads the same from Dates as from the JSON', () => {
@@ -783,11 +783,11 @@ describe('viewOfPod', () => {
     const end = typed.status!.containerStatuses![0]!.state!.terminated!;
     end.startedAt = new Date('2026-03-01T11:59:10Z');
     end.finishedAt = new Date('2026-03-01T11:59:50Z');
-    expect(viewOfPod(typed, NOW)).toEqual(viewOfPod(json, NOW));
+    expect(toPodView(typed, NOW)).toEqual(toPodView(json, NOW));
   });
 
   test('goneView', () => {
-    const last = viewOfPod(pod({ phase: 'Running', ...runnerIs(running) }), NOW);
-    expect(goneView(last)).toEqual({ ...last, gone: true, ended: true });
+    const last = toPodView(pod({ phase: 'Running', ...runnerIs(running) }), NOW);
+    expect(deletedPodView(last)).toEqual({ ...last, gone: true, ended: true });
   });
 });

@@ -5,7 +5,7 @@ import { ApiServer } from '../../activities/compute/kubernetes/apiServer.ts';
 import { loadKubeConfig } from '../../activities/compute/kubernetes/kubeConfig.ts';
 import { PodCache } from '../../activities/compute/kubernetes/podCache.ts';
 import { createNamespace } from './namespace.ts';
-import type { World } from './world.ts';
+import type { BenchEnvironment } from './world.ts';
 import type { PodView } from '../../core/domain/pod.ts';
 
 interface PodTemplate {
@@ -52,7 +52,7 @@ export class BarePods {
   }
 
   /** Copies a pod of the world's runners, of which one must be there; made in a namespace of their own, where nobody else looks. */
-  static async open(world: World): Promise<BarePods> {
+  static async open(world: BenchEnvironment): Promise<BarePods> {
     const kubeconfig = loadKubeConfig({ path: world.kubeconfig });
     const core = kubeconfig.makeApiClient(CoreV1Api);
     const { metadata, spec } =

@@ -5,7 +5,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { BarePods } from './barePods.ts';
 import { mapConcurrently } from './concurrency.ts';
-import { percentile, round } from './statistics.ts';
+import { percentile, roundTo } from './statistics.ts';
 import { STARTUP_MS } from './world.ts';
 
 /** Pods made at once where making them is not what is measured. */
@@ -14,16 +14,16 @@ const CONCURRENCY = 16;
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
 
 /** @returns pods a second that are up: running, and as long again as a runner takes to start */
-export async function floorOfScaleup(pods: BarePods, count: number): Promise<number> {
+export async function baselineScaleup(pods: BarePods, count: number): Promise<number> {
   const startedAt = Date.now();
   const created = await Promise.all(
     numbers(count).map(async () => await pods.create().then(() => Date.now())),
   );
-  return round(count / ((Math.max(...created) + STARTUP_MS - startedAt) / 1_000), 1);
+  return roundTo(count / ((Math.max(...created) + STARTUP_MS - startedAt) / 1_000), 1);
 }
 
 /** @returns containers that end together → their pods gone, p95 in ms */
-export async function floorOfFinish(pods: BarePods, count: number): Promise<number> {
+export async function baselineCompletion(pods: BarePods, count: number): Promise<number> {
   const names = await mapConcurrently(numbers(count), CONCURRENCY, async () => await pods.create());
   const startedAt = Date.now();
   const took = await Promise.all(
@@ -43,7 +43,7 @@ export interface ChurnFloor {
 }
 
 /** As many pods, one of which ends at every tick: it is removed, and another made. */
-export async function floorOfSteady(
+export async function baselineSteady(
   pods: BarePods,
   count: number,
   jobs: number,
@@ -83,7 +83,7 @@ export async function floorOfSteady(
 }
 
 /** As many pods kept up while the jobs are worked off, each pod for one. */
-export async function floorOfChurn(
+export async function baselineChurn(
   pods: BarePods,
   count: number,
   jobs: number,
@@ -115,7 +115,7 @@ export async function floorOfChurn(
   };
   await Promise.all(first.map(place));
   return {
-    jobsPerSecond: round(jobs / ((lastFinishedAt - startedAt) / 1_000), 1),
+    jobsPerSecond: roundTo(jobs / ((lastFinishedAt - startedAt) / 1_000), 1),
     goneP95Ms: percentile(gone, 0.95),
     replacementP95Ms: percentile(replaced, 0.95),
   };

@@ -9,7 +9,7 @@ import { cpuOfJobs, cpuSecondsOf, cpuSecondsOfFamily } from './cpuAccount.ts';
 import { temporalRequests } from './temporalRequests.ts';
 import { parseTaskEvent } from './processes/taskTimes.ts';
 import { isMet, missed, nested, reportTable } from './report.ts';
-import { percentile, round } from './statistics.ts';
+import { percentile, roundTo } from './statistics.ts';
 import { until } from '../../test/support/until.ts';
 
 describe('the figures of the benchmarks', () => {
@@ -178,7 +178,7 @@ describe('percentile: the smallest value that at least that share does not excee
 });
 
 test('round', () => {
-  expect([round(1.25, 1), round(1.04, 1), round(99.6)]).toEqual([1.3, 1, 100]);
+  expect([roundTo(1.25, 1), roundTo(1.04, 1), roundTo(99.6)]).toEqual([1.3, 1, 100]);
 });
 
 describe('metrics', () => {

@@ -1,5 +1,5 @@
 /** What a benchmark is to those who run it and show it. */
-import type { World, WorldOptions } from './world.ts';
+import type { BenchEnvironment, WorldOptions } from './world.ts';
 
 /** The figures by their JSON keys; a point in a key stands for an object in the JSON. */
 export type Figures = Readonly<Record<string, number>>;
@@ -37,10 +37,10 @@ interface Described {
   readonly severalWorkers?: true;
 }
 
-/** Measures runners in a {@link World}. */
+/** Measures runners in a {@link BenchEnvironment}. */
 export interface WorldBenchmark extends Described {
   readonly defaultRunners: number;
-  run(world: World, runners: number): Promise<Measured>;
+  run(world: BenchEnvironment, runners: number): Promise<Measured>;
 }
 
 /** Brings up what it needs itself: processes, or a node for pods. */

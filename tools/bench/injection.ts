@@ -9,9 +9,9 @@ import { resolveBinary } from '../lab/resolve.ts';
 import { readRecord } from '../lab/store.ts';
 import type { Measured } from './benchmark.ts';
 import { createNamespace } from './namespace.ts';
-import { inNode } from './node.ts';
+import { withNode } from './node.ts';
 import { TaskTimes } from './processes/taskTimes.ts';
-import { percentile, round } from './statistics.ts';
+import { percentile, roundTo } from './statistics.ts';
 import type { WorldOptions } from './world.ts';
 
 const RUNNER = 'runner';
@@ -34,7 +34,7 @@ interface PodTimes {
 
 /** @param pods so many with the supervisor and so many without it, in turn */
 export async function measureInjection(pods: number, options: WorldOptions): Promise<Measured> {
-  return await inNode(options, async ({ stateDir, kubeconfig }) => {
+  return await withNode(options, async ({ stateDir, kubeconfig }) => {
     const record = await readRecord(stateDir);
     if (record === undefined) throw new Error(`there is no lab in ${stateDir}`);
     const tasks = new TaskTimes(await resolveBinary('ctr'), containerdSocket({ record }));
@@ -53,7 +53,7 @@ export async function measureInjection(pods: number, options: WorldOptions): Pro
         plain.push(await runPod(core, tasks, namespace, `plain-${number}`, plainSpec(PROGRAM)));
       }
       const of = (times: readonly PodTimes[], key: keyof PodTimes, share: number): number =>
-        round(
+        roundTo(
           percentile(
             times.flatMap((each) => each[key] ?? []),
             share,

@@ -1,5 +1,5 @@
 import type { StartedRunner } from './runners.ts';
-import type { World } from './world.ts';
+import type { BenchEnvironment } from './world.ts';
 import type { RegistrationWatch } from './registrations.ts';
 
 /** A runner's last moments: its job finished, by the CI server's clock, and when its pod and its registration were both gone. */
@@ -11,7 +11,7 @@ export interface JobEnd {
 
 /** Puts together what the CI server, the pods' watch and the registrations' watch saw. @throws Error when something of it is missing */
 export async function jobEnds(
-  { simulator, agent }: World,
+  { simulator, agent }: BenchEnvironment,
   registrations: RegistrationWatch,
   runners: readonly StartedRunner[],
 ): Promise<Map<string, JobEnd>> {
@@ -28,7 +28,7 @@ export async function jobEnds(
         throw new Error(`no finished job of runner ${name} is known`);
       const finishedAt = Date.parse(job.completed_at);
       const podGoneAt = agent.of(workflowId).gone;
-      const registrationGoneAt = registrations.goneAt(job.runner_name, finishedAt);
+      const registrationGoneAt = registrations.removedAt(job.runner_name, finishedAt);
       if (podGoneAt === undefined || registrationGoneAt === undefined)
         throw new Error(
           `runner ${name} is not all gone: pod ${podGoneAt}, registration ${registrationGoneAt}`,

@@ -6,7 +6,7 @@ import type { Benchmark, Measured } from './benchmark.ts';
 import { BENCHMARKS } from './benchmarks/index.ts';
 import { missed, nested, reportTable } from './report.ts';
 import { describeMachine, saveResult } from './results.ts';
-import { inWorld, type WorldOptions } from './world.ts';
+import { withBenchEnvironment, type WorldOptions } from './world.ts';
 
 const RESULTS = fileURLToPath(new URL('../../.holdfast/bench', import.meta.url));
 
@@ -84,7 +84,7 @@ async function measure(
   }
   if (flags.runs !== undefined || flags.kubelet !== undefined)
     throw new Error(`${benchmark.name} has no --runs and no --kubelet: use --runners`);
-  return await inWorld(
+  return await withBenchEnvironment(
     options,
     async (world) => await benchmark.run(world, flags.runners ?? benchmark.defaultRunners),
   );

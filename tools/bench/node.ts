@@ -1,6 +1,6 @@
 /** A real node for pods: this machine. */
 import { down, status, up, type LabState } from '../lab/lab.ts';
-import { defined } from '../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { interruption } from './interruption.ts';
 import type { WorldOptions } from './world.ts';
 
@@ -14,7 +14,7 @@ export interface Node {
 }
 
 /** Brings up Kubernetes with a kubelet, and Temporal where it is asked for, runs, and takes everything down again, whatever comes. What was up before stays up. */
-export async function inNode<T>(
+export async function withNode<T>(
   { stateDir: base, keep, progress }: WorldOptions,
   run: (node: Node) => Promise<T>,
   { temporal = false } = {},
@@ -40,7 +40,7 @@ export async function inNode<T>(
     return await run({
       stateDir: lab.stateDir,
       kubeconfig: lab.kubernetes.kubeconfig,
-      ...defined({ temporal: lab.temporal }),
+      ...omitUndefined({ temporal: lab.temporal }),
     });
   }
 }

@@ -107,7 +107,10 @@ function bodyOf(set: string, id: number, action: JobEvent['action']): string {
 }
 
 /** Job and action of each event that a set's history has. */
-export async function jobsTold(client: Client, workflowId: string): Promise<ReadonlySet<string>> {
+export async function deliveredJobEvents(
+  client: Client,
+  workflowId: string,
+): Promise<ReadonlySet<string>> {
   const { events } = await client.workflow.getHandle(workflowId).fetchHistory();
   const told = new Set<string>();
   for (const { workflowExecutionSignaledEventAttributes: signal } of events ?? []) {

@@ -17,7 +17,7 @@ export class RegistrationWatch {
   }
 
   /** When that runner was first seen to have no registration, after `since`; `undefined`: it was there till the end. */
-  goneAt(name: string, since: number): number | undefined {
+  removedAt(name: string, since: number): number | undefined {
     return this.#firstAbsentAt.find(({ at, names }) => at >= since && !names.has(name))?.at;
   }
 

@@ -9,7 +9,7 @@ const NOT_NOW = new Set([
 ]);
 
 /** Asks Temporal until it answers, and tells when it did not. @throws Error what it answers otherwise */
-export async function untilAnswered<T>(
+export async function retryUntilAvailable<T>(
   { progress }: { readonly progress: (line: string) => void },
   ask: () => Promise<T>,
 ): Promise<T> {

@@ -7,8 +7,8 @@ import {
   type RunnerPhase,
 } from '../../core/contract/index.ts';
 import { mapConcurrently } from './concurrency.ts';
-import type { World } from './world.ts';
-import { untilAnswered } from './retryUntilAvailable.ts';
+import type { BenchEnvironment } from './world.ts';
+import { retryUntilAvailable } from './retryUntilAvailable.ts';
 
 /** Start calls under way at once. */
 const START_CONCURRENCY = 16;
@@ -31,7 +31,7 @@ export interface StartOptions {
 }
 
 export async function startRunners(
-  world: World,
+  world: BenchEnvironment,
   count: number,
   options: StartOptions = {},
 ): Promise<StartedRunner[]> {
@@ -45,7 +45,7 @@ export async function startRunners(
 
 /** @param number - unique within one run */
 export async function startRunner(
-  world: World,
+  world: BenchEnvironment,
   number: number,
   { intervals, prefix = 'runner' }: StartOptions = {},
 ): Promise<StartedRunner> {
@@ -61,25 +61,30 @@ export async function startRunner(
 }
 
 /** How many of this run's runners are in that phase and running (visibility: asking each of thousands would be refused). */
-export async function countInPhase(world: World, phase: RunnerPhase): Promise<number> {
+export async function countInPhase(world: BenchEnvironment, phase: RunnerPhase): Promise<number> {
   return await countRunners(world, `ExecutionStatus = 'Running' AND RunnerPhase = '${phase}'`);
 }
 
 /** How many of this run's runners have ended their lives. */
-export async function countClosed(world: World): Promise<number> {
+export async function countClosed(world: BenchEnvironment): Promise<number> {
   return await countRunners(world, "ExecutionStatus != 'Running'");
 }
 
-async function countRunners(world: World, such: string): Promise<number> {
+async function countRunners(world: BenchEnvironment, such: string): Promise<number> {
   const query = `WorkflowType = '${RUNNER_WORKFLOW}' AND TaskQueue = '${world.taskQueue}' AND ${such}`;
-  return (await untilAnswered(world, async () => await world.client.workflow.count(query))).count;
+  return (await retryUntilAvailable(world, async () => await world.client.workflow.count(query)))
+    .count;
 }
 
-export async function untilPhase(world: World, phase: RunnerPhase, count: number): Promise<void> {
+export async function untilPhase(
+  world: BenchEnvironment,
+  phase: RunnerPhase,
+  count: number,
+): Promise<void> {
   await untilCount(world, `in phase ${phase}`, count, async () => await countInPhase(world, phase));
 }
 
-export async function untilClosed(world: World, count: number): Promise<void> {
+export async function untilClosed(world: BenchEnvironment, count: number): Promise<void> {
   await untilCount(world, 'at their end', count, async () => await countClosed(world));
 }
 
@@ -90,7 +95,7 @@ export async function untilClosed(world: World, count: number): Promise<void> {
 const STUCK_MS = 11 * 60_000;
 
 async function untilCount(
-  world: World,
+  world: BenchEnvironment,
   where: string,
   wanted: number,
   count: () => Promise<number>,

@@ -1,12 +1,12 @@
 /** A set of so many runners that works off jobs: when each runner was gone, and when its successor was there. */
 import { setStatusQuery, setWorkflowId } from '../../core/contract/index.ts';
-import { workflowIdOfRunner } from '../../core/domain/setRunnerNames.ts';
+import { runnerWorkflowIdFromName } from '../../core/domain/setRunnerNames.ts';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CpuSpent } from './cpuAccount.ts';
 import { RegistrationWatch } from './registrations.ts';
 import { REPOSITORY } from './runners.ts';
 import { startSet } from './sets.ts';
-import type { World } from './world.ts';
+import type { BenchEnvironment } from './world.ts';
 
 /** Thousands of runners work off some seven jobs a second on two cores. */
 const GIVE_UP_MS = 3_600_000;
@@ -24,7 +24,7 @@ export interface SetChurn {
 }
 
 /** Starts a set of that size, and waits until it has all its runners. @returns its name */
-export async function startFullSet(world: World, runners: number): Promise<string> {
+export async function startFullSet(world: BenchEnvironment, runners: number): Promise<string> {
   const { agent, client } = world;
   const set = await startSet(world, 'churned', { replicas: runners });
   await agent.until(
@@ -42,7 +42,7 @@ export async function startFullSet(world: World, runners: number): Promise<strin
 
 /** @param queue - queues so many jobs for runners of that label */
 export async function churnSet(
-  world: World,
+  world: BenchEnvironment,
   set: string,
   runners: number,
   jobs: number,
@@ -74,8 +74,8 @@ export async function churnSet(
   const ends = done
     .map(({ id, runner_name: name, completed_at: at }) => {
       const finishedAt = Date.parse(at ?? '');
-      const podGoneAt = agent.of(workflowIdOfRunner(set, name ?? '') ?? '').gone;
-      const registrationGoneAt = registrations.goneAt(name ?? '', finishedAt);
+      const podGoneAt = agent.of(runnerWorkflowIdFromName(set, name ?? '') ?? '').gone;
+      const registrationGoneAt = registrations.removedAt(name ?? '', finishedAt);
       if (podGoneAt === undefined || registrationGoneAt === undefined)
         throw new Error(
           `the runner of job ${id} is not all gone: pod ${podGoneAt}, registration ${registrationGoneAt}`,

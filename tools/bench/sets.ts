@@ -11,13 +11,13 @@ import {
 } from '../../core/contract/index.ts';
 import { SETS_PRIORITY_KEY, SET_TASK_TIMEOUT_MS } from '../../core/domain/setPriority.ts';
 import { ORGANIZATION } from './runners.ts';
-import type { World } from './world.ts';
+import type { BenchEnvironment } from './world.ts';
 
 const { TimeoutType, WorkflowTaskFailedCause } = proto.temporal.api.enums.v1;
 
 /** Starts it. @returns the name of a set whose label is its name */
 export async function startSet(
-  { client, taskQueue }: World,
+  { client, taskQueue }: BenchEnvironment,
   suffix: string,
   more: Partial<RunnerSetInput>,
 ): Promise<string> {
@@ -55,7 +55,7 @@ export async function statusOf(client: Client, name: string): Promise<RunnerSetS
 }
 
 /** What became of workflow tasks of sets that were not completed: how many, by Temporal's word for it; a task that is tried again and again is in its history once. */
-export async function lostTasksOf(
+export async function failedWorkflowTasks(
   client: Client,
   workflowIds: readonly string[],
 ): Promise<Record<string, number>> {

@@ -9,6 +9,6 @@ export function percentile(values: readonly number[], share: number): number {
 }
 
 /** Rounded for people: `digits` behind the point. */
-export function round(value: number, digits = 0): number {
+export function roundTo(value: number, digits = 0): number {
   return Number(value.toFixed(digits));
 }

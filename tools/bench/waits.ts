@@ -2,7 +2,7 @@ import type { Client } from '@temporalio/client';
 import { parseWaitActivityId } from '../../core/domain/podConditions.ts';
 
 /** How a workflow's wait for its runner's end was answered, read from its history. */
-export interface AnsweredWait {
+export interface CompletedWait {
   /** ms since the epoch, by the server's clock. */
   readonly completedAt: number;
   /** Identity of the worker that had started it. */
@@ -10,10 +10,10 @@ export interface AnsweredWait {
 }
 
 /** `undefined`: it was not answered. */
-export async function answeredEndWait(
+export async function completedEndWait(
   client: Client,
   workflowId: string,
-): Promise<AnsweredWait | undefined> {
+): Promise<CompletedWait | undefined> {
   const { events } = await client.workflow.getHandle(workflowId).fetchHistory();
   const scheduled = events?.find(
     (event) =>

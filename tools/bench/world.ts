@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { CoreV1Api } from '@kubernetes/client-node';
 import { Client, Connection } from '@temporalio/client';
 import { loadKubeConfig } from '../../activities/compute/kubernetes/kubeConfig.ts';
-import { ownSelector } from '../../activities/compute/kubernetes/metadata.ts';
+import { installationSelector } from '../../activities/compute/kubernetes/metadata.ts';
 import { down, status, up, type TemporalServer } from '../lab/lab.ts';
 import type { SimulatorClient } from '../simulator/client.ts';
 import { CpuAccount, type CpuSpent } from './cpuAccount.ts';
@@ -32,7 +32,7 @@ export interface WorldOptions {
   readonly cpuProfileDir?: string;
 }
 
-export interface World {
+export interface BenchEnvironment {
   readonly client: Client;
   readonly taskQueue: string;
   readonly simulator: SimulatorClient;
@@ -63,9 +63,9 @@ export const STARTUP_MS = 300;
 const IDLE_MS = 5_000;
 
 /** Brings everything up, runs the benchmark, and takes everything down again, whatever comes. */
-export async function inWorld<T>(
+export async function withBenchEnvironment<T>(
   options: WorldOptions,
-  run: (world: World) => Promise<T>,
+  run: (world: BenchEnvironment) => Promise<T>,
 ): Promise<T> {
   const { stateDir, keep, cold, temporal: server, progress } = options;
   const closers: (() => Promise<unknown>)[] = [];
@@ -112,7 +112,7 @@ export async function inWorld<T>(
       {
         kubeconfig: kubernetes.kubeconfig,
         namespace: id,
-        labelSelector: ownSelector(id),
+        labelSelector: installationSelector(id),
         simulatorUrl: simulator.client.url,
         startupMs: STARTUP_MS,
       },

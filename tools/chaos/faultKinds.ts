@@ -1,7 +1,7 @@
 /** Every way in which the world may go wrong under a chaos run: how often, for how long, and what may not go wrong at the same time. */
 
 /** What a fault has for itself while it lasts: two that hold the same never overlap. */
-export type Hold =
+export type Resource =
   | 'workers'
   | 'temporal'
   | 'cluster'
@@ -18,7 +18,7 @@ export interface FaultKindInfo {
   readonly cards: number;
   /** From the least to the most, in ms. */
   readonly lastsMs: readonly [number, number];
-  readonly holds: readonly Hold[];
+  readonly holds: readonly Resource[];
   /** On these nodes only. @default both */
   readonly nodes?: 'kwok' | 'kubelet';
 }

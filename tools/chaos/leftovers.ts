@@ -5,12 +5,12 @@ import {
   statusQuery,
   type RunnerStatus,
 } from '../../core/contract/index.ts';
-import { runningRunners } from '../../core/domain/visibility.ts';
+import { runningRunnersQuery } from '../../core/domain/visibility.ts';
 import type { Violation } from './invariants.ts';
-import { lifeOfPod, lifeOfRunner } from './observer.ts';
-import type { Obstacle } from './unmetCondition.ts';
-import type { Users } from './workload.ts';
-import type { ChaosWorld } from './world.ts';
+import { runnerOfPod, workflowOfRunner } from './observer.ts';
+import type { UnmetCondition } from './unmetCondition.ts';
+import type { Workload } from './workload.ts';
+import type { ChaosEnvironment } from './world.ts';
 
 /** Of one run of a workflow; beyond it, Temporal would end it at some time. */
 const MOST_EVENTS = 10_000;
@@ -22,7 +22,10 @@ const ON_PURPOSE = [
 ];
 
 /** Who is not at rest: idle in its set, which is as large as it shall be. */
-export async function unsettled(world: ChaosWorld, users: Users): Promise<Obstacle[]> {
+export async function unsettledRunners(
+  world: ChaosEnvironment,
+  users: Workload,
+): Promise<UnmetCondition[]> {
   const { client, name } = world;
   const sets = await users.sets();
   const idle = new Set(
@@ -31,7 +34,7 @@ export async function unsettled(world: ChaosWorld, users: Users): Promise<Obstac
     ),
   );
   const known = sets.flatMap(({ runners }) => runners.map(({ workflowId }) => workflowId));
-  const obstacles: Obstacle[] = sets.flatMap(
+  const obstacles: UnmetCondition[] = sets.flatMap(
     ({
       name: set,
       generation: now,
@@ -53,8 +56,8 @@ export async function unsettled(world: ChaosWorld, users: Users): Promise<Obstac
           ];
     },
   );
-  const lives = new Set([...known, ...users.singles()]);
-  for await (const { workflowId } of client.workflow.list({ query: runningRunners(name) }))
+  const lives = new Set([...known, ...users.standaloneRunners()]);
+  for await (const { workflowId } of client.workflow.list({ query: runningRunnersQuery(name) }))
     lives.add(workflowId);
   for (const life of lives) {
     if (idle.has(life)) continue;
@@ -65,20 +68,20 @@ export async function unsettled(world: ChaosWorld, users: Users): Promise<Obstac
 }
 
 /** Who neither waits for a job nor has one: it comes up, or goes. Not one whose pod the cluster itself has not started yet, or still takes away. */
-export async function underWay(world: ChaosWorld): Promise<Obstacle[]> {
+export async function activeRunners(world: ChaosEnvironment): Promise<UnmetCondition[]> {
   const { client, name, observer } = world;
   const excused = new Set(
     observer
       .openJobs()
       .flatMap(({ runner_name: runner, status }) =>
-        runner === null || status === 'queued' ? [] : [lifeOfRunner(runner)],
+        runner === null || status === 'queued' ? [] : [workflowOfRunner(runner)],
       ),
   );
   for (const { life, started, stopping } of observer.pods())
     if (!started || stopping) excused.add(life);
   const lives: string[] = [];
   for await (const { workflowId, typedSearchAttributes: found } of client.workflow.list({
-    query: runningRunners(name),
+    query: runningRunnersQuery(name),
   })) {
     if (!atRest(found.get(SEARCH_ATTRIBUTES.phase)) && !excused.has(workflowId))
       lives.push(workflowId);
@@ -102,7 +105,10 @@ const told = (life: string, { phase, waitsFor }: RunnerStatus): string =>
   `${life} is ${phase}${waitsFor === undefined ? '' : `, waits for ${waitsFor}`}`;
 
 /** `undefined`: it has ended. */
-async function statusOf({ client }: ChaosWorld, life: string): Promise<RunnerStatus | undefined> {
+async function statusOf(
+  { client }: ChaosEnvironment,
+  life: string,
+): Promise<RunnerStatus | undefined> {
   const handle = client.workflow.getHandle(life);
   return await client.withDeadline(Date.now() + CALL_MS, async () =>
     (await handle.describe()).status.name === 'RUNNING'
@@ -117,16 +123,16 @@ export async function leftovers({
   name: namespace,
   client,
   simulator,
-}: ChaosWorld): Promise<Obstacle[]> {
+}: ChaosEnvironment): Promise<UnmetCondition[]> {
   const [pods, secrets, claims] = await Promise.all([
     core.listNamespacedPod({ namespace }),
     core.listNamespacedSecret({ namespace }),
     core.listNamespacedPersistentVolumeClaim({ namespace }),
   ]);
-  const left: Obstacle[] = [
+  const left: UnmetCondition[] = [
     ...pods.items.map(({ metadata }) => ({
       what: `pod ${metadata?.name}`,
-      life: lifeOfPod(metadata?.name ?? ''),
+      life: runnerOfPod(metadata?.name ?? ''),
     })),
     ...secrets.items.map(({ metadata }) => ({ what: `Secret ${metadata?.name}` })),
     ...claims.items.map(({ metadata }) => ({ what: `claim ${metadata?.name}` })),
@@ -146,11 +152,11 @@ export async function leftovers({
 }
 
 /** Writes down how every life ended, and finds histories that grew too long. @returns how many lives there were */
-export async function readEnds({
+export async function recordEnds({
   client,
   name,
   observer,
-}: ChaosWorld): Promise<{ lives: number; violations: Violation[] }> {
+}: ChaosEnvironment): Promise<{ lives: number; violations: Violation[] }> {
   const violations: Violation[] = [];
   let lives = 0;
   for await (const {

@@ -27,7 +27,7 @@ export interface KnownPod {
 }
 
 /** What it did without a word about when, or to whom. */
-type Happening = Entry extends infer E ? (E extends unknown ? Omit<E, 'at'> : never) : never;
+type ObservedEvent = Entry extends infer E ? (E extends unknown ? Omit<E, 'at'> : never) : never;
 
 const WATCH_AGAIN_MS = 200;
 
@@ -56,7 +56,7 @@ export class Observer {
     return Math.round(performance.now() - this.#startedAt);
   }
 
-  add(happening: Happening): void {
+  add(happening: ObservedEvent): void {
     this.entries.push({ at: this.now(), ...happening } as Entry);
   }
 
@@ -77,7 +77,7 @@ export class Observer {
   }
 
   /** The same of a job that costs its runner the pod. */
-  followGreedy(job: SimulatedJob): void {
+  followExtraPods(job: SimulatedJob): void {
     this.#greedy.add(job.id);
     this.follow(job);
   }
@@ -94,12 +94,12 @@ export class Observer {
         ? (JSON.parse(body) as V1Secret).metadata
         : undefined;
     const name = /\/pods\/([^/]+)$/.exec(path)?.[1];
-    const life = name === undefined ? lifeIn(body) : lifeOfPod(name);
+    const life = name === undefined ? runnerFromPath(body) : runnerOfPod(name);
     if (method === 'DELETE' && name !== undefined && life !== undefined) {
       const known = this.pod(name);
       const mine = ({ runner_name: runner }: SimulatedJob): boolean =>
         runner !== null &&
-        (known === undefined ? lifeOfRunner(runner) === life : runner === known.runner);
+        (known === undefined ? workflowOfRunner(runner) === life : runner === known.runner);
       const job = this.openJobs().find(
         (open) => mine(open) && (open.status === 'assigned' || open.status === 'in_progress'),
       );
@@ -208,7 +208,7 @@ export class Observer {
     const job = this.#simulator.world.jobs.get(id);
     if (before === undefined || job === undefined) return;
     const { status, assignments, runner_name: runner } = job;
-    const whose = runner === null ? {} : { life: lifeOfRunner(runner) };
+    const whose = runner === null ? {} : { life: workflowOfRunner(runner) };
     if (assignments > before.assignments)
       this.add({ kind: 'job', job: id, step: 'assigned', ...whose });
     if (assignments > before.assignments && this.#greedy.has(id))
@@ -238,10 +238,10 @@ export class Observer {
     const now = new Set(all.map(({ name }) => name));
     for (const runner of now)
       if (!this.#registered.has(runner))
-        this.add({ kind: 'registration', runner, step: 'made', life: lifeOfRunner(runner) });
+        this.add({ kind: 'registration', runner, step: 'made', life: workflowOfRunner(runner) });
     for (const runner of this.#registered)
       if (!now.has(runner))
-        this.add({ kind: 'registration', runner, step: 'removed', life: lifeOfRunner(runner) });
+        this.add({ kind: 'registration', runner, step: 'removed', life: workflowOfRunner(runner) });
     this.#registered = now;
   }
 
@@ -259,18 +259,18 @@ export class Observer {
           to: 'CI server',
           what: `${endpoint.split(' ', 1)[0]} registration ${runner}`,
           status,
-          life: lifeOfRunner(runner),
+          life: workflowOfRunner(runner),
         });
     }
   }
 }
 
 /** A chaos run's workflow ids are short and fit for DNS: pods and runners are named after them, with a hash (docs/lifecycle.md, Names). */
-export const lifeOfPod = (name: string): string => name.replace(/-[0-9a-f]{10}$/, '');
-export const lifeOfRunner = (runner: string): string =>
+export const runnerOfPod = (name: string): string => name.replace(/-[0-9a-f]{10}$/, '');
+export const workflowOfRunner = (runner: string): string =>
   `runner-${runner.replace(/-[0-9a-f]{10}(?:-r\d+)?$/, '')}`;
 
 /** The life that the object in a creation's body is for. */
-function lifeIn(body: string): string | undefined {
+function runnerFromPath(body: string): string | undefined {
   return new RegExp(`"${WORKFLOW_ID_ANNOTATION.replaceAll('.', '\\.')}":"([^"]+)"`).exec(body)?.[1];
 }

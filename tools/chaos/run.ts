@@ -4,12 +4,12 @@ import type { Ongoing } from './faults/fault.ts';
 import { FAULTS } from './faults/index.ts';
 import type { FaultKind } from './faultKinds.ts';
 import { violationsOf, type Violation } from './invariants.ts';
-import type { Obstacle } from './unmetCondition.ts';
-import { leftovers, readEnds, underWay, unsettled } from './leftovers.ts';
+import type { UnmetCondition } from './unmetCondition.ts';
+import { leftovers, recordEnds, activeRunners, unsettledRunners } from './leftovers.ts';
 import { scheduleOf, type PlannedFault, type ScheduleOptions } from './schedule.ts';
 import { timelineWithHistory } from './timelineWithHistory.ts';
-import { Users } from './workload.ts';
-import { openChaosWorld, type ChaosWorld, type ChaosWorldOptions } from './world.ts';
+import { Workload } from './workload.ts';
+import { openChaosEnvironment, type ChaosEnvironment, type ChaosWorldOptions } from './world.ts';
 
 export type ChaosOptions = ScheduleOptions & ChaosWorldOptions;
 
@@ -49,7 +49,7 @@ const TELL_EVERY_MS = 10_000;
 
 /** Plays the schedule of a seed on the real components, awaits that all comes to rest and to its end, and judges what happened. */
 export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
-  const world = await openChaosWorld(options);
+  const world = await openChaosEnvironment(options);
   const run = new Run(world, options);
   try {
     return await Promise.race([interruption(), run.play()]);
@@ -60,9 +60,9 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
 }
 
 class Run {
-  readonly #world: ChaosWorld;
+  readonly #world: ChaosEnvironment;
   readonly #options: ChaosOptions;
-  readonly #users: Users;
+  readonly #users: Workload;
   readonly #counts: Partial<Record<FaultKind, number>> = {};
   readonly #found: Violation[] = [];
   readonly #told = new Set<string>();
@@ -70,10 +70,10 @@ class Run {
   readonly #stop = new AbortController();
   #failure: unknown;
 
-  constructor(world: ChaosWorld, options: ChaosOptions) {
+  constructor(world: ChaosEnvironment, options: ChaosOptions) {
     this.#world = world;
     this.#options = options;
-    this.#users = new Users(world, options.runners);
+    this.#users = new Workload(world, options.runners);
   }
 
   async play(): Promise<ChaosReport> {
@@ -85,7 +85,7 @@ class Run {
       ...schedule.work.map((work) => ({ atMs: work.atMs, take: () => this.#users.work(work) })),
     ].toSorted((a, b) => a.atMs - b.atMs);
     const startedAt = observer.now();
-    this.#repeat(TEND_EVERY_MS, async () => await this.#users.tend());
+    this.#repeat(TEND_EVERY_MS, async () => await this.#users.maintain());
     this.#repeat(TELL_EVERY_MS, () => this.#tell());
     for (const { atMs, take } of steps) {
       await delay(Math.max(0, startedAt + atMs - observer.now()));
@@ -133,8 +133,8 @@ class Run {
   async #settle(calmAt: number): Promise<ChaosReport['settledMs']> {
     const { observer } = this.#world;
     let lives: Set<string | undefined> | undefined;
-    const waits = async (): Promise<Obstacle[]> => {
-      const now = await underWay(this.#world);
+    const waits = async (): Promise<UnmetCondition[]> => {
+      const now = await activeRunners(this.#world);
       lives ??= new Set(now.map(({ life }) => life));
       return now.filter(({ life }) => lives?.has(life));
     };
@@ -150,7 +150,7 @@ class Run {
     const doneAt = observer.now();
     await this.#comes(
       'all to be at rest',
-      async () => await unsettled(this.#world, this.#users),
+      async () => await unsettledRunners(this.#world, this.#users),
       Math.max(calmAt + HEALED_MS - doneAt, 0) + SOON_MS,
     );
     const restAt = observer.now();
@@ -170,12 +170,12 @@ class Run {
   /** Waits until nobody is in the way any more. Who still is after `soonMs`, or when nothing has changed for long, is a violation. */
   async #comes(
     what: string,
-    inTheWay: () => Promise<Obstacle[]> | Obstacle[],
+    inTheWay: () => Promise<UnmetCondition[]> | UnmetCondition[],
     soonMs = PATIENCE_MS,
   ): Promise<void> {
     const startedAt = performance.now();
     let [fewest, fewerAt] = [Number.POSITIVE_INFINITY, startedAt];
-    const tooLate = (obstacles: readonly Obstacle[], ms: number): void => {
+    const tooLate = (obstacles: readonly UnmetCondition[], ms: number): void => {
       for (const { what: message, life } of obstacles)
         this.#found.push({
           rule: `within ${ms / 1_000} s: ${what}`,
@@ -184,7 +184,7 @@ class Run {
         });
     };
     // A look may fail on a busy machine.
-    const look = async (): Promise<Obstacle[]> =>
+    const look = async (): Promise<UnmetCondition[]> =>
       await Promise.resolve(inTheWay()).catch((error: unknown) => [
         { what: `it could not be looked at: ${String(error)}` },
       ]);
@@ -209,7 +209,7 @@ class Run {
 
   async #report(settledMs: ChaosReport['settledMs']): Promise<ChaosReport> {
     const { observer } = this.#world;
-    const { lives, violations: found } = await readEnds(this.#world);
+    const { lives, violations: found } = await recordEnds(this.#world);
     const all = [...this.#found, ...found, ...violationsOf(observer.entries, true)];
     const violations = [];
     for (const violation of all) {

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { FAULT_KINDS, faultKindInfo, type FaultKind } from './faultKinds.ts';
-import { TOLD, scheduleOf, type ScheduleOptions } from './schedule.ts';
+import { CANCEL_KINDS, scheduleOf, type ScheduleOptions } from './schedule.ts';
 
 const OPTIONS: ScheduleOptions = { seed: 7, durationMs: 600_000, runners: 50, nodes: 'kwok' };
 const SEEDS = [1, 2, 3, 7, 1_234_567];
@@ -60,6 +60,6 @@ test('work goes with the number of runners, and has every way to be told to go',
     work.map(({ atMs }) => atMs).toSorted((a, b) => a - b),
   );
   expect(new Set(work.flatMap((step) => (step.kind === 'tell' ? [step.how] : [])))).toEqual(
-    new Set(TOLD),
+    new Set(CANCEL_KINDS),
   );
 });

@@ -1,6 +1,6 @@
 import type { CancelMode } from '../../core/contract/index.ts';
 import { seededRandom } from '../simulator/faults.ts';
-import { FAULT_KINDS, faultKindInfo, type FaultKind, type Hold } from './faultKinds.ts';
+import { FAULT_KINDS, faultKindInfo, type FaultKind, type Resource } from './faultKinds.ts';
 
 export interface ScheduleOptions {
   readonly seed: number;
@@ -23,8 +23,8 @@ export interface PlannedFault {
 }
 
 /** How a runner by itself is told to go; `plain`: the cancellation of its workflow. */
-export type Told = CancelMode | 'plain' | 'retire';
-export const TOLD: readonly Told[] = ['drain', 'stop', 'force', 'plain', 'retire'];
+export type CancelKind = CancelMode | 'plain' | 'retire';
+export const CANCEL_KINDS: readonly CancelKind[] = ['drain', 'stop', 'force', 'plain', 'retire'];
 
 /** Something that users do. */
 export type PlannedWork = { readonly atMs: number } & (
@@ -36,7 +36,7 @@ export type PlannedWork = { readonly atMs: number } & (
       readonly replaces: boolean;
       readonly jobsMs: readonly number[];
     }
-  | { readonly kind: 'tell'; readonly how: Told; readonly pick: number }
+  | { readonly kind: 'tell'; readonly how: CancelKind; readonly pick: number }
   | { readonly kind: 'cancelJob'; readonly pick: number }
   /** The set gets another template. */
   | { readonly kind: 'rollout'; readonly set: 'ephemeral' | 'static' }
@@ -69,7 +69,7 @@ function faultsOf({ seed, durationMs, nodes }: ScheduleOptions): PlannedFault[] 
   const cards = kinds.flatMap((kind) =>
     Array.from({ length: faultKindInfo(kind).cards }, () => kind),
   );
-  const heldUntil = new Map<Hold, number>();
+  const heldUntil = new Map<Resource, number>();
   const faults: PlannedFault[] = [];
   let deck: FaultKind[] = [];
   for (let atMs = FIRST_FAULT_MS; atMs < durationMs; atMs += between(random, FAULTS_APART_MS)) {
@@ -122,7 +122,7 @@ function workOf({ seed, durationMs, runners }: ScheduleOptions): PlannedWork[] {
   every(jobEveryMs * 10, (atMs) => ({
     atMs,
     kind: 'tell',
-    how: TOLD[Math.floor(random() * TOLD.length)] ?? 'drain',
+    how: CANCEL_KINDS[Math.floor(random() * CANCEL_KINDS.length)] ?? 'drain',
     pick: random(),
   }));
   every(jobEveryMs * 20, (atMs) => ({ atMs, kind: 'cancelJob', pick: random() }));

@@ -1,5 +1,5 @@
 import type { FaultKind } from './faultKinds.ts';
-import type { Told } from './schedule.ts';
+import type { CancelKind } from './schedule.ts';
 
 /** One thing that happened. A life is named by its workflow's id, a pod by its UID. */
 export type Entry = {
@@ -30,7 +30,7 @@ export type Entry = {
       readonly job?: number;
     }
   /** Its user told the runner to go, or its workflow was ended from outside. */
-  | { readonly kind: 'told'; readonly how: Told | 'terminated' }
+  | { readonly kind: 'told'; readonly how: CancelKind | 'terminated' }
   | {
       readonly kind: 'job';
       readonly job: number;

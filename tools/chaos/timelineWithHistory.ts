@@ -1,10 +1,10 @@
 import { RUNNER_WORKFLOW } from '../../core/contract/index.ts';
 import { timelineOf, type Entry } from './timeline.ts';
-import type { ChaosWorld } from './world.ts';
+import type { ChaosEnvironment } from './world.ts';
 
 /** All of one life, the events of its workflow's histories included. */
 export async function timelineWithHistory(
-  { client, observer, startedAtMs }: ChaosWorld,
+  { client, observer, startedAtMs }: ChaosEnvironment,
   life: string,
 ): Promise<string[]> {
   const events: Entry[] = [];

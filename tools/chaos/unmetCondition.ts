@@ -1,5 +1,5 @@
 /** What is not yet as it shall be. */
-export interface Obstacle {
+export interface UnmetCondition {
   readonly what: string;
   /** Whose timeline tells more. */
   readonly life?: string;

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { defined } from '../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { WorkerProcess } from '../bench/processes/workerProcess.ts';
 import { freePort } from '../lab/ports.ts';
 import { compiledWorker } from './compiledWorker.ts';
@@ -83,7 +83,7 @@ export class Workers {
   }
 
   /** Ends it with this signal, and keeps it down. */
-  async takeDown(number: number, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
+  async stop(number: number, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
     const slot = this.#slot(number);
     slot.down = true;
     const { worker } = slot;
@@ -93,7 +93,7 @@ export class Workers {
   }
 
   /** Starts it again; it is ready some time later. */
-  bringUp(number: number): void {
+  start(number: number): void {
     const slot = this.#slot(number);
     slot.down = false;
     if (slot.worker === undefined) this.#spawn(slot);
@@ -124,7 +124,7 @@ export class Workers {
       env: { ...slot.settings, CHAOS_CLOCK: slot.clockFile },
       logFile: join(this.#folder, `worker-${slot.number}.log`),
       nodeFlags: [`--import=${CLOCK_SHIM}`],
-      ...defined({ main: slot.main }),
+      ...omitUndefined({ main: slot.main }),
     });
     slot.worker = worker;
     this.#receive();

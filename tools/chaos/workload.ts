@@ -5,11 +5,11 @@ import {
   RUNNER_SET_WORKFLOW, RUNNER_WORKFLOW, SET_COMMAND_WORKFLOW, cancelSignal, setCommandId, setStatusQuery, setWorkflowId,
   type RunnerInput, type RunnerIntervals, type RunnerSetInput, type RunnerSetStatus, type SetCommand,
 } from '../../core/contract/index.ts'; // prettier-ignore
-import { runningRunners } from '../../core/domain/visibility.ts';
+import { runningRunnersQuery } from '../../core/domain/visibility.ts';
 import type { SimulatedJob } from '../simulator/types.ts';
 import { chosen } from './faults/fault.ts';
-import type { PlannedWork, Told } from './schedule.ts';
-import { ORGANIZATION, type ChaosWorld } from './world.ts';
+import type { PlannedWork, CancelKind } from './schedule.ts';
+import { ORGANIZATION, type ChaosEnvironment } from './world.ts';
 
 const REPOSITORY = `${ORGANIZATION}/app`;
 /** Short where waits are about nothing but time. What is about how late things may happen (`lateCreation`, `idleConfirm`) is production's. */
@@ -45,15 +45,15 @@ interface Single {
 }
 
 /** Those who queue jobs, start runners and tell them to go: as the schedule says, while Temporal may be away. */
-export class Users {
-  readonly #world: ChaosWorld;
+export class Workload {
+  readonly #world: ChaosEnvironment;
   readonly #runners: number;
   readonly #singles: Single[] = [];
   #jobs = 0;
   #rollouts = 0;
 
   /** @param runners - how many there shall be about */
-  constructor(world: ChaosWorld, runners: number) {
+  constructor(world: ChaosEnvironment, runners: number) {
     this.#world = world;
     this.#runners = runners;
   }
@@ -104,11 +104,11 @@ export class Users {
   }
 
   /** What users see to now and then: a runner that has done its work shall go, and a job that nobody will take is called off. */
-  async tend(): Promise<void> {
+  async maintain(): Promise<void> {
     const { client, name, observer } = this.#world;
     const running = new Set<string>();
     const open = new Map(observer.openJobs().map((job) => [job.id, job]));
-    for await (const { workflowId } of client.workflow.list({ query: runningRunners(name) }))
+    for await (const { workflowId } of client.workflow.list({ query: runningRunnersQuery(name) }))
       running.add(workflowId);
     for (const single of this.#singles.filter(({ started, over }) => started && !over)) {
       const jobs = single.jobs.flatMap((id) => open.get(id) ?? []);
@@ -135,7 +135,7 @@ export class Users {
   }
 
   /** The runners by themselves that have not ended yet. */
-  singles(): string[] {
+  standaloneRunners(): string[] {
     return this.#singles.filter(({ over }) => !over).map(({ life }) => life);
   }
 
@@ -160,7 +160,9 @@ export class Users {
     return `${this.#world.name}-${kind === 'ephemeral' ? 'e' : 's'}`;
   }
 
-  #set(kind: 'ephemeral' | 'static'): ReturnType<ChaosWorld['client']['workflow']['getHandle']> {
+  #set(
+    kind: 'ephemeral' | 'static',
+  ): ReturnType<ChaosEnvironment['client']['workflow']['getHandle']> {
     return this.#world.client.workflow.getHandle(setWorkflowId(this.#setName(kind)));
   }
 
@@ -236,7 +238,7 @@ export class Users {
     });
   }
 
-  async #tell(single: Single, how: Told): Promise<void> {
+  async #tell(single: Single, how: CancelKind): Promise<void> {
     const handle = this.#world.client.workflow.getHandle(single.life);
     single.toldAt = this.#world.observer.now();
     this.#world.observer.add({ kind: 'told', life: single.life, how });

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { randomUUID } from 'node:crypto';
 import { CoreV1Api, KubeConfig, KubernetesObjectApi } from '@kubernetes/client-node';
 import { Client, Connection } from '@temporalio/client';
-import { ownSelector } from '../../activities/compute/kubernetes/metadata.ts';
+import { installationSelector } from '../../activities/compute/kubernetes/metadata.ts';
 import { sweepScheduleId } from '../../core/contract/index.ts';
 import { RUNNER_IMAGE_COMMAND } from '../../worker/settings/runnerImage.ts';
 import { createNamespace } from '../bench/namespace.ts';
@@ -34,7 +34,7 @@ const STARTUP_MS = 300;
 const SWEEP_INTERVAL = '10s';
 
 /** What all goes wrong in: the lab's real components, the simulated GitHub, the workers behind a proxy, and who writes down what happens. */
-export interface ChaosWorld {
+export interface ChaosEnvironment {
   readonly lab: LabState;
   readonly nodes: 'kwok' | 'kubelet';
   readonly client: Client;
@@ -56,12 +56,12 @@ export interface ChaosWorld {
 }
 
 /** Brings everything up. @throws ComponentUnavailableError when this machine cannot have it */
-export async function openChaosWorld({
+export async function openChaosEnvironment({
   seed,
   nodes,
   stateDir,
   progress,
-}: ChaosWorldOptions): Promise<ChaosWorld> {
+}: ChaosWorldOptions): Promise<ChaosEnvironment> {
   const closers: (() => Promise<unknown>)[] = [];
   const close = async (): Promise<void> => {
     for (const closer of closers.splice(0))
@@ -89,7 +89,7 @@ export async function openChaosWorld({
       async () => await core.deleteNamespace({ name, body: { gracePeriodSeconds: 0 } }),
     );
 
-    const token = { current: freshToken(), file: join(folder, 'token') };
+    const token = { current: randomToken(), file: join(folder, 'token') };
     await writeFile(token.file, token.current);
     const simulator = await startSimulator({
       host: lab.hostAddress ?? '127.0.0.1',
@@ -109,7 +109,7 @@ export async function openChaosWorld({
     });
     closers.unshift(async () => await proxy.close());
     const agent = nodes === 'kubelet' ? undefined : await KwokAgentProcess.start(
-      { kubeconfig: lab.kubernetes?.kubeconfig ?? '', namespace: name, labelSelector: ownSelector(name), simulatorUrl: simulator.url, startupMs: STARTUP_MS },
+      { kubeconfig: lab.kubernetes?.kubeconfig ?? '', namespace: name, labelSelector: installationSelector(name), simulatorUrl: simulator.url, startupMs: STARTUP_MS },
       () => undefined,
     ); // prettier-ignore
     closers.unshift(async () => await agent?.stop());
@@ -169,6 +169,6 @@ export async function openChaosWorld({
 }
 
 /** Shaped as GitHub's. */
-export function freshToken(): string {
+export function randomToken(): string {
   return `ghp_${randomUUID().replaceAll('-', '')}`;
 }

@@ -22,7 +22,7 @@ const dnsLabel: Schema = { type: 'string', pattern: '^[a-z0-9]([a-z0-9-]{0,61}[a
 const githubUrl: Schema = { type: 'string', pattern: '^(https?://[^/]+/[^/]+(/[^/]+)?/?)?$' };
 
 /** Settings that other values make, or the chart itself: said twice, one of the two would be lost. The chart gives rights in one namespace, so they are not for all. */
-export const OTHERWISE_SET = [
+export const SETTINGS_FROM_OTHER_VALUES = [
   'HOLDFAST_TASK_QUEUE', 'HOLDFAST_COMPUTE', 'HOLDFAST_INSTALLATION', 'HOLDFAST_CODEC_KEY_FILE', 'HOLDFAST_TEMPORAL_API_KEY_FILE', 'HOLDFAST_KUBERNETES_NAMESPACE', 'HOLDFAST_RUNNER_SET_NAMESPACE', 'HOLDFAST_ALL_NAMESPACES', 'HOLDFAST_KUBECONFIG', 'HOLDFAST_KUBE_CONTEXT', 'HOLDFAST_STATE_DIR', 'HOLDFAST_ANY_COMMAND',
   'HOLDFAST_POD_POLICY_FILE', 'HOLDFAST_RUNNER_IMAGE', 'HOLDFAST_SUPERVISOR_IMAGE', 'HOLDFAST_GITHUB_TOKEN', 'HOLDFAST_GITHUB_TOKEN_FILE', 'HOLDFAST_CREDENTIALS',
   'HOLDFAST_CREDENTIALS_FILE', 'HOLDFAST_TIMEOUTS_FILE', 'HOLDFAST_HTTP_ADDRESS', 'HOLDFAST_WEBHOOK_ADDRESS', 'HOLDFAST_WEBHOOK_SECRET', 'HOLDFAST_WEBHOOK_SECRET_FILE',
@@ -34,7 +34,7 @@ const DOCUMENTS = new Set(['HOLDFAST_TIMEOUTS']);
 const settingsSchema = closed(
   Object.fromEntries(
     Object.keys(settings.shape)
-      .filter((name) => !OTHERWISE_SET.includes(name))
+      .filter((name) => !SETTINGS_FROM_OTHER_VALUES.includes(name))
       .map((name) => [
         name,
         { type: ['string', 'number', 'boolean', ...(DOCUMENTS.has(name) ? ['object'] : [])] },

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { mustBeClear } from './readableMessage.ts';
+import { assertReadableMessage } from './readableMessage.ts';
 import { fuzz, type TargetReport } from './fuzz.ts';
 import { fuzzInThread } from './fuzzInThread.ts';
 import { target } from './target.ts';
@@ -117,11 +117,11 @@ describe('the fuzzer finds', () => {
     ['the claim "[object Object]" is not allowed', /engine's/],
     ["Cannot read properties of undefined (reading 'a')", /engine's/],
   ])('the message %#, which tells nobody what to do', (message, expected) =>
-    expect(() => mustBeClear(message, 'a')).toThrow(expected),
+    expect(() => assertReadableMessage(message, 'a')).toThrow(expected),
   );
 
   test('no fault with a message for people', () =>
-    expect(() => mustBeClear('name: is missing; give it one', 'a')).not.toThrow());
+    expect(() => assertReadableMessage('name: is missing; give it one', 'a')).not.toThrow());
 });
 
 test('a target that is not there, and a number that is none, are told', async () => {

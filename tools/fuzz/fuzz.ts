@@ -66,7 +66,7 @@ export async function fuzz(
   });
   const judge = async (input: unknown): Promise<void> => {
     if (path !== undefined)
-      process.stderr.write(`${name}, seed ${seed}, path ${path}: ${shown(input)}\n`);
+      process.stderr.write(`${name}, seed ${seed}, path ${path}: ${formatInput(input)}\n`);
     const before = cpuMs();
     const pending = opened.run(input);
     if (pending !== undefined) {
@@ -89,8 +89,8 @@ export async function fuzz(
     const finding = result.failed
       ? {
           path: result.counterexamplePath ?? '',
-          input: shown(result.counterexample?.[0]),
-          error: described(result.errorInstance),
+          input: formatInput(result.counterexample?.[0]),
+          error: formatError(result.errorInstance),
         }
       : undefined;
     return {
@@ -114,13 +114,13 @@ function cpuMs(): number {
 }
 
 /** As it can be pasted into a test, but for what is endless. */
-export function shown(input: unknown): string {
+export function formatInput(input: unknown): string {
   const text = fc.stringify(input);
   return text.length > 3_000 ? `${text.slice(0, 3_000)}… (${text.length} characters)` : text;
 }
 
-function described(error: unknown): string {
+function formatError(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  const cause = error.cause === undefined ? '' : `\ncaused by ${described(error.cause)}`;
+  const cause = error.cause === undefined ? '' : `\ncaused by ${formatError(error.cause)}`;
   return `${error.stack?.split('\n').slice(0, 8).join('\n') ?? error.message}${cause}`;
 }

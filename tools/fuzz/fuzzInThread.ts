@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import fc from 'fast-check';
-import { fuzz, shown, type FuzzOptions, type TargetReport } from './fuzz.ts';
+import { fuzz, formatInput, type FuzzOptions, type TargetReport } from './fuzz.ts';
 import type { FuzzTarget } from './target.ts';
 
 export interface ThreadOptions extends FuzzOptions {
@@ -90,7 +90,7 @@ async function hang(progress: Int32Array<SharedArrayBuffer>, signal: AbortSignal
 async function inputOf(name: string, targets: URL, seed: number, path: string): Promise<string> {
   const { inputs, close } = await (await targetOf(name, targets)).open();
   try {
-    return shown(fc.sample(inputs, { seed, path, numRuns: 1 })[0]);
+    return formatInput(fc.sample(inputs, { seed, path, numRuns: 1 })[0]);
   } finally {
     await close?.();
   }

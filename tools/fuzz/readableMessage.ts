@@ -6,7 +6,7 @@ const ENGINE =
   /\[object Object\]|Cannot (?:read|set) properties of|is not (?:a function|iterable)|Maximum call stack|Invalid time value|Cannot mix BigInt|Cannot convert .* to a BigInt/;
 
 /** @throws Error when this is no message for a person: empty, endless, or the engine's own */
-export function mustBeClear(message: string, who: string): void {
+export function assertReadableMessage(message: string, who: string): void {
   if (message.trim() === '') throw new Error(`${who}: an error without a message`);
   if (message.length > LONGEST)
     throw new Error(`${who}: a message of ${message.length} characters: ${message.slice(0, 200)}…`);

@@ -1,7 +1,7 @@
 import { access, mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { LabRecord } from './component.ts';
-import { becomesTrue } from './process.ts';
+import { waitFor } from './process.ts';
 
 const ROOT = '/sys/fs/cgroup';
 
@@ -32,7 +32,7 @@ export async function createCgroups(record: Pick<LabRecord, 'id'>): Promise<void
 
 /** Kills every process in the lab's cgroups, then removes them. */
 export async function removeCgroups(record: Pick<LabRecord, 'id'>): Promise<void> {
-  const emptied = await becomesTrue(async () => {
+  const emptied = await waitFor(async () => {
     let left = 0;
     for (const tree of await trees().catch(() => []))
       left += await killAndRemove(join(tree, cgroupName(record)));

@@ -6,7 +6,7 @@ import { removeCgroups } from './cgroups.ts';
 import type { Component, Lab } from './component.ts';
 import { cniNetworkName, runFolder } from './nodeFiles.ts';
 import { removeBridge } from './podNetwork.ts';
-import { accepts } from './probe.ts';
+import { acceptsConnections } from './probe.ts';
 import { processStartTime, stopProcess } from './process.ts';
 import { restoreSysctls } from './sysctls.ts';
 import { BINARIES } from './versions.ts';
@@ -120,5 +120,5 @@ async function removeIfEmpty(folder: string): Promise<void> {
 
 async function isAbandonedSocket(path: string): Promise<boolean> {
   const isSocket = await lstat(path).then((found) => found.isSocket(), () => false); // prettier-ignore
-  return isSocket && !(await accepts({ path }));
+  return isSocket && !(await acceptsConnections({ path }));
 }

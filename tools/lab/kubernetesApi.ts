@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { Lab } from './component.ts';
 import { apiServerCertificate, apiServerUrl } from './kubernetesFiles.ts';
-import { ask, type Answer, type RequestOptions } from './probe.ts';
+import { request, type Answer, type RequestOptions } from './probe.ts';
 
 /** One request to the lab's API server as its admin; `undefined` when there was no answer. */
 export async function kubernetesApi(
@@ -11,7 +11,7 @@ export async function kubernetesApi(
 ): Promise<Answer | undefined> {
   const ca = await readFile(apiServerCertificate(lab), 'utf8').catch(() => undefined);
   if (ca === undefined) return undefined;
-  return ask(`${apiServerUrl(lab)}${path}`, { ca, token: lab.record.tokens.admin, ...options });
+  return request(`${apiServerUrl(lab)}${path}`, { ca, token: lab.record.tokens.admin, ...options });
 }
 
 /** Creates an object; one that exists is fine. @throws Error with the server's answer */

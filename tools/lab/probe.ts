@@ -5,7 +5,7 @@ import { request as httpsRequest } from 'node:https';
 const TIMEOUT_MS = 3_000;
 
 /** Something accepts connections there. */
-export function accepts(
+export function acceptsConnections(
   where: { port: number; host?: string } | { path: string },
 ): Promise<boolean> {
   return new Promise((resolve) => {
@@ -35,7 +35,7 @@ export interface RequestOptions {
 }
 
 /** One HTTP request; `undefined` when there was no answer. */
-export function ask(url: string, options: RequestOptions = {}): Promise<Answer | undefined> {
+export function request(url: string, options: RequestOptions = {}): Promise<Answer | undefined> {
   return new Promise((resolve) => {
     const send = url.startsWith('https:') ? httpsRequest : httpRequest;
     const body = options.body === undefined ? undefined : JSON.stringify(options.body);
@@ -72,5 +72,5 @@ export function ask(url: string, options: RequestOptions = {}): Promise<Answer |
 }
 
 export async function isOk(url: string, options: RequestOptions = {}): Promise<boolean> {
-  return (await ask(url, options))?.status === 200;
+  return (await request(url, options))?.status === 200;
 }

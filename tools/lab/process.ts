@@ -97,15 +97,15 @@ export async function stopProcess(
     }
   };
   await send(signal);
-  if (await becomesTrue(async () => !(await isAlive(identity)), withinMs)) return true;
+  if (await waitFor(async () => !(await isAlive(identity)), withinMs)) return true;
   await send('SIGKILL');
-  if (!(await becomesTrue(async () => !(await isAlive(identity)), 10_000)))
+  if (!(await waitFor(async () => !(await isAlive(identity)), 10_000)))
     throw new Error(`process ${identity.pid} survives SIGKILL`);
   return false;
 }
 
 /** Asks again and again, at first every 10 ms, later every 100 ms; false when `withinMs` is over. */
-export async function becomesTrue(
+export async function waitFor(
   condition: () => Promise<boolean>,
   withinMs: number,
 ): Promise<boolean> {

@@ -3,7 +3,7 @@ import { killStrays } from './cleanUp.ts';
 import type { Component, Lab } from './component.ts';
 import { ComponentFailedError } from './options.ts';
 import { canListen, freePort } from './ports.ts';
-import { becomesTrue, isAlive, logTail, startDetached, stopProcess } from './process.ts';
+import { waitFor, isAlive, logTail, startDetached, stopProcess } from './process.ts';
 import { resolveBinary } from './resolve.ts';
 import { forgetProcess, logPath, readProcess, writeProcess, writeRecord } from './store.ts';
 
@@ -26,7 +26,7 @@ export async function startComponent(lab: Lab, component: Component): Promise<vo
   const old = await readProcess(lab.dir, name);
   if (old !== undefined && (await isAlive(old))) {
     // It may have been started a moment ago by an `up` that was interrupted.
-    if (await becomesTrue(() => component.healthy(lab), 5_000)) return;
+    if (await waitFor(() => component.healthy(lab), 5_000)) return;
     lab.progress(`${name}: runs but does not answer; restarting it`);
     await stopProcess(old, component.stop.signal, component.stop.withinMs);
   }
@@ -49,7 +49,7 @@ export async function startComponent(lab: Lab, component: Component): Promise<vo
 
   let died = false;
   let reported = started;
-  const answered = await becomesTrue(async () => {
+  const answered = await waitFor(async () => {
     died = !(await isAlive(identity));
     if (performance.now() - reported > REPORT_AFTER_MS) {
       reported = performance.now();
@@ -98,8 +98,7 @@ export async function resolveBinaries(lab: Lab, components: readonly Component[]
 async function assignPorts(lab: Lab, component: Component): Promise<void> {
   for (const key of component.ports) {
     const port = lab.record.ports[key];
-    if (port !== undefined && (await becomesTrue(() => canListen(port), PORT_PATIENCE_MS)))
-      continue;
+    if (port !== undefined && (await waitFor(() => canListen(port), PORT_PATIENCE_MS))) continue;
     lab.record.ports[key] = await freePort();
     if (port !== undefined)
       lab.progress(`${component.name}: port ${port} is taken, now ${lab.record.ports[key]}`);

@@ -1,5 +1,5 @@
 /** What must hold: of every step, of every state, and of every end. Each says in words what is broken, or nothing. */
-import type { OwnWait, SeenFacts } from '../../workflows/runner/unregisterFacts.ts';
+import type { WaitKind, ObservedFacts } from '../../workflows/runner/unregisterFacts.ts';
 import type { Mind } from './mind.ts';
 import { hasJob, isCommand, isDone, isEphemeral, isLost, isStatic, type State } from './state.ts';
 
@@ -58,9 +58,9 @@ export function checkState(state: State, mind: Mind): string | undefined {
 
 /** Is there anything to wait for? The longest waits are for a job that runs, and for a runner of which nothing tells. */
 function checkVain(
-  until: OwnWait,
-  ownSignal: SeenFacts['ownSignal'],
-  outOfTime: OwnWait | undefined,
+  until: WaitKind,
+  ownSignal: ObservedFacts['ownSignal'],
+  outOfTime: WaitKind | undefined,
 ): string | undefined {
   if (until === 'jobDeadline' && ownSignal !== 'busy')
     return 'the life waits for the end of a job of which nothing tells';

@@ -1,5 +1,5 @@
 /** What the workflow does by itself between two steps, and what the calls of its steps do: for the moves of life.ts and unregistering.ts. */
-import type { UnregistrationNews } from '../../workflows/runner/unregisterFacts.ts';
+import type { UnregistrationEvent } from '../../workflows/runner/unregisterFacts.ts';
 import type { Mind } from './mind.ts';
 import type { Op } from './ops.ts';
 import type { Knowledge } from './pods.ts';
@@ -92,7 +92,7 @@ export function unregister(s: State, mind: Mind): State {
   return decide({ ...s, heard: mind.nothingHeard(s) }, mind);
 }
 
-export function hear(s: State, mind: Mind, news: UnregistrationNews): State {
+export function hear(s: State, mind: Mind, news: UnregistrationEvent): State {
   return decide({ ...s, heard: mind.news(s, news), callingOff: false, retried: false }, mind);
 }
 

@@ -6,23 +6,28 @@ import type { PodView } from '../../core/domain/pod.ts';
 import * as cancellation from '../../core/domain/cancellation.ts';
 import type { Cancellation } from '../../core/domain/cancellation.ts';
 import type { RunnerSpec } from '../../core/input/runner.ts';
-import type { AttemptFailure, RunnerState } from '../../workflows/runner/carriedState.ts';
+import type { AttemptFailure, CurrentRunner } from '../../workflows/runner/carriedState.ts';
 import { NO_JOBS } from '../../workflows/runner/jobEvents.ts';
-import { RunnerLife } from '../../workflows/runner/state.ts';
+import { RunnerState } from '../../workflows/runner/state.ts';
 import * as onlineDecision from '../../workflows/runner/startupDecision.ts';
-import type { ComingUp } from '../../workflows/runner/startupDecision.ts';
-import { see } from '../../workflows/runner/podWaits.ts';
-import { hasChanged, mustGoOn, seenNow, waitMs } from '../../workflows/runner/unregister.ts';
+import type { StartupDecision } from '../../workflows/runner/startupDecision.ts';
+import { recordPod } from '../../workflows/runner/podWaits.ts';
+import {
+  factsChanged,
+  mustInterruptStop,
+  currentFacts,
+  waitMs,
+} from '../../workflows/runner/unregister.ts';
 import * as unregisterFacts from '../../workflows/runner/unregisterFacts.ts';
 import type {
-  HeardFacts,
-  SeenFacts,
-  UnregistrationNews,
+  UnregistrationProgress,
+  ObservedFacts,
+  UnregistrationEvent,
 } from '../../workflows/runner/unregisterFacts.ts';
 import * as unregisterTable from '../../workflows/runner/unregisterTable.ts';
 import type { UnregistrationAction } from '../../workflows/runner/unregisterTable.ts';
 import * as verdicts from '../../workflows/runner/verdict.ts';
-import type { EndDecision } from '../../workflows/runner/verdict.ts';
+import type { VerdictDecision } from '../../workflows/runner/verdict.ts';
 import { specOf } from './inputs.ts';
 import { Numbers, once } from './numbers.ts';
 import { numberOf, type Op } from './ops.ts';
@@ -37,7 +42,7 @@ export type Tables = typeof TABLES;
 /** What a life keeps of what it heard. */
 interface Belief {
   readonly setup: Setup;
-  readonly runner: RunnerState;
+  readonly runner: CurrentRunner;
   readonly cancel?: Cancellation;
   readonly neverStartedInARow: number;
 }
@@ -45,7 +50,7 @@ interface Belief {
 /** A step of the unregistration, and what the life saw when it took it. */
 export interface Plan {
   readonly action: UnregistrationAction;
-  readonly seen: SeenFacts;
+  readonly seen: ObservedFacts;
   /** Of a wait. */
   readonly waitMs?: number;
 }
@@ -69,9 +74,9 @@ export class Mind {
   readonly questions: Question[] = [];
   readonly #specs = new Map<Setup, unknown>();
   readonly #beliefs = new Numbers<Belief>();
-  readonly #heard = new Numbers<HeardFacts>();
+  readonly #heard = new Numbers<UnregistrationProgress>();
   readonly #plans = new Numbers<Plan>();
-  readonly #verdicts = new Numbers<EndDecision>();
+  readonly #verdicts = new Numbers<VerdictDecision>();
   readonly #views = new Numbers<PodView>();
   readonly #after = new Map<number, number>();
   readonly #decided = new Map<number, number>();
@@ -109,12 +114,12 @@ export class Mind {
     return this.#plans.all[plan] as Plan;
   }
 
-  heard({ heard }: State): HeardFacts {
-    return this.#heard.all[heard] as HeardFacts;
+  heard({ heard }: State): UnregistrationProgress {
+    return this.#heard.all[heard] as UnregistrationProgress;
   }
 
-  verdict({ verdict }: State): EndDecision {
-    return this.#verdicts.all[verdict] as EndDecision;
+  verdict({ verdict }: State): VerdictDecision {
+    return this.#verdicts.all[verdict] as VerdictDecision;
   }
 
   /** The pod as a worker tells of it now. */
@@ -141,27 +146,27 @@ export class Mind {
     });
   }
 
-  #take(life: RunnerLife, op: Op): void {
+  #take(life: RunnerState, op: Op): void {
     const { runner, cancel: known } = life;
     switch (op.kind) {
       case 'provisioned':
         runner.pod = this.#views.all[op.view] as PodView;
-        see(life, runner.pod);
+        recordPod(life, runner.pod);
         if (life.spec.registrationMode === 'jit' && life.spec.scope !== undefined)
           runner.id = RUNNER_ID;
         return;
       case 'see':
-        see(life, this.#views.all[op.view] as PodView);
+        recordPod(life, this.#views.all[op.view] as PodView);
         return;
       case 'ended': // as awaitEnd
-        if (see(life, this.#views.all[op.view] as PodView))
+        if (recordPod(life, this.#views.all[op.view] as PodView))
           runner.ended = this.#views.all[op.view] as PodView;
         return;
       case 'foundEnded': // as becomeOnline
         runner.ended = runner.pod as PodView;
         return;
       case 'job':
-        return life.onCiEvent({
+        return life.onJobEvent({
           action: op.action,
           jobId: JOB_IDS[op.job],
           at: jobTimeMs(op.job, op.action),
@@ -183,7 +188,7 @@ export class Mind {
         return;
       case 'isUp': // as isOnline
         runner.online = true;
-        if (life.spec.scope === undefined) life.commandRuns();
+        if (life.spec.scope === undefined) life.commandStarted();
         return;
       case 'called busy': // as remove
         Object.assign(runner, { online: true, sawJob: true });
@@ -195,7 +200,7 @@ export class Mind {
   }
 
   /** How the pod's way up is judged, by what was last seen of it. */
-  comingUp(state: State): ComingUp {
+  comingUp(state: State): StartupDecision {
     return once(
       this.#answers,
       `up ${state.belief} ${clockOf(state)} ${state.age} ${state.setup}`,
@@ -208,7 +213,7 @@ export class Mind {
           '10 m': timeouts.podPendingMs,
         }[state.age];
         return this.#ask('onlineDecision', (tables) =>
-          tables.onlineDecision.decideComingUp(
+          tables.onlineDecision.decideStartup(
             pod as PodView,
             sinceCreatedMs,
             clockOf(state),
@@ -223,7 +228,7 @@ export class Mind {
   nothingHeard(state: State): number {
     return this.#heard.of(
       this.#ask('unregisterFacts', (tables) =>
-        tables.unregisterFacts.nothingHeard(
+        tables.unregisterFacts.initialProgress(
           this.spec(state.setup).scope === undefined ? STARTED_MS : undefined,
         ),
       ),
@@ -235,7 +240,7 @@ export class Mind {
     return once(this.#decided, place(state, state.belief, state.heard), () => {
       const life = this.#life(state);
       return this.#at(state, () => {
-        const seen = seenNow(life);
+        const seen = currentFacts(life);
         const facts = { ...seen, ...this.heard(state) };
         const action = this.#ask('unregisterTable', (tables) =>
           tables.unregisterTable.decideUnregistration(facts),
@@ -258,20 +263,23 @@ export class Mind {
       const { action, seen } = this.plan(state);
       const facts = { ...seen, ...this.heard(state) };
       return this.#at(state, () =>
-        action.kind === 'stopPod' ? mustGoOn(life, facts) : hasChanged(life, facts),
+        action.kind === 'stopPod' ? mustInterruptStop(life, facts) : factsChanged(life, facts),
       );
     });
   }
 
   /** What is known after news of the step that was taken. */
-  news(state: State, news: UnregistrationNews): number {
+  news(state: State, news: UnregistrationEvent): number {
     return once(
       this.#answers,
       `news ${state.heard} ${state.plan} ${Object.values(news).join()}`,
       () =>
         this.#heard.of(
           this.#ask('unregisterFacts', (tables) =>
-            tables.unregisterFacts.hear({ ...this.plan(state).seen, ...this.heard(state) }, news),
+            tables.unregisterFacts.applyEvent(
+              { ...this.plan(state).seen, ...this.heard(state) },
+              news,
+            ),
           ),
         ),
     );
@@ -299,7 +307,7 @@ export class Mind {
       () => {
         const { removal, removedAlive, stopped } = this.heard(state);
         const life = this.#life(state);
-        life.countLoss(true);
+        life.countLostAttempt(true);
         const unregistered = {
           removedAlive,
           stoppedByUs: stopped !== undefined,
@@ -308,7 +316,7 @@ export class Mind {
         const { cancel } = life;
         const verdict = this.#ask(
           'verdicts',
-          ({ verdicts: { endFacts, decideEnding, whenCancelled } }) =>
+          ({ verdicts: { verdictFacts: endFacts, decideVerdict: decideEnding, whenCancelled } }) =>
             this.#at(state, () =>
               state.at === 'replacing' && cancel !== undefined
                 ? whenCancelled(endFacts(life, unregistered), cancel)
@@ -324,7 +332,7 @@ export class Mind {
   replaced(state: State): number {
     return once(this.#answers, `replaced ${state.belief}`, () => {
       const life = this.#life(state);
-      life.countLoss(true);
+      life.countLostAttempt(true);
       life.replaceRunner();
       return this.#beliefs.of({
         setup: state.setup,
@@ -340,7 +348,7 @@ export class Mind {
     return answer;
   }
 
-  #life(state: State): RunnerLife {
+  #life(state: State): RunnerState {
     const { runner: known, cancel, neverStartedInARow } = this.belief(state);
     const runner = copyOf(known);
     const failure = failureOf(state.failure);
@@ -356,7 +364,7 @@ export class Mind {
       neverStartedInARow,
       shortLivedInARow: 0,
     };
-    return new RunnerLife(
+    return new RunnerState(
       'w',
       'r',
       STARTED_MS,

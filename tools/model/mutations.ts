@@ -1,5 +1,5 @@
 /** Is every row of the tables needed? Each is taken away, and turned round, in turn: the exploration, or a test of the table's own, has to find something wrong then. */
-import { defined } from '../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { DEPTHS, explore, keyOf, SETUPS, type Limits } from './explore.ts';
 import type { Question, Tables } from './mind.ts';
 import { mutantsOf, type Mutant } from './mutants.ts';
@@ -70,7 +70,7 @@ export async function* mutate(
           caughtBy ??= firstWrong(known, mutated);
         const result = caughtBy !== undefined ? 'caught' : touched.length === 0 ? 'same' : 'missed';
         caughtBy ??= await rowTests.failing({ table, file, text });
-        yield { ...mutant, result, ...defined({ caughtBy }) };
+        yield { ...mutant, result, ...omitUndefined({ caughtBy }) };
       }
     }
   } finally {

@@ -1,6 +1,6 @@
 /** From the model's pod to what the API server shows of it, and what the adapter makes of that. */
-import { gonePod } from '../../activities/runner/pods.ts';
-import { goneView } from '../../activities/compute/deletedPodView.ts';
+import { deletedPod } from '../../activities/runner/pods.ts';
+import { deletedPodView } from '../../activities/compute/deletedPodView.ts';
 import {
   COMMAND_PROBES,
   ONE_JOB_PROBES,
@@ -8,7 +8,7 @@ import {
   RUNNER_PROBES,
   WORKFLOW_ID_ANNOTATION,
 } from '../../activities/compute/kubernetes/metadata.ts';
-import { viewOfPod } from '../../activities/compute/kubernetes/podView.ts';
+import { toPodView } from '../../activities/compute/kubernetes/podView.ts';
 import type { PodView } from '../../core/domain/pod.ts';
 import { hasJob, isCommand, isDone, isLost, isSilent, isStatic, type State } from './state.ts';
 
@@ -33,11 +33,11 @@ export type Knowledge = 'watch' | 'none';
 export function viewOf(state: State, knowledge: Knowledge): PodView {
   if (state.pod === 'gone')
     return knowledge === 'none'
-      ? { ...gonePod({ name: 'p', uid: 'u' }), workflowId: 'w' }
-      : goneView(viewOf({ ...state, pod: lastPodOf(state) }, 'watch'));
+      ? { ...deletedPod({ name: 'p', uid: 'u' }), workflowId: 'w' }
+      : deletedPodView(viewOf({ ...state, pod: lastPodOf(state) }, 'watch'));
   const seenMs = clockOf(state) - (state.problem === 'image' ? 0 : MINUTE_MS);
-  return viewOfPod(
-    podOf(state) as unknown as Parameters<typeof viewOfPod>[0],
+  return toPodView(
+    podOf(state) as unknown as Parameters<typeof toPodView>[0],
     iso(seenMs),
     knowledge === 'none' ? undefined : watchedView(state),
   );

@@ -1,6 +1,6 @@
 /** What a life believes, without what makes no difference: so there are fewer beliefs. */
 import type { PodView } from '../../core/domain/pod.ts';
-import type { RunnerState } from '../../workflows/runner/carriedState.ts';
+import type { CurrentRunner } from '../../workflows/runner/carriedState.ts';
 import { sorted } from './numbers.ts';
 import { STARTED_MS } from './pods.ts';
 
@@ -22,9 +22,9 @@ export function timeless(
     pod,
     ended,
     ...rest
-  }: RunnerState,
+  }: CurrentRunner,
   told: boolean,
-): RunnerState {
+): CurrentRunner {
   const { terminationDeadline: _deadline, busy, busyFrom, unseenEnd, ...view } = pod ?? STUB;
   if (rest.podBusy === undefined) Object.assign(view, { busy, busyFrom });
   if (view.startedAt === undefined) Object.assign(view, { unseenEnd });

@@ -9,7 +9,7 @@
  * - the API server shows a container's start as it happens;
  * - what has not registered when the registration deadline is out never will.
  */
-import { stateNews } from '../../activities/watcher/podStateNotifier.ts';
+import { podStateChange } from '../../activities/watcher/podStateNotifier.ts';
 import type { Mind } from './mind.ts';
 import { clockOf } from './pods.ts';
 import {
@@ -416,7 +416,7 @@ function watch(s: State, mind: Mind): State {
     s.watched === 'nothing'
       ? undefined
       : mind.viewAt(mind.view({ ...s, shown: s.watched }, 'watch'));
-  const state = stateNews(pod, known, clockOf(s));
+  const state = podStateChange(pod, known, clockOf(s));
   // A runner for one job that was seen busy stays so for its watcher.
   const watched = pod.online !== true ? 'down' : pod.busy === false ? 'ready' : 'busy';
   return { ...s, watched, ...(state === undefined ? {} : { signal: state }) };

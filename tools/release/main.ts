@@ -4,14 +4,14 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { readQuarantine } from '../ci/quarantine.mjs';
 import { packedErrors } from './packedErrors.ts';
-import { changelogSection, releaseFaults } from './releaseErrors.ts';
+import { changelogSection, releaseErrors } from './releaseErrors.ts';
 
 const read = (path: string): string =>
   readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 const [tag = ''] = process.argv.slice(2);
 const changelog = read('CHANGELOG.md');
 const faults = [
-  ...releaseFaults(tag, {
+  ...releaseErrors(tag, {
     packageJson: read('package.json'),
     packageLock: read('package-lock.json'),
     changelog,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { packedErrors } from './packedErrors.ts';
-import { changelogSection, releaseFaults, type ReleaseFiles } from './releaseErrors.ts';
+import { changelogSection, releaseErrors, type ReleaseFiles } from './releaseErrors.ts';
 import { folderToRecord } from '../../test/replay/histories.ts';
 import { PROJECT } from '../../test/support/markdown.ts';
 
@@ -28,7 +28,7 @@ const GOOD: ReleaseFiles = {
 };
 
 test('one whose tag, version, changelog and chart agree', () => {
-  expect(releaseFaults('v1.2.3', GOOD)).toEqual([]);
+  expect(releaseErrors('v1.2.3', GOOD)).toEqual([]);
   expect(changelogSection(GOOD.changelog, '1.2.3')).toBe('### Added\n\n- A thing.');
 });
 
@@ -89,11 +89,11 @@ test.each<[what: string, tag: string, files: Partial<ReleaseFiles>, fault: RegEx
     /^\.ci\/quarantine must be empty, got test\/unit\/x\.test\.ts/,
   ],
 ])('not one with %s', (_what, tag, files, fault) => {
-  expect(releaseFaults(tag, { ...GOOD, ...files })).toEqual([expect.stringMatching(fault)]);
+  expect(releaseErrors(tag, { ...GOOD, ...files })).toEqual([expect.stringMatching(fault)]);
 });
 
 test('of what is here, version, lock file and chart agree at any time', () => {
-  const faults = releaseFaults(`v${version}`, {
+  const faults = releaseErrors(`v${version}`, {
     ...REAL,
     packageJson: JSON.stringify({ version, repository: 'github:acme/holdfast' }),
     changelog: `## [${version}] - 2027-01-31\n\n- A thing.\n`,

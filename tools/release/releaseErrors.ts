@@ -12,7 +12,7 @@ export interface ReleaseFiles {
 }
 
 /** What keeps a tag from being released, each with its fix; none: it may be. @param tag - `v` and the version */
-export function releaseFaults(
+export function releaseErrors(
   tag: string,
   { packageJson, packageLock, changelog, chart, quarantined }: ReleaseFiles,
 ): string[] {

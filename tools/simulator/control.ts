@@ -139,7 +139,7 @@ export class Control {
 
   /** Sends the webhooks that a shuffle still holds back. */
   releaseWebhooks(): void {
-    this.world.webhooks.releaseHeldBack();
+    this.world.webhooks.releaseDelayed();
   }
 
   /**

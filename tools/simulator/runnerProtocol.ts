@@ -4,9 +4,9 @@ import type { Registration } from './registrations.ts';
 import type {
   CompleteBody,
   OutputBody,
-  Refusal,
+  Rejection,
   RegisterBody,
-  SessionAnswer,
+  SessionResponse,
   SessionBody,
 } from './runner/wire.ts';
 import type { SimulatedJob } from './types.ts';
@@ -15,9 +15,9 @@ import type { World } from './world.ts';
 /** What a handler of the protocol gives back; `undefined` is 204. */
 type Outcome = { status: number; body?: unknown };
 
-const refuse = (status: number, reason: Refusal['reason']): Outcome => ({
+const refuse = (status: number, reason: Rejection['reason']): Outcome => ({
   status,
-  body: { reason } satisfies Refusal,
+  body: { reason } satisfies Rejection,
 });
 const gone = refuse(404, 'deleted');
 
@@ -169,7 +169,7 @@ function openSession(world: World, registration: Registration, body: SessionBody
   registration.version = body.version;
   registration.os = body.os;
   world.changes.bump();
-  const answer: SessionAnswer = {
+  const answer: SessionResponse = {
     sessionId: session.id,
     runnerId: registration.id,
     runnerName: registration.name,

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { ChannelMessage, Refusal, RunnerMessage } from './runner/wire.ts';
+import type { ChannelMessage, Rejection, RunnerMessage } from './runner/wire.ts';
 import type { Registration } from './registrations.ts';
 
 /** A runner's open session: how messages reach it. */
@@ -36,7 +36,7 @@ export class Sessions {
   }
 
   /** One session per runner: a second one conflicts until the first was closed or was silent for long enough. */
-  open(registration: Registration, channelId?: string): Session | Refusal {
+  open(registration: Registration, channelId?: string): Session | Rejection {
     const existing = this.#byRunner.get(registration.id);
     if (existing && this.online(registration)) return { reason: 'conflict' };
     if (existing) this.close(existing);

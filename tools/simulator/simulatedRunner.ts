@@ -5,10 +5,10 @@ import {
   RUNNER_VERSION,
   type CompleteBody,
   type JobMessage,
-  type RegisterAnswer,
+  type RegisterResponse,
   type RegisterBody,
   type RunnerMessage,
-  type SessionAnswer,
+  type SessionResponse,
   type SessionBody,
 } from './runner/wire.ts';
 
@@ -119,7 +119,7 @@ export class SimulatedRunner {
       if (answer.status !== 201) return this.#end('refused');
       this.#server = new ServerConnection(
         this.#fleet.url,
-        (answer.body as RegisterAnswer).credential,
+        (answer.body as RegisterResponse).credential,
       );
     }
     await this.#openSession();
@@ -135,7 +135,7 @@ export class SimulatedRunner {
       };
       const answer = await this.#post('session', body);
       if (answer.status === 200) {
-        const session = answer.body as SessionAnswer;
+        const session = answer.body as SessionResponse;
         this.#ephemeral ||= session.ephemeral;
         this.#sessionId = session.sessionId;
         if (this.#over) return;

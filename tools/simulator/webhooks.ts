@@ -69,7 +69,7 @@ export class Webhooks {
     const shuffled = this.#faults.first(['webhook_shuffled'], endpoint);
     if (shuffled) {
       this.#heldBack.push(pending);
-      if (this.#heldBack.length >= (shuffled.of ?? 3)) this.releaseHeldBack();
+      if (this.#heldBack.length >= (shuffled.of ?? 3)) this.releaseDelayed();
       return;
     }
     const delayMs = this.#faults
@@ -81,7 +81,7 @@ export class Webhooks {
   }
 
   /** Sends what a shuffle has held back, in random order. */
-  releaseHeldBack(): void {
+  releaseDelayed(): void {
     const held = this.#heldBack.splice(0);
     const order = held
       .map((pending) => ({ pending, rank: this.#faults.random() }))

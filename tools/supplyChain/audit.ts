@@ -15,7 +15,7 @@ interface Answer {
 const LONGEST_MS = 60_000;
 
 /** Its exit status says nothing: it is that of a report with findings, and of none at all, alike. */
-function askRegistry(): Promise<Answer> {
+function queryRegistry(): Promise<Answer> {
   return new Promise((resolve) => {
     execFile(
       'npm',
@@ -33,7 +33,7 @@ function askRegistry(): Promise<Answer> {
 }
 
 const packages = productionPackages();
-const { vulnerabilities, message, error } = await askRegistry();
+const { vulnerabilities, message, error } = await queryRegistry();
 const found =
   vulnerabilities === undefined
     ? packages.flatMap((each) =>

@@ -1,6 +1,6 @@
 /** Everything around the worker that must be right before runners can work. The worker checks it at start, `holdfast doctor` at any time. */
 import type { ConnectionLike } from '@temporalio/client';
-import type { ServedPlace } from '../../core/domain/location.ts';
+import type { ServedLocation } from '../../core/domain/location.ts';
 import { connectTemporal } from '../temporal/connect.ts';
 import { createCompute } from '../plugin/createPorts.ts';
 import { connectNative } from '../temporal/nativeConnection.ts';
@@ -9,7 +9,7 @@ import { checkCodec } from './codecCheck.ts';
 import { checkCompute } from './computeCheck.ts';
 import { checkCredentials } from './credentialCheck.ts';
 import type { Finding } from './finding.ts';
-import { checkPlace } from './locationCheck.ts';
+import { checkLocation } from './locationCheck.ts';
 import { checkTemporal } from './temporalCheck.ts';
 import { checkVersions } from './versionCheck.ts';
 
@@ -17,7 +17,7 @@ import { checkVersions } from './versionCheck.ts';
  * Connects to Temporal and checks it, the compute and the credentials. Never throws: what goes wrong is a finding.
  * @param options.timeoutMs - how long to wait for Temporal, in ms. @default 5000
  */
-export async function checkAll(
+export async function runAllChecks(
   config: HoldfastConfig,
   { timeoutMs = 5_000 }: { timeoutMs?: number } = {},
 ): Promise<Finding[]> {
@@ -27,11 +27,11 @@ export async function checkAll(
       timeoutMs,
     });
     try {
-      const findings = await checkSurroundings(config, connection);
+      const findings = await runEnvironmentChecks(config, connection);
       if (findings.some(({ level }) => level === 'error')) return findings;
       return [
         ...findings,
-        await checkPlace(config, connection, async () => await placeOf(config)),
+        await checkLocation(config, connection, async () => await placeOf(config)),
         ...(await checkVersions(config, connection)),
       ];
     } finally {
@@ -50,7 +50,7 @@ export async function checkAll(
 }
 
 /** The same but for the place and the versions of workers, on a connection that is there already. @throws what the connection throws when Temporal is away */
-export async function checkSurroundings(
+export async function runEnvironmentChecks(
   config: HoldfastConfig,
   connection: ConnectionLike,
 ): Promise<Finding[]> {
@@ -64,7 +64,7 @@ export async function checkSurroundings(
 
 const QUIET = { info: () => undefined, warn: () => undefined };
 
-async function placeOf(config: HoldfastConfig): Promise<ServedPlace> {
+async function placeOf(config: HoldfastConfig): Promise<ServedLocation> {
   const { compute, close } = await createCompute(config, { logger: QUIET });
   try {
     return await compute.place();

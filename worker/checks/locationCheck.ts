@@ -2,8 +2,12 @@
 import { Client, type ConnectionLike } from '@temporalio/client';
 import pRetry from 'p-retry';
 import { SEARCH_ATTRIBUTES } from '../../core/contract/index.ts';
-import { placeName, type ServedPlace } from '../../core/domain/location.ts';
-import { quoted, runningRunners, runningRunnersIn } from '../../core/domain/visibility.ts';
+import { formatLocation, type ServedLocation } from '../../core/domain/location.ts';
+import {
+  quoteLiteral,
+  runningRunnersQuery,
+  runningRunnersInQuery,
+} from '../../core/domain/visibility.ts';
 import { dataConverterOf } from '../codec/dataConverter.ts';
 import { oneLine, type HoldfastConfig } from '../settings/config.ts';
 import type { Finding } from './finding.ts';
@@ -15,14 +19,14 @@ const PATIENCE = { retries: 5, minTimeout: 300, maxTimeout: 4_000, maxRetryTime:
  * A queue is used for the places of the lives that run on it. Where none of them is this worker's, it could do nothing for those lives, and new
  * ones would be lived in two places: most likely a setting is another than its author thinks. Where some are, they need it. Never throws.
  */
-export async function checkPlace(
+export async function checkLocation(
   {
     taskQueue,
     temporal,
     codecKeyFile,
   }: Pick<HoldfastConfig, 'taskQueue' | 'temporal' | 'codecKeyFile'>,
   connection: ConnectionLike,
-  served: () => Promise<ServedPlace>,
+  served: () => Promise<ServedLocation>,
 ): Promise<Finding> {
   try {
     const place = await served();
@@ -31,7 +35,7 @@ export async function checkPlace(
       namespace: temporal.namespace,
       dataConverter: dataConverterOf(codecKeyFile),
     });
-    return await pRetry(async () => await judgeQueue(client, taskQueue, place), PATIENCE);
+    return await pRetry(async () => await evaluateQueue(client, taskQueue, place), PATIENCE);
   } catch (error) {
     return {
       level: 'error',
@@ -41,19 +45,19 @@ export async function checkPlace(
   }
 }
 
-async function judgeQueue(
+async function evaluateQueue(
   client: Client,
   taskQueue: string,
-  served: ServedPlace,
+  served: ServedLocation,
 ): Promise<Finding> {
-  if ((await anyLife(client, runningRunnersIn(taskQueue, served))) !== undefined)
-    return judgePlace(taskQueue, served, undefined);
-  return judgePlace(
+  if ((await anyRunner(client, runningRunnersInQuery(taskQueue, served))) !== undefined)
+    return evaluateLocation(taskQueue, served, undefined);
+  return evaluateLocation(
     taskQueue,
     served,
-    await anyLife(
+    await anyRunner(
       client,
-      `${runningRunners(taskQueue)} AND ${SEARCH_ATTRIBUTES.place.name} IS NOT NULL`,
+      `${runningRunnersQuery(taskQueue)} AND ${SEARCH_ATTRIBUTES.place.name} IS NOT NULL`,
     ),
   );
 }
@@ -71,22 +75,22 @@ function because(error: unknown): string {
 }
 
 /** @param elsewhere - a life of the queue, if none of them is in this place */
-export function judgePlace(
+export function evaluateLocation(
   taskQueue: string,
-  served: ServedPlace,
+  served: ServedLocation,
   elsewhere: { readonly workflowId: string; readonly place: string } | undefined,
 ): Finding {
-  const here = placeName(served);
+  const here = formatLocation(served);
   if (elsewhere === undefined)
     return { level: 'ok', what: `task queue "${taskQueue}" for runners in ${here}` };
   return {
     level: 'error',
     what: `HOLDFAST_TASK_QUEUE: the task queue "${taskQueue}" is used for runners in ${elsewhere.place} (${elsewhere.workflowId}), and this worker's are in ${here} (compute/cluster/installation/namespace)`,
-    fix: `set HOLDFAST_TASK_QUEUE to a queue of this worker's own, or the settings that differ to those of the queue's other workers; to move the queue, let its runners end first: holdfast runner drain --query "RunnerPlace = ${quoted(elsewhere.place)}" --yes --wait`,
+    fix: `set HOLDFAST_TASK_QUEUE to a queue of this worker's own, or the settings that differ to those of the queue's other workers; to move the queue, let its runners end first: holdfast runner drain --query "RunnerPlace = ${quoteLiteral(elsewhere.place)}" --yes --wait`,
   };
 }
 
-async function anyLife(
+async function anyRunner(
   client: Client,
   query: string,
 ): Promise<{ workflowId: string; place: string } | undefined> {

@@ -45,7 +45,7 @@ export async function checkTemporal(
   return [
     { level: 'ok', what: `Temporal namespace "${temporal.namespace}" at ${temporal.address}` },
     ...(await checkSearchAttributes(connection, temporal)),
-    judgeFairness(serverVersion),
+    evaluateFairness(serverVersion),
   ];
 }
 
@@ -53,7 +53,7 @@ export async function checkTemporal(
 const FAIR_SINCE = { major: 1, minor: 29 } as const;
 
 /** Whether calls to a CI server are made in turns between organizations and repositories. No API of the server tells its dynamic config. */
-export function judgeFairness(serverVersion: string): Finding {
+export function evaluateFairness(serverVersion: string): Finding {
   const [, major, minor] = /^(\d+)\.(\d+)/.exec(serverVersion)?.map(Number) ?? [];
   if (major === undefined || minor === undefined) {
     return {
@@ -94,14 +94,14 @@ async function checkSearchAttributes(
       },
     ];
   }
-  return judgeSearchAttributes(registered, cliFlags(temporal));
+  return evaluateSearchAttributes(registered, cliFlags(temporal));
 }
 
 /**
  * @param registered - type number (temporal.api.enums.v1.IndexedValueType) by name
  * @param where - flags for the Temporal CLI, with a leading space, or nothing
  */
-export function judgeSearchAttributes(
+export function evaluateSearchAttributes(
   registered: Readonly<Record<string, number>>,
   where: string,
 ): Finding[] {

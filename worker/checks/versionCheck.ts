@@ -1,6 +1,6 @@
 /** Does Temporal hand what is new to a version of the workers that polls? */
 import type { ConnectionLike } from '@temporalio/client';
-import { hasPolledOfLate } from '../../core/domain/pollers.ts';
+import { hasRecentPoller } from '../../core/domain/pollers.ts';
 import type { HoldfastConfig } from '../settings/config.ts';
 import type { Finding } from './finding.ts';
 import { cliFlags } from './temporalCheck.ts';
@@ -25,7 +25,7 @@ export async function checkVersions(
     taskQueueType: WORKFLOW,
   });
   const current = versioningInfo?.currentDeploymentVersion;
-  return judgeVersions(
+  return evaluateVersions(
     taskQueue,
     (pollers ?? []).filter(isNow).map(versionOf),
     current?.buildId
@@ -40,7 +40,7 @@ type Poller = NonNullable<
 >[number];
 
 const isNow = ({ lastAccessTime }: Poller): boolean =>
-  hasPolledOfLate([Number(lastAccessTime?.seconds ?? 0) * 1_000], Date.now());
+  hasRecentPoller([Number(lastAccessTime?.seconds ?? 0) * 1_000], Date.now());
 
 /** temporal.api.enums.v1.WorkerVersioningMode */
 const VERSIONED = 2;
@@ -59,7 +59,7 @@ function versionOf({ deploymentOptions }: Poller): Version | undefined {
  * @param current - the version that the server hands to what is new; absent: workers without a version
  * @param where - flags for the Temporal CLI, with a leading space, or nothing
  */
-export function judgeVersions(
+export function evaluateVersions(
   taskQueue: string,
   polling: readonly (Version | undefined)[],
   current: Version | undefined,

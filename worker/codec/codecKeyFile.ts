@@ -6,16 +6,16 @@ import { parseCodecKeys, type CodecKeys } from './codecKeys.ts';
 export const CODEC_KEY_FILE = 'HOLDFAST_CODEC_KEY_FILE';
 
 /** Told once for each change that cannot be read; the keys of before are used on. */
-export type OnUnreadable = (error: Error) => void;
+export type OnReadError = (error: Error) => void;
 
 export class CodecKeyFile {
   readonly #path: string;
-  readonly #onUnreadable: OnUnreadable;
+  readonly #onUnreadable: OnReadError;
   #version: string;
   #keys: CodecKeys;
 
   /** @throws Error on one line, which names the file and never what is in it */
-  constructor(path: string, onUnreadable: OnUnreadable = () => undefined) {
+  constructor(path: string, onUnreadable: OnReadError = () => undefined) {
     this.#path = path;
     this.#onUnreadable = onUnreadable;
     this.#version = this.#look();
@@ -30,7 +30,7 @@ export class CodecKeyFile {
       this.#version = version;
       this.#keys = this.#read();
     } catch (error) {
-      this.#complain(error);
+      this.#reportOnce(error);
     }
     return this.#keys;
   }
@@ -68,7 +68,7 @@ export class CodecKeyFile {
 
   #complained = '';
 
-  #complain(error: unknown): void {
+  #reportOnce(error: unknown): void {
     const { message } = error as Error;
     const complaint = `${this.#version} ${message}`;
     if (complaint === this.#complained) return;

@@ -1,8 +1,8 @@
 /** Temporal's data converter with Holdfast's codec: the same for Worker and Client. */
 import { fileURLToPath } from 'node:url';
 import type { DataConverter } from '@temporalio/common';
-import { defined } from '../../core/domain/omitUndefined.ts';
-import { CODEC_KEY_FILE, CodecKeyFile, type OnUnreadable } from './codecKeyFile.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
+import { CODEC_KEY_FILE, CodecKeyFile, type OnReadError } from './codecKeyFile.ts';
 import { EncryptionCodec } from './encryptionCodec.ts';
 
 /** Also what {@link workflowsFor} knows it by. */
@@ -17,14 +17,14 @@ export interface EncryptedDataConverterOptions {
   /** The file of the keys: on each line an id and 32 bytes in base64. The first encrypts, all decrypt. Read again when it changes. */
   readonly keyFile: string;
   /** Told when the file has become unreadable: the keys of before are used on. @default nobody is */
-  readonly onUnreadable?: OnUnreadable;
+  readonly onUnreadable?: OnReadError;
 }
 
 /**
  * What a Worker and a Client of yours need to speak with those of Holdfast that have `HOLDFAST_CODEC_KEY_FILE`: give it to both.
  * @throws Error on one line, which names the file and the fix
  */
-export function encryptedDataConverter({
+export function createEncryptedDataConverter({
   keyFile,
   onUnreadable,
 }: EncryptedDataConverterOptions): DataConverter {
@@ -40,11 +40,11 @@ const CLEAR: DataConverter = { payloadCodecs: [new EncryptionCodec(undefined)] }
 /** @param keyFile - of the settings, if any @throws Error on one line, which names the setting and the fix */
 export function dataConverterOf(
   keyFile: string | undefined,
-  onUnreadable?: OnUnreadable,
+  onUnreadable?: OnReadError,
 ): DataConverter {
   if (keyFile === undefined) return CLEAR;
   try {
-    return encryptedDataConverter({ keyFile, ...defined({ onUnreadable }) });
+    return createEncryptedDataConverter({ keyFile, ...omitUndefined({ onUnreadable }) });
   } catch (error) {
     throw new Error(`${CODEC_KEY_FILE}: ${(error as Error).message}`, { cause: error });
   }

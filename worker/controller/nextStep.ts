@@ -1,5 +1,5 @@
 /** What is to be done for one RunnerSet resource, by what is known of it and of its set. Pure; docs/fleets.md has the table. */
-import type { Standing } from './runnerSetResource.ts';
+import type { ReadyStatus } from './runnerSetResource.ts';
 
 /** A set, from the view of one resource. */
 export type SetFacts =
@@ -25,7 +25,7 @@ export type SetFacts =
       readonly differs: boolean | undefined;
     };
 
-export interface Facts {
+export interface ReconcileInput {
   /** `undefined`: there is no such resource any more. */
   readonly resource:
     | {
@@ -44,7 +44,7 @@ export interface Facts {
 /** With what the resource says while the step is under way, or for as long as there is nothing to do. */
 export interface Step {
   readonly do: 'start' | 'apply' | 'end' | 'nothing';
-  readonly say: Standing;
+  readonly say: ReadyStatus;
 }
 
 /** A set that failed, as one does whose credential the workers do not know, is started again after this, in ms: the cause may have gone. */
@@ -62,7 +62,7 @@ const ENDED = step(
   'the set was ended, and not by this resource: it stays so until the spec changes',
 );
 
-export function nextStep({ resource, set }: Facts): Step {
+export function nextStep({ resource, set }: ReconcileInput): Step {
   if (resource === undefined) {
     const orphan = set.is === 'running' && set.owner !== 'other' && !set.ending;
     return step(

@@ -2,7 +2,7 @@
 import type { ApiServer } from '../../activities/compute/kubernetes/apiServer.ts';
 import {
   apiFailure,
-  isAbsence,
+  isNotFound,
   toComputeError,
 } from '../../activities/compute/kubernetes/errors.ts';
 import { listObjects } from '../../activities/compute/kubernetes/objectList.ts';
@@ -62,7 +62,7 @@ export class ResourceApi {
         path: `${this.#path}/${encodeURIComponent(name)}`,
       });
     } catch (error) {
-      if (isAbsence(error, name)) return undefined;
+      if (isNotFound(error, name)) return undefined;
       throw explained(error, `get ${plural} ${name}`);
     }
   }
@@ -77,7 +77,7 @@ export class ResourceApi {
         body: { status },
       });
     } catch (error) {
-      if (!isAbsence(error, name)) throw explained(error, `patch ${plural}/status ${name}`);
+      if (!isNotFound(error, name)) throw explained(error, `patch ${plural}/status ${name}`);
     }
   }
 }

@@ -8,12 +8,12 @@ import { ApplicationFailure, WorkflowExecutionAlreadyStartedError } from '@tempo
 import { WorkflowFailedError } from '@temporalio/client';
 import pMap from 'p-map';
 import type { Logger } from 'pino';
-import { scheduleFault } from '../../activities/runnerSet/schedules.ts';
+import { scheduleError } from '../../activities/runnerSet/schedules.ts';
 import { FAILURE_TYPES } from '../../core/activities/index.ts';
 import type { RunnerSetInput } from '../../core/contract/index.ts';
 import { parseRunnerSetInput, type SetSpec } from '../../core/input/runnerSet.ts';
 import { diffSets } from '../../core/domain/setDiff.ts';
-import { SparseLog } from '../process/rateLimitedLogger.ts';
+import { RateLimitedLogger } from '../process/rateLimitedLogger.ts';
 import { FAILED_RETRY_MS, nextStep, type SetFacts, type Step } from './nextStep.ts';
 import type { ResourceApi } from './resourceApi.ts';
 import {
@@ -21,7 +21,7 @@ import {
   statusOf,
   statusPatch,
   type RunnerSetResource,
-  type Standing,
+  type ReadyStatus,
 } from './runnerSetResource.ts';
 import type { FoundSet, SetWorkflows } from './setWorkflows.ts';
 
@@ -43,7 +43,7 @@ const AT_ONCE = 10;
 export class RunnerSetController {
   readonly #options: RunnerSetControllerOptions;
   readonly #end = new AbortController();
-  readonly #log = new SparseLog();
+  readonly #log = new RateLimitedLogger();
   readonly #running: Promise<unknown>;
   #resources = new Map<string, RunnerSetResource>();
   /** Names that are to be looked at. */
@@ -76,7 +76,7 @@ export class RunnerSetController {
         const { resources, resourceVersion } = await api.list(signal);
         const before = [...this.#resources.keys()];
         this.#resources = new Map(resources.map((resource) => [resource.metadata.name, resource]));
-        this.#mark([
+        this.#enqueue([
           ...before,
           ...this.#resources.keys(),
           ...(await this.#options.sets.namesOf(this.#options.namespace)),
@@ -97,7 +97,7 @@ export class RunnerSetController {
             known?.metadata.uid !== uid ||
             known.metadata.generation !== generation
           )
-            this.#mark([name]);
+            this.#enqueue([name]);
         }
       } catch (error) {
         if (signal.aborted) return;
@@ -117,18 +117,18 @@ export class RunnerSetController {
       if (this.#due.size === 0) await new Promise<void>((resolve) => (this.#wake = resolve));
       const names = [...this.#due];
       this.#due.clear();
-      await pMap(names, async (name) => await this.#look(name), { concurrency: AT_ONCE });
+      await pMap(names, async (name) => await this.#reconcile(name), { concurrency: AT_ONCE });
     }
   }
 
-  #mark(names: readonly string[]): void {
+  #enqueue(names: readonly string[]): void {
     for (const name of names) this.#due.add(name);
     this.#wake();
   }
 
-  #markSoon(name: string): void {
+  #enqueueAfter(name: string): void {
     void this.#pause(this.#options.soonMs ?? 2_000).then(() =>
-      this.#end.signal.aborted ? undefined : this.#mark([name]),
+      this.#end.signal.aborted ? undefined : this.#enqueue([name]),
     );
   }
 
@@ -136,9 +136,9 @@ export class RunnerSetController {
     await delay(ms, undefined, { signal: this.#end.signal, ref: false }).catch(() => undefined);
   }
 
-  async #look(name: string): Promise<void> {
+  async #reconcile(name: string): Promise<void> {
     try {
-      if (await this.#settle(name)) return;
+      if (await this.#reconcileOne(name)) return;
     } catch (error) {
       if (this.#end.signal.aborted) return;
       this.#log.line('look', (leftOut) =>
@@ -148,11 +148,11 @@ export class RunnerSetController {
         ),
       );
     }
-    this.#markSoon(name);
+    this.#enqueueAfter(name);
   }
 
   /** @returns whether there is nothing to wait for but a change, or the next look at all */
-  async #settle(name: string): Promise<boolean> {
+  async #reconcileOne(name: string): Promise<boolean> {
     const { api, sets, logger } = this.#options;
     const found = await sets.find(name);
     let resource = this.#resources.get(name);
@@ -241,7 +241,7 @@ export class RunnerSetController {
     name: string,
     resource: RunnerSetResource | undefined,
     found: FoundSet,
-  ): Promise<Standing | undefined> {
+  ): Promise<ReadyStatus | undefined> {
     const { sets, namespace } = this.#options;
     if (what === 'end' && found.is === 'running' && found.resource !== undefined)
       await sets.end(
@@ -294,7 +294,7 @@ function admit(resource: RunnerSetResource): Admitted | string {
   const input = inputOf(resource);
   const parsed = parseRunnerSetInput(input, {
     hash: () => '',
-    checkSchedule: scheduleFault,
+    checkSchedule: scheduleError,
     policy: 'elsewhere',
   });
   if (!parsed.ok)

@@ -5,9 +5,9 @@ import type {
   SetRunnerStatus,
 } from '../../core/contract/index.ts';
 import { setWorkflowId } from '../../core/contract/index.ts';
-import { defined } from '../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { SET_LABEL } from '../../core/domain/podTemplate.ts';
-import { labelValue } from '../../activities/compute/kubernetes/metadata.ts';
+import { toLabelValue } from '../../activities/compute/kubernetes/metadata.ts';
 
 /** Resources of this kind, as in a path of the API. */
 export const RUNNER_SETS = {
@@ -60,7 +60,7 @@ export interface RunnerSetResource {
 }
 
 /** How the resource stands: what its `Ready` condition says. */
-export interface Standing {
+export interface ReadyStatus {
   readonly ready: boolean;
   readonly reason: string;
   readonly message: string;
@@ -80,18 +80,18 @@ export function inputOf({ metadata, spec }: RunnerSetResource): RunnerSetInput {
  */
 export function statusOf(
   { metadata, status: before = {} }: RunnerSetResource,
-  standing: Standing,
+  standing: ReadyStatus,
   set: RunnerSetStatus | undefined,
   now: number,
 ): RunnerSetResourceStatus {
   return {
-    ...(set === undefined ? counted(before) : told(set)),
+    ...(set === undefined ? countFields(before) : waitReasonFields(set)),
     // A change that comes while the set ends is for the set after it.
     observedGeneration:
       standing.reason === 'Ending'
         ? (before.observedGeneration ?? metadata.generation)
         : metadata.generation,
-    selector: `${SET_LABEL}=${labelValue(metadata.name)}`,
+    selector: `${SET_LABEL}=${toLabelValue(metadata.name)}`,
     workflowId: setWorkflowId(metadata.name),
     conditions: [
       ready(
@@ -106,7 +106,7 @@ export function statusOf(
 
 function ready(
   before: Condition | undefined,
-  { ready: isReady, reason, message }: Standing,
+  { ready: isReady, reason, message }: ReadyStatus,
   observedGeneration: number,
   now: number,
 ): Condition {
@@ -125,7 +125,7 @@ function ready(
   };
 }
 
-function told({
+function waitReasonFields({
   desired,
   runners,
   jobs,
@@ -142,11 +142,11 @@ function told({
     busy: count('busy'),
     draining: count('draining'),
     jobs: { queued: jobs.queued, assigned: jobs.assigned },
-    ...defined({ paused, waitsFor }),
+    ...omitUndefined({ paused, waitsFor }),
   };
 }
 
-function counted({
+function countFields({
   desired,
   replicas,
   starting,
@@ -157,7 +157,17 @@ function counted({
   paused,
   waitsFor,
 }: RunnerSetResourceStatus): RunnerSetResourceStatus {
-  return defined({ desired, replicas, starting, idle, busy, draining, jobs, paused, waitsFor });
+  return omitUndefined({
+    desired,
+    replicas,
+    starting,
+    idle,
+    busy,
+    draining,
+    jobs,
+    paused,
+    waitsFor,
+  });
 }
 
 /** What has to be sent so that the status is this one, as a JSON merge patch (RFC 7386): what it has no more is `null`. `undefined`: it is so already. */

@@ -19,9 +19,9 @@ import {
   setWorkflowId,
   type RunnerSetInput,
   type RunnerSetStatus,
-  type SetResource,
+  type RunnerSetRef,
 } from '../../core/contract/index.ts';
-import { runningSets } from '../../core/domain/visibility.ts';
+import { runningSetsQuery } from '../../core/domain/visibility.ts';
 import type { SetSpec } from '../../core/input/runnerSet.ts';
 import { setCommandOptions } from '../temporal/setCommand.ts';
 import { setStartOptions } from '../temporal/setStart.ts';
@@ -37,14 +37,14 @@ export type FoundSet =
   | { readonly is: 'absent' }
   | {
       readonly is: 'ended';
-      readonly resource: SetResource | undefined;
+      readonly resource: RunnerSetRef | undefined;
       readonly how: string;
       readonly failed: boolean;
       readonly at: number;
     }
   | {
       readonly is: 'running';
-      readonly resource: SetResource | undefined;
+      readonly resource: RunnerSetRef | undefined;
       /** Of the set that runs now, and of no other of its name. */
       readonly chain: string;
       readonly taskQueue: string;
@@ -59,7 +59,7 @@ const QUERY_DEADLINE_MS = 3_000;
 const COMMAND_DEADLINE_MS = 15_000;
 
 const resourceMemo = z.object({ namespace: z.string(), name: z.string(), uid: z.string() });
-const resourceOf = (memo: Record<string, unknown> | undefined): SetResource | undefined =>
+const resourceOf = (memo: Record<string, unknown> | undefined): RunnerSetRef | undefined =>
   resourceMemo.safeParse(memo?.[SET_RESOURCE_MEMO]).data;
 
 export class SetWorkflows {
@@ -96,7 +96,7 @@ export class SetWorkflows {
     const names: string[] = [];
     for await (const { memo } of this.#options
       .client()
-      .workflow.list({ query: runningSets(this.#options.taskQueue), pageSize: 1_000 })) {
+      .workflow.list({ query: runningSetsQuery(this.#options.taskQueue), pageSize: 1_000 })) {
       const resource = resourceOf(memo);
       if (resource?.namespace === namespace) names.push(resource.name);
     }
@@ -104,7 +104,7 @@ export class SetWorkflows {
   }
 
   /** @throws WorkflowExecutionAlreadyStartedError when somebody else was faster */
-  async start(input: RunnerSetInput, spec: SetSpec, resource: SetResource): Promise<void> {
+  async start(input: RunnerSetInput, spec: SetSpec, resource: RunnerSetRef): Promise<void> {
     const { client, taskQueue } = this.#options;
     const { memo, ...options } = setStartOptions(input, spec, taskQueue);
     await client().workflow.start(RUNNER_SET_WORKFLOW, {

@@ -1,7 +1,7 @@
 /** The controller of RunnerSet resources, with its own connections to the API server. */
 import type { Client } from '@temporalio/client';
 import type { Logger } from 'pino';
-import type { ApiMeasure } from '../../activities/compute/kubernetes/apiServer.ts';
+import type { ApiRequestMetrics } from '../../activities/compute/kubernetes/apiServer.ts';
 import type { HoldfastConfig } from '../settings/config.ts';
 import { kubeConfigSource } from '../settings/kubeConfigSource.ts';
 
@@ -9,7 +9,7 @@ export interface StartOptions {
   /** The client of now. @throws Error while there is no connection to Temporal */
   readonly client: () => Client;
   readonly logger: Logger;
-  readonly onRequest: (measure: ApiMeasure) => void;
+  readonly onRequest: (measure: ApiRequestMetrics) => void;
 }
 
 /** A list and a watch, and a few requests after a change. */

@@ -1,7 +1,7 @@
 /** What runs beside a Worker that has the plugin: an activity-only Worker for each lane (the cluster, each CI server credential), and the watcher of the pods. */
 import type { Client } from '@temporalio/client';
 import { Worker, type NativeConnection, type WorkerOptions } from '@temporalio/worker';
-import type { HeldBackAnswers } from '../../activities/watcher/deferredCompletions.ts';
+import type { DeferredCompletions } from '../../activities/watcher/deferredCompletions.ts';
 import {
   UnknownCredentialError,
   type CiServer,
@@ -11,15 +11,15 @@ import {
 } from '../../activities/ports.ts';
 import { startWatcher, type Watcher } from '../../activities/watcher/startWatcher.ts';
 import { ciTaskQueue, clusterTaskQueue } from '../../core/contract/index.ts';
-import { defined } from '../../core/domain/omitUndefined.ts';
-import { createCompleter } from './waitCompleter.ts';
-import { LaneSlots, type LaneSlotsOptions } from './gatedSlotSupplier.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
+import { createWaitCompleter } from './waitCompleter.ts';
+import { GatedSlotSupplier, type GatedSlotSupplierOptions } from './gatedSlotSupplier.ts';
 import type { CiQueue } from '../settings/ciQueues.ts';
 
 export interface CompanionsOptions {
   readonly compute: Compute;
   readonly ciServers: CiServers;
-  readonly heldBackAnswers: HeldBackAnswers;
+  readonly heldBackAnswers: DeferredCompletions;
   readonly ciQueues: readonly CiQueue[];
   readonly logger: Logger;
   readonly onCompletion?: (completed: boolean) => void;
@@ -28,7 +28,7 @@ export interface CompanionsOptions {
 }
 
 /** A task queue whose activities all need one server, and how they are taken from it. */
-interface Lane extends LaneSlotsOptions {
+interface Lane extends GatedSlotSupplierOptions {
   readonly taskQueue: string;
   /** Activities a second, over all workers; absent: no limit. */
   readonly maxPerSecond?: number | undefined;
@@ -40,11 +40,11 @@ const DEFAULT_ACTIVITIES = 100;
 const COMPANION = Symbol('holdfast companion');
 
 /** Are these the options of a Worker that the plugin makes itself? */
-export function isCompanion(options: WorkerOptions): boolean {
+export function isAuxiliaryWorker(options: WorkerOptions): boolean {
   return COMPANION in options;
 }
 
-export class Companions {
+export class AuxiliaryWorkers {
   readonly #options: CompanionsOptions;
   readonly #lanes: readonly Lane[];
   readonly #workers: Worker[] = [];
@@ -54,7 +54,7 @@ export class Companions {
 
   constructor(options: CompanionsOptions) {
     this.#options = options;
-    this.#lanes = lanesOf(options);
+    this.#lanes = auxiliaryTaskQueues(options);
     this.#connection = options.workerOptions.connection;
   }
 
@@ -121,13 +121,13 @@ export class Companions {
       return main.client;
     };
     client();
-    const completer = createCompleter({ client, taskQueue: workerOptions.taskQueue });
+    const completer = createWaitCompleter({ client, taskQueue: workerOptions.taskQueue });
     const starting = startWatcher({
       compute,
       completer,
       heldBackAnswers,
       logger,
-      ...defined({ onCompletion }),
+      ...omitUndefined({ onCompletion }),
     });
     const { signal } = this.#stopping;
     void starting
@@ -170,10 +170,10 @@ export class Companions {
     };
     const none = { type: 'fixed-size', numSlots: 1 } as const;
     const options: WorkerOptions = {
-      ...defined(inherited),
+      ...omitUndefined(inherited),
       taskQueue: lane.taskQueue,
       tuner: {
-        activityTaskSlotSupplier: new LaneSlots(lane),
+        activityTaskSlotSupplier: new GatedSlotSupplier(lane),
         workflowTaskSlotSupplier: none,
         localActivityTaskSlotSupplier: none,
         nexusTaskSlotSupplier: none,
@@ -181,19 +181,24 @@ export class Companions {
       // Not autoscaling: that gives polls up while the lane is held back, and each of the queue's partitions has a quarter of the pace,
       // used only while it is polled. Measured with 150 calls at 3 a second: 2.1 a second with autoscaling polls, 2.8 with these.
       activityTaskPollerBehavior: { type: 'simple-maximum', maximum: 10 },
-      ...defined({ maxTaskQueueActivitiesPerSecond: lane.maxPerSecond }),
+      ...omitUndefined({ maxTaskQueueActivitiesPerSecond: lane.maxPerSecond }),
     };
     return Object.assign(options, { [COMPANION]: true });
   }
 }
 
-function lanesOf({ compute, ciServers, ciQueues, workerOptions }: CompanionsOptions): Lane[] {
+function auxiliaryTaskQueues({
+  compute,
+  ciServers,
+  ciQueues,
+  workerOptions,
+}: CompanionsOptions): Lane[] {
   const { taskQueue, maxConcurrentActivityTaskExecutions: limit = DEFAULT_ACTIVITIES } =
     workerOptions;
   const clusterReachable = (): boolean => compute.reachable?.() !== false;
   const cluster = { taskQueue: clusterTaskQueue(taskQueue), limit, reachable: clusterReachable };
   const ci = ciQueues.map(({ credential, concurrency = 90, maxPerSecond }) => {
-    const server = knownServer(ciServers, credential);
+    const server = ciServerOrUndefined(ciServers, credential);
     // Most of what it is asked for is for pods: while there can be none it is slow, and removals come first.
     return {
       taskQueue: ciTaskQueue(taskQueue, credential),
@@ -206,7 +211,7 @@ function lanesOf({ compute, ciServers, ciQueues, workerOptions }: CompanionsOpti
 }
 
 /** One that is not known says so in every call. */
-function knownServer(ciServers: CiServers, credential: string): CiServer | undefined {
+function ciServerOrUndefined(ciServers: CiServers, credential: string): CiServer | undefined {
   try {
     return ciServers.get(credential);
   } catch (error) {

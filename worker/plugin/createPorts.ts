@@ -9,12 +9,12 @@ import type {
   Logger as ActivityLogger,
   PodLogs,
 } from '../../activities/ports.ts';
-import { defined } from '../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { ciQueuesOf, type CiQueue } from '../settings/ciQueues.ts';
 import type { HoldfastConfig } from '../settings/config.ts';
 import { kubeConfigSource } from '../settings/kubeConfigSource.ts';
 import type { Metrics } from '../process/metrics.ts';
-import { createPodLogs } from './podLogs.ts';
+import { createPodLogStore } from './podLogs.ts';
 import type { TimeoutPolicy } from '../../core/input/timeoutPolicy.ts';
 
 export interface Ports {
@@ -54,7 +54,7 @@ export async function createPorts(
     ciServers,
     timeoutPolicy: config.timeouts,
     ...(config.podLogs && {
-      podLogs: createPodLogs(config.podLogs, logger.child({ component: 'podLogs' })),
+      podLogs: createPodLogStore(config.podLogs, logger.child({ component: 'podLogs' })),
     }),
     ciQueues: ciQueuesOf(config.credentials),
     async close() {
@@ -88,7 +88,7 @@ export async function createCompute(
         installation,
         logger,
         anyCommand: compute.anyCommand,
-        ...defined({ command: compute.command }),
+        ...omitUndefined({ command: compute.command }),
       }),
     };
   }
@@ -99,17 +99,17 @@ export async function createCompute(
   ]);
   const kubernetes = createKubernetesCompute({
     kubeConfig: loadKubeConfig(kubeConfigSource(compute)),
-    ...defined({ namespace: compute.namespace }),
+    ...omitUndefined({ namespace: compute.namespace }),
     allNamespaces: compute.allNamespaces,
     installation,
     policy: compute.policy,
     pod: {
       image: compute.image,
-      ...defined({ command: compute.command, user: compute.user }),
+      ...omitUndefined({ command: compute.command, user: compute.user }),
       ...supervised(compute),
     },
     logger,
-    ...defined({ onRequest: metrics?.kubernetesRequest, onJobPods: metrics?.jobPods }),
+    ...omitUndefined({ onRequest: metrics?.kubernetesRequest, onJobPods: metrics?.jobPods }),
   });
   return { compute: kubernetes, close: async () => await kubernetes.close() };
 }

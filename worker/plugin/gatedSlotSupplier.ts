@@ -7,11 +7,11 @@ import type {
 import PQueue from 'p-queue';
 import { systemClock, type Clock } from '../../activities/ciServers/clock.ts';
 
-interface LanePermit extends SlotPermit {
+interface GatedSlotPermit extends SlotPermit {
   readonly free: () => void;
 }
 
-export interface LaneSlotsOptions {
+export interface GatedSlotSupplierOptions {
   /** Activities at once. */
   readonly limit: number;
   /** Does what the activities of this lane need answer? */
@@ -27,19 +27,19 @@ const SPACING_MS = 200;
  * only now and then, which is enough to find out whether it is back, and to say in each of them what it waits for. The others stay at the
  * Temporal server: they hold no slot, fail no attempt, wait out no back-off, and all come as soon as the server is back.
  */
-export class LaneSlots implements CustomSlotSupplier<ActivitySlotInfo> {
+export class GatedSlotSupplier implements CustomSlotSupplier<ActivitySlotInfo> {
   readonly type = 'custom';
-  readonly #options: Required<LaneSlotsOptions>;
+  readonly #options: Required<GatedSlotSupplierOptions>;
   readonly #slots: PQueue;
   #nextMs = 0;
 
-  constructor(options: LaneSlotsOptions) {
+  constructor(options: GatedSlotSupplierOptions) {
     this.#options = { clock: systemClock, ...options };
     this.#slots = new PQueue({ concurrency: options.limit });
   }
 
-  async reserveSlot(_context: unknown, signal: AbortSignal): Promise<LanePermit> {
-    const permit = Promise.withResolvers<LanePermit>();
+  async reserveSlot(_context: unknown, signal: AbortSignal): Promise<GatedSlotPermit> {
+    const permit = Promise.withResolvers<GatedSlotPermit>();
     const used = async (): Promise<void> => {
       signal.throwIfAborted();
       await this.#turn(signal);
@@ -59,7 +59,7 @@ export class LaneSlots implements CustomSlotSupplier<ActivitySlotInfo> {
   }
 
   releaseSlot({ permit }: SlotReleaseContext<ActivitySlotInfo>): void {
-    (permit as LanePermit).free();
+    (permit as GatedSlotPermit).free();
   }
 
   async #turn(signal: AbortSignal): Promise<void> {

@@ -10,17 +10,21 @@ import {
   type WorkerOptions,
   type WorkerPlugin,
 } from '@temporalio/worker';
-import { HeldBackAnswers } from '../../activities/watcher/deferredCompletions.ts';
+import { DeferredCompletions } from '../../activities/watcher/deferredCompletions.ts';
 import { createActivities } from '../../activities/index.ts';
 import type { CiServers, Compute, Logger, PodLogs } from '../../activities/ports.ts';
 import type { SweepReport } from '../../core/contract/index.ts';
 import type { TimeoutPolicy } from '../../core/input/timeoutPolicy.ts';
-import { defined } from '../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { encrypts } from '../codec/dataConverter.ts';
-import { workflowInterceptorsPath, workflowsFor, workflowsPath } from './workflowBundle.ts';
-import { Companions, isCompanion } from './auxiliaryWorkers.ts';
-import type { SpanTarget } from '../tracing/spanSink.ts';
-import { withLivesTraced, withTracedWorkflows, withTracing } from '../tracing/withTracing.ts';
+import {
+  workflowInterceptorsPath,
+  workflowSourceOptions,
+  workflowsPath,
+} from './workflowBundle.ts';
+import { AuxiliaryWorkers, isAuxiliaryWorker } from './auxiliaryWorkers.ts';
+import type { SpanExportTarget } from '../tracing/spanSink.ts';
+import { withWorkflowTracing, withTracedWorkflows, withTracing } from '../tracing/withTracing.ts';
 import { checkSdkCopies } from './sdkCopies.ts';
 import { checkWorkerDeploymentOptions } from './versioning.ts';
 import type { CiQueue } from '../settings/ciQueues.ts';
@@ -41,7 +45,7 @@ export interface HoldfastPluginOptions {
   /** Data converter of the Worker, of Clients that have this plugin, and of bundles. @default their own */
   readonly dataConverter?: DataConverter;
   /** Where spans of lives go; the process then has a tracer provider of OpenTelemetry's, as its own SDK registers it. @default none are exported */
-  readonly tracing?: SpanTarget;
+  readonly tracing?: SpanExportTarget;
   /** @default no logging */
   readonly logger?: Logger;
   /** Told of every wait that the watcher completed (`true`), or that nobody waited for (`false`). */
@@ -77,16 +81,16 @@ const QUIET: Logger = { info: () => undefined, warn: () => undefined };
 export class HoldfastPlugin implements WorkerPlugin, ClientPlugin, BundlerPlugin {
   readonly name = 'holdfast.HoldfastPlugin';
   readonly #options: HoldfastPluginOptions;
-  readonly #heldBackAnswers: HeldBackAnswers;
+  readonly #heldBackAnswers: DeferredCompletions;
   #workerOptions: WorkerOptions | undefined;
   #ownConnection: NativeConnection | undefined;
-  #companions: Companions | undefined;
+  #companions: AuxiliaryWorkers | undefined;
 
   /** @throws Error when the process has loaded two copies of Temporal's SDK, which names both versions and the fix */
   constructor(options: HoldfastPluginOptions) {
     checkSdkCopies();
     this.#options = options;
-    this.#heldBackAnswers = new HeldBackAnswers(options.answersHeldBackMs);
+    this.#heldBackAnswers = new DeferredCompletions(options.answersHeldBackMs);
   }
 
   /** What a readiness probe wants to know. */
@@ -107,7 +111,7 @@ export class HoldfastPlugin implements WorkerPlugin, ClientPlugin, BundlerPlugin
   /** @throws Error when the plugin is in use already, an activity's name is taken, or workflows of a versioned Worker would be pinned by default */
   async configureWorker(given: WorkerOptions): Promise<WorkerOptions> {
     // A plugin that is set on the connection also meets the Workers that it makes itself.
-    if (isCompanion(given)) return given;
+    if (isAuxiliaryWorker(given)) return given;
     if (this.#workerOptions)
       throw new Error('this HoldfastPlugin is in use by another Worker: make one for each Worker');
     checkWorkerDeploymentOptions(given.workerDeploymentOptions);
@@ -118,7 +122,7 @@ export class HoldfastPlugin implements WorkerPlugin, ClientPlugin, BundlerPlugin
       ciServers,
       heldBackAnswers: this.#heldBackAnswers,
       encrypted: encrypts(options.dataConverter),
-      ...defined({ podLogs, timeoutPolicy, onSweep }),
+      ...omitUndefined({ podLogs, timeoutPolicy, onSweep }),
     });
     const taken = Object.keys(activities).filter((name) => name in (options.activities ?? {}));
     if (taken.length > 0)
@@ -128,11 +132,11 @@ export class HoldfastPlugin implements WorkerPlugin, ClientPlugin, BundlerPlugin
     // Without a connection the Worker would make one and close it while the Workers beside it still use it.
     if (!options.connection) this.#ownConnection = await NativeConnection.connect();
     const connection = options.connection ?? this.#ownConnection;
-    this.#workerOptions = { ...options, ...defined({ connection }), activities };
-    return withLivesTraced({
+    this.#workerOptions = { ...options, ...omitUndefined({ connection }), activities };
+    return withWorkflowTracing({
       ...this.#workerOptions,
       activities: { ...options.activities, ...activities },
-      ...(await workflowsFor(options)),
+      ...(await workflowSourceOptions(options)),
     });
   }
 
@@ -151,7 +155,7 @@ export class HoldfastPlugin implements WorkerPlugin, ClientPlugin, BundlerPlugin
     const path = (options.workflowsPath as string | undefined) ?? workflowsPath();
     const { payloadConverterPath, failureConverterPath } = this.#options.dataConverter ?? {};
     return {
-      ...defined({ payloadConverterPath, failureConverterPath }),
+      ...omitUndefined({ payloadConverterPath, failureConverterPath }),
       ...others,
       workflowsPath: path,
       workflowInterceptorModules: withTracedWorkflows(workflowInterceptorModules),
@@ -171,7 +175,7 @@ export class HoldfastPlugin implements WorkerPlugin, ClientPlugin, BundlerPlugin
 
   configureReplayWorker(given: ReplayWorkerOptions): ReplayWorkerOptions {
     const options = this.#withDataConverter(given);
-    return withLivesTraced(
+    return withWorkflowTracing(
       options.workflowsPath !== undefined || options.workflowBundle !== undefined
         ? options
         : { ...options, workflowsPath: workflowsPath() },
@@ -181,7 +185,7 @@ export class HoldfastPlugin implements WorkerPlugin, ClientPlugin, BundlerPlugin
   async runWorker(worker: Worker, next: (worker: Worker) => Promise<void>): Promise<void> {
     if (!this.#workerOptions || this.#companions) return await next(worker);
     const { logger = QUIET, ...options } = this.#options;
-    this.#companions = new Companions({
+    this.#companions = new AuxiliaryWorkers({
       ...options,
       heldBackAnswers: this.#heldBackAnswers,
       logger,

@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import type { PodLogs } from '../../activities/ports.ts';
 import type { HoldfastConfig } from '../settings/config.ts';
 
-export function createPodLogs(
+export function createPodLogStore(
   { to, maxBytes }: NonNullable<HoldfastConfig['podLogs']>,
   logger: Logger,
 ): PodLogs {

@@ -6,13 +6,13 @@ import {
   isGrpcServiceError,
   type Client,
 } from '@temporalio/client';
-import { failure } from '../../activities/shared/failures.ts';
-import { asItsLifeSees } from '../../activities/runner/pods.ts';
+import { applicationFailure } from '../../activities/shared/failures.ts';
+import { withoutWorkflowId } from '../../activities/runner/pods.ts';
 import type { WaitCompleter } from '../../activities/ports.ts';
 import { FAILURE_TYPES } from '../../core/activities/index.ts';
 import { podStateSignal } from '../../core/contract/index.ts';
 import { parseWaitActivityId } from '../../core/domain/podConditions.ts';
-import { runningRunnersIn } from '../../core/domain/visibility.ts';
+import { runningRunnersInQuery } from '../../core/domain/visibility.ts';
 
 /** gRPC status codes (https://grpc.io/docs/guides/status-codes). */
 const NOT_FOUND = 5;
@@ -28,19 +28,22 @@ export interface CompleterOptions {
   readonly taskQueue: string;
 }
 
-export function createCompleter({ client, taskQueue }: CompleterOptions): WaitCompleter {
+export function createWaitCompleter({ client, taskQueue }: CompleterOptions): WaitCompleter {
   return {
     complete: async (workflowId, activityId, result) =>
-      await wasPending(
-        client().activity.complete({ workflowId, activityId }, asItsLifeSees(result)),
+      await hasPendingActivity(
+        client().activity.complete({ workflowId, activityId }, withoutWorkflowId(result)),
       ),
     async lookAgain(workflowId, activityId, why): Promise<void> {
       // A failure is what has the server schedule the next try; part of the plan, and not waited for.
-      const again = failure(why, FAILURE_TYPES.outOfSight, { nextRetryDelayMs: 1, expected: true });
-      await wasPending(client().activity.fail({ workflowId, activityId }, again));
+      const again = applicationFailure(why, FAILURE_TYPES.outOfSight, {
+        nextRetryDelayMs: 1,
+        expected: true,
+      });
+      await hasPendingActivity(client().activity.fail({ workflowId, activityId }, again));
     },
     answer: async (taskToken, result) =>
-      await wasPending(client().activity.complete(taskToken, result)),
+      await hasPendingActivity(client().activity.complete(taskToken, result)),
 
     async signalPodState(workflowId, state, changeId = randomUUID()): Promise<void> {
       try {
@@ -58,16 +61,16 @@ export function createCompleter({ client, taskQueue }: CompleterOptions): WaitCo
     async *pendingWaits(place, except): AsyncGenerator<{ workflowId: string; activityId: string }> {
       let batch: string[] = [];
       for await (const { workflowId } of client().workflow.list({
-        query: runningRunnersIn(taskQueue, place),
+        query: runningRunnersInQuery(taskQueue, place),
         pageSize: 1000,
       })) {
         if (except.has(workflowId)) continue;
         batch.push(workflowId);
         if (batch.length < DESCRIBE_CONCURRENCY) continue;
-        yield* await waitsOf(client(), batch);
+        yield* await pendingWaits(client(), batch);
         batch = [];
       }
-      yield* await waitsOf(client(), batch);
+      yield* await pendingWaits(client(), batch);
     },
   };
 }
@@ -98,7 +101,7 @@ async function signalOnce(
   });
 }
 
-async function wasPending(completion: Promise<void>): Promise<boolean> {
+async function hasPendingActivity(completion: Promise<void>): Promise<boolean> {
   try {
     await completion;
     return true;
@@ -108,7 +111,7 @@ async function wasPending(completion: Promise<void>): Promise<boolean> {
   }
 }
 
-async function waitsOf(
+async function pendingWaits(
   client: Client,
   workflowIds: readonly string[],
 ): Promise<{ workflowId: string; activityId: string }[]> {

@@ -52,7 +52,7 @@ type BundleShaping = Pick<
 >;
 
 /** What gives a Worker with these options the workflows: nothing where it has its own, a bundle made ahead where that will do. */
-export async function workflowsFor(
+export async function workflowSourceOptions(
   options: BundleShaping,
 ): Promise<Pick<WorkerOptions, 'workflowsPath' | 'workflowBundle'>> {
   if (options.workflowsPath !== undefined || options.workflowBundle !== undefined) return {};
@@ -65,7 +65,7 @@ export async function workflowsFor(
     ![undefined, FAILURE_CONVERTER_PATH].includes(failureConverterPath);
   if (own) return { workflowsPath: workflowsPath() };
   const failures = failureConverterPath === undefined ? 'clear' : 'encrypted';
-  const codePath = COMPILED ? PUBLISHED[failures] : await keptBundle(failures);
+  const codePath = COMPILED ? PUBLISHED[failures] : await cachedBundle(failures);
   return existsSync(codePath)
     ? { workflowBundle: { codePath } }
     : { workflowsPath: workflowsPath() };
@@ -115,7 +115,7 @@ export async function writePublishedBundles(): Promise<string[]> {
 }
 
 /** The bundle of the sources as they are, from an earlier start or made now. */
-async function keptBundle(failures: Failures): Promise<string> {
+async function cachedBundle(failures: Failures): Promise<string> {
   const path = join(KEPT, `${await fingerprint()}-${failures}.js`);
   if (existsSync(path)) return path;
   await writeBundle(path, failures);

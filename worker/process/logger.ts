@@ -1,6 +1,6 @@
 /** The worker's log: pino. */
 import { pino, stdSerializers, type DestinationStream, type Logger } from 'pino';
-import { escaped } from '../../core/domain/displayText.ts';
+import { escapeControlCharacters } from '../../core/domain/displayText.ts';
 
 export interface LogOptions {
   readonly level: string;
@@ -14,7 +14,9 @@ export function createLogger(
 ): Logger {
   const form = options.format === 'text' ? asText : (line: string): string => line.trimEnd();
   // What a runner or a server says forges no line, and gives no orders to the terminal of whoever reads it.
-  const target = { write: (line: string) => destination.write(`${escaped(form(line))}\n`) };
+  const target = {
+    write: (line: string) => destination.write(`${escapeControlCharacters(form(line))}\n`),
+  };
   return pino(
     {
       level: options.level,

@@ -1,24 +1,24 @@
 /** What the worker counts. Temporal's own metrics come from its runtime; these are about CI servers, Kubernetes, waits and webhooks. */
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
 import type { RequestObserver } from '../../activities/ciServers/index.ts';
-import type { ApiMeasure } from '../../activities/compute/kubernetes/apiServer.ts';
+import type { ApiRequestMetrics } from '../../activities/compute/kubernetes/apiServer.ts';
 import type { JobPodCount } from '../../activities/compute/kubernetes/jobPodOwnership.ts';
 import type { SweepReport } from '../../core/contract/index.ts';
 import { createJobDurations } from '../webhook/setMetrics.ts';
-import type { JobNews } from '../webhook/webhookDelivery.ts';
+import type { JobDelivery } from '../webhook/webhookDelivery.ts';
 import { createSweepMetrics } from './sweepMetrics.ts';
 
 export interface Metrics {
   readonly registry: Registry;
   readonly ciRequest: RequestObserver;
-  readonly kubernetesRequest: (measure: ApiMeasure) => void;
+  readonly kubernetesRequest: (measure: ApiRequestMetrics) => void;
   /** Pods that jobs have of their own. */
   readonly jobPods: (count: JobPodCount) => void;
   /** A wait was completed (`true`), or nobody waited (`false`). */
   readonly completion: (completed: boolean) => void;
   readonly webhook: (outcome: string) => void;
   /** An event of a job that a runner of this set runs. */
-  readonly job: (set: string, news: JobNews) => void;
+  readonly job: (set: string, news: JobDelivery) => void;
   /** Deliveries that GitHub was asked to send again. */
   readonly redelivered: (credential: string, count: number) => void;
   /** A sweep is over. */

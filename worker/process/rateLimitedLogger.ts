@@ -1,5 +1,5 @@
 /** Log lines that somebody else can cause as often as they like: one of each kind a minute, with how many were left out. */
-export class SparseLog {
+export class RateLimitedLogger {
   readonly #everyMs: number;
   readonly #now: () => number;
   readonly #kinds = new Map<string, { at: number; leftOut: number }>();

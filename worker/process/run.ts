@@ -8,16 +8,16 @@ import {
   type WorkerOptions,
 } from '@temporalio/worker';
 import type { Logger } from 'pino';
-import { defined } from '../../core/domain/omitUndefined.ts';
-import { checkSurroundings } from '../checks/bootCheck.ts';
-import { checkPlace } from '../checks/locationCheck.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
+import { runEnvironmentChecks } from '../checks/bootCheck.ts';
+import { checkLocation } from '../checks/locationCheck.ts';
 import { loadConfig, type HoldfastConfig } from '../settings/config.ts';
 import { EXIT_STATUS } from './exitStatus.ts';
-import { boundHeapGrowth } from './heapGrowth.ts';
+import { limitHeapGrowth } from './heapGrowth.ts';
 import { createHttpServer } from './httpServer.ts';
 import { registerSetMetrics } from '../webhook/setMetrics.ts';
 import { startRedelivery } from '../webhook/redelivery.ts';
-import { CoveringSets } from '../webhook/setDirectory.ts';
+import { SetDirectory } from '../webhook/setDirectory.ts';
 import { SetStatuses } from '../webhook/setStatuses.ts';
 import { createMetrics } from './metrics.ts';
 import { connectNative } from '../temporal/nativeConnection.ts';
@@ -25,9 +25,9 @@ import { packageVersion } from './packageVersion.ts';
 import { HoldfastPlugin } from '../plugin/plugin.ts';
 import { createPorts } from '../plugin/createPorts.ts';
 import {
-  answers,
-  complainOf,
-  linkTemporal,
+  isTemporalReachable,
+  logFindings,
+  openTemporalClient,
   listen,
   readDataConverter,
   runService,
@@ -35,8 +35,8 @@ import {
   type RunOptions,
 } from './serviceProcess.ts';
 import type { StopSignal } from './stopSignal.ts';
-import { keepSweepSchedule } from '../temporal/sweepSchedule.ts';
-import type { TemporalLink } from '../temporal/rotatingTemporalClient.ts';
+import { ensureSweepSchedule } from '../temporal/sweepSchedule.ts';
+import type { RotatingTemporalClient } from '../temporal/rotatingTemporalClient.ts';
 import { installTemporalRuntime } from '../temporal/temporalRuntime.ts';
 import { workerDeploymentOptions } from '../plugin/versioning.ts';
 import { startRunnerSetController } from '../controller/startRunnerSetController.ts';
@@ -47,27 +47,27 @@ import { startWebhook } from '../webhook/startWebhook.ts';
  * @returns the exit status, see {@link EXIT_STATUS}
  */
 export async function runWorkerProcess(options: RunOptions = {}): Promise<number> {
-  return await runService({ name: 'worker', load: loadConfig, serve }, options);
+  return await runService({ name: 'worker', load: loadConfig, serve: runWorker }, options);
 }
 
-function tuneV8({ workflowStacks }: HoldfastConfig): void {
-  boundHeapGrowth();
+function configureV8({ workflowStacks }: HoldfastConfig): void {
+  limitHeapGrowth();
   // The SDK takes a stack trace of every promise that a workflow makes, and keeps it as long as the promise is pending.
   if (!workflowStacks) setFlagsFromString('--stack-trace-limit=0');
 }
 
-async function serve(
+async function runWorker(
   config: HoldfastConfig,
   logger: Logger,
   stop: StopSignal,
   onClose: (close: () => Promise<unknown>) => void,
 ): Promise<number> {
-  tuneV8(config);
+  configureV8(config);
   const dataConverter = readDataConverter(config, logger);
   const metrics = createMetrics();
   const tracing = await traceProcess('holdfast-worker', config, logger, onClose);
   const temporalMetrics = await installTemporalRuntime(logger);
-  let link: TemporalLink<NativeConnection> | undefined;
+  let link: RotatingTemporalClient<NativeConnection> | undefined;
   let plugin: HoldfastPlugin | undefined;
   stop.signal.addEventListener('abort', () => {
     // Its wording is a promise: people and tests look for it.
@@ -82,7 +82,7 @@ async function serve(
     registry: metrics.registry,
     temporalMetrics,
     ready: {
-      temporal: async () => link !== undefined && (await answers(link.connection)),
+      temporal: async () => link !== undefined && (await isTemporalReachable(link.connection)),
       polling: () => plugin?.status().polling ?? false,
       watch: () => plugin?.status().watchSynced ?? false,
     },
@@ -91,9 +91,9 @@ async function serve(
     if (!link) throw new Error('not connected to Temporal yet');
     return link.client;
   };
-  const sets = new CoveringSets({ client, taskQueue: config.taskQueue, logger });
+  const sets = new SetDirectory({ client, taskQueue: config.taskQueue, logger });
   const statuses = new SetStatuses(sets, logger);
-  registerSetMetrics(metrics.registry, async () => (link ? await statuses.now() : []));
+  registerSetMetrics(metrics.registry, async () => (link ? await statuses.get() : []));
   onClose(async () => await http.close());
   const address = await listen(http, config.http, 'HOLDFAST_HTTP_ADDRESS');
   const webhook =
@@ -108,7 +108,7 @@ async function serve(
     }));
   onClose(async () => await webhook?.close());
 
-  link = await linkTemporal(
+  link = await openTemporalClient(
     connectNative,
     config,
     dataConverter,
@@ -121,17 +121,17 @@ async function serve(
     await webhook?.close(); // what it has received is passed on before the connection goes
     await link?.close();
   });
-  complainOf(await checkSurroundings(config, connection), logger);
+  logFindings(await runEnvironmentChecks(config, connection), logger);
   const ports = await createPorts(config, { logger, metrics });
   onClose(async () => await ports.close());
-  complainOf(
-    [await checkPlace(config, connection, async () => await ports.compute.place())],
+  logFindings(
+    [await checkLocation(config, connection, async () => await ports.compute.place())],
     logger,
   );
 
   if (config.redeliveryIntervalMs > 0) {
     const ready = async (): Promise<boolean> =>
-      !stop.signal.aborted && link !== undefined && (await answers(link.connection));
+      !stop.signal.aborted && link !== undefined && (await isTemporalReachable(link.connection));
     const { credentials, redeliveryIntervalMs: intervalMs } = config;
     const redelivery = startRedelivery({
       credentials,
@@ -145,18 +145,18 @@ async function serve(
   }
   plugin = new HoldfastPlugin({
     ...ports,
-    ...defined({ tracing }),
+    ...omitUndefined({ tracing }),
     logger,
     onCompletion: metrics.completion,
     onSweep: metrics.swept,
   });
-  await keepSweeps(config, link.client, ports.compute.owned !== undefined, logger);
+  await updateSweepSchedule(config, link.client, ports.compute.owned !== undefined, logger);
   const worker = await Worker.create({
     ...workerOptions(config, connection, plugin),
     dataConverter,
   });
   const running = worker.run();
-  link.follow((next) => plugin?.useConnection(next));
+  link.watchCredentials((next) => plugin?.useConnection(next));
   // A Worker that was made must run and be shut down, or its connection cannot be closed: also when the signal came first.
   if (stop.signal.aborted) worker.shutdown();
   else stop.signal.addEventListener('abort', () => worker.shutdown());
@@ -172,7 +172,7 @@ async function serve(
       compute: config.compute.kind,
       credentials: Object.keys(config.credentials),
       http: address,
-      ...defined({ webhook: webhook?.address }),
+      ...omitUndefined({ webhook: webhook?.address }),
     },
     'worker started',
   );
@@ -189,14 +189,14 @@ async function serve(
 }
 
 /** Runners do well without the Schedule: a worker that may not change it takes care of them all the same. */
-async function keepSweeps(
+async function updateSweepSchedule(
   { taskQueue, sweepIntervalMs }: HoldfastConfig,
   client: Client,
   canSweep: boolean,
   logger: Logger,
 ): Promise<void> {
   try {
-    const schedule = await keepSweepSchedule({
+    const schedule = await ensureSweepSchedule({
       client,
       taskQueue,
       intervalMs: canSweep ? sweepIntervalMs : 0,

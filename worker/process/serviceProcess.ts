@@ -15,8 +15,8 @@ import { EXIT_STATUS } from './exitStatus.ts';
 import { createLogger } from './logger.ts';
 import { oneLine, type HoldfastConfig } from '../settings/config.ts';
 import { ConfigError } from '../settings/configError.ts';
-import { listenForStop, type StopSignal } from './stopSignal.ts';
-import { TemporalLink } from '../temporal/rotatingTemporalClient.ts';
+import { listenForShutdown, type StopSignal } from './stopSignal.ts';
+import { RotatingTemporalClient } from '../temporal/rotatingTemporalClient.ts';
 import type { Tracing } from '../tracing/startTracing.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -29,7 +29,7 @@ export interface RunOptions {
 }
 
 /** The process cannot start; each line names a setting or a thing, and the fix. */
-class CannotStart extends Error {
+class StartupError extends Error {
   override readonly name = 'CannotStart';
   readonly lines: readonly string[];
 
@@ -64,7 +64,7 @@ export async function runService<C extends Pick<HoldfastConfig, 'log' | 'warning
   try {
     return await run(service, readConfig(service, env));
   } catch (error) {
-    if (!(error instanceof CannotStart)) throw error;
+    if (!(error instanceof StartupError)) throw error;
     for (const line of error.lines) complain(`holdfast ${service.name}: ${line}`);
     return EXIT_STATUS.cannotStart;
   }
@@ -74,7 +74,7 @@ function readConfig<C>({ load }: Service<C>, env: Env): C {
   try {
     return load(env);
   } catch (error) {
-    if (error instanceof ConfigError) throw new CannotStart(error.message.split('\n'));
+    if (error instanceof ConfigError) throw new StartupError(error.message.split('\n'));
     throw error;
   }
 }
@@ -86,7 +86,7 @@ async function run<C extends Pick<HoldfastConfig, 'log' | 'warnings'>>(
   const logger = createLogger(config.log);
   for (const { setting, message } of config.warnings) logger.warn(`${setting}: ${message}`);
   const closers: (() => Promise<unknown>)[] = [];
-  const stop = listenForStop();
+  const stop = listenForShutdown();
   try {
     return await serve(config, logger, stop, (close) => closers.unshift(close));
   } catch (error) {
@@ -109,7 +109,7 @@ export async function listen(
     return await server.listen(address);
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? String(error);
-    throw new CannotStart([
+    throw new StartupError([
       `${setting}: cannot listen on ${address.host}:${address.port} (${code}): set another address or port`,
     ]);
   }
@@ -123,7 +123,7 @@ export function readDataConverter(
   try {
     return dataConverterOf(codecKeyFile, (error) => logger.error(error.message));
   } catch (error) {
-    throw new CannotStart([oneLine(error)]);
+    throw new StartupError([oneLine(error)]);
   }
 }
 
@@ -142,18 +142,18 @@ export async function traceProcess(
 }
 
 /** @throws CannotStart */
-export async function linkTemporal<C extends TemporalConnection>(
+export async function openTemporalClient<C extends TemporalConnection>(
   connect: Connect<C>,
   config: Pick<HoldfastConfig, 'temporal' | 'readTemporal' | 'connectTimeoutMs'>,
   dataConverter: DataConverter,
   logger: Logger,
   signal: AbortSignal,
   interceptors?: ClientInterceptors,
-): Promise<TemporalLink<C>> {
+): Promise<RotatingTemporalClient<C>> {
   const { temporal, readTemporal, connectTimeoutMs: timeoutMs } = config;
   try {
     const connection = await connectTemporal(temporal, { connect, timeoutMs, logger, signal });
-    return new TemporalLink({
+    return new RotatingTemporalClient({
       connect,
       connection,
       temporal,
@@ -163,13 +163,13 @@ export async function linkTemporal<C extends TemporalConnection>(
       logger,
     });
   } catch (error) {
-    if (error instanceof TemporalUnreachableError) throw new CannotStart([error.message]);
+    if (error instanceof TemporalUnreachableError) throw new StartupError([error.message]);
     throw error;
   }
 }
 
 /** Does Temporal answer? @throws what the connection throws when it does not */
-export async function answers(connection: ConnectionLike): Promise<boolean> {
+export async function isTemporalReachable(connection: ConnectionLike): Promise<boolean> {
   await connection.withDeadline(
     Date.now() + 2_000,
     async () => await connection.workflowService.getSystemInfo({}),
@@ -178,10 +178,10 @@ export async function answers(connection: ConnectionLike): Promise<boolean> {
 }
 
 /** @throws CannotStart where one of them is an error */
-export function complainOf(findings: readonly Finding[], logger: Logger): void {
+export function logFindings(findings: readonly Finding[], logger: Logger): void {
   const text = (finding: { what: string; fix?: string }): string =>
     finding.fix === undefined ? finding.what : `${finding.what}; fix: ${finding.fix}`;
   for (const finding of findings) if (finding.level === 'warning') logger.warn(text(finding));
   const errors = findings.filter((finding) => finding.level === 'error');
-  if (errors.length > 0) throw new CannotStart(errors.map(text));
+  if (errors.length > 0) throw new StartupError(errors.map(text));
 }

@@ -18,7 +18,7 @@ export interface StopSignal {
   dispose(): void;
 }
 
-export function listenForStop(target: NodeJS.Process = process): StopSignal {
+export function listenForShutdown(target: NodeJS.Process = process): StopSignal {
   const controller = new AbortController();
   let name: SignalName | undefined;
   const handler = (received: NodeJS.Signals): void => {

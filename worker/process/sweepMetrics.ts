@@ -1,6 +1,6 @@
 /** What sweeps have found and done, counted from their reports. */
 import { Counter, type Registry } from 'prom-client';
-import { SWEPT_KINDS, type SweepReport } from '../../core/contract/index.ts';
+import { FINDING_KINDS, type SweepReport } from '../../core/contract/index.ts';
 
 /** @returns what counts a report */
 export function createSweepMetrics(registry: Registry): (report: SweepReport) => void {
@@ -25,7 +25,7 @@ export function createSweepMetrics(registry: Registry): (report: SweepReport) =>
   });
   return (report) => {
     sweeps.inc({ result: resultOf(report) });
-    for (const kind of SWEPT_KINDS)
+    for (const kind of FINDING_KINDS)
       for (const [done, count] of Object.entries(report.counts[kind]))
         if (count > 0) items.inc({ kind: word(kind), done }, count);
     for (const [reason, count] of Object.entries(report.skipped))

@@ -1,14 +1,14 @@
-import type { StorePlace } from '../../activities/compute/kubernetes/storeAccess.ts';
-import { defined } from '../../core/domain/omitUndefined.ts';
+import type { ArtifactStoreLocation } from '../../activities/compute/kubernetes/storeAccess.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type { Settings } from './settings.ts';
 
 /** Where what steps leave is kept, by the settings; `undefined`: nothing is. */
-export function storePlace(
+export function artifactStoreLocation(
   s: Pick<
     Settings,
     `HOLDFAST_STORE_${'CLAIM' | 'BUCKET' | 'FOLDER' | 'ENDPOINT' | 'REGION' | 'PATH_STYLE' | 'SECRET'}`
   >,
-): StorePlace | undefined {
+): ArtifactStoreLocation | undefined {
   if (s.HOLDFAST_STORE_CLAIM !== undefined) return { claim: s.HOLDFAST_STORE_CLAIM };
   if (s.HOLDFAST_STORE_BUCKET === undefined) return undefined;
   const { HOLDFAST_STORE_ENDPOINT: endpoint, HOLDFAST_STORE_PATH_STYLE: pathStyle } = s;
@@ -16,6 +16,10 @@ export function storePlace(
     bucket: s.HOLDFAST_STORE_BUCKET,
     region: s.HOLDFAST_STORE_REGION ?? 'us-east-1',
     pathStyle: pathStyle === undefined ? endpoint !== undefined : pathStyle === 'true',
-    ...defined({ folder: s.HOLDFAST_STORE_FOLDER, endpoint, secret: s.HOLDFAST_STORE_SECRET }),
+    ...omitUndefined({
+      folder: s.HOLDFAST_STORE_FOLDER,
+      endpoint,
+      secret: s.HOLDFAST_STORE_SECRET,
+    }),
   };
 }

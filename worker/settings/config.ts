@@ -5,17 +5,17 @@ import { ConfigError, type ConfigProblem } from './configError.ts';
 import { readCredentials } from './credentialSettings.ts';
 import { RUNNER_IMAGE, RUNNER_IMAGE_COMMAND, RUNNER_IMAGE_USER } from './runnerImage.ts';
 import { settings, type SettingName, type Settings } from './settings.ts';
-import { storePlace } from './artifactStore.ts';
+import { artifactStoreLocation } from './artifactStore.ts';
 import { timeoutPolicySchema, type TimeoutPolicy } from '../../core/input/timeoutPolicy.ts';
-import type { StorePlace } from '../../activities/compute/kubernetes/storeAccess.ts';
+import type { ArtifactStoreLocation } from '../../activities/compute/kubernetes/storeAccess.ts';
 import {
-  RESTRICTED,
+  DEFAULT_POD_POLICY,
   podPolicySchema,
   type PodPolicy,
 } from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
 import { readDocument } from './settingDocument.ts';
 import { loadTemporalConfig, type TemporalConfig } from './temporalConfig.ts';
-import { tracesWanted } from './traces.ts';
+import { tracingEnabled } from './traces.ts';
 import { unknownSettings } from './unknownSettings.ts';
 import { webhookSecrets, type WebhookEndpoint, type WebhookSecrets } from './webhookSecrets.ts';
 
@@ -45,7 +45,7 @@ export interface HoldfastConfig {
         readonly user: number | undefined;
         readonly supervisorImage: string | undefined;
         /** `undefined`: nothing is kept of what jobs' steps leave. */
-        readonly store: StorePlace | undefined;
+        readonly store: ArtifactStoreLocation | undefined;
         readonly policy: PodPolicy;
       }
     | {
@@ -82,7 +82,7 @@ export interface HoldfastConfig {
 }
 
 /** What is set: an empty value counts as not set. */
-export function settingsIn(env: Env): Record<string, string> {
+export function nonEmptySettings(env: Env): Record<string, string> {
   const set: Record<string, string> = {};
   for (const [name, value] of Object.entries(env)) {
     if (value !== undefined && value.trim() !== '') set[name] = value;
@@ -95,13 +95,13 @@ export function settingsIn(env: Env): Record<string, string> {
  * @throws ConfigError with every problem found
  */
 export function loadConfig(env: Env = process.env): HoldfastConfig {
-  const set = settingsIn(env);
+  const set = nonEmptySettings(env);
   const problems: ConfigProblem[] = [];
   const parsed = settings.safeParse(set);
   for (const issue of parsed.error?.issues ?? [])
     problems.push({ setting: issue.path.join('.'), message: issue.message });
   const policy = readPodPolicy(set, problems);
-  problems.push(...contradictions(set, parsed.data, policy));
+  problems.push(...conflictErrors(set, parsed.data, policy));
   const temporal = readSetting('TEMPORAL_*', problems, () => loadTemporalConfig(set));
   const secrets = readSetting('HOLDFAST_WEBHOOK_SECRET_FILE', problems, () => webhookSecrets(set));
   const credentials = readCredentials(set, parsed.data?.HOLDFAST_TASK_QUEUE, problems);
@@ -113,11 +113,11 @@ export function loadConfig(env: Env = process.env): HoldfastConfig {
       problems,
     ) ?? {};
   const warnings = unknownSettings(set, Object.keys(settings.shape), 'worker');
-  const traces = tracesWanted(set, warnings);
+  const traces = tracingEnabled(set, warnings);
   // What is missing may be there under a misspelt name.
   if (problems.length > 0 || !parsed.success || temporal === undefined)
     throw new ConfigError([...problems, ...warnings]);
-  return assemble(parsed.data, {
+  return toConfig(parsed.data, {
     temporal,
     secrets,
     credentials,
@@ -157,7 +157,7 @@ interface Read {
   readonly set: Env;
 }
 
-function assemble(s: Settings, read: Read): HoldfastConfig {
+function toConfig(s: Settings, read: Read): HoldfastConfig {
   return {
     temporal: read.temporal,
     readTemporal: () => loadTemporalConfig(read.set),
@@ -179,7 +179,7 @@ function assemble(s: Settings, read: Read): HoldfastConfig {
               (s.HOLDFAST_RUNNER_IMAGE === RUNNER_IMAGE ? RUNNER_IMAGE_COMMAND : undefined),
             user: s.HOLDFAST_RUNNER_IMAGE === RUNNER_IMAGE ? RUNNER_IMAGE_USER : undefined,
             supervisorImage: s.HOLDFAST_SUPERVISOR_IMAGE,
-            store: storePlace(s),
+            store: artifactStoreLocation(s),
             policy: read.policy,
           }
         : {
@@ -225,7 +225,8 @@ function assemble(s: Settings, read: Read): HoldfastConfig {
 /** @param problems - gets an entry for everything that is wrong */
 export function readPodPolicy(set: Env, problems: ConfigProblem[]): PodPolicy {
   return (
-    readDocument(set, { file: 'HOLDFAST_POD_POLICY_FILE' }, podPolicySchema, problems) ?? RESTRICTED
+    readDocument(set, { file: 'HOLDFAST_POD_POLICY_FILE' }, podPolicySchema, problems) ??
+    DEFAULT_POD_POLICY
   );
 }
 
@@ -238,7 +239,7 @@ const BUCKET_SETTINGS: readonly SettingName[] = [
 ];
 
 /** Settings that are right each by itself and wrong together. */
-function contradictions(
+function conflictErrors(
   set: Env,
   parsed: Settings | undefined,
   policy: PodPolicy,

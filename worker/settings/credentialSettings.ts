@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import {
   CredentialsError,
-  credentialsFor,
+  credentialsForTaskQueue,
   parseCredentials,
   type Credentials,
 } from '../../activities/ciServers/credentials.ts';
@@ -43,7 +43,7 @@ export function readCredentials(
   }
   const parsed = parsedOf(all, set, short, problems);
   if (taskQueue === undefined) return parsed;
-  const usable = credentialsFor(parsed, taskQueue);
+  const usable = credentialsForTaskQueue(parsed, taskQueue);
   if (Object.keys(parsed).length > 0 && Object.keys(usable).length === 0) {
     problems.push({
       setting: settingOf(set),

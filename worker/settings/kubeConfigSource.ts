@@ -1,5 +1,5 @@
 import type { KubeConfigSource } from '../../activities/compute/kubernetes/kubeConfig.ts';
-import { defined } from '../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type { HoldfastConfig } from './config.ts';
 
 /** The settings of the worker in the words of the Kubernetes adapter. */
@@ -7,5 +7,5 @@ export function kubeConfigSource({
   kubeconfig,
   context,
 }: Extract<HoldfastConfig['compute'], { kind: 'kubernetes' }>): KubeConfigSource {
-  return defined({ path: kubeconfig, context });
+  return omitUndefined({ path: kubeconfig, context });
 }

@@ -1,7 +1,7 @@
 /** Settings that are documents: YAML or JSON, inline or in a file, checked by a schema. */
 import { readFileSync } from 'node:fs';
 import type { z } from 'zod';
-import { readInput } from '../../core/input/fields.ts';
+import { parseInput } from '../../core/input/fields.ts';
 import type { ConfigProblem } from './configError.ts';
 import { YamlError, yamlValue } from './yamlDocuments.ts';
 
@@ -39,7 +39,7 @@ export function readDocument<Schema extends z.ZodType>(
     });
     return undefined;
   }
-  const parsed = readInput(schema, value);
+  const parsed = parseInput(schema, value);
   if (parsed.ok) return parsed.spec;
   problems.push(
     ...parsed.errors.map(({ field, message }) => ({ setting, message: `${field} ${message}` })),

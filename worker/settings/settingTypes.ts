@@ -34,7 +34,7 @@ export const intervalOrOff = parsed(
 );
 
 /** A whole number from `min` to `max`. */
-export const whole = (min: number, max: number) =>
+export const integer = (min: number, max: number) =>
   parsed(
     (value) =>
       /^\d{1,9}$/.test(value) && Number(value) >= min && Number(value) <= max
@@ -44,7 +44,7 @@ export const whole = (min: number, max: number) =>
   );
 
 /** One of a few words. */
-export const oneOf = <const W extends readonly [string, ...string[]]>(...words: W) =>
+export const enumValue = <const W extends readonly [string, ...string[]]>(...words: W) =>
   parsed(
     (value) => words.find((word): word is W[number] => word === value),
     (value) => `${quote(value)} is not one of ${words.join(', ')}`,

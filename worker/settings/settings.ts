@@ -12,10 +12,10 @@ import {
   httpUrl,
   intervalOrOff,
   listenAddress,
-  oneOf,
+  enumValue,
   secretName,
   text,
-  whole,
+  integer,
 } from './settingTypes.ts';
 
 export const settings = z.object({
@@ -25,7 +25,7 @@ export const settings = z.object({
     .describe(
       'Temporal task queue of the workflows. Calls to the CI server run on `<task queue>-ci-<credential>`, calls to the cluster on `<task queue>-cluster`.',
     ),
-  HOLDFAST_COMPUTE: oneOf('kubernetes', 'process')
+  HOLDFAST_COMPUTE: enumValue('kubernetes', 'process')
     .prefault('kubernetes')
     .describe(
       'Where runners run: `kubernetes` (pods), or `process` (children of this machine; for laptops and demonstrations).',
@@ -65,7 +65,7 @@ export const settings = z.object({
     .describe(
       'Namespace whose [RunnerSet resources](fleets.md#as-kubernetes-resources) the worker makes sets of. Default: none. Whoever may create them there may start sets.',
     ),
-  HOLDFAST_ALL_NAMESPACES: oneOf('true', 'false')
+  HOLDFAST_ALL_NAMESPACES: enumValue('true', 'false')
     .prefault('false')
     .describe(
       '`true`: runners may name other namespaces than the default one; the worker then needs its permissions in all of them (a ClusterRole), and `namespaces` in its pod policy says which.',
@@ -112,7 +112,7 @@ export const settings = z.object({
     .describe(
       "Region of the bucket. Default: `us-east-1`, which most servers other than Amazon's take.",
     ),
-  HOLDFAST_STORE_PATH_STYLE: oneOf('true', 'false')
+  HOLDFAST_STORE_PATH_STYLE: enumValue('true', 'false')
     .optional()
     .describe(
       '`true`: the bucket is named in the path of the address, and not in its host. Default: `true` with `HOLDFAST_STORE_ENDPOINT`, else `false`.',
@@ -135,7 +135,7 @@ export const settings = z.object({
     .describe(
       "Where the last lines go of a runner that did not succeed: `log` (the worker's own log), `off`, or the absolute path of a folder. Never to Temporal.",
     ),
-  HOLDFAST_POD_LOG_BYTES: whole(1, 10_000_000)
+  HOLDFAST_POD_LOG_BYTES: integer(1, 10_000_000)
     .prefault('65536')
     .describe('How much of it at most, in bytes.'),
 
@@ -145,7 +145,7 @@ export const settings = z.object({
     .describe(
       "Command of a runner that names none: words separated by spaces (no quoting), or a JSON array of strings. Required with `HOLDFAST_COMPUTE=process` unless every runner names its command; with `kubernetes` the default is the image's own, for the default image a script that takes up a static runner's registration and runs `/home/runner/run.sh`.",
     ),
-  HOLDFAST_ANY_COMMAND: oneOf('true', 'false')
+  HOLDFAST_ANY_COMMAND: enumValue('true', 'false')
     .prefault('false')
     .describe(
       "`true`: runners may bring a command, arguments and variables of their own, so that whoever may start a workflow runs what they like as the worker's user. For machines that are theirs.",
@@ -225,30 +225,30 @@ export const settings = z.object({
     .describe('How long to wait for the Temporal server at start before giving up.'),
 
   // ------------------------------------------------------------------------------------------------------ throughput
-  HOLDFAST_MAX_CACHED_WORKFLOWS: whole(0, 100_000)
+  HOLDFAST_MAX_CACHED_WORKFLOWS: integer(0, 100_000)
     .prefault('2000')
     .describe(
       'Workflows kept in memory (the sticky cache). Keep it at least as large as the number of runners that may wake together: 2,000 runners woken with a cache of 300 ran at 43 a second, 500 with a cache of 2,000 at 155. What is not cached costs a replay, not a mistake.',
     ),
-  HOLDFAST_MAX_WORKFLOW_TASKS: whole(2, 10_000)
+  HOLDFAST_MAX_WORKFLOW_TASKS: integer(2, 10_000)
     .prefault('100')
     .describe('Workflow tasks executed at once.'),
-  HOLDFAST_MAX_ACTIVITIES: whole(1, 10_000)
+  HOLDFAST_MAX_ACTIVITIES: integer(1, 10_000)
     .prefault('200')
     .describe(
       'Activities executed at once on the main task queue, and on that of the cluster. Waiting runners hold no slot.',
     ),
-  HOLDFAST_WORKFLOW_STACKS: oneOf('true', 'false')
+  HOLDFAST_WORKFLOW_STACKS: enumValue('true', 'false')
     .prefault('false')
     .describe(
       '`true`: workflows remember where in the code they wait, for Temporal\'s "Call Stack" and for stack traces of failures in workflow code. For debugging: it costs the worker a third more CPU and memory.',
     ),
 
   // --------------------------------------------------------------------------------------------------------- logging
-  HOLDFAST_LOG_LEVEL: oneOf('trace', 'debug', 'info', 'warn', 'error')
+  HOLDFAST_LOG_LEVEL: enumValue('trace', 'debug', 'info', 'warn', 'error')
     .prefault('info')
     .describe('Least level that is logged.'),
-  HOLDFAST_LOG_FORMAT: oneOf('json', 'text')
+  HOLDFAST_LOG_FORMAT: enumValue('json', 'text')
     .prefault('json')
     .describe('`json`: one object a line, on standard output; `text`: for people.'),
 

@@ -10,7 +10,7 @@ const PROTOCOLS = ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'OTEL_EXPORTER_OTLP_PRO
  * Are spans exported? Where they cannot be, as they are asked for, they are not: no runner waits for that.
  * @param warnings - gets an entry then
  */
-export function tracesWanted(set: Env, warnings: ConfigProblem[]): boolean {
+export function tracingEnabled(set: Env, warnings: ConfigProblem[]): boolean {
   const endpoint = firstSet(set, ENDPOINTS);
   if (
     endpoint === undefined ||

@@ -1,9 +1,9 @@
 /** The configuration of `holdfast webhook`: of the worker's settings those that it needs, and no credential. */
-import { readSetting, settingsIn, type HoldfastConfig } from './config.ts';
+import { readSetting, nonEmptySettings, type HoldfastConfig } from './config.ts';
 import { ConfigError, type ConfigProblem } from './configError.ts';
 import { settings } from './settings.ts';
 import { loadTemporalConfig } from './temporalConfig.ts';
-import { tracesWanted } from './traces.ts';
+import { tracingEnabled } from './traces.ts';
 import { unknownSettings } from './unknownSettings.ts';
 import { webhookSecrets, type WebhookEndpoint } from './webhookSecrets.ts';
 
@@ -41,7 +41,7 @@ export const webhookSettings = settings.pick({
 export function loadWebhookConfig(
   env: Readonly<Record<string, string | undefined>>,
 ): WebhookConfig {
-  const set = settingsIn(env);
+  const set = nonEmptySettings(env);
   const problems: ConfigProblem[] = [];
   const parsed = webhookSettings.safeParse(set);
   for (const issue of parsed.error?.issues ?? [])
@@ -62,7 +62,7 @@ export function loadWebhookConfig(
     return found;
   });
   const warnings = unknownSettings(set, Object.keys(webhookSettings.shape), 'webhook');
-  const traces = tracesWanted(set, warnings);
+  const traces = tracingEnabled(set, warnings);
   if (problems.length > 0 || !parsed.success || temporal === undefined || secrets === undefined)
     throw new ConfigError([...problems, ...warnings]);
   const s = parsed.data;

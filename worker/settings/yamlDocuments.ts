@@ -21,7 +21,7 @@ const MOST_FAULTS = 20;
 const LONGEST_FAULT = 300;
 
 /** One thing that makes a text no YAML. */
-export interface YamlFault {
+export interface YamlSyntaxError {
   /** Which document, counted from 1; absent where none was found. */
   readonly document?: number;
   readonly message: string;
@@ -31,9 +31,9 @@ export interface YamlFault {
 export class YamlError extends Error {
   override readonly name = 'YamlError';
   /** Where and what, if there is more to say; may repeat some of the text. */
-  readonly faults: readonly YamlFault[];
+  readonly faults: readonly YamlSyntaxError[];
 
-  constructor(message: string, faults: readonly YamlFault[]) {
+  constructor(message: string, faults: readonly YamlSyntaxError[]) {
     super(message);
     this.faults = faults;
   }
@@ -54,17 +54,17 @@ export function yamlDocuments(text: string, lines = new LineCounter()): YamlDocu
       `is ${Math.ceil(text.length / 1024)} KiB long: write at most ${LONGEST / 1024} KiB into one file`,
       [],
     );
-  const documents = orFault(undefined, () => parsed(text, lines));
+  const documents = orError(undefined, () => parsed(text, lines));
   const faults = documents.flatMap((document, index) =>
-    orFault(index + 1, () => faultsOf(document)).map(([message, at]) => ({
+    orError(index + 1, () => errorsOf(document)).map(([message, at]) => ({
       document: index + 1,
-      message: `${brief(message)} at ${placeOf(at, lines)}`,
+      message: `${firstLine(message)} at ${positionOf(at, lines)}`,
     })),
   );
   if (faults.length > 0) throw notYaml(faults.slice(0, MOST_FAULTS));
   return documents.map((document, index) => ({
     document,
-    value: orFault(index + 1, () => document.toJS({ maxAliasCount: MAX_ALIASES }) as unknown),
+    value: orError(index + 1, () => document.toJS({ maxAliasCount: MAX_ALIASES }) as unknown),
   }));
 }
 
@@ -89,7 +89,7 @@ function parsed(text: string, lineCounter: LineCounter): Document.Parsed[] {
 }
 
 /** What is wrong with it, and at which character. */
-function faultsOf(document: Document.Parsed): [message: string, at: number][] {
+function errorsOf(document: Document.Parsed): [message: string, at: number][] {
   const faults = document.errors.map(({ message, pos }): [string, number] => [message, pos[0]]);
   visit(document, {
     Collection(_key, collection, path) {
@@ -114,29 +114,29 @@ function faultsOf(document: Document.Parsed): [message: string, at: number][] {
   return faults;
 }
 
-function placeOf(at: number, lines: LineCounter): string {
+function positionOf(at: number, lines: LineCounter): string {
   const { line, col } = lines.linePos(at);
   return `line ${line}, column ${col}`;
 }
 
 /** The parser throws when it can go no deeper, and when aliases of aliases grow. */
-function orFault<T>(document: number | undefined, does: () => T): T {
+function orError<T>(document: number | undefined, does: () => T): T {
   try {
     return does();
   } catch (error) {
     throw notYaml([
-      { ...(document !== undefined && { document }), message: brief((error as Error).message) },
+      { ...(document !== undefined && { document }), message: firstLine((error as Error).message) },
     ]);
   }
 }
 
 const TOO_DEEP = 'it is nested too deeply';
 
-const notYaml = (faults: readonly YamlFault[]): YamlError =>
+const notYaml = (faults: readonly YamlSyntaxError[]): YamlError =>
   new YamlError('is neither YAML nor JSON: check its syntax', faults);
 
 /** The parser's words, but for those of the engine that runs it. */
-function brief(message: string): string {
+function firstLine(message: string): string {
   if (message.startsWith('Maximum call stack')) return TOO_DEEP;
   const line = message.split('\n')[0] ?? '';
   return line.length > LONGEST_FAULT ? `${line.slice(0, LONGEST_FAULT)} …` : line;

@@ -39,7 +39,7 @@ export async function connectTemporal<C extends TemporalConnection>(
   const deadline = Date.now() + timeoutMs;
   for (let pauseMs = 500; ; pauseMs = Math.min(pauseMs * 2, 5_000)) {
     try {
-      return await within(
+      return await withTimeout(
         Math.min(TRY_MS, Math.max(1_000, deadline - Date.now())),
         connect(temporal.connectionOptions),
       );
@@ -67,7 +67,7 @@ function unreachable(
   );
 }
 
-async function within<T>(ms: number, promise: Promise<T>): Promise<T> {
+async function withTimeout<T>(ms: number, promise: Promise<T>): Promise<T> {
   const timeout = new AbortController();
   try {
     return await Promise.race([

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Client, type ClientInterceptors } from '@temporalio/client';
 import type { DataConverter } from '@temporalio/common';
 import type { Logger } from 'pino';
-import { defined } from '../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { connectTemporal, type Connect, type TemporalConnection } from './connect.ts';
 import { oneLine } from '../settings/config.ts';
 import type { TemporalConfig } from '../settings/temporalConfig.ts';
@@ -28,14 +28,14 @@ export interface TemporalLinkOptions<C extends TemporalConnection> {
 /** How long another connection may take, in ms, before the files are looked at again. */
 const RECONNECT_MS = 10_000;
 
-export class TemporalLink<C extends TemporalConnection> {
+export class RotatingTemporalClient<C extends TemporalConnection> {
   readonly #options: TemporalLinkOptions<C>;
   readonly #stopping = new AbortController();
   #temporal: TemporalConfig;
   #connection: C;
   #client: Client;
   /** The connection before this one, on which calls may still be under way. */
-  #retired: C | undefined;
+  #previous: C | undefined;
   #following: Promise<void> | undefined;
 
   constructor(options: TemporalLinkOptions<C>) {
@@ -56,14 +56,14 @@ export class TemporalLink<C extends TemporalConnection> {
   }
 
   /** From now on what changes in the files is used. @param onConnection - takes another connection into use */
-  follow(onConnection: (connection: C) => void): void {
+  watchCredentials(onConnection: (connection: C) => void): void {
     this.#following ??= this.#follow(onConnection);
   }
 
   async close(): Promise<void> {
     this.#stopping.abort();
     await this.#following;
-    await this.#retired?.close();
+    await this.#previous?.close();
     await this.#connection.close();
   }
 
@@ -75,7 +75,7 @@ export class TemporalLink<C extends TemporalConnection> {
       await delay(intervalMs, undefined, { signal }).catch(() => undefined);
       if (signal.aborted) return;
       try {
-        await this.#look(onConnection);
+        await this.#checkCredentials(onConnection);
         told = undefined;
       } catch (error) {
         // They may be half written, or not valid yet.
@@ -89,7 +89,7 @@ export class TemporalLink<C extends TemporalConnection> {
     }
   }
 
-  async #look(onConnection: (connection: C) => void): Promise<void> {
+  async #checkCredentials(onConnection: (connection: C) => void): Promise<void> {
     const { readTemporal, logger } = this.#options;
     const next = withCredentials(this.#temporal, readTemporal());
     const change = credentialsChange(this.#temporal.connectionOptions, next.connectionOptions);
@@ -111,8 +111,8 @@ export class TemporalLink<C extends TemporalConnection> {
       signal: this.#stopping.signal,
     });
     onConnection(connection);
-    await this.#retired?.close();
-    this.#retired = this.#connection;
+    await this.#previous?.close();
+    this.#previous = this.#connection;
     this.#connection = connection;
     this.#client = this.#clientOn(connection);
   }
@@ -123,7 +123,7 @@ export class TemporalLink<C extends TemporalConnection> {
       connection,
       namespace: temporal.namespace,
       dataConverter,
-      ...defined({ interceptors }),
+      ...omitUndefined({ interceptors }),
     });
   }
 }

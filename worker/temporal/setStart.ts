@@ -7,9 +7,9 @@ import {
   type RunnerSetInput,
 } from '../../core/contract/index.ts';
 import { fairnessKey } from '../../core/domain/fairnessKey.ts';
-import { setCover } from '../../core/domain/routingInfo.ts';
+import { routingInfo } from '../../core/domain/routingInfo.ts';
 import { SETS_PRIORITY_KEY, SET_TASK_TIMEOUT_MS } from '../../core/domain/setPriority.ts';
-import { printable } from '../../core/domain/displayText.ts';
+import { stripControlCharacters } from '../../core/domain/displayText.ts';
 import { workflowSummary } from '../../core/domain/workflowSummary.ts';
 import type { SetSpec } from '../../core/input/runnerSet.ts';
 
@@ -26,9 +26,9 @@ export function setStartOptions(
     workflowTaskTimeout: SET_TASK_TIMEOUT_MS,
     workflowIdConflictPolicy: 'FAIL',
     workflowIdReusePolicy: 'ALLOW_DUPLICATE',
-    staticSummary: workflowSummary(`set of ${summaryOf(spec)}`),
+    staticSummary: workflowSummary(`set of ${setSummary(spec)}`),
     // From the start, so that the webhook finds it before a worker does.
-    memo: { [SET_COVER_MEMO]: setCover(spec) },
+    memo: { [SET_COVER_MEMO]: routingInfo(spec) },
     typedSearchAttributes: [
       { key: SEARCH_ATTRIBUTES.set, value: spec.name },
       ...(spec.scope === undefined
@@ -43,9 +43,9 @@ export function setStartOptions(
 }
 
 /** `ephemeral runners for acme (linux, x64)` */
-export function summaryOf({ ephemeral, scope, labels, template }: SetSpec): string {
-  if (scope === undefined) return printable((template.command ?? []).join(' '));
-  return printable(
+export function setSummary({ ephemeral, scope, labels, template }: SetSpec): string {
+  if (scope === undefined) return stripControlCharacters((template.command ?? []).join(' '));
+  return stripControlCharacters(
     `${ephemeral ? 'ephemeral' : 'static'} runners for ${scope.name} (${labels.join(', ')})`,
   );
 }

@@ -22,7 +22,7 @@ const CATCHUP_MS = 60_000;
  * Makes the Schedule what the settings say. Of one that is there only that is changed: its pause, its note and the input of its sweeps are the operator's. Workers
  * with the same settings do the same, in whatever order; one whose Schedule is as it should be leaves it alone.
  */
-export async function keepSweepSchedule(
+export async function ensureSweepSchedule(
   options: SweepScheduleOptions,
 ): Promise<'made' | 'changed' | 'as it was' | 'removed'> {
   const { client, taskQueue, intervalMs } = options;
@@ -33,8 +33,8 @@ export async function keepSweepSchedule(
       'as it was',
     );
   const present = await unlessNotFound(async () => await schedule.describe(), undefined);
-  if (present === undefined && (await make(options))) return 'made';
-  if (isAsWanted(present ?? (await schedule.describe()), options)) return 'as it was';
+  if (present === undefined && (await create(options))) return 'made';
+  if (isUpToDate(present ?? (await schedule.describe()), options)) return 'as it was';
   await schedule.update(({ action, policies, state }) => ({
     spec: specOf(options),
     action: { ...action, workflowType: SWEEP_WORKFLOW, taskQueue },
@@ -51,7 +51,7 @@ const specOf = ({ intervalMs }: SweepScheduleOptions): { intervals: { every: num
 });
 
 /** @returns false: another worker was faster */
-async function make(options: SweepScheduleOptions): Promise<boolean> {
+async function create(options: SweepScheduleOptions): Promise<boolean> {
   const { client, taskQueue } = options;
   const scheduleId = sweepScheduleId(taskQueue);
   try {
@@ -76,7 +76,7 @@ async function make(options: SweepScheduleOptions): Promise<boolean> {
   }
 }
 
-function isAsWanted(
+function isUpToDate(
   { spec, action, policies }: ScheduleDescription,
   { intervalMs, taskQueue }: SweepScheduleOptions,
 ): boolean {

@@ -19,13 +19,13 @@ export function temporalLogger(logger: Logger): TemporalLogger {
   const child = logger.child({ component: 'temporal' });
   return new DefaultLogger('TRACE', ({ level, message, meta }: LogEntry) => {
     const { error, ...fields } = { error: undefined, ...meta };
-    const method = isHousekeeping(level, message, meta) ? 'debug' : PINO_METHOD[level];
+    const method = isNoise(level, message, meta) ? 'debug' : PINO_METHOD[level];
     child[method](error === undefined ? fields : { ...fields, err: error }, message);
   });
 }
 
 /** State changes of Workers and the bundler's report; and that a Worker for a CI server's calls runs no workflows is as it should be. */
-function isHousekeeping(level: LogLevel, message: string, meta: LogEntry['meta']): boolean {
+function isNoise(level: LogLevel, message: string, meta: LogEntry['meta']): boolean {
   return (
     meta?.['sdkComponent'] === 'worker' &&
     (level === 'INFO' || message.startsWith('No workflows registered'))

@@ -2,7 +2,7 @@
 import { createServer } from 'node:net';
 import { Runtime } from '@temporalio/worker';
 import type { Logger } from 'pino';
-import { PHASE_BUCKETS, PHASE_SECONDS } from '../../core/domain/phaseDurationMetric.ts';
+import { PHASE_BUCKETS, PHASE_DURATION_METRIC } from '../../core/domain/phaseDurationMetric.ts';
 import { temporalLogger } from './temporalLogger.ts';
 
 /**
@@ -34,7 +34,7 @@ async function installOnFreePort(logger: Logger): Promise<{ address: string }> {
               bindAddress: address,
               useSecondsForDurations: true,
               countersTotalSuffix: true,
-              histogramBucketOverrides: { [PHASE_SECONDS]: [...PHASE_BUCKETS] },
+              histogramBucketOverrides: { [PHASE_DURATION_METRIC]: [...PHASE_BUCKETS] },
             },
           },
         },

@@ -9,10 +9,10 @@ import {
   type Span,
   type Tracer,
 } from '@opentelemetry/api';
-import { traceparentOf } from '../../core/domain/traceContext.ts';
-import { NOT_OURS } from '../webhook/webhookResponses.ts';
-import type { DeliveryTraces } from '../webhook/webhook.ts';
-import type { JobNews } from '../webhook/webhookDelivery.ts';
+import { formatTraceparent } from '../../core/domain/traceContext.ts';
+import { NO_MATCH } from '../webhook/webhookResponses.ts';
+import type { TraceDelivery } from '../webhook/webhook.ts';
+import type { JobDelivery } from '../webhook/webhookDelivery.ts';
 import type { TraceIds } from './traceIds.ts';
 
 /**
@@ -21,7 +21,7 @@ import type { TraceIds } from './traceIds.ts';
  * (https://github.com/open-telemetry/opentelemetry-collector-contrib/blob/main/receiver/githubreceiver/trace_event_handling.go, `newTraceID`). So the spans of both are in
  * the same trace. What a delivery's headers say of traces is anybody's word, and is not read.
  */
-export function deliverySpans(tracer: Tracer, ids: TraceIds): DeliveryTraces {
+export function deliverySpans(tracer: Tracer, ids: TraceIds): TraceDelivery {
   return async (news, delivery, pass) => {
     const span = ids.startIn(traceIdOf(news), () =>
       tracer.startSpan(
@@ -38,7 +38,7 @@ export function deliverySpans(tracer: Tracer, ids: TraceIds): DeliveryTraces {
       async () => await pass(traceOf(span)),
     );
     // Of jobs for other runners most webhooks tell more than of ours: a span that does not end is not exported.
-    if (answer === NOT_OURS) return answer;
+    if (answer === NO_MATCH) return answer;
     span.setAttribute('http.response.status_code', answer.status);
     if (answer.status >= 500)
       span.setStatus({ code: SpanStatusCode.ERROR, message: answer.outcome });
@@ -47,7 +47,7 @@ export function deliverySpans(tracer: Tracer, ids: TraceIds): DeliveryTraces {
   };
 }
 
-function attributesOf({ event, run }: JobNews): Record<string, string | number> {
+function attributesOf({ event, run }: JobDelivery): Record<string, string | number> {
   return {
     'github.repository': event.repository,
     'github.job.id': event.jobId,
@@ -57,7 +57,7 @@ function attributesOf({ event, run }: JobNews): Record<string, string | number> 
 }
 
 /** @returns `undefined`: any will do */
-function traceIdOf({ event, run }: JobNews): string | undefined {
+function traceIdOf({ event, run }: JobDelivery): string | undefined {
   if (run === undefined) return undefined;
   return createHash('sha256').update(`${run}${event.runAttempt}t`).digest('hex').slice(0, 32);
 }
@@ -66,5 +66,5 @@ function traceOf(span: Span): string | undefined {
   const { traceId, spanId, traceFlags } = span.spanContext();
   return (traceFlags & TraceFlags.SAMPLED) === 0
     ? undefined
-    : traceparentOf({ traceId, spanId, sampled: true });
+    : formatTraceparent({ traceId, spanId, sampled: true });
 }

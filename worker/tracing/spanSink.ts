@@ -8,10 +8,10 @@ import {
 } from '@temporalio/interceptors-opentelemetry/lib/instrumentation.js';
 import type { InjectedSinks } from '@temporalio/worker';
 import type { WorkflowInfo } from '@temporalio/workflow';
-import type { EndedSpan, TraceSinks } from '../../core/activities/index.ts';
+import type { CompletedSpan, TraceSinks } from '../../core/activities/index.ts';
 
 /** Where spans go. */
-export interface SpanTarget {
+export interface SpanExportTarget {
   /** Takes those that are over. */
   readonly spanProcessor: SpanProcessor;
   /** What they are of. */
@@ -25,9 +25,9 @@ const REMEMBERED = 10_000;
  * Takes the spans of workflows, each once; a replay brings none. A task that Temporal refuses (its end, while a signal came) is done again, and
  * brings the same spans a second time, most often to the same worker.
  */
-export function spanSink({ spanProcessor, resource }: SpanTarget): InjectedSinks<TraceSinks> {
+export function spanSink({ spanProcessor, resource }: SpanExportTarget): InjectedSinks<TraceSinks> {
   const taken = new Set<string>();
-  const take = (info: WorkflowInfo, span: EndedSpan): void => {
+  const take = (info: WorkflowInfo, span: CompletedSpan): void => {
     if (taken.has(span.spanId)) return;
     taken.add(span.spanId);
     spanProcessor.onEnd(readable(span, info, resource));
@@ -40,7 +40,7 @@ export function spanSink({ spanProcessor, resource }: SpanTarget): InjectedSinks
 
 /** Not the SDK's own, which gives each span everything that is known of its workflow, the memo included. */
 function readable(
-  { name, traceId, spanId, parentSpanId, startMs, endMs, failure }: EndedSpan,
+  { name, traceId, spanId, parentSpanId, startMs, endMs, failure }: CompletedSpan,
   { workflowId, runId }: WorkflowInfo,
   resource: Resource,
 ): ReadableSpan {

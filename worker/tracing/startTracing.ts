@@ -15,17 +15,17 @@ import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
 import { Resource, detectResourcesSync, envDetectorSync } from '@opentelemetry/resources';
 import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base';
 import type { ClientInterceptors } from '@temporalio/client';
-import type { DeliveryTraces } from '../webhook/webhook.ts';
-import { SparseLog } from '../process/rateLimitedLogger.ts';
+import type { TraceDelivery } from '../webhook/webhook.ts';
+import { RateLimitedLogger } from '../process/rateLimitedLogger.ts';
 import { deliverySpans } from './deliverySpans.ts';
 import { TracingClientInterceptor } from './interceptors.ts';
-import type { SpanTarget } from './spanSink.ts';
+import type { SpanExportTarget } from './spanSink.ts';
 import { TraceIds } from './traceIds.ts';
 
 /** Tracing of this process. */
-export interface Tracing extends SpanTarget {
+export interface Tracing extends SpanExportTarget {
   readonly client: ClientInterceptors;
-  readonly deliveries: DeliveryTraces;
+  readonly deliveries: TraceDelivery;
   /** Does something in the trace that `TRACEPARENT` of the environment names, if it does. */
   within<T>(traceparent: string | undefined, act: () => T): T;
   /** Exports what is there; a collector that does not answer is waited for a few seconds. */
@@ -42,7 +42,7 @@ const FLUSH_MS = 3_000;
  * @param onTrouble - told now and then when spans cannot be exported
  */
 export function startTracing(service: string, onTrouble: (message: string) => void): Tracing {
-  complainBy(onTrouble);
+  logExportErrors(onTrouble);
   const resource = Resource.default()
     .merge(new Resource({ 'service.name': service }))
     .merge(detectResourcesSync({ detectors: [envDetectorSync] }));
@@ -78,8 +78,8 @@ function contextOf(traceparent: string | undefined): Context {
     : propagation.extract(ROOT_CONTEXT, { traceparent }, defaultTextMapGetter);
 }
 
-function complainBy(onTrouble: (message: string) => void): void {
-  const log = new SparseLog();
+function logExportErrors(onTrouble: (message: string) => void): void {
+  const log = new RateLimitedLogger();
   const say = (message: string): void =>
     log.line('trouble', (leftOut) =>
       onTrouble(

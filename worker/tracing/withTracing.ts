@@ -1,7 +1,7 @@
 import type { InjectedSinks, ReplayWorkerOptions, WorkerOptions } from '@temporalio/worker';
 import type { TraceSinks } from '../../core/activities/index.ts';
 import { workflowInterceptorsPath } from '../plugin/workflowBundle.ts';
-import type { SpanTarget } from './spanSink.ts';
+import type { SpanExportTarget } from './spanSink.ts';
 
 /** A life that another worker traces may come here. */
 const NOWHERE: InjectedSinks<TraceSinks> = { holdfastSpans: { ended: { fn: () => undefined } } };
@@ -9,7 +9,7 @@ const NOWHERE: InjectedSinks<TraceSinks> = { holdfastSpans: { ended: { fn: () =>
 /** A Worker's options with what exports the spans of its lives, activities and client. @param target - absent: none are, and nothing of OpenTelemetry's is loaded */
 export async function withTracing(
   options: WorkerOptions,
-  target: SpanTarget | undefined,
+  target: SpanExportTarget | undefined,
 ): Promise<WorkerOptions> {
   if (target === undefined) return options;
   const [{ spanSink }, { TracingClientInterceptor, traceActivities }] = await Promise.all([
@@ -38,7 +38,7 @@ export async function withTracing(
  * The same options with what has lives traced by their history, where the workflows are bundled by this process: a bundle that was made ahead has it, or has not. Not
  * beside the SDK's own interceptors, which trace all workflows.
  */
-export function withLivesTraced<O extends WorkerOptions | ReplayWorkerOptions>(options: O): O {
+export function withWorkflowTracing<O extends WorkerOptions | ReplayWorkerOptions>(options: O): O {
   const { workflowBundle, interceptors, sinks } = options;
   if (workflowBundle !== undefined) return { ...options, sinks: { ...NOWHERE, ...sinks } };
   return {

@@ -1,13 +1,19 @@
 /** Bodies on their way in, and the memory that all of them together may take. */
 import type { Readable } from 'node:stream';
-import { BODY_LIMIT, INCOMPLETE, OVERLOADED, TOO_LARGE, type Answer } from './webhookResponses.ts';
+import {
+  BODY_LIMIT,
+  INCOMPLETE,
+  OVERLOADED,
+  TOO_LARGE,
+  type WebhookResponse,
+} from './webhookResponses.ts';
 
 /** A body that is not read to its end. */
-export class BodyRefusedError extends Error {
+export class BodyRejectedError extends Error {
   override readonly name = 'BodyRefusedError';
-  readonly answer: Answer;
+  readonly answer: WebhookResponse;
 
-  constructor(answer: Answer) {
+  constructor(answer: WebhookResponse) {
     super(answer.message);
     this.answer = answer;
   }
@@ -16,7 +22,7 @@ export class BodyRefusedError extends Error {
 interface Reading {
   /** Bytes. */
   held: number;
-  readonly refuse: (error: BodyRefusedError) => void;
+  readonly refuse: (error: BodyRejectedError) => void;
 }
 
 /** The least that is set aside for a body, in bytes. One that comes in one go takes no more than it has. */
@@ -26,7 +32,7 @@ const LEAST_BYTES = 1_024;
  * When the budget is used up, the body that has been under way longest has to go, not the one that comes: GitHub's arrives in one go, and whoever wants to
  * hold the memory sends slowly.
  */
-export class BodyBudget {
+export class BodyMemoryLimit {
   readonly #maxBytes: number;
   /** The longest under way first. */
   readonly #readings = new Set<Reading>();
@@ -53,7 +59,7 @@ export class BodyBudget {
     let length = 0;
     const onData = (piece: Buffer): void => {
       const needed = length + piece.length;
-      if (needed > BODY_LIMIT) return reject(new BodyRefusedError(TOO_LARGE));
+      if (needed > BODY_LIMIT) return reject(new BodyRejectedError(TOO_LARGE));
       if (needed > kept.byteLength) {
         kept = kept.transfer(
           Math.min(BODY_LIMIT, Math.max(LEAST_BYTES, 2 * kept.byteLength, needed)),
@@ -63,7 +69,7 @@ export class BodyBudget {
       length += piece.copy(Buffer.from(kept), length);
     };
     const onEnd = (): void => resolve(Buffer.from(kept, 0, length));
-    const onBreak = (): void => reject(new BodyRefusedError(INCOMPLETE));
+    const onBreak = (): void => reject(new BodyRejectedError(INCOMPLETE));
     stream.on('data', onData).once('end', onEnd).once('error', onBreak).once('close', onBreak);
     try {
       return await promise;
@@ -85,7 +91,7 @@ export class BodyBudget {
       this.#readings.delete(longest);
       this.#held -= longest.held;
       longest.held = 0;
-      longest.refuse(new BodyRefusedError(OVERLOADED));
+      longest.refuse(new BodyRejectedError(OVERLOADED));
     }
   }
 }

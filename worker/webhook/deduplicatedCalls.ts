@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache';
  * Does once what has a key: who comes with the same key while it is being done, or after it was, shares its result. What did not succeed is
  * forgotten, so that its repetition is tried.
  */
-export class OncePerKey<T> {
+export class DeduplicatedCalls<T> {
   readonly #done: LRUCache<string, Promise<T>>;
   readonly #succeeded: (result: T) => boolean;
 
@@ -15,7 +15,7 @@ export class OncePerKey<T> {
   }
 
   /** @param run - never throws */
-  async do(key: string, run: () => Promise<T>): Promise<{ result: T; repeated: boolean }> {
+  async run(key: string, run: () => Promise<T>): Promise<{ result: T; repeated: boolean }> {
     const known = this.#done.get(key);
     if (known !== undefined) return { result: await known, repeated: true };
     // Nothing may be awaited since the look: two that come together would both find nothing.

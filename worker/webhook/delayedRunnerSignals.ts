@@ -1,14 +1,14 @@
 /** Events for the runners of sets, a few seconds later. */
-import type { CiEvent } from '../../core/contract/index.ts';
-import { isFurther, jobKey, stateOf } from '../../core/domain/ciJobState.ts';
+import type { RunnerJobEvent } from '../../core/contract/index.ts';
+import { isLaterState, jobKey, ciJobStateOf } from '../../core/domain/ciJobState.ts';
 
 /** As long as the pod's own word that it is busy is held back (activities/watcher/podStateNotifier.ts). */
 const HELD_MS = 5_000;
 /** A thousand deliveries a second. What is beyond is told at once. */
 const MAX_HELD = 5_000;
 
-interface Held {
-  event: CiEvent;
+interface DelayedSignal {
+  event: RunnerJobEvent;
   readonly tell: () => Promise<void>;
   readonly timer: NodeJS.Timeout;
 }
@@ -18,16 +18,16 @@ interface Held {
  * signal and a task of the runner's workflow, so it waits for a moment: of a short job only the end is told, and whoever has ended by then has no task of it. What waits is lost with this
  * process, and nothing hangs on it.
  */
-export class RunnerHints {
-  readonly #tell: (runnerName: string, event: CiEvent) => Promise<unknown>;
+export class DelayedRunnerSignals {
+  readonly #tell: (runnerName: string, event: RunnerJobEvent) => Promise<unknown>;
   readonly #onFailure: (error: unknown) => void;
   readonly #heldMs: number;
   /** By runner and job. */
-  readonly #held = new Map<string, Held>();
+  readonly #held = new Map<string, DelayedSignal>();
 
   /** @param onFailure - told of a hint that could not be told @param heldMs @default 5000 */
   constructor(
-    tell: (runnerName: string, event: CiEvent) => Promise<unknown>,
+    tell: (runnerName: string, event: RunnerJobEvent) => Promise<unknown>,
     onFailure: (error: unknown) => void,
     heldMs: number = HELD_MS,
   ) {
@@ -36,11 +36,11 @@ export class RunnerHints {
     this.#heldMs = heldMs;
   }
 
-  later(runnerName: string, event: CiEvent): void {
+  schedule(runnerName: string, event: RunnerJobEvent): void {
     const key = `${runnerName} ${jobKey({ jobId: event.jobId, runAttempt: event.runAttempt ?? 1 })}`;
     const waiting = this.#held.get(key);
     if (waiting !== undefined) {
-      if (isFurther(stateOf(event), stateOf(waiting.event))) waiting.event = event;
+      if (isLaterState(ciJobStateOf(event), ciJobStateOf(waiting.event))) waiting.event = event;
       return;
     }
     const tell = async (): Promise<void> => {
@@ -51,7 +51,7 @@ export class RunnerHints {
         this.#onFailure(error);
       }
     };
-    const held: Held = {
+    const held: DelayedSignal = {
       event,
       tell,
       timer: setTimeout(() => void tell(), this.#held.size < MAX_HELD ? this.#heldMs : 0),

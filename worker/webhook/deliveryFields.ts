@@ -2,7 +2,7 @@
 import { z } from 'zod';
 
 /** Whatever a repository's author can write is cut to a size that is fit for a history. */
-export const short = (max: number) => z.string().transform((value) => value.slice(0, max));
+export const truncated = (max: number) => z.string().transform((value) => value.slice(0, max));
 
 /** In ms since the epoch; GitHub writes ISO 8601, or seconds since the epoch. Unset times are null, absent, or (Gitea) the year 1970. */
 export const time = z
@@ -26,4 +26,4 @@ export const repositoryField = z.object({
 });
 
 /** GitHub keeps a delivery for three days, to be sent again (https://docs.github.com/webhooks/testing-and-troubleshooting-webhooks/redelivering-webhooks). */
-export const STALE_AFTER_MS = 4 * 24 * 3_600_000;
+export const MAX_DELIVERY_AGE_MS = 4 * 24 * 3_600_000;

@@ -6,7 +6,7 @@ import {
   NO_EVENT_NAME,
   TOO_LARGE,
   WRONG_TYPE,
-  type Answer,
+  type WebhookResponse,
 } from './webhookResponses.ts';
 
 export type Headers = Readonly<Record<string, string | string[] | undefined>>;
@@ -20,7 +20,7 @@ const EVENT_NAME = /^[a-z][a-z_]{0,63}$/;
 const DELIVERY_ID = /^[\w-]{1,100}$/;
 
 /** The first row that matches. @returns `undefined`: the body is to be read */
-export function refusalOf(headers: Headers): Answer | undefined {
+export function headerRejection(headers: Headers): WebhookResponse | undefined {
   if (!JSON_TYPE.test(header(headers, 'content-type'))) return WRONG_TYPE;
   if (Number(headers['content-length']) > BODY_LIMIT) return TOO_LARGE;
   if (!SIGNATURE.test(header(headers, 'x-hub-signature-256'))) return BAD_SIGNATURE;

@@ -2,7 +2,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
-import { isFinal } from '../../activities/shared/grpcStatus.ts';
+import { isNonRetryable } from '../../activities/shared/grpcStatus.ts';
 import { demandSignal, type JobEvent } from '../../core/contract/index.ts';
 
 export interface BatchLimits {
@@ -43,7 +43,7 @@ interface Waiting {
  * An event that fails for something that passes is tried on for a while, as long as the process lives: GitHub sends a refused delivery again only
  * when an App asks for it (https://docs.github.com/en/webhooks/using-webhooks/handling-failed-webhook-deliveries), and sets bear being told twice.
  */
-export class DemandSignals {
+export class JobEventBatcher {
   readonly #client: () => Client;
   readonly #limits: Required<BatchLimits>;
   /** What waits, by workflow id; an entry without anything waiting has its signal under way, or its pause. */
@@ -85,7 +85,7 @@ export class DemandSignals {
     const giveUp = (): void => {
       const lane = this.#lanes.get(workflowId);
       const place = lane?.indexOf(entry) ?? -1;
-      if (place >= 0 && !this.#linger(entry)) lane?.splice(place, 1);
+      if (place >= 0 && !this.#keepRetrying(entry)) lane?.splice(place, 1);
       sent.reject(signal.reason);
     };
     signal.addEventListener('abort', giveUp, { once: true });
@@ -111,7 +111,7 @@ export class DemandSignals {
   async #run(workflowId: string, lane: Waiting[]): Promise<void> {
     this.#lanes.set(workflowId, lane);
     while (lane.length > 0) {
-      const batch = lane.splice(0, this.#fitting(lane));
+      const batch = lane.splice(0, this.#batchSize(lane));
       const [oldest] = batch;
       if (oldest === undefined) break;
       let pause = delay(this.#limits.pauseMs, undefined, { ref: false });
@@ -123,11 +123,13 @@ export class DemandSignals {
               batch.map(({ event }) => event),
             ),
         );
-        for (const entry of batch) this.#leave(entry).resolve();
+        for (const entry of batch) this.#stopRetrying(entry).resolve();
       } catch (error) {
         for (const { reject } of batch) reject(error);
-        const again = isFinal(error) ? [] : batch.filter((entry) => this.#linger(entry));
-        for (const entry of batch) if (!again.includes(entry)) this.#leave(entry);
+        const again = isNonRetryable(error)
+          ? []
+          : batch.filter((entry) => this.#keepRetrying(entry));
+        for (const entry of batch) if (!again.includes(entry)) this.#stopRetrying(entry);
         lane.unshift(...again);
         if (again.length > 0) pause = delay(this.#limits.retryPauseMs, undefined, { ref: false });
       }
@@ -137,7 +139,7 @@ export class DemandSignals {
   }
 
   /** @returns whether it may be tried on */
-  #linger(entry: Waiting): boolean {
+  #keepRetrying(entry: Waiting): boolean {
     if (this.#closed || performance.now() - entry.since > this.#limits.lingerMs) return false;
     if (entry.lingers) return true;
     if (this.#lingering >= this.#limits.maxLingering) return false;
@@ -146,7 +148,7 @@ export class DemandSignals {
     return true;
   }
 
-  #leave(entry: Waiting): Waiting {
+  #stopRetrying(entry: Waiting): Waiting {
     if (entry.lingers) this.#lingering--;
     entry.lingers = false;
     return entry;
@@ -164,7 +166,7 @@ export class DemandSignals {
   }
 
   /** How many of those that wait longest go together. */
-  #fitting(lane: readonly Waiting[]): number {
+  #batchSize(lane: readonly Waiting[]): number {
     let size = lane[0]?.size ?? 0;
     let count = 1;
     while (

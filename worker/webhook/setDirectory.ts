@@ -2,9 +2,13 @@
 import type { Client } from '@temporalio/client';
 import pMap from 'p-map';
 import type { Logger } from 'pino';
-import { RunningSets, type SetsNow } from '../../activities/runnerSet/runningSets.ts';
-import { setStatusQuery, type RunnerSetStatus, type SetCover } from '../../core/contract/index.ts';
-import type { JobNews } from './webhookDelivery.ts';
+import { RunningSets, type SetsSnapshot } from '../../activities/runnerSet/runningSets.ts';
+import {
+  setStatusQuery,
+  type RunnerSetStatus,
+  type SetRoutingInfo,
+} from '../../core/contract/index.ts';
+import type { JobDelivery } from './webhookDelivery.ts';
 
 export interface CoveringSetsOptions {
   /** The client of now. @throws Error while there is no connection to Temporal */
@@ -16,12 +20,12 @@ export interface CoveringSetsOptions {
 }
 
 /** Nobody knows yet what a running set covers, and none of the others covers the job: it may be that one's. */
-export class SetsUnknownError extends Error {
+export class RoutingUnknownError extends Error {
   override readonly name = 'SetsUnknownError';
 }
 
 interface Answer {
-  readonly cover: SetCover;
+  readonly cover: SetRoutingInfo;
   readonly at: number;
 }
 
@@ -33,7 +37,7 @@ const UNCOVERED_AGE_MS = 2_000;
 const QUERY_DEADLINE_MS = 2_000;
 const QUERIES_AT_ONCE = 20;
 
-export class CoveringSets {
+export class SetDirectory {
   readonly #options: CoveringSetsOptions;
   readonly #running: RunningSets;
   /** What sets without a memo last said, by workflow id: of one that does not answer now, better than nothing. */
@@ -53,8 +57,8 @@ export class CoveringSets {
    * @param afresh - the one that was chosen before has ended since: look again
    * @throws SetsUnknownError, or what Temporal's client throws when the sets cannot be listed
    */
-  async choose(
-    { event, enterprise }: JobNews,
+  async route(
+    { event, enterprise }: JobDelivery,
     afresh: boolean,
   ): Promise<{ chosen: string | undefined; running: ReadonlySet<string> }> {
     let now = await this.list(afresh ? 0 : SETS_AGE_MS);
@@ -64,14 +68,14 @@ export class CoveringSets {
       chosen = now.routing.homeOf(event, enterprise);
     }
     if (chosen === undefined && now.unknown.length > 0)
-      throw new SetsUnknownError(
+      throw new RoutingUnknownError(
         `no set is known to cover the job, and ${now.unknown.slice(0, 10).join(', ')} did not say what it covers`,
       );
     return { chosen: chosen?.workflowId, running: now.ids };
   }
 
   /** As {@link RunningSets.list}. */
-  async list(maxAgeMs: number): Promise<SetsNow> {
+  async list(maxAgeMs: number): Promise<SetsSnapshot> {
     return await this.#running.list(maxAgeMs);
   }
 
@@ -84,7 +88,7 @@ export class CoveringSets {
     );
   }
 
-  async #askAll(covers: Map<string, SetCover | undefined>, at: number): Promise<void> {
+  async #askAll(covers: Map<string, SetRoutingInfo | undefined>, at: number): Promise<void> {
     const answers = new Map<string, Answer>();
     const askFor = [...covers]
       .filter(([, cover]) => cover === undefined)

@@ -1,7 +1,7 @@
 /** Metrics of runner sets and of their jobs. */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { RunnerSetStatus, SetRunnerStatus } from '../../core/contract/index.ts';
-import type { JobNews } from './webhookDelivery.ts';
+import type { JobDelivery } from './webhookDelivery.ts';
 
 const runnersIn =
   (...states: SetRunnerStatus['state'][]) =>
@@ -113,7 +113,7 @@ export function registerSetMetrics(
 }
 
 /** How long jobs waited and ran, from the events of the webhook. @returns takes each event of a job that a runner of a set runs */
-export function createJobDurations(registry: Registry): (set: string, news: JobNews) => void {
+export function createJobDurations(registry: Registry): (set: string, news: JobDelivery) => void {
   const registers = [registry];
   const startup = new Histogram({
     name: 'holdfast_job_startup_duration_seconds',

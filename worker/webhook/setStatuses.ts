@@ -4,8 +4,8 @@ import pMap from 'p-map';
 import type { Logger } from 'pino';
 import { SingleFlight } from '../../activities/ciServers/singleFlight.ts';
 import type { RunnerSetStatus } from '../../core/contract/index.ts';
-import type { CoveringSets } from './setDirectory.ts';
-import { SparseLog } from '../process/rateLimitedLogger.ts';
+import type { SetDirectory } from './setDirectory.ts';
+import { RateLimitedLogger } from '../process/rateLimitedLogger.ts';
 
 /** How old an answer may be. */
 const AGE_MS = 10_000;
@@ -18,26 +18,26 @@ const MAX_SETS = 200;
 const QUERIES_AT_ONCE = 10;
 
 export class SetStatuses {
-  readonly #sets: CoveringSets;
+  readonly #sets: SetDirectory;
   readonly #logger: Pick<Logger, 'warn'>;
-  readonly #log = new SparseLog();
+  readonly #log = new RateLimitedLogger();
   #known: readonly RunnerSetStatus[] = [];
   #at = -Infinity;
   readonly #asking = new SingleFlight(async () => await this.#ask());
 
-  constructor(sets: CoveringSets, logger: Pick<Logger, 'warn'>) {
+  constructor(sets: SetDirectory, logger: Pick<Logger, 'warn'>) {
     this.#sets = sets;
     this.#logger = logger;
   }
 
   /** A set that does not answer is not among them: a gap in a graph is better than a number that is none. Never throws. */
-  async now(): Promise<readonly RunnerSetStatus[]> {
+  async get(): Promise<readonly RunnerSetStatus[]> {
     if (performance.now() - this.#at > AGE_MS) {
       const timeout = new AbortController();
       const late = delay(SCRAPE_WAIT_MS, undefined, { signal: timeout.signal, ref: false }).catch(
         () => undefined,
       );
-      await Promise.race([this.#asking.join(), late]);
+      await Promise.race([this.#asking.run(), late]);
       timeout.abort();
     }
     return performance.now() - this.#at > STALE_MS ? [] : this.#known;
@@ -53,20 +53,20 @@ export class SetStatuses {
         async (id) => {
           const status = await this.#sets
             .status(id)
-            .catch((error: unknown) => this.#complain(error));
+            .catch((error: unknown) => this.#logOnce(error));
           if (status) found.push(status);
         },
         { concurrency: QUERIES_AT_ONCE },
       );
     } catch (error) {
-      this.#complain(error);
+      this.#logOnce(error);
       return;
     }
     this.#known = found;
     this.#at = performance.now();
   }
 
-  #complain(error: unknown): undefined {
+  #logOnce(error: unknown): undefined {
     this.#log.line('status', (leftOut) =>
       this.#logger.warn(
         { err: error, leftOut },

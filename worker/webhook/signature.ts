@@ -5,7 +5,11 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
  * (https://docs.github.com/webhooks/using-webhooks/validating-webhook-deliveries).
  * @param signature - the header X-Hub-Signature-256
  */
-export function isSigned(body: Buffer, signature: string, secrets: readonly string[]): boolean {
+export function verifySignature(
+  body: Buffer,
+  signature: string,
+  secrets: readonly string[],
+): boolean {
   const given = Buffer.from(signature);
   return secrets.some((secret) => {
     const right = Buffer.from(`sha256=${createHmac('sha256', secret).update(body).digest('hex')}`);

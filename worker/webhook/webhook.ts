@@ -7,31 +7,31 @@ import type { Client } from '@temporalio/client';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { setWorkflowId } from '../../core/contract/index.ts';
-import { setOfRunner } from '../../core/domain/setRunnerNames.ts';
-import { SparseLog } from '../process/rateLimitedLogger.ts';
-import { BodyBudget, BodyRefusedError } from './bodyMemoryLimit.ts';
-import { SetsUnknownError, type CoveringSets } from './setDirectory.ts';
-import { DemandSignals } from './jobEventBatcher.ts';
-import { tellRunner } from './signalRunner.ts';
-import { OncePerKey } from './deduplicatedCalls.ts';
-import { header, refusalOf, type Headers } from './headerRejection.ts';
-import { RunnerHints } from './delayedRunnerSignals.ts';
-import { isSigned } from './signature.ts';
+import { setNameFromRunnerName } from '../../core/domain/setRunnerNames.ts';
+import { RateLimitedLogger } from '../process/rateLimitedLogger.ts';
+import { BodyMemoryLimit, BodyRejectedError } from './bodyMemoryLimit.ts';
+import { RoutingUnknownError, type SetDirectory } from './setDirectory.ts';
+import { JobEventBatcher } from './jobEventBatcher.ts';
+import { signalRunner } from './signalRunner.ts';
+import { DeduplicatedCalls } from './deduplicatedCalls.ts';
+import { header, headerRejection, type Headers } from './headerRejection.ts';
+import { DelayedRunnerSignals } from './delayedRunnerSignals.ts';
+import { verifySignature } from './signature.ts';
 import {
   ACCEPTED,
   BAD_SIGNATURE,
   BODY_LIMIT,
-  NOT_OURS,
+  NO_MATCH,
   NO_EVENT,
   NO_JSON,
   OVERLOADED,
-  PONG,
-  REPEATED,
-  STALE,
+  PING,
+  DUPLICATE,
+  EXPIRED,
   UNAVAILABLE,
-  type Answer,
+  type WebhookResponse,
 } from './webhookResponses.ts';
-import { readDelivery, type JobNews } from './webhookDelivery.ts';
+import { parseDelivery, type JobDelivery } from './webhookDelivery.ts';
 
 export const WEBHOOK_PATH = '/webhooks/github';
 
@@ -42,13 +42,13 @@ export interface WebhookOptions {
   readonly secrets: () => readonly string[];
   /** Runners and sets of this task queue are ours. */
   readonly taskQueue: string;
-  readonly sets: CoveringSets;
+  readonly sets: SetDirectory;
   readonly logger: Pick<Logger, 'info' | 'warn' | 'error'>;
   /** Told what became of each delivery, for metrics. */
   readonly onDelivery?: (outcome: string) => void;
   /** Told of each event of a job that a runner of a set runs, for metrics. */
-  readonly onJob?: (set: string, news: JobNews) => void;
-  /** How long the runner of a set waits for an event that its set has, in ms; see {@link RunnerHints}. @default 5000 */
+  readonly onJob?: (set: string, news: JobDelivery) => void;
+  /** How long the runner of a set waits for an event that its set has, in ms; see {@link DelayedRunnerSignals}. @default 5000 */
   readonly hintsHeldMs?: number;
   /** How long Temporal may take, in ms. @default 8000 (GitHub gives up on a delivery after 10 s) */
   readonly deadlineMs?: number;
@@ -57,15 +57,15 @@ export interface WebhookOptions {
   /** Of all bodies that are being read, in bytes. @default 16777216 */
   readonly bodyBudget?: number;
   /** @default nothing is traced */
-  readonly traces?: DeliveryTraces | undefined;
+  readonly traces?: TraceDelivery | undefined;
 }
 
 /** Does what has to be done with a delivery in a span of its own. `pass` takes the span, as a `traceparent`, where it is recorded. */
-export type DeliveryTraces = (
-  news: JobNews,
+export type TraceDelivery = (
+  news: JobDelivery,
   delivery: string,
-  pass: (trace?: string) => Promise<Answer>,
-) => Promise<Answer>;
+  pass: (trace?: string) => Promise<WebhookResponse>,
+) => Promise<WebhookResponse>;
 
 /** GitHub gives up on a delivery after 10 s. */
 const DEADLINE_MS = 8_000;
@@ -83,10 +83,10 @@ export async function registerWebhook(
 ): Promise<void> {
   const receiver = new Receiver(options);
   server.addHook('onClose', async () => await receiver.close());
-  const bodies = new BodyBudget(options.bodyBudget ?? BODY_BUDGET);
+  const bodies = new BodyMemoryLimit(options.bodyBudget ?? BODY_BUDGET);
   const finish = async (
     reply: FastifyReply,
-    { outcome, status, message }: Answer,
+    { outcome, status, message }: WebhookResponse,
   ): Promise<FastifyReply> => {
     options.onDelivery?.(outcome);
     if (status === 503) reply.header('retry-after', RETRY_AFTER_S);
@@ -102,17 +102,14 @@ export async function registerWebhook(
       async (_request: FastifyRequest, payload: IncomingMessage) => await bodies.read(payload),
     );
     scope.addHook('onRequest', async ({ headers }, reply) => {
-      const refusal = refusalOf(headers);
+      const refusal = headerRejection(headers);
       return refusal === undefined
         ? undefined
-        : await finish(reply, receiver.refused(refusal, headers));
+        : await finish(reply, receiver.reject(refusal, headers));
     });
     scope.setErrorHandler(async (error, { headers }, reply) => {
-      if (!(error instanceof BodyRefusedError)) throw error;
-      return await finish(
-        reply.removeHeader('connection'),
-        receiver.refused(error.answer, headers),
-      );
+      if (!(error instanceof BodyRejectedError)) throw error;
+      return await finish(reply.removeHeader('connection'), receiver.reject(error.answer, headers));
     });
     scope.post(WEBHOOK_PATH, { bodyLimit: BODY_LIMIT }, async (request, reply) => {
       const { headers, body } = request;
@@ -124,27 +121,30 @@ export async function registerWebhook(
 
 class Receiver {
   readonly #options: WebhookOptions;
-  readonly #signals: DemandSignals;
-  readonly #hints: RunnerHints;
+  readonly #signals: JobEventBatcher;
+  readonly #hints: DelayedRunnerSignals;
   /**
    * Deliveries that this process passes on or has passed on: one that arrives again while the first is under way shares its fate. What
    * another replica has passed on is not known here: the sets bear repetitions.
    */
-  readonly #passed = new OncePerKey<Answer>(REMEMBERED, (answer) => answer === ACCEPTED);
-  readonly #log = new SparseLog();
+  readonly #passed = new DeduplicatedCalls<WebhookResponse>(
+    REMEMBERED,
+    (answer) => answer === ACCEPTED,
+  );
+  readonly #log = new RateLimitedLogger();
   #inFlight = 0;
 
   constructor(options: WebhookOptions) {
     this.#options = options;
-    this.#signals = new DemandSignals(options.client);
-    this.#hints = new RunnerHints(
+    this.#signals = new JobEventBatcher(options.client);
+    this.#hints = new DelayedRunnerSignals(
       // Its own time: that of the delivery, which it would have without a word, is over by then.
       async (name, event) =>
         await options
           .client()
           .withDeadline(
             Date.now() + (options.deadlineMs ?? DEADLINE_MS),
-            async () => await tellRunner(options.client(), name, event),
+            async () => await signalRunner(options.client(), name, event),
           ),
       (error) =>
         this.#log.line('hint', (leftOut) =>
@@ -164,7 +164,7 @@ class Receiver {
   }
 
   /** Says in the log why a delivery is refused. */
-  refused(answer: Answer, headers: Headers): Answer {
+  reject(answer: WebhookResponse, headers: Headers): WebhookResponse {
     const hint =
       answer === BAD_SIGNATURE
         ? '; is its secret the one of HOLDFAST_WEBHOOK_SECRET or HOLDFAST_WEBHOOK_SECRET_FILE?'
@@ -178,61 +178,61 @@ class Receiver {
     return answer;
   }
 
-  async receive(headers: Headers, body: unknown): Promise<Answer> {
+  async receive(headers: Headers, body: unknown): Promise<WebhookResponse> {
     const read = this.#read(headers, body);
     if (!('event' in read)) return read;
     const { maxInFlight = 1_000 } = this.#options;
-    if (this.#inFlight >= maxInFlight) return this.refused(OVERLOADED, headers);
+    if (this.#inFlight >= maxInFlight) return this.reject(OVERLOADED, headers);
     this.#inFlight++;
     try {
       // The id is not signed. With the signature it stands for this body alone, and nobody can make us miss another.
       const delivery = header(headers, 'x-github-delivery');
-      const { result, repeated } = await this.#passed.do(
+      const { result, repeated } = await this.#passed.run(
         `${delivery} ${header(headers, 'x-hub-signature-256')}`,
         async () => await this.#passTraced(read, delivery),
       );
-      return repeated && result === ACCEPTED ? REPEATED : result;
+      return repeated && result === ACCEPTED ? DUPLICATE : result;
     } finally {
       this.#inFlight--;
     }
   }
 
-  #read(headers: Headers, body: unknown): JobNews | Answer {
+  #read(headers: Headers, body: unknown): JobDelivery | WebhookResponse {
     if (!Buffer.isBuffer(body) || !this.#isSigned(body, header(headers, 'x-hub-signature-256')))
-      return this.refused(BAD_SIGNATURE, headers);
+      return this.reject(BAD_SIGNATURE, headers);
     const event = header(headers, 'x-github-event');
-    if (event === 'ping') return PONG;
+    if (event === 'ping') return PING;
     const json = parse(body.toString('utf8'));
-    if (json === undefined) return this.refused(NO_JSON, headers);
-    const read = readDelivery(event, json, Date.now());
+    if (json === undefined) return this.reject(NO_JSON, headers);
+    const read = parseDelivery(event, json, Date.now());
     if (read.kind === 'job') return read.news;
     if (read.kind === 'ignored') return { outcome: read.why, status: 204 };
-    return this.refused(read.kind === 'stale' ? STALE : NO_EVENT, headers);
+    return this.reject(read.kind === 'stale' ? EXPIRED : NO_EVENT, headers);
   }
 
-  async #passTraced(news: JobNews, delivery: string): Promise<Answer> {
+  async #passTraced(news: JobDelivery, delivery: string): Promise<WebhookResponse> {
     const { traces } = this.#options;
     return traces === undefined
-      ? await this.#pass(news, delivery)
+      ? await this.#dispatch(news, delivery)
       : await traces(
           news,
           delivery,
-          async (trace) => await this.#pass(traced(news, trace), delivery),
+          async (trace) => await this.#dispatch(traced(news, trace), delivery),
         );
   }
 
   /** Never throws: that Temporal does not accept the event is an answer. */
-  async #pass(news: JobNews, delivery: string): Promise<Answer> {
+  async #dispatch(news: JobDelivery, delivery: string): Promise<WebhookResponse> {
     const { client, logger, deadlineMs = DEADLINE_MS } = this.#options;
     const deadline = AbortSignal.timeout(deadlineMs);
     try {
       const telling = client().withDeadline(
         Date.now() + deadlineMs,
-        async () => await this.#passJob(news, deadline),
+        async () => await this.#dispatchJob(news, deadline),
       );
-      if (await within(deadline, telling)) return ACCEPTED;
-      this.#sayNotOurs(news);
-      return NOT_OURS;
+      if (await withTimeout(deadline, telling)) return ACCEPTED;
+      this.#logUnmatched(news);
+      return NO_MATCH;
     } catch (error) {
       this.#log.line('temporal_unavailable', (leftOut) =>
         logger.error(
@@ -244,13 +244,13 @@ class Receiver {
     }
   }
 
-  async #passJob(news: JobNews, signal: AbortSignal): Promise<boolean> {
-    const { told, runBy } = await this.#tell(news, signal);
+  async #dispatchJob(news: JobDelivery, signal: AbortSignal): Promise<boolean> {
+    const { told, runBy } = await this.#notifyJob(news, signal);
     if (runBy !== undefined) this.#options.onJob?.(runBy, news);
     return told;
   }
 
-  #sayNotOurs({ event: { repository, labels } }: JobNews): void {
+  #logUnmatched({ event: { repository, labels } }: JobDelivery): void {
     this.#log.line('not_ours', (leftOut) =>
       this.#options.logger.info(
         { repository, labels: labels.slice(0, 20).map((label) => label.slice(0, 100)), leftOut },
@@ -265,22 +265,22 @@ class Receiver {
    * @throws SetsUnknownError, what Temporal's client throws, or the reason of `signal`; some may have been told then: they all bear being
    *   told again
    */
-  async #tell(
-    news: JobNews,
+  async #notifyJob(
+    news: JobDelivery,
     signal: AbortSignal,
   ): Promise<{ told: boolean; runBy: string | undefined }> {
     const { runner } = news;
-    const set = runner === undefined ? undefined : setOfRunner(runner.name);
-    const sets = await this.#tellSets(news, set, signal);
+    const set = runner === undefined ? undefined : setNameFromRunnerName(runner.name);
+    const sets = await this.#notifySets(news, set, signal);
     // When a job failed tells whether it was interrupted.
     const mayWait =
       sets.isOwnTold &&
       (runner?.event.action !== 'completed' || runner.event.conclusion === 'success');
-    if (runner !== undefined && mayWait) this.#hints.later(runner.name, runner.event);
+    if (runner !== undefined && mayWait) this.#hints.schedule(runner.name, runner.event);
     const toldRunner =
       runner !== undefined &&
       !mayWait &&
-      (await tellRunner(this.#options.client(), runner.name, runner.event));
+      (await signalRunner(this.#options.client(), runner.name, runner.event));
     return { told: sets.told || toldRunner, runBy: sets.isOwnThere ? set : undefined };
   }
 
@@ -288,14 +288,14 @@ class Receiver {
    * @param own - the set whose runner may run the job: it learns that it is busy, or free again
    * @returns whether any has the event, whether that set is there, and whether it has the event
    */
-  async #tellSets(
-    news: JobNews,
+  async #notifySets(
+    news: JobDelivery,
     own: string | undefined,
     signal: AbortSignal,
   ): Promise<{ told: boolean; isOwnThere: boolean; isOwnTold: boolean }> {
     const ownId = own === undefined ? undefined : setWorkflowId(own);
     for (let again = false; ; again = true) {
-      const { chosen, running } = await this.#options.sets.choose(news, again);
+      const { chosen, running } = await this.#options.sets.route(news, again);
       const isOwnThere = ownId !== undefined && running.has(ownId);
       const ids = [
         ...new Set([...(chosen === undefined ? [] : [chosen]), ...(isOwnThere ? [ownId] : [])]),
@@ -305,7 +305,7 @@ class Receiver {
       );
       // A list that is behind: it is to come again.
       if (again && chosen !== undefined && !told.includes(true))
-        throw new SetsUnknownError(`${chosen} is listed, and has ended`);
+        throw new RoutingUnknownError(`${chosen} is listed, and has ended`);
       // Ended since it was listed: the job is for whichever set covers it now.
       if (again || chosen === undefined || told[0])
         return {
@@ -329,17 +329,17 @@ class Receiver {
       );
       return false;
     }
-    return isSigned(body, signature, secrets);
+    return verifySignature(body, signature, secrets);
   }
 }
 
 /** A set starts a runner for a job that is queued: in the job's trace. */
-function traced(news: JobNews, trace: string | undefined): JobNews {
+function traced(news: JobDelivery, trace: string | undefined): JobDelivery {
   if (trace === undefined || news.event.action !== 'queued') return news;
   return { ...news, event: { ...news.event, trace } };
 }
 
-async function within<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
+async function withTimeout<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
   const late = Promise.withResolvers<never>();
   const onAbort = (): void => late.reject(signal.reason);
   signal.addEventListener('abort', onAbort, { once: true });

@@ -1,23 +1,23 @@
 /** What a delivery of GitHub's webhook says, in the words of the workflows. Its content is untrusted, signature or not. */
 import { z } from 'zod';
-import type { CiEvent, JobEvent } from '../../core/contract/index.ts';
-import { repositoryField, short, STALE_AFTER_MS, time } from './deliveryFields.ts';
+import type { RunnerJobEvent, JobEvent } from '../../core/contract/index.ts';
+import { repositoryField, truncated, MAX_DELIVERY_AGE_MS, time } from './deliveryFields.ts';
 
 /** What a delivery asks for. */
 export type Delivery =
-  | { readonly kind: 'job'; readonly news: JobNews }
+  | { readonly kind: 'job'; readonly news: JobDelivery }
   | { readonly kind: 'ignored'; readonly why: 'other_event' | 'other_action' }
   | { readonly kind: 'stale' | 'malformed' };
 
 /** One event of one job, for the set that has to serve it and for the runner that runs it. */
-export interface JobNews {
+export interface JobDelivery {
   readonly event: JobEvent;
   /** Id of the workflow run that the job is of. */
   readonly run?: number;
   /** Slug of the enterprise that the repository's owner belongs to. */
   readonly enterprise?: string;
   /** The runner, where it may be one of ours. */
-  readonly runner?: { readonly name: string; readonly event: CiEvent };
+  readonly runner?: { readonly name: string; readonly event: RunnerJobEvent };
   /** From queued to started, in ms; with `in_progress`. */
   readonly startupMs?: number;
   /** From started to completed, in ms; with `completed`, where a runner ran it. */
@@ -30,11 +30,11 @@ const workflowJobEvent = z.object({
     id: z.int().positive(),
     run_id: z.int().positive().nullish().catch(undefined),
     run_attempt: z.int().positive().nullish(),
-    name: short(200).nullish(),
+    name: truncated(200).nullish(),
     labels: z.array(z.string()).nullish(),
     runner_id: z.int().nonnegative().nullish(),
     runner_name: z.string().nullish(),
-    conclusion: short(40).nullish(),
+    conclusion: truncated(40).nullish(),
     created_at: time,
     started_at: time,
     completed_at: time,
@@ -42,7 +42,7 @@ const workflowJobEvent = z.object({
   /** Of a job whose environment had to be approved: it was queued then, and made maybe days before. */
   deployment: z.object({ updated_at: time }).nullish().catch(undefined),
   repository: repositoryField,
-  enterprise: z.object({ slug: short(100) }).nullish(),
+  enterprise: z.object({ slug: truncated(100) }).nullish(),
 });
 type Body = z.output<typeof workflowJobEvent>;
 type Job = Body['workflow_job'];
@@ -51,7 +51,7 @@ const ACTIONS = [
   'queued',
   'in_progress',
   'completed',
-] as const satisfies readonly CiEvent['action'][];
+] as const satisfies readonly RunnerJobEvent['action'][];
 type Action = (typeof ACTIONS)[number];
 /** Every name that Holdfast gives a runner; another one is no runner of ours, and must not get into a query. */
 const OUR_RUNNER_NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
@@ -61,13 +61,13 @@ const OUR_RUNNER_NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
  * GitHub sends.
  * @param nowMs - stands for a time that the event should have and has not
  */
-export function readDelivery(eventName: string, body: unknown, nowMs: number): Delivery {
+export function parseDelivery(eventName: string, body: unknown, nowMs: number): Delivery {
   if (eventName !== 'workflow_job') return { kind: 'ignored', why: 'other_event' };
   const parsed = workflowJobEvent.safeParse(body);
   if (!parsed.success) return { kind: 'malformed' };
   const { workflow_job: job, deployment, enterprise } = parsed.data;
-  const latest = later(job.created_at, job.started_at, job.completed_at, deployment?.updated_at);
-  if (latest !== undefined && nowMs - latest > STALE_AFTER_MS) return { kind: 'stale' };
+  const latest = laterOf(job.created_at, job.started_at, job.completed_at, deployment?.updated_at);
+  if (latest !== undefined && nowMs - latest > MAX_DELIVERY_AGE_MS) return { kind: 'stale' };
   const action = ACTIONS.find((known) => known === parsed.data.action);
   if (action === undefined) return { kind: 'ignored', why: 'other_action' };
   const name = job.runner_name ?? '';
@@ -75,7 +75,7 @@ export function readDelivery(eventName: string, body: unknown, nowMs: number): D
   const runner = OUR_RUNNER_NAME.test(name)
     ? { name, event: runnerEvent(event, job, name) }
     : undefined;
-  const news: JobNews = {
+  const news: JobDelivery = {
     event,
     ...(job.run_id && { run: job.run_id }),
     ...(enterprise && { enterprise: enterprise.slug }),
@@ -85,7 +85,7 @@ export function readDelivery(eventName: string, body: unknown, nowMs: number): D
   return { kind: 'job', news };
 }
 
-function later(...times: readonly (number | undefined)[]): number | undefined {
+function laterOf(...times: readonly (number | undefined)[]): number | undefined {
   const known = times.filter((at) => at !== undefined);
   return known.length === 0 ? undefined : Math.max(...known);
 }
@@ -96,7 +96,7 @@ function jobEvent(
   nowMs: number,
 ): JobEvent {
   const at = {
-    queued: later(job.created_at, deployment?.updated_at),
+    queued: laterOf(job.created_at, deployment?.updated_at),
     in_progress: job.started_at,
     completed: job.completed_at,
   }[action];
@@ -116,8 +116,8 @@ function runnerEvent(
   { action, jobId, runAttempt, at }: JobEvent,
   job: Job,
   runnerName: string,
-): CiEvent {
-  const event: CiEvent = { action, jobId, runAttempt, at, runnerName };
+): RunnerJobEvent {
+  const event: RunnerJobEvent = { action, jobId, runAttempt, at, runnerName };
   if (job.runner_id) event.runnerId = job.runner_id; // GitHub says null or 0 until a runner is assigned
   if (job.name) event.jobName = job.name;
   if (job.conclusion) event.conclusion = job.conclusion;
@@ -127,7 +127,7 @@ function runnerEvent(
 function durations(
   action: Action,
   { created_at: queued, started_at: started, completed_at: completed, runner_id: runner }: Job,
-): Pick<JobNews, 'startupMs' | 'executionMs'> {
+): Pick<JobDelivery, 'startupMs' | 'executionMs'> {
   if (action === 'in_progress' && queued !== undefined && started !== undefined)
     return { startupMs: Math.max(0, started - queued) };
   if (action === 'completed' && runner && started !== undefined && completed !== undefined)

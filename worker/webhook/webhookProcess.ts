@@ -4,15 +4,15 @@ import type { Client, Connection } from '@temporalio/client';
 import type { Logger } from 'pino';
 import { checkTemporal } from '../checks/temporalCheck.ts';
 import { connectClient } from '../temporal/clientConnection.ts';
-import { CoveringSets } from './setDirectory.ts';
+import { SetDirectory } from './setDirectory.ts';
 import { EXIT_STATUS } from '../process/exitStatus.ts';
-import { boundHeapGrowth } from '../process/heapGrowth.ts';
+import { limitHeapGrowth } from '../process/heapGrowth.ts';
 import { createHttpServer } from '../process/httpServer.ts';
 import { createMetrics } from '../process/metrics.ts';
 import {
-  answers,
-  complainOf,
-  linkTemporal,
+  isTemporalReachable,
+  logFindings,
+  openTemporalClient,
   listen,
   readDataConverter,
   runService,
@@ -22,7 +22,7 @@ import {
 import { loadWebhookConfig, type WebhookConfig } from '../settings/webhookConfig.ts';
 import { startWebhook } from './startWebhook.ts';
 import type { StopSignal } from '../process/stopSignal.ts';
-import type { TemporalLink } from '../temporal/rotatingTemporalClient.ts';
+import type { RotatingTemporalClient } from '../temporal/rotatingTemporalClient.ts';
 
 /**
  * Receives deliveries until SIGTERM or SIGINT; those that have been received by then are still passed on.
@@ -38,17 +38,19 @@ async function serve(
   stop: StopSignal,
   onClose: (close: () => Promise<unknown>) => void,
 ): Promise<number> {
-  boundHeapGrowth();
+  limitHeapGrowth();
   const dataConverter = readDataConverter(config, logger);
   const metrics = createMetrics();
   const tracing = await traceProcess('holdfast-webhook', config, logger, onClose);
-  let link: TemporalLink<Connection> | undefined;
-  const ready = { temporal: async () => link !== undefined && (await answers(link.connection)) };
+  let link: RotatingTemporalClient<Connection> | undefined;
+  const ready = {
+    temporal: async () => link !== undefined && (await isTemporalReachable(link.connection)),
+  };
   const http = createHttpServer({ logger, registry: metrics.registry, ready });
   onClose(async () => await http.close());
   const address = await listen(http, config.http, 'HOLDFAST_HTTP_ADDRESS');
 
-  const linked = (link = await linkTemporal(
+  const linked = (link = await openTemporalClient(
     connectClient,
     config,
     dataConverter,
@@ -57,10 +59,10 @@ async function serve(
     tracing?.client,
   ));
   onClose(async () => await linked.close());
-  complainOf(await checkTemporal(linked.connection, config.temporal), logger);
-  linked.follow(() => undefined); // nothing here keeps a connection
+  logFindings(await checkTemporal(linked.connection, config.temporal), logger);
+  linked.watchCredentials(() => undefined); // nothing here keeps a connection
   const client = (): Client => linked.client;
-  const sets = new CoveringSets({ client, taskQueue: config.taskQueue, logger });
+  const sets = new SetDirectory({ client, taskQueue: config.taskQueue, logger });
   const webhook = await startWebhook(config.webhook, {
     client,
     taskQueue: config.taskQueue,

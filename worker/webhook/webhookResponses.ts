@@ -1,6 +1,6 @@
 /** What a delivery may be answered. Its outcome is what the metric counts; docs/configuration.md lists them. */
 
-export interface Answer {
+export interface WebhookResponse {
   readonly outcome: string;
   readonly status: number;
   readonly message?: string;
@@ -9,66 +9,70 @@ export interface Answer {
 /** GitHub's own cap is 25 MB, but a job is some KB, and each of its steps 0.3 KB. */
 export const BODY_LIMIT = 1024 * 1024;
 
-export const ACCEPTED: Answer = { outcome: 'accepted', status: 202, message: 'accepted' };
-export const REPEATED: Answer = { outcome: 'repeated', status: 202, message: 'accepted before' };
-export const PONG: Answer = { outcome: 'ping', status: 200, message: 'pong' };
+export const ACCEPTED: WebhookResponse = { outcome: 'accepted', status: 202, message: 'accepted' };
+export const DUPLICATE: WebhookResponse = {
+  outcome: 'repeated',
+  status: 202,
+  message: 'accepted before',
+};
+export const PING: WebhookResponse = { outcome: 'ping', status: 200, message: 'pong' };
 /** No runner of ours runs the job, and no set covers it. */
-export const NOT_OURS: Answer = { outcome: 'not_ours', status: 204 };
+export const NO_MATCH: WebhookResponse = { outcome: 'not_ours', status: 204 };
 
-export const BAD_SIGNATURE: Answer = {
+export const BAD_SIGNATURE: WebhookResponse = {
   outcome: 'bad_signature',
   status: 401,
   message: 'the signature is wrong: set the same secret here and at GitHub',
 };
-export const NO_EVENT_NAME: Answer = {
+export const NO_EVENT_NAME: WebhookResponse = {
   outcome: 'malformed',
   status: 400,
   message: 'the header X-GitHub-Event is missing, or is no name of an event',
 };
-export const NO_DELIVERY_ID: Answer = {
+export const NO_DELIVERY_ID: WebhookResponse = {
   outcome: 'malformed',
   status: 400,
   message: 'the header X-GitHub-Delivery is missing, or is no id',
 };
-export const NO_JSON: Answer = {
+export const NO_JSON: WebhookResponse = {
   outcome: 'malformed',
   status: 400,
   message: 'the body is not JSON',
 };
-export const NO_EVENT: Answer = {
+export const NO_EVENT: WebhookResponse = {
   outcome: 'malformed',
   status: 400,
   message: 'this is not a workflow_job event as GitHub sends it',
 };
-export const WRONG_TYPE: Answer = {
+export const WRONG_TYPE: WebhookResponse = {
   outcome: 'malformed',
   status: 415,
   message: "the body is not JSON: set the webhook's content type to application/json",
 };
-export const TOO_LARGE: Answer = {
+export const TOO_LARGE: WebhookResponse = {
   outcome: 'too_large',
   status: 413,
   message: `the body is over ${BODY_LIMIT / 1024} KiB, which is more than is taken: subscribe the webhook to workflow jobs alone`,
 };
-export const STALE: Answer = {
+export const EXPIRED: WebhookResponse = {
   outcome: 'stale',
   status: 422,
   message:
     'what the body tells of is over four days old, and GitHub delivers nothing again after three',
 };
 /** Nobody reads this: its sender was too slow, has hung up, or was cut off. */
-export const INCOMPLETE: Answer = {
+export const INCOMPLETE: WebhookResponse = {
   outcome: 'incomplete',
   status: 400,
   message: 'the body did not arrive',
 };
 
-export const OVERLOADED: Answer = {
+export const OVERLOADED: WebhookResponse = {
   outcome: 'overloaded',
   status: 503,
   message: 'too much is under way: deliver it again later',
 };
-export const UNAVAILABLE: Answer = {
+export const UNAVAILABLE: WebhookResponse = {
   outcome: 'temporal_unavailable',
   status: 503,
   message: 'Temporal does not accept the event now: deliver it again later',

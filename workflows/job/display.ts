@@ -1,12 +1,12 @@
 /** How people see a job: search attributes for lists and filters, details for the one who looks. */
 import { setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
 import { SEARCH_ATTRIBUTES, type JobStage, type JobStatus } from '../../core/contract/index.ts';
-import { markdownText } from '../../core/domain/displayText.ts';
+import { escapeMarkdown } from '../../core/domain/displayText.ts';
 import type { JobSpec } from '../../core/input/job.ts';
 import type { JobVerdict } from './plan.ts';
 
 /** Name and scope in lists: once, when the job is admitted. */
-export function listJob({ name, scope }: JobSpec): void {
+export function upsertJobAttributes({ name, scope }: JobSpec): void {
   upsertSearchAttributes([
     { key: SEARCH_ATTRIBUTES.name, value: name },
     ...(scope === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.scope, value: scope.name }]),
@@ -14,11 +14,11 @@ export function listJob({ name, scope }: JobSpec): void {
 }
 
 /** The stage that the job has come to. */
-export function listStage(stage: JobStage): void {
+export function upsertStage(stage: JobStage): void {
   upsertSearchAttributes([{ key: SEARCH_ATTRIBUTES.phase, value: stage }]);
 }
 
-export function listVerdict({ outcome, cause }: JobVerdict): void {
+export function upsertVerdict({ outcome, cause }: JobVerdict): void {
   upsertSearchAttributes([
     { key: SEARCH_ATTRIBUTES.outcome, value: outcome },
     ...(cause === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.cause, value: cause }]),
@@ -26,7 +26,7 @@ export function listVerdict({ outcome, cause }: JobVerdict): void {
 }
 
 /** Markdown for the UI: the verdict, once there is one, and a row for each step. */
-export function detail(
+export function renderDetails(
   { scope, warnings }: JobSpec,
   { name, steps, waitsFor, waitsUntil, cancel }: JobStatus,
   verdict: JobVerdict | undefined,
@@ -52,17 +52,17 @@ export function detail(
       [step.outcome ?? step.state, step.cause].filter(Boolean).join('/'),
       step.pod ?? '',
       step.message ?? '',
-    ].map(markdownText),
+    ].map(escapeMarkdown),
   );
   setCurrentDetails(
     [
-      `**${markdownText(name)}**`,
+      `**${escapeMarkdown(name)}**`,
       '',
       '| Stage | Step | State | Pod | |',
       '|---|---|---|---|---|',
       ...rows.map((row) => `| ${row.join(' | ')} |`),
       '',
-      ...notes.map((note) => `- ${markdownText(note)}`),
+      ...notes.map((note) => `- ${escapeMarkdown(note)}`),
     ].join('\n'),
   );
 }

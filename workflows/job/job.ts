@@ -16,13 +16,13 @@ import {
   type JobResult,
   type JobStage,
 } from '../../core/contract/index.ts';
-import { defined } from '../../core/domain/omitUndefined.ts';
-import { readCancelRequest } from '../../core/domain/cancellation.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
+import { parseCancelRequest } from '../../core/domain/cancellation.ts';
 import type { JobSpec } from '../../core/input/job.ts';
-import { settle, workerCalls } from '../shared/activityProxies.ts';
-import { announceJobEnds, countJobEnd } from '../shared/metrics.ts';
-import { endsWhereItBegan } from '../shared/versioning.ts';
-import { listJob, listStage, listVerdict } from './display.ts';
+import { toCallResult, workerActivities } from '../shared/activityProxies.ts';
+import { initializeJobCounters, countCompletedJob } from '../shared/metrics.ts';
+import { pinVersion } from '../shared/versioning.ts';
+import { upsertJobAttributes, upsertStage, upsertVerdict } from './display.ts';
 import { JobRun, type RunningStep } from './jobRun.ts';
 import { nextAction, type JobAction } from './plan.ts';
 import { startStep, stopStep } from './steps.ts';
@@ -35,7 +35,7 @@ import { startStep, stopStep } from './steps.ts';
  */
 export async function job(input: JobInput): Promise<JobResult> {
   const run = new JobRun(await admit(input), workflowInfo().startTime.getTime());
-  takeSignals(run);
+  registerHandlers(run);
   void CancellationScope.current().cancelRequested.catch(() => {
     run.plainlyCancelled = true;
     run.requestCancel({ mode: 'stop', reason: 'the workflow was cancelled', by: 'cancelled' });
@@ -46,19 +46,19 @@ export async function job(input: JobInput): Promise<JobResult> {
   return result;
 }
 
-endsWhereItBegan(job);
+pinVersion(job);
 
 /** One action after the other, each decided by plan.ts, until nothing is left to be done. */
 async function runSteps(run: JobRun): Promise<JobResult> {
-  listJob(run.spec);
-  announceJobEnds();
+  upsertJobAttributes(run.spec);
+  initializeJobCounters();
   let shown: JobStage | undefined;
   for (;;) {
     const action = nextAction(run.facts());
     switch (action.kind) {
       case 'start': {
         const step = stepAt(run, action);
-        if (step.spec.stage !== shown) listStage((shown = step.spec.stage));
+        if (step.spec.stage !== shown) upsertStage((shown = step.spec.stage));
         await startStep(run, step);
         break;
       }
@@ -69,22 +69,22 @@ async function runSteps(run: JobRun): Promise<JobResult> {
         run.interrupt(action);
         break;
       case 'outOfGrace':
-        run.runOutOfGrace();
+        run.expireGrace();
         break;
       case 'stop':
         await stopStep(run, stepAt(run, action), action);
         break;
       case 'wait':
-        await waitForNews(run, stepAt(run, action), action.untilMs);
+        await waitForEvent(run, stepAt(run, action), action.untilMs);
         break;
       case 'end': {
         const { outcome, cause, message } = action.verdict;
         run.close(action.verdict);
-        listVerdict(action.verdict);
-        countJobEnd(outcome);
+        upsertVerdict(action.verdict);
+        countCompletedJob(outcome);
         return {
           outcome,
-          ...defined({ cause }),
+          ...omitUndefined({ cause }),
           message,
           name: run.spec.name,
           steps: run.status().steps,
@@ -98,20 +98,24 @@ async function runSteps(run: JobRun): Promise<JobResult> {
 /** Not a local activity: what follows goes by the clock at once. */
 async function admit(input: JobInput): Promise<JobSpec> {
   const { workflowId, firstExecutionRunId: runId } = workflowInfo();
-  const called = await settle(workerCalls('check the job').admitJob({ input, workflowId, runId }));
+  const called = await toCallResult(
+    workerActivities('check the job').admitJob({ input, workflowId, runId }),
+  );
   if (called.kind === 'done') return called.value;
   if (called.kind === 'interrupted')
     throw new CancelledFailure('The job was cancelled before anything of it was started');
   throw ApplicationFailure.nonRetryable(called.message, called.type);
 }
 
-function takeSignals(run: JobRun): void {
-  setHandler(cancelSignal, (body) => run.requestCancel(readCancelRequest(body)), {
+function registerHandlers(run: JobRun): void {
+  setHandler(cancelSignal, (body) => run.requestCancel(parseCancelRequest(body)), {
     description:
       'End this job. Body: "reason" or {reason, mode: "drain"|"stop"|"force", by}; post runs all the same, unless by force',
   });
-  setHandler(stepPodSignal, (news) => run.hearPod(news), { description: 'A step has a pod' });
-  setHandler(stepEndedSignal, (news) => run.hearEndNews(news), {
+  setHandler(stepPodSignal, (news) => run.onStepPodCreated(news), {
+    description: 'A step has a pod',
+  });
+  setHandler(stepEndedSignal, (news) => run.onStepEnded(news), {
     description: 'A step is over; its pod goes',
   });
   setHandler(jobStatusQuery, () => run.status(), {
@@ -127,7 +131,7 @@ function stepAt(run: JobRun, { step }: Extract<JobAction, { step: number }>): Ru
 }
 
 /** A deadline has one timer, however many steps come and go before it: a job's history stays short. */
-async function waitForNews(
+async function waitForEvent(
   run: JobRun,
   { spec: { stage, name }, status: { state } }: RunningStep,
   untilMs: number | undefined,
@@ -136,12 +140,12 @@ async function waitForNews(
     state === 'ended' ? `the pod of ${stage} ${name} to be gone` : `${stage} ${name} to end`,
     untilMs,
   );
-  if (untilMs !== undefined && !run.timers.has(untilMs)) void wake(run, untilMs);
+  if (untilMs !== undefined && !run.timers.has(untilMs)) void startDeadlineTimer(run, untilMs);
   const { news } = run;
   await condition(() => run.news !== news);
 }
 
-async function wake(run: JobRun, atMs: number): Promise<void> {
+async function startDeadlineTimer(run: JobRun, atMs: number): Promise<void> {
   run.timers.add(atMs);
   await sleep(Math.max(1, atMs - Date.now()), { summary: 'a deadline of the job' });
   run.timers.delete(atMs);

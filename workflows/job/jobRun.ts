@@ -5,16 +5,16 @@ import type {
   JobStatus,
   RunnerInput,
   RunnerResult,
-  StepEndNews,
-  StepPodNews,
+  StepEndedEvent,
+  StepPodCreatedEvent,
   StepStatus,
 } from '../../core/contract/index.ts';
-import { defined } from '../../core/domain/omitUndefined.ts';
-import { sharedKeys, stepFolder } from '../../core/domain/artifactLayout.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
+import { sharedDirKeys, stepPrefix } from '../../core/domain/artifactLayout.ts';
 import { upgradeCancellation, type Cancellation } from '../../core/domain/cancellation.ts';
 import { formatDuration } from '../../core/domain/duration.ts';
 import type { JobSpec, StepSpec } from '../../core/input/job.ts';
-import { detail } from './display.ts';
+import { renderDetails } from './display.ts';
 import {
   isInterrupted,
   type JobAction,
@@ -84,7 +84,7 @@ export class JobRun {
   }
 
   /** A line of the job's own log. */
-  say(line: string): void {
+  logLine(line: string): void {
     this.log.push({ at: new Date().toISOString(), line });
   }
 
@@ -93,15 +93,15 @@ export class JobRun {
     this.news++;
     if (!isInterrupted(this.cancel) || this.#interruptedAtMs !== undefined) return;
     this.#interruptedAtMs = Date.now();
-    this.say('Received signal. signal=interrupt');
-    this.say('error: Process interrupted with signal interrupt, cancelling execution...');
+    this.logLine('Received signal. signal=interrupt');
+    this.logLine('error: Process interrupted with signal interrupt, cancelling execution...');
   }
 
   /** A deadline of the job's own is over. */
   interrupt({ deadline }: Extract<JobAction, { kind: 'interrupt' }>): void {
     const { timeoutMs, maxAgeMs } = this.spec;
     const afterMs = deadline === 'timeout' ? timeoutMs : maxAgeMs;
-    this.say(`Process did not finish before ${formatDuration(afterMs)} timeout`);
+    this.logLine(`Process did not finish before ${formatDuration(afterMs)} timeout`);
     this.requestCancel({
       mode: 'stop',
       by: 'run_timeout',
@@ -112,9 +112,11 @@ export class JobRun {
     });
   }
 
-  runOutOfGrace(): void {
+  expireGrace(): void {
     this.outOfGrace = true;
-    this.say(`Process did not exit before ${formatDuration(this.spec.gracePeriodMs)} grace period`);
+    this.logLine(
+      `Process did not exit before ${formatDuration(this.spec.gracePeriodMs)} grace period`,
+    );
   }
 
   /** The last thing in a job. One that was ended by force has had no grace. */
@@ -122,13 +124,13 @@ export class JobRun {
     this.#verdict = verdict;
     this.waitFor(undefined);
     if (this.#interruptedAtMs !== undefined && !this.outOfGrace && this.cancel?.mode !== 'force')
-      this.say(
+      this.logLine(
         `Process gracefully exited before ${formatDuration(this.spec.gracePeriodMs)} grace period`,
       );
   }
 
   /** The job's clock starts with the first pod. */
-  hearPod(news: Partial<StepPodNews> | undefined): void {
+  onStepPodCreated(news: Partial<StepPodCreatedEvent> | undefined): void {
     const step = this.steps.find(({ status }) => status.workflowId === news?.workflowId);
     if (step === undefined || typeof news?.pod !== 'string') return;
     if (step.status.pod !== news.pod) step.attempts++;
@@ -138,25 +140,28 @@ export class JobRun {
   }
 
   /** The step is over before its life is, which tidies up. Of another one, or once more, it is no news. */
-  hearEndNews(news: Partial<StepEndNews> | undefined): void {
+  onStepEnded(news: Partial<StepEndedEvent> | undefined): void {
     const step = this.steps.find(({ status }) => status.workflowId === news?.workflowId);
     if (step?.status.state !== 'running' || news?.outcome === undefined) return;
     const { outcome, cause, exitCode, message, attempt } = news;
-    this.hearEnd(step, { outcome, ...defined({ cause, exitCode, message, attempt }) });
+    this.onStepCompleted(step, {
+      outcome,
+      ...omitUndefined({ cause, exitCode, message, attempt }),
+    });
   }
 
   /** What a life's news of its pods did not tell, its result does. */
-  hearEnd(
+  onStepCompleted(
     step: RunningStep,
     { outcome, cause, exitCode, message, attempt = step.attempts }: StepEnd,
   ): void {
     const { spec, status } = step;
     step.attempts = attempt;
-    const folder = attempt > 0 ? stepFolder(spec.storage.path, attempt) : undefined;
+    const folder = attempt > 0 ? stepPrefix(spec.storage.path, attempt) : undefined;
     Object.assign(status, {
       state: 'ended',
       endedAt: new Date().toISOString(),
-      ...defined({ outcome, cause, exitCode, message, folder }),
+      ...omitUndefined({ outcome, cause, exitCode, message, folder }),
     });
     this.news++;
   }
@@ -165,17 +170,17 @@ export class JobRun {
   sharedFor(step: RunningStep): string[] {
     const before = this.steps.slice(0, this.steps.indexOf(step)).toReversed();
     return before
-      .flatMap(({ spec: { storage }, attempts }) => sharedKeys(storage.path, attempts))
+      .flatMap(({ spec: { storage }, attempts }) => sharedDirKeys(storage.path, attempts))
       .slice(0, MOST_SOURCES);
   }
 
   /** Says what the job waits for, and until when (ms since the epoch). */
   waitFor(waitsFor: string | undefined, untilMs?: number): void {
-    this.#waits = defined({
+    this.#waits = omitUndefined({
       waitsFor,
       waitsUntil: untilMs === undefined ? undefined : new Date(untilMs).toISOString(),
     });
-    detail(this.spec, this.status(), this.#verdict);
+    renderDetails(this.spec, this.status(), this.#verdict);
   }
 
   facts(): JobFacts {
@@ -196,13 +201,13 @@ export class JobRun {
           optionalOnSuccess,
           state,
           lives,
-          ...defined({ outcome, cause, stopAsked }),
+          ...omitUndefined({ outcome, cause, stopAsked }),
         }),
       ),
       nowMs: Date.now(),
       endsAtMs: this.#startedAtMs + spec.maxAgeMs,
       outOfGrace,
-      ...defined({
+      ...omitUndefined({
         cancel,
         timeoutAtMs: after(this.#firstPodAtMs, spec.timeoutMs),
         graceEndsAtMs: after(this.#interruptedAtMs, spec.gracePeriodMs),
@@ -219,7 +224,7 @@ export class JobRun {
       steps,
       log,
       ...this.#waits,
-      ...defined({ stage, cancel: cancel && { mode: cancel.mode, reason: cancel.reason } }),
+      ...omitUndefined({ stage, cancel: cancel && { mode: cancel.mode, reason: cancel.reason } }),
     };
   }
 }

@@ -6,7 +6,7 @@ import type {
   RunnerOutcome,
   StepState,
 } from '../../core/contract/index.ts';
-import { defined } from '../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type { Cancellation } from '../../core/domain/cancellation.ts';
 
 /** A step, as far as the plan goes by it. */
@@ -88,7 +88,7 @@ export function nextAction(f: JobFacts): JobAction {
     f.nowMs >= f.graceEndsAtMs
   )
     return { kind: 'outOfGrace' };
-  return step.state === 'running' ? whileItRuns(f, step, next) : beforeIt(f, step, next);
+  return step.state === 'running' ? whileItRuns(f, step, next) : skipReason(f, step, next);
 }
 
 /** Everything but a drain interrupts: the running step is told, and what is left shares the job's grace. */
@@ -99,9 +99,9 @@ export function isInterrupted(cancel: Cancellation | undefined): boolean {
 function whileItRuns(f: JobFacts, { stage, stopAsked }: StepFacts, step: number): JobAction {
   const { cancel, outOfGrace, graceEndsAtMs, timeoutAtMs, endsAtMs } = f;
   if (cancel?.mode === 'force' && stopAsked !== 'force')
-    return { kind: 'stop', step, mode: 'force', by: told(cancel), reason: cancel.reason };
+    return { kind: 'stop', step, mode: 'force', by: stopReasonFor(cancel), reason: cancel.reason };
   if (cancel?.mode === 'stop' && stage !== 'post' && stopAsked === undefined)
-    return { kind: 'stop', step, mode: 'stop', by: told(cancel), reason: cancel.reason };
+    return { kind: 'stop', step, mode: 'stop', by: stopReasonFor(cancel), reason: cancel.reason };
   // However often its end is asked for, it has the job's grace, unless by force.
   if (outOfGrace && stopAsked === undefined)
     return {
@@ -116,7 +116,7 @@ function whileItRuns(f: JobFacts, { stage, stopAsked }: StepFacts, step: number)
   return {
     kind: 'wait',
     step,
-    ...(outOfGrace || cancel?.mode === 'force' ? {} : defined({ untilMs: graceEndsAtMs })),
+    ...(outOfGrace || cancel?.mode === 'force' ? {} : omitUndefined({ untilMs: graceEndsAtMs })),
   };
 }
 
@@ -126,15 +126,15 @@ function untilGone(f: JobFacts): JobAction {
   const step = steps.findIndex(({ lives }) => lives);
   if (step < 0) return { kind: 'end', verdict: verdictOn(f) };
   if (cancel?.mode === 'force' && steps[step]?.stopAsked !== 'force')
-    return { kind: 'stop', step, mode: 'force', by: told(cancel), reason: cancel.reason };
+    return { kind: 'stop', step, mode: 'force', by: stopReasonFor(cancel), reason: cancel.reason };
   return { kind: 'wait', step };
 }
 
-function told({ by }: Cancellation): NonNullable<CancelRequest['by']> {
+function stopReasonFor({ by }: Cancellation): NonNullable<CancelRequest['by']> {
   return by === 'run_timeout' ? 'timeout' : by === 'superseded' ? 'superseded' : 'cancelled';
 }
 
-function beforeIt(
+function skipReason(
   { steps, cancel, outOfGrace }: JobFacts,
   { stage, optionalOnSuccess }: StepFacts,
   step: number,
@@ -152,7 +152,7 @@ function beforeIt(
     return { kind: 'start', step };
   }
   if (isInterrupted(cancel)) return notRun('the job was interrupted');
-  const bad = before.find(isBad);
+  const bad = before.find(isFailure);
   if (bad !== undefined) return notRun(`${bad.stage} ${bad.name} ${bad.outcome}`);
   if (
     cancel !== undefined &&
@@ -162,13 +162,13 @@ function beforeIt(
   return { kind: 'start', step };
 }
 
-function isBad({ outcome }: StepFacts): boolean {
+function isFailure({ outcome }: StepFacts): boolean {
   return outcome !== undefined && outcome !== 'succeeded';
 }
 
 /** The first step that counts and did not succeed decides, whatever became of those after it; an interruption comes before all of them. */
 function verdictOn({ steps, cancel }: JobFacts): JobVerdict {
-  const bad = steps.filter((step) => isBad(step) && !step.bestEffort);
+  const bad = steps.filter((step) => isFailure(step) && !step.bestEffort);
   const list = bad
     .map(
       ({ stage, name, outcome, cause }) =>
@@ -189,7 +189,7 @@ function verdictOn({ steps, cancel }: JobFacts): JobVerdict {
     return { outcome: 'succeeded', message: 'Each step that counts succeeded.' };
   return {
     outcome: first.outcome,
-    ...defined({ cause: first.cause }),
+    ...omitUndefined({ cause: first.cause }),
     message: `Not every step succeeded: ${list}.`,
   };
 }

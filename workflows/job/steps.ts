@@ -12,28 +12,28 @@ import {
   type RunnerResult,
   type StepStatus,
 } from '../../core/contract/index.ts';
-import { STOP_REASON } from '../../core/domain/cancellation.ts';
+import { STOP_REASON_BY_CAUSE } from '../../core/domain/cancellation.ts';
 import type { JobRun, RunningStep } from './jobRun.ts';
 import { isInterrupted, type JobAction } from './plan.ts';
 
 /** Begins the life of a step. Its end is heard of later. */
 export async function startStep(run: JobRun, step: RunningStep): Promise<void> {
   const { spec, status } = step;
-  run.say(`Running step ${spec.name}.`);
+  run.logLine(`Running step ${spec.name}.`);
   Object.assign(status, { state: 'running', startedAt: new Date().toISOString() });
   try {
     step.handle = await startChild<(input: RunnerInput) => Promise<RunnerResult>>(RUNNER_WORKFLOW, {
       workflowId: spec.workflowId,
-      args: [inputOf(run, step)],
+      args: [childInput(run, step)],
       // A job that is terminated leaves a life that can tidy up after itself.
       parentClosePolicy: ParentClosePolicy.ABANDON,
       staticSummary: `${spec.stage} ${spec.name}`,
     });
     step.lives = true;
-    void follow(run, step, step.handle.result());
+    void watchStep(run, step, step.handle.result());
   } catch (error) {
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
-    run.hearEnd(step, {
+    run.onStepCompleted(step, {
       outcome: 'errored',
       message: `${spec.workflowId} runs already: a step of an earlier run of this job, or another workflow that has its id`,
     });
@@ -41,17 +41,17 @@ export async function startStep(run: JobRun, step: RunningStep): Promise<void> {
 }
 
 /** With what those before it left; a step of `post` is told what has interrupted the job, if something has. */
-function inputOf(run: JobRun, step: RunningStep): RunnerInput {
+function childInput(run: JobRun, step: RunningStep): RunnerInput {
   const {
     spec: { runner: admitted, storage, stage },
   } = step;
   const { cancel } = run;
   const runner = { ...admitted, storage: { ...storage, sharedFrom: run.sharedFor(step) } };
   if (stage !== 'post' || cancel === undefined || !isInterrupted(cancel)) return runner;
-  return { ...runner, env: { ...runner.env, JOB_STOP_REASON: STOP_REASON[cancel.by] } };
+  return { ...runner, env: { ...runner.env, JOB_STOP_REASON: STOP_REASON_BY_CAUSE[cancel.by] } };
 }
 
-async function follow(
+async function watchStep(
   run: JobRun,
   step: RunningStep,
   result: Promise<RunnerResult>,
@@ -60,7 +60,7 @@ async function follow(
   step.lives = false;
   run.news++;
   // What it has told before stands.
-  if (step.status.state === 'running') run.hearEnd(step, end);
+  if (step.status.state === 'running') run.onStepCompleted(step, end);
 }
 
 /** A life that gave no verdict: somebody has ended it from outside, or its worker refused its input. */
@@ -90,7 +90,7 @@ export async function stopStep(
   const { status, handle, stopAsked } = step;
   step.stopAsked = mode;
   if (stopAsked === undefined && status.pod !== undefined)
-    run.say(`cleanup: Deleting pod ${status.pod}`);
+    run.logLine(`cleanup: Deleting pod ${status.pod}`);
   try {
     await handle?.signal(cancelSignal, { mode, by, reason });
   } catch (error) {

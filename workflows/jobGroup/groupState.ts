@@ -40,7 +40,7 @@ export type GroupAction =
   | { readonly kind: 'start'; readonly generation: number; readonly commit: string }
   | { readonly kind: 'supersede'; readonly generation: number };
 
-export const NO_RUNS: GroupState = { generation: 0, waits: false };
+export const INITIAL_STATE: GroupState = { generation: 0, waits: false };
 
 interface Step {
   readonly state: GroupState;
@@ -73,7 +73,7 @@ export function begin(state: GroupState): Step {
 }
 
 /** Will the newest be to be run once this has been taken in, too? Who asks meanwhile must not hear of the older one's end as the last word. */
-export function isToRun(state: GroupState, unread: readonly GroupEvent[]): boolean {
+export function willRun(state: GroupState, unread: readonly GroupEvent[]): boolean {
   return unread.reduce((known, event) => step(known, event).state, state).waits;
 }
 

@@ -19,15 +19,15 @@ import {
   type JobGroupStatus,
   type JobInput,
   type JobResult,
-  type JobVersion,
+  type JobRevision,
   type RunnerOutcome,
 } from '../../core/contract/index.ts';
-import { defined } from '../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { COMMIT } from '../../core/domain/gitNames.ts';
 import {
-  NO_RUNS,
+  INITIAL_STATE,
   begin,
-  isToRun,
+  willRun,
   step,
   type GroupAction,
   type GroupEvent,
@@ -40,7 +40,7 @@ const QUIET = '7d';
 const SETTLED = '1s';
 
 /** What has come, and the job that goes with it. */
-interface Heard {
+interface ReceivedEvent {
   readonly event: GroupEvent;
   readonly job?: JobInput;
 }
@@ -50,20 +50,20 @@ interface Heard {
  * version has the older run ended first. Ends by itself when nothing has run for a week.
  * @param carried - what this workflow knew before it went on as a new one
  */
-export async function jobGroup(carried: GroupState = NO_RUNS): Promise<void> {
+export async function jobGroup(carried: GroupState = INITIAL_STATE): Promise<void> {
   const group = workflowInfo().workflowId;
-  const heard: Heard[] = [];
+  const heard: ReceivedEvent[] = [];
   let state = carried;
   let job: JobInput | undefined;
   let run: ChildWorkflowHandle<(input: JobInput) => Promise<JobResult>> | undefined;
-  setHandler(jobVersionSignal, (body) => void heard.push(...readVersion(body)), {
+  setHandler(jobVersionSignal, (body) => void heard.push(...parseRevision(body)), {
     description: 'A version of the change set has come: {commit, at, job, again}',
   });
   setHandler(
     jobGroupStatusQuery,
     () => ({
       ...statusOf(group, state),
-      waits: isToRun(
+      waits: willRun(
         state,
         heard.map(({ event }) => event),
       ),
@@ -101,7 +101,7 @@ export async function jobGroup(carried: GroupState = NO_RUNS): Promise<void> {
 }
 
 /** It comes from outside: what cannot be read is left out, and said. */
-function readVersion(body: JobVersion): Heard[] {
+function parseRevision(body: JobRevision): ReceivedEvent[] {
   const atMs = Date.parse(body?.at);
   if (
     typeof body?.commit === 'string' &&
@@ -186,7 +186,7 @@ function statusOf(
   return {
     generation,
     waits,
-    ...defined({
+    ...omitUndefined({
       commit,
       outcome,
       running: running && {

@@ -1,17 +1,26 @@
 /** From nothing to a runner that is online: provisioning, the pod's way up, registration. */
 import { sleep } from '@temporalio/workflow';
-import { defined } from '../../core/domain/omitUndefined.ts';
-import { FAILURE_TYPES, type Found, type Provisioned } from '../../core/activities/index.ts';
-import { callUnless, ciCalls, clusterCalls, type Called } from '../shared/activityProxies.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
+import {
+  FAILURE_TYPES,
+  type FoundProvision,
+  type ProvisionResult,
+} from '../../core/activities/index.ts';
+import {
+  callUnless,
+  ciActivities,
+  clusterActivities,
+  type CallResult,
+} from '../shared/activityProxies.ts';
 import { awaitClaims } from './claims.ts';
-import { decideComingUp } from './startupDecision.ts';
+import { decideStartup } from './startupDecision.ts';
 import type { RunnerCause } from '../../core/contract/index.ts';
 import { formatDuration } from '../../core/domain/duration.ts';
 import type { AttemptFailure } from './carriedState.ts';
-import type { RunnerLife } from './state.ts';
-import { awaitEnd, awaitPod, see } from './podWaits.ts';
-import { memoOfSet } from './notifySet.ts';
-import { tellJobOfPod } from './notifyJob.ts';
+import type { RunnerState } from './state.ts';
+import { awaitPodEnd, awaitPod, recordPod } from './podWaits.ts';
+import { setMemo } from './notifySet.ts';
+import { notifyJobPodCreated } from './notifyJob.ts';
 
 /** Failure types of activities (activities/shared/failures.ts) that have a cause of their own. */
 const CAUSES: Readonly<Record<string, RunnerCause>> = {
@@ -23,7 +32,7 @@ const CAUSES: Readonly<Record<string, RunnerCause>> = {
 };
 
 /** Failures with which the cluster or the CI server has answered: nothing of what it was asked for is under way. */
-const ANSWERED: ReadonlySet<string | undefined> = new Set(
+const DEFINITE_FAILURES: ReadonlySet<string | undefined> = new Set(
   (
     [
       'overtaken',
@@ -44,14 +53,14 @@ const ANSWERED: ReadonlySet<string | undefined> = new Set(
 const MAX_NAMES = 3;
 
 /** Brings the runner up. Returns early, without a failure, when it has ended or a cancel came. */
-export async function comeUp(life: RunnerLife): Promise<AttemptFailure | undefined> {
-  life.enter('Provisioning');
+export async function bringUp(life: RunnerState): Promise<AttemptFailure | undefined> {
+  life.enterPhase('Provisioning');
   const failure = await provision(life);
   if (failure !== undefined || life.cancel !== undefined) return failure;
-  return await becomeOnline(life);
+  return await awaitOnline(life);
 }
 
-async function provision(life: RunnerLife): Promise<AttemptFailure | undefined> {
+async function provision(life: RunnerState): Promise<AttemptFailure | undefined> {
   const { spec } = life;
   const withinMs = spec.timeouts.provisioningMs;
   const held = await awaitClaims(life);
@@ -60,36 +69,36 @@ async function provision(life: RunnerLife): Promise<AttemptFailure | undefined> 
       message: `The runner could not be provisioned: ${held} (tried for ${formatDuration(withinMs)})`,
     };
   if (life.cancel !== undefined) return undefined;
-  let called: Called<Provisioned>;
+  let called: CallResult<ProvisionResult>;
   let names = 1;
   do {
-    life.waitFor('registration, Secret and pod', Date.now() + withinMs);
+    life.setWaitReason('registration, Secret and pod', Date.now() + withinMs);
     called = await tryToProvision(life, withinMs);
     // Somebody else's runner has the name: nothing of it is ours to use, or to remove.
     if (lastFailure(called) === FAILURE_TYPES.name_taken) life.replaceRunner();
-  } while (isToBeginAnew(called, names++) && life.cancel === undefined);
+  } while (shouldRetry(called, names++) && life.cancel === undefined);
   const { pod, runnerId } =
-    called.kind === 'done' ? called.value : await findMade(life, isInDoubt(called));
+    called.kind === 'done' ? called.value : await findCreated(life, mayHaveCreated(called));
   const { runner } = life;
   if (runnerId !== undefined) runner.id = runnerId;
   if (pod !== undefined) {
     runner.pod = pod;
-    see(life, pod);
+    recordPod(life, pod);
     const lost = life.replaced.at(-1);
     if (lost?.replacedBy === '') lost.replacedBy = life.runnerName;
-    awaitEnd(life);
-    void tellJobOfPod(life);
+    awaitPodEnd(life);
+    void notifyJobPodCreated(life);
   }
   if (called.kind === 'failed') {
     const cause = CAUSES[called.type];
     const tried = called.timedOut ? ` (tried for ${formatDuration(withinMs)})` : '';
     const message = `The runner could not be provisioned: ${called.message}${tried}`;
-    return { message, ...defined({ cause }) };
+    return { message, ...omitUndefined({ cause }) };
   }
   return undefined;
 }
 
-function lastFailure(called: Called<Provisioned>): string | undefined {
+function lastFailure(called: CallResult<ProvisionResult>): string | undefined {
   return called.kind === 'failed'
     ? called.type
     : called.kind === 'interrupted'
@@ -98,7 +107,7 @@ function lastFailure(called: Called<Provisioned>): string | undefined {
 }
 
 /** One that has not had its turn has not failed: thousands may be before it, at the pace that the CI server allows. */
-function isToBeginAnew(called: Called<Provisioned>, names: number): boolean {
+function shouldRetry(called: CallResult<ProvisionResult>, names: number): boolean {
   return (
     called.kind === 'failed' &&
     (called.untried || (called.type === FAILURE_TYPES.name_taken && names < MAX_NAMES))
@@ -106,27 +115,33 @@ function isToBeginAnew(called: Called<Provisioned>, names: number): boolean {
 }
 
 /** May a try of it still create something? Not where it was never begun, or has left off with an answer. */
-function isInDoubt(called: Exclude<Called<Provisioned>, { kind: 'done' }>): boolean {
+function mayHaveCreated(called: Exclude<CallResult<ProvisionResult>, { kind: 'done' }>): boolean {
   if (called.kind === 'failed' && called.timedOut) return !called.untried;
-  return !ANSWERED.has(lastFailure(called));
+  return !DEFINITE_FAILURES.has(lastFailure(called));
 }
 
 /**
  * What an interrupted provisioning has made. While somebody may still create (a worker that was cut off, a request that is carried out late)
  * finding nothing says nothing: it is looked for again when nothing can come any more.
  */
-async function findMade(life: RunnerLife, inDoubt: boolean): Promise<Found> {
+async function findCreated(life: RunnerState, inDoubt: boolean): Promise<FoundProvision> {
   const found = await findProvisioned(life);
   if (!inDoubt || found.pod !== undefined) return found;
   const { lateCreationMs } = life.spec.intervals;
-  life.waitFor('what the interrupted provisioning may still make', Date.now() + lateCreationMs);
+  life.setWaitReason(
+    'what the interrupted provisioning may still make',
+    Date.now() + lateCreationMs,
+  );
   await sleep(lateCreationMs, {
     summary: 'until the interrupted provisioning can make nothing more',
   });
   return await findProvisioned(life);
 }
 
-async function tryToProvision(life: RunnerLife, withinMs: number): Promise<Called<Provisioned>> {
+async function tryToProvision(
+  life: RunnerState,
+  withinMs: number,
+): Promise<CallResult<ProvisionResult>> {
   const { spec, runner } = life;
   const { podUnscheduledMs, podPendingMs } = spec.timeouts;
   const input = {
@@ -135,7 +150,7 @@ async function tryToProvision(life: RunnerLife, withinMs: number): Promise<Calle
     pod: {
       identity: runner.identity,
       ...spec.pod,
-      ...defined({ tellsBusy: memoOfSet().tellsBusy }),
+      ...omitUndefined({ tellsBusy: setMemo().tellsBusy }),
     },
     credentialsRetryMs: spec.intervals.credentialsRetryMs,
     dueWithinMs: Math.min(podUnscheduledMs, podPendingMs),
@@ -144,7 +159,7 @@ async function tryToProvision(life: RunnerLife, withinMs: number): Promise<Calle
     () => life.cancel !== undefined,
     async () => {
       if (spec.scope === undefined)
-        return await clusterCalls({ summary: 'create the pod', withinMs }).provision(input);
+        return await clusterActivities({ summary: 'create the pod', withinMs }).provision(input);
       const registration = {
         scope: spec.scope,
         labels: spec.labels,
@@ -153,7 +168,7 @@ async function tryToProvision(life: RunnerLife, withinMs: number): Promise<Calle
         mode: spec.registrationMode,
         disableUpdate: spec.disableUpdate,
       };
-      const calls = ciCalls(spec.credential, spec.scope, 'provision', {
+      const calls = ciActivities(spec.credential, spec.scope, 'provision', {
         summary: 'register the runner, create its pod',
         withinMs,
       });
@@ -165,59 +180,59 @@ async function tryToProvision(life: RunnerLife, withinMs: number): Promise<Calle
   );
 }
 
-async function findProvisioned({ spec, runner }: RunnerLife): Promise<Found> {
+async function findProvisioned({ spec, runner }: RunnerState): Promise<FoundProvision> {
   const input = {
     place: spec.place,
     identity: runner.identity,
     registered: spec.scope !== undefined,
-    ...defined({ namespace: spec.pod.namespace }),
+    ...omitUndefined({ namespace: spec.pod.namespace }),
   };
-  return await clusterCalls({
+  return await clusterActivities({
     summary: 'what did the interrupted provisioning leave?',
   }).findProvisioned(input);
 }
 
-async function becomeOnline(life: RunnerLife): Promise<AttemptFailure | undefined> {
+async function awaitOnline(life: RunnerState): Promise<AttemptFailure | undefined> {
   const { spec, runner } = life;
   const createdAt = Date.now();
   while (life.cancel === undefined && runner.pod !== undefined) {
-    const step = decideComingUp(runner.pod, Date.now() - createdAt, Date.now(), spec.timeouts);
+    const step = decideStartup(runner.pod, Date.now() - createdAt, Date.now(), spec.timeouts);
     switch (step.kind) {
       case 'ended':
         runner.ended = runner.pod;
         return undefined;
       case 'online':
-        isOnline(life);
+        markOnline(life);
         return undefined;
       case 'running':
-        if (spec.scope !== undefined) return await register(life);
-        isOnline(life);
+        if (spec.scope !== undefined) return await awaitRegistration(life);
+        markOnline(life);
         return undefined;
       case 'failed':
         return { cause: step.cause, message: `The runner did not come up: ${step.message}.` };
       case 'wait':
         if (runner.pod.startedAt !== undefined && spec.scope !== undefined)
-          life.enter('Registering');
-        life.waitFor(step.why, Date.now() + step.forMs);
+          life.enterPhase('Registering');
+        life.setWaitReason(step.why, Date.now() + step.forMs);
         await awaitPod(life, 'online', step.forMs);
     }
   }
   return undefined;
 }
 
-function isOnline(life: RunnerLife): void {
+function markOnline(life: RunnerState): void {
   life.runner.online = true;
-  if (life.spec.scope === undefined) life.commandRuns();
+  if (life.spec.scope === undefined) life.commandStarted();
 }
 
 /** Asks the CI server until the runner is online there, its deadline is out, or something better is known. */
-async function register(life: RunnerLife): Promise<AttemptFailure | undefined> {
+async function awaitRegistration(life: RunnerState): Promise<AttemptFailure | undefined> {
   const { spec, runner } = life;
   const withinMs = spec.timeouts.registrationMs;
-  life.enter('Registering');
-  life.waitFor('runner to come online', Date.now() + withinMs);
+  life.enterPhase('Registering');
+  life.setWaitReason('runner to come online', Date.now() + withinMs);
   const { scope } = life;
-  const calls = ciCalls(spec.credential, scope, 'provision', {
+  const calls = ciActivities(spec.credential, scope, 'provision', {
     summary: 'wait until the runner is online',
     withinMs,
   });

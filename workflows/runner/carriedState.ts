@@ -2,18 +2,18 @@
 import type { AdmittedRunner } from '../../core/activities/index.ts';
 import type { RunnerCause, RunnerResult, RunnerStatus } from '../../core/contract/index.ts';
 import type { Cancellation } from '../../core/domain/cancellation.ts';
-import type { SeenPod, RunnerIdentity } from '../../core/domain/pod.ts';
+import type { PodSnapshot, RunnerIdentity } from '../../core/domain/pod.ts';
 import type { RunnerJobs } from './jobEvents.ts';
-import type { HeardFacts } from './unregisterFacts.ts';
+import type { UnregistrationProgress } from './unregisterFacts.ts';
 
 /** What is known of the present runner of a life. */
-export interface RunnerState {
+export interface CurrentRunner {
   readonly identity: RunnerIdentity;
   id?: number;
   /** The pod as last seen. */
-  pod?: SeenPod;
+  pod?: PodSnapshot;
   /** The pod once it has ended: what everything else waits for. */
-  ended?: SeenPod;
+  ended?: PodSnapshot;
   online: boolean;
   /** A job ran, by a word that nothing takes back: the CI server's, or the runner's own record. */
   sawJob: boolean;
@@ -34,22 +34,22 @@ export interface RunnerState {
   /** How long it was busy by its pod's word alone, since an event last told of a job of its own (ms). */
   unconfirmedMs?: number;
   /** Idle, and of no use: another takes its place. */
-  doubted?: Doubt;
+  doubted?: Suspicion;
 }
 
 /** Why nobody else but its own life wants an idle runner gone. */
-export interface Doubt {
+export interface Suspicion {
   readonly cause: RunnerCause;
   /** What is wrong with it, as the beginning of a sentence. */
   readonly why: string;
 }
 
 /** What continue-as-new carries over. */
-export interface CarriedLife {
+export interface CarriedRunnerState {
   readonly spec: AdmittedRunner;
   /** When the life's first run began (ms since the epoch). */
   readonly bornAtMs: number;
-  readonly runner: RunnerState;
+  readonly runner: CurrentRunner;
   readonly phases: RunnerStatus['phases'];
   readonly replaced: RunnerResult['replaced'];
   readonly unregisterAttempts: number;
@@ -59,7 +59,7 @@ export interface CarriedLife {
   readonly toldOnline: boolean;
   readonly toldBusy?: true;
   readonly failure?: AttemptFailure;
-  readonly heard?: HeardFacts;
+  readonly heard?: UnregistrationProgress;
 }
 
 /** A deadline or a failed step that ended an attempt before its runner did. */

@@ -1,44 +1,49 @@
 /** The fence around a life's claims: nobody mounts one while a runner that nobody saw end may still write to it, whichever life that was. */
-import { defined } from '../../core/domain/omitUndefined.ts';
-import { callUnless, clusterCalls } from '../shared/activityProxies.ts';
-import type { RunnerLife } from './state.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
+import { callUnless, clusterActivities } from '../shared/activityProxies.ts';
+import type { RunnerState } from './state.ts';
 
 /** A claim that is not free by then is told in the details, in ms. */
 const SOON_MS = 10_000;
 
 /** Waits until the claims are free. Interrupted by a cancel. @returns why they are not, when their time is out */
-export async function awaitClaims(life: RunnerLife): Promise<string | undefined> {
+export async function awaitClaims(life: RunnerState): Promise<string | undefined> {
   const { spec, runner } = life;
   const { volumeClaims: claims, namespace } = spec.pod;
   if (claims.length === 0) return undefined;
-  const input = { place: spec.place, identity: runner.identity, claims, ...defined({ namespace }) };
+  const input = {
+    place: spec.place,
+    identity: runner.identity,
+    claims,
+    ...omitUndefined({ namespace }),
+  };
   let why: string | undefined;
   for (const withinMs of [SOON_MS, spec.timeouts.provisioningMs]) {
     const called = await callUnless(
       () => life.cancel !== undefined,
       async () =>
-        await clusterCalls({
+        await clusterActivities({
           summary: 'does anything still write to the claims?',
           withinMs,
         }).awaitClaims(input),
     );
     if (called.kind !== 'failed') return undefined;
     why = called.message;
-    life.waitFor(`claims: ${why}`, Date.now() + spec.timeouts.provisioningMs);
+    life.setWaitReason(`claims: ${why}`, Date.now() + spec.timeouts.provisioningMs);
   }
   return why;
 }
 
 /** Fences the claims of a runner that is gone, and that nobody saw end: its node may be cut off, and go on. */
-export async function fenceClaims({ runner, spec }: RunnerLife): Promise<void> {
+export async function fenceClaims({ runner, spec }: RunnerState): Promise<void> {
   const { pod, identity } = runner;
   const { volumeClaims: claims, namespace } = spec.pod;
   if (pod?.node === undefined || pod.exit !== undefined || claims.length === 0) return;
-  await clusterCalls({ summary: 'fence the claims' }).fenceClaims({
+  await clusterActivities({ summary: 'fence the claims' }).fenceClaims({
     place: spec.place,
     identity,
     claims,
     writer: { node: pod.node, podUid: pod.uid },
-    ...defined({ namespace }),
+    ...omitUndefined({ namespace }),
   });
 }

@@ -1,14 +1,14 @@
 /** How a life of any length stays within what a history may hold. */
 import { allHandlersFinished, continueAsNew, workflowInfo } from '@temporalio/workflow';
 import type { RunnerInput } from '../../core/contract/index.ts';
-import type { CarriedLife } from './carriedState.ts';
-import type { RunnerLife } from './state.ts';
+import type { CarriedRunnerState } from './carriedState.ts';
+import type { RunnerState } from './state.ts';
 
 /**
  * Does the server suggest to continue as new, and may it be? Only a life whose runner has not ended: what follows its end is short. Nor one
  * that is plainly cancelled: its next run would not be.
  */
-export function mayContinueAsNew({ runner, plainlyCancelled }: RunnerLife): boolean {
+export function canContinueAsNew({ runner, plainlyCancelled }: RunnerState): boolean {
   return (
     runner.pod?.ended === false &&
     runner.ended === undefined &&
@@ -19,10 +19,13 @@ export function mayContinueAsNew({ runner, plainlyCancelled }: RunnerLife): bool
 }
 
 /** Between two waits: goes on in a new run, where that is to be. */
-export async function continueWhenLong(life: RunnerLife, input: RunnerInput): Promise<void> {
-  if (mayContinueAsNew(life))
-    await continueAsNew<(input: RunnerInput, carried: CarriedLife) => Promise<unknown>>(
+export async function continueAsNewIfSuggested(
+  life: RunnerState,
+  input: RunnerInput,
+): Promise<void> {
+  if (canContinueAsNew(life))
+    await continueAsNew<(input: RunnerInput, carried: CarriedRunnerState) => Promise<unknown>>(
       input,
-      life.carry(),
+      life.toCarriedState(),
     );
 }

@@ -8,12 +8,12 @@ import {
   type RunnerStatus,
 } from '../../core/contract/index.ts';
 import type { AdmittedRunner } from '../../core/activities/index.ts';
-import { placeName } from '../../core/domain/location.ts';
-import { markdownText } from '../../core/domain/displayText.ts';
+import { formatLocation } from '../../core/domain/location.ts';
+import { escapeMarkdown } from '../../core/domain/displayText.ts';
 import type { RunnerSpec } from '../../core/input/runner.ts';
 
 /** The verdict, once there is one. */
-export interface ShownVerdict {
+export interface DisplayedVerdict {
   readonly outcome?: RunnerOutcome;
   readonly cause?: RunnerCause;
   readonly message?: string;
@@ -22,7 +22,7 @@ export interface ShownVerdict {
 export class RunnerDisplay {
   #name: string | undefined;
   #phase: RunnerPhase | undefined;
-  #verdict: ShownVerdict = {};
+  #verdict: DisplayedVerdict = {};
 
   /** What lists show now; not what was only passed since. */
   get shownPhase(): RunnerPhase | undefined {
@@ -30,17 +30,17 @@ export class RunnerDisplay {
   }
 
   /** Shows phase, name and verdict in lists; place, scope and set with the first of them. */
-  list(
+  updateSearchAttributes(
     { place, scope, set }: AdmittedRunner,
     phase: RunnerPhase,
     name: string,
-    verdict: ShownVerdict = {},
+    verdict: DisplayedVerdict = {},
   ): void {
     const { outcome, cause } = verdict;
     const first = this.#phase === undefined;
     upsertSearchAttributes([
       { key: SEARCH_ATTRIBUTES.phase, value: phase },
-      ...(first ? [{ key: SEARCH_ATTRIBUTES.place, value: placeName(place) }] : []),
+      ...(first ? [{ key: SEARCH_ATTRIBUTES.place, value: formatLocation(place) }] : []),
       ...(first && scope !== undefined
         ? [{ key: SEARCH_ATTRIBUTES.scope, value: scope.name }]
         : []),
@@ -55,19 +55,19 @@ export class RunnerDisplay {
   }
 
   /** For the UI. */
-  detail(spec: RunnerSpec, status: RunnerStatus): void {
-    setCurrentDetails(runnerDetails(spec, status, this.#verdict));
+  updateDetails(spec: RunnerSpec, status: RunnerStatus): void {
+    setCurrentDetails(renderDetails(spec, status, this.#verdict));
   }
 }
 
 /** Markdown. What is told of a life that has ended begins with its verdict: lists show every one of them as Completed. */
-export function runnerDetails(
+export function renderDetails(
   { scope, warnings }: RunnerSpec,
   s: RunnerStatus,
-  { outcome, cause, message }: ShownVerdict = {},
+  { outcome, cause, message }: DisplayedVerdict = {},
 ): string {
   const row = (name: string, value: string | undefined): string[] =>
-    value === undefined || value === '' ? [] : [`| ${name} | ${markdownText(value)} |`];
+    value === undefined || value === '' ? [] : [`| ${name} | ${escapeMarkdown(value)} |`];
   const rows = [
     ...row('Outcome', outcome && [outcome, cause].filter(Boolean).join('/')),
     ...row('Message', message),

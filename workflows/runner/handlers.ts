@@ -8,27 +8,27 @@ import {
   extendDeadlineUpdate,
   podStateSignal,
   statusQuery,
-  type CiEvent,
-  type DoubtEvent,
+  type RunnerJobEvent,
+  type ReplaceIdleRequest,
   type PodStateEvent,
   type RunnerPhase,
 } from '../../core/contract/index.ts';
-import { readCancelRequest, readDrainRequest } from '../../core/domain/cancellation.ts';
+import { parseCancelRequest, parseDrainRequest } from '../../core/domain/cancellation.ts';
 import { formatDuration, parseDuration } from '../../core/domain/duration.ts';
-import { printable, shorten } from '../../core/domain/displayText.ts';
+import { stripControlCharacters, truncate } from '../../core/domain/displayText.ts';
 import { isObject } from '../../core/domain/isObject.ts';
-import type { RunnerLife } from './state.ts';
+import type { RunnerState } from './state.ts';
 
 /** In characters. */
 const MAX_REASON = 500;
 const LEAVING: ReadonlySet<RunnerPhase> = new Set(['TearingDown', 'Gone']);
 
 /** Sets the handlers of updates. Before anything is awaited: an update that finds no handler is refused by the SDK, not kept as a signal is. */
-export function takeUpdates(life: RunnerLife): void {
+export function registerUpdateHandlers(life: RunnerState): void {
   setHandler(
     drainUpdate,
     (body?: { reason?: string }) => {
-      life.requestCancel(readDrainRequest(body));
+      life.requestCancel(parseDrainRequest(body));
       return { accepted: true as const, phase: life.phase };
     },
     {
@@ -73,11 +73,11 @@ export function takeUpdates(life: RunnerLife): void {
 }
 
 /** Sets the handlers of signals and the query, which may come only once the runner is admitted: until then Temporal keeps them. */
-export function takeSignals(life: RunnerLife): void {
-  setHandler(cancelSignal, (body) => life.requestCancel(readCancelRequest(body)), {
+export function registerSignalHandlers(life: RunnerState): void {
+  setHandler(cancelSignal, (body) => life.requestCancel(parseCancelRequest(body)), {
     description: 'End this runner. Body: "reason" or {reason, mode: "drain"|"stop"|"force"}',
   });
-  setHandler(ciEventSignal, (event: unknown) => void (isCiEvent(event) && life.onCiEvent(event)), {
+  setHandler(ciEventSignal, (event: unknown) => void (isCiEvent(event) && life.onJobEvent(event)), {
     description: "A job event from the CI server's webhook (a hint)",
   });
   setHandler(
@@ -85,7 +85,7 @@ export function takeSignals(life: RunnerLife): void {
     (event: unknown) => void (isPodState(event) && life.onPodState(event)),
     { description: 'idle or busy, as the pod itself says (a hint)' },
   );
-  setHandler(doubtSignal, (event: unknown) => void (isObject(event) && doubt(life, event)), {
+  setHandler(doubtSignal, (event: unknown) => void (isObject(event) && replaceIdle(life, event)), {
     description:
       'This idle runner is of no use: another takes its place. Body: {runnerName, reason}',
   });
@@ -95,14 +95,14 @@ export function takeSignals(life: RunnerLife): void {
 }
 
 /** What says so may be late, or about another runner; while a job runs nobody's doubt counts. */
-function doubt(
-  { runner, phase, runnerName }: RunnerLife,
-  { runnerName: of, reason }: Partial<Record<keyof DoubtEvent, unknown>>,
+function replaceIdle(
+  { runner, phase, runnerName }: RunnerState,
+  { runnerName: of, reason }: Partial<Record<keyof ReplaceIdleRequest, unknown>>,
 ): void {
   if (of !== runnerName || phase !== 'Idle' || runner.busySince !== undefined) return;
   runner.doubted ??= {
     cause: 'agent_lost',
-    why: `The runner hangs (${shorten(printable(typeof reason === 'string' ? reason : 'no reason given'), MAX_REASON)})`,
+    why: `The runner hangs (${truncate(stripControlCharacters(typeof reason === 'string' ? reason : 'no reason given'), MAX_REASON)})`,
   };
 }
 
@@ -111,10 +111,10 @@ const ACTIONS: readonly unknown[] = [
   'queued',
   'in_progress',
   'completed',
-] satisfies CiEvent['action'][];
+] satisfies RunnerJobEvent['action'][];
 const isOptional = (type: 'string' | 'number', value: unknown): boolean =>
   value === undefined || typeof value === type;
-const isCiEvent = (event: unknown): event is CiEvent =>
+const isCiEvent = (event: unknown): event is RunnerJobEvent =>
   isObject(event) &&
   ACTIONS.includes(event['action']) &&
   Number.isSafeInteger(event['jobId']) &&

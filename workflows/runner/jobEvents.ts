@@ -1,6 +1,11 @@
 /** The jobs of one runner, by the CI server's events: which one runs, and which are over. Their order is that of core/domain/ciJobState.ts. Pure. */
-import type { CiEvent } from '../../core/contract/index.ts';
-import { isFurther, jobKey, stateOf, type JobState } from '../../core/domain/ciJobState.ts';
+import type { RunnerJobEvent } from '../../core/contract/index.ts';
+import {
+  isLaterState,
+  jobKey,
+  ciJobStateOf,
+  type CiJobState,
+} from '../../core/domain/ciJobState.ts';
 
 export interface RunnerJobs {
   /** The job that runs, as far as events tell. */
@@ -30,37 +35,41 @@ const SAME_MOMENT_MS = 5_000;
  * A runner runs one job at a time: a job that starts ends the one before it, whose own end was not told yet or never will be; and a job that
  * started before something else that is known is over itself.
  */
-export function afterJobEvent(jobs: RunnerJobs, event: CiEvent): RunnerJobs {
+export function trackJobEvent(jobs: RunnerJobs, event: RunnerJobEvent): RunnerJobs {
   const { action, jobId, runAttempt = 1, at } = event;
   const key = jobKey({ jobId, runAttempt });
-  if (action === 'queued' || !isFurther(stateOf(event), stateOfJob(jobs, key))) return jobs;
+  if (action === 'queued' || !isLaterState(ciJobStateOf(event), stateOfJob(jobs, key))) return jobs;
   const latestAt = Math.max(jobs.latestAt, at ?? 0);
   const { running } = jobs;
   const overtaken = at !== undefined && at < jobs.latestAt - SAME_MOMENT_MS;
   if (action === 'completed' || overtaken)
     return {
       ...(running === undefined || running.key === key ? {} : { running }),
-      over: withOver(jobs, key),
+      over: withCompleted(jobs, key),
       latestAt,
     };
   return {
     running: { key, label: `${event.jobName ?? 'job'} (${jobId})` },
-    over: running === undefined ? jobs.over : withOver(jobs, running.key),
+    over: running === undefined ? jobs.over : withCompleted(jobs, running.key),
     latestAt,
   };
 }
 
-function stateOfJob({ running, over }: RunnerJobs, key: string): JobState | undefined {
+function stateOfJob({ running, over }: RunnerJobs, key: string): CiJobState | undefined {
   if (over.includes(key)) return 'done';
   return running?.key === key ? 'assigned' : undefined;
 }
 
-function withOver({ over }: RunnerJobs, key: string): readonly string[] {
+function withCompleted({ over }: RunnerJobs, key: string): readonly string[] {
   return [...over, key].slice(-MAX_OVER);
 }
 
 /** Is it about this runner? Another scope's may have the same name. */
-export function isAbout(event: CiEvent, runnerName: string, runnerId: number | undefined): boolean {
+export function concernsRunner(
+  event: RunnerJobEvent,
+  runnerName: string,
+  runnerId: number | undefined,
+): boolean {
   return (
     (event.runnerName ?? runnerName) === runnerName &&
     (event.runnerId === undefined || runnerId === undefined || event.runnerId === runnerId)

@@ -1,18 +1,22 @@
 /** What a step tells its job: that it has a pod, with the first of which the job's clock starts, and that it is over. A job that is gone costs the step nothing. */
 import { getExternalWorkflowHandle } from '@temporalio/workflow';
 import { stepEndedSignal, stepPodSignal } from '../../core/contract/index.ts';
-import { defined } from '../../core/domain/omitUndefined.ts';
-import type { RunnerLife } from './state.ts';
-import { tolerate } from './notifySet.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
+import type { RunnerState } from './state.ts';
+import { notifyBestEffort } from './notifySet.ts';
 import type { Unregistered } from './unregister.ts';
-import { decideEnding, endFacts } from './verdict.ts';
+import { decideVerdict, verdictFacts } from './verdict.ts';
 
 /** Each time that it has a pod. */
-export async function tellJobOfPod({ workflowId, spec, runner }: RunnerLife): Promise<void> {
+export async function notifyJobPodCreated({
+  workflowId,
+  spec,
+  runner,
+}: RunnerState): Promise<void> {
   const { job } = spec;
   const { pod } = runner;
   if (job === undefined || pod === undefined) return;
-  await tolerate(
+  await notifyBestEffort(
     { job },
     async () =>
       await getExternalWorkflowHandle(job).signal(stepPodSignal, { workflowId, pod: pod.name }),
@@ -23,12 +27,15 @@ export async function tellJobOfPod({ workflowId, spec, runner }: RunnerLife): Pr
  * Once nothing of the step runs any more, ahead of its result, which comes when its pod is gone: a kubelet takes seconds for that. Told only where the pod itself says how the
  * command ended: one that is merely overdue may run on.
  */
-export async function tellJobOfEnd(life: RunnerLife, unregistered: Unregistered): Promise<void> {
+export async function notifyJobStepEnded(
+  life: RunnerState,
+  unregistered: Unregistered,
+): Promise<void> {
   const { workflowId, spec, runner } = life;
   const { job } = spec;
   const { pod } = runner;
   if (job === undefined || pod?.exit === undefined || !pod.ended) return;
-  const decision = decideEnding(endFacts(life, unregistered));
+  const decision = decideVerdict(verdictFacts(life, unregistered));
   if (decision.kind !== 'end') return;
   const { outcome, cause, message } = decision;
   const news = {
@@ -37,9 +44,9 @@ export async function tellJobOfEnd(life: RunnerLife, unregistered: Unregistered)
     message,
     exitCode: pod.exit.code,
     attempt: runner.identity.attempt,
-    ...defined({ cause }),
+    ...omitUndefined({ cause }),
   };
-  await tolerate(
+  await notifyBestEffort(
     { job },
     async () => await getExternalWorkflowHandle(job).signal(stepEndedSignal, news),
   );

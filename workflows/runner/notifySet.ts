@@ -1,49 +1,52 @@
 /** What a runner tells the set it belongs to. A set that is gone, or has no room for the news, costs the runner nothing. */
-import { defined } from '../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { log, workflowInfo } from '@temporalio/workflow';
-import type { SetWord } from '../../core/activities/index.ts';
+import type { SetNotification } from '../../core/activities/index.ts';
 import {
   SET_RUNNER_MEMO,
-  type RunnerNews,
+  type RunnerRef,
   type RunnerResult,
   type SetRunnerMemo,
 } from '../../core/contract/index.ts';
-import { tellSet } from '../shared/activityProxies.ts';
-import type { RunnerLife } from './state.ts';
+import { notifySet } from '../shared/activityProxies.ts';
+import type { RunnerState } from './state.ts';
 
 type End = Pick<RunnerResult, 'outcome' | 'cause'>;
 
 /** What its set has noted at this life, as it started it. */
-export function memoOfSet(): Partial<SetRunnerMemo> {
+export function setMemo(): Partial<SetRunnerMemo> {
   return (workflowInfo().memo?.[SET_RUNNER_MEMO] ?? {}) as Partial<SetRunnerMemo>;
 }
 
 /** Once in a life, however often its runner is replaced: whoever gets the word has to tell it. */
-export function onlineWord(life: RunnerLife): SetWord | undefined {
+export function onlineNotification(life: RunnerState): SetNotification | undefined {
   const { set } = life.spec;
   if (set === undefined || life.toldOnline) return undefined;
   life.toldOnline = true;
-  return { set, word: { kind: 'online', ...news(life) } };
+  return { set, word: { kind: 'online', ...eventBase(life) } };
 }
 
-export async function tellSetOnline(life: RunnerLife): Promise<void> {
-  await tell(onlineWord(life));
+export async function notifySetOnline(life: RunnerState): Promise<void> {
+  await tell(onlineNotification(life));
 }
 
 /** Once in a life, and only where the set asks for it: most sets hear of jobs by their events. */
-export async function tellSetBusy(life: RunnerLife): Promise<void> {
+export async function notifySetBusy(life: RunnerState): Promise<void> {
   const { set } = life.spec;
-  if (set === undefined || memoOfSet().tellsBusy !== true || life.toldBusy === true) return;
+  if (set === undefined || setMemo().tellsBusy !== true || life.toldBusy === true) return;
   life.toldBusy = true;
-  await tell({ set, word: { kind: 'busy', ...news(life) } });
+  await tell({ set, word: { kind: 'busy', ...eventBase(life) } });
 }
 
 /** The last thing in a life, unless its tear-down has told it. */
-export async function tellSetEnded(life: RunnerLife, end: End): Promise<void> {
-  if (life.toldEnded !== true) await tell(endWord(life, end));
+export async function notifySetEnded(life: RunnerState, end: End): Promise<void> {
+  if (life.toldEnded !== true) await tell(endedNotification(life, end));
 }
 
-export function endWord(life: RunnerLife, { outcome, cause }: End): SetWord | undefined {
+export function endedNotification(
+  life: RunnerState,
+  { outcome, cause }: End,
+): SetNotification | undefined {
   const { runner, spec, cancel } = life;
   const { set } = spec;
   if (set === undefined) return undefined;
@@ -53,25 +56,26 @@ export function endWord(life: RunnerLife, { outcome, cause }: End): SetWord | un
     set,
     word: {
       kind: 'ended',
-      ...news(life),
+      ...eventBase(life),
       outcome,
-      ...defined({ cause }),
+      ...omitUndefined({ cause }),
       wasOnline: life.toldOnline || runner.online || ranJob,
       ranJob,
     },
   };
 }
 
-function news({ workflowId, runnerName }: RunnerLife): RunnerNews {
+function eventBase({ workflowId, runnerName }: RunnerState): RunnerRef {
   return { workflowId, runnerName };
 }
 
-async function tell(word: SetWord | undefined): Promise<void> {
-  if (word !== undefined) await tolerate({ set: word.set }, async () => await tellSet(word));
+async function tell(word: SetNotification | undefined): Promise<void> {
+  if (word !== undefined)
+    await notifyBestEffort({ set: word.set }, async () => await notifySet(word));
 }
 
 /** Tells news that whoever should hear it can do without. */
-export async function tolerate(
+export async function notifyBestEffort(
   whom: { readonly set: string } | { readonly job: string },
   tell: () => Promise<void>,
 ): Promise<void> {

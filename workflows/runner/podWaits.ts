@@ -1,13 +1,18 @@
 /** What a life waits for, and hears, of its runner's pod. */
 import { condition, sleep } from '@temporalio/workflow';
-import type { PodRef, SeenPod } from '../../core/domain/pod.ts';
+import type { PodRef, PodSnapshot } from '../../core/domain/pod.ts';
 import { isBusy, waitActivityId, type PodCondition } from '../../core/domain/podConditions.ts';
-import { defined } from '../../core/domain/omitUndefined.ts';
-import type { SetWord } from '../../core/activities/index.ts';
-import { clusterCalls, podWaitCalls, settle, type Called } from '../shared/activityProxies.ts';
-import type { RunnerState } from './carriedState.ts';
-import type { RunnerLife } from './state.ts';
-import { onlineWord } from './notifySet.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
+import type { SetNotification } from '../../core/activities/index.ts';
+import {
+  clusterActivities,
+  podWaitActivities,
+  toCallResult,
+  type CallResult,
+} from '../shared/activityProxies.ts';
+import type { CurrentRunner } from './carriedState.ts';
+import type { RunnerState } from './state.ts';
+import { onlineNotification } from './notifySet.ts';
 
 /** Between two waits for a runner's end, the first of which told nothing; doubles, in ms. */
 const FIRST_AGAIN_MS = 1_000;
@@ -18,7 +23,7 @@ const LONGEST_AGAIN_MS = 60_000;
  * stays (the server refuses the same activity id while a cancelled one is pending), and is what the next one waits for.
  */
 export async function awaitPod(
-  life: RunnerLife,
+  life: RunnerState,
   until: PodCondition,
   withinMs: number,
 ): Promise<void> {
@@ -30,20 +35,20 @@ export async function awaitPod(
   void wait.then((called) => (answer = called));
   await condition(() => answer !== undefined || life.cancel !== cancelAtStart);
   if (answer === undefined) return;
-  if (answer.kind === 'done') see(life, answer.value);
-  else await lookAtPod(life, 'look at the pod');
+  if (answer.kind === 'done') recordPod(life, answer.value);
+  else await refreshPod(life, 'look at the pod');
 }
 
 function pendingWait(
-  life: RunnerLife,
-  pod: SeenPod,
+  life: RunnerState,
+  pod: PodSnapshot,
   until: PodCondition,
   withinMs: number,
-): Promise<Called<SeenPod>> {
+): Promise<CallResult<PodSnapshot>> {
   const id = waitActivityId(until, pod.name);
   const pending = life.podWaits.get(id);
   if (pending !== undefined) return pending;
-  const wait = settle(
+  const wait = toCallResult(
     podWait(life, pod, until, { summary: `pod to be ${until}`, withinMs }),
   ).finally(() => life.podWaits.delete(id));
   life.podWaits.set(id, wait);
@@ -51,27 +56,29 @@ function pendingWait(
 }
 
 /** Starts the one wait for the runner's end; its answer lies in `runner.ended` whenever it comes. Of one that is up it tells its set as it begins. */
-export function awaitEnd(life: RunnerLife): void {
+export function awaitPodEnd(life: RunnerState): void {
   const { runner } = life;
   if (runner.pod !== undefined)
-    void followToItsEnd(
+    void watchUntilEnd(
       life,
       runner,
       runner.pod,
-      runner.pod.online === true && !runner.pod.ended ? onlineWord(life) : undefined,
+      runner.pod.online === true && !runner.pod.ended ? onlineNotification(life) : undefined,
     );
 }
 
 /** A wait that failed (by hand, say), or was answered with another pod, is no end: it is scheduled again, and looks live as it begins. */
-async function followToItsEnd(
-  life: RunnerLife,
-  runner: RunnerState,
-  pod: SeenPod,
-  tells: SetWord | undefined,
+async function watchUntilEnd(
+  life: RunnerState,
+  runner: CurrentRunner,
+  pod: PodSnapshot,
+  tells: SetNotification | undefined,
 ): Promise<void> {
   for (let againMs = FIRST_AGAIN_MS; ; againMs = Math.min(2 * againMs, LONGEST_AGAIN_MS)) {
-    const called = await settle(podWait(life, pod, 'ended', { summary: 'runner to end' }, tells));
-    if (called.kind === 'done' && see(life, called.value)) runner.ended = called.value;
+    const called = await toCallResult(
+      podWait(life, pod, 'ended', { summary: 'runner to end' }, tells),
+    );
+    if (called.kind === 'done' && recordPod(life, called.value)) runner.ended = called.value;
     if (life.runner !== runner || runner.ended !== undefined || runner.pod?.gone === true) return;
     await sleep(againMs, {
       summary: 'before the runner is waited for again: its end was not told',
@@ -80,31 +87,34 @@ async function followToItsEnd(
 }
 
 async function podWait(
-  { spec }: RunnerLife,
-  pod: SeenPod,
+  { spec }: RunnerState,
+  pod: PodSnapshot,
   until: PodCondition,
-  options: Parameters<typeof podWaitCalls>[2],
-  tells?: SetWord,
-): Promise<SeenPod> {
-  return await podWaitCalls(
+  options: Parameters<typeof podWaitActivities>[2],
+  tells?: SetNotification,
+): Promise<PodSnapshot> {
+  return await podWaitActivities(
     waitActivityId(until, pod.name),
     spec.intervals.resyncMs,
     options,
-  ).awaitPod({ place: spec.place, pod: podRef(pod), until, ...defined({ tells }) });
+  ).awaitPod({ place: spec.place, pod: podRef(pod), until, ...omitUndefined({ tells }) });
 }
 
 /** Looks at the pod live. @param summary - why, for the operator */
-export async function lookAtPod(life: RunnerLife, summary: string): Promise<void> {
+export async function refreshPod(life: RunnerState, summary: string): Promise<void> {
   const { runner, spec } = life;
   if (runner.pod !== undefined)
-    see(
+    recordPod(
       life,
-      await clusterCalls({ summary }).observePod({ place: spec.place, pod: podRef(runner.pod) }),
+      await clusterActivities({ summary }).observePod({
+        place: spec.place,
+        pod: podRef(runner.pod),
+      }),
     );
 }
 
 /** Takes in what was seen of the pod. A view of another pod of the same name (another UID) changes nothing. */
-export function see(life: RunnerLife, pod: SeenPod): boolean {
+export function recordPod(life: RunnerState, pod: PodSnapshot): boolean {
   const { runner } = life;
   const last = runner.pod;
   if (last === undefined || pod.uid !== last.uid) return false;
@@ -113,11 +123,11 @@ export function see(life: RunnerLife, pod: SeenPod): boolean {
   else
     runner.pod =
       pod.gone && pod.startedAt === undefined
-        ? { ...last, gone: true, ended: true, ...defined({ unseenEnd: pod.unseenEnd }) }
+        ? { ...last, gone: true, ended: true, ...omitUndefined({ unseenEnd: pod.unseenEnd }) }
         : pod;
   const busy = isBusy(pod, Date.now());
-  if (busy !== undefined && pod.online === true && !pod.ended) life.heardPod(busy);
-  if (pod.endedBusy === true) life.heardPod(true);
+  if (busy !== undefined && pod.online === true && !pod.ended) life.applyPodState(busy);
+  if (pod.endedBusy === true) life.applyPodState(true);
   const job = pod.exit?.record?.job;
   // What the runner itself wrote down at its end beats what was last seen of it: its probes fail in its last moments, as those of a busy one do.
   if (job !== undefined) runner.podBusy = job === 'running' || job === 'interrupted';
@@ -126,6 +136,6 @@ export function see(life: RunnerLife, pod: SeenPod): boolean {
 }
 
 /** What names exactly this pod. */
-export function podRef({ name, uid, namespace }: SeenPod): PodRef {
-  return { name, uid, ...defined({ namespace }) };
+export function podRef({ name, uid, namespace }: PodSnapshot): PodRef {
+  return { name, uid, ...omitUndefined({ namespace }) };
 }

@@ -2,19 +2,19 @@
 import { condition } from '@temporalio/workflow';
 import { formatDuration } from '../../core/domain/duration.ts';
 import { countReplacement } from '../shared/metrics.ts';
-import type { RunnerLife } from './state.ts';
-import type { EndDecision } from './verdict.ts';
+import type { RunnerState } from './state.ts';
+import type { VerdictDecision } from './verdict.ts';
 
 /** A life may lose an idle runner every few minutes for weeks: the oldest are forgotten. */
 const MAX_REPLACED = 60;
 
 /** Waits, and makes room for the next runner. A cancel that comes meanwhile leaves the life without one. */
 export async function replaceRunner(
-  life: RunnerLife,
-  { cause, afterMs, message }: Extract<EndDecision, { kind: 'replace' }>,
+  life: RunnerState,
+  { cause, afterMs, message }: Extract<VerdictDecision, { kind: 'replace' }>,
 ): Promise<void> {
   const lost = life.runnerName;
-  life.waitFor(message, Date.now() + afterMs);
+  life.setWaitReason(message, Date.now() + afterMs);
   if (afterMs > 0)
     await condition(() => life.cancel !== undefined, afterMs, {
       summary: `${formatDuration(afterMs)} before another runner takes its place`,

@@ -1,21 +1,21 @@
 import { CancelledFailure, CancellationScope, workflowInfo } from '@temporalio/workflow';
 import type { RunnerInput, RunnerResult } from '../../core/contract/index.ts';
-import { defined } from '../../core/domain/omitUndefined.ts';
-import { admission } from '../shared/activityProxies.ts';
-import { countRunnerEnd } from '../shared/metrics.ts';
-import { endsWhereItBegan } from '../shared/versioning.ts';
-import { comeUp } from './bringUp.ts';
-import { takeSignals, takeUpdates } from './handlers.ts';
-import type { CarriedLife } from './carriedState.ts';
-import { RunnerLife } from './state.ts';
-import { awaitEnd } from './podWaits.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
+import { admissionActivities } from '../shared/activityProxies.ts';
+import { countCompletedRunner } from '../shared/metrics.ts';
+import { pinVersion } from '../shared/versioning.ts';
+import { bringUp } from './bringUp.ts';
+import { registerSignalHandlers, registerUpdateHandlers } from './handlers.ts';
+import type { CarriedRunnerState } from './carriedState.ts';
+import { RunnerState } from './state.ts';
+import { awaitPodEnd } from './podWaits.ts';
 import { replaceRunner } from './replace.ts';
-import { serve } from './serveJobs.ts';
+import { serveJobs } from './serveJobs.ts';
 import { tearDown, tearDownClaims } from './tearDown.ts';
-import { tellJobOfEnd } from './notifyJob.ts';
-import { endWord, tellSetEnded, tellSetOnline } from './notifySet.ts';
+import { notifyJobStepEnded } from './notifyJob.ts';
+import { endedNotification, notifySetEnded, notifySetOnline } from './notifySet.ts';
 import { unregister, type Unregistered } from './unregister.ts';
-import { decideEnding, endFacts, whenCancelled, type Verdict } from './verdict.ts';
+import { decideVerdict, verdictFacts, whenCancelled, type Verdict } from './verdict.ts';
 
 /** A runner lost within this long of its start counts as short-lived: the next one waits a little longer. */
 const SHORT_LIVED_MS = 10 * 60_000;
@@ -27,65 +27,68 @@ const SHORT_LIVED_MS = 10 * 60_000;
  * @param carried - state of the run before, when this one continues it
  * @throws ApplicationFailure `InvalidInput` (non-retryable), naming every bad field
  */
-export async function runner(input: RunnerInput, carried?: CarriedLife): Promise<RunnerResult> {
+export async function runner(
+  input: RunnerInput,
+  carried?: CarriedRunnerState,
+): Promise<RunnerResult> {
   const { workflowId, firstExecutionRunId: firstRunId, runStartTime } = workflowInfo();
-  const life = new RunnerLife(workflowId, firstRunId, runStartTime.getTime(), carried);
-  takeUpdates(life);
+  const life = new RunnerState(workflowId, firstRunId, runStartTime.getTime(), carried);
+  registerUpdateHandlers(life);
   if (carried === undefined)
-    life.admit(await admission().admitRunner({ input, workflowId, firstRunId }));
-  takeSignals(life);
+    life.admit(await admissionActivities().admitRunner({ input, workflowId, firstRunId }));
+  registerSignalHandlers(life);
   // Whatever ends this life, unregistering and tearing down are not up for cancellation; a plain cancel is a request like the others.
   void CancellationScope.current().cancelRequested.catch(() => {
     life.plainlyCancelled = true;
     life.requestCancel({ mode: 'stop', reason: 'the workflow was cancelled', by: 'cancelled' });
   });
   const result = await CancellationScope.nonCancellable(
-    async () => await live(life, input, carried !== undefined),
+    async () => await runToCompletion(life, input, carried !== undefined),
   );
   if (life.plainlyCancelled) throw new CancelledFailure(result.message);
   return result;
 }
 
-endsWhereItBegan(runner);
+pinVersion(runner);
 
 /** Register → run → unregister → tear down; and again, as long as another runner is to take the place of the one that was lost. */
-async function live(
-  life: RunnerLife,
+async function runToCompletion(
+  life: RunnerState,
   input: RunnerInput,
   continued: boolean,
 ): Promise<RunnerResult> {
   for (let isUp = continued; ; isUp = false) {
     const startedAt = Date.now();
-    if (isUp) awaitEnd(life);
-    else life.failure = await comeUp(life);
+    if (isUp) awaitPodEnd(life);
+    else life.failure = await bringUp(life);
     // Nobody waits for the news to arrive: jobs do not either.
-    if (life.runner.online) void tellSetOnline(life);
-    if (life.failure === undefined && life.cancel === undefined) await serve(life, input);
+    if (life.runner.online) void notifySetOnline(life);
+    if (life.failure === undefined && life.cancel === undefined) await serveJobs(life, input);
     const unregistered = await unregister(life, input);
-    void tellJobOfEnd(life, unregistered);
-    const ending = decideEnding(endFacts(life, unregistered));
-    await tearDown(life, ending.kind === 'end' ? endWord(life, ending) : undefined);
-    life.countLoss(Date.now() - startedAt < SHORT_LIVED_MS);
-    const decision = decideEnding(endFacts(life, unregistered));
+    void notifyJobStepEnded(life, unregistered);
+    const ending = decideVerdict(verdictFacts(life, unregistered));
+    await tearDown(life, ending.kind === 'end' ? endedNotification(life, ending) : undefined);
+    life.countLostAttempt(Date.now() - startedAt < SHORT_LIVED_MS);
+    const decision = decideVerdict(verdictFacts(life, unregistered));
     if (decision.kind === 'end') return await finish(life, decision, unregistered);
     await replaceRunner(life, decision);
     if (life.cancel !== undefined)
       return await finish(
         life,
-        whenCancelled(endFacts(life, unregistered), life.cancel),
+        whenCancelled(verdictFacts(life, unregistered), life.cancel),
         unregistered,
       );
   }
 }
 
 async function finish(
-  life: RunnerLife,
+  life: RunnerState,
   { outcome, cause, message }: Verdict,
   { deregistration }: Unregistered,
 ): Promise<RunnerResult> {
   await tearDownClaims(life);
-  life.enter('Gone', { outcome, message, ...defined({ cause }) });
-  countRunnerEnd(outcome, cause);
+  life.enterPhase('Gone', { outcome, message, ...omitUndefined({ cause }) });
+  countCompletedRunner(outcome, cause);
   const { runner, runnerName, unregisterAttempts, phases, replaced } = life;
   const result: RunnerResult = {
     outcome,
@@ -95,8 +98,13 @@ async function finish(
     unregisterAttempts,
     phases,
     replaced,
-    ...defined({ cause, runnerId: runner.id, exitCode: runner.pod?.exit?.code, deregistration }),
+    ...omitUndefined({
+      cause,
+      runnerId: runner.id,
+      exitCode: runner.pod?.exit?.code,
+      deregistration,
+    }),
   };
-  await tellSetEnded(life, result);
+  await notifySetEnded(life, result);
   return result;
 }

@@ -2,19 +2,19 @@
 import { condition } from '@temporalio/workflow';
 import type { RunnerInput } from '../../core/contract/index.ts';
 import { formatDuration } from '../../core/domain/duration.ts';
-import { continueWhenLong, mayContinueAsNew } from './continueAsNew.ts';
-import type { RunnerLife } from './state.ts';
-import { lookAtPod } from './podWaits.ts';
-import { tellSetBusy } from './notifySet.ts';
+import { continueAsNewIfSuggested, canContinueAsNew } from './continueAsNew.ts';
+import type { RunnerState } from './state.ts';
+import { refreshPod } from './podWaits.ts';
+import { notifySetBusy } from './notifySet.ts';
 
 /** Serves until the runner has ended, somebody wants it gone, or it is in doubt. It continues as new in between, when the server suggests it. */
-export async function serve(life: RunnerLife, input: RunnerInput): Promise<void> {
+export async function serveJobs(life: RunnerState, input: RunnerInput): Promise<void> {
   const { spec, runner } = life;
   const over = () =>
     runner.ended !== undefined || life.cancel !== undefined || runner.doubted !== undefined;
   while (!over()) {
     const busy = runner.busySince !== undefined;
-    life.enter(busy ? 'Busy' : 'Idle', {}, runner.busySince);
+    life.enterPhase(busy ? 'Busy' : 'Idle', {}, runner.busySince);
     if (!busy && life.isDoubtful) {
       if (spec.set !== undefined)
         life.requestCancel({
@@ -29,10 +29,10 @@ export async function serve(life: RunnerLife, input: RunnerInput): Promise<void>
         };
       return;
     }
-    if (busy) void tellSetBusy(life);
+    if (busy) void notifySetBusy(life);
     const deadline = runner.jobDeadline;
     const timeoutMs = busy ? (deadline ?? Number.NaN) - Date.now() : spec.timeouts.idleMs;
-    life.waitFor(
+    life.setWaitReason(
       busy ? 'its job to end' : 'a job',
       timeoutMs === undefined ? undefined : Date.now() + timeoutMs,
     );
@@ -40,7 +40,7 @@ export async function serve(life: RunnerLife, input: RunnerInput): Promise<void>
       over() ||
       (runner.busySince !== undefined) !== busy ||
       runner.jobDeadline !== deadline ||
-      mayContinueAsNew(life);
+      canContinueAsNew(life);
     // What woke it may be over by now (a job that came and went in one step): it was no timeout all the same.
     const woken =
       timeoutMs === undefined
@@ -48,15 +48,15 @@ export async function serve(life: RunnerLife, input: RunnerInput): Promise<void>
         : await condition(changed, Math.max(1, timeoutMs), {
             summary: busy ? 'job timeout' : 'idle timeout',
           });
-    await continueWhenLong(life, input);
+    await continueAsNewIfSuggested(life, input);
     if (woken) continue;
     // Nothing is stopped on an old view: that it is idle again may have been lost, and that it is busy is told some seconds later.
     if (spec.scope !== undefined && (!busy || runner.podBusy === true))
-      await lookAtPod(life, busy ? 'does its job still run?' : 'has it taken no job?');
+      await refreshPod(life, busy ? 'does its job still run?' : 'has it taken no job?');
     if (runner.pod?.ended === true) runner.ended ??= runner.pod;
     if (over() || (runner.busySince !== undefined) !== busy || runner.jobDeadline !== deadline)
       continue;
-    if (busy) life.requestCancel({ mode: 'stop', reason: life.whyOutOfTime(), by: 'run_timeout' });
+    if (busy) life.requestCancel({ mode: 'stop', reason: life.timeoutReason(), by: 'run_timeout' });
     else
       life.requestCancel({
         mode: 'drain',

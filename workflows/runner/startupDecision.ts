@@ -2,15 +2,15 @@
 import type { RunnerCause } from '../../core/contract/index.ts';
 import { formatDuration } from '../../core/domain/duration.ts';
 import { IMAGE_PROBLEM_GRACE_MS } from '../../core/domain/podConditions.ts';
-import type { SeenPod } from '../../core/domain/pod.ts';
+import type { PodSnapshot } from '../../core/domain/pod.ts';
 
-export interface ComingUpDeadlines {
+export interface StartupDeadlines {
   readonly podUnscheduledMs: number;
   readonly podPendingMs: number;
   readonly registrationMs: number;
 }
 
-export type ComingUp =
+export type StartupDecision =
   | { readonly kind: 'ended' }
   | { readonly kind: 'online' }
   /** The container runs and the pod does not tell more: ask the CI server. */
@@ -22,12 +22,12 @@ export type ComingUp =
  * @param sinceCreatedMs - age of the pod; the deadlines of scheduling and starting count from its creation
  * @param nowMs - registration counts from the container's own start
  */
-export function decideComingUp(
-  pod: SeenPod,
+export function decideStartup(
+  pod: PodSnapshot,
   sinceCreatedMs: number,
   nowMs: number,
-  t: ComingUpDeadlines,
-): ComingUp {
+  t: StartupDeadlines,
+): StartupDecision {
   if (pod.ended) return { kind: 'ended' };
   if (pod.online === true) return { kind: 'online' };
   if (pod.startedAt !== undefined) {
@@ -78,10 +78,10 @@ export function decideComingUp(
  * @param sinceStartMs - age of its container
  * @param everyMs - at first
  */
-export function nextLookMs(sinceStartMs: number, registrationMs: number, everyMs: number): number {
+export function nextCheckMs(sinceStartMs: number, registrationMs: number, everyMs: number): number {
   return Math.min(Math.max(everyMs, sinceStartMs / 10), Math.max(1, registrationMs - sinceStartMs));
 }
 
-function failed(cause: RunnerCause, message: string): ComingUp {
+function failed(cause: RunnerCause, message: string): StartupDecision {
   return { kind: 'failed', cause, message };
 }

@@ -2,25 +2,25 @@
 import { ApplicationFailure } from '@temporalio/workflow';
 import type { AdmittedRunner, PodDeletion } from '../../core/activities/index.ts';
 import type {
-  CiEvent,
+  RunnerJobEvent,
   PodStateEvent,
   RunnerPhase,
   RunnerResult,
   RunnerStatus,
 } from '../../core/contract/index.ts';
-import { defined } from '../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { upgradeCancellation, type Cancellation } from '../../core/domain/cancellation.ts';
 import type { Scope } from '../../core/domain/ciServer.ts';
 import { formatDuration } from '../../core/domain/duration.ts';
-import { untoldMs } from '../../core/domain/podConditions.ts';
-import type { SeenPod } from '../../core/domain/pod.ts';
+import { stateAgeMs } from '../../core/domain/podConditions.ts';
+import type { PodSnapshot } from '../../core/domain/pod.ts';
 import { runnerName } from '../../core/domain/runnerName.ts';
-import type { Called } from '../shared/activityProxies.ts';
+import type { CallResult } from '../shared/activityProxies.ts';
 import { observePhase } from '../shared/metrics.ts';
-import { RunnerDisplay, type ShownVerdict } from './display.ts';
-import type { AttemptFailure, CarriedLife, RunnerState } from './carriedState.ts';
-import { NO_JOBS, afterJobEvent, isAbout } from './jobEvents.ts';
-import type { HeardFacts } from './unregisterFacts.ts';
+import { RunnerDisplay, type DisplayedVerdict } from './display.ts';
+import type { AttemptFailure, CarriedRunnerState, CurrentRunner } from './carriedState.ts';
+import { NO_JOBS, trackJobEvent, concernsRunner } from './jobEvents.ts';
+import type { UnregistrationProgress } from './unregisterFacts.ts';
 
 /** After the supervisor should have ended a command that ran into its timeout. */
 const BACKSTOP_MS = 60_000;
@@ -34,12 +34,12 @@ const MAX_PHASES = 60;
  * Its clock is the workflow's own, for deadlines and for show. In the workflow task in which a local activity has ended (the admission, a
  * short tear-down) that one says another time in a replay: nothing may be decided by it then.
  */
-export class RunnerLife {
+export class RunnerState {
   readonly workflowId: string;
   readonly firstRunId: string;
   /** When its first run began (ms since the epoch). */
   readonly bornAtMs: number;
-  runner: RunnerState;
+  runner: CurrentRunner;
   cancel: Cancellation | undefined;
   /** Plain cancellation was requested: the workflow ends Cancelled. */
   plainlyCancelled = false;
@@ -50,13 +50,13 @@ export class RunnerLife {
   /** Of the present attempt. */
   failure: AttemptFailure | undefined;
   /** What the present runner's unregistration has heard, while it goes on. */
-  heard: HeardFacts | undefined;
+  heard: UnregistrationProgress | undefined;
   /** The present runner's pod and Secret were asked to be deleted. */
   deletion: Promise<PodDeletion> | undefined;
   /** Why the cluster refused that last, for as long as it does. */
   deletionRefused: string | undefined;
   /** Waits for a condition of a pod that have no answer yet, by activity id. */
-  readonly podWaits = new Map<string, Promise<Called<SeenPod>>>();
+  readonly podWaits = new Map<string, Promise<CallResult<PodSnapshot>>>();
   unregisterAttempts = 0;
   replaced: RunnerResult['replaced'] = [];
   neverStartedInARow = 0;
@@ -68,7 +68,12 @@ export class RunnerLife {
   #waits: Pick<RunnerStatus, 'waitsFor' | 'waitsUntil'> = {};
 
   /** @param startedAtMs - when this run began (ms since the epoch) */
-  constructor(workflowId: string, firstRunId: string, startedAtMs: number, carried?: CarriedLife) {
+  constructor(
+    workflowId: string,
+    firstRunId: string,
+    startedAtMs: number,
+    carried?: CarriedRunnerState,
+  ) {
     this.workflowId = workflowId;
     this.firstRunId = firstRunId;
     this.bornAtMs = carried?.bornAtMs ?? startedAtMs;
@@ -110,7 +115,7 @@ export class RunnerLife {
     this.heard = undefined;
   }
 
-  #newRunner(attempt: number): RunnerState {
+  #newRunner(attempt: number): CurrentRunner {
     const { workflowId, firstRunId } = this;
     return {
       identity: { workflowId, firstRunId, attempt },
@@ -130,19 +135,19 @@ export class RunnerLife {
 
   /** What the CI server is asked for. */
   get registration(): { readonly name: string; readonly id?: number } {
-    return { name: this.runnerName, ...defined({ id: this.runner.id }) };
+    return { name: this.runnerName, ...omitUndefined({ id: this.runner.id }) };
   }
 
   /** Moves to a phase, and shows it. @param sinceMs - when it began, if that was told later (ms since the epoch) */
-  enter(phase: RunnerPhase, verdict: ShownVerdict = {}, sinceMs = Date.now()): void {
+  enterPhase(phase: RunnerPhase, verdict: DisplayedVerdict = {}, sinceMs = Date.now()): void {
     if (phase === this.#phase) return;
-    this.pass(phase, sinceMs);
-    this.#display.list(this.spec, phase, this.runnerName, verdict);
-    this.waitFor(undefined);
+    this.recordPhase(phase, sinceMs);
+    this.#display.updateSearchAttributes(this.spec, phase, this.runnerName, verdict);
+    this.setWaitReason(undefined);
   }
 
   /** Notes a phase that is over by the time it is known, or soon after: in the record, not worth an event. */
-  pass(phase: RunnerPhase, sinceMs = Date.now()): void {
+  recordPhase(phase: RunnerPhase, sinceMs = Date.now()): void {
     if (phase === this.#phase) return;
     const lastAt = Date.parse(this.phases.at(-1)?.at ?? new Date(this.bornAtMs).toISOString());
     const at = Math.max(lastAt, sinceMs);
@@ -153,22 +158,22 @@ export class RunnerLife {
   }
 
   /** Shows the present phase in lists, where it was only passed until now. */
-  linger(): void {
+  publishPhase(): void {
     if (this.#phase !== this.#display.shownPhase)
-      this.#display.list(this.spec, this.#phase, this.runnerName);
+      this.#display.updateSearchAttributes(this.spec, this.#phase, this.runnerName);
   }
 
   /** Says what the life waits for, and until when (ms since the epoch). */
-  waitFor(waitsFor: string | undefined, untilMs?: number): void {
-    this.#waits = defined({
+  setWaitReason(waitsFor: string | undefined, untilMs?: number): void {
+    this.#waits = omitUndefined({
       waitsFor,
       waitsUntil: untilMs === undefined ? undefined : new Date(untilMs).toISOString(),
     });
-    this.#display.detail(this.spec, this.status());
+    this.#display.updateDetails(this.spec, this.status());
   }
 
   /** Counts how many runners in a row went the same bad way, the present one included. */
-  countLoss(shortLived: boolean): void {
+  countLostAttempt(shortLived: boolean): void {
     this.neverStartedInARow =
       this.runner.pod?.startedAt === undefined ? this.neverStartedInARow + 1 : 0;
     this.shortLivedInARow = shortLived ? this.shortLivedInARow + 1 : 1;
@@ -176,14 +181,14 @@ export class RunnerLife {
 
   requestCancel(wanted: Cancellation): void {
     this.cancel = upgradeCancellation(this.cancel, wanted);
-    if (this.#spec !== undefined) this.#display.detail(this.#spec, this.status());
+    if (this.#spec !== undefined) this.#display.updateDetails(this.#spec, this.status());
   }
 
   /** A job event from the CI server: an early hint. Events about other runners, and those that say nothing new, change nothing. */
-  onCiEvent(event: CiEvent): void {
+  onJobEvent(event: RunnerJobEvent): void {
     const { runner, spec } = this;
-    if (!isAbout(event, this.runnerName, runner.id)) return;
-    const jobs = afterJobEvent(runner.jobs, event);
+    if (!concernsRunner(event, this.runnerName, runner.id)) return;
+    const jobs = trackJobEvent(runner.jobs, event);
     if (jobs === runner.jobs) return;
     // An event that overtook its own in_progress, or that comes late, still proves that a job ran.
     Object.assign(runner, { jobs, online: true, sawJob: true });
@@ -196,38 +201,38 @@ export class RunnerLife {
       runner.jobFailedAt = Date.now();
     // A pod that tells is not made busy by an event, which may be late: it has only one job that an event can be about if it takes but one.
     if (jobs.running !== undefined && (runner.podBusy === undefined || spec.ephemeral))
-      this.#becameBusy();
-    else if (jobs.running === undefined && runner.podBusy !== true) this.#becameIdle();
-    this.#nameJob(event.at);
+      this.#setBusy();
+    else if (jobs.running === undefined && runner.podBusy !== true) this.#setIdle();
+    this.#assignJob(event.at);
   }
 
   /** The pod's own word on idle and busy. */
   onPodState({ uid, state, again, forMs }: PodStateEvent): void {
     const { runner } = this;
     if (runner.pod === undefined || uid !== runner.pod.uid) return;
-    if (again === true) this.heardPod(false);
-    this.heardPod(state === 'busy', untoldMs(forMs));
+    if (again === true) this.applyPodState(false);
+    this.applyPodState(state === 'busy', stateAgeMs(forMs));
   }
 
   /** What the runner's pod says, however it was heard, and for how long that has been so (ms). */
-  heardPod(busy: boolean, forMs = 0): void {
+  applyPodState(busy: boolean, forMs = 0): void {
     this.runner.podBusy = busy;
-    if (busy) this.#becameBusy(forMs);
-    else this.#becameIdle();
-    this.#nameJob();
+    if (busy) this.#setBusy(forMs);
+    else this.#setIdle();
+    this.#assignJob();
   }
 
   /** A plain command is its own job. */
-  commandRuns(): void {
-    this.heardPod(true);
+  commandStarted(): void {
+    this.applyPodState(true);
   }
 
-  #becameBusy(forMs = 0): void {
+  #setBusy(forMs = 0): void {
     this.runner.online = true;
-    if (this.runner.busySince === undefined) this.#beginJob(forMs);
+    if (this.runner.busySince === undefined) this.#startJob(forMs);
   }
 
-  #beginJob(forMs = 0): void {
+  #startJob(forMs = 0): void {
     const { runner, spec } = this;
     // Under the supervisor a plain command's timeout is kept in the pod, and the workflow's is the backstop.
     const backstopMs =
@@ -260,7 +265,7 @@ export class RunnerLife {
   }
 
   /** Of a job that ran into its deadline, or of a life that is too old. */
-  whyOutOfTime(): string {
+  timeoutReason(): string {
     if (Date.now() >= this.endsAtMs)
       return `it is ${formatDuration(this.spec.timeouts.maxAgeMs)} old (timeouts.maxAge), in attempt ${this.runner.identity.attempt}`;
     return `its job ran for ${formatDuration(Date.now() - (this.runner.busySince ?? Number.NaN))}`;
@@ -270,7 +275,7 @@ export class RunnerLife {
    * Whose job is it? One must not be stopped at the deadline of the one before it, between which and itself nobody saw the runner idle.
    * @param toldMs - of the event that tells, by the CI server's clock (ms since the epoch)
    */
-  #nameJob(toldMs = 0): void {
+  #assignJob(toldMs = 0): void {
     const { runner, spec } = this;
     const { running } = runner.jobs;
     if (runner.busySince === undefined) return;
@@ -278,11 +283,11 @@ export class RunnerLife {
       runner.busyWith === undefined
         ? toldMs - runner.busySince > ANOTHER_JOB_MS
         : runner.busyWith !== running?.key;
-    if (isAnother && !spec.ephemeral) this.#beginJob();
+    if (isAnother && !spec.ephemeral) this.#startJob();
     if (running !== undefined) Object.assign(runner, { busyWith: running.key, job: running.label });
   }
 
-  #becameIdle(): void {
+  #setIdle(): void {
     const { runner, spec } = this;
     // An ephemeral runner does not come back from its job: until it ends, its job's deadline stands. One that never had any was taken for busy.
     if (spec.ephemeral && runner.sawJob) return;
@@ -310,7 +315,7 @@ export class RunnerLife {
   }
 
   /** What the runner itself says, by its pod or by job events; never what the CI server's lists say. */
-  ownSignal(): 'idle' | 'busy' | 'unknown' {
+  observedActivity(): 'idle' | 'busy' | 'unknown' {
     const { podBusy, jobs, pod } = this.runner;
     if (podBusy !== undefined) return podBusy ? 'busy' : 'idle';
     // A plain command is its own job from its start, also where a cancel came before anybody had told that it is up.
@@ -325,7 +330,7 @@ export class RunnerLife {
     return pod?.busy === false || pod?.busyFrom !== undefined ? 'idle' : 'unknown';
   }
 
-  carry(): CarriedLife {
+  toCarriedState(): CarriedRunnerState {
     const {
       spec,
       bornAtMs,
@@ -351,7 +356,7 @@ export class RunnerLife {
       neverStartedInARow,
       shortLivedInARow,
       toldOnline,
-      ...defined({ cancel, toldBusy, failure, heard }),
+      ...omitUndefined({ cancel, toldBusy, failure, heard }),
     };
   }
 
@@ -365,7 +370,7 @@ export class RunnerLife {
       unregisterAttempts,
       phases,
       replaced,
-      ...defined({
+      ...omitUndefined({
         runnerId,
         pod: pod?.name,
         podUid: pod?.uid,

@@ -1,15 +1,25 @@
 /** The end of what runs: the pod's stop, and the tear-down of pod, Secret and claims. Both are one activity, which deletes what it is told to. */
-import type { Placed, PodDeletion, SetWord, TearDownInput } from '../../core/activities/index.ts';
-import { defined } from '../../core/domain/omitUndefined.ts';
-import { STOP_REASON } from '../../core/domain/cancellation.ts';
-import type { SeenPod } from '../../core/domain/pod.ts';
-import { TERMINATION_OVERDUE_MS, isSpent } from '../../core/domain/podConditions.ts';
+import type {
+  WithLocation,
+  PodDeletion,
+  SetNotification,
+  TearDownInput,
+} from '../../core/activities/index.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
+import { STOP_REASON_BY_CAUSE } from '../../core/domain/cancellation.ts';
+import type { PodSnapshot } from '../../core/domain/pod.ts';
+import { TERMINATION_OVERDUE_MS, isCompletedEphemeral } from '../../core/domain/podConditions.ts';
 import type { RunnerSpec } from '../../core/input/runner.ts';
-import { callUnless, clusterCalls, localTearDown, settle } from '../shared/activityProxies.ts';
+import {
+  callUnless,
+  clusterActivities,
+  localTearDown,
+  toCallResult,
+} from '../shared/activityProxies.ts';
 import { fenceClaims } from './claims.ts';
-import type { RunnerLife } from './state.ts';
-import { awaitPod, podRef, see } from './podWaits.ts';
-import { memoOfSet } from './notifySet.ts';
+import type { RunnerState } from './state.ts';
+import { awaitPod, podRef, recordPod } from './podWaits.ts';
+import { setMemo } from './notifySet.ts';
 import type { UnregistrationAction } from './unregisterTable.ts';
 
 /**
@@ -18,9 +28,9 @@ import type { UnregistrationAction } from './unregisterTable.ts';
  */
 const FORCED_GRACE_SECONDS = 1;
 /** A kubelet that has not killed the pod by then does not answer. */
-export const FORCED_OVERDUE_MS = 10_000;
+export const FORCE_KILL_TIMEOUT_MS = 10_000;
 /** A pod that something else holds (a finalizer) is asked for again and again, but not so often that history fills. */
-const LONGEST_OVERDUE_MS = 60 * 60_000;
+const MAX_DELETION_RETRY_MS = 60 * 60_000;
 
 /** A deletion that is refused for so long is told in the details; from then on the reason is told anew so often, in ms. */
 const REFUSED_MS = 20_000;
@@ -35,14 +45,16 @@ function overdueMs({ pod }: RunnerSpec): number {
  * The grace of a stop: the pod's own, without the drain where the job is not waited for. A supervisor that is not told in time, or is
  * draining already because somebody else deleted the pod, gets no more.
  */
-function stopGraceSeconds({ spec: { pod }, cancel }: RunnerLife): number {
+function stopGraceSeconds({ spec: { pod }, cancel }: RunnerState): number {
   const drainMs =
-    STOP_REASON[cancel?.by ?? 'cancelled'] === 'drained' ? 0 : pod.supervision.drainTimeoutMs;
+    STOP_REASON_BY_CAUSE[cancel?.by ?? 'cancelled'] === 'drained'
+      ? 0
+      : pod.supervision.drainTimeoutMs;
   return pod.terminationGracePeriodSeconds - Math.floor(drainMs / 1_000);
 }
 
 /** A pod that is still there so long after it was asked to stop has outlived the grace of the stop: a kubelet does not always take a shorter one than it began with. */
-export function stopOverdueMs(life: RunnerLife): number {
+export function stopOverdueMs(life: RunnerState): number {
   return stopGraceSeconds(life) * 1_000 + TERMINATION_OVERDUE_MS;
 }
 
@@ -54,7 +66,7 @@ export function stopOverdueMs(life: RunnerLife): number {
  * @returns whether the cluster took it before it was called off
  */
 export async function stopPod(
-  life: RunnerLife,
+  life: RunnerState,
   {
     mode,
     overdue,
@@ -68,7 +80,7 @@ export async function stopPod(
 ): Promise<boolean> {
   const { runner, spec, cancel } = life;
   if (runner.pod === undefined) return true;
-  const stopReason = STOP_REASON[cancel?.by ?? 'cancelled'];
+  const stopReason = STOP_REASON_BY_CAUSE[cancel?.by ?? 'cancelled'];
   // Without a word SIGTERM means what `onTerm` says, and counts as a cancellation.
   // … once there is a supervisor that can be told.
   const announced =
@@ -79,25 +91,25 @@ export async function stopPod(
   const forcedSeconds = overdue ? 0 : FORCED_GRACE_SECONDS;
   const graceSeconds = mode === 'force' ? forcedSeconds : stopGraceSeconds(life);
   const isOwn = graceSeconds === spec.pod.terminationGracePeriodSeconds;
-  const how = defined({
+  const how = omitUndefined({
     announce: announced ? stopReason : undefined,
     gracePeriodSeconds: isOwn ? undefined : graceSeconds,
     unlessStarted,
   });
-  const what = whatRan(life, {
+  const what = remainingObjects(life, {
     ...how,
     reason: overdue ? why : (cancel?.by ?? why),
     keepLog: !overdue,
   });
-  const state = await untilTaken(
+  const state = await retryDeletion(
     life,
     mode === 'force' ? 'kill the pod' : 'stop the pod gracefully',
     what,
     calledOff,
   );
-  if (state === undefined || isLeft(life, state)) return false;
+  if (state === undefined || isRemaining(life, state)) return false;
   life.deletion = Promise.resolve(state);
-  if (state === 'gone') see(life, { ...runner.pod, gone: true, ended: true });
+  if (state === 'gone') recordPod(life, { ...runner.pod, gone: true, ended: true });
   return true;
 }
 
@@ -106,34 +118,34 @@ export async function stopPod(
  * is in the details, and with each try under Pending Activities.
  * @returns `undefined` when it was called off
  */
-async function untilTaken(
-  life: RunnerLife,
+async function retryDeletion(
+  life: RunnerState,
   summary: string,
-  what: Placed<TearDownInput>,
+  what: WithLocation<TearDownInput>,
   calledOff: () => boolean,
-): Promise<PodDeletion | SeenPod | undefined> {
+): Promise<PodDeletion | PodSnapshot | undefined> {
   for (let withinMs = REFUSED_MS; ; withinMs = STILL_REFUSED_MS) {
     const called = await callUnless(
       calledOff,
-      async () => await clusterCalls({ summary, withinMs }).tearDown(what),
+      async () => await clusterActivities({ summary, withinMs }).tearDown(what),
     );
     life.deletionRefused = called.kind === 'failed' ? called.message : undefined;
     if (called.kind === 'done') return called.value;
     if (called.kind === 'interrupted') return undefined;
-    tellRefusal(life);
+    reportDeletionError(life);
   }
 }
 
-function tellRefusal(life: RunnerLife): void {
+function reportDeletionError(life: RunnerState): void {
   if (life.deletionRefused === undefined) return;
-  life.linger();
-  life.waitFor(`the cluster to take a deletion: ${life.deletionRefused}`);
+  life.publishPhase();
+  life.setWaitReason(`the cluster to take a deletion: ${life.deletionRefused}`);
 }
 
 /** Was the pod left alone, because it has started? Then that is known now. */
-function isLeft(life: RunnerLife, state: PodDeletion | SeenPod): state is SeenPod {
+function isRemaining(life: RunnerState, state: PodDeletion | PodSnapshot): state is PodSnapshot {
   if (typeof state === 'string') return false;
-  see(life, state);
+  recordPod(life, state);
   return true;
 }
 
@@ -141,23 +153,23 @@ function isLeft(life: RunnerLife, state: PodDeletion | SeenPod): state is SeenPo
  * Has pod and Secret of a runner deleted whose container never started, as far as is known.
  * @returns whether that is so: one that has started by then is left alone
  */
-export async function tearDownUnstarted(life: RunnerLife): Promise<boolean> {
-  life.pass('TearingDown');
-  const state = await untilTaken(
+export async function tearDownUnstarted(life: RunnerState): Promise<boolean> {
+  life.recordPhase('TearingDown');
+  const state = await retryDeletion(
     life,
     'delete pod and Secret',
-    whatRan(life, { untilGone: true, unlessStarted: true }),
+    remainingObjects(life, { untilGone: true, unlessStarted: true }),
     () => false,
   );
-  if (state === undefined || isLeft(life, state)) return false;
+  if (state === undefined || isRemaining(life, state)) return false;
   life.deletion = Promise.resolve(state);
   return true;
 }
 
 /** Has pod and Secret deleted, unless they are being deleted already. @param word - told to the set of a runner whose end nothing can change any more */
-export function beginTearDown(life: RunnerLife, word?: SetWord): Promise<PodDeletion> {
+export function beginTearDown(life: RunnerState, word?: SetNotification): Promise<PodDeletion> {
   if (life.deletion === undefined) {
-    life.deletion = deleteWhatRan(life, word);
+    life.deletion = deleteRemaining(life, word);
     // Who begins it early awaits it later, in tearDown.
     void life.deletion.catch(() => undefined);
   }
@@ -165,13 +177,16 @@ export function beginTearDown(life: RunnerLife, word?: SetWord): Promise<PodDele
 }
 
 /** Deletes what is left of the runner and sees it gone; a pod that outlives its grace by a minute is deleted without grace. */
-export async function tearDown(life: RunnerLife, word: SetWord | undefined): Promise<void> {
-  await seeGone(life, word);
+export async function tearDown(
+  life: RunnerState,
+  word: SetNotification | undefined,
+): Promise<void> {
+  await awaitDeletion(life, word);
   await fenceClaims(life);
 }
 
 /** How long a pod may still take to go: by its own deadline, where it is known. One that counts as ended because that is overdue has no more time. */
-function untilOverdueMs({ runner, spec }: RunnerLife): number {
+function untilOverdueMs({ runner, spec }: RunnerState): number {
   const deadline = runner.pod?.terminationDeadline;
   if (deadline === undefined) return overdueMs(spec);
   return Math.min(
@@ -180,16 +195,16 @@ function untilOverdueMs({ runner, spec }: RunnerLife): number {
   );
 }
 
-async function seeGone(life: RunnerLife, word: SetWord | undefined): Promise<void> {
+async function awaitDeletion(life: RunnerState, word: SetNotification | undefined): Promise<void> {
   const { runner, spec } = life;
-  life.pass('TearingDown');
+  life.recordPhase('TearingDown');
   let { cancel } = life;
   let waitMs = untilOverdueMs(life);
-  tellRefusal(life);
+  reportDeletionError(life);
   let state = await beginTearDown(life, word);
   while (state !== 'gone' && runner.pod?.gone === false) {
-    life.linger();
-    life.waitFor('pod to be gone', Date.now() + waitMs);
+    life.publishPhase();
+    life.setWaitReason('pod to be gone', Date.now() + waitMs);
     if (life.cancel === cancel) await awaitPod(life, 'gone', waitMs);
     // Through another call, because what `awaitPod` sees changes it.
     if (isGone(life)) return;
@@ -198,71 +213,78 @@ async function seeGone(life: RunnerLife, word: SetWord | undefined): Promise<voi
     // It is on its way, with its own grace: only a force asks for less.
     if (stronger !== undefined && stronger !== 'force') continue;
     if (stronger === undefined)
-      waitMs = Math.min(Math.max(2 * waitMs, overdueMs(spec)), LONGEST_OVERDUE_MS);
+      waitMs = Math.min(Math.max(2 * waitMs, overdueMs(spec)), MAX_DELETION_RETRY_MS);
     const [summary, gracePeriodSeconds] =
       stronger === 'force'
         ? ['kill the pod', FORCED_GRACE_SECONDS]
         : ['delete the pod without grace: it outlived its own', 0];
-    state = await deleted(life, summary, whatRan(life, { gracePeriodSeconds, untilGone: true }));
+    state = await deleteUntilAccepted(
+      life,
+      summary,
+      remainingObjects(life, { gracePeriodSeconds, untilGone: true }),
+    );
   }
 }
 
 /** Deletes the claims that are the life's own: at its very end, after its last runner. */
-export async function tearDownClaims(life: RunnerLife): Promise<void> {
+export async function tearDownClaims(life: RunnerState): Promise<void> {
   const { spec, runner } = life;
   const claims = spec.pod.volumeClaims.filter(({ claim }) => claim === undefined);
   if (claims.length === 0) return;
-  await deleted(life, 'delete the claims', {
+  await deleteUntilAccepted(life, 'delete the claims', {
     place: spec.place,
     identity: runner.identity,
     claims,
-    ...defined({ namespace: spec.pod.namespace }),
+    ...omitUndefined({ namespace: spec.pod.namespace }),
   });
 }
 
-const isGone = ({ runner }: RunnerLife): boolean => runner.pod?.gone === true;
+const isGone = ({ runner }: RunnerState): boolean => runner.pod?.gone === true;
 
-async function deleteWhatRan(life: RunnerLife, word: SetWord | undefined): Promise<PodDeletion> {
+async function deleteRemaining(
+  life: RunnerState,
+  word: SetNotification | undefined,
+): Promise<PodDeletion> {
   const { runner, cancel } = life;
   const { pod } = runner;
   // The log's tail is kept of a runner that may not have succeeded.
   const keepLog =
     pod?.startedAt !== undefined && !pod.gone && (pod.exit?.code !== 0 || cancel !== undefined);
-  const what = whatRan(life, { untilGone: true, ...(keepLog ? { keepLog } : {}) });
-  if (pod !== undefined && isSpent(pod)) {
+  const what = remainingObjects(life, { untilGone: true, ...(keepLog ? { keepLog } : {}) });
+  if (pod !== undefined && isCompletedEphemeral(pod)) {
     // It was deleted when its end was seen (activities/runner/deleteCompletedPod.ts): there is little left to do, or to wait for.
-    const early = memoOfSet().tellsEndEarly === true;
-    const soon = await settle(
-      localTearDown({ ...what, ...defined({ tells: word && { ...word, early } }) }),
+    const early = setMemo().tellsEndEarly === true;
+    const soon = await toCallResult(
+      localTearDown({ ...what, ...omitUndefined({ tells: word && { ...word, early } }) }),
     );
     if (soon.kind === 'done' && typeof soon.value === 'string') {
       if (early || soon.value === 'gone') life.toldEnded = true;
       return soon.value;
     }
   }
-  return await deleted(life, 'delete pod and Secret', what);
+  return await deleteUntilAccepted(life, 'delete pod and Secret', what);
 }
 
 /** Nothing calls this off, and no pod is left alone. */
-async function deleted(
-  life: RunnerLife,
+async function deleteUntilAccepted(
+  life: RunnerState,
   summary: string,
-  what: Placed<TearDownInput>,
+  what: WithLocation<TearDownInput>,
 ): Promise<PodDeletion> {
-  const state = await untilTaken(life, summary, what, () => false);
+  const state = await retryDeletion(life, summary, what, () => false);
   return state === 'gone' ? state : 'terminating';
 }
 
-function whatRan(
-  { runner, spec }: RunnerLife,
+function remainingObjects(
+  { runner, spec }: RunnerState,
   how: Omit<NonNullable<TearDownInput['pod']>, 'ref'>,
-): Placed<TearDownInput> {
+): WithLocation<TearDownInput> {
   const { identity, pod } = runner;
   return {
     place: spec.place,
     identity,
-    ...defined({ namespace: spec.pod.namespace }),
-    pod: { ...defined({ ref: pod && podRef(pod) }), ...how },
+    ...omitUndefined({ namespace: spec.pod.namespace }),
+    pod: { ...omitUndefined({ ref: pod && podRef(pod) }), ...how },
     secret: true,
   };
 }

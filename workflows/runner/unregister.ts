@@ -6,32 +6,32 @@ import {
   type DeregistrationInput,
   type RunnerInput,
 } from '../../core/contract/index.ts';
-import { defined } from '../../core/domain/omitUndefined.ts';
-import { callUnless, ciCalls } from '../shared/activityProxies.ts';
-import { continueWhenLong } from './continueAsNew.ts';
-import type { RunnerLife } from './state.ts';
-import { nextLookMs } from './startupDecision.ts';
-import { lookAtPod } from './podWaits.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
+import { callUnless, ciActivities } from '../shared/activityProxies.ts';
+import { continueAsNewIfSuggested } from './continueAsNew.ts';
+import type { RunnerState } from './state.ts';
+import { nextCheckMs } from './startupDecision.ts';
+import { refreshPod } from './podWaits.ts';
 import {
-  FORCED_OVERDUE_MS,
+  FORCE_KILL_TIMEOUT_MS,
   beginTearDown,
   stopOverdueMs,
   stopPod,
   tearDownUnstarted,
 } from './tearDown.ts';
 import {
-  hear,
-  nothingHeard,
-  type HeardFacts,
-  type OwnWait,
-  type SeenFacts,
+  applyEvent,
+  initialProgress,
+  type UnregistrationProgress,
+  type WaitKind,
+  type ObservedFacts,
   type UnregistrationFacts,
-  type UnregistrationNews,
+  type UnregistrationEvent,
 } from './unregisterFacts.ts';
 import { decideUnregistration, type UnregistrationAction } from './unregisterTable.ts';
 
 /** How the unregistration of one runner went. */
-export interface Unregistered extends Pick<HeardFacts, 'removal' | 'removedAlive'> {
+export interface Unregistered extends Pick<UnregistrationProgress, 'removal' | 'removedAlive'> {
   /** Holdfast itself asked for the pod's deletion. */
   readonly stoppedByUs: boolean;
   /** Id of the workflow that goes on removing the registration. */
@@ -42,37 +42,37 @@ export interface Unregistered extends Pick<HeardFacts, 'removal' | 'removedAlive
 const UNKNOWN_RUNNER_MS = 2 * 60_000;
 
 /** Unregisters the life's present runner. Ends only when its registration is proven absent or handed on, and its pod may go. */
-export async function unregister(life: RunnerLife, input: RunnerInput): Promise<Unregistered> {
+export async function unregister(life: RunnerState, input: RunnerInput): Promise<Unregistered> {
   // Nobody had to know a plain command.
-  let heard = life.heard ?? nothingHeard(life.spec.scope === undefined ? Date.now() : undefined);
+  let heard = life.heard ?? initialProgress(life.spec.scope === undefined ? Date.now() : undefined);
   for (;;) {
     life.heard = heard;
-    await continueWhenLong(life, input);
-    const facts: UnregistrationFacts = { ...seenNow(life), ...heard };
+    await continueAsNewIfSuggested(life, input);
+    const facts: UnregistrationFacts = { ...currentFacts(life), ...heard };
     const action = decideUnregistration(facts);
-    life.waitFor(action.why);
+    life.setWaitReason(action.why);
     if (
       action.kind === 'tearDown' &&
       action.unlessStarted === true &&
       !(await tearDownUnstarted(life))
     ) {
-      heard = hear(facts, { kind: 'changed' });
+      heard = applyEvent(facts, { kind: 'changed' });
     } else if (action.kind === 'tearDown' || action.kind === 'handOff') {
       const { removal, removedAlive, stopped } = heard;
       const deregistration = action.kind === 'handOff' ? await handOff(life) : undefined;
       return {
-        ...defined({ removal, deregistration }),
+        ...omitUndefined({ removal, deregistration }),
         removedAlive,
         stoppedByUs: stopped !== undefined,
       };
     } else {
-      heard = hear(facts, await carryOut(life, action, facts));
+      heard = applyEvent(facts, await execute(life, action, facts));
     }
   }
 }
 
 /** What the table goes by, of what the life knows now. */
-export function seenNow(life: RunnerLife): SeenFacts {
+export function currentFacts(life: RunnerState): ObservedFacts {
   const { runner, cancel, spec } = life;
   const { pod } = runner;
   return {
@@ -81,12 +81,12 @@ export function seenNow(life: RunnerLife): SeenFacts {
     ended: pod === undefined || pod.ended || runner.ended !== undefined,
     sawJob: life.sawJob,
     toldToGo: pod?.terminating === true || pod?.disruption !== undefined,
-    ownSignal: life.ownSignal(),
+    ownSignal: life.observedActivity(),
     heldId: runner.id !== undefined || runner.online,
     registrationOver:
       pod?.startedAt !== undefined &&
       Date.now() >= Date.parse(pod.startedAt) + spec.timeouts.registrationMs,
-    ...defined({
+    ...omitUndefined({
       exitCode: pod?.exit?.code,
       unseenEnd: pod?.unseenEnd,
       stop: cancel?.mode === 'drain' ? undefined : cancel?.mode,
@@ -95,43 +95,43 @@ export function seenNow(life: RunnerLife): SeenFacts {
 }
 
 /** Does anything hold now that the table must hear of? */
-export function hasChanged(life: RunnerLife, facts: UnregistrationFacts): boolean {
-  return mustGoOn(life, facts) || life.ownSignal() !== facts.ownSignal;
+export function factsChanged(life: RunnerState, facts: UnregistrationFacts): boolean {
+  return mustInterruptStop(life, facts) || life.observedActivity() !== facts.ownSignal;
 }
 
 /** Does anything hold now that a stop must not wait for? */
-export function mustGoOn(life: RunnerLife, facts: UnregistrationFacts): boolean {
-  const { ended, stop } = seenNow(life);
+export function mustInterruptStop(life: RunnerState, facts: UnregistrationFacts): boolean {
+  const { ended, stop } = currentFacts(life);
   return ended !== facts.ended || stop !== facts.stop;
 }
 
-async function carryOut(
-  life: RunnerLife,
+async function execute(
+  life: RunnerState,
   action: Exclude<UnregistrationAction, { kind: 'tearDown' | 'handOff' }>,
   facts: UnregistrationFacts,
-): Promise<UnregistrationNews> {
+): Promise<UnregistrationEvent> {
   switch (action.kind) {
     case 'remove':
-      return await remove(life, action.onBusy, facts);
+      return await removeRegistration(life, action.onBusy, facts);
     case 'stopPod':
-      return (await stopPod(life, action, () => mustGoOn(life, facts)))
+      return (await stopPod(life, action, () => mustInterruptStop(life, facts)))
         ? { kind: 'stopped', mode: action.mode }
         : { kind: 'changed' };
     case 'look':
-      await lookAtPod(life, 'the pod as it is now');
+      await refreshPod(life, 'the pod as it is now');
       return { kind: 'looked' };
     case 'wait':
       return await wait(life, action, facts);
   }
 }
 
-async function remove(
-  life: RunnerLife,
+async function removeRegistration(
+  life: RunnerState,
   onBusy: 'retry' | 'return',
   facts: UnregistrationFacts,
-): Promise<UnregistrationNews> {
+): Promise<UnregistrationEvent> {
   const { spec, runner, scope } = life;
-  life.enter(facts.ended ? 'Unregistering' : 'Draining');
+  life.enterPhase(facts.ended ? 'Unregistering' : 'Draining');
   // An ended runner's pod and Secret go whatever the CI server answers, and even while it does not.
   if (facts.ended) void beginTearDown(life);
   const endedMs = runner.pod === undefined ? UNKNOWN_RUNNER_MS : spec.timeouts.unregistrationMs;
@@ -148,13 +148,14 @@ async function remove(
     credentialsRetryMs: spec.intervals.credentialsRetryMs,
   };
   const called = await callUnless(
-    () => hasChanged(life, facts),
-    async () => await ciCalls(spec.credential, scope, 'remove', options).removeRegistration(input),
+    () => factsChanged(life, facts),
+    async () =>
+      await ciActivities(spec.credential, scope, 'remove', options).removeRegistration(input),
     facts.stop !== undefined && !facts.ended ? spec.intervals.stopPatienceMs : undefined,
   );
   if (called.kind === 'failed') return { kind: 'failed' };
   if (called.kind === 'interrupted')
-    return hasChanged(life, facts)
+    return factsChanged(life, facts)
       ? { kind: 'calledOff' }
       : { kind: 'outOfTime', wait: 'patience' };
   const { answer, retried = false, attempts, runnerId } = called.value;
@@ -172,26 +173,28 @@ async function remove(
 }
 
 async function wait(
-  life: RunnerLife,
+  life: RunnerState,
   { until, why }: Extract<UnregistrationAction, { kind: 'wait' }>,
   facts: UnregistrationFacts,
-): Promise<UnregistrationNews> {
+): Promise<UnregistrationEvent> {
   const { runner } = life;
-  life.enter('Draining');
+  life.enterPhase('Draining');
   const timeoutMs = Math.max(1, waitMs(life, until, facts));
-  life.waitFor(why, Date.now() + timeoutMs);
+  life.setWaitReason(why, Date.now() + timeoutMs);
   const summary = until === 'busyRecheck' ? `${why}: safety re-check` : why;
   // What woke it may be over by now: it was no timeout all the same.
-  if (await condition(() => hasChanged(life, facts), timeoutMs, { summary: summary.slice(0, 150) }))
+  if (
+    await condition(() => factsChanged(life, facts), timeoutMs, { summary: summary.slice(0, 150) })
+  )
     return { kind: 'changed' };
   if (runner.jobDeadline !== undefined && Date.now() >= jobEndsAtMs(life, facts.provenAtMs)) {
-    life.requestCancel({ mode: 'stop', reason: life.whyOutOfTime(), by: 'run_timeout' });
+    life.requestCancel({ mode: 'stop', reason: life.timeoutReason(), by: 'run_timeout' });
   }
   return { kind: 'outOfTime', wait: until };
 }
 
 /** When its job has to be over (ms since the epoch). None begins once it is unregistered: a runner that turns idle and busy again gains nothing. */
-function jobEndsAtMs({ spec, runner }: RunnerLife, provenAtMs: number | undefined): number {
+function jobEndsAtMs({ spec, runner }: RunnerState, provenAtMs: number | undefined): number {
   const deadline = runner.jobDeadline ?? Date.now() + spec.timeouts.jobTimeoutMs;
   return provenAtMs === undefined || spec.scope === undefined
     ? deadline
@@ -200,8 +203,8 @@ function jobEndsAtMs({ spec, runner }: RunnerLife, provenAtMs: number | undefine
 
 /** How long each wait may take from now on, in ms. */
 export function waitMs(
-  life: RunnerLife,
-  until: OwnWait,
+  life: RunnerState,
+  until: WaitKind,
   { provenAtMs, stopped, unlistedSinceMs }: UnregistrationFacts,
 ): number {
   const { spec, runner } = life;
@@ -218,13 +221,13 @@ export function waitMs(
       // A runner that was never online cannot hold a job for long; one that was may have taken a job that nothing tells of.
       return (runner.online ? timeouts.jobTimeoutMs : intervals.removalSettleMs) - sinceProofMs;
     case 'terminated':
-      return stopped === 'force' ? FORCED_OVERDUE_MS : stopOverdueMs(life);
+      return stopped === 'force' ? FORCE_KILL_TIMEOUT_MS : stopOverdueMs(life);
     case 'jobDeadline':
       return jobMs;
     case 'busyRecheck':
       return Math.min(intervals.busyRecheckMs, jobMs);
     case 'absentRecheck':
-      return nextLookMs(
+      return nextCheckMs(
         nowMs - Date.parse(runner.pod?.startedAt ?? ''),
         timeouts.registrationMs,
         intervals.absentRecheckMs,
@@ -237,7 +240,7 @@ export function waitMs(
 }
 
 /** The start is awaited where no cancellation reaches it: from then on somebody else sees to the registration. */
-async function handOff({ spec, runnerName, scope, registration }: RunnerLife): Promise<string> {
+async function handOff({ spec, runnerName, scope, registration }: RunnerState): Promise<string> {
   const input: DeregistrationInput = {
     [scope.kind]: scope.name,
     credential: spec.credential,

@@ -1,9 +1,9 @@
 /** What the unregistration of a runner knows, and how it changes with what is heard. Pure; what follows is for unregisterTable.ts to decide. */
-import type { RemovalAnswer } from '../../core/domain/ciServer.ts';
-import { defined } from '../../core/domain/omitUndefined.ts';
+import type { RemovalResult } from '../../core/domain/ciServer.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 
 /** As the life sees its runner now. */
-export interface SeenFacts {
+export interface ObservedFacts {
   readonly ephemeral: boolean;
   /** The runner container was seen to start. One that never did cannot hold a job. */
   readonly started: boolean;
@@ -26,17 +26,17 @@ export interface SeenFacts {
   readonly stop?: StopMode;
 }
 
-/** What was heard since the unregistration began. Changed by {@link hear} alone. */
-export interface HeardFacts {
+/** What was heard since the unregistration began. Changed by {@link applyEvent} alone. */
+export interface UnregistrationProgress {
   /**
    * The CI server's answer to the last removal, since anything else changed: `unlisted` as long as that proves nothing, from then on `absent`.
    * `failed`: none is to be had now.
    */
-  readonly answer?: RemovalAnswer | 'failed';
+  readonly answer?: RemovalResult | 'failed';
   /** When the registration was proven gone (204, or an absence that counts), or since when there is none to remove (ms since the epoch). */
   readonly provenAtMs?: number;
   /** The last wait that came to nothing, since anything else changed. */
-  readonly outOfTime?: OwnWait;
+  readonly outOfTime?: WaitKind;
   /** The pod was looked at live since then. */
   readonly looked: boolean;
   /** The pod's stop was asked for, in this way. */
@@ -44,14 +44,14 @@ export interface HeardFacts {
   /** Since when no list has the runner, of which all is over that it could have registered by (ms since the epoch). */
   readonly unlistedSinceMs?: number;
   /** For the verdict: the last answer. `absentAfterRetry`: absent, but an earlier try of ours, whose answer was lost, may have removed it. */
-  readonly removal?: Exclude<RemovalAnswer, 'unlisted'> | 'absentAfterRetry';
+  readonly removal?: Exclude<RemovalResult, 'unlisted'> | 'absentAfterRetry';
   /** For the verdict: the registration was removed under a runner that lived. One without a job ends then by itself, with whatever status. */
   readonly removedAlive: boolean;
   /** A removal was asked for while the runner lived, and its answer is not known. */
   readonly unanswered: boolean;
 }
 
-export type UnregistrationFacts = SeenFacts & HeardFacts;
+export type UnregistrationFacts = ObservedFacts & UnregistrationProgress;
 export type StopMode = 'stop' | 'force';
 
 /**
@@ -61,7 +61,7 @@ export type StopMode = 'stop' | 'force';
  * end; `absentRecheck`: that a runner registers; `listRecheck`: that the CI server's lists are of today; `credentialsRetry`: that the CI server
  * answers again.
  */
-export type OwnWait =
+export type WaitKind =
   | 'patience'
   | 'idleConfirmed'
   | 'settled'
@@ -72,14 +72,14 @@ export type OwnWait =
   | 'listRecheck'
   | 'credentialsRetry';
 
-export type UnregistrationNews =
+export type UnregistrationEvent =
   /**
    * @property retried - an earlier try of the same call may have done it
    * @property listAgeMs - how old the CI server's lists may be
    */
   | {
       readonly kind: 'answered';
-      readonly answer: RemovalAnswer;
+      readonly answer: RemovalResult;
       readonly retried: boolean;
       readonly atMs: number;
       readonly listAgeMs: number;
@@ -88,19 +88,24 @@ export type UnregistrationNews =
   | { readonly kind: 'calledOff' }
   /** A removal was asked for, and is not tried any more. */
   | { readonly kind: 'failed' }
-  | { readonly kind: 'outOfTime'; readonly wait: OwnWait }
+  | { readonly kind: 'outOfTime'; readonly wait: WaitKind }
   /** Something that the table must hear of: the runner ended, a stronger cancel came, its own signal changed. */
   | { readonly kind: 'changed' }
   | { readonly kind: 'looked' }
   | { readonly kind: 'stopped'; readonly mode: StopMode };
 
 /** Nothing yet. @param provenAtMs - given for a plain command, which nobody had to know */
-export function nothingHeard(provenAtMs?: number): HeardFacts {
-  return { looked: false, removedAlive: false, unanswered: false, ...defined({ provenAtMs }) };
+export function initialProgress(provenAtMs?: number): UnregistrationProgress {
+  return {
+    looked: false,
+    removedAlive: false,
+    unanswered: false,
+    ...omitUndefined({ provenAtMs }),
+  };
 }
 
 /** After these the CI server's last answer is too old to go by. */
-const STALE_AFTER: ReadonlySet<OwnWait> = new Set([
+const STALE_AFTER: ReadonlySet<WaitKind> = new Set([
   'settled',
   'jobDeadline',
   'busyRecheck',
@@ -110,7 +115,10 @@ const STALE_AFTER: ReadonlySet<OwnWait> = new Set([
 ]);
 
 /** What is known after the news. @param facts - as they were when what the news is about began */
-export function hear(facts: UnregistrationFacts, news: UnregistrationNews): HeardFacts {
+export function applyEvent(
+  facts: UnregistrationFacts,
+  news: UnregistrationEvent,
+): UnregistrationProgress {
   const {
     provenAtMs,
     stopped,
@@ -122,20 +130,20 @@ export function hear(facts: UnregistrationFacts, news: UnregistrationNews): Hear
     unlistedSinceMs,
   } = facts;
   const known = {
-    ...defined({ provenAtMs, stopped, removal, unlistedSinceMs }),
+    ...omitUndefined({ provenAtMs, stopped, removal, unlistedSinceMs }),
     removedAlive,
     unanswered,
     looked: false,
   };
   switch (news.kind) {
     case 'answered':
-      return { ...known, ...defined({ outOfTime }), ...afterAnswer(facts, news) };
+      return { ...known, ...omitUndefined({ outOfTime }), ...applyRemovalResult(facts, news) };
     case 'calledOff':
       return { ...known, unanswered: unanswered || !facts.ended };
     case 'failed':
       return {
         ...known,
-        ...defined({ outOfTime }),
+        ...omitUndefined({ outOfTime }),
         unanswered: unanswered || !facts.ended,
         answer: 'failed',
       };
@@ -145,24 +153,24 @@ export function hear(facts: UnregistrationFacts, news: UnregistrationNews): Hear
       return {
         ...known,
         outOfTime: news.wait,
-        ...(STALE_AFTER.has(news.wait) ? {} : defined({ answer })),
+        ...(STALE_AFTER.has(news.wait) ? {} : omitUndefined({ answer })),
       };
     case 'changed':
       return known;
     case 'looked':
-      return { ...known, ...defined({ outOfTime, answer }), looked: true };
+      return { ...known, ...omitUndefined({ outOfTime, answer }), looked: true };
     case 'stopped':
       return { ...known, stopped: news.mode };
   }
 }
 
-type Answered = Extract<UnregistrationNews, { kind: 'answered' }>;
+type RemovalResultEvent = Extract<UnregistrationEvent, { kind: 'answered' }>;
 
-function afterAnswer(
+function applyRemovalResult(
   facts: UnregistrationFacts,
-  news: Answered,
-): Partial<HeardFacts> & Pick<HeardFacts, 'answer'> {
-  if (news.answer === 'unlisted') return afterUnlisted(facts, news);
+  news: RemovalResultEvent,
+): Partial<UnregistrationProgress> & Pick<UnregistrationProgress, 'answer'> {
+  if (news.answer === 'unlisted') return applyUnlisted(facts, news);
   const { answer, retried, atMs } = news;
   const perhapsByUs =
     answer === 'absent' && (retried || facts.unanswered || facts.removal === 'absentAfterRetry');
@@ -183,20 +191,26 @@ function afterAnswer(
  * A list may be old: it proves that a runner is absent only if it was asked for its age after whatever that runner could register by was
  * over: it ended, or it was online. One that was seen to end before its container started cannot have registered; one that lives may have started since.
  */
-function afterUnlisted(
+function applyUnlisted(
   facts: UnregistrationFacts,
-  { retried, atMs, listAgeMs }: Answered,
-): Partial<HeardFacts> & Pick<HeardFacts, 'answer'> {
+  { retried, atMs, listAgeMs }: RemovalResultEvent,
+): Partial<UnregistrationProgress> & Pick<UnregistrationProgress, 'answer'> {
   const { started, ended, unseenEnd, heldId, unanswered } = facts;
   const sinceMs = facts.unlistedSinceMs ?? (ended || heldId ? atMs : undefined);
   if (
     (ended && !started && unseenEnd !== true) ||
     (sinceMs !== undefined && atMs - sinceMs >= listAgeMs)
   )
-    return afterAnswer(facts, { kind: 'answered', answer: 'absent', retried, atMs, listAgeMs });
+    return applyRemovalResult(facts, {
+      kind: 'answered',
+      answer: 'absent',
+      retried,
+      atMs,
+      listAgeMs,
+    });
   return {
     answer: 'unlisted',
-    ...defined({ unlistedSinceMs: sinceMs }),
+    ...omitUndefined({ unlistedSinceMs: sinceMs }),
     unanswered: unanswered || (retried && !ended),
     ...(retried ? { removal: 'absentAfterRetry' } : {}),
   };

@@ -2,7 +2,7 @@
  * The unregistration decision table: from what is known to the one next step. Pure; order matters, the first matching row decides.
  * What the CI server's answers mean, and why, is in docs/lifecycle.md.
  */
-import type { OwnWait, StopMode, UnregistrationFacts } from './unregisterFacts.ts';
+import type { WaitKind, StopMode, UnregistrationFacts } from './unregisterFacts.ts';
 
 /** The rows, by their numbers in docs/lifecycle.md. */
 export const ROWS = [
@@ -43,7 +43,7 @@ export type UnregistrationAction = { readonly row: Row; readonly why: string } &
       }
     /** Look at the pod live: nothing is torn down on an old view. */
     | { readonly kind: 'look' }
-    | { readonly kind: 'wait'; readonly until: OwnWait }
+    | { readonly kind: 'wait'; readonly until: WaitKind }
   );
 
 /** The next step towards "unregistered, and safe to tear down". */
@@ -69,7 +69,7 @@ export function decideUnregistration(f: UnregistrationFacts): UnregistrationActi
   }
   if (!f.ended && f.stop === 'force' && !isStopped(f))
     return stopPod(f, '5', 'forced: the pod goes at once');
-  if (f.answer === undefined) return whenUnanswered(f);
+  if (f.answer === undefined) return beforeRemoval(f);
   switch (f.answer) {
     case 'removed':
       return whenUnregistered(f, '3', 'CI server removed the registration');
@@ -186,7 +186,7 @@ function whenBusy(f: UnregistrationFacts): UnregistrationAction {
         why: 'ephemeral runner busy (422): its end wakes this',
         until: 'busyRecheck',
       }
-    : askAgainWhileBusy();
+    : retryRemovalWhileBusy();
 }
 
 /** No failure is a reason to touch a runner that lives; and none may hold up the end of one that does not. */
@@ -207,15 +207,15 @@ function whenFailed(f: UnregistrationFacts): UnregistrationAction {
   };
 }
 
-function whenUnanswered(f: UnregistrationFacts): UnregistrationAction {
-  if (f.ended) return ask();
+function beforeRemoval(f: UnregistrationFacts): UnregistrationAction {
+  if (f.ended) return requestRemoval();
   if (isStopped(f)) return stopOrAwait(f, '5', 'pod is terminating');
   if (f.stop !== undefined) {
     return f.outOfTime === 'patience'
       ? stopPod(f, '5', 'stop accepted and the CI server does not answer: the pod is stopped first')
-      : ask('unregister, then terminate');
+      : requestRemoval('unregister, then terminate');
   }
-  if (!f.ephemeral) return askAgainWhileBusy();
+  if (!f.ephemeral) return retryRemovalWhileBusy();
   // Asking while an ephemeral runner says it is busy can only do harm: a DELETE may be answered 204 under its first minute.
   if (f.ownSignal === 'busy')
     return {
@@ -227,15 +227,17 @@ function whenUnanswered(f: UnregistrationFacts): UnregistrationAction {
   // That it is busy is told some seconds later.
   return f.ownSignal === 'idle' && f.started && !f.looked
     ? { kind: 'look', row: '6', why: 'has it taken a job that nobody has told of yet?' }
-    : ask();
+    : requestRemoval();
 }
 
-function ask(why = 'ask the CI server to remove the registration'): UnregistrationAction {
+function requestRemoval(
+  why = 'ask the CI server to remove the registration',
+): UnregistrationAction {
   return { kind: 'remove', row: '3-11', why, onBusy: 'return' };
 }
 
 /** The one wait without an end, on purpose: the job decides. */
-function askAgainWhileBusy(): UnregistrationAction {
+function retryRemovalWhileBusy(): UnregistrationAction {
   return {
     kind: 'remove',
     row: '7',

@@ -1,10 +1,10 @@
 /** What becomes of a life when its runner has ended: the verdict, or another runner. Pure. */
 import type { Cancellation } from '../../core/domain/cancellation.ts';
 import type { OnEviction, RunnerCause, RunnerOutcome } from '../../core/contract/index.ts';
-import type { SeenPod } from '../../core/domain/pod.ts';
-import { defined } from '../../core/domain/omitUndefined.ts';
-import type { AttemptFailure, Doubt } from './carriedState.ts';
-import type { RunnerLife } from './state.ts';
+import type { PodSnapshot } from '../../core/domain/pod.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
+import type { AttemptFailure, Suspicion } from './carriedState.ts';
+import type { RunnerState } from './state.ts';
 import type { Unregistered } from './unregister.ts';
 
 export interface EndFacts {
@@ -12,13 +12,13 @@ export interface EndFacts {
   /** A deadline or a failed step ended the attempt before the runner did. */
   readonly failure?: AttemptFailure;
   /** The pod as last seen; absent when there never was one. */
-  readonly pod?: SeenPod;
+  readonly pod?: PodSnapshot;
   /** Holdfast itself asked for the pod's deletion. */
   readonly stoppedByUs: boolean;
   /** Its registration was removed while it lived: then a runner without a job ends by itself. */
   readonly removedAlive?: boolean;
   /** Nobody but its own life wanted it gone, which doubts its word. */
-  readonly doubted?: Doubt;
+  readonly doubted?: Suspicion;
   readonly ephemeral: boolean;
   /** No CI server's runner, but a command that is its own job. */
   readonly plainCommand: boolean;
@@ -52,7 +52,7 @@ export interface Verdict {
   readonly cause?: RunnerCause;
   readonly message: string;
 }
-export type EndDecision =
+export type VerdictDecision =
   | Verdict
   | {
       readonly kind: 'replace';
@@ -69,8 +69,8 @@ const MAX_NEVER_STARTED = 3;
 const REPLACE_DELAYS_MS = [0, 5_000, 10_000, 20_000, 40_000, 80_000, 160_000, 300_000] as const;
 
 /** What the verdict goes by. */
-export function endFacts(
-  life: RunnerLife,
+export function verdictFacts(
+  life: RunnerState,
   { removal, stoppedByUs, removedAlive }: Unregistered,
 ): EndFacts {
   const { runner, spec, cancel, failure, neverStartedInARow, shortLivedInARow } = life;
@@ -79,7 +79,7 @@ export function endFacts(
   // A runner that came online after its deadline and ran a job was not lost to it.
   const failed = failure?.cause === 'never_registered' && sawJob ? undefined : failure;
   return {
-    ...defined({ cancel, failure: failed, pod, removal, doubted: runner.doubted }),
+    ...omitUndefined({ cancel, failure: failed, pod, removal, doubted: runner.doubted }),
     stoppedByUs,
     removedAlive,
     ephemeral: spec.ephemeral,
@@ -90,7 +90,7 @@ export function endFacts(
     wasOnline: runner.online,
     heldId: runner.id !== undefined || runner.online,
     sawJob,
-    ownBusyAtEnd: life.ownSignal() === 'busy',
+    ownBusyAtEnd: life.observedActivity() === 'busy',
     jobInterrupted:
       runner.jobFailedAt !== undefined && runner.jobFailedAt >= Date.parse(pod?.toldToGoAt ?? ''),
     onEviction: spec.onEviction,
@@ -102,11 +102,11 @@ export function endFacts(
 }
 
 /** The verdict on this runner's end. An unknown final state is never `succeeded`. */
-export function decideEnding(f: EndFacts): EndDecision {
+export function decideVerdict(f: EndFacts): VerdictDecision {
   if (f.cancel !== undefined) return whenCancelled(f, f.cancel);
   if (f.failure !== undefined) return end('errored', f.failure.message, f.failure.cause);
   if (f.doubted !== undefined && !wasBusy(f) && !(f.ephemeral && f.sawJob))
-    return whenDoubted(f.doubted);
+    return whenSuspected(f.doubted);
   const exit = f.pod?.exit;
   if (exit?.oomKilled === true) return outOfMemory();
   if (exit?.record?.reason === 'timeout')
@@ -119,7 +119,7 @@ export function decideEnding(f: EndFacts): EndDecision {
   if (f.plainCommand) return whenCommandEnded(f, loss);
   if (exit?.code === 0 && f.ephemeral && didItsJob(f, loss !== undefined))
     return end('succeeded', 'The runner did its job and exited with code 0.');
-  return loss === undefined ? whenExited(f) : whenLost(f, loss);
+  return loss === undefined ? whenExited(f) : afterLoss(f, loss);
 }
 
 /** An init container that failed by itself ends the pod before its runner starts: the user's own doing, not a loss. */
@@ -166,7 +166,7 @@ function isComplete({ pod, checkpoints }: EndFacts, loss: RunnerCause | undefine
   return exit.record === undefined ? loss === undefined : exit.record.reason === undefined;
 }
 
-function whenCommandEnded(f: EndFacts, loss: RunnerCause | undefined): EndDecision {
+function whenCommandEnded(f: EndFacts, loss: RunnerCause | undefined): VerdictDecision {
   const notStored = notStoredOf(f);
   if (isComplete(f, loss) && notStored !== undefined)
     return end(
@@ -174,7 +174,7 @@ function whenCommandEnded(f: EndFacts, loss: RunnerCause | undefined): EndDecisi
       `The command exited with code 0, and what it left was not stored: ${notStored.why}`,
     );
   if (isComplete(f, loss)) return end('succeeded', 'The command exited with code 0.');
-  if (loss !== undefined) return whenLost(f, loss);
+  if (loss !== undefined) return afterLoss(f, loss);
   if (f.pod?.exit?.code === 0)
     return end(
       'errored',
@@ -185,7 +185,7 @@ function whenCommandEnded(f: EndFacts, loss: RunnerCause | undefined): EndDecisi
 }
 
 /** Also what was still being stored when its time was over, or its pod was gone. */
-function notStoredOf({ pod }: EndFacts): NonNullable<SeenPod['exit']>['notStored'] {
+function notStoredOf({ pod }: EndFacts): NonNullable<PodSnapshot['exit']>['notStored'] {
   return (
     pod?.exit?.notStored ??
     (pod?.uploadingUntil === undefined
@@ -273,7 +273,7 @@ function commandEndedByItself({ pod, plainCommand }: EndFacts): boolean {
 }
 
 /** A runner taken away from outside, and why; `undefined` when its container ended by itself. */
-export function lossCause(pod: SeenPod): RunnerCause | undefined {
+export function lossCause(pod: PodSnapshot): RunnerCause | undefined {
   switch (pod.disruption) {
     case undefined:
       break;
@@ -299,7 +299,7 @@ export function lossCause(pod: SeenPod): RunnerCause | undefined {
   return pod.ended && pod.exit === undefined ? 'agent_lost' : undefined;
 }
 
-function whenLost(f: EndFacts, cause: RunnerCause): EndDecision {
+function afterLoss(f: EndFacts, cause: RunnerCause): VerdictDecision {
   if (!f.started) {
     if (f.neverStartedInARow > MAX_NEVER_STARTED) {
       return end(
@@ -333,7 +333,12 @@ function whenLost(f: EndFacts, cause: RunnerCause): EndDecision {
   );
 }
 
-function replace(cause: RunnerCause, inARow: number, when: string, resumes = false): EndDecision {
+function replace(
+  cause: RunnerCause,
+  inARow: number,
+  when: string,
+  resumes = false,
+): VerdictDecision {
   const afterMs =
     REPLACE_DELAYS_MS[Math.min(Math.max(inARow, 1), REPLACE_DELAYS_MS.length) - 1] ?? 0;
   return {
@@ -344,7 +349,7 @@ function replace(cause: RunnerCause, inARow: number, when: string, resumes = fal
   };
 }
 
-function whenDoubted({ cause, why }: Doubt): EndDecision {
+function whenSuspected({ cause, why }: Suspicion): VerdictDecision {
   return { kind: 'replace', cause, afterMs: 0, message: `${why}: another takes its place.` };
 }
 
@@ -399,5 +404,5 @@ function whenExited(f: EndFacts): Verdict {
 }
 
 function end(outcome: RunnerOutcome, message: string, cause?: RunnerCause): Verdict {
-  return { kind: 'end', outcome, message, ...defined({ cause }) };
+  return { kind: 'end', outcome, message, ...omitUndefined({ cause }) };
 }

@@ -1,5 +1,5 @@
 /** Whether runners of the present template come up, and how many may be started meanwhile. Pure. */
-import type { RunnerEndedNews } from '../../core/contract/index.ts';
+import type { RunnerEndedEvent } from '../../core/contract/index.ts';
 
 /** Of the present template only: another one starts with a clean slate. */
 export interface SetHealth {
@@ -17,7 +17,7 @@ export interface SetHealth {
   readonly deprecated?: true;
 }
 
-export interface RetryPace {
+export interface RetryDelays {
   readonly firstRetryMs: number;
   readonly longestRetryMs: number;
 }
@@ -35,26 +35,26 @@ const TEMPLATE_CAUSES: ReadonlySet<string> = new Set([
 ]);
 
 /** A runner has ended. One that was told to go says nothing. */
-export function afterEnd(
+export function recordEnd(
   health: SetHealth,
-  news: Pick<RunnerEndedNews, 'outcome' | 'cause' | 'wasOnline'>,
+  news: Pick<RunnerEndedEvent, 'outcome' | 'cause' | 'wasOnline'>,
   startedAt: number,
   now: number,
-  pace: RetryPace,
+  pace: RetryDelays,
 ): SetHealth {
   if (news.cause === 'runner_deprecated') return { ...health, deprecated: true, cause: news.cause };
   if (news.wasOnline) return health.deprecated === true ? health : HEALTHY;
   if (news.outcome === 'aborted' || news.outcome === 'succeeded') return health;
-  return afterFailure(health, news.cause ?? 'failed', startedAt, now, pace);
+  return recordFailure(health, news.cause ?? 'failed', startedAt, now, pace);
 }
 
 /** A runner never came up, or could not even be started. */
-export function afterFailure(
+export function recordFailure(
   health: SetHealth,
   cause: string,
   startedAt: number,
   now: number,
-  { firstRetryMs, longestRetryMs }: RetryPace,
+  { firstRetryMs, longestRetryMs }: RetryDelays,
 ): SetHealth {
   const failures = health.failures + 1;
   // Runners that were on their way when the breaker opened must not lengthen the wait: they tried nothing new.
@@ -77,7 +77,7 @@ export function afterFailure(
 }
 
 /** A runner of this template is online: whatever was wrong is not, or not any more. */
-export function afterOnline(health: SetHealth): SetHealth {
+export function recordOnline(health: SetHealth): SetHealth {
   return health.failures === 0 && health.deprecated !== true ? health : HEALTHY;
 }
 

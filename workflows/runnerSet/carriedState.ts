@@ -1,21 +1,21 @@
 /** What continue-as-new carries over of a set. */
-import type { ScheduleNow } from '../../core/activities/index.ts';
+import type { ActiveSchedule } from '../../core/activities/index.ts';
 import type { RunnerSetInput } from '../../core/contract/index.ts';
 import type { SetSpec } from '../../core/input/runnerSet.ts';
 import type { SetHealth } from './breaker.ts';
 import type { RunnerTime } from './limits.ts';
-import type { HandedOn } from '../../core/activities/index.ts';
+import type { ForwardedJobEvent } from '../../core/activities/index.ts';
 import type { CarriedJobs } from './jobs.ts';
 import type { CarriedRunners } from './runners.ts';
 
 /** What a set's state keeps besides runners and jobs; plain data. */
-export interface SetFacts {
+export interface SetStateData {
   spec: SetSpec;
   /** What the set was last told to be. Holds and pauses are an operator's as well, and stand below. */
   declaration: Omit<RunnerSetInput, 'holds' | 'paused'>;
   /** The time of the last change (ms since the epoch). */
   at: number;
-  schedule: ScheduleNow;
+  schedule: ActiveSchedule;
   /** When to ask again which schedule holds (ms since the epoch); absent: never. */
   rescheduleAt?: number;
   health: SetHealth;
@@ -53,11 +53,11 @@ export interface SetFacts {
 }
 
 export interface CarriedSet {
-  readonly facts: SetFacts;
+  readonly facts: SetStateData;
   readonly holds: readonly string[];
   readonly guards: readonly (readonly [string, number])[];
   /** News of jobs that were passed on, for the sets that have them. */
-  readonly handingOn: readonly HandedOn[];
+  readonly handingOn: readonly ForwardedJobEvent[];
   readonly jobs: CarriedJobs;
   readonly runners: CarriedRunners;
   /** Ids of the commands that were carried out last. */

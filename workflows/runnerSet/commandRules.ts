@@ -3,16 +3,16 @@ import { FAILURE_TYPES, type AdmittedSet } from '../../core/activities/index.ts'
 import type {
   RunnerSetInput,
   SetCommand,
-  SetReply,
-  SetRequest,
+  SetCommandReply,
+  SetCommandRequest,
   SetScale,
 } from '../../core/contract/index.ts';
-import { defined } from '../../core/domain/omitUndefined.ts';
-import { readReason } from '../../core/domain/cancellation.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
+import { parseReason } from '../../core/domain/cancellation.ts';
 import { isObject } from '../../core/domain/isObject.ts';
 import type { SetState } from './state.ts';
 
-export type Refusal = Extract<SetReply, { refused: unknown }>['refused'];
+export type Rejection = Extract<SetCommandReply, { refused: unknown }>['refused'];
 
 const NAMES: Readonly<Record<SetCommand['command'], true>> = {
   scale: true,
@@ -25,7 +25,7 @@ const NAMES: Readonly<Record<SetCommand['command'], true>> = {
 };
 
 /** @returns `undefined`: it is none */
-export function readRequest(request: unknown): SetRequest | undefined {
+export function parseRequest(request: unknown): SetCommandRequest | undefined {
   if (!isObject(request) || !isObject(request['command'])) return undefined;
   const { id, command } = request;
   // The server fails a workflow for good that sends a signal to an id that none can have.
@@ -37,14 +37,14 @@ export function readRequest(request: unknown): SetRequest | undefined {
 }
 
 /** Why no such command is carried out now. */
-export function whyNot({ facts }: SetState, { command }: SetCommand): Refusal | undefined {
+export function rejectionOf({ facts }: SetState, { command }: SetCommand): Rejection | undefined {
   return facts.ending !== undefined && command !== 'drain'
-    ? refuse('the set is being drained, and ends when its runners have')
+    ? reject('the set is being drained, and ends when its runners have')
     : undefined;
 }
 
 /** What the set would be; `undefined`: the command declares nothing. It is to be admitted before it is declared. */
-export function declaredBy(
+export function declarationFrom(
   { facts: { declaration } }: SetState,
   command: SetCommand,
 ): RunnerSetInput | undefined {
@@ -56,7 +56,7 @@ export function declaredBy(
     case 'scale':
       return scaled(
         declaration,
-        defined({ replicas: command.replicas, minIdle: command.minIdle, max: command.max }),
+        omitUndefined({ replicas: command.replicas, minIdle: command.minIdle, max: command.max }),
       );
     case 'pause':
     case 'resume':
@@ -72,15 +72,15 @@ function scaled(
   scale: SetScale,
 ): RunnerSetInput {
   if (scale.replicas !== undefined || replicas !== undefined) return { ...rest, ...scale };
-  return { ...rest, ...defined({ minIdle, max }), ...scale };
+  return { ...rest, ...omitUndefined({ minIdle, max }), ...scale };
 }
 
 /** @returns why not, if so */
-export function declare(
+export function applyDeclaration(
   state: SetState,
   { spec, declaration, schedule, at }: AdmittedSet,
   now: number,
-): Refusal | undefined {
+): Rejection | undefined {
   const { name } = state.facts.spec;
   if (spec.name !== name)
     return {
@@ -92,36 +92,36 @@ export function declare(
 }
 
 /** Carries out what declares nothing. @returns why not, if so */
-export function carryOut(state: SetState, command: SetCommand): Refusal | undefined {
+export function executeCommand(state: SetState, command: SetCommand): Rejection | undefined {
   switch (command.command) {
     case 'pause':
-      state.pause(readReason(command));
+      state.pause(parseReason(command));
       return undefined;
     case 'resume':
       state.resume();
       return undefined;
     case 'drain':
-      state.end(readReason(command));
+      state.end(parseReason(command));
       return undefined;
     case 'hold':
       return typeof command.runner === 'string'
         ? hold(state, command.runner, command.release === true)
-        : refuse('runner: give its name or workflow id');
+        : reject('runner: give its name or workflow id');
     // By hand, and without what is to be declared.
     case 'scale':
     case 'apply':
     case 'setTemplate':
-      return refuse(`${command.command}: does not say what the set is to be`);
+      return reject(`${command.command}: does not say what the set is to be`);
   }
 }
 
-function hold(state: SetState, runner: string, release: boolean): Refusal | undefined {
+function hold(state: SetState, runner: string, release: boolean): Rejection | undefined {
   const isThere = release
     ? [...state.holds].some((held) => state.isSame(held, runner))
     : state.runners.find(runner) !== undefined;
-  if (!isThere) return refuse(`runner: this set ${release ? 'holds' : 'has'} no "${runner}"`);
+  if (!isThere) return reject(`runner: this set ${release ? 'holds' : 'has'} no "${runner}"`);
   state.hold(runner, release);
   return undefined;
 }
 
-export const refuse = (message: string): Refusal => ({ type: FAILURE_TYPES.setRefuses, message });
+export const reject = (message: string): Rejection => ({ type: FAILURE_TYPES.setRefuses, message });

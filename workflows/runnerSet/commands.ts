@@ -4,43 +4,43 @@ import {
   setReplySignal,
   type RunnerSetInput,
   type SetCommand,
-  type SetReply,
-  type SetRequest,
+  type SetCommandReply,
+  type SetCommandRequest,
 } from '../../core/contract/index.ts';
-import { settle, workerCalls } from '../shared/activityProxies.ts';
+import { toCallResult, workerActivities } from '../shared/activityProxies.ts';
 import {
-  carryOut,
-  declare,
-  declaredBy,
-  readRequest,
-  refuse,
-  whyNot,
-  type Refusal,
+  executeCommand,
+  applyDeclaration,
+  declarationFrom,
+  parseRequest,
+  reject,
+  rejectionOf,
+  type Rejection,
 } from './commandRules.ts';
 import type { SetState } from './state.ts';
-import { setAnswer } from './status.ts';
+import { commandResult } from './status.ts';
 
 /** Commands that were carried out, and are known if they are sent again. */
 const REMEMBERED = 200;
 
 export class SetCommands {
-  readonly #waiting: SetRequest[] = [];
+  readonly #waiting: SetCommandRequest[] = [];
   /** Ids, the oldest first. */
   readonly #done: Set<string>;
-  #answering = 0;
+  #executing = 0;
 
   constructor(done: readonly string[] = []) {
     this.#done = new Set(done);
   }
 
   /** For the next run; nothing may wait. */
-  carry(): string[] {
+  completedIds(): string[] {
     return [...this.#done];
   }
 
   /** @param request - anybody can send a signal: one that no command has sent is left out, because its answer could not be sent */
   receive(request: unknown): void {
-    const read = readRequest(request);
+    const read = parseRequest(request);
     if (read === undefined)
       log.warn(
         'A request was left out: it needs id, a workflow id, and command; start the workflow setCommand, which sends it',
@@ -55,33 +55,35 @@ export class SetCommands {
 
   /** All are carried out, and their answers are with those who asked. An answer that is under way when the run is closed is lost. */
   get areAnswered(): boolean {
-    return !this.hasNext && this.#answering === 0;
+    return !this.hasNext && this.#executing === 0;
   }
 
   /**
    * Carries out the one that waits longest, and those behind it that need nobody's word.
    * @param tick - moves the set's time on to what a worker says @returns the set's time
    */
-  async obey(state: SetState, tick: (at: number) => number): Promise<number> {
+  async executeNext(state: SetState, tick: (at: number) => number): Promise<number> {
     const declared = this.#declaredNext(state);
     if (declared === undefined) {
-      const now = tick((await workerCalls('what time is it?').clock()).at);
+      const now = tick((await workerActivities('what time is it?').clock()).at);
       while (this.hasNext && this.#declaredNext(state) === undefined)
-        this.#finish(state, now, carryOut);
+        this.#finish(state, now, executeCommand);
       return now;
     }
-    const called = await settle(workerCalls('check the declaration').admitSet({ input: declared }));
+    const called = await toCallResult(
+      workerActivities('check the declaration').admitSet({ input: declared }),
+    );
     if (called.kind === 'done') {
       const { value } = called;
       const now = tick(value.at);
-      this.#finish(state, now, () => declare(state, value, now));
+      this.#finish(state, now, () => applyDeclaration(state, value, now));
       return now;
     }
     const now = tick(0);
     const refused =
       called.kind === 'failed'
         ? { type: called.type, message: called.message }
-        : refuse('the check of the declaration was called off');
+        : reject('the check of the declaration was called off');
     this.#finish(state, now, () => refused);
     return now;
   }
@@ -91,26 +93,26 @@ export class SetCommands {
     const [next] = this.#waiting;
     return next === undefined ||
       this.#done.has(next.id) ||
-      whyNot(state, next.command) !== undefined
+      rejectionOf(state, next.command) !== undefined
       ? undefined
-      : declaredBy(state, next.command);
+      : declarationFrom(state, next.command);
   }
 
   /** The next command, and its answer. */
   #finish(
     state: SetState,
     now: number,
-    run: (state: SetState, command: SetCommand) => Refusal | undefined,
+    run: (state: SetState, command: SetCommand) => Rejection | undefined,
   ): void {
     const request = this.#waiting.shift();
     if (request === undefined) return;
     const { id, command } = request;
     const refused = this.#done.has(id)
       ? undefined
-      : (whyNot(state, command) ?? run(state, command));
-    state.settle(now);
+      : (rejectionOf(state, command) ?? run(state, command));
+    state.updateDemand(now);
     if (refused === undefined) this.#remember(id);
-    this.#reply(id, refused === undefined ? { answer: setAnswer(state, now) } : { refused });
+    this.#reply(id, refused === undefined ? { answer: commandResult(state, now) } : { refused });
   }
 
   #remember(id: string): void {
@@ -119,8 +121,8 @@ export class SetCommands {
     if (this.#done.size > REMEMBERED && oldest !== undefined) this.#done.delete(oldest);
   }
 
-  #reply(id: string, reply: SetReply): void {
-    this.#answering++;
+  #reply(id: string, reply: SetCommandReply): void {
+    this.#executing++;
     void getExternalWorkflowHandle(id)
       .signal(setReplySignal, reply)
       .catch((error: unknown) =>
@@ -129,6 +131,6 @@ export class SetCommands {
           why: String(error),
         }),
       )
-      .finally(() => this.#answering--);
+      .finally(() => this.#executing--);
   }
 }

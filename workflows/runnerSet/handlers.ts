@@ -1,6 +1,6 @@
 /** What a set can be told, and asked. */
 import { setHandler } from '@temporalio/workflow';
-import { defined } from '../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import {
   demandSignal,
   jobsSeenSignal,
@@ -9,19 +9,19 @@ import {
   setRequestSignal,
   setStatusQuery,
 } from '../../core/contract/index.ts';
-import { readDemand, readJobsSeen } from './jobSignals.ts';
+import { parseJobEvents, parseQueueCheckResult } from './jobSignals.ts';
 import type { RunningSet } from './reconcile.ts';
-import { readRunnerNews, takeRunnerNews } from './runnerEvents.ts';
+import { parseRunnerEvents, applyRunnerEvents } from './runnerEvents.ts';
 
 /**
  * Sets all handlers. A set takes no updates: one that reaches a worker together with other news, and not the workflow in its cache, is put in
  * another order by a later replay (https://github.com/temporalio/sdk-python/issues/673), and nothing would get the set on again.
  */
-export function listen(set: RunningSet): void {
+export function registerHandlers(set: RunningSet): void {
   setHandler(
     demandSignal,
     (body) => {
-      const { events, ...when } = readDemand(body);
+      const { events, ...when } = parseJobEvents(body);
       set.receive((state, now) => state.jobEvents(events, now), { size: events.length, ...when });
     },
     { description: 'Events of jobs that this set serves' },
@@ -29,19 +29,19 @@ export function listen(set: RunningSet): void {
   setHandler(
     jobsSeenSignal,
     (body) => {
-      const seen = readJobsSeen(body);
+      const seen = parseQueueCheckResult(body);
       if (seen !== undefined)
-        set.receive((state, now) => state.queueChecked(seen, now), { size: seen.jobs.length });
+        set.receive((state, now) => state.onQueueChecked(seen, now), { size: seen.jobs.length });
     },
     { description: 'Jobs that a look at the CI server has found' },
   );
   setHandler(
     runnerNewsSignal,
     (body) => {
-      const news = readRunnerNews(body);
-      set.receive((state, now) => takeRunnerNews(state, news, now), {
+      const news = parseRunnerEvents(body);
+      set.receive((state, now) => applyRunnerEvents(state, news, now), {
         size: news.length,
-        ...defined({ at: news.at(-1)?.at }),
+        ...omitUndefined({ at: news.at(-1)?.at }),
       });
     },
     { description: 'Runners of this set are online, have begun their job, or have ended' },
@@ -53,7 +53,7 @@ export function listen(set: RunningSet): void {
   setHandler(setStatusQuery, () => set.status(), {
     description: 'Wanted and present runners, jobs, and what it waits for',
   });
-  setHandler(setDeclarationQuery, () => set.state.declarationNow(), {
+  setHandler(setDeclarationQuery, () => set.state.currentDeclaration(), {
     description: 'What the set was last told to be',
   });
 }

@@ -1,11 +1,11 @@
 /** What is known of one job, and what each piece of news makes of it. Pure. */
 import type { JobEvent } from '../../core/contract/index.ts';
 import type { CiJob } from '../../core/domain/ciServer.ts';
-import { isFurther, stateOf, type JobState } from '../../core/domain/ciJobState.ts';
+import { isLaterState, ciJobStateOf, type CiJobState } from '../../core/domain/ciJobState.ts';
 
 /** One job of one attempt. Times in ms since the epoch. */
 export interface JobRecord {
-  readonly state: JobState;
+  readonly state: CiJobState;
   /** When it was queued, or the first thing known of it happened, by the CI server's clock. */
   readonly since: number;
   /** When this set last learnt something about it, by the workflow's clock. */
@@ -28,7 +28,7 @@ export interface JobRecord {
  * @param now - the workflow's clock
  */
 export function applyJobEvent(job: JobRecord | undefined, event: JobEvent, now: number): JobRecord {
-  const state = stateOf(event);
+  const state = ciJobStateOf(event);
   const named =
     event.runnerName === undefined || event.runnerName === ''
       ? {}
@@ -50,10 +50,10 @@ export function applyJobEvent(job: JobRecord | undefined, event: JobEvent, now: 
     (job.state === 'left' ||
       (job.state === 'queued' && (job.passedTo !== undefined || job.passedHere === undefined)))
   ) {
-    return { ...without(job, 'passedTo'), state, seenAt: now, passedHere: true };
+    return { ...omitKey(job, 'passedTo'), state, seenAt: now, passedHere: true };
   }
-  if (isFurther(state, job.state))
-    return { ...without(job, 'confirmedAt'), state, seenAt: now, ...named };
+  if (isLaterState(state, job.state))
+    return { ...omitKey(job, 'confirmedAt'), state, seenAt: now, ...named };
   // An event that was overtaken may still be the only one to name the runner.
   if (job.runnerName === undefined && 'runnerName' in named)
     return { ...job, seenAt: now, ...named };
@@ -65,7 +65,7 @@ export function applyJobEvent(job: JobRecord | undefined, event: JobEvent, now: 
  * gone further since stays.
  * @param checkedAt - when the look began, by the workflow's clock
  */
-export function confirmQueued(
+export function recordQueued(
   job: JobRecord | undefined,
   { queuedAt, repository }: Pick<CiJob, 'queuedAt' | 'repository'>,
   checkedAt: number,
@@ -82,14 +82,14 @@ export function confirmQueued(
  * What is known of a job after a look at all jobs of the CI server did not find it: whoever waited has left, and who ran is done.
  * An event may still say where it went.
  */
-export function confirmAbsent(job: JobRecord, checkedAt: number, now: number): JobRecord {
+export function recordUnlisted(job: JobRecord, checkedAt: number, now: number): JobRecord {
   if (job.seenAt >= checkedAt) return job;
-  if (job.state === 'queued') return { ...without(job, 'confirmedAt'), state: 'left', seenAt: now };
+  if (job.state === 'queued') return { ...omitKey(job, 'confirmedAt'), state: 'left', seenAt: now };
   if (job.state === 'assigned') return { ...job, state: 'done', seenAt: now };
   return job;
 }
 
-export function without<T extends object, K extends keyof T>(object: T, key: K): Omit<T, K> {
+export function omitKey<T extends object, K extends keyof T>(object: T, key: K): Omit<T, K> {
   const { [key]: _dropped, ...rest } = object;
   return rest;
 }

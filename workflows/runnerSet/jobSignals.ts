@@ -1,5 +1,5 @@
 /** What a set is told of jobs. Whoever may send a signal can send anything: what is no news is left out, because what a set cannot read would stop it for good. Pure. */
-import type { JobEvent, JobsSeen } from '../../core/contract/index.ts';
+import type { JobEvent, QueueCheckResult } from '../../core/contract/index.ts';
 import type { CiJob } from '../../core/domain/ciServer.ts';
 import { isObject } from '../../core/domain/isObject.ts';
 
@@ -19,7 +19,10 @@ const isOptional = (is: (value: unknown) => boolean, value: unknown): boolean =>
 const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 
 /** The events of a signal. `at`: when it was sent, if it says so. */
-export function readDemand(body: unknown): { readonly events: JobEvent[]; readonly at?: number } {
+export function parseJobEvents(body: unknown): {
+  readonly events: JobEvent[];
+  readonly at?: number;
+} {
   const { events, at } = isObject(body) ? body : {};
   return {
     events: listOf(events).filter(isJobEvent),
@@ -41,7 +44,7 @@ function isJobEvent(event: unknown): event is JobEvent {
 }
 
 /** @returns `undefined`: it is no look. One of which something cannot be read is not complete */
-export function readJobsSeen(body: unknown): JobsSeen | undefined {
+export function parseQueueCheckResult(body: unknown): QueueCheckResult | undefined {
   if (!isObject(body)) return undefined;
   const { checkedAt, jobs, complete, absent, gone } = body;
   if (typeof checkedAt !== 'number' || !Number.isFinite(checkedAt) || !Array.isArray(jobs))

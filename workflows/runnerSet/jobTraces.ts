@@ -1,4 +1,4 @@
-import { readTraceparent } from '../../core/domain/traceContext.ts';
+import { parseTraceparent } from '../../core/domain/traceContext.ts';
 
 /** More are not kept: each is some 80 bytes of what continue-as-new carries, and only runners that are started soon have use for one. */
 export const MAX_TRACES = 1_000;
@@ -17,7 +17,7 @@ export class JobTraces {
 
   /** Anybody may send a signal: what is no `traceparent` is not kept. */
   set(key: string, trace: string): void {
-    if (this.#byKey.size < MAX_TRACES && readTraceparent(trace) !== undefined)
+    if (this.#byKey.size < MAX_TRACES && parseTraceparent(trace) !== undefined)
       this.#byKey.set(key, trace);
   }
 

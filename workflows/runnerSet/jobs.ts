@@ -4,24 +4,24 @@
  */
 import type { ListedRunner } from '../../core/activities/index.ts';
 import type { JobEvent } from '../../core/contract/index.ts';
-import type { CiJobs } from '../../core/domain/ciServer.ts';
-import { jobKey, type JobState } from '../../core/domain/ciJobState.ts';
-import { AssignedJobs } from './runningJobs.ts';
+import type { CiJobList } from '../../core/domain/ciServer.ts';
+import { jobKey, type CiJobState } from '../../core/domain/ciJobState.ts';
+import { RunningJobs } from './runningJobs.ts';
 import { JobTraces } from './jobTraces.ts';
 import {
   applyJobEvent,
-  confirmAbsent,
-  confirmQueued,
-  without,
+  recordUnlisted,
+  recordQueued,
+  omitKey,
   type JobRecord,
 } from './jobRecord.ts';
 import type { JobCount } from './limits.ts';
 import {
   countByRepository,
   lastQueued,
-  overdue,
-  waitsElsewhere,
-  waitsHere,
+  staleJobs,
+  isRerouted,
+  isQueuedHere,
 } from './waitingJobs.ts';
 
 /** What continue-as-new carries over: as short as it can be, because Temporal refuses more than 2 MB. */
@@ -29,7 +29,7 @@ export interface CarriedJobs {
   /** key, state, since, seenAt, runner name or "", confirmedAt or 0, index of the repository, index of the set that it was passed on to or -1, 1 if it was passed on to this one */
   readonly live: readonly (readonly [
     string,
-    JobState,
+    CiJobState,
     number,
     number,
     string,
@@ -56,7 +56,7 @@ const QUEUED_MS = 24 * 3_600_000;
 /** And one that has run for 5 days. */
 const ASSIGNED_MS = 5 * QUEUED_MS;
 /** Jobs that are not over. More than this are not taken in: a look at the CI server finds them when there is room. */
-export const MAX_LIVE_JOBS = 10_000;
+export const MAX_ACTIVE_JOBS = 10_000;
 const MAX_OVER_JOBS = 20_000;
 const MINUTE_MS = 60_000;
 /** A CI server's list may not know yet what its webhook has told already. */
@@ -67,7 +67,7 @@ export const BUSY_LAG_MS = 30_000;
 export class SetJobs {
   readonly #live = new Map<string, JobRecord>();
   /** Of the live ones, those that are assigned and those that a look found queued: what is asked for after every event must not cost a walk over all. */
-  readonly #assigned: AssignedJobs;
+  readonly #assigned: RunningJobs;
   readonly #confirmed = new Map<string, number>();
   #queued = 0;
   #passedOn = 0;
@@ -80,7 +80,7 @@ export class SetJobs {
   completedTotal = 0;
 
   constructor(set: string, carried?: CarriedJobs) {
-    this.#assigned = new AssignedJobs(set);
+    this.#assigned = new RunningJobs(set);
     this.traces = new JobTraces(carried?.traces);
     if (carried === undefined) return;
     this.startedTotal = carried.startedTotal;
@@ -97,7 +97,7 @@ export class SetJobs {
       passedTo,
       passedHere,
     ] of carried.live) {
-      this.#keep(key, {
+      this.#store(key, {
         state,
         since,
         seenAt,
@@ -162,13 +162,13 @@ export class SetJobs {
    * May this event be of a job that was over and is forgotten? Whoever has a delivery of GitHub's can send it again: it stays signed. A job that is
    * known, or that cannot have been over so early, is none. Nothing here tells such a repetition from news: the next look at the CI server does.
    */
-  mayBeForgotten(event: JobEvent): boolean {
+  isOlderThanHistory(event: JobEvent): boolean {
     const key = jobKey(event);
     return event.at <= this.#forgottenUntil && !this.#live.has(key) && !this.#over.has(key);
   }
 
   /** Takes an event in. @returns the job as it is now; `undefined` when it was over already, or there are too many */
-  take(event: JobEvent, now: number): JobRecord | undefined {
+  applyEvent(event: JobEvent, now: number): JobRecord | undefined {
     const key = jobKey(event);
     const isNew = !this.#live.has(key);
     const job = this.#set(key, (known) => applyJobEvent(known, event, now), now);
@@ -183,18 +183,18 @@ export class SetJobs {
    * @param checkedAt - when it began
    * @param started - told of each job that runs, in the words of an event. @default it is taken in
    */
-  takeQueueCheck(
-    { jobs, complete, absent = [] }: CiJobs & { readonly absent?: readonly string[] },
+  applyQueueCheck(
+    { jobs, complete, absent = [] }: CiJobList & { readonly absent?: readonly string[] },
     checkedAt: number,
     now: number,
-    started: (event: JobEvent) => void = (event) => void this.take(event, now),
+    started: (event: JobEvent) => void = (event) => void this.applyEvent(event, now),
   ): void {
     const listed = new Set<string>();
     for (const job of jobs) {
       const key = jobKey({ jobId: job.id, runAttempt: job.runAttempt });
       listed.add(key);
       if (job.status === 'queued')
-        this.#set(key, (known) => confirmQueued(known, job, checkedAt, now), now);
+        this.#set(key, (known) => recordQueued(known, job, checkedAt, now), now);
       else
         started({
           action: 'in_progress',
@@ -211,7 +211,7 @@ export class SetJobs {
         this.#set(
           key,
           (job) =>
-            job === undefined ? undefined : confirmAbsent(job, checkedAt - LIST_LAG_MS, now),
+            job === undefined ? undefined : recordUnlisted(job, checkedAt - LIST_LAG_MS, now),
           now,
         );
   }
@@ -226,24 +226,24 @@ export class SetJobs {
   }
 
   /** It is another set's from now on. @returns what is known of it; `undefined`: it is over */
-  passOn(key: string, to: string, now: number): JobRecord | undefined {
+  reroute(key: string, to: string, now: number): JobRecord | undefined {
     return this.#set(key, (job) => job && { ...job, passedTo: to, seenAt: now }, now);
   }
 
   /** What was passed on to these sets waits here again. */
-  takeBack(sets: ReadonlySet<string>, now: number): void {
+  reclaim(sets: ReadonlySet<string>, now: number): void {
     for (const [key, { passedTo }] of this.#live)
       if (passedTo !== undefined && sets.has(passedTo))
-        this.#set(key, (job) => job && without(job, 'passedTo'), now);
+        this.#set(key, (job) => job && omitKey(job, 'passedTo'), now);
   }
 
   /** Of those that have waited here since before this time, the ones of which nothing was heard for longest: at the most so many. */
-  overdue(before: number, count: number): ReturnType<typeof overdue> {
-    return overdue(this.#live, before, count);
+  staleJobs(before: number, count: number): ReturnType<typeof staleJobs> {
+    return staleJobs(this.#live, before, count);
   }
 
   /** Keys of the jobs that wait here because other sets have passed them on, and the sets that this one has passed jobs on to. */
-  passed(): { here: string[]; to: string[] } {
+  rerouted(): { here: string[]; to: string[] } {
     const to = new Set<string>();
     const here: string[] = [];
     for (const [key, job] of this.#live) {
@@ -262,7 +262,7 @@ export class SetJobs {
   }
 
   /** Runners are listed: what is assigned to one that is idle is over, and the event that tells so was lost. An event of just now is ahead of the list. */
-  listed(runners: readonly ListedRunner[], now: number): void {
+  reconcileWithList(runners: readonly ListedRunner[], now: number): void {
     const idle = new Set(
       runners.flatMap(({ phase, runnerName }) => (phase === 'Idle' ? [runnerName] : [])),
     );
@@ -274,7 +274,7 @@ export class SetJobs {
       )
         this.#set(key, () => ({ ...job, state: 'done', seenAt: now }), now);
     }
-    this.forget(now);
+    this.drop(now);
   }
 
   get queued(): number {
@@ -288,7 +288,7 @@ export class SetJobs {
 
   /** What {@link count} counts, and what was passed on, by repository. */
   byRepository(leaves: (workflowId: string) => boolean): Map<string, JobCount> {
-    return countByRepository(this.#live, this.#assigned.asking(leaves));
+    return countByRepository(this.#live, this.#assigned.countWaiting(leaves));
   }
 
   /** Jobs that ask for a place of this set. @param leaves - tells runners whose jobs ask for none */
@@ -306,12 +306,12 @@ export class SetJobs {
   /** Jobs that have been queued since before this time, by the CI server's clock. */
   queuedSince(before: number): number {
     let waiting = 0;
-    for (const job of this.#live.values()) if (waitsHere(job) && job.since < before) waiting++;
+    for (const job of this.#live.values()) if (isQueuedHere(job) && job.since < before) waiting++;
     return waiting;
   }
 
   /** Is a job assigned to the runner of this name at the CI server? */
-  assignedTo(runnerName: string): boolean {
+  runningOn(runnerName: string): boolean {
     return this.#assigned.has(runnerName);
   }
 
@@ -320,8 +320,8 @@ export class SetJobs {
   }
 
   /** Forgets what nothing more can be heard of. */
-  forget(now: number): void {
-    this.#forgetOver(now);
+  drop(now: number): void {
+    this.#dropCompleted(now);
     for (const [key, { state, since, seenAt }] of this.#live) {
       if (seenAt > now - (state === 'assigned' ? ASSIGNED_MS : QUEUED_MS)) continue;
       this.#drop(key);
@@ -330,7 +330,7 @@ export class SetJobs {
     }
   }
 
-  #forgetOver(now: number): void {
+  #dropCompleted(now: number): void {
     for (const [key, at] of this.#over) {
       if (at > now - FORGET_MS && this.#over.size <= MAX_OVER_JOBS) break;
       this.#over.delete(key);
@@ -348,12 +348,12 @@ export class SetJobs {
     const before = this.#live.get(key);
     const after = change(before);
     if (after === undefined || after === before) return after;
-    if (!waitsHere(after)) this.traces.delete(key);
-    if (before === undefined && after.state !== 'done' && this.#live.size >= MAX_LIVE_JOBS)
+    if (!isQueuedHere(after)) this.traces.delete(key);
+    if (before === undefined && after.state !== 'done' && this.#live.size >= MAX_ACTIVE_JOBS)
       return undefined;
     if (after.state === 'assigned' && before?.state !== 'assigned') this.startedTotal++;
     if (after.state !== 'done') {
-      this.#keep(key, after);
+      this.#store(key, after);
       return after;
     }
     // A job that ran, told by its completion alone: it has started, too.
@@ -361,23 +361,24 @@ export class SetJobs {
     this.completedTotal++;
     this.#drop(key);
     this.#over.set(key, now);
-    if (this.#over.size > MAX_OVER_JOBS) this.#forgetOver(now);
+    if (this.#over.size > MAX_OVER_JOBS) this.#dropCompleted(now);
     return after;
   }
 
-  #keep(key: string, job: JobRecord): void {
+  #store(key: string, job: JobRecord): void {
     this.#drop(key);
     this.#live.set(key, job);
-    if (waitsHere(job)) this.#queued++;
-    else if (waitsElsewhere(job)) this.#passedOn++;
-    if (waitsHere(job) && job.confirmedAt !== undefined) this.#confirmed.set(key, job.confirmedAt);
+    if (isQueuedHere(job)) this.#queued++;
+    else if (isRerouted(job)) this.#passedOn++;
+    if (isQueuedHere(job) && job.confirmedAt !== undefined)
+      this.#confirmed.set(key, job.confirmedAt);
     if (job.state === 'assigned') this.#assigned.set(key, job);
   }
 
   #drop(key: string): void {
     const job = this.#live.get(key);
-    if (job !== undefined && waitsHere(job)) this.#queued--;
-    else if (job !== undefined && waitsElsewhere(job)) this.#passedOn--;
+    if (job !== undefined && isQueuedHere(job)) this.#queued--;
+    else if (job !== undefined && isRerouted(job)) this.#passedOn--;
     this.#live.delete(key);
     this.#confirmed.delete(key);
     this.#assigned.delete(key);

@@ -110,7 +110,7 @@ const DAY_MS = 24 * 3_600_000;
 const HOUR_MS = 3_600_000;
 
 /** @param runners - that there are from now on */
-export function runnerTime(
+export function accumulateRunnerTime(
   known: RunnerTime | undefined,
   runners: number,
   now: number,
@@ -128,7 +128,7 @@ export function runnerTime(
 }
 
 /** Is the day's time used up? */
-export function isSpent({ maxRunnerHours }: SetLimits, time: RunnerTime | undefined): boolean {
+export function isExhausted({ maxRunnerHours }: SetLimits, time: RunnerTime | undefined): boolean {
   return (
     maxRunnerHours !== undefined && time !== undefined && time.used >= maxRunnerHours * HOUR_MS
   );

@@ -1,7 +1,7 @@
 /** What a set does next, from all that it knows: when to look where, which runners to start, and which to drain. Pure. */
 import type { SetRunnerStatus } from '../../core/contract/index.ts';
-import { keepsReady, mostPods } from '../../core/domain/scale.ts';
-import { isSpent, nextDay } from './limits.ts';
+import { keepsIdleRunners, maxPods } from '../../core/domain/scale.ts';
+import { isExhausted, nextDay } from './limits.ts';
 import { startAllowance, type StartAllowance } from './breaker.ts';
 import type { SetState } from './state.ts';
 
@@ -22,7 +22,7 @@ export interface SetDecision {
   readonly wakeAt: number;
 }
 
-export interface PlanNow extends SetPlan {
+export interface CurrentPlan extends SetPlan {
   readonly allowance: StartAllowance;
   /** No scale-down before (ms since the epoch). */
   readonly scaleDownAt: number;
@@ -31,12 +31,12 @@ export interface PlanNow extends SetPlan {
 }
 
 /** A runner is drained on fresh knowledge only. */
-const FRESH_MS = 2_000;
+const LIST_MAX_AGE_MS = 2_000;
 /** Whoever has heard of no job for so long has no webhook. */
 const WEBHOOK_SILENT_MS = 24 * 3_600_000;
 
 /** The plan, with the reasons for what it does not do. */
-export function planNow(state: SetState, now: number): PlanNow {
+export function currentPlan(state: SetState, now: number): CurrentPlan {
   const { facts } = state;
   const { spec } = facts;
   const runners = state.runners.all().map((runner) => ({
@@ -50,15 +50,15 @@ export function planNow(state: SetState, now: number): PlanNow {
   const allowance = startAllowance(facts.health, starting, now);
   const paused = facts.pausedBy !== undefined;
   const scaleDownAt = facts.lastScaleUpAt + spec.scaleDownDelayMs;
-  const guarded = state.guardedPlaces();
+  const guarded = state.guardedRunners();
   const plan = planSet({
     now,
     runners,
     generation: spec.generation,
     desired: facts.desired,
-    most: mostPods(state.bounds),
+    most: maxPods(state.bounds),
     guardedPlaces: guarded,
-    mayStart: paused || isSpent(spec.limits, facts.time) ? 0 : allowance.mayStart,
+    mayStart: paused || isExhausted(spec.limits, facts.time) ? 0 : allowance.mayStart,
     maxSurge: spec.maxSurge,
     scaleDownAt,
     mode: facts.ending !== undefined ? 'end' : paused ? 'leave' : 'run',
@@ -70,12 +70,12 @@ export function planNow(state: SetState, now: number): PlanNow {
 export function decideSet(state: SetState, now: number): SetDecision {
   const { facts, runners } = state;
   const { spec, listedAt, rescheduleAt = Number.POSITIVE_INFINITY, ending } = facts;
-  const plan = planNow(state, now);
+  const plan = currentPlan(state, now);
   const byGuard = plan.withheld > 0 && plan.guarded > 0;
   const relistAt = listedAt === undefined ? now : listedAt + spec.relistMs;
   const checkAt = nextQueueCheckAt(state, byGuard);
   const passAt = state.passing.dueAt(state);
-  const fresh = listedAt !== undefined && now - listedAt <= FRESH_MS;
+  const fresh = listedAt !== undefined && now - listedAt <= LIST_MAX_AGE_MS;
   const list = relistAt <= now || (plan.drain.length > 0 && !fresh);
   const wakes = [
     relistAt,
@@ -83,7 +83,7 @@ export function decideSet(state: SetState, now: number): SetDecision {
     rescheduleAt,
     passAt,
     facts.roomAt ?? Number.POSITIVE_INFINITY,
-    ...(isSpent(spec.limits, facts.time) ? [nextDay(now)] : []),
+    ...(isExhausted(spec.limits, facts.time) ? [nextDay(now)] : []),
     ...runners
       .all()
       .flatMap(({ asked }) => (asked === undefined ? [] : [asked.at + spec.relistMs])),
@@ -128,15 +128,17 @@ function nextQueueCheckAt({ facts, bounds, jobs }: SetState, byGuard: boolean): 
 }
 
 /** Do runners that are started now have to tell when their jobs start? Not where events do; one that is not ephemeral would have to tell the end, too. */
-export function needsBusyNews({ facts, bounds }: SetState, now: number): boolean {
+export function needsBusyEvents({ facts, bounds }: SetState, now: number): boolean {
   const { spec, jobHeardAt } = facts;
   const told = jobHeardAt !== undefined && now - jobHeardAt < WEBHOOK_SILENT_MS;
-  return !told && spec.ephemeral && spec.scope !== undefined && !spec.slots && keepsReady(bounds);
+  return (
+    !told && spec.ephemeral && spec.scope !== undefined && !spec.slots && keepsIdleRunners(bounds)
+  );
 }
 
 /** May runners that are started now be told as ended while their pods are going? Where these count, or leave a volume to the next, they have to be gone. */
-export function mayTellEndEarly({ facts, bounds }: SetState): boolean {
-  return mostPods(bounds) === Number.POSITIVE_INFINITY && !facts.spec.slots;
+export function mayNotifyEndEarly({ facts, bounds }: SetState): boolean {
+  return maxPods(bounds) === Number.POSITIVE_INFINITY && !facts.spec.slots;
 }
 
 /** The CI server has no list of its jobs: it is not asked again. */
@@ -187,7 +189,7 @@ export interface SetPlan {
 }
 
 /** To a runner that was asked before. */
-export const ASKED_BEFORE = 'its set asked before, and it did not drain';
+export const DRAIN_REPEATED_REASON = 'its set asked before, and it did not drain';
 
 /**
  * The plan for this moment.
@@ -233,7 +235,7 @@ export function planSet(facts: PlanFacts): SetPlan {
 
   const again = unheeding
     .filter(({ held }) => !held)
-    .map(({ workflowId }) => ({ workflowId, why: ASKED_BEFORE }));
+    .map(({ workflowId }) => ({ workflowId, why: DRAIN_REPEATED_REASON }));
   const leaving = [...again, ...rolloutDrains(facts, current, old)];
   const free = current.filter(({ held }) => !held);
   const inTurn = [

@@ -1,4 +1,4 @@
-import { defined } from '../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import {
   CancellationScope,
   condition,
@@ -9,44 +9,49 @@ import {
   upsertMemo,
   workflowInfo,
 } from '@temporalio/workflow';
-import { queueCheckCalls, settle, temporalCalls, workerCalls } from '../shared/activityProxies.ts';
+import {
+  queueCheckActivities,
+  toCallResult,
+  temporalActivities,
+  workerActivities,
+} from '../shared/activityProxies.ts';
 import {
   SET_COVER_MEMO,
   type RunnerSetInput,
   type RunnerSetStatus,
-  type SetCover,
+  type SetRoutingInfo,
 } from '../../core/contract/index.ts';
 import {
   QUEUE_CHECK_UNSUPPORTED,
   decideSet,
-  mayTellEndEarly,
-  needsBusyNews,
+  mayNotifyEndEarly,
+  needsBusyEvents,
   type SetDecision,
 } from './plan.ts';
-import { setCover } from '../../core/domain/routingInfo.ts';
+import { routingInfo } from '../../core/domain/routingInfo.ts';
 import { SET_TASK_TIMEOUT_MS } from '../../core/domain/setPriority.ts';
-import { freshSuffix, runnerWorkflowId } from '../../core/domain/setRunnerNames.ts';
+import { randomSuffix, runnerWorkflowId } from '../../core/domain/setRunnerNames.ts';
 import type { CarriedSet } from './carriedState.ts';
 import { SetCommands } from './commands.ts';
-import { RunLength, type Reckoning } from './runLength.ts';
+import { RunLength, type EventCosts } from './runLength.ts';
 import type { SetState } from './state.ts';
 import { setDetails, setStatus } from './status.ts';
-import type { Timed } from '../../core/activities/index.ts';
+import type { Timestamped } from '../../core/activities/index.ts';
 
 /** Runners started by one activity. */
 const BATCH = 100;
 /** A look that another set has had is as good, if it is no older than this share of the pace of looks, and no older than that. */
-const LOOK_SHARE = 1 / 5;
-const OLDEST_LOOK_MS = 60_000;
+const SHARED_CHECK_AGE_RATIO = 1 / 5;
+const MAX_SHARED_CHECK_AGE_MS = 60_000;
 /** Jobs that one look asks for one by one. */
 const MAX_OVERDUE = 20;
 /** A timer for a schedule that is months away is set again every day. */
 const LONGEST_WAIT_MS = 24 * 3_600_000;
 
 /** What a piece of news does to the set. */
-type News = (state: SetState, now: number) => void;
+type StateChange = (state: SetState, now: number) => void;
 
-interface Received {
+interface ReceiveOptions {
   /** Job events, or news of runners, in it. @default 0 */
   readonly size?: number;
   /** When it was told, by the clock of who told it (ms since the epoch). */
@@ -54,7 +59,7 @@ interface Received {
 }
 
 /** @property hearsay - only somebody's news tells that it is so late */
-interface Moment extends Timed {
+interface Moment extends Timestamped {
   readonly hearsay?: true;
 }
 
@@ -75,10 +80,10 @@ export class RunningSet {
   readonly state: SetState;
   readonly #commands: SetCommands;
   /** What has come in and is not in the state yet. */
-  readonly #inbox: { readonly news: News; readonly at?: number }[] = [];
+  readonly #inbox: { readonly news: StateChange; readonly at?: number }[] = [];
   #now: number;
   /** The latest time that an activity or a timer of this run has told; nobody's news. */
-  #known = 0;
+  #trustedNow = 0;
   /** A look of this run is under way; one of the run before may be, too. */
   #checkingQueue = false;
   readonly #length: RunLength;
@@ -87,7 +92,7 @@ export class RunningSet {
   /** @param how - `done`: ids of the commands that the run before has carried out */
   constructor(
     state: SetState,
-    how: { readonly reckoning: Reckoning; readonly done?: readonly string[] | undefined },
+    how: { readonly reckoning: EventCosts; readonly done?: readonly string[] | undefined },
   ) {
     this.state = state;
     this.#length = new RunLength(how.reckoning);
@@ -96,15 +101,15 @@ export class RunningSet {
   }
 
   /** News: taken in with the time that it tells, or which the loop has asked for, once for all that comes meanwhile. */
-  receive(news: News, { size = 0, at }: Received = {}): void {
-    this.#inbox.push({ news, ...defined({ at }) });
+  receive(news: StateChange, { size = 0, at }: ReceiveOptions = {}): void {
+    this.#inbox.push({ news, ...omitUndefined({ at }) });
     this.#length.news(size);
   }
 
   /** A command, whoever sent it: carried out before anything else is begun. */
   receiveCommand(request: unknown): void {
     this.#commands.receive(request);
-    this.#length.command();
+    this.#length.countCommand();
   }
 
   status(): RunnerSetStatus {
@@ -114,51 +119,51 @@ export class RunningSet {
   /** Returns when the set has ended. */
   async run(input: RunnerSetInput): Promise<void> {
     for (;;) {
-      this.#takeIn();
+      this.#drainInbox();
       const decision = decideSet(this.state, this.#now);
       if (this.#mayContinueAsNew()) await this.#continueAsNew(input);
       if (decision.ended && this.#commands.areAnswered) return;
-      const acting = this.#obey() ?? this.#act(decision);
+      const acting = this.#runNextCommand() ?? this.#act(decision);
       const woken = acting === undefined ? await this.#wait(decision) : undefined;
-      this.#tick(woken ?? (await (acting ?? workerCalls('what time is it?').clock())));
+      this.#tick(woken ?? (await (acting ?? workerActivities('what time is it?').clock())));
     }
   }
 
   #tick({ at, hearsay }: Moment): void {
     this.#now = Math.max(this.#now, at);
-    if (hearsay !== true) this.#known = Math.max(this.#known, at);
-    this.#length.turn(hearsay === true);
+    if (hearsay !== true) this.#trustedNow = Math.max(this.#trustedNow, at);
+    this.#length.countIteration(hearsay === true);
   }
 
-  #takeIn(): void {
+  #drainInbox(): void {
     for (const { news } of this.#inbox.splice(0)) news(this.state, this.#now);
-    this.state.settle(this.#now);
-    this.#show();
+    this.state.updateDemand(this.#now);
+    this.#publishStatus();
   }
 
-  #show(): void {
+  #publishStatus(): void {
     setCurrentDetails(setDetails(this.state, this.#now));
     const { spec, full, ending } = this.state.facts;
     if (spec.scope === undefined) return;
-    const cover = setCover(spec, full, ending !== undefined);
-    if (!sameCover(workflowInfo().memo?.[SET_COVER_MEMO], cover))
+    const cover = routingInfo(spec, full, ending !== undefined);
+    if (!sameRouting(workflowInfo().memo?.[SET_COVER_MEMO], cover))
       upsertMemo({ [SET_COVER_MEMO]: cover });
   }
 
   /** @returns `undefined`: there is no command */
-  #obey(): Promise<Moment> | undefined {
+  #runNextCommand(): Promise<Moment> | undefined {
     if (!this.#commands.hasNext) return undefined;
     return this.#commands
-      .obey(this.state, (at) => (this.#now = Math.max(this.#now, at)))
+      .executeNext(this.state, (at) => (this.#now = Math.max(this.#now, at)))
       .then((at) => ({ at, hearsay: true }));
   }
 
   /** @returns what is being done, after which everything may be different; `undefined`: nothing is to be done now */
-  #act(decision: SetDecision): Promise<Timed> | undefined {
+  #act(decision: SetDecision): Promise<Timestamped> | undefined {
     if (decision.evaluateSchedule) return this.#evaluateSchedule();
     if (decision.list) return this.#list();
     if (decision.checkQueue) this.#checkQueue();
-    if (decision.passOn) return this.#passOn();
+    if (decision.passOn) return this.#rerouteJobs();
     if (decision.start > 0) return this.#start(Math.min(decision.start, BATCH));
     if (decision.drain.length > 0) return this.#drain(decision.drain.slice(0, BATCH));
     return undefined;
@@ -175,8 +180,8 @@ export class RunningSet {
         this.#mayContinueAsNew() ||
         (ended && this.#commands.areAnswered),
     );
-    if (timer.fired) this.#known = Math.max(this.#known, timer.at);
-    if (this.#inbox.length > 0) return this.#toldTime();
+    if (timer.fired) this.#trustedNow = Math.max(this.#trustedNow, timer.at);
+    if (this.#inbox.length > 0) return this.#signalTime();
     if (timer.fired) return { at: timer.at };
     return this.#commands.hasNext ? { at: this.#now, hearsay: true } : undefined;
   }
@@ -185,12 +190,14 @@ export class RunningSet {
    * The time that the inbox tells, if it tells one that can be: an alarm goes off at least with each list of the runners, so none is much later than the last. Signals may come from
    * anybody, and a set that believed any time would believe every deadline over, for good.
    */
-  #toldTime(): Moment | undefined {
+  #signalTime(): Moment | undefined {
     const at = this.#inbox.reduce(
       (latest, news) => Math.max(latest, news.at ?? Number.POSITIVE_INFINITY),
       0,
     );
-    return at <= this.#known + this.state.facts.spec.relistMs ? { at, hearsay: true } : undefined;
+    return at <= this.#trustedNow + this.state.facts.spec.relistMs
+      ? { at, hearsay: true }
+      : undefined;
   }
 
   /** One timer, which stays as long as it is early enough: most news moves nothing, and must not cost a timer each. */
@@ -236,30 +243,30 @@ export class RunningSet {
       (input: RunnerSetInput, carried: CarriedSet) => Promise<unknown>
     >({ memo, workflowTaskTimeout: SET_TASK_TIMEOUT_MS })(input, {
       ...this.state.carry(),
-      commandsDone: this.#commands.carry(),
+      commandsDone: this.#commands.completedIds(),
     });
   }
 
-  async #evaluateSchedule(): Promise<Timed> {
-    const { at, schedule } = await workerCalls('which schedule holds now?').evaluateSchedules({
+  async #evaluateSchedule(): Promise<Timestamped> {
+    const { at, schedule } = await workerActivities('which schedule holds now?').evaluateSchedules({
       schedules: this.state.facts.spec.schedules,
     });
     this.#inbox.push({ news: (state, now) => state.reschedule(schedule, at, now) });
     return { at };
   }
 
-  async #list(): Promise<Timed> {
-    const { at, runners } = await temporalCalls('which runners are there?').listRunners({
+  async #list(): Promise<Timestamped> {
+    const { at, runners } = await temporalActivities('which runners are there?').listRunners({
       set: this.state.facts.spec.name,
     });
-    const doubtful = this.state.doubtful(runners, at);
+    const doubtful = this.state.unverified(runners, at);
     const found =
       doubtful.length === 0
         ? { at, gone: [] }
-        : await temporalCalls(`are ${doubtful.length} runners gone?`).findGone({
+        : await temporalActivities(`are ${doubtful.length} runners gone?`).findGone({
             workflowIds: doubtful,
           });
-    this.#inbox.push({ news: (state, now) => state.listed(runners, found.gone, now) });
+    this.#inbox.push({ news: (state, now) => state.onRunnersListed(runners, found.gone, now) });
     return { at: found.at };
   }
 
@@ -270,13 +277,13 @@ export class RunningSet {
     if (this.#checkingQueue || scope === undefined) return;
     this.#checkingQueue = true;
     const askedAt = this.#now;
-    state.queueCheckBegins(askedAt);
+    state.onQueueCheckStarted(askedAt);
     const maxAgeMs = Math.min(
-      LOOK_SHARE * (state.guards.size > 0 ? guardLookMs : queueCheckMs),
-      OLDEST_LOOK_MS,
+      SHARED_CHECK_AGE_RATIO * (state.guards.size > 0 ? guardLookMs : queueCheckMs),
+      MAX_SHARED_CHECK_AGE_MS,
     );
-    const { here: passedHere, to: passedTo } = state.jobs.passed();
-    const overdue = state.jobs.overdue(askedAt - queueCheckMs, MAX_OVERDUE);
+    const { here: passedHere, to: passedTo } = state.jobs.rerouted();
+    const overdue = state.jobs.staleJobs(askedAt - queueCheckMs, MAX_OVERDUE);
     const look = {
       set: name,
       taskQueue: workflowInfo().taskQueue,
@@ -289,62 +296,66 @@ export class RunningSet {
       passedHere,
       passedTo,
     };
-    void settle(queueCheckCalls(credential, scope).lookForQueuedJobs(look)).then((called) => {
-      this.#checkingQueue = false;
-      if (called.kind === 'done' && called.value.supported) return;
-      this.receive((now) =>
-        now.queueNotChecked(called.kind === 'failed' ? called.message : QUEUE_CHECK_UNSUPPORTED),
-      );
-    });
+    void toCallResult(queueCheckActivities(credential, scope).lookForQueuedJobs(look)).then(
+      (called) => {
+        this.#checkingQueue = false;
+        if (called.kind === 'done' && called.value.supported) return;
+        this.receive((now) =>
+          now.onQueueCheckFailed(
+            called.kind === 'failed' ? called.message : QUEUE_CHECK_UNSUPPORTED,
+          ),
+        );
+      },
+    );
   }
 
-  async #passOn(): Promise<Timed> {
+  async #rerouteJobs(): Promise<Timestamped> {
     const next = this.state.passing.next(this.state, this.#now);
-    const done = await temporalCalls(`pass on ${next.jobs.length} jobs`).passOn(next);
+    const done = await temporalActivities(`pass on ${next.jobs.length} jobs`).passOn(next);
     this.#inbox.push({ news: (state, now) => state.passing.done(next, done, state, now) });
     return { at: done.at };
   }
 
-  async #start(count: number): Promise<Timed> {
+  async #start(count: number): Promise<Timestamped> {
     const { name, generation, ephemeral, template, slots, priority } = this.state.facts.spec;
     const free = slots ? this.state.runners.freeSlots(count) : [];
     const traces = this.state.jobs.traces.take(count);
     const runners = Array.from({ length: count }, (_none, index) => {
       const [slot, trace] = [free[index], traces[index]];
       return {
-        workflowId: runnerWorkflowId(name, freshSuffix(Math.random)),
-        ...defined({ slot, trace }),
+        workflowId: runnerWorkflowId(name, randomSuffix(Math.random)),
+        ...omitUndefined({ slot, trace }),
       };
     });
     // Before they are started: an end that is told at once must find them.
-    this.state.starting(runners, this.#now);
+    this.state.onRunnersStarting(runners, this.#now);
     const {
       at,
       refused,
       why = 'refused',
-    } = await temporalCalls(`start ${count} runners`).startRunners({
+    } = await temporalActivities(`start ${count} runners`).startRunners({
       set: name,
       generation,
       ephemeral,
       template,
-      tellsBusy: needsBusyNews(this.state, this.#now),
-      tellsEndEarly: mayTellEndEarly(this.state),
+      tellsBusy: needsBusyEvents(this.state, this.#now),
+      tellsEndEarly: mayNotifyEndEarly(this.state),
       priority,
       runners,
     });
     if (refused.length > 0)
-      this.#inbox.push({ news: (state, now) => state.notStarted(refused, why, now) });
+      this.#inbox.push({ news: (state, now) => state.onStartRejected(refused, why, now) });
     return { at };
   }
 
-  async #drain(drain: SetDecision['drain']): Promise<Timed> {
+  async #drain(drain: SetDecision['drain']): Promise<Timestamped> {
     const runners = [...drain];
-    const { at, gone } = await temporalCalls(`drain ${runners.length} runners`).drainRunners({
+    const { at, gone } = await temporalActivities(`drain ${runners.length} runners`).drainRunners({
       runners,
     });
     this.#inbox.push({
       news: (state, now) =>
-        state.draining(
+        state.onDrainRequested(
           runners.map(({ workflowId }) => workflowId),
           gone,
           now,
@@ -354,8 +365,8 @@ export class RunningSet {
   }
 }
 
-function sameCover(memo: unknown, cover: SetCover): boolean {
-  const { labels, scope, scopeKind, group, full, ends } = (memo ?? {}) as Partial<SetCover>;
+function sameRouting(memo: unknown, cover: SetRoutingInfo): boolean {
+  const { labels, scope, scopeKind, group, full, ends } = (memo ?? {}) as Partial<SetRoutingInfo>;
   return (
     JSON.stringify([labels, scope, scopeKind, group, full, ends]) ===
     JSON.stringify([

@@ -1,51 +1,60 @@
 /** Jobs that a set cannot serve, in other sets: each is another's from the moment that it has it, and what is heard of it is handed on. */
-import { setNameOf, type JobEvent } from '../../core/contract/index.ts';
-import type { HandedOn, PassOnInput, PassedOn } from '../../core/activities/index.ts';
+import { parseSetWorkflowId, type JobEvent } from '../../core/contract/index.ts';
+import type {
+  ForwardedJobEvent,
+  RerouteJobsInput,
+  RerouteJobsResult,
+} from '../../core/activities/index.ts';
 import { jobKey } from '../../core/domain/ciJobState.ts';
-import { setCover } from '../../core/domain/routingInfo.ts';
-import { workflowIdOfRunner } from '../../core/domain/setRunnerNames.ts';
-import type { SetFacts } from './carriedState.ts';
+import { routingInfo } from '../../core/domain/routingInfo.ts';
+import { runnerWorkflowIdFromName } from '../../core/domain/setRunnerNames.ts';
+import type { SetStateData } from './carriedState.ts';
 import type { JobRecord } from './jobRecord.ts';
 import type { SetJobs } from './jobs.ts';
-import { jobsBeyond, withinLimits, type SetParts } from './size.ts';
+import { jobsOverCapacity, applyLimits, type SetParts } from './size.ts';
 
 /** Jobs and pieces of news in one activity: each is some 100 bytes. */
 const BATCH = 1_000;
 
-export class Passing {
+export class Rerouting {
   /** News of jobs that were passed on, for the sets that have them. */
-  readonly #handingOn: HandedOn[];
+  readonly #handingOn: ForwardedJobEvent[];
   /** Keys of the jobs that are being passed on, and of those the ones that another set has meanwhile passed to this one. */
   readonly #trying = new Set<string>();
   readonly #back = new Set<string>();
 
-  constructor(handingOn: readonly HandedOn[] = []) {
+  constructor(handingOn: readonly ForwardedJobEvent[] = []) {
     this.#handingOn = [...handingOn];
   }
 
-  carry(): readonly HandedOn[] {
+  carry(): readonly ForwardedJobEvent[] {
     return this.#handingOn;
   }
 
   /** @returns when something is to be passed on (ms since the epoch) */
   dueAt(parts: SetParts): number {
     if (this.#handingOn.length > 0) return 0;
-    return jobsBeyond(parts) === 0 ? Number.POSITIVE_INFINITY : (parts.facts.passAgainAt ?? 0);
+    return jobsOverCapacity(parts) === 0
+      ? Number.POSITIVE_INFINITY
+      : (parts.facts.passAgainAt ?? 0);
   }
 
   /** What is to be passed on now. */
-  next(parts: SetParts, now: number): PassOnInput {
+  next(parts: SetParts, now: number): RerouteJobsInput {
     const { spec, ending, passAgainAt = 0 } = parts.facts;
     const jobs =
       passAgainAt > now
         ? []
-        : parts.jobs.lastQueued(Math.min(BATCH, jobsBeyond(parts)), withinLimits(parts).asking);
+        : parts.jobs.lastQueued(
+            Math.min(BATCH, jobsOverCapacity(parts)),
+            applyLimits(parts).asking,
+          );
     this.#trying.clear();
     this.#back.clear();
     for (const { key } of jobs) this.#trying.add(key);
     return {
       set: spec.name,
-      cover: setCover(spec),
+      cover: routingInfo(spec),
       jobs,
       ends: ending !== undefined,
       handingOn: this.#handingOn.slice(0, BATCH),
@@ -54,9 +63,9 @@ export class Passing {
 
   /** It was tried. */
   done(
-    tried: PassOnInput,
-    { passed, substitutes }: PassedOn,
-    { facts, jobs }: { facts: SetFacts; jobs: SetJobs },
+    tried: RerouteJobsInput,
+    { passed, substitutes }: RerouteJobsResult,
+    { facts, jobs }: { facts: SetStateData; jobs: SetJobs },
     now: number,
   ): void {
     this.#handingOn.splice(0, tried.handingOn.length);
@@ -67,7 +76,7 @@ export class Passing {
         // Whoever has passed it here asks for no runner any more. Who did is not asked: it may have gone through several sets.
         if (this.#back.has(key)) continue;
         count++;
-        const job = jobs.passOn(key, to, now);
+        const job = jobs.reroute(key, to, now);
         // Heard of while it was under way: whoever has it now has not.
         if (job?.state !== 'queued')
           this.#handOn(to, eventOf(key, job, repositories.get(key) ?? '', now));
@@ -92,7 +101,7 @@ export class Passing {
 
   /** The set whose runner runs the job hears of it anyway. */
   #handOn(to: string, event: JobEvent): void {
-    if (workflowIdOfRunner(setNameOf(to), event.runnerName ?? '') === undefined)
+    if (runnerWorkflowIdFromName(parseSetWorkflowId(to), event.runnerName ?? '') === undefined)
       this.#handingOn.push({ to, event });
   }
 }

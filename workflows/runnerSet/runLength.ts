@@ -4,7 +4,7 @@
  */
 
 /** Events for each of what a run hears. */
-export interface Reckoning {
+export interface EventCosts {
   /** A signal that is no command. */
   readonly news: number;
   /** A turn of the loop that nothing but news or a command has called for. */
@@ -26,17 +26,17 @@ const MOST_JOB_EVENTS = 10_000;
  * stands in line with all else that the worker has to do: hundreds took 105 s, where a workflow task may take ten. Much shorter runs are no better,
  * because more than half of the continuations of a busy set are refused at first (docs/benchmarks.md).
  */
-export const COUNTED: Reckoning = { news: 4, hearsay: 0 };
+export const EVENT_COSTS_V2: EventCosts = { news: 4, hearsay: 0 };
 
 /** Of runs that began with 0.1.0. News during an activity was reckoned too cheap: with 500 runners a run came to 2,958 events. */
-export const FIRST: Reckoning = { news: 1, hearsay: 9 };
+export const EVENT_COSTS_V1: EventCosts = { news: 1, hearsay: 9 };
 
 export class RunLength {
-  readonly #reckoning: Reckoning;
+  readonly #reckoning: EventCosts;
   #events = 0;
   #jobEvents = 0;
 
-  constructor(reckoning: Reckoning) {
+  constructor(reckoning: EventCosts) {
     this.#reckoning = reckoning;
   }
 
@@ -46,11 +46,11 @@ export class RunLength {
     this.#jobEvents += jobEvents;
   }
 
-  command(): void {
+  countCommand(): void {
     this.#events += COMMAND;
   }
 
-  turn(isHearsay: boolean): void {
+  countIteration(isHearsay: boolean): void {
     this.#events += isHearsay ? this.#reckoning.hearsay : TURN;
   }
 

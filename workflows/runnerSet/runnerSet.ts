@@ -9,11 +9,11 @@ import {
   type RunnerSetInput,
   type RunnerSetStatus,
 } from '../../core/contract/index.ts';
-import { admission } from '../shared/activityProxies.ts';
+import { admissionActivities } from '../shared/activityProxies.ts';
 import { RunningSet } from './reconcile.ts';
-import { listen } from './handlers.ts';
+import { registerHandlers } from './handlers.ts';
 import type { CarriedSet } from './carriedState.ts';
-import { FIRST, COUNTED } from './runLength.ts';
+import { EVENT_COSTS_V1, EVENT_COSTS_V2 } from './runLength.ts';
 import { SetState } from './state.ts';
 
 /**
@@ -29,10 +29,10 @@ export async function runnerSet(
   carried?: CarriedSet,
 ): Promise<RunnerSetStatus> {
   // Before the first local activity: after one that took long a replay does not know of the marker yet.
-  const reckoning = patched('runnerSet-counted-events') ? COUNTED : FIRST;
+  const reckoning = patched('runnerSet-counted-events') ? EVENT_COSTS_V2 : EVENT_COSTS_V1;
   const state = carried === undefined ? await admit(input) : SetState.restore(carried);
   const set = new RunningSet(state, { reckoning, done: carried?.commandsDone });
-  listen(set);
+  registerHandlers(set);
   let cancelRequested = false;
   void CancellationScope.current().cancelRequested.catch(() => {
     cancelRequested = true;
@@ -45,7 +45,7 @@ export async function runnerSet(
 }
 
 async function admit(input: RunnerSetInput): Promise<SetState> {
-  const { spec, declaration, schedule, at } = await admission().admitSet({ input });
+  const { spec, declaration, schedule, at } = await admissionActivities().admitSet({ input });
   upsertSearchAttributes([
     { key: SEARCH_ATTRIBUTES.set, value: spec.name },
     ...(spec.scope === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.scope, value: spec.scope.name }]),

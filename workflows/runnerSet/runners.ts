@@ -1,10 +1,10 @@
 /** The runners of a set, as far as it knows: from its own starts, their signals, job events and Temporal's visibility. */
-import { defined } from '../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type { RunnerPhase, SetRunnerStatus } from '../../core/contract/index.ts';
 import {
   runnerWorkflowId,
-  suffixOf,
-  workflowIdOfRunner,
+  runnerSuffix,
+  runnerWorkflowIdFromName,
 } from '../../core/domain/setRunnerNames.ts';
 import type { ListedRunner } from '../../core/activities/index.ts';
 import { BUSY_LAG_MS } from './jobs.ts';
@@ -107,7 +107,8 @@ export class SetRunners {
       ...new Map(this.all().map(({ generation, ephemeral }) => [generation, ephemeral])),
     ];
     const index = new Map(generations.map(([generation], at) => [generation, at]));
-    const suffix = (workflowId: string): string => suffixOf(this.#set, workflowId) ?? workflowId;
+    const suffix = (workflowId: string): string =>
+      runnerSuffix(this.#set, workflowId) ?? workflowId;
     return {
       generations,
       runners: [...this.#runners.values()].map((one): CarriedRunner => [
@@ -136,7 +137,7 @@ export class SetRunners {
 
   /** By name at the CI server, or by workflow id. */
   find(nameOrId: string): SetRunner | undefined {
-    const named = this.#runners.get(workflowIdOfRunner(this.#set, nameOrId) ?? '');
+    const named = this.#runners.get(runnerWorkflowIdFromName(this.#set, nameOrId) ?? '');
     return this.#runners.get(nameOrId) ?? (named?.runnerName === nameOrId ? named : undefined);
   }
 
@@ -153,11 +154,11 @@ export class SetRunners {
       startedAt: now,
       state: 'starting',
       jobSeen: false,
-      ...defined({ slot }),
+      ...omitUndefined({ slot }),
     });
   }
 
-  enter(runner: SetRunner, state: SetRunner['state'], now: number): void {
+  setState(runner: SetRunner, state: SetRunner['state'], now: number): void {
     runner.state = state;
     if (state === 'busy') runner.busySince ??= now;
     else delete runner.busySince;
@@ -165,7 +166,7 @@ export class SetRunners {
 
   /** The set has asked it to drain. That it does is for the runner itself to say. */
   asked(runner: SetRunner, now: number): void {
-    this.enter(runner, 'draining', now);
+    this.setState(runner, 'draining', now);
     runner.asked = { at: now, times: (runner.asked?.times ?? 0) + 1 };
   }
 
@@ -202,7 +203,7 @@ export class SetRunners {
   }
 
   /** Those listed that are not known, and may be this set's: one that is not there would keep another from being started. */
-  strangers(listed: readonly ListedRunner[]): string[] {
+  unknown(listed: readonly ListedRunner[]): string[] {
     return listed.flatMap(({ workflowId }) =>
       !this.#runners.has(workflowId) && this.#isOurs(workflowId) ? [workflowId] : [],
     );
@@ -210,7 +211,7 @@ export class SetRunners {
 
   /** Not one that has ended meanwhile, or was started by hand with this set's name. */
   #isOurs(workflowId: string): boolean {
-    return !this.#ended.has(workflowId) && suffixOf(this.#set, workflowId) !== undefined;
+    return !this.#ended.has(workflowId) && runnerSuffix(this.#set, workflowId) !== undefined;
   }
 
   /**
@@ -230,7 +231,7 @@ export class SetRunners {
         Object.assign(known, { runnerName: one.runnerName, jobSeen: false });
       const state = stateOf(one.phase, known, hasJob, now);
       if (state === 'draining') delete known.asked;
-      if (known.asked === undefined) this.enter(known, state, now);
+      if (known.asked === undefined) this.setState(known, state, now);
     }
   }
 
@@ -248,7 +249,7 @@ export class SetRunners {
       startedAt,
       state: 'starting',
       jobSeen: false,
-      ...defined({ slot }),
+      ...omitUndefined({ slot }),
     };
     this.#runners.set(workflowId, runner);
     return runner;

@@ -1,8 +1,8 @@
-import { workflowIdOfRunner } from '../../core/domain/setRunnerNames.ts';
+import { runnerWorkflowIdFromName } from '../../core/domain/setRunnerNames.ts';
 import type { JobRecord } from './jobRecord.ts';
 
 /** The jobs that are assigned to runners, found by their runner: no piece of news may cost a walk over all of them. */
-export class AssignedJobs {
+export class RunningJobs {
   readonly #set: string;
   readonly #jobs = new Map<string, JobRecord>();
   /** Those of this set's runners, by workflow id: a life may have had several names. */
@@ -47,7 +47,7 @@ export class AssignedJobs {
   /** Is one assigned to the runner of this name at the CI server? */
   has(runnerName: string): boolean {
     for (const job of this.#byRunner
-      .get(workflowIdOfRunner(this.#set, runnerName) ?? '')
+      .get(runnerWorkflowIdFromName(this.#set, runnerName) ?? '')
       ?.values() ?? [])
       if (job.runnerName === runnerName) return true;
     return false;
@@ -62,7 +62,7 @@ export class AssignedJobs {
   }
 
   /** Those that {@link count} counts. */
-  *asking(leaves: (workflowId: string) => boolean): Iterable<JobRecord> {
+  *countWaiting(leaves: (workflowId: string) => boolean): Iterable<JobRecord> {
     for (const job of this.#jobs.values()) {
       const workflowId = this.#runnerOf(job);
       if (workflowId === undefined ? job.runnerName === undefined : !leaves(workflowId)) yield job;
@@ -70,6 +70,6 @@ export class AssignedJobs {
   }
 
   #runnerOf({ runnerName }: JobRecord): string | undefined {
-    return runnerName === undefined ? undefined : workflowIdOfRunner(this.#set, runnerName);
+    return runnerName === undefined ? undefined : runnerWorkflowIdFromName(this.#set, runnerName);
   }
 }

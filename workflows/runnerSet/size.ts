@@ -1,19 +1,19 @@
 /** How many runners a set wants now, how many jobs it can serve, and how many of them are beyond that. Pure. */
 import {
   desiredSize,
-  leastAndMost,
-  runnersAskedFor,
-  type Asking,
+  minAndMax,
+  runnersForJobs,
+  type Demand,
   type ScaleBounds,
 } from '../../core/domain/scale.ts';
-import type { SetFacts } from './carriedState.ts';
+import type { SetStateData } from './carriedState.ts';
 import type { SetJobs } from './jobs.ts';
-import { isSpent, runnerTime, type JobLimits, type WithinLimits } from './limits.ts';
+import { isExhausted, accumulateRunnerTime, type JobLimits, type WithinLimits } from './limits.ts';
 import type { SetRunners } from './runners.ts';
 
 /** What a set's size follows from. */
 export interface SetParts {
-  readonly facts: SetFacts;
+  readonly facts: SetStateData;
   readonly bounds: ScaleBounds;
   readonly jobs: SetJobs;
   readonly runners: SetRunners;
@@ -22,7 +22,7 @@ export interface SetParts {
 
 /** What follows from it. */
 export type SetSize = Pick<
-  SetFacts,
+  SetStateData,
   'desired' | 'asked' | 'askedQueued' | 'full' | 'roomAt' | 'heldBack' | 'time'
 >;
 
@@ -31,13 +31,13 @@ export function sizeNow(parts: SetParts, now: number): SetSize {
   const { facts, bounds, jobs, runners, limits } = parts;
   const busy = runners.all().filter(({ state }) => state === 'busy');
   const checkedAt = facts.checkedAt ?? Number.POSITIVE_INFINITY;
-  const { heldBack, queued, assigned } = withinLimits(parts);
-  const asking: Asking = {
+  const { heldBack, queued, assigned } = applyLimits(parts);
+  const asking: Demand = {
     queued,
     assigned,
     finished: busy.filter(
       ({ ephemeral, jobSeen, runnerName = '' }) =>
-        ephemeral && jobSeen && !jobs.assignedTo(runnerName),
+        ephemeral && jobSeen && !jobs.runningOn(runnerName),
     ).length,
     busyRunners: busy.length,
     confirmedQueued: Math.min(queued, jobs.confirmedSince(checkedAt)),
@@ -47,12 +47,12 @@ export function sizeNow(parts: SetParts, now: number): SetSize {
   const time =
     limits.of.maxRunnerHours === undefined
       ? undefined
-      : runnerTime(facts.time, runners.all().length, now);
-  const spent = isSpent(limits.of, time);
+      : accumulateRunnerTime(facts.time, runners.all().length, now);
+  const spent = isExhausted(limits.of, time);
   // Who is busy ends with its job; who is idle would only use up more.
   const desired = spent ? Math.min(wanted, busy.length) : wanted;
-  const asked = runnersAskedFor(asking);
-  const places = placesOf(parts, spent);
+  const asked = runnersForJobs(asking);
+  const places = capacityFor(parts, spent);
   return {
     desired,
     asked,
@@ -68,17 +68,17 @@ export function sizeNow(parts: SetParts, now: number): SetSize {
 
 /** A set that was full has room again when it has had some for a while: what it says of itself must not change with every job. */
 function room(
-  { full, roomAt, spec }: SetFacts,
+  { full, roomAt, spec }: SetStateData,
   isFull: boolean,
   now: number,
-): Pick<SetFacts, 'full' | 'roomAt'> {
+): Pick<SetStateData, 'full' | 'roomAt'> {
   if (isFull || !full) return { full: isFull };
   const at = roomAt ?? now + spec.passOnMs;
   return at <= now ? { full: false } : { full, roomAt: at };
 }
 
 /** The jobs that ask for a place of the set, and of those the ones that its limits let it have runners for. */
-export function withinLimits({
+export function applyLimits({
   facts,
   jobs,
   runners,
@@ -101,22 +101,25 @@ export function withinLimits({
 }
 
 /** Queued jobs that it cannot serve now. Those that a limit holds back are none of them: another set would serve them against its will. */
-export function jobsBeyond(parts: SetParts): number {
+export function jobsOverCapacity(parts: SetParts): number {
   const { facts, limits } = parts;
   if (facts.spec.scope === undefined || facts.askedQueued === 0) return 0;
   return Math.max(
     0,
-    Math.min(facts.askedQueued, facts.asked - placesOf(parts, isSpent(limits.of, facts.time))),
+    Math.min(
+      facts.askedQueued,
+      facts.asked - capacityFor(parts, isExhausted(limits.of, facts.time)),
+    ),
   );
 }
 
 /** Jobs that it can have runners for at a time. One that starts no runner has those that are there; one that ends has none. */
-function placesOf({ facts, bounds, runners }: SetParts, spent: boolean): number {
+function capacityFor({ facts, bounds, runners }: SetParts, spent: boolean): number {
   const { ending, pausedBy, health } = facts;
   if (ending !== undefined) return 0;
   const startsNone =
     spent || pausedBy !== undefined || health.openedAt !== undefined || health.deprecated === true;
   return startsNone
     ? runners.all().filter(({ state }) => state !== 'draining').length
-    : leastAndMost(bounds).max;
+    : minAndMax(bounds).max;
 }

@@ -1,44 +1,44 @@
 /** All that a set knows, what each piece of news changes in it, and what follows from it. No Temporal here: it is tested as it is. */
-import { defined } from '../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type {
   JobEvent,
-  JobsSeen,
-  RunnerEndedNews,
-  RunnerNews,
+  QueueCheckResult,
+  RunnerEndedEvent,
+  RunnerRef,
   RunnerSetInput,
 } from '../../core/contract/index.ts';
-import { HEALTHY, afterEnd, afterFailure, afterOnline } from './breaker.ts';
-import type { CarriedSet, SetFacts } from './carriedState.ts';
+import { HEALTHY, recordEnd, recordFailure, recordOnline } from './breaker.ts';
+import type { CarriedSet, SetStateData } from './carriedState.ts';
 import type { SetSpec } from '../../core/input/runnerSet.ts';
 import { SetJobs } from './jobs.ts';
 import { JobLimits } from './limits.ts';
-import { Passing } from './rerouting.ts';
+import { Rerouting } from './rerouting.ts';
 import { sizeNow } from './size.ts';
-import { suffixOf, workflowIdOfRunner } from '../../core/domain/setRunnerNames.ts';
+import { runnerSuffix, runnerWorkflowIdFromName } from '../../core/domain/setRunnerNames.ts';
 import { SetRunners, type SetRunner } from './runners.ts';
 import type { ScaleBounds } from '../../core/domain/scale.ts';
-import type { ListedRunner, ScheduleNow } from '../../core/activities/index.ts';
+import type { ListedRunner, ActiveSchedule } from '../../core/activities/index.ts';
 
 /** So long a clock's next answer may be the same: it is not asked more often. */
 const SOON_MS = 1_000;
 
 export class SetState {
-  readonly facts: SetFacts;
+  readonly facts: SetStateData;
   /** Runners that no scale-down and no rollout touches, by name or workflow id. */
   readonly holds: Set<string>;
   /** Ephemeral runners that ended with a job of which no event has told, by workflow id, and when. */
   readonly guards: Map<string, number>;
   readonly jobs: SetJobs;
   readonly runners: SetRunners;
-  readonly passing: Passing;
+  readonly passing: Rerouting;
   limits: JobLimits;
 
-  private constructor(facts: SetFacts, carried?: CarriedSet) {
+  private constructor(facts: SetStateData, carried?: CarriedSet) {
     const { name } = facts.spec;
     this.facts = facts;
     this.holds = new Set(carried?.holds);
     this.guards = new Map(carried?.guards);
-    this.passing = new Passing(carried?.handingOn);
+    this.passing = new Rerouting(carried?.handingOn);
     this.limits = new JobLimits(facts.spec.limits);
     this.jobs = new SetJobs(name, carried?.jobs);
     this.runners = new SetRunners(name, carried?.runners);
@@ -47,7 +47,7 @@ export class SetState {
   static begin(
     spec: SetSpec,
     declaration: RunnerSetInput,
-    schedule: ScheduleNow,
+    schedule: ActiveSchedule,
     now: number,
   ): SetState {
     const state = new SetState({
@@ -64,7 +64,7 @@ export class SetState {
       lastScaleUpAt: now,
     });
     state.declare(spec, declaration, schedule, now, now);
-    state.settle(now);
+    state.updateDemand(now);
     return state;
   }
 
@@ -92,7 +92,7 @@ export class SetState {
   declare(
     spec: SetSpec,
     { holds, paused, ...declaration }: RunnerSetInput,
-    schedule: ScheduleNow,
+    schedule: ActiveSchedule,
     askedAt: number,
     now: number,
   ): void {
@@ -104,18 +104,18 @@ export class SetState {
     this.reschedule(schedule, askedAt, now);
     delete facts.queueCheckAskedAt;
     delete facts.passAgainAt;
-    if (holds !== undefined) this.#holdOnly(holds);
+    if (holds !== undefined) this.#setHolds(holds);
     if (paused === true) facts.pausedBy ??= '';
     if (paused === false) delete facts.pausedBy;
   }
 
   /** What the set was last told to be, with an operator's holds and pauses. */
-  declarationNow(): RunnerSetInput {
+  currentDeclaration(): RunnerSetInput {
     const { declaration, pausedBy } = this.facts;
     return {
       ...declaration,
       ...(this.holds.size === 0 ? {} : { holds: [...this.holds] }),
-      ...defined({ paused: pausedBy === undefined ? undefined : true }),
+      ...omitUndefined({ paused: pausedBy === undefined ? undefined : true }),
     };
   }
 
@@ -124,7 +124,7 @@ export class SetState {
    * it is asked again after a while in any case, because it may have been wrong.
    * @param askedAt - what that clock showed (ms since the epoch)
    */
-  reschedule(schedule: ScheduleNow, askedAt: number, now: number): void {
+  reschedule(schedule: ActiveSchedule, askedAt: number, now: number): void {
     const { facts } = this;
     facts.schedule = schedule;
     if (schedule.until === undefined) delete facts.rescheduleAt;
@@ -145,7 +145,7 @@ export class SetState {
 
   hold(nameOrId: string, release: boolean): void {
     const others = [...this.holds].filter((held) => !this.isSame(held, nameOrId));
-    this.#holdOnly(release ? others : [...others, nameOrId]);
+    this.#setHolds(release ? others : [...others, nameOrId]);
   }
 
   /** A runner goes by its name and by its workflow id. */
@@ -163,7 +163,7 @@ export class SetState {
 
   jobEvents(events: readonly JobEvent[], now: number): void {
     for (const event of events) {
-      if (this.jobs.mayBeForgotten(event)) continue;
+      if (this.jobs.isOlderThanHistory(event)) continue;
       // By its own time, which does not change when its delivery is sent again.
       this.facts.jobHeardAt = Math.max(this.facts.jobHeardAt ?? 0, event.at);
       this.#jobEvent(event, now);
@@ -174,10 +174,11 @@ export class SetState {
   #jobEvent(event: JobEvent, now: number): void {
     const { facts } = this;
     const before = this.jobs.get(event);
-    const job = this.jobs.take(event, now);
+    const job = this.jobs.applyEvent(event, now);
     this.passing.heard(event, before, job);
     const name = event.runnerName;
-    const workflowId = name === undefined ? undefined : workflowIdOfRunner(facts.spec.name, name);
+    const workflowId =
+      name === undefined ? undefined : runnerWorkflowIdFromName(facts.spec.name, name);
     if (name === undefined || workflowId === undefined) return;
     const runner = this.runners.get(workflowId);
     if (runner === undefined) {
@@ -189,113 +190,116 @@ export class SetState {
     }
     Object.assign(runner, { runnerName: name, jobSeen: true });
     if (runner.state === 'draining') return;
-    if (job?.state === 'assigned' || runner.ephemeral || this.jobs.assignedTo(name))
-      this.runners.enter(runner, 'busy', now);
+    if (job?.state === 'assigned' || runner.ephemeral || this.jobs.runningOn(name))
+      this.runners.setState(runner, 'busy', now);
     else if (event.action === 'completed' && runner.state === 'busy')
-      this.runners.enter(runner, 'idle', now);
+      this.runners.setState(runner, 'idle', now);
   }
 
-  online(news: RunnerNews, now: number): void {
+  onRunnerOnline(news: RunnerRef, now: number): void {
     const runner = this.#up(news);
     if (runner?.state === 'starting')
-      this.runners.enter(runner, this.jobs.assignedTo(news.runnerName) ? 'busy' : 'idle', now);
+      this.runners.setState(runner, this.jobs.runningOn(news.runnerName) ? 'busy' : 'idle', now);
   }
 
   /** Its job has started: by its own word, which may come before that it is online, and before the job's event. */
-  busy(news: RunnerNews, now: number): void {
+  onRunnerBusy(news: RunnerRef, now: number): void {
     const runner = this.#up(news);
     if (runner?.state === 'starting' || runner?.state === 'idle')
-      this.runners.enter(runner, 'busy', now);
+      this.runners.setState(runner, 'busy', now);
   }
 
-  #up({ workflowId, runnerName }: RunnerNews): SetRunner | undefined {
+  #up({ workflowId, runnerName }: RunnerRef): SetRunner | undefined {
     const { facts } = this;
     const runner = this.runners.get(workflowId);
     if (runner === undefined) {
       // One that this set has not started, or has lost sight of: the list will tell.
-      if (suffixOf(facts.spec.name, workflowId) !== undefined && !this.runners.hasEnded(workflowId))
+      if (
+        runnerSuffix(facts.spec.name, workflowId) !== undefined &&
+        !this.runners.hasEnded(workflowId)
+      )
         delete facts.listedAt;
       return undefined;
     }
     runner.runnerName = runnerName;
-    if (runner.generation === facts.spec.generation) facts.health = afterOnline(facts.health);
+    if (runner.generation === facts.spec.generation) facts.health = recordOnline(facts.health);
     return runner;
   }
 
-  ended(news: RunnerEndedNews, now: number): void {
+  onRunnerEnded(news: RunnerEndedEvent, now: number): void {
     const { facts } = this;
     if (
-      suffixOf(facts.spec.name, news.workflowId) === undefined ||
+      runnerSuffix(facts.spec.name, news.workflowId) === undefined ||
       this.runners.hasEnded(news.workflowId)
     )
       return;
     const runner = this.runners.remove(news.workflowId, now);
-    this.#letGo(news.workflowId, runner?.runnerName ?? news.runnerName);
+    this.#releaseHold(news.workflowId, runner?.runnerName ?? news.runnerName);
     const hadJob = this.jobs.runnerEnded(news.workflowId, now);
     if (runner !== undefined && runner.generation === facts.spec.generation)
-      facts.health = afterEnd(facts.health, news, runner.startedAt, now, facts.spec);
+      facts.health = recordEnd(facts.health, news, runner.startedAt, now, facts.spec);
     const unaccounted = news.ranJob && !hadJob && runner?.ephemeral === true && !runner.jobSeen;
     if (unaccounted && this.bounds.kind === 'elastic') this.guards.set(news.workflowId, now);
   }
 
   /** Runners were put on their way: known before they are started, so that nothing is started twice. */
-  starting(runners: readonly { workflowId: string; slot?: number }[], now: number): void {
+  onRunnersStarting(runners: readonly { workflowId: string; slot?: number }[], now: number): void {
     const { generation, ephemeral } = this.facts.spec;
     for (const runner of runners) this.runners.add(runner, generation, ephemeral, now);
   }
 
   /** Some could not even be started. */
-  notStarted(workflowIds: readonly string[], why: string, now: number): void {
+  onStartRejected(workflowIds: readonly string[], why: string, now: number): void {
     const { facts } = this;
     for (const workflowId of workflowIds) this.runners.remove(workflowId, now);
-    facts.health = afterFailure(facts.health, why, now, now, facts.spec);
+    facts.health = recordFailure(facts.health, why, now, now, facts.spec);
   }
 
-  draining(workflowIds: readonly string[], gone: readonly string[], now: number): void {
+  onDrainRequested(workflowIds: readonly string[], gone: readonly string[], now: number): void {
     for (const workflowId of workflowIds) {
       const runner = this.runners.get(workflowId);
       if (runner !== undefined) this.runners.asked(runner, now);
     }
-    for (const workflowId of gone) this.#vanished(workflowId, now);
+    for (const workflowId of gone) this.#onRunnerMissing(workflowId, now);
   }
 
   /** Those of whom a list proves nothing: the missing, by the set's own time, which a clock that was ahead has brought ahead of others; and those that the set does not know. */
-  doubtful(listed: readonly ListedRunner[], at: number): string[] {
+  unverified(listed: readonly ListedRunner[], at: number): string[] {
     return [
       ...this.runners.missing(listed, Math.max(at, this.facts.at)),
-      ...this.runners.strangers(listed),
+      ...this.runners.unknown(listed),
     ];
   }
 
-  /** @param gone - those of the {@link doubtful} that do not run, by Temporal's own record */
-  listed(listed: readonly ListedRunner[], gone: readonly string[], now: number): void {
+  /** @param gone - those of the {@link unverified} that do not run, by Temporal's own record */
+  onRunnersListed(listed: readonly ListedRunner[], gone: readonly string[], now: number): void {
     const { health, spec } = this.facts;
     const starting = this.runners
       .all()
       .filter(({ state, generation }) => state === 'starting' && generation === spec.generation);
-    this.jobs.listed(listed, now);
-    this.runners.list(listed, now, (name) => this.jobs.assignedTo(name));
+    this.jobs.reconcileWithList(listed, now);
+    this.runners.list(listed, now, (name) => this.jobs.runningOn(name));
     // Its own word that it is online was lost.
     if (starting.some(({ state }) => state === 'idle' || state === 'busy'))
-      this.facts.health = afterOnline(health);
-    for (const workflowId of gone) this.#vanished(workflowId, now);
+      this.facts.health = recordOnline(health);
+    for (const workflowId of gone) this.#onRunnerMissing(workflowId, now);
     this.facts.listedAt = now;
   }
 
-  queueCheckBegins(now: number): void {
+  onQueueCheckStarted(now: number): void {
     this.facts.queueCheckAskedAt = now;
   }
 
-  queueChecked(look: JobsSeen, now: number): void {
+  onQueueChecked(look: QueueCheckResult, now: number): void {
     const [{ facts }, checkedAt] = [this, Math.min(look.checkedAt, now)];
-    this.jobs.takeQueueCheck(look, checkedAt, now, (event) => this.#jobEvent(event, now));
-    if (look.gone.length > 0) this.jobs.takeBack(new Set(look.gone), now);
-    if (look.complete) this.#unguard((endedAt) => endedAt <= checkedAt);
+    this.jobs.applyQueueCheck(look, checkedAt, now, (event) => this.#jobEvent(event, now));
+    if (look.gone.length > 0) this.jobs.reclaim(new Set(look.gone), now);
+    if (look.complete) this.#expireGuards((endedAt) => endedAt <= checkedAt);
     facts.checkedAt = Math.max(facts.checkedAt ?? 0, checkedAt);
     delete facts.queueCheckFailure;
   }
 
-  queueNotChecked(why: string): void {
+  onQueueCheckFailed(why: string): void {
     this.facts.queueCheckFailure = why;
   }
 
@@ -307,10 +311,10 @@ export class SetState {
   }
 
   /** Notes what the demand is now: once after all news of a moment, because it looks at every runner. */
-  settle(now: number): void {
+  updateDemand(now: number): void {
     const { facts } = this;
     facts.at = now;
-    this.#unguard((endedAt) => endedAt + facts.spec.recreationGuardMs <= now);
+    this.#expireGuards((endedAt) => endedAt + facts.spec.recreationGuardMs <= now);
     const size = sizeNow(this, now);
     if (size.desired > facts.desired) facts.lastScaleUpAt = now;
     delete facts.roomAt;
@@ -327,7 +331,7 @@ export class SetState {
   }
 
   /** Places that stay empty: no more than there are jobs that the missing events may be about. */
-  guardedPlaces(): number {
+  guardedRunners(): number {
     if (this.guards.size === 0) return 0;
     return Math.max(
       0,
@@ -339,23 +343,23 @@ export class SetState {
   }
 
   /** Gone without a word: nobody knows what became of it. */
-  #vanished(workflowId: string, now: number): void {
-    this.#letGo(workflowId, this.runners.remove(workflowId, now)?.runnerName);
+  #onRunnerMissing(workflowId: string, now: number): void {
+    this.#releaseHold(workflowId, this.runners.remove(workflowId, now)?.runnerName);
     this.jobs.runnerEnded(workflowId, now);
   }
 
   /** A hold ends with its runner. */
-  #letGo(workflowId: string, runnerName: string | undefined): void {
+  #releaseHold(workflowId: string, runnerName: string | undefined): void {
     this.holds.delete(workflowId);
     if (runnerName !== undefined) this.holds.delete(runnerName);
   }
 
-  #holdOnly(held: readonly string[]): void {
+  #setHolds(held: readonly string[]): void {
     this.holds.clear();
     for (const nameOrId of held) this.holds.add(nameOrId);
   }
 
-  #unguard(isOver: (endedAt: number) => boolean): void {
+  #expireGuards(isOver: (endedAt: number) => boolean): void {
     for (const [workflowId, endedAt] of this.guards)
       if (isOver(endedAt)) this.guards.delete(workflowId);
   }

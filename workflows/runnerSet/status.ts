@@ -1,13 +1,17 @@
 /** How people see a set: the `status` query, and the details in Temporal's UI. */
-import { defined } from '../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { formatDuration } from '../../core/domain/duration.ts';
 import { isoTime } from '../../core/domain/isoTime.ts';
-import { markdownText } from '../../core/domain/displayText.ts';
-import type { RunnerSetStatus, SetAnswer, SetRunnerStatus } from '../../core/contract/index.ts';
-import { isSpent, nextDay, runnerHours } from './limits.ts';
-import { planNow, type PlanNow } from './plan.ts';
-import { leastAndMost } from '../../core/domain/scale.ts';
-import { jobsBeyond, withinLimits } from './size.ts';
+import { escapeMarkdown } from '../../core/domain/displayText.ts';
+import type {
+  RunnerSetStatus,
+  SetCommandResult,
+  SetRunnerStatus,
+} from '../../core/contract/index.ts';
+import { isExhausted, nextDay, runnerHours } from './limits.ts';
+import { currentPlan, type CurrentPlan } from './plan.ts';
+import { minAndMax } from '../../core/domain/scale.ts';
+import { jobsOverCapacity, applyLimits } from './size.ts';
 import type { SetState } from './state.ts';
 
 /** A job that waits longer than this shows as such. */
@@ -20,15 +24,15 @@ const MAX_LIMITS = 5;
 export function setStatus(state: SetState, now: number): RunnerSetStatus {
   const { facts, jobs } = state;
   const { spec } = facts;
-  const plan = planNow(state, now);
-  const paused = whyNoneStarted(state, plan);
-  const waitsFor = whatItWaitsFor(state, plan, now);
+  const plan = currentPlan(state, now);
+  const paused = notStartingReason(state, plan);
+  const waitsFor = waitReason(state, plan, now);
   return {
     name: spec.name,
     generation: spec.generation,
     desired: facts.desired,
-    ...leastAndMost(state.bounds),
-    ...defined({
+    ...minAndMax(state.bounds),
+    ...omitUndefined({
       replicas: state.bounds.kind === 'fixed' ? state.bounds.replicas : undefined,
       warm: state.bounds.warm || undefined,
     }),
@@ -38,13 +42,13 @@ export function setStatus(state: SetState, now: number): RunnerSetStatus {
       startedTotal: jobs.startedTotal,
       completedTotal: jobs.completedTotal,
     },
-    ...defined({
+    ...omitUndefined({
       passedOn: jobs.passedOn || undefined,
       heldBack:
         facts.heldBack.jobs + facts.heldBack.runners > 0 ? { ...facts.heldBack } : undefined,
       runnerHours: facts.time && runnerHours(facts.time),
     }),
-    ...defined({
+    ...omitUndefined({
       paused,
       waitsFor: waitsFor === '' ? undefined : waitsFor,
       ending: facts.ending,
@@ -57,7 +61,7 @@ export function setStatus(state: SetState, now: number): RunnerSetStatus {
 }
 
 /** The answer to a command. */
-export function setAnswer(state: SetState, now: number): SetAnswer {
+export function commandResult(state: SetState, now: number): SetCommandResult {
   const { runners, ...status } = setStatus(state, now);
   const count = (wanted: SetRunnerStatus['state']): number =>
     runners.filter((runner) => runner.state === wanted).length;
@@ -83,17 +87,21 @@ function runnerStatus(
     state,
     held,
     startedAt: isoTime(startedAt),
-    ...defined({ runnerName, slot, asked: asked && { at: isoTime(asked.at), times: asked.times } }),
+    ...omitUndefined({
+      runnerName,
+      slot,
+      asked: asked && { at: isoTime(asked.at), times: asked.times },
+    }),
   };
 }
 
-function whyNoneStarted({ facts }: SetState, { allowance }: PlanNow): string | undefined {
+function notStartingReason({ facts }: SetState, { allowance }: CurrentPlan): string | undefined {
   if (facts.pausedBy === undefined) return allowance.paused;
   return facts.pausedBy === '' ? 'paused' : `paused: ${facts.pausedBy}`;
 }
 
 /** `''`: nothing. */
-function whatItWaitsFor(state: SetState, plan: PlanNow, now: number): string {
+function waitReason(state: SetState, plan: CurrentPlan, now: number): string {
   const { facts, jobs } = state;
   const { spec } = facts;
   const until = (at: number): string => `until ${isoTime(at)}`;
@@ -121,12 +129,12 @@ function whatItWaitsFor(state: SetState, plan: PlanNow, now: number): string {
           `places: ${plan.crowded} runners are not started before others are gone, because max counts those that leave`,
         ]
       : []),
-    ...(facts.passAgainAt !== undefined && facts.passAgainAt > now && jobsBeyond(state) > 0
+    ...(facts.passAgainAt !== undefined && facts.passAgainAt > now && jobsOverCapacity(state) > 0
       ? [
-          `another set with room for ${jobsBeyond(state)} jobs that it cannot serve now: asked again ${until(facts.passAgainAt)}`,
+          `another set with room for ${jobsOverCapacity(state)} jobs that it cannot serve now: asked again ${until(facts.passAgainAt)}`,
         ]
       : []),
-    ...heldBackWords(state, now),
+    ...limitedMessage(state, now),
     ...(plan.withheld > 0 && plan.guarded > 0
       ? [
           `recreation guard: ${plan.guarded} places stay empty ${until(guardUntil)}, or until the jobs of their runners are accounted for`,
@@ -148,9 +156,9 @@ function whatItWaitsFor(state: SetState, plan: PlanNow, now: number): string {
   ].join('; ');
 }
 
-function heldBackWords(state: SetState, now: number): string[] {
+function limitedMessage(state: SetState, now: number): string[] {
   const { heldBack, spec, time } = state.facts;
-  const jobs = [...(heldBack.jobs === 0 ? [] : withinLimits(state).heldBack)].toSorted(
+  const jobs = [...(heldBack.jobs === 0 ? [] : applyLimits(state).heldBack)].toSorted(
     ([, a], [, b]) => b - a,
   );
   const most = jobs.slice(0, MAX_LIMITS).map(([what, count]) => `${count} of ${what}`);
@@ -160,7 +168,7 @@ function heldBackWords(state: SetState, now: number): string[] {
       : [
           `limits: ${heldBack.jobs} jobs are held back (${most.join('; ')}${jobs.length > most.length ? '; …' : ''})`,
         ]),
-    ...(isSpent(spec.limits, time)
+    ...(isExhausted(spec.limits, time)
       ? [
           `maxRunnerHours: ${spec.limits.maxRunnerHours ?? 0} hours of today are used up; ${heldBack.runners} runners are held back until ${isoTime(nextDay(now))}`,
         ]
@@ -175,15 +183,15 @@ export function setDetails(state: SetState, now: number): string {
   const count = (wanted: SetRunnerStatus['state']): number =>
     s.runners.filter((runner) => runner.state === wanted).length;
   const row = (name: string, value: string | number | undefined): string[] =>
-    value === undefined || value === '' ? [] : [`| ${name} | ${markdownText(String(value))} |`];
+    value === undefined || value === '' ? [] : [`| ${name} | ${escapeMarkdown(String(value))} |`];
   const runners = s.runners
     .slice(0, MAX_ROWS)
     .map(
       (runner) =>
-        `| ${markdownText(runner.workflowId)} | ${runner.state}${runner.asked === undefined ? '' : `, asked ×${runner.asked.times}`}${runner.held ? ', held' : ''} | ${runner.generation} | ${runner.startedAt} |`,
+        `| ${escapeMarkdown(runner.workflowId)} | ${runner.state}${runner.asked === undefined ? '' : `, asked ×${runner.asked.times}`}${runner.held ? ', held' : ''} | ${runner.generation} | ${runner.startedAt} |`,
     );
   return [
-    `| Set | ${markdownText(s.name)} |`,
+    `| Set | ${escapeMarkdown(s.name)} |`,
     '|---|---|',
     ...row('Runners', `${s.runners.length} of ${s.desired} wanted (${s.min} to ${s.max})`),
     ...row(

@@ -5,7 +5,7 @@ import type { JobCount } from './limits.ts';
 type Live = ReadonlyMap<string, JobRecord>;
 
 /** Does it ask this set for a runner? */
-export const waitsHere = ({ state, passedTo }: JobRecord): boolean =>
+export const isQueuedHere = ({ state, passedTo }: JobRecord): boolean =>
   state === 'queued' && passedTo === undefined;
 
 /** A job of its own that another set has now. What others have passed here is of their limits; and nobody tells the end of one that has gone back. */
@@ -13,7 +13,7 @@ const isAway = ({ state, passedTo, passedHere }: JobRecord): boolean =>
   passedTo !== undefined && passedHere === undefined && state !== 'left';
 
 /** Does it wait in another set, to which this one has passed it? */
-export const waitsElsewhere = (job: JobRecord): boolean => job.state === 'queued' && isAway(job);
+export const isRerouted = (job: JobRecord): boolean => job.state === 'queued' && isAway(job);
 
 /**
  * Those that wait here, the last to come first: at the most so many.
@@ -25,7 +25,7 @@ export function lastQueued(
   asking?: ReadonlyMap<string, number>,
 ): { key: string; repository: string; since: number }[] {
   const waiting = [...live].flatMap(([key, job]) =>
-    waitsHere(job) ? [{ key, repository: job.repository, since: job.since }] : [],
+    isQueuedHere(job) ? [{ key, repository: job.repository, since: job.since }] : [],
   );
   const oldestFirst = waiting.toSorted((a, b) => a.since - b.since || (a.key < b.key ? 1 : -1));
   const left = new Map(asking);
@@ -41,13 +41,13 @@ export function lastQueued(
 }
 
 /** Of those that have waited here since before this time, the ones of which nothing was heard for longest: at the most so many. */
-export function overdue(
+export function staleJobs(
   live: Live,
   before: number,
   count: number,
 ): { key: string; repository: string }[] {
   const waiting = [...live].flatMap(([key, job]) =>
-    waitsHere(job) && job.seenAt < before
+    isQueuedHere(job) && job.seenAt < before
       ? [{ key, repository: job.repository, seenAt: job.seenAt }]
       : [],
   );
@@ -71,7 +71,7 @@ export function countByRepository(
     return count;
   };
   for (const job of live.values()) {
-    if (waitsHere(job)) of(job).queued++;
+    if (isQueuedHere(job)) of(job).queued++;
     else if (isAway(job)) of(job).elsewhere++;
   }
   for (const job of assigned) {

@@ -13,15 +13,15 @@ import {
   setReplySignal,
   setRequestSignal,
   setWorkflowId,
-  type SetAnswer,
+  type SetCommandResult,
   type SetCommandInput,
-  type SetReply,
-  type SetRequest,
+  type SetCommandReply,
+  type SetCommandRequest,
 } from '../../core/contract/index.ts';
 import { formatDuration } from '../../core/domain/duration.ts';
 import { isObject } from '../../core/domain/isObject.ts';
-import { markdownText } from '../../core/domain/displayText.ts';
-import { temporalCalls, workerCalls } from '../shared/activityProxies.ts';
+import { escapeMarkdown } from '../../core/domain/displayText.ts';
+import { temporalActivities, workerActivities } from '../shared/activityProxies.ts';
 
 /** A set that is silent for this long may be gone. */
 const LOOK_MS = 10_000;
@@ -35,23 +35,23 @@ const LOOKS = 6;
  * @throws ApplicationFailure (non-retryable) `InvalidInput`; `SetNotFound`: none of that name runs; `SetRefuses`: it is being drained, or has no
  *   such runner; `SetDoesNotAnswer`: the command is with the set, and takes effect when that goes on
  */
-export async function setCommand(input: SetCommandInput): Promise<SetAnswer> {
+export async function setCommand(input: SetCommandInput): Promise<SetCommandResult> {
   const { workflowId: id } = workflowInfo();
-  let reply: SetReply | undefined;
-  setHandler(setReplySignal, (told: unknown) => void (reply ??= readReply(told)), {
+  let reply: SetCommandReply | undefined;
+  setHandler(setReplySignal, (told: unknown) => void (reply ??= parseReply(told)), {
     description: "The set's answer",
   });
   const { set, ...command } = await admit(input);
-  setCurrentDetails(`Tells the set **${markdownText(set)}**: ${command.command}`);
+  setCurrentDetails(`Tells the set **${escapeMarkdown(set)}**: ${command.command}`);
   await send(set, { id, command });
   for (let look = 0; look < LOOKS; look++) {
     await condition(() => reply !== undefined, LOOK_MS, {
       summary: 'until the set answers, or is looked for',
     });
-    if (reply !== undefined) return answerOf(reply);
-    const isGone = await isOver(set);
+    if (reply !== undefined) return resultFrom(reply);
+    const isGone = await setHasEnded(set);
     // What it said before it ended counts.
-    if (reply !== undefined) return answerOf(reply);
+    if (reply !== undefined) return resultFrom(reply);
     if (isGone) throw fail(FAILURE_TYPES.setNotFound, `the set ${set} ended before it answered`);
   }
   throw fail(
@@ -63,7 +63,7 @@ export async function setCommand(input: SetCommandInput): Promise<SetAnswer> {
 /** No local activity: many at once in a worker that has no room for them in its cache would wait for its tasks to time out. */
 async function admit(input: unknown): Promise<SetCommandInput> {
   try {
-    return await workerCalls('check the command').admitSetCommand({ input });
+    return await workerActivities('check the command').admitSetCommand({ input });
   } catch (error) {
     // What is wrong, without the activity around it.
     if (error instanceof ActivityFailure && error.cause instanceof ApplicationFailure)
@@ -73,12 +73,12 @@ async function admit(input: unknown): Promise<SetCommandInput> {
 }
 
 /** Temporal takes it for a workflow that runs, whoever has time for that one now. */
-async function send(set: string, request: SetRequest): Promise<void> {
+async function send(set: string, request: SetCommandRequest): Promise<void> {
   try {
     await getExternalWorkflowHandle(setWorkflowId(set)).signal(setRequestSignal, request);
   } catch (error) {
     if (isCancellation(error)) throw error;
-    if (await isOver(set))
+    if (await setHasEnded(set))
       throw fail(FAILURE_TYPES.setNotFound, `no set ${set} runs: see "holdfast set list"`);
     throw fail(
       FAILURE_TYPES.setSilent,
@@ -87,21 +87,21 @@ async function send(set: string, request: SetRequest): Promise<void> {
   }
 }
 
-async function isOver(set: string): Promise<boolean> {
-  const { gone } = await temporalCalls('does the set run?').findGone({
+async function setHasEnded(set: string): Promise<boolean> {
+  const { gone } = await temporalActivities('does the set run?').findGone({
     workflowIds: [setWorkflowId(set)],
   });
   return gone.length > 0;
 }
 
 /** Whoever may send a signal can send anything. */
-function readReply(told: unknown): SetReply | undefined {
+function parseReply(told: unknown): SetCommandReply | undefined {
   return isObject(told) && (isObject(told['answer']) || isObject(told['refused']))
-    ? (told as unknown as SetReply)
+    ? (told as unknown as SetCommandReply)
     : undefined;
 }
 
-function answerOf(reply: SetReply): SetAnswer {
+function resultFrom(reply: SetCommandReply): SetCommandResult {
   if ('answer' in reply) return reply.answer;
   throw fail(reply.refused.type, reply.refused.message);
 }

@@ -14,16 +14,16 @@ import {
 import {
   RETRY_BACKOFF,
   type HoldfastActivities,
-  type Placed,
+  type WithLocation,
   type PodDeletion,
-  type SetWord,
+  type SetNotification,
   type TearDownInput,
 } from '../../core/activities/index.ts';
 import { ciTaskQueue, clusterTaskQueue } from '../../core/contract/index.ts';
 import type { Scope } from '../../core/domain/ciServer.ts';
 import { fairnessKey } from '../../core/domain/fairnessKey.ts';
-import { priorityShift } from '../../core/domain/setPriority.ts';
-import type { SeenPod } from '../../core/domain/pod.ts';
+import { priorityOffset } from '../../core/domain/setPriority.ts';
+import type { PodSnapshot } from '../../core/domain/pod.ts';
 
 /**
  * The pace of whatever is tried until it succeeds, after a try that its worker did not live to end: another has it soon, however many died. What a
@@ -41,7 +41,7 @@ const HEARTBEAT_TIMEOUT = '15s';
 /** Removing comes before provisioning: what ends frees what others wait for. The check of a queue comes after both. */
 const PRIORITY = { remove: 2, provision: 4, queueCheck: 5 } as const;
 
-interface CallOptions {
+interface ActivityCallOptions {
   readonly summary: string;
   /** Gives up after this long, retries included; never when absent. */
   readonly withinMs?: number;
@@ -54,7 +54,7 @@ interface CallOptions {
  * ended, not when the task began. So nothing is decided by the clock in that task: the runner's comes to deadlines only after a call of
  * another kind, and the set goes by the times that its activities tell.
  */
-export function admission(): Pick<
+export function admissionActivities(): Pick<
   HoldfastActivities,
   'admitRunner' | 'admitDeregistration' | 'admitSet'
 > {
@@ -63,9 +63,11 @@ export function admission(): Pick<
 
 /**
  * A tear-down that is soon done: in the worker that has the workflow, as a part of its task. It is tried once; what it did not do is for
- * {@link clusterCalls}.
+ * {@link clusterActivities}.
  */
-export async function localTearDown(input: Placed<TearDownInput>): Promise<PodDeletion | SeenPod> {
+export async function localTearDown(
+  input: WithLocation<TearDownInput>,
+): Promise<PodDeletion | PodSnapshot> {
   return await proxyLocalActivities<HoldfastActivities>({
     startToCloseTimeout: '10s',
     retry: { maximumAttempts: 1 },
@@ -76,7 +78,7 @@ export async function localTearDown(input: Placed<TearDownInput>): Promise<PodDe
  * Tells a set of its runner: in the worker that has the workflow, as a part of its task, which does not end before Temporal has the news. So
  * it costs one event and no task of its own, and is told again by the next worker if this one dies with it.
  */
-export async function tellSet(word: SetWord): Promise<void> {
+export async function notifySet(word: SetNotification): Promise<void> {
   await proxyLocalActivities<HoldfastActivities>({
     startToCloseTimeout: '10s',
     retry: { initialInterval: '200ms', maximumInterval: '10s' },
@@ -84,8 +86,8 @@ export async function tellSet(word: SetWord): Promise<void> {
 }
 
 /** Calls that need only the cluster. */
-export function clusterCalls(
-  options: CallOptions,
+export function clusterActivities(
+  options: ActivityCallOptions,
 ): Pick<
   HoldfastActivities,
   'provision' | 'findProvisioned' | 'observePod' | 'tearDown' | 'fenceClaims' | 'awaitClaims'
@@ -100,11 +102,11 @@ export function clusterCalls(
 }
 
 /** Calls to the CI server: on the rate-limited queue of the credential, in turns between scopes. */
-export function ciCalls(
+export function ciActivities(
   credential: string,
   scope: Scope,
   kind: keyof typeof PRIORITY,
-  options: CallOptions,
+  options: ActivityCallOptions,
 ): Pick<HoldfastActivities, 'provision' | 'lookUpRunner' | 'removeRegistration'> {
   return proxyActivities<HoldfastActivities>({
     taskQueue: ciTaskQueue(workflowInfo().taskQueue, credential),
@@ -116,7 +118,7 @@ export function ciCalls(
     priority: {
       priorityKey:
         kind === 'provision'
-          ? PRIORITY.provision + priorityShift(workflowInfo().priority?.priorityKey)
+          ? PRIORITY.provision + priorityOffset(workflowInfo().priority?.priorityKey)
           : PRIORITY[kind],
       fairnessKey: fairnessKey(scope.name),
     },
@@ -125,10 +127,10 @@ export function ciCalls(
 }
 
 /** A wait for the pod under its own activity id. Attempts are re-syncs, not failures: the next one looks live again. */
-export function podWaitCalls(
+export function podWaitActivities(
   activityId: string,
   resyncMs: number,
-  options: CallOptions,
+  options: ActivityCallOptions,
 ): Pick<HoldfastActivities, 'awaitPod'> {
   return proxyActivities<HoldfastActivities>({
     activityId,
@@ -139,7 +141,7 @@ export function podWaitCalls(
   });
 }
 
-function common({ summary, withinMs }: CallOptions): {
+function common({ summary, withinMs }: ActivityCallOptions): {
   summary: string;
   scheduleToCloseTimeout?: number;
 } {
@@ -152,7 +154,7 @@ function common({ summary, withinMs }: CallOptions): {
 const QUEUE_CHECK_TRIES = 2;
 
 /** Calls that need only the worker. No local activities: two at once are not the same in every replay. */
-export function workerCalls(
+export function workerActivities(
   summary: string,
 ): Pick<
   HoldfastActivities,
@@ -162,7 +164,7 @@ export function workerCalls(
 }
 
 /** Calls to Temporal itself. They are tried until they succeed: without Temporal who asks does not run either. */
-export function temporalCalls(
+export function temporalActivities(
   summary: string,
 ): Pick<
   HoldfastActivities,
@@ -177,7 +179,7 @@ export function temporalCalls(
 }
 
 /** The look at the CI server's jobs: on the rate-limited queue of the credential, in turns between scopes. */
-export function queueCheckCalls(
+export function queueCheckActivities(
   credential: string,
   scope: Scope,
 ): Pick<HoldfastActivities, 'lookForQueuedJobs'> {
@@ -196,7 +198,7 @@ export function queueCheckCalls(
 const SWEEP_TRIES = 3;
 
 /** The sweep: where the cluster is. It may be long, and says what it is at. */
-export function sweepCalls(): Pick<HoldfastActivities, 'sweepPlace'> {
+export function sweepActivities(): Pick<HoldfastActivities, 'sweepPlace'> {
   return proxyActivities<HoldfastActivities>({
     summary: 'look at workflows, pods and registrations, and repair what disagrees',
     taskQueue: clusterTaskQueue(workflowInfo().taskQueue),
@@ -207,7 +209,7 @@ export function sweepCalls(): Pick<HoldfastActivities, 'sweepPlace'> {
 }
 
 /** How a call ended that may be interrupted. */
-export type Called<T> =
+export type CallResult<T> =
   | { readonly kind: 'done'; readonly value: T }
   | {
       readonly kind: 'failed';
@@ -232,11 +234,11 @@ export async function callUnless<T>(
   interrupt: () => boolean,
   call: () => Promise<T>,
   patienceMs?: number,
-): Promise<Called<T>> {
+): Promise<CallResult<T>> {
   let settled = false;
   const scope = new CancellationScope();
   const outcome = scope
-    .run(async () => await settle(call()))
+    .run(async () => await toCallResult(call()))
     .then((called) => {
       settled = true;
       return called;
@@ -252,7 +254,7 @@ export async function callUnless<T>(
 }
 
 /** A call's result or failure as data. Failures that are no activity's are defects and thrown on. */
-export async function settle<T>(promise: Promise<T>): Promise<Called<T>> {
+export async function toCallResult<T>(promise: Promise<T>): Promise<CallResult<T>> {
   try {
     return { kind: 'done', value: await promise };
   } catch (error) {

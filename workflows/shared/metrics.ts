@@ -7,14 +7,14 @@ import {
   type RunnerOutcome,
   type RunnerPhase,
 } from '../../core/contract/index.ts';
-import { PHASE_SECONDS } from '../../core/domain/phaseDurationMetric.ts';
+import { PHASE_DURATION_METRIC } from '../../core/domain/phaseDurationMetric.ts';
 
 /** Prometheus sees no step from nothing to one: every outcome is there, with 0, before the first job ends. */
-export function announceJobEnds(): void {
+export function initializeJobCounters(): void {
   for (const outcome of RUNNER_OUTCOMES) countJobs(outcome, 0);
 }
 
-export function countJobEnd(outcome: RunnerOutcome): void {
+export function countCompletedJob(outcome: RunnerOutcome): void {
   countJobs(outcome, 1);
 }
 
@@ -25,7 +25,7 @@ function countJobs(outcome: RunnerOutcome, value: number): void {
 }
 
 /** Not announced: outcome and cause are too many for each life. */
-export function countRunnerEnd(outcome: RunnerOutcome, cause: RunnerCause | undefined): void {
+export function countCompletedRunner(outcome: RunnerOutcome, cause: RunnerCause | undefined): void {
   metricMeter
     .createCounter(
       'holdfast_runners',
@@ -50,7 +50,7 @@ export function countReplacement(cause: RunnerCause): void {
 export function observePhase(phase: RunnerPhase, ms: number): void {
   metricMeter
     .createHistogram(
-      PHASE_SECONDS,
+      PHASE_DURATION_METRIC,
       'float',
       undefined,
       'How long runners were in a phase that is over',

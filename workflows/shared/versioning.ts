@@ -6,7 +6,7 @@ import { setWorkflowOptions, workflowInfo } from '@temporalio/workflow';
  * being turned on, and off. (A worker without a version must not name a behavior: the server refuses its tasks.)
  * https://docs.temporal.io/production-deployment/worker-deployments/worker-versioning#versioning-behaviors
  */
-export function endsWhereItBegan<Args extends unknown[], Result>(
+export function pinVersion<Args extends unknown[], Result>(
   workflow: (...args: Args) => Promise<Result>,
 ): void {
   setWorkflowOptions(

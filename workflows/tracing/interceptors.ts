@@ -13,7 +13,7 @@ import {
   RUNNER_SET_WORKFLOW,
   RUNNER_WORKFLOW,
 } from '../../core/contract/index.ts';
-import { Spans, senderOf } from './spans.ts';
+import { Spans, senderContext } from './spans.ts';
 
 /** They end. What has no end of its own, as a set, is in no trace: only what it is told is. */
 const LIVES: ReadonlySet<string> = new Set([
@@ -33,19 +33,23 @@ function inbound(spans: Spans): WorkflowInboundCallsInterceptor {
   return {
     execute(input, next) {
       const { workflowType } = workflowInfo();
-      const sender = LIVES.has(workflowType) ? senderOf(input.headers) : undefined;
+      const sender = LIVES.has(workflowType) ? senderContext(input.headers) : undefined;
       return sender === undefined
         ? next(input)
         : spans.run(`RunWorkflow:${workflowType}`, sender, async () => await next(input));
     },
     handleSignal(input, next) {
-      const sender = OURS.has(workflowInfo().workflowType) ? senderOf(input.headers) : undefined;
+      const sender = OURS.has(workflowInfo().workflowType)
+        ? senderContext(input.headers)
+        : undefined;
       return sender === undefined
         ? next(input)
         : spans.run(`HandleSignal:${input.signalName}`, sender, async () => await next(input));
     },
     handleUpdate(input, next) {
-      const sender = OURS.has(workflowInfo().workflowType) ? senderOf(input.headers) : undefined;
+      const sender = OURS.has(workflowInfo().workflowType)
+        ? senderContext(input.headers)
+        : undefined;
       return sender === undefined
         ? next(input)
         : spans.run(`HandleUpdate:${input.name}`, sender, async () => await next(input));

@@ -7,10 +7,10 @@ import {
   proxySinks,
 } from '@temporalio/workflow';
 import { TRACE_HEADER, type TraceSinks } from '../../core/activities/index.ts';
-import { defined } from '../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import {
-  readTraceparent,
-  traceparentOf,
+  parseTraceparent,
+  formatTraceparent,
   type TraceContext,
 } from '../../core/domain/traceContext.ts';
 
@@ -55,17 +55,17 @@ export class Spans {
         parentSpanId: parent.spanId,
         startMs,
         endMs: Date.now(),
-        ...defined({ failure }),
+        ...omitUndefined({ failure }),
       });
     }
   }
 }
 
 /** The span in whose name something was sent here. @returns `undefined` also where its trace is not recorded: what comes of it then bears no header either */
-export function senderOf(headers: Headers): TraceContext | undefined {
+export function senderContext(headers: Headers): TraceContext | undefined {
   const header = headers[TRACE_HEADER];
   if (header === undefined) return undefined;
-  const context = readTraceparent(traceparentIn(header));
+  const context = parseTraceparent(traceparentIn(header));
   return context?.sampled === true ? context : undefined;
 }
 
@@ -81,7 +81,7 @@ function traceparentIn(header: Payload): unknown {
 
 function headersOf(context: TraceContext): Headers {
   return {
-    [TRACE_HEADER]: defaultPayloadConverter.toPayload({ traceparent: traceparentOf(context) }),
+    [TRACE_HEADER]: defaultPayloadConverter.toPayload({ traceparent: formatTraceparent(context) }),
   };
 }
 

@@ -1,17 +1,21 @@
 import { Octokit } from '@octokit/core';
 import { type Dispatcher, fetch } from 'undici';
 import { z } from 'zod';
-import { defined } from '../../../core/domain/omitUndefined.ts';
-import { CircuitBreaker, OUTAGE_RETRY_MS, type Trial } from '../../shared/circuitBreaker.ts';
+import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
+import {
+  CircuitBreaker,
+  OUTAGE_RETRY_MS,
+  type BreakerPermit,
+} from '../../shared/circuitBreaker.ts';
 import { CiServerError, type RequestLogger } from '../../ports.ts';
 import type { Clock } from '../clock.ts';
-import { dispatcherOf } from '../connections.ts';
+import { createDispatcher } from '../connections.ts';
 import { type Credential, pointsPerMinute } from '../credentials.ts';
 import type { RequestObserver } from '../requestObserver.ts';
 import { SecretSource } from '../secretSource.ts';
 import { AppTokens, PatTokens, type TokenSource } from './auth.ts';
 import {
-  classifyAnswer,
+  classifyResponse,
   classifyFailure,
   type Classification,
   type GitHubCall,
@@ -47,7 +51,7 @@ export interface GitHubRequest {
 }
 
 /** A success, 304, or GitHub's own 404, which is no verdict by itself. */
-export interface GitHubAnswer {
+export interface GitHubResponse {
   readonly status: number;
   readonly data: unknown;
   readonly reason?: string;
@@ -73,7 +77,7 @@ export class GitHubApi {
   constructor(options: GitHubApiOptions) {
     const { name, credential, clock, logger } = options;
     this.#options = options;
-    this.#dispatcher = dispatcherOf(name, credential);
+    this.#dispatcher = createDispatcher(name, credential);
     this.#gate = new RateLimitGate(
       name,
       { maxInFlight: credential.maxInFlight, pointsPerMinute: pointsPerMinute(credential) },
@@ -117,19 +121,19 @@ export class GitHubApi {
   /**
    * @throws CiServerError of every kind but `name_taken` and `busy` in calls that do not know them; the signal's reason when aborted
    */
-  async request(request: GitHubRequest, signal?: AbortSignal): Promise<GitHubAnswer> {
+  async request(request: GitHubRequest, signal?: AbortSignal): Promise<GitHubResponse> {
     let token = await this.#token(request, signal);
     for (let renewals = 0; ; renewals++) {
       try {
-        return answerOf(
+        return toResponse(
           await this.#octokit.request(request.route, {
             ...request.parameters,
-            headers: defined({
+            headers: omitUndefined({
               authorization: `token ${token}`,
               'x-github-api-version': API_VERSION,
               'if-none-match': request.etag,
             }),
-            request: defined({ signal }),
+            request: omitUndefined({ signal }),
           }),
         );
       } catch (error) {
@@ -142,7 +146,7 @@ export class GitHubApi {
           token = await this.#token(request, signal);
           continue;
         }
-        return this.#noSuccess(request, error);
+        return this.#onErrorResponse(request, error);
       }
     }
   }
@@ -151,23 +155,23 @@ export class GitHubApi {
    * A request of the GitHub App itself, for all its installations.
    * @throws as {@link request}; CiServerError `credentials` when the credential is no App
    */
-  async requestAsApp(request: GitHubRequest, signal?: AbortSignal): Promise<GitHubAnswer> {
+  async requestAsApp(request: GitHubRequest, signal?: AbortSignal): Promise<GitHubResponse> {
     if (!(this.#tokens instanceof AppTokens))
-      throw this.error('credentials', request, 'only a GitHub App may ask this');
+      throw this.toError('credentials', request, 'only a GitHub App may ask this');
     try {
       const parameters = {
         ...request.parameters,
         headers: { 'x-github-api-version': API_VERSION },
-        request: defined({ signal }),
+        request: omitUndefined({ signal }),
       };
-      return answerOf(await this.#tokens.requestAsApp(request.route, parameters));
+      return toResponse(await this.#tokens.requestAsApp(request.route, parameters));
     } catch (error) {
       signal?.throwIfAborted();
-      return this.#noSuccess(request, error);
+      return this.#onErrorResponse(request, error);
     }
   }
 
-  #noSuccess(request: GitHubRequest, error: unknown): GitHubAnswer {
+  #onErrorResponse(request: GitHubRequest, error: unknown): GitHubResponse {
     if ((error as Failed).response?.status === 304) return { status: 304, data: undefined };
     const { failure, status } = this.#classify(request.call, error);
     if (failure.kind === 'not_found')
@@ -176,12 +180,16 @@ export class GitHubApi {
   }
 
   /** The answer's fields. @throws CiServerError `credentials` on a 404 that can only mean the scope, `unavailable` when this is not GitHub's answer */
-  parse<T extends z.ZodType>(schema: T, answer: GitHubAnswer, request: GitHubRequest): z.output<T> {
+  parse<T extends z.ZodType>(
+    schema: T,
+    answer: GitHubResponse,
+    request: GitHubRequest,
+  ): z.output<T> {
     if (answer.status === 404) {
       const enterprise = request.route.includes('{enterprise}')
         ? '; fine-grained tokens and GitHub Apps have no access to enterprises'
         : '';
-      throw this.error(
+      throw this.toError(
         'credentials',
         request,
         `${answer.reason ?? 'Not Found'}: it does not exist, or the credential cannot see it${enterprise}`,
@@ -191,7 +199,7 @@ export class GitHubApi {
     const result = schema.safeParse(answer.data);
     if (result.success) return result.data;
     const problem = result.error.issues[0];
-    throw this.error(
+    throw this.toError(
       'unavailable',
       request,
       `not an answer of GitHub's API (${problem?.path.join('.') ?? ''} ${problem?.message ?? ''}); something in between?`,
@@ -200,7 +208,7 @@ export class GitHubApi {
   }
 
   /** An error about this request in the words of all others. */
-  error(
+  toError(
     kind: CiServerError['kind'],
     request: GitHubRequest,
     reason: string,
@@ -210,7 +218,7 @@ export class GitHubApi {
   }
 
   /** Does the server answer, as far as is known here? */
-  reachable(): boolean {
+  isReachable(): boolean {
     return this.#breaker.closed;
   }
 
@@ -263,7 +271,7 @@ export class GitHubApi {
     const { response } = error as Failed;
     if (response === undefined) return { failure: classifyFailure(error), status: undefined };
     return {
-      failure: classifyAnswer(
+      failure: classifyResponse(
         { call, status: response.status, headers: response.headers, body: response.data },
         this.#options.clock.now(),
       ),
@@ -290,14 +298,14 @@ export class GitHubApi {
     const retryAfterMs =
       kind !== 'unavailable'
         ? failure.retryAfterMs
-        : this.reachable()
+        : this.isReachable()
           ? undefined
           : OUTAGE_RETRY_MS;
     return new CiServerError(kind, message, { status, retryAfterMs });
   }
 
   /** Around every single request, those for installation tokens included. */
-  async #throughGate(send: Send, options: Sent): Promise<Answered> {
+  async #throughGate(send: Send, options: Sent): Promise<RawResponse> {
     const { credential, clock } = this.#options;
     const read = options.method === 'GET';
     const signal = options.request.signal;
@@ -320,14 +328,14 @@ export class GitHubApi {
           },
         });
         pass.answered();
-        this.#judge(trial, signal, answer);
+        this.#reportToBreaker(trial, signal, answer);
         this.#observe(options, answer.status, answer.headers, sentAt);
         return answer;
       } catch (error) {
         const { response } = error as Failed;
         this.#observe(options, response?.status, response?.headers, sentAt);
-        this.#judge(trial, signal, response, error);
-        this.#settle(pass, options, error);
+        this.#reportToBreaker(trial, signal, response, error);
+        this.#reportToGate(pass, options, error);
         if (
           read &&
           !again &&
@@ -342,10 +350,10 @@ export class GitHubApi {
   }
 
   /** Of a server that is away, an answer means no more than none. */
-  #judge(
-    trial: Trial,
+  #reportToBreaker(
+    trial: BreakerPermit,
     signal: AbortSignal | undefined,
-    answer: Answered | undefined,
+    answer: RawResponse | undefined,
     error?: unknown,
   ): void {
     if (answer === undefined && signal?.aborted === true) return trial.abandoned();
@@ -356,7 +364,7 @@ export class GitHubApi {
   }
 
   /** Tells the gate how it went. @throws CiServerError `rate_limited` with the wait that holds for all */
-  #settle(pass: GatePass, options: Sent, error: unknown): void {
+  #reportToGate(pass: GatePass, options: Sent, error: unknown): void {
     const { response } = error as Failed;
     if (response === undefined) return pass.failed();
     const { failure } = this.#classify('list', error); // limits look alike whatever the call
@@ -377,7 +385,7 @@ export class GitHubApi {
   #observe(
     options: Sent,
     status: number | undefined,
-    headers: Answered['headers'] | undefined,
+    headers: RawResponse['headers'] | undefined,
     sentAt: number,
   ): void {
     const { name, logger, clock, onRequest } = this.#options;
@@ -395,12 +403,12 @@ export class GitHubApi {
   }
 }
 
-function answerOf({ status, data, headers }: Answered): GitHubAnswer {
+function toResponse({ status, data, headers }: RawResponse): GitHubResponse {
   const next = /<([^>]+)>;\s*rel="next"/.exec(String(headers['link'] ?? ''))?.[1];
-  return { status, data, ...defined({ etag: headers['etag']?.toString(), next }) };
+  return { status, data, ...omitUndefined({ etag: headers['etag']?.toString(), next }) };
 }
 
-interface Answered {
+interface RawResponse {
   status: number;
   headers: Record<string, string | number | undefined>;
   data: unknown;
@@ -412,10 +420,10 @@ interface Sent {
   request: { signal?: AbortSignal };
 }
 
-type Send = (options: Sent) => Promise<Answered>;
+type Send = (options: Sent) => Promise<RawResponse>;
 type OctokitResponse = Awaited<ReturnType<Octokit['request']>>;
 
 /** What octokit throws: with a response when there was one. */
-type Failed = { status?: number; response?: Answered };
+type Failed = { status?: number; response?: RawResponse };
 
 const isHttpError = (error: unknown): boolean => (error as Error | undefined)?.name === 'HttpError';

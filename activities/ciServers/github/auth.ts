@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { Clock } from '../clock.ts';
 import type { Credential } from '../credentials.ts';
 import type { SecretSource } from '../secretSource.ts';
-import { ExpiringValue, type Expiring } from './expiringCache.ts';
+import { ExpiringCache, type Expiring } from './expiringCache.ts';
 
 /** Gives the token requests are sent with. */
 export interface TokenSource {
@@ -52,7 +52,7 @@ export class AppTokens implements TokenSource {
   readonly #octokit: Octokit;
   readonly #clock: Clock;
   #key = '';
-  #tokens: ExpiringValue<string> | undefined;
+  #tokens: ExpiringCache<string> | undefined;
   #madeAt = 0;
 
   constructor(
@@ -71,7 +71,7 @@ export class AppTokens implements TokenSource {
     const key = await this.#secret.read();
     if (this.#tokens === undefined || key !== this.#key) {
       this.#key = key;
-      this.#tokens = new ExpiringValue(() => this.#exchange(key), MIN_TOKEN_LIFE_MS, this.#clock);
+      this.#tokens = new ExpiringCache(() => this.#exchange(key), MIN_TOKEN_LIFE_MS, this.#clock);
     }
     return this.#tokens.get(signal);
   }

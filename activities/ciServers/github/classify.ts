@@ -13,7 +13,7 @@ export type GitHubCall =
   | 'deliveries';
 
 /** One answer that is not a success, as it came in. */
-export interface ErrorAnswer {
+export interface ErrorResponse {
   readonly call: GitHubCall;
   readonly status: number;
   /** Lower-case names. */
@@ -57,20 +57,20 @@ const UNUSABLE_GROUP_TEXT =
   /runner group|self-hosted runners? (is|are) (disabled|not allowed)|runners are disabled/i;
 
 /** Classifies an answer by call, status, headers and message. @param nowMs this machine's clock, used when the answer has no date */
-export function classifyAnswer(answer: ErrorAnswer, nowMs: number): Classification {
-  const classification = meaningOf(answer, nowMs);
+export function classifyResponse(answer: ErrorResponse, nowMs: number): Classification {
+  const classification = classify(answer, nowMs);
   return { ...classification, reason: classification.reason.slice(0, LONGEST_MESSAGE) };
 }
 
 /** By the whole message: what is said at its end counts, too. */
-function meaningOf(answer: ErrorAnswer, nowMs: number): Classification {
+function classify(answer: ErrorResponse, nowMs: number): Classification {
   const { call, status, headers } = answer;
   const message = messageOf(answer.body);
   const reason = message ?? `status ${status} without a message`;
 
   // First of all: a limit comes with the same 403 as a missing permission, and must never be read as one.
-  if (status === 429 || (status === 403 && isLimit(answer, message)))
-    return { kind: 'rate_limited', retryAfterMs: waitOf(headers, nowMs), reason };
+  if (status === 429 || (status === 403 && isRateLimited(answer, message)))
+    return { kind: 'rate_limited', retryAfterMs: retryDelayMs(headers, nowMs), reason };
   if (status >= 500 || status === 408 || status === 425)
     return { kind: 'unavailable', retryAfterMs: retryAfter(headers, nowMs), reason };
   if (status === 407)
@@ -116,7 +116,7 @@ function meaningOf(answer: ErrorAnswer, nowMs: number): Classification {
 }
 
 /** Is this what is heard of a server that is away? Not of what it says of a single request of ours. */
-export function isOutage(answer: ErrorAnswer): boolean {
+export function isOutage(answer: ErrorResponse): boolean {
   return answer.status >= 500 || (messageOf(answer.body) === undefined && isHtml(answer));
 }
 
@@ -145,7 +145,7 @@ export function isConnectionReset(error: unknown): boolean {
   );
 }
 
-function isLimit({ headers }: ErrorAnswer, message: string | undefined): boolean {
+function isRateLimited({ headers }: ErrorResponse, message: string | undefined): boolean {
   return (
     headers['retry-after'] !== undefined ||
     String(headers['x-ratelimit-remaining']) === '0' ||
@@ -154,7 +154,7 @@ function isLimit({ headers }: ErrorAnswer, message: string | undefined): boolean
 }
 
 /** GitHub's rule: `retry-after`, else the reset when nothing remains, else at least a minute and longer each time. */
-function waitOf(headers: ErrorAnswer['headers'], nowMs: number): number | undefined {
+function retryDelayMs(headers: ErrorResponse['headers'], nowMs: number): number | undefined {
   const said = retryAfter(headers, nowMs);
   if (said !== undefined) return said;
   const reset = Number(headers['x-ratelimit-reset']);
@@ -163,7 +163,7 @@ function waitOf(headers: ErrorAnswer['headers'], nowMs: number): number | undefi
   return clampWait(reset * 1000 - serverNow(headers, nowMs) + 1000);
 }
 
-function retryAfter(headers: ErrorAnswer['headers'], nowMs: number): number | undefined {
+function retryAfter(headers: ErrorResponse['headers'], nowMs: number): number | undefined {
   const value = headers['retry-after'];
   if (value === undefined || value === '') return undefined;
   const seconds = Number(value);
@@ -172,7 +172,7 @@ function retryAfter(headers: ErrorAnswer['headers'], nowMs: number): number | un
   return Number.isNaN(date) ? undefined : clampWait(date - serverNow(headers, nowMs));
 }
 
-const serverNow = (headers: ErrorAnswer['headers'], nowMs: number): number => {
+const serverNow = (headers: ErrorResponse['headers'], nowMs: number): number => {
   const date = Date.parse(String(headers['date']));
   return Number.isNaN(date) ? nowMs : date;
 };
@@ -200,7 +200,7 @@ function messageOf(body: unknown): string | undefined {
   return [body.message, ...errors].join(': ');
 }
 
-const isHtml = ({ headers, body }: ErrorAnswer): boolean =>
+const isHtml = ({ headers, body }: ErrorResponse): boolean =>
   String(headers['content-type'] ?? '').includes('html') ||
   (typeof body === 'string' && body.trimStart().startsWith('<'));
 

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { defined } from '../../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import type { Redelivered } from '../../ports.ts';
 import type { Clock } from '../clock.ts';
 import { deliveryListAnswer, type ListedDelivery } from './responses.ts';
@@ -16,7 +16,7 @@ const MAX_ASKED = 20_000;
  * Deliveries of a GitHub App's webhook that failed, sent again.
  * https://docs.github.com/en/webhooks/using-webhooks/handling-failed-webhook-deliveries
  */
-export class Deliveries {
+export class WebhookRedelivery {
   readonly #api: Pick<GitHubApi, 'requestAsApp' | 'parse'>;
   readonly #clock: Pick<Clock, 'now'>;
   readonly #asked = new LRUCache<number, true>({ max: MAX_ASKED });
@@ -67,7 +67,7 @@ export class Deliveries {
     const all: ListedDelivery[] = [];
     let cursor: string | undefined;
     for (let page = 0; page < MAX_PAGES; page++) {
-      const parameters = defined({ status, per_page: PAGE, cursor });
+      const parameters = omitUndefined({ status, per_page: PAGE, cursor });
       const request: GitHubRequest = {
         call: 'deliveries',
         route: 'GET /app/hook/deliveries',

@@ -8,9 +8,9 @@ export interface Expiring<T> {
 }
 
 /** A value that is fetched when it is needed, kept while enough of its life is left, and fetched by one caller for all. */
-export class ExpiringValue<T> {
+export class ExpiringCache<T> {
   readonly #fetch: SingleFlight<Expiring<T>>;
-  readonly #minLeftMs: number;
+  readonly #minRemainingMs: number;
   readonly #clock: Clock;
   #kept: Expiring<T> | undefined;
 
@@ -20,15 +20,18 @@ export class ExpiringValue<T> {
    */
   constructor(fetch: () => Promise<Expiring<T>>, minLeftMs: number, clock: Clock) {
     this.#fetch = new SingleFlight(async () => (this.#kept = await fetch()));
-    this.#minLeftMs = minLeftMs;
+    this.#minRemainingMs = minLeftMs;
     this.#clock = clock;
   }
 
   async get(signal?: AbortSignal): Promise<T> {
     signal?.throwIfAborted();
-    if (this.#kept !== undefined && this.#kept.expiresAtMs - this.#clock.now() >= this.#minLeftMs)
+    if (
+      this.#kept !== undefined &&
+      this.#kept.expiresAtMs - this.#clock.now() >= this.#minRemainingMs
+    )
       return this.#kept.value;
-    return (await this.#fetch.join(signal)).value;
+    return (await this.#fetch.run(signal)).value;
   }
 
   /** Drops the value if it is still this one: several callers that were refused with it cause one fetch. */

@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache';
 import type { z } from 'zod';
-import { defined } from '../../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import type { CiRunner, CiServer, CiServerError, Registration } from '../../ports.ts';
-import { labelsCover } from '../../../core/domain/labels.ts';
+import { labelsMatch } from '../../../core/domain/labels.ts';
 import { SingleFlight } from '../singleFlight.ts';
 import { registrationUrl, scopePath, scopeRoute, webUrlOf } from './addresses.ts';
 import {
@@ -12,14 +12,19 @@ import {
   runnerAnswer,
   runnerListAnswer,
 } from './responses.ts';
-import { GitHubApi, type GitHubAnswer, type GitHubApiOptions, type GitHubRequest } from './api.ts';
+import {
+  GitHubApi,
+  type GitHubResponse,
+  type GitHubApiOptions,
+  type GitHubRequest,
+} from './api.ts';
 import type { GitHubCall } from './classify.ts';
-import { Deliveries } from './deliveries.ts';
-import { ExpiringValue, type Expiring } from './expiringCache.ts';
-import { LookBudget } from './pollBudget.ts';
+import { WebhookRedelivery } from './deliveries.ts';
+import { ExpiringCache, type Expiring } from './expiringCache.ts';
+import { PollBudget } from './pollBudget.ts';
 import { QueuedJobs, jobOf } from './queuedJobs.ts';
 import { hasNoGroupName, RunnerGroups } from './runnerGroups.ts';
-import type { CiJob, CiJobs, RegisterRequest, Scope } from '../../../core/domain/ciServer.ts';
+import type { CiJob, CiJobList, RegisterRequest, Scope } from '../../../core/domain/ciServer.ts';
 
 /** A registration token lives an hour; a pod that gets one may need long to come up. */
 const MIN_REGISTRATION_TOKEN_LIFE_MS = 30 * 60_000;
@@ -34,42 +39,45 @@ const LOOKS_AT_LISTS = { requests: 700, everyMs: 3_600_000 };
 const LOOKS_AT_JOBS = { requests: 25, everyMs: 300_000 };
 
 /** What a search has found, and when it began (ms, by the clock that nobody sets). */
-type JobSearch = CiJobs & { readonly beganAt: number };
+type JobSearch = CiJobList & { readonly beganAt: number };
 
 /** GitHub (github.com, *.ghe.com, Enterprise Server) seen with one credential. */
-export class GitHub implements CiServer {
+export class GitHubCiServer implements CiServer {
   readonly #api: GitHubApi;
   readonly #options: GitHubApiOptions;
   readonly #webUrl: string;
   readonly #groups: RunnerGroups;
-  readonly #registrationTokens = new Map<string, ExpiringValue<string>>();
+  readonly #registrationTokens = new Map<string, ExpiringCache<string>>();
   /** The parsed part only: GitHub's lists of runs are megabytes, of which some ids are wanted. */
-  readonly #keptLists = new LRUCache<string, { readonly etag: string; readonly value: unknown }>({
+  readonly #runnerListCache = new LRUCache<
+    string,
+    { readonly etag: string; readonly value: unknown }
+  >({
     max: MAX_KEPT_LISTS,
   });
-  readonly #jobSearches = new Map<string, SingleFlight<JobSearch>>();
+  readonly #jobListCalls = new Map<string, SingleFlight<JobSearch>>();
   /** The last of each scope. */
-  readonly #jobsFound = new Map<string, JobSearch>();
-  readonly #lookBudgets: { readonly lists: LookBudget; readonly jobs: LookBudget };
+  readonly #jobListCache = new Map<string, JobSearch>();
+  readonly #pollBudgets: { readonly lists: PollBudget; readonly jobs: PollBudget };
   readonly redeliverFailed?: NonNullable<CiServer['redeliverFailed']>;
 
   constructor(options: GitHubApiOptions) {
     this.#options = options;
     this.#api = new GitHubApi(options);
-    this.#lookBudgets = {
-      lists: new LookBudget(LOOKS_AT_LISTS, options.clock),
-      jobs: new LookBudget(LOOKS_AT_JOBS, options.clock),
+    this.#pollBudgets = {
+      lists: new PollBudget(LOOKS_AT_LISTS, options.clock),
+      jobs: new PollBudget(LOOKS_AT_JOBS, options.clock),
     };
     this.#groups = new RunnerGroups(this.#api, options.clock);
     this.#webUrl = options.credential.webUrl ?? webUrlOf(options.credential.apiUrl);
     if (options.credential.type !== 'app') return;
-    const deliveries = new Deliveries(this.#api, options.clock);
+    const deliveries = new WebhookRedelivery(this.#api, options.clock);
     this.redeliverFailed = async (limits, signal) =>
       await deliveries.redeliverFailed(limits, signal);
   }
 
   reachable(): boolean {
-    return this.#api.reachable();
+    return this.#api.isReachable();
   }
 
   async register(request: RegisterRequest, signal?: AbortSignal): Promise<Registration> {
@@ -99,7 +107,7 @@ export class GitHub implements CiServer {
     const answer = await this.#ask(request, scope, signal);
     if (answer.status === 204) return 'removed';
     if (answer.status === 404) return 'absent';
-    throw this.#api.error(
+    throw this.#api.toError(
       'unavailable',
       request,
       'a removal is answered 204; this was something else (proxy, login page?)',
@@ -113,25 +121,25 @@ export class GitHub implements CiServer {
     labels?: readonly string[],
     signal?: AbortSignal,
     maxAgeMs = 0,
-  ): Promise<CiJobs> {
+  ): Promise<CiJobList> {
     signal?.throwIfAborted();
     const key = `${scope.kind}:${scope.name}`;
     const search =
-      this.#jobSearches.get(key) ?? new SingleFlight(async () => await this.#search(key, scope));
-    this.#jobSearches.set(key, search);
+      this.#jobListCalls.get(key) ?? new SingleFlight(async () => await this.#search(key, scope));
+    this.#jobListCalls.set(key, search);
     const askedAt = this.#options.clock.elapsed();
     const isFresh = (found: JobSearch | undefined): found is JobSearch =>
       found !== undefined && found.beganAt >= askedAt - maxAgeMs;
-    let found = this.#jobsFound.get(key);
-    if (!isFresh(found) && maxAgeMs > 0) found = await search.join(signal);
-    if (!isFresh(found)) found = await search.next(signal);
+    let found = this.#jobListCache.get(key);
+    if (!isFresh(found) && maxAgeMs > 0) found = await search.run(signal);
+    if (!isFresh(found)) found = await search.runFresh(signal);
     const { jobs, complete, beganAt } = found;
     const wanted =
-      labels === undefined ? jobs : jobs.filter((job) => labelsCover(labels, job.labels));
+      labels === undefined ? jobs : jobs.filter((job) => labelsMatch(labels, job.labels));
     return {
       jobs: wanted,
       complete,
-      ...defined({ ageMs: beganAt < askedAt ? askedAt - beganAt : undefined }),
+      ...omitUndefined({ ageMs: beganAt < askedAt ? askedAt - beganAt : undefined }),
     };
   }
 
@@ -144,14 +152,14 @@ export class GitHub implements CiServer {
     const isWithin =
       scope.kind === 'enterprise' ||
       [repository, owner].some((name) => name.toLowerCase() === scope.name.toLowerCase());
-    if (!isWithin || !this.#lookBudgets.jobs.left) return undefined;
+    if (!isWithin || !this.#pollBudgets.jobs.left) return undefined;
     const request: GitHubRequest = {
       call: 'jobs',
       route: 'GET /repos/{owner}/{repo}/actions/jobs/{job_id}',
       parameters: { owner, repo, job_id: id },
       about: `job ${id} of ${repository}`,
     };
-    this.#lookBudgets.jobs.spend();
+    this.#pollBudgets.jobs.spend();
     const answer = await this.#api.request(request, signal);
     // It may be gone with its run, or the credential does not see the repository.
     if (answer.status === 404) return undefined;
@@ -161,11 +169,11 @@ export class GitHub implements CiServer {
   async #search(key: string, scope: Scope): Promise<JobSearch> {
     const beganAt = this.#options.clock.elapsed();
     const found = { ...(await this.#searchJobs(scope)), beganAt };
-    this.#jobsFound.set(key, found);
+    this.#jobListCache.set(key, found);
     return found;
   }
 
-  async #searchJobs(scope: Scope): Promise<CiJobs> {
+  async #searchJobs(scope: Scope): Promise<CiJobList> {
     // A 404 of the scope itself is the credential's.
     const tolerant = scope.kind === 'organization' ? '/repos/{owner}/{repo}' : '/runs/{run_id}';
     return await new QueuedJobs(
@@ -181,14 +189,14 @@ export class GitHub implements CiServer {
     mayBeGone: boolean,
   ): Promise<z.output<T> | undefined> {
     const key = `${request.route} ${JSON.stringify(request.parameters)}`;
-    const kept = this.#keptLists.get(key);
-    if (!this.#lookBudgets.lists.left) return undefined;
-    const answer = await this.#api.request({ ...request, ...defined({ etag: kept?.etag }) });
+    const kept = this.#runnerListCache.get(key);
+    if (!this.#pollBudgets.lists.left) return undefined;
+    const answer = await this.#api.request({ ...request, ...omitUndefined({ etag: kept?.etag }) });
     if (kept && answer.status === 304) return kept.value as z.output<T>;
-    this.#lookBudgets.lists.spend();
+    this.#pollBudgets.lists.spend();
     if (mayBeGone && answer.status === 404) return undefined;
     const value = this.#api.parse(schema, answer, request);
-    if (answer.etag !== undefined) this.#keptLists.set(key, { etag: answer.etag, value });
+    if (answer.etag !== undefined) this.#runnerListCache.set(key, { etag: answer.etag, value });
     return value;
   }
 
@@ -208,7 +216,7 @@ export class GitHub implements CiServer {
       work_folder: '_work',
     });
     if (!wanted.ephemeral)
-      throw this.#api.error(
+      throw this.#api.toError(
         'rejected',
         request,
         'a just-in-time runner is always ephemeral: register a static runner with a token',
@@ -220,7 +228,7 @@ export class GitHub implements CiServer {
         typeof group === 'number'
           ? `${group} does not exist or may not be used: check runnerGroupId`
           : `"${group}" (${groupId}) may not be used, or is gone: check runnerGroup`;
-      throw this.#api.error('rejected', request, `runner group ${what}`, 404);
+      throw this.#api.toError('rejected', request, `runner group ${what}`, 404);
     }
     const jit = this.#api.parse(jitAnswer, answer, request);
     return {
@@ -236,7 +244,7 @@ export class GitHub implements CiServer {
     const token = await this.#registrationToken(scope).get(signal);
     return {
       runnerName: name,
-      env: defined({
+      env: omitUndefined({
         ...RUNNER_ENV,
         RUNNER_TOKEN: token,
         RUNNER_URL: registrationUrl(this.#webUrl, scope),
@@ -250,7 +258,7 @@ export class GitHub implements CiServer {
     };
   }
 
-  #registrationToken(scope: Scope): ExpiringValue<string> {
+  #registrationToken(scope: Scope): ExpiringCache<string> {
     const key = `${scope.kind}:${scope.name}`;
     const known = this.#registrationTokens.get(key);
     if (known !== undefined) return known;
@@ -269,7 +277,7 @@ export class GitHub implements CiServer {
       );
       return { value: token, expiresAtMs: Date.parse(expires_at) };
     };
-    const value = new ExpiringValue(fetch, MIN_REGISTRATION_TOKEN_LIFE_MS, this.#options.clock);
+    const value = new ExpiringCache(fetch, MIN_REGISTRATION_TOKEN_LIFE_MS, this.#options.clock);
     this.#registrationTokens.set(key, value);
     return value;
   }
@@ -317,13 +325,13 @@ export class GitHub implements CiServer {
       for (const runner of runners) found.set(runner.id, runner);
       if (rows >= total_count) return [...found.values()];
       if (runners.length === 0)
-        throw this.#api.error(
+        throw this.#api.toError(
           'unavailable',
           request,
           `the list of runners ends after ${rows} of ${total_count}`,
         );
     }
-    throw this.#endless(scope);
+    throw this.#listTooLong(scope);
   }
 
   /** One request where the server filters by name; servers that do not know the filter are read to the end of their list. */
@@ -347,11 +355,11 @@ export class GitHub implements CiServer {
       if (found !== undefined) return found;
       if (runners.length === 0 || page * PAGE >= total_count) return undefined;
     }
-    throw this.#endless(scope);
+    throw this.#listTooLong(scope);
   }
 
-  #endless(scope: Scope): CiServerError {
-    return this.#api.error(
+  #listTooLong(scope: Scope): CiServerError {
+    return this.#api.toError(
       'unavailable',
       this.#request('list', 'GET', scope, '/actions/runners', {}),
       'the list of runners does not end',
@@ -363,7 +371,7 @@ export class GitHub implements CiServer {
    * look, so that one does not count, but the next.
    * @throws CiServerError `credentials` when it does not, or what the answer means otherwise
    */
-  async #ask(request: GitHubRequest, scope: Scope, signal?: AbortSignal): Promise<GitHubAnswer> {
+  async #ask(request: GitHubRequest, scope: Scope, signal?: AbortSignal): Promise<GitHubResponse> {
     const answer = await this.#api.request(request, signal);
     if (answer.status !== 404) return answer;
     const look = this.#request('list', 'GET', scope, '/actions/runners', { per_page: 1 });

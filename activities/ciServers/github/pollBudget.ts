@@ -4,7 +4,7 @@ import type { Clock } from '../clock.ts';
  * What looks of one kind may cost in each span of time, all sets of a credential in this process together: registrations, without which no job runs, need the rest.
  * GitHub allows 5,000 requests an hour at the least; answers that are as they were (304) cost none.
  */
-export class LookBudget {
+export class PollBudget {
   readonly #allowed: { readonly requests: number; readonly everyMs: number };
   readonly #clock: Clock;
   /** Of the span that the first request of it has begun; by {@link Clock.elapsed}. */

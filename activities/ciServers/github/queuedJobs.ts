@@ -1,6 +1,6 @@
 import pMap from 'p-map';
 import type { z } from 'zod';
-import { defined } from '../../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import {
   installationRepositoriesAnswer,
   jobListAnswer,
@@ -10,7 +10,7 @@ import {
   runnerListAnswer,
 } from './responses.ts';
 import type { GitHubRequest } from './api.ts';
-import type { CiJob, CiJobs, Scope } from '../../../core/domain/ciServer.ts';
+import type { CiJob, CiJobList, Scope } from '../../../core/domain/ciServer.ts';
 
 /** Asks GitHub for a list; `undefined`: 404. @throws CiServerError */
 export type AskList = <T extends z.ZodType>(
@@ -49,7 +49,7 @@ export class QueuedJobs {
     this.#isApp = isApp;
   }
 
-  async of(scope: Scope): Promise<CiJobs> {
+  async of(scope: Scope): Promise<CiJobList> {
     // An enterprise's organizations cannot be listed over REST.
     if (scope.kind === 'enterprise') return { jobs: [], complete: false };
     const repositories =
@@ -206,7 +206,7 @@ export function jobOf(job: z.output<typeof jobAnswer>, repository: string): CiJo
   const { id, status, labels } = job;
   if (status !== 'queued' && status !== 'in_progress') return undefined;
   const startedAt = status === 'in_progress' ? (job.started_at ?? undefined) : undefined;
-  const running = defined({ startedAt, runnerName: job.runner_name || undefined });
+  const running = omitUndefined({ startedAt, runnerName: job.runner_name || undefined });
   return {
     id,
     runAttempt: job.run_attempt ?? 1,

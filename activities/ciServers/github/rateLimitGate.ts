@@ -41,7 +41,7 @@ export class RateLimitGate {
   readonly #clock: Clock;
   readonly #random: () => number;
   /** Times of the last requests of an endpoint, reserved ones in the future included; as many as a minute may hold. */
-  readonly #turns = new Map<string, number[]>();
+  readonly #nextAllowedAt = new Map<string, number[]>();
   /** Those who wait for a slot, the first first. */
   readonly #queue = new Set<PromiseWithResolvers<void>>();
   #inFlight = 0;
@@ -73,7 +73,7 @@ export class RateLimitGate {
   async enter(endpoint: string, points: number, signal?: AbortSignal): Promise<GatePass> {
     signal?.throwIfAborted();
     this.#refuseWhilePaused();
-    const wait = this.#reserveTurn(endpoint, points);
+    const wait = this.#reserve(endpoint, points);
     if (wait > 0) {
       await this.#clock.sleep(wait, signal);
       this.#refuseWhilePaused();
@@ -116,13 +116,13 @@ export class RateLimitGate {
   }
 
   #pausedError(): CiServerError {
-    return this.#turnedAway(
+    return this.#rejected(
       this.#pausedUntil - this.#clock.elapsed(),
       'the server told another request of this credential to wait',
     );
   }
 
-  #turnedAway(waitMs: number, why: string): CiServerError {
+  #rejected(waitMs: number, why: string): CiServerError {
     const retryAfterMs = this.#withJitter(waitMs);
     return new CiServerError(
       'rate_limited',
@@ -137,17 +137,17 @@ export class RateLimitGate {
   }
 
   /** Takes the endpoint's next turn and returns how far off it is, in ms. */
-  #reserveTurn(endpoint: string, points: number): number {
+  #reserve(endpoint: string, points: number): number {
     const budget = this.#limits.pointsPerMinute;
     if (budget === undefined) return 0;
     const perMinute = Math.max(1, Math.floor(budget / points));
-    const turns = this.#turns.get(endpoint) ?? [];
-    this.#turns.set(endpoint, turns);
+    const turns = this.#nextAllowedAt.get(endpoint) ?? [];
+    this.#nextAllowedAt.set(endpoint, turns);
     const now = this.#clock.elapsed();
     const oldest = turns.length < perMinute ? undefined : turns[0];
     const turn = Math.max(now, oldest === undefined ? now : oldest + MINUTE_MS);
     if (turn - now > this.#limits.maxLocalWaitMs) {
-      throw this.#turnedAway(turn - now, `${endpoint} may be called ${perMinute} times a minute`);
+      throw this.#rejected(turn - now, `${endpoint} may be called ${perMinute} times a minute`);
     }
     turns.push(turn);
     if (turns.length > perMinute) turns.shift();
@@ -176,9 +176,7 @@ export class RateLimitGate {
     });
     const deadline = this.#clock.sleep(this.#limits.maxLocalWaitMs, over.signal).then(
       () =>
-        leave(
-          this.#turnedAway(1000, `${this.#inFlight} requests of this credential are in flight`),
-        ),
+        leave(this.#rejected(1000, `${this.#inFlight} requests of this credential are in flight`)),
       () => undefined, // admitted or refused before
     );
     try {

@@ -1,9 +1,9 @@
-import { DEFAULT_GROUP_ID, type Scope } from '../../../core/domain/ciServer.ts';
+import { DEFAULT_RUNNER_GROUP_ID, type Scope } from '../../../core/domain/ciServer.ts';
 import type { Clock } from '../clock.ts';
 import { scopeRoute } from './addresses.ts';
 import { runnerGroupListAnswer, type RunnerGroup } from './responses.ts';
 import type { GitHubApi, GitHubRequest } from './api.ts';
-import { ExpiringValue } from './expiringCache.ts';
+import { ExpiringCache } from './expiringCache.ts';
 
 /** Groups are made and renamed by hand, once in a while. */
 const KEPT_MS = 10 * 60_000;
@@ -25,7 +25,7 @@ interface ReadGroups {
 export class RunnerGroups {
   readonly #api: GitHubApi;
   readonly #clock: Clock;
-  readonly #lists = new Map<string, ExpiringValue<ReadGroups>>();
+  readonly #lists = new Map<string, ExpiringCache<ReadGroups>>();
 
   constructor(api: GitHubApi, clock: Clock) {
     this.#api = api;
@@ -45,7 +45,7 @@ export class RunnerGroups {
     );
     if (found !== undefined) return found.id;
     const known = groups.map((group) => `"${group.name}"`).join(', ');
-    throw this.#api.error(
+    throw this.#api.toError(
       'rejected',
       this.#request(scope),
       `there is no runner group "${name}": check runnerGroup; the credential sees ${known === '' ? 'none' : shortened(known)}`,
@@ -56,7 +56,7 @@ export class RunnerGroups {
   async nameOf(scope: Scope, id: number, signal?: AbortSignal): Promise<string> {
     const { found } = await this.#find(scope, (group) => group.id === id, signal);
     if (found === undefined)
-      throw this.#api.error(
+      throw this.#api.toError(
         'rejected',
         this.#request(scope),
         `runner group ${id} does not exist: check runnerGroupId`,
@@ -85,7 +85,7 @@ export class RunnerGroups {
     return { found, groups: read.groups };
   }
 
-  #listOf(scope: Scope): ExpiringValue<ReadGroups> {
+  #listOf(scope: Scope): ExpiringCache<ReadGroups> {
     const key = keyOf(scope);
     const known = this.#lists.get(key);
     if (known !== undefined) return known;
@@ -93,7 +93,7 @@ export class RunnerGroups {
       const atMs = this.#clock.now();
       return { value: { groups: await this.#read(scope), atMs }, expiresAtMs: atMs + KEPT_MS };
     };
-    const list = new ExpiringValue(fetch, 0, this.#clock);
+    const list = new ExpiringCache(fetch, 0, this.#clock);
     this.#lists.set(key, list);
     return list;
   }
@@ -110,7 +110,7 @@ export class RunnerGroups {
       all.push(...runner_groups);
       if (runner_groups.length === 0 || page * PAGE >= total_count) return all;
     }
-    throw this.#api.error(
+    throw this.#api.toError(
       'unavailable',
       this.#request(scope),
       'the list of runner groups does not end',
@@ -130,7 +130,7 @@ export class RunnerGroups {
 
 /** Repositories have no groups, and `config.sh` needs no name for the one that it takes by itself. */
 export function hasNoGroupName(scope: Scope, group: number | string): boolean {
-  return scope.kind === 'repository' || group === DEFAULT_GROUP_ID;
+  return scope.kind === 'repository' || group === DEFAULT_RUNNER_GROUP_ID;
 }
 
 const keyOf = ({ kind, name }: Scope): string => `${kind}:${name.toLowerCase()}`;

@@ -1,8 +1,8 @@
 import type { V1PersistentVolumeClaim, V1Pod, V1Secret } from '@kubernetes/client-node';
-import { defined } from '../../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import { ComputeError } from '../../ports.ts';
 import type { ApiServer } from './apiServer.ts';
-import { apiFailure, isAbsence, toComputeError } from './errors.ts';
+import { apiFailure, isNotFound, toComputeError } from './errors.ts';
 import { belongsTo, WORKFLOW_ID_ANNOTATION } from './metadata.ts';
 import type { RunnerIdentity } from '../../../core/domain/pod.ts';
 
@@ -60,10 +60,10 @@ export class ApiObjects {
         resource,
         path: this.pathOf(resource, namespace, name),
         metadataOnly,
-        ...defined({ signal }),
+        ...omitUndefined({ signal }),
       });
     } catch (error) {
-      if (isAbsence(error, name)) return undefined;
+      if (isNotFound(error, name)) return undefined;
       throw toComputeError(error, `get ${this.#describe(resource, namespace, name)}`);
     }
   }
@@ -126,7 +126,7 @@ export class ApiObjects {
         body: { metadata: { annotations } },
       });
     } catch (error) {
-      if (!isAbsence(error, name))
+      if (!isNotFound(error, name))
         throw toComputeError(error, `annotate ${this.#describe(resource, namespace, name)}`);
     }
   }
@@ -140,7 +140,7 @@ export class ApiObjects {
         path: this.pathOf(resource, namespace, name),
       });
     } catch (error) {
-      if (!isAbsence(error, name))
+      if (!isNotFound(error, name))
         throw toComputeError(error, `delete ${this.#describe(resource, namespace, name)}`);
     }
   }
@@ -150,7 +150,7 @@ export class ApiObjects {
   }
 
   /** Why requests cannot name this namespace; empty when they can. */
-  namespaceFaults(namespace: string | undefined): string[] {
+  namespaceErrors(namespace: string | undefined): string[] {
     const { home, all } = this.#namespaces;
     if (namespace === undefined || namespace === home || all) return [];
     return [
@@ -159,7 +159,7 @@ export class ApiObjects {
   }
 
   #namespaceOf(namespace: string | undefined): string {
-    const [fault] = this.namespaceFaults(namespace);
+    const [fault] = this.namespaceErrors(namespace);
     if (fault !== undefined) throw new ComputeError('invalid', fault);
     return namespace ?? this.#namespaces.home;
   }

@@ -12,12 +12,12 @@ import { Agent, ProxyAgent, request, type buildConnector, type Dispatcher } from
 import { systemClock } from '../../ciServers/clock.ts';
 import { CircuitBreaker, OUTAGE_RETRY_MS } from '../../shared/circuitBreaker.ts';
 import { ComputeError } from '../../ports.ts';
-import { outageOf } from './errors.ts';
+import { toOutage } from './errors.ts';
 
 export type ApiVerb = 'get' | 'list' | 'watch' | 'create' | 'patch' | 'delete';
 
 /** What one request was and how it went, for metrics. */
-export interface ApiMeasure {
+export interface ApiRequestMetrics {
   readonly verb: ApiVerb;
   /** `pods`, `secrets`, … */
   readonly resource: string;
@@ -46,7 +46,7 @@ export interface ApiServerOptions {
   readonly timeoutMs?: number;
   /** Connections kept open at most; calls beyond them queue here and not in the API server. @default 32 */
   readonly connections?: number;
-  readonly onRequest?: (measure: ApiMeasure) => void;
+  readonly onRequest?: (measure: ApiRequestMetrics) => void;
 }
 
 /** https://kubernetes.io/docs/reference/using-api/api-concepts/#metadata-only-fetches */
@@ -86,8 +86,8 @@ export class ApiServer {
   readonly #config: KubeConfig;
   readonly #timeoutMs: number;
   readonly #connections: number;
-  readonly #onRequest: (measure: ApiMeasure) => void;
-  readonly #breaker = new CircuitBreaker(systemClock, turnedAway);
+  readonly #onRequest: (measure: ApiRequestMetrics) => void;
+  readonly #breaker = new CircuitBreaker(systemClock, breakerOpenError);
   #dispatcher: { readonly identity: string; readonly agent: Dispatcher } | undefined;
 
   constructor(config: KubeConfig, options: ApiServerOptions = {}) {
@@ -98,7 +98,7 @@ export class ApiServer {
   }
 
   /** Does it answer, as far as is known here? */
-  reachable(): boolean {
+  isReachable(): boolean {
     return this.#breaker.closed;
   }
 
@@ -129,7 +129,7 @@ export class ApiServer {
       status = answer.statusCode;
       const text = await answer.body.text();
       if (status >= 200 && status < 300) return text;
-      throw new ApiError(status, text, flat(answer.headers));
+      throw new ApiError(status, text, flattenHeaders(answer.headers));
     } finally {
       clearTimeout(timer);
       this.#onRequest({
@@ -166,7 +166,7 @@ export class ApiServer {
       status = answer.statusCode;
       // 204: there is nothing to stream, as of the log of a pod that no node has taken.
       if (status === 200 || status === 204) return answer.body;
-      throw new ApiError(status, await answer.body.text(), flat(answer.headers));
+      throw new ApiError(status, await answer.body.text(), flattenHeaders(answer.headers));
     } finally {
       this.#onRequest({
         verb: call.verb,
@@ -187,11 +187,11 @@ export class ApiServer {
       const outage =
         signal?.aborted === true || (ofNode && error instanceof ApiError)
           ? undefined
-          : outageOf(error);
+          : toOutage(error);
       if (outage !== undefined) trial.failed(outage);
       else if (error instanceof ApiError) trial.answered();
       else trial.abandoned();
-      throw outage === undefined || this.#breaker.closed ? error : turnedAway(outage);
+      throw outage === undefined || this.#breaker.closed ? error : breakerOpenError(outage);
     }
   }
 
@@ -290,7 +290,7 @@ export class ApiServer {
   }
 }
 
-function turnedAway(why: string): ComputeError {
+function breakerOpenError(why: string): ComputeError {
   return new ComputeError('unavailable', `The API server is away: ${why}`, {
     retryAfterMs: OUTAGE_RETRY_MS,
   });
@@ -313,7 +313,7 @@ function parse(text: string): { readonly kind?: unknown } | null {
   }
 }
 
-function flat(
+function flattenHeaders(
   headers: Readonly<Record<string, string | string[] | undefined>>,
 ): Record<string, string | undefined> {
   return Object.fromEntries(

@@ -46,13 +46,13 @@ export function apiFailure(error: unknown): ApiFailure | undefined {
 }
 
 /** The API server's own word that there is no object of that name. Any other 404 (a proxy's, a wrong path's) says nothing about the object. */
-export function isAbsence(error: unknown, name: string): boolean {
+export function isNotFound(error: unknown, name: string): boolean {
   const failure = apiFailure(error);
   return failure?.status === 404 && failure.reason === 'NotFound' && failure.about === name;
 }
 
 /** The API server's own word that the object of that name has another UID than the request named; of a patch it says so as of an attempt to change it. */
-export function isOtherUid(error: unknown): boolean {
+export function isUidMismatch(error: unknown): boolean {
   const failure = apiFailure(error);
   if (failure?.own !== true) return false;
   return failure.status === 422
@@ -63,7 +63,7 @@ export function isOtherUid(error: unknown): boolean {
 }
 
 /** The API server's own word that it does not remember what happened since that resource version. */
-export function isExpired(error: unknown): boolean {
+export function isResourceVersionExpired(error: unknown): boolean {
   const failure = apiFailure(error);
   return failure?.status === 410 && (failure.reason === 'Expired' || failure.reason === 'Gone');
 }
@@ -102,7 +102,7 @@ export function toComputeError(error: unknown, action: string): Error {
       { retryAfterMs: failure.retryAfterMs },
     );
   }
-  const network = networkFault(error);
+  const network = networkError(error);
   if (network)
     return new ComputeError(
       'unavailable',
@@ -144,9 +144,9 @@ function forbiddenKind(message: string): ComputeErrorKind {
  * itself and about this one request: a webhook that fails, most often.
  * @returns undefined for an answer of the server, and for a defect
  */
-export function outageOf(error: unknown): string | undefined {
+export function toOutage(error: unknown): string | undefined {
   const failure = apiFailure(error);
-  if (failure === undefined) return networkFault(error);
+  if (failure === undefined) return networkError(error);
   return failure.status > 500 || (failure.status === 500 && failure.reason === '')
     ? `HTTP ${failure.status}`
     : undefined;
@@ -156,14 +156,14 @@ export function outageOf(error: unknown): string | undefined {
 const DEFECTS = /^(ERR_(?!TLS|SSL|SOCKET)|UND_ERR_INVALID_ARG)/;
 
 /** What went wrong on the way, for errors of the network, TLS or a time limit; undefined for all others. */
-function networkFault(error: unknown): string | undefined {
+function networkError(error: unknown): string | undefined {
   if (!isObject(error)) return undefined;
   const { name, code, message, cause } = error;
   if (name === 'TimeoutError') return 'no answer in time';
   if (name === 'AbortError') return 'the call was aborted';
   return typeof code === 'string' && !DEFECTS.test(code)
     ? `${code}: ${String(message)}`
-    : networkFault(cause);
+    : networkError(cause);
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -13,8 +13,8 @@ import { MANAGED_BY_LABEL } from '../../../core/domain/podTemplate.ts';
 import type { Logger } from '../../ports.ts';
 import type { ApiObjects, Resource } from './apiObjects.ts';
 import type { ApiServer } from './apiServer.ts';
-import { isAbsence, isOtherUid, toComputeError } from './errors.ts';
-import { INSTALLATION_LABEL, JOB_OF_LABEL, isHeld } from './metadata.ts';
+import { isNotFound, isUidMismatch, toComputeError } from './errors.ts';
+import { INSTALLATION_LABEL, RUNNER_POD_LABEL, isOnHold } from './metadata.ts';
 import { listObjects } from './objectList.ts';
 import { openWatch } from './openWatch.ts';
 
@@ -43,7 +43,7 @@ interface HookObject {
 
 type Kind = (typeof KINDS)[number];
 /** What became of one: a stranger belongs to no runner of this installation. */
-type Standing = 'owned' | 'unowned' | 'stranger';
+type OwnershipState = 'owned' | 'unowned' | 'stranger';
 
 const KINDS = [
   { resource: 'pods', listKind: 'PodList' },
@@ -55,14 +55,14 @@ const MOST_RUNNERS = 20_000;
 const PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 60_000;
 
-export class JobPods {
+export class JobPodOwnership {
   readonly #api: ApiServer;
   readonly #objects: ApiObjects;
   readonly #options: JobPodsOptions;
   readonly #end = new AbortController();
   /** UIDs of runners' pods by namespace and name. Those that are gone stay: what is given such an owner goes at once. */
   readonly #runners = new LRUCache<string, string>({ max: MOST_RUNNERS });
-  readonly #standings: Record<Kind['resource'], Map<string, Standing>> = {
+  readonly #standings: Record<Kind['resource'], Map<string, OwnershipState>> = {
     pods: new Map(),
     jobs: new Map(),
   };
@@ -75,7 +75,7 @@ export class JobPods {
   }
 
   /** Told of every pod of a runner. The first that makes job pods has these watched, until {@link stop}: no other installation pays for it. */
-  runnerSeen(pod: V1Pod): void {
+  addRunner(pod: V1Pod): void {
     const { namespace = '', name = '', uid = '' } = pod.metadata ?? {};
     if (!makesJobPods(pod) || this.#end.signal.aborted) return;
     this.#runners.set(`${namespace}/${name}`, uid);
@@ -94,7 +94,7 @@ export class JobPods {
     const all = {
       resource,
       path: this.#objects.allOf(resource),
-      labelSelector: JOB_OF_LABEL,
+      labelSelector: RUNNER_POD_LABEL,
       signal,
     };
     let pauseMs = PAUSE_MS;
@@ -155,14 +155,17 @@ export class JobPods {
     }
   }
 
-  async #adopt(resource: Kind['resource'], { metadata = {}, spec }: HookObject): Promise<Standing> {
+  async #adopt(
+    resource: Kind['resource'],
+    { metadata = {}, spec }: HookObject,
+  ): Promise<OwnershipState> {
     const { namespace = '', labels = {}, annotations = {}, ownerReferences = [] } = metadata;
-    const runner = labels[JOB_OF_LABEL] ?? '';
+    const runner = labels[RUNNER_POD_LABEL] ?? '';
     const uid = await this.#runnerUid(namespace, runner);
     if (uid === undefined) return 'stranger';
     // Somebody else has given it one, or another worker this.
     if (ownerReferences.length > 0) return 'owned';
-    if (isHeld(annotations)) return 'unowned';
+    if (isOnHold(annotations)) return 'unowned';
     const owner = { apiVersion: 'v1', kind: 'Pod', name: runner, uid };
     // Before what names them: while one of them is missing, all are tried again.
     for (const secret of secretsIn(spec?.template?.spec ?? spec))
@@ -183,9 +186,9 @@ export class JobPods {
     const { labels = {}, annotations = {}, ownerReferences = [] } = secret?.metadata ?? {};
     if (
       secret?.metadata === undefined ||
-      labels[JOB_OF_LABEL] !== owner.name ||
+      labels[RUNNER_POD_LABEL] !== owner.name ||
       ownerReferences.length > 0 ||
-      isHeld(annotations)
+      isOnHold(annotations)
     )
       return;
     await this.#setOwner('secrets', secret.metadata, owner);
@@ -207,7 +210,7 @@ export class JobPods {
         signal: this.#end.signal,
       });
     } catch (error) {
-      if (!isAbsence(error, name) && !isOtherUid(error)) throw error;
+      if (!isNotFound(error, name) && !isUidMismatch(error)) throw error;
     }
   }
 
@@ -233,7 +236,7 @@ export class JobPods {
 
   #tellCount(): void {
     const standings = KINDS.flatMap(({ resource }) => [...this.#standings[resource].values()]);
-    const count = (of: Standing): number => standings.filter((each) => each === of).length;
+    const count = (of: OwnershipState): number => standings.filter((each) => each === of).length;
     this.#options.onCount?.({ owned: count('owned'), unowned: count('unowned') });
   }
 }

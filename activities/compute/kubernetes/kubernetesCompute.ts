@@ -6,7 +6,7 @@ import type {
   V1Pod,
   V1Secret,
 } from '@kubernetes/client-node';
-import { defined } from '../../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import type { PodRequest } from '../../../core/domain/pod.ts';
 import { podTemplateErrors } from '../../../core/input/podTemplate.ts';
 import { podName } from '../naming.ts';
@@ -14,25 +14,35 @@ import { ComputeError, type Compute, type Logger } from '../../ports.ts';
 import type { PodDeletion } from '../../../core/activities/index.ts';
 import { ApiObjects } from './apiObjects.ts';
 import { ApiServer, type ApiServerOptions } from './apiServer.ts';
-import { AskedDeletions } from './pendingDeletions.ts';
-import { askForDeletion } from './requestDeletion.ts';
+import { PendingDeletions } from './pendingDeletions.ts';
+import { requestDeletion } from './requestDeletion.ts';
 import { clusterId } from './clusterId.ts';
-import { isAbsence, toComputeError } from './errors.ts';
-import { JobPods, type JobPodCount } from './jobPodOwnership.ts';
-import { LivePods } from './podReader.ts';
-import { belongsTo, isLabelValue, ownSelector } from './metadata.ts';
+import { isNotFound, toComputeError } from './errors.ts';
+import { JobPodOwnership, type JobPodCount } from './jobPodOwnership.ts';
+import { PodReader } from './podReader.ts';
+import { belongsTo, isLabelValue, installationSelector } from './metadata.ts';
 import { nodeState } from './nodeState.ts';
 import { createOwnedObjects } from './ownedObjects.ts';
 import { podLogTail } from './podLogTail.ts';
-import { podFaults, podSpec, type PodDefaults } from './podSpec.ts';
-import { RESTRICTED, type PodPolicy } from './podPolicy/podPolicy.ts';
-import { judgedPod, ownImages, ownStore, policyFaults } from './podPolicy/policyViolations.ts';
+import { podErrors, podSpec, type PodDefaults } from './podSpec.ts';
+import { DEFAULT_POD_POLICY, type PodPolicy } from './podPolicy/podPolicy.ts';
+import {
+  toPolicyInput,
+  installationImages,
+  installationStore,
+  policyViolations,
+} from './podPolicy/policyViolations.ts';
 import {
   registrationAnnotations,
-  registrationOf,
+  parseRegistrationSecret,
   registrationSecret,
 } from './registrationSecret.ts';
-import { claimOf, persistentVolumeClaim, writerAnnotation, writersOf } from './volumeClaims.ts';
+import {
+  resolveClaimName,
+  persistentVolumeClaim,
+  formatClaimWriter,
+  parseClaimWriters,
+} from './volumeClaims.ts';
 
 export interface KubernetesComputeOptions extends ApiServerOptions {
   readonly kubeConfig: KubeConfig;
@@ -69,7 +79,7 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
     logger,
     kubeConfig,
     pod: defaults = {},
-    policy = RESTRICTED,
+    policy = DEFAULT_POD_POLICY,
     quietMs,
     minBackoffMs,
   } = options;
@@ -81,25 +91,29 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
   const home = namespaceOf(kubeConfig, options.namespace);
   const all = options.allNamespaces === true;
   const objects = new ApiObjects(api, { home, all });
-  const pods = new LivePods(api, objects, {
-    labelSelector: ownSelector(installation),
+  const pods = new PodReader(api, objects, {
+    labelSelector: installationSelector(installation),
     logger,
     quietMs,
     minBackoffMs,
   });
-  const asked = new AskedDeletions();
-  const own = { images: ownImages(defaults), namespace: home, ...ownStore(defaults.store?.place) };
+  const asked = new PendingDeletions();
+  const own = {
+    images: installationImages(defaults),
+    namespace: home,
+    ...installationStore(defaults.store?.place),
+  };
   // The template, too: by the names that are Holdfast's own its containers are known.
   const judge = (pod: V1Pod, request: PodRequest): string[] => [
     ...podTemplateErrors(request.template ?? {}).map((error) => `pod.${error}`),
-    ...policyFaults(judgedPod(pod, request, home), policy, own),
+    ...policyViolations(toPolicyInput(pod, request, home), policy, own),
   ];
   let cluster: string | undefined;
 
   return {
     kind: 'kubernetes',
     storesSteps: defaults.store !== undefined,
-    reachable: () => api.reachable(),
+    reachable: () => api.isReachable(),
     podName,
 
     async place() {
@@ -114,20 +128,22 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
     },
 
     faults: (request) => [
-      ...objects.namespaceFaults(request.namespace),
-      ...podFaults(request, defaults, installation, judge),
+      ...objects.namespaceErrors(request.namespace),
+      ...podErrors(request, defaults, installation, judge),
     ],
 
     async readRegistrationSecret(identity, namespace) {
       const secret = await objects.get<V1Secret>('secrets', namespace, podName(identity));
       return secret && belongsTo(secret.metadata?.annotations, identity)
-        ? registrationOf(secret)
+        ? parseRegistrationSecret(secret)
         : undefined;
     },
 
     async storeRegistrationSecret(identity, registration, namespace) {
       const secret = registrationSecret(identity, registration, installation);
-      return registrationOf(await objects.createOrGet('secrets', namespace, secret, identity));
+      return parseRegistrationSecret(
+        await objects.createOrGet('secrets', namespace, secret, identity),
+      );
     },
 
     async deleteRegistrationSecret(identity, namespace) {
@@ -164,7 +180,7 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
       const { gracePeriodSeconds, announce, reason, unlessStarted } = how;
       const ask = async (resourceVersion?: string): Promise<PodDeletion> => {
         logger.info({ pod: name, uid, gracePeriodSeconds, reason }, 'deleting the pod');
-        return await askForDeletion(
+        return await requestDeletion(
           api,
           objects.pathOf('pods', namespace, name),
           pod,
@@ -187,7 +203,11 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
     async deleteClaims(identity, claims, namespace) {
       for (const claim of claims) {
         if (claim.claim === undefined)
-          await objects.delete('persistentvolumeclaims', namespace, claimOf(identity, claim));
+          await objects.delete(
+            'persistentvolumeclaims',
+            namespace,
+            resolveClaimName(identity, claim),
+          );
       }
     },
 
@@ -196,8 +216,8 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
         await objects.annotate(
           'persistentvolumeclaims',
           namespace,
-          claimOf(identity, claim),
-          writerAnnotation(writer),
+          resolveClaimName(identity, claim),
+          formatClaimWriter(writer),
         );
     },
 
@@ -208,19 +228,24 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
             await objects.get<V1PersistentVolumeClaim>(
               'persistentvolumeclaims',
               namespace,
-              claimOf(identity, claim),
+              resolveClaimName(identity, claim),
             ),
         ),
       );
-      return found.flatMap((claim) => (claim === undefined ? [] : writersOf(claim)));
+      return found.flatMap((claim) => (claim === undefined ? [] : parseClaimWriters(claim)));
     },
 
     async releaseClaims(identity, claims, { podUid }, namespace) {
       const none = Object.fromEntries(
-        Object.keys(writerAnnotation({ podUid, node: '' })).map((key) => [key, null]),
+        Object.keys(formatClaimWriter({ podUid, node: '' })).map((key) => [key, null]),
       );
       for (const claim of claims)
-        await objects.annotate('persistentvolumeclaims', namespace, claimOf(identity, claim), none);
+        await objects.annotate(
+          'persistentvolumeclaims',
+          namespace,
+          resolveClaimName(identity, claim),
+          none,
+        );
     },
 
     async nodeState(name) {
@@ -233,7 +258,7 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
           }),
         );
       } catch (error) {
-        if (isAbsence(error, name)) return 'gone';
+        if (isNotFound(error, name)) return 'gone';
         throw toComputeError(error, `get node ${name}`);
       }
     },
@@ -245,18 +270,18 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
     owned: createOwnedObjects(api, objects, installation),
 
     async watch(listener) {
-      const jobPods = new JobPods(api, objects, {
+      const jobPods = new JobPodOwnership(api, objects, {
         installation,
         logger,
         quietMs,
-        ...defined({ onCount: options.onJobPods }),
+        ...omitUndefined({ onCount: options.onJobPods }),
       });
       const changed: typeof listener.changed = (pod, previous) => {
         if (pod.gone) asked.over(pod.uid);
         listener.changed(pod, previous);
       };
       const watch = pods.watch({ changed, relisted: (all) => listener.relisted(all) }, (pod) =>
-        jobPods.runnerSeen(pod),
+        jobPods.addRunner(pod),
       );
       return {
         synced: () => watch.synced(),

@@ -14,7 +14,7 @@ const MERGE_KEYS: Readonly<Record<string, string>> = {
 };
 
 /** `over` laid upon `base`: objects field by field, lists with a merge key item by item, everything else replaced. */
-export function merge(base: unknown, over: unknown, field = ''): unknown {
+export function mergeTemplates(base: unknown, over: unknown, field = ''): unknown {
   if (over === undefined) return base;
   const key = MERGE_KEYS[field];
   if (key && Array.isArray(base) && Array.isArray(over)) {
@@ -22,11 +22,12 @@ export function merge(base: unknown, over: unknown, field = ''): unknown {
       base.map((item: Record<string, unknown>) => [item[key], item]),
     );
     for (const item of over as Record<string, unknown>[])
-      items.set(item[key], merge(items.get(item[key]), item));
+      items.set(item[key], mergeTemplates(items.get(item[key]), item));
     return [...items.values()];
   }
   if (!isObject(base) || !isObject(over)) return over;
   const merged: Record<string, unknown> = { ...base };
-  for (const [name, value] of Object.entries(over)) merged[name] = merge(base[name], value, name);
+  for (const [name, value] of Object.entries(over))
+    merged[name] = mergeTemplates(base[name], value, name);
   return merged;
 }

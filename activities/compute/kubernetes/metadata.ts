@@ -38,39 +38,39 @@ export const STOP_REASON_ANNOTATION = `${RESERVED_METADATA_PREFIX}stop-reason`;
 /** When that was stated last: a change, where the reason is stated again. */
 export const STOP_STATED_ANNOTATION = `${RESERVED_METADATA_PREFIX}stop-stated`;
 /** Of what GitHub's container hooks make for a job: the name of its runner's pod. */
-export const JOB_OF_LABEL = 'runner-pod';
+export const RUNNER_POD_LABEL = 'runner-pod';
 /** The runner's workflow, as far as a label can carry its id: `kubectl get pods,secrets,pvc -l holdfast.dev/workflow=…` finds what a terminated one left. */
 export const WORKFLOW_LABEL = `${RESERVED_METADATA_PREFIX}workflow`;
 
 const MAX_LABEL_VALUE = 63;
 
 /** Labels of everything that one installation owns. `more` never overrides them. */
-export function ownLabels(
+export function installationLabels(
   installation: string,
   more: Readonly<Record<string, string>> = {},
 ): Record<string, string> {
   const labels: Record<string, string> = {};
-  for (const [key, value] of Object.entries(more)) labels[key] = labelValue(value);
+  for (const [key, value] of Object.entries(more)) labels[key] = toLabelValue(value);
   return { ...labels, [MANAGED_BY_LABEL]: 'holdfast', [INSTALLATION_LABEL]: installation };
 }
 
 /** Nobody but people is to touch the object of these annotations. */
-export function isHeld(annotations: Readonly<Record<string, string>>): boolean {
+export function isOnHold(annotations: Readonly<Record<string, string>>): boolean {
   return (annotations[HOLD_ANNOTATION] ?? 'false') !== 'false';
 }
 
 /** {@link WORKFLOW_LABEL} of what belongs to one life. */
 export function workflowLabel({ workflowId }: RunnerIdentity): Record<string, string> {
-  return { [WORKFLOW_LABEL]: labelValue(workflowId) };
+  return { [WORKFLOW_LABEL]: toLabelValue(workflowId) };
 }
 
-/** Selects what {@link ownLabels} marked. */
-export function ownSelector(installation: string): string {
+/** Selects what {@link installationLabels} marked. */
+export function installationSelector(installation: string): string {
   return `${MANAGED_BY_LABEL}=holdfast,${INSTALLATION_LABEL}=${installation}`;
 }
 
 /** The nearest valid label value: a repository's name has a slash, a workflow id may have anything. */
-export function labelValue(text: string): string {
+export function toLabelValue(text: string): string {
   return text
     .replaceAll(/[^A-Za-z0-9._-]+/g, '-')
     .slice(0, MAX_LABEL_VALUE)
@@ -79,7 +79,7 @@ export function labelValue(text: string): string {
 
 /** True for a value that the API server accepts as it is. */
 export function isLabelValue(text: string): boolean {
-  return text !== '' && labelValue(text) === text;
+  return text !== '' && toLabelValue(text) === text;
 }
 
 export function identityAnnotations(identity: RunnerIdentity): Record<string, string> {

@@ -6,7 +6,7 @@ import type { PodRequest } from '../../../core/domain/pod.ts';
 import { CA_PATH, RESERVED_VOLUME_PREFIX } from '../../../core/domain/podTemplate.ts';
 
 /** What the runner's container needs, and the one in which it registers. */
-export interface NetworkParts {
+export interface NetworkPodParts {
   /** In this order: some refer to those before them. */
   readonly env: V1EnvVar[];
   readonly mounts: V1VolumeMount[];
@@ -16,7 +16,10 @@ export interface NetworkParts {
 const CA_VOLUME = `${RESERVED_VOLUME_PREFIX}ca`;
 const CA_FILE = 'ca.crt';
 
-export function networkParts({ proxy = {}, ca }: Pick<PodRequest, 'proxy' | 'ca'>): NetworkParts {
+export function networkPodParts({
+  proxy = {},
+  ca,
+}: Pick<PodRequest, 'proxy' | 'ca'>): NetworkPodParts {
   const env = Object.entries(proxyVariables(proxy)).map(([name, variable]): V1EnvVar =>
     'value' in variable
       ? { name, value: variable.value }

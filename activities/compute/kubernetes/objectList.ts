@@ -1,5 +1,5 @@
 /** Lists objects page by page. */
-import { defined } from '../../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import type { ApiServer } from './apiServer.ts';
 
 /** Objects per request. */
@@ -35,14 +35,14 @@ export async function listObjects<T>(
 ): Promise<string> {
   let token: string | undefined;
   for (;;) {
-    const query = { limit: PAGE, continue: token, ...defined({ labelSelector }) };
+    const query = { limit: PAGE, continue: token, ...omitUndefined({ labelSelector }) };
     const page = await api.call<Page<T>>({
       verb: 'list',
       resource,
       path,
       query,
       metadataOnly,
-      ...defined({ signal }),
+      ...omitUndefined({ signal }),
     });
     const resourceVersion = page.metadata?.resourceVersion;
     if (page.kind !== listKind || !resourceVersion)

@@ -1,6 +1,6 @@
 /** One watch request on objects of a kind, from a resource version on. */
 import { StringDecoder } from 'node:string_decoder';
-import { defined } from '../../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import { ApiError, type ApiServer } from './apiServer.ts';
 
 export interface WatchEvent<T> {
@@ -42,7 +42,7 @@ export async function openWatch<T>(
       query: {
         watch: true,
         allowWatchBookmarks: true,
-        ...defined({ labelSelector: options.labelSelector }),
+        ...omitUndefined({ labelSelector: options.labelSelector }),
         resourceVersion: options.resourceVersion,
         timeoutSeconds: Math.max(1, Math.floor((options.quietMs * 5) / 6000)),
       },

@@ -2,7 +2,7 @@
 import type { V1ConfigMap, V1ObjectMeta, V1Pod } from '@kubernetes/client-node';
 import { z } from 'zod';
 import type { SweepMark } from '../../../core/contract/index.ts';
-import { defined } from '../../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import { parseDuration } from '../../../core/domain/duration.ts';
 import type { RunnerIdentity } from '../../../core/domain/pod.ts';
 import {
@@ -14,23 +14,23 @@ import {
 import type { OwnedObjects } from '../../shared/ownedObjects.ts';
 import type { ApiObjects, Resource } from './apiObjects.ts';
 import type { ApiServer } from './apiServer.ts';
-import { askForDeletion } from './requestDeletion.ts';
-import { isAbsence, isOtherUid, toComputeError } from './errors.ts';
+import { requestDeletion } from './requestDeletion.ts';
+import { isNotFound, isUidMismatch, toComputeError } from './errors.ts';
 import {
   ATTEMPT_ANNOTATION,
   FIRST_RUN_ID_ANNOTATION,
   INSTALLATION_LABEL,
-  JOB_OF_LABEL,
+  RUNNER_POD_LABEL,
   JOB_TIMEOUT_CAP_ANNOTATION,
   SWEEP_ANNOTATION,
   WORKFLOW_ID_ANNOTATION,
-  isHeld,
-  ownLabels,
-  ownSelector,
+  isOnHold,
+  installationLabels,
+  installationSelector,
 } from './metadata.ts';
 import { listObjects } from './objectList.ts';
-import { annotatedRegistration } from './registrationSecret.ts';
-import { viewOfPod } from './podView.ts';
+import { parseRegistrationAnnotations } from './registrationSecret.ts';
+import { toPodView } from './podView.ts';
 
 const RESOURCES = {
   pod: 'pods',
@@ -68,7 +68,7 @@ export function createOwnedObjects(
     { metadata: { labels = {}, ownerReferences = [] } = {} }: AnyObject,
   ): boolean {
     return isJobs(kind)
-      ? labels[JOB_OF_LABEL] !== undefined && ownerReferences.length === 0
+      ? labels[RUNNER_POD_LABEL] !== undefined && ownerReferences.length === 0
       : labels[INSTALLATION_LABEL] === installation;
   }
 
@@ -89,14 +89,14 @@ export function createOwnedObjects(
       const options = {
         resource,
         path: objects.allOf(resource),
-        labelSelector: isJobs(kind) ? JOB_OF_LABEL : ownSelector(installation),
+        labelSelector: isJobs(kind) ? RUNNER_POD_LABEL : installationSelector(installation),
         metadataOnly,
         onObject,
       };
       try {
         await listObjects(api, metadataOnly ? 'PartialObjectMetadataList' : 'PodList', {
           ...options,
-          ...defined({ signal }),
+          ...omitUndefined({ signal }),
         });
       } catch (error) {
         throw toComputeError(error, `list ${resource}`);
@@ -125,7 +125,7 @@ export function createOwnedObjects(
           metadataOnly: kind !== 'pod',
         });
       } catch (error) {
-        if (!isAbsence(error, name) && !isOtherUid(error))
+        if (!isNotFound(error, name) && !isUidMismatch(error))
           throw toComputeError(error, `mark ${resource} ${namespace}/${name}`);
       }
     },
@@ -133,7 +133,7 @@ export function createOwnedObjects(
     async delete({ kind, name, namespace, uid, resourceVersion }, how = {}) {
       const resource = RESOURCES[kind];
       const path = objects.pathOf(resource, namespace, name);
-      if (kind === 'pod') return await askForDeletion(api, path, { name, uid, namespace }, how);
+      if (kind === 'pod') return await requestDeletion(api, path, { name, uid, namespace }, how);
       try {
         await api.call({
           verb: 'delete',
@@ -148,7 +148,7 @@ export function createOwnedObjects(
         });
         return 'gone';
       } catch (error) {
-        if (isAbsence(error, name) || isOtherUid(error)) return 'gone';
+        if (isNotFound(error, name) || isUidMismatch(error)) return 'gone';
         throw toComputeError(error, `delete ${resource} ${namespace}/${name}`);
       }
     },
@@ -159,7 +159,7 @@ export function createOwnedObjects(
       const body = {
         apiVersion: 'v1',
         kind: 'ConfigMap',
-        metadata: { name: marksName, labels: ownLabels(installation) },
+        metadata: { name: marksName, labels: installationLabels(installation) },
         data: { marks: JSON.stringify(kept) },
       };
       try {
@@ -170,7 +170,7 @@ export function createOwnedObjects(
           body: { data: body.data },
         });
       } catch (error) {
-        if (!isAbsence(error, marksName))
+        if (!isNotFound(error, marksName))
           throw toComputeError(error, `keep the sweep's marks in configmap ${marksName}`);
         await create(body);
       }
@@ -209,16 +209,19 @@ function ownedObject(kind: OwnedKind, object: AnyObject): OwnedObject {
     uid,
     resourceVersion,
     createdAtMs: new Date(creationTimestamp ?? Number.NaN).getTime(),
-    held: isHeld(annotations),
+    held: isOnHold(annotations),
     terminating: deletionTimestamp !== undefined,
-    ...defined({ mark: annotations[SWEEP_ANNOTATION] }),
+    ...omitUndefined({ mark: annotations[SWEEP_ANNOTATION] }),
     ...(isJobs(kind)
-      ? defined({ runnerPod: labels[JOB_OF_LABEL] })
-      : defined({ identity: identityIn(annotations), registration: registrationIn(annotations) })),
+      ? omitUndefined({ runnerPod: labels[RUNNER_POD_LABEL] })
+      : omitUndefined({
+          identity: identityIn(annotations),
+          registration: registrationIn(annotations),
+        })),
     ...(kind === 'pod'
       ? {
-          pod: viewOfPod(object as V1Pod, new Date().toISOString()),
-          ...defined({
+          pod: toPodView(object as V1Pod, new Date().toISOString()),
+          ...omitUndefined({
             jobTimeoutCapMs: parseDuration(annotations[JOB_TIMEOUT_CAP_ANNOTATION] ?? ''),
           }),
         }
@@ -240,6 +243,6 @@ function identityIn(annotations: Readonly<Record<string, string>>): RunnerIdenti
 function registrationIn(
   annotations: Readonly<Record<string, string>>,
 ): OwnedRegistration | undefined {
-  const noted = annotatedRegistration(annotations);
-  return noted && { name: noted.runnerName, ...defined({ id: noted.runnerId }), ...noted.at };
+  const noted = parseRegistrationAnnotations(annotations);
+  return noted && { name: noted.runnerName, ...omitUndefined({ id: noted.runnerId }), ...noted.at };
 }

@@ -6,7 +6,7 @@ type Answer = 'gone' | 'terminating';
 const MOST = 20_000;
 
 /** Deletions that this process has asked for, each with the pod's own grace: asking again would tell the API server nothing new. */
-export class AskedDeletions {
+export class PendingDeletions {
   readonly #answers = new LRUCache<string, Promise<Answer>>({ max: MOST });
 
   /** @returns the answer to the first time it was asked, or `gone` after {@link over} */

@@ -1,7 +1,7 @@
 /** What the worker must be allowed to do, whether it is, and what to run if it is not. */
 import type { KubeConfig } from '@kubernetes/client-node';
 import { stringify } from 'yaml';
-import { defined } from '../../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import { ApiServer } from './apiServer.ts';
 import { CLUSTER_ID_NAMESPACE } from './clusterId.ts';
 import { toComputeError } from './errors.ts';
@@ -67,7 +67,7 @@ export async function checkPermissions(
     const missing = permissions().filter((_, index) => !answers[index]);
     return missing.length === 0
       ? { user, missing }
-      : { user, missing, fix: permissionFix(user, namespace) };
+      : { user, missing, fix: permissionFixCommand(user, namespace) };
   } catch (error) {
     throw toComputeError(error, 'ask the API server for our permissions');
   } finally {
@@ -76,7 +76,7 @@ export async function checkPermissions(
 }
 
 /** A command that grants what is required, and no more, to this user. Pure. */
-function permissionFix(user: string, namespace: string | undefined): string {
+function permissionFixCommand(user: string, namespace: string | undefined): string {
   const apiVersion = 'rbac.authorization.k8s.io/v1';
   const grant = (
     kind: 'Role' | 'ClusterRole',
@@ -147,7 +147,7 @@ async function isAllowed(
       apiVersion: 'authorization.k8s.io/v1',
       kind: 'SelfSubjectAccessReview',
       spec: {
-        resourceAttributes: defined({
+        resourceAttributes: omitUndefined({
           group: GROUPS[path],
           resource,
           verb,

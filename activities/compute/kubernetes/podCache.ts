@@ -4,12 +4,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { V1Pod } from '@kubernetes/client-node';
 import type { PodListener } from '../../ports.ts';
-import { goneView } from '../deletedPodView.ts';
+import { deletedPodView } from '../deletedPodView.ts';
 import type { ApiServer } from './apiServer.ts';
-import { isExpired } from './errors.ts';
+import { isResourceVersionExpired } from './errors.ts';
 import { listPods } from './podList.ts';
 import { openWatch, type WatchEvent } from './openWatch.ts';
-import { viewOfPod } from './podView.ts';
+import { toPodView } from './podView.ts';
 import type { PodRef, PodView } from '../../../core/domain/pod.ts';
 
 export interface PodCacheOptions {
@@ -84,7 +84,7 @@ export class PodCache {
   async #recover(error: unknown): Promise<void> {
     this.#failures += 1;
     // What we hold is older than what the server remembers: nothing but a new list tells what happened since.
-    const expired = isExpired(error);
+    const expired = isResourceVersionExpired(error);
     if (expired) this.#resourceVersion = undefined;
     if (expired && this.#failures === 1) return;
     const quiet =
@@ -117,7 +117,7 @@ export class PodCache {
       [...before.values()].filter(({ name, uid }) => listed.get(name)?.uid !== uid),
     );
     this.#pods = listed;
-    for (const last of gone) this.#tell(goneView(last), last);
+    for (const last of gone) this.#tell(deletedPodView(last), last);
     for (const view of listed.values()) {
       const previous = before.get(view.name);
       this.#tell(view, previous?.uid === view.uid ? previous : undefined);
@@ -156,10 +156,10 @@ export class PodCache {
         const runs = view.startedAt !== undefined && !view.ended;
         const isGone = !runs || (await this.#goneOf([view])).length > 0;
         if (previous || !known) this.#pods.delete(view.name);
-        if (isGone) this.#tell(goneView(view), previous);
+        if (isGone) this.#tell(deletedPodView(view), previous);
       } else {
         this.#pods.set(view.name, view);
-        if (known && !previous) this.#tell(goneView(known), known);
+        if (known && !previous) this.#tell(deletedPodView(known), known);
         this.#tell(view, previous);
       }
     }
@@ -181,7 +181,7 @@ export class PodCache {
 
   #view(pod: V1Pod): PodView {
     this.#guard(() => this.#options.seen?.(pod));
-    return viewOfPod(pod, new Date().toISOString(), this.#pods.get(pod.metadata?.name ?? ''));
+    return toPodView(pod, new Date().toISOString(), this.#pods.get(pod.metadata?.name ?? ''));
   }
 
   #tell(view: PodView, previous: PodView | undefined): void {

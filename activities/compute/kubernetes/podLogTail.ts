@@ -1,7 +1,7 @@
 import { REGISTER_CONTAINER, RUNNER_CONTAINER } from '../../../core/domain/podTemplate.ts';
 import type { ApiObjects } from './apiObjects.ts';
 import type { ApiServer } from './apiServer.ts';
-import { apiFailure, isAbsence, toComputeError } from './errors.ts';
+import { apiFailure, isNotFound, toComputeError } from './errors.ts';
 import type { PodRef } from '../../../core/domain/pod.ts';
 
 /** Lines of a log to look at for its last bytes. */
@@ -51,7 +51,7 @@ async function containerLogTail(
   } catch (error) {
     const failure = apiFailure(error);
     // 400: the container has not started, its log is gone with it, or the pod has none of that name.
-    if (isAbsence(error, name) || (failure?.own === true && failure.status === 400))
+    if (isNotFound(error, name) || (failure?.own === true && failure.status === 400))
       return undefined;
     throw toComputeError(error, `read the log of pod ${name}`);
   }

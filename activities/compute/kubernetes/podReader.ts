@@ -1,13 +1,13 @@
 import type { V1Pod } from '@kubernetes/client-node';
 import { LRUCache } from 'lru-cache';
-import { defined } from '../../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import type { Logger, PodListener } from '../../ports.ts';
 import type { ApiObjects } from './apiObjects.ts';
 import type { ApiServer } from './apiServer.ts';
 import { toComputeError } from './errors.ts';
 import { PodCache } from './podCache.ts';
 import { listPods } from './podList.ts';
-import { viewOfPod } from './podView.ts';
+import { toPodView } from './podView.ts';
 import type { PodRef, PodView } from '../../../core/domain/pod.ts';
 
 export interface LivePodsOptions {
@@ -22,7 +22,7 @@ export interface LivePodsOptions {
 const MOST_GONE = 20_000;
 
 /** Pods as they are now: from the watch's cache where that is as live as a read, else from the API server. */
-export class LivePods {
+export class PodReader {
   readonly #api: ApiServer;
   readonly #objects: ApiObjects;
   readonly #options: LivePodsOptions;
@@ -128,7 +128,7 @@ export class LivePods {
       isGone: async ({ name, uid, namespace }) =>
         (await this.#read({ name, uid, namespace })) === undefined,
       onError: (error, what) => logger.warn({ err: toComputeError(error, 'watch pods') }, what),
-      ...defined({ quietMs, minBackoffMs }),
+      ...omitUndefined({ quietMs, minBackoffMs }),
     });
     this.#cache = cache;
     return {
@@ -141,6 +141,6 @@ export class LivePods {
   }
 
   #view(pod: V1Pod): PodView {
-    return viewOfPod(pod, new Date().toISOString(), this.#cache?.get(pod.metadata?.name ?? ''));
+    return toPodView(pod, new Date().toISOString(), this.#cache?.get(pod.metadata?.name ?? ''));
   }
 }

@@ -1,12 +1,14 @@
 /** What a pod may do on its node where its template does not say: what Pod Security's `restricted` asks for, as far as the image allows. Pure. */
 import type { V1PodSecurityContext, V1SecurityContext } from '@kubernetes/client-node';
-import { merge } from './mergeTemplates.ts';
+import { mergeTemplates } from './mergeTemplates.ts';
 
 const CONFINED = { seccompProfile: { type: 'RuntimeDefault' } };
 
 /** The template's own words, field by field, over the defaults. */
-export function podSecurity(template: V1PodSecurityContext | undefined): V1PodSecurityContext {
-  return merge(CONFINED, template) as V1PodSecurityContext;
+export function podSecurityContext(
+  template: V1PodSecurityContext | undefined,
+): V1PodSecurityContext {
+  return mergeTemplates(CONFINED, template) as V1PodSecurityContext;
 }
 
 /**
@@ -14,7 +16,7 @@ export function podSecurity(template: V1PodSecurityContext | undefined): V1PodSe
  * `capabilities: {drop: []}`.
  * @param user - the image's, if it is known and not root
  */
-export function containerSecurity(
+export function containerSecurityContext(
   template: V1SecurityContext | undefined,
   ofPod: V1PodSecurityContext | undefined,
   user?: number,
@@ -29,11 +31,11 @@ export function containerSecurity(
     ...(mayEscalate(template) ? {} : { allowPrivilegeEscalation: false }),
     ...(user !== undefined && isUserOpen ? { runAsNonRoot: true, runAsUser: user } : {}),
   };
-  return merge(defaults, template) as V1SecurityContext;
+  return mergeTemplates(defaults, template) as V1SecurityContext;
 }
 
 /** For a container of Holdfast's own, which needs nothing. */
-export const NO_RIGHTS: V1SecurityContext = {
+export const RESTRICTED_SECURITY_CONTEXT: V1SecurityContext = {
   ...CONFINED,
   allowPrivilegeEscalation: false,
   capabilities: { drop: ['ALL'] },

@@ -19,18 +19,22 @@ import {
   TELLS_ANNOTATION,
   TELLS_BUSY,
   identityAnnotations,
-  ownLabels,
+  installationLabels,
   workflowLabel,
 } from './metadata.ts';
-import { merge } from './mergeTemplates.ts';
-import { networkParts } from './network.ts';
-import { containerSecurity, podSecurity } from './podSecurity.ts';
-import { registered } from './registrationContainer.ts';
-import { stored, type StoredParts, type StoreSettings } from './stepStorage.ts';
+import { mergeTemplates } from './mergeTemplates.ts';
+import { networkPodParts } from './network.ts';
+import { containerSecurityContext, podSecurityContext } from './podSecurity.ts';
+import { withRegistration } from './registrationContainer.ts';
+import {
+  withStepStorage,
+  type StepStoragePodParts,
+  type ArtifactStoreConfig,
+} from './stepStorage.ts';
 import {
   attemptEnvironment,
-  supervised,
-  supervisionMode,
+  withSupervisor,
+  resolveSupervisorMode,
   type SupervisorSettings,
 } from './supervisorInjection.ts';
 import { claimVolumes, withClaimMounts } from './volumeClaims.ts';
@@ -49,7 +53,7 @@ export interface PodDefaults {
   /** Absent: runners run bare, unless their image brings the supervisor. */
   readonly supervisor?: SupervisorSettings;
   /** Absent: nothing is kept of what jobs' steps leave. */
-  readonly store?: StoreSettings;
+  readonly store?: ArtifactStoreConfig;
 }
 
 /** The Secret of this runner and the variables that it holds. */
@@ -71,7 +75,7 @@ export function podSpec(
   installation: string,
   secret: SecretEnv | undefined,
 ): V1Pod {
-  const template = merge(defaults.template ?? {}, request.template ?? {}) as PodTemplate;
+  const template = mergeTemplates(defaults.template ?? {}, request.template ?? {}) as PodTemplate;
   const spec = (template.spec ?? {}) as Partial<V1PodSpec>;
   const containers = spec.containers ?? [];
   const unregistered = runnerContainer(
@@ -80,16 +84,16 @@ export function podSpec(
     defaults,
     spec.securityContext,
   );
-  const network = networkParts(request);
+  const network = networkPodParts(request);
   const [register] = (spec.initContainers ?? []).filter(isRegister);
-  const registration = registered(
+  const registration = withRegistration(
     unregistered,
     register,
     [...(spec.volumes ?? []), ...network.volumes],
     fromSecret(secret),
   );
   const bare = registration.runner;
-  const { mode, fault } = supervisionMode(
+  const { mode, fault } = resolveSupervisorMode(
     request.supervision,
     defaults.supervisor,
     bare.command !== undefined,
@@ -99,14 +103,14 @@ export function podSpec(
   const parts =
     mode === 'none' || request.supervision === undefined
       ? { annotations: {}, initContainers: [], volumes: [], runner: bare, port: undefined }
-      : supervised(
+      : withSupervisor(
           bare,
           { name, hostNetwork: spec.hostNetwork === true },
           request.supervision,
           mode,
           defaults.supervisor,
         );
-  const { runner, ...kept } = keeping(parts, request, defaults, spec);
+  const { runner, ...kept } = withStorage(parts, request, defaults, spec);
   const initContainers = [
     ...parts.initContainers,
     ...kept.initContainers,
@@ -126,7 +130,7 @@ export function podSpec(
     kind: 'Pod',
     metadata: {
       name,
-      labels: ownLabels(installation, {
+      labels: installationLabels(installation, {
         ...template.metadata?.labels,
         ...request.labels,
         ...workflowLabel(request.identity),
@@ -146,7 +150,7 @@ export function podSpec(
       automountServiceAccountToken: false,
       enableServiceLinks: false,
       ...spec,
-      securityContext: podSecurity(spec.securityContext),
+      securityContext: podSecurityContext(spec.securityContext),
       restartPolicy: 'Never',
       terminationGracePeriodSeconds: request.terminationGracePeriodSeconds,
       containers: [
@@ -161,12 +165,12 @@ export function podSpec(
 }
 
 /** Without the supervisor nobody could tell that a step has ended. */
-function keeping(
+function withStorage(
   { runner, port }: { runner: Partial<V1Container>; port: number | undefined },
   { storage, identity }: PodRequest,
   { store }: PodDefaults,
   { volumes = [], securityContext, shareProcessNamespace, hostPID }: Partial<V1PodSpec>,
-): StoredParts {
+): StepStoragePodParts {
   if (storage === undefined || store === undefined || port === undefined)
     return { annotations: {}, initContainers: [], containers: [], volumes: [], runner };
   // A step that sees its uploader's process reads what that has of the store, its key included.
@@ -177,7 +181,11 @@ function keeping(
         `pod.spec.${field}: a step whose things are stored must not see its uploader's processes; remove it, or the worker's store`,
       );
   }
-  return stored(runner, { storage, identity }, store, { port, volumes, ofPod: securityContext });
+  return withStepStorage(runner, { storage, identity }, store, {
+    port,
+    volumes,
+    ofPod: securityContext,
+  });
 }
 
 const isRegister = ({ name }: V1Container): boolean => name === REGISTER_CONTAINER;
@@ -189,7 +197,7 @@ function jobTimeoutCap({ jobTimeoutCapMs }: PodRequest): Record<string, string> 
 }
 
 /** Everything that would keep a request from ever being a pod: what {@link podSpec} throws, and what `judge` says of the pod. */
-export function podFaults(
+export function podErrors(
   asked: Omit<PodRequest, 'identity'>,
   defaults: PodDefaults,
   installation: string,
@@ -241,7 +249,7 @@ function runnerContainer(
   ]) {
     env.set(entry.name, entry);
   }
-  const network = networkParts(request);
+  const network = networkPodParts(request);
   for (const entry of network.env) {
     // At the end: what it refers to has to be before it.
     env.delete(entry.name);
@@ -254,7 +262,11 @@ function runnerContainer(
   return {
     ...fromTemplate,
     image,
-    securityContext: containerSecurity(fromTemplate?.securityContext, ofPod, byDefault?.user),
+    securityContext: containerSecurityContext(
+      fromTemplate?.securityContext,
+      ofPod,
+      byDefault?.user,
+    ),
     ...(command ? { command: [...command] } : {}),
     ...(args ? { args: [...args] } : {}),
     ...(env.size > 0 ? { env: [...env.values()] } : {}),

@@ -1,11 +1,11 @@
 /** From a pod as the API server shows it to the facts that decisions need. Pure. */
 import type { V1ContainerStatus, V1Pod, V1PodCondition } from '@kubernetes/client-node';
-import { defined } from '../../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import { parseDuration } from '../../../core/domain/duration.ts';
 import {
   REGISTER_CONTAINER,
   RUNNER_CONTAINER,
-  SHARED_CONTAINER,
+  SHARED_DIR_CONTAINER,
   UPLOADER_CONTAINER,
 } from '../../../core/domain/podTemplate.ts';
 import {
@@ -18,7 +18,7 @@ import {
   UPLOAD_TIMEOUT_ANNOTATION,
   WORKFLOW_ID_ANNOTATION,
 } from './metadata.ts';
-import { recordedEnd } from './supervisorRecord.ts';
+import { parseSupervisorRecord } from './supervisorRecord.ts';
 import type { PodView } from '../../../core/domain/pod.ts';
 
 type Problem = NonNullable<PodView['problem']>;
@@ -64,7 +64,7 @@ const UNKNOWN_END = 'ContainerStatusUnknown';
  * @param now ISO 8601; only used for when something was first seen, which a pod's status does not tell
  * @param previous an earlier view of the same UID, from which what has not changed keeps its time
  */
-export function viewOfPod(pod: V1Pod, now: string, previous?: PodView): PodView {
+export function toPodView(pod: V1Pod, now: string, previous?: PodView): PodView {
   const { metadata, spec, status } = pod;
   const runner = status?.containerStatuses?.find(
     (container) => container.name === RUNNER_CONTAINER,
@@ -81,7 +81,7 @@ export function viewOfPod(pod: V1Pod, now: string, previous?: PodView): PodView 
   const disruption = condition(pod, 'DisruptionTarget');
   const known = previous?.uid === metadata?.uid ? previous : undefined;
   const scheduled = scheduledCondition?.status === 'True' || Boolean(spec?.nodeName);
-  return defined({
+  return omitUndefined({
     name: metadata?.name ?? '',
     uid: metadata?.uid ?? '',
     namespace: metadata?.namespace || undefined,
@@ -90,20 +90,20 @@ export function viewOfPod(pod: V1Pod, now: string, previous?: PodView): PodView 
     node: spec?.nodeName || undefined,
     createdAt: timestamp(metadata?.creationTimestamp) ?? now,
     // Where the registration has a container of its own the runner begins with that: from then on it may be registered.
-    startedAt: startOf(register) ?? (lostItsPort(pod, runner) ? undefined : startOf(runner)),
+    startedAt: startOf(register) ?? (lostProbePort(pod, runner) ? undefined : startOf(runner)),
     ended:
       (runner?.state?.terminated !== undefined && uploadingUntil === undefined) ||
       status?.phase === 'Succeeded' ||
       status?.phase === 'Failed',
     uploadingUntil,
     gone: false,
-    exit: lostItsPort(pod, runner)
+    exit: lostProbePort(pod, runner)
       ? undefined
       : (exitOf(runner, uploader) ?? exitOf(failed(register))),
     terminating: terminationDeadline !== undefined,
     // The API server sets deletionTimestamp to the moment when the grace is over, not to that of the request.
     terminationDeadline,
-    toldToGoAt: toldToGoAt(metadata, disruption),
+    toldToGoAt: terminationRequestedAt(metadata, disruption),
     problem: problemOf(pod, now, known),
     disruption:
       disruption?.status === 'True' ? (disruption.reason ?? 'DisruptionTarget') : undefined,
@@ -126,7 +126,7 @@ function condition(pod: V1Pod, type: string): V1PodCondition | undefined {
 }
 
 /** Whichever came first: an eviction sets the condition before it deletes, the kubelet sets it without deleting at all. */
-function toldToGoAt(
+function terminationRequestedAt(
   metadata: V1Pod['metadata'],
   disruption: V1PodCondition | undefined,
 ): string | undefined {
@@ -156,12 +156,12 @@ function exitOf(
 ): Exit | undefined {
   const terminated = runner?.state?.terminated;
   if (!terminated || terminated.reason === UNKNOWN_END) return undefined;
-  const recorded = recordedEnd(terminated.message);
+  const recorded = parseSupervisorRecord(terminated.message);
   const code = recorded?.exitCode ?? terminated.exitCode;
   const message =
     (recorded === undefined ? terminated.message : recorded.error) ??
-    (plainReason(terminated.reason) ? undefined : terminated.reason);
-  return defined({
+    (printableReason(terminated.reason) ? undefined : terminated.reason);
+  return omitUndefined({
     code,
     // The runtime gives this reason also to a container whose first process lives on when another one (the job's) was killed.
     oomKilled: terminated.reason === 'OOMKilled' && code !== 0,
@@ -189,7 +189,7 @@ function uploadEnd(
 function notStored(uploader: V1ContainerStatus | undefined): Exit['notStored'] {
   const terminated = uploader?.state?.terminated;
   if (terminated === undefined || terminated.exitCode === 0) return undefined;
-  const { sharedDirFault, error } = wordOf(terminated.message);
+  const { sharedDirFault, error } = supervisorRecordOf(terminated.message);
   if (typeof sharedDirFault === 'string') return { by: 'step', why: sharedDirFault };
   return {
     by: 'store',
@@ -200,7 +200,7 @@ function notStored(uploader: V1ContainerStatus | undefined): Exit['notStored'] {
   };
 }
 
-function wordOf(message = ''): { sharedDirFault?: unknown; error?: unknown } {
+function supervisorRecordOf(message = ''): { sharedDirFault?: unknown; error?: unknown } {
   try {
     return (JSON.parse(message) as object | null) ?? {};
   } catch {
@@ -213,8 +213,8 @@ function wordOf(message = ''): { sharedDirFault?: unknown; error?: unknown } {
  * On its node's network somebody else has the port of the supervisor's probes: the runner never started, and nothing it did ended it. Another
  * pod has another name, hence another port.
  */
-function lostItsPort({ spec }: V1Pod, runner: V1ContainerStatus | undefined): boolean {
-  const recorded = recordedEnd(runner?.state?.terminated?.message);
+function lostProbePort({ spec }: V1Pod, runner: V1ContainerStatus | undefined): boolean {
+  const recorded = parseSupervisorRecord(runner?.state?.terminated?.message);
   return (
     spec?.hostNetwork === true &&
     recorded?.exitCode === NOT_STARTED &&
@@ -223,7 +223,7 @@ function lostItsPort({ spec }: V1Pod, runner: V1ContainerStatus | undefined): bo
 }
 
 /** Reasons that say no more than the exit code does. */
-function plainReason(reason: string | undefined): boolean {
+function printableReason(reason: string | undefined): boolean {
   return (
     reason === undefined || reason === 'Completed' || reason === 'Error' || reason === 'OOMKilled'
   );
@@ -262,12 +262,12 @@ function probesOf(
 }
 
 function problemOf(pod: V1Pod, now: string, previous: PodView | undefined): Problem | undefined {
-  const found = waitingInVain(pod) ?? failedInit(pod);
+  const found = stuckContainer(pod) ?? failedInit(pod);
   if (!found) return undefined;
   return { ...found, since: previous?.problem?.kind === found.kind ? previous.problem.since : now };
 }
 
-function waitingInVain({ status }: V1Pod): Omit<Problem, 'since'> | undefined {
+function stuckContainer({ status }: V1Pod): Omit<Problem, 'since'> | undefined {
   for (const container of [
     ...(status?.initContainerStatuses ?? []),
     ...(status?.containerStatuses ?? []),
@@ -297,7 +297,7 @@ function failedInit({ status }: V1Pod): Omit<Problem, 'since'> | undefined {
   if (!terminated || (init?.name === REGISTER_CONTAINER && startOf(init) !== undefined))
     return undefined;
   return {
-    kind: init?.name === SHARED_CONTAINER ? 'store' : 'config',
+    kind: init?.name === SHARED_DIR_CONTAINER ? 'store' : 'config',
     message: `init container ${init?.name} ended with exit code ${terminated.exitCode}: ${terminated.message ?? terminated.reason ?? 'no message'}`,
   };
 }

@@ -3,13 +3,13 @@
  * hour: it never gets into a container that a job runs in, where any step could read it from a process' environment. Pure.
  */
 import type { V1Container, V1EnvVar, V1Volume } from '@kubernetes/client-node';
-import { defined } from '../../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import {
   REGISTER_CONTAINER,
   REGISTRATION_PATH,
   REGISTRATION_TOKEN_ENV,
 } from '../../../core/domain/podTemplate.ts';
-import { merge } from './mergeTemplates.ts';
+import { mergeTemplates } from './mergeTemplates.ts';
 
 const REGISTRATION_VOLUME = 'holdfast-registration';
 const REGISTRATION_MOUNT = { name: REGISTRATION_VOLUME, mountPath: REGISTRATION_PATH };
@@ -42,7 +42,7 @@ export const REGISTER_COMMAND: readonly string[] = ['/bin/sh', '-c', SCRIPT.join
 const FRESH_VOLUMES = ['configMap', 'downwardAPI', 'emptyDir', 'projected', 'secret'];
 
 /** What a pod needs so that its runner is registered when it starts. */
-export interface RegisteredParts {
+export interface RegistrationPodParts {
   /** After all others. */
   readonly initContainers: V1Container[];
   readonly volumes: V1Volume[];
@@ -56,12 +56,12 @@ export interface RegisteredParts {
  * @param volumes - the pod's, without claims
  * @param secretEnv - the registration
  */
-export function registered(
+export function withRegistration(
   runner: Partial<V1Container>,
   template: Partial<V1Container> | undefined,
   volumes: readonly V1Volume[],
   secretEnv: readonly V1EnvVar[],
-): RegisteredParts {
+): RegistrationPodParts {
   const shown = secretEnv.filter(({ name }) => name !== REGISTRATION_TOKEN_ENV);
   if (shown.length === secretEnv.length)
     return { initContainers: [], volumes: [], runner: withEnv(runner, shown) };
@@ -96,7 +96,7 @@ function registerContainer(
       .filter((volume) => FRESH_VOLUMES.some((kind) => kind in volume))
       .map(({ name }) => name),
   );
-  const inherited = defined({
+  const inherited = omitUndefined({
     image,
     imagePullPolicy,
     env,
@@ -106,7 +106,7 @@ function registerContainer(
     workingDir,
     volumeMounts: volumeMounts.filter(({ name }) => fresh.has(name)),
   });
-  const container = merge(
+  const container = mergeTemplates(
     { command: [...REGISTER_COMMAND], ...inherited },
     template ?? {},
   ) as Partial<V1Container>;

@@ -1,6 +1,6 @@
 /** The Secret that carries one runner's registration to its pod. Pure. */
 import type { V1Secret } from '@kubernetes/client-node';
-import { defined } from '../../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import { podName } from '../naming.ts';
 import type { Registration } from '../../ports.ts';
 import {
@@ -9,7 +9,7 @@ import {
   RUNNER_NAME_ANNOTATION,
   SCOPE_ANNOTATION,
   identityAnnotations,
-  ownLabels,
+  installationLabels,
   workflowLabel,
 } from './metadata.ts';
 import type { Scope } from '../../../core/domain/ciServer.ts';
@@ -28,7 +28,7 @@ export function registrationSecret(
     immutable: true,
     metadata: {
       name: podName(identity),
-      labels: ownLabels(installation, workflowLabel(identity)),
+      labels: installationLabels(installation, workflowLabel(identity)),
       annotations: { ...identityAnnotations(identity), ...registrationAnnotations(registration) },
     },
     data: Object.fromEntries(
@@ -46,7 +46,7 @@ export function registrationAnnotations({
   runnerId,
   at,
 }: Registration): Record<string, string> {
-  return defined({
+  return omitUndefined({
     [RUNNER_NAME_ANNOTATION]: runnerName,
     [RUNNER_ID_ANNOTATION]: runnerId?.toString(),
     [SCOPE_ANNOTATION]: at && `${at.scope.kind}/${at.scope.name}`,
@@ -55,7 +55,7 @@ export function registrationAnnotations({
 }
 
 /** What {@link registrationAnnotations} wrote; `undefined` where that is nothing. */
-export function annotatedRegistration(
+export function parseRegistrationAnnotations(
   annotations: Readonly<Record<string, string>> = {},
 ): Omit<Registration, 'env'> | undefined {
   const {
@@ -68,7 +68,7 @@ export function annotatedRegistration(
   const [, kind, name] = /^(organization|repository|enterprise)\/(.+)$/.exec(at) ?? [];
   const scope =
     kind === undefined || name === undefined ? undefined : { kind: kind as Scope['kind'], name };
-  return defined({
+  return omitUndefined({
     runnerName,
     runnerId: runnerId === undefined ? undefined : Number(runnerId),
     at: scope && credential !== undefined ? { scope, credential } : undefined,
@@ -76,10 +76,10 @@ export function annotatedRegistration(
 }
 
 /** What {@link registrationSecret} put in. */
-export function registrationOf(secret: V1Secret): Registration {
+export function parseRegistrationSecret(secret: V1Secret): Registration {
   return {
     runnerName: '',
-    ...annotatedRegistration(secret.metadata?.annotations),
+    ...parseRegistrationAnnotations(secret.metadata?.annotations),
     env: Object.fromEntries(
       Object.entries(secret.data ?? {}).map(([key, value]) => [
         key,

@@ -1,13 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { V1Pod, V1Status } from '@kubernetes/client-node';
-import { defined } from '../../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import type { PodDeletion } from '../../../core/activities/index.ts';
 import type { DeletionOptions } from '../../ports.ts';
 import type { ApiServer } from './apiServer.ts';
-import { isAbsence, isOtherUid, toComputeError } from './errors.ts';
+import { isNotFound, isUidMismatch, toComputeError } from './errors.ts';
 import { STOP_REASON_ANNOTATION, STOP_STATED_ANNOTATION } from './metadata.ts';
-import { viewOfPod } from './podView.ts';
-import { type PodRef, type StopReason, waitsForJob } from '../../../core/domain/pod.ts';
+import { toPodView } from './podView.ts';
+import { type PodRef, type StopReason, allowsJobToFinish } from '../../../core/domain/pod.ts';
 
 /**
  * How long the kubelet is given to show a new annotation in the pod's downward API volume, in ms: it writes the volumes of a pod anew when
@@ -35,18 +35,18 @@ let waiting = 0;
  * @returns `gone` also when there is another pod of that name
  * @throws ComputeError; `unavailable` also for one that has changed: then it is to be read again
  */
-export async function askForDeletion(
+export async function requestDeletion(
   api: ApiServer,
   podPath: string,
   { name, uid }: PodRef,
   { gracePeriodSeconds, announce: announced }: DeletionOptions,
   resourceVersion?: string,
 ): Promise<PodDeletion> {
-  if (announced !== undefined) await announce(api, podPath, { name, uid }, announced);
-  const body = defined({
+  if (announced !== undefined) await deliverStopReason(api, podPath, { name, uid }, announced);
+  const body = omitUndefined({
     apiVersion: 'v1',
     kind: 'DeleteOptions',
-    preconditions: defined({ uid, resourceVersion }),
+    preconditions: omitUndefined({ uid, resourceVersion }),
     gracePeriodSeconds,
   });
   try {
@@ -58,26 +58,26 @@ export async function askForDeletion(
     });
     return isTerminating(answer) ? 'terminating' : 'gone';
   } catch (error) {
-    if (isAbsence(error, name) || isOtherUid(error)) return 'gone';
+    if (isNotFound(error, name) || isUidMismatch(error)) return 'gone';
     throw toComputeError(error, `delete pod ${name}`);
   }
 }
 
 /** Tells the supervisor why the pod will be stopped, where it can still read it, and gives it the time to: to one that is given an order, until its runner has ended. */
-async function announce(
+async function deliverStopReason(
   api: ApiServer,
   podPath: string,
   pod: PodRef,
   reason: StopReason,
 ): Promise<void> {
-  if (!(await canHear(api, podPath, pod, reason))) return;
-  if (waitsForJob(reason)) return await delay(SHOWN_MS);
+  if (!(await annotateStopReason(api, podPath, pod, reason))) return;
+  if (allowsJobToFinish(reason)) return await delay(SHOWN_MS);
   const pauses = waiting < MANY ? AGAIN_MS : AGAIN_AMONG_MANY_MS;
   waiting++;
   try {
     for (const ms of pauses) {
       await delay(ms);
-      if (!(await canHear(api, podPath, pod, reason))) return;
+      if (!(await annotateStopReason(api, podPath, pod, reason))) return;
     }
   } finally {
     waiting--;
@@ -85,7 +85,7 @@ async function announce(
 }
 
 /** States the reason. @returns whether the runner may come to know: it has not ended, and its pod is not terminating */
-async function canHear(
+async function annotateStopReason(
   api: ApiServer,
   podPath: string,
   { name, uid }: PodRef,
@@ -99,13 +99,13 @@ async function canHear(
     },
   };
   try {
-    const { ended, exit, terminating } = viewOfPod(
+    const { ended, exit, terminating } = toPodView(
       await api.call<V1Pod>({ verb: 'patch', resource: 'pods', path: podPath, body }),
       now,
     );
     return !ended && exit === undefined && !terminating;
   } catch (error) {
-    if (isAbsence(error, name) || isOtherUid(error)) return false;
+    if (isNotFound(error, name) || isUidMismatch(error)) return false;
     throw toComputeError(error, `annotate pod ${name}`);
   }
 }

@@ -6,24 +6,29 @@ import type {
   V1Volume,
   V1VolumeMount,
 } from '@kubernetes/client-node';
-import { defined } from '../../../core/domain/omitUndefined.ts';
-import { sharedKey, sharedKeys, STORED, stepFolder } from '../../../core/domain/artifactLayout.ts';
+import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
+import {
+  sharedDirKey,
+  sharedDirKeys,
+  ARTIFACT_NAMES,
+  stepPrefix,
+} from '../../../core/domain/artifactLayout.ts';
 import { formatDuration } from '../../../core/domain/duration.ts';
 import type { PodRequest, StorageRequest } from '../../../core/domain/pod.ts';
 import {
   RUNNER_CONTAINER,
-  SHARED_CONTAINER,
+  SHARED_DIR_CONTAINER,
   STEP_PATHS,
   UPLOADER_CONTAINER,
 } from '../../../core/domain/podTemplate.ts';
-import { merge } from './mergeTemplates.ts';
+import { mergeTemplates } from './mergeTemplates.ts';
 import { UPLOAD_TIMEOUT_ANNOTATION } from './metadata.ts';
-import { NO_RIGHTS } from './podSecurity.ts';
-import { storeAccess, variables, type StorePlace } from './storeAccess.ts';
+import { RESTRICTED_SECURITY_CONTEXT } from './podSecurity.ts';
+import { storeAccess, variables, type ArtifactStoreLocation } from './storeAccess.ts';
 
 /** Where this installation keeps what steps leave, and what does it. */
-export interface StoreSettings {
-  readonly place: StorePlace;
+export interface ArtifactStoreConfig {
+  readonly place: ArtifactStoreLocation;
   /** Image with the supervisor's folder, which has the uploader in it, at `/opt/holdfast`. */
   readonly image: string;
 }
@@ -38,7 +43,7 @@ const PROGRAM = [
   `${IMAGE_FOLDER}/uploader.mjs`,
 ];
 /** A namespace with a quota demands both. On its way into a bucket each of several large files takes some 30 MB of memory. */
-const resourcesFor = (place: StorePlace): NonNullable<V1Container['resources']> => ({
+const resourcesFor = (place: ArtifactStoreLocation): NonNullable<V1Container['resources']> => ({
   requests: { cpu: '10m', memory: '64Mi' },
   limits: { cpu: '1', memory: 'claim' in place ? '256Mi' : '512Mi' },
 });
@@ -49,7 +54,7 @@ const MOUNTS = {
 } as const;
 
 /** What a pod needs so that what its step leaves is kept. */
-export interface StoredParts {
+export interface StepStoragePodParts {
   readonly annotations: Record<string, string>;
   readonly initContainers: V1Container[];
   /** Before the runner: it is there when that starts. */
@@ -62,16 +67,16 @@ export interface StoredParts {
  * @param runner - under the supervisor, whose probes listen on `port`
  * @param volumes - of the template: the Secrets among them that the runner mounts are hidden in what is stored
  */
-export function stored(
+export function withStepStorage(
   runner: Partial<V1Container>,
   { storage, identity }: Pick<PodRequest, 'identity'> & { storage: StorageRequest },
-  settings: StoreSettings,
+  settings: ArtifactStoreConfig,
   {
     port,
     volumes,
     ofPod,
   }: { port: number; volumes: readonly V1Volume[]; ofPod: V1PodSecurityContext | undefined },
-): StoredParts {
+): StepStoragePodParts {
   const { path, sharedFrom, timeoutMs } = storage;
   const secrets = secretMounts(runner, volumes);
   const access = storeAccess(settings.place, path, identity.attempt);
@@ -88,8 +93,8 @@ export function stored(
     env: [
       ...variables({
         ...folders,
-        HOLDFAST_UPLOAD_TO: stepFolder(path, identity.attempt),
-        HOLDFAST_UPLOAD_SHARED_KEY: sharedKey(path, identity.attempt),
+        HOLDFAST_UPLOAD_TO: stepPrefix(path, identity.attempt),
+        HOLDFAST_UPLOAD_SHARED_KEY: sharedDirKey(path, identity.attempt),
         HOLDFAST_UPLOAD_RECORDS: STEP_PATHS.records,
         ...(secrets.length > 0 ? { HOLDFAST_UPLOAD_SECRETS: SECRETS_PATH } : {}),
         HOLDFAST_UPLOAD_TIMEOUT: `${timeoutMs}ms`,
@@ -104,14 +109,14 @@ export function stored(
     ],
   };
   const restore: V1Container = {
-    name: SHARED_CONTAINER,
+    name: SHARED_DIR_CONTAINER,
     ...own,
     command: [...PROGRAM, 'restore'],
     env: [
       ...variables({
         SHARED_DIR: STEP_PATHS.shared,
         HOLDFAST_UPLOAD_SHARED_SOURCES: [
-          ...sharedKeys(path, identity.attempt - 1),
+          ...sharedDirKeys(path, identity.attempt - 1),
           ...sharedFrom,
         ].join(' '),
       }),
@@ -120,9 +125,9 @@ export function stored(
     volumeMounts: [...access.restorer.mounts, MOUNTS.shared],
   };
   const notes = {
-    HOLDFAST_START_NOTE_FILE: `${STEP_PATHS.records}/${STORED.started}`,
-    HOLDFAST_MARKER_FILE: `${STEP_PATHS.records}/${STORED.finished}`,
-    HOLDFAST_LOG_FILE: `${STEP_PATHS.records}/${STORED.log}`,
+    HOLDFAST_START_NOTE_FILE: `${STEP_PATHS.records}/${ARTIFACT_NAMES.started}`,
+    HOLDFAST_MARKER_FILE: `${STEP_PATHS.records}/${ARTIFACT_NAMES.finished}`,
+    HOLDFAST_LOG_FILE: `${STEP_PATHS.records}/${ARTIFACT_NAMES.log}`,
   };
   return {
     annotations: {
@@ -170,8 +175,8 @@ function rightsOf(
   const user = ofRunner?.runAsUser ?? ofPod?.runAsUser;
   const isRoot =
     user === 0 || (user === undefined && (ofRunner?.runAsNonRoot ?? ofPod?.runAsNonRoot) !== true);
-  return merge(
-    NO_RIGHTS,
-    isRoot ? { runAsNonRoot: false, runAsUser: 0 } : defined({ runAsUser: user }),
+  return mergeTemplates(
+    RESTRICTED_SECURITY_CONTEXT,
+    isRoot ? { runAsNonRoot: false, runAsUser: 0 } : omitUndefined({ runAsUser: user }),
   ) as V1SecurityContext;
 }

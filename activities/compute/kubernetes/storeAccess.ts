@@ -1,16 +1,16 @@
 /** How the containers beside a step get at the store: as far as that step, and no further where the store can be cut. Pure. */
 import type { V1EnvVar, V1Volume, V1VolumeMount } from '@kubernetes/client-node';
-import type { BucketPlace } from '../../artifacts/bucketConfig.ts';
-import { defined } from '../../../core/domain/omitUndefined.ts';
-import { runOfStep, stepFolder } from '../../../core/domain/artifactLayout.ts';
+import type { BucketConfig } from '../../artifacts/bucketConfig.ts';
+import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
+import { jobRunOfStep, stepPrefix } from '../../../core/domain/artifactLayout.ts';
 import { STORE_VOLUME } from '../../../core/domain/podTemplate.ts';
 
 /** Where this installation keeps what steps leave. */
-export type StorePlace =
+export type ArtifactStoreLocation =
   /** PersistentVolumeClaim in the pods' namespace, which all nodes may mount. */
   | { readonly claim: string }
   /** `secret`: name of a Secret in the pods' namespace with `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`. @default what the pod itself is */
-  | (BucketPlace & { readonly secret?: string });
+  | (BucketConfig & { readonly secret?: string });
 
 export interface StoreAccess {
   readonly env: V1EnvVar[];
@@ -22,7 +22,7 @@ const KEYS = ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY'];
 
 /** @param path - of the step, see core/domain/artifactLayout.ts */
 export function storeAccess(
-  place: StorePlace,
+  place: ArtifactStoreLocation,
   path: string,
   attempt: number,
 ): {
@@ -34,16 +34,16 @@ export function storeAccess(
     const env = variables({ HOLDFAST_UPLOAD_DIRECTORY: STORE_PATH });
     return {
       volumes: [{ name: STORE_VOLUME, persistentVolumeClaim: { claimName: place.claim } }],
-      uploader: { env, mounts: [part(stepFolder(path, attempt)), part(`shared/${path}`)] },
+      uploader: { env, mounts: [part(stepPrefix(path, attempt)), part(`shared/${path}`)] },
       // What other steps of the same run have left, too.
       restorer: {
         env,
-        mounts: [part(`shared/${runOfStep(path)?.path ?? path}`, { readOnly: true })],
+        mounts: [part(`shared/${jobRunOfStep(path)?.path ?? path}`, { readOnly: true })],
       },
     };
   }
   const { bucket, folder, endpoint, region, pathStyle, secret } = place;
-  const plain = defined({
+  const plain = omitUndefined({
     HOLDFAST_UPLOAD_BUCKET: bucket,
     HOLDFAST_UPLOAD_FOLDER: folder,
     HOLDFAST_UPLOAD_ENDPOINT: endpoint,

@@ -1,7 +1,7 @@
 /** Puts the supervisor before a runner container's command. Pure; what it does there is in docs/supervisor.md. */
 import { createHash } from 'node:crypto';
 import type { V1Container, V1EnvVar, V1Probe, V1Volume } from '@kubernetes/client-node';
-import { defined } from '../../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import { SUPERVISOR_CONTAINER } from '../../../core/domain/podTemplate.ts';
 import { STATE_CLAIM } from '../../../core/domain/pod.ts';
 import {
@@ -11,8 +11,8 @@ import {
   RUNNER_PROBES,
   STOP_REASON_ANNOTATION,
 } from './metadata.ts';
-import { NO_RIGHTS } from './podSecurity.ts';
-import type { PodRequest, Supervision } from '../../../core/domain/pod.ts';
+import { RESTRICTED_SECURITY_CONTEXT } from './podSecurity.ts';
+import type { PodRequest, SupervisorConfig } from '../../../core/domain/pod.ts';
 
 /** How this installation's pods get the supervisor. */
 export interface SupervisorSettings {
@@ -51,8 +51,8 @@ const STARTUP_MARGIN_SECONDS = 60;
 const NOT_FOR_THE_SUPERVISOR = /^(NODE_|LD_|MALLOC_|GLIBC_TUNABLES$|UV_|OPENSSL_|SSL_CERT_)/;
 
 /** Which way it takes with these settings, and what is wrong with that (a sentence with the fix). */
-export function supervisionMode(
-  supervision: Supervision | undefined,
+export function resolveSupervisorMode(
+  supervision: SupervisorConfig | undefined,
   settings: SupervisorSettings | undefined,
   commandKnown: boolean,
 ): { mode: 'inject' | 'image' | 'none'; fault?: string } {
@@ -81,7 +81,7 @@ export function supervisionMode(
 }
 
 /** What a pod needs so that its runner runs under the supervisor. */
-export interface SupervisedParts {
+export interface SupervisorPodParts {
   readonly annotations: Record<string, string>;
   /** Before all others. */
   readonly initContainers: V1Container[];
@@ -95,13 +95,13 @@ export interface SupervisedParts {
  * @param runner - the runner container as it would run bare
  * @param pod - its name, and whether it is on its node's network
  */
-export function supervised(
+export function withSupervisor(
   runner: Partial<V1Container>,
   pod: { name: string; hostNetwork: boolean },
-  supervision: Supervision,
+  supervision: SupervisorConfig,
   mode: 'inject' | 'image',
   settings: SupervisorSettings | undefined,
-): SupervisedParts {
+): SupervisorPodParts {
   const port = pod.hostNetwork ? hostPort(pod.name) : PROBE_PORT;
   const podInfo = {
     name: POD_INFO_VOLUME,
@@ -117,21 +117,21 @@ export function supervised(
   const injected = mode === 'inject' && settings !== undefined;
   return {
     annotations: { [PROBES_ANNOTATION]: probesOf(supervision) },
-    initContainers: injected ? [copier(settings)] : [],
+    initContainers: injected ? [supervisorInitContainer(settings)] : [],
     volumes: injected ? [podInfo, { name: FOLDER_VOLUME, emptyDir: {} }] : [podInfo],
     runner: supervisedRunner(runner, supervision, injected, port),
     port,
   };
 }
 
-function probesOf({ watches, oneJob }: Supervision): string {
+function probesOf({ watches, oneJob }: SupervisorConfig): string {
   if (watches === 'command') return COMMAND_PROBES;
   return oneJob ? ONE_JOB_PROBES : RUNNER_PROBES;
 }
 
 function supervisedRunner(
   { command, args, ...rest }: Partial<V1Container>,
-  supervision: Supervision,
+  supervision: SupervisorConfig,
   injected: boolean,
   port: number,
 ): Partial<V1Container> {
@@ -149,10 +149,10 @@ function supervisedRunner(
     ...rest,
     ...(injected
       ? { command: [...SUPERVISOR, ...(command ?? []), ...(args ?? [])] }
-      : defined({ command, args })),
+      : omitUndefined({ command, args })),
     env: [
       ...(rest.env ?? []).map((variable) =>
-        NOT_FOR_THE_SUPERVISOR.test(variable.name) ? childOnly(variable) : variable,
+        NOT_FOR_THE_SUPERVISOR.test(variable.name) ? withChildEnvPrefix(variable) : variable,
       ),
       ...environment(supervision, port, rest.terminationMessagePath),
     ],
@@ -172,7 +172,7 @@ function supervisedRunner(
  * them as its own: https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-environment-variables/
  */
 function environment(
-  supervision: Supervision,
+  supervision: SupervisorConfig,
   port: number,
   terminationLog: string | undefined,
 ): V1EnvVar[] {
@@ -214,24 +214,24 @@ export function attemptEnvironment({
   volumeClaims = [],
 }: PodRequest): Record<string, string> {
   const state = volumeClaims.find(({ name }) => name === STATE_CLAIM);
-  return defined({
+  return omitUndefined({
     HOLDFAST_ATTEMPT: String(identity.attempt),
     HOLDFAST_STATE_DIR: state?.mountPath,
   });
 }
 
-function childOnly({ name, value, valueFrom }: V1EnvVar): V1EnvVar {
-  return defined({ name: `HOLDFAST_CHILD_ENV_${name}`, value, valueFrom });
+function withChildEnvPrefix({ name, value, valueFrom }: V1EnvVar): V1EnvVar {
+  return omitUndefined({ name: `HOLDFAST_CHILD_ENV_${name}`, value, valueFrom });
 }
 
-function copier({ image }: SupervisorSettings): V1Container {
+function supervisorInitContainer({ image }: SupervisorSettings): V1Container {
   return {
     name: SUPERVISOR_CONTAINER,
     image,
     command: ['cp', '-R', '/opt/holdfast/.', `${FOLDER}/`],
     // A namespace with a quota demands both; what the copy takes is given back before the runner starts.
     resources: { requests: { cpu: '10m', memory: '32Mi' }, limits: { cpu: '1', memory: '256Mi' } },
-    securityContext: NO_RIGHTS,
+    securityContext: RESTRICTED_SECURITY_CONTEXT,
     volumeMounts: [{ name: FOLDER_VOLUME, mountPath: FOLDER }],
   };
 }

@@ -1,11 +1,11 @@
 /** The supervisor's termination message, as docs/supervisor.md gives it. Pure. */
-import { defined } from '../../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import { STOP_REASONS, type SupervisorRecord } from '../../../core/domain/pod.ts';
 
 const JOBS = ['none', 'running', 'interrupted', 'done'] as const;
 
 /** What the record says of the end. */
-export interface RecordedEnd {
+export interface SupervisorExit {
   readonly exitCode: number;
   /** Why the command could not be started. */
   readonly error?: string;
@@ -13,17 +13,21 @@ export interface RecordedEnd {
 }
 
 /** `undefined` when the text is somebody else's message. What is not known of it is left out: it may come from a newer version, or a job. */
-export function recordedEnd(message: string | undefined): RecordedEnd | undefined {
+export function parseSupervisorRecord(message: string | undefined): SupervisorExit | undefined {
   const fields = parseObject(message);
   if (fields === undefined || !('reason' in fields)) return undefined;
   const { exitCode, error } = fields;
   if (typeof exitCode !== 'number' || !Number.isInteger(exitCode) || exitCode < 0 || exitCode > 255)
     return undefined;
-  const record = defined({
+  const record = omitUndefined({
     reason: STOP_REASONS.find((known) => known === fields['reason']),
     job: JOBS.find((known) => known === fields['job']),
   });
-  return { exitCode, record, ...defined({ error: typeof error === 'string' ? error : undefined }) };
+  return {
+    exitCode,
+    record,
+    ...omitUndefined({ error: typeof error === 'string' ? error : undefined }),
+  };
 }
 
 function parseObject(text: string | undefined): Readonly<Record<string, unknown>> | undefined {

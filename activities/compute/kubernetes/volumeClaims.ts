@@ -1,14 +1,14 @@
 /** PersistentVolumeClaims of a runner. Pure. */
 import type { V1PersistentVolumeClaim, V1Volume, V1VolumeMount } from '@kubernetes/client-node';
-import { defined } from '../../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import { claimName } from '../naming.ts';
-import { identityAnnotations, ownLabels, workflowLabel } from './metadata.ts';
+import { identityAnnotations, installationLabels, workflowLabel } from './metadata.ts';
 import type { VolumeClaim } from '../../../core/contract/index.ts';
 import type { ClaimWriter, RunnerIdentity } from '../../../core/domain/pod.ts';
 import { RESERVED_METADATA_PREFIX } from '../../../core/domain/podTemplate.ts';
 
 /** Name of the object: the given one, or the life's own. */
-export function claimOf(identity: RunnerIdentity, request: VolumeClaim): string {
+export function resolveClaimName(identity: RunnerIdentity, request: VolumeClaim): string {
   return request.claim ?? claimName(identity, request.name);
 }
 
@@ -27,12 +27,15 @@ export function persistentVolumeClaim(
     apiVersion: 'v1',
     kind: 'PersistentVolumeClaim',
     metadata: {
-      name: claimOf(identity, request),
+      name: resolveClaimName(identity, request),
       // The attempts of one life share it; a named one belongs to whoever uses it next.
-      labels: ownLabels(installation, request.claim === undefined ? workflowLabel(identity) : {}),
+      labels: installationLabels(
+        installation,
+        request.claim === undefined ? workflowLabel(identity) : {},
+      ),
       ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
     },
-    spec: defined({
+    spec: omitUndefined({
       accessModes: [...(request.accessModes ?? ['ReadWriteOnce'])],
       resources: { requests: { storage: request.storage } },
       storageClassName: request.storageClass,
@@ -46,12 +49,12 @@ export function persistentVolumeClaim(
 const WRITER_PREFIX = `${RESERVED_METADATA_PREFIX}writer.`;
 
 /** The annotation that says so of this pod. */
-export function writerAnnotation({ podUid, node }: ClaimWriter): Record<string, string> {
+export function formatClaimWriter({ podUid, node }: ClaimWriter): Record<string, string> {
   return { [`${WRITER_PREFIX}${podUid}`]: node };
 }
 
-/** What {@link writerAnnotation} put there. */
-export function writersOf({ metadata }: V1PersistentVolumeClaim): ClaimWriter[] {
+/** What {@link formatClaimWriter} put there. */
+export function parseClaimWriters({ metadata }: V1PersistentVolumeClaim): ClaimWriter[] {
   return Object.entries(metadata?.annotations ?? {}).flatMap(([key, node]) =>
     key.startsWith(WRITER_PREFIX) ? [{ podUid: key.slice(WRITER_PREFIX.length), node }] : [],
   );
@@ -61,7 +64,7 @@ export function writersOf({ metadata }: V1PersistentVolumeClaim): ClaimWriter[] 
 export function claimVolumes(identity: RunnerIdentity, claims: readonly VolumeClaim[]): V1Volume[] {
   return claims.map((claim) => ({
     name: volumeName(claim),
-    persistentVolumeClaim: { claimName: claimOf(identity, claim) },
+    persistentVolumeClaim: { claimName: resolveClaimName(identity, claim) },
   }));
 }
 

@@ -2,13 +2,13 @@ import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { STATE_CLAIM } from '../../../core/domain/pod.ts';
 import { claimName } from '../naming.ts';
-import type { StateFolders } from './podDirectory.ts';
+import type { StateDirectories } from './podDirectory.ts';
 import type { VolumeClaim } from '../../../core/contract/index.ts';
 import type { PodRequest, RunnerIdentity } from '../../../core/domain/pod.ts';
 
 /** A volume claim is a folder here; `mountPath` has no meaning, because a process sees the machine's own files. */
 function claimFolder(
-  folders: StateFolders,
+  folders: StateDirectories,
   identity: RunnerIdentity,
   { claim, name }: VolumeClaim,
 ): string {
@@ -17,7 +17,7 @@ function claimFolder(
 
 /** Makes the folders of a request's claims. @returns the variables that tell a workload which attempt it is, and where its state lies */
 export async function makeClaimFolders(
-  folders: StateFolders,
+  folders: StateDirectories,
   { identity, volumeClaims = [] }: PodRequest,
 ): Promise<Record<string, string>> {
   const env: Record<string, string> = { HOLDFAST_ATTEMPT: String(identity.attempt) };
@@ -31,7 +31,7 @@ export async function makeClaimFolders(
 
 /** Removes the folders that are the life's own. */
 export async function removeClaimFolders(
-  folders: StateFolders,
+  folders: StateDirectories,
   identity: RunnerIdentity,
   claims: readonly VolumeClaim[],
 ): Promise<void> {

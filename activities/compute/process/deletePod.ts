@@ -7,18 +7,18 @@ import {
   POD_FILE,
   readPod,
   removePod,
-  ring,
+  touchPodsDirectory,
   type PodOwner,
-  type StateFolders,
+  type StateDirectories,
 } from './podDirectory.ts';
 import { signalProcess } from './processIdentity.ts';
 import { mergeStopRequest } from './stopRequest.ts';
-import { viewOfRecord } from './podView.ts';
+import { toPodView } from './podView.ts';
 import type { PodRef, PodView } from '../../../core/domain/pod.ts';
 
 /** Removes a pod that has ended, or never started; has the runner of another stopped, whose wrapper then removes it. */
 export async function deletePod(
-  folders: StateFolders,
+  folders: StateDirectories,
   observe: ObservePods,
   pod: PodRef,
   options: DeletionOptions,
@@ -34,7 +34,7 @@ export async function deletePod(
 }
 
 async function removeOrStop(
-  folders: StateFolders,
+  folders: StateDirectories,
   observe: ObservePods,
   { name, uid }: PodRef,
   { gracePeriodSeconds, reason, unlessStarted }: DeletionOptions,
@@ -42,7 +42,7 @@ async function removeOrStop(
   const found = (await observe([name])).get(name);
   if (found?.spec.uid !== uid) return 'gone';
   if (unlessStarted === true && found.started !== undefined && found.stop === undefined)
-    return viewOfRecord(found);
+    return toPodView(found);
   const folder = join(folders.pods, name);
   const remove = async (): Promise<'gone'> => {
     await removePod(folders, name, uid);
@@ -63,7 +63,7 @@ async function removeOrStop(
   );
   if (stop !== undefined) {
     await replaceFile(join(folder, POD_FILE.stop), JSON.stringify(stop));
-    await ring(folder);
+    await touchPodsDirectory(folder);
   }
   const now = await readPod(folders, name);
   if (now?.spec.uid !== uid) return 'gone';

@@ -1,7 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { hasCode } from './atomicFile.ts';
-import { POD_FILE, readPod, removePod, type PodRecord, type StateFolders } from './podDirectory.ts';
+import {
+  POD_FILE,
+  readPod,
+  removePod,
+  type PodRecord,
+  type StateDirectories,
+} from './podDirectory.ts';
 import { killLeftovers, signalProcess, startTimes } from './processIdentity.ts';
 
 /** Told of pods that were found lost. `wrapperLog` is what their wrapper complained about, often nothing. */
@@ -23,7 +29,7 @@ export type ObservePods = (names: readonly string[]) => Promise<Map<string, PodR
  * @returns the pods that exist, by name
  */
 export async function observePods(
-  folders: StateFolders,
+  folders: StateDirectories,
   names: readonly string[],
   lost: LostPodListener,
 ): Promise<Map<string, PodRecord>> {
@@ -55,7 +61,7 @@ export async function observePods(
 }
 
 async function reap(
-  folders: StateFolders,
+  folders: StateDirectories,
   { spec, owner, started }: PodRecord,
   lost: LostPodListener,
 ): Promise<void> {
@@ -66,7 +72,7 @@ async function reap(
     lost({ name: spec.name, uid: spec.uid, wrapperLog: await wrapperLog(folders, spec.name) });
 }
 
-async function wrapperLog(folders: StateFolders, name: string): Promise<string> {
+async function wrapperLog(folders: StateDirectories, name: string): Promise<string> {
   try {
     return await readFile(join(folders.pods, name, POD_FILE.wrapperLog), 'utf8');
   } catch (error) {

@@ -22,7 +22,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { defined } from '../../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import { hasCode, readJson } from './atomicFile.ts';
 import type { ProcessIdentity } from './processIdentity.ts';
 import type { StopRequest } from './stopRequest.ts';
@@ -87,7 +87,7 @@ export interface PodRecord {
 }
 
 /** The folders of one state directory. */
-export interface StateFolders {
+export interface StateDirectories {
   readonly pods: string;
   readonly registrations: string;
   readonly trash: string;
@@ -101,7 +101,7 @@ export function defaultStateDir(
   return join(env['XDG_STATE_HOME'] || join(homedir(), '.local', 'state'), 'holdfast', 'processes');
 }
 
-export function stateFolders(stateDir: string): StateFolders {
+export function stateFolders(stateDir: string): StateDirectories {
   return {
     pods: join(stateDir, 'pods'),
     registrations: join(stateDir, 'registrations'),
@@ -111,18 +111,21 @@ export function stateFolders(stateDir: string): StateFolders {
 }
 
 /** The folders of the state directory that a pod's folder lies in. */
-export function stateFoldersOf(podFolder: string): StateFolders {
+export function stateFoldersOf(podFolder: string): StateDirectories {
   return stateFolders(dirname(dirname(podFolder)));
 }
 
 /** Makes the folders, readable by their owner only. */
-export async function makeStateFolders(folders: StateFolders): Promise<void> {
+export async function makeStateFolders(folders: StateDirectories): Promise<void> {
   for (const folder of [folders.pods, folders.registrations, folders.trash, folders.claims])
     await mkdir(folder, { recursive: true, mode: 0o700 });
 }
 
 /** Reads a pod's folder; `undefined` when there is none. */
-export async function readPod(folders: StateFolders, name: string): Promise<PodRecord | undefined> {
+export async function readPod(
+  folders: StateDirectories,
+  name: string,
+): Promise<PodRecord | undefined> {
   const file = (part: string): string => join(folders.pods, name, part);
   const spec = await readJson<ProcessPodSpec>(file(POD_FILE.spec));
   if (spec === undefined) return undefined;
@@ -137,7 +140,7 @@ export async function readPod(folders: StateFolders, name: string): Promise<PodR
     (started === undefined || exit === undefined) &&
     (await readJson<ProcessPodSpec>(file(POD_FILE.spec)))?.uid !== spec.uid;
   if (torn) return undefined;
-  return defined({ spec, owner, started, stop, exit });
+  return omitUndefined({ spec, owner, started, stop, exit });
 }
 
 /**
@@ -145,7 +148,11 @@ export async function readPod(folders: StateFolders, name: string): Promise<PodR
  * processes at the same time. (Between the look and the rename a pod of the same name could take its place only if its
  * identity were provisioned again in that instant; attempts are never used twice.)
  */
-export async function removePod(folders: StateFolders, name: string, uid: string): Promise<void> {
+export async function removePod(
+  folders: StateDirectories,
+  name: string,
+  uid: string,
+): Promise<void> {
   const folder = join(folders.pods, name);
   const present = await readJson<ProcessPodSpec>(join(folder, POD_FILE.spec));
   if (present?.uid !== uid) return;
@@ -163,7 +170,7 @@ export async function removePod(folders: StateFolders, name: string, uid: string
 const TRASH_AGE_MS = 60_000;
 
 /** Removes what crashes have left behind. */
-export async function emptyTrash(folders: StateFolders): Promise<void> {
+export async function emptyTrash(folders: StateDirectories): Promise<void> {
   for (const entry of await readdir(folders.trash)) {
     const path = join(folders.trash, entry);
     const age = await stat(path).then(
@@ -179,7 +186,7 @@ export async function emptyTrash(folders: StateFolders): Promise<void> {
  * Wakes those who watch pods/ after a file inside a pod's folder was written: they hear of changes to the folder itself
  * (its attributes included), not of those below it. One watch thus serves any number of pods.
  */
-export async function ring(podFolder: string): Promise<void> {
+export async function touchPodsDirectory(podFolder: string): Promise<void> {
   const now = new Date();
   try {
     await utimes(podFolder, now, now);

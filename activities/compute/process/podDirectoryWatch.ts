@@ -1,14 +1,14 @@
 import { watch, type FSWatcher } from 'node:fs';
 import { open, readdir, stat, type FileHandle } from 'node:fs/promises';
 import type { PodListener } from '../../ports.ts';
-import { goneView } from '../deletedPodView.ts';
+import { deletedPodView } from '../deletedPodView.ts';
 import type { ObservePods } from './observePods.ts';
-import { makeStateFolders, type PodRecord, type StateFolders } from './podDirectory.ts';
-import { viewOfRecord } from './podView.ts';
+import { makeStateFolders, type PodRecord, type StateDirectories } from './podDirectory.ts';
+import { toPodView } from './podView.ts';
 import type { PodView } from '../../../core/domain/pod.ts';
 
 export interface PodFolderWatchOptions {
-  readonly folders: StateFolders;
+  readonly folders: StateDirectories;
   readonly listener: PodListener;
   readonly observe: ObservePods;
   /** Between two complete scans, in ms. They find what makes no file event (a killed wrapper), and what was missed. */
@@ -116,11 +116,11 @@ export class PodFolderWatch {
   #report(name: string, record: PodRecord | undefined, always: boolean): void {
     const { listener } = this.#options;
     const previous = this.#known.get(name);
-    const view = record && viewOfRecord(record);
+    const view = record && toPodView(record);
     if (previous !== undefined && previous.uid !== view?.uid) {
       this.#known.delete(name);
       this.#tell(`listener, pod ${name} gone`, () =>
-        listener.changed(goneView(previous), previous),
+        listener.changed(deletedPodView(previous), previous),
       );
     }
     if (view === undefined) return;

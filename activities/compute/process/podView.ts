@@ -1,10 +1,10 @@
-import { defined } from '../../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import type { PodRecord } from './podDirectory.ts';
 import type { PodView } from '../../../core/domain/pod.ts';
 
 /** What a process pod looks like through the port. It has its node from the start: this machine. */
-export function viewOfRecord({ spec, started, stop, exit }: PodRecord): PodView {
-  return defined({
+export function toPodView({ spec, started, stop, exit }: PodRecord): PodView {
+  return omitUndefined({
     name: spec.name,
     uid: spec.uid,
     workflowId: spec.workflowId,
@@ -17,7 +17,7 @@ export function viewOfRecord({ spec, started, stop, exit }: PodRecord): PodView 
     // The kernel does not tell a local process's parent why SIGKILL came: an OOM kill shows as 137 only.
     exit:
       exit &&
-      defined({
+      omitUndefined({
         code: exit.code,
         oomKilled: false,
         finishedAt: exit.finishedAt,

@@ -15,10 +15,10 @@ import {
   stateFolders,
 } from './podDirectory.ts';
 import { PodFolderWatch } from './podDirectoryWatch.ts';
-import { processFaults, runnerCommand } from './runnerCommand.ts';
+import { processErrors, runnerCommand } from './runnerCommand.ts';
 import { startPod } from './startPod.ts';
 import { stateFolderId } from './stateDirectoryId.ts';
-import { viewOfRecord } from './podView.ts';
+import { toPodView } from './podView.ts';
 import type { RunnerIdentity } from '../../../core/domain/pod.ts';
 
 export interface ProcessComputeOptions {
@@ -76,7 +76,7 @@ export function createProcessCompute(options: ProcessComputeOptions = {}): Compu
         return { compute: 'process', cluster, installation };
       }),
 
-    faults: (request) => processFaults(request, options.command, anyCommand),
+    faults: (request) => processErrors(request, options.command, anyCommand),
 
     readRegistrationSecret: (identity) =>
       guard('read the registration of', podName(identity), () =>
@@ -101,9 +101,9 @@ export function createProcessCompute(options: ProcessComputeOptions = {}): Compu
     createPod: (request, registration) =>
       guard('start', podName(request.identity), async () => {
         // Once more: who can write to the Temporal namespace need not come by way of the admission.
-        const [fault] = processFaults(request, options.command, anyCommand);
+        const [fault] = processErrors(request, options.command, anyCommand);
         if (fault !== undefined) throw new ComputeError('invalid', fault);
-        return viewOfRecord(
+        return toPodView(
           await startPod(
             folders,
             observe,
@@ -119,7 +119,7 @@ export function createProcessCompute(options: ProcessComputeOptions = {}): Compu
         const found = (await observe([name])).get(name);
         return found === undefined || (uid !== undefined && found.spec.uid !== uid)
           ? undefined
-          : viewOfRecord(found);
+          : toPodView(found);
       }),
 
     deletePod: (pod, how = {}) =>
@@ -144,7 +144,7 @@ export function createProcessCompute(options: ProcessComputeOptions = {}): Compu
     list: () =>
       guard('list', folders.pods, async () => {
         await makeStateFolders(folders);
-        return [...(await observe(await readdir(folders.pods))).values()].map(viewOfRecord);
+        return [...(await observe(await readdir(folders.pods))).values()].map(toPodView);
       }),
 
     watch: (listener) =>

@@ -27,7 +27,7 @@ export function runnerCommand(
 }
 
 /** Everything that keeps a request from ever being a process, each with the fix. */
-export function processFaults(
+export function processErrors(
   request: Omit<PodRequest, 'identity'>,
   byDefault: readonly string[] | undefined,
   anyCommand: boolean,
@@ -65,7 +65,7 @@ export function processFaults(
     ];
   try {
     runnerCommand(request, byDefault);
-    runnerEnvironment('env', request.env);
+    validateEnvironment('env', request.env);
     return [];
   } catch (error) {
     if (error instanceof ComputeError) return [error.message];
@@ -79,7 +79,7 @@ export function processFaults(
  * @param source - where the entries come from, for the message
  * @throws ComputeError `invalid` for an entry that a process cannot be given
  */
-export function runnerEnvironment(
+export function validateEnvironment(
   source: string,
   env: Readonly<Record<string, string>> = {},
 ): Readonly<Record<string, string>> {

@@ -16,9 +16,9 @@ import {
   readPod,
   type PodRecord,
   type ProcessPodSpec,
-  type StateFolders,
+  type StateDirectories,
 } from './podDirectory.ts';
-import { baseEnvironment, runnerEnvironment } from './runnerCommand.ts';
+import { baseEnvironment, validateEnvironment } from './runnerCommand.ts';
 import type { PodRequest } from '../../../core/domain/pod.ts';
 
 const WRAPPER = fileURLToPath(
@@ -27,7 +27,7 @@ const WRAPPER = fileURLToPath(
 
 /** Makes the pod's folder and starts its wrapper, unless an earlier try, or another worker, has. @throws ComputeError and errors of the system */
 export async function startPod(
-  folders: StateFolders,
+  folders: StateDirectories,
   observe: ObservePods,
   request: PodRequest,
   command: readonly string[],
@@ -35,16 +35,16 @@ export async function startPod(
 ): Promise<PodRecord> {
   const name = podName(request.identity);
   await makeStateFolders(folders);
-  const secretEnv = runnerEnvironment('registration', registration?.env);
+  const secretEnv = validateEnvironment('registration', registration?.env);
   const env = {
-    ...runnerEnvironment('env', request.env),
+    ...validateEnvironment('env', request.env),
     ...(await makeClaimFolders(folders, request)),
   };
   let pod = (await observe([name])).get(name);
   if (pod === undefined) {
     const { labels, terminationGracePeriodSeconds, identity } = request;
     const createdAt = new Date().toISOString();
-    await placeFolder(
+    await createPodDirectory(
       folders,
       {
         name,
@@ -70,8 +70,8 @@ export async function startPod(
 }
 
 /** Puts a complete folder in the pod's place, unless there is one: rename(2) does not replace a folder that has content. */
-async function placeFolder(
-  folders: StateFolders,
+async function createPodDirectory(
+  folders: StateDirectories,
   spec: ProcessPodSpec,
   secretEnv: Readonly<Record<string, string>>,
 ): Promise<void> {

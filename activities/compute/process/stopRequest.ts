@@ -1,4 +1,4 @@
-import { defined } from '../../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 
 /** stop.json: a deletion that was requested. It is durable: the wrapper keeps the grace although the worker may have died. */
 export interface StopRequest {
@@ -23,11 +23,11 @@ export function mergeStopRequest(
 ): StopRequest | undefined {
   const deadline = new Date(nowMs + gracePeriodSeconds * 1000).toISOString();
   if (present === undefined)
-    return defined({ at: new Date(nowMs).toISOString(), deadline, reason });
+    return omitUndefined({ at: new Date(nowMs).toISOString(), deadline, reason });
   return deadline < present.deadline ? { ...present, deadline } : undefined;
 }
 
 /** How long after `nowMs` the SIGKILL is due, in ms; 0 when it is due now. */
-export function graceLeftMs(stop: StopRequest, nowMs: number): number {
+export function remainingGraceMs(stop: StopRequest, nowMs: number): number {
   return Math.max(0, Date.parse(stop.deadline) - nowMs);
 }

@@ -15,12 +15,12 @@ import { access, mkdir, open, unlink } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { defined } from '../../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import { createFile, hasCode, readJson, replaceFile } from './atomicFile.ts';
 import {
   POD_FILE,
   removePod,
-  ring,
+  touchPodsDirectory,
   stateFoldersOf,
   type PodOwner,
   type ProcessPodSpec,
@@ -28,7 +28,7 @@ import {
   type RunnerStarted,
 } from './podDirectory.ts';
 import { identify, killLeftovers, POD_UID_VARIABLE, sendSignal } from './processIdentity.ts';
-import { graceLeftMs, type StopRequest } from './stopRequest.ts';
+import { remainingGraceMs, type StopRequest } from './stopRequest.ts';
 
 const REREAD_EVERY_MS = 1_000;
 /** Between the exit file and the removal of a deleted pod: time for the watchers to read how it ended. */
@@ -45,9 +45,9 @@ let finished = false;
 let spec: ProcessPodSpec;
 
 /** Acts on stop.json: SIGTERM once, SIGKILL at the deadline, which may have been brought forward since the last look. */
-async function obeyStopRequest(): Promise<void> {
+async function applyStopRequest(): Promise<void> {
   if (finished) return;
-  if (await folderGone()) {
+  if (await podDirectoryDeleted()) {
     // Somebody removed the pod by force. Nobody waits for its end any more.
     if (child?.pid !== undefined) sendSignal(-child.pid, 'SIGKILL');
     await killLeftovers(spec.uid);
@@ -60,24 +60,24 @@ async function obeyStopRequest(): Promise<void> {
 function stopRunner(wanted: StopRequest): void {
   if (child?.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
   const group = -child.pid;
-  const leftMs = graceLeftMs(wanted, Date.now());
+  const leftMs = remainingGraceMs(wanted, Date.now());
   const first = stop === undefined;
   if (!first && stop?.deadline === wanted.deadline) return;
   stop = wanted;
   // To the whole group, and once: a job may drop its handler after the first.
   if (first && leftMs > 0) sendSignal(group, 'SIGTERM');
-  armKill(group);
+  scheduleKill(group);
 }
 
-function armKill(group: number): void {
+function scheduleKill(group: number): void {
   clearTimeout(killTimer);
-  const leftMs = stop === undefined ? 0 : graceLeftMs(stop, Date.now());
+  const leftMs = stop === undefined ? 0 : remainingGraceMs(stop, Date.now());
   if (leftMs === 0) sendSignal(group, 'SIGKILL');
-  else killTimer = setTimeout(() => armKill(group), Math.min(leftMs, MAX_TIMER_MS));
+  else killTimer = setTimeout(() => scheduleKill(group), Math.min(leftMs, MAX_TIMER_MS));
 }
 
 async function onSignal(): Promise<void> {
-  await obeyStopRequest();
+  await applyStopRequest();
   if (stop !== undefined || finished || (await readJson<StopRequest>(POD_FILE.stop)) !== undefined)
     return;
   // Nothing runs yet: the pod is lost, and was never started.
@@ -90,7 +90,7 @@ async function onSignal(): Promise<void> {
   });
 }
 
-async function folderGone(): Promise<boolean> {
+async function podDirectoryDeleted(): Promise<boolean> {
   try {
     await access(POD_FILE.spec);
     return false;
@@ -131,7 +131,7 @@ function startRunner(
         );
       });
     });
-    return { ...defined({ pid: spawned.pid }), ended };
+    return { ...omitUndefined({ pid: spawned.pid }), ended };
   } catch (error) {
     // Node emits some failures of spawn(2), and throws the others (E2BIG, ENOEXEC).
     return { ended: Promise.resolve(notStarted(error)) };
@@ -154,19 +154,19 @@ async function run(): Promise<RunnerExit> {
       at: new Date().toISOString(),
     };
     await replaceFile(POD_FILE.started, JSON.stringify(record));
-    await ring(folder);
+    await touchPodsDirectory(folder);
   }
   await unlink(POD_FILE.secretEnv).catch(ignoreMissing);
   await log.close();
   // A deletion requested while it started; and from now on each second. A look that fails must not cost a job: the next may not.
-  await obeyStopRequest().catch(complain);
-  const rereading = setInterval(() => void obeyStopRequest().catch(complain), REREAD_EVERY_MS);
+  await applyStopRequest().catch(logError);
+  const rereading = setInterval(() => void applyStopRequest().catch(logError), REREAD_EVERY_MS);
   const { code, message } = await started.ended;
   clearInterval(rereading);
   clearTimeout(killTimer);
-  await killLeftovers(spec.uid).catch(complain);
+  await killLeftovers(spec.uid).catch(logError);
   finished = true;
-  return defined({
+  return omitUndefined({
     code,
     finishedAt: new Date().toISOString(),
     message,
@@ -181,12 +181,12 @@ async function writeExit(exit: RunnerExit): Promise<void> {
       await replaceFile(POD_FILE.exit, JSON.stringify(exit));
       written = true;
     } catch (error) {
-      if (await folderGone()) process.exit(0);
-      complain(error);
+      if (await podDirectoryDeleted()) process.exit(0);
+      logError(error);
       await delay(REREAD_EVERY_MS);
     }
   }
-  await ring(folder);
+  await touchPodsDirectory(folder);
 }
 
 async function main(): Promise<void> {
@@ -197,7 +197,7 @@ async function main(): Promise<void> {
   // Another wrapper runs this pod, or it was deleted before one had started.
   if (!(await createFile(POD_FILE.owner, JSON.stringify(owner)))) return;
   for (const signal of ['SIGTERM', 'SIGINT'] as const)
-    process.on(signal, () => void onSignal().catch(complain));
+    process.on(signal, () => void onSignal().catch(logError));
   process.on('SIGHUP', () => undefined);
   if ((await readJson<StopRequest>(POD_FILE.stop)) === undefined) {
     await writeExit(await run());
@@ -214,7 +214,7 @@ function ignoreMissing(error: unknown): void {
 }
 
 /** Into wrapper.log, which the next observer of a lost pod passes to the worker's log. */
-function complain(error: unknown): void {
+function logError(error: unknown): void {
   process.stderr.write(
     `${new Date().toISOString()} ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,
   );
@@ -222,8 +222,8 @@ function complain(error: unknown): void {
 
 main().catch(async (error: unknown) => {
   // The folder went away under it: removed by force, nothing to tell. Else the pod is lost, and an observer will find it so.
-  const removed = hasCode(error, 'ENOENT') && (await folderGone());
-  if (!removed) complain(error);
+  const removed = hasCode(error, 'ENOENT') && (await podDirectoryDeleted());
+  if (!removed) logError(error);
   if (child?.pid !== undefined && child.exitCode === null && child.signalCode === null)
     sendSignal(-child.pid, 'SIGKILL');
   process.exit(removed ? 0 : 1);

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { WORKFLOW_ID_ANNOTATION } from '../../../activities/compute/kubernetes/metadata.ts';
 import type { SimulatedJob } from '../../../tools/simulator/types.ts';
 import type { RunnerSetStatus } from '../../../core/contract/index.ts';
-import { workflowIdOfRunner } from '../../../core/domain/setRunnerNames.ts';
+import { runnerWorkflowIdFromName } from '../../../core/domain/setRunnerNames.ts';
 import { describeWithLab } from '../../support/lab.ts';
 import { FleetWorld, type FleetSet } from './fleetWorld.ts';
 
@@ -91,7 +91,7 @@ await describeWithLab('fleets', { temporal: true, nodes: 'kwok' }, (lab) => {
         const pod = pods.find(
           ({ metadata }) =>
             metadata?.annotations?.[WORKFLOW_ID_ANNOTATION] ===
-            workflowIdOfRunner(set.name, job?.runner_name ?? ''),
+            runnerWorkflowIdFromName(set.name, job?.runner_name ?? ''),
         );
         expect(pod).toMatchObject({ status: { phase: 'Running' } });
         expect(pod?.metadata?.deletionTimestamp).toBeUndefined();

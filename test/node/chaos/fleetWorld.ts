@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { WorkflowHandle } from '@temporalio/client';
-import { ownSelector } from '../../../activities/compute/kubernetes/metadata.ts';
+import { installationSelector } from '../../../activities/compute/kubernetes/metadata.ts';
 import { KwokAgentProcess } from '../../../tools/bench/processes/kwokAgentProcess.ts';
 import type { LabState } from '../../../tools/lab/lab.ts';
 import type { JobSpec, SimulatedJob } from '../../../tools/simulator/types.ts';
@@ -51,7 +51,7 @@ export class FleetWorld {
       {
         kubeconfig: world.kubeconfig,
         namespace: world.namespace.name,
-        labelSelector: ownSelector(world.namespace.name),
+        labelSelector: installationSelector(world.namespace.name),
         simulatorUrl: world.simulator.url,
         startupMs: STARTUP_MS,
       },

@@ -9,7 +9,7 @@ import { NativeConnection } from '@temporalio/worker';
 import { fastify } from 'fastify';
 import { pino } from 'pino';
 import { down, kill, start, up } from '../../../tools/lab/lab.ts';
-import { CoveringSets } from '../../../worker/webhook/setDirectory.ts';
+import { SetDirectory } from '../../../worker/webhook/setDirectory.ts';
 import { WEBHOOK_PATH, registerWebhook } from '../../../worker/webhook/webhook.ts';
 import { queued, startToldSet } from '../../support/demandSets.ts';
 import { describeIf } from '../../support/lab.ts';
@@ -40,7 +40,7 @@ await describeIf('the webhook while Temporal is killed', prepare, { temporal: tr
     const server = fastify();
     await registerWebhook(server, {
       ...ports,
-      sets: new CoveringSets(ports),
+      sets: new SetDirectory(ports),
       secrets: () => [SECRET],
       deadlineMs: 1_000,
     });

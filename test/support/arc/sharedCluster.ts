@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from '@jest/globals';
 import { KubernetesObjectApi, PatchStrategy, type KubernetesObject } from '@kubernetes/client-node';
-import { isPlaceLabel } from '../../../activities/compute/naming.ts';
+import { isLocationLabel } from '../../../activities/compute/naming.ts';
 import { loadKubeConfig } from '../../../activities/compute/kubernetes/kubeConfig.ts';
-import { ownSelector } from '../../../activities/compute/kubernetes/metadata.ts';
+import { installationSelector } from '../../../activities/compute/kubernetes/metadata.ts';
 import { KwokAgentProcess } from '../../../tools/bench/processes/kwokAgentProcess.ts';
 import type { LabState } from '../../../tools/lab/lab.ts';
 import type { SimulatedRegistration } from '../../../tools/simulator/types.ts';
@@ -99,7 +99,7 @@ export class SharedCluster {
       {
         kubeconfig,
         namespace: namespace.name,
-        labelSelector: ownSelector(namespace.name),
+        labelSelector: installationSelector(namespace.name),
         simulatorUrl: simulator.url,
         startupMs: 100,
       },
@@ -310,4 +310,4 @@ export class SharedCluster {
   }
 }
 
-const isHoldfasts = ({ labels }: SimulatedRegistration): boolean => labels.some(isPlaceLabel);
+const isHoldfasts = ({ labels }: SimulatedRegistration): boolean => labels.some(isLocationLabel);

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { ApplicationFailure, ApplicationFailureCategory } from '@temporalio/common';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
-import { failure, toFailure } from '../../../activities/shared/failures.ts';
+import { applicationFailure, toFailure } from '../../../activities/shared/failures.ts';
 import { CiServerError, ComputeError, UnknownCredentialError } from '../../../activities/ports.ts';
 import { FAILURE_TYPES } from '../../../core/activities/index.ts';
 
@@ -197,13 +197,15 @@ test('the types are stable: workflows, dashboards and people match on them', () 
 });
 
 test('a failure is retried as the policy says, and is loud, unless told otherwise', () => {
-  const plain = failure('m', 'T');
+  const plain = applicationFailure('m', 'T');
   expect({
     retry: !plain.nonRetryable,
     delay: plain.nextRetryDelay,
     category: plain.category,
   }).toEqual({ retry: true, delay: undefined, category: undefined });
-  expect(failure('m', 'T', { nextRetryDelayMs: 5, expected: true, final: true })).toMatchObject({
+  expect(
+    applicationFailure('m', 'T', { nextRetryDelayMs: 5, expected: true, final: true }),
+  ).toMatchObject({
     nonRetryable: true,
     nextRetryDelay: 5,
     category: ApplicationFailureCategory.BENIGN,

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import {
-  HeldBackAnswers,
-  type HeldBackAnswer,
+  DeferredCompletions,
+  type DeferredCompletion,
 } from '../../../activities/watcher/deferredCompletions.ts';
 import type { PodView } from '../../../core/domain/pod.ts';
 
@@ -21,25 +21,25 @@ const SCHEDULED = { ...POD, scheduled: true };
 const ONLINE = { ...SCHEDULED, startedAt: '2026-01-01T00:00:01Z', online: true };
 const TOKEN = new Uint8Array([1]);
 const seen = (pod: PodView | undefined): object => ({ seen: pod ?? 'nothing' });
-const answer = (pod?: PodView): HeldBackAnswer => ({
+const answer = (pod?: PodView): DeferredCompletion => ({
   taskToken: TOKEN,
   podName: POD.name,
   result: seen(pod),
 });
 
-let waits: HeldBackAnswers;
-let answers: HeldBackAnswer[];
+let waits: DeferredCompletions;
+let answers: DeferredCompletion[];
 
 beforeEach(() => {
   jest.useFakeTimers();
   answers = [];
-  waits = new HeldBackAnswers();
+  waits = new DeferredCompletions();
   waits.open((given) => answers.push(given));
 });
 afterEach(() => void jest.useRealTimers());
 
 const hold = (withinMs = 5_000): boolean =>
-  waits.hold(waits.lookOut(POD, 'online'), TOKEN, seen, withinMs);
+  waits.defer(waits.addWaiter(POD, 'online'), TOKEN, seen, withinMs);
 
 test('answers when the condition holds, with the pod as it is then, and only once', () => {
   expect(hold()).toBe(true);
@@ -74,16 +74,16 @@ test.each([
 });
 
 test('nothing is answered before the activity has done its work: what was seen meanwhile is its result', () => {
-  const lookOut = waits.lookOut(POD, 'gone');
+  const lookOut = waits.addWaiter(POD, 'gone');
   expect(waits.changed({ ...POD, gone: true, ended: true }, 'gone')).toBe(false);
-  expect(waits.hold(lookOut, TOKEN, seen, 5_000)).toBe(false);
+  expect(waits.defer(lookOut, TOKEN, seen, 5_000)).toBe(false);
   expect(lookOut.seen).toMatchObject({ gone: true });
   jest.advanceTimersByTime(10_000);
   expect(answers).toEqual([]);
 });
 
 test('conditions of one pod are apart from each other', () => {
-  waits.hold(waits.lookOut(POD, 'gone'), TOKEN, seen, 5_000);
+  waits.defer(waits.addWaiter(POD, 'gone'), TOKEN, seen, 5_000);
   expect(waits.changed(ONLINE, 'online')).toBe(false);
   expect(waits.changed({ ...ONLINE, ended: true }, 'gone')).toBe(false);
   expect(answers).toEqual([]);
@@ -97,8 +97,8 @@ test('another pod of the same name answers nobody', () => {
 
 test('holds nothing back where there is no time, before it is open, and once it is closed; then everybody is answered', () => {
   expect(hold(0)).toBe(false);
-  const unopened = new HeldBackAnswers();
-  expect(unopened.hold(unopened.lookOut(POD, 'online'), TOKEN, seen, 5_000)).toBe(false);
+  const unopened = new DeferredCompletions();
+  expect(unopened.defer(unopened.addWaiter(POD, 'online'), TOKEN, seen, 5_000)).toBe(false);
   hold();
   waits.close();
   expect(answers).toEqual([answer()]);
@@ -106,7 +106,8 @@ test('holds nothing back where there is no time, before it is open, and once it 
 });
 
 describe('waiting in place', () => {
-  const look = async (withinMs = 5_000) => await waits.until(waits.lookOut(POD, 'gone'), withinMs);
+  const look = async (withinMs = 5_000) =>
+    await waits.until(waits.addWaiter(POD, 'gone'), withinMs);
   const GONE = { ...ONLINE, ended: true, gone: true };
 
   test('until the condition holds', async () => {
@@ -120,7 +121,7 @@ describe('waiting in place', () => {
   test('until the time is over, or nobody watches any more: with what was last seen', async () => {
     const [timed, closed] = [
       look(1_000),
-      waits.until(waits.lookOut({ ...POD, name: 'runner-2-ab' }, 'gone'), 5_000),
+      waits.until(waits.addWaiter({ ...POD, name: 'runner-2-ab' }, 'gone'), 5_000),
     ];
     waits.changed(ONLINE, 'gone');
     jest.advanceTimersByTime(1_000);
@@ -130,7 +131,7 @@ describe('waiting in place', () => {
   });
 
   test('not at all where nothing tells of changes, or what was waited for is seen', async () => {
-    const lookOut = waits.lookOut(POD, 'gone');
+    const lookOut = waits.addWaiter(POD, 'gone');
     waits.changed(GONE, 'gone');
     expect(await waits.until(lookOut, 5_000)).toEqual(GONE);
     waits.close();

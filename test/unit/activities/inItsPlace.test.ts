@@ -7,10 +7,10 @@ import type {
   AdmittedRunner,
   HoldfastActivities,
 } from '../../../core/activities/index.ts';
-import { placeOfLife, type ServedPlace } from '../../../core/domain/location.ts';
+import { runnerLocation, type ServedLocation } from '../../../core/domain/location.ts';
 import { FakeCompute } from '../../support/fakeCompute.ts';
 
-const HERE: ServedPlace = {
+const HERE: ServedLocation = {
   compute: 'kubernetes',
   cluster: 'c1',
   installation: 'mine',
@@ -20,7 +20,7 @@ const THERE = { ...HERE, cluster: 'c2' };
 
 /** A compute of which nothing but its place is asked. */
 class SealedCompute extends FakeCompute {
-  override async place(): Promise<ServedPlace> {
+  override async place(): Promise<ServedLocation> {
     return HERE;
   }
 
@@ -76,7 +76,11 @@ describe('for a life of another place', () => {
     compute,
     ciServers: { get: () => ({}) },
   } as unknown as ActivityPorts);
-  const run = async (name: keyof typeof CALLS, place: ServedPlace, refused = 0): Promise<unknown> =>
+  const run = async (
+    name: keyof typeof CALLS,
+    place: ServedLocation,
+    refused = 0,
+  ): Promise<unknown> =>
     await new MockActivityEnvironment({
       heartbeatDetails: { refusals: { WrongPlace: refused } },
     }).run(activities[name] as (input: unknown) => Promise<unknown>, { ...CALLS[name], place });
@@ -113,7 +117,7 @@ describe('for a life of another place', () => {
 });
 
 describe('a life is admitted', () => {
-  const admitted = async (served: ServedPlace, input: object): Promise<AdmittedRunner> => {
+  const admitted = async (served: ServedLocation, input: object): Promise<AdmittedRunner> => {
     const compute = new FakeCompute();
     compute.place = async () => served;
     const activities = createActivities({
@@ -126,7 +130,7 @@ describe('a life is admitted', () => {
     )) as AdmittedRunner;
   };
 
-  test.each<[string, ServedPlace, object, string | undefined]>([
+  test.each<[string, ServedLocation, object, string | undefined]>([
     ['in the namespace of the worker', HERE, {}, 'ci'],
     [
       'in the one that its input names',
@@ -142,7 +146,7 @@ describe('a life is admitted', () => {
     ],
   ])('%s, which its pods then name', async (_, served, input, namespace) => {
     const { place, pod: request } = await admitted(served, input);
-    expect(place).toEqual(placeOfLife(served, namespace));
+    expect(place).toEqual(runnerLocation(served, namespace));
     expect(request.namespace).toBe(namespace);
   });
 });

@@ -3,14 +3,18 @@ import type { Client } from '@temporalio/client';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
 import { CiServerError, type ActivityPorts, type CiServer } from '../../../activities/ports.ts';
-import { lookForQueuedJobs } from '../../../activities/runnerSet/checkQueuedJobs.ts';
+import { checkQueuedJobs } from '../../../activities/runnerSet/checkQueuedJobs.ts';
 import { RunningSets } from '../../../activities/runnerSet/runningSets.ts';
-import { SET_COVER_MEMO, type JobsSeen, type SetCover } from '../../../core/contract/index.ts';
-import type { LookForJobsInput } from '../../../core/activities/index.ts';
-import type { CiJob, CiJobs } from '../../../core/domain/ciServer.ts';
+import {
+  SET_COVER_MEMO,
+  type QueueCheckResult,
+  type SetRoutingInfo,
+} from '../../../core/contract/index.ts';
+import type { CheckQueuedJobsInput } from '../../../core/activities/index.ts';
+import type { CiJob, CiJobList } from '../../../core/domain/ciServer.ts';
 
-const cover: SetCover = { labels: ['linux'], scope: 'acme', scopeKind: 'organization' };
-const input: LookForJobsInput = {
+const cover: SetRoutingInfo = { labels: ['linux'], scope: 'acme', scopeKind: 'organization' };
+const input: CheckQueuedJobsInput = {
   set: 'linux',
   taskQueue: 'holdfast',
   scope: { kind: 'organization', name: 'acme' },
@@ -35,10 +39,10 @@ const job = (id: number, more: Partial<CiJob> = {}): CiJob => ({
 /** @returns what the set was told; `undefined`: nothing */
 async function look(
   server: Pick<CiServer, 'queuedJobs' | 'job'>,
-  more: Partial<LookForJobsInput> = {},
-  sets: Record<string, SetCover> = { 'set-linux': cover },
-): Promise<JobsSeen | undefined> {
-  const told: JobsSeen[] = [];
+  more: Partial<CheckQueuedJobsInput> = {},
+  sets: Record<string, SetRoutingInfo> = { 'set-linux': cover },
+): Promise<QueueCheckResult | undefined> {
+  const told: QueueCheckResult[] = [];
   const client = {
     withDeadline: async (_deadline: number, run: () => unknown) => await run(),
     withAbortSignal: async (_signal: AbortSignal, run: () => unknown) => await run(),
@@ -48,7 +52,7 @@ async function look(
           yield { workflowId, memo: { [SET_COVER_MEMO]: covers } };
       },
       getHandle: (workflowId: string) => ({
-        signal: async (_definition: unknown, seen: JobsSeen) => {
+        signal: async (_definition: unknown, seen: QueueCheckResult) => {
           expect(workflowId).toBe('set-linux');
           told.push(seen);
         },
@@ -66,7 +70,7 @@ async function look(
     () => Promise<{ supported: boolean }>
   >(
     async () =>
-      await lookForQueuedJobs(
+      await checkQueuedJobs(
         ports,
         new RunningSets({ client: () => client, taskQueue: 'holdfast' }),
         { ...input, ...more },
@@ -76,7 +80,7 @@ async function look(
   return told[0];
 }
 
-const listing = (jobs: CiJob[], more: Partial<CiJobs> = {}): Pick<CiServer, 'queuedJobs'> => ({
+const listing = (jobs: CiJob[], more: Partial<CiJobList> = {}): Pick<CiServer, 'queuedJobs'> => ({
   queuedJobs: async () => ({ jobs, complete: true, ...more }),
 });
 

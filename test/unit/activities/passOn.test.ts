@@ -2,14 +2,22 @@ import { describe, expect, test } from '@jest/globals';
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
-import { passOn } from '../../../activities/runnerSet/rerouteJobs.ts';
+import { rerouteJobs } from '../../../activities/runnerSet/rerouteJobs.ts';
 import { RunningSets } from '../../../activities/runnerSet/runningSets.ts';
-import { SET_COVER_MEMO, type JobEvent, type SetCover } from '../../../core/contract/index.ts';
-import type { PassOnInput, PassedOn, Timed } from '../../../core/activities/index.ts';
+import {
+  SET_COVER_MEMO,
+  type JobEvent,
+  type SetRoutingInfo,
+} from '../../../core/contract/index.ts';
+import type {
+  RerouteJobsInput,
+  RerouteJobsResult,
+  Timestamped,
+} from '../../../core/activities/index.ts';
 
-const cover: SetCover = { labels: ['linux'], scope: 'acme', scopeKind: 'organization' };
-const input: PassOnInput = { set: 'self', cover, jobs: [], ends: false, handingOn: [] };
-const jobs = (count: number): PassOnInput['jobs'] =>
+const cover: SetRoutingInfo = { labels: ['linux'], scope: 'acme', scopeKind: 'organization' };
+const input: RerouteJobsInput = { set: 'self', cover, jobs: [], ends: false, handingOn: [] };
+const jobs = (count: number): RerouteJobsInput['jobs'] =>
   Array.from({ length: count }, (_none, index) => ({
     key: `${index}/2`,
     repository: 'acme/app',
@@ -17,17 +25,17 @@ const jobs = (count: number): PassOnInput['jobs'] =>
   }));
 
 interface World {
-  readonly sets: Record<string, SetCover>;
+  readonly sets: Record<string, SetRoutingInfo>;
   /** Sets whose signals fail with this. */
   readonly failing?: Record<string, Error>;
 }
 
 async function run(
   { sets, failing = {} }: World,
-  more: Partial<PassOnInput>,
+  more: Partial<RerouteJobsInput>,
   told: Record<string, JobEvent[]> = {},
 ): Promise<{
-  answer: Timed & PassedOn;
+  answer: Timestamped & RerouteJobsResult;
   told: Record<string, JobEvent[]>;
   signals: number;
   lists: number;
@@ -60,9 +68,11 @@ async function run(
     { client, logger: new DefaultLogger('ERROR', () => undefined) },
   );
   const running = new RunningSets({ client: () => client, taskQueue: 'holdfast' });
-  const answer = await environment.run<[], Timed & PassedOn, () => Promise<Timed & PassedOn>>(
-    async () => await passOn(running, { ...input, ...more }),
-  );
+  const answer = await environment.run<
+    [],
+    Timestamped & RerouteJobsResult,
+    () => Promise<Timestamped & RerouteJobsResult>
+  >(async () => await rerouteJobs(running, { ...input, ...more }));
   return { answer, told, signals, lists };
 }
 

@@ -2,13 +2,13 @@
 import { describe, expect, test } from '@jest/globals';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import type { ActivityPorts, CiServer, Registration } from '../../../activities/ports.ts';
-import { placeLabel } from '../../../activities/compute/naming.ts';
+import { locationLabel } from '../../../activities/compute/naming.ts';
 import { provision } from '../../../activities/runner/provision.ts';
-import type { Placed, ProvisionInput } from '../../../core/activities/index.ts';
+import type { WithLocation, ProvisionInput } from '../../../core/activities/index.ts';
 import { FakeCiServer } from '../../support/fakeCiServer.ts';
 import { FakeCompute } from '../../support/fakeCompute.ts';
 
-const INPUT: Placed<ProvisionInput> = {
+const INPUT: WithLocation<ProvisionInput> = {
   place: { compute: 'process', cluster: 'c', installation: 'i' },
   runnerName: 'r',
   ciServer: {
@@ -79,7 +79,7 @@ describe('for whoever finds the registration after its life', () => {
 
   test('it has a label of its place, and its Secret says where it is', async () => {
     const { asked, stored } = await provisioned(['linux']);
-    expect(asked).toEqual(['linux', placeLabel('process/c/i')]);
+    expect(asked).toEqual(['linux', locationLabel('process/c/i')]);
     expect(stored).toMatchObject({
       runnerName: 'r',
       at: { scope: { kind: 'organization', name: 'acme' }, credential: 'default' },
@@ -207,7 +207,7 @@ describe('while the CI server registers', () => {
     const activity = new MockActivityEnvironment({ attempt: 1 });
     const ended = activity
       .run(
-        async (input: Placed<ProvisionInput>) =>
+        async (input: WithLocation<ProvisionInput>) =>
           await provision({ compute, ciServers: ci } as unknown as ActivityPorts, input),
         INPUT,
       )

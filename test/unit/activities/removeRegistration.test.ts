@@ -1,14 +1,14 @@
 /** A registration is removed only if it is ours, whoever asks: a workflow of a stranger's own may leave out of its input what it likes. */
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { MockActivityEnvironment } from '@temporalio/testing';
-import { placeLabel } from '../../../activities/compute/naming.ts';
+import { locationLabel } from '../../../activities/compute/naming.ts';
 import type { ActivityPorts } from '../../../activities/ports.ts';
 import { removeRegistration } from '../../../activities/runner/removeRegistration.ts';
 import type {
   RegistrationRemoval,
   RemoveRegistrationInput,
 } from '../../../core/activities/index.ts';
-import { placeName } from '../../../core/domain/location.ts';
+import { formatLocation } from '../../../core/domain/location.ts';
 import { FakeCiServer } from '../../support/fakeCiServer.ts';
 import { FakeCompute } from '../../support/fakeCompute.ts';
 
@@ -75,7 +75,7 @@ describe('what is ours goes', () => {
 
   test('after one look, however often it is asked for while it is busy', async () => {
     const name = 'looked-at-0123456789';
-    const id = ci.connect(name, true, [placeLabel(placeName(await compute.place()))]);
+    const id = ci.connect(name, true, [locationLabel(formatLocation(await compute.place()))]);
     ci.setBusy(name, true);
     expect([await remove({ name, id }), await remove({ name, id })]).toEqual([
       expect.objectContaining({ answer: 'busy' }),

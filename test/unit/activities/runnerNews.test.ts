@@ -4,19 +4,19 @@ import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globa
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
-import { RunnerNewsBatches } from '../../../activities/runnerSet/runnerEventBatcher.ts';
-import type { SetWord } from '../../../core/activities/index.ts';
-import type { RunnerWord, TimedRunnerNews } from '../../../core/contract/index.ts';
+import { RunnerEventBatcher } from '../../../activities/runnerSet/runnerEventBatcher.ts';
+import type { SetNotification } from '../../../core/activities/index.ts';
+import type { RunnerEvent, TimedRunnerEvent } from '../../../core/contract/index.ts';
 import { grpcError } from '../../support/grpcError.ts';
 
-const word = (kind: 'ended' | 'online' | 'busy', id: string, set = 'linux'): SetWord => ({
+const word = (kind: 'ended' | 'online' | 'busy', id: string, set = 'linux'): SetNotification => ({
   set,
   word: {
     kind,
     workflowId: id,
     runnerName: id,
     ...(kind === 'ended' ? { outcome: 'succeeded', wasOnline: true, ranJob: true } : {}),
-  } as RunnerWord,
+  } as RunnerEvent,
 });
 
 beforeEach(() => void jest.useFakeTimers({ now: 1_000_000 }));
@@ -27,14 +27,14 @@ const CALLED_OFF_WITH = new AsyncLocalStorage<string>();
 
 /** Told in an activity whose client does with each signal what `signal` says. */
 function telling(
-  signal: (to: string, news: TimedRunnerNews[]) => Promise<void> = async () => undefined,
+  signal: (to: string, news: TimedRunnerEvent[]) => Promise<void> = async () => undefined,
 ) {
   const sent: string[] = [];
   let activities = 0;
-  const batches = new RunnerNewsBatches({ pauseMs: 250, lazyMs: 500 });
+  const batches = new RunnerEventBatcher({ pauseMs: 250, lazyMs: 500 });
   const workflow = {
     getHandle: (to: string) => ({
-      signal: async (_signal: unknown, { news }: { news: TimedRunnerNews[] }): Promise<void> => {
+      signal: async (_signal: unknown, { news }: { news: TimedRunnerEvent[] }): Promise<void> => {
         expect(CALLED_OFF_WITH.getStore()).toBeUndefined();
         sent.push(
           `${to} ${Date.now() - 1_000_000}: ${news.map(({ kind, workflowId, at }) => `${kind} ${workflowId} ${at - 1_000_000}`).join(', ')}`,
@@ -55,7 +55,7 @@ function telling(
   );
   return {
     sent,
-    tell: async (told: SetWord): Promise<void> =>
+    tell: async (told: SetNotification): Promise<void> =>
       await environment.run(async () => await batches.tell(told)),
   };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { scheduleFault, scheduleNow } from '../../../activities/runnerSet/schedules.ts';
+import { scheduleError, activeSchedule } from '../../../activities/runnerSet/schedules.ts';
 
 const HOUR = 3_600_000;
 const at = (iso: string): number => Date.parse(iso);
@@ -61,7 +61,7 @@ describe('the schedule that holds', () => {
     ],
     ['none', [], '2026-11-23T12:00:00Z', {}],
   ])('%s', (_what, schedules, now, { until, ...expected }: { index?: number; until?: string }) => {
-    const found = scheduleNow(schedules, at(now));
+    const found = activeSchedule(schedules, at(now));
     expect(found).toMatchObject(expected);
     expect(found.index).toBe(expected.index);
     if (until !== undefined)
@@ -71,7 +71,7 @@ describe('the schedule that holds', () => {
   test('what overlaps without end is asked again, later', () => {
     const always = { cron: '* * * * *', timeZone: 'UTC', durationMs: HOUR };
     const now = at('2026-11-23T12:00:30Z');
-    const { index, until = 0 } = scheduleNow([always], now);
+    const { index, until = 0 } = activeSchedule([always], now);
     expect(index).toBe(0);
     expect(until).toBeGreaterThan(now + HOUR / 2);
   });
@@ -85,7 +85,7 @@ describe('the schedule that holds', () => {
     ['0 0 30 2 *', 'UTC', /never comes true/],
     ['0 8 * * *', 'Europe/Nowhere', /"Europe\/Nowhere" is not a time zone/],
   ])('%s in %s', (cron, timeZone, fault) => {
-    const found = scheduleFault({ cron, timeZone });
+    const found = scheduleError({ cron, timeZone });
     if (fault === undefined) expect(found).toBeUndefined();
     else expect(found).toMatch(fault);
   });

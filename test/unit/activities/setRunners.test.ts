@@ -8,7 +8,7 @@ import {
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
 import { drainRunners } from '../../../activities/runnerSet/drainRunners.ts';
-import { findGone } from '../../../activities/runnerSet/findEndedRunners.ts';
+import { findEndedRunners } from '../../../activities/runnerSet/findEndedRunners.ts';
 import { startRunners } from '../../../activities/runnerSet/startRunners.ts';
 import { grpcError } from '../../support/grpcError.ts';
 
@@ -149,7 +149,7 @@ describe('runners that no list has', () => {
     });
     const { gone } = await withClient(
       { getHandle },
-      async () => await findGone({ workflowIds: ['runner-a', 'runner-b', 'runner-c'] }),
+      async () => await findEndedRunners({ workflowIds: ['runner-a', 'runner-b', 'runner-c'] }),
     );
     expect(gone).toEqual(['runner-b', 'runner-c']);
   });
@@ -159,7 +159,7 @@ describe('runners that no list has', () => {
       describe: async () => Promise.reject(grpcError(14, 'unavailable')),
     });
     await expect(
-      withClient({ getHandle }, async () => await findGone({ workflowIds: ['runner-a'] })),
+      withClient({ getHandle }, async () => await findEndedRunners({ workflowIds: ['runner-a'] })),
     ).rejects.toThrow('refused');
   });
 });

@@ -1,10 +1,10 @@
 /** How much of a pod's changes between idle and busy is told. */
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import type { WaitCompleter } from '../../../activities/ports.ts';
-import { TaskQueue } from '../../../activities/watcher/retryQueue.ts';
+import { RetryQueue } from '../../../activities/watcher/retryQueue.ts';
 import {
-  StateAnnouncements,
-  type AnnouncementPace,
+  PodStateNotifier,
+  type NotificationLimits,
 } from '../../../activities/watcher/podStateNotifier.ts';
 import type { PodStateEvent } from '../../../core/contract/index.ts';
 import type { PodView } from '../../../core/domain/pod.ts';
@@ -23,20 +23,20 @@ const POD: PodView = {
   terminating: false,
 };
 
-function world(pace?: AnnouncementPace, heldMs = 0) {
+function world(pace?: NotificationLimits, heldMs = 0) {
   const told: string[] = [];
   const forMs: unknown[] = [];
   const signalPodState = async (_workflowId: string, event: PodStateEvent): Promise<void> => {
     told.push(event.again === true ? `${event.state} again` : event.state);
     forMs.push(event.forMs);
   };
-  const queue = new TaskQueue(64, (error) => {
+  const queue = new RetryQueue(64, (error) => {
     throw error;
   });
   return {
     told,
     forMs,
-    states: new StateAnnouncements(
+    states: new PodStateNotifier(
       queue,
       { signalPodState } as unknown as WaitCompleter,
       heldMs,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { stateNews } from '../../../activities/watcher/podStateNotifier.ts';
+import { podStateChange } from '../../../activities/watcher/podStateNotifier.ts';
 import type { PodView } from '../../../core/domain/pod.ts';
 
 const NOW = Date.parse('2026-03-01T12:00:00Z');
@@ -49,11 +49,14 @@ describe('a state is news', () => {
     ['ended', seen({ online: true, busy: true, ended: true }), idle, undefined],
     ['it does not tell', seen({}), undefined, undefined],
   ])('%s', (_what, pod, previous, news) => {
-    expect(stateNews(pod, previous, NOW)).toBe(news);
+    expect(podStateChange(pod, previous, NOW)).toBe(news);
   });
 
   test('when only the time has come', () => {
     const pod = unknown('2026-03-01T12:00:00Z');
-    expect([stateNews(pod, pod, NOW - 1), stateNews(pod, pod, NOW)]).toEqual([undefined, 'busy']);
+    expect([podStateChange(pod, pod, NOW - 1), podStateChange(pod, pod, NOW)]).toEqual([
+      undefined,
+      'busy',
+    ]);
   });
 });

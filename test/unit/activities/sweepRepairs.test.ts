@@ -2,20 +2,24 @@
 import { describe, expect, test } from '@jest/globals';
 import type { OwnedDeletion, OwnedObjects } from '../../../activities/shared/ownedObjects.ts';
 import { CiServerError, type CiRunner } from '../../../activities/ports.ts';
-import { carryOut } from '../../../activities/sweep/executePlan.ts';
+import { executePlan } from '../../../activities/sweep/executePlan.ts';
 import {
   repairPod,
   repairRegistration,
   repairResource,
-  replaceHung,
+  replaceUnresponsive,
   stopStep,
-  terminateLife,
+  terminateStuckRunner,
   type RepairTools,
 } from '../../../activities/sweep/repairs.ts';
-import type { LifeInput } from '../../../activities/sweep/runnerWorkflows.ts';
-import { FORCED_TO_FAIL, type SweepMark } from '../../../core/contract/index.ts';
+import type { RunnerWorkflowInput } from '../../../activities/sweep/runnerWorkflows.ts';
+import { ORPHANED_POD_MESSAGE, type SweepMark } from '../../../core/contract/index.ts';
 import type { Finding } from '../../../core/sweep/decideSweep.ts';
-import type { LifeFacts, RunningLife, SeenRegistration } from '../../../core/sweep/facts.ts';
+import type {
+  OwnerWorkflow,
+  RunnerWorkflow,
+  ObservedRegistration,
+} from '../../../core/sweep/facts.ts';
 import { objectMark } from '../../../core/sweep/objectMark.ts';
 import type { OwnedObject } from '../../../core/sweep/ownedObject.ts';
 import { FakeCiServer } from '../../support/fakeCiServer.ts';
@@ -39,10 +43,10 @@ class Seen {
   readonly ciServer = new FakeCiServer();
   readonly compute = new FakeCompute();
   now: OwnedObject | undefined;
-  facts: LifeFacts = TERMINATED;
+  facts: OwnerWorkflow = TERMINATED;
   /** The life has a running runner of the name that is asked for. */
   runs = false;
-  input: LifeInput | undefined = {
+  input: RunnerWorkflowInput | undefined = {
     resumes: false,
     at: { scope: { kind: 'organization', name: 'acme' }, credential: 'default' },
   };
@@ -55,7 +59,7 @@ class Seen {
   pollers: object[] = [];
   readonly deletions: OwnedDeletion[] = [];
   /** Of the step, if it is one. */
-  job: RunningLife['job'];
+  job: RunnerWorkflow['job'];
   readonly terminations: string[] = [];
   readonly signals: unknown[][] = [];
   readonly handedOn: { id: string; input: unknown; summary: string }[] = [];
@@ -126,7 +130,7 @@ describe('a pod', () => {
       step: 'repair',
     });
 
-  test.each<[what: string, now: OwnedObject | undefined, facts: LifeFacts, expected: object]>([
+  test.each<[what: string, now: OwnedObject | undefined, facts: OwnerWorkflow, expected: object]>([
     ['is gone', undefined, TERMINATED, CHANGED],
     ['has lost its mark', pod(), TERMINATED, CHANGED],
     ['has a running workflow after all: visibility was late', aliveOrphan, RUNNING, CHANGED],
@@ -179,12 +183,12 @@ describe('a pod', () => {
     expect(seen.handedOn).toEqual([
       {
         id: 'deregistration-w-0123456789',
-        summary: FORCED_TO_FAIL,
+        summary: ORPHANED_POD_MESSAGE,
         input: {
           organization: 'acme',
           credential: 'default',
           runner: { name: 'w-0123456789' },
-          reason: FORCED_TO_FAIL,
+          reason: ORPHANED_POD_MESSAGE,
         },
       },
     ]);
@@ -283,7 +287,7 @@ describe('a Secret', () => {
     [
       what: string,
       now: OwnedObject | undefined,
-      facts: LifeFacts,
+      facts: OwnerWorkflow,
       pods: OwnedObject[],
       expected: object,
     ]
@@ -305,7 +309,7 @@ const mark = (id: number): SweepMark => ({
   since: ago(MINUTE),
 });
 const ghostFinding = (
-  registration: SeenRegistration,
+  registration: ObservedRegistration,
 ): Extract<Finding, { subject: 'registration' }> => ({
   as: 'ghost registration',
   reason: 'why',
@@ -364,7 +368,7 @@ describe('a registration', () => {
 describe('a zombie', () => {
   const zombie = life({ polled: false, pods: [], phase: 'Busy' });
   const terminate = async (seen: Seen, pods: OwnedObject[] = []) =>
-    await terminateLife(
+    await terminateStuckRunner(
       seen.tools(),
       {
         as: 'zombie runner',
@@ -404,7 +408,7 @@ describe('a zombie', () => {
 describe('a runner that hangs', () => {
   const hung = life({ registration: ghost({ alive: true, hasPod: true }) });
   const replace = async (seen: Seen, pods: OwnedObject[] = [pod()]) =>
-    await replaceHung(
+    await replaceUnresponsive(
       seen.tools(),
       {
         as: 'hung runner',
@@ -501,7 +505,11 @@ describe('a plan', () => {
 
   test('of more than 200 repairs is done to the 200th; the others keep their marks', async () => {
     const seen = new Seen();
-    const done = await carryOut(seen.tools(), { findings: ghosts(203), unmark: [], skipped: {} });
+    const done = await executePlan(seen.tools(), {
+      findings: ghosts(203),
+      unmark: [],
+      skipped: {},
+    });
     expect(seen.ciServer.count('find')).toBe(200);
     expect(done.skipped.filter((why) => why === 'left for the next sweep')).toHaveLength(3);
     expect(done.marks).toEqual([200, 201, 202].map(mark));
@@ -513,7 +521,7 @@ describe('a plan', () => {
     const stop = new AbortController();
     stop.abort(new Error('SIGTERM'));
     await expect(
-      carryOut(
+      executePlan(
         { ...tools, sources: { ...tools.sources, signal: stop.signal } },
         { findings: ghosts(3), unmark: [], skipped: {} },
       ),

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
-import { TaskQueue } from '../../../activities/watcher/retryQueue.ts';
+import { RetryQueue } from '../../../activities/watcher/retryQueue.ts';
 
 describe('TaskQueue', () => {
   let failures: string[];
   const queueOf = (limit: number) =>
-    new TaskQueue(limit, (error, what) => failures.push(`${what}: ${String(error)}`));
+    new RetryQueue(limit, (error, what) => failures.push(`${what}: ${String(error)}`));
 
   beforeEach(() => {
     jest.useFakeTimers({ doNotFake: ['queueMicrotask', 'nextTick'] });

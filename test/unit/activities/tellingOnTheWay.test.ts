@@ -6,12 +6,12 @@ import { DefaultLogger } from '@temporalio/worker';
 import { awaitPod } from '../../../activities/runner/pods.ts';
 import type { ActivityPorts } from '../../../activities/ports.ts';
 import { tearDown } from '../../../activities/runner/tearDown.ts';
-import type { PodDeletion, SetWord } from '../../../core/activities/index.ts';
+import type { PodDeletion, SetNotification } from '../../../core/activities/index.ts';
 import { FakeCiServer } from '../../support/fakeCiServer.ts';
 import { FakeCompute } from '../../support/fakeCompute.ts';
 
 const identity = { workflowId: 'runner-linux-aaaaaaaaaa', firstRunId: 'run', attempt: 1 };
-const word: SetWord = {
+const word: SetNotification = {
   set: 'linux',
   word: { kind: 'online', workflowId: identity.workflowId, runnerName: 'linux-aaaaaaaaaa' },
 };
@@ -25,7 +25,7 @@ function stage(tell: () => Promise<void> = async () => undefined) {
       { attempt },
       { logger: new DefaultLogger('ERROR', () => undefined) },
     ).run<[], T, () => Promise<T>>(run);
-  const telling = async ({ word: { kind } }: SetWord): Promise<void> => {
+  const telling = async ({ word: { kind } }: SetNotification): Promise<void> => {
     did.push(`told ${kind}`);
     await tell();
   };

@@ -1,12 +1,12 @@
 import { expect, test } from '@jest/globals';
-import { HeldBackAnswers } from '../../../activities/watcher/deferredCompletions.ts';
+import { DeferredCompletions } from '../../../activities/watcher/deferredCompletions.ts';
 import { startWatcher } from '../../../activities/watcher/startWatcher.ts';
 import type { Logger, WaitCompleter } from '../../../activities/ports.ts';
 import { FakeCompute } from '../../support/fakeCompute.ts';
 import { until } from '../../support/until.ts';
 import type { PodStateEvent } from '../../../core/contract/index.ts';
-import type { ServedPlace } from '../../../core/domain/location.ts';
-import type { PodView, Supervision } from '../../../core/domain/pod.ts';
+import type { ServedLocation } from '../../../core/domain/location.ts';
+import type { PodView, SupervisorConfig } from '../../../core/domain/pod.ts';
 
 const quiet = { info: () => undefined, warn: () => undefined };
 
@@ -47,7 +47,7 @@ class RecordingCompleter implements WaitCompleter {
   }
 
   async *pendingWaits(
-    _place: ServedPlace,
+    _place: ServedLocation,
     except: ReadonlySet<string>,
   ): AsyncGenerator<{ workflowId: string; activityId: string }> {
     for (const [activityId, workflowId] of this.waits)
@@ -55,7 +55,7 @@ class RecordingCompleter implements WaitCompleter {
   }
 }
 
-const ONE_JOB: Supervision = {
+const ONE_JOB: SupervisorConfig = {
   watches: 'github',
   oneJob: true,
   onTerm: 'stop',
@@ -70,7 +70,7 @@ const DONE = { ended: true, exit: { code: 0, oomKilled: false, record: { job: 'd
 async function world(
   againMs: readonly number[] = [],
   logger: Logger = quiet,
-  heldBackAnswers?: HeldBackAnswers,
+  heldBackAnswers?: DeferredCompletions,
 ) {
   const compute = new FakeCompute();
   const completer = new RecordingCompleter();
@@ -107,7 +107,7 @@ test('completes a wait when its condition comes true, once', async () => {
 test('an answer that is held back is given instead of a wait’s, and at the stop with what is known', async () => {
   const compute = new FakeCompute();
   const completer = new RecordingCompleter();
-  const heldBackAnswers = new HeldBackAnswers();
+  const heldBackAnswers = new DeferredCompletions();
   const watcher = await startWatcher({
     compute,
     completer,
@@ -127,8 +127,8 @@ test('an answer that is held back is given instead of a wait’s, and at the sto
   );
   for (const pod of [soon as PodView, never as PodView])
     expect(
-      heldBackAnswers.hold(
-        heldBackAnswers.lookOut(pod, 'online'),
+      heldBackAnswers.defer(
+        heldBackAnswers.addWaiter(pod, 'online'),
         new Uint8Array(),
         (seen) => [pod.name, seen?.online],
         60_000,
@@ -182,7 +182,7 @@ test.each<[string, Partial<PodView>, string[]]>([
     ['ended', 'gone'],
   ],
 ])('%s', async (_what, end, offered) => {
-  const { compute, completer, watcher, name } = await world([], quiet, new HeldBackAnswers());
+  const { compute, completer, watcher, name } = await world([], quiet, new DeferredCompletions());
   completer.waits.set(`online/${name}`, 'runner-1').set(`ended/${name}`, 'runner-1');
   compute.start(name);
   compute.change(name, end);
@@ -196,7 +196,7 @@ test.each<[string, Partial<PodView>, string[]]>([
 test.each([true, undefined])(
   'that a runner was busy (%s), and nobody was told, comes with its end',
   async (busy) => {
-    const { compute, completer, watcher, name } = await world([], quiet, new HeldBackAnswers());
+    const { compute, completer, watcher, name } = await world([], quiet, new DeferredCompletions());
     completer.waits.set(`ended/${name}`, 'runner-1');
     compute.start(name);
     if (busy === true) compute.startJob(name);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { credentialFault } from '../../../activities/runner/admit.ts';
-import { bound } from '../../../activities/ciServers/restrictedCiServer.ts';
+import { credentialError } from '../../../activities/runner/admit.ts';
+import { restrictCiServer } from '../../../activities/ciServers/restrictedCiServer.ts';
 import { createCiServers, parseCredentials } from '../../../activities/ciServers/index.ts';
 import { checkCredentials } from '../../../worker/checks/credentialCheck.ts';
 import type { RegisterRequest, Scope } from '../../../core/domain/ciServer.ts';
@@ -25,7 +25,7 @@ describe('a credential is used for its scopes and groups only', () => {
     [organization('big'), false],
     [enterprise('acme'), false],
   ])('%j: %s', (scope, allowed) => {
-    const refusal = bound(new FakeCiServer(), 'main', { scopes }).refuses?.(scope, 7);
+    const refusal = restrictCiServer(new FakeCiServer(), 'main', { scopes }).refuses?.(scope, 7);
     expect(refusal === undefined).toBe(allowed);
     if (!allowed)
       expect(refusal).toMatch(
@@ -35,7 +35,7 @@ describe('a credential is used for its scopes and groups only', () => {
 
   test('every call is refused before the server hears of it, whatever admission said', async () => {
     const server = new FakeCiServer();
-    const main = bound(server, 'main', { scopes: ['acme'], groups: [3] });
+    const main = restrictCiServer(server, 'main', { scopes: ['acme'], groups: [3] });
     const request: RegisterRequest = {
       scope: organization('victim'),
       name: 'r',
@@ -70,7 +70,7 @@ describe('a credential is used for its scopes and groups only', () => {
         return await Promise.resolve({ runnerName: name, env: {} });
       },
     });
-    const main = bound(server, 'main', { groups: [3] });
+    const main = restrictCiServer(server, 'main', { groups: [3] });
     const request: RegisterRequest = {
       scope: organization('acme'),
       name: 'r',
@@ -97,33 +97,33 @@ describe('a credential is used for its scopes and groups only', () => {
       }),
     );
     expect(
-      credentialFault(ciServers, {
+      credentialError(ciServers, {
         credential: 'main',
         scope: organization('acme'),
         runnerGroup: 2,
       }),
     ).toBeUndefined();
     expect(
-      credentialFault(ciServers, {
+      credentialError(ciServers, {
         credential: 'main',
         scope: repository('victim/web'),
         runnerGroup: 2,
       }),
     ).toMatch(/^credential "main" is not for victim\/web/);
     expect(
-      credentialFault(ciServers, {
+      credentialError(ciServers, {
         credential: 'main',
         scope: organization('acme'),
         runnerGroup: 1,
       }),
     ).toMatch(/^credential "main" is not for runner group 1/);
     expect(
-      credentialFault(ciServers, { credential: 'any', scope: organization('victim') }),
+      credentialError(ciServers, { credential: 'any', scope: organization('victim') }),
     ).toBeUndefined();
-    expect(credentialFault(ciServers, { credential: 'none', scope: organization('acme') })).toMatch(
+    expect(credentialError(ciServers, { credential: 'none', scope: organization('acme') })).toMatch(
       /^unknown credential "none"/,
     );
-    expect(credentialFault(ciServers, { credential: 'none' })).toBeUndefined();
+    expect(credentialError(ciServers, { credential: 'none' })).toBeUndefined();
     await ciServers.close();
   });
 

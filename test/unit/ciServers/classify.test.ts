@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import {
-  classifyAnswer,
+  classifyResponse,
   classifyFailure,
   type Classification,
-  type ErrorAnswer,
+  type ErrorResponse,
   type GitHubCall,
   isConnectionReset,
 } from '../../../activities/ciServers/github/classify.ts';
@@ -18,9 +18,9 @@ const NOT_SAID = -1;
 
 type Row = [
   title: string,
-  answer: Omit<ErrorAnswer, 'headers' | 'call'> & {
+  answer: Omit<ErrorResponse, 'headers' | 'call'> & {
     call?: GitHubCall;
-    headers?: ErrorAnswer['headers'];
+    headers?: ErrorResponse['headers'];
   },
   expected: Partial<Classification>,
 ];
@@ -425,7 +425,7 @@ const rows: Row[] = [
 
 describe('an answer of GitHub is classified by call, status, headers and message', () => {
   test.each(rows)('%s', (_title, answer, expected) => {
-    const result = classifyAnswer({ call: 'list', headers: {}, ...answer }, NOW);
+    const result = classifyResponse({ call: 'list', headers: {}, ...answer }, NOW);
     if (expected.retryAfterMs === NOT_SAID) {
       expect(result.kind).toBe(expected.kind);
       expect(result.retryAfterMs).toBeUndefined();
@@ -448,11 +448,9 @@ describe('an answer of GitHub is classified by call, status, headers and message
       for (const [title, answer, expected] of rows.filter(
         (row) => row[2].kind === 'rate_limited',
       )) {
-        expect([title, call, classifyAnswer({ headers: {}, ...answer, call }, NOW).kind]).toEqual([
-          title,
-          call,
-          expected.kind,
-        ]);
+        expect([title, call, classifyResponse({ headers: {}, ...answer, call }, NOW).kind]).toEqual(
+          [title, call, expected.kind],
+        );
       }
     }
   });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { z } from 'zod';
-import { Deliveries } from '../../../activities/ciServers/github/deliveries.ts';
-import type { GitHubAnswer, GitHubRequest } from '../../../activities/ciServers/github/api.ts';
+import { WebhookRedelivery } from '../../../activities/ciServers/github/deliveries.ts';
+import type { GitHubResponse, GitHubRequest } from '../../../activities/ciServers/github/api.ts';
 
 const NOW = Date.parse('2026-03-01T12:00:00Z');
 const PAGE = 100;
@@ -23,11 +23,11 @@ class App {
     this.sent.push(...sent);
   }
 
-  parse<T extends z.ZodType>(schema: T, { data }: GitHubAnswer): z.output<T> {
+  parse<T extends z.ZodType>(schema: T, { data }: GitHubResponse): z.output<T> {
     return schema.parse(data);
   }
 
-  async requestAsApp({ route, parameters }: GitHubRequest): Promise<GitHubAnswer> {
+  async requestAsApp({ route, parameters }: GitHubRequest): Promise<GitHubResponse> {
     if (route.startsWith('POST')) {
       const id = Number(parameters['delivery_id']);
       this.asked.push(id);
@@ -66,7 +66,7 @@ const failures = (count: number): Sent[] =>
     ago: (count - index) * 1_000,
     status_code: 503,
   }));
-const process = (app: App): Deliveries => new Deliveries(app, { now: () => NOW });
+const process = (app: App): WebhookRedelivery => new WebhookRedelivery(app, { now: () => NOW });
 
 describe('failed deliveries', () => {
   test('are all found, however many: those that were sent again stay listed before them', async () => {

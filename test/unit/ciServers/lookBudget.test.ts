@@ -1,10 +1,10 @@
 import { expect, test } from '@jest/globals';
-import { LookBudget } from '../../../activities/ciServers/github/pollBudget.ts';
+import { PollBudget } from '../../../activities/ciServers/github/pollBudget.ts';
 import { ManualClock } from '../../support/manualClock.ts';
 
 test('so many requests in a span of time, whoever asks; then none until the next', async () => {
   const clock = new ManualClock();
-  const budget = new LookBudget({ requests: 3, everyMs: 3_600_000 }, clock);
+  const budget = new PollBudget({ requests: 3, everyMs: 3_600_000 }, clock);
   const spend = (): number => {
     let spent = 0;
     for (; budget.left; spent++) budget.spend();

@@ -15,10 +15,10 @@ const settled = async (): Promise<void> => await new Promise((resolve) => setImm
 
 test('join: all share the call under way; the next after it is another', async () => {
   const { calls, flight } = world();
-  const both = [flight.join(), flight.join()];
+  const both = [flight.run(), flight.run()];
   calls[0]?.resolve('first');
   expect(await Promise.all(both)).toEqual(['first', 'first']);
-  const later = flight.join();
+  const later = flight.run();
   calls[1]?.resolve('second');
   expect(await later).toBe('second');
   expect(calls).toHaveLength(2);
@@ -26,15 +26,15 @@ test('join: all share the call under way; the next after it is another', async (
 
 test('next: who comes while one is under way shares the one after it, whatever becomes of that', async () => {
   const { calls, flight } = world();
-  const first = flight.next();
-  const others = [flight.next(), flight.next()];
+  const first = flight.runFresh();
+  const others = [flight.runFresh(), flight.runFresh()];
   await settled();
   expect(calls).toHaveLength(1);
   calls[0]?.reject(new Error('lost'));
   await expect(first).rejects.toThrow('lost');
   await settled();
   expect(calls).toHaveLength(2);
-  const third = flight.next();
+  const third = flight.runFresh();
   calls[1]?.resolve('second');
   expect(await Promise.all(others)).toEqual(['second', 'second']);
   await settled();
@@ -45,8 +45,8 @@ test('next: who comes while one is under way shares the one after it, whatever b
 test('who is aborted waits no longer, and the call goes on for the others', async () => {
   const { calls, flight } = world();
   const controller = new AbortController();
-  const aborted = flight.join(controller.signal);
-  const other = flight.join();
+  const aborted = flight.run(controller.signal);
+  const other = flight.run();
   controller.abort(new Error('cancelled'));
   await expect(aborted).rejects.toThrow('cancelled');
   calls[0]?.resolve('value');
@@ -56,10 +56,10 @@ test('who is aborted waits no longer, and the call goes on for the others', asyn
 
 test('a failure is nobody’s for ever', async () => {
   const { calls, flight } = world();
-  const failing = flight.join();
+  const failing = flight.run();
   calls[0]?.reject(new Error('down'));
   await expect(failing).rejects.toThrow('down');
-  const again = flight.join();
+  const again = flight.run();
   calls[1]?.resolve('up');
   expect(await again).toBe('up');
 });

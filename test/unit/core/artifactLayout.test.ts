@@ -1,18 +1,18 @@
 import { describe, expect, test } from '@jest/globals';
 import {
   isJUnitReport,
-  runOfStep,
-  sharedKeys,
-  stepFolder,
-  storageFault,
+  jobRunOfStep,
+  sharedDirKeys,
+  stepPrefix,
+  storagePathError,
   stepPath,
-  type StoredRun,
+  type JobRunPath,
 } from '../../../core/domain/artifactLayout.ts';
 
-const RUN: StoredRun = { repository: 'Acme/Web', job: 'integration', buildId: '0198-run' };
+const RUN: JobRunPath = { repository: 'Acme/Web', job: 'integration', buildId: '0198-run' };
 
 describe('the folder of a step', () => {
-  test.each<[what: string, run: StoredRun, folder: string]>([
+  test.each<[what: string, run: JobRunPath, folder: string]>([
     [
       'of a repository: its case is no difference',
       RUN,
@@ -35,8 +35,8 @@ describe('the folder of a step', () => {
     ],
   ])('%s', (_what, run, folder) => {
     const path = stepPath(run, 'test', 'e2e');
-    expect(stepFolder(path, 2)).toBe(folder);
-    expect(runOfStep(path)).toEqual({
+    expect(stepPrefix(path, 2)).toBe(folder);
+    expect(jobRunOfStep(path)).toEqual({
       path: path.replace(/\/test-e2e$/, ''),
       buildId: path.split('/').at(-2),
     });
@@ -53,8 +53,8 @@ describe('the folder of a step', () => {
     '/jobs/x/0198-run/test-e2e',
     'artifacts/jobs/x/0198-run/test-e2e',
   ])('%j is none', (path) => {
-    expect(runOfStep(path)).toBeUndefined();
-    expect(storageFault({ path, sharedFrom: [] })).toContain("is no folder of a job's step");
+    expect(jobRunOfStep(path)).toBeUndefined();
+    expect(storagePathError({ path, sharedFrom: [] })).toContain("is no folder of a job's step");
   });
 });
 
@@ -72,16 +72,16 @@ describe('a step may begin with', () => {
       false,
     ],
   ])('%s', (_what, key, may) => {
-    expect(storageFault({ path, sharedFrom: [key] }) === undefined).toBe(may);
+    expect(storagePathError({ path, sharedFrom: [key] }) === undefined).toBe(may);
   });
 });
 
 test('what attempts at a step leave for the next is looked for in the last of them first', () => {
-  expect(sharedKeys('jobs/x/0198-run/test-e2e', 2)).toEqual([
+  expect(sharedDirKeys('jobs/x/0198-run/test-e2e', 2)).toEqual([
     'shared/jobs/x/0198-run/test-e2e/2.json',
     'shared/jobs/x/0198-run/test-e2e/1.json',
   ]);
-  expect(sharedKeys('jobs/x/0198-run/test-e2e', 0)).toEqual([]);
+  expect(sharedDirKeys('jobs/x/0198-run/test-e2e', 0)).toEqual([]);
 });
 
 test.each([

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import {
-  readCancelRequest,
-  readDrainRequest,
+  parseCancelRequest,
+  parseDrainRequest,
   upgradeCancellation,
   type Cancellation,
 } from '../../../core/domain/cancellation.ts';
@@ -59,7 +59,7 @@ describe('the body of the cancel signal', () => {
     ['a number', 7, { mode: 'stop', reason: '' }],
     ['control characters', 'a\u0000b\r\nc', { mode: 'stop', reason: 'ab c' }],
   ])('%s', (_what, body, expected) => {
-    expect(readCancelRequest(body as never)).toEqual({ ...expected, by: 'cancelled' });
+    expect(parseCancelRequest(body as never)).toEqual({ ...expected, by: 'cancelled' });
   });
 
   test.each<[what: string, body: unknown, by: Cancellation['by']]>([
@@ -71,11 +71,11 @@ describe('the body of the cancel signal', () => {
     ['a newer version', { mode: 'stop', by: 'superseded' }, 'superseded'],
     ['a reason that is none', { by: 'drain' }, 'cancelled'],
   ])('%s', (_what, body, by) => {
-    expect(readCancelRequest(body as never)).toMatchObject({ by });
+    expect(parseCancelRequest(body as never)).toMatchObject({ by });
   });
 
   test('a reason is shown to people: it is bounded', () => {
-    expect(readCancelRequest('x'.repeat(10_000)).reason).toHaveLength(500);
+    expect(parseCancelRequest('x'.repeat(10_000)).reason).toHaveLength(500);
   });
 });
 
@@ -85,5 +85,5 @@ test.each<[what: string, body: unknown, reason: string]>([
   ['a reason', { reason: ' old\nimage ' }, 'old image'],
   ['a reason that is no text', { reason: 5 }, ''],
 ])('the body of the update drain: %s', (_what, body, reason) => {
-  expect(readDrainRequest(body as never)).toEqual({ mode: 'drain', by: 'drain', reason });
+  expect(parseDrainRequest(body as never)).toEqual({ mode: 'drain', by: 'drain', reason });
 });

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from '@jest/globals';
-import { Censor, formsOf } from '../../../core/domain/secretMasker.ts';
+import { SecretMasker, secretVariants } from '../../../core/domain/secretMasker.ts';
 
 const bytes = (text: string): Uint8Array => new Uint8Array(Buffer.from(text));
 
 function censored(pieces: readonly string[], secrets: readonly string[]): string {
-  const censor = new Censor(secrets);
+  const censor = new SecretMasker(secrets);
   return Buffer.concat([
     ...pieces.map((piece) => censor.push(bytes(piece))),
     censor.end(),
@@ -61,13 +61,13 @@ describe('secrets are hidden', () => {
   });
 
   test('only what a secret may begin with is held back', () => {
-    const censor = new Censor(['hunter22']);
+    const censor = new SecretMasker(['hunter22']);
     expect(Buffer.from(censor.push(bytes('plain line\nhun'))).toString()).toBe('plain line\n');
     expect(Buffer.from(censor.push(bytes('gry\n'))).toString()).toBe('hungry\n');
   });
 
   test('bytes that are no text stay what they are', () => {
-    const censor = new Censor(['hunter22']);
+    const censor = new SecretMasker(['hunter22']);
     const all = Uint8Array.from({ length: 256 }, (_, index) => index);
     expect([...censor.push(all), ...censor.end()]).toEqual([...all]);
   });
@@ -89,10 +89,10 @@ describe('the forms of a secret', () => {
     ],
     ['other characters than those of ASCII', 'grüße', ['grüße', 'Z3LDvMOfZQ==']],
   ])('%s', (_what, secret, forms) => {
-    expect(formsOf(secret)).toEqual(forms);
+    expect(secretVariants(secret)).toEqual(forms);
   });
 
   test.each([[''], ['1'], ['yes']])('%j is no secret', (secret) => {
-    expect(formsOf(secret)).toEqual([]);
+    expect(secretVariants(secret)).toEqual([]);
   });
 });

@@ -1,9 +1,9 @@
 import { expect, test } from '@jest/globals';
-import { defined } from '../../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 
 test('leaves out what has no value, and nothing else', () => {
   expect(
-    Object.entries(defined({ a: undefined, b: null, c: 0, d: '', e: false, f: [undefined] })),
+    Object.entries(omitUndefined({ a: undefined, b: null, c: 0, d: '', e: false, f: [undefined] })),
   ).toEqual([
     ['b', null],
     ['c', 0],
@@ -15,6 +15,6 @@ test('leaves out what has no value, and nothing else', () => {
 
 test('a field that may be absent fits an optional one', () => {
   const maybe: string | undefined = process.env['SURELY_NOT_SET'];
-  const fits: { name: string; node?: string } = defined({ name: 'a', node: maybe });
+  const fits: { name: string; node?: string } = omitUndefined({ name: 'a', node: maybe });
   expect(Object.keys(fits)).toEqual(['name']);
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { formatDuration, milliseconds, parseDuration } from '../../../core/domain/duration.ts';
+import { formatDuration, toMilliseconds, parseDuration } from '../../../core/domain/duration.ts';
 
 describe('parseDuration', () => {
   test.each<[text: string, ms: number]>([
@@ -71,7 +71,7 @@ describe('formatDuration', () => {
 });
 
 test('durations in ms, under names that say so; what has no value is left out', () => {
-  expect(milliseconds({ resync: '10m', idle: undefined, guard: '0s' })).toStrictEqual({
+  expect(toMilliseconds({ resync: '10m', idle: undefined, guard: '0s' })).toStrictEqual({
     resyncMs: 600_000,
     guardMs: 0,
   });

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { matchesPattern, patternFault } from '../../../core/domain/filterPattern.ts';
+import { matchesPattern, patternError } from '../../../core/domain/filterPattern.ts';
 
 /** GitHub's own examples: https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-syntax#filter-pattern-cheat-sheet */
 const EXAMPLES: [pattern: string, matches: string[], others: string[]][] = [
@@ -45,7 +45,7 @@ const EXAMPLES: [pattern: string, matches: string[], others: string[]][] = [
 ];
 
 test.each(EXAMPLES)('%s', (pattern, matches, others) => {
-  expect(patternFault(pattern)).toBeUndefined();
+  expect(patternError(pattern)).toBeUndefined();
   expect(matches.filter((text) => !matchesPattern(pattern, text))).toEqual([]);
   expect(others.filter((text) => matchesPattern(pattern, text))).toEqual([]);
 });
@@ -56,7 +56,7 @@ test.each([
   ['!a', 'begins with'],
   ['[a', 'without its "]"'],
 ])('%j is no pattern', (pattern, fault) => {
-  expect(patternFault(pattern)).toContain(fault);
+  expect(patternError(pattern)).toContain(fault);
 });
 
 test("an outsider's path takes no time, whatever the pattern", () => {

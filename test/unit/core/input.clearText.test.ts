@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { RunnerInput } from '../../../core/contract/index.ts';
-import { clearTextWarnings } from '../../../core/input/plaintext.ts';
+import { plaintextWarnings } from '../../../core/input/plaintext.ts';
 import { runCli } from '../../support/cli.ts';
 
 const pod = (...containers: object[]): Pick<RunnerInput, 'pod'> => ({
@@ -8,7 +8,7 @@ const pod = (...containers: object[]): Pick<RunnerInput, 'pod'> => ({
 });
 
 describe('what lies in Temporal in clear', () => {
-  test.each<[string, Parameters<typeof clearTextWarnings>[0], string[]]>([
+  test.each<[string, Parameters<typeof plaintextWarnings>[0], string[]]>([
     ['no variables', {}, []],
     ['a variable', { env: { TOKEN: 'hunter2' } }, ['TOKEN']],
     ['an empty one', { env: { TOKEN: '' } }, []],
@@ -40,7 +40,7 @@ describe('what lies in Temporal in clear', () => {
       ['A'],
     ],
   ])('%s', (_what, input, names) => {
-    const warnings = clearTextWarnings(input);
+    const warnings = plaintextWarnings(input);
     expect(warnings).toHaveLength(names.length === 0 ? 0 : 1);
     if (names.length > 0)
       expect(warnings[0]).toContain(
@@ -50,7 +50,7 @@ describe('what lies in Temporal in clear', () => {
   });
 
   test('the warning says the way out, and does not grow with their number', () => {
-    const [warning = ''] = clearTextWarnings({
+    const [warning = ''] = plaintextWarnings({
       env: Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`V${i}`, 'x'])),
     });
     for (const part of [

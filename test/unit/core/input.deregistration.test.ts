@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
-import { DEREGISTRATION_PATIENCE } from '../../../core/contract/index.ts';
+import { DEREGISTRATION_TIMEOUTS } from '../../../core/contract/index.ts';
 import { parseDeregistrationInput } from '../../../core/input/deregistration.ts';
 
 describe('input of the deregistration workflow', () => {
   test('production defaults', () => {
-    expect(DEREGISTRATION_PATIENCE).toEqual({ giveUpAfter: '24h', firstRetry: '1m' });
+    expect(DEREGISTRATION_TIMEOUTS).toEqual({ giveUpAfter: '24h', firstRetry: '1m' });
     expect(
       parseDeregistrationInput({ repository: 'acme/app', runner: { name: 'r-1', id: 7 } }),
     ).toEqual({

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { templateHash } from '../../../activities/runnerSet/admitSet.ts';
 import { SET_DELAYS, SET_INTERVALS } from '../../../core/contract/index.ts';
 import { parseRunnerSetInput } from '../../../core/input/runnerSet.ts';
-import { needsSlots, runnerInput } from '../../../core/domain/volumeSlots.ts';
+import { needsVolumeSlots, withSlotClaims } from '../../../core/domain/volumeSlots.ts';
 
 const parse = (input: unknown) =>
   parseRunnerSetInput(input, {
@@ -250,8 +250,8 @@ describe('slots', () => {
     ],
   ])('%s', (_what, one, name) => {
     const withClaim = { ...template, volumeClaims: [one] };
-    expect(needsSlots(withClaim)).toBe(name === 'cache-2');
-    expect(runnerInput(withClaim, 'linux', 2)).toEqual({
+    expect(needsVolumeSlots(withClaim)).toBe(name === 'cache-2');
+    expect(withSlotClaims(withClaim, 'linux', 2)).toEqual({
       ...template,
       set: 'linux',
       volumeClaims: [{ ...one, ...(name === undefined ? {} : { claim: name }) }],

@@ -1,23 +1,23 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import {
-  SetRouting,
-  Substitutes,
-  type CoveringSet,
+  JobRouter,
+  RerouteTargets,
+  type RoutableSet,
   type RoutedJob,
 } from '../../../core/domain/jobRouting.ts';
-import type { ScopeKind, SetCover } from '../../../core/contract/index.ts';
+import type { ScopeKind, SetRoutingInfo } from '../../../core/contract/index.ts';
 
 const set = (
   name: string,
   scope: string,
   labels: string[],
   scopeKind: ScopeKind = scope.includes('/') ? 'repository' : 'organization',
-): CoveringSet => ({
+): RoutableSet => ({
   workflowId: `set-${name}`,
   cover: { labels, scope, scopeKind },
 });
-const SETS: CoveringSet[] = [
+const SETS: RoutableSet[] = [
   set('plain', 'acme', ['self-hosted', 'linux']),
   set('gpu', 'acme', ['self-hosted', 'Linux', 'GPU']),
   set('app', 'acme/app', ['linux']),
@@ -100,13 +100,13 @@ describe('the set for a job', () => {
   ])('%s', (_what, repository, labels, enterprise, chosen) => {
     for (const sets of [SETS, SETS.toReversed()])
       expect(
-        new SetRouting(sets).homeOf({ jobId: 1, runAttempt: 1, repository, labels }, enterprise)
+        new JobRouter(sets).homeOf({ jobId: 1, runAttempt: 1, repository, labels }, enterprise)
           ?.workflowId,
       ).toBe(chosen && `set-${chosen}`);
   });
 });
 
-const equals = (count: number, more: Partial<SetCover> = {}): CoveringSet[] =>
+const equals = (count: number, more: Partial<SetRoutingInfo> = {}): RoutableSet[] =>
   Array.from({ length: count }, (_none, index) => ({
     workflowId: `set-linux-${index}`,
     cover: { labels: ['linux'], scope: 'acme', scopeKind: 'organization', ...more },
@@ -118,8 +118,8 @@ const job = (jobId: number, runAttempt = 1): RoutedJob => ({
   labels: ['linux'],
 });
 /** How many of these jobs each set has. */
-function shares(sets: readonly CoveringSet[], jobs: readonly RoutedJob[]): number[] {
-  const routing = new SetRouting(sets);
+function shares(sets: readonly RoutableSet[], jobs: readonly RoutedJob[]): number[] {
+  const routing = new JobRouter(sets);
   const count = new Map(sets.map(({ workflowId }) => [workflowId, 0]));
   for (const one of jobs) {
     const home = routing.homeOf(one, undefined)?.workflowId ?? '';
@@ -163,7 +163,7 @@ describe('equal sets', () => {
   const someJob = fc
     .tuple(fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }), fc.integer({ min: 1, max: 9 }))
     .map(([jobId, runAttempt]) => job(jobId, runAttempt));
-  const named = (names: readonly string[]): CoveringSet[] =>
+  const named = (names: readonly string[]): RoutableSet[] =>
     names.map((name) => ({
       workflowId: `set-${name}`,
       cover: { labels: ['linux'], scope: 'acme', scopeKind: 'organization' },
@@ -173,8 +173,8 @@ describe('equal sets', () => {
     fc.assert(
       fc.property(ids, someJob, fc.func(fc.integer()), (names, one, order) => {
         const shuffled = named(names).toSorted((a, b) => order(a.workflowId) - order(b.workflowId));
-        expect(new SetRouting(shuffled).homeOf(one, undefined)).toEqual(
-          new SetRouting(named(names)).homeOf(one, undefined),
+        expect(new JobRouter(shuffled).homeOf(one, undefined)).toEqual(
+          new JobRouter(named(names)).homeOf(one, undefined),
         );
       }),
     );
@@ -184,8 +184,8 @@ describe('equal sets', () => {
     fc.assert(
       fc.property(ids, someJob, fc.nat(), (names, one, which) => {
         const gone = `set-${names[which % names.length] ?? ''}`;
-        const before = new SetRouting(named(names)).homeOf(one, undefined)?.workflowId;
-        const after = new SetRouting(
+        const before = new JobRouter(named(names)).homeOf(one, undefined)?.workflowId;
+        const after = new JobRouter(
           named(names).filter(({ workflowId }) => workflowId !== gone),
         ).homeOf(one, undefined)?.workflowId;
         if (before !== gone) expect(after).toBe(before);
@@ -225,17 +225,17 @@ describe('equal sets', () => {
 });
 
 describe('the set that a job is passed on to', () => {
-  const self: CoveringSet = {
+  const self: RoutableSet = {
     workflowId: 'set-self',
     cover: { labels: ['self-hosted', 'Linux'], scope: 'acme/app', scopeKind: 'repository' },
   };
-  const other = (name: string, more: Partial<SetCover> = {}): CoveringSet => ({
+  const other = (name: string, more: Partial<SetRoutingInfo> = {}): RoutableSet => ({
     workflowId: `set-${name}`,
     cover: { ...self.cover, ...more },
   });
-  const org: Partial<SetCover> = { scope: 'Acme', scopeKind: 'organization' };
+  const org: Partial<SetRoutingInfo> = { scope: 'Acme', scopeKind: 'organization' };
 
-  test.each<[what: string, others: CoveringSet[], chosen: string | undefined]>([
+  test.each<[what: string, others: RoutableSet[], chosen: string | undefined]>([
     ['not itself', [self], undefined],
     [
       'an equal one; self-hosted and upper case count for nothing',
@@ -268,17 +268,17 @@ describe('the set that a job is passed on to', () => {
       undefined,
     ],
   ])('%s', (_what, others, chosen) => {
-    expect(new Substitutes(self, others).next({ jobId: 1, runAttempt: 1 })?.workflowId).toBe(
+    expect(new RerouteTargets(self, others).next({ jobId: 1, runAttempt: 1 })?.workflowId).toBe(
       chosen && `set-${chosen}`,
     );
   });
 
   test('one of an organization is no substitute for the organization', () => {
-    expect(new Substitutes(other('wide', org), [self]).size).toBe(0);
+    expect(new RerouteTargets(other('wide', org), [self]).size).toBe(0);
   });
 
   test('a set that ends would rather have one without room than none', () => {
-    const substitutes = new Substitutes(self, [other('equal', { full: true })]);
+    const substitutes = new RerouteTargets(self, [other('equal', { full: true })]);
     expect([
       substitutes.size,
       substitutes.next({ jobId: 1, runAttempt: 1 })?.workflowId,
@@ -287,7 +287,7 @@ describe('the set that a job is passed on to', () => {
   });
 
   test('no set that ends is one, and it hears of jobs all the same', () => {
-    const substitutes = new Substitutes(self, [
+    const substitutes = new RerouteTargets(self, [
       other('ending', { full: true, ends: true }),
       other('idle', { ends: true }),
     ]);
@@ -300,7 +300,7 @@ describe('the set that a job is passed on to', () => {
 
   test('what one cannot serve is spread over all others', () => {
     const others = Array.from({ length: 10 }, (_none, index) => other(`linux-${index}`));
-    const substitutes = new Substitutes(self, others);
+    const substitutes = new RerouteTargets(self, others);
     const chosen = Array.from(
       { length: 200 },
       (_none, jobId) => substitutes.next({ jobId, runAttempt: 1 })?.workflowId,

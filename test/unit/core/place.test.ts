@@ -1,33 +1,33 @@
 import { describe, expect, test } from '@jest/globals';
 import {
-  placeName,
-  placeOfLife,
-  serves,
-  type Place,
-  type ServedPlace,
+  formatLocation,
+  runnerLocation,
+  servesLocation,
+  type Location,
+  type ServedLocation,
 } from '../../../core/domain/location.ts';
-import { runningRunnersIn } from '../../../core/domain/visibility.ts';
+import { runningRunnersInQuery } from '../../../core/domain/visibility.ts';
 
-const HOME: ServedPlace = {
+const HOME: ServedLocation = {
   compute: 'kubernetes',
   cluster: 'c1',
   installation: 'mine',
   namespace: 'ci',
 };
-const ALL: ServedPlace = { ...HOME, allNamespaces: true };
-const LAPTOP: ServedPlace = { compute: 'process', cluster: 'm1', installation: 'mine' };
+const ALL: ServedLocation = { ...HOME, allNamespaces: true };
+const LAPTOP: ServedLocation = { compute: 'process', cluster: 'm1', installation: 'mine' };
 
-test.each<[string, ServedPlace, string | undefined, Place]>([
+test.each<[string, ServedLocation, string | undefined, Location]>([
   ['the namespace of the worker', HOME, undefined, HOME],
   ['the namespace that the input names', ALL, 'team-a', { ...HOME, namespace: 'team-a' }],
   ['the namespace of a worker that uses all, where the input names none', ALL, undefined, HOME],
   ['none, where the compute has none', LAPTOP, 'team-a', LAPTOP],
 ])('a new life is lived in %s', (_, served, namespace, expected) => {
-  expect(placeOfLife(served, namespace)).toEqual(expected);
+  expect(runnerLocation(served, namespace)).toEqual(expected);
 });
 
 describe('a worker serves', () => {
-  test.each<[string, ServedPlace, Place, boolean]>([
+  test.each<[string, ServedLocation, Location, boolean]>([
     ['its own place', HOME, HOME, true],
     ['any namespace, if it uses all', ALL, { ...HOME, namespace: 'team-a' }, true],
     ['its own machine', LAPTOP, LAPTOP, true],
@@ -44,12 +44,12 @@ describe('a worker serves', () => {
     ['not another compute', HOME, LAPTOP, false],
     ['not another machine', LAPTOP, { ...LAPTOP, cluster: 'm2' }, false],
   ])('%s', (_, served, place, expected) => {
-    expect(serves(served, place)).toBe(expected);
+    expect(servesLocation(served, place)).toBe(expected);
   });
 });
 
 test('names go from the whole to the part', () => {
-  expect([HOME, ALL, LAPTOP].map(placeName)).toEqual([
+  expect([HOME, ALL, LAPTOP].map(formatLocation)).toEqual([
     'kubernetes/c1/mine/ci',
     'kubernetes/c1/mine/*',
     'process/m1/mine',
@@ -57,10 +57,10 @@ test('names go from the whole to the part', () => {
 });
 
 test('the lives of a worker are found by the name of their place, or by the part that all of them share', () => {
-  expect(runningRunnersIn('q', HOME)).toMatch(
+  expect(runningRunnersInQuery('q', HOME)).toMatch(
     / AND TaskQueue = 'q' AND RunnerPlace = 'kubernetes\/c1\/mine\/ci'$/,
   );
-  expect(runningRunnersIn('q', ALL)).toMatch(
+  expect(runningRunnersInQuery('q', ALL)).toMatch(
     / AND RunnerPlace STARTS_WITH 'kubernetes\/c1\/mine\/'$/,
   );
 });

@@ -3,9 +3,9 @@ import {
   IMAGE_PROBLEM_GRACE_MS,
   POD_CONDITIONS,
   TERMINATION_OVERDUE_MS,
-  dueAtMs,
-  isMet,
-  isSpent,
+  conditionDueAtMs,
+  conditionMet,
+  isCompletedEphemeral,
   parseWaitActivityId,
   waitActivityId,
   type PodCondition,
@@ -79,12 +79,14 @@ test.each<[what: string, pod: PodView, dues: Dues]>([
   ],
 ])('%s', (_what, pod, dues) => {
   expect(
-    Object.fromEntries(POD_CONDITIONS.map((condition) => [condition, dueAtMs(condition, pod)])),
+    Object.fromEntries(
+      POD_CONDITIONS.map((condition) => [condition, conditionDueAtMs(condition, pod)]),
+    ),
   ).toEqual(dues);
   for (const condition of POD_CONDITIONS) {
     const due = dues[condition];
-    expect(isMet(condition, pod, due ?? Number.MAX_SAFE_INTEGER)).toBe(due !== undefined);
-    if (due !== undefined) expect(isMet(condition, pod, due - 1)).toBe(false);
+    expect(conditionMet(condition, pod, due ?? Number.MAX_SAFE_INTEGER)).toBe(due !== undefined);
+    if (due !== undefined) expect(conditionMet(condition, pod, due - 1)).toBe(false);
   }
 });
 
@@ -109,7 +111,7 @@ describe('a pod that nobody needs any more once its end is known', () => {
   const exit = { code: 0, oomKilled: false, record: { job: 'done' as const } };
   const done: PodView = { ...running, ended: true, exit };
 
-  test('did its one job and ended by itself', () => expect(isSpent(done)).toBe(true));
+  test('did its one job and ended by itself', () => expect(isCompletedEphemeral(done)).toBe(true));
 
   test.each<[what: string, pod: PodView]>([
     ['runs', { ...running, online: true, busy: true }],
@@ -122,5 +124,5 @@ describe('a pod that nobody needs any more once its end is known', () => {
     ['is being deleted', { ...done, terminating: true }],
     ['is gone', { ...done, gone: true }],
     ['takes more jobs than one', { ...done, reusable: true }],
-  ])('not one that %s', (_what, pod) => expect(isSpent(pod)).toBe(false));
+  ])('not one that %s', (_what, pod) => expect(isCompletedEphemeral(pod)).toBe(false));
 });

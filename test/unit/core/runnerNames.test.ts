@@ -1,10 +1,10 @@
 import { expect, test } from '@jest/globals';
-import { runnerName, workflowIdOfName } from '../../../core/domain/runnerName.ts';
+import { runnerName, workflowIdFromRunnerName } from '../../../core/domain/runnerName.ts';
 import {
   MAX_SET_NAME,
-  freshSuffix,
+  randomSuffix,
   runnerWorkflowId,
-  setOfRunner,
+  setNameFromRunnerName,
 } from '../../../core/domain/setRunnerNames.ts';
 import { parseRunnerInput } from '../../../core/input/runner.ts';
 import { randomOf, randomSeed } from '../../support/random.ts';
@@ -35,10 +35,13 @@ test.each(SETS)(
     for (const attempt of [1, 2, 9_999]) {
       const workflowId = runnerWorkflowId(
         set,
-        freshSuffix(() => random(1_000) / 1_000),
+        randomSuffix(() => random(1_000) / 1_000),
       );
       const name = nameOf(workflowId, attempt, { set });
-      expect([workflowIdOfName(name), setOfRunner(name)]).toEqual([workflowId, set]);
+      expect([workflowIdFromRunnerName(name), setNameFromRunnerName(name)]).toEqual([
+        workflowId,
+        set,
+      ]);
     }
   },
 );
@@ -47,9 +50,12 @@ test.each([['runner-hello'], ['runner-brisk-otter-7f3a'], [`runner-${'x'.repeat(
   'of %s by itself',
   (workflowId) => {
     const name = nameOf(workflowId, 2);
-    expect([workflowIdOfName(name), setOfRunner(name)]).toEqual([workflowId, undefined]);
+    expect([workflowIdFromRunnerName(name), setNameFromRunnerName(name)]).toEqual([
+      workflowId,
+      undefined,
+    ]);
     expect(
-      workflowIdOfName(nameOf(workflowId, 1, { name: workflowId.slice('runner-'.length) })),
+      workflowIdFromRunnerName(nameOf(workflowId, 1, { name: workflowId.slice('runner-'.length) })),
     ).toBe(workflowId);
   },
 );
@@ -60,5 +66,5 @@ test.each([
   '-abcdefghij-0a1b2c3d4e',
   'GitHub Actions 7',
 ])('%j is of no set', (name) => {
-  expect(setOfRunner(name)).toBeUndefined();
+  expect(setNameFromRunnerName(name)).toBeUndefined();
 });

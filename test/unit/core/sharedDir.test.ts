@@ -1,14 +1,14 @@
 import { describe, expect, test } from '@jest/globals';
 import {
   SHARED_DIR_MAX_BYTES,
-  sharedDirFault,
-  type SharedEntry,
+  sharedDirError,
+  type SharedDirEntry,
 } from '../../../core/domain/sharedDir.ts';
 
-const file = (name: string, bytes: number): SharedEntry => ({ name, kind: 'file', bytes });
+const file = (name: string, bytes: number): SharedDirEntry => ({ name, kind: 'file', bytes });
 
 describe('what steps leave for one another', () => {
-  test.each<[what: string, entries: readonly SharedEntry[], fault: string | undefined]>([
+  test.each<[what: string, entries: readonly SharedDirEntry[], fault: string | undefined]>([
     ['nothing', [], undefined],
     ['files', [file('kubeconfig', 5_000), file('.hidden', 0)], undefined],
     ['as much as there may be, in one', [file('a', SHARED_DIR_MAX_BYTES)], undefined],
@@ -38,6 +38,6 @@ describe('what steps leave for one another', () => {
       'SHARED_DIR holds flat files only, and "a\\nb" is no file: put a copy of what it leads to there',
     ],
   ])('%s', (_what, entries, fault) => {
-    expect(sharedDirFault(entries)).toBe(fault);
+    expect(sharedDirError(entries)).toBe(fault);
   });
 });

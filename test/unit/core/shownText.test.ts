@@ -1,6 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from '@jest/globals';
-import { escaped, markdownText, printable, shorten } from '../../../core/domain/displayText.ts';
+import {
+  escapeControlCharacters,
+  escapeMarkdown,
+  stripControlCharacters,
+  truncate,
+} from '../../../core/domain/displayText.ts';
 
 describe('on a terminal', () => {
   test.each([
@@ -13,12 +18,12 @@ describe('on a terminal', () => {
     ['tag\u{E0041}ged', 'tagged'],
     ['grüße 🦦', 'grüße 🦦'],
   ])('printable(%j)', (text, expected) => {
-    expect(printable(text)).toBe(expected);
+    expect(stripControlCharacters(text)).toBe(expected);
   });
 
   test('shorten counts characters, not UTF-16 units', () => {
-    expect(shorten('🦦🦦🦦', 3)).toBe('🦦🦦🦦');
-    expect(shorten('🦦🦦🦦🦦', 3)).toBe('🦦🦦…');
+    expect(truncate('🦦🦦🦦', 3)).toBe('🦦🦦🦦');
+    expect(truncate('🦦🦦🦦🦦', 3)).toBe('🦦🦦…');
   });
 });
 
@@ -32,15 +37,15 @@ describe('in a log', () => {
     ['tag\u{E0041}ged', 'tag\\udb40\\udc41ged'],
     ['grüße 🦦', 'grüße 🦦'],
   ])('escaped(%j)', (text, expected) => {
-    expect(escaped(text)).toBe(expected);
+    expect(escapeControlCharacters(text)).toBe(expected);
   });
 
   test('what is within a JSON document stays what it was', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
-        const line = escaped(JSON.stringify({ text }));
+        const line = escapeControlCharacters(JSON.stringify({ text }));
         expect(JSON.parse(line)).toEqual({ text });
-        expect(printable(line.replaceAll(/\s/g, ''))).toBe(line.replaceAll(/\s/g, ''));
+        expect(stripControlCharacters(line.replaceAll(/\s/g, ''))).toBe(line.replaceAll(/\s/g, ''));
       }),
     );
   });
@@ -77,18 +82,18 @@ describe('in Markdown', () => {
     ],
     ['text from right to left', 'name\u202Etxt.exe', 'nametxt.exe'],
   ])('%s', (_what, text, expected) => {
-    expect(markdownText(text)).toBe(expected);
+    expect(escapeMarkdown(text)).toBe(expected);
   });
 
   test('what is long is cut, and never within an escape', () => {
-    const text = markdownText('|'.repeat(10_000));
+    const text = escapeMarkdown('|'.repeat(10_000));
     expect(text).toBe(`${'\\|'.repeat(499)}…`);
   });
 
   test('whatever it is, no character has a meaning: each that might is escaped', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
-        expect(markdownText(text).replaceAll(/\\[\\`*_{}[\]<>|~&$]/g, '')).not.toMatch(
+        expect(escapeMarkdown(text).replaceAll(/\\[\\`*_{}[\]<>|~&$]/g, '')).not.toMatch(
           /[\\`*_{}[\]<>|~&$\n\r]/,
         );
       }),

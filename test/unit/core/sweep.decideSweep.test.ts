@@ -3,11 +3,11 @@ import { describe, expect, test } from '@jest/globals';
 import type { SweepMark } from '../../../core/contract/index.ts';
 import {
   decideSweep,
-  type SeenObject,
-  type SweepFindings,
+  type ObjectWithOwner,
+  type SweepInventory,
   type SweepPlan,
 } from '../../../core/sweep/decideSweep.ts';
-import type { LifeFacts, RunningLife } from '../../../core/sweep/facts.ts';
+import type { OwnerWorkflow, RunnerWorkflow } from '../../../core/sweep/facts.ts';
 import { objectMark, parseObjectMark } from '../../../core/sweep/objectMark.ts';
 import type { OwnedObject } from '../../../core/sweep/ownedObject.ts';
 import {
@@ -26,12 +26,12 @@ import {
   specOf,
 } from '../../support/sweptThings.ts';
 
-const seen = (it: OwnedObject, its: LifeFacts = TERMINATED): SeenObject => ({
+const seen = (it: OwnedObject, its: OwnerWorkflow = TERMINATED): ObjectWithOwner => ({
   object: it,
   life: its,
   used: false,
 });
-const nothing: SweepFindings = {
+const nothing: SweepInventory = {
   pods: [],
   resources: [],
   jobObjects: [],
@@ -40,7 +40,7 @@ const nothing: SweepFindings = {
   knowsPlace: true,
 };
 const decide = (
-  found: Partial<SweepFindings>,
+  found: Partial<SweepInventory>,
   marks: readonly SweepMark[] = [],
   input: object = {},
 ): SweepPlan => decideSweep({ ...nothing, ...found }, marks, NOW, specOf(input));
@@ -148,7 +148,7 @@ test('a step that outlived its job is marked, then stopped, by a mark of its own
 });
 
 describe('a runner that hangs', () => {
-  const hung = (name: string, online = false): RunningLife =>
+  const hung = (name: string, online = false): RunnerWorkflow =>
     life({
       workflowId: name,
       pods: [pod({}, { registration: { name } })],
@@ -171,7 +171,7 @@ describe('a runner that hangs', () => {
     expect(decide({ lives: [hung('a', true)] }, [mark(ago(HOUR))]).findings).toEqual([]);
   });
 
-  test.each<[what: string, lives: RunningLife[], step: string[], skipped: number]>([
+  test.each<[what: string, lives: RunnerWorkflow[], step: string[], skipped: number]>([
     ['three of three', [hung('a'), hung('b'), hung('c')], ['mark', 'mark', 'mark'], 0],
     ['two of four', [hung('a'), hung('b'), hung('c', true), hung('d', true)], ['mark', 'mark'], 0],
     ['three of four: it is not they', [hung('a'), hung('b'), hung('c'), hung('d', true)], [], 3],
@@ -211,7 +211,7 @@ test('that has continued as new in between is marked anew', () => {
 });
 
 describe('the whole', () => {
-  const many = (condemned: number, of: number): SeenObject[] =>
+  const many = (condemned: number, of: number): ObjectWithOwner[] =>
     Array.from({ length: of }, (_, index) => seen(pod(), index < condemned ? TERMINATED : RUNNING));
 
   test.each<[condemned: number, of: number, input: object, stopped: boolean]>([

@@ -1,20 +1,24 @@
 /** The tables of the sweep: what is condemned, what is left alone and why, row by row. */
 import { describe, expect, test } from '@jest/globals';
 import {
-  FORCED_TO_FAIL,
-  STEP_WITHOUT_JOB,
+  ORPHANED_POD_MESSAGE,
+  ORPHANED_STEP_MESSAGE,
   type RunnerPhase,
   type SweepSkip,
   type SweptKind,
 } from '../../../core/contract/index.ts';
-import type { LifeFacts, RunningLife, SeenRegistration } from '../../../core/sweep/facts.ts';
-import { judgeJobObject } from '../../../core/sweep/assessJobObject.ts';
+import type {
+  OwnerWorkflow,
+  RunnerWorkflow,
+  ObservedRegistration,
+} from '../../../core/sweep/facts.ts';
+import { assessJobObject } from '../../../core/sweep/assessJobObject.ts';
 import { judgePod } from '../../../core/sweep/assessPod.ts';
 import { judgeRegistration } from '../../../core/sweep/assessRegistration.ts';
 import { judgeResource } from '../../../core/sweep/assessResource.ts';
 import { judgeRunner } from '../../../core/sweep/assessRunner.ts';
 import type { OwnedObject } from '../../../core/sweep/ownedObject.ts';
-import { zombieStep } from '../../../core/sweep/stuckRunnerStep.ts';
+import { stuckRunnerStep } from '../../../core/sweep/stuckRunnerStep.ts';
 import {
   FINISHED,
   HOUR,
@@ -48,7 +52,7 @@ const OVERDUE = { terminating: true, terminationDeadline: ago(MINUTE) };
 const old = { createdAtMs: NOW - 24 * HOUR };
 
 describe('a pod', () => {
-  test.each<[what: string, pod: OwnedObject, life: LifeFacts, expected: object]>([
+  test.each<[what: string, pod: OwnedObject, life: OwnerWorkflow, expected: object]>([
     ['of a running life', pod(), RUNNING, FINE],
     [
       '… that has ended, and is old: its life looks after it',
@@ -91,13 +95,13 @@ describe('a pod', () => {
       'alive, its workflow terminated',
       pod(),
       TERMINATED,
-      condemns('orphaned pod', FORCED_TO_FAIL, 'workflow w was terminated by me: because'),
+      condemns('orphaned pod', ORPHANED_POD_MESSAGE, 'workflow w was terminated by me: because'),
     ],
     [
       'alive, its workflow ended with a verdict',
       pod(),
       FINISHED,
-      condemns('orphaned pod', FORCED_TO_FAIL),
+      condemns('orphaned pod', ORPHANED_POD_MESSAGE),
     ],
     [
       'alive, its workflow unknown to Temporal',
@@ -137,7 +141,7 @@ describe('a pod', () => {
 describe('a Secret or claim', () => {
   const claim = (more: Partial<OwnedObject> = {}): OwnedObject =>
     object({ kind: 'claim', ...more });
-  test.each<[what: string, it: OwnedObject, life: LifeFacts, used: boolean, expected: object]>([
+  test.each<[what: string, it: OwnedObject, life: OwnerWorkflow, used: boolean, expected: object]>([
     ['of a running life', object(), RUNNING, false, FINE],
     [
       'a claim that is named in an input, such as a slot’s',
@@ -219,12 +223,12 @@ describe('what a job has made beside its runner', () => {
       condemns('orphaned resource', 'the job secret'),
     ],
   ])('%s', (_what, it, used, expected) => {
-    expect(judgeJobObject(it, used, NOW, SPEC)).toEqual(expected);
+    expect(assessJobObject(it, used, NOW, SPEC)).toEqual(expected);
   });
 });
 
 describe('a registration', () => {
-  test.each<[what: string, it: SeenRegistration, expected: object]>([
+  test.each<[what: string, it: ObservedRegistration, expected: object]>([
     ['whose life runs', ghost({ alive: true }), FINE],
     ['… and has no label of ours', { ...ghost({ alive: true }), proof: undefined as never }, FINE],
     [
@@ -256,16 +260,16 @@ describe('a running life', () => {
   const busyFor = (ms: number): OwnedObject => pod({ busy: true, readinessChangedAt: ago(ms) });
   const command = (ms: number): OwnedObject =>
     pod({ busy: undefined as never, startedAt: ago(ms) }, { registration: undefined as never });
-  const step = (job: LifeFacts, more: Partial<RunningLife> = {}): RunningLife =>
+  const step = (job: OwnerWorkflow, more: Partial<RunnerWorkflow> = {}): RunnerWorkflow =>
     life({ phase: 'Busy', job: { workflowId: 'job-a', ...job }, ...more });
   const hung = (
-    listed: Partial<SeenRegistration> = {},
-    more: Partial<RunningLife> = {},
-  ): RunningLife =>
+    listed: Partial<ObservedRegistration> = {},
+    more: Partial<RunnerWorkflow> = {},
+  ): RunnerWorkflow =>
     life({ registration: ghost({ alive: true, hasPod: true, ...listed }), ...more });
-  const lost = (phase: RunnerPhase, more: Partial<RunningLife> = {}): RunningLife =>
+  const lost = (phase: RunnerPhase, more: Partial<RunnerWorkflow> = {}): RunnerWorkflow =>
     life({ phase, pods: [], ...more });
-  test.each<[what: string, it: RunningLife, expected: object]>([
+  test.each<[what: string, it: RunnerWorkflow, expected: object]>([
     ['with its pod, and a worker', life(), FINE],
     [
       'younger than 30 s',
@@ -364,7 +368,11 @@ describe('a running life', () => {
     [
       'a step whose job was terminated',
       step(TERMINATED),
-      condemns('orphaned step', STEP_WITHOUT_JOB, 'its job job-a was terminated by me: because'),
+      condemns(
+        'orphaned step',
+        ORPHANED_STEP_MESSAGE,
+        'its job job-a was terminated by me: because',
+      ),
     ],
     [
       '… and which has no pod yet',
@@ -460,9 +468,9 @@ describe('a zombie', () => {
   test.each<
     [
       what: string,
-      facts: Parameters<typeof zombieStep>[0],
-      before: Parameters<typeof zombieStep>[1],
-      expected: ReturnType<typeof zombieStep>,
+      facts: Parameters<typeof stuckRunnerStep>[0],
+      before: Parameters<typeof stuckRunnerStep>[1],
+      expected: ReturnType<typeof stuckRunnerStep>,
     ]
   >([
     [
@@ -504,6 +512,6 @@ describe('a zombie', () => {
       { kind: 'signal', unpolled: 0 },
     ],
   ])('%s', (_what, facts, before, expected) => {
-    expect(zombieStep(facts, before)).toEqual(expected);
+    expect(stuckRunnerStep(facts, before)).toEqual(expected);
   });
 });

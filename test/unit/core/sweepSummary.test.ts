@@ -1,6 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import type { SweepOutcome } from '../../../core/contract/index.ts';
-import { incompleteText, sweepOutcome, sweepSummary } from '../../../core/domain/sweepSummary.ts';
+import {
+  incompleteMessage,
+  sweepOutcome,
+  sweepSummary,
+} from '../../../core/domain/sweepSummary.ts';
 import { sweepReport } from '../../support/sweepReports.ts';
 
 describe('what came of a sweep', () => {
@@ -56,7 +60,7 @@ describe('in one line', () => {
 
   test('which lists could not be had', () => {
     expect(
-      incompleteText([
+      incompleteMessage([
         { list: 'pods', why: 'forbidden' },
         { list: 'registrations of orgs/acme', why: '502' },
       ]),

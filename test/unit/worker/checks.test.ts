@@ -7,10 +7,13 @@ import { parseCredentials } from '../../../activities/ciServers/index.ts';
 import { ciQueuesOf } from '../../../worker/settings/ciQueues.ts';
 import { checkCredentials } from '../../../worker/checks/credentialCheck.ts';
 import { createMetrics } from '../../../worker/process/metrics.ts';
-import { checkPlace, judgePlace } from '../../../worker/checks/locationCheck.ts';
-import { judgeFairness, judgeSearchAttributes } from '../../../worker/checks/temporalCheck.ts';
-import { judgeVersions } from '../../../worker/checks/versionCheck.ts';
-import { quoted } from '../../../core/domain/visibility.ts';
+import { checkLocation, evaluateLocation } from '../../../worker/checks/locationCheck.ts';
+import {
+  evaluateFairness,
+  evaluateSearchAttributes,
+} from '../../../worker/checks/temporalCheck.ts';
+import { evaluateVersions } from '../../../worker/checks/versionCheck.ts';
+import { quoteLiteral } from '../../../core/domain/visibility.ts';
 
 const KEYWORD = 2;
 const ALL = {
@@ -25,14 +28,14 @@ const ALL = {
 
 describe('search attributes', () => {
   test('all there', () => {
-    expect(judgeSearchAttributes({ ...ALL, Other: 1 }, '')).toEqual([
+    expect(evaluateSearchAttributes({ ...ALL, Other: 1 }, '')).toEqual([
       { level: 'ok', what: expect.stringContaining('RunnerPhase') },
     ]);
   });
 
   test('one missing', () => {
     const { RunnerSet: _missing, ...rest } = ALL;
-    expect(judgeSearchAttributes(rest, ' --namespace n')).toEqual([
+    expect(evaluateSearchAttributes(rest, ' --namespace n')).toEqual([
       {
         level: 'error',
         what: 'Temporal search attribute missing: RunnerSet',
@@ -42,7 +45,7 @@ describe('search attributes', () => {
   });
 
   test('one of the wrong type', () => {
-    expect(judgeSearchAttributes({ ...ALL, RunnerPhase: 1 }, '')).toEqual([
+    expect(evaluateSearchAttributes({ ...ALL, RunnerPhase: 1 }, '')).toEqual([
       {
         level: 'error',
         what: 'Temporal search attribute RunnerPhase has the type Text, not Keyword',
@@ -62,7 +65,7 @@ test.each([
   ['2.0.0-rc.1', 'ok'],
   ['', 'ok'],
 ])('fairness of a Temporal server %s: %s', (version, level) => {
-  expect(judgeFairness(version)).toMatchObject({
+  expect(evaluateFairness(version)).toMatchObject({
     level,
     what: expect.stringContaining(version === '' ? 'unknown' : version),
   });
@@ -86,11 +89,11 @@ describe('versions of workers', () => {
       undefined,
     ],
   ])('nothing is said of %s', (_what, polling, current) => {
-    expect(judgeVersions('q', polling, current, '')).toEqual([]);
+    expect(evaluateVersions('q', polling, current, '')).toEqual([]);
   });
 
   test('the current one polls, whoever else does', () => {
-    expect(judgeVersions('q', [one, undefined, two], two, '')).toEqual([
+    expect(evaluateVersions('q', [one, undefined, two], two, '')).toEqual([
       {
         level: 'ok',
         what: 'task queue "q": what is new begins on version two of ns/holdfast-worker',
@@ -99,7 +102,7 @@ describe('versions of workers', () => {
   });
 
   test('none is current', () => {
-    expect(judgeVersions('q', [one, one, two], undefined, ' --namespace n')).toEqual([
+    expect(evaluateVersions('q', [one, one, two], undefined, ' --namespace n')).toEqual([
       {
         level: 'error',
         what: 'task queue "q": no version of its workers is current, so they are given nothing new (polling: one of ns/holdfast-worker, two of ns/holdfast-worker)',
@@ -128,7 +131,7 @@ describe('versions of workers', () => {
       `start workers of that version (kubectl get deployments -A -l temporal.io/build-id=two), or have it begin on another: ${SET_CURRENT} one`,
     ],
   ])('instead of the current one polls: %s', (_what, polling, seen, fix) => {
-    expect(judgeVersions('q', polling, two, '')).toEqual([
+    expect(evaluateVersions('q', polling, two, '')).toEqual([
       {
         level: 'error',
         what: `task queue "q": what is new begins on version two of ns/holdfast-worker, of which no worker polls (polling: ${seen})`,
@@ -145,11 +148,13 @@ test('a task queue is used for the places of its lives: a worker of another one 
     installation: 'mine',
     namespace: 'ci',
   } as const;
-  expect(judgePlace('q', served, undefined)).toEqual({
+  expect(evaluateLocation('q', served, undefined)).toEqual({
     level: 'ok',
     what: 'task queue "q" for runners in kubernetes/c1/mine/ci',
   });
-  expect(judgePlace('q', served, { workflowId: 'runner-1', place: 'process/m1/mine' })).toEqual({
+  expect(
+    evaluateLocation('q', served, { workflowId: 'runner-1', place: 'process/m1/mine' }),
+  ).toEqual({
     level: 'error',
     what: expect.stringMatching(
       /^HOLDFAST_TASK_QUEUE: .*"q" is used for runners in process\/m1\/mine \(runner-1\), .* in kubernetes\/c1\/mine\/ci /,
@@ -162,7 +167,7 @@ test('a task queue is used for the places of its lives: a worker of another one 
 
 describe('what a task queue is used for is asked of Temporal', () => {
   const about = { taskQueue: 'q', temporal: { namespace: 'n' } } as Parameters<
-    typeof checkPlace
+    typeof checkLocation
   >[0];
   const place = { compute: 'process', cluster: 'm1', installation: 'mine' } as const;
   const answering = (...answers: (() => object)[]): ConnectionLike =>
@@ -184,7 +189,7 @@ describe('what a task queue is used for is asked of Temporal', () => {
 
   test('again where it refuses the query at first: its search attributes may be new', async () => {
     expect(
-      await checkPlace(
+      await checkLocation(
         about,
         answering(refuse, refuse, () => ({ executions: [] })),
         async () => place,
@@ -198,7 +203,7 @@ describe('what a task queue is used for is asked of Temporal', () => {
         cause: new Error('namespaces "kube-system" is forbidden'),
       });
     };
-    expect(await checkPlace(about, answering(refuse), away)).toMatchObject({
+    expect(await checkLocation(about, answering(refuse), away)).toMatchObject({
       level: 'error',
       what: expect.stringMatching(
         / cannot be found out: the cluster has no name: namespaces "kube-system" is forbidden$/,
@@ -254,7 +259,7 @@ test.each([
   ["it's", "'it''s'"],
   ['back\\slash', "'back\\\\slash'"],
 ])('a list filter quotes %s', (value, expected) => {
-  expect(quoted(value)).toBe(expected);
+  expect(quoteLiteral(value)).toBe(expected);
 });
 
 test('metrics count what they are told', async () => {

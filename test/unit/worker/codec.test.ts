@@ -15,7 +15,7 @@ import { CodecKeyFile } from '../../../worker/codec/codecKeyFile.ts';
 import { parseCodecKeys } from '../../../worker/codec/codecKeys.ts';
 import {
   dataConverterOf,
-  encryptedDataConverter,
+  createEncryptedDataConverter,
   encrypts,
 } from '../../../worker/codec/dataConverter.ts';
 import { EncryptionCodec } from '../../../worker/codec/encryptionCodec.ts';
@@ -222,7 +222,7 @@ describe('failures', () => {
 
   test('with keys: message and stack trace are in a payload; the command reads them', async () => {
     write(OLD);
-    const converter = loaded(encryptedDataConverter({ keyFile: path }));
+    const converter = loaded(createEncryptedDataConverter({ keyFile: path }));
     const raw = converter.failureConverter.errorToFailure(
       failureOf('no node for hunter2'),
       converter.payloadConverter,
@@ -250,7 +250,7 @@ describe('failures', () => {
 
   test('of the server itself, in clear: as they are', async () => {
     write(OLD);
-    const converter = loaded(encryptedDataConverter({ keyFile: path }));
+    const converter = loaded(createEncryptedDataConverter({ keyFile: path }));
     expect(await failureText(converter, { message: 'activity StartToClose timeout' })).toBe(
       'activity StartToClose timeout',
     );

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { ConfigError } from '../../../worker/settings/configError.ts';
-import { RESTRICTED } from '../../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
+import { DEFAULT_POD_POLICY } from '../../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
 import { loadConfig } from '../../../worker/settings/config.ts';
 
 const GOOD = { HOLDFAST_GITHUB_TOKEN: 'ghp_secret' };
@@ -49,7 +49,7 @@ describe('configuration', () => {
         command: ['/bin/sh', '-c', expect.stringMatching(/exec \.\/run\.sh$/)],
         user: 1001,
         supervisorImage: undefined,
-        policy: RESTRICTED,
+        policy: DEFAULT_POD_POLICY,
       },
       timeouts: {},
       podLogs: { to: 'log', maxBytes: 65_536 },

@@ -6,8 +6,8 @@ import {
   SimpleSpanProcessor,
 } from '@opentelemetry/sdk-trace-base';
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
-import type { JobNews } from '../../../worker/webhook/webhookDelivery.ts';
-import { ACCEPTED, NOT_OURS, UNAVAILABLE } from '../../../worker/webhook/webhookResponses.ts';
+import type { JobDelivery } from '../../../worker/webhook/webhookDelivery.ts';
+import { ACCEPTED, NO_MATCH, UNAVAILABLE } from '../../../worker/webhook/webhookResponses.ts';
 import { deliverySpans } from '../../../worker/tracing/deliverySpans.ts';
 import { TraceIds } from '../../../worker/tracing/traceIds.ts';
 
@@ -28,7 +28,7 @@ beforeAll(
 beforeEach(() => exported.reset());
 afterAll(() => context.disable());
 
-function job(action: 'queued' | 'completed', run?: number): JobNews {
+function job(action: 'queued' | 'completed', run?: number): JobDelivery {
   return {
     event: { action, jobId: 5, runAttempt: 2, repository: 'acme/app', labels: [], at: 1 },
     ...(run === undefined ? {} : { run }),
@@ -76,7 +76,7 @@ test('without the id of a run any trace; what is handed on is the span', async (
 });
 
 test('what is not taken is an error; what is not ours is not exported', async () => {
-  await traces(job('queued', 17), 'd', async () => NOT_OURS);
+  await traces(job('queued', 17), 'd', async () => NO_MATCH);
   await traces(job('queued', 17), 'd', async () => UNAVAILABLE);
   expect(exported.getFinishedSpans().map(({ status }) => status)).toEqual([
     { code: 2, message: 'temporal_unavailable' },

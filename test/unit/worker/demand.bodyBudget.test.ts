@@ -1,14 +1,14 @@
 import { PassThrough } from 'node:stream';
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { BodyBudget, BodyRefusedError } from '../../../worker/webhook/bodyMemoryLimit.ts';
+import { BodyMemoryLimit, BodyRejectedError } from '../../../worker/webhook/bodyMemoryLimit.ts';
 import { BODY_LIMIT } from '../../../worker/webhook/webhookResponses.ts';
 
 const KIB = 1_024;
 
 describe('bodies on their way in', () => {
-  let budget: BodyBudget;
+  let budget: BodyMemoryLimit;
   beforeEach(() => {
-    budget = new BodyBudget(64 * KIB);
+    budget = new BodyMemoryLimit(64 * KIB);
   });
 
   interface Body {
@@ -21,7 +21,7 @@ describe('bodies on their way in', () => {
     const read = budget
       .read(stream)
       .catch((error: unknown) =>
-        error instanceof BodyRefusedError ? error.answer.outcome : Promise.reject(error),
+        error instanceof BodyRejectedError ? error.answer.outcome : Promise.reject(error),
       );
     return { stream, read };
   }
@@ -49,7 +49,7 @@ describe('bodies on their way in', () => {
   });
 
   test('one of 1 MiB is read, one that is longer is not, whatever its head said', async () => {
-    budget = new BodyBudget(4 * BODY_LIMIT);
+    budget = new BodyMemoryLimit(4 * BODY_LIMIT);
     const [full, over] = [begin(), begin()];
     full.stream.end(Buffer.alloc(BODY_LIMIT));
     over.stream.write(Buffer.alloc(BODY_LIMIT));
@@ -87,7 +87,7 @@ describe('bodies on their way in', () => {
   });
 
   test('what is refused, or has been moved, is given back at once, not when V8 sees garbage', async () => {
-    budget = new BodyBudget(4 * BODY_LIMIT);
+    budget = new BodyMemoryLimit(4 * BODY_LIMIT);
     const piece = Buffer.alloc(16 * KIB);
     const before = process.memoryUsage().arrayBuffers;
     for (let bodies = 0; bodies < 100; bodies++) {

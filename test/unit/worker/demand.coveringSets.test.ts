@@ -1,25 +1,25 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { Client } from '@temporalio/client';
-import { SET_COVER_MEMO, type SetCover } from '../../../core/contract/index.ts';
-import { CoveringSets, SetsUnknownError } from '../../../worker/webhook/setDirectory.ts';
-import type { JobNews } from '../../../worker/webhook/webhookDelivery.ts';
+import { SET_COVER_MEMO, type SetRoutingInfo } from '../../../core/contract/index.ts';
+import { SetDirectory, RoutingUnknownError } from '../../../worker/webhook/setDirectory.ts';
+import type { JobDelivery } from '../../../worker/webhook/webhookDelivery.ts';
 
-const linux: SetCover = { labels: ['linux'], scope: 'acme', scopeKind: 'organization' };
-const job = (...labels: string[]): JobNews => ({
+const linux: SetRoutingInfo = { labels: ['linux'], scope: 'acme', scopeKind: 'organization' };
+const job = (...labels: string[]): JobDelivery => ({
   event: { action: 'queued', jobId: 1, runAttempt: 1, repository: 'acme/app', labels, at: 1 },
 });
 
 describe('the running sets', () => {
   let now: number;
   /** What visibility lists, by workflow id: the memo, or none. */
-  let listed: Record<string, SetCover | undefined>;
+  let listed: Record<string, SetRoutingInfo | undefined>;
   /** What sets answer to their status query; one that is missing does not answer. */
-  let answers: Record<string, Partial<SetCover>>;
+  let answers: Record<string, Partial<SetRoutingInfo>>;
   let looks: number;
   let queries: number;
   let warnings: number;
   let list: () => Promise<void>;
-  let sets: CoveringSets;
+  let sets: SetDirectory;
 
   beforeEach(() => {
     [now, listed, answers, looks, queries, warnings, list] = [
@@ -49,7 +49,7 @@ describe('the running sets', () => {
         }),
       },
     };
-    sets = new CoveringSets({
+    sets = new SetDirectory({
       client: () => client as unknown as Client,
       taskQueue: 'holdfast',
       logger: { warn: () => void warnings++ },
@@ -59,36 +59,36 @@ describe('the running sets', () => {
 
   test('are looked at once for all who ask meanwhile, and for some seconds after', async () => {
     const chosen = await Promise.all(
-      Array.from({ length: 20 }, async () => (await sets.choose(job('linux'), false)).chosen),
+      Array.from({ length: 20 }, async () => (await sets.route(job('linux'), false)).chosen),
     );
     expect(new Set(chosen)).toEqual(new Set(['set-linux']));
     now += 4_999;
-    await sets.choose(job('linux'), false);
+    await sets.route(job('linux'), false);
     expect(looks).toBe(1);
     now += 2;
-    await sets.choose(job('linux'), false);
+    await sets.route(job('linux'), false);
     expect(looks).toBe(2);
   });
 
   test('are looked at again before it is said that none covers a job, and when the chosen one has ended', async () => {
-    await sets.choose(job('linux'), false);
+    await sets.route(job('linux'), false);
     now += 2_001;
     listed['set-gpu'] = { ...linux, labels: ['gpu'] };
-    expect(await sets.choose(job('gpu'), false)).toEqual({
+    expect(await sets.route(job('gpu'), false)).toEqual({
       chosen: 'set-gpu',
       running: new Set(['set-linux', 'set-gpu']),
     });
     expect(looks).toBe(2);
     delete listed['set-linux'];
     now += 1;
-    expect((await sets.choose(job('linux'), true)).chosen).toBeUndefined();
+    expect((await sets.route(job('linux'), true)).chosen).toBeUndefined();
     expect(looks).toBe(3);
   });
 
   test('one that is missing in a single list continues as new; one that is missing in two has ended', async () => {
     listed['set-gpu'] = { ...linux, labels: ['gpu'] };
     const chosen = async (): Promise<string | undefined> =>
-      (await sets.choose(job('gpu'), false)).chosen;
+      (await sets.route(job('gpu'), false)).chosen;
     expect(await chosen()).toBe('set-gpu');
     delete listed['set-gpu'];
     now += 5_001;
@@ -99,12 +99,12 @@ describe('the running sets', () => {
 
   test('thousands of them are listed as many times less often as it takes requests', async () => {
     for (let index = 0; index < 2_500; index++) listed[`set-${index}`] = linux;
-    await sets.choose(job('linux'), false);
+    await sets.route(job('linux'), false);
     now += 14_999;
-    await sets.choose(job('linux'), false);
+    await sets.route(job('linux'), false);
     expect(looks).toBe(1);
     now += 2;
-    await sets.choose(job('linux'), false);
+    await sets.route(job('linux'), false);
     expect(looks).toBe(2);
   });
 
@@ -127,18 +127,18 @@ describe('the running sets', () => {
   test('one without a memo is asked, and taken at its last word when it does not answer', async () => {
     listed = { 'set-young': undefined };
     answers = { 'set-young': { labels: ['linux'], scope: 'acme' } };
-    expect((await sets.choose(job('linux'), false)).chosen).toBe('set-young');
+    expect((await sets.route(job('linux'), false)).chosen).toBe('set-young');
     answers = {};
     now += 60_000;
-    expect((await sets.choose(job('linux'), false)).chosen).toBe('set-young');
+    expect((await sets.route(job('linux'), false)).chosen).toBe('set-young');
     expect([queries, warnings]).toEqual([2, 1]);
   });
 
   test('one of which nobody knows what it covers may cover what no other does', async () => {
     listed['set-silent'] = undefined;
-    expect((await sets.choose(job('linux'), false)).chosen).toBe('set-linux');
-    await expect(sets.choose(job('gpu'), false)).rejects.toThrow(SetsUnknownError);
-    await expect(sets.choose(job('gpu'), false)).rejects.toThrow('set-silent');
+    expect((await sets.route(job('linux'), false)).chosen).toBe('set-linux');
+    await expect(sets.route(job('gpu'), false)).rejects.toThrow(RoutingUnknownError);
+    await expect(sets.route(job('gpu'), false)).rejects.toThrow('set-silent');
     expect(warnings).toBe(1);
   });
 });

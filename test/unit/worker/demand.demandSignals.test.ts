@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { describe, expect, test } from '@jest/globals';
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
-import { DemandSignals, type BatchLimits } from '../../../worker/webhook/jobEventBatcher.ts';
+import { JobEventBatcher, type BatchLimits } from '../../../worker/webhook/jobEventBatcher.ts';
 import type { JobEvent } from '../../../core/contract/index.ts';
 import { grpcError } from '../../support/grpcError.ts';
 import { until } from '../../support/until.ts';
@@ -27,7 +27,7 @@ interface Sent {
 function signals(
   signal: (to: string, events: JobEvent[]) => Promise<void>,
   limits: BatchLimits,
-): DemandSignals {
+): JobEventBatcher {
   const client = {
     withDeadline: async (_deadline: number, run: () => Promise<void>) => await run(),
     workflow: {
@@ -37,10 +37,10 @@ function signals(
       }),
     },
   };
-  return new DemandSignals(() => client as unknown as Client, limits);
+  return new JobEventBatcher(() => client as unknown as Client, limits);
 }
 
-function gated(limits: BatchLimits = {}): { batches: DemandSignals; sent: Sent[] } {
+function gated(limits: BatchLimits = {}): { batches: JobEventBatcher; sent: Sent[] } {
   const sent: Sent[] = [];
   const batches = signals(
     async (to, events) => {

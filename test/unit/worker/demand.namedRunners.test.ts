@@ -1,9 +1,9 @@
 import { expect, test } from '@jest/globals';
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
-import type { CiEvent } from '../../../core/contract/index.ts';
-import { tellRunner } from '../../../worker/webhook/signalRunner.ts';
+import type { RunnerJobEvent } from '../../../core/contract/index.ts';
+import { signalRunner } from '../../../worker/webhook/signalRunner.ts';
 
-const event: CiEvent = { action: 'in_progress', jobId: 7, runnerName: 'x' };
+const event: RunnerJobEvent = { action: 'in_progress', jobId: 7, runnerName: 'x' };
 
 async function tell(name: string, failure?: Error): Promise<{ told: boolean; asked: string[] }> {
   const asked: string[] = [];
@@ -14,7 +14,7 @@ async function tell(name: string, failure?: Error): Promise<{ told: boolean; ask
     },
   });
   return {
-    told: await tellRunner({ workflow: { getHandle } } as unknown as Client, name, event),
+    told: await signalRunner({ workflow: { getHandle } } as unknown as Client, name, event),
     asked,
   };
 }

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { OncePerKey } from '../../../worker/webhook/deduplicatedCalls.ts';
+import { DeduplicatedCalls } from '../../../worker/webhook/deduplicatedCalls.ts';
 
 interface Begun {
   readonly key: string;
@@ -11,12 +11,12 @@ function runs(max = 10): {
   run: (key: string) => Promise<{ result: string; repeated: boolean }>;
   begun: Begun[];
 } {
-  const once = new OncePerKey<string>(max, (result) => result === 'good');
+  const once = new DeduplicatedCalls<string>(max, (result) => result === 'good');
   const begun: Begun[] = [];
   return {
     begun,
     run: async (key) =>
-      await once.do(key, async () => {
+      await once.run(key, async () => {
         const { promise, resolve } = Promise.withResolvers<string>();
         begun.push({ key, end: resolve });
         return await promise;

@@ -1,55 +1,63 @@
 /** What the runner of a set is told of its job, and when. */
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
-import type { CiEvent } from '../../../core/contract/index.ts';
-import { RunnerHints } from '../../../worker/webhook/delayedRunnerSignals.ts';
+import type { RunnerJobEvent } from '../../../core/contract/index.ts';
+import { DelayedRunnerSignals } from '../../../worker/webhook/delayedRunnerSignals.ts';
 
 beforeEach(() => void jest.useFakeTimers());
 afterEach(() => void jest.useRealTimers());
 
-const event = (action: CiEvent['action'], jobId = 1): CiEvent => ({ action, jobId, runAttempt: 1 });
+const event = (action: RunnerJobEvent['action'], jobId = 1): RunnerJobEvent => ({
+  action,
+  jobId,
+  runAttempt: 1,
+});
 
 function hints(failure?: Error) {
   const told: string[] = [];
   const failed: unknown[] = [];
-  const tell = async (name: string, { action, jobId }: CiEvent): Promise<boolean> => {
+  const tell = async (name: string, { action, jobId }: RunnerJobEvent): Promise<boolean> => {
     told.push(`${name} ${action} ${jobId}`);
     return failure === undefined ? true : await Promise.reject(failure);
   };
-  return { told, failed, hints: new RunnerHints(tell, (error) => failed.push(error), 5_000) };
+  return {
+    told,
+    failed,
+    hints: new DelayedRunnerSignals(tell, (error) => failed.push(error), 5_000),
+  };
 }
 
 test('a job that goes on is told after a while, and its end later', async () => {
   const { told, hints: later } = hints();
-  later.later('a', event('in_progress'));
+  later.schedule('a', event('in_progress'));
   await jest.advanceTimersByTimeAsync(4_999);
   expect(told).toEqual([]);
   await jest.advanceTimersByTimeAsync(1);
-  later.later('a', event('completed'));
+  later.schedule('a', event('completed'));
   await jest.advanceTimersByTimeAsync(5_000);
   expect(told).toEqual(['a in_progress 1', 'a completed 1']);
 });
 
 test('of a short job the end is told alone, in whatever order its events come', async () => {
   const { told, hints: later } = hints();
-  for (const action of ['in_progress', 'completed'] as const) later.later('a', event(action));
-  for (const action of ['completed', 'in_progress'] as const) later.later('b', event(action));
+  for (const action of ['in_progress', 'completed'] as const) later.schedule('a', event(action));
+  for (const action of ['completed', 'in_progress'] as const) later.schedule('b', event(action));
   await jest.advanceTimersByTimeAsync(60_000);
   expect(told).toEqual(['a completed 1', 'b completed 1']);
 });
 
 test('each job of each runner is told by itself', async () => {
   const { told, hints: later } = hints();
-  later.later('a', event('completed', 1));
-  later.later('a', event('in_progress', 2));
-  later.later('b', event('in_progress', 2));
+  later.schedule('a', event('completed', 1));
+  later.schedule('a', event('in_progress', 2));
+  later.schedule('b', event('in_progress', 2));
   await jest.advanceTimersByTimeAsync(5_000);
   expect(told).toEqual(['a completed 1', 'a in_progress 2', 'b in_progress 2']);
 });
 
 test('at the end all that waits is told; what fails is told of, and keeps no other', async () => {
   const { told, failed, hints: later } = hints(new Error('away'));
-  later.later('a', event('in_progress'));
-  later.later('b', event('in_progress'));
+  later.schedule('a', event('in_progress'));
+  later.schedule('b', event('in_progress'));
   await later.close();
   await jest.advanceTimersByTimeAsync(60_000);
   expect(told).toEqual(['a in_progress 1', 'b in_progress 1']);

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Client } from '@temporalio/client';
 import { fastify, type FastifyInstance } from 'fastify';
-import type { CoveringSets } from '../../../worker/webhook/setDirectory.ts';
+import type { SetDirectory } from '../../../worker/webhook/setDirectory.ts';
 import { WEBHOOK_PATH, registerWebhook } from '../../../worker/webhook/webhook.ts';
 import { until } from '../../support/until.ts';
 
@@ -26,13 +26,13 @@ describe('repeated deliveries', () => {
       withDeadline: async (_deadline: number, run: () => Promise<unknown>) => await run(),
       workflow: { getHandle: () => ({ signal }) },
     };
-    const sets = { choose: async () => ({ chosen: 'set-linux', running: new Set(['set-linux']) }) };
+    const sets = { route: async () => ({ chosen: 'set-linux', running: new Set(['set-linux']) }) };
     server = fastify();
     await registerWebhook(server, {
       client: () => client as unknown as Client,
       secrets: () => [SECRET],
       taskQueue: 'holdfast',
-      sets: sets as unknown as CoveringSets,
+      sets: sets as unknown as SetDirectory,
       logger: quiet,
       onDelivery: (outcome) => outcomes.push(outcome),
     });

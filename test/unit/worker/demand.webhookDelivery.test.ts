@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import { describe, expect, test } from '@jest/globals';
-import { readDelivery as read } from '../../../worker/webhook/webhookDelivery.ts';
+import { parseDelivery as read } from '../../../worker/webhook/webhookDelivery.ts';
 
 /** GitHub's own examples. */
 const examples = createRequire(import.meta.url)('@octokit/webhooks-examples') as {

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { LaneSlots } from '../../../worker/plugin/gatedSlotSupplier.ts';
+import { GatedSlotSupplier } from '../../../worker/plugin/gatedSlotSupplier.ts';
 import { ManualClock } from '../../support/manualClock.ts';
 import { until } from '../../support/until.ts';
 
@@ -11,7 +11,7 @@ interface Taken {
 }
 
 /** Asks for so many slots at once. */
-function ask(slots: LaneSlots, wanted: number): Taken {
+function ask(slots: GatedSlotSupplier, wanted: number): Taken {
   const taken: Taken = { count: 0, release: [] };
   for (let i = 0; i < wanted; i++) {
     void slots.reserveSlot({}, never).then((permit) => {
@@ -23,7 +23,7 @@ function ask(slots: LaneSlots, wanted: number): Taken {
 }
 
 test('no more slots at once than there are; each is handed on when it is released', async () => {
-  const slots = new LaneSlots({ limit: 3, reachable: () => true });
+  const slots = new GatedSlotSupplier({ limit: 3, reachable: () => true });
   const taken = ask(slots, 5);
   await until('three', () => taken.count === 3);
   expect(taken.count).toBe(3);
@@ -34,7 +34,7 @@ test('no more slots at once than there are; each is handed on when it is release
 test('an hour without the server, whoever waits, is five tries a second; when it is back, all go at once', async () => {
   let reachable = false;
   const clock = new ManualClock();
-  const slots = new LaneSlots({ limit: 100, reachable: () => reachable, clock });
+  const slots = new GatedSlotSupplier({ limit: 100, reachable: () => reachable, clock });
   let tries = 0;
   // As a worker's ten polls, each of which gets an activity at once: there are always more.
   const poll = async (): Promise<void> => {
@@ -57,7 +57,7 @@ test('an hour without the server, whoever waits, is five tries a second; when it
 }, 30_000);
 
 test('who is not waited for any more takes no slot', async () => {
-  const slots = new LaneSlots({ limit: 1, reachable: () => true });
+  const slots = new GatedSlotSupplier({ limit: 1, reachable: () => true });
   const first = await slots.reserveSlot({}, never);
   const gone = new AbortController();
   const second = slots.reserveSlot({}, gone.signal);
@@ -69,7 +69,11 @@ test('who is not waited for any more takes no slot', async () => {
 });
 
 test('one that waits for its turn is let go when the worker shuts down', async () => {
-  const slots = new LaneSlots({ limit: 5, reachable: () => false, clock: new ManualClock() });
+  const slots = new GatedSlotSupplier({
+    limit: 5,
+    reachable: () => false,
+    clock: new ManualClock(),
+  });
   await slots.reserveSlot({}, never);
   const gone = new AbortController();
   const waiting = slots.reserveSlot({}, gone.signal);

@@ -6,7 +6,7 @@ import { MAX_RUNNERS, setSchema } from '../../../core/input/runnerSet.ts';
 import {
   FAILED_RETRY_MS,
   nextStep,
-  type Facts,
+  type ReconcileInput,
   type SetFacts,
 } from '../../../worker/controller/nextStep.ts';
 import {
@@ -28,7 +28,7 @@ const fresh = { name: 'linux', observed: false };
 const observed = { name: 'linux', observed: true };
 
 describe('the next step', () => {
-  test.each<[string, Facts['resource'], SetFacts, string, string]>([
+  test.each<[string, ReconcileInput['resource'], SetFacts, string, string]>([
     ['no resource, no set', undefined, { is: 'absent' }, 'nothing', 'Deleted'],
     [
       'no resource: its set is drained',

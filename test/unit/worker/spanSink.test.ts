@@ -2,12 +2,12 @@ import { expect, test } from '@jest/globals';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
 import { Resource } from '@opentelemetry/resources';
 import type { WorkflowInfo } from '@temporalio/workflow';
-import type { EndedSpan } from '../../../core/activities/index.ts';
+import type { CompletedSpan } from '../../../core/activities/index.ts';
 import { spanSink } from '../../../worker/tracing/spanSink.ts';
 
 const LIFE = { workflowId: 'runner-a', runId: 'run-1' } as WorkflowInfo;
 
-function ended(spanId: string): EndedSpan {
+function ended(spanId: string): CompletedSpan {
   return {
     name: 'RunWorkflow:runner',
     traceId: '4bf92f3577b34da6a3ce929d0e0e4736',

@@ -1,10 +1,10 @@
 import { expect, test } from '@jest/globals';
-import { SparseLog } from '../../../worker/process/rateLimitedLogger.ts';
+import { RateLimitedLogger } from '../../../worker/process/rateLimitedLogger.ts';
 
 test('a log line of each kind a minute, with how many were left out', () => {
   let now = 0;
   const lines: string[] = [];
-  const log = new SparseLog(60_000, () => now);
+  const log = new RateLimitedLogger(60_000, () => now);
   const line = (kind: string): void =>
     log.line(kind, (leftOut) => lines.push(`${kind} ${leftOut}`));
   for (const [at, kind] of [

@@ -1,11 +1,11 @@
 import { expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
-import { SWEPT_KINDS, type SweepReport } from '../../../core/contract/index.ts';
+import { FINDING_KINDS, type SweepReport } from '../../../core/contract/index.ts';
 import { createSweepMetrics } from '../../../worker/process/sweepMetrics.ts';
 
 const none = { found: 0, marked: 0, repaired: 0, failed: 0 };
 const report = (more: Partial<SweepReport>): SweepReport => ({
-  place: 'p', at: '', tookMs: 1, dryRun: false, lookedAt: {}, incomplete: [], unseen: [], counts: Object.fromEntries(SWEPT_KINDS.map((kind) => [kind, none])) as SweepReport['counts'], skipped: {}, items: [], moreItems: 0, marks: [], ...more,
+  place: 'p', at: '', tookMs: 1, dryRun: false, lookedAt: {}, incomplete: [], unseen: [], counts: Object.fromEntries(FINDING_KINDS.map((kind) => [kind, none])) as SweepReport['counts'], skipped: {}, items: [], moreItems: 0, marks: [], ...more,
 }); // prettier-ignore
 
 test('counts sweeps by how they went, findings by kind, and what was left alone by reason', async () => {

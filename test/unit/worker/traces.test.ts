@@ -1,14 +1,14 @@
 import { describe, expect, test } from '@jest/globals';
-import { readTraceparent, traceparentOf } from '../../../core/domain/traceContext.ts';
+import { parseTraceparent, formatTraceparent } from '../../../core/domain/traceContext.ts';
 import type { ConfigProblem } from '../../../worker/settings/configError.ts';
-import { tracesWanted } from '../../../worker/settings/traces.ts';
+import { tracingEnabled } from '../../../worker/settings/traces.ts';
 
 const ENDPOINT = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' };
 
 describe('traces are exported', () => {
   const wanted = (env: Record<string, string>): [boolean, string[]] => {
     const warnings: ConfigProblem[] = [];
-    const answer = tracesWanted(env, warnings);
+    const answer = tracingEnabled(env, warnings);
     return [answer, warnings.map(({ setting, message }) => `${setting}: ${message}`)];
   };
 
@@ -54,7 +54,7 @@ describe('traceparent', () => {
   const [traceId, spanId] = ['0af7651916cd43dd8448eb211c80319c', 'b7ad6b7169203331'];
 
   test.each([true, false])('is written and read, recorded: %s', (sampled) => {
-    expect(readTraceparent(traceparentOf({ traceId, spanId, sampled }))).toEqual({
+    expect(parseTraceparent(formatTraceparent({ traceId, spanId, sampled }))).toEqual({
       traceId,
       spanId,
       sampled,
@@ -72,6 +72,6 @@ describe('traceparent', () => {
     `00-${traceId.toUpperCase()}-${spanId}-01`,
     ` 00-${traceId}-${spanId}-01`,
   ])('%j is none', (text) => {
-    expect(readTraceparent(text)).toBeUndefined();
+    expect(parseTraceparent(text)).toBeUndefined();
   });
 });

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Client } from '@temporalio/client';
 import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
-import type { CoveringSets } from '../../../worker/webhook/setDirectory.ts';
+import type { SetDirectory } from '../../../worker/webhook/setDirectory.ts';
 import { WEBHOOK_PATH } from '../../../worker/webhook/webhook.ts';
 import {
   createWebhookServer,
@@ -41,8 +41,8 @@ describe("the webhook's server", () => {
       workflow: { getHandle: () => ({ signal: async () => await accept() }) },
     };
     const sets = {
-      choose: async () => ({ chosen: 'set-linux', running: new Set(['set-linux']) }),
-    } as unknown as CoveringSets;
+      route: async () => ({ chosen: 'set-linux', running: new Set(['set-linux']) }),
+    } as unknown as SetDirectory;
     server = await createWebhookServer({
       client: () => client as unknown as Client,
       secrets: () => [SECRET],

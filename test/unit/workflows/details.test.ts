@@ -2,7 +2,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { RunnerStatus } from '../../../core/contract/index.ts';
 import { parseRunnerInput } from '../../../core/input/runner.ts';
-import { runnerDetails } from '../../../workflows/runner/display.ts';
+import { renderDetails } from '../../../workflows/runner/display.ts';
 import { SetState } from '../../../workflows/runnerSet/state.ts';
 import { setDetails } from '../../../workflows/runnerSet/status.ts';
 import { setSpec } from '../../support/setModel.ts';
@@ -25,7 +25,7 @@ test("a runner's", () => {
     phases: [],
     replaced: [{ runnerName: HOSTILE, cause: 'evicted', replacedBy: 'acme-1' }],
   };
-  expect(runnerDetails(parsed.spec, status).split('\n')).toEqual([
+  expect(renderDetails(parsed.spec, status).split('\n')).toEqual([
     '| Runner | Busy |',
     '|---|---|',
     '| Name | acme-1 |',
@@ -36,7 +36,7 @@ test("a runner's", () => {
     `| Cancel | drain ${SHOWN} |`,
     `| Replaced | ${SHOWN} (evicted) |`,
   ]);
-  const ended = runnerDetails(
+  const ended = renderDetails(
     parsed.spec,
     { ...status, phase: 'Gone' },
     { outcome: 'errored', cause: 'evicted', message: HOSTILE },

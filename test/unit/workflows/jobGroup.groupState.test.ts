@@ -3,9 +3,9 @@ import fc from 'fast-check';
 import { describe, expect, test } from '@jest/globals';
 import { jobGroupId } from '../../../core/domain/changeSet.ts';
 import {
-  NO_RUNS,
+  INITIAL_STATE,
   begin,
-  isToRun,
+  willRun,
   step,
   type GroupAction,
   type GroupEvent,
@@ -46,7 +46,7 @@ function hear(
 
 /** What each event leads to, one after the other. */
 function play(events: readonly GroupEvent[]): GroupAction[][] {
-  let state = NO_RUNS;
+  let state = INITIAL_STATE;
   return events.map((event) => {
     const next = hear(state, [event]);
     ({ state } = next);
@@ -154,9 +154,9 @@ describe('a version of a change set', () => {
     'is to be run, as far as it is known, when it is asked before all was taken in: %s',
     (_what, taken, unread, expected) => {
       const { state } = taken.reduce((before, event) => hear(before.state, [event]), {
-        state: NO_RUNS,
+        state: INITIAL_STATE,
       });
-      expect(isToRun(state, unread)).toBe(expected);
+      expect(willRun(state, unread)).toBe(expected);
     },
   );
 
@@ -171,7 +171,7 @@ describe('a version of a change set', () => {
       'succeeded',
     ],
   ])('the outcome %s', (_what, events, expected) => {
-    expect(events.reduce((state, event) => hear(state, [event]).state, NO_RUNS).outcome).toBe(
+    expect(events.reduce((state, event) => hear(state, [event]).state, INITIAL_STATE).outcome).toBe(
       expected,
     );
   });
@@ -187,7 +187,7 @@ describe('a version of a change set', () => {
 
   test('heard of at once, they are one run', () => {
     const pushes = Array.from({ length: 20 }, (_, index) => asked(`c${index}`, 1_000));
-    expect(hear(NO_RUNS, pushes).actions).toEqual([start(20, 'c19')]);
+    expect(hear(INITIAL_STATE, pushes).actions).toEqual([start(20, 'c19')]);
   });
 
   test('whatever comes, in whatever order: one at a time, each at most once, the newest at last, and its outcome alone', () => {
@@ -209,7 +209,7 @@ describe('a version of a change set', () => {
     );
     fc.assert(
       fc.property(fc.array(event, { maxLength: 30 }), (events) => {
-        let state: GroupState = NO_RUNS;
+        let state: GroupState = INITIAL_STATE;
         let runs: number | undefined;
         const started: number[] = [];
         const happens = (happened: GroupEvent): void => {

@@ -1,38 +1,38 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
-import type { CiEvent } from '../../../core/contract/index.ts';
+import type { RunnerJobEvent } from '../../../core/contract/index.ts';
 import { parseRunnerInput } from '../../../core/input/runner.ts';
 import {
   NO_JOBS,
-  afterJobEvent,
-  isAbout,
+  trackJobEvent,
+  concernsRunner,
   type RunnerJobs,
 } from '../../../workflows/runner/jobEvents.ts';
-import { RunnerLife } from '../../../workflows/runner/state.ts';
-import { see } from '../../../workflows/runner/podWaits.ts';
-import { seenNow, waitMs } from '../../../workflows/runner/unregister.ts';
+import { RunnerState } from '../../../workflows/runner/state.ts';
+import { recordPod } from '../../../workflows/runner/podWaits.ts';
+import { currentFacts, waitMs } from '../../../workflows/runner/unregister.ts';
 import {
-  nothingHeard,
+  initialProgress,
   type UnregistrationFacts,
 } from '../../../workflows/runner/unregisterFacts.ts';
-import { decideEnding, endFacts } from '../../../workflows/runner/verdict.ts';
+import { decideVerdict, verdictFacts } from '../../../workflows/runner/verdict.ts';
 import type { PodView } from '../../../core/domain/pod.ts';
 
 const NOW = Date.parse('2026-03-01T12:00:00Z');
 const HOUR = 3_600_000;
-const starts = (jobId: number, more: Partial<CiEvent> = {}): CiEvent => ({
+const starts = (jobId: number, more: Partial<RunnerJobEvent> = {}): RunnerJobEvent => ({
   action: 'in_progress',
   jobId,
   ...more,
 });
-const ends = (jobId: number, more: Partial<CiEvent> = {}): CiEvent => ({
+const ends = (jobId: number, more: Partial<RunnerJobEvent> = {}): RunnerJobEvent => ({
   action: 'completed',
   jobId,
   ...more,
 });
-const after = (...events: CiEvent[]): RunnerJobs => events.reduce(afterJobEvent, NO_JOBS);
+const after = (...events: RunnerJobEvent[]): RunnerJobs => events.reduce(trackJobEvent, NO_JOBS);
 
 describe('the jobs of one runner, by events that come late, twice and out of order', () => {
-  test.each<[string, CiEvent[], string | undefined, string[]]>([
+  test.each<[string, RunnerJobEvent[], string | undefined, string[]]>([
     ['nothing runs before anything is told', [], undefined, []],
     ['queued says nothing of a runner', [{ action: 'queued', jobId: 1 }], undefined, []],
     ['it started', [starts(1)], '1/1', []],
@@ -81,7 +81,7 @@ describe('the jobs of one runner, by events that come late, twice and out of ord
   test('what says nothing new changes nothing', () => {
     const jobs = after(starts(1), ends(1), starts(2));
     for (const event of [starts(1), ends(1), starts(2), { action: 'queued', jobId: 3 } as const])
-      expect(afterJobEvent(jobs, event)).toBe(jobs);
+      expect(trackJobEvent(jobs, event)).toBe(jobs);
   });
 
   test('a static runner that lives for months remembers no more than it needs', () => {
@@ -92,7 +92,7 @@ describe('the jobs of one runner, by events that come late, twice and out of ord
     const jobs = after(...months);
     expect(JSON.stringify(jobs).length).toBeLessThan(2_000);
     // A redelivery of what is forgotten: its time tells.
-    expect(afterJobEvent(jobs, starts(7, { at: NOW + 7 * 60_000 })).running).toBeUndefined();
+    expect(trackJobEvent(jobs, starts(7, { at: NOW + 7 * 60_000 })).running).toBeUndefined();
   });
 });
 
@@ -101,13 +101,13 @@ describe('what a runner takes itself for', () => {
   afterEach(() => void jest.useRealTimers());
 
   const PROBES = { online: true, busy: false } as const;
-  function life(ephemeral: boolean, told: Partial<PodView> = {}): RunnerLife {
+  function life(ephemeral: boolean, told: Partial<PodView> = {}): RunnerState {
     const parsed = parseRunnerInput(
       { organization: 'acme', ephemeral, timeouts: { jobTimeout: '1h' } },
       { workflowId: 'runner-1', nameHash: '0a1b2' },
     );
     if (!parsed.ok) throw new Error('a bad input');
-    const it = new RunnerLife('runner-1', 'f', NOW);
+    const it = new RunnerState('runner-1', 'f', NOW);
     it.admit({
       ...parsed.spec,
       place: { compute: 'kubernetes', cluster: 'c', namespace: 'ci', installation: 'i' },
@@ -126,12 +126,12 @@ describe('what a runner takes itself for', () => {
     };
     return it;
   }
-  type Step = CiEvent | 'busy' | 'idle' | 'again';
+  type Step = RunnerJobEvent | 'busy' | 'idle' | 'again';
   /** Each step comes a minute after the one before. @returns busy or not, the minute from which its deadline counts, its job, and whether it ran one */
-  function play(it: RunnerLife, steps: readonly Step[]): unknown[] {
+  function play(it: RunnerState, steps: readonly Step[]): unknown[] {
     for (const step of steps) {
       jest.advanceTimersByTime(60_000);
-      if (typeof step === 'object') it.onCiEvent(step);
+      if (typeof step === 'object') it.onJobEvent(step);
       else
         it.onPodState({
           uid: 'u',
@@ -276,9 +276,9 @@ describe('what a runner takes itself for', () => {
   });
 
   test('its deadline begins anew with each job, but not once it is unregistered: no other can begin', () => {
-    const facts = (it: RunnerLife, provenAtMs?: number): UnregistrationFacts => ({
-      ...seenNow(it),
-      ...nothingHeard(provenAtMs),
+    const facts = (it: RunnerState, provenAtMs?: number): UnregistrationFacts => ({
+      ...currentFacts(it),
+      ...initialProgress(provenAtMs),
     });
     const it = life(false, PROBES);
     play(it, ['busy', 'idle', 'busy']);
@@ -291,12 +291,12 @@ describe('what a runner takes itself for', () => {
   test('its own record, that it had no job, beats what a probe and an event told', () => {
     const it = life(true, PROBES);
     play(it, ['busy', starts(1)]);
-    see(it, {
+    recordPod(it, {
       ...(it.runner.pod as PodView),
       ended: true,
       exit: { code: 0, oomKilled: false, record: { job: 'none' } },
     });
-    expect([it.sawJob, it.ownSignal()]).toEqual([false, 'idle']);
+    expect([it.sawJob, it.observedActivity()]).toEqual([false, 'idle']);
   });
 
   test('a plain command runs from its start, also before it is told to be up; one that did not come up is not waited for', () => {
@@ -308,10 +308,13 @@ describe('what a runner takes itself for', () => {
     const it = life(false, { online: false });
     it.admit({ ...parsed.spec, place: it.spec.place });
     const { pod } = it.runner;
-    expect([it.ownSignal(), (delete it.runner.pod, it.ownSignal())]).toEqual(['busy', 'unknown']);
+    expect([it.observedActivity(), (delete it.runner.pod, it.observedActivity())]).toEqual([
+      'busy',
+      'unknown',
+    ]);
     Object.assign(it, { failure: { message: 'late' } });
     it.runner.pod = pod as PodView;
-    expect(it.ownSignal()).toBe('unknown');
+    expect(it.observedActivity()).toBe('unknown');
   });
 
   test('a runner that had a job has started, whether or not its pod was seen again before it vanished', () => {
@@ -323,35 +326,37 @@ describe('what a runner takes itself for', () => {
         ended: true,
         gone: true,
       } as unknown as PodView;
-    told.onCiEvent(starts(1));
+    told.onJobEvent(starts(1));
     const unregistered = { removedAlive: false, stoppedByUs: false };
     expect(
       [
-        endFacts(told, unregistered),
-        endFacts(called, { ...unregistered, removal: 'busy' }),
-        endFacts(neither, unregistered),
+        verdictFacts(told, unregistered),
+        verdictFacts(called, { ...unregistered, removal: 'busy' }),
+        verdictFacts(neither, unregistered),
       ].map(({ started }) => started),
     ).toEqual([true, true, false]);
-    expect(decideEnding(endFacts(called, { ...unregistered, removal: 'busy' }))).toMatchObject({
-      kind: 'end',
-      outcome: 'errored',
-      cause: 'deleted_externally',
-    });
+    expect(decideVerdict(verdictFacts(called, { ...unregistered, removal: 'busy' }))).toMatchObject(
+      {
+        kind: 'end',
+        outcome: 'errored',
+        cause: 'deleted_externally',
+      },
+    );
   });
 
   test('a runner that came online after its deadline and ran a job was not lost to that', () => {
     const [worked, idle] = [life(true), life(true)];
-    worked.onCiEvent(starts(1));
+    worked.onJobEvent(starts(1));
     const unregistered = { removedAlive: false, stoppedByUs: false };
     for (const it of [worked, idle])
       Object.assign(it, { failure: { message: 'late', cause: 'never_registered' } });
-    expect([worked, idle].map((it) => endFacts(it, unregistered).failure?.cause)).toEqual([
+    expect([worked, idle].map((it) => verdictFacts(it, unregistered).failure?.cause)).toEqual([
       undefined,
       'never_registered',
     ]);
     for (const it of [worked, idle])
       Object.assign(it, { failure: { message: 'refused', cause: 'quota_exceeded' } });
-    expect([worked, idle].map((it) => endFacts(it, unregistered).failure?.cause)).toEqual([
+    expect([worked, idle].map((it) => verdictFacts(it, unregistered).failure?.cause)).toEqual([
       'quota_exceeded',
       'quota_exceeded',
     ]);
@@ -381,11 +386,11 @@ test.each<[object, boolean]>([
   [{ runnerName: 'q', runnerId: 7 }, false],
   [{ runnerName: 'r', runnerId: 8 }, false],
 ])('an event %j is about the runner r, 7: %p', (about, is) => {
-  expect(isAbout({ action: 'queued', jobId: 1, ...about }, 'r', 7)).toBe(is);
+  expect(concernsRunner({ action: 'queued', jobId: 1, ...about }, 'r', 7)).toBe(is);
 });
 
 test('of a runner whose id nobody knows yet the name tells', () => {
   expect(
-    isAbout({ action: 'queued', jobId: 1, runnerName: 'r', runnerId: 8 }, 'r', undefined),
+    concernsRunner({ action: 'queued', jobId: 1, runnerName: 'r', runnerId: 8 }, 'r', undefined),
   ).toBe(true);
 });

@@ -65,10 +65,10 @@ describe('it finds what is wrong', () => {
   test('a wait that nothing ends', () => {
     const unregisterFacts = {
       ...TABLES.unregisterFacts,
-      hear: (...[facts, news]: Parameters<typeof TABLES.unregisterFacts.hear>) =>
+      applyEvent: (...[facts, news]: Parameters<typeof TABLES.unregisterFacts.applyEvent>) =>
         news.kind === 'looked'
-          ? TABLES.unregisterFacts.hear(facts, { kind: 'changed' })
-          : TABLES.unregisterFacts.hear(facts, news),
+          ? TABLES.unregisterFacts.applyEvent(facts, { kind: 'changed' })
+          : TABLES.unregisterFacts.applyEvent(facts, news),
     };
     const { wrongs } = explore({ setups: ['command'], depth: 1 }, { ...TABLES, unregisterFacts });
     expect(wrongs.map(keyOf)).toContain('command: nothing that is promised leads on from here');

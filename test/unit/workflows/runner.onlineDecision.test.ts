@@ -1,16 +1,16 @@
 import { describe, expect, test } from '@jest/globals';
 import {
-  nextLookMs,
-  decideComingUp,
-  type ComingUp,
-  type ComingUpDeadlines,
+  nextCheckMs,
+  decideStartup,
+  type StartupDecision,
+  type StartupDeadlines,
 } from '../../../workflows/runner/startupDecision.ts';
 import type { PodView } from '../../../core/domain/pod.ts';
 
 const MINUTE = 60_000;
 const NOW = Date.parse('2026-01-01T01:00:00Z');
 const ago = (ms: number) => new Date(NOW - ms).toISOString();
-const production: ComingUpDeadlines = {
+const production: StartupDeadlines = {
   podUnscheduledMs: 5 * MINUTE,
   podPendingMs: 10 * MINUTE,
   registrationMs: 10 * MINUTE,
@@ -35,7 +35,7 @@ type Row = [
   what: string,
   pod: PodView,
   ageMs: number,
-  expected: { kind: ComingUp['kind']; [field: string]: unknown },
+  expected: { kind: StartupDecision['kind']; [field: string]: unknown },
 ];
 
 test.each<Row>([
@@ -144,20 +144,20 @@ test.each<Row>([
     { kind: 'ended' },
   ],
 ])('%s', (_what, pod, ageMs, expected) => {
-  expect(decideComingUp(pod, ageMs, NOW, production)).toMatchObject(expected);
+  expect(decideStartup(pod, ageMs, NOW, production)).toMatchObject(expected);
 });
 
 test('a registration deadline shorter than the pod’s own is kept, though nobody tells of the container’s start', () => {
   const pod = { ...unscheduled, online: false };
   expect(
-    decideComingUp(unscheduled, 0, NOW, { ...production, registrationMs: 5_000 }),
+    decideStartup(unscheduled, 0, NOW, { ...production, registrationMs: 5_000 }),
   ).toMatchObject({ kind: 'wait', forMs: 5 * MINUTE });
-  expect(decideComingUp(pod, 0, NOW, { ...production, registrationMs: 5_000 })).toMatchObject({
+  expect(decideStartup(pod, 0, NOW, { ...production, registrationMs: 5_000 })).toMatchObject({
     kind: 'wait',
     forMs: 5_000,
   });
   expect(
-    decideComingUp({ ...pod, scheduled: true, startedAt: ago(4_000) }, 5_000, NOW, {
+    decideStartup({ ...pod, scheduled: true, startedAt: ago(4_000) }, 5_000, NOW, {
       ...production,
       registrationMs: 5_000,
     }),
@@ -175,7 +175,7 @@ describe('every wait has an end', () => {
             { ...started(age), online: false },
             { ...scheduled, ...problem('image_pull', age) },
           ]) {
-            const step = decideComingUp(pod, age, NOW, {
+            const step = decideStartup(pod, age, NOW, {
               podUnscheduledMs,
               podPendingMs,
               registrationMs: 5_000,
@@ -194,7 +194,7 @@ test('a runner that may be about to register is looked for more and more rarely,
   const looks = (registrationMs: number): number[] => {
     const at = [0];
     while ((at.at(-1) ?? 0) < registrationMs)
-      at.push((at.at(-1) ?? 0) + nextLookMs(at.at(-1) ?? 0, registrationMs, 10_000));
+      at.push((at.at(-1) ?? 0) + nextCheckMs(at.at(-1) ?? 0, registrationMs, 10_000));
     return at;
   };
   const [minutes, day, month] = [600_000, 86_400_000, 30 * 86_400_000].map(looks);

@@ -1,13 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
-import { defined } from '../../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import {
-  hear,
-  nothingHeard,
-  type HeardFacts,
-  type OwnWait,
-  type SeenFacts,
+  applyEvent,
+  initialProgress,
+  type UnregistrationProgress,
+  type WaitKind,
+  type ObservedFacts,
   type UnregistrationFacts,
-  type UnregistrationNews,
+  type UnregistrationEvent,
 } from '../../../workflows/runner/unregisterFacts.ts';
 import {
   ROWS,
@@ -17,7 +17,7 @@ import {
 } from '../../../workflows/runner/unregisterTable.ts';
 
 /** An ephemeral JIT runner, alive, that says nothing. */
-const seen: SeenFacts = {
+const seen: ObservedFacts = {
   ephemeral: true,
   started: true,
   ended: false,
@@ -28,7 +28,7 @@ const seen: SeenFacts = {
   registrationOver: false,
 };
 /** … and that nothing was asked about yet. */
-const alive: UnregistrationFacts = { ...seen, ...nothingHeard() };
+const alive: UnregistrationFacts = { ...seen, ...initialProgress() };
 /** A static runner that registers itself: its id is not held. */
 const ownRegistration = { ephemeral: false, heldId: false } as const;
 type Case = [
@@ -388,8 +388,8 @@ describe('what news does to the facts', () => {
   type News = [
     what: string,
     before: Partial<UnregistrationFacts>,
-    news: UnregistrationNews,
-    after: Partial<HeardFacts>,
+    news: UnregistrationEvent,
+    after: Partial<UnregistrationProgress>,
   ];
   const at = { atMs: 7, listAgeMs: 60_000 } as const;
   const removed = { kind: 'answered', answer: 'removed', retried: false, ...at } as const;
@@ -616,12 +616,12 @@ describe('what news does to the facts', () => {
       { ...nothing, stopped: 'stop' },
     ],
   ])('%s', (_what, before, news, after) => {
-    expect(hear({ ...alive, ...before }, news)).toEqual(after);
+    expect(applyEvent({ ...alive, ...before }, news)).toEqual(after);
   });
 });
 
 describe('every row can be reached', () => {
-  const WAITS: readonly OwnWait[] = [
+  const WAITS: readonly WaitKind[] = [
     'idleConfirmed',
     'settled',
     'terminated',
@@ -641,7 +641,7 @@ describe('every row can be reached', () => {
   ];
 
   /** What may come next of an action, by what carries it out (unregister.ts). */
-  function newsOf(action: UnregistrationAction, facts: UnregistrationFacts): UnregistrationNews[] {
+  function newsOf(action: UnregistrationAction, facts: UnregistrationFacts): UnregistrationEvent[] {
     const answered = (['removed', 'absent', 'unlisted', 'busy'] as const).flatMap((answer) =>
       [false, true].map(
         (retried) => ({ kind: 'answered', answer, retried, atMs: 1, listAgeMs: 2 }) as const,
@@ -674,7 +674,7 @@ describe('every row can be reached', () => {
   }
 
   /** What the life may see next: one thing more, and nothing goes back. */
-  function* later(now: SeenFacts): Generator<SeenFacts> {
+  function* later(now: ObservedFacts): Generator<ObservedFacts> {
     yield now;
     if (!now.started) yield { ...now, started: true };
     for (const ownSignal of ['idle', 'busy', 'unknown'] as const) yield { ...now, ownSignal };
@@ -698,7 +698,7 @@ describe('every row can be reached', () => {
         ephemeral,
         started: false,
         heldId: ephemeral,
-        ...nothingHeard(provenAtMs),
+        ...initialProgress(provenAtMs),
       })),
     );
     // Breadth first, until nothing is missing.
@@ -711,7 +711,7 @@ describe('every row can be reached', () => {
       rows.add(action.row);
       kinds.add(action.kind === 'wait' ? `wait for ${action.until}` : action.kind);
       for (const news of newsOf(action, facts))
-        for (const then of later(seenOf(facts))) next.push({ ...then, ...hear(facts, news) });
+        for (const then of later(seenOf(facts))) next.push({ ...then, ...applyEvent(facts, news) });
     }
     expect([...rows].toSorted()).toEqual([...ROWS].toSorted());
     expect([...kinds].toSorted()).toEqual([...KINDS].toSorted());
@@ -729,7 +729,7 @@ function seenOf({
   heldId,
   registrationOver,
   stop,
-}: UnregistrationFacts): SeenFacts {
+}: UnregistrationFacts): ObservedFacts {
   return {
     ephemeral,
     started,
@@ -739,7 +739,7 @@ function seenOf({
     ownSignal,
     heldId,
     registrationOver,
-    ...defined({ exitCode, stop }),
+    ...omitUndefined({ exitCode, stop }),
   };
 }
 
@@ -935,7 +935,7 @@ function* everyCombination(): Generator<UnregistrationFacts> {
                   removedAlive: false,
                   unanswered: false,
                   ownSignal,
-                  ...defined({ answer, stop, stopped }),
+                  ...omitUndefined({ answer, stop, stopped }),
                 };
               }
             }

@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import type { RunnerCause } from '../../../core/contract/index.ts';
-import { defined } from '../../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import {
-  decideEnding,
+  decideVerdict,
   lossCause,
-  type EndDecision,
+  type VerdictDecision,
   type EndFacts,
 } from '../../../workflows/runner/verdict.ts';
 import type { PodView } from '../../../core/domain/pod.ts';
@@ -74,7 +74,7 @@ const replace = (cause: RunnerCause, afterMs = 0) => ({ kind: 'replace', cause, 
 type Row = [what: string, facts: Partial<EndFacts>, expected: object];
 
 function check([, facts, expected]: Row, base: EndFacts = idle): void {
-  const decision = decideEnding({ ...base, ...facts });
+  const decision = decideVerdict({ ...base, ...facts });
   expect({ cause: undefined, ...decision }).toMatchObject(expected);
   expect(decision.message.length).toBeGreaterThan(10);
 }
@@ -354,7 +354,7 @@ describe('the runner was lost', () => {
     [9, 300_000],
     [1_000, 300_000],
   ])('idle, the %dth short-lived one in a row: another after %d ms', (shortLivedInARow, afterMs) =>
-    expect(decideEnding({ ...idle, pod: vanished, shortLivedInARow })).toMatchObject(
+    expect(decideVerdict({ ...idle, pod: vanished, shortLivedInARow })).toMatchObject(
       replace('deleted_externally', afterMs),
     ),
   );
@@ -388,7 +388,7 @@ describe('it was ended on request', () => {
     ],
   ])('%s', (...row) => {
     check(row);
-    expect(decideEnding({ ...idle, ...row[1] }).message).toContain('why');
+    expect(decideVerdict({ ...idle, ...row[1] }).message).toContain('why');
   });
 
   test.each<Row>([
@@ -443,7 +443,7 @@ describe('a step failed', () => {
     'quota_exceeded',
     'ci_server_unreachable',
   ])('%s', (cause) => {
-    expect(decideEnding({ ...unasked, failure: { cause, message: 'what failed' } })).toEqual({
+    expect(decideVerdict({ ...unasked, failure: { cause, message: 'what failed' } })).toEqual({
       kind: 'end',
       outcome: 'errored',
       cause,
@@ -452,7 +452,7 @@ describe('a step failed', () => {
   });
 
   test('without a cause of its own', () => {
-    expect(decideEnding({ ...unasked, failure: { message: 'what failed' } })).toEqual({
+    expect(decideVerdict({ ...unasked, failure: { message: 'what failed' } })).toEqual({
       kind: 'end',
       outcome: 'errored',
       message: 'what failed',
@@ -519,14 +519,14 @@ describe('why a pod was lost', () => {
 
 test('a drained runner that ends by itself once its registration is gone was drained, whatever its status; one that had a job is judged by it', () => {
   const facts = { ...idle, cancel: drain, pod: exited(1) } as EndFacts;
-  expect(decideEnding({ ...facts, removedAlive: true })).toMatchObject({
+  expect(decideVerdict({ ...facts, removedAlive: true })).toMatchObject({
     kind: 'end',
     outcome: 'succeeded',
   });
-  expect(decideEnding({ ...facts, removedAlive: true, ownBusyAtEnd: true })).toMatchObject({
+  expect(decideVerdict({ ...facts, removedAlive: true, ownBusyAtEnd: true })).toMatchObject({
     outcome: 'failed',
   });
-  expect(decideEnding(facts)).toMatchObject({ outcome: 'failed' });
+  expect(decideVerdict(facts)).toMatchObject({ outcome: 'failed' });
 });
 
 describe('a plain command, which is its own job', () => {
@@ -722,12 +722,12 @@ describe('a plain command, which is its own job', () => {
 });
 
 describe('what holds for every combination of facts', () => {
-  const decided: { facts: EndFacts; decision: EndDecision }[] = [...everyCombination()].map(
-    (facts) => ({ facts, decision: decideEnding(facts) }),
+  const decided: { facts: EndFacts; decision: VerdictDecision }[] = [...everyCombination()].map(
+    (facts) => ({ facts, decision: decideVerdict(facts) }),
   );
-  const violations = (rule: (facts: EndFacts, decision: EndDecision) => boolean) =>
+  const violations = (rule: (facts: EndFacts, decision: VerdictDecision) => boolean) =>
     decided.filter(({ facts, decision }) => !rule(facts, decision)).slice(0, 3);
-  const succeeds = (decision: EndDecision) =>
+  const succeeds = (decision: VerdictDecision) =>
     decision.kind === 'end' && decision.outcome === 'succeeded';
 
   test('all of them are tried', () => {
@@ -851,7 +851,7 @@ function* everyCombination(): Generator<EndFacts> {
                 onEviction,
                 neverStartedInARow,
                 shortLivedInARow: 1,
-                ...defined({ pod, removal, cancel }),
+                ...omitUndefined({ pod, removal, cancel }),
               };
             }
           }

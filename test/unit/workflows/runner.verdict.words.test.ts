@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import type { PodView } from '../../../core/domain/pod.ts';
-import { decideEnding, type EndFacts } from '../../../workflows/runner/verdict.ts';
+import { decideVerdict, type EndFacts } from '../../../workflows/runner/verdict.ts';
 
 const ISO = '2026-01-01T00:00:00.000Z';
 const ended: PodView = {
@@ -84,5 +84,5 @@ test.each<[string, Partial<EndFacts>]>([
   ['The runner was ended (cancelled, stop).', { pod: evicted, ...cancel('') }],
   ['The runner was ended (cancelled, stop): too late.', { pod: evicted, ...cancel('too late') }],
 ])('people are told: %s', (message, heard) =>
-  expect(decideEnding({ ...facts, ...heard }).message).toBe(message),
+  expect(decideVerdict({ ...facts, ...heard }).message).toBe(message),
 );

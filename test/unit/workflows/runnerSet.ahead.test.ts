@@ -1,7 +1,7 @@
 /** Replace-ahead: the successor of a runner is started when its job starts, whoever tells that it does. */
 import { describe, expect, test } from '@jest/globals';
 import type { RunnerSetInput } from '../../../core/contract/index.ts';
-import { mayTellEndEarly, needsBusyNews } from '../../../workflows/runnerSet/plan.ts';
+import { mayNotifyEndEarly, needsBusyEvents } from '../../../workflows/runnerSet/plan.ts';
 import { SetModel } from '../../support/setModel.ts';
 
 const template = { organization: 'acme' };
@@ -86,7 +86,7 @@ test('a list that has not heard yet that its job has started does not make it id
   takeJobs(model, 1, false);
   const [busy] = model.state.runners.all();
   const list = (laterMs: number): string | undefined => {
-    model.state.listed(
+    model.state.onRunnersListed(
       [{ workflowId: busy?.workflowId ?? '', phase: 'Idle', startedAt: 0 }],
       [],
       model.now + laterMs,
@@ -101,8 +101,8 @@ test('its word that its job has started may come before that it is online', () =
   const [runner] = [...model.runners.values()];
   if (runner === undefined) throw new Error('no runner');
   const news = { workflowId: runner.workflowId, runnerName: runner.name };
-  model.state.busy(news, model.now);
-  model.state.online(news, model.now);
+  model.state.onRunnerBusy(news, model.now);
+  model.state.onRunnerOnline(news, model.now);
   expect(model.state.runners.get(runner.workflowId)?.state).toBe('busy');
 });
 
@@ -130,14 +130,14 @@ describe('who has to tell that its job starts', () => {
     ],
   ])('%s: %s', (_what, input, tells) => {
     const { state, now } = new SetModel({ name: 'linux', template, ...input });
-    expect(needsBusyNews(state, now)).toBe(tells);
+    expect(needsBusyEvents(state, now)).toBe(tells);
   });
 
   test('nobody where events tell; everybody again when none has come for a day', () => {
     const model = ready({ replicas: 1, warm: 1 });
     takeJobs(model, 1, true);
     expect(
-      [0, 23 * HOUR, 24 * HOUR].map((later) => needsBusyNews(model.state, model.now + later)),
+      [0, 23 * HOUR, 24 * HOUR].map((later) => needsBusyEvents(model.state, model.now + later)),
     ).toEqual([false, false, true]);
   });
 });
@@ -158,5 +158,5 @@ test.each<[string, Partial<RunnerSetInput>, boolean]>([
   ],
 ])('runners tell of their end before their pods are gone: %s', (_what, size, early) => {
   const { state } = new SetModel({ name: 'linux', template, ...size });
-  expect(mayTellEndEarly(state)).toBe(early);
+  expect(mayNotifyEndEarly(state)).toBe(early);
 });

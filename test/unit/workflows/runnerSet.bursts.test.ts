@@ -31,7 +31,7 @@ const event = (action: JobEvent['action'], jobId: number, runnerName?: string): 
 /** One piece of news of or about the runner of this index, whose job has its number. */
 const NEWS = {
   ended: (state: SetState, index: number) =>
-    state.ended(
+    state.onRunnerEnded(
       {
         workflowId: idOf(index),
         runnerName: nameOf(index),
@@ -46,11 +46,14 @@ const NEWS = {
     NEWS.completed(state, index);
   },
   online: (state: SetState, index: number) =>
-    state.online({ workflowId: idOf(index), runnerName: nameOf(index) }, NOW),
+    state.onRunnerOnline({ workflowId: idOf(index), runnerName: nameOf(index) }, NOW),
   busy: (state: SetState, index: number) =>
-    state.busy({ workflowId: idOf(index), runnerName: nameOf(index) }, NOW),
+    state.onRunnerBusy({ workflowId: idOf(index), runnerName: nameOf(index) }, NOW),
   'busy, of an unknown runner': (state: SetState, index: number) =>
-    state.busy({ workflowId: idOf(2_000_000 + index), runnerName: nameOf(2_000_000 + index) }, NOW),
+    state.onRunnerBusy(
+      { workflowId: idOf(2_000_000 + index), runnerName: nameOf(2_000_000 + index) },
+      NOW,
+    ),
   completed: (state: SetState, index: number) =>
     state.jobEvents([event('completed', index, nameOf(index))], NOW),
   'in_progress again': (state: SetState, index: number) =>
@@ -64,7 +67,8 @@ const NEWS = {
     state.jobEvents([event('in_progress', 2_000_000 + index, nameOf(2_000_000 + index))], NOW),
   'a job of another set': (state: SetState, index: number) =>
     state.jobEvents([event('in_progress', 3_000_000 + index, `mac-${index}`)], NOW),
-  gone: (state: SetState, index: number) => state.draining([idOf(index)], [idOf(index)], NOW),
+  gone: (state: SetState, index: number) =>
+    state.onDrainRequested([idOf(index)], [idOf(index)], NOW),
 } satisfies Record<string, (state: SetState, index: number) => void>;
 type Kind = keyof typeof NEWS;
 
@@ -81,7 +85,7 @@ function busySet(size: number, { ephemeral, heldEvery, untoldEvery }: Shape): Se
   const template = { organization: 'acme', ephemeral };
   const input = { minIdle: 0, max: 5_000, template };
   const begun = SetState.begin(setSpec(input), { name: 'linux', ...input }, {}, AGO);
-  begun.listed([], [], AGO);
+  begun.onRunnersListed([], [], AGO);
   const over = Array.from({ length: MANY_OVER }, (_none, index) => `${4_000_000 + index}/1`);
   const carried: CarriedSet = {
     ...begun.carry(),
@@ -89,17 +93,17 @@ function busySet(size: number, { ephemeral, heldEvery, untoldEvery }: Shape): Se
   };
   const state = SetState.restore(carried);
   const indexes = Array.from({ length: size }, (_none, index) => index);
-  state.starting(
+  state.onRunnersStarting(
     indexes.map((index) => ({ workflowId: idOf(index) })),
     AGO,
   );
   for (const index of indexes) {
-    state.online({ workflowId: idOf(index), runnerName: nameOf(index) }, AGO);
+    state.onRunnerOnline({ workflowId: idOf(index), runnerName: nameOf(index) }, AGO);
     if (index % untoldEvery !== 0)
       state.jobEvents([event('queued', index), event('in_progress', index, nameOf(index))], AGO);
     if (index % heldEvery === 0) state.holds.add(index % 2 === 0 ? idOf(index) : nameOf(index));
   }
-  state.settle(AGO);
+  state.updateDemand(AGO);
   return state;
 }
 
@@ -109,7 +113,7 @@ function visitsOf(size: number, shape: Shape, kinds: readonly Kind[]): number {
   return countVisits(() => {
     for (let index = 0; index < size; index++)
       NEWS[kinds[index % kinds.length] as Kind](state, index);
-    state.settle(NOW);
+    state.updateDemand(NOW);
     decideSet(state, NOW);
     setDetails(state, NOW);
   });
@@ -162,9 +166,9 @@ describe('a burst of news in one moment', () => {
         .filter((_one, index) => index % 3 === 0)
         .map(({ workflowId }) => workflowId);
       return countVisits(() => {
-        state.doubtful(listed.slice(0, size / 2), NOW);
-        state.listed(listed, gone, NOW);
-        state.settle(NOW);
+        state.unverified(listed.slice(0, size / 2), NOW);
+        state.onRunnersListed(listed, gone, NOW);
+        state.updateDemand(NOW);
         decideSet(state, NOW);
       });
     };
@@ -177,7 +181,7 @@ describe('a burst of news in one moment', () => {
       return countVisits(() => {
         for (const kind of ['ended', 'completed'] as const)
           for (let index = 0; index < size; index++) NEWS[kind](state, index);
-        state.settle(NOW);
+        state.updateDemand(NOW);
         decideSet(state, NOW);
       });
     };

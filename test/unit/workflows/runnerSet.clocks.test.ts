@@ -1,6 +1,6 @@
 /** A set whose workers' clocks are wrong, are set, and differ: it asks which schedule holds neither for ever nor too late. */
 import { expect, test } from '@jest/globals';
-import { scheduleNow } from '../../../activities/runnerSet/schedules.ts';
+import { activeSchedule } from '../../../activities/runnerSet/schedules.ts';
 import { toBounds } from '../../../core/domain/scale.ts';
 import { decideSet } from '../../../workflows/runnerSet/plan.ts';
 import { SetState } from '../../../workflows/runnerSet/state.ts';
@@ -43,7 +43,7 @@ function play(errorMs: (sinceBegin: number, answer: number) => number): Course {
   const state = SetState.begin(
     spec,
     { name: 'linux', template: {}, replicas: 0, schedules: [SCHEDULED] },
-    scheduleNow(spec.schedules, first),
+    activeSchedule(spec.schedules, first),
     now,
   );
   let asked = 0;
@@ -56,19 +56,19 @@ function play(errorMs: (sinceBegin: number, answer: number) => number): Course {
       atOnce = Math.max(atOnce, ++inARow);
       const at = clock();
       now = Math.max(now, at);
-      if (evaluateSchedule) state.reschedule(scheduleNow(spec.schedules, at), at, now);
-      else state.listed([], [], now);
+      if (evaluateSchedule) state.reschedule(activeSchedule(spec.schedules, at), at, now);
+      else state.onRunnersListed([], [], now);
       if (evaluateSchedule) asked++;
     } else {
       const until = trueTime + Math.max(1, wakeAt - now);
       for (; trueTime < until; trueTime = Math.min(until, trueTime + MINUTE)) {
-        if (state.facts.schedule.index !== scheduleNow(spec.schedules, trueTime).index)
+        if (state.facts.schedule.index !== activeSchedule(spec.schedules, trueTime).index)
           wrongMinutes.add(Math.floor((trueTime - BEGIN) / MINUTE));
       }
       now = Math.max(now, wakeAt);
       inARow = 0;
     }
-    state.settle(now);
+    state.updateDemand(now);
   }
   return { asked, atOnce, wrongMinutes: [...wrongMinutes] };
 }

@@ -2,14 +2,14 @@ import { describe, expect, test } from '@jest/globals';
 import type { RunnerSetInput, SetCommand } from '../../../core/contract/index.ts';
 import { runnerWorkflowId } from '../../../core/domain/setRunnerNames.ts';
 import {
-  carryOut,
-  declare,
-  declaredBy,
-  readRequest,
-  whyNot,
+  executeCommand,
+  applyDeclaration,
+  declarationFrom,
+  parseRequest,
+  rejectionOf,
 } from '../../../workflows/runnerSet/commandRules.ts';
 import { SetState } from '../../../workflows/runnerSet/state.ts';
-import { setAnswer } from '../../../workflows/runnerSet/status.ts';
+import { commandResult } from '../../../workflows/runnerSet/status.ts';
 import { setSpec } from '../../support/setModel.ts';
 
 const NOW = 1_000_000;
@@ -25,10 +25,10 @@ function setOf(size: Partial<RunnerSetInput> = { minIdle: 1, max: 5 }): SetState
     {},
     NOW,
   );
-  state.listed([], [], NOW);
-  state.starting([{ workflowId }], NOW);
-  state.online({ workflowId, runnerName }, NOW);
-  state.settle(NOW);
+  state.onRunnersListed([], [], NOW);
+  state.onRunnersStarting([{ workflowId }], NOW);
+  state.onRunnerOnline({ workflowId, runnerName }, NOW);
+  state.updateDemand(NOW);
   return state;
 }
 
@@ -73,14 +73,14 @@ describe('what a command declares', () => {
     [{ replicas: 3 }, { command: 'hold', runner: runnerName }, undefined],
     [{ replicas: 3 }, { command: 'apply' } as SetCommand, undefined],
   ])('%j: %j', (size, command, declared) => {
-    expect(declaredBy(setOf(size), command)).toEqual(declared);
+    expect(declarationFrom(setOf(size), command)).toEqual(declared);
   });
 
   test('holds only under its own name', () => {
     const state = setOf();
     const at = NOW + 1;
     expect(
-      declare(
+      applyDeclaration(
         state,
         {
           spec: setSpec({ name: 'other' }),
@@ -95,7 +95,7 @@ describe('what a command declares', () => {
       message: 'Invalid input: declaration.name: this set is called linux',
     });
     expect(
-      declare(
+      applyDeclaration(
         state,
         {
           spec: setSpec({ replicas: 4 }),
@@ -106,8 +106,8 @@ describe('what a command declares', () => {
         at,
       ),
     ).toBeUndefined();
-    state.settle(at);
-    expect(setAnswer(state, at)).toMatchObject({
+    state.updateDemand(at);
+    expect(commandResult(state, at)).toMatchObject({
       replicas: 4,
       desired: 4,
       runners: { starting: 0, idle: 1, busy: 0, draining: 0 },
@@ -155,11 +155,11 @@ describe('what a command does', () => {
     const state = setOf();
     let refused: string | undefined;
     for (const command of commands)
-      refused = (whyNot(state, command) ?? carryOut(state, command))?.message;
-    state.settle(NOW);
+      refused = (rejectionOf(state, command) ?? executeCommand(state, command))?.message;
+    state.updateDemand(NOW);
     expect({
-      ...setAnswer(state, NOW),
-      paused: setAnswer(state, NOW).paused,
+      ...commandResult(state, NOW),
+      paused: commandResult(state, NOW).paused,
       ...(refused === undefined ? {} : { refused }),
     }).toMatchObject(expected);
   });
@@ -181,12 +181,12 @@ describe('a request', () => {
     { id: 'x', command: {} },
     { id: 'x', command: { command: 'toString' } },
   ])('%j is none', (request) => {
-    expect(readRequest(request)).toBeUndefined();
+    expect(parseRequest(request)).toBeUndefined();
   });
 
   test('is its id and its command, and nothing else', () => {
     expect(
-      readRequest({ id: 'set-command:linux:1', command: { command: 'pause' }, more: 1 }),
+      parseRequest({ id: 'set-command:linux:1', command: { command: 'pause' }, more: 1 }),
     ).toEqual({ id: 'set-command:linux:1', command: { command: 'pause' } });
   });
 });

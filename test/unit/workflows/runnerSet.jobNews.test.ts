@@ -1,7 +1,7 @@
 /** What is no news of jobs stops no set. */
 import { expect, test } from '@jest/globals';
 import type { JobEvent } from '../../../core/contract/index.ts';
-import { readDemand, readJobsSeen } from '../../../workflows/runnerSet/jobSignals.ts';
+import { parseJobEvents, parseQueueCheckResult } from '../../../workflows/runnerSet/jobSignals.ts';
 
 const event: JobEvent = {
   action: 'queued',
@@ -31,7 +31,10 @@ test('events are taken as they are, and when they were sent', () => {
     passedBy: 'set-a',
     trace: 't',
   };
-  expect(readDemand({ events: [event, whole], at: 7 })).toEqual({ events: [event, whole], at: 7 });
+  expect(parseJobEvents({ events: [event, whole], at: 7 })).toEqual({
+    events: [event, whole],
+    at: 7,
+  });
 });
 
 test.each([
@@ -46,7 +49,7 @@ test.each([
   { events: [], at: NO_TEXT },
   { events: [], at: '7' },
 ])('%j tells of no job, at no time', (body) => {
-  expect(readDemand(body)).toEqual({ events: [] });
+  expect(parseJobEvents(body)).toEqual({ events: [] });
 });
 
 test.each<[string, unknown]>([
@@ -61,7 +64,7 @@ test.each<[string, unknown]>([
   ['with a trace that is none', { ...event, trace: {} }],
   ['that would fill what is carried on', { ...event, repository: 'x'.repeat(1_001) }],
 ])('an event %s is left out, and no other', (_what, bad) => {
-  expect(readDemand({ events: [bad, event] }).events).toEqual([event]);
+  expect(parseJobEvents({ events: [bad, event] }).events).toEqual([event]);
 });
 
 test('a look is taken as it is; one of which a job cannot be read is not complete', () => {
@@ -72,7 +75,7 @@ test('a look is taken as it is; one of which a job cannot be read is not complet
     absent: ['1/1'],
     gone: ['set-a'],
   };
-  expect(readJobsSeen(seen)).toEqual(seen);
+  expect(parseQueueCheckResult(seen)).toEqual(seen);
   for (const bad of [
     null,
     { ...job, id: NO_TEXT },
@@ -82,13 +85,13 @@ test('a look is taken as it is; one of which a job cannot be read is not complet
     { ...job, startedAt: 'x' },
     { ...job, runnerName: 7 },
   ]) {
-    expect(readJobsSeen({ ...seen, jobs: [job, bad] })).toEqual({
+    expect(parseQueueCheckResult({ ...seen, jobs: [job, bad] })).toEqual({
       ...seen,
       jobs: [job],
       complete: false,
     });
   }
-  expect(readJobsSeen({ ...seen, absent: null, gone: [7, 'set-b'] })).toEqual({
+  expect(parseQueueCheckResult({ ...seen, absent: null, gone: [7, 'set-b'] })).toEqual({
     ...seen,
     absent: [],
     gone: ['set-b'],
@@ -104,5 +107,5 @@ test.each([
   { checkedAt: NO_TEXT, jobs: [] },
   { checkedAt: 5, jobs: {} },
 ])('%j is no look', (body) => {
-  expect(readJobsSeen(body)).toBeUndefined();
+  expect(parseQueueCheckResult(body)).toBeUndefined();
 });

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { JobEvent } from '../../../core/contract/index.ts';
 import { applyJobEvent, type JobRecord } from '../../../workflows/runnerSet/jobRecord.ts';
-import { MAX_LIVE_JOBS, SetJobs } from '../../../workflows/runnerSet/jobs.ts';
+import { MAX_ACTIVE_JOBS, SetJobs } from '../../../workflows/runnerSet/jobs.ts';
 import { MAX_TRACES } from '../../../workflows/runnerSet/jobTraces.ts';
 
 const HOUR = 3_600_000;
@@ -88,10 +88,10 @@ describe('all jobs of a set', () => {
 
   test('the runners that are started next are in the traces of the oldest jobs that wait, each once, in the next run too', () => {
     const jobs = new SetJobs('linux');
-    for (const id of [1, 2, 3, 4, 5]) jobs.take(traced(id), 1_000);
-    jobs.take({ ...traced(1), action: 'in_progress', runnerName: 'x' }, 1_000); // somebody else's runner was faster
+    for (const id of [1, 2, 3, 4, 5]) jobs.applyEvent(traced(id), 1_000);
+    jobs.applyEvent({ ...traced(1), action: 'in_progress', runnerName: 'x' }, 1_000); // somebody else's runner was faster
     expect(jobs.traces.take(2)).toEqual([trace(2), trace(3)]);
-    jobs.take(traced(2), 1_001); // its delivery is sent again
+    jobs.applyEvent(traced(2), 1_001); // its delivery is sent again
     const next = new SetJobs('linux', jobs.carry());
     expect([next.traces.take(9), next.traces.take(9)]).toEqual([[trace(4), trace(5)], []]);
     expect(next.carry()).not.toHaveProperty('traces');
@@ -99,15 +99,15 @@ describe('all jobs of a set', () => {
 
   test('no runner is in the trace of a job that was passed on', () => {
     const jobs = new SetJobs('linux');
-    for (const id of [1, 2]) jobs.take(traced(id), 1_000);
-    jobs.passOn('1/1', 'set-other', 1_000);
+    for (const id of [1, 2]) jobs.applyEvent(traced(id), 1_000);
+    jobs.reroute('1/1', 'set-other', 1_000);
     expect(jobs.traces.take(9)).toEqual([trace(2)]);
   });
 
   test('traces are kept of so many jobs at the most, and nothing that is none', () => {
     const jobs = new SetJobs('linux');
-    jobs.take({ ...traced(9_999), trace: `${trace(9_999)}-${'x'.repeat(1_000)}` }, 1_000);
-    for (let id = 1; id <= MAX_TRACES + 10; id++) jobs.take(traced(id), 1_000);
+    jobs.applyEvent({ ...traced(9_999), trace: `${trace(9_999)}-${'x'.repeat(1_000)}` }, 1_000);
+    for (let id = 1; id <= MAX_TRACES + 10; id++) jobs.applyEvent(traced(id), 1_000);
     const kept = jobs.traces.take(9_999);
     expect([kept.length, kept[0], kept.at(-1)]).toEqual([MAX_TRACES, trace(1), trace(MAX_TRACES)]);
   });
@@ -115,7 +115,7 @@ describe('all jobs of a set', () => {
   test('another attempt is another job; each is released once', () => {
     const jobs = new SetJobs('linux');
     for (const one of [queued, event('queued', { runAttempt: 2 }), done, done, queued])
-      jobs.take(one, 1);
+      jobs.applyEvent(one, 1);
     expect(jobs.count(anywhere)).toEqual({ queued: 1, assigned: 0 });
     expect(jobs).toMatchObject({ startedTotal: 1, completedTotal: 1 });
   });
@@ -127,7 +127,7 @@ describe('all jobs of a set', () => {
       [2, RUNNER],
       [3, undefined],
     ] as const)
-      jobs.take(
+      jobs.applyEvent(
         { ...started, jobId, ...(runnerName === undefined ? { runnerName: '' } : { runnerName }) },
         1,
       );
@@ -145,8 +145,8 @@ describe('all jobs of a set', () => {
       [2, `${RUNNER}-r2`],
       [3, 'linux-bcdefghijk-0a1b2c3d4e'],
     ] as const)
-      jobs.take({ ...started, jobId, runnerName }, 1);
-    expect([RUNNER, `${RUNNER}-r3`].map((name) => jobs.assignedTo(name))).toEqual([true, false]);
+      jobs.applyEvent({ ...started, jobId, runnerName }, 1);
+    expect([RUNNER, `${RUNNER}-r3`].map((name) => jobs.runningOn(name))).toEqual([true, false]);
     expect([
       jobs.runnerEnded('runner-linux-abcdefghij', 2),
       jobs.runnerEnded('runner-linux-abcdefghij', 2),
@@ -154,7 +154,7 @@ describe('all jobs of a set', () => {
     expect({
       ...jobs.count(anywhere),
       over: jobs.completedTotal,
-      left: jobs.assignedTo(RUNNER),
+      left: jobs.runningOn(RUNNER),
     }).toEqual({ queued: 0, assigned: 1, over: 2, left: false });
   });
 
@@ -186,23 +186,23 @@ describe('all jobs of a set', () => {
     ['unless the look left something out', [queued], [], false, { queued: 1, assigned: 0 }],
   ])('a look: %s', (_what, events, seen, complete, expected) => {
     const jobs = new SetJobs('linux');
-    for (const one of events) jobs.take(one, 1_000);
-    jobs.takeQueueCheck({ jobs: seen, complete }, 60_000, 60_500);
+    for (const one of events) jobs.applyEvent(one, 1_000);
+    jobs.applyQueueCheck({ jobs: seen, complete }, 60_000, 60_500);
     expect(jobs.count(anywhere)).toEqual(expected);
   });
 
   test('a look that began before the event, or a moment after it, cannot deny it', () => {
     const jobs = new SetJobs('linux');
-    jobs.take(queued, 60_000);
-    jobs.takeQueueCheck({ jobs: [], complete: true }, 65_000, 66_000);
+    jobs.applyEvent(queued, 60_000);
+    jobs.applyQueueCheck({ jobs: [], complete: true }, 65_000, 66_000);
     expect(jobs.count(anywhere)).toEqual({ queued: 1, assigned: 0 });
   });
 
   test('a job that had left and was queued again is found by the next look', () => {
     const jobs = new SetJobs('linux');
-    jobs.take(queued, 1_000);
-    jobs.takeQueueCheck({ jobs: [], complete: true }, 60_000, 60_500);
-    jobs.takeQueueCheck(
+    jobs.applyEvent(queued, 1_000);
+    jobs.applyQueueCheck({ jobs: [], complete: true }, 60_000, 60_500);
+    jobs.applyQueueCheck(
       { jobs: [{ ...listed, status: 'queued' }], complete: true },
       120_000,
       120_500,
@@ -217,23 +217,23 @@ describe('all jobs of a set', () => {
   test('100,000 jobs, each told of three times, leave no more than is allowed', () => {
     const jobs = new SetJobs('linux');
     for (let jobId = 0; jobId < 100_000; jobId++)
-      for (const one of [queued, started, done]) jobs.take({ ...one, jobId }, jobId * 100);
+      for (const one of [queued, started, done]) jobs.applyEvent({ ...one, jobId }, jobId * 100);
     expect(jobs.size.live).toBe(0);
     expect(jobs.size.over).toBeLessThanOrEqual(20_000);
     expect(JSON.stringify(jobs.carry()).length).toBeLessThan(500_000);
     expect(jobs.completedTotal).toBe(100_000);
-    jobs.forget(100_000 * 100 + 7 * HOUR);
+    jobs.drop(100_000 * 100 + 7 * HOUR);
     expect(jobs.size.over).toBe(0);
   });
 
   test('as many as can wait fit into what continue-as-new carries over', () => {
     const jobs = new SetJobs('linux');
-    for (let jobId = 0; jobId < MAX_LIVE_JOBS + 5; jobId++)
-      jobs.take(
+    for (let jobId = 0; jobId < MAX_ACTIVE_JOBS + 5; jobId++)
+      jobs.applyEvent(
         { ...queued, jobId: 40_000_000_000 + jobId, at: 1_800_000_000_000 },
         1_800_000_000_000,
       );
-    expect(jobs.size.live).toBe(MAX_LIVE_JOBS);
+    expect(jobs.size.live).toBe(MAX_ACTIVE_JOBS);
     const carried = JSON.stringify(jobs.carry());
     expect(carried.length).toBeLessThan(1_000_000);
     expect(new SetJobs('linux', JSON.parse(carried)).carry()).toEqual(jobs.carry());
@@ -242,28 +242,28 @@ describe('all jobs of a set', () => {
   test('what may be a repetition about a job that is forgotten is known by its time, in the next run too', () => {
     const at = 10 * HOUR;
     const jobs = new SetJobs('linux');
-    for (const one of [queued, started, done]) jobs.take({ ...one, at }, at);
-    expect(jobs.mayBeForgotten({ ...queued, at })).toBe(false); // it is known to be over
-    jobs.forget(at + 7 * HOUR);
+    for (const one of [queued, started, done]) jobs.applyEvent({ ...one, at }, at);
+    expect(jobs.isOlderThanHistory({ ...queued, at })).toBe(false); // it is known to be over
+    jobs.drop(at + 7 * HOUR);
     const next = new SetJobs('linux', JSON.parse(JSON.stringify(jobs.carry())));
     for (const one of [jobs, next]) {
       for (const event of [queued, started, done])
-        expect(one.mayBeForgotten({ ...event, at })).toBe(true);
-      expect(one.mayBeForgotten({ ...queued, jobId: 8, at: at + 1 })).toBe(false); // that one cannot have been over
+        expect(one.isOlderThanHistory({ ...event, at })).toBe(true);
+      expect(one.isOlderThanHistory({ ...queued, jobId: 8, at: at + 1 })).toBe(false); // that one cannot have been over
     }
-    next.take({ ...queued, jobId: 9, at }, at + 7 * HOUR); // a look found it
-    expect(next.mayBeForgotten({ ...started, jobId: 9, at })).toBe(false);
-    next.forget(at + 32 * HOUR);
-    expect(next.mayBeForgotten({ ...queued, jobId: 9, at })).toBe(true);
+    next.applyEvent({ ...queued, jobId: 9, at }, at + 7 * HOUR); // a look found it
+    expect(next.isOlderThanHistory({ ...started, jobId: 9, at })).toBe(false);
+    next.drop(at + 32 * HOUR);
+    expect(next.isOlderThanHistory({ ...queued, jobId: 9, at })).toBe(true);
   });
 
   test('jobs whose end is never heard of are given up when GitHub must have ended them', () => {
     const jobs = new SetJobs('linux');
-    jobs.take(queued, 0);
-    jobs.take({ ...started, jobId: 8 }, 0);
-    jobs.forget(25 * HOUR);
+    jobs.applyEvent(queued, 0);
+    jobs.applyEvent({ ...started, jobId: 8 }, 0);
+    jobs.drop(25 * HOUR);
     expect(jobs.count(anywhere)).toEqual({ queued: 0, assigned: 1 });
-    jobs.forget(121 * HOUR);
+    jobs.drop(121 * HOUR);
     expect(jobs.size.live).toBe(0);
   });
 });

@@ -3,10 +3,10 @@ import fc from 'fast-check';
 import type { SetLimits } from '../../../core/contract/index.ts';
 import {
   JobLimits,
-  isSpent,
+  isExhausted,
   nextDay,
   runnerHours,
-  runnerTime,
+  accumulateRunnerTime,
   type JobCount,
   type RunnerTime,
 } from '../../../workflows/runnerSet/limits.ts';
@@ -154,7 +154,7 @@ describe('the runners’ time of a day', () => {
   const at = (hours: number): number => 20_000 * DAY + hours * HOUR;
   const after = (...steps: [hours: number, runners: number][]): RunnerTime =>
     steps.reduce<RunnerTime | undefined>(
-      (time, [hours, runners]) => runnerTime(time, runners, at(hours)),
+      (time, [hours, runners]) => accumulateRunnerTime(time, runners, at(hours)),
       undefined,
     ) as RunnerTime;
 
@@ -175,7 +175,9 @@ describe('the runners’ time of a day', () => {
   test('is used up when it is reached, and never without a limit', () => {
     const time = after([0, 1], [2, 1]);
     expect(
-      [{ maxRunnerHours: 2 }, { maxRunnerHours: 2.1 }, {}].map((limits) => isSpent(limits, time)),
+      [{ maxRunnerHours: 2 }, { maxRunnerHours: 2.1 }, {}].map((limits) =>
+        isExhausted(limits, time),
+      ),
     ).toEqual([true, false, false]);
   });
 });

@@ -27,14 +27,14 @@ const GENERATION = setSpec(input).generation;
 /** A set of three, of which `letters` run and are idle. */
 function setOf(letters: string): SetState {
   const state = SetState.begin(setSpec(input), { name: 'linux', ...input }, {}, NOW);
-  state.listed([], [], NOW);
-  state.starting(
+  state.onRunnersListed([], [], NOW);
+  state.onRunnersStarting(
     letters.split('').map((letter) => ({ workflowId: idOf(letter) })),
     NOW,
   );
   for (const letter of letters)
-    state.online({ workflowId: idOf(letter), runnerName: nameOf(letter) }, NOW);
-  state.settle(NOW);
+    state.onRunnerOnline({ workflowId: idOf(letter), runnerName: nameOf(letter) }, NOW);
+  state.updateDemand(NOW);
   return state;
 }
 
@@ -45,13 +45,13 @@ function look(
   running: string,
   now: number,
 ): { asked: string[]; start: number; drain: number; knows: string[] } {
-  const asked = state.doubtful(listed, now);
-  state.listed(
+  const asked = state.unverified(listed, now);
+  state.onRunnersListed(
     listed,
     asked.filter((workflowId) => !running.split('').some((letter) => idOf(letter) === workflowId)),
     now,
   );
-  state.settle(now);
+  state.updateDemand(now);
   const { start, drain } = decideSet(state, now);
   return {
     asked,
@@ -123,7 +123,7 @@ describe.each<
 
 test('who has just ended is not asked about again, however long lists have it within a minute', () => {
   const state = setOf('abc');
-  state.ended(
+  state.onRunnerEnded(
     {
       workflowId: idOf('a'),
       runnerName: nameOf('a'),
@@ -133,7 +133,7 @@ test('who has just ended is not asked about again, however long lists have it wi
     },
     NOW,
   );
-  state.settle(NOW);
+  state.updateDemand(NOW);
   expect(look(state, [one('a'), one('b'), one('c')], 'bc', NOW + MINUTE / 2)).toEqual({
     asked: [],
     start: 1,

@@ -2,8 +2,8 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { JobEvent } from '../../../core/contract/index.ts';
-import { SetRouting } from '../../../core/domain/jobRouting.ts';
-import { setCover } from '../../../core/domain/routingInfo.ts';
+import { JobRouter } from '../../../core/domain/jobRouting.ts';
+import { routingInfo } from '../../../core/domain/routingInfo.ts';
 import { decideSet } from '../../../workflows/runnerSet/plan.ts';
 import { SetState } from '../../../workflows/runnerSet/state.ts';
 import { setStatus } from '../../../workflows/runnerSet/status.ts';
@@ -93,7 +93,7 @@ describe('equal sets', () => {
     const state = begin('a', { max: 2 });
     const says: [number, boolean][] = [];
     const settle = (seconds: number): void => {
-      state.settle(NOW + seconds * 1_000);
+      state.updateDemand(NOW + seconds * 1_000);
       says.push([seconds, state.facts.full]);
     };
     settle(0);
@@ -200,7 +200,7 @@ describe('of jobs beyond what a set can serve', () => {
     fleet.passOn('set-a');
     a.resume();
     a.jobEvents([event('queued', 2)], NOW);
-    a.settle(NOW);
+    a.updateDemand(NOW);
     expect([a.jobs.passedOn, a.facts.desired]).toEqual([0, 1]);
   });
 
@@ -217,7 +217,7 @@ describe('news of a job that was passed on', () => {
   function two(): { fleet: Fleet; a: SetState; b: SetState; kept: number; passed: number } {
     const fleet = new Fleet([begin('a', { max: 1 }), begin('b', { max: 100 })]);
     const [a, b] = [...fleet.states.values()] as [SetState, SetState];
-    const routing = new SetRouting(fleet.listed);
+    const routing = new JobRouter(fleet.listed);
     const ids = Array.from({ length: 100 }, (_none, jobId) => jobId)
       .filter((jobId) => routing.homeOf(event('queued', jobId), undefined)?.workflowId === 'set-a')
       .slice(0, 2);
@@ -262,7 +262,7 @@ describe('news of a job that was passed on', () => {
     for (const action of ['in_progress', 'completed'] as const) {
       const fleet = new Fleet([begin('a', { paused: true }), begin('b', { max: 100 })]);
       const [a, b] = [...fleet.states.values()] as [SetState, SetState];
-      const routing = new SetRouting(fleet.listed);
+      const routing = new JobRouter(fleet.listed);
       const jobId =
         Array.from({ length: 100 }, (_none, index) => index).find(
           (index) => routing.homeOf(event('queued', index), undefined)?.workflowId === 'set-a',
@@ -290,7 +290,7 @@ describe('news of a job that was passed on', () => {
       const pass = ([from = 'set-a', ...rest]: string[]): void => {
         fleet.listed = [...fleet.states].map(([workflowId, { facts }]) => ({
           workflowId,
-          cover: setCover(facts.spec, workflowId !== (rest[0] ?? 'set-a')),
+          cover: routingInfo(facts.spec, workflowId !== (rest[0] ?? 'set-a')),
         }));
         fleet.passOn(from, () => (rest.length === 0 ? undefined : pass(rest)));
       };
@@ -323,7 +323,7 @@ describe('news of a job that was passed on', () => {
   test('a look finds that the set which had it has ended: it waits here again', () => {
     const { fleet, a, passed } = two();
     const look = (gone: string[]): void =>
-      a.queueChecked(
+      a.onQueueChecked(
         {
           checkedAt: fleet.now,
           complete: true,
@@ -353,9 +353,9 @@ describe('news of a job that was passed on', () => {
     const a = fleet.states.get('set-a') as SetState;
     a.jobEvents([event('queued', 1, { passedBy: 'set-c' })], NOW);
     fleet.passOn('set-a');
-    expect(a.jobs.passed()).toEqual({ here: [], to: ['set-b'] });
-    a.jobs.takeBack(new Set(['set-b']), NOW);
-    expect(a.jobs.passed()).toEqual({ here: ['1/1'], to: [] });
+    expect(a.jobs.rerouted()).toEqual({ here: [], to: ['set-b'] });
+    a.jobs.reclaim(new Set(['set-b']), NOW);
+    expect(a.jobs.rerouted()).toEqual({ here: ['1/1'], to: [] });
   });
   const firstOf = (a: SetState, passed: number): number =>
     Number(

@@ -1,18 +1,22 @@
 import { describe, expect, test } from '@jest/globals';
 import {
   HEALTHY,
-  afterEnd,
-  afterOnline,
+  recordEnd,
+  recordOnline,
   startAllowance,
   type SetHealth,
 } from '../../../workflows/runnerSet/breaker.ts';
 import { planSet, type PlanFacts, type PlannedRunner } from '../../../workflows/runnerSet/plan.ts';
-import { freshSuffix, suffixOf, workflowIdOfRunner } from '../../../core/domain/setRunnerNames.ts';
+import {
+  randomSuffix,
+  runnerSuffix,
+  runnerWorkflowIdFromName,
+} from '../../../core/domain/setRunnerNames.ts';
 import {
   desiredSize,
-  keepsReady,
-  leastAndMost,
-  mostPods,
+  keepsIdleRunners,
+  minAndMax,
+  maxPods,
   toBounds,
 } from '../../../core/domain/scale.ts';
 
@@ -380,7 +384,7 @@ describe('the size that is wanted', () => {
     [{ max: 3 }, 1, true],
     [{ minIdle: 1, max: 3 }, 0, true],
   ])('%j with %d ahead: runners are kept ready: %s', (scale, warm, ready) => {
-    expect(keepsReady(toBounds(scale, warm))).toBe(ready);
+    expect(keepsIdleRunners(toBounds(scale, warm))).toBe(ready);
   });
 
   test('its bounds', () => {
@@ -389,12 +393,12 @@ describe('the size that is wanted', () => {
       toBounds({ replicas: 3 }, 2),
       toBounds({ minIdle: 1, max: 9 }, 2),
     ];
-    expect([fixed, ahead, elastic].map(leastAndMost)).toEqual([
+    expect([fixed, ahead, elastic].map(minAndMax)).toEqual([
       { min: 3, max: 3 },
       { min: 3, max: 5 },
       { min: 1, max: 9 },
     ]);
-    expect([fixed, ahead, elastic].map(mostPods)).toEqual([
+    expect([fixed, ahead, elastic].map(maxPods)).toEqual([
       Number.POSITIVE_INFINITY,
       Number.POSITIVE_INFINITY,
       9,
@@ -414,7 +418,7 @@ describe('the breaker', () => {
     cause: Parameters<typeof failed>[0],
     startedAt: number,
     now: number,
-  ) => afterEnd(health, failed(cause), startedAt, now, pace);
+  ) => recordEnd(health, failed(cause), startedAt, now, pace);
 
   test('opens at the second runner in a row, and is probed by one at a time, slower and slower', () => {
     let health = after(HEALTHY, 'never_registered', 0, 100);
@@ -443,7 +447,7 @@ describe('the breaker', () => {
     });
     for (let i = 0; i < 10; i++) health = after(health, 'never_registered', 5_000, 20_000);
     expect(health.nextTryAt).toBe(30_000);
-    expect(afterOnline(health)).toEqual(HEALTHY);
+    expect(recordOnline(health)).toEqual(HEALTHY);
   });
 
   test('what would meet every runner is retried with a delay from the first', () => {
@@ -459,15 +463,15 @@ describe('the breaker', () => {
   test('a runner that came up, or was told to go, is no failure', () => {
     const once = after(HEALTHY, 'never_registered', 0, 100);
     expect(
-      afterEnd(once, { outcome: 'aborted', cause: 'cancelled', wasOnline: false }, 0, 200, pace),
+      recordEnd(once, { outcome: 'aborted', cause: 'cancelled', wasOnline: false }, 0, 200, pace),
     ).toBe(once);
     expect(
-      afterEnd(once, { outcome: 'errored', cause: 'evicted', wasOnline: true }, 0, 200, pace),
+      recordEnd(once, { outcome: 'errored', cause: 'evicted', wasOnline: true }, 0, 200, pace),
     ).toEqual(HEALTHY);
   });
 
   test('a refused runner version stops everything, until the template changes', () => {
-    const health = afterEnd(
+    const health = recordEnd(
       HEALTHY,
       { outcome: 'errored', cause: 'runner_deprecated', wasOnline: false },
       0,
@@ -480,12 +484,12 @@ describe('the breaker', () => {
 
 describe('names', () => {
   test('a runner tells its workflow, and no other set’s does', () => {
-    const suffix = freshSuffix(() => 0.5);
+    const suffix = randomSuffix(() => 0.5);
     expect(suffix).toMatch(/^[a-z0-9]{10}$/);
-    expect(workflowIdOfRunner('linux', `linux-${suffix}-0a1b2c3d4e`)).toBe(
+    expect(runnerWorkflowIdFromName('linux', `linux-${suffix}-0a1b2c3d4e`)).toBe(
       `runner-linux-${suffix}`,
     );
-    expect(workflowIdOfRunner('linux', `linux-${suffix}-0a1b2c3d4e-r3`)).toBe(
+    expect(runnerWorkflowIdFromName('linux', `linux-${suffix}-0a1b2c3d4e-r3`)).toBe(
       `runner-linux-${suffix}`,
     );
     for (const foreign of [
@@ -494,9 +498,9 @@ describe('names', () => {
       'linux-0a1b2c3d4e',
       `mac-${suffix}-0a1b2c3d4e`,
     ])
-      expect(workflowIdOfRunner('linux', foreign)).toBeUndefined();
-    expect(suffixOf('linux', `runner-linux-${suffix}`)).toBe(suffix);
+      expect(runnerWorkflowIdFromName('linux', foreign)).toBeUndefined();
+    expect(runnerSuffix('linux', `runner-linux-${suffix}`)).toBe(suffix);
     for (const foreign of ['runner-mac-1', 'runner-linux-big', `runner-linux-big-${suffix}`])
-      expect(suffixOf('linux', foreign)).toBeUndefined();
+      expect(runnerSuffix('linux', foreign)).toBeUndefined();
   });
 });

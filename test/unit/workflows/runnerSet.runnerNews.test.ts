@@ -1,12 +1,12 @@
 /** What a set takes for news of its runners. */
 import { expect, test } from '@jest/globals';
-import type { TimedRunnerNews } from '../../../core/contract/index.ts';
+import type { TimedRunnerEvent } from '../../../core/contract/index.ts';
 import { SetState } from '../../../workflows/runnerSet/state.ts';
-import { readRunnerNews, takeRunnerNews } from '../../../workflows/runnerSet/runnerEvents.ts';
+import { parseRunnerEvents, applyRunnerEvents } from '../../../workflows/runnerSet/runnerEvents.ts';
 import { setSpec } from '../../support/setModel.ts';
 
 const runner = { workflowId: 'runner-linux-aaaaaaaaaa', runnerName: 'linux-aaaaaaaaaa-0a1b2c3d4e' };
-const ended: TimedRunnerNews = {
+const ended: TimedRunnerEvent = {
   kind: 'ended',
   ...runner,
   at: 30,
@@ -24,17 +24,17 @@ test('news is taken in the order in which it was told', () => {
     {},
     1,
   );
-  state.starting([{ workflowId: runner.workflowId }], 1);
-  const news = readRunnerNews({
+  state.onRunnersStarting([{ workflowId: runner.workflowId }], 1);
+  const news = parseRunnerEvents({
     news: [ended, { kind: 'busy', ...runner, at: 20 }, { kind: 'online', ...runner, at: 10 }],
   });
   expect(news.map(({ kind }) => kind)).toEqual(['online', 'busy', 'ended']);
-  takeRunnerNews(state, news.slice(0, 2), 20);
+  applyRunnerEvents(state, news.slice(0, 2), 20);
   expect(state.runners.get(runner.workflowId)).toMatchObject({
     state: 'busy',
     runnerName: runner.runnerName,
   });
-  takeRunnerNews(state, news.slice(2), 30);
+  applyRunnerEvents(state, news.slice(2), 30);
   expect(state.runners.all()).toEqual([]);
 });
 
@@ -66,9 +66,9 @@ test.each<[string, unknown]>([
   ['a cause that is none', { news: [{ ...ended, cause: '| a table' }] }],
   ['a truth that is none', { news: [{ ...ended, ranJob: 'yes' }] }],
 ])('%s is no news, and stops no set', (_what, body) => {
-  expect(readRunnerNews(body)).toEqual([]);
+  expect(parseRunnerEvents(body)).toEqual([]);
 });
 
 test('what can be read of a signal counts', () => {
-  expect(readRunnerNews({ news: [{}, ended] })).toEqual([ended]);
+  expect(parseRunnerEvents({ news: [{}, ended] })).toEqual([ended]);
 });

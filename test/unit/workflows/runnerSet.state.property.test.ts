@@ -1,7 +1,7 @@
 /** What a set decides, whatever happens to it in whatever order, in a model of its world. That it is carried out so: workflow/runnerSetRandom. */
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { ASKED_BEFORE } from '../../../workflows/runnerSet/plan.ts';
+import { DRAIN_REPEATED_REASON } from '../../../workflows/runnerSet/plan.ts';
 import { SetModel } from '../../support/setModel.ts';
 
 type Touch = {
@@ -187,7 +187,8 @@ describe('a set under a random life', () => {
             }
             for (const drain of model.drains) {
               expect(drain.held).toBe(false);
-              if (drain.why === 'the template has changed' || drain.why === ASKED_BEFORE) continue;
+              if (drain.why === 'the template has changed' || drain.why === DRAIN_REPEATED_REASON)
+                continue;
               expect(['Idle', 'Provisioning']).toContain(drain.phase);
               expect(drain.at).toBeGreaterThanOrEqual(drain.lastScaleUpAt + 600_000);
             }

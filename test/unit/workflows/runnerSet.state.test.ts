@@ -32,12 +32,12 @@ function busySet(ephemeral: boolean): SetState {
     {},
     NOW,
   );
-  state.listed([], [], NOW);
+  state.onRunnersListed([], [], NOW);
   state.jobEvents([event('queued', 1)], NOW);
-  state.starting([{ workflowId }], NOW);
-  state.online({ workflowId, runnerName }, NOW);
+  state.onRunnersStarting([{ workflowId }], NOW);
+  state.onRunnerOnline({ workflowId, runnerName }, NOW);
   state.jobEvents([event('in_progress', 1, runnerName), event('queued', 2)], NOW);
-  state.settle(NOW);
+  state.updateDemand(NOW);
   return state;
 }
 
@@ -45,13 +45,16 @@ test('a job does not wait for an ephemeral runner that has had its job to be gon
   const state = busySet(true);
   expect(state.facts.desired).toBe(2);
   state.jobEvents([event('completed', 1, runnerName)], NOW);
-  state.settle(NOW);
+  state.updateDemand(NOW);
   expect({
     desired: state.facts.desired,
     runners: state.runners.all().map((runner) => runner.state),
   }).toEqual({ desired: 2, runners: ['busy'] });
-  state.ended({ workflowId, runnerName, outcome: 'succeeded', wasOnline: true, ranJob: true }, NOW);
-  state.settle(NOW);
+  state.onRunnerEnded(
+    { workflowId, runnerName, outcome: 'succeeded', wasOnline: true, ranJob: true },
+    NOW,
+  );
+  state.updateDemand(NOW);
   expect({ desired: state.facts.desired, runners: state.runners.all() }).toEqual({
     desired: 1,
     runners: [],
@@ -61,7 +64,7 @@ test('a job does not wait for an ephemeral runner that has had its job to be gon
 test('a static one takes it', () => {
   const state = busySet(false);
   state.jobEvents([event('completed', 1, runnerName)], NOW);
-  state.settle(NOW);
+  state.updateDemand(NOW);
   expect({
     desired: state.facts.desired,
     runners: state.runners.all().map((runner) => runner.state),
@@ -76,12 +79,12 @@ test('a set of replicas looks at the queue while it takes a job for queued, whos
     {},
     NOW,
   );
-  state.listed([], [], NOW);
+  state.onRunnersListed([], [], NOW);
   expect(decideSet(state, NOW).checkQueue).toBe(false);
   state.jobEvents([event('queued', 1)], NOW);
   expect(decideSet(state, NOW).checkQueue).toBe(true);
-  state.queueCheckBegins(NOW);
-  state.queueChecked(
+  state.onQueueCheckStarted(NOW);
+  state.onQueueChecked(
     {
       jobs: [
         {
@@ -105,8 +108,8 @@ test('a set of replicas looks at the queue while it takes a job for queued, whos
     false,
     true,
   ]);
-  state.queueCheckBegins(again);
-  state.queueChecked({ jobs: [], complete: true, absent: [], gone: [], checkedAt: again }, again);
+  state.onQueueCheckStarted(again);
+  state.onQueueChecked({ jobs: [], complete: true, absent: [], gone: [], checkedAt: again }, again);
   expect(state.jobs.queued).toBe(0);
   expect(decideSet(state, again + state.facts.spec.queueCheckMs).checkQueue).toBe(false);
 });
@@ -115,7 +118,7 @@ describe('a look that is older than the end of a runner', () => {
   const stale = (ephemeral: boolean, told: boolean): SetState => {
     const state = busySet(ephemeral);
     if (!told) state.jobEvents([event('completed', 1, runnerName), event('completed', 2)], NOW);
-    state.ended(
+    state.onRunnerEnded(
       { workflowId, runnerName, outcome: 'succeeded', wasOnline: true, ranJob: true },
       NOW,
     );
@@ -129,11 +132,11 @@ describe('a look that is older than the end of a runner', () => {
       startedAt: NOW,
       runnerName,
     };
-    state.queueChecked(
+    state.onQueueChecked(
       { checkedAt: NOW, complete: true, absent: [], gone: [], jobs: [job] },
       NOW + 1,
     );
-    state.settle(NOW + 1);
+    state.updateDemand(NOW + 1);
     return state;
   };
   test.each([
@@ -162,11 +165,15 @@ describe('a delivery that is sent again', () => {
   ])('%s changes nothing', (_when, later) => {
     const state = busySet(false);
     state.jobEvents([...all, event('completed', 2, runnerName)], NOW);
-    state.listed([{ workflowId, runnerName, phase: 'Idle', startedAt: NOW }], [], NOW + later);
-    state.settle(NOW + later);
+    state.onRunnersListed(
+      [{ workflowId, runnerName, phase: 'Idle', startedAt: NOW }],
+      [],
+      NOW + later,
+    );
+    state.updateDemand(NOW + later);
     const before = JSON.parse(JSON.stringify(state.carry())) as CarriedSet;
     for (const one of all) state.jobEvents([one], NOW + later);
-    state.settle(NOW + later);
+    state.updateDemand(NOW + later);
     expect(state.carry()).toEqual(before);
     expect(state.runners.all()).toMatchObject([{ state: 'idle' }]);
   });
@@ -174,7 +181,7 @@ describe('a delivery that is sent again', () => {
   test('a new job of then counts', () => {
     const state = busySet(false);
     state.jobEvents(all, NOW);
-    state.listed([], [], NOW + 7 * HOUR);
+    state.onRunnersListed([], [], NOW + 7 * HOUR);
     state.jobEvents([{ ...event('queued', 3), at: NOW + 7 * HOUR }], NOW + 7 * HOUR);
     expect(state.demand().queued).toBe(2);
   });
@@ -193,11 +200,11 @@ describe('what a list says of a runner is its own word', () => {
 
   test('one that was leaving, and goes on with another runner, is one of the set again', () => {
     const state = busySet(true);
-    state.listed([one('TearingDown')], [], NOW);
+    state.onRunnersListed([one('TearingDown')], [], NOW);
     expect(known(state)).toEqual([[workflowId, 'draining', undefined]]);
-    state.listed([one('Provisioning', { runnerName: `${runnerName}-r2` })], [], NOW);
+    state.onRunnersListed([one('Provisioning', { runnerName: `${runnerName}-r2` })], [], NOW);
     expect(known(state)).toEqual([[workflowId, 'starting', undefined]]);
-    state.listed([one('Idle', { runnerName: `${runnerName}-r2` })], [], NOW);
+    state.onRunnersListed([one('Idle', { runnerName: `${runnerName}-r2` })], [], NOW);
     expect(known(state)).toEqual([[workflowId, 'idle', undefined]]);
   });
 
@@ -208,27 +215,27 @@ describe('what a list says of a runner is its own word', () => {
     'a static one that says that it is idle, and whose job %s',
     (_what, laterMs, { assigned, state: expected }) => {
       const state = busySet(false);
-      state.listed([one('Idle')], [], NOW + laterMs);
+      state.onRunnersListed([one('Idle')], [], NOW + laterMs);
       expect(known(state)).toEqual([[workflowId, expected, undefined]]);
       expect(state.demand()).toEqual({ queued: 1, assigned });
-      state.listed([one('Busy')], [], NOW + laterMs + 1);
+      state.onRunnersListed([one('Busy')], [], NOW + laterMs + 1);
       expect(known(state)).toEqual([[workflowId, 'busy', undefined]]);
     },
   );
 
   test('one that was asked to drain is not heard of until it says that it does', () => {
     const state = busySet(false);
-    state.draining([workflowId], [], NOW);
-    state.listed([one('Busy')], [], NOW);
+    state.onDrainRequested([workflowId], [], NOW);
+    state.onRunnersListed([one('Busy')], [], NOW);
     expect(known(state)).toEqual([[workflowId, 'draining', 1]]);
-    state.draining([workflowId], [], NOW);
+    state.onDrainRequested([workflowId], [], NOW);
     expect(setStatus(state, NOW)).toMatchObject({
       runners: [{ asked: { at: '1970-01-01T00:16:40.000Z', times: 2 } }],
       waitsFor: expect.stringContaining(
         '1 runners that were asked to drain and do not: each is asked again every 5m',
       ),
     });
-    state.listed([one('Draining')], [], NOW);
+    state.onRunnersListed([one('Draining')], [], NOW);
     expect(known(state)).toEqual([[workflowId, 'draining', undefined]]);
   });
 
@@ -237,8 +244,8 @@ describe('what a list says of a runner is its own word', () => {
     const other = runnerWorkflowId('linux', 'bcdefghijk');
     for (const suffix of ['cdefghijkl', 'defghijklm']) {
       const id = runnerWorkflowId('linux', suffix);
-      state.starting([{ workflowId: id }], NOW);
-      state.ended(
+      state.onRunnersStarting([{ workflowId: id }], NOW);
+      state.onRunnerEnded(
         {
           workflowId: id,
           runnerName: id,
@@ -250,37 +257,41 @@ describe('what a list says of a runner is its own word', () => {
         NOW,
       );
     }
-    state.starting([{ workflowId: other }], NOW);
+    state.onRunnersStarting([{ workflowId: other }], NOW);
     expect(setStatus(state, NOW).paused).toBe('never_registered ×2');
-    state.listed(
+    state.onRunnersListed(
       [one('Busy'), one('Registering', { workflowId: other, runnerName: 'other' })],
       [],
       NOW,
     );
     expect(setStatus(state, NOW).paused).toBe('never_registered ×2');
-    state.listed([one('Busy'), one('Idle', { workflowId: other, runnerName: 'other' })], [], NOW);
+    state.onRunnersListed(
+      [one('Busy'), one('Idle', { workflowId: other, runnerName: 'other' })],
+      [],
+      NOW,
+    );
     expect(setStatus(state, NOW).paused).toBeUndefined();
   });
 
   test('that it is not there proves nothing, until Temporal itself says that it is gone', () => {
     const state = busySet(true);
     const later = NOW + 3_600_000;
-    expect(state.doubtful([], later)).toEqual([workflowId]);
-    state.listed([], [], later);
+    expect(state.unverified([], later)).toEqual([workflowId]);
+    state.onRunnersListed([], [], later);
     expect(known(state)).toEqual([[workflowId, 'busy', undefined]]);
-    state.listed([], [workflowId], later);
+    state.onRunnersListed([], [workflowId], later);
     expect(known(state)).toEqual([]);
   });
 
   test('that it is missing is seen by the set’s own time, where a clock that was ahead has brought that ahead of the list’s', () => {
     const state = busySet(true);
-    state.settle(NOW + 5_001);
-    expect(state.doubtful([], NOW - 3_600_000)).toEqual([workflowId]);
+    state.updateDemand(NOW + 5_001);
+    expect(state.unverified([], NOW - 3_600_000)).toEqual([workflowId]);
   });
 
   test('what was asked of it is carried over', () => {
     const state = busySet(false);
-    state.draining([workflowId], [], NOW);
+    state.onDrainRequested([workflowId], [], NOW);
     const next = SetState.restore(JSON.parse(JSON.stringify(state.carry())) as CarriedSet);
     expect(next.runners.get(workflowId)).toEqual(state.runners.get(workflowId));
   });

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { defaultPayloadConverter, type Payload } from '@temporalio/common';
 import { TRACE_HEADER } from '../../../core/activities/index.ts';
-import { senderOf } from '../../../workflows/tracing/spans.ts';
+import { senderContext } from '../../../workflows/tracing/spans.ts';
 
 const TRACEPARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
@@ -12,7 +12,9 @@ const json = (data: string): Payload => ({
 
 test('a header names the span in whose name something was sent', () => {
   expect(
-    senderOf({ [TRACE_HEADER]: defaultPayloadConverter.toPayload({ traceparent: TRACEPARENT }) }),
+    senderContext({
+      [TRACE_HEADER]: defaultPayloadConverter.toPayload({ traceparent: TRACEPARENT }),
+    }),
   ).toMatchObject({ spanId: '00f067aa0ba902b7' });
 });
 
@@ -25,5 +27,5 @@ test.each<[what: string, header: Payload | undefined]>([
   ['another type', json('7')],
   ['not recorded', json(JSON.stringify({ traceparent: TRACEPARENT.replace(/01$/, '00') }))],
 ])('a header that says nothing stops nobody: %s', (_what, header) => {
-  expect(senderOf(header === undefined ? {} : { [TRACE_HEADER]: header })).toBeUndefined();
+  expect(senderContext(header === undefined ? {} : { [TRACE_HEADER]: header })).toBeUndefined();
 });

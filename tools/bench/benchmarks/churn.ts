@@ -2,9 +2,9 @@ import type { Measured, WorldBenchmark } from '../benchmark.ts';
 import { BarePods } from '../barePods.ts';
 import { mapConcurrently } from '../concurrency.ts';
 import { coresOf, cpuOfJobs } from '../cpuAccount.ts';
-import { floorOfChurn } from '../baseline.ts';
+import { baselineChurn } from '../baseline.ts';
 import { churnSet, startFullSet } from '../setChurn.ts';
-import { percentile, round } from '../statistics.ts';
+import { percentile, roundTo } from '../statistics.ts';
 import { warmUp } from '../warmUp.ts';
 
 const JOBS_PER_RUNNER = 3;
@@ -82,8 +82,8 @@ export const churn: WorldBenchmark = {
       JOB_MS,
     );
     progress('the same by a bare script');
-    const floor = await floorOfChurn(pods, runners, jobs, JOB_MS);
-    const jobsPerSecond = round(jobs / seconds, 1);
+    const floor = await baselineChurn(pods, runners, jobs, JOB_MS);
+    const jobsPerSecond = roundTo(jobs / seconds, 1);
     const cpu = cpuOfJobs(spent, idle, jobs);
     const goneP95Ms = percentile(gone, 0.95);
     const replacementP95Ms = percentile(replaced, 0.95);
@@ -97,9 +97,9 @@ export const churn: WorldBenchmark = {
         'floor.jobsPerSecond': floor.jobsPerSecond,
         'floor.goneP95Ms': floor.goneP95Ms,
         'floor.replacementP95Ms': floor.replacementP95Ms,
-        'floor.share': round(jobsPerSecond / floor.jobsPerSecond, 2),
-        goneTimes: round(goneP95Ms / floor.goneP95Ms, 2),
-        replacementTimes: round(replacementP95Ms / floor.replacementP95Ms, 2),
+        'floor.share': roundTo(jobsPerSecond / floor.jobsPerSecond, 2),
+        goneTimes: roundTo(goneP95Ms / floor.goneP95Ms, 2),
+        replacementTimes: roundTo(replacementP95Ms / floor.replacementP95Ms, 2),
         cpuTimes: cpu.times,
       },
       details: {

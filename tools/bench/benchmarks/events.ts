@@ -4,8 +4,8 @@ import type { Measured, WorldBenchmark } from '../benchmark.ts';
 import type { WorkerProcess } from '../processes/workerProcess.ts';
 import { REPOSITORY } from '../runners.ts';
 import { runsOf, startSet, statusOf } from '../sets.ts';
-import { percentile, round } from '../statistics.ts';
-import type { World } from '../world.ts';
+import { percentile, roundTo } from '../statistics.ts';
+import type { BenchEnvironment } from '../world.ts';
 
 const EVENTS_PER_JOB = 3;
 const JOBS_PER_SIGNAL = 25;
@@ -67,17 +67,17 @@ export const events: WorldBenchmark = {
     return {
       figures: {
         events: jobs * EVENTS_PER_JOB,
-        perSecond: round((jobs * EVENTS_PER_JOB) / seconds),
+        perSecond: roundTo((jobs * EVENTS_PER_JOB) / seconds),
         runs: runs.length,
         longestHistory: Math.max(...runs.map(({ historyLength }) => historyLength)),
-        carriedKiB: round(Math.max(...runs.map(({ carriedBytes }) => carriedBytes)) / 1_024, 1),
-        earlyRssMiB: round(percentile(rssMiB.slice(tenth, 2 * tenth), 0.5)),
-        lateRssMiB: round(percentile(rssMiB.slice(-tenth), 0.5)),
+        carriedKiB: roundTo(Math.max(...runs.map(({ carriedBytes }) => carriedBytes)) / 1_024, 1),
+        earlyRssMiB: roundTo(percentile(rssMiB.slice(tenth, 2 * tenth), 0.5)),
+        lateRssMiB: roundTo(percentile(rssMiB.slice(-tenth), 0.5)),
       },
       details: {
         cores,
         carriedBytes: runs.map(({ carriedBytes }) => carriedBytes).toReversed(),
-        rssMiB: rssMiB.map((each) => round(each)),
+        rssMiB: rssMiB.map((each) => roundTo(each)),
       },
     };
   },
@@ -85,7 +85,7 @@ export const events: WorldBenchmark = {
 
 /** @returns the memory of the largest worker after each burst of signals */
 async function tell(
-  { client, progress }: World,
+  { client, progress }: BenchEnvironment,
   set: string,
   jobs: number,
   workers: readonly WorkerProcess[],

@@ -1,13 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { setWorkflowId } from '../../../core/contract/index.ts';
-import { workflowIdOfRunner } from '../../../core/domain/setRunnerNames.ts';
+import { runnerWorkflowIdFromName } from '../../../core/domain/setRunnerNames.ts';
 import type { SimulatedJob } from '../../simulator/types.ts';
 import type { FigureInfo, Figures, Measured, WorldBenchmark } from '../benchmark.ts';
 import { deliver, queuedDeliveries } from '../deliveries.ts';
 import { REPOSITORY, countClosed } from '../runners.ts';
 import { startSet, statusOf } from '../sets.ts';
-import { percentile, round } from '../statistics.ts';
-import { WEBHOOK_SECRET, type World } from '../world.ts';
+import { percentile, roundTo } from '../statistics.ts';
+import { WEBHOOK_SECRET, type BenchEnvironment } from '../world.ts';
 
 /** Jobs a second, and for how many seconds they come: enough of them for a p95, and more than a machine works off while they come. */
 const RATES = { 1: 30, 10: 15, 50: 6 } as const;
@@ -96,7 +96,7 @@ function rateFigures(): Record<string, FigureInfo> {
 
 /** Queues jobs at that pace, and waits until all are over and the set is at rest. */
 async function follow(
-  world: World,
+  world: BenchEnvironment,
   set: string,
   rate: number,
   count: number,
@@ -112,17 +112,17 @@ async function follow(
     );
   }
   const ids = new Set((await Promise.all(queued)).map(({ id }) => id));
-  const queuedWithinMs = round(performance.now() - startedAt);
+  const queuedWithinMs = roundTo(performance.now() - startedAt);
   await agent.until(
     `${count} jobs are done and their pods are gone`,
     () => agent.count('gone') >= before.gone + count,
     GIVE_UP_MS,
   );
-  const allDoneMs = round(performance.now() - startedAt);
+  const allDoneMs = roundTo(performance.now() - startedAt);
   await untilAtRest(world, set, before.closed + count);
   const jobs = (await simulator.jobs()).filter(({ id }) => ids.has(id));
   const times = jobs.map((job): { queuedAt: number; onlineAt: number } => {
-    const online = agent.of(workflowIdOfRunner(set, job.runner_name ?? '') ?? '').online;
+    const online = agent.of(runnerWorkflowIdFromName(set, job.runner_name ?? '') ?? '').online;
     if (job.conclusion !== 'success' || job.assignments !== 1 || online === undefined)
       throw new Error(
         `job ${job.id} was not run once by a runner of the set: ${JSON.stringify(job)}`,
@@ -137,7 +137,7 @@ async function follow(
       jobs: count,
       onlineP50Ms: percentile(waited, 0.5),
       onlineP95Ms: percentile(waited, 0.95),
-      reachedPerSecond: round(
+      reachedPerSecond: roundTo(
         (count - 1) / ((Math.max(...online) - Math.min(...online)) / 1_000),
         1,
       ),
@@ -153,7 +153,7 @@ async function follow(
 }
 
 /** So that one rate's runners do not wait in another's way. */
-async function untilAtRest(world: World, set: string, closed: number): Promise<void> {
+async function untilAtRest(world: BenchEnvironment, set: string, closed: number): Promise<void> {
   const deadline = Date.now() + GIVE_UP_MS;
   for (;;) {
     const { runners, jobs } = await statusOf(world.client, set);
@@ -172,7 +172,11 @@ async function untilAtRest(world: World, set: string, closed: number): Promise<v
 }
 
 /** Every job whose event was accepted counts, a moment later. */
-async function untilItKnows({ client }: World, set: string, jobs: number): Promise<void> {
+async function untilItKnows(
+  { client }: BenchEnvironment,
+  set: string,
+  jobs: number,
+): Promise<void> {
   const deadline = Date.now() + TAKEN_IN_MS;
   for (;;) {
     const { queued } = (await statusOf(client, set)).jobs;
@@ -194,7 +198,7 @@ function mostAtOnce(begins: readonly number[], ends: readonly number[]): number 
 }
 
 /** The set is paused: it counts its jobs, and starts no runner that would take the processors. */
-async function measureWebhook(world: World, url: URL): Promise<Measured> {
+async function measureWebhook(world: BenchEnvironment, url: URL): Promise<Measured> {
   const { client, simulator, progress } = world;
   const set = await startSet(world, 'paused', {
     minIdle: 0,
@@ -225,11 +229,11 @@ async function measureWebhook(world: World, url: URL): Promise<Measured> {
   const { historyLength, runId } = await client.workflow.getHandle(setWorkflowId(set)).describe();
   await client.workflow.getHandle(setWorkflowId(set)).terminate('the benchmark is over');
   const ms = (values: readonly number[], share: number): number =>
-    round(percentile(values, share), 1);
+    roundTo(percentile(values, share), 1);
   return {
     figures: {
       'webhook.deliveries': DELIVERIES,
-      'webhook.perSecond': round(DELIVERIES / (allMs / 1_000)),
+      'webhook.perSecond': roundTo(DELIVERIES / (allMs / 1_000)),
       'webhook.p50Ms': ms(tookMs, 0.5),
       'webhook.p95Ms': ms(tookMs, 0.95),
       'webhook.p99Ms': ms(tookMs, 0.99),

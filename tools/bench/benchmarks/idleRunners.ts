@@ -3,8 +3,8 @@ import type { Measured, WorldBenchmark } from '../benchmark.ts';
 import { sum } from '../metrics.ts';
 import type { WorkerProcess } from '../processes/workerProcess.ts';
 import { countInPhase, startRunner, untilPhase, type StartOptions } from '../runners.ts';
-import { round } from '../statistics.ts';
-import type { World } from '../world.ts';
+import { roundTo } from '../statistics.ts';
+import type { BenchEnvironment } from '../world.ts';
 
 /** How long the worker is watched, in s, unless HOLDFAST_BENCH_WINDOW says otherwise. */
 const WINDOW_S = 60;
@@ -54,7 +54,7 @@ export const waiting: WorldBenchmark = {
     agent.check();
     if (idle !== runners) throw new Error(`${idle} of ${runners} runners were waiting at the end`);
     return {
-      figures: { runners, workerRssMiB: round(rssMiB), workerCpuPercent: round(cpuPercent, 1) },
+      figures: { runners, workerRssMiB: roundTo(rssMiB), workerCpuPercent: roundTo(cpuPercent, 1) },
       details: {
         cores,
         windowS,
@@ -68,7 +68,11 @@ export const waiting: WorldBenchmark = {
 };
 
 /** The measured state is the waiting; thousands at once would overload the machine on the way there. */
-async function startInWaves(world: World, runners: number, options: StartOptions): Promise<void> {
+async function startInWaves(
+  world: BenchEnvironment,
+  runners: number,
+  options: StartOptions,
+): Promise<void> {
   for (let started = 0; started < runners;) {
     const wave = Array.from(
       { length: Math.min(WAVE, runners - started) },

@@ -11,10 +11,10 @@ import { resolveBinary } from '../../lab/resolve.ts';
 import { readRecord } from '../../lab/store.ts';
 import type { LocalBenchmark, LocalOptions, Measured } from '../benchmark.ts';
 import { createNamespace } from '../namespace.ts';
-import { inNode, type Node } from '../node.ts';
+import { withNode, type Node } from '../node.ts';
 import { TaskTimes } from '../processes/taskTimes.ts';
 import { WorkerProcess } from '../processes/workerProcess.ts';
-import { percentile, round } from '../statistics.ts';
+import { percentile, roundTo } from '../statistics.ts';
 import { StepPods, type StepTimes } from '../stepPods.ts';
 
 /** Steps of one job. The script makes as many pods, then comes the next job: whatever else the machine does hits both alike. */
@@ -46,7 +46,9 @@ export const job: LocalBenchmark = {
   },
 
   async run(options): Promise<Measured> {
-    return await inNode(options, async (node) => await measure(node, options), { temporal: true });
+    return await withNode(options, async (node) => await measure(node, options), {
+      temporal: true,
+    });
   },
 };
 
@@ -175,10 +177,10 @@ async function runScript(
 const shown = (steps: readonly StepTimes[]) => ({
   gapMs: gaps(steps),
   startOverheadMs: steps.map(startOverhead),
-  createdToFirstLineMs: steps.map(({ createdAt, firstLineAt }) => round(firstLineAt - createdAt)),
+  createdToFirstLineMs: steps.map(({ createdAt, firstLineAt }) => roundTo(firstLineAt - createdAt)),
 });
 const startOverhead = ({ startedAt, firstLineAt }: StepTimes): number =>
-  round(firstLineAt - startedAt);
+  roundTo(firstLineAt - startedAt);
 const gaps = (steps: readonly StepTimes[]): number[] =>
   steps.slice(1).map(({ createdAt }, index) => createdAt - (steps[index]?.endedAt ?? Number.NaN));
 
@@ -196,6 +198,6 @@ function figuresOf(
     gapP95Ms: percentile(ours, 0.95),
     'floor.gapP50Ms': percentile(floor, 0.5),
     'floor.gapP95Ms': percentile(floor, 0.95),
-    'floor.times': round(percentile(ours, 0.5) / percentile(floor, 0.5), 2),
+    'floor.times': roundTo(percentile(ours, 0.5) / percentile(floor, 0.5), 2),
   };
 }

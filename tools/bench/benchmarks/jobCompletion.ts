@@ -1,11 +1,11 @@
 import type { Measured, WorldBenchmark } from '../benchmark.ts';
 import { BarePods } from '../barePods.ts';
 import { mapConcurrently } from '../concurrency.ts';
-import { floorOfFinish } from '../baseline.ts';
+import { baselineCompletion } from '../baseline.ts';
 import { jobEnds } from '../jobEnds.ts';
 import { RegistrationWatch } from '../registrations.ts';
 import { REPOSITORY, countClosed, startRunners, untilClosed, untilPhase } from '../runners.ts';
-import { percentile, round } from '../statistics.ts';
+import { percentile, roundTo } from '../statistics.ts';
 import { warmUp } from '../warmUp.ts';
 
 const JOB_MS = 2_000;
@@ -67,7 +67,7 @@ export const finish: WorldBenchmark = {
     const ends = [...(await jobEnds(world, registrations, started)).values()];
     const took = ends.map(({ finishedAt, goneAt }) => goneAt - finishedAt);
     progress(`the same ${runners} pods by a bare script`);
-    const floorP95Ms = await floorOfFinish(pods, runners);
+    const floorP95Ms = await baselineCompletion(pods, runners);
     const p95Ms = percentile(took, 0.95);
     const firstAt = Math.min(...ends.map(({ finishedAt }) => finishedAt));
     const lastFinishedAt = Math.max(...ends.map(({ finishedAt }) => finishedAt));
@@ -78,9 +78,9 @@ export const finish: WorldBenchmark = {
         p50Ms: percentile(took, 0.5),
         p95Ms,
         p99Ms: percentile(took, 0.99),
-        perSecond: round(runners / ((lastGoneAt - firstAt) / 1_000), 1),
+        perSecond: roundTo(runners / ((lastGoneAt - firstAt) / 1_000), 1),
         'floor.p95Ms': floorP95Ms,
-        'floor.times': round(p95Ms / floorP95Ms, 1),
+        'floor.times': roundTo(p95Ms / floorP95Ms, 1),
       },
       details: {
         cores,

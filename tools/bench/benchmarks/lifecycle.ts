@@ -5,9 +5,9 @@ import { sum, type Sample } from '../metrics.ts';
 import type { WorkerProcess } from '../processes/workerProcess.ts';
 import { REPOSITORY, startRunner, untilClosed, untilPhase } from '../runners.ts';
 import { startSet } from '../sets.ts';
-import { round } from '../statistics.ts';
+import { roundTo } from '../statistics.ts';
 import { temporalRequests } from '../temporalRequests.ts';
-import { WEBHOOK_SECRET, type World } from '../world.ts';
+import { WEBHOOK_SECRET, type BenchEnvironment } from '../world.ts';
 
 /** From temporal.api.enums.v1.EventType. */
 const EVENT = { workflowTaskCompleted: 7, searchAttributes: 40 } as const;
@@ -108,11 +108,11 @@ export const lifecycle: WorldBenchmark = {
         workflowTasksInSet: inSet.workflowTasks,
         events: dearest(({ events }) => events),
         bytes: dearest(({ bytes }) => bytes),
-        temporalRequests: round(total(temporal) / runners, 1),
+        temporalRequests: roundTo(total(temporal) / runners, 1),
         temporalRequestsInSet: inSet.temporalRequests,
         visibilityWrites: dearest(({ visibilityWrites }) => visibilityWrites),
-        githubRequests: round(total(github) / runners, 1),
-        kubernetesRequests: round(total(kubernetes) / runners, 1),
+        githubRequests: roundTo(total(github) / runners, 1),
+        kubernetesRequests: roundTo(total(kubernetes) / runners, 1),
       },
       details: { github, kubernetes, temporal, inSet: inSet.details },
     };
@@ -126,7 +126,7 @@ interface Life {
   readonly visibilityWrites: number;
 }
 
-async function lifeOf({ client }: World, workflowId: string): Promise<Life> {
+async function lifeOf({ client }: BenchEnvironment, workflowId: string): Promise<Life> {
   const handle = client.workflow.getHandle(workflowId);
   const { historyLength, historySize } = await handle.describe();
   const kinds = (await handle.fetchHistory()).events?.map(({ eventType }) => eventType) ?? [];
@@ -141,7 +141,7 @@ async function lifeOf({ client }: World, workflowId: string): Promise<Life> {
 
 /** Lives under way together: all jobs are queued at once, and GitHub's webhooks tell of them. */
 async function livesInSet(
-  world: World,
+  world: BenchEnvironment,
   worker: WorkerProcess,
   before: number,
 ): Promise<{ workflowTasks: number; temporalRequests: number; details: unknown }> {
@@ -176,12 +176,12 @@ async function livesInSet(
     lives.reduce((all, life) => all + of(life), 0);
   const tasks = sum(({ workflowTasks }) => workflowTasks);
   return {
-    workflowTasks: round((tasks + setTasks) / IN_SET, 1),
-    temporalRequests: round(total(requests) / IN_SET, 1),
+    workflowTasks: roundTo((tasks + setTasks) / IN_SET, 1),
+    temporalRequests: roundTo(total(requests) / IN_SET, 1),
     details: {
-      workflowTasksOfLife: round(tasks / IN_SET, 1),
-      events: round(sum(({ events }) => events) / IN_SET, 1),
-      bytes: round(sum(({ bytes }) => bytes) / IN_SET),
+      workflowTasksOfLife: roundTo(tasks / IN_SET, 1),
+      events: roundTo(sum(({ events }) => events) / IN_SET, 1),
+      bytes: roundTo(sum(({ bytes }) => bytes) / IN_SET),
       setTasks,
       requests,
     },
@@ -201,7 +201,7 @@ interface Counters {
 }
 
 async function readCounters(
-  { kubeconfig, simulator }: World,
+  { kubeconfig, simulator }: BenchEnvironment,
   ofWorker: readonly Sample[],
 ): Promise<Counters> {
   const ofServer = await apiServerMetrics(kubeconfig);

@@ -1,8 +1,8 @@
 import type { Measured, WorldBenchmark } from '../benchmark.ts';
 import { mapConcurrently } from '../concurrency.ts';
 import { startRunners, untilClosed, untilPhase } from '../runners.ts';
-import { percentile, round } from '../statistics.ts';
-import { answeredEndWait } from '../waits.ts';
+import { percentile, roundTo } from '../statistics.ts';
+import { completedEndWait } from '../waits.ts';
 
 export const recovery: WorldBenchmark = {
   name: 'recovery',
@@ -43,7 +43,7 @@ export const recovery: WorldBenchmark = {
     await untilClosed(world, runners);
     const cores = await cpu.close();
     const waits = await mapConcurrently(ids, 16, async (workflowId) => {
-      const wait = await answeredEndWait(client, workflowId);
+      const wait = await completedEndWait(client, workflowId);
       if (!wait)
         throw new Error(`the wait of ${workflowId} for its runner's end was never answered`);
       return wait;
@@ -53,15 +53,15 @@ export const recovery: WorldBenchmark = {
       dead.some(({ identityPrefix }) => startedBy.startsWith(identityPrefix)),
     ).length;
     return {
-      figures: { runners, seconds: round(Math.max(...after) / 1_000, 1) },
+      figures: { runners, seconds: roundTo(Math.max(...after) / 1_000, 1) },
       details: {
         cores,
         // The others had run into their re-sync meanwhile, and were started again by a new worker.
         waitsStartedByDeadWorkers: ofTheDead,
-        workerReadyAfterS: round((readyAt - startedAt) / 1_000, 1),
-        lastPodEndedAfterS: round((lastInjectedAt - startedAt) / 1_000, 1),
-        p50S: round(percentile(after, 0.5) / 1_000, 1),
-        p95S: round(percentile(after, 0.95) / 1_000, 1),
+        workerReadyAfterS: roundTo((readyAt - startedAt) / 1_000, 1),
+        lastPodEndedAfterS: roundTo((lastInjectedAt - startedAt) / 1_000, 1),
+        p50S: roundTo(percentile(after, 0.5) / 1_000, 1),
+        p95S: roundTo(percentile(after, 0.95) / 1_000, 1),
       },
     };
   },

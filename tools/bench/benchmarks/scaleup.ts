@@ -1,10 +1,10 @@
 import type { Measured, WorldBenchmark } from '../benchmark.ts';
 import { BarePods } from '../barePods.ts';
 import { coresOf, cpuOfJobs } from '../cpuAccount.ts';
-import { floorOfScaleup } from '../baseline.ts';
+import { baselineScaleup } from '../baseline.ts';
 import { untilPhase } from '../runners.ts';
 import { startSet } from '../sets.ts';
-import { percentile, round } from '../statistics.ts';
+import { percentile, roundTo } from '../statistics.ts';
 import { warmUp } from '../warmUp.ts';
 
 /** GitHub's answers take about that long. */
@@ -64,8 +64,8 @@ export const scaleup: WorldBenchmark = {
     await untilPhase(world, 'Idle', runners);
     const pods = await BarePods.open(world);
     progress(`the same ${runners} pods by a bare script`);
-    const floorPerSecond = await floorOfScaleup(pods, runners);
-    const perSecond = round(runners / (allOnlineMs / 1_000), 1);
+    const floorPerSecond = await baselineScaleup(pods, runners);
+    const perSecond = roundTo(runners / (allOnlineMs / 1_000), 1);
     const cpu = cpuOfJobs(spent, idle, runners);
     return {
       figures: {
@@ -75,7 +75,7 @@ export const scaleup: WorldBenchmark = {
         onlineP95Ms: percentile(since('online'), 0.95),
         cpuMsPerRunner: cpu.ms,
         'floor.perSecond': floorPerSecond,
-        'floor.share': round(perSecond / floorPerSecond, 2),
+        'floor.share': roundTo(perSecond / floorPerSecond, 2),
       },
       details: {
         cores: coresOf(spent),

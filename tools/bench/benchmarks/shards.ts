@@ -1,13 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { workflowIdOfRunner } from '../../../core/domain/setRunnerNames.ts';
+import { runnerWorkflowIdFromName } from '../../../core/domain/setRunnerNames.ts';
 import type { SimulatedJob } from '../../simulator/types.ts';
 import type { Measured, WorldBenchmark } from '../benchmark.ts';
 import { mapConcurrently } from '../concurrency.ts';
 import { ORGANIZATION, REPOSITORY, countClosed } from '../runners.ts';
-import { lostTasksOf, runsOf, startSet, statusOf } from '../sets.ts';
-import { percentile, round } from '../statistics.ts';
-import { untilAnswered } from '../retryUntilAvailable.ts';
-import { WEBHOOK_SECRET, type World } from '../world.ts';
+import { failedWorkflowTasks, runsOf, startSet, statusOf } from '../sets.ts';
+import { percentile, roundTo } from '../statistics.ts';
+import { retryUntilAvailable } from '../retryUntilAvailable.ts';
+import { WEBHOOK_SECRET, type BenchEnvironment } from '../world.ts';
 import { setWorkflowId } from '../../../core/contract/index.ts';
 
 const SETS = 20;
@@ -93,7 +93,7 @@ export const shards: WorldBenchmark = {
     const cores = await cpu.close();
     const jobs = (await simulator.jobs()).filter(({ id }) => ids.has(id));
     const setOf = (job: SimulatedJob): string | undefined =>
-      sets.find((set) => workflowIdOfRunner(set, job.runner_name ?? '') !== undefined);
+      sets.find((set) => runnerWorkflowIdFromName(set, job.runner_name ?? '') !== undefined);
     const shares = [
       ...Map.groupBy(
         jobs.filter((job) => setOf(job) !== undefined),
@@ -102,26 +102,26 @@ export const shards: WorldBenchmark = {
     ].map(({ length }) => length);
     const waited = jobs.flatMap((job) => {
       const { online } = agent.of(
-        workflowIdOfRunner(setOf(job) ?? '', job.runner_name ?? '') ?? '',
+        runnerWorkflowIdFromName(setOf(job) ?? '', job.runner_name ?? '') ?? '',
       );
       return online === undefined ? [] : [online - Date.parse(job.created_at)];
     });
     const runs = await Promise.all(
       sets.map(async (set) => await runsOf(client, setWorkflowId(set))),
     );
-    const lostTasks = await lostTasksOf(client, sets.map(setWorkflowId));
+    const lostTasks = await failedWorkflowTasks(client, sets.map(setWorkflowId));
     return {
       figures: {
         jobs: runners,
-        seconds: round(seconds, 1),
-        servedSeconds: round(
+        seconds: roundTo(seconds, 1),
+        servedSeconds: roundTo(
           (Math.max(...jobs.map(({ completed_at: done }) => Date.parse(done ?? ''))) -
             Math.min(...jobs.map(({ created_at: queued }) => Date.parse(queued)))) /
             1_000,
           1,
         ),
-        perSecond: round(runners / seconds, 1),
-        runnersPerJob: round((await countClosed(world)) / runners, 3),
+        perSecond: roundTo(runners / seconds, 1),
+        runnersPerJob: roundTo((await countClosed(world)) / runners, 3),
         missed:
           runners -
           jobs.filter((job) => job.conclusion === 'success' && setOf(job) !== undefined).length,
@@ -149,7 +149,7 @@ export const shards: WorldBenchmark = {
  *   rest for the first time, until a look at the CI server found them
  */
 async function untilAtRest(
-  world: World,
+  world: BenchEnvironment,
   sets: readonly string[],
   ids: ReadonlySet<number>,
 ): Promise<{ passedOn: number; unknown: number }> {
@@ -157,7 +157,7 @@ async function untilAtRest(
   let passedOn = 0;
   let atRest: { readonly since: number; readonly unknown: number } | undefined;
   for (; ; await delay(1_000)) {
-    const all = await untilAnswered(
+    const all = await retryUntilAvailable(
       world,
       async () => await Promise.all(sets.map(async (set) => await statusOf(world.client, set))),
     );

@@ -2,9 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Measured, WorldBenchmark } from '../benchmark.ts';
 import { BarePods } from '../barePods.ts';
 import { coresOf, cpuOfJobs } from '../cpuAccount.ts';
-import { floorOfSteady } from '../baseline.ts';
+import { baselineSteady } from '../baseline.ts';
 import { churnSet, startFullSet } from '../setChurn.ts';
-import { percentile, round } from '../statistics.ts';
+import { percentile, roundTo } from '../statistics.ts';
 import { warmUp } from '../warmUp.ts';
 
 const EVERY_MS = 500;
@@ -70,7 +70,7 @@ export const steady: WorldBenchmark = {
       JOB_MS,
     );
     progress('the same by a bare script');
-    const floor = await floorOfSteady(pods, runners, FLOOR_JOBS, EVERY_MS);
+    const floor = await baselineSteady(pods, runners, FLOOR_JOBS, EVERY_MS);
     const goneP95Ms = percentile(gone, 0.95);
     const replacementP95Ms = percentile(replaced, 0.95);
     return {
@@ -81,8 +81,8 @@ export const steady: WorldBenchmark = {
         cpuMsPerJob: cpuOfJobs(spent, idle, JOBS).ms,
         'floor.goneP95Ms': floor.goneP95Ms,
         'floor.replacementP95Ms': floor.replacementP95Ms,
-        goneTimes: round(goneP95Ms / floor.goneP95Ms, 2),
-        replacementTimes: round(replacementP95Ms / floor.replacementP95Ms, 2),
+        goneTimes: roundTo(goneP95Ms / floor.goneP95Ms, 2),
+        replacementTimes: roundTo(replacementP95Ms / floor.replacementP95Ms, 2),
       },
       details: {
         cores: coresOf(spent),

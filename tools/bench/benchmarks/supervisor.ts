@@ -7,7 +7,7 @@ import { makeSupervisorFolder } from '../../../deploy/images/supervisorFolder.ts
 import type { FigureInfo, Figures, LocalBenchmark, Measured } from '../benchmark.ts';
 import { measureInjection } from '../injection.ts';
 import { sample, type Sample } from '../processes/containedProcess.ts';
-import { percentile, round } from '../statistics.ts';
+import { percentile, roundTo } from '../statistics.ts';
 
 /** One pod with and one without the supervisor for so many runs: a pod takes seconds. */
 const RUNS_PER_POD = 5;
@@ -167,7 +167,7 @@ function figuresOfAll(samples: ReadonlyMap<Variant, readonly Sample[]>): Figures
   const figures: Record<string, number> = {};
   for (const [variant, all] of samples) {
     const of = (key: keyof Sample, share: number): number =>
-      round(
+      roundTo(
         percentile(
           all.map((each) => each[key]),
           share,
@@ -187,5 +187,5 @@ function figuresOfAll(samples: ReadonlyMap<Variant, readonly Sample[]>): Figures
 async function megabytes(folder: string): Promise<number> {
   const names = await readdir(folder, { recursive: true });
   const files = await Promise.all(names.map((name) => stat(join(folder, name))));
-  return round(files.reduce((sum, file) => sum + (file.isFile() ? file.size : 0), 0) / 1e6, 1);
+  return roundTo(files.reduce((sum, file) => sum + (file.isFile() ? file.size : 0), 0) / 1e6, 1);
 }

@@ -8,16 +8,16 @@ import {
   RUNNER_SET_WORKFLOW,
   SET_COVER_MEMO,
   setWorkflowId,
-  type SetCover,
+  type SetRoutingInfo,
 } from '../../../core/contract/index.ts';
 import { down, kill, start, up, type LabState } from '../../lab/lab.ts';
 import type { Figures, LocalBenchmark, LocalOptions, Measured } from '../benchmark.ts';
 import { CpuAccount } from '../cpuAccount.ts';
-import { jobsTold, offer, type Offered } from '../offeredDeliveries.ts';
-import { SlowSenders } from '../processes/slowClients.ts';
+import { deliveredJobEvents, offer, type Offered } from '../offeredDeliveries.ts';
+import { SlowClients } from '../processes/slowClients.ts';
 import { WorkerProcess } from '../processes/workerProcess.ts';
 import { interruption } from '../interruption.ts';
-import { percentile, round } from '../statistics.ts';
+import { percentile, roundTo } from '../statistics.ts';
 import { WEBHOOK_SECRET } from '../world.ts';
 
 const CLI = fileURLToPath(new URL('../../../cli/main.ts', import.meta.url));
@@ -121,7 +121,7 @@ async function measure(
     await offer({ url, set: taskQueue, firstJob: 1, perSecond: 50, seconds: 5 }); // its code is compiled
 
     progress(`${STRANGERS} strangers, and ${ATTACK.perSecond} signed deliveries a second`);
-    const strangers = new SlowSenders(url, STRANGERS);
+    const strangers = new SlowClients(url, STRANGERS);
     const attackCpu = await account();
     let attack: Watched;
     try {
@@ -150,7 +150,7 @@ async function measure(
     const [flood, downMs] = await Promise.all([offered, outage]);
     const cores = await floodCpu.close();
     progress('reading what the set was told');
-    const told = await jobsTold(client, setWorkflowId(taskQueue));
+    const told = await deliveredJobEvents(client, setWorkflowId(taskQueue));
     const lost = flood.accepted.filter((key) => !told.has(key)).length;
     await client.workflow.getHandle(setWorkflowId(taskQueue)).terminate('the benchmark is over');
     return {
@@ -161,7 +161,7 @@ async function measure(
           cores,
           downMs,
           statuses: flood.statuses,
-          longestMs: round(percentile(flood.acceptedMs, 1)),
+          longestMs: roundTo(percentile(flood.acceptedMs, 1)),
         },
       },
     };
@@ -181,16 +181,16 @@ function figures(attack: Watched, flood: Watched, lost: number, seconds: number)
   return {
     'attack.deliveries': attack.accepted.length + attack.others,
     'attack.refused': attack.others,
-    'attack.p50Ms': round(percentile(attack.acceptedMs, 0.5)),
-    'attack.p95Ms': round(percentile(attack.acceptedMs, 0.95)),
-    'attack.rssMiB': round(attack.rssMiB),
-    'flood.offeredPerSecond': round(sent / seconds),
-    'flood.acceptedPerSecond': round(flood.accepted.length / seconds),
+    'attack.p50Ms': roundTo(percentile(attack.acceptedMs, 0.5)),
+    'attack.p95Ms': roundTo(percentile(attack.acceptedMs, 0.95)),
+    'attack.rssMiB': roundTo(attack.rssMiB),
+    'flood.offeredPerSecond': roundTo(sent / seconds),
+    'flood.acceptedPerSecond': roundTo(flood.accepted.length / seconds),
     'flood.comeAgain': comeAgain,
     'flood.otherwise': flood.others - comeAgain,
     'flood.lost': lost,
-    'flood.p95Ms': round(percentile(flood.acceptedMs, 0.95)),
-    'flood.rssMiB': round(flood.rssMiB),
+    'flood.p95Ms': roundTo(percentile(flood.acceptedMs, 0.95)),
+    'flood.rssMiB': roundTo(flood.rssMiB),
   };
 }
 
@@ -219,14 +219,14 @@ async function downFor(
   progress('Temporal is down');
   await delay(downAt + ms - performance.now());
   await start(stateDir, 'temporal');
-  const downMs = round(performance.now() - downAt);
+  const downMs = roundTo(performance.now() - downAt);
   progress(`Temporal is up again after ${downMs} ms`);
   return downMs;
 }
 
 /** A set that no worker takes care of: what it is told stays in its history. */
 async function startListedSet(client: Client, taskQueue: string): Promise<void> {
-  const cover: SetCover = { labels: [taskQueue], scope: 'acme', scopeKind: 'organization' };
+  const cover: SetRoutingInfo = { labels: [taskQueue], scope: 'acme', scopeKind: 'organization' };
   const workflowId = setWorkflowId(taskQueue);
   await client.workflow.start(RUNNER_SET_WORKFLOW, {
     taskQueue,

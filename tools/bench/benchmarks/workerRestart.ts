@@ -3,8 +3,8 @@ import type { Measured, WorldBenchmark } from '../benchmark.ts';
 import { REPOSITORY, countClosed, untilPhase } from '../runners.ts';
 import { mapConcurrently } from '../concurrency.ts';
 import { startSet, statusOf } from '../sets.ts';
-import { round } from '../statistics.ts';
-import { untilAnswered } from '../retryUntilAvailable.ts';
+import { roundTo } from '../statistics.ts';
+import { retryUntilAvailable } from '../retryUntilAvailable.ts';
 import { WEBHOOK_SECRET } from '../world.ts';
 import type { RunnerSetStatus } from '../../../core/contract/index.ts';
 
@@ -54,9 +54,9 @@ export const away: WorldBenchmark = {
         }),
     );
     await untilPhase(world, 'Busy', runners);
-    const busy = (await untilAnswered(world, async () => await statusOf(client, set))).runners.map(
-      ({ workflowId }) => workflowId,
-    );
+    const busy = (
+      await retryUntilAvailable(world, async () => await statusOf(client, set))
+    ).runners.map(({ workflowId }) => workflowId);
     progress('killing the worker (SIGKILL)');
     await dead.kill();
     const ended = await agent.endAll(busy);
@@ -68,7 +68,7 @@ export const away: WorldBenchmark = {
     const readyAt = Date.now();
     const deadline = readyAt + GIVE_UP_MS;
     const look = async (): Promise<RunnerSetStatus> =>
-      await untilAnswered(world, async () => await statusOf(client, set));
+      await retryUntilAvailable(world, async () => await statusOf(client, set));
     let status = await look();
     while (status.runners.length > 0 || (await countClosed(world)) < runners) {
       if (Date.now() > deadline)
@@ -83,14 +83,14 @@ export const away: WorldBenchmark = {
     return {
       figures: {
         runners,
-        seconds: round(seconds, 1),
-        perSecond: round(runners / seconds, 1),
+        seconds: roundTo(seconds, 1),
+        perSecond: roundTo(runners / seconds, 1),
         startedAfter: (await countClosed(world)) - runners,
         jobsLeft: status.jobs.queued + status.jobs.assigned,
       },
       details: {
         cores,
-        workerReadyAfterS: round((readyAt - worker.startedAt) / 1_000, 1),
+        workerReadyAfterS: roundTo((readyAt - worker.startedAt) / 1_000, 1),
         desired: status.desired,
       },
     };

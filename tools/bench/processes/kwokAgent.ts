@@ -33,7 +33,7 @@ const RETRY_MS = 200;
 const record = (exitCode: number, hadJob: boolean): string =>
   `{"exitCode":${exitCode},"signal":null,"reason":null,"startedAt":null,"endedAt":"2026-01-01T00:00:00.000Z","job":"${hadJob ? 'done' : 'none'}"}`;
 
-interface PlayedPod {
+interface SimulatedPod {
   view: PodView;
   runner?: SimulatedRunner;
   ended: boolean;
@@ -52,7 +52,7 @@ class KwokAgent {
   readonly #options: KwokAgentOptions;
   readonly #api: ApiServer;
   readonly #fleet: Fleet;
-  readonly #pods = new Map<string, PlayedPod>();
+  readonly #pods = new Map<string, SimulatedPod>();
 
   constructor(options: KwokAgentOptions) {
     this.#options = options;
@@ -69,7 +69,7 @@ class KwokAgent {
         relisted: () => undefined,
       },
     });
-    void until(() => cache.synced()).then(() => tell({ type: 'ready' }));
+    void waitUntil(() => cache.synced()).then(() => send({ type: 'ready' }));
   }
 
   /** Ends the containers of these workflows, all at once. */
@@ -81,7 +81,7 @@ class KwokAgent {
       pod.hadJob = true;
       await this.#exit(pod.view);
     });
-    tell({ type: 'allEnded', count: pods.length });
+    send({ type: 'allEnded', count: pods.length });
   }
 
   #changed(view: PodView, previous: PodView | undefined): void {
@@ -235,7 +235,7 @@ class KwokAgent {
   }
 
   #step(step: PodStep['step'], { workflowId, name }: PodView, at: number = Date.now()): void {
-    tell({ type: 'step', step, workflowId, pod: name, at });
+    send({ type: 'step', step, workflowId, pod: name, at });
   }
 }
 
@@ -251,15 +251,15 @@ function conditions(ready: boolean): object[] {
   ];
 }
 
-function tell(message: AgentMessage): void {
+function send(message: AgentMessage): void {
   process.send?.(message);
 }
 
 function fail(message: string): void {
-  tell({ type: 'failed', message });
+  send({ type: 'failed', message });
 }
 
-async function until(holds: () => boolean): Promise<void> {
+async function waitUntil(holds: () => boolean): Promise<void> {
   while (!holds()) await delay(20);
 }
 

@@ -15,7 +15,7 @@ export interface SlowSendersNow {
 }
 
 /** Strangers at the webhook: see slowClientsProcess.ts. */
-export class SlowSenders {
+export class SlowClients {
   readonly #child: ChildProcess;
   now: SlowSendersNow = { open: 0, begun: 0, answers: {} };
 

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import type { Fault as SimulatorFault } from '../../simulator/faults.ts';
-import { CREDENTIAL, freshToken } from '../world.ts';
+import { CREDENTIAL, randomToken } from '../world.ts';
 import type { Fault } from './fault.ts';
 
 /** Below the age that the runners reckon with (`intervals.listAge` in workload.ts). */
@@ -37,7 +37,7 @@ export const ciServerFaults = {
   ci_secondary_limit: switched({ kind: 'secondary_limit', retryAfterS: 3 }),
   credential_rotated: async ({ simulator, token }) => {
     const old = token.current;
-    token.current = freshToken();
+    token.current = randomToken();
     simulator.addToken({ name: CREDENTIAL, token: token.current });
     await writeFile(token.file, token.current);
     return { end: () => simulator.revokeToken(old) };

@@ -1,5 +1,5 @@
 import type { PlannedFault } from '../schedule.ts';
-import type { ChaosWorld } from '../world.ts';
+import type { ChaosEnvironment } from '../world.ts';
 
 /** A fault that has begun. */
 export interface Ongoing {
@@ -11,7 +11,7 @@ export interface Ongoing {
 
 /** Lets it begin. @returns `undefined`: there is nobody whom it could hit now */
 export type Fault = (
-  world: ChaosWorld,
+  world: ChaosEnvironment,
   planned: PlannedFault,
 ) => Promise<Ongoing | undefined> | Ongoing | undefined;
 

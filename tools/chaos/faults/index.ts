@@ -1,7 +1,7 @@
 import type { FaultKind } from '../faultKinds.ts';
 import { ciServerFaults } from './ciServerFaults.ts';
 import type { Fault } from './fault.ts';
-import { lifeFaults } from './runnerFaults.ts';
+import { runnerFaults } from './runnerFaults.ts';
 import { podFaults } from './podFaults.ts';
 import { serverFaults } from './serverFaults.ts';
 import { workerFaults } from './workerFaults.ts';
@@ -11,6 +11,6 @@ export const FAULTS: Readonly<Record<FaultKind, Fault>> = {
   ...workerFaults,
   ...serverFaults,
   ...podFaults,
-  ...lifeFaults,
+  ...runnerFaults,
   ...ciServerFaults,
 };

@@ -1,4 +1,4 @@
-import { ORGANIZATION, type ChaosWorld } from '../world.ts';
+import { ORGANIZATION, type ChaosEnvironment } from '../world.ts';
 import type { KnownPod } from '../observer.ts';
 import { chosen, type Fault } from './fault.ts';
 
@@ -8,7 +8,7 @@ const TOO_MUCH = 'exec node -e "const all = []; for (;;) all.push(Buffer.alloc(1
 
 /** Takes one away: now an idle one, now one that runs a job, by the pick. */
 const taken =
-  (how: string, take: (world: ChaosWorld, pod: KnownPod) => Promise<unknown>): Fault =>
+  (how: string, take: (world: ChaosEnvironment, pod: KnownPod) => Promise<unknown>): Fault =>
   async (world, { pick }) => {
     const { observer } = world;
     const busy = new Set(observer.openJobs().map(({ runner_name: runner }) => runner));
@@ -47,7 +47,7 @@ export const podFaults = {
       command: TOO_MUCH,
       sleepMs: 1_000,
     });
-    observer.followGreedy(job);
+    observer.followExtraPods(job);
     return { whom: `whoever takes job ${job.id}` };
   },
 } satisfies Record<string, Fault>;

@@ -1,10 +1,10 @@
-import { runningRunners } from '../../../core/domain/visibility.ts';
+import { runningRunnersQuery } from '../../../core/domain/visibility.ts';
 import { chosen, type Fault } from './fault.ts';
 
-export const lifeFaults = {
+export const runnerFaults = {
   life_terminated: async ({ client, name, observer }, { pick }) => {
     const lives: string[] = [];
-    for await (const { workflowId } of client.workflow.list({ query: runningRunners(name) }))
+    for await (const { workflowId } of client.workflow.list({ query: runningRunnersQuery(name) }))
       lives.push(workflowId);
     const life = chosen(lives.toSorted(), pick);
     if (life === undefined) return undefined;

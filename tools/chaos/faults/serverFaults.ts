@@ -1,7 +1,7 @@
 import { until } from '../waitUntil.ts';
 import { kill, start, status, type ComponentName } from '../../lab/lab.ts';
 import { WORKER_USER } from '../apiServerProxy.ts';
-import type { ChaosWorld } from '../world.ts';
+import type { ChaosEnvironment } from '../world.ts';
 import type { Fault } from './fault.ts';
 
 const takenDown =
@@ -16,7 +16,7 @@ const takenDown =
   };
 
 const late =
-  (which: keyof ChaosWorld['proxy']['creations']): Fault =>
+  (which: keyof ChaosEnvironment['proxy']['creations']): Fault =>
   ({ proxy: { creations } }, { forMs }) => {
     creations[which] = forMs;
     return { whom: `by ${forMs} ms`, end: () => void (creations[which] = 0) };
@@ -54,7 +54,7 @@ export const serverFaults = {
 async function denyDeletions({
   objects,
   name: namespace,
-}: ChaosWorld): Promise<() => Promise<void>> {
+}: ChaosEnvironment): Promise<() => Promise<void>> {
   const apiVersion = 'admissionregistration.k8s.io/v1';
   const matchConstraints = {
     namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } },

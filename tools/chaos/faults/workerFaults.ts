@@ -1,26 +1,31 @@
-import type { ChaosWorld } from '../world.ts';
+import type { ChaosEnvironment } from '../world.ts';
 import type { Fault } from './fault.ts';
 
 /** To either side. */
 const MOST_OFF_MS = 600_000;
 
-const one = ({ workers }: ChaosWorld, pick: number): number[] => [Math.floor(pick * workers.count)];
-const all = ({ workers }: ChaosWorld): number[] =>
+const one = ({ workers }: ChaosEnvironment, pick: number): number[] => [
+  Math.floor(pick * workers.count),
+];
+const all = ({ workers }: ChaosEnvironment): number[] =>
   Array.from({ length: workers.count }, (_, number) => number);
 
 const takenDown =
-  (whom: (world: ChaosWorld, pick: number) => number[], signal: 'SIGKILL' | 'SIGTERM'): Fault =>
+  (
+    whom: (world: ChaosEnvironment, pick: number) => number[],
+    signal: 'SIGKILL' | 'SIGTERM',
+  ): Fault =>
   async (world, { pick }) => {
     const numbers = whom(world, pick);
-    await Promise.all(numbers.map(async (number) => await world.workers.takeDown(number, signal)));
+    await Promise.all(numbers.map(async (number) => await world.workers.stop(number, signal)));
     return {
       whom: `worker ${numbers.join(' and ')}`,
-      end: () => numbers.forEach((number) => world.workers.bringUp(number)),
+      end: () => numbers.forEach((number) => world.workers.start(number)),
     };
   };
 
 const halted =
-  (whom: (world: ChaosWorld, pick: number) => number[]): Fault =>
+  (whom: (world: ChaosEnvironment, pick: number) => number[]): Fault =>
   (world, { pick }) => {
     const numbers = whom(world, pick);
     for (const number of numbers) world.workers.signal(number, 'SIGSTOP');

@@ -5,7 +5,7 @@ import { setsYaml } from '../../../cli/migrate/setsYaml.ts';
 import { admitSets } from '../../../cli/set/setAdmission.ts';
 import { readSetDocuments } from '../../../cli/set/setDocuments.ts';
 import { CliError } from '../../../cli/shared/exit.ts';
-import { mustBeClear } from '../readableMessage.ts';
+import { assertReadableMessage } from '../readableMessage.ts';
 import { ARC_EXAMPLES } from '../examples.ts';
 import { mutatedJson } from '../mutations.ts';
 import { target } from '../target.ts';
@@ -20,9 +20,10 @@ export const arc = target(
         release: 'linux',
         now: Date.parse('2026-03-01T00:00:00Z'),
       });
-      for (const { field, message } of faults) mustBeClear(message, field);
-      for (const { label, reason } of leftOut) mustBeClear(reason, label);
-      for (const { notes } of sets) for (const { field, text } of notes) mustBeClear(text, field);
+      for (const { field, message } of faults) assertReadableMessage(message, field);
+      for (const { label, reason } of leftOut) assertReadableMessage(reason, label);
+      for (const { notes } of sets)
+        for (const { field, text } of notes) assertReadableMessage(text, field);
       if (sets.length === 0) return;
       const text = setsYaml(sets, migrationPlan(sets, leftOut, 'sets.yaml'));
       try {

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { createCiServers, parseCredentials } from '../../../activities/ciServers/index.ts';
 import { CiServerError, type CiServer } from '../../../activities/ports.ts';
 import type { RegisterRequest, Scope } from '../../../core/domain/ciServer.ts';
-import { mustBeClear } from '../readableMessage.ts';
+import { assertReadableMessage } from '../readableMessage.ts';
 import { mutatedJson, mutatedText } from '../mutations.ts';
 import { target } from '../target.ts';
 
@@ -192,7 +192,7 @@ export const gitHub = target(
           await CALLS[call]?.(servers.get(isApp ? 'app' : 'pat'), scope);
         } catch (error) {
           if (!(error instanceof CiServerError)) throw error;
-          mustBeClear(error.message, call);
+          assertReadableMessage(error.message, call);
           if (
             error.retryAfterMs !== undefined &&
             !(error.retryAfterMs >= 0 && error.retryAfterMs <= 2 * 86_400_000)

@@ -1,20 +1,28 @@
 import type { V1Pod } from '@kubernetes/client-node';
 import fc from 'fast-check';
-import { recordedEnd } from '../../../activities/compute/kubernetes/supervisorRecord.ts';
-import { viewOfPod } from '../../../activities/compute/kubernetes/podView.ts';
+import { parseSupervisorRecord } from '../../../activities/compute/kubernetes/supervisorRecord.ts';
+import { toPodView } from '../../../activities/compute/kubernetes/podView.ts';
 import { STOP_REASONS, type PodView } from '../../../core/domain/pod.ts';
-import { escaped, markdownText, printable } from '../../../core/domain/displayText.ts';
-import { LONGEST_MESSAGE, markerText, type Marker } from '../../../supervisor/records/marker.ts';
+import {
+  escapeControlCharacters,
+  escapeMarkdown,
+  stripControlCharacters,
+} from '../../../core/domain/displayText.ts';
+import {
+  MAX_MESSAGE_BYTES,
+  markerText,
+  type EndRecordFile,
+} from '../../../supervisor/records/marker.ts';
 import { readOptions, UsageError } from '../../../supervisor/settings/options.ts';
 import { RunnerLog } from '../../../supervisor/ciRunner/runnerLog.ts';
 import { SETTINGS } from '../../../supervisor/settings/settings.ts';
 import { parseStopReason } from '../../../supervisor/signals/stopReason.ts';
-import { mustBeClear } from '../readableMessage.ts';
+import { assertReadableMessage } from '../readableMessage.ts';
 import { mutatedJson, mutatedText } from '../mutations.ts';
 import { target } from '../target.ts';
 
 const NOW = '2026-03-01T12:00:00Z';
-const END: Marker = {
+const END: EndRecordFile = {
   exitCode: 0,
   signal: null,
   reason: null,
@@ -24,7 +32,13 @@ const END: Marker = {
 };
 const RECORDS = [
   END,
-  { ...END, exitCode: 143, signal: 'SIGTERM', reason: 'evicted', job: 'interrupted' } as Marker,
+  {
+    ...END,
+    exitCode: 143,
+    signal: 'SIGTERM',
+    reason: 'evicted',
+    job: 'interrupted',
+  } as EndRecordFile,
   {
     ...END,
     exitCode: 127,
@@ -97,14 +111,17 @@ export const messages = target(
     }),
     run({ message, error, log, option: [name, value] }) {
       // The kubelet keeps no more of it.
-      const view = viewOfPod(pod(message.slice(0, 4_096)), NOW);
+      const view = toPodView(pod(message.slice(0, 4_096)), NOW);
       const { exit } = view;
-      for (const text of [message, error, ...log]) mustBeShownAsText(text);
+      for (const text of [message, error, ...log]) assertPlainText(text);
       if (!view.ended) throw new Error('an end that a message hides');
       // On its node's network a record may say that the runner never started: then it has no end of its own.
-      if (exit !== undefined) mustBeRead(exit);
+      if (exit !== undefined) assertParsed(exit);
       const written = markerText({ ...END, exitCode: 127, error });
-      if (Buffer.byteLength(written) > LONGEST_MESSAGE || recordedEnd(written)?.exitCode !== 127)
+      if (
+        Buffer.byteLength(written) > MAX_MESSAGE_BYTES ||
+        parseSupervisorRecord(written)?.exitCode !== 127
+      )
         throw new Error(`a record that cannot be read back: ${written}`);
       const lines = new RunnerLog();
       for (const part of log) lines.read(Buffer.from(part));
@@ -113,13 +130,13 @@ export const messages = target(
         readOptions(['run.sh'], { [name]: value });
       } catch (problem) {
         if (!(problem instanceof UsageError)) throw problem;
-        for (const each of problem.problems) mustBeClear(each, name);
+        for (const each of problem.problems) assertReadableMessage(each, name);
       }
     },
   }),
 );
 
-function mustBeRead({ code, message, record }: NonNullable<PodView['exit']>): void {
+function assertParsed({ code, message, record }: NonNullable<PodView['exit']>): void {
   if (!Number.isInteger(code) || code < 0 || code > 255) throw new Error(`exit code ${code}`);
   if (message !== undefined && typeof message !== 'string')
     throw new Error(`a message that is no text: ${JSON.stringify(message)}`);
@@ -128,11 +145,11 @@ function mustBeRead({ code, message, record }: NonNullable<PodView['exit']>): vo
 }
 
 /** On a terminal, in a log and in Markdown: one line, and nothing in it has a meaning. */
-function mustBeShownAsText(text: string): void {
-  const shown = [printable(text), escaped(text), markdownText(text)];
+function assertPlainText(text: string): void {
+  const shown = [stripControlCharacters(text), escapeControlCharacters(text), escapeMarkdown(text)];
   // oxlint-disable-next-line no-control-regex -- that there is none is the point
   if (shown.some((each) => /[\u0000-\u001F\u007F-\u009F\u2028\u2029]/.test(each)))
     throw new Error(`a control character in ${JSON.stringify(shown)}`);
-  if (/[\\`*_{}[\]<>|~&$]/.test(markdownText(text).replaceAll(/\\[\\`*_{}[\]<>|~&$]/g, '')))
-    throw new Error(`Markdown in ${markdownText(text)}`);
+  if (/[\\`*_{}[\]<>|~&$]/.test(escapeMarkdown(text).replaceAll(/\\[\\`*_{}[\]<>|~&$]/g, '')))
+    throw new Error(`Markdown in ${escapeMarkdown(text)}`);
 }

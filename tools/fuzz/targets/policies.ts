@@ -5,14 +5,14 @@ import fc from 'fast-check';
 import { stringify } from 'yaml';
 import { admissionPolicy } from '../../../activities/compute/kubernetes/podPolicy/admissionPolicy.ts';
 import {
-  judgedPod,
-  policyFaults,
+  toPolicyInput,
+  policyViolations,
 } from '../../../activities/compute/kubernetes/podPolicy/policyViolations.ts';
 import { podSpec } from '../../../activities/compute/kubernetes/podSpec.ts';
 import { parseRunnerInput } from '../../../core/input/runner.ts';
 import type { ConfigProblem } from '../../../worker/settings/configError.ts';
 import { readPodPolicy } from '../../../worker/settings/config.ts';
-import { mustBeClear } from '../readableMessage.ts';
+import { assertReadableMessage } from '../readableMessage.ts';
 import { POLICY_EXAMPLES, RUNNER_EXAMPLES } from '../examples.ts';
 import { mutatedJson, mutatedText } from '../mutations.ts';
 import { target } from '../target.ts';
@@ -55,7 +55,7 @@ export const policies = target(
     const folder = mkdtempSync(join(tmpdir(), 'holdfast-fuzz-'));
     const file = join(folder, 'policy.yaml');
     const pods = REQUESTS.map((request) =>
-      judgedPod(
+      toPolicyInput(
         podSpec(
           request,
           { image: 'a/b:1', supervisor: { image: 'holdfast-worker:1' }, command: ['x'] },
@@ -84,10 +84,11 @@ export const policies = target(
         writeFileSync(file, text);
         const problems: ConfigProblem[] = [];
         const policy = readPodPolicy({ HOLDFAST_POD_POLICY_FILE: file }, problems);
-        for (const { setting, message } of problems) mustBeClear(message, setting);
+        for (const { setting, message } of problems) assertReadableMessage(message, setting);
         if (problems.length > 0) return;
         for (const pod of pods)
-          for (const fault of policyFaults(pod, policy, OWN)) mustBeClear(fault, 'policy');
+          for (const fault of policyViolations(pod, policy, OWN))
+            assertReadableMessage(fault, 'policy');
         JSON.stringify(
           admissionPolicy(policy, OWN, { name: 'holdfast', serviceAccount: 'holdfast/worker' }),
         );

@@ -1,22 +1,22 @@
 import fc from 'fast-check';
-import { podFaults, type PodDefaults } from '../../../activities/compute/kubernetes/podSpec.ts';
+import { podErrors, type PodDefaults } from '../../../activities/compute/kubernetes/podSpec.ts';
 import {
   podPolicySchema,
-  RESTRICTED,
+  DEFAULT_POD_POLICY,
   type PodPolicy,
 } from '../../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
 import {
-  judgedPod,
-  ownImages,
-  policyFaults,
+  toPolicyInput,
+  installationImages,
+  policyViolations,
 } from '../../../activities/compute/kubernetes/podPolicy/policyViolations.ts';
-import { processFaults } from '../../../activities/compute/process/runnerCommand.ts';
+import { processErrors } from '../../../activities/compute/process/runnerCommand.ts';
 import { parseDeregistrationInput } from '../../../core/input/deregistration.ts';
 import type { Parsed } from '../../../core/input/fields.ts';
 import { parseJobInput } from '../../../core/input/job.ts';
 import { parseRunnerInput } from '../../../core/input/runner.ts';
 import { parseSweepInput } from '../../../core/input/sweep.ts';
-import { mustBeClear } from '../readableMessage.ts';
+import { assertReadableMessage } from '../readableMessage.ts';
 import { POLICY_EXAMPLES, RUNNER_EXAMPLES } from '../examples.ts';
 import { mutatedJson } from '../mutations.ts';
 import { target } from '../target.ts';
@@ -75,7 +75,7 @@ const DEFAULTS: PodDefaults = {
   template: { spec: { containers: [{ name: 'runner', env: [{ name: 'A', value: 'a' }] }] } },
 };
 const POLICIES: readonly PodPolicy[] = [
-  RESTRICTED,
+  DEFAULT_POD_POLICY,
   ...POLICY_EXAMPLES.map((example) => podPolicySchema.parse(example)),
 ];
 const HOME = 'ci';
@@ -107,20 +107,21 @@ export const runners = target(
       if (!runner.ok) return;
       const { pod } = runner.spec;
       const ofProcess = [
-        ...processFaults(pod, ['./run.sh'], true),
-        ...processFaults(pod, ['./run.sh'], false),
+        ...processErrors(pod, ['./run.sh'], true),
+        ...processErrors(pod, ['./run.sh'], false),
       ];
-      const own = { images: ownImages(DEFAULTS), namespace: HOME };
+      const own = { images: installationImages(DEFAULTS), namespace: HOME };
       const ofPod = POLICIES.flatMap((policy) =>
-        podFaults(pod, DEFAULTS, 'holdfast', (made, request) =>
-          policyFaults(judgedPod(made, request, HOME), policy, own),
+        podErrors(pod, DEFAULTS, 'holdfast', (made, request) =>
+          policyViolations(toPolicyInput(made, request, HOME), policy, own),
         ),
       );
-      for (const fault of [...ofProcess, ...ofPod]) mustBeClear(fault, 'admission');
+      for (const fault of [...ofProcess, ...ofPod]) assertReadableMessage(fault, 'admission');
     },
   }),
 );
 
 function clearFaults<T>(parsed: Parsed<T>): void {
-  if (!parsed.ok) for (const { field, message } of parsed.errors) mustBeClear(message, field);
+  if (!parsed.ok)
+    for (const { field, message } of parsed.errors) assertReadableMessage(message, field);
 }

@@ -3,7 +3,7 @@ import { stringify } from 'yaml';
 import { admitSets } from '../../../cli/set/setAdmission.ts';
 import { readSetDocuments } from '../../../cli/set/setDocuments.ts';
 import { CliError } from '../../../cli/shared/exit.ts';
-import { mustBeClear } from '../readableMessage.ts';
+import { assertReadableMessage } from '../readableMessage.ts';
 import { SET_EXAMPLES } from '../examples.ts';
 import { mutatedJson, mutatedText } from '../mutations.ts';
 import { target } from '../target.ts';
@@ -70,8 +70,8 @@ export const sets = target('sets', 'files of `holdfast set apply`: YAML and JSON
       admitSets(readSetDocuments(text, 'sets.yaml'), 'sets.yaml');
     } catch (error) {
       if (!(error instanceof CliError)) throw error;
-      mustBeClear(error.message, 'set apply');
-      for (const { field, message } of error.fields ?? []) mustBeClear(message, field);
+      assertReadableMessage(error.message, 'set apply');
+      for (const { field, message } of error.fields ?? []) assertReadableMessage(message, field);
     }
   },
 }));

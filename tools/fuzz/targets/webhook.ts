@@ -3,11 +3,11 @@ import { createRequire } from 'node:module';
 import type { Client } from '@temporalio/client';
 import fc, { type Arbitrary } from 'fast-check';
 import { pino } from 'pino';
-import type { CoveringSets } from '../../../worker/webhook/setDirectory.ts';
+import type { SetDirectory } from '../../../worker/webhook/setDirectory.ts';
 import { WEBHOOK_PATH } from '../../../worker/webhook/webhook.ts';
 import { createWebhookServer } from '../../../worker/webhook/webhookServer.ts';
 import { mutatedJson, mutatedText } from '../mutations.ts';
-import { mustBeClear } from '../readableMessage.ts';
+import { assertReadableMessage } from '../readableMessage.ts';
 import { target } from '../target.ts';
 
 const SECRET = 'secret';
@@ -84,7 +84,7 @@ export const webhook = target('webhook', 'deliveries of webhooks: bodies and hea
   } as unknown as Client;
   const sets = {
     choose: async () => ({ chosen: 'set-linux', running: new Set(['set-linux']) }),
-  } as unknown as CoveringSets;
+  } as unknown as SetDirectory;
   const options = {
     client: () => client,
     secrets: () => [SECRET],
@@ -122,7 +122,7 @@ export const webhook = target('webhook', 'deliveries of webhooks: bodies and hea
       if (!ANSWERS.includes(answer.statusCode))
         throw new Error(`answered ${answer.statusCode}: ${answer.body.slice(0, 500)}`);
       if (answer.statusCode >= 400)
-        mustBeClear(
+        assertReadableMessage(
           (answer.json() as { message?: string }).message ?? '',
           `answer ${answer.statusCode}`,
         );

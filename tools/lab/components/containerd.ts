@@ -8,7 +8,7 @@ import { writeRecord } from '../store.ts';
 import { cniNetworkName, containerdFolder, containerdSocket, runFolder } from '../nodeFiles.ts';
 import { checkNodeRequirements, cniFolder, mayLowerOomScore } from '../nodeRequirements.ts';
 import { bridgeName, ensureBridge, hostAddress } from '../podNetwork.ts';
-import { accepts } from '../probe.ts';
+import { acceptsConnections } from '../probe.ts';
 
 const configPath = (lab: Lab): string => join(containerdFolder(lab), 'config.toml');
 
@@ -37,7 +37,7 @@ export const containerd: Component = {
     await writeFile(configPath(lab), await config(lab));
   },
   command: (lab) => ({ args: ['--config', configPath(lab), '--log-level', 'warn'] }),
-  healthy: (lab) => accepts({ path: containerdSocket(lab) }),
+  healthy: (lab) => acceptsConnections({ path: containerdSocket(lab) }),
   readyWithinMs: 30_000,
   stop: { signal: 'SIGTERM', withinMs: 10_000 },
   fix: 'needs root and a kernel with namespaces and cgroups',

@@ -13,8 +13,8 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { port, type Component, type Lab } from '../component.ts';
 import { exists } from '../kubernetesFiles.ts';
-import { accepts } from '../probe.ts';
-import { becomesTrue, type User } from '../process.ts';
+import { acceptsConnections } from '../probe.ts';
+import { waitFor, type User } from '../process.ts';
 
 const run = promisify(execFile);
 
@@ -63,7 +63,7 @@ export const postgres: Component = {
       ...(user && { user }),
     }; // prettier-ignore
   },
-  healthy: (lab) => accepts({ port: port(lab, 'postgres') }),
+  healthy: (lab) => acceptsConnections({ port: port(lab, 'postgres') }),
   // It takes connections before it answers any.
   ready: async (lab) => await run(await program(lab, 'pg_isready'), ['-h', '127.0.0.1', '-p', String(port(lab, 'postgres'))]).then(() => true, () => false), // prettier-ignore
   readyWithinMs: 60_000,
@@ -131,7 +131,7 @@ async function initialize(lab: Lab): Promise<void> {
 /** The processes of a server that was killed end by themselves, and no other may start before. */
 async function untilAlone(lab: Lab): Promise<void> {
   if (process.platform !== 'linux') return;
-  const alone = await becomesTrue(async () => {
+  const alone = await waitFor(async () => {
     for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
       const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
       if (

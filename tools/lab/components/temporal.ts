@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { port, type Component, type Lab } from '../component.ts';
-import { accepts } from '../probe.ts';
+import { acceptsConnections } from '../probe.ts';
 import { SEARCH_ATTRIBUTE_NAMES, servesNamespace } from '../temporalNamespace.ts';
 
 /** As docs/operations.md has users set it. Every limit is Temporal's own: who runs into one here would do so in production. */
@@ -46,8 +46,8 @@ export const temporal: Component = {
     }; // prettier-ignore
   },
   healthy: async (lab) =>
-    (await accepts({ port: port(lab, 'temporal') })) &&
-    (await accepts({ port: port(lab, 'temporal-ui') })),
+    (await acceptsConnections({ port: port(lab, 'temporal') })) &&
+    (await acceptsConnections({ port: port(lab, 'temporal-ui') })),
   ready: async (lab) => (await temporal.healthy(lab)) && (await servesNamespace(lab)),
   readyWithinMs: 60_000,
   stop: { signal: 'SIGTERM', withinMs: 15_000 },

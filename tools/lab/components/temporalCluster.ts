@@ -7,7 +7,7 @@ import { port, type Component, type Lab } from '../component.ts';
 import { exists } from '../kubernetesFiles.ts';
 import type { ComponentName } from '../options.ts';
 import { freePort } from '../ports.ts';
-import { accepts } from '../probe.ts';
+import { acceptsConnections } from '../probe.ts';
 import { writeRecord } from '../store.ts';
 import { reachesHistories, servesNamespace, temporalAddress } from '../temporalNamespace.ts';
 import { postgresAccess } from './postgres.ts';
@@ -31,7 +31,7 @@ export const temporalFrontend = component('frontend', { ready: servesNamespace }
 export const temporalHistory = component('history', { ready: reachesHistories });
 // It serves no client.
 export const temporalWorker = component('worker', {
-  healthy: (lab) => accepts({ port: port(lab, membershipPort('worker')) }),
+  healthy: (lab) => acceptsConnections({ port: port(lab, membershipPort('worker')) }),
 });
 
 /** One service of Temporal's server in a process of its own. It finds the others through the list of members in the database. */
@@ -65,7 +65,7 @@ function component(
         mark,
       ],
     }),
-    healthy: (lab) => accepts({ port: port(lab, grpcPort(service)) }),
+    healthy: (lab) => acceptsConnections({ port: port(lab, grpcPort(service)) }),
     readyWithinMs: 60_000,
     stop: { signal: 'SIGTERM', withinMs: 15_000 },
     fix: 'if another program took one of its ports, or its data is damaged, run `lab down --purge`',

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { JobRun } from './jobRun.ts';
-import { register, sayDeprecated, TERMINATED } from './registration.ts';
+import { register, printDeprecation, TERMINATED } from './registration.ts';
 import { ServerConnection } from './serverConnection.ts';
 import type { RunnerSettings } from './settings.ts';
-import type { JobMessage, Refusal, RunnerMessage, SessionAnswer, SessionBody } from './wire.ts';
+import type { JobMessage, Rejection, RunnerMessage, SessionResponse, SessionBody } from './wire.ts';
 
 /** The real runner waits this long for another session of its own to end, looking this often. */
 const CONFLICT_LIMIT_MS = 240_000;
@@ -94,13 +94,13 @@ export class Listener {
         signal: this.#leave.signal,
       });
       if (answer.status === 200) {
-        const session = answer.body as SessionAnswer;
+        const session = answer.body as SessionResponse;
         this.#sessionId = session.sessionId;
         this.#ephemeral ||= session.ephemeral;
         return undefined;
       }
-      const { reason } = answer.body as Refusal;
-      if (reason === 'deprecated') return sayDeprecated(this.#settings, this.#print);
+      const { reason } = answer.body as Rejection;
+      if (reason === 'deprecated') return printDeprecation(this.#settings, this.#print);
       if (reason === 'deleted') {
         await this.#currentEnded;
         this.#print(
@@ -126,13 +126,13 @@ export class Listener {
     });
     if (answer.status === 200) return answer.body as RunnerMessage;
     if (answer.status === 204) return undefined;
-    return { type: 'refused', reason: (answer.body as Refusal).reason };
+    return { type: 'refused', reason: (answer.body as Rejection).reason };
   }
 
   /** @returns the exit code, or undefined to go on listening */
-  async #refused(reason: Refusal['reason']): Promise<number | undefined> {
+  async #refused(reason: Rejection['reason']): Promise<number | undefined> {
     if (reason === 'session') return this.#openSession();
-    if (reason === 'deprecated') return sayDeprecated(this.#settings, this.#print);
+    if (reason === 'deprecated') return printDeprecation(this.#settings, this.#print);
     await this.#currentEnded;
     if (this.#ephemeral && this.#jobs > 0) return this.#goodbye();
     this.#print(TERMINATED);

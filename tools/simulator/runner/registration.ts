@@ -5,9 +5,9 @@ import type { RunnerSettings, TokenSettings } from './settings.ts';
 import type {
   JitCredentialsFile,
   JitRunnerFile,
-  RegisterAnswer,
+  RegisterResponse,
   RegisterBody,
-  Refusal,
+  Rejection,
 } from './wire.ts';
 
 export const TERMINATED =
@@ -18,7 +18,7 @@ export async function register(
   settings: TokenSettings,
   print: (line: string) => void,
   signal?: AbortSignal,
-): Promise<RegisterAnswer | number> {
+): Promise<RegisterResponse | number> {
   const { serverUrl, scope, token, name, labels, group, ephemeral, replace, version } = settings;
   const body: RegisterBody = {
     scope,
@@ -37,10 +37,10 @@ export async function register(
   if (answer.status === 201) {
     print('√ Connected to GitHub');
     print('√ Runner successfully added');
-    return answer.body as RegisterAnswer;
+    return answer.body as RegisterResponse;
   }
-  const { reason } = answer.body as Refusal;
-  if (reason === 'deprecated') return sayDeprecated(settings, print);
+  const { reason } = answer.body as Rejection;
+  if (reason === 'deprecated') return printDeprecation(settings, print);
   // The real server says no more than 404 of a token that expired, was for another scope or never existed.
   print(
     reason === 'conflict'
@@ -81,7 +81,7 @@ export async function configure(
 }
 
 /** @returns the exit code */
-export function sayDeprecated(
+export function printDeprecation(
   { version, deprecatedExitCode }: RunnerSettings,
   print: (line: string) => void,
 ): number {

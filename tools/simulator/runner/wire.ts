@@ -17,7 +17,7 @@ export interface RegisterBody {
   replace?: boolean;
   version: string;
 }
-export interface RegisterAnswer {
+export interface RegisterResponse {
   runnerId: number;
   name: string;
   credential: string;
@@ -31,7 +31,7 @@ export interface SessionBody {
   /** Messages come down this channel instead of being polled for (see `GET /_runner/channel`). */
   channel?: string;
 }
-export interface SessionAnswer {
+export interface SessionResponse {
   sessionId: string;
   runnerId: number;
   runnerName: string;
@@ -39,7 +39,7 @@ export interface SessionAnswer {
 }
 
 /** The one reason why the server refuses a runner. */
-export interface Refusal {
+export interface Rejection {
   reason:
     /** The registration (or the registration token) does not exist: the real server says only 404. */
     | 'deleted'
@@ -72,11 +72,11 @@ export interface CancelMessage {
   type: 'cancel';
   jobId: number;
 }
-export interface RefusalMessage extends Refusal {
+export interface RejectionMessage extends Rejection {
   type: 'refused';
 }
 /** What a poll answers (204: nothing), or what comes down a channel (with the session's id). */
-export type RunnerMessage = JobMessage | CancelMessage | RefusalMessage;
+export type RunnerMessage = JobMessage | CancelMessage | RejectionMessage;
 export interface ChannelMessage {
   sessionId: string;
   message: RunnerMessage;

@@ -3,8 +3,8 @@ import type {
   V1ValidatingAdmissionPolicy,
   V1ValidatingAdmissionPolicyBinding,
 } from '@kubernetes/client-node';
-import type { OwnParts, PodPolicy } from './podPolicy.ts';
-import { POD_RULES, takesNothing } from './podRules.ts';
+import type { ImplicitlyAllowed, PodPolicy } from './podPolicy.ts';
+import { POD_RULES, hasNoDataSource } from './podRules.ts';
 
 export interface AdmissionPolicyOptions {
   /** Name of the first policy and its binding; the second's has `-claims` behind it. */
@@ -19,27 +19,27 @@ export interface AdmissionPolicyOptions {
  */
 export function admissionPolicy(
   policy: PodPolicy,
-  own: OwnParts,
+  own: ImplicitlyAllowed,
   { name, serviceAccount }: AdmissionPolicyOptions,
 ): [...AdmissionPair, ...AdmissionPair] {
   const user = `system:serviceaccount:${serviceAccount.replace('/', ':')}`;
   const claims = {
     field: 'claims',
-    expression: takesNothing('object.spec', 'object.metadata.name', policy.claims),
+    expression: hasNoDataSource('object.spec', 'object.metadata.name', policy.claims),
   };
   return [
-    ...policyOver(
+    ...policyFor(
       'pods',
       POD_RULES.map(({ field, cel }) => ({ field, expression: cel(policy, own) })),
       { name, user },
     ),
-    ...policyOver('persistentvolumeclaims', [claims], { name: `${name}-claims`, user }),
+    ...policyFor('persistentvolumeclaims', [claims], { name: `${name}-claims`, user }),
   ];
 }
 
 type AdmissionPair = [V1ValidatingAdmissionPolicy, V1ValidatingAdmissionPolicyBinding];
 
-function policyOver(
+function policyFor(
   resource: string,
   rules: readonly { readonly field: string; readonly expression: string }[],
   { name, user }: { readonly name: string; readonly user: string },

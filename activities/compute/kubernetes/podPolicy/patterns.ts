@@ -16,7 +16,7 @@ export function patternSource(patterns: readonly string[]): string {
  * JavaScript's busy for minutes, and names are the starter's.
  * @throws TypeError when it is no text, as a pod's author may have written it
  */
-export function covered(patterns: readonly string[], name: string): boolean {
+export function matchesAny(patterns: readonly string[], name: string): boolean {
   if (typeof name !== 'string') throw new TypeError('a name that is no text');
   return patterns.some((pattern) => isCoveredBy(pattern.split('*'), name));
 }

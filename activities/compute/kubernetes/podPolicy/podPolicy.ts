@@ -66,10 +66,10 @@ export const podPolicySchema = z.strictObject({
 export type PodPolicy = z.output<typeof podPolicySchema>;
 
 /** What holds without a file. */
-export const RESTRICTED: PodPolicy = podPolicySchema.parse({});
+export const DEFAULT_POD_POLICY: PodPolicy = podPolicySchema.parse({});
 
 /** What is this installation's, or the pod's, own: it needs no leave. */
-export interface OwnParts {
+export interface ImplicitlyAllowed {
   /** Images that the worker's settings name. */
   readonly images: readonly string[];
   /** Claim with the store of what steps leave, which a pod may mount under its own name for it. @default none */

@@ -9,16 +9,16 @@ import type {
   V1Volume,
 } from '@kubernetes/client-node';
 import {
-  SHARED_CONTAINER,
+  SHARED_DIR_CONTAINER,
   STORE_VOLUME,
   UPLOADER_CONTAINER,
 } from '../../../../core/domain/podTemplate.ts';
-import { covered, patternSource } from './patterns.ts';
-import type { OwnParts, PodPolicy } from './podPolicy.ts';
-import { quantityOf } from './quantity.ts';
+import { matchesAny, patternSource } from './patterns.ts';
+import type { ImplicitlyAllowed, PodPolicy } from './podPolicy.ts';
+import { parseQuantity } from './quantity.ts';
 
 /** The pod that is judged, without fields that are `null`, and what is its own. */
-export interface JudgedPod {
+export interface PolicyInput {
   readonly spec: V1PodSpec;
   readonly namespace: string;
   /** The Secret of its registration is called as it is itself. */
@@ -26,7 +26,7 @@ export interface JudgedPod {
   /** Claims that are made for it alone. */
   readonly claims: readonly string[];
   /** Claims that are made where they do not exist, those for it alone included. @default none */
-  readonly made?: readonly MadeClaim[];
+  readonly made?: readonly CreatedClaim[];
   /** It runs what an outsider has written. */
   readonly untrusted?: true;
 }
@@ -34,7 +34,7 @@ export interface JudgedPod {
 type Claimed = Pick<V1PersistentVolumeClaimSpec, 'dataSource' | 'dataSourceRef' | 'selector'>;
 
 /** A claim that is made, and what it may take of others' by that. */
-export interface MadeClaim extends Claimed {
+export interface CreatedClaim extends Claimed {
   /** Where the input says so. */
   readonly path: string;
   readonly name: string;
@@ -44,9 +44,9 @@ interface Rule {
   /** The policy's field that gives leave. */
   readonly field: keyof PodPolicy;
   /** What is refused, each with its path in the pod; empty when the pod is as it may be. */
-  readonly refused: (pod: JudgedPod, policy: PodPolicy, own: OwnParts) => string[];
+  readonly refused: (pod: PolicyInput, policy: PodPolicy, own: ImplicitlyAllowed) => string[];
   /** The same in CEL: true where nothing is refused. */
-  readonly cel: (policy: PodPolicy, own: OwnParts) => string;
+  readonly cel: (policy: PodPolicy, own: ImplicitlyAllowed) => string;
 }
 
 type Refusal = string | undefined | false;
@@ -55,7 +55,7 @@ const said = (refusals: readonly Refusal[]): string[] =>
   refusals.filter((each) => typeof each === 'string');
 
 function ofContainers(
-  { spec }: JudgedPod,
+  { spec }: PolicyInput,
   judge: (container: V1Container, path: string) => readonly Refusal[],
 ): string[] {
   const lists = { initContainers: spec.initContainers, containers: spec.containers };
@@ -65,7 +65,7 @@ function ofContainers(
 }
 
 function ofVolumes(
-  { spec }: JudgedPod,
+  { spec }: PolicyInput,
   judge: (volume: V1Volume, path: string) => readonly Refusal[],
 ): string[] {
   return (spec.volumes ?? []).flatMap((volume, index) => said(judge(volume, `volumes[${index}]`)));
@@ -87,7 +87,7 @@ const isCovered = (value: string, patterns: readonly string[]): string =>
 const list = (values: readonly string[]): string => JSON.stringify(values);
 
 /** Containers that Holdfast adds to a step's pod: no template has one of these names. */
-const BESIDE_A_STEP: readonly string[] = [UPLOADER_CONTAINER, SHARED_CONTAINER];
+const BESIDE_A_STEP: readonly string[] = [UPLOADER_CONTAINER, SHARED_DIR_CONTAINER];
 
 /** Those that Holdfast itself uses, and one that has a rule of its own. */
 const OWN_KINDS = ['downwardAPI', 'emptyDir', 'hostPath', 'persistentVolumeClaim'];
@@ -100,14 +100,14 @@ export const POD_RULES: readonly Rule[] = [
     field: 'images',
     refused: (pod, { images }, own) =>
       ofContainers(pod, ({ image = '' }, path) => [
-        !covered([...images, ...own.images], image) && `${path}.image: "${image}"`,
+        !matchesAny([...images, ...own.images], image) && `${path}.image: "${image}"`,
       ]),
     cel: ({ images }, own) => everyContainer(isCovered('c.image', [...images, ...own.images])),
   },
   {
     field: 'namespaces',
     refused: ({ namespace }, { namespaces }, own) =>
-      said([!covered([own.namespace, ...namespaces], namespace) && `namespace: "${namespace}"`]),
+      said([!matchesAny([own.namespace, ...namespaces], namespace) && `namespace: "${namespace}"`]),
     cel: ({ namespaces }, own) => isCovered('request.namespace', [own.namespace, ...namespaces]),
   },
   {
@@ -117,7 +117,7 @@ export const POD_RULES: readonly Rule[] = [
         serviceAccountName: name = pod.spec.serviceAccount ?? 'default',
         automountServiceAccountToken: token,
       } = pod.spec;
-      if (covered(serviceAccounts, name)) return [];
+      if (matchesAny(serviceAccounts, name)) return [];
       return [
         ...said([
           name !== 'default' && `serviceAccountName: "${name}"`,
@@ -141,7 +141,7 @@ export const POD_RULES: readonly Rule[] = [
     field: 'secrets',
     refused: (pod, { secrets }, { storeSecret }) => {
       const allowed = (name: string | undefined): boolean =>
-        name === undefined || covered(secrets, name);
+        name === undefined || matchesAny(secrets, name);
       return [
         ...ofContainers(pod, ({ name: container, env = [], envFrom = [] }, path) => [
           ...env.map(
@@ -200,21 +200,21 @@ export const POD_RULES: readonly Rule[] = [
         claim !== undefined &&
           !(name === STORE_VOLUME && claim.claimName === own.store) &&
           !pod.claims.includes(claim.claimName) &&
-          !covered(claims, claim.claimName) &&
+          !matchesAny(claims, claim.claimName) &&
           `${path}.persistentVolumeClaim: the claim "${claim.claimName}"`,
       ]),
       ...ofVolumes(pod, ({ name, ephemeral }, path) =>
-        takenBy(
+        claimViolations(
           ephemeral?.volumeClaimTemplate?.spec,
           { path: `${path}.ephemeral.volumeClaimTemplate.spec`, name: `${pod.name}-${name}` },
           claims,
         ),
       ),
-      ...(pod.made ?? []).flatMap((claim) => said(takenBy(claim, claim, claims))),
+      ...(pod.made ?? []).flatMap((claim) => said(claimViolations(claim, claim, claims))),
     ],
     // A life's own claims are known by their names only (activities/compute/naming.ts).
     cel: ({ claims }, { store }) =>
-      `${everyVolume(`!has(v.ephemeral) || !has(v.ephemeral.volumeClaimTemplate) || (${takesNothing('v.ephemeral.volumeClaimTemplate.spec', '(object.metadata.name + "-" + v.name)', claims)})`)} && ${everyVolume(`!has(v.persistentVolumeClaim) || ${store === undefined ? '' : `(v.name == "${STORE_VOLUME}" && v.persistentVolumeClaim.claimName == "${store}") || `}v.persistentVolumeClaim.claimName.matches("^.+-[0-9a-f]{10}-.+$") || ${isCovered('v.persistentVolumeClaim.claimName', claims)}`)}`,
+      `${everyVolume(`!has(v.ephemeral) || !has(v.ephemeral.volumeClaimTemplate) || (${hasNoDataSource('v.ephemeral.volumeClaimTemplate.spec', '(object.metadata.name + "-" + v.name)', claims)})`)} && ${everyVolume(`!has(v.persistentVolumeClaim) || ${store === undefined ? '' : `(v.name == "${STORE_VOLUME}" && v.persistentVolumeClaim.claimName == "${store}") || `}v.persistentVolumeClaim.claimName.matches("^.+-[0-9a-f]{10}-.+$") || ${isCovered('v.persistentVolumeClaim.claimName', claims)}`)}`,
   },
   {
     field: 'volumes',
@@ -286,7 +286,7 @@ export const POD_RULES: readonly Rule[] = [
         ...ofContainers(pod, ({ securityContext: own = {} }, path) => [
           own.privileged === true && `${path}.securityContext.privileged: a privileged container`,
           own.procMount !== undefined &&
-            !covered(['Default'], own.procMount) &&
+            !matchesAny(['Default'], own.procMount) &&
             `${path}.securityContext.procMount: "${own.procMount}"`,
           ...profiles(own, `${path}.securityContext`),
         ]),
@@ -307,7 +307,8 @@ export const POD_RULES: readonly Rule[] = [
     refused: (pod, { capabilities }) =>
       ofContainers(pod, ({ securityContext }, path) =>
         (securityContext?.capabilities?.add ?? []).map(
-          (name) => !covered(capabilities, name) && `${path}.securityContext.capabilities: ${name}`,
+          (name) =>
+            !matchesAny(capabilities, name) && `${path}.securityContext.capabilities: ${name}`,
         ),
       ),
     cel: ({ capabilities }) =>
@@ -320,7 +321,7 @@ export const POD_RULES: readonly Rule[] = [
     refused: ({ spec }, { runtimeClasses }) =>
       said([
         spec.runtimeClassName !== undefined &&
-          !covered(runtimeClasses, spec.runtimeClassName) &&
+          !matchesAny(runtimeClasses, spec.runtimeClassName) &&
           `runtimeClassName: "${spec.runtimeClassName}"`,
       ]),
     cel: ({ runtimeClasses }) =>
@@ -334,7 +335,7 @@ export const POD_RULES: readonly Rule[] = [
           const limit = own?.limits?.[name];
           if (limit === undefined)
             return `${path}.resources.limits.${name}: none, where at most ${most} is allowed`;
-          const [asked, ceiling] = [quantityOf(limit), quantityOf(most)];
+          const [asked, ceiling] = [parseQuantity(limit), parseQuantity(most)];
           // What cannot be compared is not within it.
           return (
             !(asked !== undefined && ceiling !== undefined && asked <= ceiling) &&
@@ -355,13 +356,13 @@ export const POD_RULES: readonly Rule[] = [
 ];
 
 /** What it begins with is a copy of somebody's, and a volume that is chosen by its labels may hold what somebody has put there. */
-function takenBy(
+function claimViolations(
   { dataSource, dataSourceRef, selector }: Claimed = {},
-  { path, name }: Pick<MadeClaim, 'path' | 'name'>,
+  { path, name }: Pick<CreatedClaim, 'path' | 'name'>,
   claims: readonly string[],
 ): Refusal[] {
   const isAllowed = ({ name: of, namespace }: { name: string; namespace?: string }): boolean =>
-    covered(claims, namespace === undefined ? of : `${namespace}/${of}`);
+    matchesAny(claims, namespace === undefined ? of : `${namespace}/${of}`);
   return [
     dataSource !== undefined &&
       !isAllowed(dataSource) &&
@@ -370,13 +371,13 @@ function takenBy(
       !isAllowed(dataSourceRef) &&
       `${path}.dataSourceRef: the ${dataSourceRef.kind} "${dataSourceRef.name}"`,
     selector !== undefined &&
-      !covered(claims, name) &&
+      !matchesAny(claims, name) &&
       `${path}.selector: volumes by their labels, for the claim "${name}"`,
   ];
 }
 
 /** The same in CEL. @param spec - of the claim @param name - of it, as an expression */
-export function takesNothing(spec: string, name: string, claims: readonly string[]): string {
+export function hasNoDataSource(spec: string, name: string, claims: readonly string[]): string {
   const ref = `${spec}.dataSourceRef`;
   return [
     `(!has(${spec}.dataSource) || ${isCovered(`${spec}.dataSource.name`, claims)})`,
@@ -417,7 +418,7 @@ const kindsOf = (volume: V1Volume): string[] => {
   return kinds.length === 0 ? ['emptyDir'] : kinds;
 };
 const trimmed = (path: string): string => path.replace(/\/+$/, '');
-/** @throws TypeError when the path is no text, like {@link covered} */
+/** @throws TypeError when the path is no text, like {@link matchesAny} */
 function isUnder(folders: readonly string[], path: string): boolean {
   if (typeof path !== 'string') throw new TypeError('a path that is no text');
   return folders.map(trimmed).some((folder) => path === folder || path.startsWith(`${folder}/`));

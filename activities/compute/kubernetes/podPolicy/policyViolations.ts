@@ -1,19 +1,23 @@
 /** A pod before its policy, for admission and creation. Pure. */
 import type { V1Pod, V1PodSpec } from '@kubernetes/client-node';
-import { OUTSIDERS_VOLUMES } from '../../../../core/domain/untrustedJobs.ts';
+import { UNTRUSTED_VOLUME_SOURCES } from '../../../../core/domain/untrustedJobs.ts';
 import type { PodRequest } from '../../../../core/domain/pod.ts';
-import { defined } from '../../../../core/domain/omitUndefined.ts';
+import { omitUndefined } from '../../../../core/domain/omitUndefined.ts';
 import type { PodDefaults } from '../podSpec.ts';
-import type { StorePlace } from '../storeAccess.ts';
-import { claimOf } from '../volumeClaims.ts';
-import type { OwnParts, PodPolicy } from './podPolicy.ts';
-import { POD_RULES, type JudgedPod } from './podRules.ts';
+import type { ArtifactStoreLocation } from '../storeAccess.ts';
+import { resolveClaimName } from '../volumeClaims.ts';
+import type { ImplicitlyAllowed, PodPolicy } from './podPolicy.ts';
+import { POD_RULES, type PolicyInput } from './podRules.ts';
 
 /** Of what a refusal repeats of the pod, in characters: no name that may be is as long. */
 const LONGEST = 500;
 
 /** What of a pod the policy does not allow, one sentence each, with the rule and the fix; empty for a pod that may be. */
-export function policyFaults(pod: JudgedPod, policy: PodPolicy, own: OwnParts): string[] {
+export function policyViolations(
+  pod: PolicyInput,
+  policy: PodPolicy,
+  own: ImplicitlyAllowed,
+): string[] {
   try {
     return pod.untrusted
       ? refusals(pod, outsidersPolicy(policy), own, OUTSIDERS)
@@ -28,7 +32,12 @@ export function policyFaults(pod: JudgedPod, policy: PodPolicy, own: OwnParts): 
   }
 }
 
-function refusals(pod: JudgedPod, policy: PodPolicy, own: OwnParts, why = WHY): string[] {
+function refusals(
+  pod: PolicyInput,
+  policy: PodPolicy,
+  own: ImplicitlyAllowed,
+  why = WHY,
+): string[] {
   return POD_RULES.flatMap((rule) =>
     rule
       .refused(pod, policy, own)
@@ -51,7 +60,7 @@ function outsidersPolicy(policy: PodPolicy): PodPolicy {
     serviceAccounts: [],
     secrets: [],
     claims: [],
-    volumes: [...OUTSIDERS_VOLUMES],
+    volumes: [...UNTRUSTED_VOLUME_SOURCES],
     hostPaths: [],
     host: [],
     privileged: false,
@@ -60,21 +69,21 @@ function outsidersPolicy(policy: PodPolicy): PodPolicy {
 }
 
 /** @param home - the worker's namespace */
-export function judgedPod(
+export function toPolicyInput(
   { metadata, spec }: V1Pod,
   { identity, namespace, volumeClaims = [], untrusted }: PodRequest,
   home: string,
-): JudgedPod {
+): PolicyInput {
   const claims = volumeClaims
     .filter(({ claim }) => claim === undefined)
-    .map((claim) => claimOf(identity, claim));
+    .map((claim) => resolveClaimName(identity, claim));
   const present = JSON.parse(JSON.stringify(spec), (_field, value: unknown) =>
     value === null ? undefined : value,
   ) as V1PodSpec;
   const made = volumeClaims.map(({ dataSource, selector, ...claim }, index) => ({
     path: `volumeClaims[${index}]`,
-    name: claimOf(identity, claim),
-    ...defined({ dataSource, selector }),
+    name: resolveClaimName(identity, claim),
+    ...omitUndefined({ dataSource, selector }),
   }));
   return {
     spec: present,
@@ -87,13 +96,15 @@ export function judgedPod(
 }
 
 /** Of the store what a pod refers to. */
-export function ownStore(place: StorePlace | undefined): Pick<OwnParts, 'store' | 'storeSecret'> {
+export function installationStore(
+  place: ArtifactStoreLocation | undefined,
+): Pick<ImplicitlyAllowed, 'store' | 'storeSecret'> {
   if (place === undefined) return {};
-  return 'claim' in place ? { store: place.claim } : defined({ storeSecret: place.secret });
+  return 'claim' in place ? { store: place.claim } : omitUndefined({ storeSecret: place.secret });
 }
 
 /** The images that the worker's settings name. */
-export function ownImages({ image, template, supervisor }: PodDefaults): string[] {
+export function installationImages({ image, template, supervisor }: PodDefaults): string[] {
   const { containers = [], initContainers = [] } = (template?.spec ?? {}) as Partial<V1PodSpec>;
   return [
     image,

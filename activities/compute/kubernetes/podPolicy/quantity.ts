@@ -26,7 +26,7 @@ const QUANTITY = /^([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)([A-Za-z]{0,2})$/;
  * https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/
  * @param quantity - what a pod's author wrote: any JSON
  */
-export function quantityOf(quantity: unknown): number | undefined {
+export function parseQuantity(quantity: unknown): number | undefined {
   // Without quotes YAML makes `2` a number; the API server takes it.
   const [, amount, suffix = ''] =
     (typeof quantity === 'string' || typeof quantity === 'number'
