@@ -78,6 +78,15 @@ describe('starting the runners of a set', () => {
     });
   });
 
+  // The set may ask again for a runner that has ended meanwhile: it must not live twice.
+  test('an id is never used for a second runner, not even after the first has ended', async () => {
+    const started: WorkflowStartOptions[] = [];
+    await start(() => undefined, started);
+    expect(started.map(({ workflowIdReusePolicy }) => workflowIdReusePolicy)).toEqual(
+      started.map(() => 'REJECT_DUPLICATE'),
+    );
+  });
+
   test('one that was started before is as good; one that Temporal refuses for good comes back with the reason', async () => {
     const outcome = (id: string): unknown =>
       ({
