@@ -444,7 +444,7 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
       maxInFlight: 2,
       secrets: () => [SECRET],
       sets: {
-        choose: async () => (await promise, { chosen: undefined, running: new Set() }),
+        route: async () => (await promise, { chosen: undefined, running: new Set() }),
       } as unknown as SetDirectory,
     });
     const first = [1, 2].map(

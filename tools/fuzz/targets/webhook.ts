@@ -83,7 +83,7 @@ export const webhook = target('webhook', 'deliveries of webhooks: bodies and hea
     },
   } as unknown as Client;
   const sets = {
-    choose: async () => ({ chosen: 'set-linux', running: new Set(['set-linux']) }),
+    route: async () => ({ chosen: 'set-linux', running: new Set(['set-linux']) }),
   } as unknown as SetDirectory;
   const options = {
     client: () => client,
