@@ -21,8 +21,8 @@ export function addCompletionCommands(program: Command, { terminal }: CommandCon
     .command('complete', { hidden: true })
     .argument('[words...]')
     .action(async (words: string[]) => {
-      const { completeWords: complete } = await import('./candidates.ts');
-      const { candidates, ids, flags } = complete(program, words);
+      const { completeWords } = await import('./candidates.ts');
+      const { candidates, ids, flags } = completeWords(program, words);
       const typed = words.at(-1) ?? '';
       const found =
         ids === undefined ? [] : await (await import('./ids.ts')).findIds(ids, flags, terminal.env);

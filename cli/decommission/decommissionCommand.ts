@@ -12,11 +12,11 @@ export function addRetireCommand(program: Command, context: CommandContext): voi
     .option('--reason <text>', 'shown with the sets and runners')
     .addHelpText('after', HELP)
     .action(async (flags: { yes?: boolean; reason?: string }) => {
-      const { decommission: retire } = await import('./decommission.ts');
+      const { decommission } = await import('./decommission.ts');
       await withSession(
         command,
         context,
-        async (session) => await retire(session, context.output, flags),
+        async (session) => await decommission(session, context.output, flags),
       );
     });
 }

@@ -64,13 +64,15 @@ function addRun(job: Command, context: CommandContext): void {
             `--${name}: is for a version of a change set; add --commit, or leave it out`,
           );
       }
-      const [{ planJob, startJob }, { planRevision: planVersion, runRevision: runVersion }] =
-        await Promise.all([import('./startJob.ts'), import('./runRevision.ts')]);
+      const [{ planJob, startJob }, { planRevision, runRevision }] = await Promise.all([
+        import('./startJob.ts'),
+        import('./runRevision.ts'),
+      ]);
       const plan = await planJob(flags.file, flags.id);
       const version =
         commit === undefined
           ? undefined
-          : planVersion(
+          : planRevision(
               plan,
               { commit, ...omitUndefined({ base, pullRequest, again }) },
               new Date().toISOString(),
@@ -83,7 +85,7 @@ function addRun(job: Command, context: CommandContext): void {
         warn(context, [], { env: each.env ?? {} }, each.name);
       warn(context, plan.spec.warnings, {});
       await withSession(command, context, async (session) => {
-        if (version !== undefined) return await runVersion(session, context.output, version);
+        if (version !== undefined) return await runRevision(session, context.output, version);
         if (flags.attach !== true) {
           const started = await startJob(session, plan);
           const ui = session.link(started.workflowId, started.runId);
