@@ -35,8 +35,8 @@ export const demoLives = {
       attempt: 1,
       message: expect.stringContaining('node maintenance'),
     });
-    // Each worker counts those tries of its own that the workflow called off.
-    expect(result.unregisterAttempts).toBeGreaterThan(world.workers.length > 1 ? 1 : 3);
+    // With several workers a try that was called off may be in another worker's count.
+    expect(result.unregisterAttempts).toBeGreaterThanOrEqual(world.workers.length > 1 ? 1 : 4);
     expect(result.phases.map(({ phase }) => phase)).toContain('Draining');
     run.expectUnharmed(first);
     run.expectUnharmed(job);
