@@ -62,6 +62,18 @@ test('a look that finds everything as it was costs nothing of the limit', async 
   expect(idsOf(await look())).toEqual([...ids, id]);
 });
 
+test('lists that are as they were are free, however often: what lists may cost is left for what changes', async () => {
+  const repository: Scope = { kind: 'repository', name: 'acme/web' };
+  const ids = [queue('acme/web', 1)];
+  const first = idsOf(await look(repository));
+  // Four requests each, of which lists may cost 700 in an hour.
+  for (let times = 0; times < 200; times++) await look(repository);
+  expect(statuses()).toEqual({ 200: 4, 304: 800 });
+  ids.push(queue('acme/web', 2));
+  const found = await look(repository);
+  expect([first, idsOf(found), found.complete]).toEqual([ids.slice(0, 1), ids, true]);
+});
+
 test('whoever asks during a look gets the next one, all of them the same', async () => {
   const first = queue('acme/web', 1);
   simulator.addFault({ kind: 'latency', ms: 200, endpoint: 'GET /orgs/acme/repos*', count: 1 });

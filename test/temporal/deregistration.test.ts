@@ -24,8 +24,11 @@ await describeWithLab('a removal by hand', { temporal: true }, (lab) => {
   });
   afterAll(async () => await world.close());
 
-  async function remove(runner: DeregistrationInput['runner']): Promise<DeregistrationResult> {
-    const input: DeregistrationInput = { organization: 'acme', runner };
+  async function remove(
+    runner: DeregistrationInput['runner'],
+    more: Partial<DeregistrationInput> = {},
+  ): Promise<DeregistrationResult> {
+    const input: DeregistrationInput = { organization: 'acme', runner, ...more };
     return (await world.client.workflow.execute(DEREGISTRATION_WORKFLOW, {
       workflowId: `deregistration-${randomUUID()}`,
       taskQueue: world.taskQueue,
@@ -44,6 +47,22 @@ await describeWithLab('a removal by hand', { temporal: true }, (lab) => {
     expect(await remove({ name: other, id })).toMatchObject({ outcome: 'removed' });
     expect(await remove({ name: old })).toMatchObject({ outcome: 'removed' });
     expect(ci.registrations.size).toBe(0);
+  });
+
+  test('of a runner that an old list does not have: it is looked for again before it counts as absent', async () => {
+    const runner = { name: name() };
+    ci.connect(runner.name, false);
+    ci.script.push({ method: 'find', answer: 'absent' });
+    expect(await remove(runner, { firstRetry: '50ms' })).toMatchObject({ outcome: 'removed' });
+    expect(ci.registrations.size).toBe(0);
+  });
+
+  test('of a runner that two lists do not have: absent', async () => {
+    const before = ci.count('find');
+    expect(await remove({ name: name() }, { firstRetry: '50ms' })).toMatchObject({
+      outcome: 'absent',
+    });
+    expect(ci.count('find') - before).toBe(2);
   });
 
   test.each<

@@ -61,6 +61,8 @@ describe('combinations that cannot work', () => {
       { ...COMMAND, onTerm: 'checkpoint', volumeClaims: [STATE] },
       [/^onTerm "checkpoint" needs onEviction "resume"/],
     ],
+    [{ organization: 'a', job: 'job-a' }, [/^job is for the steps of a job/]],
+    [{ ...COMMAND, job: 'job-a' }, []],
     [{ organization: 'a', onTerm: 'drain' }, [/^stop\.drainTimeout is missing/]],
     [{ organization: 'a', stop: { drainTimeout: '1m' } }, [/^stop\.drainTimeout has no effect/]],
     [
