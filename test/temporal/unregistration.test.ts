@@ -6,7 +6,7 @@ import type { HoldfastWorld, RunnerRun } from '../support/holdfastWorld.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { memoryWorld } from '../support/memoryWorld.ts';
 import { until } from '../support/until.ts';
-import type { RunnerInput } from '../../core/contract/index.ts';
+import { DEREGISTRATION_WORKFLOW, type RunnerInput } from '../../core/contract/index.ts';
 
 /** Every row of the unregistration table, on the real Temporal server. */
 await describeWithLab('unregistration', { temporal: true }, (lab) => {
@@ -254,6 +254,22 @@ await describeWithLab('unregistration', { temporal: true }, (lab) => {
       await world.client.workflow.getHandle(result.deregistration ?? '').result(),
     ).toMatchObject({ outcome: 'removed' });
     expect(ci.registrations.size).toBe(0);
+  });
+
+  test('row 8: somebody removes the registration already: it is left to them', async () => {
+    await busyRunner();
+    const workflowId = `deregistration-${runnerName}`;
+    await world.client.workflow.start(DEREGISTRATION_WORKFLOW, {
+      workflowId,
+      taskQueue: world.taskQueue,
+      args: [{ organization: 'acme', runner: { name: runnerName }, firstRetry: '100ms' }],
+    });
+    compute.end(pod, 137);
+    expect(await run.result()).toMatchObject({ outcome: 'failed', deregistration: workflowId });
+    ci.setBusy(runnerName, false);
+    expect(await world.client.workflow.getHandle(workflowId).result()).toMatchObject({
+      outcome: 'removed',
+    });
   });
 
   test.each([

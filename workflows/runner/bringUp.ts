@@ -107,7 +107,7 @@ function lastFailure(called: CallResult<ProvisionResult>): string | undefined {
 }
 
 /** One that has not had its turn has not failed: thousands may be before it, at the pace that the CI server allows. */
-function shouldRetry(called: CallResult<ProvisionResult>, names: number): boolean {
+export function shouldRetry(called: CallResult<ProvisionResult>, names: number): boolean {
   return (
     called.kind === 'failed' &&
     (called.untried || (called.type === FAILURE_TYPES.name_taken && names < MAX_NAMES))
@@ -115,7 +115,9 @@ function shouldRetry(called: CallResult<ProvisionResult>, names: number): boolea
 }
 
 /** May a try of it still create something? Not where it was never begun, or has left off with an answer. */
-function mayHaveCreated(called: Exclude<CallResult<ProvisionResult>, { kind: 'done' }>): boolean {
+export function mayHaveCreated(
+  called: Exclude<CallResult<ProvisionResult>, { kind: 'done' }>,
+): boolean {
   if (called.kind === 'failed' && called.timedOut) return !called.untried;
   return !DEFINITE_FAILURES.has(lastFailure(called));
 }

@@ -22,6 +22,8 @@ import { awaitPod, podRef, recordPod } from './podWaits.ts';
 import { setMemo } from './notifySet.ts';
 import type { UnregistrationAction } from './unregisterTable.ts';
 
+type StopPodAction = Extract<UnregistrationAction, { kind: 'stopPod' }>;
+
 /**
  * A pod that is deleted with grace 0 is gone from the API server at once, and its kubelet, which never sees a deadline, gives the containers
  * the pod's whole own grace: a forced stop asks for the shortest grace that a kubelet keeps.
@@ -58,6 +60,36 @@ export function stopOverdueMs(life: RunnerState): number {
   return stopGraceSeconds(life) * 1_000 + TERMINATION_OVERDUE_MS;
 }
 
+/** Returns how a pod is asked to stop: which reason its supervisor is given, and which grace unless it is the pod's own. */
+export function stopOptions(
+  life: RunnerState,
+  {
+    mode,
+    overdue,
+    unlessStarted,
+  }: Pick<StopPodAction, 'mode' | 'overdue'> & {
+    readonly unlessStarted: StopPodAction['unlessStarted'] | undefined;
+  },
+): Pick<NonNullable<TearDownInput['pod']>, 'announce' | 'gracePeriodSeconds' | 'unlessStarted'> {
+  const { runner, spec, cancel } = life;
+  const stopReason = STOP_REASON_BY_CAUSE[cancel?.by ?? 'cancelled'];
+  // Without a reason SIGTERM means what `onTerm` says, and counts as a cancellation.
+  // Only a pod with a supervisor can be told one.
+  const announced =
+    unlessStarted !== true &&
+    runner.pod?.online !== undefined &&
+    mode !== 'force' &&
+    (spec.pod.supervision.onTerm !== 'stop' || stopReason !== 'cancelled');
+  const forcedSeconds = overdue ? 0 : FORCED_GRACE_SECONDS;
+  const graceSeconds = mode === 'force' ? forcedSeconds : stopGraceSeconds(life);
+  const isOwn = graceSeconds === spec.pod.terminationGracePeriodSeconds;
+  return omitUndefined({
+    announce: announced ? stopReason : undefined,
+    gracePeriodSeconds: isOwn ? undefined : graceSeconds,
+    unlessStarted,
+  });
+}
+
 /**
  * Stops a pod that lives.
  * @param overdue - it outlived its grace: none is left
@@ -72,32 +104,13 @@ export async function stopPod(
     overdue,
     unlessStarted,
     why,
-  }: Pick<
-    Extract<UnregistrationAction, { kind: 'stopPod' }>,
-    'mode' | 'overdue' | 'unlessStarted' | 'why'
-  >,
+  }: Pick<StopPodAction, 'mode' | 'overdue' | 'unlessStarted' | 'why'>,
   calledOff: () => boolean,
 ): Promise<boolean> {
-  const { runner, spec, cancel } = life;
+  const { runner, cancel } = life;
   if (runner.pod === undefined) return true;
-  const stopReason = STOP_REASON_BY_CAUSE[cancel?.by ?? 'cancelled'];
-  // Without a word SIGTERM means what `onTerm` says, and counts as a cancellation.
-  // … once there is a supervisor that can be told.
-  const announced =
-    unlessStarted !== true &&
-    runner.pod.online !== undefined &&
-    mode !== 'force' &&
-    (spec.pod.supervision.onTerm !== 'stop' || stopReason !== 'cancelled');
-  const forcedSeconds = overdue ? 0 : FORCED_GRACE_SECONDS;
-  const graceSeconds = mode === 'force' ? forcedSeconds : stopGraceSeconds(life);
-  const isOwn = graceSeconds === spec.pod.terminationGracePeriodSeconds;
-  const how = omitUndefined({
-    announce: announced ? stopReason : undefined,
-    gracePeriodSeconds: isOwn ? undefined : graceSeconds,
-    unlessStarted,
-  });
   const what = remainingObjects(life, {
-    ...how,
+    ...stopOptions(life, { mode, overdue, unlessStarted }),
     reason: overdue ? why : (cancel?.by ?? why),
     keepLog: !overdue,
   });

@@ -125,6 +125,21 @@ async function execute(
   }
 }
 
+/**
+ * Returns how long a removal may take. `withinMs`: of an ended runner, after which the removal is handed off. `patienceMs`: of a runner that
+ * is to be stopped, after which it is stopped without an answer. A runner that may finish its job is asked about for as long as it runs.
+ */
+export function removalLimits(
+  { runner, spec }: RunnerState,
+  { ended, stop }: Pick<UnregistrationFacts, 'ended' | 'stop'>,
+): { readonly withinMs?: number; readonly patienceMs?: number } {
+  if (ended)
+    return {
+      withinMs: runner.pod === undefined ? UNKNOWN_RUNNER_MS : spec.timeouts.unregistrationMs,
+    };
+  return stop === undefined ? {} : { patienceMs: spec.intervals.stopPatienceMs };
+}
+
 async function removeRegistration(
   life: RunnerState,
   onBusy: 'retry' | 'return',
@@ -134,10 +149,10 @@ async function removeRegistration(
   life.enterPhase(facts.ended ? 'Unregistering' : 'Draining');
   // An ended runner's pod and Secret go whatever the CI server answers, and even while it does not.
   if (facts.ended) void beginTearDown(life);
-  const endedMs = runner.pod === undefined ? UNKNOWN_RUNNER_MS : spec.timeouts.unregistrationMs;
+  const { patienceMs, ...within } = removalLimits(life, facts);
   const options = {
     summary: onBusy === 'retry' ? 'unregister (again while it is busy)' : 'unregister',
-    ...(facts.ended ? { withinMs: endedMs } : {}),
+    ...within,
   };
   const input = {
     scope,
@@ -151,7 +166,7 @@ async function removeRegistration(
     () => factsChanged(life, facts),
     async () =>
       await ciActivities(spec.credential, scope, 'remove', options).removeRegistration(input),
-    facts.stop !== undefined && !facts.ended ? spec.intervals.stopPatienceMs : undefined,
+    patienceMs,
   );
   if (called.kind === 'failed') return { kind: 'failed' };
   if (called.kind === 'interrupted')

@@ -248,7 +248,14 @@ export async function callUnless<T>(
   else await condition(ready, patienceMs);
   if (settled) return await outcome;
   scope.cancel();
-  const last = await outcome;
+  return afterInterrupt(await outcome);
+}
+
+/**
+ * Returns what an interrupted call came to, by its last answer. A failure with an answer keeps its type. A timeout is no answer: the last
+ * try may still be at work.
+ */
+export function afterInterrupt<T>(last: CallResult<T>): CallResult<T> {
   if (last.kind !== 'failed') return last;
   return last.timedOut ? { kind: 'interrupted' } : { kind: 'interrupted', lastFailure: last.type };
 }

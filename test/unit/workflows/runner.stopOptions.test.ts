@@ -1,0 +1,90 @@
+/** How a pod is asked to stop: the reason for its supervisor, and its grace. */
+import { expect, test } from '@jest/globals';
+import type { RunnerInput } from '../../../core/contract/index.ts';
+import type { Cancellation } from '../../../core/domain/cancellation.ts';
+import type { PodView } from '../../../core/domain/pod.ts';
+import { stopOptions } from '../../../workflows/runner/tearDown.ts';
+import { RUNNING_POD, runnerState } from '../../support/runnerStates.ts';
+
+const { online: _online, busy: _busy, ...SILENT } = RUNNING_POD;
+/** SIGTERM lets the job go on for 10 minutes. */
+const DRAINS: Partial<RunnerInput> = {
+  onTerm: 'drain',
+  stop: { drainTimeout: '10m', signalTimeout: '30s' },
+};
+const STOPS: Partial<RunnerInput> = {};
+
+type Action = Parameters<typeof stopOptions>[1];
+const STOP: Action = { mode: 'stop', overdue: false, unlessStarted: undefined };
+const FORCE: Action = { ...STOP, mode: 'force' };
+
+test.each<
+  [
+    what: string,
+    input: Partial<RunnerInput>,
+    by: Cancellation['by'] | undefined,
+    action: Action,
+    pod: PodView,
+    expected: ReturnType<typeof stopOptions>,
+  ]
+>([
+  ['what SIGTERM means by itself is not told', STOPS, 'cancelled', STOP, RUNNING_POD, {}],
+  ['the same without a request', STOPS, undefined, STOP, RUNNING_POD, {}],
+  ['a timeout', STOPS, 'run_timeout', STOP, RUNNING_POD, { announce: 'timeout' }],
+  ['a newer run', STOPS, 'superseded', STOP, RUNNING_POD, { announce: 'superseded' }],
+  ['a drain', STOPS, 'drain', STOP, RUNNING_POD, { announce: 'drained' }],
+  ['an idle runner', STOPS, 'idle_timeout', STOP, RUNNING_POD, { announce: 'drained' }],
+  [
+    'a cancellation where SIGTERM means a drain: told, and without the grace of the drain',
+    DRAINS,
+    'cancelled',
+    STOP,
+    RUNNING_POD,
+    { announce: 'cancelled', gracePeriodSeconds: 40 },
+  ],
+  [
+    'no request where SIGTERM means a drain: as a cancellation',
+    DRAINS,
+    undefined,
+    STOP,
+    RUNNING_POD,
+    { announce: 'cancelled', gracePeriodSeconds: 40 },
+  ],
+  [
+    'a drain where SIGTERM means one: the whole grace',
+    DRAINS,
+    'drain',
+    STOP,
+    RUNNING_POD,
+    { announce: 'drained' },
+  ],
+  ['a pod without a supervisor that can be told', STOPS, 'run_timeout', STOP, SILENT, {}],
+  [
+    'a pod that is only stopped if it has not started',
+    STOPS,
+    'run_timeout',
+    { ...STOP, unlessStarted: true },
+    RUNNING_POD,
+    { unlessStarted: true },
+  ],
+  [
+    'a forced stop: the shortest grace that a kubelet keeps',
+    STOPS,
+    'run_timeout',
+    FORCE,
+    RUNNING_POD,
+    { gracePeriodSeconds: 1 },
+  ],
+  [
+    'a pod that has outlived its grace: none',
+    STOPS,
+    'run_timeout',
+    { ...FORCE, overdue: true },
+    RUNNING_POD,
+    { gracePeriodSeconds: 0 },
+  ],
+])('%s', (_what, input, by, action, pod, expected) => {
+  const state = runnerState(input, pod);
+  if (by !== undefined) state.cancel = { mode: 'stop', reason: 'why', by };
+  expect(stopOptions(state, action)).toEqual(expected);
+});

@@ -1,0 +1,122 @@
+/** How long each step of an unregistration is waited for. */
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import type { RunnerInput } from '../../../core/contract/index.ts';
+import type { PodView } from '../../../core/domain/pod.ts';
+import type { RunnerState } from '../../../workflows/runner/state.ts';
+import { currentFacts, removalLimits, waitMs } from '../../../workflows/runner/unregister.ts';
+import {
+  initialProgress,
+  type UnregistrationFacts,
+  type WaitKind,
+} from '../../../workflows/runner/unregisterFacts.ts';
+import { BORN, RUNNING_POD, runnerState } from '../../support/runnerStates.ts';
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+/** An hour after the runner has started. */
+const NOW = BORN + HOUR;
+const INPUT: Partial<RunnerInput> = {
+  timeouts: { jobTimeout: '2h', unregistration: '7m', registration: '5m' },
+  intervals: {
+    stopPatience: '11s',
+    idleConfirm: '12s',
+    removalSettle: '13s',
+    busyRecheck: '14m',
+    absentRecheck: '15s',
+    listAge: '16s',
+    credentialsRetry: '17s',
+  },
+};
+
+beforeEach(() => void jest.useFakeTimers({ now: NOW }));
+afterEach(() => void jest.useRealTimers());
+
+describe('a removal', () => {
+  test.each<
+    [
+      what: string,
+      pod: PodView | undefined,
+      facts: Parameters<typeof removalLimits>[1],
+      expected: ReturnType<typeof removalLimits>,
+    ]
+  >([
+    ['of a runner that may finish its job has no limit', RUNNING_POD, { ended: false }, {}],
+    [
+      'of a runner that is to be stopped: until patience ends',
+      RUNNING_POD,
+      { ended: false, stop: 'stop' },
+      { patienceMs: 11 * SECOND },
+    ],
+    ['of an ended runner', RUNNING_POD, { ended: true }, { withinMs: 7 * MINUTE }],
+    [
+      'of an ended runner that was to be stopped: patience was for the stop',
+      RUNNING_POD,
+      { ended: true, stop: 'stop' },
+      { withinMs: 7 * MINUTE },
+    ],
+    [
+      'of a runner that may never have been registered',
+      undefined,
+      { ended: true },
+      { withinMs: 2 * MINUTE },
+    ],
+  ])('%s', (_what, pod, facts, expected) => {
+    expect(removalLimits(runnerState(INPUT, pod), facts)).toEqual(expected);
+  });
+});
+
+describe('a wait', () => {
+  type Facts = Partial<UnregistrationFacts>;
+  const waits = (until: WaitKind, facts: Facts = {}, change?: (state: RunnerState) => void) => {
+    const state = runnerState(INPUT, RUNNING_POD);
+    change?.(state);
+    return waitMs(state, until, { ...currentFacts(state), ...initialProgress(), ...facts });
+  };
+  const provenAtMs = NOW - 4 * SECOND;
+
+  test.each<
+    [until: WaitKind, what: string, facts: Facts, change: (state: RunnerState) => void, ms: number]
+  >([
+    ['patience', 'the whole of it', { provenAtMs }, () => undefined, 11 * SECOND],
+    ['idleConfirmed', 'since the proof', { provenAtMs }, () => undefined, 8 * SECOND],
+    ['idleConfirmed', 'without a proof', {}, () => undefined, 12 * SECOND],
+    ['settled', 'never online', { provenAtMs }, () => undefined, 9 * SECOND],
+    [
+      'settled',
+      'once online: it may have taken a job',
+      { provenAtMs },
+      ({ runner }) => (runner.online = true),
+      2 * HOUR - 4 * SECOND,
+    ],
+    ['terminated', 'a forced stop', { stopped: 'force' }, () => undefined, 10 * SECOND],
+    [
+      'terminated',
+      'a stop: its grace, and a minute',
+      { stopped: 'stop' },
+      () => undefined,
+      30 * SECOND + MINUTE,
+    ],
+    ['jobDeadline', 'without a known job: a whole job', {}, () => undefined, 2 * HOUR],
+    ['jobDeadline', 'of its job', {}, ({ runner }) => (runner.jobDeadline = NOW + MINUTE), MINUTE],
+    ['busyRecheck', 'a long job', {}, () => undefined, 14 * MINUTE],
+    [
+      'busyRecheck',
+      'not after the end of its job',
+      {},
+      ({ runner }) => (runner.jobDeadline = NOW + MINUTE),
+      MINUTE,
+    ],
+    ['listRecheck', 'since now', {}, () => undefined, 16 * SECOND],
+    [
+      'listRecheck',
+      'since it was not listed',
+      { unlistedSinceMs: NOW - 6 * SECOND },
+      () => undefined,
+      10 * SECOND,
+    ],
+    ['credentialsRetry', 'the whole of it', { provenAtMs }, () => undefined, 17 * SECOND],
+  ])('%s: %s', (until, _what, facts, change, ms) => {
+    expect(waits(until, facts, change)).toBe(ms);
+  });
+});
