@@ -17,7 +17,7 @@ await describeWithLab('hints, late ones and lost ones', { temporal: true }, (lab
   });
   afterEach(async () => await world.close());
 
-  test('a job event makes a silent pod busy; events about others and late ones change nothing', async () => {
+  test('a job event makes a silent pod busy; one about another runner changes nothing', async () => {
     compute.probes = false;
     const run = await world.start();
     const pod = await run.pod();
@@ -31,6 +31,8 @@ await describeWithLab('hints, late ones and lost ones', { temporal: true }, (lab
       jobId: 1,
       runnerName: 'somebody-else',
     });
+    const unmoved = await run.status();
+    expect([unmoved.phase, unmoved.job]).toEqual(['Registering', undefined]);
     await run.handle.signal(ciEventSignal, {
       action: 'in_progress',
       jobId: 42,
@@ -44,6 +46,32 @@ await describeWithLab('hints, late ones and lost ones', { temporal: true }, (lab
     await run.handle.signal(ciEventSignal, { action: 'completed', jobId: 42, runnerName });
     compute.end(pod, 0);
     expect(await run.result()).toMatchObject({ outcome: 'succeeded', unregisterAttempts: 0 });
+    expectNothingLeft({ compute, ci });
+  });
+
+  test('an event that comes late, after the end of its job, does not make the runner busy again', async () => {
+    compute.probes = false;
+    const run = await world.start({ ephemeral: false });
+    const pod = await run.pod();
+    compute.start(pod);
+    const { runnerName } = await run.reaches(
+      'Registering',
+      (status) => status.phase === 'Registering',
+    );
+    ci.connect(runnerName);
+    await run.reaches('Idle', (status) => status.phase === 'Idle');
+    const starts = { action: 'in_progress', jobId: 42, runnerName, jobName: 'build' } as const;
+    await run.handle.signal(ciEventSignal, starts);
+    await run.reaches('Busy', (status) => status.phase === 'Busy');
+    await run.handle.signal(ciEventSignal, { action: 'completed', jobId: 42, runnerName });
+    await run.reaches('Idle again', (status) => status.phase === 'Idle');
+    await run.handle.signal(ciEventSignal, starts);
+    const { phase, job } = await run.status();
+    expect([phase, job]).toEqual(['Idle', undefined]);
+    await run.handle.executeUpdate('drain', { args: [] });
+    await until('its removal', () => ci.registrations.size === 0);
+    compute.end(pod, 0);
+    expect(await run.result()).toMatchObject({ outcome: 'succeeded' });
     expectNothingLeft({ compute, ci });
   });
 
