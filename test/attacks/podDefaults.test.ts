@@ -170,7 +170,9 @@ await describeWithLab(
       const policies = (await manifest()).filter(
         ({ kind }) => kind === 'NetworkPolicy',
       ) as V1NetworkPolicy[];
-      const named = policies.map(({ metadata, spec }) => [metadata!.name!, spec as object] as const);
+      const named = policies.map(
+        ({ metadata, spec }) => [metadata!.name!, spec as object] as const,
+      );
       const stored = await Promise.all(
         policies.map(async ({ metadata }) => {
           const { spec } = (await objects.read({
