@@ -354,49 +354,47 @@ describe('output', () => {
   });
 
   // A program that is root's whoever starts it takes root to make.
-  (process.getuid?.() === 0 ? test : test.skip)(
-    "nor does root's, whom the supervisor may not kill",
-    async () => {
-      const folder = mkdtempSync(join(bundle.folder, 'root-'));
-      for (const each of [bundle.folder, folder]) chmodSync(each, 0o777);
-      const sudo = join(folder, 'sudo');
-      copyFileSync('/usr/bin/perl', sudo);
-      chmodSync(sudo, 0o4755);
-      const script = `${sudo} -e '%ENV = (); $< = $> = 0; $| = 1; print "root $$\\n"; exec "/bin/sleep", "77"' & read -r line`;
-      const supervised = new SupervisedProcess(
-        bundle.file,
-        'bare',
-        [
-          '--mode',
-          'github',
-          '--run-dir',
-          folder,
-          '--cleanup-timeout',
-          '5s',
-          '--marker',
-          join(folder, 'marker'),
-          '--',
-          'sh',
-          '-c',
-          script,
-        ],
-        {},
-        { uid: 65_534, gid: 65_534 },
-      ).reading();
-      running.push(supervised);
-      await supervised.printed('root ');
-      const root = Number(/root (\d+)/.exec(supervised.stdout.toString())?.[1]);
-      supervised.process.stdin?.write('end\n');
-      expect(await supervised.status()).toBe(0);
-      await supervised.logged('Could not kill processes');
-      expect(supervised.errors).toEqual([`Could not kill processes ${root}`]);
-      expect(JSON.parse(readFileSync(join(folder, 'marker'), 'utf8'))).toMatchObject({
-        exitCode: 0,
-        reason: null,
-      });
-      process.kill(root, 'SIGKILL');
-    },
-  );
+  const testAsRoot = process.getuid?.() === 0 ? test : test.skip;
+  testAsRoot("nor does root's, whom the supervisor may not kill", async () => {
+    const folder = mkdtempSync(join(bundle.folder, 'root-'));
+    for (const each of [bundle.folder, folder]) chmodSync(each, 0o777);
+    const sudo = join(folder, 'sudo');
+    copyFileSync('/usr/bin/perl', sudo);
+    chmodSync(sudo, 0o4755);
+    const script = `${sudo} -e '%ENV = (); $< = $> = 0; $| = 1; print "root $$\\n"; exec "/bin/sleep", "77"' & read -r line`;
+    const supervised = new SupervisedProcess(
+      bundle.file,
+      'bare',
+      [
+        '--mode',
+        'github',
+        '--run-dir',
+        folder,
+        '--cleanup-timeout',
+        '5s',
+        '--marker',
+        join(folder, 'marker'),
+        '--',
+        'sh',
+        '-c',
+        script,
+      ],
+      {},
+      { uid: 65_534, gid: 65_534 },
+    ).reading();
+    running.push(supervised);
+    await supervised.printed('root ');
+    const root = Number(/root (\d+)/.exec(supervised.stdout.toString())?.[1]);
+    supervised.process.stdin?.write('end\n');
+    expect(await supervised.status()).toBe(0);
+    await supervised.logged('Could not kill processes');
+    expect(supervised.errors).toEqual([`Could not kill processes ${root}`]);
+    expect(JSON.parse(readFileSync(join(folder, 'marker'), 'utf8'))).toMatchObject({
+      exitCode: 0,
+      reason: null,
+    });
+    process.kill(root, 'SIGKILL');
+  });
 
   test('a job that goes on holding the pipe does not hold up the end', async () => {
     const supervised = start([

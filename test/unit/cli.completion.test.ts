@@ -114,7 +114,8 @@ describe('in a shell', () => {
 
   const SCHEMA = /"title": "A runner \(Holdfast\)"/;
 
-  (there('bash') ? test : test.skip)(
+  const testWithBash = there('bash') ? test : test.skip;
+  testWithBash(
     'bash: a command is completed and carried out, sourced twice; a command in quotes is never run',
     async () => {
       const printed = await typed(
@@ -150,7 +151,8 @@ describe('in a shell', () => {
     },
   );
 
-  (there('zsh') ? test : test.skip)(
+  const testWithZsh = there('zsh') ? test : test.skip;
+  testWithZsh(
     'zsh: a command is completed and carried out; files where nothing is offered',
     async () => {
       await typed(
@@ -170,25 +172,23 @@ describe('in a shell', () => {
     },
   );
 
-  (there('fish') ? test : test.skip)(
-    'fish: commands with their descriptions, and files where nothing is offered',
-    () => {
-      const completed = (line: string): string[] =>
-        execFileSync(
-          'fish',
-          [
-            '--no-config',
-            '-c',
-            `holdfast completion fish | source; complete -C ${JSON.stringify(line)}`,
-          ],
-          { cwd: folder, env, encoding: 'utf8' },
-        )
-          .split('\n')
-          .filter(Boolean);
-      expect(completed('holdfast runner sche')).toEqual([
-        "schema\tprint the JSON Schema of a runner's file, for editors",
-      ]);
-      expect(completed('holdfast set apply -f set')).toEqual(['sets.yaml']);
-    },
-  );
+  const testWithFish = there('fish') ? test : test.skip;
+  testWithFish('fish: commands with their descriptions, and files where nothing is offered', () => {
+    const completed = (line: string): string[] =>
+      execFileSync(
+        'fish',
+        [
+          '--no-config',
+          '-c',
+          `holdfast completion fish | source; complete -C ${JSON.stringify(line)}`,
+        ],
+        { cwd: folder, env, encoding: 'utf8' },
+      )
+        .split('\n')
+        .filter(Boolean);
+    expect(completed('holdfast runner sche')).toEqual([
+      "schema\tprint the JSON Schema of a runner's file, for editors",
+    ]);
+    expect(completed('holdfast set apply -f set')).toEqual(['sets.yaml']);
+  });
 });

@@ -350,8 +350,8 @@ describe('the images', () => {
     expect(enter({ ACTIONS_RUNNER_INPUT_JITCONFIG: 'abc' })).toEqual(['run.sh  token= jit=abc']);
   });
 
-  const withTini = existsSync('/usr/bin/tini-static') ? test : test.skip;
-  withTini(
+  const testWithTini = existsSync('/usr/bin/tini-static') ? test : test.skip;
+  testWithTini(
     "the runner image's entry point is the supervisor, from a folder with all it needs",
     async () => {
       const folder = mkdtempSync(join(tmpdir(), 'holdfast-folder-'));
