@@ -1,5 +1,6 @@
 /** `holdfast job logs --step`: what a step has printed, from the store; its pod need not be there any more. */
 import type { ArtifactStore } from '../../activities/artifacts/artifactStore.ts';
+import { loadOptional } from '../../activities/shared/optionalPackages.ts';
 import { createDirectoryStore } from '../../activities/artifacts/directoryStore.ts';
 import { ARTIFACT_NAMES } from '../../core/domain/artifactLayout.ts';
 import type { Session } from '../shared/session.ts';
@@ -65,7 +66,10 @@ async function storeAt(store: string): Promise<ArtifactStore> {
       );
     return createDirectoryStore(store);
   }
-  const { createBucketStore } = await import('../../activities/artifacts/bucketStore.ts');
+  const { createBucketStore } = await loadOptional(
+    '--store',
+    async () => await import('../../activities/artifacts/bucketStore.ts'),
+  );
   const {
     AWS_REGION: region = 'us-east-1',
     AWS_ENDPOINT_URL,

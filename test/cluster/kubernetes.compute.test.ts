@@ -6,7 +6,7 @@ import type { ApiRequestMetrics } from '../../activities/compute/kubernetes/apiS
 import {
   checkPermissions,
   requiredPermissions,
-} from '../../activities/compute/kubernetes/permissions.ts';
+} from '../../worker/checks/permissions.ts';
 import type { Registration } from '../../activities/ports.ts';
 import { startApiProxy } from '../support/apiProxy.ts';
 import { actAs, applyManifest } from '../support/clusterAccounts.ts';

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { CoreV1Api } from '@kubernetes/client-node';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { KubernetesCompute } from '../../activities/compute/kubernetes/kubernetesCompute.ts';
-import type { Permission } from '../../activities/compute/kubernetes/permissions.ts';
+import type { Permission } from '../../worker/checks/permissions.ts';
 import type { RunnerInput } from '../../core/contract/index.ts';
 import type { PodView } from '../../core/domain/pod.ts';
 import { checkCompute } from '../../worker/checks/computeCheck.ts';

@@ -5,7 +5,7 @@ import { parseAllDocuments, stringify } from 'yaml';
 import {
   checkPermissions,
   type Permission,
-} from '../../activities/compute/kubernetes/permissions.ts';
+} from '../../worker/checks/permissions.ts';
 import { actAs, applyManifest } from './clusterAccounts.ts';
 import { until } from './until.ts';
 

@@ -17,7 +17,7 @@ async function checkCluster(compute: ClusterConfig): Promise<Finding[]> {
   const [{ loadKubeConfig }, { namespaceOf }, { checkPermissions }] = await Promise.all([
     import('../../activities/compute/kubernetes/kubeConfig.ts'),
     import('../../activities/compute/kubernetes/kubernetesCompute.ts'),
-    import('../../activities/compute/kubernetes/permissions.ts'),
+    import('./permissions.ts'),
   ]);
   const setting =
     compute.context === undefined

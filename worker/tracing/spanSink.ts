@@ -1,5 +1,4 @@
-import { SpanKind, SpanStatusCode, TraceFlags } from '@opentelemetry/api';
-import { millisToHrTime } from '@opentelemetry/core';
+import { SpanKind, SpanStatusCode, TraceFlags, type HrTime } from '@opentelemetry/api';
 import type { Resource } from '@opentelemetry/resources';
 import type { ReadableSpan, SpanProcessor } from '@opentelemetry/sdk-trace-base';
 import {
@@ -66,4 +65,10 @@ function readable(
     droppedEventsCount: 0,
     droppedLinksCount: 0,
   };
+}
+
+/** Returns a time as OpenTelemetry has it: seconds and nanoseconds. */
+function millisToHrTime(ms: number): HrTime {
+  const seconds = Math.trunc(ms / 1000);
+  return [seconds, Math.round((ms - seconds * 1000) * 1e6)];
 }

@@ -1,4 +1,5 @@
 import type { InjectedSinks, ReplayWorkerOptions, WorkerOptions } from '@temporalio/worker';
+import { loadOptional } from '../../activities/shared/optionalPackages.ts';
 import type { TraceSinks } from '../../core/activities/index.ts';
 import { workflowInterceptorsPath } from '../plugin/workflowBundle.ts';
 import type { SpanExportTarget } from './spanSink.ts';
@@ -6,16 +7,16 @@ import type { SpanExportTarget } from './spanSink.ts';
 /** A life that another worker traces may come here. */
 const NOWHERE: InjectedSinks<TraceSinks> = { holdfastSpans: { ended: { fn: () => undefined } } };
 
-/** A Worker's options with what exports the spans of its lives, activities and client. @param target - absent: none are, and nothing of OpenTelemetry's is loaded */
+/** A Worker's options with what exports the spans of its lives, activities and client. @param target - absent: none are, and nothing of OpenTelemetry's is loaded. @throws Error that names a package which tracing needs and which is not installed */
 export async function withTracing(
   options: WorkerOptions,
   target: SpanExportTarget | undefined,
 ): Promise<WorkerOptions> {
   if (target === undefined) return options;
-  const [{ spanSink }, { TracingClientInterceptor, traceActivities }] = await Promise.all([
-    import('./spanSink.ts'),
-    import('./interceptors.ts'),
-  ]);
+  const [{ spanSink }, { TracingClientInterceptor, traceActivities }] = await loadOptional(
+    'tracing',
+    async () => await Promise.all([import('./spanSink.ts'), import('./interceptors.ts')]),
+  );
   const { interceptors, sinks } = options;
   const { workflow = [], ...others } = interceptors?.client ?? {};
   return {

@@ -1,10 +1,10 @@
 /** What the worker must be allowed to do, whether it is, and what to run if it is not. */
 import type { KubeConfig } from '@kubernetes/client-node';
 import { stringify } from 'yaml';
-import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
-import { ApiServer } from './apiServer.ts';
-import { CLUSTER_ID_NAMESPACE } from './clusterId.ts';
-import { toComputeError } from './errors.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
+import { ApiServer } from '../../activities/compute/kubernetes/apiServer.ts';
+import { CLUSTER_ID_NAMESPACE } from '../../activities/compute/kubernetes/clusterId.ts';
+import { toComputeError } from '../../activities/compute/kubernetes/errors.ts';
 
 /** The least privilege in the runners' namespace: every verb is used, and none is missing. deploy/rbac.yaml says the same. */
 export const requiredPermissions = {

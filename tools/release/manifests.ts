@@ -1,0 +1,92 @@
+/** The package.json of each published package. */
+import { COMMAND, OPTIONAL_PEERS, PLUGIN, type PublishedPackage } from './packages.ts';
+import { importedPackages, type CodeOfPackages } from './codeOfPackages.ts';
+
+type Versions = Readonly<Record<string, string>>;
+
+/** What of the checkout's package.json and lock file the manifests follow from. */
+export interface Checkout {
+  readonly manifest: {
+    readonly version: string;
+    readonly dependencies: Versions;
+    /** Temporal's SDK, with the versions that it may have. */
+    readonly peerDependencies: Versions;
+    readonly [field: string]: unknown;
+  };
+  /** The newest version of Temporal's SDK that is tested: that of the lock file. */
+  readonly sdk: string;
+}
+
+/** Fields that the packages have as the checkout has them. */
+const SHARED = [
+  'version',
+  'keywords',
+  'license',
+  'repository',
+  'homepage',
+  'bugs',
+  'type',
+  'engines',
+];
+
+/** Returns the manifests. @throws Error that names an imported package which package.json lacks */
+export function manifestsOf(
+  { manifest, sdk }: Checkout,
+  code: CodeOfPackages,
+): { plugin: object; command: object } {
+  const { dependencies, peerDependencies, version } = manifest;
+  const isOptional = (name: string): boolean => OPTIONAL_PEERS.includes(name);
+  const isSdk = (name: string): boolean => name in peerDependencies;
+  const exact = (name: string): string => {
+    const found = dependencies[name];
+    if (found === undefined) throw new Error(`package.json: dependencies: lacks "${name}"`);
+    return found;
+  };
+  // A command is no guest: it brings the newest SDK that is tested, or takes the older one of its project.
+  const tested = (name: string): string =>
+    name.startsWith('@temporalio/')
+      ? `>=${(Object.values(peerDependencies)[0] ?? '').slice(1)} <=${sdk}`
+      : exact(name);
+  const needed = importedPackages(code.plugin);
+  const range = (name: string): string => peerDependencies[name] ?? `^${exact(name)}`;
+  const peers = [...needed.filter(isSdk), ...OPTIONAL_PEERS];
+  const own = importedPackages(code.command).filter((name) => name !== PLUGIN.name);
+  return {
+    plugin: {
+      ...head(PLUGIN, manifest),
+      dependencies: record(
+        needed.filter((name) => !isSdk(name) && !isOptional(name)),
+        exact,
+      ),
+      peerDependencies: record(peers, range),
+      peerDependenciesMeta: Object.fromEntries(
+        OPTIONAL_PEERS.map((name) => [name, { optional: true }]),
+      ),
+    },
+    command: {
+      ...head(COMMAND, manifest),
+      dependencies: { ...record([...own, ...peers], tested), [PLUGIN.name]: version },
+    },
+  };
+}
+
+function head(
+  { name, description, exports, bin }: PublishedPackage,
+  manifest: Readonly<Record<string, unknown>>,
+): object {
+  const shared = SHARED.flatMap((field) => (field in manifest ? [[field, manifest[field]]] : []));
+  return {
+    name,
+    description,
+    ...(Object.fromEntries(shared) as object),
+    ...(exports && { exports }),
+    ...(bin && { bin }),
+  };
+}
+
+function record(
+  names: readonly string[],
+  version: (name: string) => string,
+): Record<string, string> {
+  return Object.fromEntries([...new Set(names)].toSorted().map((name) => [name, version(name)]));
+}

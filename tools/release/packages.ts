@@ -1,0 +1,71 @@
+/**
+ * The two packages that are published from this repository. `npm run build:packages` makes their folders in dist/packages/; their
+ * versions, license and dependencies come from package.json.
+ */
+
+/** A package, without what all of them share or what follows from its code. */
+export interface PublishedPackage {
+  readonly name: string;
+  readonly description: string;
+  /** Entry points, as paths in the package. */
+  readonly exports?: Readonly<Record<string, string>>;
+  /** Commands, as paths in the package. */
+  readonly bin?: Readonly<Record<string, string>>;
+  /** Files and folders of the checkout that are in the package: at the same path, or at another one. */
+  readonly files: readonly (string | { readonly from: string; readonly to: string })[];
+}
+
+/** The plugin. Its code: these folders and files of dist/, and whatever they import. */
+export const PLUGIN_CODE: readonly string[] = [
+  'core',
+  'workflows',
+  'activities',
+  'worker/index.js',
+  'worker/codec/failureConverter.cjs',
+];
+
+/** The plugin, the contract and the workflows. */
+export const PLUGIN: PublishedPackage = {
+  name: 'holdfast',
+  description:
+    'Self-hosted CI runners on Kubernetes as durable Temporal workflows: a plugin for your Worker',
+  exports: {
+    '.': './dist/worker/index.js',
+    './workflows': './dist/workflows/index.js',
+    './contract': './dist/core/contract/index.js',
+    './schemas/*': './schemas/*',
+    // For holdfast-cli of the same version alone; docs/plugin.md says so.
+    './internal/*': './dist/*',
+  },
+  files: [
+    'CHANGELOG.md',
+    'CONTRIBUTING.md',
+    'LICENSE',
+    'README.md',
+    'SECURITY.md',
+    'deploy',
+    'docs',
+    'examples',
+    'schemas',
+    'dist/supervisor/supervisor.mjs',
+  ],
+};
+
+/** The command, the ready-made worker and the webhook. Its code: all of dist/ that the plugin has not. */
+export const COMMAND: PublishedPackage = {
+  name: 'holdfast-cli',
+  description:
+    'The command and the ready-made worker of Holdfast, self-hosted CI runners on Kubernetes',
+  bin: { holdfast: './dist/cli/main.js' },
+  files: ['LICENSE', { from: 'cli/README.md', to: 'README.md' }, 'dist/sbom.cdx.json'],
+};
+
+/** Packages of npm that the plugin needs for single settings only. */
+export const OPTIONAL_PEERS: readonly string[] = [
+  '@aws-sdk/client-s3',
+  '@aws-sdk/lib-storage',
+  '@opentelemetry/api',
+  '@opentelemetry/resources',
+  '@opentelemetry/sdk-trace-base',
+  '@temporalio/interceptors-opentelemetry',
+];

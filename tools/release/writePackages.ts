@@ -1,0 +1,77 @@
+/** `npm run build:packages`: makes the folders of the published packages from what `npm run build` has left in dist/. */
+import { chmod, cp, mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { codeOfPackages, type CompiledFiles } from './codeOfPackages.ts';
+import { manifestsOf, type Checkout } from './manifests.ts';
+import { COMMAND, PLUGIN, type PublishedPackage } from './packages.ts';
+
+const CODE = ['core', 'workflows', 'activities', 'worker', 'cli'];
+
+/**
+ * Makes the packages' folders, `holdfast` and `holdfast-cli`.
+ * @param project - folder of the checkout, with its dist/
+ * @param target - folder that they are made in; what is there goes
+ */
+export async function writePackages(project: string, target: string): Promise<void> {
+  await rm(target, { recursive: true, force: true });
+  const code = codeOfPackages(await compiledFiles(join(project, 'dist')));
+  const manifests = manifestsOf(await checkout(project), code);
+  const bundles = (await readdir(join(project, 'dist')))
+    .filter((file) => /^workflow-bundle-.*\.js$/.test(file))
+    .map((file) => `dist/${file}`);
+  const plugin = { ...PLUGIN, files: [...PLUGIN.files, ...bundles] };
+  await writePackage(project, target, plugin, code.plugin, manifests.plugin);
+  await writePackage(project, target, COMMAND, code.command, manifests.command);
+}
+
+async function writePackage(
+  project: string,
+  target: string,
+  { name, bin = {}, files }: PublishedPackage,
+  code: CompiledFiles,
+  manifest: object,
+): Promise<void> {
+  const folder = join(target, name);
+  for (const file of files) {
+    const { from, to } = typeof file === 'string' ? { from: file, to: file } : file;
+    // Scripts of deploy/ are for a checkout; lines of a map name sources that are not there.
+    const filter = (path: string): boolean => !/\.(ts|map)$/.test(path);
+    await cp(join(project, from), join(folder, to), { recursive: true, filter });
+  }
+  for (const [path, text] of code) {
+    await mkdir(dirname(join(folder, 'dist', path)), { recursive: true });
+    await writeFile(
+      join(folder, 'dist', path),
+      text.replace(/\n?\/\/# sourceMappingURL=.*\n?$/, '\n'),
+    );
+  }
+  for (const path of Object.values(bin)) await chmod(join(folder, path), 0o755);
+  await writeFile(join(folder, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
+}
+
+async function compiledFiles(dist: string): Promise<CompiledFiles> {
+  const files = new Map<string, string>();
+  for (const folder of CODE)
+    for (const file of await readdir(join(dist, folder), { recursive: true })) {
+      const path = `${folder}/${file}`;
+      if (/\.(c?js|d\.c?ts)$/.test(path)) files.set(path, await readFile(join(dist, path), 'utf8'));
+    }
+  return files;
+}
+
+async function checkout(project: string): Promise<Checkout> {
+  const json = async (file: string): Promise<unknown> =>
+    JSON.parse(await readFile(join(project, file), 'utf8'));
+  const { packages } = (await json('package-lock.json')) as {
+    packages: Record<string, { version: string }>;
+  };
+  const sdk = packages['node_modules/@temporalio/worker']?.version;
+  if (sdk === undefined) throw new Error('package-lock.json: lacks @temporalio/worker');
+  return { manifest: (await json('package.json')) as Checkout['manifest'], sdk };
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const project = fileURLToPath(new URL('../..', import.meta.url));
+  await writePackages(project, join(project, 'dist/packages'));
+}
