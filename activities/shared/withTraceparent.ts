@@ -1,3 +1,4 @@
+import type * as OpenTelemetryApi from '@opentelemetry/api';
 import { missingPackage } from './optionalPackages.ts';
 
 /** Does it in the trace that `traceparent` names; with neither that nor tracing in this process, as it is. */
@@ -15,7 +16,7 @@ export async function withTraceparent<T>(
 }
 
 /** Returns OpenTelemetry's API, or undefined where it is not installed: then nothing in this process traces. */
-async function openTelemetry(): Promise<typeof import('@opentelemetry/api') | undefined> {
+async function openTelemetry(): Promise<typeof OpenTelemetryApi | undefined> {
   try {
     return await import('@opentelemetry/api');
   } catch (error) {

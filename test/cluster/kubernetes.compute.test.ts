@@ -3,10 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { KubeConfig } from '@kubernetes/client-node';
 import { parseAllDocuments } from 'yaml';
 import type { ApiRequestMetrics } from '../../activities/compute/kubernetes/apiServer.ts';
-import {
-  checkPermissions,
-  requiredPermissions,
-} from '../../worker/checks/permissions.ts';
+import { checkPermissions, requiredPermissions } from '../../worker/checks/permissions.ts';
 import type { Registration } from '../../activities/ports.ts';
 import { startApiProxy } from '../support/apiProxy.ts';
 import { actAs, applyManifest } from '../support/clusterAccounts.ts';

@@ -2,10 +2,7 @@
 import { readFileSync } from 'node:fs';
 import type { CoreV1Api, KubeConfig } from '@kubernetes/client-node';
 import { parseAllDocuments, stringify } from 'yaml';
-import {
-  checkPermissions,
-  type Permission,
-} from '../../worker/checks/permissions.ts';
+import { checkPermissions, type Permission } from '../../worker/checks/permissions.ts';
 import { actAs, applyManifest } from './clusterAccounts.ts';
 import { until } from './until.ts';
 

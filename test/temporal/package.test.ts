@@ -1,4 +1,4 @@
-/** The package as npm would publish it: made by its own scripts, judged by the field's tools, installed in an empty project, and used there. */
+/** The two packages as npm would publish them: made by their own script, judged by the field's tools, installed in empty projects, and used there. */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { randomUUID } from 'node:crypto';
@@ -34,6 +34,7 @@ const SOURCES = [
   'CONTRIBUTING.md',
   'SECURITY.md',
   'examples',
+  'tools/release',
 ];
 
 interface Ran {
@@ -53,14 +54,24 @@ async function run(cwd: string, program: string, ...args: string[]): Promise<Ran
   }
 }
 
-/** A project that has nothing but the package and, of each package of Temporal's SDK that it needs, this version. */
+const INSTALL = ['install', '--prefer-offline', '--no-audit', '--no-fund'];
+
+/** A project that has nothing but the plugin's package and, of each package of Temporal's SDK that it needs, this version. */
 async function makeProject(folder: string, tarball: string, sdk: string): Promise<void> {
   await cp(join(PROJECT, 'test/support/foreignProject'), folder, { recursive: true });
   await writeFile(join(folder, 'package.json'), JSON.stringify({ private: true, type: 'module' }));
-  const { peerDependencies } = await manifest();
-  const packages = Object.keys(peerDependencies).map((name) => `${name}@${sdk}`);
-  const options = ['--prefer-offline', '--no-audit', '--no-fund'];
-  await run(folder, 'npm', 'install', ...options, tarball, ...packages);
+  const page = await readFile(join(PROJECT, 'docs/plugin.md'), 'utf8');
+  const [, names = ''] = /^npm install holdfast @temporalio\/\{(.+)\}@/m.exec(page) ?? [];
+  const packages = names.split(',').map((name) => `@temporalio/${name}@${sdk}`);
+  await run(folder, 'npm', ...INSTALL, tarball, ...packages);
+}
+
+/** Names of the packages that a project has. */
+async function installed(project: string): Promise<string[]> {
+  const { packages } = JSON.parse(
+    await readFile(join(project, 'node_modules/.package-lock.json'), 'utf8'),
+  ) as { packages: Record<string, object> };
+  return Object.keys(packages).map((path) => path.replace(/^.*node_modules\//, ''));
 }
 
 async function manifest(): Promise<{
@@ -86,9 +97,11 @@ function lastLine({ stdout }: Ran): unknown {
 
 const newQueue = (): string => `test-${randomUUID().slice(0, 8)}`;
 
-await describeWithLab('the package', { temporal: true }, (lab) => {
+await describeWithLab('the packages', { temporal: true }, (lab) => {
   let folder: string;
   let project: string;
+  /** A project that has the command's package alone. */
+  let commandProject: string;
   let tarball: string;
   let unpackedSize: number;
 
@@ -100,24 +113,55 @@ await describeWithLab('the package', { temporal: true }, (lab) => {
     for (const path of SOURCES)
       await cp(join(PROJECT, path), join(source, path), { recursive: true });
     await symlink(join(PROJECT, 'node_modules'), join(source, 'node_modules'));
-    const [packed] = JSON.parse(
-      (
-        await run(source, 'npm', 'pack', '--json', '--silent', '--pack-destination', folder)
-      ).stdout.replace(/^[^]*?(?=^\[$)/m, ''),
-    ) as { filename: string; unpackedSize: number }[];
-    tarball = join(folder, packed?.filename ?? 'none');
-    unpackedSize = packed?.unpackedSize ?? 0;
+    await run(source, 'npm', 'run', 'build:packages');
+    const pack = async (name: string): Promise<{ filename: string; unpackedSize: number }> => {
+      const options = ['--json', '--pack-destination', folder];
+      const { stdout } = await run(source, 'npm', 'pack', `./dist/packages/${name}`, ...options);
+      const [packed] = JSON.parse(stdout) as { filename: string; unpackedSize: number }[];
+      return packed ?? { filename: 'none', unpackedSize: 0 };
+    };
+    const packed = await pack('holdfast');
+    tarball = join(folder, packed.filename);
+    unpackedSize = packed.unpackedSize;
+    commandProject = join(folder, 'command');
+    await mkdir(commandProject);
+    await writeFile(join(commandProject, 'package.json'), JSON.stringify({ private: true }));
+    const commandTarball = join(folder, (await pack('holdfast-cli')).filename);
+    await run(commandProject, 'npm', ...INSTALL, tarball, commandTarball);
     project = join(folder, 'project');
     await makeProject(project, tarball, process.env['HOLDFAST_TEST_SDK'] ?? (await lockedSdk()));
   }, 240_000);
   afterAll(async () => await rm(folder, { recursive: true, force: true }));
 
-  test('nothing is wrong with its manifest, by publint', async () => {
-    const { messages } = await publint({
-      pkgDir: join(project, 'node_modules/holdfast'),
-      strict: true,
-    });
-    expect(messages).toEqual([]);
+  test('nothing is wrong with their manifests, by publint', async () => {
+    for (const name of ['holdfast', 'holdfast-cli']) {
+      const pkgDir = join(commandProject, 'node_modules', name);
+      expect((await publint({ pkgDir, strict: true })).messages).toEqual([]);
+    }
+  });
+
+  test('the plugin has few dependencies, and brings nothing of the command, of S3 and of tracing', async () => {
+    const names = await installed(project);
+    const unwanted =
+      /^(fastify|pino|commander|prom-client|holdfast-cli|@aws-sdk\/.*|@opentelemetry\/.*)$/;
+    expect(names.filter((name) => unwanted.test(name))).toEqual([]);
+    const { dependencies } = JSON.parse(
+      await readFile(join(project, 'node_modules/holdfast/package.json'), 'utf8'),
+    ) as { dependencies: object };
+    expect(Object.keys(dependencies).length).toBeLessThanOrEqual(10);
+  });
+
+  test('an optional package that is missing is an error that names it, its versions and the setting', async () => {
+    const options = [lab.temporal?.address ?? '', newQueue(), join(folder, 'state')];
+    const messages = lastLine(await run(project, process.execPath, 'missing.mjs', ...options));
+    expect(messages).toEqual([
+      expect.stringMatching(
+        /^tracing: package "@(opentelemetry|temporalio)\/[\w-]+" is not installed; run "npm install .+ \^1\.\d+\.\d+$/,
+      ),
+      expect.stringMatching(
+        /^--store: package "@aws-sdk\/(client-s3|lib-storage)" is not installed; run "npm install .+ \^3\.\d+\.0$/,
+      ),
+    ]);
   });
 
   test('every entry point has its types, by Are The Types Wrong', async () => {
@@ -181,12 +225,8 @@ await describeWithLab('the package', { temporal: true }, (lab) => {
     expect(
       (await readdir(join(project, 'node_modules'))).filter((name) => name === 'typescript'),
     ).toEqual([]);
-    const { packages } = JSON.parse(
-      await readFile(join(project, 'node_modules/.package-lock.json'), 'utf8'),
-    ) as { packages: Record<string, object> };
-    expect(
-      Object.keys(packages).filter((path) => path.endsWith('node_modules/@temporalio/worker')),
-    ).toEqual(['node_modules/@temporalio/worker']);
+    const names = await installed(project);
+    expect(names.filter((name) => name === '@temporalio/worker')).toHaveLength(1);
   });
 
   test('its Worker runs workflows of its own, and a runner', async () => {
@@ -243,7 +283,7 @@ await describeWithLab('the package', { temporal: true }, (lab) => {
     await runOne(project, 'required.cjs', node);
   }, 240_000);
 
-  test('its worker command, and its command, run a plain command', async () => {
+  test('the worker command and the command of the other package run a plain command', async () => {
     const env = {
       ...process.env,
       TEMPORAL_ADDRESS: lab.temporal?.address ?? '',
@@ -255,12 +295,12 @@ await describeWithLab('the package', { temporal: true }, (lab) => {
       HOLDFAST_CREDENTIALS: JSON.stringify({ default: { type: 'pat', tokenEnv: 'TOKEN' } }),
       TOKEN: 'unused',
     };
-    const command = join(project, 'node_modules/.bin/holdfast');
-    const worker = spawn(command, ['worker'], { cwd: project, env, stdio: 'ignore' });
+    const command = join(commandProject, 'node_modules/.bin/holdfast');
+    const worker = spawn(command, ['worker'], { cwd: commandProject, env, stdio: 'ignore' });
     const ended = once(worker, 'exit');
     try {
       const { stdout } = await promisify(execFile)(command, ['run', '--json', '--', 'true'], {
-        cwd: project,
+        cwd: commandProject,
         env,
         timeout: 60_000,
       });
@@ -273,10 +313,16 @@ await describeWithLab('the package', { temporal: true }, (lab) => {
 
   test('the command is there, and the schemas for editors', async () => {
     const { version } = await manifest();
-    expect((await run(project, 'npx', '--no-install', 'holdfast', '--version')).stdout.trim()).toBe(
-      version,
+    expect(
+      (await run(commandProject, 'npx', '--no-install', 'holdfast', '--version')).stdout.trim(),
+    ).toBe(version);
+    const { stdout: help } = await run(
+      commandProject,
+      'npx',
+      '--no-install',
+      'holdfast-cli',
+      '--help',
     );
-    const { stdout: help } = await run(project, 'npx', '--no-install', 'holdfast', '--help');
     expect(help).toMatch(/^ {2}doctor /m);
     expect(help).not.toMatch(/^ {2}demo /m);
     expect(
@@ -287,7 +333,14 @@ await describeWithLab('the package', { temporal: true }, (lab) => {
   });
 
   test('has no source map, whose sources are not in it, and is no larger than it has to be', async () => {
-    const paths = await readdir(join(project, 'node_modules/holdfast'), { recursive: true });
+    const paths = (
+      await Promise.all(
+        ['holdfast', 'holdfast-cli'].map(
+          async (name) =>
+            await readdir(join(commandProject, 'node_modules', name), { recursive: true }),
+        ),
+      )
+    ).flat();
     expect(paths.filter((path) => path.endsWith('.map'))).toEqual([]);
     expect(unpackedSize).toBeLessThan(12_000_000);
   });

@@ -10,7 +10,10 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { OPTIONAL_PACKAGES } from '../../activities/shared/optionalPackages.ts';
+import { COMMAND, OPTIONAL_PEERS, PLUGIN } from '../../tools/release/packages.ts';
+import { writePackages } from '../../tools/release/writePackages.ts';
 import { PROJECT } from '../support/markdown.ts';
 
 interface LockEntry {
@@ -72,72 +75,81 @@ describe('package-lock.json', () => {
   });
 });
 
-describe('the package', () => {
-  /** What npm would publish of a folder with what a build leaves, today or of old, and with the sources. */
-  function packed(): string[] {
-    const folder = mkdtempSync(join(tmpdir(), 'holdfast-package-'));
-    try {
-      const { include } = json('tsconfig.build.json') as { include: string[] };
-      const built = [
-        ...include.flatMap((each) => [`dist/${each}/a.js`, `dist/${each}/a.js.map`]),
-        ...['supervisor.mjs', 'tini', 'node', 'ld.so', 'lib/libc.so.6', 'main.js'].map(
-          (name) => `dist/supervisor/${name}`,
-        ),
-        'dist/sbom.cdx.json',
-        'dist/workflow-bundle-1.0.0.js',
-        'dist/workflow-bundle-1.0.0-encrypted.js',
-      ];
-      const others = [
-        'dist/demo/main.js',
-        'dist/tools/lab/lab.js',
-        'dist/tools/simulator/main.js',
-        'dist/test/a.js',
-        'demo/main.ts',
-        'tools/lab/lab.ts',
-        'test/a.test.ts',
-        '.ci/run',
-        'core/a.ts',
-      ];
-      for (const path of [...built, ...others]) {
-        mkdirSync(dirname(join(folder, path)), { recursive: true });
-        writeFileSync(join(folder, path), '');
-      }
-      for (const real of [
-        'package.json',
-        'README.md',
-        'LICENSE',
-        'CHANGELOG.md',
-        'CONTRIBUTING.md',
-        'SECURITY.md',
-        'deploy',
-        'docs',
-        'examples',
-        'schemas',
-      ])
-        cpSync(join(PROJECT, real), join(folder, real), { recursive: true });
-      const [answer] = JSON.parse(
-        execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
-          cwd: folder,
-          encoding: 'utf8',
-          stdio: ['ignore', 'pipe', 'ignore'],
-        }),
-      ) as { files: { path: string }[] }[];
-      return answer?.files.map(({ path }) => path) ?? [];
-    } finally {
-      rmSync(folder, { recursive: true });
-    }
-  }
+describe('the packages', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'holdfast-packages-'));
+  const project = join(folder, 'project');
 
-  test('is what runs, what deploys it and what explains it: no lab, no demo, no simulator, no test, no binary', () => {
-    const files = packed();
-    const code = files.filter((path) => path.startsWith('dist/')).toSorted();
-    expect(code).toEqual([
+  /** Writes a checkout with what builds leave, today or of old, and makes the packages of it. */
+  beforeAll(async () => {
+    const files: Record<string, string> = {
+      'core/a.js': "import { z } from 'zod';\n",
+      'core/a.d.ts': '',
+      'core/a.js.map': '',
+      'workflows/a.js': '',
+      'activities/a.js': "import { S3Client } from '@aws-sdk/client-s3';\n",
+      'worker/index.js': "import { Worker } from '@temporalio/worker';\nimport './plugin/a.js';\n",
+      'worker/index.d.ts': "export type { T } from './types.js';\n",
+      'worker/types.js': '',
+      'worker/codec/failureConverter.cjs': '',
+      'worker/plugin/a.js': "const late = await import('./late.js');\n",
+      'worker/plugin/late.js': '',
+      'worker/process/run.js':
+        "import '../../core/a.js';\nimport fastify from 'fastify';\nawait import('../plugin/late.js');\n//# sourceMappingURL=run.js.map\n",
+      'worker/process/run.d.ts': '',
+      'cli/main.js': "import { run } from '../worker/process/run.js';\n",
+      'sbom.cdx.json': '',
+      'workflow-bundle-1.0.0.js': '',
+      'workflow-bundle-1.0.0-encrypted.js': '',
+      ...Object.fromEntries(
+        ['supervisor.mjs', 'tini', 'node', 'lib/libc.so.6'].map((name) => [
+          `supervisor/${name}`,
+          '',
+        ]),
+      ),
+      ...Object.fromEntries(
+        ['demo/main.js', 'tools/lab/lab.js', 'test/a.js'].map((name) => [name, '']),
+      ),
+    };
+    for (const [path, text] of Object.entries(files)) {
+      mkdirSync(dirname(join(project, 'dist', path)), { recursive: true });
+      writeFileSync(join(project, 'dist', path), text);
+    }
+    const copied = [PLUGIN, COMMAND].flatMap((each) =>
+      each.files.map((file) => (typeof file === 'string' ? file : file.from)),
+    );
+    for (const path of new Set([...copied, 'package.json', 'package-lock.json']))
+      if (!path.startsWith('dist/'))
+        cpSync(join(PROJECT, path), join(project, path), { recursive: true });
+    await writePackages(project, join(folder, 'packages'));
+  });
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  /** The paths of what npm would publish of a package. */
+  function packed(name: string): string[] {
+    const [answer] = JSON.parse(
+      execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
+        cwd: join(folder, 'packages', name),
+        encoding: 'utf8',
+        stdio: ['ignore', 'pipe', 'ignore'],
+      }),
+    ) as { files: { path: string }[] }[];
+    return answer?.files.map(({ path }) => path).toSorted() ?? [];
+  }
+  const read = (path: string): string => readFileSync(join(folder, 'packages', path), 'utf8');
+
+  test('the plugin is what its entry points import, what deploys it and what explains it: no lab, no demo, no test, no binary', () => {
+    const files = packed('holdfast');
+    expect(files.filter((path) => path.startsWith('dist/'))).toEqual([
       'dist/activities/a.js',
-      'dist/cli/a.js',
+      'dist/core/a.d.ts',
       'dist/core/a.js',
-      'dist/sbom.cdx.json',
       'dist/supervisor/supervisor.mjs',
-      'dist/worker/a.js',
+      'dist/worker/codec/failureConverter.cjs',
+      'dist/worker/index.d.ts',
+      'dist/worker/index.js',
+      'dist/worker/plugin/a.js',
+      'dist/worker/plugin/late.js',
+      'dist/worker/types.js',
       'dist/workflow-bundle-1.0.0-encrypted.js',
       'dist/workflow-bundle-1.0.0.js',
       'dist/workflows/a.js',
@@ -162,16 +174,52 @@ describe('the package', () => {
     );
   });
 
-  test('whatever it exports or runs is in it', () => {
-    const { bin, exports } = json('package.json') as {
-      bin: Record<string, string>;
-      exports: Record<string, string>;
+  test('the command is all other code, and imports the files of the plugin by its package', () => {
+    expect(packed('holdfast-cli')).toEqual([
+      'LICENSE',
+      'README.md',
+      'dist/cli/main.js',
+      'dist/sbom.cdx.json',
+      'dist/worker/process/run.js',
+      'package.json',
+    ]);
+    expect(read('holdfast-cli/dist/worker/process/run.js')).toBe(
+      "import 'holdfast/internal/core/a.js';\nimport fastify from 'fastify';\nawait import('holdfast/internal/worker/plugin/late.js');\n",
+    );
+    expect(read('holdfast-cli/dist/cli/main.js')).toBe(
+      "import { run } from '../worker/process/run.js';\n",
+    );
+  });
+
+  test('they depend on what they import; S3 and tracing are optional for the plugin', () => {
+    const { dependencies, peerDependencies } = json('package.json') as {
+      dependencies: Record<string, string>;
+      peerDependencies: Record<string, string>;
     };
+    const plugin = JSON.parse(read('holdfast/package.json')) as Record<string, object>;
+    expect(plugin['dependencies']).toEqual({ zod: dependencies['zod'] });
+    expect(plugin['peerDependencies']).toEqual({
+      ...OPTIONAL_PACKAGES,
+      '@temporalio/worker': peerDependencies['@temporalio/worker'],
+    });
+    expect(plugin['peerDependenciesMeta']).toEqual(
+      Object.fromEntries(Object.keys(OPTIONAL_PACKAGES).map((name) => [name, { optional: true }])),
+    );
+    expect(Object.keys(OPTIONAL_PACKAGES)).toEqual(OPTIONAL_PEERS);
+    const command = JSON.parse(read('holdfast-cli/package.json')) as Record<string, object>;
+    expect(command['dependencies']).toMatchObject({
+      holdfast: manifest.version,
+      fastify: dependencies['fastify'],
+      '@aws-sdk/client-s3': dependencies['@aws-sdk/client-s3'],
+      '@temporalio/worker': '>=1.22.0 <=1.24.0',
+    });
+  });
+
+  test('whatever they export or run is compiled', () => {
     const { include } = json('tsconfig.build.json') as { include: string[] };
-    expect(exports['./schemas/*']).toBe('./schemas/*');
     for (const path of [
-      ...Object.values(bin),
-      ...Object.values(exports).filter((target) => !target.includes('*')),
+      ...Object.values(COMMAND.bin ?? {}),
+      ...Object.values(PLUGIN.exports ?? {}).filter((target) => !target.includes('*')),
     ]) {
       expect(include).toContain(path.split('/')[2]);
       expect(existsSync(join(PROJECT, path.replace('./dist/', '').replace(/\.js$/, '.ts')))).toBe(

@@ -4,12 +4,11 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
+import { PLUGIN } from '../../tools/release/packages.ts';
 import { PROJECT } from '../support/markdown.ts';
 
 const CONTRACT = join(PROJECT, 'core/contract');
-const { exports: entries } = JSON.parse(readFileSync(join(PROJECT, 'package.json'), 'utf8')) as {
-  exports: Record<string, string>;
-};
+const { exports: entries = {} } = PLUGIN;
 const names = readdirSync(CONTRACT).flatMap((file) =>
   [
     ...readFileSync(join(CONTRACT, file), 'utf8').matchAll(

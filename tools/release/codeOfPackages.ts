@@ -13,7 +13,7 @@ export interface CodeOfPackages {
 }
 
 /** The module that code imports, in any form, between two other parts of the match. */
-const IMPORTS = /((?:^|\s)(?:from|import)\s*\(?\s*['"]|import\(['"])([^'"]+)(['"])/gm;
+const IMPORTS = /((?:^|\s)(?:from|import)\s*\(?\s*['"]|import\(['"])([^'"\s]+)(['"])/gm;
 
 /** Divides the compiled files: what the plugin's code imports is the plugin's, all else the command's. */
 export function codeOfPackages(compiled: CompiledFiles): CodeOfPackages {

@@ -1,5 +1,7 @@
-/** Whether what npm would publish can run: everything that is exported, executed or imported is in it. */
+/** Whether the packages that npm would publish can run: everything that is exported, executed or imported is in them. */
 import { posix } from 'node:path';
+import { importedPackages, importsOf } from './codeOfPackages.ts';
+import { PLUGIN } from './packages.ts';
 
 /** What a packed package consists of. */
 export interface PackedPackage {
@@ -9,8 +11,16 @@ export interface PackedPackage {
   readonly read: (path: string) => string;
 }
 
-/** Files that nothing imports: a Worker and an image read them by their paths. */
+interface Manifest {
+  readonly bin?: Readonly<Record<string, string>>;
+  readonly exports?: Readonly<Record<string, string>>;
+  readonly dependencies?: object;
+  readonly peerDependencies?: object;
+}
+
+/** Files of the plugin's package that nothing imports: a Worker and an image read them by their paths. */
 const READ_BY_PATH = [
+  /^dist\/activities\/compute\/process\/wrapper\.js$/,
   /^dist\/workflow-bundle-[\d.]+\.js$/,
   /^dist\/workflow-bundle-[\d.]+-encrypted\.js$/,
   /^dist\/workflows\/tracing\/interceptors\.js$/,
@@ -18,40 +28,59 @@ const READ_BY_PATH = [
   /^dist\/supervisor\/supervisor\.mjs$/,
 ];
 
-/** Returns what is missing from a package, each with its fix. An empty list: the package can run. */
-export function packedErrors({ files, read }: PackedPackage): string[] {
-  const packed = new Set(files);
-  const { bin = {}, exports = {} } = JSON.parse(read('package.json')) as {
-    bin?: Record<string, string>;
-    exports?: Record<string, string>;
+/** Returns what is missing from the packages, each with its fix. An empty list: they can run. @param plugin - the package whose files the command imports */
+export function packedErrors(plugin: PackedPackage, command: PackedPackage): string[] {
+  const readByPath = READ_BY_PATH.filter(
+    (form) => !plugin.files.some((path) => form.test(path)),
+  ).map((form) => `a file that matches ${form.source}`);
+  const missing = {
+    holdfast: [...missingFrom(plugin), ...readByPath],
+    'holdfast-cli': [...missingFrom(command), ...missingInternals(plugin, command)],
   };
+  return Object.entries(missing).flatMap(([name, list]) =>
+    list.map((what) => `the package ${name} lacks ${what}; add it in tools/release/packages.ts`),
+  );
+}
+
+/** Returns what a package lacks of itself. */
+function missingFrom({ files, read }: PackedPackage): string[] {
+  const packed = new Set(files);
+  const manifest = JSON.parse(read('package.json')) as Manifest;
+  const { bin = {}, exports = {}, dependencies = {}, peerDependencies = {} } = manifest;
   const entries = [...Object.values(bin), ...Object.values(exports)].filter(
     (path) => !path.includes('*'),
   );
   const missing = new Set(
     entries.map((path) => posix.normalize(path)).filter((path) => !packed.has(path)),
   );
-  for (const file of files.filter((path) => /^dist\/(?!workflow-bundle-).*\.js$/.test(path)))
-    for (const target of relativeImports(read(file)))
+  const code = compiled(files);
+  for (const file of code)
+    for (const target of importsOf(read(file)).filter((each) => each.startsWith('.')))
       if (!packed.has(posix.join(posix.dirname(file), target)))
         missing.add(`${posix.join(posix.dirname(file), target)}, which ${file} imports`);
+  for (const name of importedPackages(new Map(code.map((file) => [file, read(file)]))))
+    if (!(name in dependencies) && !(name in peerDependencies))
+      missing.add(`the dependency ${name}`);
   for (const file of files.filter((path) => path.endsWith('.md')))
     for (const target of relativeLinks(read(file)))
       if (!exists(packed, posix.join(posix.dirname(file), target)))
         missing.add(`${posix.join(posix.dirname(file), target)}, to which ${file} links`);
-  return [
-    ...[...missing].map(String),
-    ...READ_BY_PATH.filter((form) => !files.some((path) => form.test(path))).map(
-      (form) => `a file that matches ${form.source}`,
-    ),
-  ].map((what) => `the package lacks ${what}; add it to "files" in package.json`);
+  return [...missing];
 }
 
-/** The relative modules that compiled code imports, in any form. */
-function relativeImports(code: string): string[] {
-  return [...code.matchAll(/(?:^|\s)(?:from|import)\s*\(?\s*'(\.{1,2}\/[^']+)'/gm)].flatMap(
-    ([, path]) => path ?? [],
+/** Returns what the command imports of the plugin's files, and the plugin has not. */
+function missingInternals(plugin: PackedPackage, command: PackedPackage): string[] {
+  const prefix = `${PLUGIN.name}/internal/`;
+  const targets = compiled(command.files).flatMap((file) =>
+    importsOf(command.read(file)).filter((target) => target.startsWith(prefix)),
   );
+  return [...new Set(targets)].filter(
+    (target) => !plugin.files.includes(`dist/${target.slice(prefix.length)}`),
+  );
+}
+
+function compiled(files: readonly string[]): string[] {
+  return files.filter((path) => /^dist\/(?!workflow-bundle-).*\.c?js$/.test(path));
 }
 
 /** The relative links of a page, without their anchors. */

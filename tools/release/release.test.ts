@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
-import { packedErrors } from './packedErrors.ts';
+import { packedErrors, type PackedPackage } from './packedErrors.ts';
 import { changelogSection, releaseErrors, type ReleaseFiles } from './releaseErrors.ts';
 import { folderToRecord } from '../../test/replay/histories.ts';
 import { PROJECT } from '../../test/support/markdown.ts';
@@ -111,42 +111,63 @@ test('histories are recorded only for a version that is not released', () => {
   ).toThrow(/^\[1\.2\.0\] - 2027-01-31 is released/);
 });
 
-describe('what the package contains', () => {
+describe('what the packages contain', () => {
   const FILES: Record<string, string> = {
-    'package.json': JSON.stringify({
-      bin: { holdfast: './dist/cli/main.js' },
-      exports: { '.': './dist/worker/index.js', './schemas/*': './schemas/*' },
+    'holdfast/package.json': JSON.stringify({
+      exports: { '.': './dist/worker/index.js', './internal/*': './dist/*' },
+      dependencies: { zod: '1.0.0' },
     }),
-    'dist/cli/main.js': "import { run } from '../worker/index.js';\nawait import('./late.js');\n",
-    'dist/cli/late.js': "export * from 'node:fs';\n",
-    'dist/worker/index.js': '',
-    'dist/worker/codec/failureConverter.cjs': '',
-    'dist/workflow-bundle-1.24.0.js': "require('./not/a/file.js')",
-    'dist/workflow-bundle-1.24.0-encrypted.js': '',
-    'dist/workflows/tracing/interceptors.js': '',
-    'dist/supervisor/supervisor.mjs': '',
-    'README.md': 'See [the page](docs/page.md#part), [this](#part), [that](https://example.com/x).',
-    'docs/page.md': '[Examples](../examples)',
-    'examples/one.yaml': '',
+    'holdfast/dist/worker/index.js': "import z from 'zod';\nawait import('./late.js');\n",
+    'holdfast/dist/worker/late.js': "export * from 'node:fs';\n",
+    'holdfast/dist/worker/codec/failureConverter.cjs': '',
+    'holdfast/dist/activities/compute/process/wrapper.js': '',
+    'holdfast/dist/workflow-bundle-1.24.0.js': "require('./not/a/file.js')",
+    'holdfast/dist/workflow-bundle-1.24.0-encrypted.js': '',
+    'holdfast/dist/workflows/tracing/interceptors.js': '',
+    'holdfast/dist/supervisor/supervisor.mjs': '',
+    'holdfast/README.md':
+      'See [the page](docs/page.md#part), [this](#part), [that](https://example.com/x).',
+    'holdfast/docs/page.md': '[Examples](../examples)',
+    'holdfast/examples/one.yaml': '',
+    'holdfast-cli/package.json': JSON.stringify({
+      bin: { holdfast: './dist/cli/main.js' },
+      dependencies: { holdfast: '1.0.0' },
+    }),
+    'holdfast-cli/dist/cli/main.js':
+      "import { a } from 'holdfast/internal/worker/index.js';\nimport './other.js';\n",
+    'holdfast-cli/dist/cli/other.js': '',
   };
-  const errorsWithout = (...left: string[]): string[] =>
-    packedErrors({
-      files: Object.keys(FILES).filter((path) => !left.includes(path)),
-      read: (path) => FILES[path] ?? '',
+  const errorsOf = (all: Record<string, string>): string[] => {
+    const of = (name: string): PackedPackage => ({
+      files: Object.keys(all).flatMap((path) =>
+        path.startsWith(`${name}/`) ? [path.slice(name.length + 1)] : [],
+      ),
+      read: (path) => all[`${name}/${path}`] ?? '',
     });
+    return packedErrors(of('holdfast'), of('holdfast-cli'));
+  };
 
-  test('is everything that it exports, executes, imports and reads', () => {
-    expect(errorsWithout()).toEqual([]);
+  test('is everything that they export, execute, import and read', () => {
+    expect(errorsOf(FILES)).toEqual([]);
   });
 
-  test.each(Object.keys(FILES).filter((path) => !['package.json', 'README.md'].includes(path)))(
+  test.each(Object.keys(FILES).filter((path) => !/(package\.json|README\.md)$/.test(path)))(
     'is an error without %s',
     (path) => {
-      const errors = errorsWithout(path);
+      const { [path]: _, ...others } = FILES;
+      const errors = errorsOf(others);
       expect(errors.length).toBeGreaterThan(0);
-      for (const error of errors) expect(error).toMatch(/^the package lacks .+; add it to "files"/);
+      for (const error of errors)
+        expect(error).toMatch(/^the package holdfast(-cli)? lacks .+; add it in/);
     },
   );
+
+  test('has every package that is imported among its dependencies', () => {
+    const manifest = '{"bin": {"holdfast": "./dist/cli/main.js"}}';
+    expect(errorsOf({ ...FILES, 'holdfast-cli/package.json': manifest })).toEqual([
+      expect.stringMatching(/^the package holdfast-cli lacks the dependency holdfast;/),
+    ]);
+  });
 });
 
 describe('the workflow', () => {
@@ -160,7 +181,12 @@ describe('the workflow', () => {
     expect(on.push.tags).toEqual(['v*']);
     expect(jobs.publish.permissions).toEqual({ contents: 'read', 'id-token': 'write' });
     expect(commands.indexOf('npm run release:check -- "$GITHUB_REF_NAME"')).toBeGreaterThan(-1);
-    expect(commands.at(-1)).toBe('npm publish --provenance --access public');
+    // The second package depends on the first.
+    expect(commands.slice(-3)).toEqual([
+      'npm run build:packages',
+      'npm publish ./dist/packages/holdfast --provenance --access public',
+      'npm publish ./dist/packages/holdfast-cli --provenance --access public',
+    ]);
   });
 
   test('takes actions by their commit: a tag may be moved, and these may publish', () => {

@@ -6,6 +6,7 @@ import { describe, expect, test } from '@jest/globals';
 import { advisoriesOf, isSevere, SNAPSHOT, type AdvisorySnapshot } from './advisories.ts';
 import { isAllowed, licenseOf, licensePage } from './licenses.ts';
 import { lockedPackages, productionPackages } from './lockFile.ts';
+import { COMMAND } from '../release/packages.ts';
 import { PROJECT } from '../../test/support/markdown.ts';
 
 const read = (path: string): string => readFileSync(join(PROJECT, path), 'utf8');
@@ -215,13 +216,10 @@ describe('SBOM', () => {
   });
 
   test('is made by every build, so that it is in the package and in the image of the worker', () => {
-    const { scripts, files } = JSON.parse(read('package.json')) as {
-      scripts: Record<string, string>;
-      files: string[];
-    };
+    const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
     expect(scripts['build']).toMatch(/npm run build:sbom$/);
-    expect(scripts['prepack']).toBe('npm run build');
-    expect(files).toContain('dist/sbom.cdx.json');
+    expect(scripts['build:packages']).toMatch(/^npm run build && /);
+    expect(COMMAND.files).toContain('dist/sbom.cdx.json');
     expect(read('deploy/images/worker.Dockerfile')).toMatch(
       /^RUN npm run build && [^]*^COPY --from=build \/app\/dist dist$/m,
     );
