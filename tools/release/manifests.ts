@@ -71,9 +71,10 @@ export function manifestsOf(
 }
 
 function head(
-  { name, description, exports, bin }: PublishedPackage,
+  { name, description, exports, bin, files }: PublishedPackage,
   manifest: Readonly<Record<string, unknown>>,
 ): object {
+  const paths = files.map((file) => (typeof file === 'string' ? file : file.to));
   const shared = SHARED.flatMap((field) => (field in manifest ? [[field, manifest[field]]] : []));
   return {
     name,
@@ -81,6 +82,7 @@ function head(
     ...(Object.fromEntries(shared) as object),
     ...(exports && { exports }),
     ...(bin && { bin }),
+    files: [...new Set(['dist', ...paths.map((path) => path.split('/')[0])])].toSorted(),
   };
 }
 

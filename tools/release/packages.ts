@@ -35,7 +35,9 @@ export const PLUGIN: PublishedPackage = {
     './contract': './dist/core/contract/index.js',
     './schemas/*': './schemas/*',
     // For holdfast-cli of the same version alone; docs/plugin.md says so.
-    './internal/*': './dist/*',
+    './internal/core/*': './dist/core/*',
+    './internal/activities/*': './dist/activities/*',
+    './internal/worker/*': './dist/worker/*',
   },
   files: [
     'CHANGELOG.md',
