@@ -82,7 +82,7 @@ function head(
     ...(Object.fromEntries(shared) as object),
     ...(exports && { exports }),
     ...(bin && { bin }),
-    files: [...new Set(['dist', ...paths.map((path) => path.split('/')[0])])].toSorted(),
+    files: [...new Set(['dist', ...paths.map((path) => path.replace(/\/.*/, ''))])].toSorted(),
   };
 }
 
