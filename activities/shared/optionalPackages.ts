@@ -1,6 +1,6 @@
 /** Packages of npm that are needed for single settings only: optional peers of the package `holdfast`. */
 
-/** Each with the versions that it may have; a test holds them to package.json. */
+/** Each with the versions that it may have: `npm run build:packages` writes them into the manifest of `holdfast`. */
 export const OPTIONAL_PACKAGES: Readonly<Record<string, string>> = {
   '@aws-sdk/client-s3': '^3.1169.0',
   '@aws-sdk/lib-storage': '^3.1169.0',

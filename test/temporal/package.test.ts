@@ -160,6 +160,7 @@ await describeWithLab('the packages', { temporal: true }, (lab) => {
       expect.stringMatching(
         /^--store: package "@aws-sdk\/(client-s3|lib-storage)" is not installed; run "npm install .+ \^3\.\d+\.0$/,
       ),
+      'acted',
     ]);
   });
 

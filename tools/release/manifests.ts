@@ -1,5 +1,6 @@
 /** The package.json of each published package. */
-import { COMMAND, OPTIONAL_PEERS, PLUGIN, type PublishedPackage } from './packages.ts';
+import { OPTIONAL_PACKAGES } from '../../activities/shared/optionalPackages.ts';
+import { COMMAND, PLUGIN, type PublishedPackage } from './packages.ts';
 import { importedPackages, type CodeOfPackages } from './codeOfPackages.ts';
 
 type Versions = Readonly<Record<string, string>>;
@@ -35,7 +36,7 @@ export function manifestsOf(
   code: CodeOfPackages,
 ): { plugin: object; command: object } {
   const { dependencies, peerDependencies, version } = manifest;
-  const isOptional = (name: string): boolean => OPTIONAL_PEERS.includes(name);
+  const isOptional = (name: string): boolean => name in OPTIONAL_PACKAGES;
   const isSdk = (name: string): boolean => name in peerDependencies;
   const exact = (name: string): string => {
     const found = dependencies[name];
@@ -48,8 +49,10 @@ export function manifestsOf(
       ? `>=${(Object.values(peerDependencies)[0] ?? '').slice(1)} <=${sdk}`
       : exact(name);
   const needed = importedPackages(code.plugin);
-  const range = (name: string): string => peerDependencies[name] ?? `^${exact(name)}`;
-  const peers = [...needed.filter(isSdk), ...OPTIONAL_PEERS];
+  const range = (name: string): string =>
+    OPTIONAL_PACKAGES[name] ?? peerDependencies[name] ?? exact(name);
+  const optional = Object.keys(OPTIONAL_PACKAGES);
+  const peers = [...needed.filter(isSdk), ...optional];
   const own = importedPackages(code.command).filter((name) => name !== PLUGIN.name);
   return {
     plugin: {
@@ -59,9 +62,7 @@ export function manifestsOf(
         exact,
       ),
       peerDependencies: record(peers, range),
-      peerDependenciesMeta: Object.fromEntries(
-        OPTIONAL_PEERS.map((name) => [name, { optional: true }]),
-      ),
+      peerDependenciesMeta: Object.fromEntries(optional.map((name) => [name, { optional: true }])),
     },
     command: {
       ...head(COMMAND, manifest),

@@ -61,13 +61,3 @@ export const COMMAND: PublishedPackage = {
   bin: { holdfast: './dist/cli/main.js' },
   files: ['LICENSE', { from: 'cli/README.md', to: 'README.md' }, 'dist/sbom.cdx.json'],
 };
-
-/** Packages of npm that the plugin needs for single settings only. */
-export const OPTIONAL_PEERS: readonly string[] = [
-  '@aws-sdk/client-s3',
-  '@aws-sdk/lib-storage',
-  '@opentelemetry/api',
-  '@opentelemetry/resources',
-  '@opentelemetry/sdk-trace-base',
-  '@temporalio/interceptors-opentelemetry',
-];

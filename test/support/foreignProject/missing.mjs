@@ -1,6 +1,7 @@
 /** Asks for what needs packages that are not installed, and prints what each says. */
 import { Worker, NativeConnection } from '@temporalio/worker';
 import { HoldfastPlugin, createCiServers, createProcessCompute } from 'holdfast';
+import { withTraceparent } from 'holdfast/internal/activities/shared/withTraceparent.js';
 import { loadOptional } from 'holdfast/internal/activities/shared/optionalPackages.js';
 
 const [address, taskQueue, stateDir] = process.argv.slice(2);
@@ -20,4 +21,8 @@ await loadOptional(
   '--store',
   async () => await import('holdfast/internal/activities/artifacts/bucketStore.js'),
 ).catch((error) => messages.push(error.message));
+// An input may name a trace where nothing traces.
+await withTraceparent('00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', async () =>
+  messages.push('acted'),
+);
 process.stdout.write(`${JSON.stringify(messages)}\n`);
