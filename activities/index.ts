@@ -5,7 +5,7 @@ import { admitJob } from './job/admitJob.ts';
 import { awaitClaims, fenceClaims } from './runner/claims.ts';
 import { awaitRunnerOnline } from './runner/awaitRunnerOnline.ts';
 import { requireLocation } from './shared/clusterActivity.ts';
-import { awaitPod, observePod } from './runner/pods.ts';
+import { awaitPod, getPod } from './runner/pods.ts';
 import type { ActivityPorts } from './ports.ts';
 import { findProvisioned, provision } from './runner/provision.ts';
 import { removeRegistration } from './runner/removeRegistration.ts';
@@ -26,8 +26,8 @@ export function createActivities(ports: ActivityPorts): HoldfastActivities {
     provision: requireLocation(ports, provision),
     findProvisioned: requireLocation(ports, findProvisioned),
     awaitPod: requireLocation(ports, async (_ports, input) => await awaitPod(ports, tell, input)),
-    observePod: requireLocation(ports, observePod),
-    lookUpRunner: (input) => awaitRunnerOnline(ports, input),
+    getPod: requireLocation(ports, getPod),
+    awaitRunnerOnline: (input) => awaitRunnerOnline(ports, input),
     removeRegistration: (input) => removeRegistration(ports, input),
     tearDown: requireLocation(ports, async (_ports, input) => await tearDown(ports, tell, input)),
     fenceClaims: requireLocation(ports, fenceClaims),

@@ -243,7 +243,7 @@ export interface Compute {
   /** All pods owned by this installation. */
   list(): Promise<PodView[]>;
   /** What jobs' steps leave is kept: none may have another's folder. @default nothing is kept */
-  readonly storesSteps?: boolean;
+  readonly hasArtifactStore?: boolean;
   /** What the sweep looks at and repairs. Absent: nothing of this compute outlives its lives unseen, and there is no sweep. */
   readonly owned?: OwnedObjects;
   /** Starts the one shared watch; it survives everything until stopped. */
@@ -291,7 +291,7 @@ export interface ActivityPorts {
   /** Told of every sweep, for metrics. */
   readonly onSweep?: (report: SweepReport) => void;
   /** Absent: every activity is answered when it has done its part. */
-  readonly heldBackAnswers?: DeferredCompletions;
+  readonly deferredCompletions?: DeferredCompletions;
 }
 
 /** Where the log's tail of a runner goes that did not succeed. */
@@ -329,7 +329,7 @@ export interface WaitCompleter {
    */
   signalPodState(workflowId: string, state: PodStateEvent, changeId?: string): Promise<void>;
   /** Has the pending activity tried again at once: it looks live itself. One that does not wait any more is tolerated. */
-  lookAgain(workflowId: string, activityId: string, why: string): Promise<void>;
+  requestRecheck(workflowId: string, activityId: string, why: string): Promise<void>;
   /** Activity ids of waits pending in running runner workflows of that place, without those of the workflows in `except`. */
   pendingWaits(
     place: ServedLocation,

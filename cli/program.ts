@@ -42,7 +42,7 @@ Examples:
   $ holdfast sweep --dry-run                               what has been left behind?
 
 Settings come from the environment and profile files that the Temporal CLI reads (TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE,
-TEMPORAL_PROFILE, …), and HOLDFAST_TASK_QUEUE and HOLDFAST_TEMPORAL_UI. Options win.`;
+TEMPORAL_PROFILE, …), and HOLDFAST_TASK_QUEUE and HOLDFAST_TEMPORAL_UI_URL. Options win.`;
 
 /** Parses the arguments and runs the command. @param args - without the program's name @returns the status to exit with */
 export async function holdfast(args: readonly string[], terminal: Terminal): Promise<number> {
@@ -98,7 +98,7 @@ function createProgram(
       ).helpGroup('Connection:'),
     )
     .addOption(
-      new Option('--ui-url <url>', "Temporal's UI, for links (HOLDFAST_TEMPORAL_UI)").helpGroup(
+      new Option('--ui-url <url>', "Temporal's UI, for links (HOLDFAST_TEMPORAL_UI_URL)").helpGroup(
         'Connection:',
       ),
     )
@@ -232,7 +232,7 @@ function createProgram(
       '\nIn the UI set the codec endpoint to its address; elsewhere: temporal workflow show --codec-endpoint http://127.0.0.1:8234 … See docs/security.md.',
     )
     .action(async (options: CodecServerFlags) => {
-      const { uiUrl = terminal.env['HOLDFAST_TEMPORAL_UI'] || undefined } = program.opts<{
+      const { uiUrl = terminal.env['HOLDFAST_TEMPORAL_UI_URL'] || undefined } = program.opts<{
         uiUrl?: string;
       }>();
       exit(
@@ -263,7 +263,7 @@ function environment(program: Command, { env }: Terminal): Record<string, string
     taskQueue?: string;
   }>();
   const { address, namespace, profile, taskQueue } = flags;
-  const { HOLDFAST_TEMPORAL_UI: _ui, ...shared } = env;
+  const { HOLDFAST_TEMPORAL_UI_URL: _ui, ...shared } = env;
   return {
     ...shared,
     ...omitUndefined({

@@ -112,8 +112,8 @@ export class DemoEnvironment {
         HOLDFAST_HTTP_ADDRESS: `127.0.0.1:${this.#port}`,
         HOLDFAST_WEBHOOK_ADDRESS: `127.0.0.1:${this.#webhookPort}`,
         HOLDFAST_WEBHOOK_SECRET: this.#webhookSecret,
-        HOLDFAST_SHUTDOWN_GRACE: '5s',
-        HOLDFAST_SHUTDOWN_FORCE: '10s',
+        HOLDFAST_SHUTDOWN_GRACE_TIME: '5s',
+        HOLDFAST_SHUTDOWN_FORCE_TIME: '10s',
         ...target.workerEnv,
       },
     });

@@ -57,7 +57,7 @@ function row({ id, status, result }: ScenarioRun): string[] {
   return [
     id,
     status?.phase ?? 'Requested',
-    truncate(status?.waitsFor ?? '', 60),
+    truncate(status?.waitingFor ?? '', 60),
     String(status?.unregisterAttempts ?? 0),
     status?.runnerName ?? '',
   ];

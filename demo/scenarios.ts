@@ -70,7 +70,7 @@ export class ScenarioRun {
       organization: 'acme',
       labels: ['self-hosted', this.#label],
       // Production's pace would make a long demo: the CI server is asked more often than it should be.
-      intervals: { busyRetry: '2s', onlineLookup: '500ms' },
+      intervals: { busyRetry: '2s', onlineCheck: '500ms' },
       ...this.stage.target.runnerInput,
       ...this.scenario.input,
     };

@@ -15,11 +15,11 @@ async function main(): Promise<object> {
     const { folder, store, sources } = await restoreOptions(process.env);
     return { from: (await restoreSharedDir(folder, store, sources)) ?? null };
   }
-  const toldToGo = new AbortController();
+  const terminationRequested = new AbortController();
   // The kubelet signals every container of the pod at once; the step has its grace, and this one the rest of the pod's.
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT'] as const)
-    process.on(signal, () => toldToGo.abort());
-  const record = await runUploader(await uploaderOptions(process.env), toldToGo.signal);
+    process.on(signal, () => terminationRequested.abort());
+  const record = await runUploader(await uploaderOptions(process.env), terminationRequested.signal);
   if (record.sharedDirFault !== undefined) process.exitCode = 1;
   return record;
 }

@@ -6,7 +6,7 @@ export interface StepFacts {
   /** The step's supervisor can be connected to. */
   readonly listens: boolean;
   /** The uploader was sent a signal: the kubelet sends one to every container of a pod that is to go. */
-  readonly toldToGo: boolean;
+  readonly terminationRequested: boolean;
 }
 
 export type UploadAction = 'wait' | 'upload' | 'leave';
@@ -20,8 +20,8 @@ export type UploadAction = 'wait' | 'upload' | 'leave';
  * | no | no | no | wait: its container comes up later than this one |
  * | no | no | yes | leave: it was never up, and the pod would wait for nothing |
  */
-export function uploadAction({ started, listens, toldToGo }: StepFacts): UploadAction {
+export function uploadAction({ started, listens, terminationRequested }: StepFacts): UploadAction {
   if (listens) return 'wait';
   if (started) return 'upload';
-  return toldToGo ? 'leave' : 'wait';
+  return terminationRequested ? 'leave' : 'wait';
 }

@@ -40,15 +40,16 @@ export interface UploadRecord {
 }
 
 /**
- * @param toldToGo - aborted by a signal, which ends nothing else
+ * @param terminationRequested - aborted by a signal, which ends nothing else
  * @throws Error when the store took something not, or not within the timeout
  */
 export async function runUploader(
   options: UploaderOptions,
-  toldToGo: AbortSignal,
+  terminationRequested: AbortSignal,
 ): Promise<UploadRecord> {
   const { timeoutMs } = options;
-  if ((await stepEnded(options, toldToGo)) === 'leave') return { end: 'nothing', leftOut: [] };
+  if ((await stepEnded(options, terminationRequested)) === 'leave')
+    return { end: 'nothing', leftOut: [] };
   let last: unknown = 'the store does not answer';
   const late = new AbortController();
   const timer = setTimeout(() => late.abort(), timeoutMs);
@@ -76,7 +77,7 @@ export async function runUploader(
 
 async function stepEnded(
   { records, port, lookMs = 500 }: UploaderOptions,
-  toldToGo: AbortSignal,
+  terminationRequested: AbortSignal,
 ): Promise<'upload' | 'leave'> {
   for (;;) {
     // In this order: whoever has begun a log, or noted a start, or that there could be none, listened by then.
@@ -86,7 +87,7 @@ async function stepEnded(
     const action = uploadAction({
       started,
       listens: await isProbeListening(port),
-      toldToGo: toldToGo.aborted,
+      terminationRequested: terminationRequested.aborted,
     });
     if (action !== 'wait') return action;
     await delay(lookMs);

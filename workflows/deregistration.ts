@@ -14,13 +14,13 @@ const LONGEST_RETRY_FACTOR = 15;
  * still there then is reported as dangling; GitHub itself drops an ephemeral runner after one day offline and others after 14.
  */
 export async function deregistration(input: DeregistrationInput): Promise<DeregistrationResult> {
-  const { scope, credential, runner, reason, giveUpAfterMs, firstRetryMs } =
+  const { scope, credential, runner, reason, timeoutMs, firstRetryMs } =
     await admissionActivities().admitDeregistration({ input });
   const { name } = runner;
   setCurrentDetails(`Removing the registration of **${name}**: ${reason}`);
   const { removeRegistration } = ciActivities(credential, scope, 'remove', {
     summary: 'unregister (again while the CI server calls it busy)',
-    withinMs: giveUpAfterMs,
+    withinMs: timeoutMs,
   });
   const remove = async () =>
     await toCallResult(
@@ -30,7 +30,7 @@ export async function deregistration(input: DeregistrationInput): Promise<Deregi
         runner,
         onBusy: 'retry',
         busyRetryMs: firstRetryMs,
-        longestBusyRetryMs: firstRetryMs * LONGEST_RETRY_FACTOR,
+        maxBusyRetryMs: firstRetryMs * LONGEST_RETRY_FACTOR,
         credentialsRetryMs: firstRetryMs * 5,
       }),
     );
@@ -47,14 +47,14 @@ export async function deregistration(input: DeregistrationInput): Promise<Deregi
     countDeregistration(outcome);
     return ended({ outcome, attempts, message: `The registration of ${name} is ${outcome}.` });
   }
-  if (called.kind === 'failed' && called.type === FAILURE_TYPES.notOurs)
+  if (called.kind === 'failed' && called.type === FAILURE_TYPES.foreignRegistration)
     throw ApplicationFailure.nonRetryable(called.message, called.type);
   if (called.kind === 'interrupted')
     throw ApplicationFailure.nonRetryable('The removal was cancelled', 'Cancelled');
   countDeregistration('dangling');
   return ended({
     outcome: 'dangling',
-    message: `The registration of ${name} could not be removed within ${formatDuration(giveUpAfterMs)}: ${called.message}`,
+    message: `The registration of ${name} could not be removed within ${formatDuration(timeoutMs)}: ${called.message}`,
   });
 }
 

@@ -41,7 +41,7 @@ export async function awaitClaims(
   if (held === undefined) return;
   const message = `node ${held.node} does not answer: pod ${held.podUid} may still write to a claim from there; the node has to be Ready again, gone, or tainted out-of-service`;
   throw nonRetryableAfterDeadline(
-    applicationFailure(message, FAILURE_TYPES.nodeNotReleased, {
+    applicationFailure(message, FAILURE_TYPES.volumeClaimFenced, {
       nextRetryDelayMs: NODE_RECHECK_MS,
       expected: true,
     }),

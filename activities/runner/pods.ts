@@ -33,7 +33,7 @@ async function findPod(
   input: AwaitPodInput,
 ): Promise<PodSnapshot | undefined> {
   const pod =
-    ports.compute.reachable?.() === false ? lastSeen(ports, input) : await observePod(ports, input);
+    ports.compute.reachable?.() === false ? lastSeen(ports, input) : await getPod(ports, input);
   return pod !== undefined && conditionMet(input.until, pod, Date.now()) ? pod : undefined;
 }
 
@@ -43,10 +43,7 @@ function lastSeen({ compute }: ActivityPorts, { pod }: PodInput): PodSnapshot | 
   return seen === 'gone' ? deletedPod(pod) : seen && withoutWorkflowId(seen);
 }
 
-export async function observePod(
-  { compute }: ActivityPorts,
-  { pod }: PodInput,
-): Promise<PodSnapshot> {
+export async function getPod({ compute }: ActivityPorts, { pod }: PodInput): Promise<PodSnapshot> {
   return await withClusterErrors(`looking at ${pod.name}`, async () =>
     withoutWorkflowId((await compute.observe(pod)) ?? deletedPod(pod)),
   );
@@ -66,7 +63,7 @@ export function deletedPod(pod: PodRef): PodSnapshot {
     createdAt: new Date(0).toISOString(),
     ended: true,
     gone: true,
-    unseenEnd: true,
+    endUnobserved: true,
     terminating: false,
   };
 }

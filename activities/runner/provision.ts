@@ -26,7 +26,7 @@ import {
 
 /**
  * A try begins to create nothing later than this after it began itself, in ms: another worker may have the provisioning by then, or its life
- * may be over. `intervals.lateCreation` counts on it.
+ * may be over. `intervals.lateCreationWindow` counts on it.
  */
 const MAX_CREATION_DELAY_MS = 60_000;
 
@@ -41,12 +41,12 @@ export async function provision(
   const provisioned = await create(ports, input);
   const lookOut = conditionMet('online', provisioned.pod, Date.now())
     ? undefined
-    : ports.heldBackAnswers?.addWaiter(provisioned.pod, 'online');
+    : ports.deferredCompletions?.addWaiter(provisioned.pod, 'online');
   return await completeOrDefer(
-    ports.heldBackAnswers,
+    ports.deferredCompletions,
     lookOut,
     (pod) => ({ ...provisioned, pod: withoutWorkflowId(pod ?? provisioned.pod) }),
-    input.dueWithinMs,
+    input.completeWithinMs,
   );
 }
 
@@ -59,7 +59,7 @@ async function create(
   try {
     return await withHeartbeats(`provisioning ${compute.podName(identity)}`, async () => {
       const mayCreate = creationFence();
-      if (compute.storesSteps === true && input.pod.storage !== undefined)
+      if (compute.hasArtifactStore === true && input.pod.storage !== undefined)
         await assertOwnStoragePath(input.pod.storage);
       const { ciServer } = input;
       if (ciServer === undefined) return { pod: await compute.createPod(input.pod, undefined) };

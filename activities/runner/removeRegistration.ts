@@ -60,7 +60,7 @@ async function remove(
   if (found !== undefined) {
     const fault = ownershipError(found, runner.name, await compute.place());
     if (fault !== undefined)
-      throw applicationFailure(fault, FAILURE_TYPES.notOurs, { final: true });
+      throw applicationFailure(fault, FAILURE_TYPES.foreignRegistration, { final: true });
     markOwned(registered, found.id);
   }
   const runnerId = runner.id ?? found?.id;

@@ -30,7 +30,7 @@ async function deleteAll(
   ports: ActivityPorts,
   input: TearDownInput,
 ): Promise<PodDeletion | PodView> {
-  const { compute, heldBackAnswers } = ports;
+  const { compute, deferredCompletions } = ports;
   const { identity, namespace } = input;
   const { state, lookOut } = await withClusterErrors(
     `deleting what ran of ${compute.podName(identity)}`,
@@ -46,13 +46,13 @@ async function deleteAll(
             : compute.deleteClaims(identity, input.claims, namespace),
         ]);
       } catch (error) {
-        if (deleted.lookOut !== undefined) heldBackAnswers?.forget(deleted.lookOut);
+        if (deleted.lookOut !== undefined) deferredCompletions?.forget(deleted.lookOut);
         throw error;
       }
       return deleted;
     },
   );
-  return await completeOrDefer(heldBackAnswers, lookOut, (seen) =>
+  return await completeOrDefer(deferredCompletions, lookOut, (seen) =>
     seen?.gone === true ? 'gone' : state,
   );
 }
@@ -63,16 +63,17 @@ async function deletePod(
   ports: ActivityPorts,
   { identity, namespace, pod: wanted }: TearDownInput,
 ): Promise<{ state: PodDeletion | PodView; lookOut?: PodWaiter }> {
-  const { compute, heldBackAnswers } = ports;
+  const { compute, deferredCompletions } = ports;
   if (wanted === undefined) return { state: 'gone' };
   const pod =
     wanted.ref ??
     (await compute.observe({ name: compute.podName(identity), ...omitUndefined({ namespace }) }));
   if (pod === undefined) return { state: 'gone' };
   const { gracePeriodSeconds, reason, announce, unlessStarted } = wanted;
-  if (wanted.keepLog === true) await saveLogTail(ports, pod, identity.workflowId);
+  if (wanted.saveLog === true) await saveLogTail(ports, pod, identity.workflowId);
   // From before the deletion: its end may be told of sooner than the request is answered.
-  const lookOut = wanted.untilGone === true ? heldBackAnswers?.addWaiter(pod, 'gone') : undefined;
+  const lookOut =
+    wanted.waitForDeletion === true ? deferredCompletions?.addWaiter(pod, 'gone') : undefined;
   let state: PodDeletion | PodView = 'gone';
   try {
     state = await compute.deletePod(
@@ -80,7 +81,7 @@ async function deletePod(
       omitUndefined({ gracePeriodSeconds, reason, announce, unlessStarted }),
     );
   } finally {
-    if (state !== 'terminating' && lookOut !== undefined) heldBackAnswers?.forget(lookOut);
+    if (state !== 'terminating' && lookOut !== undefined) deferredCompletions?.forget(lookOut);
   }
   return state === 'terminating' ? { state, ...omitUndefined({ lookOut }) } : { state };
 }

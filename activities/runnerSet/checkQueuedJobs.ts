@@ -1,6 +1,10 @@
 /** The set's look at the CI server's own list of jobs, in case an event was lost. */
 import { Context, getClient, log } from '@temporalio/activity';
-import { jobsSeenSignal, setWorkflowId, type QueueCheckResult } from '../../core/contract/index.ts';
+import {
+  queueCheckedSignal,
+  setWorkflowId,
+  type QueueCheckResult,
+} from '../../core/contract/index.ts';
 import type { CheckQueuedJobsInput } from '../../core/activities/index.ts';
 import type { CiJob, CiJobList } from '../../core/domain/ciServer.ts';
 import { jobKey } from '../../core/domain/ciJobState.ts';
@@ -38,7 +42,9 @@ export async function checkQueuedJobs(
         absent: [...absent, ...others],
         gone,
       };
-      await getClient().workflow.getHandle(setWorkflowId(input.set)).signal(jobsSeenSignal, look);
+      await getClient()
+        .workflow.getHandle(setWorkflowId(input.set))
+        .signal(queueCheckedSignal, look);
     });
     return { supported: true };
   } catch (error) {
@@ -89,13 +95,13 @@ const keyOf = ({ id, runAttempt }: CiJob): string => jobKey({ jobId: id, runAtte
 /** Of these jobs, those that are this set's to serve when all running sets are looked at, those that others have passed on to it, and those that its own runners run. `others`: keys of overdue jobs that are not. */
 async function jobsOfSet(
   running: RunningSets,
-  { set, scope, overdue, passedHere, passedTo }: CheckQueuedJobsInput,
+  { set, scope, overdue, reroutedHere, reroutedTo }: CheckQueuedJobsInput,
   jobs: readonly CiJob[],
 ): Promise<{ mine: CiJob[]; others: string[]; gone: string[] }> {
-  if (jobs.length === 0 && passedTo.length === 0) return { mine: [], others: [], gone: [] };
+  if (jobs.length === 0 && reroutedTo.length === 0) return { mine: [], others: [], gone: [] };
   const { routing, ids } = await running.list(SETS_AGE_MS);
   const enterprise = scope.kind === 'enterprise' ? scope.name : undefined;
-  const here = new Set(passedHere);
+  const here = new Set(reroutedHere);
   const isMine = (job: CiJob): boolean => {
     const routed = {
       jobId: job.id,
@@ -118,6 +124,6 @@ async function jobsOfSet(
   return {
     mine,
     others: overdue.flatMap(({ key }) => (others.has(key) ? [key] : [])),
-    gone: passedTo.filter((workflowId) => !ids.has(workflowId)),
+    gone: reroutedTo.filter((workflowId) => !ids.has(workflowId)),
   };
 }

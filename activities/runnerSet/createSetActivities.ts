@@ -34,9 +34,9 @@ export function createSetActivities(ports: ActivityPorts, news: RunnerEventBatch
     startRunners,
     drainRunners,
     listRunners,
-    findGone: findEndedRunners,
-    tellSet: async (input) => await news.tell(input),
-    lookForQueuedJobs: (input) => checkQueuedJobs(ports, running(input.taskQueue), input),
-    passOn: (input) => rerouteJobs(running(activityInfo().taskQueue), input),
+    findEndedRunners: findEndedRunners,
+    notifySet: async (input) => await news.tell(input),
+    checkQueuedJobs: (input) => checkQueuedJobs(ports, running(input.taskQueue), input),
+    rerouteJobs: (input) => rerouteJobs(running(activityInfo().taskQueue), input),
   };
 }

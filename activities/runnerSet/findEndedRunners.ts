@@ -5,7 +5,7 @@ import { withHeartbeats } from '../shared/heartbeats.ts';
 import { forEachLimited } from './forEachLimited.ts';
 import { isRunning } from './isRunning.ts';
 
-export const findEndedRunners: SetActivities['findGone'] = async ({ workflowIds }) => {
+export const findEndedRunners: SetActivities['findEndedRunners'] = async ({ workflowIds }) => {
   const gone: string[] = [];
   await withHeartbeats(
     `${workflowIds.length} runners that were not listed`,

@@ -1,7 +1,7 @@
 /** Which jobs sets are for, as their memos say: known also while no worker answers. */
 import type { Client } from '@temporalio/client';
 import { z } from 'zod';
-import { SET_COVER_MEMO, type SetRoutingInfo } from '../../core/contract/index.ts';
+import { SET_ROUTING_MEMO, type SetRoutingInfo } from '../../core/contract/index.ts';
 import { runningSetsQuery } from '../../core/domain/visibility.ts';
 
 const coverMemo = z.object({
@@ -20,7 +20,7 @@ export const PAGE = 1_000;
 export function parseRoutingMemo(
   memo: Record<string, unknown> | undefined,
 ): SetRoutingInfo | undefined {
-  return coverMemo.safeParse(memo?.[SET_COVER_MEMO]).data;
+  return coverMemo.safeParse(memo?.[SET_ROUTING_MEMO]).data;
 }
 
 /**

@@ -1,7 +1,7 @@
 /** Passes jobs that a set cannot serve on to others, and hands on what is heard of such jobs. */
 import { getClient } from '@temporalio/activity';
 import { WorkflowNotFoundError } from '@temporalio/client';
-import { demandSignal, setWorkflowId, type JobEvent } from '../../core/contract/index.ts';
+import { jobEventsSignal, setWorkflowId, type JobEvent } from '../../core/contract/index.ts';
 import type {
   RerouteJobsInput,
   RerouteJobsResult,
@@ -25,14 +25,14 @@ interface Told {
 /** A set that has ended takes nothing: what was for it comes back. A failure is one of the whole only where no job was taken yet: one that a set has must not be tried elsewhere. News bears being told twice. */
 export async function rerouteJobs(
   running: RunningSets,
-  { set, cover, jobs, ends, handingOn }: RerouteJobsInput,
+  { set, cover, jobs, ends, forwardedEvents }: RerouteJobsInput,
 ): Promise<Timestamped & RerouteJobsResult> {
   return await withHeartbeats(`${jobs.length} jobs to pass on`, async () => {
     const self = { workflowId: setWorkflowId(set), cover };
     const others = async (): Promise<RerouteTargets<RoutableSet>> =>
       new RerouteTargets(self, (await running.list(SETS_AGE_MS)).sets);
     const news = new Map<string, JobEvent[]>();
-    for (const { to, event } of handingOn) gather(news, to, event);
+    for (const { to, event } of forwardedEvents) gather(news, to, event);
     await forEachLimited(signals(news), async (told) => {
       if (await tell(told)) return;
       // It has ended, and has passed its jobs on before: only who has them knows it.
@@ -52,7 +52,7 @@ export async function rerouteJobs(
           repository,
           labels: [],
           at: since,
-          passedBy: self.workflowId,
+          reroutedBy: self.workflowId,
         });
     }
     const taken: Told[] = [];
@@ -93,7 +93,7 @@ async function tell({ to, events }: Told): Promise<boolean> {
   try {
     await getClient()
       .workflow.getHandle(to)
-      .signal(demandSignal, { events: [...events], at: Date.now() });
+      .signal(jobEventsSignal, { events: [...events], at: Date.now() });
     return true;
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return false;

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { getClient, log } from '@temporalio/activity';
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import {
-  runnerNewsSignal,
+  runnerEventsSignal,
   setWorkflowId,
   type TimedRunnerEvent,
 } from '../../core/contract/index.ts';
@@ -139,7 +139,7 @@ async function send(set: string, batch: readonly Waiting[]): Promise<void> {
       async () =>
         await first.client.workflow
           .getHandle(setWorkflowId(set))
-          .signal(runnerNewsSignal, { news: batch.map(({ news }) => news) }),
+          .signal(runnerEventsSignal, { news: batch.map(({ news }) => news) }),
     );
     for (const { resolve } of batch) resolve();
   } catch (error) {

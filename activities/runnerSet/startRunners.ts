@@ -40,7 +40,7 @@ export async function startRunners(
 
 /** One that was started already under this id, and may have ended, is as good. @returns why Temporal does not take it as it is */
 async function start(
-  { set, generation, ephemeral, template, tellsBusy, tellsEndEarly, priority }: StartRunnersInput,
+  { set, generation, ephemeral, template, notifyBusy, notifyEndEarly, priority }: StartRunnersInput,
   { workflowId, slot, trace }: StartRunnersInput['runners'][number],
 ): Promise<string | undefined> {
   const memo: SetRunnerMemo = {
@@ -48,8 +48,8 @@ async function start(
     ephemeral,
     ...omitUndefined({
       slot,
-      tellsBusy: tellsBusy || undefined,
-      tellsEndEarly: tellsEndEarly || undefined,
+      notifyBusy: notifyBusy || undefined,
+      notifyEndEarly: notifyEndEarly || undefined,
     }),
   };
   try {

@@ -26,7 +26,7 @@ export async function withClusterErrors<T>(details: string, run: () => Promise<T
 
 /**
  * The activity, for lives of this worker's place only: what is not found elsewhere has not ended.
- * @throws ApplicationFailure `WrongPlace`, until a worker of the right place takes it
+ * @throws ApplicationFailure `WrongLocation`, until a worker of the right place takes it
  */
 export function requireLocation<I, O>(
   ports: ActivityPorts,
@@ -40,11 +40,11 @@ export function requireLocation<I, O>(
     if (servesLocation(served, input.place)) return await activity(ports, input);
     throw applicationFailure(
       `This runner's pods are in ${formatLocation(input.place)}, and this worker's in ${formatLocation(served)}: run a worker with the settings of the former, and give this one a task queue of its own`,
-      FAILURE_TYPES.wrongPlace,
+      FAILURE_TYPES.wrongLocation,
       {
         nextRetryDelayMs: exponentialBackoff(
           WRONG_PLACE_RETRY_MS.first,
-          countRejection(FAILURE_TYPES.wrongPlace),
+          countRejection(FAILURE_TYPES.wrongLocation),
           WRONG_PLACE_RETRY_MS.longest,
         ),
       },

@@ -15,7 +15,7 @@ export interface RetryDelays {
   readonly credentialsRetryMs: number;
   readonly busyRetryMs?: number;
   /** Up to which the delay of a busy one doubles. @default busyRetryMs: it does not */
-  readonly longestBusyRetryMs?: number;
+  readonly maxBusyRetryMs?: number;
 }
 
 /** Of a server that answers others, and of answers that name no pace: 1 s, doubling up to a minute. */
@@ -77,12 +77,12 @@ function ciFailure(
   refusalIsFinal: boolean,
   times: number,
 ): ApplicationFailure {
-  const { busyRetryMs, longestBusyRetryMs = busyRetryMs } = pace;
+  const { busyRetryMs, maxBusyRetryMs = busyRetryMs } = pace;
   const delays: Partial<Record<CiServerErrorKind, number | undefined>> = {
     busy:
       busyRetryMs === undefined
         ? undefined
-        : jitter(exponentialBackoff(busyRetryMs, times, longestBusyRetryMs)),
+        : jitter(exponentialBackoff(busyRetryMs, times, maxBusyRetryMs)),
     rate_limited: error.retryAfterMs,
     credentials: pace.credentialsRetryMs,
     unavailable: error.retryAfterMs ?? unavailableRetryMs(times),

@@ -52,7 +52,7 @@ export async function executePlan(
       const isRepair = finding.step === 'repair' || finding.step === 'terminate';
       const outcome =
         isRepair && ++repairs > MOST_REPAIRS
-          ? { skipped: 'left for the next sweep' as const, keepsMark: true }
+          ? { skipped: 'deferred' as const, keepsMark: true }
           : await attempt(tools, finding, pods);
       if ('item' in outcome) items.push(outcome.item);
       else skipped.push(outcome.skipped);
@@ -106,7 +106,7 @@ async function act(
       return finding.step === 'mark' ? 'marked' : 'waits';
     case 'life':
       if (finding.step === 'repair')
-        return finding.as === 'hung runner'
+        return finding.as === 'unresponsive_runner'
           ? await replaceUnresponsive(tools, finding, pods)
           : await stopStep(tools, finding, pods);
       if (finding.step === 'terminate') return await terminateStuckRunner(tools, finding, pods);

@@ -41,10 +41,10 @@ const CAN_DO_WITHOUT: ReadonlySet<string> = new Set([
 ]);
 
 /** What was seen; `findings` only where nothing is missing. */
-export interface Inventory extends Pick<SweepReport, 'lookedAt' | 'incomplete' | 'unseen'> {
+export interface Inventory extends Pick<SweepReport, 'examined' | 'incomplete' | 'unseen'> {
   readonly findings?: SweepInventory;
   /** Scopes that nobody can look at any more. */
-  readonly outOfSight: number;
+  readonly notVisible: number;
 }
 
 type Lists = Record<'pod' | 'secret' | 'claim', OwnedObject[]> & {
@@ -64,7 +64,7 @@ export async function collectInventory(
   const { signal, progress } = sources;
   const incomplete: SweepReport['incomplete'] = [];
   const unseen: SweepReport['unseen'] = [];
-  const lookedAt: SweepReport['lookedAt'] = {};
+  const examined: SweepReport['examined'] = {};
   const attempt = async <T>(list: string, run: () => Promise<T>): Promise<T | undefined> => {
     try {
       return await run();
@@ -82,7 +82,7 @@ export async function collectInventory(
   };
 
   await attempt('workflows', async () => await lives.answers());
-  if (incomplete.length > 0) return { lookedAt, incomplete, unseen, outOfSight: 0 };
+  if (incomplete.length > 0) return { examined, incomplete, unseen, notVisible: 0 };
   progress?.('listing pods, workflows and what belongs to them');
   // The pods first: a life that begins meanwhile is in the list of lives then.
   const pods = await attempt('pods', async () => await owned.list('pod', signal));
@@ -100,7 +100,7 @@ export async function collectInventory(
   const wasUnseen = (list: string): boolean =>
     [...unseen, ...incomplete].some((each) => each.list === list);
   Object.assign(
-    lookedAt,
+    examined,
     omitUndefined({
       pods: pods?.length,
       lives: running?.length,
@@ -114,7 +114,7 @@ export async function collectInventory(
     deregistrations === undefined ||
     incomplete.length > 0
   )
-    return { lookedAt, incomplete, unseen, outOfSight: 0 };
+    return { examined, incomplete, unseen, notVisible: 0 };
   const lists: Lists = { pod: pods, secret: secrets, claim: claims, running, deregistrations };
 
   progress?.('asking Temporal for the lives of what was listed');
@@ -126,7 +126,7 @@ export async function collectInventory(
       lifeOf,
       jobObjects: await inspectJobObjects(left, pods, sources.compute, lives),
       lives: await runningRunners(lists, lives, queues, nowMs, spec),
-      knowsPlace: running.length > 0 || (await lives.knowsPlace()),
+      locationKnown: running.length > 0 || (await lives.locationKnown()),
     };
   });
   progress?.('listing registrations');
@@ -145,11 +145,11 @@ export async function collectInventory(
       async () => await registrationsOf(scopes.listed, lists, seen.lifeOf, served, lives, queues),
     ));
   Object.assign(
-    lookedAt,
+    examined,
     omitUndefined({ scopes: scopes?.listed.length, registrations: registrations?.length }),
   );
   if (seen === undefined || registrations === undefined || incomplete.length > 0)
-    return { lookedAt, incomplete, unseen, outOfSight: scopes?.outOfSight ?? 0 };
+    return { examined, incomplete, unseen, notVisible: scopes?.notVisible ?? 0 };
   const podsOf = Map.groupBy(pods, ({ identity }) => identity?.workflowId);
   const seenObject = (object: OwnedObject): ObjectWithOwner => ({
     object,
@@ -164,9 +164,9 @@ export async function collectInventory(
     jobObjects: seen.jobObjects,
     registrations,
     lives: withRegistrations(seen.lives, registrations),
-    knowsPlace: seen.knowsPlace,
+    locationKnown: seen.locationKnown,
   };
-  return { lookedAt, incomplete, unseen, findings, outOfSight: scopes?.outOfSight ?? 0 };
+  return { examined, incomplete, unseen, findings, notVisible: scopes?.notVisible ?? 0 };
 }
 
 /** By what is noted on the pod, which its worker has written. */
@@ -282,11 +282,11 @@ export async function recheckRunner(
   if (description?.status.name !== 'RUNNING') return [];
   const { scheduledTime, originalScheduledTime } = description.raw.pendingWorkflowTask ?? {};
   const waits = originalScheduledTime ?? scheduledTime;
-  const taskWaitsSinceMs = waits ? Number(waits.seconds ?? 0) * 1_000 : undefined;
+  const taskPendingSinceMs = waits ? Number(waits.seconds ?? 0) * 1_000 : undefined;
   const { runId } = description;
   const input = await lives.input({ workflowId: life.workflowId, runId });
   return [
-    { ...life, runId, resumes: input?.resumes === true, ...omitUndefined({ taskWaitsSinceMs }) },
+    { ...life, runId, resumes: input?.resumes === true, ...omitUndefined({ taskPendingSinceMs }) },
   ];
 }
 

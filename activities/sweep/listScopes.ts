@@ -23,7 +23,7 @@ export interface ListedScope extends CredentialScope {
 export interface ListedScopes {
   readonly listed: readonly ListedScope[];
   /** Scopes that only lives name, and that the credential cannot see: gone, most likely. */
-  readonly outOfSight: number;
+  readonly notVisible: number;
   readonly incomplete: readonly { list: string; why: string }[];
 }
 
@@ -37,7 +37,7 @@ export async function listScopes(
   const scopes = await wantedScopes(spec, lives, noted);
   const listed: ListedScope[] = [];
   const incomplete: { list: string; why: string }[] = [];
-  let outOfSight = 0;
+  let notVisible = 0;
   await pMap(
     scopes,
     async ({ scope, credential, isNoted }) => {
@@ -49,7 +49,7 @@ export async function listScopes(
         });
       } catch (error) {
         signal?.throwIfAborted();
-        if (!isNoted && isOutOfSight(error)) outOfSight += 1;
+        if (!isNoted && isOutOfSight(error)) notVisible += 1;
         else
           incomplete.push({
             list: `registrations of ${scope.kind} ${scope.name}`,
@@ -59,7 +59,7 @@ export async function listScopes(
     },
     { concurrency: AT_ONCE, ...omitUndefined({ signal }) },
   );
-  return { listed, outOfSight, incomplete };
+  return { listed, notVisible, incomplete };
 }
 
 async function wantedScopes(

@@ -3,7 +3,7 @@ import {
   ORPHANED_POD_MESSAGE,
   STUCK_RUNNER_MESSAGE,
   cancelSignal,
-  doubtSignal,
+  replaceIdleSignal,
   podStateSignal,
   type SweepSkip,
 } from '../../core/contract/index.ts';
@@ -179,7 +179,7 @@ export async function repairRegistration(
   const server = sources.ciServers.get(credential);
   const now = await server.find(scope, { id, name }, sources.signal);
   if (now === undefined || now.name !== name || (await lives.runs(name))) return CHANGED;
-  if (now.online || now.busy) return { kind: 'skipped', why: 'online or busy' };
+  if (now.online || now.busy) return { kind: 'skipped', why: 'online_or_busy' };
   sources.logger.warn(
     { runner: name, id, scope: `${scope.kind} ${scope.name}` },
     `removing the registration: ${reason}`,
@@ -188,7 +188,7 @@ export async function repairRegistration(
     return { kind: 'repaired', note: await server.removeRegistration(scope, id, sources.signal) };
   } catch (error) {
     if (error instanceof CiServerError && error.kind === 'busy')
-      return { kind: 'skipped', why: 'online or busy' };
+      return { kind: 'skipped', why: 'online_or_busy' };
     throw error;
   }
 }
@@ -256,7 +256,7 @@ export async function replaceUnresponsive(
   );
   await sources.client.workflow
     .getHandle(workflowId, runId)
-    .signal(doubtSignal, { runnerName: name, reason });
+    .signal(replaceIdleSignal, { runnerName: name, reason });
   return { kind: 'repaired' };
 }
 

@@ -76,7 +76,7 @@ export class RunnerWorkflows {
   }
 
   /** Temporal has a record of some life of this place. */
-  async knowsPlace(): Promise<boolean> {
+  async locationKnown(): Promise<boolean> {
     return (await this.#list(runnersInQuery(this.#served), 1)).length > 0;
   }
 

@@ -46,9 +46,9 @@ export async function sweep(
     );
   const startedMs = Date.now();
   const report: SweepReport = {
-    place: '', at: new Date(startedMs).toISOString(), tookMs: 0, dryRun: spec.dryRun, lookedAt: {}, incomplete: [], unseen: [],
+    place: '', at: new Date(startedMs).toISOString(), tookMs: 0, dryRun: spec.dryRun, examined: {}, incomplete: [], unseen: [],
     counts: Object.fromEntries(FINDING_KINDS.map((kind): [SweptKind, SweepCounts] => [kind, { found: 0, marked: 0, repaired: 0, failed: 0 }])) as SweepReport['counts'],
-    skipped: {}, items: [], moreItems: 0, marks: [...marks],
+    skipped: {}, items: [], omittedFindings: 0, marks: [...marks],
   }; // prettier-ignore
   const finish = (): SweepReport => ({
     ...report,
@@ -73,7 +73,7 @@ export async function sweep(
   }
   report.place = formatLocation(served);
   const lives = new RunnerWorkflows(client, served);
-  const { findings, outOfSight, ...seen } = await collectInventory(
+  const { findings, notVisible, ...seen } = await collectInventory(
     sources,
     spec,
     served,
@@ -85,7 +85,7 @@ export async function sweep(
   if (findings === undefined) return finish();
   const plan = decideSweep(findings, marks, startedMs, spec);
   Object.assign(report.skipped, plan.skipped);
-  skip('scope out of sight', outOfSight);
+  skip('scope_not_visible', notVisible);
   if (plan.stopped !== undefined) report.stopped = plan.stopped;
   let items: SweepFinding[];
   if (spec.dryRun || plan.stopped !== undefined) {
@@ -103,11 +103,11 @@ export async function sweep(
   }
   items.sort((one, other) => ORDER.indexOf(one.done) - ORDER.indexOf(other.done));
   report.items = items.slice(0, MOST_ITEMS);
-  report.moreItems = items.length - report.items.length;
+  report.omittedFindings = items.length - report.items.length;
   sources.logger.info(
     {
       place: report.place,
-      lookedAt: report.lookedAt,
+      examined: report.examined,
       skipped: report.skipped,
       stopped: report.stopped,
       items: items.length,

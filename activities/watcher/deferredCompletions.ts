@@ -129,26 +129,29 @@ function conditionSeen({ seen, until }: PodWaiter): boolean {
 /**
  * The last step of an activity: returns its result, or holds it back. A local activity is waited for, another gives its slot back.
  * @param lookOut - absent where nothing tells of changes
- * @param dueWithinMs - when the workflow has something else to do
+ * @param completeWithinMs - when the workflow has something else to do
  * @throws CompleteAsyncError when the result will be given later: when the condition holds, or after a while
  */
 export async function completeOrDefer<T>(
-  heldBackAnswers: DeferredCompletions | undefined,
+  deferredCompletions: DeferredCompletions | undefined,
   lookOut: PodWaiter | undefined,
   resultOf: (pod: PodView | undefined) => T,
-  dueWithinMs = Number.POSITIVE_INFINITY,
+  completeWithinMs = Number.POSITIVE_INFINITY,
 ): Promise<T> {
-  if (heldBackAnswers === undefined || lookOut === undefined) return resultOf(lookOut?.seen);
+  if (deferredCompletions === undefined || lookOut === undefined) return resultOf(lookOut?.seen);
   const { taskToken, scheduledTimestampMs, scheduleToCloseTimeoutMs, isLocal } = activityInfo();
   const leftMs =
     scheduleToCloseTimeoutMs > 0
       ? scheduledTimestampMs + scheduleToCloseTimeoutMs - Date.now()
       : Number.POSITIVE_INFINITY;
   // What is done must not come too late for its deadline only because of this.
-  const wantedMs = Math.min(heldBackAnswers.longestMs, dueWithinMs);
-  const heldMs = wantedMs < leftMs / 2 ? wantedMs : 0;
+  const wantedMs = Math.min(deferredCompletions.longestMs, completeWithinMs);
+  const delayMs = wantedMs < leftMs / 2 ? wantedMs : 0;
   if (isLocal)
-    return resultOf(await heldBackAnswers.until(lookOut, Math.min(heldMs, MAX_LOCAL_DEFER_MS)));
-  if (heldBackAnswers.defer(lookOut, taskToken, resultOf, heldMs)) throw new CompleteAsyncError();
+    return resultOf(
+      await deferredCompletions.until(lookOut, Math.min(delayMs, MAX_LOCAL_DEFER_MS)),
+    );
+  if (deferredCompletions.defer(lookOut, taskToken, resultOf, delayMs))
+    throw new CompleteAsyncError();
   return resultOf(lookOut.seen);
 }

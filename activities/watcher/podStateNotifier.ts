@@ -40,21 +40,21 @@ export class PodStateNotifier {
   readonly #queue: RetryQueue;
   readonly #completer: WaitCompleter;
   readonly #pace: NotificationLimits;
-  readonly #heldMs: number;
+  readonly #delayMs: number;
   /** By UID. */
   readonly #pods = new LRUCache<string, Announced>({
     max: MAX_PODS,
     dispose: ({ next }) => clearTimeout(next?.timer),
   });
 
-  /** @param heldMs - for how long the first word of a runner for one job is held back */
+  /** @param delayMs - for how long the first word of a runner for one job is held back */
   constructor(
     queue: RetryQueue,
     completer: WaitCompleter,
-    heldMs = 0,
+    delayMs = 0,
     pace: NotificationLimits = PACE,
   ) {
-    this.#heldMs = heldMs;
+    this.#delayMs = delayMs;
     this.#queue = queue;
     this.#completer = completer;
     this.#pace = pace;
@@ -77,7 +77,7 @@ export class PodStateNotifier {
     announced.dueMs = sinceMs + everyMs;
     const waitMs = Math.max(
       announced.dueMs - nowMs,
-      state === 'busy' && pod.reusable !== true && pod.tellsBusy !== true ? this.#heldMs : 0,
+      state === 'busy' && pod.reusable !== true && pod.notifyBusy !== true ? this.#delayMs : 0,
     );
     if (waitMs <= 0) return this.#announce(pod, announced, state);
     const next = {

@@ -9,9 +9,9 @@ export class PodTimers {
   set(pod: PodView, nowMs: number, due: () => void): void {
     clearTimeout(this.#timers.get(pod.name));
     this.#timers.delete(pod.name);
-    const busyFrom = Date.parse(pod.busyFrom ?? '');
+    const assumedBusyFrom = Date.parse(pod.assumedBusyFrom ?? '');
     const dues = [
-      busyFrom,
+      assumedBusyFrom,
       ...POD_CONDITIONS.map((condition) => conditionDueAtMs(condition, pod) ?? 0),
     ].filter((at) => at > nowMs);
     if (dues.length === 0) return;

@@ -16,7 +16,7 @@ export async function recheckMissingPods(
     await compute.place(),
     known,
   )) {
-    await completer.lookAgain(
+    await completer.requestRecheck(
       workflowId,
       activityId,
       'the pod is not in a new list of all: looked at live',

@@ -24,7 +24,7 @@ export interface WatcherOptions {
   readonly completer: WaitCompleter;
   readonly logger: Logger;
   /** Activities of this process that hold their answer back. */
-  readonly heldBackAnswers?: DeferredCompletions;
+  readonly deferredCompletions?: DeferredCompletions;
   /** Completions under way at once. @default 64 */
   readonly concurrency?: number;
   /** When to offer an answer again for which nobody waited, in ms after one another. @default 5 s, 30 s */
@@ -55,7 +55,7 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
     compute,
     completer,
     logger,
-    heldBackAnswers,
+    deferredCompletions,
     concurrency = 64,
     againMs = [5_000, 30_000],
     othersFirstMs = 5_000,
@@ -65,9 +65,9 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
   );
   const timers = new PodTimers();
   /** When workflows were told of the end of a pod whose job is done (ms since the epoch), by its UID. */
-  const toldEnds = new LRUCache<string, number>({ max: MAX_TOLD_ENDS });
-  const tearDownMs = Math.min(heldBackAnswers?.longestMs ?? 0, MAX_LOCAL_DEFER_MS);
-  const states = new PodStateNotifier(queue, completer, heldBackAnswers?.longestMs);
+  const notifiedEnds = new LRUCache<string, number>({ max: MAX_TOLD_ENDS });
+  const tearDownMs = Math.min(deferredCompletions?.longestMs ?? 0, MAX_LOCAL_DEFER_MS);
+  const states = new PodStateNotifier(queue, completer, deferredCompletions?.longestMs);
   const completions = new WaitCompletions(queue, {
     completer,
     againMs,
@@ -75,18 +75,18 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
     async offered(completed, pod) {
       options.onCompletion?.(completed);
       if (!completed) return;
-      if (isCompletedEphemeral(pod)) toldEnds.set(pod.uid, Date.now());
+      if (isCompletedEphemeral(pod)) notifiedEnds.set(pod.uid, Date.now());
       await deleteCompletedPod(compute, logger, pod);
     },
   });
   // Its workflow's tear-down takes so long before it waits for the pod to be gone, and that wait looks live itself.
   const isTooSoon = (condition: PodCondition, { uid }: PodView, nowMs: number): boolean =>
-    condition === 'gone' && nowMs - (toldEnds.get(uid) ?? 0) < tearDownMs;
+    condition === 'gone' && nowMs - (notifiedEnds.get(uid) ?? 0) < tearDownMs;
 
   const tellState = (pod: PodView, state: 'busy' | 'idle' | undefined): void => {
     if (state !== undefined) states.tell(pod, state);
   };
-  const timeHasCome = (pod: PodView, seenMs: number): void => {
+  const onTimer = (pod: PodView, seenMs: number): void => {
     const nowMs = Date.now();
     for (const condition of POD_CONDITIONS)
       if (conditionMet(condition, pod, nowMs) && !conditionMet(condition, pod, seenMs))
@@ -94,7 +94,7 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
     tellState(pod, podStateChange(pod, pod, nowMs));
   };
 
-  heldBackAnswers?.open(({ taskToken, podName, result }) => {
+  deferredCompletions?.open(({ taskToken, podName, result }) => {
     void queue.add(`answer that waited for ${podName}`, async () => {
       if (!(await completer.answer(taskToken, result)))
         logger.warn(
@@ -111,7 +111,7 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
       const pod: PodView = seen.ended && states.forget(seen) ? { ...seen, endedBusy: true } : seen;
       for (const condition of POD_CONDITIONS) {
         // Told first: an answer that is held back takes the place of the wait's.
-        const answered = heldBackAnswers?.changed(pod, condition) === true;
+        const answered = deferredCompletions?.changed(pod, condition) === true;
         if (
           !answered &&
           isTransition(condition, pod, previous, nowMs) &&
@@ -119,7 +119,7 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
         )
           completions.offer(condition, pod);
       }
-      timers.set(pod, nowMs, () => timeHasCome(pod, nowMs));
+      timers.set(pod, nowMs, () => onTimer(pod, nowMs));
       if (!pod.ended) tellState(pod, podStateChange(pod, previous, nowMs));
     },
     relisted(pods) {
@@ -134,7 +134,7 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
     idle: async () => await queue.idle(),
     async stop() {
       await watch.stop();
-      heldBackAnswers?.close();
+      deferredCompletions?.close();
       timers.stop();
       completions.stop();
       states.stop();

@@ -21,7 +21,7 @@ const parts = settings.pick({
   HOLDFAST_KUBERNETES_NAMESPACE: true,
   HOLDFAST_RUNNER_IMAGE: true,
   HOLDFAST_SUPERVISOR_IMAGE: true,
-  HOLDFAST_STORE_CLAIM: true,
+  HOLDFAST_STORE_VOLUME_CLAIM: true,
   HOLDFAST_STORE_SECRET: true,
 });
 
@@ -56,7 +56,7 @@ export function podPolicy(
     HOLDFAST_KUBERNETES_NAMESPACE: namespace = home,
     HOLDFAST_RUNNER_IMAGE: image,
     HOLDFAST_SUPERVISOR_IMAGE: supervisor,
-    HOLDFAST_STORE_CLAIM: store,
+    HOLDFAST_STORE_VOLUME_CLAIM: store,
     HOLDFAST_STORE_SECRET: storeSecret,
   } = read.data;
   const images = installationImages({

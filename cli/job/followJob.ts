@@ -28,8 +28,8 @@ export const JOB: AttachTarget = {
   look: async (session, workflowId) => {
     const status = await queryStatus<JobStatus>(session, workflowId);
     if (status === undefined) return undefined;
-    const { stage = 'ending', waitsFor, waitsUntil, cancel, log } = status;
-    return { phase: stage, status: omitUndefined({ waitsFor, waitsUntil, cancel }), log };
+    const { stage = 'ending', waitingFor, waitingUntil, cancel, log } = status;
+    return { phase: stage, status: omitUndefined({ waitingFor, waitingUntil, cancel }), log };
   },
 };
 

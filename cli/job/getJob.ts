@@ -24,7 +24,7 @@ import { describeJob, NO_WORKER, readJob, type JobSnapshot } from './jobClient.t
 /** Everything known about one job. */
 export interface JobDetails extends RunnerRow, JobSnapshot {
   /** What the step that runs waits for itself. Absent when none runs, or no worker answers. */
-  readonly step?: Pick<RunnerStatus, 'waitsFor' | 'waitsUntil'>;
+  readonly step?: Pick<RunnerStatus, 'waitingFor' | 'waitingUntil'>;
   /** Why `job` is absent. */
   readonly note?: string;
   readonly pendingActivities: readonly PendingActivity[];
@@ -64,8 +64,10 @@ async function stepWaits(
   const status = await statusIfReachable<RunnerStatus>(session, workflowId);
   // A step has no registration: what a runner waits for then says nothing here.
   if (status !== undefined && ON_ITS_WAY_OUT.includes(status.phase))
-    return { waitsFor: 'its pod to be gone' };
-  return status && omitUndefined({ waitsFor: status.waitsFor, waitsUntil: status.waitsUntil });
+    return { waitingFor: 'its pod to be gone' };
+  return (
+    status && omitUndefined({ waitingFor: status.waitingFor, waitingUntil: status.waitingUntil })
+  );
 }
 
 /** One that begins or ends at this moment may have no answer, and an old one is forgotten. */
@@ -92,8 +94,10 @@ export function jobLines(
     ['Message', end?.message],
     [
       'Waits for',
-      job?.waitsFor &&
-        [job.waitsFor, job.waitsUntil && `until ${job.waitsUntil}`].filter(Boolean).join(', '),
+      job?.waitingFor &&
+        [job.waitingFor, job.waitingUntil && `until ${job.waitingUntil}`]
+          .filter(Boolean)
+          .join(', '),
     ],
     ['Cancel', job?.cancel && `${job.cancel.mode}: ${job.cancel.reason}`],
     ['Started', `${startedAt} (${formatAge(now - Date.parse(startedAt))} ago)`],
@@ -151,10 +155,10 @@ function stepCells(step: StepStatus, waiting: JobDetails['step'], now: number): 
 }
 
 function waitsText({
-  waitsFor,
-  waitsUntil,
-}: Pick<RunnerStatus, 'waitsFor' | 'waitsUntil'>): string {
-  return waitsFor === undefined
+  waitingFor,
+  waitingUntil,
+}: Pick<RunnerStatus, 'waitingFor' | 'waitingUntil'>): string {
+  return waitingFor === undefined
     ? ''
-    : `waits for ${waitsFor}${waitsUntil === undefined ? '' : `, until ${waitsUntil}`}`;
+    : `waits for ${waitingFor}${waitingUntil === undefined ? '' : `, until ${waitingUntil}`}`;
 }

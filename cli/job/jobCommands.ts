@@ -190,7 +190,7 @@ function addLogs(job: Command, context: CommandContext): void {
     )
     .option(
       '--store <folder>',
-      'with --step: where the claim of HOLDFAST_STORE_CLAIM is mounted here; a bucket is s3://bucket/folder, and the usual AWS_… variables lead to it',
+      'with --step: where the claim of HOLDFAST_STORE_VOLUME_CLAIM is mounted here; a bucket is s3://bucket/folder, and the usual AWS_… variables lead to it',
     )
     .addHelpText(
       'after',

@@ -1,7 +1,7 @@
 /** `holdfast job run --commit`: hands a version to the runs of its change set (workflow `jobGroup`). */
 import {
   JOB_GROUP_WORKFLOW,
-  jobVersionSignal,
+  jobRevisionSignal,
   type JobGroupStatus,
   type JobRevision,
 } from '../../core/contract/index.ts';
@@ -76,7 +76,7 @@ export async function runRevision(
         workflowId,
         taskQueue: session.settings.taskQueue,
         args: [],
-        signal: jobVersionSignal,
+        signal: jobRevisionSignal,
         signalArgs: [version],
         priority: { fairnessKey: fairnessKey(version.job.repository ?? version.job.name) },
       }),

@@ -103,8 +103,8 @@ function detailLines(details: RunnerDetails, now: number): string[] {
     ['Attempt', runner && String(runner.attempt)],
     [
       'Waits for',
-      runner?.waitsFor &&
-        [runner.waitsFor, runner.waitsUntil && `until ${runner.waitsUntil}`]
+      runner?.waitingFor &&
+        [runner.waitingFor, runner.waitingUntil && `until ${runner.waitingUntil}`]
           .filter(Boolean)
           .join(', '),
     ],

@@ -142,7 +142,7 @@ export const RUNNER_FLAGS: readonly RunnerFlag[] = [
     help: 'in place of these two, of a plain command: the grace of a step',
   },
   {
-    option: '--stop-to <whom>',
+    option: '--signal-target <whom>',
     field: 'stop.to',
     help: "who gets a stop's signals: group, or process, the command alone (default: group; process with --stop-grace-period)",
   },

@@ -67,7 +67,7 @@ function reported(
   reports: readonly SweepReport[],
 ): string | undefined {
   const isIts = ({ kind, done, workflowId }: SweepFinding): boolean =>
-    kind === 'orphaned pod' && done === 'repaired' && workflowId === id;
+    kind === 'orphaned_pod' && done === 'repaired' && workflowId === id;
   return reports
     .filter(({ at }) => at >= endedAt)
     .flatMap(({ items }) => items)

@@ -175,7 +175,8 @@ function rejection(error: WorkflowFailedError, name: string): CliError {
   const type = cause instanceof ApplicationFailure ? cause.type : undefined;
   const message = cause?.message ?? error.message;
   if (type === FAILURE_TYPES.setNotFound) return ended(name, error);
-  if (type === FAILURE_TYPES.setSilent) return new CliError('failed', message, { cause: error });
+  if (type === FAILURE_TYPES.setUnresponsive)
+    return new CliError('failed', message, { cause: error });
   return new CliError(
     type === FAILURE_TYPES.invalidInput ? 'invalid_input' : 'failed',
     `set ${name} refuses: ${message}`,

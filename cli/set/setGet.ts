@@ -38,7 +38,7 @@ export interface SetDetails {
   readonly unpolled: readonly UnpolledQueue[];
   readonly ui?: string;
   /** Address of the page that lists those of its runners that ended badly. */
-  readonly troubleUi?: string;
+  readonly failedRunnersUrl?: string;
 }
 
 /** @returns whether it has ended @throws CliError `not_found`, `unreachable` */
@@ -67,7 +67,7 @@ async function readSet(session: Session, nameOrId: string): Promise<SetDetails> 
       labels,
       scope,
       ui,
-      troubleUi: session.listLink(
+      failedRunnersUrl: session.listLink(
         `${selectionQuery({ set: nameOf(workflowId), all: true })} AND ${FAILED_OR_ERRORED}`,
       ),
     }),
@@ -111,12 +111,12 @@ export function setLines(details: SetDetails, now: number): string[] {
         `${set.jobs.queued} queued, ${set.jobs.assigned} running; ${set.jobs.startedTotal} started and ${set.jobs.completedTotal} completed in all`,
     ],
     ['Starts no runner', set?.paused],
-    ['Waits for', set?.waitsFor],
+    ['Waits for', set?.waitingFor],
     ['Holds', set?.holds.join(', ')],
     ['Started', age(details.startedAt)],
     ['Ended', details.endedAt && age(details.endedAt)],
     ['Link', details.ui],
-    ['Ended badly', details.troubleUi],
+    ['Ended badly', details.failedRunnersUrl],
     ['Note', details.note],
   ];
   const lines = rows

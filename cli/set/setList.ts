@@ -26,7 +26,7 @@ import { formatAge } from '../shared/text.ts';
 export interface SetRow extends Partial<
   Pick<
     RunnerSetStatus,
-    'generation' | 'desired' | 'min' | 'max' | 'jobs' | 'paused' | 'waitsFor' | 'ending'
+    'generation' | 'desired' | 'min' | 'max' | 'jobs' | 'paused' | 'waitingFor' | 'ending'
   >
 > {
   readonly id: string;
@@ -142,7 +142,7 @@ function summarized({
   max,
   jobs,
   paused,
-  waitsFor,
+  waitingFor,
   ending,
   labels,
   scope,
@@ -164,7 +164,7 @@ function summarized({
     jobs,
     labels,
     ...(scope === '' ? {} : { scope }),
-    ...omitUndefined({ paused, waitsFor, ending }),
+    ...omitUndefined({ paused, waitingFor, ending }),
   };
 }
 
@@ -189,7 +189,7 @@ export function setTable(rows: readonly SetRow[], now: number, wide = false): st
     { head: 'ID', cell: ({ id }) => id, wide: true },
     { head: 'LABELS', cell: ({ labels }) => labels?.join(','), wide: true },
     { head: 'TEMPLATE', cell: ({ generation }) => generation, wide: true },
-    { head: 'WAITS FOR', cell: ({ waitsFor }) => waitsFor, wide: true },
+    { head: 'WAITS FOR', cell: ({ waitingFor }) => waitingFor, wide: true },
     {
       head: 'NOTE',
       cell: (row) =>

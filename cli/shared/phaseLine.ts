@@ -21,8 +21,8 @@ export function describeObservation({ phase, status, problem }: Observation): st
     status?.runnerName && `runner ${status.runnerName}`,
     status?.job && `job ${status.job}`,
     status?.cancel && `cancel ${status.cancel.mode}`,
-    status?.waitsFor &&
-      `waits for ${status.waitsFor}${status.waitsUntil ? ` until ${status.waitsUntil}` : ''}`,
+    status?.waitingFor &&
+      `waits for ${status.waitingFor}${status.waitingUntil ? ` until ${status.waitingUntil}` : ''}`,
     problem && `(${problem})`,
   ]
     .filter(Boolean)

@@ -97,8 +97,8 @@ export function connectionSettings(flags: ConnectionFlags, env: Env): Connection
     namespace: flags.namespace ?? profile.namespace ?? 'default',
     taskQueue: flags.taskQueue ?? (env['HOLDFAST_TASK_QUEUE'] || 'holdfast'),
     ui: uiBase(
-      flags.uiUrl ?? (env['HOLDFAST_TEMPORAL_UI'] || undefined),
-      flags.uiUrl === undefined ? 'HOLDFAST_TEMPORAL_UI' : '--ui-url',
+      flags.uiUrl ?? (env['HOLDFAST_TEMPORAL_UI_URL'] || undefined),
+      flags.uiUrl === undefined ? 'HOLDFAST_TEMPORAL_UI_URL' : '--ui-url',
     ),
   };
 }

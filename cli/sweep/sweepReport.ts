@@ -17,13 +17,13 @@ function sweepProblem(report: SweepReport): string | undefined {
   const { incomplete, stopped, counts } = report;
   if (incomplete.length > 0) return incompleteMessage(incomplete);
   const outcome = sweepOutcome(report);
-  if (outcome === 'stopped') return `nothing was touched: ${stopped ?? ''} (--force)`;
+  if (outcome === 'aborted') return `nothing was touched: ${stopped ?? ''} (--force)`;
   if (outcome !== 'failed') return undefined;
   return `${FINDING_KINDS.reduce((sum, kind) => sum + counts[kind].failed, 0)} could not be repaired; the next sweep tries again`;
 }
 
 export function sweepLines(report: SweepReport): string[] {
-  const { place, counts, skipped, items, moreItems, unseen } = report;
+  const { place, counts, skipped, items, omittedFindings, unseen } = report;
   const found = FINDING_KINDS.filter((kind) => counts[kind].found > 0);
   const lines = [`${place}: ${sweepSummary(report)}`];
   if (found.length > 0)
@@ -52,7 +52,7 @@ export function sweepLines(report: SweepReport): string[] {
         ]),
       ),
     );
-  if (moreItems > 0) lines.push(`and ${moreItems} more`);
+  if (omittedFindings > 0) lines.push(`and ${omittedFindings} more`);
   const left = Object.entries(skipped).toSorted(([, a], [, b]) => b - a);
   if (left.length > 0)
     lines.push(

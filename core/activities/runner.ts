@@ -36,9 +36,9 @@ export interface RunnerActivities {
   /** Waits until the pod is online, has ended or is gone; holds no slot meanwhile. */
   awaitPod(input: WithLocation<AwaitPodInput>): Promise<PodSnapshot>;
   /** The pod as it is now. */
-  observePod(input: WithLocation<PodInput>): Promise<PodSnapshot>;
+  getPod(input: WithLocation<PodInput>): Promise<PodSnapshot>;
   /** Looks at the CI server until the runner is online there. */
-  lookUpRunner(input: AwaitRunnerOnlineInput): Promise<OnlineRunner>;
+  awaitRunnerOnline(input: AwaitRunnerOnlineInput): Promise<OnlineRunner>;
   /** Removes the registration of a runner, and nothing else. */
   removeRegistration(input: RemoveRegistrationInput): Promise<RegistrationRemoval>;
   /**
@@ -69,7 +69,7 @@ export interface ProvisionInput {
   readonly pod: PodRequest;
   readonly credentialsRetryMs: number;
   /** The answer may wait for the runner to be online, but no longer than this: then a deadline of the pod's is due. */
-  readonly dueWithinMs: number;
+  readonly completeWithinMs: number;
 }
 
 /** Free of secrets: those stay in the runner's Secret. */
@@ -123,7 +123,7 @@ export interface RemoveRegistrationInput {
   /** Delay before the next try of a busy one; the retry policy's own backoff when absent. */
   readonly busyRetryMs?: number;
   /** Up to which that delay doubles. @default busyRetryMs: it does not */
-  readonly longestBusyRetryMs?: number;
+  readonly maxBusyRetryMs?: number;
   readonly credentialsRetryMs: number;
 }
 
@@ -150,9 +150,9 @@ export interface TearDownInput {
     /** Told to the supervisor before the pod is stopped. */
     readonly announce?: StopReason;
     /** The log's tail is kept first. */
-    readonly keepLog?: boolean;
+    readonly saveLog?: boolean;
     /** Whoever asks has nothing to do before it is gone: the answer may wait for that a moment. */
-    readonly untilGone?: boolean;
+    readonly waitForDeletion?: boolean;
     /** Left alone if its container has started by the time the deletion is carried out. */
     readonly unlessStarted?: boolean;
   };

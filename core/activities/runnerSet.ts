@@ -33,13 +33,15 @@ export interface SetActivities {
   /** The running runners of a set, by Temporal's visibility: which may be late, and proves no runner's absence. */
   listRunners(input: { set: string }): Promise<Timestamped & { runners: ListedRunner[] }>;
   /** Which of these runners have ended, or were never there. */
-  findGone(input: { workflowIds: readonly string[] }): Promise<Timestamped & { gone: string[] }>;
+  findEndedRunners(input: {
+    workflowIds: readonly string[];
+  }): Promise<Timestamped & { gone: string[] }>;
   /** Tells a set of its runner, together with what others tell it just then. Done when Temporal has it; a set that is gone is tolerated. A local activity. */
-  tellSet(input: SetNotification): Promise<void>;
+  notifySet(input: SetNotification): Promise<void>;
   /** Tells the set which jobs it has to serve, by the CI server's own list ({@link JobsSeen}). `supported`: the CI server has such a list. */
-  lookForQueuedJobs(input: CheckQueuedJobsInput): Promise<{ supported: boolean }>;
+  checkQueuedJobs(input: CheckQueuedJobsInput): Promise<{ supported: boolean }>;
   /** Passes jobs on to other sets that have room for them, and hands on what was heard of such jobs since. */
-  passOn(input: RerouteJobsInput): Promise<Timestamped & RerouteJobsResult>;
+  rerouteJobs(input: RerouteJobsInput): Promise<Timestamped & RerouteJobsResult>;
 }
 
 /** What a runner tells its set. */
@@ -69,9 +71,9 @@ export interface StartRunnersInput {
   readonly ephemeral: boolean;
   readonly template: RunnerSetInput['template'];
   /** They tell the set when their jobs start. */
-  readonly tellsBusy: boolean;
+  readonly notifyBusy: boolean;
   /** They tell of their end before their pod is gone. */
-  readonly tellsEndEarly: boolean;
+  readonly notifyEndEarly: boolean;
   readonly priority: SetPriority;
   /** `trace`: `traceparent` of the job that it is started for. */
   readonly runners: readonly {
@@ -95,9 +97,9 @@ export interface CheckQueuedJobsInput {
   /** Jobs of which nothing was heard for long: asked for one by one where the list leaves something out. */
   readonly overdue: readonly { readonly key: string; readonly repository: string }[];
   /** Keys of the jobs that others have passed on to it. */
-  readonly passedHere: readonly string[];
+  readonly reroutedHere: readonly string[];
   /** Sets that it has passed jobs on to. */
-  readonly passedTo: readonly string[];
+  readonly reroutedTo: readonly string[];
 }
 
 /** News of a job, for the set that it was passed on to. */
@@ -118,7 +120,7 @@ export interface RerouteJobsInput {
   }[];
   /** The set ends: better a set without room than none. */
   readonly ends: boolean;
-  readonly handingOn: readonly ForwardedJobEvent[];
+  readonly forwardedEvents: readonly ForwardedJobEvent[];
 }
 
 export interface RerouteJobsResult {

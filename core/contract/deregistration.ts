@@ -6,7 +6,7 @@ export const DEREGISTRATION_WORKFLOW = 'deregistration';
 /** How long, and how often at first, a removal is tried, with the defaults. */
 export const DEREGISTRATION_TIMEOUTS = {
   /** How long to keep trying. @default "24h" */
-  giveUpAfter: '24h',
+  timeout: '24h',
   /** First retry delay, doubles up to 15 times itself. @default "1m" */
   firstRetry: '1m',
 } as const;

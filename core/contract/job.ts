@@ -12,8 +12,8 @@ export type JobStage = (typeof JOB_STAGES)[number];
 export const stepWorkflowId = (job: string, stage: JobStage, number: number): string =>
   `${job}-${stage}-${number}`;
 
-/** `skipped`: `optionalOnSuccess`. `not run`: something before it has failed, or there was no time left. */
-export const STEP_STATES = ['waiting', 'running', 'ended', 'skipped', 'not run'] as const;
+/** `skipped`: `skipOnSuccess`. `not_run`: something before it has failed, or there was no time left. */
+export const STEP_STATES = ['waiting', 'running', 'ended', 'skipped', 'not_run'] as const;
 export type StepState = (typeof STEP_STATES)[number];
 
 /** How one step is, or has become. Times in ISO 8601. */
@@ -51,9 +51,9 @@ export interface JobStatus {
   steps: StepStatus[];
   /** Why it is to end early, once somebody or a deadline has asked for that. */
   cancel?: { mode: CancelMode; reason: string };
-  waitsFor?: string;
+  waitingFor?: string;
   /** ISO 8601. */
-  waitsUntil?: string;
+  waitingUntil?: string;
   log: JobLogLine[];
 }
 
@@ -87,5 +87,5 @@ export interface StepEndedEvent extends Pick<StepStatus, 'cause' | 'exitCode'> {
 }
 
 export const jobStatusQuery = defineQuery<JobStatus>('status');
-export const stepPodSignal = defineSignal<[StepPodCreatedEvent]>('stepPod');
+export const stepPodCreatedSignal = defineSignal<[StepPodCreatedEvent]>('stepPodCreated');
 export const stepEndedSignal = defineSignal<[StepEndedEvent]>('stepEnded');

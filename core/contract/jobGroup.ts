@@ -32,5 +32,5 @@ export interface JobGroupStatus {
 }
 
 /** A version has come: send it with start. */
-export const jobVersionSignal = defineSignal<[JobRevision]>('version');
+export const jobRevisionSignal = defineSignal<[JobRevision]>('revision');
 export const jobGroupStatusQuery = defineQuery<JobGroupStatus>('status');

@@ -84,7 +84,7 @@ export interface PostStepInput extends StepInput {
   /** What becomes of it does not change the job's outcome. @default false */
   bestEffort?: boolean;
   /** Skipped when all before it succeeded. @default false */
-  optionalOnSuccess?: boolean;
+  skipOnSuccess?: boolean;
 }
 
 export interface StepResources {

@@ -102,9 +102,9 @@ export interface RunnerStatus {
   job?: string;
   /** 1 for the first runner of this life, +1 for each replacement. */
   attempt: number;
-  waitsFor?: string;
+  waitingFor?: string;
   /** ISO 8601. */
-  waitsUntil?: string;
+  waitingUntil?: string;
   cancel?: { mode: CancelMode; reason: string };
   unregisterAttempts: number;
   phases: { phase: RunnerPhase; at: string }[];
@@ -130,10 +130,10 @@ export interface RunnerResult {
 
 /** Body: nothing, `"reason"`, or `{reason, mode, retire, by}`; without a mode: stop. A stronger one upgrades; a weaker one never downgrades. */
 export const cancelSignal = defineSignal<[(CancelRequest | string)?]>('cancel');
-export const ciEventSignal = defineSignal<[RunnerJobEvent]>('ciEvent');
+export const jobEventSignal = defineSignal<[RunnerJobEvent]>('jobEvent');
 export const podStateSignal = defineSignal<[PodStateEvent]>('podState');
 /** Has another runner of the life take the place of an idle one; a busy one is left alone. */
-export const doubtSignal = defineSignal<[ReplaceIdleRequest]>('doubt');
+export const replaceIdleSignal = defineSignal<[ReplaceIdleRequest]>('replaceIdle');
 export const statusQuery = defineQuery<RunnerStatus>('status');
 export const drainUpdate = defineUpdate<
   { accepted: true; phase: RunnerPhase },

@@ -43,24 +43,24 @@ export const RUNNER_INTERVALS = {
   /** Between two DELETEs of a busy static runner. @default "1m" */
   busyRetry: '1m',
   /** Safety re-check of a busy ephemeral runner. @default "10m" */
-  busyRecheck: '10m',
+  busyCheck: '10m',
   /** Between two looks for a runner that may be about to register. @default "10s" */
-  absentRecheck: '10s',
+  absentCheck: '10s',
   /** Between two tries with a refused credential. @default "5m" */
   credentialsRetry: '5m',
   /** Between two looks for a runner that is coming online; doubles up to 30 s. @default "2s" */
-  onlineLookup: '2s',
+  onlineCheck: '2s',
   /** How long a runner that was never seen online may take to end after its registration was removed. @default "2m" */
-  removalSettle: '2m',
+  removalGrace: '2m',
   /** How long a runner whose registration is gone has to go on saying that it is idle, before its pod goes. @default "3s" */
-  idleConfirm: '3s',
+  idleConfirmation: '3s',
   /** How long a stop waits for the CI server's first answer before it stops the pod anyway. @default "30s" */
-  stopPatience: '30s',
+  stopResponseTimeout: '30s',
   /** How old the CI server's lists may be: what is missing from one may have come since. @default "1m" */
-  listAge: '1m',
+  listMaxAge: '1m',
   // A worker that was cut off creates for a minute, its request takes half of one, and an API server carries out for a minute what nobody awaits.
   /** How long after an interrupted provisioning something of it may still appear. @default "2m30s" */
-  lateCreation: '2m30s',
+  lateCreationWindow: '2m30s',
 } as const;
 
 export type RunnerTimeouts = Durations<typeof RUNNER_TIMEOUTS>;
@@ -170,7 +170,7 @@ export interface StepStorage {
   /** Of the step, all its attempts. */
   path: string;
   /** Keys of the snapshots that its SHARED_DIR may begin with, the best first; those of its own earlier attempts come before them. */
-  sharedFrom: string[];
+  sharedDirSources: string[];
   /** How long storing is tried, from the step's end. */
   timeout: string;
 }

@@ -27,7 +27,7 @@ export interface JobEvent {
   runnerName?: string;
   conclusion?: string;
   /** Workflow id of the set that passes the job on, because it cannot serve it now. Absent: the webhook tells. */
-  passedBy?: string;
+  reroutedBy?: string;
   /** `traceparent` of the span in which it was told: a runner that is started for it is in the same trace. Absent: nothing is traced. */
   trace?: string;
 }
@@ -82,11 +82,11 @@ export interface RunnerSetStatus {
   /** Why no runner is started now, if so: `paused`, `never_registered ×2`, `runner_deprecated`, a failed create, … */
   paused?: string;
   /** Until when, or for what, fewer runners are kept or started than wanted (scale-down delay, recreation guard, schedule). */
-  waitsFor?: string;
+  waitingFor?: string;
   /** Jobs that wait in other sets, because this one could not serve them. Absent: none. */
-  passedOn?: number;
+  rerouted?: number;
   /** What limits hold back: queued jobs that have no runner started for them, and runners for which the day has no time left. Absent: nothing. */
-  heldBack?: { jobs: number; runners: number };
+  limited?: { jobs: number; runners: number };
   /** With `limits.maxRunnerHours`: what is used up of the day's. */
   runnerHours?: number;
   /** The set was told to end, and ends when its runners have left; why, or `''`. */
@@ -101,7 +101,7 @@ export interface RunnerSetStatus {
 export type ScopeKind = 'organization' | 'repository' | 'enterprise';
 
 /**
- * Which jobs a set is for, as a memo of its workflow under {@link SET_COVER_MEMO}: so the webhook finds it in the one list of all sets,
+ * Which jobs a set is for, as a memo of its workflow under {@link SET_ROUTING_MEMO}: so the webhook finds it in the one list of all sets,
  * also while no worker can answer a query. Without the memo the `status` query is asked.
  */
 export interface SetRoutingInfo {
@@ -115,7 +115,7 @@ export interface SetRoutingInfo {
   /** It ends: others of its kind pass it no job, not even when they end, too. */
   ends?: true;
 }
-export const SET_COVER_MEMO = 'covers';
+export const SET_ROUTING_MEMO = 'routing';
 
 /** The RunnerSet resource that a set was started for, as a memo of its workflow under {@link SET_RESOURCE_MEMO}. */
 export interface RunnerSetRef {
@@ -132,14 +132,14 @@ export interface SetRunnerMemo {
   ephemeral: boolean;
   slot?: number;
   /** It tells the set when its job starts. */
-  tellsBusy?: true;
+  notifyBusy?: true;
   /** Its successor may be there before its pod is gone: it tells of its end as soon as its container has ended. */
-  tellsEndEarly?: true;
+  notifyEndEarly?: true;
 }
-export const SET_RUNNER_MEMO = 'ofSet';
+export const SET_RUNNER_MEMO = 'runnerSet';
 
 /** Events of jobs whose labels this set covers; each may come late, twice and out of order. `at`: when they are sent, by the sender's clock (ms since the epoch). */
-export const demandSignal = defineSignal<[{ events: JobEvent[]; at?: number }]>('demand');
+export const jobEventsSignal = defineSignal<[{ events: JobEvent[]; at?: number }]>('jobEvents');
 /** What a look at the CI server's own list of jobs has found: told so, because the run that asked may have continued as new meanwhile. */
 export interface QueueCheckResult {
   /** When the look began, by the set's clock (ms since the epoch). */
@@ -153,9 +153,9 @@ export interface QueueCheckResult {
   /** Of the sets that jobs were passed on to, those that have ended. */
   gone: string[];
 }
-export const jobsSeenSignal = defineSignal<[QueueCheckResult]>('jobsSeen');
+export const queueCheckedSignal = defineSignal<[QueueCheckResult]>('queueChecked');
 /** News of this set's runners, gathered by the workers; each may come late and twice. `busy`: only of an ephemeral runner whose memo asks for it. */
-export const runnerNewsSignal = defineSignal<[{ news: TimedRunnerEvent[] }]>('runnerNews');
+export const runnerEventsSignal = defineSignal<[{ news: TimedRunnerEvent[] }]>('runnerEvents');
 export const setStatusQuery = defineQuery<RunnerSetStatus>('status');
 /** What the set was last told to be, with every command since. */
 export const setDeclarationQuery = defineQuery<RunnerSetInput>('declaration');

@@ -19,11 +19,11 @@ export const SET_INTERVALS = {
   /** After runners that did not come up, before the next one is tried; doubles with each. @default "15s" */
   firstRetry: '15s',
   /** The longest of these waits. @default "10m" */
-  longestRetry: '10m',
+  maxRetry: '10m',
   /** Between two looks at queued jobs that an ended runner's place waits for. @default "30s" */
-  guardLook: '30s',
+  guardCheck: '30s',
   /** Between two tries to pass on the jobs that the set cannot serve, while no other set has room for them. @default "15s" */
-  passOn: '15s',
+  reroute: '15s',
 } as const;
 
 export type SetIntervals = Durations<typeof SET_INTERVALS>;

@@ -16,5 +16,5 @@ export const SEARCH_ATTRIBUTES: Readonly<
   /** The name at the CI server: how a webhook finds the workflow. */
   name: defineSearchAttributeKey('RunnerName', 'KEYWORD'),
   /** Where its pods are: `compute/cluster/installation/namespace`. */
-  place: defineSearchAttributeKey('RunnerPlace', 'KEYWORD'),
+  place: defineSearchAttributeKey('RunnerLocation', 'KEYWORD'),
 };

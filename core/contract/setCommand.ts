@@ -56,6 +56,6 @@ export type SetCommandReply =
   { answer: SetCommandResult } | { refused: { type: string; message: string } };
 
 /** To a set. Start a `setCommand` rather than sending it: that checks the command, and has the answer. */
-export const setRequestSignal = defineSignal<[SetCommandRequest]>('request');
+export const setCommandSignal = defineSignal<[SetCommandRequest]>('command');
 /** To a command. */
-export const setReplySignal = defineSignal<[SetCommandReply]>('reply');
+export const setCommandReplySignal = defineSignal<[SetCommandReply]>('commandReply');

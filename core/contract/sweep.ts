@@ -18,50 +18,50 @@ export const UNRESPONSIVE_RUNNER_MESSAGE =
 
 /** What a sweep repairs. */
 export const FINDING_KINDS = [
-  'orphaned pod',
-  'ghost registration',
-  'zombie runner',
-  'hung runner',
-  'orphaned step',
-  'aged pod',
-  'orphaned resource',
+  'orphaned_pod',
+  'orphaned_registration',
+  'stuck_runner',
+  'unresponsive_runner',
+  'orphaned_step',
+  'expired_pod',
+  'orphaned_resource',
 ] as const;
 export type SweptKind = (typeof FINDING_KINDS)[number];
 
 /** Why something that was looked at was left alone. */
 export const SWEEP_SKIPS = [
   /** Younger than `minAge`, or its workflow ended less than that ago. */
-  'young',
+  'too_young',
   /** A person's annotation `holdfast.dev/hold`. */
-  'held',
+  'on_hold',
   /** It is coming up, on its way out, or being evicted. */
-  'mid-flight',
+  'in_transition',
   /** Nobody works on its workflow just now, and its pod lives: its job may run. */
-  'worker away',
+  'no_worker',
   /** Its workflow has lost its pod, and goes on with another one when a worker is back. */
-  'resumes',
+  'will_resume',
   /** Finished in good order; it stays until it is `maxPodAge` old. */
-  'kept',
+  'retained',
   /** A claim that is named in a runner's input, as those of a set's slots are: it outlives its runners. */
-  'outlives its runner',
+  'shared_claim',
   /** A Secret or claim that a pod still uses; what a job has made beside a runner that is there. */
-  'in use',
+  'in_use',
   /** A registration, or what a job has made, that nothing proves to be this installation's. */
-  'not ours',
+  'foreign',
   /** A runner that is online, or runs a job. */
-  'online or busy',
+  'online_or_busy',
   /** An idle runner that the CI server has offline, as it has more than half of that scope's: it is the CI server's view that is wrong, or the way to it. */
-  'offline together',
+  'mass_offline',
   /** A workflow `deregistration` is at it. */
-  'handed on',
+  'handed_off',
   /** A scope of lives without pod and Secret, which the credential cannot see (any more). */
-  'scope out of sight',
-  /** A running life that is older than `maxRunAge`: its end is its own affair (`timeouts`). */
-  'long life',
+  'scope_not_visible',
+  /** A running life that is older than `maxRunnerAge`: its end is its own affair (`timeouts`). */
+  'long_running',
   /** The second look, at live sources, did not agree. */
   'changed',
   /** There is more than one sweep repairs. */
-  'left for the next sweep',
+  'deferred',
 ] as const;
 export type SweepSkip = (typeof SWEEP_SKIPS)[number];
 
@@ -72,11 +72,11 @@ export const SWEEP_LIMITS = {
   /** How long the pod of a runner that finished in good order may stay. @default "24h" */
   maxPodAge: '24h',
   /** Running lives that are older are counted in the report. @default "7d" */
-  maxRunAge: '7d',
+  maxRunnerAge: '7d',
   /** How old the CI server's lists may be: a registration is removed so long after it was marked at the earliest. @default "1m" */
-  listAge: '1m',
+  listMaxAge: '1m',
   /** An idle runner is replaced so long after it was marked as one that the CI server has offline, at the earliest. @default "4m" */
-  hungAfter: '4m',
+  unresponsiveAfter: '4m',
 } as const;
 
 /** Input of a sweep. */
@@ -100,10 +100,10 @@ export interface SweepScope {
 
 /**
  * A first look's finding about what cannot carry a mark itself: a registration or a workflow. Pods, Jobs, Secrets and claims carry theirs as the
- * annotation `holdfast.dev/sweep`.
+ * annotation `holdfast.dev/sweep-mark`.
  */
 export interface SweepMark {
-  kind: 'ghost registration' | 'zombie runner' | 'hung runner' | 'orphaned step';
+  kind: 'orphaned_registration' | 'stuck_runner' | 'unresponsive_runner' | 'orphaned_step';
   /** What it is about: `organization acme#17`, a runner's name, or a workflow id and its run id. */
   key: string;
   /** When it was found first (ISO 8601). */
@@ -148,7 +148,7 @@ export interface SweepReport {
   tookMs: number;
   dryRun: boolean;
   /** Absent: could not be counted. */
-  lookedAt: {
+  examined: {
     lives?: number;
     pods?: number;
     secrets?: number;
@@ -167,7 +167,7 @@ export interface SweepReport {
   /** At most 200: failed ones first. */
   items: SweepFinding[];
   /** Findings beyond those. */
-  moreItems: number;
+  omittedFindings: number;
   /** To be handed to the next sweep, at most 500. */
   marks: SweepMark[];
 }

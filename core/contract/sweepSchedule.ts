@@ -8,12 +8,12 @@ export const sweepWorkflowId = (taskQueue: string): string => `sweep-${taskQueue
 
 /**
  * What came of a sweep, the value of its search attribute `RunnerOutcome`; the first that holds. `failed`: an item could not be repaired.
- * `stopped`: it would have condemned too much, and touched nothing. `found`: a dry run, and something disagrees. `clean`: nothing did.
+ * `aborted`: it would have condemned too much, and touched nothing. `found`: a dry run, and something disagrees. `clean`: nothing did.
  * A sweep without one failed as a workflow: a list could not be had, and nothing was touched.
  */
 export const SWEEP_OUTCOMES = [
   'failed',
-  'stopped',
+  'aborted',
   'found',
   'repaired',
   'marked',

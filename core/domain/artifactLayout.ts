@@ -58,14 +58,14 @@ export function jobRunOfStep(
 /** What keeps a step from having its things there: it has one folder, and what was left for it lies beside that, in the same run of the job. `undefined`: nothing does. */
 export function storagePathError({
   path,
-  sharedFrom,
+  sharedDirSources,
 }: {
   readonly path: string;
-  readonly sharedFrom: readonly string[];
+  readonly sharedDirSources: readonly string[];
 }): string | undefined {
   const run = jobRunOfStep(path);
   if (run === undefined) return `"${path}" is no folder of a job's step: leave storage to the job`;
-  const foreign = sharedFrom.find(
+  const foreign = sharedDirSources.find(
     (key) => jobRunOfStep(/^shared\/(.+)\/[0-9]+\.json$/.exec(key)?.[1] ?? '')?.path !== run.path,
   );
   return foreign === undefined

@@ -43,7 +43,7 @@ export function servesLocation(served: ServedLocation, place: Location): boolean
   return isThere && (served.allNamespaces === true || served.namespace === place.namespace);
 }
 
-/** The place in one word, the value of the search attribute `RunnerPlace`: `compute/cluster/installation/namespace`. */
+/** The place in one word, the value of the search attribute `RunnerLocation`: `compute/cluster/installation/namespace`. */
 export function formatLocation({
   compute,
   cluster,

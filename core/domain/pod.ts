@@ -41,7 +41,7 @@ export interface PodRequest {
   /** It runs what an outsider has written: whatever the policy allows, nothing of others' is for it. */
   readonly untrusted?: true;
   /** Its set waits for the word that it is busy: it is told at once. */
-  readonly tellsBusy?: true;
+  readonly notifyBusy?: true;
   /** How long a job of this runner may take at most, in ms: noted on the pod, for when nobody is left who knows. */
   readonly jobTimeoutCapMs?: number;
 }
@@ -51,7 +51,7 @@ export interface StorageRequest {
   /** Of the step, all its attempts. */
   readonly path: string;
   /** Keys of the snapshots that SHARED_DIR may begin with besides those of earlier attempts, the best first. */
-  readonly sharedFrom: readonly string[];
+  readonly sharedDirSources: readonly string[];
   /** How long storing is tried, from the step's end. */
   readonly timeoutMs: number;
 }
@@ -63,7 +63,7 @@ export interface SupervisorConfig {
   /** What it watches: GitHub's runner, or a plain command. */
   readonly watches: 'github' | 'command';
   /** A runner that takes one job only: once busy, it does not come back. */
-  readonly oneJob: boolean;
+  readonly ephemeral: boolean;
   readonly onTerm: 'drain' | 'stop' | 'checkpoint';
   readonly drainTimeoutMs: number;
   readonly signalTimeoutMs: number;
@@ -71,12 +71,12 @@ export interface SupervisorConfig {
   /** A sequence in place of the one signal. */
   readonly signals?: string;
   /** Who gets a stop's signals. */
-  readonly stopTo: SignalTarget;
+  readonly signalTarget: SignalTarget;
   readonly cleanupCommand?: readonly string[];
   /** How long a plain command may run. Absent: the supervisor keeps no timeout. */
   readonly timeoutMs?: number;
   /** How long the command may take to be up (a runner: online); the startup probe gives up a minute later. */
-  readonly startupMs: number;
+  readonly startupTimeoutMs: number;
 }
 
 /** Name of the volume claim that holds the state of a workload from one attempt to the next: `HOLDFAST_STATE_DIR`. */
@@ -124,7 +124,7 @@ export interface PodSnapshot extends PodRef {
   /** The pod (this UID) does not exist any more. */
   readonly gone: boolean;
   /** Nobody saw it go: it may have started since it was seen last. */
-  readonly unseenEnd?: true;
+  readonly endUnobserved?: true;
   /** How the runner container ended, if that is known. */
   readonly exit?: PodExit;
   /** deletionTimestamp is set: the pod has got its SIGTERM. */
@@ -132,7 +132,7 @@ export interface PodSnapshot extends PodRef {
   /** When the grace of a terminating pod is over (ISO 8601). */
   readonly terminationDeadline?: string;
   /** When it was told to go, by a deletion or by the DisruptionTarget condition (ISO 8601). */
-  readonly toldToGoAt?: string;
+  readonly terminationRequestedAt?: string;
   /** Why the container cannot start, while that is so; `store`: the store did not give what the steps before have left. */
   readonly problem?: {
     readonly kind: 'image_pull' | 'invalid_image' | 'config' | 'store';
@@ -154,11 +154,11 @@ export interface PodSnapshot extends PodRef {
   /** Only for a pod whose probes tell: it takes another job after one. */
   readonly reusable?: true;
   /** As of the request. */
-  readonly tellsBusy?: true;
+  readonly notifyBusy?: true;
   /** Of one that has ended: it was busy when it was last seen to live, which nobody was told. */
   readonly endedBusy?: true;
   /** It is not known yet whether it is busy: it is from then on if nothing else is told (ISO 8601). */
-  readonly busyFrom?: string;
+  readonly assumedBusyFrom?: string;
 }
 
 export interface PodExit {
@@ -169,7 +169,7 @@ export interface PodExit {
   readonly finishedAt?: string;
   readonly message?: string;
   /** Why what a step left was not stored, or not all of it; `step`: by its own doing. */
-  readonly notStored?: { readonly by: 'step' | 'store'; readonly why: string };
+  readonly uploadFailure?: { readonly by: 'step' | 'store'; readonly why: string };
   /** What the supervisor recorded; absent where there was none, or it could not any more. */
   readonly record?: SupervisorRecord;
 }

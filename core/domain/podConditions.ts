@@ -36,8 +36,11 @@ export function conditionMet(condition: PodCondition, pod: PodSnapshot, nowMs: n
 }
 
 /** Is a job running, by the pod's own word? `undefined`: it does not tell, or not yet. */
-export function isBusy({ busy, busyFrom }: PodSnapshot, nowMs: number): boolean | undefined {
-  return busy ?? (busyFrom !== undefined && Date.parse(busyFrom) <= nowMs ? true : undefined);
+export function isBusy({ busy, assumedBusyFrom }: PodSnapshot, nowMs: number): boolean | undefined {
+  return (
+    busy ??
+    (assumedBusyFrom !== undefined && Date.parse(assumedBusyFrom) <= nowMs ? true : undefined)
+  );
 }
 
 /** Its announcements come no later, by their pace. */

@@ -17,21 +17,21 @@ export function sweepOutcome({
   const sum = (field: keyof SweepCounts): number =>
     FINDING_KINDS.reduce((total, kind) => total + counts[kind][field], 0);
   if (sum('failed') > 0) return 'failed';
-  if (stopped !== undefined) return 'stopped';
+  if (stopped !== undefined) return 'aborted';
   if (dryRun) return sum('found') > 0 ? 'found' : 'clean';
   if (sum('repaired') > 0) return 'repaired';
   return sum('found') > 0 ? 'marked' : 'clean';
 }
 
-/** One line: `2 orphaned pods (1 marked, 1 repaired), 1 zombie runner (1 failed); 14 left alone; looked at 120 lives, 119 pods`. */
-export function sweepSummary({ counts, skipped, stopped, lookedAt, dryRun }: SweepReport): string {
+/** One line: `2 orphaned_pod (1 marked, 1 repaired), 1 stuck_runner (1 failed); 14 left alone; looked at 120 lives, 119 pods`. */
+export function sweepSummary({ counts, skipped, stopped, examined, dryRun }: SweepReport): string {
   const findings = FINDING_KINDS.flatMap((kind) =>
     counts[kind].found === 0 ? [] : [finding(kind, counts[kind])],
   );
   const left = Object.values(skipped).reduce((sum, count) => sum + count, 0);
-  const looked = Object.entries(lookedAt).map(([what, count]) => `${count} ${what}`);
+  const looked = Object.entries(examined).map(([what, count]) => `${count} ${what}`);
   return [
-    ...(stopped === undefined ? [] : [`stopped: ${stopped}`]),
+    ...(stopped === undefined ? [] : [`aborted: ${stopped}`]),
     `${findings.length === 0 ? 'nothing to repair' : findings.join(', ')}${dryRun ? ' (dry run)' : ''}`,
     ...(left === 0 ? [] : [`${left} left alone`]),
     `looked at ${looked.length === 0 ? 'nothing' : looked.join(', ')}`,
@@ -42,7 +42,7 @@ function finding(kind: string, { found, marked, repaired, failed }: SweepCounts)
   const done = Object.entries({ marked, repaired, failed }).flatMap(([what, count]) =>
     count === 0 ? [] : [`${count} ${what}`],
   );
-  return `${found} ${kind}${found === 1 ? '' : 's'}${done.length === 0 ? '' : ` (${done.join(', ')})`}`;
+  return `${found} ${kind}${done.length === 0 ? '' : ` (${done.join(', ')})`}`;
 }
 
 /** Why nothing was touched: the lists that could not be had. */

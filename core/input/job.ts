@@ -62,9 +62,9 @@ export interface StepSpec {
   readonly name: string;
   readonly workflowId: string;
   readonly bestEffort: boolean;
-  readonly optionalOnSuccess: boolean;
+  readonly skipOnSuccess: boolean;
   /** Where what it leaves is kept. */
-  readonly storage: Omit<StepStorage, 'sharedFrom'>;
+  readonly storage: Omit<StepStorage, 'sharedDirSources'>;
   /** What its life is started with, besides. */
   readonly runner: RunnerInput;
 }
@@ -137,12 +137,12 @@ const stepFields = {
 
 const postOnly = {
   bestEffort: z.boolean().exactOptional(),
-  optionalOnSuccess: z.boolean().exactOptional(),
+  skipOnSuccess: z.boolean().exactOptional(),
 };
 const step = z.strictObject({
   ...stepFields,
   bestEffort: z.undefined('is for steps of post only; remove it').exactOptional(),
-  optionalOnSuccess: z.undefined('is for steps of post only; remove it').exactOptional(),
+  skipOnSuccess: z.undefined('is for steps of post only; remove it').exactOptional(),
 });
 
 const gitRef = z
@@ -363,7 +363,7 @@ function stepSpec(
     uploadTimeout = STEP_TIMEOUTS.uploadTimeout,
     onEviction,
     bestEffort = false,
-    optionalOnSuccess = false,
+    skipOnSuccess = false,
   } = input;
   const runner: RunnerInput = {
     ciServer: 'none',
@@ -394,7 +394,7 @@ function stepSpec(
     name,
     workflowId,
     bestEffort,
-    optionalOnSuccess,
+    skipOnSuccess,
     storage: { path, timeout: uploadTimeout },
     runner,
   };

@@ -148,7 +148,7 @@ const storageKey = z
   );
 const storage = z.strictObject({
   path: storageKey,
-  sharedFrom: z.array(storageKey).max(100, 'must have at most 100 keys'),
+  sharedDirSources: z.array(storageKey).max(100, 'must have at most 100 keys'),
   timeout: durationString,
 });
 
@@ -272,13 +272,13 @@ function toSpec(
   const supervision: SupervisorConfig = {
     ...omitUndefined({ mode: input.supervisor, signals, cleanupCommand }),
     ...grace,
-    stopTo: to,
+    signalTarget: to,
     watches: scope === undefined ? 'command' : 'github',
-    oneJob: ephemeral,
+    ephemeral: ephemeral,
     onTerm: input.onTerm ?? 'stop',
     // A runner's job is timed by the workflow: the container also runs while there is none.
     ...(scope === undefined ? { timeoutMs: timeouts.jobTimeoutMs } : {}),
-    startupMs: timeouts.registrationMs,
+    startupTimeoutMs: timeouts.registrationMs,
   };
   const {
     namespace,
@@ -317,7 +317,7 @@ function toSpec(
         : {
             storage: {
               path: kept.path,
-              sharedFrom: kept.sharedFrom,
+              sharedDirSources: kept.sharedDirSources,
               timeoutMs: parseDuration(kept.timeout) ?? Number.NaN,
             },
           }),

@@ -13,13 +13,13 @@ export function assessJobObject(
   nowMs: number,
   { minAgeMs }: SweepLimits,
 ): Assessment {
-  if (used) return skip('in use');
-  if (object.identity === undefined) return skip('not ours');
-  if (object.held) return skip('held');
-  if (nowMs - object.createdAtMs < minAgeMs) return skip('young');
-  if (object.terminating) return skip('mid-flight');
+  if (used) return skip('in_use');
+  if (object.identity === undefined) return skip('foreign');
+  if (object.held) return skip('on_hold');
+  if (nowMs - object.createdAtMs < minAgeMs) return skip('too_young');
+  if (object.terminating) return skip('in_transition');
   return finding(
-    'orphaned resource',
+    'orphaned_resource',
     `the ${object.kind} of a runner whose pod ${object.runnerPod} is gone`,
   );
 }

@@ -17,22 +17,22 @@ export function judgePod(
   { minAgeMs, maxPodAgeMs }: SweepLimits,
 ): Assessment {
   const { pod, identity } = object;
-  if (pod === undefined || identity === undefined) return skip('not ours');
+  if (pod === undefined || identity === undefined) return skip('foreign');
   if (life.state === 'running') return OK;
-  if (object.held) return skip('held');
+  if (object.held) return skip('on_hold');
   if (nowMs - object.createdAtMs < minAgeMs || nowMs - (life.closedAtMs ?? 0) < minAgeMs)
-    return skip('young');
-  if (pod.terminating && !isOverdue(object, nowMs)) return skip('mid-flight');
+    return skip('too_young');
+  if (pod.terminating && !isOverdue(object, nowMs)) return skip('in_transition');
   // What is left of an eviction has ended.
-  if (pod.disruption !== undefined && !pod.ended) return skip('mid-flight');
+  if (pod.disruption !== undefined && !pod.ended) return skip('in_transition');
   const whose = `its workflow ${identity.workflowId} ${life.how ?? 'has ended'}`;
-  if (!pod.ended) return finding('orphaned pod', `${ORPHANED_POD_MESSAGE} (${whose})`);
+  if (!pod.ended) return finding('orphaned_pod', `${ORPHANED_POD_MESSAGE} (${whose})`);
   if (life.state !== 'finished')
-    return finding('orphaned pod', `the runner has ended, and ${whose}`);
+    return finding('orphaned_pod', `the runner has ended, and ${whose}`);
   const ageMs = nowMs - object.createdAtMs;
   return ageMs < maxPodAgeMs
-    ? skip('kept')
-    : finding('aged pod', `it is ${formatDuration(ageMs)} old, and ${whose}`);
+    ? skip('retained')
+    : finding('expired_pod', `it is ${formatDuration(ageMs)} old, and ${whose}`);
 }
 
 /** It was told to go, and has outlived its grace: only a deletion without grace helps. */

@@ -11,13 +11,13 @@ export function judgeRegistration({
   busy,
 }: ObservedRegistration): Assessment {
   if (alive) return OK;
-  if (proof === undefined) return skip('not ours');
+  if (proof === undefined) return skip('foreign');
   // The sweep that stops the pod sees to its registration, too.
-  if (hasPod) return skip('in use');
-  if (handedOn !== undefined) return skip('handed on');
-  if (online || busy) return skip('online or busy');
+  if (hasPod) return skip('in_use');
+  if (handedOn !== undefined) return skip('handed_off');
+  if (online || busy) return skip('online_or_busy');
   return finding(
-    'ghost registration',
+    'orphaned_registration',
     `${name} is registered, and has neither a workflow nor a pod`,
   );
 }

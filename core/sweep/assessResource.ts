@@ -15,15 +15,15 @@ export function judgeResource(
   { minAgeMs }: SweepLimits,
 ): Assessment {
   const { identity, kind } = object;
-  if (identity === undefined) return skip(kind === 'claim' ? 'outlives its runner' : 'not ours');
+  if (identity === undefined) return skip(kind === 'claim' ? 'shared_claim' : 'foreign');
   if (life.state === 'running') return OK;
-  if (object.held) return skip('held');
+  if (object.held) return skip('on_hold');
   if (nowMs - object.createdAtMs < minAgeMs || nowMs - (life.closedAtMs ?? 0) < minAgeMs)
-    return skip('young');
-  if (object.terminating) return skip('mid-flight');
-  if (used) return skip('in use');
+    return skip('too_young');
+  if (object.terminating) return skip('in_transition');
+  if (used) return skip('in_use');
   return finding(
-    'orphaned resource',
+    'orphaned_resource',
     `${kind === 'claim' ? 'the claim' : 'the Secret'} of a runner that is gone: its workflow ${identity.workflowId} ${life.how ?? 'has ended'}`,
   );
 }

@@ -23,14 +23,14 @@ export function judgeRunner(
   { minAgeMs }: SweepLimits,
 ): Assessment {
   const { phase, polled, pods, job } = life;
-  if (nowMs - life.startedAtMs < minAgeMs) return skip('young');
-  if (pods.some(({ held }) => held)) return skip('held');
+  if (nowMs - life.startedAtMs < minAgeMs) return skip('too_young');
+  if (pods.some(({ held }) => held)) return skip('on_hold');
   // Nobody else would stop it before its own timeout. It stops itself, so that its worker has to be there.
   if (polled && job !== undefined && job.state !== 'running' && !TEARDOWN_PHASES.has(phase)) {
     return nowMs - (job.closedAtMs ?? 0) < minAgeMs
-      ? skip('young')
+      ? skip('too_young')
       : finding(
-          'orphaned step',
+          'orphaned_step',
           `${ORPHANED_STEP_MESSAGE} (its job ${job.workflowId} ${job.how ?? 'has ended'})`,
         );
   }
@@ -38,20 +38,22 @@ export function judgeRunner(
   const whose = polled ? '' : ', and no worker polls its task queue';
   if (living.length > 0) {
     if (polled)
-      return isUnresponsive(life) ? finding('hung runner', UNRESPONSIVE_RUNNER_MESSAGE) : OK;
+      return isUnresponsive(life)
+        ? finding('unresponsive_runner', UNRESPONSIVE_RUNNER_MESSAGE)
+        : OK;
     const overdue = living.every((pod) => jobIsOverdue(pod, nowMs));
     return overdue
       ? finding(
-          'zombie runner',
+          'stuck_runner',
           `its job has run for longer than ${formatDuration(living[0]?.jobTimeoutCapMs ?? 0)}, the most that it may${whose}`,
         )
-      : skip('worker away');
+      : skip('no_worker');
   }
-  if (pods.length === 0 && COMING_UP.has(phase)) return skip('mid-flight');
-  if (polled && (pods.length > 0 || TEARDOWN_PHASES.has(phase))) return skip('mid-flight');
-  if (life.resumes) return skip('resumes');
+  if (pods.length === 0 && COMING_UP.has(phase)) return skip('in_transition');
+  if (polled && (pods.length > 0 || TEARDOWN_PHASES.has(phase))) return skip('in_transition');
+  if (life.resumes) return skip('will_resume');
   return finding(
-    'zombie runner',
+    'stuck_runner',
     `it is ${phase}, its pod ${pods.length > 0 ? 'has ended' : 'is gone'}${whose}`,
   );
 }

@@ -42,7 +42,7 @@ export interface SweepInventory {
   readonly registrations: readonly ObservedRegistration[];
   readonly lives: readonly RunnerWorkflow[];
   /** Temporal has a record of some life of this place, running or not. */
-  readonly knowsPlace: boolean;
+  readonly locationKnown: boolean;
 }
 
 /** One thing that is wrong, and what is next for it. */
@@ -123,7 +123,7 @@ export function decideSweep(
     judged(registration, judgeRegistration(registration), (as, reason) => {
       const earlier = markOf.get(`${as} ${registrationKey(registration)}`);
       const mark = earlier ?? {
-        kind: 'ghost registration',
+        kind: 'orphaned_registration',
         key: registrationKey(registration),
         since: new Date(nowMs).toISOString(),
       };
@@ -131,7 +131,7 @@ export function decideSweep(
       const step =
         earlier === undefined
           ? 'mark'
-          : Date.parse(mark.since) + spec.listAgeMs <= nowMs
+          : Date.parse(mark.since) + spec.listMaxAgeMs <= nowMs
             ? 'repair'
             : 'wait';
       return { as, reason, subject: 'registration', registration, step, mark };
@@ -139,14 +139,14 @@ export function decideSweep(
   }
   const offline = massOfflineScopes(found.lives);
   for (const life of found.lives) {
-    if (nowMs - life.startedAtMs > spec.maxRunAgeMs) count('long life');
+    if (nowMs - life.startedAtMs > spec.maxRunnerAgeMs) count('long_running');
     const judgement = judgeRunner(life, nowMs, spec);
     const isOfMany =
       judgement.kind === 'condemned' &&
-      judgement.as === 'hung runner' &&
+      judgement.as === 'unresponsive_runner' &&
       offline.has(scopeOf(life));
-    judged(life, isOfMany ? skip('offline together') : judgement, (as, reason) => {
-      if (as === 'hung runner')
+    judged(life, isOfMany ? skip('mass_offline') : judgement, (as, reason) => {
+      if (as === 'unresponsive_runner')
         return hungFinding(
           life,
           reason,
@@ -156,7 +156,7 @@ export function decideSweep(
         );
       const earlier = markOf.get(`${as} ${runnerKey(life)}`);
       const mark = { key: runnerKey(life), since: earlier?.since ?? new Date(nowMs).toISOString() };
-      if (as === 'orphaned step')
+      if (as === 'orphaned_step')
         return {
           as,
           reason,
@@ -172,7 +172,7 @@ export function decideSweep(
         subject: 'life',
         life,
         step,
-        mark: { kind: 'zombie runner', ...mark, unpolled },
+        mark: { kind: 'stuck_runner', ...mark, unpolled },
       };
     });
   }
@@ -190,29 +190,31 @@ function hungFinding(
   reason: string,
   earlier: SweepMark | undefined,
   nowMs: number,
-  { hungAfterMs }: SweepSpec,
+  { unresponsiveAfterMs }: SweepSpec,
 ): Finding {
   const mark: SweepMark = earlier ?? {
-    kind: 'hung runner',
+    kind: 'unresponsive_runner',
     key: life.registration?.name ?? '',
     since: new Date(nowMs).toISOString(),
   };
   const step =
     earlier === undefined
       ? 'mark'
-      : Date.parse(mark.since) + hungAfterMs <= nowMs
+      : Date.parse(mark.since) + unresponsiveAfterMs <= nowMs
         ? 'repair'
         : 'wait';
-  return { as: 'hung runner', reason, subject: 'life', life, step, mark };
+  return { as: 'unresponsive_runner', reason, subject: 'life', life, step, mark };
 }
 
 function abortReason(
-  { pods, knowsPlace }: SweepInventory,
+  { pods, locationKnown }: SweepInventory,
   findings: readonly Finding[],
 ): string | undefined {
-  const condemned = findings.filter(({ as }) => as === 'orphaned pod' || as === 'aged pod').length;
+  const condemned = findings.filter(
+    ({ as }) => as === 'orphaned_pod' || as === 'expired_pod',
+  ).length;
   if (condemned === 0) return undefined;
-  if (!knowsPlace)
+  if (!locationKnown)
     return `Temporal knows no runner of this place, running or ended, and ${condemned} of its pods are here: is this the right server and namespace? If so, force the sweep`;
   if (pods.length < MANY_PODS || condemned * 2 <= pods.length) return undefined;
   return `it would condemn ${condemned} of ${pods.length} pods, more than half: look at why, and if it is right, force the sweep`;

@@ -37,7 +37,7 @@ export interface RunnerWorkflow {
   /** What it was running is taken up again by another pod of this life. */
   readonly resumes: boolean;
   /** Since when its workflow task waits for a worker; absent: none does. */
-  readonly taskWaitsSinceMs?: number;
+  readonly taskPendingSinceMs?: number;
 }
 
 /** A registration at the CI server, in the list of a scope. */

@@ -14,11 +14,11 @@ export type StuckRunnerStep = {
 
 /** Found, woken, and then given up, if nobody has taken notice and no worker was there in three sweeps. @param mark - the last sweep's */
 export function stuckRunnerStep(
-  { polled, taskWaitsSinceMs }: Pick<RunnerWorkflow, 'polled' | 'taskWaitsSinceMs'>,
+  { polled, taskPendingSinceMs }: Pick<RunnerWorkflow, 'polled' | 'taskPendingSinceMs'>,
   mark: SweepMark | undefined,
 ): StuckRunnerStep {
   const unpolled = polled ? 0 : (mark?.unpolled ?? 0) + 1;
   if (mark === undefined) return { kind: 'mark', unpolled };
-  if (taskWaitsSinceMs === undefined) return { kind: 'signal', unpolled };
+  if (taskPendingSinceMs === undefined) return { kind: 'signal', unpolled };
   return { kind: unpolled >= STUCK_RUNNER_SWEEPS ? 'terminate' : 'wait', unpolled };
 }

@@ -7,7 +7,7 @@ temporal operator namespace describe --namespace "$TEMPORAL_NAMESPACE" >/dev/nul
   temporal operator namespace create --namespace "$TEMPORAL_NAMESPACE" --retention 72h
 
 present=$(temporal operator search-attribute list --namespace "$TEMPORAL_NAMESPACE")
-for name in RunnerPhase RunnerSet RunnerScope RunnerOutcome RunnerCause RunnerName RunnerPlace; do
+for name in RunnerPhase RunnerSet RunnerScope RunnerOutcome RunnerCause RunnerName RunnerLocation; do
   if echo "$present" | grep -qw "$name"; then continue; fi
   temporal operator search-attribute create --namespace "$TEMPORAL_NAMESPACE" --name "$name" --type Keyword
 done

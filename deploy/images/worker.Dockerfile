@@ -49,7 +49,7 @@ RUN ln -s /opt/holdfast/node /usr/local/bin/node && ln -s /app/dist/cli/main.js 
 USER 1000
 # Health and metrics; deliveries of GitHub's webhook.
 EXPOSE 8080 8081
-# Long enough for HOLDFAST_SHUTDOWN_FORCE (50s): run it with a stop timeout of 60 s.
+# Long enough for HOLDFAST_SHUTDOWN_FORCE_TIME (50s): run it with a stop timeout of 60 s.
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s CMD ["node", "-e", "fetch('http://127.0.0.1:8080/livez').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 # Exec form: the process itself gets SIGTERM.

@@ -6,10 +6,10 @@ export interface JobState {
   /** A job was seen to start; stays so. */
   readonly ran: boolean;
   /** The log has told of something: then it tells of every job's start and end. Stays so. */
-  readonly byLog: boolean;
+  readonly fromLog: boolean;
 }
 
-export const INITIAL: JobState = { online: false, busy: false, ran: false, byLog: false };
+export const INITIAL: JobState = { online: false, busy: false, ran: false, fromLog: false };
 
 /** `log…`: a line of the runner's log. `hook…`: a job hook of ours ran. */
 export type JobSignal = 'logListening' | 'logStarted' | 'logEnded' | 'hookStarted' | 'hookEnded';
@@ -21,24 +21,24 @@ export type JobSignal = 'logListening' | 'logStarted' | 'logEnded' | 'hookStarte
 export function jobStateAfter(state: JobState, sign: JobSignal): JobState {
   switch (sign) {
     case 'logListening':
-      return { ...state, online: true, byLog: true };
+      return { ...state, online: true, fromLog: true };
     case 'logStarted':
-      return { online: true, busy: true, ran: true, byLog: true };
+      return { online: true, busy: true, ran: true, fromLog: true };
     case 'hookStarted':
-      return state.byLog ? state : { ...state, online: true, busy: true, ran: true };
+      return state.fromLog ? state : { ...state, online: true, busy: true, ran: true };
     case 'logEnded':
-      return { ...state, busy: false, byLog: true };
+      return { ...state, busy: false, fromLog: true };
     case 'hookEnded':
-      return state.byLog ? state : { ...state, busy: false };
+      return state.fromLog ? state : { ...state, busy: false };
   }
 }
 
 /**
- * What the readiness probe answers: no job. A runner that takes one job only (`oneJob`) does not come back from it, so "ready" always means
+ * What the readiness probe answers: no job. A runner that takes one job only (`ephemeral`) does not come back from it, so "ready" always means
  * that it has had none: whoever saw a probe go astray, and took the runner for busy, can take that back.
  */
-export function isReady({ online, busy, ran }: JobState, oneJob: boolean): boolean {
-  return online && !(oneJob ? ran : busy);
+export function isReady({ online, busy, ran }: JobState, ephemeral: boolean): boolean {
+  return online && !(ephemeral ? ran : busy);
 }
 
 /**

@@ -36,7 +36,7 @@ export class JobWatch {
     hooks.watch(
       (sign) => this.record(sign),
       failed,
-      () => !this.state.byLog,
+      () => !this.state.fromLog,
     );
   }
 

@@ -42,7 +42,7 @@ interface ProbeCheck {
 /** An answer that is held back until it is news. */
 interface PendingProbe {
   /** It may be news now. */
-  lookAgain(): void;
+  requestRecheck(): void;
   /** Gives the answer as it is. */
   release(): void;
 }
@@ -93,7 +93,7 @@ export async function serveProbes(
   return {
     port: (server.address() as AddressInfo).port,
     changed: () => {
-      for (const each of held.values()) each.lookAgain();
+      for (const each of held.values()) each.requestRecheck();
     },
     release: () => {
       for (const each of held.values()) each.release();
@@ -143,7 +143,7 @@ function answer(
   const timer = setTimeout(release, waitMs);
   held.set(socket, {
     release,
-    lookAgain: () => {
+    requestRecheck: () => {
       if (check.answer() !== now) release();
     },
   });

@@ -6,7 +6,7 @@ export function childEnvironment(
   said: Readonly<Record<string, string>>,
 ): NodeJS.ProcessEnv {
   const ours = new Set(
-    SETTINGS.filter((setting: Setting) => setting.passedOn !== true).map(
+    SETTINGS.filter((setting: Setting) => setting.rerouted !== true).map(
       (setting) => setting.env as string,
     ),
   );

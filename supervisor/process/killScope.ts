@@ -4,7 +4,7 @@ export interface ProcessContext {
   readonly parentName: string | undefined;
   readonly parentCommandLine: readonly string[] | undefined;
   readonly ownCommandLine: readonly string[] | undefined;
-  /** HOLDFAST_PID1=1: whoever wrote the container's command vouches that its init runs nothing but us. */
+  /** HOLDFAST_ASSUME_DEDICATED_PID1=1: whoever wrote the container's command vouches that its init runs nothing but us. */
   readonly vouched: boolean;
 }
 

@@ -113,13 +113,17 @@ export class Supervisor {
   }
 
   async #prepare(): Promise<void> {
-    const { mode, probes, stateDir, attempt, stopReasonFrom, logFile } = this.#options;
+    const { mode, probes, stateDir, attempt, stopReasonSource, logFile } = this.#options;
     if (stateDir !== undefined) await this.#pending.track(mkdir(stateDir, { recursive: true }));
     const folder = await this.#pending.track(this.#runDir());
-    const reasons = new StopReasonFiles(join(folder, 'stop-reason'), stopReasonFrom, this.#pending);
+    const reasons = new StopReasonFiles(
+      join(folder, 'stop-reason'),
+      stopReasonSource,
+      this.#pending,
+    );
     await this.#pending.track(rm(reasons.forChild, { force: true }));
     this.#reasons = reasons;
-    if (stopReasonFrom !== undefined) setInterval(() => this.#look(), LOOK_MS);
+    if (stopReasonSource !== undefined) setInterval(() => this.#look(), LOOK_MS);
     const said: Record<string, string> = {
       [MARK]: this.#id,
       HOLDFAST_STOP_REASON_FILE: reasons.forChild,
@@ -143,13 +147,13 @@ export class Supervisor {
   }
 
   async #serve(probes: NonNullable<Options['probes']>): Promise<Probes> {
-    const { mode, oneJob } = this.#options;
+    const { mode, ephemeral } = this.#options;
     const runs = (): boolean => this.#startedAt !== null && this.#state.end === undefined;
     return await serveProbes(
       {
         startup: () => runs() && (mode === 'command' || this.#job.state.online),
         // Also when the runner has ended: "not ready" is to say that a job runs, and nothing else.
-        ready: () => mode === 'github' && isReady(this.#job.state, oneJob),
+        ready: () => mode === 'github' && isReady(this.#job.state, ephemeral),
       },
       probes,
     );
@@ -300,11 +304,11 @@ export class Supervisor {
   }
 
   async #noteStart(startedAt: string): Promise<void> {
-    const { startNote } = this.#options;
-    if (startNote !== undefined)
+    const { startFile } = this.#options;
+    if (startFile !== undefined)
       await this.#writing(
         'start note',
-        writeEndRecord(startNote, `${JSON.stringify({ startedAt })}\n`, this.#pending),
+        writeEndRecord(startFile, `${JSON.stringify({ startedAt })}\n`, this.#pending),
       );
   }
 

@@ -9,15 +9,15 @@ export interface Options {
   readonly command: readonly [string, ...string[]];
   readonly plan: StopPolicy;
   readonly mode: 'command' | 'github';
-  readonly oneJob: boolean;
+  readonly ephemeral: boolean;
   readonly cleanupCommand?: readonly string[];
   readonly probes?: { readonly port: number; readonly host?: string };
-  readonly startNote?: string;
+  readonly startFile?: string;
   readonly logFile?: string;
   readonly marker?: string;
   readonly terminationLog?: string;
   readonly runDir?: string;
-  readonly stopReasonFrom?: string;
+  readonly stopReasonSource?: string;
   readonly stateDir?: string;
   readonly attempt: number;
   readonly vouched: boolean;
@@ -69,7 +69,7 @@ export function readOptions(argv: readonly string[], env: NodeJS.ProcessEnv): Op
     drainTimeoutMs: read('drain-timeout', parseDuration) ?? 0,
     onTerm: read('on-term', oneOf<OnTerm>('drain', 'stop', 'checkpoint')) ?? 'stop',
     stopSignals: read('stop-signals', (value) => parseStopSignals(value, signalTimeoutMs)) ?? [],
-    stopTo: read('stop-to', oneOf<StopTo>('group', 'process')) ?? 'group',
+    signalTarget: read('stop-to', oneOf<StopTo>('group', 'process')) ?? 'group',
     cleanup: cleanupCommand !== undefined,
   };
   const port = read('probe-port', wholeNumber(0, 65_535));
@@ -78,16 +78,16 @@ export function readOptions(argv: readonly string[], env: NodeJS.ProcessEnv): Op
     command: command as unknown as Options['command'],
     plan,
     mode: read('mode', oneOf('command', 'github')) ?? 'command',
-    oneJob: text('one-job') === '1',
+    ephemeral: text('one-job') === '1',
     ...defined({
       cleanupCommand,
-      startNote: text('start-note'),
+      startFile: text('start-note'),
       logFile: text('log-file'),
       marker: text('marker'),
       terminationLog: text('termination-log'),
       runDir: text('run-dir'),
     }),
-    ...defined({ stopReasonFrom: text('stop-reason-from'), stateDir: text('state-dir') }),
+    ...defined({ stopReasonSource: text('stop-reason-from'), stateDir: text('state-dir') }),
     ...(port === undefined ? {} : { probes: { port, ...defined({ host }) } }),
     attempt: read('attempt', wholeNumber(1, Number.MAX_SAFE_INTEGER)) ?? 1,
     vouched: text('pid1') === '1',

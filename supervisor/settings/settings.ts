@@ -6,7 +6,7 @@ export interface Setting {
   readonly help: string;
   readonly fallback?: string;
   /** The command sees the variable, too. All others are kept from it: a supervisor inside a job is another one. */
-  readonly passedOn?: true;
+  readonly rerouted?: true;
 }
 
 /** Every setting of the supervisor, in the order of `--help`. */
@@ -53,7 +53,7 @@ export const SETTINGS = [
   },
   {
     flag: 'stop-to',
-    env: 'HOLDFAST_STOP_TO',
+    env: 'HOLDFAST_SIGNAL_TARGET',
     value: 'group|process',
     fallback: 'group',
     help: "Who gets a stop's signals: the command's whole process group, or the command alone, which passes them on itself. SIGKILL at the end of the grace is for all.",
@@ -91,7 +91,7 @@ export const SETTINGS = [
   },
   {
     flag: 'start-note',
-    env: 'HOLDFAST_START_NOTE_FILE',
+    env: 'HOLDFAST_START_FILE',
     value: 'PATH',
     help: 'File that tells the start: {startedAt}. The probes listen by then, and until the supervisor is gone. Default: none.',
   },
@@ -121,7 +121,7 @@ export const SETTINGS = [
   },
   {
     flag: 'stop-reason-from',
-    env: 'HOLDFAST_STOP_REASON_FROM',
+    env: 'HOLDFAST_STOP_REASON_SOURCE',
     value: 'PATH',
     help: 'File in which somebody states why the command is being stopped (a downward API volume). Default: derived from the signal.',
   },
@@ -129,7 +129,7 @@ export const SETTINGS = [
     flag: 'state-dir',
     env: 'HOLDFAST_STATE_DIR',
     value: 'PATH',
-    passedOn: true,
+    rerouted: true,
     help: 'Folder that outlives an attempt; made if it is not there.',
   },
   {
@@ -137,12 +137,12 @@ export const SETTINGS = [
     env: 'HOLDFAST_ATTEMPT',
     value: 'NUMBER',
     fallback: '1',
-    passedOn: true,
+    rerouted: true,
     help: 'Which attempt this is.',
   },
   {
     flag: 'pid1',
-    env: 'HOLDFAST_PID1',
+    env: 'HOLDFAST_ASSUME_DEDICATED_PID1',
     value: '1',
     help: '1: vouches that PID 1, a tini, runs nothing but this supervisor, where their command lines do not show it (a script in between).',
   },

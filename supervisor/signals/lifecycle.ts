@@ -193,7 +193,7 @@ function onTimer(state: LifecycleState, name: TimerName, plan: StopPolicy): Tran
     default: {
       const next = plan.stopSignals[Number(name.slice('signal'.length))];
       return state.phase === 'stopping' && next !== undefined
-        ? { state, actions: [{ kind: 'sendStop', signal: next.signal, to: plan.stopTo }] }
+        ? { state, actions: [{ kind: 'sendStop', signal: next.signal, to: plan.signalTarget }] }
         : stay(state);
     }
   }
@@ -280,7 +280,7 @@ function stop(
     actions: [
       { kind: 'stopTimers', except: [] },
       { kind: 'tellReason', reason },
-      { kind: 'sendStop', signal: first?.signal ?? received, to: plan.stopTo },
+      { kind: 'sendStop', signal: first?.signal ?? received, to: plan.signalTarget },
       ...more.map((next, index) => timer(`signal${index + 1}`, next.afterMs)),
       timer('grace', plan.signalTimeoutMs),
       timer('deadMan', plan.signalTimeoutMs + leastCleanupMs(plan)),

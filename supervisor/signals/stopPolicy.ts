@@ -19,7 +19,7 @@ export interface StopPolicy {
   readonly onTerm: OnTerm;
   /** What a stop sends, in place of the one signal; empty: SIGINT at the timeout, and an outside signal as it was received. */
   readonly stopSignals: readonly StopSignal[];
-  readonly stopTo: StopTo;
+  readonly signalTarget: StopTo;
   /** A command runs after the end. */
   readonly cleanup: boolean;
 }

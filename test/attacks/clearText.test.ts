@@ -67,7 +67,7 @@ await describeWithLab('who reads Temporal', { temporal: true }, (lab) => {
       ephemeral,
       labels: [queue, 'marked-label'],
       env: { MARKED_NAME: 'marked-value' },
-      intervals: { onlineLookup: '100ms' },
+      intervals: { onlineCheck: '100ms' },
     };
     const handle = await client.workflow.start(RUNNER_WORKFLOW, {
       workflowId,

@@ -27,7 +27,7 @@ const BUCKET: ArtifactStoreLocation = {
 const VICTIM = `repositories/acme/web/unit/${randomUUID()}`;
 const storageIn = (path: string, more: Partial<StepStorage> = {}): StepStorage => ({
   path,
-  sharedFrom: [],
+  sharedDirSources: [],
   timeout: '1m',
   ...more,
 });
@@ -69,7 +69,9 @@ await describeWithLab('who may start workflows', { temporal: true, kubernetes: t
     test("have no runner in another job's folder, whatever job they say it is of", async () => {
       for (const storage of [
         storageIn(`${VICTIM}/test-unit`),
-        storageIn(`${VICTIM}/test-mine`, { sharedFrom: [`shared/${VICTIM}/test-unit/1.json`] }),
+        storageIn(`${VICTIM}/test-mine`, {
+          sharedDirSources: [`shared/${VICTIM}/test-unit/1.json`],
+        }),
       ]) {
         const run = await world.start({
           ciServer: 'none',
@@ -95,10 +97,10 @@ await describeWithLab('who may start workflows', { temporal: true, kubernetes: t
         pod: {
           ...harness.request(harness.newIdentity()),
           command: ['cat'],
-          storage: { path, sharedFrom: [], timeoutMs: 1_000 },
+          storage: { path, sharedDirSources: [], timeoutMs: 1_000 },
         },
         credentialsRetryMs: 1_000,
-        dueWithinMs: 1_000,
+        completeWithinMs: 1_000,
       });
       const queue = clusterTaskQueue(world.taskQueue);
       expect(await stranger.call('provision', queue, request(`${VICTIM}/test-unit`))).toContain(
@@ -137,7 +139,7 @@ await describeWithLab('who may start workflows', { temporal: true, kubernetes: t
         runnerName: 'runner-x',
         pod: asked,
         credentialsRetryMs: 1_000,
-        dueWithinMs: 1_000,
+        completeWithinMs: 1_000,
       };
       expect(await stranger.call('provision', clusterTaskQueue(world.taskQueue), input)).toContain(
         "the name holdfast-uploader is Holdfast's own",

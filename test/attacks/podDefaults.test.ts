@@ -24,13 +24,13 @@ import { until } from '../support/until.ts';
 
 const SUPERVISION: SupervisorConfig = {
   watches: 'github',
-  oneJob: false,
+  ephemeral: false,
   onTerm: 'stop',
   drainTimeoutMs: 0,
   signalTimeoutMs: 1,
   cleanupTimeoutMs: 1,
-  stopTo: 'group',
-  startupMs: 1,
+  signalTarget: 'group',
+  startupTimeoutMs: 1,
 };
 
 await describeWithLab(

@@ -25,7 +25,7 @@ import { CommandRun } from '../support/commandRun.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { inContainer } from '../support/podLog.ts';
 import { readable } from '../support/secretSearch.ts';
-import { tellSet } from '../support/setCommands.ts';
+import { notifySet } from '../support/setCommands.ts';
 import { SHORT_SET_INTERVALS } from '../support/setRun.ts';
 import { together } from '../support/together.ts';
 import { until } from '../support/until.ts';
@@ -169,7 +169,7 @@ await describeWithLab("a whole set's life", { temporal: true, nodes: 'kubelet' }
               PATIENCE_MS,
             );
           for (const name of names)
-            await tellSet(world.client, name, { command: 'drain', reason: 'the test is over' });
+            await notifySet(world.client, name, { command: 'drain', reason: 'the test is over' });
           for (const set of sets) await set.result();
           expect(
             await world.secretsInClear({

@@ -83,7 +83,7 @@ await describeWithLab(
             ...bring(),
           },
           credentialsRetryMs: 1_000,
-          dueWithinMs: 1_000,
+          completeWithinMs: 1_000,
         };
         await expectNothingRun(
           await stranger.call('provision', clusterTaskQueue(world.taskQueue), {

@@ -87,7 +87,7 @@ await describeWithLab('who may start workflows', { temporal: true, kubernetes: t
     runnerName: 'runner-x',
     pod: { ...harness.request(harness.newIdentity()), template },
     credentialsRetryMs: 1_000,
-    dueWithinMs: 1_000,
+    completeWithinMs: 1_000,
   });
 
   async function expectNothingMade(): Promise<void> {

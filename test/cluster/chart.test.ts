@@ -513,7 +513,7 @@ await describeIf(
               ({ kind, metadata }) => kind === 'Role' && metadata.name?.endsWith('-runner-sets'),
             )?.metadata.namespace,
             spec.template.spec.containers[0]?.env.find(
-              ({ name }) => name === 'HOLDFAST_RUNNER_SET_NAMESPACE',
+              ({ name }) => name === 'HOLDFAST_RUNNER_SET_RESOURCE_NAMESPACE',
             )?.value,
           ];
         };

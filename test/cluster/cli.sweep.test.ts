@@ -63,8 +63,8 @@ await describeWithLab(
         dryRun: true,
         place: world.place,
         incomplete: [],
-        skipped: { young: expect.any(Number) },
-        items: [{ kind: 'ghost registration', what: ghost.runnerName, done: 'found' }],
+        skipped: { too_young: expect.any(Number) },
+        items: [{ kind: 'orphaned_registration', what: ghost.runnerName, done: 'found' }],
       });
       expect(await world.owned.loadMarks()).toEqual([]);
       expect((await world.object('pod', pod.name))?.mark).toBeUndefined();
@@ -73,17 +73,17 @@ await describeWithLab(
       expect(first.status).toBe(0);
       expect(first.stdout).toMatch(
         new RegExp(
-          `^marked +orphaned pod +${pod.name} +${world.harness.namespace} +${ORPHANED_POD_MESSAGE}`,
+          `^marked +orphaned_pod +${pod.name} +${world.harness.namespace} +${ORPHANED_POD_MESSAGE}`,
           'm',
         ),
       );
       expect(await world.owned.loadMarks()).toMatchObject([
-        { kind: 'ghost registration', key: expect.stringContaining(`#${runnerId}`) },
+        { kind: 'orphaned_registration', key: expect.stringContaining(`#${runnerId}`) },
       ]);
 
       const second = await sweepAtOnce(env);
       expect(second.status).toBe(0);
-      expect(second.stdout).toMatch(/^1 +orphaned pod +0 +1 +0$/m);
+      expect(second.stdout).toMatch(/^1 +orphaned_pod +0 +1 +0$/m);
       expect(world.simulator.runners()).toEqual([]);
       expect(await world.owned.loadMarks()).toEqual([]);
     });
@@ -202,8 +202,8 @@ await describeWithLab(
         HOLDFAST_SWEEP_TOKEN: 'ghp_sweep',
         HOLDFAST_HTTP_ADDRESS: '127.0.0.1:0',
         HOLDFAST_LOG_LEVEL: 'info',
-        HOLDFAST_SHUTDOWN_GRACE: '1s',
-        HOLDFAST_SHUTDOWN_FORCE: '3s',
+        HOLDFAST_SHUTDOWN_GRACE_TIME: '1s',
+        HOLDFAST_SHUTDOWN_FORCE_TIME: '3s',
       };
       const worker = startWorkerProcess({ ...settings, HOLDFAST_SWEEP_INTERVAL: '2h' });
       await worker.started();
@@ -232,7 +232,7 @@ await describeWithLab(
       });
       expect(swept.stdout).toMatch(
         new RegExp(
-          `^marked +ghost registration +${ghost.runnerName} +organization ${world.scope.name} +${ghost.runnerName} is registered`,
+          `^marked +orphaned_registration +${ghost.runnerName} +organization ${world.scope.name} +${ghost.runnerName} is registered`,
           'm',
         ),
       );
@@ -255,8 +255,8 @@ await describeWithLab(
         [`marked ${ghost.runnerName}`, `marked ${pod.name}`].toSorted(),
       );
       expect((await sweep(first.marks)).counts).toMatchObject({
-        'orphaned pod': { repaired: 1 },
-        'ghost registration': { repaired: 1 },
+        orphaned_pod: { repaired: 1 },
+        orphaned_registration: { repaired: 1 },
       });
       await until('its end to be told', async () =>
         (await cli('runner', 'get', life.identity.workflowId)).stdout.includes(

@@ -43,7 +43,7 @@ await describeWithLab(
         ephemeral: false,
         supervisor: 'none',
         pod: { spec: { schedulerName: 'contract' } },
-        intervals: { listAge: '10s' },
+        intervals: { listMaxAge: '10s' },
       });
       const pod = (await harness.second.observe({ name: await run.pod() }))!;
       await harness.makeRunning(pod);
@@ -68,7 +68,7 @@ await describeWithLab(
       runner.stop();
       await run.reaches(
         'a wait for another list',
-        ({ waitsFor }) => waitsFor?.includes('its lists may be old') === true,
+        ({ waitingFor }) => waitingFor?.includes('its lists may be old') === true,
       );
       expect(simulator.runners()).toHaveLength(1);
       simulator.clearFaults(id);

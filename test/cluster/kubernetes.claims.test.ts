@@ -9,13 +9,13 @@ import type { PodRequest, PodView, SupervisorConfig } from '../../core/domain/po
 
 const SUPERVISION: SupervisorConfig = {
   watches: 'command',
-  oneJob: true,
+  ephemeral: true,
   onTerm: 'checkpoint',
   drainTimeoutMs: 0,
   signalTimeoutMs: 10_000,
   cleanupTimeoutMs: 5_000,
-  stopTo: 'group',
-  startupMs: 600_000,
+  signalTarget: 'group',
+  startupTimeoutMs: 600_000,
 };
 
 await describeWithLab(

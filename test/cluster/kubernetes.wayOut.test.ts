@@ -118,7 +118,7 @@ await describeWithLab('the way out of a cluster', { temporal: true, kubernetes: 
     await harness.end(pod, 1);
     const { phase } = await run.reaches(
       'telling why',
-      ({ waitsFor }) => waitsFor?.includes('not on Sundays') === true,
+      ({ waitingFor }) => waitingFor?.includes('not on Sundays') === true,
     );
     expect(phase).toBe('TearingDown');
     const { pendingActivities } = (await run.handle.describe()).raw;
@@ -176,12 +176,12 @@ await describeWithLab('the way out of a cluster', { temporal: true, kubernetes: 
       const held = proxy.hold(
         ({ method, url }) => method === 'POST' && url.pathname.endsWith(`/${kind}`),
       );
-      run = await world.start({ ...POD, intervals: { lateCreation: '10s' } });
+      run = await world.start({ ...POD, intervals: { lateCreationWindow: '10s' } });
       const late = await held;
       await run.handle.signal('cancel', 'not needed any more');
       await run.reaches(
         'the wait for what may come late',
-        ({ waitsFor }) => waitsFor === 'what the interrupted provisioning may still make',
+        ({ waitingFor }) => waitingFor === 'what the interrupted provisioning may still make',
       );
       await expect(late.arrive()).resolves.toBe(201);
       expect(await run.result()).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
@@ -196,7 +196,7 @@ await describeWithLab('the way out of a cluster', { temporal: true, kubernetes: 
   ])(
     '%s whose container starts while the deletion of its pod is on its way is left alone',
     async (_what, input) => {
-      run = await world.start({ ...POD, ...input, intervals: { listAge: '1s' } });
+      run = await world.start({ ...POD, ...input, intervals: { listMaxAge: '1s' } });
       const name = await run.pod();
       const pod = (await harness.second.observe({ name }))!;
       const held = proxy.hold(({ method, url }) => {
@@ -210,8 +210,8 @@ await describeWithLab('the way out of a cluster', { temporal: true, kubernetes: 
       await harness.makeRunning(pod);
       expect(await deletion.arrive()).toBe(409);
       proxy.down = false;
-      await run.reaches('a wait for a runner that has started', ({ waitsFor }) =>
-        /the runner ends by itself|runner may be about to register/.test(waitsFor ?? ''),
+      await run.reaches('a wait for a runner that has started', ({ waitingFor }) =>
+        /the runner ends by itself|runner may be about to register/.test(waitingFor ?? ''),
       );
       expect(await harness.second.observe(pod)).toMatchObject({
         uid: pod.uid,
@@ -255,7 +255,7 @@ await describeWithLab('the way out of a cluster', { temporal: true, kubernetes: 
     const next = await world.start({ ...POD, volumeClaims });
     await next.reaches(
       'a wait for the node',
-      ({ waitsFor }) => waitsFor?.includes(node) === true && waitsFor.includes(uid),
+      ({ waitingFor }) => waitingFor?.includes(node) === true && waitingFor.includes(uid),
     );
     expect((await harness.core.listNamespacedPod({ namespace: harness.namespace })).items).toEqual(
       [],

@@ -186,7 +186,7 @@ await describeIf(
         const wrong = make();
         const stopWrong = await startWorker(wrong);
         const refused = async () =>
-          (await waits()).map(({ type, failure }) => (type === 'WrongPlace' ? failure : ''));
+          (await waits()).map(({ type, failure }) => (type === 'WrongLocation' ? failure : ''));
         const both = [
           formatLocation(await harness.compute.place()),
           formatLocation(await wrong.place()),

@@ -246,7 +246,7 @@ await describeWithLab('RunnerSet resources', { temporal: true, kubernetes: true 
     await remove();
     await create(spec({ replicas: 1 }));
     control();
-    await says('EarlierEnding');
+    await says('PreviousSetDraining');
     set().endJob(runner!);
     await says('Applied');
     expect(await set().status()).toMatchObject({ replicas: 1 });

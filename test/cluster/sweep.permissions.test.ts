@@ -100,9 +100,9 @@ await describeWithLab('deploy/sweep.yaml', { temporal: true, kubernetes: true },
         incomplete: [],
         unseen: [],
         items: [
-          `${done} ghost registration`,
-          `${done} orphaned pod`,
-          ...Array.from({ length: 6 }, () => `${done} orphaned resource`),
+          `${done} orphaned_registration`,
+          `${done} orphaned_pod`,
+          ...Array.from({ length: 6 }, () => `${done} orphaned_resource`),
         ],
       });
       await owned?.saveMarks(world.marks);

@@ -3,7 +3,10 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { PatchStrategy, setHeaderOptions } from '@kubernetes/client-node';
 import { Client, Connection } from '@temporalio/client';
-import { HOLD_ANNOTATION, SWEEP_ANNOTATION } from '../../activities/compute/kubernetes/metadata.ts';
+import {
+  HOLD_ANNOTATION,
+  SWEEP_MARK_ANNOTATION,
+} from '../../activities/compute/kubernetes/metadata.ts';
 import type { SweepInput, SweepReport } from '../../core/contract/index.ts';
 import type { PodView } from '../../core/domain/pod.ts';
 import { startApiProxy, type ApiProxy } from '../support/apiProxy.ts';
@@ -51,7 +54,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     return (
       metadata?.uid === uid &&
       metadata.deletionTimestamp === undefined &&
-      metadata.annotations?.[SWEEP_ANNOTATION] === undefined
+      metadata.annotations?.[SWEEP_MARK_ANNOTATION] === undefined
     );
   };
   /** Sweeps three times, so that what would be repaired at any time is. */
@@ -128,9 +131,9 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
       expect(report).toMatchObject({
         incomplete: [],
         unseen: [{ list: 'secrets' }],
-        items: [{ kind: 'orphaned pod', done: 'marked' }],
+        items: [{ kind: 'orphaned_pod', done: 'marked' }],
       });
-      expect(report.lookedAt).not.toHaveProperty('secrets');
+      expect(report.examined).not.toHaveProperty('secrets');
     });
 
     test('the CI server does not list a scope', async () => {
@@ -156,7 +159,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     world.simulator.setAccess('sweep', { scopes: [] });
     expect(await world.sweep()).toMatchObject({
       incomplete: [],
-      skipped: { 'scope out of sight': 1, 'mid-flight': 1 },
+      skipped: { scope_not_visible: 1, in_transition: 1 },
     });
   });
 
@@ -169,11 +172,11 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     const report = await world.sweep();
     expect(report).toMatchObject({
       stopped: expect.stringContaining('6 of 10 pods'),
-      counts: { 'orphaned pod': { found: 6, marked: 0 } },
+      counts: { orphaned_pod: { found: 6, marked: 0 } },
     });
     expect(await Promise.all(pods.map(isUntouched))).not.toContain(false);
     expect(await world.sweep({ force: true })).toMatchObject({
-      counts: { 'orphaned pod': { found: 6, marked: 6 } },
+      counts: { orphaned_pod: { found: 6, marked: 6 } },
     });
   });
 
@@ -186,7 +189,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     expect(await world.sweep({ force: true })).toMatchObject({
       items: [
         {
-          kind: 'orphaned pod',
+          kind: 'orphaned_pod',
           reason: expect.stringContaining('not known to Temporal'),
           done: 'marked',
         },
@@ -197,7 +200,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
   test('a worker that is away is no reason to touch a runner that lives', async () => {
     const life = await world.life({ phase: 'Busy' });
     const { pod } = await world.provision(life);
-    expect(await sweeps()).toMatchObject({ items: [], skipped: { 'worker away': 1 }, marks: [] });
+    expect(await sweeps()).toMatchObject({ items: [], skipped: { no_worker: 1 }, marks: [] });
     expect(await isUntouched(pod)).toBe(true);
     expect((await life.handle.describe()).status.name).toBe('RUNNING');
     expect(world.simulator.runner(life.runnerName)).toBeDefined();
@@ -208,17 +211,17 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
       await world.life({ phase: 'Provisioning' }),
       await world.life({ phase: 'Busy', input: { onEviction: 'resume' } }),
     ];
-    expect(await sweeps()).toMatchObject({ items: [], skipped: { 'mid-flight': 1, resumes: 1 } });
+    expect(await sweeps()).toMatchObject({ items: [], skipped: { in_transition: 1, will_resume: 1 } });
     for (const { handle } of [fresh, resumes])
       expect((await handle.describe()).status.name).toBe('RUNNING');
   });
 
   test('what is younger than 30 s, a dry run, and what a person holds', async () => {
     const { pod } = await world.provision(await world.terminated());
-    expect(await sweeps({ minAge: '30s' })).toMatchObject({ items: [], skipped: { young: 2 } });
+    expect(await sweeps({ minAge: '30s' })).toMatchObject({ items: [], skipped: { too_young: 2 } });
     expect(await sweeps({ dryRun: true })).toMatchObject({
       dryRun: true,
-      items: [{ kind: 'orphaned pod', done: 'found' }],
+      items: [{ kind: 'orphaned_pod', done: 'found' }],
     });
     expect(await isUntouched(pod)).toBe(true);
     const { namespace } = world.harness;
@@ -230,7 +233,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
       },
       setHeaderOptions('Content-Type', PatchStrategy.MergePatch),
     );
-    expect(await sweeps()).toMatchObject({ items: [], skipped: { held: 1 } });
+    expect(await sweeps()).toMatchObject({ items: [], skipped: { on_hold: 1 } });
     expect(await isUntouched(pod)).toBe(true);
   });
 
@@ -243,8 +246,8 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     await world.register(`unlabelled-${'1'.repeat(10)}`, ['self-hosted']);
     expect(await sweeps()).toMatchObject({
       items: [],
-      lookedAt: { pods: 0, registrations: 3 },
-      skipped: { 'not ours': 3 },
+      examined: { pods: 0, registrations: 3 },
+      skipped: { foreign: 3 },
     });
     expect(await isUntouched(pod)).toBe(true);
     expect(world.simulator.runners()).toHaveLength(3);
@@ -255,7 +258,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     const { searchAttributes } = await life.handle.describe();
     const [madeUp = ''] = searchAttributes['RunnerName'] as string[];
     await world.register(madeUp, ['self-hosted']);
-    expect(await sweeps()).toMatchObject({ items: [], skipped: { 'not ours': 1 } });
+    expect(await sweeps()).toMatchObject({ items: [], skipped: { foreign: 1 } });
     expect(world.simulator.runner(madeUp)).toBeDefined();
   });
 
@@ -267,7 +270,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     await world.harness.vanish(pod);
     await sweeps();
     expect(await world.names()).toEqual({ pods: [], secrets: [], claims: ['cache-0'] });
-    expect(await world.sweep()).toMatchObject({ skipped: { 'outlives its runner': 1 } });
+    expect(await world.sweep()).toMatchObject({ skipped: { shared_claim: 1 } });
   });
 
   test('a pod in the middle of its eviction', async () => {
@@ -282,7 +285,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
         },
       ],
     });
-    expect(await sweeps()).toMatchObject({ items: [], skipped: { 'mid-flight': 1 } });
+    expect(await sweeps()).toMatchObject({ items: [], skipped: { in_transition: 1 } });
     expect(await isUntouched(pod)).toBe(true);
   });
 
@@ -295,7 +298,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
       taskQueue,
       args: [{}],
     });
-    expect(await world.sweep()).toMatchObject({ items: [], skipped: { 'handed on': 1 } });
+    expect(await world.sweep()).toMatchObject({ items: [], skipped: { handed_off: 1 } });
   });
 
   test('a mark counts for the pod that it is on: another one of the same name is marked first', async () => {
@@ -307,9 +310,9 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     expect(another.name).toBe(pod.name);
     expect(await world.sweep()).toMatchObject({
       items: expect.arrayContaining([
-        expect.objectContaining({ kind: 'orphaned pod', done: 'marked' }),
+        expect.objectContaining({ kind: 'orphaned_pod', done: 'marked' }),
       ]),
-      counts: { 'orphaned pod': { repaired: 0 } },
+      counts: { orphaned_pod: { repaired: 0 } },
     });
     expect(await world.object('pod', another.name)).toMatchObject({ terminating: false });
   });
@@ -323,13 +326,15 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
         name: pod.name,
         namespace,
         body: {
-          metadata: { annotations: { [SWEEP_ANNOTATION]: '2026-01-01T00:00:00Z orphaned pod: x' } },
+          metadata: {
+            annotations: { [SWEEP_MARK_ANNOTATION]: '2026-01-01T00:00:00Z orphaned_pod: x' },
+          },
         },
       },
       setHeaderOptions('Content-Type', PatchStrategy.MergePatch),
     );
     await world.sweep();
-    expect(await annotations(pod.name)).not.toHaveProperty([SWEEP_ANNOTATION]);
+    expect(await annotations(pod.name)).not.toHaveProperty([SWEEP_MARK_ANNOTATION]);
   });
 
   test('one item that fails keeps no other from being repaired', async () => {
@@ -341,15 +346,15 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
       await world.sweep({}, { compute });
       proxy.script('deletion', BROKEN);
       expect(await world.sweep({}, { compute })).toMatchObject({
-        counts: { 'orphaned pod': { found: 2, repaired: 1, failed: 1 } },
+        counts: { orphaned_pod: { found: 2, repaired: 1, failed: 1 } },
         items: [
           { done: 'failed', note: expect.stringContaining('etcd is unwell') },
           { done: 'repaired' },
         ],
       });
       expect(await world.sweep({}, { compute })).toMatchObject({
-        counts: { 'orphaned pod': { found: 1, repaired: 1 } },
-        skipped: { 'mid-flight': 1 },
+        counts: { orphaned_pod: { found: 1, repaired: 1 } },
+        skipped: { in_transition: 1 },
       });
     } finally {
       await proxy.close();
@@ -360,7 +365,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     expect(await world.owned.loadMarks()).toEqual([]);
     const marks = [
       {
-        kind: 'zombie runner',
+        kind: 'stuck_runner',
         key: `w ${randomUUID()}`,
         since: '2026-01-01T00:00:00.000Z',
         unpolled: 2,
@@ -368,7 +373,11 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     ];
     await world.owned.saveMarks([
       ...marks,
-      { kind: 'ghost registration', key: 'organization acme#7', since: '2026-01-01T00:00:00.000Z' },
+      {
+        kind: 'orphaned_registration',
+        key: 'organization acme#7',
+        since: '2026-01-01T00:00:00.000Z',
+      },
     ]);
     expect(await world.owned.loadMarks()).toHaveLength(2);
     await world.owned.saveMarks(marks);

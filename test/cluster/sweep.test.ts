@@ -1,12 +1,12 @@
 /** Each row of the sweep's table on real components: made by hand, found, marked, and repaired in the next sweep. */
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { SWEEP_ANNOTATION } from '../../activities/compute/kubernetes/metadata.ts';
+import { SWEEP_MARK_ANNOTATION } from '../../activities/compute/kubernetes/metadata.ts';
 import {
   DEREGISTRATION_WORKFLOW,
   ORPHANED_POD_MESSAGE,
   UNRESPONSIVE_RUNNER_MESSAGE,
   STUCK_RUNNER_MESSAGE,
-  doubtSignal,
+  replaceIdleSignal,
   podStateSignal,
 } from '../../core/contract/index.ts';
 import type { SupervisorConfig } from '../../core/domain/pod.ts';
@@ -35,17 +35,17 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     };
   };
 
-  test('orphaned pod: marked, then unregistered and stopped with its own grace, in so many words', async () => {
+  test('orphaned_pod: marked, then unregistered and stopped with its own grace, in so many words', async () => {
     const life = await world.terminated('because I could');
     const { pod, registration } = await world.provision(life);
 
     const first = await world.sweep();
     expect(first).toMatchObject({
       incomplete: [],
-      counts: { 'orphaned pod': { found: 1, marked: 1, repaired: 0, failed: 0 } },
+      counts: { orphaned_pod: { found: 1, marked: 1, repaired: 0, failed: 0 } },
       items: [
         {
-          kind: 'orphaned pod',
+          kind: 'orphaned_pod',
           what: pod.name,
           where: world.harness.namespace,
           done: 'marked',
@@ -56,7 +56,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     const marked = await world.object('pod', pod.name);
     expect(marked).toMatchObject({
       mark: expect.stringMatching(
-        /^\d{4}-.*Z orphaned pod: .*was terminated by .*: because I could/,
+        /^\d{4}-.*Z orphaned_pod: .*was terminated by .*: because I could/,
       ),
       pod: { terminating: false },
     });
@@ -64,7 +64,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
 
     const second = await world.sweep();
     expect(second).toMatchObject({
-      counts: { 'orphaned pod': { found: 1, marked: 0, repaired: 1, failed: 0 } },
+      counts: { orphaned_pod: { found: 1, marked: 0, repaired: 1, failed: 0 } },
       items: [
         { done: 'repaired', note: expect.stringContaining(`deregistration-${life.runnerName}`) },
       ],
@@ -76,7 +76,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     expect(metadata).toMatchObject({
       uid: pod.uid,
       deletionGracePeriodSeconds: 20,
-      annotations: { [SWEEP_ANNOTATION]: expect.stringContaining(ORPHANED_POD_MESSAGE) },
+      annotations: { [SWEEP_MARK_ANNOTATION]: expect.stringContaining(ORPHANED_POD_MESSAGE) },
     });
     expect(world.log).toEqual([
       {
@@ -100,13 +100,13 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     });
 
     // On its way: nothing more is done to it.
-    expect(await world.sweep()).toMatchObject({ items: [], skipped: { 'mid-flight': 1 } });
+    expect(await world.sweep()).toMatchObject({ items: [], skipped: { in_transition: 1 } });
     await world.harness.finishTermination(pod);
     expect(await world.sweep()).toMatchObject({ items: [], skipped: {} });
     expect(await world.names()).toEqual({ pods: [], secrets: [], claims: [] });
   });
 
-  test('orphaned pod whose runner is busy: the 422 does not spare it, and its registration is handed on', async () => {
+  test('orphaned_pod whose runner is busy: the 422 does not spare it, and its registration is handed on', async () => {
     const life = await world.terminated();
     const { pod, registration } = await world.provision(life);
     const { runner } = await WireRunner.start(world.simulator.url, registration);
@@ -130,70 +130,72 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     // Its runner is still online, its pod still there; and then, somebody is at it.
     expect(await world.sweep()).toMatchObject({
       items: [],
-      skipped: { 'mid-flight': 1, 'in use': 1 },
+      skipped: { in_transition: 1, in_use: 1 },
     });
     runner.stop();
   });
 
-  test('orphaned pod that has ended: deleted', async () => {
+  test('orphaned_pod that has ended: deleted', async () => {
     const life = await world.terminated();
     const { pod } = await world.provision(life);
     await world.harness.end(pod, 0);
     expect(await world.sweep()).toMatchObject({
-      items: [{ kind: 'orphaned pod', done: 'marked' }],
-      skipped: { 'in use': 2 },
+      items: [{ kind: 'orphaned_pod', done: 'marked' }],
+      skipped: { in_use: 2 },
     });
     expect(await world.sweep()).toMatchObject({
-      items: [{ kind: 'orphaned pod', done: 'repaired' }],
+      items: [{ kind: 'orphaned_pod', done: 'repaired' }],
     });
     await world.harness.finishTermination(pod);
     expect(await world.names()).toMatchObject({ pods: [], secrets: [] });
     expect(world.simulator.runners()).toEqual([]);
   });
 
-  test('ghost registration: marked in the report, then removed', async () => {
+  test('orphaned_registration: marked in the report, then removed', async () => {
     const { runnerName } = await world.terminated();
     const { runnerId } = await world.register(runnerName);
     const report = await world.sweep();
     expect(report).toMatchObject({
       items: [
         {
-          kind: 'ghost registration',
+          kind: 'orphaned_registration',
           what: runnerName,
           where: `organization ${world.scope.name}`,
           done: 'marked',
         },
       ],
-      marks: [{ kind: 'ghost registration', key: `organization ${world.scope.name}#${runnerId}` }],
+      marks: [
+        { kind: 'orphaned_registration', key: `organization ${world.scope.name}#${runnerId}` },
+      ],
     });
-    expect(await world.sweep({ listAge: '1m' })).toMatchObject({
+    expect(await world.sweep({ listMaxAge: '1m' })).toMatchObject({
       items: [{ done: 'waits' }],
       marks: report.marks,
     });
     expect(world.simulator.runner(runnerName)).toBeDefined();
     expect(await world.sweep()).toMatchObject({
-      counts: { 'ghost registration': { repaired: 1 } },
+      counts: { orphaned_registration: { repaired: 1 } },
       marks: [],
     });
     expect(world.simulator.runners()).toEqual([]);
   });
 
-  test('ghost registration without a label: by the record of a life with its name', async () => {
+  test('orphaned_registration without a label: by the record of a life with its name', async () => {
     const { runnerName } = await world.named();
     await world.register(runnerName, ['self-hosted']);
     expect(await world.sweep()).toMatchObject({
-      items: [{ kind: 'ghost registration', what: runnerName }],
+      items: [{ kind: 'orphaned_registration', what: runnerName }],
     });
   });
 
-  test('zombie runner: its worker never came back', async () => {
+  test('stuck_runner: its worker never came back', async () => {
     const life = await world.life({ phase: 'Busy' });
     const { searchAttributes } = await life.handle.describe();
     const [listedName] = searchAttributes['RunnerName'] as string[];
     expect(await world.sweep()).toMatchObject({
       items: [
         {
-          kind: 'zombie runner',
+          kind: 'stuck_runner',
           what: life.identity.workflowId,
           where: world.unpolled,
           done: 'marked',
@@ -202,14 +204,14 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
       marks: [{ unpolled: 1 }],
     });
     expect(await world.sweep()).toMatchObject({
-      items: [{ kind: 'zombie runner', done: 'waits' }],
+      items: [{ kind: 'stuck_runner', done: 'waits' }],
       marks: [{ unpolled: 2 }],
     });
     expect(await life.handle.describe()).toMatchObject({ status: { name: 'RUNNING' } });
     expect(await world.sweep()).toMatchObject({
       items: [
         {
-          kind: 'zombie runner',
+          kind: 'stuck_runner',
           done: 'repaired',
           note: expect.stringContaining(`deregistration-${listedName}`),
         },
@@ -232,11 +234,11 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     });
   });
 
-  test('zombie runner whose worker is there: woken, and never terminated', async () => {
+  test('stuck_runner whose worker is there: woken, and never terminated', async () => {
     const life = await world.life({ phase: 'Busy', taskQueue: await world.polledQueue() });
     for (const expected of ['marked', 'waits', 'waits', 'waits'])
       expect(await world.sweep()).toMatchObject({
-        items: [{ kind: 'zombie runner', done: expected }],
+        items: [{ kind: 'stuck_runner', done: expected }],
       });
     expect(await life.handle.describe()).toMatchObject({ status: { name: 'RUNNING' } });
     const signals = await signalsOf(life.handle, podStateSignal.name);
@@ -244,20 +246,20 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     expect(signals[0]).toEqual({ uid: '', state: 'idle' });
   });
 
-  test('hung runner: offline at the CI server while its pod is idle, at two looks; its life is told, and one that is online is not', async () => {
+  test('unresponsive_runner: offline at the CI server while its pod is idle, at two looks; its life is told, and one that is online is not', async () => {
     const taskQueue = await world.polledQueue();
     const compute = world.harness.instance({
       pod: { image: 'busybox', command: ['work'], supervisor: { image: 'supervisor:1' } },
     });
     const supervision: SupervisorConfig = {
       watches: 'github',
-      oneJob: true,
+      ephemeral: true,
       onTerm: 'stop',
       drainTimeoutMs: 0,
       signalTimeoutMs: 10_000,
       cleanupTimeoutMs: 5_000,
-      stopTo: 'group',
-      startupMs: 600_000,
+      signalTarget: 'group',
+      startupTimeoutMs: 600_000,
     };
     const [hung, well] = [await world.life({ taskQueue }), await world.life({ taskQueue })];
     await world.provision(hung, { supervision }, compute);
@@ -268,42 +270,42 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
       'it to be online',
     );
     const item = {
-      kind: 'hung runner',
+      kind: 'unresponsive_runner',
       what: hung.identity.workflowId,
       reason: UNRESPONSIVE_RUNNER_MESSAGE,
     };
     expect(await world.sweep()).toMatchObject({
       items: [{ ...item, done: 'marked' }],
-      marks: [{ kind: 'hung runner', key: hung.runnerName }],
+      marks: [{ kind: 'unresponsive_runner', key: hung.runnerName }],
     });
     expect(await world.sweep()).toMatchObject({ items: [{ ...item, done: 'waits' }] });
-    expect(await signalsOf(hung.handle, doubtSignal.name)).toEqual([]);
-    expect(await world.sweep({ hungAfter: '0s' })).toMatchObject({
+    expect(await signalsOf(hung.handle, replaceIdleSignal.name)).toEqual([]);
+    expect(await world.sweep({ unresponsiveAfter: '0s' })).toMatchObject({
       items: [{ ...item, done: 'repaired' }],
       marks: [],
     });
-    expect(await signalsOf(hung.handle, doubtSignal.name)).toEqual([
+    expect(await signalsOf(hung.handle, replaceIdleSignal.name)).toEqual([
       { runnerName: hung.runnerName, reason: UNRESPONSIVE_RUNNER_MESSAGE },
     ]);
     runner.stop();
   });
 
-  test('aged pod: of a runner that finished in good order, once it is older than maxPodAge', async () => {
+  test('expired_pod: of a runner that finished in good order, once it is older than maxPodAge', async () => {
     const life = await world.finished();
     const pod = await world.run(life);
     await world.harness.end(pod, 0);
-    expect(await world.sweep()).toMatchObject({ items: [], skipped: { kept: 1 } });
+    expect(await world.sweep()).toMatchObject({ items: [], skipped: { retained: 1 } });
     expect(await world.sweep({ maxPodAge: '0s' })).toMatchObject({
-      items: [{ kind: 'aged pod', done: 'marked' }],
+      items: [{ kind: 'expired_pod', done: 'marked' }],
     });
     expect(await world.sweep({ maxPodAge: '0s' })).toMatchObject({
-      items: [{ kind: 'aged pod', done: 'repaired' }],
+      items: [{ kind: 'expired_pod', done: 'repaired' }],
     });
     await world.harness.finishTermination(pod);
     expect(await world.names()).toMatchObject({ pods: [] });
   });
 
-  test('orphaned resource: Secret and claim of a runner that is gone', async () => {
+  test('orphaned_resource: Secret and claim of a runner that is gone', async () => {
     const life = await world.terminated();
     const volumeClaims = [{ name: 'state', mountPath: '/state', storage: '1Gi' }];
     const { pod } = await world.provision(life, { volumeClaims });
@@ -315,16 +317,16 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     const { secrets, claims } = await world.names();
     expect([secrets.length, claims.length]).toEqual([1, 1]);
     expect(await world.sweep()).toMatchObject({
-      counts: { 'orphaned resource': { found: 2, marked: 2 } },
+      counts: { orphaned_resource: { found: 2, marked: 2 } },
     });
     expect([
       (await world.object('secret', secrets[0] ?? ''))?.mark,
       (await world.object('claim', claims[0] ?? ''))?.mark,
     ]).toEqual([
-      expect.stringContaining('orphaned resource: the Secret'),
-      expect.stringContaining('orphaned resource: the claim'),
+      expect.stringContaining('orphaned_resource: the Secret'),
+      expect.stringContaining('orphaned_resource: the claim'),
     ]);
-    expect(await world.sweep()).toMatchObject({ counts: { 'orphaned resource': { repaired: 2 } } });
+    expect(await world.sweep()).toMatchObject({ counts: { orphaned_resource: { repaired: 2 } } });
     // The claim goes as soon as the controller of its protection has seen that nobody uses it.
     await untilSeen(
       'nothing to be left',
@@ -333,7 +335,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     );
   });
 
-  test('orphaned resource: what a job has left beside a runner whose pod is gone; never what is not ours', async () => {
+  test('orphaned_resource: what a job has left beside a runner whose pod is gone; never what is not ours', async () => {
     const life = await world.terminated();
     const pod = await world.run(life);
     const left = await makeJobObjects(world.harness, pod.name, { scheduler: 'contract' });
@@ -344,13 +346,13 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
       Object.keys(await lookAtJobObjects(world.harness, objects));
     expect(await world.sweep({ minAge: '30s' })).toMatchObject({
       items: [],
-      skipped: { 'in use': 4, 'not ours': 4 },
+      skipped: { in_use: 4, foreign: 4 },
     });
 
     await world.harness.vanish(pod);
     expect(await world.sweep()).toMatchObject({
       incomplete: [],
-      counts: { 'orphaned resource': { found: 4, marked: 4 } },
+      counts: { orphaned_resource: { found: 4, marked: 4 } },
       items: expect.arrayContaining([
         expect.objectContaining({
           what: `job pod ${left.job.name}`,
@@ -360,8 +362,8 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
       ]),
     });
     expect(await world.sweep()).toMatchObject({
-      counts: { 'orphaned resource': { repaired: 4 } },
-      skipped: { 'not ours': 4 },
+      counts: { orphaned_resource: { repaired: 4 } },
+      skipped: { foreign: 4 },
     });
     await untilSeen(
       'nothing of it to be left',

@@ -268,7 +268,7 @@ await describeWithLab(
           webhook: false,
           supervisor: false,
           credentials: CREDENTIALS,
-          input: { intervals: { removalSettle: REMOVAL_SETTLE } },
+          input: { intervals: { removalGrace: REMOVAL_SETTLE } },
         }),
       dangers,
       { afterwards: cleanEnd },

@@ -45,7 +45,7 @@ class Stored {
     await gate.open();
     const settings = {
       HOLDFAST_STORE_BUCKET: bucket.name,
-      HOLDFAST_STORE_FOLDER: 'ci',
+      HOLDFAST_STORE_PREFIX: 'ci',
       HOLDFAST_STORE_ENDPOINT: gate.url,
       HOLDFAST_STORE_SECRET: 'bucket-key',
       HOLDFAST_POD_POLICY_FILE: POLICY,

@@ -7,7 +7,7 @@ import {
   JOB_GROUP_WORKFLOW,
   groupedJobId,
   jobGroupStatusQuery,
-  jobVersionSignal,
+  jobRevisionSignal,
   type JobGroupStatus,
   type StepInput,
 } from '../../core/contract/index.ts';
@@ -49,7 +49,7 @@ const scenarios: Record<string, Scenario<ClusterWorld>> = {
       post: [
         step('gather', 'exit 3', {
           bestEffort: true,
-          optionalOnSuccess: true,
+          skipOnSuccess: true,
         } as Partial<StepInput>),
         step('clean', 'true'),
       ],
@@ -58,7 +58,7 @@ const scenarios: Record<string, Scenario<ClusterWorld>> = {
     expect(result).toMatchObject({ outcome: 'errored', cause: 'unschedulable' });
     expect(states(result)).toEqual([
       'unit errored unschedulable',
-      'e2e not run',
+      'e2e not_run',
       'gather failed',
       'clean succeeded',
     ]);
@@ -77,7 +77,7 @@ const scenarios: Record<string, Scenario<ClusterWorld>> = {
   },
 
   'a best-effort step of post fails, and one is skipped: succeeded': async (world) => {
-    const optional = { optionalOnSuccess: true } as Partial<StepInput>;
+    const optional = { skipOnSuccess: true } as Partial<StepInput>;
     const job = await ClusterJob.start(world, 'best-effort', {
       test: [step('unit', 'true')],
       post: [
@@ -109,7 +109,7 @@ const scenarios: Record<string, Scenario<ClusterWorld>> = {
     await job.handle.signal('cancel', 'enough');
     const result = await job.result();
     expect(result).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
-    expect(states(result)).toEqual(['rent aborted cancelled', 'unit not run', 'clean succeeded']);
+    expect(states(result)).toEqual(['rent aborted cancelled', 'unit not_run', 'clean succeeded']);
     expect(lines(result)).toContain(`cleanup: Deleting pod ${pod}`);
     expect(job.pods()).toEqual(['pre-1', 'post-1']);
   },
@@ -190,7 +190,7 @@ const scenarios: Record<string, Scenario<ClusterWorld>> = {
           workflowId: id,
           taskQueue: world.taskQueue,
           args: [],
-          signal: jobVersionSignal,
+          signal: jobRevisionSignal,
           signalArgs: [version],
         });
       };

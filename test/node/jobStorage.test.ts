@@ -37,7 +37,7 @@ class Stored {
   static async open(lab: LabState): Promise<Stored> {
     const world = await ClusterWorld.open(lab, {
       webhook: false,
-      settings: { HOLDFAST_STORE_CLAIM: CLAIM, HOLDFAST_POD_POLICY_FILE: POLICY },
+      settings: { HOLDFAST_STORE_VOLUME_CLAIM: CLAIM, HOLDFAST_POD_POLICY_FILE: POLICY },
     });
     const volumes = new HostPathVolumes(world.namespace);
     const folder = await volumes.sharedClaim(CLAIM);

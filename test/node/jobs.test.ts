@@ -43,7 +43,7 @@ const scenarios: Record<string, Scenario<ClusterWorld>> = {
       expect(result).toMatchObject({ outcome: 'aborted', cause: 'run_timeout' });
       expect(states(result)).toEqual([
         'unit aborted run_timeout',
-        'e2e not run',
+        'e2e not_run',
         'gather succeeded',
         'clean succeeded',
       ]);
@@ -78,7 +78,7 @@ const scenarios: Record<string, Scenario<ClusterWorld>> = {
       expect(states(result)).toEqual([
         'unit aborted run_timeout',
         'gather aborted run_timeout',
-        'clean not run',
+        'clean not_run',
       ]);
       expect(lines(result)).toEqual([
         'Running step unit.',

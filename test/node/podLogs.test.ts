@@ -25,7 +25,7 @@ async function openWith(
 ): Promise<Kept> {
   const world = await ClusterWorld.open(lab, {
     webhook: false,
-    settings: { HOLDFAST_POD_LOGS: podLogs, HOLDFAST_POD_LOG_BYTES: '4096' },
+    settings: { HOLDFAST_POD_LOGS: podLogs, HOLDFAST_POD_LOG_MAX_BYTES: '4096' },
   });
   return { world, close: async () => await world.close() };
 }

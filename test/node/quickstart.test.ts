@@ -97,7 +97,7 @@ await describeIf('docs/quickstart.md, in a cluster', prepare, NEEDS, (lab) => {
         ...ofMachine,
         settings: {
           ...(ofMachine['settings'] as object),
-          HOLDFAST_TEMPORAL_UI: lab.temporal?.uiUrl,
+          HOLDFAST_TEMPORAL_UI_URL: lab.temporal?.uiUrl,
         },
       }),
     );

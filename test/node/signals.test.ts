@@ -259,7 +259,7 @@ async function startUnseen(
 ): Promise<CommandRun> {
   const words = [
     ...OWN_SUPERVISOR,
-    '--stop-reason-from',
+    '--stop-reason-source',
     '/tmp/reason',
     '--',
     'sh',

@@ -1,6 +1,6 @@
 /** The sweep on a real kubelet: what it ends, and what it does not touch. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { SWEEP_ANNOTATION } from '../../activities/compute/kubernetes/metadata.ts';
+import { SWEEP_MARK_ANNOTATION } from '../../activities/compute/kubernetes/metadata.ts';
 import {
   ORPHANED_POD_MESSAGE,
   ORPHANED_STEP_MESSAGE,
@@ -60,7 +60,7 @@ await describeWithLab(
       const first = await sweep();
       expect(first.items).toEqual([
         expect.objectContaining({
-          kind: 'orphaned pod',
+          kind: 'orphaned_pod',
           what: name,
           done: 'marked',
           workflowId: run.handle.workflowId,
@@ -69,13 +69,13 @@ await describeWithLab(
       const [marked] = await run.pods();
       expect(marked?.metadata).toMatchObject({
         uid: pod?.metadata?.uid,
-        annotations: { [SWEEP_ANNOTATION]: expect.stringContaining(ORPHANED_POD_MESSAGE) },
+        annotations: { [SWEEP_MARK_ANNOTATION]: expect.stringContaining(ORPHANED_POD_MESSAGE) },
       });
       expect(marked?.metadata?.deletionTimestamp).toBeUndefined();
       expect(run.job(job)).toMatchObject({ status: 'in_progress' });
 
       expect((await sweep(first.marks)).items).toEqual([
-        expect.objectContaining({ kind: 'orphaned pod', what: name, done: 'repaired' }),
+        expect.objectContaining({ kind: 'orphaned_pod', what: name, done: 'repaired' }),
       ]);
       await until(
         'the pod to be gone',
@@ -117,13 +117,13 @@ await describeWithLab(
       const first = await sweep();
       expect(first.items).toEqual([
         expect.objectContaining({
-          kind: 'orphaned step',
+          kind: 'orphaned_step',
           done: 'marked',
           workflowId: life.workflowId,
         }),
       ]);
       expect((await sweep(first.marks)).items).toEqual([
-        expect.objectContaining({ kind: 'orphaned step', done: 'repaired' }),
+        expect.objectContaining({ kind: 'orphaned_step', done: 'repaired' }),
       ]);
       expect(await life.result()).toMatchObject({
         outcome: 'aborted',
@@ -149,7 +149,7 @@ await describeWithLab(
       const untouched = async (): Promise<void> => {
         const [pod] = await run.pods();
         expect(pod?.metadata?.deletionTimestamp).toBeUndefined();
-        expect(pod?.metadata?.annotations?.[SWEEP_ANNOTATION]).toBeUndefined();
+        expect(pod?.metadata?.annotations?.[SWEEP_MARK_ANNOTATION]).toBeUndefined();
         expect(run.registrations()).toHaveLength(1);
       };
       for (let looks = 0; looks < 2; looks++) {
@@ -160,7 +160,7 @@ await describeWithLab(
         );
         expect({ status, report: JSON.parse(stdout) as SweepReport }).toMatchObject({
           status: 0,
-          report: { incomplete: [], items: [], lookedAt: { lives: 1, pods: 1 } },
+          report: { incomplete: [], items: [], examined: { lives: 1, pods: 1 } },
         });
         await untouched();
       }

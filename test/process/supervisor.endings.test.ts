@@ -185,7 +185,7 @@ describe('who gets the signal', () => {
     ['group', 'child got term=1 usr1=1'],
   ])('%s', async (to, prints) => {
     const { supervised, marker } = start(placement, FORWARDS, [
-      '--stop-to',
+      '--signal-target',
       to,
       '--signal-timeout',
       '30s',
@@ -201,7 +201,7 @@ describe('who gets the signal', () => {
     const { supervised, marker } = start(
       placement,
       `trap "exit 4" TERM; sh -c 'trap "" INT TERM; echo up; sleep 77; :' & ${TICK}`,
-      ['--stop-to', 'process'],
+      ['--signal-target', 'process'],
     );
     await supervised.printed('up');
     supervised.signal('SIGTERM');

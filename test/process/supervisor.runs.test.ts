@@ -126,7 +126,7 @@ describe('the reason', () => {
     const dir = folder();
     writeFileSync(join(dir, 'stated'), 'evicted');
     const supervised = run([
-      '--stop-reason-from',
+      '--stop-reason-source',
       join(dir, 'stated'),
       '--marker',
       join(dir, 'marker'),
@@ -149,7 +149,7 @@ describe('the reason', () => {
       const supervised = run([
         '--on-term',
         onTerm,
-        '--stop-reason-from',
+        '--stop-reason-source',
         join(dir, 'stated'),
         '--marker',
         join(dir, 'marker'),
@@ -307,7 +307,7 @@ describe('drain', () => {
       'drain',
       '--drain-timeout',
       '1h',
-      '--stop-reason-from',
+      '--stop-reason-source',
       stated,
       '--marker',
       join(dir, 'marker'),

@@ -17,7 +17,7 @@ const marker = (path: string): unknown => JSON.parse(readFileSync(path, 'utf8'))
 describe('the start note', () => {
   test('is there while the command runs', async () => {
     const path = join(folder(), 'started.json');
-    const supervised = run(['--start-note', path, '--', 'sh', '-c', TICK]).reading();
+    const supervised = run(['--start-file', path, '--', 'sh', '-c', TICK]).reading();
     await until('the note', () => existsSync(path));
     expect(marker(path)).toEqual({ startedAt: expect.stringMatching(/^\d{4}-.*Z$/) });
     supervised.signal('SIGTERM');
@@ -31,7 +31,7 @@ describe('the start note', () => {
     const dir = folder();
     const [note, path] = [join(dir, 'started.json'), join(dir, 'finished.json')];
     const supervised = run([
-      '--start-note',
+      '--start-file',
       note,
       '--marker',
       path,
@@ -46,7 +46,7 @@ describe('the start note', () => {
 
   test('is not there of one that could not start', async () => {
     const note = join(folder(), 'started.json');
-    expect(await run(['--start-note', note, '--', '/no/such/program']).reading().status()).toBe(
+    expect(await run(['--start-file', note, '--', '/no/such/program']).reading().status()).toBe(
       127,
     );
     expect(existsSync(note)).toBe(false);

@@ -79,7 +79,7 @@ async function step() {
         [
           '--probe-port',
           port,
-          '--start-note',
+          '--start-file',
           join(records, 'started.json'),
           '--marker',
           join(records, 'finished.json'),
@@ -106,7 +106,7 @@ describe('beside a step', () => {
     writeFileSync(join(secrets, 'password'), 'hunter22\n');
     const supervised = run(
       'trap \'echo "saved with hunter22" >"$ARTIFACT_DIR/state.txt"; echo c-1 >"$SHARED_DIR/cluster"; exit 7\' TERM; echo up; while :; do sleep 0.05; done',
-      '--stop-to',
+      '--signal-target',
       'process',
     );
     const uploading = startUploader([], env);

@@ -3,7 +3,7 @@ import {
   JOB_GROUP_WORKFLOW,
   groupedJobId,
   jobGroupStatusQuery,
-  jobVersionSignal,
+  jobRevisionSignal,
   type JobGroupStatus,
   type JobInput,
   type JobResult,
@@ -31,7 +31,7 @@ export const JOB_SCENARIOS: Readonly<Record<string, JobScenario>> = {
     async play(world, id) {
       const run = await JobRun.start(
         world,
-        { ...THREE, post: [step('gather', { optionalOnSuccess: true }), step('clean')] },
+        { ...THREE, post: [step('gather', { skipOnSuccess: true }), step('clean')] },
         id,
       );
       for (const name of ['pre-1', 'test-1', 'test-2', 'post-2']) await run.ends(name);
@@ -99,7 +99,7 @@ export const JOB_SCENARIOS: Readonly<Record<string, JobScenario>> = {
           workflowId: id,
           taskQueue: world.taskQueue,
           args: [],
-          signal: jobVersionSignal,
+          signal: jobRevisionSignal,
           signalArgs: [version],
         });
       };

@@ -1,6 +1,6 @@
 import { CiServerError } from '../../activities/ports.ts';
 import {
-  ciEventSignal,
+  jobEventSignal,
   type RunnerInput,
   type RunnerResult,
   type RunnerStatus,
@@ -58,14 +58,14 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     async play(stage) {
       const pod = await idle(stage);
       const { runnerName } = await stage.run.status();
-      await stage.run.handle.signal(ciEventSignal, {
+      await stage.run.handle.signal(jobEventSignal, {
         action: 'in_progress',
         jobId: 42,
         runnerName,
         jobName: 'build',
       });
       await phase(stage, 'Busy');
-      await stage.run.handle.signal(ciEventSignal, { action: 'completed', jobId: 42, runnerName });
+      await stage.run.handle.signal(jobEventSignal, { action: 'completed', jobId: 42, runnerName });
       await finishJob(stage, pod);
     },
     ends: { outcome: 'succeeded', unregisterAttempts: 0 },

@@ -1,6 +1,6 @@
 import {
   SWEEP_WORKFLOW,
-  runnerNewsSignal,
+  runnerEventsSignal,
   setCommandId,
   setWorkflowId,
   type RunnerSetInput,
@@ -21,7 +21,7 @@ export interface SetScenario {
 }
 
 /** Short histories: the runners are listed only as the set begins. */
-const intervals = { relist: '1h', passOn: '200ms' } as const;
+const intervals = { relist: '1h', reroute: '200ms' } as const;
 const DEMAND: Partial<RunnerSetInput> = {
   minIdle: 0,
   max: 3,
@@ -167,7 +167,7 @@ export const SET_SCENARIOS: Readonly<Record<string, SetScenario>> = {
       for (let job = 0; job < 2; job++) await set.queueJob();
       await set.reaches(
         'its jobs to be passed on',
-        ({ jobs, passedOn = 0 }) => jobs.queued === 0 && passedOn === 2,
+        ({ jobs, rerouted = 0 }) => jobs.queued === 0 && rerouted === 2,
       );
       await other.comesTo({ idle: 2 });
       for (const jobId of [1, 2])
@@ -188,7 +188,7 @@ export const SET_SCENARIOS: Readonly<Record<string, SetScenario>> = {
           ...set.event('completed', signals),
           conclusion: 'cancelled',
         });
-        await set.handle.signal(runnerNewsSignal, {
+        await set.handle.signal(runnerEventsSignal, {
           news: [
             {
               kind: 'online',
@@ -213,7 +213,7 @@ export const SET_SCENARIOS: Readonly<Record<string, SetScenario>> = {
       await set.reaches('it to run', () => true);
       await world.suspend();
       for (let piece = 0; piece < 80; piece++)
-        await set.handle.signal(runnerNewsSignal, {
+        await set.handle.signal(runnerEventsSignal, {
           news: [
             {
               kind: 'online',
@@ -241,14 +241,14 @@ export const SET_SCENARIOS: Readonly<Record<string, SetScenario>> = {
   sweep: {
     async play({ world }, name) {
       const mark = {
-        kind: 'ghost registration',
+        kind: 'orphaned_registration',
         key: 'orgs/acme/runner-1#17',
         since: '2026-01-01T00:00:00.000Z',
       } as const;
       world.pretences.push({
         activity: 'sweepPlace',
         answer: () =>
-          sweepReport({ counts: { 'orphaned pod': { found: 1, repaired: 1 } }, marks: [mark] }),
+          sweepReport({ counts: { orphaned_pod: { found: 1, repaired: 1 } }, marks: [mark] }),
       });
       await world.client.workflow.execute(SWEEP_WORKFLOW, {
         workflowId: name,

@@ -66,7 +66,7 @@ export const FULL_VALUES = {
     HOLDFAST_STORE_BUCKET: 'artifacts',
     HOLDFAST_STORE_SECRET: 'bucket',
     HOLDFAST_LOG_LEVEL: 'debug',
-    HOLDFAST_MAX_ACTIVITIES: 300,
+    HOLDFAST_MAX_CONCURRENT_ACTIVITIES: 300,
     HOLDFAST_SWEEP_INTERVAL: 'off',
     HOLDFAST_TIMEOUTS: { default: { jobTimeoutCap: '12h' } },
   },

@@ -102,8 +102,8 @@ export class ChartWorld {
       settings: {
         HOLDFAST_GITHUB_URL: this.simulator.url,
         HOLDFAST_RUNNER_COMMAND: JSON.stringify(RUNNER_IMAGE_COMMAND),
-        HOLDFAST_SHUTDOWN_GRACE: '2s',
-        HOLDFAST_SHUTDOWN_FORCE: '5s',
+        HOLDFAST_SHUTDOWN_GRACE_TIME: '2s',
+        HOLDFAST_SHUTDOWN_FORCE_TIME: '5s',
       },
       worker: {
         // This cluster has neither kube-proxy nor DNS: its API server is found by a name of its certificate's, at an address that pods reach.

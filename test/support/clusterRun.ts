@@ -22,15 +22,15 @@ import { until } from './until.ts';
 /** Waits short enough for a test on real pods; production's are pinned by a table of their own. */
 export const SHORT_INTERVALS = {
   busyRetry: '1s',
-  busyRecheck: '2s',
-  absentRecheck: '500ms',
+  busyCheck: '2s',
+  absentCheck: '500ms',
   credentialsRetry: '1s',
-  onlineLookup: '500ms',
-  removalSettle: '20s',
-  idleConfirm: '3s',
-  stopPatience: '5s',
-  listAge: '1s',
-  lateCreation: '5s',
+  onlineCheck: '500ms',
+  removalGrace: '20s',
+  idleConfirmation: '3s',
+  stopResponseTimeout: '5s',
+  listMaxAge: '1s',
+  lateCreationWindow: '5s',
 } as const;
 
 const PATIENCE_MS = 150_000;

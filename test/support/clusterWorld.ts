@@ -113,8 +113,8 @@ export class ClusterWorld {
       ...Object.fromEntries(Object.entries(tokens).map(([name, token]) => [tokenEnv(name), token])),
       HOLDFAST_HTTP_ADDRESS: '127.0.0.1:0',
       HOLDFAST_WEBHOOK_ADDRESS: '127.0.0.1:0',
-      HOLDFAST_SHUTDOWN_GRACE: '2s',
-      HOLDFAST_SHUTDOWN_FORCE: '5s',
+      HOLDFAST_SHUTDOWN_GRACE_TIME: '2s',
+      HOLDFAST_SHUTDOWN_FORCE_TIME: '5s',
       HOLDFAST_LOG_LEVEL: 'debug',
       // A sweep would come at any moment; who tests it asks for one.
       HOLDFAST_SWEEP_INTERVAL: 'off',

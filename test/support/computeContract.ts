@@ -74,7 +74,7 @@ export function describeComputeContract(
 
     const observe = (pod: PodView, compute = harness.compute): Promise<PodView | undefined> =>
       compute.observe({ ...pod });
-    const untilGone = (pod: PodView): Promise<unknown> =>
+    const waitForDeletion = (pod: PodView): Promise<unknown> =>
       untilSeen(
         `${pod.name} is gone`,
         () => observe(pod),
@@ -280,7 +280,7 @@ export function describeComputeContract(
         expectGrace(seen, 30_000, from, to);
         await harness.finishTermination(pod);
         await watched.until('gone', (event) => event.pod.uid === pod.uid && event.pod.gone);
-        await untilGone(pod);
+        await waitForDeletion(pod);
         expect(await harness.compute.deletePod(pod)).toBe('gone');
       });
 
@@ -301,7 +301,7 @@ export function describeComputeContract(
           to,
         );
         await harness.finishTermination(pod);
-        await untilGone(pod);
+        await waitForDeletion(pod);
       });
 
       test('twice, from two workers, is the same deletion; nor is one that goes already left alone', async () => {
@@ -309,13 +309,13 @@ export function describeComputeContract(
         await Promise.all([harness.compute.deletePod(pod), harness.second.deletePod(pod)]);
         expect(await harness.compute.deletePod(pod, { unlessStarted: true })).toBe('terminating');
         await harness.finishTermination(pod);
-        await untilGone(pod);
+        await waitForDeletion(pod);
       });
 
       test('of a running pod without grace: gone at once', async () => {
         const pod = await createRunning();
         await harness.compute.deletePod(pod, { gracePeriodSeconds: 0 });
-        await untilGone(pod);
+        await waitForDeletion(pod);
       });
 
       test('of an ended pod: gone', async () => {
@@ -328,14 +328,14 @@ export function describeComputeContract(
         );
         await harness.compute.deletePod(pod);
         await harness.finishTermination(pod);
-        await untilGone(pod);
+        await waitForDeletion(pod);
         expect((await harness.compute.list()).map((view) => view.uid)).not.toContain(pod.uid);
       });
 
       test('of a pod that has just been created: gone', async () => {
         const pod = await create();
         await harness.compute.deletePod(pod, { gracePeriodSeconds: 0 });
-        await untilGone(pod);
+        await waitForDeletion(pod);
       });
     });
 

@@ -3,7 +3,7 @@ import type { Client, WorkflowHandle } from '@temporalio/client';
 import {
   RUNNER_WORKFLOW,
   RUNNER_SET_WORKFLOW,
-  SET_COVER_MEMO,
+  SET_ROUTING_MEMO,
   type JobEvent,
   type RunnerSetStatus,
   type SetRoutingInfo,
@@ -44,7 +44,7 @@ export async function startToldSet(
     taskQueue,
     workflowId,
     args: status ? [status] : [],
-    ...(cover && { memo: { [SET_COVER_MEMO]: cover } }),
+    ...(cover && { memo: { [SET_ROUTING_MEMO]: cover } }),
   });
   await until(
     'the set to be listed',
@@ -56,7 +56,9 @@ export async function startToldSet(
       ).count === 1,
   );
   const batches = async (): Promise<JobEvent[][]> =>
-    ((await signalsOf(handle, 'demand')) as { events: JobEvent[] }[]).map(({ events }) => events);
+    ((await signalsOf(handle, 'jobEvents')) as { events: JobEvent[] }[]).map(
+      ({ events }) => events,
+    );
   return { handle, batches, events: async () => (await batches()).flat() };
 }
 
@@ -77,7 +79,7 @@ export function statusOf(name: string, more: Partial<RunnerSetStatus>): RunnerSe
 }
 
 export interface ToldRunner {
-  /** Bodies of the `ciEvent` signals. */
+  /** Bodies of the `jobEvent` signals. */
   told(): Promise<unknown[]>;
   end(): Promise<void>;
 }
@@ -93,7 +95,7 @@ export async function startToldRunner(
     workflowId: workflowIdFromRunnerName(name) ?? '',
   });
   return {
-    told: async () => await signalsOf(handle, 'ciEvent'),
+    told: async () => await signalsOf(handle, 'jobEvent'),
     end: async () => void (await handle.terminate()),
   };
 }

@@ -131,8 +131,8 @@ export class FakeCompute implements Compute {
       ? {
           online: false,
           busy: false,
-          ...(request.supervision?.oneJob === true ? {} : { reusable: true as const }),
-          ...omitUndefined({ tellsBusy: request.tellsBusy }),
+          ...(request.supervision?.ephemeral === true ? {} : { reusable: true as const }),
+          ...omitUndefined({ notifyBusy: request.notifyBusy }),
         }
       : {};
     const pod: PodView = {

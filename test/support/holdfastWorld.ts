@@ -111,7 +111,7 @@ export async function holdfastWorld(
       const plugin = new HoldfastPlugin({
         ...ports,
         ciQueues: credentials.map((credential) => ({ credential })),
-        answersHeldBackMs: 50,
+        deferCompletionsMs: 50,
       });
       const worker = await Worker.create({
         connection: native,

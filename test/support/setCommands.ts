@@ -10,7 +10,7 @@ import {
 } from '../../core/contract/index.ts';
 
 /** Has a running set carry out a command. @param request - the same for a command that is sent twice @throws WorkflowFailedError when it does not */
-export async function tellSet(
+export async function notifySet(
   { workflow }: Client,
   set: string,
   command: SetCommand,

@@ -62,10 +62,10 @@ export class Fleet {
   }
 
   /** One set does what is due. @param meanwhile - happens while it is under way */
-  passOn(workflowId: string, meanwhile: () => void = () => undefined): void {
+  rerouteJobs(workflowId: string, meanwhile: () => void = () => undefined): void {
     const state = this.states.get(workflowId) as SetState;
     state.updateDemand(this.now);
-    if (!decideSet(state, this.now).passOn) return;
+    if (!decideSet(state, this.now).rerouteJobs) return;
     const next = state.passing.next(state, this.now);
     const substitutes = new RerouteTargets({ workflowId, cover: next.cover }, this.listed);
     const passed = new Map<string, string[]>();
@@ -74,11 +74,11 @@ export class Fleet {
       const to = substitutes.next({ jobId, runAttempt }, next.ends)?.workflowId;
       if (to === undefined) continue;
       this.#at(to, [
-        event('queued', jobId, { runAttempt, repository, at: since, passedBy: workflowId }),
+        event('queued', jobId, { runAttempt, repository, at: since, reroutedBy: workflowId }),
       ]);
       passed.set(to, [...(passed.get(to) ?? []), key]);
     }
-    for (const { to, event: news } of next.handingOn) this.#at(to, [news]);
+    for (const { to, event: news } of next.forwardedEvents) this.#at(to, [news]);
     meanwhile();
     state.passing.done(
       next,
@@ -93,7 +93,7 @@ export class Fleet {
   settle(rounds = 40): void {
     for (let round = 0; round < rounds; round++) {
       this.now += 20_000;
-      for (const workflowId of this.states.keys()) this.passOn(workflowId);
+      for (const workflowId of this.states.keys()) this.rerouteJobs(workflowId);
       this.look();
     }
   }

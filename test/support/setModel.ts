@@ -16,7 +16,7 @@ interface ModelRunner {
   readonly generation: string;
   readonly ephemeral: boolean;
   readonly startedAt: number;
-  readonly tellsBusy: boolean;
+  readonly notifyBusy: boolean;
   phase: 'Provisioning' | 'Idle' | 'Busy' | 'Draining';
   job?: number;
   ranJob: boolean;
@@ -151,7 +151,7 @@ export class SetModel {
     if (job === undefined) return;
     Object.assign(runner, { phase: 'Busy', job, ranJob: true });
     this.#send('in_progress', job, runner.name);
-    if (runner.tellsBusy && this.#arrives('busy'))
+    if (runner.notifyBusy && this.#arrives('busy'))
       this.state.onRunnerBusy({ workflowId: runner.workflowId, runnerName: runner.name }, this.now);
   }
 
@@ -236,7 +236,7 @@ export class SetModel {
     const started = Array.from({ length: count }, () => ({
       workflowId: runnerWorkflowId(name, randomSuffix(this.#random)),
     }));
-    const tellsBusy = needsBusyEvents(this.state, this.now);
+    const notifyBusy = needsBusyEvents(this.state, this.now);
     this.state.onRunnersStarting(started, this.now);
     for (const { workflowId } of started) {
       if (!this.#arrives('start')) {
@@ -249,7 +249,7 @@ export class SetModel {
         generation,
         ephemeral,
         startedAt: this.now,
-        tellsBusy,
+        notifyBusy,
         phase: 'Provisioning',
         ranJob: false,
       });

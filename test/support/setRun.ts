@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { WorkflowFailedError, type WorkflowHandle } from '@temporalio/client';
 import {
   RUNNER_SET_WORKFLOW,
-  demandSignal,
+  jobEventsSignal,
   setStatusQuery,
   setWorkflowId,
   type JobEvent,
@@ -16,7 +16,7 @@ import type { FakeCiServer } from './fakeCiServer.ts';
 import type { FakeCompute } from './fakeCompute.ts';
 import type { HoldfastWorld } from './holdfastWorld.ts';
 import { SHORT_INTERVALS } from './shortIntervals.ts';
-import { tellSet } from './setCommands.ts';
+import { notifySet } from './setCommands.ts';
 import { SETS_PRIORITY_KEY } from '../../core/domain/setPriority.ts';
 import { until } from './until.ts';
 
@@ -24,8 +24,8 @@ import { until } from './until.ts';
 export const SHORT_SET_INTERVALS = {
   relist: '1s',
   firstRetry: '300ms',
-  longestRetry: '2s',
-  guardLook: '100ms',
+  maxRetry: '2s',
+  guardCheck: '100ms',
 } as const;
 
 interface Stage {
@@ -154,7 +154,7 @@ export class SetRun {
 
   /** Has the set carry out a command. @throws WorkflowFailedError when it does not */
   async command(command: SetCommand, request?: string): Promise<SetCommandResult> {
-    return await tellSet(this.#stage.world.client, this.name, command, request);
+    return await notifySet(this.#stage.world.client, this.name, command, request);
   }
 
   /** Holds a runner, or releases it; the set refuses that when the runner is gone by now. Every other failure is the caller's. */
@@ -165,7 +165,7 @@ export class SetRun {
   }
 
   async tell(...events: JobEvent[]): Promise<void> {
-    await this.handle.signal(demandSignal, { events });
+    await this.handle.signal(jobEventsSignal, { events });
   }
 
   async queueJob(): Promise<number> {

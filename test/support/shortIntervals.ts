@@ -1,13 +1,13 @@
 /** Waits short enough for a test; production's are pinned by a table of their own. */
 export const SHORT_INTERVALS = {
   busyRetry: '150ms',
-  busyRecheck: '300ms',
-  absentRecheck: '100ms',
+  busyCheck: '300ms',
+  absentCheck: '100ms',
   credentialsRetry: '200ms',
-  onlineLookup: '50ms',
-  removalSettle: '500ms',
-  idleConfirm: '100ms',
-  stopPatience: '500ms',
-  listAge: '300ms',
-  lateCreation: '500ms',
+  onlineCheck: '50ms',
+  removalGrace: '500ms',
+  idleConfirmation: '100ms',
+  stopResponseTimeout: '500ms',
+  listMaxAge: '300ms',
+  lateCreationWindow: '500ms',
 } as const;

@@ -7,7 +7,7 @@ import { Output } from '../../cli/shared/output.ts';
 import { recordingTerminal, type CliRun } from './cli.ts';
 
 /** For which nothing is too young, and no list too old. */
-export const AT_ONCE: SweepInput = { minAge: '0s', listAge: '0s' };
+export const AT_ONCE: SweepInput = { minAge: '0s', listMaxAge: '0s' };
 
 /** `holdfast sweep --standalone` in this process, {@link AT_ONCE}. */
 export async function sweepAtOnce(env: Record<string, string>, json = false): Promise<CliRun> {

@@ -41,7 +41,7 @@ export interface SweptLife {
 }
 
 /** Nothing is too young here, and no list too old. */
-const AT_ONCE: SweepInput = { minAge: '0s', listAge: '0s' };
+const AT_ONCE: SweepInput = { minAge: '0s', listMaxAge: '0s' };
 
 process.env['HOLDFAST_SWEEP_TOKEN'] = 'ghp_sweep';
 

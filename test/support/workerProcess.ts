@@ -33,7 +33,7 @@ export async function processSettings(
   stateDirs.add(stateDir);
   return {
     HOLDFAST_COMPUTE: 'process',
-    HOLDFAST_ANY_COMMAND: 'true',
+    HOLDFAST_ALLOW_ANY_COMMAND: 'true',
     HOLDFAST_STATE_DIR: stateDir,
     HOLDFAST_HTTP_ADDRESS: '127.0.0.1:0',
     HOLDFAST_WEBHOOK_ADDRESS: '127.0.0.1:0',

@@ -19,7 +19,7 @@ await describeWithLab('looking at runners', { temporal: true }, (lab) => {
     env = {
       TEMPORAL_ADDRESS: lab.temporal?.address ?? '',
       HOLDFAST_TASK_QUEUE: all.world.taskQueue,
-      HOLDFAST_TEMPORAL_UI: 'http://ui.example',
+      HOLDFAST_TEMPORAL_UI_URL: 'http://ui.example',
     };
     id = (
       await cli('runner', 'start', '--org', 'acme', '--set', set, '--name', 'a', '-o', 'name')

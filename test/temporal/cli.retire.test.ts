@@ -5,7 +5,7 @@ import {
   JOB_GROUP_WORKFLOW,
   groupedJobId,
   jobGroupStatusQuery,
-  jobVersionSignal,
+  jobRevisionSignal,
   sweepScheduleId,
 } from '../../core/contract/index.ts';
 import { ensureSweepSchedule } from '../../worker/temporal/sweepSchedule.ts';
@@ -97,7 +97,7 @@ await describeWithLab('holdfast retire', { temporal: true }, (lab) => {
         workflowId: group(base),
         taskQueue: world.taskQueue,
         args: [],
-        signal: jobVersionSignal,
+        signal: jobRevisionSignal,
         signalArgs: [{ commit: 'aaa1', at: '2026-11-22T10:00:00Z', job }],
       });
       return JobRun.of({ world, compute }, groupedJobId(group(base), 1));

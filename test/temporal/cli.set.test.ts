@@ -9,9 +9,9 @@ import { admitSets } from '../../cli/set/setAdmission.ts';
 import { applySets } from '../../cli/set/setApply.ts';
 import { readSetDocuments } from '../../cli/set/setDocuments.ts';
 import {
-  SET_COVER_MEMO,
+  SET_ROUTING_MEMO,
   setDeclarationQuery,
-  setRequestSignal,
+  setCommandSignal,
   setWorkflowId,
   type RunnerSetInput,
   type RunnerSetStatus,
@@ -86,7 +86,7 @@ await describeWithLab(
     const commands = async (): Promise<number> =>
       ((await run().handle.fetchHistory()).events ?? []).filter(
         (event) =>
-          event.workflowExecutionSignaledEventAttributes?.signalName === setRequestSignal.name,
+          event.workflowExecutionSignaledEventAttributes?.signalName === setCommandSignal.name,
       ).length;
 
     test('apply: a dry run changes nothing; then sets are started, found as they are, and changed', async () => {
@@ -118,7 +118,7 @@ await describeWithLab(
       await run().comesTo({ idle: 1 });
       const { memo, taskQueue, priority } = await run(second).handle.describe();
       expect(memo).toMatchObject({
-        [SET_COVER_MEMO]: {
+        [SET_ROUTING_MEMO]: {
           labels: ['self-hosted', 'linux'],
           scope: 'acme/app',
           scopeKind: 'repository',

@@ -30,7 +30,7 @@ await describeWithLab(
       env = {
         TEMPORAL_ADDRESS: lab.temporal?.address ?? '',
         HOLDFAST_TASK_QUEUE: world.taskQueue,
-        HOLDFAST_TEMPORAL_UI: 'http://ui.example:8233/',
+        HOLDFAST_TEMPORAL_UI_URL: 'http://ui.example:8233/',
       };
       folder = await mkdtemp(join(tmpdir(), 'hf-cli-'));
       await writeFile(join(folder, 'short.json'), JSON.stringify({ intervals: SHORT_INTERVALS }));

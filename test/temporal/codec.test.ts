@@ -10,7 +10,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { applicationFailure } from '../../activities/shared/failures.ts';
 import {
   RUNNER_WORKFLOW,
-  SET_COVER_MEMO,
+  SET_ROUTING_MEMO,
   type RunnerInput,
   type RunnerResult,
 } from '../../core/contract/index.ts';
@@ -82,7 +82,7 @@ await describeWithLab('what of a life lies in Temporal', { temporal: true }, (la
       args: [INPUT],
       staticSummary: 'marked-summary',
       staticDetails: 'marked-details',
-      memo: { [SET_COVER_MEMO]: 'marked-memo' },
+      memo: { [SET_ROUTING_MEMO]: 'marked-memo' },
     });
   }
   /** Has its runner come online, and drains it. */

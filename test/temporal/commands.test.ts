@@ -244,7 +244,7 @@ await describeWithLab('a plain command’s life', { temporal: true }, (lab) => {
     compute.vanish(pod);
     await run.reaches(
       'a wait for the node',
-      ({ waitsFor }) => waitsFor?.includes('node-1') === true,
+      ({ waitingFor }) => waitingFor?.includes('node-1') === true,
     );
     expect(compute.created).toHaveLength(1);
     compute.nodeStates.splice(0, Number.POSITIVE_INFINITY, 'fenced');
@@ -296,9 +296,9 @@ await describeWithLab('a plain command’s life', { temporal: true }, (lab) => {
 
   test('timeouts of the worker’s config hold where the runner names none', async () => {
     const { run } = await begun(COMMAND);
-    const { waitsUntil = '' } = await run.status();
+    const { waitingUntil = '' } = await run.status();
     // An hour, and the minutes of the backstop.
-    expect(Date.parse(waitsUntil) - Date.now()).toBeLessThan(3_700_000);
+    expect(Date.parse(waitingUntil) - Date.now()).toBeLessThan(3_700_000);
     await run.handle.signal('cancel');
     await run.result();
   });

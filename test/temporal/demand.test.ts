@@ -15,7 +15,7 @@ import {
 import { freePort } from '../../tools/lab/ports.ts';
 import { SHORT_INTERVALS } from '../support/shortIntervals.ts';
 import { describeWithLab } from '../support/lab.ts';
-import { tellSet } from '../support/setCommands.ts';
+import { notifySet } from '../support/setCommands.ts';
 import { SHORT_SET_INTERVALS } from '../support/setRun.ts';
 import { until } from '../support/until.ts';
 import {
@@ -174,7 +174,7 @@ await describeWithLab('from webhooks to runners', { temporal: true }, (lab) => {
       new RegExp(`holdfast_job_startup_duration_seconds_count\\{set="${name}"\\} [1-9]`),
     );
     expect(received).toMatch(/holdfast_webhook_deliveries_total\{outcome="accepted"\} [1-9]/);
-    await tellSet(client, name, { command: 'drain', reason: 'the test is over' });
+    await notifySet(client, name, { command: 'drain', reason: 'the test is over' });
     await set.result();
   }, 300_000);
 });

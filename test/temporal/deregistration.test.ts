@@ -96,7 +96,7 @@ await describeWithLab('a removal by hand', { temporal: true }, (lab) => {
     );
     expect(refused).toBeInstanceOf(WorkflowFailedError);
     expect((refused as WorkflowFailedError).cause).toMatchObject({
-      type: 'RegistrationNotOurs',
+      type: 'ForeignRegistration',
       nonRetryable: true,
       message: expect.stringMatching(why),
     });

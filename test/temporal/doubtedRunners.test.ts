@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { WorkflowHandle } from '@temporalio/client';
 import {
-  doubtSignal,
+  replaceIdleSignal,
   statusQuery,
   type RunnerPhase,
   type RunnerStatus,
@@ -114,7 +114,7 @@ await describeWithLab(
 
     test('makes place for another of its life, and people are told why', async () => {
       const { run, pod, runnerName } = await idle();
-      await run.handle.signal(doubtSignal, { runnerName, reason: 'nobody hears of it' });
+      await run.handle.signal(replaceIdleSignal, { runnerName, reason: 'nobody hears of it' });
       await run.reaches('another runner', ({ attempt }) => attempt === 2);
       expect(compute.pods.has(pod)).toBe(false);
       expect([...ci.registrations.values()].map(({ name }) => name)).not.toContain(runnerName);
@@ -132,13 +132,13 @@ await describeWithLab(
 
     test('is left alone where another runner is meant, and where it has a job by then', async () => {
       const { run, pod, runnerName } = await idle();
-      await run.handle.signal(doubtSignal, {
+      await run.handle.signal(replaceIdleSignal, {
         runnerName: `${runnerName}-r2`,
         reason: 'it is the next one',
       });
       compute.startJob(pod);
       await run.reaches('Busy', ({ phase }) => phase === 'Busy');
-      await run.handle.signal(doubtSignal, { runnerName, reason: 'nobody hears of it' });
+      await run.handle.signal(replaceIdleSignal, { runnerName, reason: 'nobody hears of it' });
       await run.reaches('Busy', ({ phase }) => phase === 'Busy');
       compute.endJob(pod);
       ci.forget(runnerName);

@@ -154,11 +154,11 @@ await describeWithLab('ended from every phase', { temporal: true }, (lab) => {
 
   test('a stronger cancel while it is torn down: its pod keeps its grace, until a force asks for less', async () => {
     const run = await reach('TearingDown');
-    await run.reaches('a wait for its pod', ({ waitsFor }) => waitsFor === 'pod to be gone');
+    await run.reaches('a wait for its pod', ({ waitingFor }) => waitingFor === 'pod to be gone');
     await run.handle.signal('cancel', { mode: 'stop', reason: 'second' });
     await run.reaches(
       'the stop accepted, and the pod waited for again',
-      ({ cancel, waitsFor }) => cancel?.mode === 'stop' && waitsFor === 'pod to be gone',
+      ({ cancel, waitingFor }) => cancel?.mode === 'stop' && waitingFor === 'pod to be gone',
     );
     await run.handle.signal('cancel', { mode: 'force', reason: 'third' });
     expect(await run.result()).toMatchObject({

@@ -5,7 +5,7 @@ import type { FakeCiServer } from '../support/fakeCiServer.ts';
 import type { FakeCompute } from '../support/fakeCompute.ts';
 import type { HoldfastWorld } from '../support/holdfastWorld.ts';
 import { until } from '../support/until.ts';
-import { SEARCH_ATTRIBUTES, ciEventSignal, podStateSignal } from '../../core/contract/index.ts';
+import { SEARCH_ATTRIBUTES, jobEventSignal, podStateSignal } from '../../core/contract/index.ts';
 
 await describeWithLab('hints, late ones and lost ones', { temporal: true }, (lab) => {
   let compute: FakeCompute;
@@ -26,14 +26,14 @@ await describeWithLab('hints, late ones and lost ones', { temporal: true }, (lab
       'Registering',
       (status) => status.phase === 'Registering',
     );
-    await run.handle.signal(ciEventSignal, {
+    await run.handle.signal(jobEventSignal, {
       action: 'in_progress',
       jobId: 1,
       runnerName: 'somebody-else',
     });
     const unmoved = await run.status();
     expect([unmoved.phase, unmoved.job]).toEqual(['Registering', undefined]);
-    await run.handle.signal(ciEventSignal, {
+    await run.handle.signal(jobEventSignal, {
       action: 'in_progress',
       jobId: 42,
       runnerName,
@@ -43,7 +43,7 @@ await describeWithLab('hints, late ones and lost ones', { temporal: true }, (lab
       job: 'build (42)',
     });
     ci.forget(runnerName);
-    await run.handle.signal(ciEventSignal, { action: 'completed', jobId: 42, runnerName });
+    await run.handle.signal(jobEventSignal, { action: 'completed', jobId: 42, runnerName });
     compute.end(pod, 0);
     expect(await run.result()).toMatchObject({ outcome: 'succeeded', unregisterAttempts: 0 });
     expectNothingLeft({ compute, ci });
@@ -61,11 +61,11 @@ await describeWithLab('hints, late ones and lost ones', { temporal: true }, (lab
     ci.connect(runnerName);
     await run.reaches('Idle', (status) => status.phase === 'Idle');
     const starts = { action: 'in_progress', jobId: 42, runnerName, jobName: 'build' } as const;
-    await run.handle.signal(ciEventSignal, starts);
+    await run.handle.signal(jobEventSignal, starts);
     await run.reaches('Busy', (status) => status.phase === 'Busy');
-    await run.handle.signal(ciEventSignal, { action: 'completed', jobId: 42, runnerName });
+    await run.handle.signal(jobEventSignal, { action: 'completed', jobId: 42, runnerName });
     await run.reaches('Idle again', (status) => status.phase === 'Idle');
-    await run.handle.signal(ciEventSignal, starts);
+    await run.handle.signal(jobEventSignal, starts);
     const { phase, job } = await run.status();
     expect([phase, job]).toEqual(['Idle', undefined]);
     await run.handle.executeUpdate('drain', { args: [] });
@@ -80,13 +80,13 @@ await describeWithLab('hints, late ones and lost ones', { temporal: true }, (lab
     const run = await world.start();
     const pod = await run.pod();
     const [{ name: runnerName } = { name: '' }] = ci.registrations.values();
-    await run.handle.signal(ciEventSignal, {
+    await run.handle.signal(jobEventSignal, {
       action: 'in_progress',
       jobId: 41,
       runnerName: `${runnerName}-r2`,
       jobName: 'of the next runner',
     });
-    await run.handle.signal(ciEventSignal, {
+    await run.handle.signal(jobEventSignal, {
       action: 'in_progress',
       jobId: 42,
       runnerName,
@@ -110,7 +110,7 @@ await describeWithLab('hints, late ones and lost ones', { temporal: true }, (lab
     compute.start(pod);
     const { podUid = '' } = await run.reaches('Idle', (status) => status.phase === 'Idle');
     await run.handle.signal(podStateSignal, { uid: podUid, state: 'busy', forMs: 60_000 });
-    const { phases, waitsUntil = '' } = await run.reaches(
+    const { phases, waitingUntil = '' } = await run.reaches(
       'Busy',
       (status) => status.phase === 'Busy',
     );
@@ -118,7 +118,7 @@ await describeWithLab('hints, late ones and lost ones', { temporal: true }, (lab
       phases.find(({ phase }) => phase === wanted)?.at;
     // Not before it was idle.
     expect(at('Busy')).toBe(at('Idle'));
-    expect(Date.parse(waitsUntil)).toBeLessThanOrEqual(Date.now() + 59 * 60_000);
+    expect(Date.parse(waitingUntil)).toBeLessThanOrEqual(Date.now() + 59 * 60_000);
     compute.startJob(pod);
     compute.endJob(pod);
     compute.end(pod, 0);
@@ -196,7 +196,7 @@ await describeWithLab('hints, late ones and lost ones', { temporal: true }, (lab
     held.resolve();
     await run.reaches(
       'a second look',
-      ({ waitsFor }) => waitsFor?.includes('a job is running') === true,
+      ({ waitingFor }) => waitingFor?.includes('a job is running') === true,
     );
     expect(compute.deletions).toEqual([]);
     compute.muted = false;

@@ -52,7 +52,7 @@ await describeWithLab('a job of several steps', { temporal: true }, (lab) => {
     const left = ['pre-prepare', 'test-unit', 'test-e2e', 'post-gather'].map(
       (name) => `shared/jobs/web/${runId}/${name}/1.json`,
     );
-    expect(all.compute.created.map(({ storage }) => storage?.sharedFrom)).toEqual(
+    expect(all.compute.created.map(({ storage }) => storage?.sharedDirSources)).toEqual(
       [0, 1, 2, 3, 4].map((before) => left.slice(0, before).toReversed()),
     );
     expect(result.steps.map(({ folder }) => folder)).toEqual(
@@ -109,7 +109,7 @@ await describeWithLab('a job of several steps', { temporal: true }, (lab) => {
     await run.ends('post-1');
     const { steps } = await run.reaches(
       'its last pod to be waited for',
-      ({ waitsFor }) => waitsFor?.startsWith('the pod of test unit') === true,
+      ({ waitingFor }) => waitingFor?.startsWith('the pod of test unit') === true,
     );
     expect(steps.map(({ outcome }) => outcome)).toEqual(['succeeded', 'succeeded']);
     await until('both to be asked to go', () => goes.length === 2);
@@ -126,7 +126,7 @@ await describeWithLab('a job of several steps', { temporal: true }, (lab) => {
     await run.ends('test-1');
     await run.reaches(
       'its pod to be waited for',
-      ({ waitsFor }) => waitsFor?.startsWith('the pod of') === true,
+      ({ waitingFor }) => waitingFor?.startsWith('the pod of') === true,
     );
     await run.handle.signal('cancel', { mode: 'force', reason: 'now' });
     await until('it to be killed', () =>
@@ -150,7 +150,7 @@ await describeWithLab('a job of several steps', { temporal: true }, (lab) => {
       expect(result.steps.map(({ state }) => state)).toEqual([
         'ended',
         'ended',
-        'not run',
+        'not_run',
         'ended',
         'ended',
       ]);
@@ -169,26 +169,26 @@ await describeWithLab('a job of several steps', { temporal: true }, (lab) => {
     const run = await JobRun.start(all, { timeout: '1h' });
     const before = await run.reaches(
       'a step that is queued',
-      ({ waitsFor }) => waitsFor === 'test unit to end',
+      ({ waitingFor }) => waitingFor === 'test unit to end',
     );
-    expect(Date.parse(before.waitsUntil ?? '') - Date.now()).toBeGreaterThan(6 * 24 * 3_600_000);
+    expect(Date.parse(before.waitingUntil ?? '') - Date.now()).toBeGreaterThan(6 * 24 * 3_600_000);
     held.resolve();
     await run.runs('test-1');
-    const { waitsUntil } = await run.reaches(
+    const { waitingUntil } = await run.reaches(
       'its timeout',
-      (status) => status.waitsUntil !== before.waitsUntil,
+      (status) => status.waitingUntil !== before.waitingUntil,
     );
-    expect(Date.parse(waitsUntil ?? '') - Date.now()).toBeLessThan(3_600_000);
+    expect(Date.parse(waitingUntil ?? '') - Date.now()).toBeLessThan(3_600_000);
     await run.ends('test-1');
     expect(await run.result()).toMatchObject({ outcome: 'succeeded' });
   });
 
-  test('bestEffort does not count; optionalOnSuccess is skipped when all before it succeeded', async () => {
+  test('bestEffort does not count; skipOnSuccess is skipped when all before it succeeded', async () => {
     const run = await JobRun.start(all, {
       post: [
-        step('gather', { optionalOnSuccess: true }),
+        step('gather', { skipOnSuccess: true }),
         step('clean', { bestEffort: true }),
-        step('tell', { optionalOnSuccess: true }),
+        step('tell', { skipOnSuccess: true }),
       ],
     });
     await run.ends('test-1');

@@ -5,7 +5,7 @@ import {
   JOB_GROUP_WORKFLOW,
   groupedJobId,
   jobGroupStatusQuery,
-  jobVersionSignal,
+  jobRevisionSignal,
   type JobGroupStatus,
   type JobRevision,
 } from '../../core/contract/index.ts';
@@ -35,7 +35,7 @@ await describeWithLab('a group of runs', { temporal: true }, (lab) => {
       workflowId: group,
       taskQueue: all.world.taskQueue,
       args: [],
-      signal: jobVersionSignal,
+      signal: jobRevisionSignal,
       signalArgs: [version(...args)],
     });
   const run = (generation: number): JobRun => JobRun.of(all, groupedJobId(group, generation));

@@ -72,7 +72,7 @@ await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
     expect(result).toMatchObject({ outcome: 'aborted', cause: 'run_timeout' });
     expect(states(result)).toEqual([
       'unit aborted run_timeout',
-      'e2e not run',
+      'e2e not_run',
       'gather succeeded',
       'clean succeeded',
     ]);
@@ -113,7 +113,7 @@ await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
     expect(states(result)).toEqual([
       'unit succeeded',
       'gather aborted run_timeout',
-      'clean not run',
+      'clean not_run',
     ]);
     expect(stops()).toMatchObject([
       { name: gather, announce: 'timeout', gracePeriodSeconds: undefined },
@@ -134,8 +134,8 @@ await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
       [],
       [
         'prepare aborted cancelled',
-        'unit not run',
-        'e2e not run',
+        'unit not_run',
+        'e2e not_run',
         'gather succeeded',
         'clean succeeded',
       ],
@@ -147,7 +147,7 @@ await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
       [
         'prepare succeeded',
         'unit aborted cancelled',
-        'e2e not run',
+        'e2e not_run',
         'gather succeeded',
         'clean succeeded',
       ],
@@ -179,9 +179,9 @@ await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
     const result = await ended(run);
     expect(result).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
     expect(states(result)).toEqual([
-      'prepare not run',
-      'unit not run',
-      'e2e not run',
+      'prepare not_run',
+      'unit not_run',
+      'e2e not_run',
       'gather succeeded',
       'clean succeeded',
     ]);
@@ -224,7 +224,7 @@ await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
     const pod = await run.runs('post-1');
     await run.handle.signal('cancel', { mode: 'force', reason: 'now' });
     const result = await ended(run);
-    expect(states(result)).toEqual(['unit succeeded', 'gather aborted cancelled', 'clean not run']);
+    expect(states(result)).toEqual(['unit succeeded', 'gather aborted cancelled', 'clean not_run']);
     expect(all.compute.deletions.find(({ name }) => name === pod)).toMatchObject({
       gracePeriodSeconds: 1,
     });
@@ -246,8 +246,8 @@ await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
     expect(states(result)).toEqual([
       'a succeeded',
       'b succeeded',
-      'unit not run',
-      'e2e not run',
+      'unit not_run',
+      'e2e not_run',
       'gather succeeded',
       'clean succeeded',
     ]);

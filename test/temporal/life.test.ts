@@ -364,7 +364,7 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     compute.start(pod);
     await run.reaches('Idle', (status) => status.phase === 'Idle');
     compute.startJob(pod);
-    const { waitsUntil = '' } = await run.reaches('Busy', (status) => status.phase === 'Busy');
+    const { waitingUntil = '' } = await run.reaches('Busy', (status) => status.phase === 'Busy');
     const extend = async (by: string): Promise<string> =>
       (
         (await run.handle.executeUpdate('extendDeadline', { args: [{ by }] })) as {
@@ -383,8 +383,8 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     const latest = Math.max(
       ...[first, second].map((each) => (each?.status === 'fulfilled' ? Date.parse(each.value) : 0)),
     );
-    expect(latest).toBeGreaterThanOrEqual(Date.parse(waitsUntil) + 39 * 60_000);
-    expect(latest).toBeLessThanOrEqual(Date.parse(waitsUntil) + 61 * 60_000);
+    expect(latest).toBeGreaterThanOrEqual(Date.parse(waitingUntil) + 39 * 60_000);
+    expect(latest).toBeLessThanOrEqual(Date.parse(waitingUntil) + 61 * 60_000);
     await expect(extend('1h')).rejects.toMatchObject({
       cause: { message: expect.stringMatching(/^by: at most /) },
     });

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeEach, expect, test } from '@jest/globals';
 import {
   JOB_GROUP_WORKFLOW,
   jobGroupStatusQuery,
-  jobVersionSignal,
+  jobRevisionSignal,
   type JobGroupStatus,
   type JobRevision,
 } from '../../core/contract/index.ts';
@@ -115,7 +115,7 @@ await describeIf(
         workflowId: handle.workflowId,
         taskQueue: world.taskQueue,
         args: [],
-        signal: jobVersionSignal,
+        signal: jobRevisionSignal,
         signalArgs: [{ commit, at, job, again: true }] as [JobRevision],
       };
       await world.client.workflow.signalWithStart(JOB_GROUP_WORKFLOW, again);

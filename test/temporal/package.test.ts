@@ -289,7 +289,7 @@ await describeWithLab('the packages', { temporal: true }, (lab) => {
       TEMPORAL_ADDRESS: lab.temporal?.address ?? '',
       HOLDFAST_TASK_QUEUE: newQueue(),
       HOLDFAST_COMPUTE: 'process',
-      HOLDFAST_ANY_COMMAND: 'true',
+      HOLDFAST_ALLOW_ANY_COMMAND: 'true',
       HOLDFAST_STATE_DIR: join(folder, 'workerState'),
       HOLDFAST_HTTP_ADDRESS: '127.0.0.1:0',
       HOLDFAST_CREDENTIALS: JSON.stringify({ default: { type: 'pat', tokenEnv: 'TOKEN' } }),

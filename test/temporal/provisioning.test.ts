@@ -169,12 +169,12 @@ await describeWithLab('provisioning', { temporal: true }, (lab) => {
       answer: new CiServerError('unavailable', 'down'),
       repeat: true,
     });
-    run = await world.start({ intervals: { lateCreation: '4s' } });
+    run = await world.start({ intervals: { lateCreationWindow: '4s' } });
     await until('a try', () => ci.count('register') >= 1);
     await run.handle.signal('cancel');
     const { runnerName } = await run.reaches(
       'waiting',
-      ({ waitsFor }) => waitsFor === 'what the interrupted provisioning may still make',
+      ({ waitingFor }) => waitingFor === 'what the interrupted provisioning may still make',
     );
     const { workflowId } = run.handle;
     const identity = { workflowId, firstRunId: (await run.handle.describe()).runId, attempt: 1 };

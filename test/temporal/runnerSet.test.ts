@@ -11,7 +11,7 @@ import { until } from '../support/until.ts';
 import type { StartRunnersInput } from '../../core/activities/index.ts';
 import { SET_TASK_TIMEOUT_MS } from '../../core/domain/setPriority.ts';
 import {
-  runnerNewsSignal,
+  runnerEventsSignal,
   type RunnerSetInput,
   type SetRunnerStatus,
 } from '../../core/contract/index.ts';
@@ -93,7 +93,7 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
     for (let jobId = 1; jobId <= 5; jobId++)
       await set.tell({ ...set.event('completed', jobId), conclusion: 'cancelled' });
     const waiting = await set.reaches('1 wanted', ({ desired }) => desired === 1);
-    expect(waiting.waitsFor).toMatch(/scale-down of 3 runners: not until 20/);
+    expect(waiting.waitingFor).toMatch(/scale-down of 3 runners: not until 20/);
     expect(compute.deletions).toEqual([]);
     // However slow the machine is, the hour is not over: a shorter delay is what lets them go.
     await set.settles({ idle: 4 });
@@ -129,18 +129,18 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
     await set.command({ command: 'scale', replicas: 1 });
     const inTenYears = Date.now() + 3_650 * 24 * 3_600_000;
     for (const at of [inTenYears, 0, -inTenYears])
-      await set.handle.signal(runnerNewsSignal, {
+      await set.handle.signal(runnerEventsSignal, {
         news: [{ kind: 'online', workflowId: 'runner-of-nobody', runnerName: 'nobody', at }],
       });
-    await set.handle.signal(runnerNewsSignal.name, 'what is this');
-    await set.handle.signal(runnerNewsSignal.name);
+    await set.handle.signal(runnerEventsSignal.name, 'what is this');
+    await set.handle.signal(runnerEventsSignal.name);
     // By the time that it has read its runners anew it has taken all of that in.
-    const { waitsFor = '' } = await set.reaches(
+    const { waitingFor = '' } = await set.reaches(
       'a runner that is kept',
-      ({ runners, desired, waitsFor: why }) =>
+      ({ runners, desired, waitingFor: why }) =>
         desired === 1 && runners.length === 2 && why?.includes('scale-down of 1 runners') === true,
     );
-    expect(Date.parse(/not until (\S+Z)/.exec(waitsFor)?.[1] ?? '')).toBeLessThan(
+    expect(Date.parse(/not until (\S+Z)/.exec(waitingFor)?.[1] ?? '')).toBeLessThan(
       Date.now() + 2 * 3_600_000,
     );
     expect((await set.settles({ idle: 2 })).runners).toHaveLength(2);
@@ -170,13 +170,13 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
       (status) => old(status).length === 1 && status.runners.filter(idle).length >= 2,
     );
     expect(old(waiting)[0]?.workflowId).toBe(busy.workflowId);
-    expect(waiting.waitsFor).toContain('rollout: 1 runners of an earlier template are left');
+    expect(waiting.waitingFor).toContain('rollout: 1 runners of an earlier template are left');
     set.endJob(busy, false);
     await set.settles({ idle: 3 });
     clearInterval(timer);
     const done = await set.status();
     expect(old(done)).toEqual([]);
-    expect(done.waitsFor ?? '').not.toContain('rollout');
+    expect(done.waitingFor ?? '').not.toContain('rollout');
     expect(compute.created.at(-1)).toBeDefined();
     await endsClean(set);
   });
@@ -249,7 +249,7 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
       await Promise.all(
         Array.from(
           { length: 50 },
-          async () => await set.handle.signal(runnerNewsSignal.name, news),
+          async () => await set.handle.signal(runnerEventsSignal.name, news),
         ),
       );
     await set.status();
@@ -325,7 +325,7 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
       desired: 1,
       min: 1,
       max: 1,
-      waitsFor: expect.stringMatching(/schedule 1 \(\* \* \* \* \*\) holds until 20/),
+      waitingFor: expect.stringMatching(/schedule 1 \(\* \* \* \* \*\) holds until 20/),
     });
     await endsClean(set);
   });

@@ -8,7 +8,7 @@ import type { FakeCompute } from '../support/fakeCompute.ts';
 import type { HoldfastWorld } from '../support/holdfastWorld.ts';
 import { SetRun } from '../support/setRun.ts';
 import {
-  runnerNewsSignal,
+  runnerEventsSignal,
   type RunnerSetInput,
   type TimedRunnerEvent,
 } from '../../core/contract/index.ts';
@@ -27,7 +27,7 @@ await describeWithLab('a set that replaces ahead', { temporal: true }, (lab) => 
   async function toldOf(set: SetRun, workflowId: string): Promise<string[]> {
     const { events } = await set.handle.fetchHistory();
     const told = (events ?? []).flatMap(({ workflowExecutionSignaledEventAttributes: signal }) => {
-      if (signal?.signalName !== runnerNewsSignal.name) return [];
+      if (signal?.signalName !== runnerEventsSignal.name) return [];
       const [{ news }] = arrayFromPayloads(defaultPayloadConverter, signal.input?.payloads) as [
         { news: TimedRunnerEvent[] },
       ];

@@ -8,7 +8,7 @@ import type { HoldfastWorld } from '../support/holdfastWorld.ts';
 import { SetRun } from '../support/setRun.ts';
 import { until } from '../support/until.ts';
 import {
-  SET_COVER_MEMO,
+  SET_ROUTING_MEMO,
   type JobEvent,
   type RunnerSetInput,
   type SetRunnerStatus,
@@ -131,10 +131,10 @@ await describeWithLab('a set that follows demand', { temporal: true }, (lab) => 
     const runner = await silentLife(set);
     const guarded = await set.status();
     expect(guarded).toMatchObject({ desired: 1, runners: [], jobs: { queued: 1, assigned: 0 } });
-    expect(guarded.waitsFor).toContain('recreation guard: 1 places stay empty until 20');
+    expect(guarded.waitingFor).toContain('recreation guard: 1 places stay empty until 20');
     await set.tell(set.event('completed', 1, runner.runnerName));
     expect(await set.reaches('nothing wanted', ({ desired }) => desired === 0)).not.toHaveProperty(
-      'waitsFor',
+      'waitingFor',
     );
     expect(compute.created).toHaveLength(1);
     await endsClean(set);
@@ -254,7 +254,7 @@ await describeWithLab('a set that follows demand', { temporal: true }, (lab) => 
     const { events: history } = await set.handle.fetchHistory();
     expect(
       Object.keys(history?.[0]?.workflowExecutionStartedEventAttributes?.memo?.fields ?? {}),
-    ).toEqual([SET_COVER_MEMO]);
+    ).toEqual([SET_ROUTING_MEMO]);
     // The set's own, in whichever run.
     expect((await set.handle.describe()).priority?.priorityKey).toBe(1);
     const runs = await runsOf(world.client, set.handle.workflowId);

@@ -91,7 +91,7 @@ await describeWithLab(
           state: 'draining',
           workflowId: expect.stringMatching(old.join('|')),
         });
-        expect(shown.waitsFor).toContain(
+        expect(shown.waitingFor).toContain(
           '1 runners that were asked to drain and do not: each is asked again every 1s',
         );
         const done = await set.reaches(

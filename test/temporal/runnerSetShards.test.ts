@@ -18,7 +18,7 @@ import { SetRun } from '../support/setRun.ts';
 import { until } from '../support/until.ts';
 
 /** Nothing that a list would heal may be healed by it here. */
-const INTERVALS = { relist: '1h', passOn: '200ms' };
+const INTERVALS = { relist: '1h', reroute: '200ms' };
 
 await describeWithLab('equal sets', { temporal: true }, (lab) => {
   let compute: FakeCompute;
@@ -96,12 +96,12 @@ await describeWithLab('equal sets', { temporal: true }, (lab) => {
     let last: RunnerSetStatus[] = [];
     const short = (): string =>
       JSON.stringify(
-        last.map(({ desired, jobs, passedOn, runners, waitsFor }) => ({
+        last.map(({ desired, jobs, rerouted, runners, waitingFor }) => ({
           desired,
           jobs,
-          passedOn,
+          rerouted,
           runners: runners.length,
-          waitsFor,
+          waitingFor,
         })),
       );
     await until(what, async () => like((last = await statuses(sets))), short, 120_000);
@@ -117,7 +117,7 @@ await describeWithLab('equal sets', { temporal: true }, (lab) => {
     const placed = await reach(sets, 'every job to have a place', (all) =>
       all.every(({ desired, jobs }) => desired === MAX && jobs.queued === MAX),
     );
-    expect(total(placed, ({ passedOn = 0 }) => passedOn)).toBeGreaterThan(0);
+    expect(total(placed, ({ rerouted = 0 }) => rerouted)).toBeGreaterThan(0);
     const timer = setInterval(() => sets.forEach((set) => set.bringUp()), 20);
     const idle = await reach(sets, 'all runners', (all) =>
       all.every(({ runners }) => runners.filter(({ state }) => state === 'idle').length === MAX),
@@ -141,7 +141,7 @@ await describeWithLab('equal sets', { temporal: true }, (lab) => {
       ),
     );
     await reach(sets, 'no job to wait', (all) =>
-      all.every(({ jobs, passedOn }) => jobs.queued === 0 && passedOn === undefined),
+      all.every(({ jobs, rerouted }) => jobs.queued === 0 && rerouted === undefined),
     );
     for (const { runner, set } of runs) set.endJob(runner);
     await Promise.all(
@@ -168,7 +168,7 @@ await describeWithLab('equal sets', { temporal: true }, (lab) => {
     await reach(
       [paused],
       'the paused one to have passed all on',
-      ([status]) => status?.jobs.queued === 0 && (status.passedOn ?? 0) > 0,
+      ([status]) => status?.jobs.queued === 0 && (status.rerouted ?? 0) > 0,
     );
     await reach(
       sets,

@@ -7,8 +7,8 @@ import {
   RUNNER_SET_WORKFLOW,
   SET_COMMAND_WORKFLOW,
   setCommandId,
-  setReplySignal,
-  setRequestSignal,
+  setCommandReplySignal,
+  setCommandSignal,
   setWorkflowId,
   statusQuery,
   type RunnerSetInput,
@@ -71,7 +71,7 @@ await describeIf(
       const chain = await chainOf(world.client, set.handle.workflowId);
       const events = chain.flatMap((history) => history.events ?? []);
       const requests = events.flatMap(({ workflowExecutionSignaledEventAttributes: signaled }) =>
-        signaled?.signalName === setRequestSignal.name
+        signaled?.signalName === setCommandSignal.name
           ? [
               (
                 JSON.parse(Buffer.from(signaled.input?.payloads?.[0]?.data ?? []).toString()) as {
@@ -83,7 +83,9 @@ await describeIf(
       );
       const replies = events.flatMap(
         ({ signalExternalWorkflowExecutionInitiatedEventAttributes: sent }) =>
-          sent?.signalName === setReplySignal.name ? [sent.workflowExecution?.workflowId] : [],
+          sent?.signalName === setCommandReplySignal.name
+            ? [sent.workflowExecution?.workflowId]
+            : [],
       );
       return { requests, replies, runs: chain.length };
     }
@@ -141,7 +143,7 @@ await describeIf(
       }
       expect((await set.command(sent, id)).paused).toBeUndefined();
       // By the same signal, too, as a command's workflow that was reset would send it.
-      await set.handle.signal(setRequestSignal, { id: setCommandId(set.name, id), command: sent });
+      await set.handle.signal(setCommandSignal, { id: setCommandId(set.name, id), command: sent });
       expect((await set.command({ command: 'scale', replicas: 0 })).paused).toBeUndefined();
       await endsClean(set);
     });
@@ -220,7 +222,7 @@ await describeIf(
       ] satisfies SetCommand[]) {
         await expect(set.command(command)).rejects.toMatchObject({
           cause: {
-            type: 'SetRefuses',
+            type: 'SetCommandRejected',
             message: 'the set is being drained, and ends when its runners have',
           },
         });
@@ -260,7 +262,7 @@ await describeIf(
       await until('the set to have it', async () =>
         ((await set.fetchHistory()).events ?? []).some(
           ({ workflowExecutionSignaledEventAttributes: signaled }) =>
-            signaled?.signalName === setRequestSignal.name,
+            signaled?.signalName === setCommandSignal.name,
         ),
       );
       await set.terminate('lost');
@@ -282,7 +284,7 @@ await describeIf(
         { id: 'x', command: { command: 'toString' } },
         { id: 'x', command: 'pause' },
       ])
-        await set.handle.signal(setRequestSignal.name, nonsense);
+        await set.handle.signal(setCommandSignal.name, nonsense);
       // By hand, and so unchecked.
       for (const [index, command] of [
         { command: 'apply' },
@@ -291,7 +293,7 @@ await describeIf(
         { command: 'scale', replicas: 'many', name: 'x' },
         { command: 'hold' },
       ].entries())
-        await set.handle.signal(setRequestSignal.name, { id: `by hand ${index}`, command });
+        await set.handle.signal(setCommandSignal.name, { id: `by hand ${index}`, command });
       expect(await set.command({ command: 'pause', reason: 'x' })).toMatchObject({
         paused: 'paused: x',
         desired: 0,

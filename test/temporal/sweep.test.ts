@@ -20,7 +20,7 @@ import { ensureSweepSchedule } from '../../worker/temporal/sweepSchedule.ts';
 /** A year, counted from 1970: none of its times falls into this test, as those of an hour may. */
 const FAR_MS = 365 * 86_400_000;
 const GHOST: SweepMark = {
-  kind: 'ghost registration',
+  kind: 'orphaned_registration',
   key: 'orgs/acme/runner-1#17',
   since: '2026-01-01T00:00:00.000Z',
 };
@@ -63,7 +63,7 @@ await describeWithLab('the sweep as a workflow', { temporal: true }, (lab) => {
 
   test('its result is the report; a list and the page of Temporal’s UI say what it did', async () => {
     const report = sweepReport({
-      counts: { 'orphaned pod': { found: 1, repaired: 1 } },
+      counts: { orphaned_pod: { found: 1, repaired: 1 } },
       marks: [GHOST],
     });
     answers(report);
@@ -74,7 +74,7 @@ await describeWithLab('the sweep as a workflow', { temporal: true }, (lab) => {
     expect(typedSearchAttributes.get(SEARCH_ATTRIBUTES.outcome)).toBe('repaired');
     expect(typedSearchAttributes.get(SEARCH_ATTRIBUTES.place)).toBe(report.place);
     expect(await detailsOf(handle)).toBe(
-      '1 orphaned pod (1 repaired); looked at 120 lives, 119 pods',
+      '1 orphaned_pod (1 repaired); looked at 120 lives, 119 pods',
     );
   });
 

@@ -77,7 +77,7 @@ await describeWithLab('unregistration', { temporal: true }, (lab) => {
     await until('the lie', () => removals() === 1);
     await run.reaches(
       'waiting for its end',
-      (status) => status.waitsFor?.includes('ends by itself') === true,
+      (status) => status.waitingFor?.includes('ends by itself') === true,
     );
     expect(compute.deletions).toEqual([]);
     await finishJob();
@@ -127,7 +127,7 @@ await describeWithLab('unregistration', { temporal: true }, (lab) => {
     await drain();
     await run.reaches(
       'waiting for the job',
-      (status) => status.waitsFor?.includes('job is running') === true,
+      (status) => status.waitingFor?.includes('job is running') === true,
     );
     expect(compute.deletions).toEqual([]);
     compute.endJob(pod);
@@ -160,7 +160,7 @@ await describeWithLab('unregistration', { temporal: true }, (lab) => {
   });
 
   test('row 5: a stop does not wait for ever for a CI server that does not answer', async () => {
-    await busyRunner({ intervals: { stopPatience: '300ms' } });
+    await busyRunner({ intervals: { stopResponseTimeout: '300ms' } });
     ci.script.push({
       method: 'remove',
       answer: new CiServerError('rate_limited', 'wait', { retryAfterMs: 3_600_000 }),
@@ -174,7 +174,7 @@ await describeWithLab('unregistration', { temporal: true }, (lab) => {
 
   test('row 6: a busy ephemeral runner is not asked about again and again; a safety re-check, and its end, wake', async () => {
     compute.probes = false;
-    await busyRunner({ intervals: { busyRecheck: '300ms' } });
+    await busyRunner({ intervals: { busyCheck: '300ms' } });
     await drain();
     await until('the safety re-check', () => removals() >= 2);
     expect(compute.deletions).toEqual([]);

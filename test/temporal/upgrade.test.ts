@@ -7,7 +7,7 @@ import {
   RUNNER_SET_WORKFLOW,
   groupedJobId,
   jobGroupStatusQuery,
-  jobVersionSignal,
+  jobRevisionSignal,
   setStatusQuery,
   setWorkflowId,
   statusQuery,
@@ -22,7 +22,7 @@ import { FakeCiServer } from '../support/fakeCiServer.ts';
 import { FakeCompute } from '../support/fakeCompute.ts';
 import { playsByItself, step } from '../support/jobRun.ts';
 import { describeWithLab } from '../support/lab.ts';
-import { tellSet } from '../support/setCommands.ts';
+import { notifySet } from '../support/setCommands.ts';
 import { until } from '../support/until.ts';
 
 await describeWithLab('worker versions', { temporal: true }, (lab) => {
@@ -129,7 +129,7 @@ await describeWithLab('worker versions', { temporal: true }, (lab) => {
     const input: RunnerSetInput = {
       name,
       replicas: 1,
-      template: { organization: 'acme', ephemeral: false, intervals: { listAge: '100ms' } },
+      template: { organization: 'acme', ephemeral: false, intervals: { listMaxAge: '100ms' } },
     };
     const set = await client.workflow.start(RUNNER_SET_WORKFLOW, {
       workflowId: setWorkflowId(name),
@@ -139,7 +139,7 @@ await describeWithLab('worker versions', { temporal: true }, (lab) => {
     const workflowId = await bringUp(set);
     expect([await buildOf(set.workflowId), await buildOf(workflowId)]).toEqual(['one', 'one']);
     await startWorker('two');
-    await tellSet(client, name, { command: 'pause', reason: 'a look' });
+    await notifySet(client, name, { command: 'pause', reason: 'a look' });
     await until(
       'the set to run on version two',
       async () => (await buildOf(set.workflowId)) === 'two',
@@ -159,8 +159,8 @@ await describeWithLab('worker versions', { temporal: true }, (lab) => {
       'only the runner to be listed by its version',
       async () => (await onVersionOne()).join() === workflowId,
     );
-    await tellSet(client, name, { command: 'resume' });
-    await tellSet(client, name, { command: 'drain', reason: 'the test is over' });
+    await notifySet(client, name, { command: 'resume' });
+    await notifySet(client, name, { command: 'drain', reason: 'the test is over' });
     await set.result();
     expect(compute.pods.size).toBe(0);
     expect(await buildOf(workflowId)).toBe('one');
@@ -172,7 +172,7 @@ await describeWithLab('worker versions', { temporal: true }, (lab) => {
     const input: RunnerSetInput = {
       name,
       replicas: 1,
-      template: { organization: 'acme', ephemeral: false, intervals: { listAge: '100ms' } },
+      template: { organization: 'acme', ephemeral: false, intervals: { listMaxAge: '100ms' } },
     };
     const set = await client.workflow.start(RUNNER_SET_WORKFLOW, {
       workflowId: setWorkflowId(name),
@@ -183,17 +183,17 @@ await describeWithLab('worker versions', { temporal: true }, (lab) => {
     for (const buildId of ['one', 'two']) {
       await stopWorkers();
       await startWorker(buildId);
-      await tellSet(client, name, { command: 'pause', reason: 'a look' });
+      await notifySet(client, name, { command: 'pause', reason: 'a look' });
       await until(
         `the set to run on version ${buildId}`,
         async () => (await buildOf(set.workflowId)) === buildId,
       );
-      await tellSet(client, name, { command: 'resume' });
+      await notifySet(client, name, { command: 'resume' });
     }
     await stopWorkers();
     await makeCurrent('');
     await startWorker();
-    await tellSet(client, name, { command: 'drain', reason: 'the test is over' });
+    await notifySet(client, name, { command: 'drain', reason: 'the test is over' });
     await set.result();
     expect(compute.pods.size).toBe(0);
   });
@@ -236,7 +236,7 @@ await describeWithLab('worker versions', { temporal: true }, (lab) => {
         workflowId: group,
         taskQueue,
         args: [],
-        signal: jobVersionSignal,
+        signal: jobRevisionSignal,
         signalArgs: [version],
       });
     };

@@ -53,7 +53,7 @@ await describeWithLab('the way out', { temporal: true }, (lab) => {
   const tellsWhy = async () =>
     await run.reaches(
       'telling why',
-      ({ waitsFor }) => waitsFor?.includes('not on Sundays') === true,
+      ({ waitingFor }) => waitingFor?.includes('not on Sundays') === true,
     );
 
   test.each<[what: string, method: keyof Compute]>([
@@ -186,7 +186,7 @@ await describeWithLab('the way out', { temporal: true }, (lab) => {
     const next = await world.start({ volumeClaims });
     await next.reaches(
       'a wait for the node',
-      ({ waitsFor }) => waitsFor?.includes('node-1') === true,
+      ({ waitingFor }) => waitingFor?.includes('node-1') === true,
     );
     expect(compute.created).toHaveLength(1);
     compute.nodeStates.splice(0, Number.POSITIVE_INFINITY, 'fenced');

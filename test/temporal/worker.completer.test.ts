@@ -162,7 +162,7 @@ await describeWithLab('completing waits', { temporal: true }, (lab) => {
 
   test('a wait that has to look again is tried again, and is no failure of its workflow', async () => {
     const handle = await waitingRunner();
-    await completer.lookAgain(handle.workflowId, 'ended/pod-1', 'not listed');
+    await completer.requestRecheck(handle.workflowId, 'ended/pod-1', 'not listed');
     const activity = async () => (await handle.describe()).raw.pendingActivities?.[0];
     await until(
       'a second look',
@@ -171,7 +171,7 @@ await describeWithLab('completing waits', { temporal: true }, (lab) => {
     expect((await activity())?.lastFailure?.message).toBe('not listed');
     expect(await completer.complete(handle.workflowId, 'ended/pod-1', POD)).toBe(true);
     expect(await handle.result()).toEqual({ pod: SEEN, states: [] });
-    await completer.lookAgain(handle.workflowId, 'ended/pod-1', 'nobody waits');
+    await completer.requestRecheck(handle.workflowId, 'ended/pod-1', 'nobody waits');
   });
 
   test('a change that several workers see is one event of history; the next is another, and so is one that nothing tells from others', async () => {

@@ -98,7 +98,7 @@ await describeWithLab('the plugin on a Worker of somebody else', { temporal: tru
     const input: RunnerInput = {
       repository: 'acme/app',
       labels: [taskQueue],
-      intervals: { onlineLookup: '100ms' },
+      intervals: { onlineCheck: '100ms' },
     };
     const handle = await starter.workflow.start(RUNNER_WORKFLOW, {
       workflowId: `runner-${taskQueue}`,
@@ -135,12 +135,16 @@ await describeWithLab('the plugin on a Worker of somebody else', { temporal: tru
     const plugin = new HoldfastPlugin(
       pluginOptions({ onCompletion: (completed) => completions.push(completed) }),
     );
-    expect(plugin.status()).toEqual({ polling: false, watchSynced: false, activitiesInFlight: 0 });
+    expect(plugin.status()).toEqual({
+      polling: false,
+      podCacheSynced: false,
+      activitiesInFlight: 0,
+    });
     const worker = await Worker.create({ connection, taskQueue, plugins: [plugin], ...own });
     await worker.runUntil(async () => {
       await until(
         'the plugin to be up',
-        () => plugin.status().polling && plugin.status().watchSynced,
+        () => plugin.status().polling && plugin.status().podCacheSynced,
       );
       expect(await runOneRunner(taskQueue)).toMatchObject({ outcome: 'succeeded', attempt: 1 });
       if (own.activities)
@@ -179,7 +183,7 @@ await describeWithLab('the plugin on a Worker of somebody else', { temporal: tru
       await worker.runUntil(async () => {
         await until(
           'the plugin to be up',
-          () => plugin.status().polling && plugin.status().watchSynced,
+          () => plugin.status().polling && plugin.status().podCacheSynced,
         );
         const tracing = new Client({
           connection: client.connection,
@@ -306,7 +310,7 @@ await describeWithLab('the plugin on a Worker of somebody else', { temporal: tru
     await worker.runUntil(
       async () => await until('the Workers to poll', () => plugin.status().polling),
     );
-    expect(plugin.status().watchSynced).toBe(false);
+    expect(plugin.status().podCacheSynced).toBe(false);
   });
 
   test('a version whose workflows stay on it by default is refused: sets have no end', async () => {

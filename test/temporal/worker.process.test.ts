@@ -65,7 +65,7 @@ await describeWithLab('the worker as a process', { temporal: true }, (lab) => {
     const metrics = await (await fetch(`${url}/metrics`)).text();
     for (const name of [
       'temporal_worker_task_slots_available',
-      'holdfast_wait_completions_total',
+      'holdfast_pod_wait_completions_total',
       'nodejs_eventloop_lag_seconds',
     ]) {
       expect(metrics).toContain(name);
@@ -87,7 +87,7 @@ await describeWithLab('the worker as a process', { temporal: true }, (lab) => {
     const counts = async (): Promise<Record<string, number>> => {
       const text = await (await fetch(`${url}/metrics`)).text();
       return Object.fromEntries(
-        [...text.matchAll(/^holdfast_jobs_total\{.*outcome="(\w+)".*\} (\d+)$/gm)].map(
+        [...text.matchAll(/^holdfast_completed_jobs_total\{.*outcome="(\w+)".*\} (\d+)$/gm)].map(
           ([, outcome = '', count]) => [outcome, Number(count)],
         ),
       );
@@ -113,7 +113,8 @@ await describeWithLab('the worker as a process', { temporal: true }, (lab) => {
       .flatMap(metricsIn)
       .filter((metric) => !metric.startsWith('holdfast_')))
       expect(text).toContain(`\n# TYPE ${name} `);
-    const [life] = /^holdfast_runners_total\{.*outcome="failed".*\} \d+$/m.exec(text) ?? [];
+    const [life] =
+      /^holdfast_completed_runners_total\{.*outcome="failed".*\} \d+$/m.exec(text) ?? [];
     expect(life).toMatch(/cause="\w+".* 1$/);
     for (const phase of ['Requested', 'Provisioning', 'Busy'])
       expect(text).toMatch(
@@ -143,7 +144,7 @@ await describeWithLab('the worker as a process', { temporal: true }, (lab) => {
     const input: RunnerInput = {
       organization: 'acme',
       labels: [queue],
-      intervals: { onlineLookup: '100ms' },
+      intervals: { onlineCheck: '100ms' },
     };
     const handle = await client().workflow.start(RUNNER_WORKFLOW, {
       workflowId: `runner-${queue}`,
@@ -173,7 +174,7 @@ await describeWithLab('the worker as a process', { temporal: true }, (lab) => {
       cancelRequested: false,
     });
 
-    await startWorkerProcess({ ...env, HOLDFAST_WORKFLOW_STACKS: 'true' }).started();
+    await startWorkerProcess({ ...env, HOLDFAST_WORKFLOW_STACK_TRACES: 'true' }).started();
     expect(await handle.query('__stack_trace')).toContain('workflows/runner/runner.ts');
     await writeFile(goOn, '');
     const result = (await handle.result()) as RunnerResult;
@@ -226,7 +227,7 @@ await describeWithLab('the worker as a process', { temporal: true }, (lab) => {
     });
 
     test('it is handed back after the grace, at once and not by its timeout', async () => {
-      await begin({ HOLDFAST_SHUTDOWN_GRACE: '500ms', HOLDFAST_SHUTDOWN_FORCE: '10s' });
+      await begin({ HOLDFAST_SHUTDOWN_GRACE_TIME: '500ms', HOLDFAST_SHUTDOWN_FORCE_TIME: '10s' });
       expect(await worker.ended).toBe(143);
       const [pending] = (await handle.describe()).raw.pendingActivities ?? [];
       expect({ attempt: pending?.attempt, state: pending?.state }).toEqual({
@@ -237,7 +238,7 @@ await describeWithLab('the worker as a process', { temporal: true }, (lab) => {
     });
 
     test('a second signal ends the process at once', async () => {
-      await begin({ HOLDFAST_SHUTDOWN_GRACE: '40s', HOLDFAST_SHUTDOWN_FORCE: '50s' });
+      await begin({ HOLDFAST_SHUTDOWN_GRACE_TIME: '40s', HOLDFAST_SHUTDOWN_FORCE_TIME: '50s' });
       expect((await fetch(`${url}/readyz`)).status).toBe(503);
       const before = performance.now();
       worker.kill('SIGTERM');
@@ -268,8 +269,8 @@ await describeWithLab('the worker as a process', { temporal: true }, (lab) => {
       return true;
     });
     expect(await mend()).toBe(
-      'holdfast worker: Temporal search attributes missing: RunnerPhase, RunnerSet, RunnerScope, RunnerOutcome, RunnerCause, RunnerName, RunnerPlace; fix: temporal operator search-attribute create ' +
-        '--name RunnerPhase --type Keyword --name RunnerSet --type Keyword --name RunnerScope --type Keyword --name RunnerOutcome --type Keyword --name RunnerCause --type Keyword --name RunnerName --type Keyword --name RunnerPlace --type Keyword ' +
+      'holdfast worker: Temporal search attributes missing: RunnerPhase, RunnerSet, RunnerScope, RunnerOutcome, RunnerCause, RunnerName, RunnerLocation; fix: temporal operator search-attribute create ' +
+        '--name RunnerPhase --type Keyword --name RunnerSet --type Keyword --name RunnerScope --type Keyword --name RunnerOutcome --type Keyword --name RunnerCause --type Keyword --name RunnerName --type Keyword --name RunnerLocation --type Keyword ' +
         `--address ${address} --namespace ${namespace}`,
     );
     const worker = startWorkerProcess(env);

@@ -83,7 +83,7 @@ await describeWithLab('credentials for Temporal that are rotated', { temporal: t
       compute,
       ciServers: ci,
       ciQueues: [{ credential: 'default' }],
-      answersHeldBackMs: 50,
+      deferCompletionsMs: 50,
     });
     const worker = await Worker.create({ connection, taskQueue, plugins: [plugin] });
     const running = worker.run();

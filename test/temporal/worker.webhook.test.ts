@@ -165,7 +165,7 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
       expect((await deliver({ body: run(name) })).statusCode).toBe(204);
     expect(await runner.told()).toEqual([]);
     expect(await set.events()).toEqual([]);
-    expect(new Set(outcomes)).toEqual(new Set(['not_ours']));
+    expect(new Set(outcomes)).toEqual(new Set(['no_match']));
   });
 
   test('a queued job is accepted once the one set that shall serve it has it', async () => {
@@ -256,7 +256,7 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
       );
     });
     await native.close();
-    expect(outcomes.at(-1)).toBe('not_ours');
+    expect(outcomes.at(-1)).toBe('no_match');
   });
 
   async function scrape(sets: SetDirectory): Promise<string> {
@@ -286,7 +286,7 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
       expect((await deliver({ body: queued(1, ['linux']), id })).statusCode).toBe(202);
     expect((await deliver({ body: queued(2, ['linux']), id })).statusCode).toBe(202);
     expect((await set.events()).map(({ jobId }) => jobId)).toEqual([1, 2]);
-    expect(outcomes).toEqual(['accepted', 'repeated', 'repeated', 'accepted']);
+    expect(outcomes).toEqual(['accepted', 'duplicate', 'duplicate', 'accepted']);
   });
 
   test('two replicas choose the same set for a job', async () => {
@@ -323,9 +323,9 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
     [200, 'ping', 'a ping', { event: 'ping', body: { zen: 'x' } }],
     [204, 'other_event', 'another event', { event: 'push', body: { ref: 'refs/heads/main' } }],
     [204, 'other_action', 'another action', { body: { ...run('acme-1'), action: 'waiting' } }],
-    [204, 'not_ours', 'a job that no set covers', { body: queued(7, ['ubuntu-latest']) }],
-    [204, 'not_ours', 'a repository of nobody', { body: queued(7, ['linux'], 'someone/else') }],
-    [204, 'not_ours', 'a runner of nobody', { body: run('nobody') }],
+    [204, 'no_match', 'a job that no set covers', { body: queued(7, ['ubuntu-latest']) }],
+    [204, 'no_match', 'a repository of nobody', { body: queued(7, ['linux'], 'someone/else') }],
+    [204, 'no_match', 'a runner of nobody', { body: run('nobody') }],
     [401, 'bad_signature', 'another secret', { secret: 'guess' }],
     [
       401,
@@ -349,7 +349,7 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
     [400, 'malformed', 'a body that is no JSON', { body: 'payload=%7B%7D' }],
     [
       422,
-      'stale',
+      'expired',
       'an event of last week',
       {
         body: {

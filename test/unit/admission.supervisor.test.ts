@@ -119,15 +119,18 @@ describe('stop.signals, in a grace of 10 s', () => {
 });
 
 test.each<[StopInput, object]>([
-  [{}, { signalTimeoutMs: 10_000, cleanupTimeoutMs: 5_000, stopTo: 'group', cleanup: false }],
-  [{ gracePeriod: '15s' }, { signalTimeoutMs: 15_000, cleanupTimeoutMs: 2_000, stopTo: 'process' }],
+  [{}, { signalTimeoutMs: 10_000, cleanupTimeoutMs: 5_000, signalTarget: 'group', cleanup: false }],
+  [
+    { gracePeriod: '15s' },
+    { signalTimeoutMs: 15_000, cleanupTimeoutMs: 2_000, signalTarget: 'process' },
+  ],
   [
     { gracePeriod: '15s', to: 'group' },
-    { signalTimeoutMs: 15_000, stopTo: 'group' },
+    { signalTimeoutMs: 15_000, signalTarget: 'group' },
   ],
   [
     { signalTimeout: '0.5ms', to: 'process' },
-    { signalTimeoutMs: 1, stopTo: 'process' },
+    { signalTimeoutMs: 1, signalTarget: 'process' },
   ],
   [
     { cleanupTimeout: '1d', cleanupCommand: ['sh', '-c', 'echo $$ $(HOME)'] },

@@ -335,8 +335,8 @@ describe('connection', () => {
 
   test('an unknown profile, and a bad address of the UI, name the setting', () => {
     expect(() => connectionSettings({ profile: 'nope' }, env)).toThrow(/^--profile: .*nope/);
-    expect(() => connectionSettings({}, { HOLDFAST_TEMPORAL_UI: 'localhost:8233' })).toThrow(
-      /^HOLDFAST_TEMPORAL_UI: /,
+    expect(() => connectionSettings({}, { HOLDFAST_TEMPORAL_UI_URL: 'localhost:8233' })).toThrow(
+      /^HOLDFAST_TEMPORAL_UI_URL: /,
     );
   });
 });

@@ -163,9 +163,9 @@ test('one job is shown as its stages, with its steps under them', () => {
     startedAt: at,
     pendingActivities: [],
     unpolled: [],
-    step: { waitsFor: 'runner to come online', waitsUntil: '2026-01-01T04:10:00.000Z' },
+    step: { waitingFor: 'runner to come online', waitingUntil: '2026-01-01T04:10:00.000Z' },
     job: {
-      waitsFor: 'post clean to end',
+      waitingFor: 'post clean to end',
       cancel: { mode: 'stop', reason: 'it ran for 4h0m0s (timeout)' },
       log: [],
       steps: [
@@ -185,7 +185,7 @@ test('one job is shown as its stages, with its steps under them', () => {
           stage: 'test',
           name: 'e2e',
           workflowId: 'w',
-          state: 'not run',
+          state: 'not_run',
           message: 'the job was interrupted',
         },
         {
@@ -212,7 +212,7 @@ test('one job is shown as its stages, with its steps under them', () => {
     'STEP      STATE                STARTED   TOOK  POD    WHY',
     'test',
     '├─ unit   aborted/run_timeout  00:00:00  4h    pod-1  why',
-    '└─ e2e    not run              -         -     -      the job was interrupted',
+    '└─ e2e    not_run              -         -     -      the job was interrupted',
     'post',
     '└─ clean  running              04:00:00  5s    pod-2  waits for runner to come online, until 2026-01-01T04:10:00.000Z',
   ]);

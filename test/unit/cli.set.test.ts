@@ -355,7 +355,7 @@ describe('text for people', () => {
     max: 20,
     jobs: { queued: 1, assigned: 2, startedTotal: 9, completedTotal: 7 },
     paused: 'never_registered ×2',
-    waitsFor: 'next try: not until 2026-01-01T00:01:00.000Z',
+    waitingFor: 'next try: not until 2026-01-01T00:01:00.000Z',
     holds: ['runner-linux-aaaaaaaaaa'],
     runners: [
       {
@@ -471,14 +471,14 @@ stuck  3       1-20    1         0     2     0        1       2        acme   2d
 
   test.each<[Record<string, unknown> | undefined, object | undefined]>([
     [undefined, undefined],
-    [{ covers: 'x' }, undefined],
+    [{ routing: 'x' }, undefined],
     [
-      { covers: { labels: ['a'], scope: 'acme', scopeKind: 'organization' } },
+      { routing: { labels: ['a'], scope: 'acme', scopeKind: 'organization' } },
       { labels: ['a'], scope: 'acme', scopeKind: 'organization' },
     ],
     [
       {
-        covers: {
+        routing: {
           labels: ['a'],
           scope: 'acme',
           scopeKind: 'organization',
@@ -489,7 +489,7 @@ stuck  3       1-20    1         0     2     0        1       2        acme   2d
       },
       { labels: ['a'], scope: 'acme', scopeKind: 'organization', group: 7, full: true, ends: true },
     ],
-    [{ covers: { labels: ['a'], scope: 'acme' } }, undefined],
+    [{ routing: { labels: ['a'], scope: 'acme' } }, undefined],
   ])('what the memo %j says', (memo, expected) => {
     expect(parseRoutingMemo(memo)).toEqual(expected);
   });

@@ -8,9 +8,9 @@ import { sweepReport } from '../support/sweepReports.ts';
 describe('the status to exit with, and the error', () => {
   test.each<[status: number, error: RegExp | '', report: Parameters<typeof sweepReport>[0]]>([
     [0, '', {}],
-    [0, '', { counts: { 'orphaned pod': { found: 1, marked: 1 } } }],
-    [0, '', { counts: { 'orphaned pod': { found: 1, repaired: 1 } } }],
-    [0, '', { dryRun: true, counts: { 'orphaned pod': { found: 1 } } }],
+    [0, '', { counts: { orphaned_pod: { found: 1, marked: 1 } } }],
+    [0, '', { counts: { orphaned_pod: { found: 1, repaired: 1 } } }],
+    [0, '', { dryRun: true, counts: { orphaned_pod: { found: 1 } } }],
     // What this process may do without is no failure.
     [0, '', { unseen: [{ list: 'secrets', why: 'forbidden' }] }],
     [
@@ -21,15 +21,15 @@ describe('the status to exit with, and the error', () => {
     [
       1,
       /^error: nothing was touched: it would condemn 11 of 12 pods \(--force\)\n$/,
-      { stopped: 'it would condemn 11 of 12 pods', counts: { 'orphaned pod': { found: 11 } } },
+      { stopped: 'it would condemn 11 of 12 pods', counts: { orphaned_pod: { found: 11 } } },
     ],
     [
       1,
       /^error: 3 could not be repaired; the next sweep tries again\n$/,
       {
         counts: {
-          'orphaned pod': { found: 4, repaired: 2, failed: 2 },
-          'aged pod': { found: 1, failed: 1 },
+          orphaned_pod: { found: 4, repaired: 2, failed: 2 },
+          expired_pod: { found: 1, failed: 1 },
         },
       },
     ],
@@ -37,7 +37,7 @@ describe('the status to exit with, and the error', () => {
     [
       1,
       /^error: 1 could not be repaired/,
-      { stopped: 'x', counts: { 'aged pod': { found: 1, failed: 1 } } },
+      { stopped: 'x', counts: { expired_pod: { found: 1, failed: 1 } } },
     ],
   ])('%i %s: %j', (status, error, changes) => {
     const report = sweepReport(changes);
@@ -53,11 +53,11 @@ describe('the status to exit with, and the error', () => {
 
 test('the report for people: what was done, to what and why, and what was left alone', () => {
   const report = sweepReport({
-    counts: { 'orphaned pod': { found: 2, marked: 1, repaired: 1 }, 'zombie runner': { found: 1 } },
-    skipped: { held: 1, young: 12 },
+    counts: { orphaned_pod: { found: 2, marked: 1, repaired: 1 }, stuck_runner: { found: 1 } },
+    skipped: { on_hold: 1, too_young: 12 },
     items: [
       {
-        kind: 'orphaned pod',
+        kind: 'orphaned_pod',
         what: 'runner-a-1',
         where: 'ci',
         reason: 'its workflow was terminated',
@@ -66,31 +66,31 @@ test('the report for people: what was done, to what and why, and what was left a
         note: 'handed on',
       },
       {
-        kind: 'zombie runner',
+        kind: 'stuck_runner',
         what: 'runner-b',
         where: 'holdfast',
         reason: 'its pod is gone',
         done: 'waits',
       },
     ],
-    moreItems: 1,
+    omittedFindings: 1,
     unseen: [{ list: 'secrets', why: 'may not list secrets' }],
   });
   expect(sweepLines(report).join('\n'))
-    .toBe(`kubernetes/c/holdfast/ci: 2 orphaned pods (1 marked, 1 repaired), 1 zombie runner; 13 left alone; looked at 120 lives, 119 pods
+    .toBe(`kubernetes/c/holdfast/ci: 2 orphaned_pod (1 marked, 1 repaired), 1 stuck_runner; 13 left alone; looked at 120 lives, 119 pods
 
-FOUND  KIND           MARKED  REPAIRED  FAILED
-2      orphaned pod   1       1         0
-1      zombie runner  0       0         0
+FOUND  KIND          MARKED  REPAIRED  FAILED
+2      orphaned_pod  1       1         0
+1      stuck_runner  0       0         0
 
-DONE      KIND           WHAT        WHERE     WHY
-repaired  orphaned pod   runner-a-1  ci        its workflow was terminated; handed on
-waits     zombie runner  runner-b    holdfast  its pod is gone
+DONE      KIND          WHAT        WHERE     WHY
+repaired  orphaned_pod  runner-a-1  ci        its workflow was terminated; handed on
+waits     stuck_runner  runner-b    holdfast  its pod is gone
 and 1 more
 
 LEFT ALONE  WHY
-12          young
-1           held
+12          too_young
+1           on_hold
 
 Not looked at: secrets (may not list secrets)`);
 });

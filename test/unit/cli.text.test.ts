@@ -53,7 +53,7 @@ describe('text from outside', () => {
             phases: [],
             replaced: [],
             job: nasty,
-            waitsFor: nasty,
+            waitingFor: nasty,
           },
         },
         0,
@@ -148,8 +148,8 @@ describe('the phase line', () => {
     phases: [],
     replaced: [],
     runnerName: 'big-1',
-    waitsFor: 'the job',
-    waitsUntil: '2026-01-01T00:00:00Z',
+    waitingFor: 'the job',
+    waitingUntil: '2026-01-01T00:00:00Z',
   };
 
   test('says what is known', () => {
@@ -173,7 +173,7 @@ describe('the phase line', () => {
   test('on a terminal: one line, rewritten, no wider than the terminal; messages stay', () => {
     const terminal = recordingTerminal({}, true);
     const line = new ProgressLine(new Output(terminal, 'text'), 'runner-a', 0);
-    line.show({ phase: 'Busy', status: { ...status, waitsFor: 'x'.repeat(200) } }, 61_000);
+    line.show({ phase: 'Busy', status: { ...status, waitingFor: 'x'.repeat(200) } }, 61_000);
     line.message('drain', 'draining', 61_000);
     line.end();
     const lines = terminal.written.stdout.split('\n');

@@ -76,7 +76,7 @@ describe.each(each)('%s', (path, page) => {
     ]);
     // What others than the worker read, with the file that reads it.
     const others: Record<string, string> = {
-      HOLDFAST_TEMPORAL_UI: 'cli/shared/session.ts',
+      HOLDFAST_TEMPORAL_UI_URL: 'cli/shared/session.ts',
       HOLDFAST_REGISTRATION_DIR: 'activities/compute/kubernetes/registrationContainer.ts',
       HOLDFAST_REQUIRE: 'test/support/lab.ts',
       HOLDFAST_TEST_BUSY_RUNNERS: 'test/node/chart.test.ts',
@@ -112,12 +112,12 @@ describe.each(each)('%s', (path, page) => {
 
   test('its temporal commands say what the contract says', () => {
     const ofRunner = {
-      signal: ['cancel', 'ciEvent', 'podState', 'doubt'],
+      signal: ['cancel', 'jobEvent', 'podState', 'replaceIdle'],
       update: ['drain', 'extendDeadline'],
       query: ['status'],
     };
-    const ofSet = { signal: ['demand'], update: [], query: ['status', 'declaration'] };
-    const ofGroup = { signal: ['version'], update: [], query: ['status'] };
+    const ofSet = { signal: ['jobEvents'], update: [], query: ['status', 'declaration'] };
+    const ofGroup = { signal: ['revision'], update: [], query: ['status'] };
     for (const line of page.code) {
       const [, verb = ''] = /^temporal workflow (\w+)/.exec(line) ?? [];
       if ((verb === 'start' || verb === 'execute') && line.includes(' --')) {

@@ -57,7 +57,7 @@ function requestOf(untrusted: boolean): PodRequest {
   const [step] = job.spec.steps;
   const runner = parseRunnerInput({
     ...step?.runner,
-    storage: { ...step?.storage, sharedFrom: [] },
+    storage: { ...step?.storage, sharedDirSources: [] },
   });
   if (!runner.ok) throw new Error(JSON.stringify(runner.errors));
   return { identity, ...runner.spec.pod };

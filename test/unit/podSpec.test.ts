@@ -70,8 +70,8 @@ describe('podSpec', () => {
   });
 
   test('notes that its set waits for the word that it is busy, which its view tells again', () => {
-    expect(toPodView(build({ tellsBusy: true }), '').tellsBusy).toBe(true);
-    expect(toPodView(build(), '').tellsBusy).toBeUndefined();
+    expect(toPodView(build({ notifyBusy: true }), '').notifyBusy).toBe(true);
+    expect(toPodView(build(), '').notifyBusy).toBeUndefined();
   });
 
   test('notes what the sweep has to know when nobody else is left', () => {
@@ -159,13 +159,13 @@ describe('podSpec', () => {
   test("the supervisor's settings reach it as they were written: Kubernetes would make one of two $", () => {
     const supervision = {
       watches: 'command',
-      oneJob: true,
+      ephemeral: true,
       onTerm: 'stop',
       drainTimeoutMs: 0,
       signalTimeoutMs: 1,
       cleanupTimeoutMs: 1,
-      stopTo: 'group',
-      startupMs: 1,
+      signalTarget: 'group',
+      startupTimeoutMs: 1,
       cleanupCommand: ['sh', '-c', 'echo $$ $(HOME)'],
     } as const;
     const { env } = runnerOf({ command: ['work'], supervision }, { supervisor: { image: 'sup' } });
@@ -178,13 +178,13 @@ describe('podSpec', () => {
   test('the supervisor writes its record to where the template has the kubelet read it', () => {
     const supervision = {
       watches: 'command',
-      oneJob: true,
+      ephemeral: true,
       onTerm: 'stop',
       drainTimeoutMs: 0,
       signalTimeoutMs: 1,
       cleanupTimeoutMs: 1,
-      stopTo: 'group',
-      startupMs: 1,
+      signalTarget: 'group',
+      startupTimeoutMs: 1,
     } as const;
     const template = {
       spec: { containers: [{ name: 'runner', terminationMessagePath: '/tmp/end' }] },
@@ -200,13 +200,13 @@ describe('podSpec', () => {
   test('a registration token goes to a container of its own, which comes last before the runner; what it makes goes to the runner', () => {
     const supervision = {
       watches: 'github',
-      oneJob: false,
+      ephemeral: false,
       onTerm: 'stop',
       drainTimeoutMs: 0,
       signalTimeoutMs: 1,
       cleanupTimeoutMs: 1,
-      stopTo: 'group',
-      startupMs: 1,
+      signalTarget: 'group',
+      startupTimeoutMs: 1,
     } as const;
     const volumes = [
       { name: 'ca', configMap: { name: 'ca' } },
@@ -376,13 +376,13 @@ describe('podSpec', () => {
     test("the default image's user is not another image's, and the copier of the supervisor has no rights", () => {
       const supervision = {
         watches: 'command',
-        oneJob: true,
+        ephemeral: true,
         onTerm: 'stop',
         drainTimeoutMs: 0,
         signalTimeoutMs: 1,
         cleanupTimeoutMs: 1,
-        stopTo: 'group',
-        startupMs: 1,
+        signalTarget: 'group',
+        startupTimeoutMs: 1,
       } as const;
       const { spec } = build(
         { command: ['work'], supervision },

@@ -24,7 +24,7 @@ test.each(['.', './contract'])('the entry point "%s" has them all', (entry) => {
       'RunnerInput',
       'RunnerSetInput',
       'RunnerSetStatus',
-      'demandSignal',
+      'jobEventsSignal',
       'DeregistrationInput',
     ]),
   );

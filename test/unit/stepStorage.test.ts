@@ -35,7 +35,7 @@ function requestOf(step: object = {}): PodRequest {
     ...admitted.runner,
     storage: {
       ...admitted.storage,
-      sharedFrom: ['shared/repositories/acme/web/web/run-1/pre-rent/1.json'],
+      sharedDirSources: ['shared/repositories/acme/web/web/run-1/pre-rent/1.json'],
     },
   });
   if (!runner.ok) throw new Error(JSON.stringify(runner.errors));
@@ -278,13 +278,13 @@ describe("the store's claim is allowed to the uploader alone", () => {
 });
 
 test.each<[what: string, storage: object]>([
-  ["a folder that is no step's", { path: 'repositories/acme/web/web/run-1', sharedFrom: [] }],
-  ["a folder within a step's", { path: 'jobs/web/run-1/test-unit/1', sharedFrom: [] }],
+  ["a folder that is no step's", { path: 'repositories/acme/web/web/run-1', sharedDirSources: [] }],
+  ["a folder within a step's", { path: 'jobs/web/run-1/test-unit/1', sharedDirSources: [] }],
   [
     'what a step of another run has left',
     {
       path: 'jobs/web/run-1/test-unit',
-      sharedFrom: [
+      sharedDirSources: [
         'shared/jobs/web/run-1/pre-rent/1.json',
         'shared/jobs/web/run-2/pre-rent/1.json',
       ],
@@ -294,7 +294,7 @@ test.each<[what: string, storage: object]>([
     'what is no snapshot',
     {
       path: 'jobs/web/run-1/test-unit',
-      sharedFrom: ['artifacts/jobs/web/run-1/pre-rent/1/build-log.txt'],
+      sharedDirSources: ['artifacts/jobs/web/run-1/pre-rent/1/build-log.txt'],
     },
   ],
 ])('storage that names %s is refused', (_what, storage) => {
@@ -310,16 +310,20 @@ test.each<[what: string, storage: object]>([
 });
 
 test.each<[what: string, storage: object, expected: RegExp]>([
-  ['of no job', { path: 'a', sharedFrom: [], timeout: '1m' }, /storage is for the steps of a job/],
+  [
+    'of no job',
+    { path: 'a', sharedDirSources: [], timeout: '1m' },
+    /storage is for the steps of a job/,
+  ],
   [
     'out of the store',
-    { path: 'a/../b', sharedFrom: [], timeout: '1m' },
+    { path: 'a/../b', sharedDirSources: [], timeout: '1m' },
     /storage.path must be a path in the store/,
   ],
   [
     'with two keys in one',
-    { path: 'a', sharedFrom: ['a b'], timeout: '1m' },
-    /storage.sharedFrom.0 must be a path in the store/,
+    { path: 'a', sharedDirSources: ['a b'], timeout: '1m' },
+    /storage.sharedDirSources.0 must be a path in the store/,
   ],
 ])('storage %s is refused', (_what, storage, expected) => {
   const parsed = parseRunnerInput({ ciServer: 'none', command: ['x'], storage });

@@ -322,11 +322,11 @@ describe('options', () => {
         drainTimeoutMs: 0,
         onTerm: 'stop',
         stopSignals: [],
-        stopTo: 'group',
+        signalTarget: 'group',
         cleanup: false,
       },
       mode: 'command',
-      oneJob: false,
+      ephemeral: false,
       attempt: 1,
       vouched: false,
     });
@@ -393,7 +393,7 @@ test("the command's environment: without our settings, with what we say", () => 
   const env = {
     PATH: '/bin',
     HOLDFAST_TIMEOUT: '1h',
-    HOLDFAST_PID1: '1',
+    HOLDFAST_ASSUME_DEDICATED_PID1: '1',
     HOLDFAST_PROBE_PORT: '1',
     HOLDFAST_ATTEMPT: '2',
     HOLDFAST_CHILD_ENV_NODE_OPTIONS: '--x',

@@ -12,7 +12,7 @@ const PLAN: StopPolicy = {
   drainTimeoutMs: 600_000,
   onTerm: 'stop',
   stopSignals: [],
-  stopTo: 'group',
+  signalTarget: 'group',
   cleanup: false,
 };
 
@@ -431,7 +431,7 @@ describe('a life, step by step', () => {
       what: 'stop.to process: every signal of the stop goes to the command alone',
       events: [ready, spawned, signal('SIGTERM'), timer('signal1'), timer('grace')],
       plan: {
-        stopTo: 'process',
+        signalTarget: 'process',
         stopSignals: [
           { signal: 'SIGINT', afterMs: 0 },
           { signal: 'SIGTERM', afterMs: 5000 },

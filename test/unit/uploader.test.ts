@@ -91,7 +91,7 @@ const START = '{"startedAt":"2026-11-22T10:00:00.000Z"}\n';
 const RECORD = '{"exitCode":0}\n';
 
 describe('when the uploader begins', () => {
-  test.each<[started: boolean, listens: boolean, toldToGo: boolean, action: string]>([
+  test.each<[started: boolean, listens: boolean, terminationRequested: boolean, action: string]>([
     [false, false, false, 'wait'],
     [false, false, true, 'leave'],
     [false, true, false, 'wait'],
@@ -100,9 +100,12 @@ describe('when the uploader begins', () => {
     [true, true, true, 'wait'],
     [true, false, false, 'upload'],
     [true, false, true, 'upload'],
-  ])('started %s, listens %s, told to go %s: %s', (started, listens, toldToGo, action) => {
-    expect(uploadAction({ started, listens, toldToGo })).toBe(action);
-  });
+  ])(
+    'started %s, listens %s, told to go %s: %s',
+    (started, listens, terminationRequested, action) => {
+      expect(uploadAction({ started, listens, terminationRequested })).toBe(action);
+    },
+  );
 });
 
 describe('the uploader of a step', () => {

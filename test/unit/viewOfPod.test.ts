@@ -258,7 +258,7 @@ const CASES: [string, V1Pod, Partial<PodView>, (keyof PodView)[]?][] = [
         code: 0,
         oomKilled: false,
         finishedAt: '2026-03-01T11:59:50Z',
-        notStored: { by: 'step', why: 'too much' },
+        uploadFailure: { by: 'step', why: 'too much' },
       },
     },
   ],
@@ -271,7 +271,7 @@ const CASES: [string, V1Pod, Partial<PodView>, (keyof PodView)[]?][] = [
         code: 0,
         oomKilled: false,
         finishedAt: '2026-03-01T11:59:50Z',
-        notStored: { by: 'store', why: 'no space left' },
+        uploadFailure: { by: 'store', why: 'no space left' },
       },
     },
   ],
@@ -284,7 +284,7 @@ const CASES: [string, V1Pod, Partial<PodView>, (keyof PodView)[]?][] = [
         code: 0,
         oomKilled: false,
         finishedAt: '2026-03-01T11:59:50Z',
-        notStored: { by: 'store', why: 'the uploader ended with exit code 137' },
+        uploadFailure: { by: 'store', why: 'the uploader ended with exit code 137' },
       },
     },
   ],
@@ -509,7 +509,7 @@ const CASES: [string, V1Pod, Partial<PodView>, (keyof PodView)[]?][] = [
       ended: false,
       terminating: true,
       terminationDeadline: '2026-03-01T12:00:30Z',
-      toldToGoAt: '2026-03-01T12:00:00.000Z',
+      terminationRequestedAt: '2026-03-01T12:00:00.000Z',
       disruption: 'EvictionByEvictionAPI',
     },
   ],
@@ -530,7 +530,7 @@ const CASES: [string, V1Pod, Partial<PodView>, (keyof PodView)[]?][] = [
       },
       { metadata: { deletionTimestamp: '2026-03-01T12:00:30Z', deletionGracePeriodSeconds: 30 } },
     ),
-    { ended: false, terminating: true, toldToGoAt: '2026-03-01T11:59:40.000Z' },
+    { ended: false, terminating: true, terminationRequestedAt: '2026-03-01T11:59:40.000Z' },
   ],
   [
     'preempted',
@@ -648,14 +648,14 @@ describe('viewOfPod', () => {
 
   test('a runner that stays not ready from its start has had a job for that long: 1.5 s make it sure', () => {
     const first = toPodView(probed('runner', false), NOW);
-    expect([first.busy, first.busyFrom, isBusy(first, Date.parse(at(1)))]).toEqual([
+    expect([first.busy, first.assumedBusyFrom, isBusy(first, Date.parse(at(1)))]).toEqual([
       undefined,
       at(1.5),
       undefined,
     ]);
     // Another event of the pod does not begin anew.
     const later = toPodView(probed('runner', false), at(1), first);
-    expect([later.busyFrom, isBusy(later, Date.parse(at(1.5)))]).toEqual([at(1.5), true]);
+    expect([later.assumedBusyFrom, isBusy(later, Date.parse(at(1.5)))]).toEqual([at(1.5), true]);
   });
 
   test('one that is told to go before that may never be asked: it does not tell', () => {
@@ -679,7 +679,7 @@ describe('viewOfPod', () => {
   test('once it was seen ready, not ready is busy at once, and ready is idle again', () => {
     const idle = toPodView(probed('runner', true), at(1), toPodView(probed('runner', false), NOW));
     expect(idle).toMatchObject({ busy: false });
-    expect(idle).not.toHaveProperty('busyFrom');
+    expect(idle).not.toHaveProperty('assumedBusyFrom');
     const busy = toPodView(probed('runner', false), at(2), idle);
     expect(busy).toMatchObject({ busy: true });
     expect(toPodView(probed('runner', true), at(3), busy)).toMatchObject({ busy: false });

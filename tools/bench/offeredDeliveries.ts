@@ -3,7 +3,7 @@ import { createHmac, randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import { Pool } from 'undici';
-import { demandSignal, type JobEvent } from '../../core/contract/index.ts';
+import { jobEventsSignal, type JobEvent } from '../../core/contract/index.ts';
 import { WEBHOOK_SECRET } from './world.ts';
 
 const ACTIONS = [
@@ -114,7 +114,7 @@ export async function deliveredJobEvents(
   const { events } = await client.workflow.getHandle(workflowId).fetchHistory();
   const told = new Set<string>();
   for (const { workflowExecutionSignaledEventAttributes: signal } of events ?? []) {
-    if (signal?.signalName !== demandSignal.name) continue;
+    if (signal?.signalName !== jobEventsSignal.name) continue;
     const { events: jobs } = JSON.parse(
       Buffer.from(signal.input?.payloads?.[0]?.data ?? '').toString(),
     ) as { events: JobEvent[] };

@@ -114,7 +114,7 @@ export async function withBenchEnvironment<T>(
         namespace: id,
         labelSelector: installationSelector(id),
         simulatorUrl: simulator.client.url,
-        startupMs: STARTUP_MS,
+        startupTimeoutMs: STARTUP_MS,
       },
       progress,
     );

@@ -15,7 +15,7 @@ import type { ChaosEnvironment } from './world.ts';
 /** Of one run of a workflow; beyond it, Temporal would end it at some time. */
 const MOST_EVENTS = 10_000;
 const CALL_MS = 5_000;
-/** Waits on purpose, which a fault's end does not end: as long as something may still be created (`intervals.lateCreation`), and a minute after each refusal. */
+/** Waits on purpose, which a fault's end does not end: as long as something may still be created (`intervals.lateCreationWindow`), and a minute after each refusal. */
 const ON_PURPOSE = [
   'what the interrupted provisioning may still make',
   'the cluster to take a deletion',
@@ -42,7 +42,7 @@ export async function unsettledRunners(
       runners,
       min,
       paused,
-      waitsFor,
+      waitingFor,
     }) => {
       const ready = runners.filter(
         ({ state, generation }) => state === 'idle' && generation === now,
@@ -51,7 +51,7 @@ export async function unsettledRunners(
         ? []
         : [
             {
-              what: `set ${set}: ${ready} of ${min} idle, ${queued + assigned} jobs, ${paused ?? ''} ${waitsFor ?? ''}`,
+              what: `set ${set}: ${ready} of ${min} idle, ${queued + assigned} jobs, ${paused ?? ''} ${waitingFor ?? ''}`,
             },
           ];
     },
@@ -96,13 +96,13 @@ export async function activeRunners(world: ChaosEnvironment): Promise<UnmetCondi
   );
 }
 
-const isOnPurpose = ({ waitsFor }: RunnerStatus): boolean =>
-  ON_PURPOSE.some((wait) => waitsFor?.startsWith(wait));
+const isOnPurpose = ({ waitingFor }: RunnerStatus): boolean =>
+  ON_PURPOSE.some((wait) => waitingFor?.startsWith(wait));
 
 const atRest = (phase: string | undefined): boolean => phase === 'Idle' || phase === 'Busy';
 
-const told = (life: string, { phase, waitsFor }: RunnerStatus): string =>
-  `${life} is ${phase}${waitsFor === undefined ? '' : `, waits for ${waitsFor}`}`;
+const told = (life: string, { phase, waitingFor }: RunnerStatus): string =>
+  `${life} is ${phase}${waitingFor === undefined ? '' : `, waits for ${waitingFor}`}`;
 
 /** `undefined`: it has ended. */
 async function statusOf(

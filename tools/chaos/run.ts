@@ -41,7 +41,7 @@ const DEATH_MS = 25_000;
  */
 const HEALED_MS = 15_000;
 const DEATHS = new Set<FaultKind>(['worker_killed', 'workers_killed']);
-/** Without any progress. Longer than any of the waits on purpose: `intervals.lateCreation`, a `deregistration`'s pace. */
+/** Without any progress. Longer than any of the waits on purpose: `intervals.lateCreationWindow`, a `deregistration`'s pace. */
 const PATIENCE_MS = 240_000;
 const LOOK_EVERY_MS = 500;
 const TEND_EVERY_MS = 1_000;

@@ -12,21 +12,21 @@ import type { PlannedWork, CancelKind } from './schedule.ts';
 import { ORGANIZATION, type ChaosEnvironment } from './world.ts';
 
 const REPOSITORY = `${ORGANIZATION}/app`;
-/** Short where waits are about nothing but time. What is about how late things may happen (`lateCreation`, `idleConfirm`) is production's. */
+/** Short where waits are about nothing but time. What is about how late things may happen (`lateCreationWindow`, `idleConfirmation`) is production's. */
 const INTERVALS: RunnerIntervals = {
   busyRetry: '1s',
-  busyRecheck: '5s',
-  absentRecheck: '1s',
+  busyCheck: '5s',
+  absentCheck: '1s',
   credentialsRetry: '1s',
-  removalSettle: '20s',
-  stopPatience: '5s',
-  listAge: '5s',
+  removalGrace: '20s',
+  stopResponseTimeout: '5s',
+  listMaxAge: '5s',
 };
 const SET_WAITS: Partial<RunnerSetInput> = {
   scaleDownDelay: '3s',
   recreationGuard: '10s',
   queueCheck: '5s',
-  intervals: { relist: '5s', firstRetry: '300ms', longestRetry: '2s', guardLook: '2s' },
+  intervals: { relist: '5s', firstRetry: '300ms', maxRetry: '2s', guardCheck: '2s' },
 };
 const CALL_MS = 5_000;
 const RETRY_MS = 500;

@@ -109,7 +109,7 @@ export async function openChaosEnvironment({
     });
     closers.unshift(async () => await proxy.close());
     const agent = nodes === 'kubelet' ? undefined : await KwokAgentProcess.start(
-      { kubeconfig: lab.kubernetes?.kubeconfig ?? '', namespace: name, labelSelector: installationSelector(name), simulatorUrl: simulator.url, startupMs: STARTUP_MS },
+      { kubeconfig: lab.kubernetes?.kubeconfig ?? '', namespace: name, labelSelector: installationSelector(name), simulatorUrl: simulator.url, startupTimeoutMs: STARTUP_MS },
       () => undefined,
     ); // prettier-ignore
     closers.unshift(async () => await agent?.stop());
@@ -135,8 +135,8 @@ export async function openChaosEnvironment({
         HOLDFAST_GITHUB_TOKEN_FILE: token.file,
         HOLDFAST_WEBHOOK_SECRET: secret,
         HOLDFAST_SWEEP_INTERVAL: SWEEP_INTERVAL,
-        HOLDFAST_SHUTDOWN_GRACE: '2s',
-        HOLDFAST_SHUTDOWN_FORCE: '5s',
+        HOLDFAST_SHUTDOWN_GRACE_TIME: '2s',
+        HOLDFAST_SHUTDOWN_FORCE_TIME: '5s',
         HOLDFAST_LOG_LEVEL: 'debug',
       },
       folder,

@@ -110,7 +110,7 @@ export const RUNNER_EXAMPLES: readonly object[] = [
     },
     onTerm: 'drain',
     onEviction: 'replace',
-    intervals: { busyRetry: '1m', idleConfirm: '3s' },
+    intervals: { busyRetry: '1m', idleConfirmation: '3s' },
   },
   {
     ciServer: 'none',
@@ -127,7 +127,7 @@ export const RUNNER_EXAMPLES: readonly object[] = [
 export const SET_EXAMPLES: readonly object[] = [
   { name: 'linux', replicas: 3, template: RUNNER_EXAMPLES[0] },
   {
-    name: 'demand',
+    name: 'jobEvents',
     minIdle: 1,
     max: 20,
     template: { organization: 'acme', labels: ['linux', 'x64'], pod: POD },

@@ -84,7 +84,7 @@ describe('lab with Temporal only', () => {
     const connection = await Connection.connect({ address });
     await connection.operatorService.removeSearchAttributes({
       namespace: 'default',
-      searchAttributes: ['RunnerPlace'],
+      searchAttributes: ['RunnerLocation'],
     });
     await connection.close();
     await restart(stateDir, 'temporal');
@@ -92,7 +92,7 @@ describe('lab with Temporal only', () => {
       client.start('nobody', {
         taskQueue: 'nobody',
         workflowId: 'placed',
-        searchAttributes: { RunnerPlace: ['here'] },
+        searchAttributes: { RunnerLocation: ['here'] },
       }),
     );
   }, 90_000);

@@ -11,7 +11,7 @@ export function checkStep(before: State, after: State, mind: Mind): string | und
   if (asked && hasJob(before) && before.node === 'well') {
     const { cancel } = mind.belief(before);
     const stopped = cancel?.mode === 'stop' || cancel?.mode === 'force';
-    if (!stopped && !before.outOfTime && !(isCommand(before) && before.failure !== 'none'))
+    if (!stopped && !before.expiredWait && !(isCommand(before) && before.failure !== 'none'))
       return `a pod was asked to go under a job, and nobody had asked for a stop (${mind.plan(before).action.why})`;
   }
   return hasJob(before) && before.node === 'well' ? checkDeadline(before, after, mind) : undefined;
@@ -23,7 +23,7 @@ function checkDeadline(before: State, after: State, mind: Mind): string | undefi
   if (
     was?.by === 'run_timeout' ||
     mind.belief(after).cancel?.by !== 'run_timeout' ||
-    after.outOfTime
+    after.expiredWait
   )
     return undefined;
   // The keys of jobs begin with their ids: 1 and 2.
@@ -43,7 +43,7 @@ export function checkState(state: State, mind: Mind): string | undefined {
   if (action.kind === 'wait' && (waitMs === undefined || !Number.isFinite(waitMs)))
     return `a wait without an end: ${action.why}`;
   if (action.kind === 'wait' && !seen.ended) {
-    const vain = checkVain(action.until, seen.ownSignal, mind.heard(state).outOfTime);
+    const vain = checkVain(action.until, seen.observedActivity, mind.heard(state).expiredWait);
     if (vain !== undefined) return vain;
   }
   if (action.kind === 'wait' && seen.ended && action.until !== 'listRecheck')
@@ -59,15 +59,15 @@ export function checkState(state: State, mind: Mind): string | undefined {
 /** Is there anything to wait for? The longest waits are for a job that runs, and for a runner of which nothing tells. */
 function checkVain(
   until: WaitKind,
-  ownSignal: ObservedFacts['ownSignal'],
-  outOfTime: WaitKind | undefined,
+  observedActivity: ObservedFacts['observedActivity'],
+  expiredWait: WaitKind | undefined,
 ): string | undefined {
-  if (until === 'jobDeadline' && ownSignal !== 'busy')
+  if (until === 'jobDeadline' && observedActivity !== 'busy')
     return 'the life waits for the end of a job of which nothing tells';
   if (until !== 'settled') return undefined;
-  if (ownSignal === 'idle')
+  if (observedActivity === 'idle')
     return 'an idle runner has no registration any more, and the life waits for it';
-  return outOfTime === 'settled' ? 'what was waited for in vain is waited for again' : undefined;
+  return expiredWait === 'settled' ? 'what was waited for in vain is waited for again' : undefined;
 }
 
 /** Is a deadline of its way up out, and the life still waits? */
@@ -125,8 +125,8 @@ function checkVerdict(s: State, mind: Mind): string | undefined {
 
 /** Has anybody seen that its container started, or heard of a job? What vanishes before that was never there, as far as is known. */
 function wasSeen(s: State, mind: Mind): boolean {
-  const { pod, sawJob } = mind.belief(s).runner;
-  return pod?.startedAt !== undefined || sawJob || wasTold(s, mind);
+  const { pod, hadJob } = mind.belief(s).runner;
+  return pod?.startedAt !== undefined || hadJob || wasTold(s, mind);
 }
 
 /** Of the job that ran at the end somebody has told the life: the pod, an event, or the CI server with a 422. */
@@ -173,7 +173,7 @@ function checkLeftAlone(
   }
   if (exit?.code === 1 && !toldByOthers && said !== 'failed') return wrong('it exited with 1');
   const byItself = exit?.code === 0 && !s.interrupted && !toldByOthers;
-  if (byItself && isDone(s) && runner.sawJob && !isStatic(s) && said !== 'succeeded')
+  if (byItself && isDone(s) && runner.hadJob && !isStatic(s) && said !== 'succeeded')
     return wrong('it did its job, and exited with 0');
   if (byItself && !isDone(s) && said !== 'errored') return wrong('it exited with 0 without a job');
   const lostIdle = s.job === 'none' && exit === undefined && !isCommand(s);

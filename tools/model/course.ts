@@ -48,7 +48,7 @@ export function proceed(s: State, mind: Mind): State {
         : s;
     }
     case 'looking up':
-      return runner.ended !== undefined || cancel !== undefined || mind.sawJob(s)
+      return runner.ended !== undefined || cancel !== undefined || mind.hadJob(s)
         ? proceed({ ...s, at: 'serving' }, mind)
         : s;
     case 'serving':
@@ -79,8 +79,8 @@ export function noteDeadline(before: State, after: State, mind: Mind): State {
   const has = is.jobDeadline !== undefined;
   // Job B is always one that began later than whatever made the runner busy, or that itself.
   const renewed =
-    is.busyWith !== was.busyWith &&
-    (was.busyWith !== undefined || is.busyWith?.startsWith('2') === true);
+    is.busyJobKey !== was.busyJobKey &&
+    (was.busyJobKey !== undefined || is.busyJobKey?.startsWith('2') === true);
   if (has === (was.jobDeadline !== undefined) && !renewed) return after;
   return {
     ...after,
@@ -162,7 +162,7 @@ export function tidy(s: State, mind: Mind): State {
       (cancel !== undefined && cancel.mode !== 'drain')
         ? 'none'
         : s.deadlineOf,
-    outOfTime: s.outOfTime && !leaves,
+    expiredWait: s.expiredWait && !leaves,
     plan: at === 'awaiting gone' || isOver ? 0 : s.plan,
     heard: leaves && !isOver ? mind.lastHeard(s) : s.heard,
   };
@@ -171,5 +171,5 @@ export function tidy(s: State, mind: Mind): State {
 /** When the job's time is out: only the job whose time it is has had it. */
 export const timeOut = (s: State, mind: Mind): State => ({
   ...believe(s, mind, { kind: 'cancel', mode: 'stop', by: 'run_timeout' }),
-  outOfTime: !hasJob(s) || s.job.startsWith(s.deadlineOf),
+  expiredWait: !hasJob(s) || s.job.startsWith(s.deadlineOf),
 });

@@ -32,7 +32,7 @@ export const KNOWN: readonly Known[] = [
   {
     what: /^a pod was asked to go under a job, and nobody had asked for a stop \(registration is proven absent and the runner has not ended by itself in time\)$/,
     setup: /, silent$/,
-    why: "a 204 in a job's first minute, of a runner that nobody saw online and no event told of: it gets two minutes (removalSettle), lest one that never registers is kept for a day",
+    why: "a 204 in a job's first minute, of a runner that nobody saw online and no event told of: it gets two minutes (removalGrace), lest one that never registers is kept for a day",
   },
   {
     what: /^the verdict succeeded is wrong: its job was lost in the drain$/,

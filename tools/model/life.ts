@@ -72,7 +72,7 @@ const COMING_UP: readonly Move[] = [
     name: 'the worker that was given up makes the next',
     next: (s) => (s.cutOff ? { ...make(s), cutOff: make(s).made !== 'pod' } : undefined),
   },
-  // Where a worker may still create, it is looked for again when none can (`intervals.lateCreation`).
+  // Where a worker may still create, it is looked for again when none can (`intervals.lateCreationWindow`).
   step('promised', 'what the provisioning left is found', 'finding', (s, mind) => {
     const is = s.cutOff ? { ...s, cutOff: false, fresh: false } : s;
     const known =

@@ -99,7 +99,7 @@ export class Mind {
       runner: {
         identity: { workflowId: 'w', firstRunId: 'r', attempt: 1 },
         online: false,
-        sawJob: false,
+        hadJob: false,
         jobs: NO_JOBS,
       },
       neverStartedInARow,
@@ -191,12 +191,12 @@ export class Mind {
         if (life.spec.scope === undefined) life.commandStarted();
         return;
       case 'called busy': // as remove
-        Object.assign(runner, { online: true, sawJob: true });
+        Object.assign(runner, { online: true, hadJob: true });
     }
   }
 
-  sawJob(state: State): boolean {
-    return once(this.#answers, `saw ${state.belief}`, () => this.#life(state).sawJob);
+  hadJob(state: State): boolean {
+    return once(this.#answers, `saw ${state.belief}`, () => this.#life(state).hadJob);
   }
 
   /** How the pod's way up is judged, by what was last seen of it. */
@@ -288,10 +288,10 @@ export class Mind {
   /** Of what was heard, what the verdict goes by. */
   lastHeard(state: State): number {
     return once(this.#answers, `last ${state.heard}`, () => {
-      const { removal, removedAlive, stopped } = this.heard(state);
+      const { removal, removedWhileRunning, stopped } = this.heard(state);
       return this.#heard.of({
         looked: false,
-        removedAlive,
+        removedWhileRunning,
         unanswered: false,
         ...(removal === undefined ? {} : { removal }),
         ...(stopped === undefined ? {} : { stopped }),
@@ -305,12 +305,12 @@ export class Mind {
       this.#answers,
       `end ${state.at === 'replacing'} ${state.belief} ${state.heard} ${state.failure} ${clockOf(state)} ${state.setup}`,
       () => {
-        const { removal, removedAlive, stopped } = this.heard(state);
+        const { removal, removedWhileRunning, stopped } = this.heard(state);
         const life = this.#life(state);
         life.countLostAttempt(true);
         const unregistered = {
-          removedAlive,
-          stoppedByUs: stopped !== undefined,
+          removedWhileRunning,
+          stoppedByHoldfast: stopped !== undefined,
           ...(removal === undefined ? {} : { removal }),
         };
         const { cancel } = life;
@@ -354,8 +354,8 @@ export class Mind {
     const failure = failureOf(state.failure);
     const carried = {
       ...(failure === undefined ? {} : { failure }),
-      toldOnline: false,
-      bornAtMs: STARTED_MS,
+      notifiedOnline: false,
+      createdAtMs: STARTED_MS,
       spec: { ...this.spec(state.setup), place: PLACE },
       runner,
       phases: [],

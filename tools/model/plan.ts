@@ -75,7 +75,7 @@ function plannedRunners({ ephemeral, runners }: SetState): PlannedRunner[] {
       startedAt: index,
       held: runner.endsWith('!'),
       ephemeral,
-      unheeding: false,
+      unresponsive: false,
     };
   });
 }
@@ -89,8 +89,8 @@ function planOf(state: SetState, plan: typeof planSet, { largest }: PlanLimits):
     generation: 'new',
     desired: state.desired,
     most: largest,
-    guardedPlaces: 0,
-    mayStart: Number.POSITIVE_INFINITY,
+    guardedRunners: 0,
+    maxStarts: Number.POSITIVE_INFINITY,
     maxSurge: SURGE,
     scaleDownAt,
     mode: 'run',

@@ -91,7 +91,7 @@ export const FIELDS = {
   /** The job that ran when the job's deadline was set. */
   deadlineOf: ['none', 'A', 'B'],
   /** A job has had all the time that a job may take. */
-  outOfTime: [false, true],
+  expiredWait: [false, true],
 } as const;
 
 type Fields = { readonly [Name in keyof typeof FIELDS]: (typeof FIELDS)[Name][number] };

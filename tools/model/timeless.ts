@@ -14,7 +14,7 @@ const DAY_MS = 24 * 3_600_000;
 export function timeless(
   {
     busySince,
-    busyWith,
+    busyJobKey,
     jobDeadline,
     jobFailedAt,
     job: _job,
@@ -25,9 +25,15 @@ export function timeless(
   }: CurrentRunner,
   told: boolean,
 ): CurrentRunner {
-  const { terminationDeadline: _deadline, busy, busyFrom, unseenEnd, ...view } = pod ?? STUB;
-  if (rest.podBusy === undefined) Object.assign(view, { busy, busyFrom });
-  if (view.startedAt === undefined) Object.assign(view, { unseenEnd });
+  const {
+    terminationDeadline: _deadline,
+    busy,
+    assumedBusyFrom,
+    endUnobserved,
+    ...view
+  } = pod ?? STUB;
+  if (rest.podBusy === undefined) Object.assign(view, { busy, assumedBusyFrom });
+  if (view.startedAt === undefined) Object.assign(view, { endUnobserved });
   const { running, over } = jobs;
   // What no event can change any more has no time.
   const all = over.length + (running === undefined ? 0 : 1) === Object.keys(JOB_IDS).length;
@@ -39,7 +45,7 @@ export function timeless(
       latestAt: all ? 0 : jobs.latestAt,
     },
     ...(busySince === undefined || ended !== undefined ? {} : { busySince: STARTED_MS }),
-    ...(busyWith === undefined || ended !== undefined ? {} : { busyWith }),
+    ...(busyJobKey === undefined || ended !== undefined ? {} : { busyJobKey }),
     ...(jobDeadline === undefined || ended !== undefined
       ? {}
       : { jobDeadline: STARTED_MS + DAY_MS }),

@@ -53,8 +53,8 @@ const REMOVING: readonly Move[] = Object.entries(WHICH).flatMap(([says, answer])
         retried: s.retried,
         atMs:
           (mind.heard(s).unlistedSinceMs ?? STARTED_MS) +
-          (mind.heard(s).outOfTime === 'listRecheck' ? LIST_AGE_MS : 0),
-        listAgeMs: LIST_AGE_MS,
+          (mind.heard(s).expiredWait === 'listRecheck' ? LIST_AGE_MS : 0),
+        listMaxAgeMs: LIST_AGE_MS,
       });
     }),
     ...(answer === 'busy'
@@ -86,22 +86,22 @@ const untilOf = (s: State, mind: Mind): Until => {
 const LONG_WAITS: ReadonlySet<Until> = new Set(['settled', 'terminated', 'jobDeadline']);
 
 /** A wait has come to nothing. What the world promises to have done by then, it has. */
-function outOfTime(s: State, mind: Mind): State | undefined {
+function expiredWait(s: State, mind: Mind): State | undefined {
   const until = untilOf(s, mind);
   if (until === 'nothing' || !Number.isFinite(mind.plan(s).waitMs)) return undefined;
   const lives = s.pod === 'running' && s.node === 'well';
   if (until === 'idleConfirmed' && lives && s.shown !== truth(s)) return undefined;
   if (until === 'terminated' && lives) return undefined;
-  if (until !== 'idleConfirmed' && until !== 'absentRecheck' && (s.young || s.fresh))
+  if (until !== 'idleConfirmed' && until !== 'absentCheck' && (s.young || s.fresh))
     return undefined;
   const { online, jobDeadline } = mind.belief(s).runner;
   const late =
     until === 'jobDeadline' && jobDeadline !== undefined
       ? timeOut(s, mind)
       : until === 'jobDeadline' || (until === 'settled' && online)
-        ? { ...s, outOfTime: true }
+        ? { ...s, expiredWait: true }
         : s;
-  return hear(late, mind, { kind: 'outOfTime', wait: until });
+  return hear(late, mind, { kind: 'expiredWait', wait: until });
 }
 
 /** Is the pod to go only unless its container has started, and it has? The API server refuses to delete what has changed since it was read. */
@@ -124,12 +124,12 @@ export const UNREGISTERING: readonly Move[] = [
   ),
   step(
     'deadline',
-    'the CI server has not answered in time (stopPatience)',
+    'the CI server has not answered in time (stopResponseTimeout)',
     'removing',
     (s, mind) => {
       const { seen } = mind.plan(s);
       return seen.stop !== undefined && !seen.ended && !s.callingOff
-        ? hear(s, mind, { kind: 'outOfTime', wait: 'patience' })
+        ? hear(s, mind, { kind: 'expiredWait', wait: 'patience' })
         : undefined;
     },
   ),
@@ -170,9 +170,9 @@ export const UNREGISTERING: readonly Move[] = [
     ),
   ),
   step('promised', 'the wait is over', 'waiting', (s, mind) =>
-    LONG_WAITS.has(untilOf(s, mind)) ? undefined : outOfTime(s, mind),
+    LONG_WAITS.has(untilOf(s, mind)) ? undefined : expiredWait(s, mind),
   ),
   step('deadline', 'the long wait is over', 'waiting', (s, mind) =>
-    LONG_WAITS.has(untilOf(s, mind)) ? outOfTime(s, mind) : undefined,
+    LONG_WAITS.has(untilOf(s, mind)) ? expiredWait(s, mind) : undefined,
   ),
 ];

@@ -50,7 +50,7 @@ const settled = (): boolean =>
   simulator.deliveries().every((delivery) => delivery.status !== 'pending' || delivery.lost);
 const actions = (): string[] => received.map(({ body }) => body.action as string);
 
-async function oneJob(): Promise<number> {
+async function ephemeral(): Promise<number> {
   fleet.start((await jitEnv(simulator.url, `hooked-${randomUUID()}`)).env);
   const job = simulator.queueJob({ repo: 'acme/widgets' });
   await simulator.waitForJob(job.id, 'completed');
@@ -58,7 +58,7 @@ async function oneJob(): Promise<number> {
 }
 
 test("a job is told of three times, signed, with every field of GitHub's own examples", async () => {
-  const id = await oneJob();
+  const id = await ephemeral();
   await simulator.waitFor(settled, 'all delivered');
   expect(actions()).toEqual(['queued', 'in_progress', 'completed']);
   for (const { headers, text } of received) {
@@ -108,7 +108,7 @@ test("a job is told of three times, signed, with every field of GitHub's own exa
 
 test('deliveries are lost, and can be sent again under the same id', async () => {
   simulator.addFault({ kind: 'webhook_lost', endpoint: 'workflow_job.completed' });
-  await oneJob();
+  await ephemeral();
   await simulator.waitFor(settled, 'all delivered');
   expect(actions()).toEqual(['queued', 'in_progress']);
   const lost = simulator.deliveries().find((delivery) => delivery.lost);
@@ -121,7 +121,7 @@ test('deliveries are lost, and can be sent again under the same id', async () =>
 
 test('deliveries are doubled under one id', async () => {
   simulator.addFault({ kind: 'webhook_doubled', endpoint: 'workflow_job.queued' });
-  await oneJob();
+  await ephemeral();
   await simulator.waitFor(() => settled() && received.length === 4, 'all delivered');
   expect(actions().toSorted()).toEqual(['completed', 'in_progress', 'queued', 'queued']);
   expect(new Set(received.map(({ headers }) => headers['x-github-delivery'])).size).toBe(3);
@@ -129,15 +129,15 @@ test('deliveries are doubled under one id', async () => {
 
 test('deliveries come late, and in another order', async () => {
   simulator.addFault({ kind: 'webhook_delayed', ms: 3_000, endpoint: 'workflow_job.queued' });
-  await oneJob();
+  await ephemeral();
   await simulator.waitFor(settled, 'all delivered');
   expect(actions()).toEqual(['in_progress', 'completed', 'queued']);
   simulator.clearFaults();
   received.length = 0;
   simulator.addFault({ kind: 'webhook_shuffled', of: 6 });
-  await oneJob();
+  await ephemeral();
   expect(actions()).toEqual([]);
-  await oneJob();
+  await ephemeral();
   await simulator.waitFor(settled, 'all delivered');
   expect(actions()).toHaveLength(6);
   expect(received.map(({ body }) => `${body.workflow_job.id} ${body.action}`)).not.toEqual(
@@ -149,7 +149,7 @@ test('deliveries come late, and in another order', async () => {
 
 test('a refused delivery is not sent again by itself', async () => {
   status = 500;
-  await oneJob();
+  await ephemeral();
   await simulator.waitFor(settled, 'all answered');
   expect(simulator.deliveries().map((delivery) => delivery.status_code)).toEqual([500, 500, 500]);
   expect(received).toHaveLength(3);

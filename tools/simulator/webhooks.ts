@@ -26,7 +26,7 @@ export class Webhooks {
   #nextId = 1;
   /** Deliveries of one job are sent in order; those of different jobs at once. */
   #lanes = new Map<number, Promise<void>>();
-  #heldBack: Pending[] = [];
+  #limited: Pending[] = [];
   #stopped = new AbortController();
 
   /** @param installationOf the App's installation on an account, which an App's events name */
@@ -68,8 +68,8 @@ export class Webhooks {
     }
     const shuffled = this.#faults.first(['webhook_shuffled'], endpoint);
     if (shuffled) {
-      this.#heldBack.push(pending);
-      if (this.#heldBack.length >= (shuffled.of ?? 3)) this.releaseDelayed();
+      this.#limited.push(pending);
+      if (this.#limited.length >= (shuffled.of ?? 3)) this.releaseDelayed();
       return;
     }
     const delayMs = this.#faults
@@ -82,7 +82,7 @@ export class Webhooks {
 
   /** Sends what a shuffle has held back, in random order. */
   releaseDelayed(): void {
-    const held = this.#heldBack.splice(0);
+    const held = this.#limited.splice(0);
     const order = held
       .map((pending) => ({ pending, rank: this.#faults.random() }))
       .toSorted((a, b) => a.rank - b.rank);

@@ -86,7 +86,7 @@ export function evaluateLocation(
   return {
     level: 'error',
     what: `HOLDFAST_TASK_QUEUE: the task queue "${taskQueue}" is used for runners in ${elsewhere.place} (${elsewhere.workflowId}), and this worker's are in ${here} (compute/cluster/installation/namespace)`,
-    fix: `set HOLDFAST_TASK_QUEUE to a queue of this worker's own, or the settings that differ to those of the queue's other workers; to move the queue, let its runners end first: holdfast runner drain --query "RunnerPlace = ${quoteLiteral(elsewhere.place)}" --yes --wait`,
+    fix: `set HOLDFAST_TASK_QUEUE to a queue of this worker's own, or the settings that differ to those of the queue's other workers; to move the queue, let its runners end first: holdfast runner drain --query "RunnerLocation = ${quoteLiteral(elsewhere.place)}" --yes --wait`,
   };
 }
 

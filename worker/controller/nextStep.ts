@@ -35,7 +35,7 @@ export interface ReconcileInput {
         /** Its status is about this generation. */
         readonly observed: boolean;
         /** Its status says that somebody has ended the set: Temporal forgets that after its retention. */
-        readonly saidEnded?: boolean;
+        readonly reportedEnded?: boolean;
       }
     | undefined;
   readonly set: SetFacts;
@@ -72,7 +72,7 @@ export function nextStep({ resource, set }: ReconcileInput): Step {
       'the resource is deleted: its runners leave',
     );
   }
-  const { name, invalid, observed, saidEnded } = resource;
+  const { name, invalid, observed, reportedEnded } = resource;
   if (set.is === 'running' && set.owner === 'other') {
     const whose =
       set.elsewhere === undefined
@@ -89,7 +89,7 @@ export function nextStep({ resource, set }: ReconcileInput): Step {
     return step(
       set.ending ? 'nothing' : 'end',
       false,
-      'EarlierEnding',
+      'PreviousSetDraining',
       'the set of an earlier resource of this name has to end first: its jobs may finish',
     );
   }
@@ -98,12 +98,12 @@ export function nextStep({ resource, set }: ReconcileInput): Step {
   if (invalid !== undefined) return step('nothing', false, 'InvalidSpec', invalid);
   if (set.is === 'running') {
     if (set.differs === undefined)
-      return step('nothing', false, 'NoAnswer', 'no worker has answered for the set yet');
+      return step('nothing', false, 'NoWorker', 'no worker has answered for the set yet');
     return set.differs
-      ? step('apply', false, 'Applying', 'the set is told what has changed')
+      ? step('apply', false, 'Progressing', 'the set is told what has changed')
       : step('nothing', true, 'Applied', 'the set is what the spec says');
   }
-  if (set.is === 'absent' && observed && saidEnded === true) return ENDED;
+  if (set.is === 'absent' && observed && reportedEnded === true) return ENDED;
   if (set.is === 'ended' && set.mine && observed) {
     if (set.failed && set.agoMs >= FAILED_RETRY_MS)
       return step(

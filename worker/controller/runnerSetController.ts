@@ -174,7 +174,7 @@ export class RunnerSetController {
       const patch = statusPatch(resource.status, statusOf(resource, say, told, Date.now()));
       if (patch !== undefined) await api.patchStatus(name, patch);
     }
-    return what === 'nothing' && say.reason !== 'NoAnswer';
+    return what === 'nothing' && say.reason !== 'NoWorker';
   }
 
   #next(name: string, found: FoundSet, resource: RunnerSetResource | undefined): Step {
@@ -184,13 +184,13 @@ export class RunnerSetController {
     const { generation, uid } = resource.metadata;
     const wanted = admit(resource);
     const observed = resource.status?.observedGeneration === generation;
-    const saidEnded =
+    const reportedEnded =
       resource.status?.conditions?.some(({ reason }) => reason === 'Ended') ?? false;
     const step = nextStep({
       resource: {
         name,
         observed,
-        saidEnded,
+        reportedEnded,
         ...(typeof wanted === 'string' ? { invalid: wanted } : {}),
       },
       set: this.#factsOf(found, resource),
@@ -278,7 +278,10 @@ export class RunnerSetController {
 /** What a set says against a declaration; `undefined`: something else is amiss, and may not be next time. */
 function refusalIn(error: unknown): string | undefined {
   const cause = error instanceof WorkflowFailedError ? error.cause : undefined;
-  const refusals: readonly unknown[] = [FAILURE_TYPES.invalidInput, FAILURE_TYPES.setRefuses];
+  const refusals: readonly unknown[] = [
+    FAILURE_TYPES.invalidInput,
+    FAILURE_TYPES.setCommandRejected,
+  ];
   return cause instanceof ApplicationFailure && refusals.includes(cause.type)
     ? cause.message
     : undefined;

@@ -43,7 +43,7 @@ export interface RunnerSetResourceStatus {
   /** Of the runners' pods, for autoscalers. */
   readonly selector?: string;
   readonly paused?: string;
-  readonly waitsFor?: string;
+  readonly waitingFor?: string;
   readonly workflowId?: string;
   readonly conditions?: readonly Condition[];
 }
@@ -130,7 +130,7 @@ function waitReasonFields({
   runners,
   jobs,
   paused,
-  waitsFor,
+  waitingFor,
 }: RunnerSetStatus): RunnerSetResourceStatus {
   const count = (wanted: SetRunnerStatus['state']): number =>
     runners.filter(({ state }) => state === wanted).length;
@@ -142,7 +142,7 @@ function waitReasonFields({
     busy: count('busy'),
     draining: count('draining'),
     jobs: { queued: jobs.queued, assigned: jobs.assigned },
-    ...omitUndefined({ paused, waitsFor }),
+    ...omitUndefined({ paused, waitingFor }),
   };
 }
 
@@ -155,7 +155,7 @@ function countFields({
   draining,
   jobs,
   paused,
-  waitsFor,
+  waitingFor,
 }: RunnerSetResourceStatus): RunnerSetResourceStatus {
   return omitUndefined({
     desired,
@@ -166,7 +166,7 @@ function countFields({
     draining,
     jobs,
     paused,
-    waitsFor,
+    waitingFor,
   });
 }
 

@@ -19,7 +19,7 @@ import type { CiQueue } from '../settings/ciQueues.ts';
 export interface CompanionsOptions {
   readonly compute: Compute;
   readonly ciServers: CiServers;
-  readonly heldBackAnswers: DeferredCompletions;
+  readonly deferredCompletions: DeferredCompletions;
   readonly ciQueues: readonly CiQueue[];
   readonly logger: Logger;
   readonly onCompletion?: (completed: boolean) => void;
@@ -58,13 +58,13 @@ export class AuxiliaryWorkers {
     this.#connection = options.workerOptions.connection;
   }
 
-  status(): { polling: boolean; watchSynced: boolean; activitiesInFlight: number } {
+  status(): { polling: boolean; podCacheSynced: boolean; activitiesInFlight: number } {
     const statuses = this.#workers.map((worker) => worker.getStatus());
     return {
       polling:
         statuses.length === this.#lanes.length + 1 &&
         statuses.every((status) => status.runState === 'RUNNING'),
-      watchSynced: this.#watcher?.synced() ?? false,
+      podCacheSynced: this.#watcher?.synced() ?? false,
       activitiesInFlight: statuses.reduce((sum, status) => sum + status.numInFlightActivities, 0),
     };
   }
@@ -114,7 +114,7 @@ export class AuxiliaryWorkers {
   }
 
   async #startWatcher(main: Worker): Promise<void> {
-    const { compute, heldBackAnswers, logger, onCompletion, workerOptions } = this.#options;
+    const { compute, deferredCompletions, logger, onCompletion, workerOptions } = this.#options;
     const client = (): Client => {
       // Of now: another connection brings another client.
       if (!main.client) throw new Error('the Worker has no connection to Temporal');
@@ -125,7 +125,7 @@ export class AuxiliaryWorkers {
     const starting = startWatcher({
       compute,
       completer,
-      heldBackAnswers,
+      deferredCompletions,
       logger,
       ...omitUndefined({ onCompletion }),
     });

@@ -41,7 +41,7 @@ export interface HoldfastPluginOptions {
   /** Timeouts by scope, under those of a runner's own input. @default none */
   readonly timeoutPolicy?: TimeoutPolicy;
   /** How long an activity may hold its answer back for what comes soon after it, in ms; see activities/watcher/deferredCompletions.ts. @default 5000 @internal */
-  readonly answersHeldBackMs?: number;
+  readonly deferCompletionsMs?: number;
   /** Data converter of the Worker, of Clients that have this plugin, and of bundles. @default their own */
   readonly dataConverter?: DataConverter;
   /** Where spans of lives go; the process then has a tracer provider of OpenTelemetry's, as its own SDK registers it. @default none are exported */
@@ -59,7 +59,7 @@ export interface HoldfastPluginStatus {
   /** All Workers poll. */
   readonly polling: boolean;
   /** The watch over the pods is up to date. */
-  readonly watchSynced: boolean;
+  readonly podCacheSynced: boolean;
   /** Activities under way, on all task queues. */
   readonly activitiesInFlight: number;
 }
@@ -81,7 +81,7 @@ const QUIET: Logger = { info: () => undefined, warn: () => undefined };
 export class HoldfastPlugin implements WorkerPlugin, ClientPlugin, BundlerPlugin {
   readonly name = 'holdfast.HoldfastPlugin';
   readonly #options: HoldfastPluginOptions;
-  readonly #heldBackAnswers: DeferredCompletions;
+  readonly #deferredCompletions: DeferredCompletions;
   #workerOptions: WorkerOptions | undefined;
   #ownConnection: NativeConnection | undefined;
   #companions: AuxiliaryWorkers | undefined;
@@ -90,13 +90,13 @@ export class HoldfastPlugin implements WorkerPlugin, ClientPlugin, BundlerPlugin
   constructor(options: HoldfastPluginOptions) {
     checkSdkCopies();
     this.#options = options;
-    this.#heldBackAnswers = new DeferredCompletions(options.answersHeldBackMs);
+    this.#deferredCompletions = new DeferredCompletions(options.deferCompletionsMs);
   }
 
   /** What a readiness probe wants to know. */
   status(): HoldfastPluginStatus {
     return (
-      this.#companions?.status() ?? { polling: false, watchSynced: false, activitiesInFlight: 0 }
+      this.#companions?.status() ?? { polling: false, podCacheSynced: false, activitiesInFlight: 0 }
     );
   }
 
@@ -120,7 +120,7 @@ export class HoldfastPlugin implements WorkerPlugin, ClientPlugin, BundlerPlugin
     const activities = createActivities({
       compute,
       ciServers,
-      heldBackAnswers: this.#heldBackAnswers,
+      deferredCompletions: this.#deferredCompletions,
       encrypted: encrypts(options.dataConverter),
       ...omitUndefined({ podLogs, timeoutPolicy, onSweep }),
     });
@@ -187,7 +187,7 @@ export class HoldfastPlugin implements WorkerPlugin, ClientPlugin, BundlerPlugin
     const { logger = QUIET, ...options } = this.#options;
     this.#companions = new AuxiliaryWorkers({
       ...options,
-      heldBackAnswers: this.#heldBackAnswers,
+      deferredCompletions: this.#deferredCompletions,
       logger,
       workerOptions: this.#workerOptions,
     });

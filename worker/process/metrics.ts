@@ -70,9 +70,9 @@ export function createMetrics(): Metrics {
     registers,
   });
   const completions = new Counter({
-    name: 'holdfast_wait_completions_total',
-    help: 'Pod events that the watcher reported; answered="false": nobody waited for it',
-    labelNames: ['answered'],
+    name: 'holdfast_pod_wait_completions_total',
+    help: 'Pod events that the watcher reported; completed="false": no workflow waited for it',
+    labelNames: ['completed'],
     registers,
   });
   const webhooks = new Counter({
@@ -102,7 +102,7 @@ export function createMetrics(): Metrics {
       jobPods.set({ owned: 'true' }, owned);
       jobPods.set({ owned: 'false' }, unowned);
     },
-    completion: (completed) => completions.inc({ answered: String(completed) }),
+    completion: (completed) => completions.inc({ completed: String(completed) }),
     webhook: (outcome) => webhooks.inc({ outcome }),
     job: createJobDurations(registry),
     redelivered: (credential, count) => redeliveries.inc({ credential }, count),

@@ -84,7 +84,7 @@ async function runWorker(
     ready: {
       temporal: async () => link !== undefined && (await isTemporalReachable(link.connection)),
       polling: () => plugin?.status().polling ?? false,
-      watch: () => plugin?.status().watchSynced ?? false,
+      watch: () => plugin?.status().podCacheSynced ?? false,
     },
   });
   const client = (): Client => {
@@ -181,7 +181,7 @@ async function runWorker(
   } catch (error) {
     if (!stop.name || !(error instanceof GracefulShutdownPeriodExpiredError)) throw error;
     logger.warn(
-      'some activities did not end within HOLDFAST_SHUTDOWN_FORCE; Temporal gives them to another worker when their timeouts are over',
+      'some activities did not end within HOLDFAST_SHUTDOWN_FORCE_TIME; Temporal gives them to another worker when their timeouts are over',
     );
   }
   if (!stop.name) throw new Error('the worker stopped by itself');

@@ -7,14 +7,14 @@ export function createSweepMetrics(registry: Registry): (report: SweepReport) =>
   const registers = [registry];
   const sweeps = new Counter({
     name: 'holdfast_sweeps_total',
-    help: 'Sweeps by how they went: done, stopped, incomplete (a list could not be had) or dry_run',
+    help: 'Sweeps by result: completed, aborted, incomplete (a list could not be read) or dry_run',
     labelNames: ['result'],
     registers,
   });
   const items = new Counter({
-    name: 'holdfast_sweep_items_total',
+    name: 'holdfast_sweep_findings_total',
     help: 'What sweeps of this worker found, by kind; a thing that is marked, and repaired by the next sweep, is found twice',
-    labelNames: ['kind', 'done'],
+    labelNames: ['kind', 'status'],
     registers,
   });
   const skipped = new Counter({
@@ -26,17 +26,14 @@ export function createSweepMetrics(registry: Registry): (report: SweepReport) =>
   return (report) => {
     sweeps.inc({ result: resultOf(report) });
     for (const kind of FINDING_KINDS)
-      for (const [done, count] of Object.entries(report.counts[kind]))
-        if (count > 0) items.inc({ kind: word(kind), done }, count);
-    for (const [reason, count] of Object.entries(report.skipped))
-      skipped.inc({ reason: word(reason) }, count);
+      for (const [status, count] of Object.entries(report.counts[kind]))
+        if (count > 0) items.inc({ kind, status }, count);
+    for (const [reason, count] of Object.entries(report.skipped)) skipped.inc({ reason }, count);
   };
 }
 
 function resultOf({ incomplete, stopped, dryRun }: SweepReport): string {
   if (incomplete.length > 0) return 'incomplete';
-  if (stopped !== undefined) return 'stopped';
-  return dryRun ? 'dry_run' : 'done';
+  if (stopped !== undefined) return 'aborted';
+  return dryRun ? 'dry_run' : 'completed';
 }
-
-const word = (text: string): string => text.replaceAll(/[^a-z]+/g, '_');

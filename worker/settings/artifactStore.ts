@@ -6,18 +6,18 @@ import type { Settings } from './settings.ts';
 export function artifactStoreLocation(
   s: Pick<
     Settings,
-    `HOLDFAST_STORE_${'CLAIM' | 'BUCKET' | 'FOLDER' | 'ENDPOINT' | 'REGION' | 'PATH_STYLE' | 'SECRET'}`
+    `HOLDFAST_STORE_${'VOLUME_CLAIM' | 'BUCKET' | 'PREFIX' | 'ENDPOINT' | 'REGION' | 'FORCE_PATH_STYLE' | 'SECRET'}`
   >,
 ): ArtifactStoreLocation | undefined {
-  if (s.HOLDFAST_STORE_CLAIM !== undefined) return { claim: s.HOLDFAST_STORE_CLAIM };
+  if (s.HOLDFAST_STORE_VOLUME_CLAIM !== undefined) return { claim: s.HOLDFAST_STORE_VOLUME_CLAIM };
   if (s.HOLDFAST_STORE_BUCKET === undefined) return undefined;
-  const { HOLDFAST_STORE_ENDPOINT: endpoint, HOLDFAST_STORE_PATH_STYLE: pathStyle } = s;
+  const { HOLDFAST_STORE_ENDPOINT: endpoint, HOLDFAST_STORE_FORCE_PATH_STYLE: pathStyle } = s;
   return {
     bucket: s.HOLDFAST_STORE_BUCKET,
     region: s.HOLDFAST_STORE_REGION ?? 'us-east-1',
     pathStyle: pathStyle === undefined ? endpoint !== undefined : pathStyle === 'true',
     ...omitUndefined({
-      folder: s.HOLDFAST_STORE_FOLDER,
+      folder: s.HOLDFAST_STORE_PREFIX,
       endpoint,
       secret: s.HOLDFAST_STORE_SECRET,
     }),

@@ -170,7 +170,7 @@ function toConfig(s: Settings, read: Read): HoldfastConfig {
             kind: 'kubernetes',
             namespace: s.HOLDFAST_KUBERNETES_NAMESPACE,
             allNamespaces: s.HOLDFAST_ALL_NAMESPACES === 'true',
-            runnerSetNamespace: s.HOLDFAST_RUNNER_SET_NAMESPACE,
+            runnerSetNamespace: s.HOLDFAST_RUNNER_SET_RESOURCE_NAMESPACE,
             kubeconfig: s.HOLDFAST_KUBECONFIG,
             context: s.HOLDFAST_KUBE_CONTEXT,
             image: s.HOLDFAST_RUNNER_IMAGE,
@@ -186,7 +186,7 @@ function toConfig(s: Settings, read: Read): HoldfastConfig {
             kind: 'process',
             stateDir: s.HOLDFAST_STATE_DIR ?? defaultStateDir(read.set),
             command: s.HOLDFAST_RUNNER_COMMAND,
-            anyCommand: s.HOLDFAST_ANY_COMMAND === 'true',
+            anyCommand: s.HOLDFAST_ALLOW_ANY_COMMAND === 'true',
           },
     credentials: read.credentials,
     timeouts: read.timeouts,
@@ -195,7 +195,7 @@ function toConfig(s: Settings, read: Read): HoldfastConfig {
         ? undefined
         : {
             to: s.HOLDFAST_POD_LOGS === 'log' ? 'log' : { folder: s.HOLDFAST_POD_LOGS },
-            maxBytes: s.HOLDFAST_POD_LOG_BYTES,
+            maxBytes: s.HOLDFAST_POD_LOG_MAX_BYTES,
           },
     http: s.HOLDFAST_HTTP_ADDRESS,
     webhook: read.secrets && { ...s.HOLDFAST_WEBHOOK_ADDRESS, secrets: read.secrets },
@@ -205,13 +205,13 @@ function toConfig(s: Settings, read: Read): HoldfastConfig {
         ? 0
         : s.HOLDFAST_REDELIVERY_INTERVAL,
     sweepIntervalMs: s.HOLDFAST_SWEEP_INTERVAL,
-    shutdownGraceMs: s.HOLDFAST_SHUTDOWN_GRACE,
-    shutdownForceMs: s.HOLDFAST_SHUTDOWN_FORCE,
+    shutdownGraceMs: s.HOLDFAST_SHUTDOWN_GRACE_TIME,
+    shutdownForceMs: s.HOLDFAST_SHUTDOWN_FORCE_TIME,
     connectTimeoutMs: s.HOLDFAST_CONNECT_TIMEOUT,
     maxCachedWorkflows: s.HOLDFAST_MAX_CACHED_WORKFLOWS,
-    maxWorkflowTasks: s.HOLDFAST_MAX_WORKFLOW_TASKS,
-    maxActivities: s.HOLDFAST_MAX_ACTIVITIES,
-    workflowStacks: s.HOLDFAST_WORKFLOW_STACKS === 'true',
+    maxWorkflowTasks: s.HOLDFAST_MAX_CONCURRENT_WORKFLOW_TASKS,
+    maxActivities: s.HOLDFAST_MAX_CONCURRENT_ACTIVITIES,
+    workflowStacks: s.HOLDFAST_WORKFLOW_STACK_TRACES === 'true',
     log: { level: s.HOLDFAST_LOG_LEVEL, format: s.HOLDFAST_LOG_FORMAT },
     traces: read.traces,
     versioning:
@@ -231,10 +231,10 @@ export function readPodPolicy(set: Env, problems: ConfigProblem[]): PodPolicy {
 }
 
 const BUCKET_SETTINGS: readonly SettingName[] = [
-  'HOLDFAST_STORE_FOLDER',
+  'HOLDFAST_STORE_PREFIX',
   'HOLDFAST_STORE_ENDPOINT',
   'HOLDFAST_STORE_REGION',
-  'HOLDFAST_STORE_PATH_STYLE',
+  'HOLDFAST_STORE_FORCE_PATH_STYLE',
   'HOLDFAST_STORE_SECRET',
 ];
 
@@ -250,7 +250,7 @@ function conflictErrors(
     ['HOLDFAST_CREDENTIALS', 'HOLDFAST_CREDENTIALS_FILE'],
     ['HOLDFAST_WEBHOOK_SECRET', 'HOLDFAST_WEBHOOK_SECRET_FILE'],
     ['HOLDFAST_TIMEOUTS', 'HOLDFAST_TIMEOUTS_FILE'],
-    ['HOLDFAST_STORE_CLAIM', 'HOLDFAST_STORE_BUCKET'],
+    ['HOLDFAST_STORE_VOLUME_CLAIM', 'HOLDFAST_STORE_BUCKET'],
   ];
   for (const [one, other] of either) {
     if (set[one] !== undefined && set[other] !== undefined)
@@ -267,7 +267,7 @@ function conflictErrors(
         message: `is missing while ${one} is set: set both, or neither`,
       });
   }
-  for (const store of ['HOLDFAST_STORE_CLAIM', 'HOLDFAST_STORE_BUCKET'] as const) {
+  for (const store of ['HOLDFAST_STORE_VOLUME_CLAIM', 'HOLDFAST_STORE_BUCKET'] as const) {
     if (set[store] !== undefined && set['HOLDFAST_SUPERVISOR_IMAGE'] === undefined)
       problems.push({
         setting: store,
@@ -294,10 +294,10 @@ function conflictErrors(
       message: 'is neither log nor off nor an absolute path: write for example /var/log/holdfast',
     });
   }
-  if (parsed && parsed.HOLDFAST_SHUTDOWN_FORCE < parsed.HOLDFAST_SHUTDOWN_GRACE) {
+  if (parsed && parsed.HOLDFAST_SHUTDOWN_FORCE_TIME < parsed.HOLDFAST_SHUTDOWN_GRACE_TIME) {
     problems.push({
-      setting: 'HOLDFAST_SHUTDOWN_FORCE',
-      message: 'is shorter than HOLDFAST_SHUTDOWN_GRACE: make it at least as long',
+      setting: 'HOLDFAST_SHUTDOWN_FORCE_TIME',
+      message: 'is shorter than HOLDFAST_SHUTDOWN_GRACE_TIME: make it at least as long',
     });
   }
   return problems;

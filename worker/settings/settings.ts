@@ -48,7 +48,7 @@ export const settings = z.object({
       'What `TEMPORAL_API_KEY` says, from a file (a mounted Secret), which is read again while the worker runs, so the key may be rotated.',
     ),
 
-  HOLDFAST_TEMPORAL_UI: httpUrl
+  HOLDFAST_TEMPORAL_UI_URL: httpUrl
     .optional()
     .describe(
       "Address of Temporal's UI, such as `https://temporal.example.com`, to which the `holdfast` command links where it runs in the worker's container. The worker itself does not use it.",
@@ -60,7 +60,7 @@ export const settings = z.object({
     .describe(
       "Namespace of the runners' pods where the runner names none. Default: the context's (in a cluster: the worker's own), else `default`.",
     ),
-  HOLDFAST_RUNNER_SET_NAMESPACE: dnsLabel
+  HOLDFAST_RUNNER_SET_RESOURCE_NAMESPACE: dnsLabel
     .optional()
     .describe(
       'Namespace whose [RunnerSet resources](fleets.md#as-kubernetes-resources) the worker makes sets of. Default: none. Whoever may create them there may start sets.',
@@ -91,7 +91,7 @@ export const settings = z.object({
     .describe(
       "Image from which each runner's pod copies the supervisor: the worker's own image has it. Without it runners run bare, unless their own image brings the supervisor: nobody passes signals on to a job's processes, and the CI server is asked whether a runner is online.",
     ),
-  HOLDFAST_STORE_CLAIM: dnsLabel
+  HOLDFAST_STORE_VOLUME_CLAIM: dnsLabel
     .optional()
     .describe(
       "PersistentVolumeClaim in the namespace of the runners' pods (`ReadWriteMany`, if there are several nodes) in which is kept what [steps of jobs](jobs.md#what-steps-leave) leave: logs, artifacts and `SHARED_DIR`. Needs `HOLDFAST_SUPERVISOR_IMAGE`. Without it, and without a bucket, nothing of theirs is kept, and they have neither `SHARED_DIR` nor `ARTIFACT_DIR`.",
@@ -99,7 +99,7 @@ export const settings = z.object({
   HOLDFAST_STORE_BUCKET: bucketName
     .optional()
     .describe('The same in a bucket of a server that speaks S3, in place of a claim.'),
-  HOLDFAST_STORE_FOLDER: text
+  HOLDFAST_STORE_PREFIX: text
     .optional()
     .describe('Folder of the bucket in which it all is, such as `ci`. Default: none.'),
   HOLDFAST_STORE_ENDPOINT: httpUrl
@@ -112,7 +112,7 @@ export const settings = z.object({
     .describe(
       "Region of the bucket. Default: `us-east-1`, which most servers other than Amazon's take.",
     ),
-  HOLDFAST_STORE_PATH_STYLE: enumValue('true', 'false')
+  HOLDFAST_STORE_FORCE_PATH_STYLE: enumValue('true', 'false')
     .optional()
     .describe(
       '`true`: the bucket is named in the path of the address, and not in its host. Default: `true` with `HOLDFAST_STORE_ENDPOINT`, else `false`.',
@@ -135,7 +135,7 @@ export const settings = z.object({
     .describe(
       "Where the last lines go of a runner that did not succeed: `log` (the worker's own log), `off`, or the absolute path of a folder. Never to Temporal.",
     ),
-  HOLDFAST_POD_LOG_BYTES: integer(1, 10_000_000)
+  HOLDFAST_POD_LOG_MAX_BYTES: integer(1, 10_000_000)
     .prefault('65536')
     .describe('How much of it at most, in bytes.'),
 
@@ -145,7 +145,7 @@ export const settings = z.object({
     .describe(
       "Command of a runner that names none: words separated by spaces (no quoting), or a JSON array of strings. Required with `HOLDFAST_COMPUTE=process` unless every runner names its command; with `kubernetes` the default is the image's own, for the default image a script that takes up a static runner's registration and runs `/home/runner/run.sh`.",
     ),
-  HOLDFAST_ANY_COMMAND: enumValue('true', 'false')
+  HOLDFAST_ALLOW_ANY_COMMAND: enumValue('true', 'false')
     .prefault('false')
     .describe(
       "`true`: runners may bring a command, arguments and variables of their own, so that whoever may start a workflow runs what they like as the worker's user. For machines that are theirs.",
@@ -210,12 +210,12 @@ export const settings = z.object({
     ),
 
   // -------------------------------------------------------------------------------------------------------- shutdown
-  HOLDFAST_SHUTDOWN_GRACE: duration
+  HOLDFAST_SHUTDOWN_GRACE_TIME: duration
     .prefault('30s')
     .describe(
       'After SIGTERM: how long activities in flight may go on before they are handed back. Runners are never touched.',
     ),
-  HOLDFAST_SHUTDOWN_FORCE: duration
+  HOLDFAST_SHUTDOWN_FORCE_TIME: duration
     .prefault('50s')
     .describe(
       "After SIGTERM: when the worker ends whatever is left. Keep the pod's `terminationGracePeriodSeconds` above it (60).",
@@ -230,15 +230,15 @@ export const settings = z.object({
     .describe(
       'Workflows kept in memory (the sticky cache). Keep it at least as large as the number of runners that may wake together: 2,000 runners woken with a cache of 300 ran at 43 a second, 500 with a cache of 2,000 at 155. What is not cached costs a replay, not a mistake.',
     ),
-  HOLDFAST_MAX_WORKFLOW_TASKS: integer(2, 10_000)
+  HOLDFAST_MAX_CONCURRENT_WORKFLOW_TASKS: integer(2, 10_000)
     .prefault('100')
     .describe('Workflow tasks executed at once.'),
-  HOLDFAST_MAX_ACTIVITIES: integer(1, 10_000)
+  HOLDFAST_MAX_CONCURRENT_ACTIVITIES: integer(1, 10_000)
     .prefault('200')
     .describe(
       'Activities executed at once on the main task queue, and on that of the cluster. Waiting runners hold no slot.',
     ),
-  HOLDFAST_WORKFLOW_STACKS: enumValue('true', 'false')
+  HOLDFAST_WORKFLOW_STACK_TRACES: enumValue('true', 'false')
     .prefault('false')
     .describe(
       '`true`: workflows remember where in the code they wait, for Temporal\'s "Call Stack" and for stack traces of failures in workflow code. For debugging: it costs the worker a third more CPU and memory.',

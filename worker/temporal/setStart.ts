@@ -2,7 +2,7 @@
 import type { WorkflowStartOptions } from '@temporalio/client';
 import {
   SEARCH_ATTRIBUTES,
-  SET_COVER_MEMO,
+  SET_ROUTING_MEMO,
   setWorkflowId,
   type RunnerSetInput,
 } from '../../core/contract/index.ts';
@@ -28,7 +28,7 @@ export function setStartOptions(
     workflowIdReusePolicy: 'ALLOW_DUPLICATE',
     staticSummary: workflowSummary(`set of ${setSummary(spec)}`),
     // From the start, so that the webhook finds it before a worker does.
-    memo: { [SET_COVER_MEMO]: routingInfo(spec) },
+    memo: { [SET_ROUTING_MEMO]: routingInfo(spec) },
     typedSearchAttributes: [
       { key: SEARCH_ATTRIBUTES.set, value: spec.name },
       ...(spec.scope === undefined

@@ -21,19 +21,19 @@ interface DelayedSignal {
 export class DelayedRunnerSignals {
   readonly #tell: (runnerName: string, event: RunnerJobEvent) => Promise<unknown>;
   readonly #onFailure: (error: unknown) => void;
-  readonly #heldMs: number;
+  readonly #delayMs: number;
   /** By runner and job. */
   readonly #held = new Map<string, DelayedSignal>();
 
-  /** @param onFailure - told of a hint that could not be told @param heldMs @default 5000 */
+  /** @param onFailure - told of a hint that could not be told @param delayMs @default 5000 */
   constructor(
     tell: (runnerName: string, event: RunnerJobEvent) => Promise<unknown>,
     onFailure: (error: unknown) => void,
-    heldMs: number = HELD_MS,
+    delayMs: number = HELD_MS,
   ) {
     this.#tell = tell;
     this.#onFailure = onFailure;
-    this.#heldMs = heldMs;
+    this.#delayMs = delayMs;
   }
 
   schedule(runnerName: string, event: RunnerJobEvent): void {
@@ -54,7 +54,7 @@ export class DelayedRunnerSignals {
     const held: DelayedSignal = {
       event,
       tell,
-      timer: setTimeout(() => void tell(), this.#held.size < MAX_HELD ? this.#heldMs : 0),
+      timer: setTimeout(() => void tell(), this.#held.size < MAX_HELD ? this.#delayMs : 0),
     };
     this.#held.set(key, held);
   }

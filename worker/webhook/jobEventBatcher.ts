@@ -3,7 +3,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import { isNonRetryable } from '../../activities/shared/grpcStatus.ts';
-import { demandSignal, type JobEvent } from '../../core/contract/index.ts';
+import { jobEventsSignal, type JobEvent } from '../../core/contract/index.ts';
 
 export interface BatchLimits {
   /** Events in one signal. @default 200 */
@@ -15,9 +15,9 @@ export interface BatchLimits {
   /** After a signal that failed, before the next to the same set, in ms. @default 1000 */
   readonly retryPauseMs?: number;
   /** How long an event is tried on after it came, although whoever has added it was told that it failed, in ms. @default 60000 */
-  readonly lingerMs?: number;
+  readonly backgroundRetryMs?: number;
   /** Events that are tried on, of all sets together. @default 10000 */
-  readonly maxLingering?: number;
+  readonly maxBackgroundRetries?: number;
 }
 
 /** One signal; the SDK tries again meanwhile. */
@@ -59,8 +59,8 @@ export class JobEventBatcher {
       maxSize: 262_144,
       pauseMs: 50,
       retryPauseMs: 1_000,
-      lingerMs: 60_000,
-      maxLingering: 10_000,
+      backgroundRetryMs: 60_000,
+      maxBackgroundRetries: 10_000,
       ...limits,
     };
   }
@@ -140,9 +140,10 @@ export class JobEventBatcher {
 
   /** @returns whether it may be tried on */
   #keepRetrying(entry: Waiting): boolean {
-    if (this.#closed || performance.now() - entry.since > this.#limits.lingerMs) return false;
+    if (this.#closed || performance.now() - entry.since > this.#limits.backgroundRetryMs)
+      return false;
     if (entry.lingers) return true;
-    if (this.#lingering >= this.#limits.maxLingering) return false;
+    if (this.#lingering >= this.#limits.maxBackgroundRetries) return false;
     entry.lingers = true;
     this.#lingering++;
     return true;
@@ -161,7 +162,7 @@ export class JobEventBatcher {
       async () =>
         await client.workflow
           .getHandle(workflowId)
-          .signal(demandSignal, { events, at: Date.now() }),
+          .signal(jobEventsSignal, { events, at: Date.now() }),
     );
   }
 

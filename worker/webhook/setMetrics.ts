@@ -50,24 +50,24 @@ const METRICS: readonly (readonly [
     runnersIn('draining'),
   ],
   [
-    'holdfast_set_paused',
+    'holdfast_set_start_blocked',
     '1 while the set starts no runner (paused, breaker, …), else 0',
     ({ paused }) => (paused === undefined ? 0 : 1),
   ],
   [
-    'holdfast_set_held_back_jobs',
+    'holdfast_set_limited_jobs',
     'Queued jobs for which limits of the set start no runner',
-    ({ heldBack }) => heldBack?.jobs ?? 0,
+    ({ limited }) => limited?.jobs ?? 0,
   ],
   [
-    'holdfast_set_held_back_runners',
+    'holdfast_set_limited_runners',
     'Runners that the set starts no more today, because its maxRunnerHours are used up',
-    ({ heldBack }) => heldBack?.runners ?? 0,
+    ({ limited }) => limited?.runners ?? 0,
   ],
   [
-    'holdfast_set_passed_on_jobs',
+    'holdfast_set_rerouted_jobs',
     'Queued jobs that other sets have, because the set could not serve them',
-    ({ passedOn }) => passedOn ?? 0,
+    ({ rerouted }) => rerouted ?? 0,
   ],
   [
     'holdfast_set_started_jobs_total',
@@ -129,8 +129,8 @@ export function createJobDurations(registry: Registry): (set: string, news: JobD
     buckets: EXECUTION_SECONDS,
     registers,
   });
-  return (set, { event, startupMs, executionMs }) => {
-    if (startupMs !== undefined) startup.observe({ set }, startupMs / 1_000);
+  return (set, { event, startupTimeoutMs, executionMs }) => {
+    if (startupTimeoutMs !== undefined) startup.observe({ set }, startupTimeoutMs / 1_000);
     if (executionMs !== undefined)
       execution.observe({ set, conclusion: known(event.conclusion) }, executionMs / 1_000);
   };

@@ -1,6 +1,6 @@
 /** Runners by their name at the CI server: a job's event names the one that runs it. */
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
-import { ciEventSignal, type RunnerJobEvent } from '../../core/contract/index.ts';
+import { jobEventSignal, type RunnerJobEvent } from '../../core/contract/index.ts';
 import { workflowIdFromRunnerName } from '../../core/domain/runnerName.ts';
 
 /**
@@ -17,7 +17,7 @@ export async function signalRunner(
   const workflowId = workflowIdFromRunnerName(name);
   if (workflowId === undefined) return false;
   try {
-    await workflow.getHandle(workflowId).signal(ciEventSignal, event);
+    await workflow.getHandle(workflowId).signal(jobEventSignal, event);
     return true;
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return false;

@@ -49,7 +49,7 @@ export interface WebhookOptions {
   /** Told of each event of a job that a runner of a set runs, for metrics. */
   readonly onJob?: (set: string, news: JobDelivery) => void;
   /** How long the runner of a set waits for an event that its set has, in ms; see {@link DelayedRunnerSignals}. @default 5000 */
-  readonly hintsHeldMs?: number;
+  readonly runnerSignalDelayMs?: number;
   /** How long Temporal may take, in ms. @default 8000 (GitHub gives up on a delivery after 10 s) */
   readonly deadlineMs?: number;
   /** Deliveries on their way to Temporal at once; what is beyond is asked to come again. @default 1000 */
@@ -153,7 +153,7 @@ class Receiver {
             'a runner of a set was not told of its job; its set was',
           ),
         ),
-      options.hintsHeldMs,
+      options.runnerSignalDelayMs,
     );
   }
 
@@ -207,7 +207,7 @@ class Receiver {
     const read = parseDelivery(event, json, Date.now());
     if (read.kind === 'job') return read.news;
     if (read.kind === 'ignored') return { outcome: read.why, status: 204 };
-    return this.reject(read.kind === 'stale' ? EXPIRED : NO_EVENT, headers);
+    return this.reject(read.kind === 'expired' ? EXPIRED : NO_EVENT, headers);
   }
 
   async #passTraced(news: JobDelivery, delivery: string): Promise<WebhookResponse> {
@@ -251,7 +251,7 @@ class Receiver {
   }
 
   #logUnmatched({ event: { repository, labels } }: JobDelivery): void {
-    this.#log.line('not_ours', (leftOut) =>
+    this.#log.line('no_match', (leftOut) =>
       this.#options.logger.info(
         { repository, labels: labels.slice(0, 20).map((label) => label.slice(0, 100)), leftOut },
         'webhook event of a job that no runner set covers and no runner of ours runs: nothing to do',

@@ -7,7 +7,7 @@ import { repositoryField, truncated, MAX_DELIVERY_AGE_MS, time } from './deliver
 export type Delivery =
   | { readonly kind: 'job'; readonly news: JobDelivery }
   | { readonly kind: 'ignored'; readonly why: 'other_event' | 'other_action' }
-  | { readonly kind: 'stale' | 'malformed' };
+  | { readonly kind: 'expired' | 'malformed' };
 
 /** One event of one job, for the set that has to serve it and for the runner that runs it. */
 export interface JobDelivery {
@@ -19,7 +19,7 @@ export interface JobDelivery {
   /** The runner, where it may be one of ours. */
   readonly runner?: { readonly name: string; readonly event: RunnerJobEvent };
   /** From queued to started, in ms; with `in_progress`. */
-  readonly startupMs?: number;
+  readonly startupTimeoutMs?: number;
   /** From started to completed, in ms; with `completed`, where a runner ran it. */
   readonly executionMs?: number;
 }
@@ -67,7 +67,7 @@ export function parseDelivery(eventName: string, body: unknown, nowMs: number): 
   if (!parsed.success) return { kind: 'malformed' };
   const { workflow_job: job, deployment, enterprise } = parsed.data;
   const latest = laterOf(job.created_at, job.started_at, job.completed_at, deployment?.updated_at);
-  if (latest !== undefined && nowMs - latest > MAX_DELIVERY_AGE_MS) return { kind: 'stale' };
+  if (latest !== undefined && nowMs - latest > MAX_DELIVERY_AGE_MS) return { kind: 'expired' };
   const action = ACTIONS.find((known) => known === parsed.data.action);
   if (action === undefined) return { kind: 'ignored', why: 'other_action' };
   const name = job.runner_name ?? '';
@@ -127,9 +127,9 @@ function runnerEvent(
 function durations(
   action: Action,
   { created_at: queued, started_at: started, completed_at: completed, runner_id: runner }: Job,
-): Pick<JobDelivery, 'startupMs' | 'executionMs'> {
+): Pick<JobDelivery, 'startupTimeoutMs' | 'executionMs'> {
   if (action === 'in_progress' && queued !== undefined && started !== undefined)
-    return { startupMs: Math.max(0, started - queued) };
+    return { startupTimeoutMs: Math.max(0, started - queued) };
   if (action === 'completed' && runner && started !== undefined && completed !== undefined)
     return { executionMs: Math.max(0, completed - started) };
   return {};

@@ -11,13 +11,13 @@ export const BODY_LIMIT = 1024 * 1024;
 
 export const ACCEPTED: WebhookResponse = { outcome: 'accepted', status: 202, message: 'accepted' };
 export const DUPLICATE: WebhookResponse = {
-  outcome: 'repeated',
+  outcome: 'duplicate',
   status: 202,
   message: 'accepted before',
 };
 export const PING: WebhookResponse = { outcome: 'ping', status: 200, message: 'pong' };
 /** No runner of ours runs the job, and no set covers it. */
-export const NO_MATCH: WebhookResponse = { outcome: 'not_ours', status: 204 };
+export const NO_MATCH: WebhookResponse = { outcome: 'no_match', status: 204 };
 
 export const BAD_SIGNATURE: WebhookResponse = {
   outcome: 'bad_signature',
@@ -55,7 +55,7 @@ export const TOO_LARGE: WebhookResponse = {
   message: `the body is over ${BODY_LIMIT / 1024} KiB, which is more than is taken: subscribe the webhook to workflow jobs alone`,
 };
 export const EXPIRED: WebhookResponse = {
-  outcome: 'stale',
+  outcome: 'expired',
   status: 422,
   message:
     'what the body tells of is over four days old, and GitHub delivers nothing again after three',

@@ -28,7 +28,7 @@ export function upsertVerdict({ outcome, cause }: JobVerdict): void {
 /** Markdown for the UI: the verdict, once there is one, and a row for each step. */
 export function renderDetails(
   { scope, warnings }: JobSpec,
-  { name, steps, waitsFor, waitsUntil, cancel }: JobStatus,
+  { name, steps, waitingFor, waitingUntil, cancel }: JobStatus,
   verdict: JobVerdict | undefined,
 ): void {
   const notes = [
@@ -39,9 +39,9 @@ export function renderDetails(
           verdict.message,
         ]),
     ...(scope === undefined ? [] : [`Scope: ${scope.name}`]),
-    ...(waitsFor === undefined
+    ...(waitingFor === undefined
       ? []
-      : [`Waits for ${waitsFor}${waitsUntil === undefined ? '' : `, until ${waitsUntil}`}`]),
+      : [`Waits for ${waitingFor}${waitingUntil === undefined ? '' : `, until ${waitingUntil}`}`]),
     ...(cancel === undefined ? [] : [`Cancel: ${cancel.mode} ${cancel.reason}`]),
     ...warnings.map((warning) => `Warning: ${warning}`),
   ];

@@ -11,7 +11,7 @@ import {
   cancelSignal,
   jobStatusQuery,
   stepEndedSignal,
-  stepPodSignal,
+  stepPodCreatedSignal,
   type JobInput,
   type JobResult,
   type JobStage,
@@ -37,12 +37,12 @@ export async function job(input: JobInput): Promise<JobResult> {
   const run = new JobRun(await admit(input), workflowInfo().startTime.getTime());
   registerHandlers(run);
   void CancellationScope.current().cancelRequested.catch(() => {
-    run.plainlyCancelled = true;
+    run.workflowCancelled = true;
     run.requestCancel({ mode: 'stop', reason: 'the workflow was cancelled', by: 'cancelled' });
   });
   // Whatever interrupts the job, post is not up for cancellation; a plain cancel is a request like the others.
   const result = await CancellationScope.nonCancellable(async () => await runSteps(run));
-  if (run.plainlyCancelled) throw new CancelledFailure(result.message);
+  if (run.workflowCancelled) throw new CancelledFailure(result.message);
   return result;
 }
 
@@ -112,7 +112,7 @@ function registerHandlers(run: JobRun): void {
     description:
       'End this job. Body: "reason" or {reason, mode: "drain"|"stop"|"force", by}; post runs all the same, unless by force',
   });
-  setHandler(stepPodSignal, (news) => run.onStepPodCreated(news), {
+  setHandler(stepPodCreatedSignal, (news) => run.onStepPodCreated(news), {
     description: 'A step has a pod',
   });
   setHandler(stepEndedSignal, (news) => run.onStepEnded(news), {

@@ -27,7 +27,7 @@ import {
 export interface RunningStep {
   readonly spec: StepSpec;
   readonly status: StepStatus;
-  stopAsked?: NonNullable<StepFacts['stopAsked']>;
+  stopRequested?: NonNullable<StepFacts['stopRequested']>;
   /** How many pods it has had. */
   attempts: number;
   /** Its life is not over: until then its pod may be there. */
@@ -49,7 +49,7 @@ export class JobRun {
   readonly log: JobLogLine[] = [];
   cancel: Cancellation | undefined;
   /** Plain cancellation was requested: the workflow ends Cancelled. */
-  plainlyCancelled = false;
+  workflowCancelled = false;
   /** The job's grace was over before the job was. */
   outOfGrace = false;
   /** Counts what has happened: who waits sees that something has. */
@@ -59,7 +59,7 @@ export class JobRun {
   readonly #startedAtMs: number;
   #firstPodAtMs: number | undefined;
   #interruptedAtMs: number | undefined;
-  #waits: Pick<JobStatus, 'waitsFor' | 'waitsUntil'> = {};
+  #waits: Pick<JobStatus, 'waitingFor' | 'waitingUntil'> = {};
   #verdict: JobVerdict | undefined;
 
   /** @param startedAtMs - when the job was started (ms since the epoch) */
@@ -175,10 +175,10 @@ export class JobRun {
   }
 
   /** Says what the job waits for, and until when (ms since the epoch). */
-  waitFor(waitsFor: string | undefined, untilMs?: number): void {
+  waitFor(waitingFor: string | undefined, untilMs?: number): void {
     this.#waits = omitUndefined({
-      waitsFor,
-      waitsUntil: untilMs === undefined ? undefined : new Date(untilMs).toISOString(),
+      waitingFor,
+      waitingUntil: untilMs === undefined ? undefined : new Date(untilMs).toISOString(),
     });
     renderDetails(this.spec, this.status(), this.#verdict);
   }
@@ -190,22 +190,22 @@ export class JobRun {
     return {
       steps: this.steps.map(
         ({
-          spec: { stage, name, bestEffort, optionalOnSuccess },
+          spec: { stage, name, bestEffort, skipOnSuccess },
           status: { state, outcome, cause },
           lives,
-          stopAsked,
+          stopRequested,
         }) => ({
           stage,
           name,
           bestEffort,
-          optionalOnSuccess,
+          skipOnSuccess,
           state,
           lives,
-          ...omitUndefined({ outcome, cause, stopAsked }),
+          ...omitUndefined({ outcome, cause, stopRequested }),
         }),
       ),
       nowMs: Date.now(),
-      endsAtMs: this.#startedAtMs + spec.maxAgeMs,
+      maxDurationDeadlineMs: this.#startedAtMs + spec.maxAgeMs,
       outOfGrace,
       ...omitUndefined({
         cancel,

@@ -14,7 +14,7 @@ export interface StepFacts {
   readonly stage: JobStage;
   readonly name: string;
   readonly bestEffort: boolean;
-  readonly optionalOnSuccess: boolean;
+  readonly skipOnSuccess: boolean;
   readonly state: StepState;
   /** Of one that has ended. */
   readonly outcome?: RunnerOutcome;
@@ -22,7 +22,7 @@ export interface StepFacts {
   /** Its life is not over. One that has ended is tidied up. */
   readonly lives: boolean;
   /** It was told to go, so. */
-  readonly stopAsked?: StopMode;
+  readonly stopRequested?: StopMode;
 }
 
 /** Times in ms since the epoch. */
@@ -35,7 +35,7 @@ export interface JobFacts {
   /** When its timeout is over; absent before its first step has a pod. */
   readonly timeoutAtMs?: number;
   /** When its maxAge is over. */
-  readonly endsAtMs: number;
+  readonly maxDurationDeadlineMs: number;
   /** When its grace is over; absent before it is interrupted. */
   readonly graceEndsAtMs?: number;
   /** That has been seen. */
@@ -65,7 +65,7 @@ export type JobAction =
   | {
       readonly kind: 'leave';
       readonly step: number;
-      readonly state: 'skipped' | 'not run';
+      readonly state: 'skipped' | 'not_run';
       readonly why: string;
     }
   | { readonly kind: 'wait'; readonly step: number; readonly untilMs?: number }
@@ -75,11 +75,11 @@ export type JobAction =
 export function nextAction(f: JobFacts): JobAction {
   const next = f.steps.findIndex(({ state }) => state === 'running' || state === 'waiting');
   const step = f.steps[next];
-  if (step === undefined) return untilGone(f);
+  if (step === undefined) return waitForDeletion(f);
   if (!isInterrupted(f.cancel)) {
     if (f.timeoutAtMs !== undefined && f.nowMs >= f.timeoutAtMs)
       return { kind: 'interrupt', deadline: 'timeout' };
-    if (f.nowMs >= f.endsAtMs) return { kind: 'interrupt', deadline: 'maxAge' };
+    if (f.nowMs >= f.maxDurationDeadlineMs) return { kind: 'interrupt', deadline: 'maxAge' };
   }
   if (
     f.cancel?.mode !== 'force' &&
@@ -96,14 +96,14 @@ export function isInterrupted(cancel: Cancellation | undefined): boolean {
   return cancel !== undefined && cancel.mode !== 'drain';
 }
 
-function whileItRuns(f: JobFacts, { stage, stopAsked }: StepFacts, step: number): JobAction {
-  const { cancel, outOfGrace, graceEndsAtMs, timeoutAtMs, endsAtMs } = f;
-  if (cancel?.mode === 'force' && stopAsked !== 'force')
+function whileItRuns(f: JobFacts, { stage, stopRequested }: StepFacts, step: number): JobAction {
+  const { cancel, outOfGrace, graceEndsAtMs, timeoutAtMs, maxDurationDeadlineMs } = f;
+  if (cancel?.mode === 'force' && stopRequested !== 'force')
     return { kind: 'stop', step, mode: 'force', by: stopReasonFor(cancel), reason: cancel.reason };
-  if (cancel?.mode === 'stop' && stage !== 'post' && stopAsked === undefined)
+  if (cancel?.mode === 'stop' && stage !== 'post' && stopRequested === undefined)
     return { kind: 'stop', step, mode: 'stop', by: stopReasonFor(cancel), reason: cancel.reason };
   // However often its end is asked for, it has the job's grace, unless by force.
-  if (outOfGrace && stopAsked === undefined)
+  if (outOfGrace && stopRequested === undefined)
     return {
       kind: 'stop',
       step,
@@ -112,7 +112,11 @@ function whileItRuns(f: JobFacts, { stage, stopAsked }: StepFacts, step: number)
       reason: "the job's grace period is over",
     };
   if (!isInterrupted(cancel))
-    return { kind: 'wait', step, untilMs: Math.min(timeoutAtMs ?? endsAtMs, endsAtMs) };
+    return {
+      kind: 'wait',
+      step,
+      untilMs: Math.min(timeoutAtMs ?? maxDurationDeadlineMs, maxDurationDeadlineMs),
+    };
   return {
     kind: 'wait',
     step,
@@ -121,11 +125,11 @@ function whileItRuns(f: JobFacts, { stage, stopAsked }: StepFacts, step: number)
 }
 
 /** A job ends after the last of its pods: who comes next may count on that. */
-function untilGone(f: JobFacts): JobAction {
+function waitForDeletion(f: JobFacts): JobAction {
   const { steps, cancel } = f;
   const step = steps.findIndex(({ lives }) => lives);
   if (step < 0) return { kind: 'end', verdict: verdictOn(f) };
-  if (cancel?.mode === 'force' && steps[step]?.stopAsked !== 'force')
+  if (cancel?.mode === 'force' && steps[step]?.stopRequested !== 'force')
     return { kind: 'stop', step, mode: 'force', by: stopReasonFor(cancel), reason: cancel.reason };
   return { kind: 'wait', step };
 }
@@ -136,16 +140,16 @@ function stopReasonFor({ by }: Cancellation): NonNullable<CancelRequest['by']> {
 
 function skipReason(
   { steps, cancel, outOfGrace }: JobFacts,
-  { stage, optionalOnSuccess }: StepFacts,
+  { stage, skipOnSuccess }: StepFacts,
   step: number,
 ): JobAction {
-  const notRun = (why: string): JobAction => ({ kind: 'leave', step, state: 'not run', why });
+  const notRun = (why: string): JobAction => ({ kind: 'leave', step, state: 'not_run', why });
   const before = steps.slice(0, step);
   if (cancel?.mode === 'force') return notRun('the job was ended by force');
   if (stage === 'post') {
     if (outOfGrace) return notRun("the job's grace period was over");
     if (
-      optionalOnSuccess &&
+      skipOnSuccess &&
       before.every(({ state, outcome }) => state === 'skipped' || outcome === 'succeeded')
     )
       return { kind: 'leave', step, state: 'skipped', why: 'all before it succeeded' };

@@ -46,7 +46,7 @@ function childInput(run: JobRun, step: RunningStep): RunnerInput {
     spec: { runner: admitted, storage, stage },
   } = step;
   const { cancel } = run;
-  const runner = { ...admitted, storage: { ...storage, sharedFrom: run.sharedFor(step) } };
+  const runner = { ...admitted, storage: { ...storage, sharedDirSources: run.sharedFor(step) } };
   if (stage !== 'post' || cancel === undefined || !isInterrupted(cancel)) return runner;
   return { ...runner, env: { ...runner.env, JOB_STOP_REASON: STOP_REASON_BY_CAUSE[cancel.by] } };
 }
@@ -87,9 +87,9 @@ export async function stopStep(
   step: RunningStep,
   { mode, by, reason }: Extract<JobAction, { kind: 'stop' }>,
 ): Promise<void> {
-  const { status, handle, stopAsked } = step;
-  step.stopAsked = mode;
-  if (stopAsked === undefined && status.pod !== undefined)
+  const { status, handle, stopRequested } = step;
+  step.stopRequested = mode;
+  if (stopRequested === undefined && status.pod !== undefined)
     run.logLine(`cleanup: Deleting pod ${status.pod}`);
   try {
     await handle?.signal(cancelSignal, { mode, by, reason });

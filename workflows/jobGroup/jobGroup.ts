@@ -15,7 +15,7 @@ import {
   cancelSignal,
   groupedJobId,
   jobGroupStatusQuery,
-  jobVersionSignal,
+  jobRevisionSignal,
   type JobGroupStatus,
   type JobInput,
   type JobResult,
@@ -56,7 +56,7 @@ export async function jobGroup(carried: GroupState = INITIAL_STATE): Promise<voi
   let state = carried;
   let job: JobInput | undefined;
   let run: ChildWorkflowHandle<(input: JobInput) => Promise<JobResult>> | undefined;
-  setHandler(jobVersionSignal, (body) => void heard.push(...parseRevision(body)), {
+  setHandler(jobRevisionSignal, (body) => void heard.push(...parseRevision(body)), {
     description: 'A version of the change set has come: {commit, at, job, again}',
   });
   setHandler(

@@ -25,7 +25,7 @@ import { notifyJobPodCreated } from './notifyJob.ts';
 /** Failure types of activities (activities/shared/failures.ts) that have a cause of their own. */
 const CAUSES: Readonly<Record<string, RunnerCause>> = {
   QuotaExceeded: 'quota_exceeded',
-  CredentialsRefused: 'credentials',
+  CredentialsRejected: 'credentials',
   UnknownCredential: 'credentials',
   CiServerUnavailable: 'ci_server_unreachable',
   RateLimited: 'ci_server_unreachable',
@@ -44,7 +44,7 @@ const DEFINITE_FAILURES: ReadonlySet<string | undefined> = new Set(
       'quota_exceeded',
       'invalid',
       'forbidden',
-      'wrongPlace',
+      'wrongLocation',
     ] as const
   ).map((kind) => FAILURE_TYPES[kind]),
 );
@@ -129,12 +129,12 @@ export function mayHaveCreated(
 async function findCreated(life: RunnerState, inDoubt: boolean): Promise<FoundProvision> {
   const found = await findProvisioned(life);
   if (!inDoubt || found.pod !== undefined) return found;
-  const { lateCreationMs } = life.spec.intervals;
+  const { lateCreationWindowMs } = life.spec.intervals;
   life.setWaitReason(
     'what the interrupted provisioning may still make',
-    Date.now() + lateCreationMs,
+    Date.now() + lateCreationWindowMs,
   );
-  await sleep(lateCreationMs, {
+  await sleep(lateCreationWindowMs, {
     summary: 'until the interrupted provisioning can make nothing more',
   });
   return await findProvisioned(life);
@@ -152,10 +152,10 @@ async function tryToProvision(
     pod: {
       identity: runner.identity,
       ...spec.pod,
-      ...omitUndefined({ tellsBusy: setMemo().tellsBusy }),
+      ...omitUndefined({ notifyBusy: setMemo().notifyBusy }),
     },
     credentialsRetryMs: spec.intervals.credentialsRetryMs,
-    dueWithinMs: Math.min(podUnscheduledMs, podPendingMs),
+    completeWithinMs: Math.min(podUnscheduledMs, podPendingMs),
   };
   return await callUnless(
     () => life.cancel !== undefined,
@@ -239,20 +239,20 @@ async function awaitRegistration(life: RunnerState): Promise<AttemptFailure | un
     withinMs,
   });
   const called = await callUnless(
-    () => runner.ended !== undefined || life.cancel !== undefined || life.sawJob,
+    () => runner.ended !== undefined || life.cancel !== undefined || life.hadJob,
     async () =>
-      await calls.lookUpRunner({
+      await calls.awaitRunnerOnline({
         scope,
         credential: spec.credential,
         runner: life.registration,
-        intervalMs: spec.intervals.onlineLookupMs,
+        intervalMs: spec.intervals.onlineCheckMs,
         credentialsRetryMs: spec.intervals.credentialsRetryMs,
       }),
   );
   if (called.kind === 'done') {
     runner.online = true;
     runner.id = called.value.runnerId;
-  } else if (called.kind === 'failed' && !life.sawJob && runner.ended === undefined) {
+  } else if (called.kind === 'failed' && !life.hadJob && runner.ended === undefined) {
     const cause = CAUSES[called.type] ?? 'never_registered';
     return {
       cause,

@@ -16,7 +16,7 @@ export interface CurrentRunner {
   ended?: PodSnapshot;
   online: boolean;
   /** A job ran, by a word that nothing takes back: the CI server's, or the runner's own record. */
-  sawJob: boolean;
+  hadJob: boolean;
   /** By the pod's own probes, since it is online; `undefined` when it does not tell, or has not told yet. */
   podBusy?: boolean;
   /** By job events. */
@@ -28,11 +28,11 @@ export interface CurrentRunner {
   /** ms since the epoch. */
   busySince?: number;
   /** Key of the job that it has been busy with since then, once an event told. */
-  busyWith?: string;
+  busyJobKey?: string;
   /** ms since the epoch; moved by `extendDeadline`. */
   jobDeadline?: number;
   /** How long it was busy by its pod's word alone, since an event last told of a job of its own (ms). */
-  unconfirmedMs?: number;
+  unconfirmedBusyMs?: number;
   /** Idle, and of no use: another takes its place. */
   doubted?: Suspicion;
 }
@@ -48,7 +48,7 @@ export interface Suspicion {
 export interface CarriedRunnerState {
   readonly spec: AdmittedRunner;
   /** When the life's first run began (ms since the epoch). */
-  readonly bornAtMs: number;
+  readonly createdAtMs: number;
   readonly runner: CurrentRunner;
   readonly phases: RunnerStatus['phases'];
   readonly replaced: RunnerResult['replaced'];
@@ -56,8 +56,8 @@ export interface CarriedRunnerState {
   readonly neverStartedInARow: number;
   readonly shortLivedInARow: number;
   readonly cancel?: Cancellation;
-  readonly toldOnline: boolean;
-  readonly toldBusy?: true;
+  readonly notifiedOnline: boolean;
+  readonly notifiedBusy?: true;
   readonly failure?: AttemptFailure;
   readonly heard?: UnregistrationProgress;
 }

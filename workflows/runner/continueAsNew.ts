@@ -8,11 +8,11 @@ import type { RunnerState } from './state.ts';
  * Does the server suggest to continue as new, and may it be? Only a life whose runner has not ended: what follows its end is short. Nor one
  * that is plainly cancelled: its next run would not be.
  */
-export function canContinueAsNew({ runner, plainlyCancelled }: RunnerState): boolean {
+export function canContinueAsNew({ runner, workflowCancelled }: RunnerState): boolean {
   return (
     runner.pod?.ended === false &&
     runner.ended === undefined &&
-    !plainlyCancelled &&
+    !workflowCancelled &&
     workflowInfo().continueAsNewSuggested &&
     allHandlersFinished()
   );

@@ -25,7 +25,7 @@ export class RunnerDisplay {
   #verdict: DisplayedVerdict = {};
 
   /** What lists show now; not what was only passed since. */
-  get shownPhase(): RunnerPhase | undefined {
+  get publishedPhase(): RunnerPhase | undefined {
     return this.#phase;
   }
 
@@ -76,8 +76,8 @@ export function renderDetails(
     ...row('Pod', s.pod),
     ...row('Node', s.node),
     ...row('Job', s.job),
-    ...row('Waits for', s.waitsFor),
-    ...row('Until', s.waitsUntil),
+    ...row('Waits for', s.waitingFor),
+    ...row('Until', s.waitingUntil),
     ...row('Cancel', s.cancel && `${s.cancel.mode} ${s.cancel.reason}`),
     ...warnings.flatMap((warning) => row('Warning', warning)),
     ...s.replaced.flatMap((lost) => row('Replaced', `${lost.runnerName} (${lost.cause})`)),

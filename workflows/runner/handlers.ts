@@ -2,8 +2,8 @@
 import { setHandler } from '@temporalio/workflow';
 import {
   cancelSignal,
-  ciEventSignal,
-  doubtSignal,
+  jobEventSignal,
+  replaceIdleSignal,
   drainUpdate,
   extendDeadlineUpdate,
   podStateSignal,
@@ -77,18 +77,26 @@ export function registerSignalHandlers(life: RunnerState): void {
   setHandler(cancelSignal, (body) => life.requestCancel(parseCancelRequest(body)), {
     description: 'End this runner. Body: "reason" or {reason, mode: "drain"|"stop"|"force"}',
   });
-  setHandler(ciEventSignal, (event: unknown) => void (isCiEvent(event) && life.onJobEvent(event)), {
-    description: "A job event from the CI server's webhook (a hint)",
-  });
+  setHandler(
+    jobEventSignal,
+    (event: unknown) => void (isCiEvent(event) && life.onJobEvent(event)),
+    {
+      description: "A job event from the CI server's webhook (a hint)",
+    },
+  );
   setHandler(
     podStateSignal,
     (event: unknown) => void (isPodState(event) && life.onPodState(event)),
     { description: 'idle or busy, as the pod itself says (a hint)' },
   );
-  setHandler(doubtSignal, (event: unknown) => void (isObject(event) && replaceIdle(life, event)), {
-    description:
-      'This idle runner is of no use: another takes its place. Body: {runnerName, reason}',
-  });
+  setHandler(
+    replaceIdleSignal,
+    (event: unknown) => void (isObject(event) && replaceIdle(life, event)),
+    {
+      description:
+        'This idle runner is of no use: another takes its place. Body: {runnerName, reason}',
+    },
+  );
   setHandler(statusQuery, () => life.status(), {
     description: 'Phase, pod, node, job, and what it waits for',
   });

@@ -1,6 +1,6 @@
 /** What a step tells its job: that it has a pod, with the first of which the job's clock starts, and that it is over. A job that is gone costs the step nothing. */
 import { getExternalWorkflowHandle } from '@temporalio/workflow';
-import { stepEndedSignal, stepPodSignal } from '../../core/contract/index.ts';
+import { stepEndedSignal, stepPodCreatedSignal } from '../../core/contract/index.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type { RunnerState } from './state.ts';
 import { notifyBestEffort } from './notifySet.ts';
@@ -19,7 +19,10 @@ export async function notifyJobPodCreated({
   await notifyBestEffort(
     { job },
     async () =>
-      await getExternalWorkflowHandle(job).signal(stepPodSignal, { workflowId, pod: pod.name }),
+      await getExternalWorkflowHandle(job).signal(stepPodCreatedSignal, {
+        workflowId,
+        pod: pod.name,
+      }),
   );
 }
 

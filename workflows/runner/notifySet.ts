@@ -21,8 +21,8 @@ export function setMemo(): Partial<SetRunnerMemo> {
 /** Once in a life, however often its runner is replaced: whoever gets the word has to tell it. */
 export function onlineNotification(life: RunnerState): SetNotification | undefined {
   const { set } = life.spec;
-  if (set === undefined || life.toldOnline) return undefined;
-  life.toldOnline = true;
+  if (set === undefined || life.notifiedOnline) return undefined;
+  life.notifiedOnline = true;
   return { set, word: { kind: 'online', ...eventBase(life) } };
 }
 
@@ -33,14 +33,14 @@ export async function notifySetOnline(life: RunnerState): Promise<void> {
 /** Once in a life, and only where the set asks for it: most sets hear of jobs by their events. */
 export async function notifySetBusy(life: RunnerState): Promise<void> {
   const { set } = life.spec;
-  if (set === undefined || setMemo().tellsBusy !== true || life.toldBusy === true) return;
-  life.toldBusy = true;
+  if (set === undefined || setMemo().notifyBusy !== true || life.notifiedBusy === true) return;
+  life.notifiedBusy = true;
   await tell({ set, word: { kind: 'busy', ...eventBase(life) } });
 }
 
 /** The last thing in a life, unless its tear-down has told it. */
 export async function notifySetEnded(life: RunnerState, end: End): Promise<void> {
-  if (life.toldEnded !== true) await tell(endedNotification(life, end));
+  if (life.notifiedEnded !== true) await tell(endedNotification(life, end));
 }
 
 export function endedNotification(
@@ -51,7 +51,7 @@ export function endedNotification(
   const { set } = spec;
   if (set === undefined) return undefined;
   // An ephemeral runner that succeeded by itself has had its job, although no event or probe may have told of it.
-  const ranJob = life.sawJob || (spec.ephemeral && outcome === 'succeeded' && cancel === undefined);
+  const ranJob = life.hadJob || (spec.ephemeral && outcome === 'succeeded' && cancel === undefined);
   return {
     set,
     word: {
@@ -59,7 +59,7 @@ export function endedNotification(
       ...eventBase(life),
       outcome,
       ...omitUndefined({ cause }),
-      wasOnline: life.toldOnline || runner.online || ranJob,
+      wasOnline: life.notifiedOnline || runner.online || ranJob,
       ranJob,
     },
   };

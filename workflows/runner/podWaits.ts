@@ -106,7 +106,7 @@ export async function refreshPod(life: RunnerState, summary: string): Promise<vo
   if (runner.pod !== undefined)
     recordPod(
       life,
-      await clusterActivities({ summary }).observePod({
+      await clusterActivities({ summary }).getPod({
         place: spec.place,
         pod: podRef(runner.pod),
       }),
@@ -123,7 +123,12 @@ export function recordPod(life: RunnerState, pod: PodSnapshot): boolean {
   else
     runner.pod =
       pod.gone && pod.startedAt === undefined
-        ? { ...last, gone: true, ended: true, ...omitUndefined({ unseenEnd: pod.unseenEnd }) }
+        ? {
+            ...last,
+            gone: true,
+            ended: true,
+            ...omitUndefined({ endUnobserved: pod.endUnobserved }),
+          }
         : pod;
   const busy = isBusy(pod, Date.now());
   if (busy !== undefined && pod.online === true && !pod.ended) life.applyPodState(busy);
@@ -131,7 +136,7 @@ export function recordPod(life: RunnerState, pod: PodSnapshot): boolean {
   const job = pod.exit?.record?.job;
   // What the runner itself wrote down at its end beats what was last seen of it: its probes fail in its last moments, as those of a busy one do.
   if (job !== undefined) runner.podBusy = job === 'running' || job === 'interrupted';
-  if (job !== undefined && job !== 'none') Object.assign(runner, { online: true, sawJob: true });
+  if (job !== undefined && job !== 'none') Object.assign(runner, { online: true, hadJob: true });
   return true;
 }
 

@@ -39,13 +39,13 @@ export async function runner(
   registerSignalHandlers(life);
   // Whatever ends this life, unregistering and tearing down are not up for cancellation; a plain cancel is a request like the others.
   void CancellationScope.current().cancelRequested.catch(() => {
-    life.plainlyCancelled = true;
+    life.workflowCancelled = true;
     life.requestCancel({ mode: 'stop', reason: 'the workflow was cancelled', by: 'cancelled' });
   });
   const result = await CancellationScope.nonCancellable(
     async () => await runToCompletion(life, input, carried !== undefined),
   );
-  if (life.plainlyCancelled) throw new CancelledFailure(result.message);
+  if (life.workflowCancelled) throw new CancelledFailure(result.message);
   return result;
 }
 

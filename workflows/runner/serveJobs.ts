@@ -15,11 +15,11 @@ export async function serveJobs(life: RunnerState, input: RunnerInput): Promise<
   while (!over()) {
     const busy = runner.busySince !== undefined;
     life.enterPhase(busy ? 'Busy' : 'Idle', {}, runner.busySince);
-    if (!busy && life.isDoubtful) {
+    if (!busy && life.isSuspect) {
       if (spec.set !== undefined)
         life.requestCancel({
           mode: 'drain',
-          reason: `it was busy for ${formatDuration(runner.unconfirmedMs ?? 0)} in all, and no event of the CI server named a job: its set makes another`,
+          reason: `it was busy for ${formatDuration(runner.unconfirmedBusyMs ?? 0)} in all, and no event of the CI server named a job: its set makes another`,
           by: 'drain',
         });
       else

@@ -38,15 +38,15 @@ export class RunnerState {
   readonly workflowId: string;
   readonly firstRunId: string;
   /** When its first run began (ms since the epoch). */
-  readonly bornAtMs: number;
+  readonly createdAtMs: number;
   runner: CurrentRunner;
   cancel: Cancellation | undefined;
   /** Plain cancellation was requested: the workflow ends Cancelled. */
-  plainlyCancelled = false;
+  workflowCancelled = false;
   /** Its set knows that a runner of this life was online; that its job has started, where it asks for that; and that this life has ended. */
-  toldOnline = false;
-  toldBusy?: true;
-  toldEnded?: true;
+  notifiedOnline = false;
+  notifiedBusy?: true;
+  notifiedEnded?: true;
   /** Of the present attempt. */
   failure: AttemptFailure | undefined;
   /** What the present runner's unregistration has heard, while it goes on. */
@@ -54,7 +54,7 @@ export class RunnerState {
   /** The present runner's pod and Secret were asked to be deleted. */
   deletion: Promise<PodDeletion> | undefined;
   /** Why the cluster refused that last, for as long as it does. */
-  deletionRefused: string | undefined;
+  deletionError: string | undefined;
   /** Waits for a condition of a pod that have no answer yet, by activity id. */
   readonly podWaits = new Map<string, Promise<CallResult<PodSnapshot>>>();
   unregisterAttempts = 0;
@@ -65,7 +65,7 @@ export class RunnerState {
   #spec: AdmittedRunner | undefined;
   #phase: RunnerPhase = 'Requested';
   readonly #display = new RunnerDisplay();
-  #waits: Pick<RunnerStatus, 'waitsFor' | 'waitsUntil'> = {};
+  #waits: Pick<RunnerStatus, 'waitingFor' | 'waitingUntil'> = {};
 
   /** @param startedAtMs - when this run began (ms since the epoch) */
   constructor(
@@ -76,7 +76,7 @@ export class RunnerState {
   ) {
     this.workflowId = workflowId;
     this.firstRunId = firstRunId;
-    this.bornAtMs = carried?.bornAtMs ?? startedAtMs;
+    this.createdAtMs = carried?.createdAtMs ?? startedAtMs;
     this.runner = carried?.runner ?? this.#newRunner(1);
     if (carried === undefined) return;
     const { spec, runner: _, ...rest } = carried;
@@ -120,7 +120,7 @@ export class RunnerState {
     return {
       identity: { workflowId, firstRunId, attempt },
       online: false,
-      sawJob: false,
+      hadJob: false,
       jobs: NO_JOBS,
     };
   }
@@ -149,7 +149,7 @@ export class RunnerState {
   /** Notes a phase that is over by the time it is known, or soon after: in the record, not worth an event. */
   recordPhase(phase: RunnerPhase, sinceMs = Date.now()): void {
     if (phase === this.#phase) return;
-    const lastAt = Date.parse(this.phases.at(-1)?.at ?? new Date(this.bornAtMs).toISOString());
+    const lastAt = Date.parse(this.phases.at(-1)?.at ?? new Date(this.createdAtMs).toISOString());
     const at = Math.max(lastAt, sinceMs);
     observePhase(this.#phase, at - lastAt);
     this.#phase = phase;
@@ -159,15 +159,15 @@ export class RunnerState {
 
   /** Shows the present phase in lists, where it was only passed until now. */
   publishPhase(): void {
-    if (this.#phase !== this.#display.shownPhase)
+    if (this.#phase !== this.#display.publishedPhase)
       this.#display.updateSearchAttributes(this.spec, this.#phase, this.runnerName);
   }
 
   /** Says what the life waits for, and until when (ms since the epoch). */
-  setWaitReason(waitsFor: string | undefined, untilMs?: number): void {
+  setWaitReason(waitingFor: string | undefined, untilMs?: number): void {
     this.#waits = omitUndefined({
-      waitsFor,
-      waitsUntil: untilMs === undefined ? undefined : new Date(untilMs).toISOString(),
+      waitingFor,
+      waitingUntil: untilMs === undefined ? undefined : new Date(untilMs).toISOString(),
     });
     this.#display.updateDetails(this.spec, this.status());
   }
@@ -191,8 +191,8 @@ export class RunnerState {
     const jobs = trackJobEvent(runner.jobs, event);
     if (jobs === runner.jobs) return;
     // An event that overtook its own in_progress, or that comes late, still proves that a job ran.
-    Object.assign(runner, { jobs, online: true, sawJob: true });
-    delete runner.unconfirmedMs;
+    Object.assign(runner, { jobs, online: true, hadJob: true });
+    delete runner.unconfirmedBusyMs;
     if (
       event.action === 'completed' &&
       event.conclusion !== undefined &&
@@ -244,15 +244,15 @@ export class RunnerState {
     runner.busySince = Date.now() - forMs;
     runner.jobDeadline = Math.min(
       runner.busySince + spec.timeouts.jobTimeoutMs + backstopMs,
-      this.endsAtMs,
+      this.maxDurationDeadlineMs,
     );
-    delete runner.busyWith;
+    delete runner.busyJobKey;
   }
 
   /** When a life that resumes has had its time, however often it lost its pod (ms since the epoch); no other has such a time. */
-  get endsAtMs(): number {
+  get maxDurationDeadlineMs(): number {
     return this.spec.onEviction === 'resume'
-      ? this.bornAtMs + this.spec.timeouts.maxAgeMs
+      ? this.createdAtMs + this.spec.timeouts.maxAgeMs
       : Number.POSITIVE_INFINITY;
   }
 
@@ -260,13 +260,13 @@ export class RunnerState {
   get latestDeadlineMs(): number {
     return Math.min(
       (this.runner.busySince ?? Number.NaN) + this.spec.jobTimeoutCapMs,
-      this.endsAtMs,
+      this.maxDurationDeadlineMs,
     );
   }
 
   /** Of a job that ran into its deadline, or of a life that is too old. */
   timeoutReason(): string {
-    if (Date.now() >= this.endsAtMs)
+    if (Date.now() >= this.maxDurationDeadlineMs)
       return `it is ${formatDuration(this.spec.timeouts.maxAgeMs)} old (timeouts.maxAge), in attempt ${this.runner.identity.attempt}`;
     return `its job ran for ${formatDuration(Date.now() - (this.runner.busySince ?? Number.NaN))}`;
   }
@@ -280,21 +280,22 @@ export class RunnerState {
     const { running } = runner.jobs;
     if (runner.busySince === undefined) return;
     const isAnother =
-      runner.busyWith === undefined
+      runner.busyJobKey === undefined
         ? toldMs - runner.busySince > ANOTHER_JOB_MS
-        : runner.busyWith !== running?.key;
+        : runner.busyJobKey !== running?.key;
     if (isAnother && !spec.ephemeral) this.#startJob();
-    if (running !== undefined) Object.assign(runner, { busyWith: running.key, job: running.label });
+    if (running !== undefined)
+      Object.assign(runner, { busyJobKey: running.key, job: running.label });
   }
 
   #setIdle(): void {
     const { runner, spec } = this;
     // An ephemeral runner does not come back from its job: until it ends, its job's deadline stands. One that never had any was taken for busy.
-    if (spec.ephemeral && runner.sawJob) return;
-    if (runner.busySince !== undefined && runner.busyWith === undefined)
-      runner.unconfirmedMs = (runner.unconfirmedMs ?? 0) + Date.now() - runner.busySince;
+    if (spec.ephemeral && runner.hadJob) return;
+    if (runner.busySince !== undefined && runner.busyJobKey === undefined)
+      runner.unconfirmedBusyMs = (runner.unconfirmedBusyMs ?? 0) + Date.now() - runner.busySince;
     delete runner.busySince;
-    delete runner.busyWith;
+    delete runner.busyJobKey;
     delete runner.jobDeadline;
     delete runner.job;
   }
@@ -303,15 +304,15 @@ export class RunnerState {
    * It has been busy for as long as one job may be, by its pod's word alone: what a job has left behind can say so, on and off, for ever. Another
    * runner takes its place when it is idle, at no cost for a job.
    */
-  get isDoubtful(): boolean {
+  get isSuspect(): boolean {
     const { ephemeral, jobTimeoutCapMs } = this.spec;
-    return !ephemeral && (this.runner.unconfirmedMs ?? 0) >= jobTimeoutCapMs;
+    return !ephemeral && (this.runner.unconfirmedBusyMs ?? 0) >= jobTimeoutCapMs;
   }
 
   /** A job ran, or runs. A pod that was taken for busy, and then tells that it is not, takes it back; so does the runner's own record. */
-  get sawJob(): boolean {
-    const { sawJob, podBusy, pod } = this.runner;
-    return pod?.exit?.record?.job !== 'none' && (sawJob || podBusy === true);
+  get hadJob(): boolean {
+    const { hadJob, podBusy, pod } = this.runner;
+    return pod?.exit?.record?.job !== 'none' && (hadJob || podBusy === true);
   }
 
   /** What the runner itself says, by its pod or by job events; never what the CI server's lists say. */
@@ -327,13 +328,13 @@ export class RunnerState {
       return 'busy';
     if (jobs.running !== undefined) return 'busy';
     // A pod that tells has told of no job.
-    return pod?.busy === false || pod?.busyFrom !== undefined ? 'idle' : 'unknown';
+    return pod?.busy === false || pod?.assumedBusyFrom !== undefined ? 'idle' : 'unknown';
   }
 
   toCarriedState(): CarriedRunnerState {
     const {
       spec,
-      bornAtMs,
+      createdAtMs,
       runner,
       phases,
       replaced,
@@ -341,22 +342,22 @@ export class RunnerState {
       neverStartedInARow,
       shortLivedInARow,
       cancel,
-      toldOnline,
-      toldBusy,
+      notifiedOnline,
+      notifiedBusy,
       failure,
       heard,
     } = this;
     return {
       spec,
-      bornAtMs,
+      createdAtMs,
       runner,
       phases,
       replaced,
       unregisterAttempts,
       neverStartedInARow,
       shortLivedInARow,
-      toldOnline,
-      ...omitUndefined({ cancel, toldBusy, failure, heard }),
+      notifiedOnline,
+      ...omitUndefined({ cancel, notifiedBusy, failure, heard }),
     };
   }
 

@@ -112,7 +112,7 @@ export async function stopPod(
   const what = remainingObjects(life, {
     ...stopOptions(life, { mode, overdue, unlessStarted }),
     reason: overdue ? why : (cancel?.by ?? why),
-    keepLog: !overdue,
+    saveLog: !overdue,
   });
   const state = await retryDeletion(
     life,
@@ -142,7 +142,7 @@ async function retryDeletion(
       calledOff,
       async () => await clusterActivities({ summary, withinMs }).tearDown(what),
     );
-    life.deletionRefused = called.kind === 'failed' ? called.message : undefined;
+    life.deletionError = called.kind === 'failed' ? called.message : undefined;
     if (called.kind === 'done') return called.value;
     if (called.kind === 'interrupted') return undefined;
     reportDeletionError(life);
@@ -150,9 +150,9 @@ async function retryDeletion(
 }
 
 function reportDeletionError(life: RunnerState): void {
-  if (life.deletionRefused === undefined) return;
+  if (life.deletionError === undefined) return;
   life.publishPhase();
-  life.setWaitReason(`the cluster to take a deletion: ${life.deletionRefused}`);
+  life.setWaitReason(`the cluster to take a deletion: ${life.deletionError}`);
 }
 
 /** Was the pod left alone, because it has started? Then that is known now. */
@@ -171,7 +171,7 @@ export async function tearDownUnstarted(life: RunnerState): Promise<boolean> {
   const state = await retryDeletion(
     life,
     'delete pod and Secret',
-    remainingObjects(life, { untilGone: true, unlessStarted: true }),
+    remainingObjects(life, { waitForDeletion: true, unlessStarted: true }),
     () => false,
   );
   if (state === undefined || isRemaining(life, state)) return false;
@@ -234,7 +234,7 @@ async function awaitDeletion(life: RunnerState, word: SetNotification | undefine
     state = await deleteUntilAccepted(
       life,
       summary,
-      remainingObjects(life, { gracePeriodSeconds, untilGone: true }),
+      remainingObjects(life, { gracePeriodSeconds, waitForDeletion: true }),
     );
   }
 }
@@ -261,17 +261,17 @@ async function deleteRemaining(
   const { runner, cancel } = life;
   const { pod } = runner;
   // The log's tail is kept of a runner that may not have succeeded.
-  const keepLog =
+  const saveLog =
     pod?.startedAt !== undefined && !pod.gone && (pod.exit?.code !== 0 || cancel !== undefined);
-  const what = remainingObjects(life, { untilGone: true, ...(keepLog ? { keepLog } : {}) });
+  const what = remainingObjects(life, { waitForDeletion: true, ...(saveLog ? { saveLog } : {}) });
   if (pod !== undefined && isCompletedEphemeral(pod)) {
     // It was deleted when its end was seen (activities/runner/deleteCompletedPod.ts): there is little left to do, or to wait for.
-    const early = setMemo().tellsEndEarly === true;
+    const early = setMemo().notifyEndEarly === true;
     const soon = await toCallResult(
       localTearDown({ ...what, ...omitUndefined({ tells: word && { ...word, early } }) }),
     );
     if (soon.kind === 'done' && typeof soon.value === 'string') {
-      if (early || soon.value === 'gone') life.toldEnded = true;
+      if (early || soon.value === 'gone') life.notifiedEnded = true;
       return soon.value;
     }
   }

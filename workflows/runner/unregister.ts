@@ -31,9 +31,12 @@ import {
 import { decideUnregistration, type UnregistrationAction } from './unregisterTable.ts';
 
 /** How the unregistration of one runner went. */
-export interface Unregistered extends Pick<UnregistrationProgress, 'removal' | 'removedAlive'> {
+export interface Unregistered extends Pick<
+  UnregistrationProgress,
+  'removal' | 'removedWhileRunning'
+> {
   /** Holdfast itself asked for the pod's deletion. */
-  readonly stoppedByUs: boolean;
+  readonly stoppedByHoldfast: boolean;
   /** Id of the workflow that goes on removing the registration. */
   readonly deregistration?: string;
 }
@@ -58,12 +61,12 @@ export async function unregister(life: RunnerState, input: RunnerInput): Promise
     ) {
       heard = applyEvent(facts, { kind: 'changed' });
     } else if (action.kind === 'tearDown' || action.kind === 'handOff') {
-      const { removal, removedAlive, stopped } = heard;
+      const { removal, removedWhileRunning, stopped } = heard;
       const deregistration = action.kind === 'handOff' ? await handOff(life) : undefined;
       return {
         ...omitUndefined({ removal, deregistration }),
-        removedAlive,
-        stoppedByUs: stopped !== undefined,
+        removedWhileRunning,
+        stoppedByHoldfast: stopped !== undefined,
       };
     } else {
       heard = applyEvent(facts, await execute(life, action, facts));
@@ -79,16 +82,16 @@ export function currentFacts(life: RunnerState): ObservedFacts {
     ephemeral: spec.ephemeral,
     started: pod?.startedAt !== undefined,
     ended: pod === undefined || pod.ended || runner.ended !== undefined,
-    sawJob: life.sawJob,
-    toldToGo: pod?.terminating === true || pod?.disruption !== undefined,
-    ownSignal: life.observedActivity(),
-    heldId: runner.id !== undefined || runner.online,
-    registrationOver:
+    hadJob: life.hadJob,
+    terminationRequested: pod?.terminating === true || pod?.disruption !== undefined,
+    observedActivity: life.observedActivity(),
+    wasRegistered: runner.id !== undefined || runner.online,
+    registrationExpired:
       pod?.startedAt !== undefined &&
       Date.now() >= Date.parse(pod.startedAt) + spec.timeouts.registrationMs,
     ...omitUndefined({
       exitCode: pod?.exit?.code,
-      unseenEnd: pod?.unseenEnd,
+      endUnobserved: pod?.endUnobserved,
       stop: cancel?.mode === 'drain' ? undefined : cancel?.mode,
     }),
   };
@@ -96,7 +99,7 @@ export function currentFacts(life: RunnerState): ObservedFacts {
 
 /** Does anything hold now that the table must hear of? */
 export function factsChanged(life: RunnerState, facts: UnregistrationFacts): boolean {
-  return mustInterruptStop(life, facts) || life.observedActivity() !== facts.ownSignal;
+  return mustInterruptStop(life, facts) || life.observedActivity() !== facts.observedActivity;
 }
 
 /** Does anything hold now that a stop must not wait for? */
@@ -137,7 +140,7 @@ export function removalLimits(
     return {
       withinMs: runner.pod === undefined ? UNKNOWN_RUNNER_MS : spec.timeouts.unregistrationMs,
     };
-  return stop === undefined ? {} : { patienceMs: spec.intervals.stopPatienceMs };
+  return stop === undefined ? {} : { patienceMs: spec.intervals.stopResponseTimeoutMs };
 }
 
 async function removeRegistration(
@@ -172,18 +175,18 @@ async function removeRegistration(
   if (called.kind === 'interrupted')
     return factsChanged(life, facts)
       ? { kind: 'calledOff' }
-      : { kind: 'outOfTime', wait: 'patience' };
+      : { kind: 'expiredWait', wait: 'patience' };
   const { answer, retried = false, attempts, runnerId } = called.value;
   life.unregisterAttempts += attempts;
   if (runnerId !== undefined) runner.id = runnerId;
   // It came online and took a job after all.
-  if (answer === 'busy' && !facts.ended) Object.assign(runner, { online: true, sawJob: true });
+  if (answer === 'busy' && !facts.ended) Object.assign(runner, { online: true, hadJob: true });
   return {
     kind: 'answered',
     answer,
     retried,
     atMs: Date.now(),
-    listAgeMs: spec.intervals.listAgeMs,
+    listMaxAgeMs: spec.intervals.listMaxAgeMs,
   };
 }
 
@@ -196,59 +199,59 @@ async function wait(
   life.enterPhase('Draining');
   const timeoutMs = Math.max(1, waitMs(life, until, facts));
   life.setWaitReason(why, Date.now() + timeoutMs);
-  const summary = until === 'busyRecheck' ? `${why}: safety re-check` : why;
+  const summary = until === 'busyCheck' ? `${why}: safety re-check` : why;
   // What woke it may be over by now: it was no timeout all the same.
   if (
     await condition(() => factsChanged(life, facts), timeoutMs, { summary: summary.slice(0, 150) })
   )
     return { kind: 'changed' };
-  if (runner.jobDeadline !== undefined && Date.now() >= jobEndsAtMs(life, facts.provenAtMs)) {
+  if (runner.jobDeadline !== undefined && Date.now() >= jobEndsAtMs(life, facts.absentSinceMs)) {
     life.requestCancel({ mode: 'stop', reason: life.timeoutReason(), by: 'run_timeout' });
   }
-  return { kind: 'outOfTime', wait: until };
+  return { kind: 'expiredWait', wait: until };
 }
 
 /** When its job has to be over (ms since the epoch). None begins once it is unregistered: a runner that turns idle and busy again gains nothing. */
-function jobEndsAtMs({ spec, runner }: RunnerState, provenAtMs: number | undefined): number {
+function jobEndsAtMs({ spec, runner }: RunnerState, absentSinceMs: number | undefined): number {
   const deadline = runner.jobDeadline ?? Date.now() + spec.timeouts.jobTimeoutMs;
-  return provenAtMs === undefined || spec.scope === undefined
+  return absentSinceMs === undefined || spec.scope === undefined
     ? deadline
-    : Math.min(deadline, provenAtMs + spec.jobTimeoutCapMs);
+    : Math.min(deadline, absentSinceMs + spec.jobTimeoutCapMs);
 }
 
 /** How long each wait may take from now on, in ms. */
 export function waitMs(
   life: RunnerState,
   until: WaitKind,
-  { provenAtMs, stopped, unlistedSinceMs }: UnregistrationFacts,
+  { absentSinceMs, stopped, unlistedSinceMs }: UnregistrationFacts,
 ): number {
   const { spec, runner } = life;
   const { intervals, timeouts } = spec;
   const nowMs = Date.now();
-  const sinceProofMs = nowMs - (provenAtMs ?? nowMs);
-  const jobMs = jobEndsAtMs(life, provenAtMs) - nowMs;
+  const sinceProofMs = nowMs - (absentSinceMs ?? nowMs);
+  const jobMs = jobEndsAtMs(life, absentSinceMs) - nowMs;
   switch (until) {
     case 'patience':
-      return intervals.stopPatienceMs;
+      return intervals.stopResponseTimeoutMs;
     case 'idleConfirmed':
-      return intervals.idleConfirmMs - sinceProofMs;
+      return intervals.idleConfirmationMs - sinceProofMs;
     case 'settled':
       // A runner that was never online cannot hold a job for long; one that was may have taken a job that nothing tells of.
-      return (runner.online ? timeouts.jobTimeoutMs : intervals.removalSettleMs) - sinceProofMs;
+      return (runner.online ? timeouts.jobTimeoutMs : intervals.removalGraceMs) - sinceProofMs;
     case 'terminated':
       return stopped === 'force' ? FORCE_KILL_TIMEOUT_MS : stopOverdueMs(life);
     case 'jobDeadline':
       return jobMs;
-    case 'busyRecheck':
-      return Math.min(intervals.busyRecheckMs, jobMs);
-    case 'absentRecheck':
+    case 'busyCheck':
+      return Math.min(intervals.busyCheckMs, jobMs);
+    case 'absentCheck':
       return nextCheckMs(
         nowMs - Date.parse(runner.pod?.startedAt ?? ''),
         timeouts.registrationMs,
-        intervals.absentRecheckMs,
+        intervals.absentCheckMs,
       );
     case 'listRecheck':
-      return (unlistedSinceMs ?? nowMs) + intervals.listAgeMs - nowMs;
+      return (unlistedSinceMs ?? nowMs) + intervals.listMaxAgeMs - nowMs;
     case 'credentialsRetry':
       return intervals.credentialsRetryMs;
   }

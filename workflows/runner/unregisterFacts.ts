@@ -8,20 +8,20 @@ export interface ObservedFacts {
   /** The runner container was seen to start. One that never did cannot hold a job. */
   readonly started: boolean;
   /** It vanished, and nobody saw it go: that it was never seen to start says nothing. */
-  readonly unseenEnd?: true;
+  readonly endUnobserved?: true;
   /** The container has an exit code, or the pod (this UID) is gone. There may never have been a pod. */
   readonly ended: boolean;
   readonly exitCode?: number;
   /** A job of this runner was seen to start. */
-  readonly sawJob: boolean;
+  readonly hadJob: boolean;
   /** Somebody else took the pod away with a goodbye (deletion, eviction). */
-  readonly toldToGo: boolean;
+  readonly terminationRequested: boolean;
   /** What the pod itself or a job event says; `unknown` when nothing does. `busy` beats every answer of the CI server. */
-  readonly ownSignal: 'idle' | 'busy' | 'unknown';
+  readonly observedActivity: 'idle' | 'busy' | 'unknown';
   /** We hold the registration's id (JIT, or it was seen online): an absent one was removed and cannot come back. */
-  readonly heldId: boolean;
+  readonly wasRegistered: boolean;
   /** The registration deadline is out: what has not registered by now never will. */
-  readonly registrationOver: boolean;
+  readonly registrationExpired: boolean;
   /** The pod may be stopped under a job: cancel `stop`/`force`, plain cancellation, or a policy that says so. */
   readonly stop?: StopMode;
 }
@@ -34,9 +34,9 @@ export interface UnregistrationProgress {
    */
   readonly answer?: RemovalResult | 'failed';
   /** When the registration was proven gone (204, or an absence that counts), or since when there is none to remove (ms since the epoch). */
-  readonly provenAtMs?: number;
+  readonly absentSinceMs?: number;
   /** The last wait that came to nothing, since anything else changed. */
-  readonly outOfTime?: WaitKind;
+  readonly expiredWait?: WaitKind;
   /** The pod was looked at live since then. */
   readonly looked: boolean;
   /** The pod's stop was asked for, in this way. */
@@ -46,7 +46,7 @@ export interface UnregistrationProgress {
   /** For the verdict: the last answer. `absentAfterRetry`: absent, but an earlier try of ours, whose answer was lost, may have removed it. */
   readonly removal?: Exclude<RemovalResult, 'unlisted'> | 'absentAfterRetry';
   /** For the verdict: the registration was removed under a runner that lived. One without a job ends then by itself, with whatever status. */
-  readonly removedAlive: boolean;
+  readonly removedWhileRunning: boolean;
   /** A removal was asked for while the runner lived, and its answer is not known. */
   readonly unanswered: boolean;
 }
@@ -57,8 +57,8 @@ export type StopMode = 'stop' | 'force';
 /**
  * What is waited for, and ends by itself if nothing comes:
  * `patience`: the CI server's answer to a stop; `idleConfirmed`: whether the runner goes on saying that it is idle; `settled`: that a runner
- * whose registration is gone ends; `terminated`: that a stopped pod ends; `jobDeadline`: the job's end; `busyRecheck`: a busy ephemeral runner's
- * end; `absentRecheck`: that a runner registers; `listRecheck`: that the CI server's lists are of today; `credentialsRetry`: that the CI server
+ * whose registration is gone ends; `terminated`: that a stopped pod ends; `jobDeadline`: the job's end; `busyCheck`: a busy ephemeral runner's
+ * end; `absentCheck`: that a runner registers; `listRecheck`: that the CI server's lists are of today; `credentialsRetry`: that the CI server
  * answers again.
  */
 export type WaitKind =
@@ -67,40 +67,40 @@ export type WaitKind =
   | 'settled'
   | 'terminated'
   | 'jobDeadline'
-  | 'busyRecheck'
-  | 'absentRecheck'
+  | 'busyCheck'
+  | 'absentCheck'
   | 'listRecheck'
   | 'credentialsRetry';
 
 export type UnregistrationEvent =
   /**
    * @property retried - an earlier try of the same call may have done it
-   * @property listAgeMs - how old the CI server's lists may be
+   * @property listMaxAgeMs - how old the CI server's lists may be
    */
   | {
       readonly kind: 'answered';
       readonly answer: RemovalResult;
       readonly retried: boolean;
       readonly atMs: number;
-      readonly listAgeMs: number;
+      readonly listMaxAgeMs: number;
     }
   /** A removal was asked for and called off, because something else changed. */
   | { readonly kind: 'calledOff' }
   /** A removal was asked for, and is not tried any more. */
   | { readonly kind: 'failed' }
-  | { readonly kind: 'outOfTime'; readonly wait: WaitKind }
+  | { readonly kind: 'expiredWait'; readonly wait: WaitKind }
   /** Something that the table must hear of: the runner ended, a stronger cancel came, its own signal changed. */
   | { readonly kind: 'changed' }
   | { readonly kind: 'looked' }
   | { readonly kind: 'stopped'; readonly mode: StopMode };
 
-/** Nothing yet. @param provenAtMs - given for a plain command, which nobody had to know */
-export function initialProgress(provenAtMs?: number): UnregistrationProgress {
+/** Nothing yet. @param absentSinceMs - given for a plain command, which nobody had to know */
+export function initialProgress(absentSinceMs?: number): UnregistrationProgress {
   return {
     looked: false,
-    removedAlive: false,
+    removedWhileRunning: false,
     unanswered: false,
-    ...omitUndefined({ provenAtMs }),
+    ...omitUndefined({ absentSinceMs }),
   };
 }
 
@@ -108,8 +108,8 @@ export function initialProgress(provenAtMs?: number): UnregistrationProgress {
 const STALE_AFTER: ReadonlySet<WaitKind> = new Set([
   'settled',
   'jobDeadline',
-  'busyRecheck',
-  'absentRecheck',
+  'busyCheck',
+  'absentCheck',
   'listRecheck',
   'credentialsRetry',
 ]);
@@ -120,45 +120,45 @@ export function applyEvent(
   news: UnregistrationEvent,
 ): UnregistrationProgress {
   const {
-    provenAtMs,
+    absentSinceMs,
     stopped,
     removal,
-    removedAlive,
+    removedWhileRunning,
     unanswered,
-    outOfTime,
+    expiredWait,
     answer,
     unlistedSinceMs,
   } = facts;
   const known = {
-    ...omitUndefined({ provenAtMs, stopped, removal, unlistedSinceMs }),
-    removedAlive,
+    ...omitUndefined({ absentSinceMs, stopped, removal, unlistedSinceMs }),
+    removedWhileRunning,
     unanswered,
     looked: false,
   };
   switch (news.kind) {
     case 'answered':
-      return { ...known, ...omitUndefined({ outOfTime }), ...applyRemovalResult(facts, news) };
+      return { ...known, ...omitUndefined({ expiredWait }), ...applyRemovalResult(facts, news) };
     case 'calledOff':
       return { ...known, unanswered: unanswered || !facts.ended };
     case 'failed':
       return {
         ...known,
-        ...omitUndefined({ outOfTime }),
+        ...omitUndefined({ expiredWait }),
         unanswered: unanswered || !facts.ended,
         answer: 'failed',
       };
-    case 'outOfTime':
+    case 'expiredWait':
       if (news.wait === 'patience')
-        return { ...known, outOfTime: 'patience', unanswered: unanswered || !facts.ended };
+        return { ...known, expiredWait: 'patience', unanswered: unanswered || !facts.ended };
       return {
         ...known,
-        outOfTime: news.wait,
+        expiredWait: news.wait,
         ...(STALE_AFTER.has(news.wait) ? {} : omitUndefined({ answer })),
       };
     case 'changed':
       return known;
     case 'looked':
-      return { ...known, ...omitUndefined({ outOfTime, answer }), looked: true };
+      return { ...known, ...omitUndefined({ expiredWait, answer }), looked: true };
     case 'stopped':
       return { ...known, stopped: news.mode };
   }
@@ -175,15 +175,15 @@ function applyRemovalResult(
   const perhapsByUs =
     answer === 'absent' && (retried || facts.unanswered || facts.removal === 'absentAfterRetry');
   // An ephemeral runner removes itself after its job.
-  const removedItself = facts.ephemeral && facts.sawJob;
+  const removedItself = facts.ephemeral && facts.hadJob;
   const lived = !facts.ended || facts.unanswered;
-  const removedAlive =
+  const removedWhileRunning =
     (answer === 'removed' && !facts.ended) || (perhapsByUs && lived && !removedItself);
   return {
     answer,
     removal: perhapsByUs ? 'absentAfterRetry' : answer,
-    removedAlive: facts.removedAlive || removedAlive,
-    ...(answer === 'busy' ? {} : { provenAtMs: atMs }),
+    removedWhileRunning: facts.removedWhileRunning || removedWhileRunning,
+    ...(answer === 'busy' ? {} : { absentSinceMs: atMs }),
   };
 }
 
@@ -193,20 +193,20 @@ function applyRemovalResult(
  */
 function applyUnlisted(
   facts: UnregistrationFacts,
-  { retried, atMs, listAgeMs }: RemovalResultEvent,
+  { retried, atMs, listMaxAgeMs }: RemovalResultEvent,
 ): Partial<UnregistrationProgress> & Pick<UnregistrationProgress, 'answer'> {
-  const { started, ended, unseenEnd, heldId, unanswered } = facts;
-  const sinceMs = facts.unlistedSinceMs ?? (ended || heldId ? atMs : undefined);
+  const { started, ended, endUnobserved, wasRegistered, unanswered } = facts;
+  const sinceMs = facts.unlistedSinceMs ?? (ended || wasRegistered ? atMs : undefined);
   if (
-    (ended && !started && unseenEnd !== true) ||
-    (sinceMs !== undefined && atMs - sinceMs >= listAgeMs)
+    (ended && !started && endUnobserved !== true) ||
+    (sinceMs !== undefined && atMs - sinceMs >= listMaxAgeMs)
   )
     return applyRemovalResult(facts, {
       kind: 'answered',
       answer: 'absent',
       retried,
       atMs,
-      listAgeMs,
+      listMaxAgeMs,
     });
   return {
     answer: 'unlisted',

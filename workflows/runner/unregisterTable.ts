@@ -49,17 +49,17 @@ export type UnregistrationAction = { readonly row: Row; readonly why: string } &
 /** The next step towards "unregistered, and safe to tear down". */
 export function decideUnregistration(f: UnregistrationFacts): UnregistrationAction {
   // While the proof is news its own row decides.
-  if (f.provenAtMs !== undefined && f.answer === undefined)
+  if (f.absentSinceMs !== undefined && f.answer === undefined)
     return whenUnregistered(f, '1', 'registration is proven absent');
   // A runner that was told to go may exit with 0 in the middle of its job: only one that was left alone has removed itself for sure.
   if (
     f.ephemeral &&
     f.ended &&
     f.exitCode === 0 &&
-    f.sawJob &&
+    f.hadJob &&
     f.stop === undefined &&
     f.stopped === undefined &&
-    !f.toldToGo
+    !f.terminationRequested
   ) {
     return {
       kind: 'tearDown',
@@ -99,15 +99,15 @@ function whenUnregistered(f: UnregistrationFacts, row: Row, because: string): Un
       : { kind: 'look', row, why: `${because}; has the container started?` };
   }
   if (f.stop !== undefined) return stopOrAwait(f, row, `${because} and its stop was accepted`);
-  if (f.ownSignal === 'idle') return whenIdle(f, row, because);
-  if (f.ownSignal === 'busy')
+  if (f.observedActivity === 'idle') return whenIdle(f, row, because);
+  if (f.observedActivity === 'busy')
     return {
       kind: 'wait',
       row,
       why: `${because}, but a job is running: it may finish`,
       until: 'jobDeadline',
     };
-  if (f.outOfTime === 'settled' || f.stopped !== undefined)
+  if (f.expiredWait === 'settled' || f.stopped !== undefined)
     return stopOrAwait(f, row, `${because} and the runner has not ended by itself in time`);
   // GitHub has been seen to answer 204 for up to a minute after a job had started: without the runner's own word the pod may be busy.
   return { kind: 'wait', row, why: `${because}; the runner ends by itself`, until: 'settled' };
@@ -115,7 +115,7 @@ function whenUnregistered(f: UnregistrationFacts, row: Row, because: string): Un
 
 /** What it says is a second or two old: a job that came before the removal shows by then, and none can come after it. */
 function whenIdle(f: UnregistrationFacts, row: Row, because: string): UnregistrationAction {
-  if (f.outOfTime !== 'idleConfirmed')
+  if (f.expiredWait !== 'idleConfirmed')
     return {
       kind: 'wait',
       row,
@@ -141,20 +141,20 @@ function whenUnlisted(f: UnregistrationFacts): UnregistrationAction {
           why: 'CI server does not list the runner; has the container started?',
         };
   }
-  if (f.ownSignal === 'busy')
+  if (f.observedActivity === 'busy')
     return {
       kind: 'wait',
       row: '4',
       why: 'a job is running: that beats any list',
       until: 'jobDeadline',
     };
-  if (f.heldId) return awaitList();
-  if (!f.registrationOver)
+  if (f.wasRegistered) return awaitList();
+  if (!f.registrationExpired)
     return {
       kind: 'wait',
       row: '4c',
       why: 'runner may be about to register',
-      until: 'absentRecheck',
+      until: 'absentCheck',
     };
   const action = whenUnregistered(f, '4b', 'runner did not register within its deadline');
   // It is asked about once more when it cannot register any more: only its end says so.
@@ -184,7 +184,7 @@ function whenBusy(f: UnregistrationFacts): UnregistrationAction {
         kind: 'wait',
         row: '6',
         why: 'ephemeral runner busy (422): its end wakes this',
-        until: 'busyRecheck',
+        until: 'busyCheck',
       }
     : retryRemovalWhileBusy();
 }
@@ -211,21 +211,21 @@ function beforeRemoval(f: UnregistrationFacts): UnregistrationAction {
   if (f.ended) return requestRemoval();
   if (isStopped(f)) return stopOrAwait(f, '5', 'pod is terminating');
   if (f.stop !== undefined) {
-    return f.outOfTime === 'patience'
+    return f.expiredWait === 'patience'
       ? stopPod(f, '5', 'stop accepted and the CI server does not answer: the pod is stopped first')
       : requestRemoval('unregister, then terminate');
   }
   if (!f.ephemeral) return retryRemovalWhileBusy();
   // Asking while an ephemeral runner says it is busy can only do harm: a DELETE may be answered 204 under its first minute.
-  if (f.ownSignal === 'busy')
+  if (f.observedActivity === 'busy')
     return {
       kind: 'wait',
       row: '6',
       why: 'ephemeral runner busy: its end wakes this',
-      until: 'busyRecheck',
+      until: 'busyCheck',
     };
   // That it is busy is told some seconds later.
-  return f.ownSignal === 'idle' && f.started && !f.looked
+  return f.observedActivity === 'idle' && f.started && !f.looked
     ? { kind: 'look', row: '6', why: 'has it taken a job that nobody has told of yet?' }
     : requestRemoval();
 }
@@ -253,7 +253,7 @@ function isStopped({ stopped, stop }: UnregistrationFacts): boolean {
 
 function stopOrAwait(f: UnregistrationFacts, row: Row, why: string): UnregistrationAction {
   if (!isStopped(f)) return stopPod(f, row, why);
-  return f.outOfTime === 'terminated'
+  return f.expiredWait === 'terminated'
     ? {
         kind: 'stopPod',
         row,

@@ -14,9 +14,9 @@ export interface EndFacts {
   /** The pod as last seen; absent when there never was one. */
   readonly pod?: PodSnapshot;
   /** Holdfast itself asked for the pod's deletion. */
-  readonly stoppedByUs: boolean;
+  readonly stoppedByHoldfast: boolean;
   /** Its registration was removed while it lived: then a runner without a job ends by itself. */
-  readonly removedAlive?: boolean;
+  readonly removedWhileRunning?: boolean;
   /** Nobody but its own life wanted it gone, which doubts its word. */
   readonly doubted?: Suspicion;
   readonly ephemeral: boolean;
@@ -27,10 +27,10 @@ export interface EndFacts {
   readonly started: boolean;
   readonly wasOnline: boolean;
   /** The id of its registration is known: there was one. */
-  readonly heldId: boolean;
-  readonly sawJob: boolean;
+  readonly wasRegistered: boolean;
+  readonly hadJob: boolean;
   /** A job was running at the end, by the runner's own signal or a job event. */
-  readonly ownBusyAtEnd: boolean;
+  readonly busyAtEnd: boolean;
   /** Its job ended otherwise than in success after the runner had been told to go: the goodbye interrupted it. */
   readonly jobInterrupted: boolean;
   /** The CI server's last answer to a removal. */
@@ -43,7 +43,7 @@ export interface EndFacts {
   /** Of a life that resumes: its attempts are used up. */
   readonly lastAttempt?: boolean;
   /** Of a life that resumes: its time is. */
-  readonly tooOld?: boolean;
+  readonly durationExceeded?: boolean;
 }
 
 export interface Verdict {
@@ -71,33 +71,34 @@ const REPLACE_DELAYS_MS = [0, 5_000, 10_000, 20_000, 40_000, 80_000, 160_000, 30
 /** What the verdict goes by. */
 export function verdictFacts(
   life: RunnerState,
-  { removal, stoppedByUs, removedAlive }: Unregistered,
+  { removal, stoppedByHoldfast, removedWhileRunning }: Unregistered,
 ): EndFacts {
   const { runner, spec, cancel, failure, neverStartedInARow, shortLivedInARow } = life;
   const { pod } = runner;
-  const { sawJob } = life;
+  const { hadJob } = life;
   // A runner that came online after its deadline and ran a job was not lost to it.
-  const failed = failure?.cause === 'never_registered' && sawJob ? undefined : failure;
+  const failed = failure?.cause === 'never_registered' && hadJob ? undefined : failure;
   return {
     ...omitUndefined({ cancel, failure: failed, pod, removal, doubted: runner.doubted }),
-    stoppedByUs,
-    removedAlive,
+    stoppedByHoldfast,
+    removedWhileRunning,
     ephemeral: spec.ephemeral,
     plainCommand: spec.scope === undefined,
     checkpoints: spec.pod.supervision.onTerm === 'checkpoint',
     // A runner that had a job has started, whether or not its pod was seen again before it vanished.
-    started: pod?.startedAt !== undefined || sawJob || removal === 'busy',
+    started: pod?.startedAt !== undefined || hadJob || removal === 'busy',
     wasOnline: runner.online,
-    heldId: runner.id !== undefined || runner.online,
-    sawJob,
-    ownBusyAtEnd: life.observedActivity() === 'busy',
+    wasRegistered: runner.id !== undefined || runner.online,
+    hadJob,
+    busyAtEnd: life.observedActivity() === 'busy',
     jobInterrupted:
-      runner.jobFailedAt !== undefined && runner.jobFailedAt >= Date.parse(pod?.toldToGoAt ?? ''),
+      runner.jobFailedAt !== undefined &&
+      runner.jobFailedAt >= Date.parse(pod?.terminationRequestedAt ?? ''),
     onEviction: spec.onEviction,
     neverStartedInARow,
     shortLivedInARow,
     lastAttempt: runner.identity.attempt >= spec.maxAttempts,
-    tooOld: Date.now() >= life.endsAtMs,
+    durationExceeded: Date.now() >= life.maxDurationDeadlineMs,
   };
 }
 
@@ -105,7 +106,7 @@ export function verdictFacts(
 export function decideVerdict(f: EndFacts): VerdictDecision {
   if (f.cancel !== undefined) return whenCancelled(f, f.cancel);
   if (f.failure !== undefined) return end('errored', f.failure.message, f.failure.cause);
-  if (f.doubted !== undefined && !wasBusy(f) && !(f.ephemeral && f.sawJob))
+  if (f.doubted !== undefined && !wasBusy(f) && !(f.ephemeral && f.hadJob))
     return whenSuspected(f.doubted);
   const exit = f.pod?.exit;
   if (exit?.oomKilled === true) return outOfMemory();
@@ -143,8 +144,8 @@ function initFailureOf({ pod, started }: EndFacts): string | undefined {
  */
 function didItsJob(f: EndFacts, lost: boolean): boolean {
   if (f.pod?.exit?.record?.job === 'none') return false;
-  if (lost) return f.sawJob && !f.ownBusyAtEnd && !f.jobInterrupted && f.removal !== 'busy';
-  return f.sawJob || f.removal === 'busy' || removedItself(f);
+  if (lost) return f.hadJob && !f.busyAtEnd && !f.jobInterrupted && f.removal !== 'busy';
+  return f.hadJob || f.removal === 'busy' || removedItself(f);
 }
 
 /**
@@ -152,9 +153,12 @@ function didItsJob(f: EndFacts, lost: boolean): boolean {
  * online leaves its own behind; one with a quick job may be over before anybody has looked whether it is online. (GitHub's run.sh exits with 0
  * also when somebody else has removed the registration: nothing tells that apart.)
  */
-function removedItself({ pod, heldId, removal }: EndFacts): boolean {
+function removedItself({ pod, wasRegistered, removal }: EndFacts): boolean {
   return (
-    pod?.online === undefined && pod?.exit?.record === undefined && heldId && removal === 'absent'
+    pod?.online === undefined &&
+    pod?.exit?.record === undefined &&
+    wasRegistered &&
+    removal === 'absent'
   );
 }
 
@@ -167,11 +171,11 @@ function isComplete({ pod, checkpoints }: EndFacts, loss: RunnerCause | undefine
 }
 
 function whenCommandEnded(f: EndFacts, loss: RunnerCause | undefined): VerdictDecision {
-  const notStored = notStoredOf(f);
-  if (isComplete(f, loss) && notStored !== undefined)
+  const uploadFailure = notStoredOf(f);
+  if (isComplete(f, loss) && uploadFailure !== undefined)
     return end(
-      notStored.by === 'step' ? 'failed' : 'errored',
-      `The command exited with code 0, and what it left was not stored: ${notStored.why}`,
+      uploadFailure.by === 'step' ? 'failed' : 'errored',
+      `The command exited with code 0, and what it left was not stored: ${uploadFailure.why}`,
     );
   if (isComplete(f, loss)) return end('succeeded', 'The command exited with code 0.');
   if (loss !== undefined) return afterLoss(f, loss);
@@ -185,9 +189,9 @@ function whenCommandEnded(f: EndFacts, loss: RunnerCause | undefined): VerdictDe
 }
 
 /** Also what was still being stored when its time was over, or its pod was gone. */
-function notStoredOf({ pod }: EndFacts): NonNullable<PodSnapshot['exit']>['notStored'] {
+function notStoredOf({ pod }: EndFacts): NonNullable<PodSnapshot['exit']>['uploadFailure'] {
   return (
-    pod?.exit?.notStored ??
+    pod?.exit?.uploadFailure ??
     (pod?.uploadingUntil === undefined
       ? undefined
       : { by: 'store', why: 'the uploader did not end in time' })
@@ -198,7 +202,7 @@ function notStoredOf({ pod }: EndFacts): NonNullable<PodSnapshot['exit']>['notSt
 function wasBusy(f: EndFacts): boolean {
   if (f.plainCommand) return f.started;
   return (
-    f.ownBusyAtEnd ||
+    f.busyAtEnd ||
     f.jobInterrupted ||
     f.removal === 'busy' ||
     (f.ephemeral && f.started && f.removal === 'absent' && f.pod?.exit?.record?.job !== 'none')
@@ -236,12 +240,12 @@ function whenDrained(f: EndFacts, because: string): Verdict {
   if (f.plainCommand && loss !== undefined && !isComplete(f, loss))
     return end('errored', `The command was lost in a drain${because} (${loss}).`, loss);
   // A static runner whose registration is gone is stopped by its own teardown: then its exit code says nothing.
-  const leftByItself = f.removedAlive === true && !f.ownBusyAtEnd;
+  const leftByItself = f.removedWhileRunning === true && !f.busyAtEnd;
   if (
     exit !== undefined &&
     exit.code !== 0 &&
     loss === undefined &&
-    !f.stoppedByUs &&
+    !f.stoppedByHoldfast &&
     !leftByItself
   )
     return whenExited(f);
@@ -257,8 +261,10 @@ function outOfMemory(): Verdict {
 }
 
 function lossOf(f: EndFacts): RunnerCause | undefined {
-  const { pod, stoppedByUs } = f;
-  return pod === undefined || stoppedByUs || commandEndedByItself(f) ? undefined : lossCause(pod);
+  const { pod, stoppedByHoldfast } = f;
+  return pod === undefined || stoppedByHoldfast || commandEndedByItself(f)
+    ? undefined
+    : lossCause(pod);
 }
 
 /** By the supervisor's word nothing had told the command to stop: what befell its pod afterwards took nothing away. Short of memory, a node may kill first and evict then. */
@@ -313,7 +319,7 @@ function afterLoss(f: EndFacts, cause: RunnerCause): VerdictDecision {
   const busy = wasBusy(f);
   if (busy && f.onEviction === 'fail')
     return end('errored', `The runner was lost while it ran a job (${cause}).`, cause);
-  if (busy && f.onEviction === 'resume' && f.tooOld === true)
+  if (busy && f.onEviction === 'resume' && f.durationExceeded === true)
     return end(
       'aborted',
       `The command was lost (${cause}), and the life is too old to try again (timeouts.maxAge).`,
@@ -370,7 +376,7 @@ function whenExited(f: EndFacts): Verdict {
       'The runner did not come online, and was ended for it by its startup probe.',
       'never_registered',
     );
-  const left = exit.notStored && `What it left was not stored: ${exit.notStored.why}`;
+  const left = exit.uploadFailure && `What it left was not stored: ${exit.uploadFailure.why}`;
   if (exit.code !== 0)
     return end(
       'failed',

@@ -19,7 +19,7 @@ export interface SetHealth {
 
 export interface RetryDelays {
   readonly firstRetryMs: number;
-  readonly longestRetryMs: number;
+  readonly maxRetryMs: number;
 }
 
 export const HEALTHY: SetHealth = { failures: 0, probes: 0 };
@@ -54,7 +54,7 @@ export function recordFailure(
   cause: string,
   startedAt: number,
   now: number,
-  { firstRetryMs, longestRetryMs }: RetryDelays,
+  { firstRetryMs, maxRetryMs }: RetryDelays,
 ): SetHealth {
   const failures = health.failures + 1;
   // Runners that were on their way when the breaker opened must not lengthen the wait: they tried nothing new.
@@ -64,7 +64,7 @@ export function recordFailure(
   const waits = open || !TEMPLATE_CAUSES.has(cause);
   const nextTryAt =
     isProbe || health.nextTryAt === undefined
-      ? now + Math.min(longestRetryMs, firstRetryMs * 2 ** probes)
+      ? now + Math.min(maxRetryMs, firstRetryMs * 2 ** probes)
       : health.nextTryAt;
   return {
     ...health,
@@ -82,7 +82,7 @@ export function recordOnline(health: SetHealth): SetHealth {
 }
 
 export interface StartAllowance {
-  readonly mayStart: number;
+  readonly maxStarts: number;
   /** Why fewer than wanted. */
   readonly paused?: string;
   /** When the next one may be (ms since the epoch). */
@@ -91,13 +91,13 @@ export interface StartAllowance {
 
 /** How many runners may be started now. @param starting - runners of this template that are on their way */
 export function startAllowance(health: SetHealth, starting: number, now: number): StartAllowance {
-  if (health.deprecated === true) return { mayStart: 0, paused: 'runner_deprecated' };
+  if (health.deprecated === true) return { maxStarts: 0, paused: 'runner_deprecated' };
   const waits = health.nextTryAt !== undefined && now < health.nextTryAt;
-  if (health.openedAt === undefined && !waits) return { mayStart: Number.POSITIVE_INFINITY };
+  if (health.openedAt === undefined && !waits) return { maxStarts: Number.POSITIVE_INFINITY };
   const what =
     health.openedAt === undefined
       ? (health.cause ?? 'failed')
       : `${health.cause ?? 'failed'} ×${health.failures}`;
-  if (waits) return { mayStart: 0, paused: what, until: health.nextTryAt ?? now };
-  return { mayStart: starting > 0 ? 0 : 1, paused: what };
+  if (waits) return { maxStarts: 0, paused: what, until: health.nextTryAt ?? now };
+  return { maxStarts: starting > 0 ? 0 : 1, paused: what };
 }

@@ -28,25 +28,25 @@ export interface SetStateData {
   desired: number;
   /** Jobs that asked for runners, and of them those that wait; without those that a limit holds back. */
   asked: number;
-  askedQueued: number;
+  demandedQueued: number;
   /** It has as many jobs as it can serve. */
   full: boolean;
   /** When it says that it has room again (ms since the epoch). */
-  roomAt?: number;
+  availableAt?: number;
   /** Jobs and runners that limits hold back. */
-  heldBack: { jobs: number; runners: number };
+  limited: { jobs: number; runners: number };
   /** Its runners' time; with a limit of it. */
   time?: RunnerTime;
   /** No other set had room for its jobs: not before this time is one looked for again (ms since the epoch). */
-  passAgainAt?: number;
+  rerouteAt?: number;
   /** When `desired` last rose (ms since the epoch). */
   lastScaleUpAt: number;
   /** When the runners were last read from visibility. */
   listedAt?: number;
   /** When the last job event happened, by the CI server's clock (ms since the epoch). */
-  jobHeardAt?: number;
+  lastJobEventAt?: number;
   /** When the last look at the jobs of the CI server began, and the last that had an answer. */
-  queueCheckAskedAt?: number;
+  queueCheckStartedAt?: number;
   checkedAt?: number;
   /** Why the last look had no answer; `unsupported`: the CI server has no such look. */
   queueCheckFailure?: string;
@@ -57,7 +57,7 @@ export interface CarriedSet {
   readonly holds: readonly string[];
   readonly guards: readonly (readonly [string, number])[];
   /** News of jobs that were passed on, for the sets that have them. */
-  readonly handingOn: readonly ForwardedJobEvent[];
+  readonly forwardedEvents: readonly ForwardedJobEvent[];
   readonly jobs: CarriedJobs;
   readonly runners: CarriedRunners;
   /** Ids of the commands that were carried out last. */

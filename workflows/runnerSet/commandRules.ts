@@ -124,4 +124,7 @@ function hold(state: SetState, runner: string, release: boolean): Rejection | un
   return undefined;
 }
 
-export const reject = (message: string): Rejection => ({ type: FAILURE_TYPES.setRefuses, message });
+export const reject = (message: string): Rejection => ({
+  type: FAILURE_TYPES.setCommandRejected,
+  message,
+});

@@ -1,7 +1,7 @@
 /** What operators tell a set: one command after the other, each carried out once and answered. */
 import { getExternalWorkflowHandle, log } from '@temporalio/workflow';
 import {
-  setReplySignal,
+  setCommandReplySignal,
   type RunnerSetInput,
   type SetCommand,
   type SetCommandReply,
@@ -54,7 +54,7 @@ export class SetCommands {
   }
 
   /** All are carried out, and their answers are with those who asked. An answer that is under way when the run is closed is lost. */
-  get areAnswered(): boolean {
+  get allReplied(): boolean {
     return !this.hasNext && this.#executing === 0;
   }
 
@@ -124,7 +124,7 @@ export class SetCommands {
   #reply(id: string, reply: SetCommandReply): void {
     this.#executing++;
     void getExternalWorkflowHandle(id)
-      .signal(setReplySignal, reply)
+      .signal(setCommandReplySignal, reply)
       .catch((error: unknown) =>
         log.info('A command was carried out, and nobody waits for the answer', {
           id,

@@ -2,11 +2,11 @@
 import { setHandler } from '@temporalio/workflow';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import {
-  demandSignal,
-  jobsSeenSignal,
-  runnerNewsSignal,
+  jobEventsSignal,
+  queueCheckedSignal,
+  runnerEventsSignal,
   setDeclarationQuery,
-  setRequestSignal,
+  setCommandSignal,
   setStatusQuery,
 } from '../../core/contract/index.ts';
 import { parseJobEvents, parseQueueCheckResult } from './jobSignals.ts';
@@ -19,7 +19,7 @@ import { parseRunnerEvents, applyRunnerEvents } from './runnerEvents.ts';
  */
 export function registerHandlers(set: RunningSet): void {
   setHandler(
-    demandSignal,
+    jobEventsSignal,
     (body) => {
       const { events, ...when } = parseJobEvents(body);
       set.receive((state, now) => state.jobEvents(events, now), { size: events.length, ...when });
@@ -27,7 +27,7 @@ export function registerHandlers(set: RunningSet): void {
     { description: 'Events of jobs that this set serves' },
   );
   setHandler(
-    jobsSeenSignal,
+    queueCheckedSignal,
     (body) => {
       const seen = parseQueueCheckResult(body);
       if (seen !== undefined)
@@ -36,7 +36,7 @@ export function registerHandlers(set: RunningSet): void {
     { description: 'Jobs that a look at the CI server has found' },
   );
   setHandler(
-    runnerNewsSignal,
+    runnerEventsSignal,
     (body) => {
       const news = parseRunnerEvents(body);
       set.receive((state, now) => applyRunnerEvents(state, news, now), {
@@ -46,7 +46,7 @@ export function registerHandlers(set: RunningSet): void {
     },
     { description: 'Runners of this set are online, have begun their job, or have ended' },
   );
-  setHandler(setRequestSignal, (request) => set.receiveCommand(request), {
+  setHandler(setCommandSignal, (request) => set.receiveCommand(request), {
     description:
       'What an operator wants: start the workflow setCommand, which sends it and has the answer',
   });

@@ -17,9 +17,9 @@ export interface JobRecord {
   /** `owner/repo`. */
   readonly repository: string;
   /** Workflow id of the set that it was passed on to: it asks for nothing here. What is heard of it is passed on, too. */
-  readonly passedTo?: string;
+  readonly reroutedTo?: string;
   /** Another set has passed it on to this one. */
-  readonly passedHere?: true;
+  readonly reroutedHere?: true;
 }
 
 /**
@@ -33,7 +33,7 @@ export function applyJobEvent(job: JobRecord | undefined, event: JobEvent, now: 
     event.runnerName === undefined || event.runnerName === ''
       ? {}
       : { runnerName: event.runnerName };
-  const passed = event.passedBy === undefined ? {} : { passedHere: true as const };
+  const passed = event.reroutedBy === undefined ? {} : { reroutedHere: true as const };
   if (job === undefined)
     return {
       state,
@@ -46,11 +46,11 @@ export function applyJobEvent(job: JobRecord | undefined, event: JobEvent, now: 
   // Passed on, or passed back: whoever did so does not serve it.
   if (
     state === 'queued' &&
-    event.passedBy !== undefined &&
+    event.reroutedBy !== undefined &&
     (job.state === 'left' ||
-      (job.state === 'queued' && (job.passedTo !== undefined || job.passedHere === undefined)))
+      (job.state === 'queued' && (job.reroutedTo !== undefined || job.reroutedHere === undefined)))
   ) {
-    return { ...omitKey(job, 'passedTo'), state, seenAt: now, passedHere: true };
+    return { ...omitKey(job, 'reroutedTo'), state, seenAt: now, reroutedHere: true };
   }
   if (isLaterState(state, job.state))
     return { ...omitKey(job, 'confirmedAt'), state, seenAt: now, ...named };

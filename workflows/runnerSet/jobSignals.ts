@@ -32,14 +32,14 @@ export function parseJobEvents(body: unknown): {
 
 function isJobEvent(event: unknown): event is JobEvent {
   if (!isObject(event)) return false;
-  const { action, jobId, runAttempt, repository, at, runnerName, passedBy, trace } = event;
+  const { action, jobId, runAttempt, repository, at, runnerName, reroutedBy, trace } = event;
   return (
     ACTIONS.includes(action) &&
     Number.isSafeInteger(jobId) &&
     Number.isSafeInteger(runAttempt) &&
     isText(repository) &&
     Number.isFinite(at) &&
-    [runnerName, passedBy, trace].every((text) => isOptional(isText, text))
+    [runnerName, reroutedBy, trace].every((text) => isOptional(isText, text))
   );
 }
 

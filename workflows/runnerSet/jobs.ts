@@ -42,7 +42,7 @@ export interface CarriedJobs {
   readonly names: readonly string[];
   /** Keys of jobs that are over, by the minute in which they were. */
   readonly over: readonly (readonly [number, readonly string[]])[];
-  readonly forgottenUntil?: number;
+  readonly droppedUntil?: number;
   /** key, `traceparent` */
   readonly traces?: readonly (readonly [string, string])[];
   readonly startedTotal: number;
@@ -70,12 +70,12 @@ export class SetJobs {
   readonly #assigned: RunningJobs;
   readonly #confirmed = new Map<string, number>();
   #queued = 0;
-  #passedOn = 0;
+  #reroutedCount = 0;
   readonly traces: JobTraces;
   /** Key to the time it was over; oldest first. */
   readonly #over = new Map<string, number>();
   /** Jobs that were over by then, or were queued by then and of which nobody ever told more, may be forgotten. */
-  #forgottenUntil = 0;
+  #droppedUntil = 0;
   startedTotal = 0;
   completedTotal = 0;
 
@@ -85,7 +85,7 @@ export class SetJobs {
     if (carried === undefined) return;
     this.startedTotal = carried.startedTotal;
     this.completedTotal = carried.completedTotal;
-    this.#forgottenUntil = carried.forgottenUntil ?? 0;
+    this.#droppedUntil = carried.droppedUntil ?? 0;
     for (const [
       key,
       state,
@@ -94,8 +94,8 @@ export class SetJobs {
       runnerName,
       confirmedAt,
       repository,
-      passedTo,
-      passedHere,
+      reroutedTo,
+      reroutedHere,
     ] of carried.live) {
       this.#store(key, {
         state,
@@ -104,8 +104,8 @@ export class SetJobs {
         repository: carried.names[repository] ?? '',
         ...(runnerName === '' ? {} : { runnerName }),
         ...(confirmedAt === 0 ? {} : { confirmedAt }),
-        ...(passedTo < 0 ? {} : { passedTo: carried.names[passedTo] ?? '' }),
-        ...(passedHere === 0 ? {} : { passedHere: true }),
+        ...(reroutedTo < 0 ? {} : { reroutedTo: carried.names[reroutedTo] ?? '' }),
+        ...(reroutedHere === 0 ? {} : { reroutedHere: true }),
       });
     }
     for (const [minute, keys] of carried.over)
@@ -134,8 +134,8 @@ export class SetJobs {
             runnerName = '',
             confirmedAt = 0,
             repository,
-            passedTo,
-            passedHere,
+            reroutedTo,
+            reroutedHere,
           },
         ]) => [
           key,
@@ -145,13 +145,13 @@ export class SetJobs {
           runnerName,
           confirmedAt,
           indexOf(repository),
-          passedTo === undefined ? -1 : indexOf(passedTo),
-          passedHere === true ? 1 : 0,
+          reroutedTo === undefined ? -1 : indexOf(reroutedTo),
+          reroutedHere === true ? 1 : 0,
         ],
       ),
       over: [...over],
       names: [...names.keys()],
-      ...(this.#forgottenUntil === 0 ? {} : { forgottenUntil: this.#forgottenUntil }),
+      ...(this.#droppedUntil === 0 ? {} : { droppedUntil: this.#droppedUntil }),
       ...this.traces.carry(),
       startedTotal: this.startedTotal,
       completedTotal: this.completedTotal,
@@ -164,7 +164,7 @@ export class SetJobs {
    */
   isOlderThanHistory(event: JobEvent): boolean {
     const key = jobKey(event);
-    return event.at <= this.#forgottenUntil && !this.#live.has(key) && !this.#over.has(key);
+    return event.at <= this.#droppedUntil && !this.#live.has(key) && !this.#over.has(key);
   }
 
   /** Takes an event in. @returns the job as it is now; `undefined` when it was over already, or there are too many */
@@ -227,14 +227,14 @@ export class SetJobs {
 
   /** It is another set's from now on. @returns what is known of it; `undefined`: it is over */
   reroute(key: string, to: string, now: number): JobRecord | undefined {
-    return this.#set(key, (job) => job && { ...job, passedTo: to, seenAt: now }, now);
+    return this.#set(key, (job) => job && { ...job, reroutedTo: to, seenAt: now }, now);
   }
 
   /** What was passed on to these sets waits here again. */
   reclaim(sets: ReadonlySet<string>, now: number): void {
-    for (const [key, { passedTo }] of this.#live)
-      if (passedTo !== undefined && sets.has(passedTo))
-        this.#set(key, (job) => job && omitKey(job, 'passedTo'), now);
+    for (const [key, { reroutedTo }] of this.#live)
+      if (reroutedTo !== undefined && sets.has(reroutedTo))
+        this.#set(key, (job) => job && omitKey(job, 'reroutedTo'), now);
   }
 
   /** Of those that have waited here since before this time, the ones of which nothing was heard for longest: at the most so many. */
@@ -247,8 +247,8 @@ export class SetJobs {
     const to = new Set<string>();
     const here: string[] = [];
     for (const [key, job] of this.#live) {
-      if (job.passedTo !== undefined) to.add(job.passedTo);
-      else if (job.passedHere === true) here.push(key);
+      if (job.reroutedTo !== undefined) to.add(job.reroutedTo);
+      else if (job.reroutedHere === true) here.push(key);
     }
     return { here, to: [...to] };
   }
@@ -282,8 +282,8 @@ export class SetJobs {
   }
 
   /** Jobs of its own that wait in other sets: what others have passed here, and went on, they count. */
-  get passedOn(): number {
-    return this.#passedOn;
+  get reroutedCount(): number {
+    return this.#reroutedCount;
   }
 
   /** What {@link count} counts, and what was passed on, by repository. */
@@ -326,7 +326,7 @@ export class SetJobs {
       if (seenAt > now - (state === 'assigned' ? ASSIGNED_MS : QUEUED_MS)) continue;
       this.#drop(key);
       this.traces.delete(key);
-      this.#forgottenUntil = Math.max(this.#forgottenUntil, since);
+      this.#droppedUntil = Math.max(this.#droppedUntil, since);
     }
   }
 
@@ -335,7 +335,7 @@ export class SetJobs {
       if (at > now - FORGET_MS && this.#over.size <= MAX_OVER_JOBS) break;
       this.#over.delete(key);
       // One that had to go for want of room says nothing of the news of its time: most of that is still to come.
-      if (at <= now - FORGET_MS) this.#forgottenUntil = Math.max(this.#forgottenUntil, at);
+      if (at <= now - FORGET_MS) this.#droppedUntil = Math.max(this.#droppedUntil, at);
     }
   }
 
@@ -369,7 +369,7 @@ export class SetJobs {
     this.#drop(key);
     this.#live.set(key, job);
     if (isQueuedHere(job)) this.#queued++;
-    else if (isRerouted(job)) this.#passedOn++;
+    else if (isRerouted(job)) this.#reroutedCount++;
     if (isQueuedHere(job) && job.confirmedAt !== undefined)
       this.#confirmed.set(key, job.confirmedAt);
     if (job.state === 'assigned') this.#assigned.set(key, job);
@@ -378,7 +378,7 @@ export class SetJobs {
   #drop(key: string): void {
     const job = this.#live.get(key);
     if (job !== undefined && isQueuedHere(job)) this.#queued--;
-    else if (job !== undefined && isRerouted(job)) this.#passedOn--;
+    else if (job !== undefined && isRerouted(job)) this.#reroutedCount--;
     this.#live.delete(key);
     this.#confirmed.delete(key);
     this.#assigned.delete(key);

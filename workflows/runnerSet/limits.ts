@@ -16,7 +16,7 @@ export interface WithinLimits {
   /** The queued ones by repository. Absent: there is no limit. */
   readonly asking?: ReadonlyMap<string, number>;
   /** Jobs that ask for no runner because of a limit, by what it is for: a repository, or the names of an entry. */
-  readonly heldBack: ReadonlyMap<string, number>;
+  readonly limited: ReadonlyMap<string, number>;
 }
 
 /** Repositories whose entries are remembered: there may be as many as jobs. */
@@ -53,7 +53,7 @@ export class JobLimits {
       const entry = this.#entryOf(repository);
       if (entry >= 0) left[entry] = Math.max(0, (left[entry] ?? 0) - elsewhere);
     }
-    const heldBack = new Map<string, number>();
+    const limited = new Map<string, number>();
     const asking = new Map<string, number>();
     const total = { queued: 0, assigned: 0 };
     for (const [repository, { queued, assigned, elsewhere = 0 }] of jobs) {
@@ -68,14 +68,14 @@ export class JobLimits {
       // What runs already is not held back.
       const queuedBeyond = (limit: number): number =>
         Math.max(0, queued - Math.max(0, limit - assigned));
-      add(heldBack, repository, queuedBeyond(alone));
+      add(limited, repository, queuedBeyond(alone));
       add(
-        heldBack,
+        limited,
         repositories[entry]?.names.join(', ') ?? '',
         queuedBeyond(counted) - queuedBeyond(alone),
       );
     }
-    return { ...total, asking, heldBack };
+    return { ...total, asking, limited };
   }
 
   #entryOf(repository: string): number {

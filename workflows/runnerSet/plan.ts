@@ -13,7 +13,7 @@ export interface SetDecision {
   /** Look at the jobs of the CI server. */
   readonly checkQueue: boolean;
   /** Pass jobs on to other sets. */
-  readonly passOn: boolean;
+  readonly rerouteJobs: boolean;
   readonly start: number;
   readonly drain: SetPlan['drain'];
   /** The set was to end, and has no runner left. */
@@ -42,7 +42,7 @@ export function currentPlan(state: SetState, now: number): CurrentPlan {
   const runners = state.runners.all().map((runner) => ({
     ...runner,
     held: state.isHeld(runner),
-    unheeding: runner.asked !== undefined && runner.asked.at + spec.relistMs <= now,
+    unresponsive: runner.asked !== undefined && runner.asked.at + spec.relistMs <= now,
   }));
   const starting = runners.filter(
     (runner) => runner.state === 'starting' && runner.generation === spec.generation,
@@ -57,8 +57,8 @@ export function currentPlan(state: SetState, now: number): CurrentPlan {
     generation: spec.generation,
     desired: facts.desired,
     most: maxPods(state.bounds),
-    guardedPlaces: guarded,
-    mayStart: paused || isExhausted(spec.limits, facts.time) ? 0 : allowance.mayStart,
+    guardedRunners: guarded,
+    maxStarts: paused || isExhausted(spec.limits, facts.time) ? 0 : allowance.maxStarts,
     maxSurge: spec.maxSurge,
     scaleDownAt,
     mode: facts.ending !== undefined ? 'end' : paused ? 'leave' : 'run',
@@ -82,7 +82,7 @@ export function decideSet(state: SetState, now: number): SetDecision {
     checkAt,
     rescheduleAt,
     passAt,
-    facts.roomAt ?? Number.POSITIVE_INFINITY,
+    facts.availableAt ?? Number.POSITIVE_INFINITY,
     ...(isExhausted(spec.limits, facts.time) ? [nextDay(now)] : []),
     ...runners
       .all()
@@ -97,7 +97,7 @@ export function decideSet(state: SetState, now: number): SetDecision {
     evaluateSchedule: rescheduleAt <= now,
     list,
     checkQueue: checkAt <= now,
-    passOn: passAt <= now,
+    rerouteJobs: passAt <= now,
     // Nothing is started before it is known what runs already.
     start: listedAt === undefined ? 0 : plan.start,
     drain: list ? [] : plan.drain,
@@ -111,8 +111,8 @@ export function decideSet(state: SetState, now: number): SetDecision {
  * that it takes for queued still is.
  */
 function nextQueueCheckAt({ facts, bounds, jobs }: SetState, byGuard: boolean): number {
-  const { spec, ending, queueCheckAskedAt, queueCheckFailure } = facts;
-  const needless = bounds.kind === 'fixed' && jobs.queued + jobs.passedOn === 0;
+  const { spec, ending, queueCheckStartedAt, queueCheckFailure } = facts;
+  const needless = bounds.kind === 'fixed' && jobs.queued + jobs.reroutedCount === 0;
   const never =
     ending !== undefined ||
     spec.queueCheckMs === 0 ||
@@ -120,17 +120,17 @@ function nextQueueCheckAt({ facts, bounds, jobs }: SetState, byGuard: boolean): 
     needless ||
     queueCheckFailure === QUEUE_CHECK_UNSUPPORTED;
   if (never) return Number.POSITIVE_INFINITY;
-  if (queueCheckAskedAt === undefined) return 0;
+  if (queueCheckStartedAt === undefined) return 0;
   return (
-    queueCheckAskedAt +
-    (byGuard ? Math.min(spec.guardLookMs, spec.queueCheckMs) : spec.queueCheckMs)
+    queueCheckStartedAt +
+    (byGuard ? Math.min(spec.guardCheckMs, spec.queueCheckMs) : spec.queueCheckMs)
   );
 }
 
 /** Do runners that are started now have to tell when their jobs start? Not where events do; one that is not ephemeral would have to tell the end, too. */
 export function needsBusyEvents({ facts, bounds }: SetState, now: number): boolean {
-  const { spec, jobHeardAt } = facts;
-  const told = jobHeardAt !== undefined && now - jobHeardAt < WEBHOOK_SILENT_MS;
+  const { spec, lastJobEventAt } = facts;
+  const told = lastJobEventAt !== undefined && now - lastJobEventAt < WEBHOOK_SILENT_MS;
   return (
     !told && spec.ephemeral && spec.scope !== undefined && !spec.slots && keepsIdleRunners(bounds)
   );
@@ -155,7 +155,7 @@ export interface PlannedRunner {
   /** Ends by itself after its one job. */
   readonly ephemeral: boolean;
   /** It was asked to drain some time ago, and does not say that it does. */
-  readonly unheeding: boolean;
+  readonly unresponsive: boolean;
 }
 
 export interface PlanFacts {
@@ -167,9 +167,9 @@ export interface PlanFacts {
   /** Runners that there may be, those that leave included; the surge of a rollout comes on top. */
   readonly most: number;
   /** Places of ephemeral runners that ended with a job of which no event has told: the event will lower the demand. */
-  readonly guardedPlaces: number;
+  readonly guardedRunners: number;
   /** How many runners may be started, by pauses and breakers. */
-  readonly mayStart: number;
+  readonly maxStarts: number;
   readonly maxSurge: number;
   /** No scale-down before (ms since the epoch). */
   readonly scaleDownAt: number;
@@ -182,7 +182,7 @@ export interface SetPlan {
   readonly drain: readonly { readonly workflowId: string; readonly why: string }[];
   /** Runners in excess, idle or not up yet, that are kept until {@link PlanFacts.scaleDownAt}. */
   readonly excess: number;
-  /** Runners that would be started but for the guard or `mayStart`. */
+  /** Runners that would be started but for the guard or `maxStarts`. */
   readonly withheld: number;
   /** Runners that would be started but for those that have not left yet, under `most`. */
   readonly crowded: number;
@@ -205,11 +205,11 @@ export const DRAIN_REPEATED_REASON = 'its set asked before, and it did not drain
 export function planSet(facts: PlanFacts): SetPlan {
   const { runners, generation, mode } = facts;
   const staying = runners.filter(({ state }) => state !== 'draining');
-  const unheeding = runners.filter((runner) => runner.unheeding);
+  const unresponsive = runners.filter((runner) => runner.unresponsive);
   if (mode === 'end')
     return {
       start: 0,
-      drain: [...staying, ...unheeding].map(({ workflowId }) => ({
+      drain: [...staying, ...unresponsive].map(({ workflowId }) => ({
         workflowId,
         why: 'the set ends',
       })),
@@ -229,11 +229,11 @@ export function planSet(facts: PlanFacts): SetPlan {
   );
   const room = facts.most + Math.min(facts.maxSurge, oldLeft) - runners.length;
   const startable = Math.max(0, Math.min(missing, room));
-  const start = Math.min(Math.max(0, startable - facts.guardedPlaces), facts.mayStart);
+  const start = Math.min(Math.max(0, startable - facts.guardedRunners), facts.maxStarts);
   const kept = { start, withheld: startable - start, crowded: missing - startable };
   if (mode === 'leave') return { ...kept, drain: [], excess: 0 };
 
-  const again = unheeding
+  const again = unresponsive
     .filter(({ held }) => !held)
     .map(({ workflowId }) => ({ workflowId, why: DRAIN_REPEATED_REASON }));
   const leaving = [...again, ...rolloutDrains(facts, current, old)];
@@ -265,14 +265,14 @@ function missingRunners(
 }
 
 function rolloutDrains(
-  { desired, mayStart }: PlanFacts,
+  { desired, maxStarts }: PlanFacts,
   current: readonly PlannedRunner[],
   old: readonly PlannedRunner[],
 ): SetPlan['drain'] {
   const online = current.filter(({ state }) => state === 'idle' || state === 'busy').length;
   const spare = old.length + online - desired;
   // Without a way to start new ones the old ones are all there is, unless nothing wants them.
-  if (spare <= 0 || (mayStart === 0 && online === 0 && desired > 0)) return [];
+  if (spare <= 0 || (maxStarts === 0 && online === 0 && desired > 0)) return [];
   const free = old.filter(({ held }) => !held);
   const inTurn = [
     ...byAge(free.filter(({ state }) => state === 'starting')),

@@ -16,7 +16,7 @@ import {
   workerActivities,
 } from '../shared/activityProxies.ts';
 import {
-  SET_COVER_MEMO,
+  SET_ROUTING_MEMO,
   type RunnerSetInput,
   type RunnerSetStatus,
   type SetRoutingInfo,
@@ -122,7 +122,7 @@ export class RunningSet {
       this.#drainInbox();
       const decision = decideSet(this.state, this.#now);
       if (this.#mayContinueAsNew()) await this.#continueAsNew(input);
-      if (decision.ended && this.#commands.areAnswered) return;
+      if (decision.ended && this.#commands.allReplied) return;
       const acting = this.#runNextCommand() ?? this.#act(decision);
       const woken = acting === undefined ? await this.#wait(decision) : undefined;
       this.#tick(woken ?? (await (acting ?? workerActivities('what time is it?').clock())));
@@ -146,8 +146,8 @@ export class RunningSet {
     const { spec, full, ending } = this.state.facts;
     if (spec.scope === undefined) return;
     const cover = routingInfo(spec, full, ending !== undefined);
-    if (!sameRouting(workflowInfo().memo?.[SET_COVER_MEMO], cover))
-      upsertMemo({ [SET_COVER_MEMO]: cover });
+    if (!sameRouting(workflowInfo().memo?.[SET_ROUTING_MEMO], cover))
+      upsertMemo({ [SET_ROUTING_MEMO]: cover });
   }
 
   /** @returns `undefined`: there is no command */
@@ -163,7 +163,7 @@ export class RunningSet {
     if (decision.evaluateSchedule) return this.#evaluateSchedule();
     if (decision.list) return this.#list();
     if (decision.checkQueue) this.#checkQueue();
-    if (decision.passOn) return this.#rerouteJobs();
+    if (decision.rerouteJobs) return this.#rerouteJobs();
     if (decision.start > 0) return this.#start(Math.min(decision.start, BATCH));
     if (decision.drain.length > 0) return this.#drain(decision.drain.slice(0, BATCH));
     return undefined;
@@ -178,7 +178,7 @@ export class RunningSet {
         this.#commands.hasNext ||
         this.#inbox.length > 0 ||
         this.#mayContinueAsNew() ||
-        (ended && this.#commands.areAnswered),
+        (ended && this.#commands.allReplied),
     );
     if (timer.fired) this.#trustedNow = Math.max(this.#trustedNow, timer.at);
     if (this.#inbox.length > 0) return this.#signalTime();
@@ -230,7 +230,7 @@ export class RunningSet {
     const isTime =
       workflowInfo().continueAsNewSuggested ||
       (this.#length.isLong && this.state.facts.cancelled !== true);
-    return isTime && this.#commands.areAnswered;
+    return isTime && this.#commands.allReplied;
   }
 
   /**
@@ -263,7 +263,7 @@ export class RunningSet {
     const found =
       doubtful.length === 0
         ? { at, gone: [] }
-        : await temporalActivities(`are ${doubtful.length} runners gone?`).findGone({
+        : await temporalActivities(`are ${doubtful.length} runners gone?`).findEndedRunners({
             workflowIds: doubtful,
           });
     this.#inbox.push({ news: (state, now) => state.onRunnersListed(runners, found.gone, now) });
@@ -273,16 +273,16 @@ export class RunningSet {
   /** Nobody waits for it: a CI server that is slow must not hold up what events ask for. What it finds comes as a signal, to whichever run there is then. */
   #checkQueue(): void {
     const { state } = this;
-    const { name, scope, credential, labels, queueCheckMs, guardLookMs } = state.facts.spec;
+    const { name, scope, credential, labels, queueCheckMs, guardCheckMs } = state.facts.spec;
     if (this.#checkingQueue || scope === undefined) return;
     this.#checkingQueue = true;
     const askedAt = this.#now;
     state.onQueueCheckStarted(askedAt);
     const maxAgeMs = Math.min(
-      SHARED_CHECK_AGE_RATIO * (state.guards.size > 0 ? guardLookMs : queueCheckMs),
+      SHARED_CHECK_AGE_RATIO * (state.guards.size > 0 ? guardCheckMs : queueCheckMs),
       MAX_SHARED_CHECK_AGE_MS,
     );
-    const { here: passedHere, to: passedTo } = state.jobs.rerouted();
+    const { here: reroutedHere, to: reroutedTo } = state.jobs.rerouted();
     const overdue = state.jobs.staleJobs(askedAt - queueCheckMs, MAX_OVERDUE);
     const look = {
       set: name,
@@ -293,10 +293,10 @@ export class RunningSet {
       askedAt,
       maxAgeMs,
       overdue,
-      passedHere,
-      passedTo,
+      reroutedHere,
+      reroutedTo,
     };
-    void toCallResult(queueCheckActivities(credential, scope).lookForQueuedJobs(look)).then(
+    void toCallResult(queueCheckActivities(credential, scope).checkQueuedJobs(look)).then(
       (called) => {
         this.#checkingQueue = false;
         if (called.kind === 'done' && called.value.supported) return;
@@ -311,7 +311,7 @@ export class RunningSet {
 
   async #rerouteJobs(): Promise<Timestamped> {
     const next = this.state.passing.next(this.state, this.#now);
-    const done = await temporalActivities(`pass on ${next.jobs.length} jobs`).passOn(next);
+    const done = await temporalActivities(`pass on ${next.jobs.length} jobs`).rerouteJobs(next);
     this.#inbox.push({ news: (state, now) => state.passing.done(next, done, state, now) });
     return { at: done.at };
   }
@@ -338,8 +338,8 @@ export class RunningSet {
       generation,
       ephemeral,
       template,
-      tellsBusy: needsBusyEvents(this.state, this.#now),
-      tellsEndEarly: mayNotifyEndEarly(this.state),
+      notifyBusy: needsBusyEvents(this.state, this.#now),
+      notifyEndEarly: mayNotifyEndEarly(this.state),
       priority,
       runners,
     });

@@ -18,32 +18,30 @@ const BATCH = 1_000;
 
 export class Rerouting {
   /** News of jobs that were passed on, for the sets that have them. */
-  readonly #handingOn: ForwardedJobEvent[];
+  readonly #forwardedEvents: ForwardedJobEvent[];
   /** Keys of the jobs that are being passed on, and of those the ones that another set has meanwhile passed to this one. */
   readonly #trying = new Set<string>();
   readonly #back = new Set<string>();
 
-  constructor(handingOn: readonly ForwardedJobEvent[] = []) {
-    this.#handingOn = [...handingOn];
+  constructor(forwardedEvents: readonly ForwardedJobEvent[] = []) {
+    this.#forwardedEvents = [...forwardedEvents];
   }
 
   carry(): readonly ForwardedJobEvent[] {
-    return this.#handingOn;
+    return this.#forwardedEvents;
   }
 
   /** @returns when something is to be passed on (ms since the epoch) */
   dueAt(parts: SetParts): number {
-    if (this.#handingOn.length > 0) return 0;
-    return jobsOverCapacity(parts) === 0
-      ? Number.POSITIVE_INFINITY
-      : (parts.facts.passAgainAt ?? 0);
+    if (this.#forwardedEvents.length > 0) return 0;
+    return jobsOverCapacity(parts) === 0 ? Number.POSITIVE_INFINITY : (parts.facts.rerouteAt ?? 0);
   }
 
   /** What is to be passed on now. */
   next(parts: SetParts, now: number): RerouteJobsInput {
-    const { spec, ending, passAgainAt = 0 } = parts.facts;
+    const { spec, ending, rerouteAt = 0 } = parts.facts;
     const jobs =
-      passAgainAt > now
+      rerouteAt > now
         ? []
         : parts.jobs.lastQueued(
             Math.min(BATCH, jobsOverCapacity(parts)),
@@ -57,7 +55,7 @@ export class Rerouting {
       cover: routingInfo(spec),
       jobs,
       ends: ending !== undefined,
-      handingOn: this.#handingOn.slice(0, BATCH),
+      forwardedEvents: this.#forwardedEvents.slice(0, BATCH),
     };
   }
 
@@ -68,7 +66,7 @@ export class Rerouting {
     { facts, jobs }: { facts: SetStateData; jobs: SetJobs },
     now: number,
   ): void {
-    this.#handingOn.splice(0, tried.handingOn.length);
+    this.#forwardedEvents.splice(0, tried.forwardedEvents.length);
     const repositories = new Map(tried.jobs.map(({ key, repository }) => [key, repository]));
     let count = 0;
     for (const { to, keys } of passed) {
@@ -83,26 +81,26 @@ export class Rerouting {
       }
     }
     if (count < tried.jobs.length)
-      facts.passAgainAt = now + (substitutes > 0 ? facts.spec.passOnMs : facts.spec.relistMs);
-    else if (count > 0) delete facts.passAgainAt;
+      facts.rerouteAt = now + (substitutes > 0 ? facts.spec.rerouteMs : facts.spec.relistMs);
+    else if (count > 0) delete facts.rerouteAt;
   }
 
   /** Something was heard of a job. @param before - what was known of it */
   heard(event: JobEvent, before: JobRecord | undefined, job: JobRecord | undefined): void {
     if (
       event.action === 'queued' &&
-      event.passedBy !== undefined &&
+      event.reroutedBy !== undefined &&
       this.#trying.has(jobKey(event))
     )
       this.#back.add(jobKey(event));
-    if (before?.passedTo !== undefined && job !== before && event.action !== 'queued')
-      this.#handOn(before.passedTo, event);
+    if (before?.reroutedTo !== undefined && job !== before && event.action !== 'queued')
+      this.#handOn(before.reroutedTo, event);
   }
 
   /** The set whose runner runs the job hears of it anyway. */
   #handOn(to: string, event: JobEvent): void {
     if (runnerWorkflowIdFromName(parseSetWorkflowId(to), event.runnerName ?? '') === undefined)
-      this.#handingOn.push({ to, event });
+      this.#forwardedEvents.push({ to, event });
   }
 }
 

@@ -23,12 +23,12 @@ export interface SetRunner {
   busySince?: number;
   runnerName?: string;
   /** A job event has named it. */
-  jobSeen: boolean;
+  jobReported: boolean;
   /** The set has asked it to drain, and it does not say that it does: when last (ms since the epoch), and how often. */
   asked?: { readonly at: number; readonly times: number };
 }
 
-/** suffix of the workflow id, index of the generation, state, startedAt, slot or -1, runner name or "", jobSeen, busySince or 0, when asked to drain or 0, how often */
+/** suffix of the workflow id, index of the generation, state, startedAt, slot or -1, runner name or "", jobReported, busySince or 0, when asked to drain or 0, how often */
 export type CarriedRunner = readonly [
   string,
   number,
@@ -79,7 +79,7 @@ export class SetRunners {
       startedAt,
       slot,
       runnerName,
-      jobSeen,
+      jobReported,
       busySince,
       askedAt,
       times,
@@ -92,7 +92,7 @@ export class SetRunners {
         ephemeral,
         state,
         startedAt,
-        jobSeen,
+        jobReported,
         ...(slot < 0 ? {} : { slot }),
         ...(runnerName === '' ? {} : { runnerName }),
         ...(busySince === 0 ? {} : { busySince }),
@@ -118,7 +118,7 @@ export class SetRunners {
         one.startedAt,
         one.slot ?? -1,
         one.runnerName ?? '',
-        one.jobSeen,
+        one.jobReported,
         one.busySince ?? 0,
         one.asked?.at ?? 0,
         one.asked?.times ?? 0,
@@ -153,7 +153,7 @@ export class SetRunners {
       ephemeral,
       startedAt: now,
       state: 'starting',
-      jobSeen: false,
+      jobReported: false,
       ...omitUndefined({ slot }),
     });
   }
@@ -228,7 +228,7 @@ export class SetRunners {
       const known = this.#runners.get(one.workflowId) ?? this.#adopt(one);
       // In the place of a runner that it lost, a life goes on with another, which has had no job yet.
       if (one.runnerName !== undefined && one.runnerName !== known.runnerName)
-        Object.assign(known, { runnerName: one.runnerName, jobSeen: false });
+        Object.assign(known, { runnerName: one.runnerName, jobReported: false });
       const state = stateOf(one.phase, known, hasJob, now);
       if (state === 'draining') delete known.asked;
       if (known.asked === undefined) this.setState(known, state, now);
@@ -248,7 +248,7 @@ export class SetRunners {
       ephemeral,
       startedAt,
       state: 'starting',
-      jobSeen: false,
+      jobReported: false,
       ...omitUndefined({ slot }),
     };
     this.#runners.set(workflowId, runner);
@@ -258,14 +258,14 @@ export class SetRunners {
 
 function stateOf(
   phase: RunnerPhase,
-  { runnerName, state, ephemeral, jobSeen, busySince }: SetRunner,
+  { runnerName, state, ephemeral, jobReported, busySince }: SetRunner,
   hasJob: (runnerName: string) => boolean,
   now: number,
 ): SetRunner['state'] {
   if (LEAVING.has(phase)) return 'draining';
   if (phase === 'Busy' || (runnerName !== undefined && hasJob(runnerName))) return 'busy';
   // An ephemeral runner that has had its job waits for no other.
-  if (ephemeral && jobSeen) return 'busy';
+  if (ephemeral && jobReported) return 'busy';
   // Its own word that its job has started is ahead of visibility.
   if (phase === 'Idle')
     return ephemeral && busySince !== undefined && now - busySince < BUSY_LAG_MS ? 'busy' : 'idle';

@@ -23,7 +23,7 @@ export interface SetParts {
 /** What follows from it. */
 export type SetSize = Pick<
   SetStateData,
-  'desired' | 'asked' | 'askedQueued' | 'full' | 'roomAt' | 'heldBack' | 'time'
+  'desired' | 'asked' | 'demandedQueued' | 'full' | 'availableAt' | 'limited' | 'time'
 >;
 
 /** Looks at every runner: once after all news of a moment. */
@@ -31,13 +31,13 @@ export function sizeNow(parts: SetParts, now: number): SetSize {
   const { facts, bounds, jobs, runners, limits } = parts;
   const busy = runners.all().filter(({ state }) => state === 'busy');
   const checkedAt = facts.checkedAt ?? Number.POSITIVE_INFINITY;
-  const { heldBack, queued, assigned } = applyLimits(parts);
+  const { limited, queued, assigned } = applyLimits(parts);
   const asking: Demand = {
     queued,
     assigned,
     finished: busy.filter(
-      ({ ephemeral, jobSeen, runnerName = '' }) =>
-        ephemeral && jobSeen && !jobs.runningOn(runnerName),
+      ({ ephemeral, jobReported, runnerName = '' }) =>
+        ephemeral && jobReported && !jobs.runningOn(runnerName),
     ).length,
     busyRunners: busy.length,
     confirmedQueued: Math.min(queued, jobs.confirmedSince(checkedAt)),
@@ -56,10 +56,10 @@ export function sizeNow(parts: SetParts, now: number): SetSize {
   return {
     desired,
     asked,
-    askedQueued: queued,
+    demandedQueued: queued,
     ...room(facts, asked >= places, now),
-    heldBack: {
-      jobs: [...heldBack.values()].reduce((sum, count) => sum + count, 0),
+    limited: {
+      jobs: [...limited.values()].reduce((sum, count) => sum + count, 0),
       runners: wanted - desired,
     },
     ...(time === undefined ? {} : { time }),
@@ -68,13 +68,13 @@ export function sizeNow(parts: SetParts, now: number): SetSize {
 
 /** A set that was full has room again when it has had some for a while: what it says of itself must not change with every job. */
 function room(
-  { full, roomAt, spec }: SetStateData,
+  { full, availableAt, spec }: SetStateData,
   isFull: boolean,
   now: number,
-): Pick<SetStateData, 'full' | 'roomAt'> {
+): Pick<SetStateData, 'full' | 'availableAt'> {
   if (isFull || !full) return { full: isFull };
-  const at = roomAt ?? now + spec.passOnMs;
-  return at <= now ? { full: false } : { full, roomAt: at };
+  const at = availableAt ?? now + spec.rerouteMs;
+  return at <= now ? { full: false } : { full, availableAt: at };
 }
 
 /** The jobs that ask for a place of the set, and of those the ones that its limits let it have runners for. */
@@ -85,7 +85,7 @@ export function applyLimits({
   limits,
 }: Pick<SetParts, 'facts' | 'jobs' | 'runners' | 'limits'>): WithinLimits {
   const leaves = (workflowId: string): boolean => runners.get(workflowId)?.state === 'draining';
-  if (!limits.any) return { ...jobs.count(leaves), heldBack: new Map() };
+  if (!limits.any) return { ...jobs.count(leaves), limited: new Map() };
   const counts = jobs.byRepository(leaves);
   // Nobody is left to serve later what a set that ends holds back: one after the other goes to another set.
   return limits.count(
@@ -103,11 +103,11 @@ export function applyLimits({
 /** Queued jobs that it cannot serve now. Those that a limit holds back are none of them: another set would serve them against its will. */
 export function jobsOverCapacity(parts: SetParts): number {
   const { facts, limits } = parts;
-  if (facts.spec.scope === undefined || facts.askedQueued === 0) return 0;
+  if (facts.spec.scope === undefined || facts.demandedQueued === 0) return 0;
   return Math.max(
     0,
     Math.min(
-      facts.askedQueued,
+      facts.demandedQueued,
       facts.asked - capacityFor(parts, isExhausted(limits.of, facts.time)),
     ),
   );

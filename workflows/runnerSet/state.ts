@@ -38,7 +38,7 @@ export class SetState {
     this.facts = facts;
     this.holds = new Set(carried?.holds);
     this.guards = new Map(carried?.guards);
-    this.passing = new Rerouting(carried?.handingOn);
+    this.passing = new Rerouting(carried?.forwardedEvents);
     this.limits = new JobLimits(facts.spec.limits);
     this.jobs = new SetJobs(name, carried?.jobs);
     this.runners = new SetRunners(name, carried?.runners);
@@ -58,9 +58,9 @@ export class SetState {
       health: HEALTHY,
       desired: 0,
       asked: 0,
-      askedQueued: 0,
+      demandedQueued: 0,
       full: false,
-      heldBack: { jobs: 0, runners: 0 },
+      limited: { jobs: 0, runners: 0 },
       lastScaleUpAt: now,
     });
     state.declare(spec, declaration, schedule, now, now);
@@ -80,7 +80,7 @@ export class SetState {
       facts: this.facts,
       holds: [...this.holds],
       guards: [...this.guards],
-      handingOn: this.passing.carry(),
+      forwardedEvents: this.passing.carry(),
       jobs: this.jobs.carry(),
       runners: this.runners.carry(),
     };
@@ -102,8 +102,8 @@ export class SetState {
     this.limits = new JobLimits(spec.limits);
     if (spec.limits.maxRunnerHours === undefined) delete facts.time;
     this.reschedule(schedule, askedAt, now);
-    delete facts.queueCheckAskedAt;
-    delete facts.passAgainAt;
+    delete facts.queueCheckStartedAt;
+    delete facts.rerouteAt;
     if (holds !== undefined) this.#setHolds(holds);
     if (paused === true) facts.pausedBy ??= '';
     if (paused === false) delete facts.pausedBy;
@@ -165,7 +165,7 @@ export class SetState {
     for (const event of events) {
       if (this.jobs.isOlderThanHistory(event)) continue;
       // By its own time, which does not change when its delivery is sent again.
-      this.facts.jobHeardAt = Math.max(this.facts.jobHeardAt ?? 0, event.at);
+      this.facts.lastJobEventAt = Math.max(this.facts.lastJobEventAt ?? 0, event.at);
       this.#jobEvent(event, now);
     }
   }
@@ -188,7 +188,7 @@ export class SetState {
         this.jobs.runnerEnded(workflowId, now);
       return;
     }
-    Object.assign(runner, { runnerName: name, jobSeen: true });
+    Object.assign(runner, { runnerName: name, jobReported: true });
     if (runner.state === 'draining') return;
     if (job?.state === 'assigned' || runner.ephemeral || this.jobs.runningOn(name))
       this.runners.setState(runner, 'busy', now);
@@ -238,7 +238,7 @@ export class SetState {
     const hadJob = this.jobs.runnerEnded(news.workflowId, now);
     if (runner !== undefined && runner.generation === facts.spec.generation)
       facts.health = recordEnd(facts.health, news, runner.startedAt, now, facts.spec);
-    const unaccounted = news.ranJob && !hadJob && runner?.ephemeral === true && !runner.jobSeen;
+    const unaccounted = news.ranJob && !hadJob && runner?.ephemeral === true && !runner.jobReported;
     if (unaccounted && this.bounds.kind === 'elastic') this.guards.set(news.workflowId, now);
   }
 
@@ -287,7 +287,7 @@ export class SetState {
   }
 
   onQueueCheckStarted(now: number): void {
-    this.facts.queueCheckAskedAt = now;
+    this.facts.queueCheckStartedAt = now;
   }
 
   onQueueChecked(look: QueueCheckResult, now: number): void {
@@ -317,7 +317,7 @@ export class SetState {
     this.#expireGuards((endedAt) => endedAt + facts.spec.recreationGuardMs <= now);
     const size = sizeNow(this, now);
     if (size.desired > facts.desired) facts.lastScaleUpAt = now;
-    delete facts.roomAt;
+    delete facts.availableAt;
     Object.assign(facts, size);
   }
 

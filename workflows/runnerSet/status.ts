@@ -26,7 +26,7 @@ export function setStatus(state: SetState, now: number): RunnerSetStatus {
   const { spec } = facts;
   const plan = currentPlan(state, now);
   const paused = notStartingReason(state, plan);
-  const waitsFor = waitReason(state, plan, now);
+  const waitingFor = waitReason(state, plan, now);
   return {
     name: spec.name,
     generation: spec.generation,
@@ -43,14 +43,13 @@ export function setStatus(state: SetState, now: number): RunnerSetStatus {
       completedTotal: jobs.completedTotal,
     },
     ...omitUndefined({
-      passedOn: jobs.passedOn || undefined,
-      heldBack:
-        facts.heldBack.jobs + facts.heldBack.runners > 0 ? { ...facts.heldBack } : undefined,
+      rerouted: jobs.reroutedCount || undefined,
+      limited: facts.limited.jobs + facts.limited.runners > 0 ? { ...facts.limited } : undefined,
       runnerHours: facts.time && runnerHours(facts.time),
     }),
     ...omitUndefined({
       paused,
-      waitsFor: waitsFor === '' ? undefined : waitsFor,
+      waitingFor: waitingFor === '' ? undefined : waitingFor,
       ending: facts.ending,
       scopeKind: spec.scope?.kind,
     }),
@@ -106,7 +105,7 @@ function waitReason(state: SetState, plan: CurrentPlan, now: number): string {
   const { spec } = facts;
   const until = (at: number): string => `until ${isoTime(at)}`;
   const old = state.runners.all().filter(({ generation }) => generation !== spec.generation).length;
-  const unheeding = state.runners
+  const unresponsive = state.runners
     .all()
     .filter(({ asked }) => asked !== undefined && asked.times > 1).length;
   const longQueued = jobs.queuedSince(now - LONG_QUEUED_MS);
@@ -116,9 +115,9 @@ function waitReason(state: SetState, plan: CurrentPlan, now: number): string {
     ...(facts.ending === undefined && old > 0
       ? [`rollout: ${old} runners of an earlier template are left`]
       : []),
-    ...(unheeding > 0
+    ...(unresponsive > 0
       ? [
-          `${unheeding} runners that were asked to drain and do not: each is asked again every ${formatDuration(spec.relistMs)}`,
+          `${unresponsive} runners that were asked to drain and do not: each is asked again every ${formatDuration(spec.relistMs)}`,
         ]
       : []),
     ...(plan.excess > 0
@@ -129,9 +128,9 @@ function waitReason(state: SetState, plan: CurrentPlan, now: number): string {
           `places: ${plan.crowded} runners are not started before others are gone, because max counts those that leave`,
         ]
       : []),
-    ...(facts.passAgainAt !== undefined && facts.passAgainAt > now && jobsOverCapacity(state) > 0
+    ...(facts.rerouteAt !== undefined && facts.rerouteAt > now && jobsOverCapacity(state) > 0
       ? [
-          `another set with room for ${jobsOverCapacity(state)} jobs that it cannot serve now: asked again ${until(facts.passAgainAt)}`,
+          `another set with room for ${jobsOverCapacity(state)} jobs that it cannot serve now: asked again ${until(facts.rerouteAt)}`,
         ]
       : []),
     ...limitedMessage(state, now),
@@ -157,20 +156,20 @@ function waitReason(state: SetState, plan: CurrentPlan, now: number): string {
 }
 
 function limitedMessage(state: SetState, now: number): string[] {
-  const { heldBack, spec, time } = state.facts;
-  const jobs = [...(heldBack.jobs === 0 ? [] : applyLimits(state).heldBack)].toSorted(
+  const { limited, spec, time } = state.facts;
+  const jobs = [...(limited.jobs === 0 ? [] : applyLimits(state).limited)].toSorted(
     ([, a], [, b]) => b - a,
   );
   const most = jobs.slice(0, MAX_LIMITS).map(([what, count]) => `${count} of ${what}`);
   return [
-    ...(heldBack.jobs === 0
+    ...(limited.jobs === 0
       ? []
       : [
-          `limits: ${heldBack.jobs} jobs are held back (${most.join('; ')}${jobs.length > most.length ? '; …' : ''})`,
+          `limits: ${limited.jobs} jobs are held back (${most.join('; ')}${jobs.length > most.length ? '; …' : ''})`,
         ]),
     ...(isExhausted(spec.limits, time)
       ? [
-          `maxRunnerHours: ${spec.limits.maxRunnerHours ?? 0} hours of today are used up; ${heldBack.runners} runners are held back until ${isoTime(nextDay(now))}`,
+          `maxRunnerHours: ${spec.limits.maxRunnerHours ?? 0} hours of today are used up; ${limited.runners} runners are held back until ${isoTime(nextDay(now))}`,
         ]
       : []),
   ];
@@ -202,7 +201,7 @@ export function setDetails(state: SetState, now: number): string {
       'Jobs',
       `${s.jobs.queued} queued, ${s.jobs.assigned} assigned; ${s.jobs.completedTotal} completed in all`,
     ),
-    ...row('', s.passedOn === undefined ? undefined : `${s.passedOn} more wait in other sets`),
+    ...row('', s.rerouted === undefined ? undefined : `${s.rerouted} more wait in other sets`),
     ...row(
       'Runner-hours today',
       s.runnerHours === undefined
@@ -213,7 +212,7 @@ export function setDetails(state: SetState, now: number): string {
     ...row('Labels', s.labels.join(', ')),
     ...row('Template', s.generation),
     ...row('Starts no runner', s.paused),
-    ...row('Waits for', s.waitsFor),
+    ...row('Waits for', s.waitingFor),
     ...row('Holds', s.holds.join(', ')),
     ...row('Look at queued jobs', facts.queueCheckFailure),
     ...(runners.length === 0

@@ -5,12 +5,12 @@ import type { JobCount } from './limits.ts';
 type Live = ReadonlyMap<string, JobRecord>;
 
 /** Does it ask this set for a runner? */
-export const isQueuedHere = ({ state, passedTo }: JobRecord): boolean =>
-  state === 'queued' && passedTo === undefined;
+export const isQueuedHere = ({ state, reroutedTo }: JobRecord): boolean =>
+  state === 'queued' && reroutedTo === undefined;
 
 /** A job of its own that another set has now. What others have passed here is of their limits; and nobody tells the end of one that has gone back. */
-const isAway = ({ state, passedTo, passedHere }: JobRecord): boolean =>
-  passedTo !== undefined && passedHere === undefined && state !== 'left';
+const isAway = ({ state, reroutedTo, reroutedHere }: JobRecord): boolean =>
+  reroutedTo !== undefined && reroutedHere === undefined && state !== 'left';
 
 /** Does it wait in another set, to which this one has passed it? */
 export const isRerouted = (job: JobRecord): boolean => job.state === 'queued' && isAway(job);

@@ -10,8 +10,8 @@ import {
 } from '@temporalio/workflow';
 import { FAILURE_TYPES } from '../../core/activities/index.ts';
 import {
-  setReplySignal,
-  setRequestSignal,
+  setCommandReplySignal,
+  setCommandSignal,
   setWorkflowId,
   type SetCommandResult,
   type SetCommandInput,
@@ -32,13 +32,13 @@ const LOOKS = 6;
  * Tells a set one thing and ends with its answer. Both ways are signals, which Temporal keeps: nobody has to run at the moment of the command.
  * @param input - checked in the first step
  * @returns what the set says of itself once it has carried the command out
- * @throws ApplicationFailure (non-retryable) `InvalidInput`; `SetNotFound`: none of that name runs; `SetRefuses`: it is being drained, or has no
- *   such runner; `SetDoesNotAnswer`: the command is with the set, and takes effect when that goes on
+ * @throws ApplicationFailure (non-retryable) `InvalidInput`; `SetNotFound`: none of that name runs; `SetCommandRejected`: it is being drained, or has no
+ *   such runner; `SetUnresponsive`: the command is with the set, and takes effect when that goes on
  */
 export async function setCommand(input: SetCommandInput): Promise<SetCommandResult> {
   const { workflowId: id } = workflowInfo();
   let reply: SetCommandReply | undefined;
-  setHandler(setReplySignal, (told: unknown) => void (reply ??= parseReply(told)), {
+  setHandler(setCommandReplySignal, (told: unknown) => void (reply ??= parseReply(told)), {
     description: "The set's answer",
   });
   const { set, ...command } = await admit(input);
@@ -55,7 +55,7 @@ export async function setCommand(input: SetCommandInput): Promise<SetCommandResu
     if (isGone) throw fail(FAILURE_TYPES.setNotFound, `the set ${set} ended before it answered`);
   }
   throw fail(
-    FAILURE_TYPES.setSilent,
+    FAILURE_TYPES.setUnresponsive,
     `the set ${set} has the command and did not answer within ${formatDuration(LOOKS * LOOK_MS)}: it takes effect when the set goes on; see what keeps it with "temporal workflow describe --workflow-id ${setWorkflowId(set)}"`,
   );
 }
@@ -75,20 +75,20 @@ async function admit(input: unknown): Promise<SetCommandInput> {
 /** Temporal takes it for a workflow that runs, whoever has time for that one now. */
 async function send(set: string, request: SetCommandRequest): Promise<void> {
   try {
-    await getExternalWorkflowHandle(setWorkflowId(set)).signal(setRequestSignal, request);
+    await getExternalWorkflowHandle(setWorkflowId(set)).signal(setCommandSignal, request);
   } catch (error) {
     if (isCancellation(error)) throw error;
     if (await setHasEnded(set))
       throw fail(FAILURE_TYPES.setNotFound, `no set ${set} runs: see "holdfast set list"`);
     throw fail(
-      FAILURE_TYPES.setSilent,
+      FAILURE_TYPES.setUnresponsive,
       `the set ${set} takes no command now, and nothing was done: ${error instanceof Error ? error.message : String(error)}`,
     );
   }
 }
 
 async function setHasEnded(set: string): Promise<boolean> {
-  const { gone } = await temporalActivities('does the set run?').findGone({
+  const { gone } = await temporalActivities('does the set run?').findEndedRunners({
     workflowIds: [setWorkflowId(set)],
   });
   return gone.length > 0;

@@ -82,7 +82,7 @@ export async function notifySet(word: SetNotification): Promise<void> {
   await proxyLocalActivities<HoldfastActivities>({
     startToCloseTimeout: '10s',
     retry: { initialInterval: '200ms', maximumInterval: '10s' },
-  }).tellSet(word);
+  }).notifySet(word);
 }
 
 /** Calls that need only the cluster. */
@@ -90,7 +90,7 @@ export function clusterActivities(
   options: ActivityCallOptions,
 ): Pick<
   HoldfastActivities,
-  'provision' | 'findProvisioned' | 'observePod' | 'tearDown' | 'fenceClaims' | 'awaitClaims'
+  'provision' | 'findProvisioned' | 'getPod' | 'tearDown' | 'fenceClaims' | 'awaitClaims'
 > {
   return proxyActivities<HoldfastActivities>({
     taskQueue: clusterTaskQueue(workflowInfo().taskQueue),
@@ -107,7 +107,7 @@ export function ciActivities(
   scope: Scope,
   kind: keyof typeof PRIORITY,
   options: ActivityCallOptions,
-): Pick<HoldfastActivities, 'provision' | 'lookUpRunner' | 'removeRegistration'> {
+): Pick<HoldfastActivities, 'provision' | 'awaitRunnerOnline' | 'removeRegistration'> {
   return proxyActivities<HoldfastActivities>({
     taskQueue: ciTaskQueue(workflowInfo().taskQueue, credential),
     startToCloseTimeout: '3m',
@@ -168,7 +168,7 @@ export function temporalActivities(
   summary: string,
 ): Pick<
   HoldfastActivities,
-  'startRunners' | 'drainRunners' | 'listRunners' | 'findGone' | 'passOn'
+  'startRunners' | 'drainRunners' | 'listRunners' | 'findEndedRunners' | 'rerouteJobs'
 > {
   return proxyActivities<HoldfastActivities>({
     summary,
@@ -182,7 +182,7 @@ export function temporalActivities(
 export function queueCheckActivities(
   credential: string,
   scope: Scope,
-): Pick<HoldfastActivities, 'lookForQueuedJobs'> {
+): Pick<HoldfastActivities, 'checkQueuedJobs'> {
   return proxyActivities<HoldfastActivities>({
     summary: 'look for queued jobs, in case an event was lost',
     taskQueue: ciTaskQueue(workflowInfo().taskQueue, credential),

@@ -20,7 +20,11 @@ export function countCompletedJob(outcome: RunnerOutcome): void {
 
 function countJobs(outcome: RunnerOutcome, value: number): void {
   metricMeter
-    .createCounter('holdfast_jobs', undefined, 'Jobs of several steps that have ended, by outcome')
+    .createCounter(
+      'holdfast_completed_jobs',
+      undefined,
+      'Jobs of several steps that have ended, by outcome',
+    )
     .add(value, { outcome });
 }
 
@@ -28,7 +32,7 @@ function countJobs(outcome: RunnerOutcome, value: number): void {
 export function countCompletedRunner(outcome: RunnerOutcome, cause: RunnerCause | undefined): void {
   metricMeter
     .createCounter(
-      'holdfast_runners',
+      'holdfast_completed_runners',
       undefined,
       'Lives of runners that have ended, by outcome and cause',
     )
@@ -61,7 +65,7 @@ export function observePhase(phase: RunnerPhase, ms: number): void {
 export function countDeregistration(outcome: DeregistrationResult['outcome']): void {
   metricMeter
     .createCounter(
-      'holdfast_deregistrations',
+      'holdfast_completed_deregistrations',
       undefined,
       'Registrations that were removed after their runner, by outcome',
     )

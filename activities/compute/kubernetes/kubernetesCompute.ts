@@ -112,7 +112,7 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
 
   return {
     kind: 'kubernetes',
-    storesSteps: defaults.store !== undefined,
+    hasArtifactStore: defaults.store !== undefined,
     reachable: () => api.isReachable(),
     podName,
 

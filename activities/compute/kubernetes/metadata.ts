@@ -12,15 +12,15 @@ export const RUNNER_ID_ANNOTATION = `${RESERVED_METADATA_PREFIX}runner-id`;
 export const SCOPE_ANNOTATION = `${RESERVED_METADATA_PREFIX}scope`;
 export const CREDENTIAL_ANNOTATION = `${RESERVED_METADATA_PREFIX}credential`;
 /** On a pod: what its set waits for. */
-export const TELLS_ANNOTATION = `${RESERVED_METADATA_PREFIX}tells`;
+export const NOTIFY_ANNOTATION = `${RESERVED_METADATA_PREFIX}notify`;
 /** That its runner is busy. */
-export const TELLS_BUSY = 'busy';
+export const NOTIFY_BUSY = 'busy';
 /** On a pod: how long a job of its runner may take at most. */
 export const JOB_TIMEOUT_CAP_ANNOTATION = `${RESERVED_METADATA_PREFIX}job-timeout-cap`;
 /** A person's word that the sweep shall not touch this. */
 export const HOLD_ANNOTATION = `${RESERVED_METADATA_PREFIX}hold`;
 /** What the sweep has found about it, and when. */
-export const SWEEP_ANNOTATION = `${RESERVED_METADATA_PREFIX}sweep`;
+export const SWEEP_MARK_ANNOTATION = `${RESERVED_METADATA_PREFIX}sweep-mark`;
 /** What the probes of the runner container mean. */
 export const PROBES_ANNOTATION = `${RESERVED_METADATA_PREFIX}probes`;
 /** Startup: registered and listening; readiness: idle. */
@@ -36,7 +36,7 @@ export const UPLOAD_TIMEOUT_ANNOTATION = `${RESERVED_METADATA_PREFIX}upload-time
 /** Why the pod is being stopped; the supervisor reads it through a downward API volume. */
 export const STOP_REASON_ANNOTATION = `${RESERVED_METADATA_PREFIX}stop-reason`;
 /** When that was stated last: a change, where the reason is stated again. */
-export const STOP_STATED_ANNOTATION = `${RESERVED_METADATA_PREFIX}stop-stated`;
+export const STOP_REQUESTED_AT_ANNOTATION = `${RESERVED_METADATA_PREFIX}stop-requested-at`;
 /** Of what GitHub's container hooks make for a job: the name of its runner's pod. */
 export const RUNNER_POD_LABEL = 'runner-pod';
 /** The runner's workflow, as far as a label can carry its id: `kubectl get pods,secrets,pvc -l holdfast.dev/workflow=…` finds what a terminated one left. */

@@ -22,7 +22,7 @@ import {
   INSTALLATION_LABEL,
   RUNNER_POD_LABEL,
   JOB_TIMEOUT_CAP_ANNOTATION,
-  SWEEP_ANNOTATION,
+  SWEEP_MARK_ANNOTATION,
   WORKFLOW_ID_ANNOTATION,
   isOnHold,
   installationLabels,
@@ -44,7 +44,7 @@ const isJobs = (kind: OwnedKind): boolean => JOB_OBJECT_KINDS.some((each) => eac
 
 const marks = z.array(
   z.object({
-    kind: z.enum(['ghost registration', 'zombie runner', 'hung runner', 'orphaned step']),
+    kind: z.enum(['orphaned_registration', 'stuck_runner', 'unresponsive_runner', 'orphaned_step']),
     key: z.string(),
     since: z.string(),
     unpolled: z.number().exactOptional(),
@@ -115,7 +115,7 @@ export function createOwnedObjects(
 
     async mark({ kind, name, namespace, uid }, text) {
       const resource = RESOURCES[kind];
-      const body = { metadata: { uid, annotations: { [SWEEP_ANNOTATION]: text } } };
+      const body = { metadata: { uid, annotations: { [SWEEP_MARK_ANNOTATION]: text } } };
       try {
         await api.call({
           verb: 'patch',
@@ -211,7 +211,7 @@ function ownedObject(kind: OwnedKind, object: AnyObject): OwnedObject {
     createdAtMs: new Date(creationTimestamp ?? Number.NaN).getTime(),
     held: isOnHold(annotations),
     terminating: deletionTimestamp !== undefined,
-    ...omitUndefined({ mark: annotations[SWEEP_ANNOTATION] }),
+    ...omitUndefined({ mark: annotations[SWEEP_MARK_ANNOTATION] }),
     ...(isJobs(kind)
       ? omitUndefined({ runnerPod: labels[RUNNER_POD_LABEL] })
       : omitUndefined({

@@ -16,8 +16,8 @@ import { podName } from '../naming.ts';
 import { ComputeError } from '../../ports.ts';
 import {
   JOB_TIMEOUT_CAP_ANNOTATION,
-  TELLS_ANNOTATION,
-  TELLS_BUSY,
+  NOTIFY_ANNOTATION,
+  NOTIFY_BUSY,
   identityAnnotations,
   installationLabels,
   workflowLabel,
@@ -140,7 +140,7 @@ export function podSpec(
         ...identityAnnotations(request.identity),
         ...secret?.annotations,
         ...jobTimeoutCap(request),
-        ...(request.tellsBusy === true ? { [TELLS_ANNOTATION]: TELLS_BUSY } : {}),
+        ...(request.notifyBusy === true ? { [NOTIFY_ANNOTATION]: NOTIFY_BUSY } : {}),
         ...parts.annotations,
         ...kept.annotations,
       },

@@ -13,8 +13,8 @@ import {
   ONE_JOB_PROBES,
   PROBES_ANNOTATION,
   RUNNER_PROBES,
-  TELLS_ANNOTATION,
-  TELLS_BUSY,
+  NOTIFY_ANNOTATION,
+  NOTIFY_BUSY,
   UPLOAD_TIMEOUT_ANNOTATION,
   WORKFLOW_ID_ANNOTATION,
 } from './metadata.ts';
@@ -103,7 +103,7 @@ export function toPodView(pod: V1Pod, now: string, previous?: PodView): PodView 
     terminating: terminationDeadline !== undefined,
     // The API server sets deletionTimestamp to the moment when the grace is over, not to that of the request.
     terminationDeadline,
-    toldToGoAt: terminationRequestedAt(metadata, disruption),
+    terminationRequestedAt: terminationRequestedAt(metadata, disruption),
     problem: problemOf(pod, now, known),
     disruption:
       disruption?.status === 'True' ? (disruption.reason ?? 'DisruptionTarget') : undefined,
@@ -116,8 +116,8 @@ export function toPodView(pod: V1Pod, now: string, previous?: PodView): PodView 
     readinessChangedAt: timestamp(condition(pod, 'Ready')?.lastTransitionTime),
     reusable:
       metadata?.annotations?.[PROBES_ANNOTATION] === RUNNER_PROBES ? (true as const) : undefined,
-    tellsBusy:
-      metadata?.annotations?.[TELLS_ANNOTATION] === TELLS_BUSY ? (true as const) : undefined,
+    notifyBusy:
+      metadata?.annotations?.[NOTIFY_ANNOTATION] === NOTIFY_BUSY ? (true as const) : undefined,
   });
 }
 
@@ -167,7 +167,7 @@ function exitOf(
     oomKilled: terminated.reason === 'OOMKilled' && code !== 0,
     finishedAt: timestamp(terminated.finishedAt),
     message: message || undefined,
-    notStored: notStored(uploader),
+    uploadFailure: uploadFailure(uploader),
     record: recorded?.record,
   });
 }
@@ -186,7 +186,7 @@ function uploadEnd(
 }
 
 /** The uploader's last word, one line of JSON (uploader/main.ts), as far as there was one. */
-function notStored(uploader: V1ContainerStatus | undefined): Exit['notStored'] {
+function uploadFailure(uploader: V1ContainerStatus | undefined): Exit['uploadFailure'] {
   const terminated = uploader?.state?.terminated;
   if (terminated === undefined || terminated.exitCode === 0) return undefined;
   const { sharedDirFault, error } = supervisorRecordOf(terminated.message);
@@ -236,7 +236,7 @@ function probesOf(
   uploading: boolean,
   now: string,
   previous: PodView | undefined,
-): Pick<PodView, 'online' | 'busy' | 'busyFrom'> {
+): Pick<PodView, 'online' | 'busy' | 'assumedBusyFrom'> {
   const told = pod.metadata?.annotations?.[PROBES_ANNOTATION];
   if (told !== RUNNER_PROBES && told !== ONE_JOB_PROBES && told !== COMMAND_PROBES) return {};
   const started = runner?.state?.running !== undefined && runner.started === true;
@@ -253,12 +253,13 @@ function probesOf(
   if (!online) return { online, busy: false };
   if (runner?.ready === true) return { online, busy: false };
   if (previous?.online === true && previous.busy !== undefined) return { online, busy: true };
-  const busyFrom =
-    previous?.busyFrom ?? new Date(Date.parse(now) + FIRST_READINESS_MS).toISOString();
+  const assumedBusyFrom =
+    previous?.assumedBusyFrom ?? new Date(Date.parse(now) + FIRST_READINESS_MS).toISOString();
   // One that is told to go before it was ever asked may end before it is.
-  return pod.metadata?.deletionTimestamp !== undefined && Date.parse(busyFrom) > Date.parse(now)
+  return pod.metadata?.deletionTimestamp !== undefined &&
+    Date.parse(assumedBusyFrom) > Date.parse(now)
     ? { online }
-    : { online, busyFrom };
+    : { online, assumedBusyFrom };
 }
 
 function problemOf(pod: V1Pod, now: string, previous: PodView | undefined): Problem | undefined {

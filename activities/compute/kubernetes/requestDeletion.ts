@@ -5,7 +5,7 @@ import type { PodDeletion } from '../../../core/activities/index.ts';
 import type { DeletionOptions } from '../../ports.ts';
 import type { ApiServer } from './apiServer.ts';
 import { isNotFound, isUidMismatch, toComputeError } from './errors.ts';
-import { STOP_REASON_ANNOTATION, STOP_STATED_ANNOTATION } from './metadata.ts';
+import { STOP_REASON_ANNOTATION, STOP_REQUESTED_AT_ANNOTATION } from './metadata.ts';
 import { toPodView } from './podView.ts';
 import { type PodRef, type StopReason, allowsJobToFinish } from '../../../core/domain/pod.ts';
 
@@ -95,7 +95,7 @@ async function annotateStopReason(
   const body = {
     metadata: {
       uid,
-      annotations: { [STOP_REASON_ANNOTATION]: reason, [STOP_STATED_ANNOTATION]: now },
+      annotations: { [STOP_REASON_ANNOTATION]: reason, [STOP_REQUESTED_AT_ANNOTATION]: now },
     },
   };
   try {

@@ -77,7 +77,7 @@ export function withStepStorage(
     ofPod,
   }: { port: number; volumes: readonly V1Volume[]; ofPod: V1PodSecurityContext | undefined },
 ): StepStoragePodParts {
-  const { path, sharedFrom, timeoutMs } = storage;
+  const { path, sharedDirSources, timeoutMs } = storage;
   const secrets = secretMounts(runner, volumes);
   const access = storeAccess(settings.place, path, identity.attempt);
   const own = {
@@ -117,7 +117,7 @@ export function withStepStorage(
         SHARED_DIR: STEP_PATHS.shared,
         HOLDFAST_UPLOAD_SHARED_SOURCES: [
           ...sharedDirKeys(path, identity.attempt - 1),
-          ...sharedFrom,
+          ...sharedDirSources,
         ].join(' '),
       }),
       ...access.restorer.env,
@@ -125,7 +125,7 @@ export function withStepStorage(
     volumeMounts: [...access.restorer.mounts, MOUNTS.shared],
   };
   const notes = {
-    HOLDFAST_START_NOTE_FILE: `${STEP_PATHS.records}/${ARTIFACT_NAMES.started}`,
+    HOLDFAST_START_FILE: `${STEP_PATHS.records}/${ARTIFACT_NAMES.started}`,
     HOLDFAST_MARKER_FILE: `${STEP_PATHS.records}/${ARTIFACT_NAMES.finished}`,
     HOLDFAST_LOG_FILE: `${STEP_PATHS.records}/${ARTIFACT_NAMES.log}`,
   };

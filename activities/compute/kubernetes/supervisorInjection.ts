@@ -124,9 +124,9 @@ export function withSupervisor(
   };
 }
 
-function probesOf({ watches, oneJob }: SupervisorConfig): string {
+function probesOf({ watches, ephemeral }: SupervisorConfig): string {
   if (watches === 'command') return COMMAND_PROBES;
-  return oneJob ? ONE_JOB_PROBES : RUNNER_PROBES;
+  return ephemeral ? ONE_JOB_PROBES : RUNNER_PROBES;
 }
 
 function supervisedRunner(
@@ -161,7 +161,8 @@ function supervisedRunner(
       : mounts,
     startupProbe: probe(
       '/startup',
-      Math.ceil(supervision.startupMs / 1_000 / PROBE_PERIOD_SECONDS) + STARTUP_MARGIN_SECONDS,
+      Math.ceil(supervision.startupTimeoutMs / 1_000 / PROBE_PERIOD_SECONDS) +
+        STARTUP_MARGIN_SECONDS,
     ),
     readinessProbe: probe('/ready', 1),
   };
@@ -178,7 +179,7 @@ function environment(
 ): V1EnvVar[] {
   const {
     watches,
-    oneJob,
+    ephemeral,
     onTerm,
     drainTimeoutMs,
     signalTimeoutMs,
@@ -186,20 +187,20 @@ function environment(
     signals,
     cleanupCommand,
     timeoutMs,
-    stopTo,
+    signalTarget,
   } = supervision;
   const values: Record<string, string | undefined> = {
     HOLDFAST_MODE: watches,
-    HOLDFAST_ONE_JOB: watches === 'github' && oneJob ? '1' : undefined,
+    HOLDFAST_ONE_JOB: watches === 'github' && ephemeral ? '1' : undefined,
     HOLDFAST_PROBE_PORT: String(port),
     HOLDFAST_TERMINATION_LOG: terminationLog,
-    HOLDFAST_STOP_REASON_FROM: `${POD_INFO}/${STOP_REASON_FILE}`,
+    HOLDFAST_STOP_REASON_SOURCE: `${POD_INFO}/${STOP_REASON_FILE}`,
     HOLDFAST_ON_TERM: onTerm,
     HOLDFAST_DRAIN_TIMEOUT: `${drainTimeoutMs}ms`,
     HOLDFAST_SIGNAL_TIMEOUT: `${signalTimeoutMs}ms`,
     HOLDFAST_CLEANUP_TIMEOUT: `${cleanupTimeoutMs}ms`,
     HOLDFAST_STOP_SIGNALS: signals,
-    HOLDFAST_STOP_TO: stopTo,
+    HOLDFAST_SIGNAL_TARGET: signalTarget,
     HOLDFAST_CLEANUP_COMMAND: cleanupCommand && JSON.stringify(cleanupCommand),
     HOLDFAST_TIMEOUT: timeoutMs === undefined ? undefined : `${timeoutMs}ms`,
   };

@@ -42,7 +42,7 @@ export function processErrors(
   );
   if (brought.length > 0 && !anyCommand) {
     return [
-      `${brought.join(', ')}: this worker runs its own command only, on the machine itself; leave it out, or set HOLDFAST_ANY_COMMAND=true on the worker if whoever may start a workflow may run anything here`,
+      `${brought.join(', ')}: this worker runs its own command only, on the machine itself; leave it out, or set HOLDFAST_ALLOW_ANY_COMMAND=true on the worker if whoever may start a workflow may run anything here`,
     ];
   }
   if (supervision?.mode === 'inject' || supervision?.mode === 'image')

@@ -106,7 +106,7 @@ https://github.com/temporalio/temporal-worker-controller/blob/main/internal/k8s/
 
 {{- define "holdfast.workerPod" -}}
 serviceAccountName: {{ include "holdfast.fullname" . }}-worker
-# Above HOLDFAST_SHUTDOWN_FORCE (50s).
+# Above HOLDFAST_SHUTDOWN_FORCE_TIME (50s).
 terminationGracePeriodSeconds: 60
 {{- include "holdfast.podBasics" . }}
 containers:
@@ -121,7 +121,7 @@ containers:
       - { name: HOLDFAST_SUPERVISOR_IMAGE, value: {{ .Values.supervisorImage | default (include "holdfast.image" .) | quote }} }
       {{- end }}
       {{- with include "holdfast.runnerSetNamespace" . }}
-      - { name: HOLDFAST_RUNNER_SET_NAMESPACE, value: {{ . | quote }} }
+      - { name: HOLDFAST_RUNNER_SET_RESOURCE_NAMESPACE, value: {{ . | quote }} }
       {{- end }}
       {{- if .Values.podPolicy }}
       - { name: HOLDFAST_POD_POLICY_FILE, value: /etc/holdfast/pod-policy/pod-policy.yaml }

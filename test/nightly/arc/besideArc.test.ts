@@ -210,10 +210,10 @@ await describeIf('beside ARC', prepare, NEEDS, ({ files, lab }) => {
       const report = JSON.parse((await sweepAtOnce(settings, true)).stdout) as SweepReport;
       expect(report).toMatchObject({
         incomplete: [],
-        items: [{ kind: 'orphaned pod', what: pod, done }],
+        items: [{ kind: 'orphaned_pod', what: pod, done }],
       });
       // Two pods with Holdfast's labels at the least; all registrations of ARC's.
-      expect(report.skipped['not ours']).toBeGreaterThanOrEqual(2 + before.registrations.length);
+      expect(report.skipped['foreign']).toBeGreaterThanOrEqual(2 + before.registrations.length);
     }
     await cluster.until(
       'the leftover to be gone',

@@ -45,7 +45,7 @@ export class ComposeProject {
   /** Until all that has a check is healthy, and all one-shot services have succeeded, or it is in vain; tells each change on the way. */
   async untilUp(inVain: () => boolean = () => false): Promise<void> {
     let seen: Container[] = [];
-    const waitsFor = (): string =>
+    const waitingFor = (): string =>
       seen
         .filter((each) => !isAsWanted(each))
         .map((each) => `${each.Service} is ${stateOf(each)}`)
@@ -55,7 +55,7 @@ export class ComposeProject {
       for (const each of seen) this.#tell(each);
       return inVain() || (seen.length > 1 && seen.every(isAsWanted));
     };
-    await until(`profile ${this.profile} to be healthy`, isUp, waitsFor, UP_MS);
+    await until(`profile ${this.profile} to be healthy`, isUp, waitingFor, UP_MS);
   }
 
   #tell(container: Container): void {

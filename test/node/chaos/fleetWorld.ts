@@ -14,7 +14,7 @@ import {
 } from '../../../core/contract/index.ts';
 import { SHORT_INTERVALS } from '../../support/clusterRun.ts';
 import { ClusterWorld } from '../../support/clusterWorld.ts';
-import { tellSet } from '../../support/setCommands.ts';
+import { notifySet } from '../../support/setCommands.ts';
 import { until } from '../../support/until.ts';
 import type { WorkerProcess } from '../../support/workerProcess.ts';
 
@@ -53,7 +53,7 @@ export class FleetWorld {
         namespace: world.namespace.name,
         labelSelector: installationSelector(world.namespace.name),
         simulatorUrl: world.simulator.url,
-        startupMs: STARTUP_MS,
+        startupTimeoutMs: STARTUP_MS,
       },
       () => undefined,
     );
@@ -163,7 +163,7 @@ export class FleetSet {
   }
 
   async tell(command: SetCommand): Promise<void> {
-    await tellSet(this.#fleet.world.client, this.name, command);
+    await notifySet(this.#fleet.world.client, this.name, command);
   }
 
   /** Drains it, and awaits its end. */

@@ -16,7 +16,7 @@ import { states } from '../../support/jobRun.ts';
 import { describeIf } from '../../support/lab.ts';
 import { restartsLabFolder } from '../../support/labFolder.ts';
 import { unreplayable } from '../../support/replays.ts';
-import { tellSet } from '../../support/setCommands.ts';
+import { notifySet } from '../../support/setCommands.ts';
 import { together, type Scenario } from '../../support/together.ts';
 import { until } from '../../support/until.ts';
 import { partaking } from './partaking.ts';
@@ -266,10 +266,10 @@ const lives: Record<string, Life> = {
         expect(await client.workflow.getHandle(pause.workflowId).result()).toMatchObject({
           paused: 'paused: an upgrade',
         });
-        expect((await tellSet(client, name, { command: 'resume' })).paused).toBeUndefined();
+        expect((await notifySet(client, name, { command: 'resume' })).paused).toBeUndefined();
       },
     });
-    await tellSet(client, name, { command: 'drain' });
+    await notifySet(client, name, { command: 'drain' });
     expect(await handle.result()).toMatchObject({ runners: [] });
     expect(await unreplayable(client, [handle.workflowId])).toEqual([]);
   },

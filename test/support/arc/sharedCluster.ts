@@ -101,7 +101,7 @@ export class SharedCluster {
         namespace: namespace.name,
         labelSelector: installationSelector(namespace.name),
         simulatorUrl: simulator.url,
-        startupMs: 100,
+        startupTimeoutMs: 100,
       },
       () => undefined,
     );

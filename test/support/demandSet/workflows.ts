@@ -1,7 +1,7 @@
 /** Stands for a set that has no memo: it answers the status query. */
 import { condition, setHandler } from '@temporalio/workflow';
 import {
-  demandSignal,
+  jobEventsSignal,
   setStatusQuery,
   type JobEvent,
   type RunnerSetStatus,
@@ -13,6 +13,6 @@ export async function runnerSet(status: RunnerSetStatus): Promise<void> {
     ...status,
     jobs: { ...status.jobs, queued: events.length },
   }));
-  setHandler(demandSignal, ({ events: more }) => void events.push(...more));
+  setHandler(jobEventsSignal, ({ events: more }) => void events.push(...more));
   await condition(() => false);
 }

@@ -30,7 +30,7 @@ describe('every error, as Temporal gets it', () => {
       ci('rate_limited', { retryAfterMs: 61_000 }),
       { type: 'RateLimited', delayMs: 61_000, benign: true },
     ],
-    ['credentials refused', ci('credentials'), { type: 'CredentialsRefused', delayMs: 300_000 }],
+    ['credentials refused', ci('credentials'), { type: 'CredentialsRejected', delayMs: 300_000 }],
     ['busy, no delay given', ci('busy'), { type: 'RunnerBusy', delayMs: 1_000, benign: true }],
     ['name taken', ci('name_taken'), { type: 'RunnerNameTaken', final: true }],
     ['rejected', ci('rejected'), { type: 'CiServerRejected', final: true }],
@@ -103,7 +103,7 @@ describe('every error, as Temporal gets it', () => {
 
   test('a denied deletion is asked for again every minute, under a name of its own', () => {
     expect(toFailure(compute('invalid'), pace, false)).toMatchObject({
-      type: 'ClusterDenied',
+      type: 'ComputeRejected',
       nextRetryDelay: 60_000,
     });
   });
@@ -155,7 +155,7 @@ describe('every error, as Temporal gets it', () => {
       );
     };
     expect(delays({})).toEqual([60_000, 60_000, 60_000, 60_000, 60_000]);
-    expect(delays({ longestBusyRetryMs: 900_000 })).toEqual([
+    expect(delays({ maxBusyRetryMs: 900_000 })).toEqual([
       60_000, 120_000, 240_000, 900_000, 900_000,
     ]);
   });
@@ -171,27 +171,27 @@ describe('every error, as Temporal gets it', () => {
 test('the types are stable: workflows, dashboards and people match on them', () => {
   expect(FAILURE_TYPES).toEqual({
     setNotFound: 'SetNotFound',
-    setRefuses: 'SetRefuses',
-    setSilent: 'SetDoesNotAnswer',
+    setCommandRejected: 'SetCommandRejected',
+    setUnresponsive: 'SetUnresponsive',
     busy: 'RunnerBusy',
     rate_limited: 'RateLimited',
-    credentials: 'CredentialsRefused',
+    credentials: 'CredentialsRejected',
     name_taken: 'RunnerNameTaken',
     rejected: 'CiServerRejected',
     unavailable: 'CiServerUnavailable',
     notOnline: 'RunnerNotOnlineYet',
-    nodeNotReleased: 'NodeNotReleased',
+    volumeClaimFenced: 'VolumeClaimFenced',
     invalidInput: 'InvalidInput',
-    overtaken: 'ProvisioningOvertaken',
+    overtaken: 'ProvisioningSuperseded',
     unknownCredential: 'UnknownCredential',
     quota_exceeded: 'QuotaExceeded',
     invalid: 'PodInvalid',
-    denied: 'ClusterDenied',
+    denied: 'ComputeRejected',
     forbidden: 'ComputeForbidden',
     computeUnavailable: 'ComputeUnavailable',
-    wrongPlace: 'WrongPlace',
-    notOurs: 'RegistrationNotOurs',
-    outOfSight: 'PodOutOfSight',
+    wrongLocation: 'WrongLocation',
+    foreignRegistration: 'ForeignRegistration',
+    notVisible: 'PodNotVisible',
     sweepIncomplete: 'SweepIncomplete',
   });
 });

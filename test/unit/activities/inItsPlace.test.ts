@@ -50,7 +50,7 @@ const CALLS: {
       | 'provision'
       | 'findProvisioned'
       | 'awaitPod'
-      | 'observePod'
+      | 'getPod'
       | 'tearDown'
       | 'fenceClaims'
       | 'awaitClaims'
@@ -60,11 +60,11 @@ const CALLS: {
     runnerName: 'n',
     pod: { identity, labels: {}, terminationGracePeriodSeconds: 1 },
     credentialsRetryMs: 1,
-    dueWithinMs: 1,
+    completeWithinMs: 1,
   },
   findProvisioned: { identity, registered: false },
   awaitPod: { pod, until: 'ended' },
-  observePod: { pod },
+  getPod: { pod },
   tearDown: { identity, pod: { ref: pod }, secret: true },
   fenceClaims: { identity, claims: [], writer: { podUid: 'u', node: 'n' } },
   awaitClaims: { identity, claims: [] },
@@ -82,14 +82,14 @@ describe('for a life of another place', () => {
     refused = 0,
   ): Promise<unknown> =>
     await new MockActivityEnvironment({
-      heartbeatDetails: { refusals: { WrongPlace: refused } },
+      heartbeatDetails: { refusals: { WrongLocation: refused } },
     }).run(activities[name] as (input: unknown) => Promise<unknown>, { ...CALLS[name], place });
 
   test.each(Object.keys(CALLS) as (keyof typeof CALLS)[])(
     '%s asks nothing and answers nothing: it fails until a worker of that place takes it, and names both',
     async (name) => {
       await expect(run(name, THERE)).rejects.toMatchObject({
-        type: 'WrongPlace',
+        type: 'WrongLocation',
         nonRetryable: false,
         message: expect.stringMatching(
           /kubernetes\/c2\/mine\/ci.*kubernetes\/c1\/mine\/ci.*task queue of its own/,

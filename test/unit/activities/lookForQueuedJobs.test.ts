@@ -6,7 +6,7 @@ import { CiServerError, type ActivityPorts, type CiServer } from '../../../activ
 import { checkQueuedJobs } from '../../../activities/runnerSet/checkQueuedJobs.ts';
 import { RunningSets } from '../../../activities/runnerSet/runningSets.ts';
 import {
-  SET_COVER_MEMO,
+  SET_ROUTING_MEMO,
   type QueueCheckResult,
   type SetRoutingInfo,
 } from '../../../core/contract/index.ts';
@@ -23,8 +23,8 @@ const input: CheckQueuedJobsInput = {
   askedAt: 1_000_000,
   maxAgeMs: 0,
   overdue: [],
-  passedHere: [],
-  passedTo: [],
+  reroutedHere: [],
+  reroutedTo: [],
 };
 const job = (id: number, more: Partial<CiJob> = {}): CiJob => ({
   id,
@@ -49,7 +49,7 @@ async function look(
     workflow: {
       async *list() {
         for (const [workflowId, covers] of Object.entries(sets))
-          yield { workflowId, memo: { [SET_COVER_MEMO]: covers } };
+          yield { workflowId, memo: { [SET_ROUTING_MEMO]: covers } };
       },
       getHandle: (workflowId: string) => ({
         signal: async (_definition: unknown, seen: QueueCheckResult) => {
@@ -93,7 +93,7 @@ describe('a set’s look at the CI server’s jobs', () => {
       runnerName: 'linux-abcdefghij-0a1b2c3d4e',
     });
     const jobs = [job(1), job(2, { labels: ['gpu'] }), job(3, { labels: ['gpu'] }), own];
-    expect(await look(listing(jobs), { passedHere: ['3/1'] }, sets)).toEqual({
+    expect(await look(listing(jobs), { reroutedHere: ['3/1'] }, sets)).toEqual({
       checkedAt: 1_000_000,
       complete: true,
       jobs: [jobs[0], jobs[2], own],
@@ -115,7 +115,7 @@ describe('a set’s look at the CI server’s jobs', () => {
   });
 
   test('names the sets that have ended with jobs of this one', async () => {
-    expect(await look(listing([]), { passedTo: ['set-linux', 'set-gone'] })).toMatchObject({
+    expect(await look(listing([]), { reroutedTo: ['set-linux', 'set-gone'] })).toMatchObject({
       gone: ['set-gone'],
     });
   });

@@ -5,7 +5,7 @@ import { DefaultLogger } from '@temporalio/worker';
 import { rerouteJobs } from '../../../activities/runnerSet/rerouteJobs.ts';
 import { RunningSets } from '../../../activities/runnerSet/runningSets.ts';
 import {
-  SET_COVER_MEMO,
+  SET_ROUTING_MEMO,
   type JobEvent,
   type SetRoutingInfo,
 } from '../../../core/contract/index.ts';
@@ -16,7 +16,7 @@ import type {
 } from '../../../core/activities/index.ts';
 
 const cover: SetRoutingInfo = { labels: ['linux'], scope: 'acme', scopeKind: 'organization' };
-const input: RerouteJobsInput = { set: 'self', cover, jobs: [], ends: false, handingOn: [] };
+const input: RerouteJobsInput = { set: 'self', cover, jobs: [], ends: false, forwardedEvents: [] };
 const jobs = (count: number): RerouteJobsInput['jobs'] =>
   Array.from({ length: count }, (_none, index) => ({
     key: `${index}/2`,
@@ -48,7 +48,7 @@ async function run(
       async *list() {
         lists++;
         for (const [workflowId, covers] of Object.entries(sets))
-          yield { workflowId, memo: { [SET_COVER_MEMO]: covers } };
+          yield { workflowId, memo: { [SET_ROUTING_MEMO]: covers } };
       },
       getHandle: (workflowId: string) => ({
         signal: async (
@@ -102,7 +102,7 @@ describe('passing jobs on', () => {
       repository: 'acme/app',
       labels: [],
       at: 7,
-      passedBy: 'set-self',
+      reroutedBy: 'set-self',
     });
     expect(signals).toBeLessThanOrEqual(4);
     expect(answer.substitutes).toBe(3);
@@ -158,7 +158,7 @@ describe('passing jobs on', () => {
     await expect(
       run(
         { sets, failing: { 'set-gone': new Error('down') } },
-        { jobs: jobs(5), handingOn: [{ to: 'set-gone', event }] },
+        { jobs: jobs(5), forwardedEvents: [{ to: 'set-gone', event }] },
         told,
       ),
     ).rejects.toThrow('down');
@@ -174,11 +174,11 @@ describe('passing jobs on', () => {
       labels: [],
       at: 1,
     };
-    const handingOn = [{ to: 'set-a', event }];
-    const { told, lists } = await run({ sets }, { handingOn });
+    const forwardedEvents = [{ to: 'set-a', event }];
+    const { told, lists } = await run({ sets }, { forwardedEvents });
     expect([told, lists]).toEqual([{ 'set-a': [event] }, 0]);
-    expect((await run({ sets, failing: { 'set-a': ended('set-a') } }, { handingOn })).told).toEqual(
-      { 'set-b': [event], 'set-full': [event] },
-    );
+    expect(
+      (await run({ sets, failing: { 'set-a': ended('set-a') } }, { forwardedEvents })).told,
+    ).toEqual({ 'set-b': [event], 'set-full': [event] });
   });
 });

@@ -27,7 +27,7 @@ const INPUT: WithLocation<ProvisionInput> = {
     terminationGracePeriodSeconds: 30,
   },
   credentialsRetryMs: 1_000,
-  dueWithinMs: 1_000,
+  completeWithinMs: 1_000,
 };
 
 /** A CI server that is slow to register, and tells when it was asked. */
@@ -232,7 +232,7 @@ describe('while the CI server registers', () => {
 
   test('called off, it is over once the answer is there, which is given back', async () => {
     const { error, ci, compute } = await interrupted('CANCELLED', true);
-    expect(error).toMatchObject({ type: 'ProvisioningOvertaken', nonRetryable: true });
+    expect(error).toMatchObject({ type: 'ProvisioningSuperseded', nonRetryable: true });
     expect({ registrations: ci.registrations.size, created: compute.created }).toEqual({
       registrations: 0,
       created: [],

@@ -59,12 +59,12 @@ describe('what is not ours stays', () => {
   ])('%s, by its id and by its name', async (_what, theirs, labels, asked, why) => {
     const id = ci.connect(theirs, false, labels);
     await expect(remove({ name: asked, id })).rejects.toMatchObject({
-      type: 'RegistrationNotOurs',
+      type: 'ForeignRegistration',
       nonRetryable: true,
       message: expect.stringContaining(why),
     });
     if (asked === theirs)
-      await expect(remove({ name: asked })).rejects.toMatchObject({ type: 'RegistrationNotOurs' });
+      await expect(remove({ name: asked })).rejects.toMatchObject({ type: 'ForeignRegistration' });
     expect(ci.registrations.has(id)).toBe(true);
     expect(ci.count('remove')).toBe(0);
   });
@@ -96,7 +96,7 @@ describe('what is ours goes', () => {
     expect(await remove({ name, id })).toMatchObject({ answer: 'removed' });
     const theirs = ci.connect('their-big-runner');
     await expect(remove({ name, id: theirs })).rejects.toMatchObject({
-      type: 'RegistrationNotOurs',
+      type: 'ForeignRegistration',
     });
   });
 

@@ -51,8 +51,8 @@ describe('starting the runners of a set', () => {
           set: 'linux',
           generation: 'g1',
           ephemeral: true,
-          tellsBusy: tells,
-          tellsEndEarly: tells,
+          notifyBusy: tells,
+          notifyEndEarly: tells,
           priority: 'normal',
           template: { organization: 'acme' },
           runners,
@@ -68,13 +68,13 @@ describe('starting the runners of a set', () => {
       workflowId: 'runner-linux-a',
       taskQueue: 'holdfast',
       args: [{ organization: 'acme', set: 'linux' }],
-      memo: { ofSet: { generation: 'g1', ephemeral: true, slot: 0 } },
+      memo: { runnerSet: { generation: 'g1', ephemeral: true, slot: 0 } },
       requestEagerStart: true,
     });
-    expect(started[1]?.memo).toEqual({ ofSet: { generation: 'g1', ephemeral: true } });
+    expect(started[1]?.memo).toEqual({ runnerSet: { generation: 'g1', ephemeral: true } });
     await start(() => undefined, started, true);
     expect(started.at(-1)?.memo).toEqual({
-      ofSet: { generation: 'g1', ephemeral: true, tellsBusy: true, tellsEndEarly: true },
+      runnerSet: { generation: 'g1', ephemeral: true, notifyBusy: true, notifyEndEarly: true },
     });
   });
 

@@ -23,7 +23,7 @@ const POD: PodView = {
   terminating: false,
 };
 
-function world(pace?: NotificationLimits, heldMs = 0) {
+function world(pace?: NotificationLimits, delayMs = 0) {
   const told: string[] = [];
   const forMs: unknown[] = [];
   const signalPodState = async (_workflowId: string, event: PodStateEvent): Promise<void> => {
@@ -39,7 +39,7 @@ function world(pace?: NotificationLimits, heldMs = 0) {
     states: new PodStateNotifier(
       queue,
       { signalPodState } as unknown as WaitCompleter,
-      heldMs,
+      delayMs,
       pace,
     ),
   };
@@ -118,7 +118,7 @@ test('one that was taken for busy for a moment has never been told as such', asy
 
 test.each<[string, Partial<PodView>]>([
   ['a runner for many jobs', { reusable: true }],
-  ['one whose set waits for the word', { tellsBusy: true }],
+  ['one whose set waits for the word', { notifyBusy: true }],
 ])('%s is told as busy at once', async (_what, more) => {
   const { states, told, forMs } = world(undefined, 5_000);
   states.tell({ ...POD, ...more }, 'busy');

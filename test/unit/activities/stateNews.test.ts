@@ -16,7 +16,7 @@ const seen = (fields: Partial<PodView>): PodView => ({
 });
 const idle = seen({ online: true, busy: false });
 const busy = seen({ online: true, busy: true });
-const unknown = (busyFrom: string) => seen({ online: true, busyFrom });
+const unknown = (assumedBusyFrom: string) => seen({ online: true, assumedBusyFrom });
 const reusableIdle = seen({ online: true, busy: false, reusable: true });
 
 describe('a state is news', () => {

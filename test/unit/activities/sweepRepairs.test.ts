@@ -116,14 +116,14 @@ class Seen {
 }
 
 const CHANGED = { kind: 'skipped', why: 'changed' };
-const marked = { mark: objectMark('orphaned pod', 'why', NOW - MINUTE) };
+const marked = { mark: objectMark('orphaned_pod', 'why', NOW - MINUTE) };
 /** Old by the clock that the repairs go by. */
 const aliveOrphan = pod({}, { ...marked, registration: undefined as never });
 
 describe('a pod', () => {
   const repair = async (seen: Seen, found = aliveOrphan) =>
     await repairPod(seen.tools(), {
-      as: 'orphaned pod',
+      as: 'orphaned_pod',
       reason: 'why',
       subject: 'object',
       object: found,
@@ -134,12 +134,17 @@ describe('a pod', () => {
     ['is gone', undefined, TERMINATED, CHANGED],
     ['has lost its mark', pod(), TERMINATED, CHANGED],
     ['has a running workflow after all: visibility was late', aliveOrphan, RUNNING, CHANGED],
-    ['is held since', { ...aliveOrphan, held: true }, TERMINATED, { kind: 'skipped', why: 'held' }],
+    [
+      'is held since',
+      { ...aliveOrphan, held: true },
+      TERMINATED,
+      { kind: 'skipped', why: 'on_hold' },
+    ],
     [
       'is being evicted since',
       pod({ disruption: 'EvictionByEvictionAPI' }, marked),
       TERMINATED,
-      { kind: 'skipped', why: 'mid-flight' },
+      { kind: 'skipped', why: 'in_transition' },
     ],
   ])('that %s is not touched', async (_what, now, facts, expected) => {
     const seen = new Seen();
@@ -153,7 +158,7 @@ describe('a pod', () => {
     seen.now = aliveOrphan;
     expect(await repair(seen)).toEqual({ kind: 'repaired' });
     expect(seen.deletions).toEqual([{ announce: 'cancelled' }]);
-    expect(seen.marks).toEqual([expect.stringContaining('orphaned pod: why')]);
+    expect(seen.marks).toEqual([expect.stringContaining('orphaned_pod: why')]);
   });
 
   test('that does not tell is stopped with its own grace alone', async () => {
@@ -269,11 +274,11 @@ describe('a pod', () => {
 });
 
 describe('a Secret', () => {
-  const found = object({ mark: objectMark('orphaned resource', 'why', NOW - MINUTE) });
+  const found = object({ mark: objectMark('orphaned_resource', 'why', NOW - MINUTE) });
   const repair = async (seen: Seen, pods: OwnedObject[] = []) =>
     await repairResource(
       seen.tools(),
-      { as: 'orphaned resource', reason: 'why', subject: 'object', object: found, step: 'repair' },
+      { as: 'orphaned_resource', reason: 'why', subject: 'object', object: found, step: 'repair' },
       async () => pods,
     );
 
@@ -295,7 +300,7 @@ describe('a Secret', () => {
     ['is gone', undefined, TERMINATED, [], CHANGED],
     ['has lost its mark', object(), TERMINATED, [], CHANGED],
     ['has a running workflow after all', found, RUNNING, [], CHANGED],
-    ['has a pod now', found, TERMINATED, [pod()], { kind: 'skipped', why: 'in use' }],
+    ['has a pod now', found, TERMINATED, [pod()], { kind: 'skipped', why: 'in_use' }],
   ])('that %s is not touched', async (_what, now, facts, pods, expected) => {
     const seen = new Seen();
     Object.assign(seen, { now, facts });
@@ -304,14 +309,14 @@ describe('a Secret', () => {
 });
 
 const mark = (id: number): SweepMark => ({
-  kind: 'ghost registration',
+  kind: 'orphaned_registration',
   key: `organization acme#${id}`,
   since: ago(MINUTE),
 });
 const ghostFinding = (
   registration: ObservedRegistration,
 ): Extract<Finding, { subject: 'registration' }> => ({
-  as: 'ghost registration',
+  as: 'orphaned_registration',
   reason: 'why',
   subject: 'registration',
   registration,
@@ -333,8 +338,8 @@ describe('a registration', () => {
     ['is gone', undefined, false, CHANGED, 0],
     ['is another one’s', { name: 'another' }, false, CHANGED, 0],
     ['has a life now', {}, true, CHANGED, 0],
-    ['is online now', { online: true }, false, { kind: 'skipped', why: 'online or busy' }, 0],
-    ['is busy now', { busy: true }, false, { kind: 'skipped', why: 'online or busy' }, 0],
+    ['is online now', { online: true }, false, { kind: 'skipped', why: 'online_or_busy' }, 0],
+    ['is busy now', { busy: true }, false, { kind: 'skipped', why: 'online_or_busy' }, 0],
   ])('that %s', async (_what, now, runs, expected, removals) => {
     const seen = new Seen();
     seen.runs = runs;
@@ -359,7 +364,7 @@ describe('a registration', () => {
     );
     expect(await repairRegistration(seen.tools(), ghostFinding(ghost()))).toEqual({
       kind: 'skipped',
-      why: 'online or busy',
+      why: 'online_or_busy',
     });
     await expect(repairRegistration(seen.tools(), ghostFinding(ghost()))).rejects.toThrow('502');
   });
@@ -371,12 +376,12 @@ describe('a zombie', () => {
     await terminateStuckRunner(
       seen.tools(),
       {
-        as: 'zombie runner',
+        as: 'stuck_runner',
         reason: 'why',
         subject: 'life',
         life: zombie,
         step: 'terminate',
-        mark: { kind: 'zombie runner', key: 'w r', since: ago(MINUTE), unpolled: 3 },
+        mark: { kind: 'stuck_runner', key: 'w r', since: ago(MINUTE), unpolled: 3 },
       },
       async () => pods,
     );
@@ -411,12 +416,12 @@ describe('a runner that hangs', () => {
     await replaceUnresponsive(
       seen.tools(),
       {
-        as: 'hung runner',
+        as: 'unresponsive_runner',
         reason: 'why',
         subject: 'life',
         life: hung,
         step: 'repair',
-        mark: { kind: 'hung runner', key: 'w-0123456789', since: ago(MINUTE) },
+        mark: { kind: 'unresponsive_runner', key: 'w-0123456789', since: ago(MINUTE) },
       },
       async () => pods,
     );
@@ -427,7 +432,7 @@ describe('a runner that hangs', () => {
     seen.ciServer.registrations.set(7, listed);
     expect([await replace(seen), seen.signals, seen.terminations]).toEqual([
       { kind: 'repaired' },
-      [['doubt', { runnerName: 'w-0123456789', reason: 'why' }]],
+      [['replaceIdle', { runnerName: 'w-0123456789', reason: 'why' }]],
       [],
     ]);
     expect(seen.ciServer.count('remove')).toBe(0);
@@ -442,7 +447,7 @@ describe('a runner that hangs', () => {
     ['has a pod that is busy now', {}, [pod({ busy: true })], CHANGED],
     ['has another pod now', {}, [pod({}, { registration: { name: 'w-0123456789-r2' } })], CHANGED],
     ['has lost its pod', {}, [], CHANGED],
-    ['is held since', {}, [pod({}, { held: true })], { kind: 'skipped', why: 'held' }],
+    ['is held since', {}, [pod({}, { held: true })], { kind: 'skipped', why: 'on_hold' }],
   ])('that %s is left alone', async (_what, now, pods, expected) => {
     const seen = new Seen();
     if (now !== undefined) seen.ciServer.registrations.set(7, { ...listed, ...now });
@@ -459,12 +464,12 @@ describe('a step that outlived its job', () => {
     await stopStep(
       seen.tools(),
       {
-        as: 'orphaned step',
+        as: 'orphaned_step',
         reason: 'why',
         subject: 'life',
         life: step,
         step: 'repair',
-        mark: { kind: 'orphaned step', key: 'w r', since: ago(MINUTE) },
+        mark: { kind: 'orphaned_step', key: 'w r', since: ago(MINUTE) },
       },
       async () => pods,
     );
@@ -488,7 +493,12 @@ describe('a step that outlived its job', () => {
       [pod()],
       CHANGED,
     ],
-    ['is held since', () => undefined, [pod({}, { held: true })], { kind: 'skipped', why: 'held' }],
+    [
+      'is held since',
+      () => undefined,
+      [pod({}, { held: true })],
+      { kind: 'skipped', why: 'on_hold' },
+    ],
   ])('that %s is left alone', async (_what, change, pods, expected) => {
     const seen = new Seen();
     seen.job = job;
@@ -511,7 +521,7 @@ describe('a plan', () => {
       skipped: {},
     });
     expect(seen.ciServer.count('find')).toBe(200);
-    expect(done.skipped.filter((why) => why === 'left for the next sweep')).toHaveLength(3);
+    expect(done.skipped.filter((why) => why === 'deferred')).toHaveLength(3);
     expect(done.marks).toEqual([200, 201, 202].map(mark));
   });
 

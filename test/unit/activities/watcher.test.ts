@@ -42,7 +42,7 @@ class RecordingCompleter implements WaitCompleter {
     this.changes.push(changeId);
   }
 
-  async lookAgain(_workflowId: string, activityId: string): Promise<void> {
+  async requestRecheck(_workflowId: string, activityId: string): Promise<void> {
     this.lookedAgain.push(activityId);
   }
 
@@ -57,20 +57,20 @@ class RecordingCompleter implements WaitCompleter {
 
 const ONE_JOB: SupervisorConfig = {
   watches: 'github',
-  oneJob: true,
+  ephemeral: true,
   onTerm: 'stop',
   drainTimeoutMs: 0,
   signalTimeoutMs: 10_000,
   cleanupTimeoutMs: 5_000,
-  stopTo: 'group',
-  startupMs: 600_000,
+  signalTarget: 'group',
+  startupTimeoutMs: 600_000,
 };
 const DONE = { ended: true, exit: { code: 0, oomKilled: false, record: { job: 'done' as const } } };
 
 async function world(
   againMs: readonly number[] = [],
   logger: Logger = quiet,
-  heldBackAnswers?: DeferredCompletions,
+  deferredCompletions?: DeferredCompletions,
 ) {
   const compute = new FakeCompute();
   const completer = new RecordingCompleter();
@@ -79,7 +79,7 @@ async function world(
     completer,
     logger,
     againMs,
-    ...(heldBackAnswers === undefined ? {} : { heldBackAnswers }),
+    ...(deferredCompletions === undefined ? {} : { deferredCompletions }),
   });
   const { name } = await compute.createPod({
     identity: { workflowId: 'runner-1', firstRunId: 'f', attempt: 1 },
@@ -107,11 +107,11 @@ test('completes a wait when its condition comes true, once', async () => {
 test('an answer that is held back is given instead of a wait’s, and at the stop with what is known', async () => {
   const compute = new FakeCompute();
   const completer = new RecordingCompleter();
-  const heldBackAnswers = new DeferredCompletions();
+  const deferredCompletions = new DeferredCompletions();
   const watcher = await startWatcher({
     compute,
     completer,
-    heldBackAnswers,
+    deferredCompletions,
     logger: quiet,
     againMs: [],
   });
@@ -127,8 +127,8 @@ test('an answer that is held back is given instead of a wait’s, and at the sto
   );
   for (const pod of [soon as PodView, never as PodView])
     expect(
-      heldBackAnswers.defer(
-        heldBackAnswers.addWaiter(pod, 'online'),
+      deferredCompletions.defer(
+        deferredCompletions.addWaiter(pod, 'online'),
         new Uint8Array(),
         (seen) => [pod.name, seen?.online],
         60_000,

@@ -54,7 +54,9 @@ describe('the folder of a step', () => {
     'artifacts/jobs/x/0198-run/test-e2e',
   ])('%j is none', (path) => {
     expect(jobRunOfStep(path)).toBeUndefined();
-    expect(storagePathError({ path, sharedFrom: [] })).toContain("is no folder of a job's step");
+    expect(storagePathError({ path, sharedDirSources: [] })).toContain(
+      "is no folder of a job's step",
+    );
   });
 });
 
@@ -72,7 +74,7 @@ describe('a step may begin with', () => {
       false,
     ],
   ])('%s', (_what, key, may) => {
-    expect(storagePathError({ path, sharedFrom: [key] }) === undefined).toBe(may);
+    expect(storagePathError({ path, sharedDirSources: [key] }) === undefined).toBe(may);
   });
 });
 

@@ -4,7 +4,7 @@ import { parseDeregistrationInput } from '../../../core/input/deregistration.ts'
 
 describe('input of the deregistration workflow', () => {
   test('production defaults', () => {
-    expect(DEREGISTRATION_TIMEOUTS).toEqual({ giveUpAfter: '24h', firstRetry: '1m' });
+    expect(DEREGISTRATION_TIMEOUTS).toEqual({ timeout: '24h', firstRetry: '1m' });
     expect(
       parseDeregistrationInput({ repository: 'acme/app', runner: { name: 'r-1', id: 7 } }),
     ).toEqual({
@@ -14,7 +14,7 @@ describe('input of the deregistration workflow', () => {
         credential: 'default',
         runner: { name: 'r-1', id: 7 },
         reason: 'asked for by hand',
-        giveUpAfterMs: 86_400_000,
+        timeoutMs: 86_400_000,
         firstRetryMs: 60_000,
       },
     });

@@ -31,7 +31,7 @@ test('the least that is a job: what it gets', () => {
         name: 'unit',
         workflowId: 'job-web-test-1',
         bestEffort: false,
-        optionalOnSuccess: false,
+        skipOnSuccess: false,
         storage: { path: 'jobs/web/run-1/test-unit', timeout: '10m' },
         runner: {
           ciServer: 'none',
@@ -55,7 +55,7 @@ test('a step’s life has the grace of a step, and its stop goes to its command 
       pod: {
         terminationGracePeriodSeconds: 18,
         supervision: {
-          stopTo: 'process',
+          signalTarget: 'process',
           signalTimeoutMs: 15_000,
           cleanupTimeoutMs: 2_000,
           timeoutMs: 2 * HOUR,
@@ -70,7 +70,7 @@ test('steps run in the order of the stages, and are numbered in each', () => {
     ...JOB,
     post: [
       { ...STEP, name: 'p1', bestEffort: true },
-      { ...STEP, name: 'p2', optionalOnSuccess: true },
+      { ...STEP, name: 'p2', skipOnSuccess: true },
     ],
     pre: [
       { ...STEP, name: 'a' },
@@ -78,11 +78,11 @@ test('steps run in the order of the stages, and are numbered in each', () => {
     ],
   });
   expect(
-    steps.map(({ workflowId, name, bestEffort, optionalOnSuccess }) => [
+    steps.map(({ workflowId, name, bestEffort, skipOnSuccess }) => [
       workflowId,
       name,
       bestEffort,
-      optionalOnSuccess,
+      skipOnSuccess,
     ]),
   ).toEqual([
     ['job-web-pre-1', 'a', false, false],
@@ -176,8 +176,8 @@ describe('what cannot work is named, all at once', () => {
       [/^test\.0\.bestEffort is for steps of post only/],
     ],
     [
-      { ...JOB, pre: [{ ...STEP, name: 'a', optionalOnSuccess: true }] },
-      [/^pre\.0\.optionalOnSuccess is for steps of post only/],
+      { ...JOB, pre: [{ ...STEP, name: 'a', skipOnSuccess: true }] },
+      [/^pre\.0\.skipOnSuccess is for steps of post only/],
     ],
     [{ ...JOB, post: [STEP] }, [/^post\.0\.name is used twice: "unit"/]],
     [

@@ -47,13 +47,13 @@ describe('production defaults', () => {
     pod: {
       supervision: {
         watches: 'github',
-        oneJob: true,
+        ephemeral: true,
         onTerm: 'stop',
         drainTimeoutMs: 0,
         signalTimeoutMs: 10_000,
         cleanupTimeoutMs: 5_000,
-        stopTo: 'group',
-        startupMs: 10 * MINUTE,
+        signalTarget: 'group',
+        startupTimeoutMs: 10 * MINUTE,
       },
       labels: {},
       terminationGracePeriodSeconds: 30,
@@ -73,15 +73,15 @@ describe('production defaults', () => {
     intervals: {
       resyncMs: 10 * MINUTE,
       busyRetryMs: MINUTE,
-      busyRecheckMs: 10 * MINUTE,
-      absentRecheckMs: 10_000,
+      busyCheckMs: 10 * MINUTE,
+      absentCheckMs: 10_000,
       credentialsRetryMs: 5 * MINUTE,
-      onlineLookupMs: 2_000,
-      removalSettleMs: 2 * MINUTE,
-      idleConfirmMs: 3_000,
-      stopPatienceMs: 30_000,
-      listAgeMs: MINUTE,
-      lateCreationMs: 150_000,
+      onlineCheckMs: 2_000,
+      removalGraceMs: 2 * MINUTE,
+      idleConfirmationMs: 3_000,
+      stopResponseTimeoutMs: 30_000,
+      listMaxAgeMs: MINUTE,
+      lateCreationWindowMs: 150_000,
     },
     warnings: [],
   };
@@ -110,15 +110,15 @@ describe('production defaults', () => {
         intervals: {
           resync: '10m',
           busyRetry: '1m',
-          busyRecheck: '10m',
-          absentRecheck: '10s',
+          busyCheck: '10m',
+          absentCheck: '10s',
           credentialsRetry: '5m',
-          onlineLookup: '2s',
-          removalSettle: '2m',
-          idleConfirm: '3s',
-          stopPatience: '30s',
-          listAge: '1m',
-          lateCreation: '2m30s',
+          onlineCheck: '2s',
+          removalGrace: '2m',
+          idleConfirmation: '3s',
+          stopResponseTimeout: '30s',
+          listMaxAge: '1m',
+          lateCreationWindow: '2m30s',
         },
       },
     );
@@ -157,7 +157,7 @@ describe('production defaults', () => {
       expect(supervision).toMatchObject({
         signalTimeoutMs,
         cleanupTimeoutMs,
-        stopTo: 'process',
+        signalTarget: 'process',
         drainTimeoutMs: 0,
       });
     },
@@ -175,7 +175,7 @@ describe('production defaults', () => {
       signalTimeoutMs: 15_000,
       cleanupTimeoutMs: 2_000,
       drainTimeoutMs: 60_000,
-      stopTo: 'group',
+      signalTarget: 'group',
     });
   });
 });
@@ -197,15 +197,15 @@ describe('what is given is kept', () => {
       command: ['sh'], args: ['-c', 'x'], env: { A_1: 'b', lower: '' }, pod, onEviction: 'replace', supervisor: 'image', onTerm: 'drain', volumeClaims: [{ name: 'cache', mountPath: '/cache', claim: 'cache-1' }],
       stop: { drainTimeout: '1m', signalTimeout: '1s', cleanupTimeout: '2s', signals: 'SIGINT, SIGTERM@500ms', to: 'process', cleanupCommand: ['bye'] },
       timeouts: { provisioning: '2h', podUnscheduled: '1m', podPending: '2m', registration: '3m', idle: '30m', jobTimeout: '90m', unregistration: '4h' },
-      intervals: { resync: '1s', busyRetry: '2s', busyRecheck: '3s', absentRecheck: '4s', credentialsRetry: '5s', onlineLookup: '6s', removalSettle: '7s', idleConfirm: '9s', stopPatience: '8s', listAge: '10s', lateCreation: '11s' },
+      intervals: { resync: '1s', busyRetry: '2s', busyCheck: '3s', absentCheck: '4s', credentialsRetry: '5s', onlineCheck: '6s', removalGrace: '7s', idleConfirmation: '9s', stopResponseTimeout: '8s', listMaxAge: '10s', lateCreationWindow: '11s' },
     }); // prettier-ignore
     expect(spec).toEqual({
       name: 'build', nameHash: '', scope: { kind: 'repository', name: 'acme/app' }, credential: 'app', runnerGroup: 3, labels: ['linux', 'gpu: big'], ephemeral: false, registrationMode: 'token', disableUpdate: false, set: 'main', onEviction: 'replace', maxAttempts: 10,
       pod: { namespace: 'ci', image: 'img:1', command: ['sh'], args: ['-c', 'x'], env: { A_1: 'b', lower: '' }, template: pod, labels: { 'holdfast.dev/set': 'main' }, terminationGracePeriodSeconds: 68, volumeClaims: [{ name: 'cache', mountPath: '/cache', claim: 'cache-1' }], jobTimeoutCapMs: 24 * HOUR,
-        supervision: { mode: 'image', watches: 'github', oneJob: false, onTerm: 'drain', drainTimeoutMs: 60_000, signalTimeoutMs: 1_000, cleanupTimeoutMs: 2_000, signals: 'SIGINT, SIGTERM@500ms', stopTo: 'process', cleanupCommand: ['bye'], startupMs: 3 * MINUTE } },
+        supervision: { mode: 'image', watches: 'github', ephemeral: false, onTerm: 'drain', drainTimeoutMs: 60_000, signalTimeoutMs: 1_000, cleanupTimeoutMs: 2_000, signals: 'SIGINT, SIGTERM@500ms', signalTarget: 'process', cleanupCommand: ['bye'], startupTimeoutMs: 3 * MINUTE } },
       timeouts: { provisioningMs: 2 * HOUR, podUnscheduledMs: MINUTE, podPendingMs: 2 * MINUTE, registrationMs: 3 * MINUTE, idleMs: 30 * MINUTE, jobTimeoutMs: 90 * MINUTE, unregistrationMs: 4 * HOUR, maxAgeMs: 7 * 24 * HOUR },
       jobTimeoutCapMs: 24 * HOUR,
-      intervals: { resyncMs: 1_000, busyRetryMs: 2_000, busyRecheckMs: 3_000, absentRecheckMs: 4_000, credentialsRetryMs: 5_000, onlineLookupMs: 6_000, removalSettleMs: 7_000, idleConfirmMs: 9_000, stopPatienceMs: 8_000, listAgeMs: 10_000, lateCreationMs: 11_000 },
+      intervals: { resyncMs: 1_000, busyRetryMs: 2_000, busyCheckMs: 3_000, absentCheckMs: 4_000, credentialsRetryMs: 5_000, onlineCheckMs: 6_000, removalGraceMs: 7_000, idleConfirmationMs: 9_000, stopResponseTimeoutMs: 8_000, listMaxAgeMs: 10_000, lateCreationWindowMs: 11_000 },
       warnings: [expect.stringContaining('GKE')],
     }); // prettier-ignore
   });

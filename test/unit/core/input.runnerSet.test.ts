@@ -27,9 +27,9 @@ describe('a set’s declaration', () => {
     expect(SET_INTERVALS).toEqual({
       relist: '5m',
       firstRetry: '15s',
-      longestRetry: '10m',
-      guardLook: '30s',
-      passOn: '15s',
+      maxRetry: '10m',
+      guardCheck: '30s',
+      reroute: '15s',
     });
     expect(
       parse({ ...set, schedules: [{ cron: '0 8 * * *', duration: '1h', max: 4 }] }),
@@ -40,8 +40,8 @@ describe('a set’s declaration', () => {
         schedules: [{ timeZone: 'UTC', bounds: { kind: 'elastic', minIdle: 0, max: 4 } }],
         relistMs: 300_000,
         firstRetryMs: 15_000,
-        longestRetryMs: 600_000,
-        guardLookMs: 30_000,
+        maxRetryMs: 600_000,
+        guardCheckMs: 30_000,
       },
     });
   });

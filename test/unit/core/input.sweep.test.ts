@@ -13,15 +13,15 @@ test('all of it', () => {
     force: true,
     minAge: '0s',
     maxPodAge: '1h',
-    maxRunAge: '2d',
-    listAge: '5s',
-    hungAfter: '10m',
+    maxRunnerAge: '2d',
+    listMaxAge: '5s',
+    unresponsiveAfter: '10m',
     scopes: [{ organization: 'acme' }, { repository: 'acme/app', credential: 'second' }],
   };
   expect(parseSweepInput(input)).toEqual({
     ok: true,
     spec: {
-      dryRun: true, force: true, minAgeMs: 0, maxPodAgeMs: 3_600_000, maxRunAgeMs: 172_800_000, listAgeMs: 5_000, hungAfterMs: 600_000,
+      dryRun: true, force: true, minAgeMs: 0, maxPodAgeMs: 3_600_000, maxRunnerAgeMs: 172_800_000, listMaxAgeMs: 5_000, unresponsiveAfterMs: 600_000,
       scopes: [{ scope: { kind: 'organization', name: 'acme' }, credential: 'default' }, { scope: { kind: 'repository', name: 'acme/app' }, credential: 'second' }],
     },
   }); // prettier-ignore

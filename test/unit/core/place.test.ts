@@ -58,9 +58,9 @@ test('names go from the whole to the part', () => {
 
 test('the lives of a worker are found by the name of their place, or by the part that all of them share', () => {
   expect(runningRunnersInQuery('q', HOME)).toMatch(
-    / AND TaskQueue = 'q' AND RunnerPlace = 'kubernetes\/c1\/mine\/ci'$/,
+    / AND TaskQueue = 'q' AND RunnerLocation = 'kubernetes\/c1\/mine\/ci'$/,
   );
   expect(runningRunnersInQuery('q', ALL)).toMatch(
-    / AND RunnerPlace STARTS_WITH 'kubernetes\/c1\/mine\/'$/,
+    / AND RunnerLocation STARTS_WITH 'kubernetes\/c1\/mine\/'$/,
   );
 });

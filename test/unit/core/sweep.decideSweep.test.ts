@@ -37,7 +37,7 @@ const nothing: SweepInventory = {
   jobObjects: [],
   registrations: [],
   lives: [],
-  knowsPlace: true,
+  locationKnown: true,
 };
 const decide = (
   found: Partial<SweepInventory>,
@@ -55,7 +55,7 @@ test('what is fine is no finding, and what is skipped is counted by reason', () 
   expect(plan).toEqual({
     findings: [],
     unmark: [],
-    skipped: { held: 2, 'not ours': 1, 'long life': 1 },
+    skipped: { on_hold: 2, foreign: 1, long_running: 1 },
   });
 });
 
@@ -65,8 +65,8 @@ describe('an object', () => {
 
   test.each<[what: string, it: OwnedObject, step: string]>([
     ['found first is marked', pod(), 'mark'],
-    ['that the sweep before marked is repaired', marked('orphaned pod'), 'repair'],
-    ['marked for something else is marked anew', marked('aged pod'), 'mark'],
+    ['that the sweep before marked is repaired', marked('orphaned_pod'), 'repair'],
+    ['marked for something else is marked anew', marked('expired_pod'), 'mark'],
     ['with words of somebody else is marked', pod({}, { mark: 'do something' }), 'mark'],
   ])('%s', (_what, it, step) => {
     expect(steps(decide({ pods: [seen(it)] }))).toEqual([step]);
@@ -74,7 +74,7 @@ describe('an object', () => {
 
   test('that is fine again, or left alone, loses its mark; but not what a person holds', () => {
     const [well, young, held] = [
-      marked('orphaned pod'),
+      marked('orphaned_pod'),
       pod({}, { createdAtMs: NOW, mark: 'x' }),
       pod({}, { held: true, mark: 'x' }),
     ];
@@ -84,11 +84,11 @@ describe('an object', () => {
   });
 
   test('its mark says when, as what and why, and is read back', () => {
-    const text = objectMark('orphaned pod', 'its workflow ended:\nby hand', NOW);
-    expect(text).toBe('2020-01-10T12:00:00.000Z orphaned pod: its workflow ended:\nby hand');
-    expect(parseObjectMark(text)).toEqual({ atMs: NOW, kind: 'orphaned pod' });
+    const text = objectMark('orphaned_pod', 'its workflow ended:\nby hand', NOW);
+    expect(text).toBe('2020-01-10T12:00:00.000Z orphaned_pod: its workflow ended:\nby hand');
+    expect(parseObjectMark(text)).toEqual({ atMs: NOW, kind: 'orphaned_pod' });
     expect(
-      [undefined, '', 'x', '2020-01-10T12:00:00Z something: else', 'never orphaned pod: x'].map(
+      [undefined, '', 'x', '2020-01-10T12:00:00Z something: else', 'never orphaned_pod: x'].map(
         parseObjectMark,
       ),
     ).toEqual(Array.from({ length: 5 }));
@@ -97,7 +97,7 @@ describe('an object', () => {
 
 describe('a registration', () => {
   const mark = (since: string, key = 'organization acme#7'): SweepMark => ({
-    kind: 'ghost registration',
+    kind: 'orphaned_registration',
     key,
     since,
   });
@@ -115,13 +115,13 @@ describe('a registration', () => {
     ['with the mark of another scope', [mark(ago(HOUR), 'repository acme#7')], 'mark', ago(0)],
   ])('%s', (_what, marks, step, since) => {
     expect(decide({ registrations: [ghost()] }, marks).findings).toMatchObject([
-      { step, mark: { kind: 'ghost registration', key: 'organization acme#7', since } },
+      { step, mark: { kind: 'orphaned_registration', key: 'organization acme#7', since } },
     ]);
   });
 });
 
 test('a zombie goes from mark to mark until it is terminated', () => {
-  const zombie = life({ polled: false, pods: [], taskWaitsSinceMs: NOW - MINUTE });
+  const zombie = life({ polled: false, pods: [], taskPendingSinceMs: NOW - MINUTE });
   let marks: SweepMark[] = [];
   const seenSteps = [1, 2, 3].map(() => {
     const [finding] = decide({ lives: [zombie] }, marks).findings;
@@ -129,21 +129,21 @@ test('a zombie goes from mark to mark until it is terminated', () => {
     return finding?.step;
   });
   expect(seenSteps).toEqual(['mark', 'wait', 'terminate']);
-  expect(marks).toEqual([{ kind: 'zombie runner', key: 'w r', since: ago(0), unpolled: 3 }]);
+  expect(marks).toEqual([{ kind: 'stuck_runner', key: 'w r', since: ago(0), unpolled: 3 }]);
 });
 
 test('a step that outlived its job is marked, then stopped, by a mark of its own kind', () => {
   const step = life({ phase: 'Busy', job: { workflowId: 'job-a', ...TERMINATED } });
   const [first] = decide({ lives: [step] }, [
-    { kind: 'zombie runner', key: 'w r', since: ago(HOUR) },
+    { kind: 'stuck_runner', key: 'w r', since: ago(HOUR) },
   ]).findings;
   expect(first).toMatchObject({
-    as: 'orphaned step',
+    as: 'orphaned_step',
     step: 'mark',
-    mark: { kind: 'orphaned step', key: 'w r', since: ago(0) },
+    mark: { kind: 'orphaned_step', key: 'w r', since: ago(0) },
   });
   expect(
-    steps(decide({ lives: [step] }, [{ kind: 'orphaned step', key: 'w r', since: ago(0) }])),
+    steps(decide({ lives: [step] }, [{ kind: 'orphaned_step', key: 'w r', since: ago(0) }])),
   ).toEqual(['repair']);
 });
 
@@ -154,7 +154,11 @@ describe('a runner that hangs', () => {
       pods: [pod({}, { registration: { name } })],
       registration: ghost({ name, online, alive: true, hasPod: true }),
     });
-  const mark = (since: string, key = 'a'): SweepMark => ({ kind: 'hung runner', key, since });
+  const mark = (since: string, key = 'a'): SweepMark => ({
+    kind: 'unresponsive_runner',
+    key,
+    since,
+  });
 
   test.each<[what: string, marks: SweepMark[], step: string, since: string]>([
     ['found first', [], 'mark', ago(0)],
@@ -163,7 +167,7 @@ describe('a runner that hangs', () => {
     ['found first, after another one of its life', [mark(ago(HOUR), 'earlier')], 'mark', ago(0)],
   ])('%s', (_what, marks, step, since) => {
     expect(decide({ lives: [hung('a')] }, marks).findings).toMatchObject([
-      { as: 'hung runner', step, mark: { kind: 'hung runner', key: 'a', since } },
+      { as: 'unresponsive_runner', step, mark: { kind: 'unresponsive_runner', key: 'a', since } },
     ]);
   });
 
@@ -193,20 +197,20 @@ describe('a runner that hangs', () => {
     const plan = decide({ lives });
     expect([steps(plan), plan.skipped]).toEqual([
       expected,
-      skipped === 0 ? {} : { 'offline together': skipped },
+      skipped === 0 ? {} : { mass_offline: skipped },
     ]);
   });
 });
 
 test('that has continued as new in between is marked anew', () => {
   const mark: SweepMark = {
-    kind: 'zombie runner',
+    kind: 'stuck_runner',
     key: 'w earlier',
     since: ago(HOUR),
     unpolled: 2,
   };
   expect(
-    steps(decide({ lives: [life({ polled: false, pods: [], taskWaitsSinceMs: NOW })] }, [mark])),
+    steps(decide({ lives: [life({ polled: false, pods: [], taskPendingSinceMs: NOW })] }, [mark])),
   ).toEqual(['mark']);
 });
 
@@ -241,14 +245,15 @@ describe('the whole', () => {
   });
 
   test('stops before pods of a place of which Temporal knows nothing: it may be the wrong server', () => {
-    expect(decide({ pods: many(1, 1), knowsPlace: false }).stopped).toContain(
+    expect(decide({ pods: many(1, 1), locationKnown: false }).stopped).toContain(
       'Temporal knows no runner of this place',
     );
     expect(
-      decide({ pods: many(1, 1), knowsPlace: false }, [], { force: true }).stopped,
+      decide({ pods: many(1, 1), locationKnown: false }, [], { force: true }).stopped,
     ).toBeUndefined();
     expect(
-      decide({ pods: [seen(pod({}, { createdAtMs: NOW - SECOND }))], knowsPlace: false }).stopped,
+      decide({ pods: [seen(pod({}, { createdAtMs: NOW - SECOND }))], locationKnown: false })
+        .stopped,
     ).toBeUndefined();
   });
 
@@ -266,8 +271,8 @@ test('production’s limits', () => {
     scopes: [],
     minAgeMs: 30 * SECOND,
     maxPodAgeMs: 24 * HOUR,
-    maxRunAgeMs: 7 * 24 * HOUR,
-    listAgeMs: MINUTE,
-    hungAfterMs: 4 * MINUTE,
+    maxRunnerAgeMs: 7 * 24 * HOUR,
+    listMaxAgeMs: MINUTE,
+    unresponsiveAfterMs: 4 * MINUTE,
   });
 });

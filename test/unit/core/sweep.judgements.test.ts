@@ -61,77 +61,82 @@ describe('a pod', () => {
       FINE,
     ],
     ['… that a person holds', pod({}, { held: true }), RUNNING, FINE],
-    ['that says of no life', pod({}, { identity: undefined as never }), UNKNOWN, skips('not ours')],
-    ['that a person holds', pod({}, { held: true }), TERMINATED, skips('held')],
+    ['that says of no life', pod({}, { identity: undefined as never }), UNKNOWN, skips('foreign')],
+    ['that a person holds', pod({}, { held: true }), TERMINATED, skips('on_hold')],
     [
       'younger than 30 s',
       pod({}, { createdAtMs: NOW - 30 * SECOND + 1 }),
       TERMINATED,
-      skips('young'),
+      skips('too_young'),
     ],
-    ['30 s old', pod({}, { createdAtMs: NOW - 30 * SECOND }), TERMINATED, condemns('orphaned pod')],
+    ['30 s old', pod({}, { createdAtMs: NOW - 30 * SECOND }), TERMINATED, condemns('orphaned_pod')],
     [
       'whose workflow ended less than 30 s ago',
       pod(),
       { ...TERMINATED, closedAtMs: NOW - 30 * SECOND + 1 },
-      skips('young'),
+      skips('too_young'),
     ],
-    ['on its way out, within its grace and a minute', pod(GOING), TERMINATED, skips('mid-flight')],
-    ['that has outlived its grace by a minute', pod(OVERDUE), TERMINATED, condemns('orphaned pod')],
+    [
+      'on its way out, within its grace and a minute',
+      pod(GOING),
+      TERMINATED,
+      skips('in_transition'),
+    ],
+    ['that has outlived its grace by a minute', pod(OVERDUE), TERMINATED, condemns('orphaned_pod')],
     [
       'that is being evicted',
       pod({ disruption: 'EvictionByEvictionAPI' }),
       TERMINATED,
-      skips('mid-flight'),
+      skips('in_transition'),
     ],
     [
       'that an eviction has ended',
       pod({ disruption: 'EvictionByEvictionAPI', ended: true }),
       TERMINATED,
-      condemns('orphaned pod'),
+      condemns('orphaned_pod'),
     ],
 
     [
       'alive, its workflow terminated',
       pod(),
       TERMINATED,
-      condemns('orphaned pod', ORPHANED_POD_MESSAGE, 'workflow w was terminated by me: because'),
+      condemns('orphaned_pod', ORPHANED_POD_MESSAGE, 'workflow w was terminated by me: because'),
     ],
     [
       'alive, its workflow ended with a verdict',
       pod(),
       FINISHED,
-      condemns('orphaned pod', ORPHANED_POD_MESSAGE),
+      condemns('orphaned_pod', ORPHANED_POD_MESSAGE),
     ],
     [
       'alive, its workflow unknown to Temporal',
       pod(),
       UNKNOWN,
-      condemns('orphaned pod', 'not known to Temporal'),
+      condemns('orphaned_pod', 'not known to Temporal'),
     ],
     [
       'busy, its workflow terminated: a busy runner is not spared',
       pod({ busy: true }),
       TERMINATED,
-      condemns('orphaned pod'),
+      condemns('orphaned_pod'),
     ],
     [
       'ended, its workflow terminated',
       pod({ ended: true }),
       TERMINATED,
-      condemns('orphaned pod', 'the runner has ended'),
+      condemns('orphaned_pod', 'the runner has ended'),
     ],
     [
       'ended, its workflow ended with a verdict',
       pod({ ended: true }, { createdAtMs: NOW - 24 * HOUR + 1 }),
       FINISHED,
-      skips('kept'),
+      skips('retained'),
     ],
     [
       '… and older than maxPodAge',
       pod({ ended: true }, old),
       FINISHED,
-      condemns('aged pod', '24h0m0s old'),
+      condemns('expired_pod', '24h0m0s old'),
     ],
   ])('%s', (_what, it, its, expected) => {
     expect(judgePod(it, its, NOW, SPEC)).toEqual(expect.objectContaining(expected));
@@ -148,47 +153,53 @@ describe('a Secret or claim', () => {
       claim({ identity: undefined as never }),
       UNKNOWN,
       false,
-      skips('outlives its runner'),
+      skips('shared_claim'),
     ],
     [
       'a Secret that says of no life',
       object({ identity: undefined as never }),
       UNKNOWN,
       false,
-      skips('not ours'),
+      skips('foreign'),
     ],
-    ['that a person holds', object({ held: true }), TERMINATED, false, skips('held')],
+    ['that a person holds', object({ held: true }), TERMINATED, false, skips('on_hold')],
     [
       'younger than 30 s',
       object({ createdAtMs: NOW - 30 * SECOND + 1 }),
       TERMINATED,
       false,
-      skips('young'),
+      skips('too_young'),
     ],
     [
       'whose workflow ended less than 30 s ago',
       object(),
       { ...TERMINATED, closedAtMs: NOW - 30 * SECOND + 1 },
       false,
-      skips('young'),
+      skips('too_young'),
     ],
-    ['that is being deleted', claim({ terminating: true }), TERMINATED, false, skips('mid-flight')],
-    ['whose pod is there', object(), TERMINATED, true, skips('in use')],
+    [
+      'that is being deleted',
+      claim({ terminating: true }),
+      TERMINATED,
+      false,
+      skips('in_transition'),
+    ],
+    ['whose pod is there', object(), TERMINATED, true, skips('in_use')],
     [
       'a Secret whose workflow was terminated',
       object(),
       TERMINATED,
       false,
-      condemns('orphaned resource', 'the Secret', 'was terminated by me'),
+      condemns('orphaned_resource', 'the Secret', 'was terminated by me'),
     ],
     [
       'a claim of a life that has ended',
       claim(),
       FINISHED,
       false,
-      condemns('orphaned resource', 'the claim'),
+      condemns('orphaned_resource', 'the claim'),
     ],
-    ['… that Temporal does not know', claim(), UNKNOWN, false, condemns('orphaned resource')],
+    ['… that Temporal does not know', claim(), UNKNOWN, false, condemns('orphaned_resource')],
   ])('%s', (_what, it, its, used, expected) => {
     expect(judgeResource(it, its, used, NOW, SPEC)).toEqual(expect.objectContaining(expected));
   });
@@ -199,28 +210,28 @@ describe('what a job has made beside its runner', () => {
     object({ kind: 'job pod', runnerPod: 'p', ...more });
 
   test.each<[what: string, it: OwnedObject, used: boolean, expected: object]>([
-    ["whose runner's pod is there", of(), true, skips('in use')],
-    ['… though a person holds it', of({ held: true }), true, skips('in use')],
+    ["whose runner's pod is there", of(), true, skips('in_use')],
+    ['… though a person holds it', of({ held: true }), true, skips('in_use')],
     [
       'of a runner that is not proven ours',
       of({ identity: undefined as never }),
       false,
-      skips('not ours'),
+      skips('foreign'),
     ],
-    ['that a person holds', of({ held: true }), false, skips('held')],
-    ['younger than 30 s', of({ createdAtMs: NOW - 30 * SECOND + 1 }), false, skips('young')],
-    ['that is being deleted', of({ terminating: true }), false, skips('mid-flight')],
+    ['that a person holds', of({ held: true }), false, skips('on_hold')],
+    ['younger than 30 s', of({ createdAtMs: NOW - 30 * SECOND + 1 }), false, skips('too_young')],
+    ['that is being deleted', of({ terminating: true }), false, skips('in_transition')],
     [
       'a pod without its runner',
       of(),
       false,
-      condemns('orphaned resource', 'the job pod', 'whose pod p is gone'),
+      condemns('orphaned_resource', 'the job pod', 'whose pod p is gone'),
     ],
     [
       'a Secret without its runner',
       of({ kind: 'job secret' }),
       false,
-      condemns('orphaned resource', 'the job secret'),
+      condemns('orphaned_resource', 'the job secret'),
     ],
   ])('%s', (_what, it, used, expected) => {
     expect(assessJobObject(it, used, NOW, SPEC)).toEqual(expected);
@@ -231,25 +242,25 @@ describe('a registration', () => {
   test.each<[what: string, it: ObservedRegistration, expected: object]>([
     ['whose life runs', ghost({ alive: true }), FINE],
     ['… and has no label of ours', { ...ghost({ alive: true }), proof: undefined as never }, FINE],
-    [
-      'that nothing proves to be ours',
-      { ...ghost(), proof: undefined as never },
-      skips('not ours'),
-    ],
-    ['whose pod is there', ghost({ hasPod: true }), skips('in use')],
+    ['that nothing proves to be ours', { ...ghost(), proof: undefined as never }, skips('foreign')],
+    ['whose pod is there', ghost({ hasPod: true }), skips('in_use')],
     [
       'that a workflow removes already',
       ghost({ handedOn: 'deregistration-w' }),
-      skips('handed on'),
+      skips('handed_off'),
     ],
-    ['that is online', ghost({ online: true }), skips('online or busy')],
-    ['that is busy', ghost({ busy: true }), skips('online or busy')],
+    ['that is online', ghost({ online: true }), skips('online_or_busy')],
+    ['that is busy', ghost({ busy: true }), skips('online_or_busy')],
     [
       'with our label, without workflow and pod',
       ghost(),
-      condemns('ghost registration', 'neither a workflow nor a pod'),
+      condemns('orphaned_registration', 'neither a workflow nor a pod'),
     ],
-    ['that Temporal remembers as ours', ghost({ proof: 'record' }), condemns('ghost registration')],
+    [
+      'that Temporal remembers as ours',
+      ghost({ proof: 'record' }),
+      condemns('orphaned_registration'),
+    ],
   ])('%s', (_what, it, expected) => {
     expect(judgeRegistration(it)).toEqual(expect.objectContaining(expected));
   });
@@ -274,30 +285,30 @@ describe('a running life', () => {
     [
       'younger than 30 s',
       lost('Idle', { ...away, startedAtMs: NOW - 30 * SECOND + 1 }),
-      skips('young'),
+      skips('too_young'),
     ],
     [
       'whose pod a person holds',
       life({ ...away, pods: [pod({ ended: true }, { held: true })] }),
-      skips('held'),
+      skips('on_hold'),
     ],
 
-    ['without a worker while its pod lives', life(away), skips('worker away')],
-    ['… while its job runs', life({ ...away, pods: [busyFor(24 * HOUR)] }), skips('worker away')],
+    ['without a worker while its pod lives', life(away), skips('no_worker')],
+    ['… while its job runs', life({ ...away, pods: [busyFor(24 * HOUR)] }), skips('no_worker')],
     [
       '… when its job’s timeout is over',
       life({ ...away, pods: [busyFor(24 * HOUR + 1)] }),
-      condemns('zombie runner', '24h0m0s, the most that it may', 'no worker polls'),
+      condemns('stuck_runner', '24h0m0s, the most that it may', 'no worker polls'),
     ],
     [
       '… that is idle for longer than a job may run: it may take one now',
       life({ ...away, pods: [pod({ readinessChangedAt: ago(48 * HOUR) })] }),
-      skips('worker away'),
+      skips('no_worker'),
     ],
     [
       '… and does not tell whether it is busy',
       life({ ...away, pods: [pod({ online: undefined as never, busy: undefined as never })] }),
-      skips('worker away'),
+      skips('no_worker'),
     ],
     [
       '… and nothing says how long a job may take',
@@ -311,18 +322,18 @@ describe('a running life', () => {
           }),
         ],
       }),
-      skips('worker away'),
+      skips('no_worker'),
     ],
-    ['… one of two', life({ ...away, pods: [busyFor(48 * HOUR), pod()] }), skips('worker away')],
+    ['… one of two', life({ ...away, pods: [busyFor(48 * HOUR), pod()] }), skips('no_worker')],
     [
       '… a plain command, while it may run',
       life({ ...away, pods: [command(24 * HOUR)] }),
-      skips('worker away'),
+      skips('no_worker'),
     ],
     [
       '… and when its timeout is over',
       life({ ...away, pods: [command(24 * HOUR + 1)] }),
-      condemns('zombie runner', '24h0m0s, the most that it may'),
+      condemns('stuck_runner', '24h0m0s, the most that it may'),
     ],
     [
       'whose job’s timeout is over, with a worker: its own affair',
@@ -334,7 +345,7 @@ describe('a running life', () => {
       'that the CI server has offline, while its pod is online and idle',
       hung(),
       condemns(
-        'hung runner',
+        'unresponsive_runner',
         '^the CI server has it offline, while its pod says that it is online and idle$',
       ),
     ],
@@ -357,11 +368,11 @@ describe('a running life', () => {
     [
       '… while a person holds its pod',
       hung({}, { pods: [pod({}, { held: true })] }),
-      skips('held'),
+      skips('on_hold'),
     ],
     ['… while it is leaving', hung({}, { phase: 'Draining' }), FINE],
-    ['… without a worker, which would have to replace it', hung({}, away), skips('worker away')],
-    ['… younger than 30 s', hung({}, { startedAtMs: NOW - 30 * SECOND + 1 }), skips('young')],
+    ['… without a worker, which would have to replace it', hung({}, away), skips('no_worker')],
+    ['… younger than 30 s', hung({}, { startedAtMs: NOW - 30 * SECOND + 1 }), skips('too_young')],
     ['… one of two', hung({}, { pods: [pod(), pod()] }), FINE],
 
     ['a step whose job runs', life({ job: { workflowId: 'job-a', ...RUNNING } }), FINE],
@@ -369,7 +380,7 @@ describe('a running life', () => {
       'a step whose job was terminated',
       step(TERMINATED),
       condemns(
-        'orphaned step',
+        'orphaned_step',
         ORPHANED_STEP_MESSAGE,
         'its job job-a was terminated by me: because',
       ),
@@ -377,64 +388,68 @@ describe('a running life', () => {
     [
       '… and which has no pod yet',
       step(TERMINATED, { phase: 'Provisioning', pods: [] }),
-      condemns('orphaned step'),
+      condemns('orphaned_step'),
     ],
     [
       '… less than 30 s ago',
       step({ ...TERMINATED, closedAtMs: NOW - 30 * SECOND + 1 }),
-      skips('young'),
+      skips('too_young'),
     ],
     [
       '… and which is on its way out: it was told already',
       step(TERMINATED, { phase: 'TearingDown', pods: [] }),
-      skips('mid-flight'),
+      skips('in_transition'),
     ],
     [
       '… and whose pod a person holds',
       step(TERMINATED, { pods: [pod({}, { held: true })] }),
-      skips('held'),
+      skips('on_hold'),
     ],
     [
       '… without a worker: it would take that up much later',
       step(TERMINATED, away),
-      skips('worker away'),
+      skips('no_worker'),
     ],
     [
       '… without a worker and without a pod',
       step(TERMINATED, { ...away, phase: 'Busy', pods: [] }),
-      condemns('zombie runner'),
+      condemns('stuck_runner'),
     ],
 
-    ['not provisioned yet', lost('Provisioning'), skips('mid-flight')],
+    ['not provisioned yet', lost('Provisioning'), skips('in_transition')],
     [
       '… and without a worker: a pod is still to come',
       lost('Requested', away),
-      skips('mid-flight'),
+      skips('in_transition'),
     ],
     [
       'whose pod has ended, with a worker',
       life({ pods: [pod({ ended: true })] }),
-      skips('mid-flight'),
+      skips('in_transition'),
     ],
-    ['whose pod went with its tear-down', lost('TearingDown'), skips('mid-flight')],
-    ['that takes its work up again', lost('Busy', { ...away, resumes: true }), skips('resumes')],
+    ['whose pod went with its tear-down', lost('TearingDown'), skips('in_transition')],
+    [
+      'that takes its work up again',
+      lost('Busy', { ...away, resumes: true }),
+      skips('will_resume'),
+    ],
 
     [
       'that lost its pod, and has a worker',
       lost('Busy'),
-      condemns('zombie runner', 'it is Busy, its pod is gone$'),
+      condemns('stuck_runner', 'it is Busy, its pod is gone$'),
     ],
     [
       'that lost its pod, without a worker',
       lost('Idle', away),
-      condemns('zombie runner', 'its pod is gone, and no worker polls its task queue'),
+      condemns('stuck_runner', 'its pod is gone, and no worker polls its task queue'),
     ],
     [
       'whose pod has ended, without a worker',
       life({ ...away, phase: 'Provisioning', pods: [pod({ ended: true })] }),
-      condemns('zombie runner', 'its pod has ended'),
+      condemns('stuck_runner', 'its pod has ended'),
     ],
-    ['that was torn down, without a worker', lost('TearingDown', away), condemns('zombie runner')],
+    ['that was torn down, without a worker', lost('TearingDown', away), condemns('stuck_runner')],
   ])('%s', (_what, it, expected) => {
     expect(judgeRunner(it, NOW, SPEC)).toEqual(expect.objectContaining(expected));
   });
@@ -448,7 +463,7 @@ describe('a running life', () => {
           pods: [
             object({
               kind: 'pod',
-              pod: { ...new_, busyFrom: ago(-1), readinessChangedAt: ago(48 * HOUR) },
+              pod: { ...new_, assumedBusyFrom: ago(-1), readinessChangedAt: ago(48 * HOUR) },
               jobTimeoutCapMs: HOUR,
               registration: { name: 'w-0123456789' },
             }),
@@ -457,14 +472,14 @@ describe('a running life', () => {
         NOW,
         SPEC,
       ),
-    ).toEqual(skips('worker away'));
+    ).toEqual(skips('no_worker'));
   });
 });
 
 describe('a zombie', () => {
   const mark = (unpolled: number) =>
-    ({ kind: 'zombie runner', key: 'w r', since: ago(HOUR), unpolled }) as const;
-  const waits = { taskWaitsSinceMs: NOW - MINUTE };
+    ({ kind: 'stuck_runner', key: 'w r', since: ago(HOUR), unpolled }) as const;
+  const waits = { taskPendingSinceMs: NOW - MINUTE };
   test.each<
     [
       what: string,

@@ -10,20 +10,20 @@ import { sweepReport } from '../../support/sweepReports.ts';
 describe('what came of a sweep', () => {
   test.each<[outcome: SweepOutcome, report: Parameters<typeof sweepReport>[0]]>([
     ['clean', {}],
-    ['clean', { dryRun: true, skipped: { young: 3 } }],
-    ['marked', { counts: { 'orphaned pod': { found: 1, marked: 1 } } }],
+    ['clean', { dryRun: true, skipped: { too_young: 3 } }],
+    ['marked', { counts: { orphaned_pod: { found: 1, marked: 1 } } }],
     // A zombie that was signalled waits: it is marked, not repaired.
-    ['marked', { counts: { 'zombie runner': { found: 1 } } }],
-    ['repaired', { counts: { 'orphaned pod': { found: 2, marked: 1, repaired: 1 } } }],
-    ['found', { dryRun: true, counts: { 'aged pod': { found: 1 } } }],
-    ['stopped', { stopped: 'too many', counts: { 'orphaned pod': { found: 10 } } }],
-    ['stopped', { stopped: 'too many', dryRun: true, counts: { 'orphaned pod': { found: 10 } } }],
+    ['marked', { counts: { stuck_runner: { found: 1 } } }],
+    ['repaired', { counts: { orphaned_pod: { found: 2, marked: 1, repaired: 1 } } }],
+    ['found', { dryRun: true, counts: { expired_pod: { found: 1 } } }],
+    ['aborted', { stopped: 'too many', counts: { orphaned_pod: { found: 10 } } }],
+    ['aborted', { stopped: 'too many', dryRun: true, counts: { orphaned_pod: { found: 10 } } }],
     [
       'failed',
       {
         counts: {
-          'orphaned pod': { found: 2, repaired: 1 },
-          'orphaned resource': { found: 1, failed: 1 },
+          orphaned_pod: { found: 2, repaired: 1 },
+          orphaned_resource: { found: 1, failed: 1 },
         },
       },
     ],
@@ -35,24 +35,24 @@ describe('what came of a sweep', () => {
 describe('in one line', () => {
   test.each<[text: string, report: Parameters<typeof sweepReport>[0]]>([
     ['nothing to repair; looked at 120 lives, 119 pods', {}],
-    ['nothing to repair (dry run); looked at nothing', { dryRun: true, lookedAt: {} }],
+    ['nothing to repair (dry run); looked at nothing', { dryRun: true, examined: {} }],
     [
-      '2 orphaned pods (1 marked, 1 repaired), 1 zombie runner; 14 left alone; looked at 120 lives, 119 pods',
+      '2 orphaned_pod (1 marked, 1 repaired), 1 stuck_runner; 14 left alone; looked at 120 lives, 119 pods',
       {
         counts: {
-          'orphaned pod': { found: 2, marked: 1, repaired: 1 },
-          'zombie runner': { found: 1 },
+          orphaned_pod: { found: 2, marked: 1, repaired: 1 },
+          stuck_runner: { found: 1 },
         },
-        skipped: { young: 12, held: 2 },
+        skipped: { too_young: 12, on_hold: 2 },
       },
     ],
     [
-      '1 orphaned resource (1 failed); looked at 120 lives, 119 pods',
-      { counts: { 'orphaned resource': { found: 1, failed: 1 } } },
+      '1 orphaned_resource (1 failed); looked at 120 lives, 119 pods',
+      { counts: { orphaned_resource: { found: 1, failed: 1 } } },
     ],
     [
-      'stopped: 10 of 12 pods; 10 orphaned pods; looked at 120 lives, 119 pods',
-      { stopped: '10 of 12 pods', counts: { 'orphaned pod': { found: 10 } } },
+      'aborted: 10 of 12 pods; 10 orphaned_pod; looked at 120 lives, 119 pods',
+      { stopped: '10 of 12 pods', counts: { orphaned_pod: { found: 10 } } },
     ],
   ])('%s', (text, report) => {
     expect(sweepSummary(sweepReport(report))).toBe(text);

@@ -23,7 +23,7 @@ const ALL = {
   RunnerOutcome: KEYWORD,
   RunnerCause: KEYWORD,
   RunnerName: KEYWORD,
-  RunnerPlace: KEYWORD,
+  RunnerLocation: KEYWORD,
 };
 
 describe('search attributes', () => {
@@ -160,7 +160,7 @@ test('a task queue is used for the places of its lives: a worker of another one 
       /^HOLDFAST_TASK_QUEUE: .*"q" is used for runners in process\/m1\/mine \(runner-1\), .* in kubernetes\/c1\/mine\/ci /,
     ),
     fix: expect.stringMatching(
-      /a queue of this worker's own.*holdfast runner drain --query "RunnerPlace = 'process\/m1\/mine'" --yes --wait$/,
+      /a queue of this worker's own.*holdfast runner drain --query "RunnerLocation = 'process\/m1\/mine'" --yes --wait$/,
     ),
   });
 });
@@ -180,9 +180,9 @@ describe('what a task queue is used for is asked of Temporal', () => {
       },
     }) as unknown as ConnectionLike;
   const refuse = (): never => {
-    throw Object.assign(new Error('3 INVALID_ARGUMENT: no search attribute RunnerPlace'), {
+    throw Object.assign(new Error('3 INVALID_ARGUMENT: no search attribute RunnerLocation'), {
       code: 3,
-      details: 'no search attribute RunnerPlace',
+      details: 'no search attribute RunnerLocation',
       metadata: new Map(),
     });
   };
@@ -290,7 +290,7 @@ test('metrics count what they are told', async () => {
     'holdfast_ci_rate_limit_remaining{credential="default"} 4999',
     'holdfast_kubernetes_requests_total{verb="create",resource="pods",status="201"} 1',
     'holdfast_kubernetes_requests_total{verb="watch",resource="pods",status="none"} 1',
-    'holdfast_wait_completions_total{answered="true"} 1',
+    'holdfast_pod_wait_completions_total{completed="true"} 1',
     'holdfast_webhook_deliveries_total{outcome="accepted"} 1',
   ]) {
     expect(text.split('\n')).toContain(line);

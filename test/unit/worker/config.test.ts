@@ -79,8 +79,8 @@ describe('configuration', () => {
     const problems = problemsOf({
       HOLDFAST_COMPUTE: 'docker',
       HOLDFAST_HTTP_ADDRESS: 'eighty',
-      HOLDFAST_SHUTDOWN_GRACE: '30',
-      HOLDFAST_MAX_ACTIVITIES: '0',
+      HOLDFAST_SHUTDOWN_GRACE_TIME: '30',
+      HOLDFAST_MAX_CONCURRENT_ACTIVITIES: '0',
       HOLDFAST_INSTALLATION: 'My Runners',
       HOLDFAST_LOG_LEVEL: 'loud',
       HOLDFAST_WEBHOOK_SECRET_FILE: '/nowhere/secret',
@@ -90,8 +90,8 @@ describe('configuration', () => {
       'HOLDFAST_COMPUTE: "docker" is not one of kubernetes, process',
       'HOLDFAST_INSTALLATION: "My Runners" is not a name: use 1 to 63 lower-case letters, digits and dashes, no dash at either end',
       'HOLDFAST_HTTP_ADDRESS: "eighty" is not an address to listen on: write for example 0.0.0.0:8080 or [::]:8080',
-      'HOLDFAST_SHUTDOWN_GRACE: "30" is not a duration: write for example 30s, 10m or 1h30m',
-      'HOLDFAST_MAX_ACTIVITIES: "0" is not a whole number from 1 to 10000',
+      'HOLDFAST_SHUTDOWN_GRACE_TIME: "30" is not a duration: write for example 30s, 10m or 1h30m',
+      'HOLDFAST_MAX_CONCURRENT_ACTIVITIES: "0" is not a whole number from 1 to 10000',
       'HOLDFAST_LOG_LEVEL: "loud" is not one of trace, debug, info, warn, error',
       'TEMPORAL_DEPLOYMENT_NAME: is missing while TEMPORAL_WORKER_BUILD_ID is set: set both, or neither',
       'HOLDFAST_WEBHOOK_SECRET_FILE: cannot read /nowhere/secret (ENOENT): check the path and its permissions',
@@ -117,8 +117,8 @@ describe('configuration', () => {
     ],
     [
       'force before grace',
-      { HOLDFAST_SHUTDOWN_GRACE: '1m' },
-      'HOLDFAST_SHUTDOWN_FORCE: is shorter than HOLDFAST_SHUTDOWN_GRACE: make it at least as long',
+      { HOLDFAST_SHUTDOWN_GRACE_TIME: '1m' },
+      'HOLDFAST_SHUTDOWN_FORCE_TIME: is shorter than HOLDFAST_SHUTDOWN_GRACE_TIME: make it at least as long',
     ],
     [
       'a server address that is none',
@@ -297,7 +297,7 @@ describe('configuration', () => {
   });
 
   test.each<[string, Record<string, string>, object]>([
-    ['a claim', { HOLDFAST_STORE_CLAIM: 'artifacts' }, { claim: 'artifacts' }],
+    ['a claim', { HOLDFAST_STORE_VOLUME_CLAIM: 'artifacts' }, { claim: 'artifacts' }],
     [
       "a bucket of Amazon's",
       { HOLDFAST_STORE_BUCKET: 'artifacts', HOLDFAST_STORE_REGION: 'eu-west-1' },
@@ -307,7 +307,7 @@ describe('configuration', () => {
       'a bucket elsewhere',
       {
         HOLDFAST_STORE_BUCKET: 'artifacts',
-        HOLDFAST_STORE_FOLDER: 'ci',
+        HOLDFAST_STORE_PREFIX: 'ci',
         HOLDFAST_STORE_ENDPOINT: 'https://s3.example.com/',
         HOLDFAST_STORE_SECRET: 'bucket.key',
       },
@@ -325,7 +325,7 @@ describe('configuration', () => {
       {
         HOLDFAST_STORE_BUCKET: 'artifacts',
         HOLDFAST_STORE_ENDPOINT: 'https://oss.example.com',
-        HOLDFAST_STORE_PATH_STYLE: 'false',
+        HOLDFAST_STORE_FORCE_PATH_STYLE: 'false',
       },
       {
         bucket: 'artifacts',
@@ -343,8 +343,8 @@ describe('configuration', () => {
   test.each<[string, Record<string, string>, string]>([
     [
       'claim and bucket',
-      { HOLDFAST_STORE_CLAIM: 'artifacts', HOLDFAST_STORE_BUCKET: 'artifacts' },
-      'HOLDFAST_STORE_CLAIM: HOLDFAST_STORE_BUCKET is set too: keep one of the two',
+      { HOLDFAST_STORE_VOLUME_CLAIM: 'artifacts', HOLDFAST_STORE_BUCKET: 'artifacts' },
+      'HOLDFAST_STORE_VOLUME_CLAIM: HOLDFAST_STORE_BUCKET is set too: keep one of the two',
     ],
     [
       'no bucket',
@@ -360,7 +360,7 @@ describe('configuration', () => {
     expect(problemsOf({ ...GOOD, HOLDFAST_SUPERVISOR_IMAGE: 'sup:1', ...env })).toEqual([expected]);
   });
 
-  test.each(['HOLDFAST_STORE_CLAIM', 'HOLDFAST_STORE_BUCKET'])(
+  test.each(['HOLDFAST_STORE_VOLUME_CLAIM', 'HOLDFAST_STORE_BUCKET'])(
     '%s needs the image that has the uploader',
     (name) => {
       expect(problemsOf({ ...GOOD, [name]: 'artifacts' })).toEqual([

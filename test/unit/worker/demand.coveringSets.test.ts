@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { Client } from '@temporalio/client';
-import { SET_COVER_MEMO, type SetRoutingInfo } from '../../../core/contract/index.ts';
+import { SET_ROUTING_MEMO, type SetRoutingInfo } from '../../../core/contract/index.ts';
 import { SetDirectory, RoutingUnknownError } from '../../../worker/webhook/setDirectory.ts';
 import type { JobDelivery } from '../../../worker/webhook/webhookDelivery.ts';
 
@@ -38,7 +38,7 @@ describe('the running sets', () => {
           looks++;
           await list();
           for (const [workflowId, cover] of Object.entries(listed))
-            yield { workflowId, memo: cover && { [SET_COVER_MEMO]: cover } };
+            yield { workflowId, memo: cover && { [SET_ROUTING_MEMO]: cover } };
         },
         getHandle: (id: string) => ({
           query: async () => {

@@ -186,7 +186,7 @@ describe('batches of events', () => {
     });
 
     test('is not told for ever', async () => {
-      const { batches, sent } = await refusedOnce({ lingerMs: 0 });
+      const { batches, sent } = await refusedOnce({ backgroundRetryMs: 0 });
       const three = batches.send('set-a', event(3), never);
       await until('the next signal', () => sent.length === 3);
       sent[2]?.accept();
@@ -195,7 +195,7 @@ describe('batches of events', () => {
     });
 
     test('is told of no more than there is room for', async () => {
-      const { sent } = await refusedOnce({ maxLingering: 1 });
+      const { sent } = await refusedOnce({ maxBackgroundRetries: 1 });
       await until('the next signal', () => sent.length === 3);
       sent[2]?.accept();
       expect(jobsOf(sent)).toEqual([[1], [1, 2], [1]]);

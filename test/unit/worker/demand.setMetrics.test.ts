@@ -17,7 +17,7 @@ test('a set counts by itself: what it says is shown, however often it is asked, 
   for (const [name, type, value] of [
     ['assigned_jobs', 'gauge', 3],
     ['desired_runners', 'gauge', 3],
-    ['paused', 'gauge', 0],
+    ['start_blocked', 'gauge', 0],
     ['started_jobs_total', 'counter', 7],
     ['completed_jobs_total', 'counter', 5],
   ]) {

@@ -57,13 +57,13 @@ describe('repeated deliveries', () => {
 
   test('are passed on once', async () => {
     expect([await deliver('a'), await deliver('a'), await deliver('b')]).toEqual([202, 202, 202]);
-    expect(outcomes).toEqual(['accepted', 'repeated', 'accepted']);
+    expect(outcomes).toEqual(['accepted', 'duplicate', 'accepted']);
     expect(signals).toBe(2);
   });
 
   test('that come together are passed on once', async () => {
     expect(await Promise.all([deliver('a'), deliver('a'), deliver('a')])).toEqual([202, 202, 202]);
-    expect(outcomes).toEqual(['accepted', 'repeated', 'repeated']);
+    expect(outcomes).toEqual(['accepted', 'duplicate', 'duplicate']);
     expect(signals).toBe(1);
   });
 
@@ -72,7 +72,7 @@ describe('repeated deliveries', () => {
       'accepted',
       (sent: PromiseWithResolvers<void>) => sent.resolve(),
       202,
-      ['ping', 'accepted', 'repeated'],
+      ['ping', 'accepted', 'duplicate'],
     ],
     [
       'failed',

@@ -85,7 +85,7 @@ describe('reading a delivery', () => {
             jobName: 'build',
           },
         },
-        startupMs: 5_000,
+        startupTimeoutMs: 5_000,
       },
     });
   });
@@ -107,7 +107,7 @@ describe('reading a delivery', () => {
   const ago = (ms: number): string => new Date(NOW - ms).toISOString();
   test.each<[string, object, object, string]>([
     ['four days', { created_at: ago(4 * DAYS), started_at: null }, {}, 'job'],
-    ['a second more', { created_at: ago(4 * DAYS + 1_000), started_at: null }, {}, 'stale'],
+    ['a second more', { created_at: ago(4 * DAYS + 1_000), started_at: null }, {}, 'expired'],
     [
       'an old job that ended just now',
       { created_at: ago(20 * DAYS), started_at: ago(5 * DAYS), completed_at: ago(0) },
@@ -118,7 +118,7 @@ describe('reading a delivery', () => {
       'an old end',
       { created_at: ago(20 * DAYS), started_at: ago(6 * DAYS), completed_at: ago(5 * DAYS) },
       {},
-      'stale',
+      'expired',
     ],
     [
       'an old job whose environment was approved just now',
@@ -130,13 +130,13 @@ describe('reading a delivery', () => {
       'one whose environment was approved long ago',
       { created_at: ago(20 * DAYS), started_at: ago(20 * DAYS) },
       { deployment: { updated_at: ago(5 * DAYS) } },
-      'stale',
+      'expired',
     ],
     [
       'a deployment that tells no time',
       { created_at: ago(20 * DAYS), started_at: null },
       { deployment: 7 },
-      'stale',
+      'expired',
     ],
     ['no time at all', { created_at: null, started_at: null }, {}, 'job'],
     ['a time to come', { created_at: ago(-DAYS), started_at: null }, {}, 'job'],
@@ -179,7 +179,7 @@ describe('reading a delivery', () => {
     ).not.toHaveProperty('news.executionMs');
     expect(
       readDelivery('workflow_job', body({ started_at: '2026-03-01T10:59:59Z' })),
-    ).toMatchObject({ news: { startupMs: 0 } });
+    ).toMatchObject({ news: { startupTimeoutMs: 0 } });
   });
 
   test.each([

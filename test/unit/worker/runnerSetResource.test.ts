@@ -81,15 +81,15 @@ describe('the next step', () => {
       'InvalidSpec',
     ],
     ['the set is as the spec says', observed, running, 'nothing', 'Applied'],
-    ['the spec differs', fresh, { ...running, differs: true }, 'apply', 'Applying'],
+    ['the spec differs', fresh, { ...running, differs: true }, 'apply', 'Progressing'],
     [
       'the set was changed by a command',
       observed,
       { ...running, differs: true },
       'apply',
-      'Applying',
+      'Progressing',
     ],
-    ['no worker answers', observed, { ...running, differs: undefined }, 'nothing', 'NoAnswer'],
+    ['no worker answers', observed, { ...running, differs: undefined }, 'nothing', 'NoWorker'],
     ['the set was told to end', observed, { ...running, ending: true }, 'nothing', 'Ending'],
     [
       'a set that people have started',
@@ -117,14 +117,14 @@ describe('the next step', () => {
       fresh,
       { ...running, owner: 'earlier' },
       'end',
-      'EarlierEnding',
+      'PreviousSetDraining',
     ],
     [
       'deleted and made again: until it has ended',
       fresh,
       { ...running, owner: 'earlier', ending: true },
       'nothing',
-      'EarlierEnding',
+      'PreviousSetDraining',
     ],
     ['the set has failed', observed, ended, 'nothing', 'Failed'],
     [
@@ -145,14 +145,14 @@ describe('the next step', () => {
     ],
     [
       'somebody ended the set, and Temporal has forgotten it',
-      { ...observed, saidEnded: true },
+      { ...observed, reportedEnded: true },
       { is: 'absent' },
       'nothing',
       'Ended',
     ],
     [
       'somebody ended the set, and the spec has changed since Temporal forgot it',
-      { ...fresh, saidEnded: true },
+      { ...fresh, reportedEnded: true },
       { is: 'absent' },
       'start',
       'Starting',
@@ -190,8 +190,8 @@ const applied = { ready: true, reason: 'Applied', message: 'so' };
 
 describe('the status', () => {
   test('says how many runners there are, in which state, and by which label their pods are found', () => {
-    expect(statusOf(resource(), applied, status({ paused: 'paused: sale', waitsFor: 'x' }), Date.UTC(2026, 0, 1, 12, 0, 0, 700))).toEqual({
-      observedGeneration: 4, desired: 3, replicas: 5, idle: 1, busy: 2, starting: 1, draining: 1, jobs: { queued: 1, assigned: 2 }, paused: 'paused: sale', waitsFor: 'x',
+    expect(statusOf(resource(), applied, status({ paused: 'paused: sale', waitingFor: 'x' }), Date.UTC(2026, 0, 1, 12, 0, 0, 700))).toEqual({
+      observedGeneration: 4, desired: 3, replicas: 5, idle: 1, busy: 2, starting: 1, draining: 1, jobs: { queued: 1, assigned: 2 }, paused: 'paused: sale', waitingFor: 'x',
       selector: 'holdfast.dev/set=linux', workflowId: 'set-linux',
       conditions: [{ type: 'Ready', status: 'True', reason: 'Applied', message: 'so', observedGeneration: 4, lastTransitionTime: '2026-01-01T12:00:00Z' }],
     }); // prettier-ignore
@@ -294,6 +294,6 @@ test('the definition has the fields of a set, and its bounds', () => {
   for (const name of ['replicas', 'minIdle', 'max', 'warm'])
     expect(fields!.properties[name]?.maximum).toBe(MAX_RUNNERS);
   // The API server drops what the definition does not name.
-  const whole = statusOf(resource(), applied, status({ paused: 'x', waitsFor: 'y' }), 0);
+  const whole = statusOf(resource(), applied, status({ paused: 'x', waitingFor: 'y' }), 0);
   expect(Object.keys(told!.properties).toSorted()).toEqual(Object.keys(whole).toSorted());
 });

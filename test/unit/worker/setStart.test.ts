@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { SET_COVER_MEMO, type RunnerSetInput } from '../../../core/contract/index.ts';
+import { SET_ROUTING_MEMO, type RunnerSetInput } from '../../../core/contract/index.ts';
 import { parseRunnerSetInput } from '../../../core/input/runnerSet.ts';
 import { setStartOptions } from '../../../worker/temporal/setStart.ts';
 
@@ -21,6 +21,6 @@ test('a set is started before all runners, with what it covers, and time enough 
     args: [input],
     priority: { priorityKey: 1, fairnessKey: 'acme/app' },
     workflowTaskTimeout: 30_000,
-    memo: { [SET_COVER_MEMO]: { scope: 'acme/app', scopeKind: 'repository' } },
+    memo: { [SET_ROUTING_MEMO]: { scope: 'acme/app', scopeKind: 'repository' } },
   });
 });

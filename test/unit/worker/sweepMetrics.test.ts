@@ -5,7 +5,7 @@ import { createSweepMetrics } from '../../../worker/process/sweepMetrics.ts';
 
 const none = { found: 0, marked: 0, repaired: 0, failed: 0 };
 const report = (more: Partial<SweepReport>): SweepReport => ({
-  place: 'p', at: '', tookMs: 1, dryRun: false, lookedAt: {}, incomplete: [], unseen: [], counts: Object.fromEntries(FINDING_KINDS.map((kind) => [kind, none])) as SweepReport['counts'], skipped: {}, items: [], moreItems: 0, marks: [], ...more,
+  place: 'p', at: '', tookMs: 1, dryRun: false, examined: {}, incomplete: [], unseen: [], counts: Object.fromEntries(FINDING_KINDS.map((kind) => [kind, none])) as SweepReport['counts'], skipped: {}, items: [], omittedFindings: 0, marks: [], ...more,
 }); // prettier-ignore
 
 test('counts sweeps by how they went, findings by kind, and what was left alone by reason', async () => {
@@ -15,18 +15,18 @@ test('counts sweeps by how they went, findings by kind, and what was left alone 
     report({
       counts: {
         ...report({}).counts,
-        'orphaned pod': { found: 3, marked: 1, repaired: 1, failed: 1 },
+        orphaned_pod: { found: 3, marked: 1, repaired: 1, failed: 1 },
       },
-      skipped: { 'mid-flight': 2, held: 1 },
+      skipped: { in_transition: 2, on_hold: 1 },
     }),
   );
   swept(
     report({
       counts: {
         ...report({}).counts,
-        'orphaned pod': { found: 1, marked: 0, repaired: 1, failed: 0 },
+        orphaned_pod: { found: 1, marked: 0, repaired: 1, failed: 0 },
       },
-      skipped: { held: 1 },
+      skipped: { on_hold: 1 },
     }),
   );
   swept(report({ dryRun: true }));
@@ -36,15 +36,15 @@ test('counts sweeps by how they went, findings by kind, and what was left alone 
     .split('\n')
     .filter((line) => line !== '' && !line.startsWith('#'));
   expect(lines.sort()).toEqual([
-    'holdfast_sweep_items_total{kind="orphaned_pod",done="failed"} 1',
-    'holdfast_sweep_items_total{kind="orphaned_pod",done="found"} 4',
-    'holdfast_sweep_items_total{kind="orphaned_pod",done="marked"} 1',
-    'holdfast_sweep_items_total{kind="orphaned_pod",done="repaired"} 2',
-    'holdfast_sweep_skipped_total{reason="held"} 2',
-    'holdfast_sweep_skipped_total{reason="mid_flight"} 2',
-    'holdfast_sweeps_total{result="done"} 2',
+    'holdfast_sweep_findings_total{kind="orphaned_pod",status="failed"} 1',
+    'holdfast_sweep_findings_total{kind="orphaned_pod",status="found"} 4',
+    'holdfast_sweep_findings_total{kind="orphaned_pod",status="marked"} 1',
+    'holdfast_sweep_findings_total{kind="orphaned_pod",status="repaired"} 2',
+    'holdfast_sweep_skipped_total{reason="in_transition"} 2',
+    'holdfast_sweep_skipped_total{reason="on_hold"} 2',
+    'holdfast_sweeps_total{result="aborted"} 1',
+    'holdfast_sweeps_total{result="completed"} 2',
     'holdfast_sweeps_total{result="dry_run"} 1',
     'holdfast_sweeps_total{result="incomplete"} 1',
-    'holdfast_sweeps_total{result="stopped"} 1',
   ]);
 });

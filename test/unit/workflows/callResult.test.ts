@@ -15,7 +15,7 @@ import {
   type CallResult,
 } from '../../../workflows/shared/activityProxies.ts';
 
-const refused = ApplicationFailure.nonRetryable('Bad credentials', 'CredentialsRefused');
+const refused = ApplicationFailure.nonRetryable('Bad credentials', 'CredentialsRejected');
 const timeout = (cause?: Error): TimeoutFailure =>
   Object.assign(
     new TimeoutFailure('activity timeout', undefined, TimeoutType.SCHEDULE_TO_CLOSE),
@@ -26,7 +26,7 @@ const ofActivity = (cause: Error): ActivityFailure =>
 
 const REFUSED = {
   kind: 'failed',
-  type: 'CredentialsRefused',
+  type: 'CredentialsRejected',
   message: 'Bad credentials',
   timedOut: false,
   untried: false,
@@ -70,7 +70,7 @@ describe('a call that was interrupted', () => {
     [
       'left off with an answer',
       REFUSED,
-      { kind: 'interrupted', lastFailure: 'CredentialsRefused' },
+      { kind: 'interrupted', lastFailure: 'CredentialsRejected' },
     ],
     ['ran out of time: nobody knows what its last try does', OUT_OF_TIME, { kind: 'interrupted' }],
     ['ended without a word', { kind: 'interrupted' }, { kind: 'interrupted' }],
@@ -93,7 +93,7 @@ describe('a provisioning that is not done', () => {
     ['was interrupted without a word', { kind: 'interrupted' }, true, false],
     [
       'was interrupted after an answer',
-      { kind: 'interrupted', lastFailure: 'CredentialsRefused' },
+      { kind: 'interrupted', lastFailure: 'CredentialsRejected' },
       false,
       false,
     ],

@@ -19,7 +19,7 @@ test("a runner's", () => {
     job: HOSTILE,
     node: HOSTILE,
     attempt: 2,
-    waitsFor: HOSTILE,
+    waitingFor: HOSTILE,
     cancel: { mode: 'drain', reason: HOSTILE },
     unregisterAttempts: 0,
     phases: [],

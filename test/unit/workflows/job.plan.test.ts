@@ -20,7 +20,7 @@ type Word =
   | 'errored'
   | 'aborted'
   | 'skipped'
-  | 'not run';
+  | 'not_run';
 
 /** Steps written as `pre:ok test:running post:waiting`; flags of a post step after a slash: `post:waiting/optional`. */
 function steps(text: string): StepFacts[] {
@@ -31,19 +31,19 @@ function steps(text: string): StepFacts[] {
       stage: stage as StepFacts['stage'],
       name: `s${index}`,
       bestEffort: flag === 'bestEffort',
-      optionalOnSuccess: flag === 'optional',
+      skipOnSuccess: flag === 'optional',
       lives: false,
     };
     switch (word) {
       case 'waiting':
       case 'running':
       case 'skipped':
-      case 'not run':
+      case 'not_run':
         return { ...base, state: word };
       case 'stopping':
-        return { ...base, state: 'running', stopAsked: 'stop' };
+        return { ...base, state: 'running', stopRequested: 'stop' };
       case 'killed':
-        return { ...base, state: 'running', stopAsked: 'force' };
+        return { ...base, state: 'running', stopRequested: 'force' };
       case 'going':
         return { ...base, state: 'ended', outcome: 'succeeded', lives: true };
       case 'ok':
@@ -72,12 +72,18 @@ const GRACE_OVER: Partial<JobFacts> = { ...STOP, graceEndsAtMs: NOW };
 const OUT_OF_GRACE: Partial<JobFacts> = { ...GRACE_OVER, outOfGrace: true };
 
 const decide = (text: string, more: Partial<JobFacts> = {}): JobAction =>
-  nextAction({ steps: steps(text), nowMs: NOW, endsAtMs: NOW + 1_000, outOfGrace: false, ...more });
+  nextAction({
+    steps: steps(text),
+    nowMs: NOW,
+    maxDurationDeadlineMs: NOW + 1_000,
+    outOfGrace: false,
+    ...more,
+  });
 const start = (step: number) => ({ kind: 'start', step });
 const notRun = (step: number, why: string) => ({
   kind: 'leave',
   step,
-  state: 'not run',
+  state: 'not_run',
   why: expect.stringContaining(why),
 });
 
@@ -111,7 +117,7 @@ describe('left alone', () => {
     ],
     ['post goes on after one of its own failed', 'test:ok post:failed post:waiting', start(2)],
     [
-      'optionalOnSuccess, all before it succeeded',
+      'skipOnSuccess, all before it succeeded',
       'test:ok post:waiting/optional',
       { kind: 'leave', step: 1, state: 'skipped' },
     ],
@@ -133,13 +139,13 @@ describe('left alone', () => {
 });
 
 describe('a step is over, and its pod goes', () => {
-  const killed = { ...steps('test:going')[0], stopAsked: 'force' } as StepFacts;
+  const killed = { ...steps('test:going')[0], stopRequested: 'force' } as StepFacts;
   test.each<[what: string, steps: string, more: Partial<JobFacts>, expected: object]>([
     ['the next begins', 'pre:going test:waiting', {}, start(1)],
     [
       'nothing is next: it is waited for, whatever the clock says',
       'pre:ok test:going',
-      { timeoutAtMs: NOW, endsAtMs: NOW },
+      { timeoutAtMs: NOW, maxDurationDeadlineMs: NOW },
       { kind: 'wait', step: 1 },
     ],
     ['… also out of grace', 'test:ok post:going', OUT_OF_GRACE, { kind: 'wait', step: 1 }],
@@ -196,7 +202,7 @@ describe('deadlines', () => {
     [
       'maxAge while it is queued',
       'test:running',
-      { endsAtMs: NOW },
+      { maxDurationDeadlineMs: NOW },
       { kind: 'interrupt', deadline: 'maxAge' },
     ],
   ])('%s', (_what, text, more, expected) => {
@@ -440,7 +446,7 @@ test('whatever is asked and whenever: post is begun in order, each step once, an
         const action = nextAction({
           steps: all,
           nowMs: NOW,
-          endsAtMs: NOW + 1_000,
+          maxDurationDeadlineMs: NOW + 1_000,
           outOfGrace: false,
           ...more,
         });
@@ -456,10 +462,10 @@ test('whatever is asked and whenever: post is begun in order, each step once, an
             : action.kind === 'leave'
               ? { state: action.state }
               : action.kind === 'stop'
-                ? { stopAsked: action.mode }
+                ? { stopRequested: action.mode }
                 : {
                     state: 'ended',
-                    outcome: step.stopAsked === undefined ? 'succeeded' : 'aborted',
+                    outcome: step.stopRequested === undefined ? 'succeeded' : 'aborted',
                   };
         all[action.step] = { ...step, ...news };
       }

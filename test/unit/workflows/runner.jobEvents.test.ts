@@ -144,7 +144,7 @@ describe('what a runner takes itself for', () => {
       busySince !== undefined,
       jobDeadline === undefined ? undefined : (jobDeadline - HOUR - NOW) / 60_000,
       job,
-      it.sawJob,
+      it.hadJob,
     ];
   }
 
@@ -272,13 +272,13 @@ describe('what a runner takes itself for', () => {
       jobTimeoutCapMs: 3 * 60_000,
     });
     play(it, steps);
-    expect(it.isDoubtful).toBe(expected);
+    expect(it.isSuspect).toBe(expected);
   });
 
   test('its deadline begins anew with each job, but not once it is unregistered: no other can begin', () => {
-    const facts = (it: RunnerState, provenAtMs?: number): UnregistrationFacts => ({
+    const facts = (it: RunnerState, absentSinceMs?: number): UnregistrationFacts => ({
       ...currentFacts(it),
-      ...initialProgress(provenAtMs),
+      ...initialProgress(absentSinceMs),
     });
     const it = life(false, PROBES);
     play(it, ['busy', 'idle', 'busy']);
@@ -296,7 +296,7 @@ describe('what a runner takes itself for', () => {
       ended: true,
       exit: { code: 0, oomKilled: false, record: { job: 'none' } },
     });
-    expect([it.sawJob, it.observedActivity()]).toEqual([false, 'idle']);
+    expect([it.hadJob, it.observedActivity()]).toEqual([false, 'idle']);
   });
 
   test('a plain command runs from its start, also before it is told to be up; one that did not come up is not waited for', () => {
@@ -327,7 +327,7 @@ describe('what a runner takes itself for', () => {
         gone: true,
       } as unknown as PodView;
     told.onJobEvent(starts(1));
-    const unregistered = { removedAlive: false, stoppedByUs: false };
+    const unregistered = { removedWhileRunning: false, stoppedByHoldfast: false };
     expect(
       [
         verdictFacts(told, unregistered),
@@ -347,7 +347,7 @@ describe('what a runner takes itself for', () => {
   test('a runner that came online after its deadline and ran a job was not lost to that', () => {
     const [worked, idle] = [life(true), life(true)];
     worked.onJobEvent(starts(1));
-    const unregistered = { removedAlive: false, stoppedByUs: false };
+    const unregistered = { removedWhileRunning: false, stoppedByHoldfast: false };
     for (const it of [worked, idle])
       Object.assign(it, { failure: { message: 'late', cause: 'never_registered' } });
     expect([worked, idle].map((it) => verdictFacts(it, unregistered).failure?.cause)).toEqual([

@@ -19,12 +19,12 @@ const NOW = BORN + HOUR;
 const INPUT: Partial<RunnerInput> = {
   timeouts: { jobTimeout: '2h', unregistration: '7m', registration: '5m' },
   intervals: {
-    stopPatience: '11s',
-    idleConfirm: '12s',
-    removalSettle: '13s',
-    busyRecheck: '14m',
-    absentRecheck: '15s',
-    listAge: '16s',
+    stopResponseTimeout: '11s',
+    idleConfirmation: '12s',
+    removalGrace: '13s',
+    busyCheck: '14m',
+    absentCheck: '15s',
+    listMaxAge: '16s',
     credentialsRetry: '17s',
   },
 };
@@ -73,19 +73,19 @@ describe('a wait', () => {
     change?.(state);
     return waitMs(state, until, { ...currentFacts(state), ...initialProgress(), ...facts });
   };
-  const provenAtMs = NOW - 4 * SECOND;
+  const absentSinceMs = NOW - 4 * SECOND;
 
   test.each<
     [until: WaitKind, what: string, facts: Facts, change: (state: RunnerState) => void, ms: number]
   >([
-    ['patience', 'the whole of it', { provenAtMs }, () => undefined, 11 * SECOND],
-    ['idleConfirmed', 'since the proof', { provenAtMs }, () => undefined, 8 * SECOND],
+    ['patience', 'the whole of it', { absentSinceMs }, () => undefined, 11 * SECOND],
+    ['idleConfirmed', 'since the proof', { absentSinceMs }, () => undefined, 8 * SECOND],
     ['idleConfirmed', 'without a proof', {}, () => undefined, 12 * SECOND],
-    ['settled', 'never online', { provenAtMs }, () => undefined, 9 * SECOND],
+    ['settled', 'never online', { absentSinceMs }, () => undefined, 9 * SECOND],
     [
       'settled',
       'once online: it may have taken a job',
-      { provenAtMs },
+      { absentSinceMs },
       ({ runner }) => (runner.online = true),
       2 * HOUR - 4 * SECOND,
     ],
@@ -99,9 +99,9 @@ describe('a wait', () => {
     ],
     ['jobDeadline', 'without a known job: a whole job', {}, () => undefined, 2 * HOUR],
     ['jobDeadline', 'of its job', {}, ({ runner }) => (runner.jobDeadline = NOW + MINUTE), MINUTE],
-    ['busyRecheck', 'a long job', {}, () => undefined, 14 * MINUTE],
+    ['busyCheck', 'a long job', {}, () => undefined, 14 * MINUTE],
     [
-      'busyRecheck',
+      'busyCheck',
       'not after the end of its job',
       {},
       ({ runner }) => (runner.jobDeadline = NOW + MINUTE),
@@ -115,7 +115,7 @@ describe('a wait', () => {
       () => undefined,
       10 * SECOND,
     ],
-    ['credentialsRetry', 'the whole of it', { provenAtMs }, () => undefined, 17 * SECOND],
+    ['credentialsRetry', 'the whole of it', { absentSinceMs }, () => undefined, 17 * SECOND],
   ])('%s: %s', (until, _what, facts, change, ms) => {
     expect(waits(until, facts, change)).toBe(ms);
   });

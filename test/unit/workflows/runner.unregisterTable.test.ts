@@ -21,16 +21,16 @@ const seen: ObservedFacts = {
   ephemeral: true,
   started: true,
   ended: false,
-  sawJob: false,
-  toldToGo: false,
-  ownSignal: 'unknown',
-  heldId: true,
-  registrationOver: false,
+  hadJob: false,
+  terminationRequested: false,
+  observedActivity: 'unknown',
+  wasRegistered: true,
+  registrationExpired: false,
 };
 /** … and that nothing was asked about yet. */
 const alive: UnregistrationFacts = { ...seen, ...initialProgress() };
 /** A static runner that registers itself: its id is not held. */
-const ownRegistration = { ephemeral: false, heldId: false } as const;
+const ownRegistration = { ephemeral: false, wasRegistered: false } as const;
 type Case = [
   what: string,
   facts: Partial<UnregistrationFacts>,
@@ -39,98 +39,98 @@ type Case = [
 
 describe('the decision table, row by row', () => {
   test.each<Case>([
-    ['1: proven, ended', { provenAtMs: 1, ended: true }, { kind: 'tearDown', row: '1' }],
+    ['1: proven, ended', { absentSinceMs: 1, ended: true }, { kind: 'tearDown', row: '1' }],
     [
       '1: proven, its container never started, as far as is known',
-      { provenAtMs: 1, started: false },
+      { absentSinceMs: 1, started: false },
       { kind: 'look', row: '1' },
     ],
     [
       '1: … and it has not',
-      { provenAtMs: 1, started: false, looked: true },
+      { absentSinceMs: 1, started: false, looked: true },
       { kind: 'tearDown', row: '1', unlessStarted: true },
     ],
     [
       '1: proven, alive and idle by its own word',
-      { provenAtMs: 1, ownSignal: 'idle', outOfTime: 'idleConfirmed', looked: true },
+      { absentSinceMs: 1, observedActivity: 'idle', expiredWait: 'idleConfirmed', looked: true },
       { kind: 'tearDown', row: '1' },
     ],
     [
       '1: proven, alive and busy',
-      { provenAtMs: 1, ownSignal: 'busy' },
+      { absentSinceMs: 1, observedActivity: 'busy' },
       { kind: 'wait', until: 'jobDeadline' },
     ],
-    ['1: proven, alive and silent', { provenAtMs: 1 }, { kind: 'wait', until: 'settled' }],
+    ['1: proven, alive and silent', { absentSinceMs: 1 }, { kind: 'wait', until: 'settled' }],
     [
       '1: proven, alive, silent, and its time to end is over',
-      { provenAtMs: 1, outOfTime: 'settled' },
+      { absentSinceMs: 1, expiredWait: 'settled' },
       { kind: 'stopPod' },
     ],
     [
       '1: … that stop is asked for once',
-      { provenAtMs: 1, outOfTime: 'settled', stopped: 'stop' },
+      { absentSinceMs: 1, expiredWait: 'settled', stopped: 'stop' },
       { kind: 'wait', until: 'terminated' },
     ],
     [
       '1: proven, busy, and its time to end is over: the job goes on',
-      { provenAtMs: 1, outOfTime: 'settled', ownSignal: 'busy' },
+      { absentSinceMs: 1, expiredWait: 'settled', observedActivity: 'busy' },
       { kind: 'wait', until: 'jobDeadline' },
     ],
     [
       '1: proven, busy, stop accepted',
-      { provenAtMs: 1, ownSignal: 'busy', stop: 'stop' },
+      { absentSinceMs: 1, observedActivity: 'busy', stop: 'stop' },
       { kind: 'stopPod', row: '1' },
     ],
 
     [
       '2: ephemeral, exit 0 after a job',
-      { ended: true, exitCode: 0, sawJob: true },
+      { ended: true, exitCode: 0, hadJob: true },
       { kind: 'tearDown', row: '2' },
     ],
     [
       '2: … whatever the CI server said before',
-      { ended: true, exitCode: 0, sawJob: true, answer: 'busy' },
+      { ended: true, exitCode: 0, hadJob: true, answer: 'busy' },
       { kind: 'tearDown', row: '2' },
     ],
     ['2 not: exit 0 without a job', { ended: true, exitCode: 0 }, { kind: 'remove' }],
-    ['2 not: another exit code', { ended: true, exitCode: 1, sawJob: true }, { kind: 'remove' }],
-    ['2 not: gone without an exit code', { ended: true, sawJob: true }, { kind: 'remove' }],
+    ['2 not: another exit code', { ended: true, exitCode: 1, hadJob: true }, { kind: 'remove' }],
+    ['2 not: gone without an exit code', { ended: true, hadJob: true }, { kind: 'remove' }],
     [
       '2 not: a static runner',
-      { ended: true, exitCode: 0, sawJob: true, ephemeral: false },
+      { ended: true, exitCode: 0, hadJob: true, ephemeral: false },
       { kind: 'remove' },
     ],
     [
       '2 not: told to go, it may have left its job with exit 0',
-      { ended: true, exitCode: 0, sawJob: true, stop: 'stop', stopped: 'stop' },
+      { ended: true, exitCode: 0, hadJob: true, stop: 'stop', stopped: 'stop' },
       { kind: 'remove' },
     ],
 
     [
       '2 not: evicted, it may have left its job with exit 0',
-      { ended: true, exitCode: 0, sawJob: true, toldToGo: true },
+      { ended: true, exitCode: 0, hadJob: true, terminationRequested: true },
       { kind: 'remove' },
     ],
 
     ['3: 204, ended', { answer: 'removed', ended: true }, { kind: 'tearDown', row: '3' }],
     [
       '3: 204, idle by its own word, which may be old',
-      { answer: 'removed', ownSignal: 'idle' },
+      { answer: 'removed', observedActivity: 'idle' },
       { kind: 'wait', row: '3', until: 'idleConfirmed' },
     ],
     [
       '3: … and still after a moment, as far as is known',
-      { answer: 'removed', ownSignal: 'idle', outOfTime: 'idleConfirmed' },
+      { answer: 'removed', observedActivity: 'idle', expiredWait: 'idleConfirmed' },
       { kind: 'look', row: '3' },
     ],
     [
       '3: … and it is',
-      { answer: 'removed', ownSignal: 'idle', outOfTime: 'idleConfirmed', looked: true },
+      { answer: 'removed', observedActivity: 'idle', expiredWait: 'idleConfirmed', looked: true },
       { kind: 'tearDown', row: '3' },
     ],
     [
       '3: 204, busy by its own word',
-      { answer: 'removed', ownSignal: 'busy' },
+      { answer: 'removed', observedActivity: 'busy' },
       { kind: 'wait', row: '3', until: 'jobDeadline' },
     ],
     [
@@ -150,20 +150,20 @@ describe('the decision table, row by row', () => {
       {
         ...ownRegistration,
         answer: 'absent',
-        ownSignal: 'idle',
-        outOfTime: 'idleConfirmed',
+        observedActivity: 'idle',
+        expiredWait: 'idleConfirmed',
         looked: true,
       },
       { kind: 'tearDown', row: '4a' },
     ],
     [
       '4a: 404 of a held id, idle',
-      { answer: 'absent', ownSignal: 'idle', outOfTime: 'idleConfirmed', looked: true },
+      { answer: 'absent', observedActivity: 'idle', expiredWait: 'idleConfirmed', looked: true },
       { kind: 'tearDown', row: '4a' },
     ],
     [
       '4a: 404 of a held id, busy',
-      { answer: 'absent', ownSignal: 'busy' },
+      { answer: 'absent', observedActivity: 'busy' },
       { kind: 'wait', until: 'jobDeadline' },
     ],
     [
@@ -191,27 +191,27 @@ describe('the decision table, row by row', () => {
       {
         ...ownRegistration,
         answer: 'unlisted',
-        registrationOver: true,
-        ownSignal: 'idle',
-        outOfTime: 'idleConfirmed',
+        registrationExpired: true,
+        observedActivity: 'idle',
+        expiredWait: 'idleConfirmed',
         looked: true,
       },
       { kind: 'stopPod', row: '4b' },
     ],
     [
       '4b: not listed, registration deadline out, silent',
-      { ...ownRegistration, answer: 'unlisted', registrationOver: true },
+      { ...ownRegistration, answer: 'unlisted', registrationExpired: true },
       { kind: 'wait', row: '4b', until: 'settled' },
     ],
     [
       '4c: not listed, may be about to register',
       { ...ownRegistration, answer: 'unlisted' },
-      { kind: 'wait', row: '4c', until: 'absentRecheck' },
+      { kind: 'wait', row: '4c', until: 'absentCheck' },
     ],
     [
       '4c: … also when it says that it is idle',
-      { ...ownRegistration, answer: 'unlisted', ownSignal: 'idle' },
-      { kind: 'wait', row: '4c', until: 'absentRecheck' },
+      { ...ownRegistration, answer: 'unlisted', observedActivity: 'idle' },
+      { kind: 'wait', row: '4c', until: 'absentCheck' },
     ],
     [
       '4d: not listed, ended: the list may be from before',
@@ -220,22 +220,27 @@ describe('the decision table, row by row', () => {
     ],
     [
       '4d: not listed, online: the list may be from before',
-      { ...ownRegistration, heldId: true, answer: 'unlisted', ownSignal: 'idle' },
+      { ...ownRegistration, wasRegistered: true, answer: 'unlisted', observedActivity: 'idle' },
       { kind: 'wait', row: '4d', until: 'listRecheck' },
     ],
     [
       '4: busy by its own signal beats any list',
-      { ...ownRegistration, answer: 'unlisted', ownSignal: 'busy' },
+      { ...ownRegistration, answer: 'unlisted', observedActivity: 'busy' },
       { kind: 'wait', row: '4', until: 'jobDeadline' },
     ],
     [
       '4: … even with the registration deadline out',
-      { ...ownRegistration, answer: 'unlisted', ownSignal: 'busy', registrationOver: true },
+      {
+        ...ownRegistration,
+        answer: 'unlisted',
+        observedActivity: 'busy',
+        registrationExpired: true,
+      },
       { kind: 'wait', row: '4', until: 'jobDeadline' },
     ],
     [
       '4: but not an accepted stop',
-      { ...ownRegistration, answer: 'unlisted', ownSignal: 'busy', stop: 'stop' },
+      { ...ownRegistration, answer: 'unlisted', observedActivity: 'busy', stop: 'stop' },
       { kind: 'stopPod' },
     ],
     [
@@ -260,10 +265,10 @@ describe('the decision table, row by row', () => {
       { kind: 'wait', row: '5', until: 'terminated' },
     ],
     ['5: stop accepted, nothing asked yet: unregister first', { stop: 'stop' }, { kind: 'remove' }],
-    ['5: … also when a job runs', { stop: 'stop', ownSignal: 'busy' }, { kind: 'remove' }],
+    ['5: … also when a job runs', { stop: 'stop', observedActivity: 'busy' }, { kind: 'remove' }],
     [
       '5: stop accepted, the CI server does not answer',
-      { stop: 'stop', outOfTime: 'patience' },
+      { stop: 'stop', expiredWait: 'patience' },
       { kind: 'stopPod', row: '5' },
     ],
     [
@@ -278,7 +283,7 @@ describe('the decision table, row by row', () => {
     ],
     [
       '5: … for longer than its grace',
-      { stop: 'stop', stopped: 'stop', outOfTime: 'terminated' },
+      { stop: 'stop', stopped: 'stop', expiredWait: 'terminated' },
       { kind: 'stopPod', row: '5', mode: 'force', overdue: true },
     ],
     [
@@ -301,22 +306,22 @@ describe('the decision table, row by row', () => {
     [
       '6: busy (422), ephemeral, alive',
       { answer: 'busy' },
-      { kind: 'wait', row: '6', until: 'busyRecheck' },
+      { kind: 'wait', row: '6', until: 'busyCheck' },
     ],
     [
       '6: ephemeral, idle by its own word, which comes seconds late: looked at first',
-      { ownSignal: 'idle' },
+      { observedActivity: 'idle' },
       { kind: 'look', row: '6' },
     ],
     [
       '3-11: … and it is',
-      { ownSignal: 'idle', looked: true },
+      { observedActivity: 'idle', looked: true },
       { kind: 'remove', row: '3-11', onBusy: 'return' },
     ],
     [
       '6: ephemeral, busy by its own word: not even asked',
-      { ownSignal: 'busy' },
-      { kind: 'wait', row: '6', until: 'busyRecheck' },
+      { observedActivity: 'busy' },
+      { kind: 'wait', row: '6', until: 'busyCheck' },
     ],
     [
       '7: static, alive: asked again for as long as it is busy (422)',
@@ -325,7 +330,7 @@ describe('the decision table, row by row', () => {
     ],
     [
       '7: … also by its own word: 422 is the safe answer',
-      { ownSignal: 'busy', ephemeral: false },
+      { observedActivity: 'busy', ephemeral: false },
       { kind: 'remove', row: '7', onBusy: 'retry' },
     ],
     [
@@ -364,10 +369,10 @@ describe('the decision table, row by row', () => {
       { answer: 'failed' },
       { kind: 'wait', row: '10', until: 'credentialsRetry' },
     ],
-    ['10: … and some time later', { outOfTime: 'credentialsRetry' }, { kind: 'remove' }],
+    ['10: … and some time later', { expiredWait: 'credentialsRetry' }, { kind: 'remove' }],
     [
       '10: … when none is to be had again: at the same pace',
-      { answer: 'failed', outOfTime: 'credentialsRetry' },
+      { answer: 'failed', expiredWait: 'credentialsRetry' },
       { kind: 'wait', row: '10', until: 'credentialsRetry' },
     ],
     [
@@ -391,52 +396,58 @@ describe('what news does to the facts', () => {
     news: UnregistrationEvent,
     after: Partial<UnregistrationProgress>,
   ];
-  const at = { atMs: 7, listAgeMs: 60_000 } as const;
+  const at = { atMs: 7, listMaxAgeMs: 60_000 } as const;
   const removed = { kind: 'answered', answer: 'removed', retried: false, ...at } as const;
   const absent = { kind: 'answered', answer: 'absent', retried: false, ...at } as const;
   const unlisted = { kind: 'answered', answer: 'unlisted', retried: false, ...at } as const;
-  const nothing = { removedAlive: false, unanswered: false, looked: false };
+  const nothing = { removedWhileRunning: false, unanswered: false, looked: false };
 
   test.each<News>([
     [
       '204 proves it, and was under a runner that lived',
       {},
       removed,
-      { ...nothing, answer: 'removed', removal: 'removed', provenAtMs: 7, removedAlive: true },
+      {
+        ...nothing,
+        answer: 'removed',
+        removal: 'removed',
+        absentSinceMs: 7,
+        removedWhileRunning: true,
+      },
     ],
     [
       '204 after the end',
       { ended: true },
       removed,
-      { ...nothing, answer: 'removed', removal: 'removed', provenAtMs: 7 },
+      { ...nothing, answer: 'removed', removal: 'removed', absentSinceMs: 7 },
     ],
     [
       '404 of a held id proves it',
       {},
       absent,
-      { ...nothing, answer: 'absent', removal: 'absent', provenAtMs: 7 },
+      { ...nothing, answer: 'absent', removal: 'absent', absentSinceMs: 7 },
     ],
     [
       'not listed, vanished, and nobody saw whether its container had started: the list may be from before',
-      { heldId: false, started: false, ended: true, unseenEnd: true },
+      { wasRegistered: false, started: false, ended: true, endUnobserved: true },
       unlisted,
       { ...nothing, answer: 'unlisted', unlistedSinceMs: 7 },
     ],
     [
       '404 of an id that a list had proves it',
-      { heldId: false },
+      { wasRegistered: false },
       absent,
-      { ...nothing, answer: 'absent', removal: 'absent', provenAtMs: 7 },
+      { ...nothing, answer: 'absent', removal: 'absent', absentSinceMs: 7 },
     ],
     [
       'not listed, may be about to register: proves nothing, and nothing is over yet',
-      { heldId: false },
+      { wasRegistered: false },
       unlisted,
       { ...nothing, answer: 'unlisted' },
     ],
     [
       'not listed after the end: the list may be from before',
-      { heldId: false, ended: true },
+      { wasRegistered: false, ended: true },
       unlisted,
       { ...nothing, answer: 'unlisted', unlistedSinceMs: 7 },
     ],
@@ -448,25 +459,31 @@ describe('what news does to the facts', () => {
     ],
     [
       '… asked again too soon',
-      { heldId: false, ended: true, unlistedSinceMs: 7 },
+      { wasRegistered: false, ended: true, unlistedSinceMs: 7 },
       { ...unlisted, atMs: 60_006 },
       { ...nothing, answer: 'unlisted', unlistedSinceMs: 7 },
     ],
     [
       '… asked again after the list’s age: absent',
-      { heldId: false, ended: true, unlistedSinceMs: 7 },
+      { wasRegistered: false, ended: true, unlistedSinceMs: 7 },
       { ...unlisted, atMs: 60_007 },
-      { ...nothing, answer: 'absent', removal: 'absent', provenAtMs: 60_007, unlistedSinceMs: 7 },
+      {
+        ...nothing,
+        answer: 'absent',
+        removal: 'absent',
+        absentSinceMs: 60_007,
+        unlistedSinceMs: 7,
+      },
     ],
     [
       '… after a try that may have removed it: absent, perhaps by us',
-      { heldId: false, ended: true, unlistedSinceMs: 7, removal: 'absentAfterRetry' },
+      { wasRegistered: false, ended: true, unlistedSinceMs: 7, removal: 'absentAfterRetry' },
       { ...unlisted, atMs: 60_007 },
       {
         ...nothing,
         answer: 'absent',
         removal: 'absentAfterRetry',
-        provenAtMs: 60_007,
+        absentSinceMs: 60_007,
         unlistedSinceMs: 7,
       },
     ],
@@ -484,13 +501,13 @@ describe('what news does to the facts', () => {
     ],
     [
       'not listed, ended before its container started: it cannot have registered',
-      { heldId: false, started: false, ended: true },
+      { wasRegistered: false, started: false, ended: true },
       unlisted,
-      { ...nothing, answer: 'absent', removal: 'absent', provenAtMs: 7 },
+      { ...nothing, answer: 'absent', removal: 'absent', absentSinceMs: 7 },
     ],
     [
       'not listed, its container not started when it was seen last: it may have by now',
-      { heldId: false, started: false },
+      { wasRegistered: false, started: false },
       unlisted,
       { ...nothing, answer: 'unlisted' },
     ],
@@ -508,8 +525,8 @@ describe('what news does to the facts', () => {
         ...nothing,
         answer: 'absent',
         removal: 'absentAfterRetry',
-        provenAtMs: 7,
-        removedAlive: true,
+        absentSinceMs: 7,
+        removedWhileRunning: true,
       },
     ],
     [
@@ -520,8 +537,8 @@ describe('what news does to the facts', () => {
         ...nothing,
         answer: 'absent',
         removal: 'absentAfterRetry',
-        provenAtMs: 7,
-        removedAlive: true,
+        absentSinceMs: 7,
+        removedWhileRunning: true,
         unanswered: true,
       },
     ],
@@ -529,13 +546,13 @@ describe('what news does to the facts', () => {
       '404 to a repeated try, ended before any: nobody lived',
       { ended: true },
       { ...absent, retried: true },
-      { ...nothing, answer: 'absent', removal: 'absentAfterRetry', provenAtMs: 7 },
+      { ...nothing, answer: 'absent', removal: 'absentAfterRetry', absentSinceMs: 7 },
     ],
     [
       '404 to a repeated try of an ephemeral runner after its job: it removed itself',
-      { sawJob: true },
+      { hadJob: true },
       { ...absent, retried: true },
-      { ...nothing, answer: 'absent', removal: 'absentAfterRetry', provenAtMs: 7 },
+      { ...nothing, answer: 'absent', removal: 'absentAfterRetry', absentSinceMs: 7 },
     ],
     [
       '422 proves nothing',
@@ -545,9 +562,9 @@ describe('what news does to the facts', () => {
     ],
     [
       'an answer does not end a wait that was out of time: what has not registered by then is stopped',
-      { outOfTime: 'settled' },
+      { expiredWait: 'settled' },
       { ...absent },
-      { ...nothing, answer: 'absent', removal: 'absent', provenAtMs: 7, outOfTime: 'settled' },
+      { ...nothing, answer: 'absent', removal: 'absent', absentSinceMs: 7, expiredWait: 'settled' },
     ],
     [
       'called off while it lived: its answer is not known',
@@ -560,54 +577,54 @@ describe('what news does to the facts', () => {
     [
       'out of patience: the answer may still come to pass',
       { stop: 'stop' },
-      { kind: 'outOfTime', wait: 'patience' },
-      { ...nothing, outOfTime: 'patience', unanswered: true },
+      { kind: 'expiredWait', wait: 'patience' },
+      { ...nothing, expiredWait: 'patience', unanswered: true },
     ],
     [
       'time to end by itself is over: asked again',
-      { answer: 'absent', provenAtMs: 1 },
-      { kind: 'outOfTime', wait: 'settled' },
-      { ...nothing, provenAtMs: 1, outOfTime: 'settled' },
+      { answer: 'absent', absentSinceMs: 1 },
+      { kind: 'expiredWait', wait: 'settled' },
+      { ...nothing, absentSinceMs: 1, expiredWait: 'settled' },
     ],
     [
       'idle for long enough: the answer stands',
       { answer: 'absent', looked: true },
-      { kind: 'outOfTime', wait: 'idleConfirmed' },
-      { ...nothing, answer: 'absent', outOfTime: 'idleConfirmed' },
+      { kind: 'expiredWait', wait: 'idleConfirmed' },
+      { ...nothing, answer: 'absent', expiredWait: 'idleConfirmed' },
     ],
     [
       'safety re-check: asked again',
       { answer: 'busy' },
-      { kind: 'outOfTime', wait: 'busyRecheck' },
-      { ...nothing, outOfTime: 'busyRecheck' },
+      { kind: 'expiredWait', wait: 'busyCheck' },
+      { ...nothing, expiredWait: 'busyCheck' },
     ],
     [
       'something changed: only what is proven, and done, stands',
       {
         answer: 'busy',
-        provenAtMs: 1,
-        outOfTime: 'settled',
+        absentSinceMs: 1,
+        expiredWait: 'settled',
         looked: true,
         stopped: 'stop',
         removal: 'busy',
-        removedAlive: true,
+        removedWhileRunning: true,
         unanswered: true,
       },
       { kind: 'changed' },
       {
         looked: false,
-        provenAtMs: 1,
+        absentSinceMs: 1,
         stopped: 'stop',
         removal: 'busy',
-        removedAlive: true,
+        removedWhileRunning: true,
         unanswered: true,
       },
     ],
     [
       'looked: nothing else changes',
-      { answer: 'removed', outOfTime: 'idleConfirmed' },
+      { answer: 'removed', expiredWait: 'idleConfirmed' },
       { kind: 'looked' },
-      { ...nothing, answer: 'removed', outOfTime: 'idleConfirmed', looked: true },
+      { ...nothing, answer: 'removed', expiredWait: 'idleConfirmed', looked: true },
     ],
     [
       'stopped: the CI server is to be asked again',
@@ -626,8 +643,8 @@ describe('every row can be reached', () => {
     'settled',
     'terminated',
     'jobDeadline',
-    'busyRecheck',
-    'absentRecheck',
+    'busyCheck',
+    'absentCheck',
     'listRecheck',
     'credentialsRetry',
   ];
@@ -644,7 +661,7 @@ describe('every row can be reached', () => {
   function newsOf(action: UnregistrationAction, facts: UnregistrationFacts): UnregistrationEvent[] {
     const answered = (['removed', 'absent', 'unlisted', 'busy'] as const).flatMap((answer) =>
       [false, true].map(
-        (retried) => ({ kind: 'answered', answer, retried, atMs: 1, listAgeMs: 2 }) as const,
+        (retried) => ({ kind: 'answered', answer, retried, atMs: 1, listMaxAgeMs: 2 }) as const,
       ),
     );
     switch (action.kind) {
@@ -660,7 +677,7 @@ describe('every row can be reached', () => {
           { kind: 'calledOff' },
           { kind: 'failed' },
           ...(facts.stop !== undefined && !facts.ended
-            ? [{ kind: 'outOfTime', wait: 'patience' } as const]
+            ? [{ kind: 'expiredWait', wait: 'patience' } as const]
             : []),
         ];
       }
@@ -669,7 +686,7 @@ describe('every row can be reached', () => {
       case 'look':
         return [{ kind: 'looked' }];
       case 'wait':
-        return [{ kind: 'changed' }, { kind: 'outOfTime', wait: action.until }];
+        return [{ kind: 'changed' }, { kind: 'expiredWait', wait: action.until }];
     }
   }
 
@@ -677,13 +694,14 @@ describe('every row can be reached', () => {
   function* later(now: ObservedFacts): Generator<ObservedFacts> {
     yield now;
     if (!now.started) yield { ...now, started: true };
-    for (const ownSignal of ['idle', 'busy', 'unknown'] as const) yield { ...now, ownSignal };
-    yield { ...now, sawJob: true, ownSignal: 'busy' };
+    for (const observedActivity of ['idle', 'busy', 'unknown'] as const)
+      yield { ...now, observedActivity };
+    yield { ...now, hadJob: true, observedActivity: 'busy' };
     if (!now.ended)
       for (const exitCode of [undefined, 0, 137])
         yield { ...now, ended: true, ...(exitCode === undefined ? {} : { exitCode }) };
-    yield { ...now, toldToGo: true };
-    yield { ...now, registrationOver: true };
+    yield { ...now, terminationRequested: true };
+    yield { ...now, registrationExpired: true };
     if (now.stop === undefined) yield { ...now, stop: 'stop' };
     yield { ...now, stop: 'force' };
   }
@@ -693,12 +711,12 @@ describe('every row can be reached', () => {
     const kinds = new Set<string>();
     const known = new Set<string>();
     const next: UnregistrationFacts[] = [true, false].flatMap((ephemeral) =>
-      [undefined, 1].map((provenAtMs) => ({
+      [undefined, 1].map((absentSinceMs) => ({
         ...seen,
         ephemeral,
         started: false,
-        heldId: ephemeral,
-        ...initialProgress(provenAtMs),
+        wasRegistered: ephemeral,
+        ...initialProgress(absentSinceMs),
       })),
     );
     // Breadth first, until nothing is missing.
@@ -723,22 +741,22 @@ function seenOf({
   started,
   ended,
   exitCode,
-  sawJob,
-  toldToGo,
-  ownSignal,
-  heldId,
-  registrationOver,
+  hadJob,
+  terminationRequested,
+  observedActivity,
+  wasRegistered,
+  registrationExpired,
   stop,
 }: UnregistrationFacts): ObservedFacts {
   return {
     ephemeral,
     started,
     ended,
-    sawJob,
-    toldToGo,
-    ownSignal,
-    heldId,
-    registrationOver,
+    hadJob,
+    terminationRequested,
+    observedActivity,
+    wasRegistered,
+    registrationExpired,
     ...omitUndefined({ exitCode, stop }),
   };
 }
@@ -767,7 +785,7 @@ describe('what holds for every combination of facts', () => {
     const underJob = (f: UnregistrationFacts) =>
       f.started &&
       !f.ended &&
-      f.ownSignal === 'busy' &&
+      f.observedActivity === 'busy' &&
       f.stop === undefined &&
       f.stopped === undefined;
     expect(
@@ -785,7 +803,7 @@ describe('what holds for every combination of facts', () => {
           action.kind !== 'tearDown' ||
           f.ended ||
           !f.started ||
-          (f.ownSignal === 'idle' && f.outOfTime === 'idleConfirmed' && f.looked),
+          (f.observedActivity === 'idle' && f.expiredWait === 'idleConfirmed' && f.looked),
       ),
     ).toEqual([]);
   });
@@ -808,10 +826,10 @@ describe('what holds for every combination of facts', () => {
 
   test('a live pod that was not asked to go goes only once its registration is gone, or will never be', () => {
     const unregistered = (f: UnregistrationFacts) =>
-      f.provenAtMs !== undefined ||
+      f.absentSinceMs !== undefined ||
       f.answer === 'removed' ||
       f.answer === 'absent' ||
-      (f.answer === 'unlisted' && (f.registrationOver || (!f.started && f.looked)));
+      (f.answer === 'unlisted' && (f.registrationExpired || (!f.started && f.looked)));
     const goes = (action: UnregistrationAction) =>
       action.kind === 'tearDown' || action.kind === 'stopPod';
     expect(
@@ -830,7 +848,7 @@ describe('what holds for every combination of facts', () => {
     expect(
       violations(
         (f, action) =>
-          f.provenAtMs !== undefined ||
+          f.absentSinceMs !== undefined ||
           f.answer !== 'busy' ||
           f.ended ||
           f.stop !== undefined ||
@@ -844,7 +862,7 @@ describe('what holds for every combination of facts', () => {
       violations((f, action) => {
         if (f.ended || f.stop === undefined) return true;
         if (action.kind === 'handOff') return false;
-        if (action.kind === 'remove') return f.stop !== 'force' && f.outOfTime !== 'patience';
+        if (action.kind === 'remove') return f.stop !== 'force' && f.expiredWait !== 'patience';
         return action.kind !== 'wait' || (f.stopped !== undefined && action.until === 'terminated');
       }),
     ).toEqual([]);
@@ -858,7 +876,7 @@ describe('what holds for every combination of facts', () => {
         (f, action) =>
           action.kind !== 'stopPod' ||
           !again(f) ||
-          (f.outOfTime === 'terminated' && action.overdue),
+          (f.expiredWait === 'terminated' && action.overdue),
       ),
     ).toEqual([]);
   });
@@ -888,28 +906,35 @@ describe('what holds for every combination of facts', () => {
       violations(
         (f, action) =>
           action.kind !== 'tearDown' ||
-          f.provenAtMs !== undefined ||
+          f.absentSinceMs !== undefined ||
           f.answer === 'removed' ||
           f.answer === 'absent' ||
-          (f.ephemeral && f.exitCode === 0 && f.sawJob),
+          (f.ephemeral && f.exitCode === 0 && f.hadJob),
       ),
     ).toEqual([]);
   });
 });
 
 function* everyCombination(): Generator<UnregistrationFacts> {
-  const flags = ['ephemeral', 'started', 'ended', 'heldId', 'registrationOver', 'looked'] as const;
+  const flags = [
+    'ephemeral',
+    'started',
+    'ended',
+    'wasRegistered',
+    'registrationExpired',
+    'looked',
+  ] as const;
   const ends = [
-    { sawJob: false, toldToGo: false },
-    { sawJob: true, toldToGo: false, exitCode: 0 },
-    { sawJob: true, toldToGo: true, exitCode: 0 },
+    { hadJob: false, terminationRequested: false },
+    { hadJob: true, terminationRequested: false, exitCode: 0 },
+    { hadJob: true, terminationRequested: true, exitCode: 0 },
   ] as const;
   for (let bits = 0; bits < 2 ** flags.length; bits++) {
     const booleans = Object.fromEntries(
       flags.map((flag, index) => [flag, (bits & (1 << index)) !== 0]),
     ) as Record<(typeof flags)[number], boolean>;
     for (const end of ends) {
-      for (const ownSignal of ['idle', 'busy', 'unknown'] as const) {
+      for (const observedActivity of ['idle', 'busy', 'unknown'] as const) {
         for (const answer of [
           undefined,
           'removed',
@@ -922,19 +947,19 @@ function* everyCombination(): Generator<UnregistrationFacts> {
             for (const stopped of [undefined, 'stop', 'force'] as const) {
               for (const waited of [
                 {},
-                { provenAtMs: 1 },
-                { outOfTime: 'settled' },
-                { outOfTime: 'idleConfirmed' },
-                { outOfTime: 'patience' },
-                { outOfTime: 'terminated' },
+                { absentSinceMs: 1 },
+                { expiredWait: 'settled' },
+                { expiredWait: 'idleConfirmed' },
+                { expiredWait: 'patience' },
+                { expiredWait: 'terminated' },
               ] as const) {
                 yield {
                   ...booleans,
                   ...end,
                   ...waited,
-                  removedAlive: false,
+                  removedWhileRunning: false,
                   unanswered: false,
-                  ownSignal,
+                  observedActivity,
                   ...omitUndefined({ answer, stop, stopped }),
                 };
               }

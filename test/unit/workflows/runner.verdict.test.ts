@@ -45,15 +45,15 @@ const evicted = exited(143, { terminating: true, disruption: 'EvictionByEviction
 
 /** An ephemeral runner that was online, and of whose job nothing is known. */
 const idle: EndFacts = {
-  stoppedByUs: false,
+  stoppedByHoldfast: false,
   ephemeral: true,
   plainCommand: false,
   checkpoints: false,
   started: true,
   wasOnline: true,
-  heldId: true,
-  sawJob: false,
-  ownBusyAtEnd: false,
+  wasRegistered: true,
+  hadJob: false,
+  busyAtEnd: false,
   jobInterrupted: false,
   removal: 'removed',
   onEviction: 'fail',
@@ -61,7 +61,7 @@ const idle: EndFacts = {
   shortLivedInARow: 1,
 };
 const { removal: _, ...unasked } = idle;
-const busy = { sawJob: true, ownBusyAtEnd: true, removal: 'busy' } as const;
+const busy = { hadJob: true, busyAtEnd: true, removal: 'busy' } as const;
 const drain = { mode: 'drain', reason: 'node maintenance', by: 'drain' } as const;
 const cancelled = (
   mode: 'drain' | 'stop' | 'force',
@@ -81,7 +81,7 @@ function check([, facts, expected]: Row, base: EndFacts = idle): void {
 
 describe('the runner ended by itself', () => {
   test.each<Row>([
-    ['exit 0 after a job', { pod: exited(0), sawJob: true }, end('succeeded')],
+    ['exit 0 after a job', { pod: exited(0), hadJob: true }, end('succeeded')],
     [
       'exit 0, and it is unregistered, of a pod that does not tell: it had a job',
       { pod: exited(0), removal: 'absent' },
@@ -94,7 +94,7 @@ describe('the runner ended by itself', () => {
     ],
     [
       'the same, and nobody knows of a registration',
-      { pod: exited(0), removal: 'absent', wasOnline: false, heldId: false },
+      { pod: exited(0), removal: 'absent', wasOnline: false, wasRegistered: false },
       end('errored', 'never_registered'),
     ],
     [
@@ -124,12 +124,12 @@ describe('the runner ended by itself', () => {
     ],
     [
       '… although an event told of one',
-      { pod: recordsJob('none'), sawJob: true },
+      { pod: recordsJob('none'), hadJob: true },
       end('errored', 'agent_lost'),
     ],
     [
       'exit 0, and its record says that its job is done',
-      { pod: recordsJob('done'), sawJob: true },
+      { pod: recordsJob('done'), hadJob: true },
       end('succeeded'),
     ],
     [
@@ -168,7 +168,7 @@ describe('the runner ended by itself', () => {
     ],
     [
       'a static one, exit 0',
-      { pod: exited(0), ephemeral: false, sawJob: true },
+      { pod: exited(0), ephemeral: false, hadJob: true },
       end('errored', 'agent_lost'),
     ],
     [
@@ -223,13 +223,13 @@ describe('the runner was lost', () => {
     ['idle', { pod: vanished }, replace('deleted_externally')],
     [
       'idle, a static one that had jobs before',
-      { pod: vanished, ephemeral: false, sawJob: true },
+      { pod: vanished, ephemeral: false, hadJob: true },
       replace('deleted_externally'),
     ],
     ['idle, evicted', { pod: evicted }, replace('evicted')],
     [
       'busy by its own word',
-      { pod: evicted, ownBusyAtEnd: true, sawJob: true },
+      { pod: evicted, busyAtEnd: true, hadJob: true },
       end('errored', 'evicted'),
     ],
     ['busy by the CI server’s word', { pod: evicted, removal: 'busy' }, end('errored', 'evicted')],
@@ -250,7 +250,7 @@ describe('the runner was lost', () => {
     ],
     [
       'the same, busy by its own word',
-      { pod: vanished, removal: 'absentAfterRetry', ownBusyAtEnd: true, sawJob: true },
+      { pod: vanished, removal: 'absentAfterRetry', busyAtEnd: true, hadJob: true },
       end('errored', 'deleted_externally'),
     ],
     [
@@ -265,14 +265,14 @@ describe('the runner was lost', () => {
     ],
     [
       'evicted, yet its job was done',
-      { pod: exited(0, { disruption: 'EvictionByEvictionAPI' }), sawJob: true, removal: 'absent' },
+      { pod: exited(0, { disruption: 'EvictionByEvictionAPI' }), hadJob: true, removal: 'absent' },
       end('succeeded'),
     ],
     [
       'told to go in its job, which ended by that',
       {
         pod: exited(0, { disruption: 'EvictionByEvictionAPI' }),
-        sawJob: true,
+        hadJob: true,
         jobInterrupted: true,
         removal: 'absent',
       },
@@ -283,7 +283,7 @@ describe('the runner was lost', () => {
       {
         pod: exited(0, { disruption: 'EvictionByEvictionAPI' }),
         ephemeral: false,
-        sawJob: true,
+        hadJob: true,
         jobInterrupted: true,
       },
       end('errored', 'evicted'),
@@ -330,12 +330,12 @@ describe('the runner was lost', () => {
   test.each<Row>([
     [
       'it has done its job meanwhile, as it wrote down',
-      { pod: exited(0), sawJob: true },
+      { pod: exited(0), hadJob: true },
       end('succeeded'),
     ],
     [
       '… and its registration was removed under it',
-      { pod: exited(0), sawJob: true, removal: 'removed' },
+      { pod: exited(0), hadJob: true, removal: 'removed' },
       end('succeeded'),
     ],
   ])('in doubt, of one job: %s', (...row) =>
@@ -364,17 +364,17 @@ describe('it was ended on request', () => {
   test.each<Row>([
     [
       'cancel stop',
-      { ...cancelled('stop'), pod: exited(143), stoppedByUs: true },
+      { ...cancelled('stop'), pod: exited(143), stoppedByHoldfast: true },
       end('aborted', 'cancelled'),
     ],
     [
       'cancel force',
-      { ...cancelled('force'), pod: vanished, stoppedByUs: true },
+      { ...cancelled('force'), pod: vanished, stoppedByHoldfast: true },
       end('aborted', 'cancelled'),
     ],
     [
       'cancel drain, its job finished',
-      { ...cancelled('drain'), pod: exited(0), sawJob: true },
+      { ...cancelled('drain'), pod: exited(0), hadJob: true },
       end('aborted', 'cancelled'),
     ],
     ['superseded', { ...cancelled('stop', 'superseded') }, end('aborted', 'superseded')],
@@ -394,10 +394,10 @@ describe('it was ended on request', () => {
   test.each<Row>([
     ['idle', { pod: live }, end('succeeded')],
     ['before there was a pod', {}, end('succeeded')],
-    ['busy, ephemeral: its job finished', { pod: exited(0), sawJob: true }, end('succeeded')],
+    ['busy, ephemeral: its job finished', { pod: exited(0), hadJob: true }, end('succeeded')],
     [
       '… after a 422',
-      { pod: exited(0), sawJob: true, ownBusyAtEnd: true, removal: 'busy' },
+      { pod: exited(0), hadJob: true, busyAtEnd: true, removal: 'busy' },
       end('succeeded'),
     ],
     [
@@ -405,8 +405,8 @@ describe('it was ended on request', () => {
       {
         pod: exited(143, { terminating: true }),
         ephemeral: false,
-        sawJob: true,
-        ownBusyAtEnd: true,
+        hadJob: true,
+        busyAtEnd: true,
       },
       end('succeeded'),
     ],
@@ -519,11 +519,11 @@ describe('why a pod was lost', () => {
 
 test('a drained runner that ends by itself once its registration is gone was drained, whatever its status; one that had a job is judged by it', () => {
   const facts = { ...idle, cancel: drain, pod: exited(1) } as EndFacts;
-  expect(decideVerdict({ ...facts, removedAlive: true })).toMatchObject({
+  expect(decideVerdict({ ...facts, removedWhileRunning: true })).toMatchObject({
     kind: 'end',
     outcome: 'succeeded',
   });
-  expect(decideVerdict({ ...facts, removedAlive: true, ownBusyAtEnd: true })).toMatchObject({
+  expect(decideVerdict({ ...facts, removedWhileRunning: true, busyAtEnd: true })).toMatchObject({
     outcome: 'failed',
   });
   expect(decideVerdict(facts)).toMatchObject({ outcome: 'failed' });
@@ -543,8 +543,8 @@ describe('a plain command, which is its own job', () => {
   const { removal: _none, ...facts } = {
     ...idle,
     plainCommand: true,
-    sawJob: true,
-    ownBusyAtEnd: true,
+    hadJob: true,
+    busyAtEnd: true,
   };
 
   test.each<Row>([
@@ -558,7 +558,7 @@ describe('a plain command, which is its own job', () => {
             code: 0,
             oomKilled: false,
             record: {},
-            notStored: { by: 'step', why: 'too much' },
+            uploadFailure: { by: 'step', why: 'too much' },
           },
         }),
       },
@@ -568,7 +568,12 @@ describe('a plain command, which is its own job', () => {
       'exit 0, and a store that was away',
       {
         pod: exited(0, {
-          exit: { code: 0, oomKilled: false, record: {}, notStored: { by: 'store', why: 'away' } },
+          exit: {
+            code: 0,
+            oomKilled: false,
+            record: {},
+            uploadFailure: { by: 'store', why: 'away' },
+          },
         }),
       },
       end('errored'),
@@ -603,7 +608,7 @@ describe('a plain command, which is its own job', () => {
     ],
     [
       'lost before it was seen to be up',
-      { pod: vanished, ownBusyAtEnd: false, sawJob: false },
+      { pod: vanished, busyAtEnd: false, hadJob: false },
       end('errored', 'deleted_externally'),
     ],
     [
@@ -671,7 +676,7 @@ describe('a plain command, which is its own job', () => {
         checkpoints: true,
         onEviction: 'resume',
         lastAttempt: true,
-        tooOld: true,
+        durationExceeded: true,
       },
       end('aborted', 'run_timeout'),
     ],
@@ -682,7 +687,7 @@ describe('a plain command, which is its own job', () => {
         checkpoints: true,
         onEviction: 'resume',
         lastAttempt: true,
-        tooOld: true,
+        durationExceeded: true,
       },
       end('succeeded'),
     ],
@@ -708,7 +713,7 @@ describe('a plain command, which is its own job', () => {
         pod: recorded(143, 'cancelled', deleted),
         checkpoints: true,
         onEviction: 'resume',
-        stoppedByUs: true,
+        stoppedByHoldfast: true,
         ...cancelled('stop'),
       },
       end('aborted', 'cancelled'),
@@ -747,7 +752,7 @@ describe('what holds for every combination of facts', () => {
 
   test("nor is one without a proof of a job: the CI server's word, the runner's own, or a registration that went by itself", () => {
     const proven = (f: EndFacts): boolean =>
-      f.sawJob || f.removal === 'busy' || (f.heldId && f.removal === 'absent');
+      f.hadJob || f.removal === 'busy' || (f.wasRegistered && f.removal === 'absent');
     expect(
       violations((f, decision) => !succeeds(decision) || f.cancel?.by === 'drain' || proven(f)),
     ).toEqual([]);
@@ -777,7 +782,7 @@ describe('what holds for every combination of facts', () => {
             f.pod?.exit?.oomKilled !== true &&
             f.pod !== undefined &&
             lossCause(f.pod) !== undefined &&
-            !f.stoppedByUs),
+            !f.stoppedByHoldfast),
       ),
     ).toEqual([]);
   });
@@ -797,7 +802,7 @@ describe('what holds for every combination of facts', () => {
         (f, decision) =>
           decision.kind !== 'replace' ||
           !f.started ||
-          !(f.ownBusyAtEnd || f.jobInterrupted) ||
+          !(f.busyAtEnd || f.jobInterrupted) ||
           f.onEviction === 'replace',
       ),
     ).toEqual([]);
@@ -821,13 +826,13 @@ function* everyCombination(): Generator<EndFacts> {
     { ...ended, reason: 'DeadlineExceeded' },
   ];
   const flags = [
-    'stoppedByUs',
+    'stoppedByHoldfast',
     'ephemeral',
     'started',
     'wasOnline',
-    'heldId',
-    'sawJob',
-    'ownBusyAtEnd',
+    'wasRegistered',
+    'hadJob',
+    'busyAtEnd',
     'jobInterrupted',
   ] as const;
   for (let bits = 0; bits < 2 ** flags.length; bits++) {

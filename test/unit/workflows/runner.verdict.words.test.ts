@@ -20,15 +20,15 @@ const exited = (code: number, message?: string): PodView => ({
 });
 const evicted: PodView = { ...exited(143), terminating: true, disruption: 'EvictionByEvictionAPI' };
 const facts: EndFacts = {
-  stoppedByUs: false,
+  stoppedByHoldfast: false,
   ephemeral: true,
   plainCommand: false,
   checkpoints: false,
   started: true,
   wasOnline: true,
-  heldId: true,
-  sawJob: false,
-  ownBusyAtEnd: false,
+  wasRegistered: true,
+  hadJob: false,
+  busyAtEnd: false,
   jobInterrupted: false,
   removal: 'removed',
   onEviction: 'replace',
@@ -45,7 +45,7 @@ test.each<[string, Partial<EndFacts>]>([
     {
       pod: {
         ...ended,
-        exit: { code: 3, oomKilled: false, notStored: { by: 'step', why: 'too much' } },
+        exit: { code: 3, oomKilled: false, uploadFailure: { by: 'step', why: 'too much' } },
       },
     },
   ],
@@ -58,7 +58,7 @@ test.each<[string, Partial<EndFacts>]>([
   ],
   [
     'The runner exited with code 0 before it was ever online.',
-    { pod: exited(0), wasOnline: false, heldId: false },
+    { pod: exited(0), wasOnline: false, wasRegistered: false },
   ],
   [
     'The registration was removed from outside, and the runner ended.',
@@ -72,7 +72,7 @@ test.each<[string, Partial<EndFacts>]>([
   ['The runner was lost while idle (evicted): another takes its place.', { pod: evicted }],
   [
     'The runner was lost while it ran a job (evicted): another takes its place.',
-    { pod: evicted, sawJob: true, ownBusyAtEnd: true, removal: 'busy' },
+    { pod: evicted, hadJob: true, busyAtEnd: true, removal: 'busy' },
   ],
   [
     'The runner hangs (nobody hears of it): another takes its place.',

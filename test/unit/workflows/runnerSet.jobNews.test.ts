@@ -28,7 +28,7 @@ test('events are taken as they are, and when they were sent', () => {
     action: 'completed',
     runnerName: 'r',
     conclusion: 'success',
-    passedBy: 'set-a',
+    reroutedBy: 'set-a',
     trace: 't',
   };
   expect(parseJobEvents({ events: [event, whole], at: 7 })).toEqual({
@@ -60,7 +60,7 @@ test.each<[string, unknown]>([
   ['of no repository', { ...event, repository: 7 }],
   ['at no time', { ...event, at: '5' }],
   ['of a runner without a name', { ...event, runnerName: 7 }],
-  ['passed by nobody', { ...event, passedBy: NO_TEXT }],
+  ['passed by nobody', { ...event, reroutedBy: NO_TEXT }],
   ['with a trace that is none', { ...event, trace: {} }],
   ['that would fill what is carried on', { ...event, repository: 'x'.repeat(1_001) }],
 ])('an event %s is left out, and no other', (_what, bad) => {

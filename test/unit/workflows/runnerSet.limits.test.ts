@@ -32,7 +32,7 @@ describe('jobs within limits', () => {
       limits: SetLimits,
       jobs: Record<string, JobCount>,
       counted: JobCount,
-      heldBack: Record<string, number>,
+      limited: Record<string, number>,
     ]
   >([
     ['without a limit all count', {}, { 'acme/web': row(9, 3) }, row(9, 3), {}],
@@ -97,12 +97,12 @@ describe('jobs within limits', () => {
       row(6),
       { 'acme/web, acme/api-*': 2 },
     ],
-  ])('%s', (_what, limits, jobs, counted, heldBack) => {
+  ])('%s', (_what, limits, jobs, counted, limited) => {
     const within = new JobLimits(limits).count(new Map(Object.entries(jobs)));
     const { asking = new Map(), ...rest } = within;
-    expect({ ...rest, heldBack: Object.fromEntries(within.heldBack) }).toEqual({
+    expect({ ...rest, limited: Object.fromEntries(within.limited) }).toEqual({
       ...counted,
-      heldBack,
+      limited,
     });
     expect([...asking.values()].reduce((sum, one) => sum + one, 0)).toBe(counted.queued);
   });
@@ -130,7 +130,7 @@ describe('jobs within limits', () => {
           }),
           { queued: 0, assigned: 0 },
         );
-        const held = [...within.heldBack.values()].reduce((sum, one) => sum + one, 0);
+        const held = [...within.limited.values()].reduce((sum, one) => sum + one, 0);
         expect(within.queued + held).toBe(all.queued);
         expect(within.assigned).toBeLessThanOrEqual(all.assigned);
         expect(within.queued + within.assigned).toBeLessThanOrEqual(
@@ -202,8 +202,8 @@ describe('a set with limits', () => {
     expect(status).toMatchObject({
       desired: 3,
       jobs: { queued: 10 },
-      heldBack: { jobs: 7, runners: 0 },
-      waitsFor: 'limits: 7 jobs are held back (7 of acme/app)',
+      limited: { jobs: 7, runners: 0 },
+      waitingFor: 'limits: 7 jobs are held back (7 of acme/app)',
     });
     let most = 0;
     for (let round = 0; round < 100 && (model.queue.length > 0 || model.count() > 0); round++) {
@@ -222,7 +222,7 @@ describe('a set with limits', () => {
       most: 3,
       over: 10,
     });
-    expect(setStatus(model.state, model.now)).not.toHaveProperty('heldBack');
+    expect(setStatus(model.state, model.now)).not.toHaveProperty('limited');
   });
 
   test('whose day is used up starts none and lets those that are busy finish; the next day it goes on', () => {
@@ -242,9 +242,9 @@ describe('a set with limits', () => {
     for (const event of model.mail.splice(0)) model.deliver(event);
     model.step(4 * HOUR);
     model.pass(HOUR);
-    expect(model.state.facts.heldBack.runners).toBeGreaterThan(0);
+    expect(model.state.facts.limited.runners).toBeGreaterThan(0);
     expect({ runners: model.count(), busy: model.count('Busy') }).toEqual({ runners: 1, busy: 1 });
-    expect(setStatus(model.state, model.now).waitsFor).toContain(
+    expect(setStatus(model.state, model.now).waitingFor).toContain(
       `maxRunnerHours: 4 hours of today are used up; 2 runners are held back until ${new Date(midnight + DAY).toISOString()}`,
     );
     for (let job = 0; job < 5; job++) model.queueJob();

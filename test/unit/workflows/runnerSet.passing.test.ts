@@ -30,7 +30,7 @@ describe('equal sets', () => {
     fleet.settle();
     expect(sum(fleet.queued())).toBe(20);
     const [status] = [...fleet.states.values()].map((state) => setStatus(state, fleet.now));
-    expect(status?.waitsFor).toMatch(
+    expect(status?.waitingFor).toMatch(
       /^another set with room for \d+ jobs that it cannot serve now: asked again until /,
     );
   });
@@ -63,7 +63,7 @@ describe('equal sets', () => {
     for (let jobId = 0; jobId < 10; jobId++) fleet.tell(event('queued', jobId));
     fleet.settle(3);
     expect(fleet.queued()).toEqual([0, 10]);
-    expect(first.jobs.passedOn).toBeGreaterThan(0);
+    expect(first.jobs.reroutedCount).toBeGreaterThan(0);
   });
 
   test('that both end pass no job to and fro', () => {
@@ -73,20 +73,20 @@ describe('equal sets', () => {
     fleet.look();
     const [before] = [fleet.queued()];
     for (let round = 0; round < 2; round++)
-      for (const workflowId of fleet.states.keys()) fleet.passOn(workflowId);
+      for (const workflowId of fleet.states.keys()) fleet.rerouteJobs(workflowId);
     expect([
       fleet.queued(),
-      ...[...fleet.states.values()].map((state) => decideSet(state, fleet.now).passOn),
+      ...[...fleet.states.values()].map((state) => decideSet(state, fleet.now).rerouteJobs),
     ]).toEqual([before, false, false]);
   });
 
   test('a set without another of its kind looks for one no more often than for its runners', () => {
     const fleet = new Fleet([begin('a')]);
     for (let jobId = 0; jobId < 20; jobId++) fleet.tell(event('queued', jobId));
-    fleet.passOn('set-a');
+    fleet.rerouteJobs('set-a');
     const state = fleet.states.get('set-a') as SetState;
-    expect(state.facts.passAgainAt).toBe(NOW + 300_000);
-    expect(decideSet(state, NOW + 299_999).passOn).toBe(false);
+    expect(state.facts.rerouteAt).toBe(NOW + 300_000);
+    expect(decideSet(state, NOW + 299_999).rerouteJobs).toBe(false);
   });
 
   test('a set that is full says so at once, and that it has room when it has had some for a while', () => {
@@ -164,11 +164,11 @@ describe('of jobs beyond what a set can serve', () => {
 
   test('those that a limit holds back stay, also when others of their repository have gone', () => {
     const { fleet, a, at } = crowded();
-    fleet.passOn('set-a');
+    fleet.rerouteJobs('set-a');
     expect([at('a'), at('b'), ...fleet.queued()]).toEqual([8, 2, 11, 4]);
     fleet.settle();
     expect([at('a'), at('b'), ...fleet.queued()]).toEqual([8, 2, 11, 4]);
-    expect([a.facts.desired, decideSet(a, fleet.now).passOn]).toEqual([3, false]);
+    expect([a.facts.desired, decideSet(a, fleet.now).rerouteJobs]).toEqual([3, false]);
   });
 
   test('those that have gone are of its limit until they are over, and then the next may follow', () => {
@@ -183,7 +183,7 @@ describe('of jobs beyond what a set can serve', () => {
       fleet.settle(3);
       return [at('a'), at('b')];
     };
-    fleet.passOn('set-a');
+    fleet.rerouteJobs('set-a');
     expect([told('in_progress'), told('completed')]).toEqual([
       [8, 0],
       [6, 2],
@@ -196,12 +196,12 @@ describe('of jobs beyond what a set can serve', () => {
       begin('b'),
     ]);
     const a = fleet.states.get('set-a') as SetState;
-    a.jobEvents([event('queued', 1, { passedBy: 'set-b' })], NOW);
-    fleet.passOn('set-a');
+    a.jobEvents([event('queued', 1, { reroutedBy: 'set-b' })], NOW);
+    fleet.rerouteJobs('set-a');
     a.resume();
     a.jobEvents([event('queued', 2)], NOW);
     a.updateDemand(NOW);
-    expect([a.jobs.passedOn, a.facts.desired]).toEqual([0, 1]);
+    expect([a.jobs.reroutedCount, a.facts.desired]).toEqual([0, 1]);
   });
 
   test('a set that ends leaves all to another, whatever its limits', () => {
@@ -224,8 +224,8 @@ describe('news of a job that was passed on', () => {
     for (const jobId of ids) fleet.tell(event('queued', jobId));
     fleet.settle(1);
     const passed =
-      ids.find((jobId) => a.jobs.get(event('queued', jobId))?.passedTo !== undefined) ?? -1;
-    expect([a.jobs.queued, a.jobs.passedOn, b.jobs.queued]).toEqual([1, 1, 1]);
+      ids.find((jobId) => a.jobs.get(event('queued', jobId))?.reroutedTo !== undefined) ?? -1;
+    expect([a.jobs.queued, a.jobs.reroutedCount, b.jobs.queued]).toEqual([1, 1, 1]);
     return { fleet, a, b, kept: ids.find((jobId) => jobId !== passed) ?? -1, passed };
   }
 
@@ -250,12 +250,12 @@ describe('news of a job that was passed on', () => {
     const { fleet, a, b, passed } = two();
     const { action, ...more } = news;
     fleet.tell(event(action, passed, more));
-    expect(decideSet(a, fleet.now).passOn).toBe(handedOn);
-    fleet.passOn('set-a');
+    expect(decideSet(a, fleet.now).rerouteJobs).toBe(handedOn);
+    fleet.rerouteJobs('set-a');
     expect(b.jobs.queued).toBe(handedOn ? 0 : 1);
     // Told again, nothing is handed on again.
     fleet.tell(event(action, passed, more));
-    expect(decideSet(a, fleet.now).passOn).toBe(false);
+    expect(decideSet(a, fleet.now).rerouteJobs).toBe(false);
   });
 
   test('that comes while it is being passed on is handed on after it', () => {
@@ -268,11 +268,11 @@ describe('news of a job that was passed on', () => {
           (index) => routing.homeOf(event('queued', index), undefined)?.workflowId === 'set-a',
         ) ?? -1;
       fleet.tell(event('queued', jobId));
-      fleet.passOn('set-a', () =>
+      fleet.rerouteJobs('set-a', () =>
         a.jobEvents([event(action, jobId, { runnerName: 'mac-abcdefghij-0a1b2c3d4e' })], fleet.now),
       );
       expect(b.jobs.queued).toBe(1);
-      fleet.passOn('set-a');
+      fleet.rerouteJobs('set-a');
       expect([a.jobs.queued, b.jobs.queued]).toEqual([0, 0]);
     }
   });
@@ -292,11 +292,11 @@ describe('news of a job that was passed on', () => {
           workflowId,
           cover: routingInfo(facts.spec, workflowId !== (rest[0] ?? 'set-a')),
         }));
-        fleet.passOn(from, () => (rest.length === 0 ? undefined : pass(rest)));
+        fleet.rerouteJobs(from, () => (rest.length === 0 ? undefined : pass(rest)));
       };
       pass([...fleet.states.keys()]);
       expect(fleet.queued()).toEqual(names.map((name) => (name === 'a' ? 1 : 0)));
-      expect([a.jobs.passedOn, a.facts.passAgainAt]).toEqual([0, fleet.now + 15_000]);
+      expect([a.jobs.reroutedCount, a.facts.rerouteAt]).toEqual([0, fleet.now + 15_000]);
     }
   });
 
@@ -305,10 +305,10 @@ describe('news of a job that was passed on', () => {
     b.pause('');
     a.jobEvents([event('completed', kept)], fleet.now);
     fleet.settle(3);
-    expect([a.jobs.queued, b.jobs.queued, b.jobs.passedOn]).toEqual([1, 0, 0]);
+    expect([a.jobs.queued, b.jobs.queued, b.jobs.reroutedCount]).toEqual([1, 0, 0]);
     fleet.tell(event('in_progress', passed, { runnerName: 'a-abcdefghij-0a1b2c3d4e' }));
     fleet.settle(3);
-    expect([a.jobs.queued, a.jobs.passedOn, b.jobs.passedOn]).toEqual([0, 0, 0]);
+    expect([a.jobs.queued, a.jobs.reroutedCount, b.jobs.reroutedCount]).toEqual([0, 0, 0]);
   });
 
   test('the next run knows who has it, and what is still to be handed on', () => {
@@ -316,7 +316,7 @@ describe('news of a job that was passed on', () => {
     a.jobEvents([event('completed', passed)], fleet.now);
     fleet.states.set('set-a', SetState.restore(JSON.parse(JSON.stringify(a.carry()))));
     fleet.states.set('set-b', SetState.restore(JSON.parse(JSON.stringify(b.carry()))));
-    fleet.passOn('set-a');
+    fleet.rerouteJobs('set-a');
     expect(fleet.queued()).toEqual([1, 0]);
   });
 
@@ -343,16 +343,16 @@ describe('news of a job that was passed on', () => {
         fleet.now,
       );
     look([]);
-    expect([a.jobs.queued, a.jobs.passedOn]).toEqual([1, 1]);
+    expect([a.jobs.queued, a.jobs.reroutedCount]).toEqual([1, 1]);
     look(['set-b']);
-    expect([a.jobs.queued, a.jobs.passedOn]).toEqual([2, 0]);
+    expect([a.jobs.queued, a.jobs.reroutedCount]).toEqual([2, 0]);
   });
 
   test('another’s that was passed on from here, and whose set has ended, waits here as another’s again: a look finds it as such', () => {
     const fleet = new Fleet([begin('a', { paused: true }), begin('b')]);
     const a = fleet.states.get('set-a') as SetState;
-    a.jobEvents([event('queued', 1, { passedBy: 'set-c' })], NOW);
-    fleet.passOn('set-a');
+    a.jobEvents([event('queued', 1, { reroutedBy: 'set-c' })], NOW);
+    fleet.rerouteJobs('set-a');
     expect(a.jobs.rerouted()).toEqual({ here: [], to: ['set-b'] });
     a.jobs.reclaim(new Set(['set-b']), NOW);
     expect(a.jobs.rerouted()).toEqual({ here: ['1/1'], to: [] });
@@ -400,7 +400,7 @@ test('whatever comes in whatever order: every job that waits waits in one set, a
       const ORDER = ['queued', 'in_progress', 'completed'];
       for (const { kind, job } of steps) {
         const [workflowId, state] = [...fleet.states][job % 4] as [string, SetState];
-        if (kind === 'pass') fleet.passOn(workflowId);
+        if (kind === 'pass') fleet.rerouteJobs(workflowId);
         else if (kind === 'pause') state.pause('');
         else if (kind === 'resume') state.resume();
         else if (kind === 'renew')
@@ -419,9 +419,9 @@ test('whatever comes in whatever order: every job that waits waits in one set, a
       fleet.settle(12);
       const waiting = [...truth.values()].filter((action) => action === 'queued').length;
       expect(sum(fleet.queued())).toBe(waiting);
-      expect(sum([...fleet.states.values()].map(({ jobs }) => jobs.passedOn))).toBeLessThanOrEqual(
-        waiting,
-      );
+      expect(
+        sum([...fleet.states.values()].map(({ jobs }) => jobs.reroutedCount)),
+      ).toBeLessThanOrEqual(waiting);
     }),
     { numRuns: 150 },
   );

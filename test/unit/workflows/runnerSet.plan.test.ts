@@ -32,7 +32,7 @@ function runners(...shorthand: string[]): PlannedRunner[] {
       startedAt: 1_000 + Number(age),
       held: flags.includes('!'),
       ephemeral: !flags.includes('*'),
-      unheeding: flags.includes('?'),
+      unresponsive: flags.includes('?'),
     };
   });
 }
@@ -43,8 +43,8 @@ const facts = (more: Partial<PlanFacts> & { runners?: readonly PlannedRunner[] }
   generation: 'new',
   desired: 0,
   most: Number.POSITIVE_INFINITY,
-  guardedPlaces: 0,
-  mayStart: Number.POSITIVE_INFINITY,
+  guardedRunners: 0,
+  maxStarts: Number.POSITIVE_INFINITY,
   maxSurge: 1,
   scaleDownAt: 0,
   mode: 'run',
@@ -87,7 +87,7 @@ describe('the plan of a set', () => {
     ],
     [
       'room first, then the guard',
-      { desired: 4, most: 4, guardedPlaces: 1, runners: runners('new/draining', 'new/busy') },
+      { desired: 4, most: 4, guardedRunners: 1, runners: runners('new/draining', 'new/busy') },
       { start: 1, drain: [], withheld: 1, crowded: 1 },
     ],
     [
@@ -97,12 +97,12 @@ describe('the plan of a set', () => {
     ],
     [
       'the guard keeps places empty',
-      { desired: 3, guardedPlaces: 2 },
+      { desired: 3, guardedRunners: 2 },
       { start: 1, drain: [], withheld: 2 },
     ],
     [
       'a breaker lets one through',
-      { desired: 3, mayStart: 1 },
+      { desired: 3, maxStarts: 1 },
       { start: 1, drain: [], withheld: 2 },
     ],
     [
@@ -236,7 +236,7 @@ describe('the plan of a set', () => {
     ],
     [
       'rollout: with no way to start new ones the old ones stay',
-      { desired: 1, mayStart: 0, runners: runners('old/idle', 'old/idle') },
+      { desired: 1, maxStarts: 0, runners: runners('old/idle', 'old/idle') },
       { start: 0, drain: [] },
     ],
     [
@@ -272,7 +272,7 @@ describe('the plan of a set', () => {
       'paused: those that run go on',
       {
         mode: 'leave',
-        mayStart: 0,
+        maxStarts: 0,
         desired: 1,
         runners: runners('old/idle', 'new/idle', 'new/idle'),
       },
@@ -407,7 +407,7 @@ describe('the size that is wanted', () => {
 });
 
 describe('the breaker', () => {
-  const pace = { firstRetryMs: 1_000, longestRetryMs: 10_000 };
+  const pace = { firstRetryMs: 1_000, maxRetryMs: 10_000 };
   const failed = (cause: 'never_registered' | 'quota_exceeded' | 'runner_deprecated') => ({
     outcome: 'errored' as const,
     cause,
@@ -422,26 +422,26 @@ describe('the breaker', () => {
 
   test('opens at the second runner in a row, and is probed by one at a time, slower and slower', () => {
     let health = after(HEALTHY, 'never_registered', 0, 100);
-    expect(startAllowance(health, 0, 100)).toEqual({ mayStart: Number.POSITIVE_INFINITY });
+    expect(startAllowance(health, 0, 100)).toEqual({ maxStarts: Number.POSITIVE_INFINITY });
     health = after(health, 'never_registered', 0, 200);
     expect(startAllowance(health, 0, 200)).toEqual({
-      mayStart: 0,
+      maxStarts: 0,
       paused: 'never_registered ×2',
       until: 1_200,
     });
     expect(startAllowance(health, 0, 1_200)).toEqual({
-      mayStart: 1,
+      maxStarts: 1,
       paused: 'never_registered ×2',
     });
     expect(startAllowance(health, 1, 1_200)).toEqual({
-      mayStart: 0,
+      maxStarts: 0,
       paused: 'never_registered ×2',
     });
     // One that was on its way before is no probe.
     expect(after(health, 'never_registered', 100, 1_300).nextTryAt).toBe(1_200);
     health = after(health, 'never_registered', 1_200, 2_000);
     expect(startAllowance(health, 0, 2_000)).toEqual({
-      mayStart: 0,
+      maxStarts: 0,
       paused: 'never_registered ×3',
       until: 4_000,
     });
@@ -453,11 +453,11 @@ describe('the breaker', () => {
   test('what would meet every runner is retried with a delay from the first', () => {
     const health = after(HEALTHY, 'quota_exceeded', 0, 100);
     expect(startAllowance(health, 0, 100)).toEqual({
-      mayStart: 0,
+      maxStarts: 0,
       paused: 'quota_exceeded',
       until: 1_100,
     });
-    expect(startAllowance(health, 0, 1_100)).toEqual({ mayStart: Number.POSITIVE_INFINITY });
+    expect(startAllowance(health, 0, 1_100)).toEqual({ maxStarts: Number.POSITIVE_INFINITY });
   });
 
   test('a runner that came up, or was told to go, is no failure', () => {
@@ -478,7 +478,7 @@ describe('the breaker', () => {
       100,
       pace,
     );
-    expect(startAllowance(health, 0, 1e9)).toEqual({ mayStart: 0, paused: 'runner_deprecated' });
+    expect(startAllowance(health, 0, 1e9)).toEqual({ maxStarts: 0, paused: 'runner_deprecated' });
   });
 });
 

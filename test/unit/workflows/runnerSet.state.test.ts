@@ -231,7 +231,7 @@ describe('what a list says of a runner is its own word', () => {
     state.onDrainRequested([workflowId], [], NOW);
     expect(setStatus(state, NOW)).toMatchObject({
       runners: [{ asked: { at: '1970-01-01T00:16:40.000Z', times: 2 } }],
-      waitsFor: expect.stringContaining(
+      waitingFor: expect.stringContaining(
         '1 runners that were asked to drain and do not: each is asked again every 5m',
       ),
     });

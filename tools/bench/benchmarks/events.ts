@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { demandSignal, setWorkflowId, type JobEvent } from '../../../core/contract/index.ts';
+import { jobEventsSignal, setWorkflowId, type JobEvent } from '../../../core/contract/index.ts';
 import type { Measured, WorldBenchmark } from '../benchmark.ts';
 import type { WorkerProcess } from '../processes/workerProcess.ts';
 import { REPOSITORY } from '../runners.ts';
@@ -106,7 +106,9 @@ async function tell(
           { length: Math.min(JOBS_PER_SIGNAL, jobs - from) },
           (_, index) => from + index + 1,
         );
-        await handle.signal(demandSignal, { events: ids.flatMap((jobId) => eventsOf(set, jobId)) });
+        await handle.signal(jobEventsSignal, {
+          events: ids.flatMap((jobId) => eventsOf(set, jobId)),
+        });
       }),
     );
     sent += burst.length;

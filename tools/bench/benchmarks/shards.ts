@@ -88,7 +88,7 @@ export const shards: WorldBenchmark = {
       ).map(({ id }) => id),
     );
     progress('all queued');
-    const { passedOn, unknown } = await untilAtRest(world, sets, ids);
+    const { rerouted, unknown } = await untilAtRest(world, sets, ids);
     const seconds = (performance.now() - startedAt) / 1_000;
     const cores = await cpu.close();
     const jobs = (await simulator.jobs()).filter(({ id }) => ids.has(id));
@@ -133,7 +133,7 @@ export const shards: WorldBenchmark = {
       details: {
         sets: SETS,
         max,
-        mostPassedOn: passedOn,
+        mostPassedOn: rerouted,
         unknownAtRest: unknown,
         cores,
         lostTasks,
@@ -145,25 +145,25 @@ export const shards: WorldBenchmark = {
 };
 
 /**
- * @returns `passedOn`: the most jobs that were with another set than the one they were routed to; `unknown`: how many were not done when all sets were at
+ * @returns `rerouted`: the most jobs that were with another set than the one they were routed to; `unknown`: how many were not done when all sets were at
  *   rest for the first time, until a look at the CI server found them
  */
 async function untilAtRest(
   world: BenchEnvironment,
   sets: readonly string[],
   ids: ReadonlySet<number>,
-): Promise<{ passedOn: number; unknown: number }> {
+): Promise<{ rerouted: number; unknown: number }> {
   const deadline = Date.now() + GIVE_UP_MS;
-  let passedOn = 0;
+  let rerouted = 0;
   let atRest: { readonly since: number; readonly unknown: number } | undefined;
   for (; ; await delay(1_000)) {
     const all = await retryUntilAvailable(
       world,
       async () => await Promise.all(sets.map(async (set) => await statusOf(world.client, set))),
     );
-    passedOn = Math.max(
-      passedOn,
-      all.reduce((sum, { passedOn: away = 0 }) => sum + away, 0),
+    rerouted = Math.max(
+      rerouted,
+      all.reduce((sum, { rerouted: away = 0 }) => sum + away, 0),
     );
     const busy = all.reduce(
       (sum, { runners, jobs: { queued, assigned } }) => sum + runners.length + queued + assigned,
@@ -175,7 +175,7 @@ async function untilAtRest(
       ).length;
       atRest ??= { since: Date.now(), unknown };
       if (unknown === 0 || Date.now() > atRest.since + TWO_LOOKS_MS)
-        return { passedOn, unknown: atRest.unknown };
+        return { rerouted, unknown: atRest.unknown };
       world.progress(`all sets are at rest, and ${unknown} jobs are not done`);
     }
     if (Date.now() > deadline)

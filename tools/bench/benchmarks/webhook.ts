@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { Client, Connection } from '@temporalio/client';
 import {
   RUNNER_SET_WORKFLOW,
-  SET_COVER_MEMO,
+  SET_ROUTING_MEMO,
   setWorkflowId,
   type SetRoutingInfo,
 } from '../../../core/contract/index.ts';
@@ -232,7 +232,7 @@ async function startListedSet(client: Client, taskQueue: string): Promise<void> 
     taskQueue,
     workflowId,
     args: [],
-    memo: { [SET_COVER_MEMO]: cover },
+    memo: { [SET_ROUTING_MEMO]: cover },
   });
   while ((await client.workflow.count(`WorkflowId = '${workflowId}'`)).count === 0)
     await delay(100);

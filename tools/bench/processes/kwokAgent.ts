@@ -107,7 +107,7 @@ class KwokAgent {
   }
 
   async #play(view: PodView): Promise<void> {
-    await delay(this.#options.startupMs);
+    await delay(this.#options.startupTimeoutMs);
     const pod = this.#pods.get(view.name);
     if (pod === undefined) return;
     const secret = await this.#call<V1Secret>(view, {

@@ -8,7 +8,7 @@ export interface KwokAgentOptions {
   /** Where the simulator listens. */
   readonly simulatorUrl: string;
   /** From a pod's container running to its runner connecting to the CI server, in ms. */
-  readonly startupMs: number;
+  readonly startupTimeoutMs: number;
 }
 
 /** One step of a runner's pod, with the time (ms since the epoch) at which the agent saw or did it. */

@@ -3,7 +3,7 @@ import type { Fault as SimulatorFault } from '../../simulator/faults.ts';
 import { CREDENTIAL, randomToken } from '../world.ts';
 import type { Fault } from './fault.ts';
 
-/** Below the age that the runners reckon with (`intervals.listAge` in workload.ts). */
+/** Below the age that the runners reckon with (`intervals.listMaxAge` in workload.ts). */
 const LIST_AGE_MS = 4_000;
 const HTML = {
   status: 502,

@@ -65,7 +65,7 @@ const JOBS = [
         gracePeriod: '30s',
       },
     ],
-    post: [{ name: 'clean', commands: './clean.sh', bestEffort: true, optionalOnSuccess: true }],
+    post: [{ name: 'clean', commands: './clean.sh', bestEffort: true, skipOnSuccess: true }],
   },
 ];
 const DEFAULTS: PodDefaults = {
