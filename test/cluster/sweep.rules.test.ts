@@ -211,7 +211,10 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
       await world.life({ phase: 'Provisioning' }),
       await world.life({ phase: 'Busy', input: { onEviction: 'resume' } }),
     ];
-    expect(await sweeps()).toMatchObject({ items: [], skipped: { in_transition: 1, will_resume: 1 } });
+    expect(await sweeps()).toMatchObject({
+      items: [],
+      skipped: { in_transition: 1, will_resume: 1 },
+    });
     for (const { handle } of [fresh, resumes])
       expect((await handle.describe()).status.name).toBe('RUNNING');
   });
