@@ -37,7 +37,7 @@ interface Scenario {
 const REPO = 'acme/widgets';
 const TIMEOUT_MS = 180_000;
 /** How long one look at a workflow may take: while no worker runs, nobody answers. */
-const LOOK_MS = 2_000;
+const CHECK_INTERVAL_MS = 2_000;
 
 /** One runner on the stage. */
 export class ScenarioRun {
@@ -103,7 +103,7 @@ export class ScenarioRun {
   async look(): Promise<RunnerStatus | undefined> {
     try {
       this.status = await this.stage.client.withDeadline(
-        Date.now() + LOOK_MS,
+        Date.now() + CHECK_INTERVAL_MS,
         async () => await this.handle.query(statusQuery),
       );
     } catch (error) {

@@ -6,7 +6,7 @@ import { runUploader } from './uploader.ts';
 
 /** Where the kubelet looks for a container's termination message, of which it keeps 4 KiB for all containers of the pod. */
 const TERMINATION_LOG = '/dev/termination-log';
-const LONGEST_MESSAGE = 1024;
+const MAX_MESSAGE = 1024;
 
 async function main(): Promise<object> {
   // Steps have users of their own, and so have their uploaders: what one has made in the store the next may add to.
@@ -27,7 +27,7 @@ async function main(): Promise<object> {
 function say(record: object): void {
   const line = `${JSON.stringify(record)}\n`;
   process.stdout.write(line);
-  if (existsSync(TERMINATION_LOG)) writeFileSync(TERMINATION_LOG, line.slice(0, LONGEST_MESSAGE));
+  if (existsSync(TERMINATION_LOG)) writeFileSync(TERMINATION_LOG, line.slice(0, MAX_MESSAGE));
 }
 
 main().then(say, (error: unknown) => {

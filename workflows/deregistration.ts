@@ -7,7 +7,7 @@ import { formatDuration } from '../core/domain/duration.ts';
 import { countDeregistration } from './shared/metrics.ts';
 
 /** GitHub frees a runner that died with its job in 10 to 15 minutes, sometimes in hours. */
-const LONGEST_RETRY_FACTOR = 15;
+const MAX_RETRY_FACTOR = 15;
 
 /**
  * Goes on removing the registration of a runner that is gone, long after its own life has ended: 1 m → 15 m apart, for 24 h. What is
@@ -30,7 +30,7 @@ export async function deregistration(input: DeregistrationInput): Promise<Deregi
         runner,
         onBusy: 'retry',
         busyRetryMs: firstRetryMs,
-        maxBusyRetryMs: firstRetryMs * LONGEST_RETRY_FACTOR,
+        maxBusyRetryMs: firstRetryMs * MAX_RETRY_FACTOR,
         credentialsRetryMs: firstRetryMs * 5,
       }),
     );

@@ -10,7 +10,7 @@ import type { Credentials } from './credentials.ts';
 import { GitHubCiServer } from './github/gitHubCiServer.ts';
 import type { RequestObserver } from './requestObserver.ts';
 
-const QUIET: RequestLogger = {
+const IDLE_TIMEOUT: RequestLogger = {
   debug: () => undefined,
   warn: () => undefined,
   error: () => undefined,
@@ -33,7 +33,7 @@ export function createCiServers(
   credentials: Credentials,
   options: CiServersOptions = {},
 ): CiServers & { close(): Promise<void> } {
-  const { logger = QUIET, clock = systemClock, onRequest } = options;
+  const { logger = IDLE_TIMEOUT, clock = systemClock, onRequest } = options;
   const gitHubs = Object.entries(credentials).map(([name, credential]) => ({
     name,
     credential,

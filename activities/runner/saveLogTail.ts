@@ -3,7 +3,7 @@ import type { ActivityPorts } from '../ports.ts';
 import type { PodRef } from '../../core/domain/pod.ts';
 
 /** A log that takes longer to read must not hold up the end of a life, in ms. */
-const PATIENCE_MS = 5_000;
+const TIMEOUT_MS = 5_000;
 
 /** Reads the tail of the pod's log and hands it to the store. A log that cannot be had is noted there, and costs nothing else. */
 export async function saveLogTail(
@@ -14,7 +14,7 @@ export async function saveLogTail(
   if (podLogs === undefined) return;
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${PATIENCE_MS} ms`)), PATIENCE_MS);
+    timer = setTimeout(() => reject(new Error(`no answer within ${TIMEOUT_MS} ms`)), TIMEOUT_MS);
   });
   try {
     const text = await Promise.race([compute.tailLog(pod, podLogs.maxBytes), late]);

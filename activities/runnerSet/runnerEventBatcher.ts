@@ -14,7 +14,7 @@ import { isNonRetryable } from '../shared/grpcStatus.ts';
 /** One signal; the client tries again meanwhile. */
 const SIGNAL_DEADLINE_MS = 6_000;
 /** The timeout of the activity that tells (workflows/shared/activityProxies.ts). */
-const PATIENCE_MS = 10_000;
+const TIMEOUT_MS = 10_000;
 /** 300 bytes each; Temporal warns at 512 KiB. */
 const MAX_NEWS = 200;
 
@@ -122,7 +122,7 @@ export class RunnerEventBatcher {
 
 /** Whoever told it has given up by now, and tells it again: it must not go before what is new. */
 function dropLate({ waiting }: Lane): void {
-  const tooLate = Date.now() - PATIENCE_MS;
+  const tooLate = Date.now() - TIMEOUT_MS;
   let late = 0;
   while ((waiting[late]?.news.at ?? Number.POSITIVE_INFINITY) < tooLate) late++;
   for (const { reject } of waiting.splice(0, late))

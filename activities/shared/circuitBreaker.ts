@@ -30,7 +30,7 @@ const FAILURES_IN_A_ROW = 2;
 /** Between two probes, in ms: the first is sent at once, the last pause repeats. */
 const PROBE_PAUSES_MS = [0, 1_000, 2_000] as const;
 /** How long a request waits here for the end of an outage before it is turned away, in ms: long enough for what a probe finds out. */
-const PATIENCE_MS = 2_500;
+const TIMEOUT_MS = 2_500;
 
 /**
  * What all requests of this process to one server (with one credential) go through. While the server does not answer, one request is sent
@@ -63,7 +63,7 @@ export class CircuitBreaker {
    */
   async enter(signal?: AbortSignal): Promise<BreakerPermit> {
     signal?.throwIfAborted();
-    const deadline = this.#clock.elapsed() + PATIENCE_MS;
+    const deadline = this.#clock.elapsed() + TIMEOUT_MS;
     for (;;) {
       const outage = this.#outage;
       const now = this.#clock.elapsed();

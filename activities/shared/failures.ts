@@ -20,7 +20,7 @@ export interface RetryDelays {
 
 /** Of a server that answers others, and of answers that name no pace: 1 s, doubling up to a minute. */
 const FIRST_UNAVAILABLE_RETRY_MS = 1_000;
-const LONGEST_UNAVAILABLE_RETRY_MS = 60_000;
+const MAX_UNAVAILABLE_RETRY_MS = 60_000;
 const QUOTA_RETRY_MS = 30_000;
 /** Of what a rule of the cluster's has to allow. */
 const DENIED_RETRY_MS = 60_000;
@@ -96,7 +96,7 @@ function ciFailure(
 }
 
 function unavailableRetryMs(times: number): number {
-  return exponentialBackoff(FIRST_UNAVAILABLE_RETRY_MS, times, LONGEST_UNAVAILABLE_RETRY_MS);
+  return exponentialBackoff(FIRST_UNAVAILABLE_RETRY_MS, times, MAX_UNAVAILABLE_RETRY_MS);
 }
 
 /** The delay after so many times, in ms. */

@@ -21,7 +21,7 @@ import {
 /** Items under way at once: each is a few requests, and others need the servers, too. */
 const AT_ONCE = 5;
 /** Of many there may be a cause that is not understood yet, and the CI server has a pace: the rest is the next sweep's. */
-const MOST_REPAIRS = 200;
+const MAX_REPAIRS = 200;
 
 /** What became of the plan. */
 export interface PlanResult {
@@ -51,7 +51,7 @@ export async function executePlan(
       sources.progress?.(`${finding.step} ${nameOf(finding)}`);
       const isRepair = finding.step === 'repair' || finding.step === 'terminate';
       const outcome =
-        isRepair && ++repairs > MOST_REPAIRS
+        isRepair && ++repairs > MAX_REPAIRS
           ? { skipped: 'deferred' as const, keepsMark: true }
           : await attempt(tools, finding, pods);
       if ('item' in outcome) items.push(outcome.item);

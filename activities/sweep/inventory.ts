@@ -30,7 +30,7 @@ import type { RunnerWorkflows } from './runnerWorkflows.ts';
 /** Requests to Temporal under way at once. */
 const AT_ONCE = 10;
 /** Registrations without our label that Temporal's record is asked for in one sweep: it answers few such questions a second. */
-const MOST_RECORDS = 20;
+const MAX_RECORDS = 20;
 
 /** Lists that a worker may not have. */
 const CAN_DO_WITHOUT: ReadonlySet<string> = new Set([
@@ -326,7 +326,7 @@ async function registrationsOf(
         !online &&
         !busy &&
         !has.some(isLocationLabel) &&
-        records++ < MOST_RECORDS &&
+        records++ < MAX_RECORDS &&
         (await lives.knowsRunner(name));
       const removal = `deregistration-${name}`;
       const queue = removals.get(removal);

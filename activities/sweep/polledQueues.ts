@@ -4,7 +4,7 @@ import { hasRecentPoller } from '../../core/domain/pollers.ts';
 
 /** temporal.api.enums.v1.TaskQueueType */
 const TYPES = { workflow: 1, activity: 2 } as const;
-const LOOK_MS = 10_000;
+const CHECK_INTERVAL_MS = 10_000;
 
 /** Which task queues have a worker, each asked for once. */
 export class TaskQueuePollers {
@@ -34,7 +34,7 @@ export class TaskQueuePollers {
   async #hasPoller(name: string, type: keyof typeof TYPES): Promise<boolean> {
     const { namespace } = this.#client.options;
     const { pollers } = await this.#client.withDeadline(
-      Date.now() + LOOK_MS,
+      Date.now() + CHECK_INTERVAL_MS,
       async () =>
         await this.#client.workflowService.describeTaskQueue({
           namespace,

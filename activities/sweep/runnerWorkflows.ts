@@ -21,15 +21,15 @@ import type { OwnerWorkflow, RunnerWorkflow } from '../../core/sweep/facts.ts';
 import { podName, runnerHash, workflowIdInPodName } from '../compute/naming.ts';
 
 /** How long one look may take, its retries included, in ms. */
-const LOOK_MS = 10_000;
+const CHECK_INTERVAL_MS = 10_000;
 const LIST_MS = 60_000;
 const PING_MS = 5_000;
 /** Scopes of ended runners that are looked for. */
 const MAX_SCOPES = 200;
 /** A name is used by one life, which may have had several runs. */
-const MOST_NAMESAKES = 5;
+const MAX_NAMESAKES = 5;
 /** Runners of one life, one after the other. */
-const MOST_ATTEMPTS = 1_000;
+const MAX_ATTEMPTS = 1_000;
 
 /** How a life has ended, by the status of its workflow; all others run. */
 const ENDED: Readonly<Record<string, OwnerWorkflow>> = {
@@ -87,7 +87,7 @@ export class RunnerWorkflows {
   async knowsRunner(name: string): Promise<boolean> {
     for (const { workflowId, runId } of await this.#list(
       `${runnersInQuery(this.#served)} AND ${SEARCH_ATTRIBUTES.name.name} = ${quoteLiteral(name)}`,
-      MOST_NAMESAKES,
+      MAX_NAMESAKES,
     )) {
       const firstRunId = (await this.describe(workflowId, runId))?.raw.workflowExecutionInfo
         ?.firstRunId;
@@ -106,7 +106,7 @@ export class RunnerWorkflows {
     const latest = workflowId === undefined ? undefined : await this.describe(workflowId);
     if (workflowId === undefined || latest?.type !== RUNNER_WORKFLOW) return undefined;
     const firstRunId = latest.raw.workflowExecutionInfo?.firstRunId || latest.runId;
-    for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt++) {
+    for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
       if (podName({ workflowId, firstRunId, attempt }) === name)
         return { workflowId, firstRunId, attempt };
     }
@@ -180,7 +180,7 @@ export class RunnerWorkflows {
   ): Promise<WorkflowExecutionDescription | undefined> {
     try {
       return await this.#within(
-        LOOK_MS,
+        CHECK_INTERVAL_MS,
         async () => await this.#client.workflow.getHandle(workflowId, runId).describe(),
       );
     } catch (error) {
@@ -199,7 +199,7 @@ export class RunnerWorkflows {
   }): Promise<RunnerWorkflowInput | undefined> {
     const { namespace, loadedDataConverter } = this.#client.options;
     const { history } = await this.#within(
-      LOOK_MS,
+      CHECK_INTERVAL_MS,
       async () =>
         await this.#client.workflowService.getWorkflowExecutionHistory({
           namespace,
@@ -240,7 +240,7 @@ export class RunnerWorkflows {
   async #howTerminated({ workflowId, runId }: WorkflowExecutionDescription): Promise<string> {
     const { namespace } = this.#client.options;
     const { history } = await this.#within(
-      LOOK_MS,
+      CHECK_INTERVAL_MS,
       async () =>
         await this.#client.workflowService.getWorkflowExecutionHistoryReverse({
           namespace,

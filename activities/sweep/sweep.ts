@@ -20,9 +20,9 @@ import { RunnerWorkflows } from './runnerWorkflows.ts';
 export type { SweepSources } from './sweepSources.ts';
 
 /** A report is a workflow's result: it must not grow with what went wrong. */
-const MOST_ITEMS = 200;
-const MOST_MARKS = 500;
-const MOST_INCOMPLETE = 50;
+const MAX_ITEMS = 200;
+const MAX_MARKS = 500;
+const MAX_INCOMPLETE = 50;
 /** What comes first in a report. */
 const ORDER: readonly SweepFinding['done'][] = ['failed', 'repaired', 'found', 'waits', 'marked'];
 
@@ -53,8 +53,8 @@ export async function sweep(
   const finish = (): SweepReport => ({
     ...report,
     tookMs: Date.now() - startedMs,
-    incomplete: report.incomplete.slice(0, MOST_INCOMPLETE),
-    marks: report.marks.slice(0, MOST_MARKS),
+    incomplete: report.incomplete.slice(0, MAX_INCOMPLETE),
+    marks: report.marks.slice(0, MAX_MARKS),
   });
   const skip = (why: SweepSkip, times = 1): void => {
     if (times > 0) report.skipped[why] = (report.skipped[why] ?? 0) + times;
@@ -102,7 +102,7 @@ export async function sweep(
       report.counts[kind][done] += 1;
   }
   items.sort((one, other) => ORDER.indexOf(one.done) - ORDER.indexOf(other.done));
-  report.items = items.slice(0, MOST_ITEMS);
+  report.items = items.slice(0, MAX_ITEMS);
   report.omittedFindings = items.length - report.items.length;
   sources.logger.info(
     {

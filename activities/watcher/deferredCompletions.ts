@@ -29,7 +29,7 @@ export interface PodWaiter {
 }
 
 /** Shorter than the heartbeat timeout of the activities concerned (15 s, workflows/shared/activityProxies.ts), which counts on meanwhile. */
-const LONGEST_MS = 5_000;
+const MAX_MS = 5_000;
 /** In a local activity, which keeps its workflow's queries and updates waiting. */
 export const MAX_LOCAL_DEFER_MS = 2_000;
 
@@ -39,7 +39,7 @@ export class DeferredCompletions {
   #answer: ((answer: DeferredCompletion) => void) | undefined;
 
   /** @param longestMs - for which an answer is held back @default 5000 */
-  constructor(longestMs: number = LONGEST_MS) {
+  constructor(longestMs: number = MAX_MS) {
     this.longestMs = longestMs;
   }
 

@@ -5,7 +5,7 @@ import { stripControlCharacters } from '../../core/domain/displayText.ts';
 import { SCRIPTS, type Shell } from './scripts.ts';
 
 /** Of a description, in characters: shells put it beside what they complete. */
-const MOST_DESCRIBED = 80;
+const MAX_DESCRIBED = 80;
 
 export function addCompletionCommands(program: Command, { terminal }: CommandContext): void {
   program
@@ -28,7 +28,7 @@ export function addCompletionCommands(program: Command, { terminal }: CommandCon
         ids === undefined ? [] : await (await import('./ids.ts')).findIds(ids, flags, terminal.env);
       const lines = [...candidates, ...found.filter(({ value }) => value.startsWith(typed))].map(
         ({ value, description }) =>
-          `${stripControlCharacters(value)}\t${stripControlCharacters(description).slice(0, MOST_DESCRIBED)}`,
+          `${stripControlCharacters(value)}\t${stripControlCharacters(description).slice(0, MAX_DESCRIBED)}`,
       );
       if (lines.length > 0) terminal.stdout.write(`${lines.join('\n')}\n`);
     });

@@ -8,7 +8,7 @@ import { Session } from '../shared/session.ts';
 import type { Candidate, Kind } from './candidates.ts';
 
 /** A person waits at a prompt. In ms. */
-const PATIENCE_MS = 2_000;
+const TIMEOUT_MS = 2_000;
 const MOST = 200;
 
 /** None where Temporal does not answer soon: a shell has no place for an error while a line is typed. */
@@ -17,7 +17,7 @@ export async function findIds(
   flags: Readonly<Record<string, string>>,
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<readonly Candidate[]> {
-  return await Promise.race([ask(kind, flags, env).catch(() => []), delay(PATIENCE_MS, [])]);
+  return await Promise.race([ask(kind, flags, env).catch(() => []), delay(TIMEOUT_MS, [])]);
 }
 
 async function ask(

@@ -49,7 +49,7 @@ const TYPES = [
 ];
 
 /** Between two looks, in ms. Visibility is a moment behind: it has to say twice that nothing runs. */
-const LOOK_MS = 2_000;
+const CHECK_INTERVAL_MS = 2_000;
 const AT_ONCE = 10;
 
 /** @throws CliError `unreachable`, `usage` */
@@ -85,7 +85,7 @@ export async function decommission(
     );
     const now = summary(running);
     if (now !== told && running.length > 0) output.note('waiting', `still there: ${(told = now)}`);
-    await delay(LOOK_MS);
+    await delay(CHECK_INTERVAL_MS);
     running = await runningOn(session, taskQueue);
   }
   output.result(

@@ -62,7 +62,7 @@ const VALUES = [
   'template',
 ];
 /** As much of a name as a message shows. */
-const LONGEST_NAME = 100;
+const MAX_NAME = 100;
 
 /** In the order in which they were found. */
 export function findArcObjects(found: readonly FoundValue[]): {
@@ -144,5 +144,4 @@ function reasonFor(group: string, kind: string): string {
 
 const textOf = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined;
-const shown = (value: unknown): string =>
-  truncate(stripControlCharacters(toText(value)), LONGEST_NAME);
+const shown = (value: unknown): string => truncate(stripControlCharacters(toText(value)), MAX_NAME);

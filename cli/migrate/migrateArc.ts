@@ -25,7 +25,7 @@ export interface MigrateFlags {
 }
 
 /** More says only that there is more. */
-const MOST_FAULTS = 50;
+const MAX_FAULTS = 50;
 
 /** @param now - ms since the epoch @throws CliError `usage`; `invalid_input` with everything that is wrong; `failed` where a list cannot be had */
 export async function migrateArc(output: Output, flags: MigrateFlags, now: number): Promise<void> {
@@ -42,19 +42,19 @@ export async function migrateArc(output: Output, flags: MigrateFlags, now: numbe
   const { sets, leftOut, faults } = convertArc(found, { now, ...omitUndefined({ release }) });
   if (faults.length > 0) {
     const more =
-      faults.length > MOST_FAULTS
-        ? [{ field: 'input', message: `has ${faults.length - MOST_FAULTS} more of them` }]
+      faults.length > MAX_FAULTS
+        ? [{ field: 'input', message: `has ${faults.length - MAX_FAULTS} more of them` }]
         : [];
     throw new CliError(
       'invalid_input',
       'nothing was written: of what is here no sets can be made',
-      { fields: [...faults.slice(0, MOST_FAULTS), ...more] },
+      { fields: [...faults.slice(0, MAX_FAULTS), ...more] },
     );
   }
   if (sets.length === 0)
     throw new CliError('invalid_input', 'there is nothing here that runners come from', {
       fields: leftOut
-        .slice(0, MOST_FAULTS)
+        .slice(0, MAX_FAULTS)
         .map(({ label, reason }) => ({ field: `${label}:`, message: reason })),
     });
   const plan = migrationPlan(sets, leftOut, out ?? 'sets.yaml');

@@ -29,7 +29,7 @@ export interface MigrationNote {
   readonly decide: boolean;
 }
 
-const LONGEST_SHOWN = 200;
+const MAX_SHOWN = 200;
 /** What a reader of a template looks for first. */
 const FIRST = [
   'enterprise',
@@ -48,7 +48,7 @@ export const quoted = (value: unknown): string =>
   JSON.stringify(
     truncate(
       stripControlCharacters(typeof value === 'string' ? value : JSON.stringify(value)),
-      LONGEST_SHOWN,
+      MAX_SHOWN,
     ),
   );
 
@@ -98,7 +98,7 @@ export class SetDraft {
 
   addError(field: string, message: string): void {
     this.faults.push({
-      field: `${this.label}: ${truncate(stripControlCharacters(field), LONGEST_SHOWN)}`,
+      field: `${this.label}: ${truncate(stripControlCharacters(field), MAX_SHOWN)}`,
       message,
     });
   }

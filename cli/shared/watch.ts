@@ -19,8 +19,8 @@ export type Show = (output: Output) => Promise<boolean | void>;
 /** Waits before the next look. */
 export type Pause = () => Promise<unknown>;
 
-const LEAST_MS = 500;
-const MOST_MS = 3_600_000;
+const MIN_MS = 500;
+const MAX_MS = 3_600_000;
 
 export function addWatchOptions(command: Command): Command {
   return command
@@ -38,7 +38,7 @@ export function intervalOption(description: string, preset: string): Option {
 /** @throws CliError `usage` */
 function readInterval(interval: string): number {
   const ms = parseDuration(interval);
-  if (ms === undefined || ms < LEAST_MS || ms > MOST_MS)
+  if (ms === undefined || ms < MIN_MS || ms > MAX_MS)
     throw new CliError(
       'usage',
       `--interval: "${interval}" is no duration from 500ms to 1h, such as 5s`,

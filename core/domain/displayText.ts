@@ -8,7 +8,7 @@ const UNPRINTABLE =
 const MARKDOWN = /[\\`*_{}[\]<>|~&$]/g;
 
 /** Of a text in Markdown, in characters: Temporal's UI puts all of a page into an address. */
-const LONGEST_MARKDOWN = 500;
+const MAX_MARKDOWN = 500;
 
 /** For a terminal: without control characters and invisible or direction-changing ones; line breaks and tabs become spaces. */
 export function stripControlCharacters(text: string): string {
@@ -24,7 +24,7 @@ export function escapeControlCharacters(text: string): string {
 
 /** For a line or a table's cell of Markdown: as it reads, with neither links nor HTML nor code; cut if long. An address is at most a link to what it says. */
 export function escapeMarkdown(text: string): string {
-  return truncate(stripControlCharacters(text), LONGEST_MARKDOWN).replaceAll(MARKDOWN, '\\$&');
+  return truncate(stripControlCharacters(text), MAX_MARKDOWN).replaceAll(MARKDOWN, '\\$&');
 }
 
 /** `s` shortened to `width` characters, the last one an ellipsis. */

@@ -20,11 +20,11 @@ const WITHIN = (character: string): boolean => character !== '/';
 const FOLDERS: Token = { takes: () => false, least: 0, many: false, skips: 3 };
 
 /** In characters; a longer text matches nothing. */
-const LONGEST_TEXT = 4_096;
+const MAX_TEXT = 4_096;
 
 /** In time that grows with the text times the pattern. @param pattern - one that {@link patternError} finds nothing wrong with */
 export function matchesPattern(pattern: string, text: string): boolean {
-  if (text.length > LONGEST_TEXT) return false;
+  if (text.length > MAX_TEXT) return false;
   const tokens = readPattern(pattern);
   let states = reach(tokens, new Set([0]));
   for (const character of text) {

@@ -44,11 +44,11 @@ export function isBusy({ busy, assumedBusyFrom }: PodSnapshot, nowMs: number): b
 }
 
 /** Its announcements come no later, by their pace. */
-const LONGEST_UNTOLD_MS = 60_000;
+const MAX_UNTOLD_MS = 60_000;
 
 /** For how long a pod has been what it says it is, in ms. Whoever may send a signal can say anything. */
 export function stateAgeMs(forMs: unknown): number {
-  return typeof forMs === 'number' && forMs > 0 ? Math.min(forMs, LONGEST_UNTOLD_MS) : 0;
+  return typeof forMs === 'number' && forMs > 0 ? Math.min(forMs, MAX_UNTOLD_MS) : 0;
 }
 
 /**

@@ -98,9 +98,9 @@ interface ScopeInput {
 }
 
 /** No name of a field, a label or a resource is longer; in characters. */
-const LONGEST_NAME = 253;
+const MAX_NAME = 253;
 const nameOf = (key: PropertyKey): string =>
-  String(key).length > LONGEST_NAME ? `${String(key).slice(0, LONGEST_NAME)}…` : String(key);
+  String(key).length > MAX_NAME ? `${String(key).slice(0, MAX_NAME)}…` : String(key);
 
 /** The input as the schema has it, or every error at once. @param raw - what somebody has written */
 export function parseInput<Schema extends z.ZodType>(

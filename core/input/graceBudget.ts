@@ -15,7 +15,7 @@ export interface GraceBudget {
 
 /** Between the end of the supervisor's budget and the kubelet's SIGKILL. */
 const MARGIN_SECONDS = 5;
-const LEAST_SECONDS = 30;
+const MIN_SECONDS = 30;
 /** The same of a step, whose grace is short as a rule. */
 const STEP_MARGIN_MS = 1_000;
 
@@ -39,7 +39,7 @@ export function graceBudget(
   return {
     drainTimeoutMs,
     ...parts,
-    podSeconds: Math.max(LEAST_SECONDS, Math.ceil(wholeMs / 1_000) + MARGIN_SECONDS),
+    podSeconds: Math.max(MIN_SECONDS, Math.ceil(wholeMs / 1_000) + MARGIN_SECONDS),
   };
 }
 

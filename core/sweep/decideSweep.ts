@@ -72,7 +72,7 @@ export interface SweepPlan {
 }
 
 /** From so many pods on, more than half of them are not condemned at once without force. */
-const MANY_PODS = 10;
+const PODS_THRESHOLD = 10;
 
 /** @param marks - of the last sweep, for what carries none itself */
 export function decideSweep(
@@ -216,7 +216,7 @@ function abortReason(
   if (condemned === 0) return undefined;
   if (!locationKnown)
     return `Temporal knows no runner of this place, running or ended, and ${condemned} of its pods are here: is this the right server and namespace? If so, force the sweep`;
-  if (pods.length < MANY_PODS || condemned * 2 <= pods.length) return undefined;
+  if (pods.length < PODS_THRESHOLD || condemned * 2 <= pods.length) return undefined;
   return `it would condemn ${condemned} of ${pods.length} pods, more than half: look at why, and if it is right, force the sweep`;
 }
 

@@ -12,7 +12,7 @@ export const TEARDOWN_PHASES: ReadonlySet<RunnerPhase> = new Set([
 ]);
 
 /** From so many idle runners of a scope on, more than half of them do not hang at once: it is the CI server that does not see them, or the way to it. */
-const MANY_IDLE = 4;
+const IDLE_THRESHOLD = 4;
 
 /** The pod of a life whose runner is idle, by that pod's own word. A runner without the supervisor does not tell. */
 function idlePodOf({ phase, polled, pods }: RunnerWorkflow): OwnedObject | undefined {
@@ -49,7 +49,8 @@ export function massOfflineScopes(lives: readonly RunnerWorkflow[]): ReadonlySet
     [...idle]
       .filter(
         ([, ofScope]) =>
-          ofScope.length >= MANY_IDLE && ofScope.filter(isUnresponsive).length * 2 > ofScope.length,
+          ofScope.length >= IDLE_THRESHOLD &&
+          ofScope.filter(isUnresponsive).length * 2 > ofScope.length,
       )
       .map(([scope]) => scope),
   );

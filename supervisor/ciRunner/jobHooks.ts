@@ -11,9 +11,9 @@ const HOOKS = {
 } as const;
 
 /** How often the hooks' file is looked at, in ms. Not watched: a node's limit on inotify instances is shared by all its pods. */
-const LOOK_MS = 500;
+const CHECK_INTERVAL_MS = 500;
 /** How much of it is read in one look, in bytes: a note has ten, but any job can write there what it likes. */
-const MOST_BYTES = 4096;
+const MAX_BYTES = 4096;
 
 /** The scripts that GitHub's runner runs before and after each job: they note that in a file, which is read here. */
 export class JobHooks {
@@ -55,7 +55,7 @@ export class JobHooks {
       this.readNew(tell)
         .catch(failed)
         .finally(() => this.watch(tell, failed, needed));
-    }, LOOK_MS);
+    }, CHECK_INTERVAL_MS);
   }
 
   /** Tells of what was noted since the last look. */
@@ -63,7 +63,7 @@ export class JobHooks {
     const text = await this.#pending.track(this.#offset());
     const end = text.lastIndexOf('\n') + 1;
     // What has no line's end in so many bytes is no note.
-    this.#read += end === 0 && text.length === MOST_BYTES ? MOST_BYTES : end;
+    this.#read += end === 0 && text.length === MAX_BYTES ? MAX_BYTES : end;
     for (const line of text.slice(0, end).split('\n')) {
       if (line === 'started') tell('hookStarted');
       else if (line === 'completed') tell('hookEnded');
@@ -78,9 +78,9 @@ export class JobHooks {
     );
     try {
       const { buffer, bytesRead } = await file.read(
-        Buffer.alloc(MOST_BYTES),
+        Buffer.alloc(MAX_BYTES),
         0,
-        MOST_BYTES,
+        MAX_BYTES,
         this.#read,
       );
       return buffer.toString('latin1', 0, bytesRead);

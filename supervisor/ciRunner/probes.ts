@@ -48,12 +48,12 @@ interface PendingProbe {
 }
 
 /** Connections open at once. One more pushes the oldest out: the kubelet's is the newest, and has its answer (held back or not) by then. */
-const MOST_CONNECTIONS = 32;
+const MAX_CONNECTIONS = 32;
 /** How long a connection may last, in ms. */
 const CONNECTION_MS = 3000;
 /** How long an answer may be held back at most, in ms; well below {@link CONNECTION_MS}. */
-const LONGEST_WAIT_MS = 1500;
-const LONGEST_REQUEST = 4096;
+const MAX_WAIT_MS = 1500;
+const MAX_REQUEST = 4096;
 
 /** Serves the probes until the process ends. @throws Error EADDRINUSE and the like */
 export async function serveProbes(
@@ -70,7 +70,7 @@ export async function serveProbes(
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     open.add(socket);
     const [oldest] = open;
-    if (oldest !== undefined && open.size > MOST_CONNECTIONS) {
+    if (oldest !== undefined && open.size > MAX_CONNECTIONS) {
       open.delete(oldest);
       if (held.has(oldest)) held.get(oldest)?.release();
       else oldest.destroy();
@@ -105,7 +105,7 @@ function readHead(socket: Socket, then: (head: string) => void): void {
   let head = '';
   const read = (bytes: Buffer): void => {
     head += bytes.toString('latin1');
-    if (head.length > LONGEST_REQUEST) return void socket.destroy();
+    if (head.length > MAX_REQUEST) return void socket.destroy();
     // The whole head: closing with something unread would reset the connection before the answer is through.
     if (!/\r?\n\r?\n/.test(head)) return;
     socket.off('data', read).resume();
@@ -154,7 +154,7 @@ function parseWait(query: string): number {
   const text = /(?:^|&)wait=([^&]*)/.exec(query)?.[1];
   if (text === undefined) return 0;
   try {
-    return Math.min(parseDuration(text), LONGEST_WAIT_MS);
+    return Math.min(parseDuration(text), MAX_WAIT_MS);
   } catch {
     return 0; // a probe is to be answered in any case
   }

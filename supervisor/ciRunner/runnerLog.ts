@@ -1,7 +1,7 @@
 import type { JobSignal } from './jobState.ts';
 
 /** A line longer than this tells nothing, in bytes: the runner's own lines are short. */
-const LONGEST_LINE = 4096;
+const MAX_LINE = 4096;
 
 /**
  * Reads GitHub's runner's log as it passes by. Its lines are `2024-01-01 00:00:00Z: Listening for Jobs`, `…: Running job: NAME` and
@@ -13,7 +13,7 @@ export class RunnerLog {
   /** @returns what the lines that these bytes complete tell, in order */
   read(bytes: Uint8Array): JobSignal[] {
     const lines = (this.#line + Buffer.from(bytes).toString('latin1')).split('\n');
-    this.#line = (lines.pop() ?? '').slice(0, LONGEST_LINE);
+    this.#line = (lines.pop() ?? '').slice(0, MAX_LINE);
     return lines.flatMap((line) => parseSignal(line) ?? []);
   }
 }

@@ -8,7 +8,7 @@ import { readProcess } from './processTable.ts';
 /** So that a job which takes every core does not starve the supervisor, nor the probes that it answers. */
 const CHILD_NICE = 5;
 /** A fork that was under way at the first look has been made by then, in ms. */
-const LOOK_AGAIN_MS = 250;
+const RECHECK_MS = 250;
 
 export interface ChildHandlers {
   readonly spawned: (pid: number) => void;
@@ -60,7 +60,7 @@ export function startChild(
   });
   if (pid === undefined) return NO_PIPES;
   lowerPriority(pid);
-  const again = setTimeout(() => lowerPriority(pid), LOOK_AGAIN_MS).unref();
+  const again = setTimeout(() => lowerPriority(pid), RECHECK_MS).unref();
   // Not `close`: that waits for everybody who holds the pipe.
   child.on('exit', (code, signal) => {
     clearTimeout(again);

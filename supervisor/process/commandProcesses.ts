@@ -9,7 +9,7 @@ import {
 } from './processTable.ts';
 
 /** Time between two looks at what is still alive, in ms. */
-const LOOK_MS = 20;
+const CHECK_INTERVAL_MS = 20;
 /** The same during a grace, which may be long: every look reads all of /proc. */
 const SELDOM_MS = 300;
 /** How long SIGKILL may take to be obeyed before that is reported, in ms. */
@@ -76,7 +76,7 @@ export class CommandProcesses {
     }
     for (const endMs = performance.now() + KILL_MS; ;) {
       this.killAll();
-      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+      await new Promise((resolve) => setTimeout(resolve, CHECK_INTERVAL_MS));
       const left = this.alive();
       // Waiting does not make another user's die.
       if (performance.now() > endMs || !left.some(({ pid }) => sendSignal(pid, 0)))
@@ -86,7 +86,11 @@ export class CommandProcesses {
 
   /** Settles when no living process is left in the command's group; gives up when told. */
   async groupEmpty(given: AbortSignal): Promise<boolean> {
-    for (let waitMs = LOOK_MS; !given.aborted; waitMs = Math.min(waitMs * 1.5, SELDOM_MS)) {
+    for (
+      let waitMs = CHECK_INTERVAL_MS;
+      !given.aborted;
+      waitMs = Math.min(waitMs * 1.5, SELDOM_MS)
+    ) {
       if (!this.groupAlive()) return true;
       await new Promise((resolve) => setTimeout(resolve, waitMs));
     }

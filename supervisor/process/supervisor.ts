@@ -32,7 +32,7 @@ const LAST_MOMENT_MS = 200;
 /** How long a file operation may take at the end until it counts as one that hangs, in ms. */
 const SETTLE_MS = 2_000;
 /** How often the reason that somebody outside may state is looked for, in ms. */
-const LOOK_MS = 500;
+const CHECK_INTERVAL_MS = 500;
 const MARK = 'HOLDFAST_SUPERVISOR';
 
 /** Does what the lifecycle orders, and tells it what happens. Ends the process. */
@@ -123,7 +123,7 @@ export class Supervisor {
     );
     await this.#pending.track(rm(reasons.forChild, { force: true }));
     this.#reasons = reasons;
-    if (stopReasonSource !== undefined) setInterval(() => this.#look(), LOOK_MS);
+    if (stopReasonSource !== undefined) setInterval(() => this.#look(), CHECK_INTERVAL_MS);
     const said: Record<string, string> = {
       [MARK]: this.#id,
       HOLDFAST_STOP_REASON_FILE: reasons.forChild,

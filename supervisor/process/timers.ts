@@ -1,7 +1,7 @@
 import type { TimerName } from '../signals/events.ts';
 
 /** What Node's setTimeout holds, in ms; beyond it fires at once. */
-const LONGEST_MS = 2 ** 31 - 1;
+const MAX_MS = 2 ** 31 - 1;
 
 /** The lifecycle's timers by name. Starting one again restarts it. Times are monotonic: a clock set back moves nothing. */
 export class Timers {
@@ -29,11 +29,11 @@ export class Timers {
     const leftMs = atMs - performance.now();
     const timer = setTimeout(
       () => {
-        if (leftMs > LONGEST_MS) return this.#arm(name, atMs);
+        if (leftMs > MAX_MS) return this.#arm(name, atMs);
         this.#running.delete(name);
         this.#fire(name);
       },
-      Math.min(Math.max(leftMs, 0), LONGEST_MS),
+      Math.min(Math.max(leftMs, 0), MAX_MS),
     );
     this.#running.set(name, timer);
   }

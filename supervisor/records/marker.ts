@@ -15,7 +15,7 @@ export interface EndRecordFile extends EndRecord {
 /** The kubelet keeps 4 KiB of a termination message, shared by the pod's containers; ours is a tenth of this, in bytes. */
 export const MAX_MESSAGE_BYTES = 2048;
 /** What of an error's text is kept: the record is to be read whole, in characters. */
-const LONGEST_ERROR = 300;
+const MAX_ERROR = 300;
 
 /** The one line that both carry. */
 export function markerText({
@@ -27,7 +27,7 @@ export function markerText({
   job,
   error,
 }: EndRecordFile): string {
-  return `${JSON.stringify({ exitCode, signal, reason, startedAt, endedAt, job, error: error?.slice(0, LONGEST_ERROR) })}\n`;
+  return `${JSON.stringify({ exitCode, signal, reason, startedAt, endedAt, job, error: error?.slice(0, MAX_ERROR) })}\n`;
 }
 
 /** Writes the file whole or not at all, and on the disk when it is there: whoever sees it can rely on it. @throws Error */

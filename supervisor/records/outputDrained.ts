@@ -3,7 +3,7 @@ import type { Output } from './output.ts';
 import { withTimeout } from '../process/withTimeout.ts';
 
 /** What a process that has ended wrote is there to be read: silence for so long says that all of it has been, in ms. */
-const QUIET_MS = 100;
+const IDLE_TIMEOUT_MS = 100;
 
 /**
  * Resolves when everything that an ended command has written is passed on: at the end of its output; or at the first silence, if somebody
@@ -14,7 +14,7 @@ const QUIET_MS = 100;
 export async function outputDrained(passing: Promise<unknown>, output: Output): Promise<void> {
   for (;;) {
     const { given } = output;
-    if (await withTimeout(QUIET_MS, passing)) return;
+    if (await withTimeout(IDLE_TIMEOUT_MS, passing)) return;
     await turn(); // on a busy machine the time may be over before anybody has looked at what there is to read
     if (output.given === given && !output.writing) return;
   }

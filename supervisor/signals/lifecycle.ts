@@ -49,7 +49,7 @@ export interface Transition {
 export const INITIAL_STATE: LifecycleState = { phase: 'starting', reason: null, timedOut: false };
 
 /** The records need a moment even when no time for cleanup was given, in ms. */
-const LEAST_CLEANUP_MS = 1000;
+const MIN_CLEANUP_MS = 1000;
 
 /** Go's words, which Prow's log lines use. */
 const SIGNAL_WORDS: Readonly<Record<StoppingSignal, string>> = {
@@ -381,7 +381,7 @@ const drainReason = ({ stated, reason }: LifecycleState): StopReason =>
 const running = (state: LifecycleState): boolean =>
   state.phase === 'running' || state.phase === 'draining';
 const leastCleanupMs = (plan: StopPolicy): number =>
-  Math.max(plan.cleanupTimeoutMs, LEAST_CLEANUP_MS);
+  Math.max(plan.cleanupTimeoutMs, MIN_CLEANUP_MS);
 const cleanupOverrun = (plan: StopPolicy): SupervisorAction =>
   error(`Cleanup did not finish before ${formatDuration(plan.cleanupTimeoutMs)} cleanup timeout`);
 const error = (msg: string): SupervisorAction => ({ kind: 'log', level: 'error', msg });

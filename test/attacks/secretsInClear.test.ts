@@ -35,7 +35,7 @@ const POLICY = join(folder, 'policy.json');
 writeFileSync(POLICY, JSON.stringify({ secrets: ['proxy-login'] }));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const PATIENCE_MS = 120_000;
+const TIMEOUT_MS = 120_000;
 /** Among the processes, it shows that they are seen. */
 const SLEEPER = 'sleep 98765';
 /** Until it is let go. */
@@ -137,7 +137,7 @@ await describeWithLab("a whole set's life", { temporal: true, nodes: 'kubelet' }
             await simulator.waitFor(
               () => simulator.job(id)?.output.includes('begun') === true,
               'the job to begin',
-              PATIENCE_MS,
+              TIMEOUT_MS,
             );
 
           let seen = '';
@@ -166,7 +166,7 @@ await describeWithLab("a whole set's life", { temporal: true, nodes: 'kubelet' }
             await simulator.waitFor(
               () => simulator.job(id)?.conclusion === 'success',
               'the job to end',
-              PATIENCE_MS,
+              TIMEOUT_MS,
             );
           for (const name of names)
             await notifySet(world.client, name, { command: 'drain', reason: 'the test is over' });

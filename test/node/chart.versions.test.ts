@@ -17,7 +17,7 @@ import {
 const TAGS = ['1', '2'] as const;
 /** Runners that are busy during the upgrade: as many as a small machine bears beside everything else, unless it is told otherwise. */
 const BUSY = Number(process.env['HOLDFAST_TEST_BUSY_RUNNERS'] ?? '3');
-const PATIENCE_MS = 120_000 + BUSY * 5_000;
+const TIMEOUT_MS = 120_000 + BUSY * 5_000;
 
 await describeWithLab(
   'the chart with worker versioning on a real node',
@@ -56,7 +56,7 @@ await describeWithLab(
         `job ${job.id} to begin`,
         () => now(job).output.includes('begun'),
         () => JSON.stringify([now(job), world.simulator.runners()]),
-        PATIENCE_MS,
+        TIMEOUT_MS,
       ).catch(async (error: unknown) => {
         throw new Error(`${controller?.told()}\n${await world.told()}`, { cause: error });
       });
@@ -103,7 +103,7 @@ await describeWithLab(
         `a version of tag ${tag} to be current`,
         async () => (seen = await current()).startsWith(`${tag}-`),
         () => `${seen}: ${controller?.told()}`,
-        PATIENCE_MS,
+        TIMEOUT_MS,
       );
       return seen;
     }
@@ -159,7 +159,7 @@ await describeWithLab(
             'the job to be over',
             () => now(job).status === 'completed',
             () => JSON.stringify(now(job)),
-            PATIENCE_MS,
+            TIMEOUT_MS,
           );
         for (const job of [...jobs, late])
           expect(now(job)).toMatchObject({ conclusion: 'success', assignments: 1 });
@@ -167,7 +167,7 @@ await describeWithLab(
           'their runners to be gone',
           async () => (await lives()).length === 0,
           () => JSON.stringify(world.simulator.runners()),
-          PATIENCE_MS,
+          TIMEOUT_MS,
         );
         for (const id of [...before, begun]) expect(world.recorder.podsOf(id)).toHaveLength(1);
         expect(new Set(await Promise.all(before.map(buildOf)))).toEqual(new Set([first]));

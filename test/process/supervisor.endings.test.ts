@@ -101,7 +101,7 @@ describe.each(PLACEMENTS)('placement %s, SIGTERM, a child that', (placement) => 
 });
 
 const placement = PLACEMENTS[0] ?? 'bare';
-const QUIET = `trap "" INT TERM QUIT HUP; echo up; sleep 77`;
+const IDLE_TIMEOUT = `trap "" INT TERM QUIT HUP; echo up; sleep 77`;
 const PLAIN = `echo up; exec sleep 77`;
 
 describe('how it is stopped', () => {
@@ -125,7 +125,7 @@ describe('how it is stopped', () => {
   test.each(['SIGTERM', 'SIGINT', 'SIGQUIT', 'SIGHUP'] as const)(
     '%s ignored: killed at the end of the grace',
     async (by) => {
-      const { supervised, marker } = start('bare', QUIET);
+      const { supervised, marker } = start('bare', IDLE_TIMEOUT);
       await supervised.printed('up');
       supervised.signal(by);
       expect(await supervised.ended()).toEqual({ code: null, signal: 'SIGKILL' });

@@ -12,7 +12,7 @@ const CHROMIUM = [
 ];
 /** Not committed: what documentation shows is taken from here by hand. */
 const PICTURES = join(PROJECT, '.holdfast', 'pictures');
-const PATIENCE_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 
 /** @throws ComponentUnavailableError */
 export function findChromium(): string {
@@ -45,9 +45,9 @@ export class Browser {
   async see(url: string, name: string, texts: readonly string[]): Promise<void> {
     const page = await this.#chromium.newPage();
     try {
-      await page.goto(url, { timeout: PATIENCE_MS });
+      await page.goto(url, { timeout: TIMEOUT_MS });
       const shows = `${JSON.stringify(texts)}.every((text) => document.body.innerText.includes(text))`;
-      await page.waitForFunction(shows, { timeout: PATIENCE_MS }).catch(async (error: unknown) => {
+      await page.waitForFunction(shows, { timeout: TIMEOUT_MS }).catch(async (error: unknown) => {
         throw new Error(
           `${url} does not show ${texts.join(', ')}: ${String(await page.evaluate('document.body.innerText'))}`,
           { cause: error },

@@ -33,7 +33,7 @@ export const SHORT_INTERVALS = {
   lateCreationWindow: '5s',
 } as const;
 
-const PATIENCE_MS = 150_000;
+const TIMEOUT_MS = 150_000;
 
 /** A job that says when it begins, counts, and says when it is at its end. Interrupted, it takes three seconds to clean up. */
 export function countingJob(seconds: number): string {
@@ -83,7 +83,7 @@ export class ClusterRun {
           async () => await this.status(),
         )),
       );
-    await until(`${this.key} to reach: ${what}`, look, () => JSON.stringify(last), PATIENCE_MS);
+    await until(`${this.key} to reach: ${what}`, look, () => JSON.stringify(last), TIMEOUT_MS);
     return last as RunnerStatus;
   }
 
@@ -126,7 +126,7 @@ export class ClusterRun {
     await this.world.simulator.waitFor(
       () => this.job(job).output.includes(line),
       `${this.key}'s job to say "${line}"`,
-      PATIENCE_MS,
+      TIMEOUT_MS,
     );
   }
 

@@ -30,7 +30,7 @@ const CRDS = process.env['HOLDFAST_TEMPORAL_WORKER_CONTROLLER_CRDS'] ?? '';
 export const HAS_WORKER_CONTROLLER = BIN !== '' && CRDS !== '';
 
 const GROUP = { group: 'temporal.io', version: 'v1alpha1' } as const;
-const LOOK_MS = 500;
+const CHECK_INTERVAL_MS = 500;
 
 export interface WorkerController {
   /** For a failure's message: what it said last. */
@@ -202,7 +202,9 @@ class StandIn implements WorkerController {
       } catch (error) {
         this.#last = String(error);
       }
-      await delay(LOOK_MS, undefined, { signal: this.#stopping.signal }).catch(() => undefined);
+      await delay(CHECK_INTERVAL_MS, undefined, { signal: this.#stopping.signal }).catch(
+        () => undefined,
+      );
     }
   }
 

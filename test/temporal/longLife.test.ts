@@ -18,7 +18,7 @@ import { until } from '../support/until.ts';
 
 const SUGGESTED_AT = 60;
 /** Of one run: the suggestion is acted upon between two waits. */
-const MOST_EVENTS = 3 * SUGGESTED_AT;
+const MAX_EVENTS = 3 * SUGGESTED_AT;
 
 await describeIf(
   'a life of any length',
@@ -43,8 +43,8 @@ await describeIf(
       const first = await runId();
       for (let count = 0; (await runId()) === first; count++) {
         await round();
-        if ((await run.handle.describe()).historyLength > MOST_EVENTS)
-          throw new Error(`${MOST_EVENTS} events in one run, after ${count} rounds`);
+        if ((await run.handle.describe()).historyLength > MAX_EVENTS)
+          throw new Error(`${MAX_EVENTS} events in one run, after ${count} rounds`);
       }
     }
 

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { SimulatorClient } from '../simulator/client.ts';
 
-const LOOK_EVERY_MS = 100;
+const CHECK_INTERVAL_MS = 100;
 
 /** Notes when registrations vanish from the CI server; exact to a tenth of a second. */
 export class RegistrationWatch {
@@ -32,7 +32,7 @@ export class RegistrationWatch {
       const runners = await this.#simulator.runners();
       this.#firstAbsentAt.push({ at: Date.now(), names: new Set(runners.map(({ name }) => name)) });
       if (last) return;
-      await delay(LOOK_EVERY_MS);
+      await delay(CHECK_INTERVAL_MS);
     }
   }
 }

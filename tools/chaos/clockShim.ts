@@ -1,7 +1,7 @@
 /** Loaded into a worker before anything else (`--import`): its wall clock shows another time for as long as the file in CHAOS_CLOCK says so, in ms. */
 import { readFileSync } from 'node:fs';
 
-const LOOK_EVERY_MS = 200;
+const CHECK_INTERVAL_MS = 200;
 
 const file = process.env['CHAOS_CLOCK'] ?? '';
 const RealDate = Date;
@@ -23,5 +23,5 @@ class SteppedDate extends RealDate {
 }
 
 look();
-setInterval(look, LOOK_EVERY_MS).unref();
+setInterval(look, CHECK_INTERVAL_MS).unref();
 globalThis.Date = SteppedDate as DateConstructor;

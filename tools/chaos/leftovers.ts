@@ -13,7 +13,7 @@ import type { Workload } from './workload.ts';
 import type { ChaosEnvironment } from './world.ts';
 
 /** Of one run of a workflow; beyond it, Temporal would end it at some time. */
-const MOST_EVENTS = 10_000;
+const MAX_EVENTS = 10_000;
 const CALL_MS = 5_000;
 /** Waits on purpose, which a fault's end does not end: as long as something may still be created (`intervals.lateCreationWindow`), and a minute after each refusal. */
 const ON_PURPOSE = [
@@ -166,7 +166,7 @@ export async function recordEnds({
     historyLength,
     typedSearchAttributes: found,
   } of client.workflow.list({ query: `TaskQueue = '${name}'` })) {
-    if (historyLength > MOST_EVENTS)
+    if (historyLength > MAX_EVENTS)
       violations.push({
         rule: 'histories stay short',
         message: `${type} ${life} has ${historyLength} events in one run`,

@@ -1,7 +1,7 @@
 import type { ChaosReport } from './run.ts';
 
 /** Timelines at most: the first of them show what the others do, too. */
-const MOST_TIMELINES = 5;
+const MAX_TIMELINES = 5;
 
 /** The report for people. Pure. */
 export function reportLines({
@@ -21,7 +21,7 @@ export function reportLines({
     ...violations.flatMap(({ rule, message, life, timeline }, index) => [
       '',
       `${index + 1}. ${rule}: ${message}${life === undefined ? '' : ` (${life})`}`,
-      ...(index < MOST_TIMELINES ? (timeline ?? []) : []),
+      ...(index < MAX_TIMELINES ? (timeline ?? []) : []),
     ]),
   ];
 }

@@ -42,8 +42,8 @@ const DEATH_MS = 25_000;
 const HEALED_MS = 15_000;
 const DEATHS = new Set<FaultKind>(['worker_killed', 'workers_killed']);
 /** Without any progress. Longer than any of the waits on purpose: `intervals.lateCreationWindow`, a `deregistration`'s pace. */
-const PATIENCE_MS = 240_000;
-const LOOK_EVERY_MS = 500;
+const TIMEOUT_MS = 240_000;
+const CHECK_INTERVAL_MS = 500;
 const TEND_EVERY_MS = 1_000;
 const TELL_EVERY_MS = 10_000;
 
@@ -171,7 +171,7 @@ class Run {
   async #comes(
     what: string,
     inTheWay: () => Promise<UnmetCondition[]> | UnmetCondition[],
-    soonMs = PATIENCE_MS,
+    soonMs = TIMEOUT_MS,
   ): Promise<void> {
     const startedAt = performance.now();
     let [fewest, fewerAt] = [Number.POSITIVE_INFINITY, startedAt];
@@ -189,7 +189,7 @@ class Run {
         { what: `it could not be looked at: ${String(error)}` },
       ]);
     let isLate = false;
-    for (let toldAt = performance.now(); ; await delay(LOOK_EVERY_MS)) {
+    for (let toldAt = performance.now(); ; await delay(CHECK_INTERVAL_MS)) {
       this.#check();
       const last = await look();
       if (last.length === 0) return;
@@ -202,8 +202,8 @@ class Run {
         isLate = true;
         tooLate(last, soonMs);
       }
-      if (performance.now() - fewerAt > PATIENCE_MS)
-        return soonMs < PATIENCE_MS ? tooLate(last, PATIENCE_MS) : undefined;
+      if (performance.now() - fewerAt > TIMEOUT_MS)
+        return soonMs < TIMEOUT_MS ? tooLate(last, TIMEOUT_MS) : undefined;
     }
   }
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-const LOOK_EVERY_MS = 250;
+const CHECK_INTERVAL_MS = 250;
 
 /** Looks until the condition holds; a look that fails is taken again. @throws Error after `withinMs` */
 export async function until(
@@ -9,7 +9,7 @@ export async function until(
   withinMs = 60_000,
 ): Promise<void> {
   const deadline = performance.now() + withinMs;
-  for (let cause: unknown; ; await delay(LOOK_EVERY_MS)) {
+  for (let cause: unknown; ; await delay(CHECK_INTERVAL_MS)) {
     try {
       if (await holds()) return;
       cause = undefined;

@@ -28,10 +28,10 @@ export interface TargetReport {
 }
 
 /** CPU, not time: a busy machine is no finding. */
-const LONGEST_MS = 1_000;
+const MAX_MS = 1_000;
 
 /** How long a finding is made smaller, by the clock: one that takes seconds has many seconds of smaller ones. */
-const LONGEST_SHRINKING_MS = 30_000;
+const MAX_SHRINKING_MS = 30_000;
 
 /**
  * Runs the cases of one target; never throws for what a case does.
@@ -58,7 +58,7 @@ export async function fuzz(
       await judge(input);
       if (shrinksUntil === undefined) run++;
     } catch (error) {
-      shrinksUntil ??= performance.now() + LONGEST_SHRINKING_MS;
+      shrinksUntil ??= performance.now() + MAX_SHRINKING_MS;
       throw error;
     } finally {
       begins(run);
@@ -76,7 +76,7 @@ export async function fuzz(
     }
     const tookMs = cpuMs() - before;
     slowestMs = Math.max(slowestMs, tookMs);
-    if (tookMs > LONGEST_MS) throw new Error(`took ${Math.round(tookMs)} ms of CPU`);
+    if (tookMs > MAX_MS) throw new Error(`took ${Math.round(tookMs)} ms of CPU`);
     if (strays.length > 0)
       throw new Error('an error that nobody handled', { cause: strays.splice(0)[0] });
   };

@@ -11,10 +11,10 @@ export interface ThreadOptions extends FuzzOptions {
 }
 
 /** CPU of this process, more than a case may take: one that ends by itself is found, and made smaller, by the run itself. A busy machine is no finding. */
-const PATIENCE_MS = 5_000;
+const TIMEOUT_MS = 5_000;
 /** Of one that waits for what does not come, by the clock. */
-const IDLE_PATIENCE_MS = 120_000;
-const LOOK_MS = 250;
+const IDLE_TIMEOUT_MS = 120_000;
+const CHECK_INTERVAL_MS = 250;
 /** As the product has, which runs in the main thread: what is nested deeper fails there, and takes no longer. */
 const STACK_MB = 1;
 
@@ -60,7 +60,7 @@ export async function fuzzInThread(
       seed: options.seed,
       cases: run + 1,
       seconds: (performance.now() - startedAt) / 1_000,
-      slowestMs: PATIENCE_MS,
+      slowestMs: TIMEOUT_MS,
       finding,
     };
   } finally {
@@ -73,7 +73,7 @@ export async function fuzzInThread(
 async function hang(progress: Int32Array<SharedArrayBuffer>, signal: AbortSignal): Promise<string> {
   let last = { begun: 0, cpuMs: 0, at: 0 };
   for (;;) {
-    await delay(LOOK_MS, undefined, { signal });
+    await delay(CHECK_INTERVAL_MS, undefined, { signal });
     const { user, system } = process.cpuUsage();
     const now = {
       begun: Atomics.load(progress, 0),
@@ -81,9 +81,9 @@ async function hang(progress: Int32Array<SharedArrayBuffer>, signal: AbortSignal
       at: performance.now(),
     };
     if (now.begun !== last.begun || now.begun === 0) last = now;
-    if (now.cpuMs - last.cpuMs >= PATIENCE_MS) return `did not end within ${PATIENCE_MS} ms of CPU`;
-    if (now.at - last.at >= IDLE_PATIENCE_MS)
-      return `waits for what does not come for ${IDLE_PATIENCE_MS / 1_000} s`;
+    if (now.cpuMs - last.cpuMs >= TIMEOUT_MS) return `did not end within ${TIMEOUT_MS} ms of CPU`;
+    if (now.at - last.at >= IDLE_TIMEOUT_MS)
+      return `waits for what does not come for ${IDLE_TIMEOUT_MS / 1_000} s`;
   }
 }
 
@@ -106,7 +106,7 @@ async function targetOf(name: string, targets: URL): Promise<FuzzTarget> {
 if (!isMainThread && workerData !== null) {
   const { targets, target, progress, ...options } = workerData as Job;
   // What a case waits for need not keep a process alive by itself.
-  const alive = setInterval(() => undefined, IDLE_PATIENCE_MS);
+  const alive = setInterval(() => undefined, IDLE_TIMEOUT_MS);
   const report = await fuzz(await targetOf(target, new URL(targets)), options, (run) => {
     Atomics.store(progress, 1, run);
     Atomics.add(progress, 0, 1);

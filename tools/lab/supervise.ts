@@ -9,7 +9,7 @@ import { forgetProcess, logPath, readProcess, writeProcess, writeRecord } from '
 
 const REPORT_AFTER_MS = 5_000;
 /** Clients have the address: a port is given up only when somebody else really holds it. */
-const PORT_PATIENCE_MS = 3_000;
+const PORT_TIMEOUT_MS = 3_000;
 
 /** Runs and answers. */
 export async function isUp(lab: Lab, component: Component): Promise<boolean> {
@@ -98,7 +98,7 @@ export async function resolveBinaries(lab: Lab, components: readonly Component[]
 async function assignPorts(lab: Lab, component: Component): Promise<void> {
   for (const key of component.ports) {
     const port = lab.record.ports[key];
-    if (port !== undefined && (await waitFor(() => canListen(port), PORT_PATIENCE_MS))) continue;
+    if (port !== undefined && (await waitFor(() => canListen(port), PORT_TIMEOUT_MS))) continue;
     lab.record.ports[key] = await freePort();
     if (port !== undefined)
       lab.progress(`${component.name}: port ${port} is taken, now ${lab.record.ports[key]}`);

@@ -5,7 +5,7 @@
 import { planSet, type PlannedRunner, type SetPlan } from '../../workflows/runnerSet/plan.ts';
 
 const SURGE = 1;
-const LONGEST_WAY = 60;
+const MAX_WAY = 60;
 
 export interface PlanLimits {
   /** How many may be wanted. */
@@ -197,7 +197,7 @@ function checkEnd(
 ): string | undefined {
   const way: string[] = [];
   let wrong: string | undefined = 'it does not come to rest';
-  for (let now = state; way.length < LONGEST_WAY;) {
+  for (let now = state; way.length < MAX_WAY;) {
     const key = keyOf(now);
     if (rests.has(key)) {
       wrong = rests.get(key);

@@ -12,7 +12,7 @@ interface Answer {
   readonly error?: { readonly summary?: string };
 }
 
-const LONGEST_MS = 60_000;
+const MAX_MS = 60_000;
 
 /** Its exit status says nothing: it is that of a report with findings, and of none at all, alike. */
 function queryRegistry(): Promise<Answer> {
@@ -20,7 +20,7 @@ function queryRegistry(): Promise<Answer> {
     execFile(
       'npm',
       ['audit', '--omit=dev', '--package-lock-only', '--json', '--fetch-retries=0'],
-      { cwd: PROJECT, timeout: LONGEST_MS, maxBuffer: 2 ** 26 },
+      { cwd: PROJECT, timeout: MAX_MS, maxBuffer: 2 ** 26 },
       (error, stdout) => {
         try {
           resolve(JSON.parse(stdout) as Answer);

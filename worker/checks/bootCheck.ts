@@ -62,10 +62,10 @@ export async function runEnvironmentChecks(
   return [...temporal, checkCodec(config), ...compute, ...credentials];
 }
 
-const QUIET = { info: () => undefined, warn: () => undefined };
+const IDLE_TIMEOUT = { info: () => undefined, warn: () => undefined };
 
 async function placeOf(config: HoldfastConfig): Promise<ServedLocation> {
-  const { compute, close } = await createCompute(config, { logger: QUIET });
+  const { compute, close } = await createCompute(config, { logger: IDLE_TIMEOUT });
   try {
     return await compute.place();
   } finally {

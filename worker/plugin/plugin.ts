@@ -64,7 +64,7 @@ export interface HoldfastPluginStatus {
   readonly activitiesInFlight: number;
 }
 
-const QUIET: Logger = { info: () => undefined, warn: () => undefined };
+const IDLE_TIMEOUT: Logger = { info: () => undefined, warn: () => undefined };
 
 /**
  * Gives a Worker the workflows and activities of Holdfast, and runs beside it, on its connection, one activity-only Worker for
@@ -184,7 +184,7 @@ export class HoldfastPlugin implements WorkerPlugin, ClientPlugin, BundlerPlugin
 
   async runWorker(worker: Worker, next: (worker: Worker) => Promise<void>): Promise<void> {
     if (!this.#workerOptions || this.#companions) return await next(worker);
-    const { logger = QUIET, ...options } = this.#options;
+    const { logger = IDLE_TIMEOUT, ...options } = this.#options;
     this.#companions = new AuxiliaryWorkers({
       ...options,
       deferredCompletions: this.#deferredCompletions,

@@ -16,9 +16,9 @@ const MAX_ALIASES = 10_000;
 /** Lists, maps and their entries within each other: a pod has some thirty. What goes through a document takes the square of its depth. */
 const DEEPEST = 200;
 /** Of what is no YAML at all, the first are enough. */
-const MOST_FAULTS = 20;
+const MAX_FAULTS = 20;
 /** The parser repeats what it stumbled over, however long that is. */
-const LONGEST_FAULT = 300;
+const MAX_FAULT = 300;
 
 /** One thing that makes a text no YAML. */
 export interface YamlSyntaxError {
@@ -61,7 +61,7 @@ export function yamlDocuments(text: string, lines = new LineCounter()): YamlDocu
       message: `${firstLine(message)} at ${positionOf(at, lines)}`,
     })),
   );
-  if (faults.length > 0) throw notYaml(faults.slice(0, MOST_FAULTS));
+  if (faults.length > 0) throw notYaml(faults.slice(0, MAX_FAULTS));
   return documents.map((document, index) => ({
     document,
     value: orError(index + 1, () => document.toJS({ maxAliasCount: MAX_ALIASES }) as unknown),
@@ -139,5 +139,5 @@ const notYaml = (faults: readonly YamlSyntaxError[]): YamlError =>
 function firstLine(message: string): string {
   if (message.startsWith('Maximum call stack')) return TOO_DEEP;
   const line = message.split('\n')[0] ?? '';
-  return line.length > LONGEST_FAULT ? `${line.slice(0, LONGEST_FAULT)} …` : line;
+  return line.length > MAX_FAULT ? `${line.slice(0, MAX_FAULT)} …` : line;
 }

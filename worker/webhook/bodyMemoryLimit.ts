@@ -26,7 +26,7 @@ interface Reading {
 }
 
 /** The least that is set aside for a body, in bytes. One that comes in one go takes no more than it has. */
-const LEAST_BYTES = 1_024;
+const MIN_BYTES = 1_024;
 
 /**
  * When the budget is used up, the body that has been under way longest has to go, not the one that comes: GitHub's arrives in one go, and whoever wants to
@@ -62,7 +62,7 @@ export class BodyMemoryLimit {
       if (needed > BODY_LIMIT) return reject(new BodyRejectedError(TOO_LARGE));
       if (needed > kept.byteLength) {
         kept = kept.transfer(
-          Math.min(BODY_LIMIT, Math.max(LEAST_BYTES, 2 * kept.byteLength, needed)),
+          Math.min(BODY_LIMIT, Math.max(MIN_BYTES, 2 * kept.byteLength, needed)),
         );
         this.#hold(reading, kept.byteLength);
       }

@@ -14,11 +14,11 @@ export const time = z
         : typeof value === 'number'
           ? value * 1_000
           : Number.NaN;
-    return ms > 0 && ms <= MOST_MS ? ms : undefined;
+    return ms > 0 && ms <= MAX_MS ? ms : undefined;
   })
   .optional();
 /** Later there is no date (https://tc39.es/ecma262/#sec-time-values-and-time-range). */
-const MOST_MS = 8.64e15;
+const MAX_MS = 8.64e15;
 
 /** `owner/repo`. */
 export const repositoryField = z.object({

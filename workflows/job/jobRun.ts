@@ -36,7 +36,7 @@ export interface RunningStep {
 }
 
 /** So many attempts in a row were all lost with their nodes: nobody looks further back. */
-const MOST_SOURCES = 20;
+const MAX_SOURCES = 20;
 
 type StepEnd = Pick<StepStatus, 'outcome' | 'cause' | 'exitCode' | 'message'> & {
   readonly attempt?: number;
@@ -171,7 +171,7 @@ export class JobRun {
     const before = this.steps.slice(0, this.steps.indexOf(step)).toReversed();
     return before
       .flatMap(({ spec: { storage }, attempts }) => sharedDirKeys(storage.path, attempts))
-      .slice(0, MOST_SOURCES);
+      .slice(0, MAX_SOURCES);
   }
 
   /** Says what the job waits for, and until when (ms since the epoch). */

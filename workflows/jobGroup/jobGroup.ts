@@ -35,7 +35,7 @@ import {
 } from './groupState.ts';
 
 /** How long it stays when nothing runs: until then the same commit is not run a second time. */
-const QUIET = '7d';
+const IDLE_TIMEOUT = '7d';
 /** Nothing is begun before it was quiet for so long: of pushes one after the other the last is run, and no other. */
 const SETTLED = '1s';
 
@@ -81,7 +81,7 @@ export async function jobGroup(carried: GroupState = INITIAL_STATE): Promise<voi
 
   const isNews = (): boolean => heard.length > 0;
   for (;;) {
-    if (state.running === undefined) await condition(isNews, QUIET);
+    if (state.running === undefined) await condition(isNews, IDLE_TIMEOUT);
     else await condition(isNews);
     if (!isNews()) return;
     for (const { event, job: asked } of heard.splice(0)) {

@@ -4,7 +4,7 @@ import { callUnless, clusterActivities } from '../shared/activityProxies.ts';
 import type { RunnerState } from './state.ts';
 
 /** A claim that is not free by then is told in the details, in ms. */
-const SOON_MS = 10_000;
+const FIRST_TRY_TIMEOUT_MS = 10_000;
 
 /** Waits until the claims are free. Interrupted by a cancel. @returns why they are not, when their time is out */
 export async function awaitClaims(life: RunnerState): Promise<string | undefined> {
@@ -18,7 +18,7 @@ export async function awaitClaims(life: RunnerState): Promise<string | undefined
     ...omitUndefined({ namespace }),
   };
   let why: string | undefined;
-  for (const withinMs of [SOON_MS, spec.timeouts.provisioningMs]) {
+  for (const withinMs of [FIRST_TRY_TIMEOUT_MS, spec.timeouts.provisioningMs]) {
     const called = await callUnless(
       () => life.cancel !== undefined,
       async () =>

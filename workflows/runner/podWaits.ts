@@ -15,8 +15,8 @@ import type { RunnerState } from './state.ts';
 import { onlineNotification } from './notifySet.ts';
 
 /** Between two waits for a runner's end, the first of which told nothing; doubles, in ms. */
-const FIRST_AGAIN_MS = 1_000;
-const LONGEST_AGAIN_MS = 60_000;
+const INITIAL_RETRY_MS = 1_000;
+const MAX_RETRY_MS = 60_000;
 
 /**
  * Waits for a condition of the runner's pod, and keeps what was seen. Interrupted by a cancel: the workflow loses interest, the wait
@@ -74,7 +74,7 @@ async function watchUntilEnd(
   pod: PodSnapshot,
   tells: SetNotification | undefined,
 ): Promise<void> {
-  for (let againMs = FIRST_AGAIN_MS; ; againMs = Math.min(2 * againMs, LONGEST_AGAIN_MS)) {
+  for (let againMs = INITIAL_RETRY_MS; ; againMs = Math.min(2 * againMs, MAX_RETRY_MS)) {
     const called = await toCallResult(
       podWait(life, pod, 'ended', { summary: 'runner to end' }, tells),
     );

@@ -46,7 +46,7 @@ const MAX_SHARED_CHECK_AGE_MS = 60_000;
 /** Jobs that one look asks for one by one. */
 const MAX_OVERDUE = 20;
 /** A timer for a schedule that is months away is set again every day. */
-const LONGEST_WAIT_MS = 24 * 3_600_000;
+const MAX_WAIT_MS = 24 * 3_600_000;
 
 /** What a piece of news does to the set. */
 type StateChange = (state: SetState, now: number) => void;
@@ -171,7 +171,7 @@ export class RunningSet {
 
   /** @returns the time, if it is known: its coming has ended the wait, or news that tells it, or a command, which asks for it */
   async #wait({ wakeAt, ended }: SetDecision): Promise<Moment | undefined> {
-    const timer = this.#wakeAt(Math.min(wakeAt, this.#now + LONGEST_WAIT_MS));
+    const timer = this.#wakeAt(Math.min(wakeAt, this.#now + MAX_WAIT_MS));
     await condition(
       () =>
         timer.fired ||

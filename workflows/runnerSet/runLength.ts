@@ -18,7 +18,7 @@ const COMMAND = 9;
 /** So many events end a run. */
 const MOST = 1_000;
 /** 100 bytes or more each; Temporal suggests to continue as new at 4 MB. */
-const MOST_JOB_EVENTS = 10_000;
+const MAX_JOB_EVENTS = 10_000;
 
 /**
  * News costs its signal and, if it comes alone, a workflow task of three events. A worker takes a step for each of those tasks when it reads the
@@ -56,6 +56,6 @@ export class RunLength {
 
   /** Time to continue as new. */
   get isLong(): boolean {
-    return this.#events > MOST || this.#jobEvents > MOST_JOB_EVENTS;
+    return this.#events > MOST || this.#jobEvents > MAX_JOB_EVENTS;
   }
 }

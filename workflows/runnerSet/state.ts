@@ -20,7 +20,7 @@ import type { ScaleBounds } from '../../core/domain/scale.ts';
 import type { ListedRunner, ActiveSchedule } from '../../core/activities/index.ts';
 
 /** So long a clock's next answer may be the same: it is not asked more often. */
-const SOON_MS = 1_000;
+const MIN_SCHEDULE_INTERVAL_MS = 1_000;
 
 export class SetState {
   readonly facts: SetStateData;
@@ -130,7 +130,8 @@ export class SetState {
     if (schedule.until === undefined) delete facts.rescheduleAt;
     else
       facts.rescheduleAt =
-        now + Math.min(Math.max(schedule.until - askedAt, SOON_MS), facts.spec.relistMs);
+        now +
+        Math.min(Math.max(schedule.until - askedAt, MIN_SCHEDULE_INTERVAL_MS), facts.spec.relistMs);
   }
 
   pause(reason: string): void {

@@ -24,7 +24,7 @@ import { escapeMarkdown } from '../../core/domain/displayText.ts';
 import { temporalActivities, workerActivities } from '../shared/activityProxies.ts';
 
 /** A set that is silent for this long may be gone. */
-const LOOK_MS = 10_000;
+const CHECK_INTERVAL_MS = 10_000;
 /** So many looks in all: a set whose worker runs answers in milliseconds. */
 const LOOKS = 6;
 
@@ -45,7 +45,7 @@ export async function setCommand(input: SetCommandInput): Promise<SetCommandResu
   setCurrentDetails(`Tells the set **${escapeMarkdown(set)}**: ${command.command}`);
   await send(set, { id, command });
   for (let look = 0; look < LOOKS; look++) {
-    await condition(() => reply !== undefined, LOOK_MS, {
+    await condition(() => reply !== undefined, CHECK_INTERVAL_MS, {
       summary: 'until the set answers, or is looked for',
     });
     if (reply !== undefined) return resultFrom(reply);
@@ -56,7 +56,7 @@ export async function setCommand(input: SetCommandInput): Promise<SetCommandResu
   }
   throw fail(
     FAILURE_TYPES.setUnresponsive,
-    `the set ${set} has the command and did not answer within ${formatDuration(LOOKS * LOOK_MS)}: it takes effect when the set goes on; see what keeps it with "temporal workflow describe --workflow-id ${setWorkflowId(set)}"`,
+    `the set ${set} has the command and did not answer within ${formatDuration(LOOKS * CHECK_INTERVAL_MS)}: it takes effect when the set goes on; see what keeps it with "temporal workflow describe --workflow-id ${setWorkflowId(set)}"`,
   );
 }
 

@@ -47,7 +47,7 @@ const LIMIT_TEXT =
   /rate limit|abuse detection|temporarily blocked from content creation|submitted too quickly|too many requests/i;
 
 /** What is kept of the message of a server, or of a request without an answer, in characters: it goes into histories and logs. */
-const LONGEST_MESSAGE = 300;
+const MAX_MESSAGE = 300;
 
 /** 422 to a DELETE: `Bad request - Runner "X" is still running a job"` or `Runner "X" is currently running a job and cannot be deleted`. */
 const BUSY_TEXT = /running a job/i;
@@ -59,7 +59,7 @@ const UNUSABLE_GROUP_TEXT =
 /** Classifies an answer by call, status, headers and message. @param nowMs this machine's clock, used when the answer has no date */
 export function classifyResponse(answer: ErrorResponse, nowMs: number): Classification {
   const classification = classify(answer, nowMs);
-  return { ...classification, reason: classification.reason.slice(0, LONGEST_MESSAGE) };
+  return { ...classification, reason: classification.reason.slice(0, MAX_MESSAGE) };
 }
 
 /** By the whole message: what is said at its end counts, too. */
@@ -127,7 +127,7 @@ export function classifyFailure(error: unknown): Classification {
     return { kind: 'unavailable', reason: 'no answer in time' };
   const code = causes.map((cause) => cause.code).findLast((each) => typeof each === 'string');
   const last = causes.at(-1);
-  const text = (last?.message || last?.name || String(error)).slice(0, LONGEST_MESSAGE);
+  const text = (last?.message || last?.name || String(error)).slice(0, MAX_MESSAGE);
   const reason = code === undefined || text.includes(code) ? text : `${text} (${code})`;
   const tls = code !== undefined && /CERT|SELF_SIGNED|UNABLE_TO_|ERR_TLS|ERR_SSL/.test(code);
   return {

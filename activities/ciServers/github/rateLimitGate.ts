@@ -22,7 +22,7 @@ export interface GatePass {
 
 /** https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api: at least a minute, then exponentially longer. */
 const FIRST_PAUSE_MS = 60_000;
-const LONGEST_PAUSE_MS = 16 * 60_000;
+const MAX_PAUSE_MS = 16 * 60_000;
 /** The server's minute, and a second more: requests do not arrive at the pace they are sent at. */
 const MINUTE_MS = 61_000;
 
@@ -101,7 +101,7 @@ export class RateLimitGate {
         }
         const own =
           retryAfterMs ??
-          Math.min(FIRST_PAUSE_MS * 2 ** Math.max(0, this.#pausesInARow - 1), LONGEST_PAUSE_MS);
+          Math.min(FIRST_PAUSE_MS * 2 ** Math.max(0, this.#pausesInARow - 1), MAX_PAUSE_MS);
         this.#pausedUntil = Math.max(this.#pausedUntil, this.#clock.elapsed() + own);
         for (const waiting of this.#queue) waiting.reject(this.#pausedError());
         this.#queue.clear();

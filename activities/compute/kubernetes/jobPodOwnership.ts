@@ -51,9 +51,9 @@ const KINDS = [
 ] as const satisfies readonly { resource: Resource; listKind: string }[];
 
 /** Of one that is forgotten and gone the sweep finds what it has left. */
-const MOST_RUNNERS = 20_000;
+const MAX_RUNNERS = 20_000;
 const PAUSE_MS = 1_000;
-const LONGEST_PAUSE_MS = 60_000;
+const MAX_PAUSE_MS = 60_000;
 
 export class JobPodOwnership {
   readonly #api: ApiServer;
@@ -61,7 +61,7 @@ export class JobPodOwnership {
   readonly #options: JobPodsOptions;
   readonly #end = new AbortController();
   /** UIDs of runners' pods by namespace and name. Those that are gone stay: what is given such an owner goes at once. */
-  readonly #runners = new LRUCache<string, string>({ max: MOST_RUNNERS });
+  readonly #runners = new LRUCache<string, string>({ max: MAX_RUNNERS });
   readonly #standings: Record<Kind['resource'], Map<string, OwnershipState>> = {
     pods: new Map(),
     jobs: new Map(),
@@ -123,7 +123,7 @@ export class JobPodOwnership {
           { err: toComputeError(error, `watch ${resource} of jobs`) },
           `job pods: ${resource} cannot be watched; trying again`,
         );
-        pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
+        pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS);
       }
       // A server, or a proxy before it, that ends each watch at once must not be asked in a tight loop.
       await delay(pauseMs, undefined, { signal, ref: false }).catch(() => undefined);

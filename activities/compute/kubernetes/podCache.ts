@@ -31,7 +31,7 @@ export interface PodCacheOptions {
 /** Everybody waits for what the watch tells: it is back soon after the server is, and asks no more often than a breaker's probes. */
 const MAX_BACKOFF_MS = 2_000;
 /** A server, or a proxy before it, that ends each watch as soon as it is open must not be asked in a tight loop. */
-const SHORTEST_WATCH_MS = 1_000;
+const MIN_WATCH_MS = 1_000;
 
 export class PodCache {
   readonly #api: ApiServer;
@@ -138,7 +138,7 @@ export class PodCache {
     });
     this.#connected = true;
     for await (const event of events) await this.#apply(event);
-    if (performance.now() - startedAt < Math.min(SHORTEST_WATCH_MS, this.#quietMs / 2))
+    if (performance.now() - startedAt < Math.min(MIN_WATCH_MS, this.#quietMs / 2))
       throw new Error('the server ended the watch at once');
     this.#failures = 0;
     // Ended as asked for. Not counted as a loss: the next one goes on from the same resource version within milliseconds, and

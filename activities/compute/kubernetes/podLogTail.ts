@@ -7,7 +7,7 @@ import type { PodRef } from '../../../core/domain/pod.ts';
 /** Lines of a log to look at for its last bytes. */
 const TAIL_LINES = 2_000;
 /** So many lines are never longer: a runtime cuts those that are longer than 16 KiB. What is sent beyond is not read. */
-const MOST_BYTES = TAIL_LINES * 16_384;
+const MAX_BYTES = TAIL_LINES * 16_384;
 /** As with all calls that are no watch, in ms. */
 const TIMEOUT_MS = 30_000;
 
@@ -35,7 +35,7 @@ async function containerLogTail(
   maxBytes: number,
 ): Promise<string | undefined> {
   try {
-    const query = { container, tailLines: TAIL_LINES, limitBytes: MOST_BYTES };
+    const query = { container, tailLines: TAIL_LINES, limitBytes: MAX_BYTES };
     const log = await api.open(
       {
         verb: 'get',
@@ -66,7 +66,7 @@ async function lastBytes(log: AsyncIterable<Buffer>, maxBytes: number): Promise<
     chunks.push(chunk);
     held += chunk.length;
     while (held - (chunks[0]?.length ?? 0) >= maxBytes) held -= chunks.shift()?.length ?? 0;
-    if ((read += chunk.length) >= MOST_BYTES) break;
+    if ((read += chunk.length) >= MAX_BYTES) break;
   }
   return Buffer.concat(chunks).subarray(-maxBytes).toString('utf8');
 }

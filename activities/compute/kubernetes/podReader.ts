@@ -19,7 +19,7 @@ export interface LivePodsOptions {
 }
 
 /** Pods whose end is remembered; forgetting one costs one read of it and nothing else. */
-const MOST_GONE = 20_000;
+const MAX_GONE = 20_000;
 
 /** Pods as they are now: from the watch's cache where that is as live as a read, else from the API server. */
 export class PodReader {
@@ -27,7 +27,7 @@ export class PodReader {
   readonly #objects: ApiObjects;
   readonly #options: LivePodsOptions;
   /** UIDs of pods that were seen to go. */
-  readonly #gone = new LRUCache<string, true>({ max: MOST_GONE });
+  readonly #gone = new LRUCache<string, true>({ max: MAX_GONE });
   #cache: PodCache | undefined;
 
   constructor(api: ApiServer, objects: ApiObjects, options: LivePodsOptions) {

@@ -21,9 +21,9 @@ const SHOWN_MS = 3_000;
  * grace without a drain. Most kubelets' pods are shown a change within a second; of 112, one was not within 15 s. Each further change makes
  * the kubelet write the volume anew.
  */
-const AGAIN_MS = [1_000, 2_000, 4_000, 8_000] as const;
+const RETRY_DELAYS_MS = [1_000, 2_000, 4_000, 8_000] as const;
 /** The same where many wait for their kubelets, as when a zone is lost: each takes an activity's slot, and other runners' calls need some, too. */
-const AGAIN_AMONG_MANY_MS = AGAIN_MS.slice(0, 2);
+const RETRY_DELAYS_AMONG_MANY_MS = RETRY_DELAYS_MS.slice(0, 2);
 /** Half of the activities that a worker carries out at once by default. */
 const MANY = 100;
 /** In this process. */
@@ -72,7 +72,7 @@ async function deliverStopReason(
 ): Promise<void> {
   if (!(await annotateStopReason(api, podPath, pod, reason))) return;
   if (allowsJobToFinish(reason)) return await delay(SHOWN_MS);
-  const pauses = waiting < MANY ? AGAIN_MS : AGAIN_AMONG_MANY_MS;
+  const pauses = waiting < MANY ? RETRY_DELAYS_MS : RETRY_DELAYS_AMONG_MANY_MS;
   waiting++;
   try {
     for (const ms of pauses) {

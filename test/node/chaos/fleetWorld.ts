@@ -19,7 +19,7 @@ import { until } from '../../support/until.ts';
 import type { WorkerProcess } from '../../support/workerProcess.ts';
 
 /** The machine may be busy with other things. */
-const PATIENCE_MS = 120_000;
+const TIMEOUT_MS = 120_000;
 const QUERY_MS = 5_000;
 const STARTUP_MS = 100;
 /** A runner whose process is held up for so long has not lost its job. */
@@ -99,7 +99,7 @@ export class FleetWorld {
       this.#agent.check();
       return holds();
     };
-    await until(what, check, explain, PATIENCE_MS);
+    await until(what, check, explain, TIMEOUT_MS);
     this.#agent.check();
   }
 

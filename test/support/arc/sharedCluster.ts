@@ -24,7 +24,7 @@ const ARC_TOKEN = 'ghp_arc';
 /** What Holdfast's charts and sweeps make, and no user has called so. */
 const HOLDFASTS_NAME = /\/(holdfast-|sh\.helm\.release\.v1\.holdfast\.)/;
 /** ARC is not in a hurry. */
-const PATIENCE_MS = 120_000;
+const TIMEOUT_MS = 120_000;
 
 interface Parts extends Pick<
   SharedCluster,
@@ -228,7 +228,7 @@ export class SharedCluster {
         return await holds();
       },
       explain,
-      PATIENCE_MS,
+      TIMEOUT_MS,
     ).catch(async (error: unknown) => {
       throw new Error(
         `${(error as Error).message}\n${JSON.stringify(this.world.simulator.runners())}\n${this.runners.errors.join('\n')}\n${(await this.arc.logs()).slice(-6_000)}`,

@@ -2,7 +2,7 @@ import type { ChaosEnvironment } from '../world.ts';
 import type { Fault } from './fault.ts';
 
 /** To either side. */
-const MOST_OFF_MS = 600_000;
+const MAX_OFF_MS = 600_000;
 
 const one = ({ workers }: ChaosEnvironment, pick: number): number[] => [
   Math.floor(pick * workers.count),
@@ -44,7 +44,7 @@ export const workerFaults = {
   clock_stepped: async (world, { pick }) => {
     const number = Math.floor(pick * world.workers.count);
     // What is left of the pick after the worker was chosen by it.
-    const offsetMs = Math.round((((pick * world.workers.count) % 1) * 2 - 1) * MOST_OFF_MS);
+    const offsetMs = Math.round((((pick * world.workers.count) % 1) * 2 - 1) * MAX_OFF_MS);
     await world.workers.stepClock(number, offsetMs);
     return {
       whom: `worker ${number}, by ${Math.round(offsetMs / 1_000)} s`,

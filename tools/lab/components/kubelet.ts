@@ -13,7 +13,7 @@ import { saveSysctls } from '../sysctls.ts';
 import { nodeIsReady } from './kwok.ts';
 
 /** The kubelet makes sockets below its folder, and a socket's path has at most 107 characters. */
-const LONGEST_STATE_DIR = 70;
+const MAX_STATE_DIR = 70;
 
 const configPath = (lab: Lab): string => join(kubeletFolder(lab), 'config.yaml');
 
@@ -24,10 +24,10 @@ export const kubelet: Component = {
   after: ['containerd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'],
   async check(lab) {
     await checkNodeRequirements();
-    if (lab.dir.length > LONGEST_STATE_DIR) {
+    if (lab.dir.length > MAX_STATE_DIR) {
       throw new ComponentUnavailableError(
         'kubelet',
-        `the state folder's path is too long for the kubelet's sockets (${lab.dir.length} characters, at most ${LONGEST_STATE_DIR}): choose another --state-dir`,
+        `the state folder's path is too long for the kubelet's sockets (${lab.dir.length} characters, at most ${MAX_STATE_DIR}): choose another --state-dir`,
       );
     }
   },
