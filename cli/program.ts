@@ -11,7 +11,7 @@ import type { CodecServerFlags } from './installation/codecServer.ts';
 import type { PodPolicyOptions } from './installation/podPolicy.ts';
 import { addJobCommands } from './job/jobCommands.ts';
 import { addMigrateCommands } from './migrate/migrateCommands.ts';
-import { addRetireCommand } from './decommission/decommissionCommand.ts';
+import { addDecommissionCommand } from './decommission/decommissionCommand.ts';
 import { addRunnerCommands } from './runner/runnerCommands.ts';
 import { addSetCommands } from './set/setCommands.ts';
 import { addSweepCommand } from './sweep/sweepCommand.ts';
@@ -159,7 +159,7 @@ function createProgram(
   addSetCommands(program, { terminal, output, exit });
   addJobCommands(program, { terminal, output, exit });
   addMigrateCommands(program, { terminal, output, exit });
-  addRetireCommand(program, { terminal, output, exit });
+  addDecommissionCommand(program, { terminal, output, exit });
   addTopCommand(program, { terminal, output, exit });
   addSweepCommand(program, { terminal, output, exit }, () => environment(program, terminal));
 

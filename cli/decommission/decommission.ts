@@ -23,7 +23,7 @@ import { confirm } from '../shared/confirm.ts';
 import { CliError } from '../shared/exit.ts';
 import type { Output } from '../shared/output.ts';
 
-export interface RetireOptions {
+export interface DecommissionOptions {
   /** Do not ask. */
   readonly yes?: boolean;
   readonly reason?: string;
@@ -56,7 +56,7 @@ const AT_ONCE = 10;
 export async function decommission(
   session: Session,
   output: Output,
-  { yes, reason = requestedBy() }: RetireOptions,
+  { yes, reason = requestedBy() }: DecommissionOptions,
 ): Promise<void> {
   const { taskQueue } = session.settings;
   const found = await runningOn(session, taskQueue);

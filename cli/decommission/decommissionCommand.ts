@@ -1,10 +1,10 @@
-/** `holdfast retire`: its options and help. */
+/** `holdfast decommission`: its options and help. */
 import type { Command } from 'commander';
 import { withSession, type CommandContext } from '../shared/commandContext.ts';
 
-export function addRetireCommand(program: Command, context: CommandContext): void {
+export function addDecommissionCommand(program: Command, context: CommandContext): void {
   const command = program
-    .command('retire')
+    .command('decommission')
     .description(
       'before the workers of a task queue go for good: end its sets, drain its other runners, remove the Schedule of its sweep, and wait until nothing runs',
     )
@@ -26,4 +26,4 @@ Jobs that run may finish, jobs of several steps too: those are only waited for. 
 anew. Interrupted, it can be said again.
 
 Example:
-  $ holdfast retire --task-queue holdfast --yes`;
+  $ holdfast decommission --task-queue holdfast --yes`;

@@ -54,10 +54,10 @@ function addRun(job: Command, context: CommandContext): void {
       '--pull-request <n>',
       "with --commit: the change set is this pull request; else it is the base's pushes",
     )
-    .option('--again', 'with --commit: also if that commit was run already')
+    .option('--rerun', 'with --commit: also if that commit was run already')
     .addHelpText('after', RUN_HELP)
-    .action(async ({ commit, base, pullRequest, again, ...flags }: RunFlags) => {
-      for (const [name, value] of Object.entries({ base, 'pull-request': pullRequest, again })) {
+    .action(async ({ commit, base, pullRequest, rerun, ...flags }: RunFlags) => {
+      for (const [name, value] of Object.entries({ base, 'pull-request': pullRequest, rerun })) {
         if (value !== undefined && commit === undefined)
           throw new CliError(
             'usage',
@@ -74,7 +74,7 @@ function addRun(job: Command, context: CommandContext): void {
           ? undefined
           : planRevision(
               plan,
-              { commit, ...omitUndefined({ base, pullRequest, again }) },
+              { commit, ...omitUndefined({ base, pullRequest, rerun }) },
               new Date().toISOString(),
             );
       for (const each of [

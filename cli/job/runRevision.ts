@@ -22,7 +22,8 @@ export interface RevisionFlags {
   readonly base?: string;
   /** Number. */
   readonly pullRequest?: string;
-  readonly again?: boolean;
+  /** Whether to run the commit once more. */
+  readonly rerun?: boolean;
 }
 
 /** A version, and the workflow that takes it. */
@@ -34,7 +35,7 @@ export interface RevisionPlan {
 /** @param at - when this version came to be, ISO 8601 @throws CliError `usage` */
 export function planRevision(
   { input, spec }: JobPlan,
-  { commit, base, pullRequest, again = false }: RevisionFlags,
+  { commit, base, pullRequest, rerun = false }: RevisionFlags,
   at: string,
 ): RevisionPlan {
   const { name, scope } = spec;
@@ -61,7 +62,7 @@ export function planRevision(
     base,
     ...(pullRequest === undefined ? {} : { pullRequest: Number(pullRequest) }),
   });
-  return { workflowId, version: { commit, at, job: input, ...(again ? { again } : {}) } };
+  return { workflowId, version: { commit, at, job: input, ...(rerun ? { again: true } : {}) } };
 }
 
 /** @throws CliError `unreachable` */

@@ -15,7 +15,7 @@ import { convertOverride } from './scheduledOverride.ts';
 import type { SetDraft } from './setDraft.ts';
 
 const WEBHOOK =
-  "left out: GitHub's webhook announces the jobs (event Workflow jobs, see docs/fleets.md), and the set looks for queued ones every queueCheck";
+  "left out: GitHub's webhook announces the jobs (event Workflow jobs, see docs/runner-sets.md), and the set looks for queued ones every queueCheck";
 
 const minReplicasRow: FieldRow = (value, draft, field) => {
   draft.put('set', 'minIdle', value);

@@ -70,7 +70,7 @@ function prepare(sets: readonly MigratedSet[]): string {
 
 function webhook(sets: readonly MigratedSet[]): string | undefined {
   if (sets.every(({ input }) => input.max === undefined)) return undefined;
-  return 'At GitHub add a webhook for Holdfast, event Workflow jobs (docs/fleets.md), beside one that ARC may have. Without it a set finds a job only by its look every queueCheck (5m).';
+  return 'At GitHub add a webhook for Holdfast, event Workflow jobs (docs/runner-sets.md), beside one that ARC may have. Without it a set finds a job only by its look every queueCheck (5m).';
 }
 
 function sideBySide(sets: readonly MigratedSet[], file: string): string {

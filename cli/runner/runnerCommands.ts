@@ -108,7 +108,7 @@ function addStop(runner: Command, context: CommandContext, action: 'drain' | 'ca
       .command(`${action} [id]`)
       .description(
         action === 'drain'
-          ? 'retire runners in good order: a job that runs may finish'
+          ? 'drain runners: each leaves in good order: a job that runs may finish'
           : 'end runners; without --mode: graceful stop of the job within its grace',
       ),
   );

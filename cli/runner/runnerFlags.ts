@@ -52,12 +52,12 @@ export const RUNNER_FLAGS: readonly RunnerFlag[] = [
     help: "a credential of the worker's settings (default: default)",
   },
   {
-    option: '--group <name>',
+    option: '--runner-group <name>',
     field: 'runnerGroup',
     help: "name of the runner group (default: the CI server's default group)",
   },
   {
-    option: '--group-id <id>',
+    option: '--runner-group-id <id>',
     field: 'runnerGroupId',
     help: 'in place of its name: its numeric id',
     read: ([text = '']) => groupId(text),
@@ -290,7 +290,7 @@ function groupId(text: string): number {
   if (!/^[1-9]\d{0,14}$/.test(text))
     throw new CliError(
       'usage',
-      `--group-id: "${text}" is not the numeric id of a runner group (1 is the default group)`,
+      `--runner-group-id: "${text}" is not the numeric id of a runner group (1 is the default group)`,
     );
   return Number(text);
 }

@@ -207,7 +207,7 @@ function whole(option: string, text: string, least = 0): number {
 
 const APPLY_HELP = `
 A set has a name, a template (what each runner is started with: the fields of "holdfast runner start -f") and a size: replicas, or minIdle
-and max. docs/fleets.md has every field. Everything is checked before anything is applied; a set that is what the file says already is
+and max. docs/runner-sets.md has every field. Everything is checked before anything is applied; a set that is what the file says already is
 left alone. Sets that the file does not name are never touched. "holds" and "paused" stay as they are where the file does not say.
 
 Exit status 1: a set could not be applied; the others were.

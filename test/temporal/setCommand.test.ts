@@ -303,11 +303,11 @@ await describeIf(
       await endsClean(set);
     });
 
-    test('by the lines of docs/fleets.md, with the temporal command alone', async () => {
+    test('by the lines of docs/runner-sets.md, with the temporal command alone', async () => {
       const set = await start({ minIdle: 0, max: 2 });
       const temporal = await resolveBinary('temporal');
       const lines = pages()
-        .flatMap(({ path, code }) => (path === 'docs/fleets.md' ? code : []))
+        .flatMap(({ path, code }) => (path === 'docs/runner-sets.md' ? code : []))
         .filter((line) => line.includes(`--type ${SET_COMMAND_WORKFLOW}`));
       const ran: string[] = [];
       for (const line of lines) {

@@ -30,7 +30,7 @@ describe('flags to input', () => {
         labels: 'a, b',
         static: true,
         credential: 'app',
-        groupId: '3',
+        runnerGroupId: '3',
         image: 'i',
         podNamespace: 'n',
         onEviction: 'replace',
@@ -97,8 +97,8 @@ describe('flags to input', () => {
   });
 
   test.each([
-    [{ groupId: '1.5' }, /--group-id: "1\.5"/],
-    [{ groupId: 'x' }, /--group-id/],
+    [{ runnerGroupId: '1.5' }, /--runner-group-id: "1\.5"/],
+    [{ runnerGroupId: 'x' }, /--runner-group-id/],
     [{ env: ['=x'] }, /--env: "=x" is not NAME=value/],
   ])('%j is bad usage', (flags, message) => {
     expect(() => inputFromFlags(flags)).toThrow(message);
@@ -182,7 +182,10 @@ describe('bad input is told in one line naming the field, its flag and the fix, 
       ['--org', 'a', '--name', 'x'.repeat(51)],
       /^error: name \(--name\) must be at most 50 characters/,
     ],
-    [['--org', 'a', '--group-id', 'big'], /^error: --group-id: "big" is not the numeric id/],
+    [
+      ['--org', 'a', '--runner-group-id', 'big'],
+      /^error: --runner-group-id: "big" is not the numeric id/,
+    ],
     [
       ['--org', 'a', '--static', '--ephemeral'],
       /^error: option '--static' cannot be used with option '--ephemeral'/,

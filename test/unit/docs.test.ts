@@ -307,8 +307,8 @@ test('docs/testing.md lists every folder of test/, with its project', async () =
   );
 });
 
-describe('docs/fleets.md', () => {
-  const page = PAGES.find(({ path }) => path === 'docs/fleets.md') as Page;
+describe('docs/runner-sets.md', () => {
+  const page = PAGES.find(({ path }) => path === 'docs/runner-sets.md') as Page;
   const yaml = page.blocks.filter(({ language }) => language === 'yaml').map(({ text }) => text);
 
   test.each(yaml.map((text, index) => [index + 1, text] as const))(

@@ -1,4 +1,4 @@
-/** What is to be done for one RunnerSet resource, by what is known of it and of its set. Pure; docs/fleets.md has the table. */
+/** What is to be done for one RunnerSet resource, by what is known of it and of its set. Pure; docs/runner-sets.md has the table. */
 import type { ReadyStatus } from './runnerSetResource.ts';
 
 /** A set, from the view of one resource. */

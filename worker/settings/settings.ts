@@ -63,7 +63,7 @@ export const settings = z.object({
   HOLDFAST_RUNNER_SET_RESOURCE_NAMESPACE: dnsLabel
     .optional()
     .describe(
-      'Namespace whose [RunnerSet resources](fleets.md#as-kubernetes-resources) the worker makes sets of. Default: none. Whoever may create them there may start sets.',
+      'Namespace whose [RunnerSet resources](runner-sets.md#as-kubernetes-resources) the worker makes sets of. Default: none. Whoever may create them there may start sets.',
     ),
   HOLDFAST_ALL_NAMESPACES: enumValue('true', 'false')
     .prefault('false')

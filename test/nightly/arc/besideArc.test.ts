@@ -288,7 +288,9 @@ await describeIf('beside ARC', prepare, NEEDS, ({ files, lab }) => {
 
   test("retire ends all of Holdfast's, and nothing of ARC's; ARC then ends its own", async () => {
     const before = kept();
-    expect(await runCli(['retire', '--yes'], cluster.commandSettings)).toMatchObject({ status: 0 });
+    expect(await runCli(['decommission', '--yes'], cluster.commandSettings)).toMatchObject({
+      status: 0,
+    });
     await cluster.until(
       "Holdfast's objects to be gone",
       () => cluster.ledger.present(true).length === 0,

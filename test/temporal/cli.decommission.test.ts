@@ -1,4 +1,4 @@
-/** `holdfast retire` on a real Temporal server with the real workflows. */
+/** `holdfast decommission` on a real Temporal server with the real workflows. */
 import { ScheduleNotFoundError } from '@temporalio/client';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import {
@@ -18,7 +18,7 @@ import { describeWithLab } from '../support/lab.ts';
 import { SetRun } from '../support/setRun.ts';
 import { until } from '../support/until.ts';
 
-await describeWithLab('holdfast retire', { temporal: true }, (lab) => {
+await describeWithLab('holdfast decommission', { temporal: true }, (lab) => {
   let compute: FakeCompute;
   let ci: FakeCiServer;
   let world: HoldfastWorld;
@@ -31,7 +31,7 @@ await describeWithLab('holdfast retire', { temporal: true }, (lab) => {
   afterEach(async () => await world.close());
 
   const cli = async (...args: string[]): Promise<CliRun> =>
-    await runCli(['retire', ...args], {
+    await runCli(['decommission', ...args], {
       TEMPORAL_ADDRESS: lab.temporal?.address ?? '',
       HOLDFAST_TASK_QUEUE: world.taskQueue,
     });
