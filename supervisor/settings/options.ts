@@ -69,7 +69,7 @@ export function readOptions(argv: readonly string[], env: NodeJS.ProcessEnv): Op
     drainTimeoutMs: read('drain-timeout', parseDuration) ?? 0,
     onTerm: read('on-term', oneOf<OnTerm>('drain', 'stop', 'checkpoint')) ?? 'stop',
     stopSignals: read('stop-signals', (value) => parseStopSignals(value, signalTimeoutMs)) ?? [],
-    signalTarget: read('stop-to', oneOf<StopTo>('group', 'process')) ?? 'group',
+    signalTarget: read('signal-target', oneOf<StopTo>('group', 'process')) ?? 'group',
     cleanup: cleanupCommand !== undefined,
   };
   const port = read('probe-port', wholeNumber(0, 65_535));
@@ -81,16 +81,16 @@ export function readOptions(argv: readonly string[], env: NodeJS.ProcessEnv): Op
     ephemeral: text('one-job') === '1',
     ...defined({
       cleanupCommand,
-      startFile: text('start-note'),
+      startFile: text('start-file'),
       logFile: text('log-file'),
       marker: text('marker'),
       terminationLog: text('termination-log'),
       runDir: text('run-dir'),
     }),
-    ...defined({ stopReasonSource: text('stop-reason-from'), stateDir: text('state-dir') }),
+    ...defined({ stopReasonSource: text('stop-reason-source'), stateDir: text('state-dir') }),
     ...(port === undefined ? {} : { probes: { port, ...defined({ host }) } }),
     attempt: read('attempt', wholeNumber(1, Number.MAX_SAFE_INTEGER)) ?? 1,
-    vouched: text('pid1') === '1',
+    vouched: text('assume-dedicated-pid1') === '1',
   };
   if (problems.length > 0) throw new UsageError(problems);
   return options;

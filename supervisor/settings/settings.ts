@@ -52,7 +52,7 @@ export const SETTINGS = [
     help: 'What a stop sends, e.g. SIGINT,SIGTERM@5s. Default: SIGINT at the timeout, a signal from outside as it was received; each once.',
   },
   {
-    flag: 'stop-to',
+    flag: 'signal-target',
     env: 'HOLDFAST_SIGNAL_TARGET',
     value: 'group|process',
     fallback: 'group',
@@ -90,7 +90,7 @@ export const SETTINGS = [
     help: 'Address of the probes. Default: all of them, for the kubelet.',
   },
   {
-    flag: 'start-note',
+    flag: 'start-file',
     env: 'HOLDFAST_START_FILE',
     value: 'PATH',
     help: 'File that tells the start: {startedAt}. The probes listen by then, and until the supervisor is gone. Default: none.',
@@ -120,7 +120,7 @@ export const SETTINGS = [
     help: "Folder for the supervisor's own small files. Default: a new one in the folder for temporary files.",
   },
   {
-    flag: 'stop-reason-from',
+    flag: 'stop-reason-source',
     env: 'HOLDFAST_STOP_REASON_SOURCE',
     value: 'PATH',
     help: 'File in which somebody states why the command is being stopped (a downward API volume). Default: derived from the signal.',
@@ -141,7 +141,7 @@ export const SETTINGS = [
     help: 'Which attempt this is.',
   },
   {
-    flag: 'pid1',
+    flag: 'assume-dedicated-pid1',
     env: 'HOLDFAST_ASSUME_DEDICATED_PID1',
     value: '1',
     help: '1: vouches that PID 1, a tini, runs nothing but this supervisor, where their command lines do not show it (a script in between).',

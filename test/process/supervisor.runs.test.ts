@@ -342,7 +342,7 @@ describe('drain', () => {
 describe('the budget holds', () => {
   const budget = ['--signal-timeout', '300ms', '--cleanup-timeout', '1s'];
   /** Without a budget none of these would end before the test's own time is over; each says itself how it ended. */
-  const stop = async (supervised: SupervisedProcess): Promise<void> => {
+  const expectStopped = async (supervised: SupervisedProcess): Promise<void> => {
     supervised.signal('SIGTERM');
     await supervised.ended();
     expect(supervised.leftovers()).toEqual([]);
@@ -359,7 +359,7 @@ describe('the budget holds', () => {
       'echo up; exec sleep 77',
     ]).reading();
     await supervised.printed('up');
-    await stop(supervised);
+    await expectStopped(supervised);
     expect(supervised.errors).toContain('Cleanup did not finish before 1s cleanup timeout');
     expect(await supervised.ended()).toEqual({ code: null, signal: 'SIGTERM' });
   });
@@ -377,7 +377,7 @@ describe('the budget holds', () => {
       `trap "exit 0" TERM; echo up; ${TICK}`,
     ]).reading();
     await supervised.printed('up');
-    await stop(supervised);
+    await expectStopped(supervised);
     expect(supervised.errors.at(-1)).toBe('Could not finish before the end of the budget');
   });
 
@@ -392,7 +392,7 @@ describe('the budget holds', () => {
       'trap "" TERM; echo up >&2; while :; do echo "0123456789012345678901234567890123456789"; done',
     ]);
     await supervised.logged('up');
-    await stop(supervised);
+    await expectStopped(supervised);
   });
 
   test('when every core is busy: the signal is handled in the grace period', async () => {
@@ -408,7 +408,7 @@ describe('the budget holds', () => {
       `for i in $(seq ${hogs}); do (while :; do :; done) & done; echo up; wait`,
     ]).reading();
     await supervised.printed('up');
-    await stop(supervised);
+    await expectStopped(supervised);
     expect(supervised.errors).toEqual([
       'Entrypoint received interrupt: terminated',
       'Process gracefully exited before 5s grace period',
@@ -447,7 +447,7 @@ describe.each(PLACEMENTS.filter((placement) => placement !== 'container'))(
       const supervised = new SupervisedProcess(bundle.file, placement, [
         '--signal-timeout',
         '200ms',
-        '--pid1',
+        '--assume-dedicated-pid1',
         '1',
         '--',
         'sh',
