@@ -224,7 +224,9 @@ describe('a GitHub App', () => {
       other.on(LIST, ({ headers }) =>
         headers['authorization'] === 'token ghs_other' ? listJson() : bad(401, 'Bad credentials'),
       );
-      await Promise.all([find(), elsewhere.server.find(SCOPE, { name: 'r' })]);
+      await expect(
+        Promise.all([find(), elsewhere.server.find(SCOPE, { name: 'r' })]),
+      ).resolves.toHaveLength(2);
     } finally {
       await elsewhere.close();
       await other.stop();

@@ -102,11 +102,14 @@ describe.each(each)('%s', (path, page) => {
 
   test('its shell blocks are shell, its YAML is YAML, its JSON is JSON', () => {
     for (const { language, text } of page.blocks) {
-      if (language === 'sh')
-        expect(() => execFileSync('bash', ['-n'], { input: text, stdio: 'pipe' })).not.toThrow();
-      if (language === 'yaml')
-        expect(parseAllDocuments(text).flatMap(({ errors }) => errors)).toEqual([]);
-      if (language === 'json') expect(() => JSON.parse(text) as unknown).not.toThrow();
+      const read: Record<string, () => unknown> = {
+        sh: () => execFileSync('bash', ['-n'], { input: text, stdio: 'pipe' }),
+        yaml: () => {
+          for (const { errors } of parseAllDocuments(text)) if (errors[0]) throw errors[0];
+        },
+        json: () => JSON.parse(text) as unknown,
+      };
+      expect(read[language] ?? (() => undefined)).not.toThrow();
     }
   });
 

@@ -88,13 +88,16 @@ describe('lab with Temporal only', () => {
     });
     await connection.close();
     await restart(stateDir, 'temporal');
-    await withClient(address, (client) =>
-      client.start('nobody', {
-        taskQueue: 'nobody',
-        workflowId: 'placed',
-        searchAttributes: { RunnerLocation: ['here'] },
-      }),
+    const started = withClient(
+      address,
+      async (client) =>
+        await client.start('nobody', {
+          taskQueue: 'nobody',
+          workflowId: 'placed',
+          searchAttributes: { RunnerLocation: ['here'] },
+        }),
     );
+    await expect(started).resolves.toMatchObject({ workflowId: 'placed' });
   }, 90_000);
 
   test('workflows and search attributes survive a restart and a SIGKILL, at the same address', async () => {

@@ -89,7 +89,7 @@ describe('TaskQueue', () => {
   });
 
   test('is idle at once when nothing was ever added', async () => {
-    await queueOf(1).idle();
+    await expect(queueOf(1).idle()).resolves.toBeUndefined();
   });
 
   test('stopped: what waits is dropped, what runs is awaited, what fails is not tried again, nothing is taken any more', async () => {
