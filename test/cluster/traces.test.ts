@@ -156,11 +156,11 @@ await describeIf('traces', labWithCollector, { temporal: true }, (lab) => {
         ? []
         : [...path(spans.find(({ spanId }) => spanId === span.parentSpanId)), span.name];
 
-    const demands = spans.filter((span) => span.name === 'HandleSignal:demand').map(path);
+    const demands = spans.filter((span) => span.name === 'HandleSignal:jobEvents').map(path);
     expect(demands).toContainEqual([
       'webhook workflow_job queued',
-      'SignalWorkflow:demand',
-      'HandleSignal:demand',
+      'SignalWorkflow:jobEvents',
+      'HandleSignal:jobEvents',
     ]);
     expect(path(only('RunActivity:provision'))).toEqual([
       'webhook workflow_job queued',
