@@ -238,7 +238,7 @@ await describeIf(
       for (const each of late)
         expect(each).toMatchObject({
           status: 'rejected',
-          reason: { cause: { type: expect.stringMatching(/^Set(Refuses|NotFound)$/) } },
+          reason: { cause: { type: expect.stringMatching(/^Set(CommandRejected|NotFound)$/) } },
         });
       expect(await set.handle.result()).toMatchObject({ ending: 'moved', runners: [] });
       await expect(set.command({ command: 'resume' })).rejects.toMatchObject({

@@ -64,7 +64,7 @@ await describeWithLab('the webhook as a process', { temporal: true }, (lab) => {
     expect((await set.events()).map(({ jobId }) => jobId)).toEqual([1, 1, 2]); // a set bears what another process has told it
 
     expect(await (await fetch(`${health}/metrics`)).text()).toContain(
-      'holdfast_webhook_deliveries_total{outcome="repeated"} 1',
+      'holdfast_webhook_deliveries_total{outcome="duplicate"} 1',
     );
     expect(await (await fetch(`${health}/readyz`)).json()).toEqual({ status: 'ok', failing: [] });
     expect((await fetch(new URL('/webhooks/github', health), { method: 'POST' })).status).toBe(404);
