@@ -100,8 +100,8 @@ await describeWithLab('deploy/sweep.yaml', { temporal: true, kubernetes: true },
         incomplete: [],
         unseen: [],
         items: [
-          `${done} orphaned_registration`,
           `${done} orphaned_pod`,
+          `${done} orphaned_registration`,
           ...Array.from({ length: 6 }, () => `${done} orphaned_resource`),
         ],
       });
