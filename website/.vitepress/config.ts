@@ -17,7 +17,7 @@ function page(path: string): DefaultTheme.SidebarItem {
 
 const NAMED = {
   Begin: ['docs/quickstart', 'docs/install', 'docs/migrate', 'examples/README'],
-  Use: ['docs/why', 'docs/lifecycle', 'docs/runner-sets', 'docs/jobs', 'docs/sweep', 'docs/cli', 'docs/plugin'],
+  Use: ['docs/comparison', 'docs/lifecycle', 'docs/runner-sets', 'docs/jobs', 'docs/sweep', 'docs/cli', 'docs/plugin'],
   Run: ['docs/configuration', 'docs/operations', 'docs/security', 'docs/supervisor', 'docs/benchmarks'],
   'Work on it': ['docs/architecture', 'docs/testing', 'docs/releasing', 'CONTRIBUTING', 'tools/simulator/README', 'docs/licenses', 'SECURITY'],
 };
