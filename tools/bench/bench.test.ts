@@ -239,7 +239,7 @@ describe('budgets', () => {
         optional: true,
       },
     },
-    run: () => Promise.reject(new Error('not_run')),
+    run: () => Promise.reject(new Error('not run')),
   };
 
   test('those missed are named, in the table too', () => {
