@@ -1,12 +1,15 @@
 import type * as OpenTelemetryApi from '@opentelemetry/api';
 import { missingPackage } from './optionalPackages.ts';
 
+/** Asked for once: a package that is missing would be searched for again with each call. */
+let loading: Promise<typeof OpenTelemetryApi | undefined> | undefined;
+
 /** Does it in the trace that `traceparent` names; with neither that nor tracing in this process, as it is. */
 export async function withTraceparent<T>(
   traceparent: string | undefined,
   act: () => Promise<T>,
 ): Promise<T> {
-  const api = traceparent === undefined ? undefined : await openTelemetry();
+  const api = traceparent === undefined ? undefined : await (loading ??= openTelemetry());
   if (api === undefined) return await act();
   const { ROOT_CONTEXT, context, defaultTextMapGetter, propagation } = api;
   return await context.with(
