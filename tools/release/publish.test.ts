@@ -1,7 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
-import { parse } from 'yaml';
 
 const dryRun = (script: string, ...args: string[]): string[] =>
   execFileSync(`tools/release/${script}`, args, {
@@ -43,16 +41,4 @@ test.each([
     env: { ...process.env, DRY_RUN: '1' },
   });
   expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
-});
-
-test('the release workflow pushes them after npm, and only where a repository for them is named', () => {
-  const { jobs } = parse(readFileSync('.github/workflows/release.yaml', 'utf8')) as {
-    jobs: Record<string, { needs?: string; if?: string; steps: { run?: string }[] }>;
-  };
-  expect(jobs['images']).toMatchObject({ needs: 'publish', if: "vars.IMAGE_REPOSITORY != ''" });
-  const commands = jobs['images']?.steps.map(({ run = '' }) => run.split(' ')[0]);
-  expect(commands?.slice(-2)).toEqual([
-    'tools/release/publishImages.sh',
-    'tools/release/publishChart.sh',
-  ]);
 });

@@ -170,10 +170,17 @@ describe('what the packages contain', () => {
   });
 });
 
+interface Job {
+  readonly permissions?: object;
+  readonly needs?: string;
+  readonly if?: string;
+  readonly steps: readonly { run?: string; uses?: string }[];
+}
+
 describe('the workflow', () => {
   const { on, jobs } = parse(read('.github/workflows/release.yaml')) as {
     on: { push: { tags: string[] } };
-    jobs: { publish: { permissions: object; steps: { run?: string; uses?: string }[] } };
+    jobs: Record<'publish' | 'images', Job>;
   };
   const commands = jobs.publish.steps.flatMap(({ run }) => run ?? []);
 
@@ -186,6 +193,14 @@ describe('the workflow', () => {
       'npm run build:packages',
       'npm publish ./dist/packages/holdfast --provenance --access public',
       'npm publish ./dist/packages/holdfast-cli --provenance --access public',
+    ]);
+  });
+
+  test('pushes images and chart after npm, and only where a repository for them is named', () => {
+    expect(jobs.images).toMatchObject({ needs: 'publish', if: "vars.IMAGE_REPOSITORY != ''" });
+    expect(jobs.images.steps.map(({ run = '' }) => run.split(' ')[0]).slice(-2)).toEqual([
+      'tools/release/publishImages.sh',
+      'tools/release/publishChart.sh',
     ]);
   });
 
