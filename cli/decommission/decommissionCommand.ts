@@ -22,8 +22,8 @@ export function addDecommissionCommand(program: Command, context: CommandContext
 }
 
 const HELP = `
-Jobs that run may finish, jobs of several steps too: those are only waited for. The workers have to run meanwhile. A worker that starts makes the Schedule
-anew. Interrupted, it can be said again.
+Running jobs may finish, jobs of several steps too: the command only waits for those. The workers must run meanwhile. A worker that starts creates the
+Schedule again. If interrupted, run it again.
 
 Example:
   $ holdfast decommission --task-queue holdfast --yes`;
