@@ -14,7 +14,7 @@ const run = (args: readonly string[]): SupervisedProcess =>
   new SupervisedProcess(bundle.file, 'bare', args);
 const marker = (path: string): unknown => JSON.parse(readFileSync(path, 'utf8'));
 
-describe('the start note', () => {
+describe('the start file', () => {
   test('is there while the command runs', async () => {
     const path = join(folder(), 'started.json');
     const supervised = run(['--start-file', path, '--', 'sh', '-c', TICK]).reading();
