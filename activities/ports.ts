@@ -17,6 +17,7 @@ import type {
   StopReason,
 } from '../core/domain/pod.ts';
 import type { Scope, RegisterRequest, CiJob, CiJobList } from '../core/domain/ciServer.ts';
+import type { CiServerTraits } from '../core/domain/ciServerTraits.ts';
 import type { CredentialScope } from '../core/input/sweep.ts';
 
 // ---------------------------------------------------------------------------------------------------- CI server
@@ -46,6 +47,8 @@ export interface Registration {
 
 /** One CI server seen with one credential. Every method may throw {@link CiServerError}. */
 export interface CiServer {
+  /** What this server does, and others may not. */
+  readonly traits: CiServerTraits;
   /**
    * Does it answer, as far as this process knows? While it does not, few requests are sent, and the others turned away.
    * Absent: it is always asked.
@@ -67,15 +70,16 @@ export interface CiServer {
   listRunners(scope: Scope, signal?: AbortSignal): Promise<CiRunner[]>;
   /**
    * Removes a registration.
-   * @returns `removed` (204), or `absent` only when the same credential was seen to list the scope with 200
-   *   (GitHub answers 404, not 403, to a credential that lost the scope)
-   * @throws CiServerError `busy` (422 in either text), `credentials`, `rate_limited`, `unavailable`, `rejected`
+   * @returns `removed`, or `absent` only when the same credential was seen to list the scope
+   * @throws CiServerError `busy` only with {@link CiServerTraits.refusesBusyRemoval}, `credentials`, `rate_limited`, `unavailable`, `rejected`
    */
   removeRegistration(
     scope: Scope,
     runnerId: number,
     signal?: AbortSignal,
   ): Promise<'removed' | 'absent'>;
+  /** Stops giving jobs to the runner; idempotent. Present with {@link CiServerTraits.canDisable}. A runner that is gone: fine. */
+  disable?(scope: Scope, runnerId: number, signal?: AbortSignal): Promise<void>;
   /**
    * The jobs of the scope that wait for a runner or run on one: the truth, where webhooks were lost. It costs a request for each
    * repository and each run under way, so it is for every few minutes.
@@ -98,8 +102,7 @@ export interface CiServer {
     signal?: AbortSignal,
   ): Promise<CiJob | 'absent' | undefined>;
   /**
-   * Has deliveries of webhooks that failed sent again, each of them once: GitHub does not do that by itself, and keeps them for three days.
-   * Absent where the server or the credential cannot (GitHub: only an App can).
+   * Has deliveries of webhooks that failed sent again, each of them once. Present with {@link CiServerTraits.redelivers}.
    */
   redeliverFailed?(limits: { maxRedeliveries: number }, signal?: AbortSignal): Promise<Redelivered>;
 }
@@ -112,7 +115,7 @@ export interface Redelivered {
 }
 
 export type CiServerErrorKind =
-  /** 422 in one of its two "still running a job" texts. */
+  /** The runner runs a job. */
   | 'busy'
   /** Primary or secondary limit, 403 or 429. `retryAfterMs` is always set. */
   | 'rate_limited'

@@ -6,12 +6,12 @@ import { escapeMarkdown } from '../core/domain/displayText.ts';
 import { formatDuration } from '../core/domain/duration.ts';
 import { countDeregistration } from './shared/metrics.ts';
 
-/** GitHub frees a runner that died with its job in 10 to 15 minutes, sometimes in hours. */
+/** Longest delay between two tries, in first delays: CI servers free a runner that died with its job in minutes, sometimes in hours. */
 const MAX_RETRY_FACTOR = 15;
 
 /**
  * Goes on removing the registration of a runner that is gone, long after its own life has ended: 1 m → 15 m apart, for 24 h. What is
- * still there then is reported as dangling; GitHub itself drops an ephemeral runner after one day offline and others after 14.
+ * still there then is reported as dangling.
  */
 export async function deregistration(input: DeregistrationInput): Promise<DeregistrationResult> {
   const { scope, credential, runner, reason, timeoutMs, firstRetryMs } =

@@ -49,11 +49,18 @@ export function restrictCiServer(
   };
 
   return {
+    traits: server.traits,
     refuses,
     ...(server.reachable && { reachable: () => server.reachable?.() !== false }),
     ...(server.redeliverFailed && {
       redeliverFailed: async (limits, signal) =>
         (await server.redeliverFailed?.(limits, signal)) ?? { redelivered: 0, left: 0 },
+    }),
+    ...(server.disable && {
+      async disable(scope, runnerId, signal) {
+        check(scope);
+        await server.disable?.(scope, runnerId, signal);
+      },
     }),
     ...(server.queuedJobs && {
       async queuedJobs(scope, labels, signal, maxAgeMs) {

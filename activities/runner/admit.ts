@@ -12,7 +12,12 @@ import { plaintextWarnings } from '../../core/input/plaintext.ts';
 import { parseRunnerInput } from '../../core/input/runner.ts';
 import { runnerLocation } from '../../core/domain/location.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
-import type { Scope } from '../../core/domain/ciServer.ts';
+import { DEFAULT_RUNNER_GROUP_ID, type Scope } from '../../core/domain/ciServer.ts';
+import {
+  registrationModeFor,
+  removalEndsJob,
+  type CiServerTraits,
+} from '../../core/domain/ciServerTraits.ts';
 import type { InputError, Parsed } from '../../core/input/fields.ts';
 import { runnerHash } from '../compute/naming.ts';
 import { applicationFailure } from '../shared/failures.ts';
@@ -47,6 +52,7 @@ export async function admitRunner(
   const inClear = ports.encrypted === true ? [] : plaintextWarnings(input as RunnerInput);
   return {
     ...spec,
+    ...traitsForRunner(ciServerTraits(ports.ciServers, spec), spec.ephemeral),
     warnings: [...spec.warnings, ...inClear],
     place,
     pod: { ...spec.pod, ...omitUndefined({ namespace: place.namespace }) },
@@ -83,11 +89,37 @@ export function credentialError(
   if (scope === undefined) return undefined;
   try {
     // Calls with a credential run on its own task queue, which nobody polls when no worker knows it: they would wait in silence.
-    return ciServers.get(credential).refuses?.(scope, runnerGroup);
+    const server = ciServers.get(credential);
+    if (
+      !server.traits.groups &&
+      (runnerGroup ?? DEFAULT_RUNNER_GROUP_ID) !== DEFAULT_RUNNER_GROUP_ID
+    )
+      return 'the CI server has no runner groups; remove runnerGroup and runnerGroupId';
+    return server.refuses?.(scope, runnerGroup);
   } catch (error) {
     if (error instanceof UnknownCredentialError) return error.message;
     throw error;
   }
+}
+
+/** Returns the traits of the CI server. `undefined`: no CI server is asked. @throws UnknownCredentialError */
+export function ciServerTraits(
+  ciServers: CiServers,
+  { credential, scope }: Pick<CredentialUse, 'credential' | 'scope'>,
+): CiServerTraits | undefined {
+  return scope === undefined ? undefined : ciServers.get(credential).traits;
+}
+
+/** What a runner's workflow has to know of the traits. They are the worker's own: no input has a field for them. */
+export function traitsForRunner(
+  traits: CiServerTraits | undefined,
+  ephemeral: boolean,
+): Pick<AdmittedRunner, 'removalEndsJob'> & Partial<Pick<AdmittedRunner, 'registrationMode'>> {
+  if (traits === undefined) return {};
+  return {
+    registrationMode: registrationModeFor(traits, ephemeral),
+    ...(removalEndsJob(traits) ? { removalEndsJob: true as const } : {}),
+  };
 }
 
 /** The failure of input that no retry makes better. */

@@ -8,6 +8,7 @@ import { markOwned, ownershipError } from './registrationOwnership.ts';
 import { nonRetryableAfterDeadline } from '../shared/deadline.ts';
 import { withoutWorkflowId } from './pods.ts';
 import { refusal } from '../shared/rejections.ts';
+import { removeUnlessBusy } from '../shared/removeUnlessBusy.ts';
 import { withHeartbeats } from '../shared/heartbeats.ts';
 import { CiServerError, ComputeError, type ActivityPorts, type Registration } from '../ports.ts';
 import { completeOrDefer } from '../watcher/deferredCompletions.ts';
@@ -224,7 +225,7 @@ async function register(
       ownershipError(lost, runnerName, await compute.place()) !== undefined
     )
       throw error;
-    await server.removeRegistration(request.scope, lost.id);
+    await removeUnlessBusy(server, request.scope, lost);
     return await server.register(request, handedBack);
   }
 }

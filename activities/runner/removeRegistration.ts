@@ -8,6 +8,7 @@ import {
 import { applicationFailure } from '../shared/failures.ts';
 import { isKnownOwned, markOwned, ownershipError } from './registrationOwnership.ts';
 import { refusal } from '../shared/rejections.ts';
+import { removeUnlessBusy } from '../shared/removeUnlessBusy.ts';
 import { withHeartbeats } from '../shared/heartbeats.ts';
 import { nonRetryableAfterDeadline } from '../shared/deadline.ts';
 import { CiServerError, type ActivityPorts, type CiServer, type Compute } from '../ports.ts';
@@ -66,7 +67,8 @@ async function remove(
   const runnerId = runner.id ?? found?.id;
   if (runnerId === undefined) return { answer: 'unlisted' };
   try {
-    return { answer: await ciServer.removeRegistration(scope, runnerId, signal), runnerId };
+    const registration = { id: runnerId, name: runner.name };
+    return { answer: await removeUnlessBusy(ciServer, scope, registration, signal), runnerId };
   } catch (error) {
     if (onBusy === 'return' && error instanceof CiServerError && error.kind === 'busy')
       return { answer: 'busy', runnerId };

@@ -2,7 +2,8 @@
 import { createHash } from 'node:crypto';
 import type { RunnerSetInput } from '../../core/contract/index.ts';
 import { parseRunnerSetInput } from '../../core/input/runnerSet.ts';
-import { credentialError, invalidInput } from '../runner/admit.ts';
+import { ciServerTraits, credentialError, invalidInput } from '../runner/admit.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type { ActivityPorts } from '../ports.ts';
 import { scheduleError, activeSchedule } from './schedules.ts';
 import type { AdmittedSet } from '../../core/activities/index.ts';
@@ -27,8 +28,9 @@ export function admitSet(
   const fault = credentialError(ciServers, runner);
   if (fault !== undefined) throw invalidInput([{ field: 'template.credential:', message: fault }]);
   const at = Date.now();
+  const { jobLimits } = ciServerTraits(ciServers, runner) ?? {};
   return {
-    spec,
+    spec: { ...spec, ...omitUndefined({ jobLimits }) },
     declaration: input as RunnerSetInput,
     schedule: activeSchedule(spec.schedules, at),
     at,

@@ -19,6 +19,7 @@ import { objectMark } from '../../core/sweep/objectMark.ts';
 import type { OwnedObject, OwnedRegistration } from '../../core/sweep/ownedObject.ts';
 import { stuckRunnerStep } from '../../core/sweep/stuckRunnerStep.ts';
 import type { OwnedObjects } from '../shared/ownedObjects.ts';
+import { removeUnlessBusy } from '../shared/removeUnlessBusy.ts';
 import { CiServerError } from '../ports.ts';
 import { inspectJobObject } from './jobObjects.ts';
 import { recheckRunner, isOfSameRunner } from './inventory.ts';
@@ -114,7 +115,7 @@ async function removeFirst(
     const runnerId = id ?? (await server.find(scope, { name }, signal))?.id;
     return runnerId === undefined
       ? 'not listed'
-      : await server.removeRegistration(scope, runnerId, signal);
+      : await removeUnlessBusy(server, scope, { id: runnerId, name }, signal);
   } catch (error) {
     signal?.throwIfAborted();
     return error instanceof Error ? error.message : String(error);
@@ -185,7 +186,10 @@ export async function repairRegistration(
     `removing the registration: ${reason}`,
   );
   try {
-    return { kind: 'repaired', note: await server.removeRegistration(scope, id, sources.signal) };
+    return {
+      kind: 'repaired',
+      note: await removeUnlessBusy(server, scope, { id, name }, sources.signal),
+    };
   } catch (error) {
     if (error instanceof CiServerError && error.kind === 'busy')
       return { kind: 'skipped', why: 'online_or_busy' };

@@ -18,6 +18,8 @@ import type { RunnerSpec } from '../input/runner.ts';
 /** A runner's spec, and where its life is lived: on whichever worker, for as long as it lasts. */
 export interface AdmittedRunner extends RunnerSpec {
   readonly place: Location;
+  /** Nothing keeps the CI server from removing a busy runner, which ends its job. @default it is refused, or prevented */
+  readonly removalEndsJob?: true;
 }
 
 /** What is asked of the cluster is asked of the one in which the life is lived: a worker of another place does not answer. */

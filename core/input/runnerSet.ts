@@ -11,6 +11,7 @@ import {
 } from '../contract/index.ts';
 import { omitUndefined } from '../domain/omitUndefined.ts';
 import type { Scope } from '../domain/ciServer.ts';
+import type { CiJobLimits } from '../domain/ciServerTraits.ts';
 import { patternError } from '../domain/filterPattern.ts';
 import { toMilliseconds, type Milliseconds } from '../domain/duration.ts';
 import { toBounds, type ScaleBounds } from '../domain/scale.ts';
@@ -41,6 +42,8 @@ export interface SetSpec
   readonly labels: readonly string[];
   /** Runner group, by id or by name. Absent: the default one. */
   readonly group?: number | string;
+  /** Limits of the CI server for jobs, added at admission. @default 24 hours in the queue, 5 days at work */
+  readonly jobLimits?: CiJobLimits;
   readonly ephemeral: boolean;
   /** Its runners have volumes that outlive them: each runner has a slot. */
   readonly slots: boolean;

@@ -80,6 +80,21 @@ export function ciServerContract(
       return { id, name: wanted.name, scope: wanted.scope };
     }
 
+    test('its traits say what it can do', () => {
+      const { traits, disable, redeliverFailed, runnerGroupId } = server;
+      expect({
+        canDisable: disable !== undefined,
+        redelivers: redeliverFailed !== undefined,
+        groups: runnerGroupId !== undefined,
+        singleUseRegistration: options.modes.includes('jit'),
+      }).toEqual({
+        canDisable: traits.canDisable,
+        redelivers: traits.redelivers,
+        groups: traits.groups,
+        singleUseRegistration: traits.singleUseRegistration,
+      });
+    });
+
     describe.each(options.scopes)('in $kind $name', (at) => {
       test.each(options.modes)(
         '%s: a runner comes online, is found by name and by id, removed, then absent',

@@ -7,8 +7,19 @@ import {
   type Registration,
 } from '../../activities/ports.ts';
 import type { RegisterRequest, Scope } from '../../core/domain/ciServer.ts';
+import { DEFAULT_JOB_LIMITS, type CiServerTraits } from '../../core/domain/ciServerTraits.ts';
 
-type Method = 'register' | 'find' | 'remove';
+/** Traits of a server that refuses what would end a job. */
+const TRAITS: CiServerTraits = {
+  refusesBusyRemoval: true,
+  canDisable: false,
+  singleUseRegistration: true,
+  groups: true,
+  redelivers: false,
+  jobLimits: DEFAULT_JOB_LIMITS,
+};
+
+type Method = 'register' | 'find' | 'remove' | 'disable';
 interface Entry {
   id: number;
   name: string;
@@ -19,6 +30,7 @@ interface Entry {
 
 /** A CI server in memory that answers as the test says. The adapters have tests of their own against the simulator. */
 export class FakeCiServer implements CiServer, CiServers {
+  traits: CiServerTraits = TRAITS;
   readonly registrations = new Map<number, Entry>();
   readonly calls: { method: Method; name?: string; id?: number }[] = [];
   /** Answers of the next calls of a method, before the truth is told again; `repeat` goes on for ever. */
@@ -78,9 +90,13 @@ export class FakeCiServer implements CiServer, CiServers {
     if (scripted !== undefined) return scripted;
     const entry = this.registrations.get(id);
     if (entry === undefined) return 'absent';
-    if (entry.busy && !this.lies) throw busy(entry.name);
+    if (entry.busy && this.traits.refusesBusyRemoval && !this.lies) throw busy(entry.name);
     this.registrations.delete(id);
     return 'removed';
+  }
+
+  async disable(_scope: Scope, id: number): Promise<void> {
+    this.calls.push({ method: 'disable', id });
   }
 
   // ------------------------------------------------------------------------------------------ what the test does

@@ -92,6 +92,7 @@ export function currentFacts(life: RunnerState): ObservedFacts {
     ...omitUndefined({
       exitCode: pod?.exit?.code,
       endUnobserved: pod?.endUnobserved,
+      removalEndsJob: spec.removalEndsJob,
       stop: cancel?.mode === 'drain' ? undefined : cancel?.mode,
     }),
   };

@@ -5,6 +5,8 @@ import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 /** As the life sees its runner now. */
 export interface ObservedFacts {
   readonly ephemeral: boolean;
+  /** The CI server would remove the runner under its job: its answer never says busy in time. */
+  readonly removalEndsJob?: true;
   /** The runner container was seen to start. One that never did cannot hold a job. */
   readonly started: boolean;
   /** It vanished, and nobody saw it go: that it was never seen to start says nothing. */

@@ -17,6 +17,7 @@ export const ROWS = [
   '4d',
   '5',
   '6',
+  '6a',
   '7',
   '8',
   '10',
@@ -109,7 +110,7 @@ function whenUnregistered(f: UnregistrationFacts, row: Row, because: string): Un
     };
   if (f.expiredWait === 'settled' || f.stopped !== undefined)
     return stopOrAwait(f, row, `${because} and the runner has not ended by itself in time`);
-  // GitHub has been seen to answer 204 for up to a minute after a job had started: without the runner's own word the pod may be busy.
+  // A CI server may remove a runner whose job has only just started (docs/lifecycle.md): without the runner's own word the pod may be busy.
   return { kind: 'wait', row, why: `${because}; the runner ends by itself`, until: 'settled' };
 }
 
@@ -179,11 +180,11 @@ function whenBusy(f: UnregistrationFacts): UnregistrationAction {
   if (f.ended)
     return { kind: 'handOff', row: '8', why: 'CI server still calls the ended runner busy' };
   if (f.stop !== undefined) return stopOrAwait(f, '5', 'runner is busy and its stop was accepted');
-  return f.ephemeral
+  return f.ephemeral || f.removalEndsJob === true
     ? {
         kind: 'wait',
         row: '6',
-        why: 'ephemeral runner busy (422): its end wakes this',
+        why: 'runner busy by the word of the CI server: its end wakes this',
         until: 'busyCheck',
       }
     : retryRemovalWhileBusy();
@@ -215,6 +216,7 @@ function beforeRemoval(f: UnregistrationFacts): UnregistrationAction {
       ? stopPod(f, '5', 'stop accepted and the CI server does not answer: the pod is stopped first')
       : requestRemoval('unregister, then terminate');
   }
+  if (f.removalEndsJob === true) return beforeUnguardedRemoval(f);
   if (!f.ephemeral) return retryRemovalWhileBusy();
   // Asking while an ephemeral runner says it is busy can only do harm: a DELETE may be answered 204 under its first minute.
   if (f.observedActivity === 'busy')
@@ -228,6 +230,20 @@ function beforeRemoval(f: UnregistrationFacts): UnregistrationAction {
   return f.observedActivity === 'idle' && f.started && !f.looked
     ? { kind: 'look', row: '6', why: 'has it taken a job that nobody has told of yet?' }
     : requestRemoval();
+}
+
+/** Only the runner's own word can show that no job would be ended: the answer of the CI server comes too late. */
+function beforeUnguardedRemoval(f: UnregistrationFacts): UnregistrationAction {
+  if (f.started && f.observedActivity !== 'idle')
+    return {
+      kind: 'wait',
+      row: '6a',
+      why: 'the removal would end a job: the runner is asked about when it is idle or has ended',
+      until: 'busyCheck',
+    };
+  return f.looked
+    ? requestRemoval()
+    : { kind: 'look', row: '6a', why: 'has it taken a job that nobody has told of yet?' };
 }
 
 function requestRemoval(

@@ -6,6 +6,7 @@ import type { ListedRunner } from '../../core/activities/index.ts';
 import type { JobEvent } from '../../core/contract/index.ts';
 import type { CiJobList } from '../../core/domain/ciServer.ts';
 import { jobKey, type CiJobState } from '../../core/domain/ciJobState.ts';
+import { DEFAULT_JOB_LIMITS, type CiJobLimits } from '../../core/domain/ciServerTraits.ts';
 import { RunningJobs } from './runningJobs.ts';
 import { JobTraces } from './jobTraces.ts';
 import {
@@ -51,10 +52,6 @@ export interface CarriedJobs {
 
 /** So long a job that is over is remembered, unless more than {@link MAX_OVER_JOBS} are over since. */
 const FORGET_MS = 6 * 3_600_000;
-/** GitHub ends a job that found no runner within 24 hours (https://docs.github.com/actions/reference/limits). */
-const QUEUED_MS = 24 * 3_600_000;
-/** And one that has run for 5 days. */
-const ASSIGNED_MS = 5 * QUEUED_MS;
 /** Jobs that are not over. More than this are not taken in: a look at the CI server finds them when there is room. */
 export const MAX_ACTIVE_JOBS = 10_000;
 const MAX_OVER_JOBS = 20_000;
@@ -78,6 +75,8 @@ export class SetJobs {
   #droppedUntil = 0;
   startedTotal = 0;
   completedTotal = 0;
+  /** How long a job of which nothing more is heard can still be under way. */
+  limits: CiJobLimits = DEFAULT_JOB_LIMITS;
 
   constructor(set: string, carried?: CarriedJobs) {
     this.#assigned = new RunningJobs(set);
@@ -159,7 +158,7 @@ export class SetJobs {
   }
 
   /**
-   * May this event be of a job that was over and is forgotten? Whoever has a delivery of GitHub's can send it again: it stays signed. A job that is
+   * May this event be of a job that was over and is forgotten? Whoever has a delivery of a webhook can send it again: it stays signed. A job that is
    * known, or that cannot have been over so early, is none. Nothing here tells such a repetition from news: the next look at the CI server does.
    */
   isOlderThanHistory(event: JobEvent): boolean {
@@ -322,8 +321,9 @@ export class SetJobs {
   /** Forgets what nothing more can be heard of. */
   drop(now: number): void {
     this.#dropCompleted(now);
+    const { queuedMs, runningMs } = this.limits;
     for (const [key, { state, since, seenAt }] of this.#live) {
-      if (seenAt > now - (state === 'assigned' ? ASSIGNED_MS : QUEUED_MS)) continue;
+      if (seenAt > now - (state === 'assigned' ? runningMs : queuedMs)) continue;
       this.#drop(key);
       this.traces.delete(key);
       this.#droppedUntil = Math.max(this.#droppedUntil, since);

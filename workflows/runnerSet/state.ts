@@ -16,6 +16,7 @@ import { Rerouting } from './rerouting.ts';
 import { sizeNow } from './size.ts';
 import { runnerSuffix, runnerWorkflowIdFromName } from '../../core/domain/setRunnerNames.ts';
 import { SetRunners, type SetRunner } from './runners.ts';
+import { DEFAULT_JOB_LIMITS } from '../../core/domain/ciServerTraits.ts';
 import type { ScaleBounds } from '../../core/domain/scale.ts';
 import type { ListedRunner, ActiveSchedule } from '../../core/activities/index.ts';
 
@@ -41,6 +42,7 @@ export class SetState {
     this.passing = new Rerouting(carried?.forwardedEvents);
     this.limits = new JobLimits(facts.spec.limits);
     this.jobs = new SetJobs(name, carried?.jobs);
+    this.jobs.limits = facts.spec.jobLimits ?? DEFAULT_JOB_LIMITS;
     this.runners = new SetRunners(name, carried?.runners);
   }
 
@@ -100,6 +102,7 @@ export class SetState {
     if (spec.generation !== facts.spec.generation) facts.health = HEALTHY;
     Object.assign(facts, { spec, declaration });
     this.limits = new JobLimits(spec.limits);
+    this.jobs.limits = spec.jobLimits ?? DEFAULT_JOB_LIMITS;
     if (spec.limits.maxRunnerHours === undefined) delete facts.time;
     this.reschedule(schedule, askedAt, now);
     delete facts.queueCheckStartedAt;

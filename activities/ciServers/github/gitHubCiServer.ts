@@ -25,6 +25,7 @@ import { PollBudget } from './pollBudget.ts';
 import { QueuedJobs, jobOf } from './queuedJobs.ts';
 import { hasNoGroupName, RunnerGroups } from './runnerGroups.ts';
 import type { CiJob, CiJobList, RegisterRequest, Scope } from '../../../core/domain/ciServer.ts';
+import type { CiServerTraits } from '../../../core/domain/ciServerTraits.ts';
 
 /** A registration token lives an hour; a pod that gets one may need long to come up. */
 const MIN_REGISTRATION_TOKEN_LIFE_MS = 30 * 60_000;
@@ -38,11 +39,27 @@ const LOOKS_AT_LISTS = { requests: 700, everyMs: 3_600_000 };
 /** Apart from the lists, which thousands of runs can use up; in short spans, lest jobs that merely wait for long leave nothing for those whose end was lost. */
 const LOOKS_AT_JOBS = { requests: 25, everyMs: 300_000 };
 
+const DAY_MS = 24 * 3_600_000;
+
+/** Traits of GitHub. Only a GitHub App may ask for deliveries again. */
+export function gitHubTraits(credentialType: 'pat' | 'app'): CiServerTraits {
+  return {
+    refusesBusyRemoval: true,
+    canDisable: false,
+    singleUseRegistration: true,
+    groups: true,
+    redelivers: credentialType === 'app',
+    // https://docs.github.com/en/actions/reference/limits: a job that found no runner is ended after 24 hours, one that runs after 5 days.
+    jobLimits: { queuedMs: DAY_MS, runningMs: 5 * DAY_MS },
+  };
+}
+
 /** What a search has found, and when it began (ms, by the clock that nobody sets). */
 type JobSearch = CiJobList & { readonly beganAt: number };
 
 /** GitHub (github.com, *.ghe.com, Enterprise Server) seen with one credential. */
 export class GitHubCiServer implements CiServer {
+  readonly traits: CiServerTraits;
   readonly #api: GitHubApi;
   readonly #options: GitHubApiOptions;
   readonly #webUrl: string;
@@ -63,6 +80,7 @@ export class GitHubCiServer implements CiServer {
 
   constructor(options: GitHubApiOptions) {
     this.#options = options;
+    this.traits = gitHubTraits(options.credential.type);
     this.#api = new GitHubApi(options);
     this.#pollBudgets = {
       lists: new PollBudget(LOOKS_AT_LISTS, options.clock),
@@ -70,7 +88,7 @@ export class GitHubCiServer implements CiServer {
     };
     this.#groups = new RunnerGroups(this.#api, options.clock);
     this.#webUrl = options.credential.webUrl ?? webUrlOf(options.credential.apiUrl);
-    if (options.credential.type !== 'app') return;
+    if (!this.traits.redelivers) return;
     const deliveries = new WebhookRedelivery(this.#api, options.clock);
     this.redeliverFailed = async (limits, signal) =>
       await deliveries.redeliverFailed(limits, signal);

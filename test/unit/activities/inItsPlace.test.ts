@@ -8,6 +8,7 @@ import type {
   HoldfastActivities,
 } from '../../../core/activities/index.ts';
 import { runnerLocation, type ServedLocation } from '../../../core/domain/location.ts';
+import { FakeCiServer } from '../../support/fakeCiServer.ts';
 import { FakeCompute } from '../../support/fakeCompute.ts';
 
 const HERE: ServedLocation = {
@@ -122,7 +123,7 @@ describe('a life is admitted', () => {
     compute.place = async () => served;
     const activities = createActivities({
       compute,
-      ciServers: { get: () => ({}) },
+      ciServers: new FakeCiServer(),
     } as unknown as ActivityPorts);
     return (await new MockActivityEnvironment().run(
       async (asked: AdmitRunnerInput) => await activities.admitRunner(asked),

@@ -109,3 +109,22 @@ describe('what is ours goes', () => {
     expect(seen()).toEqual(['find', 'remove', 'find']);
   });
 });
+
+describe('at a server that removes busy runners', () => {
+  const calls = (): string[] => ci.calls.map(({ method }) => method);
+
+  test.each<[canDisable: boolean, calls: string[]]>([
+    [false, ['find', 'find', 'find', 'remove']],
+    [true, ['find', 'disable', 'find', 'disable', 'find', 'remove']],
+  ])('a job is not ended by the removal (canDisable: %s)', async (canDisable, expected) => {
+    ci.traits = { ...ci.traits, refusesBusyRemoval: false, canDisable };
+    const name = `${canDisable ? 'disabled' : 'asked-about'}-0123456789`;
+    const id = ci.connect(name);
+    ci.setBusy(name, true);
+    expect(await remove({ name, id })).toMatchObject({ answer: 'busy', runnerId: id });
+    expect(ci.registrations.has(id)).toBe(true);
+    ci.setBusy(name, false);
+    expect(await remove({ name, id })).toMatchObject({ answer: 'removed' });
+    expect(calls()).toEqual(expected);
+  });
+});

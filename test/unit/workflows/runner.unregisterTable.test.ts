@@ -324,6 +324,46 @@ describe('the decision table, row by row', () => {
       { kind: 'wait', row: '6', until: 'busyCheck' },
     ],
     [
+      '6a: a server that would end the job is not asked while nothing says that there is none',
+      { removalEndsJob: true },
+      { kind: 'wait', row: '6a', until: 'busyCheck' },
+    ],
+    [
+      '6a: … nor about a static runner that is busy',
+      { removalEndsJob: true, ephemeral: false, observedActivity: 'busy' },
+      { kind: 'wait', row: '6a', until: 'busyCheck' },
+    ],
+    [
+      '6a: … one that is idle by its own word is looked at first',
+      { removalEndsJob: true, ephemeral: false, observedActivity: 'idle' },
+      { kind: 'look', row: '6a' },
+    ],
+    [
+      '3-11: … and it is',
+      { removalEndsJob: true, ephemeral: false, observedActivity: 'idle', looked: true },
+      { kind: 'remove', row: '3-11', onBusy: 'return' },
+    ],
+    [
+      '3-11: … or its container never started',
+      { removalEndsJob: true, started: false, looked: true },
+      { kind: 'remove', row: '3-11', onBusy: 'return' },
+    ],
+    [
+      '3-11: … or it has ended',
+      { removalEndsJob: true, ended: true },
+      { kind: 'remove', row: '3-11' },
+    ],
+    [
+      '3-11: … or its job is to be stopped anyway',
+      { removalEndsJob: true, stop: 'stop' },
+      { kind: 'remove', row: '3-11' },
+    ],
+    [
+      '6: … a static runner that is busy after all is not asked for again and again',
+      { removalEndsJob: true, ephemeral: false, answer: 'busy' },
+      { kind: 'wait', row: '6', until: 'busyCheck' },
+    ],
+    [
       '7: static, alive: asked again for as long as it is busy (422)',
       { ephemeral: false },
       { kind: 'remove', row: '7', onBusy: 'retry' },
@@ -711,13 +751,16 @@ describe('every row can be reached', () => {
     const kinds = new Set<string>();
     const known = new Set<string>();
     const next: UnregistrationFacts[] = [true, false].flatMap((ephemeral) =>
-      [undefined, 1].map((absentSinceMs) => ({
-        ...seen,
-        ephemeral,
-        started: false,
-        wasRegistered: ephemeral,
-        ...initialProgress(absentSinceMs),
-      })),
+      [undefined, 1].flatMap((absentSinceMs) =>
+        [undefined, true as const].map((removalEndsJob) => ({
+          ...seen,
+          ephemeral,
+          started: false,
+          wasRegistered: ephemeral,
+          ...omitUndefined({ removalEndsJob }),
+          ...initialProgress(absentSinceMs),
+        })),
+      ),
     );
     // Breadth first, until nothing is missing.
     for (const facts of next) {
@@ -738,6 +781,7 @@ describe('every row can be reached', () => {
 
 function seenOf({
   ephemeral,
+  removalEndsJob,
   started,
   ended,
   exitCode,
@@ -757,7 +801,7 @@ function seenOf({
     observedActivity,
     wasRegistered,
     registrationExpired,
-    ...omitUndefined({ exitCode, stop }),
+    ...omitUndefined({ exitCode, stop, removalEndsJob }),
   };
 }
 

@@ -214,6 +214,23 @@ describe('all jobs of a set', () => {
     });
   });
 
+  test('a job is forgotten when its CI server cannot have it any longer', () => {
+    const jobs = new SetJobs('linux');
+    jobs.limits = { queuedMs: HOUR, runningMs: 2 * HOUR };
+    jobs.applyEvent({ ...queued, jobId: 1 }, 0);
+    jobs.applyEvent({ ...started, jobId: 2 }, 0);
+    const counts = [HOUR - 1, HOUR, 2 * HOUR - 1, 2 * HOUR].map((now) => {
+      jobs.drop(now);
+      return jobs.count(anywhere);
+    });
+    expect(counts).toEqual([
+      { queued: 1, assigned: 1 },
+      { queued: 0, assigned: 1 },
+      { queued: 0, assigned: 1 },
+      { queued: 0, assigned: 0 },
+    ]);
+  });
+
   test('100,000 jobs, each told of three times, leave no more than is allowed', () => {
     const jobs = new SetJobs('linux');
     for (let jobId = 0; jobId < 100_000; jobId++)
