@@ -92,9 +92,9 @@ export async function decommission(
     {
       taskQueue,
       asked: [...asked].toSorted(),
-      schedule: schedule === 'removed' ? 'removed' : 'none',
+      schedule: schedule === 'deleted' ? 'deleted' : 'none',
     },
-    [`${taskQueue}: nothing runs any more${schedule === 'removed' ? ', and no sweep will' : ''}`],
+    [`${taskQueue}: nothing runs any more${schedule === 'deleted' ? ', and no sweep will' : ''}`],
   );
 }
 

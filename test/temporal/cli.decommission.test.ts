@@ -83,7 +83,7 @@ await describeWithLab('holdfast decommission', { temporal: true }, (lab) => {
       document: {
         taskQueue: world.taskQueue,
         asked: [busy.handle.workflowId, set.handle.workflowId],
-        schedule: 'removed',
+        schedule: 'deleted',
       },
     });
     expect(await running()).toEqual([]);

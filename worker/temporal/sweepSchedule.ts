@@ -1,4 +1,5 @@
-/** The Schedule that starts a sweep every few minutes: made and kept up to date by whichever worker starts. */
+/** The Schedule that starts sweeps: each worker creates it or brings it up to date at its start. */
+import { randomUUID } from 'node:crypto';
 import {
   ScheduleAlreadyRunning,
   ScheduleNotFoundError,
@@ -6,58 +7,70 @@ import {
   type Client,
   type ScheduleDescription,
 } from '@temporalio/client';
+import proto from '@temporalio/proto';
+import { grpcStatus } from '../../activities/shared/grpcStatus.ts';
 import { SWEEP_WORKFLOW, sweepScheduleId } from '../../core/contract/index.ts';
 
 export interface SweepScheduleOptions {
   readonly client: Client;
   readonly taskQueue: string;
-  /** How often, in ms; 0: never, and a Schedule that is there is removed. */
+  /** Interval between two sweeps (ms). 0 deletes the Schedule. */
   readonly intervalMs: number;
 }
 
-/** A sweep that could not begin in time is left to the next one. */
+/** What became of the Schedule. `unchanged`: nothing had to be done. */
+export type SweepScheduleResult = 'created' | 'updated' | 'unchanged' | 'deleted';
+
+/** Catch-up window (ms). A sweep that could not start within it is left to the next one. */
 const CATCHUP_MS = 60_000;
+const POLICIES = { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow: CATCHUP_MS };
+/** Updates that may lose against changes made by others before the call fails. */
+const MAX_CONFLICTS = 5;
+/** gRPC status code (https://grpc.io/docs/guides/status-codes). */
+const NOT_FOUND = 5;
 
 /**
- * Makes the Schedule what the settings say. Of one that is there only that is changed: its pause, its note and the input of its sweeps are the operator's. Workers
- * with the same settings do the same, in whatever order; one whose Schedule is as it should be leaves it alone.
+ * Creates the Schedule, or brings its interval, workflow type, task queue and policies up to date.
+ * The pause, the note and the input of the sweeps belong to the operator and are kept.
+ * Workers with the same settings may call it at the same time.
+ * @throws Error if others change the Schedule before each of several updates
  */
 export async function ensureSweepSchedule(
   options: SweepScheduleOptions,
-): Promise<'made' | 'changed' | 'as it was' | 'removed'> {
+): Promise<SweepScheduleResult> {
   const { client, taskQueue, intervalMs } = options;
-  const schedule = client.schedule.getHandle(sweepScheduleId(taskQueue));
+  const scheduleId = sweepScheduleId(taskQueue);
+  const schedule = client.schedule.getHandle(scheduleId);
   if (intervalMs === 0)
     return await unlessNotFound(
-      async () => await schedule.delete().then(() => 'removed' as const),
-      'as it was',
+      async () => await schedule.delete().then(() => 'deleted' as const),
+      'unchanged',
     );
-  const present = await unlessNotFound(async () => await schedule.describe(), undefined);
-  if (present === undefined && (await create(options))) return 'made';
-  if (isUpToDate(present ?? (await schedule.describe()), options)) return 'as it was';
-  await schedule.update(({ action, policies, state }) => ({
-    spec: specOf(options),
-    action: { ...action, workflowType: SWEEP_WORKFLOW, taskQueue },
-    policies: { ...policies, ...POLICIES },
-    state,
-  }));
-  return 'changed';
+  let updated = false;
+  for (let conflicts = 0; conflicts <= MAX_CONFLICTS; conflicts++) {
+    const present = await unlessNotFound(async () => await schedule.describe(), undefined);
+    if (present === undefined) {
+      if (await create(options)) return 'created';
+    } else if (isUpToDate(present, options)) {
+      return updated ? 'updated' : 'unchanged';
+    } else if (conflicts < MAX_CONFLICTS) {
+      await update(present, options);
+      updated = true;
+    }
+  }
+  throw new Error(
+    `failed to update Schedule ${scheduleId}: others changed it before each of ${MAX_CONFLICTS} updates`,
+  );
 }
 
-const POLICIES = { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow: CATCHUP_MS };
-
-const specOf = ({ intervalMs }: SweepScheduleOptions): { intervals: { every: number }[] } => ({
-  intervals: [{ every: intervalMs }],
-});
-
-/** @returns false: another worker was faster */
+/** @returns false if another worker has created it meanwhile */
 async function create(options: SweepScheduleOptions): Promise<boolean> {
-  const { client, taskQueue } = options;
+  const { client, taskQueue, intervalMs } = options;
   const scheduleId = sweepScheduleId(taskQueue);
   try {
     await client.schedule.create({
       scheduleId,
-      spec: specOf(options),
+      spec: { intervals: [{ every: intervalMs }] },
       action: {
         type: 'startWorkflow',
         workflowType: SWEEP_WORKFLOW,
@@ -75,6 +88,51 @@ async function create(options: SweepScheduleOptions): Promise<boolean> {
     throw error;
   }
 }
+
+/**
+ * Requests an update of the described Schedule. The server drops it without an error if the
+ * Schedule has changed since: describe it again. The SDK's `handle.update()` sends no conflict
+ * token, so it overwrites whatever changed in between.
+ */
+async function update(
+  { raw: { schedule, conflictToken } }: ScheduleDescription,
+  { client, taskQueue, intervalMs }: SweepScheduleOptions,
+): Promise<void> {
+  const { SCHEDULE_OVERLAP_POLICY_SKIP } = proto.temporal.api.enums.v1.ScheduleOverlapPolicy;
+  try {
+    await client.workflowService.updateSchedule({
+      namespace: client.options.namespace,
+      scheduleId: sweepScheduleId(taskQueue),
+      schedule: {
+        ...schedule,
+        spec: { interval: [{ interval: durationOf(intervalMs) }] },
+        action: {
+          startWorkflow: {
+            ...schedule?.action?.startWorkflow,
+            workflowType: { name: SWEEP_WORKFLOW },
+            taskQueue: { name: taskQueue },
+          },
+        },
+        policies: {
+          ...schedule?.policies,
+          catchupWindow: durationOf(CATCHUP_MS),
+          overlapPolicy: SCHEDULE_OVERLAP_POLICY_SKIP,
+        },
+      },
+      conflictToken: conflictToken ?? null,
+      identity: client.options.identity,
+      requestId: randomUUID(),
+    });
+  } catch (error) {
+    if (grpcStatus(error)?.code !== NOT_FOUND) throw error;
+  }
+}
+
+const durationOf = (ms: number): proto.google.protobuf.Duration =>
+  proto.google.protobuf.Duration.fromObject({
+    seconds: Math.trunc(ms / 1000),
+    nanos: (ms % 1000) * 1_000_000,
+  });
 
 function isUpToDate(
   { spec, action, policies }: ScheduleDescription,
