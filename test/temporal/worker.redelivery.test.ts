@@ -13,7 +13,8 @@ import { freePort } from '../../tools/lab/ports.ts';
 import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
 import { startRedelivery } from '../../worker/webhook/redelivery.ts';
 import { SetDirectory } from '../../worker/webhook/setDirectory.ts';
-import { WEBHOOK_PATH, registerWebhook } from '../../worker/webhook/webhook.ts';
+import { webhookPath } from '../../worker/webhook/servers/deliveryFormats.ts';
+import { registerWebhook } from '../../worker/webhook/webhook.ts';
 import { startToldSet, type ToldSet } from '../support/demandSets.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { until } from '../support/until.ts';
@@ -56,7 +57,7 @@ await describeWithLab('redelivery', { temporal: true }, (lab) => {
           ],
         },
       ],
-      webhook: { url: `http://127.0.0.1:${port}${WEBHOOK_PATH}`, secret: SECRET },
+      webhook: { url: `http://127.0.0.1:${port}${webhookPath('github')}`, secret: SECRET },
     });
     const app = {
       type: 'app',

@@ -9,14 +9,11 @@ import { fastify, type FastifyInstance, type LightMyRequestResponse } from 'fast
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import type { ScopeKind } from '../../core/contract/index.ts';
+import { webhookPath } from '../../worker/webhook/servers/deliveryFormats.ts';
 import { registerSetMetrics } from '../../worker/webhook/setMetrics.ts';
 import { SetDirectory } from '../../worker/webhook/setDirectory.ts';
 import { SetStatuses } from '../../worker/webhook/setStatuses.ts';
-import {
-  WEBHOOK_PATH,
-  registerWebhook,
-  type WebhookOptions,
-} from '../../worker/webhook/webhook.ts';
+import { registerWebhook, type WebhookOptions } from '../../worker/webhook/webhook.ts';
 import {
   AT,
   queued,
@@ -114,7 +111,7 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
     };
     return await to.inject({
       method: 'POST',
-      url: WEBHOOK_PATH,
+      url: webhookPath('github'),
       payload,
       headers: {
         'content-type': 'application/json',
@@ -411,7 +408,7 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
 
   test("over real HTTP, in pieces and through a proxy's headers; headers have a limit", async () => {
     const set = await ownSet('a', ['linux']);
-    const url = new URL(WEBHOOK_PATH, await server.listen({ host: '127.0.0.1', port: 0 }));
+    const url = new URL(webhookPath('github'), await server.listen({ host: '127.0.0.1', port: 0 }));
     const body = JSON.stringify(queued(1, ['linux']));
     const post = async (headers: Record<string, string>): Promise<number | undefined> =>
       await new Promise((resolve, reject) => {

@@ -5,7 +5,7 @@ import type { ApiRequestMetrics } from '../../activities/compute/kubernetes/apiS
 import type { JobPodCount } from '../../activities/compute/kubernetes/jobPodOwnership.ts';
 import type { SweepReport } from '../../core/contract/index.ts';
 import { createJobDurations } from '../webhook/setMetrics.ts';
-import type { JobDelivery } from '../webhook/webhookDelivery.ts';
+import type { JobDelivery } from '../webhook/jobDelivery.ts';
 import { createSweepMetrics } from './sweepMetrics.ts';
 
 export interface Metrics {

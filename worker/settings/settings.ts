@@ -185,7 +185,9 @@ export const settings = z.object({
     .describe('Address of `/livez`, `/readyz` and `/metrics`.'),
   HOLDFAST_WEBHOOK_ADDRESS: listenAddress
     .prefault('0.0.0.0:8081')
-    .describe('Address of `/webhooks/github`, and of nothing else: what GitHub has to reach.'),
+    .describe(
+      'Address of `/webhooks/<server>` (`/webhooks/github`), and of nothing else: what the CI server has to reach.',
+    ),
   HOLDFAST_WEBHOOK_SECRET: text
     .optional()
     .describe(

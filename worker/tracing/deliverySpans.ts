@@ -12,7 +12,7 @@ import {
 import { formatTraceparent } from '../../core/domain/traceContext.ts';
 import { NO_MATCH } from '../webhook/webhookResponses.ts';
 import type { TraceDelivery } from '../webhook/webhook.ts';
-import type { JobDelivery } from '../webhook/webhookDelivery.ts';
+import type { JobDelivery } from '../webhook/jobDelivery.ts';
 import type { TraceIds } from './traceIds.ts';
 
 /**

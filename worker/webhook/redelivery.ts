@@ -1,8 +1,9 @@
-/** Events that the webhook missed, sent again by GitHub: it does not do that by itself. */
+/** Events that the webhook missed, sent again by CI servers that do not do that by themselves. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Credentials } from '../../activities/ciServers/credentials.ts';
 import type { CiServers } from '../../activities/ports.ts';
+import { DELIVERY_FORMATS } from './servers/deliveryFormats.ts';
 
 export interface RedeliveryOptions {
   readonly credentials: Credentials;
@@ -15,12 +16,9 @@ export interface RedeliveryOptions {
   readonly onRedelivered?: (credential: string, count: number) => void;
 }
 
-/** In one round with one credential. GitHub allows 180 such requests a minute. */
-const MAX_REDELIVERIES = 150;
-
 /**
- * Goes round until it is stopped: with each GitHub App whose credential is known, has failed deliveries of the last three days sent
- * again. Several replicas may do so: sets bear repeated events.
+ * Requests redelivery until it is stopped: in each round once for every webhook whose credential is
+ * known. Several replicas may do so: sets tolerate repeated events.
  */
 export function startRedelivery(options: RedeliveryOptions): { stop(): Promise<void> } {
   const stopping = new AbortController();
@@ -35,22 +33,20 @@ export function startRedelivery(options: RedeliveryOptions): { stop(): Promise<v
 
 async function goRound(options: RedeliveryOptions, signal: AbortSignal): Promise<void> {
   const { credentials, ciServers, intervalMs, ready, logger, onRedelivered } = options;
-  const names = oneOfEachApp(credentials);
+  const webhooks = oneOfEachWebhook(credentials);
   // The first round soon: an event may have been missed because this process was not there.
   for (
     let pauseMs = Math.min(intervalMs, 10_000);
-    names.length > 0 && !signal.aborted;
+    webhooks.length > 0 && !signal.aborted;
     pauseMs = intervalMs
   ) {
     await delay(pauseMs * (0.9 + Math.random() * 0.2), undefined, { signal }).catch(
       () => undefined,
     );
     if (signal.aborted || !(await ready().catch(() => false))) continue;
-    for (const name of names) {
+    for (const { name, maxRedeliveries } of webhooks) {
       try {
-        const done = await ciServers
-          .get(name)
-          .redeliverFailed?.({ maxRedeliveries: MAX_REDELIVERIES }, signal);
+        const done = await ciServers.get(name).redeliverFailed?.({ maxRedeliveries }, signal);
         if (done === undefined || done.redelivered === 0) continue;
         onRedelivered?.(name, done.redelivered);
         logger.info(
@@ -68,12 +64,15 @@ async function goRound(options: RedeliveryOptions, signal: AbortSignal): Promise
   }
 }
 
-/** An App has one webhook, whatever the number of its installations. */
-function oneOfEachApp(credentials: Credentials): string[] {
-  const byApp = new Map<string, string>();
+/** Returns one credential for each webhook: several may share it. */
+function oneOfEachWebhook(credentials: Credentials): { name: string; maxRedeliveries: number }[] {
+  const byWebhook = new Map<string, { name: string; maxRedeliveries: number }>();
   for (const [name, credential] of Object.entries(credentials)) {
-    const app = credential.type === 'app' ? `${credential.apiUrl} ${credential.appId}` : undefined;
-    if (app !== undefined && !byApp.has(app)) byApp.set(app, name);
+    const rules = DELIVERY_FORMATS.find(({ server }) => server === credential.server)?.redelivery;
+    const webhook = rules?.webhookOf(credential);
+    if (rules === undefined || webhook === undefined) continue;
+    const key = `${credential.server} ${webhook}`;
+    if (!byWebhook.has(key)) byWebhook.set(key, { name, maxRedeliveries: rules.maxPerRound });
   }
-  return [...byApp.values()];
+  return [...byWebhook.values()];
 }

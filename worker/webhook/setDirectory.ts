@@ -8,7 +8,7 @@ import {
   type RunnerSetStatus,
   type SetRoutingInfo,
 } from '../../core/contract/index.ts';
-import type { JobDelivery } from './webhookDelivery.ts';
+import type { JobDelivery } from './jobDelivery.ts';
 
 export interface CoveringSetsOptions {
   /** The client of now. @throws Error while there is no connection to Temporal */

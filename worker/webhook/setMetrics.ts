@@ -1,7 +1,7 @@
 /** Metrics of runner sets and of their jobs. */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { RunnerSetStatus, SetRunnerStatus } from '../../core/contract/index.ts';
-import type { JobDelivery } from './webhookDelivery.ts';
+import type { JobDelivery } from './jobDelivery.ts';
 
 const runnersIn =
   (...states: SetRunnerStatus['state'][]) =>

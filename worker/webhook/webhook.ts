@@ -1,6 +1,8 @@
 /**
- * Receives GitHub's deliveries about jobs. Answers 2xx only after Temporal has accepted the event for all whom it concerns, and 503
- * otherwise, so that GitHub shows the delivery as failed and it can be delivered again. Keeps nothing that anybody counts on: any number of replicas may receive.
+ * Receives deliveries about jobs, for each kind of CI server at `/webhooks/<server>`. Answers 2xx only
+ * after Temporal has accepted the event for all whom it concerns, and 503 otherwise, so that the
+ * server shows the delivery as failed and it can be delivered again. Keeps no state that anything
+ * depends on: any number of replicas may receive.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Client } from '@temporalio/client';
@@ -14,26 +16,22 @@ import { RoutingUnknownError, type SetDirectory } from './setDirectory.ts';
 import { JobEventBatcher } from './jobEventBatcher.ts';
 import { signalRunner } from './signalRunner.ts';
 import { DeduplicatedCalls } from './deduplicatedCalls.ts';
-import { header, headerRejection, type Headers } from './headerRejection.ts';
+import { headerRejection } from './headerRejection.ts';
+import type { JobDelivery } from './jobDelivery.ts';
+import type { Headers } from './requestHeaders.ts';
 import { DelayedRunnerSignals } from './delayedRunnerSignals.ts';
-import { verifySignature } from './signature.ts';
+import type { DeliveryFormat } from './servers/deliveryFormat.ts';
+import { DELIVERY_FORMATS, webhookPath } from './servers/deliveryFormats.ts';
 import {
   ACCEPTED,
   BAD_SIGNATURE,
   BODY_LIMIT,
   NO_MATCH,
-  NO_EVENT,
-  NO_JSON,
   OVERLOADED,
-  PING,
   DUPLICATE,
-  EXPIRED,
   UNAVAILABLE,
   type WebhookResponse,
 } from './webhookResponses.ts';
-import { parseDelivery, type JobDelivery } from './webhookDelivery.ts';
-
-export const WEBHOOK_PATH = '/webhooks/github';
 
 export interface WebhookOptions {
   /** The client of now. @throws Error while there is no connection to Temporal */
@@ -50,12 +48,14 @@ export interface WebhookOptions {
   readonly onJob?: (set: string, news: JobDelivery) => void;
   /** How long the runner of a set waits for an event that its set has, in ms; see {@link DelayedRunnerSignals}. @default 5000 */
   readonly runnerSignalDelayMs?: number;
-  /** How long Temporal may take, in ms. @default 8000 (GitHub gives up on a delivery after 10 s) */
+  /** How long Temporal may take, in ms. @default 8000 (GitHub gives up after 10 s) */
   readonly deadlineMs?: number;
   /** Deliveries on their way to Temporal at once; what is beyond is asked to come again. @default 1000 */
   readonly maxInFlight?: number;
   /** Of all bodies that are being read, in bytes. @default 16777216 */
   readonly bodyBudget?: number;
+  /** Kinds of CI servers that are served. @default all */
+  readonly formats?: readonly DeliveryFormat[];
   /** @default nothing is traced */
   readonly traces?: TraceDelivery | undefined;
 }
@@ -76,14 +76,15 @@ const BODY_BUDGET = 16 * 1024 * 1024;
 /** When to come again after a 503, in seconds (RFC 9110, 10.2.3). */
 const RETRY_AFTER_S = 10;
 
-/** Adds the route to the server. */
+/** Adds a route for each kind of CI server, and the answer for all others. */
 export async function registerWebhook(
   server: FastifyInstance,
   options: WebhookOptions,
 ): Promise<void> {
+  const { formats = DELIVERY_FORMATS, bodyBudget = BODY_BUDGET } = options;
   const receiver = new Receiver(options);
   server.addHook('onClose', async () => await receiver.close());
-  const bodies = new BodyMemoryLimit(options.bodyBudget ?? BODY_BUDGET);
+  const bodies = new BodyMemoryLimit(bodyBudget);
   const finish = async (
     reply: FastifyReply,
     { outcome, status, message }: WebhookResponse,
@@ -94,29 +95,56 @@ export async function registerWebhook(
       ? await reply.code(status).send()
       : await reply.code(status).type('application/json').send({ message });
   };
-  // In a scope of its own: here a body is the bytes that were signed, not what they mean.
-  await server.register(async (scope) => {
-    scope.removeAllContentTypeParsers();
-    scope.addContentTypeParser(
-      '*',
-      async (_request: FastifyRequest, payload: IncomingMessage) => await bodies.read(payload),
-    );
-    scope.addHook('onRequest', async ({ headers }, reply) => {
-      const refusal = headerRejection(headers);
-      return refusal === undefined
-        ? undefined
-        : await finish(reply, receiver.reject(refusal, headers));
-    });
-    scope.setErrorHandler(async (error, { headers }, reply) => {
-      if (!(error instanceof BodyRejectedError)) throw error;
-      return await finish(reply.removeHeader('connection'), receiver.reject(error.answer, headers));
-    });
-    scope.post(WEBHOOK_PATH, { bodyLimit: BODY_LIMIT }, async (request, reply) => {
-      const { headers, body } = request;
-      request.body = undefined; // what waits for Temporal need not keep it
-      return await finish(reply, await receiver.receive(headers, body));
-    });
+  for (const format of formats)
+    await server.register(async (scope) => addRoute(scope, format, { receiver, bodies, finish }));
+  rejectUnknownServers(server, formats);
+}
+
+interface RouteParts {
+  readonly receiver: Receiver;
+  readonly bodies: BodyMemoryLimit;
+  readonly finish: (reply: FastifyReply, response: WebhookResponse) => Promise<FastifyReply>;
+}
+
+/** @param scope - a scope of its own: here a body is the bytes that were signed, not what they mean */
+function addRoute(
+  scope: FastifyInstance,
+  format: DeliveryFormat,
+  { receiver, bodies, finish }: RouteParts,
+): void {
+  scope.removeAllContentTypeParsers();
+  scope.addContentTypeParser(
+    '*',
+    async (_request: FastifyRequest, payload: IncomingMessage) => await bodies.read(payload),
+  );
+  scope.addHook('onRequest', async ({ headers }, reply) => {
+    const refusal = headerRejection(format, headers);
+    return refusal === undefined
+      ? undefined
+      : await finish(reply, receiver.reject(refusal, format, headers));
   });
+  scope.setErrorHandler(async (error, { headers }, reply) => {
+    if (!(error instanceof BodyRejectedError)) throw error;
+    const answer = receiver.reject(error.answer, format, headers);
+    return await finish(reply.removeHeader('connection'), answer);
+  });
+  scope.post(webhookPath(format.server), { bodyLimit: BODY_LIMIT }, async (request, reply) => {
+    const { headers, body } = request;
+    request.body = undefined; // what waits for Temporal need not keep it
+    return await finish(reply, await receiver.receive(format, headers, body));
+  });
+}
+
+/** Answers before a body is read: whoever sends it is a stranger. */
+function rejectUnknownServers(server: FastifyInstance, formats: readonly DeliveryFormat[]): void {
+  const servers = formats.map((format) => format.server);
+  const answer = {
+    message: `unknown CI server in the path; must be one of ${servers.map(webhookPath).join(', ')}`,
+    servers,
+  };
+  const respond = async (_request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> =>
+    await reply.code(404).send(answer);
+  server.post(webhookPath(':server'), { onRequest: respond }, respond);
 }
 
 class Receiver {
@@ -164,32 +192,30 @@ class Receiver {
   }
 
   /** Says in the log why a delivery is refused. */
-  reject(answer: WebhookResponse, headers: Headers): WebhookResponse {
+  reject(answer: WebhookResponse, format: DeliveryFormat, headers: Headers): WebhookResponse {
     const hint =
       answer === BAD_SIGNATURE
         ? '; is its secret the one of HOLDFAST_WEBHOOK_SECRET or HOLDFAST_WEBHOOK_SECRET_FILE?'
         : '';
     this.#log.line(answer.outcome, (leftOut) =>
       this.#options.logger.warn(
-        { delivery: header(headers, 'x-github-delivery'), leftOut },
+        { server: format.server, delivery: format.deliveryId(headers), leftOut },
         `webhook delivery refused: ${answer.message}${hint}`,
       ),
     );
     return answer;
   }
 
-  async receive(headers: Headers, body: unknown): Promise<WebhookResponse> {
-    const read = this.#read(headers, body);
-    if (!('event' in read)) return read;
+  async receive(format: DeliveryFormat, headers: Headers, body: unknown): Promise<WebhookResponse> {
+    const read = this.#read(format, headers, body);
+    if (!('event' in read)) return read.status < 400 ? read : this.reject(read, format, headers);
     const { maxInFlight = 1_000 } = this.#options;
-    if (this.#inFlight >= maxInFlight) return this.reject(OVERLOADED, headers);
+    if (this.#inFlight >= maxInFlight) return this.reject(OVERLOADED, format, headers);
     this.#inFlight++;
     try {
-      // The id is not signed. With the signature it stands for this body alone, and nobody can make us miss another.
-      const delivery = header(headers, 'x-github-delivery');
       const { result, repeated } = await this.#passed.run(
-        `${delivery} ${header(headers, 'x-hub-signature-256')}`,
-        async () => await this.#passTraced(read, delivery),
+        `${format.server} ${format.repetitionKey(headers)}`,
+        async () => await this.#passTraced(read, format.deliveryId(headers)),
       );
       return repeated && result === ACCEPTED ? DUPLICATE : result;
     } finally {
@@ -197,17 +223,11 @@ class Receiver {
     }
   }
 
-  #read(headers: Headers, body: unknown): JobDelivery | WebhookResponse {
-    if (!Buffer.isBuffer(body) || !this.#isSigned(body, header(headers, 'x-hub-signature-256')))
-      return this.reject(BAD_SIGNATURE, headers);
-    const event = header(headers, 'x-github-event');
-    if (event === 'ping') return PING;
-    const json = parse(body.toString('utf8'));
-    if (json === undefined) return this.reject(NO_JSON, headers);
-    const read = parseDelivery(event, json, Date.now());
-    if (read.kind === 'job') return read.news;
-    if (read.kind === 'ignored') return { outcome: read.why, status: 204 };
-    return this.reject(read.kind === 'expired' ? EXPIRED : NO_EVENT, headers);
+  #read(format: DeliveryFormat, headers: Headers, body: unknown): JobDelivery | WebhookResponse {
+    const secrets = this.#secrets();
+    return Buffer.isBuffer(body) && format.isSigned(headers, body, secrets)
+      ? format.read(headers, body, Date.now())
+      : BAD_SIGNATURE;
   }
 
   async #passTraced(news: JobDelivery, delivery: string): Promise<WebhookResponse> {
@@ -316,10 +336,10 @@ class Receiver {
     }
   }
 
-  #isSigned(body: Buffer, signature: string): boolean {
-    let secrets: readonly string[];
+  /** @returns none while they cannot be read: no delivery is accepted then */
+  #secrets(): readonly string[] {
     try {
-      secrets = this.#options.secrets();
+      return this.#options.secrets();
     } catch (error) {
       this.#log.line('no_secret', () =>
         this.#options.logger.error(
@@ -327,9 +347,8 @@ class Receiver {
           'the webhook secret cannot be read: deliveries are refused until it can',
         ),
       );
-      return false;
+      return [];
     }
-    return verifySignature(body, signature, secrets);
   }
 }
 
@@ -347,13 +366,5 @@ async function withTimeout<T>(signal: AbortSignal, promise: Promise<T>): Promise
     return await Promise.race([promise, late.promise]);
   } finally {
     signal.removeEventListener('abort', onAbort);
-  }
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }

@@ -22,28 +22,15 @@ export const NO_MATCH: WebhookResponse = { outcome: 'no_match', status: 204 };
 export const BAD_SIGNATURE: WebhookResponse = {
   outcome: 'bad_signature',
   status: 401,
-  message: 'the signature is wrong: set the same secret here and at GitHub',
+  message: 'the signature is wrong: set the same secret here and at the CI server',
 };
-export const NO_EVENT_NAME: WebhookResponse = {
+/** Returns the response to a request that is not a delivery of the CI server. */
+export const malformed = (message: string): WebhookResponse => ({
   outcome: 'malformed',
   status: 400,
-  message: 'the header X-GitHub-Event is missing, or is no name of an event',
-};
-export const NO_DELIVERY_ID: WebhookResponse = {
-  outcome: 'malformed',
-  status: 400,
-  message: 'the header X-GitHub-Delivery is missing, or is no id',
-};
-export const NO_JSON: WebhookResponse = {
-  outcome: 'malformed',
-  status: 400,
-  message: 'the body is not JSON',
-};
-export const NO_EVENT: WebhookResponse = {
-  outcome: 'malformed',
-  status: 400,
-  message: 'this is not a workflow_job event as GitHub sends it',
-};
+  message,
+});
+export const NO_JSON = malformed('the body is not JSON');
 export const WRONG_TYPE: WebhookResponse = {
   outcome: 'malformed',
   status: 415,
@@ -52,13 +39,7 @@ export const WRONG_TYPE: WebhookResponse = {
 export const TOO_LARGE: WebhookResponse = {
   outcome: 'too_large',
   status: 413,
-  message: `the body is over ${BODY_LIMIT / 1024} KiB, which is more than is taken: subscribe the webhook to workflow jobs alone`,
-};
-export const EXPIRED: WebhookResponse = {
-  outcome: 'expired',
-  status: 422,
-  message:
-    'what the body tells of is over four days old, and GitHub delivers nothing again after three',
+  message: `the body is over ${BODY_LIMIT / 1024} KiB, which is more than is taken: subscribe the webhook to events of jobs alone`,
 };
 /** Nobody reads this: its sender was too slow, has hung up, or was cut off. */
 export const INCOMPLETE: WebhookResponse = {

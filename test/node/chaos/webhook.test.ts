@@ -10,7 +10,8 @@ import { fastify } from 'fastify';
 import { pino } from 'pino';
 import { down, kill, start, up } from '../../../tools/lab/lab.ts';
 import { SetDirectory } from '../../../worker/webhook/setDirectory.ts';
-import { WEBHOOK_PATH, registerWebhook } from '../../../worker/webhook/webhook.ts';
+import { webhookPath } from '../../../worker/webhook/servers/deliveryFormats.ts';
+import { registerWebhook } from '../../../worker/webhook/webhook.ts';
 import { queued, startToldSet } from '../../support/demandSets.ts';
 import { describeIf } from '../../support/lab.ts';
 import { until } from '../../support/until.ts';
@@ -62,7 +63,7 @@ await describeIf('the webhook while Temporal is killed', prepare, { temporal: tr
       };
       const { statusCode } = await server.inject({
         method: 'POST',
-        url: WEBHOOK_PATH,
+        url: webhookPath('github'),
         payload,
         headers,
       });

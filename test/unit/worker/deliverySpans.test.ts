@@ -6,7 +6,7 @@ import {
   SimpleSpanProcessor,
 } from '@opentelemetry/sdk-trace-base';
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
-import type { JobDelivery } from '../../../worker/webhook/webhookDelivery.ts';
+import type { JobDelivery } from '../../../worker/webhook/jobDelivery.ts';
 import { ACCEPTED, NO_MATCH, UNAVAILABLE } from '../../../worker/webhook/webhookResponses.ts';
 import { deliverySpans } from '../../../worker/tracing/deliverySpans.ts';
 import { TraceIds } from '../../../worker/tracing/traceIds.ts';

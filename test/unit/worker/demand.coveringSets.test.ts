@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { Client } from '@temporalio/client';
 import { SET_ROUTING_MEMO, type SetRoutingInfo } from '../../../core/contract/index.ts';
 import { SetDirectory, RoutingUnknownError } from '../../../worker/webhook/setDirectory.ts';
-import type { JobDelivery } from '../../../worker/webhook/webhookDelivery.ts';
+import type { JobDelivery } from '../../../worker/webhook/jobDelivery.ts';
 
 const linux: SetRoutingInfo = { labels: ['linux'], scope: 'acme', scopeKind: 'organization' };
 const job = (...labels: string[]): JobDelivery => ({

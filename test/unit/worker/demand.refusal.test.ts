@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { headerRejection } from '../../../worker/webhook/headerRejection.ts';
+import { GITHUB_DELIVERIES } from '../../../worker/webhook/servers/github/gitHubDeliveries.ts';
 
 const GOOD = {
   'content-type': 'application/json',
@@ -34,5 +35,5 @@ test.each<[string, Record<string, string | string[] | undefined>, number | undef
   ['a delivery that is none', { 'x-github-delivery': 'a b' }, 400],
   ['a delivery without end', { 'x-github-delivery': 'a'.repeat(101) }, 400],
 ])('%s', (_what, change, status) => {
-  expect(headerRejection({ ...GOOD, ...change })?.status).toBe(status);
+  expect(headerRejection(GITHUB_DELIVERIES, { ...GOOD, ...change })?.status).toBe(status);
 });

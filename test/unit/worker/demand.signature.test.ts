@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { expect, test } from '@jest/globals';
-import { verifySignature } from '../../../worker/webhook/signature.ts';
+import { verifySignature } from '../../../worker/webhook/servers/github/signature.ts';
 
 const sign = (secret: string, body: Buffer): string =>
   `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`;

@@ -3,7 +3,10 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Client } from '@temporalio/client';
 import { fastify, type FastifyInstance } from 'fastify';
 import type { SetDirectory } from '../../../worker/webhook/setDirectory.ts';
-import { WEBHOOK_PATH, registerWebhook } from '../../../worker/webhook/webhook.ts';
+import type { JobDelivery } from '../../../worker/webhook/jobDelivery.ts';
+import type { DeliveryFormat } from '../../../worker/webhook/servers/deliveryFormat.ts';
+import { webhookPath } from '../../../worker/webhook/servers/deliveryFormats.ts';
+import { registerWebhook } from '../../../worker/webhook/webhook.ts';
 import { until } from '../../support/until.ts';
 
 const SECRET = 'secret';
@@ -51,7 +54,7 @@ describe('repeated deliveries', () => {
       'x-hub-signature-256': `sha256=${createHmac('sha256', SECRET).update(payload).digest('hex')}`,
       'x-github-delivery': id,
     };
-    return (await server.inject({ method: 'POST', url: WEBHOOK_PATH, payload, headers }))
+    return (await server.inject({ method: 'POST', url: webhookPath('github'), payload, headers }))
       .statusCode;
   }
 
@@ -99,4 +102,59 @@ describe('repeated deliveries', () => {
     expect(await deliver('a')).toBe(202);
     expect(outcomes).toEqual(['temporal_unavailable', 'accepted']);
   });
+});
+
+test('a second CI server needs its format alone', async () => {
+  const other: DeliveryFormat = {
+    server: 'other',
+    rejectHeaders: () => undefined,
+    deliveryId: () => 'a',
+    repetitionKey: () => 'a',
+    isSigned: ({ token }, _body, secrets) => secrets.includes(String(token)),
+    read: (_headers, body) => ({
+      event: {
+        action: 'queued',
+        jobId: 1,
+        runAttempt: 1,
+        repository: body.toString(),
+        labels: ['linux'],
+        at: 0,
+      },
+    }),
+  };
+  const routed: string[] = [];
+  const sets = {
+    route: async ({ event }: JobDelivery) => {
+      routed.push(event.repository);
+      return { chosen: undefined, running: new Set() };
+    },
+  };
+  const client = {
+    withDeadline: async (_deadline: number, run: () => Promise<unknown>) => await run(),
+  };
+  const server = fastify();
+  await registerWebhook(server, {
+    client: () => client as unknown as Client,
+    secrets: () => [SECRET],
+    taskQueue: 'holdfast',
+    sets: sets as unknown as SetDirectory,
+    logger: quiet,
+    formats: [other],
+  });
+  const post = async (path: string, token = SECRET): Promise<number> =>
+    (
+      await server.inject({
+        method: 'POST',
+        url: path,
+        payload: 'acme/app',
+        headers: { 'content-type': 'application/json', token },
+      })
+    ).statusCode;
+  expect([
+    await post('/webhooks/other'),
+    await post('/webhooks/other', 'wrong'),
+    await post('/webhooks/github'),
+  ]).toEqual([204, 401, 404]);
+  expect(routed).toEqual(['acme/app']);
+  await server.close();
 });

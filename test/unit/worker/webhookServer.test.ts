@@ -5,7 +5,7 @@ import type { Client } from '@temporalio/client';
 import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import type { SetDirectory } from '../../../worker/webhook/setDirectory.ts';
-import { WEBHOOK_PATH } from '../../../worker/webhook/webhook.ts';
+import { webhookPath } from '../../../worker/webhook/servers/deliveryFormats.ts';
 import {
   createWebhookServer,
   type WebhookServerOptions,
@@ -78,7 +78,7 @@ describe("the webhook's server", () => {
   const signature = `sha256=${createHmac('sha256', SECRET).update(BODY).digest('hex')}`;
   const head = (
     more: Readonly<Record<string, string>> = {},
-    start = `POST ${WEBHOOK_PATH}`,
+    start = `POST ${webhookPath('github')}`,
   ): string => {
     const headers = {
       host: 'hooks',
@@ -102,8 +102,9 @@ describe("the webhook's server", () => {
 
   test.each<[string, string, string]>([
     ['another path', head({}, 'POST /'), '404'],
+    ['an unknown CI server', head({}, 'POST /webhooks/gitlab'), '404'],
     ['the path of the health', head({}, 'GET /metrics'), '404'],
-    ['another method', head({}, `PUT ${WEBHOOK_PATH}`), '404'],
+    ['another method', head({}, `PUT ${webhookPath('github')}`), '404'],
     ['no signature', head({ 'x-hub-signature-256': '' }), '401'],
     ['a body of a gigabyte', head({ 'content-length': String(2 ** 30) }), '413'],
     ['a form', head({ 'content-type': 'application/x-www-form-urlencoded' }), '415'],
@@ -117,6 +118,17 @@ describe("the webhook's server", () => {
       await until('the end of the connection', () => one.gone() || bytes.startsWith('GET'));
     },
   );
+
+  test('an unknown CI server is told which are served, and nothing is counted', async () => {
+    await start();
+    const one = await stranger();
+    one.send(head({}, 'POST /webhooks/gitlab') + BODY);
+    await until('the answer', () => one.answered().includes('\r\n\r\n'));
+    expect(JSON.parse(one.answered().split('\r\n\r\n')[1] ?? '')).toMatchObject({
+      servers: ['github'],
+    });
+    expect(outcomes).toEqual([]);
+  });
 
   test('whoever comes costs the connection that has kept us waiting longest', async () => {
     await start({ maxConnections: 3 });

@@ -4,7 +4,7 @@ import type { Client } from '@temporalio/client';
 import fc, { type Arbitrary } from 'fast-check';
 import { pino } from 'pino';
 import type { SetDirectory } from '../../../worker/webhook/setDirectory.ts';
-import { WEBHOOK_PATH } from '../../../worker/webhook/webhook.ts';
+import { webhookPath } from '../../../worker/webhook/servers/deliveryFormats.ts';
 import { createWebhookServer } from '../../../worker/webhook/webhookServer.ts';
 import { mutatedJson, mutatedText } from '../mutations.ts';
 import { assertReadableMessage } from '../readableMessage.ts';
@@ -109,7 +109,7 @@ export const webhook = target('webhook', 'deliveries of webhooks: bodies and hea
       const server = await createWebhookServer(options);
       const answer = await server.inject({
         method: 'POST',
-        url: WEBHOOK_PATH,
+        url: webhookPath('github'),
         payload,
         headers: {
           'content-type': type,

@@ -1,28 +1,19 @@
-/** What a delivery of GitHub's webhook says, in the words of the workflows. Its content is untrusted, signature or not. */
+/** Reads GitHub's `workflow_job` events. Their content is untrusted, signature or not. */
 import { z } from 'zod';
-import type { RunnerJobEvent, JobEvent } from '../../core/contract/index.ts';
-import { repositoryField, truncated, MAX_DELIVERY_AGE_MS, time } from './deliveryFields.ts';
+import type { RunnerJobEvent, JobEvent } from '../../../../core/contract/index.ts';
+import { OUR_RUNNER_NAME, type JobDelivery } from '../../jobDelivery.ts';
+import { repositoryField, truncated, time } from '../deliveryFields.ts';
 
-/** What a delivery asks for. */
-export type Delivery =
-  | { readonly kind: 'job'; readonly news: JobDelivery }
-  | { readonly kind: 'ignored'; readonly why: 'other_event' | 'other_action' }
-  | { readonly kind: 'expired' | 'malformed' };
+/** What a `workflow_job` event asks for. */
+export type WorkflowJob =
+  | { readonly kind: 'job'; readonly delivery: JobDelivery }
+  | { readonly kind: 'otherAction' | 'expired' | 'malformed' };
 
-/** One event of one job, for the set that has to serve it and for the runner that runs it. */
-export interface JobDelivery {
-  readonly event: JobEvent;
-  /** Id of the workflow run that the job is of. */
-  readonly run?: number;
-  /** Slug of the enterprise that the repository's owner belongs to. */
-  readonly enterprise?: string;
-  /** The runner, where it may be one of ours. */
-  readonly runner?: { readonly name: string; readonly event: RunnerJobEvent };
-  /** From queued to started, in ms; with `in_progress`. */
-  readonly startupTimeoutMs?: number;
-  /** From started to completed, in ms; with `completed`, where a runner ran it. */
-  readonly executionMs?: number;
-}
+/**
+ * Age (ms) at which a delivery is rejected. GitHub keeps deliveries for three days, to be sent again
+ * (https://docs.github.com/webhooks/testing-and-troubleshooting-webhooks/redelivering-webhooks).
+ */
+const MAX_DELIVERY_AGE_MS = 4 * 24 * 3_600_000;
 
 const workflowJobEvent = z.object({
   action: z.string(),
@@ -53,36 +44,33 @@ const ACTIONS = [
   'completed',
 ] as const satisfies readonly RunnerJobEvent['action'][];
 type Action = (typeof ACTIONS)[number];
-/** Every name that Holdfast gives a runner; another one is no runner of ours, and must not get into a query. */
-const OUR_RUNNER_NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
 
 /**
- * Reads a delivery whose signature was good. The signature is good for ever, and for a body alone: one whose latest time is over four days old is none that
- * GitHub sends.
- * @param nowMs - stands for a time that the event should have and has not
+ * Reads the body of a `workflow_job` event. A signature never expires and covers the body alone, so
+ * an event whose latest time is over four days old is rejected: GitHub does not send it any more.
+ * @param nowMs - stands for a time that the event should have and does not
  */
-export function parseDelivery(eventName: string, body: unknown, nowMs: number): Delivery {
-  if (eventName !== 'workflow_job') return { kind: 'ignored', why: 'other_event' };
+export function parseWorkflowJob(body: unknown, nowMs: number): WorkflowJob {
   const parsed = workflowJobEvent.safeParse(body);
   if (!parsed.success) return { kind: 'malformed' };
   const { workflow_job: job, deployment, enterprise } = parsed.data;
   const latest = laterOf(job.created_at, job.started_at, job.completed_at, deployment?.updated_at);
   if (latest !== undefined && nowMs - latest > MAX_DELIVERY_AGE_MS) return { kind: 'expired' };
   const action = ACTIONS.find((known) => known === parsed.data.action);
-  if (action === undefined) return { kind: 'ignored', why: 'other_action' };
+  if (action === undefined) return { kind: 'otherAction' };
   const name = job.runner_name ?? '';
   const event = jobEvent(action, parsed.data, nowMs);
   const runner = OUR_RUNNER_NAME.test(name)
     ? { name, event: runnerEvent(event, job, name) }
     : undefined;
-  const news: JobDelivery = {
+  const delivery: JobDelivery = {
     event,
     ...(job.run_id && { run: job.run_id }),
     ...(enterprise && { enterprise: enterprise.slug }),
     ...(runner && { runner }),
     ...durations(action, job),
   };
-  return { kind: 'job', news };
+  return { kind: 'job', delivery };
 }
 
 function laterOf(...times: readonly (number | undefined)[]): number | undefined {

@@ -24,6 +24,3 @@ const MAX_MS = 8.64e15;
 export const repositoryField = z.object({
   full_name: z.string().regex(/^[\w.-]{1,100}\/[\w.-]{1,100}$/),
 });
-
-/** GitHub keeps a delivery for three days, to be sent again (https://docs.github.com/webhooks/testing-and-troubleshooting-webhooks/redelivering-webhooks). */
-export const MAX_DELIVERY_AGE_MS = 4 * 24 * 3_600_000;

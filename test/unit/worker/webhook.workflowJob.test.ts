@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module';
 import { describe, expect, test } from '@jest/globals';
-import { parseDelivery as read } from '../../../worker/webhook/webhookDelivery.ts';
+import { GITHUB_DELIVERIES } from '../../../worker/webhook/servers/github/gitHubDeliveries.ts';
+import { parseWorkflowJob as read } from '../../../worker/webhook/servers/github/workflowJob.ts';
 
 /** GitHub's own examples. */
 const examples = createRequire(import.meta.url)('@octokit/webhooks-examples') as {
@@ -13,8 +14,7 @@ const NOW = Date.parse('2026-03-01T12:00:00Z');
 const QUEUED = '2026-03-01T11:00:00Z';
 const STARTED = '2026-03-01T11:00:05Z';
 const COMPLETED = '2026-03-01T11:01:05Z';
-const readDelivery = (event: string, body: unknown): ReturnType<typeof read> =>
-  read(event, body, NOW);
+const readDelivery = (body: unknown): ReturnType<typeof read> => read(body, NOW);
 const body = (fields: object, action = 'in_progress'): object => ({
   action,
   workflow_job: {
@@ -35,35 +35,30 @@ const body = (fields: object, action = 'in_progress'): object => ({
 describe('reading a delivery', () => {
   test("GitHub's own examples are read, whatever their action", () => {
     expect(workflowJobs.length).toBeGreaterThan(3);
-    const readDelivery = (event: string, example: unknown): ReturnType<typeof read> =>
-      read(event, example, Date.parse('2021-06-16T00:00:00Z'));
     const kinds = workflowJobs.map((example) => [
       example['action'],
-      readDelivery('workflow_job', example).kind,
+      read(example, Date.parse('2021-06-16T00:00:00Z')).kind,
     ]);
     expect(kinds).toContainEqual(['queued', 'job']);
     expect(kinds).toContainEqual(['completed', 'job']);
     expect(kinds.map(([, kind]) => kind)).not.toContain('malformed');
   });
 
-  test.each(['queued', 'in_progress', 'completed'])('action %s is news of a job', (action) => {
-    expect(readDelivery('workflow_job', body({}, action))).toMatchObject({
+  test.each(['queued', 'in_progress', 'completed'])('action %s is an event of a job', (action) => {
+    expect(readDelivery(body({}, action))).toMatchObject({
       kind: 'job',
-      news: { event: { action }, runner: { event: { action } } },
+      delivery: { event: { action }, runner: { event: { action } } },
     });
   });
 
   test.each(['waiting', 'something_new'])('action %s is ignored', (action) => {
-    expect(readDelivery('workflow_job', body({}, action))).toEqual({
-      kind: 'ignored',
-      why: 'other_action',
-    });
+    expect(readDelivery(body({}, action))).toEqual({ kind: 'otherAction' });
   });
 
   test('passes on what the contracts name, and nothing else', () => {
-    expect(readDelivery('workflow_job', body({ steps: [{}], extra: 'x' }))).toEqual({
+    expect(readDelivery(body({ steps: [{}], extra: 'x' }))).toEqual({
       kind: 'job',
-      news: {
+      delivery: {
         event: {
           action: 'in_progress',
           jobId: 7,
@@ -98,8 +93,8 @@ describe('reading a delivery', () => {
     ['completed', { completed_at: '1970-01-01T00:00:00Z' }, '2026-03-01T12:00:00Z'],
     ['queued', { created_at: 'yesterday' }, '2026-03-01T12:00:00Z'],
   ])('%s %j happened at %s', (action, fields, at) => {
-    expect(readDelivery('workflow_job', body(fields, action))).toMatchObject({
-      news: { event: { at: Date.parse(at) } },
+    expect(readDelivery(body(fields, action))).toMatchObject({
+      delivery: { event: { at: Date.parse(at) } },
     });
   });
 
@@ -141,68 +136,61 @@ describe('reading a delivery', () => {
     ['no time at all', { created_at: null, started_at: null }, {}, 'job'],
     ['a time to come', { created_at: ago(-DAYS), started_at: null }, {}, 'job'],
   ])('as old as %s', (_what, fields, more, kind) => {
-    expect(readDelivery('workflow_job', { ...body(fields, 'queued'), ...more }).kind).toBe(kind);
+    expect(readDelivery({ ...body(fields, 'queued'), ...more }).kind).toBe(kind);
   });
 
   test('a job whose environment had to be approved was queued then', () => {
     expect(
-      readDelivery('workflow_job', {
+      readDelivery({
         ...body({ created_at: ago(DAYS) }, 'queued'),
         deployment: { updated_at: ago(1_000) },
       }),
-    ).toMatchObject({ news: { event: { at: NOW - 1_000 } } });
+    ).toMatchObject({ delivery: { event: { at: NOW - 1_000 } } });
   });
 
   test('how a job ended, and how long it ran, is passed on', () => {
     const read = readDelivery(
-      'workflow_job',
       body({ conclusion: 'cancelled', completed_at: COMPLETED }, 'completed'),
     );
     expect(read).toMatchObject({
-      news: {
+      delivery: {
         event: { conclusion: 'cancelled' },
         runner: { event: { conclusion: 'cancelled' } },
         executionMs: 60_000,
       },
     });
-    expect(readDelivery('workflow_job', body({ conclusion: null }))).not.toHaveProperty(
-      'news.event.conclusion',
+    expect(readDelivery(body({ conclusion: null }))).not.toHaveProperty(
+      'delivery.event.conclusion',
     );
   });
 
   test('a job that no runner ran took no time', () => {
     expect(
       readDelivery(
-        'workflow_job',
         body({ runner_id: null, runner_name: null, completed_at: COMPLETED }, 'completed'),
       ),
-    ).not.toHaveProperty('news.executionMs');
-    expect(
-      readDelivery('workflow_job', body({ started_at: '2026-03-01T10:59:59Z' })),
-    ).toMatchObject({ news: { startupTimeoutMs: 0 } });
+    ).not.toHaveProperty('delivery.executionMs');
+    expect(readDelivery(body({ started_at: '2026-03-01T10:59:59Z' }))).toMatchObject({
+      delivery: { startupTimeoutMs: 0 },
+    });
   });
 
   test.each([
     ['null', { runner_id: null, name: null }],
     ['0', { runner_id: 0, name: '' }],
   ])('a runner id of %s is none', (_what, fields) => {
-    expect(readDelivery('workflow_job', body(fields))).toMatchObject({
-      news: { runner: { event: { jobId: 7, runnerName: 'acme-1' } } },
+    expect(readDelivery(body(fields))).toMatchObject({
+      delivery: { runner: { event: { jobId: 7, runnerName: 'acme-1' } } },
     });
-    expect(readDelivery('workflow_job', body(fields))).not.toHaveProperty(
-      'news.runner.event.runnerId',
-    );
+    expect(readDelivery(body(fields))).not.toHaveProperty('delivery.runner.event.runnerId');
   });
 
   test('what is absent has a default', () => {
     expect(
-      readDelivery(
-        'workflow_job',
-        body({ run_attempt: undefined, labels: null, runner_name: '' }, 'queued'),
-      ),
+      readDelivery(body({ run_attempt: undefined, labels: null, runner_name: '' }, 'queued')),
     ).toEqual({
       kind: 'job',
-      news: {
+      delivery: {
         event: {
           action: 'queued',
           jobId: 7,
@@ -218,18 +206,18 @@ describe('reading a delivery', () => {
   test('long texts are cut', () => {
     const long = 'x'.repeat(5_000);
     expect(
-      readDelivery('workflow_job', {
+      readDelivery({
         ...body({ name: long, conclusion: long, runner_name: long }),
         enterprise: { slug: long },
       }),
     ).toMatchObject({
-      news: {
+      delivery: {
         enterprise: 'x'.repeat(100),
         event: { conclusion: 'x'.repeat(40), runnerName: 'x'.repeat(100) },
       },
     });
-    expect(readDelivery('workflow_job', body({ name: long }))).toMatchObject({
-      news: { runner: { event: { jobName: 'x'.repeat(200) } } },
+    expect(readDelivery(body({ name: long }))).toMatchObject({
+      delivery: { runner: { event: { jobName: 'x'.repeat(200) } } },
     });
   });
 
@@ -242,9 +230,9 @@ describe('reading a delivery', () => {
     ['with a line break', 'acme-1\n'],
     ['too long', 'a'.repeat(65)],
   ])('a runner name that cannot be ours never gets into a query: %s', (_what, name) => {
-    const read = readDelivery('workflow_job', body({ runner_name: name }));
+    const read = readDelivery(body({ runner_name: name }));
     expect(read).toMatchObject({ kind: 'job' });
-    expect(read).not.toHaveProperty('news.runner');
+    expect(read).not.toHaveProperty('delivery.runner');
   });
 
   test.each([
@@ -256,11 +244,29 @@ describe('reading a delivery', () => {
     ['an id that is no number', body({ id: '7' })],
     ['an id out of range', body({ id: 2 ** 60 })],
     ['labels that are none', body({ labels: [1] })],
-  ])('malformed: %s', (_what, delivery) => {
-    expect(readDelivery('workflow_job', delivery)).toEqual({ kind: 'malformed' });
+  ])('malformed: %s', (_what, malformed) => {
+    expect(readDelivery(malformed)).toEqual({ kind: 'malformed' });
   });
 
-  test('other events are ignored', () => {
-    expect(readDelivery('star', body({}))).toEqual({ kind: 'ignored', why: 'other_event' });
+  test.each([
+    ['ping', '{"zen": "Keep it logically awesome."}', 'ping', 200],
+    ['star', '{}', 'other_event', 204],
+    ['star', '{', 'malformed', 400],
+    ['workflow_job', JSON.stringify(body({}, 'waiting')), 'other_action', 204],
+    ['workflow_job', JSON.stringify(body({ id: '7' })), 'malformed', 400],
+    [
+      'workflow_job',
+      JSON.stringify(
+        body({ completed_at: ago(5 * DAYS), created_at: ago(9 * DAYS), started_at: ago(9 * DAYS) }),
+      ),
+      'expired',
+      422,
+    ],
+  ])('event %s with %s is answered %s', (event, text, outcome, status) => {
+    const headers = { 'x-github-event': event };
+    expect(GITHUB_DELIVERIES.read(headers, Buffer.from(text), NOW)).toMatchObject({
+      outcome,
+      status,
+    });
   });
 });

@@ -1,0 +1,37 @@
+import type { Credential } from '../../../activities/ciServers/credentials.ts';
+import type { JobDelivery } from '../jobDelivery.ts';
+import type { Headers } from '../requestHeaders.ts';
+import type { WebhookResponse } from '../webhookResponses.ts';
+
+/** How one kind of CI server sends deliveries of webhooks. One module implements it for each kind. */
+export interface DeliveryFormat {
+  /** Kind of CI server, as credentials name it. Its deliveries go to `/webhooks/<server>`. */
+  readonly server: string;
+  /** Rejects what cannot be a delivery, before its body is read. Returns undefined for all others. */
+  rejectHeaders(headers: Headers): WebhookResponse | undefined;
+  /** Returns the ID of the delivery. It is not signed: for logs and traces only. */
+  deliveryId(headers: Headers): string;
+  /** Returns what repetitions of a delivery have in common, and deliveries of other bodies do not. */
+  repetitionKey(headers: Headers): string;
+  /** Whether the body is signed with one of the secrets. */
+  isSigned(headers: Headers, body: Buffer, secrets: readonly string[]): boolean;
+  /**
+   * Reads a delivery whose signature is good. Its content is still untrusted.
+   * @param nowMs - stands for a time that the event should have and does not
+   * @returns the response if there is no event to pass on
+   */
+  read(headers: Headers, body: Buffer, nowMs: number): JobDelivery | WebhookResponse;
+  /** Redelivery of what failed. Absent: the server is never asked for it. */
+  readonly redelivery?: RedeliveryRules;
+}
+
+/** How redelivery is requested from a kind of CI server. */
+export interface RedeliveryRules {
+  /** Maximum number of redeliveries requested in one round with one credential. */
+  readonly maxPerRound: number;
+  /**
+   * Identifies the webhook whose failed deliveries the credential can request again. Credentials
+   * with the same webhook share it. Returns undefined if the credential cannot.
+   */
+  webhookOf(credential: Credential): string | undefined;
+}

@@ -1,0 +1,8 @@
+/** The kinds of CI servers whose deliveries are received. */
+import type { DeliveryFormat } from './deliveryFormat.ts';
+import { GITHUB_DELIVERIES } from './github/gitHubDeliveries.ts';
+
+export const DELIVERY_FORMATS: readonly DeliveryFormat[] = [GITHUB_DELIVERIES];
+
+/** Returns the path to which a kind of CI server sends its deliveries. */
+export const webhookPath = (server: string): string => `/webhooks/${server}`;

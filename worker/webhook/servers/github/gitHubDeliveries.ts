@@ -1,0 +1,87 @@
+/** Deliveries of GitHub's webhooks: headers, signature, bodies, and their redelivery. */
+import { header, type Headers } from '../../requestHeaders.ts';
+import {
+  BAD_SIGNATURE,
+  malformed,
+  NO_JSON,
+  PING,
+  type WebhookResponse,
+} from '../../webhookResponses.ts';
+import type { DeliveryFormat } from '../deliveryFormat.ts';
+import { verifySignature } from './signature.ts';
+import { parseWorkflowJob } from './workflowJob.ts';
+
+const EVENT = 'x-github-event';
+const DELIVERY = 'x-github-delivery';
+const SIGNATURE = 'x-hub-signature-256';
+
+/** Node joins a repeated header with a comma, which none of these patterns matches. */
+const PATTERNS = {
+  signature: /^sha256=[0-9a-f]{64}$/,
+  event: /^[a-z][a-z_]{0,63}$/,
+  /** GitHub's and Gitea's are UUIDs. */
+  delivery: /^[\w-]{1,100}$/,
+};
+
+const NO_EVENT_NAME = malformed('the header X-GitHub-Event is missing, or is no name of an event');
+const NO_DELIVERY_ID = malformed('the header X-GitHub-Delivery is missing, or is no id');
+const NO_EVENT = malformed('this is not a workflow_job event as GitHub sends it');
+const EXPIRED: WebhookResponse = {
+  outcome: 'expired',
+  status: 422,
+  message:
+    'what the body tells of is over four days old, and GitHub delivers nothing again after three',
+};
+
+export const GITHUB_DELIVERIES: DeliveryFormat = {
+  server: 'github',
+
+  rejectHeaders(headers) {
+    if (!PATTERNS.signature.test(header(headers, SIGNATURE))) return BAD_SIGNATURE;
+    if (!PATTERNS.event.test(header(headers, EVENT))) return NO_EVENT_NAME;
+    if (!PATTERNS.delivery.test(header(headers, DELIVERY))) return NO_DELIVERY_ID;
+    return undefined;
+  },
+
+  deliveryId: (headers) => header(headers, DELIVERY),
+
+  // The ID is not signed. With the signature it stands for this body alone: no other can be missed.
+  repetitionKey: (headers) => `${header(headers, DELIVERY)} ${header(headers, SIGNATURE)}`,
+
+  isSigned: (headers, body, secrets) => verifySignature(body, header(headers, SIGNATURE), secrets),
+
+  read(headers: Headers, body: Buffer, nowMs: number) {
+    const event = header(headers, EVENT);
+    if (event === 'ping') return PING;
+    const json = parseJson(body.toString('utf8'));
+    if (json === undefined) return NO_JSON;
+    if (event !== 'workflow_job') return { outcome: 'other_event', status: 204 };
+    const parsed = parseWorkflowJob(json, nowMs);
+    switch (parsed.kind) {
+      case 'job':
+        return parsed.delivery;
+      case 'otherAction':
+        return { outcome: 'other_action', status: 204 };
+      case 'expired':
+        return EXPIRED;
+      case 'malformed':
+        return NO_EVENT;
+    }
+  },
+
+  redelivery: {
+    /** GitHub allows 180 such requests a minute. */
+    maxPerRound: 150,
+    /** An App has one webhook, however many installations. GitHub redelivers to Apps only. */
+    webhookOf: (credential) =>
+      credential.type === 'app' ? `${credential.apiUrl} ${credential.appId}` : undefined,
+  },
+};
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
