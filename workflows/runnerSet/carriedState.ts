@@ -52,7 +52,8 @@ export interface SetStateData {
   queueCheckFailure?: string;
 }
 
-export interface CarriedSet {
+/** What continue-as-new carries over of a set's state. */
+export interface CarriedSetState {
   readonly facts: SetStateData;
   readonly holds: readonly string[];
   readonly guards: readonly (readonly [string, number])[];
@@ -60,6 +61,10 @@ export interface CarriedSet {
   readonly forwardedEvents: readonly ForwardedJobEvent[];
   readonly jobs: CarriedJobs;
   readonly runners: CarriedRunners;
-  /** Ids of the commands that were carried out last. */
-  readonly commandsDone?: readonly string[];
+}
+
+/** All that continue-as-new carries over. */
+export interface CarriedSet extends CarriedSetState {
+  /** IDs of the commands that were carried out last. */
+  readonly commandsDone: readonly string[];
 }

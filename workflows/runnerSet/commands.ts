@@ -29,7 +29,7 @@ export class SetCommands {
   readonly #done: Set<string>;
   #executing = 0;
 
-  constructor(done: readonly string[] = []) {
+  constructor(done: readonly string[]) {
     this.#done = new Set(done);
   }
 

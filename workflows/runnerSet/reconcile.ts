@@ -33,7 +33,7 @@ import { SET_TASK_TIMEOUT_MS } from '../../core/domain/setPriority.ts';
 import { randomSuffix, runnerWorkflowId } from '../../core/domain/setRunnerNames.ts';
 import type { CarriedSet } from './carriedState.ts';
 import { SetCommands } from './commands.ts';
-import { RunLength, type EventCosts } from './runLength.ts';
+import { RunLength } from './runLength.ts';
 import type { SetState } from './state.ts';
 import { setDetails, setStatus } from './status.ts';
 import type { Timestamped } from '../../core/activities/index.ts';
@@ -86,17 +86,13 @@ export class RunningSet {
   #trustedNow = 0;
   /** A look of this run is under way; one of the run before may be, too. */
   #checkingQueue = false;
-  readonly #length: RunLength;
+  readonly #length = new RunLength();
   #timer: Alarm | undefined;
 
-  /** @param how - `done`: ids of the commands that the run before has carried out */
-  constructor(
-    state: SetState,
-    how: { readonly reckoning: EventCosts; readonly done?: readonly string[] | undefined },
-  ) {
+  /** @param commandsDone - ids of the commands that the run before has carried out */
+  constructor(state: SetState, commandsDone: readonly string[]) {
     this.state = state;
-    this.#length = new RunLength(how.reckoning);
-    this.#commands = new SetCommands(how.done);
+    this.#commands = new SetCommands(commandsDone);
     this.#now = state.facts.at;
   }
 
@@ -131,8 +127,9 @@ export class RunningSet {
 
   #tick({ at, hearsay }: Moment): void {
     this.#now = Math.max(this.#now, at);
-    if (hearsay !== true) this.#trustedNow = Math.max(this.#trustedNow, at);
-    this.#length.countIteration(hearsay === true);
+    if (hearsay === true) return;
+    this.#trustedNow = Math.max(this.#trustedNow, at);
+    this.#length.countIteration();
   }
 
   #drainInbox(): void {

@@ -3,17 +3,9 @@
  * replay.
  */
 
-/** Events for each of what a run hears. */
-export interface EventCosts {
-  /** A signal that is no command. */
-  readonly news: number;
-  /** A turn of the loop that nothing but news or a command has called for. */
-  readonly hearsay: number;
-}
-
-/** Any other turn: an activity, and perhaps a timer, each with its workflow task. */
+/** Events for an iteration with an activity, and perhaps a timer, each with its workflow task. */
 const TURN = 9;
-/** A command: its signal, its answer's, and their workflow tasks. */
+/** Events for a command: its signal, its answer's, and their workflow tasks. */
 const COMMAND = 9;
 /** So many events end a run. */
 const MOST = 1_000;
@@ -21,28 +13,22 @@ const MOST = 1_000;
 const MAX_JOB_EVENTS = 10_000;
 
 /**
- * News costs its signal and, if it comes alone, a workflow task of three events. A worker takes a step for each of those tasks when it reads the
- * run anew, as it does each time that the server refuses to continue it as new for news that came meanwhile (`UnhandledCommand`), and each step
- * stands in line with all else that the worker has to do: hundreds took 105 s, where a workflow task may take ten. Much shorter runs are no better,
- * because more than half of the continuations of a busy set are refused at first (docs/benchmarks.md).
+ * Events for a signal that is not a command: the signal and, if it comes alone, a workflow task of
+ * three events. A worker takes a step for each of those tasks when it replays the run, as it does
+ * each time that the server refuses to continue it as new because a signal came meanwhile
+ * (`UnhandledCommand`), and each step waits for all else that the worker has to do: hundreds took
+ * 105 s, where a workflow task may take ten. Much shorter runs are no better, because more than half
+ * of the continuations of a busy set are refused at first (docs/benchmarks.md).
  */
-export const EVENT_COSTS_V2: EventCosts = { news: 4, hearsay: 0 };
-
-/** Of runs that began with 0.1.0. News during an activity was reckoned too cheap: with 500 runners a run came to 2,958 events. */
-export const EVENT_COSTS_V1: EventCosts = { news: 1, hearsay: 9 };
+const SIGNAL = 4;
 
 export class RunLength {
-  readonly #reckoning: EventCosts;
   #events = 0;
   #jobEvents = 0;
 
-  constructor(reckoning: EventCosts) {
-    this.#reckoning = reckoning;
-  }
-
-  /** @param jobEvents - or news of runners, in one signal */
+  /** @param jobEvents - events of jobs or runners in one signal */
   news(jobEvents: number): void {
-    this.#events += this.#reckoning.news;
+    this.#events += SIGNAL;
     this.#jobEvents += jobEvents;
   }
 
@@ -50,11 +36,12 @@ export class RunLength {
     this.#events += COMMAND;
   }
 
-  countIteration(isHearsay: boolean): void {
-    this.#events += isHearsay ? this.#reckoning.hearsay : TURN;
+  /** Counts an iteration of the loop, other than those that signals and commands alone have caused. */
+  countIteration(): void {
+    this.#events += TURN;
   }
 
-  /** Time to continue as new. */
+  /** Whether it is time to continue as new. */
   get isLong(): boolean {
     return this.#events > MOST || this.#jobEvents > MAX_JOB_EVENTS;
   }

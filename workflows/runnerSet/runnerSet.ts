@@ -1,9 +1,4 @@
-import {
-  CancelledFailure,
-  CancellationScope,
-  patched,
-  upsertSearchAttributes,
-} from '@temporalio/workflow';
+import { CancelledFailure, CancellationScope, upsertSearchAttributes } from '@temporalio/workflow';
 import {
   SEARCH_ATTRIBUTES,
   type RunnerSetInput,
@@ -13,7 +8,6 @@ import { admissionActivities } from '../shared/activityProxies.ts';
 import { RunningSet } from './reconcile.ts';
 import { registerHandlers } from './handlers.ts';
 import type { CarriedSet } from './carriedState.ts';
-import { EVENT_COSTS_V1, EVENT_COSTS_V2 } from './runLength.ts';
 import { SetState } from './state.ts';
 
 /**
@@ -28,10 +22,8 @@ export async function runnerSet(
   input: RunnerSetInput,
   carried?: CarriedSet,
 ): Promise<RunnerSetStatus> {
-  // Before the first local activity: after one that took long a replay does not know of the marker yet.
-  const reckoning = patched('runnerSet-counted-events') ? EVENT_COSTS_V2 : EVENT_COSTS_V1;
   const state = carried === undefined ? await admit(input) : SetState.restore(carried);
-  const set = new RunningSet(state, { reckoning, done: carried?.commandsDone });
+  const set = new RunningSet(state, carried?.commandsDone ?? []);
   registerHandlers(set);
   let cancelRequested = false;
   void CancellationScope.current().cancelRequested.catch(() => {

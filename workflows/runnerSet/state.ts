@@ -8,7 +8,7 @@ import type {
   RunnerSetInput,
 } from '../../core/contract/index.ts';
 import { HEALTHY, recordEnd, recordFailure, recordOnline } from './breaker.ts';
-import type { CarriedSet, SetStateData } from './carriedState.ts';
+import type { CarriedSetState, SetStateData } from './carriedState.ts';
 import type { SetSpec } from '../../core/input/runnerSet.ts';
 import { SetJobs } from './jobs.ts';
 import { JobLimits } from './limits.ts';
@@ -34,7 +34,7 @@ export class SetState {
   readonly passing: Rerouting;
   limits: JobLimits;
 
-  private constructor(facts: SetStateData, carried?: CarriedSet) {
+  private constructor(facts: SetStateData, carried?: CarriedSetState) {
     const { name } = facts.spec;
     this.facts = facts;
     this.holds = new Set(carried?.holds);
@@ -71,13 +71,13 @@ export class SetState {
   }
 
   /** The set of the run before. Its runners are read again: what happened at the seam is in visibility. */
-  static restore(carried: CarriedSet): SetState {
+  static restore(carried: CarriedSetState): SetState {
     const { facts } = carried;
     if (facts.listedAt !== undefined) facts.listedAt = 0;
     return new SetState(facts, carried);
   }
 
-  carry(): CarriedSet {
+  carry(): CarriedSetState {
     return {
       facts: this.facts,
       holds: [...this.holds],

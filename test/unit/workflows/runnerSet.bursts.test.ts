@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import type { JobEvent } from '../../../core/contract/index.ts';
 import { runnerWorkflowId } from '../../../core/domain/setRunnerNames.ts';
 import { decideSet } from '../../../workflows/runnerSet/plan.ts';
-import type { CarriedSet } from '../../../workflows/runnerSet/carriedState.ts';
+import type { CarriedSetState } from '../../../workflows/runnerSet/carriedState.ts';
 import { SetState } from '../../../workflows/runnerSet/state.ts';
 import { setDetails } from '../../../workflows/runnerSet/status.ts';
 import { countVisits } from '../../support/countVisits.ts';
@@ -87,7 +87,7 @@ function busySet(size: number, { ephemeral, heldEvery, untoldEvery }: Shape): Se
   const begun = SetState.begin(setSpec(input), { name: 'linux', ...input }, {}, AGO);
   begun.onRunnersListed([], [], AGO);
   const over = Array.from({ length: MANY_OVER }, (_none, index) => `${4_000_000 + index}/1`);
-  const carried: CarriedSet = {
+  const carried: CarriedSetState = {
     ...begun.carry(),
     jobs: { live: [], names: [], over: [[AGO / 60_000, over]], startedTotal: 0, completedTotal: 0 },
   };
@@ -193,7 +193,7 @@ describe('a burst of news in one moment', () => {
       const state = busySet(size, PLAIN);
       return (
         countVisits(
-          () => void SetState.restore(JSON.parse(JSON.stringify(state.carry())) as CarriedSet),
+          () => void SetState.restore(JSON.parse(JSON.stringify(state.carry())) as CarriedSetState),
         ) - MANY_OVER
       );
     };
