@@ -8,11 +8,11 @@ import {
   type PodOwner,
   type RunnerStarted,
 } from '../activities/compute/process/podDirectory.ts';
+import { GITHUB_RUNNER } from '../core/domain/runnerKinds/gitHub.ts';
 import { createProcessCompute } from '../activities/compute/process/processCompute.ts';
 import { readJson } from '../activities/compute/process/atomicFile.ts';
 import { signalProcess } from '../activities/compute/process/processIdentity.ts';
 import type { RunnerInput } from '../core/contract/index.ts';
-import { RUNNER_IMAGE_COMMAND } from '../worker/settings/runnerImage.ts';
 
 export interface Target {
   /** Settings of the worker. */
@@ -111,7 +111,7 @@ export async function kubernetesTarget(options: {
         : { HOLDFAST_SUPERVISOR_IMAGE: options.supervisorImage }),
     },
     simulator: { listen: '0.0.0.0', host: options.hostAddress },
-    runnerInput: { image: options.image, command: [...RUNNER_IMAGE_COMMAND] },
+    runnerInput: { image: options.image, command: [...GITHUB_RUNNER.image.command] },
     async vanish(podName) {
       await api.deleteNamespacedPod({
         name: podName,

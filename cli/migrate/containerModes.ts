@@ -2,7 +2,7 @@
  * What ARC adds to a pod for a mode of its own, written out: Holdfast has no such modes, a pod template says all. The parts are those that the chart
  * gha-runner-scale-set makes: https://github.com/actions/actions-runner-controller/blob/master/charts/gha-runner-scale-set/values.yaml. Pure.
  */
-import { RUNNER_IMAGE } from '../../worker/settings/runnerImage.ts';
+import { GITHUB_RUNNER } from '../../core/domain/runnerKinds/gitHub.ts';
 import type { Json, SetDraft } from './setDraft.ts';
 
 const WORK = { name: 'work', mountPath: '/home/runner/_work' };
@@ -26,7 +26,7 @@ export function addDockerDaemon(
   field: string,
   { container, args, env, volumeMounts, socketVolume = {} }: DockerDaemon,
 ): void {
-  const image = draft.parts.template['image'] ?? RUNNER_IMAGE;
+  const image = draft.parts.template['image'] ?? GITHUB_RUNNER.image.name;
   draft.initContainers.unshift(
     {
       name: 'init-dind-externals',
@@ -88,7 +88,7 @@ export function addJobPods(draft: SetDraft, field: string, workClaim: unknown): 
   if (workClaim === undefined)
     draft.env({
       name: 'ACTIONS_RUNNER_IMAGE',
-      value: draft.parts.template['image'] ?? RUNNER_IMAGE,
+      value: draft.parts.template['image'] ?? GITHUB_RUNNER.image.name,
     });
   else {
     draft.mount({ ...WORK });

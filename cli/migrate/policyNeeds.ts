@@ -1,17 +1,17 @@
 /** Which parts of a pod policy have to allow something before a set's pods may be. Pure. */
+import { GITHUB_RUNNER } from '../../core/domain/runnerKinds/gitHub.ts';
 import { podSpec } from '../../activities/compute/kubernetes/podSpec.ts';
 import { DEFAULT_POD_POLICY } from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
 import { toPolicyInput } from '../../activities/compute/kubernetes/podPolicy/policyViolations.ts';
 import { POD_RULES } from '../../activities/compute/kubernetes/podPolicy/podRules.ts';
 import { ComputeError } from '../../activities/ports.ts';
 import type { PodRequest } from '../../core/domain/pod.ts';
-import {
-  RUNNER_IMAGE,
-  RUNNER_IMAGE_COMMAND,
-  RUNNER_IMAGE_USER,
-} from '../../worker/settings/runnerImage.ts';
 
-const DEFAULTS = { image: RUNNER_IMAGE, command: RUNNER_IMAGE_COMMAND, user: RUNNER_IMAGE_USER };
+const DEFAULTS = {
+  image: GITHUB_RUNNER.image.name,
+  command: GITHUB_RUNNER.image.command,
+  user: GITHUB_RUNNER.image.user,
+};
 
 /** Beyond what is allowed without one. @returns fields of the policy; `undefined`: it is no pod that could be judged */
 export function policyNeeds({
@@ -26,7 +26,8 @@ export function policyNeeds({
     const pod = toPolicyInput(podSpec(asked, DEFAULTS, '', undefined), asked, '');
     return POD_RULES.filter(
       (rule) =>
-        rule.refused(pod, DEFAULT_POD_POLICY, { images: [RUNNER_IMAGE], namespace: '' }).length > 0,
+        rule.refused(pod, DEFAULT_POD_POLICY, { images: [GITHUB_RUNNER.image.name], namespace: '' })
+          .length > 0,
     ).map(({ field }) => field);
   } catch (error) {
     // As the worker judges a template that is anybody's text.

@@ -1,4 +1,5 @@
 /** Pods as the workflows and activities see them: what is asked for, and what is seen. Plain data, the same for every compute. */
+import type { RunnerKindName } from './runnerKinds/runnerKinds.ts';
 import type {
   CertificateAuthority,
   RunnerProxy,
@@ -60,8 +61,8 @@ export interface StorageRequest {
 export interface SupervisorConfig {
   /** How it gets to be the container's first process. Absent: as this compute does it. */
   readonly mode?: 'inject' | 'image' | 'none';
-  /** What it watches: GitHub's runner, or a plain command. */
-  readonly watches: 'github' | 'command';
+  /** Kind of the runner that it watches. */
+  readonly watches: RunnerKindName;
   /** A runner that takes one job only: once busy, it does not come back. */
   readonly ephemeral: boolean;
   readonly onTerm: 'drain' | 'stop' | 'checkpoint';

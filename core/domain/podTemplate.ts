@@ -1,5 +1,7 @@
 /** What of a pod is Holdfast's own: names, labels, variables and folders that a user's template may not take. */
 
+import { isRegistrationVariable } from './runnerKinds/runnerKinds.ts';
+
 /** The container that runs the CI runner. A template's container of this name is merged under what Holdfast sets. */
 export const RUNNER_CONTAINER = 'runner';
 /** The init container that copies the supervisor in. */
@@ -20,29 +22,14 @@ export const RESERVED_VOLUME_PREFIX = 'holdfast-';
 /** The claim with the store of what steps leave. */
 export const STORE_VOLUME = `${RESERVED_VOLUME_PREFIX}store`;
 
-/** The variable with the registration token, which is good for the whole scope: no container that a job runs in ever has it. */
-export const REGISTRATION_TOKEN_ENV = 'RUNNER_TOKEN';
-
-/** Variables that carry the registration; the official runner reads each of its command-line options from ACTIONS_RUNNER_INPUT_*. */
-const RESERVED_ENV = new Set([
-  'RUNNER_NAME',
-  REGISTRATION_TOKEN_ENV,
-  'RUNNER_URL',
-  'RUNNER_JITCONFIG',
-  'RUNNER_SCOPE',
-  'RUNNER_LABELS',
-  'RUNNER_GROUP',
-  'RUNNER_EPHEMERAL',
-  'RUNNER_DISABLE_UPDATE',
-]);
-const RESERVED_ENV_PREFIXES = ['ACTIONS_RUNNER_INPUT_', 'HOLDFAST_'];
+const RESERVED_ENV_PREFIX = 'HOLDFAST_';
 
 /** True for a variable of the runner container that Holdfast sets itself. */
 export function isReservedEnv(name: string): boolean {
-  return RESERVED_ENV.has(name) || RESERVED_ENV_PREFIXES.some((prefix) => name.startsWith(prefix));
+  return name.startsWith(RESERVED_ENV_PREFIX) || isRegistrationVariable(name);
 }
 
-/** Where a runner finds what it has registered itself with: the files of GitHub's `config.sh`. */
+/** Where a runner finds the files of its registration. */
 export const REGISTRATION_PATH = '/holdfast-registration';
 /** Of a job's step: what it leaves for those after it (SHARED_DIR), what it makes (ARTIFACT_DIR), and what its supervisor notes. */
 export const STEP_PATHS = {

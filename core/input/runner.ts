@@ -15,6 +15,7 @@ import { DEFAULT_RUNNER_GROUP_ID, type Scope } from '../domain/ciServer.ts';
 import { toMilliseconds, parseDuration, type Milliseconds } from '../domain/duration.ts';
 import type { PodRequest, SupervisorConfig } from '../domain/pod.ts';
 import { SET_LABEL } from '../domain/podTemplate.ts';
+import { RUNNER_KINDS, type RunnerKindName } from '../domain/runnerKinds/runnerKinds.ts';
 import {
   credentialName,
   DEFAULT_CREDENTIAL,
@@ -82,7 +83,7 @@ export interface RunnerValidationContext {
   readonly policy?: TimeoutPolicy | 'elsewhere' | undefined;
 }
 
-// GitHub label names end at 256; control characters never make sense.
+// CI servers have no longer ones; control characters never make sense.
 const label = z
   .string()
   .regex(
@@ -263,19 +264,21 @@ function toSpec(
   const asked = toMilliseconds({ ...RUNNER_TIMEOUTS, ...timeoutsOfScope, ...input.timeouts });
   const jobTimeoutCapMs = parseDuration(jobTimeoutCap) ?? Number.NaN;
   const timeouts = { ...asked, jobTimeoutMs: Math.min(asked.jobTimeoutMs, jobTimeoutCapMs) };
+  const kind: RunnerKindName = scope === undefined ? 'command' : 'github';
+  const { stop: stopOfKind } = RUNNER_KINDS[kind];
   const {
     signals,
     cleanupCommand,
     gracePeriod,
-    to = gracePeriod === undefined ? 'group' : 'process',
+    to = gracePeriod === undefined ? stopOfKind.signalTarget : 'process',
   } = input.stop ?? {};
   const supervision: SupervisorConfig = {
     ...omitUndefined({ mode: input.supervisor, signals, cleanupCommand }),
     ...grace,
     signalTarget: to,
-    watches: scope === undefined ? 'command' : 'github',
+    watches: kind,
     ephemeral: ephemeral,
-    onTerm: input.onTerm ?? 'stop',
+    onTerm: input.onTerm ?? stopOfKind.onTerm,
     // A runner's job is timed by the workflow: the container also runs while there is none.
     ...(scope === undefined ? { timeoutMs: timeouts.jobTimeoutMs } : {}),
     startupTimeoutMs: timeouts.registrationMs,

@@ -1,8 +1,8 @@
 #!/bin/sh
 # What a runner's container runs in GitHub's image. A static runner has been registered by an init container, which leaves the runner's files in
-# HOLDFAST_REGISTRATION_DIR (activities/compute/kubernetes/registrationContainer.ts). With a JIT config (ACTIONS_RUNNER_INPUT_JITCONFIG) there is nothing
+# HOLDFAST_REGISTRATION_DIR (core/domain/runnerKinds/gitHub.ts). With a JIT config (ACTIONS_RUNNER_INPUT_JITCONFIG) there is nothing
 # to register: run.sh reads it itself.
-# worker/settings/runnerImage.ts carries the same text, for GitHub's image as it is.
+# core/domain/runnerKinds/gitHub.ts carries the same text, for GitHub's image as it is.
 set -eu
 cd "${RUNNER_HOME:-/home/runner}"
 if [ -n "${HOLDFAST_REGISTRATION_DIR:-}" ]; then

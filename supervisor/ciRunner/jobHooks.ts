@@ -1,21 +1,19 @@
 import { constants } from 'node:fs';
 import { open, writeFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
+import { GITHUB_RUNNER } from '../../core/domain/runnerKinds/gitHub.ts';
 import { hookScript } from './hookScript.ts';
 import type { JobSignal } from './jobState.ts';
 import type { Pending } from '../process/pending.ts';
 
-const HOOKS = {
-  started: 'ACTIONS_RUNNER_HOOK_JOB_STARTED',
-  completed: 'ACTIONS_RUNNER_HOOK_JOB_COMPLETED',
-} as const;
+const HOOKS = GITHUB_RUNNER.jobHooks;
 
 /** How often the hooks' file is looked at, in ms. Not watched: a node's limit on inotify instances is shared by all its pods. */
 const CHECK_INTERVAL_MS = 500;
 /** How much of it is read in one look, in bytes: a note has ten, but any job can write there what it likes. */
 const MAX_BYTES = 4096;
 
-/** The scripts that GitHub's runner runs before and after each job: they note that in a file, which is read here. */
+/** The scripts that a CI runner executes before and after each job: they note that in a file, which is read here. */
 export class JobHooks {
   readonly #folder: string;
   readonly #file: string;

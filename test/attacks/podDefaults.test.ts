@@ -11,14 +11,10 @@ import {
 } from '@kubernetes/client-node';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { parseAllDocuments } from 'yaml';
+import { GITHUB_RUNNER } from '../../core/domain/runnerKinds/gitHub.ts';
 import { loadKubeConfig } from '../../activities/compute/kubernetes/kubeConfig.ts';
 import { podSpec } from '../../activities/compute/kubernetes/podSpec.ts';
 import type { PodTemplate, SupervisorConfig } from '../../core/domain/pod.ts';
-import {
-  RUNNER_IMAGE,
-  RUNNER_IMAGE_COMMAND,
-  RUNNER_IMAGE_USER,
-} from '../../worker/settings/runnerImage.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { until } from '../support/until.ts';
 
@@ -96,9 +92,9 @@ await describeWithLab(
         ...(template && { template }),
       };
       const defaults = {
-        image: RUNNER_IMAGE,
-        command: RUNNER_IMAGE_COMMAND,
-        user: RUNNER_IMAGE_USER,
+        image: GITHUB_RUNNER.image.name,
+        command: GITHUB_RUNNER.image.command,
+        user: GITHUB_RUNNER.image.user,
         supervisor: { image: 'worker' },
       };
       return podSpec(request, defaults, 'holdfast', { secretName: 's', keys });

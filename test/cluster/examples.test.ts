@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { CoreV1Api } from '@kubernetes/client-node';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
+import { GITHUB_RUNNER } from '../../core/domain/runnerKinds/gitHub.ts';
 import { loadKubeConfig } from '../../activities/compute/kubernetes/kubeConfig.ts';
 import { podSpec } from '../../activities/compute/kubernetes/podSpec.ts';
 import {
@@ -17,15 +18,9 @@ import {
   type PodPolicy,
 } from '../../activities/compute/kubernetes/podPolicy/podPolicy.ts';
 import { scheduleError } from '../../activities/runnerSet/schedules.ts';
-import { REGISTRATION_TOKEN_ENV } from '../../core/domain/podTemplate.ts';
 import type { PodRequest } from '../../core/domain/pod.ts';
 import { parseJobInput } from '../../core/input/job.ts';
 import { parseRunnerSetInput } from '../../core/input/runnerSet.ts';
-import {
-  RUNNER_IMAGE,
-  RUNNER_IMAGE_COMMAND,
-  RUNNER_IMAGE_USER,
-} from '../../worker/settings/runnerImage.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { until } from '../support/until.ts';
 
@@ -35,9 +30,9 @@ const read = (path: string): unknown =>
 const filesIn = (folder: string): string[] => readdirSync(new URL(folder, EXAMPLES)).toSorted();
 const SETS = filesIn('sets/');
 const DEFAULTS = {
-  image: RUNNER_IMAGE,
-  command: RUNNER_IMAGE_COMMAND,
-  user: RUNNER_IMAGE_USER,
+  image: GITHUB_RUNNER.image.name,
+  command: GITHUB_RUNNER.image.command,
+  user: GITHUB_RUNNER.image.user,
   supervisor: { image: 'example.com/supervisor:1' },
 };
 
@@ -87,7 +82,7 @@ await describeWithLab('examples', { kubernetes: true }, (lab) => {
   test.each(SETS)('the API server takes a runner of %s', async (file) => {
     const body = podSpec(requestOf(file), DEFAULTS, 'holdfast', {
       secretName: 's',
-      keys: [REGISTRATION_TOKEN_ENV],
+      keys: [GITHUB_RUNNER.registration.tokenVariable],
     });
     await expect(
       core.createNamespacedPod({ namespace, body, dryRun: 'All' }),

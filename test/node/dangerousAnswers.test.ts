@@ -1,5 +1,5 @@
 import { expect } from '@jest/globals';
-import { REGISTER_COMMAND } from '../../activities/compute/kubernetes/registrationContainer.ts';
+import { GITHUB_RUNNER } from '../../core/domain/runnerKinds/gitHub.ts';
 import { cancelSignal } from '../../core/contract/index.ts';
 import { ClusterWorld } from '../support/clusterWorld.ts';
 import { HELD_JOB, type ClusterRun } from '../support/clusterRun.ts';
@@ -210,7 +210,7 @@ const dangers: Record<string, Scenario<ClusterWorld>> = {
   ) => {
     const late = {
       name: 'holdfast-register',
-      command: ['sh', '-c', 'sleep 6; exec "$@"', 'sh', ...REGISTER_COMMAND],
+      command: ['sh', '-c', 'sleep 6; exec "$@"', 'sh', ...GITHUB_RUNNER.registration.command],
     };
     const run = await world.start('late', {
       ephemeral: false,

@@ -2,14 +2,10 @@
 import { randomUUID } from 'node:crypto';
 import { DiscoveryV1Api, type V1Pod } from '@kubernetes/client-node';
 import { Client, Connection } from '@temporalio/client';
+import { GITHUB_RUNNER } from '../../core/domain/runnerKinds/gitHub.ts';
 import { addImages, type LabState } from '../../tools/lab/lab.ts';
-import {
-  RUNNER_IMAGE,
-  WORKER_REPOSITORY,
-  workerImage,
-} from '../../tools/lab/images/definitions.ts';
+import { WORKER_REPOSITORY, workerImage } from '../../tools/lab/images/definitions.ts';
 import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
-import { RUNNER_IMAGE_COMMAND } from '../../worker/settings/runnerImage.ts';
 import { CHART, Helm } from './chart.ts';
 import { SHORT_INTERVALS } from './clusterRun.ts';
 import { recordNamespace, type NamespaceRecorder } from './namespaceRecorder.ts';
@@ -98,10 +94,10 @@ export class ChartWorld {
       runnersNamespace: parts.runners.name,
       githubConfigUrl: 'https://github.com/acme',
       githubConfigSecret: { github_token: CHART_TOKEN },
-      runnerImage: RUNNER_IMAGE,
+      runnerImage: GITHUB_RUNNER.image.name,
       settings: {
         HOLDFAST_GITHUB_URL: this.simulator.url,
-        HOLDFAST_RUNNER_COMMAND: JSON.stringify(RUNNER_IMAGE_COMMAND),
+        HOLDFAST_RUNNER_COMMAND: JSON.stringify(GITHUB_RUNNER.image.command),
         HOLDFAST_SHUTDOWN_GRACE_TIME: '2s',
         HOLDFAST_SHUTDOWN_FORCE_TIME: '5s',
       },

@@ -81,11 +81,11 @@ export function ciServerContract(
     }
 
     test('its traits say what it can do', () => {
-      const { traits, disable, redeliverFailed, runnerGroupId } = server;
+      const { traits } = server;
       expect({
-        canDisable: disable !== undefined,
-        redelivers: redeliverFailed !== undefined,
-        groups: runnerGroupId !== undefined,
+        canDisable: server.disable !== undefined,
+        redelivers: server.redeliverFailed !== undefined,
+        groups: server.runnerGroupId !== undefined,
         singleUseRegistration: options.modes.includes('jit'),
       }).toEqual({
         canDisable: traits.canDisable,

@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
+import { GITHUB_RUNNER } from '../../core/domain/runnerKinds/gitHub.ts';
 import type { LabState } from '../../tools/lab/lab.ts';
 import {
   startSimulator,
@@ -10,7 +11,6 @@ import {
   type SimulatorOptions,
 } from '../../tools/simulator/simulator.ts';
 import { RUNNER_WORKFLOW, type RunnerInput } from '../../core/contract/index.ts';
-import { RUNNER_IMAGE_COMMAND } from '../../worker/settings/runnerImage.ts';
 import { ClusterRun, SHORT_INTERVALS } from './clusterRun.ts';
 import { recordNamespace, type NamespaceRecorder } from './namespaceRecorder.ts';
 import { createTestNamespace, type TestNamespace } from './pods.ts';
@@ -98,7 +98,7 @@ export class ClusterWorld {
       HOLDFAST_KUBECONFIG: join(parts.folder, 'kubeconfig'),
       HOLDFAST_KUBERNETES_NAMESPACE: this.namespace.name,
       HOLDFAST_RUNNER_IMAGE: 'holdfast.test/runner:1',
-      HOLDFAST_RUNNER_COMMAND: JSON.stringify(RUNNER_IMAGE_COMMAND),
+      HOLDFAST_RUNNER_COMMAND: JSON.stringify(GITHUB_RUNNER.image.command),
       ...(options.supervisor === false
         ? {}
         : { HOLDFAST_SUPERVISOR_IMAGE: 'holdfast.test/supervisor:1' }),

@@ -6,9 +6,9 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { parse } from 'yaml';
+import { GITHUB_RUNNER } from '../../core/domain/runnerKinds/gitHub.ts';
 import { derivedFiles } from '../../tools/chart/derived.ts';
 import { chartValues, valuesTable } from '../../tools/chart/values.ts';
-import { RUNNER_IMAGE } from '../../worker/settings/runnerImage.ts';
 import { FULL_VALUES, PLAIN_VALUES } from '../support/chart.ts';
 
 const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
@@ -39,7 +39,9 @@ test('the definition of RunnerSet has another revision when it is another: the c
 });
 
 test("containerMode takes GitHub's runner image where no other is named", () => {
-  expect(read('deploy/chart/templates/_sets.tpl')).toContain(`default "${RUNNER_IMAGE}"`);
+  expect(read('deploy/chart/templates/_sets.tpl')).toContain(
+    `default "${GITHUB_RUNNER.image.name}"`,
+  );
 });
 
 test('no template is longer than a file of code may be', () => {

@@ -15,13 +15,12 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from '@jest/globals';
 import { Ajv } from 'ajv';
 import { parse, parseAllDocuments } from 'yaml';
+import { GITHUB_RUNNER } from '../../core/domain/runnerKinds/gitHub.ts';
 import { TEMPORAL_SERVER } from '../../tools/lab/versions.ts';
 import { makeSupervisorFolder } from '../../deploy/images/supervisorFolder.ts';
 import { parseDuration } from '../../core/domain/duration.ts';
 import { SEARCH_ATTRIBUTES } from '../../core/contract/index.ts';
-import { REGISTER_COMMAND } from '../../activities/compute/kubernetes/registrationContainer.ts';
 import { loadConfig } from '../../worker/settings/config.ts';
-import { RUNNER_IMAGE, RUNNER_IMAGE_COMMAND } from '../../worker/settings/runnerImage.ts';
 import { settings } from '../../worker/settings/settings.ts';
 import { loadWebhookConfig, webhookSettings } from '../../worker/settings/webhookConfig.ts';
 
@@ -303,8 +302,8 @@ describe('the images', () => {
   });
 
   test('the runner image is the one that runners get by default, and both run the same script', () => {
-    expect(read('deploy/images/runner.Dockerfile')).toContain(`FROM ${RUNNER_IMAGE}\n`);
-    expect(`${RUNNER_IMAGE_COMMAND[2]}\n`).toBe(
+    expect(read('deploy/images/runner.Dockerfile')).toContain(`FROM ${GITHUB_RUNNER.image.name}\n`);
+    expect(`${GITHUB_RUNNER.image.command[2]}\n`).toBe(
       read('deploy/images/runner-entrypoint.sh').replace(/^#.*\n(#.*\n)*/, ''),
     );
   });
@@ -315,7 +314,7 @@ describe('the images', () => {
    */
   function enter(
     env: Record<string, string>,
-    [shell = '', ...args] = RUNNER_IMAGE_COMMAND,
+    [shell = '', ...args] = GITHUB_RUNNER.image.command,
     { left = [], handed = '' }: { left?: string[]; handed?: string } = {},
   ): string[] {
     const home = mkdtempSync(join(tmpdir(), 'holdfast-runner-'));
@@ -417,7 +416,9 @@ describe('the images', () => {
     'a container of its own registers, and the runner runs with what that has left and no token: %s',
     (_what, more, options) => {
       withSharedFolder((handed) => {
-        const registered = enter({ ...TOKEN, ...more }, REGISTER_COMMAND, { handed });
+        const registered = enter({ ...TOKEN, ...more }, GITHUB_RUNNER.registration.command, {
+          handed,
+        });
         expect(registered).toEqual([
           `config.sh --unattended --url https://github.com/acme --name acme-1 --labels linux,x64${options} token=AAA jit=`,
         ]);
@@ -427,7 +428,7 @@ describe('the images', () => {
           '.runner',
         ]);
         const left = ['.runner', '.runner_migrated', '.credentials_migrated'];
-        const [first, ...files] = enter({}, RUNNER_IMAGE_COMMAND, { handed, left });
+        const [first, ...files] = enter({}, GITHUB_RUNNER.image.command, { handed, left });
         const of = 'of https://github.com/acme';
         expect({ first, files: files.toSorted() }).toEqual({
           first: 'run.sh  token= jit=',
@@ -446,7 +447,7 @@ describe('the images', () => {
       withSharedFolder((handed) => {
         let failure: unknown;
         try {
-          enter(env, REGISTER_COMMAND, { handed, left });
+          enter(env, GITHUB_RUNNER.registration.command, { handed, left });
         } catch (error) {
           failure = error;
         }

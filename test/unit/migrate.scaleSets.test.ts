@@ -1,11 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
-import { RUNNER_IMAGE } from '../../worker/settings/runnerImage.ts';
 import {
   POD_METADATA_ROWS,
   POD_SPEC_ROWS,
   POD_TEMPLATE_ROWS,
   RUNNER_CONTAINER_ROWS,
 } from '../../cli/migrate/podRows.ts';
+import { GITHUB_RUNNER } from '../../core/domain/runnerKinds/gitHub.ts';
 import { SCALE_SET_ROWS, VALUES_ROWS } from '../../cli/migrate/scaleSetRows.ts';
 import {
   convert,
@@ -122,7 +122,7 @@ describeRows(
       { type: 'dind' },
       pod({
         initContainers: [
-          { name: 'init-dind-externals', image: RUNNER_IMAGE },
+          { name: 'init-dind-externals', image: GITHUB_RUNNER.image.name },
           {
             name: 'dind',
             image: 'docker:dind',
@@ -179,7 +179,7 @@ describeRows(
           { value: '/home/runner/k8s-novolume/index.js' },
           {},
           {},
-          { name: 'ACTIONS_RUNNER_IMAGE', value: RUNNER_IMAGE },
+          { name: 'ACTIONS_RUNNER_IMAGE', value: GITHUB_RUNNER.image.name },
         ],
       }),
       /which go when their runner's pod goes/,

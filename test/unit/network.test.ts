@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { V1Pod } from '@kubernetes/client-node';
+import { GITHUB_RUNNER } from '../../core/domain/runnerKinds/gitHub.ts';
 import { podSpec, type PodDefaults } from '../../activities/compute/kubernetes/podSpec.ts';
 import {
   policyViolations,
@@ -9,7 +10,6 @@ import { podPolicySchema } from '../../activities/compute/kubernetes/podPolicy/p
 import { podName } from '../../activities/compute/naming.ts';
 import { processErrors } from '../../activities/compute/process/runnerCommand.ts';
 import type { RunnerProxy } from '../../core/contract/index.ts';
-import { REGISTRATION_TOKEN_ENV } from '../../core/domain/podTemplate.ts';
 import type { PodRequest } from '../../core/domain/pod.ts';
 import { parseRunnerInput } from '../../core/input/runner.ts';
 
@@ -29,7 +29,7 @@ function podOf(input: object, settings: PodDefaults = {}): V1Pod {
   const request = requestOf(input);
   return podSpec(request, { image: 'runner:1', command: ['run'], ...settings }, 'main', {
     secretName: podName(request.identity),
-    keys: [REGISTRATION_TOKEN_ENV],
+    keys: [GITHUB_RUNNER.registration.tokenVariable],
   });
 }
 const refused = (input: object): string[] => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
+import { GITHUB_RUNNER } from '../../core/domain/runnerKinds/gitHub.ts';
 import { podSpec, type PodDefaults } from '../../activities/compute/kubernetes/podSpec.ts';
 import { toPodView } from '../../activities/compute/kubernetes/podView.ts';
-import { REGISTER_COMMAND } from '../../activities/compute/kubernetes/registrationContainer.ts';
 import {
   parseRegistrationAnnotations,
   registrationAnnotations,
@@ -242,7 +242,7 @@ describe('podSpec', () => {
     expect(spec!.initContainers![2]).toEqual({
       name: 'holdfast-register',
       image: 'img',
-      command: REGISTER_COMMAND,
+      command: GITHUB_RUNNER.registration.command,
       resources: { limits: { cpu: '1' } },
       securityContext: UNPRIVILEGED,
       env: [

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { randomUUID } from 'node:crypto';
 import { CoreV1Api, KubeConfig, KubernetesObjectApi } from '@kubernetes/client-node';
 import { Client, Connection } from '@temporalio/client';
+import { GITHUB_RUNNER } from '../../core/domain/runnerKinds/gitHub.ts';
 import { installationSelector } from '../../activities/compute/kubernetes/metadata.ts';
 import { sweepScheduleId } from '../../core/contract/index.ts';
-import { RUNNER_IMAGE_COMMAND } from '../../worker/settings/runnerImage.ts';
 import { createNamespace } from '../bench/namespace.ts';
 import { KwokAgentProcess } from '../bench/processes/kwokAgentProcess.ts';
 import { down, status, up, type LabState } from '../lab/lab.ts';
@@ -129,7 +129,7 @@ export async function openChaosEnvironment({
         HOLDFAST_KUBECONFIG: kubeconfig,
         HOLDFAST_KUBERNETES_NAMESPACE: name,
         HOLDFAST_RUNNER_IMAGE: 'holdfast.test/runner:1',
-        HOLDFAST_RUNNER_COMMAND: JSON.stringify(RUNNER_IMAGE_COMMAND),
+        HOLDFAST_RUNNER_COMMAND: JSON.stringify(GITHUB_RUNNER.image.command),
         HOLDFAST_SUPERVISOR_IMAGE: 'holdfast.test/supervisor:1',
         HOLDFAST_GITHUB_URL: simulator.url,
         HOLDFAST_GITHUB_TOKEN_FILE: token.file,

@@ -249,9 +249,11 @@ describe('renovate.json', () => {
   test("finds the images of manifests, and the runner's in the source", () => {
     expect(matches(rules.kubernetes.managerFilePatterns, 'deploy/sweep.yaml')).toBe(true);
     const [runner] = rules.customManagers;
-    expect(matches(runner?.managerFilePatterns ?? [], 'worker/settings/runnerImage.ts')).toBe(true);
+    expect(matches(runner?.managerFilePatterns ?? [], 'core/domain/runnerKinds/gitHub.ts')).toBe(
+      true,
+    );
     const found = new RegExp(runner?.matchStrings[0] ?? '').exec(
-      read('worker/settings/runnerImage.ts'),
+      read('core/domain/runnerKinds/gitHub.ts'),
     )?.groups;
     expect(found).toMatchObject({
       depName: 'ghcr.io/actions/actions-runner',

@@ -1,9 +1,9 @@
 /** From the environment to one checked configuration: every error at once, each naming the setting, what is wrong and the fix. */
+import { GITHUB_RUNNER } from '../../core/domain/runnerKinds/gitHub.ts';
 import type { Credentials } from '../../activities/ciServers/credentials.ts';
 import { defaultStateDir } from '../../activities/compute/process/podDirectory.ts';
 import { ConfigError, type ConfigProblem } from './configError.ts';
 import { readCredentials } from './credentialSettings.ts';
-import { RUNNER_IMAGE, RUNNER_IMAGE_COMMAND, RUNNER_IMAGE_USER } from './runnerImage.ts';
 import { settings, type SettingName, type Settings } from './settings.ts';
 import { artifactStoreLocation } from './artifactStore.ts';
 import { timeoutPolicySchema, type TimeoutPolicy } from '../../core/input/timeoutPolicy.ts';
@@ -176,8 +176,13 @@ function toConfig(s: Settings, read: Read): HoldfastConfig {
             image: s.HOLDFAST_RUNNER_IMAGE,
             command:
               s.HOLDFAST_RUNNER_COMMAND ??
-              (s.HOLDFAST_RUNNER_IMAGE === RUNNER_IMAGE ? RUNNER_IMAGE_COMMAND : undefined),
-            user: s.HOLDFAST_RUNNER_IMAGE === RUNNER_IMAGE ? RUNNER_IMAGE_USER : undefined,
+              (s.HOLDFAST_RUNNER_IMAGE === GITHUB_RUNNER.image.name
+                ? GITHUB_RUNNER.image.command
+                : undefined),
+            user:
+              s.HOLDFAST_RUNNER_IMAGE === GITHUB_RUNNER.image.name
+                ? GITHUB_RUNNER.image.user
+                : undefined,
             supervisorImage: s.HOLDFAST_SUPERVISOR_IMAGE,
             store: artifactStoreLocation(s),
             policy: read.policy,

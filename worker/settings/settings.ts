@@ -2,8 +2,8 @@
  * All settings of the worker, one zod schema: what can be set, what it means, and its default. Every name is an environment
  * variable; docs/configuration.md is checked against this file. An empty value counts as not set.
  */
+import { GITHUB_RUNNER } from '../../core/domain/runnerKinds/gitHub.ts';
 import { z } from 'zod';
-import { RUNNER_IMAGE } from './runnerImage.ts';
 import {
   bucketName,
   command,
@@ -84,7 +84,7 @@ export const settings = z.object({
     .optional()
     .describe('Context of the kubeconfig. Default: its current one.'),
   HOLDFAST_RUNNER_IMAGE: text
-    .prefault(RUNNER_IMAGE)
+    .prefault(GITHUB_RUNNER.image.name)
     .describe('Image of the runner container where the runner names none.'),
   HOLDFAST_SUPERVISOR_IMAGE: text
     .optional()

@@ -1,4 +1,9 @@
 /** What becomes of a life when its runner has ended: the verdict, or another runner. Pure. */
+import {
+  RUNNER_KINDS,
+  takesJobs,
+  type RunnerKindName,
+} from '../../core/domain/runnerKinds/runnerKinds.ts';
 import type { Cancellation } from '../../core/domain/cancellation.ts';
 import type { OnEviction, RunnerCause, RunnerOutcome } from '../../core/contract/index.ts';
 import type { PodSnapshot } from '../../core/domain/pod.ts';
@@ -21,7 +26,8 @@ export interface EndFacts {
   readonly doubted?: Suspicion;
   readonly ephemeral: boolean;
   /** No CI server's runner, but a command that is its own job. */
-  readonly plainCommand: boolean;
+  /** Kind of the runner. */
+  readonly kind: RunnerKindName;
   /** `onTerm: checkpoint`: exit code 0 says that the work is complete, also of a command that was told to go. */
   readonly checkpoints: boolean;
   readonly started: boolean;
@@ -61,8 +67,6 @@ export type VerdictDecision =
       readonly message: string;
     };
 
-/** Exit code of GitHub's runner when its version is no longer accepted (ACTIONS_RUNNER_RETURN_VERSION_DEPRECATED_EXIT_CODE=1). */
-export const RUNNER_DEPRECATED_EXIT_CODE = 7;
 /** 128 + SIGKILL. */
 const KILLED_EXIT_CODE = 137;
 const MAX_NEVER_STARTED = 3;
@@ -83,7 +87,7 @@ export function verdictFacts(
     stoppedByHoldfast,
     removedWhileRunning,
     ephemeral: spec.ephemeral,
-    plainCommand: spec.scope === undefined,
+    kind: spec.pod.supervision.watches,
     checkpoints: spec.pod.supervision.onTerm === 'checkpoint',
     // A runner that had a job has started, whether or not its pod was seen again before it vanished.
     started: pod?.startedAt !== undefined || hadJob || removal === 'busy',
@@ -117,7 +121,7 @@ export function decideVerdict(f: EndFacts): VerdictDecision {
   const initFailure = initFailureOf(f);
   if (initFailure !== undefined) return end('failed', `The runner could not start: ${initFailure}`);
   const loss = lossOf(f);
-  if (f.plainCommand) return whenCommandEnded(f, loss);
+  if (!takesJobs(f.kind)) return whenCommandEnded(f, loss);
   if (exit?.code === 0 && f.ephemeral && didItsJob(f, loss !== undefined))
     return end('succeeded', 'The runner did its job and exited with code 0.');
   return loss === undefined ? whenExited(f) : afterLoss(f, loss);
@@ -200,7 +204,7 @@ function notStoredOf({ pod }: EndFacts): NonNullable<PodSnapshot['exit']>['uploa
 
 /** Was there a job that was lost? An ephemeral runner whose registration is gone by itself had taken one; after a retry it may be our own doing. */
 function wasBusy(f: EndFacts): boolean {
-  if (f.plainCommand) return f.started;
+  if (!takesJobs(f.kind)) return f.started;
   return (
     f.busyAtEnd ||
     f.jobInterrupted ||
@@ -237,7 +241,7 @@ function whenDrained(f: EndFacts, because: string): Verdict {
       cause,
     );
   }
-  if (f.plainCommand && loss !== undefined && !isComplete(f, loss))
+  if (!takesJobs(f.kind) && loss !== undefined && !isComplete(f, loss))
     return end('errored', `The command was lost in a drain${because} (${loss}).`, loss);
   // A static runner whose registration is gone is stopped by its own teardown: then its exit code says nothing.
   const leftByItself = f.removedWhileRunning === true && !f.busyAtEnd;
@@ -268,10 +272,10 @@ function lossOf(f: EndFacts): RunnerCause | undefined {
 }
 
 /** By the supervisor's word nothing had told the command to stop: what befell its pod afterwards took nothing away. Short of memory, a node may kill first and evict then. */
-function commandEndedByItself({ pod, plainCommand }: EndFacts): boolean {
+function commandEndedByItself({ pod, kind }: EndFacts): boolean {
   const exit = pod?.exit;
   return (
-    plainCommand &&
+    !takesJobs(kind) &&
     exit?.record !== undefined &&
     exit.record.reason === undefined &&
     exit.code !== KILLED_EXIT_CODE
@@ -363,14 +367,14 @@ function whenExited(f: EndFacts): Verdict {
   const exit = f.pod?.exit;
   if (exit === undefined)
     return end('errored', 'The runner ended and nothing says how.', 'agent_lost');
-  if (exit.code === RUNNER_DEPRECATED_EXIT_CODE) {
+  if (RUNNER_KINDS[f.kind].exitStatuses[exit.code] === 'runner_deprecated') {
     return end(
       'errored',
-      'The CI server no longer accepts this version of the runner (exit code 7): use a newer image.',
+      `The CI server no longer accepts this version of the runner (exit code ${exit.code}): use a newer image.`,
       'runner_deprecated',
     );
   }
-  if (!f.wasOnline && !f.plainCommand && exit.record?.reason !== undefined)
+  if (!f.wasOnline && takesJobs(f.kind) && exit.record?.reason !== undefined)
     return end(
       'errored',
       'The runner did not come online, and was ended for it by its startup probe.',

@@ -6,11 +6,8 @@ import type {
   V1PodSecurityContext,
   V1PodSpec,
 } from '@kubernetes/client-node';
-import {
-  REGISTER_CONTAINER,
-  REGISTRATION_TOKEN_ENV,
-  RUNNER_CONTAINER,
-} from '../../../core/domain/podTemplate.ts';
+import { REGISTER_CONTAINER, RUNNER_CONTAINER } from '../../../core/domain/podTemplate.ts';
+import { TOKEN_VARIABLES } from '../../../core/domain/runnerKinds/runnerKinds.ts';
 import { formatDuration } from '../../../core/domain/duration.ts';
 import { podName } from '../naming.ts';
 import { ComputeError } from '../../ports.ts';
@@ -209,7 +206,7 @@ export function podErrors(
     return judge(
       podSpec(request, defaults, installation, {
         secretName: podName(request.identity),
-        keys: [REGISTRATION_TOKEN_ENV],
+        keys: TOKEN_VARIABLES,
       }),
       request,
     );

@@ -4,11 +4,9 @@
  */
 import type { V1Container, V1EnvVar, V1Volume } from '@kubernetes/client-node';
 import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
-import {
-  REGISTER_CONTAINER,
-  REGISTRATION_PATH,
-  REGISTRATION_TOKEN_ENV,
-} from '../../../core/domain/podTemplate.ts';
+import { REGISTER_CONTAINER, REGISTRATION_PATH } from '../../../core/domain/podTemplate.ts';
+import type { RunnerRegistration } from '../../../core/domain/runnerKinds/runnerKind.ts';
+import { registrationWithToken } from '../../../core/domain/runnerKinds/runnerKinds.ts';
 import { mergeTemplates } from './mergeTemplates.ts';
 
 const REGISTRATION_VOLUME = 'holdfast-registration';
@@ -16,29 +14,7 @@ const REGISTRATION_MOUNT = { name: REGISTRATION_VOLUME, mountPath: REGISTRATION_
 /** Says where the files are; in the runner's container as well. */
 const REGISTRATION_DIR: V1EnvVar = { name: 'HOLDFAST_REGISTRATION_DIR', value: REGISTRATION_PATH };
 
-/**
- * What GitHub's `config.sh` is called with, and which files it makes (`.runner`, `.credentials`, `.credentials_rsaparams`):
- * https://github.com/actions/runner/blob/main/src/Runner.Listener/CommandSettings.cs, …/src/Runner.Common/HostContext.cs. As the container's first
- * process the shell has to see to SIGTERM itself: a pod that is deleted while it registers would last its whole grace.
- */
-const SCRIPT = [
-  'set -eu',
-  'cd "${RUNNER_HOME:-/home/runner}"',
-  'set -- --unattended --url "$RUNNER_URL" --name "$RUNNER_NAME" --labels "$RUNNER_LABELS"',
-  'if [ -n "${RUNNER_GROUP:-}" ]; then set -- "$@" --runnergroup "$RUNNER_GROUP"; fi',
-  'if [ "${RUNNER_EPHEMERAL:-false}" = true ]; then set -- "$@" --ephemeral; fi',
-  'if [ "${RUNNER_DISABLE_UPDATE:-false}" = true ]; then set -- "$@" --disableupdate; fi',
-  "trap 'exit 143' TERM",
-  '# By environment, not as an argument: config.sh takes it out of its own.',
-  'ACTIONS_RUNNER_INPUT_TOKEN="$RUNNER_TOKEN" ./config.sh "$@" &',
-  'wait "$!"',
-  'cp .runner* .credentials* "$HOLDFAST_REGISTRATION_DIR"/',
-];
-
-/** In GitHub's image, and any that is made from it. A template's container {@link REGISTER_CONTAINER} may name another. */
-export const REGISTER_COMMAND: readonly string[] = ['/bin/sh', '-c', SCRIPT.join('\n')];
-
-/** Kinds of volumes that no earlier job can have written to: what such a one left (a `config.sh`, say) must not get the token. */
+/** Kinds of volumes that no earlier job can have written to: what such a one left (a script, say) must not get the token. */
 const FRESH_VOLUMES = ['configMap', 'downwardAPI', 'emptyDir', 'projected', 'secret'];
 
 /** What a pod needs so that its runner is registered when it starts. */
@@ -62,11 +38,12 @@ export function withRegistration(
   volumes: readonly V1Volume[],
   secretEnv: readonly V1EnvVar[],
 ): RegistrationPodParts {
-  const shown = secretEnv.filter(({ name }) => name !== REGISTRATION_TOKEN_ENV);
-  if (shown.length === secretEnv.length)
-    return { initContainers: [], volumes: [], runner: withEnv(runner, shown) };
+  const kind = registrationWithToken(secretEnv.map(({ name }) => name));
+  if (kind === undefined)
+    return { initContainers: [], volumes: [], runner: withEnv(runner, secretEnv) };
+  const shown = secretEnv.filter(({ name }) => name !== kind.tokenVariable);
   return {
-    initContainers: [registerContainer(runner, template, volumes, secretEnv)],
+    initContainers: [registerContainer(kind, runner, template, volumes, secretEnv)],
     volumes: [{ name: REGISTRATION_VOLUME, emptyDir: { medium: 'Memory', sizeLimit: '1Mi' } }],
     runner: {
       ...withEnv(runner, [...shown, REGISTRATION_DIR]),
@@ -76,6 +53,7 @@ export function withRegistration(
 }
 
 function registerContainer(
+  { command }: RunnerRegistration,
   runner: Partial<V1Container>,
   template: Partial<V1Container> | undefined,
   volumes: readonly V1Volume[],
@@ -107,7 +85,7 @@ function registerContainer(
     volumeMounts: volumeMounts.filter(({ name }) => fresh.has(name)),
   });
   const container = mergeTemplates(
-    { command: [...REGISTER_COMMAND], ...inherited },
+    { command: [...command], ...inherited },
     template ?? {},
   ) as Partial<V1Container>;
   return {

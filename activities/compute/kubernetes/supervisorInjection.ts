@@ -4,6 +4,7 @@ import type { V1Container, V1EnvVar, V1Probe, V1Volume } from '@kubernetes/clien
 import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import { SUPERVISOR_CONTAINER } from '../../../core/domain/podTemplate.ts';
 import { STATE_CLAIM } from '../../../core/domain/pod.ts';
+import { takesJobs } from '../../../core/domain/runnerKinds/runnerKinds.ts';
 import {
   COMMAND_PROBES,
   ONE_JOB_PROBES,
@@ -125,7 +126,7 @@ export function withSupervisor(
 }
 
 function probesOf({ watches, ephemeral }: SupervisorConfig): string {
-  if (watches === 'command') return COMMAND_PROBES;
+  if (!takesJobs(watches)) return COMMAND_PROBES;
   return ephemeral ? ONE_JOB_PROBES : RUNNER_PROBES;
 }
 
@@ -191,7 +192,7 @@ function environment(
   } = supervision;
   const values: Record<string, string | undefined> = {
     HOLDFAST_MODE: watches,
-    HOLDFAST_ONE_JOB: watches === 'github' && ephemeral ? '1' : undefined,
+    HOLDFAST_ONE_JOB: takesJobs(watches) && ephemeral ? '1' : undefined,
     HOLDFAST_PROBE_PORT: String(port),
     HOLDFAST_TERMINATION_LOG: terminationLog,
     HOLDFAST_STOP_REASON_SOURCE: `${POD_INFO}/${STOP_REASON_FILE}`,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { KubeConfig } from '@kubernetes/client-node';
-import { RUNNER_IMAGE } from '../../../tools/lab/images/definitions.ts';
+import { GITHUB_RUNNER } from '../../../core/domain/runnerKinds/gitHub.ts';
 import type { LabState } from '../../../tools/lab/lab.ts';
 import { freePort } from '../../../tools/lab/ports.ts';
 import { startSimulator, type Simulator } from '../../../tools/simulator/simulator.ts';
@@ -52,7 +52,7 @@ export async function checkProfile(
     HOLDFAST_GITHUB_TOKEN: 'ghp_simulator',
     HOLDFAST_GITHUB_URL: github.url,
     HOLDFAST_KUBERNETES_NAMESPACE: namespace.name,
-    HOLDFAST_RUNNER_IMAGE: RUNNER_IMAGE,
+    HOLDFAST_RUNNER_IMAGE: GITHUB_RUNNER.image.name,
   };
   const project = new ComposeProject(engine, profile, { ...settings, ...ports });
   const world = { project, github, namespace };

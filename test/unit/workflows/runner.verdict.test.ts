@@ -47,7 +47,7 @@ const evicted = exited(143, { terminating: true, disruption: 'EvictionByEviction
 const idle: EndFacts = {
   stoppedByHoldfast: false,
   ephemeral: true,
-  plainCommand: false,
+  kind: 'github',
   checkpoints: false,
   started: true,
   wasOnline: true,
@@ -542,7 +542,7 @@ describe('a plain command, which is its own job', () => {
   const deleted = { terminating: true };
   const { removal: _none, ...facts } = {
     ...idle,
-    plainCommand: true,
+    kind: 'command' as const,
     hadJob: true,
     busyAtEnd: true,
   };
@@ -550,6 +550,7 @@ describe('a plain command, which is its own job', () => {
   test.each<Row>([
     ['exit 0', { pod: exited(0) }, end('succeeded')],
     ['exit 3', { pod: exited(3) }, end('failed')],
+    ['exit 7, which means nothing of a command', { pod: exited(7) }, end('failed')],
     [
       'exit 0, and too much for the next step',
       {
@@ -851,7 +852,7 @@ function* everyCombination(): Generator<EndFacts> {
             for (const neverStartedInARow of [1, 4]) {
               yield {
                 ...booleans,
-                plainCommand: false,
+                kind: 'github',
                 checkpoints: false,
                 onEviction,
                 neverStartedInARow,

@@ -22,7 +22,7 @@ const evicted: PodView = { ...exited(143), terminating: true, disruption: 'Evict
 const facts: EndFacts = {
   stoppedByHoldfast: false,
   ephemeral: true,
-  plainCommand: false,
+  kind: 'github',
   checkpoints: false,
   started: true,
   wasOnline: true,

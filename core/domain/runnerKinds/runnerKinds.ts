@@ -1,0 +1,33 @@
+import { COMMAND_RUNNER } from './command.ts';
+import { GITHUB_RUNNER } from './gitHub.ts';
+import type { RunnerKind, RunnerRegistration } from './runnerKind.ts';
+
+const KINDS = { github: GITHUB_RUNNER, command: COMMAND_RUNNER } as const;
+export type RunnerKindName = keyof typeof KINDS;
+
+/** The kinds of runners, by name. */
+export const RUNNER_KINDS: Readonly<Record<RunnerKindName, RunnerKind>> = KINDS;
+
+/** Whether a CI server gives jobs to runners of this kind. Else their command is their only job. */
+export function takesJobs(kind: RunnerKindName): boolean {
+  return RUNNER_KINDS[kind].registration !== undefined;
+}
+
+const registrations = Object.values(RUNNER_KINDS).flatMap(({ registration }) => registration ?? []);
+const variables = new Set(registrations.flatMap((registration) => registration.variables));
+const prefixes = registrations.flatMap(({ variablePrefixes }) => variablePrefixes);
+
+/** Variables with registration tokens, of all kinds. */
+export const TOKEN_VARIABLES: readonly string[] = registrations.map(
+  ({ tokenVariable }) => tokenVariable,
+);
+
+/** Returns the registration whose token is one of these variables. `undefined`: none of them is a token. */
+export function registrationWithToken(names: readonly string[]): RunnerRegistration | undefined {
+  return registrations.find(({ tokenVariable }) => names.includes(tokenVariable));
+}
+
+/** Whether the variable carries the registration of some kind of runner. */
+export function isRegistrationVariable(name: string): boolean {
+  return variables.has(name) || prefixes.some((prefix) => name.startsWith(prefix));
+}

@@ -1,0 +1,51 @@
+/** What holds for each kind of runner. What GitHub's runner makes of its own is in test/unit/deploy.test.ts and test/unit/supervisor.decisions.test.ts. */
+import { describe, expect, test } from '@jest/globals';
+import { isReservedEnv } from '../../../core/domain/podTemplate.ts';
+import {
+  RUNNER_KINDS,
+  TOKEN_VARIABLES,
+  registrationWithToken,
+  takesJobs,
+} from '../../../core/domain/runnerKinds/runnerKinds.ts';
+import { parseRunnerInput } from '../../../core/input/runner.ts';
+
+describe.each(Object.entries(RUNNER_KINDS))('the kind %s', (_name, kind) => {
+  const { registration } = kind;
+
+  test('takes jobs only if it registers, and then its log or its hooks tell of them', () => {
+    if (registration === undefined) expect(kind).not.toMatchObject({ log: {}, jobHooks: {} });
+    else expect(kind.log ?? kind.jobHooks).toBeDefined();
+  });
+
+  test('reserves the variables of its registration', () => {
+    const { variables = [], variablePrefixes = [] } = registration ?? {};
+    const names = [...variables, ...variablePrefixes.map((prefix) => `${prefix}NAME`)];
+    expect(names.filter((name) => !isReservedEnv(name))).toEqual([]);
+  });
+
+  test('makes and uses all of its files', () => {
+    const { files = [], command = [] } = registration ?? {};
+    for (const file of files) {
+      expect(command.join('\n')).toContain(file);
+      expect(kind.image?.command.join('\n')).toContain(`"$HOLDFAST_REGISTRATION_DIR"/${file}`);
+    }
+  });
+});
+
+test('a token is known by its variable', () => {
+  expect(TOKEN_VARIABLES).toEqual(['RUNNER_TOKEN']);
+  expect(registrationWithToken(['RUNNER_NAME', 'RUNNER_TOKEN'])?.tokenVariable).toBe(
+    'RUNNER_TOKEN',
+  );
+  expect(registrationWithToken(['ACTIONS_RUNNER_INPUT_JITCONFIG'])).toBeUndefined();
+});
+
+test.each<[input: object, kind: string, jobs: boolean]>([
+  [{ organization: 'acme' }, 'github', true],
+  [{ ciServer: 'none', command: ['true'] }, 'command', false],
+])('the input %j is of the kind %s', (input, kind, jobs) => {
+  const parsed = parseRunnerInput(input);
+  const watches = parsed.ok ? parsed.spec.pod.supervision.watches : undefined;
+  expect(watches).toBe(kind);
+  expect(watches !== undefined && takesJobs(watches)).toBe(jobs);
+});
