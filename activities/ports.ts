@@ -17,6 +17,7 @@ import type {
   StopReason,
 } from '../core/domain/pod.ts';
 import type { Scope, RegisterRequest, CiJob, CiJobList } from '../core/domain/ciServer.ts';
+import type { CiServerKind } from '../core/domain/ciServerKind.ts';
 import type { CiServerTraits } from '../core/domain/ciServerTraits.ts';
 import type { CredentialScope } from '../core/input/sweep.ts';
 
@@ -47,6 +48,7 @@ export interface Registration {
 
 /** One CI server seen with one credential. Every method may throw {@link CiServerError}. */
 export interface CiServer {
+  readonly kind: CiServerKind;
   /** What this server does, and others may not. */
   readonly traits: CiServerTraits;
   /**

@@ -4,11 +4,18 @@ import {
   type RequestLogger,
   UnknownCredentialError,
 } from '../ports.ts';
+import type { CiServerKind } from '../../core/domain/ciServerKind.ts';
 import { restrictCiServer } from './restrictedCiServer.ts';
 import { type Clock, systemClock } from './clock.ts';
 import type { Credentials } from './credentials.ts';
+import type { GitHubApiOptions } from './github/api.ts';
 import { GitHubCiServer } from './github/gitHubCiServer.ts';
 import type { RequestObserver } from './requestObserver.ts';
+
+/** Creates the adapter of a kind of CI server. */
+const ADAPTERS: Readonly<
+  Record<CiServerKind, (options: GitHubApiOptions) => CiServer & { close(): Promise<void> }>
+> = { github: (options) => new GitHubCiServer(options) };
 
 const IDLE_TIMEOUT: RequestLogger = {
   debug: () => undefined,
@@ -34,13 +41,13 @@ export function createCiServers(
   options: CiServersOptions = {},
 ): CiServers & { close(): Promise<void> } {
   const { logger = IDLE_TIMEOUT, clock = systemClock, onRequest } = options;
-  const gitHubs = Object.entries(credentials).map(([name, credential]) => ({
+  const adapters = Object.entries(credentials).map(([name, credential]) => ({
     name,
     credential,
-    server: new GitHubCiServer({ name, credential, logger, clock, onRequest }),
+    server: ADAPTERS[credential.server]({ name, credential, logger, clock, onRequest }),
   }));
   const servers = new Map(
-    gitHubs.map(({ name, credential, server }) => [
+    adapters.map(({ name, credential, server }) => [
       name,
       restrictCiServer(server, name, credential),
     ]),
@@ -56,7 +63,7 @@ export function createCiServers(
     },
     /** Closes the connections. */
     async close(): Promise<void> {
-      await Promise.all(gitHubs.map(async ({ server }) => await server.close()));
+      await Promise.all(adapters.map(async ({ server }) => await server.close()));
     },
   };
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { scopeKey } from '../../core/input/timeoutPolicy.ts';
+import { CI_SERVER_KINDS, DEFAULT_CI_SERVER } from '../../core/domain/ciServerKind.ts';
 import { isGitHubCloud } from './github/addresses.ts';
 
 const httpUrl = z
@@ -25,7 +26,12 @@ const usage = {
 
 const serverSettings = {
   /** Kind of CI server. @default "github" (github.com, GitHub Enterprise Cloud with data residency, GitHub Enterprise Server) */
-  server: z.literal('github').default('github'),
+  server: z
+    .enum(
+      CI_SERVER_KINDS,
+      `unknown kind of CI server; must be one of ${CI_SERVER_KINDS.map((kind) => `"${kind}"`).join(', ')}, or leave the field out`,
+    )
+    .default(DEFAULT_CI_SERVER),
   /** Base URL of the REST API; GitHub Enterprise Server: `https://HOST/api/v3`. @default "https://api.github.com" */
   apiUrl: httpUrl.default('https://api.github.com'),
   /** Where runners register (`config.sh --url`). Default: derived from `apiUrl`. */

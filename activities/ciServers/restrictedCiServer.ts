@@ -49,6 +49,7 @@ export function restrictCiServer(
   };
 
   return {
+    kind: server.kind,
     traits: server.traits,
     refuses,
     ...(server.reachable && { reachable: () => server.reachable?.() !== false }),

@@ -13,6 +13,7 @@ import { parseRunnerInput } from '../../core/input/runner.ts';
 import { runnerLocation } from '../../core/domain/location.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { DEFAULT_RUNNER_GROUP_ID, type Scope } from '../../core/domain/ciServer.ts';
+import { DEFAULT_CI_SERVER } from '../../core/domain/ciServerKind.ts';
 import {
   registrationModeFor,
   removalEndsJob,
@@ -42,7 +43,7 @@ export async function admitRunner(
     nameHash: runnerHash({ workflowId, firstRunId }),
     policy: ports.timeoutPolicy,
   });
-  const spec = admit(ports, parsed);
+  const spec = admit(ports, parsed, input as RunnerInput);
   const faults = ports.compute.faults(spec.pod);
   if (faults.length > 0) throw invalidInput(faults.map((message) => ({ field: '', message })));
   const place = runnerLocation(
@@ -67,9 +68,14 @@ export function admitDeregistration(
   return admit(ports, parseDeregistrationInput(input));
 }
 
-function admit<T extends CredentialUse>({ ciServers }: ActivityPorts, parsed: Parsed<T>): T {
+/** @param runner - input that names the CI server. Absent: the credential alone does */
+function admit<T extends CredentialUse>(
+  { ciServers }: ActivityPorts,
+  parsed: Parsed<T>,
+  runner?: RunnerInput,
+): T {
   if (!parsed.ok) throw invalidInput(parsed.errors);
-  const fault = credentialError(ciServers, parsed.spec);
+  const fault = credentialError(ciServers, parsed.spec, runner);
   if (fault !== undefined) throw invalidInput([{ field: 'credential:', message: fault }]);
   return parsed.spec;
 }
@@ -81,15 +87,22 @@ interface CredentialUse {
   readonly runnerGroup?: number | string;
 }
 
-/** What keeps the worker from using that credential there. */
+/**
+ * What keeps the worker from using that credential there.
+ * @param runner - input whose CI server the credential must be for. Absent: any will do
+ */
 export function credentialError(
   ciServers: CiServers,
   { credential, scope, runnerGroup }: CredentialUse,
+  runner?: Pick<RunnerInput, 'ciServer'>,
 ): string | undefined {
   if (scope === undefined) return undefined;
   try {
     // Calls with a credential run on its own task queue, which nobody polls when no worker knows it: they would wait in silence.
     const server = ciServers.get(credential);
+    const { ciServer = DEFAULT_CI_SERVER } = runner ?? { ciServer: server.kind };
+    if (server.kind !== ciServer)
+      return `credential "${credential}" is for a ${server.kind} server, but ciServer is "${ciServer}"; name a credential whose server is "${ciServer}"`;
     if (
       !server.traits.groups &&
       (runnerGroup ?? DEFAULT_RUNNER_GROUP_ID) !== DEFAULT_RUNNER_GROUP_ID

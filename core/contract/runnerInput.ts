@@ -2,6 +2,7 @@
  * Input of the `runner` workflow. The tables of durations are where each is written: its name, its default and what it means. Their types
  * here, their validation and their milliseconds (core/input/) follow from the tables.
  */
+import type { CiServerKind } from '../domain/ciServerKind.ts';
 import type { Durations } from '../domain/duration.ts';
 
 /** Deadlines of a runner's life, with their defaults. */
@@ -70,8 +71,8 @@ export type RunnerIntervals = Durations<typeof RUNNER_INTERVALS>;
 export interface RunnerInput {
   /** Prefix of the runner's name at the CI server; a hash of this execution is appended. Events of jobs find the runner as long as its workflow's id is `runner-<name>`. Default: the workflow id without `runner-`. */
   name?: string;
-  /** `none`: a plain command (`command`) that no CI server knows; it has every other part of the life. @default "github" */
-  ciServer?: 'github' | 'none';
+  /** Kind of CI server, that of the credential. `none`: a plain command (`command`) that no CI server knows; it has every other part of the life. @default "github" */
+  ciServer?: CiServerKind | 'none';
   /** Exactly one of these three; none with `ciServer: none`. */
   organization?: string;
   /** `owner/repo`. */

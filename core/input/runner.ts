@@ -12,6 +12,7 @@ import {
 } from '../contract/index.ts';
 import { omitUndefined } from '../domain/omitUndefined.ts';
 import { DEFAULT_RUNNER_GROUP_ID, type Scope } from '../domain/ciServer.ts';
+import { CI_SERVER_KINDS } from '../domain/ciServerKind.ts';
 import { toMilliseconds, parseDuration, type Milliseconds } from '../domain/duration.ts';
 import type { PodRequest, SupervisorConfig } from '../domain/pod.ts';
 import { SET_LABEL } from '../domain/podTemplate.ts';
@@ -153,6 +154,8 @@ const storage = z.strictObject({
   timeout: durationString,
 });
 
+const CI_SERVERS = [...CI_SERVER_KINDS, 'none'] as const;
+
 /** Field by field. Unknown fields are errors. */
 export const runnerSchema = z.strictObject({
   ...scopeFields,
@@ -161,7 +164,9 @@ export const runnerSchema = z.strictObject({
     .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]*$/, 'must consist of letters, digits, ".", "_" and "-"')
     .max(50, 'must be at most 50 characters: a suffix is appended and GitHub allows 64')
     .exactOptional(),
-  ciServer: z.enum(['github', 'none'], 'must be "github" or "none"').exactOptional(),
+  ciServer: z
+    .enum(CI_SERVERS, `must be ${CI_SERVERS.map((kind) => `"${kind}"`).join(' or ')}`)
+    .exactOptional(),
   credential: credentialName.exactOptional(),
   runnerGroup: z
     .string()

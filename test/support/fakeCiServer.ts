@@ -30,6 +30,7 @@ interface Entry {
 
 /** A CI server in memory that answers as the test says. The adapters have tests of their own against the simulator. */
 export class FakeCiServer implements CiServer, CiServers {
+  readonly kind = 'github';
   traits: CiServerTraits = TRAITS;
   readonly registrations = new Map<number, Entry>();
   readonly calls: { method: Method; name?: string; id?: number }[] = [];

@@ -59,6 +59,7 @@ type JobSearch = CiJobList & { readonly beganAt: number };
 
 /** GitHub (github.com, *.ghe.com, Enterprise Server) seen with one credential. */
 export class GitHubCiServer implements CiServer {
+  readonly kind = 'github';
   readonly traits: CiServerTraits;
   readonly #api: GitHubApi;
   readonly #options: GitHubApiOptions;

@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import type { RunnerInput } from '../../../core/contract/index.ts';
 import { credentialError } from '../../../activities/runner/admit.ts';
 import { restrictCiServer } from '../../../activities/ciServers/restrictedCiServer.ts';
 import { createCiServers, parseCredentials } from '../../../activities/ciServers/index.ts';
@@ -124,6 +125,23 @@ describe('a credential is used for its scopes and groups only', () => {
       /^unknown credential "none"/,
     );
     expect(credentialError(ciServers, { credential: 'none' })).toBeUndefined();
+    await ciServers.close();
+  });
+
+  test.each<[string, RunnerInput | undefined, RegExp | undefined]>([
+    ['that names the server', { ciServer: 'github' }, undefined],
+    ['that names none', {}, undefined],
+    [
+      'of another server',
+      { ciServer: 'gitea' as 'github' },
+      /^credential "any" is for a github server.*"gitea"/,
+    ],
+    ['that has no such field', undefined, undefined],
+  ])('a credential is for the CI server of its kind: input %s', async (_what, input, error) => {
+    const ciServers = createCiServers(parseCredentials({ any: { type: 'pat', tokenEnv: 'T' } }));
+    const use = { credential: 'any', scope: organization('acme') };
+    if (error === undefined) expect(credentialError(ciServers, use, input)).toBeUndefined();
+    else expect(credentialError(ciServers, use, input)).toMatch(error);
     await ciServers.close();
   });
 

@@ -5,7 +5,7 @@ import type { WebhookResponse } from '../webhookResponses.ts';
 
 /** How one kind of CI server sends deliveries of webhooks. One module implements it for each kind. */
 export interface DeliveryFormat {
-  /** Kind of CI server, as credentials name it. Its deliveries go to `/webhooks/<server>`. */
+  /** Kind of CI server. Its deliveries go to `/webhooks/<server>`. */
   readonly server: string;
   /** Rejects what cannot be a delivery, before its body is read. Returns undefined for all others. */
   rejectHeaders(headers: Headers): WebhookResponse | undefined;
