@@ -23,7 +23,7 @@ COPY --from=supervisor /opt/holdfast /opt/holdfast
 COPY deploy/images/runner-entrypoint.sh /usr/local/bin/holdfast-runner
 
 # The supervisor watches the runner's log and its job hooks. It takes its other options from variables, too, which the worker sets.
-ENV HOLDFAST_MODE=github
+ENV HOLDFAST_RUNNER_KIND=github
 # run.sh passes SIGTERM on to the runner, which then ends its job gracefully.
 ENV RUNNER_MANUALLY_TRAP_SIG=1
 # `runner`. By its number Kubernetes sees that it is not root.

@@ -1,12 +1,10 @@
 import { constants } from 'node:fs';
 import { open, writeFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
-import { GITHUB_RUNNER } from '../../core/domain/runnerKinds/gitHub.ts';
+import type { RunnerJobHooks } from '../../core/domain/runnerKinds/runnerKind.ts';
 import { hookScript } from './hookScript.ts';
 import type { JobSignal } from './jobState.ts';
 import type { Pending } from '../process/pending.ts';
-
-const HOOKS = GITHUB_RUNNER.jobHooks;
 
 /** How often the hooks' file is looked at, in ms. Not watched: a node's limit on inotify instances is shared by all its pods. */
 const CHECK_INTERVAL_MS = 500;
@@ -17,11 +15,13 @@ const MAX_BYTES = 4096;
 export class JobHooks {
   readonly #folder: string;
   readonly #file: string;
+  readonly #variables: RunnerJobHooks;
   readonly #pending: Pending;
   #read = 0;
 
-  constructor(folder: string, pending: Pending) {
+  constructor(folder: string, variables: RunnerJobHooks, pending: Pending) {
     this.#folder = folder;
+    this.#variables = variables;
     this.#file = join(folder, 'jobs');
     this.#pending = pending;
   }
@@ -31,13 +31,13 @@ export class JobHooks {
     await this.#pending.track(writeFile(this.#file, ''));
     const set: Record<string, string> = {};
     for (const when of ['started', 'completed'] as const) {
-      const own = env[HOOKS[when]] || undefined;
+      const own = env[this.#variables[when]] || undefined;
       const extension = own === undefined ? '.sh' : extname(own);
       const text = hookScript(extension, { when, file: this.#file, own });
       if (text === undefined) continue; // the runner refuses such a file, and says so better than we could
       const path = join(this.#folder, `job-${when}${extension}`);
       await this.#pending.track(writeFile(path, text, { mode: 0o755 }));
-      set[HOOKS[when]] = path;
+      set[this.#variables[when]] = path;
     }
     return set;
   }

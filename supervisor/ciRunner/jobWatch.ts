@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import type { JobHooks } from './jobHooks.ts';
 import { type JobSignal, type JobState, jobStateAfter, INITIAL } from './jobState.ts';
 import type { Output } from '../records/output.ts';
-import { RunnerLog } from './runnerLog.ts';
+import type { RunnerLog } from './runnerLog.ts';
 
 /** The runner reports its job's result after the line that says it has ended; a signal would cut that short. In ms. */
 const REPORT_MS = 5000;
@@ -24,8 +24,7 @@ export class JobWatch {
   }
 
   /** Passes the runner's output on, byte for byte and no faster than it is taken. @returns when everybody has closed it, and all is written */
-  async follow(stdout: Readable, output: Output): Promise<void> {
-    const log = new RunnerLog();
+  async follow(stdout: Readable, output: Output, log: RunnerLog): Promise<void> {
     for await (const bytes of stdout as AsyncIterable<Buffer>) {
       for (const sign of log.read(bytes)) this.record(sign);
       await output.write(bytes);

@@ -1,4 +1,3 @@
-import { GITHUB_RUNNER } from '../../core/domain/runnerKinds/gitHub.ts';
 import type { RunnerLogSigns } from '../../core/domain/runnerKinds/runnerKind.ts';
 import type { JobSignal } from './jobState.ts';
 
@@ -10,7 +9,7 @@ export class RunnerLog {
   readonly #signs: RunnerLogSigns;
   #line = '';
 
-  constructor(signs: RunnerLogSigns = GITHUB_RUNNER.log) {
+  constructor(signs: RunnerLogSigns) {
     this.#signs = signs;
   }
 

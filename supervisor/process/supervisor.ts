@@ -8,7 +8,10 @@ import { CommandProcesses, sendSignal } from './commandProcesses.ts';
 import { type Log, eventLog } from '../records/eventLog.ts';
 import type { StoppingSignal, SupervisorEvent } from '../signals/events.ts';
 import { EXIT_NOT_RUN } from './exitStatus.ts';
+import type { RunnerKind } from '../../core/domain/runnerKinds/runnerKind.ts';
+import { RUNNER_KINDS, takesJobs } from '../../core/domain/runnerKinds/runnerKinds.ts';
 import { JobHooks } from '../ciRunner/jobHooks.ts';
+import { RunnerLog } from '../ciRunner/runnerLog.ts';
 import { isReady, jobRecord } from '../ciRunner/jobState.ts';
 import { JobWatch } from '../ciRunner/jobWatch.ts';
 import { exitProcess } from './exitProcess.ts';
@@ -38,6 +41,8 @@ const MARK = 'HOLDFAST_SUPERVISOR';
 /** Does what the lifecycle orders, and tells it what happens. Ends the process. */
 export class Supervisor {
   readonly #options: Options;
+  readonly #kind: RunnerKind;
+  readonly #takesJobs: boolean;
   readonly #pending = new Pending();
   readonly #stdout = new Output(1, this.#pending);
   readonly #stderr = new Output(2, this.#pending);
@@ -70,6 +75,8 @@ export class Supervisor {
 
   constructor(options: Options) {
     this.#options = options;
+    this.#kind = RUNNER_KINDS[options.runnerKind];
+    this.#takesJobs = takesJobs(options.runnerKind);
     this.#processes = new CommandProcesses(`${MARK}=${this.#id}`, options.vouched);
   }
 
@@ -78,7 +85,7 @@ export class Supervisor {
     this.#onEvent({
       kind: 'stopSignal',
       signal,
-      idle: this.#options.mode === 'github' && !this.#job.state.busy,
+      idle: this.#takesJobs && !this.#job.state.busy,
     });
   }
 
@@ -113,7 +120,7 @@ export class Supervisor {
   }
 
   async #prepare(): Promise<void> {
-    const { mode, probes, stateDir, attempt, stopReasonSource, logFile } = this.#options;
+    const { probes, stateDir, attempt, stopReasonSource, logFile } = this.#options;
     if (stateDir !== undefined) await this.#pending.track(mkdir(stateDir, { recursive: true }));
     const folder = await this.#pending.track(this.#runDir());
     const reasons = new StopReasonFiles(
@@ -131,8 +138,8 @@ export class Supervisor {
     };
     if (stateDir !== undefined) said['HOLDFAST_STATE_DIR'] = stateDir;
     this.#env = childEnvironment(process.env, said);
-    if (mode === 'github') {
-      const hooks = new JobHooks(folder, this.#pending);
+    if (this.#kind.jobHooks !== undefined) {
+      const hooks = new JobHooks(folder, this.#kind.jobHooks, this.#pending);
       Object.assign(this.#env, await hooks.install(this.#env));
       this.#job.hooks(hooks, (error) =>
         this.#log('error', `Could not read what the job hooks noted: ${(error as Error).message}`),
@@ -147,13 +154,13 @@ export class Supervisor {
   }
 
   async #serve(probes: NonNullable<Options['probes']>): Promise<Probes> {
-    const { mode, ephemeral } = this.#options;
+    const { ephemeral } = this.#options;
     const runs = (): boolean => this.#startedAt !== null && this.#state.end === undefined;
     return await serveProbes(
       {
-        startup: () => runs() && (mode === 'command' || this.#job.state.online),
+        startup: () => runs() && (!this.#takesJobs || this.#job.state.online),
         // Also when the runner has ended: "not ready" is to say that a job runs, and nothing else.
-        ready: () => mode === 'github' && isReady(this.#job.state, ephemeral),
+        ready: () => this.#takesJobs && isReady(this.#job.state, ephemeral),
       },
       probes,
     );
@@ -220,8 +227,9 @@ export class Supervisor {
   }
 
   #spawn(): void {
-    const { command, mode, logFile } = this.#options;
-    const piped = mode === 'github' ? 'stdout' : 'nothing';
+    const { command, logFile } = this.#options;
+    const { log } = this.#kind;
+    const piped = log === undefined ? 'nothing' : 'stdout';
     const { stdout, stderr } = startChild(
       command,
       this.#env,
@@ -242,9 +250,9 @@ export class Supervisor {
     );
     this.#output = Promise.all([
       stdout &&
-        (mode === 'github'
-          ? this.#job.follow(stdout, this.#stdout)
-          : forwardOutput(stdout, this.#stdout)),
+        (log === undefined
+          ? forwardOutput(stdout, this.#stdout)
+          : this.#job.follow(stdout, this.#stdout, new RunnerLog(log))),
       stderr && forwardOutput(stderr, this.#stderr),
     ]);
   }
@@ -275,15 +283,11 @@ export class Supervisor {
   }
 
   async #record(verdict: EndRecord): Promise<void> {
-    const {
-      mode,
-      marker,
-      terminationLog = existsSync(TERMINATION_LOG) ? TERMINATION_LOG : undefined,
-    } = this.#options;
-    const job =
-      mode === 'github'
-        ? { job: jobRecord(this.#job.state, this.#busyWhenSignalled === true) }
-        : {};
+    const { marker, terminationLog = existsSync(TERMINATION_LOG) ? TERMINATION_LOG : undefined } =
+      this.#options;
+    const job = this.#takesJobs
+      ? { job: jobRecord(this.#job.state, this.#busyWhenSignalled === true) }
+      : {};
     const text = markerText({
       ...verdict,
       startedAt: this.#startedAt,

@@ -1,4 +1,8 @@
 import { parseArgs } from 'node:util';
+import {
+  RUNNER_KIND_NAMES,
+  type RunnerKindName,
+} from '../../core/domain/runnerKinds/runnerKinds.ts';
 import { parseStopSignals } from '../../core/domain/stopSignals.ts';
 import { parseDuration } from './duration.ts';
 import type { OnTerm, StopPolicy, StopTo } from '../signals/stopPolicy.ts';
@@ -8,7 +12,7 @@ import { SETTINGS, type Setting, type SettingName } from './settings.ts';
 export interface Options {
   readonly command: readonly [string, ...string[]];
   readonly plan: StopPolicy;
-  readonly mode: 'command' | 'github';
+  readonly runnerKind: RunnerKindName;
   readonly ephemeral: boolean;
   readonly cleanupCommand?: readonly string[];
   readonly probes?: { readonly port: number; readonly host?: string };
@@ -77,7 +81,7 @@ export function readOptions(argv: readonly string[], env: NodeJS.ProcessEnv): Op
   const options = {
     command: command as unknown as Options['command'],
     plan,
-    mode: read('mode', oneOf('command', 'github')) ?? 'command',
+    runnerKind: read('runner-kind', oneOf<RunnerKindName>(...RUNNER_KIND_NAMES)) ?? 'command',
     ephemeral: text('one-job') === '1',
     ...defined({
       cleanupCommand,

@@ -1,3 +1,5 @@
+import { RUNNER_KIND_NAMES } from '../../core/domain/runnerKinds/runnerKinds.ts';
+
 /** One setting: a flag, or a variable so that an image's entry point stays as it is. */
 export interface Setting {
   readonly flag: string;
@@ -65,11 +67,11 @@ export const SETTINGS = [
     help: 'Runs after the command has ended and the marker is written: words separated by spaces, or a JSON array. Gets HOLDFAST_STOP_REASON, HOLDFAST_EXIT_CODE, HOLDFAST_EXIT_SIGNAL.',
   },
   {
-    flag: 'mode',
-    env: 'HOLDFAST_MODE',
-    value: 'command|github',
+    flag: 'runner-kind',
+    env: 'HOLDFAST_RUNNER_KIND',
+    value: RUNNER_KIND_NAMES.join('|'),
     fallback: 'command',
-    help: "github: the command is GitHub's runner; its log and its job hooks tell when it is online and busy.",
+    help: "Kind of runner that the command is. github: GitHub's runner, whose log and job hooks tell when it is online and busy. command: a plain command.",
   },
   {
     flag: 'one-job',

@@ -244,7 +244,7 @@ await describeWithLab(
         runner!.env!.map(({ name: variable, value }) => [variable, value]),
       );
       expect(env).toMatchObject({
-        HOLDFAST_MODE: 'command',
+        HOLDFAST_RUNNER_KIND: 'command',
         HOLDFAST_ON_TERM: 'checkpoint',
         HOLDFAST_ATTEMPT: '1',
         HOLDFAST_STATE_DIR: '/state',

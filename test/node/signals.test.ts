@@ -330,7 +330,7 @@ const ends: Record<string, Scenario<ClusterWorld>> = {
       'early',
       [
         ...OWN_SUPERVISOR,
-        '--mode',
+        '--runner-kind',
         'github',
         '--run-dir',
         '/run-dir',

@@ -35,7 +35,7 @@ function start(args: readonly string[], env: Record<string, string> = {}): Super
 async function runner(options: readonly string[] = [], env: Record<string, string> = {}) {
   const supervised = start(
     [
-      '--mode',
+      '--runner-kind',
       'github',
       '--probe-port',
       '0',
@@ -320,7 +320,7 @@ describe('output', () => {
     for (let i = 0; i < bytes.length; i++) bytes[i] = (i * 7919 + (i >> 8)) % 256;
     writeFileSync(path, bytes);
     const supervised = start([
-      '--mode',
+      '--runner-kind',
       'github',
       '--',
       'sh',
@@ -338,7 +338,7 @@ describe('output', () => {
   test('nor does one that holds it and cannot be found', async () => {
     // It has a session of its own, no mark in its environment, and its parent is gone; and without tini nobody of ours adopts it.
     const supervised = start([
-      '--mode',
+      '--runner-kind',
       'github',
       '--cleanup-timeout',
       '5s',
@@ -366,7 +366,7 @@ describe('output', () => {
       bundle.file,
       'bare',
       [
-        '--mode',
+        '--runner-kind',
         'github',
         '--run-dir',
         folder,
@@ -398,7 +398,7 @@ describe('output', () => {
 
   test('a job that goes on holding the pipe does not hold up the end', async () => {
     const supervised = start([
-      '--mode',
+      '--runner-kind',
       'github',
       '--',
       'sh',

@@ -32,7 +32,7 @@ describe('a signal', () => {
     // Holds the preparations up: opening it to write waits for a reader.
     expect(spawnSync('mkfifo', [join(dir, 'jobs')]).status).toBe(0);
     const supervised = run([
-      '--mode',
+      '--runner-kind',
       'github',
       '--run-dir',
       dir,
@@ -384,7 +384,7 @@ describe('the budget holds', () => {
   test('when nobody reads the output', async () => {
     const supervised = run([
       ...budget,
-      '--mode',
+      '--runner-kind',
       'github',
       '--',
       'sh',

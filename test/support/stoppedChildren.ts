@@ -80,7 +80,7 @@ export const STOPPED_CHILDREN: readonly StoppedChild[] = [
     script: `trap "exit 5" TERM; echo up; exec >&-; ${TICK}`,
     status: 5,
     graceful: true,
-    options: ['--mode', 'github'],
+    options: ['--runner-kind', 'github'],
   },
   {
     child: 'leaves a zombie',

@@ -366,11 +366,16 @@ describe('the images', () => {
             : [word.replace('/opt/holdfast', folder)],
         );
         const [, mode] =
-          /^ENV HOLDFAST_MODE=(.*)$/m.exec(read('deploy/images/runner.Dockerfile')) ?? [];
+          /^ENV HOLDFAST_RUNNER_KIND=(.*)$/m.exec(read('deploy/images/runner.Dockerfile')) ?? [];
         expect(
-          enter({ ACTIONS_RUNNER_INPUT_JITCONFIG: 'abc', HOLDFAST_MODE: mode ?? '' }, command),
+          enter(
+            { ACTIONS_RUNNER_INPUT_JITCONFIG: 'abc', HOLDFAST_RUNNER_KIND: mode ?? '' },
+            command,
+          ),
         ).toEqual(['run.sh  token= jit=abc']);
-        expect(() => enter({ HOLDFAST_MODE: 'nonsense' }, command)).toThrow(/HOLDFAST_MODE/); // it is the supervisor that ran
+        expect(() => enter({ HOLDFAST_RUNNER_KIND: 'nonsense' }, command)).toThrow(
+          /HOLDFAST_RUNNER_KIND/,
+        ); // it is the supervisor that ran
         if (spawnSync('strip', ['--version']).error !== undefined) return; // the images have it
         const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) =>
           statSync(join(folder, name)),

@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import { GITHUB_RUNNER } from '../../core/domain/runnerKinds/gitHub.ts';
 import { childEnvironment } from '../../supervisor/process/childEnvironment.ts';
 import { formatDuration, parseDuration } from '../../supervisor/settings/duration.ts';
 import { exitCodeOf, exitStatusOf } from '../../supervisor/process/exitStatus.ts';
@@ -263,7 +264,7 @@ describe("the runner's log", () => {
     '\n√ Connected to GitHub\n2026-01-02 03:04:05Z: Listening for Jobs\n2026-01-02 03:04:06Z: Running job: build (ubuntu)\r\n2026-01-02 03:04:07Z: Job build (ubuntu) completed with result: Failed\n';
   test('is read whole, and in pieces of any size', () => {
     for (const size of [LINES.length, 1, 7, 64]) {
-      const log = new RunnerLog();
+      const log = new RunnerLog(GITHUB_RUNNER.log);
       const signs: JobSignal[] = [];
       const bytes = Buffer.from(LINES);
       for (let at = 0; at < bytes.length; at += size)
@@ -278,11 +279,11 @@ describe("the runner's log", () => {
     '2026-01-02 03:04:05Z: Not Listening for Jobs\n',
     '2026-01-02 03:04:05Z: Listening for Jobs',
   ])('%j tells nothing', (text) => {
-    expect(new RunnerLog().read(Buffer.from(text))).toEqual([]);
+    expect(new RunnerLog(GITHUB_RUNNER.log).read(Buffer.from(text))).toEqual([]);
   });
 
   test('a line without an end does not fill the memory, and what follows it is read', () => {
-    const log = new RunnerLog();
+    const log = new RunnerLog(GITHUB_RUNNER.log);
     for (let i = 0; i < 100; i++) log.read(Buffer.alloc(65_536, 'x'));
     expect(log.read(Buffer.from('\n2026-01-02 03:04:05Z: Listening for Jobs\n'))).toEqual([
       'logListening',
@@ -325,7 +326,7 @@ describe('options', () => {
         signalTarget: 'group',
         cleanup: false,
       },
-      mode: 'command',
+      runnerKind: 'command',
       ephemeral: false,
       attempt: 1,
       vouched: false,
@@ -337,13 +338,13 @@ describe('options', () => {
       HOLDFAST_SIGNAL_TIMEOUT: '1m',
       HOLDFAST_TIMEOUT: '1h',
       HOLDFAST_PROBE_PORT: '8081',
-      HOLDFAST_MODE: '',
+      HOLDFAST_RUNNER_KIND: '',
       HOLDFAST_CLEANUP_COMMAND: 'upload --all',
     });
     expect(options).toMatchObject({
       plan: { signalTimeoutMs: 2000, timeoutMs: 3_600_000, cleanup: true },
       probes: { port: 8081 },
-      mode: 'command',
+      runnerKind: 'command',
       cleanupCommand: ['upload', '--all'],
     });
   });

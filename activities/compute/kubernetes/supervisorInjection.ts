@@ -191,7 +191,7 @@ function environment(
     signalTarget,
   } = supervision;
   const values: Record<string, string | undefined> = {
-    HOLDFAST_MODE: watches,
+    HOLDFAST_RUNNER_KIND: watches,
     HOLDFAST_ONE_JOB: takesJobs(watches) && ephemeral ? '1' : undefined,
     HOLDFAST_PROBE_PORT: String(port),
     HOLDFAST_TERMINATION_LOG: terminationLog,

@@ -7,7 +7,7 @@ export interface RunnerKind {
   /** Lines of the runner's log that tell what it does. Absent: its log tells nothing. */
   readonly log?: RunnerLogSigns;
   /** Variables that name the scripts which the runner executes before and after each job. Absent: it has none. */
-  readonly jobHooks?: { readonly started: string; readonly completed: string };
+  readonly jobHooks?: RunnerJobHooks;
   /** Exit statuses that tell more than that the runner failed. */
   readonly exitStatuses: Readonly<Record<number, ExitMeaning>>;
   /** How the runner is stopped where its input does not say. */
@@ -44,6 +44,12 @@ export interface RunnerLogSigns {
   readonly listening: RegExp;
   readonly jobStarted: RegExp;
   readonly jobEnded: RegExp;
+}
+
+/** Names of variables. */
+export interface RunnerJobHooks {
+  readonly started: string;
+  readonly completed: string;
 }
 
 export interface RunnerStop {

@@ -8,6 +8,8 @@ export type RunnerKindName = keyof typeof KINDS;
 /** The kinds of runners, by name. */
 export const RUNNER_KINDS: Readonly<Record<RunnerKindName, RunnerKind>> = KINDS;
 
+export const RUNNER_KIND_NAMES = Object.keys(KINDS) as readonly RunnerKindName[];
+
 /** Whether a CI server gives jobs to runners of this kind. Else their command is their only job. */
 export function takesJobs(kind: RunnerKindName): boolean {
   return RUNNER_KINDS[kind].registration !== undefined;

@@ -14,6 +14,7 @@ import {
   type EndRecordFile,
 } from '../../../supervisor/records/marker.ts';
 import { readOptions, UsageError } from '../../../supervisor/settings/options.ts';
+import { GITHUB_RUNNER } from '../../../core/domain/runnerKinds/gitHub.ts';
 import { RunnerLog } from '../../../supervisor/ciRunner/runnerLog.ts';
 import { SETTINGS } from '../../../supervisor/settings/settings.ts';
 import { parseStopReason } from '../../../supervisor/signals/stopReason.ts';
@@ -123,7 +124,7 @@ export const messages = target(
         parseSupervisorRecord(written)?.exitCode !== 127
       )
         throw new Error(`a record that cannot be read back: ${written}`);
-      const lines = new RunnerLog();
+      const lines = new RunnerLog(GITHUB_RUNNER.log);
       for (const part of log) lines.read(Buffer.from(part));
       parseStopReason(message);
       try {
