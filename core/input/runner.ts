@@ -12,11 +12,15 @@ import {
 } from '../contract/index.ts';
 import { omitUndefined } from '../domain/omitUndefined.ts';
 import { DEFAULT_RUNNER_GROUP_ID, type Scope } from '../domain/ciServer.ts';
-import { CI_SERVER_KINDS } from '../domain/ciServerKind.ts';
+import { CI_SERVER_KINDS, DEFAULT_CI_SERVER } from '../domain/ciServerKind.ts';
 import { toMilliseconds, parseDuration, type Milliseconds } from '../domain/duration.ts';
 import type { PodRequest, SupervisorConfig } from '../domain/pod.ts';
 import { SET_LABEL } from '../domain/podTemplate.ts';
-import { RUNNER_KINDS, type RunnerKindName } from '../domain/runnerKinds/runnerKinds.ts';
+import {
+  RUNNER_KIND_OF_SERVER,
+  RUNNER_KINDS,
+  type RunnerKindName,
+} from '../domain/runnerKinds/runnerKinds.ts';
 import {
   credentialName,
   DEFAULT_CREDENTIAL,
@@ -269,7 +273,8 @@ function toSpec(
   const asked = toMilliseconds({ ...RUNNER_TIMEOUTS, ...timeoutsOfScope, ...input.timeouts });
   const jobTimeoutCapMs = parseDuration(jobTimeoutCap) ?? Number.NaN;
   const timeouts = { ...asked, jobTimeoutMs: Math.min(asked.jobTimeoutMs, jobTimeoutCapMs) };
-  const kind: RunnerKindName = scope === undefined ? 'command' : 'github';
+  const { ciServer = DEFAULT_CI_SERVER } = input;
+  const kind: RunnerKindName = ciServer === 'none' ? 'command' : RUNNER_KIND_OF_SERVER[ciServer];
   const { stop: stopOfKind } = RUNNER_KINDS[kind];
   const {
     signals,

@@ -88,13 +88,18 @@ function shorthand(set: Env): Shorthand | undefined {
   if (set['HOLDFAST_GITHUB_TOKEN_FILE'] !== undefined) {
     return {
       setting: 'HOLDFAST_GITHUB_TOKEN_FILE',
-      credential: { type: 'pat', tokenFile: set['HOLDFAST_GITHUB_TOKEN_FILE'], ...server },
+      credential: {
+        server: 'github',
+        type: 'pat',
+        tokenFile: set['HOLDFAST_GITHUB_TOKEN_FILE'],
+        ...server,
+      },
     };
   }
   if (set['HOLDFAST_GITHUB_TOKEN'] !== undefined) {
     return {
       setting: 'HOLDFAST_GITHUB_TOKEN',
-      credential: { type: 'pat', tokenEnv: 'HOLDFAST_GITHUB_TOKEN', ...server },
+      credential: { server: 'github', type: 'pat', tokenEnv: 'HOLDFAST_GITHUB_TOKEN', ...server },
     };
   }
   return undefined;

@@ -20,7 +20,7 @@ import { headerRejection } from './headerRejection.ts';
 import type { JobDelivery } from './jobDelivery.ts';
 import type { Headers } from './requestHeaders.ts';
 import { DelayedRunnerSignals } from './delayedRunnerSignals.ts';
-import type { DeliveryFormat } from './servers/deliveryFormat.ts';
+import type { DeliveryFormat, DeliverySpan } from './servers/deliveryFormat.ts';
 import { DELIVERY_FORMATS, webhookPath } from './servers/deliveryFormats.ts';
 import {
   ACCEPTED,
@@ -60,10 +60,9 @@ export interface WebhookOptions {
   readonly traces?: TraceDelivery | undefined;
 }
 
-/** Does what has to be done with a delivery in a span of its own. `pass` takes the span, as a `traceparent`, where it is recorded. */
+/** Runs `pass` in the span of a delivery. It takes the span, as a `traceparent`, where it is recorded. */
 export type TraceDelivery = (
-  news: JobDelivery,
-  delivery: string,
+  span: DeliverySpan,
   pass: (trace?: string) => Promise<WebhookResponse>,
 ) => Promise<WebhookResponse>;
 
@@ -215,7 +214,7 @@ class Receiver {
     try {
       const { result, repeated } = await this.#passed.run(
         `${format.server} ${format.repetitionKey(headers)}`,
-        async () => await this.#passTraced(read, format.deliveryId(headers)),
+        async () => await this.#passTraced(format, read, format.deliveryId(headers)),
       );
       return repeated && result === ACCEPTED ? DUPLICATE : result;
     } finally {
@@ -230,13 +229,16 @@ class Receiver {
       : BAD_SIGNATURE;
   }
 
-  async #passTraced(news: JobDelivery, delivery: string): Promise<WebhookResponse> {
+  async #passTraced(
+    format: DeliveryFormat,
+    news: JobDelivery,
+    delivery: string,
+  ): Promise<WebhookResponse> {
     const { traces } = this.#options;
     return traces === undefined
       ? await this.#dispatch(news, delivery)
       : await traces(
-          news,
-          delivery,
+          format.span(news, delivery),
           async (trace) => await this.#dispatch(traced(news, trace), delivery),
         );
   }

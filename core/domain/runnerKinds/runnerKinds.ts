@@ -1,3 +1,4 @@
+import type { CiServerKind } from '../ciServerKind.ts';
 import { COMMAND_RUNNER } from './command.ts';
 import { GITHUB_RUNNER } from './gitHub.ts';
 import type { RunnerKind, RunnerRegistration } from './runnerKind.ts';
@@ -9,6 +10,11 @@ export type RunnerKindName = keyof typeof KINDS;
 export const RUNNER_KINDS: Readonly<Record<RunnerKindName, RunnerKind>> = KINDS;
 
 export const RUNNER_KIND_NAMES = Object.keys(KINDS) as readonly RunnerKindName[];
+
+/** Kind of the runners of each kind of CI server. */
+export const RUNNER_KIND_OF_SERVER: Readonly<Record<CiServerKind, RunnerKindName>> = {
+  github: 'github',
+};
 
 /** Whether a CI server gives jobs to runners of this kind. Else their command is their only job. */
 export function takesJobs(kind: RunnerKindName): boolean {

@@ -7,7 +7,13 @@ import {
 } from '@opentelemetry/sdk-trace-base';
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import type { JobDelivery } from '../../../worker/webhook/jobDelivery.ts';
-import { ACCEPTED, NO_MATCH, UNAVAILABLE } from '../../../worker/webhook/webhookResponses.ts';
+import { GITHUB_DELIVERIES } from '../../../worker/webhook/servers/github/gitHubDeliveries.ts';
+import {
+  ACCEPTED,
+  NO_MATCH,
+  UNAVAILABLE,
+  type WebhookResponse,
+} from '../../../worker/webhook/webhookResponses.ts';
 import { deliverySpans } from '../../../worker/tracing/deliverySpans.ts';
 import { TraceIds } from '../../../worker/tracing/traceIds.ts';
 
@@ -17,7 +23,12 @@ const tracer = new BasicTracerProvider({
   idGenerator: ids,
   spanProcessors: [new SimpleSpanProcessor(exported)],
 }).getTracer('test');
-const traces = deliverySpans(tracer, ids);
+const record = deliverySpans(tracer, ids);
+const traces = async (
+  delivery: JobDelivery,
+  id: string,
+  pass: Parameters<typeof record>[1],
+): Promise<WebhookResponse> => await record(GITHUB_DELIVERIES.span(delivery, id), pass);
 
 /** By the collector's receiver of GitHub's webhook: sha256 of "17" + "2" + "t". */
 const TRACE_OF_RUN_17_2 = '86c9da7f8004732f43c483d449e20b9b';

@@ -110,6 +110,7 @@ test('a second CI server needs its format alone', async () => {
     rejectHeaders: () => undefined,
     deliveryId: () => 'a',
     repetitionKey: () => 'a',
+    span: () => ({ name: 'other', attributes: {} }),
     isSigned: ({ token }, _body, secrets) => secrets.includes(String(token)),
     read: (_headers, body) => ({
       event: {

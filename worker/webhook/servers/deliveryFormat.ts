@@ -21,8 +21,18 @@ export interface DeliveryFormat {
    * @returns the response if there is no event to pass on
    */
   read(headers: Headers, body: Buffer, nowMs: number): JobDelivery | WebhookResponse;
+  /** Describes the delivery for traces. */
+  span(delivery: JobDelivery, deliveryId: string): DeliverySpan;
   /** Redelivery of what failed. Absent: the server is never asked for it. */
   readonly redelivery?: RedeliveryRules;
+}
+
+/** How a delivery appears in traces. */
+export interface DeliverySpan {
+  readonly name: string;
+  readonly attributes: Readonly<Record<string, string | number>>;
+  /** Trace that the span is part of, as 32 hex digits. @default a new one */
+  readonly traceId?: string;
 }
 
 /** How redelivery is requested from a kind of CI server. */

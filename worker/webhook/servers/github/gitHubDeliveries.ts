@@ -8,6 +8,7 @@ import {
   type WebhookResponse,
 } from '../../webhookResponses.ts';
 import type { DeliveryFormat } from '../deliveryFormat.ts';
+import { deliverySpan } from './deliverySpan.ts';
 import { verifySignature } from './signature.ts';
 import { parseWorkflowJob } from './workflowJob.ts';
 
@@ -68,6 +69,8 @@ export const GITHUB_DELIVERIES: DeliveryFormat = {
         return NO_EVENT;
     }
   },
+
+  span: deliverySpan,
 
   redelivery: {
     /** GitHub allows 180 such requests a minute. */
