@@ -25,7 +25,7 @@ import type { CredentialScope } from '../core/input/sweep.ts';
 
 /** A runner as the CI server lists it. A `busy: false` or `offline` reading is never permission to kill. */
 export interface CiRunner {
-  readonly id: number;
+  readonly id: string;
   readonly name: string;
   readonly online: boolean;
   readonly busy: boolean;
@@ -39,7 +39,7 @@ export interface CiRunner {
 export interface Registration {
   readonly runnerName: string;
   /** Known at once with JIT; with a token only after the runner has registered itself. */
-  readonly runnerId?: number;
+  readonly runnerId?: string;
   /** Where it was made, for whoever finds it after its life: noted by who asked for it, and no part of the CI server's answer. */
   readonly at?: CredentialScope;
   /** Environment of the runner process, secret values included (e.g. ACTIONS_RUNNER_INPUT_JITCONFIG, RUNNER_TOKEN). */
@@ -65,7 +65,7 @@ export interface CiServer {
   /** Looks one runner up, by id where known, else by name (one request). `undefined`: not listed. */
   find(
     scope: Scope,
-    runner: { id?: number; name: string },
+    runner: { id?: string; name: string },
     signal?: AbortSignal,
   ): Promise<CiRunner | undefined>;
   /** All runners of the scope, to the list's end. Lists may be a minute old. @throws CiServerError `unavailable` also where it was cut off */
@@ -77,11 +77,11 @@ export interface CiServer {
    */
   removeRegistration(
     scope: Scope,
-    runnerId: number,
+    runnerId: string,
     signal?: AbortSignal,
   ): Promise<'removed' | 'absent'>;
   /** Stops giving jobs to the runner; idempotent. Present with {@link CiServerTraits.canDisable}. A runner that is gone: fine. */
-  disable?(scope: Scope, runnerId: number, signal?: AbortSignal): Promise<void>;
+  disable?(scope: Scope, runnerId: string, signal?: AbortSignal): Promise<void>;
   /**
    * The jobs of the scope that wait for a runner or run on one: the truth, where webhooks were lost. It costs a request for each
    * repository and each run under way, so it is for every few minutes.
@@ -100,7 +100,7 @@ export interface CiServer {
    */
   job?(
     scope: Scope,
-    job: { readonly id: number; readonly repository: string },
+    job: { readonly id: string; readonly repository: string },
     signal?: AbortSignal,
   ): Promise<CiJob | 'absent' | undefined>;
   /**

@@ -254,6 +254,6 @@ export async function findProvisioned(
 }
 
 /** Free of secrets. */
-function runnerIdOf({ runnerId }: Registration): { readonly runnerId?: number } {
+function runnerIdOf({ runnerId }: Registration): { readonly runnerId?: string } {
   return omitUndefined({ runnerId });
 }

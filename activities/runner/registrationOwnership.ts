@@ -14,17 +14,17 @@ export interface RegistrationKey {
 }
 
 /** Ids by {@link keyOf}. What this process does not know costs one look at the CI server. */
-const known = new LRUCache<string, number>({ max: 20_000 });
+const known = new LRUCache<string, string>({ max: 20_000 });
 
 const keyOf = ({ credential, scope, name }: RegistrationKey): string =>
   `${credential}/${scope.kind}/${scope.name}/${name}`;
 
 /** It was made by this process, or seen to be ours. */
-export function markOwned(runner: RegistrationKey, id: number): void {
+export function markOwned(runner: RegistrationKey, id: string): void {
   known.set(keyOf(runner), id);
 }
 
-export function isKnownOwned(runner: RegistrationKey, id: number): boolean {
+export function isKnownOwned(runner: RegistrationKey, id: string): boolean {
   return known.get(keyOf(runner)) === id;
 }
 

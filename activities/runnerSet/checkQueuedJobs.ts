@@ -7,7 +7,7 @@ import {
 } from '../../core/contract/index.ts';
 import type { CheckQueuedJobsInput } from '../../core/activities/index.ts';
 import type { CiJob, CiJobList } from '../../core/domain/ciServer.ts';
-import { jobKey } from '../../core/domain/ciJobState.ts';
+import { jobKey, parseJobKey } from '../../core/domain/ciJobState.ts';
 import { runnerWorkflowIdFromName } from '../../core/domain/setRunnerNames.ts';
 import { refusal } from '../shared/rejections.ts';
 import { withHeartbeats } from '../shared/heartbeats.ts';
@@ -75,7 +75,7 @@ async function checkStaleJobs(
   for (const { key, repository } of complete ? [] : overdue) {
     if (listed.has(key)) continue;
     try {
-      const job = await server.job?.(scope, { id: Number.parseInt(key, 10), repository }, stop);
+      const job = await server.job?.(scope, { id: parseJobKey(key).jobId, repository }, stop);
       if (job === 'absent') absent.push(key);
       else if (job !== undefined) found.push(job);
     } catch (error) {

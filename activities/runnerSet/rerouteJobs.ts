@@ -7,6 +7,7 @@ import type {
   RerouteJobsResult,
   Timestamped,
 } from '../../core/activities/index.ts';
+import { jobKey, parseJobKey } from '../../core/domain/ciJobState.ts';
 import { RerouteTargets, type RoutableSet } from '../../core/domain/jobRouting.ts';
 import { withHeartbeats } from '../shared/heartbeats.ts';
 import { forEachLimited } from './forEachLimited.ts';
@@ -42,13 +43,12 @@ export async function rerouteJobs(
     const substitutes = jobs.length === 0 ? undefined : await others();
     const targets = new Map<string, JobEvent[]>();
     for (const { key, repository, since } of jobs) {
-      const [jobId = Number.NaN, runAttempt = 1] = key.split('/').map(Number);
-      const to = substitutes?.next({ jobId, runAttempt }, ends)?.workflowId;
+      const job = parseJobKey(key);
+      const to = substitutes?.next(job, ends)?.workflowId;
       if (to !== undefined)
         gather(targets, to, {
           action: 'queued',
-          jobId,
-          runAttempt,
+          ...job,
           repository,
           labels: [],
           at: since,
@@ -67,7 +67,7 @@ export async function rerouteJobs(
     if (failures.length > 0 && taken.length === 0) throw failures[0];
     const passed = taken.map(({ to, events }) => ({
       to,
-      keys: events.map(({ jobId, runAttempt }) => `${jobId}/${runAttempt}`),
+      keys: events.map(jobKey),
     }));
     return { at: Date.now(), passed, substitutes: substitutes?.size ?? 0 };
   });

@@ -9,7 +9,7 @@ import { CiServerError, type CiServer } from '../ports.ts';
 export async function removeUnlessBusy(
   server: CiServer,
   scope: Scope,
-  runner: { readonly id: number; readonly name: string },
+  runner: { readonly id: string; readonly name: string },
   signal?: AbortSignal,
 ): Promise<'removed' | 'absent'> {
   if (!server.traits.refusesBusyRemoval) {

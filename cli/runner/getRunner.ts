@@ -129,7 +129,7 @@ function detailLines(details: RunnerDetails, now: number): string[] {
   return lines;
 }
 
-function runnerName(name: string | undefined, id: number | undefined): string | undefined {
+function runnerName(name: string | undefined, id: string | undefined): string | undefined {
   return name === undefined || id === undefined ? name : `${name} (id ${id})`;
 }
 

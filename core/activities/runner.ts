@@ -76,7 +76,7 @@ export interface ProvisionInput {
 
 /** Free of secrets: those stay in the runner's Secret. */
 export interface ProvisionResult {
-  readonly runnerId?: number;
+  readonly runnerId?: string;
   readonly pod: PodSnapshot;
 }
 
@@ -103,7 +103,7 @@ export interface AwaitPodInput extends PodInput {
 export interface AwaitRunnerOnlineInput {
   readonly scope: Scope;
   readonly credential: string;
-  readonly runner: { readonly id?: number; readonly name: string };
+  readonly runner: { readonly id?: string; readonly name: string };
   /** First delay between two looks; doubles up to 30 s. */
   readonly intervalMs: number;
   readonly credentialsRetryMs: number;
@@ -111,7 +111,7 @@ export interface AwaitRunnerOnlineInput {
 
 /** A runner seen online at the CI server. */
 export interface OnlineRunner {
-  readonly runnerId: number;
+  readonly runnerId: string;
   readonly busy: boolean;
 }
 
@@ -119,7 +119,7 @@ export interface RemoveRegistrationInput {
   readonly scope: Scope;
   readonly credential: string;
   /** Found by its name where its id is not known. Removed only if it is one of Holdfast's, and of the worker's place. */
-  readonly runner: { readonly id?: number; readonly name: string };
+  readonly runner: { readonly id?: string; readonly name: string };
   /** `retry`: fail and be retried for as long as the runner is busy; `return`: answer `busy` at once. */
   readonly onBusy: 'retry' | 'return';
   /** Delay before the next try of a busy one; the retry policy's own backoff when absent. */
@@ -135,7 +135,7 @@ export interface RegistrationRemoval {
   readonly retried?: true;
   /** Tries for this runner, this one included. A lower bound: a worker that died took its count with it. */
   readonly attempts: number;
-  readonly runnerId?: number;
+  readonly runnerId?: string;
 }
 
 export interface TearDownInput {

@@ -20,7 +20,7 @@ export interface DeregistrationInput extends Durations<typeof DEREGISTRATION_TIM
   /** @default "default" */
   credential?: string;
   /** Its name, and its id where that is known. */
-  runner: { name: string; id?: number };
+  runner: { name: string; id?: string };
   /** Shown to people. */
   reason?: string;
 }

@@ -62,12 +62,14 @@ export interface CancelRequest {
 /** A job event about this runner, from the CI server's webhook: an early hint, never the only source. */
 export interface RunnerJobEvent {
   action: 'queued' | 'in_progress' | 'completed';
-  jobId: number;
+  /** ID of the job at the CI server. */
+  jobId: string;
   /** Of the workflow run: a re-run is another job. @default 1 */
   runAttempt?: number;
   /** When the CI server says it happened (ms since the epoch). Absent: events count in the order in which they arrive. */
   at?: number;
-  runnerId?: number;
+  /** ID of the registration at the CI server. */
+  runnerId?: string;
   runnerName?: string;
   /** Shown to people; never used for a decision. */
   jobName?: string;
@@ -95,7 +97,8 @@ export interface ReplaceIdleRequest {
 export interface RunnerStatus {
   phase: RunnerPhase;
   runnerName: string;
-  runnerId?: number;
+  /** ID of the registration at the CI server. */
+  runnerId?: string;
   pod?: string;
   podUid?: string;
   node?: string;
@@ -118,7 +121,8 @@ export interface RunnerResult {
   /** One sentence for people. */
   message: string;
   runnerName: string;
-  runnerId?: number;
+  /** ID of the registration at the CI server. */
+  runnerId?: string;
   exitCode?: number;
   attempt: number;
   unregisterAttempts: number;

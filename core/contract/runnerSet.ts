@@ -16,7 +16,8 @@ export const parseSetWorkflowId = (workflowId: string): string =>
 /** One event of one job, as a set hears of it. Times are the CI server's own, ms since the epoch. */
 export interface JobEvent {
   action: 'queued' | 'in_progress' | 'completed';
-  jobId: number;
+  /** ID of the job at the CI server. */
+  jobId: string;
   /** Of the workflow run: a re-run is another job. */
   runAttempt: number;
   /** `owner/repo`. */

@@ -22,6 +22,12 @@ export function jobKey({ jobId, runAttempt }: Pick<JobEvent, 'jobId' | 'runAttem
   return `${jobId}/${runAttempt}`;
 }
 
+/** Returns the job that {@link jobKey} made this key of. */
+export function parseJobKey(key: string): Pick<JobEvent, 'jobId' | 'runAttempt'> {
+  const slash = key.lastIndexOf('/');
+  return { jobId: key.slice(0, slash), runAttempt: Number(key.slice(slash + 1)) };
+}
+
 /** The state that an event tells of. */
 export function ciJobStateOf({ action }: Pick<JobEvent, 'action'>): CiJobState {
   return STATE_OF[action];

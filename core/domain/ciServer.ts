@@ -37,7 +37,7 @@ export interface RegisterRequest {
 
 /** A job as the CI server lists it. Times are the CI server's own, ms since the epoch. */
 export interface CiJob {
-  readonly id: number;
+  readonly id: string;
   readonly runAttempt: number;
   /** `owner/repo`. */
   readonly repository: string;

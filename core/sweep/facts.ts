@@ -42,7 +42,7 @@ export interface RunnerWorkflow {
 
 /** A registration at the CI server, in the list of a scope. */
 export interface ObservedRegistration extends CredentialScope {
-  readonly id: number;
+  readonly id: string;
   readonly name: string;
   readonly online: boolean;
   readonly busy: boolean;

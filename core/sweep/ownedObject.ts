@@ -40,5 +40,5 @@ export interface OwnedObject {
 
 export interface OwnedRegistration extends Partial<CredentialScope> {
   readonly name: string;
-  readonly id?: number;
+  readonly id?: string;
 }

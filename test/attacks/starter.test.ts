@@ -141,7 +141,7 @@ await describeWithLab('who may start workflows', { temporal: true, kubernetes: t
       const removal: RemoveRegistrationInput = {
         scope: RIVAL,
         credential: 'default',
-        runner: { id: 1, name: 'x' },
+        runner: { id: '1', name: 'x' },
         onBusy: 'return',
         credentialsRetryMs: 1_000,
       };

@@ -70,7 +70,9 @@ await describeWithLab(
         },
         { concurrency: 5 },
       );
-      expect(new Set((await set.events()).map(({ jobId }) => jobId))).toEqual(new Set(jobs));
+      expect(new Set((await set.events()).map(({ jobId }) => jobId))).toEqual(
+        new Set(jobs.map(String)),
+      );
 
       // Until those that came first have sent more than all of them may, and had to go.
       await until(

@@ -16,7 +16,7 @@ import type { PodRequest } from '../../core/domain/pod.ts';
 
 const registration: Registration = {
   runnerName: 'blue-1',
-  runnerId: 9,
+  runnerId: '9',
   env: { ACTIONS_RUNNER_INPUT_JITCONFIG: 'very-secret', RUNNER_NAME: 'blue-1' },
 };
 

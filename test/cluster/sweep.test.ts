@@ -312,7 +312,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     await world.harness.vanish(pod);
     await world.ciServer.removeRegistration(
       world.scope,
-      world.simulator.runner(life.runnerName)?.id ?? 0,
+      String(world.simulator.runner(life.runnerName)?.id ?? 0),
     );
     const { secrets, claims } = await world.names();
     expect([secrets.length, claims.length]).toEqual([1, 1]);

@@ -73,7 +73,7 @@ describe('register', () => {
     github.on(`POST ${RUNNERS}/generate-jitconfig`, jitAnswer);
     expect(await server.register(JIT)).toEqual({
       runnerName: 'r-1',
-      runnerId: 42,
+      runnerId: '42',
       env: {
         ACTIONS_RUNNER_INPUT_JITCONFIG: 'c2VjcmV0LWppdA==',
         ACTIONS_RUNNER_RETURN_VERSION_DEPRECATED_EXIT_CODE: '1',
@@ -99,7 +99,7 @@ describe('register', () => {
     ],
   ] as const)('in a %s', async (_kind, scope, path) => {
     github.on(`POST ${path}/generate-jitconfig`, jitAnswer);
-    expect((await server.register({ ...JIT, scope })).runnerId).toBe(42);
+    expect((await server.register({ ...JIT, scope })).runnerId).toBe('42');
   });
 
   test('409: the name is taken', async () => {
@@ -126,9 +126,9 @@ describe('register', () => {
       .on(`POST ${RUNNERS}/generate-jitconfig`, NOT_FOUND, jitAnswer)
       .on(`GET ${RUNNERS}`, listJson());
     expect([
-      await server.removeRegistration(SCOPE, 5),
+      await server.removeRegistration(SCOPE, '5'),
       (await server.register(JIT)).runnerId,
-    ]).toEqual(['removed', 42]);
+    ]).toEqual(['removed', '42']);
   });
 
   test('404 and the scope cannot be listed: the credential', async () => {
@@ -221,7 +221,7 @@ describe('find', () => {
       listJson(runnerJson(1, 'r-10'), runnerJson(2, 'r-1', { status: 'offline', busy: true })),
     );
     expect(await server.find(SCOPE, { name: 'r-1' })).toEqual({
-      id: 2,
+      id: '2',
       name: 'r-1',
       online: false,
       busy: true,
@@ -239,19 +239,28 @@ describe('find', () => {
         runners: url.includes('&page=2') ? all.slice(100) : all.slice(0, 100),
       },
     }));
-    expect((await server.find(SCOPE, { name: 'r-149' }))?.id).toBe(149);
+    expect((await server.find(SCOPE, { name: 'r-149' }))?.id).toBe('149');
     expect(await server.find(SCOPE, { name: 'r-150' })).toBeUndefined();
   });
 
   test('by id', async () => {
     github.on(`GET ${RUNNERS}/5`, { status: 200, body: runnerJson(5, 'r-5') });
-    expect((await server.find(SCOPE, { id: 5, name: 'r-5' }))?.online).toBe(true);
+    expect((await server.find(SCOPE, { id: '5', name: 'r-5' }))?.online).toBe(true);
+  });
+
+  test('an id that is no number of GitHub is not asked for: a 404 would look like a proof', async () => {
+    for (const id of ['x', '0', '1e3', '../5'])
+      expect([
+        (await ciServerError(server.find(SCOPE, { id, name: 'r' }))).kind,
+        (await ciServerError(server.removeRegistration(SCOPE, id))).kind,
+      ]).toEqual(['rejected', 'rejected']);
+    expect(github.requests).toEqual([]);
   });
 
   test('by id: a 404 counts only when the scope can be listed', async () => {
     github.on(`GET ${RUNNERS}/5`, NOT_FOUND).on(`GET ${RUNNERS}`, listJson(), NOT_FOUND);
-    expect(await server.find(SCOPE, { id: 5, name: 'r-5' })).toBeUndefined();
-    expect(await ciServerError(server.find(SCOPE, { id: 5, name: 'r-5' }))).toMatchObject({
+    expect(await server.find(SCOPE, { id: '5', name: 'r-5' })).toBeUndefined();
+    expect(await ciServerError(server.find(SCOPE, { id: '5', name: 'r-5' }))).toMatchObject({
       kind: 'credentials',
     });
   });
@@ -273,13 +282,13 @@ describe('remove', () => {
 
   test('204', async () => {
     github.on(DELETE, { status: 204 });
-    expect(await server.removeRegistration(SCOPE, 5)).toBe('removed');
+    expect(await server.removeRegistration(SCOPE, '5')).toBe('removed');
     expect(github.requests).toHaveLength(1);
   });
 
   test('404, and the scope lists: absent', async () => {
     github.on(DELETE, NOT_FOUND).on(`GET ${RUNNERS}`, listJson(runnerJson(1, 'x')));
-    expect(await server.removeRegistration(SCOPE, 5)).toBe('absent');
+    expect(await server.removeRegistration(SCOPE, '5')).toBe('absent');
     expect(github.seen[1]).toBe(`GET ${RUNNERS}?per_page=1`);
   });
 
@@ -301,7 +310,7 @@ describe('remove', () => {
     ['a cut connection', 'reset', 'unavailable'],
   ] as const)('404, and the proof is answered with %s: not absent', async (_title, proof, kind) => {
     github.on(DELETE, NOT_FOUND).on(`GET ${RUNNERS}`, proof);
-    expect(await ciServerError(server.removeRegistration(SCOPE, 5))).toMatchObject({ kind });
+    expect(await ciServerError(server.removeRegistration(SCOPE, '5'))).toMatchObject({ kind });
   });
 
   test.each([
@@ -313,7 +322,7 @@ describe('remove', () => {
       status: 422,
       body: { message, documentation_url: 'https://docs.github.com/rest' },
     });
-    expect(await ciServerError(server.removeRegistration(SCOPE, 5))).toMatchObject({
+    expect(await ciServerError(server.removeRegistration(SCOPE, '5'))).toMatchObject({
       kind,
       status: 422,
       message: expect.stringContaining('organization acme'),
@@ -326,7 +335,7 @@ describe('remove', () => {
       headers: { 'content-type': 'text/html' },
       body: '<html>Sign in</html>',
     });
-    expect(await ciServerError(server.removeRegistration(SCOPE, 5))).toMatchObject({
+    expect(await ciServerError(server.removeRegistration(SCOPE, '5'))).toMatchObject({
       kind: 'unavailable',
     });
   });
@@ -335,10 +344,10 @@ describe('remove', () => {
 describe('limits', () => {
   test('told to wait once, the other runners do not call', async () => {
     github.on(`DELETE ${RUNNERS}/5`, LIMIT);
-    const error = await ciServerError(server.removeRegistration(SCOPE, 5));
+    const error = await ciServerError(server.removeRegistration(SCOPE, '5'));
     expect(error).toMatchObject({ kind: 'rate_limited', status: 403 });
     const others = await Promise.all(
-      [1, 2, 3, 4].map((id) => ciServerError(server.removeRegistration(SCOPE, id))),
+      [1, 2, 3, 4].map((id) => ciServerError(server.removeRegistration(SCOPE, String(id)))),
     );
     for (const { kind, retryAfterMs } of [error, ...others]) {
       expect(kind).toBe('rate_limited');
@@ -352,7 +361,7 @@ describe('limits', () => {
 describe('credentials', () => {
   test('401 with the same token still in the file: no second call', async () => {
     github.on(`DELETE ${RUNNERS}/5`, { status: 401, body: { message: 'Bad credentials' } });
-    const error = await ciServerError(server.removeRegistration(SCOPE, 5));
+    const error = await ciServerError(server.removeRegistration(SCOPE, '5'));
     expect(error).toMatchObject({ kind: 'credentials', status: 401 });
     expect(error.message).toContain('credential "default"');
     expect(github.requests).toHaveLength(1);
@@ -365,13 +374,13 @@ describe('credentials', () => {
         ? { status: 204 }
         : { status: 401, body: { message: 'Bad credentials' } };
     });
-    expect(await server.removeRegistration(SCOPE, 5)).toBe('removed');
+    expect(await server.removeRegistration(SCOPE, '5')).toBe('removed');
     expect(github.requests).toHaveLength(2);
   });
 
   test('no token file', async () => {
     rmSync(tokenFile);
-    expect(await ciServerError(server.removeRegistration(SCOPE, 5))).toMatchObject({
+    expect(await ciServerError(server.removeRegistration(SCOPE, '5'))).toMatchObject({
       kind: 'credentials',
       message: expect.stringContaining(tokenFile),
     });

@@ -62,7 +62,7 @@ async function fixtureOf(
         () => simulator.runner(request.name)?.status === 'online',
         `${request.name} online`,
       );
-      return id;
+      return String(id);
     },
     async startJob(scope, label) {
       const { id } = simulator.queueJob({
@@ -83,7 +83,7 @@ async function fixtureOf(
         repo: scope.kind === 'repository' ? scope.name : 'acme/web',
         labels,
       });
-      return { id, cancel: async () => void simulator.cancelJob(id) };
+      return { id: String(id), cancel: async () => void simulator.cancelJob(id) };
     },
     loseScopes: async () => simulator.setAccess(name, { scopes: [] }),
     loseWrite: async () => simulator.setAccess(name, { permission: 'read' }),

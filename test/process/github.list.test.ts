@@ -41,7 +41,7 @@ test('to its last page', async () => {
     pages((page) => all.slice(100 * (page - 1), 100 * page)),
   );
   expect((await server.listRunners(SCOPE)).map(({ id }) => id)).toEqual(
-    Array.from({ length: 250 }, (_, i) => i + 1),
+    Array.from({ length: 250 }, (_, i) => String(i + 1)),
   );
   expect(github.requests).toHaveLength(3);
 });

@@ -40,7 +40,7 @@ function serverWith(settings: Record<string, unknown> = {}): CiServer {
 test('no answer in time', async () => {
   github.on(`GET ${RUNNER}`, 'hang');
   const error = await ciServerError(
-    serverWith({ requestTimeoutSeconds: 0.3 }).find(SCOPE, { id: 5, name: 'r' }),
+    serverWith({ requestTimeoutSeconds: 0.3 }).find(SCOPE, { id: '5', name: 'r' }),
   );
   expect(error).toMatchObject({
     kind: 'unavailable',
@@ -50,13 +50,13 @@ test('no answer in time', async () => {
 
 test('a read over a connection that was closed is sent once more', async () => {
   github.on(`GET ${RUNNER}`, 'reset', { status: 200, body: runnerJson(5, 'r') });
-  expect((await serverWith().find(SCOPE, { id: 5, name: 'r' }))?.id).toBe(5);
+  expect((await serverWith().find(SCOPE, { id: '5', name: 'r' }))?.id).toBe('5');
   expect(observed.map(({ status }) => status)).toEqual([undefined, 200]);
 });
 
 test('a read is sent once more, not for ever', async () => {
   github.on(`GET ${RUNNER}`, 'reset');
-  expect(await ciServerError(serverWith().find(SCOPE, { id: 5, name: 'r' }))).toMatchObject({
+  expect(await ciServerError(serverWith().find(SCOPE, { id: '5', name: 'r' }))).toMatchObject({
     kind: 'unavailable',
   });
   expect(github.requests).toHaveLength(2);
@@ -64,7 +64,7 @@ test('a read is sent once more, not for ever', async () => {
 
 test('a write is not sent again', async () => {
   github.on(`DELETE ${RUNNER}`, 'reset', { status: 204 });
-  expect(await ciServerError(serverWith().removeRegistration(SCOPE, 5))).toMatchObject({
+  expect(await ciServerError(serverWith().removeRegistration(SCOPE, '5'))).toMatchObject({
     kind: 'unavailable',
   });
   expect(github.requests).toHaveLength(1);
@@ -73,7 +73,7 @@ test('a write is not sent again', async () => {
 test('nobody listens', async () => {
   const server = serverWith();
   await github.stop();
-  expect(await ciServerError(server.removeRegistration(SCOPE, 5))).toMatchObject({
+  expect(await ciServerError(server.removeRegistration(SCOPE, '5'))).toMatchObject({
     kind: 'unavailable',
     message: expect.stringContaining('ECONNREFUSED'),
   });
@@ -82,7 +82,7 @@ test('nobody listens', async () => {
 
 test('a long answer that nobody reads holds nothing up in the end', async () => {
   github.on(`GET ${RUNNER}`, { status: 407, body: { message: 'x'.repeat(1_000_000) } });
-  expect(await ciServerError(serverWith().find(SCOPE, { id: 5, name: 'r' }))).toMatchObject({
+  expect(await ciServerError(serverWith().find(SCOPE, { id: '5', name: 'r' }))).toMatchObject({
     kind: 'unavailable',
   });
   for (const close of closing.splice(0)) await close();
@@ -97,7 +97,7 @@ test("a request under way that is aborted ends at once, with the signal's reason
   const abort = new AbortController();
   const found = serverWith({ requestTimeoutSeconds: 300 }).find(
     SCOPE,
-    { id: 5, name: 'r' },
+    { id: '5', name: 'r' },
     abort.signal,
   );
   await arrived.promise;
@@ -116,9 +116,9 @@ test('no more requests in flight than allowed, and all of them get through', asy
   });
   const server = serverWith({ maxInFlight: 3 });
   const found = await Promise.all(
-    Array.from({ length: 60 }, () => server.find(SCOPE, { id: 5, name: 'r' })),
+    Array.from({ length: 60 }, () => server.find(SCOPE, { id: '5', name: 'r' })),
   );
-  expect(found.every((runner) => runner?.id === 5)).toBe(true);
+  expect(found.every((runner) => runner?.id === '5')).toBe(true);
   expect(most).toBeLessThanOrEqual(3);
 });
 
@@ -137,12 +137,12 @@ test.each<[what: string, step: Step]>([
   github.on(`DELETE ${RUNNER}`, step);
   const server = serverWith();
   for (let failures = 0; failures < 2; failures++)
-    await ciServerError(server.removeRegistration(SCOPE, 5));
+    await ciServerError(server.removeRegistration(SCOPE, '5'));
   const startedAt = Date.now();
   const errors = await Promise.all(
     Array.from(
       { length: 50 },
-      async () => await ciServerError(server.removeRegistration(SCOPE, 5)),
+      async () => await ciServerError(server.removeRegistration(SCOPE, '5')),
     ),
   );
   // The two, and probes: at once, after 1 s, and then every 2 s.
@@ -161,7 +161,7 @@ test.each<[what: string, step: Step]>([
   // As the activity that it is a try of, it comes again.
   const remove = async (): Promise<string> => {
     try {
-      return await server.removeRegistration(SCOPE, 5);
+      return await server.removeRegistration(SCOPE, '5');
     } catch (error) {
       if (!(error instanceof CiServerError)) throw error;
       return await remove();

@@ -29,7 +29,8 @@ const queue = (repo: string, run_id: number): number =>
   simulator.queueJob({ repo, run_id, labels: ['nobody'] }).id;
 const look = async (scope = ORGANIZATION): Promise<CiJobList> =>
   (await server.queuedJobs?.(scope)) as CiJobList;
-const idsOf = ({ jobs }: CiJobList): number[] => jobs.map(({ id }) => id).toSorted((a, b) => a - b);
+const idsOf = ({ jobs }: CiJobList): number[] =>
+  jobs.map(({ id }) => Number(id)).toSorted((a, b) => a - b);
 const statuses = (): Record<number, number> =>
   Object.fromEntries(
     [...Map.groupBy(simulator.requests(), ({ status }) => status)].map(([status, all]) => [
@@ -89,7 +90,7 @@ test('a repository that cannot be looked into makes the answer incomplete, not w
   const id = queue('acme/web', 1);
   queue('acme/secret', 2);
   simulator.addFault({ kind: 'not_found', endpoint: 'GET /repos/acme/secret/*' });
-  expect(await look()).toMatchObject({ jobs: [{ id }], complete: false });
+  expect(await look()).toMatchObject({ jobs: [{ id: String(id) }], complete: false });
   expect(await ciServerError(look({ kind: 'repository', name: 'acme/secret' }))).toMatchObject({
     kind: 'credentials',
   });
@@ -156,9 +157,11 @@ test('an App looks into the repositories it is installed on; if those are not al
 test('one job by its id: while it waits, when it is over, and where it cannot be told', async () => {
   const id = queue('acme/web', 1);
   const ask = async (repository: string, scope = ORGANIZATION): Promise<unknown> =>
-    await server.job?.(scope, { id, repository });
+    await server.job?.(scope, { id: String(id), repository });
   expect(await ask('acme/web')).toEqual((await look()).jobs[0]);
-  expect(await ask('acme/web', { kind: 'enterprise', name: 'big' })).toMatchObject({ id });
+  expect(await ask('acme/web', { kind: 'enterprise', name: 'big' })).toMatchObject({
+    id: String(id),
+  });
   simulator.cancelJob(id);
   expect(await ask('acme/web')).toBe('absent');
   simulator.addFault({ kind: 'not_found', endpoint: 'GET /repos/acme/web/*' });
@@ -180,7 +183,9 @@ test('lists of hundreds of runs use up what lists may cost, and leave single job
   const asked = await Promise.all(
     ids
       .slice(0, 30)
-      .map(async (id) => await server.job?.(ORGANIZATION, { id, repository: 'acme/web' })),
+      .map(
+        async (id) => await server.job?.(ORGANIZATION, { id: String(id), repository: 'acme/web' }),
+      ),
   );
   expect(asked.filter((job) => job !== undefined)).toHaveLength(25);
   expect(simulator.requests()).toHaveLength(before + 25);
@@ -191,7 +196,7 @@ test('what another has found is as good, if it is not too old', async () => {
   await look();
   const before = simulator.requests().length;
   const shared = await server.queuedJobs?.(ORGANIZATION, undefined, undefined, 60_000);
-  expect(shared).toMatchObject({ jobs: [{ id }], ageMs: expect.any(Number) });
+  expect(shared).toMatchObject({ jobs: [{ id: String(id) }], ageMs: expect.any(Number) });
   expect(simulator.requests()).toHaveLength(before);
   expect(await look()).not.toHaveProperty('ageMs');
   expect(simulator.requests().length).toBeGreaterThan(before);

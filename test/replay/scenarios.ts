@@ -60,12 +60,16 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
       const { runnerName } = await stage.run.status();
       await stage.run.handle.signal(jobEventSignal, {
         action: 'in_progress',
-        jobId: 42,
+        jobId: '42',
         runnerName,
         jobName: 'build',
       });
       await phase(stage, 'Busy');
-      await stage.run.handle.signal(jobEventSignal, { action: 'completed', jobId: 42, runnerName });
+      await stage.run.handle.signal(jobEventSignal, {
+        action: 'completed',
+        jobId: '42',
+        runnerName,
+      });
       await finishJob(stage, pod);
     },
     ends: { outcome: 'succeeded', unregisterAttempts: 0 },

@@ -9,14 +9,14 @@ export interface CiServerFixture {
   /** Names of the runners registered there, from the CI server itself and not through the adapter. */
   registered(scope: Scope): Promise<string[]>;
   /** Starts a runner with what the adapter gave; resolves with its id when the CI server has it online. */
-  startRunner(request: RegisterRequest, registration: Registration): Promise<number>;
+  startRunner(request: RegisterRequest, registration: Registration): Promise<string>;
   /** Gives the runner with this label a job; resolves when it runs. */
   startJob(
     scope: Scope,
     label: string,
   ): Promise<{ running(): Promise<boolean>; finish(): Promise<void> }>;
   /** Queues a job that no runner there can take. Called only where `jobs`. */
-  queueJob?(scope: Scope, labels: string[]): Promise<{ id: number; cancel(): Promise<void> }>;
+  queueJob?(scope: Scope, labels: string[]): Promise<{ id: string; cancel(): Promise<void> }>;
   /** The credential no longer sees any scope. */
   loseScopes(): Promise<void>;
   /** The credential may only look. */
@@ -74,7 +74,7 @@ export function ciServerContract(
     /** A registered, online runner. */
     async function online(
       more: Partial<RegisterRequest> = {},
-    ): Promise<{ id: number; name: string; scope: Scope }> {
+    ): Promise<{ id: string; name: string; scope: Scope }> {
       const wanted = request(more);
       const id = await fixture.startRunner(wanted, await server.register(wanted));
       return { id, name: wanted.name, scope: wanted.scope };
@@ -248,7 +248,7 @@ export function ciServerContract(
           () => server.find(scope, runner),
           () => server.find(scope, { name: 'never-was' }),
           () => server.register(request({ name: 'r-2' })),
-          () => server.removeRegistration(scope, 999_999),
+          () => server.removeRegistration(scope, '999999'),
           ...(server.queuedJobs ? [async () => await server.queuedJobs?.(scope)] : []),
         ];
         for (const call of calls) {
@@ -277,7 +277,7 @@ export function ciServerContract(
     test('an aborted signal ends a request with its reason', async () => {
       const signal = AbortSignal.abort(new Error('cancelled'));
       await expect(server.find(scope, { name: 'r-1' }, signal)).rejects.toThrow('cancelled');
-      await expect(server.removeRegistration(scope, 1, signal)).rejects.toThrow('cancelled');
+      await expect(server.removeRegistration(scope, '1', signal)).rejects.toThrow('cancelled');
       await expect(server.register(request(), signal)).rejects.toThrow('cancelled');
     });
   });

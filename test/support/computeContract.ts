@@ -47,7 +47,7 @@ export function describeComputeContract(
     const secret = `secret-${randomUUID()}`;
     const registration = (): Registration => ({
       runnerName: 'runner-1',
-      runnerId: 7,
+      runnerId: '7',
       env: { ACTIONS_RUNNER_INPUT_JITCONFIG: secret },
     });
 

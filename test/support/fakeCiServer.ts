@@ -21,7 +21,7 @@ const TRAITS: CiServerTraits = {
 
 type Method = 'register' | 'find' | 'remove' | 'disable';
 interface Entry {
-  id: number;
+  id: string;
   name: string;
   online: boolean;
   busy: boolean;
@@ -32,8 +32,8 @@ interface Entry {
 export class FakeCiServer implements CiServer, CiServers {
   readonly kind = 'github';
   traits: CiServerTraits = TRAITS;
-  readonly registrations = new Map<number, Entry>();
-  readonly calls: { method: Method; name?: string; id?: number }[] = [];
+  readonly registrations = new Map<string, Entry>();
+  readonly calls: { method: Method; name?: string; id?: string }[] = [];
   /** Answers of the next calls of a method, before the truth is told again; `repeat` goes on for ever. */
   readonly script: { method: Method; answer: Error | 'removed' | 'absent'; repeat?: boolean }[] =
     [];
@@ -71,7 +71,7 @@ export class FakeCiServer implements CiServer, CiServers {
     };
   }
 
-  async find(_scope: Scope, runner: { id?: number; name: string }): Promise<CiRunner | undefined> {
+  async find(_scope: Scope, runner: { id?: string; name: string }): Promise<CiRunner | undefined> {
     this.calls.push({ method: 'find', ...runner });
     if (this.#scripted('find') !== undefined) return undefined;
     const found = [...this.registrations.values()].find((entry) =>
@@ -84,7 +84,7 @@ export class FakeCiServer implements CiServer, CiServers {
     return [...this.registrations.values()].map((entry) => ({ labels: [], ...entry }));
   }
 
-  async removeRegistration(_scope: Scope, id: number): Promise<'removed' | 'absent'> {
+  async removeRegistration(_scope: Scope, id: string): Promise<'removed' | 'absent'> {
     this.calls.push({ method: 'remove', id });
     await this.removalHeld;
     const scripted = this.#scripted('remove');
@@ -96,20 +96,20 @@ export class FakeCiServer implements CiServer, CiServers {
     return 'removed';
   }
 
-  async disable(_scope: Scope, id: number): Promise<void> {
+  async disable(_scope: Scope, id: string): Promise<void> {
     this.calls.push({ method: 'disable', id });
   }
 
   // ------------------------------------------------------------------------------------------ what the test does
 
   /** A runner registers itself (token), or is known (JIT) and offline until it connects. */
-  connect(name: string, online = true, labels?: readonly string[]): number {
+  connect(name: string, online = true, labels?: readonly string[]): string {
     const existing = [...this.registrations.values()].find((entry) => entry.name === name);
     if (existing !== undefined) {
       existing.online = online;
       return existing.id;
     }
-    const id = this.#nextId++;
+    const id = String(this.#nextId++);
     this.registrations.set(id, { id, name, online, busy: false, ...(labels && { labels }) });
     return id;
   }

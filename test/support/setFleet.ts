@@ -28,7 +28,7 @@ export const event = (
   more: Partial<JobEvent> = {},
 ): JobEvent => ({
   action,
-  jobId,
+  jobId: String(jobId),
   runAttempt: 1,
   repository: 'acme/app',
   labels: [],
@@ -71,7 +71,7 @@ export class Fleet {
     const passed = new Map<string, string[]>();
     for (const { key, repository, since } of next.jobs) {
       const [jobId = 0, runAttempt = 1] = key.split('/').map(Number);
-      const to = substitutes.next({ jobId, runAttempt }, next.ends)?.workflowId;
+      const to = substitutes.next({ jobId: String(jobId), runAttempt }, next.ends)?.workflowId;
       if (to === undefined) continue;
       this.#at(to, [
         event('queued', jobId, { runAttempt, repository, at: since, reroutedBy: workflowId }),

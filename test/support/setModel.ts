@@ -198,7 +198,7 @@ export class SetModel {
   #send(action: JobEvent['action'], jobId: number, runnerName?: string): void {
     this.mail.push({
       action,
-      jobId,
+      jobId: String(jobId),
       runAttempt: 1,
       repository: 'acme/app',
       labels: [],

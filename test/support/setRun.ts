@@ -143,7 +143,7 @@ export class SetRun {
   event(action: JobEvent['action'], jobId: number, runnerName?: string): JobEvent {
     return {
       action,
-      jobId,
+      jobId: String(jobId),
       runAttempt: 1,
       repository: 'acme/app',
       labels: ['linux'],

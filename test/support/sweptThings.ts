@@ -71,5 +71,5 @@ export const life = (more: Partial<RunnerWorkflow> = {}): RunnerWorkflow => ({
 
 /** One that has neither a workflow nor a pod. */
 export const ghost = (more: Partial<ObservedRegistration> = {}): ObservedRegistration => ({
-  scope: { kind: 'organization', name: 'acme' }, credential: 'default', id: 7, name: 'w-0123456789', online: false, busy: false, proof: 'label', alive: false, hasPod: false, ...more,
+  scope: { kind: 'organization', name: 'acme' }, credential: 'default', id: '7', name: 'w-0123456789', online: false, busy: false, proof: 'label', alive: false, hasPod: false, ...more,
 }); // prettier-ignore

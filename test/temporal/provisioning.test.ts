@@ -76,7 +76,7 @@ await describeWithLab('provisioning', { temporal: true }, (lab) => {
     expect(await world.client.workflow.getHandle(run.handle.workflowId).result()).toMatchObject({
       outcome: 'succeeded',
       attempt: 1,
-      runnerId: 1,
+      runnerId: '1',
     });
     expect({ pods: compute.created.length, removed: ci.count('remove') }).toEqual({
       pods: 1,
@@ -120,7 +120,7 @@ await describeWithLab('provisioning', { temporal: true }, (lab) => {
       runnerName: `${name}-r2`,
       replaced: [],
     });
-    expect([...ci.registrations.values()]).toEqual([{ id: expect.any(Number), name, ...stranger }]);
+    expect([...ci.registrations.values()]).toEqual([{ id: expect.any(String), name, ...stranger }]);
   });
 
   test('where every name is taken the life ends errored, and leaves all of them alone', async () => {

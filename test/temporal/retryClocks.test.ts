@@ -17,7 +17,7 @@ await describeWithLab('the retry clocks of an activity', { temporal: true }, (la
     ci.script.push(...answers.map((answer) => ({ method: 'remove', answer }) as const));
     const input: DeregistrationInput = {
       organization: 'acme',
-      runner: { name: 'gone', id: 7 },
+      runner: { name: 'gone', id: '7' },
       firstRetry: '400ms',
     };
     const handle = await world.client.workflow.start(DEREGISTRATION_WORKFLOW, {

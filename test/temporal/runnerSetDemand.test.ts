@@ -32,7 +32,7 @@ class ListingCiServer extends FakeCiServer {
 
   list(id: number, more: Partial<CiJob> = {}): void {
     this.jobs.push({
-      id,
+      id: String(id),
       runAttempt: 1,
       repository: 'acme/app',
       labels: ['self-hosted', 'linux'],
@@ -233,7 +233,7 @@ await describeWithLab('a set that follows demand', { temporal: true }, (lab) => 
     for (let at = 0; at < events.length; at += perSignal * 8) {
       const window = events
         .slice(at, at + perSignal * 8)
-        .toSorted((a, b) => ((a.jobId * 7_919) % 101) - ((b.jobId * 7_919) % 101));
+        .toSorted((a, b) => ((Number(a.jobId) * 7_919) % 101) - ((Number(b.jobId) * 7_919) % 101));
       while (window.length > 0) batches.push(window.splice(0, perSignal));
     }
     // Bursts of 50 signals; the next when the set has taken them in, or a machine under load would only test its own backlog.

@@ -67,7 +67,7 @@ await describeWithLab('equal sets', { temporal: true }, (lab) => {
 
   const event = (action: JobEvent['action'], jobId: number, runnerName?: string): JobEvent => ({
     action,
-    jobId,
+    jobId: String(jobId),
     runAttempt: 1,
     repository: 'acme/app',
     labels: ['linux'],

@@ -61,7 +61,7 @@ await describeWithLab('the webhook as a process', { temporal: true }, (lab) => {
     for (const process of [one, other, one])
       expect(await deliverSigned(process.webhook(), queued(1, ['linux']), id)).toBe(202);
     expect(await deliverSigned(other.webhook(), queued(2, ['linux']))).toBe(202);
-    expect((await set.events()).map(({ jobId }) => jobId)).toEqual([1, 1, 2]); // a set bears what another process has told it
+    expect((await set.events()).map(({ jobId }) => jobId)).toEqual(['1', '1', '2']); // a set bears what another process has told it
 
     expect(await (await fetch(`${health}/metrics`)).text()).toContain(
       'holdfast_webhook_deliveries_total{outcome="duplicate"} 1',

@@ -106,7 +106,7 @@ await describeWithLab('redelivery', { temporal: true }, (lab) => {
       'all deliveries to be over',
     ));
   const jobs = async (): Promise<number[]> =>
-    (await set.events()).map(({ jobId }) => jobId).toSorted((a, b) => a - b);
+    (await set.events()).map(({ jobId }) => Number(jobId)).toSorted((a, b) => a - b);
   const asked = (): string[] =>
     simulator
       .requests()

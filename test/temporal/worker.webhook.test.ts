@@ -132,10 +132,10 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
     expect(await runner.told()).toEqual([
       {
         action: 'in_progress',
-        jobId: 7,
+        jobId: '7',
         runAttempt: 1,
         at: Date.parse(AT),
-        runnerId: 3,
+        runnerId: '3',
         runnerName: nameOf('acme-1'),
         jobName: 'bäuen',
       },
@@ -176,7 +176,7 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
       [
         {
           action: 'queued',
-          jobId: 1,
+          jobId: '1',
           runAttempt: 1,
           repository: 'acme/app',
           labels: ['self-hosted', 'Linux'],
@@ -184,7 +184,7 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
         },
       ],
     ]);
-    expect((await gpu.events()).map(({ jobId }) => jobId)).toEqual([2]);
+    expect((await gpu.events()).map(({ jobId }) => jobId)).toEqual(['2']);
   });
 
   test('the set whose runner runs the job learns of it too, and of its end, when the runner is gone', async () => {
@@ -221,7 +221,7 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
         ).count === 1,
     );
     expect((await deliver({ body: queued(3, ['linux']) })).statusCode).toBe(202);
-    expect((await second.events()).map(({ jobId }) => jobId)).toEqual([2, 3]);
+    expect((await second.events()).map(({ jobId }) => jobId)).toEqual(['2', '3']);
   });
 
   test("a set without a memo is asked; while it does not answer, nothing is said to be nobody's", async () => {
@@ -282,7 +282,7 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
     for (let again = 0; again < 3; again++)
       expect((await deliver({ body: queued(1, ['linux']), id })).statusCode).toBe(202);
     expect((await deliver({ body: queued(2, ['linux']), id })).statusCode).toBe(202);
-    expect((await set.events()).map(({ jobId }) => jobId)).toEqual([1, 2]);
+    expect((await set.events()).map(({ jobId }) => jobId)).toEqual(['1', '2']);
     expect(outcomes).toEqual(['accepted', 'duplicate', 'duplicate', 'accepted']);
   });
 
@@ -296,7 +296,7 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
     const told = await Promise.all(
       [a, b].map(async (set) => (await set.events()).map(({ jobId }) => jobId)),
     );
-    expect(told.toSorted((one, more) => one.length - more.length)).toEqual([[], [1, 1]]);
+    expect(told.toSorted((one, more) => one.length - more.length)).toEqual([[], ['1', '1']]);
     await other.close();
   });
 
@@ -310,7 +310,7 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
       for (const body of waiting) expect((await deliver({ body })).statusCode).toBe(202);
     };
     await Promise.all(Array.from({ length: 500 }, sender));
-    const ids = [...(await a.events()), ...(await b.events())].map(({ jobId }) => jobId);
+    const ids = [...(await a.events()), ...(await b.events())].map(({ jobId }) => Number(jobId));
     expect(ids.toSorted((one, other) => one - other)).toEqual(all.map((_, index) => index + 1));
     expect(await b.events()).toHaveLength(1_000);
     expect((await a.batches()).length).toBeLessThan(300);
@@ -432,7 +432,7 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
     expect(await post({ ...headers, 'content-type': 'application/json; charset=utf-8' })).toBe(202);
     expect(await post(headers)).toBe(415);
     expect(await post({ ...headers, 'x-padding': 'x'.repeat(20_000) })).toBe(431);
-    expect((await set.events()).map(({ jobId }) => jobId)).toEqual([1]);
+    expect((await set.events()).map(({ jobId }) => jobId)).toEqual(['1']);
   });
 
   test('more at once than is good are asked to come again', async () => {
@@ -489,12 +489,12 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
       async () => (await deliver({ body: queued(1, ['linux']), id })).statusCode === 202,
     );
     // Two where Temporal was slow to take one that is answered 503 by then.
-    expect(new Set((await set.events()).map(({ jobId }) => jobId))).toEqual(new Set([1]));
+    expect(new Set((await set.events()).map(({ jobId }) => jobId))).toEqual(new Set(['1']));
     client = () => new Client({ connection: away });
     expect((await deliver({ body: queued(2, ['linux']) })).statusCode).toBe(503);
     client = () => new Client({ connection });
     await until('the set to be told', async () =>
-      (await set.events()).some(({ jobId }) => jobId === 2),
+      (await set.events()).some(({ jobId }) => jobId === '2'),
     );
     await away.close();
   });

@@ -84,14 +84,14 @@ describe('podSpec', () => {
     };
     const annotations = registrationAnnotations({
       runnerName: 'r-1',
-      runnerId: 7,
+      runnerId: '7',
       at,
       env: { TOKEN: 'secret' },
     });
     expect(annotations).toEqual(noted);
     expect(parseRegistrationAnnotations(annotations)).toEqual({
       runnerName: 'r-1',
-      runnerId: 7,
+      runnerId: '7',
       at,
     });
     expect(
@@ -514,7 +514,10 @@ describe('podSpec', () => {
 
 describe('registrationSecret', () => {
   test.each([
-    ['JIT', { runnerName: 'r', runnerId: 7, env: { ACTIONS_RUNNER_INPUT_JITCONFIG: 'ünïcode=' } }],
+    [
+      'JIT',
+      { runnerName: 'r', runnerId: '7', env: { ACTIONS_RUNNER_INPUT_JITCONFIG: 'ünïcode=' } },
+    ],
     ['token', { runnerName: 'r', env: { RUNNER_TOKEN: 'AAAABBBB', RUNNER_URL: 'https://x' } }],
   ])('is read back as it was stored: %s', (_, registration) => {
     const secret = registrationSecret(identity, registration, 'main');

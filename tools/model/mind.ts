@@ -58,7 +58,7 @@ export interface Plan {
 /** By the CI server's clock: the jobs' steps, ten minutes apart. */
 const jobTimeMs = (job: 'A' | 'B', action: string): number =>
   STARTED_MS + ((job === 'A' ? 0 : 2) + (action === 'completed' ? 1 : 0)) * 600_000;
-const RUNNER_ID = 7;
+const RUNNER_ID = '7';
 const PLACE = { compute: 'kubernetes', cluster: 'c', namespace: 'n', installation: 'i' } as const;
 
 /** What the tables were asked, and how they answered; to be asked of others. */

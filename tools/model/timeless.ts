@@ -4,7 +4,7 @@ import type { CurrentRunner } from '../../workflows/runner/carriedState.ts';
 import { sorted } from './numbers.ts';
 import { STARTED_MS } from './pods.ts';
 
-export const JOB_IDS = { A: 1, B: 2 } as const;
+export const JOB_IDS = { A: '1', B: '2' } as const;
 const DAY_MS = 24 * 3_600_000;
 
 /**

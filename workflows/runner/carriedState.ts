@@ -9,7 +9,8 @@ import type { UnregistrationProgress } from './unregisterFacts.ts';
 /** What is known of the present runner of a life. */
 export interface CurrentRunner {
   readonly identity: RunnerIdentity;
-  id?: number;
+  /** ID of the registration at the CI server. */
+  id?: string;
   /** The pod as last seen. */
   pod?: PodSnapshot;
   /** The pod once it has ended: what everything else waits for. */

@@ -14,9 +14,11 @@ import {
   type RunnerPhase,
 } from '../../core/contract/index.ts';
 import { parseCancelRequest, parseDrainRequest } from '../../core/domain/cancellation.ts';
+import { parseCiId } from '../../core/domain/ciId.ts';
 import { formatDuration, parseDuration } from '../../core/domain/duration.ts';
 import { stripControlCharacters, truncate } from '../../core/domain/displayText.ts';
 import { isObject } from '../../core/domain/isObject.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type { RunnerState } from './state.ts';
 
 /** In characters. */
@@ -79,7 +81,10 @@ export function registerSignalHandlers(life: RunnerState): void {
   });
   setHandler(
     jobEventSignal,
-    (event: unknown) => void (isCiEvent(event) && life.onJobEvent(event)),
+    (body: unknown) => {
+      const event = readJobEvent(body);
+      if (event !== undefined) life.onJobEvent(event);
+    },
     {
       description: "A job event from the CI server's webhook (a hint)",
     },
@@ -122,12 +127,18 @@ const ACTIONS: readonly unknown[] = [
 ] satisfies RunnerJobEvent['action'][];
 const isOptional = (type: 'string' | 'number', value: unknown): boolean =>
   value === undefined || typeof value === type;
-const isCiEvent = (event: unknown): event is RunnerJobEvent =>
-  isObject(event) &&
-  ACTIONS.includes(event['action']) &&
-  Number.isSafeInteger(event['jobId']) &&
-  ['runnerName', 'jobName', 'conclusion'].every((field) => isOptional('string', event[field])) &&
-  ['runAttempt', 'at', 'runnerId'].every((field) => isOptional('number', event[field]));
+function readJobEvent(body: unknown): RunnerJobEvent | undefined {
+  if (!isObject(body)) return undefined;
+  const [jobId, runnerId] = [parseCiId(body['jobId']), parseCiId(body['runnerId'])];
+  if (jobId === undefined || (runnerId === undefined && body['runnerId'] !== undefined))
+    return undefined;
+  return isJobEvent(body) ? { ...body, jobId, ...omitUndefined({ runnerId }) } : undefined;
+}
+/** All but its IDs. */
+const isJobEvent = (body: Record<string, unknown>): body is RunnerJobEvent & typeof body =>
+  ACTIONS.includes(body['action']) &&
+  ['runnerName', 'jobName', 'conclusion'].every((field) => isOptional('string', body[field])) &&
+  ['runAttempt', 'at'].every((field) => isOptional('number', body[field]));
 const isPodState = (event: unknown): event is PodStateEvent =>
   isObject(event) &&
   typeof event['uid'] === 'string' &&

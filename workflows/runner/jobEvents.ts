@@ -68,7 +68,7 @@ function withCompleted({ over }: RunnerJobs, key: string): readonly string[] {
 export function concernsRunner(
   event: RunnerJobEvent,
   runnerName: string,
-  runnerId: number | undefined,
+  runnerId: string | undefined,
 ): boolean {
   return (
     (event.runnerName ?? runnerName) === runnerName &&

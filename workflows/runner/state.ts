@@ -134,7 +134,7 @@ export class RunnerState {
   }
 
   /** What the CI server is asked for. */
-  get registration(): { readonly name: string; readonly id?: number } {
+  get registration(): { readonly name: string; readonly id?: string } {
     return { name: this.runnerName, ...omitUndefined({ id: this.runner.id }) };
   }
 

@@ -1,5 +1,6 @@
 /** What a set is told of jobs. Whoever may send a signal can send anything: what is no news is left out, because what a set cannot read would stop it for good. Pure. */
 import type { JobEvent, QueueCheckResult } from '../../core/contract/index.ts';
+import { parseCiId } from '../../core/domain/ciId.ts';
 import type { CiJob } from '../../core/domain/ciServer.ts';
 import { isObject } from '../../core/domain/isObject.ts';
 
@@ -25,17 +26,21 @@ export function parseJobEvents(body: unknown): {
 } {
   const { events, at } = isObject(body) ? body : {};
   return {
-    events: listOf(events).filter(isJobEvent),
+    events: listOf(events).flatMap((event) => readJobEvent(event) ?? []),
     ...(typeof at === 'number' && Number.isFinite(at) ? { at } : {}),
   };
 }
 
-function isJobEvent(event: unknown): event is JobEvent {
-  if (!isObject(event)) return false;
-  const { action, jobId, runAttempt, repository, at, runnerName, reroutedBy, trace } = event;
+function readJobEvent(event: unknown): JobEvent | undefined {
+  if (!isObject(event)) return undefined;
+  const jobId = parseCiId(event['jobId']);
+  return jobId !== undefined && isJobEvent(event) ? { ...event, jobId } : undefined;
+}
+
+function isJobEvent(event: Record<string, unknown>): event is JobEvent & typeof event {
+  const { action, runAttempt, repository, at, runnerName, reroutedBy, trace } = event;
   return (
     ACTIONS.includes(action) &&
-    Number.isSafeInteger(jobId) &&
     Number.isSafeInteger(runAttempt) &&
     isText(repository) &&
     Number.isFinite(at) &&
@@ -49,7 +54,7 @@ export function parseQueueCheckResult(body: unknown): QueueCheckResult | undefin
   const { checkedAt, jobs, complete, absent, gone } = body;
   if (typeof checkedAt !== 'number' || !Number.isFinite(checkedAt) || !Array.isArray(jobs))
     return undefined;
-  const read = jobs.filter(isCiJob);
+  const read = jobs.flatMap((job) => readCiJob(job) ?? []);
   return {
     checkedAt,
     jobs: read,
@@ -59,11 +64,15 @@ export function parseQueueCheckResult(body: unknown): QueueCheckResult | undefin
   };
 }
 
-function isCiJob(job: unknown): job is CiJob {
-  if (!isObject(job)) return false;
-  const { id, runAttempt, repository, labels, status, queuedAt, startedAt, runnerName } = job;
+function readCiJob(job: unknown): CiJob | undefined {
+  if (!isObject(job)) return undefined;
+  const id = parseCiId(job['id']);
+  return id !== undefined && isCiJob(job) ? { ...job, id } : undefined;
+}
+
+function isCiJob(job: Record<string, unknown>): job is CiJob & typeof job {
+  const { runAttempt, repository, labels, status, queuedAt, startedAt, runnerName } = job;
   return (
-    Number.isSafeInteger(id) &&
     Number.isSafeInteger(runAttempt) &&
     isText(repository) &&
     listOf(labels).every(isText) &&

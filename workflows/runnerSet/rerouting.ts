@@ -5,7 +5,7 @@ import type {
   RerouteJobsInput,
   RerouteJobsResult,
 } from '../../core/activities/index.ts';
-import { jobKey } from '../../core/domain/ciJobState.ts';
+import { jobKey, parseJobKey } from '../../core/domain/ciJobState.ts';
 import { routingInfo } from '../../core/domain/routingInfo.ts';
 import { runnerWorkflowIdFromName } from '../../core/domain/setRunnerNames.ts';
 import type { SetStateData } from './carriedState.ts';
@@ -111,8 +111,7 @@ function eventOf(
   repository: string,
   now: number,
 ): JobEvent {
-  const [jobId = Number.NaN, runAttempt = 1] = key.split('/').map(Number);
-  const event = { jobId, runAttempt, repository, labels: [], at: job?.since ?? now };
+  const event = { ...parseJobKey(key), repository, labels: [], at: job?.since ?? now };
   if (job === undefined || job.state === 'left') return { ...event, action: 'completed' };
   return {
     ...event,

@@ -107,7 +107,7 @@ export class GitHubCiServer implements CiServer {
 
   async find(
     scope: Scope,
-    runner: { id?: number; name: string },
+    runner: { id?: string; name: string },
     signal?: AbortSignal,
   ): Promise<CiRunner | undefined> {
     return runner.id === undefined
@@ -117,11 +117,11 @@ export class GitHubCiServer implements CiServer {
 
   async removeRegistration(
     scope: Scope,
-    runnerId: number,
+    runnerId: string,
     signal?: AbortSignal,
   ): Promise<'removed' | 'absent'> {
     const request = this.#request('remove', 'DELETE', scope, '/actions/runners/{runner_id}', {
-      runner_id: runnerId,
+      runner_id: this.#idOf(scope, runnerId),
     });
     const answer = await this.#ask(request, scope, signal);
     if (answer.status === 204) return 'removed';
@@ -164,7 +164,7 @@ export class GitHubCiServer implements CiServer {
 
   async job(
     scope: Scope,
-    { id, repository }: { readonly id: number; readonly repository: string },
+    { id, repository }: { readonly id: string; readonly repository: string },
     signal?: AbortSignal,
   ): Promise<CiJob | 'absent' | undefined> {
     const [owner = '', repo = ''] = repository.split('/');
@@ -318,16 +318,16 @@ export class GitHubCiServer implements CiServer {
     );
   }
 
-  async #findById(scope: Scope, id: number, signal?: AbortSignal): Promise<CiRunner | undefined> {
+  async #findById(scope: Scope, id: string, signal?: AbortSignal): Promise<CiRunner | undefined> {
     const request = this.#request('runner', 'GET', scope, '/actions/runners/{runner_id}', {
-      runner_id: id,
+      runner_id: this.#idOf(scope, id),
     });
     const answer = await this.#ask(request, scope, signal);
     return answer.status === 404 ? undefined : this.#api.parse(runnerAnswer, answer, request);
   }
 
   async listRunners(scope: Scope, signal?: AbortSignal): Promise<CiRunner[]> {
-    const found = new Map<number, CiRunner>();
+    const found = new Map<string, CiRunner>();
     let rows = 0;
     for (let page = 1; page <= MAX_PAGES; page++) {
       const request = this.#request('list', 'GET', scope, '/actions/runners', {
@@ -396,6 +396,13 @@ export class GitHubCiServer implements CiServer {
     const look = this.#request('list', 'GET', scope, '/actions/runners', { per_page: 1 });
     this.#api.parse(runnerListAnswer, await this.#api.request(look, signal), look);
     return await this.#api.request(request, signal);
+  }
+
+  /** GitHub answers 404 to whatever is not an id of its own, which would look like proof of absence. */
+  #idOf(scope: Scope, id: string): string {
+    if (/^[1-9]\d*$/.test(id)) return id;
+    const list = this.#request('list', 'GET', scope, '/actions/runners', {});
+    throw this.#api.toError('rejected', list, `runner id: must be a number, got "${id}"`);
   }
 
   #request(

@@ -2,9 +2,12 @@ import { z } from 'zod';
 import type { CiRunner } from '../../ports.ts';
 
 /** The fields of GitHub's answers that are used; others may come and go. */
+/** Ids are numbers at GitHub, and strings in Holdfast. */
+const id = z.number().int().transform(String);
+
 export const runnerAnswer = z
   .object({
-    id: z.number().int(),
+    id,
     name: z.string(),
     status: z.string(),
     busy: z.boolean(),
@@ -24,7 +27,7 @@ export const runnerListAnswer = z.object({
 });
 
 export const jitAnswer = z.object({
-  runner: z.object({ id: z.number().int(), name: z.string() }),
+  runner: z.object({ id, name: z.string() }),
   encoded_jit_config: z.string().min(1),
 });
 
@@ -64,7 +67,7 @@ export const runListAnswer = z.object({
 });
 
 export const jobAnswer = z.object({
-  id: z.number().int(),
+  id,
   run_attempt: z.number().int().nullish(),
   status: z.string(),
   labels: z.array(z.string()),

@@ -48,7 +48,7 @@ export function registrationAnnotations({
 }: Registration): Record<string, string> {
   return omitUndefined({
     [RUNNER_NAME_ANNOTATION]: runnerName,
-    [RUNNER_ID_ANNOTATION]: runnerId?.toString(),
+    [RUNNER_ID_ANNOTATION]: runnerId,
     [SCOPE_ANNOTATION]: at && `${at.scope.kind}/${at.scope.name}`,
     [CREDENTIAL_ANNOTATION]: at?.credential,
   });
@@ -70,7 +70,7 @@ export function parseRegistrationAnnotations(
     kind === undefined || name === undefined ? undefined : { kind: kind as Scope['kind'], name };
   return omitUndefined({
     runnerName,
-    runnerId: runnerId === undefined ? undefined : Number(runnerId),
+    runnerId,
     at: scope && credential !== undefined ? { scope, credential } : undefined,
   });
 }

@@ -65,7 +65,7 @@ const lives: Record<string, Scenario<CrashWorld>> = {
       expect(changesAtGitHub(run)).toEqual({ 'POST 201': 2, 'POST 409': 1, 'DELETE 204': 1 });
       expect(run.job(job)).toMatchObject({
         runner_name: result.runnerName,
-        runner_id: result.runnerId,
+        runner_id: Number(result.runnerId),
       });
       expect(run.podsEver()).toHaveLength(1);
     },
@@ -82,7 +82,7 @@ const lives: Record<string, Scenario<CrashWorld>> = {
       outcome: 'succeeded',
       attempt: 1,
       replaced: [],
-      runnerId: run.job(job).runner_id,
+      runnerId: String(run.job(job).runner_id),
     });
     run.expectUnharmed(job);
     expect({ tokens: run.registeredEver(), removed: run.requests('DELETE', 204).length }).toEqual({

@@ -98,7 +98,7 @@ await describeIf('the webhook while Temporal is killed', prepare, { temporal: tr
       });
     }
     const told = new Set((await set.events()).map(({ jobId }) => jobId));
-    expect([...accepted].filter((job) => !told.has(job))).toEqual([]);
+    expect([...accepted].filter((job) => !told.has(String(job)))).toEqual([]);
     expect(accepted.size).toBe(jobs);
     await server.close();
     await connection.close();

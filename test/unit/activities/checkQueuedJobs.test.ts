@@ -27,7 +27,7 @@ const input: CheckQueuedJobsInput = {
   reroutedTo: [],
 };
 const job = (id: number, more: Partial<CiJob> = {}): CiJob => ({
-  id,
+  id: String(id),
   runAttempt: 1,
   repository: 'acme/app',
   labels: ['linux'],
@@ -121,8 +121,8 @@ describe('a set’s look at the CI server’s jobs', () => {
   });
 
   test('asks for overdue jobs one by one where the list leaves something out', async () => {
-    const asked: number[] = [];
-    const answers: Record<number, CiJob | 'absent' | undefined> = {
+    const asked: string[] = [];
+    const answers: Record<string, CiJob | 'absent' | undefined> = {
       7: job(7, { labels: ['gpu'] }),
       8: 'absent',
       9: undefined,
@@ -143,7 +143,7 @@ describe('a set’s look at the CI server’s jobs', () => {
       absent: ['8/1'],
       gone: [],
     });
-    expect(asked).toEqual([7, 8, 9]);
+    expect(asked).toEqual(['7', '8', '9']);
     asked.length = 0;
     await look({ ...server, ...listing([job(6)]) }, { overdue });
     expect(asked).toEqual([]);
@@ -162,7 +162,7 @@ describe('a set’s look at the CI server’s jobs', () => {
           { key: '8/1', repository: 'acme/app' },
         ],
       }),
-    ).toMatchObject({ jobs: [{ id: 6 }], absent: [] });
+    ).toMatchObject({ jobs: [{ id: '6' }], absent: [] });
   });
 
   test('of an overdue job that another set has to serve by now, says that it is not there', async () => {

@@ -10,7 +10,7 @@ async function handOffWith(start: (...args: unknown[]) => Promise<unknown>): Pro
   return await handOff(
     { workflow: { start } } as unknown as Client,
     'q',
-    { name: 'w-0123456789', id: 7 },
+    { name: 'w-0123456789', id: '7' },
     { scope: { kind: 'repository', name: 'acme/app' }, credential: 'app' },
     'why',
   );
@@ -29,7 +29,7 @@ test('starts one, and tells its id', async () => {
           {
             repository: 'acme/app',
             credential: 'app',
-            runner: { name: 'w-0123456789', id: 7 },
+            runner: { name: 'w-0123456789', id: '7' },
             reason: 'why',
           },
         ],

@@ -101,9 +101,9 @@ describe('what is ours goes', () => {
   });
 
   test('or has gone: only the answer to its removal says so', async () => {
-    expect(await remove({ name: 'gone-0123456789', id: 7 })).toMatchObject({
+    expect(await remove({ name: 'gone-0123456789', id: '7' })).toMatchObject({
       answer: 'absent',
-      runnerId: 7,
+      runnerId: '7',
     });
     expect(await remove({ name: 'gone-0123456789' })).toMatchObject({ answer: 'unlisted' });
     expect(seen()).toEqual(['find', 'remove', 'find']);

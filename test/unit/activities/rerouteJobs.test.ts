@@ -92,12 +92,12 @@ describe('passing jobs on', () => {
     const { answer, told, signals } = await run({ sets }, { jobs: jobs(500) });
     expect(Object.keys(told).toSorted()).toEqual(['set-a', 'set-b']);
     const all = Object.values(told).flat();
-    expect(all.map(({ jobId }) => jobId).toSorted((a, b) => a - b)).toEqual(
+    expect(all.map(({ jobId }) => Number(jobId)).toSorted((a, b) => a - b)).toEqual(
       jobs(500).map((_job, index) => index),
     );
     expect(all[0]).toEqual({
       action: 'queued',
-      jobId: expect.any(Number),
+      jobId: expect.any(String),
       runAttempt: 2,
       repository: 'acme/app',
       labels: [],
@@ -148,7 +148,7 @@ describe('passing jobs on', () => {
   test('news that fails keeps the jobs: they are passed on when it is tried again, and may then go elsewhere', async () => {
     const event: JobEvent = {
       action: 'completed',
-      jobId: 1,
+      jobId: '1',
       runAttempt: 1,
       repository: 'acme/app',
       labels: [],
@@ -168,7 +168,7 @@ describe('passing jobs on', () => {
   test('news goes to who has the job; if that set has ended, to all that may have it now. Without need of it nobody is listed', async () => {
     const event: JobEvent = {
       action: 'completed',
-      jobId: 1,
+      jobId: '1',
       runAttempt: 1,
       repository: 'acme/app',
       labels: [],

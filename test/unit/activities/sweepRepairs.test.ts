@@ -211,7 +211,7 @@ describe('a pod', () => {
         ...marked,
         registration: {
           name: 'w-0123456789',
-          id: 7,
+          id: '7',
           scope: { kind: 'organization', name: 'acme' },
           credential: 'default',
         },
@@ -236,7 +236,7 @@ describe('a pod', () => {
         ...marked,
         registration: {
           name: 'w-0123456789',
-          id: 7,
+          id: '7',
           scope: { kind: 'repository', name: 'acme/app' },
           credential: 'app',
         },
@@ -248,7 +248,7 @@ describe('a pod', () => {
         input: {
           repository: 'acme/app',
           credential: 'app',
-          runner: { name: 'w-0123456789', id: 7 },
+          runner: { name: 'w-0123456789', id: '7' },
         },
       },
     ]);
@@ -262,7 +262,7 @@ describe('a pod', () => {
         ...marked,
         registration: {
           name: 'w-0123456789',
-          id: 7,
+          id: '7',
           scope: { kind: 'organization', name: 'acme' },
           credential: 'default',
         },
@@ -308,7 +308,7 @@ describe('a Secret', () => {
   });
 });
 
-const mark = (id: number): SweepMark => ({
+const mark = (id: string): SweepMark => ({
   kind: 'orphaned_registration',
   key: `organization acme#${id}`,
   since: ago(MINUTE),
@@ -344,8 +344,8 @@ describe('a registration', () => {
     const seen = new Seen();
     seen.runs = runs;
     if (now !== undefined)
-      seen.ciServer.registrations.set(7, {
-        id: 7,
+      seen.ciServer.registrations.set('7', {
+        id: '7',
         name: 'w-0123456789',
         online: false,
         busy: false,
@@ -357,7 +357,12 @@ describe('a registration', () => {
 
   test('that turns out to be busy is left for the next sweep; what else is wrong is told', async () => {
     const seen = new Seen();
-    seen.ciServer.registrations.set(7, { id: 7, name: 'w-0123456789', online: false, busy: false });
+    seen.ciServer.registrations.set('7', {
+      id: '7',
+      name: 'w-0123456789',
+      online: false,
+      busy: false,
+    });
     seen.ciServer.script.push(
       { method: 'remove', answer: new CiServerError('busy', '422') },
       { method: 'remove', answer: new CiServerError('unavailable', '502') },
@@ -425,11 +430,11 @@ describe('a runner that hangs', () => {
       },
       async () => pods,
     );
-  const listed = { id: 7, name: 'w-0123456789', online: false, busy: false };
+  const listed = { id: '7', name: 'w-0123456789', online: false, busy: false };
 
   test('has its life put another in its place', async () => {
     const seen = new Seen();
-    seen.ciServer.registrations.set(7, listed);
+    seen.ciServer.registrations.set('7', listed);
     expect([await replace(seen), seen.signals, seen.terminations]).toEqual([
       { kind: 'repaired' },
       [['replaceIdle', { runnerName: 'w-0123456789', reason: 'why' }]],
@@ -450,7 +455,7 @@ describe('a runner that hangs', () => {
     ['is held since', {}, [pod({}, { held: true })], { kind: 'skipped', why: 'on_hold' }],
   ])('that %s is left alone', async (_what, now, pods, expected) => {
     const seen = new Seen();
-    if (now !== undefined) seen.ciServer.registrations.set(7, { ...listed, ...now });
+    if (now !== undefined) seen.ciServer.registrations.set('7', { ...listed, ...now });
     const outcome = await replace(seen, pods);
     expect(seen.signals).toEqual([]);
     expect(outcome).toEqual(expected);
@@ -510,7 +515,7 @@ describe('a step that outlived its job', () => {
 describe('a plan', () => {
   const ghosts = (count: number): Finding[] =>
     Array.from({ length: count }, (_, index) =>
-      ghostFinding(ghost({ id: index, name: `w${index}-0123456789` })),
+      ghostFinding(ghost({ id: String(index), name: `w${index}-0123456789` })),
     );
 
   test('of more than 200 repairs is done to the 200th; the others keep their marks', async () => {
@@ -522,7 +527,7 @@ describe('a plan', () => {
     });
     expect(seen.ciServer.count('find')).toBe(200);
     expect(done.skipped.filter((why) => why === 'deferred')).toHaveLength(3);
-    expect(done.marks).toEqual([200, 201, 202].map(mark));
+    expect(done.marks).toEqual(['200', '201', '202'].map(mark));
   });
 
   test('that is called off begins nothing more', async () => {

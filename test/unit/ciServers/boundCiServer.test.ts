@@ -49,7 +49,9 @@ describe('a credential is used for its scopes and groups only', () => {
     await expect(main.register(request)).rejects.toMatchObject(refused);
     await expect(main.find(organization('victim'), { name: 'r' })).rejects.toMatchObject(refused);
     await expect(main.listRunners(organization('victim'))).rejects.toMatchObject(refused);
-    await expect(main.removeRegistration(organization('victim'), 1)).rejects.toMatchObject(refused);
+    await expect(main.removeRegistration(organization('victim'), '1')).rejects.toMatchObject(
+      refused,
+    );
     await expect(
       main.register({ ...request, scope: organization('acme'), group: 1 }),
     ).rejects.toMatchObject({

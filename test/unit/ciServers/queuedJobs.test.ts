@@ -51,7 +51,7 @@ test('of a run that waits for an approval the jobs that wait for runners are fou
   };
   expect(
     await new QueuedJobs(ask, false).of({ kind: 'repository', name: 'acme/app' }),
-  ).toMatchObject({ jobs: [{ id: 2, status: 'queued' }], complete: true });
+  ).toMatchObject({ jobs: [{ id: '2', status: 'queued' }], complete: true });
 });
 
 test.each([

@@ -6,13 +6,13 @@ describe('input of the deregistration workflow', () => {
   test('production defaults', () => {
     expect(DEREGISTRATION_TIMEOUTS).toEqual({ timeout: '24h', firstRetry: '1m' });
     expect(
-      parseDeregistrationInput({ repository: 'acme/app', runner: { name: 'r-1', id: 7 } }),
+      parseDeregistrationInput({ repository: 'acme/app', runner: { name: 'r-1', id: '7' } }),
     ).toEqual({
       ok: true,
       spec: {
         scope: { kind: 'repository', name: 'acme/app' },
         credential: 'default',
-        runner: { name: 'r-1', id: 7 },
+        runner: { name: 'r-1', id: '7' },
         reason: 'asked for by hand',
         timeoutMs: 86_400_000,
         firstRetryMs: 60_000,
@@ -44,7 +44,9 @@ describe('input of the deregistration workflow', () => {
       'organization, enterprise',
     ],
     ['no runner', { organization: 'a' }, 'runner'],
-    ['a runner without a name', { organization: 'a', runner: { id: 1 } }, 'runner.name'],
+    ['a runner without a name', { organization: 'a', runner: { id: '1' } }, 'runner.name'],
+    ['a number', { organization: 'a', runner: { name: 'r', id: 1 } }, 'runner.id'],
+    ['a path', { organization: 'a', runner: { name: 'r', id: '1/2' } }, 'runner.id'],
     ['an unknown field', { organization: 'a', runner: { name: 'r' }, giveUp: '1h' }, 'giveUp'],
     ['no duration', { organization: 'a', runner: { name: 'r' }, firstRetry: 'soon' }, 'firstRetry'],
     ['nothing', undefined, 'input'],

@@ -100,7 +100,7 @@ describe('the set for a job', () => {
   ])('%s', (_what, repository, labels, enterprise, chosen) => {
     for (const sets of [SETS, SETS.toReversed()])
       expect(
-        new JobRouter(sets).homeOf({ jobId: 1, runAttempt: 1, repository, labels }, enterprise)
+        new JobRouter(sets).homeOf({ jobId: '1', runAttempt: 1, repository, labels }, enterprise)
           ?.workflowId,
       ).toBe(chosen && `set-${chosen}`);
   });
@@ -112,7 +112,7 @@ const equals = (count: number, more: Partial<SetRoutingInfo> = {}): RoutableSet[
     cover: { labels: ['linux'], scope: 'acme', scopeKind: 'organization', ...more },
   }));
 const job = (jobId: number, runAttempt = 1): RoutedJob => ({
-  jobId,
+  jobId: String(jobId),
   runAttempt,
   repository: 'acme/app',
   labels: ['linux'],
@@ -268,7 +268,7 @@ describe('the set that a job is passed on to', () => {
       undefined,
     ],
   ])('%s', (_what, others, chosen) => {
-    expect(new RerouteTargets(self, others).next({ jobId: 1, runAttempt: 1 })?.workflowId).toBe(
+    expect(new RerouteTargets(self, others).next({ jobId: '1', runAttempt: 1 })?.workflowId).toBe(
       chosen && `set-${chosen}`,
     );
   });
@@ -281,8 +281,8 @@ describe('the set that a job is passed on to', () => {
     const substitutes = new RerouteTargets(self, [other('equal', { full: true })]);
     expect([
       substitutes.size,
-      substitutes.next({ jobId: 1, runAttempt: 1 })?.workflowId,
-      substitutes.next({ jobId: 1, runAttempt: 1 }, true)?.workflowId,
+      substitutes.next({ jobId: '1', runAttempt: 1 })?.workflowId,
+      substitutes.next({ jobId: '1', runAttempt: 1 }, true)?.workflowId,
     ]).toEqual([1, undefined, 'set-equal']);
   });
 
@@ -293,7 +293,7 @@ describe('the set that a job is passed on to', () => {
     ]);
     expect([
       substitutes.size,
-      substitutes.next({ jobId: 1, runAttempt: 1 }, true),
+      substitutes.next({ jobId: '1', runAttempt: 1 }, true),
       substitutes.ids(),
     ]).toEqual([0, undefined, ['set-ending', 'set-idle']]);
   });
@@ -303,7 +303,7 @@ describe('the set that a job is passed on to', () => {
     const substitutes = new RerouteTargets(self, others);
     const chosen = Array.from(
       { length: 200 },
-      (_none, jobId) => substitutes.next({ jobId, runAttempt: 1 })?.workflowId,
+      (_none, jobId) => substitutes.next({ jobId: String(jobId), runAttempt: 1 })?.workflowId,
     );
     expect(new Set(chosen).size).toBe(10);
   });

@@ -39,9 +39,9 @@ beforeAll(
 beforeEach(() => exported.reset());
 afterAll(() => context.disable());
 
-function job(action: 'queued' | 'completed', run?: number): JobDelivery {
+function job(action: 'queued' | 'completed', run?: string): JobDelivery {
   return {
-    event: { action, jobId: 5, runAttempt: 2, repository: 'acme/app', labels: [], at: 1 },
+    event: { action, jobId: '5', runAttempt: 2, repository: 'acme/app', labels: [], at: 1 },
     ...(run === undefined ? {} : { run }),
   };
 }
@@ -55,7 +55,7 @@ test('all deliveries about a run are in the trace that its id says, whatever is 
   };
   await context.with(trace.setSpanContext(context.active(), stranger), async () => {
     for (const action of ['queued', 'completed'] as const)
-      expect(await traces(job(action, 17), 'd-1', async () => ACCEPTED)).toBe(ACCEPTED);
+      expect(await traces(job(action, '17'), 'd-1', async () => ACCEPTED)).toBe(ACCEPTED);
   });
   expect(
     exported
@@ -67,8 +67,8 @@ test('all deliveries about a run are in the trace that its id says, whatever is 
   ]);
   expect(exported.getFinishedSpans()[0]?.attributes).toEqual({
     'github.repository': 'acme/app',
-    'github.job.id': 5,
-    'github.run.id': 17,
+    'github.job.id': '5',
+    'github.run.id': '17',
     'github.run.attempt': 2,
     'github.delivery': 'd-1',
     'http.response.status_code': 202,
@@ -87,8 +87,8 @@ test('without the id of a run any trace; what is handed on is the span', async (
 });
 
 test('what is not taken is an error; what is not ours is not exported', async () => {
-  await traces(job('queued', 17), 'd', async () => NO_MATCH);
-  await traces(job('queued', 17), 'd', async () => UNAVAILABLE);
+  await traces(job('queued', '17'), 'd', async () => NO_MATCH);
+  await traces(job('queued', '17'), 'd', async () => UNAVAILABLE);
   expect(exported.getFinishedSpans().map(({ status }) => status)).toEqual([
     { code: 2, message: 'temporal_unavailable' },
   ]);

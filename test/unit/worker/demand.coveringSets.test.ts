@@ -6,7 +6,7 @@ import type { JobDelivery } from '../../../worker/webhook/jobDelivery.ts';
 
 const linux: SetRoutingInfo = { labels: ['linux'], scope: 'acme', scopeKind: 'organization' };
 const job = (...labels: string[]): JobDelivery => ({
-  event: { action: 'queued', jobId: 1, runAttempt: 1, repository: 'acme/app', labels, at: 1 },
+  event: { action: 'queued', jobId: '1', runAttempt: 1, repository: 'acme/app', labels, at: 1 },
 });
 
 describe('the running sets', () => {

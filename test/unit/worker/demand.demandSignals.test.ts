@@ -8,7 +8,7 @@ import { until } from '../../support/until.ts';
 
 const event = (jobId: number, labels: string[] = []): JobEvent => ({
   action: 'queued',
-  jobId,
+  jobId: String(jobId),
   runAttempt: 1,
   repository: 'acme/app',
   labels,
@@ -45,7 +45,12 @@ function gated(limits: BatchLimits = {}): { batches: JobEventBatcher; sent: Sent
   const batches = signals(
     async (to, events) => {
       const { promise, resolve, reject } = Promise.withResolvers<void>();
-      sent.push({ to, jobs: events.map(({ jobId }) => jobId), accept: resolve, refuse: reject });
+      sent.push({
+        to,
+        jobs: events.map(({ jobId }) => Number(jobId)),
+        accept: resolve,
+        refuse: reject,
+      });
       await promise;
     },
     { pauseMs: 0, ...limits },
@@ -63,7 +68,7 @@ describe('batches of events', () => {
     const around = new AsyncLocalStorage<string>();
     const sentIn: [number, string | undefined][] = [];
     const batches = signals(
-      async (_to, events) => void sentIn.push([events[0]?.jobId ?? 0, around.getStore()]),
+      async (_to, events) => void sentIn.push([Number(events[0]?.jobId), around.getStore()]),
       { pauseMs: 0, maxEvents: 2 },
     );
     await Promise.all(

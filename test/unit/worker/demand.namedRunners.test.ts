@@ -3,7 +3,7 @@ import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import type { RunnerJobEvent } from '../../../core/contract/index.ts';
 import { signalRunner } from '../../../worker/webhook/signalRunner.ts';
 
-const event: RunnerJobEvent = { action: 'in_progress', jobId: 7, runnerName: 'x' };
+const event: RunnerJobEvent = { action: 'in_progress', jobId: '7', runnerName: 'x' };
 
 async function tell(name: string, failure?: Error): Promise<{ told: boolean; asked: string[] }> {
   const asked: string[] = [];

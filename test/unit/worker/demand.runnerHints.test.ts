@@ -8,7 +8,7 @@ afterEach(() => void jest.useRealTimers());
 
 const event = (action: RunnerJobEvent['action'], jobId = 1): RunnerJobEvent => ({
   action,
-  jobId,
+  jobId: String(jobId),
   runAttempt: 1,
 });
 

@@ -115,7 +115,7 @@ test('a second CI server needs its format alone', async () => {
     read: (_headers, body) => ({
       event: {
         action: 'queued',
-        jobId: 1,
+        jobId: '1',
         runAttempt: 1,
         repository: body.toString(),
         labels: ['linux'],

@@ -61,7 +61,7 @@ describe('reading a delivery', () => {
       delivery: {
         event: {
           action: 'in_progress',
-          jobId: 7,
+          jobId: '7',
           runAttempt: 2,
           repository: 'acme/app',
           labels: ['self-hosted', 'x64'],
@@ -72,10 +72,10 @@ describe('reading a delivery', () => {
           name: 'acme-1',
           event: {
             action: 'in_progress',
-            jobId: 7,
+            jobId: '7',
             runAttempt: 2,
             at: Date.parse(STARTED),
-            runnerId: 3,
+            runnerId: '3',
             runnerName: 'acme-1',
             jobName: 'build',
           },
@@ -180,7 +180,7 @@ describe('reading a delivery', () => {
     ['0', { runner_id: 0, name: '' }],
   ])('a runner id of %s is none', (_what, fields) => {
     expect(readDelivery(body(fields))).toMatchObject({
-      delivery: { runner: { event: { jobId: 7, runnerName: 'acme-1' } } },
+      delivery: { runner: { event: { jobId: '7', runnerName: 'acme-1' } } },
     });
     expect(readDelivery(body(fields))).not.toHaveProperty('delivery.runner.event.runnerId');
   });
@@ -193,7 +193,7 @@ describe('reading a delivery', () => {
       delivery: {
         event: {
           action: 'queued',
-          jobId: 7,
+          jobId: '7',
           runAttempt: 1,
           repository: 'acme/app',
           labels: [],

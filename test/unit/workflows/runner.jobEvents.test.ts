@@ -21,12 +21,12 @@ const NOW = Date.parse('2026-03-01T12:00:00Z');
 const HOUR = 3_600_000;
 const starts = (jobId: number, more: Partial<RunnerJobEvent> = {}): RunnerJobEvent => ({
   action: 'in_progress',
-  jobId,
+  jobId: String(jobId),
   ...more,
 });
 const ends = (jobId: number, more: Partial<RunnerJobEvent> = {}): RunnerJobEvent => ({
   action: 'completed',
-  jobId,
+  jobId: String(jobId),
   ...more,
 });
 const after = (...events: RunnerJobEvent[]): RunnerJobs => events.reduce(trackJobEvent, NO_JOBS);
@@ -34,7 +34,7 @@ const after = (...events: RunnerJobEvent[]): RunnerJobs => events.reduce(trackJo
 describe('the jobs of one runner, by events that come late, twice and out of order', () => {
   test.each<[string, RunnerJobEvent[], string | undefined, string[]]>([
     ['nothing runs before anything is told', [], undefined, []],
-    ['queued says nothing of a runner', [{ action: 'queued', jobId: 1 }], undefined, []],
+    ['queued says nothing of a runner', [{ action: 'queued', jobId: '1' }], undefined, []],
     ['it started', [starts(1)], '1/1', []],
     ['it is over', [starts(1), ends(1)], undefined, ['1/1']],
     ['told twice that it is over', [starts(1), ends(1), ends(1)], undefined, ['1/1']],
@@ -80,7 +80,7 @@ describe('the jobs of one runner, by events that come late, twice and out of ord
 
   test('what says nothing new changes nothing', () => {
     const jobs = after(starts(1), ends(1), starts(2));
-    for (const event of [starts(1), ends(1), starts(2), { action: 'queued', jobId: 3 } as const])
+    for (const event of [starts(1), ends(1), starts(2), { action: 'queued', jobId: '3' } as const])
       expect(trackJobEvent(jobs, event)).toBe(jobs);
   });
 
@@ -382,15 +382,19 @@ describe('what a runner takes itself for', () => {
 test.each<[object, boolean]>([
   [{}, true],
   [{ runnerName: 'r' }, true],
-  [{ runnerName: 'r', runnerId: 7 }, true],
-  [{ runnerName: 'q', runnerId: 7 }, false],
-  [{ runnerName: 'r', runnerId: 8 }, false],
+  [{ runnerName: 'r', runnerId: '7' }, true],
+  [{ runnerName: 'q', runnerId: '7' }, false],
+  [{ runnerName: 'r', runnerId: '8' }, false],
 ])('an event %j is about the runner r, 7: %p', (about, is) => {
-  expect(concernsRunner({ action: 'queued', jobId: 1, ...about }, 'r', 7)).toBe(is);
+  expect(concernsRunner({ action: 'queued', jobId: '1', ...about }, 'r', '7')).toBe(is);
 });
 
 test('of a runner whose id nobody knows yet the name tells', () => {
   expect(
-    concernsRunner({ action: 'queued', jobId: 1, runnerName: 'r', runnerId: 8 }, 'r', undefined),
+    concernsRunner(
+      { action: 'queued', jobId: '1', runnerName: 'r', runnerId: '8' },
+      'r',
+      undefined,
+    ),
   ).toBe(true);
 });

@@ -20,7 +20,7 @@ const idOf = (index: number): string => runnerWorkflowId('linux', suffixOf(index
 const nameOf = (index: number): string => `linux-${suffixOf(index)}-0a1b2c3d4e`;
 const event = (action: JobEvent['action'], jobId: number, runnerName?: string): JobEvent => ({
   action,
-  jobId,
+  jobId: String(jobId),
   runAttempt: 1,
   repository: 'acme/app',
   labels: [],

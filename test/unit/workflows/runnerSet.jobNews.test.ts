@@ -5,14 +5,14 @@ import { parseJobEvents, parseQueueCheckResult } from '../../../workflows/runner
 
 const event: JobEvent = {
   action: 'queued',
-  jobId: 1,
+  jobId: '1',
   runAttempt: 1,
   repository: 'acme/app',
   labels: ['linux'],
   at: 5,
 };
 const job = {
-  id: 1,
+  id: '1',
   runAttempt: 1,
   repository: 'acme/app',
   labels: ['linux'],
@@ -56,6 +56,7 @@ test.each<[string, unknown]>([
   ['none at all', null],
   ['of no known kind', { ...event, action: 'deleted' }],
   ['of no job', { ...event, jobId: NO_TEXT }],
+  ['of a job whose key would name another', { ...event, jobId: '1/2' }],
   ['of half a run', { ...event, runAttempt: 1.5 }],
   ['of no repository', { ...event, repository: 7 }],
   ['at no time', { ...event, at: '5' }],
@@ -65,6 +66,15 @@ test.each<[string, unknown]>([
   ['that would fill what is carried on', { ...event, repository: 'x'.repeat(1_001) }],
 ])('an event %s is left out, and no other', (_what, bad) => {
   expect(parseJobEvents({ events: [bad, event] }).events).toEqual([event]);
+});
+
+test('an ID that is a number is taken as its digits', () => {
+  expect(parseJobEvents({ events: [{ ...event, jobId: 1 }] }).events).toEqual([event]);
+  const seen = { checkedAt: 5, complete: true, absent: [], gone: [] };
+  expect(parseQueueCheckResult({ ...seen, jobs: [{ ...job, id: 1 }] })).toEqual({
+    ...seen,
+    jobs: [job],
+  });
 });
 
 test('a look is taken as it is; one of which a job cannot be read is not complete', () => {

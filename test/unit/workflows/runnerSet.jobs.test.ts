@@ -9,7 +9,7 @@ const HOUR = 3_600_000;
 const RUNNER = 'linux-abcdefghij-0a1b2c3d4e';
 const event = (action: JobEvent['action'], more: Partial<JobEvent> = {}): JobEvent => ({
   action,
-  jobId: 7,
+  jobId: '7',
   runAttempt: 1,
   repository: 'acme/app',
   labels: ['linux'],
@@ -78,7 +78,7 @@ describe('all jobs of a set', () => {
     `00-${String(id).padStart(32, '0')}-${String(id).padStart(16, '0')}-01`;
   const traced = (jobId: number): JobEvent => ({
     action: 'queued',
-    jobId,
+    jobId: String(jobId),
     runAttempt: 1,
     repository: 'acme/app',
     labels: [],
@@ -128,7 +128,11 @@ describe('all jobs of a set', () => {
       [3, undefined],
     ] as const)
       jobs.applyEvent(
-        { ...started, jobId, ...(runnerName === undefined ? { runnerName: '' } : { runnerName }) },
+        {
+          ...started,
+          jobId: String(jobId),
+          ...(runnerName === undefined ? { runnerName: '' } : { runnerName }),
+        },
         1,
       );
     expect(jobs.count(anywhere)).toEqual({ queued: 0, assigned: 2 });
@@ -145,7 +149,7 @@ describe('all jobs of a set', () => {
       [2, `${RUNNER}-r2`],
       [3, 'linux-bcdefghijk-0a1b2c3d4e'],
     ] as const)
-      jobs.applyEvent({ ...started, jobId, runnerName }, 1);
+      jobs.applyEvent({ ...started, jobId: String(jobId), runnerName }, 1);
     expect([RUNNER, `${RUNNER}-r3`].map((name) => jobs.runningOn(name))).toEqual([true, false]);
     expect([
       jobs.runnerEnded('runner-linux-abcdefghij', 2),
@@ -158,7 +162,7 @@ describe('all jobs of a set', () => {
     }).toEqual({ queued: 0, assigned: 1, over: 2, left: false });
   });
 
-  const listed = { id: 7, runAttempt: 1, repository: 'acme/app', labels: [], queuedAt: 1_000 };
+  const listed = { id: '7', runAttempt: 1, repository: 'acme/app', labels: [], queuedAt: 1_000 };
   test.each([
     [
       'a queued job that no event told of is found',
@@ -217,8 +221,8 @@ describe('all jobs of a set', () => {
   test('a job is forgotten when its CI server cannot have it any longer', () => {
     const jobs = new SetJobs('linux');
     jobs.limits = { queuedMs: HOUR, runningMs: 2 * HOUR };
-    jobs.applyEvent({ ...queued, jobId: 1 }, 0);
-    jobs.applyEvent({ ...started, jobId: 2 }, 0);
+    jobs.applyEvent({ ...queued, jobId: '1' }, 0);
+    jobs.applyEvent({ ...started, jobId: '2' }, 0);
     const counts = [HOUR - 1, HOUR, 2 * HOUR - 1, 2 * HOUR].map((now) => {
       jobs.drop(now);
       return jobs.count(anywhere);
@@ -234,7 +238,8 @@ describe('all jobs of a set', () => {
   test('100,000 jobs, each told of three times, leave no more than is allowed', () => {
     const jobs = new SetJobs('linux');
     for (let jobId = 0; jobId < 100_000; jobId++)
-      for (const one of [queued, started, done]) jobs.applyEvent({ ...one, jobId }, jobId * 100);
+      for (const one of [queued, started, done])
+        jobs.applyEvent({ ...one, jobId: String(jobId) }, jobId * 100);
     expect(jobs.size.live).toBe(0);
     expect(jobs.size.over).toBeLessThanOrEqual(20_000);
     expect(JSON.stringify(jobs.carry()).length).toBeLessThan(500_000);
@@ -247,7 +252,7 @@ describe('all jobs of a set', () => {
     const jobs = new SetJobs('linux');
     for (let jobId = 0; jobId < MAX_ACTIVE_JOBS + 5; jobId++)
       jobs.applyEvent(
-        { ...queued, jobId: 40_000_000_000 + jobId, at: 1_800_000_000_000 },
+        { ...queued, jobId: String(40_000_000_000 + jobId), at: 1_800_000_000_000 },
         1_800_000_000_000,
       );
     expect(jobs.size.live).toBe(MAX_ACTIVE_JOBS);
@@ -266,18 +271,18 @@ describe('all jobs of a set', () => {
     for (const one of [jobs, next]) {
       for (const event of [queued, started, done])
         expect(one.isOlderThanHistory({ ...event, at })).toBe(true);
-      expect(one.isOlderThanHistory({ ...queued, jobId: 8, at: at + 1 })).toBe(false); // that one cannot have been over
+      expect(one.isOlderThanHistory({ ...queued, jobId: '8', at: at + 1 })).toBe(false); // that one cannot have been over
     }
-    next.applyEvent({ ...queued, jobId: 9, at }, at + 7 * HOUR); // a look found it
-    expect(next.isOlderThanHistory({ ...started, jobId: 9, at })).toBe(false);
+    next.applyEvent({ ...queued, jobId: '9', at }, at + 7 * HOUR); // a look found it
+    expect(next.isOlderThanHistory({ ...started, jobId: '9', at })).toBe(false);
     next.drop(at + 32 * HOUR);
-    expect(next.isOlderThanHistory({ ...queued, jobId: 9, at })).toBe(true);
+    expect(next.isOlderThanHistory({ ...queued, jobId: '9', at })).toBe(true);
   });
 
   test('jobs whose end is never heard of are given up when GitHub must have ended them', () => {
     const jobs = new SetJobs('linux');
     jobs.applyEvent(queued, 0);
-    jobs.applyEvent({ ...started, jobId: 8 }, 0);
+    jobs.applyEvent({ ...started, jobId: '8' }, 0);
     jobs.drop(25 * HOUR);
     expect(jobs.count(anywhere)).toEqual({ queued: 0, assigned: 1 });
     jobs.drop(121 * HOUR);

@@ -332,7 +332,7 @@ describe('news of a job that was passed on', () => {
           jobs: [1, 2]
             .map((one) => (one === 1 ? passed : firstOf(a, passed)))
             .map((id) => ({
-              id,
+              id: String(id),
               runAttempt: 1,
               repository: 'acme/app',
               labels: [],

@@ -15,7 +15,7 @@ const runnerName = `linux-${SUFFIX}-0a1b2c3d4e`;
 
 const event = (action: JobEvent['action'], jobId: number, runner?: string): JobEvent => ({
   action,
-  jobId,
+  jobId: String(jobId),
   runAttempt: 1,
   repository: 'acme/app',
   labels: [],
@@ -88,7 +88,7 @@ test('a set of replicas looks at the queue while it takes a job for queued, whos
     {
       jobs: [
         {
-          id: 1,
+          id: '1',
           runAttempt: 1,
           status: 'queued',
           queuedAt: NOW,
@@ -123,7 +123,7 @@ describe('a look that is older than the end of a runner', () => {
       NOW,
     );
     const job = {
-      id: told ? 1 : 3,
+      id: told ? '1' : '3',
       runAttempt: 1,
       repository: 'acme/app',
       labels: [],

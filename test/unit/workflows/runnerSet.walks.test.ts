@@ -74,7 +74,7 @@ function walk(how: Walk, renews: boolean): Told {
   const attempt = (id: number): number => attempts.get(id) ?? 1;
   const listed = (): CiJob[] => [
     ...model.queue.map((id): CiJob => ({
-      id,
+      id: String(id),
       runAttempt: attempt(id),
       repository: 'acme/app',
       labels: [],
@@ -86,7 +86,7 @@ function walk(how: Walk, renews: boolean): Told {
         ? []
         : [
             {
-              id: job,
+              id: String(job),
               runAttempt: attempt(job),
               repository: 'acme/app',
               labels: [],
@@ -101,7 +101,7 @@ function walk(how: Walk, renews: boolean): Told {
   /** What the model has sent is on its way. */
   const collect = (): void => {
     for (const sent of model.mail.splice(0)) {
-      const event = { ...sent, runAttempt: attempt(sent.jobId) };
+      const event = { ...sent, runAttempt: attempt(Number(sent.jobId)) };
       const after = how.arrives?.(event, model.now - begin) ?? 0;
       if (Number.isFinite(after)) post.push({ event, at: model.now + after });
     }
@@ -112,7 +112,7 @@ function walk(how: Walk, renews: boolean): Told {
       model.queue.push(id);
       model.mail.push({
         action: 'queued',
-        jobId: id,
+        jobId: String(id),
         runAttempt: attempt(id),
         repository: 'acme/app',
         labels: [],
@@ -139,7 +139,7 @@ function walk(how: Walk, renews: boolean): Told {
       model.queue.splice(model.queue.indexOf(id), 1);
       model.mail.push({
         action: 'completed',
-        jobId: id,
+        jobId: String(id),
         runAttempt: attempt(id),
         repository: 'acme/app',
         labels: [],

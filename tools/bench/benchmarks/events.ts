@@ -124,7 +124,7 @@ async function tell(
 
 function eventsOf(set: string, jobId: number): JobEvent[] {
   const job = {
-    jobId,
+    jobId: String(jobId),
     runAttempt: 1,
     repository: REPOSITORY,
     labels: ['self-hosted', set],

@@ -23,6 +23,6 @@ export function deliverySpan({ event, run }: JobDelivery, deliveryId: string): D
  * the spans of both are in the same trace
  * (https://github.com/open-telemetry/opentelemetry-collector-contrib/blob/main/receiver/githubreceiver/trace_event_handling.go, `newTraceID`).
  */
-function traceIdOf(run: number, attempt: number): string {
+function traceIdOf(run: string, attempt: number): string {
   return createHash('sha256').update(`${run}${attempt}t`).digest('hex').slice(0, 32);
 }

@@ -65,7 +65,7 @@ export function parseWorkflowJob(body: unknown, nowMs: number): WorkflowJob {
     : undefined;
   const delivery: JobDelivery = {
     event,
-    ...(job.run_id && { run: job.run_id }),
+    ...(job.run_id && { run: String(job.run_id) }),
     ...(enterprise && { enterprise: enterprise.slug }),
     ...(runner && { runner }),
     ...durations(action, job),
@@ -90,7 +90,7 @@ function jobEvent(
   }[action];
   return {
     action,
-    jobId: job.id,
+    jobId: String(job.id),
     runAttempt: job.run_attempt ?? 1,
     repository: repository.full_name,
     labels: job.labels ?? [],
@@ -106,7 +106,7 @@ function runnerEvent(
   runnerName: string,
 ): RunnerJobEvent {
   const event: RunnerJobEvent = { action, jobId, runAttempt, at, runnerName };
-  if (job.runner_id) event.runnerId = job.runner_id; // GitHub says null or 0 until a runner is assigned
+  if (job.runner_id) event.runnerId = String(job.runner_id); // GitHub says null or 0 until a runner is assigned
   if (job.name) event.jobName = job.name;
   if (job.conclusion) event.conclusion = job.conclusion;
   return event;
