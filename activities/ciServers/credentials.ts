@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { scopeKey } from '../../core/input/timeoutPolicy.ts';
 import { CI_SERVER_KINDS, DEFAULT_CI_SERVER } from '../../core/domain/ciServerKind.ts';
+import { isObject } from '../../core/domain/isObject.ts';
 import { isGitHubCloud } from './github/addresses.ts';
 
 const httpUrl = z
@@ -24,14 +25,18 @@ const usage = {
   taskQueues: z.array(nonEmpty).min(1, 'must name at least one').optional(),
 };
 
+const KINDS = CI_SERVER_KINDS.map((kind) => `"${kind}"`).join(', ');
+const serverError = (server: unknown): string =>
+  server === undefined
+    ? `is missing, and another credential names another kind of CI server; must be one of ${KINDS}`
+    : `unknown kind of CI server; must be one of ${KINDS}`;
+
 const serverSettings = {
-  /** Kind of CI server. @default "github" (github.com, GitHub Enterprise Cloud with data residency, GitHub Enterprise Server) */
-  server: z
-    .enum(
-      CI_SERVER_KINDS,
-      `unknown kind of CI server; must be one of ${CI_SERVER_KINDS.map((kind) => `"${kind}"`).join(', ')}, or leave the field out`,
-    )
-    .default(DEFAULT_CI_SERVER),
+  /**
+   * Kind of CI server. @default "github" (github.com, GitHub Enterprise Cloud with data residency,
+   * GitHub Enterprise Server), unless another credential names another kind
+   */
+  server: z.enum(CI_SERVER_KINDS, { error: ({ input }) => serverError(input) }),
   /** Base URL of the REST API; GitHub Enterprise Server: `https://HOST/api/v3`. @default "https://api.github.com" */
   apiUrl: httpUrl.default('https://api.github.com'),
   /** Where runners register (`config.sh --url`). Default: derived from `apiUrl`. */
@@ -157,12 +162,26 @@ function describe(issue: z.core.$ZodIssue): string[] {
   return [`${at}: ${issue.message}`];
 }
 
+/** Fills in the kind of CI server, unless a credential names another kind than the default. */
+function withServers(raw: unknown): unknown {
+  if (!isObject(raw)) return raw;
+  const serverOf = (credential: unknown): unknown =>
+    (isObject(credential) ? credential['server'] : undefined) ?? DEFAULT_CI_SERVER;
+  if (Object.values(raw).some((each) => serverOf(each) !== DEFAULT_CI_SERVER)) return raw;
+  return Object.fromEntries(
+    Object.entries(raw).map(([name, each]) => [
+      name,
+      isObject(each) ? { ...each, server: serverOf(each) } : each,
+    ]),
+  );
+}
+
 /**
  * Checks the credentials and fills in the defaults.
  * @throws CredentialsError with every problem at once
  */
 export function parseCredentials(raw: unknown): Credentials {
-  const result = credentialsSchema.safeParse(raw);
+  const result = credentialsSchema.safeParse(withServers(raw));
   if (!result.success) throw new CredentialsError(result.error.issues.flatMap(describe));
   return result.data;
 }

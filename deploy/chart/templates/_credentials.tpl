@@ -39,7 +39,7 @@
 - name: {{ $variable }}
   valueFrom: { secretKeyRef: { name: {{ $secret }}, key: {{ $key }} } }
 {{- end }}
-{{- $default := dict "type" "app" "appId" "$(GITHUB_APP_ID)" "installationId" "$(GITHUB_APP_INSTALLATION_ID)" "privateKeyFile" "/etc/holdfast/github/github_app_private_key" }}
+{{- $default := dict "server" "github" "type" "app" "appId" "$(GITHUB_APP_ID)" "installationId" "$(GITHUB_APP_INSTALLATION_ID)" "privateKeyFile" "/etc/holdfast/github/github_app_private_key" }}
 {{- with $api }}{{ $default = set $default "apiUrl" . }}{{ end }}
 {{- $credentials = set $credentials "default" $default }}
 {{- end }}

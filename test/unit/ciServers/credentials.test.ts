@@ -83,13 +83,34 @@ describe('credentials', () => {
     ]);
   });
 
+  test.each<[string, object, object, string[]]>([
+    ['none', {}, {}, []],
+    ['one, and the other has none', { server: 'github' }, {}, []],
+    [
+      'an unknown one',
+      { server: 'gitlab' },
+      { server: 'github' },
+      ['credentials.a.server: unknown'],
+    ],
+    [
+      'an unknown one, and the other has none',
+      { server: 'gitlab' },
+      {},
+      ['credentials.a.server: unknown', 'credentials.b.server: is missing'],
+    ],
+  ])('names of servers: %s', (_what, a, b, expected) => {
+    const secret = { type: 'pat', tokenEnv: 'T' };
+    const problems = problemsOf({ a: { ...secret, ...a }, b: { ...secret, ...b } });
+    expect(problems).toEqual(expected.map((start) => expect.stringContaining(start)));
+    for (const problem of problems) expect(problem).toContain('"github"');
+  });
+
   test('every problem is told at once, with the field and the fix', () => {
     const problems = problemsOf({
       none: { type: 'pat' },
       both: { type: 'app', appId: 1, installationId: 2, privateKeyFile: 'a', privateKeyEnv: 'b' },
       inline: { type: 'pat', token: 'ghp_x', tokenEnv: 'T' },
       kind: { type: 'oauth' },
-      server: { type: 'pat', tokenEnv: 'T', server: 'gitlab' },
       url: { type: 'pat', tokenEnv: 'T', apiUrl: 'ftp://x' },
       web: { type: 'pat', tokenEnv: 'T', apiUrl: 'https://github.com' },
       ids: { type: 'app', appId: 'x', privateKeyEnv: 'K' },
@@ -110,7 +131,6 @@ describe('credentials', () => {
           /^credentials\.inline\.token: secrets do not belong in the configuration: .*tokenFile or tokenEnv/,
         ),
         'credentials.kind.type: must be "pat" or "app"',
-        expect.stringMatching(/^credentials\.server\.server: .*"github"/),
         'credentials.url.apiUrl: must be an http:// or https:// URL',
         expect.stringMatching(/^credentials\.web\.apiUrl: .*https:\/\/api\.github\.com/),
         'credentials.ids.appId: must be a number',
