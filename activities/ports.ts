@@ -55,15 +55,15 @@ export interface CiServer {
    * Does it answer, as far as this process knows? While it does not, few requests are sent, and the others turned away.
    * Absent: it is always asked.
    */
-  reachable?(): boolean;
+  isReachable?(): boolean;
   /** Why the worker's config does not have the credential used there, for people; absent where it may be used for everything. Of a group's name only {@link register} may know. */
-  refuses?(scope: Scope, group?: number | string): string | undefined;
+  accessError?(scope: Scope, group?: number | string): string | undefined;
   /** @throws CiServerError `name_taken` (JIT 409) and all others but `busy` */
   register(request: RegisterRequest, signal?: AbortSignal): Promise<Registration>;
   /** Id of the runner group of that name. @throws CiServerError `rejected` when the scope has none, and all others but `busy` */
   runnerGroupId?(scope: Scope, name: string, signal?: AbortSignal): Promise<number>;
   /** Looks one runner up, by id where known, else by name (one request). `undefined`: not listed. */
-  find(
+  findRunner(
     scope: Scope,
     runner: { id?: string; name: string },
     signal?: AbortSignal,
@@ -88,7 +88,7 @@ export interface CiServer {
    * @param labels - only jobs that a runner with these labels can take
    * @param maxAgeMs - what was found for somebody else may be so old. @default 0
    */
-  queuedJobs?(
+  listQueuedJobs?(
     scope: Scope,
     labels?: readonly string[],
     signal?: AbortSignal,
@@ -98,7 +98,7 @@ export interface CiServer {
    * One job, where the scope has too many to list. `absent`: it neither waits for a runner nor runs. `undefined`: that cannot be told now.
    * @param job - by its id, and its `owner/repo`
    */
-  job?(
+  getJob?(
     scope: Scope,
     job: { readonly id: string; readonly repository: string },
     signal?: AbortSignal,
@@ -113,7 +113,7 @@ export interface Redelivered {
   /** Sent again now. */
   readonly redelivered: number;
   /** Failed ones that were left for the next time. */
-  readonly left: number;
+  readonly postponed: number;
 }
 
 export type CiServerErrorKind =
@@ -175,7 +175,7 @@ export interface DeletionOptions {
   /** For the log. */
   readonly reason?: string;
   /** Told to the supervisor first, which would else let the job finish, or take the stop for an eviction. */
-  readonly announce?: StopReason;
+  readonly stopReason?: StopReason;
   /** Left alone if its container has started by the time the deletion is carried out; what is terminating already goes on. */
   readonly unlessStarted?: boolean;
 }
@@ -183,14 +183,14 @@ export interface DeletionOptions {
 /** Runs runners: pods on Kubernetes, or local processes. All methods may throw {@link ComputeError}. */
 export interface Compute {
   readonly kind: 'kubernetes' | 'process';
-  /** As {@link CiServer.reachable}. */
-  reachable?(): boolean;
+  /** As {@link CiServer.isReachable}. */
+  isReachable?(): boolean;
   /** Where its pods are. Found out once: it is the same for as long as the compute. */
-  place(): Promise<ServedLocation>;
+  location(): Promise<ServedLocation>;
   /** The deterministic name of this runner's pod and Secret (DNS-1123 label). */
   podName(identity: RunnerIdentity): string;
   /** Everything that keeps a request from ever being a pod here, each with the fix; empty when it is sound. Asks nobody. */
-  faults(request: Omit<PodRequest, 'identity'>): string[];
+  validate(request: Omit<PodRequest, 'identity'>): string[];
   /** The registration stored by an earlier try of the same provisioning, if any. */
   readRegistrationSecret(
     identity: RunnerIdentity,
@@ -208,9 +208,9 @@ export interface Compute {
    * Looks at the live state; `undefined`: no such pod (never was, or gone). The cache answers only if it is synced at or past
    * the pod's own creation.
    */
-  observe(pod: { name: string; uid?: string; namespace?: string }): Promise<PodView | undefined>;
+  getPod(pod: { name: string; uid?: string; namespace?: string }): Promise<PodView | undefined>;
   /** How the watch saw this very pod last, also while nothing can be asked. @returns `undefined`: it did not */
-  lastSeen?(pod: PodRef): PodView | 'gone' | undefined;
+  getCachedPod?(pod: PodRef): PodView | 'deleted' | undefined;
   /** Asks for deletion of exactly this UID. Absent already, or another UID: `gone`; left alone (`unlessStarted`): how it looks. */
   deletePod(pod: PodRef, options?: DeletionOptions): Promise<PodDeletion | PodView>;
   /** Deletes what {@link storeRegistrationSecret} made. Absent: fine. */
@@ -242,7 +242,7 @@ export interface Compute {
     namespace?: string,
   ): Promise<void>;
   /** May a claim that a pod on this node had mounted be mounted by another? Only once nothing can write from there any more. */
-  nodeState(node: string): Promise<'ready' | 'gone' | 'fenced' | 'unreachable'>;
+  nodeState(node: string): Promise<'ready' | 'deleted' | 'fenced' | 'unreachable'>;
   /** The last lines of the runner container's log, at most so many bytes; `undefined`: there is none (any more). */
   tailLog(pod: PodRef, maxBytes: number): Promise<string | undefined>;
   /** All pods owned by this installation. */
@@ -250,7 +250,7 @@ export interface Compute {
   /** What jobs' steps leave is kept: none may have another's folder. @default nothing is kept */
   readonly hasArtifactStore?: boolean;
   /** What the sweep looks at and repairs. Absent: nothing of this compute outlives its lives unseen, and there is no sweep. */
-  readonly owned?: OwnedObjects;
+  readonly ownedObjects?: OwnedObjects;
   /** Starts the one shared watch; it survives everything until stopped. */
   watch(listener: PodListener): Promise<{ stop(): Promise<void>; synced(): boolean }>;
 }
@@ -327,14 +327,14 @@ export interface WaitCompleter {
   /** Completes the pending activity; false when nobody waits under that id. */
   complete(workflowId: string, activityId: string, result: PodView): Promise<boolean>;
   /** Completes the activity that this token was given to; false when it waits no more. */
-  answer(taskToken: Uint8Array, result: unknown): Promise<boolean>;
+  completeDeferred(taskToken: Uint8Array, result: unknown): Promise<boolean>;
   /**
    * A hint to the runner's workflow; one that is gone is tolerated.
    * @param changeId - the same for whoever tells of this change: it is told once. Absent: nothing tells it from others
    */
   signalPodState(workflowId: string, state: PodStateEvent, changeId?: string): Promise<void>;
   /** Has the pending activity tried again at once: it looks live itself. One that does not wait any more is tolerated. */
-  requestRecheck(workflowId: string, activityId: string, why: string): Promise<void>;
+  requestRecheck(workflowId: string, activityId: string, reason: string): Promise<void>;
   /** Activity ids of waits pending in running runner workflows of that place, without those of the workflows in `except`. */
   pendingWaits(
     place: ServedLocation,

@@ -24,7 +24,7 @@ interface DemoOptions {
 }
 
 interface DemoResult {
-  readonly runners: Omit<DemoRunner, 'story' | 'wrong'>[];
+  readonly runners: Omit<DemoRunner, 'story' | 'failure'>[];
   readonly leaks: { compute: number; registrations: number; workflows: number };
   readonly temporalUi: string;
 }
@@ -161,14 +161,14 @@ async function report(
   options: DemoOptions,
 ): Promise<number> {
   const [compute, workflows] = await Promise.all([
-    stage.target.leftovers(),
+    stage.target.remainingObjects(),
     stage.runningWorkflows(),
   ]);
   const registrations = stage.simulator.runners().map((runner) => `registration ${runner.name}`);
   const leaked = [...compute, ...registrations, ...workflows.map((id) => `workflow ${id}`)];
-  const wrong = played.flatMap((runner) => runner.wrong.map((what) => `${runner.id}: ${what}`));
+  const wrong = played.flatMap((runner) => runner.failure.map((what) => `${runner.id}: ${what}`));
   const result: DemoResult = {
-    runners: played.map(({ story: _story, wrong: _wrong, ...runner }) => runner),
+    runners: played.map(({ story: _story, failure: _wrong, ...runner }) => runner),
     leaks: {
       compute: compute.length,
       registrations: registrations.length,
@@ -179,7 +179,7 @@ async function report(
   if (options.json === true) process.stdout.write(`${JSON.stringify(result)}\n`);
   else {
     const rows = played.map((runner) => [
-      runner.wrong.length === 0 ? 'ok' : 'WRONG',
+      runner.failure.length === 0 ? 'ok' : 'WRONG',
       runner.story,
       `${runner.outcome}${runner.cause === undefined ? '' : `/${runner.cause}`}`,
     ]);
@@ -210,6 +210,6 @@ async function abandon(stage: DemoEnvironment, say: (line: string) => void): Pro
     if ((await stage.runningWorkflows()).length === 0) return;
     await new Promise((wake) => setTimeout(wake, 200));
   }
-  const left = await stage.target.leftovers();
+  const left = await stage.target.remainingObjects();
   if (left.length > 0) say(`left behind: ${left.join(', ')}`);
 }

@@ -22,7 +22,7 @@ export interface DemoRunner {
   readonly unregisterAttempts: number;
   readonly replacedBy?: string;
   /** What did not go as told. */
-  readonly wrong: string[];
+  readonly failure: string[];
 }
 
 interface Scenario {
@@ -216,7 +216,7 @@ export const SCENARIOS: readonly Scenario[] = [
         'Idle',
         (status) => status.phase === 'Idle' && status.pod !== undefined,
       );
-      await act.stage.target.vanish(pod ?? '');
+      await act.stage.target.deletePod(pod ?? '');
       await act.reaches(
         'another runner',
         (status) => status.attempt === 2 && status.pod !== undefined,
@@ -225,7 +225,9 @@ export const SCENARIOS: readonly Scenario[] = [
     },
     check: (result) => [
       ...outcome('succeeded')(result),
-      ...(result.replaced.length === 1 ? [] : [`was replaced ${result.replaced.length} times`]),
+      ...(result.replacements.length === 1
+        ? []
+        : [`was replaced ${result.replacements.length} times`]),
     ],
   },
 ];
@@ -248,7 +250,7 @@ export async function runScenario(
   const { scenario, stage } = act;
   await scenario.play(act, acts);
   const result = await act.ends();
-  const replacedBy = result.replaced.at(-1)?.replacedBy;
+  const replacedBy = result.replacements.at(-1)?.replacedBy;
   return {
     id: act.id,
     story: scenario.story,
@@ -257,6 +259,6 @@ export async function runScenario(
     phases: result.phases,
     unregisterAttempts: result.unregisterAttempts,
     ...(replacedBy === undefined ? {} : { replacedBy }),
-    wrong: scenario.check(result, stage),
+    failure: scenario.check(result, stage),
   };
 }

@@ -22,9 +22,9 @@ export interface Target {
   /** What every runner of the demo is started with. */
   readonly runnerInput: Partial<RunnerInput>;
   /** Makes the runner's pod disappear without a goodbye. */
-  vanish(podName: string): Promise<void>;
+  deletePod(podName: string): Promise<void>;
   /** What is left of runners: pods or processes, and Secrets. */
-  leftovers(): Promise<string[]>;
+  remainingObjects(): Promise<string[]>;
   close(): Promise<void>;
 }
 
@@ -50,7 +50,7 @@ export function processTarget(stateDir: string): Target {
     },
     simulator: { listen: '127.0.0.1', host: '127.0.0.1' },
     runnerInput: {},
-    async vanish(podName) {
+    async deletePod(podName) {
       const pod = join(folder, 'pods', podName);
       const owner = await readJson<PodOwner>(join(pod, POD_FILE.owner));
       const started = await readJson<RunnerStarted>(join(pod, POD_FILE.started));
@@ -59,7 +59,7 @@ export function processTarget(stateDir: string): Target {
       await signalProcess(owner.wrapper, 'SIGKILL', { group: true });
       await signalProcess(started.process, 'SIGKILL', { group: true });
     },
-    async leftovers() {
+    async remainingObjects() {
       const registrations = await readdir(join(folder, 'registrations')).catch(
         (error: NodeJS.ErrnoException) => {
           if (error.code === 'ENOENT') return []; // no runner was ever started
@@ -96,7 +96,7 @@ export async function kubernetesTarget(options: {
     namespace: options.namespace,
     allNamespaces: false,
     installation,
-    pod: { image: options.image },
+    podDefaults: { image: options.image },
     logger: pino({ level: 'silent' }),
   });
   return {
@@ -112,14 +112,14 @@ export async function kubernetesTarget(options: {
     },
     simulator: { listen: '0.0.0.0', host: options.hostAddress },
     runnerInput: { image: options.image, command: [...GITHUB_RUNNER.image.command] },
-    async vanish(podName) {
+    async deletePod(podName) {
       await api.deleteNamespacedPod({
         name: podName,
         namespace: options.namespace,
         gracePeriodSeconds: 0,
       });
     },
-    async leftovers() {
+    async remainingObjects() {
       const secrets = await api.listNamespacedSecret({
         namespace: options.namespace,
         labelSelector: `holdfast.dev/installation=${installation}`,

@@ -51,9 +51,9 @@ export async function uploaderOptions(env: Environment): Promise<UploaderOptions
     sharedDir: required(env, 'sharedDir'),
     port,
     store: await createStore(env),
-    to: required(env, 'to'),
+    destination: required(env, 'to'),
     sharedKey: required(env, 'sharedKey'),
-    forms: secrets === undefined ? [] : await readSecretVariants(secrets),
+    secretVariants: secrets === undefined ? [] : await readSecretVariants(secrets),
     timeoutMs,
   };
 }

@@ -4,7 +4,7 @@ export interface StepFacts {
   /** The step's supervisor was up: it has begun a log, or noted its start or its end, and listened by then. */
   readonly started: boolean;
   /** The step's supervisor can be connected to. */
-  readonly listens: boolean;
+  readonly probeListening: boolean;
   /** The uploader was sent a signal: the kubelet sends one to every container of a pod that is to go. */
   readonly terminationRequested: boolean;
 }
@@ -20,8 +20,12 @@ export type UploadAction = 'wait' | 'upload' | 'leave';
  * | no | no | no | wait: its container comes up later than this one |
  * | no | no | yes | leave: it was never up, and the pod would wait for nothing |
  */
-export function uploadAction({ started, listens, terminationRequested }: StepFacts): UploadAction {
-  if (listens) return 'wait';
+export function uploadAction({
+  started,
+  probeListening,
+  terminationRequested,
+}: StepFacts): UploadAction {
+  if (probeListening) return 'wait';
   if (started) return 'upload';
   return terminationRequested ? 'leave' : 'wait';
 }

@@ -20,21 +20,21 @@ export interface UploaderOptions {
   readonly port: number;
   readonly store: ArtifactStore;
   /** The step's folder in the store, with a slash at its end. */
-  readonly to: string;
+  readonly destination: string;
   readonly sharedKey: string;
   /** Of the secrets that the step has (core/domain/secretMasker.ts). */
-  readonly forms: readonly string[];
+  readonly secretVariants: readonly string[];
   /** How long storing is tried, in ms, from the step's end. */
   readonly timeoutMs: number;
   /** Pace of the looks at the step, in ms. @default 500 */
-  readonly lookMs?: number;
+  readonly pollMs?: number;
 }
 
 /** `nothing`: the step was never up. */
 export interface UploadRecord {
   readonly end: 'stored' | 'nothing';
   /** Of ARTIFACT_DIR: what could not be read, or is no file. */
-  readonly leftOut: readonly string[];
+  readonly skippedFiles: readonly string[];
   /** Why the next step does not get what this one left in SHARED_DIR. */
   readonly sharedDirFault?: string;
 }
@@ -49,7 +49,7 @@ export async function runUploader(
 ): Promise<UploadRecord> {
   const { timeoutMs } = options;
   if ((await stepEnded(options, terminationRequested)) === 'leave')
-    return { end: 'nothing', leftOut: [] };
+    return { end: 'nothing', skippedFiles: [] };
   let last: unknown = 'the store does not answer';
   const late = new AbortController();
   const timer = setTimeout(() => late.abort(), timeoutMs);
@@ -76,7 +76,7 @@ export async function runUploader(
 }
 
 async function stepEnded(
-  { records, port, lookMs = 500 }: UploaderOptions,
+  { records, port, pollMs = 500 }: UploaderOptions,
   terminationRequested: AbortSignal,
 ): Promise<'upload' | 'leave'> {
   for (;;) {
@@ -86,11 +86,11 @@ async function stepEnded(
     );
     const action = uploadAction({
       started,
-      listens: await isProbeListening(port),
+      probeListening: await isProbeListening(port),
       terminationRequested: terminationRequested.aborted,
     });
     if (action !== 'wait') return action;
-    await delay(lookMs);
+    await delay(pollMs);
   }
 }
 
@@ -113,27 +113,36 @@ async function uploadAll({
   artifactDir,
   sharedDir,
   store,
-  to,
+  destination,
   sharedKey,
-  forms,
+  secretVariants,
 }: UploaderOptions): Promise<UploadRecord> {
   const sharedDirFault = await storeSnapshot(sharedDir, store, sharedKey);
-  await uploadFile(join(records, ARTIFACT_NAMES.log), store, `${to}${ARTIFACT_NAMES.log}`, forms);
-  const leftOut = await uploadDirectory(artifactDir, store, to, forms);
+  await uploadFile(
+    join(records, ARTIFACT_NAMES.log),
+    store,
+    `${destination}${ARTIFACT_NAMES.log}`,
+    secretVariants,
+  );
+  const skippedFiles = await uploadDirectory(artifactDir, store, destination, secretVariants);
   // Without the one its command could not be started; without the other its container was killed, its supervisor included.
   await uploadFile(
     join(records, ARTIFACT_NAMES.started),
     store,
-    `${to}${ARTIFACT_NAMES.started}`,
-    forms,
+    `${destination}${ARTIFACT_NAMES.started}`,
+    secretVariants,
   );
   await uploadFile(
     join(records, ARTIFACT_NAMES.finished),
     store,
-    `${to}${ARTIFACT_NAMES.finished}`,
-    forms,
+    `${destination}${ARTIFACT_NAMES.finished}`,
+    secretVariants,
   );
-  return { end: 'stored', leftOut, ...(sharedDirFault === undefined ? {} : { sharedDirFault }) };
+  return {
+    end: 'stored',
+    skippedFiles,
+    ...(sharedDirFault === undefined ? {} : { sharedDirFault }),
+  };
 }
 
 async function storeSnapshot(

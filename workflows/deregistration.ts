@@ -35,15 +35,15 @@ export async function deregistration(input: DeregistrationInput): Promise<Deregi
       }),
     );
   let called = await remove();
-  if (called.kind === 'done' && called.value.answer === 'unlisted') {
+  if (called.kind === 'done' && called.value.result === 'unlisted') {
     await sleep(firstRetryMs, {
       summary: 'not listed; lists may be a minute old: looked for once more',
     });
     called = await remove();
   }
   if (called.kind === 'done') {
-    const { answer, attempts } = called.value;
-    const outcome = answer === 'removed' ? 'removed' : 'absent';
+    const { result, attempts } = called.value;
+    const outcome = result === 'removed' ? 'removed' : 'absent';
     countDeregistration(outcome);
     return ended({ outcome, attempts, message: `The registration of ${name} is ${outcome}.` });
   }

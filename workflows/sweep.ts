@@ -28,7 +28,7 @@ export async function sweep(
   const before = marks ?? (lastResult as SweepReport | undefined)?.marks ?? [];
   const report = await sweepPlace({ input, marks: before, taskQueue });
   upsertSearchAttributes([
-    { key: SEARCH_ATTRIBUTES.place, value: report.place },
+    { key: SEARCH_ATTRIBUTES.place, value: report.location },
     { key: SEARCH_ATTRIBUTES.outcome, value: sweepOutcome(report) },
   ]);
   setCurrentDetails(sweepSummary(report));

@@ -15,7 +15,7 @@ export function restrictCiServer(
   if (scopes === undefined && groups === undefined) return server;
   const covered = scopes && new Set(scopes.map((scope) => scope.toLowerCase()));
 
-  const refuses = (scope: Scope, group?: number | string): string | undefined => {
+  const accessError = (scope: Scope, group?: number | string): string | undefined => {
     if (covered !== undefined && !scopeKeys(scope).some((key) => covered.has(key))) {
       return `credential "${name}" is not for ${scopeKeys(scope).at(-1)}: the worker's config has it for ${scopes?.join(', ')}`;
     }
@@ -28,7 +28,7 @@ export function restrictCiServer(
   const refuse = (why: string | undefined): void => {
     if (why !== undefined) throw new CiServerError('rejected', why);
   };
-  const check = (scope: Scope): void => refuse(refuses(scope));
+  const check = (scope: Scope): void => refuse(accessError(scope));
   /** By its id: a name may be given to another group. */
   const withGroupId = async (
     request: RegisterRequest,
@@ -51,11 +51,11 @@ export function restrictCiServer(
   return {
     kind: server.kind,
     traits: server.traits,
-    refuses,
-    ...(server.reachable && { reachable: () => server.reachable?.() !== false }),
+    accessError,
+    ...(server.isReachable && { isReachable: () => server.isReachable?.() !== false }),
     ...(server.redeliverFailed && {
       redeliverFailed: async (limits, signal) =>
-        (await server.redeliverFailed?.(limits, signal)) ?? { redelivered: 0, left: 0 },
+        (await server.redeliverFailed?.(limits, signal)) ?? { redelivered: 0, postponed: 0 },
     }),
     ...(server.disable && {
       async disable(scope, runnerId, signal) {
@@ -63,29 +63,29 @@ export function restrictCiServer(
         await server.disable?.(scope, runnerId, signal);
       },
     }),
-    ...(server.queuedJobs && {
-      async queuedJobs(scope, labels, signal, maxAgeMs) {
+    ...(server.listQueuedJobs && {
+      async listQueuedJobs(scope, labels, signal, maxAgeMs) {
         check(scope);
         return (
-          (await server.queuedJobs?.(scope, labels, signal, maxAgeMs)) ?? {
+          (await server.listQueuedJobs?.(scope, labels, signal, maxAgeMs)) ?? {
             jobs: [],
             complete: false,
           }
         );
       },
     }),
-    ...(server.job && {
-      async job(scope, job, signal) {
+    ...(server.getJob && {
+      async getJob(scope, job, signal) {
         check(scope);
-        return await server.job?.(scope, job, signal);
+        return await server.getJob?.(scope, job, signal);
       },
     }),
     async register(request, signal) {
       return await server.register(await withGroupId(request, signal), signal);
     },
-    async find(scope, runner, signal) {
+    async findRunner(scope, runner, signal) {
       check(scope);
-      return await server.find(scope, runner, signal);
+      return await server.findRunner(scope, runner, signal);
     },
     async listRunners(scope, signal) {
       check(scope);

@@ -21,7 +21,7 @@ export function admitJob(
   const faults = spec.steps.flatMap(({ stage, name, runner }): InputError[] => {
     const step = parseRunnerInput(runner, { policy });
     return step.ok
-      ? compute.faults(step.spec.pod).map((message) => ({ field: `${stage} ${name}:`, message }))
+      ? compute.validate(step.spec.pod).map((message) => ({ field: `${stage} ${name}:`, message }))
       : step.errors;
   });
   if (faults.length > 0) throw invalidInput(faults);

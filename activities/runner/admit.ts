@@ -44,10 +44,10 @@ export async function admitRunner(
     policy: ports.timeoutPolicy,
   });
   const spec = admit(ports, parsed, input as RunnerInput);
-  const faults = ports.compute.faults(spec.pod);
+  const faults = ports.compute.validate(spec.pod);
   if (faults.length > 0) throw invalidInput(faults.map((message) => ({ field: '', message })));
-  const place = runnerLocation(
-    await withClusterErrors('which place is this?', async () => await ports.compute.place()),
+  const location = runnerLocation(
+    await withClusterErrors('which place is this?', async () => await ports.compute.location()),
     spec.pod.namespace,
   );
   const inClear = ports.encrypted === true ? [] : plaintextWarnings(input as RunnerInput);
@@ -55,8 +55,8 @@ export async function admitRunner(
     ...spec,
     ...traitsForRunner(ciServerTraits(ports.ciServers, spec), spec.ephemeral),
     warnings: [...spec.warnings, ...inClear],
-    place,
-    pod: { ...spec.pod, ...omitUndefined({ namespace: place.namespace }) },
+    location,
+    pod: { ...spec.pod, ...omitUndefined({ namespace: location.namespace }) },
   };
 }
 
@@ -108,7 +108,7 @@ export function credentialError(
       (runnerGroup ?? DEFAULT_RUNNER_GROUP_ID) !== DEFAULT_RUNNER_GROUP_ID
     )
       return 'the CI server has no runner groups; remove runnerGroup and runnerGroupId';
-    return server.refuses?.(scope, runnerGroup);
+    return server.accessError?.(scope, runnerGroup);
   } catch (error) {
     if (error instanceof UnknownCredentialError) return error.message;
     throw error;

@@ -24,7 +24,9 @@ export async function awaitRunnerOnline(
     throw notOnlineFailure(`${runner.name} was given ${intervalMs} ms to start`, intervalMs);
   let found;
   try {
-    found = await ciServers.get(input.credential).find(input.scope, runner, cancellationSignal());
+    found = await ciServers
+      .get(input.credential)
+      .findRunner(input.scope, runner, cancellationSignal());
   } catch (error) {
     throw nonRetryableAfterDeadline(refusal(error, input, false));
   }

@@ -17,11 +17,11 @@ const TELLING_TRIES = 3;
 export async function awaitPod(
   ports: ActivityPorts,
   tell: NotifySet,
-  { tells, ...input }: AwaitPodInput,
+  { notify, ...input }: AwaitPodInput,
 ): Promise<PodSnapshot> {
   // Not in each re-sync: a try or two may have died before Temporal had it, and after those the set's own list tells.
   const told =
-    tells !== undefined && activityInfo().attempt <= TELLING_TRIES ? tell(tells) : undefined;
+    notify !== undefined && activityInfo().attempt <= TELLING_TRIES ? tell(notify) : undefined;
   const [looked] = await Promise.all([findPod(ports, input), told]);
   if (looked === undefined) throw new CompleteAsyncError();
   return looked;
@@ -33,19 +33,19 @@ async function findPod(
   input: AwaitPodInput,
 ): Promise<PodSnapshot | undefined> {
   const pod =
-    ports.compute.reachable?.() === false ? lastSeen(ports, input) : await getPod(ports, input);
+    ports.compute.isReachable?.() === false ? lastSeen(ports, input) : await getPod(ports, input);
   return pod !== undefined && conditionMet(input.until, pod, Date.now()) ? pod : undefined;
 }
 
 /** While the API server is away a look tells nothing; what comes true tells the watch, as soon as it is back. What it has told it does not tell again. */
 function lastSeen({ compute }: ActivityPorts, { pod }: PodInput): PodSnapshot | undefined {
-  const seen = compute.lastSeen?.(pod);
-  return seen === 'gone' ? deletedPod(pod) : seen && withoutWorkflowId(seen);
+  const seen = compute.getCachedPod?.(pod);
+  return seen === 'deleted' ? deletedPod(pod) : seen && withoutWorkflowId(seen);
 }
 
 export async function getPod({ compute }: ActivityPorts, { pod }: PodInput): Promise<PodSnapshot> {
   return await withClusterErrors(`looking at ${pod.name}`, async () =>
-    withoutWorkflowId((await compute.observe(pod)) ?? deletedPod(pod)),
+    withoutWorkflowId((await compute.getPod(pod)) ?? deletedPod(pod)),
   );
 }
 
@@ -62,7 +62,7 @@ export function deletedPod(pod: PodRef): PodSnapshot {
     scheduled: false,
     createdAt: new Date(0).toISOString(),
     ended: true,
-    gone: true,
+    deleted: true,
     endUnobserved: true,
     terminating: false,
   };

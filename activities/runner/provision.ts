@@ -88,13 +88,13 @@ function creationFence(): () => void {
     if (calledOff.aborted)
       throw applicationFailure(
         'The provisioning was called off; it creates nothing more',
-        FAILURE_TYPES.overtaken,
+        FAILURE_TYPES.superseded,
         { final: true, expected: true },
       );
     if (performance.now() - begunAt > MAX_CREATION_DELAY_MS)
       throw applicationFailure(
         `This try took longer than ${MAX_CREATION_DELAY_MS / 1_000} s; it creates nothing more`,
-        FAILURE_TYPES.overtaken,
+        FAILURE_TYPES.superseded,
       );
   };
 }
@@ -166,7 +166,7 @@ async function findUnusedRegistration(
   const stored = await compute.readRegistrationSecret(identity, namespace);
   if (stored?.runnerId === undefined) return stored;
   if (
-    (await compute.observe({
+    (await compute.getPod({
       name: compute.podName(identity),
       ...omitUndefined({ namespace }),
     })) !== undefined
@@ -174,7 +174,7 @@ async function findUnusedRegistration(
     return stored;
   const runner = await ciServers
     .get(ciServer.credential)
-    .find(ciServer.registration.scope, { id: stored.runnerId, name: runnerName });
+    .findRunner(ciServer.registration.scope, { id: stored.runnerId, name: runnerName });
   if (runner?.online === true || runner?.busy === true) {
     throw new CiServerError(
       'unavailable',
@@ -197,12 +197,12 @@ async function findUnusedRegistration(
  */
 async function register(
   { compute, ciServers }: ActivityPorts,
-  { runnerName, ciServer, pod, place }: CiProvisionInput,
+  { runnerName, ciServer, pod, location }: CiProvisionInput,
 ): Promise<Registration> {
   const server = ciServers.get(ciServer.credential);
   const request = {
     ...ciServer.registration,
-    labels: withLocationLabel(ciServer.registration.labels, place),
+    labels: withLocationLabel(ciServer.registration.labels, location),
     name: runnerName,
   };
   const handedBack = releaseRegistration();
@@ -216,13 +216,13 @@ async function register(
     );
     if (stored !== undefined) return stored;
     if (activityInfo().attempt === 1) throw error;
-    const lost = await server.find(request.scope, { name: runnerName });
+    const lost = await server.findRunner(request.scope, { name: runnerName });
     if (lost === undefined)
       throw new CiServerError('unavailable', `${error.message}; it is not listed yet`);
     if (
       lost.online ||
       lost.busy ||
-      ownershipError(lost, runnerName, await compute.place()) !== undefined
+      ownershipError(lost, runnerName, await compute.location()) !== undefined
     )
       throw error;
     await removeUnlessBusy(server, request.scope, lost);
@@ -238,15 +238,15 @@ function withLocationLabel(labels: readonly string[], place: Location): readonly
 /** What a provisioning made whose answer was lost. */
 export async function findProvisioned(
   { compute }: ActivityPorts,
-  { identity, namespace, registered }: FindProvisionedInput,
+  { identity, namespace, hasRegistration }: FindProvisionedInput,
 ): Promise<FoundProvision> {
   const name = compute.podName(identity);
   return await withClusterErrors(`looking for ${name}`, async () => {
-    const pod: PodView | undefined = await compute.observe({
+    const pod: PodView | undefined = await compute.getPod({
       name,
       ...omitUndefined({ namespace }),
     });
-    const registration = registered
+    const registration = hasRegistration
       ? await compute.readRegistrationSecret(identity, namespace)
       : undefined;
     return { ...omitUndefined({ pod }), ...(registration && runnerIdOf(registration)) };

@@ -36,7 +36,7 @@ export async function removeRegistration(
     return {
       ...removal,
       attempts: Math.max(attempt, refused + 1),
-      ...(attempt > 1 ? { retried: true as const } : {}),
+      ...(attempt > 1 ? { afterRetry: true as const } : {}),
     };
   } catch (error) {
     refusals.set(key, refused + 1);
@@ -50,28 +50,28 @@ async function remove(
   ciServer: CiServer,
   compute: Compute,
   input: RemoveRegistrationInput,
-): Promise<Pick<RegistrationRemoval, 'answer' | 'runnerId'>> {
+): Promise<Pick<RegistrationRemoval, 'result' | 'runnerId'>> {
   const { credential, scope, runner, onBusy } = input;
   const signal = cancellationSignal();
   const registered = { credential, scope, name: runner.name };
   const found =
     runner.id !== undefined && isKnownOwned(registered, runner.id)
       ? undefined
-      : await ciServer.find(scope, runner, signal);
+      : await ciServer.findRunner(scope, runner, signal);
   if (found !== undefined) {
-    const fault = ownershipError(found, runner.name, await compute.place());
+    const fault = ownershipError(found, runner.name, await compute.location());
     if (fault !== undefined)
       throw applicationFailure(fault, FAILURE_TYPES.foreignRegistration, { final: true });
     markOwned(registered, found.id);
   }
   const runnerId = runner.id ?? found?.id;
-  if (runnerId === undefined) return { answer: 'unlisted' };
+  if (runnerId === undefined) return { result: 'unlisted' };
   try {
     const registration = { id: runnerId, name: runner.name };
-    return { answer: await removeUnlessBusy(ciServer, scope, registration, signal), runnerId };
+    return { result: await removeUnlessBusy(ciServer, scope, registration, signal), runnerId };
   } catch (error) {
     if (onBusy === 'return' && error instanceof CiServerError && error.kind === 'busy')
-      return { answer: 'busy', runnerId };
+      return { result: 'busy', runnerId };
     throw error;
   }
 }

@@ -15,14 +15,14 @@ import type { NotifySet } from '../runnerSet/runnerEventBatcher.ts';
 export async function tearDown(
   ports: ActivityPorts,
   tell: NotifySet,
-  { tells, ...input }: TearDownInput,
+  { notify, ...input }: TearDownInput,
 ): Promise<PodDeletion | PodView> {
-  if (tells === undefined) return await deleteAll(ports, input);
-  const telling = tells.early ? tell(tells) : undefined;
+  if (notify === undefined) return await deleteAll(ports, input);
+  const telling = notify.early ? tell(notify) : undefined;
   // Thrown below, where it is awaited: what is to go goes all the same.
   telling?.catch(() => undefined);
   const state = await deleteAll(ports, input);
-  await (telling ?? (state === 'gone' ? tell(tells) : undefined));
+  await (telling ?? (state === 'deleted' ? tell(notify) : undefined));
   return state;
 }
 
@@ -53,7 +53,7 @@ async function deleteAll(
     },
   );
   return await completeOrDefer(deferredCompletions, lookOut, (seen) =>
-    seen?.gone === true ? 'gone' : state,
+    seen?.deleted === true ? 'deleted' : state,
   );
 }
 
@@ -64,21 +64,21 @@ async function deletePod(
   { identity, namespace, pod: wanted }: TearDownInput,
 ): Promise<{ state: PodDeletion | PodView; lookOut?: PodWaiter }> {
   const { compute, deferredCompletions } = ports;
-  if (wanted === undefined) return { state: 'gone' };
+  if (wanted === undefined) return { state: 'deleted' };
   const pod =
     wanted.ref ??
-    (await compute.observe({ name: compute.podName(identity), ...omitUndefined({ namespace }) }));
-  if (pod === undefined) return { state: 'gone' };
-  const { gracePeriodSeconds, reason, announce, unlessStarted } = wanted;
+    (await compute.getPod({ name: compute.podName(identity), ...omitUndefined({ namespace }) }));
+  if (pod === undefined) return { state: 'deleted' };
+  const { gracePeriodSeconds, reason, stopReason, unlessStarted } = wanted;
   if (wanted.saveLog === true) await saveLogTail(ports, pod, identity.workflowId);
   // From before the deletion: its end may be told of sooner than the request is answered.
   const lookOut =
-    wanted.waitForDeletion === true ? deferredCompletions?.addWaiter(pod, 'gone') : undefined;
-  let state: PodDeletion | PodView = 'gone';
+    wanted.waitForDeletion === true ? deferredCompletions?.addWaiter(pod, 'deleted') : undefined;
+  let state: PodDeletion | PodView = 'deleted';
   try {
     state = await compute.deletePod(
       pod,
-      omitUndefined({ gracePeriodSeconds, reason, announce, unlessStarted }),
+      omitUndefined({ gracePeriodSeconds, reason, stopReason, unlessStarted }),
     );
   } finally {
     if (state !== 'terminating' && lookOut !== undefined) deferredCompletions?.forget(lookOut);

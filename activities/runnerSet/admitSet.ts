@@ -22,7 +22,7 @@ export function admitSet(
   });
   if (!parsed.ok) throw invalidInput(parsed.errors);
   const { runner, ...spec } = parsed.spec;
-  const faults = compute.faults(runner.pod);
+  const faults = compute.validate(runner.pod);
   if (faults.length > 0)
     throw invalidInput(faults.map((message) => ({ field: 'template:', message })));
   const fault = credentialError(ciServers, runner, spec.template);

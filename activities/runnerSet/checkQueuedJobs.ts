@@ -27,20 +27,20 @@ export async function checkQueuedJobs(
   try {
     const server = ciServers.get(credential);
     const seen = await withHeartbeats('list of queued jobs', async () => {
-      const listed = await server.queuedJobs?.(scope, labels, stop, maxAgeMs);
+      const listed = await server.listQueuedJobs?.(scope, labels, stop, maxAgeMs);
       return listed && { ...listed, ...(await checkStaleJobs(server, input, listed, stop)) };
     });
     if (seen === undefined) return { supported: false };
     const { jobs, complete, ageMs = 0, found, absent } = seen;
     // Requests to Temporal end with their activity else, and this one may be that of a run that is over.
     await getClient().withAbortSignal(stop, async () => {
-      const { mine, others, gone } = await jobsOfSet(running, input, jobs);
+      const { mine, others, endedSets } = await jobsOfSet(running, input, jobs);
       const look: QueueCheckResult = {
-        checkedAt: input.askedAt - ageMs,
+        checkedAt: input.requestedAt - ageMs,
         complete,
         jobs: [...mine, ...found],
         absent: [...absent, ...others],
-        gone,
+        endedSets,
       };
       await getClient()
         .workflow.getHandle(setWorkflowId(input.set))
@@ -75,7 +75,7 @@ async function checkStaleJobs(
   for (const { key, repository } of complete ? [] : overdue) {
     if (listed.has(key)) continue;
     try {
-      const job = await server.job?.(scope, { id: parseJobKey(key).jobId, repository }, stop);
+      const job = await server.getJob?.(scope, { id: parseJobKey(key).jobId, repository }, stop);
       if (job === 'absent') absent.push(key);
       else if (job !== undefined) found.push(job);
     } catch (error) {
@@ -97,8 +97,8 @@ async function jobsOfSet(
   running: RunningSets,
   { set, scope, overdue, reroutedHere, reroutedTo }: CheckQueuedJobsInput,
   jobs: readonly CiJob[],
-): Promise<{ mine: CiJob[]; others: string[]; gone: string[] }> {
-  if (jobs.length === 0 && reroutedTo.length === 0) return { mine: [], others: [], gone: [] };
+): Promise<{ mine: CiJob[]; others: string[]; endedSets: string[] }> {
+  if (jobs.length === 0 && reroutedTo.length === 0) return { mine: [], others: [], endedSets: [] };
   const { routing, ids } = await running.list(SETS_AGE_MS);
   const enterprise = scope.kind === 'enterprise' ? scope.name : undefined;
   const here = new Set(reroutedHere);
@@ -124,6 +124,6 @@ async function jobsOfSet(
   return {
     mine,
     others: overdue.flatMap(({ key }) => (others.has(key) ? [key] : [])),
-    gone: reroutedTo.filter((workflowId) => !ids.has(workflowId)),
+    endedSets: reroutedTo.filter((workflowId) => !ids.has(workflowId)),
   };
 }

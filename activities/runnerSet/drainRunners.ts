@@ -11,19 +11,19 @@ import { forEachLimited } from './forEachLimited.ts';
  * torn down would refuse, and might then go on with another runner in the place of the one that it lost.
  */
 export const drainRunners: SetActivities['drainRunners'] = async ({ runners }) => {
-  const gone: string[] = [];
+  const ended: string[] = [];
   await withHeartbeats(
     `${runners.length} runners to drain`,
     async () =>
-      await forEachLimited(runners, async ({ workflowId, why }) => {
-        const request: CancelRequest = { mode: 'drain', retire: true, reason: why };
+      await forEachLimited(runners, async ({ workflowId, reason }) => {
+        const request: CancelRequest = { mode: 'drain', planned: true, reason };
         try {
           await getClient().workflow.getHandle(workflowId).signal(cancelSignal, request);
         } catch (error) {
           if (!(error instanceof WorkflowNotFoundError)) throw error;
-          gone.push(workflowId);
+          ended.push(workflowId);
         }
       }),
   );
-  return { at: Date.now(), gone };
+  return { at: Date.now(), ended };
 };

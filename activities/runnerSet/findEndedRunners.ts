@@ -6,13 +6,13 @@ import { forEachLimited } from './forEachLimited.ts';
 import { isRunning } from './isRunning.ts';
 
 export const findEndedRunners: SetActivities['findEndedRunners'] = async ({ workflowIds }) => {
-  const gone: string[] = [];
+  const ended: string[] = [];
   await withHeartbeats(
     `${workflowIds.length} runners that were not listed`,
     async () =>
       await forEachLimited(workflowIds, async (workflowId) => {
-        if (!(await isRunning(getClient(), workflowId))) gone.push(workflowId);
+        if (!(await isRunning(getClient(), workflowId))) ended.push(workflowId);
       }),
   );
-  return { at: Date.now(), gone };
+  return { at: Date.now(), ended };
 };

@@ -9,8 +9,8 @@ const coverMemo = z.object({
   scope: z.string(),
   scopeKind: z.enum(['organization', 'repository', 'enterprise']),
   group: z.union([z.number(), z.string()]).exactOptional(),
-  full: z.literal(true).exactOptional(),
-  ends: z.literal(true).exactOptional(),
+  atCapacity: z.literal(true).exactOptional(),
+  draining: z.literal(true).exactOptional(),
 });
 
 /** Sets that one request lists. */

@@ -8,7 +8,7 @@ import { quoteLiteral, runningRunnersQuery } from '../../core/domain/visibility.
 import { withHeartbeats } from '../shared/heartbeats.ts';
 
 const runnerMemo = z.object({
-  generation: z.string(),
+  templateHash: z.string(),
   ephemeral: z.boolean(),
   slot: z.number().optional(),
 });
@@ -27,7 +27,7 @@ async function list(set: string): Promise<ListedRunner[]> {
     typedSearchAttributes,
     memo,
   } of getClient().workflow.list({ query, pageSize: 1_000 })) {
-    const { generation, ephemeral, slot } =
+    const { templateHash, ephemeral, slot } =
       runnerMemo.safeParse(memo?.[SET_RUNNER_MEMO]).data ?? {};
     runners.push({
       workflowId,
@@ -35,7 +35,7 @@ async function list(set: string): Promise<ListedRunner[]> {
       startedAt: startTime.getTime(),
       ...omitUndefined({
         runnerName: typedSearchAttributes.get(SEARCH_ATTRIBUTES.name),
-        generation,
+        templateHash,
         ephemeral,
         slot,
       }),

@@ -26,10 +26,10 @@ interface Told {
 /** A set that has ended takes nothing: what was for it comes back. A failure is one of the whole only where no job was taken yet: one that a set has must not be tried elsewhere. News bears being told twice. */
 export async function rerouteJobs(
   running: RunningSets,
-  { set, cover, jobs, ends, forwardedEvents }: RerouteJobsInput,
+  { set, routing, jobs, draining, forwardedEvents }: RerouteJobsInput,
 ): Promise<Timestamped & RerouteJobsResult> {
   return await withHeartbeats(`${jobs.length} jobs to pass on`, async () => {
-    const self = { workflowId: setWorkflowId(set), cover };
+    const self = { workflowId: setWorkflowId(set), routing };
     const others = async (): Promise<RerouteTargets<RoutableSet>> =>
       new RerouteTargets(self, (await running.list(SETS_AGE_MS)).sets);
     const news = new Map<string, JobEvent[]>();
@@ -44,7 +44,7 @@ export async function rerouteJobs(
     const targets = new Map<string, JobEvent[]>();
     for (const { key, repository, since } of jobs) {
       const job = parseJobKey(key);
-      const to = substitutes?.next(job, ends)?.workflowId;
+      const to = substitutes?.next(job, draining)?.workflowId;
       if (to !== undefined)
         gather(targets, to, {
           action: 'queued',
@@ -65,11 +65,11 @@ export async function rerouteJobs(
       }
     });
     if (failures.length > 0 && taken.length === 0) throw failures[0];
-    const passed = taken.map(({ to, events }) => ({
+    const rerouted = taken.map(({ to, events }) => ({
       to,
       keys: events.map(jobKey),
     }));
-    return { at: Date.now(), passed, substitutes: substitutes?.size ?? 0 };
+    return { at: Date.now(), rerouted, substitutes: substitutes?.size ?? 0 };
   });
 }
 

@@ -64,17 +64,17 @@ export class RunnerEventBatcher {
    * Resolves when Temporal has it. A set that is gone, or refuses it, is tolerated: one that is there reads its runners from a list, too.
    * @throws what the signal failed with that may succeed at another try
    */
-  async tell({ set, word }: SetNotification): Promise<void> {
+  async tell({ set, event }: SetNotification): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     const entry: Waiting = {
-      news: { ...word, at: Date.now() },
+      news: { ...event, at: Date.now() },
       client: getClient(),
       resolve,
       reject,
     };
     const lane = this.#lanes.get(set);
     // That it is up changes little: nothing is started for it.
-    const lazy = word.kind === 'online';
+    const lazy = event.kind === 'online';
     if (lane === undefined) {
       const fresh: Lane = { waiting: [entry], hurried: !lazy, hurry: () => undefined };
       this.#lanes.set(set, fresh);
@@ -139,7 +139,7 @@ async function send(set: string, batch: readonly Waiting[]): Promise<void> {
       async () =>
         await first.client.workflow
           .getHandle(setWorkflowId(set))
-          .signal(runnerEventsSignal, { news: batch.map(({ news }) => news) }),
+          .signal(runnerEventsSignal, { events: batch.map(({ news }) => news) }),
     );
     for (const { resolve } of batch) resolve();
   } catch (error) {

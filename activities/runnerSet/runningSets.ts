@@ -10,7 +10,7 @@ export interface RunningSetsOptions {
   readonly client: () => Client;
   /** Sets of this task queue are ours. */
   readonly taskQueue: string;
-  /** Fills in what sets cover whose memos do not say so. @default they are unknown */
+  /** Fills in what sets serve whose memos do not say so. @default they are unknown */
   readonly ask?: (covers: Map<string, SetRoutingInfo | undefined>, at: number) => Promise<void>;
   readonly now?: () => number;
 }
@@ -21,7 +21,7 @@ export interface SetsSnapshot {
   readonly at: number;
   readonly sets: readonly RoutableSet[];
   readonly routing: JobRouter<RoutableSet>;
-  /** Running sets of which nobody knows what they cover (they are just starting, or no worker answers): they may cover anything. */
+  /** Running sets of which nobody knows what they serve (they are just starting, or no worker answers): they may serve anything. */
   readonly unknown: readonly string[];
   /** Workflow ids of all of them. */
   readonly ids: ReadonlySet<string>;
@@ -72,15 +72,15 @@ export class RunningSets {
     this.#keepMissing(covers);
     await this.#options.ask?.(covers, at);
     this.#listed = covers;
-    const sets = [...covers].flatMap(([workflowId, cover]) =>
-      cover === undefined ? [] : [{ workflowId, cover }],
+    const sets = [...covers].flatMap(([workflowId, routing]) =>
+      routing === undefined ? [] : [{ workflowId, routing }],
     );
     return {
       at,
       sets,
       routing: new JobRouter(sets),
-      unknown: [...covers].flatMap(([workflowId, cover]) =>
-        cover === undefined ? [workflowId] : [],
+      unknown: [...covers].flatMap(([workflowId, routing]) =>
+        routing === undefined ? [workflowId] : [],
       ),
       ids: new Set(covers.keys()),
     };
@@ -94,7 +94,7 @@ export class RunningSets {
           ([workflowId]) => !covers.has(workflowId) && !this.#missing.has(workflowId),
         );
     this.#refresh = false;
-    for (const [workflowId, cover] of missing) covers.set(workflowId, cover);
+    for (const [workflowId, routing] of missing) covers.set(workflowId, routing);
     this.#missing = new Set(missing.map(([workflowId]) => workflowId));
   }
 }

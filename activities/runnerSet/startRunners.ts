@@ -22,29 +22,37 @@ const FINAL_CODES: ReadonlySet<number> = new Set([3, 5, 7, 9, 16]);
 /** Those that Temporal refuses for good come back; of anything else the first failure is thrown when all have been tried. */
 export async function startRunners(
   input: StartRunnersInput,
-): Promise<Timestamped & { refused: string[]; why?: string }> {
-  const refused: string[] = [];
-  let why: string | undefined;
+): Promise<Timestamped & { rejected: string[]; message?: string }> {
+  const rejected: string[] = [];
+  let message: string | undefined;
   await withHeartbeats(
     `${input.runners.length} runners to start`,
     async () =>
       await forEachLimited(input.runners, async (runner) => {
         const refusal = await start(input, runner);
         if (refusal === undefined) return;
-        refused.push(runner.workflowId);
-        why = refusal;
+        rejected.push(runner.workflowId);
+        message = refusal;
       }),
   );
-  return { at: Date.now(), refused, ...omitUndefined({ why }) };
+  return { at: Date.now(), rejected, ...omitUndefined({ message }) };
 }
 
 /** One that was started already under this id, and may have ended, is as good. @returns why Temporal does not take it as it is */
 async function start(
-  { set, generation, ephemeral, template, notifyBusy, notifyEndEarly, priority }: StartRunnersInput,
-  { workflowId, slot, trace }: StartRunnersInput['runners'][number],
+  {
+    set,
+    templateHash,
+    ephemeral,
+    template,
+    notifyBusy,
+    notifyEndEarly,
+    priority,
+  }: StartRunnersInput,
+  { workflowId, slot, traceparent }: StartRunnersInput['runners'][number],
 ): Promise<string | undefined> {
   const memo: SetRunnerMemo = {
-    generation,
+    templateHash,
     ephemeral,
     ...omitUndefined({
       slot,
@@ -54,7 +62,7 @@ async function start(
   };
   try {
     await withTraceparent(
-      trace,
+      traceparent,
       async () =>
         await getClient().workflow.start(RUNNER_WORKFLOW, {
           workflowId,
@@ -75,7 +83,7 @@ async function start(
     if (error instanceof WorkflowExecutionAlreadyStartedError) return undefined;
     const status = grpcStatus(error);
     if (status !== undefined && FINAL_CODES.has(status.code))
-      return `Temporal refused the runner: ${status.details}`;
+      return `Temporal rejected the runner: ${status.details}`;
     throw error;
   }
 }

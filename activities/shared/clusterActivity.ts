@@ -35,11 +35,11 @@ export function requireLocation<I, O>(
   return async (input) => {
     const served = await withClusterErrors(
       'which place is this?',
-      async () => await ports.compute.place(),
+      async () => await ports.compute.location(),
     );
-    if (servesLocation(served, input.place)) return await activity(ports, input);
+    if (servesLocation(served, input.location)) return await activity(ports, input);
     throw applicationFailure(
-      `This runner's pods are in ${formatLocation(input.place)}, and this worker's in ${formatLocation(served)}: run a worker with the settings of the former, and give this one a task queue of its own`,
+      `This runner's pods are in ${formatLocation(input.location)}, and this worker's in ${formatLocation(served)}: run a worker with the settings of the former, and give this one a task queue of its own`,
       FAILURE_TYPES.wrongLocation,
       {
         nextRetryDelayMs: exponentialBackoff(

@@ -14,7 +14,7 @@ export function nonRetryableAfterDeadline(error: unknown): unknown {
   if (!(error instanceof ApplicationFailure) || error.nonRetryable === true) return error;
   const { attempt, scheduleToCloseTimeoutMs, scheduledTimestampMs } = activityInfo();
   if (scheduleToCloseTimeoutMs <= 0) return error;
-  const backoffMs = exponentialBackoff(RETRY_BACKOFF.firstMs, attempt, RETRY_BACKOFF.longestMs);
+  const backoffMs = exponentialBackoff(RETRY_BACKOFF.initialMs, attempt, RETRY_BACKOFF.maxMs);
   const delayMs =
     error.nextRetryDelay === undefined || error.nextRetryDelay === null
       ? backoffMs

@@ -34,9 +34,9 @@ const FINAL: readonly CiServerErrorKind[] = ['rejected', 'name_taken'];
 /** Without a `retryMs` it is often over a moment later, and the delay doubles: see {@link unavailableRetryMs}. */
 const COMPUTE_FAILURE: Readonly<Record<ComputeErrorKind, { type: string; retryMs?: number }>> = {
   quota_exceeded: { type: FAILURE_TYPES.quota_exceeded, retryMs: QUOTA_RETRY_MS },
-  invalid: { type: FAILURE_TYPES.denied, retryMs: DENIED_RETRY_MS },
+  invalid: { type: FAILURE_TYPES.computeRejected, retryMs: DENIED_RETRY_MS },
   // An API server that has just started knows no Role yet, and forbids everything (https://github.com/kubernetes/kubernetes/issues/121635).
-  forbidden: { type: FAILURE_TYPES.forbidden },
+  forbidden: { type: FAILURE_TYPES.computeForbidden },
   unavailable: { type: FAILURE_TYPES.computeUnavailable },
 };
 
@@ -56,7 +56,7 @@ export function toFailure(
   if (error instanceof CiServerError) return ciFailure(error, pace, refusalIsFinal, times);
   if (error instanceof ComputeError) {
     if (error.kind === 'invalid' && refusalIsFinal)
-      return applicationFailure(error.message, FAILURE_TYPES.invalid, { final: true });
+      return applicationFailure(error.message, FAILURE_TYPES.podInvalid, { final: true });
     const { type, retryMs } = COMPUTE_FAILURE[error.kind];
     return applicationFailure(error.message, type, {
       nextRetryDelayMs: error.retryAfterMs ?? retryMs ?? unavailableRetryMs(times),

@@ -2,14 +2,14 @@ import { activityInfo, heartbeat } from '@temporalio/activity';
 
 /** Heartbeat details: what an operator sees of a pending activity, and all that a try leaves to the next one. */
 export interface HeartbeatDetails {
-  readonly doing?: string;
+  readonly progress?: string;
   /** How often each reason has refused the activity. */
-  readonly refusals: Readonly<Record<string, number>>;
+  readonly rejections: Readonly<Record<string, number>>;
 }
 
 /** How often each reason refused the tries before this one. */
-export function previousRejections(): HeartbeatDetails['refusals'] {
-  return (activityInfo().heartbeatDetails as HeartbeatDetails | undefined)?.refusals ?? {};
+export function previousRejections(): HeartbeatDetails['rejections'] {
+  return (activityInfo().heartbeatDetails as HeartbeatDetails | undefined)?.rejections ?? {};
 }
 
 /**
@@ -23,11 +23,11 @@ export async function withHeartbeats<T>(
 ): Promise<T> {
   const timeoutMs = activityInfo().heartbeatTimeoutMs;
   if (timeoutMs === undefined || timeoutMs <= 0) return await run();
-  const refusals = previousRejections();
+  const rejections = previousRejections();
   const beat = (): void =>
     heartbeat({
-      doing: typeof doing === 'string' ? doing : doing(),
-      refusals,
+      progress: typeof doing === 'string' ? doing : doing(),
+      rejections,
     } satisfies HeartbeatDetails);
   const timer = setInterval(beat, timeoutMs / 3);
   try {

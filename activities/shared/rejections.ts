@@ -22,6 +22,6 @@ export function countRejection(reason: string): number {
   if (activityInfo().isLocal) return 1;
   const refusals = previousRejections();
   const times = (refusals[reason] ?? 0) + 1;
-  heartbeat({ refusals: { ...refusals, [reason]: times } });
+  heartbeat({ rejections: { ...refusals, [reason]: times } });
   return times;
 }

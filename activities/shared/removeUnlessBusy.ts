@@ -14,7 +14,7 @@ export async function removeUnlessBusy(
 ): Promise<'removed' | 'absent'> {
   if (!server.traits.refusesBusyRemoval) {
     if (server.traits.canDisable) await server.disable?.(scope, runner.id, signal);
-    const found = await server.find(scope, runner, signal);
+    const found = await server.findRunner(scope, runner, signal);
     if (found?.busy === true)
       throw new CiServerError('busy', `${runner.name} runs a job, and its removal would end that`);
   }

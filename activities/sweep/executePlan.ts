@@ -138,18 +138,18 @@ async function removeMark({ owned, sources }: RepairTools, object: OwnedObject):
   }
 }
 
-/** @param done - what became of it */
+/** @param status - what became of it */
 export function sweptItem(
   finding: Finding,
-  done: SweepFinding['done'],
+  status: SweepFinding['status'],
   note?: string,
 ): SweepFinding {
   return {
     kind: finding.as,
-    what: nameOf(finding),
-    where: locationOf(finding),
+    name: nameOf(finding),
+    location: locationOf(finding),
     reason: finding.reason,
-    done,
+    status,
     ...omitUndefined({ workflowId: workflowOf(finding), note }),
   };
 }

@@ -41,7 +41,10 @@ const CAN_DO_WITHOUT: ReadonlySet<string> = new Set([
 ]);
 
 /** What was seen; `findings` only where nothing is missing. */
-export interface Inventory extends Pick<SweepReport, 'examined' | 'incomplete' | 'unseen'> {
+export interface Inventory extends Pick<
+  SweepReport,
+  'examined' | 'incompleteLists' | 'skippedLists'
+> {
   readonly findings?: SweepInventory;
   /** Scopes that nobody can look at any more. */
   readonly notVisible: number;
@@ -62,27 +65,27 @@ export async function collectInventory(
   nowMs: number,
 ): Promise<Inventory> {
   const { signal, progress } = sources;
-  const incomplete: SweepReport['incomplete'] = [];
-  const unseen: SweepReport['unseen'] = [];
+  const incompleteLists: SweepReport['incompleteLists'] = [];
+  const skippedLists: SweepReport['skippedLists'] = [];
   const examined: SweepReport['examined'] = {};
   const attempt = async <T>(list: string, run: () => Promise<T>): Promise<T | undefined> => {
     try {
       return await run();
     } catch (error) {
       signal?.throwIfAborted();
-      const why = error instanceof Error ? error.message : String(error);
+      const reason = error instanceof Error ? error.message : String(error);
       const canDoWithout =
         sources.resources === 'where permitted' &&
         CAN_DO_WITHOUT.has(list) &&
         error instanceof ComputeError &&
         error.kind === 'forbidden';
-      (canDoWithout ? unseen : incomplete).push({ list, why });
+      (canDoWithout ? skippedLists : incompleteLists).push({ list, reason });
       return undefined;
     }
   };
 
   await attempt('workflows', async () => await lives.answers());
-  if (incomplete.length > 0) return { examined, incomplete, unseen, notVisible: 0 };
+  if (incompleteLists.length > 0) return { examined, incompleteLists, skippedLists, notVisible: 0 };
   progress?.('listing pods, workflows and what belongs to them');
   // The pods first: a life that begins meanwhile is in the list of lives then.
   const pods = await attempt('pods', async () => await owned.list('pod', signal));
@@ -98,7 +101,7 @@ export async function collectInventory(
     attempt('workflows that remove registrations', async () => await lives.deregistrations()),
   ]);
   const wasUnseen = (list: string): boolean =>
-    [...unseen, ...incomplete].some((each) => each.list === list);
+    [...skippedLists, ...incompleteLists].some((each) => each.list === list);
   Object.assign(
     examined,
     omitUndefined({
@@ -112,9 +115,9 @@ export async function collectInventory(
     pods === undefined ||
     running === undefined ||
     deregistrations === undefined ||
-    incomplete.length > 0
+    incompleteLists.length > 0
   )
-    return { examined, incomplete, unseen, notVisible: 0 };
+    return { examined, incompleteLists, skippedLists, notVisible: 0 };
   const lists: Lists = { pod: pods, secret: secrets, claim: claims, running, deregistrations };
 
   progress?.('asking Temporal for the lives of what was listed');
@@ -136,7 +139,7 @@ export async function collectInventory(
       : [],
   );
   const scopes = await attempt('scopes', async () => await listScopes(sources, spec, lives, noted));
-  incomplete.push(...(scopes?.incomplete ?? []));
+  incompleteLists.push(...(scopes?.incompleteLists ?? []));
   const registrations =
     seen &&
     scopes &&
@@ -148,8 +151,8 @@ export async function collectInventory(
     examined,
     omitUndefined({ scopes: scopes?.listed.length, registrations: registrations?.length }),
   );
-  if (seen === undefined || registrations === undefined || incomplete.length > 0)
-    return { examined, incomplete, unseen, notVisible: scopes?.notVisible ?? 0 };
+  if (seen === undefined || registrations === undefined || incompleteLists.length > 0)
+    return { examined, incompleteLists, skippedLists, notVisible: scopes?.notVisible ?? 0 };
   const podsOf = Map.groupBy(pods, ({ identity }) => identity?.workflowId);
   const seenObject = (object: OwnedObject): ObjectWithOwner => ({
     object,
@@ -163,10 +166,10 @@ export async function collectInventory(
     resources: [...secrets, ...claims].map(seenObject),
     jobObjects: seen.jobObjects,
     registrations,
-    lives: withRegistrations(seen.lives, registrations),
+    runners: withRegistrations(seen.lives, registrations),
     locationKnown: seen.locationKnown,
   };
-  return { examined, incomplete, unseen, findings, notVisible: scopes?.notVisible ?? 0 };
+  return { examined, incompleteLists, skippedLists, findings, notVisible: scopes?.notVisible ?? 0 };
 }
 
 /** By what is noted on the pod, which its worker has written. */
@@ -260,8 +263,8 @@ async function runningRunners(
         startedAtMs: startTime.getTime(),
         runnerName: nameOf(listed),
         pods: podsOf.get(workflowId) ?? [],
-        polled: await queues.isPolled(taskQueue),
-        resumes: false,
+        hasPoller: await queues.isPolled(taskQueue),
+        willResume: false,
         ...omitUndefined({ job }),
       };
       return judgeRunner(life, nowMs, spec).kind === 'condemned'
@@ -286,7 +289,12 @@ export async function recheckRunner(
   const { runId } = description;
   const input = await lives.input({ workflowId: life.workflowId, runId });
   return [
-    { ...life, runId, resumes: input?.resumes === true, ...omitUndefined({ taskPendingSinceMs }) },
+    {
+      ...life,
+      runId,
+      willResume: input?.resumes === true,
+      ...omitUndefined({ taskPendingSinceMs }),
+    },
   ];
 }
 
@@ -330,7 +338,8 @@ async function registrationsOf(
         (await lives.knowsRunner(name));
       const removal = `deregistration-${name}`;
       const queue = removals.get(removal);
-      const handedOn = queue !== undefined && (await queues.isPolled(queue)) ? removal : undefined;
+      const deregistrationId =
+        queue !== undefined && (await queues.isPolled(queue)) ? removal : undefined;
       const proof = isLabelled ? ('label' as const) : isRecorded ? ('record' as const) : undefined;
       found.push({
         scope,
@@ -339,9 +348,9 @@ async function registrationsOf(
         name,
         online,
         busy,
-        alive: isAlive,
+        hasRunner: isAlive,
         hasPod: hash !== undefined && withPod.has(hash),
-        ...omitUndefined({ proof, handedOn }),
+        ...omitUndefined({ proof, deregistrationId }),
       });
     }
   }

@@ -36,7 +36,7 @@ export async function inspectJobObject(
   const { runnerPod: name = '', namespace } = object;
   // Not a name that we would have made, as those of another controller in this namespace.
   if (workflowIdInPodName(name) === undefined) return { object, used: false };
-  if ((await compute.observe({ name, namespace })) !== undefined) return { object, used: true };
+  if ((await compute.getPod({ name, namespace })) !== undefined) return { object, used: true };
   return {
     object: { ...object, ...omitUndefined({ identity: await lives.runnerOfPod(name) }) },
     used: false,

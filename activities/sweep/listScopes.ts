@@ -24,7 +24,7 @@ export interface ListedScopes {
   readonly listed: readonly ListedScope[];
   /** Scopes that only lives name, and that the credential cannot see: gone, most likely. */
   readonly notVisible: number;
-  readonly incomplete: readonly { list: string; why: string }[];
+  readonly incompleteLists: readonly { list: string; reason: string }[];
 }
 
 /** @param noted - scopes that pods and Secrets name */
@@ -36,7 +36,7 @@ export async function listScopes(
 ): Promise<ListedScopes> {
   const scopes = await wantedScopes(spec, lives, noted);
   const listed: ListedScope[] = [];
-  const incomplete: { list: string; why: string }[] = [];
+  const incompleteLists: { list: string; reason: string }[] = [];
   let notVisible = 0;
   await pMap(
     scopes,
@@ -51,15 +51,15 @@ export async function listScopes(
         signal?.throwIfAborted();
         if (!isNoted && isOutOfSight(error)) notVisible += 1;
         else
-          incomplete.push({
+          incompleteLists.push({
             list: `registrations of ${scope.kind} ${scope.name}`,
-            why: error instanceof Error ? error.message : String(error),
+            reason: error instanceof Error ? error.message : String(error),
           });
       }
     },
     { concurrency: AT_ONCE, ...omitUndefined({ signal }) },
   );
-  return { listed, notVisible, incomplete };
+  return { listed, notVisible, incompleteLists };
 }
 
 async function wantedScopes(

@@ -49,7 +49,7 @@ export async function repairPod(
   { sources, spec, owned, lives }: RepairTools,
   { object, as, reason }: Extract<Finding, { subject: 'object' }>,
 ): Promise<Repaired> {
-  const pod = await owned.look(object);
+  const pod = await owned.get(object);
   if (pod?.identity === undefined || pod.mark === undefined) return CHANGED;
   const judgement = judgePod(pod, await lives.life(pod.identity), Date.now(), spec);
   if (!isStill(judgement, as)) return resultNote(judgement);
@@ -78,7 +78,7 @@ export async function repairPod(
   const isTold = wasAlive && pod.pod?.online !== undefined;
   await owned.delete(pod, {
     ...(overdue ? { gracePeriodSeconds: 0 } : {}),
-    ...(isTold && !overdue ? { announce: 'cancelled' as const } : {}),
+    ...(isTold && !overdue ? { stopReason: 'cancelled' as const } : {}),
   });
   await compute.deleteRegistrationSecret(pod.identity, pod.namespace);
   return { kind: 'repaired', ...omitUndefined({ note }) };
@@ -112,7 +112,7 @@ async function removeFirst(
 ): Promise<string> {
   try {
     const server = ciServers.get(credential);
-    const runnerId = id ?? (await server.find(scope, { name }, signal))?.id;
+    const runnerId = id ?? (await server.findRunner(scope, { name }, signal))?.id;
     return runnerId === undefined
       ? 'not listed'
       : await removeUnlessBusy(server, scope, { id: runnerId, name }, signal);
@@ -127,7 +127,7 @@ export async function repairJobObject(
   { spec, owned, lives, sources }: RepairTools,
   { object, as, reason }: Extract<Finding, { subject: 'object' }>,
 ): Promise<Repaired> {
-  const now = await owned.look(object);
+  const now = await owned.get(object);
   if (now?.mark === undefined) return CHANGED;
   const { object: proven, used } = await inspectJobObject(now, sources.compute, lives);
   const judgement = assessJobObject(proven, used, Date.now(), spec);
@@ -152,7 +152,7 @@ export async function repairResource(
   { object, as, reason }: Extract<Finding, { subject: 'object' }>,
   pods: () => Promise<readonly OwnedObject[]>,
 ): Promise<Repaired> {
-  const now = await owned.look(object);
+  const now = await owned.get(object);
   if (now?.identity === undefined || now.mark === undefined) return CHANGED;
   const used = (await pods()).some((pod) => isOfSameRunner(now, pod));
   const judgement = judgeResource(now, await lives.life(now.identity), used, Date.now(), spec);
@@ -178,7 +178,7 @@ export async function repairRegistration(
 ): Promise<Repaired> {
   const { scope, credential, id, name } = registration;
   const server = sources.ciServers.get(credential);
-  const now = await server.find(scope, { id, name }, sources.signal);
+  const now = await server.findRunner(scope, { id, name }, sources.signal);
   if (now === undefined || now.name !== name || (await lives.runs(name))) return CHANGED;
   if (now.online || now.busy) return { kind: 'skipped', why: 'online_or_busy' };
   sources.logger.warn(
@@ -243,7 +243,9 @@ export async function replaceUnresponsive(
   const { workflowId, runId, registration } = life;
   if (registration === undefined) return CHANGED;
   const { scope, credential, id, name } = registration;
-  const runner = await sources.ciServers.get(credential).find(scope, { id, name }, sources.signal);
+  const runner = await sources.ciServers
+    .get(credential)
+    .findRunner(scope, { id, name }, sources.signal);
   if (runner?.name !== name) return CHANGED;
   const { online, busy } = runner;
   const now = {
@@ -271,11 +273,11 @@ export async function terminateStuckRunner(
   pods: () => Promise<readonly OwnedObject[]>,
 ): Promise<Repaired> {
   const { workflowId, runId, taskQueue, runnerName } = life;
-  const polled = await new TaskQueuePollers(sources.client).isPolled(taskQueue);
+  const hasPoller = await new TaskQueuePollers(sources.client).isPolled(taskQueue);
   const [now] = await recheckRunner(
     {
       ...life,
-      polled,
+      hasPoller,
       pods: (await pods()).filter(({ identity }) => identity?.workflowId === workflowId),
     },
     lives,
@@ -286,7 +288,10 @@ export async function terminateStuckRunner(
     judgeRunner(now, Date.now(), spec).kind !== 'condemned'
   )
     return CHANGED;
-  if (stuckRunnerStep(now, { ...mark, unpolled: (mark.unpolled ?? 1) - 1 }).kind !== 'terminate')
+  if (
+    stuckRunnerStep(now, { ...mark, sweepsWithoutPoller: (mark.sweepsWithoutPoller ?? 1) - 1 })
+      .kind !== 'terminate'
+  )
     return CHANGED;
   const at = (await lives.input({ workflowId, runId }))?.at;
   sources.logger.warn({ workflowId, runId, taskQueue, runner: runnerName }, STUCK_RUNNER_MESSAGE);

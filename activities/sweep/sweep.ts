@@ -24,7 +24,7 @@ const MAX_ITEMS = 200;
 const MAX_MARKS = 500;
 const MAX_INCOMPLETE = 50;
 /** What comes first in a report. */
-const ORDER: readonly SweepFinding['done'][] = ['failed', 'repaired', 'found', 'waits', 'marked'];
+const ORDER: readonly SweepFinding['status'][] = ['failed', 'repaired', 'found', 'waits', 'marked'];
 
 /**
  * One sweep. A list that cannot be had is in the report, and nothing is touched then; so is an item that failed.
@@ -38,22 +38,22 @@ export async function sweep(
   marks: readonly SweepMark[],
 ): Promise<SweepReport> {
   const { compute, client, signal } = sources;
-  const { owned } = compute;
-  if (owned === undefined)
+  const { ownedObjects } = compute;
+  if (ownedObjects === undefined)
     throw new ComputeError(
       'invalid',
       `There is nothing to sweep on the compute "${compute.kind}": set HOLDFAST_COMPUTE=kubernetes, or see to its runners by hand`,
     );
   const startedMs = Date.now();
   const report: SweepReport = {
-    place: '', at: new Date(startedMs).toISOString(), tookMs: 0, dryRun: spec.dryRun, examined: {}, incomplete: [], unseen: [],
+    location: '', at: new Date(startedMs).toISOString(), tookMs: 0, dryRun: spec.dryRun, examined: {}, incompleteLists: [], skippedLists: [],
     counts: Object.fromEntries(FINDING_KINDS.map((kind): [SweptKind, SweepCounts] => [kind, { found: 0, marked: 0, repaired: 0, failed: 0 }])) as SweepReport['counts'],
-    skipped: {}, items: [], omittedFindings: 0, marks: [...marks],
+    skipped: {}, findings: [], omittedFindings: 0, marks: [...marks],
   }; // prettier-ignore
   const finish = (): SweepReport => ({
     ...report,
     tookMs: Date.now() - startedMs,
-    incomplete: report.incomplete.slice(0, MAX_INCOMPLETE),
+    incompleteLists: report.incompleteLists.slice(0, MAX_INCOMPLETE),
     marks: report.marks.slice(0, MAX_MARKS),
   });
   const skip = (why: SweepSkip, times = 1): void => {
@@ -62,22 +62,22 @@ export async function sweep(
 
   let served;
   try {
-    served = await compute.place();
+    served = await compute.location();
   } catch (error) {
     signal?.throwIfAborted();
-    report.incomplete.push({
+    report.incompleteLists.push({
       list: 'pods',
-      why: error instanceof Error ? error.message : String(error),
+      reason: error instanceof Error ? error.message : String(error),
     });
     return finish();
   }
-  report.place = formatLocation(served);
+  report.location = formatLocation(served);
   const lives = new RunnerWorkflows(client, served);
   const { findings, notVisible, ...seen } = await collectInventory(
     sources,
     spec,
     served,
-    owned,
+    ownedObjects,
     lives,
     startedMs,
   );
@@ -86,30 +86,30 @@ export async function sweep(
   const plan = decideSweep(findings, marks, startedMs, spec);
   Object.assign(report.skipped, plan.skipped);
   skip('scope_not_visible', notVisible);
-  if (plan.stopped !== undefined) report.stopped = plan.stopped;
+  if (plan.abortReason !== undefined) report.aborted = plan.abortReason;
   let items: SweepFinding[];
-  if (spec.dryRun || plan.stopped !== undefined) {
+  if (spec.dryRun || plan.abortReason !== undefined) {
     items = plan.findings.map((finding) => sweptItem(finding, 'found'));
   } else {
-    const done = await executePlan({ sources, spec, owned, lives }, plan);
+    const done = await executePlan({ sources, spec, owned: ownedObjects, lives }, plan);
     ({ items } = done);
     report.marks = done.marks;
     for (const why of done.skipped) skip(why);
   }
-  for (const { kind, done } of items) {
+  for (const { kind, status } of items) {
     report.counts[kind].found += 1;
-    if (done === 'marked' || done === 'repaired' || done === 'failed')
-      report.counts[kind][done] += 1;
+    if (status === 'marked' || status === 'repaired' || status === 'failed')
+      report.counts[kind][status] += 1;
   }
-  items.sort((one, other) => ORDER.indexOf(one.done) - ORDER.indexOf(other.done));
-  report.items = items.slice(0, MAX_ITEMS);
-  report.omittedFindings = items.length - report.items.length;
+  items.sort((one, other) => ORDER.indexOf(one.status) - ORDER.indexOf(other.status));
+  report.findings = items.slice(0, MAX_ITEMS);
+  report.omittedFindings = items.length - report.findings.length;
   sources.logger.info(
     {
-      place: report.place,
+      place: report.location,
       examined: report.examined,
       skipped: report.skipped,
-      stopped: report.stopped,
+      aborted: report.aborted,
       items: items.length,
     },
     'swept',

@@ -51,9 +51,13 @@ export async function sweepLocation(
     throw refusal(error, NO_CREDENTIALS, true);
   }
   onSweep?.(report);
-  if (report.incomplete.length === 0) return report;
-  throw applicationFailure(incompleteMessage(report.incomplete), FAILURE_TYPES.sweepIncomplete, {
-    nextRetryDelayMs: INCOMPLETE_RETRY_MS,
-    details: [report],
-  });
+  if (report.incompleteLists.length === 0) return report;
+  throw applicationFailure(
+    incompleteMessage(report.incompleteLists),
+    FAILURE_TYPES.sweepIncomplete,
+    {
+      nextRetryDelayMs: INCOMPLETE_RETRY_MS,
+      details: [report],
+    },
+  );
 }

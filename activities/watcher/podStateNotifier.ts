@@ -117,7 +117,7 @@ export class PodStateNotifier {
     announced: Announced,
     state: State,
     again = false,
-    forMs = 0,
+    durationMs = 0,
   ): void {
     const before = announced.telling;
     announced.told = state;
@@ -126,7 +126,12 @@ export class PodStateNotifier {
       // Every watcher sees the same time.
       await this.#completer.signalPodState(
         workflowId,
-        { uid, state, ...(again ? { again: true } : {}), ...(forMs > 0 ? { forMs } : {}) },
+        {
+          uid,
+          state,
+          ...(again ? { newJob: true } : {}),
+          ...(durationMs > 0 ? { durationMs } : {}),
+        },
         readinessChangedAt && `${uid}/${state}/${readinessChangedAt}`,
       );
     });

@@ -13,7 +13,7 @@ export async function recheckMissingPods(
 ): Promise<void> {
   const known = new Set(Array.from(listed, ({ workflowId }) => workflowId));
   for await (const { workflowId, activityId } of completer.pendingWaits(
-    await compute.place(),
+    await compute.location(),
     known,
   )) {
     await completer.requestRecheck(

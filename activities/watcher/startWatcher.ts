@@ -81,7 +81,7 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
   });
   // Its workflow's tear-down takes so long before it waits for the pod to be gone, and that wait looks live itself.
   const isTooSoon = (condition: PodCondition, { uid }: PodView, nowMs: number): boolean =>
-    condition === 'gone' && nowMs - (notifiedEnds.get(uid) ?? 0) < tearDownMs;
+    condition === 'deleted' && nowMs - (notifiedEnds.get(uid) ?? 0) < tearDownMs;
 
   const tellState = (pod: PodView, state: 'busy' | 'idle' | undefined): void => {
     if (state !== undefined) states.tell(pod, state);
@@ -96,7 +96,7 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
 
   deferredCompletions?.open(({ taskToken, podName, result }) => {
     void queue.add(`answer that waited for ${podName}`, async () => {
-      if (!(await completer.answer(taskToken, result)))
+      if (!(await completer.completeDeferred(taskToken, result)))
         logger.warn(
           { pod: podName },
           'nobody waited for an answer that was held back: its activity had timed out, and is tried again',

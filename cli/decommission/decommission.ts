@@ -104,7 +104,7 @@ async function runningOn(session: Session, taskQueue: string): Promise<Running[]
     async (client) => {
       const running: Running[] = [];
       for await (const {
-        workflowId: id,
+        workflowId,
         type,
         parentExecution,
         typedSearchAttributes,
@@ -114,7 +114,7 @@ async function runningOn(session: Session, taskQueue: string): Promise<Running[]
           type === RUNNER_WORKFLOW ? typedSearchAttributes.get(SEARCH_ATTRIBUTES.set) : undefined;
         const parent = parentExecution?.workflowId;
         running.push({
-          id,
+          id: workflowId,
           type,
           owners: [
             ...(typeof parent === 'string' ? [parent] : []),
@@ -132,7 +132,7 @@ async function runningOn(session: Session, taskQueue: string): Promise<Running[]
 async function requestEnd(
   session: Session,
   output: Output,
-  { id, type }: Running,
+  { id: workflowId, type }: Running,
   reason: string,
 ): Promise<boolean> {
   try {
@@ -141,20 +141,20 @@ async function requestEnd(
         const { note, line } = await requestDeletion(
           session,
           output,
-          { workflowId: id, taskQueue: session.settings.taskQueue },
+          { workflowId, taskQueue: session.settings.taskQueue },
           { yes: true, reason },
         );
-        output.note('set', note === undefined ? line : `${id}: ${note}`);
+        output.note('set', note === undefined ? line : `${workflowId}: ${note}`);
         return true;
       }
       case RUNNER_WORKFLOW:
         output.note(
           'runner',
-          `${id}: ${(await requestStop(session, id, { action: 'drain', mode: 'drain', reason })) ?? 'drain accepted'}`,
+          `${workflowId}: ${(await requestStop(session, workflowId, { action: 'drain', mode: 'drain', reason })) ?? 'drain accepted'}`,
         );
         return true;
       case JOB_GROUP_WORKFLOW:
-        return await endIdleGroup(session, id);
+        return await endIdleGroup(session, workflowId);
       default:
         return false;
     }
@@ -170,8 +170,8 @@ async function endIdleGroup(session: Session, workflowId: string): Promise<boole
   return await session.call(
     async (client) => {
       const group = client.workflow.getHandle(workflowId);
-      const { running, waits } = await group.query(jobGroupStatusQuery);
-      if (running !== undefined || waits) return false;
+      const { running, queued } = await group.query(jobGroupStatusQuery);
+      if (running !== undefined || queued) return false;
       await group.cancel();
       return true;
     },

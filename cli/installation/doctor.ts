@@ -15,8 +15,8 @@ export async function doctor(output: Output, env: Env): Promise<number> {
   const { findings, status } = await runChecks(env);
   output.result(
     { ok: status === EXIT.ok, findings },
-    findings.flatMap(({ level, what, fix }) => [
-      `${MARK[level]}${what}`,
+    findings.flatMap(({ level, message, fix }) => [
+      `${MARK[level]}${message}`,
       ...(fix === undefined ? [] : [`        fix: ${fix}`]),
     ]),
   );
@@ -32,14 +32,14 @@ async function runChecks(env: Env): Promise<{ findings: Finding[]; status: numbe
     return {
       findings: error.problems.map(({ setting, message }) => ({
         level: 'error',
-        what: `${setting}: ${message}`,
+        message: `${setting}: ${message}`,
       })),
       status: EXIT.usage,
     };
   }
   const warnings = config.warnings.map(({ setting, message }): Finding => ({
     level: 'warning',
-    what: `${setting}: ${message}`,
+    message: `${setting}: ${message}`,
   }));
   const findings = [...warnings, ...(await runAllChecks(config))];
   return {

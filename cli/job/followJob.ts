@@ -54,8 +54,8 @@ export async function jobLogs(
     if (log === undefined && end?.outcome === 'failed')
       throw new CliError('failed', `${workflowId} has no log: ${end.message}`);
     if (log === undefined && !follow) throw new CliError('failed', `${workflowId}: ${NO_WORKER}`);
-    for (const { at, line } of (log ?? []).slice(told))
-      output.line(timestamps ? `${at} ${line}` : line);
+    for (const { at, message } of (log ?? []).slice(told))
+      output.line(timestamps ? `${at} ${message}` : message);
     told = Math.max(told, log?.length ?? 0);
     if (!follow || status.name !== 'RUNNING')
       return output.json ? output.result({ id: workflowId, log: log ?? [] }, []) : undefined;

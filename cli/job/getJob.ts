@@ -29,7 +29,7 @@ export interface JobDetails extends RunnerRow, JobSnapshot {
   readonly note?: string;
   readonly pendingActivities: readonly PendingActivity[];
   /** What it waits on that no worker takes up. */
-  readonly unpolled: readonly UnpolledQueue[];
+  readonly unpolledQueues: readonly UnpolledQueue[];
   readonly ui?: string;
 }
 
@@ -48,7 +48,7 @@ export async function getJob(session: Session, output: Output, id: string): Prom
     ...seen,
     ...(seen.job === undefined && seen.end === undefined ? { note: NO_WORKER } : {}),
     pendingActivities: pending,
-    unpolled: await unpolledQueues(createPollerCheck(session), description, pending),
+    unpolledQueues: await unpolledQueues(createPollerCheck(session), description, pending),
     ...omitUndefined({ step, ui }),
   };
   output.result(details, jobLines(details, Date.now()));
@@ -82,7 +82,20 @@ async function statusIfReachable<T>(session: Session, workflowId: string): Promi
 
 /** @param now - ms since the epoch */
 export function jobLines(
-  { id, name, scope, status, startedAt, endedAt, job, step, end, note, unpolled, ui }: JobDetails,
+  {
+    id,
+    name,
+    scope,
+    status,
+    startedAt,
+    endedAt,
+    job,
+    step,
+    end,
+    note,
+    unpolledQueues,
+    ui,
+  }: JobDetails,
   now: number,
 ): string[] {
   const rows: [string, string | undefined][] = [
@@ -108,7 +121,7 @@ export function jobLines(
   const lines = rows
     .filter(([, value]) => value !== undefined && value !== '')
     .map(([field, value]) => `${`${field}:`.padEnd(18)}${value}`);
-  return [...lines, ...unpolledLines(unpolled), ...stageLines(job?.steps ?? [], step, now)];
+  return [...lines, ...unpolledLines(unpolledQueues), ...stageLines(job?.steps ?? [], step, now)];
 }
 
 /** Stages, and under each its steps; one that runs says what it waits for itself. */

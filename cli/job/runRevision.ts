@@ -62,7 +62,7 @@ export function planRevision(
     base,
     ...(pullRequest === undefined ? {} : { pullRequest: Number(pullRequest) }),
   });
-  return { workflowId, version: { commit, at, job: input, ...(rerun ? { again: true } : {}) } };
+  return { workflowId, version: { commit, at, job: input, ...(rerun ? { rerun: true } : {}) } };
 }
 
 /** @throws CliError `unreachable` */
@@ -94,11 +94,11 @@ export async function runRevision(
 /** What becomes of this commit. */
 function statusText(
   asked: string,
-  { generation, commit = '', running, waits, outcome }: JobGroupStatus,
+  { runNumber, commit = '', running, queued, outcome }: JobGroupStatus,
 ): string {
-  const newest = `version ${generation} (${commit})`;
+  const newest = `version ${runNumber} (${commit})`;
   const told = commit === asked ? '' : `${asked} is not the newest; `;
-  if (waits)
+  if (queued)
     return `${told}${newest} waits${running === undefined ? '' : ` for ${running.workflowId} to end`}`;
   if (running !== undefined) return `${told}${newest} runs as ${running.workflowId}`;
   return `${told}${newest} has been run: ${outcome}`;

@@ -26,19 +26,21 @@ export async function stepLog(
       'not_found',
       `${description.workflowId} has no step "${name}": it has ${job.steps.map((each) => each.name).join(', ')}`,
     );
-  const { folder, pod, state } = step;
+  const { artifactPath, pod, state } = step;
   const log =
-    folder === undefined ? undefined : await read(store, `${folder}${ARTIFACT_NAMES.log}`);
-  if (folder === undefined || log === undefined) {
+    artifactPath === undefined
+      ? undefined
+      : await read(store, `${artifactPath}${ARTIFACT_NAMES.log}`);
+  if (artifactPath === undefined || log === undefined) {
     const live = pod === undefined ? '' : `; while its pod is there: kubectl logs ${pod}`;
     throw new CliError(
       'not_found',
-      `nothing is stored of what ${name} has printed (${state}${folder === undefined ? '' : `, ${folder} in ${store}`})${live}`,
+      `nothing is stored of what ${name} has printed (${state}${artifactPath === undefined ? '' : `, ${artifactPath} in ${store}`})${live}`,
     );
   }
   const text = Buffer.from(log).toString();
   output.result(
-    { id: description.workflowId, step: name, folder, log: text },
+    { id: description.workflowId, step: name, artifactPath, log: text },
     text.replace(/\n$/, '').split('\n'),
   );
 }

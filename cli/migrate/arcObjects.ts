@@ -9,7 +9,7 @@ export type Fields = Readonly<Record<string, unknown>>;
 /** What a document or an item of a list holds. */
 export interface FoundValue {
   /** For messages: `arc.yaml, document 2`. */
-  readonly place: string;
+  readonly source: string;
   readonly value: unknown;
 }
 
@@ -80,32 +80,32 @@ export function findArcObjects(found: readonly FoundValue[]): {
 }
 
 /** What `kubectl get -o yaml` prints is one list. */
-function itemsOf({ place, value }: FoundValue): FoundValue[] {
+function itemsOf({ source, value }: FoundValue): FoundValue[] {
   if (value === null || value === undefined) return [];
   if (!isObject(value) || !toText(value['kind']).endsWith('List') || !Array.isArray(value['items']))
-    return [{ place, value }];
+    return [{ source, value }];
   return value['items'].map((item: unknown, index) => ({
-    place: `${place}, item ${index + 1}`,
+    source: `${source}, item ${index + 1}`,
     value: item,
   }));
 }
 
-function readObject({ place, value }: FoundValue): ArcObject | SkippedObject {
-  if (!isObject(value)) return { label: place, reason: 'is no object' };
+function readObject({ source, value }: FoundValue): ArcObject | SkippedObject {
+  if (!isObject(value)) return { label: source, reason: 'is no object' };
   if (exceedsMaxDepth(value))
     return {
-      label: place,
+      label: source,
       reason: `is nested more than ${MAX_DEPTH} levels deep, as no such object is: sets made of it could not be read`,
     };
   const { apiVersion, kind } = value;
   if (apiVersion === undefined && kind === undefined) {
     if (!VALUES.some((key) => key in value))
       return {
-        label: place,
+        label: source,
         reason: 'neither an object of Kubernetes nor values of the chart gha-runner-scale-set',
       };
     return {
-      label: `${place}, values`,
+      label: `${source}, values`,
       kind: 'values',
       name: '',
       namespace: textOf(value['namespaceOverride']),
@@ -116,7 +116,7 @@ function readObject({ place, value }: FoundValue): ArcObject | SkippedObject {
   const metadata = isObject(value['metadata']) ? value['metadata'] : {};
   const [name = '', namespace] = [textOf(metadata['name']), textOf(metadata['namespace'])];
   const label =
-    `${place}, ${shown(kind)} ${namespace === undefined ? '' : `${shown(namespace)}/`}${shown(name)}`.trimEnd();
+    `${source}, ${shown(kind)} ${namespace === undefined ? '' : `${shown(namespace)}/`}${shown(name)}`.trimEnd();
   const group = typeof apiVersion === 'string' ? (apiVersion.split('/')[0] ?? '') : '';
   const known = Object.hasOwn(KINDS, `${group} ${toText(kind)}`)
     ? KINDS[`${group} ${toText(kind)}`]

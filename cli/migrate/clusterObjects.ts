@@ -33,9 +33,9 @@ export async function clusterObjects(
         if (found.length === MOST)
           throw new CliError(
             'failed',
-            `${resource}: with these there are more than ${MOST} objects; give --pod-namespace`,
+            `${resource}: with these there are more than ${MOST} objects; give --kube-namespace`,
           );
-        found.push({ place: 'cluster', value: { ...object, apiVersion, kind } });
+        found.push({ source: 'cluster', value: { ...object, apiVersion, kind } });
       };
       await listObjects(server, `${kind}List`, {
         resource,
@@ -56,7 +56,7 @@ function notListed(error: unknown, resource: string): void {
   if (error instanceof ApiError && error.code === 404) return;
   const why =
     error instanceof ApiError && error.code === 403
-      ? 'the cluster does not allow it: ask for the verb "list", or give --pod-namespace'
+      ? 'the cluster does not allow it: ask for the verb "list", or give --kube-namespace'
       : error instanceof Error
         ? error.message
         : String(error);

@@ -37,9 +37,9 @@ export interface MigratedSet {
 
 export interface Migration {
   readonly sets: readonly MigratedSet[];
-  readonly leftOut: readonly SkippedObject[];
+  readonly skipped: readonly SkippedObject[];
   /** Everything that is wrong, at once; each names object and field. */
-  readonly faults: readonly FieldError[];
+  readonly errors: readonly FieldError[];
 }
 
 export function convertArc(
@@ -50,7 +50,7 @@ export function convertArc(
   const { autoscalers, unused } = pairAutoscalers(objects);
   const taken = new Set<string>();
   const sets: MigratedSet[] = [];
-  const faults: FieldError[] = [];
+  const errors: FieldError[] = [];
   for (const from of objects.filter(({ kind }) => kind !== 'HorizontalRunnerAutoscaler')) {
     const draft = new SetDraft(from.label);
     const autoscaler = autoscalers.get(from);
@@ -58,9 +58,9 @@ export function convertArc(
     const migrated = draft.faults.length === 0 ? validated(from, draft) : undefined;
     if (migrated !== undefined)
       sets.push({ ...migrated, ...(autoscaler === undefined ? {} : { autoscaler }) });
-    faults.push(...draft.faults);
+    errors.push(...draft.faults);
   }
-  return { sets, leftOut: [...leftOut, ...unused], faults };
+  return { sets, skipped: [...leftOut, ...unused], errors };
 }
 
 function convert(

@@ -19,7 +19,7 @@ export interface MigrateFlags {
   readonly cluster?: boolean;
   readonly kubeconfig?: string;
   readonly context?: string;
-  readonly podNamespace?: string;
+  readonly kubeNamespace?: string;
   readonly release?: string;
   readonly out?: string;
 }
@@ -29,7 +29,7 @@ const MAX_FAULTS = 50;
 
 /** @param now - ms since the epoch @throws CliError `usage`; `invalid_input` with everything that is wrong; `failed` where a list cannot be had */
 export async function migrateArc(output: Output, flags: MigrateFlags, now: number): Promise<void> {
-  const { file = [], cluster, podNamespace, release, out } = flags;
+  const { file = [], cluster, kubeNamespace, release, out } = flags;
   if (file.length === 0 && cluster !== true)
     throw new CliError(
       'usage',
@@ -37,33 +37,33 @@ export async function migrateArc(output: Output, flags: MigrateFlags, now: numbe
     );
   const found = [
     ...file.flatMap(documentsOf),
-    ...(cluster === true ? await clusterObjects(kubeConfigOf(flags), podNamespace) : []),
+    ...(cluster === true ? await clusterObjects(kubeConfigOf(flags), kubeNamespace) : []),
   ];
-  const { sets, leftOut, faults } = convertArc(found, { now, ...omitUndefined({ release }) });
-  if (faults.length > 0) {
+  const { sets, skipped, errors } = convertArc(found, { now, ...omitUndefined({ release }) });
+  if (errors.length > 0) {
     const more =
-      faults.length > MAX_FAULTS
-        ? [{ field: 'input', message: `has ${faults.length - MAX_FAULTS} more of them` }]
+      errors.length > MAX_FAULTS
+        ? [{ field: 'input', message: `has ${errors.length - MAX_FAULTS} more of them` }]
         : [];
     throw new CliError(
       'invalid_input',
       'nothing was written: of what is here no sets can be made',
-      { fields: [...faults.slice(0, MAX_FAULTS), ...more] },
+      { fields: [...errors.slice(0, MAX_FAULTS), ...more] },
     );
   }
   if (sets.length === 0)
     throw new CliError('invalid_input', 'there is nothing here that runners come from', {
-      fields: leftOut
+      fields: skipped
         .slice(0, MAX_FAULTS)
         .map(({ label, reason }) => ({ field: `${label}:`, message: reason })),
     });
-  const plan = migrationPlan(sets, leftOut, out ?? 'sets.yaml');
+  const plan = migrationPlan(sets, skipped, out ?? 'sets.yaml');
   const text = setsYaml(sets, plan);
   // As "set apply" reads it: what is written can be applied.
   admitSets(readSetDocuments(text, out ?? 'the output'), out ?? 'the output');
   if (out !== undefined) write(out, text);
   if (output.json)
-    output.result({ sets: sets.map(shown), leftOut, plan, ...omitUndefined({ out }) }, []);
+    output.result({ sets: sets.map(shown), skipped, plan, ...omitUndefined({ out }) }, []);
   // Every character that a terminal might obey is escaped in it already.
   else if (out === undefined) output.terminal.stdout.write(text);
   else
@@ -79,7 +79,7 @@ function documentsOf(path: string): FoundValue[] {
   const shownAs = displayPath(path);
   try {
     return yamlDocuments(readFileText(path)).map(({ value }, index) => ({
-      place: `${shownAs}, document ${index + 1}`,
+      source: `${shownAs}, document ${index + 1}`,
       value,
     }));
   } catch (error) {
@@ -121,7 +121,7 @@ function shown({ from, autoscaler, input, notes }: MigratedSet): object {
   return {
     from: from.label,
     ...(autoscaler === undefined ? {} : { autoscaler: autoscaler.label }),
-    notes: notes.map(({ field, text, decide }) => ({ field, text, decide })),
+    notes: notes.map(({ field, text, needsDecision }) => ({ field, text, needsDecision })),
     set: input,
   };
 }

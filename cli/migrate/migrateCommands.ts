@@ -27,7 +27,7 @@ export function addMigrateCommands(program: Command, { output }: CommandContext)
     )
     .option('--context <name>', 'with --cluster: a context of it (default: the current one)')
     .option(
-      '--pod-namespace <name>',
+      '--kube-namespace <name>',
       'with --cluster: this Kubernetes namespace alone (default: all)',
     )
     .option(

@@ -35,7 +35,7 @@ export function migrationPlan(
 
 function decide(sets: readonly MigratedSet[]): string {
   const open = sets
-    .filter(({ notes }) => notes.some((note) => note.decide))
+    .filter(({ notes }) => notes.some((note) => note.needsDecision))
     .map(({ input }) => input.name);
   const read =
     'Read the comments: each is a field of ARC that means something else here, or nothing.';

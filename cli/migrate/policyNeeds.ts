@@ -26,8 +26,10 @@ export function policyNeeds({
     const pod = toPolicyInput(podSpec(asked, DEFAULTS, '', undefined), asked, '');
     return POD_RULES.filter(
       (rule) =>
-        rule.refused(pod, DEFAULT_POD_POLICY, { images: [GITHUB_RUNNER.image.name], namespace: '' })
-          .length > 0,
+        rule.violations(pod, DEFAULT_POD_POLICY, {
+          images: [GITHUB_RUNNER.image.name],
+          namespace: '',
+        }).length > 0,
     ).map(({ field }) => field);
   } catch (error) {
     // As the worker judges a template that is anybody's text.

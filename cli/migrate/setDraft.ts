@@ -26,7 +26,7 @@ export interface MigrationNote {
   /** Where it is told: a path of the set, of which only the beginning need be there. */
   readonly at: readonly (string | number)[];
   /** The set must not start runners before somebody has decided. */
-  readonly decide: boolean;
+  readonly needsDecision: boolean;
 }
 
 const MAX_SHOWN = 200;
@@ -82,7 +82,7 @@ export class SetDraft {
       field,
       text,
       at: [...PATHS[part], ...(key === undefined ? [] : [key])],
-      decide: false,
+      needsDecision: false,
     });
   }
 
@@ -92,7 +92,7 @@ export class SetDraft {
       field,
       text,
       at: [...PATHS[part], ...(key === undefined ? [] : [key])],
-      decide: true,
+      needsDecision: true,
     });
   }
 
@@ -146,7 +146,7 @@ export class SetDraft {
       volumes: this.volumes,
     });
     const pod = filled({ metadata: filled(metadata), spec: podSpec });
-    const paused = this.notes.some(({ decide }) => decide) ? { paused: true } : {};
+    const paused = this.notes.some(({ needsDecision }) => needsDecision) ? { paused: true } : {};
     const { name, ...scale } = set;
     const first = Object.fromEntries(
       FIRST.flatMap((key) => (template[key] === undefined ? [] : [[key, template[key]]])),

@@ -46,8 +46,8 @@ function setText({ input, notes, from, autoscaler }: MigratedSet): string {
     .join('\n');
 }
 
-const textOf = ({ field, text, decide }: MigrationNote): string =>
-  `${decide ? 'DECIDE: ' : ''}${field}: ${text}`;
+const textOf = ({ field, text, needsDecision }: MigrationNote): string =>
+  `${needsDecision ? 'DECIDE: ' : ''}${field}: ${text}`;
 
 /** The key at the end of a path; or the deepest part of it that is written; at the beginning the document itself. */
 function placeOf(

@@ -27,7 +27,7 @@ export interface RunnerDetails extends RunnerRow {
   readonly end?: RunnerEnd;
   readonly pendingActivities: readonly PendingActivity[];
   /** What it waits on that no worker takes up. */
-  readonly unpolled: readonly UnpolledQueue[];
+  readonly unpolledQueues: readonly UnpolledQueue[];
   readonly ui?: string;
 }
 
@@ -59,7 +59,7 @@ async function readRunner(session: Session, id: string): Promise<RunnerDetails> 
   const base = {
     ...row,
     pendingActivities: pending,
-    unpolled: await unpolledQueues(createPollerCheck(session), description, pending),
+    unpolledQueues: await unpolledQueues(createPollerCheck(session), description, pending),
     ...omitUndefined({ ui }),
   };
   const [ended] = await withTerminationDetails(session, [row]);
@@ -68,7 +68,7 @@ async function readRunner(session: Session, id: string): Promise<RunnerDetails> 
     return {
       ...base,
       end,
-      ...(end.outcome !== 'failed' && end.swept === undefined ? { note: LEFT_BEHIND } : {}),
+      ...(end.outcome !== 'failed' && end.sweep === undefined ? { note: LEFT_BEHIND } : {}),
     };
   if (row.status !== 'RUNNING')
     return { ...base, end: await getResult(session, workflowId, row.runId) };
@@ -91,7 +91,7 @@ function detailLines(details: RunnerDetails, now: number): string[] {
     ['Phase', details.phase],
     ['Outcome', end?.outcome && [end.outcome, end.cause].filter(Boolean).join('/')],
     ['Message', end?.message],
-    ['Swept', end?.swept],
+    ['Swept', end?.sweep],
     ['Scope', details.scope],
     ['Set', details.set],
     ['Runner', runnerName(runner?.runnerName ?? details.name, runner?.runnerId)],
@@ -120,9 +120,9 @@ function detailLines(details: RunnerDetails, now: number): string[] {
   const lines = rows
     .filter(([, value]) => value !== undefined && value !== '')
     .map(([name, value]) => `${`${name}:`.padEnd(18)}${value}`);
-  for (const each of runner?.replaced ?? [])
+  for (const each of runner?.replacements ?? [])
     lines.push(`Replaced:         ${each.runnerName} (${each.cause}) by ${each.replacedBy}`);
-  lines.push(...unpolledLines(details.unpolled));
+  lines.push(...unpolledLines(details.unpolledQueues));
   if (details.note !== undefined) lines.push(`Note:             ${details.note}`);
   if (details.pendingActivities.length > 0)
     lines.push('', activityTable(details.pendingActivities, now));

@@ -88,4 +88,4 @@ export function outcomeOf(row: RunnerRow): string {
 }
 
 const noteOf = ({ end }: ListedRow): string | undefined =>
-  end && [end.message, end.swept].filter(Boolean).join('; ');
+  end && [end.message, end.sweep].filter(Boolean).join('; ');

@@ -167,35 +167,45 @@ function addRun(program: Command, context: CommandContext): void {
   command
     .option('--attach <id>', 'attach to this runner; start none')
     .option(
-      '--once',
+      '--no-restart',
       'if the runner with this id has ended, report its outcome rather than start another',
     )
     .addHelpText('after', SPEC_HELP)
     .addHelpText('after', RUN_HELP)
-    .action(async (words: string[], flags: RunnerFlags & { attach?: string; once?: boolean }) => {
-      const { planStart, startRunner, findRunner } = await import('./startRunner.ts');
-      const plan = flags.attach === undefined ? await planStart(flags, words) : undefined;
-      if (plan !== undefined) warn(context, plan.warnings, plan.input);
-      if (
-        flags.attach !== undefined &&
-        (words.length > 0 || Object.keys(flags).some((flag) => flag !== 'attach'))
-      )
-        throw new CliError('usage', '--attach takes no other option of the runner: it starts none');
-      await withSession(command, context, async (session) => {
-        const { attach } = await import('../shared/attach.ts');
-        if (plan !== undefined)
-          return context.exit(
-            await attach(
-              session,
-              context.output,
-              plan.workflowId,
-              async () => await startRunner(session, plan, flags.once ? 'attachEnded' : 'attach'),
-            ),
+    .action(
+      async (words: string[], flags: RunnerFlags & { attach?: string; restart?: boolean }) => {
+        const { planStart, startRunner, findRunner } = await import('./startRunner.ts');
+        const plan = flags.attach === undefined ? await planStart(flags, words) : undefined;
+        if (plan !== undefined) warn(context, plan.warnings, plan.input);
+        if (
+          flags.attach !== undefined &&
+          (words.length > 0 || Object.keys(flags).some((flag) => flag !== 'attach'))
+        )
+          throw new CliError(
+            'usage',
+            '--attach takes no other option of the runner: it starts none',
           );
-        const found = await findRunner(session, flags.attach ?? '');
-        context.exit(await attach(session, context.output, found.workflowId, async () => found));
-      });
-    });
+        await withSession(command, context, async (session) => {
+          const { attach } = await import('../shared/attach.ts');
+          if (plan !== undefined)
+            return context.exit(
+              await attach(
+                session,
+                context.output,
+                plan.workflowId,
+                async () =>
+                  await startRunner(
+                    session,
+                    plan,
+                    flags.restart === false ? 'attachEnded' : 'attach',
+                  ),
+              ),
+            );
+          const found = await findRunner(session, flags.attach ?? '');
+          context.exit(await attach(session, context.output, found.workflowId, async () => found));
+        });
+      },
+    );
 }
 
 function addSelectionOptions(command: Command): Command {

@@ -143,7 +143,7 @@ export const RUNNER_FLAGS: readonly RunnerFlag[] = [
   },
   {
     option: '--signal-target <whom>',
-    field: 'stop.to',
+    field: 'stop.target',
     help: "who gets a stop's signals: group, or process, the command alone (default: group; process with --stop-grace-period)",
   },
   {

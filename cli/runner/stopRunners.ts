@@ -140,7 +140,7 @@ export async function requestStop(
       handle.signal(cancelSignal, {
         mode: options.mode,
         reason,
-        retire: options.action === 'drain',
+        planned: options.action === 'drain',
       }),
     { workflowId },
   );

@@ -66,11 +66,11 @@ function reported(
   { id, endedAt = '' }: RunnerRow,
   reports: readonly SweepReport[],
 ): string | undefined {
-  const isIts = ({ kind, done, workflowId }: SweepFinding): boolean =>
-    kind === 'orphaned_pod' && done === 'repaired' && workflowId === id;
+  const isIts = ({ kind, status, workflowId }: SweepFinding): boolean =>
+    kind === 'orphaned_pod' && status === 'repaired' && workflowId === id;
   return reports
     .filter(({ at }) => at >= endedAt)
-    .flatMap(({ items }) => items)
+    .flatMap(({ findings }) => findings)
     .find(isIts)?.reason;
 }
 

@@ -123,7 +123,7 @@ async function plan(
       `set ${name}: no worker answered within 3 s, so what it is now is not known; check that a worker runs on task queue ${found.taskQueue} ("holdfast worker")`,
     );
   }
-  if (status.ending !== undefined)
+  if (status.deleting !== undefined)
     throw new CliError(
       'conflict',
       `set ${name} is being deleted: its runners leave, then it ends; apply again after that ("holdfast set delete ${name} --wait" waits for it)`,

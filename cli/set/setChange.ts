@@ -145,9 +145,9 @@ export async function deleteSet(
   output.note('waiting', asked.line);
   const end = await waitForSetEnd(session, workflowId, runId);
   // A set that is cancelled ends after its runners, too.
-  const deleted = end.how === 'ended' || end.how === 'cancelled';
+  const deleted = end.outcome === 'ended' || end.outcome === 'cancelled';
   output.result({ name: nameOf(workflowId), deleted, end }, [
-    `${nameOf(workflowId)}: ${end.how}: ${end.message}`,
+    `${nameOf(workflowId)}: ${end.outcome}: ${end.message}`,
   ]);
   return deleted ? EXIT.ok : EXIT.failed;
 }

@@ -8,7 +8,7 @@ import { isConnectionLoss } from '../shared/temporalErrors.ts';
 
 /** `ended`: all its runners have left. Otherwise some may be there. */
 export interface SetEnd {
-  readonly how: 'ended' | 'cancelled' | 'terminated' | 'failed';
+  readonly outcome: 'ended' | 'cancelled' | 'terminated' | 'failed';
   readonly message: string;
 }
 
@@ -54,18 +54,18 @@ export async function waitForSetEnd(
 async function endOf(result: () => Promise<unknown>): Promise<SetEnd> {
   try {
     await result();
-    return { how: 'ended', message: 'its runners have left' };
+    return { outcome: 'ended', message: 'its runners have left' };
   } catch (error) {
     if (!(error instanceof WorkflowFailedError)) throw error;
     const { cause } = error;
     if (cause instanceof CancelledFailure)
-      return { how: 'cancelled', message: 'it was cancelled, and its runners have left' };
+      return { outcome: 'cancelled', message: 'it was cancelled, and its runners have left' };
     if (cause instanceof TerminatedFailure)
       return {
-        how: 'terminated',
+        outcome: 'terminated',
         message: 'the workflow was terminated: its runners may be left; see "holdfast runner list"',
       };
-    if (cause instanceof ApplicationFailure) return { how: 'failed', message: cause.message };
-    return { how: 'failed', message: cause?.message ?? error.message };
+    if (cause instanceof ApplicationFailure) return { outcome: 'failed', message: cause.message };
+    return { outcome: 'failed', message: cause?.message ?? error.message };
   }
 }

@@ -35,7 +35,7 @@ export interface SetDetails {
   readonly end?: SetEnd;
   readonly pendingActivities: readonly PendingActivity[];
   /** What it waits on that no worker takes up. */
-  readonly unpolled: readonly UnpolledQueue[];
+  readonly unpolledQueues: readonly UnpolledQueue[];
   readonly ui?: string;
   /** Address of the page that lists those of its runners that ended badly. */
   readonly failedRunnersUrl?: string;
@@ -62,7 +62,7 @@ async function readSet(session: Session, nameOrId: string): Promise<SetDetails> 
     startedAt: startTime.toISOString(),
     ...(closeTime === undefined ? {} : { endedAt: closeTime.toISOString() }),
     pendingActivities: pending,
-    unpolled: await unpolledQueues(createPollerCheck(session), description, pending),
+    unpolledQueues: await unpolledQueues(createPollerCheck(session), description, pending),
     ...omitUndefined({
       labels,
       scope,
@@ -95,10 +95,10 @@ export function setLines(details: SetDetails, now: number): string[] {
     ['Set', details.name],
     ['Id', details.id],
     ['Status', details.status.toLowerCase()],
-    ['End', end && `${end.how}: ${end.message}`],
+    ['End', end && `${end.outcome}: ${end.message}`],
     ['Scope', details.scope],
     ['Labels', details.labels?.join(', ')],
-    ['Template', set?.generation],
+    ['Template', set?.templateHash],
     ['Wanted', set && `${set.desired} (${boundsText(set)})`],
     [
       'Runners',
@@ -108,9 +108,9 @@ export function setLines(details: SetDetails, now: number): string[] {
     [
       'Jobs',
       set &&
-        `${set.jobs.queued} queued, ${set.jobs.assigned} running; ${set.jobs.startedTotal} started and ${set.jobs.completedTotal} completed in all`,
+        `${set.jobs.queued} queued, ${set.jobs.running} running; ${set.jobs.startedTotal} started and ${set.jobs.completedTotal} completed in all`,
     ],
-    ['Starts no runner', set?.paused],
+    ['Starts no runner', set?.blockedReason],
     ['Waits for', set?.waitingFor],
     ['Holds', set?.holds.join(', ')],
     ['Started', age(details.startedAt)],
@@ -122,7 +122,7 @@ export function setLines(details: SetDetails, now: number): string[] {
   const lines = rows
     .filter(([, value]) => value !== undefined && value !== '')
     .map(([name, value]) => `${`${name}:`.padEnd(18)}${value}`);
-  lines.push(...unpolledLines(details.unpolled));
+  lines.push(...unpolledLines(details.unpolledQueues));
   if (set !== undefined && set.runners.length > 0) lines.push('', runnersTable(set, now));
   if (details.pendingActivities.length > 0)
     lines.push(
@@ -140,20 +140,22 @@ export function boundsText({
   min,
   max,
   replicas,
-  warm,
-}: Pick<RunnerSetStatus, 'min' | 'max' | 'replicas' | 'warm'>): string {
-  return `${replicas === undefined ? `at least ${min} idle, at most ${max}` : `fixed at ${replicas}`}${warm === undefined ? '' : `, ${warm} started ahead`}`;
+  replaceAhead,
+}: Pick<RunnerSetStatus, 'min' | 'max' | 'replicas' | 'replaceAhead'>): string {
+  return `${replicas === undefined ? `at least ${min} idle, at most ${max}` : `fixed at ${replicas}`}${replaceAhead === undefined ? '' : `, ${replaceAhead} started ahead`}`;
 }
 
-function runnersTable({ runners, generation }: RunnerSetStatus, now: number): string {
+function runnersTable({ runners, templateHash }: RunnerSetStatus, now: number): string {
   return table(
     ['RUNNER', 'STATE', 'TEMPLATE', 'AGE', 'HELD', 'SLOT', 'NAME'],
     runners.map((runner) => [
       runner.workflowId,
-      runner.asked === undefined ? runner.state : `${runner.state}, asked ×${runner.asked.times}`,
-      runner.generation === generation ? runner.generation : `${runner.generation} (old)`,
+      runner.drainRequested === undefined
+        ? runner.state
+        : `${runner.state}, asked ×${runner.drainRequested.times}`,
+      runner.templateHash === templateHash ? runner.templateHash : `${runner.templateHash} (old)`,
       formatAge(now - Date.parse(runner.startedAt)),
-      runner.held ? 'held' : '-',
+      runner.onHold ? 'held' : '-',
       runner.slot === undefined ? '-' : String(runner.slot),
       runner.runnerName ?? '-',
     ]),

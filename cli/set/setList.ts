@@ -26,7 +26,14 @@ import { formatAge } from '../shared/text.ts';
 export interface SetRow extends Partial<
   Pick<
     RunnerSetStatus,
-    'generation' | 'desired' | 'min' | 'max' | 'jobs' | 'paused' | 'waitingFor' | 'ending'
+    | 'templateHash'
+    | 'desired'
+    | 'min'
+    | 'max'
+    | 'jobs'
+    | 'blockedReason'
+    | 'waitingFor'
+    | 'deleting'
   >
 > {
   readonly id: string;
@@ -37,7 +44,7 @@ export interface SetRow extends Partial<
   readonly labels?: readonly string[];
   readonly runners?: Readonly<Record<SetRunnerStatus['state'], number>>;
   /** What it waits on that no worker takes up. */
-  readonly unpolled: readonly UnpolledQueue[];
+  readonly unpolledQueues: readonly UnpolledQueue[];
   readonly note?: string;
 }
 
@@ -73,7 +80,7 @@ export async function readSets(
   session: Session,
   limit: number,
 ): Promise<{ rows: SetRow[]; more: boolean }> {
-  const found: Omit<SetRow, 'unpolled'>[] = [];
+  const found: Omit<SetRow, 'unpolledQueues'>[] = [];
   const polled = createPollerCheck(session);
   const more = await session.call(
     async (client) => {
@@ -104,7 +111,7 @@ export async function readSets(
 async function withStatus(
   session: Session,
   polled: PollCheck,
-  row: Omit<SetRow, 'unpolled'>,
+  row: Omit<SetRow, 'unpolledQueues'>,
 ): Promise<SetRow> {
   try {
     const description = await describeSetById(session, row.id);
@@ -118,11 +125,15 @@ async function withStatus(
           );
     const status = await querySet<RunnerSetStatus>(session, row.id, setStatusQuery.name);
     return status === undefined
-      ? { ...row, unpolled, note: 'no worker answered within 3 s' }
-      : { ...row, unpolled, ...summarized(status) };
+      ? { ...row, unpolledQueues: unpolled, note: 'no worker answered within 3 s' }
+      : { ...row, unpolledQueues: unpolled, ...summarized(status) };
   } catch (error) {
     // It has ended since it was listed, or does not understand the question: the others are listed all the same.
-    return { ...row, unpolled: [], note: error instanceof Error ? error.message : String(error) };
+    return {
+      ...row,
+      unpolledQueues: [],
+      note: error instanceof Error ? error.message : String(error),
+    };
   }
 }
 
@@ -130,20 +141,20 @@ async function withStatus(
 function distinct(rows: readonly SetRow[]): UnpolledQueue[] {
   return [
     ...new Map(
-      rows.flatMap(({ unpolled }) => unpolled).map((queue) => [queue.taskQueue, queue]),
+      rows.flatMap(({ unpolledQueues }) => unpolledQueues).map((queue) => [queue.taskQueue, queue]),
     ).values(),
   ];
 }
 
 function summarized({
-  generation,
+  templateHash,
   desired,
   min,
   max,
   jobs,
-  paused,
+  blockedReason,
   waitingFor,
-  ending,
+  deleting,
   labels,
   scope,
   runners,
@@ -151,7 +162,7 @@ function summarized({
   const count = (state: SetRunnerStatus['state']): number =>
     runners.filter((runner) => runner.state === state).length;
   return {
-    generation,
+    templateHash,
     desired,
     min,
     max,
@@ -164,7 +175,7 @@ function summarized({
     jobs,
     labels,
     ...(scope === '' ? {} : { scope }),
-    ...omitUndefined({ paused, waitingFor, ending }),
+    ...omitUndefined({ blockedReason, waitingFor, deleting }),
   };
 }
 
@@ -183,19 +194,19 @@ export function setTable(rows: readonly SetRow[], now: number, wide = false): st
     { head: 'BUSY', cell: ({ runners }) => number(runners?.busy) },
     { head: 'LEAVING', cell: ({ runners }) => number(runners?.draining) },
     { head: 'QUEUED', cell: ({ jobs }) => number(jobs?.queued) },
-    { head: 'RUNNING', cell: ({ jobs }) => number(jobs?.assigned) },
+    { head: 'RUNNING', cell: ({ jobs }) => number(jobs?.running) },
     { head: 'SCOPE', cell: ({ scope }) => scope },
     { head: 'AGE', cell: ({ startedAt }) => formatAge(now - Date.parse(startedAt)) },
     { head: 'ID', cell: ({ id }) => id, wide: true },
     { head: 'LABELS', cell: ({ labels }) => labels?.join(','), wide: true },
-    { head: 'TEMPLATE', cell: ({ generation }) => generation, wide: true },
+    { head: 'TEMPLATE', cell: ({ templateHash }) => templateHash, wide: true },
     { head: 'WAITS FOR', cell: ({ waitingFor }) => waitingFor, wide: true },
     {
       head: 'NOTE',
       cell: (row) =>
         row.note ??
-        (row.ending === undefined
-          ? (row.paused ?? unpolledNote(row.unpolled))
+        (row.deleting === undefined
+          ? (row.blockedReason ?? unpolledNote(row.unpolledQueues))
           : 'is being deleted'),
     },
   ];

@@ -16,9 +16,9 @@ export interface RunnerEnd
   readonly cause?: string;
   readonly message: string;
   /** Who terminated the workflow, as far as it is known: the identity that the client gave, such as `4711@host`. */
-  readonly by?: string;
+  readonly terminatedBy?: string;
   /** What a sweep did about the pod that it had left. */
-  readonly swept?: string;
+  readonly sweep?: string;
 }
 
 /** How often we look again for Temporal when it does not answer, in ms. */

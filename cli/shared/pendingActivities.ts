@@ -13,7 +13,7 @@ export interface PendingActivity {
   readonly taskQueue?: string;
   readonly attempt: number;
   /** What it says that it is at. */
-  readonly doing?: string;
+  readonly progress?: string;
   readonly lastFailure?: string;
   readonly lastStartedAt?: string;
   /** When it is tried again, while it waits for that. */
@@ -33,7 +33,9 @@ export async function pendingActivities(
   return await Promise.all(
     (description.pendingActivities ?? []).map(async (raw) => {
       const lastFailure = await failureText(converter, raw.lastFailure);
-      const doing = doingOf(await decodeFirstPayload(converter, raw.heartbeatDetails?.payloads));
+      const progress = progressOf(
+        await decodeFirstPayload(converter, raw.heartbeatDetails?.payloads),
+      );
       const taskQueue = raw.activityOptions?.taskQueue?.name ?? undefined;
       const lastStartedAt = toIso(raw.lastStartedTime);
       const nextRetryAt =
@@ -45,14 +47,14 @@ export async function pendingActivities(
         type: raw.activityType?.name ?? '',
         state: STATES[raw.state ?? 0] ?? 'unknown',
         attempt: raw.attempt ?? 1,
-        ...omitUndefined({ taskQueue, doing, lastFailure, lastStartedAt, nextRetryAt }),
+        ...omitUndefined({ taskQueue, progress, lastFailure, lastStartedAt, nextRetryAt }),
       };
     }),
   );
 }
 
 /** Our activities' heartbeats have it; what others send says nothing here. */
-function doingOf(payload: Payload | undefined): string | undefined {
+function progressOf(payload: Payload | undefined): string | undefined {
   if (
     !payload?.data ||
     Buffer.from(payload.metadata?.['encoding'] ?? []).toString() !== 'json/plain'

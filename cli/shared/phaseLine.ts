@@ -65,7 +65,8 @@ export class ProgressLine {
 
   /** Lines of a log that have not been told yet. @param log - all of it */
   tell(log: readonly JobLogLine[] = []): void {
-    for (const { at, line } of log.slice(this.told)) this.message('log', line, Date.parse(at));
+    for (const { at, message } of log.slice(this.told))
+      this.message('log', message, Date.parse(at));
     this.told = Math.max(this.told, log.length);
   }
 

@@ -40,25 +40,25 @@ export async function withTerminationDetails<T extends RunnerRow>(
     const end = ends[index];
     return end === undefined
       ? row
-      : { ...row, end: { ...end, ...omitUndefined({ swept: swept.get(row.runId) }) } };
+      : { ...row, end: { ...end, ...omitUndefined({ sweep: swept.get(row.runId) }) } };
   });
 }
 
 /** @returns `undefined` of a life that goes on, gave its verdict, or is not kept any more */
 async function readRecordedEnd(
   session: Session,
-  { id, runId, status }: RunnerRow,
+  { id: workflowId, runId, status }: RunnerRow,
 ): Promise<RunnerEnd | undefined> {
   if (!WITHOUT_VERDICT.has(status)) return undefined;
   const request = {
     namespace: session.settings.namespace,
-    execution: { workflowId: id, runId },
+    execution: { workflowId, runId },
     maximumPageSize: 1,
   };
   try {
     const { history } = await session.call(
       async (client) => await client.workflowService.getWorkflowExecutionHistoryReverse(request),
-      { workflowId: id },
+      { workflowId },
     );
     const last = history?.events?.[0] ?? {};
     return toRecordedEnd(
@@ -85,7 +85,7 @@ export function toRecordedEnd(last: LastEvent, why?: string): RunnerEnd | undefi
     return {
       outcome: 'terminated',
       message: sentence('the workflow was terminated', terminated.identity, terminated.reason),
-      ...omitUndefined({ by: terminated.identity || undefined }),
+      ...omitUndefined({ terminatedBy: terminated.identity || undefined }),
     };
   if (failed) return { outcome: 'failed', message: sentence('the workflow failed', '', why) };
   return timedOut ? { outcome: 'timed_out', message: 'the workflow timed out' } : undefined;

@@ -130,7 +130,7 @@ async function watch(
       .catch(() => undefined);
     const [activity] =
       description === undefined ? [] : await pendingActivities(description.raw, session.converter);
-    const doing = activity?.state === 'started' ? activity.doing : activity?.lastFailure;
+    const doing = activity?.state === 'started' ? activity.progress : activity?.lastFailure;
     if (doing !== undefined && doing !== told && !signal.aborted)
       output.note('progress', doing, { id: workflowId });
     told = doing ?? told;

@@ -14,18 +14,18 @@ export function printSweep(output: Output, report: SweepReport): number {
 
 /** Why the sweep is not as it should be; `undefined` when it is. */
 function sweepProblem(report: SweepReport): string | undefined {
-  const { incomplete, stopped, counts } = report;
-  if (incomplete.length > 0) return incompleteMessage(incomplete);
+  const { incompleteLists, aborted, counts } = report;
+  if (incompleteLists.length > 0) return incompleteMessage(incompleteLists);
   const outcome = sweepOutcome(report);
-  if (outcome === 'aborted') return `nothing was touched: ${stopped ?? ''} (--force)`;
+  if (outcome === 'aborted') return `nothing was touched: ${aborted ?? ''} (--force)`;
   if (outcome !== 'failed') return undefined;
   return `${FINDING_KINDS.reduce((sum, kind) => sum + counts[kind].failed, 0)} could not be repaired; the next sweep tries again`;
 }
 
 export function sweepLines(report: SweepReport): string[] {
-  const { place, counts, skipped, items, omittedFindings, unseen } = report;
+  const { location, counts, skipped, findings, omittedFindings, skippedLists } = report;
   const found = FINDING_KINDS.filter((kind) => counts[kind].found > 0);
-  const lines = [`${place}: ${sweepSummary(report)}`];
+  const lines = [`${location}: ${sweepSummary(report)}`];
   if (found.length > 0)
     lines.push(
       '',
@@ -38,16 +38,16 @@ export function sweepLines(report: SweepReport): string[] {
         ]),
       ),
     );
-  if (items.length > 0)
+  if (findings.length > 0)
     lines.push(
       '',
       table(
         ['DONE', 'KIND', 'WHAT', 'WHERE', 'WHY'],
-        items.map(({ done, kind, what, where, reason, note }) => [
-          done,
+        findings.map(({ status, kind, name, location, reason, note }) => [
+          status,
           kind,
-          what,
-          where,
+          name,
+          location,
           note === undefined ? reason : `${reason}; ${note}`,
         ]),
       ),
@@ -62,7 +62,7 @@ export function sweepLines(report: SweepReport): string[] {
         left.map(([why, count]) => [String(count), why]),
       ),
     );
-  if (unseen.length > 0)
-    lines.push('', ...unseen.map(({ list, why }) => `Not looked at: ${list} (${why})`));
+  if (skippedLists.length > 0)
+    lines.push('', ...skippedLists.map(({ list, reason }) => `Not looked at: ${list} (${reason})`));
   return lines;
 }

@@ -54,7 +54,7 @@ export async function sweepStandalone(
   };
   try {
     const { compute, ciServers } = ports;
-    const marks = (await compute.owned?.loadMarks()) ?? [];
+    const marks = (await compute.ownedObjects?.loadMarks()) ?? [];
     const sources = {
       compute,
       ciServers,
@@ -66,8 +66,8 @@ export async function sweepStandalone(
       signal: stop.signal,
     } as const;
     const report = await sweep(sources, spec, marks);
-    if (!spec.dryRun && report.incomplete.length === 0)
-      await compute.owned?.saveMarks(report.marks);
+    if (!spec.dryRun && report.incompleteLists.length === 0)
+      await compute.ownedObjects?.saveMarks(report.marks);
     return report;
   } catch (error) {
     if (stop.name === undefined) throw error;

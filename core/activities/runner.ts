@@ -17,13 +17,13 @@ import type { RunnerSpec } from '../input/runner.ts';
 
 /** A runner's spec, and where its life is lived: on whichever worker, for as long as it lasts. */
 export interface AdmittedRunner extends RunnerSpec {
-  readonly place: Location;
+  readonly location: Location;
   /** Nothing keeps the CI server from removing a busy runner, which ends its job. @default it is refused, or prevented */
   readonly removalEndsJob?: true;
 }
 
 /** What is asked of the cluster is asked of the one in which the life is lived: a worker of another place does not answer. */
-export type WithLocation<T> = T & { readonly place: Location };
+export type WithLocation<T> = T & { readonly location: Location };
 
 /** All are idempotent: killing a worker between a side effect and its completion changes nothing in the end. */
 export interface RunnerActivities {
@@ -87,7 +87,7 @@ export interface FindProvisionedInput {
   readonly identity: RunnerIdentity;
   readonly namespace?: string;
   /** It has a registration at a CI server. */
-  readonly registered: boolean;
+  readonly hasRegistration: boolean;
 }
 
 export interface PodInput {
@@ -97,7 +97,7 @@ export interface PodInput {
 export interface AwaitPodInput extends PodInput {
   readonly until: PodCondition;
   /** Told as the wait begins. */
-  readonly tells?: SetNotification;
+  readonly notify?: SetNotification;
 }
 
 export interface AwaitRunnerOnlineInput {
@@ -130,9 +130,9 @@ export interface RemoveRegistrationInput {
 }
 
 export interface RegistrationRemoval {
-  readonly answer: RemovalResult;
+  readonly result: RemovalResult;
   /** This is not the first try: an absent runner may have been removed by an earlier one whose answer was lost, as with its worker. */
-  readonly retried?: true;
+  readonly afterRetry?: true;
   /** Tries for this runner, this one included. A lower bound: a worker that died took its count with it. */
   readonly attempts: number;
   readonly runnerId?: string;
@@ -150,7 +150,7 @@ export interface TearDownInput {
     /** For the log. */
     readonly reason?: string;
     /** Told to the supervisor before the pod is stopped. */
-    readonly announce?: StopReason;
+    readonly stopReason?: StopReason;
     /** The log's tail is kept first. */
     readonly saveLog?: boolean;
     /** Whoever asks has nothing to do before it is gone: the answer may wait for that a moment. */
@@ -159,7 +159,7 @@ export interface TearDownInput {
     readonly unlessStarted?: boolean;
   };
   /** Told when the pod is gone, or with `early` at once. Of a local activity only, which does not end before. */
-  readonly tells?: SetNotification & { readonly early: boolean };
+  readonly notify?: SetNotification & { readonly early: boolean };
   /** The Secret with the registration. */
   readonly secret?: boolean;
   /** Of these claims, those that are the life's own. */
@@ -177,4 +177,4 @@ export interface FenceClaimsInput extends ClaimsInput {
 }
 
 /** What the deletion of a pod has come to. */
-export type PodDeletion = 'gone' | 'terminating';
+export type PodDeletion = 'deleted' | 'terminating';

@@ -25,17 +25,17 @@ export interface SetActivities {
   /** Starts runners' workflows. Those that Temporal refuses come back; everything else is tried again. */
   startRunners(
     input: StartRunnersInput,
-  ): Promise<Timestamped & { refused: string[]; why?: string }>;
+  ): Promise<Timestamped & { rejected: string[]; message?: string }>;
   /** Asks runners to drain. @returns those that have ended already */
   drainRunners(input: {
-    runners: readonly { workflowId: string; why: string }[];
-  }): Promise<Timestamped & { gone: string[] }>;
+    runners: readonly { workflowId: string; reason: string }[];
+  }): Promise<Timestamped & { ended: string[] }>;
   /** The running runners of a set, by Temporal's visibility: which may be late, and proves no runner's absence. */
   listRunners(input: { set: string }): Promise<Timestamped & { runners: ListedRunner[] }>;
   /** Which of these runners have ended, or were never there. */
   findEndedRunners(input: {
     workflowIds: readonly string[];
-  }): Promise<Timestamped & { gone: string[] }>;
+  }): Promise<Timestamped & { ended: string[] }>;
   /** Tells a set of its runner, together with what others tell it just then. Done when Temporal has it; a set that is gone is tolerated. A local activity. */
   notifySet(input: SetNotification): Promise<void>;
   /** Tells the set which jobs it has to serve, by the CI server's own list ({@link JobsSeen}). `supported`: the CI server has such a list. */
@@ -47,7 +47,7 @@ export interface SetActivities {
 /** What a runner tells its set. */
 export interface SetNotification {
   readonly set: string;
-  readonly word: RunnerEvent;
+  readonly event: RunnerEvent;
 }
 
 /** A set goes by the time that its activities tell: see workflows/runnerSet/reconcile.ts. */
@@ -67,7 +67,7 @@ export interface AdmittedSet {
 
 export interface StartRunnersInput {
   readonly set: string;
-  readonly generation: string;
+  readonly templateHash: string;
   readonly ephemeral: boolean;
   readonly template: RunnerSetInput['template'];
   /** They tell the set when their jobs start. */
@@ -79,7 +79,7 @@ export interface StartRunnersInput {
   readonly runners: readonly {
     readonly workflowId: string;
     readonly slot?: number;
-    readonly trace?: string;
+    readonly traceparent?: string;
   }[];
 }
 
@@ -91,7 +91,7 @@ export interface CheckQueuedJobsInput {
   readonly credential: string;
   readonly labels: readonly string[];
   /** When the set asked, by its own clock (ms since the epoch). */
-  readonly askedAt: number;
+  readonly requestedAt: number;
   /** What others have found out before may be so old, in ms. */
   readonly maxAgeMs: number;
   /** Jobs of which nothing was heard for long: asked for one by one where the list leaves something out. */
@@ -111,7 +111,7 @@ export interface ForwardedJobEvent {
 
 export interface RerouteJobsInput {
   readonly set: string;
-  readonly cover: SetRoutingInfo;
+  readonly routing: SetRoutingInfo;
   /** Jobs that the set cannot serve. */
   readonly jobs: readonly {
     readonly key: string;
@@ -119,13 +119,13 @@ export interface RerouteJobsInput {
     readonly since: number;
   }[];
   /** The set ends: better a set without room than none. */
-  readonly ends: boolean;
+  readonly draining: boolean;
   readonly forwardedEvents: readonly ForwardedJobEvent[];
 }
 
 export interface RerouteJobsResult {
   /** Keys of the jobs, by the set that has them now. */
-  readonly passed: readonly { readonly to: string; readonly keys: readonly string[] }[];
+  readonly rerouted: readonly { readonly to: string; readonly keys: readonly string[] }[];
   /** Sets that could serve the jobs, with room or without. */
   readonly substitutes: number;
 }
@@ -136,7 +136,7 @@ export interface ListedRunner {
   readonly phase: RunnerPhase;
   readonly startedAt: number;
   readonly runnerName?: string;
-  readonly generation?: string;
+  readonly templateHash?: string;
   readonly ephemeral?: boolean;
   readonly slot?: number;
 }

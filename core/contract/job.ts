@@ -26,7 +26,7 @@ export interface StepStatus {
   /** Its present pod, or its last. */
   pod?: string;
   /** Where what it left lies in the worker's store, if that has one: of its last attempt, with a slash at the end. */
-  folder?: string;
+  artifactPath?: string;
   startedAt?: string;
   endedAt?: string;
   outcome?: RunnerOutcome;
@@ -41,7 +41,7 @@ export interface StepStatus {
 export interface JobLogLine {
   /** ISO 8601. */
   at: string;
-  line: string;
+  message: string;
 }
 
 export interface JobStatus {

@@ -15,12 +15,12 @@ export interface JobRevision {
   at: string;
   job: JobInput;
   /** Runs it once more, and whatever its age. @default false */
-  again?: boolean;
+  rerun?: boolean;
 }
 
 export interface JobGroupStatus {
   /** Counts the versions that were taken. */
-  generation: number;
+  runNumber: number;
   /** The newest. */
   commit?: string;
   /** The run that is under way. `superseded`: it is being ended for a newer one. */
@@ -28,7 +28,7 @@ export interface JobGroupStatus {
   /** What has become of the newest, once its run is over. */
   outcome?: RunnerOutcome;
   /** The newest waits until the run before it is over. */
-  waits: boolean;
+  queued: boolean;
 }
 
 /** A version has come: send it with start. */

@@ -77,7 +77,7 @@ export interface StepInput extends Durations<typeof STEP_TIMEOUTS> {
 
 export interface StepStop {
   /** Who gets a stop's signals: the command alone, whose own trap may pass them on, or its whole process group. @default "process" */
-  to?: SignalTarget;
+  target?: SignalTarget;
 }
 
 export interface PostStepInput extends StepInput {

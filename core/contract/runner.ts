@@ -54,9 +54,9 @@ export interface CancelRequest {
   /** @default "stop" */
   mode?: CancelMode;
   /** With the mode `drain`: the verdict is that of the update `drain`, which a runner may refuse, or has no worker for; a signal it gets in any case. */
-  retire?: boolean;
+  planned?: boolean;
   /** What the one who is stopped is told as the reason; anything else: `cancelled`. @default "cancelled" */
-  by?: 'timeout' | 'superseded' | 'cancelled';
+  stopReason?: 'timeout' | 'superseded' | 'cancelled';
 }
 
 /** A job event about this runner, from the CI server's webhook: an early hint, never the only source. */
@@ -81,9 +81,9 @@ export interface PodStateEvent {
   uid: string;
   state: 'idle' | 'busy';
   /** Busy as before, but it was idle in between: what runs is another job. */
-  again?: true;
+  newJob?: true;
   /** For how long it has been so, where that was not told at once (ms). @default 0 */
-  forMs?: number;
+  durationMs?: number;
 }
 
 /** Somebody who sees what the life does not has found its runner to be of no use. */
@@ -112,7 +112,7 @@ export interface RunnerStatus {
   unregisterAttempts: number;
   phases: { phase: RunnerPhase; at: string }[];
   /** The runners that this life has lost and replaced, oldest first. */
-  replaced: { runnerName: string; cause: RunnerCause; replacedBy: string }[];
+  replacements: { runnerName: string; cause: RunnerCause; replacedBy: string }[];
 }
 
 export interface RunnerResult {
@@ -127,9 +127,9 @@ export interface RunnerResult {
   attempt: number;
   unregisterAttempts: number;
   phases: { phase: RunnerPhase; at: string }[];
-  replaced: { runnerName: string; cause: RunnerCause; replacedBy: string }[];
+  replacements: { runnerName: string; cause: RunnerCause; replacedBy: string }[];
   /** Id of the workflow that goes on removing the registration. */
-  deregistration?: string;
+  deregistrationWorkflowId?: string;
 }
 
 /** Body: nothing, `"reason"`, or `{reason, mode, retire, by}`; without a mode: stop. A stronger one upgrades; a weaker one never downgrades. */

@@ -185,7 +185,7 @@ export interface StopInput extends Durations<typeof STOP_TIMEOUTS> {
    * Who gets a stop's signals: the command's whole process `group`, or the command's `process` alone, whose own trap may pass them on. At the
    * end of the grace SIGKILL is for all. @default "process" with `gracePeriod`, else "group"
    */
-  to?: SignalTarget;
+  target?: SignalTarget;
 }
 
 export type SignalTarget = 'process' | 'group';

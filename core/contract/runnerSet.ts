@@ -30,7 +30,7 @@ export interface JobEvent {
   /** Workflow id of the set that passes the job on, because it cannot serve it now. Absent: the webhook tells. */
   reroutedBy?: string;
   /** `traceparent` of the span in which it was told: a runner that is started for it is in the same trace. Absent: nothing is traced. */
-  trace?: string;
+  traceparent?: string;
 }
 
 /** What a runner tells the set it belongs to. */
@@ -55,20 +55,20 @@ export interface SetRunnerStatus {
   workflowId: string;
   runnerName?: string;
   /** Hash of the template it was started with. */
-  generation: string;
+  templateHash: string;
   state: 'starting' | 'idle' | 'busy' | 'draining';
-  held: boolean;
+  onHold: boolean;
   /** ISO 8601. */
   startedAt: string;
   slot?: number;
   /** The set has asked it to drain, and it does not say that it does: when last (ISO 8601), and how often. */
-  asked?: { at: string; times: number };
+  drainRequested?: { at: string; times: number };
 }
 
 export interface RunnerSetStatus {
   name: string;
   /** Hash of the template of now. */
-  generation: string;
+  templateHash: string;
   desired: number;
   /** Idle runners kept ready, or the fixed number. */
   min: number;
@@ -77,11 +77,11 @@ export interface RunnerSetStatus {
   /** The fixed number; absent: the set follows demand. */
   replicas?: number;
   /** Successors that are started ahead, at the most. Absent: none. */
-  warm?: number;
+  replaceAhead?: number;
   runners: SetRunnerStatus[];
-  jobs: { queued: number; assigned: number; startedTotal: number; completedTotal: number };
+  jobs: { queued: number; running: number; startedTotal: number; completedTotal: number };
   /** Why no runner is started now, if so: `paused`, `never_registered ×2`, `runner_deprecated`, a failed create, … */
-  paused?: string;
+  blockedReason?: string;
   /** Until when, or for what, fewer runners are kept or started than wanted (scale-down delay, recreation guard, schedule). */
   waitingFor?: string;
   /** Jobs that wait in other sets, because this one could not serve them. Absent: none. */
@@ -91,7 +91,7 @@ export interface RunnerSetStatus {
   /** With `limits.maxRunnerHours`: what is used up of the day's. */
   runnerHours?: number;
   /** The set was told to end, and ends when its runners have left; why, or `''`. */
-  ending?: string;
+  deleting?: string;
   labels: string[];
   scope: string;
   /** An organization and an enterprise may have the same name. Absent: an organization, or with a `/` in `scope` a repository. */
@@ -112,9 +112,9 @@ export interface SetRoutingInfo {
   /** Runner group, by id or by name, as the template has it. Absent: the default one, or none. */
   group?: number | string;
   /** It has as many jobs as it can serve, is paused, or ends: others of its kind pass it no job. */
-  full?: true;
+  atCapacity?: true;
   /** It ends: others of its kind pass it no job, not even when they end, too. */
-  ends?: true;
+  draining?: true;
 }
 export const SET_ROUTING_MEMO = 'routing';
 
@@ -129,7 +129,7 @@ export const SET_RESOURCE_MEMO = 'resource';
 /** What a set notes at each runner that it starts, as a memo of the runner's workflow under {@link SET_RUNNER_MEMO}. */
 export interface SetRunnerMemo {
   /** Hash of its template. */
-  generation: string;
+  templateHash: string;
   ephemeral: boolean;
   slot?: number;
   /** It tells the set when its job starts. */
@@ -152,11 +152,11 @@ export interface QueueCheckResult {
   /** Keys of jobs of the set that were asked for by themselves, and neither wait nor run. */
   absent: string[];
   /** Of the sets that jobs were passed on to, those that have ended. */
-  gone: string[];
+  endedSets: string[];
 }
 export const queueCheckedSignal = defineSignal<[QueueCheckResult]>('queueChecked');
 /** News of this set's runners, gathered by the workers; each may come late and twice. `busy`: only of an ephemeral runner whose memo asks for it. */
-export const runnerEventsSignal = defineSignal<[{ news: TimedRunnerEvent[] }]>('runnerEvents');
+export const runnerEventsSignal = defineSignal<[{ events: TimedRunnerEvent[] }]>('runnerEvents');
 export const setStatusQuery = defineQuery<RunnerSetStatus>('status');
 /** What the set was last told to be, with every command since. */
 export const setDeclarationQuery = defineQuery<RunnerSetInput>('declaration');

@@ -60,7 +60,7 @@ export interface SetLimits {
 
 export interface RepositoryLimit {
   /** `owner/repo`, as GitHub's filter patterns: `acme/*` is all of an organization. Upper and lower case are one. */
-  names: string[];
+  repositories: string[];
   /** Jobs that the set has runners for at a time. */
   max: number;
 }
@@ -78,7 +78,7 @@ export interface RunnerSetInput extends SetScale, Durations<typeof SET_DELAYS> {
    * Replace-ahead: a busy runner's successor is started when its job starts, and not when it ends; so many at a time. They come on top of `replicas`; with
    * `minIdle` and `max` they count as idle ones that are kept, and `max` holds. For ephemeral runners without volumes of slots. @default 0
    */
-  warm?: number;
+  replaceAhead?: number;
   schedules?: SetSchedule[];
   /** @default none */
   limits?: SetLimits;

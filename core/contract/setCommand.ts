@@ -47,13 +47,13 @@ export interface SetCommandResult extends Omit<RunnerSetStatus, 'runners'> {
 /** What a command's workflow sends to its set. */
 export interface SetCommandRequest {
   /** Workflow id of the command: the answer goes there. */
-  id: string;
+  workflowId: string;
   command: SetCommand;
 }
 
 /** What the set sends back. */
 export type SetCommandReply =
-  { answer: SetCommandResult } | { refused: { type: string; message: string } };
+  { result: SetCommandResult } | { error: { type: string; message: string } };
 
 /** To a set. Start a `setCommand` rather than sending it: that checks the command, and has the answer. */
 export const setCommandSignal = defineSignal<[SetCommandRequest]>('command');

@@ -109,23 +109,23 @@ export interface SweepMark {
   /** When it was found first (ISO 8601). */
   since: string;
   /** Sweeps in a row, the first included, in which nobody polled the task queues of a zombie. */
-  unpolled?: number;
+  sweepsWithoutPoller?: number;
 }
 
 /** One finding, and what was done about it. */
 export interface SweepFinding {
   kind: SweptKind;
   /** Its name. */
-  what: string;
+  name: string;
   /** A namespace, a scope such as `organization acme`, or a task queue. */
-  where: string;
+  location: string;
   /** One sentence for people. */
   reason: string;
   /**
    * `found`: in a dry run, or where the sweep stopped. `marked`: first look. `waits`: marked before, not yet to be repaired (a zombie that was
    * signalled, a registration whose list may be old, a runner that may yet be heard of).
    */
-  done: 'found' | 'marked' | 'waits' | 'repaired' | 'failed';
+  status: 'found' | 'marked' | 'waits' | 'repaired' | 'failed';
   /** Of a zombie: its workflow. Of a pod: the one that it belonged to. */
   workflowId?: string;
   /** What went wrong. With `repaired`: what goes on (a busy registration that was handed on). */
@@ -142,14 +142,14 @@ export interface SweepCounts {
 /** What a sweep did: the result of the workflow, and what the command prints. */
 export interface SweepReport {
   /** Where: `compute/cluster/installation/namespace`. */
-  place: string;
+  location: string;
   /** When it began (ISO 8601). */
   at: string;
   tookMs: number;
   dryRun: boolean;
   /** Absent: could not be counted. */
   examined: {
-    lives?: number;
+    runners?: number;
     pods?: number;
     secrets?: number;
     claims?: number;
@@ -157,15 +157,15 @@ export interface SweepReport {
     registrations?: number;
   };
   /** Lists that could not be had, or not to their end. Where there is one, nothing was touched. */
-  incomplete: { list: string; why: string }[];
+  incompleteLists: { list: string; reason: string }[];
   /** Lists that this process may not have and can do without: Secrets (those of jobs have a list of their own) and claims, for a worker. */
-  unseen: { list: string; why: string }[];
+  skippedLists: { list: string; reason: string }[];
   /** Why nothing was touched, though all lists were there. */
-  stopped?: string;
+  aborted?: string;
   counts: Record<SweptKind, SweepCounts>;
   skipped: Partial<Record<SweepSkip, number>>;
   /** At most 200: failed ones first. */
-  items: SweepFinding[];
+  findings: SweepFinding[];
   /** Findings beyond those. */
   omittedFindings: number;
   /** To be handed to the next sweep, at most 500. */

@@ -40,11 +40,11 @@ export function parseCancelRequest(body: CancelRequest | string | undefined): Ca
   return {
     mode: mode === 'drain' || mode === 'force' ? mode : 'stop',
     reason: parseReason(body),
-    by: mode === 'drain' && body?.retire === true ? 'drain' : readBy(body?.by),
+    by: mode === 'drain' && body?.planned === true ? 'drain' : readBy(body?.stopReason),
   };
 }
 
-function readBy(by: CancelRequest['by']): Cancellation['by'] {
+function readBy(by: CancelRequest['stopReason']): Cancellation['by'] {
   return by === 'timeout' ? 'run_timeout' : by === 'superseded' ? 'superseded' : 'cancelled';
 }
 

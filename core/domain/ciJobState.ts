@@ -6,15 +6,20 @@ import type { JobEvent } from '../contract/index.ts';
 
 /**
  * `queued`: waits for a runner. `left`: waits no longer, by a look at the CI server; no event has said yet where it went.
- * `assigned`: runs on a runner. `done`: over, whatever its conclusion.
+ * `assigned`: runs on a runner. `completed`: over, whatever its conclusion.
  */
-export type CiJobState = 'queued' | 'left' | 'assigned' | 'done';
+export type CiJobState = 'queued' | 'left' | 'assigned' | 'completed';
 
-const STEP: Readonly<Record<CiJobState, number>> = { queued: 0, left: 1, assigned: 2, done: 3 };
+const STEP: Readonly<Record<CiJobState, number>> = {
+  queued: 0,
+  left: 1,
+  assigned: 2,
+  completed: 3,
+};
 const STATE_OF: Readonly<Record<JobEvent['action'], CiJobState>> = {
   queued: 'queued',
   in_progress: 'assigned',
-  completed: 'done',
+  completed: 'completed',
 };
 
 /** A job of a workflow run's attempt: a re-run is another job. */

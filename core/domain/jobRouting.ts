@@ -6,7 +6,7 @@ import type { JobEvent, ScopeKind, SetRoutingInfo } from '../contract/index.ts';
 /** A running set, as far as the choice needs it. */
 export interface RoutableSet {
   readonly workflowId: string;
-  readonly cover: SetRoutingInfo;
+  readonly routing: SetRoutingInfo;
 }
 
 /** A job, as far as the choice needs it. */
@@ -72,7 +72,7 @@ export class JobRouter<T extends RoutableSet> {
   }
 
   #add(set: T): void {
-    const { scope, scopeKind, labels, group: named = DEFAULT_GROUP } = set.cover;
+    const { scope, scopeKind, labels, group: named = DEFAULT_GROUP } = set.routing;
     const covered = normalizeLabels(labels);
     const scoped = scopeKey(scopeKind, scope);
     const kinds = this.#groups.get(scoped) ?? new Map<string, RoutingGroup<T>>();
@@ -100,23 +100,23 @@ export class RerouteTargets<T extends RoutableSet> {
   readonly #ids: string[];
 
   constructor(self: RoutableSet, sets: readonly T[]) {
-    const { cover } = self;
+    const { routing } = self;
     const others = sets.filter(
-      (set) => set.workflowId !== self.workflowId && haveSameRouting(set.cover, cover),
+      (set) => set.workflowId !== self.workflowId && haveSameRouting(set.routing, routing),
     );
     const inScope = (kind: ScopeKind, name: string): T[] =>
       others.filter(
-        (set) => scopeKey(set.cover.scopeKind, set.cover.scope) === scopeKey(kind, name),
+        (set) => scopeKey(set.routing.scopeKind, set.routing.scope) === scopeKey(kind, name),
       );
-    const near = inScope(cover.scopeKind, cover.scope);
+    const near = inScope(routing.scopeKind, routing.scope);
     const wider =
-      cover.scopeKind === 'repository'
-        ? inScope('organization', cover.scope.split('/')[0] ?? '')
+      routing.scopeKind === 'repository'
+        ? inScope('organization', routing.scope.split('/')[0] ?? '')
         : [];
     this.#ids = [...near, ...wider].map(({ workflowId }) => workflowId);
     // Two that end would pass a job to and fro.
     const staying = (sets: readonly T[]): RoutingMember<T>[] =>
-      sets.filter((set) => set.cover.ends !== true).map(memberOf);
+      sets.filter((set) => set.routing.draining !== true).map(memberOf);
     this.#near = staying(near);
     this.#wider = staying(wider);
   }
@@ -133,7 +133,7 @@ export class RerouteTargets<T extends RoutableSet> {
   /** The next set for a job: by its hash, so that what one cannot serve is spread over all others. `undefined`: none has room. @param evenFull - better one without room than none */
   next(job: Pick<RoutedJob, 'jobId' | 'runAttempt'>, evenFull = false): T | undefined {
     const open = (members: RoutingMember<T>[]): RoutingMember<T>[] =>
-      members.filter(({ set }) => set.cover.full !== true);
+      members.filter(({ set }) => set.routing.atCapacity !== true);
     return (
       firstOf(open(this.#near), job) ??
       firstOf(open(this.#wider), job) ??

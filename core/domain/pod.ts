@@ -61,8 +61,8 @@ export interface StorageRequest {
 export interface SupervisorConfig {
   /** How it gets to be the container's first process. Absent: as this compute does it. */
   readonly mode?: 'inject' | 'image' | 'none';
-  /** Kind of the runner that it watches. */
-  readonly watches: RunnerKindName;
+  /** Kind of the runner that it runnerKind. */
+  readonly runnerKind: RunnerKindName;
   /** A runner that takes one job only: once busy, it does not come back. */
   readonly ephemeral: boolean;
   readonly onTerm: 'drain' | 'stop' | 'checkpoint';
@@ -123,7 +123,7 @@ export interface PodSnapshot extends PodRef {
   /** The runner container has ended, and what it left is being stored: for so long that is waited for (ISO 8601). */
   readonly uploadingUntil?: string;
   /** The pod (this UID) does not exist any more. */
-  readonly gone: boolean;
+  readonly deleted: boolean;
   /** Nobody saw it go: it may have started since it was seen last. */
   readonly endUnobserved?: true;
   /** How the runner container ended, if that is known. */
@@ -141,7 +141,7 @@ export interface PodSnapshot extends PodRef {
     readonly since: string;
   };
   /** The DisruptionTarget condition's reason (EvictionByEvictionAPI, PreemptionByScheduler, DeletionByTaintManager, …). */
-  readonly disruption?: string;
+  readonly disruptionReason?: string;
   /** The pod's status.reason (Evicted, NodeLost, Shutdown, …). */
   readonly reason?: string;
   /** Why the scheduler found no node, from the PodScheduled condition. */
@@ -188,5 +188,5 @@ export interface SupervisorRecord {
   /** Why the command was being stopped when it ended; absent: it ended by itself. */
   readonly reason?: StopReason;
   /** The last job of a CI runner. */
-  readonly job?: 'none' | 'running' | 'interrupted' | 'done';
+  readonly job?: 'none' | 'running' | 'interrupted' | 'completed';
 }

@@ -1,7 +1,7 @@
 /** The conditions of a pod that a runner's life waits for. All are one-shot and monotonic, so a late completion is never wrong. Pure. */
 import type { PodSnapshot } from './pod.ts';
 
-export const POD_CONDITIONS = ['online', 'ended', 'gone'] as const;
+export const POD_CONDITIONS = ['online', 'ended', 'deleted'] as const;
 export type PodCondition = (typeof POD_CONDITIONS)[number];
 
 /** Image problems are given this long to heal (a registry's hiccup), counted from first seen; a wrong name is not. */
@@ -57,27 +57,27 @@ export function stateAgeMs(forMs: unknown): number {
  */
 export function isCompletedEphemeral({
   exit,
-  gone,
+  deleted,
   terminating,
-  disruption,
+  disruptionReason,
   reusable,
 }: PodSnapshot): boolean {
   const { record } = exit ?? {};
   return (
     exit?.code === 0 &&
-    record?.job === 'done' &&
+    record?.job === 'completed' &&
     record.reason === undefined &&
     reusable !== true &&
-    !gone &&
+    !deleted &&
     !terminating &&
-    disruption === undefined
+    disruptionReason === undefined
   );
 }
 
 /** When the condition will hold if nothing changes (ms since the epoch; 0: it holds), or `undefined` when only a change can bring it. */
 export function conditionDueAtMs(condition: PodCondition, pod: PodSnapshot): number | undefined {
-  if (pod.gone) return 0;
-  if (condition === 'gone') return undefined;
+  if (pod.deleted) return 0;
+  if (condition === 'deleted') return undefined;
   if (pod.ended) return 0;
   if (condition === 'ended' && pod.uploadingUntil !== undefined)
     return Math.min(Date.parse(pod.uploadingUntil), overdueAtMs(pod) ?? Number.POSITIVE_INFINITY);

@@ -23,8 +23,8 @@ export function routingInfo(
     scopeKind: scope?.kind ?? 'organization',
     ...omitUndefined({
       group,
-      full: full ? (true as const) : undefined,
-      ends: ends ? (true as const) : undefined,
+      atCapacity: full ? (true as const) : undefined,
+      draining: ends ? (true as const) : undefined,
     }),
   };
 }

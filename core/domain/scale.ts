@@ -2,7 +2,7 @@
 import type { SetScale } from '../contract/index.ts';
 
 /** A validated {@link SetScale}; `warm`: successors of busy runners that are started ahead, at the most. */
-export type ScaleBounds = { readonly warm: number } & (
+export type ScaleBounds = { readonly replaceAhead: number } & (
   | { readonly kind: 'fixed'; readonly replicas: number }
   | { readonly kind: 'elastic'; readonly minIdle: number; readonly max: number }
 );
@@ -10,7 +10,7 @@ export type ScaleBounds = { readonly warm: number } & (
 /** What asks for runners. */
 export interface Demand {
   readonly queued: number;
-  readonly assigned: number;
+  readonly running: number;
   /** Ephemeral runners that have had their job and have not ended yet: they take no other. */
   readonly finished: number;
   readonly busyRunners: number;
@@ -20,16 +20,19 @@ export interface Demand {
   readonly busyBeforeCheck: number;
 }
 
-export function toBounds({ replicas, minIdle = 0, max = 0 }: SetScale, warm = 0): ScaleBounds {
+export function toBounds(
+  { replicas, minIdle = 0, max = 0 }: SetScale,
+  replaceAhead = 0,
+): ScaleBounds {
   return replicas === undefined
-    ? { kind: 'elastic', minIdle, max, warm }
-    : { kind: 'fixed', replicas, warm };
+    ? { kind: 'elastic', minIdle, max, replaceAhead }
+    : { kind: 'fixed', replicas, replaceAhead };
 }
 
 /** Least and most runners of these bounds. */
 export function minAndMax(bounds: ScaleBounds): { min: number; max: number } {
   return bounds.kind === 'fixed'
-    ? { min: bounds.replicas, max: bounds.replicas + bounds.warm }
+    ? { min: bounds.replicas, max: bounds.replicas + bounds.replaceAhead }
     : { min: bounds.minIdle, max: bounds.max };
 }
 
@@ -40,7 +43,7 @@ export function maxPods(bounds: ScaleBounds): number {
 
 /** Are runners kept ready beyond those that are busy? Then the set has to hear at once that one has become busy. */
 export function keepsIdleRunners(bounds: ScaleBounds): boolean {
-  return bounds.warm > 0 || (bounds.kind === 'elastic' && bounds.minIdle > 0);
+  return bounds.replaceAhead > 0 || (bounds.kind === 'elastic' && bounds.minIdle > 0);
 }
 
 /**
@@ -49,7 +52,7 @@ export function keepsIdleRunners(bounds: ScaleBounds): boolean {
  * A fixed number, and elastic sets with fewer idle ones, have a successor ahead for each busy runner, `warm` at the most.
  */
 export function desiredSize(bounds: ScaleBounds, asking: Demand): number {
-  const ahead = Math.min(bounds.warm, asking.busyRunners);
+  const ahead = Math.min(bounds.replaceAhead, asking.busyRunners);
   if (bounds.kind === 'fixed') return bounds.replicas + ahead;
   return Math.min(bounds.max, Math.max(bounds.minIdle, ahead) + runnersForJobs(asking));
 }
@@ -57,11 +60,11 @@ export function desiredSize(bounds: ScaleBounds, asking: Demand): number {
 /** Runners that jobs need, told or not. */
 export function runnersForJobs({
   queued,
-  assigned,
+  running,
   finished,
   busyRunners,
   confirmedQueued,
   busyBeforeCheck,
 }: Demand): number {
-  return Math.max(queued + assigned + finished, busyRunners, busyBeforeCheck + confirmedQueued);
+  return Math.max(queued + running + finished, busyRunners, busyBeforeCheck + confirmedQueued);
 }

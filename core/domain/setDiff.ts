@@ -9,7 +9,7 @@ export interface SetChange {
   readonly from?: unknown;
   readonly to?: unknown;
   /** The values are of an environment: they may be what nobody is to read. They are left out. */
-  readonly hidden?: true;
+  readonly redacted?: true;
 }
 
 /**
@@ -43,7 +43,7 @@ function diffDeclarations(
           field,
           ...(from === undefined ? {} : { from: HIDDEN }),
           ...(to === undefined ? {} : { to: HIDDEN }),
-          hidden: true as const,
+          redacted: true as const,
         },
       ];
     return [{ field, ...omitUndefined({ from, to }) }];
@@ -55,8 +55,8 @@ export const startsRollout = (changes: readonly SetChange[]): boolean =>
   changes.some(({ field }) => field === 'template' || field.startsWith('template.'));
 
 /** `+ max: 10`, `- replicas: 3`, `~ scaleDownDelay: 10m → 5m` */
-export function changeText({ field, from, to, hidden }: SetChange): string {
-  if (hidden)
+export function changeText({ field, from, to, redacted }: SetChange): string {
+  if (redacted)
     return `${from === undefined ? '+' : to === undefined ? '-' : '~'} ${field}: (not shown)`;
   if (from === undefined) return `+ ${field}: ${text(to)}`;
   if (to === undefined) return `- ${field}: ${text(from)}`;

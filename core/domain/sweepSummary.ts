@@ -12,26 +12,26 @@ type Counts = Pick<SweepReport, 'counts'>;
 export function sweepOutcome({
   counts,
   dryRun,
-  stopped,
-}: Counts & Pick<SweepReport, 'dryRun' | 'stopped'>): SweepOutcome {
+  aborted,
+}: Counts & Pick<SweepReport, 'dryRun' | 'aborted'>): SweepOutcome {
   const sum = (field: keyof SweepCounts): number =>
     FINDING_KINDS.reduce((total, kind) => total + counts[kind][field], 0);
   if (sum('failed') > 0) return 'failed';
-  if (stopped !== undefined) return 'aborted';
+  if (aborted !== undefined) return 'aborted';
   if (dryRun) return sum('found') > 0 ? 'found' : 'clean';
   if (sum('repaired') > 0) return 'repaired';
   return sum('found') > 0 ? 'marked' : 'clean';
 }
 
 /** One line: `2 orphaned_pod (1 marked, 1 repaired), 1 stuck_runner (1 failed); 14 left alone; looked at 120 lives, 119 pods`. */
-export function sweepSummary({ counts, skipped, stopped, examined, dryRun }: SweepReport): string {
+export function sweepSummary({ counts, skipped, aborted, examined, dryRun }: SweepReport): string {
   const findings = FINDING_KINDS.flatMap((kind) =>
     counts[kind].found === 0 ? [] : [finding(kind, counts[kind])],
   );
   const left = Object.values(skipped).reduce((sum, count) => sum + count, 0);
   const looked = Object.entries(examined).map(([what, count]) => `${count} ${what}`);
   return [
-    ...(stopped === undefined ? [] : [`aborted: ${stopped}`]),
+    ...(aborted === undefined ? [] : [`aborted: ${aborted}`]),
     `${findings.length === 0 ? 'nothing to repair' : findings.join(', ')}${dryRun ? ' (dry run)' : ''}`,
     ...(left === 0 ? [] : [`${left} left alone`]),
     `looked at ${looked.length === 0 ? 'nothing' : looked.join(', ')}`,
@@ -46,6 +46,6 @@ function finding(kind: string, { found, marked, repaired, failed }: SweepCounts)
 }
 
 /** Why nothing was touched: the lists that could not be had. */
-export function incompleteMessage(incomplete: SweepReport['incomplete']): string {
-  return `nothing was touched, because a list could not be had: ${incomplete.map(({ list, why }) => `${list} (${why})`).join('; ')}`;
+export function incompleteMessage(incomplete: SweepReport['incompleteLists']): string {
+  return `nothing was touched, because a list could not be had: ${incomplete.map(({ list, reason }) => `${list} (${reason})`).join('; ')}`;
 }

@@ -24,7 +24,7 @@ export function graceBudget(
   stop: StopInput,
   { signalTimeout, cleanupTimeout }: Pick<ScopeTimeouts, 'signalTimeout' | 'cleanupTimeout'>,
 ): GraceBudget {
-  const { signals: _signals, to: _to, cleanupCommand: _command, ...asked } = stop;
+  const { signals: _signals, target: _to, cleanupCommand: _command, ...asked } = stop;
   const {
     gracePeriodMs,
     drainTimeoutMs = 0,

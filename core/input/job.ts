@@ -129,7 +129,7 @@ const stepFields = {
   volumes: z.array(volume).max(20, 'must have at most 20 volumes').exactOptional(),
   stop: z
     .strictObject({
-      to: z.enum(['process', 'group'], 'must be "process" or "group"').exactOptional(),
+      target: z.enum(['process', 'group'], 'must be "process" or "group"').exactOptional(),
     })
     .exactOptional(),
   onEviction: z.enum(['fail', 'replace'], 'must be "fail" or "replace"').exactOptional(),

@@ -140,7 +140,7 @@ const volumeClaim = z.strictObject({
 const stop = z.strictObject({
   ...durationFields(STOP_TIMEOUTS),
   signals: z.string().exactOptional(),
-  to: z.enum(['process', 'group'], 'must be "process" or "group"').exactOptional(),
+  target: z.enum(['process', 'group'], 'must be "process" or "group"').exactOptional(),
   cleanupCommand: commandLine.exactOptional(),
 });
 
@@ -280,14 +280,14 @@ function toSpec(
     signals,
     cleanupCommand,
     gracePeriod,
-    to = gracePeriod === undefined ? stopOfKind.signalTarget : 'process',
+    target = gracePeriod === undefined ? stopOfKind.signalTarget : 'process',
   } = input.stop ?? {};
   const supervision: SupervisorConfig = {
     ...omitUndefined({ mode: input.supervisor, signals, cleanupCommand }),
     ...grace,
-    signalTarget: to,
-    watches: kind,
-    ephemeral: ephemeral,
+    signalTarget: target,
+    runnerKind: kind,
+    ephemeral,
     onTerm: input.onTerm ?? stopOfKind.onTerm,
     // A runner's job is timed by the workflow: the container also runs while there is none.
     ...(scope === undefined ? { timeoutMs: timeouts.jobTimeoutMs } : {}),

@@ -155,7 +155,7 @@ function stopErrors({ onTerm, stop = {}, supervisor }: RunnerInput): InputError[
   const needing = [
     ...(onTerm === undefined || onTerm === 'stop' ? [] : ['onTerm']),
     ...(stop.signals === undefined ? [] : ['stop.signals']),
-    ...(stop.to === undefined ? [] : ['stop.to']),
+    ...(stop.target === undefined ? [] : ['stop.target']),
     ...(stop.cleanupCommand === undefined ? [] : ['stop.cleanupCommand']),
   ];
   return [

@@ -35,7 +35,7 @@ export interface SetSpec
   readonly name: string;
   readonly template: RunnerSetInput['template'];
   /** Hash of the template. */
-  readonly generation: string;
+  readonly templateHash: string;
   /** Absent: plain commands that no CI server knows. */
   readonly scope?: Scope;
   readonly credential: string;
@@ -89,7 +89,7 @@ export const setSchema = z.strictObject({
       'must consist of letters, digits, ".", "_" and "-", and begin and end with a letter or a digit',
     ),
   ...scaleFields,
-  warm: size.exactOptional(),
+  replaceAhead: size.exactOptional(),
   ...durationFields(SET_DELAYS, durationOrZero),
   // Parsed apart, so that what is wrong with it is told together with what is wrong with the set.
   template: z.custom<RunnerSetInput['template']>(
@@ -113,7 +113,7 @@ export const setSchema = z.strictObject({
       repositories: z
         .array(
           z.strictObject({
-            names: z
+            repositories: z
               .array(z.string().min(1).max(200))
               .min(1, 'must name at least one repository')
               .max(100),
@@ -181,7 +181,7 @@ export function parseRunnerSetInput(
     errors.push(
       ...runner.errors.map(({ field, message }) => ({ field: `template.${field}`, message })),
     );
-  if (runner.ok) errors.push(...warmErrors(input, runner.spec));
+  if (runner.ok) errors.push(...replaceAheadErrors(input, runner.spec));
   if (!runner.ok || errors.length > 0) return { ok: false, errors };
   return {
     ok: true,
@@ -228,8 +228,8 @@ function scheduleErrors(
 }
 
 function limitErrors({ limits: { repositories = [] } = {} }: RunnerSetInput): InputError[] {
-  return repositories.flatMap(({ names }, entry) =>
-    names.flatMap((name, index) => {
+  return repositories.flatMap(({ repositories }, entry) =>
+    repositories.flatMap((name, index) => {
       const fault =
         patternError(name) ??
         (name.includes('/')
@@ -237,7 +237,7 @@ function limitErrors({ limits: { repositories = [] } = {} }: RunnerSetInput): In
           : `must be "owner/repo", or "${name}/*" for all of ${name}`);
       return fault === undefined
         ? []
-        : [{ field: `limits.repositories.${entry}.names.${index}`, message: fault }];
+        : [{ field: `limits.repositories.${entry}.repositories.${index}`, message: fault }];
     }),
   );
 }
@@ -248,11 +248,11 @@ function templateErrors({ template }: RunnerSetInput): InputError[] {
     .map((field) => ({ field: `template.${field}`, message: 'is given by the set; remove it' }));
 }
 
-function warmErrors(
-  { warm = 0, replicas = 0, template }: RunnerSetInput,
+function replaceAheadErrors(
+  { replaceAhead = 0, replicas = 0, template }: RunnerSetInput,
   { ephemeral, scope }: RunnerSpec,
 ): InputError[] {
-  if (warm === 0) return [];
+  if (replaceAhead === 0) return [];
   const faults = [
     ...(scope !== undefined && ephemeral
       ? []
@@ -262,24 +262,24 @@ function warmErrors(
     ...(needsVolumeSlots(template)
       ? ['has no place beside volumes of slots: a successor would need one more; remove it']
       : []),
-    ...(replicas + warm > MAX_RUNNERS
+    ...(replicas + replaceAhead > MAX_RUNNERS
       ? [
           `and replicas must be at most ${MAX_RUNNERS} together: make a larger fleet of several sets`,
         ]
       : []),
   ];
-  return faults.map((message) => ({ field: 'warm', message }));
+  return faults.map((message) => ({ field: 'replaceAhead', message }));
 }
 
 function toSpec(
   input: RunnerSetInput,
   { scope, credential, labels, ephemeral, runnerGroup }: RunnerSpec,
-  generation: string,
+  templateHash: string,
 ): SetSpec {
   const {
     name,
     template,
-    warm,
+    replaceAhead,
     scaleDownDelay,
     recreationGuard,
     queueCheck,
@@ -289,19 +289,19 @@ function toSpec(
   return {
     name,
     template,
-    generation,
+    templateHash,
     ...omitUndefined({ scope, group: runnerGroup === 1 ? undefined : runnerGroup }),
     credential,
     labels,
     ephemeral,
     slots: needsVolumeSlots(template),
-    bounds: toBounds(input, warm),
+    bounds: toBounds(input, replaceAhead),
     schedules: (input.schedules ?? []).map(
       ({ cron, timeZone = UTC, duration: lasts, ...scale }) => ({
         cron,
         timeZone,
         ...toMilliseconds({ duration: lasts }),
-        bounds: toBounds(scale, warm),
+        bounds: toBounds(scale, replaceAhead),
       }),
     ),
     maxSurge: input.rollout?.maxSurge ?? 1,

@@ -15,7 +15,7 @@ export function assessJobObject(
 ): Assessment {
   if (used) return skip('in_use');
   if (object.identity === undefined) return skip('foreign');
-  if (object.held) return skip('on_hold');
+  if (object.onHold) return skip('on_hold');
   if (nowMs - object.createdAtMs < minAgeMs) return skip('too_young');
   if (object.terminating) return skip('in_transition');
   return finding(

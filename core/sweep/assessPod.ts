@@ -19,12 +19,12 @@ export function judgePod(
   const { pod, identity } = object;
   if (pod === undefined || identity === undefined) return skip('foreign');
   if (life.state === 'running') return OK;
-  if (object.held) return skip('on_hold');
+  if (object.onHold) return skip('on_hold');
   if (nowMs - object.createdAtMs < minAgeMs || nowMs - (life.closedAtMs ?? 0) < minAgeMs)
     return skip('too_young');
   if (pod.terminating && !isOverdue(object, nowMs)) return skip('in_transition');
   // What is left of an eviction has ended.
-  if (pod.disruption !== undefined && !pod.ended) return skip('in_transition');
+  if (pod.disruptionReason !== undefined && !pod.ended) return skip('in_transition');
   const whose = `its workflow ${identity.workflowId} ${life.how ?? 'has ended'}`;
   if (!pod.ended) return finding('orphaned_pod', `${ORPHANED_POD_MESSAGE} (${whose})`);
   if (life.state !== 'finished')

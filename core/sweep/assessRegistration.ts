@@ -4,17 +4,17 @@ import { finding, OK, skip, type Assessment, type ObservedRegistration } from '.
 export function judgeRegistration({
   name,
   proof,
-  alive,
+  hasRunner,
   hasPod,
-  handedOn,
+  deregistrationId,
   online,
   busy,
 }: ObservedRegistration): Assessment {
-  if (alive) return OK;
+  if (hasRunner) return OK;
   if (proof === undefined) return skip('foreign');
   // The sweep that stops the pod sees to its registration, too.
   if (hasPod) return skip('in_use');
-  if (handedOn !== undefined) return skip('handed_off');
+  if (deregistrationId !== undefined) return skip('handed_off');
   if (online || busy) return skip('online_or_busy');
   return finding(
     'orphaned_registration',

@@ -17,7 +17,7 @@ export function judgeResource(
   const { identity, kind } = object;
   if (identity === undefined) return skip(kind === 'claim' ? 'shared_claim' : 'foreign');
   if (life.state === 'running') return OK;
-  if (object.held) return skip('on_hold');
+  if (object.onHold) return skip('on_hold');
   if (nowMs - object.createdAtMs < minAgeMs || nowMs - (life.closedAtMs ?? 0) < minAgeMs)
     return skip('too_young');
   if (object.terminating) return skip('in_transition');

@@ -22,11 +22,11 @@ export function judgeRunner(
   nowMs: number,
   { minAgeMs }: SweepLimits,
 ): Assessment {
-  const { phase, polled, pods, job } = life;
+  const { phase, hasPoller, pods, job } = life;
   if (nowMs - life.startedAtMs < minAgeMs) return skip('too_young');
-  if (pods.some(({ held }) => held)) return skip('on_hold');
+  if (pods.some(({ onHold }) => onHold)) return skip('on_hold');
   // Nobody else would stop it before its own timeout. It stops itself, so that its worker has to be there.
-  if (polled && job !== undefined && job.state !== 'running' && !TEARDOWN_PHASES.has(phase)) {
+  if (hasPoller && job !== undefined && job.state !== 'running' && !TEARDOWN_PHASES.has(phase)) {
     return nowMs - (job.closedAtMs ?? 0) < minAgeMs
       ? skip('too_young')
       : finding(
@@ -35,9 +35,9 @@ export function judgeRunner(
         );
   }
   const living = pods.filter(({ pod }) => pod?.ended === false);
-  const whose = polled ? '' : ', and no worker polls its task queue';
+  const whose = hasPoller ? '' : ', and no worker polls its task queue';
   if (living.length > 0) {
-    if (polled)
+    if (hasPoller)
       return isUnresponsive(life)
         ? finding('unresponsive_runner', UNRESPONSIVE_RUNNER_MESSAGE)
         : OK;
@@ -50,8 +50,8 @@ export function judgeRunner(
       : skip('no_worker');
   }
   if (pods.length === 0 && COMING_UP.has(phase)) return skip('in_transition');
-  if (polled && (pods.length > 0 || TEARDOWN_PHASES.has(phase))) return skip('in_transition');
-  if (life.resumes) return skip('will_resume');
+  if (hasPoller && (pods.length > 0 || TEARDOWN_PHASES.has(phase))) return skip('in_transition');
+  if (life.willResume) return skip('will_resume');
   return finding(
     'stuck_runner',
     `it is ${phase}, its pod ${pods.length > 0 ? 'has ended' : 'is gone'}${whose}`,

@@ -40,7 +40,7 @@ export interface SweepInventory {
   /** Those without an owner. */
   readonly jobObjects: readonly JobObjectUse[];
   readonly registrations: readonly ObservedRegistration[];
-  readonly lives: readonly RunnerWorkflow[];
+  readonly runners: readonly RunnerWorkflow[];
   /** Temporal has a record of some life of this place, running or not. */
   readonly locationKnown: boolean;
 }
@@ -64,7 +64,7 @@ export type Finding = { readonly as: SweptKind; readonly reason: string } & (
 
 export interface SweepPlan {
   /** Why nothing of it is to be done. */
-  readonly stopped?: string;
+  readonly abortReason?: string;
   readonly findings: readonly Finding[];
   /** Marked by an earlier sweep, and nothing is wrong with them any more. */
   readonly unmark: readonly OwnedObject[];
@@ -110,7 +110,7 @@ export function decideSweep(
         object,
         step: parseObjectMark(object.mark)?.kind === as ? 'repair' : 'mark',
       }),
-      () => (object.mark !== undefined && !object.held ? unmark.push(object) : undefined),
+      () => (object.mark !== undefined && !object.onHold ? unmark.push(object) : undefined),
     );
 
   for (const { object, life } of found.pods)
@@ -137,8 +137,8 @@ export function decideSweep(
       return { as, reason, subject: 'registration', registration, step, mark };
     });
   }
-  const offline = massOfflineScopes(found.lives);
-  for (const life of found.lives) {
+  const offline = massOfflineScopes(found.runners);
+  for (const life of found.runners) {
     if (nowMs - life.startedAtMs > spec.maxRunnerAgeMs) count('long_running');
     const judgement = judgeRunner(life, nowMs, spec);
     const isOfMany =
@@ -165,14 +165,14 @@ export function decideSweep(
           step: earlier === undefined ? 'mark' : 'repair',
           mark: { kind: as, ...mark },
         };
-      const { kind: step, unpolled } = stuckRunnerStep(life, earlier);
+      const { kind: step, sweepsWithoutPoller } = stuckRunnerStep(life, earlier);
       return {
         as,
         reason,
         subject: 'life',
         life,
         step,
-        mark: { kind: 'stuck_runner', ...mark, unpolled },
+        mark: { kind: 'stuck_runner', ...mark, sweepsWithoutPoller },
       };
     });
   }
@@ -180,7 +180,7 @@ export function decideSweep(
     findings,
     unmark,
     skipped,
-    ...omitUndefined({ stopped: spec.force ? undefined : abortReason(found, findings) }),
+    ...omitUndefined({ abortReason: spec.force ? undefined : abortReason(found, findings) }),
   };
 }
 

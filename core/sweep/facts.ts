@@ -29,13 +29,13 @@ export interface RunnerWorkflow {
   /** Its pods. */
   readonly pods: readonly OwnedObject[];
   /** Does any worker poll its task queues? */
-  readonly polled: boolean;
+  readonly hasPoller: boolean;
   /** Of a step: its job. A later run with that job's id counts as that job. */
   readonly job?: OwnerWorkflow & { readonly workflowId: string };
   /** That of its pod's runner, in the CI server's list. */
   readonly registration?: ObservedRegistration;
   /** What it was running is taken up again by another pod of this life. */
-  readonly resumes: boolean;
+  readonly willResume: boolean;
   /** Since when its workflow task waits for a worker; absent: none does. */
   readonly taskPendingSinceMs?: number;
 }
@@ -49,11 +49,11 @@ export interface ObservedRegistration extends CredentialScope {
   /** What proves it to be this place's: its label, or Temporal's record of a life with that name. Absent: nothing does. */
   readonly proof?: 'label' | 'record';
   /** Its life runs. */
-  readonly alive: boolean;
+  readonly hasRunner: boolean;
   /** A pod of its life is there. */
   readonly hasPod: boolean;
   /** Id of a workflow `deregistration` that is at it, and has a worker. */
-  readonly handedOn?: string;
+  readonly deregistrationId?: string;
 }
 
 /** What is thought of one thing that was looked at. */

@@ -27,7 +27,7 @@ export interface OwnedObject {
   /** What is noted of the runner's registration. */
   readonly registration?: OwnedRegistration;
   /** A person's "do not touch". */
-  readonly held: boolean;
+  readonly onHold: boolean;
   /** It is being deleted. */
   readonly terminating: boolean;
   /** The text that the last sweep has left. */

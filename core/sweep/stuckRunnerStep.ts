@@ -8,17 +8,20 @@ const STUCK_RUNNER_SWEEPS = 3;
 export type StuckRunnerStep = {
   /** `signal`: wake it, so that it looks for its pod. `wait`: it was woken, and no worker has taken that up yet. */
   readonly kind: 'mark' | 'signal' | 'wait' | 'terminate';
-  /** {@link SweepMark.unpolled}, this sweep included. */
-  readonly unpolled: number;
+  /** {@link SweepMark.sweepsWithoutPoller}, this sweep included. */
+  readonly sweepsWithoutPoller: number;
 };
 
 /** Found, woken, and then given up, if nobody has taken notice and no worker was there in three sweeps. @param mark - the last sweep's */
 export function stuckRunnerStep(
-  { polled, taskPendingSinceMs }: Pick<RunnerWorkflow, 'polled' | 'taskPendingSinceMs'>,
+  { hasPoller, taskPendingSinceMs }: Pick<RunnerWorkflow, 'hasPoller' | 'taskPendingSinceMs'>,
   mark: SweepMark | undefined,
 ): StuckRunnerStep {
-  const unpolled = polled ? 0 : (mark?.unpolled ?? 0) + 1;
-  if (mark === undefined) return { kind: 'mark', unpolled };
-  if (taskPendingSinceMs === undefined) return { kind: 'signal', unpolled };
-  return { kind: unpolled >= STUCK_RUNNER_SWEEPS ? 'terminate' : 'wait', unpolled };
+  const sweepsWithoutPoller = hasPoller ? 0 : (mark?.sweepsWithoutPoller ?? 0) + 1;
+  if (mark === undefined) return { kind: 'mark', sweepsWithoutPoller };
+  if (taskPendingSinceMs === undefined) return { kind: 'signal', sweepsWithoutPoller };
+  return {
+    kind: sweepsWithoutPoller >= STUCK_RUNNER_SWEEPS ? 'terminate' : 'wait',
+    sweepsWithoutPoller,
+  };
 }

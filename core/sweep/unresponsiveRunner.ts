@@ -15,19 +15,23 @@ export const TEARDOWN_PHASES: ReadonlySet<RunnerPhase> = new Set([
 const IDLE_THRESHOLD = 4;
 
 /** The pod of a life whose runner is idle, by that pod's own word. A runner without the supervisor does not tell. */
-function idlePodOf({ phase, polled, pods }: RunnerWorkflow): OwnedObject | undefined {
+function idlePodOf({ phase, hasPoller, pods }: RunnerWorkflow): OwnedObject | undefined {
   const [only] = pods;
   if (
-    !polled ||
+    !hasPoller ||
     TEARDOWN_PHASES.has(phase) ||
     pods.length !== 1 ||
     only?.pod === undefined ||
-    only.held ||
+    only.onHold ||
     only.terminating
   )
     return undefined;
-  const { online, busy, ended, terminating, disruption } = only.pod;
-  return online === true && busy === false && !ended && !terminating && disruption === undefined
+  const { online, busy, ended, terminating, disruptionReason } = only.pod;
+  return online === true &&
+    busy === false &&
+    !ended &&
+    !terminating &&
+    disruptionReason === undefined
     ? only
     : undefined;
 }

@@ -45,11 +45,11 @@ export function isReady({ online, busy, ran }: JobState, ephemeral: boolean): bo
  * What a CI runner's records say of its (last) job: there was `none`; it was `running` when the runner ended; it was `interrupted`: it
  * ended after the runner had been signalled; it is `done`.
  */
-export type JobRecord = 'none' | 'running' | 'interrupted' | 'done';
+export type JobRecord = 'none' | 'running' | 'interrupted' | 'completed';
 
 /** @param busyWhenSignalled a job was running when the stop's first signal was sent */
 export function jobRecord(state: JobState, busyWhenSignalled: boolean): JobRecord {
   if (!state.ran) return 'none';
   if (state.busy) return 'running';
-  return busyWhenSignalled ? 'interrupted' : 'done';
+  return busyWhenSignalled ? 'interrupted' : 'completed';
 }

@@ -77,7 +77,7 @@ export class Supervisor {
     this.#options = options;
     this.#kind = RUNNER_KINDS[options.runnerKind];
     this.#takesJobs = takesJobs(options.runnerKind);
-    this.#processes = new CommandProcesses(`${MARK}=${this.#id}`, options.vouched);
+    this.#processes = new CommandProcesses(`${MARK}=${this.#id}`, options.assumeDedicatedPid1);
   }
 
   /** A signal from outside. */

@@ -46,12 +46,12 @@ export class Output {
   }
 
   /** How many times something was given to be written. */
-  get given(): number {
+  get bytesAccepted(): number {
     return this.#given;
   }
 
   /** Something of it is not written yet. */
-  get writing(): boolean {
+  get isWriting(): boolean {
     return this.#written < this.#given;
   }
 

@@ -13,9 +13,9 @@ const IDLE_TIMEOUT_MS = 100;
  */
 export async function outputDrained(passing: Promise<unknown>, output: Output): Promise<void> {
   for (;;) {
-    const { given } = output;
+    const { bytesAccepted } = output;
     if (await withTimeout(IDLE_TIMEOUT_MS, passing)) return;
     await turn(); // on a busy machine the time may be over before anybody has looked at what there is to read
-    if (output.given === given && !output.writing) return;
+    if (output.bytesAccepted === bytesAccepted && !output.isWriting) return;
   }
 }

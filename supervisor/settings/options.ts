@@ -24,7 +24,7 @@ export interface Options {
   readonly stopReasonSource?: string;
   readonly stateDir?: string;
   readonly attempt: number;
-  readonly vouched: boolean;
+  readonly assumeDedicatedPid1: boolean;
 }
 
 /** What is wrong with the options: all of it at once. */
@@ -94,7 +94,7 @@ export function readOptions(argv: readonly string[], env: NodeJS.ProcessEnv): Op
     ...defined({ stopReasonSource: text('stop-reason-source'), stateDir: text('state-dir') }),
     ...(port === undefined ? {} : { probes: { port, ...defined({ host }) } }),
     attempt: read('attempt', wholeNumber(1, Number.MAX_SAFE_INTEGER)) ?? 1,
-    vouched: text('assume-dedicated-pid1') === '1',
+    assumeDedicatedPid1: text('assume-dedicated-pid1') === '1',
   };
   if (problems.length > 0) throw new UsageError(problems);
   return options;

@@ -47,7 +47,7 @@ await describeWithLab('who may start workflows', { temporal: true, kubernetes: t
       harness = await startKubernetesHarness(lab.kubernetes!.kubeconfig);
       compute = harness.instance({
         policy: DEFAULT_POD_POLICY,
-        pod: {
+        podDefaults: {
           image: 'img',
           supervisor: { image: 'sup:1' },
           store: { image: 'sup:1', place },
@@ -90,7 +90,7 @@ await describeWithLab('who may start workflows', { temporal: true, kubernetes: t
     });
 
     test('nor by a workflow of their own', async () => {
-      const place = await compute.place();
+      const place = await compute.location();
       const request = (path: string): ProvisionInput & { place: typeof place } => ({
         place,
         runnerName: 'runner-x',
@@ -135,7 +135,7 @@ await describeWithLab('who may start workflows', { temporal: true, kubernetes: t
       };
       const asked = { ...harness.request(harness.newIdentity()), command: ['cat'], template };
       const input: ProvisionInput & { place: object } = {
-        place: await compute.place(),
+        place: await compute.location(),
         runnerName: 'runner-x',
         pod: asked,
         credentialsRetryMs: 1_000,
@@ -148,9 +148,9 @@ await describeWithLab('who may start workflows', { temporal: true, kubernetes: t
     });
 
     test('have a job of the same name, with a folder of its own; also when it was reset', async () => {
-      const id = `job-${randomUUID().slice(0, 8)}`;
+      const workflowId = `job-${randomUUID().slice(0, 8)}`;
       const handle = await world.client.workflow.start(JOB_WORKFLOW, {
-        workflowId: id,
+        workflowId,
         taskQueue: world.taskQueue,
         args: [
           {
@@ -168,7 +168,7 @@ await describeWithLab('who may start workflows', { temporal: true, kubernetes: t
           : [`artifacts/${own}/test-unit/1/`],
       );
 
-      await world.client.workflow.getHandle(`${id}-test-1`).terminate('to be begun anew');
+      await world.client.workflow.getHandle(`${workflowId}-test-1`).terminate('to be begun anew');
       await handle.result();
       const [first] = await pods();
       await reset(handle);
@@ -177,7 +177,7 @@ await describeWithLab('who may start workflows', { temporal: true, kubernetes: t
       );
       const second = (await pods()).find(({ metadata }) => metadata?.uid !== first?.metadata?.uid);
       expect(reachOf(second, place)).toEqual(reachOf(first, place));
-      await stopAll(world, [id, `${id}-test-1`]);
+      await stopAll(world, [workflowId, `${workflowId}-test-1`]);
     });
   });
 });

@@ -19,7 +19,7 @@ import { describeWithLab } from '../support/lab.ts';
 import { until } from '../support/until.ts';
 
 const SUPERVISION: SupervisorConfig = {
-  watches: 'github',
+  runnerKind: 'github',
   ephemeral: false,
   onTerm: 'stop',
   drainTimeoutMs: 0,

@@ -61,10 +61,10 @@ await describeWithLab(
       const dry = await json('sweep', '--standalone', '--dry-run');
       expect(dry).toMatchObject({
         dryRun: true,
-        place: world.place,
-        incomplete: [],
+        location: world.place,
+        incompleteLists: [],
         skipped: { too_young: expect.any(Number) },
-        items: [{ kind: 'orphaned_registration', what: ghost.runnerName, done: 'found' }],
+        findings: [{ kind: 'orphaned_registration', name: ghost.runnerName, status: 'found' }],
       });
       expect(await world.owned.loadMarks()).toEqual([]);
       expect((await world.object('pod', pod.name))?.mark).toBeUndefined();
@@ -103,7 +103,7 @@ await describeWithLab(
         outcome: 'terminated',
         by: identity,
         message: `the workflow was terminated by ${identity}: tidying up`,
-        swept: ORPHANED_POD_MESSAGE,
+        sweep: ORPHANED_POD_MESSAGE,
       };
       const details = await json<object>('runner', 'get', life.identity.workflowId);
       expect(details).toMatchObject({ status: 'TERMINATED', end });
@@ -133,8 +133,11 @@ await describeWithLab(
       const { status, stdout, stderr } = await cli('sweep', '--standalone', '--json');
       expect(status).toBe(1);
       expect(JSON.parse(stdout)).toMatchObject({
-        incomplete: [
-          { list: expect.stringContaining(world.scope.name), why: expect.stringContaining('503') },
+        incompleteLists: [
+          {
+            list: expect.stringContaining(world.scope.name),
+            reason: expect.stringContaining('503'),
+          },
         ],
         items: [],
       });
@@ -239,7 +242,7 @@ await describeWithLab(
       // Found by the list of sweeps: the second one knows what the first has marked.
       await until(
         'the second to know the marks of the first',
-        async () => (await json('sweep')).items[0]?.done === 'waits',
+        async () => (await json('sweep')).findings[0]?.status === 'waits',
       );
 
       const life = await world.terminated('tidying up');
@@ -251,7 +254,7 @@ await describeWithLab(
           args: [AT_ONCE, marks],
         })) as SweepReport;
       const first = await sweep([]);
-      expect(first.items.map(({ done, what }) => `${done} ${what}`).toSorted()).toEqual(
+      expect(first.findings.map(({ status, name }) => `${status} ${name}`).toSorted()).toEqual(
         [`marked ${ghost.runnerName}`, `marked ${pod.name}`].toSorted(),
       );
       expect((await sweep(first.marks)).counts).toMatchObject({

@@ -45,7 +45,7 @@ await describeWithLab(
         pod: { spec: { schedulerName: 'contract' } },
         intervals: { listMaxAge: '10s' },
       });
-      const pod = (await harness.second.observe({ name: await run.pod() }))!;
+      const pod = (await harness.second.getPod({ name: await run.pod() }))!;
       await harness.makeRunning(pod);
       await until('a list without it', () =>
         simulator

@@ -8,7 +8,7 @@ import { until } from '../support/until.ts';
 import type { PodRequest, PodView, SupervisorConfig } from '../../core/domain/pod.ts';
 
 const SUPERVISION: SupervisorConfig = {
-  watches: 'command',
+  runnerKind: 'command',
   ephemeral: true,
   onTerm: 'checkpoint',
   drainTimeoutMs: 0,
@@ -78,7 +78,7 @@ await describeWithLab(
           scheduled: false,
           createdAt: '',
           ended: false,
-          gone: false,
+          deleted: false,
           terminating: false,
         });
       await expect(claims()).resolves.toContain('shared-cache');
@@ -162,7 +162,7 @@ await describeWithLab(
 
     test('the supervisor is told why before its pod is stopped, of this UID only', async () => {
       const compute = harness.instance({
-        pod: { image: 'busybox', command: ['work'], supervisor: { image: 'supervisor:1' } },
+        podDefaults: { image: 'busybox', command: ['work'], supervisor: { image: 'supervisor:1' } },
       });
       const pod = await compute.createPod(request({ supervision: SUPERVISION }), undefined);
       await harness.makeRunning(pod);
@@ -172,19 +172,19 @@ await describeWithLab(
       expect(
         await compute.deletePod(
           { ...pod, uid: '00000000-0000-0000-0000-000000000000' },
-          { announce: 'superseded' },
+          { stopReason: 'superseded' },
         ),
-      ).toBe('gone');
+      ).toBe('deleted');
       expect(await reason()).toBeUndefined();
-      expect(await compute.deletePod(pod, { announce: 'drained' })).toBe('terminating');
+      expect(await compute.deletePod(pod, { stopReason: 'drained' })).toBe('terminating');
       expect(await reason()).toBe('drained');
       await harness.vanish(pod);
-      expect(await compute.deletePod(pod, { announce: 'cancelled' })).toBe('gone');
+      expect(await compute.deletePod(pod, { stopReason: 'cancelled' })).toBe('deleted');
     });
 
     test('an order: the pod is deleted once its runner has followed it, or has not for a while', async () => {
       const compute = harness.instance({
-        pod: { image: 'busybox', command: ['work'], supervisor: { image: 'supervisor:1' } },
+        podDefaults: { image: 'busybox', command: ['work'], supervisor: { image: 'supervisor:1' } },
       });
       const [obeys, deaf] = await Promise.all(
         [1, 2].map(
@@ -204,8 +204,8 @@ await describeWithLab(
       for (const pod of [obeys!, deaf!]) await harness.makeRunning(pod);
       const startMs = performance.now();
       const deletions = [
-        compute.deletePod(obeys!, { announce: 'cancelled' }),
-        compute.deletePod(deaf!, { announce: 'timeout' }),
+        compute.deletePod(obeys!, { stopReason: 'cancelled' }),
+        compute.deletePod(deaf!, { stopReason: 'timeout' }),
       ];
       await until(
         'both to be told',
@@ -214,19 +214,19 @@ await describeWithLab(
           '[["cancelled",false],["timeout",false]]',
       );
       await harness.end(obeys!, 143);
-      expect(await deletions[0]).toBe('gone');
+      expect(await deletions[0]).toBe('deleted');
       expect(await life(deaf!)).toEqual(['timeout', false]);
       expect(await deletions[1]).toBe('terminating');
       expect(performance.now() - startMs).toBeGreaterThan(14_000);
       // Told while it is terminating already, it would not hear of it.
       const againMs = performance.now();
-      expect(await compute.deletePod(deaf!, { announce: 'cancelled' })).toBe('terminating');
+      expect(await compute.deletePod(deaf!, { stopReason: 'cancelled' })).toBe('terminating');
       expect(performance.now() - againMs).toBeLessThan(10_000);
     });
 
     test('the API server takes the pod as it is, its probes and mounts included', async () => {
       const compute = harness.instance({
-        pod: { image: 'busybox', command: ['work'], supervisor: { image: 'supervisor:1' } },
+        podDefaults: { image: 'busybox', command: ['work'], supervisor: { image: 'supervisor:1' } },
       });
       const ask = request({
         supervision: SUPERVISION,
@@ -324,7 +324,7 @@ await describeWithLab(
       } finally {
         await harness.core.deleteNode({ name });
       }
-      expect(await harness.compute.nodeState(name)).toBe('gone');
+      expect(await harness.compute.nodeState(name)).toBe('deleted');
     });
 
     test('the log of a pod that never ran, or is gone, is none', async () => {

@@ -46,18 +46,18 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
       await compute.storeRegistrationSecret(ask.identity, registration),
     );
     await watch.until('created', ({ pod: { uid } }) => uid === pod.uid);
-    expect((await compute.observe(pod))?.ended).toBe(false);
+    expect((await compute.getPod(pod))?.ended).toBe(false);
     await harness.makeRunning(pod);
     await watch.until('started', (event) => event.pod.startedAt !== undefined);
-    expect((await compute.observe(pod))?.startedAt).toBeDefined();
+    expect((await compute.getPod(pod))?.startedAt).toBeDefined();
     await harness.end(pod, 0);
     await watch.until('ended', (event) => event.pod.ended);
-    expect(await compute.deletePod(pod)).toBe('gone');
+    expect(await compute.deletePod(pod)).toBe('deleted');
     await compute.deleteRegistrationSecret(ask.identity);
-    await watch.until('gone', (event) => event.pod.gone);
-    expect(await compute.observe(pod)).toBeUndefined();
+    await watch.until('gone', (event) => event.pod.deleted);
+    expect(await compute.getPod(pod)).toBeUndefined();
     // Nobody has to be asked to delete what is known to be gone.
-    expect(await compute.deletePod(pod)).toBe('gone');
+    expect(await compute.deletePod(pod)).toBe('deleted');
 
     expect(measures.map(({ verb, resource, status }) => `${verb} ${resource} ${status}`)).toEqual([
       'create secrets 201',
@@ -119,11 +119,11 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
         namespace: harness.namespace,
         body: [{ op: 'add', path: '/metadata/finalizers', value: ['example.com/keep'] }],
       });
-      expect(await harness.compute.deletePod(unscheduled)).toBe('gone');
-      expect(await harness.compute.deletePod(ended)).toBe('gone');
+      expect(await harness.compute.deletePod(unscheduled)).toBe('deleted');
+      expect(await harness.compute.deletePod(ended)).toBe('deleted');
       expect(await harness.compute.deletePod(running)).toBe('terminating');
       expect(await harness.compute.deletePod(kept)).toBe('terminating');
-      expect(await harness.compute.deletePod(running, { gracePeriodSeconds: 0 })).toBe('gone');
+      expect(await harness.compute.deletePod(running, { gracePeriodSeconds: 0 })).toBe('deleted');
       expect((await harness.compute.list()).map(({ uid }) => uid)).toEqual([kept.uid]);
       await harness.core.patchNamespacedPod({
         name: kept.name,
@@ -261,8 +261,8 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
     const pod = await compute.createPod(request({ namespace: harness.namespace }), undefined);
     expect(pod.namespace).toBe(harness.namespace);
     expect((await compute.list()).map(({ uid }) => uid)).toEqual([pod.uid]);
-    expect(await compute.observe(pod)).toMatchObject({ uid: pod.uid });
-    expect(await compute.deletePod(pod)).toBe('gone');
+    expect(await compute.getPod(pod)).toMatchObject({ uid: pod.uid });
+    expect(await compute.deletePod(pod)).toBe('deleted');
   });
 
   describe("what is not the API server's own answer", () => {
@@ -280,9 +280,9 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
         const pod = await harness.compute.createPod(request(), undefined);
         await harness.makeRunning(pod);
         const calls: ['other' | 'deletion', () => Promise<unknown>][] = [
-          ['other', async () => await compute.observe(pod)],
+          ['other', async () => await compute.getPod(pod)],
           ['deletion', async () => await compute.deletePod(pod)],
-          ['other', async () => await compute.deletePod(pod, { announce: 'cancelled' })],
+          ['other', async () => await compute.deletePod(pod, { stopReason: 'cancelled' })],
           ['other', async () => await compute.readRegistrationSecret(harness.newIdentity())],
           ['deletion', async () => await compute.deleteRegistrationSecret(harness.newIdentity())],
           [
@@ -294,15 +294,15 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
               }),
           ],
           ['other', async () => await compute.nodeState('no-such-node')],
-          ['other', async () => await compute.place()],
+          ['other', async () => await compute.location()],
         ];
         for (const [kind, call] of calls) {
           proxy.script(kind, { kind: 'answer', status, body });
           await expect(call()).rejects.toMatchObject({ name: 'ComputeError', kind: 'unavailable' });
         }
         // The same, asked of the server itself.
-        expect((await compute.observe(pod))?.uid).toBe(pod.uid);
-        expect(await compute.nodeState('no-such-node')).toBe('gone');
+        expect((await compute.getPod(pod))?.uid).toBe(pod.uid);
+        expect(await compute.nodeState('no-such-node')).toBe('deleted');
       } finally {
         await proxy.close();
       }
@@ -315,7 +315,7 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
       try {
         const hasty = harness.instance({ kubeConfig: proxy.kubeConfig, timeoutMs: 200 });
         proxy.script('other', { kind: 'silence' });
-        await expect(hasty.observe({ name: 'a' })).rejects.toMatchObject({
+        await expect(hasty.getPod({ name: 'a' })).rejects.toMatchObject({
           kind: 'unavailable',
           message: expect.stringContaining('no answer in time'),
         });
@@ -326,14 +326,14 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
           body: '',
           headers: { 'retry-after': '7' },
         });
-        await expect(compute.observe({ name: 'a' })).rejects.toMatchObject({
+        await expect(compute.getPod({ name: 'a' })).rejects.toMatchObject({
           kind: 'unavailable',
           retryAfterMs: 7000,
         });
         proxy.down = true;
-        await expect(compute.observe({ name: 'a' })).rejects.toMatchObject({ kind: 'unavailable' });
+        await expect(compute.getPod({ name: 'a' })).rejects.toMatchObject({ kind: 'unavailable' });
         proxy.down = false;
-        expect(await compute.observe({ name: 'a' })).toBeUndefined();
+        expect(await compute.getPod({ name: 'a' })).toBeUndefined();
       } finally {
         await proxy.close();
       }
@@ -351,7 +351,7 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
     const compute = harness.instance({ kubeConfig: config });
     expect(await compute.list()).toEqual([]);
     const pod = await compute.createPod(request(), undefined);
-    expect(await compute.deletePod(pod)).toBe('gone');
+    expect(await compute.deletePod(pod)).toBe('deleted');
     expect(proxy.passed.length).toBeGreaterThan(0);
     expect(new Set(proxy.passed)).toEqual(new Set([`CONNECT ${new URL(cluster.server).host}`]));
     await compute.close();
@@ -368,7 +368,7 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
       const report = await checkPermissions(account, harness.namespace);
       expect(report.user).toBe(`system:serviceaccount:${harness.namespace}:worker`);
       expect(report.missing).toHaveLength(Object.values(requiredPermissions).flat().length + 1);
-      await expect(harness.instance({ kubeConfig: account }).place()).rejects.toMatchObject({
+      await expect(harness.instance({ kubeConfig: account }).location()).rejects.toMatchObject({
         kind: 'forbidden',
       });
       await expect(
@@ -385,7 +385,7 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
         async () => (await checkPermissions(account, harness.namespace)).missing.length === 0,
       );
       const compute = harness.instance({ kubeConfig: account });
-      expect(await compute.place()).toEqual(await harness.compute.place());
+      expect(await compute.location()).toEqual(await harness.compute.location());
       const ask = request();
       const pod = await compute.createPod(
         ask,
@@ -394,7 +394,7 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
       const watch = await recordWatch(compute);
       await watch.until('seen', (event) => event.pod.uid === pod.uid);
       await watch.stop();
-      expect(await compute.deletePod(pod)).toBe('gone');
+      expect(await compute.deletePod(pod)).toBe('deleted');
       await compute.deleteRegistrationSecret(ask.identity);
       expect((await checkPermissions(account, undefined)).missing).toHaveLength(
         Object.values(requiredPermissions).flat().length,

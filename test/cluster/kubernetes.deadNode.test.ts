@@ -29,8 +29,8 @@ await describeWithLab('a node that does not answer', { kubernetes: true }, (lab)
         kind: 'unavailable',
         message: expect.stringMatching(/^Cannot read the log of pod .*(refused|dial)/),
       });
-    expect(compute.reachable?.()).toBe(true);
-    expect((await compute.observe(pod))?.uid).toBe(pod.uid);
+    expect(compute.isReachable?.()).toBe(true);
+    expect((await compute.getPod(pod))?.uid).toBe(pod.uid);
   });
 
   test('what was seen of a pod last is known whether anything can be asked or not', async () => {
@@ -41,12 +41,12 @@ await describeWithLab('a node that does not answer', { kubernetes: true }, (lab)
     await harness.makeRunning(pod);
     await harness.end(pod, 0);
     await watch.until('ended', (event) => event.pod.ended);
-    expect(compute.lastSeen?.(pod)).toMatchObject({ uid: pod.uid, ended: true });
-    expect(compute.lastSeen?.({ ...pod, uid: 'another' })).toBeUndefined();
+    expect(compute.getCachedPod?.(pod)).toMatchObject({ uid: pod.uid, ended: true });
+    expect(compute.getCachedPod?.({ ...pod, uid: 'another' })).toBeUndefined();
     await compute.deletePod(pod);
-    await watch.until('gone', (event) => event.pod.gone);
-    expect(compute.lastSeen?.(pod)).toBe('gone');
+    await watch.until('gone', (event) => event.pod.deleted);
+    expect(compute.getCachedPod?.(pod)).toBe('deleted');
     await watch.stop();
-    expect(compute.lastSeen?.(pod)).toBe('gone');
+    expect(compute.getCachedPod?.(pod)).toBe('deleted');
   });
 });

@@ -49,7 +49,7 @@ await describeWithLab('kubernetes: job pods', { kubernetes: true }, (lab) => {
 
   async function watch(options: Partial<KubernetesComputeOptions> = {}): Promise<void> {
     const recorded = await recordWatch(
-      harness.instance({ onJobPods: (count) => counts.push(count), ...options }),
+      harness.instance({ onJobPodCount: (count) => counts.push(count), ...options }),
     );
     watches.push(recorded);
     await until('the watch is synced', () => recorded.synced());
@@ -107,7 +107,9 @@ await describeWithLab('kubernetes: job pods', { kubernetes: true }, (lab) => {
     const late = await runner();
     await until('it to be seen', () => watches[0]!.of(late).length > 0);
     await harness.vanish(late);
-    await until('it to be seen gone', () => watches[0]!.of(late).some((event) => event.pod.gone));
+    await until('it to be seen gone', () =>
+      watches[0]!.of(late).some((event) => event.pod.deleted),
+    );
     // The garbage collector of this cluster takes them at once.
     const orphans = await make(late.name);
     await untilSeen(
@@ -166,7 +168,7 @@ await describeWithLab('kubernetes: job pods', { kubernetes: true }, (lab) => {
       kubeConfig: await actAsShippedWorker(harness, {
         without: { verb: 'patch', resource: 'jobs' },
       }),
-      quietMs: 2_000,
+      watchTimeoutMs: 2_000,
     });
     const pod = await runner();
     const objects = await make(pod.name);
@@ -201,7 +203,7 @@ await describeWithLab('kubernetes: job pods', { kubernetes: true }, (lab) => {
         setHeaderOptions('Content-Type', PatchStrategy.MergePatch),
       );
     await hold('looking into it');
-    await watch({ quietMs: 2_000 });
+    await watch({ watchTimeoutMs: 2_000 });
     await until(
       'the Job to be owned, and the pod not',
       () => counts.at(-1)?.owned === 1 && counts.at(-1)?.unowned === 1,

@@ -190,7 +190,7 @@ await describeWithLab('a compute and its pod policy', { kubernetes: true }, (lab
         },
       },
     };
-    expect(compute.faults(request)).toEqual([
+    expect(compute.validate(request)).toEqual([
       expect.stringMatching(
         /^automountServiceAccountToken: its token is not allowed by "serviceAccounts"/,
       ),

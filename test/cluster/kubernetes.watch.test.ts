@@ -45,7 +45,7 @@ await describeWithLab('kubernetes: the shared watch', { kubernetes: true }, (lab
 
   const lists = (): number => proxy.seen.filter(({ kind }) => kind === 'list').length;
   const watches = (): number => proxy.seen.filter(({ kind }) => kind === 'watch').length;
-  const goneEvents = (): number => watch.of(pod).filter((event) => event.pod.gone).length;
+  const goneEvents = (): number => watch.of(pod).filter((event) => event.pod.deleted).length;
 
   /** The watch works: a change made past the proxy arrives. */
   async function expectAlive(): Promise<void> {
@@ -54,7 +54,7 @@ await describeWithLab('kubernetes: the shared watch', { kubernetes: true }, (lab
       'the pod ended',
       (event) => event.pod.uid === pod.uid && event.pod.ended,
     );
-    expect(ended).toMatchObject({ gone: false, exit: { code: 3 } });
+    expect(ended).toMatchObject({ deleted: false, exit: { code: 3 } });
     await until('the watch is synced again', () => watch.synced());
     expect(goneEvents()).toBe(0);
   }
@@ -114,15 +114,15 @@ await describeWithLab('kubernetes: the shared watch', { kubernetes: true }, (lab
     proxy.down = false;
     const { pod: last, previous } = await watch.until(
       'gone',
-      (event) => event.pod.uid === pod.uid && event.pod.gone,
+      (event) => event.pod.uid === pod.uid && event.pod.deleted,
     );
     expect(last).toMatchObject({
       ended: true,
-      gone: true,
+      deleted: true,
       node: harness.namespace,
       startedAt: expect.any(String),
     });
-    expect(previous).toMatchObject({ gone: false });
+    expect(previous).toMatchObject({ deleted: false });
     await until('the watch is synced again', () => watch.synced());
     expect(lists()).toBe(3);
     expect(goneEvents()).toBe(1);
@@ -130,7 +130,11 @@ await describeWithLab('kubernetes: the shared watch', { kubernetes: true }, (lab
   });
 
   test('a watch that stays silent counts as dead; what it swallowed is told by the next', async () => {
-    compute = harness.instance({ kubeConfig: proxy.kubeConfig, quietMs: 4_000, minBackoffMs: 20 });
+    compute = harness.instance({
+      kubeConfig: proxy.kubeConfig,
+      watchTimeoutMs: 4_000,
+      minBackoffMs: 20,
+    });
     proxy.script('watch', { kind: 'silence' });
     await startWatch();
     await harness.end(pod, 3);
@@ -140,7 +144,7 @@ await describeWithLab('kubernetes: the shared watch', { kubernetes: true }, (lab
   });
 
   test('a quiet selector: the server ends the watch in good order, and a bookmark keeps the resource version young', async () => {
-    compute = harness.instance({ kubeConfig: proxy.kubeConfig, quietMs: 6_000 });
+    compute = harness.instance({ kubeConfig: proxy.kubeConfig, watchTimeoutMs: 6_000 });
     await startWatch();
     const foreign = harness.instance({ installation: 'another' });
     const { name } = await foreign.createPod(harness.request(harness.newIdentity()), undefined);
@@ -202,7 +206,7 @@ await describeWithLab('kubernetes: the shared watch', { kubernetes: true }, (lab
       gone: 0,
       listed: 0,
     });
-    expect(await compute.observe(pod)).toMatchObject({ uid: pod.uid, ended: false });
+    expect(await compute.getPod(pod)).toMatchObject({ uid: pod.uid, ended: false });
     await expectAlive();
   });
 
@@ -219,10 +223,10 @@ await describeWithLab('kubernetes: the shared watch', { kubernetes: true }, (lab
       harness.log.some(({ message }) => message === 'a pod is out of sight'),
     );
     expect(goneEvents()).toBe(0);
-    expect(await compute.observe(pod)).toMatchObject({ uid: pod.uid, ended: false });
+    expect(await compute.getPod(pod)).toMatchObject({ uid: pod.uid, ended: false });
     await relabel({ op: 'add', value: 'contract' });
     await harness.vanish(pod);
-    await watch.until('gone', (event) => event.pod.uid === pod.uid && event.pod.gone);
+    await watch.until('gone', (event) => event.pod.uid === pod.uid && event.pod.deleted);
     expect(goneEvents()).toBe(1);
   });
 
@@ -293,10 +297,10 @@ await describeWithLab('kubernetes: the shared watch', { kubernetes: true }, (lab
       await startWatch();
       const own = await compute.createPod(harness.request(harness.newIdentity()), undefined);
       await watch.until('created', (event) => event.pod.uid === own.uid);
-      expect(await compute.observe(own)).toMatchObject({ uid: own.uid, gone: false });
+      expect(await compute.getPod(own)).toMatchObject({ uid: own.uid, deleted: false });
       await harness.vanish(own);
-      await watch.until('gone', (event) => event.pod.uid === own.uid && event.pod.gone);
-      expect(await compute.observe(own)).toBeUndefined();
+      await watch.until('gone', (event) => event.pod.uid === own.uid && event.pod.deleted);
+      expect(await compute.getPod(own)).toBeUndefined();
       expect(gets()).toBe(0);
     });
 
@@ -309,22 +313,22 @@ await describeWithLab('kubernetes: the shared watch', { kubernetes: true }, (lab
       proxy.cutAll();
       await until('the loss was noticed', () => !watch.synced());
       await harness.end(pod, 3);
-      expect(await compute.observe(pod)).toMatchObject({ ended: true, exit: { code: 3 } });
+      expect(await compute.getPod(pod)).toMatchObject({ ended: true, exit: { code: 3 } });
       expect(gets()).toBe(1);
     });
 
     test('looks live for a pod of another name, or another uid, than the cache knows', async () => {
       await startWatch();
-      expect(await compute.observe({ name: 'never-was' })).toBeUndefined();
-      expect(await compute.observe({ name: pod.name, uid: 'another' })).toBeUndefined();
+      expect(await compute.getPod({ name: 'never-was' })).toBeUndefined();
+      expect(await compute.getPod({ name: pod.name, uid: 'another' })).toBeUndefined();
       expect(gets()).toBe(2);
     });
   });
 
   test('many calls share few connections', async () => {
     await startWatch();
-    await Promise.all(Array.from({ length: 100 }, () => compute.observe({ name: 'never-was' })));
-    await Promise.all(Array.from({ length: 100 }, () => compute.observe({ name: 'never-was' })));
+    await Promise.all(Array.from({ length: 100 }, () => compute.getPod({ name: 'never-was' })));
+    await Promise.all(Array.from({ length: 100 }, () => compute.getPod({ name: 'never-was' })));
     expect(proxy.connections()).toBeLessThanOrEqual(33);
   });
 });

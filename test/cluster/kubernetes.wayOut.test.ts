@@ -46,7 +46,7 @@ await describeWithLab('the way out of a cluster', { temporal: true, kubernetes: 
   async function running(input: Partial<RunnerInput> = {}): Promise<PodView> {
     run = await world.start({ ...POD, ...input });
     const name = await run.pod();
-    const pod = (await harness.second.observe({ name }))!;
+    const pod = (await harness.second.getPod({ name }))!;
     await harness.makeRunning(pod);
     ci.connect((await run.status()).runnerName ?? '');
     await run.reaches('Idle', ({ phase }) => phase === 'Idle');
@@ -198,7 +198,7 @@ await describeWithLab('the way out of a cluster', { temporal: true, kubernetes: 
     async (_what, input) => {
       run = await world.start({ ...POD, ...input, intervals: { listMaxAge: '1s' } });
       const name = await run.pod();
-      const pod = (await harness.second.observe({ name }))!;
+      const pod = (await harness.second.getPod({ name }))!;
       const held = proxy.hold(({ method, url }) => {
         const isDeletion = method === 'DELETE' && url.pathname.endsWith(`/pods/${name}`);
         // Nothing else arrives in its place.
@@ -213,7 +213,7 @@ await describeWithLab('the way out of a cluster', { temporal: true, kubernetes: 
       await run.reaches('a wait for a runner that has started', ({ waitingFor }) =>
         /the runner ends by itself|runner may be about to register/.test(waitingFor ?? ''),
       );
-      expect(await harness.second.observe(pod)).toMatchObject({
+      expect(await harness.second.getPod(pod)).toMatchObject({
         uid: pod.uid,
         ended: false,
         terminating: false,
@@ -228,7 +228,7 @@ await describeWithLab('the way out of a cluster', { temporal: true, kubernetes: 
   test('a claim is not mounted by another life while the node of the one before does not answer', async () => {
     const volumeClaims = [{ name: 'cache', mountPath: '/cache', claim: 'slot-0', storage: '1Gi' }];
     const { name, uid } = await running({ volumeClaims });
-    const node = (await harness.second.observe({ name }))?.node ?? '';
+    const node = (await harness.second.getPod({ name }))?.node ?? '';
     const ready = async (status: string): Promise<void> => {
       const body = [
         {
@@ -250,7 +250,7 @@ await describeWithLab('the way out of a cluster', { temporal: true, kubernetes: 
     };
     await ready('Unknown');
     ci.setBusy((await run.status()).runnerName ?? '', true);
-    await harness.vanish((await harness.second.observe({ name }))!);
+    await harness.vanish((await harness.second.getPod({ name }))!);
     await until('the loss', async () => (await run.handle.describe()).status.name === 'COMPLETED');
     const next = await world.start({ ...POD, volumeClaims });
     await next.reaches(

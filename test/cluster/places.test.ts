@@ -127,7 +127,7 @@ await describeIf(
         scheduled: true,
         createdAt: '',
         ended: false,
-        gone: false,
+        deleted: false,
         terminating: false,
       };
     };
@@ -188,8 +188,8 @@ await describeIf(
         const refused = async () =>
           (await waits()).map(({ type, failure }) => (type === 'WrongLocation' ? failure : ''));
         const both = [
-          formatLocation(await harness.compute.place()),
-          formatLocation(await wrong.place()),
+          formatLocation(await harness.compute.location()),
+          formatLocation(await wrong.location()),
         ];
         await until(
           'each wait was refused',
@@ -218,7 +218,7 @@ await describeIf(
     );
 
     test('a life says in lists where it is, and a worker of another place refuses to start and names both; one of the same place starts', async () => {
-      const here = formatLocation(await harness.compute.place());
+      const here = formatLocation(await harness.compute.location());
       for (const life of lives)
         expect((await life.describe()).typedSearchAttributes.get(SEARCH_ATTRIBUTES.place)).toBe(
           here,
@@ -241,7 +241,7 @@ await describeIf(
         `HOLDFAST_TASK_QUEUE: the task queue "${taskQueue}" is used for runners in ${here} (`,
       );
       expect(wrong.errors.join('\n')).toContain(
-        `this worker's are in ${formatLocation(await elsewhere.compute.place())} (`,
+        `this worker's are in ${formatLocation(await elsewhere.compute.location())} (`,
       );
       const same = startWorkerProcess(settings);
       await same.started();

@@ -181,11 +181,11 @@ await describeWithLab('RunnerSet resources', { temporal: true, kubernetes: true 
     await set().command({ command: 'scale', replicas: 7 });
     await set().reaches(
       'its size of before, paused',
-      ({ replicas, paused }) => replicas === 2 && paused !== undefined,
+      ({ replicas, blockedReason }) => replicas === 2 && blockedReason !== undefined,
     );
     await until(
       'the pause to be shown',
-      async () => (await read()).status?.paused?.includes('sale') === true,
+      async () => (await read()).status?.blockedReason?.includes('sale') === true,
     );
     await remove();
     await ends();

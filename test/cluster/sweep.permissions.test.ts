@@ -67,7 +67,7 @@ await describeWithLab('deploy/sweep.yaml', { temporal: true, kubernetes: true },
     await until(
       'the permissions to be in force',
       async () =>
-        await compute.place().then(
+        await compute.location().then(
           () => true,
           () => false,
         ),
@@ -86,16 +86,16 @@ await describeWithLab('deploy/sweep.yaml', { temporal: true, kubernetes: true },
     await makeJobObjects(world.harness, lost.name, { scheduler: 'contract' });
     await world.harness.vanish(lost);
 
-    const { owned } = compute;
+    const { ownedObjects } = compute;
     for (const done of ['marked', 'repaired']) {
-      const marks = await owned?.loadMarks();
+      const marks = await ownedObjects?.loadMarks();
       expect(marks).toHaveLength(done === 'marked' ? 0 : 1);
       world.marks = marks ?? [];
-      const { items, incomplete, unseen } = await world.sweep({}, { compute });
+      const { findings, incompleteLists, skippedLists } = await world.sweep({}, { compute });
       expect({
-        incomplete,
-        unseen,
-        items: items.map((item) => `${item.done} ${item.kind}`).toSorted(),
+        incomplete: incompleteLists,
+        unseen: skippedLists,
+        items: findings.map((item) => `${item.status} ${item.kind}`).toSorted(),
       }).toEqual({
         incomplete: [],
         unseen: [],
@@ -105,7 +105,7 @@ await describeWithLab('deploy/sweep.yaml', { temporal: true, kubernetes: true },
           ...Array.from({ length: 6 }, () => `${done} orphaned_resource`),
         ],
       });
-      await owned?.saveMarks(world.marks);
+      await ownedObjects?.saveMarks(world.marks);
     }
     await world.harness.finishTermination(pod);
     expect(await world.names()).toEqual({ pods: [], secrets: [], claims: [] });

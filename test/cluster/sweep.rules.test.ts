@@ -77,13 +77,13 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     }> => {
       proxy = await startApiProxy(world.harness.kubeConfig);
       const compute = world.harness.instance({ kubeConfig: proxy.kubeConfig });
-      await compute.place();
+      await compute.location();
       return { proxy, compute };
     };
     const expectNothingTouched = async (report: SweepReport, list: string): Promise<void> => {
       expect(report).toMatchObject({
-        items: [],
-        incomplete: expect.arrayContaining([{ list, why: expect.stringMatching(/./) }]),
+        findings: [],
+        incompleteLists: expect.arrayContaining([{ list, reason: expect.stringMatching(/./) }]),
       });
       expect(await isUntouched(pod)).toBe(true);
     };
@@ -129,9 +129,9 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
       proxy!.script('other', REFUSED);
       const report = await world.sweep({}, { compute, resources: 'where permitted' });
       expect(report).toMatchObject({
-        incomplete: [],
-        unseen: [{ list: 'secrets' }],
-        items: [{ kind: 'orphaned_pod', done: 'marked' }],
+        incompleteLists: [],
+        skippedLists: [{ list: 'secrets' }],
+        findings: [{ kind: 'orphaned_pod', status: 'marked' }],
       });
       expect(report.examined).not.toHaveProperty('secrets');
     });
@@ -158,7 +158,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     await world.life({ phase: 'Provisioning' });
     world.simulator.setAccess('sweep', { scopes: [] });
     expect(await world.sweep()).toMatchObject({
-      incomplete: [],
+      incompleteLists: [],
       skipped: { scope_not_visible: 1, in_transition: 1 },
     });
   });
@@ -171,7 +171,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     );
     const report = await world.sweep();
     expect(report).toMatchObject({
-      stopped: expect.stringContaining('6 of 10 pods'),
+      aborted: expect.stringContaining('6 of 10 pods'),
       counts: { orphaned_pod: { found: 6, marked: 0 } },
     });
     expect(await Promise.all(pods.map(isUntouched))).not.toContain(false);
@@ -183,15 +183,15 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
   test('pods of a place of which Temporal knows nothing: it stops, unless forced', async () => {
     const pod = await world.run({ identity: world.harness.newIdentity() });
     expect(await sweeps()).toMatchObject({
-      stopped: expect.stringContaining('Temporal knows no runner of this place'),
+      aborted: expect.stringContaining('Temporal knows no runner of this place'),
     });
     expect(await isUntouched(pod)).toBe(true);
     expect(await world.sweep({ force: true })).toMatchObject({
-      items: [
+      findings: [
         {
           kind: 'orphaned_pod',
           reason: expect.stringContaining('not known to Temporal'),
-          done: 'marked',
+          status: 'marked',
         },
       ],
     });
@@ -200,7 +200,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
   test('a worker that is away is no reason to touch a runner that lives', async () => {
     const life = await world.life({ phase: 'Busy' });
     const { pod } = await world.provision(life);
-    expect(await sweeps()).toMatchObject({ items: [], skipped: { no_worker: 1 }, marks: [] });
+    expect(await sweeps()).toMatchObject({ findings: [], skipped: { no_worker: 1 }, marks: [] });
     expect(await isUntouched(pod)).toBe(true);
     expect((await life.handle.describe()).status.name).toBe('RUNNING');
     expect(world.simulator.runner(life.runnerName)).toBeDefined();
@@ -212,7 +212,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
       await world.life({ phase: 'Busy', input: { onEviction: 'resume' } }),
     ];
     expect(await sweeps()).toMatchObject({
-      items: [],
+      findings: [],
       skipped: { in_transition: 1, will_resume: 1 },
     });
     for (const { handle } of [fresh, resumes])
@@ -221,10 +221,13 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
 
   test('what is younger than 30 s, a dry run, and what a person holds', async () => {
     const { pod } = await world.provision(await world.terminated());
-    expect(await sweeps({ minAge: '30s' })).toMatchObject({ items: [], skipped: { too_young: 2 } });
+    expect(await sweeps({ minAge: '30s' })).toMatchObject({
+      findings: [],
+      skipped: { too_young: 2 },
+    });
     expect(await sweeps({ dryRun: true })).toMatchObject({
       dryRun: true,
-      items: [{ kind: 'orphaned_pod', done: 'found' }],
+      findings: [{ kind: 'orphaned_pod', status: 'found' }],
     });
     expect(await isUntouched(pod)).toBe(true);
     const { namespace } = world.harness;
@@ -236,7 +239,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
       },
       setHeaderOptions('Content-Type', PatchStrategy.MergePatch),
     );
-    expect(await sweeps()).toMatchObject({ items: [], skipped: { on_hold: 1 } });
+    expect(await sweeps()).toMatchObject({ findings: [], skipped: { on_hold: 1 } });
     expect(await isUntouched(pod)).toBe(true);
   });
 
@@ -248,7 +251,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     await world.register(`other-${'0'.repeat(10)}`, ['self-hosted', `holdfast-${'0'.repeat(10)}`]);
     await world.register(`unlabelled-${'1'.repeat(10)}`, ['self-hosted']);
     expect(await sweeps()).toMatchObject({
-      items: [],
+      findings: [],
       examined: { pods: 0, registrations: 3 },
       skipped: { foreign: 3 },
     });
@@ -261,7 +264,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     const { searchAttributes } = await life.handle.describe();
     const [madeUp = ''] = searchAttributes['RunnerName'] as string[];
     await world.register(madeUp, ['self-hosted']);
-    expect(await sweeps()).toMatchObject({ items: [], skipped: { foreign: 1 } });
+    expect(await sweeps()).toMatchObject({ findings: [], skipped: { foreign: 1 } });
     expect(world.simulator.runner(madeUp)).toBeDefined();
   });
 
@@ -288,7 +291,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
         },
       ],
     });
-    expect(await sweeps()).toMatchObject({ items: [], skipped: { in_transition: 1 } });
+    expect(await sweeps()).toMatchObject({ findings: [], skipped: { in_transition: 1 } });
     expect(await isUntouched(pod)).toBe(true);
   });
 
@@ -301,7 +304,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
       taskQueue,
       args: [{}],
     });
-    expect(await world.sweep()).toMatchObject({ items: [], skipped: { handed_off: 1 } });
+    expect(await world.sweep()).toMatchObject({ findings: [], skipped: { handed_off: 1 } });
   });
 
   test('a mark counts for the pod that it is on: another one of the same name is marked first', async () => {
@@ -312,8 +315,8 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     const another = await world.run(life);
     expect(another.name).toBe(pod.name);
     expect(await world.sweep()).toMatchObject({
-      items: expect.arrayContaining([
-        expect.objectContaining({ kind: 'orphaned_pod', done: 'marked' }),
+      findings: expect.arrayContaining([
+        expect.objectContaining({ kind: 'orphaned_pod', status: 'marked' }),
       ]),
       counts: { orphaned_pod: { repaired: 0 } },
     });
@@ -350,9 +353,9 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
       proxy.script('deletion', BROKEN);
       expect(await world.sweep({}, { compute })).toMatchObject({
         counts: { orphaned_pod: { found: 2, repaired: 1, failed: 1 } },
-        items: [
-          { done: 'failed', note: expect.stringContaining('etcd is unwell') },
-          { done: 'repaired' },
+        findings: [
+          { status: 'failed', note: expect.stringContaining('etcd is unwell') },
+          { status: 'repaired' },
         ],
       });
       expect(await world.sweep({}, { compute })).toMatchObject({
@@ -371,7 +374,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
         kind: 'stuck_runner',
         key: `w ${randomUUID()}`,
         since: '2026-01-01T00:00:00.000Z',
-        unpolled: 2,
+        sweepsWithoutPoller: 2,
       } as const,
     ];
     await world.owned.saveMarks([
@@ -384,6 +387,6 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     ]);
     expect(await world.owned.loadMarks()).toHaveLength(2);
     await world.owned.saveMarks(marks);
-    expect(await world.harness.instance().owned?.loadMarks()).toEqual(marks);
+    expect(await world.harness.instance().ownedObjects?.loadMarks()).toEqual(marks);
   });
 });

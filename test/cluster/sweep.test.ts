@@ -41,14 +41,14 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
 
     const first = await world.sweep();
     expect(first).toMatchObject({
-      incomplete: [],
+      incompleteLists: [],
       counts: { orphaned_pod: { found: 1, marked: 1, repaired: 0, failed: 0 } },
-      items: [
+      findings: [
         {
           kind: 'orphaned_pod',
-          what: pod.name,
-          where: world.harness.namespace,
-          done: 'marked',
+          name: pod.name,
+          location: world.harness.namespace,
+          status: 'marked',
           workflowId: life.identity.workflowId,
         },
       ],
@@ -65,8 +65,8 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     const second = await world.sweep();
     expect(second).toMatchObject({
       counts: { orphaned_pod: { found: 1, marked: 0, repaired: 1, failed: 0 } },
-      items: [
-        { done: 'repaired', note: expect.stringContaining(`deregistration-${life.runnerName}`) },
+      findings: [
+        { status: 'repaired', note: expect.stringContaining(`deregistration-${life.runnerName}`) },
       ],
     });
     const { metadata } = await world.core.readNamespacedPod({
@@ -100,9 +100,9 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     });
 
     // On its way: nothing more is done to it.
-    expect(await world.sweep()).toMatchObject({ items: [], skipped: { in_transition: 1 } });
+    expect(await world.sweep()).toMatchObject({ findings: [], skipped: { in_transition: 1 } });
     await world.harness.finishTermination(pod);
-    expect(await world.sweep()).toMatchObject({ items: [], skipped: {} });
+    expect(await world.sweep()).toMatchObject({ findings: [], skipped: {} });
     expect(await world.names()).toEqual({ pods: [], secrets: [], claims: [] });
   });
 
@@ -114,9 +114,9 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     await world.simulator.waitForJob(job.id, 'in_progress');
     await world.sweep();
     expect(await world.sweep()).toMatchObject({
-      items: [
+      findings: [
         {
-          done: 'repaired',
+          status: 'repaired',
           note: expect.stringMatching(
             /could not be removed yet \(.*is (still|currently) running a job.*deregistration-/s,
           ),
@@ -129,7 +129,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     });
     // Its runner is still online, its pod still there; and then, somebody is at it.
     expect(await world.sweep()).toMatchObject({
-      items: [],
+      findings: [],
       skipped: { in_transition: 1, in_use: 1 },
     });
     runner.stop();
@@ -140,11 +140,11 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     const { pod } = await world.provision(life);
     await world.harness.end(pod, 0);
     expect(await world.sweep()).toMatchObject({
-      items: [{ kind: 'orphaned_pod', done: 'marked' }],
+      findings: [{ kind: 'orphaned_pod', status: 'marked' }],
       skipped: { in_use: 2 },
     });
     expect(await world.sweep()).toMatchObject({
-      items: [{ kind: 'orphaned_pod', done: 'repaired' }],
+      findings: [{ kind: 'orphaned_pod', status: 'repaired' }],
     });
     await world.harness.finishTermination(pod);
     expect(await world.names()).toMatchObject({ pods: [], secrets: [] });
@@ -156,12 +156,12 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     const { runnerId } = await world.register(runnerName);
     const report = await world.sweep();
     expect(report).toMatchObject({
-      items: [
+      findings: [
         {
           kind: 'orphaned_registration',
-          what: runnerName,
-          where: `organization ${world.scope.name}`,
-          done: 'marked',
+          name: runnerName,
+          location: `organization ${world.scope.name}`,
+          status: 'marked',
         },
       ],
       marks: [
@@ -169,7 +169,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
       ],
     });
     expect(await world.sweep({ listMaxAge: '1m' })).toMatchObject({
-      items: [{ done: 'waits' }],
+      findings: [{ status: 'waits' }],
       marks: report.marks,
     });
     expect(world.simulator.runner(runnerName)).toBeDefined();
@@ -184,7 +184,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     const { runnerName } = await world.named();
     await world.register(runnerName, ['self-hosted']);
     expect(await world.sweep()).toMatchObject({
-      items: [{ kind: 'orphaned_registration', what: runnerName }],
+      findings: [{ kind: 'orphaned_registration', name: runnerName }],
     });
   });
 
@@ -193,26 +193,26 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     const { searchAttributes } = await life.handle.describe();
     const [listedName] = searchAttributes['RunnerName'] as string[];
     expect(await world.sweep()).toMatchObject({
-      items: [
+      findings: [
         {
           kind: 'stuck_runner',
-          what: life.identity.workflowId,
-          where: world.unpolled,
-          done: 'marked',
+          name: life.identity.workflowId,
+          location: world.unpolled,
+          status: 'marked',
         },
       ],
-      marks: [{ unpolled: 1 }],
+      marks: [{ sweepsWithoutPoller: 1 }],
     });
     expect(await world.sweep()).toMatchObject({
-      items: [{ kind: 'stuck_runner', done: 'waits' }],
-      marks: [{ unpolled: 2 }],
+      findings: [{ kind: 'stuck_runner', status: 'waits' }],
+      marks: [{ sweepsWithoutPoller: 2 }],
     });
     expect(await life.handle.describe()).toMatchObject({ status: { name: 'RUNNING' } });
     expect(await world.sweep()).toMatchObject({
-      items: [
+      findings: [
         {
           kind: 'stuck_runner',
-          done: 'repaired',
+          status: 'repaired',
           note: expect.stringContaining(`deregistration-${listedName}`),
         },
       ],
@@ -238,7 +238,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     const life = await world.life({ phase: 'Busy', taskQueue: await world.polledQueue() });
     for (const expected of ['marked', 'waits', 'waits', 'waits'])
       expect(await world.sweep()).toMatchObject({
-        items: [{ kind: 'stuck_runner', done: expected }],
+        findings: [{ kind: 'stuck_runner', status: expected }],
       });
     expect(await life.handle.describe()).toMatchObject({ status: { name: 'RUNNING' } });
     const signals = await signalsOf(life.handle, podStateSignal.name);
@@ -249,10 +249,10 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
   test('unresponsive_runner: offline at the CI server while its pod is idle, at two looks; its life is told, and one that is online is not', async () => {
     const taskQueue = await world.polledQueue();
     const compute = world.harness.instance({
-      pod: { image: 'busybox', command: ['work'], supervisor: { image: 'supervisor:1' } },
+      podDefaults: { image: 'busybox', command: ['work'], supervisor: { image: 'supervisor:1' } },
     });
     const supervision: SupervisorConfig = {
-      watches: 'github',
+      runnerKind: 'github',
       ephemeral: true,
       onTerm: 'stop',
       drainTimeoutMs: 0,
@@ -275,13 +275,13 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
       reason: UNRESPONSIVE_RUNNER_MESSAGE,
     };
     expect(await world.sweep()).toMatchObject({
-      items: [{ ...item, done: 'marked' }],
+      findings: [{ ...item, status: 'marked' }],
       marks: [{ kind: 'unresponsive_runner', key: hung.runnerName }],
     });
-    expect(await world.sweep()).toMatchObject({ items: [{ ...item, done: 'waits' }] });
+    expect(await world.sweep()).toMatchObject({ findings: [{ ...item, status: 'waits' }] });
     expect(await signalsOf(hung.handle, replaceIdleSignal.name)).toEqual([]);
     expect(await world.sweep({ unresponsiveAfter: '0s' })).toMatchObject({
-      items: [{ ...item, done: 'repaired' }],
+      findings: [{ ...item, status: 'repaired' }],
       marks: [],
     });
     expect(await signalsOf(hung.handle, replaceIdleSignal.name)).toEqual([
@@ -294,12 +294,12 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     const life = await world.finished();
     const pod = await world.run(life);
     await world.harness.end(pod, 0);
-    expect(await world.sweep()).toMatchObject({ items: [], skipped: { retained: 1 } });
+    expect(await world.sweep()).toMatchObject({ findings: [], skipped: { retained: 1 } });
     expect(await world.sweep({ maxPodAge: '0s' })).toMatchObject({
-      items: [{ kind: 'expired_pod', done: 'marked' }],
+      findings: [{ kind: 'expired_pod', status: 'marked' }],
     });
     expect(await world.sweep({ maxPodAge: '0s' })).toMatchObject({
-      items: [{ kind: 'expired_pod', done: 'repaired' }],
+      findings: [{ kind: 'expired_pod', status: 'repaired' }],
     });
     await world.harness.finishTermination(pod);
     expect(await world.names()).toMatchObject({ pods: [] });
@@ -345,17 +345,17 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     const names = async (objects: JobObjects): Promise<string[]> =>
       Object.keys(await lookAtJobObjects(world.harness, objects));
     expect(await world.sweep({ minAge: '30s' })).toMatchObject({
-      items: [],
+      findings: [],
       skipped: { in_use: 4, foreign: 4 },
     });
 
     await world.harness.vanish(pod);
     expect(await world.sweep()).toMatchObject({
-      incomplete: [],
+      incompleteLists: [],
       counts: { orphaned_resource: { found: 4, marked: 4 } },
-      items: expect.arrayContaining([
+      findings: expect.arrayContaining([
         expect.objectContaining({
-          what: `job pod ${left.job.name}`,
+          name: `job pod ${left.job.name}`,
           reason: `the job pod of a runner whose pod ${pod.name} is gone`,
           workflowId: life.identity.workflowId,
         }),
@@ -371,6 +371,6 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
       (each) => each.length === 0,
     );
     expect(await names(others)).toHaveLength(4);
-    expect(await world.sweep()).toMatchObject({ items: [] });
+    expect(await world.sweep()).toMatchObject({ findings: [] });
   });
 });

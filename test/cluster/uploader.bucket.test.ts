@@ -78,7 +78,7 @@ await describeWithLab('the uploader and a bucket', { s3: true }, ({ s3 }) => {
         clearInterval(looking); // it has ended
       }
     }, 20);
-    expect(await end).toEqual({ code: 0, line: { end: 'stored', leftOut: [] } });
+    expect(await end).toEqual({ code: 0, line: { end: 'stored', skippedFiles: [] } });
     clearInterval(looking);
     expect(most).toBeGreaterThan(50);
     expect(most).toBeLessThan(420);
@@ -97,7 +97,7 @@ await describeWithLab('the uploader and a bucket', { s3: true }, ({ s3 }) => {
     refusing.close();
     await once(refusing, 'close');
     await gate.open();
-    expect(await end).toEqual({ code: 0, line: { end: 'stored', leftOut: [] } });
+    expect(await end).toEqual({ code: 0, line: { end: 'stored', skippedFiles: [] } });
     expect(Object.keys(bucket.texts('back')).toSorted()).toEqual([
       'build-log.txt',
       'finished.json',

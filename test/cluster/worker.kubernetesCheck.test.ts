@@ -47,7 +47,7 @@ await describeIf('the check of the cluster', prepare, { kubernetes: true }, ({ l
     expect(await checkCompute(config(admin))).toEqual([
       {
         level: 'ok',
-        what: expect.stringMatching(
+        message: expect.stringMatching(
           `^Kubernetes at ${server}: .* has all permissions in namespace "default"$`,
         ),
       },
@@ -66,7 +66,7 @@ await describeIf('the check of the cluster', prepare, { kubernetes: true }, ({ l
     const [finding, ...others] = await checkCompute(poor);
     expect(others).toEqual([]);
     expect(finding?.level).toBe('error');
-    expect(finding?.what).toMatch(
+    expect(finding?.message).toMatch(
       new RegExp(
         `^Kubernetes permissions missing: ${user} may not, in namespace "${namespace}": create pods, .*delete secrets, .*delete persistentvolumeclaims, .*delete jobs, get namespaces "kube-system"$`,
       ),
@@ -79,7 +79,7 @@ await describeIf('the check of the cluster', prepare, { kubernetes: true }, ({ l
       },
     });
     expect(await checkCompute(poor)).toEqual([
-      { level: 'ok', what: expect.stringContaining(`${user} has all permissions`) },
+      { level: 'ok', message: expect.stringContaining(`${user} has all permissions`) },
     ]);
   });
 
@@ -106,9 +106,9 @@ await describeIf('the check of the cluster', prepare, { kubernetes: true }, ({ l
     const [finding] = await checkCompute(config(kubeconfig(change), more));
     expect(finding).toEqual({
       level: 'error',
-      what: expect.stringMatching(expected),
+      message: expect.stringMatching(expected),
       fix: expect.stringMatching(/./),
     });
-    expect(finding?.what).not.toContain('\n');
+    expect(finding?.message).not.toContain('\n');
   });
 });

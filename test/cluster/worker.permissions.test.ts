@@ -78,7 +78,7 @@ await describeWithLab("the worker's rights", { temporal: true, kubernetes: true 
 
   async function idle(input: Partial<RunnerInput> = {}): Promise<{ run: RunnerRun; pod: PodView }> {
     const run = await start(input);
-    const pod = (await harness.second.observe({ name: await run.pod() }))!;
+    const pod = (await harness.second.getPod({ name: await run.pod() }))!;
     await harness.makeRunning(pod);
     ci.connect((await run.status()).runnerName ?? '');
     await run.reaches('Idle', ({ phase }) => phase === 'Idle');
@@ -111,7 +111,11 @@ await describeWithLab("the worker's rights", { temporal: true, kubernetes: true 
     'patch pods': async () => {
       const { run } = await idle({ ephemeral: false, supervisor: 'image' });
       // What the supervisor is told of why.
-      await run.handle.signal('cancel', { reason: 'a newer one', mode: 'stop', by: 'superseded' });
+      await run.handle.signal('cancel', {
+        reason: 'a newer one',
+        mode: 'stop',
+        stopReason: 'superseded',
+      });
     },
     'delete pods': ended,
     'get pods/log': ended,
@@ -121,18 +125,18 @@ await describeWithLab("the worker's rights", { temporal: true, kubernetes: true 
     'patch secrets': withJobPods,
     // Its sweep looks at one before it deletes it.
     'get jobs': async () =>
-      await compute.owned?.look(step()).catch((error: unknown) => failures.push(error)),
+      await compute.ownedObjects?.get(step()).catch((error: unknown) => failures.push(error)),
     'list jobs': withJobPods,
     'watch jobs': withJobPods,
     'patch jobs': withJobPods,
     'delete jobs': async () =>
-      await compute.owned
+      await compute.ownedObjects
         ?.delete({
           ...step(),
           uid: 'u',
           resourceVersion: '1',
           createdAtMs: 0,
-          held: false,
+          onHold: false,
           terminating: false,
         })
         .catch((error: unknown) => failures.push(error)),
@@ -145,7 +149,7 @@ await describeWithLab("the worker's rights", { temporal: true, kubernetes: true 
     },
     'delete persistentvolumeclaims': ended,
     'get namespaces': async () =>
-      await compute.place().catch((error: unknown) => failures.push(error)),
+      await compute.location().catch((error: unknown) => failures.push(error)),
   };
 
   /** What an operator sees: why lives wait, how they ended, and the worker's log. */
@@ -166,7 +170,7 @@ await describeWithLab("the worker's rights", { temporal: true, kubernetes: true 
   test('with all of them a life comes to its end, and leaves nothing', async () => {
     const path = await open();
     expect(await findings(path)).toEqual([
-      { level: 'ok', what: expect.stringContaining('has all permissions') },
+      { level: 'ok', message: expect.stringContaining('has all permissions') },
     ]);
     await ended();
     expect(await runs[0]?.result()).toMatchObject({ outcome: 'failed', attempt: 1 });
@@ -208,7 +212,7 @@ await describeWithLab("the worker's rights", { temporal: true, kubernetes: true 
         `may not, in namespace "${harness.namespace}": ${name}( "kube-system")?$`,
       );
       expect(await findings(path)).toEqual([
-        { level: 'error', what: missing, fix: expect.stringContaining('kubectl apply') },
+        { level: 'error', message: missing, fix: expect.stringContaining('kubectl apply') },
       ]);
       await needing[name]!();
       let last = '';

@@ -69,7 +69,7 @@ async function goesOn(world: EvictionWorld, goodbye: Goodbye, cause: string): Pr
     outcome: 'succeeded',
     exitCode: 0,
     attempt: 2,
-    replaced: [{ cause }],
+    replacements: [{ cause }],
   });
   expect(result.cause).toBeUndefined();
   const { text } = await second.log.complete();
@@ -110,7 +110,7 @@ const checkpoints: Record<string, Scenario<EvictionWorld>> = {
       cause: 'cancelled',
       exitCode: 143,
       attempt: 1,
-      replaced: [],
+      replacements: [],
     });
     const { text } = await log.complete();
     expect(text).toMatch(/saved \d+ because cancelled/);
@@ -138,7 +138,7 @@ const drains: Record<string, Scenario<EvictionWorld>> = {
       outcome: 'succeeded',
       exitCode: 0,
       attempt: 1,
-      replaced: [],
+      replacements: [],
     });
     run.expectUnharmed(job);
   },
@@ -172,7 +172,7 @@ const drains: Record<string, Scenario<EvictionWorld>> = {
     expect(await run.ends()).toMatchObject({
       outcome: 'succeeded',
       attempt: 2,
-      replaced: [{ cause: 'evicted' }],
+      replacements: [{ cause: 'evicted' }],
     });
     run.expectUnharmed(job);
   },
@@ -278,7 +278,7 @@ async function measureAnnouncements({ cluster: { namespace } }: EvictionWorld): 
       const log = await PodLog.follow(namespace, name);
       await log.says('waiting');
       const before = Date.now();
-      await compute.deletePod({ name, uid: metadata?.uid ?? '' }, { announce: 'cancelled' });
+      await compute.deletePod({ name, uid: metadata?.uid ?? '' }, { stopReason: 'cancelled' });
       const { text } = await log.complete();
       expect(text).toBe('waiting\nshown');
       return (await log.says('shown')).at - before;

@@ -65,7 +65,7 @@ class Stored {
 
   /** What is kept of a step: by path, its text. */
   files = ({ steps }: JobResult, name: string): Record<string, string> =>
-    this.bucket.texts(`ci/${steps.find((each) => each.name === name)?.folder ?? ''}`);
+    this.bucket.texts(`ci/${steps.find((each) => each.name === name)?.artifactPath ?? ''}`);
 
   close = async (): Promise<void> => {
     await this.world.close();

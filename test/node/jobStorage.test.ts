@@ -50,7 +50,7 @@ class Stored {
 
   /** What is kept of a step: by path, its text. */
   files = ({ steps }: JobResult, name: string): Record<string, string> => {
-    const folder = join(this.folder, steps.find((each) => each.name === name)?.folder ?? '');
+    const folder = join(this.folder, steps.find((each) => each.name === name)?.artifactPath ?? '');
     const paths = readdirSync(folder, { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile())
       .map(({ parentPath, name: file }) => join(parentPath, file));
@@ -139,7 +139,7 @@ const scenarios: Record<string, Scenario<Stored>> = {
       expect(JSON.parse(unit['finished.json'] ?? '')).toMatchObject({ exitCode: 0 });
       expect(files(result, 'clean')['build-log.txt']).toMatch(/^cluster$/m);
       expect(files(result, 'clean')['build-log.txt']).not.toMatch(/^key$/m);
-      expect(result.steps[1]?.folder).toMatch(
+      expect(result.steps[1]?.artifactPath).toMatch(
         /^artifacts\/repositories\/acme\/web\/handed-on\/[^/]+\/test-unit\/1\/$/,
       );
     },

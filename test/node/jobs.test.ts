@@ -97,7 +97,7 @@ const scenarios: Record<string, Scenario<ClusterWorld>> = {
       post: [step('clean', 'true')],
     });
     const unit = await job.up('unit');
-    await job.handle.signal('cancel', { by: 'superseded', reason: 'abc123' });
+    await job.handle.signal('cancel', { stopReason: 'superseded', reason: 'abc123' });
     const result = await job.result();
     await unit.complete();
     expect(unit.errors.map(({ text }) => text)).toContain(

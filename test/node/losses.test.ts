@@ -19,7 +19,7 @@ const losses: Record<string, Scenario<ClusterWorld>> = {
     expect(result).toMatchObject({
       outcome: 'succeeded',
       attempt: 2,
-      replaced: [{ runnerName: lost, cause: 'evicted', replacedBy: runnerName }],
+      replacements: [{ runnerName: lost, cause: 'evicted', replacedBy: runnerName }],
     });
     run.expectUnharmed(job);
     expect({ pods: run.podsEver().length, registered: run.registeredEver() }).toEqual({
@@ -52,7 +52,7 @@ const losses: Record<string, Scenario<ClusterWorld>> = {
     expect(await run.ends()).toMatchObject({
       outcome: 'succeeded',
       attempt: 2,
-      replaced: [{ runnerName: lost, cause: 'evicted', replacedBy: runnerName }],
+      replacements: [{ runnerName: lost, cause: 'evicted', replacedBy: runnerName }],
     });
     run.expectUnharmed(job);
   },
@@ -70,7 +70,7 @@ const losses: Record<string, Scenario<ClusterWorld>> = {
     expect(await run.ends()).toMatchObject({
       outcome: 'succeeded',
       attempt: 2,
-      replaced: [{ runnerName: lost, cause: 'evicted', replacedBy: runnerName }],
+      replacements: [{ runnerName: lost, cause: 'evicted', replacedBy: runnerName }],
     });
     run.expectUnharmed(job);
   },

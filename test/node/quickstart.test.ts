@@ -176,7 +176,7 @@ await describeIf('docs/quickstart.md, in a cluster', prepare, NEEDS, (lab) => {
     await until(
       'the set to end',
       async () =>
-        (await world.client.workflow.getHandle('set-linux').query(setStatusQuery)).ending !==
+        (await world.client.workflow.getHandle('set-linux').query(setStatusQuery)).deleting !==
         undefined,
     );
     expect(now(job).status).toBe('in_progress');

@@ -193,7 +193,7 @@ const stopped: Record<string, Case> = {
   },
   'stop.to group: all of it gets the signal, and the child gets it twice': {
     script: FORWARDS,
-    input: { stop: { gracePeriod: '60s', to: 'group', cleanupCommand: census(true) } },
+    input: { stop: { gracePeriod: '60s', target: 'group', cleanupCommand: census(true) } },
     by: ['TERM'],
     status: 5,
     errors: [interrupted('terminated'), gracefully('1m0s')],

@@ -58,11 +58,11 @@ await describeWithLab(
       const name = pod?.metadata?.name ?? '';
 
       const first = await sweep();
-      expect(first.items).toEqual([
+      expect(first.findings).toEqual([
         expect.objectContaining({
           kind: 'orphaned_pod',
-          what: name,
-          done: 'marked',
+          name,
+          status: 'marked',
           workflowId: run.handle.workflowId,
         }),
       ]);
@@ -74,8 +74,8 @@ await describeWithLab(
       expect(marked?.metadata?.deletionTimestamp).toBeUndefined();
       expect(run.job(job)).toMatchObject({ status: 'in_progress' });
 
-      expect((await sweep(first.marks)).items).toEqual([
-        expect.objectContaining({ kind: 'orphaned_pod', what: name, done: 'repaired' }),
+      expect((await sweep(first.marks)).findings).toEqual([
+        expect.objectContaining({ kind: 'orphaned_pod', name, status: 'repaired' }),
       ]);
       await until(
         'the pod to be gone',
@@ -115,15 +115,15 @@ await describeWithLab(
       await ended(job.id);
       const life = world.client.workflow.getHandle(`${job.id}-test-1`);
       const first = await sweep();
-      expect(first.items).toEqual([
+      expect(first.findings).toEqual([
         expect.objectContaining({
           kind: 'orphaned_step',
-          done: 'marked',
+          status: 'marked',
           workflowId: life.workflowId,
         }),
       ]);
-      expect((await sweep(first.marks)).items).toEqual([
-        expect.objectContaining({ kind: 'orphaned_step', done: 'repaired' }),
+      expect((await sweep(first.marks)).findings).toEqual([
+        expect.objectContaining({ kind: 'orphaned_step', status: 'repaired' }),
       ]);
       expect(await life.result()).toMatchObject({
         outcome: 'aborted',
@@ -160,15 +160,19 @@ await describeWithLab(
         );
         expect({ status, report: JSON.parse(stdout) as SweepReport }).toMatchObject({
           status: 0,
-          report: { incomplete: [], items: [], examined: { lives: 1, pods: 1 } },
+          report: { incompleteLists: [], findings: [], examined: { runners: 1, pods: 1 } },
         });
         await untouched();
       }
       await world.startWorker();
-      expect((await sweep()).items).toEqual([]);
+      expect((await sweep()).findings).toEqual([]);
       await untouched();
       await letGo(world.namespace, pod);
-      expect(await run.ends()).toMatchObject({ outcome: 'succeeded', attempt: 1, replaced: [] });
+      expect(await run.ends()).toMatchObject({
+        outcome: 'succeeded',
+        attempt: 1,
+        replacements: [],
+      });
       run.expectUnharmed(job);
       expect(run.podsEver()).toHaveLength(1);
     }, 240_000);

@@ -87,7 +87,7 @@ const troubles: Record<string, Scenario<ClusterWorld>> = {
       cause: 'oom_killed',
       exitCode: 137,
       attempt: 1,
-      replaced: [],
+      replacements: [],
     });
     expect({ pods: run.podsEver().length, registered: run.registeredEver() }).toEqual({
       pods: 1,

@@ -37,7 +37,11 @@ await describeWithLab('workers come and go', { temporal: true, nodes: 'kubelet' 
 
   async function expectEachUnharmed(lives: readonly Busy[]): Promise<void> {
     for (const { run, job } of lives) {
-      expect(await run.ends()).toMatchObject({ outcome: 'succeeded', attempt: 1, replaced: [] });
+      expect(await run.ends()).toMatchObject({
+        outcome: 'succeeded',
+        attempt: 1,
+        replacements: [],
+      });
       run.expectUnharmed(job);
       expect(run.podsEver()).toHaveLength(1);
       expect(run.requests('POST', 201)).toHaveLength(1);
@@ -68,7 +72,7 @@ await describeWithLab('workers come and go', { temporal: true, nodes: 'kubelet' 
     expect(await idle.ends()).toMatchObject({
       outcome: 'succeeded',
       attempt: 2,
-      replaced: [{ runnerName: lost, cause: 'deleted_externally', replacedBy: runnerName }],
+      replacements: [{ runnerName: lost, cause: 'deleted_externally', replacedBy: runnerName }],
     });
     idle.expectUnharmed(late);
   }, 180_000);

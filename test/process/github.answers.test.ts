@@ -220,7 +220,7 @@ describe('find', () => {
       `GET ${RUNNERS}`,
       listJson(runnerJson(1, 'r-10'), runnerJson(2, 'r-1', { status: 'offline', busy: true })),
     );
-    expect(await server.find(SCOPE, { name: 'r-1' })).toEqual({
+    expect(await server.findRunner(SCOPE, { name: 'r-1' })).toEqual({
       id: '2',
       name: 'r-1',
       online: false,
@@ -239,19 +239,19 @@ describe('find', () => {
         runners: url.includes('&page=2') ? all.slice(100) : all.slice(0, 100),
       },
     }));
-    expect((await server.find(SCOPE, { name: 'r-149' }))?.id).toBe('149');
-    expect(await server.find(SCOPE, { name: 'r-150' })).toBeUndefined();
+    expect((await server.findRunner(SCOPE, { name: 'r-149' }))?.id).toBe('149');
+    expect(await server.findRunner(SCOPE, { name: 'r-150' })).toBeUndefined();
   });
 
   test('by id', async () => {
     github.on(`GET ${RUNNERS}/5`, { status: 200, body: runnerJson(5, 'r-5') });
-    expect((await server.find(SCOPE, { id: '5', name: 'r-5' }))?.online).toBe(true);
+    expect((await server.findRunner(SCOPE, { id: '5', name: 'r-5' }))?.online).toBe(true);
   });
 
   test('an id that is no number of GitHub is not asked for: a 404 would look like a proof', async () => {
     for (const id of ['x', '0', '1e3', '../5'])
       expect([
-        (await ciServerError(server.find(SCOPE, { id, name: 'r' }))).kind,
+        (await ciServerError(server.findRunner(SCOPE, { id, name: 'r' }))).kind,
         (await ciServerError(server.removeRegistration(SCOPE, id))).kind,
       ]).toEqual(['rejected', 'rejected']);
     expect(github.requests).toEqual([]);
@@ -259,8 +259,8 @@ describe('find', () => {
 
   test('by id: a 404 counts only when the scope can be listed', async () => {
     github.on(`GET ${RUNNERS}/5`, NOT_FOUND).on(`GET ${RUNNERS}`, listJson(), NOT_FOUND);
-    expect(await server.find(SCOPE, { id: '5', name: 'r-5' })).toBeUndefined();
-    expect(await ciServerError(server.find(SCOPE, { id: '5', name: 'r-5' }))).toMatchObject({
+    expect(await server.findRunner(SCOPE, { id: '5', name: 'r-5' })).toBeUndefined();
+    expect(await ciServerError(server.findRunner(SCOPE, { id: '5', name: 'r-5' }))).toMatchObject({
       kind: 'credentials',
     });
   });
@@ -271,7 +271,7 @@ describe('find', () => {
       headers: { 'content-type': 'text/html' },
       body: '<html>Sign in</html>',
     });
-    expect(await ciServerError(server.find(SCOPE, { name: 'r-1' }))).toMatchObject({
+    expect(await ciServerError(server.findRunner(SCOPE, { name: 'r-1' }))).toMatchObject({
       kind: 'unavailable',
     });
   });

@@ -71,7 +71,7 @@ function exchange({ headers }: SeenRequest): RecordedAnswer {
 const list = ({ headers }: SeenRequest): RecordedAnswer =>
   headers['authorization'] === `token ghs_${issued}` ? listJson() : bad(401, 'Bad credentials');
 
-const find = (): Promise<unknown> => server.find(SCOPE, { name: 'r' });
+const find = (): Promise<unknown> => server.findRunner(SCOPE, { name: 'r' });
 
 beforeEach(async () => {
   github = await new RecordedGitHub().start();
@@ -192,7 +192,7 @@ describe('a GitHub App', () => {
       });
       expect(await server.redeliverFailed?.({ maxRedeliveries: 1 })).toEqual({
         redelivered: 0,
-        left: 0,
+        postponed: 0,
       });
     },
   );
@@ -225,7 +225,7 @@ describe('a GitHub App', () => {
         headers['authorization'] === 'token ghs_other' ? listJson() : bad(401, 'Bad credentials'),
       );
       await expect(
-        Promise.all([find(), elsewhere.server.find(SCOPE, { name: 'r' })]),
+        Promise.all([find(), elsewhere.server.findRunner(SCOPE, { name: 'r' })]),
       ).resolves.toHaveLength(2);
     } finally {
       await elsewhere.close();

@@ -40,7 +40,7 @@ function serverWith(settings: Record<string, unknown> = {}): CiServer {
 test('no answer in time', async () => {
   github.on(`GET ${RUNNER}`, 'hang');
   const error = await ciServerError(
-    serverWith({ requestTimeoutSeconds: 0.3 }).find(SCOPE, { id: '5', name: 'r' }),
+    serverWith({ requestTimeoutSeconds: 0.3 }).findRunner(SCOPE, { id: '5', name: 'r' }),
   );
   expect(error).toMatchObject({
     kind: 'unavailable',
@@ -50,15 +50,17 @@ test('no answer in time', async () => {
 
 test('a read over a connection that was closed is sent once more', async () => {
   github.on(`GET ${RUNNER}`, 'reset', { status: 200, body: runnerJson(5, 'r') });
-  expect((await serverWith().find(SCOPE, { id: '5', name: 'r' }))?.id).toBe('5');
+  expect((await serverWith().findRunner(SCOPE, { id: '5', name: 'r' }))?.id).toBe('5');
   expect(observed.map(({ status }) => status)).toEqual([undefined, 200]);
 });
 
 test('a read is sent once more, not for ever', async () => {
   github.on(`GET ${RUNNER}`, 'reset');
-  expect(await ciServerError(serverWith().find(SCOPE, { id: '5', name: 'r' }))).toMatchObject({
-    kind: 'unavailable',
-  });
+  expect(await ciServerError(serverWith().findRunner(SCOPE, { id: '5', name: 'r' }))).toMatchObject(
+    {
+      kind: 'unavailable',
+    },
+  );
   expect(github.requests).toHaveLength(2);
 });
 
@@ -82,9 +84,11 @@ test('nobody listens', async () => {
 
 test('a long answer that nobody reads holds nothing up in the end', async () => {
   github.on(`GET ${RUNNER}`, { status: 407, body: { message: 'x'.repeat(1_000_000) } });
-  expect(await ciServerError(serverWith().find(SCOPE, { id: '5', name: 'r' }))).toMatchObject({
-    kind: 'unavailable',
-  });
+  expect(await ciServerError(serverWith().findRunner(SCOPE, { id: '5', name: 'r' }))).toMatchObject(
+    {
+      kind: 'unavailable',
+    },
+  );
   for (const close of closing.splice(0)) await close();
 });
 
@@ -95,7 +99,7 @@ test("a request under way that is aborted ends at once, with the signal's reason
     return { status: 200, body: runnerJson(5, 'r'), after: new Promise(() => undefined) };
   });
   const abort = new AbortController();
-  const found = serverWith({ requestTimeoutSeconds: 300 }).find(
+  const found = serverWith({ requestTimeoutSeconds: 300 }).findRunner(
     SCOPE,
     { id: '5', name: 'r' },
     abort.signal,
@@ -116,7 +120,7 @@ test('no more requests in flight than allowed, and all of them get through', asy
   });
   const server = serverWith({ maxInFlight: 3 });
   const found = await Promise.all(
-    Array.from({ length: 60 }, () => server.find(SCOPE, { id: '5', name: 'r' })),
+    Array.from({ length: 60 }, () => server.findRunner(SCOPE, { id: '5', name: 'r' })),
   );
   expect(found.every((runner) => runner?.id === '5')).toBe(true);
   expect(most).toBeLessThanOrEqual(3);
@@ -155,7 +159,7 @@ test.each<[what: string, step: Step]>([
       /^credential "\w+": not sent to 127\.0\.0\.1:\d+: no answer since /.test(message),
     ),
   ).toBe(true);
-  expect(server.reachable?.()).toBe(false);
+  expect(server.isReachable?.()).toBe(false);
 
   github.on(`DELETE ${RUNNER}`, { status: 204 });
   // As the activity that it is a try of, it comes again.
@@ -169,5 +173,5 @@ test.each<[what: string, step: Step]>([
   };
   const answers = await Promise.all(Array.from({ length: 50 }, remove));
   expect(new Set(answers)).toEqual(new Set(['removed']));
-  expect(server.reachable?.()).toBe(true);
+  expect(server.isReachable?.()).toBe(true);
 });

@@ -86,7 +86,7 @@ afterEach(async () => {
 function find(settings: Record<string, unknown>): Promise<unknown> {
   const { server, close } = ciServerOf({ type: 'pat', tokenFile, ...settings });
   closing.push(close);
-  return server.find(SCOPE, { name: 'r' });
+  return server.findRunner(SCOPE, { name: 'r' });
 }
 
 const proxyUrl = (): string => `http://bot:pa%25ss@${proxy.host}`;

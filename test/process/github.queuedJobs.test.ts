@@ -28,7 +28,7 @@ afterEach(async () => {
 const queue = (repo: string, run_id: number): number =>
   simulator.queueJob({ repo, run_id, labels: ['nobody'] }).id;
 const look = async (scope = ORGANIZATION): Promise<CiJobList> =>
-  (await server.queuedJobs?.(scope)) as CiJobList;
+  (await server.listQueuedJobs?.(scope)) as CiJobList;
 const idsOf = ({ jobs }: CiJobList): number[] =>
   jobs.map(({ id }) => Number(id)).toSorted((a, b) => a - b);
 const statuses = (): Record<number, number> =>
@@ -142,7 +142,7 @@ test('an App looks into the repositories it is installed on; if those are not al
       apiUrl: github.url,
     });
     try {
-      return (await app.server.queuedJobs?.(ORGANIZATION)) as CiJobList;
+      return (await app.server.listQueuedJobs?.(ORGANIZATION)) as CiJobList;
     } finally {
       await app.close();
     }
@@ -157,7 +157,7 @@ test('an App looks into the repositories it is installed on; if those are not al
 test('one job by its id: while it waits, when it is over, and where it cannot be told', async () => {
   const id = queue('acme/web', 1);
   const ask = async (repository: string, scope = ORGANIZATION): Promise<unknown> =>
-    await server.job?.(scope, { id: String(id), repository });
+    await server.getJob?.(scope, { id: String(id), repository });
   expect(await ask('acme/web')).toEqual((await look()).jobs[0]);
   expect(await ask('acme/web', { kind: 'enterprise', name: 'big' })).toMatchObject({
     id: String(id),
@@ -184,7 +184,8 @@ test('lists of hundreds of runs use up what lists may cost, and leave single job
     ids
       .slice(0, 30)
       .map(
-        async (id) => await server.job?.(ORGANIZATION, { id: String(id), repository: 'acme/web' }),
+        async (id) =>
+          await server.getJob?.(ORGANIZATION, { id: String(id), repository: 'acme/web' }),
       ),
   );
   expect(asked.filter((job) => job !== undefined)).toHaveLength(25);
@@ -195,7 +196,7 @@ test('what another has found is as good, if it is not too old', async () => {
   const id = queue('acme/web', 1);
   await look();
   const before = simulator.requests().length;
-  const shared = await server.queuedJobs?.(ORGANIZATION, undefined, undefined, 60_000);
+  const shared = await server.listQueuedJobs?.(ORGANIZATION, undefined, undefined, 60_000);
   expect(shared).toMatchObject({ jobs: [{ id: String(id) }], ageMs: expect.any(Number) });
   expect(simulator.requests()).toHaveLength(before);
   expect(await look()).not.toHaveProperty('ageMs');

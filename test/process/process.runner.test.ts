@@ -33,7 +33,7 @@ async function runToEnd(pod: PodRequest): Promise<PodView> {
   const { name } = await harness.compute.createPod(pod, undefined);
   return (await untilSeen(
     'ended',
-    () => harness.compute.observe({ name }),
+    () => harness.compute.getPod({ name }),
     (view) => view?.ended === true,
   ))!;
 }
@@ -99,7 +99,7 @@ describe('what a runner gets', () => {
     const pod = await compute.createPod(bare, undefined);
     const view = await untilSeen(
       'ended',
-      () => compute.observe(pod),
+      () => compute.getPod(pod),
       (seen) => seen?.ended === true,
     );
     expect(await harness.output(view!)).toBe('default more\n');
@@ -164,10 +164,10 @@ describe('deletion', () => {
     expect(await harness.second.deletePod(pod, { gracePeriodSeconds: 1 })).toBe('terminating');
     const { pod: ended } = await watch.until(
       'ended',
-      (event) => event.pod.ended && !event.pod.gone,
+      (event) => event.pod.ended && !event.pod.deleted,
     );
     expect(ended.exit).toMatchObject({ code: 137 });
-    await watch.until('gone', (event) => event.pod.gone);
+    await watch.until('gone', (event) => event.pod.deleted);
     await watch.stop();
     expect((await readFile(notes, 'utf8')).trim().split('\n').toSorted()).toEqual([
       'child',
@@ -181,7 +181,7 @@ describe('deletion', () => {
     await harness.makeRunning(pod);
     const watch = await harness.watch();
     await harness.compute.deletePod(pod);
-    const { pod: gone } = await watch.until('gone', (event) => event.pod.gone);
+    const { pod: gone } = await watch.until('gone', (event) => event.pod.deleted);
     expect(gone).toMatchObject({ terminating: true, exit: { code: 143 } });
   });
 
@@ -205,7 +205,8 @@ describe('deletion', () => {
       100_000,
     );
     // Some went before the watch had looked. Of the others, it tells each end, and once.
-    const ends = (pod: PodView): number => watch.of(pod).filter((event) => event.pod.gone).length;
+    const ends = (pod: PodView): number =>
+      watch.of(pod).filter((event) => event.pod.deleted).length;
     await untilSeen(
       'the watch has told all ends',
       async () => pods.filter((pod) => watch.of(pod).length > 0 && ends(pod) === 0),

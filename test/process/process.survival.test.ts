@@ -118,7 +118,7 @@ describe('a worker dies', () => {
       expect(await isAlive(runner)).toBe(true);
       await harness.end(pod, 7);
       const { pod: ended } = await adopter.until('ended', (event) => event.pod.ended);
-      expect(ended).toMatchObject({ uid: pod.uid, gone: false, exit: { code: 7 } });
+      expect(ended).toMatchObject({ uid: pod.uid, deleted: false, exit: { code: 7 } });
       await adopter.stop();
       await untilDead(runner);
     },
@@ -185,7 +185,7 @@ describe('a worker dies', () => {
     ]);
     await untilSeen(
       'the runner has started',
-      () => harness.compute.observe({ name }),
+      () => harness.compute.getPod({ name }),
       (view) => view?.startedAt !== undefined,
     );
     // All wrappers but one have given up.
@@ -214,7 +214,7 @@ describe('a wrapper dies', () => {
       await watch.until('started', ({ pod: view }) => view.startedAt !== undefined);
     process.kill(wrapper.pid, 'SIGKILL');
     for (const watch of watches) {
-      const { pod: gone } = await watch.until('gone', (event) => event.pod.gone);
+      const { pod: gone } = await watch.until('gone', (event) => event.pod.deleted);
       // Nobody knows how it ended, so nothing is claimed.
       expect(gone).not.toHaveProperty('exit');
       await watch.stop();
@@ -240,8 +240,8 @@ describe('a wrapper dies', () => {
       podFile(pod, 'started.json'),
       JSON.stringify({ process: { ...runner, pid: newRunner.pid }, at: pod.createdAt }),
     );
-    expect(await harness.compute.deletePod(pod, { gracePeriodSeconds: 0 })).toBe('gone');
-    expect(await harness.compute.observe(pod)).toBeUndefined();
+    expect(await harness.compute.deletePod(pod, { gracePeriodSeconds: 0 })).toBe('deleted');
+    expect(await harness.compute.getPod(pod)).toBeUndefined();
     expect([await isAlive(newWrapper), await isAlive(newRunner)]).toEqual([true, true]);
   });
 
@@ -252,11 +252,11 @@ describe('a wrapper dies', () => {
     process.kill(wrapper.pid, 'SIGTERM');
     const view = await untilSeen(
       'ended',
-      () => harness.compute.observe(pod),
+      () => harness.compute.getPod(pod),
       (seen) => seen?.ended === true,
     );
     expect(view).toMatchObject({
-      gone: false,
+      deleted: false,
       terminating: false,
       reason: 'Shutdown',
       exit: { code: 143 },
@@ -272,7 +272,7 @@ describe('nothing is left over', () => {
     const { wrapper, runner } = await identities(pod);
     const watch = await harness.watch();
     await rm(join(harness.stateDir, 'pods', pod.name), { recursive: true });
-    await watch.until('gone', (event) => event.pod.gone);
+    await watch.until('gone', (event) => event.pod.deleted);
     await watch.stop();
     await untilDead(runner);
     await untilDead(wrapper);
@@ -291,7 +291,7 @@ describe('nothing is left over', () => {
     ];
     await untilSeen(
       'ended',
-      () => harness.compute.observe(pod),
+      () => harness.compute.getPod(pod),
       (view) => view?.exit?.code === 0,
     );
     await untilDead(await identify(inGroup));
@@ -315,7 +315,7 @@ describe('nothing is left over', () => {
     const { wrapper } = await identities(pod);
     await watch.until('started', (event) => event.pod.startedAt !== undefined);
     await rm(harness.stateDir, { recursive: true, maxRetries: 5 });
-    await watch.until('gone', (event) => event.pod.uid === pod.uid && event.pod.gone);
+    await watch.until('gone', (event) => event.pod.uid === pod.uid && event.pod.deleted);
     await untilSeen(
       'listed again',
       async () => watch.relists.length,

@@ -115,7 +115,7 @@ describe('beside a step', () => {
     process.kill(uploading.pid, 'SIGTERM');
     supervised.signal('SIGTERM');
     expect(await supervised.status()).toBe(7);
-    expect(await uploading.end).toEqual({ code: 0, line: { end: 'stored', leftOut: [] } });
+    expect(await uploading.end).toEqual({ code: 0, line: { end: 'stored', skippedFiles: [] } });
     expect(files()).toEqual(['finished.json', 'started.json', 'state.txt', 'step.json']);
     expect(kept('run/step/1/artifacts/state.txt')).toBe('saved with ********\n');
     expect(JSON.parse(kept('run/step/1/finished.json'))).toMatchObject({
@@ -133,7 +133,7 @@ describe('beside a step', () => {
     await supervised.printed('up');
     await until('the start note', () => existsSync(started));
     supervised.signal('SIGKILL');
-    expect(await uploading.end).toEqual({ code: 0, line: { end: 'stored', leftOut: [] } });
+    expect(await uploading.end).toEqual({ code: 0, line: { end: 'stored', skippedFiles: [] } });
     expect(existsSync(join(store, 'run/step/1/finished.json'))).toBe(false);
 
     const next = await step();
@@ -159,7 +159,7 @@ describe('beside a step', () => {
       code: 1,
       line: {
         end: 'stored',
-        leftOut: [],
+        skippedFiles: [],
         sharedDirFault: expect.stringContaining('the biggest is "dump" with 1048577'),
       },
     });
@@ -171,7 +171,7 @@ describe('beside a step', () => {
     const uploading = startUploader([], env);
     await until("the uploader's handlers", () => handles(uploading.pid, 1));
     process.kill(uploading.pid, 'SIGTERM');
-    expect(await uploading.end).toEqual({ code: 0, line: { end: 'nothing', leftOut: [] } });
+    expect(await uploading.end).toEqual({ code: 0, line: { end: 'nothing', skippedFiles: [] } });
     expect(files()).toEqual([]);
   });
 

@@ -46,7 +46,10 @@ export const JOB_SCENARIOS: Readonly<Record<string, JobScenario>> = {
       const run = await JobRun.start(world, THREE, id);
       await run.ends('pre-1');
       const unit = await run.runs('test-1');
-      await run.handle.signal('cancel', { by: 'superseded', reason: 'a newer version has come' });
+      await run.handle.signal('cancel', {
+        stopReason: 'superseded',
+        reason: 'a newer version has come',
+      });
       await until('the step to be stopped', () =>
         world.compute.deletions.some(({ name }) => name === unit),
       );
@@ -88,7 +91,7 @@ export const JOB_SCENARIOS: Readonly<Record<string, JobScenario>> = {
     ends: { outcome: 'aborted', cause: 'cancelled' },
   },
   jobGroup: {
-    async play({ world, compute }, id) {
+    async play({ world, compute }, workflowId) {
       const come = async (number: number): Promise<WorkflowHandle> => {
         const version = {
           commit: String(number).padStart(40, '0'),
@@ -96,7 +99,7 @@ export const JOB_SCENARIOS: Readonly<Record<string, JobScenario>> = {
           job: GROUPED,
         };
         return await world.client.workflow.signalWithStart(JOB_GROUP_WORKFLOW, {
-          workflowId: id,
+          workflowId,
           taskQueue: world.taskQueue,
           args: [],
           signal: jobRevisionSignal,
@@ -106,11 +109,11 @@ export const JOB_SCENARIOS: Readonly<Record<string, JobScenario>> = {
       const handle = await come(1);
       const told = async (number: number): Promise<void> =>
         await until(`version ${number} to be over`, async () => {
-          const { generation, outcome }: JobGroupStatus = await handle.query(jobGroupStatusQuery);
-          return generation === number && outcome === 'succeeded';
+          const { runNumber, outcome }: JobGroupStatus = await handle.query(jobGroupStatusQuery);
+          return runNumber === number && outcome === 'succeeded';
         });
       // A newer one, while the older one runs.
-      await JobRun.of({ world, compute }, groupedJobId(id, 1)).runs('test-1');
+      await JobRun.of({ world, compute }, groupedJobId(workflowId, 1)).runs('test-1');
       playsByItself(compute, 'end');
       await come(2);
       await told(2);

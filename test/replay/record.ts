@@ -82,14 +82,14 @@ async function record(
       const result = await run.result();
       assert.partialDeepStrictEqual(result, scenario.ends, `${name} did not end as told`);
       assert.equal(
-        result.deregistration !== undefined,
+        result.deregistrationWorkflowId !== undefined,
         scenario.deregistration !== undefined,
         `${name}: hand-off to deregistration`,
       );
-      if (result.deregistration !== undefined) {
+      if (result.deregistrationWorkflowId !== undefined) {
         scenario.deregistration?.(stage, result.runnerName);
-        await world.client.workflow.getHandle(result.deregistration).result();
-        for (const [, history] of await historiesOf(world.client, result.deregistration))
+        await world.client.workflow.getHandle(result.deregistrationWorkflowId).result();
+        for (const [, history] of await historiesOf(world.client, result.deregistrationWorkflowId))
           files.set(`${name}.deregistration.json`, history);
       }
     }

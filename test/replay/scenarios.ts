@@ -32,7 +32,7 @@ export interface Scenario {
 }
 
 const COMMAND: Partial<RunnerInput> = { ciServer: 'none', command: ['work'] };
-const EVICTION = { terminating: true, disruption: 'EvictionByEvictionAPI' } as const;
+const EVICTION = { terminating: true, disruptionReason: 'EvictionByEvictionAPI' } as const;
 
 /** Everything that a runner's life may meet, one scenario each. The name is the history's file name. */
 export const SCENARIOS: Readonly<Record<string, Scenario>> = {
@@ -41,7 +41,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     ends: { outcome: 'succeeded', attempt: 1, unregisterAttempts: 0 },
   },
   'ephemeral-success-by-its-own-record': {
-    play: async (stage) => await finishJob(stage, await busy(stage), { job: 'done' }),
+    play: async (stage) => await finishJob(stage, await busy(stage), { job: 'completed' }),
     ends: { outcome: 'succeeded', attempt: 1, unregisterAttempts: 0 },
   },
   'ephemeral-success-by-look-ups': {

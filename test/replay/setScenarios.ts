@@ -72,9 +72,9 @@ export const SET_SCENARIOS: Readonly<Record<string, SetScenario>> = {
       await set
         .reaches(
           'one of the new template',
-          ({ generation, runners }) =>
+          ({ templateHash, runners }) =>
             runners.length === 1 &&
-            runners[0]?.generation === generation &&
+            runners[0]?.templateHash === templateHash &&
             runners[0].state === 'idle',
         )
         .finally(() => clearInterval(timer));
@@ -121,7 +121,7 @@ export const SET_SCENARIOS: Readonly<Record<string, SetScenario>> = {
             });
       }, 20);
       await set
-        .reaches('the breaker', ({ paused }) => paused !== undefined)
+        .reaches('the breaker', ({ blockedReason }) => blockedReason !== undefined)
         .finally(() => clearInterval(neverOnline));
       await set.comesTo({ idle: 2 });
       await set.end();
@@ -189,7 +189,7 @@ export const SET_SCENARIOS: Readonly<Record<string, SetScenario>> = {
           conclusion: 'cancelled',
         });
         await set.handle.signal(runnerEventsSignal, {
-          news: [
+          events: [
             {
               kind: 'online',
               workflowId: 'runner-of-nobody',
@@ -214,7 +214,7 @@ export const SET_SCENARIOS: Readonly<Record<string, SetScenario>> = {
       await world.suspend();
       for (let piece = 0; piece < 80; piece++)
         await set.handle.signal(runnerEventsSignal, {
-          news: [
+          events: [
             {
               kind: 'online',
               workflowId: 'runner-of-nobody',

@@ -100,18 +100,18 @@ export function ciServerContract(
         '%s: a runner comes online, is found by name and by id, removed, then absent',
         async (mode) => {
           const runner = await online({ scope: at, mode });
-          const found = await server.find(at, { name: runner.name });
+          const found = await server.findRunner(at, { name: runner.name });
           expect(found).toMatchObject({ id: runner.id, name: 'r-1', online: true, busy: false });
           expect(found?.labels).toEqual(expect.arrayContaining(['contract']));
-          expect(await server.find(at, runner)).toEqual(found);
+          expect(await server.findRunner(at, runner)).toEqual(found);
           expect(await server.listRunners(at)).toEqual([found]);
           expect(await fixture.registered(at)).toEqual(['r-1']);
           expect(await server.removeRegistration(at, runner.id)).toBe('removed');
           expect(await fixture.registered(at)).toEqual([]);
           expect(await server.removeRegistration(at, runner.id)).toBe('absent');
-          expect(await server.find(at, runner)).toBeUndefined();
+          expect(await server.findRunner(at, runner)).toBeUndefined();
           expect(await server.listRunners(at)).toEqual([]);
-          expect(await server.find(at, { name: runner.name })).toBeUndefined();
+          expect(await server.findRunner(at, { name: runner.name })).toBeUndefined();
         },
       );
     });
@@ -120,7 +120,7 @@ export function ciServerContract(
       options.scopes.filter(({ kind }) => kind !== 'enterprise'),
     )('jobs of $kind $name', (at) => {
       const queuedJobs = async (labels?: string[]): Promise<CiJobList | undefined> =>
-        await server.queuedJobs?.(at, labels);
+        await server.listQueuedJobs?.(at, labels);
 
       test('those that wait are listed until they wait no longer', async () => {
         expect(await queuedJobs()).toEqual({ jobs: [], complete: true });
@@ -167,13 +167,13 @@ export function ciServerContract(
 
     test('a name that is the beginning of another is not taken for it', async () => {
       await online({ name: 'r-10' });
-      expect(await server.find(scope, { name: 'r-1' })).toBeUndefined();
+      expect(await server.findRunner(scope, { name: 'r-1' })).toBeUndefined();
     });
 
     test('a busy runner is shown as busy, not removed, and its job goes on', async () => {
       const runner = await online();
       const job = await fixture.startJob(scope, 'contract');
-      expect(await server.find(scope, runner)).toMatchObject({ busy: true });
+      expect(await server.findRunner(scope, runner)).toMatchObject({ busy: true });
       for (let again = 0; again < 3; again++)
         expect(await ciServerError(server.removeRegistration(scope, runner.id))).toMatchObject({
           kind: 'busy',
@@ -225,11 +225,11 @@ export function ciServerContract(
       if (how === 'may only look') await fixture.loseWrite();
       else {
         await (how === 'is revoked' ? fixture.revoke() : fixture.loseScopes());
-        if (server.queuedJobs) calls.push(async () => await server.queuedJobs?.(scope));
+        if (server.listQueuedJobs) calls.push(async () => await server.listQueuedJobs?.(scope));
         calls.push(
           () => server.removeRegistration(scope, gone.id),
-          () => server.find(scope, runner),
-          () => server.find(scope, { name: 'never-was' }),
+          () => server.findRunner(scope, runner),
+          () => server.findRunner(scope, { name: 'never-was' }),
         );
       }
       for (const call of calls)
@@ -245,11 +245,11 @@ export function ciServerContract(
         const before = await fixture.requestCount();
         const calls = [
           () => server.removeRegistration(scope, runner.id),
-          () => server.find(scope, runner),
-          () => server.find(scope, { name: 'never-was' }),
+          () => server.findRunner(scope, runner),
+          () => server.findRunner(scope, { name: 'never-was' }),
           () => server.register(request({ name: 'r-2' })),
           () => server.removeRegistration(scope, '999999'),
-          ...(server.queuedJobs ? [async () => await server.queuedJobs?.(scope)] : []),
+          ...(server.listQueuedJobs ? [async () => await server.listQueuedJobs?.(scope)] : []),
         ];
         for (const call of calls) {
           const error = await ciServerError(call());
@@ -266,8 +266,8 @@ export function ciServerContract(
       await fixture.fail(how);
       const calls: (() => Promise<unknown>)[] = [
         () => server.removeRegistration(scope, runner.id),
-        () => server.find(scope, runner),
-        () => server.find(scope, { name: 'never-was' }),
+        () => server.findRunner(scope, runner),
+        () => server.findRunner(scope, { name: 'never-was' }),
         () => server.register(request({ name: 'r-2' })),
       ];
       for (const call of calls)
@@ -276,7 +276,7 @@ export function ciServerContract(
 
     test('an aborted signal ends a request with its reason', async () => {
       const signal = AbortSignal.abort(new Error('cancelled'));
-      await expect(server.find(scope, { name: 'r-1' }, signal)).rejects.toThrow('cancelled');
+      await expect(server.findRunner(scope, { name: 'r-1' }, signal)).rejects.toThrow('cancelled');
       await expect(server.removeRegistration(scope, '1', signal)).rejects.toThrow('cancelled');
       await expect(server.register(request(), signal)).rejects.toThrow('cancelled');
     });

@@ -192,7 +192,7 @@ export class ClusterRun {
    */
   expectHandedOnIfRefused(result: RunnerResult): void {
     if (this.requests('DELETE', 422).length > 0)
-      expect(result.deregistration).toBe(`deregistration-${result.runnerName}`);
+      expect(result.deregistrationWorkflowId).toBe(`deregistration-${result.runnerName}`);
   }
 
   /** The job was interrupted and had the time to clean up. */
@@ -276,8 +276,10 @@ export class ClusterRun {
     await until(`the last of ${this.key}'s pods to be recorded`, () =>
       this.world.recorder.sawAllGo(this.handle.workflowId),
     );
-    if (result.deregistration !== undefined) {
-      const removal = await this.world.client.workflow.getHandle(result.deregistration).result();
+    if (result.deregistrationWorkflowId !== undefined) {
+      const removal = await this.world.client.workflow
+        .getHandle(result.deregistrationWorkflowId)
+        .result();
       expect(removal).toMatchObject({ outcome: expect.stringMatching(/^(removed|absent)$/) });
     }
     expect(this.registrations()).toEqual([]);

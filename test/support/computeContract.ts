@@ -73,7 +73,7 @@ export function describeComputeContract(
     }
 
     const observe = (pod: PodView, compute = harness.compute): Promise<PodView | undefined> =>
-      compute.observe({ ...pod });
+      compute.getPod({ ...pod });
     const waitForDeletion = (pod: PodView): Promise<unknown> =>
       untilSeen(
         `${pod.name} is gone`,
@@ -82,8 +82,8 @@ export function describeComputeContract(
       );
 
     test('is at one place, which every worker over the same state names alike', async () => {
-      const place = await harness.compute.place();
-      expect(await harness.second.place()).toEqual(place);
+      const place = await harness.compute.location();
+      expect(await harness.second.location()).toEqual(place);
       expect(place).toMatchObject({
         compute: harness.compute.kind,
         cluster: expect.stringMatching(/./),
@@ -99,7 +99,7 @@ export function describeComputeContract(
           name: harness.compute.podName(identity),
           workflowId: identity.workflowId,
           ended: false,
-          gone: false,
+          deleted: false,
           terminating: false,
         });
         expect(pod.uid).not.toBe('');
@@ -194,13 +194,11 @@ export function describeComputeContract(
       test('of a pod that never was, or has another uid: absent', async () => {
         const identity = harness.newIdentity();
         expect(
-          await harness.compute.observe({ name: harness.compute.podName(identity) }),
+          await harness.compute.getPod({ name: harness.compute.podName(identity) }),
         ).toBeUndefined();
         const pod = await create(identity);
-        expect(
-          await harness.compute.observe({ name: pod.name, uid: randomUUID() }),
-        ).toBeUndefined();
-        expect((await harness.compute.observe({ name: pod.name }))?.uid).toBe(pod.uid);
+        expect(await harness.compute.getPod({ name: pod.name, uid: randomUUID() })).toBeUndefined();
+        expect((await harness.compute.getPod({ name: pod.name }))?.uid).toBe(pod.uid);
       });
 
       test('of a running pod: node and start, no end', async () => {
@@ -227,7 +225,7 @@ export function describeComputeContract(
         );
         expect(view).toMatchObject({
           uid: pod.uid,
-          gone: false,
+          deleted: false,
           terminating: false,
           exit: { code, oomKilled: false, finishedAt: expect.any(String) },
         });
@@ -252,7 +250,7 @@ export function describeComputeContract(
         const pod = await createRunning();
         expect(
           await harness.compute.deletePod({ ...pod, uid: randomUUID() }, { gracePeriodSeconds: 0 }),
-        ).toBe('gone');
+        ).toBe('deleted');
         expect(await harness.compute.deletePod(pod, { unlessStarted: true })).toMatchObject({
           uid: pod.uid,
           startedAt: expect.any(String),
@@ -279,9 +277,9 @@ export function describeComputeContract(
         );
         expectGrace(seen, 30_000, from, to);
         await harness.finishTermination(pod);
-        await watched.until('gone', (event) => event.pod.uid === pod.uid && event.pod.gone);
+        await watched.until('gone', (event) => event.pod.uid === pod.uid && event.pod.deleted);
         await waitForDeletion(pod);
-        expect(await harness.compute.deletePod(pod)).toBe('gone');
+        expect(await harness.compute.deletePod(pod)).toBe('deleted');
       });
 
       test("without a grace: the pod's own", async () => {
@@ -351,7 +349,7 @@ export function describeComputeContract(
         );
         expect([...relisted!.values()].filter((view) => view.uid === pod.uid)).toHaveLength(1);
         expect(watched.of(pod)[0]).toMatchObject({
-          pod: { uid: pod.uid, gone: false },
+          pod: { uid: pod.uid, deleted: false },
           previous: undefined,
         });
       });
@@ -368,7 +366,7 @@ export function describeComputeContract(
           'ended',
           (event) => event.pod.uid === pod.uid && event.pod.ended,
         );
-        expect(ended).toMatchObject({ gone: false, exit: { code: 3 } });
+        expect(ended).toMatchObject({ deleted: false, exit: { code: 3 } });
         const events = watched.of(pod);
         expect(events[0]!.previous).toBeUndefined();
         for (let i = 1; i < events.length; i++)
@@ -386,9 +384,14 @@ export function describeComputeContract(
         for (const each of watched) {
           const { pod: gone } = await each.until(
             'gone',
-            (event) => event.pod.uid === pod.uid && event.pod.gone,
+            (event) => event.pod.uid === pod.uid && event.pod.deleted,
           );
-          expect(gone).toMatchObject({ uid: pod.uid, ended: true, gone: true, exit: { code: 0 } });
+          expect(gone).toMatchObject({
+            uid: pod.uid,
+            deleted: true,
+            ended: true,
+            exit: { code: 0 },
+          });
         }
         // Later pods come and go: had the first's end been told again, it would have been by then.
         const later = await createRunning();
@@ -396,9 +399,9 @@ export function describeComputeContract(
         for (const each of watched) {
           await each.until(
             'the later pod gone',
-            (event) => event.pod.uid === later.uid && event.pod.gone,
+            (event) => event.pod.uid === later.uid && event.pod.deleted,
           );
-          expect(each.of(pod).filter((event) => event.pod.gone)).toHaveLength(1);
+          expect(each.of(pod).filter((event) => event.pod.deleted)).toHaveLength(1);
         }
       });
 
@@ -412,10 +415,10 @@ export function describeComputeContract(
         await harness.vanish(pod);
         const { pod: gone, previous } = await watched.until(
           'gone',
-          (event) => event.pod.uid === pod.uid && event.pod.gone,
+          (event) => event.pod.uid === pod.uid && event.pod.deleted,
         );
-        expect(gone).toMatchObject({ uid: pod.uid, ended: true, gone: true });
-        expect(previous).toMatchObject({ uid: pod.uid, gone: false });
+        expect(gone).toMatchObject({ uid: pod.uid, deleted: true, ended: true });
+        expect(previous).toMatchObject({ uid: pod.uid, deleted: false });
         expect(await observe(pod)).toBeUndefined();
       });
 

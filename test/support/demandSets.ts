@@ -65,12 +65,12 @@ export async function startToldSet(
 export function statusOf(name: string, more: Partial<RunnerSetStatus>): RunnerSetStatus {
   return {
     name,
-    generation: 'g1',
+    templateHash: 'g1',
     desired: 0,
     min: 0,
     max: 10,
     runners: [],
-    jobs: { queued: 0, assigned: 0, startedTotal: 0, completedTotal: 0 },
+    jobs: { queued: 0, running: 0, startedTotal: 0, completedTotal: 0 },
     labels: ['linux'],
     scope: 'acme',
     holds: [],

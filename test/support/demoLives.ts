@@ -10,7 +10,12 @@ export const demoLives = {
     const run = await world.start('succeeds');
     const job = run.queueJob(countingJob(3));
     const result = await run.ends();
-    expect(result).toMatchObject({ outcome: 'succeeded', exitCode: 0, attempt: 1, replaced: [] });
+    expect(result).toMatchObject({
+      outcome: 'succeeded',
+      exitCode: 0,
+      attempt: 1,
+      replacements: [],
+    });
     run.expectUnharmed(job);
     expect(run.job(job).runner_name).toBe(result.runnerName);
     expect({ pods: run.podsEver().length, registered: run.registeredEver() }).toEqual({
@@ -86,7 +91,7 @@ export const demoLives = {
       outcome: 'succeeded',
       attempt: 2,
       runnerName,
-      replaced: [{ runnerName: lost, cause: 'deleted_externally', replacedBy: runnerName }],
+      replacements: [{ runnerName: lost, cause: 'deleted_externally', replacedBy: runnerName }],
     });
     run.expectUnharmed(job);
     expect(run.job(job).runner_name).toBe(runnerName);

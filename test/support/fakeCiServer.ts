@@ -71,7 +71,10 @@ export class FakeCiServer implements CiServer, CiServers {
     };
   }
 
-  async find(_scope: Scope, runner: { id?: string; name: string }): Promise<CiRunner | undefined> {
+  async findRunner(
+    _scope: Scope,
+    runner: { id?: string; name: string },
+  ): Promise<CiRunner | undefined> {
     this.calls.push({ method: 'find', ...runner });
     if (this.#scripted('find') !== undefined) return undefined;
     const found = [...this.registrations.values()].find((entry) =>

@@ -31,7 +31,7 @@ export class FakeCompute implements Compute {
     gracePeriodSeconds: number | undefined;
     underJob: boolean;
     reason: string | undefined;
-    announce: StopReason | undefined;
+    stopReason: StopReason | undefined;
   }[] = [];
   /** Pods with a job running in them: what no deletion may hit without permission. */
   readonly jobs = new Set<string>();
@@ -51,17 +51,17 @@ export class FakeCompute implements Compute {
   readonly refusals = new Map<keyof Compute, () => Error>();
   readonly #listeners = new Set<PodListener>();
 
-  /** What {@link faults} finds in every request. */
+  /** What {@link validate} finds in every request. */
   readonly unsound: string[] = [];
   readonly deletedClaims: string[] = [];
   /** Who may still write to which claim. */
   readonly writers = new Map<string, ClaimWriter>();
   /** What the next looks at a node tell; `ready` when there is nothing left. */
-  readonly nodeStates: ('ready' | 'gone' | 'fenced' | 'unreachable')[] = [];
+  readonly nodeStates: ('ready' | 'deleted' | 'fenced' | 'unreachable')[] = [];
   /** By pod. */
   readonly logs = new Map<string, string>();
 
-  faults(): string[] {
+  validate(): string[] {
     return this.unsound;
   }
 
@@ -90,7 +90,7 @@ export class FakeCompute implements Compute {
     for (const { claim, name } of claims) this.writers.delete(claim ?? name);
   }
 
-  async nodeState(): Promise<'ready' | 'gone' | 'fenced' | 'unreachable'> {
+  async nodeState(): Promise<'ready' | 'deleted' | 'fenced' | 'unreachable'> {
     return this.nodeStates.shift() ?? 'ready';
   }
 
@@ -98,7 +98,7 @@ export class FakeCompute implements Compute {
     return this.logs.get(name);
   }
 
-  async place(): Promise<ServedLocation> {
+  async location(): Promise<ServedLocation> {
     return { compute: 'process', cluster: 'memory', installation: 'test' };
   }
 
@@ -142,7 +142,7 @@ export class FakeCompute implements Compute {
       scheduled: false,
       createdAt: new Date().toISOString(),
       ended: false,
-      gone: false,
+      deleted: false,
       terminating: false,
       ...told,
       ...this.born,
@@ -151,7 +151,7 @@ export class FakeCompute implements Compute {
     return pod;
   }
 
-  async observe({ name, uid }: { name: string; uid?: string }): Promise<PodView | undefined> {
+  async getPod({ name, uid }: { name: string; uid?: string }): Promise<PodView | undefined> {
     const pod = this.pods.get(name);
     return uid === undefined || pod?.uid === uid ? pod : undefined;
   }
@@ -159,10 +159,10 @@ export class FakeCompute implements Compute {
   async deletePod(
     pod: { name: string; uid: string },
     options: DeletionOptions = {},
-  ): Promise<'gone' | 'terminating' | PodView> {
+  ): Promise<'deleted' | 'terminating' | PodView> {
     this.#failIfTold('deletePod');
     const current = this.pods.get(pod.name);
-    if (current?.uid !== pod.uid) return 'gone';
+    if (current?.uid !== pod.uid) return 'deleted';
     if (options.unlessStarted === true && current.startedAt !== undefined && !current.terminating)
       return current;
     this.deletions.push({
@@ -170,7 +170,7 @@ export class FakeCompute implements Compute {
       gracePeriodSeconds: options.gracePeriodSeconds,
       underJob: this.jobs.has(pod.name),
       reason: options.reason,
-      announce: options.announce,
+      stopReason: options.stopReason,
     });
     if (options.gracePeriodSeconds === 1 && !current.ended) this.end(pod.name, 137);
     if (
@@ -179,7 +179,7 @@ export class FakeCompute implements Compute {
       (current.ended && !this.slowToGo)
     ) {
       this.vanish(pod.name);
-      return 'gone';
+      return 'deleted';
     }
     if (current.ended) {
       this.change(pod.name, { terminating: true });
@@ -252,7 +252,7 @@ export class FakeCompute implements Compute {
     if (last === undefined) return;
     this.jobs.delete(name);
     this.pods.delete(name);
-    this.#emit({ ...last, ended: true, gone: true }, last);
+    this.#emit({ ...last, ended: true, deleted: true }, last);
   }
 
   change(name: string, fields: Partial<PodView>): void {

@@ -33,7 +33,8 @@ export const states = ({ steps }: Pick<JobResult, 'steps'>): string[] =>
     [name, outcome ?? state, cause].filter(Boolean).join(' '),
   );
 
-export const lines = ({ log }: Pick<JobResult, 'log'>): string[] => log.map(({ line }) => line);
+export const lines = ({ log }: Pick<JobResult, 'log'>): string[] =>
+  log.map(({ message }) => message);
 
 /** One job on the real Temporal server, whose steps' pods do what the test says. */
 export class JobRun {
@@ -50,13 +51,13 @@ export class JobRun {
   static async start(
     { world, compute }: MemoryWorld,
     input: Partial<JobInput>,
-    id = `job-${randomUUID().slice(0, 8)}`,
+    workflowId = `job-${randomUUID().slice(0, 8)}`,
   ): Promise<JobRun> {
     const full = { name: 'web', test: [step('unit')], ...input };
     return new JobRun(
-      id,
+      workflowId,
       await world.client.workflow.start(JOB_WORKFLOW, {
-        workflowId: id,
+        workflowId,
         taskQueue: world.taskQueue,
         args: [full],
       }),

@@ -57,7 +57,7 @@ export async function startKubernetesHarness(kubeconfig: string): Promise<Kubern
       kubeConfig,
       namespace,
       installation: 'contract',
-      pod: { image: 'busybox' },
+      podDefaults: { image: 'busybox' },
       policy: podPolicySchema.parse({ claims: ['*'], namespaces: ['*'] }),
       logger: {
         info: (fields, message) => log.push({ level: 'info', fields, message }),

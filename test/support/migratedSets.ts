@@ -39,11 +39,11 @@ export const OVERRIDE = {
 
 /** The one set that is made of them. */
 export function convert(...values: readonly unknown[]): MigratedSet {
-  const { sets, faults } = convertArc(
-    values.map((value, index) => ({ place: `document ${index + 1}`, value })),
+  const { sets, errors } = convertArc(
+    values.map((value, index) => ({ source: `document ${index + 1}`, value })),
     { release: 'linux', now: NOW },
   );
-  expect(faults).toEqual([]);
+  expect(errors).toEqual([]);
   expect(sets).toHaveLength(1);
   return sets[0] as MigratedSet;
 }
@@ -52,7 +52,7 @@ export function convert(...values: readonly unknown[]): MigratedSet {
 export const notesOf = ({ notes }: MigratedSet, field: string): string[] =>
   notes
     .filter((note) => note.field.endsWith(field))
-    .map(({ text, decide }) => `${decide ? 'DECIDE ' : ''}${text}`);
+    .map(({ text, needsDecision }) => `${needsDecision ? 'DECIDE ' : ''}${text}`);
 
 /** Parts of a set, to be matched. */
 export const pod = (spec: object): object => ({ template: { pod: { spec } } });

@@ -88,7 +88,7 @@ export async function startProcessHarness(rescanMs = 200): Promise<ProcessHarnes
       );
       await untilSeen(
         'the runner has started',
-        () => compute.observe(pod),
+        () => compute.getPod(pod),
         (view) => view?.startedAt !== undefined,
       );
     },

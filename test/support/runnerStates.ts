@@ -14,7 +14,7 @@ export const RUNNING_POD: PodView = {
   createdAt: new Date(BORN).toISOString(),
   startedAt: new Date(BORN).toISOString(),
   ended: false,
-  gone: false,
+  deleted: false,
   terminating: false,
   online: true,
   busy: false,
@@ -30,7 +30,7 @@ export function runnerState(input: Partial<RunnerInput> = {}, pod?: PodView): Ru
   const state = new RunnerState('runner-1', 'f', BORN);
   state.admit({
     ...parsed.spec,
-    place: { compute: 'kubernetes', cluster: 'c', namespace: 'ci', installation: 'i' },
+    location: { compute: 'kubernetes', cluster: 'c', namespace: 'ci', installation: 'i' },
   });
   if (pod !== undefined) state.runner.pod = pod;
   return state;

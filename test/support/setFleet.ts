@@ -51,7 +51,7 @@ export class Fleet {
   look(): void {
     this.listed = [...this.states].map(([workflowId, { facts }]) => ({
       workflowId,
-      cover: routingInfo(facts.spec, facts.full, facts.ending !== undefined),
+      routing: routingInfo(facts.spec, facts.full, facts.ending !== undefined),
     }));
   }
 
@@ -67,11 +67,11 @@ export class Fleet {
     state.updateDemand(this.now);
     if (!decideSet(state, this.now).rerouteJobs) return;
     const next = state.passing.next(state, this.now);
-    const substitutes = new RerouteTargets({ workflowId, cover: next.cover }, this.listed);
+    const substitutes = new RerouteTargets({ workflowId, routing: next.routing }, this.listed);
     const passed = new Map<string, string[]>();
     for (const { key, repository, since } of next.jobs) {
       const [jobId = 0, runAttempt = 1] = key.split('/').map(Number);
-      const to = substitutes.next({ jobId: String(jobId), runAttempt }, next.ends)?.workflowId;
+      const to = substitutes.next({ jobId: String(jobId), runAttempt }, next.draining)?.workflowId;
       if (to === undefined) continue;
       this.#at(to, [
         event('queued', jobId, { runAttempt, repository, at: since, reroutedBy: workflowId }),
@@ -82,7 +82,7 @@ export class Fleet {
     meanwhile();
     state.passing.done(
       next,
-      { passed: [...passed].map(([to, keys]) => ({ to, keys })), substitutes: substitutes.size },
+      { rerouted: [...passed].map(([to, keys]) => ({ to, keys })), substitutes: substitutes.size },
       state,
       this.now,
     );

@@ -27,7 +27,7 @@ export type Word = 'start' | 'drain' | 'online' | 'busy' | 'ended';
 
 export interface ModelDrain {
   readonly workflowId: string;
-  readonly why: string;
+  readonly reason: string;
   readonly phase: ModelRunner['phase'];
   readonly held: boolean;
   readonly at: number;
@@ -89,14 +89,14 @@ export class SetModel {
     for (let round = 0; round < 50; round++) {
       this.state.updateDemand(this.now);
       const decision = decideSet(this.state, this.now);
-      if (decision.list) this.#list();
+      if (decision.listRunners) this.#list();
       else if (decision.checkQueue) {
         this.state.onQueueCheckStarted(this.now);
         const seen = this.look?.();
         if (seen === undefined) this.state.onQueueCheckFailed('not in this world');
         else
           this.state.onQueueChecked(
-            { ...seen, checkedAt: this.now, absent: [], gone: [] },
+            { ...seen, checkedAt: this.now, absent: [], endedSets: [] },
             this.now,
           );
       } else if (decision.start > 0) this.#start(decision.start);
@@ -232,7 +232,7 @@ export class SetModel {
   }
 
   #start(count: number): void {
-    const { name, generation, ephemeral, maxSurge } = this.state.facts.spec;
+    const { name, templateHash, ephemeral, maxSurge } = this.state.facts.spec;
     const started = Array.from({ length: count }, () => ({
       workflowId: runnerWorkflowId(name, randomSuffix(this.#random)),
     }));
@@ -246,7 +246,7 @@ export class SetModel {
       this.runners.set(workflowId, {
         workflowId,
         name: `${workflowId.slice('runner-'.length)}-0a1b2c3d4e`,
-        generation,
+        generation: templateHash,
         ephemeral,
         startedAt: this.now,
         notifyBusy,
@@ -256,14 +256,14 @@ export class SetModel {
     }
     const { max = Number.POSITIVE_INFINITY } = this.input;
     const old = [...this.runners.values()].filter(
-      (runner) => runner.generation !== generation,
+      (runner) => runner.generation !== templateHash,
     ).length;
     if (this.runners.size > max + Math.min(maxSurge, old))
       this.overfull.push(`${this.runners.size} of ${max}, ${old} of an earlier template`);
   }
 
-  #drain(drains: readonly { workflowId: string; why: string }[]): void {
-    for (const { workflowId, why } of drains) {
+  #drain(drains: readonly { workflowId: string; reason: string }[]): void {
+    for (const { workflowId, reason } of drains) {
       const runner = this.runners.get(workflowId);
       const known = this.state.runners.get(workflowId);
       if (known === undefined || (runner === undefined && !this.#someUnknown))
@@ -274,7 +274,7 @@ export class SetModel {
       }
       this.drains.push({
         workflowId,
-        why,
+        reason,
         phase: runner.phase,
         held: this.state.isHeld(known),
         at: this.now,

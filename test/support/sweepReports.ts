@@ -14,15 +14,15 @@ export function sweepReport({
 } = {}): SweepReport {
   const none: SweepCounts = { found: 0, marked: 0, repaired: 0, failed: 0 };
   return {
-    place: 'kubernetes/c/holdfast/ci',
+    location: 'kubernetes/c/holdfast/ci',
     at: '2026-01-01T00:00:00.000Z',
     tookMs: 1_200,
     dryRun: false,
-    examined: { lives: 120, pods: 119 },
-    incomplete: [],
-    unseen: [],
+    examined: { runners: 120, pods: 119 },
+    incompleteLists: [],
+    skippedLists: [],
     skipped: {},
-    items: [],
+    findings: [],
     omittedFindings: 0,
     marks: [],
     ...more,

@@ -93,14 +93,14 @@ export class SweepWorld {
       simulator,
       new Client({ connection }),
       address,
-      formatLocation(await harness.compute.place()),
+      formatLocation(await harness.compute.location()),
     );
   }
 
   get owned(): OwnedObjects {
-    const { owned } = this.harness.compute;
-    if (owned === undefined) throw new Error('the compute owns nothing');
-    return owned;
+    const { ownedObjects } = this.harness.compute;
+    if (ownedObjects === undefined) throw new Error('the compute owns nothing');
+    return ownedObjects;
   }
 
   get core(): CoreV1Api {

@@ -31,14 +31,14 @@ export const view: PodView = {
   createdAt: ago(HOUR),
   startedAt: ago(HOUR),
   ended: false,
-  gone: false,
+  deleted: false,
   terminating: false,
   online: true,
   busy: false,
 };
 
 export const object = (more: Partial<OwnedObject> = {}): OwnedObject => ({
-  kind: 'secret', name: 'p', namespace: 'n', uid: 'u', resourceVersion: '1', createdAtMs: NOW - HOUR, held: false, terminating: false, identity: { workflowId: 'w', firstRunId: 'f', attempt: 1 }, ...more,
+  kind: 'secret', name: 'p', namespace: 'n', uid: 'u', resourceVersion: '1', createdAtMs: NOW - HOUR, onHold: false, terminating: false, identity: { workflowId: 'w', firstRunId: 'f', attempt: 1 }, ...more,
 }); // prettier-ignore
 
 /** Of a CI runner, unless it is said otherwise. */
@@ -66,10 +66,10 @@ export const TERMINATED: OwnerWorkflow = {
 export const UNKNOWN: OwnerWorkflow = { state: 'unknown', how: 'is not known to Temporal' };
 
 export const life = (more: Partial<RunnerWorkflow> = {}): RunnerWorkflow => ({
-  workflowId: 'w', runId: 'r', taskQueue: 'q', startedAtMs: NOW - HOUR, phase: 'Idle', runnerName: 'w-0123456789', pods: [pod()], polled: true, resumes: false, ...more,
+  workflowId: 'w', runId: 'r', taskQueue: 'q', startedAtMs: NOW - HOUR, phase: 'Idle', runnerName: 'w-0123456789', pods: [pod()], hasPoller: true, willResume: false, ...more,
 }); // prettier-ignore
 
 /** One that has neither a workflow nor a pod. */
 export const ghost = (more: Partial<ObservedRegistration> = {}): ObservedRegistration => ({
-  scope: { kind: 'organization', name: 'acme' }, credential: 'default', id: '7', name: 'w-0123456789', online: false, busy: false, proof: 'label', alive: false, hasPod: false, ...more,
+  scope: { kind: 'organization', name: 'acme' }, credential: 'default', id: '7', name: 'w-0123456789', online: false, busy: false, proof: 'label', hasRunner: false, hasPod: false, ...more,
 }); // prettier-ignore

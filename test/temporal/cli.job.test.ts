@@ -79,7 +79,7 @@ await describeWithLab(
           stage: 'test',
           steps: [{ name: 'unit', state: 'running', pod }, { state: 'waiting' }],
         },
-        unpolled: [],
+        unpolledQueues: [],
       });
       expect((await cli('get', id)).stdout).toContain('Waits for:        test unit to end, until ');
 
@@ -124,7 +124,7 @@ await describeWithLab(
       const group = `job-group:${name}:acme/web:main:pr-7`;
       // Whether it runs by now depends on the machine.
       expect((await json<{ id: string; status: object }>(...version, 'aaa1')).status).toMatchObject(
-        { generation: 1, commit: 'aaa1' },
+        { runNumber: 1, commit: 'aaa1' },
       );
       const first = JobRun.of(all, `${group}:1`);
       await first.runs('test-1');

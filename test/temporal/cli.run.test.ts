@@ -239,8 +239,8 @@ await describeWithLab('holdfast run, a process with signals', { temporal: true }
       finish(job);
       expect((await again.exited).code).toBe(0);
 
-      // It has ended: --once reports that; without it another one would start.
-      const once = run('--once', '--json');
+      // It has ended: --no-restart reports that; without it another one would start.
+      const once = run('--no-restart', '--json');
       expect((await once.exited).code).toBe(0);
       expect(JSON.parse(once.stdout)).toMatchObject({ attached: true, outcome: 'succeeded' });
       expect(compute.created).toHaveLength(1);

@@ -153,7 +153,7 @@ await describeWithLab(
             rollout: true,
             changes: [
               { field: 'minIdle', from: 1, to: 2 },
-              { field: 'template.env.TOKEN', to: '(not shown)', hidden: true },
+              { field: 'template.env.TOKEN', to: '(not shown)', redacted: true },
             ],
           },
           { name: second, id: `set-${second}`, action: 'none', rollout: false, changes: [] },
@@ -175,11 +175,11 @@ await describeWithLab(
         template: { env: { TOKEN: 'hush-hush' } },
       });
       const status = await run().comesTo({ idle: 2 });
-      expect(new Set(status.runners.map(({ generation }) => generation))).toEqual(
-        new Set([status.generation]),
+      expect(new Set(status.runners.map(({ templateHash }) => templateHash))).toEqual(
+        new Set([status.templateHash]),
       );
-      expect((await json<{ set: RunnerSetStatus }>('get', name)).set.generation).toBe(
-        status.generation,
+      expect((await json<{ set: RunnerSetStatus }>('get', name)).set.templateHash).toBe(
+        status.templateHash,
       );
     });
 
@@ -251,7 +251,7 @@ await describeWithLab(
         ]),
       );
       expect(lines.filter((line) => line.includes(': not applied: '))).toHaveLength(5);
-      expect((await run(changed).status()).generation).toBe((await run().status()).generation);
+      expect((await run(changed).status()).templateHash).toBe((await run().status()).templateHash);
       // Asked of one alone, it is bad input.
       expect(await cli('scale', changed, '--min-idle', '9')).toMatchObject({
         status: 2,
@@ -338,7 +338,7 @@ await describeWithLab(
       });
       const paused = json('pause', name, '--reason', 'too early');
       await world.resume();
-      expect(await paused).toMatchObject({ name, paused: 'paused: too early' });
+      expect(await paused).toMatchObject({ name, blockedReason: 'paused: too early' });
     });
 
     test('scale, pause, resume and hold, until the next apply', async () => {
@@ -356,7 +356,7 @@ await describeWithLab(
       });
       expect(
         await json<SetCommandResult>('pause', name, '--reason', 'node\u001B[31m work'),
-      ).toMatchObject({ paused: 'paused: node[31m work', holds: [held.workflowId] });
+      ).toMatchObject({ blockedReason: 'paused: node[31m work', holds: [held.workflowId] });
       // A file that does not mention an operator's hand leaves it where it is.
       expect((await apply(setOf({ minIdle: 3 }))).stdout).toBe(
         `= ${name}: unchanged\n${name}: unchanged\n`,
@@ -365,7 +365,7 @@ await describeWithLab(
         `~ ${name}: changed\n    ~ max: 5 → 6\n${name}: changed, 3 runners wanted now\n`,
       );
       expect(await run().status()).toMatchObject({
-        paused: 'paused: node[31m work',
+        blockedReason: 'paused: node[31m work',
         holds: [held.workflowId],
       });
       expect((await cli('scale', name, '--min-idle', '0', '--max', '4')).stdout).toBe(
@@ -440,7 +440,7 @@ await describeWithLab(
         stdout: '',
         stderr: `error: would drain 11 runners and end the set ${name}; add --yes to do it\n`,
       });
-      expect((await run().status()).ending).toBeUndefined();
+      expect((await run().status()).deleting).toBeUndefined();
 
       const busy = runners[0] ?? { workflowId: '' };
       compute.onDelete = 'linger';
@@ -451,7 +451,7 @@ await describeWithLab(
       compute.onDelete = 'exit';
       const deleted = cli('delete', name, '--yes', '--wait', '--reason', 'moved');
       await run().settles({ draining: 1 });
-      expect((await run().status()).ending).toBe('moved');
+      expect((await run().status()).deleting).toBe('moved');
       await until('the list to say so', async () =>
         (await cli('list')).stdout
           .split('\n')

@@ -261,11 +261,11 @@ await describeWithLab(
 
     test('get names the task queue that no worker polls, and what makes one poll it', async () => {
       interface Unpolled {
-        unpolled: { taskQueue: string; fix: string }[];
+        unpolledQueues: { taskQueue: string; fix: string }[];
       }
       const id = await start('polled');
       await idle(id);
-      expect(await json<Unpolled>('runner', 'get', id)).toMatchObject({ unpolled: [] });
+      expect(await json<Unpolled>('runner', 'get', id)).toMatchObject({ unpolledQueues: [] });
 
       const nowhere = `nowhere-${randomUUID()}`;
       const abandoned = await world.client.workflow.start('runner', {
@@ -273,7 +273,7 @@ await describeWithLab(
         taskQueue: nowhere,
         args: [{ organization: 'acme' }],
       });
-      expect((await json<Unpolled>('runner', 'get', abandoned.workflowId)).unpolled).toEqual([
+      expect((await json<Unpolled>('runner', 'get', abandoned.workflowId)).unpolledQueues).toEqual([
         {
           taskQueue: nowhere,
           fix: `start a worker with HOLDFAST_TASK_QUEUE=${nowhere} ("holdfast worker")`,
@@ -292,9 +292,10 @@ await describeWithLab(
       await until(
         'its lane to be named',
         async () =>
-          (details = await json<Unpolled>('runner', 'get', handle.workflowId)).unpolled.length > 0,
+          (details = await json<Unpolled>('runner', 'get', handle.workflowId)).unpolledQueues
+            .length > 0,
       );
-      expect(details?.unpolled).toEqual([
+      expect(details?.unpolledQueues).toEqual([
         {
           taskQueue: lane,
           fix: `no worker with HOLDFAST_TASK_QUEUE=${without.taskQueue} has the credential "default": add it to HOLDFAST_CREDENTIALS, and restart that worker`,

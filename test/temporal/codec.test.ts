@@ -186,7 +186,7 @@ await describeWithLab('what of a life lies in Temporal', { temporal: true }, (la
     await set.tell(set.event('completed', jobId, runner.runnerName));
     expect(await set.settles({})).toMatchObject({
       desired: 0,
-      jobs: { queued: 0, assigned: 0, completedTotal: 1 },
+      jobs: { queued: 0, running: 0, completedTotal: 1 },
     });
     await set.end();
     const raw = new Client({ connection: world.client.connection });

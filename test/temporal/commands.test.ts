@@ -13,7 +13,7 @@ const RESUMING = {
   onEviction: 'resume',
   volumeClaims: [{ name: 'state', mountPath: '/state', storage: '1Gi' }],
 } as const satisfies Partial<RunnerInput>;
-const EVICTED = { terminating: true, disruption: 'EvictionByEvictionAPI' } as const;
+const EVICTED = { terminating: true, disruptionReason: 'EvictionByEvictionAPI' } as const;
 
 await describeWithLab('a plain command’s life', { temporal: true }, (lab) => {
   let compute: FakeCompute;
@@ -140,7 +140,7 @@ await describeWithLab('a plain command’s life', { temporal: true }, (lab) => {
     await run.handle.signal('cancel', 'enough');
     expect(await run.result()).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
     expect(compute.deletions[0]).toMatchObject({
-      announce: 'cancelled',
+      stopReason: 'cancelled',
       gracePeriodSeconds: undefined,
     });
     expect(compute.deletedClaims).toEqual(['state']);
@@ -154,7 +154,7 @@ await describeWithLab('a plain command’s life', { temporal: true }, (lab) => {
     });
     await run.handle.signal('cancel', 'enough');
     expect(await run.result()).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
-    expect(compute.deletions[0]).toMatchObject({ announce: 'cancelled', gracePeriodSeconds: 40 });
+    expect(compute.deletions[0]).toMatchObject({ stopReason: 'cancelled', gracePeriodSeconds: 40 });
   });
 
   test('drained: it may finish', async () => {
@@ -187,7 +187,7 @@ await describeWithLab('a plain command’s life', { temporal: true }, (lab) => {
     expect(result).toMatchObject({
       outcome: 'succeeded',
       attempt: 3,
-      replaced: [{ cause: 'evicted' }, { cause: 'deleted_externally' }],
+      replacements: [{ cause: 'evicted' }, { cause: 'deleted_externally' }],
     });
     expect(
       compute.created.map(({ identity, volumeClaims }) => [identity.attempt, volumeClaims]),

@@ -133,7 +133,7 @@ await describeWithLab('from webhooks to runners', { temporal: true }, (lab) => {
         return (
           runners.length === 0 &&
           jobs.queued === 0 &&
-          jobs.assigned === 0 &&
+          jobs.running === 0 &&
           jobs.startedTotal === JOBS &&
           jobs.completedTotal === JOBS
         );
@@ -150,7 +150,7 @@ await describeWithLab('from webhooks to runners', { temporal: true }, (lab) => {
     expect(github.runners()).toEqual([]);
     expect((await status()).jobs).toEqual({
       queued: 0,
-      assigned: 0,
+      running: 0,
       startedTotal: JOBS,
       completedTotal: JOBS,
     });

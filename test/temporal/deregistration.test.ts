@@ -38,7 +38,7 @@ await describeWithLab('a removal by hand', { temporal: true }, (lab) => {
   const name = (): string => `linux-${randomUUID().replaceAll('-', '').slice(0, 10)}`;
 
   test('of a runner of this place, by its name or by its id', async () => {
-    const here = locationLabel(formatLocation(await compute.place()));
+    const here = locationLabel(formatLocation(await compute.location()));
     const [one, other, old] = [name(), name(), name()];
     ci.connect(one, false, ['linux', here]);
     const id = ci.connect(other, false, [here]);

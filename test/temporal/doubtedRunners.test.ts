@@ -82,7 +82,7 @@ await describeWithLab(
       expect(await run.result()).toMatchObject({
         outcome: 'succeeded',
         attempt: 2,
-        replaced: [{ runnerName, cause: 'run_timeout' }],
+        replacements: [{ runnerName, cause: 'run_timeout' }],
       });
       expectNothingLeft({ compute, ci });
     });
@@ -125,7 +125,7 @@ await describeWithLab(
       expect(await run.result()).toMatchObject({
         outcome: 'succeeded',
         attempt: 2,
-        replaced: [{ runnerName, cause: 'agent_lost' }],
+        replacements: [{ runnerName, cause: 'agent_lost' }],
       });
       expectNothingLeft({ compute, ci });
     });
@@ -143,7 +143,11 @@ await describeWithLab(
       compute.endJob(pod);
       ci.forget(runnerName);
       compute.end(pod, 0);
-      expect(await run.result()).toMatchObject({ outcome: 'succeeded', attempt: 1, replaced: [] });
+      expect(await run.result()).toMatchObject({
+        outcome: 'succeeded',
+        attempt: 1,
+        replacements: [],
+      });
     });
   },
 );

@@ -77,7 +77,7 @@ await describeWithLab('ended from every phase', { temporal: true }, (lab) => {
     compute.endJob(pod);
     compute.change(pod, {
       ended: true,
-      exit: { code: 0, oomKilled: false, record: { job: 'done' } },
+      exit: { code: 0, oomKilled: false, record: { job: 'completed' } },
     });
   }
 
@@ -135,7 +135,7 @@ await describeWithLab('ended from every phase', { temporal: true }, (lab) => {
     if (job === 'lived') await finishJob(run);
     const result = await run.result();
     expect(result).toMatchObject({ outcome: 'aborted', cause: 'cancelled' });
-    await expectWorld(result.deregistration, job, graces);
+    await expectWorld(result.deregistrationWorkflowId, job, graces);
   });
 
   test.each<[Phase, Job, Graces]>([
@@ -149,7 +149,7 @@ await describeWithLab('ended from every phase', { temporal: true }, (lab) => {
     if (job === 'lived') await finishJob(run);
     const result = await run.result();
     expect(result).toMatchObject({ outcome: 'succeeded', message: expect.stringContaining('why') });
-    await expectWorld(result.deregistration, job, graces);
+    await expectWorld(result.deregistrationWorkflowId, job, graces);
   });
 
   test('a stronger cancel while it is torn down: its pod keeps its grace, until a force asks for less', async () => {

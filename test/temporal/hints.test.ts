@@ -110,7 +110,7 @@ await describeWithLab('hints, late ones and lost ones', { temporal: true }, (lab
     const pod = await run.pod();
     compute.start(pod);
     const { podUid = '' } = await run.reaches('Idle', (status) => status.phase === 'Idle');
-    await run.handle.signal(podStateSignal, { uid: podUid, state: 'busy', forMs: 60_000 });
+    await run.handle.signal(podStateSignal, { uid: podUid, state: 'busy', durationMs: 60_000 });
     const { phases, waitingUntil = '' } = await run.reaches(
       'Busy',
       (status) => status.phase === 'Busy',
@@ -215,7 +215,7 @@ await describeWithLab('hints, late ones and lost ones', { temporal: true }, (lab
     ci.forget(runnerName);
     compute.change(pod, {
       ended: true,
-      exit: { code: 0, oomKilled: false, record: { job: 'done' } },
+      exit: { code: 0, oomKilled: false, record: { job: 'completed' } },
     });
     expect(await run.result()).toMatchObject({ outcome: 'succeeded' });
     expectNothingLeft({ compute, ci });

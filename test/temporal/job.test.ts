@@ -55,7 +55,7 @@ await describeWithLab('a job of several steps', { temporal: true }, (lab) => {
     expect(all.compute.created.map(({ storage }) => storage?.sharedDirSources)).toEqual(
       [0, 1, 2, 3, 4].map((before) => left.slice(0, before).toReversed()),
     );
-    expect(result.steps.map(({ folder }) => folder)).toEqual(
+    expect(result.steps.map(({ artifactPath }) => artifactPath)).toEqual(
       ['pre-prepare', 'test-unit', 'test-e2e', 'post-gather', 'post-clean'].map(
         (name) => `artifacts/jobs/web/${runId}/${name}/1/`,
       ),
@@ -205,7 +205,7 @@ await describeWithLab('a job of several steps', { temporal: true }, (lab) => {
   });
 
   describe('a step that is evicted', () => {
-    const EVICTED = { terminating: true, disruption: 'EvictionByEvictionAPI' };
+    const EVICTED = { terminating: true, disruptionReason: 'EvictionByEvictionAPI' };
 
     test('before its command started: another pod takes its place', async () => {
       const run = await JobRun.start(all, {});

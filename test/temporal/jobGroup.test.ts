@@ -61,10 +61,10 @@ await describeWithLab('a group of runs', { temporal: true }, (lab) => {
     await until('the older step to be stopped', () =>
       all.compute.deletions.some(({ name }) => name === older),
     );
-    expect(await reaches('b waits', ({ waits }) => waits)).toEqual({
-      generation: 2,
+    expect(await reaches('b waits', ({ queued }) => queued)).toEqual({
+      runNumber: 2,
       commit: 'b',
-      waits: true,
+      queued: true,
       running: { workflowId: groupedJobId(group, 1), superseded: true },
     });
     expect(run(2).made).toEqual([]);
@@ -73,13 +73,13 @@ await describeWithLab('a group of runs', { temporal: true }, (lab) => {
     expect(await run(1).result()).toMatchObject({ outcome: 'aborted', cause: 'superseded' });
     await run(2).ends('test-1');
     expect(await reaches('b is over', ({ outcome }) => outcome !== undefined)).toEqual({
-      generation: 2,
+      runNumber: 2,
       commit: 'b',
-      waits: false,
+      queued: false,
       outcome: 'succeeded',
     });
     expect(all.compute.deletions.find(({ name }) => name === older)).toMatchObject({
-      announce: 'superseded',
+      stopReason: 'superseded',
     });
   });
 
@@ -90,13 +90,13 @@ await describeWithLab('a group of runs', { temporal: true }, (lab) => {
     await come('b', { at: '2026-11-22T12:00:00Z' });
     await come('a');
     await come('c', { at: 'yesterday' });
-    await come('b', { again: true });
+    await come('b', { rerun: true });
     expect(
       await reaches(
         'b is over once more',
-        ({ generation, outcome }) => generation === 2 && outcome !== undefined,
+        ({ runNumber, outcome }) => runNumber === 2 && outcome !== undefined,
       ),
-    ).toEqual({ generation: 2, commit: 'b', waits: false, outcome: 'succeeded' });
+    ).toEqual({ runNumber: 2, commit: 'b', queued: false, outcome: 'succeeded' });
     expect(all.compute.created.map(({ identity }) => identity.workflowId)).toEqual(
       [1, 2].map((generation) => `${groupedJobId(group, generation)}-test-1`),
     );
@@ -123,7 +123,7 @@ await describeWithLab('a group of runs', { temporal: true }, (lab) => {
         'the last is over',
         ({ commit, outcome }) => commit === 'c19' && outcome !== undefined,
       ),
-    ).toEqual({ generation: 20, commit: 'c19', waits: false, outcome: 'succeeded' });
+    ).toEqual({ runNumber: 20, commit: 'c19', queued: false, outcome: 'succeeded' });
     const { events } = await all.world.client.workflow.getHandle(group).fetchHistory();
     const cameMs = (events ?? [])
       .filter(({ workflowExecutionSignaledEventAttributes: signal }) => signal)

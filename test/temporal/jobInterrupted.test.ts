@@ -77,7 +77,7 @@ await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
       'clean succeeded',
     ]);
     expect(stops()).toMatchObject([
-      { name: unit, announce: 'timeout', reason: 'run_timeout', gracePeriodSeconds: undefined },
+      { name: unit, stopReason: 'timeout', reason: 'run_timeout', gracePeriodSeconds: undefined },
     ]);
     expect(lines(result)).toEqual([
       'Running step unit.',
@@ -116,7 +116,7 @@ await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
       'clean not_run',
     ]);
     expect(stops()).toMatchObject([
-      { name: gather, announce: 'timeout', gracePeriodSeconds: undefined },
+      { name: gather, stopReason: 'timeout', gracePeriodSeconds: undefined },
     ]);
     expect(lines(result)).toEqual([
       'Running step unit.',
@@ -257,10 +257,10 @@ await describeWithLab('an interrupted job', { temporal: true }, (lab) => {
   test('superseded by a newer version: the step and post are told so', async () => {
     const run = await JobRun.start(all, { post: [step('clean')] });
     await run.runs('test-1');
-    await run.handle.signal('cancel', { by: 'superseded', reason: 'abc123' });
+    await run.handle.signal('cancel', { stopReason: 'superseded', reason: 'abc123' });
     await run.ends('post-1');
     expect(await ended(run)).toMatchObject({ outcome: 'aborted', cause: 'superseded' });
-    expect(stops()).toMatchObject([{ announce: 'superseded' }]);
+    expect(stops()).toMatchObject([{ stopReason: 'superseded' }]);
     expect(run.requests('post-1')[0]?.env).toMatchObject({ JOB_STOP_REASON: 'superseded' });
   });
 

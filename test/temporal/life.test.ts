@@ -37,7 +37,7 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
       exitCode: 0,
       attempt: 1,
       unregisterAttempts: 0,
-      replaced: [],
+      replacements: [],
     });
     expect(result.phases.map((entry) => entry.phase)).toEqual([
       'Provisioning',
@@ -67,14 +67,14 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     ci.forget(runnerName);
     compute.change(pod, {
       ended: true,
-      exit: { code: 0, oomKilled: false, record: { job: 'done' } },
+      exit: { code: 0, oomKilled: false, record: { job: 'completed' } },
     });
     const result = await run.result();
     expect(result).toMatchObject({
       outcome: 'succeeded',
       exitCode: 0,
       unregisterAttempts: 0,
-      replaced: [],
+      replacements: [],
     });
     expect(compute.deletions).toMatchObject([
       { name: pod, reason: 'its job is done, and its workflow knows' },
@@ -151,7 +151,7 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     // GitHub frees the dead runner later; until then somebody goes on trying.
     ci.setBusy(runnerName, false);
     const deregistration = await world.client.workflow
-      .getHandle(result.deregistration ?? '')
+      .getHandle(result.deregistrationWorkflowId ?? '')
       .result();
     expect(deregistration).toMatchObject({ outcome: 'removed' });
     expect(ci.registrations.size).toBe(0);
@@ -214,7 +214,9 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     expect(result).toMatchObject({
       outcome: 'succeeded',
       attempt: 2,
-      replaced: [{ runnerName: lost, cause: 'deleted_externally', replacedBy: result.runnerName }],
+      replacements: [
+        { runnerName: lost, cause: 'deleted_externally', replacedBy: result.runnerName },
+      ],
     });
     expect(result.runnerName).not.toBe(lost);
     expectNothingLeft({ compute, ci });
@@ -231,7 +233,7 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     ci.setBusy(runnerName, true);
     compute.startJob(pod);
     await run.reaches('Busy', (status) => status.phase === 'Busy');
-    compute.end(pod, 143, { terminating: true, disruption: 'EvictionByEvictionAPI' });
+    compute.end(pod, 143, { terminating: true, disruptionReason: 'EvictionByEvictionAPI' });
     if (onEviction === 'replace') {
       const second =
         (
@@ -251,7 +253,11 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     const first = await run.pod();
     compute.start(first);
     await run.reaches('Idle', (status) => status.phase === 'Idle');
-    compute.change(first, { terminating: true, disruption: 'EvictionByEvictionAPI', busy: true });
+    compute.change(first, {
+      terminating: true,
+      disruptionReason: 'EvictionByEvictionAPI',
+      busy: true,
+    });
     await run.reaches('Busy', (status) => status.phase === 'Busy');
     compute.change(first, {
       ended: true,
@@ -269,7 +275,7 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     expect(await run.result()).toMatchObject({
       outcome: 'succeeded',
       attempt: 2,
-      replaced: [{ cause: 'evicted' }],
+      replacements: [{ cause: 'evicted' }],
     });
     expectNothingLeft({ compute, ci });
   });
@@ -410,7 +416,7 @@ await describeWithLab('a runner’s life', { temporal: true }, (lab) => {
     const { runnerName } = await run.reaches('Idle', (status) => status.phase === 'Idle');
     compute.startJob(pod);
     await run.reaches('Busy', (status) => status.phase === 'Busy');
-    compute.end(pod, 0, { terminating: true, disruption: 'EvictionByEvictionAPI' });
+    compute.end(pod, 0, { terminating: true, disruptionReason: 'EvictionByEvictionAPI' });
     expect(await run.result()).toMatchObject({ outcome: 'errored', cause: 'evicted', runnerName });
     expectNothingLeft({ compute, ci });
   });

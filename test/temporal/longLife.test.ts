@@ -116,7 +116,7 @@ await describeIf(
         taskQueue: world.taskQueue,
         args: [],
         signal: jobRevisionSignal,
-        signalArgs: [{ commit, at, job, again: true }] as [JobRevision],
+        signalArgs: [{ commit, at, job, rerun: true }] as [JobRevision],
       };
       await world.client.workflow.signalWithStart(JOB_GROUP_WORKFLOW, again);
       const first = await runId();
@@ -126,19 +126,19 @@ await describeIf(
           `the end of run ${generation}`,
           async () =>
             (last = await handle.query(jobGroupStatusQuery)).outcome !== undefined &&
-            last.generation === generation,
+            last.runNumber === generation,
           () => JSON.stringify(last),
         );
         if ((await runId()) === first)
           await world.client.workflow.signalWithStart(JOB_GROUP_WORKFLOW, again);
       }
-      const { generation = 0 } = last ?? {};
+      const { runNumber = 0 } = last ?? {};
       await world.client.workflow.signalWithStart(JOB_GROUP_WORKFLOW, again);
       await until(
         'the next run to be over',
         async () =>
           (last = await handle.query(jobGroupStatusQuery)).outcome === 'succeeded' &&
-          last.generation === generation + 1,
+          last.runNumber === runNumber + 1,
         () => JSON.stringify(last),
       );
     });

@@ -118,7 +118,7 @@ await describeWithLab('provisioning', { temporal: true }, (lab) => {
     expect(await run.result()).toMatchObject({
       outcome: 'succeeded',
       runnerName: `${name}-r2`,
-      replaced: [],
+      replacements: [],
     });
     expect([...ci.registrations.values()]).toEqual([{ id: expect.any(String), name, ...stranger }]);
   });

@@ -88,7 +88,7 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
       '4 wanted for 5 jobs',
       ({ desired, runners, jobs }) => desired === 4 && runners.length === 4 && jobs.queued === 5,
     );
-    expect(up.jobs).toMatchObject({ assigned: 0 });
+    expect(up.jobs).toMatchObject({ running: 0 });
     await set.comesTo({ idle: 4 });
     for (let jobId = 1; jobId <= 5; jobId++)
       await set.tell({ ...set.event('completed', jobId), conclusion: 'cancelled' });
@@ -112,7 +112,7 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
     await set.command({ command: 'scale', replicas: 0 });
     const held = await set.settles({ idle: 1 });
     expect(held).toMatchObject({
-      runners: [{ workflowId: oldest?.workflowId, held: true }],
+      runners: [{ workflowId: oldest?.workflowId, onHold: true }],
       holds: [oldest?.runnerName],
     });
     await expect(set.command({ command: 'hold', runner: 'nobody' })).rejects.toMatchObject({
@@ -130,7 +130,7 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
     const inTenYears = Date.now() + 3_650 * 24 * 3_600_000;
     for (const at of [inTenYears, 0, -inTenYears])
       await set.handle.signal(runnerEventsSignal, {
-        news: [{ kind: 'online', workflowId: 'runner-of-nobody', runnerName: 'nobody', at }],
+        events: [{ kind: 'online', workflowId: 'runner-of-nobody', runnerName: 'nobody', at }],
       });
     await set.handle.signal(runnerEventsSignal.name, 'what is this');
     await set.handle.signal(runnerEventsSignal.name);
@@ -149,7 +149,7 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
 
   test('a rollout: new runners first, idle old ones leave, busy ones finish their job, and then the old template is gone', async () => {
     const set = await start({ replicas: 3, template: { ephemeral: false } as never });
-    const { generation, runners } = await set.comesTo({ idle: 3 });
+    const { templateHash, runners } = await set.comesTo({ idle: 3 });
     const [busy] = runners;
     if (busy === undefined) throw new Error('no runner');
     set.startJob(busy);
@@ -160,7 +160,7 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
       template: SetRun.template({ ephemeral: false, labels: ['linux', 'v2'] }),
     });
     const old = (status: { runners: SetRunnerStatus[] }): SetRunnerStatus[] =>
-      status.runners.filter((one) => one.generation === generation);
+      status.runners.filter((one) => one.templateHash === templateHash);
     // The new one is not up yet: nobody leaves.
     const begun = await set.reaches('a new runner', (status) => status.runners.length === 4);
     expect(old(begun)).toHaveLength(3);
@@ -183,9 +183,11 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
 
   test('pause starts nothing and drains nothing; resume does', async () => {
     const set = await start({ replicas: 1, paused: true });
-    expect((await set.reaches('a list', ({ desired }) => desired === 1)).paused).toBe('paused');
+    expect((await set.reaches('a list', ({ desired }) => desired === 1)).blockedReason).toBe(
+      'paused',
+    );
     await set.command({ command: 'pause', reason: 'the cluster is being upgraded' });
-    expect((await set.status()).paused).toBe('paused: the cluster is being upgraded');
+    expect((await set.status()).blockedReason).toBe('paused: the cluster is being upgraded');
     expect(compute.created).toEqual([]);
     await set.command({ command: 'resume' });
     await set.comesTo({ idle: 1 });
@@ -208,17 +210,21 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
             busy: false,
           });
     }, 20);
-    const open = await set.reaches('the breaker', ({ paused }) => paused !== undefined);
-    expect(open.paused).toMatch(/^never_registered ×\d$/);
+    const open = await set.reaches(
+      'the breaker',
+      ({ blockedReason }) => blockedReason !== undefined,
+    );
+    expect(open.blockedReason).toMatch(/^never_registered ×\d$/);
     const worse = await set.reaches(
       'a probe to fail',
-      ({ paused = '' }) =>
-        Number(/×(\d+)/.exec(paused)?.[1]) > Number(/×(\d+)/.exec(open.paused ?? '')?.[1]),
+      ({ blockedReason = '' }) =>
+        Number(/×(\d+)/.exec(blockedReason)?.[1]) >
+        Number(/×(\d+)/.exec(open.blockedReason ?? '')?.[1]),
     );
     expect(worse.runners.filter(({ state }) => state === 'starting').length).toBeLessThanOrEqual(1);
     clearInterval(neverOnline);
     const healed = await set.comesTo({ idle: 2 });
-    expect(healed.paused).toBeUndefined();
+    expect(healed.blockedReason).toBeUndefined();
     await endsClean(set);
   });
 
@@ -232,8 +238,8 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
         await enough;
         return {
           at: Date.now(),
-          refused: runners.map(({ workflowId }) => workflowId),
-          why: 'not yet',
+          rejected: runners.map(({ workflowId }) => workflowId),
+          message: 'not yet',
         };
       },
     });
@@ -241,7 +247,7 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
     await set.reaches('a start', ({ runners }) => runners.length === 1);
     const { runId } = await set.handle.describe();
     const news = {
-      news: [
+      events: [
         { kind: 'online', workflowId: 'runner-of-nobody', runnerName: 'nobody', at: Date.now() },
       ],
     };
@@ -365,7 +371,7 @@ await describeWithLab('a set of runners', { temporal: true }, (lab) => {
     expect(status.runners[0]).toMatchObject({
       workflowId: kept?.workflowId,
       state: 'idle',
-      generation: status.generation,
+      templateHash: status.templateHash,
     });
     await endsClean(again);
   });

@@ -40,7 +40,7 @@ await describeWithLab('a set that replaces ahead', { temporal: true }, (lab) => 
   const quiet = { queueCheck: '0s', intervals: { relist: '1h' } } as const;
 
   test.each<[string, Partial<RunnerSetInput>]>([
-    ['a fixed number, one ahead', { replicas: 1, warm: 1 }],
+    ['a fixed number, one ahead', { replicas: 1, replaceAhead: 1 }],
     ['one idle runner that is kept', { minIdle: 1, max: 2 }],
   ])(
     '%s: the successor is online while the job runs, and serves when it ends',

@@ -23,7 +23,7 @@ class ListingCiServer extends FakeCiServer {
   /** What a look waits for. */
   held: Promise<void> | undefined;
 
-  async queuedJobs(_scope: Scope, _labels?: readonly string[]): Promise<CiJobList> {
+  async listQueuedJobs(_scope: Scope, _labels?: readonly string[]): Promise<CiJobList> {
     this.looks++;
     await this.held;
     if (this.failure) throw this.failure;
@@ -104,13 +104,13 @@ await describeWithLab('a set that follows demand', { temporal: true }, (lab) => 
     const gone = await set.settles({});
     expect(gone).toMatchObject({
       desired: 0,
-      jobs: { queued: 0, assigned: 0, startedTotal: 1, completedTotal: 1 },
+      jobs: { queued: 0, running: 0, startedTotal: 1, completedTotal: 1 },
     });
     await set.tell(set.event('completed', jobId, runner.runnerName), set.event('queued', jobId));
     expect(compute.created).toHaveLength(1);
     expect((await set.status()).jobs).toEqual({
       queued: 0,
-      assigned: 0,
+      running: 0,
       startedTotal: 1,
       completedTotal: 1,
     });
@@ -130,7 +130,7 @@ await describeWithLab('a set that follows demand', { temporal: true }, (lab) => 
     const set = await start({ queueCheck: '0s', recreationGuard: '1h' });
     const runner = await silentLife(set);
     const guarded = await set.status();
-    expect(guarded).toMatchObject({ desired: 1, runners: [], jobs: { queued: 1, assigned: 0 } });
+    expect(guarded).toMatchObject({ desired: 1, runners: [], jobs: { queued: 1, running: 0 } });
     expect(guarded.waitingFor).toContain('recreation guard: 1 places stay empty until 20');
     await set.tell(set.event('completed', 1, runner.runnerName));
     expect(await set.reaches('nothing wanted', ({ desired }) => desired === 0)).not.toHaveProperty(
@@ -173,7 +173,7 @@ await describeWithLab('a set that follows demand', { temporal: true }, (lab) => 
       runnerName: runner.runnerName ?? '',
     });
     // Its runner alone may have said that it is busy; a look has to have seen the job before there is none any more.
-    await set.reaches('the job that runs', ({ jobs }) => jobs.assigned === 1 && jobs.queued === 0);
+    await set.reaches('the job that runs', ({ jobs }) => jobs.running === 1 && jobs.queued === 0);
     await set.settles({ busy: 1 });
     ci.failure = new Error('no answer');
     const { looks } = ci;
@@ -184,7 +184,7 @@ await describeWithLab('a set that follows demand', { temporal: true }, (lab) => 
     await set.reaches(
       'the job over',
       ({ desired, runners, jobs }) =>
-        desired + runners.length + jobs.queued + jobs.assigned === 0 && jobs.completedTotal === 1,
+        desired + runners.length + jobs.queued + jobs.running === 0 && jobs.completedTotal === 1,
     );
     expect(compute.created).toHaveLength(1);
     await endsClean(set);
@@ -248,7 +248,7 @@ await describeWithLab('a set that follows demand', { temporal: true }, (lab) => 
     );
     expect(last).toMatchObject({
       desired: 3,
-      jobs: { queued: 100, assigned: 0, startedTotal: jobs - 100 },
+      jobs: { queued: 100, running: 0, startedTotal: jobs - 100 },
     });
 
     const { events: history } = await set.handle.fetchHistory();

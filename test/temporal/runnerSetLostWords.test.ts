@@ -50,7 +50,7 @@ await describeWithLab(
         activity: 'startRunners',
         answer: ({ runners }: StartRunnersInput) => {
           lost = runners.map(({ workflowId }) => workflowId);
-          return { at: Date.now(), refused: [] };
+          return { at: Date.now(), rejected: [] };
         },
       });
       const set = await start();
@@ -73,7 +73,7 @@ await describeWithLab(
         for (let i = 0; i < times; i++)
           world.pretences.push({
             activity: 'drainRunners',
-            answer: () => ({ at: Date.now(), gone: [] }),
+            answer: () => ({ at: Date.now(), ended: [] }),
           });
       };
       unheard(50);
@@ -84,10 +84,12 @@ await describeWithLab(
       const timer = setInterval(() => set.bringUp(), 20);
       try {
         const shown = await set.reaches('a runner to have been asked twice', ({ runners }) =>
-          runners.some(({ asked }) => (asked?.times ?? 0) >= 2),
+          runners.some(({ drainRequested }) => (drainRequested?.times ?? 0) >= 2),
         );
         world.pretences.length = 0;
-        expect(shown.runners.find(({ asked }) => asked !== undefined)).toMatchObject({
+        expect(
+          shown.runners.find(({ drainRequested }) => drainRequested !== undefined),
+        ).toMatchObject({
           state: 'draining',
           workflowId: expect.stringMatching(old.join('|')),
         });
@@ -99,7 +101,7 @@ await describeWithLab(
           (status) =>
             status.runners.length === 2 &&
             status.runners.every(
-              ({ state, generation }) => state === 'idle' && generation === status.generation,
+              ({ state, templateHash }) => state === 'idle' && templateHash === status.templateHash,
             ),
         );
         expect(runnersOf(done).filter((workflowId) => old.includes(workflowId))).toEqual([]);
@@ -118,7 +120,7 @@ await describeWithLab(
     test('runners that never say that they are online, nor that they have ended, are seen', async () => {
       const tellsNobody = async ({
         set,
-        generation,
+        templateHash,
         template,
         runners,
       }: StartRunnersInput): Promise<unknown> => {
@@ -127,11 +129,11 @@ await describeWithLab(
             workflowId,
             taskQueue: world.taskQueue,
             args: [template],
-            memo: { [SET_RUNNER_MEMO]: { generation, ephemeral: false } },
+            memo: { [SET_RUNNER_MEMO]: { templateHash, ephemeral: false } },
             typedSearchAttributes: [{ key: SEARCH_ATTRIBUTES.set, value: set }],
           });
         }
-        return { at: Date.now(), refused: [] };
+        return { at: Date.now(), rejected: [] };
       };
       world.pretences.push({ activity: 'startRunners', answer: tellsNobody });
       const set = await start();
@@ -157,7 +159,7 @@ await describeWithLab(
       refuse();
       const refusing = setInterval(refuse, 1);
       try {
-        compute.end(pod, 143, { terminating: true, disruption: 'EvictionByEvictionAPI' });
+        compute.end(pod, 143, { terminating: true, disruptionReason: 'EvictionByEvictionAPI' });
         await set.reaches('it to leave', ({ runners }) =>
           runners.some(({ workflowId, state }) => workflowId === first && state === 'draining'),
         );

@@ -152,8 +152,7 @@ await describeWithLab('equal sets', { temporal: true }, (lab) => {
     );
     await reach(sets, 'all runners gone', (all) =>
       all.every(
-        ({ desired, runners, jobs }) =>
-          desired + runners.length + jobs.queued + jobs.assigned === 0,
+        ({ desired, runners, jobs }) => desired + runners.length + jobs.queued + jobs.running === 0,
       ),
     );
     expect(compute.created).toHaveLength(ids.length);

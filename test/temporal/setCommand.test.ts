@@ -104,7 +104,9 @@ await describeIf(
         ),
       );
       expect(
-        answers.map(({ replicas, paused }, index) => (index % 2 === 0 ? replicas : paused)),
+        answers.map(({ replicas, blockedReason }, index) =>
+          index % 2 === 0 ? replicas : blockedReason,
+        ),
       ).toEqual(
         Array.from({ length: AT_ONCE }, (_none, index) =>
           index % 2 === 0 ? index : `paused: because of ${index}`,
@@ -117,7 +119,7 @@ await describeIf(
           async (_none, index) => await set.command({ command: 'pause', reason: `then ${index}` }),
         ),
       );
-      expect(next.map(({ paused }) => paused)).toEqual(
+      expect(next.map(({ blockedReason }) => blockedReason)).toEqual(
         Array.from({ length: 10 }, (_none, index) => `paused: then ${index}`),
       );
       await until(
@@ -134,17 +136,20 @@ await describeIf(
       const set = await start();
       const id = randomUUID();
       const sent: SetCommand = { command: 'pause', reason: 'once' };
-      expect(await set.command(sent, id)).toMatchObject({ paused: 'paused: once' });
-      expect((await set.command({ command: 'resume' })).paused).toBeUndefined();
+      expect(await set.command(sent, id)).toMatchObject({ blockedReason: 'paused: once' });
+      expect((await set.command({ command: 'resume' })).blockedReason).toBeUndefined();
       const { runId } = await set.handle.describe();
       for (let count = 0; (await set.handle.describe()).runId === runId; count++) {
         if (count === SUGGESTED_AT) throw new Error('the set does not continue as new');
         await set.command({ command: 'resume' });
       }
-      expect((await set.command(sent, id)).paused).toBeUndefined();
+      expect((await set.command(sent, id)).blockedReason).toBeUndefined();
       // By the same signal, too, as a command's workflow that was reset would send it.
-      await set.handle.signal(setCommandSignal, { id: setCommandId(set.name, id), command: sent });
-      expect((await set.command({ command: 'scale', replicas: 0 })).paused).toBeUndefined();
+      await set.handle.signal(setCommandSignal, {
+        workflowId: setCommandId(set.name, id),
+        command: sent,
+      });
+      expect((await set.command({ command: 'scale', replicas: 0 })).blockedReason).toBeUndefined();
       await endsClean(set);
     });
 
@@ -189,7 +194,7 @@ await describeIf(
       compute.endJob(await single.pod());
       expect(await single.result()).toMatchObject({ outcome: 'succeeded' });
       // Of two that came together either is the last word.
-      expect((await set.command({ command: 'resume' })).paused).toBeUndefined();
+      expect((await set.command({ command: 'resume' })).blockedReason).toBeUndefined();
       await endsClean(set);
       expect(await unreplayable(world.client, [single.handle.workflowId])).toEqual([]);
     }, 120_000);
@@ -212,7 +217,7 @@ await describeIf(
       await set.tell(set.event('in_progress', 1, runner.runnerName));
       await set.settles({ busy: 1 });
       expect(await set.command({ command: 'drain', reason: 'moved' })).toMatchObject({
-        ending: 'moved',
+        deleting: 'moved',
       });
       for (const command of [
         { command: 'scale', replicas: 2 },
@@ -228,7 +233,7 @@ await describeIf(
         });
       }
       expect(await set.command({ command: 'drain', reason: 'once more' })).toMatchObject({
-        ending: 'moved',
+        deleting: 'moved',
       });
       set.endJob(runner);
       // Whoever is too late hears so, at whatever moment of the end.
@@ -240,7 +245,7 @@ await describeIf(
           status: 'rejected',
           reason: { cause: { type: expect.stringMatching(/^Set(CommandRejected|NotFound)$/) } },
         });
-      expect(await set.handle.result()).toMatchObject({ ending: 'moved', runners: [] });
+      expect(await set.handle.result()).toMatchObject({ deleting: 'moved', runners: [] });
       await expect(set.command({ command: 'resume' })).rejects.toMatchObject({
         cause: { type: 'SetNotFound' },
       });
@@ -295,7 +300,7 @@ await describeIf(
       ].entries())
         await set.handle.signal(setCommandSignal.name, { id: `by hand ${index}`, command });
       expect(await set.command({ command: 'pause', reason: 'x' })).toMatchObject({
-        paused: 'paused: x',
+        blockedReason: 'paused: x',
         desired: 0,
         name: set.name,
         holds: [],

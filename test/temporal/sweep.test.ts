@@ -72,14 +72,14 @@ await describeWithLab('the sweep as a workflow', { temporal: true }, (lab) => {
     expect(asked).toEqual([{ input: { force: true }, marks: [GHOST], taskQueue: world.taskQueue }]);
     const { typedSearchAttributes } = await handle.describe();
     expect(typedSearchAttributes.get(SEARCH_ATTRIBUTES.outcome)).toBe('repaired');
-    expect(typedSearchAttributes.get(SEARCH_ATTRIBUTES.place)).toBe(report.place);
+    expect(typedSearchAttributes.get(SEARCH_ATTRIBUTES.place)).toBe(report.location);
     expect(await detailsOf(handle)).toBe(
       '1 orphaned_pod (1 repaired); looked at 120 lives, 119 pods',
     );
   });
 
   test('a list that could not be had is tried again; when it stays away the workflow fails, and says which', async () => {
-    const report = sweepReport({ incomplete: [{ list: 'pods', why: '503' }] });
+    const report = sweepReport({ incompleteLists: [{ list: 'pods', reason: '503' }] });
     const incomplete = (): Error =>
       ApplicationFailure.create({
         message: 'nothing was touched',

@@ -220,7 +220,7 @@ await describeWithLab('unregistration', { temporal: true }, (lab) => {
     compute.endJob(pod);
     const result = await run.result();
     expect(result).toMatchObject({ outcome: 'succeeded' });
-    expect(result.deregistration).toBeUndefined();
+    expect(result.deregistrationWorkflowId).toBeUndefined();
     expect(compute.deletions.filter(({ underJob }) => underJob)).toEqual([]);
   });
 
@@ -245,13 +245,13 @@ await describeWithLab('unregistration', { temporal: true }, (lab) => {
     expect(result).toMatchObject({
       outcome: 'failed',
       exitCode: 137,
-      deregistration: expect.stringContaining(runnerName),
+      deregistrationWorkflowId: expect.stringContaining(runnerName),
     });
     expect(compute.pods.size + compute.secrets.size).toBe(0);
     expect(ci.registrations.size).toBe(1);
     ci.setBusy(runnerName, false);
     expect(
-      await world.client.workflow.getHandle(result.deregistration ?? '').result(),
+      await world.client.workflow.getHandle(result.deregistrationWorkflowId ?? '').result(),
     ).toMatchObject({ outcome: 'removed' });
     expect(ci.registrations.size).toBe(0);
   });
@@ -265,7 +265,10 @@ await describeWithLab('unregistration', { temporal: true }, (lab) => {
       args: [{ organization: 'acme', runner: { name: runnerName }, firstRetry: '100ms' }],
     });
     compute.end(pod, 137);
-    expect(await run.result()).toMatchObject({ outcome: 'failed', deregistration: workflowId });
+    expect(await run.result()).toMatchObject({
+      outcome: 'failed',
+      deregistrationWorkflowId: workflowId,
+    });
     ci.setBusy(runnerName, false);
     expect(await world.client.workflow.getHandle(workflowId).result()).toMatchObject({
       outcome: 'removed',

@@ -149,10 +149,10 @@ await describeWithLab('worker versions', { temporal: true }, (lab) => {
     // As docs/operations.md has people look for what keeps a version from going.
     const onVersionOne = async (): Promise<string[]> => {
       const ids: string[] = [];
-      for await (const { workflowId: id } of client.workflow.list({
+      for await (const { workflowId } of client.workflow.list({
         query: `TemporalWorkerDeploymentVersion = '${taskQueue}:one' AND ExecutionStatus = 'Running'`,
       }))
-        ids.push(id);
+        ids.push(workflowId);
       return ids;
     };
     await until(
@@ -209,7 +209,7 @@ await describeWithLab('worker versions', { temporal: true }, (lab) => {
           connection,
         )
       )
-        .map(({ level, what }) => `${level} ${what}`)
+        .map(({ level, message }) => `${level} ${message}`)
         .join();
     await poll('one');
     await until('the worker to be seen', async () => (await found()) !== '');
@@ -243,7 +243,7 @@ await describeWithLab('worker versions', { temporal: true }, (lab) => {
     const over = async (generation: number): Promise<void> =>
       await until(`run ${generation} to be over`, async () => {
         const {
-          generation: newest,
+          runNumber: newest,
           running: now,
           outcome,
         } = await client.workflow.getHandle(group).query(jobGroupStatusQuery);

@@ -90,7 +90,7 @@ await describeWithLab('the way out', { temporal: true }, (lab) => {
       await busyRunner();
       compute.refusals.set(method, why);
       ci.forget(runnerName);
-      compute.end(pod, 0, { exit: { code: 0, oomKilled: false, record: { job: 'done' } } });
+      compute.end(pod, 0, { exit: { code: 0, oomKilled: false, record: { job: 'completed' } } });
       await tellsWhy();
       compute.refusals.clear();
       expect(await run.result()).toMatchObject({ outcome: 'succeeded' });
@@ -169,7 +169,7 @@ await describeWithLab('the way out', { temporal: true }, (lab) => {
       ...compute.pods.get(pod),
       uid: 'another',
       ended: true,
-      gone: true,
+      deleted: true,
     });
     finishJob();
     expect(await run.result()).toMatchObject({ outcome: 'succeeded' });
@@ -215,7 +215,7 @@ await describeWithLab('the way out', { temporal: true }, (lab) => {
     const result = await run.result();
     expect(result).toMatchObject({
       outcome: 'failed',
-      deregistration: `deregistration-${runnerName}`,
+      deregistrationWorkflowId: `deregistration-${runnerName}`,
     });
     expect(ci.registrations.size).toBe(1);
   });

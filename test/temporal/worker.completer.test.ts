@@ -25,7 +25,7 @@ const POD: PodView = {
   scheduled: true,
   createdAt: '2026-01-01T00:00:00Z',
   ended: true,
-  gone: false,
+  deleted: false,
   terminating: false,
 };
 
@@ -198,10 +198,10 @@ await describeWithLab('completing waits', { temporal: true }, (lab) => {
       await environment.run(
         async () =>
           await drainRunners({
-            runners: [{ workflowId: handle.workflowId, why: 'an old template' }],
+            runners: [{ workflowId: handle.workflowId, reason: 'an old template' }],
           }),
       ),
-    ).toMatchObject({ gone: [] });
+    ).toMatchObject({ ended: [] });
     const { events } = await handle.fetchHistory();
     expect(
       events

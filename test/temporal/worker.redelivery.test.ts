@@ -172,11 +172,11 @@ await describeWithLab('redelivery', { temporal: true }, (lab) => {
     await settled();
     expect(await app.redeliverFailed?.({ maxRedeliveries: 2 })).toEqual({
       redelivered: 2,
-      left: 1,
+      postponed: 1,
     });
     expect(await app.redeliverFailed?.({ maxRedeliveries: 2 })).toMatchObject({
       redelivered: 1,
-      left: 0,
+      postponed: 0,
     });
   });
 });

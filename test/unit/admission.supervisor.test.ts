@@ -125,11 +125,11 @@ test.each<[StopInput, object]>([
     { signalTimeoutMs: 15_000, cleanupTimeoutMs: 2_000, signalTarget: 'process' },
   ],
   [
-    { gracePeriod: '15s', to: 'group' },
+    { gracePeriod: '15s', target: 'group' },
     { signalTimeoutMs: 15_000, signalTarget: 'group' },
   ],
   [
-    { signalTimeout: '0.5ms', to: 'process' },
+    { signalTimeout: '0.5ms', target: 'process' },
     { signalTimeoutMs: 1, signalTarget: 'process' },
   ],
   [

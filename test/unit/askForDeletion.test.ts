@@ -39,7 +39,7 @@ test('of many orders at once that no kubelet shows, most are stated for three se
         api,
         `/p${index}`,
         { name: 'p', uid: 'u', namespace: 'ci' },
-        { announce: 'cancelled' },
+        { stopReason: 'cancelled' },
       ),
   );
   await Promise.all(stops);

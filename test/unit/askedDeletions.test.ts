@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { PendingDeletions } from '../../activities/compute/kubernetes/pendingDeletions.ts';
 
-function counted(answer: () => Promise<'gone' | 'terminating'>) {
+function counted(answer: () => Promise<'deleted' | 'terminating'>) {
   const asked = { times: 0 };
   return {
     asked,
@@ -31,13 +31,13 @@ test('gone once the watch has lost it, and only if its deletion was asked for', 
   deletions.over('u1');
   expect(await deletions.once('u1', ask)).toBe('terminating');
   deletions.over('u1');
-  expect(await deletions.once('u1', ask)).toBe('gone');
+  expect(await deletions.once('u1', ask)).toBe('deleted');
   expect(asked.times).toBe(1);
 });
 
 test('forgets the oldest of very many', async () => {
   const deletions = new PendingDeletions();
-  const { asked, ask } = counted(async () => 'gone');
+  const { asked, ask } = counted(async () => 'deleted');
   for (let pod = 0; pod <= 20_000; pod++) await deletions.once(`u${pod}`, ask);
   await deletions.once('u1', ask);
   expect(asked.times).toBe(20_001);

@@ -162,7 +162,7 @@ test('one job is shown as its stages, with its steps under them', () => {
     status: 'RUNNING',
     startedAt: at,
     pendingActivities: [],
-    unpolled: [],
+    unpolledQueues: [],
     step: { waitingFor: 'runner to come online', waitingUntil: '2026-01-01T04:10:00.000Z' },
     job: {
       waitingFor: 'post clean to end',

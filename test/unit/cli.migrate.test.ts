@@ -167,11 +167,11 @@ test('--json: sets, notes and plan for a program', async () => {
         autoscaler: expect.stringMatching(/linux-hra$/),
         set: { name: 'linux' },
         notes: expect.arrayContaining([
-          { field: 'spec.template.spec.image', decide: true, text: expect.any(String) },
+          { field: 'spec.template.spec.image', needsDecision: true, text: expect.any(String) },
         ]),
       },
     ],
-    leftOut: [{ label: expect.stringMatching(/ConfigMap other$/) }],
+    skipped: [{ label: expect.stringMatching(/ConfigMap other$/) }],
     plan: expect.arrayContaining([expect.stringMatching(/^1\. /)]),
   });
 });
@@ -447,7 +447,7 @@ describe('--cluster', () => {
           '--cluster',
           '--kubeconfig',
           config,
-          '--pod-namespace',
+          '--kube-namespace',
           'arc',
         ])
       ).status,

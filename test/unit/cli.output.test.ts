@@ -100,7 +100,7 @@ describe('wide tables', () => {
     for (const draw of [
       (wide: boolean) => runnerTable([row], 0, wide),
       (wide: boolean) => jobTable([row], 0, wide),
-      (wide: boolean) => setTable([{ ...row, name: 'a', unpolled: [] }], 0, wide),
+      (wide: boolean) => setTable([{ ...row, name: 'a', unpolledQueues: [] }], 0, wide),
     ]) {
       const [narrow, wide] = [heads(draw(false)), heads(draw(true))];
       expect(wide.filter((head) => narrow.includes(head))).toEqual(narrow);

@@ -13,7 +13,7 @@ describe('an end without a verdict, by the last event of the history', () => {
       },
       {
         outcome: 'terminated',
-        by: '4711@host',
+        terminatedBy: '4711@host',
         message: 'the workflow was terminated by 4711@host: tidying up',
       },
     ],
@@ -27,7 +27,7 @@ describe('an end without a verdict, by the last event of the history', () => {
       },
       {
         outcome: 'terminated',
-        by: '1@sweep',
+        terminatedBy: '1@sweep',
         message: 'the workflow was terminated by 1@sweep: worker never came back; forced to fail',
       },
     ],

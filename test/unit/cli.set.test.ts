@@ -353,25 +353,25 @@ describe('text for people', () => {
     desired: 3,
     min: 1,
     max: 20,
-    jobs: { queued: 1, assigned: 2, startedTotal: 9, completedTotal: 7 },
-    paused: 'never_registered ×2',
+    jobs: { queued: 1, running: 2, startedTotal: 9, completedTotal: 7 },
+    blockedReason: 'never_registered ×2',
     waitingFor: 'next try: not until 2026-01-01T00:01:00.000Z',
     holds: ['runner-linux-aaaaaaaaaa'],
     runners: [
       {
         workflowId: 'runner-linux-aaaaaaaaaa',
         runnerName: 'linux-aaaaaaaaaa-123456789a',
-        generation: 'g1',
+        templateHash: 'g1',
         state: 'busy',
-        held: true,
+        onHold: true,
         startedAt: '2025-12-31T23:00:00.000Z',
         slot: 0,
       },
       {
         workflowId: 'runner-linux-bbbbbbbbbb',
-        generation: 'g0',
+        templateHash: 'g0',
         state: 'draining',
-        held: false,
+        onHold: false,
         startedAt: '2025-12-31T23:59:18.000Z',
       },
     ],
@@ -386,7 +386,7 @@ describe('text for people', () => {
     scope: 'acme',
     labels: ['linux'],
     pendingActivities: [],
-    unpolled: [],
+    unpolledQueues: [],
   };
 
   test('one set', () => {
@@ -416,7 +416,7 @@ runner-linux-bbbbbbbbbb  draining  g0 (old)  42s  -     -     -`);
           ...base,
           status: 'FAILED',
           endedAt: '2025-12-31T00:00:00.000Z',
-          end: { how: 'failed', message: 'Invalid input: x' },
+          end: { outcome: 'failed', message: 'Invalid input: x' },
         },
         now,
       ),
@@ -438,7 +438,7 @@ runner-linux-bbbbbbbbbb  draining  g0 (old)  42s  -     -     -`);
       runId: 'r',
       startedAt: '2025-12-30T00:00:00.000Z',
       scope: 'acme',
-      unpolled: [],
+      unpolledQueues: [],
     };
     const counted = {
       ...row,
@@ -452,10 +452,14 @@ runner-linux-bbbbbbbbbb  draining  g0 (old)  42s  -     -     -`);
       setTable(
         [
           counted,
-          { ...counted, name: 'fixed', min: 3, max: 3, paused: 'paused: x' },
-          { ...counted, name: 'gone', ending: '' },
+          { ...counted, name: 'fixed', min: 3, max: 3, blockedReason: 'paused: x' },
+          { ...counted, name: 'gone', deleting: '' },
           { ...row, name: 'mute', note: 'no worker answered within 3 s' },
-          { ...counted, name: 'stuck', unpolled: [{ taskQueue: 'q-ci-ghes', fix: 'add it' }] },
+          {
+            ...counted,
+            name: 'stuck',
+            unpolledQueues: [{ taskQueue: 'q-ci-ghes', fix: 'add it' }],
+          },
         ],
         now,
       ),
@@ -483,11 +487,18 @@ stuck  3       1-20    1         0     2     0        1       2        acme   2d
           scope: 'acme',
           scopeKind: 'organization',
           group: 7,
-          full: true,
-          ends: true,
+          atCapacity: true,
+          draining: true,
         },
       },
-      { labels: ['a'], scope: 'acme', scopeKind: 'organization', group: 7, full: true, ends: true },
+      {
+        labels: ['a'],
+        scope: 'acme',
+        scopeKind: 'organization',
+        group: 7,
+        atCapacity: true,
+        draining: true,
+      },
     ],
     [{ routing: { labels: ['a'], scope: 'acme' } }, undefined],
   ])('what the memo %j says', (memo, expected) => {

@@ -12,16 +12,16 @@ describe('the status to exit with, and the error', () => {
     [0, '', { counts: { orphaned_pod: { found: 1, repaired: 1 } } }],
     [0, '', { dryRun: true, counts: { orphaned_pod: { found: 1 } } }],
     // What this process may do without is no failure.
-    [0, '', { unseen: [{ list: 'secrets', why: 'forbidden' }] }],
+    [0, '', { skippedLists: [{ list: 'secrets', reason: 'forbidden' }] }],
     [
       1,
       /^error: nothing was touched, because a list could not be had: pods \(503\)\n$/,
-      { incomplete: [{ list: 'pods', why: '503' }] },
+      { incompleteLists: [{ list: 'pods', reason: '503' }] },
     ],
     [
       1,
       /^error: nothing was touched: it would condemn 11 of 12 pods \(--force\)\n$/,
-      { stopped: 'it would condemn 11 of 12 pods', counts: { orphaned_pod: { found: 11 } } },
+      { aborted: 'it would condemn 11 of 12 pods', counts: { orphaned_pod: { found: 11 } } },
     ],
     [
       1,
@@ -37,7 +37,7 @@ describe('the status to exit with, and the error', () => {
     [
       1,
       /^error: 1 could not be repaired/,
-      { stopped: 'x', counts: { expired_pod: { found: 1, failed: 1 } } },
+      { aborted: 'x', counts: { expired_pod: { found: 1, failed: 1 } } },
     ],
   ])('%i %s: %j', (status, error, changes) => {
     const report = sweepReport(changes);
@@ -55,29 +55,29 @@ test('the report for people: what was done, to what and why, and what was left a
   const report = sweepReport({
     counts: { orphaned_pod: { found: 2, marked: 1, repaired: 1 }, stuck_runner: { found: 1 } },
     skipped: { on_hold: 1, too_young: 12 },
-    items: [
+    findings: [
       {
         kind: 'orphaned_pod',
-        what: 'runner-a-1',
-        where: 'ci',
+        name: 'runner-a-1',
+        location: 'ci',
         reason: 'its workflow was terminated',
-        done: 'repaired',
+        status: 'repaired',
         workflowId: 'runner-a',
         note: 'handed on',
       },
       {
         kind: 'stuck_runner',
-        what: 'runner-b',
-        where: 'holdfast',
+        name: 'runner-b',
+        location: 'holdfast',
         reason: 'its pod is gone',
-        done: 'waits',
+        status: 'waits',
       },
     ],
     omittedFindings: 1,
-    unseen: [{ list: 'secrets', why: 'may not list secrets' }],
+    skippedLists: [{ list: 'secrets', reason: 'may not list secrets' }],
   });
   expect(sweepLines(report).join('\n'))
-    .toBe(`kubernetes/c/holdfast/ci: 2 orphaned_pod (1 marked, 1 repaired), 1 stuck_runner; 13 left alone; looked at 120 lives, 119 pods
+    .toBe(`kubernetes/c/holdfast/ci: 2 orphaned_pod (1 marked, 1 repaired), 1 stuck_runner; 13 left alone; looked at 120 runners, 119 pods
 
 FOUND  KIND          MARKED  REPAIRED  FAILED
 2      orphaned_pod  1       1         0

@@ -51,7 +51,7 @@ describe('text from outside', () => {
             attempt: 1,
             unregisterAttempts: 0,
             phases: [],
-            replaced: [],
+            replacements: [],
             job: nasty,
             waitingFor: nasty,
           },
@@ -146,7 +146,7 @@ describe('the phase line', () => {
     attempt: 1,
     unregisterAttempts: 0,
     phases: [],
-    replaced: [],
+    replacements: [],
     runnerName: 'big-1',
     waitingFor: 'the job',
     waitingUntil: '2026-01-01T00:00:00Z',
@@ -267,7 +267,7 @@ test('pending activities: attempts, the whole chain of the last failure, the nex
     type: 'awaitPod',
     state: 'started',
     attempt: 1,
-    doing: 'looking',
+    progress: 'looking',
   });
   expect(other).toEqual({ id: '9', type: 'another', state: 'started', attempt: 1 });
 });

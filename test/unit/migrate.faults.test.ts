@@ -11,9 +11,9 @@ import {
 
 const faultsOf = (...values: readonly unknown[]): string[] =>
   convertArc(
-    values.map((value) => ({ place: 'document 1', value })),
+    values.map((value) => ({ source: 'document 1', value })),
     { now: NOW },
-  ).faults.map(({ field, message }) => `${field} ${message}`);
+  ).errors.map(({ field, message }) => `${field} ${message}`);
 
 describe('what is wrong is told with its object and field', () => {
   test.each<[string, unknown[], RegExp]>([

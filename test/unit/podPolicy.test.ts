@@ -37,7 +37,7 @@ describe('what a pod may be', () => {
   test.each(POLICY_CASES.map((each) => [each.what, each] as const))('%s', (_what, each) => {
     const pod = { spec: podOf(each.spec), name: POD, namespace: 'ci', claims: [OWN_CLAIM] };
     expect(
-      POD_RULES.filter((rule) => rule.refused(pod, policyOf(each), own).length > 0).map(
+      POD_RULES.filter((rule) => rule.violations(pod, policyOf(each), own).length > 0).map(
         ({ field }) => field,
       ),
     ).toEqual(each.refusedBy);

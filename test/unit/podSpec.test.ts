@@ -158,7 +158,7 @@ describe('podSpec', () => {
 
   test("the supervisor's settings reach it as they were written: Kubernetes would make one of two $", () => {
     const supervision = {
-      watches: 'command',
+      runnerKind: 'command',
       ephemeral: true,
       onTerm: 'stop',
       drainTimeoutMs: 0,
@@ -177,7 +177,7 @@ describe('podSpec', () => {
 
   test('the supervisor writes its record to where the template has the kubelet read it', () => {
     const supervision = {
-      watches: 'command',
+      runnerKind: 'command',
       ephemeral: true,
       onTerm: 'stop',
       drainTimeoutMs: 0,
@@ -199,7 +199,7 @@ describe('podSpec', () => {
 
   test('a registration token goes to a container of its own, which comes last before the runner; what it makes goes to the runner', () => {
     const supervision = {
-      watches: 'github',
+      runnerKind: 'github',
       ephemeral: false,
       onTerm: 'stop',
       drainTimeoutMs: 0,
@@ -375,7 +375,7 @@ describe('podSpec', () => {
 
     test("the default image's user is not another image's, and the copier of the supervisor has no rights", () => {
       const supervision = {
-        watches: 'command',
+        runnerKind: 'command',
         ephemeral: true,
         onTerm: 'stop',
         drainTimeoutMs: 0,

@@ -63,7 +63,7 @@ describe('the view of a process pod', () => {
     node: 'n',
     createdAt: 'c',
     ended: false,
-    gone: false,
+    deleted: false,
     terminating: false,
   };
   const started = { process: { pid: 1, startTime: 's' }, at: 't' };

@@ -329,7 +329,7 @@ describe('options', () => {
       runnerKind: 'command',
       ephemeral: false,
       attempt: 1,
-      vouched: false,
+      assumeDedicatedPid1: false,
     });
   });
 

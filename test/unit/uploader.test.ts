@@ -68,11 +68,11 @@ async function step(more: Partial<UploaderOptions> = {}): Promise<Step> {
     sharedDir,
     port: supervisor.port,
     store,
-    to: 'run/step/1/',
+    destination: 'run/step/1/',
     sharedKey: 'shared/1.json',
-    forms: [],
+    secretVariants: [],
     timeoutMs: 20_000,
-    lookMs: 5,
+    pollMs: 5,
     ...more,
   };
   return {
@@ -102,15 +102,15 @@ describe('when the uploader begins', () => {
     [true, false, true, 'upload'],
   ])(
     'started %s, listens %s, told to go %s: %s',
-    (started, listens, terminationRequested, action) => {
-      expect(uploadAction({ started, listens, terminationRequested })).toBe(action);
+    (started, probeListening, terminationRequested, action) => {
+      expect(uploadAction({ started, probeListening, terminationRequested })).toBe(action);
     },
   );
 });
 
 describe('the uploader of a step', () => {
   test('waits for the end of the step, signals or not; then stores all of it, without its secrets', async () => {
-    const { options, supervisor, stored, keys } = await step({ forms: ['hunter22'] });
+    const { options, supervisor, stored, keys } = await step({ secretVariants: ['hunter22'] });
     await writeFile(join(options.records, 'started.json'), START);
     const signal = new AbortController();
     const record = runUploader(options, signal.signal);
@@ -127,7 +127,7 @@ describe('the uploader of a step', () => {
     await writeFile(join(options.sharedDir, 'token'), 'hunter22');
     await writeFile(join(options.records, 'finished.json'), RECORD);
     await supervisor.close();
-    expect(await record).toEqual({ end: 'stored', leftOut: [] });
+    expect(await record).toEqual({ end: 'stored', skippedFiles: [] });
     expect(await keys()).toEqual([
       'run/step/1/artifacts/reports/junit.xml',
       'run/step/1/build-log.txt',
@@ -150,7 +150,7 @@ describe('the uploader of a step', () => {
     await supervisor.close();
     expect(await runUploader(options, new AbortController().signal)).toEqual({
       end: 'stored',
-      leftOut: [],
+      skippedFiles: [],
     });
     expect(await stored('build-log.txt')).toBe('as far as it came\n');
     expect(await stored('finished.json')).toBeUndefined();
@@ -164,7 +164,7 @@ describe('the uploader of a step', () => {
     await supervisor.close();
     expect(await runUploader(options, AbortSignal.abort())).toEqual({
       end: 'nothing',
-      leftOut: [],
+      skippedFiles: [],
     });
     expect(await keys()).toEqual([]);
   });
@@ -177,7 +177,7 @@ describe('the uploader of a step', () => {
       await supervisor.close();
       expect(await runUploader(options, new AbortController().signal)).toEqual({
         end: 'stored',
-        leftOut: [],
+        skippedFiles: [],
       });
       expect(await keys()).toEqual([`run/step/1/${note}`, 'shared/1.json']);
     },
@@ -190,7 +190,7 @@ describe('the uploader of a step', () => {
     await supervisor.close();
     expect(await runUploader(options, new AbortController().signal)).toEqual({
       end: 'stored',
-      leftOut: [],
+      skippedFiles: [],
       sharedDirFault: expect.stringContaining('the biggest is "dump"'),
     });
     expect(await keys()).toEqual(['run/step/1/started.json']);
@@ -207,7 +207,7 @@ describe('the uploader of a step', () => {
     await supervisor.close();
     expect(await runUploader(options, new AbortController().signal)).toEqual({
       end: 'stored',
-      leftOut: ['file', 'folder'],
+      skippedFiles: ['file', 'folder'],
     });
     expect(await keys()).toEqual([
       'run/step/1/artifacts/own',
@@ -232,7 +232,7 @@ describe('the uploader of a step', () => {
     };
     expect(await runUploader({ ...options, store: away }, new AbortController().signal)).toEqual({
       end: 'stored',
-      leftOut: [],
+      skippedFiles: [],
     });
     expect(tried).toEqual([
       'shared/1.json',

@@ -86,7 +86,7 @@ const CASES: [string, V1Pod, Partial<PodView>, (keyof PodView)[]?][] = [
     {
       scheduled: false,
       ended: false,
-      gone: false,
+      deleted: false,
       terminating: false,
       createdAt: '2026-03-01T11:59:00Z',
     },
@@ -197,7 +197,7 @@ const CASES: [string, V1Pod, Partial<PodView>, (keyof PodView)[]?][] = [
     pod({ phase: 'Succeeded', ...runnerIs(terminated(0)) }),
     {
       ended: true,
-      gone: false,
+      deleted: false,
       startedAt: '2026-03-01T11:59:10Z',
       exit: { code: 0, oomKilled: false, finishedAt: '2026-03-01T11:59:50Z' },
     },
@@ -480,7 +480,7 @@ const CASES: [string, V1Pod, Partial<PodView>, (keyof PodView)[]?][] = [
       message: 'The node was low on resource: memory.',
       ...disrupted('TerminationByKubelet'),
     }),
-    { ended: true, reason: 'Evicted', disruption: 'TerminationByKubelet' },
+    { ended: true, reason: 'Evicted', disruptionReason: 'TerminationByKubelet' },
     ['exit', 'startedAt'],
   ],
   [
@@ -495,7 +495,7 @@ const CASES: [string, V1Pod, Partial<PodView>, (keyof PodView)[]?][] = [
     {
       ended: true,
       reason: 'Terminated',
-      disruption: 'TerminationByKubelet',
+      disruptionReason: 'TerminationByKubelet',
       exit: { code: 143, oomKilled: false, finishedAt: '2026-03-01T11:59:50Z' },
     },
   ],
@@ -510,7 +510,7 @@ const CASES: [string, V1Pod, Partial<PodView>, (keyof PodView)[]?][] = [
       terminating: true,
       terminationDeadline: '2026-03-01T12:00:30Z',
       terminationRequestedAt: '2026-03-01T12:00:00.000Z',
-      disruption: 'EvictionByEvictionAPI',
+      disruptionReason: 'EvictionByEvictionAPI',
     },
   ],
   [
@@ -538,7 +538,7 @@ const CASES: [string, V1Pod, Partial<PodView>, (keyof PodView)[]?][] = [
       { phase: 'Running', ...disrupted('PreemptionByScheduler'), ...runnerIs(running) },
       { metadata: { deletionTimestamp: '2026-03-01T12:00:30Z' } },
     ),
-    { disruption: 'PreemptionByScheduler', terminating: true, ended: false },
+    { disruptionReason: 'PreemptionByScheduler', terminating: true, ended: false },
   ],
   [
     'on a lost node',
@@ -558,7 +558,7 @@ const CASES: [string, V1Pod, Partial<PodView>, (keyof PodView)[]?][] = [
       ended: false,
       terminating: true,
       reason: 'NodeLost',
-      disruption: 'DeletionByTaintManager',
+      disruptionReason: 'DeletionByTaintManager',
       scheduled: true,
     },
   ],
@@ -570,7 +570,7 @@ const CASES: [string, V1Pod, Partial<PodView>, (keyof PodView)[]?][] = [
       ...runnerIs(running),
     }),
     { ended: false },
-    ['disruption'],
+    ['disruptionReason'],
   ],
   [
     'failed without anything else',
@@ -788,6 +788,6 @@ describe('viewOfPod', () => {
 
   test('goneView', () => {
     const last = toPodView(pod({ phase: 'Running', ...runnerIs(running) }), NOW);
-    expect(deletedPodView(last)).toEqual({ ...last, gone: true, ended: true });
+    expect(deletedPodView(last)).toEqual({ ...last, deleted: true, ended: true });
   });
 });

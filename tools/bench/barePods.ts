@@ -39,11 +39,11 @@ export class BarePods {
     this.#cache = new PodCache(api, {
       path,
       labelSelector: LABEL,
-      isGone: async () => true,
+      isDeleted: async () => true,
       onError: (error, what) => console.error(`bare script: ${what}: ${String(error)}`),
       listener: {
         changed: (pod) => {
-          if (pod.gone) told(pod, 'gone');
+          if (pod.deleted) told(pod, 'gone');
           else if (pod.startedAt !== undefined) told(pod, 'running');
         },
         relisted: () => undefined,

@@ -37,21 +37,21 @@ export async function unsettledRunners(
   const obstacles: UnmetCondition[] = sets.flatMap(
     ({
       name: set,
-      generation: now,
-      jobs: { queued, assigned },
+      templateHash: now,
+      jobs: { queued, running },
       runners,
       min,
-      paused,
+      blockedReason,
       waitingFor,
     }) => {
       const ready = runners.filter(
-        ({ state, generation }) => state === 'idle' && generation === now,
+        ({ state, templateHash }) => state === 'idle' && templateHash === now,
       ).length;
-      return queued + assigned === 0 && ready === min
+      return queued + running === 0 && ready === min
         ? []
         : [
             {
-              what: `set ${set}: ${ready} of ${min} idle, ${queued + assigned} jobs, ${paused ?? ''} ${waitingFor ?? ''}`,
+              what: `set ${set}: ${ready} of ${min} idle, ${queued + running} jobs, ${blockedReason ?? ''} ${waitingFor ?? ''}`,
             },
           ];
     },

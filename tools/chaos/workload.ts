@@ -248,7 +248,7 @@ export class Workload {
           ? handle.cancel()
           : handle.signal(
               cancelSignal,
-              how === 'retire' ? { mode: 'drain', retire: true } : { mode: how },
+              how === 'retire' ? { mode: 'drain', planned: true } : { mode: how },
             );
       // One that has ended is what was wanted.
       await telling.catch((error: unknown) => {

@@ -139,7 +139,7 @@ export const SET_EXAMPLES: readonly object[] = [
     ],
     limits: {
       perRepository: 5,
-      repositories: [{ names: ['acme/*'], max: 10 }],
+      repositories: [{ repositories: ['acme/*'], max: 10 }],
       maxRunnerHours: 100,
     },
     priority: 'high',

@@ -68,9 +68,9 @@ await describeIf('Temporal as a cluster on PostgreSQL', prepare, { temporal: tru
       ci.forget(runnerName);
       compute.change(pod, {
         ended: true,
-        exit: { code: 0, oomKilled: false, record: { job: 'done' } },
+        exit: { code: 0, oomKilled: false, record: { job: 'completed' } },
       });
-      expect(await run.result()).toMatchObject({ outcome: 'succeeded', replaced: [] });
+      expect(await run.result()).toMatchObject({ outcome: 'succeeded', replacements: [] });
       expectNothingLeft({ compute, ci });
     } finally {
       await world.close();

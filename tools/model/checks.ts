@@ -12,7 +12,7 @@ export function checkStep(before: State, after: State, mind: Mind): string | und
     const { cancel } = mind.belief(before);
     const stopped = cancel?.mode === 'stop' || cancel?.mode === 'force';
     if (!stopped && !before.expiredWait && !(isCommand(before) && before.failure !== 'none'))
-      return `a pod was asked to go under a job, and nobody had asked for a stop (${mind.plan(before).action.why})`;
+      return `a pod was asked to go under a job, and nobody had asked for a stop (${mind.plan(before).action.reason})`;
   }
   return hasJob(before) && before.node === 'well' ? checkDeadline(before, after, mind) : undefined;
 }
@@ -41,18 +41,18 @@ export function checkState(state: State, mind: Mind): string | undefined {
   if (state.at !== 'waiting' && state.at !== 'removing') return undefined;
   const { action, seen, waitMs } = mind.plan(state);
   if (action.kind === 'wait' && (waitMs === undefined || !Number.isFinite(waitMs)))
-    return `a wait without an end: ${action.why}`;
+    return `a wait without an end: ${action.reason}`;
   if (action.kind === 'wait' && !seen.ended) {
     const vain = checkVain(action.until, seen.observedActivity, mind.heard(state).expiredWait);
     if (vain !== undefined) return vain;
   }
   if (action.kind === 'wait' && seen.ended && action.until !== 'listRecheck')
-    return `the runner has ended, and the life waits: ${action.why}`;
+    return `the runner has ended, and the life waits: ${action.reason}`;
   if (seen.ended || seen.stop === undefined) return undefined;
   if (action.kind === 'remove' && seen.stop === 'force')
     return 'the pod was to go at once, and the CI server is asked first';
   return action.kind === 'wait' && action.until !== 'terminated'
-    ? `a stop was accepted, and the life waits: ${action.why}`
+    ? `a stop was accepted, and the life waits: ${action.reason}`
     : undefined;
 }
 

@@ -290,9 +290,9 @@ export class Mind {
     return once(this.#answers, `last ${state.heard}`, () => {
       const { removal, removedWhileRunning, stopped } = this.heard(state);
       return this.#heard.of({
-        looked: false,
+        podRefreshed: false,
         removedWhileRunning,
-        unanswered: false,
+        removalPending: false,
         ...(removal === undefined ? {} : { removal }),
         ...(stopped === undefined ? {} : { stopped }),
       });
@@ -356,10 +356,10 @@ export class Mind {
       ...(failure === undefined ? {} : { failure }),
       notifiedOnline: false,
       createdAtMs: STARTED_MS,
-      spec: { ...this.spec(state.setup), place: PLACE },
+      spec: { ...this.spec(state.setup), location: PLACE },
       runner,
       phases: [],
-      replaced: [],
+      replacements: [],
       unregisterAttempts: 0,
       neverStartedInARow,
       shortLivedInARow: 0,

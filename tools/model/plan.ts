@@ -67,13 +67,13 @@ const keyOf = ({ ephemeral, desired, settled, runners }: SetState): string =>
 
 function plannedRunners({ ephemeral, runners }: SetState): PlannedRunner[] {
   return runners.map((runner, index) => {
-    const [generation = '', state = ''] = runner.split(/[ !]/);
+    const [templateHash = '', state = ''] = runner.split(/[ !]/);
     return {
       workflowId: String(index),
-      generation,
+      templateHash,
       state: state as PlannedRunner['state'],
       startedAt: index,
-      held: runner.endsWith('!'),
+      onHold: runner.endsWith('!'),
       ephemeral,
       unresponsive: false,
     };
@@ -86,9 +86,9 @@ function planOf(state: SetState, plan: typeof planSet, { largest }: PlanLimits):
   return plan({
     now: 0,
     runners: plannedRunners(state),
-    generation: 'new',
+    templateHash: 'new',
     desired: state.desired,
-    most: largest,
+    maxRunners: largest,
     guardedRunners: 0,
     maxStarts: Number.POSITIVE_INFINITY,
     maxSurge: SURGE,
@@ -156,8 +156,8 @@ function checkPlan(
   const { desired } = state;
   const runners = plannedRunners(state);
   const staying = runners.filter((runner) => runner.state !== 'draining');
-  const current = staying.filter(({ generation }) => generation === 'new').length;
-  const oldLeft = runners.filter(({ generation }) => generation === 'old').length;
+  const current = staying.filter(({ templateHash: generation }) => generation === 'new').length;
+  const oldLeft = runners.filter(({ templateHash: generation }) => generation === 'old').length;
   if (start > 0 && current + start > desired) return 'more are started than wanted';
   if (start > 0 && oldLeft > 0 && current + oldLeft + start > desired + SURGE)
     return 'more are started than the surge allows';
@@ -165,23 +165,25 @@ function checkPlan(
     return 'more are started than may be there';
   const chosen = drain.map(({ workflowId }) => runners[Number(workflowId)] as PlannedRunner);
   const kept = staying.filter((runner) => !chosen.includes(runner));
-  if (chosen.some(({ held }) => held)) return 'a held runner is to leave';
+  if (chosen.some(({ onHold: held }) => held)) return 'a held runner is to leave';
   if (kept.length < Math.min(staying.length, desired)) return 'fewer stay than are wanted';
   const busy = chosen.filter((runner) => runner.state === 'busy');
-  if (busy.some(({ generation }) => generation === 'new'))
+  if (busy.some(({ templateHash: generation }) => generation === 'new'))
     return 'a busy runner of the template of now is to leave';
   if (busy.some(({ ephemeral }) => ephemeral))
     return 'a busy runner is to leave that ends by itself';
   if (
     busy.length > 0 &&
-    kept.some((runner) => runner.generation === 'old' && runner.state !== 'busy' && !runner.held)
+    kept.some(
+      (runner) => runner.templateHash === 'old' && runner.state !== 'busy' && !runner.onHold,
+    )
   )
     return 'a busy runner is to leave while an idle one could';
-  const scaledDown = chosen.filter(({ generation }) => generation === 'new');
+  const scaledDown = chosen.filter(({ templateHash: generation }) => generation === 'new');
   if (
     scaledDown.some(({ state: now }) => now === 'idle') &&
     kept.some(
-      (runner) => runner.generation === 'new' && runner.state === 'starting' && !runner.held,
+      (runner) => runner.templateHash === 'new' && runner.state === 'starting' && !runner.onHold,
     )
   )
     return 'an idle runner is to leave while one that is not up yet could';

@@ -66,7 +66,7 @@ function watchedView(state: State): PodView | undefined {
     createdAt: iso(STARTED_MS),
     startedAt: iso(STARTED_MS),
     ended: false,
-    gone: false,
+    deleted: false,
     terminating: false,
     ...(isSilent(state) ? {} : shown),
   };
@@ -163,7 +163,7 @@ function recordOf(state: State): string {
     ? {}
     : {
         job: isDone(state)
-          ? 'done'
+          ? 'completed'
           : isLost(state) || hasJob(state)
             ? interrupted
               ? 'interrupted'

@@ -29,7 +29,7 @@ function thoughts(before: State | undefined, state: State, mind: Mind): string {
   ) {
     const { action } = mind.plan(state);
     lines.push(
-      `decides, by row ${action.row}: ${action.kind}${action.kind === 'wait' ? ` until ${action.until}` : ''} (${action.why})`,
+      `decides, by row ${action.row}: ${action.kind}${action.kind === 'wait' ? ` until ${action.until}` : ''} (${action.reason})`,
     );
   }
   if (state.at === 'over') lines.push(`the verdict: ${mind.verdict(state).message}`);

@@ -34,15 +34,15 @@ export function timeless(
   } = pod ?? STUB;
   if (rest.podBusy === undefined) Object.assign(view, { busy, assumedBusyFrom });
   if (view.startedAt === undefined) Object.assign(view, { endUnobserved });
-  const { running, over } = jobs;
+  const { running, completed } = jobs;
   // What no event can change any more has no time.
-  const all = over.length + (running === undefined ? 0 : 1) === Object.keys(JOB_IDS).length;
+  const all = completed.length + (running === undefined ? 0 : 1) === Object.keys(JOB_IDS).length;
   return sorted({
     ...rest,
     jobs: {
       ...(running === undefined ? {} : { running }),
-      over: over.toSorted(),
-      latestAt: all ? 0 : jobs.latestAt,
+      completed: completed.toSorted(),
+      latestEventAt: all ? 0 : jobs.latestEventAt,
     },
     ...(busySince === undefined || ended !== undefined ? {} : { busySince: STARTED_MS }),
     ...(busyJobKey === undefined || ended !== undefined ? {} : { busyJobKey }),
@@ -62,6 +62,6 @@ const STUB: PodView = {
   scheduled: true,
   createdAt: '',
   ended: true,
-  gone: false,
+  deleted: false,
   terminating: false,
 };

@@ -39,7 +39,11 @@ export async function runAllChecks(
     }
   } catch (error) {
     const [what, fix] = oneLine(error).split(/: (?=set TEMPORAL_ADDRESS)/);
-    const away: Finding = { level: 'error', what: what ?? '', fix: fix ?? 'look at the message' };
+    const away: Finding = {
+      level: 'error',
+      message: what ?? '',
+      fix: fix ?? 'look at the message',
+    };
     return [
       away,
       checkCodec(config),
@@ -67,7 +71,7 @@ const IDLE_TIMEOUT = { info: () => undefined, warn: () => undefined };
 async function placeOf(config: HoldfastConfig): Promise<ServedLocation> {
   const { compute, close } = await createCompute(config, { logger: IDLE_TIMEOUT });
   try {
-    return await compute.place();
+    return await compute.location();
   } finally {
     await close?.();
   }

@@ -5,18 +5,21 @@ import type { Finding } from './finding.ts';
 
 export function checkCodec({ codecKeyFile }: Pick<HoldfastConfig, 'codecKeyFile'>): Finding {
   if (codecKeyFile === undefined)
-    return { level: 'ok', what: `payloads lie in Temporal in clear: ${CODEC_KEY_FILE} is not set` };
+    return {
+      level: 'ok',
+      message: `payloads lie in Temporal in clear: ${CODEC_KEY_FILE} is not set`,
+    };
   try {
     const [first, ...others] = new CodecKeyFile(codecKeyFile).keys();
     const more =
       others.length === 0
         ? ''
         : `, and read with ${others.map(({ id }) => `"${id}"`).join(', ')} too`;
-    return { level: 'ok', what: `payloads are encrypted with the key "${first.id}"${more}` };
+    return { level: 'ok', message: `payloads are encrypted with the key "${first.id}"${more}` };
   } catch (error) {
     return {
       level: 'error',
-      what: `${CODEC_KEY_FILE}: ${oneLine(error)}`,
+      message: `${CODEC_KEY_FILE}: ${oneLine(error)}`,
       fix: 'see "Payload codec" in docs/security.md',
     };
   }

@@ -30,7 +30,7 @@ async function checkCluster(compute: ClusterConfig): Promise<Finding[]> {
     return [
       {
         level: 'error',
-        what: `${setting}: ${oneLine(error)}`,
+        message: `${setting}: ${oneLine(error)}`,
         fix: 'set HOLDFAST_KUBECONFIG to a kubeconfig file that has the context, or HOLDFAST_COMPUTE=process to do without a cluster',
       },
     ];
@@ -42,7 +42,10 @@ async function checkCluster(compute: ClusterConfig): Promise<Finding[]> {
     const { user, missing, fix } = await checkPermissions(kubeConfig, namespace);
     if (fix === undefined)
       return [
-        { level: 'ok', what: `Kubernetes at ${server}: ${user} has all permissions in ${where}` },
+        {
+          level: 'ok',
+          message: `Kubernetes at ${server}: ${user} has all permissions in ${where}`,
+        },
       ];
     const list = missing
       .map(
@@ -53,7 +56,7 @@ async function checkCluster(compute: ClusterConfig): Promise<Finding[]> {
     return [
       {
         level: 'error',
-        what: `Kubernetes permissions missing: ${user} may not, in ${where}: ${list}`,
+        message: `Kubernetes permissions missing: ${user} may not, in ${where}: ${list}`,
         fix,
       },
     ];
@@ -61,7 +64,7 @@ async function checkCluster(compute: ClusterConfig): Promise<Finding[]> {
     return [
       {
         level: 'error',
-        what: `${setting}: the Kubernetes API server at ${server} does not answer our questions: ${oneLine(error)}`,
+        message: `${setting}: the Kubernetes API server at ${server} does not answer our questions: ${oneLine(error)}`,
         fix: 'check that the server runs and that the kubeconfig is the right one',
       },
     ];
@@ -72,11 +75,11 @@ function checkStateDir(stateDir: string): Finding {
   try {
     mkdirSync(stateDir, { recursive: true, mode: 0o700 });
     accessSync(stateDir, constants.R_OK | constants.W_OK | constants.X_OK);
-    return { level: 'ok', what: `state folder ${stateDir}` };
+    return { level: 'ok', message: `state folder ${stateDir}` };
   } catch (error) {
     return {
       level: 'error',
-      what: `HOLDFAST_STATE_DIR: the state folder ${stateDir} cannot be used (${oneLine(error)})`,
+      message: `HOLDFAST_STATE_DIR: the state folder ${stateDir} cannot be used (${oneLine(error)})`,
       fix: 'set HOLDFAST_STATE_DIR to a folder that the worker may write to',
     };
   }

@@ -10,10 +10,10 @@ export async function checkCredentials(credentials: Credentials): Promise<Findin
     Object.entries(credentials).map(async ([name, credential]): Promise<Finding> => {
       try {
         await new SecretSource(name, credential).read();
-        return { level: 'ok', what: `credential "${name}" can be read` };
+        return { level: 'ok', message: `credential "${name}" can be read` };
       } catch (error) {
         const [what, fix] = oneLine(error).split(/; (?=put )/);
-        return { level: 'warning', what: what ?? '', fix: fix ?? 'put the secret there' };
+        return { level: 'warning', message: what ?? '', fix: fix ?? 'put the secret there' };
       }
     }),
   );
@@ -30,7 +30,7 @@ function unbound(credentials: Credentials): Finding[] {
   return [
     {
       level: 'warning',
-      what: `whoever may start a workflow may use ${names.map(([name]) => `credential "${name}"`).join(' and ')} wherever the secret reaches`,
+      message: `whoever may start a workflow may use ${names.map(([name]) => `credential "${name}"`).join(' and ')} wherever the secret reaches`,
       fix: 'list its scopes, e.g. scopes: [acme, other/repo]',
     },
   ];

@@ -2,7 +2,7 @@
 export interface Finding {
   /** `error`: runners cannot work; `warning`: they can, worse; `ok`: as it should be. */
   readonly level: 'ok' | 'warning' | 'error';
-  readonly what: string;
+  readonly message: string;
   /** What to do about it: a command wherever there is one. Absent when all is well. */
   readonly fix?: string;
 }

@@ -39,7 +39,7 @@ export async function checkLocation(
   } catch (error) {
     return {
       level: 'error',
-      what: `what the task queue "${taskQueue}" is used for cannot be found out: ${because(error)}`,
+      message: `what the task queue "${taskQueue}" is used for cannot be found out: ${because(error)}`,
       fix: 'look at the message',
     };
   }
@@ -82,10 +82,10 @@ export function evaluateLocation(
 ): Finding {
   const here = formatLocation(served);
   if (elsewhere === undefined)
-    return { level: 'ok', what: `task queue "${taskQueue}" for runners in ${here}` };
+    return { level: 'ok', message: `task queue "${taskQueue}" for runners in ${here}` };
   return {
     level: 'error',
-    what: `HOLDFAST_TASK_QUEUE: the task queue "${taskQueue}" is used for runners in ${elsewhere.place} (${elsewhere.workflowId}), and this worker's are in ${here} (compute/cluster/installation/namespace)`,
+    message: `HOLDFAST_TASK_QUEUE: the task queue "${taskQueue}" is used for runners in ${elsewhere.place} (${elsewhere.workflowId}), and this worker's are in ${here} (compute/cluster/installation/namespace)`,
     fix: `set HOLDFAST_TASK_QUEUE to a queue of this worker's own, or the settings that differ to those of the queue's other workers; to move the queue, let its runners end first: holdfast runner drain --query "RunnerLocation = ${quoteLiteral(elsewhere.place)}" --yes --wait`,
   };
 }

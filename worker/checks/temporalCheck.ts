@@ -36,14 +36,14 @@ export async function checkTemporal(
     return [
       {
         level: 'error',
-        what: `TEMPORAL_NAMESPACE: the Temporal server at ${temporal.address} has no namespace "${temporal.namespace}"`,
+        message: `TEMPORAL_NAMESPACE: the Temporal server at ${temporal.address} has no namespace "${temporal.namespace}"`,
         fix: `temporal operator namespace create --namespace ${temporal.namespace} --retention 72h${address}`,
       },
     ];
   }
   const { serverVersion } = await connection.workflowService.getSystemInfo({});
   return [
-    { level: 'ok', what: `Temporal namespace "${temporal.namespace}" at ${temporal.address}` },
+    { level: 'ok', message: `Temporal namespace "${temporal.namespace}" at ${temporal.address}` },
     ...(await checkSearchAttributes(connection, temporal)),
     evaluateFairness(serverVersion),
   ];
@@ -58,19 +58,20 @@ export function evaluateFairness(serverVersion: string): Finding {
   if (major === undefined || minor === undefined) {
     return {
       level: 'ok',
-      what: 'Temporal server of an unknown version: make sure that it hands out tasks fairly (dynamic config matching.enableFairness: true; in Temporal Cloud a setting of the namespace)',
+      message:
+        'Temporal server of an unknown version: make sure that it hands out tasks fairly (dynamic config matching.enableFairness: true; in Temporal Cloud a setting of the namespace)',
     };
   }
   if (major < FAIR_SINCE.major || (major === FAIR_SINCE.major && minor < FAIR_SINCE.minor)) {
     return {
       level: 'warning',
-      what: `Temporal server ${serverVersion} cannot take turns: an organization or repository with thousands of runners makes all others of its credential wait`,
+      message: `Temporal server ${serverVersion} cannot take turns: an organization or repository with thousands of runners makes all others of its credential wait`,
       fix: `upgrade it to ${FAIR_SINCE.major}.${FAIR_SINCE.minor} or newer, and set the dynamic config matching.enableFairness: true`,
     };
   }
   return {
     level: 'ok',
-    what: `Temporal server ${serverVersion} can take turns between repositories; it does if its dynamic config has matching.enableFairness: true, which it cannot be asked`,
+    message: `Temporal server ${serverVersion} can take turns between repositories; it does if its dynamic config has matching.enableFairness: true, which it cannot be asked`,
   };
 }
 
@@ -89,7 +90,7 @@ async function checkSearchAttributes(
     return [
       {
         level: 'warning',
-        what: `the search attributes of namespace "${temporal.namespace}" cannot be listed (${oneLine(error).slice(0, 160)})`,
+        message: `the search attributes of namespace "${temporal.namespace}" cannot be listed (${oneLine(error).slice(0, 160)})`,
         fix: `make sure that these exist, of type Keyword: ${NAMES.join(', ')}`,
       },
     ];
@@ -111,19 +112,19 @@ export function evaluateSearchAttributes(
   );
   const findings: Finding[] = wrong.map((name) => ({
     level: 'error',
-    what: `Temporal search attribute ${name} has the type ${TYPE_NAMES[registered[name] ?? 0] ?? String(registered[name])}, not Keyword`,
+    message: `Temporal search attribute ${name} has the type ${TYPE_NAMES[registered[name] ?? 0] ?? String(registered[name])}, not Keyword`,
     fix: `use another namespace (TEMPORAL_NAMESPACE), or: temporal operator search-attribute remove --name ${name}${where}`,
   }));
   if (missing.length > 0) {
     findings.push({
       level: 'error',
-      what: `Temporal search attribute${missing.length > 1 ? 's' : ''} missing: ${missing.join(', ')}`,
+      message: `Temporal search attribute${missing.length > 1 ? 's' : ''} missing: ${missing.join(', ')}`,
       fix: `temporal operator search-attribute create ${missing.map((name) => `--name ${name} --type Keyword`).join(' ')}${where}`,
     });
   }
   return findings.length > 0
     ? findings
-    : [{ level: 'ok', what: `Temporal search attributes ${NAMES.join(', ')}` }];
+    : [{ level: 'ok', message: `Temporal search attributes ${NAMES.join(', ')}` }];
 }
 
 /** What the Temporal CLI must be told to go where the worker goes; nothing where its defaults do. */

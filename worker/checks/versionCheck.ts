@@ -76,7 +76,7 @@ export function evaluateVersions(
     return [
       {
         level: 'error',
-        what: `task queue "${taskQueue}": no version of its workers is current, so they are given nothing new (polling: ${names.join(', ')})`,
+        message: `task queue "${taskQueue}": no version of its workers is current, so they are given nothing new (polling: ${names.join(', ')})`,
         fix: setCurrent(other),
       },
     ];
@@ -85,13 +85,13 @@ export function evaluateVersions(
     return [
       {
         level: 'ok',
-        what: `task queue "${taskQueue}": what is new begins on version ${nameOf(current)}`,
+        message: `task queue "${taskQueue}": what is new begins on version ${nameOf(current)}`,
       },
     ];
   return [
     {
       level: 'error',
-      what: `task queue "${taskQueue}": what is new begins on version ${nameOf(current)}, of which no worker polls (polling: ${names.join(', ') || 'nobody'})`,
+      message: `task queue "${taskQueue}": what is new begins on version ${nameOf(current)}, of which no worker polls (polling: ${names.join(', ') || 'nobody'})`,
       fix: `start workers of that version (kubectl get deployments -A -l temporal.io/build-id=${current.buildId})${other === undefined ? '' : `, or have it begin on another: ${setCurrent(other)}`}`,
     },
   ];

@@ -3,24 +3,24 @@ import type { ReadyStatus } from './runnerSetResource.ts';
 
 /** A set, from the view of one resource. */
 export type SetFacts =
-  | { readonly is: 'absent' }
+  | { readonly state: 'absent' }
   | {
-      readonly is: 'ended';
+      readonly state: 'ended';
       /** It was this resource's. */
-      readonly mine: boolean;
-      readonly how: string;
+      readonly owned: boolean;
+      readonly message: string;
       readonly failed: boolean;
       /** How long ago, in ms. */
-      readonly agoMs: number;
+      readonly ageMs: number;
     }
   | {
-      readonly is: 'running';
+      readonly state: 'running';
       /** Whose it is: this resource's; one's of the same name in the same namespace that was deleted; or somebody else's. */
       readonly owner: 'this' | 'earlier' | 'other';
       /** The task queue that it runs on, where that is not ours. */
-      readonly elsewhere?: string;
+      readonly otherTaskQueue?: string;
       /** It drains its runners, and ends. */
-      readonly ending: boolean;
+      readonly deleting: boolean;
       /** Does it differ from the spec? `undefined`: no worker has answered. */
       readonly differs: boolean | undefined;
     };
@@ -64,7 +64,7 @@ const ENDED = step(
 
 export function nextStep({ resource, set }: ReconcileInput): Step {
   if (resource === undefined) {
-    const orphan = set.is === 'running' && set.owner !== 'other' && !set.ending;
+    const orphan = set.state === 'running' && set.owner !== 'other' && !set.deleting;
     return step(
       orphan ? 'end' : 'nothing',
       false,
@@ -73,11 +73,11 @@ export function nextStep({ resource, set }: ReconcileInput): Step {
     );
   }
   const { name, invalid, observed, reportedEnded } = resource;
-  if (set.is === 'running' && set.owner === 'other') {
+  if (set.state === 'running' && set.owner === 'other') {
     const whose =
-      set.elsewhere === undefined
+      set.otherTaskQueue === undefined
         ? `drain that one first ("holdfast set delete ${name}")`
-        : `it runs on task queue ${set.elsewhere}`;
+        : `it runs on task queue ${set.otherTaskQueue}`;
     return step(
       'nothing',
       false,
@@ -85,39 +85,39 @@ export function nextStep({ resource, set }: ReconcileInput): Step {
       `a set ${name} is there that no resource of this name has made: ${whose}, or give this one another name`,
     );
   }
-  if (set.is === 'running' && set.owner === 'earlier') {
+  if (set.state === 'running' && set.owner === 'earlier') {
     return step(
-      set.ending ? 'nothing' : 'end',
+      set.deleting ? 'nothing' : 'end',
       false,
       'PreviousSetDraining',
       'the set of an earlier resource of this name has to end first: its jobs may finish',
     );
   }
-  if (set.is === 'running' && set.ending)
+  if (set.state === 'running' && set.deleting)
     return step('nothing', false, 'Ending', 'the set was told to end: its runners leave');
   if (invalid !== undefined) return step('nothing', false, 'InvalidSpec', invalid);
-  if (set.is === 'running') {
+  if (set.state === 'running') {
     if (set.differs === undefined)
       return step('nothing', false, 'NoWorker', 'no worker has answered for the set yet');
     return set.differs
       ? step('apply', false, 'Progressing', 'the set is told what has changed')
       : step('nothing', true, 'Applied', 'the set is what the spec says');
   }
-  if (set.is === 'absent' && observed && reportedEnded === true) return ENDED;
-  if (set.is === 'ended' && set.mine && observed) {
-    if (set.failed && set.agoMs >= FAILED_RETRY_MS)
+  if (set.state === 'absent' && observed && reportedEnded === true) return ENDED;
+  if (set.state === 'ended' && set.owned && observed) {
+    if (set.failed && set.ageMs >= FAILED_RETRY_MS)
       return step(
         'start',
         false,
         'Starting',
-        `the set is started again; it failed before: ${set.how}`,
+        `the set is started again; it failed before: ${set.message}`,
       );
     if (set.failed)
       return step(
         'nothing',
         false,
         'Failed',
-        `${set.how}; it is tried again every ${FAILED_RETRY_MS / 60_000} minutes, and as soon as the spec changes`,
+        `${set.message}; it is tried again every ${FAILED_RETRY_MS / 60_000} minutes, and as soon as the spec changes`,
       );
     return ENDED;
   }

@@ -38,17 +38,17 @@ export class ResourceApi {
     }
   }
 
-  /** Ends when the server ends it, which is a moment before `quietMs` is over. @throws as {@link openWatch} */
+  /** Ends when the server ends it, which is a moment before `watchTimeoutMs` is over. @throws as {@link openWatch} */
   async watch(
     resourceVersion: string,
-    quietMs: number,
+    watchTimeoutMs: number,
     signal: AbortSignal,
   ): Promise<AsyncIterable<WatchEvent<RunnerSetResource>>> {
     return await openWatch<RunnerSetResource>(this.#api, {
       resource: plural,
       path: this.#path,
       resourceVersion,
-      quietMs,
+      watchTimeoutMs,
       signal,
     });
   }

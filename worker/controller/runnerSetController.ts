@@ -170,7 +170,7 @@ export class RunnerSetController {
       say = (await this.#carryOut(what, name, resource, found)) ?? say;
     }
     if (resource !== undefined) {
-      const told = found.is === 'running' ? found.told?.status : undefined;
+      const told = found.state === 'running' ? found.declaration?.status : undefined;
       const patch = statusPatch(resource.status, statusOf(resource, say, told, Date.now()));
       if (patch !== undefined) await api.patchStatus(name, patch);
     }
@@ -208,26 +208,26 @@ export class RunnerSetController {
 
   #factsOf(found: FoundSet, resource: RunnerSetResource | undefined): SetFacts {
     const { namespace, taskQueue } = this.#options;
-    if (found.is === 'absent') return found;
-    const mine = found.resource?.uid === resource?.metadata.uid && resource !== undefined;
-    if (found.is === 'ended')
+    if (found.state === 'absent') return found;
+    const owned = found.resource?.uid === resource?.metadata.uid && resource !== undefined;
+    if (found.state === 'ended')
       return {
-        is: 'ended',
-        mine,
-        how: found.how,
+        state: 'ended',
+        owned,
+        message: found.message,
         failed: found.failed,
-        agoMs: Date.now() - found.at,
+        ageMs: Date.now() - found.closedAt,
       };
-    const told = found.told;
+    const told = found.declaration;
     return {
-      is: 'running',
-      owner: mine
+      state: 'running',
+      owner: owned
         ? 'this'
         : found.resource?.namespace === namespace && found.taskQueue === taskQueue
           ? 'earlier'
           : 'other',
-      ...(found.taskQueue === taskQueue ? {} : { elsewhere: found.taskQueue }),
-      ending: told?.status.ending !== undefined,
+      ...(found.taskQueue === taskQueue ? {} : { otherTaskQueue: found.taskQueue }),
+      deleting: told?.status.deleting !== undefined,
       differs:
         told === undefined || resource === undefined
           ? undefined
@@ -243,7 +243,7 @@ export class RunnerSetController {
     found: FoundSet,
   ): Promise<ReadyStatus | undefined> {
     const { sets, namespace } = this.#options;
-    if (what === 'end' && found.is === 'running' && found.resource !== undefined)
+    if (what === 'end' && found.state === 'running' && found.resource !== undefined)
       await sets.end(
         name,
         found.chain,
@@ -266,10 +266,10 @@ export class RunnerSetController {
     } catch (error) {
       // Another worker's controller, most likely: the next look tells.
       if (error instanceof WorkflowExecutionAlreadyStartedError) return undefined;
-      const why = refusalIn(error);
-      if (why === undefined) throw error;
-      this.#refused.set(uid, { generation, at: Date.now(), why });
-      return { ready: false, reason: 'Refused', message: why };
+      const message = refusalIn(error);
+      if (message === undefined) throw error;
+      this.#refused.set(uid, { generation, at: Date.now(), why: message });
+      return { ready: false, reason: 'Refused', message };
     }
     return undefined;
   }

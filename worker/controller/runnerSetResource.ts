@@ -39,10 +39,10 @@ export interface RunnerSetResourceStatus {
   readonly idle?: number;
   readonly busy?: number;
   readonly draining?: number;
-  readonly jobs?: { readonly queued: number; readonly assigned: number };
+  readonly jobs?: { readonly queued: number; readonly running: number };
   /** Of the runners' pods, for autoscalers. */
   readonly selector?: string;
-  readonly paused?: string;
+  readonly blockedReason?: string;
   readonly waitingFor?: string;
   readonly workflowId?: string;
   readonly conditions?: readonly Condition[];
@@ -129,7 +129,7 @@ function waitReasonFields({
   desired,
   runners,
   jobs,
-  paused,
+  blockedReason,
   waitingFor,
 }: RunnerSetStatus): RunnerSetResourceStatus {
   const count = (wanted: SetRunnerStatus['state']): number =>
@@ -141,8 +141,8 @@ function waitReasonFields({
     idle: count('idle'),
     busy: count('busy'),
     draining: count('draining'),
-    jobs: { queued: jobs.queued, assigned: jobs.assigned },
-    ...omitUndefined({ paused, waitingFor }),
+    jobs: { queued: jobs.queued, running: jobs.running },
+    ...omitUndefined({ blockedReason, waitingFor }),
   };
 }
 
@@ -154,7 +154,7 @@ function countFields({
   busy,
   draining,
   jobs,
-  paused,
+  blockedReason,
   waitingFor,
 }: RunnerSetResourceStatus): RunnerSetResourceStatus {
   return omitUndefined({
@@ -165,7 +165,7 @@ function countFields({
     busy,
     draining,
     jobs,
-    paused,
+    blockedReason,
     waitingFor,
   });
 }

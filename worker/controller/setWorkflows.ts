@@ -34,22 +34,22 @@ export interface SetWorkflowsOptions {
 
 /** A set as Temporal knows it. */
 export type FoundSet =
-  | { readonly is: 'absent' }
+  | { readonly state: 'absent' }
   | {
-      readonly is: 'ended';
+      readonly state: 'ended';
       readonly resource: RunnerSetRef | undefined;
-      readonly how: string;
+      readonly message: string;
       readonly failed: boolean;
-      readonly at: number;
+      readonly closedAt: number;
     }
   | {
-      readonly is: 'running';
+      readonly state: 'running';
       readonly resource: RunnerSetRef | undefined;
       /** Of the set that runs now, and of no other of its name. */
       readonly chain: string;
       readonly taskQueue: string;
       /** `undefined`: no worker has answered. */
-      readonly told:
+      readonly declaration:
         { readonly status: RunnerSetStatus; readonly declaration: RunnerSetInput } | undefined;
     };
 
@@ -72,21 +72,22 @@ export class SetWorkflows {
   /** @throws what the client throws when Temporal does not answer */
   async find(name: string): Promise<FoundSet> {
     const described = await this.#describe(name);
-    if (described === undefined || described.type !== RUNNER_SET_WORKFLOW) return { is: 'absent' };
+    if (described === undefined || described.type !== RUNNER_SET_WORKFLOW)
+      return { state: 'absent' };
     const { memo, status, taskQueue, raw } = described;
     const resource = resourceOf(memo);
     if (status.name === 'RUNNING')
       return {
-        is: 'running',
+        state: 'running',
         resource,
         chain: raw.workflowExecutionInfo?.firstRunId ?? '',
         taskQueue,
-        told: taskQueue === this.#options.taskQueue ? await this.#ask(name) : undefined,
+        declaration: taskQueue === this.#options.taskQueue ? await this.#ask(name) : undefined,
       };
     return {
-      is: 'ended',
+      state: 'ended',
       resource,
-      at: described.closeTime?.getTime() ?? 0,
+      closedAt: described.closeTime?.getTime() ?? 0,
       ...(await this.#endOf(described)),
     };
   }
@@ -172,16 +173,16 @@ export class SetWorkflows {
   async #endOf({
     workflowId,
     runId,
-  }: WorkflowExecutionDescription): Promise<{ how: string; failed: boolean }> {
+  }: WorkflowExecutionDescription): Promise<{ message: string; failed: boolean }> {
     try {
       await this.#options.client().workflow.getHandle(workflowId, runId).result();
-      return { how: 'the set was ended, and its runners have left', failed: false };
+      return { message: 'the set was ended, and its runners have left', failed: false };
     } catch (error) {
       if (!(error instanceof WorkflowFailedError)) throw error;
       const { cause } = error;
       if (cause instanceof TerminatedFailure)
-        return { how: 'the workflow of the set was terminated', failed: false };
-      return { how: `the set failed: ${cause?.message ?? error.message}`, failed: true };
+        return { message: 'the workflow of the set was terminated', failed: false };
+      return { message: `the set failed: ${cause?.message ?? error.message}`, failed: true };
     }
   }
 

@@ -195,7 +195,7 @@ function auxiliaryTaskQueues({
 }: CompanionsOptions): Lane[] {
   const { taskQueue, maxConcurrentActivityTaskExecutions: limit = DEFAULT_ACTIVITIES } =
     workerOptions;
-  const clusterReachable = (): boolean => compute.reachable?.() !== false;
+  const clusterReachable = (): boolean => compute.isReachable?.() !== false;
   const cluster = { taskQueue: clusterTaskQueue(taskQueue), limit, reachable: clusterReachable };
   const ci = ciQueues.map(({ credential, concurrency = 90, maxPerSecond }) => {
     const server = ciServerOrUndefined(ciServers, credential);
@@ -204,7 +204,7 @@ function auxiliaryTaskQueues({
       taskQueue: ciTaskQueue(taskQueue, credential),
       limit: concurrency,
       maxPerSecond,
-      reachable: () => server?.reachable?.() !== false && clusterReachable(),
+      reachable: () => server?.isReachable?.() !== false && clusterReachable(),
     };
   });
   return [cluster, ...ci];

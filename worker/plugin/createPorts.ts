@@ -103,13 +103,13 @@ export async function createCompute(
     allNamespaces: compute.allNamespaces,
     installation,
     policy: compute.policy,
-    pod: {
+    podDefaults: {
       image: compute.image,
       ...omitUndefined({ command: compute.command, user: compute.user }),
       ...supervised(compute),
     },
     logger,
-    ...omitUndefined({ onRequest: metrics?.kubernetesRequest, onJobPods: metrics?.jobPods }),
+    ...omitUndefined({ onRequest: metrics?.kubernetesRequest, onJobPodCount: metrics?.jobPods }),
   });
   return { compute: kubernetes, close: async () => await kubernetes.close() };
 }

@@ -42,7 +42,7 @@ export function createWaitCompleter({ client, taskQueue }: CompleterOptions): Wa
       });
       await hasPendingActivity(client().activity.fail({ workflowId, activityId }, again));
     },
-    answer: async (taskToken, result) =>
+    completeDeferred: async (taskToken, result) =>
       await hasPendingActivity(client().activity.complete(taskToken, result)),
 
     async signalPodState(workflowId, state, changeId = randomUUID()): Promise<void> {

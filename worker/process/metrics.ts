@@ -15,14 +15,14 @@ export interface Metrics {
   /** Pods that jobs have of their own. */
   readonly jobPods: (count: JobPodCount) => void;
   /** A wait was completed (`true`), or nobody waited (`false`). */
-  readonly completion: (completed: boolean) => void;
+  readonly podWait: (completed: boolean) => void;
   readonly webhook: (outcome: string) => void;
   /** An event of a job that a runner of this set runs. */
   readonly job: (set: string, news: JobDelivery) => void;
   /** Deliveries that GitHub was asked to send again. */
   readonly redelivered: (credential: string, count: number) => void;
   /** A sweep is over. */
-  readonly swept: (report: SweepReport) => void;
+  readonly sweep: (report: SweepReport) => void;
 }
 
 const SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
@@ -102,10 +102,10 @@ export function createMetrics(): Metrics {
       jobPods.set({ owned: 'true' }, owned);
       jobPods.set({ owned: 'false' }, unowned);
     },
-    completion: (completed) => completions.inc({ completed: String(completed) }),
+    podWait: (completed) => completions.inc({ completed: String(completed) }),
     webhook: (outcome) => webhooks.inc({ outcome }),
     job: createJobDurations(registry),
     redelivered: (credential, count) => redeliveries.inc({ credential }, count),
-    swept: createSweepMetrics(registry),
+    sweep: createSweepMetrics(registry),
   };
 }

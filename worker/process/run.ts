@@ -125,7 +125,7 @@ async function runWorker(
   const ports = await createPorts(config, { logger, metrics });
   onClose(async () => await ports.close());
   logFindings(
-    [await checkLocation(config, connection, async () => await ports.compute.place())],
+    [await checkLocation(config, connection, async () => await ports.compute.location())],
     logger,
   );
 
@@ -147,10 +147,10 @@ async function runWorker(
     ...ports,
     ...omitUndefined({ tracing }),
     logger,
-    onCompletion: metrics.completion,
-    onSweep: metrics.swept,
+    onCompletion: metrics.podWait,
+    onSweep: metrics.sweep,
   });
-  await updateSweepSchedule(config, link.client, ports.compute.owned !== undefined, logger);
+  await updateSweepSchedule(config, link.client, ports.compute.ownedObjects !== undefined, logger);
   const worker = await Worker.create({
     ...workerOptions(config, connection, plugin),
     dataConverter,

@@ -179,8 +179,8 @@ export async function isTemporalReachable(connection: ConnectionLike): Promise<b
 
 /** @throws CannotStart where one of them is an error */
 export function logFindings(findings: readonly Finding[], logger: Logger): void {
-  const text = (finding: { what: string; fix?: string }): string =>
-    finding.fix === undefined ? finding.what : `${finding.what}; fix: ${finding.fix}`;
+  const text = (finding: Finding): string =>
+    finding.fix === undefined ? finding.message : `${finding.message}; fix: ${finding.fix}`;
   for (const finding of findings) if (finding.level === 'warning') logger.warn(text(finding));
   const errors = findings.filter((finding) => finding.level === 'error');
   if (errors.length > 0) throw new StartupError(errors.map(text));

@@ -32,8 +32,8 @@ export function createSweepMetrics(registry: Registry): (report: SweepReport) =>
   };
 }
 
-function resultOf({ incomplete, stopped, dryRun }: SweepReport): string {
-  if (incomplete.length > 0) return 'incomplete';
-  if (stopped !== undefined) return 'aborted';
+function resultOf({ incompleteLists, aborted, dryRun }: SweepReport): string {
+  if (incompleteLists.length > 0) return 'incomplete';
+  if (aborted !== undefined) return 'aborted';
   return dryRun ? 'dry_run' : 'completed';
 }

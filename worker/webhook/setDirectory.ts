@@ -25,7 +25,7 @@ export class RoutingUnknownError extends Error {
 }
 
 interface Answer {
-  readonly cover: SetRoutingInfo;
+  readonly routing: SetRoutingInfo;
   readonly at: number;
 }
 
@@ -69,7 +69,7 @@ export class SetDirectory {
     }
     if (chosen === undefined && now.unknown.length > 0)
       throw new RoutingUnknownError(
-        `no set is known to cover the job, and ${now.unknown.slice(0, 10).join(', ')} did not say what it covers`,
+        `no set is known to serve the job, and ${now.unknown.slice(0, 10).join(', ')} did not say what it covers`,
       );
     return { chosen: chosen?.workflowId, running: now.ids };
   }
@@ -91,7 +91,7 @@ export class SetDirectory {
   async #askAll(covers: Map<string, SetRoutingInfo | undefined>, at: number): Promise<void> {
     const answers = new Map<string, Answer>();
     const askFor = [...covers]
-      .filter(([, cover]) => cover === undefined)
+      .filter(([, routing]) => routing === undefined)
       .map(([workflowId]) => workflowId);
     await pMap(
       askFor,
@@ -103,7 +103,7 @@ export class SetDirectory {
             : ((await this.#ask(workflowId, at)) ?? known);
         if (answer === undefined) return;
         answers.set(workflowId, answer);
-        covers.set(workflowId, answer.cover);
+        covers.set(workflowId, answer.routing);
       },
       { concurrency: QUERIES_AT_ONCE },
     );
@@ -115,7 +115,7 @@ export class SetDirectory {
       const { labels, scope, scopeKind } = await this.status(workflowId);
       this.#silent.delete(workflowId);
       return {
-        cover: {
+        routing: {
           labels,
           scope,
           scopeKind: scopeKind ?? (scope.includes('/') ? 'repository' : 'organization'),

@@ -17,14 +17,10 @@ const METRICS: readonly (readonly [
   [
     'holdfast_set_assigned_jobs',
     'Jobs that the set has to serve: queued, or in progress',
-    ({ jobs }) => jobs.queued + jobs.assigned,
+    ({ jobs }) => jobs.queued + jobs.running,
   ],
   ['holdfast_set_queued_jobs', 'Jobs of the set that wait for a runner', ({ jobs }) => jobs.queued],
-  [
-    'holdfast_set_running_jobs',
-    'Jobs of the set that are in progress',
-    ({ jobs }) => jobs.assigned,
-  ],
+  ['holdfast_set_running_jobs', 'Jobs of the set that are in progress', ({ jobs }) => jobs.running],
   ['holdfast_set_desired_runners', 'Runners that the set wants now', ({ desired }) => desired],
   ['holdfast_set_min_runners', 'Least runners, or idle runners, of the set', ({ min }) => min],
   ['holdfast_set_max_runners', 'Most runners of the set', ({ max }) => max],
@@ -52,7 +48,7 @@ const METRICS: readonly (readonly [
   [
     'holdfast_set_start_blocked',
     '1 while the set starts no runner (paused, breaker, …), else 0',
-    ({ paused }) => (paused === undefined ? 0 : 1),
+    ({ blockedReason }) => (blockedReason === undefined ? 0 : 1),
   ],
   [
     'holdfast_set_limited_jobs',

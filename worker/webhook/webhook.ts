@@ -355,9 +355,9 @@ class Receiver {
 }
 
 /** A set starts a runner for a job that is queued: in the job's trace. */
-function traced(news: JobDelivery, trace: string | undefined): JobDelivery {
-  if (trace === undefined || news.event.action !== 'queued') return news;
-  return { ...news, event: { ...news.event, trace } };
+function traced(news: JobDelivery, traceparent: string | undefined): JobDelivery {
+  if (traceparent === undefined || news.event.action !== 'queued') return news;
+  return { ...news, event: { ...news.event, traceparent } };
 }
 
 async function withTimeout<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {

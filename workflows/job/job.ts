@@ -141,13 +141,13 @@ async function waitForEvent(
     untilMs,
   );
   if (untilMs !== undefined && !run.timers.has(untilMs)) void startDeadlineTimer(run, untilMs);
-  const { news } = run;
-  await condition(() => run.news !== news);
+  const { changeCount } = run;
+  await condition(() => run.changeCount !== changeCount);
 }
 
 async function startDeadlineTimer(run: JobRun, atMs: number): Promise<void> {
   run.timers.add(atMs);
   await sleep(Math.max(1, atMs - Date.now()), { summary: 'a deadline of the job' });
   run.timers.delete(atMs);
-  run.news++;
+  run.changeCount++;
 }

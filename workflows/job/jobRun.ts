@@ -31,7 +31,7 @@ export interface RunningStep {
   /** How many pods it has had. */
   attempts: number;
   /** Its life is not over: until then its pod may be there. */
-  lives: boolean;
+  isRunning: boolean;
   handle?: ChildWorkflowHandle<(input: RunnerInput) => Promise<RunnerResult>>;
 }
 
@@ -53,7 +53,7 @@ export class JobRun {
   /** The job's grace was over before the job was. */
   outOfGrace = false;
   /** Counts what has happened: who waits sees that something has. */
-  news = 0;
+  changeCount = 0;
   /** Deadlines that a timer was set for (ms since the epoch). */
   readonly timers = new Set<number>();
   readonly #startedAtMs: number;
@@ -71,7 +71,7 @@ export class JobRun {
       return {
         spec: each,
         attempts: 0,
-        lives: false,
+        isRunning: false,
         status: {
           stage,
           name,
@@ -84,13 +84,13 @@ export class JobRun {
   }
 
   /** A line of the job's own log. */
-  logLine(line: string): void {
-    this.log.push({ at: new Date().toISOString(), line });
+  logLine(message: string): void {
+    this.log.push({ at: new Date().toISOString(), message });
   }
 
   requestCancel(wanted: Cancellation): void {
     this.cancel = upgradeCancellation(this.cancel, wanted);
-    this.news++;
+    this.changeCount++;
     if (!isInterrupted(this.cancel) || this.#interruptedAtMs !== undefined) return;
     this.#interruptedAtMs = Date.now();
     this.logLine('Received signal. signal=interrupt');
@@ -136,7 +136,7 @@ export class JobRun {
     if (step.status.pod !== news.pod) step.attempts++;
     step.status.pod = news.pod;
     this.#firstPodAtMs ??= Date.now();
-    this.news++;
+    this.changeCount++;
   }
 
   /** The step is over before its life is, which tidies up. Of another one, or once more, it is no news. */
@@ -161,9 +161,9 @@ export class JobRun {
     Object.assign(status, {
       state: 'ended',
       endedAt: new Date().toISOString(),
-      ...omitUndefined({ outcome, cause, exitCode, message, folder }),
+      ...omitUndefined({ outcome, cause, exitCode, message, artifactPath: folder }),
     });
-    this.news++;
+    this.changeCount++;
   }
 
   /** What the steps before have left for this one in SHARED_DIR: keys of the store, the last first. */
@@ -192,7 +192,7 @@ export class JobRun {
         ({
           spec: { stage, name, bestEffort, skipOnSuccess },
           status: { state, outcome, cause },
-          lives,
+          isRunning,
           stopRequested,
         }) => ({
           stage,
@@ -200,7 +200,7 @@ export class JobRun {
           bestEffort,
           skipOnSuccess,
           state,
-          lives,
+          isRunning,
           ...omitUndefined({ outcome, cause, stopRequested }),
         }),
       ),

@@ -20,7 +20,7 @@ export interface StepFacts {
   readonly outcome?: RunnerOutcome;
   readonly cause?: RunnerCause;
   /** Its life is not over. One that has ended is tidied up. */
-  readonly lives: boolean;
+  readonly isRunning: boolean;
   /** It was told to go, so. */
   readonly stopRequested?: StopMode;
 }
@@ -59,7 +59,7 @@ export type JobAction =
       readonly kind: 'stop';
       readonly step: number;
       readonly mode: StopMode;
-      readonly by: NonNullable<CancelRequest['by']>;
+      readonly by: NonNullable<CancelRequest['stopReason']>;
       readonly reason: string;
     }
   | {
@@ -127,14 +127,14 @@ function whileItRuns(f: JobFacts, { stage, stopRequested }: StepFacts, step: num
 /** A job ends after the last of its pods: who comes next may count on that. */
 function waitForDeletion(f: JobFacts): JobAction {
   const { steps, cancel } = f;
-  const step = steps.findIndex(({ lives }) => lives);
+  const step = steps.findIndex(({ isRunning }) => isRunning);
   if (step < 0) return { kind: 'end', verdict: verdictOn(f) };
   if (cancel?.mode === 'force' && steps[step]?.stopRequested !== 'force')
     return { kind: 'stop', step, mode: 'force', by: stopReasonFor(cancel), reason: cancel.reason };
   return { kind: 'wait', step };
 }
 
-function stopReasonFor({ by }: Cancellation): NonNullable<CancelRequest['by']> {
+function stopReasonFor({ by }: Cancellation): NonNullable<CancelRequest['stopReason']> {
   return by === 'run_timeout' ? 'timeout' : by === 'superseded' ? 'superseded' : 'cancelled';
 }
 

@@ -29,7 +29,7 @@ export async function startStep(run: JobRun, step: RunningStep): Promise<void> {
       parentClosePolicy: ParentClosePolicy.ABANDON,
       staticSummary: `${spec.stage} ${spec.name}`,
     });
-    step.lives = true;
+    step.isRunning = true;
     void watchStep(run, step, step.handle.result());
   } catch (error) {
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
@@ -57,8 +57,8 @@ async function watchStep(
   result: Promise<RunnerResult>,
 ): Promise<void> {
   const end = await result.catch(withoutVerdict);
-  step.lives = false;
-  run.news++;
+  step.isRunning = false;
+  run.changeCount++;
   // What it has told before stands.
   if (step.status.state === 'running') run.onStepCompleted(step, end);
 }
@@ -85,14 +85,14 @@ function withoutVerdict(error: unknown): Pick<StepStatus, 'outcome' | 'cause' | 
 export async function stopStep(
   run: JobRun,
   step: RunningStep,
-  { mode, by, reason }: Extract<JobAction, { kind: 'stop' }>,
+  { mode, by: stopReason, reason }: Extract<JobAction, { kind: 'stop' }>,
 ): Promise<void> {
   const { status, handle, stopRequested } = step;
   step.stopRequested = mode;
   if (stopRequested === undefined && status.pod !== undefined)
     run.logLine(`cleanup: Deleting pod ${status.pod}`);
   try {
-    await handle?.signal(cancelSignal, { mode, by, reason });
+    await handle?.signal(cancelSignal, { mode, stopReason, reason });
   } catch (error) {
     log.info('The step was not told to stop: it has ended', {
       step: status.workflowId,

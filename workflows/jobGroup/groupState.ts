@@ -6,14 +6,14 @@ import type { RunnerOutcome } from '../../core/contract/index.ts';
 
 export interface GroupState {
   /** Counts the versions that were taken; the newest has this number. 0: none yet. */
-  readonly generation: number;
+  readonly runNumber: number;
   /** Commit of the newest, whatever has become of it. */
   readonly commit?: string;
   /** What the CI server told last of the change set; not that, where somebody has asked for another. */
-  readonly told?: Version;
+  readonly lastRevision?: Version;
   readonly running?: RunningVersion;
   /** Is the newest still to be run? */
-  readonly waits: boolean;
+  readonly queued: boolean;
   /** What has become of the newest, once its run is over. What becomes of an older one counts for nothing. */
   readonly outcome?: RunnerOutcome;
 }
@@ -25,22 +25,22 @@ export interface Version {
 }
 
 export interface RunningVersion {
-  readonly generation: number;
+  readonly runNumber: number;
   /** It was told that a newer one has come. */
   readonly superseded: boolean;
 }
 
 export type GroupEvent =
   /** `again`: somebody asks for another run of this commit, of whatever age. */
-  | { readonly kind: 'asked'; readonly version: Version; readonly again: boolean }
+  | { readonly kind: 'asked'; readonly version: Version; readonly rerun: boolean }
   /** The run is over, and nothing of it is left. */
-  | { readonly kind: 'ended'; readonly generation: number; readonly outcome: RunnerOutcome };
+  | { readonly kind: 'ended'; readonly runNumber: number; readonly outcome: RunnerOutcome };
 
 export type GroupAction =
-  | { readonly kind: 'start'; readonly generation: number; readonly commit: string }
-  | { readonly kind: 'supersede'; readonly generation: number };
+  | { readonly kind: 'start'; readonly runNumber: number; readonly commit: string }
+  | { readonly kind: 'supersede'; readonly runNumber: number };
 
-export const INITIAL_STATE: GroupState = { generation: 0, waits: false };
+export const INITIAL_STATE: GroupState = { runNumber: 0, queued: false };
 
 interface Step {
   readonly state: GroupState;
@@ -51,30 +51,30 @@ interface Step {
 export function step(state: GroupState, event: GroupEvent): Step {
   if (event.kind === 'ended')
     return {
-      state: event.generation === state.running?.generation ? afterRun(state, event) : state,
+      state: event.runNumber === state.running?.runNumber ? afterRun(state, event) : state,
       actions: [],
     };
-  const { version, again } = event;
-  const isNews = isLater(version, state.told);
-  const known = isNews ? { ...state, told: version } : state;
-  return again || (isNews && version.commit !== state.commit)
+  const { version, rerun } = event;
+  const isNews = isLater(version, state.lastRevision);
+  const known = isNews ? { ...state, lastRevision: version } : state;
+  return rerun || (isNews && version.commit !== state.commit)
     ? take(known, version.commit)
     : { state: known, actions: [] };
 }
 
 /** Starts the newest, if it waits and nothing runs any more. */
 export function begin(state: GroupState): Step {
-  const { generation, commit, running, waits } = state;
-  if (!waits || running !== undefined || commit === undefined) return { state, actions: [] };
+  const { runNumber, commit, running, queued } = state;
+  if (!queued || running !== undefined || commit === undefined) return { state, actions: [] };
   return {
-    state: { ...state, waits: false, running: { generation, superseded: false } },
-    actions: [{ kind: 'start', generation, commit }],
+    state: { ...state, queued: false, running: { runNumber, superseded: false } },
+    actions: [{ kind: 'start', runNumber, commit }],
   };
 }
 
 /** Will the newest be to be run once this has been taken in, too? Who asks meanwhile must not hear of the older one's end as the last word. */
 export function willRun(state: GroupState, unread: readonly GroupEvent[]): boolean {
-  return unread.reduce((known, event) => step(known, event).state, state).waits;
+  return unread.reduce((known, event) => step(known, event).state, state).queued;
 }
 
 /** A webhook that is delivered late, or once more, tells of what was. Within the same moment the last to come counts. */
@@ -83,12 +83,12 @@ function isLater({ commit, atMs }: Version, told: Version | undefined): boolean 
 }
 
 function take({ outcome: _older, ...before }: GroupState, commit: string): Step {
-  const state = { ...before, generation: before.generation + 1, commit, waits: true };
+  const state = { ...before, runNumber: before.runNumber + 1, commit, queued: true };
   const { running } = before;
   if (running === undefined || running.superseded) return { state, actions: [] };
   return {
     state: { ...state, running: { ...running, superseded: true } },
-    actions: [{ kind: 'supersede', generation: running.generation }],
+    actions: [{ kind: 'supersede', runNumber: running.runNumber }],
   };
 }
 
@@ -96,5 +96,5 @@ function afterRun(
   { running: _over, ...state }: GroupState,
   { outcome }: Extract<GroupEvent, { kind: 'ended' }>,
 ): GroupState {
-  return state.waits ? state : { ...state, outcome };
+  return state.queued ? state : { ...state, outcome };
 }

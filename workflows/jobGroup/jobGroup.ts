@@ -63,7 +63,7 @@ export async function jobGroup(carried: GroupState = INITIAL_STATE): Promise<voi
     jobGroupStatusQuery,
     () => ({
       ...statusOf(group, state),
-      waits: willRun(
+      queued: willRun(
         state,
         heard.map(({ event }) => event),
       ),
@@ -73,9 +73,9 @@ export async function jobGroup(carried: GroupState = INITIAL_STATE): Promise<voi
 
   const carryOut = async (action: GroupAction): Promise<void> => {
     if (action.kind === 'supersede') return await supersede(run);
-    const { generation, commit } = action;
-    run = await start(groupedJobId(group, generation), commit, job, (outcome) =>
-      heard.push({ event: { kind: 'ended', generation, outcome } }),
+    const { runNumber, commit } = action;
+    run = await start(groupedJobId(group, runNumber), commit, job, (outcome) =>
+      heard.push({ event: { kind: 'ended', runNumber, outcome } }),
     );
   };
 
@@ -86,11 +86,11 @@ export async function jobGroup(carried: GroupState = INITIAL_STATE): Promise<voi
     if (!isNews()) return;
     for (const { event, job: asked } of heard.splice(0)) {
       const next = step(state, event);
-      if (next.state.generation !== state.generation) job = asked;
+      if (next.state.runNumber !== state.runNumber) job = asked;
       ({ state } = next);
       for (const action of next.actions) await carryOut(action);
     }
-    if (state.waits && (await condition(isNews, SETTLED))) continue;
+    if (state.queued && (await condition(isNews, SETTLED))) continue;
     const next = begin(state);
     ({ state } = next);
     for (const action of next.actions) await carryOut(action);
@@ -114,7 +114,7 @@ function parseRevision(body: JobRevision): ReceivedEvent[] {
         event: {
           kind: 'asked',
           version: { commit: body.commit, atMs },
-          again: body.again === true,
+          rerun: body.rerun === true,
         },
         job: body.job,
       },
@@ -168,7 +168,7 @@ async function supersede(
   try {
     await run?.signal(cancelSignal, {
       mode: 'stop',
-      by: 'superseded',
+      stopReason: 'superseded',
       reason: 'a newer version has come',
     });
   } catch (error) {
@@ -181,16 +181,16 @@ async function supersede(
 
 function statusOf(
   group: string,
-  { generation, commit, running, waits, outcome }: GroupState,
+  { runNumber, commit, running, queued, outcome }: GroupState,
 ): JobGroupStatus {
   return {
-    generation,
-    waits,
+    runNumber,
+    queued,
     ...omitUndefined({
       commit,
       outcome,
       running: running && {
-        workflowId: groupedJobId(group, running.generation),
+        workflowId: groupedJobId(group, running.runNumber),
         superseded: running.superseded,
       },
     }),

@@ -35,15 +35,15 @@ const CAUSES: Readonly<Record<string, RunnerCause>> = {
 const DEFINITE_FAILURES: ReadonlySet<string | undefined> = new Set(
   (
     [
-      'overtaken',
+      'superseded',
       'name_taken',
       'rejected',
       'credentials',
       'unknownCredential',
       'rate_limited',
       'quota_exceeded',
-      'invalid',
-      'forbidden',
+      'podInvalid',
+      'computeForbidden',
       'wrongLocation',
     ] as const
   ).map((kind) => FAILURE_TYPES[kind]),
@@ -84,7 +84,7 @@ async function provision(life: RunnerState): Promise<AttemptFailure | undefined>
   if (pod !== undefined) {
     runner.pod = pod;
     recordPod(life, pod);
-    const lost = life.replaced.at(-1);
+    const lost = life.replacements.at(-1);
     if (lost?.replacedBy === '') lost.replacedBy = life.runnerName;
     awaitPodEnd(life);
     void notifyJobPodCreated(life);
@@ -147,7 +147,7 @@ async function tryToProvision(
   const { spec, runner } = life;
   const { podUnscheduledMs, podPendingMs } = spec.timeouts;
   const input = {
-    place: spec.place,
+    location: spec.location,
     runnerName: life.runnerName,
     pod: {
       identity: runner.identity,
@@ -184,9 +184,9 @@ async function tryToProvision(
 
 async function findProvisioned({ spec, runner }: RunnerState): Promise<FoundProvision> {
   const input = {
-    place: spec.place,
+    location: spec.location,
     identity: runner.identity,
-    registered: spec.scope !== undefined,
+    hasRegistration: spec.scope !== undefined,
     ...omitUndefined({ namespace: spec.pod.namespace }),
   };
   return await clusterActivities({

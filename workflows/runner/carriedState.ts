@@ -35,7 +35,7 @@ export interface CurrentRunner {
   /** How long it was busy by its pod's word alone, since an event last told of a job of its own (ms). */
   unconfirmedBusyMs?: number;
   /** Idle, and of no use: another takes its place. */
-  doubted?: Suspicion;
+  suspected?: Suspicion;
 }
 
 /** Why nobody else but its own life wants an idle runner gone. */
@@ -52,7 +52,7 @@ export interface CarriedRunnerState {
   readonly createdAtMs: number;
   readonly runner: CurrentRunner;
   readonly phases: RunnerStatus['phases'];
-  readonly replaced: RunnerResult['replaced'];
+  readonly replacements: RunnerResult['replacements'];
   readonly unregisterAttempts: number;
   readonly neverStartedInARow: number;
   readonly shortLivedInARow: number;

@@ -12,7 +12,7 @@ export async function awaitClaims(life: RunnerState): Promise<string | undefined
   const { volumeClaims: claims, namespace } = spec.pod;
   if (claims.length === 0) return undefined;
   const input = {
-    place: spec.place,
+    location: spec.location,
     identity: runner.identity,
     claims,
     ...omitUndefined({ namespace }),
@@ -40,7 +40,7 @@ export async function fenceClaims({ runner, spec }: RunnerState): Promise<void> 
   const { volumeClaims: claims, namespace } = spec.pod;
   if (pod?.node === undefined || pod.exit !== undefined || claims.length === 0) return;
   await clusterActivities({ summary: 'fence the claims' }).fenceClaims({
-    place: spec.place,
+    location: spec.location,
     identity,
     claims,
     writer: { node: pod.node, podUid: pod.uid },

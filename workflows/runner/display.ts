@@ -31,7 +31,7 @@ export class RunnerDisplay {
 
   /** Shows phase, name and verdict in lists; place, scope and set with the first of them. */
   updateSearchAttributes(
-    { place, scope, set }: AdmittedRunner,
+    { location, scope, set }: AdmittedRunner,
     phase: RunnerPhase,
     name: string,
     verdict: DisplayedVerdict = {},
@@ -40,7 +40,7 @@ export class RunnerDisplay {
     const first = this.#phase === undefined;
     upsertSearchAttributes([
       { key: SEARCH_ATTRIBUTES.phase, value: phase },
-      ...(first ? [{ key: SEARCH_ATTRIBUTES.place, value: formatLocation(place) }] : []),
+      ...(first ? [{ key: SEARCH_ATTRIBUTES.place, value: formatLocation(location) }] : []),
       ...(first && scope !== undefined
         ? [{ key: SEARCH_ATTRIBUTES.scope, value: scope.name }]
         : []),
@@ -80,7 +80,7 @@ export function renderDetails(
     ...row('Until', s.waitingUntil),
     ...row('Cancel', s.cancel && `${s.cancel.mode} ${s.cancel.reason}`),
     ...warnings.flatMap((warning) => row('Warning', warning)),
-    ...s.replaced.flatMap((lost) => row('Replaced', `${lost.runnerName} (${lost.cause})`)),
+    ...s.replacements.flatMap((lost) => row('Replaced', `${lost.runnerName} (${lost.cause})`)),
   ];
   return [`| Runner | ${s.phase} |`, '|---|---|', ...rows].join('\n');
 }

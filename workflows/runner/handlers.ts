@@ -113,7 +113,7 @@ function replaceIdle(
   { runnerName: of, reason }: Partial<Record<keyof ReplaceIdleRequest, unknown>>,
 ): void {
   if (of !== runnerName || phase !== 'Idle' || runner.busySince !== undefined) return;
-  runner.doubted ??= {
+  runner.suspected ??= {
     cause: 'agent_lost',
     why: `The runner hangs (${truncate(stripControlCharacters(typeof reason === 'string' ? reason : 'no reason given'), MAX_REASON)})`,
   };

@@ -11,9 +11,9 @@ export interface RunnerJobs {
   /** The job that runs, as far as events tell. */
   readonly running?: RunningJob;
   /** Keys of the jobs that are over, the latest last. */
-  readonly over: readonly string[];
+  readonly completed: readonly string[];
   /** The latest time of any event, by the CI server's clock (ms since the epoch). */
-  readonly latestAt: number;
+  readonly latestEventAt: number;
 }
 
 export interface RunningJob {
@@ -22,7 +22,7 @@ export interface RunningJob {
   readonly label: string;
 }
 
-export const NO_JOBS: RunnerJobs = { over: [], latestAt: 0 };
+export const NO_JOBS: RunnerJobs = { completed: [], latestEventAt: 0 };
 
 /** A static runner lives for months: an event of a job that is longer over than this is known by its time. */
 const MAX_OVER = 100;
@@ -39,29 +39,29 @@ export function trackJobEvent(jobs: RunnerJobs, event: RunnerJobEvent): RunnerJo
   const { action, jobId, runAttempt = 1, at } = event;
   const key = jobKey({ jobId, runAttempt });
   if (action === 'queued' || !isLaterState(ciJobStateOf(event), stateOfJob(jobs, key))) return jobs;
-  const latestAt = Math.max(jobs.latestAt, at ?? 0);
+  const latestEventAt = Math.max(jobs.latestEventAt, at ?? 0);
   const { running } = jobs;
-  const overtaken = at !== undefined && at < jobs.latestAt - SAME_MOMENT_MS;
+  const overtaken = at !== undefined && at < jobs.latestEventAt - SAME_MOMENT_MS;
   if (action === 'completed' || overtaken)
     return {
       ...(running === undefined || running.key === key ? {} : { running }),
-      over: withCompleted(jobs, key),
-      latestAt,
+      completed: withCompleted(jobs, key),
+      latestEventAt,
     };
   return {
     running: { key, label: `${event.jobName ?? 'job'} (${jobId})` },
-    over: running === undefined ? jobs.over : withCompleted(jobs, running.key),
-    latestAt,
+    completed: running === undefined ? jobs.completed : withCompleted(jobs, running.key),
+    latestEventAt,
   };
 }
 
-function stateOfJob({ running, over }: RunnerJobs, key: string): CiJobState | undefined {
-  if (over.includes(key)) return 'done';
+function stateOfJob({ running, completed }: RunnerJobs, key: string): CiJobState | undefined {
+  if (completed.includes(key)) return 'completed';
   return running?.key === key ? 'assigned' : undefined;
 }
 
-function withCompleted({ over }: RunnerJobs, key: string): readonly string[] {
-  return [...over, key].slice(-MAX_OVER);
+function withCompleted({ completed }: RunnerJobs, key: string): readonly string[] {
+  return [...completed, key].slice(-MAX_OVER);
 }
 
 /** Is it about this runner? Another scope's may have the same name. */

@@ -23,7 +23,7 @@ export function onlineNotification(life: RunnerState): SetNotification | undefin
   const { set } = life.spec;
   if (set === undefined || life.notifiedOnline) return undefined;
   life.notifiedOnline = true;
-  return { set, word: { kind: 'online', ...eventBase(life) } };
+  return { set, event: { kind: 'online', ...eventBase(life) } };
 }
 
 export async function notifySetOnline(life: RunnerState): Promise<void> {
@@ -35,7 +35,7 @@ export async function notifySetBusy(life: RunnerState): Promise<void> {
   const { set } = life.spec;
   if (set === undefined || setMemo().notifyBusy !== true || life.notifiedBusy === true) return;
   life.notifiedBusy = true;
-  await tell({ set, word: { kind: 'busy', ...eventBase(life) } });
+  await tell({ set, event: { kind: 'busy', ...eventBase(life) } });
 }
 
 /** The last thing in a life, unless its tear-down has told it. */
@@ -54,7 +54,7 @@ export function endedNotification(
   const ranJob = life.hadJob || (spec.ephemeral && outcome === 'succeeded' && cancel === undefined);
   return {
     set,
-    word: {
+    event: {
       kind: 'ended',
       ...eventBase(life),
       outcome,

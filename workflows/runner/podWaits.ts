@@ -79,7 +79,8 @@ async function watchUntilEnd(
       podWait(life, pod, 'ended', { summary: 'runner to end' }, tells),
     );
     if (called.kind === 'done' && recordPod(life, called.value)) runner.ended = called.value;
-    if (life.runner !== runner || runner.ended !== undefined || runner.pod?.gone === true) return;
+    if (life.runner !== runner || runner.ended !== undefined || runner.pod?.deleted === true)
+      return;
     await sleep(againMs, {
       summary: 'before the runner is waited for again: its end was not told',
     });
@@ -91,13 +92,13 @@ async function podWait(
   pod: PodSnapshot,
   until: PodCondition,
   options: Parameters<typeof podWaitActivities>[2],
-  tells?: SetNotification,
+  notify?: SetNotification,
 ): Promise<PodSnapshot> {
   return await podWaitActivities(
     waitActivityId(until, pod.name),
     spec.intervals.resyncMs,
     options,
-  ).awaitPod({ place: spec.place, pod: podRef(pod), until, ...omitUndefined({ tells }) });
+  ).awaitPod({ location: spec.location, pod: podRef(pod), until, ...omitUndefined({ notify }) });
 }
 
 /** Looks at the pod live. @param summary - why, for the operator */
@@ -107,7 +108,7 @@ export async function refreshPod(life: RunnerState, summary: string): Promise<vo
     recordPod(
       life,
       await clusterActivities({ summary }).getPod({
-        place: spec.place,
+        location: spec.location,
         pod: podRef(runner.pod),
       }),
     );
@@ -119,13 +120,13 @@ export function recordPod(life: RunnerState, pod: PodSnapshot): boolean {
   const last = runner.pod;
   if (last === undefined || pod.uid !== last.uid) return false;
   // What an ended or a vanished pod was last known to be still holds: our own deletion must not pass for somebody else's.
-  if (last.ended) runner.pod = { ...last, gone: last.gone || pod.gone };
+  if (last.ended) runner.pod = { ...last, deleted: last.deleted || pod.deleted };
   else
     runner.pod =
-      pod.gone && pod.startedAt === undefined
+      pod.deleted && pod.startedAt === undefined
         ? {
             ...last,
-            gone: true,
+            deleted: true,
             ended: true,
             ...omitUndefined({ endUnobserved: pod.endUnobserved }),
           }

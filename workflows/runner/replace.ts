@@ -22,6 +22,6 @@ export async function replaceRunner(
   if (life.cancel !== undefined) return;
   life.replaceRunner();
   countReplacement(cause);
-  life.replaced.push({ runnerName: lost, cause, replacedBy: '' });
-  if (life.replaced.length > MAX_REPLACED) life.replaced.shift();
+  life.replacements.push({ runnerName: lost, cause, replacedBy: '' });
+  if (life.replacements.length > MAX_REPLACED) life.replacements.shift();
 }

@@ -84,12 +84,12 @@ async function runToCompletion(
 async function finish(
   life: RunnerState,
   { outcome, cause, message }: Verdict,
-  { deregistration }: Unregistered,
+  { deregistrationWorkflowId }: Unregistered,
 ): Promise<RunnerResult> {
   await tearDownClaims(life);
   life.enterPhase('Gone', { outcome, message, ...omitUndefined({ cause }) });
   countCompletedRunner(outcome, cause);
-  const { runner, runnerName, unregisterAttempts, phases, replaced } = life;
+  const { runner, runnerName, unregisterAttempts, phases, replacements } = life;
   const result: RunnerResult = {
     outcome,
     message,
@@ -97,12 +97,12 @@ async function finish(
     attempt: runner.identity.attempt,
     unregisterAttempts,
     phases,
-    replaced,
+    replacements,
     ...omitUndefined({
       cause,
       runnerId: runner.id,
       exitCode: runner.pod?.exit?.code,
-      deregistration,
+      deregistrationWorkflowId,
     }),
   };
   await notifySetEnded(life, result);

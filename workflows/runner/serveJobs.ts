@@ -11,7 +11,7 @@ import { notifySetBusy } from './notifySet.ts';
 export async function serveJobs(life: RunnerState, input: RunnerInput): Promise<void> {
   const { spec, runner } = life;
   const over = () =>
-    runner.ended !== undefined || life.cancel !== undefined || runner.doubted !== undefined;
+    runner.ended !== undefined || life.cancel !== undefined || runner.suspected !== undefined;
   while (!over()) {
     const busy = runner.busySince !== undefined;
     life.enterPhase(busy ? 'Busy' : 'Idle', {}, runner.busySince);
@@ -23,7 +23,7 @@ export async function serveJobs(life: RunnerState, input: RunnerInput): Promise<
           by: 'drain',
         });
       else
-        runner.doubted = {
+        runner.suspected = {
           cause: 'run_timeout',
           why: 'The runner was busy for as long as one job may be, and no event of the CI server named a job',
         };

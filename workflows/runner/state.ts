@@ -58,7 +58,7 @@ export class RunnerState {
   /** Waits for a condition of a pod that have no answer yet, by activity id. */
   readonly podWaits = new Map<string, Promise<CallResult<PodSnapshot>>>();
   unregisterAttempts = 0;
-  replaced: RunnerResult['replaced'] = [];
+  replacements: RunnerResult['replacements'] = [];
   neverStartedInARow = 0;
   shortLivedInARow = 0;
   phases: RunnerStatus['phases'] = [];
@@ -207,11 +207,11 @@ export class RunnerState {
   }
 
   /** The pod's own word on idle and busy. */
-  onPodState({ uid, state, again, forMs }: PodStateEvent): void {
+  onPodState({ uid, state, newJob, durationMs }: PodStateEvent): void {
     const { runner } = this;
     if (runner.pod === undefined || uid !== runner.pod.uid) return;
-    if (again === true) this.applyPodState(false);
-    this.applyPodState(state === 'busy', stateAgeMs(forMs));
+    if (newJob === true) this.applyPodState(false);
+    this.applyPodState(state === 'busy', stateAgeMs(durationMs));
   }
 
   /** What the runner's pod says, however it was heard, and for how long that has been so (ms). */
@@ -337,7 +337,7 @@ export class RunnerState {
       createdAtMs,
       runner,
       phases,
-      replaced,
+      replacements,
       unregisterAttempts,
       neverStartedInARow,
       shortLivedInARow,
@@ -352,7 +352,7 @@ export class RunnerState {
       createdAtMs,
       runner,
       phases,
-      replaced,
+      replacements,
       unregisterAttempts,
       neverStartedInARow,
       shortLivedInARow,
@@ -362,7 +362,7 @@ export class RunnerState {
   }
 
   status(): RunnerStatus {
-    const { runner, cancel, phases, replaced, unregisterAttempts } = this;
+    const { runner, cancel, phases, replacements, unregisterAttempts } = this;
     const { id: runnerId, job, pod } = runner;
     return {
       phase: this.#phase,
@@ -370,7 +370,7 @@ export class RunnerState {
       attempt: runner.identity.attempt,
       unregisterAttempts,
       phases,
-      replaced,
+      replacements,
       ...omitUndefined({
         runnerId,
         pod: pod?.name,

@@ -70,7 +70,7 @@ export function stopOptions(
   }: Pick<StopPodAction, 'mode' | 'overdue'> & {
     readonly unlessStarted: StopPodAction['unlessStarted'] | undefined;
   },
-): Pick<NonNullable<TearDownInput['pod']>, 'announce' | 'gracePeriodSeconds' | 'unlessStarted'> {
+): Pick<NonNullable<TearDownInput['pod']>, 'stopReason' | 'gracePeriodSeconds' | 'unlessStarted'> {
   const { runner, spec, cancel } = life;
   const stopReason = STOP_REASON_BY_CAUSE[cancel?.by ?? 'cancelled'];
   // Without a reason SIGTERM means what `onTerm` says, and counts as a cancellation.
@@ -84,7 +84,7 @@ export function stopOptions(
   const graceSeconds = mode === 'force' ? forcedSeconds : stopGraceSeconds(life);
   const isOwn = graceSeconds === spec.pod.terminationGracePeriodSeconds;
   return omitUndefined({
-    announce: announced ? stopReason : undefined,
+    stopReason: announced ? stopReason : undefined,
     gracePeriodSeconds: isOwn ? undefined : graceSeconds,
     unlessStarted,
   });
@@ -103,15 +103,15 @@ export async function stopPod(
     mode,
     overdue,
     unlessStarted,
-    why,
-  }: Pick<StopPodAction, 'mode' | 'overdue' | 'unlessStarted' | 'why'>,
+    reason,
+  }: Pick<StopPodAction, 'mode' | 'overdue' | 'unlessStarted' | 'reason'>,
   calledOff: () => boolean,
 ): Promise<boolean> {
   const { runner, cancel } = life;
   if (runner.pod === undefined) return true;
   const what = remainingObjects(life, {
     ...stopOptions(life, { mode, overdue, unlessStarted }),
-    reason: overdue ? why : (cancel?.by ?? why),
+    reason: overdue ? reason : (cancel?.by ?? reason),
     saveLog: !overdue,
   });
   const state = await retryDeletion(
@@ -122,7 +122,7 @@ export async function stopPod(
   );
   if (state === undefined || isRemaining(life, state)) return false;
   life.deletion = Promise.resolve(state);
-  if (state === 'gone') recordPod(life, { ...runner.pod, gone: true, ended: true });
+  if (state === 'deleted') recordPod(life, { ...runner.pod, deleted: true, ended: true });
   return true;
 }
 
@@ -215,10 +215,10 @@ async function awaitDeletion(life: RunnerState, word: SetNotification | undefine
   let waitMs = untilOverdueMs(life);
   reportDeletionError(life);
   let state = await beginTearDown(life, word);
-  while (state !== 'gone' && runner.pod?.gone === false) {
+  while (state !== 'deleted' && runner.pod?.deleted === false) {
     life.publishPhase();
     life.setWaitReason('pod to be gone', Date.now() + waitMs);
-    if (life.cancel === cancel) await awaitPod(life, 'gone', waitMs);
+    if (life.cancel === cancel) await awaitPod(life, 'deleted', waitMs);
     // Through another call, because what `awaitPod` sees changes it.
     if (isGone(life)) return;
     const stronger = life.cancel === cancel ? undefined : life.cancel?.mode;
@@ -245,14 +245,14 @@ export async function tearDownClaims(life: RunnerState): Promise<void> {
   const claims = spec.pod.volumeClaims.filter(({ claim }) => claim === undefined);
   if (claims.length === 0) return;
   await deleteUntilAccepted(life, 'delete the claims', {
-    place: spec.place,
+    location: spec.location,
     identity: runner.identity,
     claims,
     ...omitUndefined({ namespace: spec.pod.namespace }),
   });
 }
 
-const isGone = ({ runner }: RunnerState): boolean => runner.pod?.gone === true;
+const isGone = ({ runner }: RunnerState): boolean => runner.pod?.deleted === true;
 
 async function deleteRemaining(
   life: RunnerState,
@@ -262,16 +262,16 @@ async function deleteRemaining(
   const { pod } = runner;
   // The log's tail is kept of a runner that may not have succeeded.
   const saveLog =
-    pod?.startedAt !== undefined && !pod.gone && (pod.exit?.code !== 0 || cancel !== undefined);
+    pod?.startedAt !== undefined && !pod.deleted && (pod.exit?.code !== 0 || cancel !== undefined);
   const what = remainingObjects(life, { waitForDeletion: true, ...(saveLog ? { saveLog } : {}) });
   if (pod !== undefined && isCompletedEphemeral(pod)) {
     // It was deleted when its end was seen (activities/runner/deleteCompletedPod.ts): there is little left to do, or to wait for.
     const early = setMemo().notifyEndEarly === true;
     const soon = await toCallResult(
-      localTearDown({ ...what, ...omitUndefined({ tells: word && { ...word, early } }) }),
+      localTearDown({ ...what, ...omitUndefined({ notify: word && { ...word, early } }) }),
     );
     if (soon.kind === 'done' && typeof soon.value === 'string') {
-      if (early || soon.value === 'gone') life.notifiedEnded = true;
+      if (early || soon.value === 'deleted') life.notifiedEnded = true;
       return soon.value;
     }
   }
@@ -285,7 +285,7 @@ async function deleteUntilAccepted(
   what: WithLocation<TearDownInput>,
 ): Promise<PodDeletion> {
   const state = await retryDeletion(life, summary, what, () => false);
-  return state === 'gone' ? state : 'terminating';
+  return state === 'deleted' ? state : 'terminating';
 }
 
 function remainingObjects(
@@ -294,7 +294,7 @@ function remainingObjects(
 ): WithLocation<TearDownInput> {
   const { identity, pod } = runner;
   return {
-    place: spec.place,
+    location: spec.location,
     identity,
     ...omitUndefined({ namespace: spec.pod.namespace }),
     pod: { ...omitUndefined({ ref: pod && podRef(pod) }), ...how },

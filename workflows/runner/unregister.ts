@@ -38,7 +38,7 @@ export interface Unregistered extends Pick<
   /** Holdfast itself asked for the pod's deletion. */
   readonly stoppedByHoldfast: boolean;
   /** Id of the workflow that goes on removing the registration. */
-  readonly deregistration?: string;
+  readonly deregistrationWorkflowId?: string;
 }
 
 /** How long the CI server is asked for the registration of a runner that may never have had one. */
@@ -53,7 +53,7 @@ export async function unregister(life: RunnerState, input: RunnerInput): Promise
     await continueAsNewIfSuggested(life, input);
     const facts: UnregistrationFacts = { ...currentFacts(life), ...heard };
     const action = decideUnregistration(facts);
-    life.setWaitReason(action.why);
+    life.setWaitReason(action.reason);
     if (
       action.kind === 'tearDown' &&
       action.unlessStarted === true &&
@@ -64,7 +64,7 @@ export async function unregister(life: RunnerState, input: RunnerInput): Promise
       const { removal, removedWhileRunning, stopped } = heard;
       const deregistration = action.kind === 'handOff' ? await handOff(life) : undefined;
       return {
-        ...omitUndefined({ removal, deregistration }),
+        ...omitUndefined({ removal, deregistrationWorkflowId: deregistration }),
         removedWhileRunning,
         stoppedByHoldfast: stopped !== undefined,
       };
@@ -83,7 +83,7 @@ export function currentFacts(life: RunnerState): ObservedFacts {
     started: pod?.startedAt !== undefined,
     ended: pod === undefined || pod.ended || runner.ended !== undefined,
     hadJob: life.hadJob,
-    terminationRequested: pod?.terminating === true || pod?.disruption !== undefined,
+    terminationRequested: pod?.terminating === true || pod?.disruptionReason !== undefined,
     observedActivity: life.observedActivity(),
     wasRegistered: runner.id !== undefined || runner.online,
     registrationExpired:
@@ -177,15 +177,15 @@ async function removeRegistration(
     return factsChanged(life, facts)
       ? { kind: 'calledOff' }
       : { kind: 'expiredWait', wait: 'patience' };
-  const { answer, retried = false, attempts, runnerId } = called.value;
+  const { result, afterRetry = false, attempts, runnerId } = called.value;
   life.unregisterAttempts += attempts;
   if (runnerId !== undefined) runner.id = runnerId;
   // It came online and took a job after all.
-  if (answer === 'busy' && !facts.ended) Object.assign(runner, { online: true, hadJob: true });
+  if (result === 'busy' && !facts.ended) Object.assign(runner, { online: true, hadJob: true });
   return {
     kind: 'answered',
-    answer,
-    retried,
+    answer: result,
+    retried: afterRetry,
     atMs: Date.now(),
     listMaxAgeMs: spec.intervals.listMaxAgeMs,
   };
@@ -193,14 +193,14 @@ async function removeRegistration(
 
 async function wait(
   life: RunnerState,
-  { until, why }: Extract<UnregistrationAction, { kind: 'wait' }>,
+  { until, reason }: Extract<UnregistrationAction, { kind: 'wait' }>,
   facts: UnregistrationFacts,
 ): Promise<UnregistrationEvent> {
   const { runner } = life;
   life.enterPhase('Draining');
   const timeoutMs = Math.max(1, waitMs(life, until, facts));
-  life.setWaitReason(why, Date.now() + timeoutMs);
-  const summary = until === 'busyCheck' ? `${why}: safety re-check` : why;
+  life.setWaitReason(reason, Date.now() + timeoutMs);
+  const summary = until === 'busyCheck' ? `${reason}: safety re-check` : reason;
   // What woke it may be over by now: it was no timeout all the same.
   if (
     await condition(() => factsChanged(life, facts), timeoutMs, { summary: summary.slice(0, 150) })

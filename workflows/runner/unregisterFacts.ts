@@ -34,13 +34,13 @@ export interface UnregistrationProgress {
    * The CI server's answer to the last removal, since anything else changed: `unlisted` as long as that proves nothing, from then on `absent`.
    * `failed`: none is to be had now.
    */
-  readonly answer?: RemovalResult | 'failed';
+  readonly removalResult?: RemovalResult | 'failed';
   /** When the registration was proven gone (204, or an absence that counts), or since when there is none to remove (ms since the epoch). */
   readonly absentSinceMs?: number;
   /** The last wait that came to nothing, since anything else changed. */
   readonly expiredWait?: WaitKind;
   /** The pod was looked at live since then. */
-  readonly looked: boolean;
+  readonly podRefreshed: boolean;
   /** The pod's stop was asked for, in this way. */
   readonly stopped?: StopMode;
   /** Since when no list has the runner, of which all is over that it could have registered by (ms since the epoch). */
@@ -50,7 +50,7 @@ export interface UnregistrationProgress {
   /** For the verdict: the registration was removed under a runner that lived. One without a job ends then by itself, with whatever status. */
   readonly removedWhileRunning: boolean;
   /** A removal was asked for while the runner lived, and its answer is not known. */
-  readonly unanswered: boolean;
+  readonly removalPending: boolean;
 }
 
 export type UnregistrationFacts = ObservedFacts & UnregistrationProgress;
@@ -99,9 +99,9 @@ export type UnregistrationEvent =
 /** Nothing yet. @param absentSinceMs - given for a plain command, which nobody had to know */
 export function initialProgress(absentSinceMs?: number): UnregistrationProgress {
   return {
-    looked: false,
+    podRefreshed: false,
     removedWhileRunning: false,
-    unanswered: false,
+    removalPending: false,
     ...omitUndefined({ absentSinceMs }),
   };
 }
@@ -126,41 +126,42 @@ export function applyEvent(
     stopped,
     removal,
     removedWhileRunning,
-    unanswered,
+    removalPending,
     expiredWait,
-    answer,
+    removalResult,
     unlistedSinceMs,
   } = facts;
   const known = {
     ...omitUndefined({ absentSinceMs, stopped, removal, unlistedSinceMs }),
     removedWhileRunning,
-    unanswered,
-    looked: false,
+    removalPending,
+    podRefreshed: false,
   };
+  // What was asked of a runner that lives may still be carried out.
+  const unknown = { removalPending: removalPending || !facts.ended };
   switch (news.kind) {
     case 'answered':
       return { ...known, ...omitUndefined({ expiredWait }), ...applyRemovalResult(facts, news) };
     case 'calledOff':
-      return { ...known, unanswered: unanswered || !facts.ended };
+      return { ...known, ...unknown };
     case 'failed':
       return {
         ...known,
         ...omitUndefined({ expiredWait }),
-        unanswered: unanswered || !facts.ended,
-        answer: 'failed',
+        ...unknown,
+        removalResult: 'failed',
       };
     case 'expiredWait':
-      if (news.wait === 'patience')
-        return { ...known, expiredWait: 'patience', unanswered: unanswered || !facts.ended };
+      if (news.wait === 'patience') return { ...known, ...unknown, expiredWait: 'patience' };
       return {
         ...known,
         expiredWait: news.wait,
-        ...(STALE_AFTER.has(news.wait) ? {} : omitUndefined({ answer })),
+        ...(STALE_AFTER.has(news.wait) ? {} : omitUndefined({ removalResult })),
       };
     case 'changed':
       return known;
     case 'looked':
-      return { ...known, ...omitUndefined({ expiredWait, answer }), looked: true };
+      return { ...known, ...omitUndefined({ expiredWait, removalResult }), podRefreshed: true };
     case 'stopped':
       return { ...known, stopped: news.mode };
   }
@@ -171,21 +172,22 @@ type RemovalResultEvent = Extract<UnregistrationEvent, { kind: 'answered' }>;
 function applyRemovalResult(
   facts: UnregistrationFacts,
   news: RemovalResultEvent,
-): Partial<UnregistrationProgress> & Pick<UnregistrationProgress, 'answer'> {
+): Partial<UnregistrationProgress> & Pick<UnregistrationProgress, 'removalResult'> {
   if (news.answer === 'unlisted') return applyUnlisted(facts, news);
-  const { answer, retried, atMs } = news;
+  const { answer: removalResult, retried, atMs } = news;
   const perhapsByUs =
-    answer === 'absent' && (retried || facts.unanswered || facts.removal === 'absentAfterRetry');
+    removalResult === 'absent' &&
+    (retried || facts.removalPending || facts.removal === 'absentAfterRetry');
   // An ephemeral runner removes itself after its job.
   const removedItself = facts.ephemeral && facts.hadJob;
-  const lived = !facts.ended || facts.unanswered;
+  const lived = !facts.ended || facts.removalPending;
   const removedWhileRunning =
-    (answer === 'removed' && !facts.ended) || (perhapsByUs && lived && !removedItself);
+    (removalResult === 'removed' && !facts.ended) || (perhapsByUs && lived && !removedItself);
   return {
-    answer,
-    removal: perhapsByUs ? 'absentAfterRetry' : answer,
+    removalResult,
+    removal: perhapsByUs ? 'absentAfterRetry' : removalResult,
     removedWhileRunning: facts.removedWhileRunning || removedWhileRunning,
-    ...(answer === 'busy' ? {} : { absentSinceMs: atMs }),
+    ...(removalResult === 'busy' ? {} : { absentSinceMs: atMs }),
   };
 }
 
@@ -196,8 +198,8 @@ function applyRemovalResult(
 function applyUnlisted(
   facts: UnregistrationFacts,
   { retried, atMs, listMaxAgeMs }: RemovalResultEvent,
-): Partial<UnregistrationProgress> & Pick<UnregistrationProgress, 'answer'> {
-  const { started, ended, endUnobserved, wasRegistered, unanswered } = facts;
+): Partial<UnregistrationProgress> & Pick<UnregistrationProgress, 'removalResult'> {
+  const { started, ended, endUnobserved, wasRegistered, removalPending } = facts;
   const sinceMs = facts.unlistedSinceMs ?? (ended || wasRegistered ? atMs : undefined);
   if (
     (ended && !started && endUnobserved !== true) ||
@@ -211,9 +213,9 @@ function applyUnlisted(
       listMaxAgeMs,
     });
   return {
-    answer: 'unlisted',
+    removalResult: 'unlisted',
     ...omitUndefined({ unlistedSinceMs: sinceMs }),
-    unanswered: unanswered || (retried && !ended),
+    removalPending: removalPending || (retried && !ended),
     ...(retried ? { removal: 'absentAfterRetry' } : {}),
   };
 }

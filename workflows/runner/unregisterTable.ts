@@ -24,7 +24,7 @@ export const ROWS = [
 ] as const;
 export type Row = (typeof ROWS)[number];
 
-export type UnregistrationAction = { readonly row: Row; readonly why: string } &
+export type UnregistrationAction = { readonly row: Row; readonly reason: string } &
   /** @property unlessStarted - it was looked at, and its container may have started since: then it is to be decided upon anew */
   (
     | { readonly kind: 'tearDown'; readonly unlessStarted?: true }
@@ -50,7 +50,7 @@ export type UnregistrationAction = { readonly row: Row; readonly why: string } &
 /** The next step towards "unregistered, and safe to tear down". */
 export function decideUnregistration(f: UnregistrationFacts): UnregistrationAction {
   // While the proof is news its own row decides.
-  if (f.absentSinceMs !== undefined && f.answer === undefined)
+  if (f.absentSinceMs !== undefined && f.removalResult === undefined)
     return whenUnregistered(f, '1', 'registration is proven absent');
   // A runner that was told to go may exit with 0 in the middle of its job: only one that was left alone has removed itself for sure.
   if (
@@ -65,13 +65,13 @@ export function decideUnregistration(f: UnregistrationFacts): UnregistrationActi
     return {
       kind: 'tearDown',
       row: '2',
-      why: 'ephemeral runner ended its job with exit code 0: it has removed itself',
+      reason: 'ephemeral runner ended its job with exit code 0: it has removed itself',
     };
   }
   if (!f.ended && f.stop === 'force' && !isStopped(f))
     return stopPod(f, '5', 'forced: the pod goes at once');
-  if (f.answer === undefined) return beforeRemoval(f);
-  switch (f.answer) {
+  if (f.removalResult === undefined) return beforeRemoval(f);
+  switch (f.removalResult) {
     case 'removed':
       return whenUnregistered(f, '3', 'CI server removed the registration');
     case 'absent':
@@ -87,17 +87,17 @@ export function decideUnregistration(f: UnregistrationFacts): UnregistrationActi
 
 /** Unregistered: it cannot take another job. Whether the pod may go depends on whether a job can still be running in it. */
 function whenUnregistered(f: UnregistrationFacts, row: Row, because: string): UnregistrationAction {
-  if (f.ended) return { kind: 'tearDown', row, why: `${because} and the runner has ended` };
+  if (f.ended) return { kind: 'tearDown', row, reason: `${because} and the runner has ended` };
   if (!f.started) {
     // It may have started since it was seen last.
-    return f.looked
+    return f.podRefreshed
       ? {
           kind: 'tearDown',
           row,
-          why: `${because} and the runner container never started`,
+          reason: `${because} and the runner container never started`,
           unlessStarted: true,
         }
-      : { kind: 'look', row, why: `${because}; has the container started?` };
+      : { kind: 'look', row, reason: `${because}; has the container started?` };
   }
   if (f.stop !== undefined) return stopOrAwait(f, row, `${because} and its stop was accepted`);
   if (f.observedActivity === 'idle') return whenIdle(f, row, because);
@@ -105,13 +105,13 @@ function whenUnregistered(f: UnregistrationFacts, row: Row, because: string): Un
     return {
       kind: 'wait',
       row,
-      why: `${because}, but a job is running: it may finish`,
+      reason: `${because}, but a job is running: it may finish`,
       until: 'jobDeadline',
     };
   if (f.expiredWait === 'settled' || f.stopped !== undefined)
     return stopOrAwait(f, row, `${because} and the runner has not ended by itself in time`);
   // A CI server may remove a runner whose job has only just started (docs/lifecycle.md): without the runner's own word the pod may be busy.
-  return { kind: 'wait', row, why: `${because}; the runner ends by itself`, until: 'settled' };
+  return { kind: 'wait', row, reason: `${because}; the runner ends by itself`, until: 'settled' };
 }
 
 /** What it says is a second or two old: a job that came before the removal shows by then, and none can come after it. */
@@ -120,11 +120,11 @@ function whenIdle(f: UnregistrationFacts, row: Row, because: string): Unregistra
     return {
       kind: 'wait',
       row,
-      why: `${because}; does the runner go on saying that it is idle?`,
+      reason: `${because}; does the runner go on saying that it is idle?`,
       until: 'idleConfirmed',
     };
-  if (!f.looked) return { kind: 'look', row, why: `${because}; is the runner idle?` };
-  return { kind: 'tearDown', row, why: `${because} and the runner itself says it is idle` };
+  if (!f.podRefreshed) return { kind: 'look', row, reason: `${because}; is the runner idle?` };
+  return { kind: 'tearDown', row, reason: `${because} and the runner itself says it is idle` };
 }
 
 /** Not in a list that may be old: it may have registered since, or be about to. */
@@ -134,19 +134,19 @@ function whenUnlisted(f: UnregistrationFacts): UnregistrationAction {
     return stopOrAwait(f, '5', 'CI server does not know the runner yet, and its stop was accepted');
   if (!f.started) {
     // It may have started since it was seen last, and register: it is asked about once more when it has ended.
-    return f.looked
+    return f.podRefreshed
       ? stopUnstarted(f)
       : {
           kind: 'look',
           row: '4a',
-          why: 'CI server does not list the runner; has the container started?',
+          reason: 'CI server does not list the runner; has the container started?',
         };
   }
   if (f.observedActivity === 'busy')
     return {
       kind: 'wait',
       row: '4',
-      why: 'a job is running: that beats any list',
+      reason: 'a job is running: that beats any list',
       until: 'jobDeadline',
     };
   if (f.wasRegistered) return awaitList();
@@ -154,12 +154,12 @@ function whenUnlisted(f: UnregistrationFacts): UnregistrationAction {
     return {
       kind: 'wait',
       row: '4c',
-      why: 'runner may be about to register',
+      reason: 'runner may be about to register',
       until: 'absentCheck',
     };
   const action = whenUnregistered(f, '4b', 'runner did not register within its deadline');
   // It is asked about once more when it cannot register any more: only its end says so.
-  return action.kind === 'tearDown' ? stopOrAwait(f, '4b', action.why) : action;
+  return action.kind === 'tearDown' ? stopOrAwait(f, '4b', action.reason) : action;
 }
 
 function stopUnstarted(f: UnregistrationFacts): UnregistrationAction {
@@ -171,20 +171,20 @@ function awaitList(): UnregistrationAction {
   return {
     kind: 'wait',
     row: '4d',
-    why: 'CI server does not list the runner, and its lists may be old: looked for once more',
+    reason: 'CI server does not list the runner, and its lists may be old: looked for once more',
     until: 'listRecheck',
   };
 }
 
 function whenBusy(f: UnregistrationFacts): UnregistrationAction {
   if (f.ended)
-    return { kind: 'handOff', row: '8', why: 'CI server still calls the ended runner busy' };
+    return { kind: 'handOff', row: '8', reason: 'CI server still calls the ended runner busy' };
   if (f.stop !== undefined) return stopOrAwait(f, '5', 'runner is busy and its stop was accepted');
   return f.ephemeral || f.removalEndsJob === true
     ? {
         kind: 'wait',
         row: '6',
-        why: 'runner busy by the word of the CI server: its end wakes this',
+        reason: 'runner busy by the word of the CI server: its end wakes this',
         until: 'busyCheck',
       }
     : retryRemovalWhileBusy();
@@ -196,14 +196,14 @@ function whenFailed(f: UnregistrationFacts): UnregistrationAction {
     return {
       kind: 'handOff',
       row: '8',
-      why: 'CI server does not say whether the ended runner is registered',
+      reason: 'CI server does not say whether the ended runner is registered',
     };
   if (f.stop !== undefined)
     return stopOrAwait(f, '5', 'CI server does not say, and the stop was accepted');
   return {
     kind: 'wait',
     row: '10',
-    why: 'CI server did not answer the removal: asked again',
+    reason: 'CI server did not answer the removal: asked again',
     until: 'credentialsRetry',
   };
 }
@@ -223,12 +223,12 @@ function beforeRemoval(f: UnregistrationFacts): UnregistrationAction {
     return {
       kind: 'wait',
       row: '6',
-      why: 'ephemeral runner busy: its end wakes this',
+      reason: 'ephemeral runner busy: its end wakes this',
       until: 'busyCheck',
     };
   // That it is busy is told some seconds later.
-  return f.observedActivity === 'idle' && f.started && !f.looked
-    ? { kind: 'look', row: '6', why: 'has it taken a job that nobody has told of yet?' }
+  return f.observedActivity === 'idle' && f.started && !f.podRefreshed
+    ? { kind: 'look', row: '6', reason: 'has it taken a job that nobody has told of yet?' }
     : requestRemoval();
 }
 
@@ -238,18 +238,18 @@ function beforeUnguardedRemoval(f: UnregistrationFacts): UnregistrationAction {
     return {
       kind: 'wait',
       row: '6a',
-      why: 'the removal would end a job: the runner is asked about when it is idle or has ended',
+      reason: 'the removal would end a job: the runner is asked about when it is idle or has ended',
       until: 'busyCheck',
     };
-  return f.looked
+  return f.podRefreshed
     ? requestRemoval()
-    : { kind: 'look', row: '6a', why: 'has it taken a job that nobody has told of yet?' };
+    : { kind: 'look', row: '6a', reason: 'has it taken a job that nobody has told of yet?' };
 }
 
 function requestRemoval(
-  why = 'ask the CI server to remove the registration',
+  reason = 'ask the CI server to remove the registration',
 ): UnregistrationAction {
-  return { kind: 'remove', row: '3-11', why, onBusy: 'return' };
+  return { kind: 'remove', row: '3-11', reason, onBusy: 'return' };
 }
 
 /** The one wait without an end, on purpose: the job decides. */
@@ -257,7 +257,7 @@ function retryRemovalWhileBusy(): UnregistrationAction {
   return {
     kind: 'remove',
     row: '7',
-    why: 'ask the CI server to remove the static runner, again until its job ends',
+    reason: 'ask the CI server to remove the static runner, again until its job ends',
     onBusy: 'retry',
   };
 }
@@ -273,17 +273,17 @@ function stopOrAwait(f: UnregistrationFacts, row: Row, why: string): Unregistrat
     ? {
         kind: 'stopPod',
         row,
-        why: 'the pod outlived its grace period',
+        reason: 'the pod outlived its grace period',
         mode: 'force',
         overdue: true,
       }
-    : { kind: 'wait', row, why: 'pod is terminating', until: 'terminated' };
+    : { kind: 'wait', row, reason: 'pod is terminating', until: 'terminated' };
 }
 
 function stopPod(
   { stop = 'stop' }: UnregistrationFacts,
   row: Row,
-  why: string,
+  reason: string,
 ): UnregistrationAction {
-  return { kind: 'stopPod', row, why, mode: stop, overdue: false };
+  return { kind: 'stopPod', row, reason, mode: stop, overdue: false };
 }

@@ -23,7 +23,7 @@ export interface EndFacts {
   /** Its registration was removed while it lived: then a runner without a job ends by itself. */
   readonly removedWhileRunning?: boolean;
   /** Nobody but its own life wanted it gone, which doubts its word. */
-  readonly doubted?: Suspicion;
+  readonly suspected?: Suspicion;
   readonly ephemeral: boolean;
   /** No CI server's runner, but a command that is its own job. */
   /** Kind of the runner. */
@@ -83,11 +83,11 @@ export function verdictFacts(
   // A runner that came online after its deadline and ran a job was not lost to it.
   const failed = failure?.cause === 'never_registered' && hadJob ? undefined : failure;
   return {
-    ...omitUndefined({ cancel, failure: failed, pod, removal, doubted: runner.doubted }),
+    ...omitUndefined({ cancel, failure: failed, pod, removal, suspected: runner.suspected }),
     stoppedByHoldfast,
     removedWhileRunning,
     ephemeral: spec.ephemeral,
-    kind: spec.pod.supervision.watches,
+    kind: spec.pod.supervision.runnerKind,
     checkpoints: spec.pod.supervision.onTerm === 'checkpoint',
     // A runner that had a job has started, whether or not its pod was seen again before it vanished.
     started: pod?.startedAt !== undefined || hadJob || removal === 'busy',
@@ -110,8 +110,8 @@ export function verdictFacts(
 export function decideVerdict(f: EndFacts): VerdictDecision {
   if (f.cancel !== undefined) return whenCancelled(f, f.cancel);
   if (f.failure !== undefined) return end('errored', f.failure.message, f.failure.cause);
-  if (f.doubted !== undefined && !wasBusy(f) && !(f.ephemeral && f.hadJob))
-    return whenSuspected(f.doubted);
+  if (f.suspected !== undefined && !wasBusy(f) && !(f.ephemeral && f.hadJob))
+    return whenSuspected(f.suspected);
   const exit = f.pod?.exit;
   if (exit?.oomKilled === true) return outOfMemory();
   if (exit?.record?.reason === 'timeout')
@@ -133,9 +133,9 @@ function initFailureOf({ pod, started }: EndFacts): string | undefined {
     pod === undefined ||
     started ||
     !pod.ended ||
-    pod.gone ||
+    pod.deleted ||
     pod.terminating ||
-    pod.disruption !== undefined
+    pod.disruptionReason !== undefined
   )
     return undefined;
   return pod.problem?.kind === 'config' ? pod.problem.message : undefined;
@@ -284,7 +284,7 @@ function commandEndedByItself({ pod, kind }: EndFacts): boolean {
 
 /** A runner taken away from outside, and why; `undefined` when its container ended by itself. */
 export function lossCause(pod: PodSnapshot): RunnerCause | undefined {
-  switch (pod.disruption) {
+  switch (pod.disruptionReason) {
     case undefined:
       break;
     case 'PreemptionByScheduler':
@@ -305,7 +305,7 @@ export function lossCause(pod: PodSnapshot): RunnerCause | undefined {
   if (pod.reason === 'Shutdown' || pod.reason === 'NodeShutdown' || pod.reason === 'Terminated')
     return 'node_shutdown';
   if (pod.reason === 'Preempting') return 'preempted';
-  if (pod.terminating || (pod.gone && pod.exit === undefined)) return 'deleted_externally';
+  if (pod.terminating || (pod.deleted && pod.exit === undefined)) return 'deleted_externally';
   return pod.ended && pod.exit === undefined ? 'agent_lost' : undefined;
 }
 

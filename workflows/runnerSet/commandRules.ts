@@ -12,7 +12,7 @@ import { parseReason } from '../../core/domain/cancellation.ts';
 import { isObject } from '../../core/domain/isObject.ts';
 import type { SetState } from './state.ts';
 
-export type Rejection = Extract<SetCommandReply, { refused: unknown }>['refused'];
+export type Rejection = Extract<SetCommandReply, { error: unknown }>['error'];
 
 const NAMES: Readonly<Record<SetCommand['command'], true>> = {
   scale: true,
@@ -27,12 +27,12 @@ const NAMES: Readonly<Record<SetCommand['command'], true>> = {
 /** @returns `undefined`: it is none */
 export function parseRequest(request: unknown): SetCommandRequest | undefined {
   if (!isObject(request) || !isObject(request['command'])) return undefined;
-  const { id, command } = request;
+  const { workflowId, command } = request;
   // The server fails a workflow for good that sends a signal to an id that none can have.
-  const isId = typeof id === 'string' && /^[\x20-\x7E]{1,1000}$/.test(id);
+  const isId = typeof workflowId === 'string' && /^[\x20-\x7E]{1,1000}$/.test(workflowId);
   const name = command['command'];
   return isId && typeof name === 'string' && Object.hasOwn(NAMES, name)
-    ? { id, command: command as unknown as SetCommand }
+    ? { workflowId, command: command as unknown as SetCommand }
     : undefined;
 }
 

@@ -92,7 +92,7 @@ export class SetCommands {
   #declaredNext(state: SetState): RunnerSetInput | undefined {
     const [next] = this.#waiting;
     return next === undefined ||
-      this.#done.has(next.id) ||
+      this.#done.has(next.workflowId) ||
       rejectionOf(state, next.command) !== undefined
       ? undefined
       : declarationFrom(state, next.command);
@@ -106,13 +106,16 @@ export class SetCommands {
   ): void {
     const request = this.#waiting.shift();
     if (request === undefined) return;
-    const { id, command } = request;
-    const refused = this.#done.has(id)
+    const { workflowId, command } = request;
+    const error = this.#done.has(workflowId)
       ? undefined
       : (rejectionOf(state, command) ?? run(state, command));
     state.updateDemand(now);
-    if (refused === undefined) this.#remember(id);
-    this.#reply(id, refused === undefined ? { answer: commandResult(state, now) } : { refused });
+    if (error === undefined) this.#remember(workflowId);
+    this.#reply(
+      workflowId,
+      error === undefined ? { result: commandResult(state, now) } : { error },
+    );
   }
 
   #remember(id: string): void {

@@ -85,7 +85,7 @@ export function recordQueued(
 export function recordUnlisted(job: JobRecord, checkedAt: number, now: number): JobRecord {
   if (job.seenAt >= checkedAt) return job;
   if (job.state === 'queued') return { ...omitKey(job, 'confirmedAt'), state: 'left', seenAt: now };
-  if (job.state === 'assigned') return { ...job, state: 'done', seenAt: now };
+  if (job.state === 'assigned') return { ...job, state: 'completed', seenAt: now };
   return job;
 }
 

@@ -38,20 +38,20 @@ function readJobEvent(event: unknown): JobEvent | undefined {
 }
 
 function isJobEvent(event: Record<string, unknown>): event is JobEvent & typeof event {
-  const { action, runAttempt, repository, at, runnerName, reroutedBy, trace } = event;
+  const { action, runAttempt, repository, at, runnerName, reroutedBy, traceparent } = event;
   return (
     ACTIONS.includes(action) &&
     Number.isSafeInteger(runAttempt) &&
     isText(repository) &&
     Number.isFinite(at) &&
-    [runnerName, reroutedBy, trace].every((text) => isOptional(isText, text))
+    [runnerName, reroutedBy, traceparent].every((text) => isOptional(isText, text))
   );
 }
 
 /** @returns `undefined`: it is no look. One of which something cannot be read is not complete */
 export function parseQueueCheckResult(body: unknown): QueueCheckResult | undefined {
   if (!isObject(body)) return undefined;
-  const { checkedAt, jobs, complete, absent, gone } = body;
+  const { checkedAt, jobs, complete, absent, endedSets } = body;
   if (typeof checkedAt !== 'number' || !Number.isFinite(checkedAt) || !Array.isArray(jobs))
     return undefined;
   const read = jobs.flatMap((job) => readCiJob(job) ?? []);
@@ -60,7 +60,7 @@ export function parseQueueCheckResult(body: unknown): QueueCheckResult | undefin
     jobs: read,
     complete: complete === true && read.length === jobs.length,
     absent: listOf(absent).filter(isText),
-    gone: listOf(gone).filter(isText),
+    endedSets: listOf(endedSets).filter(isText),
   };
 }
 

@@ -28,7 +28,7 @@ import {
 /** What continue-as-new carries over: as short as it can be, because Temporal refuses more than 2 MB. */
 export interface CarriedJobs {
   /** key, state, since, seenAt, runner name or "", confirmedAt or 0, index of the repository, index of the set that it was passed on to or -1, 1 if it was passed on to this one */
-  readonly live: readonly (readonly [
+  readonly active: readonly (readonly [
     string,
     CiJobState,
     number,
@@ -42,7 +42,7 @@ export interface CarriedJobs {
   /** Repositories and sets. */
   readonly names: readonly string[];
   /** Keys of jobs that are over, by the minute in which they were. */
-  readonly over: readonly (readonly [number, readonly string[]])[];
+  readonly completed: readonly (readonly [number, readonly string[]])[];
   readonly droppedUntil?: number;
   /** key, `traceparent` */
   readonly traces?: readonly (readonly [string, string])[];
@@ -95,7 +95,7 @@ export class SetJobs {
       repository,
       reroutedTo,
       reroutedHere,
-    ] of carried.live) {
+    ] of carried.active) {
       this.#store(key, {
         state,
         since,
@@ -107,7 +107,7 @@ export class SetJobs {
         ...(reroutedHere === 0 ? {} : { reroutedHere: true }),
       });
     }
-    for (const [minute, keys] of carried.over)
+    for (const [minute, keys] of carried.completed)
       for (const key of keys) this.#over.set(key, minute * MINUTE_MS);
   }
 
@@ -123,7 +123,7 @@ export class SetJobs {
       keys.push(key);
     }
     return {
-      live: [...this.#live].map(
+      active: [...this.#live].map(
         ([
           key,
           {
@@ -148,7 +148,7 @@ export class SetJobs {
           reroutedHere === true ? 1 : 0,
         ],
       ),
-      over: [...over],
+      completed: [...over],
       names: [...names.keys()],
       ...(this.#droppedUntil === 0 ? {} : { droppedUntil: this.#droppedUntil }),
       ...this.traces.carry(),
@@ -171,8 +171,8 @@ export class SetJobs {
     const key = jobKey(event);
     const isNew = !this.#live.has(key);
     const job = this.#set(key, (known) => applyJobEvent(known, event, now), now);
-    if (isNew && event.trace !== undefined && job?.state === 'queued')
-      this.traces.set(key, event.trace);
+    if (isNew && event.traceparent !== undefined && job?.state === 'queued')
+      this.traces.set(key, event.traceparent);
     return job;
   }
 
@@ -256,7 +256,7 @@ export class SetJobs {
   runnerEnded(workflowId: string, now: number): boolean {
     const theirs = this.#assigned.keysOf(workflowId);
     for (const key of theirs)
-      this.#set(key, (job) => job && { ...job, state: 'done', seenAt: now }, now);
+      this.#set(key, (job) => job && { ...job, state: 'completed', seenAt: now }, now);
     return theirs.length > 0;
   }
 
@@ -271,7 +271,7 @@ export class SetJobs {
         idle.has(job.runnerName) &&
         job.seenAt <= now - BUSY_LAG_MS
       )
-        this.#set(key, () => ({ ...job, state: 'done', seenAt: now }), now);
+        this.#set(key, () => ({ ...job, state: 'completed', seenAt: now }), now);
     }
     this.drop(now);
   }
@@ -291,8 +291,8 @@ export class SetJobs {
   }
 
   /** Jobs that ask for a place of this set. @param leaves - tells runners whose jobs ask for none */
-  count(leaves: (workflowId: string) => boolean): { queued: number; assigned: number } {
-    return { queued: this.#queued, assigned: this.#assigned.count(leaves) };
+  count(leaves: (workflowId: string) => boolean): { queued: number; running: number } {
+    return { queued: this.#queued, running: this.#assigned.count(leaves) };
   }
 
   /** Queued jobs that a look begun at this time or later found queued. */
@@ -349,10 +349,10 @@ export class SetJobs {
     const after = change(before);
     if (after === undefined || after === before) return after;
     if (!isQueuedHere(after)) this.traces.delete(key);
-    if (before === undefined && after.state !== 'done' && this.#live.size >= MAX_ACTIVE_JOBS)
+    if (before === undefined && after.state !== 'completed' && this.#live.size >= MAX_ACTIVE_JOBS)
       return undefined;
     if (after.state === 'assigned' && before?.state !== 'assigned') this.startedTotal++;
-    if (after.state !== 'done') {
+    if (after.state !== 'completed') {
       this.#store(key, after);
       return after;
     }

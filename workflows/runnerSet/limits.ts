@@ -5,16 +5,16 @@ import { matchesPattern } from '../../core/domain/filterPattern.ts';
 /** Jobs that ask for a place. */
 export interface JobCount {
   readonly queued: number;
-  readonly assigned: number;
+  readonly running: number;
   /** Jobs of its own that it has passed on to other sets. @default 0 */
-  readonly elsewhere?: number;
+  readonly rerouted?: number;
 }
 
 export interface WithinLimits {
   readonly queued: number;
-  readonly assigned: number;
+  readonly running: number;
   /** The queued ones by repository. Absent: there is no limit. */
-  readonly asking?: ReadonlyMap<string, number>;
+  readonly allowed?: ReadonlyMap<string, number>;
   /** Jobs that ask for no runner because of a limit, by what it is for: a repository, or the names of an entry. */
   readonly limited: ReadonlyMap<string, number>;
 }
@@ -31,8 +31,8 @@ export class JobLimits {
 
   constructor(limits: SetLimits) {
     this.of = limits;
-    this.#names = (limits.repositories ?? []).map(({ names }) =>
-      names.map((name) => name.toLowerCase()),
+    this.#names = (limits.repositories ?? []).map(({ repositories }) =>
+      repositories.map((name) => name.toLowerCase()),
     );
   }
 
@@ -42,40 +42,40 @@ export class JobLimits {
   }
 
   /**
-   * Of these jobs, those that the set has runners for. What a repository has beyond its limit counts neither queued nor assigned: the CI server may give its jobs
+   * Of these jobs, those that the set has runners for. What a repository has beyond its limit counts neither as queued nor as running: the CI server may give its jobs
    * runners that were started for others', and then others must not be started in their place, again and again. What was passed on takes up its repository's limit:
    * else the next that it holds back would follow, until all of them are elsewhere.
    */
   count(jobs: ReadonlyMap<string, JobCount>): WithinLimits {
     const { perRepository = Number.POSITIVE_INFINITY, repositories = [] } = this.of;
     const left = repositories.map(({ max }) => max);
-    for (const [repository, { elsewhere = 0 }] of jobs) {
+    for (const [repository, { rerouted = 0 }] of jobs) {
       const entry = this.#entryOf(repository);
-      if (entry >= 0) left[entry] = Math.max(0, (left[entry] ?? 0) - elsewhere);
+      if (entry >= 0) left[entry] = Math.max(0, (left[entry] ?? 0) - rerouted);
     }
     const limited = new Map<string, number>();
-    const asking = new Map<string, number>();
-    const total = { queued: 0, assigned: 0 };
-    for (const [repository, { queued, assigned, elsewhere = 0 }] of jobs) {
+    const allowed = new Map<string, number>();
+    const total = { queued: 0, running: 0 };
+    for (const [repository, { queued, running, rerouted = 0 }] of jobs) {
       const entry = this.#entryOf(repository);
-      const alone = Math.min(queued + assigned, Math.max(0, perRepository - elsewhere));
+      const alone = Math.min(queued + running, Math.max(0, perRepository - rerouted));
       const counted = Math.min(alone, left[entry] ?? Number.POSITIVE_INFINITY);
       if (entry >= 0) left[entry] = (left[entry] ?? 0) - counted;
-      const running = Math.min(assigned, counted);
-      total.assigned += running;
-      total.queued += counted - running;
-      asking.set(repository, counted - running);
+      const served = Math.min(running, counted);
+      total.running += served;
+      total.queued += counted - served;
+      allowed.set(repository, counted - served);
       // What runs already is not held back.
       const queuedBeyond = (limit: number): number =>
-        Math.max(0, queued - Math.max(0, limit - assigned));
+        Math.max(0, queued - Math.max(0, limit - running));
       add(limited, repository, queuedBeyond(alone));
       add(
         limited,
-        repositories[entry]?.names.join(', ') ?? '',
+        repositories[entry]?.repositories.join(', ') ?? '',
         queuedBeyond(counted) - queuedBeyond(alone),
       );
     }
-    return { ...total, asking, limited };
+    return { ...total, allowed, limited };
   }
 
   #entryOf(repository: string): number {

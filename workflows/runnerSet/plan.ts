@@ -9,7 +9,7 @@ import type { SetState } from './state.ts';
 export interface SetDecision {
   readonly evaluateSchedule: boolean;
   /** Read the runners from visibility. */
-  readonly list: boolean;
+  readonly listRunners: boolean;
   /** Look at the jobs of the CI server. */
   readonly checkQueue: boolean;
   /** Pass jobs on to other sets. */
@@ -41,11 +41,12 @@ export function currentPlan(state: SetState, now: number): CurrentPlan {
   const { spec } = facts;
   const runners = state.runners.all().map((runner) => ({
     ...runner,
-    held: state.isHeld(runner),
-    unresponsive: runner.asked !== undefined && runner.asked.at + spec.relistMs <= now,
+    onHold: state.isHeld(runner),
+    unresponsive:
+      runner.drainRequested !== undefined && runner.drainRequested.at + spec.relistMs <= now,
   }));
   const starting = runners.filter(
-    (runner) => runner.state === 'starting' && runner.generation === spec.generation,
+    (runner) => runner.state === 'starting' && runner.templateHash === spec.templateHash,
   ).length;
   const allowance = startAllowance(facts.health, starting, now);
   const paused = facts.pausedBy !== undefined;
@@ -54,9 +55,9 @@ export function currentPlan(state: SetState, now: number): CurrentPlan {
   const plan = planSet({
     now,
     runners,
-    generation: spec.generation,
+    templateHash: spec.templateHash,
     desired: facts.desired,
-    most: maxPods(state.bounds),
+    maxRunners: maxPods(state.bounds),
     guardedRunners: guarded,
     maxStarts: paused || isExhausted(spec.limits, facts.time) ? 0 : allowance.maxStarts,
     maxSurge: spec.maxSurge,
@@ -71,12 +72,12 @@ export function decideSet(state: SetState, now: number): SetDecision {
   const { facts, runners } = state;
   const { spec, listedAt, rescheduleAt = Number.POSITIVE_INFINITY, ending } = facts;
   const plan = currentPlan(state, now);
-  const byGuard = plan.withheld > 0 && plan.guarded > 0;
+  const byGuard = plan.blocked > 0 && plan.guarded > 0;
   const relistAt = listedAt === undefined ? now : listedAt + spec.relistMs;
   const checkAt = nextQueueCheckAt(state, byGuard);
   const passAt = state.passing.dueAt(state);
   const fresh = listedAt !== undefined && now - listedAt <= LIST_MAX_AGE_MS;
-  const list = relistAt <= now || (plan.drain.length > 0 && !fresh);
+  const listRunners = relistAt <= now || (plan.drain.length > 0 && !fresh);
   const wakes = [
     relistAt,
     checkAt,
@@ -86,22 +87,24 @@ export function decideSet(state: SetState, now: number): SetDecision {
     ...(isExhausted(spec.limits, facts.time) ? [nextDay(now)] : []),
     ...runners
       .all()
-      .flatMap(({ asked }) => (asked === undefined ? [] : [asked.at + spec.relistMs])),
+      .flatMap(({ drainRequested }) =>
+        drainRequested === undefined ? [] : [drainRequested.at + spec.relistMs],
+      ),
     ...(plan.excess > 0 ? [plan.scaleDownAt] : []),
-    ...(plan.withheld > 0 && plan.allowance.until !== undefined ? [plan.allowance.until] : []),
+    ...(plan.blocked > 0 && plan.allowance.until !== undefined ? [plan.allowance.until] : []),
     ...(byGuard
       ? Array.from(state.guards.values(), (endedAt) => endedAt + spec.recreationGuardMs)
       : []),
   ];
   return {
     evaluateSchedule: rescheduleAt <= now,
-    list,
+    listRunners,
     checkQueue: checkAt <= now,
     rerouteJobs: passAt <= now,
     // Nothing is started before it is known what runs already.
     start: listedAt === undefined ? 0 : plan.start,
-    drain: list ? [] : plan.drain,
-    ended: ending !== undefined && !list && passAt > now && runners.all().length === 0,
+    drain: listRunners ? [] : plan.drain,
+    ended: ending !== undefined && !listRunners && passAt > now && runners.all().length === 0,
     wakeAt: Math.min(...wakes.filter((at) => at > now)),
   };
 }
@@ -147,11 +150,11 @@ export const QUEUE_CHECK_UNSUPPORTED = 'unsupported';
 /** A runner of the set, as far as the plan needs it. */
 export interface PlannedRunner {
   readonly workflowId: string;
-  readonly generation: string;
+  readonly templateHash: string;
   readonly state: SetRunnerStatus['state'];
   /** ms since the epoch. */
   readonly startedAt: number;
-  readonly held: boolean;
+  readonly onHold: boolean;
   /** Ends by itself after its one job. */
   readonly ephemeral: boolean;
   /** It was asked to drain some time ago, and does not say that it does. */
@@ -162,10 +165,10 @@ export interface PlanFacts {
   readonly now: number;
   readonly runners: readonly PlannedRunner[];
   /** Hash of the template of now. */
-  readonly generation: string;
+  readonly templateHash: string;
   readonly desired: number;
   /** Runners that there may be, those that leave included; the surge of a rollout comes on top. */
-  readonly most: number;
+  readonly maxRunners: number;
   /** Places of ephemeral runners that ended with a job of which no event has told: the event will lower the demand. */
   readonly guardedRunners: number;
   /** How many runners may be started, by pauses and breakers. */
@@ -179,13 +182,13 @@ export interface PlanFacts {
 
 export interface SetPlan {
   readonly start: number;
-  readonly drain: readonly { readonly workflowId: string; readonly why: string }[];
+  readonly drain: readonly { readonly workflowId: string; readonly reason: string }[];
   /** Runners in excess, idle or not up yet, that are kept until {@link PlanFacts.scaleDownAt}. */
   readonly excess: number;
   /** Runners that would be started but for the guard or `maxStarts`. */
-  readonly withheld: number;
+  readonly blocked: number;
   /** Runners that would be started but for those that have not left yet, under `most`. */
-  readonly crowded: number;
+  readonly blockedByMax: number;
 }
 
 /** To a runner that was asked before. */
@@ -203,7 +206,7 @@ export const DRAIN_REPEATED_REASON = 'its set asked before, and it did not drain
  * - Never touches a runner that is held, except when the whole set ends.
  */
 export function planSet(facts: PlanFacts): SetPlan {
-  const { runners, generation, mode } = facts;
+  const { runners, templateHash, mode } = facts;
   const staying = runners.filter(({ state }) => state !== 'draining');
   const unresponsive = runners.filter((runner) => runner.unresponsive);
   if (mode === 'end')
@@ -211,33 +214,33 @@ export function planSet(facts: PlanFacts): SetPlan {
       start: 0,
       drain: [...staying, ...unresponsive].map(({ workflowId }) => ({
         workflowId,
-        why: 'the set ends',
+        reason: 'the set ends',
       })),
       excess: 0,
-      withheld: 0,
-      crowded: 0,
+      blocked: 0,
+      blockedByMax: 0,
     };
-  const current = staying.filter((runner) => runner.generation === generation);
-  const old = staying.filter((runner) => runner.generation !== generation);
-  const oldLeft = runners.filter((runner) => runner.generation !== generation).length;
+  const current = staying.filter((runner) => runner.templateHash === templateHash);
+  const old = staying.filter((runner) => runner.templateHash !== templateHash);
+  const oldLeft = runners.filter((runner) => runner.templateHash !== templateHash).length;
 
   const missing = missingRunners(
     facts,
     current.length,
-    old.filter(({ held }) => held).length,
+    old.filter(({ onHold: held }) => held).length,
     oldLeft,
   );
-  const room = facts.most + Math.min(facts.maxSurge, oldLeft) - runners.length;
+  const room = facts.maxRunners + Math.min(facts.maxSurge, oldLeft) - runners.length;
   const startable = Math.max(0, Math.min(missing, room));
   const start = Math.min(Math.max(0, startable - facts.guardedRunners), facts.maxStarts);
-  const kept = { start, withheld: startable - start, crowded: missing - startable };
+  const kept = { start, blocked: startable - start, blockedByMax: missing - startable };
   if (mode === 'leave') return { ...kept, drain: [], excess: 0 };
 
   const again = unresponsive
-    .filter(({ held }) => !held)
-    .map(({ workflowId }) => ({ workflowId, why: DRAIN_REPEATED_REASON }));
+    .filter(({ onHold: held }) => !held)
+    .map(({ workflowId }) => ({ workflowId, reason: DRAIN_REPEATED_REASON }));
   const leaving = [...again, ...rolloutDrains(facts, current, old)];
-  const free = current.filter(({ held }) => !held);
+  const free = current.filter(({ onHold: held }) => !held);
   const inTurn = [
     ...byAge(free.filter(({ state }) => state === 'starting')).toReversed(),
     ...byAge(free.filter(({ state }) => state === 'idle')),
@@ -246,7 +249,7 @@ export function planSet(facts: PlanFacts): SetPlan {
   if (facts.now < facts.scaleDownAt) return { ...kept, drain: leaving, excess: inExcess.length };
   const scaleDown = inExcess.map(({ workflowId }) => ({
     workflowId,
-    why: 'there are more runners than wanted',
+    reason: 'there are more runners than wanted',
   }));
   return { ...kept, drain: [...leaving, ...scaleDown], excess: 0 };
 }
@@ -273,7 +276,7 @@ function rolloutDrains(
   const spare = old.length + online - desired;
   // Without a way to start new ones the old ones are all there is, unless nothing wants them.
   if (spare <= 0 || (maxStarts === 0 && online === 0 && desired > 0)) return [];
-  const free = old.filter(({ held }) => !held);
+  const free = old.filter(({ onHold: held }) => !held);
   const inTurn = [
     ...byAge(free.filter(({ state }) => state === 'starting')),
     ...byAge(free.filter(({ state }) => state === 'idle')),
@@ -281,7 +284,7 @@ function rolloutDrains(
   ];
   return inTurn
     .slice(0, spare)
-    .map(({ workflowId }) => ({ workflowId, why: 'the template has changed' }));
+    .map(({ workflowId }) => ({ workflowId, reason: 'the template has changed' }));
 }
 
 /** Oldest first; of the same age in the order of their ids, so that a plan made twice is the same. */

@@ -60,7 +60,7 @@ interface ReceiveOptions {
 
 /** @property hearsay - only somebody's news tells that it is so late */
 interface Moment extends Timestamped {
-  readonly hearsay?: true;
+  readonly fromSignal?: true;
 }
 
 interface Alarm {
@@ -125,9 +125,9 @@ export class RunningSet {
     }
   }
 
-  #tick({ at, hearsay }: Moment): void {
+  #tick({ at, fromSignal }: Moment): void {
     this.#now = Math.max(this.#now, at);
-    if (hearsay === true) return;
+    if (fromSignal === true) return;
     this.#trustedNow = Math.max(this.#trustedNow, at);
     this.#length.countIteration();
   }
@@ -152,13 +152,13 @@ export class RunningSet {
     if (!this.#commands.hasNext) return undefined;
     return this.#commands
       .executeNext(this.state, (at) => (this.#now = Math.max(this.#now, at)))
-      .then((at) => ({ at, hearsay: true }));
+      .then((at) => ({ at, fromSignal: true }));
   }
 
   /** @returns what is being done, after which everything may be different; `undefined`: nothing is to be done now */
   #act(decision: SetDecision): Promise<Timestamped> | undefined {
     if (decision.evaluateSchedule) return this.#evaluateSchedule();
-    if (decision.list) return this.#list();
+    if (decision.listRunners) return this.#list();
     if (decision.checkQueue) this.#checkQueue();
     if (decision.rerouteJobs) return this.#rerouteJobs();
     if (decision.start > 0) return this.#start(Math.min(decision.start, BATCH));
@@ -180,7 +180,7 @@ export class RunningSet {
     if (timer.fired) this.#trustedNow = Math.max(this.#trustedNow, timer.at);
     if (this.#inbox.length > 0) return this.#signalTime();
     if (timer.fired) return { at: timer.at };
-    return this.#commands.hasNext ? { at: this.#now, hearsay: true } : undefined;
+    return this.#commands.hasNext ? { at: this.#now, fromSignal: true } : undefined;
   }
 
   /**
@@ -193,7 +193,7 @@ export class RunningSet {
       0,
     );
     return at <= this.#trustedNow + this.state.facts.spec.relistMs
-      ? { at, hearsay: true }
+      ? { at, fromSignal: true }
       : undefined;
   }
 
@@ -259,11 +259,11 @@ export class RunningSet {
     const doubtful = this.state.unverified(runners, at);
     const found =
       doubtful.length === 0
-        ? { at, gone: [] }
+        ? { at, ended: [] }
         : await temporalActivities(`are ${doubtful.length} runners gone?`).findEndedRunners({
             workflowIds: doubtful,
           });
-    this.#inbox.push({ news: (state, now) => state.onRunnersListed(runners, found.gone, now) });
+    this.#inbox.push({ news: (state, now) => state.onRunnersListed(runners, found.ended, now) });
     return { at: found.at };
   }
 
@@ -273,21 +273,21 @@ export class RunningSet {
     const { name, scope, credential, labels, queueCheckMs, guardCheckMs } = state.facts.spec;
     if (this.#checkingQueue || scope === undefined) return;
     this.#checkingQueue = true;
-    const askedAt = this.#now;
-    state.onQueueCheckStarted(askedAt);
+    const requestedAt = this.#now;
+    state.onQueueCheckStarted(requestedAt);
     const maxAgeMs = Math.min(
       SHARED_CHECK_AGE_RATIO * (state.guards.size > 0 ? guardCheckMs : queueCheckMs),
       MAX_SHARED_CHECK_AGE_MS,
     );
     const { here: reroutedHere, to: reroutedTo } = state.jobs.rerouted();
-    const overdue = state.jobs.staleJobs(askedAt - queueCheckMs, MAX_OVERDUE);
+    const overdue = state.jobs.staleJobs(requestedAt - queueCheckMs, MAX_OVERDUE);
     const look = {
       set: name,
       taskQueue: workflowInfo().taskQueue,
       scope,
       credential,
       labels,
-      askedAt,
+      requestedAt,
       maxAgeMs,
       overdue,
       reroutedHere,
@@ -314,25 +314,25 @@ export class RunningSet {
   }
 
   async #start(count: number): Promise<Timestamped> {
-    const { name, generation, ephemeral, template, slots, priority } = this.state.facts.spec;
+    const { name, templateHash, ephemeral, template, slots, priority } = this.state.facts.spec;
     const free = slots ? this.state.runners.freeSlots(count) : [];
     const traces = this.state.jobs.traces.take(count);
     const runners = Array.from({ length: count }, (_none, index) => {
       const [slot, trace] = [free[index], traces[index]];
       return {
         workflowId: runnerWorkflowId(name, randomSuffix(Math.random)),
-        ...omitUndefined({ slot, trace }),
+        ...omitUndefined({ slot, traceparent: trace }),
       };
     });
     // Before they are started: an end that is told at once must find them.
     this.state.onRunnersStarting(runners, this.#now);
     const {
       at,
-      refused,
-      why = 'refused',
+      rejected,
+      message = 'refused',
     } = await temporalActivities(`start ${count} runners`).startRunners({
       set: name,
-      generation,
+      templateHash,
       ephemeral,
       template,
       notifyBusy: needsBusyEvents(this.state, this.#now),
@@ -340,21 +340,21 @@ export class RunningSet {
       priority,
       runners,
     });
-    if (refused.length > 0)
-      this.#inbox.push({ news: (state, now) => state.onStartRejected(refused, why, now) });
+    if (rejected.length > 0)
+      this.#inbox.push({ news: (state, now) => state.onStartRejected(rejected, message, now) });
     return { at };
   }
 
   async #drain(drain: SetDecision['drain']): Promise<Timestamped> {
     const runners = [...drain];
-    const { at, gone } = await temporalActivities(`drain ${runners.length} runners`).drainRunners({
+    const { at, ended } = await temporalActivities(`drain ${runners.length} runners`).drainRunners({
       runners,
     });
     this.#inbox.push({
       news: (state, now) =>
         state.onDrainRequested(
           runners.map(({ workflowId }) => workflowId),
-          gone,
+          ended,
           now,
         ),
     });
@@ -363,16 +363,17 @@ export class RunningSet {
 }
 
 function sameRouting(memo: unknown, cover: SetRoutingInfo): boolean {
-  const { labels, scope, scopeKind, group, full, ends } = (memo ?? {}) as Partial<SetRoutingInfo>;
+  const { labels, scope, scopeKind, group, atCapacity, draining } = (memo ??
+    {}) as Partial<SetRoutingInfo>;
   return (
-    JSON.stringify([labels, scope, scopeKind, group, full, ends]) ===
+    JSON.stringify([labels, scope, scopeKind, group, atCapacity, draining]) ===
     JSON.stringify([
       cover.labels,
       cover.scope,
       cover.scopeKind,
       cover.group,
-      cover.full,
-      cover.ends,
+      cover.atCapacity,
+      cover.draining,
     ])
   );
 }

@@ -45,16 +45,16 @@ export class Rerouting {
         ? []
         : parts.jobs.lastQueued(
             Math.min(BATCH, jobsOverCapacity(parts)),
-            applyLimits(parts).asking,
+            applyLimits(parts).allowed,
           );
     this.#trying.clear();
     this.#back.clear();
     for (const { key } of jobs) this.#trying.add(key);
     return {
       set: spec.name,
-      cover: routingInfo(spec),
+      routing: routingInfo(spec),
       jobs,
-      ends: ending !== undefined,
+      draining: ending !== undefined,
       forwardedEvents: this.#forwardedEvents.slice(0, BATCH),
     };
   }
@@ -62,14 +62,14 @@ export class Rerouting {
   /** It was tried. */
   done(
     tried: RerouteJobsInput,
-    { passed, substitutes }: RerouteJobsResult,
+    { rerouted, substitutes }: RerouteJobsResult,
     { facts, jobs }: { facts: SetStateData; jobs: SetJobs },
     now: number,
   ): void {
     this.#forwardedEvents.splice(0, tried.forwardedEvents.length);
     const repositories = new Map(tried.jobs.map(({ key, repository }) => [key, repository]));
     let count = 0;
-    for (const { to, keys } of passed) {
+    for (const { to, keys } of rerouted) {
       for (const key of keys) {
         // Whoever has passed it here asks for no runner any more. Who did is not asked: it may have gone through several sets.
         if (this.#back.has(key)) continue;

@@ -1,4 +1,4 @@
-/** What runners tell their set. Whoever may send a signal can send anything: what is no news is left out, because what a set cannot read would stop it for good. Pure. */
+/** What runners tell their set. Whoever may send a signal can send anything: what is no event is left out, because what a set cannot read would stop it for good. Pure. */
 import {
   RUNNER_CAUSES,
   RUNNER_OUTCOMES,
@@ -7,18 +7,18 @@ import {
 import { isObject } from '../../core/domain/isObject.ts';
 import type { SetState } from './state.ts';
 
-/** The news of a signal, the earliest first. */
+/** The events of a signal, the earliest first. */
 export function parseRunnerEvents(body: unknown): TimedRunnerEvent[] {
-  const news = isObject(body) && Array.isArray(body['news']) ? body['news'] : [];
-  return news.filter(isRunnerEvent).toSorted((a, b) => a.at - b.at);
+  const events = isObject(body) && Array.isArray(body['events']) ? body['events'] : [];
+  return events.filter(isRunnerEvent).toSorted((a, b) => a.at - b.at);
 }
 
-function isRunnerEvent(news: unknown): news is TimedRunnerEvent {
-  if (!isObject(news)) return false;
-  const { kind, workflowId, runnerName, at } = news;
+function isRunnerEvent(event: unknown): event is TimedRunnerEvent {
+  if (!isObject(event)) return false;
+  const { kind, workflowId, runnerName, at } = event;
   if (typeof workflowId !== 'string' || typeof runnerName !== 'string' || !Number.isFinite(at))
     return false;
-  return kind === 'online' || kind === 'busy' || (kind === 'ended' && isEndedEvent(news));
+  return kind === 'online' || kind === 'busy' || (kind === 'ended' && isEndedEvent(event));
 }
 
 function isEndedEvent({ outcome, cause, wasOnline, ranJob }: Record<string, unknown>): boolean {
@@ -34,12 +34,12 @@ function isEndedEvent({ outcome, cause, wasOnline, ranJob }: Record<string, unkn
 
 export function applyRunnerEvents(
   state: SetState,
-  news: readonly TimedRunnerEvent[],
+  events: readonly TimedRunnerEvent[],
   now: number,
 ): void {
-  for (const one of news) {
-    if (one.kind === 'ended') state.onRunnerEnded(one, now);
-    else if (one.kind === 'online') state.onRunnerOnline(one, now);
-    else state.onRunnerBusy(one, now);
+  for (const event of events) {
+    if (event.kind === 'ended') state.onRunnerEnded(event, now);
+    else if (event.kind === 'online') state.onRunnerOnline(event, now);
+    else state.onRunnerBusy(event, now);
   }
 }

@@ -12,7 +12,7 @@ import { BUSY_LAG_MS } from './jobs.ts';
 export interface SetRunner {
   readonly workflowId: string;
   /** Hash of the template it was started with. */
-  readonly generation: string;
+  readonly templateHash: string;
   /** ms since the epoch. */
   readonly startedAt: number;
   readonly slot?: number;
@@ -25,7 +25,7 @@ export interface SetRunner {
   /** A job event has named it. */
   jobReported: boolean;
   /** The set has asked it to drain, and it does not say that it does: when last (ms since the epoch), and how often. */
-  asked?: { readonly at: number; readonly times: number };
+  drainRequested?: { readonly at: number; readonly times: number };
 }
 
 /** suffix of the workflow id, index of the generation, state, startedAt, slot or -1, runner name or "", jobReported, busySince or 0, when asked to drain or 0, how often */
@@ -85,10 +85,10 @@ export class SetRunners {
       times,
     ] of carried.runners) {
       const workflowId = runnerWorkflowId(set, suffix);
-      const [generation, ephemeral] = carried.generations[index] ?? UNKNOWN_GENERATION;
+      const [templateHash, ephemeral] = carried.generations[index] ?? UNKNOWN_GENERATION;
       this.#runners.set(workflowId, {
         workflowId,
-        generation,
+        templateHash,
         ephemeral,
         state,
         startedAt,
@@ -96,7 +96,7 @@ export class SetRunners {
         ...(slot < 0 ? {} : { slot }),
         ...(runnerName === '' ? {} : { runnerName }),
         ...(busySince === 0 ? {} : { busySince }),
-        ...(times === 0 ? {} : { asked: { at: askedAt, times } }),
+        ...(times === 0 ? {} : { drainRequested: { at: askedAt, times } }),
       });
     }
     for (const [suffix, at] of carried.ended) this.#ended.set(runnerWorkflowId(set, suffix), at);
@@ -104,7 +104,7 @@ export class SetRunners {
 
   carry(): CarriedRunners {
     const generations = [
-      ...new Map(this.all().map(({ generation, ephemeral }) => [generation, ephemeral])),
+      ...new Map(this.all().map(({ templateHash, ephemeral }) => [templateHash, ephemeral])),
     ];
     const index = new Map(generations.map(([generation], at) => [generation, at]));
     const suffix = (workflowId: string): string =>
@@ -113,15 +113,15 @@ export class SetRunners {
       generations,
       runners: [...this.#runners.values()].map((one): CarriedRunner => [
         suffix(one.workflowId),
-        index.get(one.generation) ?? -1,
+        index.get(one.templateHash) ?? -1,
         one.state,
         one.startedAt,
         one.slot ?? -1,
         one.runnerName ?? '',
         one.jobReported,
         one.busySince ?? 0,
-        one.asked?.at ?? 0,
-        one.asked?.times ?? 0,
+        one.drainRequested?.at ?? 0,
+        one.drainRequested?.times ?? 0,
       ]),
       ended: [...this.#ended].map(([workflowId, at]) => [suffix(workflowId), at]),
     };
@@ -143,13 +143,13 @@ export class SetRunners {
 
   add(
     { workflowId, slot }: { workflowId: string; slot?: number },
-    generation: string,
+    templateHash: string,
     ephemeral: boolean,
     now: number,
   ): void {
     this.#runners.set(workflowId, {
       workflowId,
-      generation,
+      templateHash,
       ephemeral,
       startedAt: now,
       state: 'starting',
@@ -167,7 +167,7 @@ export class SetRunners {
   /** The set has asked it to drain. That it does is for the runner itself to say. */
   asked(runner: SetRunner, now: number): void {
     this.setState(runner, 'draining', now);
-    runner.asked = { at: now, times: (runner.asked?.times ?? 0) + 1 };
+    runner.drainRequested = { at: now, times: (runner.drainRequested?.times ?? 0) + 1 };
   }
 
   /** @returns what was known of it; `undefined` when it was not known (any more) */
@@ -230,21 +230,21 @@ export class SetRunners {
       if (one.runnerName !== undefined && one.runnerName !== known.runnerName)
         Object.assign(known, { runnerName: one.runnerName, jobReported: false });
       const state = stateOf(one.phase, known, hasJob, now);
-      if (state === 'draining') delete known.asked;
-      if (known.asked === undefined) this.setState(known, state, now);
+      if (state === 'draining') delete known.drainRequested;
+      if (known.drainRequested === undefined) this.setState(known, state, now);
     }
   }
 
   #adopt({
     workflowId,
-    generation = UNKNOWN_GENERATION[0],
+    templateHash = UNKNOWN_GENERATION[0],
     ephemeral = UNKNOWN_GENERATION[1],
     startedAt,
     slot,
   }: ListedRunner): SetRunner {
     const runner: SetRunner = {
       workflowId,
-      generation,
+      templateHash,
       ephemeral,
       startedAt,
       state: 'starting',

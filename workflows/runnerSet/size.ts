@@ -31,10 +31,10 @@ export function sizeNow(parts: SetParts, now: number): SetSize {
   const { facts, bounds, jobs, runners, limits } = parts;
   const busy = runners.all().filter(({ state }) => state === 'busy');
   const checkedAt = facts.checkedAt ?? Number.POSITIVE_INFINITY;
-  const { limited, queued, assigned } = applyLimits(parts);
+  const { limited, queued, running } = applyLimits(parts);
   const asking: Demand = {
     queued,
-    assigned,
+    running,
     finished: busy.filter(
       ({ ephemeral, jobReported, runnerName = '' }) =>
         ephemeral && jobReported && !jobs.runningOn(runnerName),
@@ -92,10 +92,7 @@ export function applyLimits({
     facts.ending === undefined
       ? counts
       : new Map(
-          [...counts].map(([repository, { queued, assigned }]) => [
-            repository,
-            { queued, assigned },
-          ]),
+          [...counts].map(([repository, { queued, running }]) => [repository, { queued, running }]),
         ),
   );
 }

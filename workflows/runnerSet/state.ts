@@ -99,7 +99,7 @@ export class SetState {
     now: number,
   ): void {
     const { facts } = this;
-    if (spec.generation !== facts.spec.generation) facts.health = HEALTHY;
+    if (spec.templateHash !== facts.spec.templateHash) facts.health = HEALTHY;
     Object.assign(facts, { spec, declaration });
     this.limits = new JobLimits(spec.limits);
     this.jobs.limits = spec.jobLimits ?? DEFAULT_JOB_LIMITS;
@@ -226,7 +226,7 @@ export class SetState {
       return undefined;
     }
     runner.runnerName = runnerName;
-    if (runner.generation === facts.spec.generation) facts.health = recordOnline(facts.health);
+    if (runner.templateHash === facts.spec.templateHash) facts.health = recordOnline(facts.health);
     return runner;
   }
 
@@ -240,7 +240,7 @@ export class SetState {
     const runner = this.runners.remove(news.workflowId, now);
     this.#releaseHold(news.workflowId, runner?.runnerName ?? news.runnerName);
     const hadJob = this.jobs.runnerEnded(news.workflowId, now);
-    if (runner !== undefined && runner.generation === facts.spec.generation)
+    if (runner !== undefined && runner.templateHash === facts.spec.templateHash)
       facts.health = recordEnd(facts.health, news, runner.startedAt, now, facts.spec);
     const unaccounted = news.ranJob && !hadJob && runner?.ephemeral === true && !runner.jobReported;
     if (unaccounted && this.bounds.kind === 'elastic') this.guards.set(news.workflowId, now);
@@ -248,8 +248,8 @@ export class SetState {
 
   /** Runners were put on their way: known before they are started, so that nothing is started twice. */
   onRunnersStarting(runners: readonly { workflowId: string; slot?: number }[], now: number): void {
-    const { generation, ephemeral } = this.facts.spec;
-    for (const runner of runners) this.runners.add(runner, generation, ephemeral, now);
+    const { templateHash, ephemeral } = this.facts.spec;
+    for (const runner of runners) this.runners.add(runner, templateHash, ephemeral, now);
   }
 
   /** Some could not even be started. */
@@ -280,7 +280,9 @@ export class SetState {
     const { health, spec } = this.facts;
     const starting = this.runners
       .all()
-      .filter(({ state, generation }) => state === 'starting' && generation === spec.generation);
+      .filter(
+        ({ state, templateHash }) => state === 'starting' && templateHash === spec.templateHash,
+      );
     this.jobs.reconcileWithList(listed, now);
     this.runners.list(listed, now, (name) => this.jobs.runningOn(name));
     // Its own word that it is online was lost.
@@ -297,7 +299,7 @@ export class SetState {
   onQueueChecked(look: QueueCheckResult, now: number): void {
     const [{ facts }, checkedAt] = [this, Math.min(look.checkedAt, now)];
     this.jobs.applyQueueCheck(look, checkedAt, now, (event) => this.#jobEvent(event, now));
-    if (look.gone.length > 0) this.jobs.reclaim(new Set(look.gone), now);
+    if (look.endedSets.length > 0) this.jobs.reclaim(new Set(look.endedSets), now);
     if (look.complete) this.#expireGuards((endedAt) => endedAt <= checkedAt);
     facts.checkedAt = Math.max(facts.checkedAt ?? 0, checkedAt);
     delete facts.queueCheckFailure;
@@ -326,7 +328,7 @@ export class SetState {
   }
 
   /** Jobs that ask for a place of this set. */
-  demand(): { queued: number; assigned: number } {
+  demand(): { queued: number; running: number } {
     return this.jobs.count((workflowId) => this.runners.get(workflowId)?.state === 'draining');
   }
 

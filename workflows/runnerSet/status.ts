@@ -25,16 +25,16 @@ export function setStatus(state: SetState, now: number): RunnerSetStatus {
   const { facts, jobs } = state;
   const { spec } = facts;
   const plan = currentPlan(state, now);
-  const paused = notStartingReason(state, plan);
+  const blockedReason = notStartingReason(state, plan);
   const waitingFor = waitReason(state, plan, now);
   return {
     name: spec.name,
-    generation: spec.generation,
+    templateHash: spec.templateHash,
     desired: facts.desired,
     ...minAndMax(state.bounds),
     ...omitUndefined({
       replicas: state.bounds.kind === 'fixed' ? state.bounds.replicas : undefined,
-      warm: state.bounds.warm || undefined,
+      replaceAhead: state.bounds.replaceAhead || undefined,
     }),
     runners: state.runners.all().map((runner) => runnerStatus(runner, state.isHeld(runner))),
     jobs: {
@@ -48,9 +48,9 @@ export function setStatus(state: SetState, now: number): RunnerSetStatus {
       runnerHours: facts.time && runnerHours(facts.time),
     }),
     ...omitUndefined({
-      paused,
+      blockedReason,
       waitingFor: waitingFor === '' ? undefined : waitingFor,
-      ending: facts.ending,
+      deleting: facts.ending,
       scopeKind: spec.scope?.kind,
     }),
     labels: [...spec.labels],
@@ -77,19 +77,22 @@ export function commandResult(state: SetState, now: number): SetCommandResult {
 
 function runnerStatus(
   runner: ReturnType<SetState['runners']['all']>[number],
-  held: boolean,
+  onHold: boolean,
 ): SetRunnerStatus {
-  const { workflowId, runnerName, generation, state, startedAt, slot, asked } = runner;
+  const { workflowId, runnerName, templateHash, state, startedAt, slot, drainRequested } = runner;
   return {
     workflowId,
-    generation,
+    templateHash,
     state,
-    held,
+    onHold,
     startedAt: isoTime(startedAt),
     ...omitUndefined({
       runnerName,
       slot,
-      asked: asked && { at: isoTime(asked.at), times: asked.times },
+      drainRequested: drainRequested && {
+        at: isoTime(drainRequested.at),
+        times: drainRequested.times,
+      },
     }),
   };
 }
@@ -104,10 +107,14 @@ function waitReason(state: SetState, plan: CurrentPlan, now: number): string {
   const { facts, jobs } = state;
   const { spec } = facts;
   const until = (at: number): string => `until ${isoTime(at)}`;
-  const old = state.runners.all().filter(({ generation }) => generation !== spec.generation).length;
+  const old = state.runners
+    .all()
+    .filter(({ templateHash }) => templateHash !== spec.templateHash).length;
   const unresponsive = state.runners
     .all()
-    .filter(({ asked }) => asked !== undefined && asked.times > 1).length;
+    .filter(
+      ({ drainRequested }) => drainRequested !== undefined && drainRequested.times > 1,
+    ).length;
   const longQueued = jobs.queuedSince(now - LONG_QUEUED_MS);
   const guardUntil = Math.max(0, ...state.guards.values()) + spec.recreationGuardMs;
   return [
@@ -123,9 +130,9 @@ function waitReason(state: SetState, plan: CurrentPlan, now: number): string {
     ...(plan.excess > 0
       ? [`scale-down of ${plan.excess} runners: not ${until(plan.scaleDownAt)}`]
       : []),
-    ...(plan.crowded > 0
+    ...(plan.blockedByMax > 0
       ? [
-          `places: ${plan.crowded} runners are not started before others are gone, because max counts those that leave`,
+          `places: ${plan.blockedByMax} runners are not started before others are gone, because max counts those that leave`,
         ]
       : []),
     ...(facts.rerouteAt !== undefined && facts.rerouteAt > now && jobsOverCapacity(state) > 0
@@ -134,12 +141,12 @@ function waitReason(state: SetState, plan: CurrentPlan, now: number): string {
         ]
       : []),
     ...limitedMessage(state, now),
-    ...(plan.withheld > 0 && plan.guarded > 0
+    ...(plan.blocked > 0 && plan.guarded > 0
       ? [
           `recreation guard: ${plan.guarded} places stay empty ${until(guardUntil)}, or until the jobs of their runners are accounted for`,
         ]
       : []),
-    ...(plan.withheld > 0 && plan.allowance.until !== undefined
+    ...(plan.blocked > 0 && plan.allowance.until !== undefined
       ? [`next try: not ${until(plan.allowance.until)}`]
       : []),
     ...(longQueued > 0
@@ -187,7 +194,7 @@ export function setDetails(state: SetState, now: number): string {
     .slice(0, MAX_ROWS)
     .map(
       (runner) =>
-        `| ${escapeMarkdown(runner.workflowId)} | ${runner.state}${runner.asked === undefined ? '' : `, asked ×${runner.asked.times}`}${runner.held ? ', held' : ''} | ${runner.generation} | ${runner.startedAt} |`,
+        `| ${escapeMarkdown(runner.workflowId)} | ${runner.state}${runner.drainRequested === undefined ? '' : `, asked ×${runner.drainRequested.times}`}${runner.onHold ? ', held' : ''} | ${runner.templateHash} | ${runner.startedAt} |`,
     );
   return [
     `| Set | ${escapeMarkdown(s.name)} |`,
@@ -199,7 +206,7 @@ export function setDetails(state: SetState, now: number): string {
     ),
     ...row(
       'Jobs',
-      `${s.jobs.queued} queued, ${s.jobs.assigned} assigned; ${s.jobs.completedTotal} completed in all`,
+      `${s.jobs.queued} queued, ${s.jobs.running} assigned; ${s.jobs.completedTotal} completed in all`,
     ),
     ...row('', s.rerouted === undefined ? undefined : `${s.rerouted} more wait in other sets`),
     ...row(
@@ -210,8 +217,8 @@ export function setDetails(state: SetState, now: number): string {
     ),
     ...row('Scope', s.scope),
     ...row('Labels', s.labels.join(', ')),
-    ...row('Template', s.generation),
-    ...row('Starts no runner', s.paused),
+    ...row('Template', s.templateHash),
+    ...row('Starts no runner', s.blockedReason),
     ...row('Waits for', s.waitingFor),
     ...row('Holds', s.holds.join(', ')),
     ...row('Look at queued jobs', facts.queueCheckFailure),

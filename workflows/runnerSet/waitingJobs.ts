@@ -62,22 +62,20 @@ export function countByRepository(
   live: Live,
   assigned: Iterable<JobRecord>,
 ): Map<string, JobCount> {
-  const counts = new Map<string, { queued: number; assigned: number; elsewhere: number }>();
-  const of = ({
-    repository,
-  }: JobRecord): { queued: number; assigned: number; elsewhere: number } => {
-    const count = counts.get(repository) ?? { queued: 0, assigned: 0, elsewhere: 0 };
+  const counts = new Map<string, { queued: number; running: number; rerouted: number }>();
+  const of = ({ repository }: JobRecord): { queued: number; running: number; rerouted: number } => {
+    const count = counts.get(repository) ?? { queued: 0, running: 0, rerouted: 0 };
     counts.set(repository, count);
     return count;
   };
   for (const job of live.values()) {
     if (isQueuedHere(job)) of(job).queued++;
-    else if (isAway(job)) of(job).elsewhere++;
+    else if (isAway(job)) of(job).rerouted++;
   }
   for (const job of assigned) {
-    of(job).assigned++;
+    of(job).running++;
     // The CI server has given it a runner of this set all the same.
-    if (isAway(job)) of(job).elsewhere--;
+    if (isAway(job)) of(job).rerouted--;
   }
   return counts;
 }

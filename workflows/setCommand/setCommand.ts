@@ -36,14 +36,14 @@ const LOOKS = 6;
  *   such runner; `SetUnresponsive`: the command is with the set, and takes effect when that goes on
  */
 export async function setCommand(input: SetCommandInput): Promise<SetCommandResult> {
-  const { workflowId: id } = workflowInfo();
+  const { workflowId } = workflowInfo();
   let reply: SetCommandReply | undefined;
   setHandler(setCommandReplySignal, (told: unknown) => void (reply ??= parseReply(told)), {
     description: "The set's answer",
   });
   const { set, ...command } = await admit(input);
   setCurrentDetails(`Tells the set **${escapeMarkdown(set)}**: ${command.command}`);
-  await send(set, { id, command });
+  await send(set, { workflowId, command });
   for (let look = 0; look < LOOKS; look++) {
     await condition(() => reply !== undefined, CHECK_INTERVAL_MS, {
       summary: 'until the set answers, or is looked for',
@@ -88,22 +88,22 @@ async function send(set: string, request: SetCommandRequest): Promise<void> {
 }
 
 async function setHasEnded(set: string): Promise<boolean> {
-  const { gone } = await temporalActivities('does the set run?').findEndedRunners({
+  const { ended } = await temporalActivities('does the set run?').findEndedRunners({
     workflowIds: [setWorkflowId(set)],
   });
-  return gone.length > 0;
+  return ended.length > 0;
 }
 
 /** Whoever may send a signal can send anything. */
 function parseReply(told: unknown): SetCommandReply | undefined {
-  return isObject(told) && (isObject(told['answer']) || isObject(told['refused']))
+  return isObject(told) && (isObject(told['result']) || isObject(told['error']))
     ? (told as unknown as SetCommandReply)
     : undefined;
 }
 
 function resultFrom(reply: SetCommandReply): SetCommandResult {
-  if ('answer' in reply) return reply.answer;
-  throw fail(reply.refused.type, reply.refused.message);
+  if ('result' in reply) return reply.result;
+  throw fail(reply.error.type, reply.error.message);
 }
 
 function fail(type: string, message: string): ApplicationFailure {

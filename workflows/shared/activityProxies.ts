@@ -30,9 +30,9 @@ import type { PodSnapshot } from '../../core/domain/pod.ts';
  * try itself met with names its own pace (activities/shared/failures.ts).
  */
 const RETRY = {
-  initialInterval: RETRY_BACKOFF.firstMs,
+  initialInterval: RETRY_BACKOFF.initialMs,
   backoffCoefficient: 2,
-  maximumInterval: RETRY_BACKOFF.longestMs,
+  maximumInterval: RETRY_BACKOFF.maxMs,
 } as const;
 
 /** A worker that dies under a short activity is noticed after this long. */

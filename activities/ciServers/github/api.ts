@@ -45,7 +45,7 @@ export interface GitHubRequest {
   readonly route: string;
   readonly parameters: Readonly<Record<string, unknown>>;
   /** What the request is about, for messages: `organization acme`. */
-  readonly about: string;
+  readonly subject: string;
   /** Of an earlier answer: if nothing has changed since, the answer is 304, which costs nothing of the primary limit. */
   readonly etag?: string;
 }
@@ -293,7 +293,7 @@ export class GitHubApi {
         ? `; check what credential "${name}" may do there (self-hosted runners: read and write)`
         : '';
     const what = status === undefined ? 'no answer from' : `${status} from`;
-    const message = `${what} ${new URL(credential.apiUrl).host} to ${request.route} (${request.about}): ${failure.reason}${advice}`;
+    const message = `${what} ${new URL(credential.apiUrl).host} to ${request.route} (${request.subject}): ${failure.reason}${advice}`;
     // What a server that is away says of the wait (a maintenance page's hour) is no better than the breaker's own look at it.
     const retryAfterMs =
       kind !== 'unavailable'
@@ -327,7 +327,7 @@ export class GitHubApi {
             signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
           },
         });
-        pass.answered();
+        pass.completed();
         this.#reportToBreaker(trial, signal, answer);
         this.#observe(options, answer.status, answer.headers, sentAt);
         return answer;
@@ -368,15 +368,15 @@ export class GitHubApi {
     const { response } = error as Failed;
     if (response === undefined) return pass.failed();
     const { failure } = this.#classify('list', error); // limits look alike whatever the call
-    if (failure.kind !== 'rate_limited') return pass.answered();
+    if (failure.kind !== 'rate_limited') return pass.completed();
     const request: GitHubRequest = {
       call: 'list',
       route: `${options.method} ${options.url}`,
       parameters: {},
-      about: `credential ${this.#options.name}`,
+      subject: `credential ${this.#options.name}`,
     };
     throw this.#error(
-      { ...failure, retryAfterMs: pass.limited(failure.retryAfterMs) },
+      { ...failure, retryAfterMs: pass.rateLimited(failure.retryAfterMs) },
       request,
       response.status,
     );

@@ -33,13 +33,13 @@ export class WebhookRedelivery {
     const now = this.#clock.now();
     const failures = await this.#list('failure', undefined, signal);
     const due = planRedelivery(failures, this.#asked, now, maxRedeliveries).redeliver;
-    if (due.length === 0) return { redelivered: 0, left: 0 };
+    if (due.length === 0) return { redelivered: 0, postponed: 0 };
     // Who asked for it before may have been this process in an earlier life, or another: GitHub's own record tells what has arrived since.
     const byId = new Map(failures.map((delivery) => [delivery.id, delivery]));
     const since = Math.min(...due.map((id) => byId.get(id)?.delivered_at ?? now));
     for (const delivery of await this.#list(undefined, since, signal))
       byId.set(delivery.id, delivery);
-    const { redeliver, left } = planRedelivery(
+    const { redeliver, postponed } = planRedelivery(
       [...byId.values()],
       this.#asked,
       now,
@@ -50,12 +50,12 @@ export class WebhookRedelivery {
         call: 'deliveries',
         route: 'POST /app/hook/deliveries/{delivery_id}/attempts',
         parameters: { delivery_id: id },
-        about: `delivery ${id}`,
+        subject: `delivery ${id}`,
       };
       await this.#api.requestAsApp(request, signal); // 404: it is too old by now
       this.#asked.set(id, true);
     }
-    return { redelivered: redeliver.length, left };
+    return { redelivered: redeliver.length, postponed };
   }
 
   /** Newest first, to the end of the list or until that time. A server that does not know the filter lists the others, too. */
@@ -72,7 +72,7 @@ export class WebhookRedelivery {
         call: 'deliveries',
         route: 'GET /app/hook/deliveries',
         parameters,
-        about: status === undefined ? 'deliveries' : 'failed deliveries',
+        subject: status === undefined ? 'deliveries' : 'failed deliveries',
       };
       const answer = await this.#api.requestAsApp(request, signal);
       const listed = this.#api.parse(deliveryListAnswer, answer, request);

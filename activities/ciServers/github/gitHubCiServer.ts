@@ -95,7 +95,7 @@ export class GitHubCiServer implements CiServer {
       await deliveries.redeliverFailed(limits, signal);
   }
 
-  reachable(): boolean {
+  isReachable(): boolean {
     return this.#api.isReachable();
   }
 
@@ -105,7 +105,7 @@ export class GitHubCiServer implements CiServer {
       : this.#registerWithToken(request, signal);
   }
 
-  async find(
+  async findRunner(
     scope: Scope,
     runner: { id?: string; name: string },
     signal?: AbortSignal,
@@ -135,7 +135,7 @@ export class GitHubCiServer implements CiServer {
   }
 
   /** Of several who ask for a scope at once, all get the answer of one search; it is not aborted for one of them. */
-  async queuedJobs(
+  async listQueuedJobs(
     scope: Scope,
     labels?: readonly string[],
     signal?: AbortSignal,
@@ -162,7 +162,7 @@ export class GitHubCiServer implements CiServer {
     };
   }
 
-  async job(
+  async getJob(
     scope: Scope,
     { id, repository }: { readonly id: string; readonly repository: string },
     signal?: AbortSignal,
@@ -176,7 +176,7 @@ export class GitHubCiServer implements CiServer {
       call: 'jobs',
       route: 'GET /repos/{owner}/{repo}/actions/jobs/{job_id}',
       parameters: { owner, repo, job_id: id },
-      about: `job ${id} of ${repository}`,
+      subject: `job ${id} of ${repository}`,
     };
     this.#pollBudgets.jobs.spend();
     const answer = await this.#api.request(request, signal);
@@ -413,7 +413,7 @@ export class GitHubCiServer implements CiServer {
     parameters: Record<string, unknown>,
   ): GitHubRequest {
     const { prefix, parameters: scopeParameters } = scopeRoute(scope);
-    const about =
+    const subject =
       'name' in parameters
         ? `${scope.kind} ${scope.name}, runner ${String(parameters['name'])}`
         : `${scope.kind} ${scope.name}`;
@@ -421,7 +421,7 @@ export class GitHubCiServer implements CiServer {
       call,
       route: `${method} ${prefix}${path}`,
       parameters: { ...scopeParameters, ...parameters },
-      about,
+      subject,
     };
   }
 }

@@ -74,7 +74,7 @@ export class QueuedJobs {
       call: 'jobs',
       route: 'GET /orgs/{org}/repos',
       parameters: { org: organization, sort: 'pushed', direction: 'desc' },
-      about: `organization ${organization}`,
+      subject: `organization ${organization}`,
     };
     return await this.#pages(request, MAX_REPOSITORIES / PAGE + 1, async (page) => {
       const items = await this.#list(repositoryListAnswer, page);
@@ -85,19 +85,19 @@ export class QueuedJobs {
 
   /** The organization's list has public repositories, too, that the App is not installed on, and may not look into. */
   async #installed(organization: string): Promise<z.output<typeof repositoryListAnswer>> {
-    const about = `organization ${organization}`;
+    const subject = `organization ${organization}`;
     // An installation that lost the organization has no repositories of it, either: that must not look like no jobs.
     await this.#list(runnerListAnswer, {
       call: 'list',
       route: 'GET /orgs/{org}/actions/runners',
       parameters: { org: organization, per_page: 1 },
-      about,
+      subject,
     });
     const request: GitHubRequest = {
       call: 'jobs',
       route: 'GET /installation/repositories',
       parameters: {},
-      about,
+      subject,
     };
     const all = await this.#pages(request, MAX_INSTALLATION_PAGES, async (page) => {
       const answer = await this.#list(installationRepositoriesAnswer, page);
@@ -196,7 +196,7 @@ export class QueuedJobs {
       call: 'jobs',
       route: `GET /repos/{owner}/{repo}${path}`,
       parameters: { owner, repo, ...parameters },
-      about: `repository ${repository}`,
+      subject: `repository ${repository}`,
     };
   }
 }

@@ -13,9 +13,9 @@ export interface GateLimits {
 /** The right to send one request. Exactly one of its methods is called, once, when the request is over. */
 export interface GatePass {
   /** The server answered, and did not speak of limits. */
-  answered(): void;
+  completed(): void;
   /** The server said to wait (`retryAfterMs`, where it said how long). @returns how long to wait, in ms */
-  limited(retryAfterMs: number | undefined): number;
+  rateLimited(retryAfterMs: number | undefined): number;
   /** No answer. */
   failed(): void;
 }
@@ -89,12 +89,12 @@ export class RateLimitGate {
   #pass(): GatePass {
     const pause = this.#pause;
     return {
-      answered: () => {
+      completed: () => {
         if (pause === this.#pause) this.#pausesInARow = 0;
         this.#freeSlot();
       },
       failed: () => this.#freeSlot(),
-      limited: (retryAfterMs) => {
+      rateLimited: (retryAfterMs) => {
         if (pause === this.#pause) {
           this.#pause += 1;
           this.#pausesInARow += 1;

@@ -5,7 +5,7 @@ export interface RedeliveryPlan {
   /** Ids of deliveries to be sent again, the oldest first. */
   readonly redeliver: readonly number[];
   /** Others that are due, and beyond the number allowed. */
-  readonly left: number;
+  readonly postponed: number;
 }
 
 /** GitHub keeps deliveries for three days. */
@@ -41,5 +41,8 @@ export function planRedelivery(
     if (!arrived && wanted && pause !== undefined && age >= pause && age < KEPT_MS) due.push(last);
   }
   due.sort((a, b) => a.delivered_at - b.delivered_at || a.id - b.id);
-  return { redeliver: due.slice(0, max).map(({ id }) => id), left: Math.max(0, due.length - max) };
+  return {
+    redeliver: due.slice(0, max).map(({ id }) => id),
+    postponed: Math.max(0, due.length - max),
+  };
 }

@@ -123,7 +123,7 @@ export class RunnerGroups {
       call: 'group',
       route: `GET ${prefix}/actions/runner-groups`,
       parameters: { ...parameters, per_page: PAGE, page },
-      about: `${scope.kind} ${scope.name}`,
+      subject: `${scope.kind} ${scope.name}`,
     };
   }
 }

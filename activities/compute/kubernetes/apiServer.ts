@@ -143,25 +143,25 @@ export class ApiServer {
 
   /**
    * Opens a stream; the signal ends it.
-   * @param quietMs the stream fails with undici's BodyTimeoutError when nothing came for so long
+   * @param watchTimeoutMs the stream fails with undici's BodyTimeoutError when nothing came for so long
    */
   async open(
     call: ApiCall & { readonly signal: AbortSignal },
-    quietMs: number,
+    watchTimeoutMs: number,
   ): Promise<AsyncIterable<Buffer>> {
-    return await this.#pastBreaker(call, async () => await this.#open(call, quietMs));
+    return await this.#pastBreaker(call, async () => await this.#open(call, watchTimeoutMs));
   }
 
   async #open(
     call: ApiCall & { readonly signal: AbortSignal },
-    quietMs: number,
+    watchTimeoutMs: number,
   ): Promise<AsyncIterable<Buffer>> {
     const startedAt = performance.now();
     let status: number | undefined;
     try {
       const answer = await this.#send(call, call.signal, {
         headersTimeout: this.#timeoutMs,
-        bodyTimeout: quietMs,
+        bodyTimeout: watchTimeoutMs,
       });
       status = answer.statusCode;
       // 204: there is nothing to stream, as of the log of a pod that no node has taken.

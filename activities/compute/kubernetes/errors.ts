@@ -6,11 +6,11 @@ export interface ApiFailure {
   /** HTTP status. */
   readonly status: number;
   /** The API server itself has answered, with a Status object; else it was something on the way to it: a proxy, a login page. */
-  readonly own: boolean;
+  readonly fromApiServer: boolean;
   /** The Status object's reason, e.g. `AlreadyExists`; empty when it has none. */
   readonly reason: string;
   /** Name of the object that the Status object is about; empty when it names none. */
-  readonly about: string;
+  readonly objectName: string;
   readonly message: string;
   /** From the retry-after header or the Status object's details. */
   readonly retryAfterMs: number | undefined;
@@ -29,7 +29,7 @@ export function apiFailure(error: unknown): ApiFailure | undefined {
     return undefined;
   const { code, headers } = error;
   const status = parseStatus(error['body']);
-  const own = status.kind === 'Status';
+  const fromApiServer = status.kind === 'Status';
   const seconds = Number(
     (isObject(headers) ? headers['retry-after'] : undefined) ??
       status.details?.retryAfterSeconds ??
@@ -37,9 +37,9 @@ export function apiFailure(error: unknown): ApiFailure | undefined {
   );
   return {
     status: code,
-    own,
-    reason: (own ? status.reason : undefined) ?? '',
-    about: (own ? status.details?.name : undefined) ?? '',
+    fromApiServer,
+    reason: (fromApiServer ? status.reason : undefined) ?? '',
+    objectName: (fromApiServer ? status.details?.name : undefined) ?? '',
     message: (status.message ?? `HTTP ${code}`).slice(0, MAX_MESSAGE),
     retryAfterMs: seconds >= 0 ? seconds * 1000 : undefined,
   };
@@ -48,13 +48,13 @@ export function apiFailure(error: unknown): ApiFailure | undefined {
 /** The API server's own word that there is no object of that name. Any other 404 (a proxy's, a wrong path's) says nothing about the object. */
 export function isNotFound(error: unknown, name: string): boolean {
   const failure = apiFailure(error);
-  return failure?.status === 404 && failure.reason === 'NotFound' && failure.about === name;
+  return failure?.status === 404 && failure.reason === 'NotFound' && failure.objectName === name;
 }
 
 /** The API server's own word that the object of that name has another UID than the request named; of a patch it says so as of an attempt to change it. */
 export function isUidMismatch(error: unknown): boolean {
   const failure = apiFailure(error);
-  if (failure?.own !== true) return false;
+  if (failure?.fromApiServer !== true) return false;
   return failure.status === 422
     ? failure.message.includes('metadata.uid')
     : failure.status === 409 &&
@@ -112,11 +112,11 @@ export function toComputeError(error: unknown, action: string): Error {
   return error instanceof Error ? error : new Error(`Cannot ${action}: ${String(error)}`);
 }
 
-function kindOf({ status, own, reason, message }: ApiFailure): ComputeErrorKind {
+function kindOf({ status, fromApiServer, reason, message }: ApiFailure): ComputeErrorKind {
   if (status === 401) return 'forbidden';
-  if (status === 403) return own ? forbiddenKind(message) : 'forbidden';
+  if (status === 403) return fromApiServer ? forbiddenKind(message) : 'forbidden';
   // The API server was not reached: what stands before it says nothing of what was asked for.
-  if (!own) return 'unavailable';
+  if (!fromApiServer) return 'unavailable';
   // "Conflict" is two writers at once (a ResourceQuota's status, most often) and goes away; "AlreadyExists" does not.
   if (status === 409) return reason === 'AlreadyExists' ? 'invalid' : 'unavailable';
   if (status === 408 || status === 410 || status === 425 || status === 429 || status >= 500)

@@ -30,7 +30,7 @@ export interface JobPodsOptions {
   readonly installation: string;
   readonly logger: Logger;
   /** For how long one watch is open before all is listed anew, in ms. @default 30000 */
-  readonly quietMs?: number | undefined;
+  readonly watchTimeoutMs?: number | undefined;
   /** Told whenever one has come, changed or gone. */
   readonly onCount?: ((count: JobPodCount) => void) | undefined;
 }
@@ -90,7 +90,7 @@ export class JobPodOwnership {
   /** Lists all, and watches until the next list is due: what could not be adopted is tried again then. */
   async #follow({ resource, listKind }: Kind): Promise<void> {
     const { signal } = this.#end;
-    const { logger, quietMs = 30_000 } = this.#options;
+    const { logger, watchTimeoutMs = 30_000 } = this.#options;
     const all = {
       resource,
       path: this.#objects.allOf(resource),
@@ -106,7 +106,11 @@ export class JobPodOwnership {
           onObject: (object) => listed.push(object),
         });
         await this.#listed(resource, listed);
-        const events = await openWatch<HookObject>(this.#api, { ...all, resourceVersion, quietMs });
+        const events = await openWatch<HookObject>(this.#api, {
+          ...all,
+          resourceVersion,
+          watchTimeoutMs,
+        });
         pauseMs = PAUSE_MS;
         for await (const { type, object } of events) {
           if (type === 'DELETED') this.#standings[resource].delete(object.metadata?.uid ?? '');

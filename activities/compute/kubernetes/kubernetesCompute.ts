@@ -53,14 +53,14 @@ export interface KubernetesComputeOptions extends ApiServerOptions {
   /** Value of the label that marks what belongs to this installation. */
   readonly installation: string;
   /** Laid under every request. */
-  readonly pod?: PodDefaults;
+  readonly podDefaults?: PodDefaults;
   /** What a request's pod may be. @default `RESTRICTED` */
   readonly policy?: PodPolicy;
   readonly logger: Logger;
   /** A watch that is silent for so long counts as dead, in ms. @default 30000 */
-  readonly quietMs?: number;
+  readonly watchTimeoutMs?: number;
   /** Told of the pods that jobs have of their own, once a runner is there that makes such. */
-  readonly onJobPods?: (count: JobPodCount) => void;
+  readonly onJobPodCount?: (count: JobPodCount) => void;
   /** First delay after a lost watch, in ms; doubles up to 30 s. @default 500 */
   readonly minBackoffMs?: number;
 }
@@ -78,9 +78,9 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
     installation,
     logger,
     kubeConfig,
-    pod: defaults = {},
+    podDefaults: defaults = {},
     policy = DEFAULT_POD_POLICY,
-    quietMs,
+    watchTimeoutMs,
     minBackoffMs,
   } = options;
   if (!isLabelValue(installation))
@@ -94,7 +94,7 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
   const pods = new PodReader(api, objects, {
     labelSelector: installationSelector(installation),
     logger,
-    quietMs,
+    watchTimeoutMs,
     minBackoffMs,
   });
   const asked = new PendingDeletions();
@@ -113,10 +113,10 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
   return {
     kind: 'kubernetes',
     hasArtifactStore: defaults.store !== undefined,
-    reachable: () => api.isReachable(),
+    isReachable: () => api.isReachable(),
     podName,
 
-    async place() {
+    async location() {
       cluster ??= await clusterId(api);
       return {
         compute: 'kubernetes',
@@ -127,7 +127,7 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
       };
     },
 
-    faults: (request) => [
+    validate: (request) => [
       ...objects.namespaceErrors(request.namespace),
       ...podErrors(request, defaults, installation, judge),
     ],
@@ -172,12 +172,12 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
       return pods.created(await objects.createOrGet('pods', namespace, pod, identity));
     },
 
-    observe: async (pod) => await pods.observe(pod),
-    lastSeen: (pod) => pods.lastSeen(pod),
+    getPod: async (pod) => await pods.observe(pod),
+    getCachedPod: (pod) => pods.lastSeen(pod),
 
     async deletePod(pod, how = {}) {
       const { name, uid, namespace } = pod;
-      const { gracePeriodSeconds, announce, reason, unlessStarted } = how;
+      const { gracePeriodSeconds, stopReason, reason, unlessStarted } = how;
       const ask = async (resourceVersion?: string): Promise<PodDeletion> => {
         logger.info({ pod: name, uid, gracePeriodSeconds, reason }, 'deleting the pod');
         return await requestDeletion(
@@ -190,13 +190,13 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
       };
       if (unlessStarted === true) {
         const live = await pods.read(pod);
-        if (live === undefined) return 'gone';
+        if (live === undefined) return 'deleted';
         return live.view.startedAt !== undefined && !live.view.terminating
           ? live.view
           : await ask(live.resourceVersion);
       }
       // Without the watch nothing would tell that it is over.
-      const isPlain = gracePeriodSeconds === undefined && announce === undefined && pods.watched;
+      const isPlain = gracePeriodSeconds === undefined && stopReason === undefined && pods.watched;
       return isPlain ? await asked.once(uid, ask) : await ask();
     },
 
@@ -258,7 +258,7 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
           }),
         );
       } catch (error) {
-        if (isNotFound(error, name)) return 'gone';
+        if (isNotFound(error, name)) return 'deleted';
         throw toComputeError(error, `get node ${name}`);
       }
     },
@@ -267,17 +267,17 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
 
     list: async () => await pods.list(),
 
-    owned: createOwnedObjects(api, objects, installation),
+    ownedObjects: createOwnedObjects(api, objects, installation),
 
     async watch(listener) {
       const jobPods = new JobPodOwnership(api, objects, {
         installation,
         logger,
-        quietMs,
-        ...omitUndefined({ onCount: options.onJobPods }),
+        watchTimeoutMs,
+        ...omitUndefined({ onCount: options.onJobPodCount }),
       });
       const changed: typeof listener.changed = (pod, previous) => {
-        if (pod.gone) asked.over(pod.uid);
+        if (pod.deleted) asked.over(pod.uid);
         listener.changed(pod, previous);
       };
       const watch = pods.watch({ changed, relisted: (all) => listener.relisted(all) }, (pod) =>

@@ -17,12 +17,12 @@ export interface WatchOptions {
   readonly labelSelector?: string;
   readonly resourceVersion: string;
   /** The connection counts as dead when nothing came for so long. */
-  readonly quietMs: number;
+  readonly watchTimeoutMs: number;
   readonly signal: AbortSignal;
 }
 
 /**
- * Opens a watch, which the server is asked to end a moment before `quietMs` is over. Two seconds before that it sends a bookmark, so that
+ * Opens a watch, which the server is asked to end a moment before `watchTimeoutMs` is over. Two seconds before that it sends a bookmark, so that
  * the resource version of a quiet selector stays young (a "410 Gone" costs a new list):
  * https://github.com/kubernetes/kubernetes/blob/v1.34.3/staging/src/k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go (nextBookmarkTime).
  *
@@ -44,11 +44,11 @@ export async function openWatch<T>(
         allowWatchBookmarks: true,
         ...omitUndefined({ labelSelector: options.labelSelector }),
         resourceVersion: options.resourceVersion,
-        timeoutSeconds: Math.max(1, Math.floor((options.quietMs * 5) / 6000)),
+        timeoutSeconds: Math.max(1, Math.floor((options.watchTimeoutMs * 5) / 6000)),
       },
       signal: options.signal,
     },
-    options.quietMs,
+    options.watchTimeoutMs,
   );
   return eventsOf<T>(stream);
 }

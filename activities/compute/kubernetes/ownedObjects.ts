@@ -47,7 +47,7 @@ const marks = z.array(
     kind: z.enum(['orphaned_registration', 'stuck_runner', 'unresponsive_runner', 'orphaned_step']),
     key: z.string(),
     since: z.string(),
-    unpolled: z.number().exactOptional(),
+    sweepsWithoutPoller: z.number().exactOptional(),
   }),
 );
 
@@ -104,7 +104,7 @@ export function createOwnedObjects(
       return found;
     },
 
-    async look({ kind, name, namespace, uid }) {
+    async get({ kind, name, namespace, uid }) {
       const object = await objects.get<AnyObject>(RESOURCES[kind], namespace, name, kind !== 'pod');
       return object === undefined ||
         !isOf(kind, object) ||
@@ -146,9 +146,9 @@ export function createOwnedObjects(
             propagationPolicy: 'Background',
           },
         });
-        return 'gone';
+        return 'deleted';
       } catch (error) {
-        if (isNotFound(error, name) || isUidMismatch(error)) return 'gone';
+        if (isNotFound(error, name) || isUidMismatch(error)) return 'deleted';
         throw toComputeError(error, `delete ${resource} ${namespace}/${name}`);
       }
     },
@@ -209,7 +209,7 @@ function ownedObject(kind: OwnedKind, object: AnyObject): OwnedObject {
     uid,
     resourceVersion,
     createdAtMs: new Date(creationTimestamp ?? Number.NaN).getTime(),
-    held: isOnHold(annotations),
+    onHold: isOnHold(annotations),
     terminating: deletionTimestamp !== undefined,
     ...omitUndefined({ mark: annotations[SWEEP_MARK_ANNOTATION] }),
     ...(isJobs(kind)

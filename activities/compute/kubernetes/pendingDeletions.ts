@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 
-type Answer = 'gone' | 'terminating';
+type Answer = 'deleted' | 'terminating';
 
 /** Forgetting one costs one request and nothing else. */
 const MOST = 20_000;
@@ -25,6 +25,6 @@ export class PendingDeletions {
 
   /** The pod is gone. */
   over(uid: string): void {
-    if (this.#answers.has(uid)) this.#answers.set(uid, Promise.resolve('gone'));
+    if (this.#answers.has(uid)) this.#answers.set(uid, Promise.resolve('deleted'));
   }
 }

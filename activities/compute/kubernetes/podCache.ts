@@ -17,13 +17,13 @@ export interface PodCacheOptions {
   readonly labelSelector: string;
   readonly listener: PodListener;
   /** Told of each pod as it was listed or watched, before the listener is. */
-  readonly seen?: (pod: V1Pod) => void;
+  readonly onPodSeen?: (pod: V1Pod) => void;
   /** Does the API server itself say that there is no such pod (this UID) any more? */
-  readonly isGone: (pod: PodRef) => Promise<boolean>;
+  readonly isDeleted: (pod: PodRef) => Promise<boolean>;
   /** Told of each loss of the watch and of listeners that throw. */
   readonly onError: (error: unknown, what: string) => void;
   /** @default 30000 */
-  readonly quietMs?: number;
+  readonly watchTimeoutMs?: number;
   /** First delay after a failure, doubles up to 2 s. @default 500 */
   readonly minBackoffMs?: number;
 }
@@ -36,7 +36,7 @@ const MIN_WATCH_MS = 1_000;
 export class PodCache {
   readonly #api: ApiServer;
   readonly #options: PodCacheOptions;
-  readonly #quietMs: number;
+  readonly #watchTimeoutMs: number;
   readonly #end = new AbortController();
   readonly #done: Promise<void>;
   #pods = new Map<string, PodView>();
@@ -49,7 +49,7 @@ export class PodCache {
   constructor(api: ApiServer, options: PodCacheOptions) {
     this.#api = api;
     this.#options = options;
-    this.#quietMs = options.quietMs ?? 30_000;
+    this.#watchTimeoutMs = options.watchTimeoutMs ?? 30_000;
     this.#done = this.#run();
   }
 
@@ -133,12 +133,12 @@ export class PodCache {
       path: this.#options.path,
       labelSelector: this.#options.labelSelector,
       resourceVersion,
-      quietMs: this.#quietMs,
+      watchTimeoutMs: this.#watchTimeoutMs,
       signal: this.#end.signal,
     });
     this.#connected = true;
     for await (const event of events) await this.#apply(event);
-    if (performance.now() - startedAt < Math.min(MIN_WATCH_MS, this.#quietMs / 2))
+    if (performance.now() - startedAt < Math.min(MIN_WATCH_MS, this.#watchTimeoutMs / 2))
       throw new Error('the server ended the watch at once');
     this.#failures = 0;
     // Ended as asked for. Not counted as a loss: the next one goes on from the same resource version within milliseconds, and
@@ -168,7 +168,7 @@ export class PodCache {
 
   /** Those that are gone, of pods that the watch does not show any more. One that lives is left to the look that each wait takes itself. */
   async #goneOf(pods: readonly PodView[]): Promise<PodView[]> {
-    const gone = await Promise.all(pods.map(async (pod) => await this.#options.isGone(pod)));
+    const gone = await Promise.all(pods.map(async (pod) => await this.#options.isDeleted(pod)));
     for (const [index, { name }] of pods.entries()) {
       if (gone[index] !== true)
         this.#options.onError(
@@ -180,7 +180,7 @@ export class PodCache {
   }
 
   #view(pod: V1Pod): PodView {
-    this.#guard(() => this.#options.seen?.(pod));
+    this.#guard(() => this.#options.onPodSeen?.(pod));
     return toPodView(pod, new Date().toISOString(), this.#pods.get(pod.metadata?.name ?? ''));
   }
 

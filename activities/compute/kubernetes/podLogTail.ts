@@ -51,7 +51,7 @@ async function containerLogTail(
   } catch (error) {
     const failure = apiFailure(error);
     // 400: the container has not started, its log is gone with it, or the pod has none of that name.
-    if (isNotFound(error, name) || (failure?.own === true && failure.status === 400))
+    if (isNotFound(error, name) || (failure?.fromApiServer === true && failure.status === 400))
       return undefined;
     throw toComputeError(error, `read the log of pod ${name}`);
   }

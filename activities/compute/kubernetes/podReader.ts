@@ -14,7 +14,7 @@ export interface LivePodsOptions {
   readonly labelSelector: string;
   readonly logger: Logger;
   /** See {@link PodCache}. */
-  readonly quietMs?: number | undefined;
+  readonly watchTimeoutMs?: number | undefined;
   readonly minBackoffMs?: number | undefined;
 }
 
@@ -59,8 +59,8 @@ export class PodReader {
   }
 
   /** What the watch told last, whether it tells more now or not. */
-  lastSeen({ name, uid }: PodRef): PodView | 'gone' | undefined {
-    if (this.#gone.has(uid)) return 'gone';
+  lastSeen({ name, uid }: PodRef): PodView | 'deleted' | undefined {
+    if (this.#gone.has(uid)) return 'deleted';
     const known = this.#cache?.get(name);
     return known?.uid === uid ? known : undefined;
   }
@@ -107,28 +107,28 @@ export class PodReader {
     return views;
   }
 
-  /** @param seen - told of each pod as it was listed or watched @throws Error when they are watched already */
+  /** @param onPodSeen - told of each pod as it was listed or watched @throws Error when they are watched already */
   watch(
     listener: PodListener,
-    seen: (pod: V1Pod) => void,
+    onPodSeen: (pod: V1Pod) => void,
   ): { stop(): Promise<void>; synced(): boolean } {
     if (this.#cache) throw new Error('The pods are watched already: one watch per process');
-    const { labelSelector, logger, quietMs, minBackoffMs } = this.#options;
+    const { labelSelector, logger, watchTimeoutMs, minBackoffMs } = this.#options;
     const cache = new PodCache(this.#api, {
       path: this.#objects.allOf('pods'),
       labelSelector,
-      seen,
+      onPodSeen,
       listener: {
         changed: (pod, previous) => {
-          if (pod.gone) this.#gone.set(pod.uid, true);
+          if (pod.deleted) this.#gone.set(pod.uid, true);
           listener.changed(pod, previous);
         },
         relisted: (pods) => listener.relisted(pods),
       },
-      isGone: async ({ name, uid, namespace }) =>
+      isDeleted: async ({ name, uid, namespace }) =>
         (await this.#read({ name, uid, namespace })) === undefined,
       onError: (error, what) => logger.warn({ err: toComputeError(error, 'watch pods') }, what),
-      ...omitUndefined({ quietMs, minBackoffMs }),
+      ...omitUndefined({ watchTimeoutMs, minBackoffMs }),
     });
     this.#cache = cache;
     return {

@@ -96,7 +96,7 @@ export function toPodView(pod: V1Pod, now: string, previous?: PodView): PodView 
       status?.phase === 'Succeeded' ||
       status?.phase === 'Failed',
     uploadingUntil,
-    gone: false,
+    deleted: false,
     exit: lostProbePort(pod, runner)
       ? undefined
       : (exitOf(runner, uploader) ?? exitOf(failed(register))),
@@ -105,7 +105,7 @@ export function toPodView(pod: V1Pod, now: string, previous?: PodView): PodView 
     terminationDeadline,
     terminationRequestedAt: terminationRequestedAt(metadata, disruption),
     problem: problemOf(pod, now, known),
-    disruption:
+    disruptionReason:
       disruption?.status === 'True' ? (disruption.reason ?? 'DisruptionTarget') : undefined,
     reason: status?.reason || undefined,
     unschedulable:

@@ -39,7 +39,7 @@ export async function requestDeletion(
   api: ApiServer,
   podPath: string,
   { name, uid }: PodRef,
-  { gracePeriodSeconds, announce: announced }: DeletionOptions,
+  { gracePeriodSeconds, stopReason: announced }: DeletionOptions,
   resourceVersion?: string,
 ): Promise<PodDeletion> {
   if (announced !== undefined) await deliverStopReason(api, podPath, { name, uid }, announced);
@@ -56,9 +56,9 @@ export async function requestDeletion(
       path: podPath,
       body,
     });
-    return isTerminating(answer) ? 'terminating' : 'gone';
+    return isTerminating(answer) ? 'terminating' : 'deleted';
   } catch (error) {
-    if (isNotFound(error, name) || isUidMismatch(error)) return 'gone';
+    if (isNotFound(error, name) || isUidMismatch(error)) return 'deleted';
     throw toComputeError(error, `delete pod ${name}`);
   }
 }

@@ -125,8 +125,8 @@ export function withSupervisor(
   };
 }
 
-function probesOf({ watches, ephemeral }: SupervisorConfig): string {
-  if (!takesJobs(watches)) return COMMAND_PROBES;
+function probesOf({ runnerKind, ephemeral }: SupervisorConfig): string {
+  if (!takesJobs(runnerKind)) return COMMAND_PROBES;
   return ephemeral ? ONE_JOB_PROBES : RUNNER_PROBES;
 }
 
@@ -179,7 +179,7 @@ function environment(
   terminationLog: string | undefined,
 ): V1EnvVar[] {
   const {
-    watches,
+    runnerKind,
     ephemeral,
     onTerm,
     drainTimeoutMs,
@@ -191,8 +191,8 @@ function environment(
     signalTarget,
   } = supervision;
   const values: Record<string, string | undefined> = {
-    HOLDFAST_RUNNER_KIND: watches,
-    HOLDFAST_ONE_JOB: takesJobs(watches) && ephemeral ? '1' : undefined,
+    HOLDFAST_RUNNER_KIND: runnerKind,
+    HOLDFAST_ONE_JOB: takesJobs(runnerKind) && ephemeral ? '1' : undefined,
     HOLDFAST_PROBE_PORT: String(port),
     HOLDFAST_TERMINATION_LOG: terminationLog,
     HOLDFAST_STOP_REASON_SOURCE: `${POD_INFO}/${STOP_REASON_FILE}`,

@@ -2,7 +2,7 @@
 import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import { STOP_REASONS, type SupervisorRecord } from '../../../core/domain/pod.ts';
 
-const JOBS = ['none', 'running', 'interrupted', 'done'] as const;
+const JOBS = ['none', 'running', 'interrupted', 'completed'] as const;
 
 /** What the record says of the end. */
 export interface SupervisorExit {

@@ -28,7 +28,7 @@ export async function deletePod(
   } catch (error) {
     // Somebody else removed the folder between two steps.
     if (hasCode(error, 'ENOENT') && (await readPod(folders, pod.name))?.spec.uid !== pod.uid)
-      return 'gone';
+      return 'deleted';
     throw error;
   }
 }
@@ -40,13 +40,13 @@ async function removeOrStop(
   { gracePeriodSeconds, reason, unlessStarted }: DeletionOptions,
 ): Promise<PodDeletion | PodView> {
   const found = (await observe([name])).get(name);
-  if (found?.spec.uid !== uid) return 'gone';
+  if (found?.spec.uid !== uid) return 'deleted';
   if (unlessStarted === true && found.started !== undefined && found.stop === undefined)
     return toPodView(found);
   const folder = join(folders.pods, name);
-  const remove = async (): Promise<'gone'> => {
+  const remove = async (): Promise<'deleted'> => {
     await removePod(folders, name, uid);
-    return 'gone';
+    return 'deleted';
   };
   if (found.exit !== undefined) return await remove();
   if (found.owner === undefined) {
@@ -62,11 +62,11 @@ async function removeOrStop(
     Date.now(),
   );
   if (stop !== undefined) {
-    await replaceFile(join(folder, POD_FILE.stop), JSON.stringify(stop));
+    await replaceFile(join(folder, POD_FILE.stopRequest), JSON.stringify(stop));
     await touchPodsDirectory(folder);
   }
   const now = await readPod(folders, name);
-  if (now?.spec.uid !== uid) return 'gone';
+  if (now?.spec.uid !== uid) return 'deleted';
   // It ended in this moment; its wrapper may not have seen that somebody wants it removed.
   if (now.exit !== undefined) return await remove();
   if (stop !== undefined && now.owner?.wrapper !== undefined)

@@ -33,7 +33,7 @@ export const POD_FILE = {
   secretEnv: 'registration.env.json',
   owner: 'owner.json',
   started: 'started.json',
-  stop: 'stop.json',
+  stopRequest: 'stop.json',
   exit: 'exit.json',
   output: 'output.log',
   wrapperLog: 'wrapper.log',
@@ -132,7 +132,7 @@ export async function readPod(
   const [owner, started, stop, exit] = await Promise.all([
     readJson<PodOwner>(file(POD_FILE.owner)),
     readJson<RunnerStarted>(file(POD_FILE.started)),
-    readJson<StopRequest>(file(POD_FILE.stop)),
+    readJson<StopRequest>(file(POD_FILE.stopRequest)),
     readJson<RunnerExit>(file(POD_FILE.exit)),
   ]);
   // A folder that goes to the trash between two reads takes with it what was written long before: that pod is gone, not without an end.

@@ -13,7 +13,7 @@ export function toPodView({ spec, started, stop, exit }: PodRecord): PodView {
     createdAt: spec.createdAt,
     startedAt: started?.at,
     ended: exit !== undefined,
-    gone: false,
+    deleted: false,
     // The kernel does not tell a local process's parent why SIGKILL came: an OOM kill shows as 137 only.
     exit:
       exit &&

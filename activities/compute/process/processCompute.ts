@@ -70,13 +70,13 @@ export function createProcessCompute(options: ProcessComputeOptions = {}): Compu
     kind: 'process',
     podName,
 
-    place: () =>
+    location: () =>
       guard('find out the id of', stateDir, async () => {
         cluster ??= await stateFolderId(stateDir);
         return { compute: 'process', cluster, installation };
       }),
 
-    faults: (request) => processErrors(request, options.command, anyCommand),
+    validate: (request) => processErrors(request, options.command, anyCommand),
 
     readRegistrationSecret: (identity) =>
       guard('read the registration of', podName(identity), () =>
@@ -114,7 +114,7 @@ export function createProcessCompute(options: ProcessComputeOptions = {}): Compu
         );
       }),
 
-    observe: ({ name, uid }) =>
+    getPod: ({ name, uid }) =>
       guard('look at', name, async () => {
         const found = (await observe([name])).get(name);
         return found === undefined || (uid !== undefined && found.spec.uid !== uid)

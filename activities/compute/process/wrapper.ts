@@ -53,7 +53,7 @@ async function applyStopRequest(): Promise<void> {
     await killLeftovers(spec.uid);
     process.exit(0);
   }
-  const wanted = await readJson<StopRequest>(POD_FILE.stop);
+  const wanted = await readJson<StopRequest>(POD_FILE.stopRequest);
   if (wanted !== undefined) stopRunner(wanted);
 }
 
@@ -78,7 +78,11 @@ function scheduleKill(group: number): void {
 
 async function onSignal(): Promise<void> {
   await applyStopRequest();
-  if (stop !== undefined || finished || (await readJson<StopRequest>(POD_FILE.stop)) !== undefined)
+  if (
+    stop !== undefined ||
+    finished ||
+    (await readJson<StopRequest>(POD_FILE.stopRequest)) !== undefined
+  )
     return;
   // Nothing runs yet: the pod is lost, and was never started.
   if (child === undefined) process.exit(143);
@@ -199,11 +203,11 @@ async function main(): Promise<void> {
   for (const signal of ['SIGTERM', 'SIGINT'] as const)
     process.on(signal, () => void onSignal().catch(logError));
   process.on('SIGHUP', () => undefined);
-  if ((await readJson<StopRequest>(POD_FILE.stop)) === undefined) {
+  if ((await readJson<StopRequest>(POD_FILE.stopRequest)) === undefined) {
     await writeExit(await run());
     // The deletion is written before its author looks for the exit file, and looked for here after the exit file is written:
     // one of the two sees both.
-    if ((await readJson<StopRequest>(POD_FILE.stop)) === undefined) return;
+    if ((await readJson<StopRequest>(POD_FILE.stopRequest)) === undefined) return;
     await delay(LINGER_MS);
   }
   await removePod(stateFoldersOf(folder), spec.name, spec.uid);

@@ -209,8 +209,8 @@ await describeIf('beside ARC', prepare, NEEDS, ({ files, lab }) => {
     for (const done of ['marked', 'repaired']) {
       const report = JSON.parse((await sweepAtOnce(settings, true)).stdout) as SweepReport;
       expect(report).toMatchObject({
-        incomplete: [],
-        items: [{ kind: 'orphaned_pod', what: pod, done }],
+        incompleteLists: [],
+        findings: [{ kind: 'orphaned_pod', name: pod, status: done }],
       });
       // Two pods with Holdfast's labels at the least; all registrations of ARC's.
       expect(report.skipped['foreign']).toBeGreaterThanOrEqual(2 + before.registrations.length);
@@ -220,7 +220,7 @@ await describeIf('beside ARC', prepare, NEEDS, ({ files, lab }) => {
       () => world.simulator.runner(runnerName) === undefined,
     );
     expect(JSON.parse((await sweepAtOnce(settings, true)).stdout)).toMatchObject({
-      incomplete: [],
+      incompleteLists: [],
       items: [],
     });
     expectKept(before);

@@ -60,7 +60,7 @@ const lives: Record<string, Scenario<CrashWorld>> = {
       const job = run.queueJob(countingJob(2));
       await crash.crashesAt(point, 201);
       const result = await run.ends();
-      expect(result).toMatchObject({ outcome: 'succeeded', attempt: 1, replaced: [] });
+      expect(result).toMatchObject({ outcome: 'succeeded', attempt: 1, replacements: [] });
       run.expectUnharmed(job);
       expect(changesAtGitHub(run)).toEqual({ 'POST 201': 2, 'POST 409': 1, 'DELETE 204': 1 });
       expect(run.job(job)).toMatchObject({
@@ -81,7 +81,7 @@ const lives: Record<string, Scenario<CrashWorld>> = {
     expect(await run.ends()).toMatchObject({
       outcome: 'succeeded',
       attempt: 1,
-      replaced: [],
+      replacements: [],
       runnerId: String(run.job(job).runner_id),
     });
     run.expectUnharmed(job);
@@ -98,7 +98,7 @@ const lives: Record<string, Scenario<CrashWorld>> = {
     const run = await crash.world.start('secret');
     const job = run.queueJob(countingJob(2));
     await crash.crashesAt(point, 201);
-    expect(await run.ends()).toMatchObject({ outcome: 'succeeded', attempt: 1, replaced: [] });
+    expect(await run.ends()).toMatchObject({ outcome: 'succeeded', attempt: 1, replacements: [] });
     run.expectUnharmed(job);
     expect(changesAtGitHub(run)).toEqual({ 'POST 201': 1 });
     expect(run.podsEver()).toHaveLength(1);
@@ -110,7 +110,7 @@ const lives: Record<string, Scenario<CrashWorld>> = {
     const run = await crash.world.start('pod');
     const job = run.queueJob(countingJob(2));
     await crash.crashesAt(point, 201);
-    expect(await run.ends()).toMatchObject({ outcome: 'succeeded', attempt: 1, replaced: [] });
+    expect(await run.ends()).toMatchObject({ outcome: 'succeeded', attempt: 1, replacements: [] });
     run.expectUnharmed(job);
     expect(run.registeredEver()).toBe(1);
     expect(run.podsEver()).toHaveLength(1);
@@ -123,7 +123,11 @@ const lives: Record<string, Scenario<CrashWorld>> = {
       const point = crash.gitHub.withhold(gitHubCall('DELETE', 'removed', DELETE_RUNNER));
       await run.drain();
       await crash.crashesAt(point, 204);
-      expect(await run.ends()).toMatchObject({ outcome: 'succeeded', attempt: 1, replaced: [] });
+      expect(await run.ends()).toMatchObject({
+        outcome: 'succeeded',
+        attempt: 1,
+        replacements: [],
+      });
       run.expectUnharmed(job);
       expect(changesAtGitHub(run)).toMatchObject({ 'POST 201': 1, 'DELETE 204': 1 });
       expect(run.podsEver()).toHaveLength(1);
@@ -142,7 +146,7 @@ const lives: Record<string, Scenario<CrashWorld>> = {
       outcome: 'succeeded',
       attempt: 2,
       runnerName,
-      replaced: [{ runnerName: lost, cause: 'deleted_externally', replacedBy: runnerName }],
+      replacements: [{ runnerName: lost, cause: 'deleted_externally', replacedBy: runnerName }],
     });
     run.expectUnharmed(job);
     expect(changesAtGitHub(run)).toMatchObject({ 'POST 201': 2, 'DELETE 204': 1 });
@@ -162,7 +166,7 @@ const lives: Record<string, Scenario<CrashWorld>> = {
       outcome: 'aborted',
       cause: 'cancelled',
       attempt: 1,
-      replaced: [],
+      replacements: [],
     });
     run.expectInterrupted(job);
     expect(run.registeredEver()).toBe(1);
@@ -176,7 +180,7 @@ const lives: Record<string, Scenario<CrashWorld>> = {
     const point = crash.kubernetes.withhold(deletion('pods', 'deleted'));
     const job = run.queueJob(countingJob(2));
     await crash.crashesAt(point, 200);
-    expect(await run.ends()).toMatchObject({ outcome: 'succeeded', attempt: 1, replaced: [] });
+    expect(await run.ends()).toMatchObject({ outcome: 'succeeded', attempt: 1, replacements: [] });
     run.expectUnharmed(job);
     expect(changesAtGitHub(run)).toEqual({ 'POST 201': 1 });
     expect(run.podsEver()).toHaveLength(1);
@@ -189,7 +193,7 @@ const lives: Record<string, Scenario<CrashWorld>> = {
     const point = crash.kubernetes.withhold(deletion('secrets', 'forgotten'));
     const job = run.queueJob(countingJob(2));
     await crash.crashesAt(point, 200);
-    expect(await run.ends()).toMatchObject({ outcome: 'succeeded', attempt: 1, replaced: [] });
+    expect(await run.ends()).toMatchObject({ outcome: 'succeeded', attempt: 1, replacements: [] });
     run.expectUnharmed(job);
     expect(changesAtGitHub(run)).toEqual({ 'POST 201': 1 });
     expect(run.podsEver()).toHaveLength(1);

@@ -26,8 +26,8 @@ type Life = Scenario<RestartWorld>;
 
 /** For how many seconds of its own a job must go on while a server is down. */
 const HELD_DOWN_SECONDS = 3;
-const SUCCEEDED = { outcome: 'succeeded', attempt: 1, replaced: [] };
-const CANCELLED = { outcome: 'aborted', cause: 'cancelled', attempt: 1, replaced: [] };
+const SUCCEEDED = { outcome: 'succeeded', attempt: 1, replacements: [] };
+const CANCELLED = { outcome: 'aborted', cause: 'cancelled', attempt: 1, replacements: [] };
 
 /** The verdict as told, and never a second pod or a second registration. */
 async function endsAs(run: ClusterRun, verdict: object): Promise<RunnerResult> {
@@ -264,9 +264,11 @@ const lives: Record<string, Life> = {
         void (await client.workflow.start(SET_COMMAND_WORKFLOW, pause)),
       between: async () => {
         expect(await client.workflow.getHandle(pause.workflowId).result()).toMatchObject({
-          paused: 'paused: an upgrade',
+          blockedReason: 'paused: an upgrade',
         });
-        expect((await notifySet(client, name, { command: 'resume' })).paused).toBeUndefined();
+        expect(
+          (await notifySet(client, name, { command: 'resume' })).blockedReason,
+        ).toBeUndefined();
       },
     });
     await notifySet(client, name, { command: 'drain' });

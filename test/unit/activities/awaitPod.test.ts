@@ -16,15 +16,15 @@ const POD: PodView = {
   scheduled: true,
   createdAt: '2026-01-01T00:00:00Z',
   ended: false,
-  gone: false,
+  deleted: false,
   terminating: false,
 };
 
-async function wait(until: PodCondition, seen: PodView | 'gone' | undefined): Promise<unknown> {
+async function wait(until: PodCondition, seen: PodView | 'deleted' | undefined): Promise<unknown> {
   const compute = Object.assign(new FakeCompute(), {
-    reachable: () => false,
-    lastSeen: () => seen,
-    observe: async () => await Promise.reject(new Error('it was asked')),
+    isReachable: () => false,
+    getCachedPod: () => seen,
+    getPod: async () => await Promise.reject(new Error('it was asked')),
   });
   const ports: ActivityPorts = { compute, ciServers: new FakeCiServer() };
   return await new MockActivityEnvironment()
@@ -37,7 +37,7 @@ test('what the watch has told before is the answer: it does not tell it again', 
     await wait('ended', { ...POD, ended: true, exit: { code: 0, oomKilled: false } }),
   ).toMatchObject({ uid: 'u', ended: true, exit: { code: 0 } });
   expect(await wait('ended', { ...POD, ended: true })).not.toHaveProperty('workflowId');
-  expect(await wait('gone', 'gone')).toMatchObject({ uid: 'u', gone: true });
+  expect(await wait('deleted', 'deleted')).toMatchObject({ uid: 'u', deleted: true });
 });
 
 test.each<[what: string, PodView | undefined]>([

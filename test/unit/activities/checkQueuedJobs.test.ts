@@ -20,7 +20,7 @@ const input: CheckQueuedJobsInput = {
   scope: { kind: 'organization', name: 'acme' },
   credential: 'default',
   labels: ['linux'],
-  askedAt: 1_000_000,
+  requestedAt: 1_000_000,
   maxAgeMs: 0,
   overdue: [],
   reroutedHere: [],
@@ -38,7 +38,7 @@ const job = (id: number, more: Partial<CiJob> = {}): CiJob => ({
 
 /** @returns what the set was told; `undefined`: nothing */
 async function look(
-  server: Pick<CiServer, 'queuedJobs' | 'job'>,
+  server: Pick<CiServer, 'listQueuedJobs' | 'getJob'>,
   more: Partial<CheckQueuedJobsInput> = {},
   sets: Record<string, SetRoutingInfo> = { 'set-linux': cover },
 ): Promise<QueueCheckResult | undefined> {
@@ -80,8 +80,11 @@ async function look(
   return told[0];
 }
 
-const listing = (jobs: CiJob[], more: Partial<CiJobList> = {}): Pick<CiServer, 'queuedJobs'> => ({
-  queuedJobs: async () => ({ jobs, complete: true, ...more }),
+const listing = (
+  jobs: CiJob[],
+  more: Partial<CiJobList> = {},
+): Pick<CiServer, 'listQueuedJobs'> => ({
+  listQueuedJobs: async () => ({ jobs, complete: true, ...more }),
 });
 
 describe('a set’s look at the CI server’s jobs', () => {
@@ -98,7 +101,7 @@ describe('a set’s look at the CI server’s jobs', () => {
       complete: true,
       jobs: [jobs[0], jobs[2], own],
       absent: [],
-      gone: [],
+      endedSets: [],
     });
   });
 
@@ -116,7 +119,7 @@ describe('a set’s look at the CI server’s jobs', () => {
 
   test('names the sets that have ended with jobs of this one', async () => {
     expect(await look(listing([]), { reroutedTo: ['set-linux', 'set-gone'] })).toMatchObject({
-      gone: ['set-gone'],
+      endedSets: ['set-gone'],
     });
   });
 
@@ -127,9 +130,9 @@ describe('a set’s look at the CI server’s jobs', () => {
       8: 'absent',
       9: undefined,
     };
-    const server: Pick<CiServer, 'queuedJobs' | 'job'> = {
+    const server: Pick<CiServer, 'listQueuedJobs' | 'getJob'> = {
       ...listing([job(6)], { complete: false }),
-      job: async (scope, { id, repository }) => {
+      getJob: async (scope, { id, repository }) => {
         expect([scope, repository]).toEqual([input.scope, 'acme/app']);
         asked.push(id);
         return answers[id];
@@ -141,7 +144,7 @@ describe('a set’s look at the CI server’s jobs', () => {
       complete: false,
       jobs: [job(6), job(7, { labels: ['gpu'] })],
       absent: ['8/1'],
-      gone: [],
+      endedSets: [],
     });
     expect(asked).toEqual(['7', '8', '9']);
     asked.length = 0;
@@ -152,7 +155,7 @@ describe('a set’s look at the CI server’s jobs', () => {
   test('tells what it has found also when single jobs cannot be asked for', async () => {
     const server = {
       ...listing([job(6)], { complete: false }),
-      job: async () =>
+      getJob: async () =>
         await Promise.reject(new CiServerError('rate_limited', 'wait', { retryAfterMs: 1 })),
     };
     expect(

@@ -12,7 +12,7 @@ const POD: PodView = {
   scheduled: false,
   createdAt: '2026-01-01T00:00:00Z',
   ended: false,
-  gone: false,
+  deleted: false,
   terminating: false,
   online: false,
   busy: false,
@@ -62,7 +62,7 @@ test('answers after its time with what was last seen', () => {
 
 test.each([
   ['ended', { ended: true }],
-  ['gone', { gone: true, ended: true }],
+  ['deleted', { deleted: true, ended: true }],
   [
     'cannot start',
     { problem: { kind: 'invalid_image' as const, message: 'no such name', since: POD.createdAt } },
@@ -74,18 +74,18 @@ test.each([
 });
 
 test('nothing is answered before the activity has done its work: what was seen meanwhile is its result', () => {
-  const lookOut = waits.addWaiter(POD, 'gone');
-  expect(waits.changed({ ...POD, gone: true, ended: true }, 'gone')).toBe(false);
+  const lookOut = waits.addWaiter(POD, 'deleted');
+  expect(waits.changed({ ...POD, deleted: true, ended: true }, 'deleted')).toBe(false);
   expect(waits.defer(lookOut, TOKEN, seen, 5_000)).toBe(false);
-  expect(lookOut.seen).toMatchObject({ gone: true });
+  expect(lookOut.seen).toMatchObject({ deleted: true });
   jest.advanceTimersByTime(10_000);
   expect(answers).toEqual([]);
 });
 
 test('conditions of one pod are apart from each other', () => {
-  waits.defer(waits.addWaiter(POD, 'gone'), TOKEN, seen, 5_000);
+  waits.defer(waits.addWaiter(POD, 'deleted'), TOKEN, seen, 5_000);
   expect(waits.changed(ONLINE, 'online')).toBe(false);
-  expect(waits.changed({ ...ONLINE, ended: true }, 'gone')).toBe(false);
+  expect(waits.changed({ ...ONLINE, ended: true }, 'deleted')).toBe(false);
   expect(answers).toEqual([]);
 });
 
@@ -107,13 +107,13 @@ test('holds nothing back where there is no time, before it is open, and once it 
 
 describe('waiting in place', () => {
   const look = async (withinMs = 5_000) =>
-    await waits.until(waits.addWaiter(POD, 'gone'), withinMs);
-  const GONE = { ...ONLINE, ended: true, gone: true };
+    await waits.until(waits.addWaiter(POD, 'deleted'), withinMs);
+  const GONE = { ...ONLINE, ended: true, deleted: true };
 
   test('until the condition holds', async () => {
     const waiting = look();
-    expect(waits.changed(ONLINE, 'gone')).toBe(false);
-    expect(waits.changed(GONE, 'gone')).toBe(true);
+    expect(waits.changed(ONLINE, 'deleted')).toBe(false);
+    expect(waits.changed(GONE, 'deleted')).toBe(true);
     expect(await waiting).toEqual(GONE);
     expect(answers).toEqual([]);
   });
@@ -121,9 +121,9 @@ describe('waiting in place', () => {
   test('until the time is over, or nobody watches any more: with what was last seen', async () => {
     const [timed, closed] = [
       look(1_000),
-      waits.until(waits.addWaiter({ ...POD, name: 'runner-2-ab' }, 'gone'), 5_000),
+      waits.until(waits.addWaiter({ ...POD, name: 'runner-2-ab' }, 'deleted'), 5_000),
     ];
-    waits.changed(ONLINE, 'gone');
+    waits.changed(ONLINE, 'deleted');
     jest.advanceTimersByTime(1_000);
     expect(await timed).toEqual(ONLINE);
     waits.close();
@@ -131,8 +131,8 @@ describe('waiting in place', () => {
   });
 
   test('not at all where nothing tells of changes, or what was waited for is seen', async () => {
-    const lookOut = waits.addWaiter(POD, 'gone');
-    waits.changed(GONE, 'gone');
+    const lookOut = waits.addWaiter(POD, 'deleted');
+    waits.changed(GONE, 'deleted');
     expect(await waits.until(lookOut, 5_000)).toEqual(GONE);
     waits.close();
     expect(await look()).toBeUndefined();

@@ -21,20 +21,20 @@ const THERE = { ...HERE, cluster: 'c2' };
 
 /** A compute of which nothing but its place is asked. */
 class SealedCompute extends FakeCompute {
-  override async place(): Promise<ServedLocation> {
+  override async location(): Promise<ServedLocation> {
     return HERE;
   }
 
   readonly asked: string[] = [];
 
-  override async observe(): Promise<undefined> {
+  override async getPod(): Promise<undefined> {
     this.asked.push('observe');
     return undefined;
   }
 
-  override async deletePod(): Promise<'gone'> {
+  override async deletePod(): Promise<'deleted'> {
     this.asked.push('deletePod');
-    return 'gone';
+    return 'deleted';
   }
 
   override async deleteRegistrationSecret(): Promise<void> {
@@ -55,7 +55,7 @@ const CALLS: {
       | 'tearDown'
       | 'fenceClaims'
       | 'awaitClaims'
-  ]: Omit<Parameters<HoldfastActivities[A]>[0], 'place'>;
+  ]: Omit<Parameters<HoldfastActivities[A]>[0], 'location'>;
 } = {
   provision: {
     runnerName: 'n',
@@ -63,7 +63,7 @@ const CALLS: {
     credentialsRetryMs: 1,
     completeWithinMs: 1,
   },
-  findProvisioned: { identity, registered: false },
+  findProvisioned: { identity, hasRegistration: false },
   awaitPod: { pod, until: 'ended' },
   getPod: { pod },
   tearDown: { identity, pod: { ref: pod }, secret: true },
@@ -79,12 +79,12 @@ describe('for a life of another place', () => {
   } as unknown as ActivityPorts);
   const run = async (
     name: keyof typeof CALLS,
-    place: ServedLocation,
+    location: ServedLocation,
     refused = 0,
   ): Promise<unknown> =>
     await new MockActivityEnvironment({
-      heartbeatDetails: { refusals: { WrongLocation: refused } },
-    }).run(activities[name] as (input: unknown) => Promise<unknown>, { ...CALLS[name], place });
+      heartbeatDetails: { rejections: { WrongLocation: refused } },
+    }).run(activities[name] as (input: unknown) => Promise<unknown>, { ...CALLS[name], location });
 
   test.each(Object.keys(CALLS) as (keyof typeof CALLS)[])(
     '%s asks nothing and answers nothing: it fails until a worker of that place takes it, and names both',
@@ -113,14 +113,14 @@ describe('for a life of another place', () => {
   });
 
   test('one of its own place is answered', async () => {
-    expect(await run('awaitPod', HERE)).toMatchObject({ ...pod, gone: true });
+    expect(await run('awaitPod', HERE)).toMatchObject({ ...pod, deleted: true });
   });
 });
 
 describe('a life is admitted', () => {
   const admitted = async (served: ServedLocation, input: object): Promise<AdmittedRunner> => {
     const compute = new FakeCompute();
-    compute.place = async () => served;
+    compute.location = async () => served;
     const activities = createActivities({
       compute,
       ciServers: new FakeCiServer(),
@@ -146,8 +146,8 @@ describe('a life is admitted', () => {
       undefined,
     ],
   ])('%s, which its pods then name', async (_, served, input, namespace) => {
-    const { place, pod: request } = await admitted(served, input);
-    expect(place).toEqual(runnerLocation(served, namespace));
+    const { location, pod: request } = await admitted(served, input);
+    expect(location).toEqual(runnerLocation(served, namespace));
     expect(request.namespace).toBe(namespace);
   });
 });

@@ -9,7 +9,7 @@ import { FakeCiServer } from '../../support/fakeCiServer.ts';
 import { FakeCompute } from '../../support/fakeCompute.ts';
 
 const INPUT: WithLocation<ProvisionInput> = {
-  place: { compute: 'process', cluster: 'c', installation: 'i' },
+  location: { compute: 'process', cluster: 'c', installation: 'i' },
   runnerName: 'r',
   ciServer: {
     credential: 'default',

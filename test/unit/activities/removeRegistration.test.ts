@@ -75,15 +75,15 @@ describe('what is ours goes', () => {
 
   test('after one look, however often it is asked for while it is busy', async () => {
     const name = 'looked-at-0123456789';
-    const id = ci.connect(name, true, [locationLabel(formatLocation(await compute.place()))]);
+    const id = ci.connect(name, true, [locationLabel(formatLocation(await compute.location()))]);
     ci.setBusy(name, true);
     expect([await remove({ name, id }), await remove({ name, id })]).toEqual([
-      expect.objectContaining({ answer: 'busy' }),
-      expect.objectContaining({ answer: 'busy' }),
+      expect.objectContaining({ result: 'busy' }),
+      expect.objectContaining({ result: 'busy' }),
     ]);
     ci.setBusy(name, false);
     expect(await remove({ name, id })).toMatchObject({
-      answer: 'removed',
+      result: 'removed',
       runnerId: id,
       attempts: 1,
     });
@@ -93,7 +93,7 @@ describe('what is ours goes', () => {
   test('with a look of its own at each id, though the name is known', async () => {
     const name = 'again-0123456789';
     const id = ci.connect(name);
-    expect(await remove({ name, id })).toMatchObject({ answer: 'removed' });
+    expect(await remove({ name, id })).toMatchObject({ result: 'removed' });
     const theirs = ci.connect('their-big-runner');
     await expect(remove({ name, id: theirs })).rejects.toMatchObject({
       type: 'ForeignRegistration',
@@ -102,10 +102,10 @@ describe('what is ours goes', () => {
 
   test('or has gone: only the answer to its removal says so', async () => {
     expect(await remove({ name: 'gone-0123456789', id: '7' })).toMatchObject({
-      answer: 'absent',
+      result: 'absent',
       runnerId: '7',
     });
-    expect(await remove({ name: 'gone-0123456789' })).toMatchObject({ answer: 'unlisted' });
+    expect(await remove({ name: 'gone-0123456789' })).toMatchObject({ result: 'unlisted' });
     expect(seen()).toEqual(['find', 'remove', 'find']);
   });
 });
@@ -121,10 +121,10 @@ describe('at a server that removes busy runners', () => {
     const name = `${canDisable ? 'disabled' : 'asked-about'}-0123456789`;
     const id = ci.connect(name);
     ci.setBusy(name, true);
-    expect(await remove({ name, id })).toMatchObject({ answer: 'busy', runnerId: id });
+    expect(await remove({ name, id })).toMatchObject({ result: 'busy', runnerId: id });
     expect(ci.registrations.has(id)).toBe(true);
     ci.setBusy(name, false);
-    expect(await remove({ name, id })).toMatchObject({ answer: 'removed' });
+    expect(await remove({ name, id })).toMatchObject({ result: 'removed' });
     expect(calls()).toEqual(expected);
   });
 });

@@ -15,8 +15,14 @@ import type {
   Timestamped,
 } from '../../../core/activities/index.ts';
 
-const cover: SetRoutingInfo = { labels: ['linux'], scope: 'acme', scopeKind: 'organization' };
-const input: RerouteJobsInput = { set: 'self', cover, jobs: [], ends: false, forwardedEvents: [] };
+const routing: SetRoutingInfo = { labels: ['linux'], scope: 'acme', scopeKind: 'organization' };
+const input: RerouteJobsInput = {
+  set: 'self',
+  routing,
+  jobs: [],
+  draining: false,
+  forwardedEvents: [],
+};
 const jobs = (count: number): RerouteJobsInput['jobs'] =>
   Array.from({ length: count }, (_none, index) => ({
     key: `${index}/2`,
@@ -81,11 +87,11 @@ const ended = (workflowId: string): Error =>
 
 describe('passing jobs on', () => {
   const sets = {
-    'set-self': cover,
-    'set-a': cover,
-    'set-b': cover,
-    'set-full': { ...cover, full: true as const },
-    'set-gpu': { ...cover, labels: ['linux', 'gpu'] },
+    'set-self': routing,
+    'set-a': routing,
+    'set-b': routing,
+    'set-full': { ...routing, atCapacity: true as const },
+    'set-gpu': { ...routing, labels: ['linux', 'gpu'] },
   };
 
   test('each goes to one set with room, in as few signals as can be, with the name of who passes it on', async () => {
@@ -106,18 +112,18 @@ describe('passing jobs on', () => {
     });
     expect(signals).toBeLessThanOrEqual(4);
     expect(answer.substitutes).toBe(3);
-    for (const { to, keys } of answer.passed)
+    for (const { to, keys } of answer.rerouted)
       for (const key of keys) expect(told[to]?.map(({ jobId }) => `${jobId}/2`)).toContain(key);
-    expect(answer.passed.flatMap(({ keys }) => keys)).toHaveLength(500);
+    expect(answer.rerouted.flatMap(({ keys }) => keys)).toHaveLength(500);
   });
 
   test('none has room: they stay, and a set that ends passes them on all the same', async () => {
-    const full = { 'set-self': cover, 'set-full': { ...cover, full: true as const } };
+    const full = { 'set-self': routing, 'set-full': { ...routing, atCapacity: true as const } };
     expect((await run({ sets: full }, { jobs: jobs(3) })).answer).toMatchObject({
-      passed: [],
+      rerouted: [],
       substitutes: 1,
     });
-    expect((await run({ sets: full }, { jobs: jobs(3), ends: true })).answer.passed).toEqual([
+    expect((await run({ sets: full }, { jobs: jobs(3), draining: true })).answer.rerouted).toEqual([
       { to: 'set-full', keys: ['0/2', '1/2', '2/2'] },
     ]);
   });
@@ -127,16 +133,16 @@ describe('passing jobs on', () => {
       { sets, failing: { 'set-a': ended('set-a') } },
       { jobs: jobs(50) },
     );
-    expect(answer.passed).toEqual([
+    expect(answer.rerouted).toEqual([
       { to: 'set-b', keys: told['set-b']?.map(({ jobId }) => `${jobId}/2`) },
     ]);
-    expect(answer.passed[0]?.keys.length).toBeLessThan(50);
+    expect(answer.rerouted[0]?.keys.length).toBeLessThan(50);
   });
 
   test('a failure after one has taken some is none: those must not be tried elsewhere. Where nobody has, it is tried again', async () => {
     const down = new Error('down');
     expect(
-      (await run({ sets, failing: { 'set-a': down } }, { jobs: jobs(50) })).answer.passed.map(
+      (await run({ sets, failing: { 'set-a': down } }, { jobs: jobs(50) })).answer.rerouted.map(
         ({ to }) => to,
       ),
     ).toEqual(['set-b']);

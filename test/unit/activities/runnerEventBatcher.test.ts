@@ -9,12 +9,16 @@ import type { SetNotification } from '../../../core/activities/index.ts';
 import type { RunnerEvent, TimedRunnerEvent } from '../../../core/contract/index.ts';
 import { grpcError } from '../../support/grpcError.ts';
 
-const word = (kind: 'ended' | 'online' | 'busy', id: string, set = 'linux'): SetNotification => ({
+const word = (
+  kind: 'ended' | 'online' | 'busy',
+  workflowId: string,
+  set = 'linux',
+): SetNotification => ({
   set,
-  word: {
+  event: {
     kind,
-    workflowId: id,
-    runnerName: id,
+    workflowId,
+    runnerName: workflowId,
     ...(kind === 'ended' ? { outcome: 'succeeded', wasOnline: true, ranJob: true } : {}),
   } as RunnerEvent,
 });
@@ -34,12 +38,15 @@ function telling(
   const batches = new RunnerEventBatcher({ pauseMs: 250, lazyMs: 500 });
   const workflow = {
     getHandle: (to: string) => ({
-      signal: async (_signal: unknown, { news }: { news: TimedRunnerEvent[] }): Promise<void> => {
+      signal: async (
+        _signal: unknown,
+        { events }: { events: TimedRunnerEvent[] },
+      ): Promise<void> => {
         expect(CALLED_OFF_WITH.getStore()).toBeUndefined();
         sent.push(
-          `${to} ${Date.now() - 1_000_000}: ${news.map(({ kind, workflowId, at }) => `${kind} ${workflowId} ${at - 1_000_000}`).join(', ')}`,
+          `${to} ${Date.now() - 1_000_000}: ${events.map(({ kind, workflowId, at }) => `${kind} ${workflowId} ${at - 1_000_000}`).join(', ')}`,
         );
-        await signal(to, news);
+        await signal(to, events);
       },
     }),
   };

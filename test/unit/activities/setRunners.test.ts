@@ -49,7 +49,7 @@ describe('starting the runners of a set', () => {
       async () =>
         await startRunners({
           set: 'linux',
-          generation: 'g1',
+          templateHash: 'g1',
           ephemeral: true,
           notifyBusy: tells,
           notifyEndEarly: tells,
@@ -62,19 +62,19 @@ describe('starting the runners of a set', () => {
 
   test('each has its id, the queue of the set, its template and a memo', async () => {
     const started: WorkflowStartOptions[] = [];
-    expect(await start(() => undefined, started)).toEqual({ at: expect.any(Number), refused: [] });
+    expect(await start(() => undefined, started)).toEqual({ at: expect.any(Number), rejected: [] });
     expect(started).toHaveLength(3);
     expect(started[0]).toMatchObject({
       workflowId: 'runner-linux-a',
       taskQueue: 'holdfast',
       args: [{ organization: 'acme', set: 'linux' }],
-      memo: { runnerSet: { generation: 'g1', ephemeral: true, slot: 0 } },
+      memo: { runnerSet: { templateHash: 'g1', ephemeral: true, slot: 0 } },
       requestEagerStart: true,
     });
-    expect(started[1]?.memo).toEqual({ runnerSet: { generation: 'g1', ephemeral: true } });
+    expect(started[1]?.memo).toEqual({ runnerSet: { templateHash: 'g1', ephemeral: true } });
     await start(() => undefined, started, true);
     expect(started.at(-1)?.memo).toEqual({
-      runnerSet: { generation: 'g1', ephemeral: true, notifyBusy: true, notifyEndEarly: true },
+      runnerSet: { templateHash: 'g1', ephemeral: true, notifyBusy: true, notifyEndEarly: true },
     });
   });
 
@@ -94,8 +94,8 @@ describe('starting the runners of a set', () => {
         'runner-linux-b': grpcError(3, 'memo too large'),
       })[id];
     expect(await start(outcome)).toMatchObject({
-      refused: ['runner-linux-b'],
-      why: 'Temporal refused the runner: memo too large',
+      rejected: ['runner-linux-b'],
+      message: 'Temporal rejected the runner: memo too large',
     });
   });
 
@@ -119,13 +119,14 @@ describe('draining a runner of a set', () => {
         if (failure !== undefined) throw failure;
       },
     };
-    const { gone } = await withClient(
+    const { ended } = await withClient(
       { getHandle: () => handle },
-      async () => await drainRunners({ runners: [{ workflowId: 'runner-linux-a', why: 'idle' }] }),
+      async () =>
+        await drainRunners({ runners: [{ workflowId: 'runner-linux-a', reason: 'idle' }] }),
     );
-    return { gone, signalled };
+    return { gone: ended, signalled };
   };
-  const asked = [{ mode: 'drain', retire: true, reason: 'idle' }];
+  const asked = [{ mode: 'drain', planned: true, reason: 'idle' }];
 
   test.each([
     [
@@ -156,7 +157,7 @@ describe('runners that no list has', () => {
         return handles[workflowId];
       },
     });
-    const { gone } = await withClient(
+    const { ended: gone } = await withClient(
       { getHandle },
       async () => await findEndedRunners({ workflowIds: ['runner-a', 'runner-b', 'runner-c'] }),
     );

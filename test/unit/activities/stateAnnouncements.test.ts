@@ -19,7 +19,7 @@ const POD: PodView = {
   scheduled: true,
   createdAt: '',
   ended: false,
-  gone: false,
+  deleted: false,
   terminating: false,
 };
 
@@ -27,8 +27,8 @@ function world(pace?: NotificationLimits, delayMs = 0) {
   const told: string[] = [];
   const forMs: unknown[] = [];
   const signalPodState = async (_workflowId: string, event: PodStateEvent): Promise<void> => {
-    told.push(event.again === true ? `${event.state} again` : event.state);
-    forMs.push(event.forMs);
+    told.push(event.newJob === true ? `${event.state} again` : event.state);
+    forMs.push(event.durationMs);
   };
   const queue = new RetryQueue(64, (error) => {
     throw error;

@@ -10,7 +10,7 @@ const seen = (fields: Partial<PodView>): PodView => ({
   scheduled: true,
   createdAt: '',
   ended: false,
-  gone: false,
+  deleted: false,
   terminating: false,
   ...fields,
 });

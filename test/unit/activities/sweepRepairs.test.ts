@@ -67,7 +67,7 @@ class Seen {
 
   tools(): RepairTools {
     const owned: Partial<OwnedObjects> = {
-      look: async () => this.now,
+      get: async () => this.now,
       mark: async (_object, text) => void this.marks.push(text),
       delete: async (_object, how = {}) => (this.deletions.push(how), 'terminating'),
     };
@@ -136,13 +136,13 @@ describe('a pod', () => {
     ['has a running workflow after all: visibility was late', aliveOrphan, RUNNING, CHANGED],
     [
       'is held since',
-      { ...aliveOrphan, held: true },
+      { ...aliveOrphan, onHold: true },
       TERMINATED,
       { kind: 'skipped', why: 'on_hold' },
     ],
     [
       'is being evicted since',
-      pod({ disruption: 'EvictionByEvictionAPI' }, marked),
+      pod({ disruptionReason: 'EvictionByEvictionAPI' }, marked),
       TERMINATED,
       { kind: 'skipped', why: 'in_transition' },
     ],
@@ -157,7 +157,7 @@ describe('a pod', () => {
     const seen = new Seen();
     seen.now = aliveOrphan;
     expect(await repair(seen)).toEqual({ kind: 'repaired' });
-    expect(seen.deletions).toEqual([{ announce: 'cancelled' }]);
+    expect(seen.deletions).toEqual([{ stopReason: 'cancelled' }]);
     expect(seen.marks).toEqual([expect.stringContaining('orphaned_pod: why')]);
   });
 
@@ -376,7 +376,7 @@ describe('a registration', () => {
 });
 
 describe('a zombie', () => {
-  const zombie = life({ polled: false, pods: [], phase: 'Busy' });
+  const zombie = life({ hasPoller: false, pods: [], phase: 'Busy' });
   const terminate = async (seen: Seen, pods: OwnedObject[] = []) =>
     await terminateStuckRunner(
       seen.tools(),
@@ -386,7 +386,7 @@ describe('a zombie', () => {
         subject: 'life',
         life: zombie,
         step: 'terminate',
-        mark: { kind: 'stuck_runner', key: 'w r', since: ago(MINUTE), unpolled: 3 },
+        mark: { kind: 'stuck_runner', key: 'w r', since: ago(MINUTE), sweepsWithoutPoller: 3 },
       },
       async () => pods,
     );
@@ -416,7 +416,7 @@ describe('a zombie', () => {
 });
 
 describe('a runner that hangs', () => {
-  const hung = life({ registration: ghost({ alive: true, hasPod: true }) });
+  const hung = life({ registration: ghost({ hasRunner: true, hasPod: true }) });
   const replace = async (seen: Seen, pods: OwnedObject[] = [pod()]) =>
     await replaceUnresponsive(
       seen.tools(),
@@ -452,7 +452,7 @@ describe('a runner that hangs', () => {
     ['has a pod that is busy now', {}, [pod({ busy: true })], CHANGED],
     ['has another pod now', {}, [pod({}, { registration: { name: 'w-0123456789-r2' } })], CHANGED],
     ['has lost its pod', {}, [], CHANGED],
-    ['is held since', {}, [pod({}, { held: true })], { kind: 'skipped', why: 'on_hold' }],
+    ['is held since', {}, [pod({}, { onHold: true })], { kind: 'skipped', why: 'on_hold' }],
   ])('that %s is left alone', async (_what, now, pods, expected) => {
     const seen = new Seen();
     if (now !== undefined) seen.ciServer.registrations.set('7', { ...listed, ...now });
@@ -501,7 +501,7 @@ describe('a step that outlived its job', () => {
     [
       'is held since',
       () => undefined,
-      [pod({}, { held: true })],
+      [pod({}, { onHold: true })],
       { kind: 'skipped', why: 'on_hold' },
     ],
   ])('that %s is left alone', async (_what, change, pods, expected) => {

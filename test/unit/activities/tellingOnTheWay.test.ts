@@ -13,7 +13,7 @@ import { FakeCompute } from '../../support/fakeCompute.ts';
 const identity = { workflowId: 'runner-linux-aaaaaaaaaa', firstRunId: 'run', attempt: 1 };
 const word: SetNotification = {
   set: 'linux',
-  word: { kind: 'online', workflowId: identity.workflowId, runnerName: 'linux-aaaaaaaaaa' },
+  event: { kind: 'online', workflowId: identity.workflowId, runnerName: 'linux-aaaaaaaaaa' },
 };
 
 function stage(tell: () => Promise<void> = async () => undefined) {
@@ -25,7 +25,7 @@ function stage(tell: () => Promise<void> = async () => undefined) {
       { attempt },
       { logger: new DefaultLogger('ERROR', () => undefined) },
     ).run<[], T, () => Promise<T>>(run);
-  const telling = async ({ word: { kind } }: SetNotification): Promise<void> => {
+  const telling = async ({ event: { kind } }: SetNotification): Promise<void> => {
     did.push(`told ${kind}`);
     await tell();
   };
@@ -45,7 +45,7 @@ describe('a wait that tells what it begins with', () => {
     });
     const outcome = await inActivity(
       attempt,
-      async () => await awaitPod(ports, telling, { pod, until: 'ended', tells: word }),
+      async () => await awaitPod(ports, telling, { pod, until: 'ended', notify: word }),
     ).catch((error: unknown) => error);
     return { did, outcome };
   };
@@ -95,7 +95,7 @@ describe('a tear-down that tells of the end', () => {
           identity,
           pod: { ref },
           secret: true,
-          tells: { ...word, early },
+          notify: { ...word, early },
         }),
     ).catch((error: unknown) => error);
     return { did, outcome };
@@ -103,7 +103,7 @@ describe('a tear-down that tells of the end', () => {
 
   test.each<[string, boolean, PodDeletion, string[]]>([
     ['early: before the pod is gone', true, 'terminating', ['told online', 'deleted']],
-    ['else when it is', false, 'gone', ['deleted', 'told online']],
+    ['else when it is', false, 'deleted', ['deleted', 'told online']],
     ['not while it is not', false, 'terminating', ['deleted']],
   ])('%s', async (_what, early, state, expected) => {
     expect(await end(early, state)).toEqual({ did: expected, outcome: state });
@@ -114,7 +114,7 @@ describe('a tear-down that tells of the end', () => {
     async (early) => {
       const { did, outcome } = await end(
         early,
-        'gone',
+        'deleted',
         async () => await Promise.reject(new Error('Temporal is away')),
       );
       expect(did).toContain('deleted');

@@ -28,7 +28,7 @@ class RecordingCompleter implements WaitCompleter {
     return true;
   }
 
-  async answer(_taskToken: Uint8Array, result: unknown): Promise<boolean> {
+  async completeDeferred(_taskToken: Uint8Array, result: unknown): Promise<boolean> {
     this.answered.push(result);
     return true;
   }
@@ -56,7 +56,7 @@ class RecordingCompleter implements WaitCompleter {
 }
 
 const ONE_JOB: SupervisorConfig = {
-  watches: 'github',
+  runnerKind: 'github',
   ephemeral: true,
   onTerm: 'stop',
   drainTimeoutMs: 0,
@@ -65,7 +65,10 @@ const ONE_JOB: SupervisorConfig = {
   signalTarget: 'group',
   startupTimeoutMs: 600_000,
 };
-const DONE = { ended: true, exit: { code: 0, oomKilled: false, record: { job: 'done' as const } } };
+const DONE = {
+  ended: true,
+  exit: { code: 0, oomKilled: false, record: { job: 'completed' as const } },
+};
 
 async function world(
   againMs: readonly number[] = [],
@@ -179,7 +182,7 @@ test.each<[string, Partial<PodView>, string[]]>([
   [
     'any other is offered as gone',
     { ended: true, exit: { code: 3, oomKilled: false } },
-    ['ended', 'gone'],
+    ['ended', 'deleted'],
   ],
 ])('%s', async (_what, end, offered) => {
   const { compute, completer, watcher, name } = await world([], quiet, new DeferredCompletions());

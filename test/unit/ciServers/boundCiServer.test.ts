@@ -26,7 +26,10 @@ describe('a credential is used for its scopes and groups only', () => {
     [organization('big'), false],
     [enterprise('acme'), false],
   ])('%j: %s', (scope, allowed) => {
-    const refusal = restrictCiServer(new FakeCiServer(), 'main', { scopes }).refuses?.(scope, 7);
+    const refusal = restrictCiServer(new FakeCiServer(), 'main', { scopes }).accessError?.(
+      scope,
+      7,
+    );
     expect(refusal === undefined).toBe(allowed);
     if (!allowed)
       expect(refusal).toMatch(
@@ -47,7 +50,9 @@ describe('a credential is used for its scopes and groups only', () => {
     };
     const refused = { kind: 'rejected', message: expect.stringContaining('not for victim') };
     await expect(main.register(request)).rejects.toMatchObject(refused);
-    await expect(main.find(organization('victim'), { name: 'r' })).rejects.toMatchObject(refused);
+    await expect(main.findRunner(organization('victim'), { name: 'r' })).rejects.toMatchObject(
+      refused,
+    );
     await expect(main.listRunners(organization('victim'))).rejects.toMatchObject(refused);
     await expect(main.removeRegistration(organization('victim'), '1')).rejects.toMatchObject(
       refused,
@@ -82,7 +87,7 @@ describe('a credential is used for its scopes and groups only', () => {
       ephemeral: true,
       mode: 'jit',
     };
-    expect(main.refuses?.(request.scope, 'big')).toBeUndefined();
+    expect(main.accessError?.(request.scope, 'big')).toBeUndefined();
     await expect(main.register(request)).rejects.toMatchObject({
       kind: 'rejected',
       message:
@@ -152,7 +157,7 @@ describe('a credential is used for its scopes and groups only', () => {
     const warnings = async (raw: object): Promise<string[]> =>
       (await checkCredentials(parseCredentials(raw)))
         .filter(({ level }) => level === 'warning')
-        .map(({ what }) => what);
+        .map(({ message }) => message);
     expect(await warnings({ a: readable })).toEqual([]);
     expect(await warnings({ a: readable, b: { ...readable, scopes: ['acme'] } })).toEqual([
       'whoever may start a workflow may use credential "a" wherever the secret reaches',

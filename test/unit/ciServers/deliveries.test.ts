@@ -72,9 +72,9 @@ describe('failed deliveries', () => {
   test('are all found, however many: those that were sent again stay listed before them', async () => {
     const app = new App(failures(2_500));
     const one = process(app);
-    let left = 1;
-    for (let round = 0; round < 20 && left > 0; round++)
-      ({ left } = await one.redeliverFailed({ maxRedeliveries: 150 }));
+    let postponed = 1;
+    for (let round = 0; round < 20 && postponed > 0; round++)
+      ({ postponed } = await one.redeliverFailed({ maxRedeliveries: 150 }));
     expect(app.asked).toEqual(Array.from({ length: 2_500 }, (_none, index) => index + 1));
   });
 
@@ -84,7 +84,7 @@ describe('failed deliveries', () => {
     await process(app).redeliverFailed({ maxRedeliveries: 1_000 });
     expect(await process(app).redeliverFailed({ maxRedeliveries: 1_000 })).toEqual({
       redelivered: 0,
-      left: 0,
+      postponed: 0,
     });
     expect(app.asked.toSorted((a, b) => a - b)).toEqual(
       Array.from({ length: 300 }, (_none, index) => index + 1),

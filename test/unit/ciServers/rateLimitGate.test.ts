@@ -36,7 +36,7 @@ describe('when one request is told to wait', () => {
   test('the others are turned away with the rest of the wait, without being sent', async () => {
     const { gate, clock } = gateOf();
     const first = await gate.enter(GET, 1);
-    expect(first.limited(300_000)).toBe(300_000);
+    expect(first.rateLimited(300_000)).toBe(300_000);
     await clock.advance(100_000);
     const error = await refusal(gate.enter(POST, 5));
     expect(error).toMatchObject({ kind: 'rate_limited', retryAfterMs: 200_000 });
@@ -47,14 +47,14 @@ describe('when one request is told to wait', () => {
     'the wait is as long as the server said, although the machine’s time is set by %i ms meanwhile',
     async (byMs) => {
       const { gate, clock } = gateOf();
-      expect((await gate.enter(GET, 1)).limited(5_000)).toBe(5_000);
+      expect((await gate.enter(GET, 1)).rateLimited(5_000)).toBe(5_000);
       clock.set(byMs);
       expect(await refusal(gate.enter(POST, 5))).toMatchObject({
         kind: 'rate_limited',
         retryAfterMs: 5_000,
       });
       await clock.advance(5_000);
-      (await gate.enter(POST, 5)).answered();
+      (await gate.enter(POST, 5)).completed();
     },
   );
 
@@ -62,7 +62,7 @@ describe('when one request is told to wait', () => {
     const { gate } = gateOf({ maxInFlight: 1 });
     const first = await gate.enter(GET, 1);
     const second = refusal(gate.enter(GET, 1));
-    first.limited(60_000);
+    first.rateLimited(60_000);
     expect(await second).toMatchObject({ kind: 'rate_limited', retryAfterMs: 60_000 });
   });
 
@@ -74,35 +74,35 @@ describe('when one request is told to wait', () => {
       clock,
       () => 1,
     );
-    expect((await gate.enter(GET, 1)).limited(100_000)).toBe(110_000);
+    expect((await gate.enter(GET, 1)).rateLimited(100_000)).toBe(110_000);
     expect(await refusal(gate.enter(GET, 1))).toMatchObject({ retryAfterMs: 110_000 });
   });
 
   test('after the wait one request goes ahead alone; a second wait costs one call, not ninety', async () => {
     const { gate, clock } = gateOf({ maxInFlight: 90 });
-    (await gate.enter(GET, 1)).limited(60_000);
+    (await gate.enter(GET, 1)).rateLimited(60_000);
     await clock.advance(60_000);
     const probe = await gate.enter(GET, 1);
     const others = Array.from({ length: 20 }, () => refusal(gate.enter(GET, 1)));
-    probe.limited(60_000);
+    probe.rateLimited(60_000);
     for (const error of await Promise.all(others)) expect(error.kind).toBe('rate_limited');
   });
 
   test('after the wait a good answer lets the others follow', async () => {
     const { gate, clock } = gateOf({ maxInFlight: 3 });
-    (await gate.enter(GET, 1)).limited(60_000);
+    (await gate.enter(GET, 1)).rateLimited(60_000);
     await clock.advance(60_000);
     const probe = await gate.enter(GET, 1);
     const others = [gate.enter(GET, 1), gate.enter(GET, 1), gate.enter(GET, 1)];
-    probe.answered();
+    probe.completed();
     const passes = await Promise.all(others);
     expect(passes).toHaveLength(3);
-    for (const pass of passes) pass.answered();
+    for (const pass of passes) pass.completed();
   });
 
   test('no answer to the first request after the wait lets the next one try, alone', async () => {
     const { gate, clock } = gateOf();
-    (await gate.enter(GET, 1)).limited(60_000);
+    (await gate.enter(GET, 1)).rateLimited(60_000);
     await clock.advance(60_000);
     const probe = await gate.enter(GET, 1);
     let passes = 0;
@@ -111,8 +111,8 @@ describe('when one request is told to wait', () => {
     probe.failed();
     const next = await second;
     expect(passes).toBe(1);
-    next.answered();
-    (await third).answered();
+    next.completed();
+    (await third).completed();
   });
 
   test.each([
@@ -127,7 +127,7 @@ describe('when one request is told to wait', () => {
     let waited = 0;
     for (let i = 0; i < nth; i++) {
       await clock.advance(waited);
-      waited = (await gate.enter(GET, 1)).limited(undefined);
+      waited = (await gate.enter(GET, 1)).rateLimited(undefined);
     }
     expect(waited).toBe(expected);
   });
@@ -135,44 +135,44 @@ describe('when one request is told to wait', () => {
   test('requests that were in flight together count as one wait', async () => {
     const { gate } = gateOf();
     const together = await Promise.all(Array.from({ length: 50 }, () => gate.enter(GET, 1)));
-    expect(together.map((pass) => pass.limited(undefined))).toEqual(together.map(() => 60_000));
+    expect(together.map((pass) => pass.rateLimited(undefined))).toEqual(together.map(() => 60_000));
   });
 
   test('a good answer starts the count anew, but not one that was sent before the wait', async () => {
     const { gate, clock } = gateOf();
     const [early, first] = [await gate.enter(GET, 1), await gate.enter(GET, 1)];
-    first.limited(undefined);
-    early.answered();
+    first.rateLimited(undefined);
+    early.completed();
     await clock.advance(60_000);
-    expect((await gate.enter(GET, 1)).limited(undefined)).toBe(120_000);
+    expect((await gate.enter(GET, 1)).rateLimited(undefined)).toBe(120_000);
     await clock.advance(120_000);
-    (await gate.enter(GET, 1)).answered();
-    expect((await gate.enter(GET, 1)).limited(undefined)).toBe(60_000);
+    (await gate.enter(GET, 1)).completed();
+    expect((await gate.enter(GET, 1)).rateLimited(undefined)).toBe(60_000);
   });
 });
 
 describe('pace per endpoint', () => {
   test('180 writes a minute; the next one is told when', async () => {
     const { gate, clock } = gateOf();
-    for (let i = 0; i < 180; i++) (await gate.enter(POST, 5)).answered();
+    for (let i = 0; i < 180; i++) (await gate.enter(POST, 5)).completed();
     await clock.advance(20_000);
     expect(await refusal(gate.enter(POST, 5))).toMatchObject({
       kind: 'rate_limited',
       retryAfterMs: 41_000,
     });
-    (await gate.enter(GET, 1)).answered(); // another endpoint has its own budget
+    (await gate.enter(GET, 1)).completed(); // another endpoint has its own budget
   });
 
   test('a short wait happens here, one turn per request', async () => {
     const { gate, clock } = gateOf();
-    for (let i = 0; i < 90; i++) (await gate.enter(POST, 5)).answered();
+    for (let i = 0; i < 90; i++) (await gate.enter(POST, 5)).completed();
     await clock.advance(5_000);
-    for (let i = 0; i < 90; i++) (await gate.enter(POST, 5)).answered();
+    for (let i = 0; i < 90; i++) (await gate.enter(POST, 5)).completed();
     await clock.advance(51_000);
     let through = 0;
     const waiting = Array.from(
       { length: 90 },
-      async () => ((await gate.enter(POST, 5)).answered(), (through += 1)),
+      async () => ((await gate.enter(POST, 5)).completed(), (through += 1)),
     );
     await clock.advance(4_999);
     expect(through).toBe(0);
@@ -184,7 +184,7 @@ describe('pace per endpoint', () => {
   test('off when no budget is set', async () => {
     const { gate } = gateOf({ pointsPerMinute: undefined });
     let passed = 0;
-    for (; passed < 1000; passed++) (await gate.enter(POST, 5)).answered();
+    for (; passed < 1000; passed++) (await gate.enter(POST, 5)).completed();
     expect(passed).toBe(1000);
   });
 });
@@ -199,10 +199,10 @@ describe('slots', () => {
       order.push(n);
       return pass;
     });
-    a.answered();
+    a.completed();
     (await waiting[0])?.failed();
-    (await waiting[1])?.answered();
-    b.answered();
+    (await waiting[1])?.completed();
+    b.completed();
     await waiting[2];
     expect(order).toEqual([1, 2, 3]);
   });
@@ -213,8 +213,8 @@ describe('slots', () => {
     const second = refusal(gate.enter(GET, 1));
     await clock.advance(10_000);
     expect(await second).toMatchObject({ kind: 'rate_limited', retryAfterMs: 1000 });
-    pass.answered();
-    (await gate.enter(GET, 1)).answered(); // the one that left holds nothing
+    pass.completed();
+    (await gate.enter(GET, 1)).completed(); // the one that left holds nothing
   });
 
   test("an aborted wait ends with the signal's reason and takes no slot", async () => {
@@ -224,7 +224,7 @@ describe('slots', () => {
     const second = gate.enter(GET, 1, abort.signal);
     abort.abort(new Error('cancelled'));
     await expect(second).rejects.toThrow('cancelled');
-    pass.answered();
-    (await gate.enter(GET, 1)).answered();
+    pass.completed();
+    (await gate.enter(GET, 1)).completed();
   });
 });

@@ -57,13 +57,16 @@ describe('what is sent again', () => {
     ],
   ])('%s', (_what, deliveries, redeliver) => {
     for (const listed of [deliveries, deliveries.toReversed()])
-      expect(planRedelivery(listed, new Set([70]), NOW, 100)).toEqual({ redeliver, left: 0 });
+      expect(planRedelivery(listed, new Set([70]), NOW, 100)).toEqual({ redeliver, postponed: 0 });
   });
 
   test('no more than so many at once', () => {
     const many = Array.from({ length: 10 }, (_, index) =>
       failed(index + 10, HOUR - index, { guid: `g${index}` }),
     );
-    expect(planRedelivery(many, new Set(), NOW, 3)).toEqual({ redeliver: [10, 11, 12], left: 7 });
+    expect(planRedelivery(many, new Set(), NOW, 3)).toEqual({
+      redeliver: [10, 11, 12],
+      postponed: 7,
+    });
   });
 });

@@ -63,13 +63,13 @@ describe('the body of the cancel signal', () => {
   });
 
   test.each<[what: string, body: unknown, by: Cancellation['by']]>([
-    ['a drain that retires, as the update does', { mode: 'drain', retire: true }, 'drain'],
-    ['nothing but a drain can retire', { mode: 'stop', retire: true }, 'cancelled'],
-    ['nor without a mode', { retire: true }, 'cancelled'],
-    ['nor with a word that is none', { mode: 'drain', retire: 'yes' }, 'cancelled'],
-    ['a timeout of the job whose step it is', { by: 'timeout' }, 'run_timeout'],
-    ['a newer version', { mode: 'stop', by: 'superseded' }, 'superseded'],
-    ['a reason that is none', { by: 'drain' }, 'cancelled'],
+    ['a drain that retires, as the update does', { mode: 'drain', planned: true }, 'drain'],
+    ['nothing but a drain can retire', { mode: 'stop', planned: true }, 'cancelled'],
+    ['nor without a mode', { planned: true }, 'cancelled'],
+    ['nor with a word that is none', { mode: 'drain', planned: 'yes' }, 'cancelled'],
+    ['a timeout of the job whose step it is', { stopReason: 'timeout' }, 'run_timeout'],
+    ['a newer version', { mode: 'stop', stopReason: 'superseded' }, 'superseded'],
+    ['a reason that is none', { stopReason: 'drain' }, 'cancelled'],
   ])('%s', (_what, body, by) => {
     expect(parseCancelRequest(body as never)).toMatchObject({ by });
   });

@@ -103,7 +103,7 @@ test('everything that a step can say', () => {
     volumes: [
       { name: 'cloud', mountPath: '/cloud', readOnly: true, secret: { secretName: 'cloud' } },
     ],
-    stop: { to: 'group' },
+    stop: { target: 'group' },
     onEviction: 'replace',
     timeout: '30m',
     gracePeriod: '100s',
@@ -128,7 +128,7 @@ test('everything that a step can say', () => {
       },
     },
     timeouts: { jobTimeout: '30m' },
-    stop: { gracePeriod: '100s', to: 'group' },
+    stop: { gracePeriod: '100s', target: 'group' },
     onEviction: 'replace',
   });
 });
@@ -218,7 +218,7 @@ describe('what cannot work is named, all at once', () => {
       { ...JOB, test: [{ ...STEP, resources: { limits: { cpu: true } } }] },
       [/^test\.0\.resources\.limits\.cpu must be a quantity, such as 2/],
     ],
-    [{ ...JOB, test: [{ ...STEP, stop: { to: 'all' } }] }, [/^test\.0\.stop\.to must be/]],
+    [{ ...JOB, test: [{ ...STEP, stop: { target: 'all' } }] }, [/^test\.0\.stop\.target must be/]],
     [
       { ...JOB, test: [{ ...STEP, volumes: [{ name: 'a', mountPath: '/a' }] }] },
       [/^test\.0\.volumes\.0 "a" must have exactly one source.* it has none/],

@@ -46,7 +46,7 @@ describe('production defaults', () => {
     maxAttempts: 10,
     pod: {
       supervision: {
-        watches: 'github',
+        runnerKind: 'github',
         ephemeral: true,
         onTerm: 'stop',
         drainTimeoutMs: 0,
@@ -168,7 +168,7 @@ describe('production defaults', () => {
       ciServer: 'none',
       command: ['x'],
       onTerm: 'drain',
-      stop: { gracePeriod: '15s', drainTimeout: '1m', to: 'group' },
+      stop: { gracePeriod: '15s', drainTimeout: '1m', target: 'group' },
     }).pod;
     expect(terminationGracePeriodSeconds).toBe(78);
     expect(supervision).toMatchObject({
@@ -195,14 +195,14 @@ describe('what is given is kept', () => {
     const spec = accepted({
       name: 'build', repository: 'acme/app', credential: 'app', runnerGroupId: 3, labels: ['linux', 'gpu: big'], ephemeral: false, disableUpdate: false, set: 'main', namespace: 'ci', image: 'img:1',
       command: ['sh'], args: ['-c', 'x'], env: { A_1: 'b', lower: '' }, pod, onEviction: 'replace', supervisor: 'image', onTerm: 'drain', volumeClaims: [{ name: 'cache', mountPath: '/cache', claim: 'cache-1' }],
-      stop: { drainTimeout: '1m', signalTimeout: '1s', cleanupTimeout: '2s', signals: 'SIGINT, SIGTERM@500ms', to: 'process', cleanupCommand: ['bye'] },
+      stop: { drainTimeout: '1m', signalTimeout: '1s', cleanupTimeout: '2s', signals: 'SIGINT, SIGTERM@500ms', target: 'process', cleanupCommand: ['bye'] },
       timeouts: { provisioning: '2h', podUnscheduled: '1m', podPending: '2m', registration: '3m', idle: '30m', jobTimeout: '90m', unregistration: '4h' },
       intervals: { resync: '1s', busyRetry: '2s', busyCheck: '3s', absentCheck: '4s', credentialsRetry: '5s', onlineCheck: '6s', removalGrace: '7s', idleConfirmation: '9s', stopResponseTimeout: '8s', listMaxAge: '10s', lateCreationWindow: '11s' },
     }); // prettier-ignore
     expect(spec).toEqual({
       name: 'build', nameHash: '', scope: { kind: 'repository', name: 'acme/app' }, credential: 'app', runnerGroup: 3, labels: ['linux', 'gpu: big'], ephemeral: false, registrationMode: 'token', disableUpdate: false, set: 'main', onEviction: 'replace', maxAttempts: 10,
       pod: { namespace: 'ci', image: 'img:1', command: ['sh'], args: ['-c', 'x'], env: { A_1: 'b', lower: '' }, template: pod, labels: { 'holdfast.dev/set': 'main' }, terminationGracePeriodSeconds: 68, volumeClaims: [{ name: 'cache', mountPath: '/cache', claim: 'cache-1' }], jobTimeoutCapMs: 24 * HOUR,
-        supervision: { mode: 'image', watches: 'github', ephemeral: false, onTerm: 'drain', drainTimeoutMs: 60_000, signalTimeoutMs: 1_000, cleanupTimeoutMs: 2_000, signals: 'SIGINT, SIGTERM@500ms', signalTarget: 'process', cleanupCommand: ['bye'], startupTimeoutMs: 3 * MINUTE } },
+        supervision: { mode: 'image', runnerKind: 'github', ephemeral: false, onTerm: 'drain', drainTimeoutMs: 60_000, signalTimeoutMs: 1_000, cleanupTimeoutMs: 2_000, signals: 'SIGINT, SIGTERM@500ms', signalTarget: 'process', cleanupCommand: ['bye'], startupTimeoutMs: 3 * MINUTE } },
       timeouts: { provisioningMs: 2 * HOUR, podUnscheduledMs: MINUTE, podPendingMs: 2 * MINUTE, registrationMs: 3 * MINUTE, idleMs: 30 * MINUTE, jobTimeoutMs: 90 * MINUTE, unregistrationMs: 4 * HOUR, maxAgeMs: 7 * 24 * HOUR },
       jobTimeoutCapMs: 24 * HOUR,
       intervals: { resyncMs: 1_000, busyRetryMs: 2_000, busyCheckMs: 3_000, absentCheckMs: 4_000, credentialsRetryMs: 5_000, onlineCheckMs: 6_000, removalGraceMs: 7_000, idleConfirmationMs: 9_000, stopResponseTimeoutMs: 8_000, listMaxAgeMs: 10_000, lateCreationWindowMs: 11_000 },

@@ -91,10 +91,13 @@ describe('combinations that cannot work', () => {
       { ...COMMAND, stop: { gracePeriod: '15s', signals: 'SIGINT,SIGTERM@15s' } },
       [/^stop\.signals SIGTERM would come after the end of the grace/],
     ],
-    [{ organization: 'a', stop: { to: 'everybody' } }, [/^stop\.to must be "process" or "group"/]],
     [
-      { organization: 'a', supervisor: 'none', stop: { to: 'process' } },
-      [/^stop\.to needs the supervisor/],
+      { organization: 'a', stop: { target: 'everybody' } },
+      [/^stop\.target must be "process" or "group"/],
+    ],
+    [
+      { organization: 'a', supervisor: 'none', stop: { target: 'process' } },
+      [/^stop\.target needs the supervisor/],
     ],
     [{ ...COMMAND, command: ['', 'x'] }, [/^command must begin with the program to run/]],
     [

@@ -49,7 +49,7 @@ describe('a set’s declaration', () => {
   test('everything, in ms', () => {
     const limits = {
       perRepository: 20,
-      repositories: [{ names: ['acme/web', 'acme/api-*'], max: 30 }],
+      repositories: [{ repositories: ['acme/web', 'acme/api-*'], max: 30 }],
       maxRunnerHours: 0.5,
     };
     const parsed = parse({
@@ -59,7 +59,7 @@ describe('a set’s declaration', () => {
       priority: 'high',
       minIdle: 1,
       max: 9,
-      warm: 2,
+      replaceAhead: 2,
       scaleDownDelay: '0s',
       queueCheck: '1m',
       rollout: { maxSurge: 3 },
@@ -70,7 +70,7 @@ describe('a set’s declaration', () => {
       ok: true,
       spec: {
         scope: { kind: 'organization', name: 'acme' },
-        bounds: { kind: 'elastic', minIdle: 1, max: 9, warm: 2 },
+        bounds: { kind: 'elastic', minIdle: 1, max: 9, replaceAhead: 2 },
         scaleDownDelayMs: 0,
         recreationGuardMs: 600_000,
         queueCheckMs: 60_000,
@@ -86,7 +86,7 @@ describe('a set’s declaration', () => {
             cron: '0 8 * * *',
             timeZone: 'UTC',
             durationMs: 3_600_000,
-            bounds: { kind: 'fixed', replicas: 4, warm: 2 },
+            bounds: { kind: 'fixed', replicas: 4, replaceAhead: 2 },
           },
         ],
       },
@@ -151,29 +151,37 @@ describe('a set’s declaration', () => {
     ],
     [
       'replace-ahead beyond what a set may have',
-      { ...set, replicas: 4_999, warm: 2 },
-      ['warm and replicas must be at most 5000 together: make a larger fleet of several sets'],
+      { ...set, replicas: 4_999, replaceAhead: 2 },
+      [
+        'replaceAhead and replicas must be at most 5000 together: make a larger fleet of several sets',
+      ],
     ],
     [
       'replace-ahead of static runners',
-      { ...set, warm: 1, template: { ...template, ephemeral: false } },
+      { ...set, replaceAhead: 1, template: { ...template, ephemeral: false } },
       [
-        'warm is for ephemeral runners of a CI server: others need no successor when their job starts; remove it',
+        'replaceAhead is for ephemeral runners of a CI server: others need no successor when their job starts; remove it',
       ],
     ],
     [
       'replace-ahead beside slots',
       {
         ...set,
-        warm: 1,
+        replaceAhead: 1,
         template: {
           ...template,
           volumeClaims: [{ name: 'cache', mountPath: '/cache', claim: 'cache', storage: '1Gi' }],
         },
       },
-      ['warm has no place beside volumes of slots: a successor would need one more; remove it'],
+      [
+        'replaceAhead has no place beside volumes of slots: a successor would need one more; remove it',
+      ],
     ],
-    ['replace-ahead of less than none', { ...set, warm: -1 }, ['warm must be 0 or more']],
+    [
+      'replace-ahead of less than none',
+      { ...set, replaceAhead: -1 },
+      ['replaceAhead must be 0 or more'],
+    ],
     [
       'a limit below one',
       { ...set, limits: { perRepository: 0, maxRunnerHours: 0 } },
@@ -181,10 +189,10 @@ describe('a set’s declaration', () => {
     ],
     [
       'names that are no repositories',
-      { ...set, limits: { repositories: [{ names: ['acme', 'acme/[a'], max: 1 }] } },
+      { ...set, limits: { repositories: [{ repositories: ['acme', 'acme/[a'], max: 1 }] } },
       [
-        'limits.repositories.0.names.0 must be "owner/repo", or "acme/*" for all of acme',
-        'limits.repositories.0.names.1 has a "[" without its "]"; write "\\[" for the character itself',
+        'limits.repositories.0.repositories.0 must be "owner/repo", or "acme/*" for all of acme',
+        'limits.repositories.0.repositories.1 has a "[" without its "]"; write "\\[" for the character itself',
       ],
     ],
     ['another priority', { ...set, priority: 'urgent' }, ['priority must be high, normal, low']],

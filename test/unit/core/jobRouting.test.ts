@@ -15,7 +15,7 @@ const set = (
   scopeKind: ScopeKind = scope.includes('/') ? 'repository' : 'organization',
 ): RoutableSet => ({
   workflowId: `set-${name}`,
-  cover: { labels, scope, scopeKind },
+  routing: { labels, scope, scopeKind },
 });
 const SETS: RoutableSet[] = [
   set('plain', 'acme', ['self-hosted', 'linux']),
@@ -23,11 +23,11 @@ const SETS: RoutableSet[] = [
   set('app', 'acme/app', ['linux']),
   {
     ...set('group-7', 'beta', ['linux']),
-    cover: { labels: ['linux'], scope: 'beta', scopeKind: 'organization', group: 7 },
+    routing: { labels: ['linux'], scope: 'beta', scopeKind: 'organization', group: 7 },
   },
   {
     ...set('group-3', 'beta', ['linux']),
-    cover: { labels: ['linux'], scope: 'beta', scopeKind: 'organization', group: 3 },
+    routing: { labels: ['linux'], scope: 'beta', scopeKind: 'organization', group: 3 },
   },
   set('big', 'big', ['linux'], 'enterprise'),
   set('unlabelled', 'gamma', ['self-hosted']),
@@ -109,7 +109,7 @@ describe('the set for a job', () => {
 const equals = (count: number, more: Partial<SetRoutingInfo> = {}): RoutableSet[] =>
   Array.from({ length: count }, (_none, index) => ({
     workflowId: `set-linux-${index}`,
-    cover: { labels: ['linux'], scope: 'acme', scopeKind: 'organization', ...more },
+    routing: { labels: ['linux'], scope: 'acme', scopeKind: 'organization', ...more },
   }));
 const job = (jobId: number, runAttempt = 1): RoutedJob => ({
   jobId: String(jobId),
@@ -166,7 +166,7 @@ describe('equal sets', () => {
   const named = (names: readonly string[]): RoutableSet[] =>
     names.map((name) => ({
       workflowId: `set-${name}`,
-      cover: { labels: ['linux'], scope: 'acme', scopeKind: 'organization' },
+      routing: { labels: ['linux'], scope: 'acme', scopeKind: 'organization' },
     }));
 
   test('every replica chooses the same, whatever the order of its list', () => {
@@ -220,18 +220,18 @@ describe('equal sets', () => {
 
   test('a full one keeps its share: it passes on what it cannot serve', () => {
     const jobs = Array.from({ length: 100 }, (_none, index) => job(index));
-    expect(shares(equals(5, { full: true }), jobs)).toEqual(shares(equals(5), jobs));
+    expect(shares(equals(5, { atCapacity: true }), jobs)).toEqual(shares(equals(5), jobs));
   });
 });
 
 describe('the set that a job is passed on to', () => {
   const self: RoutableSet = {
     workflowId: 'set-self',
-    cover: { labels: ['self-hosted', 'Linux'], scope: 'acme/app', scopeKind: 'repository' },
+    routing: { labels: ['self-hosted', 'Linux'], scope: 'acme/app', scopeKind: 'repository' },
   };
   const other = (name: string, more: Partial<SetRoutingInfo> = {}): RoutableSet => ({
     workflowId: `set-${name}`,
-    cover: { ...self.cover, ...more },
+    routing: { ...self.routing, ...more },
   });
   const org: Partial<SetRoutingInfo> = { scope: 'Acme', scopeKind: 'organization' };
 
@@ -242,7 +242,7 @@ describe('the set that a job is passed on to', () => {
       [other('equal', { labels: ['linux'] })],
       'equal',
     ],
-    ['not one without room', [other('equal', { full: true })], undefined],
+    ['not one without room', [other('equal', { atCapacity: true })], undefined],
     [
       'not one with more labels: it is left to the jobs that need it',
       [other('gpu', { labels: ['linux', 'gpu'] })],
@@ -259,7 +259,7 @@ describe('the set that a job is passed on to', () => {
     ['an equal one before that', [other('wide', org), other('equal')], 'equal'],
     [
       'that of the organization, where the equal one is full',
-      [other('wide', org), other('equal', { full: true })],
+      [other('wide', org), other('equal', { atCapacity: true })],
       'wide',
     ],
     [
@@ -278,7 +278,7 @@ describe('the set that a job is passed on to', () => {
   });
 
   test('a set that ends would rather have one without room than none', () => {
-    const substitutes = new RerouteTargets(self, [other('equal', { full: true })]);
+    const substitutes = new RerouteTargets(self, [other('equal', { atCapacity: true })]);
     expect([
       substitutes.size,
       substitutes.next({ jobId: '1', runAttempt: 1 })?.workflowId,
@@ -288,8 +288,8 @@ describe('the set that a job is passed on to', () => {
 
   test('no set that ends is one, and it hears of jobs all the same', () => {
     const substitutes = new RerouteTargets(self, [
-      other('ending', { full: true, ends: true }),
-      other('idle', { ends: true }),
+      other('ending', { atCapacity: true, draining: true }),
+      other('idle', { draining: true }),
     ]);
     expect([
       substitutes.size,

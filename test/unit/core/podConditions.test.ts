@@ -21,7 +21,7 @@ const pending: PodView = {
   scheduled: false,
   createdAt: iso(AT),
   ended: false,
-  gone: false,
+  deleted: false,
   terminating: false,
 };
 const running: PodView = { ...pending, scheduled: true, startedAt: iso(AT) };
@@ -44,7 +44,7 @@ test('the production graces', () => {
 });
 
 type Dues = Record<PodCondition, number | undefined>;
-const never: Dues = { online: undefined, ended: undefined, gone: undefined };
+const never: Dues = { online: undefined, ended: undefined, deleted: undefined };
 
 /** When each condition holds: 0 for "already". */
 test.each<[what: string, pod: PodView, dues: Dues]>([
@@ -55,27 +55,31 @@ test.each<[what: string, pod: PodView, dues: Dues]>([
   ['an image problem', problem('image_pull'), { ...never, online: AT + 30_000 }],
   ['a configuration problem', problem('config'), { ...never, online: AT + 30_000 }],
   ['an image name that is none', problem('invalid_image'), { ...never, online: 0 }],
-  ['container ended', { ...running, ended: true }, { online: 0, ended: 0, gone: undefined }],
-  ['ended and gone', { ...running, ended: true, gone: true }, { online: 0, ended: 0, gone: 0 }],
+  ['container ended', { ...running, ended: true }, { online: 0, ended: 0, deleted: undefined }],
+  [
+    'ended and gone',
+    { ...running, ended: true, deleted: true },
+    { online: 0, ended: 0, deleted: 0 },
+  ],
   [
     'gone before it started',
-    { ...pending, ended: true, gone: true },
-    { online: 0, ended: 0, gone: 0 },
+    { ...pending, ended: true, deleted: true },
+    { online: 0, ended: 0, deleted: 0 },
   ],
   [
     'container ended, being stored',
     { ...running, online: true, uploadingUntil: iso(AT + 10_000) },
-    { online: 0, ended: AT + 10_000, gone: undefined },
+    { online: 0, ended: AT + 10_000, deleted: undefined },
   ],
   [
     '… and terminating',
     { ...terminating, online: true, uploadingUntil: iso(AT + 100_000) },
-    { online: 0, ended: AT + 90_000, gone: undefined },
+    { online: 0, ended: AT + 90_000, deleted: undefined },
   ],
   [
     'terminating: overdue a minute after its grace',
     terminating,
-    { online: AT + 90_000, ended: AT + 90_000, gone: undefined },
+    { online: AT + 90_000, ended: AT + 90_000, deleted: undefined },
   ],
 ])('%s', (_what, pod, dues) => {
   expect(
@@ -108,7 +112,7 @@ describe('the activity id of a wait', () => {
 });
 
 describe('a pod that nobody needs any more once its end is known', () => {
-  const exit = { code: 0, oomKilled: false, record: { job: 'done' as const } };
+  const exit = { code: 0, oomKilled: false, record: { job: 'completed' as const } };
   const done: PodView = { ...running, ended: true, exit };
 
   test('did its one job and ended by itself', () => expect(isCompletedEphemeral(done)).toBe(true));
@@ -119,10 +123,13 @@ describe('a pod that nobody needs any more once its end is known', () => {
     ['says nothing of a job', { ...done, exit: { code: 0, oomKilled: false } }],
     ['had no job', { ...done, exit: { ...exit, record: { job: 'none' } } }],
     ['left its job', { ...done, exit: { ...exit, record: { job: 'interrupted' } } }],
-    ['was told to go', { ...done, exit: { ...exit, record: { job: 'done', reason: 'evicted' } } }],
-    ['is being evicted', { ...done, disruption: 'EvictionByEvictionAPI' }],
+    [
+      'was told to go',
+      { ...done, exit: { ...exit, record: { job: 'completed', reason: 'evicted' } } },
+    ],
+    ['is being evicted', { ...done, disruptionReason: 'EvictionByEvictionAPI' }],
     ['is being deleted', { ...done, terminating: true }],
-    ['is gone', { ...done, gone: true }],
+    ['is gone', { ...done, deleted: true }],
     ['takes more jobs than one', { ...done, reusable: true }],
   ])('not one that %s', (_what, pod) => expect(isCompletedEphemeral(pod)).toBe(false));
 });

@@ -45,7 +45,7 @@ test.each<[input: object, kind: string, jobs: boolean]>([
   [{ ciServer: 'none', command: ['true'] }, 'command', false],
 ])('the input %j is of the kind %s', (input, kind, jobs) => {
   const parsed = parseRunnerInput(input);
-  const watches = parsed.ok ? parsed.spec.pod.supervision.watches : undefined;
+  const watches = parsed.ok ? parsed.spec.pod.supervision.runnerKind : undefined;
   expect(watches).toBe(kind);
   expect(watches !== undefined && takesJobs(watches)).toBe(jobs);
 });

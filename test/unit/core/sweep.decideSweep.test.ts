@@ -36,7 +36,7 @@ const nothing: SweepInventory = {
   resources: [],
   jobObjects: [],
   registrations: [],
-  lives: [],
+  runners: [],
   locationKnown: true,
 };
 const decide = (
@@ -48,9 +48,9 @@ const steps = ({ findings }: SweepPlan): string[] => findings.map(({ step }) => 
 
 test('what is fine is no finding, and what is skipped is counted by reason', () => {
   const plan = decide({
-    pods: [seen(pod(), RUNNING), seen(pod({}, { held: true })), seen(pod({}, { held: true }))],
+    pods: [seen(pod(), RUNNING), seen(pod({}, { onHold: true })), seen(pod({}, { onHold: true }))],
     registrations: [{ ...ghost(), proof: undefined as never }],
-    lives: [life({ startedAtMs: NOW - 8 * 24 * HOUR })],
+    runners: [life({ startedAtMs: NOW - 8 * 24 * HOUR })],
   });
   expect(plan).toEqual({
     findings: [],
@@ -76,7 +76,7 @@ describe('an object', () => {
     const [well, young, held] = [
       marked('orphaned_pod'),
       pod({}, { createdAtMs: NOW, mark: 'x' }),
-      pod({}, { held: true, mark: 'x' }),
+      pod({}, { onHold: true, mark: 'x' }),
     ];
     expect(
       decide({ pods: [seen(well, RUNNING), seen(young), seen(held), seen(pod(), RUNNING)] }),
@@ -121,20 +121,22 @@ describe('a registration', () => {
 });
 
 test('a zombie goes from mark to mark until it is terminated', () => {
-  const zombie = life({ polled: false, pods: [], taskPendingSinceMs: NOW - MINUTE });
+  const zombie = life({ hasPoller: false, pods: [], taskPendingSinceMs: NOW - MINUTE });
   let marks: SweepMark[] = [];
   const seenSteps = [1, 2, 3].map(() => {
-    const [finding] = decide({ lives: [zombie] }, marks).findings;
+    const [finding] = decide({ runners: [zombie] }, marks).findings;
     marks = finding === undefined || finding.subject === 'object' ? [] : [finding.mark];
     return finding?.step;
   });
   expect(seenSteps).toEqual(['mark', 'wait', 'terminate']);
-  expect(marks).toEqual([{ kind: 'stuck_runner', key: 'w r', since: ago(0), unpolled: 3 }]);
+  expect(marks).toEqual([
+    { kind: 'stuck_runner', key: 'w r', since: ago(0), sweepsWithoutPoller: 3 },
+  ]);
 });
 
 test('a step that outlived its job is marked, then stopped, by a mark of its own kind', () => {
   const step = life({ phase: 'Busy', job: { workflowId: 'job-a', ...TERMINATED } });
-  const [first] = decide({ lives: [step] }, [
+  const [first] = decide({ runners: [step] }, [
     { kind: 'stuck_runner', key: 'w r', since: ago(HOUR) },
   ]).findings;
   expect(first).toMatchObject({
@@ -143,7 +145,7 @@ test('a step that outlived its job is marked, then stopped, by a mark of its own
     mark: { kind: 'orphaned_step', key: 'w r', since: ago(0) },
   });
   expect(
-    steps(decide({ lives: [step] }, [{ kind: 'orphaned_step', key: 'w r', since: ago(0) }])),
+    steps(decide({ runners: [step] }, [{ kind: 'orphaned_step', key: 'w r', since: ago(0) }])),
   ).toEqual(['repair']);
 });
 
@@ -152,7 +154,7 @@ describe('a runner that hangs', () => {
     life({
       workflowId: name,
       pods: [pod({}, { registration: { name } })],
-      registration: ghost({ name, online, alive: true, hasPod: true }),
+      registration: ghost({ name, online, hasRunner: true, hasPod: true }),
     });
   const mark = (since: string, key = 'a'): SweepMark => ({
     kind: 'unresponsive_runner',
@@ -166,13 +168,13 @@ describe('a runner that hangs', () => {
     ['found again four minutes later', [mark(ago(4 * MINUTE))], 'repair', ago(4 * MINUTE)],
     ['found first, after another one of its life', [mark(ago(HOUR), 'earlier')], 'mark', ago(0)],
   ])('%s', (_what, marks, step, since) => {
-    expect(decide({ lives: [hung('a')] }, marks).findings).toMatchObject([
+    expect(decide({ runners: [hung('a')] }, marks).findings).toMatchObject([
       { as: 'unresponsive_runner', step, mark: { kind: 'unresponsive_runner', key: 'a', since } },
     ]);
   });
 
   test('and was heard of in between is found anew: its mark is not handed on', () => {
-    expect(decide({ lives: [hung('a', true)] }, [mark(ago(HOUR))]).findings).toEqual([]);
+    expect(decide({ runners: [hung('a', true)] }, [mark(ago(HOUR))]).findings).toEqual([]);
   });
 
   test.each<[what: string, lives: RunnerWorkflow[], step: string[], skipped: number]>([
@@ -193,8 +195,8 @@ describe('a runner that hangs', () => {
       ['mark', 'mark', 'mark'],
       0,
     ],
-  ])('with others of its scope: %s', (_what, lives, expected, skipped) => {
-    const plan = decide({ lives });
+  ])('with others of its scope: %s', (_what, runners, expected, skipped) => {
+    const plan = decide({ runners });
     expect([steps(plan), plan.skipped]).toEqual([
       expected,
       skipped === 0 ? {} : { mass_offline: skipped },
@@ -207,10 +209,12 @@ test('that has continued as new in between is marked anew', () => {
     kind: 'stuck_runner',
     key: 'w earlier',
     since: ago(HOUR),
-    unpolled: 2,
+    sweepsWithoutPoller: 2,
   };
   expect(
-    steps(decide({ lives: [life({ polled: false, pods: [], taskPendingSinceMs: NOW })] }, [mark])),
+    steps(
+      decide({ runners: [life({ hasPoller: false, pods: [], taskPendingSinceMs: NOW })] }, [mark]),
+    ),
   ).toEqual(['mark']);
 });
 
@@ -228,7 +232,7 @@ describe('the whole', () => {
     [51, 100, {}, true],
   ])('%i of %i pods condemned, %j: stops %p', (condemned, of, input, stopped) => {
     const plan = decide({ pods: many(condemned, of) }, [], input);
-    expect(plan.stopped).toEqual(
+    expect(plan.abortReason).toEqual(
       stopped ? expect.stringContaining(`${condemned} of ${of} pods`) : undefined,
     );
     expect(plan.findings).toHaveLength(condemned);
@@ -241,25 +245,25 @@ describe('the whole', () => {
         closedAtMs: NOW - 25 * HOUR,
       }),
     );
-    expect(decide({ pods: aged }).stopped).toContain('10 of 10 pods');
+    expect(decide({ pods: aged }).abortReason).toContain('10 of 10 pods');
   });
 
   test('stops before pods of a place of which Temporal knows nothing: it may be the wrong server', () => {
-    expect(decide({ pods: many(1, 1), locationKnown: false }).stopped).toContain(
+    expect(decide({ pods: many(1, 1), locationKnown: false }).abortReason).toContain(
       'Temporal knows no runner of this place',
     );
     expect(
-      decide({ pods: many(1, 1), locationKnown: false }, [], { force: true }).stopped,
+      decide({ pods: many(1, 1), locationKnown: false }, [], { force: true }).abortReason,
     ).toBeUndefined();
     expect(
       decide({ pods: [seen(pod({}, { createdAtMs: NOW - SECOND }))], locationKnown: false })
-        .stopped,
+        .abortReason,
     ).toBeUndefined();
   });
 
   test('nothing but pods is a reason to stop', () => {
     expect(
-      decide({ resources: Array.from({ length: 20 }, () => seen(object())) }).stopped,
+      decide({ resources: Array.from({ length: 20 }, () => seen(object())) }).abortReason,
     ).toBeUndefined();
   });
 });

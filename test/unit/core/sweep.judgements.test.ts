@@ -60,9 +60,9 @@ describe('a pod', () => {
       RUNNING,
       FINE,
     ],
-    ['… that a person holds', pod({}, { held: true }), RUNNING, FINE],
+    ['… that a person holds', pod({}, { onHold: true }), RUNNING, FINE],
     ['that says of no life', pod({}, { identity: undefined as never }), UNKNOWN, skips('foreign')],
-    ['that a person holds', pod({}, { held: true }), TERMINATED, skips('on_hold')],
+    ['that a person holds', pod({}, { onHold: true }), TERMINATED, skips('on_hold')],
     [
       'younger than 30 s',
       pod({}, { createdAtMs: NOW - 30 * SECOND + 1 }),
@@ -85,13 +85,13 @@ describe('a pod', () => {
     ['that has outlived its grace by a minute', pod(OVERDUE), TERMINATED, condemns('orphaned_pod')],
     [
       'that is being evicted',
-      pod({ disruption: 'EvictionByEvictionAPI' }),
+      pod({ disruptionReason: 'EvictionByEvictionAPI' }),
       TERMINATED,
       skips('in_transition'),
     ],
     [
       'that an eviction has ended',
-      pod({ disruption: 'EvictionByEvictionAPI', ended: true }),
+      pod({ disruptionReason: 'EvictionByEvictionAPI', ended: true }),
       TERMINATED,
       condemns('orphaned_pod'),
     ],
@@ -162,7 +162,7 @@ describe('a Secret or claim', () => {
       false,
       skips('foreign'),
     ],
-    ['that a person holds', object({ held: true }), TERMINATED, false, skips('on_hold')],
+    ['that a person holds', object({ onHold: true }), TERMINATED, false, skips('on_hold')],
     [
       'younger than 30 s',
       object({ createdAtMs: NOW - 30 * SECOND + 1 }),
@@ -211,14 +211,14 @@ describe('what a job has made beside its runner', () => {
 
   test.each<[what: string, it: OwnedObject, used: boolean, expected: object]>([
     ["whose runner's pod is there", of(), true, skips('in_use')],
-    ['… though a person holds it', of({ held: true }), true, skips('in_use')],
+    ['… though a person holds it', of({ onHold: true }), true, skips('in_use')],
     [
       'of a runner that is not proven ours',
       of({ identity: undefined as never }),
       false,
       skips('foreign'),
     ],
-    ['that a person holds', of({ held: true }), false, skips('on_hold')],
+    ['that a person holds', of({ onHold: true }), false, skips('on_hold')],
     ['younger than 30 s', of({ createdAtMs: NOW - 30 * SECOND + 1 }), false, skips('too_young')],
     ['that is being deleted', of({ terminating: true }), false, skips('in_transition')],
     [
@@ -240,13 +240,17 @@ describe('what a job has made beside its runner', () => {
 
 describe('a registration', () => {
   test.each<[what: string, it: ObservedRegistration, expected: object]>([
-    ['whose life runs', ghost({ alive: true }), FINE],
-    ['… and has no label of ours', { ...ghost({ alive: true }), proof: undefined as never }, FINE],
+    ['whose life runs', ghost({ hasRunner: true }), FINE],
+    [
+      '… and has no label of ours',
+      { ...ghost({ hasRunner: true }), proof: undefined as never },
+      FINE,
+    ],
     ['that nothing proves to be ours', { ...ghost(), proof: undefined as never }, skips('foreign')],
     ['whose pod is there', ghost({ hasPod: true }), skips('in_use')],
     [
       'that a workflow removes already',
-      ghost({ handedOn: 'deregistration-w' }),
+      ghost({ deregistrationId: 'deregistration-w' }),
       skips('handed_off'),
     ],
     ['that is online', ghost({ online: true }), skips('online_or_busy')],
@@ -267,7 +271,7 @@ describe('a registration', () => {
 });
 
 describe('a running life', () => {
-  const away = { polled: false };
+  const away = { hasPoller: false };
   const busyFor = (ms: number): OwnedObject => pod({ busy: true, readinessChangedAt: ago(ms) });
   const command = (ms: number): OwnedObject =>
     pod({ busy: undefined as never, startedAt: ago(ms) }, { registration: undefined as never });
@@ -277,7 +281,7 @@ describe('a running life', () => {
     listed: Partial<ObservedRegistration> = {},
     more: Partial<RunnerWorkflow> = {},
   ): RunnerWorkflow =>
-    life({ registration: ghost({ alive: true, hasPod: true, ...listed }), ...more });
+    life({ registration: ghost({ hasRunner: true, hasPod: true, ...listed }), ...more });
   const lost = (phase: RunnerPhase, more: Partial<RunnerWorkflow> = {}): RunnerWorkflow =>
     life({ phase, pods: [], ...more });
   test.each<[what: string, it: RunnerWorkflow, expected: object]>([
@@ -289,7 +293,7 @@ describe('a running life', () => {
     ],
     [
       'whose pod a person holds',
-      life({ ...away, pods: [pod({ ended: true }, { held: true })] }),
+      life({ ...away, pods: [pod({ ended: true }, { onHold: true })] }),
       skips('on_hold'),
     ],
 
@@ -361,13 +365,13 @@ describe('a running life', () => {
     ['… while its pod comes up', hung({}, { pods: [pod({ online: false })] }), FINE],
     [
       '… while its pod is being evicted',
-      hung({}, { pods: [pod({ disruption: 'EvictionByEvictionAPI' })] }),
+      hung({}, { pods: [pod({ disruptionReason: 'EvictionByEvictionAPI' })] }),
       FINE,
     ],
     ['… while its pod is told to go', hung({}, { pods: [pod({ terminating: true })] }), FINE],
     [
       '… while a person holds its pod',
-      hung({}, { pods: [pod({}, { held: true })] }),
+      hung({}, { pods: [pod({}, { onHold: true })] }),
       skips('on_hold'),
     ],
     ['… while it is leaving', hung({}, { phase: 'Draining' }), FINE],
@@ -402,7 +406,7 @@ describe('a running life', () => {
     ],
     [
       '… and whose pod a person holds',
-      step(TERMINATED, { pods: [pod({}, { held: true })] }),
+      step(TERMINATED, { pods: [pod({}, { onHold: true })] }),
       skips('on_hold'),
     ],
     [
@@ -430,7 +434,7 @@ describe('a running life', () => {
     ['whose pod went with its tear-down', lost('TearingDown'), skips('in_transition')],
     [
       'that takes its work up again',
-      lost('Busy', { ...away, resumes: true }),
+      lost('Busy', { ...away, willResume: true }),
       skips('will_resume'),
     ],
 
@@ -477,8 +481,8 @@ describe('a running life', () => {
 });
 
 describe('a zombie', () => {
-  const mark = (unpolled: number) =>
-    ({ kind: 'stuck_runner', key: 'w r', since: ago(HOUR), unpolled }) as const;
+  const mark = (sweepsWithoutPoller: number) =>
+    ({ kind: 'stuck_runner', key: 'w r', since: ago(HOUR), sweepsWithoutPoller }) as const;
   const waits = { taskPendingSinceMs: NOW - MINUTE };
   test.each<
     [
@@ -490,41 +494,51 @@ describe('a zombie', () => {
   >([
     [
       'found first, without a worker',
-      { polled: false, ...waits },
+      { hasPoller: false, ...waits },
       undefined,
-      { kind: 'mark', unpolled: 1 },
+      { kind: 'mark', sweepsWithoutPoller: 1 },
     ],
-    ['found first, with a worker', { polled: true }, undefined, { kind: 'mark', unpolled: 0 }],
-    ['found again: woken', { polled: false }, mark(1), { kind: 'signal', unpolled: 2 }],
+    [
+      'found first, with a worker',
+      { hasPoller: true },
+      undefined,
+      { kind: 'mark', sweepsWithoutPoller: 0 },
+    ],
+    [
+      'found again: woken',
+      { hasPoller: false },
+      mark(1),
+      { kind: 'signal', sweepsWithoutPoller: 2 },
+    ],
     [
       '… once: what wakes it waits already',
-      { polled: false, ...waits },
+      { hasPoller: false, ...waits },
       mark(1),
-      { kind: 'wait', unpolled: 2 },
+      { kind: 'wait', sweepsWithoutPoller: 2 },
     ],
     [
       'the third time, and nobody has taken that up',
-      { polled: false, ...waits },
+      { hasPoller: false, ...waits },
       mark(2),
-      { kind: 'terminate', unpolled: 3 },
+      { kind: 'terminate', sweepsWithoutPoller: 3 },
     ],
     [
       'the third time, and it has moved',
-      { polled: false },
+      { hasPoller: false },
       mark(2),
-      { kind: 'signal', unpolled: 3 },
+      { kind: 'signal', sweepsWithoutPoller: 3 },
     ],
     [
       'with a worker again: counted anew',
-      { polled: true, ...waits },
+      { hasPoller: true, ...waits },
       mark(2),
-      { kind: 'wait', unpolled: 0 },
+      { kind: 'wait', sweepsWithoutPoller: 0 },
     ],
     [
       'with a worker: woken, and never terminated',
-      { polled: true },
+      { hasPoller: true },
       mark(0),
-      { kind: 'signal', unpolled: 0 },
+      { kind: 'signal', sweepsWithoutPoller: 0 },
     ],
   ])('%s', (_what, facts, before, expected) => {
     expect(stuckRunnerStep(facts, before)).toEqual(expected);

@@ -16,8 +16,8 @@ describe('what came of a sweep', () => {
     ['marked', { counts: { stuck_runner: { found: 1 } } }],
     ['repaired', { counts: { orphaned_pod: { found: 2, marked: 1, repaired: 1 } } }],
     ['found', { dryRun: true, counts: { expired_pod: { found: 1 } } }],
-    ['aborted', { stopped: 'too many', counts: { orphaned_pod: { found: 10 } } }],
-    ['aborted', { stopped: 'too many', dryRun: true, counts: { orphaned_pod: { found: 10 } } }],
+    ['aborted', { aborted: 'too many', counts: { orphaned_pod: { found: 10 } } }],
+    ['aborted', { aborted: 'too many', dryRun: true, counts: { orphaned_pod: { found: 10 } } }],
     [
       'failed',
       {
@@ -34,10 +34,10 @@ describe('what came of a sweep', () => {
 
 describe('in one line', () => {
   test.each<[text: string, report: Parameters<typeof sweepReport>[0]]>([
-    ['nothing to repair; looked at 120 lives, 119 pods', {}],
+    ['nothing to repair; looked at 120 runners, 119 pods', {}],
     ['nothing to repair (dry run); looked at nothing', { dryRun: true, examined: {} }],
     [
-      '2 orphaned_pod (1 marked, 1 repaired), 1 stuck_runner; 14 left alone; looked at 120 lives, 119 pods',
+      '2 orphaned_pod (1 marked, 1 repaired), 1 stuck_runner; 14 left alone; looked at 120 runners, 119 pods',
       {
         counts: {
           orphaned_pod: { found: 2, marked: 1, repaired: 1 },
@@ -47,12 +47,12 @@ describe('in one line', () => {
       },
     ],
     [
-      '1 orphaned_resource (1 failed); looked at 120 lives, 119 pods',
+      '1 orphaned_resource (1 failed); looked at 120 runners, 119 pods',
       { counts: { orphaned_resource: { found: 1, failed: 1 } } },
     ],
     [
-      'aborted: 10 of 12 pods; 10 orphaned_pod; looked at 120 lives, 119 pods',
-      { stopped: '10 of 12 pods', counts: { orphaned_pod: { found: 10 } } },
+      'aborted: 10 of 12 pods; 10 orphaned_pod; looked at 120 runners, 119 pods',
+      { aborted: '10 of 12 pods', counts: { orphaned_pod: { found: 10 } } },
     ],
   ])('%s', (text, report) => {
     expect(sweepSummary(sweepReport(report))).toBe(text);
@@ -61,8 +61,8 @@ describe('in one line', () => {
   test('which lists could not be had', () => {
     expect(
       incompleteMessage([
-        { list: 'pods', why: 'forbidden' },
-        { list: 'registrations of orgs/acme', why: '502' },
+        { list: 'pods', reason: 'forbidden' },
+        { list: 'registrations of orgs/acme', reason: '502' },
       ]),
     ).toBe(
       'nothing was touched, because a list could not be had: pods (forbidden); registrations of orgs/acme (502)',

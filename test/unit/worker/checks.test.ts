@@ -29,7 +29,7 @@ const ALL = {
 describe('search attributes', () => {
   test('all there', () => {
     expect(evaluateSearchAttributes({ ...ALL, Other: 1 }, '')).toEqual([
-      { level: 'ok', what: expect.stringContaining('RunnerPhase') },
+      { level: 'ok', message: expect.stringContaining('RunnerPhase') },
     ]);
   });
 
@@ -38,7 +38,7 @@ describe('search attributes', () => {
     expect(evaluateSearchAttributes(rest, ' --namespace n')).toEqual([
       {
         level: 'error',
-        what: 'Temporal search attribute missing: RunnerSet',
+        message: 'Temporal search attribute missing: RunnerSet',
         fix: 'temporal operator search-attribute create --name RunnerSet --type Keyword --namespace n',
       },
     ]);
@@ -48,7 +48,7 @@ describe('search attributes', () => {
     expect(evaluateSearchAttributes({ ...ALL, RunnerPhase: 1 }, '')).toEqual([
       {
         level: 'error',
-        what: 'Temporal search attribute RunnerPhase has the type Text, not Keyword',
+        message: 'Temporal search attribute RunnerPhase has the type Text, not Keyword',
         fix: expect.stringMatching(
           /TEMPORAL_NAMESPACE.* search-attribute remove --name RunnerPhase$/,
         ),
@@ -67,7 +67,7 @@ test.each([
 ])('fairness of a Temporal server %s: %s', (version, level) => {
   expect(evaluateFairness(version)).toMatchObject({
     level,
-    what: expect.stringContaining(version === '' ? 'unknown' : version),
+    message: expect.stringContaining(version === '' ? 'unknown' : version),
   });
 });
 
@@ -96,7 +96,7 @@ describe('versions of workers', () => {
     expect(evaluateVersions('q', [one, undefined, two], two, '')).toEqual([
       {
         level: 'ok',
-        what: 'task queue "q": what is new begins on version two of ns/holdfast-worker',
+        message: 'task queue "q": what is new begins on version two of ns/holdfast-worker',
       },
     ]);
   });
@@ -105,7 +105,8 @@ describe('versions of workers', () => {
     expect(evaluateVersions('q', [one, one, two], undefined, ' --namespace n')).toEqual([
       {
         level: 'error',
-        what: 'task queue "q": no version of its workers is current, so they are given nothing new (polling: one of ns/holdfast-worker, two of ns/holdfast-worker)',
+        message:
+          'task queue "q": no version of its workers is current, so they are given nothing new (polling: one of ns/holdfast-worker, two of ns/holdfast-worker)',
         fix: `${SET_CURRENT} one --namespace n`,
       },
     ]);
@@ -134,7 +135,7 @@ describe('versions of workers', () => {
     expect(evaluateVersions('q', polling, two, '')).toEqual([
       {
         level: 'error',
-        what: `task queue "q": what is new begins on version two of ns/holdfast-worker, of which no worker polls (polling: ${seen})`,
+        message: `task queue "q": what is new begins on version two of ns/holdfast-worker, of which no worker polls (polling: ${seen})`,
         fix,
       },
     ]);
@@ -150,13 +151,13 @@ test('a task queue is used for the places of its lives: a worker of another one 
   } as const;
   expect(evaluateLocation('q', served, undefined)).toEqual({
     level: 'ok',
-    what: 'task queue "q" for runners in kubernetes/c1/mine/ci',
+    message: 'task queue "q" for runners in kubernetes/c1/mine/ci',
   });
   expect(
     evaluateLocation('q', served, { workflowId: 'runner-1', place: 'process/m1/mine' }),
   ).toEqual({
     level: 'error',
-    what: expect.stringMatching(
+    message: expect.stringMatching(
       /^HOLDFAST_TASK_QUEUE: .*"q" is used for runners in process\/m1\/mine \(runner-1\), .* in kubernetes\/c1\/mine\/ci /,
     ),
     fix: expect.stringMatching(
@@ -205,7 +206,7 @@ describe('what a task queue is used for is asked of Temporal', () => {
     };
     expect(await checkLocation(about, answering(refuse), away)).toMatchObject({
       level: 'error',
-      what: expect.stringMatching(
+      message: expect.stringMatching(
         / cannot be found out: the cluster has no name: namespaces "kube-system" is forbidden$/,
       ),
     });
@@ -221,10 +222,10 @@ describe('credentials', () => {
 
   test('one that cannot be read is a warning while another can', async () => {
     expect(await checkCredentials(parseCredentials({ good, bad }))).toEqual([
-      { level: 'ok', what: 'credential "good" can be read' },
+      { level: 'ok', message: 'credential "good" can be read' },
       {
         level: 'warning',
-        what: `credential "bad": cannot read file ${dir}/bad: ENOENT`,
+        message: `credential "bad": cannot read file ${dir}/bad: ENOENT`,
         fix: expect.stringMatching(/^put the secret there/),
       },
     ]);
@@ -280,7 +281,7 @@ test('metrics count what they are told', async () => {
   });
   metrics.kubernetesRequest({ verb: 'create', resource: 'pods', status: 201, ms: 30 });
   metrics.kubernetesRequest({ verb: 'watch', resource: 'pods', status: 0, ms: 30 });
-  metrics.completion(true);
+  metrics.podWait(true);
   metrics.webhook('accepted');
   const text = await metrics.registry.metrics();
   for (const line of [

@@ -8,7 +8,7 @@ test('a set counts by itself: what it says is shown, however often it is asked, 
   let statuses = [
     statusOf('linux', {
       desired: 3,
-      jobs: { queued: 1, assigned: 2, startedTotal: 7, completedTotal: 5 },
+      jobs: { queued: 1, running: 2, startedTotal: 7, completedTotal: 5 },
     }),
   ];
   registerSetMetrics(registry, async () => statuses);

@@ -16,20 +16,20 @@ import {
   type RunnerSetResource,
 } from '../../../worker/controller/runnerSetResource.ts';
 
-const running = { is: 'running', owner: 'this', ending: false, differs: false } as const;
+const running = { state: 'running', owner: 'this', deleting: false, differs: false } as const;
 const ended = {
-  is: 'ended',
-  mine: true,
-  how: 'the set failed: no credential',
+  state: 'ended',
+  owned: true,
+  message: 'the set failed: no credential',
   failed: true,
-  agoMs: 1_000,
+  ageMs: 1_000,
 } as const;
 const fresh = { name: 'linux', observed: false };
 const observed = { name: 'linux', observed: true };
 
 describe('the next step', () => {
   test.each<[string, ReconcileInput['resource'], SetFacts, string, string]>([
-    ['no resource, no set', undefined, { is: 'absent' }, 'nothing', 'Deleted'],
+    ['no resource, no set', undefined, { state: 'absent' }, 'nothing', 'Deleted'],
     [
       'no resource: its set is drained',
       undefined,
@@ -40,7 +40,7 @@ describe('the next step', () => {
     [
       'no resource: once',
       undefined,
-      { ...running, owner: 'earlier', ending: true },
+      { ...running, owner: 'earlier', deleting: true },
       'nothing',
       'Deleted',
     ],
@@ -54,22 +54,22 @@ describe('the next step', () => {
     [
       'no resource: one that has ended stays so',
       undefined,
-      { ...ended, mine: false },
+      { ...ended, owned: false },
       'nothing',
       'Deleted',
     ],
-    ['a new resource', fresh, { is: 'absent' }, 'start', 'Starting'],
+    ['a new resource', fresh, { state: 'absent' }, 'start', 'Starting'],
     [
       'a new resource, and a set of long ago',
       fresh,
-      { ...ended, mine: false },
+      { ...ended, owned: false },
       'start',
       'Starting',
     ],
     [
       'an invalid one',
       { ...fresh, invalid: 'spec.max: is missing' },
-      { is: 'absent' },
+      { state: 'absent' },
       'nothing',
       'InvalidSpec',
     ],
@@ -90,7 +90,7 @@ describe('the next step', () => {
       'Progressing',
     ],
     ['no worker answers', observed, { ...running, differs: undefined }, 'nothing', 'NoWorker'],
-    ['the set was told to end', observed, { ...running, ending: true }, 'nothing', 'Ending'],
+    ['the set was told to end', observed, { ...running, deleting: true }, 'nothing', 'Ending'],
     [
       'a set that people have started',
       fresh,
@@ -101,7 +101,7 @@ describe('the next step', () => {
     [
       'a set on another task queue',
       fresh,
-      { ...running, owner: 'other', elsewhere: 'more' },
+      { ...running, owner: 'other', otherTaskQueue: 'more' },
       'nothing',
       'NameTaken',
     ],
@@ -122,7 +122,7 @@ describe('the next step', () => {
     [
       'deleted and made again: until it has ended',
       fresh,
-      { ...running, owner: 'earlier', ending: true },
+      { ...running, owner: 'earlier', deleting: true },
       'nothing',
       'PreviousSetDraining',
     ],
@@ -130,7 +130,7 @@ describe('the next step', () => {
     [
       'the set has failed a while ago',
       observed,
-      { ...ended, agoMs: FAILED_RETRY_MS },
+      { ...ended, ageMs: FAILED_RETRY_MS },
       'start',
       'Starting',
     ],
@@ -139,21 +139,21 @@ describe('the next step', () => {
     [
       'somebody ended the set, long ago',
       observed,
-      { ...ended, failed: false, agoMs: 10 * FAILED_RETRY_MS },
+      { ...ended, failed: false, ageMs: 10 * FAILED_RETRY_MS },
       'nothing',
       'Ended',
     ],
     [
       'somebody ended the set, and Temporal has forgotten it',
       { ...observed, reportedEnded: true },
-      { is: 'absent' },
+      { state: 'absent' },
       'nothing',
       'Ended',
     ],
     [
       'somebody ended the set, and the spec has changed since Temporal forgot it',
       { ...fresh, reportedEnded: true },
-      { is: 'absent' },
+      { state: 'absent' },
       'start',
       'Starting',
     ],
@@ -176,9 +176,9 @@ describe('the next step', () => {
 });
 
 const status = (state: Partial<RunnerSetStatus> = {}): RunnerSetStatus => ({
-  name: 'linux', generation: 'g', desired: 3, min: 3, max: 3, replicas: 3, labels: [], scope: 'acme', holds: [],
-  runners: (['idle', 'busy', 'busy', 'starting', 'draining'] as const).map((each, index) => ({ workflowId: `runner-linux-${index}`, generation: 'g', state: each, held: false, startedAt: '' })),
-  jobs: { queued: 1, assigned: 2, startedTotal: 9, completedTotal: 7 },
+  name: 'linux', templateHash: 'g', desired: 3, min: 3, max: 3, replicas: 3, labels: [], scope: 'acme', holds: [],
+  runners: (['idle', 'busy', 'busy', 'starting', 'draining'] as const).map((each, index) => ({ workflowId: `runner-linux-${index}`, templateHash: 'g', state: each, onHold: false, startedAt: '' })),
+  jobs: { queued: 1, running: 2, startedTotal: 9, completedTotal: 7 },
   ...state,
 }); // prettier-ignore
 const resource = (more: Partial<RunnerSetResource> = {}): RunnerSetResource => ({
@@ -190,8 +190,8 @@ const applied = { ready: true, reason: 'Applied', message: 'so' };
 
 describe('the status', () => {
   test('says how many runners there are, in which state, and by which label their pods are found', () => {
-    expect(statusOf(resource(), applied, status({ paused: 'paused: sale', waitingFor: 'x' }), Date.UTC(2026, 0, 1, 12, 0, 0, 700))).toEqual({
-      observedGeneration: 4, desired: 3, replicas: 5, idle: 1, busy: 2, starting: 1, draining: 1, jobs: { queued: 1, assigned: 2 }, paused: 'paused: sale', waitingFor: 'x',
+    expect(statusOf(resource(), applied, status({ blockedReason: 'paused: sale', waitingFor: 'x' }), Date.UTC(2026, 0, 1, 12, 0, 0, 700))).toEqual({
+      observedGeneration: 4, desired: 3, replicas: 5, idle: 1, busy: 2, starting: 1, draining: 1, jobs: { queued: 1, running: 2 }, blockedReason: 'paused: sale', waitingFor: 'x',
       selector: 'holdfast.dev/set=linux', workflowId: 'set-linux',
       conditions: [{ type: 'Ready', status: 'True', reason: 'Applied', message: 'so', observedGeneration: 4, lastTransitionTime: '2026-01-01T12:00:00Z' }],
     }); // prettier-ignore
@@ -237,7 +237,7 @@ describe('the status', () => {
   });
 
   test('is written only where it differs, and what has gone is taken away', () => {
-    const before = statusOf(resource(), applied, status({ paused: 'x' }), 0);
+    const before = statusOf(resource(), applied, status({ blockedReason: 'x' }), 0);
     const reordered = JSON.parse(
       JSON.stringify({
         ...before,
@@ -249,7 +249,7 @@ describe('the status', () => {
     expect(statusPatch(reordered, before)).toBeUndefined();
     expect(statusPatch(undefined, before)).toEqual(before);
     const now = statusOf(resource({ status: before }), applied, status(), 0);
-    expect(statusPatch(before, now)).toEqual({ ...now, paused: null });
+    expect(statusPatch(before, now)).toEqual({ ...now, blockedReason: null });
     expect(statusPatch(now, { ...now, idle: 2 })).toMatchObject({ idle: 2 });
   });
 });
@@ -291,9 +291,9 @@ test('the definition has the fields of a set, and its bounds', () => {
   expect(Object.keys(fields!.properties['schedules']!.items!.properties).toSorted()).toEqual(
     Object.keys(schedule.shape).toSorted(),
   );
-  for (const name of ['replicas', 'minIdle', 'max', 'warm'])
+  for (const name of ['replicas', 'minIdle', 'max', 'replaceAhead'])
     expect(fields!.properties[name]?.maximum).toBe(MAX_RUNNERS);
   // The API server drops what the definition does not name.
-  const whole = statusOf(resource(), applied, status({ paused: 'x', waitingFor: 'y' }), 0);
+  const whole = statusOf(resource(), applied, status({ blockedReason: 'x', waitingFor: 'y' }), 0);
   expect(Object.keys(told!.properties).toSorted()).toEqual(Object.keys(whole).toSorted());
 });

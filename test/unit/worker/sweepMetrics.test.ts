@@ -5,7 +5,7 @@ import { createSweepMetrics } from '../../../worker/process/sweepMetrics.ts';
 
 const none = { found: 0, marked: 0, repaired: 0, failed: 0 };
 const report = (more: Partial<SweepReport>): SweepReport => ({
-  place: 'p', at: '', tookMs: 1, dryRun: false, examined: {}, incomplete: [], unseen: [], counts: Object.fromEntries(FINDING_KINDS.map((kind) => [kind, none])) as SweepReport['counts'], skipped: {}, items: [], omittedFindings: 0, marks: [], ...more,
+  location: 'p', at: '', tookMs: 1, dryRun: false, examined: {}, incompleteLists: [], skippedLists: [], counts: Object.fromEntries(FINDING_KINDS.map((kind) => [kind, none])) as SweepReport['counts'], skipped: {}, findings: [], omittedFindings: 0, marks: [], ...more,
 }); // prettier-ignore
 
 test('counts sweeps by how they went, findings by kind, and what was left alone by reason', async () => {
@@ -30,8 +30,8 @@ test('counts sweeps by how they went, findings by kind, and what was left alone 
     }),
   );
   swept(report({ dryRun: true }));
-  swept(report({ dryRun: true, stopped: 'too many' }));
-  swept(report({ stopped: 'too many', incomplete: [{ list: 'pods', why: 'x' }] }));
+  swept(report({ dryRun: true, aborted: 'too many' }));
+  swept(report({ aborted: 'too many', incompleteLists: [{ list: 'pods', reason: 'x' }] }));
   const lines = (await registry.metrics())
     .split('\n')
     .filter((line) => line !== '' && !line.startsWith('#'));

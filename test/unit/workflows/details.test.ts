@@ -23,7 +23,7 @@ test("a runner's", () => {
     cancel: { mode: 'drain', reason: HOSTILE },
     unregisterAttempts: 0,
     phases: [],
-    replaced: [{ runnerName: HOSTILE, cause: 'evicted', replacedBy: 'acme-1' }],
+    replacements: [{ runnerName: HOSTILE, cause: 'evicted', replacedBy: 'acme-1' }],
   };
   expect(renderDetails(parsed.spec, status).split('\n')).toEqual([
     '| Runner | Busy |',

@@ -32,7 +32,7 @@ function steps(text: string): StepFacts[] {
       name: `s${index}`,
       bestEffort: flag === 'bestEffort',
       skipOnSuccess: flag === 'optional',
-      lives: false,
+      isRunning: false,
     };
     switch (word) {
       case 'waiting':
@@ -45,7 +45,7 @@ function steps(text: string): StepFacts[] {
       case 'killed':
         return { ...base, state: 'running', stopRequested: 'force' };
       case 'going':
-        return { ...base, state: 'ended', outcome: 'succeeded', lives: true };
+        return { ...base, state: 'ended', outcome: 'succeeded', isRunning: true };
       case 'ok':
         return { ...base, state: 'ended', outcome: 'succeeded' };
       case 'errored':

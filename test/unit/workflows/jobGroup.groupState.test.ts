@@ -12,21 +12,21 @@ import {
   type GroupState,
 } from '../../../workflows/jobGroup/groupState.ts';
 
-const asked = (commit: string, atMs = 1_000, again = false): GroupEvent => ({
+const asked = (commit: string, atMs = 1_000, rerun = false): GroupEvent => ({
   kind: 'asked',
   version: { commit, atMs },
-  again,
+  rerun,
 });
 const ended = (
-  generation: number,
+  runNumber: number,
   outcome: 'succeeded' | 'aborted' | 'failed' = 'succeeded',
-): GroupEvent => ({ kind: 'ended', generation, outcome });
-const start = (generation: number, commit: string): GroupAction => ({
+): GroupEvent => ({ kind: 'ended', runNumber, outcome });
+const start = (runNumber: number, commit: string): GroupAction => ({
   kind: 'start',
-  generation,
+  runNumber,
   commit,
 });
-const supersede = (generation: number): GroupAction => ({ kind: 'supersede', generation });
+const supersede = (runNumber: number): GroupAction => ({ kind: 'supersede', runNumber });
 
 /** Events that are heard of together, and what follows then. */
 function hear(
@@ -198,12 +198,12 @@ describe('a version of a change set', () => {
           commit: fc.constantFrom('a', 'b', 'c'),
           atMs: fc.integer({ min: 0, max: 5 }),
         }),
-        again: fc.boolean(),
+        rerun: fc.boolean(),
       }),
       fc.record({ kind: fc.constant('over' as const) }),
       fc.record({
         kind: fc.constant('ended' as const),
-        generation: fc.integer({ min: 0, max: 8 }),
+        runNumber: fc.integer({ min: 0, max: 8 }),
         outcome: fc.constant('succeeded' as const),
       }),
     );
@@ -213,15 +213,15 @@ describe('a version of a change set', () => {
         let runs: number | undefined;
         const started: number[] = [];
         const happens = (happened: GroupEvent): void => {
-          if (happened.kind === 'ended' && happened.generation === runs) runs = undefined;
+          if (happened.kind === 'ended' && happened.runNumber === runs) runs = undefined;
           const next = hear(state, [happened]);
           ({ state } = next);
           for (const action of next.actions) {
             if (action.kind === 'start') {
               expect(runs).toBeUndefined();
-              started.push((runs = action.generation));
+              started.push((runs = action.runNumber));
             }
-            if (action.kind === 'supersede') expect(action.generation).toBe(runs);
+            if (action.kind === 'supersede') expect(action.runNumber).toBe(runs);
           }
         };
         for (const each of events) {
@@ -231,7 +231,7 @@ describe('a version of a change set', () => {
         for (let left = 2; runs !== undefined && left > 0; left--) happens(ended(runs));
         expect(runs).toBeUndefined();
         expect(started).toEqual([...new Set(started)].toSorted((a, b) => a - b));
-        expect(started.at(-1) ?? 0).toBe(state.generation);
+        expect(started.at(-1) ?? 0).toBe(state.runNumber);
         expect(state.outcome).toBe(started.length === 0 ? undefined : 'succeeded');
       }),
       { numRuns: 300 },

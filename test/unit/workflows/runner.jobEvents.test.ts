@@ -75,7 +75,7 @@ describe('the jobs of one runner, by events that come late, twice and out of ord
     ],
   ])('%s', (_what, events, running, over) => {
     const jobs = after(...events);
-    expect([jobs.running?.key, jobs.over]).toEqual([running, over]);
+    expect([jobs.running?.key, jobs.completed]).toEqual([running, over]);
   });
 
   test('what says nothing new changes nothing', () => {
@@ -110,7 +110,7 @@ describe('what a runner takes itself for', () => {
     const it = new RunnerState('runner-1', 'f', NOW);
     it.admit({
       ...parsed.spec,
-      place: { compute: 'kubernetes', cluster: 'c', namespace: 'ci', installation: 'i' },
+      location: { compute: 'kubernetes', cluster: 'c', namespace: 'ci', installation: 'i' },
     });
     it.runner.pod = {
       name: 'p',
@@ -120,7 +120,7 @@ describe('what a runner takes itself for', () => {
       createdAt: '',
       startedAt: new Date(NOW).toISOString(),
       ended: false,
-      gone: false,
+      deleted: false,
       terminating: false,
       ...told,
     };
@@ -136,7 +136,7 @@ describe('what a runner takes itself for', () => {
         it.onPodState({
           uid: 'u',
           state: step === 'idle' ? 'idle' : 'busy',
-          ...(step === 'again' ? { again: true } : {}),
+          ...(step === 'again' ? { newJob: true } : {}),
         });
     }
     const { busySince, jobDeadline, job } = it.runner;
@@ -306,7 +306,7 @@ describe('what a runner takes itself for', () => {
     );
     if (!parsed.ok) throw new Error('a bad input');
     const it = life(false, { online: false });
-    it.admit({ ...parsed.spec, place: it.spec.place });
+    it.admit({ ...parsed.spec, location: it.spec.location });
     const { pod } = it.runner;
     expect([it.observedActivity(), (delete it.runner.pod, it.observedActivity())]).toEqual([
       'busy',
@@ -324,7 +324,7 @@ describe('what a runner takes itself for', () => {
         ...(it.runner.pod as PodView),
         startedAt: undefined,
         ended: true,
-        gone: true,
+        deleted: true,
       } as unknown as PodView;
     told.onJobEvent(starts(1));
     const unregistered = { removedWhileRunning: false, stoppedByHoldfast: false };

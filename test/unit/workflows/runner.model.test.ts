@@ -28,8 +28,8 @@ describe('it finds what is wrong', () => {
     const unregisterTable = {
       ...TABLES.unregisterTable,
       decideUnregistration: (...[facts]: Parameters<typeof decideUnregistration>) =>
-        facts.answer === 'busy'
-          ? ({ kind: 'tearDown', row: '6', why: 'broken by the test' } as const)
+        facts.removalResult === 'busy'
+          ? ({ kind: 'tearDown', row: '6', reason: 'broken by the test' } as const)
           : decideUnregistration(facts),
     };
     const { wrongs, mind } = explore(

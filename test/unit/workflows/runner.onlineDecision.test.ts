@@ -22,7 +22,7 @@ const unscheduled: PodView = {
   scheduled: false,
   createdAt: ago(0),
   ended: false,
-  gone: false,
+  deleted: false,
   terminating: false,
 };
 const scheduled: PodView = { ...unscheduled, scheduled: true };

@@ -30,17 +30,17 @@ test.each<
 >([
   ['what SIGTERM means by itself is not told', STOPS, 'cancelled', STOP, RUNNING_POD, {}],
   ['the same without a request', STOPS, undefined, STOP, RUNNING_POD, {}],
-  ['a timeout', STOPS, 'run_timeout', STOP, RUNNING_POD, { announce: 'timeout' }],
-  ['a newer run', STOPS, 'superseded', STOP, RUNNING_POD, { announce: 'superseded' }],
-  ['a drain', STOPS, 'drain', STOP, RUNNING_POD, { announce: 'drained' }],
-  ['an idle runner', STOPS, 'idle_timeout', STOP, RUNNING_POD, { announce: 'drained' }],
+  ['a timeout', STOPS, 'run_timeout', STOP, RUNNING_POD, { stopReason: 'timeout' }],
+  ['a newer run', STOPS, 'superseded', STOP, RUNNING_POD, { stopReason: 'superseded' }],
+  ['a drain', STOPS, 'drain', STOP, RUNNING_POD, { stopReason: 'drained' }],
+  ['an idle runner', STOPS, 'idle_timeout', STOP, RUNNING_POD, { stopReason: 'drained' }],
   [
     'a cancellation where SIGTERM means a drain: told, and without the grace of the drain',
     DRAINS,
     'cancelled',
     STOP,
     RUNNING_POD,
-    { announce: 'cancelled', gracePeriodSeconds: 40 },
+    { stopReason: 'cancelled', gracePeriodSeconds: 40 },
   ],
   [
     'no request where SIGTERM means a drain: as a cancellation',
@@ -48,7 +48,7 @@ test.each<
     undefined,
     STOP,
     RUNNING_POD,
-    { announce: 'cancelled', gracePeriodSeconds: 40 },
+    { stopReason: 'cancelled', gracePeriodSeconds: 40 },
   ],
   [
     'a drain where SIGTERM means one: the whole grace',
@@ -56,7 +56,7 @@ test.each<
     'drain',
     STOP,
     RUNNING_POD,
-    { announce: 'drained' },
+    { stopReason: 'drained' },
   ],
   ['a pod without a supervisor that can be told', STOPS, 'run_timeout', STOP, SILENT, {}],
   [

@@ -47,12 +47,17 @@ describe('the decision table, row by row', () => {
     ],
     [
       '1: … and it has not',
-      { absentSinceMs: 1, started: false, looked: true },
+      { absentSinceMs: 1, started: false, podRefreshed: true },
       { kind: 'tearDown', row: '1', unlessStarted: true },
     ],
     [
       '1: proven, alive and idle by its own word',
-      { absentSinceMs: 1, observedActivity: 'idle', expiredWait: 'idleConfirmed', looked: true },
+      {
+        absentSinceMs: 1,
+        observedActivity: 'idle',
+        expiredWait: 'idleConfirmed',
+        podRefreshed: true,
+      },
       { kind: 'tearDown', row: '1' },
     ],
     [
@@ -89,7 +94,7 @@ describe('the decision table, row by row', () => {
     ],
     [
       '2: … whatever the CI server said before',
-      { ended: true, exitCode: 0, hadJob: true, answer: 'busy' },
+      { ended: true, exitCode: 0, hadJob: true, removalResult: 'busy' },
       { kind: 'tearDown', row: '2' },
     ],
     ['2 not: exit 0 without a job', { ended: true, exitCode: 0 }, { kind: 'remove' }],
@@ -112,127 +117,146 @@ describe('the decision table, row by row', () => {
       { kind: 'remove' },
     ],
 
-    ['3: 204, ended', { answer: 'removed', ended: true }, { kind: 'tearDown', row: '3' }],
+    ['3: 204, ended', { removalResult: 'removed', ended: true }, { kind: 'tearDown', row: '3' }],
     [
       '3: 204, idle by its own word, which may be old',
-      { answer: 'removed', observedActivity: 'idle' },
+      { removalResult: 'removed', observedActivity: 'idle' },
       { kind: 'wait', row: '3', until: 'idleConfirmed' },
     ],
     [
       '3: … and still after a moment, as far as is known',
-      { answer: 'removed', observedActivity: 'idle', expiredWait: 'idleConfirmed' },
+      { removalResult: 'removed', observedActivity: 'idle', expiredWait: 'idleConfirmed' },
       { kind: 'look', row: '3' },
     ],
     [
       '3: … and it is',
-      { answer: 'removed', observedActivity: 'idle', expiredWait: 'idleConfirmed', looked: true },
+      {
+        removalResult: 'removed',
+        observedActivity: 'idle',
+        expiredWait: 'idleConfirmed',
+        podRefreshed: true,
+      },
       { kind: 'tearDown', row: '3' },
     ],
     [
       '3: 204, busy by its own word',
-      { answer: 'removed', observedActivity: 'busy' },
+      { removalResult: 'removed', observedActivity: 'busy' },
       { kind: 'wait', row: '3', until: 'jobDeadline' },
     ],
     [
       '3: 204, and no word of its own: it may have just started a job',
-      { answer: 'removed' },
+      { removalResult: 'removed' },
       { kind: 'wait', row: '3', until: 'settled' },
     ],
-    ['3: 204, stop accepted', { answer: 'removed', stop: 'stop' }, { kind: 'stopPod', row: '3' }],
+    [
+      '3: 204, stop accepted',
+      { removalResult: 'removed', stop: 'stop' },
+      { kind: 'stopPod', row: '3' },
+    ],
 
     [
       '4a: 404 of a held id, ended',
-      { answer: 'absent', ended: true },
+      { removalResult: 'absent', ended: true },
       { kind: 'tearDown', row: '4a' },
     ],
     [
       '4a: 404 of an id that a list had, idle',
       {
         ...ownRegistration,
-        answer: 'absent',
+        removalResult: 'absent',
         observedActivity: 'idle',
         expiredWait: 'idleConfirmed',
-        looked: true,
+        podRefreshed: true,
       },
       { kind: 'tearDown', row: '4a' },
     ],
     [
       '4a: 404 of a held id, idle',
-      { answer: 'absent', observedActivity: 'idle', expiredWait: 'idleConfirmed', looked: true },
+      {
+        removalResult: 'absent',
+        observedActivity: 'idle',
+        expiredWait: 'idleConfirmed',
+        podRefreshed: true,
+      },
       { kind: 'tearDown', row: '4a' },
     ],
     [
       '4a: 404 of a held id, busy',
-      { answer: 'absent', observedActivity: 'busy' },
+      { removalResult: 'absent', observedActivity: 'busy' },
       { kind: 'wait', until: 'jobDeadline' },
     ],
     [
       '4a: 404, never started',
-      { ...ownRegistration, answer: 'absent', started: false, looked: true },
+      { ...ownRegistration, removalResult: 'absent', started: false, podRefreshed: true },
       { kind: 'tearDown', row: '4a', unlessStarted: true },
     ],
     [
       '4a: 404, ended, whoever registered it',
-      { ...ownRegistration, answer: 'absent', ended: true },
+      { ...ownRegistration, removalResult: 'absent', ended: true },
       { kind: 'tearDown', row: '4a' },
     ],
     [
       '4a: not listed, its container never started, as far as is known',
-      { ...ownRegistration, answer: 'unlisted', started: false },
+      { ...ownRegistration, removalResult: 'unlisted', started: false },
       { kind: 'look', row: '4a' },
     ],
     [
       '4a: … and it has not: stopped, and asked about once more',
-      { ...ownRegistration, answer: 'unlisted', started: false, looked: true },
+      { ...ownRegistration, removalResult: 'unlisted', started: false, podRefreshed: true },
       { kind: 'stopPod', row: '4a', unlessStarted: true },
     ],
     [
       '4b: not listed, registration deadline out, idle: stopped, and asked about once more',
       {
         ...ownRegistration,
-        answer: 'unlisted',
+        removalResult: 'unlisted',
         registrationExpired: true,
         observedActivity: 'idle',
         expiredWait: 'idleConfirmed',
-        looked: true,
+        podRefreshed: true,
       },
       { kind: 'stopPod', row: '4b' },
     ],
     [
       '4b: not listed, registration deadline out, silent',
-      { ...ownRegistration, answer: 'unlisted', registrationExpired: true },
+      { ...ownRegistration, removalResult: 'unlisted', registrationExpired: true },
       { kind: 'wait', row: '4b', until: 'settled' },
     ],
     [
       '4c: not listed, may be about to register',
-      { ...ownRegistration, answer: 'unlisted' },
+      { ...ownRegistration, removalResult: 'unlisted' },
       { kind: 'wait', row: '4c', until: 'absentCheck' },
     ],
     [
       '4c: … also when it says that it is idle',
-      { ...ownRegistration, answer: 'unlisted', observedActivity: 'idle' },
+      { ...ownRegistration, removalResult: 'unlisted', observedActivity: 'idle' },
       { kind: 'wait', row: '4c', until: 'absentCheck' },
     ],
     [
       '4d: not listed, ended: the list may be from before',
-      { ...ownRegistration, answer: 'unlisted', ended: true },
+      { ...ownRegistration, removalResult: 'unlisted', ended: true },
       { kind: 'wait', row: '4d', until: 'listRecheck' },
     ],
     [
       '4d: not listed, online: the list may be from before',
-      { ...ownRegistration, wasRegistered: true, answer: 'unlisted', observedActivity: 'idle' },
+      {
+        ...ownRegistration,
+        wasRegistered: true,
+        removalResult: 'unlisted',
+        observedActivity: 'idle',
+      },
       { kind: 'wait', row: '4d', until: 'listRecheck' },
     ],
     [
       '4: busy by its own signal beats any list',
-      { ...ownRegistration, answer: 'unlisted', observedActivity: 'busy' },
+      { ...ownRegistration, removalResult: 'unlisted', observedActivity: 'busy' },
       { kind: 'wait', row: '4', until: 'jobDeadline' },
     ],
     [
       '4: … even with the registration deadline out',
       {
         ...ownRegistration,
-        answer: 'unlisted',
+        removalResult: 'unlisted',
         observedActivity: 'busy',
         registrationExpired: true,
       },
@@ -240,28 +264,28 @@ describe('the decision table, row by row', () => {
     ],
     [
       '4: but not an accepted stop',
-      { ...ownRegistration, answer: 'unlisted', observedActivity: 'busy', stop: 'stop' },
+      { ...ownRegistration, removalResult: 'unlisted', observedActivity: 'busy', stop: 'stop' },
       { kind: 'stopPod' },
     ],
     [
       '4: nor may it look again for ever under a stop',
-      { ...ownRegistration, answer: 'unlisted', stop: 'stop' },
+      { ...ownRegistration, removalResult: 'unlisted', stop: 'stop' },
       { kind: 'stopPod' },
     ],
 
     [
       '5: busy (422), stop accepted',
-      { answer: 'busy', stop: 'stop' },
+      { removalResult: 'busy', stop: 'stop' },
       { kind: 'stopPod', row: '5' },
     ],
     [
       '5: busy (422), static, stop accepted',
-      { answer: 'busy', stop: 'stop', ephemeral: false },
+      { removalResult: 'busy', stop: 'stop', ephemeral: false },
       { kind: 'stopPod', row: '5' },
     ],
     [
       '5: … and asked for already',
-      { answer: 'busy', stop: 'stop', stopped: 'stop' },
+      { removalResult: 'busy', stop: 'stop', stopped: 'stop' },
       { kind: 'wait', row: '5', until: 'terminated' },
     ],
     ['5: stop accepted, nothing asked yet: unregister first', { stop: 'stop' }, { kind: 'remove' }],
@@ -305,7 +329,7 @@ describe('the decision table, row by row', () => {
 
     [
       '6: busy (422), ephemeral, alive',
-      { answer: 'busy' },
+      { removalResult: 'busy' },
       { kind: 'wait', row: '6', until: 'busyCheck' },
     ],
     [
@@ -315,7 +339,7 @@ describe('the decision table, row by row', () => {
     ],
     [
       '3-11: … and it is',
-      { observedActivity: 'idle', looked: true },
+      { observedActivity: 'idle', podRefreshed: true },
       { kind: 'remove', row: '3-11', onBusy: 'return' },
     ],
     [
@@ -340,12 +364,12 @@ describe('the decision table, row by row', () => {
     ],
     [
       '3-11: … and it is',
-      { removalEndsJob: true, ephemeral: false, observedActivity: 'idle', looked: true },
+      { removalEndsJob: true, ephemeral: false, observedActivity: 'idle', podRefreshed: true },
       { kind: 'remove', row: '3-11', onBusy: 'return' },
     ],
     [
       '3-11: … or its container never started',
-      { removalEndsJob: true, started: false, looked: true },
+      { removalEndsJob: true, started: false, podRefreshed: true },
       { kind: 'remove', row: '3-11', onBusy: 'return' },
     ],
     [
@@ -360,7 +384,7 @@ describe('the decision table, row by row', () => {
     ],
     [
       '6: … a static runner that is busy after all is not asked for again and again',
-      { removalEndsJob: true, ephemeral: false, answer: 'busy' },
+      { removalEndsJob: true, ephemeral: false, removalResult: 'busy' },
       { kind: 'wait', row: '6', until: 'busyCheck' },
     ],
     [
@@ -385,39 +409,39 @@ describe('the decision table, row by row', () => {
     ],
     [
       '8: busy (422), ended',
-      { answer: 'busy', ended: true, exitCode: 137 },
+      { removalResult: 'busy', ended: true, exitCode: 137 },
       { kind: 'handOff', row: '8' },
     ],
     [
       '8: busy (422), static, gone without an exit code',
-      { answer: 'busy', ended: true, ephemeral: false },
+      { removalResult: 'busy', ended: true, ephemeral: false },
       { kind: 'handOff', row: '8' },
     ],
     [
       '8: busy (422), ended by our stop',
-      { answer: 'busy', ended: true, exitCode: 143, stop: 'stop', stopped: 'stop' },
+      { removalResult: 'busy', ended: true, exitCode: 143, stop: 'stop', stopped: 'stop' },
       { kind: 'handOff', row: '8' },
     ],
 
     [
       '8: no answer is to be had, ended',
-      { answer: 'failed', ended: true },
+      { removalResult: 'failed', ended: true },
       { kind: 'handOff', row: '8' },
     ],
     [
       '10: no answer is to be had, alive',
-      { answer: 'failed' },
+      { removalResult: 'failed' },
       { kind: 'wait', row: '10', until: 'credentialsRetry' },
     ],
     ['10: … and some time later', { expiredWait: 'credentialsRetry' }, { kind: 'remove' }],
     [
       '10: … when none is to be had again: at the same pace',
-      { answer: 'failed', expiredWait: 'credentialsRetry' },
+      { removalResult: 'failed', expiredWait: 'credentialsRetry' },
       { kind: 'wait', row: '10', until: 'credentialsRetry' },
     ],
     [
       '10 not: a stop waits for nobody',
-      { answer: 'failed', stop: 'stop' },
+      { removalResult: 'failed', stop: 'stop' },
       { kind: 'stopPod', row: '5' },
     ],
 
@@ -440,7 +464,7 @@ describe('what news does to the facts', () => {
   const removed = { kind: 'answered', answer: 'removed', retried: false, ...at } as const;
   const absent = { kind: 'answered', answer: 'absent', retried: false, ...at } as const;
   const unlisted = { kind: 'answered', answer: 'unlisted', retried: false, ...at } as const;
-  const nothing = { removedWhileRunning: false, unanswered: false, looked: false };
+  const nothing = { removedWhileRunning: false, removalPending: false, podRefreshed: false };
 
   test.each<News>([
     [
@@ -449,7 +473,7 @@ describe('what news does to the facts', () => {
       removed,
       {
         ...nothing,
-        answer: 'removed',
+        removalResult: 'removed',
         removal: 'removed',
         absentSinceMs: 7,
         removedWhileRunning: true,
@@ -459,49 +483,49 @@ describe('what news does to the facts', () => {
       '204 after the end',
       { ended: true },
       removed,
-      { ...nothing, answer: 'removed', removal: 'removed', absentSinceMs: 7 },
+      { ...nothing, removalResult: 'removed', removal: 'removed', absentSinceMs: 7 },
     ],
     [
       '404 of a held id proves it',
       {},
       absent,
-      { ...nothing, answer: 'absent', removal: 'absent', absentSinceMs: 7 },
+      { ...nothing, removalResult: 'absent', removal: 'absent', absentSinceMs: 7 },
     ],
     [
       'not listed, vanished, and nobody saw whether its container had started: the list may be from before',
       { wasRegistered: false, started: false, ended: true, endUnobserved: true },
       unlisted,
-      { ...nothing, answer: 'unlisted', unlistedSinceMs: 7 },
+      { ...nothing, removalResult: 'unlisted', unlistedSinceMs: 7 },
     ],
     [
       '404 of an id that a list had proves it',
       { wasRegistered: false },
       absent,
-      { ...nothing, answer: 'absent', removal: 'absent', absentSinceMs: 7 },
+      { ...nothing, removalResult: 'absent', removal: 'absent', absentSinceMs: 7 },
     ],
     [
       'not listed, may be about to register: proves nothing, and nothing is over yet',
       { wasRegistered: false },
       unlisted,
-      { ...nothing, answer: 'unlisted' },
+      { ...nothing, removalResult: 'unlisted' },
     ],
     [
       'not listed after the end: the list may be from before',
       { wasRegistered: false, ended: true },
       unlisted,
-      { ...nothing, answer: 'unlisted', unlistedSinceMs: 7 },
+      { ...nothing, removalResult: 'unlisted', unlistedSinceMs: 7 },
     ],
     [
       'not listed, online: the list may be from before',
       {},
       unlisted,
-      { ...nothing, answer: 'unlisted', unlistedSinceMs: 7 },
+      { ...nothing, removalResult: 'unlisted', unlistedSinceMs: 7 },
     ],
     [
       '… asked again too soon',
       { wasRegistered: false, ended: true, unlistedSinceMs: 7 },
       { ...unlisted, atMs: 60_006 },
-      { ...nothing, answer: 'unlisted', unlistedSinceMs: 7 },
+      { ...nothing, removalResult: 'unlisted', unlistedSinceMs: 7 },
     ],
     [
       '… asked again after the list’s age: absent',
@@ -509,7 +533,7 @@ describe('what news does to the facts', () => {
       { ...unlisted, atMs: 60_007 },
       {
         ...nothing,
-        answer: 'absent',
+        removalResult: 'absent',
         removal: 'absent',
         absentSinceMs: 60_007,
         unlistedSinceMs: 7,
@@ -521,7 +545,7 @@ describe('what news does to the facts', () => {
       { ...unlisted, atMs: 60_007 },
       {
         ...nothing,
-        answer: 'absent',
+        removalResult: 'absent',
         removal: 'absentAfterRetry',
         absentSinceMs: 60_007,
         unlistedSinceMs: 7,
@@ -533,9 +557,9 @@ describe('what news does to the facts', () => {
       { ...unlisted, retried: true },
       {
         ...nothing,
-        answer: 'unlisted',
+        removalResult: 'unlisted',
         removal: 'absentAfterRetry',
-        unanswered: true,
+        removalPending: true,
         unlistedSinceMs: 7,
       },
     ],
@@ -543,19 +567,19 @@ describe('what news does to the facts', () => {
       'not listed, ended before its container started: it cannot have registered',
       { wasRegistered: false, started: false, ended: true },
       unlisted,
-      { ...nothing, answer: 'absent', removal: 'absent', absentSinceMs: 7 },
+      { ...nothing, removalResult: 'absent', removal: 'absent', absentSinceMs: 7 },
     ],
     [
       'not listed, its container not started when it was seen last: it may have by now',
       { wasRegistered: false, started: false },
       unlisted,
-      { ...nothing, answer: 'unlisted' },
+      { ...nothing, removalResult: 'unlisted' },
     ],
     [
       'listed after all',
       { unlistedSinceMs: 7 },
       { kind: 'answered', answer: 'busy', retried: false, ...at },
-      { ...nothing, answer: 'busy', removal: 'busy', unlistedSinceMs: 7 },
+      { ...nothing, removalResult: 'busy', removal: 'busy', unlistedSinceMs: 7 },
     ],
     [
       '404 to a repeated try: perhaps by us, under a runner that lived',
@@ -563,7 +587,7 @@ describe('what news does to the facts', () => {
       { ...absent, retried: true },
       {
         ...nothing,
-        answer: 'absent',
+        removalResult: 'absent',
         removal: 'absentAfterRetry',
         absentSinceMs: 7,
         removedWhileRunning: true,
@@ -571,104 +595,115 @@ describe('what news does to the facts', () => {
     ],
     [
       '404 after a try whose answer is not known: the same, although it has ended since',
-      { ended: true, unanswered: true },
+      { ended: true, removalPending: true },
       absent,
       {
         ...nothing,
-        answer: 'absent',
+        removalResult: 'absent',
         removal: 'absentAfterRetry',
         absentSinceMs: 7,
         removedWhileRunning: true,
-        unanswered: true,
+        removalPending: true,
       },
     ],
     [
       '404 to a repeated try, ended before any: nobody lived',
       { ended: true },
       { ...absent, retried: true },
-      { ...nothing, answer: 'absent', removal: 'absentAfterRetry', absentSinceMs: 7 },
+      { ...nothing, removalResult: 'absent', removal: 'absentAfterRetry', absentSinceMs: 7 },
     ],
     [
       '404 to a repeated try of an ephemeral runner after its job: it removed itself',
       { hadJob: true },
       { ...absent, retried: true },
-      { ...nothing, answer: 'absent', removal: 'absentAfterRetry', absentSinceMs: 7 },
+      { ...nothing, removalResult: 'absent', removal: 'absentAfterRetry', absentSinceMs: 7 },
     ],
     [
       '422 proves nothing',
       {},
       { kind: 'answered', answer: 'busy', retried: false, ...at },
-      { ...nothing, answer: 'busy', removal: 'busy' },
+      { ...nothing, removalResult: 'busy', removal: 'busy' },
     ],
     [
       'an answer does not end a wait that was out of time: what has not registered by then is stopped',
       { expiredWait: 'settled' },
       { ...absent },
-      { ...nothing, answer: 'absent', removal: 'absent', absentSinceMs: 7, expiredWait: 'settled' },
+      {
+        ...nothing,
+        removalResult: 'absent',
+        removal: 'absent',
+        absentSinceMs: 7,
+        expiredWait: 'settled',
+      },
     ],
     [
       'called off while it lived: its answer is not known',
       {},
       { kind: 'calledOff' },
-      { ...nothing, unanswered: true },
+      { ...nothing, removalPending: true },
     ],
     ['called off after the end', { ended: true }, { kind: 'calledOff' }, nothing],
-    ['failed', {}, { kind: 'failed' }, { ...nothing, answer: 'failed', unanswered: true }],
+    [
+      'failed',
+      {},
+      { kind: 'failed' },
+      { ...nothing, removalResult: 'failed', removalPending: true },
+    ],
     [
       'out of patience: the answer may still come to pass',
       { stop: 'stop' },
       { kind: 'expiredWait', wait: 'patience' },
-      { ...nothing, expiredWait: 'patience', unanswered: true },
+      { ...nothing, expiredWait: 'patience', removalPending: true },
     ],
     [
       'time to end by itself is over: asked again',
-      { answer: 'absent', absentSinceMs: 1 },
+      { removalResult: 'absent', absentSinceMs: 1 },
       { kind: 'expiredWait', wait: 'settled' },
       { ...nothing, absentSinceMs: 1, expiredWait: 'settled' },
     ],
     [
       'idle for long enough: the answer stands',
-      { answer: 'absent', looked: true },
+      { removalResult: 'absent', podRefreshed: true },
       { kind: 'expiredWait', wait: 'idleConfirmed' },
-      { ...nothing, answer: 'absent', expiredWait: 'idleConfirmed' },
+      { ...nothing, removalResult: 'absent', expiredWait: 'idleConfirmed' },
     ],
     [
       'safety re-check: asked again',
-      { answer: 'busy' },
+      { removalResult: 'busy' },
       { kind: 'expiredWait', wait: 'busyCheck' },
       { ...nothing, expiredWait: 'busyCheck' },
     ],
     [
       'something changed: only what is proven, and done, stands',
       {
-        answer: 'busy',
+        removalResult: 'busy',
         absentSinceMs: 1,
         expiredWait: 'settled',
-        looked: true,
+        podRefreshed: true,
         stopped: 'stop',
         removal: 'busy',
         removedWhileRunning: true,
-        unanswered: true,
+        removalPending: true,
       },
       { kind: 'changed' },
       {
-        looked: false,
+        podRefreshed: false,
         absentSinceMs: 1,
         stopped: 'stop',
         removal: 'busy',
         removedWhileRunning: true,
-        unanswered: true,
+        removalPending: true,
       },
     ],
     [
       'looked: nothing else changes',
-      { answer: 'removed', expiredWait: 'idleConfirmed' },
+      { removalResult: 'removed', expiredWait: 'idleConfirmed' },
       { kind: 'looked' },
-      { ...nothing, answer: 'removed', expiredWait: 'idleConfirmed', looked: true },
+      { ...nothing, removalResult: 'removed', expiredWait: 'idleConfirmed', podRefreshed: true },
     ],
     [
       'stopped: the CI server is to be asked again',
-      { answer: 'busy', stop: 'stop' },
+      { removalResult: 'busy', stop: 'stop' },
       { kind: 'stopped', mode: 'stop' },
       { ...nothing, stopped: 'stop' },
     ],
@@ -820,9 +855,9 @@ describe('what holds for every combination of facts', () => {
   });
 
   test('there is a step, with a reason that an operator can read', () => {
-    expect(violations((_, action) => ROWS.includes(action.row) && action.why.length > 5)).toEqual(
-      [],
-    );
+    expect(
+      violations((_, action) => ROWS.includes(action.row) && action.reason.length > 5),
+    ).toEqual([]);
   });
 
   test('a pod with a job by its own word is never stopped or torn down unless a stop was accepted', () => {
@@ -847,7 +882,7 @@ describe('what holds for every combination of facts', () => {
           action.kind !== 'tearDown' ||
           f.ended ||
           !f.started ||
-          (f.observedActivity === 'idle' && f.expiredWait === 'idleConfirmed' && f.looked),
+          (f.observedActivity === 'idle' && f.expiredWait === 'idleConfirmed' && f.podRefreshed),
       ),
     ).toEqual([]);
   });
@@ -871,9 +906,9 @@ describe('what holds for every combination of facts', () => {
   test('a live pod that was not asked to go goes only once its registration is gone, or will never be', () => {
     const unregistered = (f: UnregistrationFacts) =>
       f.absentSinceMs !== undefined ||
-      f.answer === 'removed' ||
-      f.answer === 'absent' ||
-      (f.answer === 'unlisted' && (f.registrationExpired || (!f.started && f.looked)));
+      f.removalResult === 'removed' ||
+      f.removalResult === 'absent' ||
+      (f.removalResult === 'unlisted' && (f.registrationExpired || (!f.started && f.podRefreshed)));
     const goes = (action: UnregistrationAction) =>
       action.kind === 'tearDown' || action.kind === 'stopPod';
     expect(
@@ -893,7 +928,7 @@ describe('what holds for every combination of facts', () => {
       violations(
         (f, action) =>
           f.absentSinceMs !== undefined ||
-          f.answer !== 'busy' ||
+          f.removalResult !== 'busy' ||
           f.ended ||
           f.stop !== undefined ||
           ['remove', 'wait'].includes(action.kind),
@@ -940,7 +975,8 @@ describe('what holds for every combination of facts', () => {
     expect(
       violations(
         (f, action) =>
-          action.kind !== 'handOff' || (f.ended && (f.answer === 'busy' || f.answer === 'failed')),
+          action.kind !== 'handOff' ||
+          (f.ended && (f.removalResult === 'busy' || f.removalResult === 'failed')),
       ),
     ).toEqual([]);
   });
@@ -951,8 +987,8 @@ describe('what holds for every combination of facts', () => {
         (f, action) =>
           action.kind !== 'tearDown' ||
           f.absentSinceMs !== undefined ||
-          f.answer === 'removed' ||
-          f.answer === 'absent' ||
+          f.removalResult === 'removed' ||
+          f.removalResult === 'absent' ||
           (f.ephemeral && f.exitCode === 0 && f.hadJob),
       ),
     ).toEqual([]);
@@ -966,7 +1002,7 @@ function* everyCombination(): Generator<UnregistrationFacts> {
     'ended',
     'wasRegistered',
     'registrationExpired',
-    'looked',
+    'podRefreshed',
   ] as const;
   const ends = [
     { hadJob: false, terminationRequested: false },
@@ -1002,9 +1038,9 @@ function* everyCombination(): Generator<UnregistrationFacts> {
                   ...end,
                   ...waited,
                   removedWhileRunning: false,
-                  unanswered: false,
+                  removalPending: false,
                   observedActivity,
-                  ...omitUndefined({ answer, stop, stopped }),
+                  ...omitUndefined({ removalResult: answer, stop, stopped }),
                 };
               }
             }

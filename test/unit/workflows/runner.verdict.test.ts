@@ -18,7 +18,7 @@ const live: PodView = {
   createdAt: ISO,
   startedAt: ISO,
   ended: false,
-  gone: false,
+  deleted: false,
   terminating: false,
 };
 const ended: PodView = { ...live, ended: true };
@@ -27,7 +27,7 @@ const exited = (code: number, more: Partial<PodView> = {}): PodView => ({
   exit: { code, oomKilled: false },
   ...more,
 });
-const recordsJob = (job: 'none' | 'done', more: Partial<PodView> = {}): PodView =>
+const recordsJob = (job: 'none' | 'completed', more: Partial<PodView> = {}): PodView =>
   exited(0, {
     exit: { code: 0, oomKilled: false, record: { job } },
     online: false,
@@ -40,8 +40,8 @@ const initFailed: PodView = {
   ...neverStarted,
   problem: { kind: 'config', message: 'init container prepare exited with code 1', since: ISO },
 };
-const vanished: PodView = { ...ended, gone: true };
-const evicted = exited(143, { terminating: true, disruption: 'EvictionByEvictionAPI' });
+const vanished: PodView = { ...ended, deleted: true };
+const evicted = exited(143, { terminating: true, disruptionReason: 'EvictionByEvictionAPI' });
 
 /** An ephemeral runner that was online, and of whose job nothing is known. */
 const idle: EndFacts = {
@@ -129,7 +129,7 @@ describe('the runner ended by itself', () => {
     ],
     [
       'exit 0, and its record says that its job is done',
-      { pod: recordsJob('done'), hadJob: true },
+      { pod: recordsJob('completed'), hadJob: true },
       end('succeeded'),
     ],
     [
@@ -208,7 +208,7 @@ describe('the runner ended by itself', () => {
     [
       'an init container failed in an eviction: a loss',
       {
-        pod: { ...initFailed, disruption: 'EvictionByEvictionAPI' },
+        pod: { ...initFailed, disruptionReason: 'EvictionByEvictionAPI' },
         started: false,
         wasOnline: false,
       },
@@ -235,7 +235,7 @@ describe('the runner was lost', () => {
     ['busy by the CI server’s word', { pod: evicted, removal: 'busy' }, end('errored', 'evicted')],
     [
       'unregistered by somebody, while its record says that it had no job',
-      { pod: recordsJob('none', { disruption: 'EvictionByEvictionAPI' }), removal: 'absent' },
+      { pod: recordsJob('none', { disruptionReason: 'EvictionByEvictionAPI' }), removal: 'absent' },
       replace('evicted'),
     ],
     [
@@ -265,13 +265,17 @@ describe('the runner was lost', () => {
     ],
     [
       'evicted, yet its job was done',
-      { pod: exited(0, { disruption: 'EvictionByEvictionAPI' }), hadJob: true, removal: 'absent' },
+      {
+        pod: exited(0, { disruptionReason: 'EvictionByEvictionAPI' }),
+        hadJob: true,
+        removal: 'absent',
+      },
       end('succeeded'),
     ],
     [
       'told to go in its job, which ended by that',
       {
-        pod: exited(0, { disruption: 'EvictionByEvictionAPI' }),
+        pod: exited(0, { disruptionReason: 'EvictionByEvictionAPI' }),
         hadJob: true,
         jobInterrupted: true,
         removal: 'absent',
@@ -281,7 +285,7 @@ describe('the runner was lost', () => {
     [
       'the same, a static one',
       {
-        pod: exited(0, { disruption: 'EvictionByEvictionAPI' }),
+        pod: exited(0, { disruptionReason: 'EvictionByEvictionAPI' }),
         ephemeral: false,
         hadJob: true,
         jobInterrupted: true,
@@ -290,12 +294,12 @@ describe('the runner was lost', () => {
     ],
     [
       'told to go in its job, exit 0 is no success',
-      { pod: exited(0, { disruption: 'EvictionByEvictionAPI' }), ...busy },
+      { pod: exited(0, { disruptionReason: 'EvictionByEvictionAPI' }), ...busy },
       end('errored', 'evicted'),
     ],
     [
       'told to go, exit 0, and nothing told of a job',
-      { pod: exited(0, { disruption: 'EvictionByEvictionAPI' }) },
+      { pod: exited(0, { disruptionReason: 'EvictionByEvictionAPI' }) },
       replace('evicted'),
     ],
   ])('%s', (...row) => check(row));
@@ -324,7 +328,7 @@ describe('the runner was lost', () => {
     ],
     ['drained meanwhile', { pod: vanished, cancel: drain }, end('succeeded')],
   ])('in doubt, of its own life: %s', (...row) =>
-    check(row, { ...idle, ephemeral: false, doubted: { cause: 'run_timeout', why: 'It was' } }),
+    check(row, { ...idle, ephemeral: false, suspected: { cause: 'run_timeout', why: 'It was' } }),
   );
 
   test.each<Row>([
@@ -339,7 +343,7 @@ describe('the runner was lost', () => {
       end('succeeded'),
     ],
   ])('in doubt, of one job: %s', (...row) =>
-    check(row, { ...idle, ephemeral: true, doubted: { cause: 'agent_lost', why: 'It hangs' } }),
+    check(row, { ...idle, ephemeral: true, suspected: { cause: 'agent_lost', why: 'It hangs' } }),
   );
 
   test.each([
@@ -419,7 +423,7 @@ describe('it was ended on request', () => {
     ],
     [
       'told to go in its job, exit 0',
-      { pod: exited(0, { disruption: 'EvictionByEvictionAPI' }), ...busy },
+      { pod: exited(0, { disruptionReason: 'EvictionByEvictionAPI' }), ...busy },
       end('errored', 'evicted'),
     ],
     ['out of memory in its job', { pod: killedForMemory, ...busy }, end('failed', 'oom_killed')],
@@ -463,37 +467,37 @@ describe('a step failed', () => {
 /** Reasons of the DisruptionTarget condition: https://kubernetes.io/docs/concepts/workloads/pods/disruptions/#pod-disruption-conditions */
 describe('why a pod was lost', () => {
   test.each<[what: string, pod: PodView, cause: RunnerCause | undefined]>([
-    ['Eviction API', exited(143, { disruption: 'EvictionByEvictionAPI' }), 'evicted'],
+    ['Eviction API', exited(143, { disruptionReason: 'EvictionByEvictionAPI' }), 'evicted'],
     [
       'preempted by the scheduler',
-      exited(143, { disruption: 'PreemptionByScheduler' }),
+      exited(143, { disruptionReason: 'PreemptionByScheduler' }),
       'preempted',
     ],
     [
       '… as older versions call it',
-      exited(143, { disruption: 'PreemptionByKubeScheduler' }),
+      exited(143, { disruptionReason: 'PreemptionByKubeScheduler' }),
       'preempted',
     ],
-    ['taint', exited(143, { disruption: 'DeletionByTaintManager' }), 'node_lost'],
-    ['collected with its node', { ...vanished, disruption: 'DeletionByPodGC' }, 'node_lost'],
+    ['taint', exited(143, { disruptionReason: 'DeletionByTaintManager' }), 'node_lost'],
+    ['collected with its node', { ...vanished, disruptionReason: 'DeletionByPodGC' }, 'node_lost'],
     [
       'kubelet: node pressure',
-      exited(137, { disruption: 'TerminationByKubelet', reason: 'Evicted' }),
+      exited(137, { disruptionReason: 'TerminationByKubelet', reason: 'Evicted' }),
       'evicted',
     ],
     [
       'kubelet: node shutdown',
-      exited(143, { disruption: 'TerminationByKubelet', reason: 'Terminated' }),
+      exited(143, { disruptionReason: 'TerminationByKubelet', reason: 'Terminated' }),
       'node_shutdown',
     ],
     [
       'kubelet: room for a critical pod',
-      exited(137, { disruption: 'TerminationByKubelet', reason: 'Preempting' }),
+      exited(137, { disruptionReason: 'TerminationByKubelet', reason: 'Preempting' }),
       'preempted',
     ],
     [
       'a reason that is not known yet',
-      exited(143, { disruption: 'DeletionByStrangers' }),
+      exited(143, { disruptionReason: 'DeletionByStrangers' }),
       'evicted',
     ],
     ['status Evicted alone', { ...ended, reason: 'Evicted' }, 'evicted'],
@@ -510,7 +514,7 @@ describe('why a pod was lost', () => {
     ['deleted by somebody, without one', vanished, 'deleted_externally'],
     ['final without an exit code', ended, 'agent_lost'],
     ['exited by itself', exited(1), undefined],
-    ['exited by itself, and deleted later', exited(0, { gone: true }), undefined],
+    ['exited by itself, and deleted later', exited(0, { deleted: true }), undefined],
     ['alive', live, undefined],
   ])('%s', (_what, pod, cause) => {
     expect(lossCause(pod)).toBe(cause);
@@ -644,7 +648,7 @@ describe('a plain command, which is its own job', () => {
       {
         pod: recorded(137, undefined, {
           ...deleted,
-          disruption: 'TerminationByKubelet',
+          disruptionReason: 'TerminationByKubelet',
           reason: 'Evicted',
         }),
       },
@@ -695,7 +699,7 @@ describe('a plain command, which is its own job', () => {
     [
       'lost before it started, in its last attempt: that has a bound of its own',
       {
-        pod: { ...neverStarted, gone: true },
+        pod: { ...neverStarted, deleted: true },
         started: false,
         onEviction: 'resume',
         lastAttempt: true,

@@ -11,14 +11,18 @@ const ended: PodView = {
   createdAt: ISO,
   startedAt: ISO,
   ended: true,
-  gone: false,
+  deleted: false,
   terminating: false,
 };
 const exited = (code: number, message?: string): PodView => ({
   ...ended,
   exit: { code, oomKilled: false, ...(message === undefined ? {} : { message }) },
 });
-const evicted: PodView = { ...exited(143), terminating: true, disruption: 'EvictionByEvictionAPI' };
+const evicted: PodView = {
+  ...exited(143),
+  terminating: true,
+  disruptionReason: 'EvictionByEvictionAPI',
+};
 const facts: EndFacts = {
   stoppedByHoldfast: false,
   ephemeral: true,
@@ -78,7 +82,7 @@ test.each<[string, Partial<EndFacts>]>([
     'The runner hangs (nobody hears of it): another takes its place.',
     {
       pod: evicted,
-      doubted: { cause: 'agent_lost', why: 'The runner hangs (nobody hears of it)' },
+      suspected: { cause: 'agent_lost', why: 'The runner hangs (nobody hears of it)' },
     },
   ],
   ['The runner was ended (cancelled, stop).', { pod: evicted, ...cancel('') }],

@@ -38,14 +38,14 @@ describe.each([
     ['a fixed number alone starts nobody', { replicas: 2 }, 2, 1, ['Busy', 'Idle']],
     [
       'a fixed number with successors ahead',
-      { replicas: 2, warm: 1 },
+      { replicas: 2, replaceAhead: 1 },
       2,
       1,
       ['Busy', 'Idle', 'Provisioning'],
     ],
     [
       'so many of them and no more',
-      { replicas: 2, warm: 1 },
+      { replicas: 2, replaceAhead: 1 },
       2,
       2,
       ['Busy', 'Busy', 'Provisioning'],
@@ -54,7 +54,7 @@ describe.each([
     ['the most holds', { minIdle: 2, max: 3 }, 2, 2, ['Busy', 'Busy', 'Provisioning']],
     [
       'one kept, more ahead',
-      { minIdle: 2, max: 9, warm: 3 },
+      { minIdle: 2, max: 9, replaceAhead: 3 },
       2,
       2,
       ['Busy', 'Busy', 'Provisioning', 'Provisioning'],
@@ -68,7 +68,7 @@ describe.each([
 });
 
 test('the next job finds the successor ready: when the first ends, another takes the one that is started for the one that then is', () => {
-  const model = ready({ replicas: 1, warm: 1 });
+  const model = ready({ replicas: 1, replaceAhead: 1 });
   for (let job = 0; job < 5; job++) {
     takeJobs(model, 1, false);
     comeUp(model);
@@ -82,7 +82,7 @@ test('the next job finds the successor ready: when the first ends, another takes
 });
 
 test('a list that has not heard yet that its job has started does not make it idle', () => {
-  const model = ready({ replicas: 1, warm: 1 });
+  const model = ready({ replicas: 1, replaceAhead: 1 });
   takeJobs(model, 1, false);
   const [busy] = model.state.runners.all();
   const list = (laterMs: number): string | undefined => {
@@ -97,7 +97,7 @@ test('a list that has not heard yet that its job has started does not make it id
 });
 
 test('its word that its job has started may come before that it is online', () => {
-  const model = new SetModel({ name: 'linux', template, replicas: 1, warm: 1 });
+  const model = new SetModel({ name: 'linux', template, replicas: 1, replaceAhead: 1 });
   const [runner] = [...model.runners.values()];
   if (runner === undefined) throw new Error('no runner');
   const news = { workflowId: runner.workflowId, runnerName: runner.name };
@@ -110,7 +110,7 @@ describe('who has to tell that its job starts', () => {
   const claim = { name: 'cache', mountPath: '/cache', claim: 'cache', storage: '1Gi' };
   test.each<[string, Partial<RunnerSetInput>, boolean]>([
     ['runners of a fixed number', { replicas: 1 }, false],
-    ['those with successors ahead', { replicas: 1, warm: 1 }, true],
+    ['those with successors ahead', { replicas: 1, replaceAhead: 1 }, true],
     ['those of which none is kept idle', { minIdle: 0, max: 3 }, false],
     ['those of which some are', { minIdle: 1, max: 3 }, true],
     [
@@ -134,7 +134,7 @@ describe('who has to tell that its job starts', () => {
   });
 
   test('nobody where events tell; everybody again when none has come for a day', () => {
-    const model = ready({ replicas: 1, warm: 1 });
+    const model = ready({ replicas: 1, replaceAhead: 1 });
     takeJobs(model, 1, true);
     expect(
       [0, 23 * HOUR, 24 * HOUR].map((later) => needsBusyEvents(model.state, model.now + later)),

@@ -89,7 +89,13 @@ function busySet(size: number, { ephemeral, heldEvery, untoldEvery }: Shape): Se
   const over = Array.from({ length: MANY_OVER }, (_none, index) => `${4_000_000 + index}/1`);
   const carried: CarriedSetState = {
     ...begun.carry(),
-    jobs: { live: [], names: [], over: [[AGO / 60_000, over]], startedTotal: 0, completedTotal: 0 },
+    jobs: {
+      active: [],
+      names: [],
+      completed: [[AGO / 60_000, over]],
+      startedTotal: 0,
+      completedTotal: 0,
+    },
   };
   const state = SetState.restore(carried);
   const indexes = Array.from({ length: size }, (_none, index) => index);

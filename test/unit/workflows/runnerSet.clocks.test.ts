@@ -51,8 +51,8 @@ function play(errorMs: (sinceBegin: number, answer: number) => number): Course {
   let inARow = 0;
   const wrongMinutes = new Set<number>();
   while (trueTime < BEGIN + 8 * HOUR && inARow < 100) {
-    const { evaluateSchedule, list, wakeAt } = decideSet(state, now);
-    if (evaluateSchedule || list) {
+    const { evaluateSchedule, listRunners, wakeAt } = decideSet(state, now);
+    if (evaluateSchedule || listRunners) {
       atOnce = Math.max(atOnce, ++inARow);
       const at = clock();
       now = Math.max(now, at);

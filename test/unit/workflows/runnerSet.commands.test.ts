@@ -143,7 +143,7 @@ describe('what a command does', () => {
         { command: 'drain', reason: 'moved' },
         { command: 'drain', reason: 'again' },
       ],
-      { ending: 'moved', desired: 0 },
+      { deleting: 'moved', desired: 0 },
     ],
     [[{ command: 'drain' }, { command: 'resume' }], { refused: ENDS }],
     [[{ command: 'drain' }, { command: 'scale', replicas: 2 }], { refused: ENDS }],
@@ -159,7 +159,7 @@ describe('what a command does', () => {
     state.updateDemand(NOW);
     expect({
       ...commandResult(state, NOW),
-      paused: commandResult(state, NOW).paused,
+      paused: commandResult(state, NOW).blockedReason,
       ...(refused === undefined ? {} : { refused }),
     }).toMatchObject(expected);
   });
@@ -172,21 +172,21 @@ describe('a request', () => {
     'pause',
     [],
     {},
-    { id: 'x' },
+    { workflowId: 'x' },
     { id: 7, command: { command: 'pause' } },
-    { id: '', command: { command: 'pause' } },
-    { id: 'ä', command: { command: 'pause' } },
-    { id: 'x'.repeat(1_001), command: { command: 'pause' } },
-    { id: 'x', command: 'pause' },
-    { id: 'x', command: {} },
-    { id: 'x', command: { command: 'toString' } },
+    { workflowId: '', command: { command: 'pause' } },
+    { workflowId: 'ä', command: { command: 'pause' } },
+    { workflowId: 'x'.repeat(1_001), command: { command: 'pause' } },
+    { workflowId: 'x', command: 'pause' },
+    { workflowId: 'x', command: {} },
+    { workflowId: 'x', command: { command: 'toString' } },
   ])('%j is none', (request) => {
     expect(parseRequest(request)).toBeUndefined();
   });
 
   test('is its id and its command, and nothing else', () => {
     expect(
-      parseRequest({ id: 'set-command:linux:1', command: { command: 'pause' }, more: 1 }),
-    ).toEqual({ id: 'set-command:linux:1', command: { command: 'pause' } });
+      parseRequest({ workflowId: 'set-command:linux:1', command: { command: 'pause' }, more: 1 }),
+    ).toEqual({ workflowId: 'set-command:linux:1', command: { command: 'pause' } });
   });
 });

@@ -29,7 +29,7 @@ test('events are taken as they are, and when they were sent', () => {
     runnerName: 'r',
     conclusion: 'success',
     reroutedBy: 'set-a',
-    trace: 't',
+    traceparent: 't',
   };
   expect(parseJobEvents({ events: [event, whole], at: 7 })).toEqual({
     events: [event, whole],
@@ -62,7 +62,7 @@ test.each<[string, unknown]>([
   ['at no time', { ...event, at: '5' }],
   ['of a runner without a name', { ...event, runnerName: 7 }],
   ['passed by nobody', { ...event, reroutedBy: NO_TEXT }],
-  ['with a trace that is none', { ...event, trace: {} }],
+  ['with a trace that is none', { ...event, traceparent: {} }],
   ['that would fill what is carried on', { ...event, repository: 'x'.repeat(1_001) }],
 ])('an event %s is left out, and no other', (_what, bad) => {
   expect(parseJobEvents({ events: [bad, event] }).events).toEqual([event]);
@@ -83,7 +83,7 @@ test('a look is taken as it is; one of which a job cannot be read is not complet
     jobs: [job, { ...job, status: 'in_progress', startedAt: 6, runnerName: 'r' }],
     complete: true,
     absent: ['1/1'],
-    gone: ['set-a'],
+    endedSets: ['set-a'],
   };
   expect(parseQueueCheckResult(seen)).toEqual(seen);
   for (const bad of [
@@ -101,10 +101,10 @@ test('a look is taken as it is; one of which a job cannot be read is not complet
       complete: false,
     });
   }
-  expect(parseQueueCheckResult({ ...seen, absent: null, gone: [7, 'set-b'] })).toEqual({
+  expect(parseQueueCheckResult({ ...seen, absent: null, endedSets: [7, 'set-b'] })).toEqual({
     ...seen,
     absent: [],
-    gone: ['set-b'],
+    endedSets: ['set-b'],
   });
 });
 

@@ -23,9 +23,9 @@ const anywhere = (): boolean => false;
 
 describe('the last word on a job', () => {
   test.each<[string, JobEvent[], Partial<JobRecord>]>([
-    ['in order', [queued, started, done], { state: 'done', since: 1_000, runnerName: RUNNER }],
+    ['in order', [queued, started, done], { state: 'completed', since: 1_000, runnerName: RUNNER }],
     ['queued comes last', [started, queued], { state: 'assigned', runnerName: RUNNER }],
-    ['the end comes first', [done, queued, started], { state: 'done', runnerName: RUNNER }],
+    ['the end comes first', [done, queued, started], { state: 'completed', runnerName: RUNNER }],
     [
       'each comes twice',
       [queued, queued, started, started],
@@ -34,17 +34,17 @@ describe('the last word on a job', () => {
     [
       'cancelled before it started: no runner is named',
       [queued, event('completed', { conclusion: 'cancelled' })],
-      { state: 'done' },
+      { state: 'completed' },
     ],
     [
       'skipped: nothing else is ever heard of it',
       [event('completed', { conclusion: 'skipped' })],
-      { state: 'done' },
+      { state: 'completed' },
     ],
     [
       'only an overtaken event names the runner',
       [event('completed'), started],
-      { state: 'done', runnerName: RUNNER },
+      { state: 'completed', runnerName: RUNNER },
     ],
   ])('%s', (_what, events, expected) => {
     let job: JobRecord | undefined;
@@ -60,7 +60,7 @@ describe('the last word on a job', () => {
           let job: JobRecord | undefined;
           for (const one of events) job = applyJobEvent(job, one, 5_000);
           expect(job?.state).toBe(
-            events.includes(done) ? 'done' : events.includes(started) ? 'assigned' : 'queued',
+            events.includes(done) ? 'completed' : events.includes(started) ? 'assigned' : 'queued',
           );
         },
       ),
@@ -83,7 +83,7 @@ describe('all jobs of a set', () => {
     repository: 'acme/app',
     labels: [],
     at: jobId,
-    trace: trace(jobId),
+    traceparent: trace(jobId),
   });
 
   test('the runners that are started next are in the traces of the oldest jobs that wait, each once, in the next run too', () => {
@@ -106,7 +106,10 @@ describe('all jobs of a set', () => {
 
   test('traces are kept of so many jobs at the most, and nothing that is none', () => {
     const jobs = new SetJobs('linux');
-    jobs.applyEvent({ ...traced(9_999), trace: `${trace(9_999)}-${'x'.repeat(1_000)}` }, 1_000);
+    jobs.applyEvent(
+      { ...traced(9_999), traceparent: `${trace(9_999)}-${'x'.repeat(1_000)}` },
+      1_000,
+    );
     for (let id = 1; id <= MAX_TRACES + 10; id++) jobs.applyEvent(traced(id), 1_000);
     const kept = jobs.traces.take(9_999);
     expect([kept.length, kept[0], kept.at(-1)]).toEqual([MAX_TRACES, trace(1), trace(MAX_TRACES)]);
@@ -116,7 +119,7 @@ describe('all jobs of a set', () => {
     const jobs = new SetJobs('linux');
     for (const one of [queued, event('queued', { runAttempt: 2 }), done, done, queued])
       jobs.applyEvent(one, 1);
-    expect(jobs.count(anywhere)).toEqual({ queued: 1, assigned: 0 });
+    expect(jobs.count(anywhere)).toEqual({ queued: 1, running: 0 });
     expect(jobs).toMatchObject({ startedTotal: 1, completedTotal: 1 });
   });
 
@@ -135,10 +138,10 @@ describe('all jobs of a set', () => {
         },
         1,
       );
-    expect(jobs.count(anywhere)).toEqual({ queued: 0, assigned: 2 });
+    expect(jobs.count(anywhere)).toEqual({ queued: 0, running: 2 });
     expect(jobs.count((workflowId) => workflowId === 'runner-linux-abcdefghij')).toEqual({
       queued: 0,
-      assigned: 1,
+      running: 1,
     });
   });
 
@@ -159,7 +162,7 @@ describe('all jobs of a set', () => {
       ...jobs.count(anywhere),
       over: jobs.completedTotal,
       left: jobs.runningOn(RUNNER),
-    }).toEqual({ queued: 0, assigned: 1, over: 2, left: false });
+    }).toEqual({ queued: 0, running: 1, over: 2, left: false });
   });
 
   const listed = { id: '7', runAttempt: 1, repository: 'acme/app', labels: [], queuedAt: 1_000 };
@@ -169,25 +172,25 @@ describe('all jobs of a set', () => {
       [],
       [{ ...listed, status: 'queued' as const }],
       true,
-      { queued: 1, assigned: 0 },
+      { queued: 1, running: 0 },
     ],
     [
       'a running one, too',
       [],
       [{ ...listed, status: 'in_progress' as const, startedAt: 2_000, runnerName: RUNNER }],
       true,
-      { queued: 0, assigned: 1 },
+      { queued: 0, running: 1 },
     ],
     [
       'what has started since the look began stays started',
       [queued, started],
       [{ ...listed, status: 'queued' as const }],
       true,
-      { queued: 0, assigned: 1 },
+      { queued: 0, running: 1 },
     ],
-    ['who is not listed waits no longer', [queued], [], true, { queued: 0, assigned: 0 }],
-    ['nor runs any longer', [queued, started], [], true, { queued: 0, assigned: 0 }],
-    ['unless the look left something out', [queued], [], false, { queued: 1, assigned: 0 }],
+    ['who is not listed waits no longer', [queued], [], true, { queued: 0, running: 0 }],
+    ['nor runs any longer', [queued, started], [], true, { queued: 0, running: 0 }],
+    ['unless the look left something out', [queued], [], false, { queued: 1, running: 0 }],
   ])('a look: %s', (_what, events, seen, complete, expected) => {
     const jobs = new SetJobs('linux');
     for (const one of events) jobs.applyEvent(one, 1_000);
@@ -199,7 +202,7 @@ describe('all jobs of a set', () => {
     const jobs = new SetJobs('linux');
     jobs.applyEvent(queued, 60_000);
     jobs.applyQueueCheck({ jobs: [], complete: true }, 65_000, 66_000);
-    expect(jobs.count(anywhere)).toEqual({ queued: 1, assigned: 0 });
+    expect(jobs.count(anywhere)).toEqual({ queued: 1, running: 0 });
   });
 
   test('a job that had left and was queued again is found by the next look', () => {
@@ -213,7 +216,7 @@ describe('all jobs of a set', () => {
     );
     expect({ ...jobs.count(anywhere), confirmed: jobs.confirmedSince(120_000) }).toEqual({
       queued: 1,
-      assigned: 0,
+      running: 0,
       confirmed: 1,
     });
   });
@@ -228,10 +231,10 @@ describe('all jobs of a set', () => {
       return jobs.count(anywhere);
     });
     expect(counts).toEqual([
-      { queued: 1, assigned: 1 },
-      { queued: 0, assigned: 1 },
-      { queued: 0, assigned: 1 },
-      { queued: 0, assigned: 0 },
+      { queued: 1, running: 1 },
+      { queued: 0, running: 1 },
+      { queued: 0, running: 1 },
+      { queued: 0, running: 0 },
     ]);
   });
 
@@ -284,7 +287,7 @@ describe('all jobs of a set', () => {
     jobs.applyEvent(queued, 0);
     jobs.applyEvent({ ...started, jobId: '8' }, 0);
     jobs.drop(25 * HOUR);
-    expect(jobs.count(anywhere)).toEqual({ queued: 0, assigned: 1 });
+    expect(jobs.count(anywhere)).toEqual({ queued: 0, running: 1 });
     jobs.drop(121 * HOUR);
     expect(jobs.size.live).toBe(0);
   });

@@ -21,11 +21,11 @@ describe('jobs within limits', () => {
   const both: SetLimits = {
     perRepository: 4,
     repositories: [
-      { names: ['acme/web', 'acme/api-*'], max: 6 },
-      { names: ['beta/*'], max: 0 },
+      { repositories: ['acme/web', 'acme/api-*'], max: 6 },
+      { repositories: ['beta/*'], max: 0 },
     ],
   };
-  const row = (queued: number, assigned = 0): JobCount => ({ queued, assigned });
+  const row = (queued: number, running = 0): JobCount => ({ queued, running });
   test.each<
     [
       what: string,
@@ -75,7 +75,7 @@ describe('jobs within limits', () => {
     [
       'what was passed on is among them',
       { perRepository: 4 },
-      { 'acme/web': { ...row(9, 1), elsewhere: 2 }, 'acme/app': { ...row(3), elsewhere: 7 } },
+      { 'acme/web': { ...row(9, 1), rerouted: 2 }, 'acme/app': { ...row(3), rerouted: 7 } },
       row(1, 1),
       { 'acme/web': 8, 'acme/app': 3 },
     ],
@@ -84,8 +84,8 @@ describe('jobs within limits', () => {
       both,
       {
         'acme/web': row(4),
-        'acme/api-1': { ...row(0), elsewhere: 3 },
-        'beta/x': { ...row(1), elsewhere: 1 },
+        'acme/api-1': { ...row(0), rerouted: 3 },
+        'beta/x': { ...row(1), rerouted: 1 },
       },
       row(3),
       { 'acme/web, acme/api-*': 1, 'beta/*': 1 },
@@ -99,50 +99,50 @@ describe('jobs within limits', () => {
     ],
   ])('%s', (_what, limits, jobs, counted, limited) => {
     const within = new JobLimits(limits).count(new Map(Object.entries(jobs)));
-    const { asking = new Map(), ...rest } = within;
+    const { allowed = new Map(), ...rest } = within;
     expect({ ...rest, limited: Object.fromEntries(within.limited) }).toEqual({
       ...counted,
       limited,
     });
-    expect([...asking.values()].reduce((sum, one) => sum + one, 0)).toBe(counted.queued);
+    expect([...allowed.values()].reduce((sum, one) => sum + one, 0)).toBe(counted.queued);
   });
 
   test('whatever the jobs: no limit is passed, what is not counted is held back or runs, and a limit that nobody reaches holds nothing back', () => {
-    const count = fc.record({ queued: fc.nat(30), assigned: fc.nat(30) });
-    const names = fc.constantFrom('acme/a', 'acme/b', 'acme/c', 'beta/a', 'beta/b');
+    const count = fc.record({ queued: fc.nat(30), running: fc.nat(30) });
+    const repositories = fc.constantFrom('acme/a', 'acme/b', 'acme/c', 'beta/a', 'beta/b');
     const limits = fc.record({
       perRepository: fc.integer({ min: 1, max: 40 }),
       repositories: fc.array(
         fc.record({
-          names: fc.array(fc.constantFrom('acme/*', 'beta/a', 'acme/b'), { minLength: 1 }),
+          repositories: fc.array(fc.constantFrom('acme/*', 'beta/a', 'acme/b'), { minLength: 1 }),
           max: fc.nat(60),
         }),
         { maxLength: 3 },
       ),
     });
     fc.assert(
-      fc.property(limits, fc.dictionary(names, count), (of, jobs) => {
+      fc.property(limits, fc.dictionary(repositories, count), (of, jobs) => {
         const within = new JobLimits(of).count(new Map(Object.entries(jobs)));
         const all = Object.values(jobs).reduce(
           (sum, one) => ({
             queued: sum.queued + one.queued,
-            assigned: sum.assigned + one.assigned,
+            running: sum.running + one.running,
           }),
-          { queued: 0, assigned: 0 },
+          { queued: 0, running: 0 },
         );
         const held = [...within.limited.values()].reduce((sum, one) => sum + one, 0);
         expect(within.queued + held).toBe(all.queued);
-        expect(within.assigned).toBeLessThanOrEqual(all.assigned);
-        expect(within.queued + within.assigned).toBeLessThanOrEqual(
+        expect(within.running).toBeLessThanOrEqual(all.running);
+        expect(within.queued + within.running).toBeLessThanOrEqual(
           Object.keys(jobs).length * of.perRepository,
         );
         if (
           of.repositories.length === 0 &&
-          Object.values(jobs).every(({ queued, assigned }) => queued + assigned <= of.perRepository)
+          Object.values(jobs).every(({ queued, running }) => queued + running <= of.perRepository)
         )
           expect({ ...all, held }).toEqual({
             queued: within.queued,
-            assigned: within.assigned,
+            running: within.running,
             held: 0,
           });
       }),

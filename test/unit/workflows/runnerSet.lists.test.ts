@@ -16,13 +16,13 @@ const one = (letter: string, phase: RunnerPhase = 'Idle'): ListedRunner => ({
   runnerName: nameOf(letter),
   phase,
   startedAt: NOW,
-  generation: GENERATION,
+  templateHash: GENERATION,
   ephemeral: false,
 });
 
 const template = { organization: 'acme', ephemeral: false };
 const input = { replicas: 3, template };
-const GENERATION = setSpec(input).generation;
+const GENERATION = setSpec(input).templateHash;
 
 /** A set of three, of which `letters` run and are idle. */
 function setOf(letters: string): SetState {

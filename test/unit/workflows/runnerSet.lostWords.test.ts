@@ -16,14 +16,19 @@ function life(ephemeral: boolean, loses: (word: Word, index: number) => boolean)
   );
   const comesTo = (wanted: number): void => {
     const isThere = (): boolean => {
-      const { runners, paused } = setStatus(model.state, model.now);
+      const { runners, blockedReason } = setStatus(model.state, model.now);
       const alike = runners.every(
-        ({ workflowId, state, generation }) =>
+        ({ workflowId, state, templateHash }) =>
           state === 'idle' &&
-          generation === model.state.facts.spec.generation &&
+          templateHash === model.state.facts.spec.templateHash &&
           model.runners.get(workflowId)?.phase === 'Idle',
       );
-      return alike && runners.length === wanted && model.count() === wanted && paused === undefined;
+      return (
+        alike &&
+        runners.length === wanted &&
+        model.count() === wanted &&
+        blockedReason === undefined
+      );
     };
     for (const since = model.now; !isThere(); model.pass(10_000)) {
       if (model.now - since > BOUND)

@@ -290,7 +290,7 @@ describe('news of a job that was passed on', () => {
       const pass = ([from = 'set-a', ...rest]: string[]): void => {
         fleet.listed = [...fleet.states].map(([workflowId, { facts }]) => ({
           workflowId,
-          cover: routingInfo(facts.spec, workflowId !== (rest[0] ?? 'set-a')),
+          routing: routingInfo(facts.spec, workflowId !== (rest[0] ?? 'set-a')),
         }));
         fleet.rerouteJobs(from, () => (rest.length === 0 ? undefined : pass(rest)));
       };
@@ -322,13 +322,13 @@ describe('news of a job that was passed on', () => {
 
   test('a look finds that the set which had it has ended: it waits here again', () => {
     const { fleet, a, passed } = two();
-    const look = (gone: string[]): void =>
+    const look = (endedSets: string[]): void =>
       a.onQueueChecked(
         {
           checkedAt: fleet.now,
           complete: true,
           absent: [],
-          gone,
+          endedSets,
           jobs: [1, 2]
             .map((one) => (one === 1 ? passed : firstOf(a, passed)))
             .map((id) => ({

@@ -23,14 +23,14 @@ import {
 /** `new/idle@3!`: generation/state@age, `!` held, `*` static, `?` asked to drain and not heard of. */
 function runners(...shorthand: string[]): PlannedRunner[] {
   return shorthand.map((text, index) => {
-    const [, generation = '', state = '', age = `${index}`, flags = ''] =
+    const [, templateHash = '', state = '', age = `${index}`, flags = ''] =
       /^(\w+)\/(\w+)(?:@(\d+))?([!*?]*)$/.exec(text) ?? [];
     return {
       workflowId: `r${index}`,
-      generation,
+      templateHash,
       state: state as PlannedRunner['state'],
       startedAt: 1_000 + Number(age),
-      held: flags.includes('!'),
+      onHold: flags.includes('!'),
       ephemeral: !flags.includes('*'),
       unresponsive: flags.includes('?'),
     };
@@ -40,9 +40,9 @@ function runners(...shorthand: string[]): PlannedRunner[] {
 const facts = (more: Partial<PlanFacts> & { runners?: readonly PlannedRunner[] }): PlanFacts => ({
   now: 1_000_000,
   runners: [],
-  generation: 'new',
+  templateHash: 'new',
   desired: 0,
-  most: Number.POSITIVE_INFINITY,
+  maxRunners: Number.POSITIVE_INFINITY,
   guardedRunners: 0,
   maxStarts: Number.POSITIVE_INFINITY,
   maxSurge: 1,
@@ -72,22 +72,35 @@ describe('the plan of a set', () => {
     ],
     [
       'under a most they are there until they are gone',
-      { desired: 2, most: 2, runners: runners('new/draining', 'new/idle') },
+      { desired: 2, maxRunners: 2, runners: runners('new/draining', 'new/idle') },
       { start: 0, drain: [], crowded: 1 },
     ],
     [
       'so are those on their way, held or not',
-      { desired: 4, most: 4, runners: runners('new/starting', 'new/starting!', 'new/draining') },
+      {
+        desired: 4,
+        maxRunners: 4,
+        runners: runners('new/starting', 'new/starting!', 'new/draining'),
+      },
       { start: 1, drain: [], crowded: 1 },
     ],
     [
       'a most that was lowered starts nothing',
-      { desired: 2, most: 2, runners: runners('new/draining', 'new/draining', 'new/draining') },
+      {
+        desired: 2,
+        maxRunners: 2,
+        runners: runners('new/draining', 'new/draining', 'new/draining'),
+      },
       { start: 0, drain: [], crowded: 2 },
     ],
     [
       'room first, then the guard',
-      { desired: 4, most: 4, guardedRunners: 1, runners: runners('new/draining', 'new/busy') },
+      {
+        desired: 4,
+        maxRunners: 4,
+        guardedRunners: 1,
+        runners: runners('new/draining', 'new/busy'),
+      },
       { start: 1, drain: [], withheld: 1, crowded: 1 },
     ],
     [
@@ -171,14 +184,14 @@ describe('the plan of a set', () => {
     ],
     [
       'rollout: the surge comes on top of the most',
-      { desired: 3, most: 3, runners: runners('old/idle', 'old/idle', 'old/idle') },
+      { desired: 3, maxRunners: 3, runners: runners('old/idle', 'old/idle', 'old/idle') },
       { start: 1, drain: [] },
     ],
     [
       'rollout: but no more than of the old ones are left',
       {
         desired: 3,
-        most: 3,
+        maxRunners: 3,
         maxSurge: 5,
         runners: runners('old/busy', 'new/draining', 'new/draining', 'new/draining'),
       },
@@ -283,22 +296,29 @@ describe('the plan of a set', () => {
       { mode: 'end', runners: runners('new/idle!', 'old/busy', 'new/draining') },
       { start: 0, drain: ['r0', 'r1'] },
     ],
-  ])('%s', (_what, given, { start, drain, excess = 0, withheld = 0, crowded = 0 }) => {
-    const plan = planSet(facts(given));
-    expect({ ...plan, drain: plan.drain.map(({ workflowId }) => workflowId) }).toEqual({
-      start,
-      drain,
-      excess,
-      withheld,
-      crowded,
-    });
-  });
+  ])(
+    '%s',
+    (
+      _what,
+      given,
+      { start, drain, excess = 0, withheld: blocked = 0, crowded: blockedByMax = 0 },
+    ) => {
+      const plan = planSet(facts(given));
+      expect({ ...plan, drain: plan.drain.map(({ workflowId }) => workflowId) }).toEqual({
+        start,
+        drain,
+        excess,
+        blocked,
+        blockedByMax,
+      });
+    },
+  );
 });
 
 describe('the size that is wanted', () => {
   const quiet = {
     queued: 0,
-    assigned: 0,
+    running: 0,
     finished: 0,
     confirmedQueued: 0,
     busyRunners: 0,
@@ -307,7 +327,7 @@ describe('the size that is wanted', () => {
   test.each([
     ['replicas, whatever the demand', { replicas: 4 }, { ...quiet, queued: 9 }, 4],
     ['idle ones only', { minIdle: 2, max: 10 }, quiet, 2],
-    ['and one for each job', { minIdle: 2, max: 10 }, { ...quiet, queued: 3, assigned: 1 }, 6],
+    ['and one for each job', { minIdle: 2, max: 10 }, { ...quiet, queued: 3, running: 1 }, 6],
     ['never more than the most', { minIdle: 2, max: 5 }, { ...quiet, queued: 30 }, 5],
     ['busy ones of which no event told', { minIdle: 1, max: 10 }, { ...quiet, busyRunners: 2 }, 3],
     [
@@ -351,13 +371,13 @@ describe('the size that is wanted', () => {
       'a successor for each busy one',
       { replicas: 4 },
       2,
-      { ...quiet, busyRunners: 1, assigned: 1 },
+      { ...quiet, busyRunners: 1, running: 1 },
       5,
     ],
     ['so many at the most', { replicas: 4 }, 2, { ...quiet, busyRunners: 4 }, 6],
     ['with a most: none without a job', { max: 10 }, 2, quiet, 0],
-    ['on top of the jobs', { max: 10 }, 2, { ...quiet, busyRunners: 3, assigned: 3, queued: 2 }, 7],
-    ['never beyond the most', { max: 4 }, 2, { ...quiet, busyRunners: 3, assigned: 3 }, 4],
+    ['on top of the jobs', { max: 10 }, 2, { ...quiet, busyRunners: 3, running: 3, queued: 2 }, 7],
+    ['never beyond the most', { max: 4 }, 2, { ...quiet, busyRunners: 3, running: 3 }, 4],
     [
       'idle ones that are kept anyway are enough',
       { minIdle: 2, max: 10 },

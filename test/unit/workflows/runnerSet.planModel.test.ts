@@ -26,15 +26,16 @@ test.each<[string, Change, RegExp]>([
       start: Math.max(
         0,
         desired -
-          runners.filter(({ generation, state }) => generation === 'new' && state !== 'draining')
-            .length,
+          runners.filter(
+            ({ templateHash: generation, state }) => generation === 'new' && state !== 'draining',
+          ).length,
       ),
     }),
     /^more are started than the surge allows/m,
   ],
   [
     'one that counts those that leave as gone',
-    (plan) => (plan.crowded > 0 ? { ...plan, start: plan.start + plan.crowded } : plan),
+    (plan) => (plan.blockedByMax > 0 ? { ...plan, start: plan.start + plan.blockedByMax } : plan),
     /^more are started than may be there/m,
   ],
   [
@@ -45,9 +46,9 @@ test.each<[string, Change, RegExp]>([
         plan.drain.length === 0
           ? []
           : runners
-              .filter(({ state, held }) => state === 'idle' && !held)
+              .filter(({ state, onHold: held }) => state === 'idle' && !held)
               .slice(0, plan.drain.length)
-              .map(({ workflowId }) => ({ workflowId, why: '' })),
+              .map(({ workflowId }) => ({ workflowId, reason: '' })),
     }),
     /^an idle runner is to leave while one that is not up yet could/m,
   ],
@@ -58,7 +59,7 @@ test.each<[string, Change, RegExp]>([
       drain: runners
         .filter(({ state }) => state !== 'draining')
         .slice(0, plan.drain.length)
-        .map(({ workflowId }) => ({ workflowId, why: '' })),
+        .map(({ workflowId }) => ({ workflowId, reason: '' })),
     }),
     /^a busy runner /m,
   ],
@@ -69,7 +70,7 @@ test.each<[string, Change, RegExp]>([
       ...plan,
       drain: runners
         .filter(({ state }) => state === 'idle')
-        .map(({ workflowId }) => ({ workflowId, why: '' })),
+        .map(({ workflowId }) => ({ workflowId, reason: '' })),
     }),
     /^it does not come to rest/m,
   ],

@@ -26,7 +26,7 @@ test('news is taken in the order in which it was told', () => {
   );
   state.onRunnersStarting([{ workflowId: runner.workflowId }], 1);
   const news = parseRunnerEvents({
-    news: [ended, { kind: 'busy', ...runner, at: 20 }, { kind: 'online', ...runner, at: 10 }],
+    events: [ended, { kind: 'busy', ...runner, at: 20 }, { kind: 'online', ...runner, at: 10 }],
   });
   expect(news.map(({ kind }) => kind)).toEqual(['online', 'busy', 'ended']);
   applyRunnerEvents(state, news.slice(0, 2), 20);
@@ -42,17 +42,17 @@ test.each<[string, unknown]>([
   ['nothing', undefined],
   ['null', null],
   ['a list', [ended]],
-  ['no list', { news: 'ended' }],
-  ['null in the list', { news: [null, 7, 'ended'] }],
-  ['another kind', { news: [{ ...ended, kind: 'constructor' }] }],
-  ['no kind', { news: [{ ...runner, at: 1 }] }],
-  ['no runner', { news: [{ kind: 'online', at: 1, runnerName: 'linux' }] }],
-  ['a name that is none', { news: [{ kind: 'online', ...runner, runnerName: 7, at: 1 }] }],
-  ['no time', { news: [{ kind: 'online', ...runner }] }],
+  ['no list', { events: 'ended' }],
+  ['null in the list', { events: [null, 7, 'ended'] }],
+  ['another kind', { events: [{ ...ended, kind: 'constructor' }] }],
+  ['no kind', { events: [{ ...runner, at: 1 }] }],
+  ['no runner', { events: [{ kind: 'online', at: 1, runnerName: 'linux' }] }],
+  ['a name that is none', { events: [{ kind: 'online', ...runner, runnerName: 7, at: 1 }] }],
+  ['no time', { events: [{ kind: 'online', ...runner }] }],
   [
     'a time that is none',
     {
-      news: [
+      events: [
         { kind: 'online', ...runner, at: '1' },
         { kind: 'online', ...runner, at: Number.NaN },
       ],
@@ -60,15 +60,15 @@ test.each<[string, unknown]>([
   ],
   [
     'an end without an outcome',
-    { news: [{ kind: 'ended', ...runner, at: 1, wasOnline: true, ranJob: true }] },
+    { events: [{ kind: 'ended', ...runner, at: 1, wasOnline: true, ranJob: true }] },
   ],
-  ['an outcome that is none', { news: [{ ...ended, outcome: 'won' }] }],
-  ['a cause that is none', { news: [{ ...ended, cause: '| a table' }] }],
-  ['a truth that is none', { news: [{ ...ended, ranJob: 'yes' }] }],
+  ['an outcome that is none', { events: [{ ...ended, outcome: 'won' }] }],
+  ['a cause that is none', { events: [{ ...ended, cause: '| a table' }] }],
+  ['a truth that is none', { events: [{ ...ended, ranJob: 'yes' }] }],
 ])('%s is no news, and stops no set', (_what, body) => {
   expect(parseRunnerEvents(body)).toEqual([]);
 });
 
 test('what can be read of a signal counts', () => {
-  expect(parseRunnerEvents({ news: [{}, ended] })).toEqual([ended]);
+  expect(parseRunnerEvents({ events: [{}, ended] })).toEqual([ended]);
 });

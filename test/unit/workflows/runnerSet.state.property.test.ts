@@ -146,7 +146,7 @@ function quieten(model: SetModel): void {
 }
 
 describe('a set under a random life', () => {
-  for (const { title, fixed, ephemeral, warm = 0 } of [
+  for (const { title, fixed, ephemeral, warm: replaceAhead = 0 } of [
     { title: 'ephemeral runners that follow demand', fixed: false, ephemeral: true },
     {
       title: 'ephemeral runners that follow demand, replaced ahead',
@@ -173,7 +173,12 @@ describe('a set under a random life', () => {
           (commands, renews, lost) => {
             const scale = fixed ? { replicas: 3 } : { minIdle: 1, max: 6 };
             const model = new SetModel(
-              { name: 'linux', template: { organization: 'acme', ephemeral }, warm, ...scale },
+              {
+                name: 'linux',
+                template: { organization: 'acme', ephemeral },
+                replaceAhead,
+                ...scale,
+              },
               (word, index) => lost[word].includes(index),
             );
             model.renews = renews;
@@ -181,13 +186,16 @@ describe('a set under a random life', () => {
             for (const step of commands) {
               apply(model, step, fixed, history);
               model.step();
-              const { max = (model.input.replicas ?? 0) + warm } = model.input;
+              const { max = (model.input.replicas ?? 0) + replaceAhead } = model.input;
               expect(model.state.facts.desired).toBeLessThanOrEqual(max);
               expect(model.overfull).toEqual([]);
             }
             for (const drain of model.drains) {
               expect(drain.held).toBe(false);
-              if (drain.why === 'the template has changed' || drain.why === DRAIN_REPEATED_REASON)
+              if (
+                drain.reason === 'the template has changed' ||
+                drain.reason === DRAIN_REPEATED_REASON
+              )
                 continue;
               expect(['Idle', 'Provisioning']).toContain(drain.phase);
               expect(drain.at).toBeGreaterThanOrEqual(drain.lastScaleUpAt + 600_000);
@@ -201,9 +209,9 @@ describe('a set under a random life', () => {
               known: model.state.runners.all().length,
             }).toEqual({ desired: wanted, runners: wanted, known: wanted });
             expect([...model.runners.values()].map(({ generation }) => generation)).toEqual(
-              Array.from({ length: wanted ?? 0 }, () => model.state.facts.spec.generation),
+              Array.from({ length: wanted ?? 0 }, () => model.state.facts.spec.templateHash),
             );
-            expect(model.state.demand()).toEqual({ queued: 0, assigned: 0 });
+            expect(model.state.demand()).toEqual({ queued: 0, running: 0 });
             expect(model.state.jobs.completedTotal).toBe(history.total);
           },
         ),

@@ -98,7 +98,7 @@ test('a set of replicas looks at the queue while it takes a job for queued, whos
       ],
       complete: true,
       absent: [],
-      gone: [],
+      endedSets: [],
       checkedAt: NOW,
     },
     NOW,
@@ -109,7 +109,10 @@ test('a set of replicas looks at the queue while it takes a job for queued, whos
     true,
   ]);
   state.onQueueCheckStarted(again);
-  state.onQueueChecked({ jobs: [], complete: true, absent: [], gone: [], checkedAt: again }, again);
+  state.onQueueChecked(
+    { jobs: [], complete: true, absent: [], endedSets: [], checkedAt: again },
+    again,
+  );
   expect(state.jobs.queued).toBe(0);
   expect(decideSet(state, again + state.facts.spec.queueCheckMs).checkQueue).toBe(false);
 });
@@ -133,7 +136,7 @@ describe('a look that is older than the end of a runner', () => {
       runnerName,
     };
     state.onQueueChecked(
-      { checkedAt: NOW, complete: true, absent: [], gone: [], jobs: [job] },
+      { checkedAt: NOW, complete: true, absent: [], endedSets: [], jobs: [job] },
       NOW + 1,
     );
     state.updateDemand(NOW + 1);
@@ -147,7 +150,7 @@ describe('a look that is older than the end of a runner', () => {
       expect({
         ...stale(ephemeral, told).demand(),
         desired: stale(ephemeral, told).facts.desired,
-      }).toEqual({ queued, assigned: 0, desired: queued });
+      }).toEqual({ queued, running: 0, desired: queued });
   });
 });
 
@@ -196,7 +199,9 @@ describe('what a list says of a runner is its own word', () => {
     ...more,
   });
   const known = (state: SetState): unknown =>
-    state.runners.all().map((runner) => [runner.workflowId, runner.state, runner.asked?.times]);
+    state.runners
+      .all()
+      .map((runner) => [runner.workflowId, runner.state, runner.drainRequested?.times]);
 
   test('one that was leaving, and goes on with another runner, is one of the set again', () => {
     const state = busySet(true);
@@ -209,15 +214,15 @@ describe('what a list says of a runner is its own word', () => {
   });
 
   test.each([
-    ['has just been heard of', 29_999, { assigned: 1, state: 'busy' }],
-    ['is old: its end was lost', 30_000, { assigned: 0, state: 'idle' }],
+    ['has just been heard of', 29_999, { running: 1, state: 'busy' }],
+    ['is old: its end was lost', 30_000, { running: 0, state: 'idle' }],
   ])(
     'a static one that says that it is idle, and whose job %s',
-    (_what, laterMs, { assigned, state: expected }) => {
+    (_what, laterMs, { running, state: expected }) => {
       const state = busySet(false);
       state.onRunnersListed([one('Idle')], [], NOW + laterMs);
       expect(known(state)).toEqual([[workflowId, expected, undefined]]);
-      expect(state.demand()).toEqual({ queued: 1, assigned });
+      expect(state.demand()).toEqual({ queued: 1, running });
       state.onRunnersListed([one('Busy')], [], NOW + laterMs + 1);
       expect(known(state)).toEqual([[workflowId, 'busy', undefined]]);
     },
@@ -230,7 +235,7 @@ describe('what a list says of a runner is its own word', () => {
     expect(known(state)).toEqual([[workflowId, 'draining', 1]]);
     state.onDrainRequested([workflowId], [], NOW);
     expect(setStatus(state, NOW)).toMatchObject({
-      runners: [{ asked: { at: '1970-01-01T00:16:40.000Z', times: 2 } }],
+      runners: [{ drainRequested: { at: '1970-01-01T00:16:40.000Z', times: 2 } }],
       waitingFor: expect.stringContaining(
         '1 runners that were asked to drain and do not: each is asked again every 5m',
       ),
@@ -243,12 +248,12 @@ describe('what a list says of a runner is its own word', () => {
     const state = busySet(true);
     const other = runnerWorkflowId('linux', 'bcdefghijk');
     for (const suffix of ['cdefghijkl', 'defghijklm']) {
-      const id = runnerWorkflowId('linux', suffix);
-      state.onRunnersStarting([{ workflowId: id }], NOW);
+      const workflowId = runnerWorkflowId('linux', suffix);
+      state.onRunnersStarting([{ workflowId }], NOW);
       state.onRunnerEnded(
         {
-          workflowId: id,
-          runnerName: id,
+          workflowId,
+          runnerName: workflowId,
           outcome: 'errored',
           cause: 'never_registered',
           wasOnline: false,
@@ -258,19 +263,19 @@ describe('what a list says of a runner is its own word', () => {
       );
     }
     state.onRunnersStarting([{ workflowId: other }], NOW);
-    expect(setStatus(state, NOW).paused).toBe('never_registered ×2');
+    expect(setStatus(state, NOW).blockedReason).toBe('never_registered ×2');
     state.onRunnersListed(
       [one('Busy'), one('Registering', { workflowId: other, runnerName: 'other' })],
       [],
       NOW,
     );
-    expect(setStatus(state, NOW).paused).toBe('never_registered ×2');
+    expect(setStatus(state, NOW).blockedReason).toBe('never_registered ×2');
     state.onRunnersListed(
       [one('Busy'), one('Idle', { workflowId: other, runnerName: 'other' })],
       [],
       NOW,
     );
-    expect(setStatus(state, NOW).paused).toBeUndefined();
+    expect(setStatus(state, NOW).blockedReason).toBeUndefined();
   });
 
   test('that it is not there proves nothing, until Temporal itself says that it is gone', () => {

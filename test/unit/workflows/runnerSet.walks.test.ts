@@ -41,7 +41,7 @@ interface Told {
   /** The longest that a job waited for its runner, in ms. */
   longestWait: number;
   /** Left at the end: runners, known runners, jobs that the set takes for waiting or running. */
-  left: { runners: number; known: number; queued: number; assigned: number };
+  left: { runners: number; known: number; queued: number; running: number };
 }
 
 function walk(how: Walk, renews: boolean): Told {
@@ -67,7 +67,7 @@ function walk(how: Walk, renews: boolean): Told {
     cancelled: 0,
     started: 0,
     longestWait: 0,
-    left: { runners: 0, known: 0, queued: 0, assigned: 0 },
+    left: { runners: 0, known: 0, queued: 0, running: 0 },
   };
   let made = 0;
 
@@ -313,7 +313,7 @@ describe.each([
       expect(told).toMatchObject({
         ran,
         cancelled,
-        left: { runners: 0, known: 0, queued: 0, assigned: 0 },
+        left: { runners: 0, known: 0, queued: 0, running: 0 },
       });
       expect(told.longestWait).toBeLessThanOrEqual(waits);
       expect(told.started).toBeLessThanOrEqual(startedAtMost);

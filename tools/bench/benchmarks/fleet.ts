@@ -159,7 +159,7 @@ async function untilAtRest(world: BenchEnvironment, set: string, closed: number)
     const { runners, jobs } = await statusOf(world.client, set);
     if (
       runners.length === 0 &&
-      jobs.queued + jobs.assigned === 0 &&
+      jobs.queued + jobs.running === 0 &&
       (await countClosed(world)) >= closed
     )
       return;

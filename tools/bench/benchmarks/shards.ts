@@ -166,7 +166,7 @@ async function untilAtRest(
       all.reduce((sum, { rerouted: away = 0 }) => sum + away, 0),
     );
     const busy = all.reduce(
-      (sum, { runners, jobs: { queued, assigned } }) => sum + runners.length + queued + assigned,
+      (sum, { runners, jobs: { queued, running } }) => sum + runners.length + queued + running,
       0,
     );
     if (busy === 0 && (await countClosed(world)) >= ids.size) {

@@ -86,7 +86,7 @@ export const away: WorldBenchmark = {
         seconds: roundTo(seconds, 1),
         perSecond: roundTo(runners / seconds, 1),
         startedAfter: (await countClosed(world)) - runners,
-        jobsLeft: status.jobs.queued + status.jobs.assigned,
+        jobsLeft: status.jobs.queued + status.jobs.running,
       },
       details: {
         cores,

@@ -31,7 +31,7 @@ const CONTAINER = { name: RUNNER_CONTAINER, image: 'runner', imageID: '', restar
 const RETRY_MS = 200;
 /** What the supervisor writes at the end: docs/supervisor.md. */
 const record = (exitCode: number, hadJob: boolean): string =>
-  `{"exitCode":${exitCode},"signal":null,"reason":null,"startedAt":null,"endedAt":"2026-01-01T00:00:00.000Z","job":"${hadJob ? 'done' : 'none'}"}`;
+  `{"exitCode":${exitCode},"signal":null,"reason":null,"startedAt":null,"endedAt":"2026-01-01T00:00:00.000Z","job":"${hadJob ? 'completed' : 'none'}"}`;
 
 interface SimulatedPod {
   view: PodView;
@@ -61,7 +61,7 @@ class KwokAgent {
     const cache = new PodCache(this.#api, {
       path: `/api/v1/namespaces/${options.namespace}/pods`,
       labelSelector: options.labelSelector,
-      isGone: async () => true,
+      isDeleted: async () => true,
       // It recovers by itself; on a loaded machine that happens.
       onError: (error, what) => console.error(`KWOK agent: ${what}: ${String(error)}`),
       listener: {
@@ -86,7 +86,7 @@ class KwokAgent {
 
   #changed(view: PodView, previous: PodView | undefined): void {
     const at = Date.now();
-    if (view.gone) {
+    if (view.deleted) {
       this.#pods.get(view.name)?.runner?.kill();
       this.#pods.delete(view.name);
       this.#step('gone', view, at);

@@ -16,16 +16,16 @@ export const arc = target(
   () => ({
     inputs: mutatedJson(ARC_EXAMPLES),
     run(value) {
-      const { sets, leftOut, faults } = convertArc([{ place: 'arc.yaml, document 1', value }], {
+      const { sets, skipped, errors } = convertArc([{ source: 'arc.yaml, document 1', value }], {
         release: 'linux',
         now: Date.parse('2026-03-01T00:00:00Z'),
       });
-      for (const { field, message } of faults) assertReadableMessage(message, field);
-      for (const { label, reason } of leftOut) assertReadableMessage(reason, label);
+      for (const { field, message } of errors) assertReadableMessage(message, field);
+      for (const { label, reason } of skipped) assertReadableMessage(reason, label);
       for (const { notes } of sets)
         for (const { field, text } of notes) assertReadableMessage(text, field);
       if (sets.length === 0) return;
-      const text = setsYaml(sets, migrationPlan(sets, leftOut, 'sets.yaml'));
+      const text = setsYaml(sets, migrationPlan(sets, skipped, 'sets.yaml'));
       try {
         const read = admitSets(readSetDocuments(text, 'sets.yaml'), 'sets.yaml');
         if (

@@ -138,11 +138,11 @@ const register = (scope: Scope, mode: RegisterRequest['mode']): RegisterRequest 
 const CALLS: Readonly<Record<string, (server: CiServer, scope: Scope) => Promise<unknown>>> = {
   jit: (server, scope) => server.register(register(scope, 'jit')),
   token: (server, scope) => server.register(register(scope, 'token')),
-  findById: (server, scope) => server.find(scope, { id: '7', name: 'r-1' }),
-  findByName: (server, scope) => server.find(scope, { name: 'r-1' }),
+  findById: (server, scope) => server.findRunner(scope, { id: '7', name: 'r-1' }),
+  findByName: (server, scope) => server.findRunner(scope, { name: 'r-1' }),
   remove: (server, scope) => server.removeRegistration(scope, '7'),
   list: (server, scope) => server.listRunners(scope),
-  queuedJobs: async (server, scope) => await server.queuedJobs?.(scope, ['linux']),
+  queuedJobs: async (server, scope) => await server.listQueuedJobs?.(scope, ['linux']),
   redeliver: async (server) => await server.redeliverFailed?.({ maxRedeliveries: 3 }),
 };
 

@@ -29,7 +29,7 @@ const END: EndRecordFile = {
   reason: null,
   startedAt: NOW,
   endedAt: NOW,
-  job: 'done',
+  job: 'completed',
 };
 const RECORDS = [
   END,

@@ -59,7 +59,7 @@ const JOBS = [
         name: 'unit',
         command: ['make', 'test'],
         resources: { requests: { cpu: 1 }, limits: { memory: '2Gi' } },
-        stop: { to: 'group' },
+        stop: { target: 'group' },
         onEviction: 'replace',
         timeout: '1h',
         gracePeriod: '30s',

@@ -44,7 +44,7 @@ interface Rule {
   /** The policy's field that gives leave. */
   readonly field: keyof PodPolicy;
   /** What is refused, each with its path in the pod; empty when the pod is as it may be. */
-  readonly refused: (pod: PolicyInput, policy: PodPolicy, own: ImplicitlyAllowed) => string[];
+  readonly violations: (pod: PolicyInput, policy: PodPolicy, own: ImplicitlyAllowed) => string[];
   /** The same in CEL: true where nothing is refused. */
   readonly cel: (policy: PodPolicy, own: ImplicitlyAllowed) => string;
 }
@@ -98,7 +98,7 @@ const HOST = { network: 'hostNetwork', pid: 'hostPID', ipc: 'hostIPC' } as const
 export const POD_RULES: readonly Rule[] = [
   {
     field: 'images',
-    refused: (pod, { images }, own) =>
+    violations: (pod, { images }, own) =>
       ofContainers(pod, ({ image = '' }, path) => [
         !matchesAny([...images, ...own.images], image) && `${path}.image: "${image}"`,
       ]),
@@ -106,13 +106,13 @@ export const POD_RULES: readonly Rule[] = [
   },
   {
     field: 'namespaces',
-    refused: ({ namespace }, { namespaces }, own) =>
+    violations: ({ namespace }, { namespaces }, own) =>
       said([!matchesAny([own.namespace, ...namespaces], namespace) && `namespace: "${namespace}"`]),
     cel: ({ namespaces }, own) => isCovered('request.namespace', [own.namespace, ...namespaces]),
   },
   {
     field: 'serviceAccounts',
-    refused: (pod, { serviceAccounts }) => {
+    violations: (pod, { serviceAccounts }) => {
       const {
         serviceAccountName: name = pod.spec.serviceAccount ?? 'default',
         automountServiceAccountToken: token,
@@ -139,7 +139,7 @@ export const POD_RULES: readonly Rule[] = [
   },
   {
     field: 'secrets',
-    refused: (pod, { secrets }, { storeSecret }) => {
+    violations: (pod, { secrets }, { storeSecret }) => {
       const allowed = (name: string | undefined): boolean =>
         name === undefined || matchesAny(secrets, name);
       return [
@@ -195,7 +195,7 @@ export const POD_RULES: readonly Rule[] = [
   },
   {
     field: 'claims',
-    refused: (pod, { claims }, own) => [
+    violations: (pod, { claims }, own) => [
       ...ofVolumes(pod, ({ name, persistentVolumeClaim: claim }, path) => [
         claim !== undefined &&
           !(name === STORE_VOLUME && claim.claimName === own.store) &&
@@ -218,7 +218,7 @@ export const POD_RULES: readonly Rule[] = [
   },
   {
     field: 'volumes',
-    refused: (pod, { volumes }) =>
+    violations: (pod, { volumes }) =>
       ofVolumes(pod, (volume, path) => [
         kindsOf(volume).some((kind) => !OWN_KINDS.includes(kind) && !volumes.includes(kind)) &&
           `${path}: a volume of the kind ${kindsOf(volume).join()}`,
@@ -228,7 +228,7 @@ export const POD_RULES: readonly Rule[] = [
   },
   {
     field: 'hostPaths',
-    refused: (pod, { hostPaths }) =>
+    violations: (pod, { hostPaths }) =>
       ofVolumes(pod, ({ hostPath }, path) => [
         hostPath !== undefined &&
           !isUnder(hostPaths, hostPath.path) &&
@@ -241,7 +241,7 @@ export const POD_RULES: readonly Rule[] = [
   },
   {
     field: 'host',
-    refused: (pod, { host }) => [
+    violations: (pod, { host }) => [
       ...said(
         Object.entries(HOST).map(
           ([name, field]) =>
@@ -275,7 +275,7 @@ export const POD_RULES: readonly Rule[] = [
   },
   {
     field: 'privileged',
-    refused: (pod, { privileged }) => {
+    violations: (pod, { privileged }) => {
       if (privileged) return [];
       const { securityContext: ofPod = {} } = pod.spec;
       return [
@@ -304,7 +304,7 @@ export const POD_RULES: readonly Rule[] = [
   },
   {
     field: 'capabilities',
-    refused: (pod, { capabilities }) =>
+    violations: (pod, { capabilities }) =>
       ofContainers(pod, ({ securityContext }, path) =>
         (securityContext?.capabilities?.add ?? []).map(
           (name) =>
@@ -318,7 +318,7 @@ export const POD_RULES: readonly Rule[] = [
   },
   {
     field: 'runtimeClasses',
-    refused: ({ spec }, { runtimeClasses }) =>
+    violations: ({ spec }, { runtimeClasses }) =>
       said([
         spec.runtimeClassName !== undefined &&
           !matchesAny(runtimeClasses, spec.runtimeClassName) &&
@@ -329,7 +329,7 @@ export const POD_RULES: readonly Rule[] = [
   },
   {
     field: 'resources',
-    refused: (pod, { resources }) =>
+    violations: (pod, { resources }) =>
       ofContainers(pod, ({ resources: own }, path) =>
         ceilings(resources).map(([name, most]) => {
           const limit = own?.limits?.[name];

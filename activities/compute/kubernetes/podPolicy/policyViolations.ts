@@ -40,7 +40,7 @@ function refusals(
 ): string[] {
   return POD_RULES.flatMap((rule) =>
     rule
-      .refused(pod, policy, own)
+      .violations(pod, policy, own)
       .map(
         (what) =>
           `${what.length > LONGEST ? `${what.slice(0, LONGEST)} …` : what} is not allowed ${why(rule.field)}`,
