@@ -19,6 +19,7 @@ export type { SpanExportTarget as SpanTarget } from './tracing/spanSink.ts';
 export {
   ensureSweepSchedule as keepSweepSchedule,
   type SweepScheduleOptions,
+  type SweepScheduleResult,
 } from './temporal/sweepSchedule.ts';
 export {
   createCiServers,
@@ -71,6 +72,7 @@ export type {
   RegisterRequest,
   Scope,
 } from '../core/domain/ciServer.ts';
+export type { CiServerKind } from '../core/domain/ciServerKind.ts';
 export type { ServedLocation as ServedPlace } from '../core/domain/location.ts';
 export type {
   ClaimWriter,

@@ -8,7 +8,7 @@ import { DELIVERY_FORMATS } from './servers/deliveryFormats.ts';
 export interface RedeliveryOptions {
   readonly credentials: Credentials;
   readonly ciServers: CiServers;
-  /** Between two rounds, in ms; each a tenth longer or shorter, so that replicas do not ask together. */
+  /** Interval between two rounds (ms). Each is up to a tenth longer or shorter: replicas spread. */
   readonly intervalMs: number;
   /** Are events accepted now? There is no point in having them sent again before. */
   readonly ready: () => Promise<boolean>;

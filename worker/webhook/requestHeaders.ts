@@ -1,7 +1,7 @@
 /** Headers of a request, as Node gives them: names in lower case. */
 export type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
-/** Returns the header, truncated to a size that is fit for a log. Empty if it is absent or a list. */
+/** Returns the header, truncated for logs. Empty if it is absent or a list. */
 export function header(headers: Headers, name: string): string {
   const value = headers[name];
   return typeof value === 'string' ? value.slice(0, 101) : '';

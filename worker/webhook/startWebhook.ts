@@ -13,7 +13,11 @@ export interface Webhook {
   close(): Promise<void>;
 }
 
-/** Receives deliveries, in the worker's process or in one of its own; before there is a connection to Temporal each is asked to come again. @throws CannotStart */
+/**
+ * Receives deliveries, in the worker's process or in one of its own. Each gets 503 until there is a
+ * connection to Temporal.
+ * @throws CannotStart
+ */
 export async function startWebhook(
   { secrets, host, port }: WebhookEndpoint,
   options: Pick<WebhookOptions, 'client' | 'taskQueue' | 'sets' | 'traces'> & {

@@ -1,6 +1,6 @@
 /**
- * Receives deliveries about jobs, for each kind of CI server at `/webhooks/<server>`. Answers 2xx only
- * after Temporal has accepted the event for all whom it concerns, and 503 otherwise, so that the
+ * Receives deliveries about jobs, for each kind of CI server at `/webhooks/<server>`. Answers 2xx
+ * only after Temporal has accepted the event for all whom it concerns, and 503 otherwise: then the
  * server shows the delivery as failed and it can be delivered again. Keeps no state that anything
  * depends on: any number of replicas may receive.
  */
@@ -46,11 +46,15 @@ export interface WebhookOptions {
   readonly onDelivery?: (outcome: string) => void;
   /** Told of each event of a job that a runner of a set runs, for metrics. */
   readonly onJob?: (set: string, news: JobDelivery) => void;
-  /** How long the runner of a set waits for an event that its set has, in ms; see {@link DelayedRunnerSignals}. @default 5000 */
+  /**
+   * Time until the runner of a set has an event that its set has (ms). See
+   * {@link DelayedRunnerSignals}.
+   * @default 5000
+   */
   readonly runnerSignalDelayMs?: number;
-  /** How long Temporal may take, in ms. @default 8000 (GitHub gives up after 10 s) */
+  /** Time for Temporal to accept an event (ms). @default 8000 (GitHub gives up after 10 s) */
   readonly deadlineMs?: number;
-  /** Deliveries on their way to Temporal at once; what is beyond is asked to come again. @default 1000 */
+  /** Maximum number of deliveries on their way to Temporal. Others get 503. @default 1000 */
   readonly maxInFlight?: number;
   /** Of all bodies that are being read, in bytes. @default 16777216 */
   readonly bodyBudget?: number;
@@ -60,7 +64,7 @@ export interface WebhookOptions {
   readonly traces?: TraceDelivery | undefined;
 }
 
-/** Runs `pass` in the span of a delivery. It takes the span, as a `traceparent`, where it is recorded. */
+/** Runs `pass` in the span of a delivery, with the span's `traceparent` if it is recorded. */
 export type TraceDelivery = (
   span: DeliverySpan,
   pass: (trace?: string) => Promise<WebhookResponse>,
@@ -70,7 +74,7 @@ export type TraceDelivery = (
 const DEADLINE_MS = 8_000;
 /** Deliveries. */
 const REMEMBERED = 10_000;
-/** Bodies that are being read, all together: two thousand deliveries of 8 KiB, as GitHub sends them. */
+/** Size of all bodies that are being read: two thousand deliveries of 8 KiB, GitHub's size. */
 const BODY_BUDGET = 16 * 1024 * 1024;
 /** When to come again after a 503, in seconds (RFC 9110, 10.2.3). */
 const RETRY_AFTER_S = 10;
@@ -105,7 +109,7 @@ interface RouteParts {
   readonly finish: (reply: FastifyReply, response: WebhookResponse) => Promise<FastifyReply>;
 }
 
-/** @param scope - a scope of its own: here a body is the bytes that were signed, not what they mean */
+/** @param scope - a scope of its own: here a body is the bytes that were signed */
 function addRoute(
   scope: FastifyInstance,
   format: DeliveryFormat,
@@ -151,8 +155,9 @@ class Receiver {
   readonly #signals: JobEventBatcher;
   readonly #hints: DelayedRunnerSignals;
   /**
-   * Deliveries that this process passes on or has passed on: one that arrives again while the first is under way shares its fate. What
-   * another replica has passed on is not known here: the sets bear repetitions.
+   * Deliveries that this process passes on or has passed on. A repetition that arrives while the
+   * first is under way gets the same response. Other replicas are not asked: sets tolerate
+   * repetitions.
    */
   readonly #passed = new DeduplicatedCalls<WebhookResponse>(
     REMEMBERED,
@@ -282,10 +287,10 @@ class Receiver {
   }
 
   /**
-   * Resolves when Temporal has the event for all whom it concerns: the runner that runs the job, the set that has to serve it, and the set
-   * whose runner runs it.
-   * @throws SetsUnknownError, what Temporal's client throws, or the reason of `signal`; some may have been told then: they all bear being
-   *   told again
+   * Resolves when Temporal has the event for all whom it concerns: the runner that runs the job,
+   * the set that has to serve it, and the set whose runner runs it.
+   * @throws RoutingUnknownError, what Temporal's client throws, or the reason of `signal`. Some may
+   *   have the event then: all tolerate repetitions
    */
   async #notifyJob(
     news: JobDelivery,

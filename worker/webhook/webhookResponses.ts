@@ -1,4 +1,4 @@
-/** What a delivery may be answered. Its outcome is what the metric counts; docs/configuration.md lists them. */
+/** Responses to deliveries. The metric counts outcomes; docs/configuration.md lists them. */
 
 export interface WebhookResponse {
   readonly outcome: string;

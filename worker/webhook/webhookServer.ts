@@ -1,4 +1,4 @@
-/** The HTTP server of the deliveries, on a port of its own: whoever can reach it is a stranger until a signature is good. */
+/** HTTP server of the deliveries, on a port of its own: no client is trusted without a signature. */
 import { fastify, LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { ConnectionLimit } from './connectionLimit.ts';
@@ -13,7 +13,10 @@ export interface WebhookServerOptions extends WebhookOptions {
 /** GitHub sends a delivery in one go, and gives up on its answer after 10 s. */
 const HEADERS_TIMEOUT_MS = 5_000;
 const REQUEST_TIMEOUT_MS = 10_000;
-/** How long the rest of a body is read, and thrown away, after its answer: a connection that is closed at once may take the answer with it. */
+/**
+ * Time for which the rest of a body is read and discarded after the response (ms). A connection that
+ * is closed at once may lose the response.
+ */
 const LINGER_MS = 1_000;
 
 /** Makes the server; it listens when its `listen` is called. */

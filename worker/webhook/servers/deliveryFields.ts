@@ -4,7 +4,10 @@ import { z } from 'zod';
 /** Whatever a repository's author can write is cut to a size that is fit for a history. */
 export const truncated = (max: number) => z.string().transform((value) => value.slice(0, max));
 
-/** In ms since the epoch; GitHub writes ISO 8601, or seconds since the epoch. Unset times are null, absent, or (Gitea) the year 1970. */
+/**
+ * Time (ms since the epoch). GitHub writes ISO 8601, or seconds since the epoch. A time that is not
+ * set is null, absent, or (Gitea) in the year 1970.
+ */
 export const time = z
   .unknown()
   .transform((value) => {

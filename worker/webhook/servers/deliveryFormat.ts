@@ -3,15 +3,15 @@ import type { JobDelivery } from '../jobDelivery.ts';
 import type { Headers } from '../requestHeaders.ts';
 import type { WebhookResponse } from '../webhookResponses.ts';
 
-/** How one kind of CI server sends deliveries of webhooks. One module implements it for each kind. */
+/** How one kind of CI server sends deliveries of webhooks. Each kind has one implementation. */
 export interface DeliveryFormat {
   /** Kind of CI server. Its deliveries go to `/webhooks/<server>`. */
   readonly server: string;
-  /** Rejects what cannot be a delivery, before its body is read. Returns undefined for all others. */
+  /** Rejects what cannot be a delivery, before its body is read. Returns undefined otherwise. */
   rejectHeaders(headers: Headers): WebhookResponse | undefined;
   /** Returns the ID of the delivery. It is not signed: for logs and traces only. */
   deliveryId(headers: Headers): string;
-  /** Returns what repetitions of a delivery have in common, and deliveries of other bodies do not. */
+  /** Returns a key that a delivery shares with its repetitions, and with no other body. */
   repetitionKey(headers: Headers): string;
   /** Whether the body is signed with one of the secrets. */
   isSigned(headers: Headers, body: Buffer, secrets: readonly string[]): boolean;

@@ -3,7 +3,7 @@ import { omitUndefined } from '../../../../core/domain/omitUndefined.ts';
 import type { JobDelivery } from '../../jobDelivery.ts';
 import type { DeliverySpan } from '../deliveryFormat.ts';
 
-/** Describes a delivery of GitHub's for traces. All deliveries about one attempt of a run are in one trace. */
+/** Describes a delivery for traces: all deliveries about one attempt of a run are in one trace. */
 export function deliverySpan({ event, run }: JobDelivery, deliveryId: string): DeliverySpan {
   return {
     name: `webhook workflow_job ${event.action}`,

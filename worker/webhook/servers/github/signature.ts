@@ -1,7 +1,8 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
 /**
- * Is this GitHub's signature of these bytes, with any of the secrets? The bytes themselves: as text, others would pass for the same. In constant time
+ * Whether this is GitHub's signature of these bytes, with one of the secrets. Takes the bytes
+ * themselves: several of them can be the same text. Compares in constant time
  * (https://docs.github.com/webhooks/using-webhooks/validating-webhook-deliveries).
  * @param signature - the header X-Hub-Signature-256
  */

@@ -10,7 +10,7 @@ export type WorkflowJob =
   | { readonly kind: 'otherAction' | 'expired' | 'malformed' };
 
 /**
- * Age (ms) at which a delivery is rejected. GitHub keeps deliveries for three days, to be sent again
+ * Maximum age of a delivery (ms). GitHub keeps deliveries for three days, to be sent again
  * (https://docs.github.com/webhooks/testing-and-troubleshooting-webhooks/redelivering-webhooks).
  */
 const MAX_DELIVERY_AGE_MS = 4 * 24 * 3_600_000;
@@ -30,7 +30,7 @@ const workflowJobEvent = z.object({
     started_at: time,
     completed_at: time,
   }),
-  /** Of a job whose environment had to be approved: it was queued then, and made maybe days before. */
+  /** Approval of the job's environment: the job was queued then, maybe days after its creation. */
   deployment: z.object({ updated_at: time }).nullish().catch(undefined),
   repository: repositoryField,
   enterprise: z.object({ slug: truncated(100) }).nullish(),
@@ -106,7 +106,8 @@ function runnerEvent(
   runnerName: string,
 ): RunnerJobEvent {
   const event: RunnerJobEvent = { action, jobId, runAttempt, at, runnerName };
-  if (job.runner_id) event.runnerId = String(job.runner_id); // GitHub says null or 0 until a runner is assigned
+  // null or 0 until a runner is assigned
+  if (job.runner_id) event.runnerId = String(job.runner_id);
   if (job.name) event.jobName = job.name;
   if (job.conclusion) event.conclusion = job.conclusion;
   return event;
