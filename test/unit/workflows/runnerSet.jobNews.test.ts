@@ -70,7 +70,7 @@ test.each<[string, unknown]>([
 
 test('an ID that is a number is taken as its digits', () => {
   expect(parseJobEvents({ events: [{ ...event, jobId: 1 }] }).events).toEqual([event]);
-  const seen = { checkedAt: 5, complete: true, absent: [], gone: [] };
+  const seen = { checkedAt: 5, complete: true, absent: [], endedSets: [] };
   expect(parseQueueCheckResult({ ...seen, jobs: [{ ...job, id: 1 }] })).toEqual({
     ...seen,
     jobs: [job],
