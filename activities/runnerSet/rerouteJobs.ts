@@ -11,6 +11,7 @@ import { jobKey, parseJobKey } from '../../core/domain/ciJobState.ts';
 import { RerouteTargets, type RoutableSet } from '../../core/domain/jobRouting.ts';
 import { withHeartbeats } from '../shared/heartbeats.ts';
 import { forEachLimited } from './forEachLimited.ts';
+import { withNormalizedLabels } from './normalizedRouting.ts';
 import type { RunningSets } from './runningSets.ts';
 
 /** How old the sets may be: what they say of their room changes with their jobs. */
@@ -29,7 +30,7 @@ export async function rerouteJobs(
   { set, routing, jobs, draining, forwardedEvents }: RerouteJobsInput,
 ): Promise<Timestamped & RerouteJobsResult> {
   return await withHeartbeats(`${jobs.length} jobs to pass on`, async () => {
-    const self = { workflowId: setWorkflowId(set), routing };
+    const self = { workflowId: setWorkflowId(set), routing: withNormalizedLabels(routing) };
     const others = async (): Promise<RerouteTargets<RoutableSet>> =>
       new RerouteTargets(self, (await running.list(SETS_AGE_MS)).sets);
     const news = new Map<string, JobEvent[]>();

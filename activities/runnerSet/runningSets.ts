@@ -3,6 +3,7 @@ import type { Client } from '@temporalio/client';
 import { SingleFlight } from '../ciServers/singleFlight.ts';
 import type { SetRoutingInfo } from '../../core/contract/index.ts';
 import { JobRouter, type RoutableSet } from '../../core/domain/jobRouting.ts';
+import { withNormalizedLabels } from './normalizedRouting.ts';
 import { listRoutingInfo, PAGE } from './listRoutingInfo.ts';
 
 export interface RunningSetsOptions {
@@ -19,6 +20,7 @@ export interface RunningSetsOptions {
 export interface SetsSnapshot {
   /** When the look began (ms since the epoch). */
   readonly at: number;
+  /** With normalized labels. */
   readonly sets: readonly RoutableSet[];
   readonly routing: JobRouter<RoutableSet>;
   /** Running sets of which nobody knows what they serve (they are just starting, or no worker answers): they may serve anything. */
@@ -73,7 +75,7 @@ export class RunningSets {
     await this.#options.ask?.(covers, at);
     this.#listed = covers;
     const sets = [...covers].flatMap(([workflowId, routing]) =>
-      routing === undefined ? [] : [{ workflowId, routing }],
+      routing === undefined ? [] : [{ workflowId, routing: withNormalizedLabels(routing) }],
     );
     return {
       at,

@@ -22,8 +22,9 @@ export interface JobEvent {
   runAttempt: number;
   /** `owner/repo`. */
   repository: string;
+  /** As the CI server compares them; its adapter normalizes them. */
   labels: string[];
-  /** When GitHub says it happened: created_at, started_at or completed_at. */
+  /** When the CI server says that it happened (ms since the epoch). */
   at: number;
   runnerName?: string;
   conclusion?: string;

@@ -41,6 +41,7 @@ export interface CiJob {
   readonly runAttempt: number;
   /** `owner/repo`. */
   readonly repository: string;
+  /** Normalized by the adapter: two labels are the same if their texts are. */
   readonly labels: readonly string[];
   readonly status: 'queued' | 'in_progress';
   readonly queuedAt: number;

@@ -1,15 +1,15 @@
 /** Which set a job is for. Pure: every replica sends every event of a job to the same set, and a look at the CI server finds it there, too. */
-import { MAX_LABELS, normalizeLabels } from './labels.ts';
+import { labelsMatch, MAX_LABELS } from './labels.ts';
 import { jobKey } from './ciJobState.ts';
 import type { JobEvent, ScopeKind, SetRoutingInfo } from '../contract/index.ts';
 
-/** A running set, as far as the choice needs it. */
+/** A running set, as far as the choice needs it. Its labels are normalized. */
 export interface RoutableSet {
   readonly workflowId: string;
   readonly routing: SetRoutingInfo;
 }
 
-/** A job, as far as the choice needs it. */
+/** A job, as far as the choice needs it. Its labels are normalized. */
 export type RoutedJob = Pick<JobEvent, 'jobId' | 'runAttempt' | 'repository' | 'labels'>;
 
 /** Sets that cover the same: of the same scope, labels and runner group. */
@@ -27,7 +27,7 @@ interface RoutingMember<T> {
 }
 
 const NARROWEST_FIRST: readonly ScopeKind[] = ['repository', 'organization', 'enterprise'];
-/** The runner group of everything that names none (GitHub's `Default`). */
+/** The runner group of everything that names none. */
 const DEFAULT_GROUP = 1;
 
 /**
@@ -36,7 +36,7 @@ const DEFAULT_GROUP = 1;
  * runner group with the lowest id. Those that are equal in all that share the jobs, by a hash of the job and the set (rendezvous hashing,
  * https://en.wikipedia.org/wiki/Rendezvous_hashing): each has its part of them, and a set that comes or goes moves no job between the others.
  *
- * The job's own runner group decides nothing: GitHub names it only once a runner has the job, and then it would be another choice than before.
+ * The job's own runner group decides nothing: it may be known only once a runner has the job, and then it would be another choice than before.
  */
 export class JobRouter<T extends RoutableSet> {
   readonly #groups = new Map<string, Map<string, RoutingGroup<T>>>();
@@ -48,7 +48,6 @@ export class JobRouter<T extends RoutableSet> {
   /** @param enterprise - slug of the one that the repository's owner belongs to */
   homeOf(job: RoutedJob, enterprise: string | undefined): T | undefined {
     if (job.labels.length > MAX_LABELS) return undefined;
-    const wanted = [...normalizeLabels(job.labels)];
     const scopes = {
       repository: job.repository,
       organization: job.repository.split('/')[0],
@@ -58,7 +57,7 @@ export class JobRouter<T extends RoutableSet> {
     for (const scopeKind of NARROWEST_FIRST) {
       for (const kind of this.#groups.get(scopeKey(scopeKind, scopes[scopeKind] ?? ''))?.values() ??
         []) {
-        if (!wanted.every((label) => kind.labels.has(label))) continue;
+        if (!labelsMatch(kind.labels, job.labels)) continue;
         const better = best[0] === undefined ? -1 : compare(kind, best[0]);
         if (better < 0) best = [kind];
         else if (better === 0) best.push(kind);
@@ -73,7 +72,7 @@ export class JobRouter<T extends RoutableSet> {
 
   #add(set: T): void {
     const { scope, scopeKind, labels, group: named = DEFAULT_GROUP } = set.routing;
-    const covered = normalizeLabels(labels);
+    const covered = new Set(labels);
     const scoped = scopeKey(scopeKind, scope);
     const kinds = this.#groups.get(scoped) ?? new Map<string, RoutingGroup<T>>();
     this.#groups.set(scoped, kinds);
@@ -143,7 +142,7 @@ export class RerouteTargets<T extends RoutableSet> {
 }
 
 function haveSameRouting(one: SetRoutingInfo, other: SetRoutingInfo): boolean {
-  const [labels, others] = [normalizeLabels(one.labels), normalizeLabels(other.labels)];
+  const [labels, others] = [new Set(one.labels), new Set(other.labels)];
   return (
     labels.size === others.size &&
     [...labels].every((label) => others.has(label)) &&

@@ -133,7 +133,7 @@ export function ciServerContract(
               id: job?.id,
               runAttempt: 1,
               repository: expect.stringMatching(/^acme\//),
-              labels: ['self-hosted', 'Nobody'],
+              labels: ['nobody'],
               status: 'queued',
               queuedAt: expect.any(Number),
             },

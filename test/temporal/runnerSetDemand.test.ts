@@ -35,7 +35,7 @@ class ListingCiServer extends FakeCiServer {
       id: String(id),
       runAttempt: 1,
       repository: 'acme/app',
-      labels: ['self-hosted', 'linux'],
+      labels: ['linux'],
       status: 'queued',
       queuedAt: Date.now(),
       ...more,

@@ -179,7 +179,7 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
           jobId: '1',
           runAttempt: 1,
           repository: 'acme/app',
-          labels: ['self-hosted', 'Linux'],
+          labels: ['linux'],
           at: Date.parse(AT),
         },
       ],

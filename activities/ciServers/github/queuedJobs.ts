@@ -10,6 +10,7 @@ import {
   runnerListAnswer,
 } from './responses.ts';
 import type { GitHubRequest } from './api.ts';
+import { normalizeGitHubLabels } from './labels.ts';
 import type { CiJob, CiJobList, Scope } from '../../../core/domain/ciServer.ts';
 
 /** Asks GitHub for a list; `undefined`: 404. @throws CiServerError */
@@ -211,7 +212,7 @@ export function jobOf(job: z.output<typeof jobAnswer>, repository: string): CiJo
     id,
     runAttempt: job.run_attempt ?? 1,
     repository,
-    labels,
+    labels: normalizeGitHubLabels(labels),
     status,
     queuedAt: job.created_at ?? job.started_at ?? 0,
     ...running,

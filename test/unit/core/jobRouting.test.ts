@@ -6,6 +6,8 @@ import {
   type RoutableSet,
   type RoutedJob,
 } from '../../../core/domain/jobRouting.ts';
+import { normalizeLabels } from '../../../activities/ciServers/normalizeLabels.ts';
+import { withNormalizedLabels } from '../../../activities/runnerSet/normalizedRouting.ts';
 import type { ScopeKind, SetRoutingInfo } from '../../../core/contract/index.ts';
 
 const set = (
@@ -15,9 +17,12 @@ const set = (
   scopeKind: ScopeKind = scope.includes('/') ? 'repository' : 'organization',
 ): RoutableSet => ({
   workflowId: `set-${name}`,
-  routing: { labels, scope, scopeKind },
+  routing: withNormalizedLabels({ labels, scope, scopeKind }),
 });
+/** More than a runner can have. */
+const MANY = Array.from({ length: 101 }, (_none, index) => `linux-${index}`);
 const SETS: RoutableSet[] = [
+  set('many', 'acme/many', MANY),
   set('plain', 'acme', ['self-hosted', 'linux']),
   set('gpu', 'acme', ['self-hosted', 'Linux', 'GPU']),
   set('app', 'acme/app', ['linux']),
@@ -90,19 +95,18 @@ describe('the set for a job', () => {
       'unlabelled',
     ],
     ['a label twice is one', 'acme/web', ['linux', 'Linux'], undefined, 'plain'],
-    [
-      'more labels than a runner can have',
-      'acme/web',
-      Array.from({ length: 101 }, () => 'linux'),
-      undefined,
-      undefined,
-    ],
+    ['more labels than a runner can have', 'acme/many', MANY, undefined, undefined],
   ])('%s', (_what, repository, labels, enterprise, chosen) => {
+    const asked = {
+      jobId: '1',
+      runAttempt: 1,
+      repository,
+      labels: normalizeLabels('github', labels),
+    };
     for (const sets of [SETS, SETS.toReversed()])
-      expect(
-        new JobRouter(sets).homeOf({ jobId: '1', runAttempt: 1, repository, labels }, enterprise)
-          ?.workflowId,
-      ).toBe(chosen && `set-${chosen}`);
+      expect(new JobRouter(sets).homeOf(asked, enterprise)?.workflowId).toBe(
+        chosen && `set-${chosen}`,
+      );
   });
 });
 
@@ -227,7 +231,7 @@ describe('equal sets', () => {
 describe('the set that a job is passed on to', () => {
   const self: RoutableSet = {
     workflowId: 'set-self',
-    routing: { labels: ['self-hosted', 'Linux'], scope: 'acme/app', scopeKind: 'repository' },
+    routing: { labels: ['linux'], scope: 'acme/app', scopeKind: 'repository' },
   };
   const other = (name: string, more: Partial<SetRoutingInfo> = {}): RoutableSet => ({
     workflowId: `set-${name}`,
@@ -237,11 +241,7 @@ describe('the set that a job is passed on to', () => {
 
   test.each<[what: string, others: RoutableSet[], chosen: string | undefined]>([
     ['not itself', [self], undefined],
-    [
-      'an equal one; self-hosted and upper case count for nothing',
-      [other('equal', { labels: ['linux'] })],
-      'equal',
-    ],
+    ['an equal one', [other('equal', { labels: ['linux'] })], 'equal'],
     ['not one without room', [other('equal', { atCapacity: true })], undefined],
     [
       'not one with more labels: it is left to the jobs that need it',

@@ -64,7 +64,7 @@ describe('reading a delivery', () => {
           jobId: '7',
           runAttempt: 2,
           repository: 'acme/app',
-          labels: ['self-hosted', 'x64'],
+          labels: ['x64'],
           at: Date.parse(STARTED),
           runnerName: 'acme-1',
         },

@@ -1,5 +1,6 @@
 /** Reads GitHub's `workflow_job` events. Their content is untrusted, signature or not. */
 import { z } from 'zod';
+import { normalizeGitHubLabels } from '../../../../activities/ciServers/github/labels.ts';
 import type { RunnerJobEvent, JobEvent } from '../../../../core/contract/index.ts';
 import { OUR_RUNNER_NAME, type JobDelivery } from '../../jobDelivery.ts';
 import { repositoryField, truncated, time } from '../deliveryFields.ts';
@@ -93,7 +94,7 @@ function jobEvent(
     jobId: String(job.id),
     runAttempt: job.run_attempt ?? 1,
     repository: repository.full_name,
-    labels: job.labels ?? [],
+    labels: normalizeGitHubLabels(job.labels ?? []),
     at: at ?? nowMs,
     ...(job.runner_name && { runnerName: job.runner_name.slice(0, 100) }),
     ...(job.conclusion && { conclusion: job.conclusion }),
