@@ -6,7 +6,7 @@ export interface Scope {
   readonly name: string;
 }
 
-/** How settings name a scope and what it is in, from the least specific to the most: `acme`, then `acme/web`; or `enterprises/big`. Lower case, as GitHub compares names. */
+/** How settings name a scope and what it is in, from the least specific to the most: `acme`, then `acme/web`; or `enterprises/big`. Lower case, because names are compared without case. */
 export function scopeKeys({ kind, name }: Scope): string[] {
   const key = name.toLowerCase();
   switch (kind) {
@@ -19,7 +19,7 @@ export function scopeKeys({ kind, name }: Scope): string[] {
   }
 }
 
-/** Id of GitHub's group for runners that name none. */
+/** ID of the runner group of runners that name none. */
 export const DEFAULT_RUNNER_GROUP_ID = 1;
 
 export interface RegisterRequest {

@@ -1,4 +1,4 @@
-/** GitHub refuses longer runner names. */
+/** Maximum length of a runner's name (characters): CI servers refuse longer ones. */
 const MAX_RUNNER_NAME = 64;
 
 /** The hash in a name that {@link runnerName} has made; `undefined`: it did not make this one. Pure. */

@@ -166,7 +166,10 @@ export const runnerSchema = z.strictObject({
   name: z
     .string()
     .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]*$/, 'must consist of letters, digits, ".", "_" and "-"')
-    .max(50, 'must be at most 50 characters: a suffix is appended and GitHub allows 64')
+    .max(
+      50,
+      'must be at most 50 characters: a suffix is appended, and a runner name has at most 64',
+    )
     .exactOptional(),
   ciServer: z
     .enum(CI_SERVERS, `must be ${CI_SERVERS.map((kind) => `"${kind}"`).join(' or ')}`)

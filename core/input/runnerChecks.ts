@@ -109,7 +109,7 @@ function updateErrors({ disableUpdate, ephemeral = true }: RunnerInput): InputEr
         {
           field: 'disableUpdate',
           message:
-            'is for static runners (ephemeral false): for a JIT config GitHub takes no such wish; remove it',
+            'is for static runners (ephemeral false): a single-use registration has no such choice; remove it',
         },
       ];
 }

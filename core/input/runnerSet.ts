@@ -82,7 +82,7 @@ export const setSchema = z.strictObject({
     .string('is missing')
     .max(
       MAX_SET_NAME,
-      `must be at most ${MAX_SET_NAME} characters: suffixes are appended, and GitHub allows 64`,
+      `must be at most ${MAX_SET_NAME} characters: suffixes are appended, and a runner name has at most 64`,
     )
     .regex(
       /^[A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?$/,

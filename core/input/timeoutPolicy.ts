@@ -77,7 +77,7 @@ export const timeoutPolicySchema = z.strictObject({
   jobs: z.record(z.string(), jobTimeouts).exactOptional(),
 } satisfies FieldsOf<TimeoutPolicy>);
 
-/** Field by field, the most specific entry wins: repository, then its owner, then `default`. Names are compared as GitHub does, without case. */
+/** Field by field, the most specific entry wins: repository, then its owner, then `default`. Names are compared without case. */
 export function timeoutsFor(policy: TimeoutPolicy, scope: Scope | undefined): ScopeTimeouts {
   const { jobs: _jobs, ...merged } = Object.assign({}, ...entriesFor(policy, scope)) as ScopeEntry;
   return merged;

@@ -5,7 +5,7 @@ import type { CredentialScope } from '../input/sweep.ts';
 export type OwnedKind = 'pod' | 'secret' | 'claim' | JobObjectKind;
 
 /**
- * What GitHub's container hooks have made for a job beside its runner's pod, and what has no owner: the job's pod, what runs a step that is a container, and
+ * What a runner's container hooks have made for a job beside its runner's pod, and what has no owner: the job's pod, what runs a step that is a container, and
  * their Secrets. What has one goes with it.
  */
 export const JOB_OBJECT_KINDS = ['job pod', 'container step', 'job secret'] as const;

@@ -154,7 +154,7 @@ function didItsJob(f: EndFacts, lost: boolean): boolean {
 
 /**
  * Of a pod that does not tell this is all that tells: there was a registration, and it is gone, by no try of ours. A runner that never came
- * online leaves its own behind; one with a quick job may be over before anybody has looked whether it is online. (GitHub's run.sh exits with 0
+ * online leaves its own behind; one with a quick job may be over before anybody has looked whether it is online. (A runner may exit with 0
  * also when somebody else has removed the registration: nothing tells that apart.)
  */
 function removedItself({ pod, wasRegistered, removal }: EndFacts): boolean {

@@ -1,5 +1,5 @@
 /**
- * JOB PODS: what GitHub's container hooks make for a job beside its runner's pod (`containerMode: kubernetes` of the chart): a pod for the job, a pod for
+ * JOB PODS: what a runner's container hooks make for a job beside its runner's pod (`containerMode: kubernetes` of the chart): a pod for the job, a pod for
  * each step that is a container (a batch Job up to version 0.7 of the hooks), and Secrets for both. The hooks delete them when the job is over; of a
  * runner that is killed nobody does. So each is given an owner, the runner's pod: the cluster's garbage collector takes it away with that pod.
  * https://github.com/actions/runner-container-hooks/blob/main/packages/k8s/src/k8s/index.ts

@@ -37,7 +37,7 @@ export const UPLOAD_TIMEOUT_ANNOTATION = `${RESERVED_METADATA_PREFIX}upload-time
 export const STOP_REASON_ANNOTATION = `${RESERVED_METADATA_PREFIX}stop-reason`;
 /** When that was stated last: a change, where the reason is stated again. */
 export const STOP_REQUESTED_AT_ANNOTATION = `${RESERVED_METADATA_PREFIX}stop-requested-at`;
-/** Of what GitHub's container hooks make for a job: the name of its runner's pod. */
+/** Of what a runner's container hooks make for a job: the name of its runner's pod. */
 export const RUNNER_POD_LABEL = 'runner-pod';
 /** The runner's workflow, as far as a label can carry its id: `kubectl get pods,secrets,pvc -l holdfast.dev/workflow=…` finds what a terminated one left. */
 export const WORKFLOW_LABEL = `${RESERVED_METADATA_PREFIX}workflow`;

@@ -331,7 +331,7 @@ describe('bad input names the field and the fix', () => {
     [
       'a name of 51 characters',
       { name: 'n'.repeat(51) },
-      'name must be at most 50 characters: a suffix is appended and GitHub allows 64',
+      'name must be at most 50 characters: a suffix is appended, and a runner name has at most 64',
     ],
     [
       'a name with a space',
@@ -386,7 +386,7 @@ describe('bad input names the field and the fix', () => {
     [
       'updates of one with a JIT config',
       { disableUpdate: true },
-      'disableUpdate is for static runners (ephemeral false): for a JIT config GitHub takes no such wish; remove it',
+      'disableUpdate is for static runners (ephemeral false): a single-use registration has no such choice; remove it',
     ],
     [
       'a group by name and by id',

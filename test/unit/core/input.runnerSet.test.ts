@@ -209,7 +209,9 @@ describe('a set’s declaration', () => {
     [
       'a long name',
       { ...set, name: 'x'.repeat(37) },
-      ['name must be at most 36 characters: suffixes are appended, and GitHub allows 64'],
+      [
+        'name must be at most 36 characters: suffixes are appended, and a runner name has at most 64',
+      ],
     ],
     [
       'a name that no label can have',
