@@ -92,7 +92,7 @@ describe('the histories of every version', () => {
       const words = decoded(text);
       // The payloads are read for sure: this one is in every history's input.
       expect(words).toMatch(
-        /"organization":"acme"|"ciServer":"none"|"commands":"echo unit"|"repository":"acme\/web"|"set":"set-|"force":true|"generation":\d/i,
+        /"organization":"acme"|"ciServer":"none"|"commands":"echo unit"|"repository":"acme\/web"|"set":"set-|"force":true|"runNumber":\d/i,
       );
       expect(workflowId).toMatch(/^((runner|deregistration|set)-|set-command:|job|sweep)/);
       expect(words).not.toMatch(/SECRET-TOKEN|SECRET-JIT/);
