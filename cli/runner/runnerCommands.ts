@@ -177,9 +177,11 @@ function addRun(program: Command, context: CommandContext): void {
         const { planStart, startRunner, findRunner } = await import('./startRunner.ts');
         const plan = flags.attach === undefined ? await planStart(flags, words) : undefined;
         if (plan !== undefined) warn(context, plan.warnings, plan.input);
+        // Without --no-restart commander sets `restart` to true.
+        const others = Object.keys(flags).filter((flag) => !['attach', 'restart'].includes(flag));
         if (
           flags.attach !== undefined &&
-          (words.length > 0 || Object.keys(flags).some((flag) => flag !== 'attach'))
+          (words.length > 0 || others.length > 0 || flags.restart === false)
         )
           throw new CliError(
             'usage',

@@ -482,7 +482,7 @@ await describeWithLab(
       expect(await json('get', `set-${name}`)).toMatchObject({
         name,
         status: 'COMPLETED',
-        end: { how: 'ended' },
+        end: { outcome: 'ended' },
       });
       const never = {
         status: 3,

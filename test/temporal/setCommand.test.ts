@@ -75,9 +75,9 @@ await describeIf(
           ? [
               (
                 JSON.parse(Buffer.from(signaled.input?.payloads?.[0]?.data ?? []).toString()) as {
-                  id: string;
+                  workflowId: string;
                 }
-              ).id,
+              ).workflowId,
             ]
           : [],
       );
