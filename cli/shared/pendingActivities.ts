@@ -60,9 +60,8 @@ function progressOf(payload: Payload | undefined): string | undefined {
     Buffer.from(payload.metadata?.['encoding'] ?? []).toString() !== 'json/plain'
   )
     return undefined;
-  const doing = (JSON.parse(Buffer.from(payload.data).toString()) as { doing?: unknown } | null)
-    ?.doing;
-  return typeof doing === 'string' ? doing : undefined;
+  const details = JSON.parse(Buffer.from(payload.data).toString()) as { progress?: unknown } | null;
+  return typeof details?.progress === 'string' ? details.progress : undefined;
 }
 
 function toIso(time: RawActivity['scheduledTime']): string | undefined {

@@ -101,7 +101,7 @@ await describeWithLab(
       const { identity } = world.client.options;
       const end = {
         outcome: 'terminated',
-        by: identity,
+        terminatedBy: identity,
         message: `the workflow was terminated by ${identity}: tidying up`,
         sweep: ORPHANED_POD_MESSAGE,
       };
@@ -139,7 +139,7 @@ await describeWithLab(
             reason: expect.stringContaining('503'),
           },
         ],
-        items: [],
+        findings: [],
       });
       expect(JSON.parse(stderr.trim().split('\n').at(-1) ?? '')).toMatchObject({
         error: {

@@ -271,7 +271,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
     );
     const item = {
       kind: 'unresponsive_runner',
-      what: hung.identity.workflowId,
+      name: hung.identity.workflowId,
       reason: UNRESPONSIVE_RUNNER_MESSAGE,
     };
     expect(await world.sweep()).toMatchObject({

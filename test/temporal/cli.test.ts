@@ -316,7 +316,7 @@ await describeWithLab(
       const details = await json('runner', 'get', id);
       expect(details).toMatchObject({
         status: 'TERMINATED',
-        end: { outcome: 'terminated', by: identity, message },
+        end: { outcome: 'terminated', terminatedBy: identity, message },
         note: expect.stringContaining('"holdfast sweep"'),
       });
       expect(details).not.toHaveProperty('phase');
@@ -345,7 +345,10 @@ await describeWithLab(
             message: expect.stringMatching(/^the workflow failed: Invalid input: labels /),
           },
         }),
-        expect.objectContaining({ id, end: { outcome: 'terminated', by: identity, message } }),
+        expect.objectContaining({
+          id,
+          end: { outcome: 'terminated', terminatedBy: identity, message },
+        }),
       ]);
       const listed = (await cli('runner', 'list', '--set', set, '--all')).stdout;
       expect(listed).toMatch(new RegExp(`^${id} +- .* terminated +${message}$`, 'm'));

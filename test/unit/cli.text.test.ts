@@ -121,7 +121,7 @@ describe('the list', () => {
   test('says how those ended that gave no verdict', () => {
     const end = {
       outcome: 'terminated',
-      by: '1@host',
+      terminatedBy: '1@host',
       message: 'the workflow was terminated by 1@host: tidying up',
     };
     expect(
