@@ -12,18 +12,18 @@ export {
 } from './plugin/plugin.ts';
 export { ciQueuesOf, type CiQueue } from './settings/ciQueues.ts';
 export {
-  createEncryptedDataConverter as encryptedDataConverter,
+  createEncryptedDataConverter,
   type EncryptedDataConverterOptions,
 } from './codec/dataConverter.ts';
-export type { SpanExportTarget as SpanTarget } from './tracing/spanSink.ts';
+export type { SpanExportTarget } from './tracing/spanSink.ts';
 export {
-  ensureSweepSchedule as keepSweepSchedule,
+  ensureSweepSchedule,
   type SweepScheduleOptions,
   type SweepScheduleResult,
 } from './temporal/sweepSchedule.ts';
 export {
   createCiServers,
-  credentialsFor,
+  credentialsForTaskQueue,
   parseCredentials,
   type Credential,
   type Credentials,
@@ -31,10 +31,7 @@ export {
 } from '../activities/ciServers/index.ts';
 export type { CiServersOptions } from '../activities/ciServers/createCiServers.ts';
 export type { RequestObserver } from '../activities/ciServers/requestObserver.ts';
-export type {
-  ApiRequestMetrics as ApiMeasure,
-  ApiVerb,
-} from '../activities/compute/kubernetes/apiServer.ts';
+export type { ApiRequestMetrics, ApiVerb } from '../activities/compute/kubernetes/apiServer.ts';
 export {
   loadKubeConfig,
   type KubeConfigSource,
@@ -66,14 +63,9 @@ export type {
   RequestLogger,
 } from '../activities/ports.ts';
 export type { PodDeletion } from '../core/activities/runner.ts';
-export type {
-  CiJob,
-  CiJobList as CiJobs,
-  RegisterRequest,
-  Scope,
-} from '../core/domain/ciServer.ts';
+export type { CiJob, CiJobList, RegisterRequest, Scope } from '../core/domain/ciServer.ts';
 export type { CiServerKind } from '../core/domain/ciServerKind.ts';
-export type { ServedLocation as ServedPlace } from '../core/domain/location.ts';
+export type { ServedLocation } from '../core/domain/location.ts';
 export type {
   ClaimWriter,
   PodExit,
@@ -83,7 +75,7 @@ export type {
   PodView,
   RunnerIdentity,
   StorageRequest,
-  SupervisorConfig as Supervision,
+  SupervisorConfig,
   SupervisorRecord,
 } from '../core/domain/pod.ts';
 export type { TimeoutPolicy } from '../core/input/timeoutPolicy.ts';

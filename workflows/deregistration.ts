@@ -14,7 +14,7 @@ const MAX_RETRY_FACTOR = 15;
  * still there then is reported as dangling.
  */
 export async function deregistration(input: DeregistrationInput): Promise<DeregistrationResult> {
-  const { scope, credential, runner, reason, timeoutMs, firstRetryMs } =
+  const { scope, credential, runner, reason, timeoutMs, initialRetryIntervalMs } =
     await admissionActivities().admitDeregistration({ input });
   const { name } = runner;
   setCurrentDetails(`Removing the registration of **${name}**: ${reason}`);
@@ -29,14 +29,14 @@ export async function deregistration(input: DeregistrationInput): Promise<Deregi
         credential,
         runner,
         onBusy: 'retry',
-        busyRetryMs: firstRetryMs,
-        maxBusyRetryMs: firstRetryMs * MAX_RETRY_FACTOR,
-        credentialsRetryMs: firstRetryMs * 5,
+        busyRetryMs: initialRetryIntervalMs,
+        maxBusyRetryMs: initialRetryIntervalMs * MAX_RETRY_FACTOR,
+        credentialsRetryMs: initialRetryIntervalMs * 5,
       }),
     );
   let called = await remove();
   if (called.kind === 'done' && called.value.result === 'unlisted') {
-    await sleep(firstRetryMs, {
+    await sleep(initialRetryIntervalMs, {
       summary: 'not listed; lists may be a minute old: looked for once more',
     });
     called = await remove();

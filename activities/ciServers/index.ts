@@ -4,8 +4,8 @@ export {
   type Credentials,
   type SecretProvider,
   CredentialsError,
-  credentialsForTaskQueue as credentialsFor,
+  credentialsForTaskQueue,
   credentialsSchema,
   parseCredentials,
 } from './credentials.ts';
-export type { CiRequestMetrics as ObservedRequest, RequestObserver } from './requestObserver.ts';
+export type { CiRequestMetrics, RequestObserver } from './requestObserver.ts';

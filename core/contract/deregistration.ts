@@ -8,7 +8,7 @@ export const DEREGISTRATION_TIMEOUTS = {
   /** How long to keep trying. @default "24h" */
   timeout: '24h',
   /** First retry delay, doubles up to 15 times itself. @default "1m" */
-  firstRetry: '1m',
+  initialRetryInterval: '1m',
 } as const;
 
 /** Input of the `deregistration` workflow. */

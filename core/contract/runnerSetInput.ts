@@ -17,7 +17,7 @@ export const SET_INTERVALS = {
   /** How often the runners are read again from Temporal's visibility. @default "5m" */
   relist: '5m',
   /** After runners that did not come up, before the next one is tried; doubles with each. @default "15s" */
-  firstRetry: '15s',
+  initialRetry: '15s',
   /** The longest of these waits. @default "10m" */
   maxRetry: '10m',
   /** Between two looks at queued jobs that an ended runner's place waits for. @default "30s" */

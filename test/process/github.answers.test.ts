@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { pino } from 'pino';
-import type { ObservedRequest } from '../../activities/ciServers/index.ts';
+import type { CiRequestMetrics } from '../../activities/ciServers/index.ts';
 import type { CiServer } from '../../activities/ports.ts';
 import { ciServerError, ciServerOf } from '../support/ciServers.ts';
 import { listJson, RecordedGitHub, runnerJson } from '../support/recordedGitHub.ts';
@@ -39,7 +39,7 @@ let folder: string;
 let tokenFile: string;
 let server: CiServer;
 let close: () => Promise<void>;
-let observed: ObservedRequest[];
+let observed: CiRequestMetrics[];
 let log: string;
 
 beforeEach(async () => {

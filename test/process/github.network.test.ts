@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { ObservedRequest } from '../../activities/ciServers/index.ts';
+import type { CiRequestMetrics } from '../../activities/ciServers/index.ts';
 import { CiServerError, type CiServer } from '../../activities/ports.ts';
 import { ciServerError, ciServerOf } from '../support/ciServers.ts';
 import { RecordedGitHub, runnerJson, type Step } from '../support/recordedGitHub.ts';
@@ -10,7 +10,7 @@ const RUNNER = '/orgs/acme/actions/runners/5';
 process.env['HOLDFAST_NETWORK_TOKEN'] = 'ghp_x';
 
 let github: RecordedGitHub;
-let observed: ObservedRequest[];
+let observed: CiRequestMetrics[];
 const closing: (() => Promise<void>)[] = [];
 
 beforeEach(async () => {

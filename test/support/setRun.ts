@@ -23,7 +23,7 @@ import { until } from './until.ts';
 /** Waits of a set short enough for a test. */
 export const SHORT_SET_INTERVALS = {
   relist: '1s',
-  firstRetry: '300ms',
+  initialRetry: '300ms',
   maxRetry: '2s',
   guardCheck: '100ms',
 } as const;

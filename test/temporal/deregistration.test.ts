@@ -53,13 +53,15 @@ await describeWithLab('a removal by hand', { temporal: true }, (lab) => {
     const runner = { name: name() };
     ci.connect(runner.name, false);
     ci.script.push({ method: 'find', answer: 'absent' });
-    expect(await remove(runner, { firstRetry: '50ms' })).toMatchObject({ outcome: 'removed' });
+    expect(await remove(runner, { initialRetryInterval: '50ms' })).toMatchObject({
+      outcome: 'removed',
+    });
     expect(ci.registrations.size).toBe(0);
   });
 
   test('of a runner that two lists do not have: absent', async () => {
     const before = ci.count('find');
-    expect(await remove({ name: name() }, { firstRetry: '50ms' })).toMatchObject({
+    expect(await remove({ name: name() }, { initialRetryInterval: '50ms' })).toMatchObject({
       outcome: 'absent',
     });
     expect(ci.count('find') - before).toBe(2);

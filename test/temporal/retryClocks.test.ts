@@ -18,7 +18,7 @@ await describeWithLab('the retry clocks of an activity', { temporal: true }, (la
     const input: DeregistrationInput = {
       organization: 'acme',
       runner: { name: 'gone', id: '7' },
-      firstRetry: '400ms',
+      initialRetryInterval: '400ms',
     };
     const handle = await world.client.workflow.start(DEREGISTRATION_WORKFLOW, {
       workflowId: `deregistration-${randomUUID()}`,

@@ -262,7 +262,7 @@ await describeWithLab('unregistration', { temporal: true }, (lab) => {
     await world.client.workflow.start(DEREGISTRATION_WORKFLOW, {
       workflowId,
       taskQueue: world.taskQueue,
-      args: [{ organization: 'acme', runner: { name: runnerName }, firstRetry: '100ms' }],
+      args: [{ organization: 'acme', runner: { name: runnerName }, initialRetryInterval: '100ms' }],
     });
     compute.end(pod, 137);
     expect(await run.result()).toMatchObject({

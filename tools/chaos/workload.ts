@@ -26,7 +26,7 @@ const SET_WAITS: Partial<RunnerSetInput> = {
   scaleDownDelay: '3s',
   recreationGuard: '10s',
   queueCheck: '5s',
-  intervals: { relist: '5s', firstRetry: '300ms', maxRetry: '2s', guardCheck: '2s' },
+  intervals: { relist: '5s', initialRetry: '300ms', maxRetry: '2s', guardCheck: '2s' },
 };
 const CALL_MS = 5_000;
 const RETRY_MS = 500;

@@ -265,7 +265,7 @@ async function handOff({ spec, runnerName, scope, registration }: RunnerState): 
     credential: spec.credential,
     runner: registration,
     reason: 'the runner ended and the CI server did not remove its registration yet',
-    firstRetry: `${spec.intervals.busyRetryMs}ms`,
+    initialRetryInterval: `${spec.intervals.busyRetryMs}ms`,
   };
   const workflowId = `deregistration-${runnerName}`;
   try {

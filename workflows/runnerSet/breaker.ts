@@ -18,7 +18,7 @@ export interface SetHealth {
 }
 
 export interface RetryDelays {
-  readonly firstRetryMs: number;
+  readonly initialRetryMs: number;
   readonly maxRetryMs: number;
 }
 
@@ -54,7 +54,7 @@ export function recordFailure(
   cause: string,
   startedAt: number,
   now: number,
-  { firstRetryMs, maxRetryMs }: RetryDelays,
+  { initialRetryMs, maxRetryMs }: RetryDelays,
 ): SetHealth {
   const failures = health.failures + 1;
   // Runners that were on their way when the breaker opened must not lengthen the wait: they tried nothing new.
@@ -64,7 +64,7 @@ export function recordFailure(
   const waits = open || !TEMPLATE_CAUSES.has(cause);
   const nextTryAt =
     isProbe || health.nextTryAt === undefined
-      ? now + Math.min(maxRetryMs, firstRetryMs * 2 ** probes)
+      ? now + Math.min(maxRetryMs, initialRetryMs * 2 ** probes)
       : health.nextTryAt;
   return {
     ...health,

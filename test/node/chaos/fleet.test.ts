@@ -26,7 +26,7 @@ await describeWithLab('fleets', { temporal: true, nodes: 'kwok' }, (lab) => {
       scaleDownDelay: '1s',
       recreationGuard: '5s',
       queueCheck: '5s',
-      intervals: { relist: '5s', firstRetry: '300ms', maxRetry: '2s', guardCheck: '1s' },
+      intervals: { relist: '5s', initialRetry: '300ms', maxRetry: '2s', guardCheck: '1s' },
     };
     const statics = await fleet.startSet({ replicas: 3, template: { ephemeral: false }, ...waits });
     const ephemerals = await fleet.startSet({ minIdle: 1, max: 6, ...waits });

@@ -4,7 +4,7 @@ import { parseDeregistrationInput } from '../../../core/input/deregistration.ts'
 
 describe('input of the deregistration workflow', () => {
   test('production defaults', () => {
-    expect(DEREGISTRATION_TIMEOUTS).toEqual({ timeout: '24h', firstRetry: '1m' });
+    expect(DEREGISTRATION_TIMEOUTS).toEqual({ timeout: '24h', initialRetryInterval: '1m' });
     expect(
       parseDeregistrationInput({ repository: 'acme/app', runner: { name: 'r-1', id: '7' } }),
     ).toEqual({
@@ -15,7 +15,7 @@ describe('input of the deregistration workflow', () => {
         runner: { name: 'r-1', id: '7' },
         reason: 'asked for by hand',
         timeoutMs: 86_400_000,
-        firstRetryMs: 60_000,
+        initialRetryIntervalMs: 60_000,
       },
     });
   });
@@ -28,11 +28,11 @@ describe('input of the deregistration workflow', () => {
         credential: 'app',
         runner,
         reason: 'why',
-        firstRetry: '150ms',
+        initialRetryInterval: '150ms',
       }),
     ).toMatchObject({
       ok: true,
-      spec: { runner, credential: 'app', reason: 'why', firstRetryMs: 150 },
+      spec: { runner, credential: 'app', reason: 'why', initialRetryIntervalMs: 150 },
     });
   });
 
@@ -48,7 +48,11 @@ describe('input of the deregistration workflow', () => {
     ['a number', { organization: 'a', runner: { name: 'r', id: 1 } }, 'runner.id'],
     ['a path', { organization: 'a', runner: { name: 'r', id: '1/2' } }, 'runner.id'],
     ['an unknown field', { organization: 'a', runner: { name: 'r' }, giveUp: '1h' }, 'giveUp'],
-    ['no duration', { organization: 'a', runner: { name: 'r' }, firstRetry: 'soon' }, 'firstRetry'],
+    [
+      'no duration',
+      { organization: 'a', runner: { name: 'r' }, initialRetryInterval: 'soon' },
+      'initialRetryInterval',
+    ],
     ['nothing', undefined, 'input'],
   ])('%s is refused by name', (_what, input, field) => {
     expect(parseDeregistrationInput(input)).toMatchObject({ ok: false, errors: [{ field }] });

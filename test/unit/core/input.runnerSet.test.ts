@@ -26,7 +26,7 @@ describe('a set’s declaration', () => {
     expect(SET_DELAYS).toEqual({ scaleDownDelay: '10m', recreationGuard: '10m', queueCheck: '5m' });
     expect(SET_INTERVALS).toEqual({
       relist: '5m',
-      firstRetry: '15s',
+      initialRetry: '15s',
       maxRetry: '10m',
       guardCheck: '30s',
       reroute: '15s',
@@ -39,7 +39,7 @@ describe('a set’s declaration', () => {
         maxSurge: 1,
         schedules: [{ timeZone: 'UTC', bounds: { kind: 'elastic', minIdle: 0, max: 4 } }],
         relistMs: 300_000,
-        firstRetryMs: 15_000,
+        initialRetryMs: 15_000,
         maxRetryMs: 600_000,
         guardCheckMs: 30_000,
       },

@@ -427,7 +427,7 @@ describe('the size that is wanted', () => {
 });
 
 describe('the breaker', () => {
-  const pace = { firstRetryMs: 1_000, maxRetryMs: 10_000 };
+  const pace = { initialRetryMs: 1_000, maxRetryMs: 10_000 };
   const failed = (cause: 'never_registered' | 'quota_exceeded' | 'runner_deprecated') => ({
     outcome: 'errored' as const,
     cause,
