@@ -24,7 +24,7 @@ interface DemoOptions {
 }
 
 interface DemoResult {
-  readonly runners: Omit<DemoRunner, 'story' | 'failure'>[];
+  readonly runners: Omit<DemoRunner, 'description' | 'failure'>[];
   readonly leaks: { compute: number; registrations: number; workflows: number };
   readonly temporalUi: string;
 }
@@ -168,7 +168,7 @@ async function report(
   const leaked = [...compute, ...registrations, ...workflows.map((id) => `workflow ${id}`)];
   const wrong = played.flatMap((runner) => runner.failure.map((what) => `${runner.id}: ${what}`));
   const result: DemoResult = {
-    runners: played.map(({ story: _story, failure: _wrong, ...runner }) => runner),
+    runners: played.map(({ description: _story, failure: _wrong, ...runner }) => runner),
     leaks: {
       compute: compute.length,
       registrations: registrations.length,
@@ -180,7 +180,7 @@ async function report(
   else {
     const rows = played.map((runner) => [
       runner.failure.length === 0 ? 'ok' : 'WRONG',
-      runner.story,
+      runner.description,
       `${runner.outcome}${runner.cause === undefined ? '' : `/${runner.cause}`}`,
     ]);
     process.stdout.write(
@@ -210,6 +210,6 @@ async function abandon(stage: DemoEnvironment, say: (line: string) => void): Pro
     if ((await stage.runningWorkflows()).length === 0) return;
     await new Promise((wake) => setTimeout(wake, 200));
   }
-  const left = await stage.target.remainingObjects();
-  if (left.length > 0) say(`left behind: ${left.join(', ')}`);
+  const remaining = await stage.target.remainingObjects();
+  if (remaining.length > 0) say(`left behind: ${remaining.join(', ')}`);
 }

@@ -15,7 +15,7 @@ import type { DemoEnvironment } from './environment.ts';
 /** What a life has come to, for people and for `--json`. */
 export interface DemoRunner {
   readonly id: string;
-  readonly story: string;
+  readonly description: string;
   readonly outcome: string;
   readonly cause?: string;
   readonly phases: { phase: string; at: string }[];
@@ -27,9 +27,9 @@ export interface DemoRunner {
 
 interface Scenario {
   readonly key: string;
-  readonly story: string;
+  readonly description: string;
   readonly input?: Partial<RunnerInput>;
-  play(act: ScenarioRun, others: readonly ScenarioRun[]): Promise<void>;
+  runScenario(act: ScenarioRun, others: readonly ScenarioRun[]): Promise<void>;
   /** What is wrong with how it ended. */
   check(result: RunnerResult, stage: DemoEnvironment): string[];
 }
@@ -78,7 +78,7 @@ export class ScenarioRun {
       workflowId: this.id,
       taskQueue: this.stage.taskQueue,
       args: [input],
-      staticSummary: this.scenario.story,
+      staticSummary: this.scenario.description,
     });
   }
 
@@ -153,17 +153,17 @@ const outcome = (wanted: string, cause?: string) => (result: RunnerResult) =>
 export const SCENARIOS: readonly Scenario[] = [
   {
     key: 'succeeds',
-    story: 'an ephemeral runner whose job succeeds',
-    async play(act) {
+    description: 'an ephemeral runner whose job succeeds',
+    async runScenario(act) {
       act.queueJob('echo building; sleep 3; echo done');
     },
     check: outcome('succeeded'),
   },
   {
     key: 'drained',
-    story: 'a static runner drained while busy: refused (422) until its job ends',
+    description: 'a static runner drained while busy: refused (422) until its job ends',
     input: { ephemeral: false },
-    async play(act) {
+    async runScenario(act) {
       act.queueJob('for i in 1 2 3 4 5 6; do echo step $i; sleep 2; done');
       await act.isBusy();
       await act.handle.executeUpdate<{ accepted: true }, [{ reason?: string }]>(drainUpdate.name, {
@@ -179,8 +179,8 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     key: 'cancelled',
-    story: 'a runner cancelled while busy: unregistered, then stopped gracefully',
-    async play(act) {
+    description: 'a runner cancelled while busy: unregistered, then stopped gracefully',
+    async runScenario(act) {
       act.queueJob('sleep 600');
       await act.isBusy();
       await act.handle.signal(cancelSignal, { reason: 'demo: cancelled by hand', mode: 'stop' });
@@ -189,8 +189,8 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     key: 'worker-killed',
-    story: 'a runner whose worker dies (kill -9) in the middle of its job',
-    async play(act, others) {
+    description: 'a runner whose worker dies (kill -9) in the middle of its job',
+    async runScenario(act, others) {
       act.queueJob('for i in $(seq 12); do echo step $i; sleep 2; done; echo survived');
       await act.isBusy();
       // The refusals of the drained runner are counted by the worker that met them.
@@ -210,8 +210,8 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     key: 'vanishes',
-    story: 'a runner that vanishes while idle and is replaced under a new name',
-    async play(act) {
+    description: 'a runner that vanishes while idle and is replaced under a new name',
+    async runScenario(act) {
       const { pod } = await act.reaches(
         'Idle',
         (status) => status.phase === 'Idle' && status.pod !== undefined,
@@ -248,12 +248,12 @@ export async function runScenario(
   acts: readonly ScenarioRun[],
 ): Promise<DemoRunner> {
   const { scenario, stage } = act;
-  await scenario.play(act, acts);
+  await scenario.runScenario(act, acts);
   const result = await act.ends();
   const replacedBy = result.replacements.at(-1)?.replacedBy;
   return {
     id: act.id,
-    story: scenario.story,
+    description: scenario.description,
     outcome: result.outcome,
     ...(result.cause === undefined ? {} : { cause: result.cause }),
     phases: result.phases,

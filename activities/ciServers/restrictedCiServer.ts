@@ -25,8 +25,8 @@ export function restrictCiServer(
     if (groups?.includes(id) !== false) return undefined;
     return `credential "${name}" is not for runner group ${groupName === undefined ? id : `"${groupName}" (${id})`}: the worker's config has it for ${groups.join(', ')}`;
   };
-  const refuse = (why: string | undefined): void => {
-    if (why !== undefined) throw new CiServerError('rejected', why);
+  const refuse = (reason: string | undefined): void => {
+    if (reason !== undefined) throw new CiServerError('rejected', reason);
   };
   const check = (scope: Scope): void => refuse(accessError(scope));
   /** By its id: a name may be given to another group. */

@@ -34,7 +34,7 @@ export function createSetActivities(ports: ActivityPorts, news: RunnerEventBatch
     startRunners,
     drainRunners,
     listRunners,
-    findEndedRunners: findEndedRunners,
+    findEndedRunners,
     notifySet: async (input) => await news.tell(input),
     checkQueuedJobs: (input) => checkQueuedJobs(ports, running(input.taskQueue), input),
     rerouteJobs: (input) => rerouteJobs(running(activityInfo().taskQueue), input),

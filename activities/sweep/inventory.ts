@@ -124,10 +124,10 @@ export async function collectInventory(
   const queues = new TaskQueuePollers(sources.client);
   const seen = await attempt('workflows', async () => {
     const lifeOf = await ownerWorkflows(lists, lives);
-    const left = jobObjects.flatMap((listed) => listed ?? []);
+    const remaining = jobObjects.flatMap((listed) => listed ?? []);
     return {
       lifeOf,
-      jobObjects: await inspectJobObjects(left, pods, sources.compute, lives),
+      jobObjects: await inspectJobObjects(remaining, pods, sources.compute, lives),
       lives: await runningRunners(lists, lives, queues, nowMs, spec),
       locationKnown: running.length > 0 || (await lives.locationKnown()),
     };

@@ -253,15 +253,15 @@ export class RunnerWorkflows {
     return `was terminated${identity ? ` by ${identity}` : ''}${reason ? `: ${reason}` : ''}`;
   }
 
-  async #list(query: string, most = Number.POSITIVE_INFINITY): Promise<WorkflowExecutionInfo[]> {
+  async #list(query: string, max = Number.POSITIVE_INFINITY): Promise<WorkflowExecutionInfo[]> {
     return await this.#within(LIST_MS, async () => {
       const found: WorkflowExecutionInfo[] = [];
       for await (const each of this.#client.workflow.list({
         query,
-        pageSize: Math.min(most, 1_000),
+        pageSize: Math.min(max, 1_000),
       })) {
         found.push(each);
-        if (found.length >= most) break;
+        if (found.length >= max) break;
       }
       return found;
     });

@@ -56,8 +56,8 @@ export async function sweep(
     incompleteLists: report.incompleteLists.slice(0, MAX_INCOMPLETE),
     marks: report.marks.slice(0, MAX_MARKS),
   });
-  const skip = (why: SweepSkip, times = 1): void => {
-    if (times > 0) report.skipped[why] = (report.skipped[why] ?? 0) + times;
+  const skip = (reason: SweepSkip, times = 1): void => {
+    if (times > 0) report.skipped[reason] = (report.skipped[reason] ?? 0) + times;
   };
 
   let served;
@@ -94,7 +94,7 @@ export async function sweep(
     const done = await executePlan({ sources, spec, owned: ownedObjects, lives }, plan);
     ({ items } = done);
     report.marks = done.marks;
-    for (const why of done.skipped) skip(why);
+    for (const reason of done.skipped) skip(reason);
   }
   for (const { kind, status } of items) {
     report.counts[kind].found += 1;

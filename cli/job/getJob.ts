@@ -152,7 +152,7 @@ function stepCells(step: StepStatus, waiting: JobDetails['step'], now: number): 
     startedAt === undefined
       ? '-'
       : formatAge((endedAt === undefined ? now : Date.parse(endedAt)) - Date.parse(startedAt));
-  const why =
+  const reason =
     state === 'running' && waiting !== undefined
       ? waitsText(waiting) || '-'
       : outcome === 'succeeded'
@@ -163,7 +163,7 @@ function stepCells(step: StepStatus, waiting: JobDetails['step'], now: number): 
     startedAt?.slice(11, 19) ?? '-',
     took,
     pod,
-    why,
+    reason,
   ];
 }
 

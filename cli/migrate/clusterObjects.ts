@@ -54,11 +54,11 @@ export async function clusterObjects(
 function notListed(error: unknown, resource: string): void {
   if (error instanceof CliError) throw error;
   if (error instanceof ApiError && error.code === 404) return;
-  const why =
+  const reason =
     error instanceof ApiError && error.code === 403
       ? 'the cluster does not allow it: ask for the verb "list", or give --kube-namespace'
       : error instanceof Error
         ? error.message
         : String(error);
-  throw new CliError('failed', `${resource} could not be listed: ${why}`, { cause: error });
+  throw new CliError('failed', `${resource} could not be listed: ${reason}`, { cause: error });
 }

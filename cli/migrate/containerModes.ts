@@ -102,7 +102,7 @@ export function addJobPods(draft: SetDraft, field: string, workClaim: unknown): 
     'serviceAccountName',
   );
   if (draft.parts.spec['serviceAccountName'] === undefined)
-    draft.decide(
+    draft.needsDecision(
       field,
       'no service account is named, and that of the chart goes with its release: make one of your own, and name it in serviceAccountName',
       'spec',

@@ -38,16 +38,16 @@ const labelsRow: FieldRow = (value, draft, field) => {
 };
 
 const imageRow: FieldRow = (value, draft, field) => {
-  const why = `${quoted(value)} is left out: the images of this mode register themselves with a token when they start, and Holdfast gives none to a container that a job runs in`;
+  const reason = `${quoted(value)} is left out: the images of this mode register themselves with a token when they start, and Holdfast gives none to a container that a job runs in`;
   if (typeof value === 'string' && USUAL_IMAGE.test(value))
     return draft.note(
       field,
-      `${why}. The worker's own is used (HOLDFAST_RUNNER_IMAGE)`,
+      `${reason}. The worker's own is used (HOLDFAST_RUNNER_IMAGE)`,
       'template',
     );
-  draft.decide(
+  draft.needsDecision(
     field,
-    `${why}. Build your tools on GitHub's image (deploy/images/runner.Dockerfile shows how), and name that: image`,
+    `${reason}. Build your tools on GitHub's image (deploy/images/runner.Dockerfile shows how), and name that: image`,
     'template',
   );
 };
@@ -112,7 +112,7 @@ const legacyEnvRow: FieldRow = (value, draft, field, key) => {
 
 const legacyMountsRow: FieldRow = (value, draft, field) => {
   const mounts = draft.objects(value, field);
-  draft.runnerList('volumeMounts').push(...mounts);
+  draft.runnerField('volumeMounts').push(...mounts);
   if (
     mounts.some(
       ({ mountPath }) => typeof mountPath === 'string' && /^\/runner(\/|$)/.test(mountPath),
@@ -301,7 +301,12 @@ function restOfGrace(draft: SetDraft): void {
   const stop = draft.parts.template['stop'] as
     { drainTimeout?: string; signalTimeout?: string } | undefined;
   if (stop?.drainTimeout === undefined || stop.signalTimeout === undefined) return;
-  const left = (parseDuration(stop.signalTimeout) ?? 0) - (parseDuration(stop.drainTimeout) ?? 0);
+  const remaining =
+    (parseDuration(stop.signalTimeout) ?? 0) - (parseDuration(stop.drainTimeout) ?? 0);
   const { signalTimeout: _all, ...rest } = stop;
-  draft.put('template', 'stop', left > 0 ? { ...rest, signalTimeout: `${left / 1_000}s` } : rest);
+  draft.put(
+    'template',
+    'stop',
+    remaining > 0 ? { ...rest, signalTimeout: `${remaining / 1_000}s` } : rest,
+  );
 }

@@ -85,7 +85,7 @@ function documentsOf(path: string): FoundValue[] {
   } catch (error) {
     if (!(error instanceof YamlError)) throw error;
     throw new CliError('invalid_input', `${shownAs} ${error.message}`, {
-      fields: error.faults.map(({ document, message }) => ({
+      fields: error.errors.map(({ document, message }) => ({
         field: document === undefined ? 'input' : `document ${document}`,
         message,
       })),

@@ -101,11 +101,11 @@ function verify(sets: readonly MigratedSet[]): string {
 }
 
 function drain(sets: readonly MigratedSet[]): string {
-  const left = [
+  const remaining = [
     ...(sets.some(isScaleSet) ? ['kubectl get ephemeralrunners -A'] : []),
     ...(sets.every(isScaleSet) ? [] : ['kubectl get pods -A -l actions-runner']),
   ];
-  return `Drain ARC: ${unique(sets.flatMap(drainCommands)).join('; ')}. Busy runners finish their job. Wait until none is left: ${left.join('; ')}.`;
+  return `Drain ARC: ${unique(sets.flatMap(drainCommands)).join('; ')}. Busy runners finish their job. Wait until none is left: ${remaining.join('; ')}.`;
 }
 
 function drainCommands({ from, autoscaler }: MigratedSet): string[] {

@@ -67,7 +67,7 @@ export const envRow: FieldRow = (value, draft, field) => {
         'runner',
         'env',
       );
-    else draft.runnerList('env').push(variable);
+    else draft.runnerField('env').push(variable);
   }
 };
 
@@ -87,7 +87,7 @@ export const RUNNER_CONTAINER_ROWS: FieldRows = {
   args: copyTo('template', 'args'),
   env: envRow,
   volumeMounts: (value, draft, field) =>
-    void draft.runnerList('volumeMounts').push(...draft.objects(value, field)),
+    void draft.runnerField('volumeMounts').push(...draft.objects(value, field)),
   lifecycle: nested(LIFECYCLE_ROWS, (value, draft, _field, key) =>
     draft.put('runner', 'lifecycle', {
       ...(draft.parts.runner['lifecycle'] as Json | undefined),

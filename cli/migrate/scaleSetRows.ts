@@ -201,7 +201,7 @@ function rowsFor({ annotations }: ArcObject): FieldRows {
     if (value === none) return;
     if (value !== ofHooks) return serviceAccountRow(value, draft, field, key);
     draft.put('spec', 'automountServiceAccountToken', true);
-    draft.decide(
+    draft.needsDecision(
       field,
       `${quoted(value)} is of the chart, and goes with its release: make one of your own with the same rights, and name it in serviceAccountName`,
       'spec',

@@ -87,7 +87,7 @@ export class SetDraft {
   }
 
   /** As {@link note}; the set is written paused. */
-  decide(field: string, text: string, part: Part, key?: string): void {
+  needsDecision(field: string, text: string, part: Part, key?: string): void {
     this.notes.push({
       field,
       text,
@@ -111,7 +111,7 @@ export class SetDraft {
   }
 
   /** A list of the runner's container, which is there afterwards. */
-  runnerList(key: 'env' | 'volumeMounts'): Json[] {
+  runnerField(key: 'env' | 'volumeMounts'): Json[] {
     const list = (this.parts.runner[key] ?? []) as Json[];
     this.parts.runner[key] = list;
     return list;
@@ -119,12 +119,12 @@ export class SetDraft {
 
   /** A variable of the runner's container, unless it has one of this name. */
   env(variable: Json): void {
-    addNamed(this.runnerList('env'), variable);
+    addNamed(this.runnerField('env'), variable);
   }
 
   /** A mount of the runner's container, unless it has one of this volume. */
   mount(mount: Json): void {
-    addNamed(this.runnerList('volumeMounts'), mount);
+    addNamed(this.runnerField('volumeMounts'), mount);
   }
 
   /** A volume, unless there is one of this name. */

@@ -11,7 +11,7 @@ export function convertClaims(value: unknown, draft: SetDraft): void {
   if (value === undefined || value === null) return;
   const claims = draft
     .objects(value, FIELD)
-    .flatMap((template, index) => claimOf(template, `${FIELD}[${index}]`, draft));
+    .flatMap((template, index) => resolveClaimName(template, `${FIELD}[${index}]`, draft));
   if (claims.length === 0) return;
   draft.put('template', 'volumeClaims', claims);
   draft.note(
@@ -22,7 +22,7 @@ export function convertClaims(value: unknown, draft: SetDraft): void {
   );
 }
 
-function claimOf(template: Json, field: string, draft: SetDraft): Json[] {
+function resolveClaimName(template: Json, field: string, draft: SetDraft): Json[] {
   const name = getPath(template, 'metadata', 'name');
   const mounts = (draft.parts.runner['volumeMounts'] ?? []) as Json[];
   const own = mounts.filter((mount) => mount['name'] === name);

@@ -238,7 +238,7 @@ export async function readInputFile(
     value = yamlValue(text);
   } catch (error) {
     if (!(error instanceof YamlError)) throw error;
-    const [fault] = error.faults;
+    const [fault] = error.errors;
     throw new CliError(
       'usage',
       `--file: ${shown} ${fault === undefined ? error.message : `is neither YAML nor JSON: ${fault.message}`}`,

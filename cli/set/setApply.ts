@@ -15,7 +15,7 @@ import { setSummary } from '../../worker/temporal/setStart.ts';
 import type { AdmittedDocument } from './setAdmission.ts';
 import { querySet, describeSetById, setError, runSetCommand } from './setClient.ts';
 import { changeText, diffSets, startsRollout, type SetChange } from '../../core/domain/setDiff.ts';
-import { readSetEnd } from './setEnd.ts';
+import { getSetEnd } from './setEnd.ts';
 import { countText, sizeText, startSet } from './setStart.ts';
 
 /** What is to be done for one document, and what became of it. */
@@ -180,7 +180,7 @@ async function apply(
 async function confirmStart(session: Session, set: Application, runId: string): Promise<void> {
   const status = await querySet<RunnerSetStatus>(session, set.id, setStatusQuery.name);
   if (status === undefined) {
-    const end = await readSetEnd(session, set.id, runId);
+    const end = await getSetEnd(session, set.id, runId);
     if (end !== undefined)
       throw new CliError('failed', `set ${set.name} ended at once: ${end.message}`);
   } else set.desired = status.desired;

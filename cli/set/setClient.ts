@@ -105,7 +105,7 @@ export async function runSetCommand(
   command: SetCommand,
 ): Promise<SetCommandResult> {
   const deadline = performance.now() + COMMAND_TIMEOUT_MS;
-  const left = (): number => Math.max(1, deadline - performance.now());
+  const remaining = (): number => Math.max(1, deadline - performance.now());
   const name = nameOf(set.workflowId);
   const options = optionsFor(set, command);
   let isKept = false;
@@ -114,18 +114,18 @@ export async function runSetCommand(
       if (!isKept)
         await session.attempt(
           (client) => client.workflow.start(SET_COMMAND_WORKFLOW, options),
-          left(),
+          remaining(),
         );
       isKept = true;
       return await session.attempt(
         (client) =>
           client.workflow.getHandle(options.workflowId).result() as Promise<SetCommandResult>,
-        left(),
+        remaining(),
       );
     } catch (error) {
       if (error instanceof WorkflowFailedError) throw rejection(error, name);
       if (!isConnectionLoss(error)) throw setError(error, session, set.workflowId);
-      if (left() > RECONNECT_MS) await delay(RECONNECT_MS);
+      if (remaining() > RECONNECT_MS) await delay(RECONNECT_MS);
       else throw isKept ? timeoutError(name, error) : setError(error, session, set.workflowId);
     }
   }

@@ -39,11 +39,11 @@ function parse(text: string, lines: LineCounter, shown: string): YamlDocument[] 
     return yamlDocuments(text, lines);
   } catch (error) {
     if (!(error instanceof YamlError)) throw error;
-    const { message, faults } = error;
-    if (faults.length === 0)
+    const { message, errors } = error;
+    if (errors.length === 0)
       throw new CliError('invalid_input', `${shown} ${message}`, { cause: error });
     throw new CliError('invalid_input', `${shown} is neither YAML nor JSON: nothing was applied`, {
-      fields: faults.map((fault) => ({
+      fields: errors.map((fault) => ({
         field: fault.document === undefined ? 'input' : `document ${fault.document}`,
         message: fault.message,
       })),

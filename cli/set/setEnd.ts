@@ -16,7 +16,7 @@ export interface SetEnd {
 const RECONNECT_MS = 2_000;
 
 /** The end of a set; `undefined` while it runs. @throws CliError */
-export async function readSetEnd(
+export async function getSetEnd(
   session: Session,
   workflowId: string,
   runId: string,

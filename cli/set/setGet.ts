@@ -7,7 +7,7 @@ import { pendingActivities, type PendingActivity } from '../shared/pendingActivi
 import type { Session } from '../shared/session.ts';
 import { FAILED_OR_ERRORED, selectionQuery } from '../shared/selection.ts';
 import { querySet, describeSet, nameOf } from './setClient.ts';
-import { readSetEnd, type SetEnd } from './setEnd.ts';
+import { getSetEnd, type SetEnd } from './setEnd.ts';
 import { table } from '../shared/table.ts';
 import { formatAge } from '../shared/text.ts';
 import {
@@ -73,7 +73,7 @@ async function readSet(session: Session, nameOrId: string): Promise<SetDetails> 
     }),
   };
   if (status.name !== 'RUNNING') {
-    const end = await readSetEnd(session, workflowId, runId);
+    const end = await getSetEnd(session, workflowId, runId);
     return { ...base, ...omitUndefined({ end }) };
   }
   const set = await querySet<RunnerSetStatus>(session, workflowId, setStatusQuery.name);

@@ -98,13 +98,13 @@ export function isUndelivered(error: unknown): boolean {
   return code === FAILED_PRECONDITION && /workflow task failure/i.test(details);
 }
 
-/** @param why - what the transport said */
-export function unreachable(about: ErrorSubject, why: string, cause: unknown): CliError {
-  const hint = /ECONNREFUSED/.test(why)
+/** @param reason - what the transport said */
+export function unreachable(about: ErrorSubject, reason: string, cause: unknown): CliError {
+  const hint = /ECONNREFUSED/.test(reason)
     ? 'connection refused'
-    : /ENOTFOUND|EAI_AGAIN|[Nn]ame resolution/.test(why)
+    : /ENOTFOUND|EAI_AGAIN|[Nn]ame resolution/.test(reason)
       ? 'unknown host'
-      : /certificate|SSL|TLS|wrong version/i.test(why)
+      : /certificate|SSL|TLS|wrong version/i.test(reason)
         ? 'the TLS handshake failed'
         : 'no answer';
   return new CliError(

@@ -74,8 +74,8 @@ async function readRecordedEnd(
   }
 }
 
-/** @param why - what the failure says, if it is one */
-export function toRecordedEnd(last: LastEvent, why?: string): RunnerEnd | undefined {
+/** @param reason - what the failure says, if it is one */
+export function toRecordedEnd(last: LastEvent, reason?: string): RunnerEnd | undefined {
   const {
     workflowExecutionTerminatedEventAttributes: terminated,
     workflowExecutionFailedEventAttributes: failed,
@@ -87,12 +87,12 @@ export function toRecordedEnd(last: LastEvent, why?: string): RunnerEnd | undefi
       message: sentence('the workflow was terminated', terminated.identity, terminated.reason),
       ...omitUndefined({ terminatedBy: terminated.identity || undefined }),
     };
-  if (failed) return { outcome: 'failed', message: sentence('the workflow failed', '', why) };
+  if (failed) return { outcome: 'failed', message: sentence('the workflow failed', '', reason) };
   return timedOut ? { outcome: 'timed_out', message: 'the workflow timed out' } : undefined;
 }
 
 const sentence = (
   what: string,
   by: string | null | undefined,
-  why: string | null | undefined,
-): string => `${what}${by ? ` by ${by}` : ''}${why ? `: ${why}` : ''}`;
+  reason: string | null | undefined,
+): string => `${what}${by ? ` by ${by}` : ''}${reason ? `: ${reason}` : ''}`;

@@ -129,10 +129,10 @@ function fitToScreen(text: string, { columns, rows }: Output['terminal']['stdout
     .map((line) =>
       line.length < (columns || 80) ? line : `${line.slice(0, (columns || 80) - 2)}…`,
     );
-  const most = (rows || 24) - 1;
+  const max = (rows || 24) - 1;
   const shown =
-    lines.length <= most
+    lines.length <= max
       ? lines
-      : [...lines.slice(0, most - 1), `… and ${lines.length - most + 1} more lines`];
+      : [...lines.slice(0, max - 1), `… and ${lines.length - max + 1} more lines`];
   return `\u001B[H\u001B[2J${shown.join('\n')}\n`;
 }

@@ -53,13 +53,13 @@ export function sweepLines(report: SweepReport): string[] {
       ),
     );
   if (omittedFindings > 0) lines.push(`and ${omittedFindings} more`);
-  const left = Object.entries(skipped).toSorted(([, a], [, b]) => b - a);
-  if (left.length > 0)
+  const remaining = Object.entries(skipped).toSorted(([, a], [, b]) => b - a);
+  if (remaining.length > 0)
     lines.push(
       '',
       table(
         ['LEFT ALONE', 'WHY'],
-        left.map(([why, count]) => [String(count), why]),
+        remaining.map(([reason, count]) => [String(count), reason]),
       ),
     );
   if (skippedLists.length > 0)

@@ -4,8 +4,8 @@ export const MAX_DEPTH = 100;
 /** Is it nested more than {@link MAX_DEPTH} levels deep? Level by level: its own stack has no bound either. */
 export function exceedsMaxDepth(value: unknown): boolean {
   let level = [value];
-  for (let left = MAX_DEPTH; level.length > 0; left--) {
-    if (left < 0) return true;
+  for (let remaining = MAX_DEPTH; level.length > 0; remaining--) {
+    if (remaining < 0) return true;
     level = level.flatMap((each) =>
       typeof each === 'object' && each !== null ? Object.values(each) : [],
     );

@@ -32,7 +32,7 @@ function diffDeclarations(
   after: object,
   isHidden: (field: string) => boolean,
 ): SetChange[] {
-  const [old, wanted] = [leaves(before), leaves(after)];
+  const [old, wanted] = [leafFields(before), leafFields(after)];
   const fields = [...new Set([...old.keys(), ...wanted.keys()])].toSorted();
   return fields.flatMap((field) => {
     const [from, to] = [old.get(field), wanted.get(field)];
@@ -69,18 +69,19 @@ const quoted = (key: string): string => (key.includes('.') ? JSON.stringify(key)
 const HIDDEN = '(not shown)';
 
 /** Paths to everything that has no parts worth telling apart: lists of plain values are one. */
-function leaves(
+function leafFields(
   value: unknown,
   path: readonly string[] = [],
   into = new Map<string, unknown>(),
 ): Map<string, unknown> {
-  const parts = partsOf(value);
+  const parts = children(value);
   if (parts === undefined || parts.length === 0) into.set(path.map(quoted).join('.'), value);
-  else for (const [key, part] of parts) if (part !== undefined) leaves(part, [...path, key], into);
+  else
+    for (const [key, part] of parts) if (part !== undefined) leafFields(part, [...path, key], into);
   return into;
 }
 
-function partsOf(value: unknown): [string, unknown][] | undefined {
+function children(value: unknown): [string, unknown][] | undefined {
   if (value === null || typeof value !== 'object') return undefined;
   if (!Array.isArray(value)) return Object.entries(value);
   return value.some((item) => item !== null && typeof item === 'object')

@@ -21,6 +21,6 @@ export function sharedDirError(entries: readonly SharedDirEntry[]): string | und
     return `SHARED_DIR holds flat files only, and ${JSON.stringify(strange.name)} is ${strange.kind === 'folder' ? 'a folder: make one file of it (tar)' : 'no file: put a copy of what it leads to there'}`;
   const total = entries.reduce((sum, { bytes }) => sum + bytes, 0);
   if (total <= SHARED_DIR_MAX_BYTES) return undefined;
-  const biggest = entries.reduce((most, entry) => (entry.bytes > most.bytes ? entry : most));
+  const biggest = entries.reduce((max, entry) => (entry.bytes > max.bytes ? entry : max));
   return `SHARED_DIR holds ${total} bytes, and may hold ${SHARED_DIR_MAX_BYTES}: put large files into ARTIFACT_DIR; the biggest is ${JSON.stringify(biggest.name)} with ${biggest.bytes}`;
 }

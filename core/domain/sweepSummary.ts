@@ -28,12 +28,12 @@ export function sweepSummary({ counts, skipped, aborted, examined, dryRun }: Swe
   const findings = FINDING_KINDS.flatMap((kind) =>
     counts[kind].found === 0 ? [] : [finding(kind, counts[kind])],
   );
-  const left = Object.values(skipped).reduce((sum, count) => sum + count, 0);
+  const remaining = Object.values(skipped).reduce((sum, count) => sum + count, 0);
   const looked = Object.entries(examined).map(([what, count]) => `${count} ${what}`);
   return [
     ...(aborted === undefined ? [] : [`aborted: ${aborted}`]),
     `${findings.length === 0 ? 'nothing to repair' : findings.join(', ')}${dryRun ? ' (dry run)' : ''}`,
-    ...(left === 0 ? [] : [`${left} left alone`]),
+    ...(remaining === 0 ? [] : [`${remaining} left alone`]),
     `looked at ${looked.length === 0 ? 'nothing' : looked.join(', ')}`,
   ].join('; ');
 }

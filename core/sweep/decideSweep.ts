@@ -82,8 +82,8 @@ export function decideSweep(
   spec: SweepSpec,
 ): SweepPlan {
   const skipped: Partial<Record<SweepSkip, number>> = {};
-  const count = (why: SweepSkip): void => {
-    skipped[why] = (skipped[why] ?? 0) + 1;
+  const count = (reason: SweepSkip): void => {
+    skipped[reason] = (skipped[reason] ?? 0) + 1;
   };
   const findings: Finding[] = [];
   const unmark: OwnedObject[] = [];

@@ -64,7 +64,7 @@ export type Assessment =
   | { readonly kind: 'condemned'; readonly as: SweptKind; readonly reason: string };
 
 export const OK: Assessment = { kind: 'fine' };
-export const skip = (why: SweepSkip): Assessment => ({ kind: 'skip', why });
+export const skip = (reason: SweepSkip): Assessment => ({ kind: 'skip', why: reason });
 export const finding = (as: SweptKind, reason: string): Assessment => ({
   kind: 'condemned',
   as,

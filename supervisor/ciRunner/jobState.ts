@@ -4,12 +4,12 @@ export interface JobState {
   readonly online: boolean;
   readonly busy: boolean;
   /** A job was seen to start; stays so. */
-  readonly ran: boolean;
+  readonly hadJob: boolean;
   /** The log has told of something: then it tells of every job's start and end. Stays so. */
   readonly fromLog: boolean;
 }
 
-export const INITIAL: JobState = { online: false, busy: false, ran: false, fromLog: false };
+export const INITIAL: JobState = { online: false, busy: false, hadJob: false, fromLog: false };
 
 /** `log…`: a line of the runner's log. `hook…`: a job hook of ours ran. */
 export type JobSignal = 'logListening' | 'logStarted' | 'logEnded' | 'hookStarted' | 'hookEnded';
@@ -23,9 +23,9 @@ export function jobStateAfter(state: JobState, sign: JobSignal): JobState {
     case 'logListening':
       return { ...state, online: true, fromLog: true };
     case 'logStarted':
-      return { online: true, busy: true, ran: true, fromLog: true };
+      return { online: true, busy: true, hadJob: true, fromLog: true };
     case 'hookStarted':
-      return state.fromLog ? state : { ...state, online: true, busy: true, ran: true };
+      return state.fromLog ? state : { ...state, online: true, busy: true, hadJob: true };
     case 'logEnded':
       return { ...state, busy: false, fromLog: true };
     case 'hookEnded':
@@ -37,8 +37,8 @@ export function jobStateAfter(state: JobState, sign: JobSignal): JobState {
  * What the readiness probe answers: no job. A runner that takes one job only (`ephemeral`) does not come back from it, so "ready" always means
  * that it has had none: whoever saw a probe go astray, and took the runner for busy, can take that back.
  */
-export function isReady({ online, busy, ran }: JobState, ephemeral: boolean): boolean {
-  return online && !(ephemeral ? ran : busy);
+export function isReady({ online, busy, hadJob }: JobState, ephemeral: boolean): boolean {
+  return online && !(ephemeral ? hadJob : busy);
 }
 
 /**
@@ -49,7 +49,7 @@ export type JobRecord = 'none' | 'running' | 'interrupted' | 'completed';
 
 /** @param busyWhenSignalled a job was running when the stop's first signal was sent */
 export function jobRecord(state: JobState, busyWhenSignalled: boolean): JobRecord {
-  if (!state.ran) return 'none';
+  if (!state.hadJob) return 'none';
   if (state.busy) return 'running';
   return busyWhenSignalled ? 'interrupted' : 'completed';
 }

@@ -22,14 +22,14 @@ export class CommandProcesses {
   readonly #markerEnv: string;
   child: number | undefined;
 
-  constructor(mark: string, vouched: boolean) {
+  constructor(mark: string, assumedDedicated: boolean) {
     this.#markerEnv = mark;
     this.#scope = killScope({
       ppid: process.ppid,
       parentName: readName(process.ppid),
       parentCommandLine: readCommandLine(process.ppid),
       ownCommandLine: readCommandLine('self'),
-      vouched,
+      assumedDedicated,
     });
   }
 
@@ -77,9 +77,9 @@ export class CommandProcesses {
     for (const endMs = performance.now() + KILL_MS; ;) {
       this.killAll();
       await new Promise((resolve) => setTimeout(resolve, CHECK_INTERVAL_MS));
-      const left = this.alive();
+      const remaining = this.alive();
       // Waiting does not make another user's die.
-      if (performance.now() > endMs || !left.some(({ pid }) => sendSignal(pid, 0)))
+      if (performance.now() > endMs || !remaining.some(({ pid }) => sendSignal(pid, 0)))
         return this.alive().map(({ pid }) => pid);
     }
   }

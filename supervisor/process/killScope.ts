@@ -5,7 +5,7 @@ export interface ProcessContext {
   readonly parentCommandLine: readonly string[] | undefined;
   readonly ownCommandLine: readonly string[] | undefined;
   /** HOLDFAST_ASSUME_DEDICATED_PID1=1: whoever wrote the container's command vouches that its init runs nothing but us. */
-  readonly vouched: boolean;
+  readonly assumedDedicated: boolean;
 }
 
 /**
@@ -25,7 +25,8 @@ export type KillScope =
 export function killScope(facts: ProcessContext): KillScope {
   const tini = /^tini(-static)?$/.test(facts.parentName ?? '');
   const runsUs = tini && endsWith(facts.parentCommandLine, facts.ownCommandLine);
-  if (facts.ppid === 1 && (runsUs || (tini && facts.vouched))) return { kind: 'namespace' };
+  if (facts.ppid === 1 && (runsUs || (tini && facts.assumedDedicated)))
+    return { kind: 'namespace' };
   return { kind: 'family', root: runsUs ? facts.ppid : 'self' };
 }
 

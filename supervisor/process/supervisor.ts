@@ -275,10 +275,10 @@ export class Supervisor {
   async #sweep(): Promise<void> {
     // One at a time: a sweep that is still under way when the next is ordered would kill the cleanup command.
     this.#sweeping ??= this.#processes.sweep().finally(() => (this.#sweeping = undefined));
-    const left = (await this.#sweeping).join(', ');
-    if (left !== '' && left !== this.#unkillable)
-      this.#log('error', `Could not kill processes ${left}`);
-    this.#unkillable = left;
+    const remaining = (await this.#sweeping).join(', ');
+    if (remaining !== '' && remaining !== this.#unkillable)
+      this.#log('error', `Could not kill processes ${remaining}`);
+    this.#unkillable = remaining;
     this.#onEvent({ kind: 'swept' });
   }
 

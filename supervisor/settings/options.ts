@@ -46,7 +46,7 @@ export function readOptions(argv: readonly string[], env: NodeJS.ProcessEnv): Op
   const text = (name: SettingName): string | undefined => {
     const setting: Setting = SETTINGS.find(({ flag }) => flag === name) ?? fail(name);
     const given = flags[name] ?? env[setting.env];
-    return typeof given === 'string' && given !== '' ? given : setting.fallback;
+    return typeof given === 'string' && given !== '' ? given : setting.default;
   };
   const read = <T>(name: SettingName, parse: (value: string) => T): T | undefined => {
     const value = text(name);
@@ -141,11 +141,11 @@ function oneOf<T extends string>(...allowed: readonly T[]): (value: string) => T
   };
 }
 
-function wholeNumber(least: number, most: number): (value: string) => number {
+function wholeNumber(least: number, max: number): (value: string) => number {
   return (value) => {
     const number = Number(value);
-    if (!/^\d+$/.test(value) || number < least || number > most)
-      throw new RangeError(`"${value}" is not a whole number from ${least} to ${most}`);
+    if (!/^\d+$/.test(value) || number < least || number > max)
+      throw new RangeError(`"${value}" is not a whole number from ${least} to ${max}`);
     return number;
   };
 }

@@ -6,7 +6,7 @@ export interface Setting {
   readonly env: string;
   readonly value: string;
   readonly help: string;
-  readonly fallback?: string;
+  readonly default?: string;
   /** The command sees the variable, too. All others are kept from it: a supervisor inside a job is another one. */
   readonly rerouted?: true;
 }
@@ -23,28 +23,28 @@ export const SETTINGS = [
     flag: 'signal-timeout',
     env: 'HOLDFAST_SIGNAL_TIMEOUT',
     value: 'DURATION',
-    fallback: '10s',
+    default: '10s',
     help: "The grace: from a stop's signal to SIGKILL.",
   },
   {
     flag: 'cleanup-timeout',
     env: 'HOLDFAST_CLEANUP_TIMEOUT',
     value: 'DURATION',
-    fallback: '5s',
+    default: '5s',
     help: 'On top of the grace: for the records and the cleanup command (at least 1s). Then the supervisor exits, always.',
   },
   {
     flag: 'drain-timeout',
     env: 'HOLDFAST_DRAIN_TIMEOUT',
     value: 'DURATION',
-    fallback: '0s',
+    default: '0s',
     help: 'With --on-term drain: how long the command may go on after SIGTERM. On top of the other two.',
   },
   {
     flag: 'on-term',
     env: 'HOLDFAST_ON_TERM',
     value: 'drain|stop|checkpoint',
-    fallback: 'stop',
+    default: 'stop',
     help: 'What SIGTERM means: let it finish; stop it; stop it so that a later attempt goes on from what it saved.',
   },
   {
@@ -57,7 +57,7 @@ export const SETTINGS = [
     flag: 'signal-target',
     env: 'HOLDFAST_SIGNAL_TARGET',
     value: 'group|process',
-    fallback: 'group',
+    default: 'group',
     help: "Who gets a stop's signals: the command's whole process group, or the command alone, which passes them on itself. SIGKILL at the end of the grace is for all.",
   },
   {
@@ -70,7 +70,7 @@ export const SETTINGS = [
     flag: 'runner-kind',
     env: 'HOLDFAST_RUNNER_KIND',
     value: RUNNER_KIND_NAMES.join('|'),
-    fallback: 'command',
+    default: 'command',
     help: "Kind of runner that the command is. github: GitHub's runner, whose log and job hooks tell when it is online and busy. command: a plain command.",
   },
   {
@@ -138,7 +138,7 @@ export const SETTINGS = [
     flag: 'attempt',
     env: 'HOLDFAST_ATTEMPT',
     value: 'NUMBER',
-    fallback: '1',
+    default: '1',
     rerouted: true,
     help: 'Which attempt this is.',
   },
@@ -158,7 +158,7 @@ export const CHILD_ENV_PREFIX = 'HOLDFAST_CHILD_ENV_';
 /** The text of `--help`. */
 export function helpText(): string {
   const settings = SETTINGS.map((setting: Setting) => {
-    const more = setting.fallback === undefined ? '' : ` Default: ${setting.fallback}.`;
+    const more = setting.default === undefined ? '' : ` Default: ${setting.default}.`;
     return `  --${setting.flag} ${setting.value}\n      ${setting.env}\n      ${setting.help}${more}\n`;
   });
   return `Usage: supervisor [options] -- COMMAND [ARGUMENTS]

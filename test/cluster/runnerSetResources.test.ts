@@ -81,8 +81,8 @@ await describeWithLab('RunnerSet resources', { temporal: true, kubernetes: true 
       namespace: namespace.name,
       taskQueue: all.world.taskQueue,
       logger,
-      lookMs: 1_000,
-      soonMs: 100,
+      resyncMs: 1_000,
+      requeueMs: 100,
     });
     controllers.push(controller);
     return controller;

@@ -77,7 +77,7 @@ describe('kill scope', () => {
     parentName: 'tini',
     parentCommandLine: ['/tini', '-s', '--', ...own],
     ownCommandLine: own,
-    vouched: false,
+    assumedDedicated: false,
   };
   test.each<{ what: string; facts: Partial<ProcessContext>; scope: ReturnType<typeof killScope> }>([
     { what: 'PID 1 is a tini that runs us', facts: {}, scope: { kind: 'namespace' } },
@@ -99,12 +99,12 @@ describe('kill scope', () => {
     },
     {
       what: 'vouched for, but PID 1 is no tini',
-      facts: { parentName: 'pause', parentCommandLine: ['/pause'], vouched: true },
+      facts: { parentName: 'pause', parentCommandLine: ['/pause'], assumedDedicated: true },
       scope: { kind: 'family', root: 'self' },
     },
     {
       what: 'vouched for, but the tini is not PID 1',
-      facts: { ppid: 5, parentCommandLine: ['tini', '--', 'entry.sh'], vouched: true },
+      facts: { ppid: 5, parentCommandLine: ['tini', '--', 'entry.sh'], assumedDedicated: true },
       scope: { kind: 'family', root: 'self' },
     },
     {
@@ -114,7 +114,7 @@ describe('kill scope', () => {
     },
     {
       what: '… and vouched for: a script in between',
-      facts: { parentCommandLine: ['tini', '--', 'entry.sh'], vouched: true },
+      facts: { parentCommandLine: ['tini', '--', 'entry.sh'], assumedDedicated: true },
       scope: { kind: 'namespace' },
     },
     {

@@ -146,37 +146,37 @@ export class Mind {
     });
   }
 
-  #take(life: RunnerState, op: Op): void {
-    const { runner, cancel: known } = life;
+  #take(state: RunnerState, op: Op): void {
+    const { runner, cancel: known } = state;
     switch (op.kind) {
       case 'provisioned':
         runner.pod = this.#views.all[op.view] as PodView;
-        recordPod(life, runner.pod);
-        if (life.spec.registrationMode === 'jit' && life.spec.scope !== undefined)
+        recordPod(state, runner.pod);
+        if (state.spec.registrationMode === 'jit' && state.spec.scope !== undefined)
           runner.id = RUNNER_ID;
         return;
       case 'see':
-        recordPod(life, this.#views.all[op.view] as PodView);
+        recordPod(state, this.#views.all[op.view] as PodView);
         return;
       case 'ended': // as awaitEnd
-        if (recordPod(life, this.#views.all[op.view] as PodView))
+        if (recordPod(state, this.#views.all[op.view] as PodView))
           runner.ended = this.#views.all[op.view] as PodView;
         return;
       case 'foundEnded': // as becomeOnline
         runner.ended = runner.pod as PodView;
         return;
       case 'job':
-        return life.onJobEvent({
+        return state.onJobEvent({
           action: op.action,
           jobId: JOB_IDS[op.job],
           at: jobTimeMs(op.job, op.action),
-          runnerName: life.runnerName,
+          runnerName: state.runnerName,
           ...(op.action === 'completed' ? { conclusion: op.conclusion } : {}),
         });
       case 'podState':
-        return life.onPodState({ uid: runner.pod?.uid ?? '', state: op.state });
+        return state.onPodState({ uid: runner.pod?.uid ?? '', state: op.state });
       case 'cancel':
-        life.cancel = this.#ask('cancellation', (tables) =>
+        state.cancel = this.#ask('cancellation', (tables) =>
           tables.cancellation.upgradeCancellation(known, { mode: op.mode, by: op.by, reason: '' }),
         );
         return;
@@ -188,7 +188,7 @@ export class Mind {
         return;
       case 'isUp': // as isOnline
         runner.online = true;
-        if (life.spec.scope === undefined) life.commandStarted();
+        if (state.spec.scope === undefined) state.commandStarted();
         return;
       case 'called busy': // as remove
         Object.assign(runner, { online: true, hadJob: true });

@@ -43,20 +43,20 @@ export interface ReconcileInput {
 
 /** With what the resource says while the step is under way, or for as long as there is nothing to do. */
 export interface Step {
-  readonly do: 'start' | 'apply' | 'end' | 'nothing';
-  readonly say: ReadyStatus;
+  readonly action: 'start' | 'apply' | 'end' | 'none';
+  readonly status: ReadyStatus;
 }
 
 /** A set that failed, as one does whose credential the workers do not know, is started again after this, in ms: the cause may have gone. */
 export const FAILED_RETRY_MS = 300_000;
 
-const step = (what: Step['do'], ready: boolean, reason: string, message: string): Step => ({
-  do: what,
-  say: { ready, reason, message },
+const step = (what: Step['action'], ready: boolean, reason: string, message: string): Step => ({
+  action: what,
+  status: { ready, reason, message },
 });
 
 const ENDED = step(
-  'nothing',
+  'none',
   false,
   'Ended',
   'the set was ended, and not by this resource: it stays so until the spec changes',
@@ -66,7 +66,7 @@ export function nextStep({ resource, set }: ReconcileInput): Step {
   if (resource === undefined) {
     const orphan = set.state === 'running' && set.owner !== 'other' && !set.deleting;
     return step(
-      orphan ? 'end' : 'nothing',
+      orphan ? 'end' : 'none',
       false,
       'Deleted',
       'the resource is deleted: its runners leave',
@@ -79,7 +79,7 @@ export function nextStep({ resource, set }: ReconcileInput): Step {
         ? `drain that one first ("holdfast set delete ${name}")`
         : `it runs on task queue ${set.otherTaskQueue}`;
     return step(
-      'nothing',
+      'none',
       false,
       'NameTaken',
       `a set ${name} is there that no resource of this name has made: ${whose}, or give this one another name`,
@@ -87,21 +87,21 @@ export function nextStep({ resource, set }: ReconcileInput): Step {
   }
   if (set.state === 'running' && set.owner === 'earlier') {
     return step(
-      set.deleting ? 'nothing' : 'end',
+      set.deleting ? 'none' : 'end',
       false,
       'PreviousSetDraining',
       'the set of an earlier resource of this name has to end first: its jobs may finish',
     );
   }
   if (set.state === 'running' && set.deleting)
-    return step('nothing', false, 'Ending', 'the set was told to end: its runners leave');
-  if (invalid !== undefined) return step('nothing', false, 'InvalidSpec', invalid);
+    return step('none', false, 'Ending', 'the set was told to end: its runners leave');
+  if (invalid !== undefined) return step('none', false, 'InvalidSpec', invalid);
   if (set.state === 'running') {
     if (set.differs === undefined)
-      return step('nothing', false, 'NoWorker', 'no worker has answered for the set yet');
+      return step('none', false, 'NoWorker', 'no worker has answered for the set yet');
     return set.differs
       ? step('apply', false, 'Progressing', 'the set is told what has changed')
-      : step('nothing', true, 'Applied', 'the set is what the spec says');
+      : step('none', true, 'Applied', 'the set is what the spec says');
   }
   if (set.state === 'absent' && observed && reportedEnded === true) return ENDED;
   if (set.state === 'ended' && set.owned && observed) {
@@ -114,7 +114,7 @@ export function nextStep({ resource, set }: ReconcileInput): Step {
       );
     if (set.failed)
       return step(
-        'nothing',
+        'none',
         false,
         'Failed',
         `${set.message}; it is tried again every ${FAILED_RETRY_MS / 60_000} minutes, and as soon as the spec changes`,

@@ -33,9 +33,9 @@ export interface RunnerSetControllerOptions {
   readonly taskQueue: string;
   readonly logger: Pick<Logger, 'info' | 'warn'>;
   /** How often every resource and its set are looked at, in ms, besides at once after a change. @default 15000 */
-  readonly lookMs?: number;
+  readonly resyncMs?: number;
   /** After a step that is to be seen done, and after one that failed. @default 2000 */
-  readonly soonMs?: number;
+  readonly requeueMs?: number;
 }
 
 const AT_ONCE = 10;
@@ -69,7 +69,7 @@ export class RunnerSetController {
 
   /** A list, and a watch for as long as until the next list is due. */
   async #watch(): Promise<void> {
-    const { api, lookMs = 15_000, soonMs = 2_000 } = this.#options;
+    const { api, resyncMs = 15_000, requeueMs = 2_000 } = this.#options;
     const { signal } = this.#end;
     while (!signal.aborted) {
       try {
@@ -83,7 +83,7 @@ export class RunnerSetController {
         ]);
         for await (const { type, object } of await api.watch(
           resourceVersion,
-          lookMs * 1.2,
+          resyncMs * 1.2,
           signal,
         )) {
           if (type === 'BOOKMARK') continue;
@@ -107,7 +107,7 @@ export class RunnerSetController {
             'RunnerSet resources cannot be watched; trying again',
           ),
         );
-        await this.#pause(soonMs);
+        await this.#pause(requeueMs);
       }
     }
   }
@@ -127,7 +127,7 @@ export class RunnerSetController {
   }
 
   #enqueueAfter(name: string): void {
-    void this.#pause(this.#options.soonMs ?? 2_000).then(() =>
+    void this.#pause(this.#options.requeueMs ?? 2_000).then(() =>
       this.#end.signal.aborted ? undefined : this.#enqueue([name]),
     );
   }
@@ -156,25 +156,25 @@ export class RunnerSetController {
     const { api, sets, logger } = this.#options;
     const found = await sets.find(name);
     let resource = this.#resources.get(name);
-    let { do: what, say } = this.#next(name, found, resource);
-    if (what !== 'nothing') {
+    let { action: what, status } = this.#next(name, found, resource);
+    if (what !== 'none') {
       // What is there now, and not what the watch last told.
       resource = await api.get(name);
-      ({ do: what, say } = this.#next(name, found, resource));
+      ({ action: what, status } = this.#next(name, found, resource));
     }
-    if (what !== 'nothing') {
+    if (what !== 'none') {
       logger.info(
-        { runnerSet: name, step: what, why: say.message },
+        { runnerSet: name, step: what, why: status.message },
         'a RunnerSet resource and its set differ',
       );
-      say = (await this.#carryOut(what, name, resource, found)) ?? say;
+      status = (await this.#carryOut(what, name, resource, found)) ?? status;
     }
     if (resource !== undefined) {
       const told = found.state === 'running' ? found.declaration?.status : undefined;
-      const patch = statusPatch(resource.status, statusOf(resource, say, told, Date.now()));
+      const patch = statusPatch(resource.status, statusOf(resource, status, told, Date.now()));
       if (patch !== undefined) await api.patchStatus(name, patch);
     }
-    return what === 'nothing' && say.reason !== 'NoWorker';
+    return what === 'none' && status.reason !== 'NoWorker';
   }
 
   #next(name: string, found: FoundSet, resource: RunnerSetResource | undefined): Step {
@@ -198,12 +198,12 @@ export class RunnerSetController {
     // What a set has refused it refuses again, until the spec changes or the worker's settings do.
     const refused = this.#refused.get(uid);
     if (
-      step.do !== 'apply' ||
+      step.action !== 'apply' ||
       refused?.generation !== generation ||
       Date.now() - refused.at >= FAILED_RETRY_MS
     )
       return step;
-    return { do: 'nothing', say: { ready: false, reason: 'Refused', message: refused.why } };
+    return { action: 'none', status: { ready: false, reason: 'Refused', message: refused.why } };
   }
 
   #factsOf(found: FoundSet, resource: RunnerSetResource | undefined): SetFacts {

@@ -34,9 +34,9 @@ export function createWaitCompleter({ client, taskQueue }: CompleterOptions): Wa
       await hasPendingActivity(
         client().activity.complete({ workflowId, activityId }, withoutWorkflowId(result)),
       ),
-    async requestRecheck(workflowId, activityId, why): Promise<void> {
+    async requestRecheck(workflowId, activityId, reason): Promise<void> {
       // A failure is what has the server schedule the next try; part of the plan, and not waited for.
-      const again = applicationFailure(why, FAILURE_TYPES.notVisible, {
+      const again = applicationFailure(reason, FAILURE_TYPES.notVisible, {
         nextRetryDelayMs: 1,
         expected: true,
       });

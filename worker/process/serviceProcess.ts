@@ -25,7 +25,7 @@ export interface RunOptions {
   /** @default process.env */
   readonly env?: Env;
   /** Takes one line that says why the process cannot start. @default standard error */
-  readonly complain?: (line: string) => void;
+  readonly writeError?: (line: string) => void;
 }
 
 /** The process cannot start; each line names a setting or a thing, and the fix. */
@@ -59,13 +59,13 @@ export interface Service<C> {
  */
 export async function runService<C extends Pick<HoldfastConfig, 'log' | 'warnings'>>(
   service: Service<C>,
-  { env = process.env, complain = (line) => process.stderr.write(`${line}\n`) }: RunOptions,
+  { env = process.env, writeError = (line) => process.stderr.write(`${line}\n`) }: RunOptions,
 ): Promise<number> {
   try {
     return await run(service, readConfig(service, env));
   } catch (error) {
     if (!(error instanceof StartupError)) throw error;
-    for (const line of error.lines) complain(`holdfast ${service.name}: ${line}`);
+    for (const line of error.lines) writeError(`holdfast ${service.name}: ${line}`);
     return EXIT_STATUS.cannotStart;
   }
 }

@@ -31,11 +31,11 @@ export interface YamlSyntaxError {
 export class YamlError extends Error {
   override readonly name = 'YamlError';
   /** Where and what, if there is more to say; may repeat some of the text. */
-  readonly faults: readonly YamlSyntaxError[];
+  readonly errors: readonly YamlSyntaxError[];
 
-  constructor(message: string, faults: readonly YamlSyntaxError[]) {
+  constructor(message: string, errors: readonly YamlSyntaxError[]) {
     super(message);
-    this.faults = faults;
+    this.errors = errors;
   }
 }
 

@@ -59,11 +59,11 @@ export async function connectTemporal<C extends TemporalConnection>(
 
 function unreachable(
   { address }: TemporalConfig,
-  why: string,
+  reason: string,
   timeoutMs: number,
 ): TemporalUnreachableError {
   return new TemporalUnreachableError(
-    `TEMPORAL_ADDRESS: no Temporal server answers at ${address} within ${timeoutMs / 1_000} s (${why}): set TEMPORAL_ADDRESS to your server's host:port, or start one with "temporal server start-dev"`,
+    `TEMPORAL_ADDRESS: no Temporal server answers at ${address} within ${timeoutMs / 1_000} s (${reason}): set TEMPORAL_ADDRESS to your server's host:port, or start one with "temporal server start-dev"`,
   );
 }
 

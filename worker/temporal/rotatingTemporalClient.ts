@@ -79,12 +79,12 @@ export class RotatingTemporalClient<C extends TemporalConnection> {
         told = undefined;
       } catch (error) {
         // They may be half written, or not valid yet.
-        const why = oneLine(error);
-        if (why !== told && !signal.aborted)
+        const reason = oneLine(error);
+        if (reason !== told && !signal.aborted)
           logger.warn(
-            `other credentials for Temporal cannot be used (${why}): those of before are, and the files are looked at again every ${intervalMs / 1_000} s`,
+            `other credentials for Temporal cannot be used (${reason}): those of before are, and the files are looked at again every ${intervalMs / 1_000} s`,
           );
-        told = why;
+        told = reason;
       }
     }
   }

@@ -63,7 +63,7 @@ async function runSteps(run: JobRun): Promise<JobResult> {
         break;
       }
       case 'leave':
-        Object.assign(stepAt(run, action).status, { state: action.state, message: action.why });
+        Object.assign(stepAt(run, action).status, { state: action.state, message: action.reason });
         break;
       case 'interrupt':
         run.interrupt(action);

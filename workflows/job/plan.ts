@@ -66,7 +66,7 @@ export type JobAction =
       readonly kind: 'leave';
       readonly step: number;
       readonly state: 'skipped' | 'not_run';
-      readonly why: string;
+      readonly reason: string;
     }
   | { readonly kind: 'wait'; readonly step: number; readonly untilMs?: number }
   | { readonly kind: 'end'; readonly verdict: JobVerdict };
@@ -143,7 +143,7 @@ function skipReason(
   { stage, skipOnSuccess }: StepFacts,
   step: number,
 ): JobAction {
-  const notRun = (why: string): JobAction => ({ kind: 'leave', step, state: 'not_run', why });
+  const notRun = (reason: string): JobAction => ({ kind: 'leave', step, state: 'not_run', reason });
   const before = steps.slice(0, step);
   if (cancel?.mode === 'force') return notRun('the job was ended by force');
   if (stage === 'post') {
@@ -152,7 +152,7 @@ function skipReason(
       skipOnSuccess &&
       before.every(({ state, outcome }) => state === 'skipped' || outcome === 'succeeded')
     )
-      return { kind: 'leave', step, state: 'skipped', why: 'all before it succeeded' };
+      return { kind: 'leave', step, state: 'skipped', reason: 'all before it succeeded' };
     return { kind: 'start', step };
   }
   if (isInterrupted(cancel)) return notRun('the job was interrupted');

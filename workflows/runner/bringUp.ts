@@ -53,41 +53,41 @@ const DEFINITE_FAILURES: ReadonlySet<string | undefined> = new Set(
 const MAX_NAMES = 3;
 
 /** Brings the runner up. Returns early, without a failure, when it has ended or a cancel came. */
-export async function bringUp(life: RunnerState): Promise<AttemptFailure | undefined> {
-  life.enterPhase('Provisioning');
-  const failure = await provision(life);
-  if (failure !== undefined || life.cancel !== undefined) return failure;
-  return await awaitOnline(life);
+export async function bringUp(state: RunnerState): Promise<AttemptFailure | undefined> {
+  state.enterPhase('Provisioning');
+  const failure = await provision(state);
+  if (failure !== undefined || state.cancel !== undefined) return failure;
+  return await awaitOnline(state);
 }
 
-async function provision(life: RunnerState): Promise<AttemptFailure | undefined> {
-  const { spec } = life;
+async function provision(state: RunnerState): Promise<AttemptFailure | undefined> {
+  const { spec } = state;
   const withinMs = spec.timeouts.provisioningMs;
-  const held = await awaitClaims(life);
+  const held = await awaitClaims(state);
   if (held !== undefined)
     return {
       message: `The runner could not be provisioned: ${held} (tried for ${formatDuration(withinMs)})`,
     };
-  if (life.cancel !== undefined) return undefined;
+  if (state.cancel !== undefined) return undefined;
   let called: CallResult<ProvisionResult>;
   let names = 1;
   do {
-    life.setWaitReason('registration, Secret and pod', Date.now() + withinMs);
-    called = await tryToProvision(life, withinMs);
+    state.setWaitReason('registration, Secret and pod', Date.now() + withinMs);
+    called = await tryToProvision(state, withinMs);
     // Somebody else's runner has the name: nothing of it is ours to use, or to remove.
-    if (lastFailure(called) === FAILURE_TYPES.name_taken) life.replaceRunner();
-  } while (shouldRetry(called, names++) && life.cancel === undefined);
+    if (lastFailure(called) === FAILURE_TYPES.name_taken) state.replaceRunner();
+  } while (shouldRetry(called, names++) && state.cancel === undefined);
   const { pod, runnerId } =
-    called.kind === 'done' ? called.value : await findCreated(life, mayHaveCreated(called));
-  const { runner } = life;
+    called.kind === 'done' ? called.value : await findCreated(state, mayHaveCreated(called));
+  const { runner } = state;
   if (runnerId !== undefined) runner.id = runnerId;
   if (pod !== undefined) {
     runner.pod = pod;
-    recordPod(life, pod);
-    const lost = life.replacements.at(-1);
-    if (lost?.replacedBy === '') lost.replacedBy = life.runnerName;
-    awaitPodEnd(life);
-    void notifyJobPodCreated(life);
+    recordPod(state, pod);
+    const lost = state.replacements.at(-1);
+    if (lost?.replacedBy === '') lost.replacedBy = state.runnerName;
+    awaitPodEnd(state);
+    void notifyJobPodCreated(state);
   }
   if (called.kind === 'failed') {
     const cause = CAUSES[called.type];
@@ -126,29 +126,29 @@ export function mayHaveCreated(
  * What an interrupted provisioning has made. While somebody may still create (a worker that was cut off, a request that is carried out late)
  * finding nothing says nothing: it is looked for again when nothing can come any more.
  */
-async function findCreated(life: RunnerState, inDoubt: boolean): Promise<FoundProvision> {
-  const found = await findProvisioned(life);
+async function findCreated(state: RunnerState, inDoubt: boolean): Promise<FoundProvision> {
+  const found = await findProvisioned(state);
   if (!inDoubt || found.pod !== undefined) return found;
-  const { lateCreationWindowMs } = life.spec.intervals;
-  life.setWaitReason(
+  const { lateCreationWindowMs } = state.spec.intervals;
+  state.setWaitReason(
     'what the interrupted provisioning may still make',
     Date.now() + lateCreationWindowMs,
   );
   await sleep(lateCreationWindowMs, {
     summary: 'until the interrupted provisioning can make nothing more',
   });
-  return await findProvisioned(life);
+  return await findProvisioned(state);
 }
 
 async function tryToProvision(
-  life: RunnerState,
+  state: RunnerState,
   withinMs: number,
 ): Promise<CallResult<ProvisionResult>> {
-  const { spec, runner } = life;
+  const { spec, runner } = state;
   const { podUnscheduledMs, podPendingMs } = spec.timeouts;
   const input = {
     location: spec.location,
-    runnerName: life.runnerName,
+    runnerName: state.runnerName,
     pod: {
       identity: runner.identity,
       ...spec.pod,
@@ -158,7 +158,7 @@ async function tryToProvision(
     completeWithinMs: Math.min(podUnscheduledMs, podPendingMs),
   };
   return await callUnless(
-    () => life.cancel !== undefined,
+    () => state.cancel !== undefined,
     async () => {
       if (spec.scope === undefined)
         return await clusterActivities({ summary: 'create the pod', withinMs }).provision(input);
@@ -194,57 +194,57 @@ async function findProvisioned({ spec, runner }: RunnerState): Promise<FoundProv
   }).findProvisioned(input);
 }
 
-async function awaitOnline(life: RunnerState): Promise<AttemptFailure | undefined> {
-  const { spec, runner } = life;
+async function awaitOnline(state: RunnerState): Promise<AttemptFailure | undefined> {
+  const { spec, runner } = state;
   const createdAt = Date.now();
-  while (life.cancel === undefined && runner.pod !== undefined) {
+  while (state.cancel === undefined && runner.pod !== undefined) {
     const step = decideStartup(runner.pod, Date.now() - createdAt, Date.now(), spec.timeouts);
     switch (step.kind) {
       case 'ended':
         runner.ended = runner.pod;
         return undefined;
       case 'online':
-        markOnline(life);
+        markOnline(state);
         return undefined;
       case 'running':
-        if (spec.scope !== undefined) return await awaitRegistration(life);
-        markOnline(life);
+        if (spec.scope !== undefined) return await awaitRegistration(state);
+        markOnline(state);
         return undefined;
       case 'failed':
         return { cause: step.cause, message: `The runner did not come up: ${step.message}.` };
       case 'wait':
         if (runner.pod.startedAt !== undefined && spec.scope !== undefined)
-          life.enterPhase('Registering');
-        life.setWaitReason(step.why, Date.now() + step.forMs);
-        await awaitPod(life, 'online', step.forMs);
+          state.enterPhase('Registering');
+        state.setWaitReason(step.why, Date.now() + step.forMs);
+        await awaitPod(state, 'online', step.forMs);
     }
   }
   return undefined;
 }
 
-function markOnline(life: RunnerState): void {
-  life.runner.online = true;
-  if (life.spec.scope === undefined) life.commandStarted();
+function markOnline(state: RunnerState): void {
+  state.runner.online = true;
+  if (state.spec.scope === undefined) state.commandStarted();
 }
 
 /** Asks the CI server until the runner is online there, its deadline is out, or something better is known. */
-async function awaitRegistration(life: RunnerState): Promise<AttemptFailure | undefined> {
-  const { spec, runner } = life;
+async function awaitRegistration(state: RunnerState): Promise<AttemptFailure | undefined> {
+  const { spec, runner } = state;
   const withinMs = spec.timeouts.registrationMs;
-  life.enterPhase('Registering');
-  life.setWaitReason('runner to come online', Date.now() + withinMs);
-  const { scope } = life;
+  state.enterPhase('Registering');
+  state.setWaitReason('runner to come online', Date.now() + withinMs);
+  const { scope } = state;
   const calls = ciActivities(spec.credential, scope, 'provision', {
     summary: 'wait until the runner is online',
     withinMs,
   });
   const called = await callUnless(
-    () => runner.ended !== undefined || life.cancel !== undefined || life.hadJob,
+    () => runner.ended !== undefined || state.cancel !== undefined || state.hadJob,
     async () =>
       await calls.awaitRunnerOnline({
         scope,
         credential: spec.credential,
-        runner: life.registration,
+        runner: state.registration,
         intervalMs: spec.intervals.onlineCheckMs,
         credentialsRetryMs: spec.intervals.credentialsRetryMs,
       }),
@@ -252,7 +252,7 @@ async function awaitRegistration(life: RunnerState): Promise<AttemptFailure | un
   if (called.kind === 'done') {
     runner.online = true;
     runner.id = called.value.runnerId;
-  } else if (called.kind === 'failed' && !life.hadJob && runner.ended === undefined) {
+  } else if (called.kind === 'failed' && !state.hadJob && runner.ended === undefined) {
     const cause = CAUSES[called.type] ?? 'never_registered';
     return {
       cause,

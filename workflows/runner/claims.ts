@@ -7,8 +7,8 @@ import type { RunnerState } from './state.ts';
 const FIRST_TRY_TIMEOUT_MS = 10_000;
 
 /** Waits until the claims are free. Interrupted by a cancel. @returns why they are not, when their time is out */
-export async function awaitClaims(life: RunnerState): Promise<string | undefined> {
-  const { spec, runner } = life;
+export async function awaitClaims(state: RunnerState): Promise<string | undefined> {
+  const { spec, runner } = state;
   const { volumeClaims: claims, namespace } = spec.pod;
   if (claims.length === 0) return undefined;
   const input = {
@@ -17,10 +17,10 @@ export async function awaitClaims(life: RunnerState): Promise<string | undefined
     claims,
     ...omitUndefined({ namespace }),
   };
-  let why: string | undefined;
+  let reason: string | undefined;
   for (const withinMs of [FIRST_TRY_TIMEOUT_MS, spec.timeouts.provisioningMs]) {
     const called = await callUnless(
-      () => life.cancel !== undefined,
+      () => state.cancel !== undefined,
       async () =>
         await clusterActivities({
           summary: 'does anything still write to the claims?',
@@ -28,10 +28,10 @@ export async function awaitClaims(life: RunnerState): Promise<string | undefined
         }).awaitClaims(input),
     );
     if (called.kind !== 'failed') return undefined;
-    why = called.message;
-    life.setWaitReason(`claims: ${why}`, Date.now() + spec.timeouts.provisioningMs);
+    reason = called.message;
+    state.setWaitReason(`claims: ${reason}`, Date.now() + spec.timeouts.provisioningMs);
   }
-  return why;
+  return reason;
 }
 
 /** Fences the claims of a runner that is gone, and that nobody saw end: its node may be cut off, and go on. */

@@ -20,12 +20,12 @@ export function canContinueAsNew({ runner, workflowCancelled }: RunnerState): bo
 
 /** Between two waits: goes on in a new run, where that is to be. */
 export async function continueAsNewIfSuggested(
-  life: RunnerState,
+  state: RunnerState,
   input: RunnerInput,
 ): Promise<void> {
-  if (canContinueAsNew(life))
+  if (canContinueAsNew(state))
     await continueAsNew<(input: RunnerInput, carried: CarriedRunnerState) => Promise<unknown>>(
       input,
-      life.toCarriedState(),
+      state.toCarriedState(),
     );
 }

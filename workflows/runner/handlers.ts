@@ -26,17 +26,17 @@ const MAX_REASON = 500;
 const LEAVING: ReadonlySet<RunnerPhase> = new Set(['TearingDown', 'Gone']);
 
 /** Sets the handlers of updates. Before anything is awaited: an update that finds no handler is refused by the SDK, not kept as a signal is. */
-export function registerUpdateHandlers(life: RunnerState): void {
+export function registerUpdateHandlers(state: RunnerState): void {
   setHandler(
     drainUpdate,
     (body?: { reason?: string }) => {
-      life.requestCancel(parseDrainRequest(body));
-      return { accepted: true as const, phase: life.phase };
+      state.requestCancel(parseDrainRequest(body));
+      return { accepted: true as const, phase: state.phase };
     },
     {
       description: 'Retire this runner in good order: its job may finish',
       validator: (_body?: { reason?: string }) => {
-        if (LEAVING.has(life.phase)) throw new Error(`the runner is ${life.phase} already`);
+        if (LEAVING.has(state.phase)) throw new Error(`the runner is ${state.phase} already`);
       },
     },
   );
@@ -44,30 +44,30 @@ export function registerUpdateHandlers(life: RunnerState): void {
     extendDeadlineUpdate,
     ({ by }) => {
       // Two at once were each within the cap.
-      life.runner.jobDeadline = Math.min(
-        (life.runner.jobDeadline ?? Date.now()) + (parseDuration(by) ?? 0),
-        life.latestDeadlineMs,
+      state.runner.jobDeadline = Math.min(
+        (state.runner.jobDeadline ?? Date.now()) + (parseDuration(by) ?? 0),
+        state.latestDeadlineMs,
       );
-      return { jobDeadline: new Date(life.runner.jobDeadline).toISOString() };
+      return { jobDeadline: new Date(state.runner.jobDeadline).toISOString() };
     },
     {
       description: 'Extend the running job\'s deadline. Body: {by: "30m"}',
       validator: (body) => {
         const byMs = parseDuration(String(body?.by)) ?? 0;
         if (byMs <= 0) throw new Error('by: is not a duration; write for example "30m"');
-        if (life.runner.jobDeadline === undefined)
+        if (state.runner.jobDeadline === undefined)
           throw new Error('the runner has no job whose deadline could be extended');
         if (
-          life.spec.pod.supervision.timeoutMs !== undefined &&
-          life.runner.pod?.online !== undefined
+          state.spec.pod.supervision.timeoutMs !== undefined &&
+          state.runner.pod?.online !== undefined
         )
           throw new Error(
             'the timeout of a plain command is kept in its pod, and cannot be extended',
           );
-        const leftMs = life.latestDeadlineMs - life.runner.jobDeadline;
+        const leftMs = state.latestDeadlineMs - state.runner.jobDeadline;
         if (byMs > leftMs)
           throw new Error(
-            `by: at most ${formatDuration(leftMs)} more: the cap of ${formatDuration(life.spec.jobTimeoutCapMs)} for one job is the worker's (jobTimeoutCap in HOLDFAST_TIMEOUTS), of the day on which this life began`,
+            `by: at most ${formatDuration(leftMs)} more: the cap of ${formatDuration(state.spec.jobTimeoutCapMs)} for one job is the worker's (jobTimeoutCap in HOLDFAST_TIMEOUTS), of the day on which this life began`,
           );
       },
     },
@@ -75,15 +75,15 @@ export function registerUpdateHandlers(life: RunnerState): void {
 }
 
 /** Sets the handlers of signals and the query, which may come only once the runner is admitted: until then Temporal keeps them. */
-export function registerSignalHandlers(life: RunnerState): void {
-  setHandler(cancelSignal, (body) => life.requestCancel(parseCancelRequest(body)), {
+export function registerSignalHandlers(state: RunnerState): void {
+  setHandler(cancelSignal, (body) => state.requestCancel(parseCancelRequest(body)), {
     description: 'End this runner. Body: "reason" or {reason, mode: "drain"|"stop"|"force"}',
   });
   setHandler(
     jobEventSignal,
     (body: unknown) => {
       const event = readJobEvent(body);
-      if (event !== undefined) life.onJobEvent(event);
+      if (event !== undefined) state.onJobEvent(event);
     },
     {
       description: "A job event from the CI server's webhook (a hint)",
@@ -91,18 +91,18 @@ export function registerSignalHandlers(life: RunnerState): void {
   );
   setHandler(
     podStateSignal,
-    (event: unknown) => void (isPodState(event) && life.onPodState(event)),
+    (event: unknown) => void (isPodState(event) && state.onPodState(event)),
     { description: 'idle or busy, as the pod itself says (a hint)' },
   );
   setHandler(
     replaceIdleSignal,
-    (event: unknown) => void (isObject(event) && replaceIdle(life, event)),
+    (event: unknown) => void (isObject(event) && replaceIdle(state, event)),
     {
       description:
         'This idle runner is of no use: another takes its place. Body: {runnerName, reason}',
     },
   );
-  setHandler(statusQuery, () => life.status(), {
+  setHandler(statusQuery, () => state.status(), {
     description: 'Phase, pod, node, job, and what it waits for',
   });
 }

@@ -31,14 +31,14 @@ export async function notifyJobPodCreated({
  * command ended: one that is merely overdue may run on.
  */
 export async function notifyJobStepEnded(
-  life: RunnerState,
+  state: RunnerState,
   unregistered: Unregistered,
 ): Promise<void> {
-  const { workflowId, spec, runner } = life;
+  const { workflowId, spec, runner } = state;
   const { job } = spec;
   const { pod } = runner;
   if (job === undefined || pod?.exit === undefined || !pod.ended) return;
-  const decision = decideVerdict(verdictFacts(life, unregistered));
+  const decision = decideVerdict(verdictFacts(state, unregistered));
   if (decision.kind !== 'end') return;
   const { outcome, cause, message } = decision;
   const news = {

@@ -19,47 +19,48 @@ export function setMemo(): Partial<SetRunnerMemo> {
 }
 
 /** Once in a life, however often its runner is replaced: whoever gets the word has to tell it. */
-export function onlineNotification(life: RunnerState): SetNotification | undefined {
-  const { set } = life.spec;
-  if (set === undefined || life.notifiedOnline) return undefined;
-  life.notifiedOnline = true;
-  return { set, event: { kind: 'online', ...eventBase(life) } };
+export function onlineNotification(state: RunnerState): SetNotification | undefined {
+  const { set } = state.spec;
+  if (set === undefined || state.notifiedOnline) return undefined;
+  state.notifiedOnline = true;
+  return { set, event: { kind: 'online', ...eventBase(state) } };
 }
 
-export async function notifySetOnline(life: RunnerState): Promise<void> {
-  await tell(onlineNotification(life));
+export async function notifySetOnline(state: RunnerState): Promise<void> {
+  await tell(onlineNotification(state));
 }
 
 /** Once in a life, and only where the set asks for it: most sets hear of jobs by their events. */
-export async function notifySetBusy(life: RunnerState): Promise<void> {
-  const { set } = life.spec;
-  if (set === undefined || setMemo().notifyBusy !== true || life.notifiedBusy === true) return;
-  life.notifiedBusy = true;
-  await tell({ set, event: { kind: 'busy', ...eventBase(life) } });
+export async function notifySetBusy(state: RunnerState): Promise<void> {
+  const { set } = state.spec;
+  if (set === undefined || setMemo().notifyBusy !== true || state.notifiedBusy === true) return;
+  state.notifiedBusy = true;
+  await tell({ set, event: { kind: 'busy', ...eventBase(state) } });
 }
 
 /** The last thing in a life, unless its tear-down has told it. */
-export async function notifySetEnded(life: RunnerState, end: End): Promise<void> {
-  if (life.notifiedEnded !== true) await tell(endedNotification(life, end));
+export async function notifySetEnded(state: RunnerState, end: End): Promise<void> {
+  if (state.notifiedEnded !== true) await tell(endedNotification(state, end));
 }
 
 export function endedNotification(
-  life: RunnerState,
+  state: RunnerState,
   { outcome, cause }: End,
 ): SetNotification | undefined {
-  const { runner, spec, cancel } = life;
+  const { runner, spec, cancel } = state;
   const { set } = spec;
   if (set === undefined) return undefined;
   // An ephemeral runner that succeeded by itself has had its job, although no event or probe may have told of it.
-  const ranJob = life.hadJob || (spec.ephemeral && outcome === 'succeeded' && cancel === undefined);
+  const ranJob =
+    state.hadJob || (spec.ephemeral && outcome === 'succeeded' && cancel === undefined);
   return {
     set,
     event: {
       kind: 'ended',
-      ...eventBase(life),
+      ...eventBase(state),
       outcome,
       ...omitUndefined({ cause }),
-      wasOnline: life.notifiedOnline || runner.online || ranJob,
+      wasOnline: state.notifiedOnline || runner.online || ranJob,
       ranJob,
     },
   };

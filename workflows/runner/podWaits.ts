@@ -23,63 +23,63 @@ const MAX_RETRY_MS = 60_000;
  * stays (the server refuses the same activity id while a cancelled one is pending), and is what the next one waits for.
  */
 export async function awaitPod(
-  life: RunnerState,
+  state: RunnerState,
   until: PodCondition,
   withinMs: number,
 ): Promise<void> {
-  const { pod } = life.runner;
+  const { pod } = state.runner;
   if (pod === undefined) return;
-  const cancelAtStart = life.cancel;
-  const wait = pendingWait(life, pod, until, withinMs);
+  const cancelAtStart = state.cancel;
+  const wait = pendingWait(state, pod, until, withinMs);
   let answer: Awaited<typeof wait> | undefined;
   void wait.then((called) => (answer = called));
-  await condition(() => answer !== undefined || life.cancel !== cancelAtStart);
+  await condition(() => answer !== undefined || state.cancel !== cancelAtStart);
   if (answer === undefined) return;
-  if (answer.kind === 'done') recordPod(life, answer.value);
-  else await refreshPod(life, 'look at the pod');
+  if (answer.kind === 'done') recordPod(state, answer.value);
+  else await refreshPod(state, 'look at the pod');
 }
 
 function pendingWait(
-  life: RunnerState,
+  state: RunnerState,
   pod: PodSnapshot,
   until: PodCondition,
   withinMs: number,
 ): Promise<CallResult<PodSnapshot>> {
   const id = waitActivityId(until, pod.name);
-  const pending = life.podWaits.get(id);
+  const pending = state.podWaits.get(id);
   if (pending !== undefined) return pending;
   const wait = toCallResult(
-    podWait(life, pod, until, { summary: `pod to be ${until}`, withinMs }),
-  ).finally(() => life.podWaits.delete(id));
-  life.podWaits.set(id, wait);
+    podWait(state, pod, until, { summary: `pod to be ${until}`, withinMs }),
+  ).finally(() => state.podWaits.delete(id));
+  state.podWaits.set(id, wait);
   return wait;
 }
 
 /** Starts the one wait for the runner's end; its answer lies in `runner.ended` whenever it comes. Of one that is up it tells its set as it begins. */
-export function awaitPodEnd(life: RunnerState): void {
-  const { runner } = life;
+export function awaitPodEnd(state: RunnerState): void {
+  const { runner } = state;
   if (runner.pod !== undefined)
     void watchUntilEnd(
-      life,
+      state,
       runner,
       runner.pod,
-      runner.pod.online === true && !runner.pod.ended ? onlineNotification(life) : undefined,
+      runner.pod.online === true && !runner.pod.ended ? onlineNotification(state) : undefined,
     );
 }
 
 /** A wait that failed (by hand, say), or was answered with another pod, is no end: it is scheduled again, and looks live as it begins. */
 async function watchUntilEnd(
-  life: RunnerState,
+  state: RunnerState,
   runner: CurrentRunner,
   pod: PodSnapshot,
   tells: SetNotification | undefined,
 ): Promise<void> {
   for (let againMs = INITIAL_RETRY_MS; ; againMs = Math.min(2 * againMs, MAX_RETRY_MS)) {
     const called = await toCallResult(
-      podWait(life, pod, 'ended', { summary: 'runner to end' }, tells),
+      podWait(state, pod, 'ended', { summary: 'runner to end' }, tells),
     );
-    if (called.kind === 'done' && recordPod(life, called.value)) runner.ended = called.value;
-    if (life.runner !== runner || runner.ended !== undefined || runner.pod?.deleted === true)
+    if (called.kind === 'done' && recordPod(state, called.value)) runner.ended = called.value;
+    if (state.runner !== runner || runner.ended !== undefined || runner.pod?.deleted === true)
       return;
     await sleep(againMs, {
       summary: 'before the runner is waited for again: its end was not told',
@@ -102,11 +102,11 @@ async function podWait(
 }
 
 /** Looks at the pod live. @param summary - why, for the operator */
-export async function refreshPod(life: RunnerState, summary: string): Promise<void> {
-  const { runner, spec } = life;
+export async function refreshPod(state: RunnerState, summary: string): Promise<void> {
+  const { runner, spec } = state;
   if (runner.pod !== undefined)
     recordPod(
-      life,
+      state,
       await clusterActivities({ summary }).getPod({
         location: spec.location,
         pod: podRef(runner.pod),
@@ -115,8 +115,8 @@ export async function refreshPod(life: RunnerState, summary: string): Promise<vo
 }
 
 /** Takes in what was seen of the pod. A view of another pod of the same name (another UID) changes nothing. */
-export function recordPod(life: RunnerState, pod: PodSnapshot): boolean {
-  const { runner } = life;
+export function recordPod(state: RunnerState, pod: PodSnapshot): boolean {
+  const { runner } = state;
   const last = runner.pod;
   if (last === undefined || pod.uid !== last.uid) return false;
   // What an ended or a vanished pod was last known to be still holds: our own deletion must not pass for somebody else's.
@@ -132,8 +132,8 @@ export function recordPod(life: RunnerState, pod: PodSnapshot): boolean {
           }
         : pod;
   const busy = isBusy(pod, Date.now());
-  if (busy !== undefined && pod.online === true && !pod.ended) life.applyPodState(busy);
-  if (pod.endedBusy === true) life.applyPodState(true);
+  if (busy !== undefined && pod.online === true && !pod.ended) state.applyPodState(busy);
+  if (pod.endedBusy === true) state.applyPodState(true);
   const job = pod.exit?.record?.job;
   // What the runner itself wrote down at its end beats what was last seen of it: its probes fail in its last moments, as those of a busy one do.
   if (job !== undefined) runner.podBusy = job === 'running' || job === 'interrupted';

@@ -10,18 +10,18 @@ const MAX_REPLACED = 60;
 
 /** Waits, and makes room for the next runner. A cancel that comes meanwhile leaves the life without one. */
 export async function replaceRunner(
-  life: RunnerState,
+  state: RunnerState,
   { cause, afterMs, message }: Extract<VerdictDecision, { kind: 'replace' }>,
 ): Promise<void> {
-  const lost = life.runnerName;
-  life.setWaitReason(message, Date.now() + afterMs);
+  const lost = state.runnerName;
+  state.setWaitReason(message, Date.now() + afterMs);
   if (afterMs > 0)
-    await condition(() => life.cancel !== undefined, afterMs, {
+    await condition(() => state.cancel !== undefined, afterMs, {
       summary: `${formatDuration(afterMs)} before another runner takes its place`,
     });
-  if (life.cancel !== undefined) return;
-  life.replaceRunner();
+  if (state.cancel !== undefined) return;
+  state.replaceRunner();
   countReplacement(cause);
-  life.replacements.push({ runnerName: lost, cause, replacedBy: '' });
-  if (life.replacements.length > MAX_REPLACED) life.replacements.shift();
+  state.replacements.push({ runnerName: lost, cause, replacedBy: '' });
+  if (state.replacements.length > MAX_REPLACED) state.replacements.shift();
 }

@@ -32,20 +32,20 @@ export async function runner(
   carried?: CarriedRunnerState,
 ): Promise<RunnerResult> {
   const { workflowId, firstExecutionRunId: firstRunId, runStartTime } = workflowInfo();
-  const life = new RunnerState(workflowId, firstRunId, runStartTime.getTime(), carried);
-  registerUpdateHandlers(life);
+  const state = new RunnerState(workflowId, firstRunId, runStartTime.getTime(), carried);
+  registerUpdateHandlers(state);
   if (carried === undefined)
-    life.admit(await admissionActivities().admitRunner({ input, workflowId, firstRunId }));
-  registerSignalHandlers(life);
+    state.admit(await admissionActivities().admitRunner({ input, workflowId, firstRunId }));
+  registerSignalHandlers(state);
   // Whatever ends this life, unregistering and tearing down are not up for cancellation; a plain cancel is a request like the others.
   void CancellationScope.current().cancelRequested.catch(() => {
-    life.workflowCancelled = true;
-    life.requestCancel({ mode: 'stop', reason: 'the workflow was cancelled', by: 'cancelled' });
+    state.workflowCancelled = true;
+    state.requestCancel({ mode: 'stop', reason: 'the workflow was cancelled', by: 'cancelled' });
   });
   const result = await CancellationScope.nonCancellable(
-    async () => await runToCompletion(life, input, carried !== undefined),
+    async () => await runToCompletion(state, input, carried !== undefined),
   );
-  if (life.workflowCancelled) throw new CancelledFailure(result.message);
+  if (state.workflowCancelled) throw new CancelledFailure(result.message);
   return result;
 }
 
@@ -53,43 +53,43 @@ pinVersion(runner);
 
 /** Register → run → unregister → tear down; and again, as long as another runner is to take the place of the one that was lost. */
 async function runToCompletion(
-  life: RunnerState,
+  state: RunnerState,
   input: RunnerInput,
   continued: boolean,
 ): Promise<RunnerResult> {
   for (let isUp = continued; ; isUp = false) {
     const startedAt = Date.now();
-    if (isUp) awaitPodEnd(life);
-    else life.failure = await bringUp(life);
+    if (isUp) awaitPodEnd(state);
+    else state.failure = await bringUp(state);
     // Nobody waits for the news to arrive: jobs do not either.
-    if (life.runner.online) void notifySetOnline(life);
-    if (life.failure === undefined && life.cancel === undefined) await serveJobs(life, input);
-    const unregistered = await unregister(life, input);
-    void notifyJobStepEnded(life, unregistered);
-    const ending = decideVerdict(verdictFacts(life, unregistered));
-    await tearDown(life, ending.kind === 'end' ? endedNotification(life, ending) : undefined);
-    life.countLostAttempt(Date.now() - startedAt < SHORT_LIVED_MS);
-    const decision = decideVerdict(verdictFacts(life, unregistered));
-    if (decision.kind === 'end') return await finish(life, decision, unregistered);
-    await replaceRunner(life, decision);
-    if (life.cancel !== undefined)
+    if (state.runner.online) void notifySetOnline(state);
+    if (state.failure === undefined && state.cancel === undefined) await serveJobs(state, input);
+    const unregistered = await unregister(state, input);
+    void notifyJobStepEnded(state, unregistered);
+    const ending = decideVerdict(verdictFacts(state, unregistered));
+    await tearDown(state, ending.kind === 'end' ? endedNotification(state, ending) : undefined);
+    state.countLostAttempt(Date.now() - startedAt < SHORT_LIVED_MS);
+    const decision = decideVerdict(verdictFacts(state, unregistered));
+    if (decision.kind === 'end') return await finish(state, decision, unregistered);
+    await replaceRunner(state, decision);
+    if (state.cancel !== undefined)
       return await finish(
-        life,
-        whenCancelled(verdictFacts(life, unregistered), life.cancel),
+        state,
+        whenCancelled(verdictFacts(state, unregistered), state.cancel),
         unregistered,
       );
   }
 }
 
 async function finish(
-  life: RunnerState,
+  state: RunnerState,
   { outcome, cause, message }: Verdict,
   { deregistrationWorkflowId }: Unregistered,
 ): Promise<RunnerResult> {
-  await tearDownClaims(life);
-  life.enterPhase('Gone', { outcome, message, ...omitUndefined({ cause }) });
+  await tearDownClaims(state);
+  state.enterPhase('Gone', { outcome, message, ...omitUndefined({ cause }) });
   countCompletedRunner(outcome, cause);
-  const { runner, runnerName, unregisterAttempts, phases, replacements } = life;
+  const { runner, runnerName, unregisterAttempts, phases, replacements } = state;
   const result: RunnerResult = {
     outcome,
     message,
@@ -105,6 +105,6 @@ async function finish(
       deregistrationWorkflowId,
     }),
   };
-  await notifySetEnded(life, result);
+  await notifySetEnded(state, result);
   return result;
 }

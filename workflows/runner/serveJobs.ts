@@ -8,16 +8,16 @@ import { refreshPod } from './podWaits.ts';
 import { notifySetBusy } from './notifySet.ts';
 
 /** Serves until the runner has ended, somebody wants it gone, or it is in doubt. It continues as new in between, when the server suggests it. */
-export async function serveJobs(life: RunnerState, input: RunnerInput): Promise<void> {
-  const { spec, runner } = life;
+export async function serveJobs(state: RunnerState, input: RunnerInput): Promise<void> {
+  const { spec, runner } = state;
   const over = () =>
-    runner.ended !== undefined || life.cancel !== undefined || runner.suspected !== undefined;
+    runner.ended !== undefined || state.cancel !== undefined || runner.suspected !== undefined;
   while (!over()) {
     const busy = runner.busySince !== undefined;
-    life.enterPhase(busy ? 'Busy' : 'Idle', {}, runner.busySince);
-    if (!busy && life.isSuspect) {
+    state.enterPhase(busy ? 'Busy' : 'Idle', {}, runner.busySince);
+    if (!busy && state.isSuspect) {
       if (spec.set !== undefined)
-        life.requestCancel({
+        state.requestCancel({
           mode: 'drain',
           reason: `it was busy for ${formatDuration(runner.unconfirmedBusyMs ?? 0)} in all, and no event of the CI server named a job: its set makes another`,
           by: 'drain',
@@ -29,10 +29,10 @@ export async function serveJobs(life: RunnerState, input: RunnerInput): Promise<
         };
       return;
     }
-    if (busy) void notifySetBusy(life);
+    if (busy) void notifySetBusy(state);
     const deadline = runner.jobDeadline;
     const timeoutMs = busy ? (deadline ?? Number.NaN) - Date.now() : spec.timeouts.idleMs;
-    life.setWaitReason(
+    state.setWaitReason(
       busy ? 'its job to end' : 'a job',
       timeoutMs === undefined ? undefined : Date.now() + timeoutMs,
     );
@@ -40,7 +40,7 @@ export async function serveJobs(life: RunnerState, input: RunnerInput): Promise<
       over() ||
       (runner.busySince !== undefined) !== busy ||
       runner.jobDeadline !== deadline ||
-      canContinueAsNew(life);
+      canContinueAsNew(state);
     // What woke it may be over by now (a job that came and went in one step): it was no timeout all the same.
     const woken =
       timeoutMs === undefined
@@ -48,17 +48,18 @@ export async function serveJobs(life: RunnerState, input: RunnerInput): Promise<
         : await condition(changed, Math.max(1, timeoutMs), {
             summary: busy ? 'job timeout' : 'idle timeout',
           });
-    await continueAsNewIfSuggested(life, input);
+    await continueAsNewIfSuggested(state, input);
     if (woken) continue;
     // Nothing is stopped on an old view: that it is idle again may have been lost, and that it is busy is told some seconds later.
     if (spec.scope !== undefined && (!busy || runner.podBusy === true))
-      await refreshPod(life, busy ? 'does its job still run?' : 'has it taken no job?');
+      await refreshPod(state, busy ? 'does its job still run?' : 'has it taken no job?');
     if (runner.pod?.ended === true) runner.ended ??= runner.pod;
     if (over() || (runner.busySince !== undefined) !== busy || runner.jobDeadline !== deadline)
       continue;
-    if (busy) life.requestCancel({ mode: 'stop', reason: life.timeoutReason(), by: 'run_timeout' });
+    if (busy)
+      state.requestCancel({ mode: 'stop', reason: state.timeoutReason(), by: 'run_timeout' });
     else
-      life.requestCancel({
+      state.requestCancel({
         mode: 'drain',
         reason: `it was idle for ${formatDuration(spec.timeouts.idleMs ?? 0)}`,
         by: 'idle_timeout',

@@ -32,13 +32,13 @@ export function decideStartup(
   if (pod.online === true) return { kind: 'online' };
   if (pod.startedAt !== undefined) {
     if (pod.online === undefined) return { kind: 'running' };
-    const left = Date.parse(pod.startedAt) + t.registrationMs - nowMs;
-    if (left <= 0)
+    const remaining = Date.parse(pod.startedAt) + t.registrationMs - nowMs;
+    if (remaining <= 0)
       return failed(
         'never_registered',
         `the runner did not come online within ${formatDuration(t.registrationMs)} of its start`,
       );
-    return { kind: 'wait', forMs: left, why: 'runner to come online' };
+    return { kind: 'wait', forMs: remaining, why: 'runner to come online' };
   }
   const { problem } = pod;
   if (

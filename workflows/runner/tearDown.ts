@@ -56,13 +56,13 @@ function stopGraceSeconds({ spec: { pod }, cancel }: RunnerState): number {
 }
 
 /** A pod that is still there so long after it was asked to stop has outlived the grace of the stop: a kubelet does not always take a shorter one than it began with. */
-export function stopOverdueMs(life: RunnerState): number {
-  return stopGraceSeconds(life) * 1_000 + TERMINATION_OVERDUE_MS;
+export function stopOverdueMs(state: RunnerState): number {
+  return stopGraceSeconds(state) * 1_000 + TERMINATION_OVERDUE_MS;
 }
 
 /** Returns how a pod is asked to stop: which reason its supervisor is given, and which grace unless it is the pod's own. */
 export function stopOptions(
-  life: RunnerState,
+  state: RunnerState,
   {
     mode,
     overdue,
@@ -71,7 +71,7 @@ export function stopOptions(
     readonly unlessStarted: StopPodAction['unlessStarted'] | undefined;
   },
 ): Pick<NonNullable<TearDownInput['pod']>, 'stopReason' | 'gracePeriodSeconds' | 'unlessStarted'> {
-  const { runner, spec, cancel } = life;
+  const { runner, spec, cancel } = state;
   const stopReason = STOP_REASON_BY_CAUSE[cancel?.by ?? 'cancelled'];
   // Without a reason SIGTERM means what `onTerm` says, and counts as a cancellation.
   // Only a pod with a supervisor can be told one.
@@ -81,7 +81,7 @@ export function stopOptions(
     mode !== 'force' &&
     (spec.pod.supervision.onTerm !== 'stop' || stopReason !== 'cancelled');
   const forcedSeconds = overdue ? 0 : FORCED_GRACE_SECONDS;
-  const graceSeconds = mode === 'force' ? forcedSeconds : stopGraceSeconds(life);
+  const graceSeconds = mode === 'force' ? forcedSeconds : stopGraceSeconds(state);
   const isOwn = graceSeconds === spec.pod.terminationGracePeriodSeconds;
   return omitUndefined({
     stopReason: announced ? stopReason : undefined,
@@ -98,7 +98,7 @@ export function stopOptions(
  * @returns whether the cluster took it before it was called off
  */
 export async function stopPod(
-  life: RunnerState,
+  state: RunnerState,
   {
     mode,
     overdue,
@@ -107,22 +107,22 @@ export async function stopPod(
   }: Pick<StopPodAction, 'mode' | 'overdue' | 'unlessStarted' | 'reason'>,
   calledOff: () => boolean,
 ): Promise<boolean> {
-  const { runner, cancel } = life;
+  const { runner, cancel } = state;
   if (runner.pod === undefined) return true;
-  const what = remainingObjects(life, {
-    ...stopOptions(life, { mode, overdue, unlessStarted }),
+  const what = remainingObjects(state, {
+    ...stopOptions(state, { mode, overdue, unlessStarted }),
     reason: overdue ? reason : (cancel?.by ?? reason),
     saveLog: !overdue,
   });
-  const state = await retryDeletion(
-    life,
+  const deletion = await retryDeletion(
+    state,
     mode === 'force' ? 'kill the pod' : 'stop the pod gracefully',
     what,
     calledOff,
   );
-  if (state === undefined || isRemaining(life, state)) return false;
-  life.deletion = Promise.resolve(state);
-  if (state === 'deleted') recordPod(life, { ...runner.pod, deleted: true, ended: true });
+  if (deletion === undefined || isRemaining(state, deletion)) return false;
+  state.deletion = Promise.resolve(deletion);
+  if (deletion === 'deleted') recordPod(state, { ...runner.pod, deleted: true, ended: true });
   return true;
 }
 
@@ -132,7 +132,7 @@ export async function stopPod(
  * @returns `undefined` when it was called off
  */
 async function retryDeletion(
-  life: RunnerState,
+  state: RunnerState,
   summary: string,
   what: WithLocation<TearDownInput>,
   calledOff: () => boolean,
@@ -142,23 +142,26 @@ async function retryDeletion(
       calledOff,
       async () => await clusterActivities({ summary, withinMs }).tearDown(what),
     );
-    life.deletionError = called.kind === 'failed' ? called.message : undefined;
+    state.deletionError = called.kind === 'failed' ? called.message : undefined;
     if (called.kind === 'done') return called.value;
     if (called.kind === 'interrupted') return undefined;
-    reportDeletionError(life);
+    reportDeletionError(state);
   }
 }
 
-function reportDeletionError(life: RunnerState): void {
-  if (life.deletionError === undefined) return;
-  life.publishPhase();
-  life.setWaitReason(`the cluster to take a deletion: ${life.deletionError}`);
+function reportDeletionError(state: RunnerState): void {
+  if (state.deletionError === undefined) return;
+  state.publishPhase();
+  state.setWaitReason(`the cluster to take a deletion: ${state.deletionError}`);
 }
 
 /** Was the pod left alone, because it has started? Then that is known now. */
-function isRemaining(life: RunnerState, state: PodDeletion | PodSnapshot): state is PodSnapshot {
-  if (typeof state === 'string') return false;
-  recordPod(life, state);
+function isRemaining(
+  state: RunnerState,
+  deletion: PodDeletion | PodSnapshot,
+): deletion is PodSnapshot {
+  if (typeof deletion === 'string') return false;
+  recordPod(state, deletion);
   return true;
 }
 
@@ -166,36 +169,36 @@ function isRemaining(life: RunnerState, state: PodDeletion | PodSnapshot): state
  * Has pod and Secret of a runner deleted whose container never started, as far as is known.
  * @returns whether that is so: one that has started by then is left alone
  */
-export async function tearDownUnstarted(life: RunnerState): Promise<boolean> {
-  life.recordPhase('TearingDown');
-  const state = await retryDeletion(
-    life,
+export async function tearDownUnstarted(state: RunnerState): Promise<boolean> {
+  state.recordPhase('TearingDown');
+  const deletion = await retryDeletion(
+    state,
     'delete pod and Secret',
-    remainingObjects(life, { waitForDeletion: true, unlessStarted: true }),
+    remainingObjects(state, { waitForDeletion: true, unlessStarted: true }),
     () => false,
   );
-  if (state === undefined || isRemaining(life, state)) return false;
-  life.deletion = Promise.resolve(state);
+  if (deletion === undefined || isRemaining(state, deletion)) return false;
+  state.deletion = Promise.resolve(deletion);
   return true;
 }
 
 /** Has pod and Secret deleted, unless they are being deleted already. @param word - told to the set of a runner whose end nothing can change any more */
-export function beginTearDown(life: RunnerState, word?: SetNotification): Promise<PodDeletion> {
-  if (life.deletion === undefined) {
-    life.deletion = deleteRemaining(life, word);
+export function beginTearDown(state: RunnerState, word?: SetNotification): Promise<PodDeletion> {
+  if (state.deletion === undefined) {
+    state.deletion = deleteRemaining(state, word);
     // Who begins it early awaits it later, in tearDown.
-    void life.deletion.catch(() => undefined);
+    void state.deletion.catch(() => undefined);
   }
-  return life.deletion;
+  return state.deletion;
 }
 
 /** Deletes what is left of the runner and sees it gone; a pod that outlives its grace by a minute is deleted without grace. */
 export async function tearDown(
-  life: RunnerState,
+  state: RunnerState,
   word: SetNotification | undefined,
 ): Promise<void> {
-  await awaitDeletion(life, word);
-  await fenceClaims(life);
+  await awaitDeletion(state, word);
+  await fenceClaims(state);
 }
 
 /** How long a pod may still take to go: by its own deadline, where it is known. One that counts as ended because that is overdue has no more time. */
@@ -208,21 +211,21 @@ function untilOverdueMs({ runner, spec }: RunnerState): number {
   );
 }
 
-async function awaitDeletion(life: RunnerState, word: SetNotification | undefined): Promise<void> {
-  const { runner, spec } = life;
-  life.recordPhase('TearingDown');
-  let { cancel } = life;
-  let waitMs = untilOverdueMs(life);
-  reportDeletionError(life);
-  let state = await beginTearDown(life, word);
-  while (state !== 'deleted' && runner.pod?.deleted === false) {
-    life.publishPhase();
-    life.setWaitReason('pod to be gone', Date.now() + waitMs);
-    if (life.cancel === cancel) await awaitPod(life, 'deleted', waitMs);
+async function awaitDeletion(state: RunnerState, word: SetNotification | undefined): Promise<void> {
+  const { runner, spec } = state;
+  state.recordPhase('TearingDown');
+  let { cancel } = state;
+  let waitMs = untilOverdueMs(state);
+  reportDeletionError(state);
+  let deletion = await beginTearDown(state, word);
+  while (deletion !== 'deleted' && runner.pod?.deleted === false) {
+    state.publishPhase();
+    state.setWaitReason('pod to be gone', Date.now() + waitMs);
+    if (state.cancel === cancel) await awaitPod(state, 'deleted', waitMs);
     // Through another call, because what `awaitPod` sees changes it.
-    if (isGone(life)) return;
-    const stronger = life.cancel === cancel ? undefined : life.cancel?.mode;
-    ({ cancel } = life);
+    if (isGone(state)) return;
+    const stronger = state.cancel === cancel ? undefined : state.cancel?.mode;
+    ({ cancel } = state);
     // It is on its way, with its own grace: only a force asks for less.
     if (stronger !== undefined && stronger !== 'force') continue;
     if (stronger === undefined)
@@ -231,20 +234,20 @@ async function awaitDeletion(life: RunnerState, word: SetNotification | undefine
       stronger === 'force'
         ? ['kill the pod', FORCED_GRACE_SECONDS]
         : ['delete the pod without grace: it outlived its own', 0];
-    state = await deleteUntilAccepted(
-      life,
+    deletion = await deleteUntilAccepted(
+      state,
       summary,
-      remainingObjects(life, { gracePeriodSeconds, waitForDeletion: true }),
+      remainingObjects(state, { gracePeriodSeconds, waitForDeletion: true }),
     );
   }
 }
 
 /** Deletes the claims that are the life's own: at its very end, after its last runner. */
-export async function tearDownClaims(life: RunnerState): Promise<void> {
-  const { spec, runner } = life;
+export async function tearDownClaims(state: RunnerState): Promise<void> {
+  const { spec, runner } = state;
   const claims = spec.pod.volumeClaims.filter(({ claim }) => claim === undefined);
   if (claims.length === 0) return;
-  await deleteUntilAccepted(life, 'delete the claims', {
+  await deleteUntilAccepted(state, 'delete the claims', {
     location: spec.location,
     identity: runner.identity,
     claims,
@@ -255,15 +258,15 @@ export async function tearDownClaims(life: RunnerState): Promise<void> {
 const isGone = ({ runner }: RunnerState): boolean => runner.pod?.deleted === true;
 
 async function deleteRemaining(
-  life: RunnerState,
+  state: RunnerState,
   word: SetNotification | undefined,
 ): Promise<PodDeletion> {
-  const { runner, cancel } = life;
+  const { runner, cancel } = state;
   const { pod } = runner;
   // The log's tail is kept of a runner that may not have succeeded.
   const saveLog =
     pod?.startedAt !== undefined && !pod.deleted && (pod.exit?.code !== 0 || cancel !== undefined);
-  const what = remainingObjects(life, { waitForDeletion: true, ...(saveLog ? { saveLog } : {}) });
+  const what = remainingObjects(state, { waitForDeletion: true, ...(saveLog ? { saveLog } : {}) });
   if (pod !== undefined && isCompletedEphemeral(pod)) {
     // It was deleted when its end was seen (activities/runner/deleteCompletedPod.ts): there is little left to do, or to wait for.
     const early = setMemo().notifyEndEarly === true;
@@ -271,21 +274,21 @@ async function deleteRemaining(
       localTearDown({ ...what, ...omitUndefined({ notify: word && { ...word, early } }) }),
     );
     if (soon.kind === 'done' && typeof soon.value === 'string') {
-      if (early || soon.value === 'deleted') life.notifiedEnded = true;
+      if (early || soon.value === 'deleted') state.notifiedEnded = true;
       return soon.value;
     }
   }
-  return await deleteUntilAccepted(life, 'delete pod and Secret', what);
+  return await deleteUntilAccepted(state, 'delete pod and Secret', what);
 }
 
 /** Nothing calls this off, and no pod is left alone. */
 async function deleteUntilAccepted(
-  life: RunnerState,
+  state: RunnerState,
   summary: string,
   what: WithLocation<TearDownInput>,
 ): Promise<PodDeletion> {
-  const state = await retryDeletion(life, summary, what, () => false);
-  return state === 'deleted' ? state : 'terminating';
+  const deletion = await retryDeletion(state, summary, what, () => false);
+  return deletion === 'deleted' ? deletion : 'terminating';
 }
 
 function remainingObjects(

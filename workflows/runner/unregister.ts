@@ -45,46 +45,47 @@ export interface Unregistered extends Pick<
 const UNKNOWN_RUNNER_MS = 2 * 60_000;
 
 /** Unregisters the life's present runner. Ends only when its registration is proven absent or handed on, and its pod may go. */
-export async function unregister(life: RunnerState, input: RunnerInput): Promise<Unregistered> {
+export async function unregister(state: RunnerState, input: RunnerInput): Promise<Unregistered> {
   // Nobody had to know a plain command.
-  let heard = life.heard ?? initialProgress(life.spec.scope === undefined ? Date.now() : undefined);
+  let heard =
+    state.heard ?? initialProgress(state.spec.scope === undefined ? Date.now() : undefined);
   for (;;) {
-    life.heard = heard;
-    await continueAsNewIfSuggested(life, input);
-    const facts: UnregistrationFacts = { ...currentFacts(life), ...heard };
+    state.heard = heard;
+    await continueAsNewIfSuggested(state, input);
+    const facts: UnregistrationFacts = { ...currentFacts(state), ...heard };
     const action = decideUnregistration(facts);
-    life.setWaitReason(action.reason);
+    state.setWaitReason(action.reason);
     if (
       action.kind === 'tearDown' &&
       action.unlessStarted === true &&
-      !(await tearDownUnstarted(life))
+      !(await tearDownUnstarted(state))
     ) {
       heard = applyEvent(facts, { kind: 'changed' });
     } else if (action.kind === 'tearDown' || action.kind === 'handOff') {
       const { removal, removedWhileRunning, stopped } = heard;
-      const deregistration = action.kind === 'handOff' ? await handOff(life) : undefined;
+      const deregistration = action.kind === 'handOff' ? await handOff(state) : undefined;
       return {
         ...omitUndefined({ removal, deregistrationWorkflowId: deregistration }),
         removedWhileRunning,
         stoppedByHoldfast: stopped !== undefined,
       };
     } else {
-      heard = applyEvent(facts, await execute(life, action, facts));
+      heard = applyEvent(facts, await execute(state, action, facts));
     }
   }
 }
 
 /** What the table goes by, of what the life knows now. */
-export function currentFacts(life: RunnerState): ObservedFacts {
-  const { runner, cancel, spec } = life;
+export function currentFacts(state: RunnerState): ObservedFacts {
+  const { runner, cancel, spec } = state;
   const { pod } = runner;
   return {
     ephemeral: spec.ephemeral,
     started: pod?.startedAt !== undefined,
     ended: pod === undefined || pod.ended || runner.ended !== undefined,
-    hadJob: life.hadJob,
+    hadJob: state.hadJob,
     terminationRequested: pod?.terminating === true || pod?.disruptionReason !== undefined,
-    observedActivity: life.observedActivity(),
+    observedActivity: state.observedActivity(),
     wasRegistered: runner.id !== undefined || runner.online,
     registrationExpired:
       pod?.startedAt !== undefined &&
@@ -99,33 +100,33 @@ export function currentFacts(life: RunnerState): ObservedFacts {
 }
 
 /** Does anything hold now that the table must hear of? */
-export function factsChanged(life: RunnerState, facts: UnregistrationFacts): boolean {
-  return mustInterruptStop(life, facts) || life.observedActivity() !== facts.observedActivity;
+export function factsChanged(state: RunnerState, facts: UnregistrationFacts): boolean {
+  return mustInterruptStop(state, facts) || state.observedActivity() !== facts.observedActivity;
 }
 
 /** Does anything hold now that a stop must not wait for? */
-export function mustInterruptStop(life: RunnerState, facts: UnregistrationFacts): boolean {
-  const { ended, stop } = currentFacts(life);
+export function mustInterruptStop(state: RunnerState, facts: UnregistrationFacts): boolean {
+  const { ended, stop } = currentFacts(state);
   return ended !== facts.ended || stop !== facts.stop;
 }
 
 async function execute(
-  life: RunnerState,
+  state: RunnerState,
   action: Exclude<UnregistrationAction, { kind: 'tearDown' | 'handOff' }>,
   facts: UnregistrationFacts,
 ): Promise<UnregistrationEvent> {
   switch (action.kind) {
     case 'remove':
-      return await removeRegistration(life, action.onBusy, facts);
+      return await removeRegistration(state, action.onBusy, facts);
     case 'stopPod':
-      return (await stopPod(life, action, () => mustInterruptStop(life, facts)))
+      return (await stopPod(state, action, () => mustInterruptStop(state, facts)))
         ? { kind: 'stopped', mode: action.mode }
         : { kind: 'changed' };
     case 'look':
-      await refreshPod(life, 'the pod as it is now');
+      await refreshPod(state, 'the pod as it is now');
       return { kind: 'looked' };
     case 'wait':
-      return await wait(life, action, facts);
+      return await wait(state, action, facts);
   }
 }
 
@@ -145,15 +146,15 @@ export function removalLimits(
 }
 
 async function removeRegistration(
-  life: RunnerState,
+  state: RunnerState,
   onBusy: 'retry' | 'return',
   facts: UnregistrationFacts,
 ): Promise<UnregistrationEvent> {
-  const { spec, runner, scope } = life;
-  life.enterPhase(facts.ended ? 'Unregistering' : 'Draining');
+  const { spec, runner, scope } = state;
+  state.enterPhase(facts.ended ? 'Unregistering' : 'Draining');
   // An ended runner's pod and Secret go whatever the CI server answers, and even while it does not.
-  if (facts.ended) void beginTearDown(life);
-  const { patienceMs, ...within } = removalLimits(life, facts);
+  if (facts.ended) void beginTearDown(state);
+  const { patienceMs, ...within } = removalLimits(state, facts);
   const options = {
     summary: onBusy === 'retry' ? 'unregister (again while it is busy)' : 'unregister',
     ...within,
@@ -161,24 +162,24 @@ async function removeRegistration(
   const input = {
     scope,
     credential: spec.credential,
-    runner: life.registration,
+    runner: state.registration,
     onBusy,
     busyRetryMs: spec.intervals.busyRetryMs,
     credentialsRetryMs: spec.intervals.credentialsRetryMs,
   };
   const called = await callUnless(
-    () => factsChanged(life, facts),
+    () => factsChanged(state, facts),
     async () =>
       await ciActivities(spec.credential, scope, 'remove', options).removeRegistration(input),
     patienceMs,
   );
   if (called.kind === 'failed') return { kind: 'failed' };
   if (called.kind === 'interrupted')
-    return factsChanged(life, facts)
+    return factsChanged(state, facts)
       ? { kind: 'calledOff' }
       : { kind: 'expiredWait', wait: 'patience' };
   const { result, afterRetry = false, attempts, runnerId } = called.value;
-  life.unregisterAttempts += attempts;
+  state.unregisterAttempts += attempts;
   if (runnerId !== undefined) runner.id = runnerId;
   // It came online and took a job after all.
   if (result === 'busy' && !facts.ended) Object.assign(runner, { online: true, hadJob: true });
@@ -192,22 +193,22 @@ async function removeRegistration(
 }
 
 async function wait(
-  life: RunnerState,
+  state: RunnerState,
   { until, reason }: Extract<UnregistrationAction, { kind: 'wait' }>,
   facts: UnregistrationFacts,
 ): Promise<UnregistrationEvent> {
-  const { runner } = life;
-  life.enterPhase('Draining');
-  const timeoutMs = Math.max(1, waitMs(life, until, facts));
-  life.setWaitReason(reason, Date.now() + timeoutMs);
+  const { runner } = state;
+  state.enterPhase('Draining');
+  const timeoutMs = Math.max(1, waitMs(state, until, facts));
+  state.setWaitReason(reason, Date.now() + timeoutMs);
   const summary = until === 'busyCheck' ? `${reason}: safety re-check` : reason;
   // What woke it may be over by now: it was no timeout all the same.
   if (
-    await condition(() => factsChanged(life, facts), timeoutMs, { summary: summary.slice(0, 150) })
+    await condition(() => factsChanged(state, facts), timeoutMs, { summary: summary.slice(0, 150) })
   )
     return { kind: 'changed' };
-  if (runner.jobDeadline !== undefined && Date.now() >= jobEndsAtMs(life, facts.absentSinceMs)) {
-    life.requestCancel({ mode: 'stop', reason: life.timeoutReason(), by: 'run_timeout' });
+  if (runner.jobDeadline !== undefined && Date.now() >= jobEndsAtMs(state, facts.absentSinceMs)) {
+    state.requestCancel({ mode: 'stop', reason: state.timeoutReason(), by: 'run_timeout' });
   }
   return { kind: 'expiredWait', wait: until };
 }
@@ -222,15 +223,15 @@ function jobEndsAtMs({ spec, runner }: RunnerState, absentSinceMs: number | unde
 
 /** How long each wait may take from now on, in ms. */
 export function waitMs(
-  life: RunnerState,
+  state: RunnerState,
   until: WaitKind,
   { absentSinceMs, stopped, unlistedSinceMs }: UnregistrationFacts,
 ): number {
-  const { spec, runner } = life;
+  const { spec, runner } = state;
   const { intervals, timeouts } = spec;
   const nowMs = Date.now();
   const sinceProofMs = nowMs - (absentSinceMs ?? nowMs);
-  const jobMs = jobEndsAtMs(life, absentSinceMs) - nowMs;
+  const jobMs = jobEndsAtMs(state, absentSinceMs) - nowMs;
   switch (until) {
     case 'patience':
       return intervals.stopResponseTimeoutMs;
@@ -240,7 +241,7 @@ export function waitMs(
       // A runner that was never online cannot hold a job for long; one that was may have taken a job that nothing tells of.
       return (runner.online ? timeouts.jobTimeoutMs : intervals.removalGraceMs) - sinceProofMs;
     case 'terminated':
-      return stopped === 'force' ? FORCE_KILL_TIMEOUT_MS : stopOverdueMs(life);
+      return stopped === 'force' ? FORCE_KILL_TIMEOUT_MS : stopOverdueMs(state);
     case 'jobDeadline':
       return jobMs;
     case 'busyCheck':

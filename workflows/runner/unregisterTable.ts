@@ -267,8 +267,8 @@ function isStopped({ stopped, stop }: UnregistrationFacts): boolean {
   return stopped === 'force' || (stopped === 'stop' && stop !== 'force');
 }
 
-function stopOrAwait(f: UnregistrationFacts, row: Row, why: string): UnregistrationAction {
-  if (!isStopped(f)) return stopPod(f, row, why);
+function stopOrAwait(f: UnregistrationFacts, row: Row, reason: string): UnregistrationAction {
+  if (!isStopped(f)) return stopPod(f, row, reason);
   return f.expiredWait === 'terminated'
     ? {
         kind: 'stopPod',

@@ -74,12 +74,12 @@ const REPLACE_DELAYS_MS = [0, 5_000, 10_000, 20_000, 40_000, 80_000, 160_000, 30
 
 /** What the verdict goes by. */
 export function verdictFacts(
-  life: RunnerState,
+  state: RunnerState,
   { removal, stoppedByHoldfast, removedWhileRunning }: Unregistered,
 ): EndFacts {
-  const { runner, spec, cancel, failure, neverStartedInARow, shortLivedInARow } = life;
+  const { runner, spec, cancel, failure, neverStartedInARow, shortLivedInARow } = state;
   const { pod } = runner;
-  const { hadJob } = life;
+  const { hadJob } = state;
   // A runner that came online after its deadline and ran a job was not lost to it.
   const failed = failure?.cause === 'never_registered' && hadJob ? undefined : failure;
   return {
@@ -94,7 +94,7 @@ export function verdictFacts(
     wasOnline: runner.online,
     wasRegistered: runner.id !== undefined || runner.online,
     hadJob,
-    busyAtEnd: life.observedActivity() === 'busy',
+    busyAtEnd: state.observedActivity() === 'busy',
     jobInterrupted:
       runner.jobFailedAt !== undefined &&
       runner.jobFailedAt >= Date.parse(pod?.terminationRequestedAt ?? ''),
@@ -102,7 +102,7 @@ export function verdictFacts(
     neverStartedInARow,
     shortLivedInARow,
     lastAttempt: runner.identity.attempt >= spec.maxAttempts,
-    durationExceeded: Date.now() >= life.maxDurationDeadlineMs,
+    durationExceeded: Date.now() >= state.maxDurationDeadlineMs,
   };
 }
 
@@ -359,8 +359,8 @@ function replace(
   };
 }
 
-function whenSuspected({ cause, why }: Suspicion): VerdictDecision {
-  return { kind: 'replace', cause, afterMs: 0, message: `${why}: another takes its place.` };
+function whenSuspected({ cause, why: reason }: Suspicion): VerdictDecision {
+  return { kind: 'replace', cause, afterMs: 0, message: `${reason}: another takes its place.` };
 }
 
 function whenExited(f: EndFacts): Verdict {
@@ -380,11 +380,13 @@ function whenExited(f: EndFacts): Verdict {
       'The runner did not come online, and was ended for it by its startup probe.',
       'never_registered',
     );
-  const left = exit.uploadFailure && `What it left was not stored: ${exit.uploadFailure.why}`;
+  const notStored = exit.uploadFailure && `What it left was not stored: ${exit.uploadFailure.why}`;
   if (exit.code !== 0)
     return end(
       'failed',
-      [`The runner exited with code ${exit.code}.`, exit.message, left].filter(Boolean).join(' '),
+      [`The runner exited with code ${exit.code}.`, exit.message, notStored]
+        .filter(Boolean)
+        .join(' '),
     );
   if (f.removal === 'busy')
     return end(

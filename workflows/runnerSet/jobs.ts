@@ -314,8 +314,8 @@ export class SetJobs {
     return this.#assigned.has(runnerName);
   }
 
-  get size(): { live: number; over: number } {
-    return { live: this.#live.size, over: this.#over.size };
+  get size(): { active: number; completed: number } {
+    return { active: this.#live.size, completed: this.#over.size };
   }
 
   /** Forgets what nothing more can be heard of. */

@@ -48,10 +48,10 @@ export class JobLimits {
    */
   count(jobs: ReadonlyMap<string, JobCount>): WithinLimits {
     const { perRepository = Number.POSITIVE_INFINITY, repositories = [] } = this.of;
-    const left = repositories.map(({ max }) => max);
+    const remaining = repositories.map(({ max }) => max);
     for (const [repository, { rerouted = 0 }] of jobs) {
       const entry = this.#entryOf(repository);
-      if (entry >= 0) left[entry] = Math.max(0, (left[entry] ?? 0) - rerouted);
+      if (entry >= 0) remaining[entry] = Math.max(0, (remaining[entry] ?? 0) - rerouted);
     }
     const limited = new Map<string, number>();
     const allowed = new Map<string, number>();
@@ -59,8 +59,8 @@ export class JobLimits {
     for (const [repository, { queued, running, rerouted = 0 }] of jobs) {
       const entry = this.#entryOf(repository);
       const alone = Math.min(queued + running, Math.max(0, perRepository - rerouted));
-      const counted = Math.min(alone, left[entry] ?? Number.POSITIVE_INFINITY);
-      if (entry >= 0) left[entry] = (left[entry] ?? 0) - counted;
+      const counted = Math.min(alone, remaining[entry] ?? Number.POSITIVE_INFINITY);
+      if (entry >= 0) remaining[entry] = (remaining[entry] ?? 0) - counted;
       const served = Math.min(running, counted);
       total.running += served;
       total.queued += counted - served;

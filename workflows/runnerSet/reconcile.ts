@@ -99,7 +99,7 @@ export class RunningSet {
   /** News: taken in with the time that it tells, or which the loop has asked for, once for all that comes meanwhile. */
   receive(news: StateChange, { size = 0, at }: ReceiveOptions = {}): void {
     this.#inbox.push({ news, ...omitUndefined({ at }) });
-    this.#length.news(size);
+    this.#length.countSignal(size);
   }
 
   /** A command, whoever sent it: carried out before anything else is begun. */

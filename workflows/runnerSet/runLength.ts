@@ -27,7 +27,7 @@ export class RunLength {
   #jobEvents = 0;
 
   /** @param jobEvents - events of jobs or runners in one signal */
-  news(jobEvents: number): void {
+  countSignal(jobEvents: number): void {
     this.#events += SIGNAL;
     this.#jobEvents += jobEvents;
   }

@@ -165,7 +165,7 @@ export class SetRunners {
   }
 
   /** The set has asked it to drain. That it does is for the runner itself to say. */
-  asked(runner: SetRunner, now: number): void {
+  markDrainRequested(runner: SetRunner, now: number): void {
     this.setState(runner, 'draining', now);
     runner.drainRequested = { at: now, times: (runner.drainRequested?.times ?? 0) + 1 };
   }

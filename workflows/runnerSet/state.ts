@@ -253,16 +253,16 @@ export class SetState {
   }
 
   /** Some could not even be started. */
-  onStartRejected(workflowIds: readonly string[], why: string, now: number): void {
+  onStartRejected(workflowIds: readonly string[], reason: string, now: number): void {
     const { facts } = this;
     for (const workflowId of workflowIds) this.runners.remove(workflowId, now);
-    facts.health = recordFailure(facts.health, why, now, now, facts.spec);
+    facts.health = recordFailure(facts.health, reason, now, now, facts.spec);
   }
 
   onDrainRequested(workflowIds: readonly string[], gone: readonly string[], now: number): void {
     for (const workflowId of workflowIds) {
       const runner = this.runners.get(workflowId);
-      if (runner !== undefined) this.runners.asked(runner, now);
+      if (runner !== undefined) this.runners.markDrainRequested(runner, now);
     }
     for (const workflowId of gone) this.#onRunnerMissing(workflowId, now);
   }
@@ -305,8 +305,8 @@ export class SetState {
     delete facts.queueCheckFailure;
   }
 
-  onQueueCheckFailed(why: string): void {
-    this.facts.queueCheckFailure = why;
+  onQueueCheckFailed(reason: string): void {
+    this.facts.queueCheckFailure = reason;
   }
 
   // ----------------------------------------------------------------------------------------------- what follows

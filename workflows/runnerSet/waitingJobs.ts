@@ -28,13 +28,13 @@ export function lastQueued(
     isQueuedHere(job) ? [{ key, repository: job.repository, since: job.since }] : [],
   );
   const oldestFirst = waiting.toSorted((a, b) => a.since - b.since || (a.key < b.key ? 1 : -1));
-  const left = new Map(asking);
+  const remaining = new Map(asking);
   const may =
     asking === undefined
       ? oldestFirst
       : oldestFirst.filter(({ repository }) => {
-          const more = left.get(repository) ?? 0;
-          left.set(repository, more - 1);
+          const more = remaining.get(repository) ?? 0;
+          remaining.set(repository, more - 1);
           return more > 0;
         });
   return may.toReversed().slice(0, count);

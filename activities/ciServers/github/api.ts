@@ -86,8 +86,8 @@ export class GitHubApi {
     const host = new URL(credential.apiUrl).host;
     this.#breaker = new CircuitBreaker(
       clock,
-      (why) =>
-        new CiServerError('unavailable', `credential "${name}": not sent to ${host}: ${why}`, {
+      (reason) =>
+        new CiServerError('unavailable', `credential "${name}": not sent to ${host}: ${reason}`, {
           retryAfterMs: OUTAGE_RETRY_MS,
         }),
     );

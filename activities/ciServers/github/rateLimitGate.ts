@@ -122,11 +122,11 @@ export class RateLimitGate {
     );
   }
 
-  #rejected(waitMs: number, why: string): CiServerError {
+  #rejected(waitMs: number, reason: string): CiServerError {
     const retryAfterMs = this.#withJitter(waitMs);
     return new CiServerError(
       'rate_limited',
-      `credential "${this.#credential}": not sent, ${why}; next try in ${Math.ceil(retryAfterMs / 1000)} s`,
+      `credential "${this.#credential}": not sent, ${reason}; next try in ${Math.ceil(retryAfterMs / 1000)} s`,
       { retryAfterMs },
     );
   }

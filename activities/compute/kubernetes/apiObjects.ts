@@ -14,7 +14,7 @@ const rootOf = (resource: Resource): string => (resource === 'jobs' ? '/apis/bat
 /** Where a worker's runners are. */
 export interface RunnerNamespaces {
   /** Of requests that name none. */
-  readonly home: string;
+  readonly default: string;
   /** Requests may name others. */
   readonly all: boolean;
 }
@@ -151,7 +151,7 @@ export class ApiObjects {
 
   /** Why requests cannot name this namespace; empty when they can. */
   namespaceErrors(namespace: string | undefined): string[] {
-    const { home, all } = this.#namespaces;
+    const { default: home, all } = this.#namespaces;
     if (namespace === undefined || namespace === home || all) return [];
     return [
       `Namespace "${namespace}": this worker makes and watches runners in "${home}" only; leave it out, or let the worker use all namespaces`,
@@ -161,6 +161,6 @@ export class ApiObjects {
   #namespaceOf(namespace: string | undefined): string {
     const [fault] = this.namespaceErrors(namespace);
     if (fault !== undefined) throw new ComputeError('invalid', fault);
-    return namespace ?? this.#namespaces.home;
+    return namespace ?? this.#namespaces.default;
   }
 }

@@ -290,8 +290,8 @@ export class ApiServer {
   }
 }
 
-function breakerOpenError(why: string): ComputeError {
-  return new ComputeError('unavailable', `The API server is away: ${why}`, {
+function breakerOpenError(reason: string): ComputeError {
+  return new ComputeError('unavailable', `The API server is away: ${reason}`, {
     retryAfterMs: OUTAGE_RETRY_MS,
   });
 }

@@ -90,7 +90,7 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
   const api = new ApiServer(kubeConfig, options);
   const home = namespaceOf(kubeConfig, options.namespace);
   const all = options.allNamespaces === true;
-  const objects = new ApiObjects(api, { home, all });
+  const objects = new ApiObjects(api, { default: home, all });
   const pods = new PodReader(api, objects, {
     labelSelector: installationSelector(installation),
     logger,

@@ -29,7 +29,7 @@ const observed = { name: 'linux', observed: true };
 
 describe('the next step', () => {
   test.each<[string, ReconcileInput['resource'], SetFacts, string, string]>([
-    ['no resource, no set', undefined, { state: 'absent' }, 'nothing', 'Deleted'],
+    ['no resource, no set', undefined, { state: 'absent' }, 'none', 'Deleted'],
     [
       'no resource: its set is drained',
       undefined,
@@ -41,21 +41,21 @@ describe('the next step', () => {
       'no resource: once',
       undefined,
       { ...running, owner: 'earlier', deleting: true },
-      'nothing',
+      'none',
       'Deleted',
     ],
     [
       "no resource: another's set stays",
       undefined,
       { ...running, owner: 'other' },
-      'nothing',
+      'none',
       'Deleted',
     ],
     [
       'no resource: one that has ended stays so',
       undefined,
       { ...ended, owned: false },
-      'nothing',
+      'none',
       'Deleted',
     ],
     ['a new resource', fresh, { state: 'absent' }, 'start', 'Starting'],
@@ -70,17 +70,17 @@ describe('the next step', () => {
       'an invalid one',
       { ...fresh, invalid: 'spec.max: is missing' },
       { state: 'absent' },
-      'nothing',
+      'none',
       'InvalidSpec',
     ],
     [
       'a change that is invalid: the set stays as it is',
       { ...fresh, invalid: 'spec.max: is missing' },
       { ...running, differs: true },
-      'nothing',
+      'none',
       'InvalidSpec',
     ],
-    ['the set is as the spec says', observed, running, 'nothing', 'Applied'],
+    ['the set is as the spec says', observed, running, 'none', 'Applied'],
     ['the spec differs', fresh, { ...running, differs: true }, 'apply', 'Progressing'],
     [
       'the set was changed by a command',
@@ -89,27 +89,21 @@ describe('the next step', () => {
       'apply',
       'Progressing',
     ],
-    ['no worker answers', observed, { ...running, differs: undefined }, 'nothing', 'NoWorker'],
-    ['the set was told to end', observed, { ...running, deleting: true }, 'nothing', 'Ending'],
-    [
-      'a set that people have started',
-      fresh,
-      { ...running, owner: 'other' },
-      'nothing',
-      'NameTaken',
-    ],
+    ['no worker answers', observed, { ...running, differs: undefined }, 'none', 'NoWorker'],
+    ['the set was told to end', observed, { ...running, deleting: true }, 'none', 'Ending'],
+    ['a set that people have started', fresh, { ...running, owner: 'other' }, 'none', 'NameTaken'],
     [
       'a set on another task queue',
       fresh,
       { ...running, owner: 'other', otherTaskQueue: 'more' },
-      'nothing',
+      'none',
       'NameTaken',
     ],
     [
       "an invalid one whose name is somebody else's",
       { ...fresh, invalid: 'spec.max: is missing' },
       { ...running, owner: 'other' },
-      'nothing',
+      'none',
       'NameTaken',
     ],
     [
@@ -123,10 +117,10 @@ describe('the next step', () => {
       'deleted and made again: until it has ended',
       fresh,
       { ...running, owner: 'earlier', deleting: true },
-      'nothing',
+      'none',
       'PreviousSetDraining',
     ],
-    ['the set has failed', observed, ended, 'nothing', 'Failed'],
+    ['the set has failed', observed, ended, 'none', 'Failed'],
     [
       'the set has failed a while ago',
       observed,
@@ -135,19 +129,19 @@ describe('the next step', () => {
       'Starting',
     ],
     ['the set has failed, and the spec has changed', fresh, ended, 'start', 'Starting'],
-    ['somebody ended the set', observed, { ...ended, failed: false }, 'nothing', 'Ended'],
+    ['somebody ended the set', observed, { ...ended, failed: false }, 'none', 'Ended'],
     [
       'somebody ended the set, long ago',
       observed,
       { ...ended, failed: false, ageMs: 10 * FAILED_RETRY_MS },
-      'nothing',
+      'none',
       'Ended',
     ],
     [
       'somebody ended the set, and Temporal has forgotten it',
       { ...observed, reportedEnded: true },
       { state: 'absent' },
-      'nothing',
+      'none',
       'Ended',
     ],
     [
@@ -166,12 +160,12 @@ describe('the next step', () => {
     ],
   ])('%s', (_what, resource, set, step, reason) => {
     const next = nextStep({ resource, set });
-    expect({ do: next.do, reason: next.say.reason, ready: next.say.ready }).toEqual({
-      do: step,
+    expect({ action: next.action, reason: next.status.reason, ready: next.status.ready }).toEqual({
+      action: step,
       reason,
       ready: reason === 'Applied',
     });
-    expect(next.say.message).not.toBe('');
+    expect(next.status.message).not.toBe('');
   });
 });
 

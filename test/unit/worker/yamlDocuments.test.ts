@@ -8,7 +8,7 @@ function faults(text: string): string[] {
     if (!(error instanceof YamlError)) throw error;
     return [
       error.message,
-      ...error.faults.map(({ document, message }) => `${document ?? 'all'}: ${message}`),
+      ...error.errors.map(({ document, message }) => `${document ?? 'all'}: ${message}`),
     ];
   }
 }

@@ -243,12 +243,12 @@ describe('all jobs of a set', () => {
     for (let jobId = 0; jobId < 100_000; jobId++)
       for (const one of [queued, started, done])
         jobs.applyEvent({ ...one, jobId: String(jobId) }, jobId * 100);
-    expect(jobs.size.live).toBe(0);
-    expect(jobs.size.over).toBeLessThanOrEqual(20_000);
+    expect(jobs.size.active).toBe(0);
+    expect(jobs.size.completed).toBeLessThanOrEqual(20_000);
     expect(JSON.stringify(jobs.carry()).length).toBeLessThan(500_000);
     expect(jobs.completedTotal).toBe(100_000);
     jobs.drop(100_000 * 100 + 7 * HOUR);
-    expect(jobs.size.over).toBe(0);
+    expect(jobs.size.completed).toBe(0);
   });
 
   test('as many as can wait fit into what continue-as-new carries over', () => {
@@ -258,7 +258,7 @@ describe('all jobs of a set', () => {
         { ...queued, jobId: String(40_000_000_000 + jobId), at: 1_800_000_000_000 },
         1_800_000_000_000,
       );
-    expect(jobs.size.live).toBe(MAX_ACTIVE_JOBS);
+    expect(jobs.size.active).toBe(MAX_ACTIVE_JOBS);
     const carried = JSON.stringify(jobs.carry());
     expect(carried.length).toBeLessThan(1_000_000);
     expect(new SetJobs('linux', JSON.parse(carried)).carry()).toEqual(jobs.carry());
@@ -289,6 +289,6 @@ describe('all jobs of a set', () => {
     jobs.drop(25 * HOUR);
     expect(jobs.count(anywhere)).toEqual({ queued: 0, running: 1 });
     jobs.drop(121 * HOUR);
-    expect(jobs.size.live).toBe(0);
+    expect(jobs.size.active).toBe(0);
   });
 });

@@ -13,10 +13,10 @@ function times(step: Step): number {
 }
 
 test.each<[string, Step, number]>([
-  ['signals', (length) => length.news(1), 251],
+  ['signals', (length) => length.countSignal(1), 251],
   ['commands', (length) => length.countCommand(), 112],
   ['activities and timers', (length) => length.countIteration(), 112],
-  ['events of jobs, whichever signal they came with', (length) => length.news(5_000), 3],
+  ['events of jobs, whichever signal they came with', (length) => length.countSignal(5_000), 3],
 ])('%s: so often in a run', (_what, step, expected) => {
   expect(times(step)).toBe(expected);
 });

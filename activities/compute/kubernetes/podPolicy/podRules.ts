@@ -331,22 +331,22 @@ export const POD_RULES: readonly Rule[] = [
     field: 'resources',
     violations: (pod, { resources }) =>
       ofContainers(pod, ({ resources: own }, path) =>
-        ceilings(resources).map(([name, most]) => {
+        ceilings(resources).map(([name, max]) => {
           const limit = own?.limits?.[name];
           if (limit === undefined)
-            return `${path}.resources.limits.${name}: none, where at most ${most} is allowed`;
-          const [asked, ceiling] = [parseQuantity(limit), parseQuantity(most)];
+            return `${path}.resources.limits.${name}: none, where at most ${max} is allowed`;
+          const [asked, ceiling] = [parseQuantity(limit), parseQuantity(max)];
           // What cannot be compared is not within it.
           return (
             !(asked !== undefined && ceiling !== undefined && asked <= ceiling) &&
-            `${path}.resources.limits.${name}: ${asked === undefined ? 'no quantity' : limit}, where at most ${most} is allowed`
+            `${path}.resources.limits.${name}: ${asked === undefined ? 'no quantity' : limit}, where at most ${max} is allowed`
           );
         }),
       ),
     cel: ({ resources }) => {
       const within = ceilings(resources).map(
-        ([name, most]) =>
-          `"${name}" in c.resources.limits && !quantity(c.resources.limits["${name}"]).isGreaterThan(quantity("${most}"))`,
+        ([name, max]) =>
+          `"${name}" in c.resources.limits && !quantity(c.resources.limits["${name}"]).isGreaterThan(quantity("${max}"))`,
       );
       return within.length === 0
         ? 'true'
@@ -388,8 +388,8 @@ export function hasNoDataSource(spec: string, name: string, claims: readonly str
 }
 
 function ceilings(resources: PodPolicy['resources']): [string, string][] {
-  return Object.entries(resources).flatMap(([name, most]) =>
-    most === undefined ? [] : [[name, most]],
+  return Object.entries(resources).flatMap(([name, max]) =>
+    max === undefined ? [] : [[name, max]],
   );
 }
 

@@ -36,14 +36,14 @@ function refusals(
   pod: PolicyInput,
   policy: PodPolicy,
   own: ImplicitlyAllowed,
-  why = WHY,
+  reason = WHY,
 ): string[] {
   return POD_RULES.flatMap((rule) =>
     rule
       .violations(pod, policy, own)
       .map(
         (what) =>
-          `${what.length > LONGEST ? `${what.slice(0, LONGEST)} …` : what} is not allowed ${why(rule.field)}`,
+          `${what.length > LONGEST ? `${what.slice(0, LONGEST)} …` : what} is not allowed ${reason(rule.field)}`,
       ),
   );
 }
