@@ -468,7 +468,7 @@ await describeWithLab(
       ): Promise<{
         status: number;
         stdout: string;
-        report: { ok: boolean; findings: { level: string; what: string; fix?: string }[] };
+        report: { ok: boolean; findings: { level: string; message: string; fix?: string }[] };
       }> => {
         const { status: code, stdout } = await runCli(['doctor', '--json', ...args], {
           ...env,
@@ -479,7 +479,7 @@ await describeWithLab(
       const well = await doctor([]);
       expect(well.report.findings.filter(({ level }) => level === 'error')).toEqual([]);
       expect(well).toMatchObject({ status: 0, report: { ok: true } });
-      expect(well.report.findings.map(({ what }) => what)).toContainEqual(
+      expect(well.report.findings.map(({ message }) => message)).toContainEqual(
         expect.stringMatching(/^task queue ".*" for runners in process\/[0-9a-f]{16}\/holdfast$/),
       );
       const away = await doctor(['--address', '127.0.0.1:1']);
@@ -490,7 +490,7 @@ await describeWithLab(
           findings: expect.arrayContaining([
             expect.objectContaining({
               level: 'error',
-              what: expect.stringContaining('127.0.0.1:1'),
+              message: expect.stringContaining('127.0.0.1:1'),
             }),
           ]),
         },
@@ -500,7 +500,7 @@ await describeWithLab(
         status: 2,
         report: {
           ok: false,
-          findings: [{ level: 'error', what: expect.stringMatching(/^HOLDFAST_COMPUTE: /) }],
+          findings: [{ level: 'error', message: expect.stringMatching(/^HOLDFAST_COMPUTE: /) }],
         },
       });
       for (const { stdout } of [well, away, wrong]) expect(stdout).not.toContain('ghp_hush');

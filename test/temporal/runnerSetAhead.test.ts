@@ -25,14 +25,16 @@ await describeWithLab('a set that replaces ahead', { temporal: true }, (lab) => 
 
   /** What the set was told of a runner, in order; told again it counts once. */
   async function toldOf(set: SetRun, workflowId: string): Promise<string[]> {
-    const { events } = await set.handle.fetchHistory();
-    const told = (events ?? []).flatMap(({ workflowExecutionSignaledEventAttributes: signal }) => {
-      if (signal?.signalName !== runnerEventsSignal.name) return [];
-      const [{ news }] = arrayFromPayloads(defaultPayloadConverter, signal.input?.payloads) as [
-        { news: TimedRunnerEvent[] },
-      ];
-      return news.filter((one) => one.workflowId === workflowId).map(({ kind }) => kind);
-    });
+    const history = await set.handle.fetchHistory();
+    const told = (history.events ?? []).flatMap(
+      ({ workflowExecutionSignaledEventAttributes: signal }) => {
+        if (signal?.signalName !== runnerEventsSignal.name) return [];
+        const [{ events }] = arrayFromPayloads(defaultPayloadConverter, signal.input?.payloads) as [
+          { events: TimedRunnerEvent[] },
+        ];
+        return events.filter((one) => one.workflowId === workflowId).map(({ kind }) => kind);
+      },
+    );
     return [...new Set(told)];
   }
 

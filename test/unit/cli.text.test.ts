@@ -233,7 +233,7 @@ test('pending activities: attempts, the whole chain of the last failure, the nex
             payloads: [
               {
                 metadata: { encoding: Buffer.from('json/plain') },
-                data: Buffer.from('{"doing":"looking","refusals":{}}'),
+                data: Buffer.from('{"progress":"looking","rejections":{}}'),
               },
             ],
           },

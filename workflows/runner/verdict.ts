@@ -380,13 +380,11 @@ function whenExited(f: EndFacts): Verdict {
       'The runner did not come online, and was ended for it by its startup probe.',
       'never_registered',
     );
-  const notStored = exit.uploadFailure && `What it left was not stored: ${exit.uploadFailure.why}`;
+  const upload = exit.uploadFailure && `What it left was not stored: ${exit.uploadFailure.why}`;
   if (exit.code !== 0)
     return end(
       'failed',
-      [`The runner exited with code ${exit.code}.`, exit.message, notStored]
-        .filter(Boolean)
-        .join(' '),
+      [`The runner exited with code ${exit.code}.`, exit.message, upload].filter(Boolean).join(' '),
     );
   if (f.removal === 'busy')
     return end(
