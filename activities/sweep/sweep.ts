@@ -6,7 +6,7 @@ import {
   type SweepReport,
   type SweepSkip,
   type SweepFinding,
-  type SweptKind,
+  type FindingKind,
 } from '../../core/contract/index.ts';
 import { formatLocation } from '../../core/domain/location.ts';
 import type { SweepSpec } from '../../core/input/sweep.ts';
@@ -47,7 +47,7 @@ export async function sweep(
   const startedMs = Date.now();
   const report: SweepReport = {
     location: '', at: new Date(startedMs).toISOString(), tookMs: 0, dryRun: spec.dryRun, examined: {}, incompleteLists: [], skippedLists: [],
-    counts: Object.fromEntries(FINDING_KINDS.map((kind): [SweptKind, SweepCounts] => [kind, { found: 0, marked: 0, repaired: 0, failed: 0 }])) as SweepReport['counts'],
+    counts: Object.fromEntries(FINDING_KINDS.map((kind): [FindingKind, SweepCounts] => [kind, { found: 0, marked: 0, repaired: 0, failed: 0 }])) as SweepReport['counts'],
     skipped: {}, findings: [], omittedFindings: 0, marks: [...marks],
   }; // prettier-ignore
   const finish = (): SweepReport => ({

@@ -26,7 +26,7 @@ export const FINDING_KINDS = [
   'expired_pod',
   'orphaned_resource',
 ] as const;
-export type SweptKind = (typeof FINDING_KINDS)[number];
+export type FindingKind = (typeof FINDING_KINDS)[number];
 
 /** Why something that was looked at was left alone. */
 export const SWEEP_SKIPS = [
@@ -114,7 +114,7 @@ export interface SweepMark {
 
 /** One finding, and what was done about it. */
 export interface SweepFinding {
-  kind: SweptKind;
+  kind: FindingKind;
   /** Its name. */
   name: string;
   /** A namespace, a scope such as `organization acme`, or a task queue. */
@@ -162,7 +162,7 @@ export interface SweepReport {
   skippedLists: { list: string; reason: string }[];
   /** Why nothing was touched, though all lists were there. */
   aborted?: string;
-  counts: Record<SweptKind, SweepCounts>;
+  counts: Record<FindingKind, SweepCounts>;
   skipped: Partial<Record<SweepSkip, number>>;
   /** At most 200: failed ones first. */
   findings: SweepFinding[];

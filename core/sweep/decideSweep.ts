@@ -1,5 +1,5 @@
 /** What a sweep does about what it has found: the judgements of all, the marks of the sweep before, and the rules about the whole. Pure. */
-import type { SweepMark, SweepSkip, SweptKind } from '../contract/index.ts';
+import type { SweepMark, SweepSkip, FindingKind } from '../contract/index.ts';
 import { omitUndefined } from '../domain/omitUndefined.ts';
 import type { SweepSpec } from '../input/sweep.ts';
 import {
@@ -46,7 +46,7 @@ export interface SweepInventory {
 }
 
 /** One thing that is wrong, and what is next for it. */
-export type Finding = { readonly as: SweptKind; readonly reason: string } & (
+export type Finding = { readonly as: FindingKind; readonly reason: string } & (
   | { readonly subject: 'object'; readonly object: OwnedObject; readonly step: 'mark' | 'repair' }
   | {
       readonly subject: 'registration';
@@ -91,7 +91,7 @@ export function decideSweep(
   const judged = <T>(
     subject: T,
     judgement: Assessment,
-    finding: (as: SweptKind, reason: string) => Finding,
+    finding: (as: FindingKind, reason: string) => Finding,
     otherwise: (subject: T) => void = () => undefined,
   ): void => {
     if (judgement.kind === 'condemned')

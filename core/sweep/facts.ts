@@ -1,5 +1,5 @@
 /** What a sweep knows, from its three lists. Plain data. */
-import type { RunnerPhase, SweepSkip, SweptKind } from '../contract/index.ts';
+import type { RunnerPhase, SweepSkip, FindingKind } from '../contract/index.ts';
 import type { CredentialScope } from '../input/sweep.ts';
 import type { OwnedObject } from './ownedObject.ts';
 
@@ -61,11 +61,11 @@ export type Assessment =
   /** Nothing is wrong with it. */
   | { readonly kind: 'fine' }
   | { readonly kind: 'skip'; readonly why: SweepSkip }
-  | { readonly kind: 'condemned'; readonly as: SweptKind; readonly reason: string };
+  | { readonly kind: 'condemned'; readonly as: FindingKind; readonly reason: string };
 
 export const OK: Assessment = { kind: 'fine' };
 export const skip = (reason: SweepSkip): Assessment => ({ kind: 'skip', why: reason });
-export const finding = (as: SweptKind, reason: string): Assessment => ({
+export const finding = (as: FindingKind, reason: string): Assessment => ({
   kind: 'condemned',
   as,
   reason,

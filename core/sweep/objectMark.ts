@@ -1,14 +1,14 @@
 /** The text that a sweep leaves on a pod, Job, Secret or claim: for people, and for the next sweep. Pure. */
-import { FINDING_KINDS, type SweptKind } from '../contract/index.ts';
+import { FINDING_KINDS, type FindingKind } from '../contract/index.ts';
 
 export interface ObjectMark {
   /** ms since the epoch. */
   readonly atMs: number;
-  readonly kind: SweptKind;
+  readonly kind: FindingKind;
 }
 
 /** `2026-01-01T00:00:00.000Z orphaned pod: REASON`. @param nowMs - ms since the epoch */
-export function objectMark(kind: SweptKind, reason: string, nowMs: number): string {
+export function objectMark(kind: FindingKind, reason: string, nowMs: number): string {
   return `${new Date(nowMs).toISOString()} ${kind}: ${reason}`;
 }
 

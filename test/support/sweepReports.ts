@@ -2,7 +2,7 @@ import {
   FINDING_KINDS,
   type SweepCounts,
   type SweepReport,
-  type SweptKind,
+  type FindingKind,
 } from '../../core/contract/index.ts';
 
 /** A report that found nothing, with these changes. */
@@ -10,7 +10,7 @@ export function sweepReport({
   counts = {},
   ...more
 }: Partial<Omit<SweepReport, 'counts'>> & {
-  counts?: Partial<Record<SweptKind, Partial<SweepCounts>>>;
+  counts?: Partial<Record<FindingKind, Partial<SweepCounts>>>;
 } = {}): SweepReport {
   const none: SweepCounts = { found: 0, marked: 0, repaired: 0, failed: 0 };
   return {

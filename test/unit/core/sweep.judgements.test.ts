@@ -5,7 +5,7 @@ import {
   ORPHANED_STEP_MESSAGE,
   type RunnerPhase,
   type SweepSkip,
-  type SweptKind,
+  type FindingKind,
 } from '../../../core/contract/index.ts';
 import type {
   OwnerWorkflow,
@@ -39,7 +39,7 @@ import {
 
 const FINE = { kind: 'fine' };
 const skips = (why: SweepSkip) => ({ kind: 'skip', why });
-const condemns = (as: SweptKind, ...words: string[]) => ({
+const condemns = (as: FindingKind, ...words: string[]) => ({
   kind: 'condemned',
   as,
   ...(words.length > 0
