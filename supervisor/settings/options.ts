@@ -5,7 +5,7 @@ import {
 } from '../../core/domain/runnerKinds/runnerKinds.ts';
 import { parseStopSignals } from '../../core/domain/stopSignals.ts';
 import { parseDuration } from './duration.ts';
-import type { OnTerm, StopPolicy, StopTo } from '../signals/stopPolicy.ts';
+import type { OnTerm, StopPolicy, SignalTarget } from '../signals/stopPolicy.ts';
 import { SETTINGS, type Setting, type SettingName } from './settings.ts';
 
 /** What to run, and how. Paths that are absent are not used. */
@@ -73,7 +73,7 @@ export function readOptions(argv: readonly string[], env: NodeJS.ProcessEnv): Op
     drainTimeoutMs: read('drain-timeout', parseDuration) ?? 0,
     onTerm: read('on-term', oneOf<OnTerm>('drain', 'stop', 'checkpoint')) ?? 'stop',
     stopSignals: read('stop-signals', (value) => parseStopSignals(value, signalTimeoutMs)) ?? [],
-    signalTarget: read('signal-target', oneOf<StopTo>('group', 'process')) ?? 'group',
+    signalTarget: read('signal-target', oneOf<SignalTarget>('group', 'process')) ?? 'group',
     cleanup: cleanupCommand !== undefined,
   };
   const port = read('probe-port', wholeNumber(0, 65_535));

@@ -1,6 +1,6 @@
 import type { TimerName } from './events.ts';
 import type { ExitStatus } from '../process/exitStatus.ts';
-import type { StopTo } from './stopPolicy.ts';
+import type { SignalTarget } from './stopPolicy.ts';
 import type { StopReason } from '../../core/domain/pod.ts';
 
 /** What is written down about the end: into the marker, the termination message and the cleanup command's environment. */
@@ -25,7 +25,7 @@ export type SupervisorAction =
   /** Writes the reason where the command can read it. */
   | { readonly kind: 'tellReason'; readonly reason: StopReason }
   /** A stop's signal, to the command's whole process group or to the command alone; after a reason told before has been written. */
-  | { readonly kind: 'sendStop'; readonly signal: NodeJS.Signals; readonly to: StopTo }
+  | { readonly kind: 'sendStop'; readonly signal: NodeJS.Signals; readonly to: SignalTarget }
   /** To the command alone: no stop. */
   | { readonly kind: 'signalChild'; readonly signal: NodeJS.Signals }
   /** Ends in `groupEmpty`. */

@@ -4,7 +4,7 @@ import type { StopSignal } from '../../core/domain/stopSignals.ts';
 export type OnTerm = 'drain' | 'stop' | 'checkpoint';
 
 /** Who gets a stop's signals: the command's whole process group, or the command alone, which passes them on itself. */
-export type StopTo = 'group' | 'process';
+export type SignalTarget = 'group' | 'process';
 
 /** The budgets and policies of one supervised command: everything its lifecycle decides by. Times in ms. */
 export interface StopPolicy {
@@ -19,7 +19,7 @@ export interface StopPolicy {
   readonly onTerm: OnTerm;
   /** What a stop sends, in place of the one signal; empty: SIGINT at the timeout, and an outside signal as it was received. */
   readonly stopSignals: readonly StopSignal[];
-  readonly signalTarget: StopTo;
+  readonly signalTarget: SignalTarget;
   /** A command runs after the end. */
   readonly cleanup: boolean;
 }

@@ -189,7 +189,7 @@ await describeIf('traces', labWithCollector, { temporal: true }, (lab) => {
         .spans()
         .filter((span) => /:(runnerSet|clock|startRunners|listRunners|admitSet)$/.test(span.name)),
     ).toEqual([]);
-    expect(readable(await set.fetchHistory())).toContain(`trace\\":\\"00-${trace}-`);
+    expect(readable(await set.fetchHistory())).toContain(`traceparent\\":\\"00-${trace}-`);
     expect(
       worker.log.filter(
         ({ level, msg }) => level === 'error' && !OF_A_WORKER_WITHOUT_CACHE.test(msg),
