@@ -90,9 +90,9 @@ await describeWithLab('who may start workflows', { temporal: true, kubernetes: t
     });
 
     test('nor by a workflow of their own', async () => {
-      const place = await compute.location();
-      const request = (path: string): ProvisionInput & { place: typeof place } => ({
-        place,
+      const location = await compute.location();
+      const request = (path: string): ProvisionInput & { location: typeof location } => ({
+        location,
         runnerName: 'runner-x',
         pod: {
           ...harness.request(harness.newIdentity()),
@@ -134,8 +134,8 @@ await describeWithLab('who may start workflows', { temporal: true, kubernetes: t
         },
       };
       const asked = { ...harness.request(harness.newIdentity()), command: ['cat'], template };
-      const input: ProvisionInput & { place: object } = {
-        place: await compute.location(),
+      const input: ProvisionInput & { location: object } = {
+        location: await compute.location(),
         runnerName: 'runner-x',
         pod: asked,
         credentialsRetryMs: 1_000,

@@ -87,7 +87,7 @@ await describeWithLab(
         };
         await expectNothingRun(
           await stranger.call('provision', clusterTaskQueue(world.taskQueue), {
-            place: await compute.location(),
+            location: await compute.location(),
             ...input,
           }),
           field,

@@ -81,7 +81,10 @@ await describeWithLab('who may start workflows', { temporal: true, kubernetes: t
     taskQueue: string,
     input: ProvisionInput | RemoveRegistrationInput,
   ): Promise<string> {
-    return await stranger.call(activity, taskQueue, { place: await compute.location(), ...input });
+    return await stranger.call(activity, taskQueue, {
+      location: await compute.location(),
+      ...input,
+    });
   }
   const provisioning = (template: PodTemplate): ProvisionInput => ({
     runnerName: 'runner-x',

@@ -209,7 +209,7 @@ await describeIf('traces', labWithCollector, { temporal: true }, (lab) => {
     for (const history of histories) {
       expect((history.events ?? []).length).toBeGreaterThan(0);
       expect(JSON.stringify(history)).not.toContain(TRACE_HEADER);
-      expect(readable(history)).not.toContain('trace\\"');
+      expect(readable(history)).not.toContain('traceparent\\":\\"00-');
     }
     expect(collector.spans()).toEqual([]);
   }, 120_000);
