@@ -38,14 +38,14 @@ export const CHANGES: readonly Change[] = [
   {
     what: 'a timer comes first',
     file: 'runner/runner.ts',
-    from: '  registerUpdateHandlers(life);',
-    to: '  await CancellationScope.withTimeout(1, async () => await new Promise(() => undefined)).catch(() => undefined);\n  registerUpdateHandlers(life);',
+    from: '  registerUpdateHandlers(state);',
+    to: '  await CancellationScope.withTimeout(1, async () => await new Promise(() => undefined)).catch(() => undefined);\n  registerUpdateHandlers(state);',
     breaks: ({ workflowType }) => workflowType === 'runner',
   },
   {
     what: 'a registration is not removed before the life ends',
     file: 'runner/unregister.ts',
-    from: 'return await removeRegistration(life, action.onBusy, facts);',
+    from: 'return await removeRegistration(state, action.onBusy, facts);',
     to: "return { kind: 'answered', answer: 'removed', retried: false, atMs: 1 };",
     breaks: ({ workflowType, events }) =>
       workflowType === 'runner' &&
