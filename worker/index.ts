@@ -65,6 +65,7 @@ export type {
 export type { PodDeletion } from '../core/activities/runner.ts';
 export type { CiJob, CiJobList, RegisterRequest, Scope } from '../core/domain/ciServer.ts';
 export type { CiServerKind } from '../core/domain/ciServerKind.ts';
+export type { CiServerTraits } from '../core/domain/ciServerTraits.ts';
 export type { ServedLocation } from '../core/domain/location.ts';
 export type {
   ClaimWriter,

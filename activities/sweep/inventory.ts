@@ -106,7 +106,7 @@ export async function collectInventory(
     examined,
     omitUndefined({
       pods: pods?.length,
-      lives: running?.length,
+      runners: running?.length,
       secrets: wasUnseen('secrets') ? undefined : secrets.length,
       claims: wasUnseen('claims') ? undefined : claims.length,
     }),
