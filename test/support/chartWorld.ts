@@ -4,7 +4,11 @@ import { DiscoveryV1Api, type V1Pod } from '@kubernetes/client-node';
 import { Client, Connection } from '@temporalio/client';
 import { GITHUB_RUNNER } from '../../core/domain/runnerKinds/gitHub.ts';
 import { addImages, type LabState } from '../../tools/lab/lab.ts';
-import { WORKER_REPOSITORY, workerImage } from '../../tools/lab/images/definitions.ts';
+import {
+  RUNNER_IMAGE,
+  WORKER_REPOSITORY,
+  workerImage,
+} from '../../tools/lab/images/definitions.ts';
 import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
 import { CHART, Helm } from './chart.ts';
 import { SHORT_INTERVALS } from './clusterRun.ts';
@@ -94,7 +98,7 @@ export class ChartWorld {
       runnersNamespace: parts.runners.name,
       githubConfigUrl: 'https://github.com/acme',
       githubConfigSecret: { github_token: CHART_TOKEN },
-      runnerImage: GITHUB_RUNNER.image.name,
+      runnerImage: RUNNER_IMAGE,
       settings: {
         HOLDFAST_GITHUB_URL: this.simulator.url,
         HOLDFAST_RUNNER_COMMAND: JSON.stringify(GITHUB_RUNNER.image.command),
