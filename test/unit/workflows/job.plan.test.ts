@@ -84,7 +84,7 @@ const notRun = (step: number, why: string) => ({
   kind: 'leave',
   step,
   state: 'not_run',
-  why: expect.stringContaining(why),
+  reason: expect.stringContaining(why),
 });
 
 describe('left alone', () => {
