@@ -5,6 +5,7 @@ import { parseLimit, warn, withSession, type CommandContext } from '../shared/co
 import { CliError, EXIT } from '../shared/exit.ts';
 import { addWatchOptions, printOrWatch, type WatchFlags } from '../shared/watch.ts';
 import { RUNNER_FLAGS, type RunnerFlags } from './runnerFlags.ts';
+import type { StartedRunner } from './startRunner.ts';
 import type { Selection } from '../shared/selection.ts';
 
 /** Adds the commands. Each opens a session of its own and closes it. */
@@ -172,42 +173,37 @@ function addRun(program: Command, context: CommandContext): void {
     )
     .addHelpText('after', SPEC_HELP)
     .addHelpText('after', RUN_HELP)
-    .action(
-      async (words: string[], flags: RunnerFlags & { attach?: string; restart?: boolean }) => {
-        const { planStart, startRunner, findRunner } = await import('./startRunner.ts');
-        const plan = flags.attach === undefined ? await planStart(flags, words) : undefined;
-        if (plan !== undefined) warn(context, plan.warnings, plan.input);
-        // Without --no-restart commander sets `restart` to true.
-        const others = Object.keys(flags).filter((flag) => !['attach', 'restart'].includes(flag));
-        if (
-          flags.attach !== undefined &&
-          (words.length > 0 || others.length > 0 || flags.restart === false)
-        )
-          throw new CliError(
-            'usage',
-            '--attach takes no other option of the runner: it starts none',
-          );
-        await withSession(command, context, async (session) => {
-          const { attach } = await import('../shared/attach.ts');
-          if (plan !== undefined)
-            return context.exit(
-              await attach(
-                session,
-                context.output,
-                plan.workflowId,
-                async () =>
-                  await startRunner(
-                    session,
-                    plan,
-                    flags.restart === false ? 'attachEnded' : 'attach',
-                  ),
-              ),
-            );
+    .action(async (words: string[], flags: RunFlags) => {
+      const { planStart, startRunner, findRunner } = await import('./startRunner.ts');
+      const plan = flags.attach === undefined ? await planStart(flags, words) : undefined;
+      if (plan === undefined) rejectOtherOptions(words, flags);
+      else warn(context, plan.warnings, plan.input);
+      const whenEnded = flags.restart ? 'attach' : 'attachEnded';
+      await withSession(command, context, async (session) => {
+        const { attach } = await import('../shared/attach.ts');
+        if (plan === undefined) {
           const found = await findRunner(session, flags.attach ?? '');
-          context.exit(await attach(session, context.output, found.workflowId, async () => found));
-        });
-      },
-    );
+          return context.exit(
+            await attach(session, context.output, found.workflowId, async () => found),
+          );
+        }
+        const start = async (): Promise<StartedRunner> =>
+          await startRunner(session, plan, whenEnded);
+        context.exit(await attach(session, context.output, plan.workflowId, start));
+      });
+    });
+}
+
+interface RunFlags extends RunnerFlags {
+  readonly attach?: string;
+  /** `false`: `--no-restart` was given. */
+  readonly restart: boolean;
+}
+
+/** With `--attach`. @throws CliError if anything else says what the runner is to be */
+function rejectOtherOptions(words: readonly string[], { restart, ...flags }: RunFlags): void {
+  if (words.length > 0 || !restart || Object.keys(flags).length > 1)
+    throw new CliError('usage', '--attach takes no other option of the runner: it starts none');
 }
 
 function addSelectionOptions(command: Command): Command {

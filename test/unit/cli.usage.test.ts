@@ -39,6 +39,7 @@ describe('help and usage', () => {
     [['runner', 'list', '--limit', '0'], /--limit: "0"/],
     [['runner', 'list', '--phase', 'Sleeping'], /--phase: "Sleeping" is none of Requested, /],
     [['run', '--attach', 'x', '--org', 'acme'], /--attach takes no other option/],
+    [['run', '--attach', 'x', '--no-restart'], /--attach takes no other option/],
     [['pod-policy'], /required option '--service-account/],
     [
       ['pod-policy', '--service-account', 'worker'],
