@@ -1,4 +1,5 @@
 /** The credentials among the settings: the shorthand for one GitHub token, inline JSON, or a file. */
+import { parseJson } from '../../core/domain/parseJson.ts';
 import { readFileSync } from 'node:fs';
 import {
   CredentialsError,
@@ -6,7 +7,6 @@ import {
   parseCredentials,
   type Credentials,
 } from '../../activities/ciServers/credentials.ts';
-import { parseJson } from './settingTypes.ts';
 import type { ConfigProblem } from './configError.ts';
 import { YamlError, yamlValue } from './yamlDocuments.ts';
 

@@ -1,4 +1,5 @@
 /** The kinds of values that settings have. Each refuses a bad value with what is wrong and how to write it right, on one line. */
+import { parseJson } from '../../core/domain/parseJson.ts';
 import { z } from 'zod';
 import { parseDuration } from '../../core/domain/duration.ts';
 
@@ -107,12 +108,3 @@ export const command = parsed(
   (value) =>
     `${quote(value)} is not a command: write words separated by spaces, or a JSON array such as ["/opt/my runner/run.sh","--once"]`,
 );
-
-/** The value of a JSON text, or `undefined` when it is none. */
-export function parseJson(value: string): unknown {
-  try {
-    return JSON.parse(value);
-  } catch {
-    return undefined; // the caller reports it with the setting's name
-  }
-}

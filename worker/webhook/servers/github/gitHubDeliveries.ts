@@ -1,4 +1,5 @@
 /** Deliveries of GitHub's webhooks: headers, signature, bodies, and their redelivery. */
+import { parseJson } from '../../../../core/domain/parseJson.ts';
 import { header, type Headers } from '../../requestHeaders.ts';
 import {
   BAD_SIGNATURE,
@@ -80,11 +81,3 @@ export const GITHUB_DELIVERIES: DeliveryFormat = {
       credential.type === 'app' ? `${credential.apiUrl} ${credential.appId}` : undefined,
   },
 };
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
