@@ -1,5 +1,8 @@
 import { WorkflowNotFoundError, isGrpcServiceError } from '@temporalio/client';
 
+/** Code of google.rpc: https://grpc.io/docs/guides/status-codes */
+export const GRPC_NOT_FOUND = 5;
+
 /** What Temporal answered a request with that failed; `details` may be empty. */
 export interface GrpcStatus {
   /** google.rpc.Code. */

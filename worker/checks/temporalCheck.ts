@@ -1,12 +1,11 @@
 /** Is the Temporal namespace as Holdfast needs it? */
 import { isGrpcServiceError, type ConnectionLike } from '@temporalio/client';
+import { GRPC_NOT_FOUND } from '../../activities/shared/grpcStatus.ts';
 import { SEARCH_ATTRIBUTES } from '../../core/contract/index.ts';
 import { oneLine } from '../settings/config.ts';
 import type { Finding } from './finding.ts';
 import type { TemporalConfig } from '../settings/temporalConfig.ts';
 
-/** gRPC status codes (https://grpc.io/docs/guides/status-codes). */
-const NOT_FOUND = 5;
 /** temporal.api.enums.v1.IndexedValueType */
 const KEYWORD = 2;
 const TYPE_NAMES = [
@@ -31,7 +30,7 @@ export async function checkTemporal(
   try {
     await connection.workflowService.describeNamespace({ namespace: temporal.namespace });
   } catch (error) {
-    if (!isGrpcServiceError(error) || (error.code as number) !== NOT_FOUND) throw error;
+    if (!isGrpcServiceError(error) || (error.code as number) !== GRPC_NOT_FOUND) throw error;
     const address = where.replace(/ --namespace \S+/, '');
     return [
       {

@@ -7,6 +7,7 @@ import {
   type Client,
 } from '@temporalio/client';
 import { applicationFailure } from '../../activities/shared/failures.ts';
+import { GRPC_NOT_FOUND } from '../../activities/shared/grpcStatus.ts';
 import { withoutWorkflowId } from '../../activities/runner/pods.ts';
 import type { WaitCompleter } from '../../activities/ports.ts';
 import { FAILURE_TYPES } from '../../core/activities/index.ts';
@@ -14,8 +15,6 @@ import { podStateSignal } from '../../core/contract/index.ts';
 import { parseWaitActivityId } from '../../core/domain/podConditions.ts';
 import { runningRunnersInQuery } from '../../core/domain/visibility.ts';
 
-/** gRPC status codes (https://grpc.io/docs/guides/status-codes). */
-const NOT_FOUND = 5;
 /** `describe` calls under way at once while looking for waits that a dead worker left behind. */
 const DESCRIBE_CONCURRENCY = 32;
 /** Pending activity states, from temporal.api.enums.v1.PendingActivityState: only a started activity can be completed from outside. */
@@ -54,7 +53,7 @@ export function createWaitCompleter({ client, taskQueue }: CompleterOptions): Wa
           requestId: changeId,
         });
       } catch (error) {
-        if (!isGrpcServiceError(error) || error.code !== NOT_FOUND) throw error;
+        if (!isGrpcServiceError(error) || error.code !== GRPC_NOT_FOUND) throw error;
       }
     },
 

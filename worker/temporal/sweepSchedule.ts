@@ -8,7 +8,7 @@ import {
   type ScheduleDescription,
 } from '@temporalio/client';
 import proto from '@temporalio/proto';
-import { grpcStatus } from '../../activities/shared/grpcStatus.ts';
+import { GRPC_NOT_FOUND, grpcStatus } from '../../activities/shared/grpcStatus.ts';
 import { SWEEP_WORKFLOW, sweepScheduleId } from '../../core/contract/index.ts';
 
 export interface SweepScheduleOptions {
@@ -26,8 +26,6 @@ const CATCHUP_MS = 60_000;
 const POLICIES = { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow: CATCHUP_MS };
 /** Updates that may lose against changes made by others before the call fails. */
 const MAX_CONFLICTS = 5;
-/** gRPC status code (https://grpc.io/docs/guides/status-codes). */
-const NOT_FOUND = 5;
 
 /**
  * Creates the Schedule, or brings its interval, workflow type, task queue and policies up to date.
@@ -124,7 +122,7 @@ async function update(
       requestId: randomUUID(),
     });
   } catch (error) {
-    if (grpcStatus(error)?.code !== NOT_FOUND) throw error;
+    if (grpcStatus(error)?.code !== GRPC_NOT_FOUND) throw error;
   }
 }
 
