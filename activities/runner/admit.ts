@@ -100,8 +100,8 @@ export function credentialError(
   try {
     // Calls with a credential run on its own task queue, which nobody polls when no worker knows it: they would wait in silence.
     const server = ciServers.get(credential);
-    const { ciServer = DEFAULT_CI_SERVER } = runner ?? { ciServer: server.kind };
-    if (server.kind !== ciServer)
+    const ciServer = runner?.ciServer ?? DEFAULT_CI_SERVER;
+    if (runner !== undefined && server.kind !== ciServer)
       return `credential "${credential}" is for a ${server.kind} server, but ciServer is "${ciServer}"; name a credential whose server is "${ciServer}"`;
     if (
       !server.traits.groups &&

@@ -38,7 +38,7 @@ export interface SetActivities {
   }): Promise<Timestamped & { ended: string[] }>;
   /** Tells a set of its runner, together with what others tell it just then. Done when Temporal has it; a set that is gone is tolerated. A local activity. */
   notifySet(input: SetNotification): Promise<void>;
-  /** Tells the set which jobs it has to serve, by the CI server's own list ({@link JobsSeen}). `supported`: the CI server has such a list. */
+  /** Tells the set which jobs it has to serve, by the CI server's own list ({@link QueueCheckResult}). `supported`: the CI server has such a list. */
   checkQueuedJobs(input: CheckQueuedJobsInput): Promise<{ supported: boolean }>;
   /** Passes jobs on to other sets that have room for them, and hands on what was heard of such jobs since. */
   rerouteJobs(input: RerouteJobsInput): Promise<Timestamped & RerouteJobsResult>;

@@ -61,7 +61,7 @@ export interface StorageRequest {
 export interface SupervisorConfig {
   /** How it gets to be the container's first process. Absent: as this compute does it. */
   readonly mode?: 'inject' | 'image' | 'none';
-  /** Kind of the runner that it runnerKind. */
+  /** Kind of the runner that the supervisor watches. */
   readonly runnerKind: RunnerKindName;
   /** A runner that takes one job only: once busy, it does not come back. */
   readonly ephemeral: boolean;

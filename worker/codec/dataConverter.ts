@@ -5,7 +5,7 @@ import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { CODEC_KEY_FILE, CodecKeyFile, type OnReadError } from './codecKeyFile.ts';
 import { EncryptionCodec } from './encryptionCodec.ts';
 
-/** Also what {@link workflowsFor} knows it by. */
+/** The bundle of the workflows names the same file. */
 export const FAILURE_CONVERTER_PATH = fileURLToPath(
   new URL(
     import.meta.url.endsWith('.js') ? 'failureConverter.cjs' : 'failureConverter.cts',

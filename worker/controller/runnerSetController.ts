@@ -156,25 +156,25 @@ export class RunnerSetController {
     const { api, sets, logger } = this.#options;
     const found = await sets.find(name);
     let resource = this.#resources.get(name);
-    let { action: what, status } = this.#next(name, found, resource);
-    if (what !== 'none') {
+    let { action, status } = this.#next(name, found, resource);
+    if (action !== 'none') {
       // What is there now, and not what the watch last told.
       resource = await api.get(name);
-      ({ action: what, status } = this.#next(name, found, resource));
+      ({ action, status } = this.#next(name, found, resource));
     }
-    if (what !== 'none') {
+    if (action !== 'none') {
       logger.info(
-        { runnerSet: name, step: what, why: status.message },
+        { runnerSet: name, step: action, why: status.message },
         'a RunnerSet resource and its set differ',
       );
-      status = (await this.#carryOut(what, name, resource, found)) ?? status;
+      status = (await this.#carryOut(action, name, resource, found)) ?? status;
     }
     if (resource !== undefined) {
       const told = found.state === 'running' ? found.declaration?.status : undefined;
       const patch = statusPatch(resource.status, statusOf(resource, status, told, Date.now()));
       if (patch !== undefined) await api.patchStatus(name, patch);
     }
-    return what === 'none' && status.reason !== 'NoWorker';
+    return action === 'none' && status.reason !== 'NoWorker';
   }
 
   #next(name: string, found: FoundSet, resource: RunnerSetResource | undefined): Step {

@@ -158,6 +158,8 @@ interface Read {
 }
 
 function toConfig(s: Settings, read: Read): HoldfastConfig {
+  const { image } = GITHUB_RUNNER;
+  const known = s.HOLDFAST_RUNNER_IMAGE === image.name ? image : undefined;
   return {
     temporal: read.temporal,
     readTemporal: () => loadTemporalConfig(read.set),
@@ -174,15 +176,8 @@ function toConfig(s: Settings, read: Read): HoldfastConfig {
             kubeconfig: s.HOLDFAST_KUBECONFIG,
             context: s.HOLDFAST_KUBE_CONTEXT,
             image: s.HOLDFAST_RUNNER_IMAGE,
-            command:
-              s.HOLDFAST_RUNNER_COMMAND ??
-              (s.HOLDFAST_RUNNER_IMAGE === GITHUB_RUNNER.image.name
-                ? GITHUB_RUNNER.image.command
-                : undefined),
-            user:
-              s.HOLDFAST_RUNNER_IMAGE === GITHUB_RUNNER.image.name
-                ? GITHUB_RUNNER.image.user
-                : undefined,
+            command: s.HOLDFAST_RUNNER_COMMAND ?? known?.command,
+            user: known?.user,
             supervisorImage: s.HOLDFAST_SUPERVISOR_IMAGE,
             store: artifactStoreLocation(s),
             policy: read.policy,

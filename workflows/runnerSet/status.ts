@@ -167,12 +167,12 @@ function limitedMessage(state: SetState, now: number): string[] {
   const jobs = [...(limited.jobs === 0 ? [] : applyLimits(state).limited)].toSorted(
     ([, a], [, b]) => b - a,
   );
-  const max = jobs.slice(0, MAX_LIMITS).map(([what, count]) => `${count} of ${what}`);
+  const largest = jobs.slice(0, MAX_LIMITS).map(([what, count]) => `${count} of ${what}`);
   return [
     ...(limited.jobs === 0
       ? []
       : [
-          `limits: ${limited.jobs} jobs are held back (${max.join('; ')}${jobs.length > max.length ? '; …' : ''})`,
+          `limits: ${limited.jobs} jobs are held back (${largest.join('; ')}${jobs.length > largest.length ? '; …' : ''})`,
         ]),
     ...(isExhausted(spec.limits, time)
       ? [

@@ -3,7 +3,7 @@ import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createFile, hasCode, readJson } from './atomicFile.ts';
 
-/** Beside the folders of {@link StateFolders}. */
+/** In the state directory, beside the folders of its pods. */
 const ID_FILE = 'id.json';
 /** systemd's id of a machine; in a container, and on macOS, there is none. */
 const MACHINE_ID = '/etc/machine-id';
