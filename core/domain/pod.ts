@@ -183,7 +183,7 @@ export type StopReason = (typeof STOP_REASONS)[number];
 export const allowsJobToFinish = (reason: StopReason): boolean =>
   reason === 'drained' || reason === 'evicted';
 
-/** The part of the supervisor's termination message that decisions need. A job may have forged it: it never makes an `errored`. */
+/** The part of the supervisor's termination message that decisions need. A job may have forged it: it decides about that job alone. */
 export interface SupervisorRecord {
   /** Why the command was being stopped when it ended; absent: it ended by itself. */
   readonly reason?: StopReason;

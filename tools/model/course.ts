@@ -102,9 +102,11 @@ function decide(s: State, mind: Mind): State {
   const planned = { ...s, plan };
   switch (action.kind) {
     case 'tearDown':
-      return { ...planned, at: action.unlessStarted === true ? 'stopping' : 'tearing down' };
+      return action.unlessStarted === true
+        ? { ...planned, at: 'stopping' }
+        : tearDown(planned, mind);
     case 'handOff':
-      return { ...planned, at: 'tearing down', handedOn: true };
+      return tearDown({ ...planned, handedOn: true }, mind);
     case 'remove':
       return { ...planned, at: 'removing', ...(seen.ended ? deletePod(planned, false) : {}) };
     case 'stopPod':
@@ -115,6 +117,13 @@ function decide(s: State, mind: Mind): State {
       return { ...planned, at: 'waiting' };
   }
 }
+
+/** The runner is unregistered: what its verdict goes by is fixed. */
+export const tearDown = (s: State, mind: Mind): State => ({
+  ...s,
+  at: 'tearing down',
+  verdict: mind.unregistered(s),
+});
 
 /** The API server takes the deletion of the pod and its Secret. @param atOnce - without grace */
 export function deletePod(s: State, atOnce: boolean): Partial<State> {

@@ -27,7 +27,7 @@ export const KNOWN: readonly Known[] = [
   {
     what: /^the verdict errored\/deleted_externally is wrong: it was lost while idle$/,
     setup: /^ephemeral, silent$/,
-    why: 'the same for one that vanished: its registration is gone, as after a job (wasBusy in verdict.ts)',
+    why: 'the same for one that vanished: its registration is gone, as after a job (row 6 of jobLoss.ts)',
   },
   {
     what: /^a pod was asked to go under a job, and nobody had asked for a stop \(registration is proven absent and the runner has not ended by itself in time\)$/,

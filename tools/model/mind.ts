@@ -17,6 +17,7 @@ import {
   mustInterruptStop,
   currentFacts,
   waitMs,
+  type Unregistered,
 } from '../../workflows/runner/unregister.ts';
 import * as unregisterFacts from '../../workflows/runner/unregisterFacts.ts';
 import type {
@@ -27,7 +28,7 @@ import type {
 import * as unregisterTable from '../../workflows/runner/unregisterTable.ts';
 import type { UnregistrationAction } from '../../workflows/runner/unregisterTable.ts';
 import * as verdicts from '../../workflows/runner/verdict.ts';
-import type { VerdictDecision } from '../../workflows/runner/verdict.ts';
+import type { EndFacts, VerdictDecision } from '../../workflows/runner/verdict.ts';
 import { specOf } from './inputs.ts';
 import { Numbers, once } from './numbers.ts';
 import { numberOf, type Op } from './ops.ts';
@@ -55,6 +56,12 @@ export interface Plan {
   readonly waitMs?: number;
 }
 
+/** A verdict, and what it goes by. */
+interface Ending {
+  readonly facts?: EndFacts;
+  readonly decision: VerdictDecision;
+}
+
 /** By the CI server's clock: the jobs' steps, ten minutes apart. */
 const jobTimeMs = (job: 'A' | 'B', action: string): number =>
   STARTED_MS + ((job === 'A' ? 0 : 2) + (action === 'completed' ? 1 : 0)) * 600_000;
@@ -76,7 +83,7 @@ export class Mind {
   readonly #beliefs = new Numbers<Belief>();
   readonly #heard = new Numbers<UnregistrationProgress>();
   readonly #plans = new Numbers<Plan>();
-  readonly #verdicts = new Numbers<VerdictDecision>();
+  readonly #verdicts = new Numbers<Ending>();
   readonly #views = new Numbers<PodView>();
   readonly #after = new Map<number, number>();
   readonly #decided = new Map<number, number>();
@@ -85,7 +92,9 @@ export class Mind {
 
   constructor(tables: Tables = TABLES) {
     this.#tables = tables;
-    this.#verdicts.of({ kind: 'end', outcome: 'errored', message: 'none yet' });
+    this.#verdicts.of({
+      decision: { kind: 'end', outcome: 'errored', message: 'none yet' },
+    });
   }
 
   spec(setup: Setup): RunnerSpec {
@@ -119,7 +128,7 @@ export class Mind {
   }
 
   verdict({ verdict }: State): VerdictDecision {
-    return this.#verdicts.all[verdict] as VerdictDecision;
+    return (this.#verdicts.all[verdict] as Ending).decision;
   }
 
   /** The pod as a worker tells of it now. */
@@ -299,33 +308,57 @@ export class Mind {
     });
   }
 
+  /** The verdict as the facts are when the runner is unregistered. */
+  unregistered(state: State): number {
+    return once(
+      this.#answers,
+      `unregistered ${place(state, state.belief, state.heard)} ${state.failure} ${state.setup}`,
+      () => {
+        const life = this.#life(state);
+        return this.#verdictBy((tables) =>
+          this.#at(state, () => tables.verdictFacts(life, this.#unregistered(state))),
+        );
+      },
+    );
+  }
+
   /** The verdict, or another runner. */
   ending(state: State): number {
     return once(
       this.#answers,
-      `end ${state.at === 'replacing'} ${state.belief} ${state.heard} ${state.failure} ${clockOf(state)} ${state.setup}`,
+      `end ${state.at === 'replacing'} ${place(state, state.belief, state.heard)} ${state.verdict} ${state.failure} ${state.setup}`,
       () => {
-        const { removal, removedWhileRunning, stopped } = this.heard(state);
+        const { facts } = this.#verdicts.all[state.verdict] as Ending;
         const life = this.#life(state);
         life.countLostAttempt(true);
-        const unregistered = {
-          removedWhileRunning,
-          stoppedByHoldfast: stopped !== undefined,
-          ...(removal === undefined ? {} : { removal }),
-        };
-        const { cancel } = life;
-        const verdict = this.#ask(
-          'verdicts',
-          ({ verdicts: { verdictFacts: endFacts, decideVerdict: decideEnding, whenCancelled } }) =>
+        return this.#verdictBy(
+          (tables) =>
             this.#at(state, () =>
-              state.at === 'replacing' && cancel !== undefined
-                ? whenCancelled(endFacts(life, unregistered), cancel)
-                : decideEnding(endFacts(life, unregistered)),
+              tables.finalFacts(life, this.#unregistered(state), facts as EndFacts),
             ),
+          state.at === 'replacing' ? life.cancel : undefined,
         );
-        return this.#verdicts.of(verdict);
       },
     );
+  }
+
+  #unregistered(state: State): Unregistered {
+    const { removal, removedWhileRunning, stopped } = this.heard(state);
+    return {
+      removedWhileRunning,
+      stoppedByHoldfast: stopped !== undefined,
+      ...(removal === undefined ? {} : { removal }),
+    };
+  }
+
+  #verdictBy(factsBy: (tables: Tables['verdicts']) => EndFacts, cancel?: Cancellation): number {
+    const facts = factsBy(this.#tables.verdicts);
+    const decision = this.#ask('verdicts', ({ verdicts: tables }) =>
+      cancel === undefined
+        ? tables.decideVerdict(factsBy(tables))
+        : tables.whenCancelled(factsBy(tables), cancel),
+    );
+    return this.#verdicts.of({ facts, decision });
   }
 
   /** What the life believes when the next runner takes the place of the one that was lost. */

@@ -1,6 +1,16 @@
 /** The steps of an unregistration: what is asynchronous in workflows/runner/unregister.ts, call by call, and how the CI server answers. */
 import type { Mind, Plan } from './mind.ts';
-import { believe, deletePod, hear, knowsPod, noteDeadline, sees, step, timeOut } from './course.ts';
+import {
+  believe,
+  deletePod,
+  hear,
+  knowsPod,
+  noteDeadline,
+  sees,
+  step,
+  tearDown,
+  timeOut,
+} from './course.ts';
 import { STARTED_MS } from './pods.ts';
 import type { State } from './state.ts';
 import { truth, type Move } from './world.ts';
@@ -137,7 +147,7 @@ export const UNREGISTERING: readonly Move[] = [
     const { action } = mind.plan(s);
     if (isLeft(s, mind))
       return hear(noteDeadline(s, sees(s, mind, 'see', 'watch'), mind), mind, { kind: 'changed' });
-    if (action.kind === 'tearDown') return { ...s, ...deletePod(s, false), at: 'tearing down' };
+    if (action.kind === 'tearDown') return tearDown({ ...s, ...deletePod(s, false) }, mind);
     if (action.kind !== 'stopPod') return undefined;
     const asked = knowsPod(s, mind) ? { ...s, ...deletePod(s, action.overdue) } : s;
     const seen =

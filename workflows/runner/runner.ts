@@ -15,7 +15,7 @@ import { tearDown, tearDownClaims } from './tearDown.ts';
 import { notifyJobStepEnded } from './notifyJob.ts';
 import { endedNotification, notifySetEnded, notifySetOnline } from './notifySet.ts';
 import { unregister, type Unregistered } from './unregister.ts';
-import { decideVerdict, verdictFacts, whenCancelled, type Verdict } from './verdict.ts';
+import { decideVerdict, finalFacts, verdictFacts, whenCancelled, type Verdict } from './verdict.ts';
 
 /** A runner lost within this long of its start counts as short-lived: the next one waits a little longer. */
 const SHORT_LIVED_MS = 10 * 60_000;
@@ -66,18 +66,16 @@ async function runToCompletion(
     if (state.failure === undefined && state.cancel === undefined) await serveJobs(state, input);
     const unregistered = await unregister(state, input);
     void notifyJobStepEnded(state, unregistered);
-    const ending = decideVerdict(verdictFacts(state, unregistered));
+    const facts = verdictFacts(state, unregistered);
+    const ending = decideVerdict(facts);
     await tearDown(state, ending.kind === 'end' ? endedNotification(state, ending) : undefined);
     state.countLostAttempt(Date.now() - startedAt < SHORT_LIVED_MS);
-    const decision = decideVerdict(verdictFacts(state, unregistered));
+    const final = finalFacts(state, unregistered, facts);
+    const decision = decideVerdict(final);
     if (decision.kind === 'end') return await finish(state, decision, unregistered);
     await replaceRunner(state, decision);
     if (state.cancel !== undefined)
-      return await finish(
-        state,
-        whenCancelled(verdictFacts(state, unregistered), state.cancel),
-        unregistered,
-      );
+      return await finish(state, whenCancelled(final, state.cancel), unregistered);
   }
 }
 

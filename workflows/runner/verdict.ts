@@ -9,6 +9,7 @@ import type { OnEviction, RunnerCause, RunnerOutcome } from '../../core/contract
 import type { PodSnapshot } from '../../core/domain/pod.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type { AttemptFailure, Suspicion } from './carriedState.ts';
+import { isJobLost } from './jobLoss.ts';
 import type { RunnerState } from './state.ts';
 import type { Unregistered } from './unregister.ts';
 
@@ -106,11 +107,36 @@ export function verdictFacts(
   };
 }
 
+/**
+ * What the final verdict goes by. What its own tear-down does to a runner that lived until then says nothing, but for a record of a job that
+ * had come after all.
+ * @param facts - as they were when the runner was unregistered
+ */
+export function finalFacts(
+  state: RunnerState,
+  unregistered: Unregistered,
+  facts: EndFacts,
+): EndFacts {
+  const is = verdictFacts(state, unregistered);
+  if (facts.pod?.startedAt === undefined || facts.pod.ended) return is;
+  const exit = is.pod?.exit;
+  const cameAfterAll = exit?.record?.job === 'running' || exit?.record?.job === 'interrupted';
+  const { neverStartedInARow, shortLivedInARow } = is;
+  return {
+    ...facts,
+    ...omitUndefined({ cancel: is.cancel }),
+    ...(cameAfterAll ? { pod: { ...facts.pod, exit } } : {}),
+    neverStartedInARow,
+    shortLivedInARow,
+  };
+}
+
 /** The verdict on this runner's end. An unknown final state is never `succeeded`. */
 export function decideVerdict(f: EndFacts): VerdictDecision {
   if (f.cancel !== undefined) return whenCancelled(f, f.cancel);
   if (f.failure !== undefined) return end('errored', f.failure.message, f.failure.cause);
-  if (f.suspected !== undefined && !wasBusy(f) && !(f.ephemeral && f.hadJob))
+  const loss = lossOf(f);
+  if (f.suspected !== undefined && !hasLost(f, loss) && !(f.ephemeral && f.hadJob))
     return whenSuspected(f.suspected);
   const exit = f.pod?.exit;
   if (exit?.oomKilled === true) return outOfMemory();
@@ -120,9 +146,8 @@ export function decideVerdict(f: EndFacts): VerdictDecision {
     return end('aborted', 'The pod ran into its activeDeadlineSeconds.', 'run_timeout');
   const initFailure = initFailureOf(f);
   if (initFailure !== undefined) return end('failed', `The runner could not start: ${initFailure}`);
-  const loss = lossOf(f);
   if (!takesJobs(f.kind)) return whenCommandEnded(f, loss);
-  if (exit?.code === 0 && f.ephemeral && didItsJob(f, loss !== undefined))
+  if (exit?.code === 0 && f.ephemeral && didItsJob(f, loss))
     return end('succeeded', 'The runner did its job and exited with code 0.');
   return loss === undefined ? whenExited(f) : afterLoss(f, loss);
 }
@@ -142,14 +167,13 @@ function initFailureOf({ pod, started }: EndFacts): string | undefined {
 }
 
 /**
- * After exit code 0: did the job run to its end? That needs a proof. What the runner itself wrote down beats all else. One that was told to
- * go may exit with 0 in the middle of its job, so then only its own word counts. Left alone, it had a job if one was seen, or if the CI
- * server calls it busy still (it needs a moment).
+ * Whether the job of an ephemeral runner that exited with 0 ran to its end. That needs a proof. One that was told to go may exit with 0
+ * without a job: then only a job that was seen counts. Left alone, it had a job if one was seen, or if the CI server calls it busy still (it
+ * needs a moment).
  */
-function didItsJob(f: EndFacts, lost: boolean): boolean {
-  if (f.pod?.exit?.record?.job === 'none') return false;
-  if (lost) return f.hadJob && !f.busyAtEnd && !f.jobInterrupted && f.removal !== 'busy';
-  return f.hadJob || f.removal === 'busy' || removedItself(f);
+function didItsJob(f: EndFacts, loss: RunnerCause | undefined): boolean {
+  if (f.pod?.exit?.record?.job === 'none' || hasLost(f, loss)) return false;
+  return f.hadJob || (loss === undefined && (f.removal === 'busy' || removedItself(f)));
 }
 
 /**
@@ -202,15 +226,20 @@ function notStoredOf({ pod }: EndFacts): NonNullable<PodSnapshot['exit']>['uploa
   );
 }
 
-/** Was there a job that was lost? An ephemeral runner whose registration is gone by itself had taken one; after a retry it may be our own doing. */
-function wasBusy(f: EndFacts): boolean {
+/** Whether a job was lost with the runner, or with the command that is its own job. */
+function hasLost(f: EndFacts, loss: RunnerCause | undefined): boolean {
   if (!takesJobs(f.kind)) return f.started;
-  return (
-    f.busyAtEnd ||
-    f.jobInterrupted ||
-    f.removal === 'busy' ||
-    (f.ephemeral && f.started && f.removal === 'absent' && f.pod?.exit?.record?.job !== 'none')
-  );
+  const { pod, ephemeral, started, busyAtEnd, jobInterrupted, removal, stoppedByHoldfast, hadJob } =
+    f;
+  return isJobLost({
+    ephemeral,
+    started,
+    busyAtEnd,
+    jobInterrupted,
+    hadJob,
+    takenAway: loss !== undefined || stoppedByHoldfast,
+    ...omitUndefined({ removal, exitCode: pod?.exit?.code, record: pod?.exit?.record?.job }),
+  });
 }
 
 /** A cancelled life ends, whatever became of its runner. */
@@ -230,10 +259,9 @@ function whenDrained(f: EndFacts, because: string): Verdict {
   const exit = f.pod?.exit;
   const loss = lossOf(f);
   if (exit?.oomKilled === true) return outOfMemory();
-  if (
-    f.removal === 'busy' &&
-    !(exit?.code === 0 && f.ephemeral && didItsJob(f, loss !== undefined))
-  ) {
+  if (!takesJobs(f.kind) && f.started && loss !== undefined && !isComplete(f, loss))
+    return end('errored', `The command was lost in a drain${because} (${loss}).`, loss);
+  if (takesJobs(f.kind) && !crashed(f, loss) && hasLost(f, loss)) {
     const cause = loss ?? 'agent_lost';
     return end(
       'errored',
@@ -241,19 +269,23 @@ function whenDrained(f: EndFacts, because: string): Verdict {
       cause,
     );
   }
-  if (!takesJobs(f.kind) && loss !== undefined && !isComplete(f, loss))
-    return end('errored', `The command was lost in a drain${because} (${loss}).`, loss);
   // A static runner whose registration is gone is stopped by its own teardown: then its exit code says nothing.
-  const leftByItself = f.removedWhileRunning === true && !f.busyAtEnd;
-  if (
+  const leftByItself = f.removedWhileRunning === true && !hasLost(f, loss);
+  return crashed(f, loss) && !leftByItself
+    ? whenExited(f)
+    : end('succeeded', `The runner was drained${because}.`);
+}
+
+/** Whether the runner's own process ended badly, and nothing had told it to go. */
+function crashed({ pod, stoppedByHoldfast }: EndFacts, loss: RunnerCause | undefined): boolean {
+  const exit = pod?.exit;
+  return (
     exit !== undefined &&
     exit.code !== 0 &&
+    exit.record?.job !== 'interrupted' &&
     loss === undefined &&
-    !f.stoppedByHoldfast &&
-    !leftByItself
-  )
-    return whenExited(f);
-  return end('succeeded', `The runner was drained${because}.`);
+    !stoppedByHoldfast
+  );
 }
 
 function outOfMemory(): Verdict {
@@ -320,7 +352,7 @@ function afterLoss(f: EndFacts, cause: RunnerCause): VerdictDecision {
     }
     return replace(cause, f.neverStartedInARow, 'before its container started');
   }
-  const busy = wasBusy(f);
+  const busy = hasLost(f, cause);
   if (busy && f.onEviction === 'fail')
     return end('errored', `The runner was lost while it ran a job (${cause}).`, cause);
   if (busy && f.onEviction === 'resume' && f.durationExceeded === true)
@@ -386,12 +418,18 @@ function whenExited(f: EndFacts): Verdict {
       'failed',
       [`The runner exited with code ${exit.code}.`, exit.message, upload].filter(Boolean).join(' '),
     );
+  return whenExitedWithZero(f);
+}
+
+function whenExitedWithZero(f: EndFacts): Verdict {
   if (f.removal === 'busy')
     return end(
       'errored',
       'The runner exited with code 0, but the CI server still has its job running.',
       'agent_lost',
     );
+  if (hasLost(f, undefined))
+    return end('errored', 'The runner exited with code 0 while its job was running.', 'agent_lost');
   if (!f.wasOnline)
     return end(
       'errored',

@@ -405,15 +405,11 @@ describe('it was ended on request', () => {
       end('succeeded'),
     ],
     [
-      'static: stopped by its own teardown',
-      {
-        pod: exited(143, { terminating: true }),
-        ephemeral: false,
-        hadJob: true,
-        busyAtEnd: true,
-      },
+      'static, idle: deleted by somebody',
+      { pod: exited(143, { terminating: true }), ephemeral: false, hadJob: true },
       end('succeeded'),
     ],
+    ['crashed under its job', { pod: exited(3), ...busy, ephemeral: false }, end('failed')],
     ['lost while idle: gone is gone', { pod: vanished }, end('succeeded')],
     ['lost with its job', { pod: evicted, ...busy }, end('errored', 'evicted')],
     [
@@ -728,6 +724,17 @@ describe('a plain command, which is its own job', () => {
       { pod: recorded(143, 'evicted', deleted), cancel: drain },
       end('errored', 'deleted_externally'),
     ],
+    [
+      'drained before it started',
+      {
+        pod: { ...neverStarted, deleted: true },
+        cancel: drain,
+        started: false,
+        hadJob: false,
+        busyAtEnd: false,
+      },
+      end('succeeded'),
+    ],
   ])('%s', (...row) => check(row, facts));
 });
 
@@ -772,7 +779,18 @@ describe('what holds for every combination of facts', () => {
   test('a lost job is never succeeded', () => {
     expect(
       violations(
-        (f, decision) => !succeeds(decision) || f.removal !== 'busy' || f.pod?.exit?.code === 0,
+        (f, decision) =>
+          !succeeds(decision) || f.removal !== 'busy' || (f.ephemeral && f.pod?.exit?.code === 0),
+      ),
+    ).toEqual([]);
+    expect(
+      violations(
+        (f, decision) =>
+          !succeeds(decision) ||
+          !(f.busyAtEnd || f.jobInterrupted) ||
+          f.stoppedByHoldfast ||
+          f.pod === undefined ||
+          lossCause(f.pod) === undefined,
       ),
     ).toEqual([]);
   });
