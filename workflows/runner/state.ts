@@ -188,8 +188,13 @@ export class RunnerState {
   onJobEvent(event: RunnerJobEvent): void {
     const { runner, spec } = this;
     if (!concernsRunner(event, this.runnerName, runner.id)) return;
-    const jobs = trackJobEvent(runner.jobs, event);
-    if (jobs === runner.jobs) return;
+    const tracked = trackJobEvent(runner.jobs, event);
+    if (tracked === runner.jobs) return;
+    // A job that its runner's end took with it is told to be over, too, once the CI server has noticed.
+    const jobs =
+      this.hasEnded && event.action === 'completed' && event.conclusion !== 'success'
+        ? { ...tracked, ...omitUndefined({ running: runner.jobs.running }) }
+        : tracked;
     // An event that overtook its own in_progress, or that comes late, still proves that a job ran.
     Object.assign(runner, { jobs, online: true, hadJob: true });
     delete runner.unconfirmedBusyMs;
@@ -206,10 +211,10 @@ export class RunnerState {
     this.#assignJob(event.at);
   }
 
-  /** The pod's own word on idle and busy. */
+  /** The pod's own word on idle and busy. One that comes after the runner's end is late, and changes nothing. */
   onPodState({ uid, state, newJob, durationMs }: PodStateEvent): void {
     const { runner } = this;
-    if (runner.pod === undefined || uid !== runner.pod.uid) return;
+    if (runner.pod === undefined || uid !== runner.pod.uid || this.hasEnded) return;
     if (newJob === true) this.applyPodState(false);
     this.applyPodState(state === 'busy', stateAgeMs(durationMs));
   }
@@ -309,15 +314,24 @@ export class RunnerState {
     return !ephemeral && (this.runner.unconfirmedBusyMs ?? 0) >= jobTimeoutCapMs;
   }
 
+  /** Whether the present runner is known to have ended. */
+  get hasEnded(): boolean {
+    const { ended, pod } = this.runner;
+    return ended !== undefined || pod?.ended === true;
+  }
+
   /** A job ran, or runs. A pod that was taken for busy, and then tells that it is not, takes it back; so does the runner's own record. */
   get hadJob(): boolean {
     const { hadJob, podBusy, pod } = this.runner;
     return pod?.exit?.record?.job !== 'none' && (hadJob || podBusy === true);
   }
 
-  /** What the runner itself says, by its pod or by job events; never what the CI server's lists say. */
+  /** What the runner itself says, by its record, its pod or job events; never what the CI server's lists say. */
   observedActivity(): 'idle' | 'busy' | 'unknown' {
     const { podBusy, jobs, pod } = this.runner;
+    const recorded = pod?.exit?.record?.job;
+    if (recorded !== undefined)
+      return recorded === 'running' || recorded === 'interrupted' ? 'busy' : 'idle';
     if (podBusy !== undefined) return podBusy ? 'busy' : 'idle';
     // A plain command is its own job from its start, also where a cancel came before anybody had told that it is up.
     if (

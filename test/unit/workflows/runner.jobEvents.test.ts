@@ -362,6 +362,41 @@ describe('what a runner takes itself for', () => {
     ]);
   });
 
+  describe('after its end', () => {
+    const evicted = { deleted: true, terminating: true, ended: true, terminationRequestedAt: '' };
+    const interrupted = { code: 0, oomKilled: false, record: { job: 'interrupted' as const } };
+    const unregistered = { removedWhileRunning: false, stoppedByHoldfast: false };
+    test.each<[what: string, end: Partial<PodView>, news: Step]>([
+      ['idle, of one whose record says otherwise', { exit: interrupted }, 'idle'],
+      ['idle, of one that left no record', evicted, 'idle'],
+      ['a new job', evicted, 'again'],
+      ['its lost job is over', evicted, ends(1, { conclusion: 'failure' })],
+      ['... and nobody says how', evicted, ends(1)],
+    ])('a late word changes nothing about a job that ran: %s', (_what, end, news) => {
+      const it = life(true, PROBES);
+      play(it, [starts(1), 'busy']);
+      recordPod(it, { ...(it.runner.pod as PodView), ended: true, ...end });
+      play(it, [news]);
+      expect(it.observedActivity()).toBe('busy');
+      expect(decideVerdict(verdictFacts(it, unregistered))).toMatchObject({ outcome: 'errored' });
+    });
+
+    test('a late word is none of a job', () => {
+      const it = life(true, PROBES);
+      recordPod(it, { ...(it.runner.pod as PodView), ...evicted });
+      expect(play(it, ['busy'])).toEqual([false, undefined, undefined, false]);
+      expect(it.observedActivity()).toBe('idle');
+    });
+
+    test('one that does not tell has done its job, by an event that comes late', () => {
+      const it = life(true);
+      play(it, [starts(1)]);
+      recordPod(it, { ...(it.runner.pod as PodView), ...evicted });
+      play(it, [ends(1, { conclusion: 'success' })]);
+      expect(it.observedActivity()).toBe('unknown');
+    });
+  });
+
   test('events of another runner are not its own', () => {
     const it = life(false);
     expect(play(it, [starts(1, { runnerName: 'somebody-else' })])).toEqual([
