@@ -1,5 +1,7 @@
 /** What must hold: of every step, of every state, and of every end. Each says in words what is broken, or nothing. */
 import type { WaitKind, ObservedFacts } from '../../workflows/runner/unregisterFacts.ts';
+import type { Cancellation } from '../../core/domain/cancellation.ts';
+import type { VerdictDecision } from '../../workflows/runner/verdict.ts';
 import type { Mind } from './mind.ts';
 import { hasJob, isCommand, isDone, isEphemeral, isLost, isStatic, type State } from './state.ts';
 
@@ -100,11 +102,26 @@ const selfRemoves = (s: State): boolean =>
 /** Does the verdict fit what has happened in truth? */
 function checkVerdict(s: State, mind: Mind): string | undefined {
   const decision = mind.verdict(s);
-  const { cancel, neverStartedInARow } = mind.belief(s);
+  const { cancel: asked, fixedCancel, neverStartedInARow } = mind.belief(s);
+  const cancel = fixedCancel === undefined ? asked : fixedCancel.cancel;
   const said = decision.kind === 'replace' ? 'replaced' : decision.outcome;
   const { cause } = decision;
   const wrong = (why: string) =>
     `the verdict ${said}${cause === undefined ? '' : `/${cause}`} is wrong: ${why}`;
+  // After its end it was too late, unless another runner was to take its place.
+  if (
+    fixedCancel !== undefined &&
+    cancel === undefined &&
+    s.at === 'over' &&
+    wasLate(decision, asked)
+  )
+    return isDone(s) &&
+      !isStatic(s) &&
+      s.exit === '0' &&
+      s.told !== 'deleted' &&
+      s.told !== 'evicted'
+      ? wrong('it had done its job before the cancel')
+      : undefined;
   if (cancel !== undefined && cancel.by !== 'drain')
     return said === 'aborted' && cause === cancel.by
       ? undefined
@@ -121,6 +138,14 @@ function checkVerdict(s: State, mind: Mind): string | undefined {
       ? undefined
       : wrong(`it did not come up (${s.failure})`);
   return checkLeftAlone(s, mind, said, cause, wrong, neverStartedInARow);
+}
+
+/** Whether a cancel decided that came after the runner's end. */
+function wasLate(decision: VerdictDecision, asked: Cancellation | undefined): boolean {
+  if (decision.kind !== 'end' || asked === undefined) return false;
+  return asked.by === 'drain'
+    ? decision.message.includes('drain')
+    : decision.outcome === 'aborted' && decision.cause === asked.by;
 }
 
 /** Has anybody seen that its container started, or heard of a job? What vanishes before that was never there, as far as is known. */

@@ -119,11 +119,10 @@ function decide(s: State, mind: Mind): State {
 }
 
 /** The runner is unregistered: what its verdict goes by is fixed. */
-export const tearDown = (s: State, mind: Mind): State => ({
-  ...s,
-  at: 'tearing down',
-  verdict: mind.unregistered(s),
-});
+export function tearDown(s: State, mind: Mind): State {
+  const fixed: State = { ...believe(s, mind, { kind: 'unregistered' }), at: 'tearing down' };
+  return { ...fixed, verdict: mind.unregistered(fixed) };
+}
 
 /** The API server takes the deletion of the pod and its Secret. @param atOnce - without grace */
 export function deletePod(s: State, atOnce: boolean): Partial<State> {

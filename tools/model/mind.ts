@@ -3,6 +3,7 @@
  * facts and plans are kept here, and have numbers.
  */
 import type { PodView } from '../../core/domain/pod.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import * as cancellation from '../../core/domain/cancellation.ts';
 import type { Cancellation } from '../../core/domain/cancellation.ts';
 import type { RunnerSpec } from '../../core/input/runner.ts';
@@ -45,6 +46,7 @@ interface Belief {
   readonly setup: Setup;
   readonly runner: CurrentRunner;
   readonly cancel?: Cancellation;
+  readonly fixedCancel?: { readonly cancel?: Cancellation };
   readonly neverStartedInARow: number;
 }
 
@@ -150,7 +152,7 @@ export class Mind {
         setup: state.setup,
         runner: timeless(life.runner, state.told !== 'no'),
         neverStartedInARow: life.runner.pod?.startedAt === undefined ? life.neverStartedInARow : 0,
-        ...(life.cancel === undefined ? {} : { cancel: life.cancel }),
+        ...omitUndefined({ cancel: life.cancel, fixedCancel: life.fixedCancel }),
       });
     });
   }
@@ -185,10 +187,13 @@ export class Mind {
       case 'podState':
         return state.onPodState({ uid: runner.pod?.uid ?? '', state: op.state });
       case 'cancel':
+        if (state.hasEnded) state.fixVerdictCancel();
         state.cancel = this.#ask('cancellation', (tables) =>
           tables.cancellation.upgradeCancellation(known, { mode: op.mode, by: op.by, reason: '' }),
         );
         return;
+      case 'unregistered':
+        return state.fixVerdictCancel();
       case 'known':
         runner.id = RUNNER_ID;
         return;
@@ -382,7 +387,7 @@ export class Mind {
   }
 
   #life(state: State): RunnerState {
-    const { runner: known, cancel, neverStartedInARow } = this.belief(state);
+    const { runner: known, cancel, fixedCancel, neverStartedInARow } = this.belief(state);
     const runner = copyOf(known);
     const failure = failureOf(state.failure);
     const carried = {
@@ -397,12 +402,12 @@ export class Mind {
       neverStartedInARow,
       shortLivedInARow: 0,
     };
-    return new RunnerState(
-      'w',
-      'r',
-      STARTED_MS,
-      cancel === undefined ? carried : { ...carried, cancel },
-    );
+    const life = new RunnerState('w', 'r', STARTED_MS, {
+      ...carried,
+      ...omitUndefined({ cancel }),
+    });
+    life.fixedCancel = fixedCancel;
+    return life;
   }
 
   /** The workflow's clock says what the model's does. */

@@ -16,8 +16,8 @@ export type Op =
       readonly mode: Cancellation['mode'];
       readonly by: Cancellation['by'];
     }
-  /** `foundEnded`: the pod that it saw has ended. `known`: its id was found. `sighted`: it is online at the CI server. `isUp`: its pod says so. `called busy`: 422. */
-  | { readonly kind: 'foundEnded' | 'known' | 'sighted' | 'isUp' | 'called busy' };
+  /** `foundEnded`: the pod that it saw has ended. `known`: its id was found. `sighted`: it is online at the CI server. `isUp`: its pod says so. `called busy`: 422. `unregistered`: its verdict is fixed. */
+  | { readonly kind: 'foundEnded' | 'known' | 'sighted' | 'isUp' | 'called busy' | 'unregistered' };
 
 const JOB_OPS = [
   'in_progress A success',
@@ -37,6 +37,7 @@ const PLAIN_OPS = [
   'sighted',
   'isUp',
   'called busy',
+  'unregistered',
   'drain drain',
   'drain cancelled',
   'drain idle_timeout',
@@ -65,6 +66,7 @@ export function numberOf(op: Op): number {
     case 'sighted':
     case 'isUp':
     case 'called busy':
+    case 'unregistered':
       return PLAIN.get(op.kind) as number;
   }
 }

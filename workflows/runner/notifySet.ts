@@ -47,12 +47,12 @@ export function endedNotification(
   state: RunnerState,
   { outcome, cause }: End,
 ): SetNotification | undefined {
-  const { runner, spec, cancel } = state;
+  const { runner, spec, verdictCancel } = state;
   const { set } = spec;
   if (set === undefined) return undefined;
   // An ephemeral runner that succeeded by itself has had its job, although no event or probe may have told of it.
   const ranJob =
-    state.hadJob || (spec.ephemeral && outcome === 'succeeded' && cancel === undefined);
+    state.hadJob || (spec.ephemeral && outcome === 'succeeded' && verdictCancel === undefined);
   return {
     set,
     event: {

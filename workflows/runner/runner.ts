@@ -22,7 +22,7 @@ const SHORT_LIVED_MS = 10 * 60_000;
 
 /**
  * One self-hosted CI runner's whole life: register, run in a pod, unregister, tear down. Ends with a verdict ({@link RunnerResult});
- * Cancelled only after plain cancellation; Failed only for invalid input and defects.
+ * Cancelled only after plain cancellation that came before its verdict; Failed only for invalid input and defects.
  * @param input - checked in the first step, against a worker's config
  * @param carried - state of the run before, when this one continues it
  * @throws ApplicationFailure `InvalidInput` (non-retryable), naming every bad field
@@ -45,7 +45,8 @@ export async function runner(
   const result = await CancellationScope.nonCancellable(
     async () => await runToCompletion(state, input, carried !== undefined),
   );
-  if (state.workflowCancelled) throw new CancelledFailure(result.message);
+  if (state.workflowCancelled && result.outcome === 'aborted')
+    throw new CancelledFailure(result.message);
   return result;
 }
 
@@ -66,6 +67,7 @@ async function runToCompletion(
     if (state.failure === undefined && state.cancel === undefined) await serveJobs(state, input);
     const unregistered = await unregister(state, input);
     void notifyJobStepEnded(state, unregistered);
+    state.fixVerdictCancel();
     const facts = verdictFacts(state, unregistered);
     const ending = decideVerdict(facts);
     await tearDown(state, ending.kind === 'end' ? endedNotification(state, ending) : undefined);

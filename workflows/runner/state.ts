@@ -41,7 +41,9 @@ export class RunnerState {
   readonly createdAtMs: number;
   runner: CurrentRunner;
   cancel: Cancellation | undefined;
-  /** Plain cancellation was requested: the workflow ends Cancelled. */
+  /** What the verdict goes by of what was asked for, once that is fixed. */
+  fixedCancel: { readonly cancel?: Cancellation } | undefined;
+  /** Plain cancellation was requested: the workflow ends Cancelled, unless its verdict was fixed before. */
   workflowCancelled = false;
   /** Its set knows that a runner of this life was online; that its job has started, where it asks for that; and that this life has ended. */
   notifiedOnline = false;
@@ -113,6 +115,7 @@ export class RunnerState {
     this.runner = this.#newRunner(this.runner.identity.attempt + 1);
     this.deletion = undefined;
     this.heard = undefined;
+    this.fixedCancel = undefined;
   }
 
   #newRunner(attempt: number): CurrentRunner {
@@ -179,9 +182,21 @@ export class RunnerState {
     this.shortLivedInARow = shortLived ? this.shortLivedInARow + 1 : 1;
   }
 
+  /** One that comes after the runner's end changes no verdict: it only keeps another runner from taking its place. */
   requestCancel(wanted: Cancellation): void {
+    if (this.hasEnded) this.fixVerdictCancel();
     this.cancel = upgradeCancellation(this.cancel, wanted);
     if (this.#spec !== undefined) this.#display.updateDetails(this.#spec, this.status());
+  }
+
+  /** Fixes what the verdict goes by of what was asked for: the runner has ended, or is unregistered. */
+  fixVerdictCancel(): void {
+    this.fixedCancel ??= omitUndefined({ cancel: this.cancel });
+  }
+
+  /** What the verdict on the present runner goes by. */
+  get verdictCancel(): Cancellation | undefined {
+    return this.fixedCancel === undefined ? this.cancel : this.fixedCancel.cancel;
   }
 
   /** A job event from the CI server: an early hint. Events about other runners, and those that say nothing new, change nothing. */

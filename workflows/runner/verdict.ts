@@ -78,7 +78,8 @@ export function verdictFacts(
   state: RunnerState,
   { removal, stoppedByHoldfast, removedWhileRunning }: Unregistered,
 ): EndFacts {
-  const { runner, spec, cancel, failure, neverStartedInARow, shortLivedInARow } = state;
+  const { runner, spec, failure, neverStartedInARow, shortLivedInARow } = state;
+  const cancel = state.verdictCancel;
   const { pod } = runner;
   const { hadJob } = state;
   // A runner that came online after its deadline and ran a job was not lost to it.
@@ -124,7 +125,6 @@ export function finalFacts(
   const { neverStartedInARow, shortLivedInARow } = is;
   return {
     ...facts,
-    ...omitUndefined({ cancel: is.cancel }),
     ...(cameAfterAll ? { pod: { ...facts.pod, exit } } : {}),
     neverStartedInARow,
     shortLivedInARow,

@@ -1,7 +1,38 @@
 import { describe, expect, test } from '@jest/globals';
-import { RUNNING_POD, runnerState } from '../../support/runnerStates.ts';
+import { RunnerState } from '../../../workflows/runner/state.ts';
+import { BORN, RUNNING_POD, runnerState } from '../../support/runnerStates.ts';
 
 const { startedAt: _startedAt, ...neverStarted } = RUNNING_POD;
+
+describe('what the verdict goes by of what was asked for', () => {
+  const drain = { mode: 'drain', reason: 'a', by: 'drain' } as const;
+  const stop = { mode: 'stop', reason: 'b', by: 'cancelled' } as const;
+  const ended = { ...RUNNING_POD, ended: true };
+  /** Not admitted: there is nobody to show anything to. */
+  const running = (): RunnerState => {
+    const state = new RunnerState('runner-1', 'f', BORN);
+    state.runner.pod = RUNNING_POD;
+    return state;
+  };
+
+  test('while it runs: the strongest', () => {
+    const state = running();
+    for (const wanted of [drain, stop]) state.requestCancel(wanted);
+    expect([state.cancel, state.verdictCancel]).toEqual([stop, stop]);
+  });
+
+  test('a cancel that comes after its end only keeps another from taking its place', () => {
+    const [drained, left] = [running(), running()];
+    drained.requestCancel(drain);
+    for (const state of [drained, left]) {
+      state.runner.pod = ended;
+      state.requestCancel(stop);
+      state.requestCancel({ ...stop, mode: 'force' });
+    }
+    expect([drained.verdictCancel, left.verdictCancel]).toEqual([drain, undefined]);
+    expect([drained.cancel?.mode, left.cancel?.mode]).toEqual(['force', 'force']);
+  });
+});
 
 describe('the count of lost attempts', () => {
   type Attempt = 'never started' | 'no pod' | 'short' | 'long';
