@@ -16,7 +16,13 @@ import type {
   RunnerIdentity,
   StopReason,
 } from '../core/domain/pod.ts';
-import type { Scope, RegisterRequest, CiJob, CiJobList } from '../core/domain/ciServer.ts';
+import type {
+  CiJob,
+  CiJobList,
+  RegisterRequest,
+  RunnerGroupRef,
+  Scope,
+} from '../core/domain/ciServer.ts';
 import type { CiServerKind } from '../core/domain/ciServerKind.ts';
 import type { CiServerTraits } from '../core/domain/ciServerTraits.ts';
 import type { CredentialScope } from '../core/input/sweep.ts';
@@ -57,11 +63,11 @@ export interface CiServer {
    */
   isReachable?(): boolean;
   /** Why the worker's config does not have the credential used there, for people; absent where it may be used for everything. Of a group's name only {@link register} may know. */
-  accessError?(scope: Scope, group?: number | string): string | undefined;
+  accessError?(scope: Scope, group?: RunnerGroupRef): string | undefined;
   /** @throws CiServerError `name_taken` (JIT 409) and all others but `busy` */
   register(request: RegisterRequest, signal?: AbortSignal): Promise<Registration>;
-  /** Id of the runner group of that name. @throws CiServerError `rejected` when the scope has none, and all others but `busy` */
-  runnerGroupId?(scope: Scope, name: string, signal?: AbortSignal): Promise<number>;
+  /** Returns the ID of the runner group of that name. Present with {@link CiServerTraits.groups}. @throws CiServerError `rejected` when the scope has none, and all others but `busy` */
+  runnerGroupId?(scope: Scope, name: string, signal?: AbortSignal): Promise<string>;
   /** Looks one runner up, by id where known, else by name (one request). `undefined`: not listed. */
   findRunner(
     scope: Scope,
@@ -104,7 +110,7 @@ export interface CiServer {
     signal?: AbortSignal,
   ): Promise<CiJob | 'absent' | undefined>;
   /**
-   * Has deliveries of webhooks that failed sent again, each of them once. Present with {@link CiServerTraits.redelivers}.
+   * Has deliveries of webhooks that failed sent again, each of them once. Absent: the server, or this credential, cannot.
    */
   redeliverFailed?(limits: { maxRedeliveries: number }, signal?: AbortSignal): Promise<Redelivered>;
 }

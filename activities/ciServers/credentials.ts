@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { scopeKey } from '../../core/input/timeoutPolicy.ts';
+import { isCiId } from '../../core/domain/ciId.ts';
 import { CI_SERVER_KINDS, DEFAULT_CI_SERVER } from '../../core/domain/ciServerKind.ts';
 import { isObject } from '../../core/domain/isObject.ts';
 import { isGitHubCloud } from './github/addresses.ts';
@@ -20,7 +21,10 @@ const usage = {
    */
   scopes: z.array(scopeKey).min(1, 'must name at least one').optional(),
   /** Ids of the runner groups that runners may be registered in with it. Default: all. */
-  groups: z.array(z.number().int().positive()).min(1, 'must name at least one').optional(),
+  groups: z
+    .array(z.string().refine(isCiId, 'must be an id in quotes'))
+    .min(1, 'must name at least one')
+    .optional(),
   /** Task queues whose workers may have it, so that several may read one file. Default: all. */
   taskQueues: z.array(nonEmpty).min(1, 'must name at least one').optional(),
 };

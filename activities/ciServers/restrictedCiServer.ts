@@ -1,5 +1,10 @@
 /** A credential is used for what the worker's config says it is for, whoever starts workflows. */
-import { scopeKeys, type RegisterRequest, type Scope } from '../../core/domain/ciServer.ts';
+import {
+  scopeKeys,
+  type RegisterRequest,
+  type RunnerGroupRef,
+  type Scope,
+} from '../../core/domain/ciServer.ts';
 import { CiServerError, type CiServer } from '../ports.ts';
 import type { Credential } from './credentials.ts';
 
@@ -15,13 +20,19 @@ export function restrictCiServer(
   if (scopes === undefined && groups === undefined) return server;
   const covered = scopes && new Set(scopes.map((scope) => scope.toLowerCase()));
 
-  const accessError = (scope: Scope, group?: number | string): string | undefined => {
+  const accessError = (scope: Scope, group?: RunnerGroupRef): string | undefined => {
     if (covered !== undefined && !scopeKeys(scope).some((key) => covered.has(key))) {
       return `credential "${name}" is not for ${scopeKeys(scope).at(-1)}: the worker's config has it for ${scopes?.join(', ')}`;
     }
-    return typeof group === 'number' ? refusesGroup(group) : undefined;
+    const id = group && knownGroupId(group);
+    return id === undefined ? undefined : refusesGroup(id);
   };
-  const refusesGroup = (id: number, groupName?: string): string | undefined => {
+  /** Of a group's name only the server knows the ID. */
+  const knownGroupId = (group: RunnerGroupRef): string | undefined => {
+    if (group === 'default') return server.traits.groups?.defaultId;
+    return 'id' in group ? group.id : undefined;
+  };
+  const refusesGroup = (id: string, groupName?: string): string | undefined => {
     if (groups?.includes(id) !== false) return undefined;
     return `credential "${name}" is not for runner group ${groupName === undefined ? id : `"${groupName}" (${id})`}: the worker's config has it for ${groups.join(', ')}`;
   };
@@ -37,15 +48,18 @@ export function restrictCiServer(
     const { scope, group } = request;
     check(scope);
     if (groups === undefined) return request;
+    const groupName = group !== 'default' && 'name' in group ? group.name : undefined;
     const id =
-      typeof group === 'number' ? group : await server.runnerGroupId?.(scope, group, signal);
+      groupName === undefined
+        ? knownGroupId(group)
+        : await server.runnerGroupId?.(scope, groupName, signal);
     if (id === undefined)
       throw new CiServerError(
         'rejected',
-        `credential "${name}" is for some runner groups only, and this CI server has none: remove runnerGroup`,
+        `credential "${name}" is for some runner groups only, and this CI server has none: remove groups`,
       );
-    refuse(refusesGroup(id, typeof group === 'string' ? group : undefined));
-    return { ...request, group: id };
+    refuse(refusesGroup(id, groupName));
+    return { ...request, group: { id } };
   };
 
   return {

@@ -12,8 +12,7 @@ import { plaintextWarnings } from '../../core/input/plaintext.ts';
 import { parseRunnerInput } from '../../core/input/runner.ts';
 import { runnerLocation } from '../../core/domain/location.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
-import { DEFAULT_RUNNER_GROUP_ID, type Scope } from '../../core/domain/ciServer.ts';
-import { DEFAULT_CI_SERVER } from '../../core/domain/ciServerKind.ts';
+import type { RunnerGroupRef, Scope } from '../../core/domain/ciServer.ts';
 import {
   registrationModeFor,
   removalEndsJob,
@@ -43,11 +42,11 @@ export async function admitRunner(
     nameHash: runnerHash({ workflowId, firstRunId }),
     policy: ports.timeoutPolicy,
   });
-  const spec = admit(ports, parsed, input as RunnerInput);
+  const spec = admit(ports, parsed);
   const faults = ports.compute.validate(spec.pod);
   if (faults.length > 0) throw invalidInput(faults.map((message) => ({ field: '', message })));
   const location = runnerLocation(
-    await withClusterErrors('which place is this?', async () => await ports.compute.location()),
+    await withClusterErrors('read the location', async () => await ports.compute.location()),
     spec.pod.namespace,
   );
   const inClear = ports.encrypted === true ? [] : plaintextWarnings(input as RunnerInput);
@@ -68,45 +67,34 @@ export function admitDeregistration(
   return admit(ports, parseDeregistrationInput(input));
 }
 
-/** @param runner - input that names the CI server. Absent: the credential alone does */
-function admit<T extends CredentialUse>(
-  { ciServers }: ActivityPorts,
-  parsed: Parsed<T>,
-  runner?: RunnerInput,
-): T {
+function admit<T extends CredentialUse>({ ciServers }: ActivityPorts, parsed: Parsed<T>): T {
   if (!parsed.ok) throw invalidInput(parsed.errors);
-  const fault = credentialError(ciServers, parsed.spec, runner);
+  const fault = credentialError(ciServers, parsed.spec);
   if (fault !== undefined) throw invalidInput([{ field: 'credential:', message: fault }]);
   return parsed.spec;
 }
 
 interface CredentialUse {
   readonly credential: string;
+  /** Absent: any that the credential is for. */
+  readonly ciServer?: string;
   /** Absent: no CI server is asked. */
   readonly scope?: Scope;
-  readonly runnerGroup?: number | string;
+  readonly runnerGroup?: RunnerGroupRef;
 }
 
-/**
- * What keeps the worker from using that credential there.
- * @param runner - input whose CI server the credential must be for. Absent: any will do
- */
+/** What keeps the worker from using that credential there. */
 export function credentialError(
   ciServers: CiServers,
-  { credential, scope, runnerGroup }: CredentialUse,
-  runner?: Pick<RunnerInput, 'ciServer'>,
+  { credential, ciServer, scope, runnerGroup }: CredentialUse,
 ): string | undefined {
   if (scope === undefined) return undefined;
   try {
     // Calls with a credential run on its own task queue, which nobody polls when no worker knows it: they would wait in silence.
     const server = ciServers.get(credential);
-    const ciServer = runner?.ciServer ?? DEFAULT_CI_SERVER;
-    if (runner !== undefined && server.kind !== ciServer)
+    if (ciServer !== undefined && server.kind !== ciServer)
       return `credential "${credential}" is for a ${server.kind} server, but ciServer is "${ciServer}"; name a credential whose server is "${ciServer}"`;
-    if (
-      !server.traits.groups &&
-      (runnerGroup ?? DEFAULT_RUNNER_GROUP_ID) !== DEFAULT_RUNNER_GROUP_ID
-    )
+    if (server.traits.groups === undefined && (runnerGroup ?? 'default') !== 'default')
       return 'the CI server has no runner groups; remove runnerGroup and runnerGroupId';
     return server.accessError?.(scope, runnerGroup);
   } catch (error) {

@@ -25,7 +25,7 @@ export function admitSet(
   const faults = compute.validate(runner.pod);
   if (faults.length > 0)
     throw invalidInput(faults.map((message) => ({ field: 'template:', message })));
-  const fault = credentialError(ciServers, runner, spec.template);
+  const fault = credentialError(ciServers, runner);
   if (fault !== undefined) throw invalidInput([{ field: 'template.credential:', message: fault }]);
   const at = Date.now();
   const { jobLimits } = ciServerTraits(ciServers, runner) ?? {};

@@ -6,6 +6,7 @@ import {
   type QueueCheckResult,
 } from '../../core/contract/index.ts';
 import type { CheckQueuedJobsInput } from '../../core/activities/index.ts';
+import type { CiServerKind } from '../../core/domain/ciServerKind.ts';
 import type { CiJob, CiJobList } from '../../core/domain/ciServer.ts';
 import { jobKey, parseJobKey } from '../../core/domain/ciJobState.ts';
 import { runnerWorkflowIdFromName } from '../../core/domain/setRunnerNames.ts';
@@ -34,7 +35,7 @@ export async function checkQueuedJobs(
     const { jobs, complete, ageMs = 0, found, absent } = seen;
     // Requests to Temporal end with their activity else, and this one may be that of a run that is over.
     await getClient().withAbortSignal(stop, async () => {
-      const { mine, others, endedSets } = await jobsOfSet(running, input, jobs);
+      const { mine, others, endedSets } = await jobsOfSet(running, server.kind, input, jobs);
       const look: QueueCheckResult = {
         checkedAt: input.requestedAt - ageMs,
         complete,
@@ -95,12 +96,16 @@ const keyOf = ({ id, runAttempt }: CiJob): string => jobKey({ jobId: id, runAtte
 /** Of these jobs, those that are this set's to serve when all running sets are looked at, those that others have passed on to it, and those that its own runners run. `others`: keys of overdue jobs that are not. */
 async function jobsOfSet(
   running: RunningSets,
+  ciServer: CiServerKind,
   { set, scope, overdue, reroutedHere, reroutedTo }: CheckQueuedJobsInput,
   jobs: readonly CiJob[],
 ): Promise<{ mine: CiJob[]; others: string[]; endedSets: string[] }> {
   if (jobs.length === 0 && reroutedTo.length === 0) return { mine: [], others: [], endedSets: [] };
   const { routing, ids } = await running.list(SETS_AGE_MS);
-  const enterprise = scope.kind === 'enterprise' ? scope.name : undefined;
+  const origin = {
+    ciServer,
+    ...(scope.kind === 'enterprise' ? { enterprise: scope.name } : {}),
+  };
   const here = new Set(reroutedHere);
   const isMine = (job: CiJob): boolean => {
     const routed = {
@@ -114,7 +119,7 @@ async function jobsOfSet(
       (job.runnerName !== undefined && runnerWorkflowIdFromName(set, job.runnerName) !== undefined)
     )
       return true;
-    return routing.homeOf(routed, enterprise)?.workflowId === setWorkflowId(set);
+    return routing.homeOf(routed, origin)?.workflowId === setWorkflowId(set);
   };
   const [mine, others] = [
     jobs.filter(isMine),

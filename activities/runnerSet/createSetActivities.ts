@@ -26,7 +26,7 @@ export function createSetActivities(ports: ActivityPorts, news: RunnerEventBatch
   return {
     admitSetCommand: async ({ input }) => admitSetCommand(input),
     admitSet: async (input) => admitSet(ports, input),
-    clock: async () => ({ at: Date.now() }),
+    getTime: async () => ({ at: Date.now() }),
     evaluateSchedules: async ({ schedules }) => {
       const at = Date.now();
       return { at, schedule: activeSchedule(schedules, at) };

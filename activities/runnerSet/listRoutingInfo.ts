@@ -2,13 +2,15 @@
 import type { Client } from '@temporalio/client';
 import { z } from 'zod';
 import { SET_ROUTING_MEMO, type SetRoutingInfo } from '../../core/contract/index.ts';
+import { CI_SERVER_KINDS } from '../../core/domain/ciServerKind.ts';
 import { runningSetsQuery } from '../../core/domain/visibility.ts';
 
 const coverMemo = z.object({
+  ciServer: z.enum(CI_SERVER_KINDS).exactOptional(),
   labels: z.array(z.string()),
   scope: z.string(),
   scopeKind: z.enum(['organization', 'repository', 'enterprise']),
-  group: z.union([z.number(), z.string()]).exactOptional(),
+  group: z.union([z.object({ id: z.string() }), z.object({ name: z.string() })]).exactOptional(),
   atCapacity: z.literal(true).exactOptional(),
   draining: z.literal(true).exactOptional(),
 });

@@ -34,7 +34,7 @@ export function requireLocation<I, O>(
 ): (input: WithLocation<I>) => Promise<O> {
   return async (input) => {
     const served = await withClusterErrors(
-      'which place is this?',
+      'read the location',
       async () => await ports.compute.location(),
     );
     if (servesLocation(served, input.location)) return await activity(ports, input);

@@ -59,8 +59,7 @@ export const RUNNER_FLAGS: readonly RunnerFlag[] = [
   {
     option: '--runner-group-id <id>',
     field: 'runnerGroupId',
-    help: 'in place of its name: its numeric id',
-    read: ([text = '']) => groupId(text),
+    help: 'in place of its name: its id',
   },
   { option: '--image <image>', field: 'image', help: "the runner's image" },
   { option: '--pod-namespace <name>', field: 'namespace', help: 'Kubernetes namespace of the pod' },
@@ -284,15 +283,6 @@ function environment(pairs: readonly string[]): Json {
       return [pair.slice(0, at), pair.slice(at + 1)];
     }),
   );
-}
-
-function groupId(text: string): number {
-  if (!/^[1-9]\d{0,14}$/.test(text))
-    throw new CliError(
-      'usage',
-      `--runner-group-id: "${text}" is not the numeric id of a runner group (1 is the default group)`,
-    );
-  return Number(text);
 }
 
 const reason = (error: unknown): string => (error instanceof Error ? error.message : String(error));

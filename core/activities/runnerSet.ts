@@ -17,7 +17,7 @@ export interface SetActivities {
   /** Checks and completes the declaration of a set; asks nobody. */
   admitSet(input: { input: unknown }): Promise<AdmittedSet>;
   /** What time it is. */
-  clock(): Promise<Timestamped>;
+  getTime(): Promise<Timestamped>;
   /** Which schedule holds now. */
   evaluateSchedules(input: {
     schedules: readonly SetScheduleSpec[];

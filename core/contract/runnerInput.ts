@@ -82,9 +82,9 @@ export interface RunnerInput {
   credential?: string;
   /** Name of the runner group. Repositories have none. Default: the group that the CI server has by default. */
   runnerGroup?: string;
-  /** In place of its name: the numeric id of the runner group. @default 1 */
-  runnerGroupId?: number;
-  /** 1 to 100. @default ["self-hosted"] */
+  /** In place of its name: the ID of the runner group. */
+  runnerGroupId?: string;
+  /** 1 to 100. Default: those of the CI server's runners; `["self-hosted"]` for GitHub. */
   labels?: string[];
   /** One job, then gone; `false`: a static runner, which takes many. @default true */
   ephemeral?: boolean;

@@ -1,6 +1,7 @@
 /** Public names of runner sets: the workflow type, its signals, queries and status. What a set can be told: setCommand.ts. */
 import { defineQuery, defineSignal } from '@temporalio/workflow';
 import type { CiJob } from '../domain/ciServer.ts';
+import type { CiServerKind } from '../domain/ciServerKind.ts';
 import type { RunnerCause, RunnerOutcome } from './runner.ts';
 import type { RunnerSetInput } from './runnerSetInput.ts';
 
@@ -93,6 +94,8 @@ export interface RunnerSetStatus {
   runnerHours?: number;
   /** The set was told to end, and ends when its runners have left; why, or `''`. */
   deleting?: string;
+  /** Absent: its runners are plain commands. */
+  ciServer?: CiServerKind;
   labels: string[];
   scope: string;
   /** An organization and an enterprise may have the same name. Absent: an organization, or with a `/` in `scope` a repository. */
@@ -107,11 +110,13 @@ export type ScopeKind = 'organization' | 'repository' | 'enterprise';
  * also while no worker can answer a query. Without the memo the `status` query is asked.
  */
 export interface SetRoutingInfo {
+  /** Absent: the set is for plain commands, and no job is for it. */
+  ciServer?: CiServerKind;
   labels: string[];
   scope: string;
   scopeKind: ScopeKind;
-  /** Runner group, by id or by name, as the template has it. Absent: the default one, or none. */
-  group?: number | string;
+  /** Runner group, as the template has it. Absent: the default one, or none. */
+  group?: { id: string } | { name: string };
   /** It has as many jobs as it can serve, is paused, or ends: others of its kind pass it no job. */
   atCapacity?: true;
   /** It ends: others of its kind pass it no job, not even when they end, too. */

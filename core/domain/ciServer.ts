@@ -19,15 +19,14 @@ export function scopeKeys({ kind, name }: Scope): string[] {
   }
 }
 
-/** ID of the runner group of runners that name none. */
-export const DEFAULT_RUNNER_GROUP_ID = 1;
+/** A runner group of the CI server: the one of runners that name none, or by its ID or name. */
+export type RunnerGroupRef = 'default' | { readonly id: string } | { readonly name: string };
 
 export interface RegisterRequest {
   readonly scope: Scope;
   readonly name: string;
   readonly labels: readonly string[];
-  /** Id or name of the runner group. */
-  readonly group: number | string;
+  readonly group: RunnerGroupRef;
   readonly ephemeral: boolean;
   /** `jit`: single-use just-in-time config (always ephemeral). `token`: a registration token the runner uses itself. */
   readonly mode: 'jit' | 'token';

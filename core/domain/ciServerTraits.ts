@@ -8,10 +8,11 @@ export interface CiServerTraits {
   readonly canDisable: boolean;
   /** Whether the server issues registrations for one runner and one job, whose ID is known at once. */
   readonly singleUseRegistration: boolean;
-  /** Whether runners belong to groups. */
-  readonly groups: boolean;
-  /** Whether the server sends failed deliveries of webhooks again when it is asked to. */
-  readonly redelivers: boolean;
+  /** Groups that runners belong to. Absent: the server has none. */
+  readonly groups?: {
+    /** ID of the group of runners that name none. */
+    readonly defaultId: string;
+  };
   /** Limits that the server sets for jobs. */
   readonly jobLimits: CiJobLimits;
 }

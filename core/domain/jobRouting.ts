@@ -2,6 +2,7 @@
 import { labelsMatch, MAX_LABELS } from './labels.ts';
 import { jobKey } from './ciJobState.ts';
 import type { JobEvent, ScopeKind, SetRoutingInfo } from '../contract/index.ts';
+import type { CiServerKind } from './ciServerKind.ts';
 
 /** A running set, as far as the choice needs it. Its labels are normalized. */
 export interface RoutableSet {
@@ -11,6 +12,13 @@ export interface RoutableSet {
 
 /** A job, as far as the choice needs it. Its labels are normalized. */
 export type RoutedJob = Pick<JobEvent, 'jobId' | 'runAttempt' | 'repository' | 'labels'>;
+
+/** Where a job comes from. */
+export interface JobOrigin {
+  readonly ciServer: CiServerKind;
+  /** Slug of the enterprise that the repository's owner belongs to. */
+  readonly enterprise?: string;
+}
 
 /** Sets that cover the same: of the same scope, labels and runner group. */
 interface RoutingGroup<T> {
@@ -27,13 +35,11 @@ interface RoutingMember<T> {
 }
 
 const NARROWEST_FIRST: readonly ScopeKind[] = ['repository', 'organization', 'enterprise'];
-/** The runner group of everything that names none. */
-const DEFAULT_GROUP = 1;
 
 /**
  * The one set that has to serve a job: its scope holds the repository, and its labels cover the job's. Of several the one with the
  * fewest labels that the job does not ask for (a plain job must not occupy the runner with a GPU), then with the narrowest scope, then of the
- * runner group with the lowest id. Those that are equal in all that share the jobs, by a hash of the job and the set (rendezvous hashing,
+ * runner group with the lowest id (none named: the lowest of all). Those that are equal in all that share the jobs, by a hash of the job and the set (rendezvous hashing,
  * https://en.wikipedia.org/wiki/Rendezvous_hashing): each has its part of them, and a set that comes or goes moves no job between the others.
  *
  * The job's own runner group decides nothing: it may be known only once a runner has the job, and then it would be another choice than before.
@@ -45,8 +51,7 @@ export class JobRouter<T extends RoutableSet> {
     for (const set of sets) this.#add(set);
   }
 
-  /** @param enterprise - slug of the one that the repository's owner belongs to */
-  homeOf(job: RoutedJob, enterprise: string | undefined): T | undefined {
+  homeOf(job: RoutedJob, { ciServer, enterprise }: JobOrigin): T | undefined {
     if (job.labels.length > MAX_LABELS) return undefined;
     const scopes = {
       repository: job.repository,
@@ -55,8 +60,8 @@ export class JobRouter<T extends RoutableSet> {
     };
     let best: RoutingGroup<T>[] = [];
     for (const scopeKind of NARROWEST_FIRST) {
-      for (const kind of this.#groups.get(scopeKey(scopeKind, scopes[scopeKind] ?? ''))?.values() ??
-        []) {
+      const scope = scopeKey({ ciServer, scopeKind, scope: scopes[scopeKind] ?? '' });
+      for (const kind of this.#groups.get(scope)?.values() ?? []) {
         if (!labelsMatch(kind.labels, job.labels)) continue;
         const better = best[0] === undefined ? -1 : compare(kind, best[0]);
         if (better < 0) best = [kind];
@@ -71,12 +76,13 @@ export class JobRouter<T extends RoutableSet> {
   }
 
   #add(set: T): void {
-    const { scope, scopeKind, labels, group: named = DEFAULT_GROUP } = set.routing;
+    const { ciServer, scopeKind, labels } = set.routing;
+    if (ciServer === undefined) return;
     const covered = new Set(labels);
-    const scoped = scopeKey(scopeKind, scope);
+    const scoped = scopeKey(set.routing);
     const kinds = this.#groups.get(scoped) ?? new Map<string, RoutingGroup<T>>();
     this.#groups.set(scoped, kinds);
-    const group = String(named);
+    const group = groupKey(set.routing);
     const key = `${group} ${JSON.stringify([...covered].toSorted())}`;
     const kind = kinds.get(key) ?? {
       rank: NARROWEST_FIRST.indexOf(scopeKind),
@@ -103,10 +109,10 @@ export class RerouteTargets<T extends RoutableSet> {
     const others = sets.filter(
       (set) => set.workflowId !== self.workflowId && haveSameRouting(set.routing, routing),
     );
-    const inScope = (kind: ScopeKind, name: string): T[] =>
-      others.filter(
-        (set) => scopeKey(set.routing.scopeKind, set.routing.scope) === scopeKey(kind, name),
-      );
+    const inScope = (scopeKind: ScopeKind, scope: string): T[] => {
+      const wanted = scopeKey({ ...routing, scopeKind, scope });
+      return others.filter((set) => scopeKey(set.routing) === wanted);
+    };
     const near = inScope(routing.scopeKind, routing.scope);
     const wider =
       routing.scopeKind === 'repository'
@@ -146,11 +152,22 @@ function haveSameRouting(one: SetRoutingInfo, other: SetRoutingInfo): boolean {
   return (
     labels.size === others.size &&
     [...labels].every((label) => others.has(label)) &&
-    (one.group ?? DEFAULT_GROUP) === (other.group ?? DEFAULT_GROUP)
+    groupKey(one) === groupKey(other)
   );
 }
 
-const scopeKey = (kind: ScopeKind, name: string): string => `${kind} ${name.toLowerCase()}`;
+const scopeKey = ({
+  ciServer,
+  scopeKind,
+  scope,
+}: Pick<SetRoutingInfo, 'ciServer' | 'scopeKind' | 'scope'>): string =>
+  `${ciServer ?? ''} ${scopeKind} ${scope.toLowerCase()}`;
+
+/** Sorts sets without a group first, then by ID, then by name. */
+function groupKey({ group }: SetRoutingInfo): string {
+  if (group === undefined) return '';
+  return 'id' in group ? `id ${group.id}` : `name ${group.name}`;
+}
 
 /** Both cover the job: who has fewer labels has fewer that it does not ask for. */
 const compare = <T>(a: RoutingGroup<T>, b: RoutingGroup<T>): number =>

@@ -1,28 +1,32 @@
 /** What a set's workflow says of the jobs that it is for. */
 import type { SetRoutingInfo } from '../contract/index.ts';
 import { omitUndefined } from './omitUndefined.ts';
-import type { Scope } from './ciServer.ts';
+import type { RunnerGroupRef, Scope } from './ciServer.ts';
+import type { CiServerKind } from './ciServerKind.ts';
 
-/** @param spec - plain commands have no scope, and no job is for them */
+/** @param spec - plain commands have no CI server and no scope, and no job is for them */
 export function routingInfo(
   {
+    ciServer,
     labels,
     scope,
     group,
   }: {
+    readonly ciServer?: CiServerKind;
     readonly labels: readonly string[];
     readonly scope?: Scope;
-    readonly group?: number | string;
+    readonly group: RunnerGroupRef;
   },
   full = false,
   ends = false,
 ): SetRoutingInfo {
   return {
+    ...omitUndefined({ ciServer }),
     labels: [...labels],
     scope: scope?.name ?? '',
     scopeKind: scope?.kind ?? 'organization',
     ...omitUndefined({
-      group,
+      group: group === 'default' ? undefined : group,
       atCapacity: full ? (true as const) : undefined,
       draining: ends ? (true as const) : undefined,
     }),

@@ -1,7 +1,7 @@
 /** The `deregistration` workflow's input: from what people write, or a runner's life hands on, to a {@link DeregistrationSpec}. */
 import { z } from 'zod';
 import { DEREGISTRATION_TIMEOUTS, type DeregistrationInput } from '../contract/index.ts';
-import { isCiId } from '../domain/ciId.ts';
+import { CI_ID_PATTERN } from '../domain/ciId.ts';
 import type { Scope } from '../domain/ciServer.ts';
 import { toMilliseconds, type Milliseconds } from '../domain/duration.ts';
 import {
@@ -31,7 +31,10 @@ const schema = z.strictObject({
   runner: z.strictObject(
     {
       name: z.string().min(1).max(64),
-      id: z.string('must be a string, such as "42"').refine(isCiId, 'is not an ID').exactOptional(),
+      id: z
+        .string('must be a string, such as "42"')
+        .regex(CI_ID_PATTERN, 'is not an ID')
+        .exactOptional(),
     },
     'is missing: give {"name": …} and, where it is known, {"id": …}',
   ),

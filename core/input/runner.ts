@@ -11,8 +11,9 @@ import {
   type RunnerInput,
 } from '../contract/index.ts';
 import { omitUndefined } from '../domain/omitUndefined.ts';
-import { DEFAULT_RUNNER_GROUP_ID, type Scope } from '../domain/ciServer.ts';
-import { CI_SERVER_KINDS, DEFAULT_CI_SERVER } from '../domain/ciServerKind.ts';
+import type { RunnerGroupRef, Scope } from '../domain/ciServer.ts';
+import { CI_ID_PATTERN } from '../domain/ciId.ts';
+import { CI_SERVER_KINDS, type CiServerKind, DEFAULT_CI_SERVER } from '../domain/ciServerKind.ts';
 import { toMilliseconds, parseDuration, type Milliseconds } from '../domain/duration.ts';
 import type { PodRequest, SupervisorConfig } from '../domain/pod.ts';
 import { SET_LABEL } from '../domain/podTemplate.ts';
@@ -52,11 +53,11 @@ export interface RunnerSpec {
   readonly name: string;
   /** What tells its runners' names from others'. Empty while there is no execution yet. */
   readonly nameHash: string;
-  /** Absent: a plain command that no CI server knows. */
+  /** Absent, with the scope: a plain command that no CI server knows. */
+  readonly ciServer?: CiServerKind;
   readonly scope?: Scope;
   readonly credential: string;
-  /** Its name, or its id. */
-  readonly runnerGroup: number | string;
+  readonly runnerGroup: RunnerGroupRef;
   readonly labels: readonly string[];
   readonly ephemeral: boolean;
   readonly registrationMode: 'jit' | 'token';
@@ -179,7 +180,10 @@ export const runnerSchema = z.strictObject({
     .string()
     .regex(/^[^\p{Cc}]{1,200}$/u, 'must be 1 to 200 characters without control characters')
     .exactOptional(),
-  runnerGroupId: z.number().int().positive().exactOptional(),
+  runnerGroupId: z
+    .string('expected text: put the id in quotes')
+    .regex(CI_ID_PATTERN, 'must be 1 to 100 characters without white space and "/"')
+    .exactOptional(),
   labels: z
     .array(label)
     .min(1, 'must have at least one label')
@@ -250,6 +254,11 @@ export function parseRunnerInput(
     : { ok: true, spec: toSpec(input, scope, byScope, grace, admission) };
 }
 
+function toRunnerGroup({ runnerGroup: name, runnerGroupId: id }: RunnerInput): RunnerGroupRef {
+  if (name !== undefined) return { name };
+  return id === undefined ? 'default' : { id };
+}
+
 function toSpec(
   input: RunnerInput,
   scope: Scope | undefined,
@@ -259,8 +268,6 @@ function toSpec(
 ): RunnerSpec {
   const {
     credential = DEFAULT_CREDENTIAL,
-    runnerGroup = input.runnerGroupId ?? DEFAULT_RUNNER_GROUP_ID,
-    labels = ['self-hosted'],
     ephemeral = true,
     onEviction = 'fail',
     maxAttempts = 10,
@@ -278,7 +285,7 @@ function toSpec(
   const timeouts = { ...asked, jobTimeoutMs: Math.min(asked.jobTimeoutMs, jobTimeoutCapMs) };
   const { ciServer = DEFAULT_CI_SERVER } = input;
   const kind: RunnerKindName = ciServer === 'none' ? 'command' : RUNNER_KIND_OF_SERVER[ciServer];
-  const { stop: stopOfKind } = RUNNER_KINDS[kind];
+  const { stop: stopOfKind, defaultLabels } = RUNNER_KINDS[kind];
   const {
     signals,
     cleanupCommand,
@@ -311,10 +318,10 @@ function toSpec(
   return {
     name: input.name ?? nameFromWorkflowId(workflowId),
     nameHash,
-    ...omitUndefined({ scope, set, job }),
+    ...omitUndefined({ ciServer: ciServer === 'none' ? undefined : ciServer, scope, set, job }),
     credential,
-    runnerGroup,
-    labels,
+    runnerGroup: toRunnerGroup(input),
+    labels: input.labels ?? defaultLabels,
     ephemeral,
     // A JIT config is single-use by design: a runner that takes many jobs needs a registration token.
     registrationMode: ephemeral ? 'jit' : 'token',

@@ -10,7 +10,8 @@ import {
   type SetScale,
 } from '../contract/index.ts';
 import { omitUndefined } from '../domain/omitUndefined.ts';
-import type { Scope } from '../domain/ciServer.ts';
+import type { RunnerGroupRef, Scope } from '../domain/ciServer.ts';
+import type { CiServerKind } from '../domain/ciServerKind.ts';
 import type { CiJobLimits } from '../domain/ciServerTraits.ts';
 import { patternError } from '../domain/filterPattern.ts';
 import { toMilliseconds, type Milliseconds } from '../domain/duration.ts';
@@ -36,12 +37,12 @@ export interface SetSpec
   readonly template: RunnerSetInput['template'];
   /** Hash of the template. */
   readonly templateHash: string;
-  /** Absent: plain commands that no CI server knows. */
+  /** Absent, with the scope: plain commands that no CI server knows. */
+  readonly ciServer?: CiServerKind;
   readonly scope?: Scope;
   readonly credential: string;
   readonly labels: readonly string[];
-  /** Runner group, by id or by name. Absent: the default one. */
-  readonly group?: number | string;
+  readonly group: RunnerGroupRef;
   /** Limits of the CI server for jobs, added at admission. @default 24 hours in the queue, 5 days at work */
   readonly jobLimits?: CiJobLimits;
   readonly ephemeral: boolean;
@@ -273,7 +274,7 @@ function replaceAheadErrors(
 
 function toSpec(
   input: RunnerSetInput,
-  { scope, credential, labels, ephemeral, runnerGroup }: RunnerSpec,
+  { ciServer, scope, credential, labels, ephemeral, runnerGroup }: RunnerSpec,
   templateHash: string,
 ): SetSpec {
   const {
@@ -290,8 +291,9 @@ function toSpec(
     name,
     template,
     templateHash,
-    ...omitUndefined({ scope, group: runnerGroup === 1 ? undefined : runnerGroup }),
+    ...omitUndefined({ ciServer, scope }),
     credential,
+    group: runnerGroup,
     labels,
     ephemeral,
     slots: needsVolumeSlots(template),

@@ -131,7 +131,7 @@ await describeWithLab('who may start workflows', { temporal: true, kubernetes: t
       const registration = {
         scope: RIVAL,
         labels: [],
-        group: 1,
+        group: 'default',
         ephemeral: true,
         mode: 'jit',
       } as const;
@@ -157,7 +157,7 @@ await describeWithLab('who may start workflows', { temporal: true, kubernetes: t
         scope,
         name: 'their-big-runner',
         labels: ['linux'],
-        group: 1,
+        group: 'default',
         ephemeral: true,
         mode: 'jit',
       });

@@ -41,6 +41,7 @@ await describeWithLab(
         labels: ['linux'],
         scope: 'acme',
         scopeKind: 'organization',
+        ciServer: 'github',
       });
       const webhook = startWebhookProcess(address, taskQueue);
       await webhook.started();

@@ -15,7 +15,7 @@ const JIT: RegisterRequest = {
   scope: SCOPE,
   name: 'r-1',
   labels: ['self-hosted', 'linux'],
-  group: 1,
+  group: 'default',
   ephemeral: true,
   mode: 'jit',
 };
@@ -115,7 +115,7 @@ describe('register', () => {
 
   test('404 although the scope can be listed: the group is wrong', async () => {
     github.on(`POST ${RUNNERS}/generate-jitconfig`, NOT_FOUND).on(`GET ${RUNNERS}`, listJson());
-    const error = await ciServerError(server.register({ ...JIT, group: 7 }));
+    const error = await ciServerError(server.register({ ...JIT, group: { id: '7' } }));
     expect(error).toMatchObject({ kind: 'rejected', status: 404 });
     expect(error.message).toMatch(/runner group 7 .*runnerGroupId/);
   });

@@ -1,3 +1,4 @@
+import type { RunnerGroupRef } from '../../core/domain/ciServer.ts';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,7 +16,7 @@ const JIT: RegisterRequest = {
   scope: { kind: 'organization', name: 'acme' },
   name: 'r-1',
   labels: ['linux'],
-  group: 'gpu',
+  group: { name: 'gpu' },
   ephemeral: true,
   mode: 'jit',
 };
@@ -96,7 +97,7 @@ test('all pages are read', async () => {
     },
   });
   github.on(`GET ${GROUPS}`, page(1, 100), page(101, 30));
-  await server.register({ ...JIT, group: 'group-129' });
+  await server.register({ ...JIT, group: { name: 'group-129' } });
   expect([listed().length, joined()]).toEqual([2, [129]]);
 });
 
@@ -147,11 +148,12 @@ test('a credential that does not see the groups', async () => {
   });
 });
 
-test.each([
-  ['by its name', 'gpu', 'gpu'],
-  ['in the words of the list', 'GPU', 'gpu'],
-  ['by its id', 2, 'gpu'],
-  ['the default one, by its id: without a list', 1, undefined],
+test.each<[string, RunnerGroupRef, string | undefined]>([
+  ['by its name', { name: 'gpu' }, 'gpu'],
+  ['in the words of the list', { name: 'GPU' }, 'gpu'],
+  ['by its id', { id: '2' }, 'gpu'],
+  ['the default one, by its id: without a list', { id: '1' }, undefined],
+  ['the default one: without a list', 'default', undefined],
 ])('a token: the runner is told the name of its group, %s', async (_how, group, expected) => {
   github.on(`GET ${GROUPS}`, groups('Default', 'gpu'));
   expect((await server.register({ ...TOKEN, group })).env['RUNNER_GROUP']).toBe(expected);
@@ -181,7 +183,7 @@ test.each(['jit', 'token'] as const)(
         await simulated.register({
           ...JIT,
           scope,
-          group: 'Group 177',
+          group: { name: 'Group 177' },
           mode,
           ephemeral: mode === 'jit',
         }),
@@ -197,7 +199,7 @@ test.each(['jit', 'token'] as const)(
 
 test('a token: an id that is not there', async () => {
   github.on(`GET ${GROUPS}`, groups('Default'));
-  expect(await ciServerError(server.register({ ...TOKEN, group: 7 }))).toMatchObject({
+  expect(await ciServerError(server.register({ ...TOKEN, group: { id: '7' } }))).toMatchObject({
     kind: 'rejected',
     message: expect.stringContaining('runner group 7 does not exist: check runnerGroupId'),
   });

@@ -65,7 +65,7 @@ export const CHANGES: readonly Change[] = [
     what: 'a set asks for the time before it starts runners',
     file: 'runnerSet/reconcile.ts',
     from: 'this.state.onRunnersStarting(runners, this.#now);',
-    to: 'this.state.onRunnersStarting(runners, (await workerActivities("what time is it?").clock()).at);',
+    to: 'this.state.onRunnersStarting(runners, (await workerActivities("read the time").getTime()).at);',
     breaks: ({ events }) =>
       events.some(
         (event) => event.activityTaskScheduledEventAttributes?.activityType.name === 'startRunners',

@@ -116,7 +116,7 @@ export const FULL_VALUES = {
       replicas: 3,
       githubConfigUrl: 'https://github.example.com/acme/app',
       labels: ['self-hosted', 'x'],
-      runnerGroupId: 7,
+      runnerGroupId: '7',
       proxy: {},
       githubServerTLS: { certificateFrom: { secretKeyRef: { name: 'app-ca', key: 'ca.crt' } } },
       set: { template: { ephemeral: false, timeouts: { jobTimeout: '2h' } } },

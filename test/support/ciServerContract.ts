@@ -65,8 +65,8 @@ export function ciServerContract(
       scope,
       name: 'r-1',
       labels: ['self-hosted', 'contract'],
-      group: 1,
       mode: options.modes[0] as RegisterRequest['mode'],
+      group: 'default',
       ephemeral: true,
       ...more,
     });
@@ -84,13 +84,11 @@ export function ciServerContract(
       const { traits } = server;
       expect({
         canDisable: server.disable !== undefined,
-        redelivers: server.redeliverFailed !== undefined,
         groups: server.runnerGroupId !== undefined,
         singleUseRegistration: options.modes.includes('jit'),
       }).toEqual({
         canDisable: traits.canDisable,
-        redelivers: traits.redelivers,
-        groups: traits.groups,
+        groups: traits.groups !== undefined,
         singleUseRegistration: traits.singleUseRegistration,
       });
     });

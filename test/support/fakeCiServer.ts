@@ -14,8 +14,7 @@ const TRAITS: CiServerTraits = {
   refusesBusyRemoval: true,
   canDisable: false,
   singleUseRegistration: true,
-  groups: true,
-  redelivers: false,
+  groups: { defaultId: '1' },
   jobLimits: DEFAULT_JOB_LIMITS,
 };
 

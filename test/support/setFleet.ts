@@ -57,7 +57,7 @@ export class Fleet {
 
   /** As the webhook does. */
   tell(one: JobEvent): void {
-    const home = new JobRouter(this.listed).homeOf(one, undefined)?.workflowId ?? '';
+    const home = new JobRouter(this.listed).homeOf(one, { ciServer: 'github' })?.workflowId ?? '';
     this.#at(home, [one]);
   }
 

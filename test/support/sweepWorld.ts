@@ -205,7 +205,7 @@ export class SweepWorld {
       scope: this.scope,
       name,
       labels,
-      group: 1,
+      group: 'default',
       ephemeral: true,
       mode: 'jit',
     });

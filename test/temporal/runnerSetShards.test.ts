@@ -76,7 +76,7 @@ await describeWithLab('equal sets', { temporal: true }, (lab) => {
   });
   /** As the webhook tells: the job's set, and the one whose runner runs it. */
   async function deliver(one: JobEvent, own?: SetRun): Promise<void> {
-    const { chosen } = await covering.route({ event: one }, false);
+    const { chosen } = await covering.route({ ciServer: 'github', event: one }, false);
     const told = new Set([chosen ?? '', ...(own === undefined ? [] : [setWorkflowId(own.name)])]);
     await Promise.all(
       [...told].map(async (id) => await signals.send(id, one, AbortSignal.timeout(30_000))),
@@ -175,7 +175,10 @@ await describeWithLab('equal sets', { temporal: true }, (lab) => {
       (all) => total(all, ({ jobs }) => jobs.queued) === ids.length,
     );
     const homes = await Promise.all(
-      ids.map(async (id) => (await covering.route({ event: event('queued', id) }, false)).chosen),
+      ids.map(
+        async (id) =>
+          (await covering.route({ ciServer: 'github', event: event('queued', id) }, false)).chosen,
+      ),
     );
     await ends.end();
     // The paused one still knows whom it has passed jobs on to: they went on from there.

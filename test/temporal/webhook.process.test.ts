@@ -18,7 +18,12 @@ import { until } from '../support/until.ts';
 import { deliverSigned, startWebhookProcess } from '../support/webhookProcess.ts';
 import { killWorkerProcesses } from '../support/workerProcess.ts';
 
-const COVER: SetRoutingInfo = { labels: ['linux'], scope: 'acme', scopeKind: 'organization' };
+const COVER: SetRoutingInfo = {
+  labels: ['linux'],
+  scope: 'acme',
+  scopeKind: 'organization',
+  ciServer: 'github',
+};
 
 await describeWithLab('the webhook as a process', { temporal: true }, (lab) => {
   const address = lab.temporal?.address ?? '';

@@ -75,6 +75,7 @@ await describeWithLab('redelivery', { temporal: true }, (lab) => {
       labels: ['linux'],
       scope: 'acme',
       scopeKind: 'organization',
+      ciServer: 'github',
     });
   });
   afterEach(async () => {

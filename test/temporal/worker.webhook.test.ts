@@ -84,7 +84,12 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
     scope = 'acme',
     scopeKind: ScopeKind = 'organization',
   ): Promise<ToldSet> =>
-    await startToldSet(client(), taskQueue, setId(name), { labels, scope, scopeKind });
+    await startToldSet(client(), taskQueue, setId(name), {
+      labels,
+      scope,
+      scopeKind,
+      ciServer: 'github',
+    });
   const setId = (name: string): string => `set-${name}-${taskQueue}`;
 
   type Delivery = Partial<
@@ -151,6 +156,7 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
       labels: ['none'],
       scope: 'acme',
       scopeKind: 'organization',
+      ciServer: 'github',
     });
     for (const name of [
       nameOf('acme-3'),
@@ -230,7 +236,7 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
       taskQueue,
       setId('asked'),
       undefined,
-      statusOf('asked', { labels: ['linux', 'asked'] }),
+      statusOf('asked', { ciServer: 'github', labels: ['linux', 'asked'] }),
     );
     expect((await deliver({ body: queued(1, ['asked']) })).statusCode).toBe(503);
     expect((await deliver({ body: queued(1, ['elsewhere']) })).statusCode).toBe(503);

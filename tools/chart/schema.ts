@@ -80,7 +80,7 @@ const set: Schema = closed(
     replicas: { ...count(0), maximum: MAX_RUNNERS },
     labels: { ...strings, minItems: 1 },
     runnerGroup: { type: 'string', minLength: 1 },
-    runnerGroupId: count(1),
+    runnerGroupId: { type: 'string', minLength: 1 },
     proxy,
     githubServerTLS,
     template: closed({ metadata: object, spec: object }),

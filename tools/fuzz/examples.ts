@@ -63,7 +63,7 @@ export const RUNNER_EXAMPLES: readonly object[] = [
   {
     enterprise: 'big',
     credential: 'prod',
-    runnerGroupId: 7,
+    runnerGroupId: '7',
     name: 'e-1',
     ephemeral: false,
     set: 'linux',

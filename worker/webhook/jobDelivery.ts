@@ -1,8 +1,10 @@
 /** What a delivery says about a job, in the terms of the workflows and of no CI server. */
+import type { CiServerKind } from '../../core/domain/ciServerKind.ts';
 import type { JobEvent, RunnerJobEvent } from '../../core/contract/index.ts';
 
 /** One event of one job, for the set that has to serve it and for the runner that runs it. */
 export interface JobDelivery {
+  readonly ciServer: CiServerKind;
   readonly event: JobEvent;
   /** ID of the workflow run that the job is part of. */
   readonly run?: string;

@@ -8,6 +8,7 @@ import {
   type RunnerSetStatus,
   type SetRoutingInfo,
 } from '../../core/contract/index.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type { JobDelivery } from './jobDelivery.ts';
 
 export interface CoveringSetsOptions {
@@ -58,14 +59,14 @@ export class SetDirectory {
    * @throws SetsUnknownError, or what Temporal's client throws when the sets cannot be listed
    */
   async route(
-    { event, enterprise }: JobDelivery,
+    { event, ...origin }: JobDelivery,
     afresh: boolean,
   ): Promise<{ chosen: string | undefined; running: ReadonlySet<string> }> {
     let now = await this.list(afresh ? 0 : SETS_AGE_MS);
-    let chosen = now.routing.homeOf(event, enterprise);
+    let chosen = now.routing.homeOf(event, origin);
     if (chosen === undefined) {
       now = await this.list(UNCOVERED_AGE_MS);
-      chosen = now.routing.homeOf(event, enterprise);
+      chosen = now.routing.homeOf(event, origin);
     }
     if (chosen === undefined && now.unknown.length > 0)
       throw new RoutingUnknownError(
@@ -112,10 +113,11 @@ export class SetDirectory {
 
   async #ask(workflowId: string, at: number): Promise<Answer | undefined> {
     try {
-      const { labels, scope, scopeKind } = await this.status(workflowId);
+      const { ciServer, labels, scope, scopeKind } = await this.status(workflowId);
       this.#silent.delete(workflowId);
       return {
         routing: {
+          ...omitUndefined({ ciServer }),
           labels,
           scope,
           scopeKind: scopeKind ?? (scope.includes('/') ? 'repository' : 'organization'),

@@ -190,7 +190,7 @@ async function findProvisioned({ spec, runner }: RunnerState): Promise<FoundProv
     ...omitUndefined({ namespace: spec.pod.namespace }),
   };
   return await clusterActivities({
-    summary: 'what did the interrupted provisioning leave?',
+    summary: 'find what the interrupted provisioning left',
   }).findProvisioned(input);
 }
 

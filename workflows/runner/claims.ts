@@ -23,7 +23,7 @@ export async function awaitClaims(state: RunnerState): Promise<string | undefine
       () => state.cancel !== undefined,
       async () =>
         await clusterActivities({
-          summary: 'does anything still write to the claims?',
+          summary: 'check that nothing writes to the claims',
           withinMs,
         }).awaitClaims(input),
     );

@@ -52,7 +52,10 @@ export async function serveJobs(state: RunnerState, input: RunnerInput): Promise
     if (woken) continue;
     // Nothing is stopped on an old view: that it is idle again may have been lost, and that it is busy is told some seconds later.
     if (spec.scope !== undefined && (!busy || runner.podBusy === true))
-      await refreshPod(state, busy ? 'does its job still run?' : 'has it taken no job?');
+      await refreshPod(
+        state,
+        busy ? 'check that its job still runs' : 'check that it has taken no job',
+      );
     if (runner.pod?.ended === true) runner.ended ??= runner.pod;
     if (over() || (runner.busySince !== undefined) !== busy || runner.jobDeadline !== deadline)
       continue;

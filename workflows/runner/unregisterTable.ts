@@ -97,7 +97,7 @@ function whenUnregistered(f: UnregistrationFacts, row: Row, because: string): Un
           reason: `${because} and the runner container never started`,
           unlessStarted: true,
         }
-      : { kind: 'look', row, reason: `${because}; has the container started?` };
+      : { kind: 'look', row, reason: `${because}; waiting for its container to start` };
   }
   if (f.stop !== undefined) return stopOrAwait(f, row, `${because} and its stop was accepted`);
   if (f.observedActivity === 'idle') return whenIdle(f, row, because);
@@ -120,7 +120,7 @@ function whenIdle(f: UnregistrationFacts, row: Row, because: string): Unregistra
     return {
       kind: 'wait',
       row,
-      reason: `${because}; does the runner go on saying that it is idle?`,
+      reason: `${because}; waiting whether the runner goes on saying that it is idle`,
       until: 'idleConfirmed',
     };
   if (!f.podRefreshed) return { kind: 'look', row, reason: `${because}; is the runner idle?` };
@@ -139,7 +139,7 @@ function whenUnlisted(f: UnregistrationFacts): UnregistrationAction {
       : {
           kind: 'look',
           row: '4a',
-          reason: 'CI server does not list the runner; has the container started?',
+          reason: 'CI server does not list the runner; waiting for its container to start',
         };
   }
   if (f.observedActivity === 'busy')

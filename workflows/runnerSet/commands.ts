@@ -65,7 +65,7 @@ export class SetCommands {
   async executeNext(state: SetState, tick: (at: number) => number): Promise<number> {
     const declared = this.#declaredNext(state);
     if (declared === undefined) {
-      const now = tick((await workerActivities('what time is it?').clock()).at);
+      const now = tick((await workerActivities('read the time').getTime()).at);
       while (this.hasNext && this.#declaredNext(state) === undefined)
         this.#finish(state, now, executeCommand);
       return now;

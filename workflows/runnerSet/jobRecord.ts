@@ -9,7 +9,7 @@ export interface JobRecord {
   /** When it was queued, or the first thing known of it happened, by the CI server's clock. */
   readonly since: number;
   /** When this set last learnt something about it, by the workflow's clock. */
-  readonly seenAt: number;
+  readonly updatedAt: number;
   /** The runner it runs or ran on, by its name at the CI server. */
   readonly runnerName?: string;
   /** Start of the last look at the CI server that found it queued. */
@@ -38,7 +38,7 @@ export function applyJobEvent(job: JobRecord | undefined, event: JobEvent, now: 
     return {
       state,
       since: event.at,
-      seenAt: now,
+      updatedAt: now,
       repository: event.repository,
       ...named,
       ...passed,
@@ -50,13 +50,13 @@ export function applyJobEvent(job: JobRecord | undefined, event: JobEvent, now: 
     (job.state === 'left' ||
       (job.state === 'queued' && (job.reroutedTo !== undefined || job.reroutedHere === undefined)))
   ) {
-    return { ...omitKey(job, 'reroutedTo'), state, seenAt: now, reroutedHere: true };
+    return { ...omitKey(job, 'reroutedTo'), state, updatedAt: now, reroutedHere: true };
   }
   if (isLaterState(state, job.state))
-    return { ...omitKey(job, 'confirmedAt'), state, seenAt: now, ...named };
+    return { ...omitKey(job, 'confirmedAt'), state, updatedAt: now, ...named };
   // An event that was overtaken may still be the only one to name the runner.
   if (job.runnerName === undefined && 'runnerName' in named)
-    return { ...job, seenAt: now, ...named };
+    return { ...job, updatedAt: now, ...named };
   return job;
 }
 
@@ -72,9 +72,9 @@ export function recordQueued(
   now: number,
 ): JobRecord {
   if (job === undefined)
-    return { state: 'queued', since: queuedAt, seenAt: now, confirmedAt: checkedAt, repository };
-  if (job.state === 'queued' || (job.state === 'left' && job.seenAt < checkedAt))
-    return { ...job, state: 'queued', seenAt: now, confirmedAt: checkedAt };
+    return { state: 'queued', since: queuedAt, updatedAt: now, confirmedAt: checkedAt, repository };
+  if (job.state === 'queued' || (job.state === 'left' && job.updatedAt < checkedAt))
+    return { ...job, state: 'queued', updatedAt: now, confirmedAt: checkedAt };
   return job;
 }
 
@@ -83,9 +83,10 @@ export function recordQueued(
  * An event may still say where it went.
  */
 export function recordUnlisted(job: JobRecord, checkedAt: number, now: number): JobRecord {
-  if (job.seenAt >= checkedAt) return job;
-  if (job.state === 'queued') return { ...omitKey(job, 'confirmedAt'), state: 'left', seenAt: now };
-  if (job.state === 'assigned') return { ...job, state: 'completed', seenAt: now };
+  if (job.updatedAt >= checkedAt) return job;
+  if (job.state === 'queued')
+    return { ...omitKey(job, 'confirmedAt'), state: 'left', updatedAt: now };
+  if (job.state === 'assigned') return { ...job, state: 'completed', updatedAt: now };
   return job;
 }
 

@@ -27,7 +27,7 @@ import {
 
 /** What continue-as-new carries over: as short as it can be, because Temporal refuses more than 2 MB. */
 export interface CarriedJobs {
-  /** key, state, since, seenAt, runner name or "", confirmedAt or 0, index of the repository, index of the set that it was passed on to or -1, 1 if it was passed on to this one */
+  /** key, state, since, updatedAt, runner name or "", confirmedAt or 0, index of the repository, index of the set that it was passed on to or -1, 1 if it was passed on to this one */
   readonly active: readonly (readonly [
     string,
     CiJobState,
@@ -89,7 +89,7 @@ export class SetJobs {
       key,
       state,
       since,
-      seenAt,
+      updatedAt,
       runnerName,
       confirmedAt,
       repository,
@@ -99,7 +99,7 @@ export class SetJobs {
       this.#store(key, {
         state,
         since,
-        seenAt,
+        updatedAt,
         repository: carried.names[repository] ?? '',
         ...(runnerName === '' ? {} : { runnerName }),
         ...(confirmedAt === 0 ? {} : { confirmedAt }),
@@ -129,7 +129,7 @@ export class SetJobs {
           {
             state,
             since,
-            seenAt,
+            updatedAt,
             runnerName = '',
             confirmedAt = 0,
             repository,
@@ -140,7 +140,7 @@ export class SetJobs {
           key,
           state,
           since,
-          seenAt,
+          updatedAt,
           runnerName,
           confirmedAt,
           indexOf(repository),
@@ -226,7 +226,7 @@ export class SetJobs {
 
   /** It is another set's from now on. @returns what is known of it; `undefined`: it is over */
   reroute(key: string, to: string, now: number): JobRecord | undefined {
-    return this.#set(key, (job) => job && { ...job, reroutedTo: to, seenAt: now }, now);
+    return this.#set(key, (job) => job && { ...job, reroutedTo: to, updatedAt: now }, now);
   }
 
   /** What was passed on to these sets waits here again. */
@@ -256,7 +256,7 @@ export class SetJobs {
   runnerEnded(workflowId: string, now: number): boolean {
     const theirs = this.#assigned.keysOf(workflowId);
     for (const key of theirs)
-      this.#set(key, (job) => job && { ...job, state: 'completed', seenAt: now }, now);
+      this.#set(key, (job) => job && { ...job, state: 'completed', updatedAt: now }, now);
     return theirs.length > 0;
   }
 
@@ -269,9 +269,9 @@ export class SetJobs {
       if (
         job.runnerName !== undefined &&
         idle.has(job.runnerName) &&
-        job.seenAt <= now - BUSY_LAG_MS
+        job.updatedAt <= now - BUSY_LAG_MS
       )
-        this.#set(key, () => ({ ...job, state: 'completed', seenAt: now }), now);
+        this.#set(key, () => ({ ...job, state: 'completed', updatedAt: now }), now);
     }
     this.drop(now);
   }
@@ -322,8 +322,8 @@ export class SetJobs {
   drop(now: number): void {
     this.#dropCompleted(now);
     const { queuedMs, runningMs } = this.limits;
-    for (const [key, { state, since, seenAt }] of this.#live) {
-      if (seenAt > now - (state === 'assigned' ? runningMs : queuedMs)) continue;
+    for (const [key, { state, since, updatedAt }] of this.#live) {
+      if (updatedAt > now - (state === 'assigned' ? runningMs : queuedMs)) continue;
       this.#drop(key);
       this.traces.delete(key);
       this.#droppedUntil = Math.max(this.#droppedUntil, since);

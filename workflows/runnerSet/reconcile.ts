@@ -121,7 +121,7 @@ export class RunningSet {
       if (decision.ended && this.#commands.allReplied) return;
       const acting = this.#runNextCommand() ?? this.#act(decision);
       const woken = acting === undefined ? await this.#wait(decision) : undefined;
-      this.#tick(woken ?? (await (acting ?? workerActivities('what time is it?').clock())));
+      this.#tick(woken ?? (await (acting ?? workerActivities('read the time').getTime())));
     }
   }
 
@@ -245,7 +245,7 @@ export class RunningSet {
   }
 
   async #evaluateSchedule(): Promise<Timestamped> {
-    const { at, schedule } = await workerActivities('which schedule holds now?').evaluateSchedules({
+    const { at, schedule } = await workerActivities('evaluate the schedules').evaluateSchedules({
       schedules: this.state.facts.spec.schedules,
     });
     this.#inbox.push({ news: (state, now) => state.reschedule(schedule, at, now) });
@@ -253,14 +253,16 @@ export class RunningSet {
   }
 
   async #list(): Promise<Timestamped> {
-    const { at, runners } = await temporalActivities('which runners are there?').listRunners({
+    const { at, runners } = await temporalActivities('list the runners').listRunners({
       set: this.state.facts.spec.name,
     });
     const doubtful = this.state.unverified(runners, at);
     const found =
       doubtful.length === 0
         ? { at, ended: [] }
-        : await temporalActivities(`are ${doubtful.length} runners gone?`).findEndedRunners({
+        : await temporalActivities(
+            `check whether ${doubtful.length} runners have ended`,
+          ).findEndedRunners({
             workflowIds: doubtful,
           });
     this.#inbox.push({ news: (state, now) => state.onRunnersListed(runners, found.ended, now) });
@@ -363,11 +365,12 @@ export class RunningSet {
 }
 
 function sameRouting(memo: unknown, cover: SetRoutingInfo): boolean {
-  const { labels, scope, scopeKind, group, atCapacity, draining } = (memo ??
+  const { ciServer, labels, scope, scopeKind, group, atCapacity, draining } = (memo ??
     {}) as Partial<SetRoutingInfo>;
   return (
-    JSON.stringify([labels, scope, scopeKind, group, atCapacity, draining]) ===
+    JSON.stringify([ciServer, labels, scope, scopeKind, group, atCapacity, draining]) ===
     JSON.stringify([
+      cover.ciServer,
       cover.labels,
       cover.scope,
       cover.scopeKind,

@@ -51,6 +51,7 @@ export function setStatus(state: SetState, now: number): RunnerSetStatus {
       blockedReason,
       waitingFor: waitingFor === '' ? undefined : waitingFor,
       deleting: facts.ending,
+      ciServer: spec.ciServer,
       scopeKind: spec.scope?.kind,
     }),
     labels: [...spec.labels],

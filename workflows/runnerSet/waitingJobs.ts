@@ -47,12 +47,12 @@ export function staleJobs(
   count: number,
 ): { key: string; repository: string }[] {
   const waiting = [...live].flatMap(([key, job]) =>
-    isQueuedHere(job) && job.seenAt < before
-      ? [{ key, repository: job.repository, seenAt: job.seenAt }]
+    isQueuedHere(job) && job.updatedAt < before
+      ? [{ key, repository: job.repository, updatedAt: job.updatedAt }]
       : [],
   );
   return waiting
-    .toSorted((a, b) => a.seenAt - b.seenAt)
+    .toSorted((a, b) => a.updatedAt - b.updatedAt)
     .slice(0, count)
     .map(({ key, repository }) => ({ key, repository }));
 }

@@ -88,7 +88,7 @@ async function send(set: string, request: SetCommandRequest): Promise<void> {
 }
 
 async function setHasEnded(set: string): Promise<boolean> {
-  const { ended } = await temporalActivities('does the set run?').findEndedRunners({
+  const { ended } = await temporalActivities('check that the set runs').findEndedRunners({
     workflowIds: [setWorkflowId(set)],
   });
   return ended.length > 0;

@@ -24,7 +24,7 @@ import { normalizeGitHubLabels } from './labels.ts';
 import { ExpiringCache, type Expiring } from './expiringCache.ts';
 import { PollBudget } from './pollBudget.ts';
 import { QueuedJobs, jobOf } from './queuedJobs.ts';
-import { hasNoGroupName, RunnerGroups } from './runnerGroups.ts';
+import { DEFAULT_GROUP_ID, RunnerGroups } from './runnerGroups.ts';
 import type { CiJob, CiJobList, RegisterRequest, Scope } from '../../../core/domain/ciServer.ts';
 import type { CiServerTraits } from '../../../core/domain/ciServerTraits.ts';
 
@@ -42,18 +42,14 @@ const LOOKS_AT_JOBS = { requests: 25, everyMs: 300_000 };
 
 const DAY_MS = 24 * 3_600_000;
 
-/** Traits of GitHub. Only a GitHub App may ask for deliveries again. */
-export function gitHubTraits(credentialType: 'pat' | 'app'): CiServerTraits {
-  return {
-    refusesBusyRemoval: true,
-    canDisable: false,
-    singleUseRegistration: true,
-    groups: true,
-    redelivers: credentialType === 'app',
-    // https://docs.github.com/en/actions/reference/limits: a job that found no runner is ended after 24 hours, one that runs after 5 days.
-    jobLimits: { queuedMs: DAY_MS, runningMs: 5 * DAY_MS },
-  };
-}
+export const GITHUB_TRAITS: CiServerTraits = {
+  refusesBusyRemoval: true,
+  canDisable: false,
+  singleUseRegistration: true,
+  groups: { defaultId: DEFAULT_GROUP_ID },
+  // https://docs.github.com/en/actions/reference/limits: a job that found no runner is ended after 24 hours, one that runs after 5 days.
+  jobLimits: { queuedMs: DAY_MS, runningMs: 5 * DAY_MS },
+};
 
 /** What a search has found, and when it began (ms, by the clock that nobody sets). */
 type JobSearch = CiJobList & { readonly beganAt: number };
@@ -61,7 +57,7 @@ type JobSearch = CiJobList & { readonly beganAt: number };
 /** GitHub (github.com, *.ghe.com, Enterprise Server) seen with one credential. */
 export class GitHubCiServer implements CiServer {
   readonly kind = 'github';
-  readonly traits: CiServerTraits;
+  readonly traits = GITHUB_TRAITS;
   readonly #api: GitHubApi;
   readonly #options: GitHubApiOptions;
   readonly #webUrl: string;
@@ -82,7 +78,6 @@ export class GitHubCiServer implements CiServer {
 
   constructor(options: GitHubApiOptions) {
     this.#options = options;
-    this.traits = gitHubTraits(options.credential.type);
     this.#api = new GitHubApi(options);
     this.#pollBudgets = {
       lists: new PollBudget(LOOKS_AT_LISTS, options.clock),
@@ -90,7 +85,8 @@ export class GitHubCiServer implements CiServer {
     };
     this.#groups = new RunnerGroups(this.#api, options.clock);
     this.#webUrl = options.credential.webUrl ?? webUrlOf(options.credential.apiUrl);
-    if (!this.traits.redelivers) return;
+    // GitHub sends deliveries again for Apps only.
+    if (options.credential.type !== 'app') return;
     const deliveries = new WebhookRedelivery(this.#api, options.clock);
     this.redeliverFailed = async (limits, signal) =>
       await deliveries.redeliverFailed(limits, signal);
@@ -228,8 +224,7 @@ export class GitHubCiServer implements CiServer {
 
   async #registerJit(wanted: RegisterRequest, signal?: AbortSignal): Promise<Registration> {
     const { scope, name, group, labels } = wanted;
-    const groupId =
-      typeof group === 'number' ? group : await this.#groups.idOf(scope, group, signal);
+    const groupId = await this.#groups.resolveId(scope, group, signal);
     const request = this.#request('jit', 'POST', scope, '/actions/runners/generate-jitconfig', {
       name,
       runner_group_id: groupId,
@@ -246,9 +241,9 @@ export class GitHubCiServer implements CiServer {
     if (answer.status === 404) {
       this.#groups.forget(scope);
       const what =
-        typeof group === 'number'
-          ? `${group} does not exist or may not be used: check runnerGroupId`
-          : `"${group}" (${groupId}) may not be used, or is gone: check runnerGroup`;
+        group !== 'default' && 'name' in group
+          ? `"${group.name}" (${groupId}) may not be used, or is gone: check runnerGroup`
+          : `${groupId} does not exist or may not be used: check runnerGroupId`;
       throw this.#api.toError('rejected', request, `runner group ${what}`, 404);
     }
     const jit = this.#api.parse(jitAnswer, answer, request);
@@ -261,7 +256,7 @@ export class GitHubCiServer implements CiServer {
 
   async #registerWithToken(wanted: RegisterRequest, signal?: AbortSignal): Promise<Registration> {
     const { scope, name, labels, ephemeral, disableUpdate } = wanted;
-    const group = await this.#groupName(wanted, signal);
+    const group = await this.#groups.resolveName(wanted, signal);
     const token = await this.#registrationToken(scope).get(signal);
     return {
       runnerName: name,
@@ -303,21 +298,8 @@ export class GitHubCiServer implements CiServer {
     return value;
   }
 
-  async runnerGroupId(scope: Scope, name: string, signal?: AbortSignal): Promise<number> {
-    return await this.#groups.idOf(scope, name, signal);
-  }
-
-  /** `config.sh` takes the group's name, not its id; of a name it is better known here that there is no such group. */
-  async #groupName(
-    { scope, group }: RegisterRequest,
-    signal?: AbortSignal,
-  ): Promise<string | undefined> {
-    if (hasNoGroupName(scope, group)) return undefined;
-    return await this.#groups.nameOf(
-      scope,
-      typeof group === 'number' ? group : await this.#groups.idOf(scope, group, signal),
-      signal,
-    );
+  async runnerGroupId(scope: Scope, name: string, signal?: AbortSignal): Promise<string> {
+    return String(await this.#groups.resolveId(scope, { name }, signal));
   }
 
   async #findById(scope: Scope, id: string, signal?: AbortSignal): Promise<CiRunner | undefined> {

@@ -1,10 +1,12 @@
-import { DEFAULT_RUNNER_GROUP_ID, type Scope } from '../../../core/domain/ciServer.ts';
+import type { RunnerGroupRef, Scope } from '../../../core/domain/ciServer.ts';
 import type { Clock } from '../clock.ts';
 import { scopeRoute } from './addresses.ts';
 import { runnerGroupListAnswer, type RunnerGroup } from './responses.ts';
 import type { GitHubApi, GitHubRequest } from './api.ts';
 import { ExpiringCache } from './expiringCache.ts';
 
+/** ID of the group that every organization and enterprise has, and repositories have alone. */
+export const DEFAULT_GROUP_ID = '1';
 /** Groups are made and renamed by hand, once in a while. */
 const KEPT_MS = 10 * 60_000;
 /** A group that is not in a list this young does not exist; in an older one it may have been made since. */
@@ -33,10 +35,36 @@ export class RunnerGroups {
   }
 
   /**
+   * @throws CiServerError `rejected` for an ID that GitHub cannot have given, and for a name that no group has
+   */
+  async resolveId(scope: Scope, group: RunnerGroupRef, signal?: AbortSignal): Promise<number> {
+    if (group !== 'default' && 'name' in group) return await this.#idOf(scope, group.name, signal);
+    const id = group === 'default' ? DEFAULT_GROUP_ID : group.id;
+    if (/^[1-9]\d{0,14}$/.test(id)) return Number(id);
+    throw this.#api.toError(
+      'rejected',
+      this.#request(scope),
+      `runner group ${id} does not exist: check runnerGroupId, a whole number at GitHub`,
+    );
+  }
+
+  /**
+   * Returns the name that `config.sh` takes. `undefined`: it takes the group by itself.
+   * @throws CiServerError `rejected` when there is no such group
+   */
+  async resolveName(
+    { scope, group }: { readonly scope: Scope; readonly group: RunnerGroupRef },
+    signal?: AbortSignal,
+  ): Promise<string | undefined> {
+    const id = await this.resolveId(scope, scope.kind === 'repository' ? 'default' : group, signal);
+    return String(id) === DEFAULT_GROUP_ID ? undefined : await this.#nameOf(scope, id, signal);
+  }
+
+  /**
    * In whatever case, as `config.sh` compares: https://github.com/actions/runner/blob/main/src/Runner.Listener/Configuration/ConfigurationManager.cs
    * @throws CiServerError `rejected` when there is none of that name
    */
-  async idOf(scope: Scope, name: string, signal?: AbortSignal): Promise<number> {
+  async #idOf(scope: Scope, name: string, signal?: AbortSignal): Promise<number> {
     const wanted = name.toLowerCase();
     const { found, groups } = await this.#find(
       scope,
@@ -52,8 +80,7 @@ export class RunnerGroups {
     );
   }
 
-  /** @throws CiServerError `rejected` when there is none of that id */
-  async nameOf(scope: Scope, id: number, signal?: AbortSignal): Promise<string> {
+  async #nameOf(scope: Scope, id: number, signal?: AbortSignal): Promise<string> {
     const { found } = await this.#find(scope, (group) => group.id === id, signal);
     if (found === undefined)
       throw this.#api.toError(
@@ -126,11 +153,6 @@ export class RunnerGroups {
       subject: `${scope.kind} ${scope.name}`,
     };
   }
-}
-
-/** Repositories have no groups, and `config.sh` needs no name for the one that it takes by itself. */
-export function hasNoGroupName(scope: Scope, group: number | string): boolean {
-  return scope.kind === 'repository' || group === DEFAULT_RUNNER_GROUP_ID;
 }
 
 const keyOf = ({ kind, name }: Scope): string => `${kind}:${name.toLowerCase()}`;

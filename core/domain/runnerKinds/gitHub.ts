@@ -64,6 +64,8 @@ export const GITHUB_RUNNER: Required<RunnerKind> = {
     // The image has no entry point of its own: https://github.com/actions/runner/blob/main/images/Dockerfile
     command: ['/bin/sh', '-c', START_SCRIPT.join('\n')],
   },
+  // The label of every runner of GitHub's that is self-hosted.
+  defaultLabels: ['self-hosted'],
   // https://github.com/actions/runner/blob/main/src/Runner.Listener/JobDispatcher.cs
   log: {
     listening: new RegExp(`${TIME}Listening for Jobs$`),

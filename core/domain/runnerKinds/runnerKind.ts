@@ -4,6 +4,8 @@ export interface RunnerKind {
   readonly registration?: RunnerRegistration;
   /** Image of runners that name none. Absent: each names its own. */
   readonly image?: RunnerImage;
+  /** Labels of runners that name none. */
+  readonly defaultLabels: readonly string[];
   /** Lines of the runner's log that tell what it does. Absent: its log tells nothing. */
   readonly log?: RunnerLogSigns;
   /** Variables that name the scripts which the runner executes before and after each job. Absent: it has none. */

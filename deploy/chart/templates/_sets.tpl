@@ -25,7 +25,7 @@
 {{- $template := dict "labels" ($set.labels | default (list $set.name)) }}
 {{- $template = merge $template (fromYaml (include "holdfast.scope" (list $set.name ($set.githubConfigUrl | default $root.Values.githubConfigUrl)))) }}
 {{- with $set.runnerGroup }}{{ $template = set $template "runnerGroup" . }}{{ end }}
-{{- with $set.runnerGroupId }}{{ $template = set $template "runnerGroupId" (int .) }}{{ end }}
+{{- with $set.runnerGroupId }}{{ $template = set $template "runnerGroupId" . }}{{ end }}
 {{- with ternary $set.proxy $root.Values.proxy (hasKey $set "proxy") }}{{ $template = set $template "proxy" . }}{{ end }}
 {{- with (ternary $set.githubServerTLS $root.Values.githubServerTLS (hasKey $set "githubServerTLS")).certificateFrom }}{{ $template = set $template "ca" . }}{{ end }}
 {{- $pod := fromYaml (include "holdfast.setPod" .) }}

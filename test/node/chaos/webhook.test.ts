@@ -49,6 +49,7 @@ await describeIf('the webhook while Temporal is killed', prepare, { temporal: tr
       labels: ['linux'],
       scope: 'acme',
       scopeKind: 'organization',
+      ciServer: 'github',
     });
 
     const accepted = new Set<number>();

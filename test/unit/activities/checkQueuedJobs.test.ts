@@ -13,7 +13,12 @@ import {
 import type { CheckQueuedJobsInput } from '../../../core/activities/index.ts';
 import type { CiJob, CiJobList } from '../../../core/domain/ciServer.ts';
 
-const cover: SetRoutingInfo = { labels: ['linux'], scope: 'acme', scopeKind: 'organization' };
+const cover: SetRoutingInfo = {
+  labels: ['linux'],
+  scope: 'acme',
+  scopeKind: 'organization',
+  ciServer: 'github',
+};
 const input: CheckQueuedJobsInput = {
   set: 'linux',
   taskQueue: 'holdfast',
@@ -38,10 +43,11 @@ const job = (id: number, more: Partial<CiJob> = {}): CiJob => ({
 
 /** @returns what the set was told; `undefined`: nothing */
 async function look(
-  server: Pick<CiServer, 'listQueuedJobs' | 'getJob'>,
+  answers: Pick<CiServer, 'listQueuedJobs' | 'getJob'>,
   more: Partial<CheckQueuedJobsInput> = {},
   sets: Record<string, SetRoutingInfo> = { 'set-linux': cover },
 ): Promise<QueueCheckResult | undefined> {
+  const server = { kind: 'github', ...answers };
   const told: QueueCheckResult[] = [];
   const client = {
     withDeadline: async (_deadline: number, run: () => unknown) => await run(),

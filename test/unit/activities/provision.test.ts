@@ -16,7 +16,7 @@ const INPUT: WithLocation<ProvisionInput> = {
     registration: {
       scope: { kind: 'organization', name: 'acme' },
       labels: [],
-      group: 1,
+      group: 'default',
       ephemeral: true,
       mode: 'jit',
     },

@@ -15,7 +15,12 @@ import type {
   Timestamped,
 } from '../../../core/activities/index.ts';
 
-const routing: SetRoutingInfo = { labels: ['linux'], scope: 'acme', scopeKind: 'organization' };
+const routing: SetRoutingInfo = {
+  labels: ['linux'],
+  scope: 'acme',
+  scopeKind: 'organization',
+  ciServer: 'github',
+};
 const input: RerouteJobsInput = {
   set: 'self',
   routing,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import type { RunnerInput } from '../../../core/contract/index.ts';
+import type { CiServerKind } from '../../../core/domain/ciServerKind.ts';
 import { credentialError } from '../../../activities/runner/admit.ts';
 import { restrictCiServer } from '../../../activities/ciServers/restrictedCiServer.ts';
 import { createCiServers, parseCredentials } from '../../../activities/ciServers/index.ts';
@@ -26,10 +26,9 @@ describe('a credential is used for its scopes and groups only', () => {
     [organization('big'), false],
     [enterprise('acme'), false],
   ])('%j: %s', (scope, allowed) => {
-    const refusal = restrictCiServer(new FakeCiServer(), 'main', { scopes }).accessError?.(
-      scope,
-      7,
-    );
+    const refusal = restrictCiServer(new FakeCiServer(), 'main', { scopes }).accessError?.(scope, {
+      id: '7',
+    });
     expect(refusal === undefined).toBe(allowed);
     if (!allowed)
       expect(refusal).toMatch(
@@ -39,12 +38,12 @@ describe('a credential is used for its scopes and groups only', () => {
 
   test('every call is refused before the server hears of it, whatever admission said', async () => {
     const server = new FakeCiServer();
-    const main = restrictCiServer(server, 'main', { scopes: ['acme'], groups: [3] });
+    const main = restrictCiServer(server, 'main', { scopes: ['acme'], groups: ['3'] });
     const request: RegisterRequest = {
       scope: organization('victim'),
       name: 'r',
       labels: [],
-      group: 3,
+      group: { id: '3' },
       ephemeral: true,
       mode: 'jit',
     };
@@ -58,7 +57,7 @@ describe('a credential is used for its scopes and groups only', () => {
       refused,
     );
     await expect(
-      main.register({ ...request, scope: organization('acme'), group: 1 }),
+      main.register({ ...request, scope: organization('acme'), group: 'default' }),
     ).rejects.toMatchObject({
       kind: 'rejected',
       message: expect.stringContaining('not for runner group 1'),
@@ -72,35 +71,35 @@ describe('a credential is used for its scopes and groups only', () => {
     const joined: unknown[] = [];
     const server = Object.assign(new FakeCiServer(), {
       runnerGroupId: async (_scope: Scope, name: string) =>
-        await Promise.resolve(name === 'gpu' ? 3 : 4),
+        await Promise.resolve(name === 'gpu' ? '3' : '4'),
       register: async ({ group, name }: RegisterRequest) => {
         joined.push(group);
         return await Promise.resolve({ runnerName: name, env: {} });
       },
     });
-    const main = restrictCiServer(server, 'main', { groups: [3] });
+    const main = restrictCiServer(server, 'main', { groups: ['3'] });
     const request: RegisterRequest = {
       scope: organization('acme'),
       name: 'r',
       labels: [],
-      group: 'big',
+      group: { name: 'big' },
       ephemeral: true,
       mode: 'jit',
     };
-    expect(main.accessError?.(request.scope, 'big')).toBeUndefined();
+    expect(main.accessError?.(request.scope, { name: 'big' })).toBeUndefined();
     await expect(main.register(request)).rejects.toMatchObject({
       kind: 'rejected',
       message:
         'credential "main" is not for runner group "big" (4): the worker\'s config has it for 3',
     });
-    await main.register({ ...request, group: 'gpu' });
-    expect(joined).toEqual([3]);
+    await main.register({ ...request, group: { name: 'gpu' } });
+    expect(joined).toEqual([{ id: '3' }]);
   });
 
   test('admission says so to the starter', async () => {
     const ciServers = createCiServers(
       parseCredentials({
-        main: { type: 'pat', tokenEnv: 'T', scopes: ['acme'], groups: [2] },
+        main: { type: 'pat', tokenEnv: 'T', scopes: ['acme'], groups: ['2'] },
         any: { type: 'pat', tokenEnv: 'T' },
       }),
     );
@@ -108,21 +107,21 @@ describe('a credential is used for its scopes and groups only', () => {
       credentialError(ciServers, {
         credential: 'main',
         scope: organization('acme'),
-        runnerGroup: 2,
+        runnerGroup: { id: '2' },
       }),
     ).toBeUndefined();
     expect(
       credentialError(ciServers, {
         credential: 'main',
         scope: repository('victim/web'),
-        runnerGroup: 2,
+        runnerGroup: { id: '2' },
       }),
     ).toMatch(/^credential "main" is not for victim\/web/);
     expect(
       credentialError(ciServers, {
         credential: 'main',
         scope: organization('acme'),
-        runnerGroup: 1,
+        runnerGroup: 'default',
       }),
     ).toMatch(/^credential "main" is not for runner group 1/);
     expect(
@@ -135,20 +134,19 @@ describe('a credential is used for its scopes and groups only', () => {
     await ciServers.close();
   });
 
-  test.each<[string, RunnerInput | undefined, RegExp | undefined]>([
+  test.each<[string, { ciServer?: CiServerKind }, RegExp | undefined]>([
     ['that names the server', { ciServer: 'github' }, undefined],
-    ['that names none', {}, undefined],
     [
       'of another server',
       { ciServer: 'gitea' as 'github' },
       /^credential "any" is for a github server.*"gitea"/,
     ],
-    ['that has no such field', undefined, undefined],
+    ['that has no such field', {}, undefined],
   ])('a credential is for the CI server of its kind: input %s', async (_what, input, error) => {
     const ciServers = createCiServers(parseCredentials({ any: { type: 'pat', tokenEnv: 'T' } }));
-    const use = { credential: 'any', scope: organization('acme') };
-    if (error === undefined) expect(credentialError(ciServers, use, input)).toBeUndefined();
-    else expect(credentialError(ciServers, use, input)).toMatch(error);
+    const use = { credential: 'any', scope: organization('acme'), ...input };
+    if (error === undefined) expect(credentialError(ciServers, use)).toBeUndefined();
+    else expect(credentialError(ciServers, use)).toMatch(error);
     await ciServers.close();
   });
 

@@ -118,7 +118,7 @@ describe('credentials', () => {
         type: 'pat',
         tokenEnv: 'T',
         scopes: ['acme', 'https://github.com/acme'],
-        groups: ['Default'],
+        groups: [7],
         taskQueues: [],
       },
       'bad name': { type: 'pat', tokenEnv: 'T' },

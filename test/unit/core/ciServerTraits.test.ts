@@ -1,18 +1,17 @@
 import { describe, expect, test } from '@jest/globals';
 import {
-  DEFAULT_JOB_LIMITS,
   registrationModeFor,
   removalEndsJob,
   type CiServerTraits,
 } from '../../../core/domain/ciServerTraits.ts';
-import { gitHubTraits } from '../../../activities/ciServers/github/gitHubCiServer.ts';
+import { GITHUB_TRAITS } from '../../../activities/ciServers/github/gitHubCiServer.ts';
 import { credentialError, traitsForRunner } from '../../../activities/runner/admit.ts';
 import { admitSet } from '../../../activities/runnerSet/admitSet.ts';
+import type { RunnerGroupRef } from '../../../core/domain/ciServer.ts';
+import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import type { ActivityPorts } from '../../../activities/ports.ts';
 import { FakeCiServer } from '../../support/fakeCiServer.ts';
 import { FakeCompute } from '../../support/fakeCompute.ts';
-
-const APP = gitHubTraits('app');
 
 test.each<[refusesBusyRemoval: boolean, canDisable: boolean, ends: boolean]>([
   [true, true, false],
@@ -32,13 +31,6 @@ test.each<[singleUseRegistration: boolean, ephemeral: boolean, mode: 'jit' | 'to
   expect(registrationModeFor({ singleUseRegistration }, ephemeral)).toBe(mode);
 });
 
-test.each<[type: 'pat' | 'app', redelivers: boolean]>([
-  ['pat', false],
-  ['app', true],
-])('a credential of the type %s can ask GitHub for deliveries again: %s', (type, redelivers) => {
-  expect(gitHubTraits(type)).toMatchObject({ redelivers, jobLimits: DEFAULT_JOB_LIMITS });
-});
-
 describe('what admission takes from the traits', () => {
   test.each<[traits: Partial<CiServerTraits>, ephemeral: boolean, taken: object]>([
     [{}, true, { registrationMode: 'jit' }],
@@ -47,22 +39,25 @@ describe('what admission takes from the traits', () => {
     [{ refusesBusyRemoval: false }, true, { registrationMode: 'jit', removalEndsJob: true }],
     [{ refusesBusyRemoval: false, canDisable: true }, true, { registrationMode: 'jit' }],
   ])('%j, ephemeral: %s', (traits, ephemeral, taken) => {
-    expect(traitsForRunner({ ...APP, ...traits }, ephemeral)).toEqual(taken);
+    expect(traitsForRunner({ ...GITHUB_TRAITS, ...traits }, ephemeral)).toEqual(taken);
   });
 
   test('a plain command has no CI server', () => {
     expect(traitsForRunner(undefined, true)).toEqual({});
   });
 
-  test.each<[groups: boolean, runnerGroup: number | string | undefined, refused: boolean]>([
-    [true, 'gpu', false],
-    [false, 'gpu', true],
-    [false, 7, true],
-    [false, 1, false],
-    [false, undefined, false],
-  ])('groups: %s, runner group %s', (groups, runnerGroup, refused) => {
+  test.each<
+    [groups: CiServerTraits['groups'], runnerGroup: RunnerGroupRef | undefined, refused: boolean]
+  >([
+    [{ defaultId: '1' }, { name: 'gpu' }, false],
+    [undefined, { name: 'gpu' }, true],
+    [undefined, { id: '7' }, true],
+    [undefined, 'default', false],
+    [undefined, undefined, false],
+  ])('groups: %j, runner group %j', (groups, runnerGroup, refused) => {
     const server = new FakeCiServer();
-    server.traits = { ...server.traits, groups };
+    const { groups: _groups, ...without } = server.traits;
+    server.traits = { ...without, ...omitUndefined({ groups }) };
     const use = {
       credential: 'default',
       scope: { kind: 'organization', name: 'acme' },

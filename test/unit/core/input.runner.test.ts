@@ -36,8 +36,9 @@ describe('production defaults', () => {
   /** Changing one of these changes how runners behave in production: on purpose only, with a line in the changelog. */
   const defaults: Omit<RunnerSpec, 'name' | 'scope'> = {
     nameHash: '',
+    ciServer: 'github',
     credential: 'default',
-    runnerGroup: 1,
+    runnerGroup: 'default',
     labels: ['self-hosted'],
     ephemeral: true,
     registrationMode: 'jit',
@@ -182,9 +183,9 @@ describe('production defaults', () => {
 
 describe('what is given is kept', () => {
   test('a runner group by its name', () => {
-    expect(accepted({ organization: 'acme', runnerGroup: 'GPU pool' }).runnerGroup).toBe(
-      'GPU pool',
-    );
+    expect(accepted({ organization: 'acme', runnerGroup: 'GPU pool' }).runnerGroup).toEqual({
+      name: 'GPU pool',
+    });
     expect(refused({ repository: 'acme/app', runnerGroup: 'GPU pool' })).toEqual([
       'runnerGroup has no meaning with a repository, which has no runner groups; remove it',
     ]);
@@ -193,14 +194,14 @@ describe('what is given is kept', () => {
   test('everything at once', () => {
     const pod = { metadata: { labels: { team: 'a' } }, spec: { nodeSelector: { disk: 'ssd' } } };
     const spec = accepted({
-      name: 'build', repository: 'acme/app', credential: 'app', runnerGroupId: 3, labels: ['linux', 'gpu: big'], ephemeral: false, disableUpdate: false, set: 'main', namespace: 'ci', image: 'img:1',
+      name: 'build', repository: 'acme/app', credential: 'app', runnerGroupId: '3', labels: ['linux', 'gpu: big'], ephemeral: false, disableUpdate: false, set: 'main', namespace: 'ci', image: 'img:1',
       command: ['sh'], args: ['-c', 'x'], env: { A_1: 'b', lower: '' }, pod, onEviction: 'replace', supervisor: 'image', onTerm: 'drain', volumeClaims: [{ name: 'cache', mountPath: '/cache', claim: 'cache-1' }],
       stop: { drainTimeout: '1m', signalTimeout: '1s', cleanupTimeout: '2s', signals: 'SIGINT, SIGTERM@500ms', target: 'process', cleanupCommand: ['bye'] },
       timeouts: { provisioning: '2h', podUnscheduled: '1m', podPending: '2m', registration: '3m', idle: '30m', jobTimeout: '90m', unregistration: '4h' },
       intervals: { resync: '1s', busyRetry: '2s', busyCheck: '3s', absentCheck: '4s', credentialsRetry: '5s', onlineCheck: '6s', removalGrace: '7s', idleConfirmation: '9s', stopResponseTimeout: '8s', listMaxAge: '10s', lateCreationWindow: '11s' },
     }); // prettier-ignore
     expect(spec).toEqual({
-      name: 'build', nameHash: '', scope: { kind: 'repository', name: 'acme/app' }, credential: 'app', runnerGroup: 3, labels: ['linux', 'gpu: big'], ephemeral: false, registrationMode: 'token', disableUpdate: false, set: 'main', onEviction: 'replace', maxAttempts: 10,
+      name: 'build', nameHash: '', ciServer: 'github', scope: { kind: 'repository', name: 'acme/app' }, credential: 'app', runnerGroup: { id: '3' }, labels: ['linux', 'gpu: big'], ephemeral: false, registrationMode: 'token', disableUpdate: false, set: 'main', onEviction: 'replace', maxAttempts: 10,
       pod: { namespace: 'ci', image: 'img:1', command: ['sh'], args: ['-c', 'x'], env: { A_1: 'b', lower: '' }, template: pod, labels: { 'holdfast.dev/set': 'main' }, terminationGracePeriodSeconds: 68, volumeClaims: [{ name: 'cache', mountPath: '/cache', claim: 'cache-1' }], jobTimeoutCapMs: 24 * HOUR,
         supervision: { mode: 'image', runnerKind: 'github', ephemeral: false, onTerm: 'drain', drainTimeoutMs: 60_000, signalTimeoutMs: 1_000, cleanupTimeoutMs: 2_000, signals: 'SIGINT, SIGTERM@500ms', signalTarget: 'process', cleanupCommand: ['bye'], startupTimeoutMs: 3 * MINUTE } },
       timeouts: { provisioningMs: 2 * HOUR, podUnscheduledMs: MINUTE, podPendingMs: 2 * MINUTE, registrationMs: 3 * MINUTE, idleMs: 30 * MINUTE, jobTimeoutMs: 90 * MINUTE, unregistrationMs: 4 * HOUR, maxAgeMs: 7 * 24 * HOUR },
@@ -389,8 +390,13 @@ describe('bad input names the field and the fix', () => {
       'disableUpdate is for static runners (ephemeral false): a single-use registration has no such choice; remove it',
     ],
     [
+      'a path as the id of a group',
+      { runnerGroupId: '../7' },
+      'runnerGroupId must be 1 to 100 characters without white space and "/"',
+    ],
+    [
       'a group by name and by id',
-      { runnerGroup: 'gpu', runnerGroupId: 3 },
+      { runnerGroup: 'gpu', runnerGroupId: '3' },
       'runnerGroup, runnerGroupId exclude each other: give the name or the id',
     ],
     [
@@ -421,8 +427,7 @@ describe('bad input names the field and the fix', () => {
     ['env: a number', { env: { A: 1 } }, 'env.A'],
     ['ephemeral: a text', { ephemeral: 'yes' }, 'ephemeral'],
     ['runnerGroup: a number', { runnerGroup: 3 }, 'runnerGroup'],
-    ['runnerGroupId: 0', { runnerGroupId: 0 }, 'runnerGroupId'],
-    ['runnerGroupId: a fraction', { runnerGroupId: 1.5 }, 'runnerGroupId'],
+    ['runnerGroupId: a number', { runnerGroupId: 7 }, 'runnerGroupId'],
     ['labels: a text', { labels: 'linux' }, 'labels'],
     ['labels: null in it', { labels: [null] }, 'labels.0'],
     ['image: empty', { image: '' }, 'image'],

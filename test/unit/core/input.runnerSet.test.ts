@@ -54,7 +54,7 @@ describe('a set’s declaration', () => {
     };
     const parsed = parse({
       name: 'linux',
-      template: { ...template, runnerGroupId: 7 },
+      template: { ...template, runnerGroupId: '7' },
       limits,
       priority: 'high',
       minIdle: 1,
@@ -78,7 +78,7 @@ describe('a set’s declaration', () => {
         ephemeral: true,
         slots: false,
         labels: ['linux'],
-        group: 7,
+        group: { id: '7' },
         limits,
         priority: 'high',
         schedules: [

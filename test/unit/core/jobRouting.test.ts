@@ -6,6 +6,7 @@ import {
   type RoutableSet,
   type RoutedJob,
 } from '../../../core/domain/jobRouting.ts';
+import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import { normalizeLabels } from '../../../activities/ciServers/normalizeLabels.ts';
 import { withNormalizedLabels } from '../../../activities/runnerSet/normalizedRouting.ts';
 import type { ScopeKind, SetRoutingInfo } from '../../../core/contract/index.ts';
@@ -17,7 +18,7 @@ const set = (
   scopeKind: ScopeKind = scope.includes('/') ? 'repository' : 'organization',
 ): RoutableSet => ({
   workflowId: `set-${name}`,
-  routing: withNormalizedLabels({ labels, scope, scopeKind }),
+  routing: withNormalizedLabels({ labels, scope, scopeKind, ciServer: 'github' }),
 });
 /** More than a runner can have. */
 const MANY = Array.from({ length: 101 }, (_none, index) => `linux-${index}`);
@@ -28,11 +29,23 @@ const SETS: RoutableSet[] = [
   set('app', 'acme/app', ['linux']),
   {
     ...set('group-7', 'beta', ['linux']),
-    routing: { labels: ['linux'], scope: 'beta', scopeKind: 'organization', group: 7 },
+    routing: {
+      labels: ['linux'],
+      scope: 'beta',
+      scopeKind: 'organization',
+      ciServer: 'github',
+      group: { id: '7' },
+    },
   },
   {
     ...set('group-3', 'beta', ['linux']),
-    routing: { labels: ['linux'], scope: 'beta', scopeKind: 'organization', group: 3 },
+    routing: {
+      labels: ['linux'],
+      scope: 'beta',
+      scopeKind: 'organization',
+      ciServer: 'github',
+      group: { id: '3' },
+    },
   },
   set('big', 'big', ['linux'], 'enterprise'),
   set('unlabelled', 'gamma', ['self-hosted']),
@@ -104,16 +117,23 @@ describe('the set for a job', () => {
       labels: normalizeLabels('github', labels),
     };
     for (const sets of [SETS, SETS.toReversed()])
-      expect(new JobRouter(sets).homeOf(asked, enterprise)?.workflowId).toBe(
-        chosen && `set-${chosen}`,
-      );
+      expect(
+        new JobRouter(sets).homeOf(asked, { ciServer: 'github', ...omitUndefined({ enterprise }) })
+          ?.workflowId,
+      ).toBe(chosen && `set-${chosen}`);
   });
 });
 
 const equals = (count: number, more: Partial<SetRoutingInfo> = {}): RoutableSet[] =>
   Array.from({ length: count }, (_none, index) => ({
     workflowId: `set-linux-${index}`,
-    routing: { labels: ['linux'], scope: 'acme', scopeKind: 'organization', ...more },
+    routing: {
+      labels: ['linux'],
+      scope: 'acme',
+      scopeKind: 'organization',
+      ciServer: 'github',
+      ...more,
+    },
   }));
 const job = (jobId: number, runAttempt = 1): RoutedJob => ({
   jobId: String(jobId),
@@ -126,7 +146,7 @@ function shares(sets: readonly RoutableSet[], jobs: readonly RoutedJob[]): numbe
   const routing = new JobRouter(sets);
   const count = new Map(sets.map(({ workflowId }) => [workflowId, 0]));
   for (const one of jobs) {
-    const home = routing.homeOf(one, undefined)?.workflowId ?? '';
+    const home = routing.homeOf(one, { ciServer: 'github' })?.workflowId ?? '';
     count.set(home, (count.get(home) ?? 0) + 1);
   }
   return [...count.values()];
@@ -170,15 +190,15 @@ describe('equal sets', () => {
   const named = (names: readonly string[]): RoutableSet[] =>
     names.map((name) => ({
       workflowId: `set-${name}`,
-      routing: { labels: ['linux'], scope: 'acme', scopeKind: 'organization' },
+      routing: { labels: ['linux'], scope: 'acme', scopeKind: 'organization', ciServer: 'github' },
     }));
 
   test('every replica chooses the same, whatever the order of its list', () => {
     fc.assert(
       fc.property(ids, someJob, fc.func(fc.integer()), (names, one, order) => {
         const shuffled = named(names).toSorted((a, b) => order(a.workflowId) - order(b.workflowId));
-        expect(new JobRouter(shuffled).homeOf(one, undefined)).toEqual(
-          new JobRouter(named(names)).homeOf(one, undefined),
+        expect(new JobRouter(shuffled).homeOf(one, { ciServer: 'github' })).toEqual(
+          new JobRouter(named(names)).homeOf(one, { ciServer: 'github' }),
         );
       }),
     );
@@ -188,10 +208,10 @@ describe('equal sets', () => {
     fc.assert(
       fc.property(ids, someJob, fc.nat(), (names, one, which) => {
         const gone = `set-${names[which % names.length] ?? ''}`;
-        const before = new JobRouter(named(names)).homeOf(one, undefined)?.workflowId;
+        const before = new JobRouter(named(names)).homeOf(one, { ciServer: 'github' })?.workflowId;
         const after = new JobRouter(
           named(names).filter(({ workflowId }) => workflowId !== gone),
-        ).homeOf(one, undefined)?.workflowId;
+        ).homeOf(one, { ciServer: 'github' })?.workflowId;
         if (before !== gone) expect(after).toBe(before);
         else expect(after === undefined).toBe(names.length === 1);
       }),
@@ -222,6 +242,18 @@ describe('equal sets', () => {
     ).toBeGreaterThan(25);
   });
 
+  test('sets of another CI server, and of plain commands, are not asked', () => {
+    const named = set('named', 'acme', ['linux']);
+    const { ciServer: _server, ...commands } = named.routing;
+    const elsewhere = [
+      { ...named, routing: { ...named.routing, ciServer: 'gitea' as 'github' } },
+      { workflowId: 'set-commands', routing: commands },
+    ];
+    const origin = { ciServer: 'github' } as const;
+    expect(new JobRouter(elsewhere).homeOf(job(1), origin)).toBeUndefined();
+    expect(new JobRouter([...elsewhere, named]).homeOf(job(1), origin)).toBe(named);
+  });
+
   test('a full one keeps its share: it passes on what it cannot serve', () => {
     const jobs = Array.from({ length: 100 }, (_none, index) => job(index));
     expect(shares(equals(5, { atCapacity: true }), jobs)).toEqual(shares(equals(5), jobs));
@@ -231,13 +263,17 @@ describe('equal sets', () => {
 describe('the set that a job is passed on to', () => {
   const self: RoutableSet = {
     workflowId: 'set-self',
-    routing: { labels: ['linux'], scope: 'acme/app', scopeKind: 'repository' },
+    routing: { labels: ['linux'], scope: 'acme/app', scopeKind: 'repository', ciServer: 'github' },
   };
   const other = (name: string, more: Partial<SetRoutingInfo> = {}): RoutableSet => ({
     workflowId: `set-${name}`,
     routing: { ...self.routing, ...more },
   });
-  const org: Partial<SetRoutingInfo> = { scope: 'Acme', scopeKind: 'organization' };
+  const org: Partial<SetRoutingInfo> = {
+    scope: 'Acme',
+    scopeKind: 'organization',
+    ciServer: 'github',
+  };
 
   test.each<[what: string, others: RoutableSet[], chosen: string | undefined]>([
     ['not itself', [self], undefined],
@@ -251,7 +287,12 @@ describe('the set that a job is passed on to', () => {
     ['not one with fewer', [other('any', { labels: [] })], undefined],
     [
       'not one of another runner group, which may be closed to the repository',
-      [other('group', { group: 7 })],
+      [other('group', { group: { id: '7' } })],
+      undefined,
+    ],
+    [
+      'not one of another CI server',
+      [other('gitea', { ciServer: 'gitea' as 'github' })],
       undefined,
     ],
     ['not one of another repository', [other('other', { scope: 'acme/web' })], undefined],
@@ -264,7 +305,7 @@ describe('the set that a job is passed on to', () => {
     ],
     [
       'not that of another organization',
-      [other('wide', { scope: 'acme-labs', scopeKind: 'organization' })],
+      [other('wide', { scope: 'acme-labs', scopeKind: 'organization', ciServer: 'github' })],
       undefined,
     ],
   ])('%s', (_what, others, chosen) => {

@@ -41,6 +41,7 @@ afterAll(() => context.disable());
 
 function job(action: 'queued' | 'completed', run?: string): JobDelivery {
   return {
+    ciServer: 'github',
     event: { action, jobId: '5', runAttempt: 2, repository: 'acme/app', labels: [], at: 1 },
     ...(run === undefined ? {} : { run }),
   };

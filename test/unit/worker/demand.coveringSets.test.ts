@@ -4,8 +4,14 @@ import { SET_ROUTING_MEMO, type SetRoutingInfo } from '../../../core/contract/in
 import { SetDirectory, RoutingUnknownError } from '../../../worker/webhook/setDirectory.ts';
 import type { JobDelivery } from '../../../worker/webhook/jobDelivery.ts';
 
-const linux: SetRoutingInfo = { labels: ['linux'], scope: 'acme', scopeKind: 'organization' };
+const linux: SetRoutingInfo = {
+  labels: ['linux'],
+  scope: 'acme',
+  scopeKind: 'organization',
+  ciServer: 'github',
+};
 const job = (...labels: string[]): JobDelivery => ({
+  ciServer: 'github',
   event: { action: 'queued', jobId: '1', runAttempt: 1, repository: 'acme/app', labels, at: 1 },
 });
 
@@ -126,7 +132,7 @@ describe('the running sets', () => {
 
   test('one without a memo is asked, and taken at its last word when it does not answer', async () => {
     listed = { 'set-young': undefined };
-    answers = { 'set-young': { labels: ['linux'], scope: 'acme' } };
+    answers = { 'set-young': { ciServer: 'github', labels: ['linux'], scope: 'acme' } };
     expect((await sets.route(job('linux'), false)).chosen).toBe('set-young');
     answers = {};
     now += 60_000;

@@ -106,13 +106,14 @@ describe('repeated deliveries', () => {
 
 test('a second CI server needs its format alone', async () => {
   const other: DeliveryFormat = {
-    server: 'other',
+    server: 'other' as 'github',
     rejectHeaders: () => undefined,
     deliveryId: () => 'a',
     repetitionKey: () => 'a',
     span: () => ({ name: 'other', attributes: {} }),
     isSigned: ({ token }, _body, secrets) => secrets.includes(String(token)),
     read: (_headers, body) => ({
+      ciServer: 'other' as 'github',
       event: {
         action: 'queued',
         jobId: '1',

@@ -59,6 +59,7 @@ describe('reading a delivery', () => {
     expect(readDelivery(body({ steps: [{}], extra: 'x' }))).toEqual({
       kind: 'job',
       delivery: {
+        ciServer: 'github',
         event: {
           action: 'in_progress',
           jobId: '7',
@@ -191,6 +192,7 @@ describe('reading a delivery', () => {
     ).toEqual({
       kind: 'job',
       delivery: {
+        ciServer: 'github',
         event: {
           action: 'queued',
           jobId: '7',

@@ -226,7 +226,12 @@ async function downFor(
 
 /** A set that no worker takes care of: what it is told stays in its history. */
 async function startListedSet(client: Client, taskQueue: string): Promise<void> {
-  const cover: SetRoutingInfo = { labels: [taskQueue], scope: 'acme', scopeKind: 'organization' };
+  const cover: SetRoutingInfo = {
+    labels: [taskQueue],
+    scope: 'acme',
+    scopeKind: 'organization',
+    ciServer: 'github',
+  };
   const workflowId = setWorkflowId(taskQueue);
   await client.workflow.start(RUNNER_SET_WORKFLOW, {
     taskQueue,

@@ -129,7 +129,7 @@ const register = (scope: Scope, mode: RegisterRequest['mode']): RegisterRequest 
   scope,
   name: 'r-1',
   labels: ['linux'],
-  group: 3,
+  group: { id: '3' },
   ephemeral: mode === 'jit',
   mode,
 });

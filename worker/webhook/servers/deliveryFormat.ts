@@ -1,4 +1,5 @@
 import type { Credential } from '../../../activities/ciServers/credentials.ts';
+import type { CiServerKind } from '../../../core/domain/ciServerKind.ts';
 import type { JobDelivery } from '../jobDelivery.ts';
 import type { Headers } from '../requestHeaders.ts';
 import type { WebhookResponse } from '../webhookResponses.ts';
@@ -6,7 +7,7 @@ import type { WebhookResponse } from '../webhookResponses.ts';
 /** How one kind of CI server sends deliveries of webhooks. Each kind has one implementation. */
 export interface DeliveryFormat {
   /** Kind of CI server. Its deliveries go to `/webhooks/<server>`. */
-  readonly server: string;
+  readonly server: CiServerKind;
   /** Rejects what cannot be a delivery, before its body is read. Returns undefined otherwise. */
   rejectHeaders(headers: Headers): WebhookResponse | undefined;
   /** Returns the ID of the delivery. It is not signed: for logs and traces only. */

@@ -67,6 +67,7 @@ export function parseWorkflowJob(body: unknown, nowMs: number): WorkflowJob {
   const delivery: JobDelivery = {
     event,
     ...(job.run_id && { run: String(job.run_id) }),
+    ciServer: 'github',
     ...(enterprise && { enterprise: enterprise.slug }),
     ...(runner && { runner }),
     ...durations(action, job),
