@@ -15,11 +15,6 @@ export const KNOWN: readonly Known[] = [
     why: 'two jobs back to back, none of whose events came in time: its pod did not show it idle between them, or does not tell at all, so the second passes for the first',
   },
   {
-    what: /^the verdict replaced\/\w+ is wrong: its job was lost, and may run twice$/,
-    setup: /^static$/,
-    why: 'the event is there before the probe has shown the job, the pod is lost in that second or two, and the CI server has let go of the job when it is asked: an event alone does not make busy a static runner that tells, because it may be late (lifecycle.md)',
-  },
-  {
     what: /^the verdict succeeded is wrong: no job was done$/,
     setup: /^ephemeral, silent$/,
     why: 'without the supervisor nothing tells a runner that ended after its job from one whose registration somebody else has removed: both exit with 0 (removedItself in verdict.ts)',

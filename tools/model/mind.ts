@@ -194,6 +194,8 @@ export class Mind {
         return;
       case 'unregistered':
         return state.fixVerdictCancel();
+      case 'seen live':
+        return state.confirmIdle(Number.MAX_SAFE_INTEGER);
       case 'known':
         runner.id = RUNNER_ID;
         return;

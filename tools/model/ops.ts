@@ -16,8 +16,11 @@ export type Op =
       readonly mode: Cancellation['mode'];
       readonly by: Cancellation['by'];
     }
-  /** `foundEnded`: the pod that it saw has ended. `known`: its id was found. `sighted`: it is online at the CI server. `isUp`: its pod says so. `called busy`: 422. `unregistered`: its verdict is fixed. */
-  | { readonly kind: 'foundEnded' | 'known' | 'sighted' | 'isUp' | 'called busy' | 'unregistered' };
+  /** `foundEnded`: the pod that it saw has ended. `known`: its id was found. `sighted`: it is online at the CI server. `isUp`: its pod says so. `called busy`: 422. `unregistered`: its verdict is fixed. `seen live`: it was looked at more than a minute after the last event. */
+  | {
+      readonly kind:
+        'foundEnded' | 'known' | 'sighted' | 'isUp' | 'called busy' | 'unregistered' | 'seen live';
+    };
 
 const JOB_OPS = [
   'in_progress A success',
@@ -38,6 +41,7 @@ const PLAIN_OPS = [
   'isUp',
   'called busy',
   'unregistered',
+  'seen live',
   'drain drain',
   'drain cancelled',
   'drain idle_timeout',
@@ -67,6 +71,7 @@ export function numberOf(op: Op): number {
     case 'isUp':
     case 'called busy':
     case 'unregistered':
+    case 'seen live':
       return PLAIN.get(op.kind) as number;
   }
 }

@@ -21,6 +21,7 @@ export function timeless(
     jobs,
     pod,
     ended,
+    idleInDoubtUntilMs,
     ...rest
   }: CurrentRunner,
   told: boolean,
@@ -49,6 +50,7 @@ export function timeless(
     ...(jobDeadline === undefined || ended !== undefined
       ? {}
       : { jobDeadline: STARTED_MS + DAY_MS }),
+    ...(idleInDoubtUntilMs === undefined ? {} : { idleInDoubtUntilMs: STARTED_MS + DAY_MS }),
     ...(jobFailedAt === undefined ? {} : { jobFailedAt: told ? jobFailedAt : STARTED_MS }),
     ...(pod === undefined ? {} : { pod: view }),
     ...(ended === undefined ? {} : { ended: STUB }),

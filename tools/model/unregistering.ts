@@ -175,7 +175,9 @@ export const UNREGISTERING: readonly Move[] = [
       'looking',
       (s, mind) => {
         const seen = knowsPod(s, mind) ? noteDeadline(s, sees(s, mind, 'see', knowledge), mind) : s;
-        return hear(seen, mind, { kind: 'looked' });
+        return hear(s.young ? seen : believe(seen, mind, { kind: 'seen live' }), mind, {
+          kind: 'looked',
+        });
       },
     ),
   ),

@@ -22,6 +22,8 @@ export interface CurrentRunner {
   podBusy?: boolean;
   /** By job events. */
   jobs: RunnerJobs;
+  /** Until when a static runner's pod may not know yet of the job that an event told of (ms since the epoch). */
+  idleInDoubtUntilMs?: number;
   /** For people. */
   job?: string;
   /** When its last job was said to have ended otherwise than in success (ms since the epoch). */

@@ -104,14 +104,16 @@ async function podWait(
 /** Looks at the pod live. @param summary - why, for the operator */
 export async function refreshPod(state: RunnerState, summary: string): Promise<void> {
   const { runner, spec } = state;
-  if (runner.pod !== undefined)
-    recordPod(
-      state,
-      await clusterActivities({ summary }).getPod({
-        location: spec.location,
-        pod: podRef(runner.pod),
-      }),
-    );
+  if (runner.pod === undefined) return;
+  const askedAtMs = Date.now();
+  recordPod(
+    state,
+    await clusterActivities({ summary }).getPod({
+      location: spec.location,
+      pod: podRef(runner.pod),
+    }),
+  );
+  state.confirmIdle(askedAtMs);
 }
 
 /** Takes in what was seen of the pod. A view of another pod of the same name (another UID) changes nothing. */

@@ -27,6 +27,12 @@ const BACKSTOP_MS = 60_000;
 /** A job that began so much later than the runner turned busy is not the one that made it so: clocks, and probes, are some seconds apart. */
 const ANOTHER_JOB_MS = 60_000;
 
+/**
+ * Time that a static runner's pod is given to show a job that an event told of, and this life to hear of it (ms): what it said before may be
+ * late.
+ */
+const IDLE_IN_DOUBT_MS = 60_000;
+
 /** A static runner may change between idle and busy thousands of times: the oldest entries go. */
 const MAX_PHASES = 60;
 
@@ -210,6 +216,9 @@ export class RunnerState {
       this.hasEnded && event.action === 'completed' && event.conclusion !== 'success'
         ? { ...tracked, ...omitUndefined({ running: runner.jobs.running }) }
         : tracked;
+    if (jobs.running === undefined) delete runner.idleInDoubtUntilMs;
+    else if (jobs.running.key !== runner.jobs.running?.key && !spec.ephemeral)
+      runner.idleInDoubtUntilMs = Date.now() + IDLE_IN_DOUBT_MS;
     // An event that overtook its own in_progress, or that comes late, still proves that a job ran.
     Object.assign(runner, { jobs, online: true, hadJob: true });
     delete runner.unconfirmedBusyMs;
@@ -240,6 +249,27 @@ export class RunnerState {
     if (busy) this.#setBusy(forMs);
     else this.#setIdle();
     this.#assignJob();
+  }
+
+  /** Its pod was looked at live. @param askedAtMs - when the look began (ms since the epoch) */
+  confirmIdle(askedAtMs: number): void {
+    const { runner } = this;
+    if (runner.podBusy === false && askedAtMs >= (runner.idleInDoubtUntilMs ?? 0))
+      delete runner.idleInDoubtUntilMs;
+  }
+
+  /**
+   * Whether a job event says that a job runs, and the pod that none does. An ephemeral runner's event is final: it has no other job. A
+   * static one's pod is believed once it was looked at later than the event; until then it is busy.
+   */
+  get isIdleInDoubt(): boolean {
+    const { podBusy, jobs, idleInDoubtUntilMs } = this.runner;
+    const isFinal = this.#spec?.ephemeral === true;
+    return (
+      podBusy === false &&
+      jobs.running !== undefined &&
+      (isFinal || idleInDoubtUntilMs !== undefined)
+    );
   }
 
   /** A plain command is its own job. */
@@ -347,7 +377,7 @@ export class RunnerState {
     const recorded = pod?.exit?.record?.job;
     if (recorded !== undefined)
       return recorded === 'running' || recorded === 'interrupted' ? 'busy' : 'idle';
-    if (podBusy !== undefined) return podBusy ? 'busy' : 'idle';
+    if (podBusy !== undefined) return podBusy || this.isIdleInDoubt ? 'busy' : 'idle';
     // A plain command is its own job from its start, also where a cancel came before anybody had told that it is up.
     if (
       this.#spec?.scope === undefined &&

@@ -93,6 +93,7 @@ export function currentFacts(state: RunnerState): ObservedFacts {
     ...omitUndefined({
       exitCode: pod?.exit?.code,
       endUnobserved: pod?.endUnobserved,
+      idleInDoubt: state.isIdleInDoubt && !spec.ephemeral ? (true as const) : undefined,
       removalEndsJob: spec.removalEndsJob,
       stop: cancel?.mode === 'drain' ? undefined : cancel?.mode,
     }),

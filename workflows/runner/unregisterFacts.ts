@@ -20,6 +20,8 @@ export interface ObservedFacts {
   readonly terminationRequested: boolean;
   /** What the pod itself or a job event says; `unknown` when nothing does. `busy` beats every answer of the CI server. */
   readonly observedActivity: 'idle' | 'busy' | 'unknown';
+  /** It is busy by a job event alone: its pod said that it is idle, which may be older. */
+  readonly idleInDoubt?: true;
   /** We hold the registration's id (JIT, or it was seen online): an absent one was removed and cannot come back. */
   readonly wasRegistered: boolean;
   /** The registration deadline is out: what has not registered by now never will. */

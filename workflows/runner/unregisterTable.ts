@@ -102,16 +102,19 @@ function whenUnregistered(f: UnregistrationFacts, row: Row, because: string): Un
   if (f.stop !== undefined) return stopOrAwait(f, row, `${because} and its stop was accepted`);
   if (f.observedActivity === 'idle') return whenIdle(f, row, because);
   if (f.observedActivity === 'busy')
-    return {
-      kind: 'wait',
-      row,
-      reason: `${because}, but a job is running: it may finish`,
-      until: 'jobDeadline',
-    };
+    return awaitJob(f, row, `${because}, but a job is running: it may finish`);
   if (f.expiredWait === 'settled' || f.stopped !== undefined)
     return stopOrAwait(f, row, `${because} and the runner has not ended by itself in time`);
   // A CI server may remove a runner whose job has only just started (docs/lifecycle.md): without the runner's own word the pod may be busy.
   return { kind: 'wait', row, reason: `${because}; the runner ends by itself`, until: 'settled' };
+}
+
+/** Where an event alone says that it runs, the pod is looked at again and again: the event of its end may be lost. */
+function awaitJob(f: UnregistrationFacts, row: Row, reason: string): UnregistrationAction {
+  if (f.idleInDoubt !== true) return { kind: 'wait', row, reason, until: 'jobDeadline' };
+  return f.podRefreshed
+    ? { kind: 'wait', row, reason, until: 'busyCheck' }
+    : { kind: 'look', row, reason: 'a job was told of, and the pod says that it is idle' };
 }
 
 /** What it says is a second or two old: a job that came before the removal shows by then, and none can come after it. */
@@ -143,12 +146,7 @@ function whenUnlisted(f: UnregistrationFacts): UnregistrationAction {
         };
   }
   if (f.observedActivity === 'busy')
-    return {
-      kind: 'wait',
-      row: '4',
-      reason: 'a job is running: that beats any list',
-      until: 'jobDeadline',
-    };
+    return awaitJob(f, '4', 'a job is running: that beats any list');
   if (f.wasRegistered) return awaitList();
   if (!f.registrationExpired)
     return {

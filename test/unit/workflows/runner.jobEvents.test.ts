@@ -362,6 +362,47 @@ describe('what a runner takes itself for', () => {
     ]);
   });
 
+  describe('an event says that a job runs, and the pod that none does', () => {
+    test.each<[what: string, ephemeral: boolean, steps: Step[], expected: string]>([
+      ['ephemeral: the event is final', true, [starts(1), 'idle'], 'busy'],
+      ['... whichever comes first', true, ['idle', starts(1), 'idle', 'idle'], 'busy'],
+      ['... and so is the event of its end', true, ['idle', starts(1), ends(1)], 'idle'],
+      ['static: what the pod said before is older', false, ['idle', starts(1)], 'busy'],
+      ['... what comes later may be late', false, ['idle', starts(1), 'idle'], 'busy'],
+      ['... its end was told', false, ['idle', starts(1), 'idle', ends(1)], 'idle'],
+      ['... the next job was told', false, [starts(1), 'busy', 'idle', starts(2)], 'busy'],
+      ['static, and its pod says busy', false, ['busy', starts(1)], 'busy'],
+    ])('%s', (_what, ephemeral, steps, expected) => {
+      const it = life(ephemeral, PROBES);
+      play(it, steps);
+      expect(it.observedActivity()).toBe(expected);
+    });
+
+    test.each([
+      [59_999, 'busy'],
+      [60_000, 'idle'],
+    ] as const)(
+      'a static one whose pod is looked at %d ms after the event is %s',
+      (afterMs, expected) => {
+        const it = life(false, PROBES);
+        play(it, ['idle', starts(1)]);
+        expect(currentFacts(it)).toMatchObject({ observedActivity: 'busy', idleInDoubt: true });
+        it.confirmIdle(NOW + 120_000 + afterMs);
+        expect(it.observedActivity()).toBe(expected);
+      },
+    );
+
+    test('no look makes an ephemeral one idle, nor one whose pod says busy', () => {
+      const [once, stays] = [life(true, PROBES), life(false, PROBES)];
+      play(once, ['idle', starts(1)]);
+      play(stays, ['busy', starts(1)]);
+      for (const it of [once, stays]) it.confirmIdle(NOW + HOUR);
+      expect([once, stays].map((it) => it.observedActivity())).toEqual(['busy', 'busy']);
+      play(stays, ['idle']);
+      expect(stays.observedActivity()).toBe('busy');
+    });
+  });
+
   describe('after its end', () => {
     const evicted = { deleted: true, terminating: true, ended: true, terminationRequestedAt: '' };
     const interrupted = { code: 0, oomKilled: false, record: { job: 'interrupted' as const } };

@@ -65,6 +65,16 @@ describe('the decision table, row by row', () => {
       { absentSinceMs: 1, observedActivity: 'busy' },
       { kind: 'wait', until: 'jobDeadline' },
     ],
+    [
+      '1: proven, busy by an event, idle by its pod',
+      { absentSinceMs: 1, observedActivity: 'busy', idleInDoubt: true },
+      { kind: 'look', row: '1' },
+    ],
+    [
+      '1: ... looked at, and still in doubt',
+      { absentSinceMs: 1, observedActivity: 'busy', idleInDoubt: true, podRefreshed: true },
+      { kind: 'wait', until: 'busyCheck' },
+    ],
     ['1: proven, alive and silent', { absentSinceMs: 1 }, { kind: 'wait', until: 'settled' }],
     [
       '1: proven, alive, silent, and its time to end is over',
