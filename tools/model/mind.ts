@@ -158,7 +158,7 @@ export class Mind {
   }
 
   #take(state: RunnerState, op: Op): void {
-    const { runner, cancel: known } = state;
+    const { runner } = state;
     switch (op.kind) {
       case 'provisioned':
         runner.pod = this.#views.all[op.view] as PodView;
@@ -187,11 +187,7 @@ export class Mind {
       case 'podState':
         return state.onPodState({ uid: runner.pod?.uid ?? '', state: op.state });
       case 'cancel':
-        if (state.hasEnded) state.fixVerdictCancel();
-        state.cancel = this.#ask('cancellation', (tables) =>
-          tables.cancellation.upgradeCancellation(known, { mode: op.mode, by: op.by, reason: '' }),
-        );
-        return;
+        return this.#requestCancel(state, { mode: op.mode, by: op.by, reason: '' });
       case 'unregistered':
         return state.fixVerdictCancel();
       case 'seen live':
@@ -209,6 +205,14 @@ export class Mind {
       case 'called busy': // as remove
         Object.assign(runner, { online: true, hadJob: true });
     }
+  }
+
+  #requestCancel(life: RunnerState, wanted: Cancellation): void {
+    if (life.hasEnded) life.fixVerdictCancel();
+    const { cancel } = life;
+    life.cancel = this.#ask('cancellation', (tables) =>
+      tables.cancellation.upgradeCancellation(cancel, wanted),
+    );
   }
 
   hadJob(state: State): boolean {
