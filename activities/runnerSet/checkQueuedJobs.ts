@@ -121,10 +121,14 @@ async function jobsOfSet(
       return true;
     return routing.homeOf(routed, origin)?.workflowId === setWorkflowId(set);
   };
-  const [mine, others] = [
-    jobs.filter(isMine),
-    new Set(jobs.filter((job) => !isMine(job)).map(keyOf)),
-  ];
+  const [mine, elsewhere] = [jobs.filter(isMine), jobs.filter((job) => !isMine(job))];
+  const others = new Set(elsewhere.map(keyOf));
+  const unlabeled = elsewhere.filter(({ labels }) => labels.length === 0);
+  if (unlabeled.length > 0)
+    log.info('queued jobs without labels skipped: only sets with groupJobs serve them', {
+      count: unlabeled.length,
+      repositories: [...new Set(unlabeled.map(({ repository }) => repository))].slice(0, 20),
+    });
   // A set that came since has taken them over.
   return {
     mine,

@@ -100,6 +100,8 @@ export interface RunnerSetStatus {
   scope: string;
   /** An organization and an enterprise may have the same name. Absent: an organization, or with a `/` in `scope` a repository. */
   scopeKind?: ScopeKind;
+  /** Jobs without labels are for it, too. Absent: they are not. */
+  groupJobs?: true;
   holds: string[];
 }
 
@@ -117,6 +119,8 @@ export interface SetRoutingInfo {
   scopeKind: ScopeKind;
   /** Runner group, as the template has it. Absent: the default one, or none. */
   group?: { id: string } | { name: string };
+  /** Jobs without labels are for it, too. Absent: they are not. */
+  groupJobs?: true;
   /** It has as many jobs as it can serve, is paused, or ends: others of its kind pass it no job. */
   atCapacity?: true;
   /** It ends: others of its kind pass it no job, not even when they end, too. */

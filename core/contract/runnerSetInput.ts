@@ -79,6 +79,11 @@ export interface RunnerSetInput extends SetScale, Durations<typeof SET_DELAYS> {
    * `minIdle` and `max` they count as idle ones that are kept, and `max` holds. For ephemeral runners without volumes of slots. @default 0
    */
   replaceAhead?: number;
+  /**
+   * Whether jobs without labels (`runs-on: {group: NAME}`) are for this set, too. GitHub does not tell which group a queued job asks for, and jobs for
+   * its own larger runners look the same: set it only where the repositories of the scope use no other group. @default false
+   */
+  groupJobs?: boolean;
   schedules?: SetSchedule[];
   /** @default none */
   limits?: SetLimits;

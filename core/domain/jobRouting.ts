@@ -25,6 +25,8 @@ interface RoutingGroup<T> {
   readonly rank: number;
   readonly labels: ReadonlySet<string>;
   readonly group: string;
+  /** Whether jobs without labels are for them. */
+  readonly groupJobs: boolean;
   readonly members: RoutingMember<T>[];
 }
 
@@ -39,7 +41,8 @@ const NARROWEST_FIRST: readonly ScopeKind[] = ['repository', 'organization', 'en
 /**
  * The one set that has to serve a job: its scope holds the repository, and its labels cover the job's. Of several the one with the
  * fewest labels that the job does not ask for (a plain job must not occupy the runner with a GPU), then with the narrowest scope, then of the
- * runner group with the lowest id (none named: the lowest of all). Those that are equal in all that share the jobs, by a hash of the job and the set (rendezvous hashing,
+ * runner group with the lowest id (none named: the lowest of all). A job without labels asks for a runner group, or for a runner of the CI server's
+ * own: it is only for sets that say `groupJobs`. Those that are equal in all that share the jobs, by a hash of the job and the set (rendezvous hashing,
  * https://en.wikipedia.org/wiki/Rendezvous_hashing): each has its part of them, and a set that comes or goes moves no job between the others.
  *
  * The job's own runner group decides nothing: it may be known only once a runner has the job, and then it would be another choice than before.
@@ -62,7 +65,7 @@ export class JobRouter<T extends RoutableSet> {
     for (const scopeKind of NARROWEST_FIRST) {
       const scope = scopeKey({ ciServer, scopeKind, scope: scopes[scopeKind] ?? '' });
       for (const kind of this.#groups.get(scope)?.values() ?? []) {
-        if (!labelsMatch(kind.labels, job.labels)) continue;
+        if (!mayTake(kind, job)) continue;
         const better = best[0] === undefined ? -1 : compare(kind, best[0]);
         if (better < 0) best = [kind];
         else if (better === 0) best.push(kind);
@@ -76,18 +79,19 @@ export class JobRouter<T extends RoutableSet> {
   }
 
   #add(set: T): void {
-    const { ciServer, scopeKind, labels } = set.routing;
+    const { ciServer, scopeKind, labels, groupJobs } = set.routing;
     if (ciServer === undefined) return;
     const covered = new Set(labels);
     const scoped = scopeKey(set.routing);
     const kinds = this.#groups.get(scoped) ?? new Map<string, RoutingGroup<T>>();
     this.#groups.set(scoped, kinds);
     const group = groupKey(set.routing);
-    const key = `${group} ${JSON.stringify([...covered].toSorted())}`;
+    const key = `${group} ${groupJobs === true} ${JSON.stringify([...covered].toSorted())}`;
     const kind = kinds.get(key) ?? {
       rank: NARROWEST_FIRST.indexOf(scopeKind),
       labels: covered,
       group,
+      groupJobs: groupJobs === true,
       members: [],
     };
     kinds.set(key, kind);
@@ -96,7 +100,7 @@ export class JobRouter<T extends RoutableSet> {
 }
 
 /**
- * The sets to which one passes the jobs that it cannot serve: they have the same labels and the same runner group, and the same scope, or the organization that
+ * The sets to which one passes the jobs that it cannot serve: they have the same labels, runner group and `groupJobs`, and the same scope, or the organization that
  * the repository is in. So each covers whatever the other does; one with more labels does too, and is left to the jobs that need it.
  */
 export class RerouteTargets<T extends RoutableSet> {
@@ -152,9 +156,13 @@ function haveSameRouting(one: SetRoutingInfo, other: SetRoutingInfo): boolean {
   return (
     labels.size === others.size &&
     [...labels].every((label) => others.has(label)) &&
-    groupKey(one) === groupKey(other)
+    groupKey(one) === groupKey(other) &&
+    one.groupJobs === other.groupJobs
   );
 }
+
+const mayTake = <T>({ labels, groupJobs }: RoutingGroup<T>, job: RoutedJob): boolean =>
+  job.labels.length === 0 ? groupJobs : labelsMatch(labels, job.labels);
 
 const scopeKey = ({
   ciServer,

@@ -11,11 +11,13 @@ export function routingInfo(
     labels,
     scope,
     group,
+    groupJobs,
   }: {
     readonly ciServer?: CiServerKind;
     readonly labels: readonly string[];
     readonly scope?: Scope;
     readonly group: RunnerGroupRef;
+    readonly groupJobs?: true;
   },
   full = false,
   ends = false,
@@ -27,6 +29,7 @@ export function routingInfo(
     scopeKind: scope?.kind ?? 'organization',
     ...omitUndefined({
       group: group === 'default' ? undefined : group,
+      groupJobs,
       atCapacity: full ? (true as const) : undefined,
       draining: ends ? (true as const) : undefined,
     }),

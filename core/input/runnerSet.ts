@@ -43,6 +43,8 @@ export interface SetSpec
   readonly credential: string;
   readonly labels: readonly string[];
   readonly group: RunnerGroupRef;
+  /** Jobs without labels are for it, too. Absent: they are not. */
+  readonly groupJobs?: true;
   /** Limits of the CI server for jobs, added at admission. @default 24 hours in the queue, 5 days at work */
   readonly jobLimits?: CiJobLimits;
   readonly ephemeral: boolean;
@@ -91,6 +93,7 @@ export const setSchema = z.strictObject({
     ),
   ...scaleFields,
   replaceAhead: size.exactOptional(),
+  groupJobs: z.boolean().exactOptional(),
   ...durationFields(SET_DELAYS, durationOrZero),
   // Parsed apart, so that what is wrong with it is told together with what is wrong with the set.
   template: z.custom<RunnerSetInput['template']>(
@@ -291,7 +294,11 @@ function toSpec(
     name,
     template,
     templateHash,
-    ...omitUndefined({ ciServer, scope }),
+    ...omitUndefined({
+      ciServer,
+      scope,
+      groupJobs: input.groupJobs === true ? (true as const) : undefined,
+    }),
     credential,
     group: runnerGroup,
     labels,

@@ -31,7 +31,7 @@ export const event = (
   jobId: String(jobId),
   runAttempt: 1,
   repository: 'acme/app',
-  labels: [],
+  labels: ['self-hosted'],
   at: NOW,
   ...more,
 });

@@ -113,11 +113,11 @@ export class SetDirectory {
 
   async #ask(workflowId: string, at: number): Promise<Answer | undefined> {
     try {
-      const { ciServer, labels, scope, scopeKind } = await this.status(workflowId);
+      const { ciServer, labels, scope, scopeKind, groupJobs } = await this.status(workflowId);
       this.#silent.delete(workflowId);
       return {
         routing: {
-          ...omitUndefined({ ciServer }),
+          ...omitUndefined({ ciServer, groupJobs }),
           labels,
           scope,
           scopeKind: scopeKind ?? (scope.includes('/') ? 'repository' : 'organization'),

@@ -26,6 +26,7 @@ import {
   ACCEPTED,
   BAD_SIGNATURE,
   BODY_LIMIT,
+  NO_LABELS,
   NO_MATCH,
   OVERLOADED,
   DUPLICATE,
@@ -258,8 +259,9 @@ class Receiver {
         async () => await this.#dispatchJob(news, deadline),
       );
       if (await withTimeout(deadline, telling)) return ACCEPTED;
-      this.#logUnmatched(news);
-      return NO_MATCH;
+      const answer = news.event.labels.length === 0 ? NO_LABELS : NO_MATCH;
+      this.#logUnmatched(answer, news);
+      return answer;
     } catch (error) {
       this.#log.line('temporal_unavailable', (leftOut) =>
         logger.error(
@@ -277,11 +279,16 @@ class Receiver {
     return told;
   }
 
-  #logUnmatched({ event: { repository, labels } }: JobDelivery): void {
-    this.#log.line('no_match', (leftOut) =>
+  #logUnmatched(
+    { outcome }: WebhookResponse,
+    { event: { repository, labels } }: JobDelivery,
+  ): void {
+    this.#log.line(outcome, (leftOut) =>
       this.#options.logger.info(
         { repository, labels: labels.slice(0, 20).map((label) => label.slice(0, 100)), leftOut },
-        'webhook event of a job that no runner set covers and no runner of ours runs: nothing to do',
+        outcome === NO_LABELS.outcome
+          ? 'webhook event of a job without labels that no runner of ours runs: only sets with groupJobs serve such jobs'
+          : 'webhook event of a job that no runner set covers and no runner of ours runs: nothing to do',
       ),
     );
   }

@@ -18,6 +18,8 @@ export const DUPLICATE: WebhookResponse = {
 export const PING: WebhookResponse = { outcome: 'ping', status: 200, message: 'pong' };
 /** No runner of ours runs the job, and no set covers it. */
 export const NO_MATCH: WebhookResponse = { outcome: 'no_match', status: 204 };
+/** As {@link NO_MATCH}, of a job without labels, which is only for sets that say `groupJobs`. */
+export const NO_LABELS: WebhookResponse = { outcome: 'no_labels', status: 204 };
 
 export const BAD_SIGNATURE: WebhookResponse = {
   outcome: 'bad_signature',

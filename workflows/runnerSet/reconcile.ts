@@ -364,19 +364,21 @@ export class RunningSet {
   }
 }
 
-function sameRouting(memo: unknown, cover: SetRoutingInfo): boolean {
-  const { ciServer, labels, scope, scopeKind, group, atCapacity, draining } = (memo ??
-    {}) as Partial<SetRoutingInfo>;
-  return (
-    JSON.stringify([ciServer, labels, scope, scopeKind, group, atCapacity, draining]) ===
-    JSON.stringify([
-      cover.ciServer,
-      cover.labels,
-      cover.scope,
-      cover.scopeKind,
-      cover.group,
-      cover.atCapacity,
-      cover.draining,
-    ])
-  );
+function sameRouting(memo: unknown, routing: SetRoutingInfo): boolean {
+  return routingText((memo ?? {}) as Partial<SetRoutingInfo>) === routingText(routing);
+}
+
+/** Independent of the order of the fields, which a memo need not keep. */
+function routingText(routing: Partial<SetRoutingInfo>): string {
+  const { ciServer, labels, scope, scopeKind, group, groupJobs, atCapacity, draining } = routing;
+  return JSON.stringify([
+    ciServer,
+    labels,
+    scope,
+    scopeKind,
+    group,
+    groupJobs,
+    atCapacity,
+    draining,
+  ]);
 }

@@ -53,6 +53,7 @@ export function setStatus(state: SetState, now: number): RunnerSetStatus {
       deleting: facts.ending,
       ciServer: spec.ciServer,
       scopeKind: spec.scope?.kind,
+      groupJobs: spec.groupJobs,
     }),
     labels: [...spec.labels],
     scope: spec.scope?.name ?? '',

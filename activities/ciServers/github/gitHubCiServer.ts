@@ -20,7 +20,7 @@ import {
 } from './api.ts';
 import type { GitHubCall } from './classify.ts';
 import { WebhookRedelivery } from './deliveries.ts';
-import { normalizeGitHubLabels } from './labels.ts';
+import { normalizeGitHubRunnerLabels } from './labels.ts';
 import { ExpiringCache, type Expiring } from './expiringCache.ts';
 import { PollBudget } from './pollBudget.ts';
 import { QueuedJobs, jobOf } from './queuedJobs.ts';
@@ -150,7 +150,7 @@ export class GitHubCiServer implements CiServer {
     if (!isFresh(found) && maxAgeMs > 0) found = await search.run(signal);
     if (!isFresh(found)) found = await search.runFresh(signal);
     const { jobs, complete, beganAt } = found;
-    const offered = labels && new Set(normalizeGitHubLabels(labels));
+    const offered = labels && new Set(normalizeGitHubRunnerLabels(labels));
     const wanted =
       offered === undefined ? jobs : jobs.filter((job) => labelsMatch(offered, job.labels));
     return {

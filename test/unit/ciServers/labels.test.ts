@@ -1,15 +1,26 @@
 import { expect, test } from '@jest/globals';
-import { normalizeLabels } from '../../../activities/ciServers/normalizeLabels.ts';
+import {
+  normalizeLabels,
+  normalizeRunnerLabels,
+} from '../../../activities/ciServers/normalizeLabels.ts';
 
-test.each<[labels: string[], normalized: string[]]>([
-  [[], []],
+test.each<[labels: string[], job: string[], runner: string[]]>([
+  [[], [], ['self-hosted']],
   [
     ['linux', 'x64'],
     ['linux', 'x64'],
+    ['linux', 'x64', 'self-hosted'],
   ],
-  [['Linux', 'LINUX'], ['linux']],
-  [['self-hosted', 'gpu'], ['gpu']],
-  [['SELF-HOSTED'], []],
-])('GitHub compares the labels %j as %j', (labels, normalized) => {
-  expect(normalizeLabels('github', labels)).toEqual(normalized);
+  [['Linux', 'LINUX'], ['linux'], ['linux', 'self-hosted']],
+  [
+    ['self-hosted', 'gpu'],
+    ['self-hosted', 'gpu'],
+    ['self-hosted', 'gpu'],
+  ],
+  [['SELF-HOSTED'], ['self-hosted'], ['self-hosted']],
+])('GitHub compares the labels %j of a job as %j, and of a runner as %j', (labels, job, runner) => {
+  expect([normalizeLabels('github', labels), normalizeRunnerLabels('github', labels)]).toEqual([
+    job,
+    runner,
+  ]);
 });

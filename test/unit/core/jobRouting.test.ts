@@ -20,6 +20,10 @@ const set = (
   workflowId: `set-${name}`,
   routing: withNormalizedLabels({ labels, scope, scopeKind, ciServer: 'github' }),
 });
+const groupSet = (name: string, scope: string, labels: string[]): RoutableSet => {
+  const { workflowId, routing } = set(name, scope, labels);
+  return { workflowId, routing: { ...routing, groupJobs: true } };
+};
 /** More than a runner can have. */
 const MANY = Array.from({ length: 101 }, (_none, index) => `linux-${index}`);
 const SETS: RoutableSet[] = [
@@ -49,6 +53,8 @@ const SETS: RoutableSet[] = [
   },
   set('big', 'big', ['linux'], 'enterprise'),
   set('unlabelled', 'gamma', ['self-hosted']),
+  set('grouped-app', 'gamma/app', ['linux']),
+  groupSet('grouped', 'gamma', ['linux', 'gpu']),
 ];
 
 describe('the set for a job', () => {
@@ -101,12 +107,16 @@ describe('the set for a job', () => {
     ],
     ['self-hosted alone is for any set', 'gamma/x', ['self-hosted'], undefined, 'unlabelled'],
     [
-      'no label at all (a group was asked for) is for any set',
-      'gamma/x',
-      [],
+      'self-hosted alone is for a set with more labels',
+      'acme/web',
+      ['self-hosted'],
       undefined,
-      'unlabelled',
+      'plain',
     ],
+    ['no label at all (a group was asked for) is for no set', 'acme/app', [], undefined, undefined],
+    ['no label at all is for a set with groupJobs', 'gamma/x', [], undefined, 'grouped'],
+    ['no label at all is not for a narrower set without it', 'gamma/app', [], undefined, 'grouped'],
+    ['labels count for a set with groupJobs, too', 'gamma/x', ['arm64'], undefined, undefined],
     ['a label twice is one', 'acme/web', ['linux', 'Linux'], undefined, 'plain'],
     ['more labels than a runner can have', 'acme/many', MANY, undefined, undefined],
   ])('%s', (_what, repository, labels, enterprise, chosen) => {
@@ -293,6 +303,11 @@ describe('the set that a job is passed on to', () => {
     [
       'not one of another CI server',
       [other('gitea', { ciServer: 'gitea' as 'github' })],
+      undefined,
+    ],
+    [
+      'not one that serves jobs without labels, where this one does not',
+      [other('grouped', { groupJobs: true })],
       undefined,
     ],
     ['not one of another repository', [other('other', { scope: 'acme/web' })], undefined],

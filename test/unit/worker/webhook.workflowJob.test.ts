@@ -65,7 +65,7 @@ describe('reading a delivery', () => {
           jobId: '7',
           runAttempt: 2,
           repository: 'acme/app',
-          labels: ['x64'],
+          labels: ['self-hosted', 'x64'],
           at: Date.parse(STARTED),
           runnerName: 'acme-1',
         },
