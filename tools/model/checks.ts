@@ -3,7 +3,16 @@ import type { WaitKind, ObservedFacts } from '../../workflows/runner/unregisterF
 import type { Cancellation } from '../../core/domain/cancellation.ts';
 import type { VerdictDecision } from '../../workflows/runner/verdict.ts';
 import type { Mind } from './mind.ts';
-import { hasJob, isCommand, isDone, isEphemeral, isLost, isStatic, type State } from './state.ts';
+import {
+  hasJob,
+  isCommand,
+  isDone,
+  isEphemeral,
+  isLost,
+  isSilent,
+  isStatic,
+  type State,
+} from './state.ts';
 
 /** @returns what is wrong with this step */
 export function checkStep(before: State, after: State, mind: Mind): string | undefined {
@@ -122,10 +131,18 @@ function checkVerdict(s: State, mind: Mind): string | undefined {
       s.told !== 'evicted'
       ? wrong('it had done its job before the cancel')
       : undefined;
-  if (cancel !== undefined && cancel.by !== 'drain')
-    return said === 'aborted' && cause === cancel.by
+  if (cancel !== undefined && cancel.by !== 'drain') {
+    // One that crashed took its job with it by its own doing.
+    const crashed = s.exit === '1' || s.exit === '137, out of memory';
+    const lost = cancel.mode === 'drain' && isLost(s) && !crashed;
+    if (said === 'aborted' && cause === cancel.by)
+      return lost && wasSeen(s, mind) ? wrong('its job was lost in the drain') : undefined;
+    // Of one that does not tell, and was told to go or vanished, nothing may say whether its job was lost.
+    const inDoubt = isEphemeral(s) && isSilent(s);
+    return (lost || inDoubt) && cancel.mode === 'drain' && said === 'errored'
       ? undefined
       : wrong(`it was cancelled (${cancel.by})`);
+  }
   if (said === 'aborted') return wrong('nobody cancelled it');
   if (cancel !== undefined)
     return said === 'succeeded' && isLost(s) && wasSeen(s, mind)

@@ -30,7 +30,7 @@ export const KNOWN: readonly Known[] = [
     why: "a 204 in a job's first minute, of a runner that nobody saw online and no event told of: it gets two minutes (removalGrace), lest one that never registers is kept for a day",
   },
   {
-    what: /^the verdict succeeded is wrong: its job was lost in the drain$/,
+    what: /^the verdict (succeeded|aborted\/\w+) is wrong: its job was lost in the drain$/,
     setup: /, silent$/,
     why: 'the same 204, and then the pod vanishes: nothing tells it from an idle runner that was drained',
   },

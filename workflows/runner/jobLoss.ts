@@ -13,6 +13,8 @@ export interface LastJobFacts {
   readonly record?: SupervisorRecord['job'];
   /** Whether something told the runner to go, or took it away. */
   readonly takenAway: boolean;
+  /** Whether its registration was removed while it lived. */
+  readonly cutLoose: boolean;
   /** Whether a job was running at the end, by the pod's probes or by job events. */
   readonly busyAtEnd: boolean;
   /** Whether a job was seen to start. */
@@ -28,7 +30,8 @@ export interface LastJobFacts {
  *
  * 1. The record says `running` or `interrupted`: lost.
  * 2. The record of an ephemeral runner says `completed`: it has no other job to lose.
- * 3. An ephemeral runner exited with 0, left alone: that is how it ends after its job, whatever is told late.
+ * 3. It exited with 0, left alone: that is how an ephemeral runner ends after its job, and any whose registration was
+ *    removed ends without one, whatever is told late.
  * 4. The pod, a job event or the CI server (422) says that a job was running, or an event that it was interrupted: lost.
  * 5. An ephemeral runner exited with 0 after a job that was seen: that job is over.
  * 6. The registration of an ephemeral runner that started is gone, by no try of ours: it had taken a job. Not if its
@@ -37,7 +40,7 @@ export interface LastJobFacts {
 export function isJobLost(f: LastJobFacts): boolean {
   if (f.record === 'running' || f.record === 'interrupted') return true;
   if (f.ephemeral && f.record === 'completed') return false;
-  if (f.ephemeral && f.exitCode === 0 && !f.takenAway) return false;
+  if ((f.ephemeral || f.cutLoose) && f.exitCode === 0 && !f.takenAway) return false;
   if (f.busyAtEnd || f.jobInterrupted || f.removal === 'busy') return true;
   if (f.ephemeral && f.exitCode === 0 && f.hadJob) return false;
   return f.ephemeral && f.started && f.removal === 'absent' && f.record !== 'none';

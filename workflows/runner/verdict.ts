@@ -237,15 +237,19 @@ function hasLost(f: EndFacts, loss: RunnerCause | undefined): boolean {
     busyAtEnd,
     jobInterrupted,
     hadJob,
+    cutLoose: f.removedWhileRunning === true,
     takenAway: loss !== undefined || stoppedByHoldfast,
     ...omitUndefined({ removal, exitCode: pod?.exit?.code, record: pod?.exit?.record?.job }),
   });
 }
 
-/** A cancelled life ends, whatever became of its runner. */
+/** A cancelled life ends, whatever became of its runner. A job that a drain was to leave its time, and that was lost, is lost all the same. */
 export function whenCancelled(f: EndFacts, cancel: Cancellation): Verdict {
   const because = cancel.reason === '' ? '' : `: ${cancel.reason}`;
   if (cancel.by === 'drain') return whenDrained(f, because);
+  // A drain leaves a job its time: one that came after all, and was lost, is no part of what was asked for.
+  const lost = cancel.mode === 'drain' ? lostInDrain(f, because) : undefined;
+  if (lost !== undefined) return lost;
   return end(
     'aborted',
     `The runner was ended (${cancel.by}, ${cancel.mode})${because}.`,
@@ -259,21 +263,28 @@ function whenDrained(f: EndFacts, because: string): Verdict {
   const exit = f.pod?.exit;
   const loss = lossOf(f);
   if (exit?.oomKilled === true) return outOfMemory();
-  if (!takesJobs(f.kind) && f.started && loss !== undefined && !isComplete(f, loss))
-    return end('errored', `The command was lost in a drain${because} (${loss}).`, loss);
-  if (takesJobs(f.kind) && !crashed(f, loss) && hasLost(f, loss)) {
-    const cause = loss ?? 'agent_lost';
-    return end(
-      'errored',
-      `The runner was lost while it ran a job, in a drain${because} (${cause}).`,
-      cause,
-    );
-  }
+  const lost = lostInDrain(f, because);
+  if (lost !== undefined) return lost;
   // A static runner whose registration is gone is stopped by its own teardown: then its exit code says nothing.
   const leftByItself = f.removedWhileRunning === true && !hasLost(f, loss);
   return crashed(f, loss) && !leftByItself
     ? whenExited(f)
     : end('succeeded', `The runner was drained${because}.`);
+}
+
+function lostInDrain(f: EndFacts, because: string): Verdict | undefined {
+  const loss = lossOf(f);
+  if (!takesJobs(f.kind))
+    return f.started && loss !== undefined && !isComplete(f, loss)
+      ? end('errored', `The command was lost in a drain${because} (${loss}).`, loss)
+      : undefined;
+  if (crashed(f, loss) || !hasLost(f, loss)) return undefined;
+  const cause = loss ?? 'agent_lost';
+  return end(
+    'errored',
+    `The runner was lost while it ran a job, in a drain${because} (${cause}).`,
+    cause,
+  );
 }
 
 /** Whether the runner's own process ended badly, and nothing had told it to go. */

@@ -381,6 +381,16 @@ describe('it was ended on request', () => {
       { ...cancelled('drain'), pod: exited(0), hadJob: true },
       end('aborted', 'cancelled'),
     ],
+    [
+      'cancel drain, its job lost by a stop that somebody asked for later',
+      { ...cancelled('stop'), pod: exited(143, { terminating: true }), ...busy },
+      end('aborted', 'cancelled'),
+    ],
+    [
+      'its idle timeout, and evicted while idle',
+      { ...cancelled('drain', 'idle_timeout'), pod: evicted },
+      end('aborted', 'idle_timeout'),
+    ],
     ['superseded', { ...cancelled('stop', 'superseded') }, end('aborted', 'superseded')],
     ['its job timeout', { ...cancelled('stop', 'run_timeout') }, end('aborted', 'run_timeout')],
     ['its idle timeout', { ...cancelled('drain', 'idle_timeout') }, end('aborted', 'idle_timeout')],
@@ -394,6 +404,27 @@ describe('it was ended on request', () => {
     check(row);
     expect(decideVerdict({ ...idle, ...row[1] }).message).toContain('why');
   });
+
+  test.each<Row>([
+    [
+      'cancel drain, evicted with its job',
+      { ...cancelled('drain'), pod: evicted, ...busy },
+      end('errored', 'evicted'),
+    ],
+    [
+      'its idle timeout, evicted with a job that came after all',
+      { ...cancelled('drain', 'idle_timeout'), pod: evicted, ...busy },
+      end('errored', 'evicted'),
+    ],
+    [
+      '... and unregistered: its own record decides',
+      {
+        ...cancelled('drain', 'idle_timeout'),
+        pod: exited(143, { exit: { code: 143, oomKilled: false, record: { job: 'interrupted' } } }),
+      },
+      end('errored', 'agent_lost'),
+    ],
+  ])('a drain leaves a job its time: %s', (...row) => check(row));
 
   test.each<Row>([
     ['idle', { pod: live }, end('succeeded')],
