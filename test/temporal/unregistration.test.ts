@@ -204,6 +204,29 @@ await describeWithLab('unregistration', { temporal: true }, (lab) => {
     expect(releases.length).toBeLessThanOrEqual(2);
   });
 
+  test.each(['probes', 'none'] as const)(
+    'row 7: a static runner is stopped when its job has had its time, also in a drain (tells by: %s)',
+    async (tells) => {
+      compute.probes = tells === 'probes';
+      await busyRunner({ ephemeral: false, timeouts: { jobTimeout: '3s' } });
+      await drain();
+      const { waitingFor, waitingUntil } = await run.reaches(
+        'its refusal',
+        (status) => status.phase === 'Draining' && removals() > 1,
+      );
+      expect(waitingFor).toContain('until its job ends');
+      expect(Date.parse(waitingUntil ?? '')).toBeGreaterThan(Date.now() - 3_000);
+      expect(await run.result()).toMatchObject({ outcome: 'aborted', cause: 'run_timeout' });
+    },
+  );
+
+  test('row 6: ... an ephemeral one that does not tell is, too, from when the CI server calls it busy', async () => {
+    compute.probes = false;
+    await busyRunner({ timeouts: { jobTimeout: '3s' } });
+    await drain();
+    expect(await run.result()).toMatchObject({ outcome: 'aborted', cause: 'run_timeout' });
+  });
+
   test('row 7: a refusal that comes while the call is called off is no reason to touch the runner: its job goes on', async () => {
     await idleRunner({ ephemeral: false });
     ci.setBusy(runnerName, true);

@@ -203,7 +203,7 @@ export class Mind {
         if (state.spec.scope === undefined) state.commandStarted();
         return;
       case 'called busy': // as remove
-        Object.assign(runner, { online: true, hadJob: true });
+        return state.calledBusy();
     }
   }
 

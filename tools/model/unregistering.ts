@@ -56,7 +56,9 @@ const REMOVING: readonly Move[] = Object.entries(WHICH).flatMap(([says, answer])
           ? believe(s, mind, { kind: 'known' })
           : s;
       const told =
-        answer === 'busy' && !seen.ended ? believe(known, mind, { kind: 'called busy' }) : known;
+        answer === 'busy' && !seen.ended
+          ? noteDeadline(known, believe(known, mind, { kind: 'called busy' }), mind)
+          : known;
       return hear({ ...told, ...found.does }, mind, {
         kind: 'answered',
         answer,
@@ -143,6 +145,15 @@ export const UNREGISTERING: readonly Move[] = [
         : undefined;
     },
   ),
+  step('deadline', "the job's deadline is out, while it is asked about", 'removing', (s, mind) => {
+    const { seen, action } = mind.plan(s);
+    const known = mind.belief(s).runner.jobDeadline !== undefined;
+    if (seen.ended || seen.stop !== undefined || s.callingOff || s.young || s.fresh)
+      return undefined;
+    if (!known && !(action.kind === 'remove' && action.onBusy === 'retry')) return undefined;
+    const late = timeOut(s, mind);
+    return hear(known ? late : { ...late, expiredWait: true }, mind, { kind: 'calledOff' });
+  }),
   step('promised', 'the API server takes the deletion of the pod', 'stopping', (s, mind) => {
     const { action } = mind.plan(s);
     if (isLeft(s, mind))

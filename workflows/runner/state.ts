@@ -272,6 +272,12 @@ export class RunnerState {
     );
   }
 
+  /** The CI server calls a runner busy that lives: it came online and took a job, whose time begins now if nothing told of it before. */
+  calledBusy(): void {
+    this.runner.hadJob = true;
+    this.#setBusy();
+  }
+
   /** A plain command is its own job. */
   commandStarted(): void {
     this.applyPodState(true);
@@ -318,7 +324,10 @@ export class RunnerState {
   timeoutReason(): string {
     if (Date.now() >= this.maxDurationDeadlineMs)
       return `it is ${formatDuration(this.spec.timeouts.maxAgeMs)} old (timeouts.maxAge), in attempt ${this.runner.identity.attempt}`;
-    return `its job ran for ${formatDuration(Date.now() - (this.runner.busySince ?? Number.NaN))}`;
+    const { busySince } = this.runner;
+    return busySince === undefined
+      ? `the CI server called it busy for ${formatDuration(this.spec.timeouts.jobTimeoutMs)}`
+      : `its job ran for ${formatDuration(Date.now() - busySince)}`;
   }
 
   /**

@@ -118,7 +118,7 @@ async function execute(
 ): Promise<UnregistrationEvent> {
   switch (action.kind) {
     case 'remove':
-      return await removeRegistration(state, action.onBusy, facts);
+      return await removeRegistration(state, action, facts);
     case 'stopPod':
       return (await stopPod(state, action, () => mustInterruptStop(state, facts)))
         ? { kind: 'stopped', mode: action.mode }
@@ -146,9 +146,24 @@ export function removalLimits(
   return stop === undefined ? {} : { patienceMs: spec.intervals.stopResponseTimeoutMs };
 }
 
+/**
+ * Returns how long a runner that may finish its job is asked about (ms): until that job's deadline. One that says nothing of a job, and
+ * is asked about again while it is busy, may have had one since the removal began.
+ */
+export function removalJobMs(
+  { spec, runner }: RunnerState,
+  { ended, stop }: Pick<UnregistrationFacts, 'ended' | 'stop'>,
+  onBusy: 'retry' | 'return',
+): number | undefined {
+  if (ended || stop !== undefined) return undefined;
+  if (runner.jobDeadline === undefined)
+    return onBusy === 'retry' ? spec.timeouts.jobTimeoutMs : undefined;
+  return Math.max(1, runner.jobDeadline - Date.now());
+}
+
 async function removeRegistration(
   state: RunnerState,
-  onBusy: 'retry' | 'return',
+  { onBusy, reason }: Extract<UnregistrationAction, { kind: 'remove' }>,
   facts: UnregistrationFacts,
 ): Promise<UnregistrationEvent> {
   const { spec, runner, scope } = state;
@@ -156,6 +171,9 @@ async function removeRegistration(
   // An ended runner's pod and Secret go whatever the CI server answers, and even while it does not.
   if (facts.ended) void beginTearDown(state);
   const { patienceMs, ...within } = removalLimits(state, facts);
+  const jobMs = removalJobMs(state, facts, onBusy);
+  const limitMs = patienceMs ?? jobMs;
+  state.setWaitReason(reason, limitMs === undefined ? undefined : Date.now() + limitMs);
   const options = {
     summary: onBusy === 'retry' ? 'unregister (again while it is busy)' : 'unregister',
     ...within,
@@ -172,18 +190,22 @@ async function removeRegistration(
     () => factsChanged(state, facts),
     async () =>
       await ciActivities(spec.credential, scope, 'remove', options).removeRegistration(input),
-    patienceMs,
+    limitMs,
   );
   if (called.kind === 'failed') return { kind: 'failed' };
-  if (called.kind === 'interrupted')
-    return factsChanged(state, facts)
-      ? { kind: 'calledOff' }
-      : { kind: 'expiredWait', wait: 'patience' };
+  if (called.kind === 'interrupted') {
+    if (factsChanged(state, facts)) return { kind: 'calledOff' };
+    if (patienceMs !== undefined) return { kind: 'expiredWait', wait: 'patience' };
+    // The deadline may have been moved meanwhile.
+    const untilMs = runner.jobDeadline ?? 0;
+    if (Date.now() >= untilMs) stopForTimeout(state);
+    return { kind: 'calledOff' };
+  }
   const { result, afterRetry = false, attempts, runnerId } = called.value;
   state.unregisterAttempts += attempts;
   if (runnerId !== undefined) runner.id = runnerId;
   // It came online and took a job after all.
-  if (result === 'busy' && !facts.ended) Object.assign(runner, { online: true, hadJob: true });
+  if (result === 'busy' && !facts.ended) state.calledBusy();
   return {
     kind: 'answered',
     answer: result,
@@ -208,10 +230,13 @@ async function wait(
     await condition(() => factsChanged(state, facts), timeoutMs, { summary: summary.slice(0, 150) })
   )
     return { kind: 'changed' };
-  if (runner.jobDeadline !== undefined && Date.now() >= jobEndsAtMs(state, facts.absentSinceMs)) {
-    state.requestCancel({ mode: 'stop', reason: state.timeoutReason(), by: 'run_timeout' });
-  }
+  if (runner.jobDeadline !== undefined && Date.now() >= jobEndsAtMs(state, facts.absentSinceMs))
+    stopForTimeout(state);
   return { kind: 'expiredWait', wait: until };
+}
+
+function stopForTimeout(state: RunnerState): void {
+  state.requestCancel({ mode: 'stop', reason: state.timeoutReason(), by: 'run_timeout' });
 }
 
 /** When its job has to be over (ms since the epoch). None begins once it is unregistered: a runner that turns idle and busy again gains nothing. */

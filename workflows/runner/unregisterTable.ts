@@ -250,7 +250,7 @@ function requestRemoval(
   return { kind: 'remove', row: '3-11', reason, onBusy: 'return' };
 }
 
-/** The one wait without an end, on purpose: the job decides. */
+/** The job decides, until its own deadline. */
 function retryRemovalWhileBusy(): UnregistrationAction {
   return {
     kind: 'remove',

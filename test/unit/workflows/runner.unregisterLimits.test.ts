@@ -3,7 +3,12 @@ import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globa
 import type { RunnerInput } from '../../../core/contract/index.ts';
 import type { PodView } from '../../../core/domain/pod.ts';
 import type { RunnerState } from '../../../workflows/runner/state.ts';
-import { currentFacts, removalLimits, waitMs } from '../../../workflows/runner/unregister.ts';
+import {
+  currentFacts,
+  removalJobMs,
+  removalLimits,
+  waitMs,
+} from '../../../workflows/runner/unregister.ts';
 import {
   initialProgress,
   type UnregistrationFacts,
@@ -31,6 +36,50 @@ const INPUT: Partial<RunnerInput> = {
 
 beforeEach(() => void jest.useFakeTimers({ now: NOW }));
 afterEach(() => void jest.useRealTimers());
+
+describe('a removal under a job that may finish', () => {
+  const alive = { ended: false } as const;
+  const told = (state: RunnerState, busy: boolean): RunnerState => {
+    state.applyPodState(busy);
+    return state;
+  };
+
+  test.each([true, false])('is asked for until the deadline of its job (ephemeral: %s)', (once) => {
+    const state = told(runnerState({ ...INPUT, ephemeral: once }, RUNNING_POD), true);
+    jest.advanceTimersByTime(HOUR);
+    expect(removalJobMs(state, alive, 'return')).toBe(HOUR);
+    jest.advanceTimersByTime(2 * HOUR);
+    expect(removalJobMs(state, alive, 'return')).toBe(1);
+  });
+
+  test('of a runner that says nothing of a job: as long as one may take', () => {
+    const silent = runnerState(INPUT, RUNNING_POD);
+    const idle = told(runnerState(INPUT, RUNNING_POD), false);
+    for (const state of [silent, idle])
+      expect([removalJobMs(state, alive, 'retry'), removalJobMs(state, alive, 'return')]).toEqual([
+        2 * HOUR,
+        undefined,
+      ]);
+  });
+
+  test('its time begins when the CI server calls it busy, if nothing told of it before', () => {
+    const state = runnerState({ ...INPUT, supervisor: 'none' }, RUNNING_POD);
+    state.calledBusy();
+    jest.advanceTimersByTime(HOUR);
+    state.calledBusy();
+    expect(state.runner).toMatchObject({ jobDeadline: NOW + 2 * HOUR, hadJob: true, online: true });
+    const facts = { ...currentFacts(state), ...initialProgress() };
+    expect(waitMs(state, 'busyCheck', facts)).toBe(14 * MINUTE);
+    jest.advanceTimersByTime(55 * MINUTE);
+    expect(waitMs(state, 'busyCheck', facts)).toBe(5 * MINUTE);
+  });
+
+  test.each([{ ended: true }, { ended: false, stop: 'stop' as const }])('not for %j', (facts) =>
+    expect(
+      removalJobMs(told(runnerState(INPUT, RUNNING_POD), true), facts, 'retry'),
+    ).toBeUndefined(),
+  );
+});
 
 describe('a removal', () => {
   test.each<
