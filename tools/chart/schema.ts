@@ -104,7 +104,7 @@ const SAID: Readonly<Record<string, Schema>> = {
   'temporal.address': { type: 'string', pattern: '^[^/]+:[0-9]+$' },
   'traces.endpoint': { type: 'string', pattern: '^(https?://[^/]+:[0-9]+(/.*)?)?$' },
   'traces.ratio': { type: 'number', minimum: 0, maximum: 1 },
-  installation: dnsLabel,
+  installation: { anyOf: [dnsLabel, { const: '' }] },
   runnersNamespace: dnsLabel,
   runnerSetNamespace: { type: 'string', pattern: '^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)?$' },
   githubConfigUrl: githubUrl,

@@ -1,8 +1,13 @@
+{{/* Two releases, or two Temporals, must not take each other's pods for their own. */}}
+{{- define "holdfast.installation" -}}
+{{- .Values.installation | default (printf "%s-%s" .Release.Namespace .Release.Name | replace "." "-" | trunc 63 | trimSuffix "-") }}
+{{- end }}
+
 {{/* The settings that worker and sweep share, besides those for Temporal. Other values than `settings` have made some of them. */}}
 {{- define "holdfast.workerEnv" -}}
 {{- include "holdfast.temporalEnv" . }}
 {{- include "holdfast.credentialEnv" . }}
-- { name: HOLDFAST_INSTALLATION, value: {{ .Values.installation | quote }} }
+- { name: HOLDFAST_INSTALLATION, value: {{ include "holdfast.installation" . }} }
 - { name: HOLDFAST_KUBERNETES_NAMESPACE, value: {{ .Values.runnersNamespace | quote }} }
 {{- range $name, $value := omit .Values.settings "HOLDFAST_GITHUB_URL" }}
 - { name: {{ $name }}, value: {{ include "holdfast.setting" (list $name $value) | quote }} }
