@@ -291,6 +291,8 @@ export class ComputeError extends Error {
 
 /** What the activities are built from. */
 export interface ActivityPorts {
+  /** ID of the Temporal namespace of the workflows. @default the activity's client is asked */
+  readonly temporalNamespaceId?: () => Promise<string>;
   readonly compute: Compute;
   readonly ciServers: CiServers;
   /** Absent: no log is kept. */

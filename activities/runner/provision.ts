@@ -1,4 +1,9 @@
-import { CancelledFailure, activityInfo, cancellationSignal } from '@temporalio/activity';
+import {
+  CancelledFailure,
+  activityInfo,
+  cancellationSignal,
+  getClient,
+} from '@temporalio/activity';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { locationLabel } from '../compute/naming.ts';
 import { applicationFailure } from '../shared/failures.ts';
@@ -9,6 +14,7 @@ import { nonRetryableAfterDeadline } from '../shared/deadline.ts';
 import { withoutWorkflowId } from './pods.ts';
 import { refusal } from '../shared/rejections.ts';
 import { removeUnlessBusy } from '../shared/removeUnlessBusy.ts';
+import { temporalNamespaceId } from '../shared/temporalNamespace.ts';
 import { withHeartbeats } from '../shared/heartbeats.ts';
 import { CiServerError, ComputeError, type ActivityPorts, type Registration } from '../ports.ts';
 import { completeOrDefer } from '../watcher/deferredCompletions.ts';
@@ -39,7 +45,7 @@ export async function provision(
   ports: ActivityPorts,
   input: WithLocation<ProvisionInput>,
 ): Promise<ProvisionResult> {
-  const provisioned = await create(ports, input);
+  const provisioned = await create(ports, await withTemporalNamespace(ports, input));
   const lookOut = conditionMet('online', provisioned.pod, Date.now())
     ? undefined
     : ports.deferredCompletions?.addWaiter(provisioned.pod, 'online');
@@ -49,6 +55,16 @@ export async function provision(
     (pod) => ({ ...provisioned, pod: withoutWorkflowId(pod ?? provisioned.pod) }),
     input.completeWithinMs,
   );
+}
+
+/** What is created says which Temporal knows its workflow. */
+async function withTemporalNamespace(
+  ports: ActivityPorts,
+  input: WithLocation<ProvisionInput>,
+): Promise<WithLocation<ProvisionInput>> {
+  const id = await (ports.temporalNamespaceId?.() ?? temporalNamespaceId(getClient()));
+  const identity = { ...input.pod.identity, temporalNamespaceId: id };
+  return { ...input, pod: { ...input.pod, identity } };
 }
 
 async function create(

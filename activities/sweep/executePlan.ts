@@ -99,6 +99,7 @@ async function act(
   switch (finding.subject) {
     case 'object':
       if (finding.step === 'repair') return await repairObject(tools, finding, pods);
+      if (finding.step === 'wait') return 'waits';
       await tools.owned.mark(finding.object, objectMark(finding.as, finding.reason, Date.now()));
       return 'marked';
     case 'registration':

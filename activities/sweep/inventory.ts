@@ -43,17 +43,56 @@ const CAN_DO_WITHOUT: ReadonlySet<string> = new Set([
 /** What was seen; `findings` only where nothing is missing. */
 export interface Inventory extends Pick<
   SweepReport,
-  'examined' | 'incompleteLists' | 'skippedLists'
+  'examined' | 'incompleteLists' | 'skippedLists' | 'otherTemporal'
 > {
   readonly findings?: SweepInventory;
   /** Scopes that nobody can look at any more. */
   readonly notVisible: number;
+  /** Objects that do not say which Temporal namespace their workflow is in. */
+  readonly foreign: number;
 }
 
-type Lists = Record<'pod' | 'secret' | 'claim', OwnedObject[]> & {
+type ObjectLists = Readonly<Record<'pod' | 'secret' | 'claim', readonly OwnedObject[]>>;
+
+/** Objects whose workflows are in this Temporal namespace, and what goes with them. */
+type Lists = ObjectLists & {
+  /** Those of other Temporal namespaces included. */
+  readonly allPods: readonly OwnedObject[];
   readonly running: WorkflowExecutionInfo[];
   readonly deregistrations: { workflowId: string; taskQueue: string }[];
 };
+
+const NOTHING = { notVisible: 0, foreign: 0 } as const;
+
+/**
+ * Tells apart the objects whose workflows this sweep can ask for. What is for no runner in
+ * particular (a set's claims) is left with its own: nothing is done to it.
+ */
+function byTemporalNamespace(
+  lists: ObjectLists,
+  ownIds: ReadonlySet<string>,
+): {
+  own: ObjectLists;
+  otherTemporal: NonNullable<SweepReport['otherTemporal']>;
+  foreign: number;
+} {
+  const others = new Map<string, number>();
+  let foreign = 0;
+  const isOwn = ({ identity }: OwnedObject): boolean => {
+    if (identity === undefined) return true;
+    const { temporalNamespaceId: id } = identity;
+    if (id === undefined) foreign += 1;
+    else if (!ownIds.has(id)) others.set(id, (others.get(id) ?? 0) + 1);
+    return id !== undefined && ownIds.has(id);
+  };
+  const own = {
+    pod: lists.pod.filter(isOwn),
+    secret: lists.secret.filter(isOwn),
+    claim: lists.claim.filter(isOwn),
+  };
+  const otherTemporal = [...others].map(([namespaceId, objects]) => ({ namespaceId, objects }));
+  return { own, otherTemporal, foreign };
+}
 
 /** @throws the signal's reason; whatever else goes wrong is a list that is incomplete */
 export async function collectInventory(
@@ -84,8 +123,11 @@ export async function collectInventory(
     }
   };
 
-  await attempt('workflows', async () => await lives.answers());
-  if (incompleteLists.length > 0) return { examined, incompleteLists, skippedLists, notVisible: 0 };
+  const ownId = await attempt('workflows', async () => {
+    await lives.answers();
+    return await lives.namespaceId();
+  });
+  if (ownId === undefined) return { ...NOTHING, examined, incompleteLists, skippedLists };
   progress?.('listing pods, workflows and what belongs to them');
   // The pods first: a life that begins meanwhile is in the list of lives then.
   const pods = await attempt('pods', async () => await owned.list('pod', signal));
@@ -117,8 +159,13 @@ export async function collectInventory(
     deregistrations === undefined ||
     incompleteLists.length > 0
   )
-    return { examined, incompleteLists, skippedLists, notVisible: 0 };
-  const lists: Lists = { pod: pods, secret: secrets, claim: claims, running, deregistrations };
+    return { ...NOTHING, examined, incompleteLists, skippedLists };
+  const { own, otherTemporal, foreign } = byTemporalNamespace(
+    { pod: pods, secret: secrets, claim: claims },
+    new Set([ownId, ...(spec.takeOver === undefined ? [] : [spec.takeOver])]),
+  );
+  const lists: Lists = { ...own, running, deregistrations, allPods: pods };
+  const seenSoFar = { examined, incompleteLists, skippedLists, foreign, otherTemporal };
 
   progress?.('asking Temporal for the lives of what was listed');
   const queues = new TaskQueuePollers(sources.client);
@@ -133,27 +180,37 @@ export async function collectInventory(
     };
   });
   progress?.('listing registrations');
-  const noted = [...pods, ...secrets].flatMap(({ registration }) =>
+  const noted = [...own.pod, ...own.secret].flatMap(({ registration }) =>
     registration?.scope && registration.credential !== undefined
       ? [{ scope: registration.scope, credential: registration.credential }]
       : [],
   );
   const scopes = await attempt('scopes', async () => await listScopes(sources, spec, lives, noted));
   incompleteLists.push(...(scopes?.incompleteLists ?? []));
+  skippedLists.push(...(scopes?.skippedLists ?? []));
   const registrations =
     seen &&
     scopes &&
     (await attempt(
       'workflows',
-      async () => await registrationsOf(scopes.listed, lists, seen.lifeOf, served, lives, queues),
+      async () =>
+        await registrationsOf(
+          scopes.listed,
+          lists,
+          seen.lifeOf,
+          // A label says the place alone, which another Temporal's runners share.
+          otherTemporal.length > 0 ? new Set() : ourLabels(lists, served),
+          lives,
+          queues,
+        ),
     ));
   Object.assign(
     examined,
     omitUndefined({ scopes: scopes?.listed.length, registrations: registrations?.length }),
   );
   if (seen === undefined || registrations === undefined || incompleteLists.length > 0)
-    return { examined, incompleteLists, skippedLists, notVisible: scopes?.notVisible ?? 0 };
-  const podsOf = Map.groupBy(pods, ({ identity }) => identity?.workflowId);
+    return { ...seenSoFar, notVisible: scopes?.notVisible ?? 0 };
+  const podsOf = Map.groupBy(own.pod, ({ identity }) => identity?.workflowId);
   const seenObject = (object: OwnedObject): ObjectWithOwner => ({
     object,
     life: seen.lifeOf(object),
@@ -162,14 +219,14 @@ export async function collectInventory(
     ),
   });
   const findings = {
-    pods: pods.map(seenObject),
-    resources: [...secrets, ...claims].map(seenObject),
+    pods: own.pod.map(seenObject),
+    resources: [...own.secret, ...own.claim].map(seenObject),
     jobObjects: seen.jobObjects,
     registrations,
     runners: withRegistrations(seen.lives, registrations),
     locationKnown: seen.locationKnown,
   };
-  return { examined, incompleteLists, skippedLists, findings, notVisible: scopes?.notVisible ?? 0 };
+  return { ...seenSoFar, findings, notVisible: scopes?.notVisible ?? 0 };
 }
 
 /** By what is noted on the pod, which its worker has written. */
@@ -292,7 +349,7 @@ export async function recheckRunner(
     {
       ...life,
       runId,
-      willResume: input?.resumes === true,
+      willResume: input?.replacesLost === true,
       ...omitUndefined({ taskPendingSinceMs }),
     },
   ];
@@ -302,7 +359,7 @@ async function registrationsOf(
   listed: readonly ListedScope[],
   lists: Lists,
   lifeOf: (object: OwnedObject) => OwnerWorkflow,
-  served: ServedLocation,
+  labels: ReadonlySet<string>,
   lives: RunnerWorkflows,
   queues: TaskQueuePollers,
 ): Promise<ObservedRegistration[]> {
@@ -315,8 +372,7 @@ async function registrationsOf(
     ...lists.running.map((life) => parseRunnerNameHash(nameOf(life))),
     ...hashesOf(ofRunning),
   ]);
-  const withPod = new Set(hashesOf(lists.pod));
-  const labels = ourLabels(lists, served);
+  const withPod = new Set(hashesOf(lists.allPods));
   const removals = new Map(
     lists.deregistrations.map(({ workflowId, taskQueue }) => [workflowId, taskQueue]),
   );
@@ -333,7 +389,7 @@ async function registrationsOf(
         !isLabelled &&
         !online &&
         !busy &&
-        !has.some(isLocationLabel) &&
+        (!has.some(isLocationLabel) || labels.size === 0) &&
         records++ < MAX_RECORDS &&
         (await lives.knowsRunner(name));
       const removal = `deregistration-${name}`;

@@ -24,6 +24,8 @@ export interface ListedScopes {
   readonly listed: readonly ListedScope[];
   /** Scopes that only lives name, and that the credential cannot see: gone, most likely. */
   readonly notVisible: number;
+  /** Scopes that pods or Secrets name, or that were asked for, and that the credential may not see (any more). */
+  readonly skippedLists: readonly { list: string; reason: string }[];
   readonly incompleteLists: readonly { list: string; reason: string }[];
 }
 
@@ -37,6 +39,7 @@ export async function listScopes(
   const scopes = await wantedScopes(spec, lives, noted);
   const listed: ListedScope[] = [];
   const incompleteLists: { list: string; reason: string }[] = [];
+  const skippedLists: { list: string; reason: string }[] = [];
   let notVisible = 0;
   await pMap(
     scopes,
@@ -49,17 +52,18 @@ export async function listScopes(
         });
       } catch (error) {
         signal?.throwIfAborted();
-        if (!isNoted && isOutOfSight(error)) notVisible += 1;
-        else
-          incompleteLists.push({
-            list: `registrations of ${scope.kind} ${scope.name}`,
-            reason: error instanceof Error ? error.message : String(error),
-          });
+        const unlisted = {
+          list: `registrations of ${scope.kind} ${scope.name}`,
+          reason: error instanceof Error ? error.message : String(error),
+        };
+        if (!isOutOfSight(error)) incompleteLists.push(unlisted);
+        else if (isNoted) skippedLists.push(unlisted);
+        else notVisible += 1;
       }
     },
     { concurrency: AT_ONCE, ...omitUndefined({ signal }) },
   );
-  return { listed, notVisible, incompleteLists };
+  return { listed, notVisible, incompleteLists, skippedLists };
 }
 
 async function wantedScopes(

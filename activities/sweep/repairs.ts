@@ -288,11 +288,7 @@ export async function terminateStuckRunner(
     judgeRunner(now, Date.now(), spec).kind !== 'condemned'
   )
     return CHANGED;
-  if (
-    stuckRunnerStep(now, { ...mark, sweepsWithoutPoller: (mark.sweepsWithoutPoller ?? 1) - 1 })
-      .kind !== 'terminate'
-  )
-    return CHANGED;
+  if (stuckRunnerStep(now, mark, Date.now(), spec).kind !== 'terminate') return CHANGED;
   const at = (await lives.input({ workflowId, runId }))?.at;
   sources.logger.warn({ workflowId, runId, taskQueue, runner: runnerName }, STUCK_RUNNER_MESSAGE);
   await sources.client.workflow.getHandle(workflowId, runId).terminate(STUCK_RUNNER_MESSAGE);

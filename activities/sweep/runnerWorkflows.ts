@@ -18,6 +18,7 @@ import { parseRunnerNameHash } from '../../core/domain/runnerName.ts';
 import type { ServedLocation } from '../../core/domain/location.ts';
 import type { CredentialScope } from '../../core/input/sweep.ts';
 import type { OwnerWorkflow, RunnerWorkflow } from '../../core/sweep/facts.ts';
+import { temporalNamespaceId } from '../shared/temporalNamespace.ts';
 import { podName, runnerHash, workflowIdInPodName } from '../compute/naming.ts';
 
 /** How long one look may take, its retries included, in ms. */
@@ -52,7 +53,8 @@ const writtenInput = z.object({
 export interface RunnerWorkflowInput {
   /** Absent: a plain command. */
   readonly at?: CredentialScope;
-  readonly resumes: boolean;
+  /** Another runner takes the place of one that is lost. */
+  readonly replacesLost: boolean;
 }
 
 /** The lives of one place, by Temporal's own word. */
@@ -68,6 +70,11 @@ export class RunnerWorkflows {
   /** @throws where Temporal does not answer: soon, whatever it would take a list to give up */
   async answers(): Promise<void> {
     await this.#within(PING_MS, async () => await this.#client.workflowService.getSystemInfo({}));
+  }
+
+  /** ID of the Temporal namespace that they are in. */
+  async namespaceId(): Promise<string> {
+    return await this.#within(PING_MS, async () => await temporalNamespaceId(this.#client));
   }
 
   /** By visibility, which may be late: an absence counts only once {@link life} says so. */
@@ -222,7 +229,7 @@ export class RunnerWorkflows {
       data.repository !== undefined ||
       data.enterprise !== undefined;
     return {
-      resumes: data.onEviction === 'resume',
+      replacesLost: data.onEviction === 'resume' || data.onEviction === 'replace',
       ...(isNamed
         ? { at: { scope: resolveScope(data), credential: data.credential ?? DEFAULT_CREDENTIAL } }
         : {}),

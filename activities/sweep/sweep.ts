@@ -73,7 +73,7 @@ export async function sweep(
   }
   report.location = formatLocation(served);
   const lives = new RunnerWorkflows(client, served);
-  const { findings, notVisible, ...seen } = await collectInventory(
+  const { findings, notVisible, foreign, ...seen } = await collectInventory(
     sources,
     spec,
     served,
@@ -85,6 +85,8 @@ export async function sweep(
   if (findings === undefined) return finish();
   const plan = decideSweep(findings, marks, startedMs, spec);
   Object.assign(report.skipped, plan.skipped);
+  skip('foreign', foreign);
+  for (const { objects } of seen.otherTemporal ?? []) skip('other_temporal', objects);
   skip('scope_not_visible', notVisible);
   if (plan.abortReason !== undefined) report.aborted = plan.abortReason;
   let items: SweepFinding[];

@@ -8,6 +8,7 @@ import { CliError } from '../shared/exit.ts';
 export interface SweepFlags {
   readonly dryRun?: boolean;
   readonly force?: boolean;
+  readonly takeOver?: string;
   readonly standalone?: boolean;
   readonly org?: readonly string[];
   readonly repo?: readonly string[];
@@ -39,6 +40,10 @@ export function addSweepCommand(
       '--force',
       'go on where it would stop: when more than half of ten or more pods are condemned, or Temporal knows no runner of this place',
     )
+    .option(
+      '--take-over <namespace id>',
+      "sweep what another Temporal namespace has left as if it were this one's, pods that live included; run it twice: the first sweep marks",
+    )
     .option('--org <name>', 'look at this organization, too (may be repeated)', several)
     .option('--repo <owner/name>', 'look at this repository, too (may be repeated)', several)
     .option('--enterprise <name>', 'look at this enterprise, too (may be repeated)', several)
@@ -52,7 +57,7 @@ export function addSweepCommand(
       const input = sweepInput(flags);
       const parsed = parseSweepInput(input);
       if (!parsed.ok)
-        throw new CliError('invalid_input', 'the scopes to look at are invalid', {
+        throw new CliError('invalid_input', 'the input of the sweep is invalid', {
           fields: parsed.errors,
         });
       const show = (report: SweepReport): void => context.exit(showSweep(context.output, report));
@@ -74,6 +79,7 @@ export function addSweepCommand(
 export function sweepInput({
   dryRun,
   force,
+  takeOver,
   org = [],
   repo = [],
   enterprise = [],
@@ -90,7 +96,7 @@ export function sweepInput({
       '--credential: is for the scopes of --org, --repo and --enterprise; give one of them',
     );
   return {
-    ...omitUndefined({ dryRun, force }),
+    ...omitUndefined({ dryRun, force, takeOver }),
     ...(named.length === 0
       ? {}
       : { scopes: named.map((scope) => ({ ...scope, ...omitUndefined({ credential }) })) }),

@@ -62,6 +62,12 @@ export function sweepLines(report: SweepReport): string[] {
         remaining.map(([reason, count]) => [String(count), reason]),
       ),
     );
+  for (const { namespaceId, objects } of report.otherTemporal ?? [])
+    lines.push(
+      '',
+      `${objects} objects are of workflows in another Temporal namespace (ID ${namespaceId}) and were left alone.`,
+      `If that namespace is no more: holdfast sweep --take-over ${namespaceId}`,
+    );
   if (skippedLists.length > 0)
     lines.push('', ...skippedLists.map(({ list, reason }) => `Not looked at: ${list} (${reason})`));
   return lines;

@@ -46,6 +46,8 @@ export const SWEEP_SKIPS = [
   'shared_claim',
   /** A Secret or claim that a pod still uses; what a job has made beside a runner that is there. */
   'in_use',
+  /** Its workflow is in another Temporal namespace than this sweep's: see `otherTemporal` in the report. */
+  'other_temporal',
   /** A registration, or what a job has made, that nothing proves to be this installation's. */
   'foreign',
   /** A runner that is online, or runs a job. */
@@ -77,6 +79,8 @@ export const SWEEP_LIMITS = {
   listMaxAge: '1m',
   /** An idle runner is replaced so long after it was marked as one that the CI server has offline, at the earliest. @default "4m" */
   unresponsiveAfter: '4m',
+  /** A stuck runner's workflow is terminated when its task queues had no worker for so long. @default "6h" */
+  terminateAfter: '6h',
 } as const;
 
 /** Input of a sweep. */
@@ -85,6 +89,11 @@ export interface SweepInput extends Durations<typeof SWEEP_LIMITS> {
   dryRun?: boolean;
   /** Goes on where it would stop: it condemns more than half of ten or more pods, or Temporal knows no life of this place. @default false */
   force?: boolean;
+  /**
+   * ID of a Temporal namespace that is no more, or is this one under its earlier ID: what it has
+   * left is swept as this installation's own, pods that live included.
+   */
+  takeOver?: string;
   /** Scopes at the CI server to look at, besides those of the lives and pods that are known. Each names exactly one of the three. */
   scopes?: SweepScope[];
 }
@@ -108,8 +117,8 @@ export interface SweepMark {
   key: string;
   /** When it was found first (ISO 8601). */
   since: string;
-  /** Sweeps in a row, the first included, in which nobody polled the task queues of a zombie. */
-  sweepsWithoutPoller?: number;
+  /** Of a stuck runner: since when every sweep found its task queues without a worker (ISO 8601). */
+  unpolledSince?: string;
 }
 
 /** One finding, and what was done about it. */
@@ -164,6 +173,8 @@ export interface SweepReport {
   aborted?: string;
   counts: Record<FindingKind, SweepCounts>;
   skipped: Partial<Record<SweepSkip, number>>;
+  /** Pods, Secrets and claims by the ID of the other Temporal namespace that their workflows are in. */
+  otherTemporal?: { namespaceId: string; objects: number }[];
   /** At most 200: failed ones first. */
   findings: SweepFinding[];
   /** Findings beyond those. */

@@ -17,6 +17,11 @@ export interface RunnerIdentity {
   readonly firstRunId: string;
   /** 1 for the first runner of the life, +1 for each replacement. */
   readonly attempt: number;
+  /**
+   * ID of the workflow's Temporal namespace. Names are the same without it; it is noted on what is
+   * created, for the sweep of an installation that uses another Temporal.
+   */
+  readonly temporalNamespaceId?: string;
 }
 
 /** What a runner's pod shall be. Plain data, free of secrets. */

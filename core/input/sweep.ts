@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { SWEEP_LIMITS, type SweepInput, type SweepScope } from '../contract/index.ts';
 import type { Scope } from '../domain/ciServer.ts';
+import { omitUndefined } from '../domain/omitUndefined.ts';
 import { toMilliseconds, type Milliseconds } from '../domain/duration.ts';
 import {
   credentialName,
@@ -29,6 +30,7 @@ export interface CredentialScope {
 export interface SweepSpec extends SweepLimits {
   readonly dryRun: boolean;
   readonly force: boolean;
+  readonly takeOver?: string;
   readonly scopes: readonly CredentialScope[];
 }
 
@@ -41,6 +43,10 @@ const schema = z.strictObject({
   ...durationFields(SWEEP_LIMITS, durationOrZero),
   dryRun: z.boolean().exactOptional(),
   force: z.boolean().exactOptional(),
+  takeOver: z
+    .string()
+    .regex(/^[A-Za-z0-9-]{1,64}$/, 'must be the ID of a Temporal namespace, as the report has it')
+    .exactOptional(),
   scopes: z.array(scope).max(1_000, 'must have at most 1000 scopes').exactOptional(),
 } satisfies FieldsOf<SweepInput>);
 
@@ -48,7 +54,7 @@ const schema = z.strictObject({
 export function parseSweepInput(raw: unknown = {}): Parsed<SweepSpec> {
   const parsed = parseInput(schema, raw ?? {});
   if (!parsed.ok) return parsed;
-  const { dryRun = false, force = false, scopes = [], ...limits } = parsed.spec;
+  const { dryRun = false, force = false, takeOver, scopes = [], ...limits } = parsed.spec;
   const errors = scopes.flatMap((each, index) =>
     scopeErrors(each).map(({ field, message }) => ({ field: `scopes.${index}.${field}`, message })),
   );
@@ -58,6 +64,7 @@ export function parseSweepInput(raw: unknown = {}): Parsed<SweepSpec> {
     spec: {
       dryRun,
       force,
+      ...omitUndefined({ takeOver }),
       scopes: scopes.map((each) => ({
         scope: resolveScope(each),
         credential: each.credential ?? DEFAULT_CREDENTIAL,

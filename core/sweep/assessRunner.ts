@@ -50,12 +50,11 @@ export function judgeRunner(
       : skip('no_worker');
   }
   if (pods.length === 0 && COMING_UP.has(phase)) return skip('in_transition');
-  if (hasPoller && (pods.length > 0 || TEARDOWN_PHASES.has(phase))) return skip('in_transition');
+  // What its pod has left, or the registration, is for a worker that comes back to see to.
+  if (pods.length > 0 || TEARDOWN_PHASES.has(phase))
+    return skip(hasPoller ? 'in_transition' : 'no_worker');
   if (life.willResume) return skip('will_resume');
-  return finding(
-    'stuck_runner',
-    `it is ${phase}, its pod ${pods.length > 0 ? 'has ended' : 'is gone'}${whose}`,
-  );
+  return finding('stuck_runner', `it is ${phase}, its pod is gone${whose}`);
 }
 
 /** Its job has run for longer than any may. A plain command is its own job; a CI runner that does not tell may have begun one just now. */

@@ -47,7 +47,11 @@ export interface SweepInventory {
 
 /** One thing that is wrong, and what is next for it. */
 export type Finding = { readonly as: FindingKind; readonly reason: string } & (
-  | { readonly subject: 'object'; readonly object: OwnedObject; readonly step: 'mark' | 'repair' }
+  | {
+      readonly subject: 'object';
+      readonly object: OwnedObject;
+      readonly step: 'mark' | 'wait' | 'repair';
+    }
   | {
       readonly subject: 'registration';
       readonly registration: ObservedRegistration;
@@ -108,7 +112,7 @@ export function decideSweep(
         reason,
         subject: 'object',
         object,
-        step: parseObjectMark(object.mark)?.kind === as ? 'repair' : 'mark',
+        step: objectStep(object, as, nowMs, spec),
       }),
       () => (object.mark !== undefined && !object.onHold ? unmark.push(object) : undefined),
     );
@@ -128,12 +132,8 @@ export function decideSweep(
         since: new Date(nowMs).toISOString(),
       };
       // A list may be older than what it is about.
-      const step =
-        earlier === undefined
-          ? 'mark'
-          : Date.parse(mark.since) + spec.listMaxAgeMs <= nowMs
-            ? 'repair'
-            : 'wait';
+      const waitMs = Math.max(spec.listMaxAgeMs, spec.minAgeMs);
+      const step = stepAfter(earlier && Date.parse(earlier.since), waitMs, nowMs);
       return { as, reason, subject: 'registration', registration, step, mark };
     });
   }
@@ -162,17 +162,17 @@ export function decideSweep(
           reason,
           subject: 'life',
           life,
-          step: earlier === undefined ? 'mark' : 'repair',
+          step: stepAfter(earlier && Date.parse(earlier.since), spec.minAgeMs, nowMs),
           mark: { kind: as, ...mark },
         };
-      const { kind: step, sweepsWithoutPoller } = stuckRunnerStep(life, earlier);
+      const { kind: step, ...unpolled } = stuckRunnerStep(life, earlier, nowMs, spec);
       return {
         as,
         reason,
         subject: 'life',
         life,
         step,
-        mark: { kind: 'stuck_runner', ...mark, sweepsWithoutPoller },
+        mark: { kind: 'stuck_runner', ...mark, ...unpolled },
       };
     });
   }
@@ -182,6 +182,27 @@ export function decideSweep(
     skipped,
     ...omitUndefined({ abortReason: spec.force ? undefined : abortReason(found, findings) }),
   };
+}
+
+/** A mark counts once it is `minAge` old: two sweeps that follow at once are one look. */
+function objectStep(
+  object: OwnedObject,
+  kind: FindingKind,
+  nowMs: number,
+  { minAgeMs }: SweepSpec,
+): 'mark' | 'wait' | 'repair' {
+  const mark = parseObjectMark(object.mark);
+  return stepAfter(mark?.kind === kind ? mark.atMs : undefined, minAgeMs, nowMs);
+}
+
+/** @param markedAtMs - ms since the epoch. Absent: it is not marked */
+function stepAfter(
+  markedAtMs: number | undefined,
+  waitMs: number,
+  nowMs: number,
+): 'mark' | 'wait' | 'repair' {
+  if (markedAtMs === undefined) return 'mark';
+  return markedAtMs + waitMs <= nowMs ? 'repair' : 'wait';
 }
 
 /** Found at two looks, so far apart that neither an old list nor a moment's silence explains both. */
@@ -197,12 +218,7 @@ function hungFinding(
     key: life.registration?.name ?? '',
     since: new Date(nowMs).toISOString(),
   };
-  const step =
-    earlier === undefined
-      ? 'mark'
-      : Date.parse(mark.since) + unresponsiveAfterMs <= nowMs
-        ? 'repair'
-        : 'wait';
+  const step = stepAfter(earlier && Date.parse(earlier.since), unresponsiveAfterMs, nowMs);
   return { as: 'unresponsive_runner', reason, subject: 'life', life, step, mark };
 }
 
@@ -210,12 +226,11 @@ function abortReason(
   { pods, locationKnown }: SweepInventory,
   findings: readonly Finding[],
 ): string | undefined {
+  if (!locationKnown && findings.length > 0)
+    return `Temporal knows no runner of this installation, running or ended, and ${findings.length} of its pods, Secrets, claims and registrations are here: is this the right server and namespace? If so, force the sweep`;
   const condemned = findings.filter(
     ({ as }) => as === 'orphaned_pod' || as === 'expired_pod',
   ).length;
-  if (condemned === 0) return undefined;
-  if (!locationKnown)
-    return `Temporal knows no runner of this place, running or ended, and ${condemned} of its pods are here: is this the right server and namespace? If so, force the sweep`;
   if (pods.length < PODS_THRESHOLD || condemned * 2 <= pods.length) return undefined;
   return `it would condemn ${condemned} of ${pods.length} pods, more than half: look at why, and if it is right, force the sweep`;
 }

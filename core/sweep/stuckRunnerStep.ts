@@ -1,27 +1,37 @@
 import type { SweepMark } from '../contract/index.ts';
+import type { SweepLimits } from '../input/sweep.ts';
+import { omitUndefined } from '../domain/omitUndefined.ts';
 import type { RunnerWorkflow } from './facts.ts';
 
-/** Sweeps in a row that find nobody at a zombie's task queues before it is terminated. */
-const STUCK_RUNNER_SWEEPS = 3;
-
-/** What is next for a life that has lost its pod. */
-export type StuckRunnerStep = {
+/** What is next for a workflow that has lost its pod. */
+export interface StuckRunnerStep {
   /** `signal`: wake it, so that it looks for its pod. `wait`: it was woken, and no worker has taken that up yet. */
   readonly kind: 'mark' | 'signal' | 'wait' | 'terminate';
-  /** {@link SweepMark.sweepsWithoutPoller}, this sweep included. */
-  readonly sweepsWithoutPoller: number;
-};
+  /** {@link SweepMark.unpolledSince}, this sweep included. Absent: a worker polls. */
+  readonly unpolledSince?: string;
+}
 
-/** Found, woken, and then given up, if nobody has taken notice and no worker was there in three sweeps. @param mark - the last sweep's */
+/**
+ * Found, woken, and given up when nobody has taken notice and no sweep has seen a worker for
+ * `terminateAfter`: a worker that comes back sooner goes on with it.
+ * @param mark - the last sweep's
+ */
 export function stuckRunnerStep(
   { hasPoller, taskPendingSinceMs }: Pick<RunnerWorkflow, 'hasPoller' | 'taskPendingSinceMs'>,
   mark: SweepMark | undefined,
+  nowMs: number,
+  { terminateAfterMs }: Pick<SweepLimits, 'terminateAfterMs'>,
 ): StuckRunnerStep {
-  const sweepsWithoutPoller = hasPoller ? 0 : (mark?.sweepsWithoutPoller ?? 0) + 1;
-  if (mark === undefined) return { kind: 'mark', sweepsWithoutPoller };
-  if (taskPendingSinceMs === undefined) return { kind: 'signal', sweepsWithoutPoller };
-  return {
-    kind: sweepsWithoutPoller >= STUCK_RUNNER_SWEEPS ? 'terminate' : 'wait',
-    sweepsWithoutPoller,
-  };
+  const unpolledSince = hasPoller
+    ? undefined
+    : (mark?.unpolledSince ?? new Date(nowMs).toISOString());
+  const step = (kind: StuckRunnerStep['kind']): StuckRunnerStep => ({
+    kind,
+    ...omitUndefined({ unpolledSince }),
+  });
+  if (mark === undefined) return step('mark');
+  if (taskPendingSinceMs === undefined) return step('signal');
+  const isGivenUp =
+    unpolledSince !== undefined && Date.parse(unpolledSince) + terminateAfterMs <= nowMs;
+  return step(isGivenUp ? 'terminate' : 'wait');
 }

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Client, Connection, type WorkflowHandle } from '@temporalio/client';
 import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
 import { loadKubeConfig } from '../../activities/compute/kubernetes/kubeConfig.ts';
+import { TEMPORAL_NAMESPACE_ANNOTATION } from '../../activities/compute/kubernetes/metadata.ts';
 import { createProcessCompute } from '../../activities/compute/process/processCompute.ts';
 import type { Compute } from '../../activities/ports.ts';
 import {
@@ -103,6 +104,17 @@ await describeIf(
         }),
       );
     }, 180_000);
+
+    test('a pod says which Temporal namespace its workflow is in', async () => {
+      const { items } = await harness.core.listNamespacedPod({ namespace: harness.namespace });
+      const { namespaceInfo } = await client.workflowService.describeNamespace({
+        namespace: 'default',
+      });
+      expect(namespaceInfo?.id).toMatch(/^[0-9a-f-]{36}$/);
+      expect(
+        items.map(({ metadata }) => metadata?.annotations?.[TEMPORAL_NAMESPACE_ANNOTATION]),
+      ).toEqual(Array.from({ length: LIVES }, () => namespaceInfo?.id));
+    });
 
     afterAll(async () => {
       await stopRight();

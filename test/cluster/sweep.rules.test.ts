@@ -9,6 +9,7 @@ import {
 } from '../../activities/compute/kubernetes/metadata.ts';
 import type { SweepInput, SweepReport } from '../../core/contract/index.ts';
 import type { PodView } from '../../core/domain/pod.ts';
+import { temporalNamespaceId } from '../../activities/shared/temporalNamespace.ts';
 import { startApiProxy, type ApiProxy } from '../support/apiProxy.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { SweepWorld } from '../support/sweepWorld.ts';
@@ -144,13 +145,70 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
       );
     });
 
-    test('the credential has lost a scope in which runners are', async () => {
-      world.simulator.setAccess('sweep', { scopes: [] });
-      await expectNothingTouched(
-        await world.sweep(),
-        `registrations of organization ${world.scope.name}`,
-      );
+  });
+
+  test('the credential has lost a scope: its registrations alone are left out, and handed on', async () => {
+    const life = await world.terminated();
+    const { pod } = await world.provision(life);
+    world.simulator.setAccess('sweep', { scopes: [] });
+    const [first, second] = [await world.sweep(), await world.sweep()];
+    expect(first).toMatchObject({
+      incompleteLists: [],
+      skippedLists: [{ list: `registrations of organization ${world.scope.name}` }],
+      findings: [{ kind: 'orphaned_pod', name: pod.name, status: 'marked' }],
     });
+    expect(second.findings).toMatchObject([
+      {
+        kind: 'orphaned_pod',
+        status: 'repaired',
+        note: expect.stringContaining(`deregistration-${life.runnerName}`),
+      },
+    ]);
+  });
+
+  test('what is of another Temporal namespace is left alone, whatever is forced, until it is taken over', async () => {
+    await world.named();
+    const takeOver = randomUUID();
+    const identity = { ...world.harness.newIdentity(), temporalNamespaceId: takeOver };
+    const pod = await world.run({ identity });
+    expect(await sweeps({ force: true })).toMatchObject({
+      findings: [],
+      skipped: { other_temporal: 1 },
+      otherTemporal: [{ namespaceId: takeOver, objects: 1 }],
+    });
+    expect(await isUntouched(pod)).toBe(true);
+    const [first, second] = [await world.sweep({ takeOver }), await world.sweep({ takeOver })];
+    expect(first).toMatchObject({
+      findings: [{ kind: 'orphaned_pod', name: pod.name, status: 'marked' }],
+      otherTemporal: [],
+    });
+    expect(second).toMatchObject({ findings: [{ name: pod.name, status: 'repaired' }] });
+  });
+
+  test('a registration of this place is nobody’s while another Temporal has runners here', async () => {
+    await world.named();
+    await world.register(`ghost-${randomUUID().slice(0, 4)}-0123456789`);
+    const identity = { ...world.harness.newIdentity(), temporalNamespaceId: randomUUID() };
+    const pod = await world.run({ identity });
+    expect(await sweeps({ scopes: [{ organization: world.scope.name }] })).toMatchObject({
+      findings: [],
+      skipped: { other_temporal: 1, foreign: 1 },
+    });
+    await world.core.deleteNamespacedPod({
+      name: pod.name,
+      namespace: world.harness.namespace,
+      gracePeriodSeconds: 0,
+    });
+    expect(await world.sweep({ scopes: [{ organization: world.scope.name }] })).toMatchObject({
+      findings: [{ kind: 'orphaned_registration', status: 'marked' }],
+    });
+  });
+
+  test('what does not say whose it is is left alone', async () => {
+    await world.named();
+    const pod = await world.run({ identity: world.harness.newIdentity() });
+    expect(await sweeps({ force: true })).toMatchObject({ findings: [], skipped: { foreign: 1 } });
+    expect(await isUntouched(pod)).toBe(true);
   });
 
   test('a scope that only lives name, and that is out of sight, keeps nothing from being swept', async () => {
@@ -181,9 +239,13 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
   });
 
   test('pods of a place of which Temporal knows nothing: it stops, unless forced', async () => {
-    const pod = await world.run({ identity: world.harness.newIdentity() });
+    const identity = {
+      ...world.harness.newIdentity(),
+      temporalNamespaceId: await temporalNamespaceId(world.client),
+    };
+    const pod = await world.run({ identity });
     expect(await sweeps()).toMatchObject({
-      aborted: expect.stringContaining('Temporal knows no runner of this place'),
+      aborted: expect.stringContaining('Temporal knows no runner of this installation'),
     });
     expect(await isUntouched(pod)).toBe(true);
     expect(await world.sweep({ force: true })).toMatchObject({
@@ -374,7 +436,7 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
         kind: 'stuck_runner',
         key: `w ${randomUUID()}`,
         since: '2026-01-01T00:00:00.000Z',
-        sweepsWithoutPoller: 2,
+        unpolledSince: '2026-01-01T00:00:00.000Z',
       } as const,
     ];
     await world.owned.saveMarks([

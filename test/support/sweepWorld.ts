@@ -6,6 +6,7 @@ import type { LabState } from '../../tools/lab/lab.ts';
 import { startSimulator, type Simulator } from '../../tools/simulator/simulator.ts';
 import { createCiServers, parseCredentials } from '../../activities/ciServers/index.ts';
 import { locationLabel, runnerHash } from '../../activities/compute/naming.ts';
+import { temporalNamespaceId } from '../../activities/shared/temporalNamespace.ts';
 import type { OwnedObjects } from '../../activities/shared/ownedObjects.ts';
 import type { CiServer, Compute, Registration } from '../../activities/ports.ts';
 import { sweep, type SweepSources } from '../../activities/sweep/sweep.ts';
@@ -134,7 +135,12 @@ export class SweepWorld {
         { key: SEARCH_ATTRIBUTES.name, value: given },
       ],
     });
-    const identity = { workflowId, firstRunId: handle.firstExecutionRunId, attempt: 1 };
+    const identity = {
+      workflowId,
+      firstRunId: handle.firstExecutionRunId,
+      attempt: 1,
+      temporalNamespaceId: await temporalNamespaceId(this.client),
+    };
     await this.#listed(`WorkflowId = '${workflowId}'`);
     // The hash in its name is not known before it is started: what is made for it has the right one, as in a real life.
     return { handle, identity, runnerName: runnerName(workflowId, runnerHash(identity), 1) };

@@ -114,7 +114,7 @@ test.each([
 });
 
 test.each<[args: string[], error: RegExp]>([
-  [['--repo', 'acme'], /^error: the scopes to look at are invalid\n {2}scopes\.0\.repository/],
+  [['--repo', 'acme'], /^error: the input of the sweep is invalid\n {2}scopes\.0\.repository/],
   [
     ['--credential', 'ghes'],
     /^error: --credential: is for the scopes of --org, --repo and --enterprise/,

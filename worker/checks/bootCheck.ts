@@ -10,6 +10,7 @@ import { checkCompute } from './computeCheck.ts';
 import { checkCredentials } from './credentialCheck.ts';
 import type { Finding } from './finding.ts';
 import { checkLocation } from './locationCheck.ts';
+import { checkOtherTemporal } from './otherTemporalCheck.ts';
 import { checkTemporal } from './temporalCheck.ts';
 import { checkVersions } from './versionCheck.ts';
 
@@ -32,6 +33,7 @@ export async function runAllChecks(
       return [
         ...findings,
         await checkLocation(config, connection, async () => await placeOf(config)),
+        ...(await checkOtherTemporal(config, connection)),
         ...(await checkVersions(config, connection)),
       ];
     } finally {

@@ -6,6 +6,8 @@ export const INSTALLATION_LABEL = `${RESERVED_METADATA_PREFIX}installation`;
 export const WORKFLOW_ID_ANNOTATION = `${RESERVED_METADATA_PREFIX}workflow-id`;
 export const FIRST_RUN_ID_ANNOTATION = `${RESERVED_METADATA_PREFIX}first-run-id`;
 export const ATTEMPT_ANNOTATION = `${RESERVED_METADATA_PREFIX}attempt`;
+/** ID of the workflow's Temporal namespace. */
+export const TEMPORAL_NAMESPACE_ANNOTATION = `${RESERVED_METADATA_PREFIX}temporal-namespace-id`;
 export const RUNNER_NAME_ANNOTATION = `${RESERVED_METADATA_PREFIX}runner-name`;
 export const RUNNER_ID_ANNOTATION = `${RESERVED_METADATA_PREFIX}runner-id`;
 /** Where the registration is: `organization/acme`, `repository/acme/app`. */
@@ -87,6 +89,9 @@ export function identityAnnotations(identity: RunnerIdentity): Record<string, st
     [WORKFLOW_ID_ANNOTATION]: identity.workflowId,
     [FIRST_RUN_ID_ANNOTATION]: identity.firstRunId,
     [ATTEMPT_ANNOTATION]: String(identity.attempt),
+    ...(identity.temporalNamespaceId !== undefined && {
+      [TEMPORAL_NAMESPACE_ANNOTATION]: identity.temporalNamespaceId,
+    }),
   };
 }
 

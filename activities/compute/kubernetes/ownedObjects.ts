@@ -20,6 +20,7 @@ import {
   ATTEMPT_ANNOTATION,
   FIRST_RUN_ID_ANNOTATION,
   INSTALLATION_LABEL,
+  TEMPORAL_NAMESPACE_ANNOTATION,
   RUNNER_POD_LABEL,
   JOB_TIMEOUT_CAP_ANNOTATION,
   SWEEP_MARK_ANNOTATION,
@@ -47,7 +48,7 @@ const marks = z.array(
     kind: z.enum(['orphaned_registration', 'stuck_runner', 'unresponsive_runner', 'orphaned_step']),
     key: z.string(),
     since: z.string(),
-    sweepsWithoutPoller: z.number().exactOptional(),
+    unpolledSince: z.string().exactOptional(),
   }),
 );
 
@@ -234,10 +235,16 @@ function identityIn(annotations: Readonly<Record<string, string>>): RunnerIdenti
     [WORKFLOW_ID_ANNOTATION]: workflowId,
     [FIRST_RUN_ID_ANNOTATION]: firstRunId,
     [ATTEMPT_ANNOTATION]: attempt,
+    [TEMPORAL_NAMESPACE_ANNOTATION]: temporalNamespaceId,
   } = annotations;
   return workflowId === undefined || firstRunId === undefined
     ? undefined
-    : { workflowId, firstRunId, attempt: Number(attempt) };
+    : {
+        workflowId,
+        firstRunId,
+        attempt: Number(attempt),
+        ...omitUndefined({ temporalNamespaceId }),
+      };
 }
 
 function registrationIn(

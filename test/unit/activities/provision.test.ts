@@ -30,6 +30,8 @@ const INPUT: WithLocation<ProvisionInput> = {
   completeWithinMs: 1_000,
 };
 
+const temporalNamespaceId = async (): Promise<string> => 'ns-1';
+
 /** A CI server that is slow to register, and tells when it was asked. */
 class SlowCiServer extends FakeCiServer {
   readonly asked = Promise.withResolvers<void>();
@@ -70,7 +72,7 @@ describe('for whoever finds the registration after its life', () => {
     await new MockActivityEnvironment({ attempt: 1 }).run(
       async () =>
         await provision(
-          { compute, ciServers: new NotingCiServer() } as unknown as ActivityPorts,
+          { compute, temporalNamespaceId, ciServers: new NotingCiServer() } as unknown as ActivityPorts,
           input,
         ),
     );
@@ -101,7 +103,7 @@ describe('a retry that finds the Secret of an earlier try', () => {
     const [ci, compute] = [new FakeCiServer(), new FakeCompute()];
     const attempt = async (number: number): Promise<unknown> =>
       await new MockActivityEnvironment({ attempt: number }).run(
-        async () => await provision({ compute, ciServers: ci } as unknown as ActivityPorts, INPUT),
+        async () => await provision({ compute, temporalNamespaceId, ciServers: ci } as unknown as ActivityPorts, INPUT),
       );
     await attempt(1);
     meanwhile({ ci, compute });
@@ -186,7 +188,7 @@ test.each([
   const theirs = ci.connect(runnerName, false, labels);
   await new MockActivityEnvironment({ attempt: 2 }).run(
     async () =>
-      await provision({ compute, ciServers: ci } as unknown as ActivityPorts, {
+      await provision({ compute, temporalNamespaceId, ciServers: ci } as unknown as ActivityPorts, {
         ...INPUT,
         runnerName,
       }).catch(() => undefined),
@@ -208,7 +210,7 @@ describe('while the CI server registers', () => {
     const ended = activity
       .run(
         async (input: WithLocation<ProvisionInput>) =>
-          await provision({ compute, ciServers: ci } as unknown as ActivityPorts, input),
+          await provision({ compute, temporalNamespaceId, ciServers: ci } as unknown as ActivityPorts, input),
         INPUT,
       )
       .then(

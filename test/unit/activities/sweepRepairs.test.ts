@@ -47,7 +47,7 @@ class Seen {
   /** The life has a running runner of the name that is asked for. */
   runs = false;
   input: RunnerWorkflowInput | undefined = {
-    resumes: false,
+    replacesLost: false,
     at: { scope: { kind: 'organization', name: 'acme' }, credential: 'default' },
   };
   /** Of the life's workflow, as it is described. */
@@ -386,7 +386,7 @@ describe('a zombie', () => {
         subject: 'life',
         life: zombie,
         step: 'terminate',
-        mark: { kind: 'stuck_runner', key: 'w r', since: ago(MINUTE), sweepsWithoutPoller: 3 },
+        mark: { kind: 'stuck_runner', key: 'w r', since: ago(MINUTE), unpolledSince: ago(MINUTE) },
       },
       async () => pods,
     );
@@ -407,7 +407,7 @@ describe('a zombie', () => {
     ['has ended', (seen) => (seen.described.status.name = 'COMPLETED'), []],
     ['is another run', (seen) => (seen.described.runId = 'r2'), []],
     ['has moved', (seen) => (seen.described.raw = {} as never), []],
-    ['takes its work up again', (seen) => (seen.input = { resumes: true }), []],
+    ['takes its work up again', (seen) => (seen.input = { replacesLost: true }), []],
   ])('that %s is left alone', async (_what, change, pods) => {
     const seen = new Seen();
     change(seen);

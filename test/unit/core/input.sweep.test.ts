@@ -16,12 +16,14 @@ test('all of it', () => {
     maxRunnerAge: '2d',
     listMaxAge: '5s',
     unresponsiveAfter: '10m',
+    terminateAfter: '12h',
+    takeOver: '9d5f7c1e-0000-4000-8000-000000000000',
     scopes: [{ organization: 'acme' }, { repository: 'acme/app', credential: 'second' }],
   };
   expect(parseSweepInput(input)).toEqual({
     ok: true,
     spec: {
-      dryRun: true, force: true, minAgeMs: 0, maxPodAgeMs: 3_600_000, maxRunnerAgeMs: 172_800_000, listMaxAgeMs: 5_000, unresponsiveAfterMs: 600_000,
+      dryRun: true, force: true, minAgeMs: 0, maxPodAgeMs: 3_600_000, maxRunnerAgeMs: 172_800_000, listMaxAgeMs: 5_000, unresponsiveAfterMs: 600_000, terminateAfterMs: 43_200_000, takeOver: '9d5f7c1e-0000-4000-8000-000000000000',
       scopes: [{ scope: { kind: 'organization', name: 'acme' }, credential: 'default' }, { scope: { kind: 'repository', name: 'acme/app' }, credential: 'second' }],
     },
   }); // prettier-ignore
@@ -31,6 +33,7 @@ test.each<[input: object, field: string]>([
   [{ minAge: 'soon' }, 'minAge'],
   [{ dryrun: true }, 'dryrun'],
   [{ force: 'yes' }, 'force'],
+  [{ takeOver: 'other namespace' }, 'takeOver'],
   [{ scopes: [{}] }, 'scopes.0.organization'],
   [{ scopes: [{ organization: 'a', enterprise: 'b' }] }, 'scopes.0.organization, enterprise'],
   [{ scopes: [{ repository: 'a' }] }, 'scopes.0.repository'],

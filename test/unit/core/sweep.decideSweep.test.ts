@@ -43,7 +43,8 @@ const decide = (
   found: Partial<SweepInventory>,
   marks: readonly SweepMark[] = [],
   input: object = {},
-): SweepPlan => decideSweep({ ...nothing, ...found }, marks, NOW, specOf(input));
+  nowMs = NOW,
+): SweepPlan => decideSweep({ ...nothing, ...found }, marks, nowMs, specOf(input));
 const steps = ({ findings }: SweepPlan): string[] => findings.map(({ step }) => step);
 
 test('what is fine is no finding, and what is skipped is counted by reason', () => {
@@ -60,12 +61,14 @@ test('what is fine is no finding, and what is skipped is counted by reason', () 
 });
 
 describe('an object', () => {
-  const marked = (kind: Parameters<typeof objectMark>[0]) =>
-    pod({}, { mark: objectMark(kind, 'why', NOW - MINUTE) });
+  const marked = (kind: Parameters<typeof objectMark>[0], ms = MINUTE) =>
+    pod({}, { mark: objectMark(kind, 'why', NOW - ms) });
 
   test.each<[what: string, it: OwnedObject, step: string]>([
     ['found first is marked', pod(), 'mark'],
     ['that the sweep before marked is repaired', marked('orphaned_pod'), 'repair'],
+    ['marked 30 s ago is repaired', marked('orphaned_pod', 30 * SECOND), 'repair'],
+    ['marked less than 30 s ago waits', marked('orphaned_pod', 30 * SECOND - 1), 'wait'],
     ['marked for something else is marked anew', marked('expired_pod'), 'mark'],
     ['with words of somebody else is marked', pod({}, { mark: 'do something' }), 'mark'],
   ])('%s', (_what, it, step) => {
@@ -120,17 +123,27 @@ describe('a registration', () => {
   });
 });
 
-test('a zombie goes from mark to mark until it is terminated', () => {
-  const zombie = life({ hasPoller: false, pods: [], taskPendingSinceMs: NOW - MINUTE });
+test('a stuck runner keeps the time since when nobody polls, until it is terminated', () => {
+  const stuck = life({
+    hasPoller: false,
+    pods: [],
+    startedAtMs: NOW - 24 * HOUR,
+    taskPendingSinceMs: NOW - MINUTE,
+  });
   let marks: SweepMark[] = [];
-  const seenSteps = [1, 2, 3].map(() => {
-    const [finding] = decide({ runners: [zombie] }, marks).findings;
+  const seenSteps = [12 * HOUR, 6 * HOUR + 1, 6 * HOUR].map((msAgo) => {
+    const [finding] = decide({ runners: [stuck] }, marks, {}, NOW - msAgo).findings;
     marks = finding === undefined || finding.subject === 'object' ? [] : [finding.mark];
     return finding?.step;
   });
   expect(seenSteps).toEqual(['mark', 'wait', 'terminate']);
   expect(marks).toEqual([
-    { kind: 'stuck_runner', key: 'w r', since: ago(0), sweepsWithoutPoller: 3 },
+    {
+      kind: 'stuck_runner',
+      key: 'w r',
+      since: ago(12 * HOUR),
+      unpolledSince: ago(12 * HOUR),
+    },
   ]);
 });
 
@@ -145,7 +158,9 @@ test('a step that outlived its job is marked, then stopped, by a mark of its own
     mark: { kind: 'orphaned_step', key: 'w r', since: ago(0) },
   });
   expect(
-    steps(decide({ runners: [step] }, [{ kind: 'orphaned_step', key: 'w r', since: ago(0) }])),
+    steps(
+      decide({ runners: [step] }, [{ kind: 'orphaned_step', key: 'w r', since: ago(30 * SECOND) }]),
+    ),
   ).toEqual(['repair']);
 });
 
@@ -209,7 +224,7 @@ test('that has continued as new in between is marked anew', () => {
     kind: 'stuck_runner',
     key: 'w earlier',
     since: ago(HOUR),
-    sweepsWithoutPoller: 2,
+    unpolledSince: ago(12 * HOUR),
   };
   expect(
     steps(
@@ -250,8 +265,10 @@ describe('the whole', () => {
 
   test('stops before pods of a place of which Temporal knows nothing: it may be the wrong server', () => {
     expect(decide({ pods: many(1, 1), locationKnown: false }).abortReason).toContain(
-      'Temporal knows no runner of this place',
+      'Temporal knows no runner of this installation',
     );
+    for (const found of [{ registrations: [ghost()] }, { resources: [seen(object())] }])
+      expect(decide({ ...found, locationKnown: false }).abortReason).toBeDefined();
     expect(
       decide({ pods: many(1, 1), locationKnown: false }, [], { force: true }).abortReason,
     ).toBeUndefined();
@@ -261,7 +278,7 @@ describe('the whole', () => {
     ).toBeUndefined();
   });
 
-  test('nothing but pods is a reason to stop', () => {
+  test('many resources are no reason to stop', () => {
     expect(
       decide({ resources: Array.from({ length: 20 }, () => seen(object())) }).abortReason,
     ).toBeUndefined();
@@ -278,5 +295,6 @@ test('production’s limits', () => {
     maxRunnerAgeMs: 7 * 24 * HOUR,
     listMaxAgeMs: MINUTE,
     unresponsiveAfterMs: 4 * MINUTE,
+    terminateAfterMs: 6 * HOUR,
   });
 });

@@ -4,6 +4,7 @@ import {
   ORPHANED_POD_MESSAGE,
   ORPHANED_STEP_MESSAGE,
   type RunnerPhase,
+  type SweepMark,
   type SweepSkip,
   type FindingKind,
 } from '../../../core/contract/index.ts';
@@ -12,6 +13,7 @@ import type {
   RunnerWorkflow,
   ObservedRegistration,
 } from '../../../core/sweep/facts.ts';
+import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import { assessJobObject } from '../../../core/sweep/assessJobObject.ts';
 import { judgePod } from '../../../core/sweep/assessPod.ts';
 import { judgeRegistration } from '../../../core/sweep/assessRegistration.ts';
@@ -449,11 +451,15 @@ describe('a running life', () => {
       condemns('stuck_runner', 'its pod is gone, and no worker polls its task queue'),
     ],
     [
-      'whose pod has ended, without a worker',
+      'whose pod has ended, without a worker: its end is there to be read',
       life({ ...away, phase: 'Provisioning', pods: [pod({ ended: true })] }),
-      condemns('stuck_runner', 'its pod has ended'),
+      skips('no_worker'),
     ],
-    ['that was torn down, without a worker', lost('TearingDown', away), condemns('stuck_runner')],
+    [
+      'that was torn down, without a worker: its verdict is known',
+      lost('TearingDown', away),
+      skips('no_worker'),
+    ],
   ])('%s', (_what, it, expected) => {
     expect(judgeRunner(it, NOW, SPEC)).toEqual(expect.objectContaining(expected));
   });
@@ -480,15 +486,21 @@ describe('a running life', () => {
   });
 });
 
-describe('a zombie', () => {
-  const mark = (sweepsWithoutPoller: number) =>
-    ({ kind: 'stuck_runner', key: 'w r', since: ago(HOUR), sweepsWithoutPoller }) as const;
+describe('a stuck runner', () => {
+  const mark = (unpolledSince?: string): SweepMark => ({
+    kind: 'stuck_runner',
+    key: 'w r',
+    since: ago(HOUR),
+    ...omitUndefined({ unpolledSince }),
+  });
   const waits = { taskPendingSinceMs: NOW - MINUTE };
+  const now = new Date(NOW).toISOString();
+  const [young, old] = [ago(6 * HOUR - 1), ago(6 * HOUR)];
   test.each<
     [
       what: string,
       facts: Parameters<typeof stuckRunnerStep>[0],
-      before: Parameters<typeof stuckRunnerStep>[1],
+      before: SweepMark | undefined,
       expected: ReturnType<typeof stuckRunnerStep>,
     ]
   >([
@@ -496,51 +508,42 @@ describe('a zombie', () => {
       'found first, without a worker',
       { hasPoller: false, ...waits },
       undefined,
-      { kind: 'mark', sweepsWithoutPoller: 1 },
+      { kind: 'mark', unpolledSince: now },
     ],
-    [
-      'found first, with a worker',
-      { hasPoller: true },
-      undefined,
-      { kind: 'mark', sweepsWithoutPoller: 0 },
-    ],
+    ['found first, with a worker', { hasPoller: true }, undefined, { kind: 'mark' }],
     [
       'found again: woken',
       { hasPoller: false },
-      mark(1),
-      { kind: 'signal', sweepsWithoutPoller: 2 },
+      mark(young),
+      { kind: 'signal', unpolledSince: young },
     ],
     [
-      '… once: what wakes it waits already',
+      '… what wakes it waits already',
       { hasPoller: false, ...waits },
-      mark(1),
-      { kind: 'wait', sweepsWithoutPoller: 2 },
+      mark(young),
+      { kind: 'wait', unpolledSince: young },
     ],
     [
-      'the third time, and nobody has taken that up',
+      'without a worker for 6 h, and nobody has taken that up',
       { hasPoller: false, ...waits },
-      mark(2),
-      { kind: 'terminate', sweepsWithoutPoller: 3 },
+      mark(old),
+      { kind: 'terminate', unpolledSince: old },
     ],
+    ['… and it has moved', { hasPoller: false }, mark(old), { kind: 'signal', unpolledSince: old }],
     [
-      'the third time, and it has moved',
-      { hasPoller: false },
-      mark(2),
-      { kind: 'signal', sweepsWithoutPoller: 3 },
+      'the worker went after it was marked: counted from now',
+      { hasPoller: false, ...waits },
+      mark(),
+      { kind: 'wait', unpolledSince: now },
     ],
     [
       'with a worker again: counted anew',
       { hasPoller: true, ...waits },
-      mark(2),
-      { kind: 'wait', sweepsWithoutPoller: 0 },
+      mark(old),
+      { kind: 'wait' },
     ],
-    [
-      'with a worker: woken, and never terminated',
-      { hasPoller: true },
-      mark(0),
-      { kind: 'signal', sweepsWithoutPoller: 0 },
-    ],
+    ['with a worker: woken, and never terminated', { hasPoller: true }, mark(), { kind: 'signal' }],
   ])('%s', (_what, facts, before, expected) => {
-    expect(stuckRunnerStep(facts, before)).toEqual(expected);
+    expect(stuckRunnerStep(facts, before, NOW, SPEC)).toEqual(expected);
   });
 });

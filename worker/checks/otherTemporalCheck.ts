@@ -1,0 +1,51 @@
+/** Are there runners here whose workflows are in another Temporal namespace? */
+import { Client, type ConnectionLike } from '@temporalio/client';
+import { temporalNamespaceId } from '../../activities/shared/temporalNamespace.ts';
+import type { OwnedObject } from '../../core/sweep/ownedObject.ts';
+import { createCompute } from '../plugin/createPorts.ts';
+import { oneLine, type HoldfastConfig } from '../settings/config.ts';
+import type { Finding } from './finding.ts';
+
+const SILENT = { info: () => undefined, warn: () => undefined };
+
+/** Lists the pods of this installation. Never throws. */
+export async function checkOtherTemporal(
+  config: HoldfastConfig,
+  connection: ConnectionLike,
+): Promise<Finding[]> {
+  const { compute, close } = await createCompute(config, { logger: SILENT });
+  try {
+    const pods = (await compute.ownedObjects?.list('pod')) ?? [];
+    const { namespace } = config.temporal;
+    const own = await temporalNamespaceId(new Client({ connection, namespace }));
+    return evaluateOtherTemporal(config.installation, own, pods);
+  } catch (error) {
+    return [
+      {
+        level: 'warning',
+        message: `whose the pods of installation "${config.installation}" are cannot be found out: ${oneLine(error)}`,
+        fix: 'look at the message',
+      },
+    ];
+  } finally {
+    await close?.();
+  }
+}
+
+/** @param ownId - ID of this worker's Temporal namespace */
+export function evaluateOtherTemporal(
+  installation: string,
+  ownId: string,
+  pods: readonly OwnedObject[],
+): Finding[] {
+  const ids = pods.flatMap(({ identity }) => identity?.temporalNamespaceId ?? []);
+  const others = Map.groupBy(
+    ids.filter((id) => id !== ownId),
+    (id) => id,
+  );
+  return [...others].map(([id, { length }]) => ({
+    level: 'warning',
+    message: `HOLDFAST_INSTALLATION: ${length} pods of installation "${installation}" are of workflows in another Temporal namespace (ID ${id}), and the sweep leaves them alone`,
+    fix: `give each installation a name of its own; if that namespace is no more: holdfast sweep --take-over ${id}`,
+  }));
+}
