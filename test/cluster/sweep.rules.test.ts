@@ -144,7 +144,6 @@ await describeWithLab('sweep', { temporal: true, kubernetes: true }, (lab) => {
         `registrations of organization ${world.scope.name}`,
       );
     });
-
   });
 
   test('the credential has lost a scope: its registrations alone are left out, and handed on', async () => {

@@ -72,7 +72,11 @@ describe('for whoever finds the registration after its life', () => {
     await new MockActivityEnvironment({ attempt: 1 }).run(
       async () =>
         await provision(
-          { compute, temporalNamespaceId, ciServers: new NotingCiServer() } as unknown as ActivityPorts,
+          {
+            compute,
+            temporalNamespaceId,
+            ciServers: new NotingCiServer(),
+          } as unknown as ActivityPorts,
           input,
         ),
     );
@@ -103,7 +107,11 @@ describe('a retry that finds the Secret of an earlier try', () => {
     const [ci, compute] = [new FakeCiServer(), new FakeCompute()];
     const attempt = async (number: number): Promise<unknown> =>
       await new MockActivityEnvironment({ attempt: number }).run(
-        async () => await provision({ compute, temporalNamespaceId, ciServers: ci } as unknown as ActivityPorts, INPUT),
+        async () =>
+          await provision(
+            { compute, temporalNamespaceId, ciServers: ci } as unknown as ActivityPorts,
+            INPUT,
+          ),
       );
     await attempt(1);
     meanwhile({ ci, compute });
@@ -210,7 +218,10 @@ describe('while the CI server registers', () => {
     const ended = activity
       .run(
         async (input: WithLocation<ProvisionInput>) =>
-          await provision({ compute, temporalNamespaceId, ciServers: ci } as unknown as ActivityPorts, input),
+          await provision(
+            { compute, temporalNamespaceId, ciServers: ci } as unknown as ActivityPorts,
+            input,
+          ),
         INPUT,
       )
       .then(
