@@ -56,7 +56,7 @@ await describeIf(
         readNodes: true,
         viewerGroup: 'holdfast-viewers',
         webhook: { enabled: true },
-        sweep: { cronJob: true },
+        installation: 'holdfast',
       };
       // The plain worker knows no such resources: a setting of its own turns them on.
       const ofResources = (

@@ -112,9 +112,9 @@ export function loadConfig(env: Env = process.env): HoldfastConfig {
       timeoutPolicySchema,
       problems,
     ) ?? {};
-  const warnings = unknownSettings(set, Object.keys(settings.shape), 'worker');
+  problems.push(...unknownSettings(set, secretVariables(credentials)));
+  const warnings: ConfigProblem[] = [];
   const traces = tracingEnabled(set, warnings);
-  // What is missing may be there under a misspelt name.
   if (problems.length > 0 || !parsed.success || temporal === undefined)
     throw new ConfigError([...problems, ...warnings]);
   return toConfig(parsed.data, {
@@ -126,6 +126,14 @@ export function loadConfig(env: Env = process.env): HoldfastConfig {
     traces,
     warnings,
     set,
+  });
+}
+
+/** Names of the variables that hold secrets of credentials. */
+function secretVariables(credentials: Credentials): string[] {
+  return Object.values(credentials).flatMap((credential) => {
+    const name = credential.type === 'pat' ? credential.tokenEnv : credential.privateKeyEnv;
+    return name === undefined ? [] : [name];
   });
 }
 

@@ -1,27 +1,46 @@
 import type { ConfigProblem } from './configError.ts';
+import { settings } from './settings.ts';
 
 /** Kubernetes puts `<SERVICE>_SERVICE_HOST`, `<SERVICE>_PORT_8080_TCP` and the like into every pod for each Service of its namespace. */
 const SERVICE_LINK = /_SERVICE_HOST$|_SERVICE_PORT(_|$)|_PORT$|_PORT_\d+_(TCP|UDP|SCTP)(_|$)/;
 /** What the supervisor, the lab and the command-line tool read. */
-const NOT_THE_PROCESS =
+const OTHER_READERS =
   /^HOLDFAST_(STOP_REASON$|POD_UID$|TEMPORAL_UI$|REQUIRE$|LAB_|TEST_|DEMO_|BENCH_|CACHE)/;
 
-/** What is set and not read: a slip of the pen, mostly. @param known - names of the settings that are read @param process - that reads them */
+/**
+ * Returns a problem for each variable with the prefix `HOLDFAST_` that nothing reads. A misspelt
+ * name of a setting that protects something must not go unnoticed.
+ * @param named - variables that other settings name, such as `tokenEnv` of a credential
+ */
 export function unknownSettings(
   set: Readonly<Record<string, string | undefined>>,
-  known: readonly string[],
-  process: 'worker' | 'webhook',
+  named: readonly string[] = [],
 ): ConfigProblem[] {
+  const known = new Set([...Object.keys(settings.shape), ...named]);
   return Object.keys(set)
     .filter(
       (name) =>
         name.startsWith('HOLDFAST_') &&
-        !known.includes(name) &&
+        !known.has(name) &&
         !SERVICE_LINK.test(name) &&
-        !NOT_THE_PROCESS.test(name),
+        !OTHER_READERS.test(name),
     )
     .map((setting) => ({
       setting,
-      message: `is no setting of the ${process}: check its spelling against docs/configuration.md${process === 'webhook' ? ', or leave it out' : ''}`,
+      message: 'is no setting of Holdfast: check its spelling against docs/configuration.md',
+    }));
+}
+
+/** Returns a warning for each setting of the worker that this process does not read. @param read - names of those that it does */
+export function unreadSettings(
+  set: Readonly<Record<string, string | undefined>>,
+  read: readonly string[],
+): ConfigProblem[] {
+  return Object.keys(settings.shape)
+    .filter((name) => name.startsWith('HOLDFAST_') && set[name] !== undefined)
+    .filter((name) => !read.includes(name))
+    .map((setting) => ({
+      setting,
+      message: 'is a setting of the worker, which this process does not read: leave it out',
     }));
 }

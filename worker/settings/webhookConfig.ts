@@ -4,7 +4,7 @@ import { ConfigError, type ConfigProblem } from './configError.ts';
 import { settings } from './settings.ts';
 import { loadTemporalConfig } from './temporalConfig.ts';
 import { tracingEnabled } from './traces.ts';
-import { unknownSettings } from './unknownSettings.ts';
+import { unknownSettings, unreadSettings } from './unknownSettings.ts';
 import { webhookSecrets, type WebhookEndpoint } from './webhookSecrets.ts';
 
 /** Durations in ms. */
@@ -61,7 +61,8 @@ export function loadWebhookConfig(
       throw new Error("is not set: set it to the path of a file with the webhook's secret");
     return found;
   });
-  const warnings = unknownSettings(set, Object.keys(webhookSettings.shape), 'webhook');
+  problems.push(...unknownSettings(set));
+  const warnings = unreadSettings(set, Object.keys(webhookSettings.shape));
   const traces = tracingEnabled(set, warnings);
   if (problems.length > 0 || !parsed.success || temporal === undefined || secrets === undefined)
     throw new ConfigError([...problems, ...warnings]);

@@ -376,10 +376,20 @@ describe('configuration', () => {
     ).toEqual({ deploymentName: 'd', buildId: 'b' });
   });
 
-  test('warns of a misspelt setting, but not of what Kubernetes puts into every pod', () => {
+  test('a misspelt setting is an error: the worker would start without what it protects', () => {
+    expect(problemsOf({ ...GOOD, HOLDFAST_CODEC_KEYFILE: '/keys' })).toEqual([
+      expect.stringMatching(/^HOLDFAST_CODEC_KEYFILE: is no setting/),
+    ]);
+  });
+
+  test('variables that credentials name, and those of Kubernetes, are no error', () => {
     const { warnings } = loadConfig({
       ...GOOD,
-      HOLDFAST_GITHUB_TOKNE: 'x',
+      HOLDFAST_GITHUB_TOKEN: '',
+      HOLDFAST_CREDENTIALS: JSON.stringify({
+        default: { type: 'pat', tokenEnv: 'HOLDFAST_MY_TOKEN' },
+      }),
+      HOLDFAST_MY_TOKEN: 'x',
       HOLDFAST_SERVICE_HOST: '10.0.0.1',
       HOLDFAST_SERVICE_PORT: '8080',
       HOLDFAST_SERVICE_PORT_HTTP: '8080',
@@ -387,7 +397,7 @@ describe('configuration', () => {
       HOLDFAST_PORT_8080_TCP_ADDR: '10.0.0.1',
       HOLDFAST_HTTP_PORT_80_TCP: 'tcp://10.0.0.1:80',
     });
-    expect(warnings.map(({ setting }) => setting)).toEqual(['HOLDFAST_GITHUB_TOKNE']);
+    expect(warnings).toEqual([]);
   });
 
   test('no message repeats a secret', () => {

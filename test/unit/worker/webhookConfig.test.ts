@@ -52,13 +52,16 @@ describe("the webhook's own configuration", () => {
       HOLDFAST_KUBECONFIG: '/k',
       HOLDFAST_SERVICE_HOST: '10.0.0.1',
     });
-    expect(warnings.map(({ setting }) => setting)).toEqual([
+    expect(warnings.map(({ setting }) => setting).toSorted()).toEqual([
       'HOLDFAST_GITHUB_TOKEN',
       'HOLDFAST_KUBECONFIG',
     ]);
-    expect(warnings[0]?.message).toBe(
-      'is no setting of the webhook: check its spelling against docs/configuration.md, or leave it out',
-    );
+  });
+
+  test('a misspelt setting is an error', () => {
+    const misspelt = { HOLDFAST_WEBHOOK_SECRET: 's', HOLDFAST_CODEC_KEYFILE: '/keys' };
+    expect(() => loadWebhookConfig(misspelt)).toThrow(ConfigError);
+    expect(() => loadWebhookConfig(misspelt)).toThrow(/HOLDFAST_CODEC_KEYFILE/);
   });
 
   test.each<[Record<string, string>, string[]]>([
