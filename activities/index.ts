@@ -3,6 +3,7 @@ import type { HoldfastActivities } from '../core/activities/index.ts';
 import { admitDeregistration, admitRunner } from './runner/admit.ts';
 import { admitJob } from './job/admitJob.ts';
 import { awaitClaims, fenceClaims } from './runner/claims.ts';
+import { checkInputs } from './shared/checkedInput.ts';
 import { awaitRunnerOnline } from './runner/awaitRunnerOnline.ts';
 import { requireLocation } from './shared/clusterActivity.ts';
 import { awaitPod, getPod } from './runner/pods.ts';
@@ -18,7 +19,7 @@ import { tearDown } from './runner/tearDown.ts';
 export function createActivities(ports: ActivityPorts): HoldfastActivities {
   const news = new RunnerEventBatcher();
   const tell: NotifySet = async (word) => await news.tell(word);
-  return {
+  return checkInputs({
     ...createSetActivities(ports, news),
     admitRunner: (input) => admitRunner(ports, input),
     admitJob: async (input) => admitJob(ports, input),
@@ -33,5 +34,5 @@ export function createActivities(ports: ActivityPorts): HoldfastActivities {
     fenceClaims: requireLocation(ports, fenceClaims),
     awaitClaims: requireLocation(ports, awaitClaims),
     sweepPlace: (input) => sweepLocation(ports, input),
-  };
+  });
 }

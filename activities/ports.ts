@@ -10,7 +10,7 @@ import type { PodStateEvent, SweepReport, VolumeClaim } from '../core/contract/i
 import type { ServedLocation } from '../core/domain/location.ts';
 import type {
   ClaimWriter,
-  PodRef,
+  OwnedPodRef,
   PodRequest,
   PodView,
   RunnerIdentity,
@@ -214,20 +214,32 @@ export interface Compute {
    * Looks at the live state; `undefined`: no such pod (never was, or gone). The cache answers only if it is synced at or past
    * the pod's own creation.
    */
-  getPod(pod: { name: string; uid?: string; namespace?: string }): Promise<PodView | undefined>;
+  getPod(pod: {
+    name: string;
+    uid?: string;
+    namespace?: string;
+    /** See {@link OwnedPodRef}. A pod of another is `foreign` with a UID, and no such pod without one. @default whoever's it is: of what no workflow has asked for */
+    workflowId?: string;
+  }): Promise<PodView | undefined>;
   /** How the watch saw this very pod last, also while nothing can be asked. @returns `undefined`: it did not */
-  getCachedPod?(pod: PodRef): PodView | 'deleted' | undefined;
-  /** Asks for deletion of exactly this UID. Absent already, or another UID: `gone`; left alone (`unlessStarted`): how it looks. */
-  deletePod(pod: PodRef, options?: DeletionOptions): Promise<PodDeletion | PodView>;
-  /** Deletes what {@link storeRegistrationSecret} made. Absent: fine. */
+  getCachedPod?(pod: OwnedPodRef): PodView | 'deleted' | undefined;
+  /**
+   * Asks for deletion of exactly this UID. Absent already, or another UID: `gone`; left alone (`unlessStarted`): how it looks.
+   * @throws ComputeError `foreign`: the pod is another installation's, or another runner's; `invalid`: there is no UID
+   */
+  deletePod(pod: OwnedPodRef, options?: DeletionOptions): Promise<PodDeletion | PodView>;
+  /** Deletes what {@link storeRegistrationSecret} made. Absent, or not this runner's: left alone. */
   deleteRegistrationSecret(identity: RunnerIdentity, namespace?: string): Promise<void>;
-  /** Deletes the claims that this life's own pods made, the attempts together; kept ones stay. Absent: fine. */
+  /** Deletes the claims that this life's own pods made, the attempts together; kept ones stay. Absent, or not this runner's: left alone. */
   deleteClaims(
     identity: RunnerIdentity,
     claims: readonly VolumeClaim[],
     namespace?: string,
   ): Promise<void>;
-  /** Notes on the claims that this pod may still write to them. A claim that is gone: fine. */
+  /**
+   * Notes on the claims that this pod may still write to them. A claim that is gone: fine.
+   * @throws ComputeError `foreign`: neither this runner's, nor made by this installation, nor one that its policy lets runners mount
+   */
   fenceClaims(
     identity: RunnerIdentity,
     claims: readonly VolumeClaim[],
@@ -249,8 +261,8 @@ export interface Compute {
   ): Promise<void>;
   /** May a claim that a pod on this node had mounted be mounted by another? Only once nothing can write from there any more. */
   nodeState(node: string): Promise<'ready' | 'deleted' | 'fenced' | 'unreachable'>;
-  /** The last lines of the runner container's log, at most so many bytes; `undefined`: there is none (any more). */
-  tailLog(pod: PodRef, maxBytes: number): Promise<string | undefined>;
+  /** The last lines of the runner container's log, at most so many bytes; `undefined`: there is none (any more). @throws ComputeError `foreign`, as {@link deletePod} */
+  tailLog(pod: OwnedPodRef, maxBytes: number): Promise<string | undefined>;
   /** All pods owned by this installation. */
   list(): Promise<PodView[]>;
   /** What jobs' steps leave is kept: none may have another's folder. @default nothing is kept */
@@ -266,6 +278,8 @@ export type ComputeErrorKind =
   | 'quota_exceeded'
   /** The pod as asked for is not acceptable (400/422, admission denial): retrying does not help. */
   | 'invalid'
+  /** The object is another installation's, or another runner's, by its own marks: nothing is done to it. */
+  | 'foreign'
   /** 401/403 for lack of permission. */
   | 'forbidden'
   /** 429, 5xx, network failure. */

@@ -5,28 +5,18 @@ import {
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow';
-import {
-  SEARCH_ATTRIBUTES,
-  type SweepInput,
-  type SweepMark,
-  type SweepReport,
-} from '../core/contract/index.ts';
+import { SEARCH_ATTRIBUTES, type SweepInput, type SweepReport } from '../core/contract/index.ts';
 import { sweepOutcome, sweepSummary } from '../core/domain/sweepSummary.ts';
 import { sweepActivities } from './shared/activityProxies.ts';
 
 /**
  * One sweep: looks at workflows, pods and registrations, and marks or repairs what disagrees. A Schedule starts it every few minutes; what it
  * has marked is repaired by the next one, if it still is so then.
- * @param marks - of the sweep before; absent: those of the Schedule's last sweep that completed
  * @throws ApplicationFailure `SweepIncomplete` when a list could not be had: nothing was touched, and the report is its detail; `InvalidInput`
  */
-export async function sweep(
-  input?: SweepInput,
-  marks?: readonly SweepMark[],
-): Promise<SweepReport> {
-  const { lastResult, taskQueue } = workflowInfo();
-  const before = marks ?? (lastResult as SweepReport | undefined)?.marks ?? [];
-  const report = await sweepPlace({ input, marks: before, taskQueue });
+export async function sweep(input?: SweepInput): Promise<SweepReport> {
+  const { taskQueue } = workflowInfo();
+  const report = await sweepPlace({ input, taskQueue });
   upsertSearchAttributes([
     { key: SEARCH_ATTRIBUTES.place, value: report.location },
     { key: SEARCH_ATTRIBUTES.outcome, value: sweepOutcome(report) },

@@ -4,7 +4,7 @@ import { plaintextWarnings } from '../../core/input/plaintext.ts';
 import type { InputError } from '../../core/input/fields.ts';
 import { JOB_ENV, parseJobInput, type JobSpec } from '../../core/input/job.ts';
 import { parseRunnerInput } from '../../core/input/runner.ts';
-import { invalidInput } from '../runner/admit.ts';
+import { invalidInput } from '../shared/invalidInput.ts';
 import type { ActivityPorts } from '../ports.ts';
 
 /**

@@ -9,7 +9,9 @@ import {
 } from '../../core/input/deregistration.ts';
 import type { RunnerInput } from '../../core/contract/index.ts';
 import { plaintextWarnings } from '../../core/input/plaintext.ts';
-import { parseRunnerInput } from '../../core/input/runner.ts';
+import { isObject } from '../../core/domain/isObject.ts';
+import { drainableInputs } from '../../core/input/drainableInputs.ts';
+import { parseRunnerInput, type RunnerSpec } from '../../core/input/runner.ts';
 import { runnerLocation } from '../../core/domain/location.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type { RunnerGroupRef, Scope } from '../../core/domain/ciServer.ts';
@@ -18,22 +20,64 @@ import {
   removalEndsJob,
   type CiServerTraits,
 } from '../../core/domain/ciServerTraits.ts';
-import type { InputError, Parsed } from '../../core/input/fields.ts';
+import type { Parsed } from '../../core/input/fields.ts';
 import { runnerHash } from '../compute/naming.ts';
-import { applicationFailure } from '../shared/failures.ts';
-import { withClusterErrors } from '../shared/clusterActivity.ts';
+import { invalidInput, isInvalidInput } from '../shared/invalidInput.ts';
+import { assertServed, withClusterErrors } from '../shared/clusterActivity.ts';
 import { UnknownCredentialError, type ActivityPorts, type CiServers } from '../ports.ts';
-import {
-  FAILURE_TYPES,
-  type AdmitRunnerInput,
-  type AdmittedRunner,
-} from '../../core/activities/index.ts';
+import type { AdmitRunnerInput, AdmittedRunner } from '../../core/activities/index.ts';
 
 /**
- * The life is lived in this worker's place from now on, whichever worker goes on with it.
- * @throws ApplicationFailure `InvalidInput` (non-retryable), naming every bad field
+ * The life is lived in this worker's place from now on, whichever worker goes on with it. A run that continues another is admitted again, in
+ * the place where its pods are; what is not accepted any more may only drain.
+ * @throws ApplicationFailure `InvalidInput` (non-retryable), naming every bad field; `WrongLocation` for a run of another place
  */
 export async function admitRunner(
+  ports: ActivityPorts,
+  request: AdmitRunnerInput,
+): Promise<AdmittedRunner> {
+  if (request.continued === undefined) return await admitAnew(ports, request);
+  await assertServed(ports, request.continued.location);
+  try {
+    return await admitAnew(ports, request);
+  } catch (error) {
+    const drained = isInvalidInput(error) ? parseToDrain(ports, request) : undefined;
+    if (drained === undefined) throw error;
+    return {
+      ...drained,
+      ...traitsToDrain(ports, drained),
+      ...(await locate(ports, drained)),
+      rejection: (error as Error).message,
+    };
+  }
+}
+
+/** What a runner is drained by of a CI server that this worker may not know any more. */
+function traitsToDrain(
+  { ciServers }: ActivityPorts,
+  spec: RunnerSpec,
+): ReturnType<typeof traitsForRunner> {
+  try {
+    return traitsForRunner(ciServerTraits(ciServers, spec), spec.ephemeral);
+  } catch (error) {
+    if (error instanceof UnknownCredentialError) return {};
+    throw error;
+  }
+}
+
+/** Where the pods are of a runner that this worker admits. */
+async function locate(
+  { compute }: ActivityPorts,
+  { pod }: RunnerSpec,
+): Promise<Pick<AdmittedRunner, 'location' | 'pod'>> {
+  const location = runnerLocation(
+    await withClusterErrors('read the location', async () => await compute.location()),
+    pod.namespace,
+  );
+  return { location, pod: { ...pod, ...omitUndefined({ namespace: location.namespace }) } };
+}
+
+async function admitAnew(
   ports: ActivityPorts,
   { input, workflowId, firstRunId }: AdmitRunnerInput,
 ): Promise<AdmittedRunner> {
@@ -45,18 +89,30 @@ export async function admitRunner(
   const spec = admit(ports, parsed);
   const faults = ports.compute.validate(spec.pod);
   if (faults.length > 0) throw invalidInput(faults.map((message) => ({ field: '', message })));
-  const location = runnerLocation(
-    await withClusterErrors('read the location', async () => await ports.compute.location()),
-    spec.pod.namespace,
-  );
   const inClear = ports.encrypted === true ? [] : plaintextWarnings(input as RunnerInput);
   return {
     ...spec,
     ...traitsForRunner(ciServerTraits(ports.ciServers, spec), spec.ephemeral),
     warnings: [...spec.warnings, ...inClear],
-    location,
-    pod: { ...spec.pod, ...omitUndefined({ namespace: location.namespace }) },
+    ...(await locate(ports, spec)),
   };
+}
+
+/**
+ * What is left of an input that is not accepted any more: as many of its fields as still parse.
+ * @returns `undefined`: not even which runner it is can be read, so it was never admitted
+ */
+function parseToDrain(
+  { timeoutPolicy: policy }: ActivityPorts,
+  { input, workflowId, firstRunId }: AdmitRunnerInput,
+): RunnerSpec | undefined {
+  if (!isObject(input)) return undefined;
+  const nameHash = runnerHash({ workflowId, firstRunId });
+  for (const reduced of drainableInputs(input)) {
+    const parsed = parseRunnerInput(reduced, { workflowId, nameHash, policy });
+    if (parsed.ok) return parsed.spec;
+  }
+  return undefined;
 }
 
 /** @throws ApplicationFailure `InvalidInput` (non-retryable), naming every bad field */
@@ -121,13 +177,4 @@ export function traitsForRunner(
     registrationMode: registrationModeFor(traits, ephemeral),
     ...(removalEndsJob(traits) ? { removalEndsJob: true as const } : {}),
   };
-}
-
-/** The failure of input that no retry makes better. */
-export function invalidInput(errors: readonly InputError[]): Error {
-  return applicationFailure(
-    `Invalid input: ${errors.map(({ field, message }) => `${field} ${message}`.trim()).join('; ')}`,
-    FAILURE_TYPES.invalidInput,
-    { final: true },
-  );
 }

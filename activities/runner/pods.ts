@@ -3,6 +3,7 @@ import { CompleteAsyncError, activityInfo } from '@temporalio/activity';
 import type { AwaitPodInput, PodInput } from '../../core/activities/index.ts';
 import type { PodRef, PodView, PodSnapshot } from '../../core/domain/pod.ts';
 import { conditionMet } from '../../core/domain/podConditions.ts';
+import { callingWorkflowId } from '../shared/callingWorkflow.ts';
 import { withClusterErrors } from '../shared/clusterActivity.ts';
 import type { ActivityPorts } from '../ports.ts';
 import type { NotifySet } from '../runnerSet/runnerEventBatcher.ts';
@@ -39,13 +40,15 @@ async function findPod(
 
 /** While the API server is away a look tells nothing; what comes true tells the watch, as soon as it is back. What it has told it does not tell again. */
 function lastSeen({ compute }: ActivityPorts, { pod }: PodInput): PodSnapshot | undefined {
-  const seen = compute.getCachedPod?.(pod);
+  const seen = compute.getCachedPod?.({ ...pod, workflowId: callingWorkflowId() });
   return seen === 'deleted' ? deletedPod(pod) : seen && withoutWorkflowId(seen);
 }
 
 export async function getPod({ compute }: ActivityPorts, { pod }: PodInput): Promise<PodSnapshot> {
   return await withClusterErrors(`looking at ${pod.name}`, async () =>
-    withoutWorkflowId((await compute.getPod(pod)) ?? deletedPod(pod)),
+    withoutWorkflowId(
+      (await compute.getPod({ ...pod, workflowId: callingWorkflowId() })) ?? deletedPod(pod),
+    ),
   );
 }
 

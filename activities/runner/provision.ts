@@ -5,7 +5,8 @@ import {
   getClient,
 } from '@temporalio/activity';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
-import { locationLabel } from '../compute/naming.ts';
+import { parseRunnerNameHash } from '../../core/domain/runnerName.ts';
+import { locationLabel, runnerHash } from '../compute/naming.ts';
 import { applicationFailure } from '../shared/failures.ts';
 import { withClusterErrors } from '../shared/clusterActivity.ts';
 import { assertOwnStoragePath } from './storagePath.ts';
@@ -184,6 +185,7 @@ async function findUnusedRegistration(
   if (
     (await compute.getPod({
       name: compute.podName(identity),
+      workflowId: identity.workflowId,
       ...omitUndefined({ namespace }),
     })) !== undefined
   )
@@ -238,6 +240,7 @@ async function register(
     if (
       lost.online ||
       lost.busy ||
+      parseRunnerNameHash(runnerName) !== runnerHash(pod.identity) ||
       ownershipError(lost, runnerName, await compute.location()) !== undefined
     )
       throw error;
@@ -260,6 +263,7 @@ export async function findProvisioned(
   return await withClusterErrors(`looking for ${name}`, async () => {
     const pod: PodView | undefined = await compute.getPod({
       name,
+      workflowId: identity.workflowId,
       ...omitUndefined({ namespace }),
     });
     const registration = hasRegistration

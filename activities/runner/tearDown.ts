@@ -65,12 +65,18 @@ async function deletePod(
 ): Promise<{ state: PodDeletion | PodView; lookOut?: PodWaiter }> {
   const { compute, deferredCompletions } = ports;
   if (wanted === undefined) return { state: 'deleted' };
-  const pod =
+  const { workflowId } = identity;
+  const found =
     wanted.ref ??
-    (await compute.getPod({ name: compute.podName(identity), ...omitUndefined({ namespace }) }));
-  if (pod === undefined) return { state: 'deleted' };
+    (await compute.getPod({
+      name: compute.podName(identity),
+      workflowId,
+      ...omitUndefined({ namespace }),
+    }));
+  if (found === undefined) return { state: 'deleted' };
+  const pod = { ...found, workflowId };
   const { gracePeriodSeconds, reason, stopReason, unlessStarted } = wanted;
-  if (wanted.saveLog === true) await saveLogTail(ports, pod, identity.workflowId);
+  if (wanted.saveLog === true) await saveLogTail(ports, pod);
   // From before the deletion: its end may be told of sooner than the request is answered.
   const lookOut =
     wanted.waitForDeletion === true ? deferredCompletions?.addWaiter(pod, 'deleted') : undefined;

@@ -1,20 +1,82 @@
 /** The first step of a set, and of every change of its declaration: see admit.ts. */
 import { createHash } from 'node:crypto';
 import type { RunnerSetInput } from '../../core/contract/index.ts';
-import { parseRunnerSetInput } from '../../core/input/runnerSet.ts';
-import { ciServerTraits, credentialError, invalidInput } from '../runner/admit.ts';
+import { isObject } from '../../core/domain/isObject.ts';
+import { drainableInputs } from '../../core/input/drainableInputs.ts';
+import { parseRunnerSetInput, type SetSpec } from '../../core/input/runnerSet.ts';
+import { ciServerTraits, credentialError } from '../runner/admit.ts';
+import { invalidInput, isInvalidInput } from '../shared/invalidInput.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
-import type { ActivityPorts } from '../ports.ts';
+import { UnknownCredentialError, type ActivityPorts, type CiServers } from '../ports.ts';
 import { scheduleError, activeSchedule } from './schedules.ts';
 import type { AdmittedSet } from '../../core/activities/index.ts';
 
 const GENERATION_DIGITS = 10;
 
-/** @throws ApplicationFailure `InvalidInput` (non-retryable), naming every bad field */
+/**
+ * Admits a set, and with `continued` one that runs: what is not accepted any more may only see its runners out.
+ * @throws ApplicationFailure `InvalidInput` (non-retryable), naming every bad field
+ */
 export function admitSet(
-  { compute, ciServers, timeoutPolicy }: ActivityPorts,
-  { input }: { input: unknown },
+  ports: ActivityPorts,
+  { input, continued }: { input: unknown; continued?: true },
 ): AdmittedSet {
+  try {
+    return admit(ports, input);
+  } catch (error) {
+    const reduced =
+      continued === true && isInvalidInput(error) ? admitReduced(ports, input) : undefined;
+    if (reduced === undefined) throw error;
+    return { ...reduced, rejection: (error as Error).message };
+  }
+}
+
+/**
+ * As much of a declaration as still parses, its template without what runs in the pod. The set is paused, and each runner is admitted by
+ * itself if somebody resumes it.
+ * @returns `undefined`: not even which set it is can be read, so it was never admitted
+ */
+function admitReduced(
+  { ciServers, timeoutPolicy }: ActivityPorts,
+  input: unknown,
+): AdmittedSet | undefined {
+  if (!isObject(input) || !isObject(input['template'])) return undefined;
+  const { template, ...rest } = input;
+  const { name, replicas, minIdle, max } = rest;
+  const size = omitUndefined({ name, replicas, minIdle, max });
+  const [whole, identity] = drainableInputs(template);
+  for (const reduced of [
+    { ...rest, template: whole },
+    { ...size, template: whole },
+    { ...size, template: identity },
+  ]) {
+    const parsed = parseRunnerSetInput(reduced, {
+      hash: () => templateHash(template),
+      checkSchedule: scheduleError,
+      policy: timeoutPolicy,
+    });
+    if (parsed.ok) {
+      const { runner, ...spec } = parsed.spec;
+      const declared = { ...spec, template: template as unknown as RunnerSetInput['template'] };
+      return admitted(declared, input as unknown as RunnerSetInput, jobLimitsOf(ciServers, runner));
+    }
+  }
+  return undefined;
+}
+
+function jobLimitsOf(
+  ciServers: CiServers,
+  runner: Parameters<typeof ciServerTraits>[1],
+): SetSpec['jobLimits'] {
+  try {
+    return ciServerTraits(ciServers, runner)?.jobLimits;
+  } catch (error) {
+    if (error instanceof UnknownCredentialError) return undefined;
+    throw error;
+  }
+}
+
+function admit({ compute, ciServers, timeoutPolicy }: ActivityPorts, input: unknown): AdmittedSet {
   const parsed = parseRunnerSetInput(input, {
     hash: templateHash,
     checkSchedule: scheduleError,
@@ -27,11 +89,18 @@ export function admitSet(
     throw invalidInput(faults.map((message) => ({ field: 'template:', message })));
   const fault = credentialError(ciServers, runner);
   if (fault !== undefined) throw invalidInput([{ field: 'template.credential:', message: fault }]);
+  return admitted(spec, input as RunnerSetInput, ciServerTraits(ciServers, runner)?.jobLimits);
+}
+
+function admitted(
+  spec: SetSpec,
+  declaration: RunnerSetInput,
+  jobLimits: SetSpec['jobLimits'],
+): AdmittedSet {
   const at = Date.now();
-  const { jobLimits } = ciServerTraits(ciServers, runner) ?? {};
   return {
     spec: { ...spec, ...omitUndefined({ jobLimits }) },
-    declaration: input as RunnerSetInput,
+    declaration,
     schedule: activeSchedule(spec.schedules, at),
     at,
   };

@@ -1,6 +1,6 @@
 import type { SetCommandInput } from '../../core/contract/index.ts';
 import { parseSetCommandInput } from '../../core/input/setCommand.ts';
-import { invalidInput } from '../runner/admit.ts';
+import { invalidInput } from '../shared/invalidInput.ts';
 
 /** The first step of a command to a set: see admit.ts. @throws ApplicationFailure `InvalidInput` (non-retryable), naming every bad field */
 export function admitSetCommand(input: unknown): SetCommandInput {

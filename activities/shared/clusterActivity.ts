@@ -1,5 +1,5 @@
 import { FAILURE_TYPES, type WithLocation } from '../../core/activities/index.ts';
-import { formatLocation, servesLocation } from '../../core/domain/location.ts';
+import { formatLocation, servesLocation, type Location } from '../../core/domain/location.ts';
 import { exponentialBackoff, applicationFailure } from './failures.ts';
 import { withHeartbeats } from './heartbeats.ts';
 import { nonRetryableAfterDeadline } from './deadline.ts';
@@ -33,21 +33,27 @@ export function requireLocation<I, O>(
   activity: (ports: ActivityPorts, input: I) => Promise<O>,
 ): (input: WithLocation<I>) => Promise<O> {
   return async (input) => {
-    const served = await withClusterErrors(
-      'read the location',
-      async () => await ports.compute.location(),
-    );
-    if (servesLocation(served, input.location)) return await activity(ports, input);
-    throw applicationFailure(
-      `This runner's pods are in ${formatLocation(input.location)}, and this worker's in ${formatLocation(served)}: run a worker with the settings of the former, and give this one a task queue of its own`,
-      FAILURE_TYPES.wrongLocation,
-      {
-        nextRetryDelayMs: exponentialBackoff(
-          WRONG_PLACE_RETRY_MS.first,
-          countRejection(FAILURE_TYPES.wrongLocation),
-          WRONG_PLACE_RETRY_MS.longest,
-        ),
-      },
-    );
+    await assertServed(ports, input.location);
+    return await activity(ports, input);
   };
+}
+
+/** @throws ApplicationFailure `WrongLocation`: the pods of that place are another worker's to look after */
+export async function assertServed(
+  { compute }: Pick<ActivityPorts, 'compute'>,
+  location: Location,
+): Promise<void> {
+  const served = await withClusterErrors('read the location', async () => await compute.location());
+  if (servesLocation(served, location)) return;
+  throw applicationFailure(
+    `This runner's pods are in ${formatLocation(location)}, and this worker's in ${formatLocation(served)}: run a worker with the settings of the former, and give this one a task queue of its own`,
+    FAILURE_TYPES.wrongLocation,
+    {
+      nextRetryDelayMs: exponentialBackoff(
+        WRONG_PLACE_RETRY_MS.first,
+        countRejection(FAILURE_TYPES.wrongLocation),
+        WRONG_PLACE_RETRY_MS.longest,
+      ),
+    },
+  );
 }

@@ -35,6 +35,8 @@ const FINAL: readonly CiServerErrorKind[] = ['rejected', 'name_taken'];
 const COMPUTE_FAILURE: Readonly<Record<ComputeErrorKind, { type: string; retryMs?: number }>> = {
   quota_exceeded: { type: FAILURE_TYPES.quota_exceeded, retryMs: QUOTA_RETRY_MS },
   invalid: { type: FAILURE_TYPES.computeRejected, retryMs: DENIED_RETRY_MS },
+  // Somebody may have changed its labels, and change them back.
+  foreign: { type: FAILURE_TYPES.foreignObject, retryMs: DENIED_RETRY_MS },
   // An API server that has just started knows no Role yet, and forbids everything (https://github.com/kubernetes/kubernetes/issues/121635).
   forbidden: { type: FAILURE_TYPES.computeForbidden },
   unavailable: { type: FAILURE_TYPES.computeUnavailable },

@@ -7,10 +7,8 @@ import {
   SWEEP_WORKFLOW,
   sweepWorkflowId,
   type SweepInput,
-  type SweepMark,
   type SweepReport,
 } from '../../core/contract/index.ts';
-import { completedSweepsQuery } from '../../core/domain/visibility.ts';
 import { sleep } from '../shared/followRunner.ts';
 import { pendingActivities } from '../shared/pendingActivities.ts';
 import { requestedBy } from '../shared/requestedBy.ts';
@@ -35,8 +33,7 @@ export async function sweepByWorker(
   const { taskQueue } = session.settings;
   const workflowId = sweepWorkflowId(taskQueue);
   await requireWorker(session, taskQueue);
-  const marks = await lastMarks(session, taskQueue);
-  const runId = await start(session, workflowId, [input, marks]);
+  const runId = await start(session, workflowId, input);
   const ui = session.link(workflowId, runId);
   output.note('started', `a worker sweeps: ${workflowId}${ui === undefined ? '' : `  ${ui}`}`, {
     id: workflowId,
@@ -73,26 +70,7 @@ async function requireWorker(session: Session, taskQueue: string): Promise<void>
     );
 }
 
-/** What the last sweep has marked, by whomever it was started. */
-async function lastMarks(session: Session, taskQueue: string): Promise<readonly SweepMark[]> {
-  return await session.call(async (client) => {
-    for await (const { workflowId, runId } of client.workflow.list({
-      query: completedSweepsQuery(taskQueue),
-      pageSize: 1,
-    })) {
-      return (
-        await client.workflow.getHandle<() => Promise<SweepReport>>(workflowId, runId).result()
-      ).marks;
-    }
-    return [];
-  });
-}
-
-async function start(
-  session: Session,
-  workflowId: string,
-  args: [SweepInput, readonly SweepMark[]],
-): Promise<string> {
+async function start(session: Session, workflowId: string, input: SweepInput): Promise<string> {
   const { taskQueue } = session.settings;
   try {
     const handle = await session.attempt(
@@ -100,7 +78,7 @@ async function start(
         await client.workflow.start(SWEEP_WORKFLOW, {
           workflowId,
           taskQueue,
-          args,
+          args: [input],
           workflowIdConflictPolicy: 'FAIL',
           staticSummary: requestedBy(),
         }),

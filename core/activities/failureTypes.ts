@@ -18,6 +18,7 @@ export const FAILURE_TYPES = {
   computeUnavailable: 'ComputeUnavailable',
   wrongLocation: 'WrongLocation',
   foreignRegistration: 'ForeignRegistration',
+  foreignObject: 'ForeignObject',
   notVisible: 'PodNotVisible',
   sweepIncomplete: 'SweepIncomplete',
   setNotFound: 'SetNotFound',

@@ -20,6 +20,8 @@ export interface AdmittedRunner extends RunnerSpec {
   readonly location: Location;
   /** Nothing keeps the CI server from removing a busy runner, which ends its job. @default it is refused, or prevented */
   readonly removalEndsJob?: true;
+  /** Why the input of a run that continues another is not accepted any more. Then the rest is what a runner needs to drain, and no more. */
+  readonly rejection?: string;
 }
 
 /** What is asked of the cluster is asked of the one in which the life is lived: a worker of another place does not answer. */
@@ -58,6 +60,8 @@ export interface AdmitRunnerInput {
   readonly input: unknown;
   readonly workflowId: string;
   readonly firstRunId: string;
+  /** The run continues another, whose pods are there: a worker of another place leaves it alone, and what is not accepted any more is drained. */
+  readonly continued?: { readonly location: Location };
 }
 
 export interface ProvisionInput {

@@ -14,8 +14,8 @@ import type { SetScheduleSpec, SetSpec } from '../input/runnerSet.ts';
 export interface SetActivities {
   /** Checks the input of a command to a set; asks nobody. */
   admitSetCommand(input: { input: unknown }): Promise<SetCommandInput>;
-  /** Checks and completes the declaration of a set; asks nobody. */
-  admitSet(input: { input: unknown }): Promise<AdmittedSet>;
+  /** Checks and completes the declaration of a set; asks nobody. `continued`: of a set that runs, which is not to fail by it. */
+  admitSet(input: { input: unknown; continued?: true }): Promise<AdmittedSet>;
   /** What time it is. */
   getTime(): Promise<Timestamped>;
   /** Which schedule holds now. */
@@ -63,6 +63,8 @@ export interface AdmittedSet {
   readonly schedule: ActiveSchedule;
   /** When this was (ms since the epoch). */
   readonly at: number;
+  /** Why the declaration of a set that runs is not accepted any more. Then the rest is what the set needs to see its runners out, and no more. */
+  readonly rejection?: string;
 }
 
 export interface StartRunnersInput {

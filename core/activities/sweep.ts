@@ -1,9 +1,9 @@
 /** What the workflow `sweep` may ask of the world. */
-import type { SweepMark, SweepReport } from '../contract/index.ts';
+import type { SweepReport } from '../contract/index.ts';
 
 export interface SweepActivities {
   /**
-   * One sweep of the place that this worker serves. Fails with `SweepIncomplete`, the report as its detail, where a list could not be had:
+   * One sweep of the place that this worker serves, with the marks of the last sweep of that task queue. Fails with `SweepIncomplete`, the report as its detail, where a list could not be had:
    * nothing was touched then.
    */
   sweepPlace(input: SweepLocationInput): Promise<SweepReport>;
@@ -12,8 +12,6 @@ export interface SweepActivities {
 export interface SweepLocationInput {
   /** What people wrote. */
   readonly input: unknown;
-  /** Of the sweep before. */
-  readonly marks: readonly SweepMark[];
   /** Where the workflow runs. */
   readonly taskQueue: string;
 }

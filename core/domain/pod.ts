@@ -109,6 +109,12 @@ export interface PodRef {
   readonly namespace?: string;
 }
 
+/** A pod, and the workflow whose runner has to be in it. */
+export interface OwnedPodRef extends PodRef {
+  /** ID of the workflow that the pod has to be marked with. A pod of any other is left alone. */
+  readonly workflowId: string;
+}
+
 /** The fields of a pod that decisions need, at one moment. */
 export interface PodView extends PodSnapshot {
   readonly workflowId: string;

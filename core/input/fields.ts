@@ -71,7 +71,7 @@ export const envFields = z.record(
 );
 
 /** `owner/repo`. @param missing - what is said where there is none */
-const repositoryName = (missing?: string) =>
+export const repositoryName = (missing?: string) =>
   z
     .string(missing)
     .regex(

@@ -98,7 +98,8 @@ const label = z
   );
 const metadata = z.record(z.string(), z.string());
 
-const volumeClaim = z.strictObject({
+/** A claim that a runner mounts. */
+export const volumeClaim = z.strictObject({
   name: dnsLabel('a volume name').max(40, 'must be at most 40 characters'),
   mountPath: z.string().regex(/^\/[^:\0]+$/, 'must be an absolute path without ":"'),
   claim: z
@@ -146,7 +147,7 @@ const stop = z.strictObject({
 });
 
 /** Of what is stored: segments with slashes between them, none of which leads elsewhere. */
-const storageKey = z
+export const storageKey = z
   .string()
   .max(1_000)
   .regex(

@@ -144,7 +144,8 @@ export const setSchema = z.strictObject({
         .exactOptional(),
     })
     .exactOptional(),
-  holds: z.array(z.string().min(1).max(200)).max(1_000).exactOptional(),
+  // As many as there may be runners: a set hands them on to its next run with its declaration.
+  holds: z.array(z.string().min(1).max(200)).max(MAX_RUNNERS).exactOptional(),
   paused: z.boolean().exactOptional(),
   intervals: z.strictObject(durationFields(SET_INTERVALS)).exactOptional(),
 } satisfies FieldsOf<RunnerSetInput>);

@@ -91,17 +91,19 @@ await describeWithLab('who may start workflows', { temporal: true, kubernetes: t
 
     test('nor by a workflow of their own', async () => {
       const location = await compute.location();
-      const request = (path: string): ProvisionInput & { location: typeof location } => ({
-        location,
-        runnerName: 'runner-x',
-        pod: {
-          ...harness.request(harness.newIdentity()),
-          command: ['cat'],
-          storage: { path, sharedDirSources: [], timeoutMs: 1_000 },
-        },
-        credentialsRetryMs: 1_000,
-        completeWithinMs: 1_000,
-      });
+      const request =
+        (path: string) =>
+        (workflowId: string): ProvisionInput & { location: typeof location } => ({
+          location,
+          runnerName: 'runner-x',
+          pod: {
+            ...harness.request({ ...harness.newIdentity(), workflowId }),
+            command: ['cat'],
+            storage: { path, sharedDirSources: [], timeoutMs: 1_000 },
+          },
+          credentialsRetryMs: 1_000,
+          completeWithinMs: 1_000,
+        });
       const queue = clusterTaskQueue(world.taskQueue);
       expect(await stranger.call('provision', queue, request(`${VICTIM}/test-unit`))).toContain(
         'no job has started this runner',
@@ -133,14 +135,18 @@ await describeWithLab('who may start workflows', { temporal: true, kubernetes: t
               : [],
         },
       };
-      const asked = { ...harness.request(harness.newIdentity()), command: ['cat'], template };
-      const input: ProvisionInput & { location: object } = {
-        location: await compute.location(),
+      const location = await compute.location();
+      const input = (workflowId: string): ProvisionInput & { location: object } => ({
+        location,
         runnerName: 'runner-x',
-        pod: asked,
+        pod: {
+          ...harness.request({ ...harness.newIdentity(), workflowId }),
+          command: ['cat'],
+          template,
+        },
         credentialsRetryMs: 1_000,
         completeWithinMs: 1_000,
-      };
+      });
       expect(await stranger.call('provision', clusterTaskQueue(world.taskQueue), input)).toContain(
         "the name holdfast-uploader is Holdfast's own",
       );

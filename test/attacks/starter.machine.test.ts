@@ -49,8 +49,8 @@ await describeWithLab(
       ['args', () => ({ args: [`touch ${prey()}`] })],
       ['env', () => ({ env: { PREY: `touch ${prey()}` } })],
     ];
-    const identity = (field: string): ProvisionInput['pod']['identity'] => ({
-      workflowId: `stranger-${field}`,
+    const identity = (workflowId: string): ProvisionInput['pod']['identity'] => ({
+      workflowId,
       firstRunId: 'first',
       attempt: 1,
     });
@@ -74,22 +74,23 @@ await describeWithLab(
     test.each(WANTED)(
       'do not run their own %s there, by a workflow of their own',
       async (field, bring) => {
-        const input: ProvisionInput = {
+        const input = (workflowId: string): ProvisionInput => ({
           runnerName: 'runner-x',
           pod: {
-            identity: identity(field),
+            identity: identity(workflowId),
             labels: {},
             terminationGracePeriodSeconds: 30,
             ...bring(),
           },
           credentialsRetryMs: 1_000,
           completeWithinMs: 1_000,
-        };
+        });
+        const location = await compute.location();
         await expectNothingRun(
-          await stranger.call('provision', clusterTaskQueue(world.taskQueue), {
-            location: await compute.location(),
-            ...input,
-          }),
+          await stranger.call('provision', clusterTaskQueue(world.taskQueue), (id: string) => ({
+            location,
+            ...input(id),
+          })),
           field,
         );
       },

@@ -79,19 +79,23 @@ await describeWithLab('who may start workflows', { temporal: true, kubernetes: t
   async function call(
     activity: string,
     taskQueue: string,
-    input: ProvisionInput | RemoveRegistrationInput,
+    input: (workflowId: string) => ProvisionInput | RemoveRegistrationInput,
   ): Promise<string> {
-    return await stranger.call(activity, taskQueue, {
-      location: await compute.location(),
-      ...input,
-    });
+    const location = await compute.location();
+    return await stranger.call(activity, taskQueue, (workflowId: string) => ({
+      location,
+      ...input(workflowId),
+    }));
   }
-  const provisioning = (template: PodTemplate): ProvisionInput => ({
-    runnerName: 'runner-x',
-    pod: { ...harness.request(harness.newIdentity()), template },
-    credentialsRetryMs: 1_000,
-    completeWithinMs: 1_000,
-  });
+  const provisioning =
+    (template: PodTemplate, more: Partial<ProvisionInput> = {}) =>
+    (workflowId: string): ProvisionInput => ({
+      runnerName: 'runner-x',
+      pod: { ...harness.request({ ...harness.newIdentity(), workflowId }), template },
+      credentialsRetryMs: 1_000,
+      completeWithinMs: 1_000,
+      ...more,
+    });
 
   async function expectNothingMade(): Promise<void> {
     const { core, namespace } = harness;
@@ -136,10 +140,11 @@ await describeWithLab('who may start workflows', { temporal: true, kubernetes: t
         mode: 'jit',
       } as const;
       expect(
-        await call('provision', queue(), {
-          ...provisioning(pod({})),
-          ciServer: { credential: 'default', registration },
-        }),
+        await call(
+          'provision',
+          queue(),
+          provisioning(pod({}), { ciServer: { credential: 'default', registration } }),
+        ),
       ).toContain('is not for rival');
       const removal: RemoveRegistrationInput = {
         scope: RIVAL,
@@ -148,7 +153,9 @@ await describeWithLab('who may start workflows', { temporal: true, kubernetes: t
         onBusy: 'return',
         credentialsRetryMs: 1_000,
       };
-      expect(await call('removeRegistration', queue(), removal)).toContain('is not for rival');
+      expect(await call('removeRegistration', queue(), () => removal)).toContain(
+        'is not for rival',
+      );
       await expectNothingMade();
     });
     test("by a workflow of their own: to remove what is not Holdfast's, where it is", async () => {
@@ -169,7 +176,9 @@ await describeWithLab('who may start workflows', { temporal: true, kubernetes: t
           onBusy: 'return',
           credentialsRetryMs: 1_000,
         };
-        expect(await call('removeRegistration', queue(), removal)).toContain('nothing is removed');
+        expect(await call('removeRegistration', queue(), () => removal)).toContain(
+          'nothing is removed',
+        );
       }
       expect(simulator.runner('their-big-runner')).toBeDefined();
     });

@@ -247,20 +247,17 @@ await describeWithLab(
 
       const life = await world.terminated('tidying up');
       const { pod } = await world.provision(life);
-      const sweep = async (marks: SweepReport['marks']): Promise<SweepReport> =>
+      const sweep = async (): Promise<SweepReport> =>
         (await world.client.workflow.execute(SWEEP_WORKFLOW, {
           workflowId: `sweep-${life.identity.workflowId}`,
           taskQueue: world.taskQueue,
-          args: [AT_ONCE, marks],
+          args: [AT_ONCE],
         })) as SweepReport;
-      const first = await sweep([]);
+      const first = await sweep();
       expect(first.findings.map(({ status, name }) => `${status} ${name}`).toSorted()).toEqual(
-        [`marked ${ghost.runnerName}`, `marked ${pod.name}`].toSorted(),
+        [`repaired ${ghost.runnerName}`, `marked ${pod.name}`].toSorted(),
       );
-      expect((await sweep(first.marks)).counts).toMatchObject({
-        orphaned_pod: { repaired: 1 },
-        orphaned_registration: { repaired: 1 },
-      });
+      expect((await sweep()).counts).toMatchObject({ orphaned_pod: { repaired: 1 } });
       await until('its end to be told', async () =>
         (await cli('runner', 'get', life.identity.workflowId)).stdout.includes(
           `Swept:            ${ORPHANED_POD_MESSAGE}`,

@@ -279,12 +279,15 @@ await describeWithLab('kubernetes compute', { kubernetes: true }, (lab) => {
         const compute = harness.instance({ kubeConfig: proxy.kubeConfig });
         const pod = await harness.compute.createPod(request(), undefined);
         await harness.makeRunning(pod);
+        const identity = harness.newIdentity();
+        await harness.compute.storeRegistrationSecret(identity, { runnerName: 'r', env: {} });
         const calls: ['other' | 'deletion', () => Promise<unknown>][] = [
           ['other', async () => await compute.getPod(pod)],
           ['deletion', async () => await compute.deletePod(pod)],
           ['other', async () => await compute.deletePod(pod, { stopReason: 'cancelled' })],
           ['other', async () => await compute.readRegistrationSecret(harness.newIdentity())],
-          ['deletion', async () => await compute.deleteRegistrationSecret(harness.newIdentity())],
+          ['other', async () => await compute.deleteRegistrationSecret(identity)],
+          ['deletion', async () => await compute.deleteRegistrationSecret(identity)],
           [
             'other',
             async () =>

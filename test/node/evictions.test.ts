@@ -278,7 +278,14 @@ async function measureAnnouncements({ cluster: { namespace } }: EvictionWorld): 
       const log = await PodLog.follow(namespace, name);
       await log.says('waiting');
       const before = Date.now();
-      await compute.deletePod({ name, uid: metadata?.uid ?? '' }, { stopReason: 'cancelled' });
+      await compute.deletePod(
+        {
+          name,
+          uid: metadata?.uid ?? '',
+          workflowId: metadata?.annotations?.['holdfast.dev/workflow-id'] ?? '',
+        },
+        { stopReason: 'cancelled' },
+      );
       const { text } = await log.complete();
       expect(text).toBe('waiting\nshown');
       return (await log.says('shown')).at - before;

@@ -1,16 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { podName } from '../../activities/compute/naming.ts';
-import type {
-  Compute,
-  DeletionOptions,
-  PodListener,
-  Registration,
+import {
+  ComputeError,
+  type Compute,
+  type DeletionOptions,
+  type PodListener,
+  type Registration,
 } from '../../activities/ports.ts';
 import type { VolumeClaim } from '../../core/contract/index.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import type { ServedLocation } from '../../core/domain/location.ts';
 import type {
   ClaimWriter,
+  OwnedPodRef,
   PodRequest,
   PodView,
   RunnerIdentity,
@@ -151,18 +153,25 @@ export class FakeCompute implements Compute {
     return pod;
   }
 
-  async getPod({ name, uid }: { name: string; uid?: string }): Promise<PodView | undefined> {
+  async getPod({
+    name,
+    uid,
+    workflowId,
+  }: Pick<OwnedPodRef, 'name'> & Partial<OwnedPodRef>): Promise<PodView | undefined> {
     const pod = this.pods.get(name);
-    return uid === undefined || pod?.uid === uid ? pod : undefined;
+    if (pod === undefined || (uid !== undefined && pod.uid !== uid)) return undefined;
+    if (workflowId === undefined || pod.workflowId === workflowId) return pod;
+    if (uid === undefined) return undefined;
+    throw new ComputeError('foreign', `${name} is not a pod of ${workflowId}`);
   }
 
   async deletePod(
-    pod: { name: string; uid: string },
+    pod: OwnedPodRef,
     options: DeletionOptions = {},
   ): Promise<'deleted' | 'terminating' | PodView> {
     this.#failIfTold('deletePod');
-    const current = this.pods.get(pod.name);
-    if (current?.uid !== pod.uid) return 'deleted';
+    const current = await this.getPod(pod);
+    if (current === undefined) return 'deleted';
     if (options.unlessStarted === true && current.startedAt !== undefined && !current.terminating)
       return current;
     this.deletions.push({

@@ -6,6 +6,7 @@ import { parseRunnerSetInput, type SetSpec } from '../../core/input/runnerSet.ts
 import { randomSuffix, runnerWorkflowId } from '../../core/domain/setRunnerNames.ts';
 import { SetState } from '../../workflows/runnerSet/state.ts';
 import { randomOf } from './random.ts';
+import { nextRun } from './nextRun.ts';
 
 /** How finely a random share is told apart. */
 const GRAIN = 2 ** 30;
@@ -85,7 +86,7 @@ export class SetModel {
   /** Time passes, and the set does what it then decides, until it has nothing to do. */
   step(ms = 3_000): void {
     this.now += ms;
-    if (this.renews) this.state = SetState.restore(JSON.parse(JSON.stringify(this.state.carry())));
+    if (this.renews) this.state = nextRun(this.state);
     for (let round = 0; round < 50; round++) {
       this.state.updateDemand(this.now);
       const decision = decideSet(this.state, this.now);

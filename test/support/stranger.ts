@@ -7,8 +7,11 @@ import type { StrangersCall } from './strangerWorker/workflows.ts';
 
 /** Somebody who may write to the Temporal namespace, with a worker of their own. */
 export interface Stranger {
-  /** Has a workflow of their own call an activity, past Holdfast's. @returns why it was refused */
-  call(activity: string, taskQueue: string, input: unknown): Promise<string>;
+  /**
+   * Has a workflow of their own call an activity, past Holdfast's. A function is given that workflow's ID.
+   * @returns why it was refused
+   */
+  call(activity: string, taskQueue: string, input: object): Promise<string>;
   close(): Promise<void>;
 }
 
@@ -23,11 +26,14 @@ export async function startStranger(address: string, client: Client): Promise<St
   const done = worker.run();
   return {
     async call(activity, taskQueue, input) {
-      const args: [StrangersCall] = [{ taskQueue, activity, input }];
+      const workflowId = `stranger-${randomUUID()}`;
+      const said: unknown =
+        typeof input === 'function' ? (input as (id: string) => unknown)(workflowId) : input;
+      const args: [StrangersCall] = [{ taskQueue, activity, input: said }];
       return await refusal(
         client.workflow.execute('callActivity', {
           taskQueue: queue,
-          workflowId: `stranger-${randomUUID()}`,
+          workflowId,
           args,
         }),
       );

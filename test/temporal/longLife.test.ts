@@ -2,6 +2,7 @@
 import { afterAll, afterEach, beforeEach, expect, test } from '@jest/globals';
 import {
   JOB_GROUP_WORKFLOW,
+  jobEventsSignal,
   jobGroupStatusQuery,
   jobRevisionSignal,
   type JobGroupStatus,
@@ -11,6 +12,7 @@ import { FakeCiServer } from '../support/fakeCiServer.ts';
 import { FakeCompute } from '../support/fakeCompute.ts';
 import { holdfastWorld, type HoldfastWorld, type RunnerRun } from '../support/holdfastWorld.ts';
 import { playsByItself, step } from '../support/jobRun.ts';
+import { SetRun } from '../support/setRun.ts';
 import { describeIf } from '../support/lab.ts';
 import { expectNothingLeft } from '../support/memoryWorld.ts';
 import { temporalWithShortHistories } from '../support/shortHistories.ts';
@@ -76,6 +78,67 @@ await describeIf(
         attempt: 1,
         message: expect.stringContaining('node maintenance'),
       });
+      expectNothingLeft({ compute, ci });
+    });
+
+    test('a runner whose input is not accepted any more when it continues drains, and says why', async () => {
+      const run = await world.start({ ephemeral: false, name: 'kept' });
+      const pod = await run.pod();
+      compute.start(pod);
+      const { runnerName } = await run.reaches('Idle', (status) => status.phase === 'Idle');
+      ci.connect(runnerName);
+      ci.setBusy(runnerName, true);
+      compute.startJob(pod);
+      await run.reaches('Busy', (status) => status.phase === 'Busy');
+      compute.unsound.push('the pod: not allowed by "privileged"');
+      await untilContinued(run, async () => {
+        for (const [busy, phase] of [
+          [false, 'Idle'],
+          [true, 'Busy'],
+        ] as const) {
+          compute.change(pod, { busy });
+          await run.reaches(phase, (status) => [phase, 'Draining'].includes(status.phase));
+        }
+      });
+      const { cancel } = await run.reaches('Draining', (status) => status.phase === 'Draining');
+      expect(cancel).toMatchObject({
+        mode: 'drain',
+        reason: expect.stringContaining('not allowed by "privileged"'),
+      });
+      expect(compute.deletions).toEqual([]);
+      ci.setBusy(runnerName, false);
+      compute.endJob(pod);
+      expect(await run.result()).toMatchObject({
+        outcome: 'succeeded',
+        runnerName,
+        message: expect.stringContaining('not allowed by "privileged"'),
+      });
+      expectNothingLeft({ compute, ci });
+    });
+
+    test('a set whose declaration is not accepted any more when it continues pauses, and says why', async () => {
+      const set = await SetRun.start({ world, compute, ci }, { replicas: 1 });
+      await set.comesTo({ idle: 1 });
+      const { templateHash } = await set.status();
+      compute.unsound.push('the pod: not allowed by "privileged"');
+      const runId = async (): Promise<string> => (await set.handle.describe()).runId;
+      const first = await runId();
+      for (let round = 0; (await runId()) === first && round < MAX_EVENTS; round++) {
+        await set.handle.signal(jobEventsSignal, { events: [] });
+        await set.status();
+      }
+      const { blockedReason } = await set.reaches(
+        'the pause',
+        (status) => status.blockedReason !== undefined,
+      );
+      expect(blockedReason).toContain('not allowed by "privileged"');
+      expect(await set.status()).toMatchObject({
+        templateHash,
+        desired: 1,
+        runners: [{ state: 'idle', templateHash }],
+      });
+      compute.unsound.splice(0);
+      await set.end();
       expectNothingLeft({ compute, ci });
     });
 

@@ -1,24 +1,22 @@
-import { ScheduleOverlapPolicy, WorkflowFailedError } from '@temporalio/client';
+import { isDeepStrictEqual } from 'node:util';
+import { WorkflowFailedError } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { FAILURE_TYPES, type SweepLocationInput } from '../../core/activities/index.ts';
 import {
   SEARCH_ATTRIBUTES,
   SWEEP_WORKFLOW,
-  sweepScheduleId,
   sweepWorkflowId,
   type SweepMark,
   type SweepReport,
 } from '../../core/contract/index.ts';
+import { lastMarks } from '../../activities/sweep/lastMarks.ts';
 import type { HoldfastWorld } from '../support/holdfastWorld.ts';
 import { describeWithLab } from '../support/lab.ts';
 import { memoryWorld } from '../support/memoryWorld.ts';
 import { sweepReport } from '../support/sweepReports.ts';
 import { until } from '../support/until.ts';
-import { ensureSweepSchedule } from '../../worker/temporal/sweepSchedule.ts';
 
-/** A year, counted from 1970: none of its times falls into this test, as those of an hour may. */
-const FAR_MS = 365 * 86_400_000;
 const GHOST: SweepMark = {
   kind: 'orphaned_registration',
   key: 'orgs/acme/runner-1#17',
@@ -69,7 +67,7 @@ await describeWithLab('the sweep as a workflow', { temporal: true }, (lab) => {
     answers(report);
     const handle = await start({ force: true }, [GHOST]);
     expect(await handle.result()).toEqual(report);
-    expect(asked).toEqual([{ input: { force: true }, marks: [GHOST], taskQueue: world.taskQueue }]);
+    expect(asked).toEqual([{ input: { force: true }, taskQueue: world.taskQueue }]);
     const { typedSearchAttributes } = await handle.describe();
     expect(typedSearchAttributes.get(SEARCH_ATTRIBUTES.outcome)).toBe('repaired');
     expect(typedSearchAttributes.get(SEARCH_ATTRIBUTES.place)).toBe(report.location);
@@ -110,28 +108,14 @@ await describeWithLab('the sweep as a workflow', { temporal: true }, (lab) => {
     });
   });
 
-  test('a sweep by the Schedule is given the marks of the last one that completed', async () => {
-    await ensureSweepSchedule({
-      client: world.client,
-      taskQueue: world.taskQueue,
-      intervalMs: FAR_MS,
-    });
-    const schedule = world.client.schedule.getHandle(sweepScheduleId(world.taskQueue));
-    try {
-      const failing = ApplicationFailure.create({ message: 'no', nonRetryable: true });
-      answers(sweepReport({ marks: [GHOST] }), failing, sweepReport());
-      for (const rounds of [1, 2, 3]) {
-        // Temporal knows the beginning and the end of the sweep before by then, or this one would be skipped.
-        await until('no sweep to be under way', async () => {
-          const { numActionsTaken, runningActions } = (await schedule.describe()).info;
-          return numActionsTaken === rounds - 1 && runningActions.length === 0;
-        });
-        await schedule.trigger(ScheduleOverlapPolicy.SKIP);
-        await until(`sweep ${rounds}`, () => asked.length === rounds);
-      }
-      expect(asked.map(({ marks }) => marks)).toEqual([[], [GHOST], [GHOST]]);
-    } finally {
-      await schedule.delete();
-    }
+  test('the next one goes on from the marks of the last one that completed, and from nothing that its starter hands in', async () => {
+    const failing = ApplicationFailure.create({ message: 'no', nonRetryable: true });
+    answers(sweepReport({ marks: [GHOST] }), failing);
+    const marks = async (): Promise<unknown> => await lastMarks(world.client, world.taskQueue);
+    const forged = { ...GHOST, since: new Date(0).toISOString() };
+    await (await start({}, [forged])).result();
+    await until('its marks to be found', async () => isDeepStrictEqual(await marks(), [GHOST]));
+    await expect((await start()).result()).rejects.toBeInstanceOf(WorkflowFailedError);
+    expect(await marks()).toEqual([GHOST]);
   });
 });

@@ -394,13 +394,15 @@ export class Mind {
 
   #life(state: State): RunnerState {
     const { runner: known, cancel, fixedCancel, neverStartedInARow } = this.belief(state);
-    const runner = copyOf(known);
+    const { identity, ...runner } = copyOf(known);
     const failure = failureOf(state.failure);
     const carried = {
       ...(failure === undefined ? {} : { failure }),
       notifiedOnline: false,
       createdAtMs: STARTED_MS,
-      spec: { ...this.spec(state.setup), location: PLACE },
+      runnerName: '',
+      location: PLACE,
+      attempt: identity.attempt,
       runner,
       phases: [],
       replacements: [],
@@ -408,10 +410,9 @@ export class Mind {
       neverStartedInARow,
       shortLivedInARow: 0,
     };
-    const life = new RunnerState('w', 'r', STARTED_MS, {
-      ...carried,
-      ...omitUndefined({ cancel }),
-    });
+    const life = new RunnerState('w', 'r', STARTED_MS);
+    life.restore({ ...carried, ...omitUndefined({ cancel }) });
+    life.admit({ ...this.spec(state.setup), location: PLACE });
     life.fixedCancel = fixedCancel;
     return life;
   }

@@ -5,8 +5,6 @@ import type {
   JobStatus,
   RunnerInput,
   RunnerResult,
-  StepEndedEvent,
-  StepPodCreatedEvent,
   StepStatus,
 } from '../../core/contract/index.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
@@ -22,6 +20,7 @@ import {
   type JobVerdict,
   type StepFacts,
 } from './plan.ts';
+import { parseStepEnded, parseStepPodCreated } from './stepEvents.ts';
 
 /** One step: what it is, what has become of it, and how it is spoken to. */
 export interface RunningStep {
@@ -130,9 +129,10 @@ export class JobRun {
   }
 
   /** The job's clock starts with the first pod. */
-  onStepPodCreated(news: Partial<StepPodCreatedEvent> | undefined): void {
+  onStepPodCreated(body: unknown): void {
+    const news = parseStepPodCreated(body);
     const step = this.steps.find(({ status }) => status.workflowId === news?.workflowId);
-    if (step === undefined || typeof news?.pod !== 'string') return;
+    if (step === undefined || news === undefined) return;
     if (step.status.pod !== news.pod) step.attempts++;
     step.status.pod = news.pod;
     this.#firstPodAtMs ??= Date.now();
@@ -140,9 +140,10 @@ export class JobRun {
   }
 
   /** The step is over before its life is, which tidies up. Of another one, or once more, it is no news. */
-  onStepEnded(news: Partial<StepEndedEvent> | undefined): void {
+  onStepEnded(body: unknown): void {
+    const news = parseStepEnded(body);
     const step = this.steps.find(({ status }) => status.workflowId === news?.workflowId);
-    if (step?.status.state !== 'running' || news?.outcome === undefined) return;
+    if (step?.status.state !== 'running' || news === undefined) return;
     const { outcome, cause, exitCode, message, attempt } = news;
     this.onStepCompleted(step, {
       outcome,

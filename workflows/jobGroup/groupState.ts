@@ -2,7 +2,10 @@
  * The runs of one job for one change set: one at a time, and of those that wait the newest alone. A newer version has the older one ended first, and
  * begins when that is over, its pods included. Pure; the state is plain data, for a continue-as-new.
  */
-import type { RunnerOutcome } from '../../core/contract/index.ts';
+import { RUNNER_OUTCOMES, type RunnerOutcome } from '../../core/contract/index.ts';
+import { COMMIT } from '../../core/domain/gitNames.ts';
+import { isObject } from '../../core/domain/isObject.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 
 export interface GroupState {
   /** Counts the versions that were taken; the newest has this number. 0: none yet. */
@@ -41,6 +44,32 @@ export type GroupAction =
   | { readonly kind: 'supersede'; readonly runNumber: number };
 
 export const INITIAL_STATE: GroupState = { runNumber: 0, queued: false };
+
+/**
+ * Reads what a run says it was handed by the run before: whoever may start a workflow can write it. A run hands on only while nothing runs and
+ * nothing waits, so that a state that says otherwise starts nothing. What is no state is a beginning.
+ */
+export function parseGroupState(raw: unknown): GroupState {
+  if (!isObject(raw)) return INITIAL_STATE;
+  const { runNumber, commit, lastRevision, outcome } = raw;
+  if (!Number.isSafeInteger(runNumber) || (runNumber as number) < 0) return INITIAL_STATE;
+  return {
+    runNumber: runNumber as number,
+    queued: false,
+    ...omitUndefined({
+      commit: isCommit(commit) ? commit : undefined,
+      lastRevision: isVersion(lastRevision) ? lastRevision : undefined,
+      outcome: RUNNER_OUTCOMES.find((known) => known === outcome),
+    }),
+  };
+}
+
+const isCommit = (value: unknown): value is string =>
+  typeof value === 'string' && COMMIT.test(value);
+
+function isVersion(value: unknown): value is Version {
+  return isObject(value) && isCommit(value['commit']) && Number.isFinite(value['atMs']);
+}
 
 interface Step {
   readonly state: GroupState;

@@ -19,14 +19,14 @@ import {
   type JobGroupStatus,
   type JobInput,
   type JobResult,
-  type JobRevision,
   type RunnerOutcome,
 } from '../../core/contract/index.ts';
+import { isObject } from '../../core/domain/isObject.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { COMMIT } from '../../core/domain/gitNames.ts';
 import {
-  INITIAL_STATE,
   begin,
+  parseGroupState,
   willRun,
   step,
   type GroupAction,
@@ -48,12 +48,13 @@ interface ReceivedEvent {
 /**
  * The runs of one job for one change set, whose id it has (core/domain/changeSet.ts): to be started together with its first signal `version`. A newer
  * version has the older run ended first. Ends by itself when nothing has run for a week.
- * @param carried - what this workflow knew before it went on as a new one
+ * @param carried - what this workflow knew before it went on as a new one: numbers and names, which allow nothing. What is run comes with a
+ *   signal, and is admitted by the job itself
  */
-export async function jobGroup(carried: GroupState = INITIAL_STATE): Promise<void> {
+export async function jobGroup(carried?: GroupState): Promise<void> {
   const group = workflowInfo().workflowId;
   const heard: ReceivedEvent[] = [];
-  let state = carried;
+  let state = parseGroupState(carried);
   let job: JobInput | undefined;
   let run: ChildWorkflowHandle<(input: JobInput) => Promise<JobResult>> | undefined;
   setHandler(jobRevisionSignal, (body) => void heard.push(...parseRevision(body)), {
@@ -101,28 +102,21 @@ export async function jobGroup(carried: GroupState = INITIAL_STATE): Promise<voi
 }
 
 /** It comes from outside: what cannot be read is left out, and said. */
-function parseRevision(body: JobRevision): ReceivedEvent[] {
-  const atMs = Date.parse(body?.at);
-  if (
-    typeof body?.commit === 'string' &&
-    COMMIT.test(body.commit) &&
-    !Number.isNaN(atMs) &&
-    typeof body.job === 'object'
-  ) {
+function parseRevision(body: unknown): ReceivedEvent[] {
+  const { commit, at, job, rerun } = isObject(body) ? body : {};
+  const atMs = typeof at === 'string' ? Date.parse(at) : Number.NaN;
+  if (typeof commit === 'string' && COMMIT.test(commit) && !Number.isNaN(atMs) && isObject(job)) {
     return [
       {
-        event: {
-          kind: 'asked',
-          version: { commit: body.commit, atMs },
-          rerun: body.rerun === true,
-        },
-        job: body.job,
+        event: { kind: 'asked', version: { commit, atMs }, rerun: rerun === true },
+        job: job as unknown as JobInput,
       },
     ];
   }
+  // Only texts: what cannot be copied to the worker's log would stop the workflow for good.
   log.warn(
     'A version was left out: it needs commit (at most 64 letters and digits), at (ISO 8601) and job',
-    { at: body?.at },
+    { at: typeof at === 'string' ? at : undefined },
   );
   return [];
 }

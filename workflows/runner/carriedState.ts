@@ -1,7 +1,7 @@
 /** What a life knows of its present runner, and what it carries from one run of its workflow to the next. Plain data. */
-import type { AdmittedRunner } from '../../core/activities/index.ts';
 import type { RunnerCause, RunnerResult, RunnerStatus } from '../../core/contract/index.ts';
 import type { Cancellation } from '../../core/domain/cancellation.ts';
+import type { Location } from '../../core/domain/location.ts';
 import type { PodSnapshot, RunnerIdentity } from '../../core/domain/pod.ts';
 import type { RunnerJobs } from './jobEvents.ts';
 import type { UnregistrationProgress } from './unregisterFacts.ts';
@@ -47,12 +47,19 @@ export interface Suspicion {
   readonly why: string;
 }
 
-/** What continue-as-new carries over. */
+/**
+ * What continue-as-new carries over: what was counted and heard. It is the second argument of the workflow, which whoever may start one can
+ * write as well, so nothing of it allows anything: what the runner may be, its identity and its limits are those of this run's own admission.
+ */
 export interface CarriedRunnerState {
-  readonly spec: AdmittedRunner;
+  /** Name of the runner at the CI server, for the status until this run is admitted. */
+  readonly runnerName: string;
+  /** Where the pods were: a worker of another place must not admit the run. */
+  readonly location: Location;
   /** When the life's first run began (ms since the epoch). */
   readonly createdAtMs: number;
-  readonly runner: CurrentRunner;
+  readonly attempt: number;
+  readonly runner: Omit<CurrentRunner, 'identity'>;
   readonly phases: RunnerStatus['phases'];
   readonly replacements: RunnerResult['replacements'];
   readonly unregisterAttempts: number;

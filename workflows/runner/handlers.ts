@@ -102,6 +102,11 @@ export function registerSignalHandlers(state: RunnerState): void {
         'This idle runner is of no use: another takes its place. Body: {runnerName, reason}',
     },
   );
+  registerStatusQuery(state);
+}
+
+/** Sets the handler of the query: also while a run that continues another is not admitted yet. */
+export function registerStatusQuery(state: RunnerState): void {
   setHandler(statusQuery, () => state.status(), {
     description: 'Phase, pod, node, job, and what it waits for',
   });

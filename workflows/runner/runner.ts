@@ -9,6 +9,7 @@ import { registerSignalHandlers, registerUpdateHandlers } from './handlers.ts';
 import type { CarriedRunnerState } from './carriedState.ts';
 import { RunnerState } from './state.ts';
 import { awaitPodEnd } from './podWaits.ts';
+import { readmit } from './readmit.ts';
 import { replaceRunner } from './replace.ts';
 import { serveJobs } from './serveJobs.ts';
 import { tearDown, tearDownClaims } from './tearDown.ts';
@@ -23,8 +24,8 @@ const SHORT_LIVED_MS = 10 * 60_000;
 /**
  * One self-hosted CI runner's whole life: register, run in a pod, unregister, tear down. Ends with a verdict ({@link RunnerResult});
  * Cancelled only after plain cancellation that came before its verdict; Failed only for invalid input and defects.
- * @param input - checked in the first step, against a worker's config
- * @param carried - state of the run before, when this one continues it
+ * @param input - checked in the first step of each run, against a worker's config
+ * @param carried - state of the run before, when this one continues it: what was counted and heard, which allows nothing
  * @throws ApplicationFailure `InvalidInput` (non-retryable), naming every bad field
  */
 export async function runner(
@@ -32,10 +33,11 @@ export async function runner(
   carried?: CarriedRunnerState,
 ): Promise<RunnerResult> {
   const { workflowId, firstExecutionRunId: firstRunId, runStartTime } = workflowInfo();
-  const state = new RunnerState(workflowId, firstRunId, runStartTime.getTime(), carried);
+  const state = new RunnerState(workflowId, firstRunId, runStartTime.getTime());
   registerUpdateHandlers(state);
   if (carried === undefined)
     state.admit(await admissionActivities().admitRunner({ input, workflowId, firstRunId }));
+  else await readmit(state, input, carried);
   registerSignalHandlers(state);
   // Whatever ends this life, unregistering and tearing down are not up for cancellation; a plain cancel is a request like the others.
   void CancellationScope.current().cancelRequested.catch(() => {

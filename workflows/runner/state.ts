@@ -44,7 +44,7 @@ export class RunnerState {
   readonly workflowId: string;
   readonly firstRunId: string;
   /** When its first run began (ms since the epoch). */
-  readonly createdAtMs: number;
+  createdAtMs: number;
   runner: CurrentRunner;
   cancel: Cancellation | undefined;
   /** What the verdict goes by of what was asked for, once that is fixed. */
@@ -71,31 +71,44 @@ export class RunnerState {
   shortLivedInARow = 0;
   phases: RunnerStatus['phases'] = [];
   #spec: AdmittedRunner | undefined;
+  /** Its name, while this run is not admitted yet. */
+  #carriedName: string | undefined;
   #phase: RunnerPhase = 'Requested';
   readonly #display = new RunnerDisplay();
   #waits: Pick<RunnerStatus, 'waitingFor' | 'waitingUntil'> = {};
 
   /** @param startedAtMs - when this run began (ms since the epoch) */
-  constructor(
-    workflowId: string,
-    firstRunId: string,
-    startedAtMs: number,
-    carried?: CarriedRunnerState,
-  ) {
+  constructor(workflowId: string, firstRunId: string, startedAtMs: number) {
     this.workflowId = workflowId;
     this.firstRunId = firstRunId;
-    this.createdAtMs = carried?.createdAtMs ?? startedAtMs;
-    this.runner = carried?.runner ?? this.#newRunner(1);
-    if (carried === undefined) return;
-    const { spec, runner: _, ...rest } = carried;
-    Object.assign(this, rest);
-    this.#spec = spec;
-    this.#phase = carried.phases.at(-1)?.phase ?? 'Idle';
+    this.createdAtMs = startedAtMs;
+    this.runner = this.#newRunner(1);
   }
 
-  /** Its input was checked: from now on it has a name. */
+  /** Takes in what the run before has handed on. What the runner may be, and for how long, is for {@link admit}. */
+  restore({
+    runnerName: name,
+    attempt,
+    runner,
+    location: _place,
+    ...rest
+  }: CarriedRunnerState): void {
+    Object.assign(this, rest);
+    this.#carriedName = name;
+    this.runner = { ...this.#newRunner(attempt), ...runner };
+    this.#phase = rest.phases.at(-1)?.phase ?? 'Idle';
+  }
+
+  /** Its input was checked: from now on it has a name, and limits. */
   admit(spec: AdmittedRunner): void {
     this.#spec = spec;
+    const { runner } = this;
+    if (runner.busySince === undefined) delete runner.jobDeadline;
+    else
+      runner.jobDeadline = Math.min(
+        runner.jobDeadline ?? Number.POSITIVE_INFINITY,
+        this.latestDeadlineMs + this.#backstopMs,
+      );
   }
 
   /** @throws ApplicationFailure before it is admitted */
@@ -139,6 +152,7 @@ export class RunnerState {
    * job that waited for it may start before that.
    */
   get runnerName(): string {
+    if (this.#spec === undefined && this.#carriedName !== undefined) return this.#carriedName;
     return runnerName(this.spec.name, this.spec.nameHash, this.runner.identity.attempt);
   }
 
@@ -290,19 +304,22 @@ export class RunnerState {
 
   #startJob(forMs = 0): void {
     const { runner, spec } = this;
-    // Under the supervisor a plain command's timeout is kept in the pod, and the workflow's is the backstop.
-    const backstopMs =
-      spec.scope === undefined && runner.pod?.online !== undefined
-        ? spec.pod.terminationGracePeriodSeconds * 1_000 +
-          (spec.pod.storage?.timeoutMs ?? 0) +
-          BACKSTOP_MS
-        : 0;
     runner.busySince = Date.now() - forMs;
     runner.jobDeadline = Math.min(
-      runner.busySince + spec.timeouts.jobTimeoutMs + backstopMs,
+      runner.busySince + spec.timeouts.jobTimeoutMs + this.#backstopMs,
       this.maxDurationDeadlineMs,
     );
     delete runner.busyJobKey;
+  }
+
+  /** Under the supervisor a plain command's timeout is kept in the pod, and the workflow's, so much later, is the backstop (ms). */
+  get #backstopMs(): number {
+    const { runner, spec } = this;
+    return spec.scope === undefined && runner.pod?.online !== undefined
+      ? spec.pod.terminationGracePeriodSeconds * 1_000 +
+          (spec.pod.storage?.timeoutMs ?? 0) +
+          BACKSTOP_MS
+      : 0;
   }
 
   /** When a life that resumes has had its time, however often it lost its pod (ms since the epoch); no other has such a time. */
@@ -401,9 +418,8 @@ export class RunnerState {
 
   toCarriedState(): CarriedRunnerState {
     const {
-      spec,
+      runnerName: name,
       createdAtMs,
-      runner,
       phases,
       replacements,
       unregisterAttempts,
@@ -415,9 +431,12 @@ export class RunnerState {
       failure,
       heard,
     } = this;
+    const { identity, ...runner } = this.runner;
     return {
-      spec,
+      runnerName: name,
+      location: this.spec.location,
       createdAtMs,
+      attempt: identity.attempt,
       runner,
       phases,
       replacements,

@@ -52,10 +52,15 @@ export interface SetStateData {
   queueCheckFailure?: string;
 }
 
-/** What continue-as-new carries over of a set's state. */
+/** Facts that each run has from its own admission, and those that an operator has said, which are in the declaration. */
+export type AdmittedFacts = 'spec' | 'declaration' | 'schedule' | 'rescheduleAt';
+
+/**
+ * What continue-as-new carries over of a set's state: what was counted and heard. It is the second argument of the workflow, which whoever may
+ * start one can write as well, so nothing of it says what the set is: that is in its input, which each run admits.
+ */
 export interface CarriedSetState {
-  readonly facts: SetStateData;
-  readonly holds: readonly string[];
+  readonly facts: Omit<SetStateData, AdmittedFacts>;
   readonly guards: readonly (readonly [string, number])[];
   /** News of jobs that were passed on, for the sets that have them. */
   readonly forwardedEvents: readonly ForwardedJobEvent[];

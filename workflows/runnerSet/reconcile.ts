@@ -113,11 +113,11 @@ export class RunningSet {
   }
 
   /** Returns when the set has ended. */
-  async run(input: RunnerSetInput): Promise<void> {
+  async run(): Promise<void> {
     for (;;) {
       this.#drainInbox();
       const decision = decideSet(this.state, this.#now);
-      if (this.#mayContinueAsNew()) await this.#continueAsNew(input);
+      if (this.#mayContinueAsNew()) await this.#continueAsNew();
       if (decision.ended && this.#commands.allReplied) return;
       const acting = this.#runNextCommand() ?? this.#act(decision);
       const woken = acting === undefined ? await this.#wait(decision) : undefined;
@@ -234,11 +234,11 @@ export class RunningSet {
    * Nothing may lie between taking in the inbox and this. The memo has to be given along: without it the webhook would not know which jobs
    * the set is for, until a worker has got to the new run.
    */
-  async #continueAsNew(input: RunnerSetInput): Promise<never> {
+  async #continueAsNew(): Promise<never> {
     const memo = workflowInfo().memo ?? {};
     return await makeContinueAsNewFunc<
       (input: RunnerSetInput, carried: CarriedSet) => Promise<unknown>
-    >({ memo, workflowTaskTimeout: SET_TASK_TIMEOUT_MS })(input, {
+    >({ memo, workflowTaskTimeout: SET_TASK_TIMEOUT_MS })(this.state.currentDeclaration(), {
       ...this.state.carry(),
       commandsDone: this.#commands.completedIds(),
     });

@@ -18,7 +18,7 @@ import { runnerSuffix, runnerWorkflowIdFromName } from '../../core/domain/setRun
 import { SetRunners, type SetRunner } from './runners.ts';
 import { DEFAULT_JOB_LIMITS } from '../../core/domain/ciServerTraits.ts';
 import type { ScaleBounds } from '../../core/domain/scale.ts';
-import type { ListedRunner, ActiveSchedule } from '../../core/activities/index.ts';
+import type { ActiveSchedule, AdmittedSet, ListedRunner } from '../../core/activities/index.ts';
 
 /** So long a clock's next answer may be the same: it is not asked more often. */
 const MIN_SCHEDULE_INTERVAL_MS = 1_000;
@@ -37,7 +37,7 @@ export class SetState {
   private constructor(facts: SetStateData, carried?: CarriedSetState) {
     const { name } = facts.spec;
     this.facts = facts;
-    this.holds = new Set(carried?.holds);
+    this.holds = new Set();
     this.guards = new Map(carried?.guards);
     this.passing = new Rerouting(carried?.forwardedEvents);
     this.limits = new JobLimits(facts.spec.limits);
@@ -70,17 +70,37 @@ export class SetState {
     return state;
   }
 
-  /** The set of the run before. Its runners are read again: what happened at the seam is in visibility. */
-  static restore(carried: CarriedSetState): SetState {
-    const { facts } = carried;
-    if (facts.listedAt !== undefined) facts.listedAt = 0;
-    return new SetState(facts, carried);
+  /**
+   * The set of the run before, as this run has admitted it. Its runners are read again: what happened at the seam is in visibility.
+   * @param admitted - what the set is; `at`: when it was admitted (ms since the epoch)
+   */
+  static restore(
+    carried: CarriedSetState,
+    { spec, declaration: { holds = [], paused, ...declaration }, schedule, at }: AdmittedSet,
+  ): SetState {
+    const { pausedBy = '', ...facts } = carried.facts;
+    const state = new SetState(
+      {
+        ...facts,
+        spec,
+        declaration,
+        schedule,
+        // A set that believed any time would believe every deadline over.
+        at: Math.min(facts.at, at + spec.relistMs),
+        ...(paused === true ? { pausedBy } : {}),
+        ...(facts.listedAt === undefined ? {} : { listedAt: 0 }),
+      },
+      carried,
+    );
+    for (const held of holds) state.holds.add(held);
+    state.reschedule(schedule, at, state.facts.at);
+    return state;
   }
 
   carry(): CarriedSetState {
+    const { spec: _s, declaration: _d, schedule: _c, rescheduleAt: _r, ...facts } = this.facts;
     return {
-      facts: this.facts,
-      holds: [...this.holds],
+      facts,
       guards: [...this.guards],
       forwardedEvents: this.passing.carry(),
       jobs: this.jobs.carry(),

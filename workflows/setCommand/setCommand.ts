@@ -96,9 +96,12 @@ async function setHasEnded(set: string): Promise<boolean> {
 
 /** Whoever may send a signal can send anything. */
 function parseReply(told: unknown): SetCommandReply | undefined {
-  return isObject(told) && (isObject(told['result']) || isObject(told['error']))
-    ? (told as unknown as SetCommandReply)
-    : undefined;
+  if (!isObject(told)) return undefined;
+  const { result, error } = told;
+  const isError =
+    isObject(error) && typeof error['type'] === 'string' && typeof error['message'] === 'string';
+  if (isObject(result)) return { result: result as unknown as SetCommandResult };
+  return isError ? (told as unknown as SetCommandReply) : undefined;
 }
 
 function resultFrom(reply: SetCommandReply): SetCommandResult {

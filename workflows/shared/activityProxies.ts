@@ -158,7 +158,7 @@ export function workerActivities(
   summary: string,
 ): Pick<
   HoldfastActivities,
-  'admitJob' | 'admitSet' | 'admitSetCommand' | 'evaluateSchedules' | 'getTime'
+  'admitRunner' | 'admitJob' | 'admitSet' | 'admitSetCommand' | 'evaluateSchedules' | 'getTime'
 > {
   return proxyActivities<HoldfastActivities>({ summary, startToCloseTimeout: '10s', retry: RETRY });
 }

@@ -1,9 +1,17 @@
-import type { V1PersistentVolumeClaim, V1Pod, V1Secret } from '@kubernetes/client-node';
+import type {
+  V1ObjectMeta,
+  V1PersistentVolumeClaim,
+  V1Pod,
+  V1Secret,
+} from '@kubernetes/client-node';
+import { LRUCache } from 'lru-cache';
 import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
 import { ComputeError } from '../../ports.ts';
 import type { ApiServer } from './apiServer.ts';
-import { apiFailure, isNotFound, toComputeError } from './errors.ts';
-import { belongsTo, WORKFLOW_ID_ANNOTATION } from './metadata.ts';
+import { apiFailure, isNotFound, isUidMismatch, toComputeError } from './errors.ts';
+import { WORKFLOW_ID_ANNOTATION } from './metadata.ts';
+import { isOfRunner } from './ownership.ts';
+import { matchesAny } from './podPolicy/patterns.ts';
 import type { RunnerIdentity } from '../../../core/domain/pod.ts';
 
 export type Resource = 'pods' | 'secrets' | 'persistentvolumeclaims' | 'configmaps' | 'jobs';
@@ -17,16 +25,26 @@ export interface RunnerNamespaces {
   readonly default: string;
   /** Requests may name others. */
   readonly all: boolean;
+  /** Names of those others, `*` for any text. */
+  readonly allowed: readonly string[];
 }
+
+/** UIDs of objects that this process has made; forgetting one costs one read and nothing else. */
+const MAX_CREATED = 20_000;
 
 /** The objects of runners, read, made and deleted such that every step can be repeated. */
 export class ApiObjects {
   readonly #api: ApiServer;
   readonly #namespaces: RunnerNamespaces;
+  readonly #installation: string;
+  /** By path. */
+  readonly #created = new LRUCache<string, string>({ max: MAX_CREATED });
 
-  constructor(api: ApiServer, namespaces: RunnerNamespaces) {
+  /** @param installation - value of the label of what is this installation's */
+  constructor(api: ApiServer, namespaces: RunnerNamespaces, installation: string) {
     this.#api = api;
     this.#namespaces = namespaces;
+    this.#installation = installation;
   }
 
   /** Path of all objects of that kind that there can be. */
@@ -84,13 +102,16 @@ export class ApiObjects {
     for (let tries = 0; ; tries++) {
       try {
         // Strict: a misspelt field of a pod template is told, not dropped.
-        return await this.#api.call<T>({
+        const created = await this.#api.call<T>({
           verb: 'create',
           resource,
           path: this.pathOf(resource, namespace),
           query: { fieldValidation: 'Strict' },
           body: object,
         });
+        const { uid } = created.metadata ?? {};
+        if (uid !== undefined) this.#created.set(this.pathOf(resource, namespace, name), uid);
+        return created;
       } catch (error) {
         const failure = apiFailure(error);
         if (failure?.status !== 409 || failure.reason !== 'AlreadyExists' || tries === 2)
@@ -100,7 +121,7 @@ export class ApiObjects {
       if (existing === undefined) continue;
       // What carries no name of an owner is meant to be shared: a claim that goes from runner to runner.
       if (
-        belongsTo(existing.metadata?.annotations, identity) ||
+        isOfRunner(existing.metadata ?? {}, this.#installation, identity) ||
         object.metadata?.annotations?.[WORKFLOW_ID_ANNOTATION] === undefined
       )
         return existing;
@@ -131,18 +152,47 @@ export class ApiObjects {
     }
   }
 
-  /** Absent: fine. @throws ComputeError */
-  async delete(resource: Resource, namespace: string | undefined, name: string): Promise<void> {
+  /**
+   * Deletes the object that was made for exactly this runner. Absent, or another's: left alone.
+   * @throws ComputeError
+   */
+  async deleteOwn(
+    resource: 'secrets' | 'persistentvolumeclaims',
+    namespace: string | undefined,
+    name: string,
+    identity: RunnerIdentity,
+  ): Promise<void> {
+    const path = this.pathOf(resource, namespace, name);
+    const created = this.#created.get(path);
+    this.#created.delete(path);
+    const uid = created ?? (await this.#ownUid(resource, namespace, name, identity));
+    if (uid === undefined) return;
     try {
       await this.#api.call({
         verb: 'delete',
         resource,
-        path: this.pathOf(resource, namespace, name),
+        path,
+        body: { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid } },
       });
     } catch (error) {
-      if (!isNotFound(error, name))
+      // Another process may have made it anew.
+      if (isUidMismatch(error)) {
+        if (created !== undefined) await this.deleteOwn(resource, namespace, name, identity);
+      } else if (!isNotFound(error, name))
         throw toComputeError(error, `delete ${this.#describe(resource, namespace, name)}`);
     }
+  }
+
+  async #ownUid(
+    resource: Resource,
+    namespace: string | undefined,
+    name: string,
+    identity: RunnerIdentity,
+  ): Promise<string | undefined> {
+    const found = await this.get<{ metadata?: V1ObjectMeta }>(resource, namespace, name, true);
+    return found !== undefined && isOfRunner(found.metadata ?? {}, this.#installation, identity)
+      ? found.metadata?.uid
+      : undefined;
   }
 
   #describe(resource: Resource, namespace: string | undefined, name: string): string {
@@ -161,6 +211,12 @@ export class ApiObjects {
   #namespaceOf(namespace: string | undefined): string {
     const [fault] = this.namespaceErrors(namespace);
     if (fault !== undefined) throw new ComputeError('invalid', fault);
-    return namespace ?? this.#namespaces.default;
+    const { default: home, allowed } = this.#namespaces;
+    if (namespace === undefined || matchesAny([home, ...allowed], namespace))
+      return namespace ?? home;
+    throw new ComputeError(
+      'invalid',
+      `Namespace "${namespace}" is not allowed by "namespaces" of the worker's pod policy: nothing is made, read, changed or deleted there`,
+    );
   }
 }

@@ -7,7 +7,8 @@ import type {
   V1Secret,
 } from '@kubernetes/client-node';
 import { omitUndefined } from '../../../core/domain/omitUndefined.ts';
-import type { PodRequest } from '../../../core/domain/pod.ts';
+import type { VolumeClaim } from '../../../core/contract/index.ts';
+import type { PodRequest, RunnerIdentity } from '../../../core/domain/pod.ts';
 import { podTemplateErrors } from '../../../core/input/podTemplate.ts';
 import { podName } from '../naming.ts';
 import { ComputeError, type Compute, type Logger } from '../../ports.ts';
@@ -20,11 +21,13 @@ import { clusterId } from './clusterId.ts';
 import { isNotFound, toComputeError } from './errors.ts';
 import { JobPodOwnership, type JobPodCount } from './jobPodOwnership.ts';
 import { PodReader } from './podReader.ts';
-import { belongsTo, isLabelValue, installationSelector } from './metadata.ts';
+import { isLabelValue, installationSelector } from './metadata.ts';
 import { nodeState } from './nodeState.ts';
 import { createOwnedObjects } from './ownedObjects.ts';
+import { isOfInstallation, isOfRunner } from './ownership.ts';
 import { podLogTail } from './podLogTail.ts';
 import { podErrors, podSpec, type PodDefaults } from './podSpec.ts';
+import { matchesAny } from './podPolicy/patterns.ts';
 import { DEFAULT_POD_POLICY, type PodPolicy } from './podPolicy/podPolicy.ts';
 import {
   toPolicyInput,
@@ -90,8 +93,13 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
   const api = new ApiServer(kubeConfig, options);
   const home = namespaceOf(kubeConfig, options.namespace);
   const all = options.allNamespaces === true;
-  const objects = new ApiObjects(api, { default: home, all });
+  const objects = new ApiObjects(
+    api,
+    { default: home, all, allowed: policy.namespaces },
+    installation,
+  );
   const pods = new PodReader(api, objects, {
+    installation,
     labelSelector: installationSelector(installation),
     logger,
     watchTimeoutMs,
@@ -109,6 +117,35 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
     ...policyViolations(toPolicyInput(pod, request, home), policy, own),
   ];
   let cluster: string | undefined;
+
+  /** The claim of the request, if it is one that this runner may mount. Absent: `undefined`. @throws ComputeError `foreign` */
+  async function usableClaim(
+    identity: RunnerIdentity,
+    claim: VolumeClaim,
+    namespace: string | undefined,
+  ): Promise<V1PersistentVolumeClaim | undefined> {
+    const name = resolveClaimName(identity, claim);
+    const found = await objects.get<V1PersistentVolumeClaim>(
+      'persistentvolumeclaims',
+      namespace,
+      name,
+    );
+    if (found === undefined || mayMountClaim(found, identity, claim)) return found;
+    throw new ComputeError(
+      'foreign',
+      `persistentvolumeclaim ${name} is not a claim of this installation, and not allowed by "claims" of the worker's pod policy: it is left alone`,
+    );
+  }
+
+  function mayMountClaim(
+    { metadata = {} }: V1PersistentVolumeClaim,
+    identity: RunnerIdentity,
+    { claim }: VolumeClaim,
+  ): boolean {
+    return claim === undefined
+      ? isOfRunner(metadata, installation, { ...identity, attempt: 0 })
+      : isOfInstallation(metadata, installation) || matchesAny(policy.claims, claim);
+  }
 
   return {
     kind: 'kubernetes',
@@ -134,7 +171,7 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
 
     async readRegistrationSecret(identity, namespace) {
       const secret = await objects.get<V1Secret>('secrets', namespace, podName(identity));
-      return secret && belongsTo(secret.metadata?.annotations, identity)
+      return secret && isOfRunner(secret.metadata ?? {}, installation, identity)
         ? parseRegistrationSecret(secret)
         : undefined;
     },
@@ -147,7 +184,7 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
     },
 
     async deleteRegistrationSecret(identity, namespace) {
-      await objects.delete('secrets', namespace, podName(identity));
+      await objects.deleteOwn('secrets', namespace, podName(identity), identity);
     },
 
     async createPod(request, registration) {
@@ -179,6 +216,7 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
       const { name, uid, namespace } = pod;
       const { gracePeriodSeconds, stopReason, reason, unlessStarted } = how;
       const ask = async (resourceVersion?: string): Promise<PodDeletion> => {
+        if (resourceVersion === undefined && !(await pods.isOwn(pod))) return 'deleted';
         logger.info({ pod: name, uid, gracePeriodSeconds, reason }, 'deleting the pod');
         return await requestDeletion(
           api,
@@ -203,34 +241,29 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
     async deleteClaims(identity, claims, namespace) {
       for (const claim of claims) {
         if (claim.claim === undefined)
-          await objects.delete(
+          await objects.deleteOwn(
             'persistentvolumeclaims',
             namespace,
             resolveClaimName(identity, claim),
+            { ...identity, attempt: 0 },
           );
       }
     },
 
     async fenceClaims(identity, claims, writer, namespace) {
       for (const claim of claims)
-        await objects.annotate(
-          'persistentvolumeclaims',
-          namespace,
-          resolveClaimName(identity, claim),
-          formatClaimWriter(writer),
-        );
+        if ((await usableClaim(identity, claim, namespace)) !== undefined)
+          await objects.annotate(
+            'persistentvolumeclaims',
+            namespace,
+            resolveClaimName(identity, claim),
+            formatClaimWriter(writer),
+          );
     },
 
     async claimWriters(identity, claims, namespace) {
       const found = await Promise.all(
-        claims.map(
-          async (claim) =>
-            await objects.get<V1PersistentVolumeClaim>(
-              'persistentvolumeclaims',
-              namespace,
-              resolveClaimName(identity, claim),
-            ),
-        ),
+        claims.map(async (claim) => await usableClaim(identity, claim, namespace)),
       );
       return found.flatMap((claim) => (claim === undefined ? [] : parseClaimWriters(claim)));
     },
@@ -240,12 +273,13 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
         Object.keys(formatClaimWriter({ podUid, node: '' })).map((key) => [key, null]),
       );
       for (const claim of claims)
-        await objects.annotate(
-          'persistentvolumeclaims',
-          namespace,
-          resolveClaimName(identity, claim),
-          none,
-        );
+        if ((await usableClaim(identity, claim, namespace)) !== undefined)
+          await objects.annotate(
+            'persistentvolumeclaims',
+            namespace,
+            resolveClaimName(identity, claim),
+            none,
+          );
     },
 
     async nodeState(name) {
@@ -263,7 +297,8 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
       }
     },
 
-    tailLog: async (pod, maxBytes) => await podLogTail(api, objects, pod, maxBytes),
+    tailLog: async (pod, maxBytes) =>
+      (await pods.isOwn(pod)) ? await podLogTail(api, objects, pod, maxBytes) : undefined,
 
     list: async () => await pods.list(),
 

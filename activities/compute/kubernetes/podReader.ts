@@ -8,9 +8,13 @@ import { toComputeError } from './errors.ts';
 import { PodCache } from './podCache.ts';
 import { listPods } from './podList.ts';
 import { toPodView } from './podView.ts';
-import type { PodRef, PodView } from '../../../core/domain/pod.ts';
+import type { OwnedPodRef, PodView } from '../../../core/domain/pod.ts';
+import { ComputeError } from '../../ports.ts';
+import { isOfWorkflow } from './ownership.ts';
 
 export interface LivePodsOptions {
+  /** Value of the label of what is this installation's. */
+  readonly installation: string;
   readonly labelSelector: string;
   readonly logger: Logger;
   /** See {@link PodCache}. */
@@ -28,6 +32,8 @@ export class PodReader {
   readonly #options: LivePodsOptions;
   /** UIDs of pods that were seen to go. */
   readonly #gone = new LRUCache<string, true>({ max: MAX_GONE });
+  /** Workflow ids of pods that were seen to be this installation's, by UID. */
+  readonly #owners = new LRUCache<string, string>({ max: MAX_GONE });
   #cache: PodCache | undefined;
 
   constructor(api: ApiServer, objects: ApiObjects, options: LivePodsOptions) {
@@ -46,50 +52,57 @@ export class PodReader {
     return this.#view(pod);
   }
 
-  /** A pod that the watch does not have may be new, or out of its sight: only the API server can tell. @throws ComputeError */
-  async observe({
-    name,
-    uid,
-    namespace,
-  }: Omit<PodRef, 'uid'> & Partial<PodRef>): Promise<PodView | undefined> {
+  /**
+   * A pod that the watch does not have may be new, or out of its sight: only the API server can tell.
+   * @throws ComputeError; `foreign`: the pod of that UID is another's
+   */
+  async observe(wanted: PodQuery): Promise<PodView | undefined> {
+    const { name, uid, namespace, workflowId } = wanted;
     if (uid !== undefined && this.#gone.has(uid)) return undefined;
     const known = this.#cache?.synced() === true ? this.#cache.get(name) : undefined;
-    if (known && (uid === undefined || known.uid === uid)) return known;
-    return await this.#read({ name, uid, namespace });
+    const isIt =
+      known !== undefined &&
+      (uid === undefined || known.uid === uid) &&
+      (namespace === undefined || known.namespace === namespace) &&
+      (workflowId === undefined || known.workflowId === workflowId);
+    return isIt ? known : (await this.#read(wanted))?.view;
   }
 
   /** What the watch told last, whether it tells more now or not. */
-  lastSeen({ name, uid }: PodRef): PodView | 'deleted' | undefined {
-    if (this.#gone.has(uid)) return 'deleted';
+  lastSeen({ name, uid, workflowId }: OwnedPodRef): PodView | 'deleted' | undefined {
     const known = this.#cache?.get(name);
-    return known?.uid === uid ? known : undefined;
+    if (known?.uid === uid) return known.workflowId === workflowId ? known : undefined;
+    return this.#gone.has(uid) ? 'deleted' : undefined;
   }
 
-  /** By the API server's own word, with the version that it speaks of. @throws ComputeError */
-  async read({
-    name,
-    uid,
-    namespace,
-  }: PodRef): Promise<
-    { readonly view: PodView; readonly resourceVersion: string | undefined } | undefined
-  > {
-    const pod = await this.#objects.get<V1Pod>('pods', namespace, name);
-    return pod?.metadata?.uid === uid && pod !== undefined
-      ? { view: this.#view(pod), resourceVersion: pod.metadata?.resourceVersion }
-      : undefined;
+  /** By the API server's own word, with the version that it speaks of. @throws ComputeError; `foreign`: it is another's */
+  async read(pod: OwnedPodRef): Promise<LivePod | undefined> {
+    return await this.#read(pod);
   }
 
-  async #read({
-    name,
-    uid,
-    namespace,
-  }: {
-    name: string;
-    uid: string | undefined;
-    namespace: string | undefined;
-  }): Promise<PodView | undefined> {
+  /**
+   * Whether the pod is there; nothing is to be done to it before this was asked. Mostly it was seen before, and asking costs no request.
+   * @throws ComputeError; `foreign`: it is another installation's or runner's; `invalid`: there is no UID
+   */
+  async isOwn(pod: OwnedPodRef): Promise<boolean> {
+    if (pod.uid === '' || typeof pod.uid !== 'string')
+      throw new ComputeError('invalid', `pod ${pod.name}: the UID is missing`);
+    if (this.#gone.has(pod.uid)) return false;
+    return this.#owners.get(pod.uid) === pod.workflowId || (await this.#read(pod)) !== undefined;
+  }
+
+  async #read({ name, uid, namespace, workflowId }: PodQuery): Promise<LivePod | undefined> {
     const pod = await this.#objects.get<V1Pod>('pods', namespace, name);
-    return pod && (uid === undefined || pod.metadata?.uid === uid) ? this.#view(pod) : undefined;
+    if (pod === undefined || (uid !== undefined && pod.metadata?.uid !== uid)) return undefined;
+    const { installation } = this.#options;
+    const marks = pod.metadata ?? {};
+    if (workflowId === undefined || isOfWorkflow(marks, installation, workflowId))
+      return { view: this.#view(pod), resourceVersion: marks.resourceVersion };
+    if (uid === undefined) return undefined;
+    throw new ComputeError(
+      'foreign',
+      `pod ${marks.namespace}/${name} is not a pod of ${workflowId} and the installation ${installation}, by its label and annotations: it is left alone`,
+    );
   }
 
   /** @throws ComputeError */
@@ -121,12 +134,13 @@ export class PodReader {
       listener: {
         changed: (pod, previous) => {
           if (pod.deleted) this.#gone.set(pod.uid, true);
+          else this.#owners.set(pod.uid, pod.workflowId);
           listener.changed(pod, previous);
         },
         relisted: (pods) => listener.relisted(pods),
       },
       isDeleted: async ({ name, uid, namespace }) =>
-        (await this.#read({ name, uid, namespace })) === undefined,
+        (await this.#objects.get<V1Pod>('pods', namespace, name))?.metadata?.uid !== uid,
       onError: (error, what) => logger.warn({ err: toComputeError(error, 'watch pods') }, what),
       ...omitUndefined({ watchTimeoutMs, minBackoffMs }),
     });
@@ -141,6 +155,21 @@ export class PodReader {
   }
 
   #view(pod: V1Pod): PodView {
-    return toPodView(pod, new Date().toISOString(), this.#cache?.get(pod.metadata?.name ?? ''));
+    const view = toPodView(
+      pod,
+      new Date().toISOString(),
+      this.#cache?.get(pod.metadata?.name ?? ''),
+    );
+    this.#owners.set(view.uid, view.workflowId);
+    return view;
   }
+}
+
+/** A pod to look at. @property uid - absent: whichever has the name now */
+type PodQuery = Omit<OwnedPodRef, 'uid' | 'workflowId'> &
+  Partial<Record<'uid' | 'workflowId', string | undefined>>;
+
+interface LivePod {
+  readonly view: PodView;
+  readonly resourceVersion: string | undefined;
 }

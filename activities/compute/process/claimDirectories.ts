@@ -1,18 +1,34 @@
 import { mkdir, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { STATE_CLAIM } from '../../../core/domain/pod.ts';
 import { claimName } from '../naming.ts';
+import { ComputeError } from '../../ports.ts';
 import type { StateDirectories } from './podDirectory.ts';
 import type { VolumeClaim } from '../../../core/contract/index.ts';
 import type { PodRequest, RunnerIdentity } from '../../../core/domain/pod.ts';
 
-/** A volume claim is a folder here; `mountPath` has no meaning, because a process sees the machine's own files. */
+/** Names of claims, as Kubernetes has them. */
+const CLAIM_NAME = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
+
+/**
+ * A volume claim is a folder here; `mountPath` has no meaning, because a process sees the machine's own files.
+ * @throws ComputeError `invalid`: the name is not one that a claim can have, and might lead out of the folder of the claims
+ */
 function claimFolder(
   folders: StateDirectories,
   identity: RunnerIdentity,
   { claim, name }: VolumeClaim,
 ): string {
-  return join(folders.claims, claim === undefined ? claimName(identity, name) : `kept-${claim}`);
+  const folder = join(
+    folders.claims,
+    claim === undefined ? claimName(identity, name) : `kept-${claim}`,
+  );
+  if (!CLAIM_NAME.test(claim ?? name) || dirname(folder) !== folders.claims)
+    throw new ComputeError(
+      'invalid',
+      `volumeClaims: "${claim ?? name}" must be the name of a claim: lower-case letters, digits, "-" and "."`,
+    );
+  return folder;
 }
 
 /** Makes the folders of a request's claims. @returns the variables that tell a workload which attempt it is, and where its state lies */

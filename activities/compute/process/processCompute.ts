@@ -7,6 +7,7 @@ import { removeClaimFolders } from './claimDirectories.ts';
 import { deletePod } from './deletePod.ts';
 import { logTail } from './logTail.ts';
 import { observePods, type ObservePods } from './observePods.ts';
+import { isOwnPod, isPodOf, requirePodName } from './podOwnership.ts';
 import {
   defaultStateDir,
   emptyTrash,
@@ -114,16 +115,17 @@ export function createProcessCompute(options: ProcessComputeOptions = {}): Compu
         );
       }),
 
-    getPod: ({ name, uid }) =>
-      guard('look at', name, async () => {
-        const found = (await observe([name])).get(name);
-        return found === undefined || (uid !== undefined && found.spec.uid !== uid)
-          ? undefined
-          : toPodView(found);
+    getPod: (pod) =>
+      guard('look at', pod.name, async () => {
+        requirePodName(pod.name);
+        const found = (await observe([pod.name])).get(pod.name);
+        return found !== undefined && isPodOf(found.spec, pod) ? toPodView(found) : undefined;
       }),
 
     deletePod: (pod, how = {}) =>
-      guard('delete', pod.name, () => deletePod(folders, observe, pod, how)),
+      guard('delete', pod.name, async () =>
+        (await isOwnPod(folders, pod)) ? await deletePod(folders, observe, pod, how) : 'deleted',
+      ),
 
     deleteClaims: (identity, claims) =>
       guard('delete the claims of', podName(identity), () =>
@@ -136,9 +138,11 @@ export function createProcessCompute(options: ProcessComputeOptions = {}): Compu
     releaseClaims: () => Promise.resolve(),
     nodeState: () => Promise.resolve('ready'),
 
-    tailLog: ({ name }, maxBytes) =>
-      guard('read the log of', name, () =>
-        logTail(join(folders.pods, name, POD_FILE.output), maxBytes),
+    tailLog: (pod, maxBytes) =>
+      guard('read the log of', pod.name, async () =>
+        (await isOwnPod(folders, pod))
+          ? await logTail(join(folders.pods, pod.name, POD_FILE.output), maxBytes)
+          : undefined,
       ),
 
     list: () =>

@@ -170,6 +170,7 @@ describe('every error, as Temporal gets it', () => {
 
 test('the types are stable: workflows, dashboards and people match on them', () => {
   expect(FAILURE_TYPES).toEqual({
+    foreignObject: 'ForeignObject',
     setNotFound: 'SetNotFound',
     setCommandRejected: 'SetCommandRejected',
     setUnresponsive: 'SetUnresponsive',

@@ -42,7 +42,7 @@ class SealedCompute extends FakeCompute {
   }
 }
 
-const identity = { workflowId: 'w', firstRunId: 'r', attempt: 1 };
+const identity = { workflowId: 'test', firstRunId: 'r', attempt: 1 };
 const pod = { name: 'p', uid: 'u' };
 
 const CALLS: {
@@ -127,7 +127,7 @@ describe('a life is admitted', () => {
     } as unknown as ActivityPorts);
     return (await new MockActivityEnvironment().run(
       async (asked: AdmitRunnerInput) => await activities.admitRunner(asked),
-      { input: { organization: 'acme', ...input }, workflowId: 'w', firstRunId: 'r' },
+      { input: { organization: 'acme', ...input }, workflowId: 'test', firstRunId: 'r' },
     )) as AdmittedRunner;
   };
 

@@ -2,7 +2,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import type { ActivityPorts, CiServer, Registration } from '../../../activities/ports.ts';
-import { locationLabel } from '../../../activities/compute/naming.ts';
+import { locationLabel, runnerHash } from '../../../activities/compute/naming.ts';
 import { provision } from '../../../activities/runner/provision.ts';
 import type { WithLocation, ProvisionInput } from '../../../core/activities/index.ts';
 import { FakeCiServer } from '../../support/fakeCiServer.ts';
@@ -187,10 +187,13 @@ describe('a retry that finds the Secret of an earlier try', () => {
   });
 });
 
+const OWN_NAME = `linux-${runnerHash(INPUT.pod.identity)}`;
+
 test.each([
   ["somebody else's runner, by its name", 'their-big-runner', [], 1],
-  ['one of another place, by its label', 'linux-0123456789', ['holdfast-ffffffffff'], 1],
-  ['one that an earlier try has lost', 'linux-0123456789', [], 2],
+  ['one of another place, by its label', OWN_NAME, ['holdfast-ffffffffff'], 1],
+  ["another runner of Holdfast's, by its name", 'linux-0123456789', [], 1],
+  ['one that an earlier try has lost', OWN_NAME, [], 2],
 ])('a retry that finds the name taken by %s', async (_whose, runnerName, labels, registered) => {
   const [ci, compute] = [new FakeCiServer(), new FakeCompute()];
   const theirs = ci.connect(runnerName, false, labels);

@@ -22,7 +22,8 @@ function stage(tell: () => Promise<void> = async () => undefined) {
   const ports: ActivityPorts = { compute, ciServers: new FakeCiServer() };
   const inActivity = async <T>(attempt: number, run: () => Promise<T>): Promise<T> =>
     await new MockActivityEnvironment(
-      { attempt },
+      // The runner's own workflow asks.
+      { attempt, workflowExecution: { workflowId: identity.workflowId, runId: 'r' } },
       { logger: new DefaultLogger('ERROR', () => undefined) },
     ).run<[], T, () => Promise<T>>(run);
   const telling = async ({ event: { kind } }: SetNotification): Promise<void> => {

@@ -5,9 +5,10 @@ import type { JobEvent } from '../../../core/contract/index.ts';
 import { JobRouter } from '../../../core/domain/jobRouting.ts';
 import { routingInfo } from '../../../core/domain/routingInfo.ts';
 import { decideSet } from '../../../workflows/runnerSet/plan.ts';
-import { SetState } from '../../../workflows/runnerSet/state.ts';
+import type { SetState } from '../../../workflows/runnerSet/state.ts';
 import { setStatus } from '../../../workflows/runnerSet/status.ts';
 import { Fleet, NOW, begin, event } from '../../support/setFleet.ts';
+import { nextRun } from '../../support/nextRun.ts';
 
 const DAY_MS = 24 * 3_600_000;
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0);
@@ -318,8 +319,8 @@ describe('news of a job that was passed on', () => {
   test('the next run knows who has it, and what is still to be handed on', () => {
     const { fleet, a, b, passed } = two();
     a.jobEvents([event('completed', passed)], fleet.now);
-    fleet.states.set('set-a', SetState.restore(JSON.parse(JSON.stringify(a.carry()))));
-    fleet.states.set('set-b', SetState.restore(JSON.parse(JSON.stringify(b.carry()))));
+    fleet.states.set('set-a', nextRun(a));
+    fleet.states.set('set-b', nextRun(b));
     fleet.rerouteJobs('set-a');
     expect(fleet.queued()).toEqual([1, 0]);
   });
@@ -407,8 +408,7 @@ test('whatever comes in whatever order: every job that waits waits in one set, a
         if (kind === 'pass') fleet.rerouteJobs(workflowId);
         else if (kind === 'pause') state.pause('');
         else if (kind === 'resume') state.resume();
-        else if (kind === 'renew')
-          fleet.states.set(workflowId, SetState.restore(JSON.parse(JSON.stringify(state.carry()))));
+        else if (kind === 'renew') fleet.states.set(workflowId, nextRun(state));
         else if (kind === 'look') fleet.look();
         else {
           const known = truth.get(job);

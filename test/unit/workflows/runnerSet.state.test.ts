@@ -7,6 +7,7 @@ import type { CarriedSet } from '../../../workflows/runnerSet/carriedState.ts';
 import { SetState } from '../../../workflows/runnerSet/state.ts';
 import { setStatus } from '../../../workflows/runnerSet/status.ts';
 import { setSpec } from '../../support/setModel.ts';
+import { nextRun } from '../../support/nextRun.ts';
 
 const NOW = 1_000_000;
 const SUFFIX = 'abcdefghij';
@@ -297,7 +298,7 @@ describe('what a list says of a runner is its own word', () => {
   test('what was asked of it is carried over', () => {
     const state = busySet(false);
     state.onDrainRequested([workflowId], [], NOW);
-    const next = SetState.restore(JSON.parse(JSON.stringify(state.carry())) as CarriedSet);
+    const next = nextRun(state);
     expect(next.runners.get(workflowId)).toEqual(state.runners.get(workflowId));
   });
 });

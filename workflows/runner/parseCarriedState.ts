@@ -1,0 +1,166 @@
+/**
+ * Reads what a run says it was handed by the run before: whoever may start a workflow can write it. What is no such state is refused, and no
+ * time of it is later than now, so that no wait that counts from it is longer than it would be from now. Pure.
+ */
+import { RUNNER_PHASES, type RunnerPhase } from '../../core/contract/index.ts';
+import type { Cancellation } from '../../core/domain/cancellation.ts';
+import { STOP_REASON_BY_CAUSE } from '../../core/domain/cancellation.ts';
+import { isCiId } from '../../core/domain/ciId.ts';
+import { isObject } from '../../core/domain/isObject.ts';
+import { omitUndefined } from '../../core/domain/omitUndefined.ts';
+import type { PodSnapshot } from '../../core/domain/pod.ts';
+import type { CarriedRunnerState, CurrentRunner } from './carriedState.ts';
+import { NO_JOBS } from './jobEvents.ts';
+import type { UnregistrationProgress } from './unregisterFacts.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** No doubt of an idle runner lasts longer; see `IDLE_IN_DOUBT_MS` (state.ts). */
+const MAX_IDLE_IN_DOUBT_MS = 60_000;
+
+const MODES: readonly unknown[] = ['drain', 'stop', 'force'];
+const PHASES: readonly unknown[] = RUNNER_PHASES;
+
+const isText = (value: unknown): value is string => typeof value === 'string';
+const isCount = (value: unknown): value is number =>
+  Number.isSafeInteger(value) && (value as number) >= 0;
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+
+/** @returns `undefined`: no run hands on such a state */
+export function parseCarriedState(raw: unknown, nowMs: number): CarriedRunnerState | undefined {
+  if (!isObject(raw)) return undefined;
+  const { runnerName, location, attempt, runner, cancel, failure, heard } = raw;
+  const current = parseRunner(runner, nowMs);
+  if (!isText(runnerName) || !isObject(location) || current === undefined) return undefined;
+  if (!isCount(attempt) || attempt === 0) return undefined;
+  return {
+    runnerName,
+    location: location as unknown as CarriedRunnerState['location'],
+    createdAtMs: timeOf(raw['createdAtMs'], nowMs) ?? nowMs,
+    attempt,
+    runner: current,
+    phases: listOf(raw['phases']).filter(isPhase),
+    replacements: listOf(raw['replacements']).filter(isReplacement),
+    unregisterAttempts: countOf(raw['unregisterAttempts']),
+    neverStartedInARow: countOf(raw['neverStartedInARow']),
+    shortLivedInARow: countOf(raw['shortLivedInARow']),
+    notifiedOnline: raw['notifiedOnline'] === true,
+    ...omitUndefined({
+      notifiedBusy: raw['notifiedBusy'] === true ? (true as const) : undefined,
+      cancel: isCancellation(cancel) ? cancel : undefined,
+      failure: isFailure(failure) ? failure : undefined,
+      heard: isObject(heard) ? parseProgress(heard, nowMs) : undefined,
+    }),
+  };
+}
+
+function parseRunner(runner: unknown, nowMs: number): CarriedRunnerState['runner'] | undefined {
+  if (!isObject(runner)) return undefined;
+  const { id, pod, jobs, job, busyJobKey, suspected } = runner;
+  // Only a run with a pod that lives hands on.
+  if (!isLivePod(pod)) return undefined;
+  const text = (value: unknown): string | undefined => (isText(value) ? value : undefined);
+  const unconfirmedBusyMs = runner['unconfirmedBusyMs'];
+  return {
+    pod,
+    online: runner['online'] === true,
+    hadJob: runner['hadJob'] === true,
+    jobs: isJobs(jobs) ? jobs : NO_JOBS,
+    ...omitUndefined({
+      id: isCiId(id) ? id : undefined,
+      podBusy: typeof runner['podBusy'] === 'boolean' ? runner['podBusy'] : undefined,
+      job: text(job),
+      busyJobKey: text(busyJobKey),
+      jobFailedAt: timeOf(runner['jobFailedAt'], nowMs),
+      busySince: timeOf(runner['busySince'], nowMs),
+      idleInDoubtUntilMs: timeOf(runner['idleInDoubtUntilMs'], nowMs + MAX_IDLE_IN_DOUBT_MS),
+      jobDeadline: Number.isFinite(runner['jobDeadline'])
+        ? (runner['jobDeadline'] as number)
+        : undefined,
+      unconfirmedBusyMs: isCount(unconfirmedBusyMs) ? unconfirmedBusyMs : undefined,
+      suspected: isSuspicion(suspected) ? suspected : undefined,
+    }),
+  };
+}
+
+/** Its times are texts, and each is read where it is used; a text that is no time is none there. */
+function isLivePod(pod: unknown): pod is PodSnapshot {
+  return (
+    isObject(pod) &&
+    [pod['name'], pod['uid'], pod['createdAt']].every(isText) &&
+    pod['ended'] === false &&
+    pod['deleted'] === false &&
+    typeof pod['scheduled'] === 'boolean' &&
+    typeof pod['terminating'] === 'boolean' &&
+    ['namespace', 'node', 'startedAt', 'terminationDeadline', 'disruptionReason', 'reason'].every(
+      (field) => pod[field] === undefined || isText(pod[field]),
+    ) &&
+    pod['exit'] === undefined
+  );
+}
+
+function isJobs(jobs: unknown): jobs is CurrentRunner['jobs'] {
+  if (!isObject(jobs)) return false;
+  const { running, completed, latestEventAt } = jobs;
+  return (
+    Array.isArray(completed) &&
+    completed.every(isText) &&
+    Number.isFinite(latestEventAt) &&
+    (running === undefined ||
+      (isObject(running) && isText(running['key']) && isText(running['label'])))
+  );
+}
+
+function isSuspicion(value: unknown): value is NonNullable<CurrentRunner['suspected']> {
+  return isObject(value) && isText(value['cause']) && isText(value['why']);
+}
+
+function isCancellation(value: unknown): value is Cancellation {
+  return (
+    isObject(value) &&
+    MODES.includes(value['mode']) &&
+    isText(value['reason']) &&
+    isText(value['by']) &&
+    Object.hasOwn(STOP_REASON_BY_CAUSE, value['by'])
+  );
+}
+
+function isFailure(value: unknown): value is NonNullable<CarriedRunnerState['failure']> {
+  return (
+    isObject(value) &&
+    isText(value['message']) &&
+    (value['cause'] === undefined || isText(value['cause']))
+  );
+}
+
+function isPhase(value: unknown): value is CarriedRunnerState['phases'][number] {
+  return (
+    isObject(value) &&
+    PHASES.includes(value['phase'] as RunnerPhase) &&
+    isText(value['at']) &&
+    !Number.isNaN(Date.parse(value['at']))
+  );
+}
+
+function isReplacement(value: unknown): value is CarriedRunnerState['replacements'][number] {
+  return (
+    isObject(value) && ['runnerName', 'cause', 'replacedBy'].every((key) => isText(value[key]))
+  );
+}
+
+function parseProgress(heard: Fields, nowMs: number): UnregistrationProgress {
+  const { absentSinceMs: _absent, unlistedSinceMs: _unlisted, ...said } = heard;
+  return {
+    ...(said as unknown as UnregistrationProgress),
+    ...omitUndefined({
+      absentSinceMs: timeOf(heard['absentSinceMs'], nowMs),
+      unlistedSinceMs: timeOf(heard['unlistedSinceMs'], nowMs),
+    }),
+  };
+}
+
+function timeOf(value: unknown, nowMs: number): number | undefined {
+  return Number.isFinite(value) ? Math.min(value as number, nowMs) : undefined;
+}
+
+const countOf = (value: unknown): number => (isCount(value) ? value : 0);

@@ -1,0 +1,62 @@
+/** The first step of a run that continues another: its input is checked again, and what was handed on is taken in. */
+import { ApplicationFailure, CancellationScope } from '@temporalio/workflow';
+import { FAILURE_TYPES, type AdmittedRunner } from '../../core/activities/index.ts';
+import type { RunnerInput } from '../../core/contract/index.ts';
+import { toCallResult, workerActivities } from '../shared/activityProxies.ts';
+import type { CarriedRunnerState } from './carriedState.ts';
+import { registerStatusQuery } from './handlers.ts';
+import { parseCarriedState } from './parseCarriedState.ts';
+import type { RunnerState } from './state.ts';
+
+/**
+ * Admits the input again. Where the worker's rules have become stricter meanwhile, nothing fails: the runner drains, and says why.
+ * @param carried - anybody's word
+ * @throws ApplicationFailure `InvalidInput` (non-retryable): there was no such run, or it cannot have been admitted
+ */
+export async function readmit(
+  state: RunnerState,
+  input: RunnerInput,
+  carried: CarriedRunnerState,
+): Promise<void> {
+  const known = parseCarriedState(carried, state.createdAtMs);
+  if (known === undefined)
+    throw ApplicationFailure.nonRetryable(
+      'Invalid input: the second argument must be the state that a run hands on to the next; start a runner with its input alone',
+      FAILURE_TYPES.invalidInput,
+    );
+  state.restore(known);
+  registerStatusQuery(state);
+  const spec = await admitAgain(state, input, known);
+  state.admit(spec);
+  if (spec.rejection !== undefined)
+    state.requestCancel({
+      mode: 'drain',
+      reason: `its input is not accepted any more: ${spec.rejection}`,
+      by: 'drain',
+    });
+}
+
+/** No local activity: what follows goes by the clock at once. A cancellation waits for it, because a runner is there. */
+async function admitAgain(
+  { workflowId, firstRunId }: RunnerState,
+  input: RunnerInput,
+  { location }: CarriedRunnerState,
+): Promise<AdmittedRunner> {
+  const called = await CancellationScope.nonCancellable(
+    async () =>
+      await toCallResult(
+        workerActivities('check the input again').admitRunner({
+          input,
+          workflowId,
+          firstRunId,
+          continued: { location },
+        }),
+      ),
+  );
+  if (called.kind === 'done') return called.value;
+  const { type, message } =
+    called.kind === 'failed'
+      ? called
+      : { type: FAILURE_TYPES.invalidInput, message: 'The check of the input was called off' };
+  throw ApplicationFailure.nonRetryable(message, type);
+}
