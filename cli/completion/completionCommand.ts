@@ -3,6 +3,7 @@ import { Argument, type Command } from 'commander';
 import type { CommandContext } from '../shared/commandContext.ts';
 import { stripControlCharacters } from '../../core/domain/displayText.ts';
 import { SCRIPTS, type Shell } from './scripts.ts';
+import { isShellWord } from './shellWord.ts';
 
 /** Of a description, in characters: shells put it beside what they complete. */
 const MAX_DESCRIBED = 80;
@@ -26,7 +27,8 @@ export function addCompletionCommands(program: Command, { terminal }: CommandCon
       const typed = words.at(-1) ?? '';
       const found =
         ids === undefined ? [] : await (await import('./ids.ts')).findIds(ids, flags, terminal.env);
-      const lines = [...candidates, ...found.filter(({ value }) => value.startsWith(typed))].map(
+      const fitting = found.filter(({ value }) => value.startsWith(typed) && isShellWord(value));
+      const lines = [...candidates, ...fitting].map(
         ({ value, description }) =>
           `${stripControlCharacters(value)}\t${stripControlCharacters(description).slice(0, MAX_DESCRIBED)}`,
       );

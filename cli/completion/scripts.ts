@@ -1,13 +1,14 @@
 /** A script for each shell: it gives the words of the line to `holdfast complete --`, as words and never as code, and shows the answer; where there is none, files. */
 
-/** Without bash-completion, which is not everywhere: `=` and `:` are handled here. */
+/** Without bash-completion, which is not everywhere: `=` and `:` are handled here. What it puts into the line is quoted, as zsh and fish do by themselves. */
 const BASH = `# bash completion of holdfast
 _holdfast() {
   local line typed=\${COMP_WORDS[COMP_CWORD]}
   COMPREPLY=()
   [[ $typed == = ]] && typed=
   while IFS= read -r line; do
-    COMPREPLY+=("\${line%%$'\\t'*}")
+    printf -v line %q "\${line%%$'\\t'*}"
+    COMPREPLY+=("$line")
   done < <(holdfast complete -- "\${COMP_WORDS[@]:1:COMP_CWORD-1}" "$typed" 2>/dev/null)
 }
 complete -o default -F _holdfast holdfast

@@ -64,6 +64,21 @@ await describeWithLab('looking at runners', { temporal: true }, (lab) => {
     expect(stdout).toMatch(new RegExp(`^${id}\\t\\w+$`, 'm'));
   });
 
+  test('an ID that a shell would carry out is not offered', async () => {
+    const hostile = `${id};touch owned;#`;
+    const { handle } = await all.world.start({}, hostile);
+    await until('visibility to tell it', async () =>
+      (await cli('runner', 'list', '-o', 'name')).stdout.includes(hostile),
+    );
+    const { stdout } = await runCli(
+      ['complete', '--', '--address', env['TEMPORAL_ADDRESS'] ?? '', 'runner', 'get', id],
+      {},
+    );
+    expect(stdout).toMatch(new RegExp(`^${id}\\t\\w+$`, 'm'));
+    expect(stdout).not.toContain('owned');
+    await handle.terminate();
+  });
+
   test('top counts it, and says how many ended badly', async () => {
     const { stdout } = await cli('top', '-o', 'json', '--limit', '1000');
     expect(JSON.parse(stdout)).toMatchObject({

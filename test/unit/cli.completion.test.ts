@@ -1,10 +1,11 @@
 /** Completion in shells: what is offered, and each script in its own shell, typed into where it needs a terminal. */
 import { execFileSync, spawn } from 'node:child_process';
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { SCRIPTS } from '../../cli/completion/scripts.ts';
+import { isShellWord } from '../../cli/completion/shellWord.ts';
 import { runCli } from '../support/cli.ts';
 import { PROJECT } from '../support/markdown.ts';
 import { until } from '../support/until.ts';
@@ -49,6 +50,32 @@ test.each<[words: string[], offers: string[]]>([
   [['runner', 'get', 'x'], []],
 ])('%j offers %j', async (words, offers) => {
   expect(await offered(...words)).toEqual(offers);
+});
+
+test.each([
+  ['runner-linux-0123456789', true],
+  ['job-group:web:acme/web:main:pr-1', true],
+  ['set_a.b@c+d=e%f', true],
+  ['runner-1;touch X;#', false],
+  ['$(touch X)', false],
+  ['`touch X`', false],
+  ["a'b", false],
+  ['a"b', false],
+  ['a b', false],
+  ['a\nb', false],
+  ['a\\b', false],
+  ['a&b', false],
+  ['a|b', false],
+  ['a>b', false],
+  ['a*', false],
+  ['~root', false],
+  ['#x', false],
+  ['!!', false],
+  ['{a,b}', false],
+  ['--force', false],
+  ['', false],
+])('an ID %j is offered to a shell: %s', (id, is) => {
+  expect(isShellWord(id)).toBe(is);
 });
 
 test('options of the command and of the program, each once', async () => {
@@ -150,6 +177,24 @@ describe('in a shell', () => {
       expect(execFileSync('ls', [folder], { encoding: 'utf8' })).not.toContain('owned');
     },
   );
+  testWithBash('bash: what is offered is one word, whatever it says', async () => {
+    const hostile = 'runner-1;touch owned;#';
+    const stub = join(folder, 'stub');
+    mkdirSync(stub);
+    // Whoever wrote the script that a shell has sourced may have another holdfast than today's.
+    writeFileSync(
+      join(stub, 'holdfast'),
+      `#!/bin/sh\nif [ "$1" = complete ]; then printf '%s\\tx\\n' '${hostile}'; else printf '<%s>\\n' "$@"; fi\n`,
+    );
+    chmodSync(join(stub, 'holdfast'), 0o755);
+    writeFileSync(join(folder, 'completion.bash'), SCRIPTS.bash);
+    await typed(
+      'bash --norc --noprofile -i',
+      [`PATH=${stub}:$PATH`, 'source completion.bash', 'holdfast runner get ru\t'],
+      /<runner-1;touch owned;#>/,
+    );
+    expect(existsSync(join(folder, 'owned'))).toBe(false);
+  });
 
   const testWithZsh = there('zsh') ? test : test.skip;
   testWithZsh(
