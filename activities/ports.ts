@@ -184,6 +184,8 @@ export interface DeletionOptions {
   readonly stopReason?: StopReason;
   /** Left alone if its container has started by the time the deletion is carried out; what is terminating already goes on. */
   readonly unlessStarted?: boolean;
+  /** Left alone if a job runs in it, or its runner has ended, by the time the deletion is carried out. */
+  readonly unlessBusy?: boolean;
 }
 
 /** Runs runners: pods on Kubernetes, or local processes. All methods may throw {@link ComputeError}. */
@@ -220,11 +222,13 @@ export interface Compute {
     namespace?: string;
     /** See {@link OwnedPodRef}. A pod of another is `foreign` with a UID, and no such pod without one. @default whoever's it is: of what no workflow has asked for */
     workflowId?: string;
+    /** Whether to ask, whatever a cache may know. @default false */
+    live?: boolean;
   }): Promise<PodView | undefined>;
   /** How the watch saw this very pod last, also while nothing can be asked. @returns `undefined`: it did not */
   getCachedPod?(pod: OwnedPodRef): PodView | 'deleted' | undefined;
   /**
-   * Asks for deletion of exactly this UID. Absent already, or another UID: `gone`; left alone (`unlessStarted`): how it looks.
+   * Asks for deletion of exactly this UID. Absent already, or another UID: `gone`; left alone (`unlessStarted`, `unlessBusy`): how it looks.
    * @throws ComputeError `foreign`: the pod is another installation's, or another runner's; `invalid`: there is no UID
    */
   deletePod(pod: OwnedPodRef, options?: DeletionOptions): Promise<PodDeletion | PodView>;

@@ -34,7 +34,9 @@ async function findPod(
   input: AwaitPodInput,
 ): Promise<PodSnapshot | undefined> {
   const pod =
-    ports.compute.isReachable?.() === false ? lastSeen(ports, input) : await getPod(ports, input);
+    ports.compute.isReachable?.() === false
+      ? lastSeen(ports, input)
+      : await observePod(ports, input, false);
   return pod !== undefined && conditionMet(input.until, pod, Date.now()) ? pod : undefined;
 }
 
@@ -44,10 +46,19 @@ function lastSeen({ compute }: ActivityPorts, { pod }: PodInput): PodSnapshot | 
   return seen === 'deleted' ? deletedPod(pod) : seen && withoutWorkflowId(seen);
 }
 
-export async function getPod({ compute }: ActivityPorts, { pod }: PodInput): Promise<PodSnapshot> {
+/** Looks at a pod before something is decided that cannot be taken back: a watch that is silent may be half-open, so no cache answers. */
+export async function getPod(ports: ActivityPorts, input: PodInput): Promise<PodSnapshot> {
+  return await observePod(ports, input, true);
+}
+
+async function observePod(
+  { compute }: ActivityPorts,
+  { pod }: PodInput,
+  live: boolean,
+): Promise<PodSnapshot> {
   return await withClusterErrors(`looking at ${pod.name}`, async () =>
     withoutWorkflowId(
-      (await compute.getPod({ ...pod, workflowId: callingWorkflowId() })) ?? deletedPod(pod),
+      (await compute.getPod({ ...pod, workflowId: callingWorkflowId(), live })) ?? deletedPod(pod),
     ),
   );
 }

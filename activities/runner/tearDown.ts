@@ -75,7 +75,7 @@ async function deletePod(
     }));
   if (found === undefined) return { state: 'deleted' };
   const pod = { ...found, workflowId };
-  const { gracePeriodSeconds, reason, stopReason, unlessStarted } = wanted;
+  const { gracePeriodSeconds, reason, stopReason, unlessStarted, unlessBusy } = wanted;
   if (wanted.saveLog === true) await saveLogTail(ports, pod);
   // From before the deletion: its end may be told of sooner than the request is answered.
   const lookOut =
@@ -84,7 +84,7 @@ async function deletePod(
   try {
     state = await compute.deletePod(
       pod,
-      omitUndefined({ gracePeriodSeconds, reason, stopReason, unlessStarted }),
+      omitUndefined({ gracePeriodSeconds, reason, stopReason, unlessStarted, unlessBusy }),
     );
   } finally {
     if (state !== 'terminating' && lookOut !== undefined) deferredCompletions?.forget(lookOut);

@@ -161,6 +161,8 @@ export interface TearDownInput {
     readonly waitForDeletion?: boolean;
     /** Left alone if its container has started by the time the deletion is carried out. */
     readonly unlessStarted?: boolean;
+    /** Left alone if a job runs in it, or its runner has ended, by the time the deletion is carried out. */
+    readonly unlessBusy?: boolean;
   };
   /** Told when the pod is gone, or with `early` at once. Of a local activity only, which does not end before. */
   readonly notify?: SetNotification & { readonly early: boolean };

@@ -256,6 +256,9 @@ export function describeComputeContract(
           startedAt: expect.any(String),
           ended: false,
         });
+        expect(await harness.compute.getPod({ ...pod, live: true })).toMatchObject({
+          uid: pod.uid,
+        });
         expect(await observe(pod)).toMatchObject({
           uid: pod.uid,
           ended: false,

@@ -174,6 +174,12 @@ export class FakeCompute implements Compute {
     if (current === undefined) return 'deleted';
     if (options.unlessStarted === true && current.startedAt !== undefined && !current.terminating)
       return current;
+    if (
+      options.unlessBusy === true &&
+      !current.terminating &&
+      (current.ended || current.busy === true)
+    )
+      return current;
     this.deletions.push({
       name: pod.name,
       gracePeriodSeconds: options.gracePeriodSeconds,

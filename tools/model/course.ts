@@ -1,5 +1,6 @@
 /** What the workflow does by itself between two steps, and what the calls of its steps do: for the moves of life.ts and unregistering.ts. */
 import type { UnregistrationEvent } from '../../workflows/runner/unregisterFacts.ts';
+import type { UnregistrationAction } from '../../workflows/runner/unregisterTable.ts';
 import type { Mind } from './mind.ts';
 import type { Op } from './ops.ts';
 import type { Knowledge } from './pods.ts';
@@ -53,10 +54,12 @@ export function proceed(s: State, mind: Mind): State {
         : s;
     case 'serving':
       return runner.ended !== undefined || cancel !== undefined ? unregister(s, mind) : s;
-    case 'stopping':
-      return mind.plan(s).action.kind === 'stopPod' && mind.hasChanged(s)
+    case 'stopping': {
+      const { action } = mind.plan(s);
+      return (action.kind === 'stopPod' || isUnlessBusy(action)) && mind.hasChanged(s)
         ? hear(s, mind, { kind: 'changed' })
         : s;
+    }
     case 'waiting':
       return mind.hasChanged(s) ? hear(s, mind, { kind: 'changed' }) : s;
     case 'removing':
@@ -71,6 +74,10 @@ export function proceed(s: State, mind: Mind): State {
       return s;
   }
 }
+
+/** Whether a deletion is called off when a job may have come. */
+const isUnlessBusy = (action: UnregistrationAction): boolean =>
+  action.kind === 'tearDown' && action.unlessBusy === true;
 
 /** Notes whose deadline it is that the life has just set. */
 export function noteDeadline(before: State, after: State, mind: Mind): State {
@@ -102,7 +109,7 @@ function decide(s: State, mind: Mind): State {
   const planned = { ...s, plan };
   switch (action.kind) {
     case 'tearDown':
-      return action.unlessStarted === true
+      return (action.unlessStarted ?? action.unlessBusy) === true
         ? { ...planned, at: 'stopping' }
         : tearDown(planned, mind);
     case 'handOff':

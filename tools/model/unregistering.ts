@@ -116,9 +116,11 @@ function expiredWait(s: State, mind: Mind): State | undefined {
   return hear(late, mind, { kind: 'expiredWait', wait: until });
 }
 
-/** Is the pod to go only unless its container has started, and it has? The API server refuses to delete what has changed since it was read. */
+/** Is the pod to go only unless its container has started, or is busy, and it is so? The API server refuses to delete what has changed since it was read. */
 function isLeft(s: State, mind: Mind): boolean {
   const { action } = mind.plan(s);
+  if (action.kind === 'tearDown' && action.unlessBusy === true)
+    return s.told === 'no' && (s.pod === 'ended' || (s.pod === 'running' && s.shown === 'busy'));
   return (
     'unlessStarted' in action &&
     s.told === 'no' &&

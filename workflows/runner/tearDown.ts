@@ -23,6 +23,7 @@ import { setMemo } from './notifySet.ts';
 import type { UnregistrationAction } from './unregisterTable.ts';
 
 type StopPodAction = Extract<UnregistrationAction, { kind: 'stopPod' }>;
+type TearDownAction = Extract<UnregistrationAction, { kind: 'tearDown' }>;
 
 /**
  * A pod that is deleted with grace 0 is gone from the API server at once, and its kubelet, which never sees a deadline, gives the containers
@@ -166,16 +167,25 @@ function isRemaining(
 }
 
 /**
- * Has pod and Secret of a runner deleted whose container never started, as far as is known.
- * @returns whether that is so: one that has started by then is left alone
+ * Has pod and Secret of a runner deleted whose container never started, or that is idle, as far as is known.
+ * @param calledOff - something has changed that is to be decided upon first
+ * @returns whether that is so: one that has started, or turned busy or ended by then is left alone
  */
-export async function tearDownUnstarted(state: RunnerState): Promise<boolean> {
+export async function tearDownUnless(
+  state: RunnerState,
+  { unlessStarted, unlessBusy }: Pick<TearDownAction, 'unlessStarted' | 'unlessBusy'>,
+  calledOff: () => boolean,
+): Promise<boolean> {
   state.recordPhase('TearingDown');
   const deletion = await retryDeletion(
     state,
     'delete pod and Secret',
-    remainingObjects(state, { waitForDeletion: true, unlessStarted: true }),
-    () => false,
+    remainingObjects(state, {
+      waitForDeletion: true,
+      ...omitUndefined({ unlessStarted, unlessBusy }),
+      ...(unlessBusy === true && keepsLog(state) ? { saveLog: true } : {}),
+    }),
+    calledOff,
   );
   if (deletion === undefined || isRemaining(state, deletion)) return false;
   state.deletion = Promise.resolve(deletion);
@@ -261,11 +271,8 @@ async function deleteRemaining(
   state: RunnerState,
   word: SetNotification | undefined,
 ): Promise<PodDeletion> {
-  const { runner, cancel } = state;
-  const { pod } = runner;
-  // The log's tail is kept of a runner that may not have succeeded.
-  const saveLog =
-    pod?.startedAt !== undefined && !pod.deleted && (pod.exit?.code !== 0 || cancel !== undefined);
+  const { pod } = state.runner;
+  const saveLog = keepsLog(state);
   const what = remainingObjects(state, { waitForDeletion: true, ...(saveLog ? { saveLog } : {}) });
   if (pod !== undefined && isCompletedEphemeral(pod)) {
     // It was deleted when its end was seen (activities/runner/deleteCompletedPod.ts): there is little left to do, or to wait for.
@@ -279,6 +286,13 @@ async function deleteRemaining(
     }
   }
   return await deleteUntilAccepted(state, 'delete pod and Secret', what);
+}
+
+/** Whether the log's tail is kept: of a runner that may not have succeeded. */
+function keepsLog({ runner: { pod }, cancel }: RunnerState): boolean {
+  return (
+    pod?.startedAt !== undefined && !pod.deleted && (pod.exit?.code !== 0 || cancel !== undefined)
+  );
 }
 
 /** Nothing calls this off, and no pod is left alone. */

@@ -17,7 +17,7 @@ import {
   beginTearDown,
   stopOverdueMs,
   stopPod,
-  tearDownUnstarted,
+  tearDownUnless,
 } from './tearDown.ts';
 import {
   applyEvent,
@@ -57,8 +57,12 @@ export async function unregister(state: RunnerState, input: RunnerInput): Promis
     state.setWaitReason(action.reason);
     if (
       action.kind === 'tearDown' &&
-      action.unlessStarted === true &&
-      !(await tearDownUnstarted(state))
+      (action.unlessStarted ?? action.unlessBusy) === true &&
+      !(await tearDownUnless(
+        state,
+        action,
+        () => action.unlessBusy === true && factsChanged(state, facts),
+      ))
     ) {
       heard = applyEvent(facts, { kind: 'changed' });
     } else if (action.kind === 'tearDown' || action.kind === 'handOff') {

@@ -25,9 +25,12 @@ export const ROWS = [
 export type Row = (typeof ROWS)[number];
 
 export type UnregistrationAction = { readonly row: Row; readonly reason: string } &
-  /** @property unlessStarted - it was looked at, and its container may have started since: then it is to be decided upon anew */
+  /**
+   * @property unlessStarted - it was looked at, and its container may have started since: then it is to be decided upon anew
+   * @property unlessBusy - the same, and a job may have
+   */
   (
-    | { readonly kind: 'tearDown'; readonly unlessStarted?: true }
+    | { readonly kind: 'tearDown'; readonly unlessStarted?: true; readonly unlessBusy?: true }
     /** The registration is for a workflow of its own to remove; then tear down. */
     | { readonly kind: 'handOff' }
     /** Ask the CI server. `retry`: again and again while it calls the runner busy. */
@@ -127,7 +130,12 @@ function whenIdle(f: UnregistrationFacts, row: Row, because: string): Unregistra
       until: 'idleConfirmed',
     };
   if (!f.podRefreshed) return { kind: 'look', row, reason: `${because}; is the runner idle?` };
-  return { kind: 'tearDown', row, reason: `${because} and the runner itself says it is idle` };
+  return {
+    kind: 'tearDown',
+    row,
+    reason: `${because} and the runner itself says it is idle`,
+    unlessBusy: true,
+  };
 }
 
 /** Not in a list that may be old: it may have registered since, or be about to. */

@@ -121,11 +121,13 @@ export function finalFacts(
   const is = verdictFacts(state, unregistered);
   if (facts.pod?.startedAt === undefined || facts.pod.ended) return is;
   const exit = is.pod?.exit;
-  const cameAfterAll = exit?.record?.job === 'running' || exit?.record?.job === 'interrupted';
+  const job = exit?.record?.job;
+  const cameAfterAll = job === 'running' || job === 'interrupted';
   const { neverStartedInARow, shortLivedInARow } = is;
   return {
     ...facts,
-    ...(cameAfterAll ? { pod: { ...facts.pod, exit } } : {}),
+    ...(cameAfterAll ? { pod: { ...facts.pod, ...omitUndefined({ exit }) } } : {}),
+    ...(job === undefined ? {} : { busyAtEnd: cameAfterAll }),
     neverStartedInARow,
     shortLivedInARow,
   };

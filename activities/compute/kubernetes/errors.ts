@@ -62,6 +62,14 @@ export function isUidMismatch(error: unknown): boolean {
         /UID in (the )?precondition/.test(failure.message);
 }
 
+/** Whether a pod has changed since it was read: a deletion by its resource version was refused. */
+export function isChanged(error: unknown): boolean {
+  return (
+    error instanceof ComputeError &&
+    /ResourceVersion in (the )?precondition.*HTTP 409 Conflict/is.test(error.message)
+  );
+}
+
 /** The API server's own word that it does not remember what happened since that resource version. */
 export function isResourceVersionExpired(error: unknown): boolean {
   const failure = apiFailure(error);

@@ -15,6 +15,7 @@ import { ComputeError, type Compute, type Logger } from '../../ports.ts';
 import type { PodDeletion } from '../../../core/activities/index.ts';
 import { ApiObjects } from './apiObjects.ts';
 import { ApiServer, type ApiServerOptions } from './apiServer.ts';
+import { deleteUnchanged } from './deleteUnchanged.ts';
 import { PendingDeletions } from './pendingDeletions.ts';
 import { requestDeletion } from './requestDeletion.ts';
 import { clusterId } from './clusterId.ts';
@@ -214,7 +215,7 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
 
     async deletePod(pod, how = {}) {
       const { name, uid, namespace } = pod;
-      const { gracePeriodSeconds, stopReason, reason, unlessStarted } = how;
+      const { gracePeriodSeconds, stopReason, reason, unlessStarted, unlessBusy } = how;
       const ask = async (resourceVersion?: string): Promise<PodDeletion> => {
         if (resourceVersion === undefined && !(await pods.isOwn(pod))) return 'deleted';
         logger.info({ pod: name, uid, gracePeriodSeconds, reason }, 'deleting the pod');
@@ -226,13 +227,8 @@ export function createKubernetesCompute(options: KubernetesComputeOptions): Kube
           resourceVersion,
         );
       };
-      if (unlessStarted === true) {
-        const live = await pods.read(pod);
-        if (live === undefined) return 'deleted';
-        return live.view.startedAt !== undefined && !live.view.terminating
-          ? live.view
-          : await ask(live.resourceVersion);
-      }
+      if (unlessStarted === true || unlessBusy === true)
+        return await deleteUnchanged(async () => await pods.read(pod), ask, how);
       // Without the watch nothing would tell that it is over.
       const isPlain = gracePeriodSeconds === undefined && stopReason === undefined && pods.watched;
       return isPlain ? await asked.once(uid, ask) : await ask();

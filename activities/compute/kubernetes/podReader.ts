@@ -54,12 +54,15 @@ export class PodReader {
 
   /**
    * A pod that the watch does not have may be new, or out of its sight: only the API server can tell.
+   * @param wanted - `live`: the API server is asked in any case
    * @throws ComputeError; `foreign`: the pod of that UID is another's
    */
-  async observe(wanted: PodQuery): Promise<PodView | undefined> {
-    const { name, uid, namespace, workflowId } = wanted;
+  async observe(wanted: PodQuery & { readonly live?: boolean }): Promise<PodView | undefined> {
+    const { name, uid, namespace, workflowId, live = false } = wanted;
     if (uid !== undefined && this.#gone.has(uid)) return undefined;
-    const known = this.#cache?.synced() === true ? this.#cache.get(name) : undefined;
+    // A watch that is silent may be half-open for as long as its timeout.
+    const cached = !live && this.#cache?.synced() === true;
+    const known = cached ? this.#cache?.get(name) : undefined;
     const isIt =
       known !== undefined &&
       (uid === undefined || known.uid === uid) &&

@@ -1,3 +1,4 @@
+import { isBusy } from '../../../core/domain/podConditions.ts';
 import { join } from 'node:path';
 import type { PodDeletion } from '../../../core/activities/index.ts';
 import type { DeletionOptions } from '../../ports.ts';
@@ -37,12 +38,16 @@ async function removeOrStop(
   folders: StateDirectories,
   observe: ObservePods,
   { name, uid }: PodRef,
-  { gracePeriodSeconds, reason, unlessStarted }: DeletionOptions,
+  { gracePeriodSeconds, reason, unlessStarted, unlessBusy }: DeletionOptions,
 ): Promise<PodDeletion | PodView> {
   const found = (await observe([name])).get(name);
   if (found?.spec.uid !== uid) return 'deleted';
   if (unlessStarted === true && found.started !== undefined && found.stop === undefined)
     return toPodView(found);
+  if (unlessBusy === true && found.stop === undefined) {
+    const view = toPodView(found);
+    if (view.ended || isBusy(view, Date.now()) === true) return view;
+  }
   const folder = join(folders.pods, name);
   const remove = async (): Promise<'deleted'> => {
     await removePod(folders, name, uid);

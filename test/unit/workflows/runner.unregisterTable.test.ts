@@ -58,7 +58,7 @@ describe('the decision table, row by row', () => {
         expiredWait: 'idleConfirmed',
         podRefreshed: true,
       },
-      { kind: 'tearDown', row: '1' },
+      { kind: 'tearDown', row: '1', unlessBusy: true },
     ],
     [
       '1: proven, alive and busy',
