@@ -1,8 +1,10 @@
 /** Is the task queue used for runners in this worker's place? */
-import { Client, type ConnectionLike } from '@temporalio/client';
+import { Client, type ConnectionLike, type WorkflowHandle } from '@temporalio/client';
+import type { Payload } from '@temporalio/common';
 import pRetry from 'p-retry';
 import { SEARCH_ATTRIBUTES } from '../../core/contract/index.ts';
 import { formatLocation, type ServedLocation } from '../../core/domain/location.ts';
+import { parseJson } from '../../core/domain/parseJson.ts';
 import {
   quoteLiteral,
   runningRunnersQuery,
@@ -12,12 +14,20 @@ import { dataConverterOf } from '../codec/dataConverter.ts';
 import { oneLine, type HoldfastConfig } from '../settings/config.ts';
 import type { Finding } from './finding.ts';
 
+type HistoryEvent = NonNullable<
+  Awaited<ReturnType<WorkflowHandle['fetchHistory']>>['events']
+>[number];
+
+/** Runners of other places whose history is read. */
+const MAX_LOOKED_AT = 10;
+
 /** A server under load, or one whose search attributes have just been made, refuses a query for some seconds. */
 const PATIENCE = { retries: 5, minTimeout: 300, maxTimeout: 4_000, maxRetryTime: 10_000 } as const;
 
 /**
  * A queue is used for the places of the lives that run on it. Where none of them is this worker's, it could do nothing for those lives, and new
- * ones would be lived in two places: most likely a setting is another than its author thinks. Where some are, they need it. Never throws.
+ * ones would be lived in two places: most likely a setting is another than its author thinks. Where some are, they need it. A location that
+ * anybody may have written is a warning: else one workflow would keep every worker of the queue from starting. Never throws.
  */
 export async function checkLocation(
   {
@@ -50,16 +60,52 @@ async function evaluateQueue(
   taskQueue: string,
   served: ServedLocation,
 ): Promise<Finding> {
-  if ((await anyRunner(client, runningRunnersInQuery(taskQueue, served))) !== undefined)
+  if (await hasRunner(client, runningRunnersInQuery(taskQueue, served)))
     return evaluateLocation(taskQueue, served, undefined);
-  return evaluateLocation(
-    taskQueue,
-    served,
-    await anyRunner(
-      client,
-      `${runningRunnersQuery(taskQueue)} AND ${SEARCH_ATTRIBUTES.place.name} IS NOT NULL`,
-    ),
+  return evaluateLocation(taskQueue, served, await runnerElsewhere(client, taskQueue));
+}
+
+/** Returns a runner whose location is proven, if there is one among some; else any. */
+async function runnerElsewhere(
+  client: Client,
+  taskQueue: string,
+): Promise<RunnerElsewhere | undefined> {
+  const query = `${runningRunnersQuery(taskQueue)} AND ${SEARCH_ATTRIBUTES.place.name} IS NOT NULL`;
+  let found: RunnerElsewhere | undefined;
+  let looked = 0;
+  for await (const { workflowId, runId, typedSearchAttributes } of client.workflow.list({
+    query,
+    pageSize: MAX_LOOKED_AT,
+  })) {
+    const place = typedSearchAttributes.get(SEARCH_ATTRIBUTES.place) ?? '';
+    const { events } = await client.workflow.getHandle(workflowId, runId).fetchHistory();
+    if (isWrittenByWorker(events ?? [], place)) return { workflowId, place, proven: true };
+    found ??= { workflowId, place, proven: false };
+    if (++looked === MAX_LOOKED_AT) break;
+  }
+  return found;
+}
+
+/**
+ * Whether a run's own workflow has written the location, and so a worker of its task queue; or a run that it continues. Whoever starts a workflow
+ * may give it any search attribute, and nothing else of this.
+ */
+export function isWrittenByWorker(events: readonly HistoryEvent[], place: string): boolean {
+  return events.some(
+    ({
+      workflowExecutionStartedEventAttributes: started,
+      upsertWorkflowSearchAttributesEventAttributes: upserted,
+    }) => {
+      const isContinued = (started?.continuedExecutionRunId ?? '') !== '';
+      const written = upserted ?? (isContinued ? started : undefined);
+      const value = written?.searchAttributes?.indexedFields?.[SEARCH_ATTRIBUTES.place.name];
+      return value !== undefined && value !== null && readKeyword(value) === place;
+    },
   );
+}
+
+function readKeyword(payload: Payload): unknown {
+  return parseJson(Buffer.from(payload.data ?? new Uint8Array()).toString('utf8'));
 }
 
 /** The client's own words ("Failed to list workflows") say nothing: their causes do. */
@@ -74,31 +120,30 @@ function because(error: unknown): string {
   return words.join(': ');
 }
 
-/** @param elsewhere - a life of the queue, if none of them is in this place */
+/** A runner of the queue. @property proven - a worker has written its location; else whoever started it may have */
+interface RunnerElsewhere {
+  readonly workflowId: string;
+  readonly place: string;
+  readonly proven: boolean;
+}
+
+/** @param elsewhere - a runner of the queue, if none of them is in this place */
 export function evaluateLocation(
   taskQueue: string,
   served: ServedLocation,
-  elsewhere: { readonly workflowId: string; readonly place: string } | undefined,
+  elsewhere: RunnerElsewhere | undefined,
 ): Finding {
   const here = formatLocation(served);
   if (elsewhere === undefined)
     return { level: 'ok', message: `task queue "${taskQueue}" for runners in ${here}` };
   return {
-    level: 'error',
+    level: elsewhere.proven ? 'error' : 'warning',
     message: `HOLDFAST_TASK_QUEUE: the task queue "${taskQueue}" is used for runners in ${elsewhere.place} (${elsewhere.workflowId}), and this worker's are in ${here} (compute/cluster/installation/namespace)`,
     fix: `set HOLDFAST_TASK_QUEUE to a queue of this worker's own, or the settings that differ to those of the queue's other workers; to move the queue, let its runners end first: holdfast runner drain --query "RunnerLocation = ${quoteLiteral(elsewhere.place)}" --yes --wait`,
   };
 }
 
-async function anyRunner(
-  client: Client,
-  query: string,
-): Promise<{ workflowId: string; place: string } | undefined> {
-  for await (const { workflowId, typedSearchAttributes } of client.workflow.list({
-    query,
-    pageSize: 1,
-  })) {
-    return { workflowId, place: typedSearchAttributes.get(SEARCH_ATTRIBUTES.place) ?? '' };
-  }
-  return undefined;
+async function hasRunner(client: Client, query: string): Promise<boolean> {
+  for await (const _runner of client.workflow.list({ query, pageSize: 1 })) return true;
+  return false;
 }

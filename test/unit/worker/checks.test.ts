@@ -7,7 +7,11 @@ import { parseCredentials } from '../../../activities/ciServers/index.ts';
 import { ciQueuesOf } from '../../../worker/settings/ciQueues.ts';
 import { checkCredentials } from '../../../worker/checks/credentialCheck.ts';
 import { createMetrics } from '../../../worker/process/metrics.ts';
-import { checkLocation, evaluateLocation } from '../../../worker/checks/locationCheck.ts';
+import {
+  checkLocation,
+  evaluateLocation,
+  isWrittenByWorker,
+} from '../../../worker/checks/locationCheck.ts';
 import {
   evaluateFairness,
   evaluateSearchAttributes,
@@ -153,9 +157,11 @@ test('a task queue is used for the places of its lives: a worker of another one 
     level: 'ok',
     message: 'task queue "q" for runners in kubernetes/c1/mine/ci',
   });
-  expect(
-    evaluateLocation('q', served, { workflowId: 'runner-1', place: 'process/m1/mine' }),
-  ).toEqual({
+  const elsewhere = { workflowId: 'runner-1', place: 'process/m1/mine', proven: true };
+  expect(evaluateLocation('q', served, { ...elsewhere, proven: false })).toMatchObject({
+    level: 'warning',
+  });
+  expect(evaluateLocation('q', served, elsewhere)).toEqual({
     level: 'error',
     message: expect.stringMatching(
       /^HOLDFAST_TASK_QUEUE: .*"q" is used for runners in process\/m1\/mine \(runner-1\), .* in kubernetes\/c1\/mine\/ci /,
@@ -163,6 +169,59 @@ test('a task queue is used for the places of its lives: a worker of another one 
     fix: expect.stringMatching(
       /a queue of this worker's own.*holdfast runner drain --query "RunnerLocation = 'process\/m1\/mine'" --yes --wait$/,
     ),
+  });
+});
+
+describe('a location is proven that a worker has written', () => {
+  const HERE = 'process/m1/mine';
+  const attributes = (value: unknown): object => ({
+    searchAttributes: {
+      indexedFields: { RunnerLocation: { data: Buffer.from(JSON.stringify(value)) } },
+    },
+  });
+  test.each<[what: string, event: object, proven: boolean]>([
+    [
+      'by the run itself',
+      { upsertWorkflowSearchAttributesEventAttributes: attributes(HERE) },
+      true,
+    ],
+    [
+      'by the run that it continues',
+      {
+        workflowExecutionStartedEventAttributes: {
+          continuedExecutionRunId: 'r',
+          ...attributes(HERE),
+        },
+      },
+      true,
+    ],
+    [
+      'by who started it',
+      {
+        workflowExecutionStartedEventAttributes: {
+          continuedExecutionRunId: '',
+          ...attributes(HERE),
+        },
+      },
+      false,
+    ],
+    [
+      'by the run itself: another one',
+      { upsertWorkflowSearchAttributesEventAttributes: attributes('process/m2/mine') },
+      false,
+    ],
+    [
+      'by the run itself: what is none',
+      {
+        upsertWorkflowSearchAttributesEventAttributes: {
+          searchAttributes: { indexedFields: { RunnerLocation: { data: Buffer.from('{') } } },
+        },
+      },
+      false,
+    ],
+    ['by nobody', { upsertWorkflowSearchAttributesEventAttributes: {} }, false],
+  ])('%s', (_what, event, proven) => {
+    expect(isWrittenByWorker([{}, event], HERE)).toBe(proven);
   });
 });
 
