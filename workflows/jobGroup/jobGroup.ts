@@ -22,6 +22,8 @@ import {
   type RunnerOutcome,
 } from '../../core/contract/index.ts';
 import { isObject } from '../../core/domain/isObject.ts';
+import { workerActivities } from '../shared/activityProxies.ts';
+import { SignalGate } from '../shared/signalGate.ts';
 import { omitUndefined } from '../../core/domain/omitUndefined.ts';
 import { COMMIT } from '../../core/domain/gitNames.ts';
 import {
@@ -57,9 +59,7 @@ export async function jobGroup(carried?: GroupState): Promise<void> {
   let state = parseGroupState(carried);
   let job: JobInput | undefined;
   let run: ChildWorkflowHandle<(input: JobInput) => Promise<JobResult>> | undefined;
-  setHandler(jobRevisionSignal, (body) => void heard.push(...parseRevision(body)), {
-    description: 'A version of the change set has come: {commit, at, job, again}',
-  });
+  const gate = revisionGate(heard);
   setHandler(
     jobGroupStatusQuery,
     () => ({
@@ -85,11 +85,17 @@ export async function jobGroup(carried?: GroupState): Promise<void> {
     if (state.running === undefined) await condition(isNews, IDLE_TIMEOUT);
     else await condition(isNews);
     if (!isNews()) return;
+    gate.restart();
     for (const { event, job: asked } of heard.splice(0)) {
       const next = step(state, event);
       if (next.state.runNumber !== state.runNumber) job = asked;
       ({ state } = next);
       for (const action of next.actions) await carryOut(action);
+    }
+    if (gate.isFull) {
+      await workerActivities('Take in more signals').getTime();
+      gate.open();
+      continue;
     }
     if (state.queued && (await condition(isNews, SETTLED))) continue;
     const next = begin(state);
@@ -99,6 +105,22 @@ export async function jobGroup(carried?: GroupState): Promise<void> {
     if (state.running === undefined && !isNews() && workflowInfo().continueAsNewSuggested)
       await continueAsNew<typeof jobGroup>(state);
   }
+}
+
+/** @param heard - gets what comes */
+function revisionGate(heard: ReceivedEvent[]): SignalGate {
+  const gate = new SignalGate([
+    {
+      name: jobRevisionSignal.name,
+      description: 'A version of the change set has come: {commit, at, job, rerun}',
+      take: (body) => {
+        heard.push(...parseRevision(body));
+        return 1;
+      },
+    },
+  ]);
+  gate.open();
+  return gate;
 }
 
 /** It comes from outside: what cannot be read is left out, and said. */

@@ -18,42 +18,59 @@ import { parseRunnerEvents, applyRunnerEvents } from './runnerEvents.ts';
  * another order by a later replay (https://github.com/temporalio/sdk-python/issues/673), and nothing would get the set on again.
  */
 export function registerHandlers(set: RunningSet): void {
-  setHandler(
-    jobEventsSignal,
-    (body) => {
-      const { events, ...when } = parseJobEvents(body);
-      set.receive((state, now) => state.jobEvents(events, now), { size: events.length, ...when });
+  set.openGate([
+    {
+      name: jobEventsSignal.name,
+      description: 'Events of jobs that this set serves',
+      take: (body) => takeJobEvents(set, body),
     },
-    { description: 'Events of jobs that this set serves' },
-  );
-  setHandler(
-    queueCheckedSignal,
-    (body) => {
-      const seen = parseQueueCheckResult(body);
-      if (seen !== undefined)
-        set.receive((state, now) => state.onQueueChecked(seen, now), { size: seen.jobs.length });
+    {
+      name: queueCheckedSignal.name,
+      description: 'Jobs that a look at the CI server has found',
+      take: (body) => takeQueueCheck(set, body),
     },
-    { description: 'Jobs that a look at the CI server has found' },
-  );
-  setHandler(
-    runnerEventsSignal,
-    (body) => {
-      const news = parseRunnerEvents(body);
-      set.receive((state, now) => applyRunnerEvents(state, news, now), {
-        size: news.length,
-        ...omitUndefined({ at: news.at(-1)?.at }),
-      });
+    {
+      name: runnerEventsSignal.name,
+      description: 'Runners of this set are online, have begun their job, or have ended',
+      take: (body) => takeRunnerEvents(set, body),
     },
-    { description: 'Runners of this set are online, have begun their job, or have ended' },
-  );
-  setHandler(setCommandSignal, (request) => set.receiveCommand(request), {
-    description:
-      'What an operator wants: start the workflow setCommand, which sends it and has the answer',
-  });
+    {
+      name: setCommandSignal.name,
+      description:
+        'What an operator wants: start the workflow setCommand, which sends it and has the answer',
+      take: (request) => {
+        set.receiveCommand(request);
+        return 0;
+      },
+    },
+  ]);
   setHandler(setStatusQuery, () => set.status(), {
     description: 'Wanted and present runners, jobs, and what it waits for',
   });
   setHandler(setDeclarationQuery, () => set.state.currentDeclaration(), {
     description: 'What the set was last told to be',
   });
+}
+
+function takeJobEvents(set: RunningSet, body: unknown): number {
+  const { events, ...when } = parseJobEvents(body);
+  set.receive((state, now) => state.jobEvents(events, now), { size: events.length, ...when });
+  return events.length;
+}
+
+function takeQueueCheck(set: RunningSet, body: unknown): number {
+  const seen = parseQueueCheckResult(body);
+  if (seen === undefined) return 0;
+  const size = seen.jobs.length;
+  set.receive((state, now) => state.onQueueChecked(seen, now), { size });
+  return size;
+}
+
+function takeRunnerEvents(set: RunningSet, body: unknown): number {
+  const news = parseRunnerEvents(body);
+  set.receive((state, now) => applyRunnerEvents(state, news, now), {
+    size: news.length,
+    ...omitUndefined({ at: news.at(-1)?.at }),
+  });
+  return news.length;
 }

@@ -28,6 +28,7 @@ import {
   needsBusyEvents,
   type SetDecision,
 } from './plan.ts';
+import { SignalGate, type GatedSignal } from '../shared/signalGate.ts';
 import { routingInfo } from '../../core/domain/routingInfo.ts';
 import { SET_TASK_TIMEOUT_MS } from '../../core/domain/setPriority.ts';
 import { randomSuffix, runnerWorkflowId } from '../../core/domain/setRunnerNames.ts';
@@ -88,12 +89,19 @@ export class RunningSet {
   #checkingQueue = false;
   readonly #length = new RunLength();
   #timer: Alarm | undefined;
+  #gate = new SignalGate([]);
 
   /** @param commandsDone - ids of the commands that the run before has carried out */
   constructor(state: SetState, commandsDone: readonly string[]) {
     this.state = state;
     this.#commands = new SetCommands(commandsDone);
     this.#now = state.facts.at;
+  }
+
+  /** Takes in these signals from now on. */
+  openGate(signals: readonly GatedSignal[]): void {
+    this.#gate = new SignalGate(signals);
+    this.#gate.open();
   }
 
   /** News: taken in with the time that it tells, or which the loop has asked for, once for all that comes meanwhile. */
@@ -116,6 +124,10 @@ export class RunningSet {
   async run(): Promise<void> {
     for (;;) {
       this.#drainInbox();
+      if (this.#gate.isFull) {
+        this.#tick(await this.#takeMoreSignals());
+        continue;
+      }
       const decision = decideSet(this.state, this.#now);
       if (this.#mayContinueAsNew()) await this.#continueAsNew();
       if (decision.ended && this.#commands.allReplied) return;
@@ -133,9 +145,17 @@ export class RunningSet {
   }
 
   #drainInbox(): void {
+    this.#gate.restart();
     for (const { news } of this.#inbox.splice(0)) news(this.state, this.#now);
     this.state.updateDemand(this.#now);
     this.#publishStatus();
+  }
+
+  /** In an activation of its own, which the activity begins. */
+  async #takeMoreSignals(): Promise<Timestamped> {
+    const moment = await workerActivities('Take in more signals').getTime();
+    this.#gate.open();
+    return moment;
   }
 
   #publishStatus(): void {
@@ -174,6 +194,7 @@ export class RunningSet {
         timer.fired ||
         this.#commands.hasNext ||
         this.#inbox.length > 0 ||
+        this.#gate.isFull ||
         this.#mayContinueAsNew() ||
         (ended && this.#commands.allReplied),
     );
@@ -227,7 +248,7 @@ export class RunningSet {
     const isTime =
       workflowInfo().continueAsNewSuggested ||
       (this.#length.isLong && this.state.facts.cancelled !== true);
-    return isTime && this.#commands.allReplied;
+    return isTime && this.#commands.allReplied && !this.#gate.isFull;
   }
 
   /**
