@@ -9,6 +9,7 @@ import {
   type TimedRunnerEvent,
 } from '../../core/contract/index.ts';
 import type { SetNotification } from '../../core/activities/index.ts';
+import { SetBacklogError, SLOW_PAUSE_MS, SignalPaces, type SignalPace } from './signalPace.ts';
 import { isNonRetryable } from '../shared/grpcStatus.ts';
 
 /** One signal; the client tries again meanwhile. */
@@ -53,6 +54,7 @@ export class RunnerEventBatcher {
   readonly #pace: Required<BatchTiming>;
   /** By set, while anything waits, is under way, or pauses. */
   readonly #lanes = new Map<string, Lane>();
+  readonly #paces = new SignalPaces();
   /** A signal is its senders' together: it must not be called off with the activity that happened to be the first. */
   readonly #outsideOfActivities = AsyncLocalStorage.snapshot();
 
@@ -98,15 +100,26 @@ export class RunnerEventBatcher {
     while (lane.waiting.length > 0) {
       if (!lane.hurried) await this.#untilHurried(lane);
       dropLate(lane);
+      const pace = this.#paces.isCheckDue(setWorkflowId(set))
+        ? await this.#check(set, lane)
+        : 'normal';
       const batch = lane.waiting.splice(0, MAX_NEWS);
-      const pauses = lane.hurried
-        ? delay(this.#pace.pauseMs, undefined, { ref: false })
-        : undefined;
+      const pauseMs = pace === 'normal' ? this.#pace.pauseMs : SLOW_PAUSE_MS;
+      const pauses = lane.hurried ? delay(pauseMs, undefined, { ref: false }) : undefined;
       lane.hurried = lane.waiting.length > 0;
-      await send(set, batch);
+      if (pace === 'refuse') rejectAll(batch, set);
+      else await send(set, batch);
       await pauses;
     }
     this.#lanes.delete(set);
+  }
+
+  async #check(set: string, { waiting: [first] }: Lane): Promise<SignalPace> {
+    if (first === undefined) return 'normal';
+    return await first.client.withDeadline(
+      Date.now() + SIGNAL_DEADLINE_MS,
+      async () => await this.#paces.check(first.client, setWorkflowId(set)),
+    );
   }
 
   async #untilHurried(lane: Lane): Promise<void> {
@@ -118,6 +131,11 @@ export class RunnerEventBatcher {
       };
     });
   }
+}
+
+function rejectAll(batch: readonly Waiting[], set: string): void {
+  for (const { reject } of batch)
+    reject(new SetBacklogError(`${setWorkflowId(set)}: does not answer, and takes no more events`));
 }
 
 /** Whoever told it has given up by now, and tells it again: it must not go before what is new. */

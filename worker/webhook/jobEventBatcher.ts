@@ -3,6 +3,13 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import { isNonRetryable } from '../../activities/shared/grpcStatus.ts';
+import {
+  SetBacklogError,
+  SLOW_MAX_EVENTS,
+  SLOW_PAUSE_MS,
+  SignalPaces,
+  type SignalPace,
+} from '../../activities/runnerSet/signalPace.ts';
 import { jobEventsSignal, type JobEvent } from '../../core/contract/index.ts';
 
 export interface BatchLimits {
@@ -38,7 +45,7 @@ interface Waiting {
 /**
  * Bounds what a burst costs a set: each signal is four events of its history and a task for its worker, and a run of a workflow may get
  * 10,000. A lone event is sent at once; what arrives while a signal is under way, or shortly after, is gathered for the next. Whoever
- * adds an event learns how its own signal ended.
+ * adds an event learns how its own signal ended. A set that does not answer gets a signal every two seconds, and none before Temporal would refuse it.
  *
  * An event that fails for something that passes is tried on for a while, as long as the process lives: GitHub sends a refused delivery again only
  * when an App asks for it (https://docs.github.com/en/webhooks/using-webhooks/handling-failed-webhook-deliveries), and sets bear being told twice.
@@ -48,6 +55,7 @@ export class JobEventBatcher {
   readonly #limits: Required<BatchLimits>;
   /** What waits, by workflow id; an entry without anything waiting has its signal under way, or its pause. */
   readonly #lanes = new Map<string, Waiting[]>();
+  readonly #paces = new SignalPaces();
   #lingering = 0;
   #closed = false;
 
@@ -111,11 +119,17 @@ export class JobEventBatcher {
   async #run(workflowId: string, lane: Waiting[]): Promise<void> {
     this.#lanes.set(workflowId, lane);
     while (lane.length > 0) {
-      const batch = lane.splice(0, this.#batchSize(lane));
+      const pace = this.#paces.isCheckDue(workflowId) ? await this.#check(workflowId) : 'normal';
+      const slow = pace !== 'normal';
+      const batch = lane.splice(0, this.#batchSize(lane, slow ? SLOW_MAX_EVENTS : undefined));
       const [oldest] = batch;
       if (oldest === undefined) break;
-      let pause = delay(this.#limits.pauseMs, undefined, { ref: false });
+      let pause = delay(slow ? SLOW_PAUSE_MS : this.#limits.pauseMs, undefined, { ref: false });
       try {
+        if (pace === 'refuse')
+          throw new SetBacklogError(
+            `${workflowId}: does not answer, and takes no more events; see what keeps it with "temporal workflow describe --workflow-id ${workflowId}"`,
+          );
         await oldest.inItsContext(
           async () =>
             await this.#signal(
@@ -136,6 +150,18 @@ export class JobEventBatcher {
       await pause;
     }
     this.#lanes.delete(workflowId);
+  }
+
+  async #check(workflowId: string): Promise<SignalPace> {
+    try {
+      const client = this.#client();
+      return await client.withDeadline(
+        Date.now() + SIGNAL_DEADLINE_MS,
+        async () => await this.#paces.check(client, workflowId),
+      );
+    } catch {
+      return 'normal'; // there is no connection: the signal says so
+    }
   }
 
   /** @returns whether it may be tried on */
@@ -167,13 +193,10 @@ export class JobEventBatcher {
   }
 
   /** How many of those that wait longest go together. */
-  #batchSize(lane: readonly Waiting[]): number {
+  #batchSize(lane: readonly Waiting[], maxEvents = this.#limits.maxEvents): number {
     let size = lane[0]?.size ?? 0;
     let count = 1;
-    while (
-      count < this.#limits.maxEvents &&
-      (size += lane[count]?.size ?? Infinity) <= this.#limits.maxSize
-    )
+    while (count < maxEvents && (size += lane[count]?.size ?? Infinity) <= this.#limits.maxSize)
       count++;
     return count;
   }

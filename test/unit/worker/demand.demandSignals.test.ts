@@ -63,6 +63,31 @@ const isPending = async (promise: Promise<unknown>): Promise<boolean> =>
     new Promise((resolve) => setImmediate(() => resolve(isPending))),
   ])) === isPending;
 
+describe('a set that does not answer', () => {
+  test('and has nearly as many signals as Temporal keeps: events are refused, and tried on', async () => {
+    let historyLength = 9_000;
+    const sent: string[] = [];
+    const client = {
+      withDeadline: async (_deadline: number, run: () => Promise<void>) => await run(),
+      workflow: {
+        getHandle: () => ({
+          describe: async () => ({ historyLength, raw: {} }),
+          signal: async (_signal: unknown, { events }: { events: JobEvent[] }) =>
+            void sent.push(...events.map(({ jobId }) => jobId)),
+        }),
+      },
+    } as unknown as Client;
+    const batches = new JobEventBatcher(() => client, { pauseMs: 0, retryPauseMs: 0 });
+    for (let id = 1; id < 20; id++) await batches.send('set-a', event(id), never);
+    await expect(batches.send('set-a', event(20), never)).rejects.toMatchObject({
+      name: 'SetBacklogError',
+    });
+    expect(sent).toHaveLength(19);
+    historyLength = 10;
+    await until('the event to be sent all the same', () => sent.includes('20'));
+  });
+});
+
 describe('batches of events', () => {
   test('each signal is sent in the context of its oldest event, not in that of the first of all', async () => {
     const around = new AsyncLocalStorage<string>();
