@@ -16,7 +16,7 @@ export interface ScopeTimeouts
   extends
     Pick<RunnerTimeouts, 'podUnscheduled' | 'podPending' | 'registration' | 'jobTimeout'>,
     Pick<StopInput, 'signalTimeout' | 'cleanupTimeout'> {
-  /** The longest job timeout that a runner may ask for. @default "24h" */
+  /** The longest job timeout that a runner may ask for. A plain command has it once, for all its attempts together. @default "24h" */
   jobTimeoutCap?: string;
 }
 

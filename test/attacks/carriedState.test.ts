@@ -72,6 +72,7 @@ await describeWithLab('who hands on a state of their own making', { temporal: tr
       phases: [],
       replacements: [],
       unregisterAttempts: 0,
+      usedJobMs: 0,
       neverStartedInARow: 0,
       shortLivedInARow: 0,
       notifiedOnline: true,

@@ -407,6 +407,7 @@ export class Mind {
       phases: [],
       replacements: [],
       unregisterAttempts: 0,
+      usedJobMs: 0,
       neverStartedInARow,
       shortLivedInARow: 0,
     };

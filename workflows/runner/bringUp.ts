@@ -16,6 +16,7 @@ import { awaitClaims } from './claims.ts';
 import { decideStartup } from './startupDecision.ts';
 import type { RunnerCause } from '../../core/contract/index.ts';
 import { formatDuration } from '../../core/domain/duration.ts';
+import type { SupervisorConfig } from '../../core/domain/pod.ts';
 import type { AttemptFailure } from './carriedState.ts';
 import type { RunnerState } from './state.ts';
 import { awaitPodEnd, awaitPod, recordPod } from './podWaits.ts';
@@ -152,6 +153,7 @@ async function tryToProvision(
     pod: {
       identity: runner.identity,
       ...spec.pod,
+      supervision: supervisionOf(state),
       ...omitUndefined({ notifyBusy: setMemo().notifyBusy }),
     },
     credentialsRetryMs: spec.intervals.credentialsRetryMs,
@@ -180,6 +182,15 @@ async function tryToProvision(
       });
     },
   );
+}
+
+/** A plain command's timeout is kept in its pod: there is no more of it than the attempts before have left. */
+function supervisionOf({ spec, remainingJobMs }: RunnerState): SupervisorConfig {
+  const { timeoutMs, ...supervision } = spec.pod.supervision;
+  return {
+    ...supervision,
+    ...omitUndefined({ timeoutMs: timeoutMs && Math.min(timeoutMs, Math.max(1, remainingJobMs)) }),
+  };
 }
 
 async function findProvisioned({ spec, runner }: RunnerState): Promise<FoundProvision> {

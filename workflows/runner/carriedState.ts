@@ -63,6 +63,7 @@ export interface CarriedRunnerState {
   readonly phases: RunnerStatus['phases'];
   readonly replacements: RunnerResult['replacements'];
   readonly unregisterAttempts: number;
+  readonly usedJobMs: number;
   readonly neverStartedInARow: number;
   readonly shortLivedInARow: number;
   readonly cancel?: Cancellation;

@@ -42,6 +42,7 @@ export function parseCarriedState(raw: unknown, nowMs: number): CarriedRunnerSta
     phases: listOf(raw['phases']).filter(isPhase),
     replacements: listOf(raw['replacements']).filter(isReplacement),
     unregisterAttempts: countOf(raw['unregisterAttempts']),
+    usedJobMs: countOf(raw['usedJobMs']),
     neverStartedInARow: countOf(raw['neverStartedInARow']),
     shortLivedInARow: countOf(raw['shortLivedInARow']),
     notifiedOnline: raw['notifiedOnline'] === true,

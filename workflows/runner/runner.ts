@@ -67,6 +67,7 @@ async function runToCompletion(
     // Nobody waits for the news to arrive: jobs do not either.
     if (state.runner.online) void notifySetOnline(state);
     if (state.failure === undefined && state.cancel === undefined) await serveJobs(state, input);
+    state.countJobTime();
     const unregistered = await unregister(state, input);
     void notifyJobStepEnded(state, unregistered);
     state.fixVerdictCancel();

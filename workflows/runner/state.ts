@@ -67,6 +67,8 @@ export class RunnerState {
   readonly podWaits = new Map<string, Promise<CallResult<PodSnapshot>>>();
   unregisterAttempts = 0;
   replacements: RunnerResult['replacements'] = [];
+  /** How long the attempts before the present one ran a plain command (ms). */
+  usedJobMs = 0;
   neverStartedInARow = 0;
   shortLivedInARow = 0;
   phases: RunnerStatus['phases'] = [];
@@ -306,7 +308,9 @@ export class RunnerState {
     const { runner, spec } = this;
     runner.busySince = Date.now() - forMs;
     runner.jobDeadline = Math.min(
-      runner.busySince + spec.timeouts.jobTimeoutMs + this.#backstopMs,
+      runner.busySince +
+        Math.min(spec.timeouts.jobTimeoutMs, this.remainingJobMs) +
+        this.#backstopMs,
       this.maxDurationDeadlineMs,
     );
     delete runner.busyJobKey;
@@ -329,10 +333,22 @@ export class RunnerState {
       : Number.POSITIVE_INFINITY;
   }
 
+  /** How long a job of the present runner may take at the most (ms). A plain command is the same job in each attempt: the cap is for all together. */
+  get remainingJobMs(): number {
+    return Math.max(0, this.spec.jobTimeoutCapMs - this.usedJobMs);
+  }
+
+  /** Counts the time of an attempt that is over. */
+  countJobTime(): void {
+    const { busySince } = this.runner;
+    if (this.spec.scope === undefined && busySince !== undefined)
+      this.usedJobMs += Date.now() - busySince;
+  }
+
   /** How late the job's deadline may be moved (ms since the epoch). */
   get latestDeadlineMs(): number {
     return Math.min(
-      (this.runner.busySince ?? Number.NaN) + this.spec.jobTimeoutCapMs,
+      (this.runner.busySince ?? Number.NaN) + this.remainingJobMs,
       this.maxDurationDeadlineMs,
     );
   }
@@ -423,6 +439,7 @@ export class RunnerState {
       phases,
       replacements,
       unregisterAttempts,
+      usedJobMs,
       neverStartedInARow,
       shortLivedInARow,
       cancel,
@@ -441,6 +458,7 @@ export class RunnerState {
       phases,
       replacements,
       unregisterAttempts,
+      usedJobMs,
       neverStartedInARow,
       shortLivedInARow,
       notifiedOnline,

@@ -51,6 +51,8 @@ export interface EndFacts {
   readonly lastAttempt?: boolean;
   /** Of a life that resumes: its time is. */
   readonly durationExceeded?: boolean;
+  /** Of a plain command: its attempts together have run for as long as one job may. */
+  readonly jobTimeUsed?: boolean;
 }
 
 export interface Verdict {
@@ -105,6 +107,7 @@ export function verdictFacts(
     shortLivedInARow,
     lastAttempt: runner.identity.attempt >= spec.maxAttempts,
     durationExceeded: Date.now() >= state.maxDurationDeadlineMs,
+    jobTimeUsed: state.remainingJobMs === 0,
   };
 }
 
@@ -368,6 +371,12 @@ function afterLoss(f: EndFacts, cause: RunnerCause): VerdictDecision {
   const busy = hasLost(f, cause);
   if (busy && f.onEviction === 'fail')
     return end('errored', `The runner was lost while it ran a job (${cause}).`, cause);
+  if (busy && f.jobTimeUsed === true)
+    return end(
+      'aborted',
+      `The command was lost (${cause}), and its attempts together have run for as long as one job may (jobTimeoutCap).`,
+      'run_timeout',
+    );
   if (busy && f.onEviction === 'resume' && f.durationExceeded === true)
     return end(
       'aborted',

@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import type { RunnerInput } from '../../../core/contract/index.ts';
 import { RunnerState } from '../../../workflows/runner/state.ts';
 import { BORN, RUNNING_POD, runnerState } from '../../support/runnerStates.ts';
 
@@ -58,5 +59,51 @@ describe('the count of lost attempts', () => {
     }
     expect(state).toMatchObject({ neverStartedInARow, shortLivedInARow });
     expect(state.toCarriedState()).toMatchObject({ neverStartedInARow, shortLivedInARow });
+  });
+});
+
+describe('the cap of one job', () => {
+  const MINUTE = 60_000;
+  /** Runs attempts of so many minutes; the last is still at work. @returns its deadline, in minutes after its start */
+  function deadlineAfter(input: Parameters<typeof runnerState>[0], minutes: number[]): number {
+    const state = runnerState({ timeouts: { jobTimeout: '24h' }, ...input }, RUNNING_POD);
+    const { now } = Date;
+    let at = BORN;
+    Date.now = () => at;
+    try {
+      for (const lasted of minutes) {
+        state.applyPodState(true);
+        at += lasted * MINUTE;
+        state.countJobTime();
+        state.replaceRunner();
+        state.runner.pod = { ...RUNNING_POD, uid: `u${at}` };
+      }
+      state.applyPodState(true);
+      return ((state.runner.jobDeadline ?? Number.NaN) - at) / MINUTE;
+    } finally {
+      Date.now = now;
+    }
+  }
+  const command: Partial<RunnerInput> = {
+    ciServer: 'none',
+    command: ['train'],
+    supervisor: 'none',
+  };
+  const BACKSTOP = deadlineAfter({ ...command, timeouts: { jobTimeout: '1m' } }, []) - 1;
+
+  test.each<[what: string, Parameters<typeof runnerState>[0], minutes: number[], left: number]>([
+    ['a command', command, [], 1_440 + BACKSTOP],
+    ['… that was lost after an hour', command, [60], 1_380 + BACKSTOP],
+    ['… and again', command, [60, 120], 1_260 + BACKSTOP],
+    ['… and has nothing left', command, [1_440], BACKSTOP],
+    [
+      '… whose own timeout is shorter',
+      { ...command, timeouts: { jobTimeout: '1h' } },
+      [60, 120],
+      60 + BACKSTOP,
+    ],
+    ['a runner whose next job is another one', { onEviction: 'replace' }, [60, 120], 1_440],
+  ])('%s', (_what, input, minutes, left) => {
+    expect(deadlineAfter(input, minutes)).toBe(left);
   });
 });

@@ -701,6 +701,26 @@ describe('a plain command, which is its own job', () => {
       },
       end('errored', 'deleted_externally'),
     ],
+    ...(['resume', 'replace'] as const).map((onEviction): Row => [
+      `evicted (${onEviction}), and its attempts have run for as long as one job may`,
+      {
+        pod: recorded(143, 'evicted', deleted),
+        checkpoints: true,
+        onEviction,
+        jobTimeUsed: true,
+      },
+      end('aborted', 'run_timeout'),
+    ]),
+    [
+      'evicted, complete, and its attempts have run for as long as one job may',
+      {
+        pod: recorded(0, 'evicted', deleted),
+        checkpoints: true,
+        onEviction: 'resume',
+        jobTimeUsed: true,
+      },
+      end('succeeded'),
+    ],
     [
       'evicted, and too old to be resumed',
       {
