@@ -45,7 +45,7 @@ export const CHANGES: readonly Change[] = [
   {
     what: 'a registration is not removed before the life ends',
     file: 'runner/unregister.ts',
-    from: 'return await removeRegistration(state, action.onBusy, facts);',
+    from: 'return await removeRegistration(state, action, facts);',
     to: "return { kind: 'answered', answer: 'removed', retried: false, atMs: 1 };",
     breaks: ({ workflowType, events }) =>
       workflowType === 'runner' &&
