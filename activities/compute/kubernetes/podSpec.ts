@@ -203,17 +203,29 @@ export function podErrors(
   const request = { ...asked, identity: { workflowId: '', firstRunId: '', attempt: 1 } };
   try {
     // As a static runner's, which has a container more than others.
-    return judge(
-      podSpec(request, defaults, installation, {
-        secretName: podName(request.identity),
-        keys: TOKEN_VARIABLES,
-      }),
-      request,
-    );
+    const pod = podSpec(request, defaults, installation, {
+      secretName: podName(request.identity),
+      keys: TOKEN_VARIABLES,
+    });
+    return [...mountErrors(pod), ...judge(pod, request)];
   } catch (error) {
     if (error instanceof ComputeError) return [error.message];
     throw error;
   }
+}
+
+/** Mounts of volumes that the pod does not have: the API server rejects them when the runner is about to start. */
+function mountErrors({ spec }: V1Pod): string[] {
+  const volumes = new Set((spec?.volumes ?? []).map(({ name }) => name));
+  return [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])].flatMap(
+    ({ name: container, volumeMounts = [] }) =>
+      volumeMounts
+        .filter(({ name }) => !volumes.has(name))
+        .map(
+          ({ name }) =>
+            `pod.spec.volumes: container ${container} mounts the volume ${name}, which the pod does not have; add it, or remove the mount`,
+        ),
+  );
 }
 
 function runnerContainer(
