@@ -2,16 +2,10 @@
 import { stripControlCharacters, truncate } from '../../core/domain/displayText.ts';
 import { exceedsMaxDepth, MAX_DEPTH } from '../../core/domain/maxDepth.ts';
 import { isObject } from '../../core/domain/isObject.ts';
+import { findChartValues, type ChartValues, type FoundValue } from './chartValues.ts';
 import { toText } from './fieldRows.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
-
-/** What a document or an item of a list holds. */
-export interface FoundValue {
-  /** For messages: `arc.yaml, document 2`. */
-  readonly source: string;
-  readonly value: unknown;
-}
 
 /** The kinds that a set of runners is made of; `values` are those of the chart gha-runner-scale-set. */
 export type ArcKind =
@@ -51,16 +45,6 @@ const KINDS: Readonly<Record<string, ArcKind>> = {
   [`${LEGACY_GROUP} Runner`]: 'Runner',
   [`${LEGACY_GROUP} HorizontalRunnerAutoscaler`]: 'HorizontalRunnerAutoscaler',
 };
-/** What values of the chart have at least one of. */
-const VALUES = [
-  'githubConfigUrl',
-  'githubConfigSecret',
-  'runnerScaleSetName',
-  'minRunners',
-  'maxRunners',
-  'containerMode',
-  'template',
-];
 /** As much of a name as a message shows. */
 const MAX_NAME = 100;
 
@@ -74,7 +58,7 @@ export function findArcObjects(found: readonly FoundValue[]): {
   for (const each of found.flatMap(itemsOf)) {
     const read = readObject(each);
     if ('reason' in read) leftOut.push(read);
-    else objects.push(read);
+    else objects.push(...[read].flat());
   }
   return { objects, leftOut };
 }
@@ -90,7 +74,7 @@ function itemsOf({ source, value }: FoundValue): FoundValue[] {
   }));
 }
 
-function readObject({ source, value }: FoundValue): ArcObject | SkippedObject {
+function readObject({ source, value }: FoundValue): ArcObject | ArcObject[] | SkippedObject {
   if (!isObject(value)) return { label: source, reason: 'is no object' };
   if (exceedsMaxDepth(value))
     return {
@@ -98,19 +82,12 @@ function readObject({ source, value }: FoundValue): ArcObject | SkippedObject {
       reason: `is nested more than ${MAX_DEPTH} levels deep, as no such object is: sets made of it could not be read`,
     };
   const { apiVersion, kind } = value;
+  const charts = findChartValues({ source, value });
+  if (charts.length > 0) return charts.map(objectOfValues);
   if (apiVersion === undefined && kind === undefined) {
-    if (!VALUES.some((key) => key in value))
-      return {
-        label: source,
-        reason: 'neither an object of Kubernetes nor values of the chart gha-runner-scale-set',
-      };
     return {
-      label: `${source}, values`,
-      kind: 'values',
-      name: '',
-      namespace: textOf(value['namespaceOverride']),
-      annotations: {},
-      fields: value,
+      label: source,
+      reason: 'neither an object of Kubernetes nor values of the chart gha-runner-scale-set',
     };
   }
   const metadata = isObject(value['metadata']) ? value['metadata'] : {};
@@ -134,7 +111,20 @@ function readObject({ source, value }: FoundValue): ArcObject | SkippedObject {
   };
 }
 
+function objectOfValues({ label, release, values }: ChartValues): ArcObject {
+  return {
+    label: stripControlCharacters(truncate(label, 3 * MAX_NAME)),
+    kind: 'values',
+    name: release,
+    namespace: textOf(values['namespaceOverride']),
+    annotations: {},
+    fields: values,
+  };
+}
+
 function reasonFor(group: string, kind: string): string {
+  if (['helm.toolkit.fluxcd.io', 'argoproj.io'].includes(group))
+    return 'no values of the chart gha-runner-scale-set are in it: give them as a file of their own';
   if (group === SCALE_SET_GROUP) return 'made by ARC from its AutoscalingRunnerSet';
   const meant = Object.keys(KINDS).find((known) => known.endsWith(` ${kind}`));
   return meant === undefined

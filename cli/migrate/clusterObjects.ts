@@ -3,7 +3,7 @@ import type { KubeConfig } from '@kubernetes/client-node';
 import { ApiError, ApiServer } from '../../activities/compute/kubernetes/apiServer.ts';
 import { listObjects } from '../../activities/compute/kubernetes/objectList.ts';
 import { CliError } from '../shared/exit.ts';
-import type { FoundValue } from './arcObjects.ts';
+import type { FoundValue } from './chartValues.ts';
 
 const SCALE_SETS = 'actions.github.com/v1alpha1';
 const LEGACY = 'actions.summerwind.dev/v1alpha1';

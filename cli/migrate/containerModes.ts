@@ -27,6 +27,11 @@ export function addDockerDaemon(
   { container, args, env, volumeMounts, socketVolume = {} }: DockerDaemon,
 ): void {
   const image = draft.parts.template['image'] ?? GITHUB_RUNNER.image.name;
+  draft.env({ name: 'DOCKER_HOST', value: 'unix:///var/run/docker.sock' });
+  draft.env({ name: 'RUNNER_WAIT_FOR_DOCKER_IN_SECONDS', value: '120' });
+  // The daemon mounts folders of jobs into their containers: it has to see the same ones.
+  const work = draft.mount({ ...WORK });
+  draft.mount({ ...SOCKET });
   draft.initContainers.unshift(
     {
       name: 'init-dind-externals',
@@ -54,18 +59,14 @@ export function addDockerDaemon(
       ],
       env: [{ name: 'DOCKER_GROUP_GID', value: '123' }, ...env],
       volumeMounts: [
-        { ...WORK },
+        { ...work },
         { ...SOCKET },
         { name: EXTERNALS, mountPath: '/home/runner/externals' },
         ...volumeMounts,
       ],
     },
   );
-  draft.env({ name: 'DOCKER_HOST', value: 'unix:///var/run/docker.sock' });
-  draft.env({ name: 'RUNNER_WAIT_FOR_DOCKER_IN_SECONDS', value: '120' });
-  draft.mount({ ...WORK });
-  draft.mount({ ...SOCKET });
-  draft.volume({ name: 'work', emptyDir: {} });
+  if (work['name'] === WORK.name) draft.volume({ name: WORK.name, emptyDir: {} });
   draft.volume({ name: SOCKET.name, emptyDir: socketVolume });
   draft.volume({ name: EXTERNALS, emptyDir: {} });
   draft.note(

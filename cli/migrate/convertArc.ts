@@ -4,15 +4,11 @@ import type { RunnerSetInput } from '../../core/contract/index.ts';
 import { MAX_SET_NAME } from '../../core/domain/setRunnerNames.ts';
 import { parseRunnerSetInput } from '../../core/input/runnerSet.ts';
 import type { FieldError } from '../shared/exit.ts';
-import {
-  findArcObjects,
-  type ArcObject,
-  type FoundValue,
-  type SkippedObject,
-} from './arcObjects.ts';
+import { findArcObjects, type ArcObject, type SkippedObject } from './arcObjects.ts';
+import type { FoundValue } from './chartValues.ts';
 import { convertAutoscaler, targetOf } from './autoscalerRows.ts';
 import { convertLegacy } from './legacyRows.ts';
-import { policyNeeds } from './policyNeeds.ts';
+import { podNeeds, type PodNeeds } from './policyNeeds.ts';
 import { convertScaleSet } from './scaleSetRows.ts';
 import { quoted, SetDraft, type MigrationNote } from './setDraft.ts';
 
@@ -24,15 +20,13 @@ export interface MigrationOptions {
 }
 
 /** A set, valid, and what its reader has to know. */
-export interface MigratedSet {
+export interface MigratedSet extends PodNeeds {
   readonly from: ArcObject;
   /** Of what its size comes from, where that is another object. */
   readonly autoscaler?: ArcObject;
   readonly input: RunnerSetInput;
   readonly notes: readonly MigrationNote[];
   readonly warnings: readonly string[];
-  /** Fields of the worker's pod policy that have to allow something. */
-  readonly policy: readonly string[];
 }
 
 export interface Migration {
@@ -83,6 +77,10 @@ function convert(
   convertLegacy(from, draft, autoscaler !== undefined);
 }
 
+/** A manifest may leave its namespace to `kubectl -n`. */
+const sameNamespace = (one: string | undefined, other: string | undefined): boolean =>
+  one === undefined || other === undefined || one === other;
+
 /** An autoscaler scales what has its name, in its namespace. */
 function pairAutoscalers(objects: readonly ArcObject[]): {
   autoscalers: Map<ArcObject, ArcObject>;
@@ -94,7 +92,7 @@ function pairAutoscalers(objects: readonly ArcObject[]): {
     const wanted = targetOf(autoscaler);
     const target = objects.find(
       ({ kind, name, namespace }) =>
-        `${kind}/${name}` === wanted && namespace === autoscaler.namespace,
+        `${kind}/${name}` === wanted && sameNamespace(namespace, autoscaler.namespace),
     );
     if (target === undefined)
       unused.push({
@@ -140,14 +138,14 @@ function validated(from: ArcObject, draft: SetDraft): MigratedSet | undefined {
     return undefined;
   }
   const { pod, warnings } = parsed.spec.runner;
-  const policy = policyNeeds(pod);
-  if (policy !== undefined)
+  const needs = podNeeds(pod);
+  if (needs !== undefined)
     return {
       from,
       input: input as unknown as RunnerSetInput,
       notes: draft.notes,
       warnings,
-      policy,
+      ...needs,
     };
   draft.addError(
     'template.pod of the set',

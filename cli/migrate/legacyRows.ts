@@ -29,6 +29,8 @@ import { convertClaims } from './volumeClaims.ts';
 const SELF_HOSTED = 'self-hosted';
 /** How long the entry point of ARC's images lets a job go on after SIGTERM, in seconds. */
 const GRACEFUL_STOP = 'RUNNER_GRACEFUL_STOP_TIMEOUT';
+/** Folder of the runner in the images of this mode. */
+const LEGACY_HOME = /^\/runner(?=\/|$)/;
 const USUAL_IMAGE =
   /^(docker\.io\/)?(summerwind|ghcr\.io\/actions-runner-controller\/actions-runner-controller)\/actions-runner(-dind)?(:|$)/;
 
@@ -112,15 +114,16 @@ const legacyEnvRow: FieldRow = (value, draft, field, key) => {
 
 const legacyMountsRow: FieldRow = (value, draft, field) => {
   const mounts = draft.objects(value, field);
-  draft.runnerField('volumeMounts').push(...mounts);
-  if (
-    mounts.some(
-      ({ mountPath }) => typeof mountPath === 'string' && /^\/runner(\/|$)/.test(mountPath),
-    )
-  )
+  const moved = mounts.map((mount) =>
+    typeof mount['mountPath'] === 'string' && LEGACY_HOME.test(mount['mountPath'])
+      ? { ...mount, mountPath: mount['mountPath'].replace(LEGACY_HOME, '/home/runner') }
+      : mount,
+  );
+  draft.runnerField('volumeMounts').push(...moved);
+  if (moved.some((mount, index) => mount !== mounts[index]))
     draft.note(
       field,
-      "a path in /runner, where ARC's images have the runner: in GitHub's it is /home/runner, and jobs run in /home/runner/_work",
+      "/runner, where ARC's images have the runner, is /home/runner in GitHub's: the paths are changed",
       'runner',
       'volumeMounts',
     );
@@ -214,13 +217,27 @@ export function convertLegacy(object: ArcObject, draft: SetDraft, scaled: boolea
     );
   if (scaled) delete draft.parts.set['replicas'];
   else if (draft.parts.set['replicas'] === undefined) draft.put('set', 'replicas', 1);
-  if (kind === 'RunnerSet') convertClaims(fields['volumeClaimTemplates'], draft);
   const config =
     kind === 'Runner' || kind === 'RunnerSet' ? fields : getPath(fields, 'template', 'spec');
   const pod = kind === 'Runner' ? fields : getPath(fields, 'template', 'spec');
   const at = config === fields ? 'spec' : 'spec.template.spec';
+  if (kind === 'RunnerSet')
+    convertClaims(fields['volumeClaimTemplates'], draft, daemonMountsOf(pod, draft, at));
   addDocker((config ?? {}) as Fields, (pod ?? {}) as Fields, draft, at);
   restOfGrace(draft);
+}
+
+function daemonMountsOf(pod: unknown, draft: SetDraft, at: string): Json[] {
+  const { containers, dockerVolumeMounts } = (pod ?? {}) as Fields;
+  const daemon = (Array.isArray(containers) ? containers : []).find(
+    (container) => getPath(container, 'name') === 'docker',
+  ) as Json | undefined;
+  const listOf = (value: unknown, field: string): Json[] =>
+    value === undefined || value === null ? [] : draft.objects(value, field);
+  return [
+    ...listOf(daemon?.['volumeMounts'], `${at}.containers[docker].volumeMounts`),
+    ...listOf(dockerVolumeMounts, `${at}.dockerVolumeMounts`),
+  ];
 }
 
 /** Unless it says otherwise, a runner of this mode has a Docker daemon beside it. */
@@ -237,7 +254,7 @@ function addDocker(config: Fields, pod: Fields, draft: SetDraft, at: string): vo
   const {
     name: _name,
     env: ownEnv,
-    volumeMounts: ownMounts,
+    volumeMounts: _ownMounts,
     args: ownArgs,
     ...container
   } = own ?? {};
@@ -267,10 +284,7 @@ function addDocker(config: Fields, pod: Fields, draft: SetDraft, at: string): vo
         ...listOf(ownEnv, `${at}.containers[docker].env`),
         ...listOf(pod['dockerEnv'], `${at}.dockerEnv`),
       ].filter(({ name }) => name !== GRACEFUL_STOP),
-      volumeMounts: [
-        ...listOf(ownMounts, `${at}.containers[docker].volumeMounts`),
-        ...listOf(pod['dockerVolumeMounts'], `${at}.dockerVolumeMounts`),
-      ],
+      volumeMounts: daemonMountsOf(pod, draft, at),
       ...(size === undefined || size === null
         ? {}
         : { socketVolume: { medium: 'Memory', sizeLimit: size } }),

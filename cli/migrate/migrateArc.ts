@@ -8,7 +8,7 @@ import { admitSets } from '../set/setAdmission.ts';
 import { readSetDocuments } from '../set/setDocuments.ts';
 import { CliError } from '../shared/exit.ts';
 import type { Output } from '../shared/output.ts';
-import type { FoundValue } from './arcObjects.ts';
+import type { FoundValue } from './chartValues.ts';
 import { clusterObjects } from './clusterObjects.ts';
 import { convertArc, type MigratedSet } from './convertArc.ts';
 import { migrationPlan } from './migrationPlan.ts';
@@ -117,11 +117,13 @@ function write(path: string, text: string): void {
   }
 }
 
-function shown({ from, autoscaler, input, notes }: MigratedSet): object {
+function shown({ from, autoscaler, input, notes, policy, security }: MigratedSet): object {
   return {
     from: from.label,
     ...(autoscaler === undefined ? {} : { autoscaler: autoscaler.label }),
     notes: notes.map(({ field, text, needsDecision }) => ({ field, text, needsDecision })),
+    podSecurity: security,
+    policy,
     set: input,
   };
 }

@@ -1,6 +1,7 @@
 /** The way over from ARC, in words: which steps, in which order, with the names of what is here. Pure. */
 import type { Fields, SkippedObject } from './arcObjects.ts';
 import type { MigratedSet } from './convertArc.ts';
+import { stripControlCharacters, truncate } from '../../core/domain/displayText.ts';
 import { isObject } from '../../core/domain/isObject.ts';
 
 /** Only what is a name of Kubernetes may stand in a command that somebody copies to a shell. */
@@ -64,9 +65,27 @@ function prepare(sets: readonly MigratedSet[]): string {
     ...(policy.length === 0
       ? []
       : [`Its pod policy (HOLDFAST_POD_POLICY_FILE) has to allow more by: ${policy.join(', ')}.`]),
+    podSecurityStep(sets),
     "Jobs that use sudo need securityContext: {allowPrivilegeEscalation: true, capabilities: {drop: []}} of the container called runner: ARC's pods allow it by default.",
   ].join(' ');
 }
+
+/** A namespace enforces one level, which its strictest set does not decide. */
+function podSecurityStep(sets: readonly MigratedSet[]): string {
+  const levels = (['restricted', 'baseline', 'privileged'] as const).flatMap((level) => {
+    const those = sets.filter(({ security }) => security.level === level);
+    if (those.length === 0) return [];
+    const reasons = unique(those.flatMap(({ security }) => security.reasons)).map(shownReason);
+    const because = level === 'privileged' ? 'for' : 'restricted would need';
+    return [
+      `${level} for ${some(those.map(nameOf))}${reasons.length === 0 ? '' : ` (${because} ${some(reasons)})`}`,
+    ];
+  });
+  return `Pod Security levels that the namespace of the pods has to allow: ${levels.join('; ')}. Its label is set by: kubectl label namespace NAMESPACE pod-security.kubernetes.io/enforce=LEVEL. Sets with different levels are better in namespaces of their own.`;
+}
+
+/** Names of containers and volumes are anybody's text. */
+const shownReason = (reason: string): string => truncate(stripControlCharacters(reason), 100);
 
 function webhook(sets: readonly MigratedSet[]): string | undefined {
   if (sets.every(({ input }) => input.max === undefined)) return undefined;

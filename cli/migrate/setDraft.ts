@@ -122,9 +122,12 @@ export class SetDraft {
     addNamed(this.runnerField('env'), variable);
   }
 
-  /** A mount of the runner's container, unless it has one of this volume. */
-  mount(mount: Json): void {
-    addNamed(this.runnerField('volumeMounts'), mount);
+  /** Adds a mount of the runner's container, unless it has one at this path. Returns the one that is there. */
+  mount(mount: Json): Json {
+    const mounts = this.runnerField('volumeMounts');
+    const own = mounts.find(({ mountPath }) => mountPath === mount['mountPath']);
+    if (own === undefined) mounts.push(mount);
+    return own ?? mount;
   }
 
   /** A volume, unless there is one of this name. */

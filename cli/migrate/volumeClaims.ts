@@ -6,12 +6,21 @@ import type { Json, SetDraft } from './setDraft.ts';
 const MODES = ['ReadWriteOnce', 'ReadWriteMany', 'ReadWriteOncePod'];
 const FIELD = 'spec.volumeClaimTemplates';
 
-/** Takes the mounts of the claims out of the runner's container, too. */
-export function convertClaims(value: unknown, draft: SetDraft): void {
+/**
+ * Takes the mounts of the claims out of the runner's container, too.
+ * @param daemonMounts - of the Docker daemon beside the runner
+ */
+export function convertClaims(
+  value: unknown,
+  draft: SetDraft,
+  daemonMounts: readonly Json[],
+): void {
   if (value === undefined || value === null) return;
   const claims = draft
     .objects(value, FIELD)
-    .flatMap((template, index) => resolveClaimName(template, `${FIELD}[${index}]`, draft));
+    .flatMap((template, index) =>
+      resolveClaimName(template, `${FIELD}[${index}]`, draft, daemonMounts),
+    );
   if (claims.length === 0) return;
   draft.put('template', 'volumeClaims', claims);
   draft.note(
@@ -22,7 +31,26 @@ export function convertClaims(value: unknown, draft: SetDraft): void {
   );
 }
 
-function resolveClaimName(template: Json, field: string, draft: SetDraft): Json[] {
+/** A claim of a slot is for the runner's container alone. */
+function addEphemeral(template: Json, field: string, draft: SetDraft): void {
+  draft.volume({
+    name: getPath(template, 'metadata', 'name'),
+    ephemeral: { volumeClaimTemplate: { spec: template['spec'] } },
+  });
+  draft.note(
+    field,
+    'only the Docker daemon mounts it: each pod has a claim of its own, which goes with the pod, so that nothing is kept from one runner to the next',
+    'spec',
+    'volumes',
+  );
+}
+
+function resolveClaimName(
+  template: Json,
+  field: string,
+  draft: SetDraft,
+  daemonMounts: readonly Json[],
+): Json[] {
   const name = getPath(template, 'metadata', 'name');
   const mounts = (draft.parts.runner['volumeMounts'] ?? []) as Json[];
   const own = mounts.filter((mount) => mount['name'] === name);
@@ -33,7 +61,8 @@ function resolveClaimName(template: Json, field: string, draft: SetDraft): Json[
   );
   const [mount, second] = own;
   if (mount === undefined) {
-    draft.note(field, 'left out: the runner mounts it nowhere', 'template', 'volumeClaims');
+    if (daemonMounts.some((each) => each['name'] === name)) addEphemeral(template, field, draft);
+    else draft.note(field, 'left out: no container mounts it', 'template', 'volumeClaims');
     return [];
   }
   if (second !== undefined || mount['subPath'] !== undefined)

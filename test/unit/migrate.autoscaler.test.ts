@@ -92,6 +92,21 @@ test('a set that is scaled has no fixed number', () => {
   });
 });
 
+test.each<
+  [deployment: string | undefined, autoscaler: string | undefined, max: number | undefined]
+>([
+  ['arc', undefined, 9],
+  [undefined, 'arc', 9],
+  ['arc', 'other', undefined],
+])('namespaces %s and %s', (one, other, max) => {
+  const inNamespace = (object: Fields, namespace: string | undefined): Fields => ({
+    ...object,
+    metadata: { name: 'linux', ...(namespace === undefined ? {} : { namespace }) },
+  });
+  const { input } = convert(inNamespace(deployment({}), one), inNamespace(autoscaler({}), other));
+  expect(input.max).toBe(max);
+});
+
 test('a recurrence of each frequency has a case', () => {
   expect(Object.keys(CRON_OF_FREQUENCY)).toEqual(['Daily', 'Weekly', 'Monthly', 'Yearly']);
 });

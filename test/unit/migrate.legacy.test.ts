@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import type { V1PodSpec } from '@kubernetes/client-node';
 import {
   RUNNER_CONFIG_ROWS,
   RUNNER_DEPLOYMENT_ROWS,
@@ -101,8 +102,8 @@ describeRows(
     [
       'volumeMounts',
       [{ name: 'v', mountPath: '/runner/_work' }],
-      runner({ volumeMounts: [{ name: 'v', mountPath: '/runner/_work' }] }),
-      /it is \/home\/runner/,
+      runner({ volumeMounts: [{ name: 'v', mountPath: '/home/runner/_work' }] }),
+      /is \/home\/runner in GitHub's/,
     ],
     [
       'containers',
@@ -351,6 +352,9 @@ describe('RUNNER_GRACEFUL_STOP_TIMEOUT', () => {
   });
 });
 
+const podSpecOf = ({ template }: MigratedSet['input']): V1PodSpec =>
+  ({ containers: [], ...template.pod?.spec }) as V1PodSpec;
+
 describe('the claims of a RunnerSet', () => {
   const claim = (name: string, spec: Fields = {}): Fields => ({
     metadata: { name },
@@ -390,6 +394,56 @@ describe('the claims of a RunnerSet', () => {
     ]);
   });
 
+  test('that only the Docker daemon mounts live as long as the pod', () => {
+    const { input } = convert(
+      legacy('RunnerSet', {
+        organization: 'acme',
+        volumeClaimTemplates: [claim('var-lib-docker')],
+        template: {
+          spec: {
+            containers: [
+              {
+                name: 'docker',
+                volumeMounts: [{ name: 'var-lib-docker', mountPath: '/var/lib/docker' }],
+              },
+            ],
+          },
+        },
+      }),
+    );
+    expect(input.template.volumeClaims).toBeUndefined();
+    const { initContainers = [], volumes = [] } = podSpecOf(input);
+    expect(volumes.find(({ name }) => name === 'var-lib-docker')).toMatchObject({
+      ephemeral: { volumeClaimTemplate: { spec: { accessModes: ['ReadWriteOnce'] } } },
+    });
+    expect(initContainers.find(({ name }) => name === 'dind')?.volumeMounts).toContainEqual({
+      name: 'var-lib-docker',
+      mountPath: '/var/lib/docker',
+    });
+  });
+
+  test('a volume at the work folder is the only one there', () => {
+    const { input } = convert(
+      legacy('RunnerDeployment', {
+        template: {
+          spec: {
+            organization: 'acme',
+            volumes: [{ name: 'fast', emptyDir: {} }],
+            volumeMounts: [{ name: 'fast', mountPath: '/runner/_work' }],
+          },
+        },
+      }),
+    );
+    const { containers, initContainers, volumes } = podSpecOf(input);
+    const paths = containers[0]?.volumeMounts?.map(({ mountPath }) => mountPath) ?? [];
+    expect(paths.filter((path) => path === '/home/runner/_work')).toHaveLength(1);
+    expect(initContainers?.find(({ name }) => name === 'dind')?.volumeMounts).toContainEqual({
+      name: 'fast',
+      mountPath: '/home/runner/_work',
+    });
+    expect(volumes?.map(({ name }) => name)).not.toContain('work');
+  });
+
   test('begin with what they began with, on the volumes that they chose', () => {
     const more = {
       dataSource: { kind: 'PersistentVolumeClaim', name: 'seed' },
@@ -415,7 +469,7 @@ describe('the claims of a RunnerSet', () => {
     expect(migrated.input.template.volumeClaims).toMatchObject([
       { name: 'parts', mountPath: '/a' },
     ]);
-    expect(notesOf(migrated, '[0]')).toEqual([expect.stringMatching(/mounts it nowhere/)]);
+    expect(notesOf(migrated, '[0]')).toEqual([expect.stringMatching(/left out: no container/)]);
     expect(notesOf(migrated, '[1]')).toEqual([expect.stringMatching(/mounted whole/)]);
     expect(notesOf(migrated, 'volumeName')).toEqual([expect.stringMatching(/left out/)]);
   });

@@ -1,0 +1,133 @@
+/** Levels of Pod Security: a case for each control of the standards. */
+import { expect, test } from '@jest/globals';
+import type { V1PodSpec } from '@kubernetes/client-node';
+import { podSecurity, type PodSecurityLevel } from '../../cli/migrate/podSecurityLevel.ts';
+
+const CONFINED = {
+  allowPrivilegeEscalation: false,
+  capabilities: { drop: ['ALL' as string] },
+  runAsNonRoot: true,
+  seccompProfile: { type: 'RuntimeDefault' },
+};
+const spec = (more: Partial<V1PodSpec> = {}): V1PodSpec => ({
+  containers: [{ name: 'runner', securityContext: CONFINED }],
+  ...more,
+});
+const container = (securityContext: object, more: object = {}): V1PodSpec =>
+  spec({
+    containers: [{ name: 'runner', securityContext: { ...CONFINED, ...securityContext }, ...more }],
+  });
+const { runAsNonRoot: _nonRoot, seccompProfile: _seccomp, ...bare } = CONFINED;
+
+test.each<[what: string, pod: V1PodSpec, level: PodSecurityLevel, reason: string | undefined]>([
+  ['all that is asked for', spec(), 'restricted', undefined],
+  [
+    'by the pod',
+    spec({
+      securityContext: { runAsNonRoot: true, seccompProfile: { type: 'Localhost' } },
+      containers: [{ name: 'runner', securityContext: bare }],
+    }),
+    'restricted',
+    undefined,
+  ],
+  [
+    'low ports',
+    container({ capabilities: { drop: ['ALL'], add: ['NET_BIND_SERVICE'] } }),
+    'restricted',
+    undefined,
+  ],
+  [
+    'a claim',
+    spec({ volumes: [{ name: 'v', persistentVolumeClaim: { claimName: 'c' } }] }),
+    'restricted',
+    undefined,
+  ],
+  ['no context', spec({ containers: [{ name: 'a' }] }), 'baseline', 'a: runAsNonRoot: true'],
+  [
+    'an init container without',
+    spec({ initContainers: [{ name: 'i' }] }),
+    'baseline',
+    'i: capabilities: {drop: [ALL]}',
+  ],
+  [
+    'escalation',
+    container({ allowPrivilegeEscalation: true }),
+    'baseline',
+    'runner: allowPrivilegeEscalation: false',
+  ],
+  ['root', container({ runAsUser: 0 }), 'baseline', 'runner: runAsUser 0'],
+  [
+    'a usual capability',
+    container({ capabilities: { drop: ['ALL'], add: ['CHOWN'] } }),
+    'baseline',
+    'runner: capability CHOWN',
+  ],
+  [
+    'another kind of volume',
+    spec({ volumes: [{ name: 'v', nfs: { path: '/', server: 's' } }] }),
+    'baseline',
+    'volume v',
+  ],
+  ['privileged', container({ privileged: true }), 'privileged', 'runner: privileged'],
+  [
+    'a capability',
+    container({ capabilities: { add: ['SYS_ADMIN'] } }),
+    'privileged',
+    'runner: capability SYS_ADMIN',
+  ],
+  ['the host', spec({ hostNetwork: true }), 'privileged', 'hostNetwork'],
+  [
+    'a folder of the node',
+    spec({ volumes: [{ name: 'v', hostPath: { path: '/' } }] }),
+    'privileged',
+    'hostPath of volume v',
+  ],
+  [
+    'a port of the node',
+    container({}, { ports: [{ containerPort: 1, hostPort: 1 }] }),
+    'privileged',
+    'runner: hostPort',
+  ],
+  [
+    'seccomp off',
+    container({ seccompProfile: { type: 'Unconfined' } }),
+    'privileged',
+    'runner: seccompProfile Unconfined',
+  ],
+  [
+    'AppArmor off',
+    spec({ securityContext: { appArmorProfile: { type: 'Unconfined' } } }),
+    'privileged',
+    'appArmorProfile Unconfined',
+  ],
+  [
+    'SELinux',
+    container({ seLinuxOptions: { type: 'spc_t' } }),
+    'privileged',
+    'runner: seLinuxOptions',
+  ],
+  ['/proc', container({ procMount: 'Unmasked' }), 'privileged', 'runner: procMount'],
+  [
+    'a sysctl',
+    spec({ securityContext: { sysctls: [{ name: 'kernel.msgmax', value: '1' }] } }),
+    'privileged',
+    'sysctl kernel.msgmax',
+  ],
+  [
+    'a process of the host',
+    container({ windowsOptions: { hostProcess: true } }),
+    'privileged',
+    'runner: windowsOptions.hostProcess',
+  ],
+  [
+    'a probe of another host',
+    container({}, { livenessProbe: { httpGet: { host: 'h', port: 1 } } }),
+    'privileged',
+    'runner: httpGet.host',
+  ],
+])('%s', (_what, pod, level, reason) => {
+  const found = podSecurity(pod);
+  expect(found.level).toBe(level);
+  if (reason === undefined) expect(found.reasons).toEqual([]);
+  else expect(found.reasons).toContain(reason);
+});
