@@ -136,16 +136,16 @@ function checkVerdict(s: State, mind: Mind): string | undefined {
     const crashed = s.exit === '1' || s.exit === '137, out of memory';
     const lost = cancel.mode === 'drain' && isLost(s) && !crashed;
     if (said === 'aborted' && cause === cancel.by)
-      return lost && wasSeen(s, mind) ? wrong('its job was lost in the drain') : undefined;
-    // Of one that does not tell, and was told to go or vanished, nothing may say whether its job was lost.
-    const inDoubt = isEphemeral(s) && isSilent(s);
+      return lost && wasKnown(s, mind) ? wrong('its job was lost in the drain') : undefined;
+    // What was told of a job last may be old; and of a runner that does not tell nothing may say whether its job was lost.
+    const inDoubt = (isEphemeral(s) && isSilent(s)) || wasTold(s, mind);
     return (lost || inDoubt) && cancel.mode === 'drain' && said === 'errored'
       ? undefined
       : wrong(`it was cancelled (${cancel.by})`);
   }
   if (said === 'aborted') return wrong('nobody cancelled it');
   if (cancel !== undefined)
-    return said === 'succeeded' && isLost(s) && wasSeen(s, mind)
+    return said === 'succeeded' && isLost(s) && wasKnown(s, mind)
       ? wrong('its job was lost in the drain')
       : said === 'replaced'
         ? wrong('it was drained')
@@ -170,6 +170,12 @@ function wasSeen(s: State, mind: Mind): boolean {
   const { pod, hadJob } = mind.belief(s).runner;
   return pod?.startedAt !== undefined || hadJob || wasTold(s, mind);
 }
+
+/** The job's loss was told of, or the command's, which is its own job. */
+const wasKnown = (s: State, mind: Mind): boolean =>
+  isCommand(s)
+    ? wasSeen(s, mind)
+    : wasTold(s, mind) || mind.belief(s).runner.pod?.exit?.record !== undefined;
 
 /** Of the job that ran at the end somebody has told the life: the pod, an event, or the CI server with a 422. */
 function wasTold(s: State, mind: Mind): boolean {

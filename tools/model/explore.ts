@@ -35,6 +35,8 @@ export interface Limits {
   readonly setups?: readonly Setup[];
   /** Mishaps in a story. */
   readonly depth?: number;
+  /** Names of the mishaps and deadlines that may happen. @default all */
+  readonly mishaps?: ReadonlySet<string>;
   /** Stops when there are so many. */
   readonly states?: number;
   /** Stops at the first thing that is wrong besides these (see {@link keyOf}). */
@@ -45,6 +47,16 @@ export interface Step {
   readonly move: string;
   readonly state: State;
 }
+
+/** Names of all mishaps and deadlines. */
+export const MISHAPS: readonly string[] = [
+  ...new Set(MOVES.filter(isMishap).map(({ name }) => name)),
+];
+
+/** All pairs of mishaps, one with itself included. */
+export const PAIRS: readonly (readonly [string, string])[] = MISHAPS.flatMap((one, index) =>
+  MISHAPS.slice(index).map((other) => [one, other] as const),
+);
 
 /** Something that is wrong, and the shortest way to it. */
 export interface Wrong {
@@ -73,14 +85,20 @@ export interface Exploration {
 }
 
 export function explore(limits: Limits = {}, tables?: Tables): Exploration {
-  const { setups = SETUPS, depth = 1, states = Number.POSITIVE_INFINITY, besides } = limits;
+  const {
+    setups = SETUPS,
+    depth = 1,
+    states = Number.POSITIVE_INFINITY,
+    besides,
+    mishaps,
+  } = limits;
   const startedAt = performance.now();
   const mind = new Mind(tables);
   const known = new Map<string, number>();
   const keys: string[] = [];
   const parents: number[] = [];
   const by: number[] = [];
-  const mishaps: number[] = [];
+  const costs: number[] = [];
   const expanded: boolean[] = [];
   /** What is promised: from one state to another. */
   const promisedFrom: number[] = [];
@@ -99,10 +117,10 @@ export function explore(limits: Limits = {}, tables?: Tables): Exploration {
     if (index === undefined) {
       index = keys.push(key) - 1;
       known.set(key, index);
-    } else if ((mishaps[index] ?? 0) <= cost) return index;
+    } else if ((costs[index] ?? 0) <= cost) return index;
     parents[index] = parent;
     by[index] = move;
-    mishaps[index] = cost;
+    costs[index] = cost;
     levels[cost]?.push(index);
     return index;
   };
@@ -131,9 +149,10 @@ export function explore(limits: Limits = {}, tables?: Tables): Exploration {
     for (const which of MOVES_AT[state.at]) {
       const move = MOVES[which] as Move;
       const cost = level + (isMishap(move) ? 1 : 0);
-      const raw = cost > depth && !isPromised(move) ? undefined : move.next(state, mind);
+      const isOut = cost > depth || (isMishap(move) && mishaps?.has(move.name) === false);
+      const raw = isOut && !isPromised(move) ? undefined : move.next(state, mind);
       if (raw === undefined) continue;
-      if (cost > depth) {
+      if (isOut) {
         leadsOn.add(at);
         continue;
       }

@@ -80,7 +80,11 @@ const COMING_UP: readonly Move[] = [
         ? is
         : believe(is, mind, { kind: 'known' });
     const found =
-      is.made === 'pod' && is.pod !== 'gone' ? sees(known, mind, 'provisioned', 'none') : known;
+      is.made === 'pod' && is.pod !== 'gone'
+        ? sees(known, mind, 'provisioned', 'none')
+        : is.failure === 'none' || s.cutOff
+          ? believe(known, mind, { kind: 'in doubt' })
+          : known;
     return is.failure === 'none'
       ? proceed({ ...found, at: 'coming up' }, mind)
       : unregister(found, mind);

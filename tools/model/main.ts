@@ -3,12 +3,14 @@
  * nor the tables' own tests catch a mutant.
  *
  *     npm run explore -- [--depth N] [--states N] [--setup NAME]… [--stories] [--json]
+ *     npm run explore -- --pairs [--seed N] [--seconds N] [--states N] [--setup NAME]…
  *     npm run explore -- --mutations [--table NAME]… [--setup NAME]… [--depth N] [--states N] [--json]
  */
 import { parseArgs } from 'node:util';
 import { DEPTHS, explore, keyOf, SETUPS, type Exploration } from './explore.ts';
 import { isKnown, isOf, KNOWN } from './known.ts';
 import { MUTATED, mutate, type Mutation } from './mutations.ts';
+import { explorePairs } from './pairs.ts';
 import { explorePlan } from './plan.ts';
 import { tell } from './story.ts';
 
@@ -19,6 +21,9 @@ const { values } = parseArgs({
     setup: { type: 'string', multiple: true },
     table: { type: 'string', multiple: true },
     mutations: { type: 'boolean', default: false },
+    pairs: { type: 'boolean', default: false },
+    seed: { type: 'string' },
+    seconds: { type: 'string' },
     stories: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
   },
@@ -30,7 +35,27 @@ const limits = { states: Number(values.states), setups, ...(depth === undefined 
 const write = (line: string): void => void process.stdout.write(`${line}\n`);
 
 if (values.mutations) await runMutations();
+else if (values.pairs) runPairs();
 else runExploration();
+
+function runPairs(): void {
+  const { seed, seconds } = values;
+  let [pairs, states, wrongs] = [0, 0, 0];
+  for (const found of explorePairs({
+    setups,
+    states: limits.states,
+    ...(seed === undefined ? {} : { seed: Number(seed) }),
+    ...(seconds === undefined ? {} : { seconds: Number(seconds) }),
+  })) {
+    pairs++;
+    states += found.states;
+    wrongs += found.wrongs.length;
+    if (!found.complete) write(`${found.setup}: ${found.mishaps.join(' x ')}: too many states`);
+    for (const wrong of found.wrongs) write(tell(wrong, found.mind));
+  }
+  write(`${pairs} pairs of mishaps, ${states} states, ${wrongs} wrong`);
+  process.exitCode = wrongs === 0 ? 0 : 1;
+}
 
 function runExploration(): void {
   const cpu = process.cpuUsage();

@@ -167,8 +167,7 @@ export class Mind {
           runner.id = RUNNER_ID;
         return;
       case 'see':
-        recordPod(state, this.#views.all[op.view] as PodView);
-        return;
+        return void recordPod(state, this.#views.all[op.view] as PodView);
       case 'ended': // as awaitEnd
         if (recordPod(state, this.#views.all[op.view] as PodView))
           runner.ended = this.#views.all[op.view] as PodView;
@@ -190,14 +189,14 @@ export class Mind {
         return this.#requestCancel(state, { mode: op.mode, by: op.by, reason: '' });
       case 'unregistered':
         return state.fixVerdictCancel();
+      case 'in doubt':
+        return void (runner.podInDoubt = true);
       case 'seen live':
         return state.confirmIdle(Number.MAX_SAFE_INTEGER);
       case 'known':
-        runner.id = RUNNER_ID;
-        return;
+        return void (runner.id = RUNNER_ID);
       case 'sighted': // as register
-        Object.assign(runner, { online: true, id: RUNNER_ID });
-        return;
+        return void Object.assign(runner, { online: true, id: RUNNER_ID });
       case 'isUp': // as isOnline
         runner.online = true;
         if (state.spec.scope === undefined) state.commandStarted();

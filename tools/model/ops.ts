@@ -16,10 +16,17 @@ export type Op =
       readonly mode: Cancellation['mode'];
       readonly by: Cancellation['by'];
     }
-  /** `foundEnded`: the pod that it saw has ended. `known`: its id was found. `sighted`: it is online at the CI server. `isUp`: its pod says so. `called busy`: 422. `unregistered`: its verdict is fixed. `seen live`: it was looked at more than a minute after the last event. */
+  /** `foundEnded`: the pod that it saw has ended. `known`: its id was found. `sighted`: it is online at the CI server. `isUp`: its pod says so. `called busy`: 422. `unregistered`: its verdict is fixed. `in doubt`: a pod may have been made, and is gone. `seen live`: it was looked at more than a minute after the last event. */
   | {
       readonly kind:
-        'foundEnded' | 'known' | 'sighted' | 'isUp' | 'called busy' | 'unregistered' | 'seen live';
+        | 'foundEnded'
+        | 'known'
+        | 'sighted'
+        | 'isUp'
+        | 'called busy'
+        | 'unregistered'
+        | 'seen live'
+        | 'in doubt';
     };
 
 const JOB_OPS = [
@@ -42,6 +49,7 @@ const PLAIN_OPS = [
   'called busy',
   'unregistered',
   'seen live',
+  'in doubt',
   'drain drain',
   'drain cancelled',
   'drain idle_timeout',
@@ -72,6 +80,7 @@ export function numberOf(op: Op): number {
     case 'called busy':
     case 'unregistered':
     case 'seen live':
+    case 'in doubt':
       return PLAIN.get(op.kind) as number;
   }
 }

@@ -82,6 +82,8 @@ async function provision(state: RunnerState): Promise<AttemptFailure | undefined
     called.kind === 'done' ? called.value : await findCreated(state, mayHaveCreated(called));
   const { runner } = state;
   if (runnerId !== undefined) runner.id = runnerId;
+  if (pod === undefined && called.kind !== 'done' && mayHaveCreated(called))
+    runner.podInDoubt = true;
   if (pod !== undefined) {
     runner.pod = pod;
     recordPod(state, pod);

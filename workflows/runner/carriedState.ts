@@ -13,6 +13,8 @@ export interface CurrentRunner {
   id?: string;
   /** The pod as last seen. */
   pod?: PodSnapshot;
+  /** An interrupted provisioning may have made a pod that was gone before it was looked for, and that had registered. */
+  podInDoubt?: true;
   /** The pod once it has ended: what everything else waits for. */
   ended?: PodSnapshot;
   online: boolean;

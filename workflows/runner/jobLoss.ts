@@ -5,7 +5,7 @@ import type { UnregistrationProgress } from './unregisterFacts.ts';
 /** What is known of the last job of a runner that has ended. */
 export interface LastJobFacts {
   readonly ephemeral: boolean;
-  /** Whether the container was seen to start. */
+  /** Whether the container was seen to start, and has ended. */
   readonly started: boolean;
   /** Exit code of the container, if known. */
   readonly exitCode?: number;

@@ -96,7 +96,7 @@ export function currentFacts(state: RunnerState): ObservedFacts {
       Date.now() >= Date.parse(pod.startedAt) + spec.timeouts.registrationMs,
     ...omitUndefined({
       exitCode: pod?.exit?.code,
-      endUnobserved: pod?.endUnobserved,
+      endUnobserved: pod === undefined ? runner.podInDoubt : pod.endUnobserved,
       idleInDoubt: state.isIdleInDoubt && !spec.ephemeral ? (true as const) : undefined,
       removalEndsJob: spec.removalEndsJob,
       stop: cancel?.mode === 'drain' ? undefined : cancel?.mode,

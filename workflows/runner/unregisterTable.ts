@@ -226,12 +226,14 @@ function beforeRemoval(f: UnregistrationFacts): UnregistrationAction {
   if (!f.ephemeral) return retryRemovalWhileBusy();
   // Asking while an ephemeral runner says it is busy can only do harm: a DELETE may be answered 204 under its first minute.
   if (f.observedActivity === 'busy')
-    return {
-      kind: 'wait',
-      row: '6',
-      reason: 'ephemeral runner busy: its end wakes this',
-      until: 'busyCheck',
-    };
+    return f.expiredWait === 'busyCheck' && !f.podRefreshed
+      ? { kind: 'look', row: '6', reason: 'ephemeral runner busy: is it still?' }
+      : {
+          kind: 'wait',
+          row: '6',
+          reason: 'ephemeral runner busy: its end wakes this',
+          until: 'busyCheck',
+        };
   // That it is busy is told some seconds later.
   return f.observedActivity === 'idle' && f.started && !f.podRefreshed
     ? { kind: 'look', row: '6', reason: 'has it taken a job that nobody has told of yet?' }

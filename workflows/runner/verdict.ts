@@ -238,7 +238,8 @@ function hasLost(f: EndFacts, loss: RunnerCause | undefined): boolean {
     f;
   return isJobLost({
     ephemeral,
-    started,
+    // One that lived until its tear-down said by itself that it was idle.
+    started: started && pod?.ended !== false,
     busyAtEnd,
     jobInterrupted,
     hadJob,

@@ -5,6 +5,7 @@ import {
   type UnregistrationAction,
 } from '../../../workflows/runner/unregisterTable.ts';
 import { explore, keyOf, type Limits } from '../../../tools/model/explore.ts';
+import { explorePairs } from '../../../tools/model/pairs.ts';
 import { isKnown } from '../../../tools/model/known.ts';
 import { TABLES } from '../../../tools/model/mind.ts';
 import { tell } from '../../../tools/model/story.ts';
@@ -22,6 +23,22 @@ test('every story with one mishap: nothing is wrong that is not known', () => {
   expect(states).toBeGreaterThan(10_000);
   expect(ends).toBeGreaterThan(1_000);
 });
+
+test('stories with two mishaps, for ten seconds: pairs by a seed, another one each day', () => {
+  const seed = Number(process.env['MODEL_SEED'] ?? Math.floor(Date.now() / 86_400_000));
+  let pairs = 0;
+  for (const { setup, mishaps, wrongs, mind } of explorePairs({
+    setups: ['ephemeral', 'ephemeral, silent', 'static, silent', 'checkpointing command'],
+    states: 20_000,
+    seconds: 10,
+    seed,
+  })) {
+    pairs++;
+    const stories = wrongs.map((wrong) => tell(wrong, mind));
+    expect({ seed, setup, mishaps, stories }).toEqual({ seed, setup, mishaps, stories: [] });
+  }
+  expect(pairs).toBeGreaterThan(3);
+}, 120_000);
 
 describe('it finds what is wrong', () => {
   test('a table that tears down a runner which the CI server calls busy', () => {

@@ -343,6 +343,16 @@ describe('the decision table, row by row', () => {
       { kind: 'wait', row: '6', until: 'busyCheck' },
     ],
     [
+      '6: ephemeral, busy by its own signal, and its end has not come in ten minutes',
+      { observedActivity: 'busy', expiredWait: 'busyCheck' },
+      { kind: 'look', row: '6' },
+    ],
+    [
+      '6: ... looked at, and busy still',
+      { observedActivity: 'busy', expiredWait: 'busyCheck', podRefreshed: true },
+      { kind: 'wait', row: '6', until: 'busyCheck' },
+    ],
+    [
       '6: ephemeral, idle by its own word, which comes seconds late: looked at first',
       { observedActivity: 'idle' },
       { kind: 'look', row: '6' },

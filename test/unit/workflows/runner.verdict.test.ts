@@ -428,6 +428,11 @@ describe('it was ended on request', () => {
 
   test.each<Row>([
     ['idle', { pod: live }, end('succeeded')],
+    [
+      'idle, its registration removed by somebody',
+      { pod: live, removal: 'absent' },
+      end('succeeded'),
+    ],
     ['before there was a pod', {}, end('succeeded')],
     ['busy, ephemeral: its job finished', { pod: exited(0), hadJob: true }, end('succeeded')],
     [
