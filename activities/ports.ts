@@ -63,7 +63,11 @@ export interface CiServer {
    */
   isReachable?(): boolean;
   /** Why the worker's config does not have the credential used there, for people; absent where it may be used for everything. Of a group's name only {@link register} may know. */
-  accessError?(scope: Scope, group?: RunnerGroupRef): string | undefined;
+  accessError?(
+    scope: Scope,
+    group?: RunnerGroupRef,
+    runner?: Partial<Pick<RegisterRequest, 'labels' | 'mode'>>,
+  ): string | undefined;
   /** @throws CiServerError `name_taken` (JIT 409) and all others but `busy` */
   register(request: RegisterRequest, signal?: AbortSignal): Promise<Registration>;
   /** Returns the ID of the runner group of that name. Present with {@link CiServerTraits.groups}. @throws CiServerError `rejected` when the scope has none, and all others but `busy` */

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { scopeKey } from '../../core/input/timeoutPolicy.ts';
 import { isCiId } from '../../core/domain/ciId.ts';
 import { CI_SERVER_KINDS, DEFAULT_CI_SERVER } from '../../core/domain/ciServerKind.ts';
+import { patternError } from '../../core/domain/filterPattern.ts';
 import { isObject } from '../../core/domain/isObject.ts';
 import { isGitHubCloud } from './github/addresses.ts';
 
@@ -14,13 +15,27 @@ const appNumber = z
   .union([z.number().int().positive(), z.string().regex(/^[1-9]\d*$/, 'must be a number')])
   .transform(Number);
 
+/** @throws nothing: what is wrong is an issue of the schema's */
+function checkPattern(pattern: string, context: z.RefinementCtx): void {
+  const fault = patternError(pattern);
+  if (fault !== undefined) context.addIssue({ code: 'custom', message: fault });
+}
+
 const usage = {
   /**
    * What it may be used for: organizations (`acme`, with their repositories), repositories (`acme/web`), enterprises (`enterprises/big`). Who may
    * start a workflow may use it there. Default: wherever its secret reaches.
    */
   scopes: z.array(scopeKey).min(1, 'must name at least one').optional(),
-  /** Ids of the runner groups that runners may be registered in with it. Default: all. */
+  /**
+   * Labels that runners may be registered with, as filter patterns: `ci-*`. Upper and lower case are one; `self-hosted`, which every runner has,
+   * needs no leave. Default: all.
+   */
+  labels: z.array(nonEmpty.superRefine(checkPattern)).min(1, 'must name at least one').optional(),
+  /**
+   * Ids of the runner groups that runners may be registered in with it. Static runners get no registration with it: their token is good for every
+   * group of the scope. Default: all.
+   */
   groups: z
     .array(z.string().refine(isCiId, 'must be an id in quotes'))
     .min(1, 'must name at least one')

@@ -5,28 +5,50 @@ import {
   type RunnerGroupRef,
   type Scope,
 } from '../../core/domain/ciServer.ts';
+import { matchesPattern } from '../../core/domain/filterPattern.ts';
+import { isLocationLabel } from '../compute/naming.ts';
 import { CiServerError, type CiServer } from '../ports.ts';
 import type { Credential } from './credentials.ts';
 
+/** Every runner has it. */
+const SELF_HOSTED = 'self-hosted';
+
 /**
- * The same server, bound to the credential's `scopes` and `groups`. Checked at admission, where the error is the starter's to read, and again
+ * The same server, bound to the credential's `scopes`, `groups` and `labels`. Checked at admission, where the error is the starter's to read, and again
  * with every call: who can write to the Temporal namespace can have activities run with an input of their own making.
  */
 export function restrictCiServer(
   server: CiServer,
   name: string,
-  { scopes, groups }: Pick<Credential, 'scopes' | 'groups'>,
+  { scopes, groups, labels }: Pick<Credential, 'scopes' | 'groups' | 'labels'>,
 ): CiServer {
-  if (scopes === undefined && groups === undefined) return server;
+  if (scopes === undefined && groups === undefined && labels === undefined) return server;
   const covered = scopes && new Set(scopes.map((scope) => scope.toLowerCase()));
 
-  const accessError = (scope: Scope, group?: RunnerGroupRef): string | undefined => {
+  const accessError: NonNullable<CiServer['accessError']> = (scope, group, runner = {}) => {
     if (covered !== undefined && !scopeKeys(scope).some((key) => covered.has(key))) {
       return `credential "${name}" is not for ${scopeKeys(scope).at(-1)}: the worker's config has it for ${scopes?.join(', ')}`;
     }
     const id = group && knownGroupId(group);
-    return id === undefined ? undefined : refusesGroup(id);
+    return (id === undefined ? undefined : refusesGroup(id)) ?? refusesRunner(runner);
   };
+  const refusesRunner = ({
+    labels: asked = [],
+    mode,
+  }: Partial<Pick<RegisterRequest, 'labels' | 'mode'>>): string | undefined => {
+    // A registration token is for the whole scope, whichever group is asked for with it, and the runner's own command has it.
+    if (groups !== undefined && mode === 'token')
+      return `credential "${name}" is for some runner groups only, which the registration token of a static runner is not bound to: use ephemeral runners, or a credential without groups`;
+    const foreign = asked.find((label) => !isAllowedLabel(label));
+    return foreign === undefined
+      ? undefined
+      : `credential "${name}" is not for the label "${foreign}": the worker's config has it for ${labels?.join(', ')}`;
+  };
+  const isAllowedLabel = (label: string): boolean =>
+    labels === undefined ||
+    label.toLowerCase() === SELF_HOSTED ||
+    isLocationLabel(label) ||
+    labels.some((pattern) => matchesPattern(pattern.toLowerCase(), label.toLowerCase()));
   /** Of a group's name only the server knows the ID. */
   const knownGroupId = (group: RunnerGroupRef): string | undefined => {
     if (group === 'default') return server.traits.groups?.defaultId;
@@ -47,6 +69,7 @@ export function restrictCiServer(
   ): Promise<RegisterRequest> => {
     const { scope, group } = request;
     check(scope);
+    refuse(refusesRunner(request));
     if (groups === undefined) return request;
     const groupName = group !== 'default' && 'name' in group ? group.name : undefined;
     const id =

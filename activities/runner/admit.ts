@@ -137,12 +137,15 @@ interface CredentialUse {
   /** Absent: no CI server is asked. */
   readonly scope?: Scope;
   readonly runnerGroup?: RunnerGroupRef;
+  /** Of a runner that is to be registered. */
+  readonly labels?: readonly string[];
+  readonly ephemeral?: boolean;
 }
 
 /** What keeps the worker from using that credential there. */
 export function credentialError(
   ciServers: CiServers,
-  { credential, ciServer, scope, runnerGroup }: CredentialUse,
+  { credential, ciServer, scope, runnerGroup, labels, ephemeral }: CredentialUse,
 ): string | undefined {
   if (scope === undefined) return undefined;
   try {
@@ -152,7 +155,9 @@ export function credentialError(
       return `credential "${credential}" is for a ${server.kind} server, but ciServer is "${ciServer}"; name a credential whose server is "${ciServer}"`;
     if (server.traits.groups === undefined && (runnerGroup ?? 'default') !== 'default')
       return 'the CI server has no runner groups; remove runnerGroup and runnerGroupId';
-    return server.accessError?.(scope, runnerGroup);
+    const mode =
+      ephemeral === undefined ? undefined : registrationModeFor(server.traits, ephemeral);
+    return server.accessError?.(scope, runnerGroup, omitUndefined({ labels, mode }));
   } catch (error) {
     if (error instanceof UnknownCredentialError) return error.message;
     throw error;

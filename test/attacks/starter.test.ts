@@ -64,9 +64,16 @@ await describeWithLab('who may start workflows', { temporal: true, kubernetes: t
           apiUrl: simulator.url,
           scopes: ['acme'],
         },
+        bound: {
+          type: 'pat',
+          tokenEnv: 'HOLDFAST_STARTER_TOKEN',
+          apiUrl: simulator.url,
+          groups: ['1'],
+          labels: ['ci-*'],
+        },
       }),
     );
-    world = await holdfastWorld(address, { compute, ciServers });
+    world = await holdfastWorld(address, { compute, ciServers }, ['default', 'bound']);
     stranger = await startStranger(address, world.client);
   }, 300_000);
   afterAll(async () => {
@@ -156,6 +163,35 @@ await describeWithLab('who may start workflows', { temporal: true, kubernetes: t
       expect(await call('removeRegistration', queue(), () => removal)).toContain(
         'is not for rival',
       );
+      await expectNothingMade();
+    });
+    test.each<[what: string, asked: object, registered: object, why: string]>([
+      [
+        'for a label that it is not for',
+        { labels: ['prod-deploy'] },
+        { labels: ['prod-deploy'], ephemeral: true, mode: 'jit' },
+        'is not for the label "prod-deploy"',
+      ],
+      [
+        'for a token that is good for every group',
+        { labels: ['ci-a'], ephemeral: false },
+        { labels: ['ci-a'], ephemeral: false, mode: 'token' },
+        'is for some runner groups only',
+      ],
+    ])('nor %s', async (_what, asked, registered, why) => {
+      const run = await world.start({ ...asked, credential: 'bound' });
+      expect(await refusal(run.result())).toContain(why);
+      const scope: Scope = { kind: 'organization', name: 'acme' };
+      const registration = { scope, group: 'default', ...registered } as NonNullable<
+        ProvisionInput['ciServer']
+      >['registration'];
+      expect(
+        await call(
+          'provision',
+          ciTaskQueue(world.taskQueue, 'bound'),
+          provisioning(pod({}), { ciServer: { credential: 'bound', registration } }),
+        ),
+      ).toContain(why);
       await expectNothingMade();
     });
     test("by a workflow of their own: to remove what is not Holdfast's, where it is", async () => {

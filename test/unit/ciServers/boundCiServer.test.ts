@@ -67,6 +67,42 @@ describe('a credential is used for its scopes and groups only', () => {
     expect(server.calls).toMatchObject([{ method: 'register' }]);
   });
 
+  test.each<[what: string, bound: object, asked: object, why: string | undefined]>([
+    ['one of its labels', { labels: ['ci-*'] }, { labels: ['CI-big'] }, undefined],
+    ['the label of every runner', { labels: ['ci-*'] }, { labels: ['self-hosted'] }, undefined],
+    [
+      'the label of its location',
+      { labels: ['x'] },
+      { labels: ['holdfast-0123456789'] },
+      undefined,
+    ],
+    ['another label', { labels: ['ci-*'] }, { labels: ['ci-a', 'prod-deploy'] }, '"prod-deploy"'],
+    ['a label that only begins so', { labels: ['ci'] }, { labels: ['ci-a'] }, '"ci-a"'],
+    ['a token, without groups', { labels: ['*'] }, { mode: 'token' }, undefined],
+    ['a token, with groups', { groups: ['3'] }, { mode: 'token' }, 'static runner'],
+    ['a JIT config, with groups', { groups: ['3'] }, { mode: 'jit' }, undefined],
+  ])('%s: at admission, and with the call', async (_what, bound, asked, why) => {
+    const server = new FakeCiServer();
+    const main = restrictCiServer(server, 'main', bound);
+    const request: RegisterRequest = {
+      scope: organization('acme'),
+      name: 'r',
+      labels: [],
+      group: { id: '3' },
+      ephemeral: true,
+      mode: 'jit',
+      ...asked,
+    };
+    const registered = main.register(request).then(
+      () => undefined,
+      (error: Error) => error.message,
+    );
+    const expected = why === undefined ? undefined : expect.stringContaining(why);
+    expect(main.accessError?.(request.scope, request.group, asked)).toEqual(expected);
+    expect(await registered).toEqual(expected);
+    expect(server.calls).toHaveLength(why === undefined ? 1 : 0);
+  });
+
   test('a group that is asked for by its name is judged by its id, and joined by that', async () => {
     const joined: unknown[] = [];
     const server = Object.assign(new FakeCiServer(), {
