@@ -11,6 +11,7 @@ const coverMemo = z.object({
   scope: z.string(),
   scopeKind: z.enum(['organization', 'repository', 'enterprise']),
   group: z.union([z.object({ id: z.string() }), z.object({ name: z.string() })]).exactOptional(),
+  groupJobs: z.literal(true).exactOptional(),
   atCapacity: z.literal(true).exactOptional(),
   draining: z.literal(true).exactOptional(),
 });
