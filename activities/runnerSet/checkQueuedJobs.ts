@@ -43,14 +43,36 @@ export async function checkQueuedJobs(
         absent: [...absent, ...others],
         endedSets,
       };
-      await getClient()
-        .workflow.getHandle(setWorkflowId(input.set))
-        .signal(queueCheckedSignal, look);
+      const handle = getClient().workflow.getHandle(setWorkflowId(input.set));
+      for (const part of partsOf(look)) await handle.signal(queueCheckedSignal, part);
     });
     return { supported: true };
   } catch (error) {
     throw refusal(error, { credentialsRetryMs: 60_000 }, false);
   }
+}
+
+/** Jobs in one signal: some 200 bytes each, and Temporal warns at 512 KiB and refuses 2 MiB. */
+const MAX_JOBS = 2_000;
+
+/**
+ * A look in parts that Temporal takes. Only the last says what is absent: it has the keys of the
+ * jobs in the parts before it. Sets need no labels.
+ */
+function partsOf({ jobs, ...look }: QueueCheckResult): QueueCheckResult[] {
+  const plain = jobs.map((job): CiJob => ({ ...job, labels: [] }));
+  const count = Math.max(1, Math.ceil(plain.length / MAX_JOBS));
+  return Array.from({ length: count }, (_none, part) => {
+    const from = part * MAX_JOBS;
+    const some = plain.slice(from, from + MAX_JOBS);
+    if (part < count - 1)
+      return { ...look, jobs: some, complete: false, absent: [], endedSets: [] };
+    return {
+      ...look,
+      jobs: some,
+      ...(from === 0 ? {} : { listed: plain.slice(0, from).map(keyOf) }),
+    };
+  });
 }
 
 /** A set that continues as new ends the run that asked: the look is the set's all the same, and goes on. */

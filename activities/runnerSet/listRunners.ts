@@ -1,5 +1,7 @@
 /** The running runners of a set, by Temporal's visibility. */
 import { activityInfo, getClient } from '@temporalio/activity';
+import type { WorkflowExecutionInfo } from '@temporalio/client';
+import { executionInfoFromRaw } from '@temporalio/client/lib/helpers.js';
 import { z } from 'zod';
 import { SEARCH_ATTRIBUTES, SET_RUNNER_MEMO, type RunnerPhase } from '../../core/contract/index.ts';
 import type { ListedRunner, SetActivities } from '../../core/activities/index.ts';
@@ -13,33 +15,51 @@ const runnerMemo = z.object({
   slot: z.number().optional(),
 });
 
-export const listRunners: SetActivities['listRunners'] = async ({ set }) => {
-  const runners = await withHeartbeats('list of runners', async () => await list(set));
-  return { at: Date.now(), runners };
+/** Runners in one answer: some 250 bytes each, and Temporal refuses 2 MiB. */
+const PAGE = 1_000;
+
+export const listRunners: SetActivities['listRunners'] = async ({ set, page }) => {
+  const at = Date.now();
+  const found = await withHeartbeats('list of runners', async () => await list(set, page));
+  return { at, ...found };
 };
 
-async function list(set: string): Promise<ListedRunner[]> {
-  const runners: ListedRunner[] = [];
-  const query = `${runningRunnersQuery(activityInfo().taskQueue)} AND ${SEARCH_ATTRIBUTES.set.name} = ${quoteLiteral(set)}`;
-  for await (const {
+/** The client's own list has no way to go on where another attempt, or another worker, has stopped. */
+async function list(set: string, page = ''): Promise<{ runners: ListedRunner[]; next?: string }> {
+  const client = getClient();
+  const { namespace, loadedDataConverter } = client.options;
+  const { executions, nextPageToken } = await client.workflowService.listWorkflowExecutions({
+    namespace,
+    query: `${runningRunnersQuery(activityInfo().taskQueue)} AND ${SEARCH_ATTRIBUTES.set.name} = ${quoteLiteral(set)}`,
+    pageSize: PAGE,
+    nextPageToken: Buffer.from(page, 'base64'),
+  });
+  const infos = await Promise.all(
+    executions.map(
+      async (raw) => await executionInfoFromRaw(raw, loadedDataConverter, raw, namespace),
+    ),
+  );
+  const next = Buffer.from(nextPageToken ?? []).toString('base64');
+  return { runners: infos.map(listedRunner), ...(next === '' ? {} : { next }) };
+}
+
+function listedRunner({
+  workflowId,
+  startTime,
+  typedSearchAttributes,
+  memo,
+}: WorkflowExecutionInfo): ListedRunner {
+  const { templateHash, ephemeral, slot } =
+    runnerMemo.safeParse(memo?.[SET_RUNNER_MEMO]).data ?? {};
+  return {
     workflowId,
-    startTime,
-    typedSearchAttributes,
-    memo,
-  } of getClient().workflow.list({ query, pageSize: 1_000 })) {
-    const { templateHash, ephemeral, slot } =
-      runnerMemo.safeParse(memo?.[SET_RUNNER_MEMO]).data ?? {};
-    runners.push({
-      workflowId,
-      phase: (typedSearchAttributes.get(SEARCH_ATTRIBUTES.phase) ?? 'Requested') as RunnerPhase,
-      startedAt: startTime.getTime(),
-      ...omitUndefined({
-        runnerName: typedSearchAttributes.get(SEARCH_ATTRIBUTES.name),
-        templateHash,
-        ephemeral,
-        slot,
-      }),
-    });
-  }
-  return runners;
+    phase: (typedSearchAttributes.get(SEARCH_ATTRIBUTES.phase) ?? 'Requested') as RunnerPhase,
+    startedAt: startTime.getTime(),
+    ...omitUndefined({
+      runnerName: typedSearchAttributes.get(SEARCH_ATTRIBUTES.name),
+      templateHash,
+      ephemeral,
+      slot,
+    }),
+  };
 }

@@ -30,8 +30,14 @@ export interface SetActivities {
   drainRunners(input: {
     runners: readonly { workflowId: string; reason: string }[];
   }): Promise<Timestamped & { ended: string[] }>;
-  /** The running runners of a set, by Temporal's visibility: which may be late, and proves no runner's absence. */
-  listRunners(input: { set: string }): Promise<Timestamped & { runners: ListedRunner[] }>;
+  /**
+   * A page of the running runners of a set, by Temporal's visibility: which may be late, and proves no runner's absence. All at once may be more than the
+   * 2 MiB that Temporal takes. `next`: `page` of the next one. Absent: it is the last.
+   */
+  listRunners(input: {
+    set: string;
+    page?: string;
+  }): Promise<Timestamped & { runners: ListedRunner[]; next?: string }>;
   /** Which of these runners have ended, or were never there. */
   findEndedRunners(input: {
     workflowIds: readonly string[];

@@ -157,8 +157,10 @@ export interface QueueCheckResult {
   checkedAt: number;
   /** Those of the jobs that this set has to serve, and those that its runners run. */
   jobs: CiJob[];
-  /** Nothing was left out: a job of the set that is not among them neither waits nor runs. */
+  /** Nothing was left out: a job of the set that is neither among them nor in `listed` neither waits nor runs. */
   complete: boolean;
+  /** Keys of the jobs that signals before this one told of the same look. Absent: there were none. */
+  listed?: string[];
   /** Keys of jobs of the set that were asked for by themselves, and neither wait nor run. */
   absent: string[];
   /** Of the sets that jobs were passed on to, those that have ended. */

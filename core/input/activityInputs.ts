@@ -206,7 +206,7 @@ export const ACTIVITY_INPUTS = {
     ),
   }),
   drainRunners: z.object({ runners: z.array(z.object({ workflowId, reason: text })) }),
-  listRunners: z.object({ set: setName }),
+  listRunners: z.object({ set: setName, page: text.exactOptional() }),
   findEndedRunners: z.object({ workflowIds: z.array(workflowId) }),
   notifySet: setNotification,
   checkQueuedJobs: z.object({

@@ -3,6 +3,7 @@
  * (unit/workflows/runnerSet.lostWords); here it is carried out.
  */
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { ApplicationFailure } from '@temporalio/common';
 import type { StartRunnersInput } from '../../core/activities/index.ts';
 import {
   RUNNER_WORKFLOW,
@@ -63,6 +64,20 @@ await describeWithLab(
       );
       expect(lost).toHaveLength(2);
       await set.comesTo({ idle: 2 });
+      await endsClean(set);
+    });
+
+    test('a list that fails for good, and one in two parts: the set goes on', async () => {
+      const fails = (): never => {
+        throw ApplicationFailure.nonRetryable('result exceeds size limit', 'TooLarge');
+      };
+      world.pretences.push(
+        { activity: 'listRunners', answer: fails },
+        { activity: 'listRunners', answer: () => ({ at: Date.now(), runners: [], next: '' }) },
+      );
+      const set = await start();
+      await set.comesTo({ idle: 2 });
+      expect(world.pretences).toEqual([]);
       await endsClean(set);
     });
 

@@ -51,7 +51,7 @@ function isJobEvent(event: Record<string, unknown>): event is JobEvent & typeof 
 /** @returns `undefined`: it is no look. One of which something cannot be read is not complete */
 export function parseQueueCheckResult(body: unknown): QueueCheckResult | undefined {
   if (!isObject(body)) return undefined;
-  const { checkedAt, jobs, complete, absent, endedSets } = body;
+  const { checkedAt, jobs, complete, listed, absent, endedSets } = body;
   if (typeof checkedAt !== 'number' || !Number.isFinite(checkedAt) || !Array.isArray(jobs))
     return undefined;
   const read = jobs.flatMap((job) => readCiJob(job) ?? []);
@@ -59,6 +59,7 @@ export function parseQueueCheckResult(body: unknown): QueueCheckResult | undefin
     checkedAt,
     jobs: read,
     complete: complete === true && read.length === jobs.length,
+    ...(Array.isArray(listed) ? { listed: listed.filter(isText) } : {}),
     absent: listOf(absent).filter(isText),
     endedSets: listOf(endedSets).filter(isText),
   };

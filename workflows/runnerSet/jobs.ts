@@ -61,6 +61,14 @@ const LIST_LAG_MS = 10_000;
 /** So long after a job's event its runner is listed as busy: its pod tells within seconds, and visibility may be some more behind. */
 export const BUSY_LAG_MS = 30_000;
 
+/** What a look says of jobs that it does not list, by their keys. */
+interface JobsElsewhere {
+  /** They were listed in a part before this one. @default none */
+  readonly listed?: readonly string[];
+  /** They neither wait nor run. @default none */
+  readonly absent?: readonly string[];
+}
+
 export class SetJobs {
   readonly #live = new Map<string, JobRecord>();
   /** Of the live ones, those that are assigned and those that a look found queued: what is asked for after every event must not cost a walk over all. */
@@ -183,12 +191,12 @@ export class SetJobs {
    * @param started - told of each job that runs, in the words of an event. @default it is taken in
    */
   applyQueueCheck(
-    { jobs, complete, absent = [] }: CiJobList & { readonly absent?: readonly string[] },
+    { jobs, complete, listed: before = [], absent = [] }: CiJobList & JobsElsewhere,
     checkedAt: number,
     now: number,
     started: (event: JobEvent) => void = (event) => void this.applyEvent(event, now),
   ): void {
-    const listed = new Set<string>();
+    const listed = new Set<string>(before);
     for (const job of jobs) {
       const key = jobKey({ jobId: job.id, runAttempt: job.runAttempt });
       listed.add(key);

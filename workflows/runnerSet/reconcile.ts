@@ -3,6 +3,7 @@ import {
   CancellationScope,
   condition,
   isCancellation,
+  log,
   makeContinueAsNewFunc,
   setCurrentDetails,
   sleep,
@@ -37,7 +38,7 @@ import { SetCommands } from './commands.ts';
 import { RunLength } from './runLength.ts';
 import type { SetState } from './state.ts';
 import { setDetails, setStatus } from './status.ts';
-import type { Timestamped } from '../../core/activities/index.ts';
+import type { ListedRunner, Timestamped } from '../../core/activities/index.ts';
 
 /** Runners started by one activity. */
 const BATCH = 100;
@@ -125,7 +126,7 @@ export class RunningSet {
     for (;;) {
       this.#drainInbox();
       if (this.#gate.isFull) {
-        this.#tick(await this.#takeMoreSignals());
+        this.#tick(await this.#survive(this.#takeMoreSignals()));
         continue;
       }
       const decision = decideSet(this.state, this.#now);
@@ -133,8 +134,21 @@ export class RunningSet {
       if (decision.ended && this.#commands.allReplied) return;
       const acting = this.#runNextCommand() ?? this.#act(decision);
       const woken = acting === undefined ? await this.#wait(decision) : undefined;
-      this.#tick(woken ?? (await (acting ?? workerActivities('read the time').getTime())));
+      this.#tick(
+        woken ?? (await this.#survive(acting ?? workerActivities('read the time').getTime())),
+      );
     }
+  }
+
+  /** Makes a call again later if it fails for good: a set that ended would leave its runners without one. */
+  async #survive(call: Promise<Moment>): Promise<Moment> {
+    const called = await toCallResult(call);
+    if (called.kind === 'done') return called.value;
+    const { name, initialRetryMs } = this.state.facts.spec;
+    const why = called.kind === 'failed' ? called.message : called.kind;
+    log.warn('a call of a set failed; trying again', { set: name, why });
+    await sleep(initialRetryMs, { summary: 'Retry after a failed call' });
+    return { at: this.#now + initialRetryMs };
   }
 
   #tick({ at, fromSignal }: Moment): void {
@@ -274,9 +288,7 @@ export class RunningSet {
   }
 
   async #list(): Promise<Timestamped> {
-    const { at, runners } = await temporalActivities('list the runners').listRunners({
-      set: this.state.facts.spec.name,
-    });
+    const { at, runners } = await this.#listPages();
     const doubtful = this.state.unverified(runners, at);
     const found =
       doubtful.length === 0
@@ -288,6 +300,19 @@ export class RunningSet {
           });
     this.#inbox.push({ news: (state, now) => state.onRunnersListed(runners, found.ended, now) });
     return { at: found.at };
+  }
+
+  /** @returns with the time of the first page: what came up since need not be listed */
+  async #listPages(): Promise<Timestamped & { runners: ListedRunner[] }> {
+    const set = this.state.facts.spec.name;
+    const { at, runners, next } = await temporalActivities('list the runners').listRunners({ set });
+    const all = [...runners];
+    for (let page = next; page !== undefined;) {
+      const more = await temporalActivities('list more runners').listRunners({ set, page });
+      all.push(...more.runners);
+      page = more.next;
+    }
+    return { at, runners: all };
   }
 
   /** Nobody waits for it: a CI server that is slow must not hold up what events ask for. What it finds comes as a signal, to whichever run there is then. */

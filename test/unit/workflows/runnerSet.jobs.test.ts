@@ -1,3 +1,4 @@
+import { jobKey } from '../../../core/domain/ciJobState.ts';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { JobEvent } from '../../../core/contract/index.ts';
@@ -196,6 +197,14 @@ describe('all jobs of a set', () => {
     for (const one of events) jobs.applyEvent(one, 1_000);
     jobs.applyQueueCheck({ jobs: seen, complete }, 60_000, 60_500);
     expect(jobs.count(anywhere)).toEqual(expected);
+  });
+
+  test('what a part of the look before this one has listed waits on', () => {
+    const jobs = new SetJobs('linux');
+    jobs.applyEvent(queued, 1_000);
+    jobs.applyEvent({ ...queued, jobId: '8' }, 1_000);
+    jobs.applyQueueCheck({ jobs: [], complete: true, listed: [jobKey(queued)] }, 60_000, 60_500);
+    expect([jobs.count(anywhere).queued, jobs.get(queued)?.state]).toEqual([1, 'queued']);
   });
 
   test('a look that began before the event, or a moment after it, cannot deny it', () => {
