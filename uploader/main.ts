@@ -2,11 +2,11 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { restoreSharedDir } from './restoreSharedDir.ts';
 import { restoreOptions, uploaderOptions } from './settings.ts';
+import { terminationMessage } from './terminationMessage.ts';
 import { runUploader } from './uploader.ts';
 
-/** Where the kubelet looks for a container's termination message, of which it keeps 4 KiB for all containers of the pod. */
+/** Where the kubelet looks for a container's termination message. */
 const TERMINATION_LOG = '/dev/termination-log';
-const MAX_MESSAGE = 1024;
 
 async function main(): Promise<object> {
   // Steps have users of their own, and so have their uploaders: what one has made in the store the next may add to.
@@ -25,9 +25,8 @@ async function main(): Promise<object> {
 }
 
 function say(record: object): void {
-  const line = `${JSON.stringify(record)}\n`;
-  process.stdout.write(line);
-  if (existsSync(TERMINATION_LOG)) writeFileSync(TERMINATION_LOG, line.slice(0, MAX_MESSAGE));
+  process.stdout.write(`${JSON.stringify(record)}\n`);
+  if (existsSync(TERMINATION_LOG)) writeFileSync(TERMINATION_LOG, terminationMessage(record));
 }
 
 main().then(say, (error: unknown) => {
