@@ -88,6 +88,7 @@ describe('the figures of the benchmarks', () => {
       'events',
       ['events', 'perSecond', 'runs', 'longestHistory', 'carriedKiB', 'earlyRssMiB', 'lateRssMiB'],
     ],
+    ['backlog', ['pending', 'takenInMs', 'failedTasks', 'refused']],
     ['recovery', ['runners', 'seconds']],
     ['away', ['runners', 'seconds', 'perSecond', 'startedAfter', 'jobsLeft']],
     [

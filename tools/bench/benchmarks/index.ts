@@ -1,5 +1,6 @@
 import type { Benchmark } from '../benchmark.ts';
 import { away } from './workerRestart.ts';
+import { backlog } from './backlog.ts';
 import { churn } from './churn.ts';
 import { events } from './events.ts';
 import { finish } from './jobCompletion.ts';
@@ -25,6 +26,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   fleet,
   shards,
   events,
+  backlog,
   recovery,
   away,
   job,
