@@ -71,6 +71,8 @@ export interface RunnerJobEvent {
   /** ID of the registration at the CI server. */
   runnerId?: string;
   runnerName?: string;
+  /** `owner/repo`: an event of a repository that is not in the runner's scope is of another runner of that name. Absent: not compared. */
+  repository?: string;
   /** Shown to people; never used for a decision. */
   jobName?: string;
   /** How a completed job ended, in the CI server's words (`success`, `failure`, `cancelled`, …). */

@@ -22,6 +22,19 @@ export function scopeKeys({ kind, name }: Scope): string[] {
 /** A runner group of the CI server: the one of runners that name none, or by its ID or name. */
 export type RunnerGroupRef = 'default' | { readonly id: string } | { readonly name: string };
 
+/**
+ * Whether a job of this repository can be for a runner of the scope. Who owns the repositories of an enterprise its name does not say.
+ * @param repository - `owner/repo`
+ */
+export function scopeHolds({ kind, name }: Scope, repository: string): boolean {
+  const [scope, job] = [name.toLowerCase(), repository.toLowerCase()];
+  return (
+    kind === 'enterprise' ||
+    job === scope ||
+    (kind === 'organization' && job.split('/')[0] === scope)
+  );
+}
+
 export interface RegisterRequest {
   readonly scope: Scope;
   readonly name: string;

@@ -40,7 +40,24 @@ const GARBAGE: readonly unknown[] = [
 
 /** Bodies of one kind of message that are well formed, and lie. */
 const LIES: Readonly<Record<string, readonly unknown[]>> = {
-  jobEvent: [{ action: 'completed', jobId: '1', runnerName: 'another', runnerId: '9' }],
+  jobEvent: [
+    { action: 'completed', jobId: '1', runnerName: 'another', runnerId: '9' },
+    { action: 'in_progress', jobId: '1', repository: 'rival/web' },
+  ],
+  jobEvents: [
+    {
+      events: [
+        {
+          action: 'queued',
+          jobId: '1',
+          runAttempt: 1,
+          repository: 'rival/web',
+          labels: ['self-hosted'],
+          at: Date.now(),
+        },
+      ],
+    },
+  ],
   podState: [{ uid: 'another', state: 'busy' }],
   replaceIdle: [{ runnerName: 'another', reason: 'x' }],
   stepPodCreated: [{ workflowId: 'another', pod: 'x' }],

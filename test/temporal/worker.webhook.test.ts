@@ -141,6 +141,7 @@ await describeWithLab('the webhook', { temporal: true }, (lab) => {
         runAttempt: 1,
         at: Date.parse(AT),
         runnerId: '3',
+        repository: 'acme/app',
         runnerName: nameOf('acme-1'),
         jobName: 'bäuen',
       },

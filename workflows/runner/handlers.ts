@@ -142,7 +142,9 @@ function readJobEvent(body: unknown): RunnerJobEvent | undefined {
 /** All but its IDs. */
 const isJobEvent = (body: Record<string, unknown>): body is RunnerJobEvent & typeof body =>
   ACTIONS.includes(body['action']) &&
-  ['runnerName', 'jobName', 'conclusion'].every((field) => isOptional('string', body[field])) &&
+  ['runnerName', 'repository', 'jobName', 'conclusion'].every((field) =>
+    isOptional('string', body[field]),
+  ) &&
   ['runAttempt', 'at'].every((field) => isOptional('number', body[field]));
 const isPodState = (event: unknown): event is PodStateEvent =>
   isObject(event) &&

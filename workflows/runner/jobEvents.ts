@@ -1,4 +1,5 @@
 /** The jobs of one runner, by the CI server's events: which one runs, and which are over. Their order is that of core/domain/ciJobState.ts. Pure. */
+import { scopeHolds, type Scope } from '../../core/domain/ciServer.ts';
 import type { RunnerJobEvent } from '../../core/contract/index.ts';
 import {
   isLaterState,
@@ -64,13 +65,17 @@ function withCompleted({ completed }: RunnerJobs, key: string): readonly string[
   return [...completed, key].slice(-MAX_OVER);
 }
 
-/** Is it about this runner? Another scope's may have the same name. */
+/** Whether it is about this runner. Another scope's may have the same name, also with the same App. @param scope - absent: not compared */
 export function concernsRunner(
   event: RunnerJobEvent,
   runnerName: string,
   runnerId: string | undefined,
+  scope?: Scope,
 ): boolean {
   return (
+    (event.repository === undefined ||
+      scope === undefined ||
+      scopeHolds(scope, event.repository)) &&
     (event.runnerName ?? runnerName) === runnerName &&
     (event.runnerId === undefined || runnerId === undefined || event.runnerId === runnerId)
   );

@@ -224,7 +224,7 @@ export class RunnerState {
   /** A job event from the CI server: an early hint. Events about other runners, and those that say nothing new, change nothing. */
   onJobEvent(event: RunnerJobEvent): void {
     const { runner, spec } = this;
-    if (!concernsRunner(event, this.runnerName, runner.id)) return;
+    if (!concernsRunner(event, this.runnerName, runner.id, spec.scope)) return;
     const tracked = trackJobEvent(runner.jobs, event);
     if (tracked === runner.jobs) return;
     // A job that its runner's end took with it is told to be over, too, once the CI server has noticed.

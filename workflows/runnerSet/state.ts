@@ -17,6 +17,7 @@ import { sizeNow } from './size.ts';
 import { runnerSuffix, runnerWorkflowIdFromName } from '../../core/domain/setRunnerNames.ts';
 import { SetRunners, type SetRunner } from './runners.ts';
 import { DEFAULT_JOB_LIMITS } from '../../core/domain/ciServerTraits.ts';
+import { scopeHolds } from '../../core/domain/ciServer.ts';
 import type { ScaleBounds } from '../../core/domain/scale.ts';
 import type { ActiveSchedule, AdmittedSet, ListedRunner } from '../../core/activities/index.ts';
 
@@ -197,6 +198,8 @@ export class SetState {
   /** Of the webhook, of another set, or found by a look: which may be older than the end of the job's runner. */
   #jobEvent(event: JobEvent, now: number): void {
     const { facts } = this;
+    // Another organization's runner may have the name of one of this set's.
+    if (facts.spec.scope !== undefined && !scopeHolds(facts.spec.scope, event.repository)) return;
     const before = this.jobs.get(event);
     const job = this.jobs.applyEvent(event, now);
     this.passing.heard(event, before, job);

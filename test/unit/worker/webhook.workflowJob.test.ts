@@ -77,6 +77,7 @@ describe('reading a delivery', () => {
             runAttempt: 2,
             at: Date.parse(STARTED),
             runnerId: '3',
+            repository: 'acme/app',
             runnerName: 'acme-1',
             jobName: 'build',
           },

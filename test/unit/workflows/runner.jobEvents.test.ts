@@ -1,3 +1,4 @@
+import type { Scope } from '../../../core/domain/ciServer.ts';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import type { RunnerJobEvent } from '../../../core/contract/index.ts';
 import { parseRunnerInput } from '../../../core/input/runner.ts';
@@ -463,6 +464,21 @@ test.each<[object, boolean]>([
   [{ runnerName: 'r', runnerId: '8' }, false],
 ])('an event %j is about the runner r, 7: %p', (about, is) => {
   expect(concernsRunner({ action: 'queued', jobId: '1', ...about }, 'r', '7')).toBe(is);
+});
+
+test.each<[Scope['kind'], scope: string, repository: string | undefined, is: boolean]>([
+  ['organization', 'acme', 'acme/web', true],
+  ['organization', 'Acme', 'ACME/web', true],
+  ['organization', 'acme', 'rival/web', false],
+  ['organization', 'acme', 'acme-evil/web', false],
+  ['organization', 'acme', undefined, true],
+  ['repository', 'acme/web', 'acme/Web', true],
+  ['repository', 'acme/web', 'acme/api', false],
+  ['enterprise', 'big', 'anybody/web', true],
+])('a runner of the %s %s, and an event of %s: %p', (kind, name, repository, is) => {
+  const event = { action: 'queued', jobId: '1', runnerName: 'r' } as const;
+  const about = repository === undefined ? event : { ...event, repository };
+  expect(concernsRunner(about, 'r', undefined, { kind, name })).toBe(is);
 });
 
 test('of a runner whose id nobody knows yet the name tells', () => {

@@ -103,11 +103,11 @@ function jobEvent(
 }
 
 function runnerEvent(
-  { action, jobId, runAttempt, at }: JobEvent,
+  { action, jobId, runAttempt, at, repository }: JobEvent,
   job: Job,
   runnerName: string,
 ): RunnerJobEvent {
-  const event: RunnerJobEvent = { action, jobId, runAttempt, at, runnerName };
+  const event: RunnerJobEvent = { action, jobId, runAttempt, at, repository, runnerName };
   // null or 0 until a runner is assigned
   if (job.runner_id) event.runnerId = String(job.runner_id);
   if (job.name) event.jobName = job.name;
