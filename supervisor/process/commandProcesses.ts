@@ -51,6 +51,15 @@ export class CommandProcesses {
     });
   }
 
+  /** Returns when each living process of the command's process group started, by its id. */
+  group(): ReadonlyMap<number, number> {
+    return new Map(
+      readProcessTable()
+        .filter(({ group, zombie }) => group === this.child && !zombie)
+        .map(({ pid, startedAt }) => [pid, startedAt]),
+    );
+  }
+
   /** Whether a living process is left in the command's process group. */
   groupAlive(): boolean {
     try {

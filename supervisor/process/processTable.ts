@@ -9,6 +9,8 @@ export interface ProcessRow {
   /** Dead but not reaped: nothing is left to signal. */
   readonly zombie: boolean;
   readonly nice: number;
+  /** When it started (clock ticks since boot): what tells it from a later one with its number. */
+  readonly startedAt: number;
 }
 
 /** @returns undefined when there is no such process (any more), or it is hidden from us */
@@ -25,6 +27,7 @@ export function readProcess(pid: number): ProcessRow | undefined {
     session: Number(session),
     zombie: 'ZX'.includes(state),
     nice: Number(fields[16]),
+    startedAt: Number(fields[19]),
   };
 }
 

@@ -69,6 +69,8 @@ export class Supervisor {
   #endedAt: string | undefined;
   #sweeping: Promise<number[]> | undefined;
   #unkillable = '';
+  /** The command's group at the stop's first signal. */
+  #toldGroup: ReadonlyMap<number, number> | undefined;
   /** A job was running when the stop's first signal was sent; undefined while none was. */
   #busyWhenSignalled: boolean | undefined;
   #isFailing = false;
@@ -263,8 +265,19 @@ export class Supervisor {
     this.#busyWhenSignalled ??= this.#job.state.busy;
     const { child } = this.#processes;
     if (child === undefined) return;
-    if (this.#state.end === undefined) sendSignal(to === 'group' ? -child : child, signal);
-    else if (to === 'group' && this.#processes.groupAlive()) sendSignal(-child, signal);
+    const ended = this.#state.end !== undefined;
+    // Whoever was stopped (SIGSTOP) handles a signal only when it goes on.
+    const send = (pid: number): void => {
+      sendSignal(pid, signal);
+      if (signal === 'SIGTERM') sendSignal(pid, 'SIGCONT');
+    };
+    this.#toldGroup ??= this.#processes.group();
+    if (to === 'earlier') {
+      const now = this.#processes.group();
+      for (const [pid, startedAt] of this.#toldGroup)
+        if (now.get(pid) === startedAt && (pid !== child || !ended)) send(pid);
+    } else if (!ended) send(to === 'group' ? -child : child);
+    else if (to === 'group' && this.#processes.groupAlive()) send(-child);
   }
 
   async #awaitGroup(): Promise<void> {

@@ -24,8 +24,15 @@ export type SupervisorAction =
   | { readonly kind: 'stopTimers'; readonly except: readonly TimerName[] }
   /** Writes the reason where the command can read it. */
   | { readonly kind: 'tellReason'; readonly reason: StopReason }
-  /** A stop's signal, to the command's whole process group or to the command alone; after a reason told before has been written. */
-  | { readonly kind: 'sendStop'; readonly signal: NodeJS.Signals; readonly to: SignalTarget }
+  /**
+   * A stop's signal, to the command's whole process group or to the command alone; after a reason told before has been written. `earlier`: to
+   * the command, and to what of its group was there at the stop's first signal.
+   */
+  | {
+      readonly kind: 'sendStop';
+      readonly signal: NodeJS.Signals;
+      readonly to: SignalTarget | 'earlier';
+    }
   /** To the command alone: no stop. */
   | { readonly kind: 'signalChild'; readonly signal: NodeJS.Signals }
   /** Ends in `groupEmpty`. */

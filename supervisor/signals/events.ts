@@ -4,7 +4,8 @@ import type { StopReason } from '../../core/domain/pod.ts';
 /** Signals from outside that ask the command to end. */
 export type StoppingSignal = 'SIGTERM' | 'SIGINT' | 'SIGQUIT' | 'SIGHUP';
 
-export type TimerName = 'timeout' | 'drain' | 'grace' | 'cleanup' | 'deadMan' | `signal${number}`;
+export type TimerName =
+  'timeout' | 'drain' | 'grace' | 'half' | 'cleanup' | 'deadMan' | `signal${number}`;
 
 /** Everything that can happen to the supervisor. */
 export type SupervisorEvent =

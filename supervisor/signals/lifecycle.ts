@@ -186,6 +186,10 @@ function onTimer(state: LifecycleState, name: TimerName, plan: StopPolicy): Tran
         [error(`Process did not exit before ${formatDuration(plan.signalTimeoutMs)} grace period`)],
         state.end === undefined ? sweep(state, 'killing') : ended(state, plan),
       );
+    case 'half':
+      return state.phase === 'stopping'
+        ? { state, actions: [sendStop('SIGTERM', 'earlier')] }
+        : stay(state);
     case 'cleanup':
       return state.phase === 'cleaning' ? then([cleanupOverrun(plan)], exit(state)) : stay(state);
     case 'deadMan':
@@ -211,7 +215,14 @@ function onChildExited(state: LifecycleState, end: ChildEnd, plan: StopPolicy): 
       );
     case 'stopping':
       // `sh -c "…"` dies of its signal at once while the program it started still saves its work: the group keeps the grace.
-      return { state: reaped, actions: [{ kind: 'awaitGroup' }] };
+      // Where only the command was told, it may have told nobody: it is gone, and so is whoever could have minded.
+      return {
+        state: reaped,
+        actions: [
+          ...(tellsLater(plan) ? [sendStop('SIGTERM', 'group')] : []),
+          { kind: 'awaitGroup' },
+        ],
+      };
     case 'killing':
       return ended(reaped, plan);
     case 'starting':
@@ -282,6 +293,7 @@ function stop(
       { kind: 'tellReason', reason },
       { kind: 'sendStop', signal: first?.signal ?? received, to: plan.signalTarget },
       ...more.map((next, index) => timer(`signal${index + 1}`, next.afterMs)),
+      ...(tellsLater(plan) ? [timer('half', Math.floor(plan.signalTimeoutMs / 2))] : []),
       timer('grace', plan.signalTimeoutMs),
       timer('deadMan', plan.signalTimeoutMs + leastCleanupMs(plan)),
     ],
@@ -378,6 +390,16 @@ function mayDrain(
 const drainReason = ({ stated, reason }: LifecycleState): StopReason =>
   stated ?? reason ?? 'drained';
 
+/**
+ * Whether what the command started is told to stop after the command itself: where the stop is the command's own affair first, and nobody has
+ * given a sequence of signals.
+ */
+const tellsLater = ({ signalTarget, stopSignals }: StopPolicy): boolean =>
+  signalTarget === 'process' && stopSignals.length === 0;
+const sendStop = (
+  signal: NodeJS.Signals,
+  to: (SupervisorAction & { kind: 'sendStop' })['to'],
+): SupervisorAction => ({ kind: 'sendStop', signal, to });
 const running = (state: LifecycleState): boolean =>
   state.phase === 'running' || state.phase === 'draining';
 const leastCleanupMs = (plan: StopPolicy): number =>

@@ -104,6 +104,41 @@ const placement = PLACEMENTS[0] ?? 'bare';
 const IDLE_TIMEOUT = `trap "" INT TERM QUIT HUP; echo up; sleep 77`;
 const PLAIN = `echo up; exec sleep 77`;
 
+describe('a stop that is for the command alone', () => {
+  const TARGET = ['--signal-target', 'process'];
+
+  test('what it leaves behind is told when it has ended', async () => {
+    const inner = `trap 'echo told; exit' TERM; echo up; sleep 77 & wait`;
+    const { supervised, marker } = start(placement, `sh -c "${inner}" & wait`, [
+      ...AMPLE,
+      ...TARGET,
+    ]);
+    await supervised.printed('up');
+    supervised.signal('SIGTERM');
+    expect(await supervised.status()).toBe(143);
+    expect(supervised.stdout.toString()).toContain('told');
+    expect(supervised.errors).toEqual([interrupted('terminated'), GRACEFULLY]);
+    expect(marker()).toMatchObject({ signal: 'SIGTERM' });
+  });
+
+  test.each(['dash', 'bash'])(
+    'a program that %s waits for is told at half the grace, and what its trap starts is not',
+    async (shell) => {
+      const script = `trap 'sh -c "sleep 1; echo saved"; exit 3' TERM; echo up; sleep 77; exit 4`;
+      const { supervised } = start(
+        placement,
+        `exec ${shell} -c '${script.replaceAll("'", `'\\''`)}'`,
+        ['--signal-timeout', '8s', ...TARGET],
+      );
+      await supervised.printed('up');
+      supervised.signal('SIGTERM');
+      expect(await supervised.status()).toBe(3);
+      expect(supervised.stdout.toString()).toContain('saved');
+      expect(supervised.errors).toEqual([interrupted('terminated'), gracefully('8s')]);
+    },
+  );
+});
+
 describe('how it is stopped', () => {
   test.each([
     { by: 'SIGTERM', word: 'terminated', status: 143 },

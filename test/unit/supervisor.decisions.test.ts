@@ -152,6 +152,7 @@ describe('family', () => {
       group: session,
       zombie,
       nice: 0,
+      startedAt: 0,
     }));
   const find = (
     rows: ProcessRow[],
