@@ -268,7 +268,12 @@ await describeWithLab('who hands on a state of their own making', { temporal: tr
         [declaration(), { ...state, facts: { ...facts, spec, declaration: spec, pausedBy: 'x' } }],
         setWorkflowId('mine'),
       );
-      expect(await handle.query(setStatusQuery)).toMatchObject({
+      let status: unknown;
+      await until('its first step to be done', async () => {
+        status = await handle.query(setStatusQuery).catch(() => undefined);
+        return status !== undefined;
+      });
+      expect(status).toMatchObject({
         name: 'mine',
         max: 0,
         desired: 0,
