@@ -24,8 +24,8 @@ test('every story with one mishap: nothing is wrong that is not known', () => {
   expect(ends).toBeGreaterThan(1_000);
 });
 
-test('stories with two mishaps, for ten seconds: pairs by a seed, another one each day', () => {
-  const seed = Number(process.env['MODEL_SEED'] ?? Math.floor(Date.now() / 86_400_000));
+test('stories with two mishaps, for ten seconds: pairs that a seed chooses', () => {
+  const seed = Number(process.env['MODEL_SEED'] ?? 1);
   let pairs = 0;
   for (const { setup, mishaps, wrongs, mind } of explorePairs({
     setups: ['ephemeral', 'ephemeral, silent', 'static, silent', 'checkpointing command'],
