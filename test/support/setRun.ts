@@ -12,6 +12,7 @@ import {
   type SetCommand,
 } from '../../core/contract/index.ts';
 import { runnerWorkflowId } from '../../core/domain/setRunnerNames.ts';
+import { isUndelivered } from '../../cli/shared/temporalErrors.ts';
 import type { FakeCiServer } from './fakeCiServer.ts';
 import type { FakeCompute } from './fakeCompute.ts';
 import type { HoldfastWorld } from './holdfastWorld.ts';
@@ -78,8 +79,19 @@ export class SetRun {
     };
   }
 
+  /** As the command does: a run that has only just begun knows no query yet. */
   async status(): Promise<RunnerSetStatus> {
-    return await this.handle.query(setStatusQuery);
+    let status: RunnerSetStatus | undefined;
+    await until('the set to answer', async () => {
+      try {
+        status = await this.handle.query(setStatusQuery);
+        return true;
+      } catch (error) {
+        if (isUndelivered(error)) return false;
+        throw error;
+      }
+    });
+    return status as RunnerSetStatus;
   }
 
   /** Awaits a status that the condition likes; pods come up meanwhile, unless the test keeps them. */
