@@ -71,6 +71,8 @@ export class Supervisor {
   #unkillable = '';
   /** The command's group at the stop's first signal. */
   #toldGroup: ReadonlyMap<number, number> | undefined;
+  /** The command has had SIGTERM: a second one would begin its trap anew, or end its clean-up. */
+  #commandHadTerm = false;
   /** A job was running when the stop's first signal was sent; undefined while none was. */
   #busyWhenSignalled: boolean | undefined;
   #isFailing = false;
@@ -275,9 +277,12 @@ export class Supervisor {
     if (to === 'earlier') {
       const now = this.#processes.group();
       for (const [pid, startedAt] of this.#toldGroup)
-        if (now.get(pid) === startedAt && (pid !== child || !ended)) send(pid);
-    } else if (!ended) send(to === 'group' ? -child : child);
-    else if (to === 'group' && this.#processes.groupAlive()) send(-child);
+        if (now.get(pid) === startedAt && (pid !== child || (!ended && !this.#commandHadTerm)))
+          send(pid);
+    } else if (!ended) {
+      if (signal === 'SIGTERM') this.#commandHadTerm = true;
+      send(to === 'group' ? -child : child);
+    } else if (to === 'group' && this.#processes.groupAlive()) send(-child);
   }
 
   async #awaitGroup(): Promise<void> {

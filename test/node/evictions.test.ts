@@ -269,6 +269,7 @@ async function measureAnnouncements({ cluster: { namespace } }: EvictionWorld): 
           volumeMounts: [{ name: 'info', mountPath: '/info' }],
         },
         { volumes: [volume] },
+        { annotations: { 'holdfast.dev/workflow-id': name } },
       );
       const { metadata } = await namespace.waitForPod(
         name,
@@ -282,7 +283,7 @@ async function measureAnnouncements({ cluster: { namespace } }: EvictionWorld): 
         {
           name,
           uid: metadata?.uid ?? '',
-          workflowId: metadata?.annotations?.['holdfast.dev/workflow-id'] ?? '',
+          workflowId: name,
         },
         { stopReason: 'cancelled' },
       );

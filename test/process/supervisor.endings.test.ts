@@ -121,6 +121,19 @@ describe('a stop that is for the command alone', () => {
     expect(marker()).toMatchObject({ signal: 'SIGTERM' });
   });
 
+  test('a trap that takes more than half the grace is not told a second time', async () => {
+    const script = `trap 'end=$(($(date +%s) + 5)); until [ $(date +%s) -ge $end ]; do sleep 0.1; done; echo saved; exit 3' TERM; echo up; while :; do sleep 0.1; done`;
+    const { supervised } = start(placement, `exec bash -c '${script.replaceAll("'", `'\\''`)}'`, [
+      '--signal-timeout',
+      '8s',
+      ...TARGET,
+    ]);
+    await supervised.printed('up');
+    supervised.signal('SIGTERM');
+    expect(await supervised.status()).toBe(3);
+    expect(supervised.stdout.toString()).toContain('saved');
+  });
+
   test.each(['dash', 'bash'])(
     'a program that %s waits for is told at half the grace, and what its trap starts is not',
     async (shell) => {
